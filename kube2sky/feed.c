@@ -8,6 +8,7 @@
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "kube2sky/api/kube_client.h"
+#include "kube2sky/naming/client_keys.h"
 #include "kube2sky/naming/inventory.h"
 
 /* Endpoints are listed again because a Service became headless: at most a tenth of the time, since
@@ -39,9 +40,12 @@ static void on_list_begin(void *data, enum kube_kind kind)
         inventory_use_endpoints(feed->config.inventory, kind);
     }
     inventory_list_begin(feed->config.inventory, kind);
+    if (feed->config.client_keys) {
+        client_keys_list_begin(feed->config.client_keys, kind);
+    }
 }
 
-/* name: "default/web", "" if unknown. */
+/* name: "default/web", of a Node "worker-1", "" if unknown. */
 static void tell_skipped(struct feed *feed, enum kube_kind kind, const char *name, const char *why)
 {
     static struct log_limit limit = {.burst = 10};
@@ -70,7 +74,7 @@ static void tell_faults(struct feed *feed, const struct kube_object *object, con
 
 static void tell_flaws(struct feed *feed, const struct kube_object *object)
 {
-    char *name = xasprintf("%s/%s", object->ns, object->name);
+    char *name = xasprintf("%s%s%s", object->ns, *object->ns ? "/" : "", object->name);
     if (object->is_garbled) {
         tell_skipped(feed, object->kind, name, object->faults);
     } else {
@@ -134,6 +138,16 @@ static void lose_config_map(struct feed *feed)
     feed->config.config_map(feed->config.data, NULL);
 }
 
+/* A Namespace that is another writer's. */
+static bool is_elsewhere(const struct feed *feed, const struct kube_object *object)
+{
+    bool is_elsewhere = object->kind == KUBE_NAMESPACE && feed->config.namespace_count > 0;
+    for (size_t i = 0; i < feed->config.namespace_count && is_elsewhere; i++) {
+        is_elsewhere = strcmp(feed->config.namespaces[i], object->name) != 0;
+    }
+    return is_elsewhere;
+}
+
 static void on_upsert(void *data, struct kube_object *object)
 {
     struct feed *feed = data;
@@ -141,8 +155,15 @@ static void on_upsert(void *data, struct kube_object *object)
         take_config_map(feed, object);
         return;
     }
+    if (is_elsewhere(feed, object)) {
+        kube_object_free(object);
+        return;
+    }
     if (object->fault_count) {
         tell_flaws(feed, object);
+    }
+    if (feed->config.client_keys) {
+        client_keys_upsert(feed->config.client_keys, object);
     }
     inventory_upsert(feed->config.inventory, object);
     check_relist(feed);
@@ -152,17 +173,28 @@ static void on_remove(void *data, enum kube_kind kind, const char *ns, const cha
 {
     struct feed *feed = data;
     if (kind != KUBE_CONFIG_MAP) {
+        if (feed->config.client_keys) {
+            client_keys_remove(feed->config.client_keys, kind, ns, name);
+        }
         inventory_remove(feed->config.inventory, kind, ns, name);
     } else if (is_config_map(feed, ns, name)) {
         lose_config_map(feed);
     }
 }
 
+static void end_list(struct feed *feed, enum kube_kind kind)
+{
+    if (feed->config.client_keys) {
+        client_keys_list_end(feed->config.client_keys, kind);
+    }
+    inventory_list_end(feed->config.inventory, kind);
+}
+
 static void on_list_end(void *data, enum kube_kind kind)
 {
     struct feed *feed = data;
     if (kind != KUBE_CONFIG_MAP) {
-        inventory_list_end(feed->config.inventory, kind);
+        end_list(feed, kind);
     } else if (!feed->has_config_map) {
         lose_config_map(feed);
     }
@@ -185,15 +217,23 @@ static void on_bad(void *data, enum kube_kind kind, const struct err *err)
     tell_skipped(data, kind, "", err->msg);
 }
 
+/* Whoever permits Services and pods may not permit these. A dry run would not know everything. */
+static void lack(struct feed *feed, enum kube_kind kind)
+{
+    if (kind == KUBE_CONFIG_MAP) {
+        feed->config.config_map_lacks(feed->config.data);
+    } else if (!kube_kind_is_namespaced(kind) && !feed->config.is_dry_run) {
+        inventory_lack(feed->config.inventory, kind);
+    }
+}
+
 static void on_state(void *data, enum kube_kind kind, const char *resource, const struct err *err)
 {
     struct feed *feed = data;
     feed->followed[kind].kind = resource; /* for its log line */
     if (err) {
         outage_away(&feed->followed[kind], err);
-        if (kind == KUBE_CONFIG_MAP) {
-            feed->config.config_map_lacks(feed->config.data);
-        }
+        lack(feed, kind);
     } else {
         outage_back(&feed->followed[kind]);
     }
@@ -201,9 +241,15 @@ static void on_state(void *data, enum kube_kind kind, const char *resource, cons
 
 /* ---- Lifetime ---- */
 
+/* Of the selector. Endpoints belong to their Service, whatever their own labels. */
+static bool has_labels(enum kube_kind kind)
+{
+    return kind == KUBE_SERVICE || kind == KUBE_POD;
+}
+
 static void start_kind(struct feed *feed, enum kube_kind kind)
 {
-    bool is_config_map = kind == KUBE_CONFIG_MAP;
+    bool is_config_map = kind == KUBE_CONFIG_MAP, is_namespaced = kube_kind_is_namespaced(kind);
     feed->followed[kind] = (struct outage_source){
         .away_line = "API cannot be followed, retrying",
         .back_line = "API is followed",
@@ -217,10 +263,10 @@ static void start_kind(struct feed *feed, enum kube_kind kind)
         .kind = kind,
         .endpoints_mode = feed->config.endpoints_mode,
         .namespaces = is_config_map ? &feed->config.config_map_namespace : feed->config.namespaces,
-        .namespace_count = is_config_map ? 1 : feed->config.namespace_count,
-        /* Endpoints belong to their Service, whatever their own labels. */
-        .label_selector =
-            kind == KUBE_ENDPOINTS || is_config_map ? "" : feed->config.label_selector,
+        .namespace_count = is_config_map   ? 1
+                           : is_namespaced ? feed->config.namespace_count
+                                           : 0,
+        .label_selector = has_labels(kind) ? feed->config.label_selector : "",
         .object = is_config_map ? feed->config.config_map_name : NULL,
         .list_begin = on_list_begin,
         .upsert = on_upsert,
@@ -241,11 +287,19 @@ struct feed *feed_start(const struct feed_config *config)
     feed->relist.data = feed;
     outage_init(&feed->outage, config->loop, "the Kubernetes API", config->patience_ms,
                 "the API has been failing for longer than etcd-mutation-timeout, still retrying");
-    inventory_want_pods(config->inventory, config->wants_pods);
+    inventory_want(config->inventory, KUBE_POD, config->wants_pods);
+    inventory_want(config->inventory, KUBE_NODE, config->wants_nodes);
+    inventory_want(config->inventory, KUBE_NAMESPACE, config->wants_namespaces);
     start_kind(feed, KUBE_SERVICE);
     start_kind(feed, KUBE_ENDPOINTS);
     if (config->wants_pods) {
         start_kind(feed, KUBE_POD);
+    }
+    if (config->wants_nodes) {
+        start_kind(feed, KUBE_NODE);
+    }
+    if (config->wants_namespaces) {
+        start_kind(feed, KUBE_NAMESPACE);
     }
     if (config->config_map_name && *config->config_map_name) {
         start_kind(feed, KUBE_CONFIG_MAP);

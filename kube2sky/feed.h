@@ -1,7 +1,11 @@
 /* Feeds the inventory from the Kubernetes API: runs a reflector per kind, passes its objects to the
- * inventory and the ConfigMap to whoever wants it, logs and counts what of them cannot be
- * understood, and reports an outage while a kind cannot be followed. Created and freed by main();
- * on the main loop. */
+ * inventory, pods and Namespaces to client_keys as well, and the ConfigMap to whoever wants it,
+ * logs and counts what of them cannot be understood, and reports an outage while a kind cannot be
+ * followed. Created and freed by main(); on the main loop.
+ *
+ * Nodes and Namespaces are listed as a whole, whatever the label selector, so they need a
+ * ClusterRole; of the Namespaces, only those in `namespaces` are passed on. While the server
+ * refuses either, the other kinds go on, and nothing waits for it. */
 #ifndef KUBE2SKY_FEED_H
 #define KUBE2SKY_FEED_H
 
@@ -15,6 +19,7 @@
 #include "kube2sky/api/kube_object.h"
 #include "kube2sky/api/reflector.h"
 
+struct client_keys;
 struct feed;
 struct inventory;
 struct kube_client;
@@ -23,8 +28,11 @@ struct feed_config {
     struct ev_loop *loop;
     struct kube_client *client; /* both outlive the feed */
     struct inventory *inventory;
+    struct client_keys *client_keys; /* outlives the feed; NULL: none */
     enum endpoints_mode endpoints_mode;
     bool wants_pods;
+    bool wants_nodes;
+    bool wants_namespaces;
     const char *const *namespaces; /* borrowed until feed_free, like the selector; none: all */
     size_t namespace_count;
     const char *label_selector; /* "": every object */
@@ -52,7 +60,7 @@ void feed_free(struct feed *feed); /* stops it; NULL is fine */
 const struct outage *feed_outage(const struct feed *feed);
 
 /* Whether the kind is listed and watched on its own. Endpoints are, or the slices in their place;
- * pods and the ConfigMap if wanted. */
+ * pods, Nodes, Namespaces and the ConfigMap if wanted. */
 bool feed_follows(const struct feed *feed, enum kube_kind kind);
 
 /* Whether such a kind is followed or away. */

@@ -23,6 +23,7 @@
 #include "kube2sky/dry_run.h"
 #include "kube2sky/feed.h"
 #include "kube2sky/metrics_table.h"
+#include "kube2sky/naming/client_keys.h"
 #include "kube2sky/naming/inventory.h"
 #include "kube2sky/options.h"
 #include "kube2sky/reconcile/reconciler.h"
@@ -49,6 +50,7 @@ struct app {
     struct kube_client *kube;
     struct etcd *etcd;
     struct inventory *inventory;
+    struct client_keys *client_keys;
     struct reconciler *reconciler;
     struct config_source *config_source; /* NULL: no ConfigMap is followed */
     struct feed *feed;
@@ -73,6 +75,10 @@ static void on_slice_changed(void *data, struct slice owner, const struct slice_
 {
     struct app *app = data;
     reconciler_slice_changed(app->reconciler, owner, change);
+}
+
+static void on_client_keys_changed(void *data UNUSED)
+{
 }
 
 static void on_config_map(void *data, struct kube_object *map)
@@ -187,6 +193,13 @@ static void start_middle(struct app *app, const struct options *o)
         .slice_changed = on_slice_changed,
         .data = app,
     });
+    app->client_keys = client_keys_new(&(struct client_keys_config){
+        .domain = o->domain,
+        .is_wanted = {[CLIENT_KEYS_NODE_ADDRESS] = o->wants_pods,
+                      [CLIENT_KEYS_VISIBLE] = o->wants_visibility},
+        .changed = on_client_keys_changed,
+        .data = app,
+    });
     app->reconciler = reconciler_start(&(struct reconciler_config){
         .loop = app->loop,
         .etcd = app->etcd,
@@ -212,7 +225,10 @@ static void start_middle(struct app *app, const struct options *o)
         .client = app->kube,
         .inventory = app->inventory,
         .endpoints_mode = o->endpoints_mode,
+        .client_keys = app->client_keys,
         .wants_pods = o->wants_pods,
+        .wants_nodes = o->wants_nodes,
+        .wants_namespaces = o->wants_visibility,
         .namespaces = (const char *const *)o->namespaces,
         .namespace_count = o->namespace_count,
         .label_selector = o->label_selector,
@@ -300,6 +316,7 @@ static void stop_all(struct app *app)
         reconciler_stop(app->reconciler);
         outage_fini(&app->etcd_outage);
     }
+    client_keys_free(app->client_keys);
     inventory_free(app->inventory);
     kube_client_free(app->kube);
     etcd_free(app->etcd);

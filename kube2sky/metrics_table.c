@@ -54,12 +54,18 @@ static void write_by_followed(struct metrics_page *page, const struct metrics_so
     }
 }
 
+/* Others are there only if their flag is set. */
+static bool is_always_there(enum kube_kind kind)
+{
+    return kind == KUBE_SERVICE || kind == KUBE_ENDPOINTS || kind == KUBE_SLICE || kind == KUBE_POD;
+}
+
 static void write_by_kind(struct metrics_page *page, const struct metrics_sources *sources,
                           kind_value value)
 {
     for (size_t i = 0; i < KUBE_KIND_COUNT; i++) {
         enum kube_kind kind = (enum kube_kind)i;
-        if (kind != KUBE_CONFIG_MAP || feed_follows(sources->feed, kind)) {
+        if (is_always_there(kind) || feed_follows(sources->feed, kind)) {
             metrics_sample(page, METRIC_LABELS({"kind", kube_kind_name(kind)}),
                            value(sources, kind));
         }

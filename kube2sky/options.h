@@ -29,6 +29,8 @@ struct options {
     enum endpoints_mode endpoints_mode;
     enum endpoint_names endpoint_names;
     bool wants_pods;
+    bool wants_nodes;
+    bool wants_visibility;
     bool wants_reverse;
     bool own_only_written;
     int64_t leader_lease_s;     /* 0: no election, this is the only writer */

@@ -14,6 +14,7 @@ struct kind_state {
     bool is_wanted;
     bool is_listing;
     bool is_listed;
+    bool is_lacking;  /* it could not be listed: not waited for */
     bool wants_first; /* the list lacked default/kubernetes, or any pod */
     bool has_any;     /* since the list began, an object came */
 };
@@ -127,13 +128,18 @@ void inventory_settle_endpoints(struct inventory *inventory, bool is_settled)
     }
 }
 
-void inventory_want_pods(struct inventory *inventory, bool are_wanted)
+void inventory_want(struct inventory *inventory, enum kube_kind kind, bool is_wanted)
 {
-    struct kind_state *state = &inventory->kinds[KUBE_POD];
-    if (!are_wanted && state->is_wanted) {
-        unwant(inventory, KUBE_POD);
+    struct kind_state *state = &inventory->kinds[kind];
+    if (!is_wanted && state->is_wanted) {
+        unwant(inventory, kind);
     }
-    state->is_wanted = are_wanted;
+    state->is_wanted = is_wanted;
+}
+
+void inventory_lack(struct inventory *inventory, enum kube_kind kind)
+{
+    inventory->kinds[kind].is_lacking = true;
 }
 
 /* ---- Lists ---- */
@@ -303,6 +309,8 @@ const char *inventory_missing(const struct inventory *inventory)
         [KUBE_ENDPOINTS] = "endpoints are not listed yet",
         [KUBE_SLICE] = "endpoint slices are not listed yet",
         [KUBE_POD] = "pods are not listed yet",
+        [KUBE_NODE] = "nodes are not listed yet",
+        [KUBE_NAMESPACE] = "namespaces are not listed yet",
     };
     if (inventory->kinds[KUBE_SERVICE].wants_first) {
         return "service default/kubernetes does not exist yet";
@@ -310,7 +318,7 @@ const char *inventory_missing(const struct inventory *inventory)
     for (size_t kind = 0; kind < KUBE_KIND_COUNT; kind++) {
         const struct kind_state *state = &inventory->kinds[kind];
         bool is_next = kind == inventory->next_source && kind != inventory->source;
-        if (state->is_wanted && !state->is_listed && !is_next) {
+        if (state->is_wanted && !state->is_listed && !state->is_lacking && !is_next) {
             return texts[kind];
         }
     }

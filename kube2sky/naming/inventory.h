@@ -42,7 +42,8 @@ struct inventory_config {
     void *data;
 };
 
-/* Initially endpoints come from KUBE_ENDPOINTS, and pods are wanted. */
+/* Initially endpoints come from KUBE_ENDPOINTS, and pods are wanted; Nodes and Namespaces are not.
+ */
 struct inventory *inventory_new(const struct inventory_config *config);
 void inventory_free(struct inventory *inventory); /* NULL is fine */
 
@@ -56,8 +57,13 @@ void inventory_use_endpoints(struct inventory *inventory, enum kube_kind kind);
  * A change is reported for each of them. */
 void inventory_settle_endpoints(struct inventory *inventory, bool is_settled);
 
-/* Without pods, none are waited for, and no pod has an address. */
-void inventory_want_pods(struct inventory *inventory, bool are_wanted);
+/* Whether pods, Nodes or Namespaces are fed. Of a kind that is not, none are waited for, and none
+ * exist. */
+void inventory_want(struct inventory *inventory, enum kube_kind kind, bool is_wanted);
+
+/* The kind cannot be listed now: not waited for either, but nothing of it is known, so its keys
+ * stay. For kinds that an older ClusterRole does not permit. */
+void inventory_lack(struct inventory *inventory, enum kube_kind kind);
 
 /* ---- The reflectors' side: see reflector.h. Unwanted kinds are ignored. ---- */
 

@@ -442,7 +442,7 @@ static void bench_reconciler(struct bench *b)
         .txn_ops_max = ETCD_TXN_OPS_MAX,
         .no_reverse = true, /* as many keys as the plain loop */
     });
-    inventory_want_pods(b->inventory, false);
+    inventory_want(b->inventory, KUBE_POD, false);
     inventory_list_begin(b->inventory, KUBE_ENDPOINTS);
     inventory_list_end(b->inventory, KUBE_ENDPOINTS);
     inventory_list_begin(b->inventory, KUBE_SERVICE);

@@ -225,7 +225,7 @@ static void test_what_is_followed(void **state)
     (void)state;
     assert_int_equal(parse((const char *const[]){NULL}, &o, NULL), 0);
     assert_true(o.wants_pods && o.wants_reverse);
-    assert_false(o.own_only_written);
+    assert_false(o.own_only_written || o.wants_nodes || o.wants_visibility);
     assert_int_equal(o.leader_lease_s, 0);
     assert_int_equal(o.namespace_count, 0);
     assert_int_equal(o.endpoints_mode, ENDPOINTS_AUTO);
@@ -245,6 +245,10 @@ static void test_what_is_followed(void **state)
     assert_int_equal(o.endpoints_mode, ENDPOINTS_SLICES);
     assert_int_equal(o.endpoint_names, ENDPOINT_NAMES_POD);
     assert_string_equal(o.label_selector, "a in (b, c)");
+    options_fini(&o);
+    assert_int_equal(
+        parse((const char *const[]){"--nodes", "--namespace_visibility=true", NULL}, &o, NULL), 0);
+    assert_true(o.wants_nodes && o.wants_visibility);
     options_fini(&o);
 }
 
@@ -334,6 +338,8 @@ static void test_refused(void **state)
         {"--log-level", "flag -log-level: value missing: expected error|warn|info|debug"},
         {"--exit-on-etcd-timeout=10s", "expected true or false"},
         {"--pods=insecure", "flag -pods: `insecure`: expected verified|disabled"},
+        {"--nodes=ready", "flag -nodes: `ready`: expected true or false"},
+        {"--namespace-visibility=own", "flag -namespace-visibility: `own`: expected true or false"},
         {"--reverse=no", "flag -reverse: `no`: expected true or false"},
         {"--leader-elect-lease-duration=1s", "expected a duration like 10s, from 2s"},
         {"--endpoint-names=ip", "flag -endpoint-names: `ip`: expected hash|address|pod"},

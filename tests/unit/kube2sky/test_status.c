@@ -12,13 +12,21 @@
 #include "kube2sky/feed.h"
 #include "kube2sky/status.h"
 #include "tests/support/http_ask.h"
+#include "tests/support/log_capture.h"
 #include "tests/support/loopback.h"
 
 enum { ATTEMPTS = 100, OUTPUT_MAX = 8192 };
 
+/* The API's resources that it serves; a request for others is 404. */
+enum { RESOURCES_MAX = 4 };
+
 struct bed {
     struct fixture *f;
-    struct http_route api_routes[2];
+    struct http_route api_routes[RESOURCES_MAX];
+    size_t api_route_count;
+    bool wants_all;
+    const char *const *namespaces;
+    size_t namespace_count;
     struct http_server *api;
     struct kube_client *client;
     struct feed *feed;
@@ -38,6 +46,12 @@ struct bed {
 static char services[] = LIST_BEGIN("ServiceList") KUBERNETES_SERVICE "]}";
 static char services_and_a_bad_one[] = LIST_BEGIN("ServiceList") KUBERNETES_SERVICE
     ",{\"metadata\":{\"namespace\":\"default\",\"name\":\"bad\"},\"spec\":{\"clusterIP\":7}}]}";
+static char nodes[] =
+    LIST_BEGIN("NodeList") "{\"metadata\":{\"name\":\"worker-1\"}},"
+                           "{\"metadata\":{\"name\":\"odd\"},\"status\":{\"addresses\":7}},"
+                           "{\"metadata\":{\"name\":\"odder\"},\"status\":{\"addresses\":[7]}}]}";
+static char namespaces[] = LIST_BEGIN("NamespaceList") "{\"metadata\":{\"name\":\"default\"}},"
+                                                       "{\"metadata\":{\"name\":\"team-a\"}}]}";
 static char endpoints[] = LIST_BEGIN("EndpointsList") "]}";
 
 /* Serves lists; a watch ends as soon as it begins. */
@@ -49,11 +63,16 @@ static void serve_list(void *data, const struct http_request *request, struct ht
     }
 }
 
+static void add_resource(struct bed *b, const char *path, char *list)
+{
+    b->api_routes[b->api_route_count++] = (struct http_route){path, serve_list, list};
+}
+
 static void serve_api(struct bed *b, char *services_list, struct addr *ret_address)
 {
-    b->api_routes[0] = (struct http_route){"/api/v1/services", serve_list, services_list};
-    b->api_routes[1] = (struct http_route){"/api/v1/endpoints", serve_list, endpoints};
-    b->api = http_ask_serve(b->f->loop, b->api_routes, ARRAY_LEN(b->api_routes), ret_address);
+    add_resource(b, "/api/v1/services", services_list);
+    add_resource(b, "/api/v1/endpoints", endpoints);
+    b->api = http_ask_serve(b->f->loop, b->api_routes, b->api_route_count, ret_address);
 }
 
 /* ---- The bed ---- */
@@ -74,6 +93,10 @@ static void start_feed(struct bed *b, const struct addr *api, int64_t patience_m
         .inventory = b->f->inventory,
         .endpoints_mode = ENDPOINTS_ENDPOINTS,
         .label_selector = "",
+        .wants_nodes = b->wants_all,
+        .wants_namespaces = b->wants_all,
+        .namespaces = b->namespaces,
+        .namespace_count = b->namespace_count,
         .patience_ms = patience_ms,
     });
 }
@@ -215,6 +238,77 @@ static void test_api_is_overdue(void **state)
     stop(&b);
 }
 
+static bool has_listed_all(const void *data)
+{
+    const struct bed *b = data;
+    return feed_count(b->feed, KUBE_NODE) == 3 && feed_count(b->feed, KUBE_NAMESPACE) > 0;
+}
+
+/* Of Namespaces, those that are followed; a Node without a namespace is named without one. */
+static void test_nodes_and_namespaces(void **state)
+{
+    static const char *const followed[] = {"default"};
+    static struct log_capture capture;
+    struct fixture *f = *state;
+    struct bed b = {.f = f, .wants_all = true};
+    struct addr api;
+    log_capture_begin(&capture);
+    synced_with_kubernetes(f);
+    add_resource(&b, "/api/v1/nodes", nodes);
+    add_resource(&b, "/api/v1/namespaces", namespaces);
+    serve_api(&b, services, &api);
+    start_feed(&b, &api, 3600 * 1000);
+    start_status(&b);
+    loop_until(f->loop, has_listed_all, &b);
+    expect(&b, "/metrics", 200, "\nkube2sky_objects{kind=\"nodes\"} 3\n");
+    expect(&b, "/metrics", 200, "\nkube2sky_objects{kind=\"namespaces\"} 2\n");
+    expect(&b, "/metrics", 200, "\nkube2sky_objects_skipped_total{kind=\"nodes\"} 1\n");
+    expect(&b, "/metrics", 200, "\nkube2sky_object_faults_total{kind=\"nodes\"} 1\n");
+    const char *log = log_capture_end(&capture);
+    assert_non_null(strstr(log, "kind=nodes name=odd error"));
+    assert_non_null(strstr(log, "kind=nodes name=odder parts=1"));
+    status_free(b.status);
+    feed_free(b.feed);
+
+    b.namespaces = followed;
+    b.namespace_count = ARRAY_LEN(followed);
+    kube_client_free(b.client);
+    start_feed(&b, &api, 3600 * 1000);
+    start_status(&b);
+    loop_until(f->loop, has_listed_all, &b);
+    expect(&b, "/metrics", 200, "\nkube2sky_objects{kind=\"nodes\"} 3\n");
+    expect(&b, "/metrics", 200, "\nkube2sky_objects{kind=\"namespaces\"} 1\n");
+    stop(&b);
+}
+
+static bool is_refused(const void *data)
+{
+    const struct feed *feed = data;
+    return feed_followed(feed, KUBE_NODE)->is_away &&
+           feed_followed(feed, KUBE_NAMESPACE)->is_away && feed_outage(feed)->is_overdue;
+}
+
+/* As by an API whose ClusterRole does not know them yet: nothing waits for them. */
+static void test_nodes_and_namespaces_are_refused(void **state)
+{
+    struct fixture *f = *state;
+    struct bed b = {.f = f, .wants_all = true};
+    struct addr api;
+    start_reconciler(f);
+    serve_api(&b, services, &api);
+    start_feed(&b, &api, 1);
+    start_status(&b);
+    wait_synced(f);
+    assert_tree(f, KUBERNETES);
+    loop_until(f->loop, is_refused, b.feed);
+    expect(&b, "/readiness", 200, "ok");
+    expect(&b, "/readiness?strict", 503, "/api/v1/n");
+    expect(&b, "/metrics", 200, "\nkube2sky_api_up{kind=\"services\"} 1\n");
+    expect(&b, "/metrics", 200, "\nkube2sky_api_up{kind=\"nodes\"} 0\n");
+    expect(&b, "/metrics", 200, "\nkube2sky_api_up{kind=\"namespaces\"} 0\n");
+    stop(&b);
+}
+
 static void test_port_in_use(void **state)
 {
     struct fixture *f = *state;
@@ -307,10 +401,15 @@ static void test_dry_run_without_an_api(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_from_nothing_to_ready),  TEST(test_plan),
-        TEST(test_api_is_overdue),         TEST(test_port_in_use),
-        TEST(test_dry_run_with_changes),   TEST(test_dry_run_without_changes),
+        TEST(test_from_nothing_to_ready),
+        TEST(test_plan),
+        TEST(test_api_is_overdue),
+        TEST(test_port_in_use),
+        TEST(test_dry_run_with_changes),
+        TEST(test_dry_run_without_changes),
         TEST(test_dry_run_without_an_api),
+        TEST(test_nodes_and_namespaces),
+        TEST(test_nodes_and_namespaces_are_refused),
     };
     etcd_proc_need();
     return cmocka_run_group_tests(tests, start_etcd, end_etcd);

@@ -679,7 +679,7 @@ static bool is_certain(struct fixture *f, const char *owner)
 static void test_change_of_source_deletes_nothing_at_once(void **state)
 {
     struct fixture *f = *state;
-    inventory_want_pods(f->inventory, false);
+    inventory_want(f->inventory, KUBE_POD, false);
     for (int i = 0; i < 2; i++) {
         enum kube_kind kind = i ? KUBE_SLICE : KUBE_ENDPOINTS;
         list_services(f, (const char *const[]){"kubernetes", "web", "db", "gone", NULL});
@@ -865,7 +865,7 @@ static void test_pods_that_are_not_wanted(void **state)
     list_nothing(f, KUBE_ENDPOINTS);
     put_pod(f, "default", "a", "'podIP':'10.1.0.1'");
     buf_clear(&f->changed);
-    inventory_want_pods(f->inventory, false);
+    inventory_want(f->inventory, KUBE_POD, false);
     assert_changed(f, "pod/default/10-1-0-1 ");
     assert_true(inventory_is_complete(f->inventory));
     assert_true(may_delete(f, "pod/default/10-1-0-1"));

@@ -332,7 +332,7 @@ static void change_source(struct world *w)
 static void toggle_pods(struct world *w)
 {
     w->wants_pods = !w->wants_pods;
-    inventory_want_pods(w->inventory, w->wants_pods);
+    inventory_want(w->inventory, KUBE_POD, w->wants_pods);
     list_objects(w, KUBE_POD, NAMESPACES);
     inventory_list_end(w->inventory, KUBE_POD);
 }

@@ -119,7 +119,7 @@ static inline void start_inventory(struct fixture *f)
         .slice_changed = on_slice_changed,
         .data = f,
     });
-    inventory_want_pods(f->inventory, false);
+    inventory_want(f->inventory, KUBE_POD, false);
 }
 
 static inline int set_up(void **state)

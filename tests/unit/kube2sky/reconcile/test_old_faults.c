@@ -233,7 +233,7 @@ static void test_08_pods_cost_what_they_give(void **state)
     put_pod(f, "a", "'podIP':'10.0.0.1','phase':'Running'");
     assert_int_equal(f->changes, 1);
     assert_plan(f, "pod/default/10-0-0-1", "+/c88f1059 ");
-    inventory_want_pods(f->inventory, false);
+    inventory_want(f->inventory, KUBE_POD, false);
     put_pod(f, "a", "'podIP':'10.0.0.1'");
     assert_int_equal(inventory_count(f->inventory, KUBE_POD), 0);
     assert_plan(f, "pod/default/10-0-0-1", "-/c88f1059 ");

@@ -555,7 +555,7 @@ static void init(struct world *w)
     buf_init(&w->dirty, 1 << 20);
     buf_init(&w->store, 1 << 20);
     w->inventory = inventory_new(&(struct inventory_config){.changed = mark_dirty, .data = w});
-    inventory_want_pods(w->inventory, false);
+    inventory_want(w->inventory, KUBE_POD, false);
     ownership_init(&w->ownership, &(struct ownership_config){.domain = "cluster.local."});
     w->owners = owners_new(&w->ownership);
     w->reverse_keys = reverse_keys_new();

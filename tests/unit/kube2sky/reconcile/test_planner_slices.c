@@ -61,7 +61,7 @@ static void init(struct world *w, enum endpoint_names endpoint_names)
         .slice_changed = mark_change,
         .data = w,
     });
-    inventory_want_pods(w->inventory, false);
+    inventory_want(w->inventory, KUBE_POD, false);
     inventory_use_endpoints(w->inventory, KUBE_SLICE);
     ownership_init(&w->ownership, &(struct ownership_config){.domain = "cluster.local."});
     w->owners = owners_new(&w->ownership);

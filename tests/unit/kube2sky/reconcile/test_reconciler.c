@@ -436,7 +436,7 @@ static void test_two_writers(void **state)
         .changed = on_owner_changed,
         .data = &other,
     });
-    inventory_want_pods(other.inventory, false);
+    inventory_want(other.inventory, KUBE_POD, false);
     start_reconciler(&other);
     list_web(&other);
     wait_synced(&other);
