@@ -1,70 +1,503 @@
 #include "kube2sky/naming/client_keys.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "common/base/addr.h"
+#include "common/base/buf.h"
+#include "common/base/key_table.h"
 #include "common/base/xalloc.h"
+#include "common/dns/dname.h"
+#include "common/etcd/etcd_store_id.h"
+#include "kube2sky/naming/naming.h"
+
+/* A domain has at most 255 bytes, a name at most 253 of its own. */
+enum { KEY_MAX = 1024, POD_ID_MAX = 16 * 1024 * 1024 };
+
+/* A key that is wanted, or was until it was last taken as changed. */
+struct client_key {
+    struct client_key *next_changed;
+    char *value; /* NULL: not wanted */
+    size_t value_len;
+    size_t pods; /* node-address: how many name it, each time */
+    uint32_t generation;
+    bool is_changed;
+    uint16_t key_len;
+    char key[];
+};
+
+/* A pod on the host network. */
+struct host_pod {
+    struct client_key **keys;
+    size_t count;
+    uint32_t generation;
+    uint32_t id_len;
+    char id[]; /* "default\0web" */
+};
+
+struct part {
+    struct key_table table;
+    char *tree;
+    size_t tree_len;
+    struct client_key *first_changed;
+    struct client_key **end_changed;
+    uint32_t generation;
+    bool is_listing;
+    bool is_listed;
+    bool has_any;     /* in this list */
+    bool wants_first; /* the last one had no object */
+};
 
 struct client_keys {
     struct client_keys_config config;
+    struct part parts[CLIENT_KEYS_PARTS];
+    struct key_table pods;
+    struct buf key;   /* scratch */
+    struct buf id;    /* scratch */
+    struct buf taken; /* the change last returned */
 };
+
+static const char *const folders[CLIENT_KEYS_PARTS] = {
+    [CLIENT_KEYS_NODE_ADDRESS] = "node-address/",
+    [CLIENT_KEYS_VISIBLE] = "visible/",
+};
+
+static struct slice key_of(const void *thing)
+{
+    const struct client_key *key = thing;
+    return slice_of(key->key, key->key_len);
+}
+
+static struct slice id_of(const void *thing)
+{
+    const struct host_pod *pod = thing;
+    return slice_of(pod->id, pod->id_len);
+}
 
 struct client_keys *client_keys_new(const struct client_keys_config *config)
 {
     struct client_keys *keys = xcalloc(1, sizeof(*keys));
     keys->config = *config;
+    for (size_t i = 0; i < CLIENT_KEYS_PARTS; i++) {
+        struct part *part = &keys->parts[i];
+        key_table_init(&part->table, key_of);
+        part->tree = etcd_writer_key(slice_str(config->domain), folders[i]);
+        part->tree_len = strlen(part->tree);
+        part->end_changed = &part->first_changed;
+    }
+    key_table_init(&keys->pods, id_of);
+    buf_init(&keys->key, KEY_MAX);
+    buf_init(&keys->id, POD_ID_MAX);
+    buf_init(&keys->taken, KEY_MAX);
     return keys;
+}
+
+static void free_key(struct client_key *key)
+{
+    free(key->value);
+    free(key);
+}
+
+static void free_pod(struct host_pod *pod)
+{
+    free(pod->keys);
+    free(pod);
 }
 
 void client_keys_free(struct client_keys *keys)
 {
+    if (!keys) {
+        return;
+    }
+    for (size_t i = 0; i < CLIENT_KEYS_PARTS; i++) {
+        struct part *part = &keys->parts[i];
+        size_t at = 0;
+        for (struct client_key *key; (key = key_table_next(&part->table, &at)); at++) {
+            free_key(key);
+        }
+        key_table_fini(&part->table);
+        free(part->tree);
+    }
+    size_t at = 0;
+    for (struct host_pod *pod; (pod = key_table_next(&keys->pods, &at)); at++) {
+        free_pod(pod);
+    }
+    key_table_fini(&keys->pods);
+    buf_fini(&keys->key);
+    buf_fini(&keys->id);
+    buf_fini(&keys->taken);
     free(keys);
+}
+
+/* ---- Keys ---- */
+
+static void tell(const struct client_keys *keys)
+{
+    if (keys->config.changed) {
+        keys->config.changed(keys->config.data);
+    }
+}
+
+static struct client_key *get_key(struct part *part, struct slice text)
+{
+    struct client_key *key = key_table_find(&part->table, text);
+    if (!key) {
+        key = xcalloc(1, sizeof(*key) + text.len);
+        key->key_len = (uint16_t)text.len; /* at most KEY_MAX */
+        memcpy(key->key, text.ptr, text.len);
+        (void)key_table_put(&part->table, key); /* was not there */
+    }
+    return key;
+}
+
+/* ptr NULL: it is not wanted any more. */
+static void set_value(struct client_keys *keys, struct part *part, struct client_key *key,
+                      struct slice value)
+{
+    bool is_same =
+        key->value && value.ptr && slice_equal(slice_of(key->value, key->value_len), value);
+    if (is_same || (!key->value && !value.ptr)) {
+        return;
+    }
+    free(key->value);
+    key->value = value.ptr ? xmalloc(value.len + 1) : NULL;
+    key->value_len = value.len;
+    if (key->value) {
+        memcpy(key->value, value.ptr, value.len);
+    }
+    if (!key->is_changed) {
+        key->is_changed = true;
+        key->next_changed = NULL;
+        *part->end_changed = key;
+        part->end_changed = &key->next_changed;
+    }
+    tell(keys);
+}
+
+/* Sets keys->key. */
+static struct slice make_key(struct client_keys *keys, const struct part *part, struct slice name)
+{
+    buf_clear(&keys->key);
+    buf_append(&keys->key, part->tree, part->tree_len);
+    buf_append_slice(&keys->key, name);
+    return buf_slice(&keys->key);
+}
+
+/* ---- Pods ---- */
+
+/* One that has ended keeps its IP in the API, although the node's address may be a pod's now. */
+static bool names_addresses(const struct kube_object *object)
+{
+    const char *phase = object->pod.phase;
+    return object->pod.is_on_host_network && strcmp(phase, "Succeeded") != 0 &&
+           strcmp(phase, "Failed") != 0;
+}
+
+static struct client_key *count_address(struct client_keys *keys, const struct ip *ip)
+{
+    struct part *part = &keys->parts[CLIENT_KEYS_NODE_ADDRESS];
+    char text[INET6_ADDRSTRLEN], value[INET6_ADDRSTRLEN + sizeof("{\"host\":\"\"}")];
+    make_key(keys, part, slice_of(NULL, 0));
+    naming_pod_label(ip, &keys->key);
+    struct client_key *key = get_key(part, buf_slice(&keys->key));
+    key->pods++;
+    (void)snprintf(value, sizeof(value), "{\"host\":\"%s\"}", ip_format(ip, text));
+    set_value(keys, part, key, slice_str(value));
+    return key;
+}
+
+static void uncount_addresses(struct client_keys *keys, const struct host_pod *pod)
+{
+    for (size_t i = 0; i < pod->count; i++) {
+        struct client_key *key = pod->keys[i];
+        key->pods--;
+        if (!key->pods) {
+            set_value(keys, &keys->parts[CLIENT_KEYS_NODE_ADDRESS], key, slice_of(NULL, 0));
+        }
+    }
+}
+
+static struct slice make_id(struct client_keys *keys, const char *ns, const char *name)
+{
+    buf_clear(&keys->id);
+    buf_append(&keys->id, ns, strlen(ns) + 1);
+    buf_append_str(&keys->id, name);
+    return buf_slice(&keys->id);
+}
+
+static void discard_pod(struct client_keys *keys, struct host_pod *pod)
+{
+    uncount_addresses(keys, pod);
+    (void)key_table_take(&keys->pods, id_of(pod));
+    free_pod(pod);
+}
+
+static struct host_pod *new_pod(struct client_keys *keys, struct slice id)
+{
+    struct host_pod *pod = xcalloc(1, sizeof(*pod) + id.len);
+    pod->id_len = (uint32_t)id.len;
+    memcpy(pod->id, id.ptr, id.len);
+    (void)key_table_put(&keys->pods, pod); /* was not there */
+    return pod;
+}
+
+/* New addresses first, so that unchanged ones are never gone in between. */
+static void set_addresses(struct client_keys *keys, struct host_pod *pod,
+                          const struct kube_object *object)
+{
+    const struct host_pod old = *pod;
+    pod->keys = xcalloc(object->pod.ip_count, sizeof(struct client_key *));
+    pod->count = 0;
+    for (size_t i = 0; i < object->pod.ip_count; i++) {
+        struct ip ip;
+        if (ip_parse(slice_str(object->pod.ips[i]), &ip)) {
+            pod->keys[pod->count++] = count_address(keys, &ip);
+        }
+    }
+    uncount_addresses(keys, &old);
+    free(old.keys);
+}
+
+static void upsert_pod(struct client_keys *keys, const struct kube_object *object)
+{
+    struct slice id = make_id(keys, object->ns, object->name);
+    struct host_pod *pod = key_table_find(&keys->pods, id);
+    bool is_wanted = !object->is_garbled && names_addresses(object) && object->pod.ip_count;
+    if (is_wanted) {
+        pod = pod ? pod : new_pod(keys, id);
+        set_addresses(keys, pod, object);
+    } else if (pod && !object->is_garbled) { /* a garbled one keeps its last state */
+        discard_pod(keys, pod);
+        pod = NULL;
+    }
+    if (pod) {
+        pod->generation = keys->parts[CLIENT_KEYS_NODE_ADDRESS].generation;
+    }
+}
+
+static void remove_pod(struct client_keys *keys, const char *ns, const char *name)
+{
+    struct host_pod *pod = key_table_find(&keys->pods, make_id(keys, ns, name));
+    if (pod) {
+        discard_pod(keys, pod);
+    }
+}
+
+static void sweep_pods(struct client_keys *keys)
+{
+    uint32_t generation = keys->parts[CLIENT_KEYS_NODE_ADDRESS].generation;
+    size_t at = 0;
+    for (struct host_pod *pod; (pod = key_table_next(&keys->pods, &at));) {
+        if (pod->generation == generation) {
+            at++;
+        } else {
+            discard_pod(keys, pod);
+        }
+    }
+}
+
+/* ---- Namespaces ---- */
+
+/* The key with this name, in lower case; a name that can be none has an empty one. */
+static struct slice namespace_key(struct client_keys *keys, const char *name)
+{
+    struct part *part = &keys->parts[CLIENT_KEYS_VISIBLE];
+    if (!dname_is_host_label(slice_str(name))) {
+        return slice_of(NULL, 0);
+    }
+    make_key(keys, part, slice_str(name));
+    for (size_t i = part->tree_len; i < keys->key.len; i++) {
+        uint8_t c = keys->key.data[i];
+        keys->key.data[i] = c >= 'A' && c <= 'Z' ? (uint8_t)(c | 0x20) : c;
+    }
+    return buf_slice(&keys->key);
+}
+
+static void upsert_namespace(struct client_keys *keys, const struct kube_object *object)
+{
+    struct part *part = &keys->parts[CLIENT_KEYS_VISIBLE];
+    struct slice text = namespace_key(keys, object->name);
+    const char *visible_to = object->ns_object.visible_to;
+    bool is_wanted =
+        !object->is_garbled && visible_to && strlen(visible_to) <= CLIENT_KEYS_TEXT_MAX;
+    struct client_key *key = !text.len   ? NULL
+                             : is_wanted ? get_key(part, text)
+                                         : key_table_find(&part->table, text);
+    if (key) {
+        key->generation = part->generation;
+    }
+    if (key && !object->is_garbled) {
+        set_value(keys, part, key, is_wanted ? slice_str(visible_to) : slice_of(NULL, 0));
+    }
+}
+
+static void remove_namespace(struct client_keys *keys, const char *name)
+{
+    struct part *part = &keys->parts[CLIENT_KEYS_VISIBLE];
+    struct slice text = namespace_key(keys, name);
+    struct client_key *key = text.len ? key_table_find(&part->table, text) : NULL;
+    if (key) {
+        set_value(keys, part, key, slice_of(NULL, 0));
+    }
+}
+
+static void sweep_namespaces(struct client_keys *keys)
+{
+    struct part *part = &keys->parts[CLIENT_KEYS_VISIBLE];
+    size_t at = 0;
+    for (struct client_key *key; (key = key_table_next(&part->table, &at)); at++) {
+        if (key->generation != part->generation) {
+            set_value(keys, part, key, slice_of(NULL, 0));
+        }
+    }
+}
+
+/* ---- Lists ---- */
+
+/* NULL: nothing is wanted of the kind. */
+static struct part *part_of(struct client_keys *keys, enum kube_kind kind)
+{
+    enum client_keys_part part = kind == KUBE_POD         ? CLIENT_KEYS_NODE_ADDRESS
+                                 : kind == KUBE_NAMESPACE ? CLIENT_KEYS_VISIBLE
+                                                          : CLIENT_KEYS_PARTS;
+    bool is_wanted = part != CLIENT_KEYS_PARTS && keys->config.is_wanted[part];
+    return is_wanted ? &keys->parts[part] : NULL;
 }
 
 void client_keys_list_begin(struct client_keys *keys, enum kube_kind kind)
 {
-    (void)keys;
-    (void)kind;
+    struct part *part = part_of(keys, kind);
+    if (part) {
+        part->generation++;
+        part->is_listing = true;
+        part->has_any = false;
+    }
+}
+
+/* The list is complete: objects it did not name are gone. */
+static void sweep(struct client_keys *keys, enum kube_kind kind, struct part *part)
+{
+    part->is_listed = true;
+    part->wants_first = false;
+    if (kind == KUBE_POD) {
+        sweep_pods(keys);
+    } else {
+        sweep_namespaces(keys);
+    }
+    tell(keys);
+}
+
+static bool is_believed(const struct client_keys *keys, const struct part *part)
+{
+    return part->has_any || keys->config.is_narrowed;
+}
+
+void client_keys_list_end(struct client_keys *keys, enum kube_kind kind)
+{
+    struct part *part = part_of(keys, kind);
+    if (!part) {
+        return;
+    }
+    part->is_listing = false;
+    if (is_believed(keys, part)) {
+        sweep(keys, kind, part);
+    } else {
+        part->wants_first = true;
+        part->is_listed = true; /* a new cluster has none, and is ready */
+    }
 }
 
 void client_keys_upsert(struct client_keys *keys, const struct kube_object *object)
 {
-    (void)keys;
-    (void)object;
+    struct part *part = part_of(keys, object->kind);
+    if (!part) {
+        return;
+    }
+    if (object->kind == KUBE_POD) {
+        upsert_pod(keys, object);
+    } else {
+        upsert_namespace(keys, object);
+    }
+    part->has_any = true;
+    if (part->wants_first && !part->is_listing) {
+        sweep(keys, object->kind, part);
+    }
 }
 
 void client_keys_remove(struct client_keys *keys, enum kube_kind kind, const char *ns,
                         const char *name)
 {
-    (void)keys;
-    (void)kind;
-    (void)ns;
-    (void)name;
+    if (part_of(keys, kind) && kind == KUBE_POD) {
+        remove_pod(keys, ns, name);
+    } else if (part_of(keys, kind)) {
+        remove_namespace(keys, name);
+    }
 }
 
-void client_keys_list_end(struct client_keys *keys, enum kube_kind kind)
+/* ---- The reconciler's side ---- */
+
+struct slice client_keys_tree(const struct client_keys *keys, enum client_keys_part part)
 {
-    (void)keys;
-    (void)kind;
+    return slice_of(keys->parts[part].tree, keys->parts[part].tree_len);
 }
 
-struct slice client_keys_value(const struct client_keys *keys, struct slice key)
+bool client_keys_is_name(enum client_keys_part part, struct slice segment)
 {
-    (void)keys;
-    (void)key;
-    return slice_of(NULL, 0);
+    return part == CLIENT_KEYS_NODE_ADDRESS ? naming_is_address_label(segment)
+                                            : dname_is_host_label(segment);
+}
+
+struct slice client_keys_value(const struct client_keys *keys, struct slice text)
+{
+    const struct client_key *key = NULL;
+    for (size_t i = 0; i < CLIENT_KEYS_PARTS && !key; i++) {
+        key = key_table_find(&keys->parts[i].table, text);
+    }
+    return key && key->value ? slice_of(key->value, key->value_len) : slice_of(NULL, 0);
+}
+
+struct slice client_keys_next_change(struct client_keys *keys, enum client_keys_part which)
+{
+    struct part *part = &keys->parts[which];
+    struct client_key *key = part->first_changed;
+    if (!key) {
+        return slice_of(NULL, 0);
+    }
+    part->first_changed = key->next_changed;
+    if (!part->first_changed) {
+        part->end_changed = &part->first_changed;
+    }
+    key->is_changed = false;
+    buf_clear(&keys->taken);
+    buf_append_slice(&keys->taken, key_of(key));
+    if (!key->value) {
+        (void)key_table_take(&part->table, key_of(key));
+        free_key(key);
+    }
+    return buf_slice(&keys->taken);
 }
 
 void client_keys_each(const struct client_keys *keys,
                       void (*fn)(void *data, struct slice key, struct slice value), void *data)
 {
-    (void)keys;
-    (void)fn;
-    (void)data;
+    for (size_t i = 0; i < CLIENT_KEYS_PARTS; i++) {
+        size_t at = 0;
+        for (const struct client_key *key; (key = key_table_next(&keys->parts[i].table, &at));
+             at++) {
+            if (key->value) {
+                fn(data, key_of(key), slice_of(key->value, key->value_len));
+            }
+        }
+    }
+}
+
+bool client_keys_is_listed(const struct client_keys *keys, enum client_keys_part part)
+{
+    return !keys->config.is_wanted[part] || keys->parts[part].is_listed;
 }
 
 bool client_keys_may_delete(const struct client_keys *keys, enum client_keys_part part)
 {
-    (void)keys;
-    (void)part;
-    return false;
+    return client_keys_is_listed(keys, part) && !keys->parts[part].wants_first;
 }

@@ -3,11 +3,17 @@
  *     /kube2sky/<domain>/node-address/10-1-0-1   {"host":"10.1.0.1"}   an address that a pod shares
  *                                                with its node: it identifies no client
  *     /kube2sky/<domain>/visible/<namespace>     the text of the namespace's annotation
- *                                                dns.kube2sky/visible-to
+ *                                                dns.kube2sky/visible-to, byte for byte: whoever
+ *                                                shows it to people escapes it
+ *
+ * One node-address key stands for all pods on that node's network, of whatever namespace; pods that
+ * have ended do not count. A namespace whose name is no label, or whose text is longer than the API
+ * server allows annotations to be, has no key.
  *
  * Learns of pods and namespaces from the feed, as the inventory does; the reconciler writes what it
- * wants (reconcile). A part whose kind has been listed completely may lose keys; before, keys are
- * only added. Single-threaded. */
+ * wants (reconcile/client_key_writer). A part whose kind has been listed completely may lose keys;
+ * before, keys are only added. A list without any object is not believed (inventory.h). Holds
+ * nothing of other pods, so a change of one costs a search. Single-threaded. */
 #ifndef KUBE2SKY_NAMING_CLIENT_KEYS_H
 #define KUBE2SKY_NAMING_CLIENT_KEYS_H
 
@@ -21,11 +27,15 @@ struct client_keys;
 
 enum client_keys_part { CLIENT_KEYS_NODE_ADDRESS, CLIENT_KEYS_VISIBLE, CLIENT_KEYS_PARTS };
 
+/* Kubernetes' limit on all annotations of an object together, names included. */
+enum { CLIENT_KEYS_TEXT_MAX = 256 * 1024 };
+
 struct client_keys_config {
     const char *domain;                /* "cluster.local.", borrowed for good */
     bool is_wanted[CLIENT_KEYS_PARTS]; /* of one that is not, all keys are to go */
+    bool is_narrowed; /* only some namespaces or labels are listed, which may lack any object */
     /* A key was added, changed or is not wanted any more; or a part may now lose keys. Called from
-     * inside the functions below; must not call back. */
+     * inside the functions below; must not call back. NULL: client_keys_next_change is enough. */
     void (*changed)(void *data);
     void *data;
 };
@@ -44,8 +54,19 @@ void client_keys_list_end(struct client_keys *keys, enum kube_kind kind);
 
 /* ---- The reconciler's side ---- */
 
+/* "/kube2sky/<domain>/visible/", below which the part's keys are, each one segment. Borrowed. */
+struct slice client_keys_tree(const struct client_keys *keys, enum client_keys_part part);
+
+/* Whether the part could have a key with this last segment: a label of an address, or of a
+ * namespace. Others there are not kube2sky's. */
+bool client_keys_is_name(enum client_keys_part part, struct slice segment);
+
 /* The value that the key should have, borrowed until the next change; ptr NULL: none. */
 struct slice client_keys_value(const struct client_keys *keys, struct slice key);
+
+/* A key of the part whose value has changed since it was last returned; ptr NULL: none. Borrowed
+ * until the next call. */
+struct slice client_keys_next_change(struct client_keys *keys, enum client_keys_part part);
 
 /* Calls fn for each key wanted, in no order. */
 void client_keys_each(const struct client_keys *keys,
@@ -53,5 +74,8 @@ void client_keys_each(const struct client_keys *keys,
 
 /* Keys of the part that are not wanted may be deleted. */
 bool client_keys_may_delete(const struct client_keys *keys, enum client_keys_part part);
+
+/* All keys of the part are known, as far as the API's lists can be believed. */
+bool client_keys_is_listed(const struct client_keys *keys, enum client_keys_part part);
 
 #endif
