@@ -12,7 +12,7 @@ from programs import ETCD, Program, http_get, reserve_port
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docker/manifests"
-KUBE_DNS, EXTERNAL_ETCD = "kube-dns.yaml", "external-etcd.yaml"
+KUBE_DNS, EXTERNAL_ETCD, AUTOPATH = "kube-dns.yaml", "external-etcd.yaml", "kube-dns-autopath.yaml"
 PROGRAMS = ("kube2sky", "skydns", "exechealthz")
 
 

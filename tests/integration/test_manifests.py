@@ -3,6 +3,7 @@ kube2sky has exactly the rights it needs. test_manifests_real.py checks them wit
 """
 
 import contextlib
+import difflib
 import re
 import shutil
 import subprocess
@@ -14,13 +15,13 @@ from bed import BIN_DIR
 from certificates import Authority
 from dns_client import Dns
 from kube import endpoint, endpoint_slice, headless, port, service
-from manifests import EXTERNAL_ETCD, KUBE_DNS, PROGRAMS, Pod
+from manifests import AUTOPATH, EXTERNAL_ETCD, KUBE_DNS, PROGRAMS, Pod
 from programs import ETCD, http_get, is_etcd_healthy, wait_until
 from scripted import ADDRESS, Nameserver
 from watched import Watched
 
 NAMES = manifests.names()
-OURS = [KUBE_DNS, EXTERNAL_ETCD]  # for current clusters; the others are as of their time
+OURS = [KUBE_DNS, AUTOPATH, EXTERNAL_ETCD]  # for current clusters; the others are as of their time
 KUBERNETES = "kubernetes.default.svc.cluster.local"
 COMPOSE = manifests.ROOT / "docker/compose.yaml"
 USER = 65532
@@ -120,6 +121,37 @@ def test_the_snapshot_is_where_its_user_can_write(name):
     assert "readOnly" not in mount and one.pod["securityContext"]["fsGroup"] == USER
     (volume,) = [volume for volume in one.pod["volumes"] if volume["name"] == mount["name"]]
     assert set(volume) == {"name", "emptyDir"} and "medium" not in volume["emptyDir"]
+
+
+def content(name: str) -> list[str]:
+    lines = (manifests.FOLDER / name).read_text().splitlines()
+    return [line.strip() for line in lines if not line.lstrip().startswith("#")]
+
+
+def test_the_variant_for_known_clients_differs_in_nothing_else():
+    changes = [line for line in difflib.ndiff(content(KUBE_DNS), content(AUTOPATH)) if line[0] in "+-"]
+    assert changes == [
+        "- resources: [services]",
+        "+ resources: [services, pods]",
+        "- - --pods=disabled",
+        "+ - --pods=verified",
+        "- - -pods=insecure",
+        "+ - -pods=verified",
+        "+ - -autopath",
+    ]
+
+
+@pytest.mark.parametrize("name", [KUBE_DNS, AUTOPATH])
+def test_the_network_policy_is_for_every_port_of_the_pod(name):
+    (policy,) = manifests.of_kind("network-policy.yaml", "NetworkPolicy")
+    (deployment,) = manifests.of_kind(name, "Deployment")
+    template = deployment["spec"]["template"]["metadata"]["labels"]
+    assert policy["spec"]["podSelector"]["matchLabels"].items() <= template.items()
+    assert policy["metadata"]["namespace"] == deployment["metadata"]["namespace"]
+    dns, operators = policy["spec"]["ingress"]
+    assert dns == {"ports": [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]}
+    pod = {port for one in manifests.containers(name) for port in one.ports}
+    assert {port["port"] for port in operators["ports"]} == pod - {"dns", "dns-tcp"} and len(operators["from"]) == 1
 
 
 def test_the_old_pod_has_no_snapshot():

@@ -13,11 +13,12 @@ import yaml
 from bed import BIN_DIR
 from dns_client import Dns
 from kube import Kube, KubeError, endpoint, endpoint_slice, headless, port, service
-from manifests import EXTERNAL_ETCD, KUBE_DNS, Pod
+from manifests import AUTOPATH, EXTERNAL_ETCD, KUBE_DNS, Pod
 from programs import Program, http_get, reserve_port, wait_until
 from real_apiserver import RealApiserver
 
-OURS = [KUBE_DNS, EXTERNAL_ETCD]
+OURS = [KUBE_DNS, AUTOPATH, EXTERNAL_ETCD]
+NEWER_POLICIES = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")  # of Kubernetes 1.30
 BETA_SLICES = "/apis/discovery.k8s.io/v1beta1"
 
 
@@ -52,7 +53,8 @@ def test_every_object_would_be_created(server, name):
             assert done.returncode == 0 and "(server dry run)" in done.stdout, done.stderr
         else:
             unknown.add((value["apiVersion"], value["kind"]))
-    assert unknown <= {("policy/v1", "PodDisruptionBudget")}
+    policies = {("admissionregistration.k8s.io/v1", kind) for kind in NEWER_POLICIES}
+    assert unknown <= {("policy/v1", "PodDisruptionBudget"), *policies}
 
 
 @pytest.mark.parametrize("name", OURS)
