@@ -1,26 +1,195 @@
 #include "skydns/clients/visibility.h"
 
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "common/base/key_table.h"
 #include "common/base/xalloc.h"
+#include "common/dns/dname.h"
+
+/* A namespace that is shown to others, or one that others are shown to. */
+struct space {
+    uint32_t number; /* in the order of their making */
+    bool is_open;    /* everybody may see it */
+    uint8_t label_len;
+    const struct space **shown; /* those that list it, by number; a part of `shown` below */
+    size_t shown_count;
+    char label[];
+};
+
+struct pair {
+    uint32_t client, shown; /* numbers */
+};
 
 struct visibility {
     _Atomic unsigned references;
     enum visibility_unknown unknown;
+    struct key_table by_label; /* of struct space, which it owns */
+    const struct space **open;
+    size_t open_count;
+    const struct space **shown; /* of all clients */
 };
+
+static struct slice label_of(const void *thing)
+{
+    const struct space *space = thing;
+    return slice_of(space->label, space->label_len);
+}
+
+/* ---- Building ---- */
+
+struct draft {
+    struct visibility *v;
+    struct pair *pairs;
+    size_t count, capacity;
+};
+
+static struct space *get_space(struct visibility *v, struct slice label)
+{
+    struct space *space = key_table_find(&v->by_label, label);
+    if (!space) {
+        space = xcalloc(1, sizeof(*space) + label.len);
+        space->number = (uint32_t)v->by_label.count;
+        space->label_len = (uint8_t)label.len;
+        memcpy(space->label, label.ptr, label.len);
+        (void)key_table_put(&v->by_label, space); /* it had none */
+    }
+    return space;
+}
+
+static void open_to_all(struct visibility *v, struct slice label)
+{
+    if (label.len > 0 && label.len <= DNAME_LABEL_MAX) {
+        get_space(v, label)->is_open = true;
+    }
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+/* The next name of a list, without blanks around it; takes it off the list. */
+static struct slice next_name(struct slice *list)
+{
+    const char *comma = memchr(list->ptr, ',', list->len);
+    size_t len = comma ? (size_t)(comma - list->ptr) : list->len;
+    struct slice name = slice_of(list->ptr, len);
+    size_t taken = comma ? len + 1 : len;
+    *list = slice_of(list->ptr + taken, list->len - taken);
+    while (name.len > 0 && is_blank(name.ptr[0])) {
+        name = slice_of(name.ptr + 1, name.len - 1);
+    }
+    while (name.len > 0 && is_blank(name.ptr[name.len - 1])) {
+        name.len--;
+    }
+    return name;
+}
+
+/* As Kubernetes names namespaces. */
+static bool is_namespace(struct slice name)
+{
+    for (size_t i = 0; i < name.len; i++) {
+        if (name.ptr[i] >= 'A' && name.ptr[i] <= 'Z') {
+            return false;
+        }
+    }
+    return dname_is_host_label(name);
+}
+
+static void add_pair(struct draft *d, const struct space *client, const struct space *shown)
+{
+    if (d->count == d->capacity) {
+        d->capacity = d->capacity ? 2 * d->capacity : 16;
+        d->pairs = xrealloc_array(d->pairs, d->capacity, sizeof(*d->pairs));
+    }
+    d->pairs[d->count++] = (struct pair){client->number, shown->number};
+}
+
+static void add_listed(struct draft *d, const struct visible_namespace *listed)
+{
+    struct slice left = listed->text;
+    unsigned names = 0;
+    if (listed->ns.len == 0 || listed->ns.len > DNAME_LABEL_MAX) {
+        return;
+    }
+    while (left.len > 0 && names < VISIBILITY_NAMES_MAX && d->count < VISIBILITY_PAIRS_MAX) {
+        struct slice name = next_name(&left);
+        if (slice_equal(name, slice_str("*"))) {
+            open_to_all(d->v, listed->ns);
+            return;
+        }
+        if (is_namespace(name)) {
+            names++;
+            add_pair(d, get_space(d->v, name), get_space(d->v, listed->ns));
+        }
+    }
+}
+
+static int compare_pairs(const void *a, const void *b)
+{
+    const struct pair *x = a, *y = b;
+    if (x->client != y->client) {
+        return x->client < y->client ? -1 : 1;
+    }
+    return (x->shown > y->shown) - (x->shown < y->shown);
+}
+
+/* Gives each client its part of `shown`. */
+static void share_out(struct draft *d, struct space **by_number)
+{
+    struct visibility *v = d->v;
+    qsort(d->pairs, d->count, sizeof(*d->pairs), compare_pairs);
+    v->shown = xcalloc(d->count, sizeof(const struct space *));
+    size_t count = 0;
+    for (size_t i = 0; i < d->count; i++) {
+        struct space *client = by_number[d->pairs[i].client];
+        if (i > 0 && compare_pairs(&d->pairs[i - 1], &d->pairs[i]) == 0) {
+            continue;
+        }
+        client->shown = client->shown ? client->shown : v->shown + count;
+        client->shown_count++;
+        v->shown[count++] = by_number[d->pairs[i].shown];
+    }
+}
+
+static void finish(struct draft *d)
+{
+    struct visibility *v = d->v;
+    struct space **by_number = xcalloc(v->by_label.count + 1, sizeof(struct space *));
+    v->open = xcalloc(v->by_label.count + 1, sizeof(const struct space *));
+    struct space *space;
+    for (size_t at = 0; (space = key_table_next(&v->by_label, &at)); at++) {
+        by_number[space->number] = space;
+        if (space->is_open) {
+            v->open[v->open_count++] = space;
+        }
+    }
+    if (d->count > 0) {
+        share_out(d, by_number);
+    }
+    free(by_number);
+    free(d->pairs);
+}
 
 struct visibility *visibility_new(enum visibility_unknown unknown, const struct slice *public_names,
                                   size_t public_count, const struct visible_namespace *listed,
                                   size_t listed_count)
 {
     struct visibility *v = xcalloc(1, sizeof(*v));
-    (void)public_names;
-    (void)public_count;
-    (void)listed;
-    (void)listed_count;
+    struct draft draft = {.v = v};
     v->references = 1;
     v->unknown = unknown;
+    key_table_init(&v->by_label, label_of);
+    for (size_t i = 0; i < public_count && i < VISIBILITY_PUBLIC_MAX; i++) {
+        open_to_all(v, public_names[i]);
+    }
+    for (size_t i = 0; i < listed_count && i < VISIBILITY_LISTED_MAX; i++) {
+        add_listed(&draft, &listed[i]);
+    }
+    finish(&draft);
     return v;
 }
 
@@ -34,15 +203,80 @@ struct visibility *visibility_ref(struct visibility *visibility)
 
 void visibility_unref(struct visibility *visibility)
 {
-    if (visibility &&
-        atomic_fetch_sub_explicit(&visibility->references, 1, memory_order_acq_rel) == 1) {
-        free(visibility);
+    if (!visibility ||
+        atomic_fetch_sub_explicit(&visibility->references, 1, memory_order_acq_rel) != 1) {
+        return;
     }
+    struct space *space;
+    for (size_t at = 0; (space = key_table_next(&visibility->by_label, &at)); at++) {
+        free(space);
+    }
+    key_table_fini(&visibility->by_label);
+    free(visibility->open);
+    free(visibility->shown);
+    free(visibility);
+}
+
+/* ---- Reading ---- */
+
+bool visibility_limits(const struct visibility *visibility, const struct client_space *client)
+{
+    return client || visibility->unknown == VISIBILITY_UNKNOWN_PUBLIC;
+}
+
+static int compare_numbers(const void *key, const void *item)
+{
+    const struct space *wanted = key, *other = *(const struct space *const *)item;
+    return (wanted->number > other->number) - (wanted->number < other->number);
+}
+
+/* Whether the namespace lists the client's. */
+static bool lists(const struct visibility *v, const struct space *space,
+                  const struct client_space *client)
+{
+    const struct space *asking = key_table_find(&v->by_label, client_space_label(client));
+    return asking && asking->shown_count > 0 &&
+           bsearch(space, asking->shown, asking->shown_count, sizeof(const struct space *),
+                   compare_numbers);
 }
 
 bool visibility_shows(const struct visibility *visibility, struct slice ns,
                       const struct client_space *client)
 {
-    return slice_equal(client_space_label(client), ns) ||
-           (!client && visibility->unknown == VISIBILITY_UNKNOWN_ALL);
+    if (client && slice_equal(client_space_label(client), ns)) {
+        return true;
+    }
+    if (!visibility_limits(visibility, client)) {
+        return true;
+    }
+    const struct space *space = key_table_find(&visibility->by_label, ns);
+    return space && (space->is_open || (client && lists(visibility, space, client)));
+}
+
+static bool tell(const struct space *space, struct slice own,
+                 bool (*fn)(void *data, struct slice ns), void *data)
+{
+    return slice_equal(label_of(space), own) || fn(data, label_of(space));
+}
+
+bool visibility_each(const struct visibility *visibility, const struct client_space *client,
+                     bool (*fn)(void *data, struct slice ns), void *data)
+{
+    const struct visibility *v = visibility;
+    struct slice own = client_space_label(client);
+    const struct space *asking = client ? key_table_find(&v->by_label, own) : NULL;
+    if (client && !fn(data, own)) {
+        return false;
+    }
+    for (size_t i = 0; i < v->open_count; i++) {
+        if (!tell(v->open[i], own, fn, data)) {
+            return false;
+        }
+    }
+    for (size_t i = 0; asking && i < asking->shown_count; i++) {
+        if (!asking->shown[i]->is_open && !tell(asking->shown[i], own, fn, data)) {
+            return false;
+        }
+    }
+    return true;
 }

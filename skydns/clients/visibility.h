@@ -16,6 +16,9 @@ enum {
     VISIBILITY_LISTED_MAX = 65536, /* namespaces with the annotation; further ones stay hidden */
     /* Names in one annotation: beyond, the namespace stays hidden from the rest. */
     VISIBILITY_NAMES_MAX = 1024,
+    /* Pairs of a namespace and one it lists, in all: some 100 MiB at worst. A namespace without its
+     * share stays hidden from the rest. */
+    VISIBILITY_PAIRS_MAX = 1024 * 1024,
 };
 
 /* What clients without a namespace see; same order as the flag's choices. */
@@ -42,10 +45,19 @@ struct visibility *visibility_new(enum visibility_unknown unknown, const struct 
 struct visibility *visibility_ref(struct visibility *visibility);
 void visibility_unref(struct visibility *visibility);
 
-/* Whether the client may see the namespace with this lower-case label. `client` NULL: it has no
- * namespace. Any thread; costs a comparison for its own, else at most two looks into hash tables.
- */
+/* Whether anything is hidden from the client; NULL: it has no namespace. Any thread. */
+bool visibility_limits(const struct visibility *visibility, const struct client_space *client);
+
+/* Whether the client may see the namespace with this lower-case label. Any thread; costs a
+ * comparison for its own, else at most two looks into hash tables and a search among the namespaces
+ * that list its own. */
 bool visibility_shows(const struct visibility *visibility, struct slice ns,
                       const struct client_space *client);
+
+/* Calls fn once for each namespace that a client from whom something is hidden may see, whether or
+ * not it exists, in no order, until fn returns false; then returns false. What is hidden adds
+ * nothing to what it costs. */
+bool visibility_each(const struct visibility *visibility, const struct client_space *client,
+                     bool (*fn)(void *data, struct slice ns), void *data);
 
 #endif
