@@ -140,6 +140,11 @@ void answer_set_zone(struct answer *a, const struct engine_zone *zone)
     }
 }
 
+bool answer_is_hidden(const struct answer *a)
+{
+    return lookup_is_hidden(&a->follow.view, &a->name, a->follow.rule);
+}
+
 /* Sets the name, or what it stands for, and its zone. */
 static void take_name(struct answer *a, const struct dname *name)
 {
@@ -150,6 +155,9 @@ static void take_name(struct answer *a, const struct dname *name)
     a->name = a->asked;
     const struct engine_zone *zone = engine_config_zone(config, &a->name);
     a->stub = engine_config_stub(config, &a->asked, zone);
+    if (a->stub && zone && follow_is_hidden(&a->follow.view, zone, &a->asked)) {
+        a->stub = NULL; /* denied, not forwarded */
+    }
     if (a->stub) {
         zone = NULL;
     } else if (config->local.len > 0 && zone && dname_equal(&a->name, &zone->local)) {
@@ -162,6 +170,7 @@ static void take_name(struct answer *a, const struct dname *name)
 static void start(struct answer *a, const struct answer_input *input)
 {
     a->in = *input;
+    a->follow.view = view_of(a->config, input->store, &input->client);
     take_name(a, &input->question->name);
     a->foreign = NULL;
     a->is_dropped = false;
@@ -191,7 +200,7 @@ static void dispatch(struct answer *a)
         return;
     } else if (!a->zone) {
         answer_foreign(a);
-    } else if (!a->follow.store) {
+    } else if (!a->follow.view.store) {
         answer_not_ready(a);
     } else {
         answer_in_domain(a);
@@ -224,7 +233,6 @@ static void answer_late(struct answer *a)
 static void begin_follow(struct follow *follow, const struct answer_input *input,
                          struct engine_deferral *ret_deferral)
 {
-    follow->store = input->store;
     follow->externals = input->externals;
     follow->kept_access = input->kept;
     follow->query = input->query;

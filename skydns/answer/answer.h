@@ -19,6 +19,7 @@ struct kept_access;
 struct answer_input {
     const struct question *question;
     const struct store *store;                /* NULL before the first sync */
+    struct client_view client;                /* who asks */
     const struct external_answers *externals; /* NULL in the first call */
     struct ip local;                          /* the address it was sent to; none if not known */
     int64_t now_s;

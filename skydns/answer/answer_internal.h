@@ -1,6 +1,6 @@
-/* The parts that make an answer, for answer*.c alone (plain_names.c uses the reverse names): the
- * answer being made, the outcomes they share, and one function for each kind of question. On the
- * engine's thread.
+/* The parts that make an answer, for answer*.c alone (plain_names.c and view.c use the reverse
+ * names): the answer being made, the outcomes they share, and one function for each kind of
+ * question. On the engine's thread.
  *
  *     answer.c          whose name it is; the outcomes; the dispatch
  *     answer_types.c    the types, from the records of a name of ours
@@ -88,6 +88,9 @@ void answer_foreign(struct answer *a);
 /* True: answered from hosts files. The name is in no domain of ours; `ip` is what a reverse name
  * spells, or NULL. */
 bool answer_hosts(struct answer *a, const struct ip *ip);
+
+/* Whether the name asked about, or what it stands for, is hidden from the client. */
+bool answer_is_hidden(const struct answer *a);
 
 /* Reverse names are in one of these two. */
 extern const struct dname answer_in_addr_arpa, answer_ip6_arpa;

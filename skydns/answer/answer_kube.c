@@ -30,7 +30,8 @@ static bool lead_on(struct answer *a, struct slice target)
     memcpy(name.wire, target.ptr, target.len);
     dname_lower(&name);
     const struct engine_zone *zone = engine_config_zone(a->config, &name);
-    if (!zone || engine_config_stub(a->config, &name, zone)) {
+    bool is_hidden = zone && follow_is_hidden(&a->follow.view, zone, &name);
+    if (!zone || (!is_hidden && engine_config_stub(a->config, &name, zone))) {
         follow_outside(&a->follow, &name, target, families_of(a->in.question->type),
                        &a->plan.answers);
         if (a->follow.has_failed) {
@@ -47,9 +48,8 @@ static bool lead_on(struct answer *a, struct slice target)
 bool answer_alias(struct answer *a)
 {
     uint16_t type = a->in.question->type;
-    const struct store *store = a->follow.store;
     const struct store_record *alias;
-    while ((alias = follow_alias(a->config, store, a->zone, &a->name))) {
+    while ((alias = follow_alias(&a->follow.view, a->zone, &a->name))) {
         struct rr cname = rrsynth_pointer(a->config, alias, a->owner, RR_CNAME);
         bool is_last = type == DNS_TYPE_CNAME || type == DNS_TYPE_ANY || is_ring(a, cname.data) ||
                        rr_same_name(a->owner, cname.data);

@@ -144,7 +144,7 @@ void answer_chaos(struct answer *a)
 static void answer_hinfo(struct answer *a)
 {
     static const char hinfo[] = "\7RFC8482";
-    if (!a->follow.store) {
+    if (!a->follow.view.store) {
         answer_not_ready(a);
         return;
     }

@@ -108,7 +108,7 @@ static int find_zone(const struct engine_config *config, const struct reversed *
 static bool add_pointer(struct answer *a)
 {
     const struct store_record *record =
-        a->in.question->type == DNS_TYPE_PTR ? lookup_exact(a->follow.store, &a->name) : NULL;
+        a->in.question->type == DNS_TYPE_PTR ? lookup_exact(&a->follow.view, &a->name) : NULL;
     if (!record || record->host != STORE_HOST_NAME) {
         return false;
     }
@@ -133,6 +133,36 @@ static unsigned zone_at(const struct reversed *r, unsigned apex)
     return r->labels.offsets[r->labels.count - r->form->suffix_labels - apex];
 }
 
+/* With less than an address, and nothing else: what is below it is no one client's. */
+static bool is_above_addresses(const struct reversed *r)
+{
+    unsigned all = (unsigned)r->form->family_bytes * 8 / r->form->label_bits;
+    return r->said < all && r->labels.count == r->said + r->form->suffix_labels;
+}
+
+/* Whether the name exists in a zone of ours; false also if that is not known yet. With visibility,
+ * all names above addresses do, for whomever: which have records below depends on other
+ * namespaces. */
+static bool exists_in_zone(struct answer *a, const struct reversed *r)
+{
+    struct follow *f = &a->follow;
+    if (a->config->visibility && is_above_addresses(r)) {
+        return true;
+    }
+    lookup_allow(f->lookup, follow_visits(f));
+    switch (
+        lookup_exists(f->lookup, &f->view, &a->name, (struct lookup_rule){.no_wildcards = true})) {
+    case LOOKUP_FOUND:
+        return true;
+    case LOOKUP_ABSENT:
+        break;
+    case LOOKUP_LIMIT:
+        (void)follow_defer_walk(f); /* else it is too much below an address: as absent */
+        break;
+    }
+    return engine_config_is_above_stub(a->config, &a->name);
+}
+
 static bool add_from_hosts(struct answer *a, const struct reversed *r)
 {
     struct ip ip;
@@ -146,7 +176,7 @@ static void answer_zone(struct answer *a, const struct reversed *r, unsigned ape
     a->zone = &a->config->zones[0]; /* these zones have its hostmaster and name server */
     a->is_incomplete = lacks_names(a->config);
     a->soa_owner = slice_of(a->name.wire + zone_at(r, apex), a->name.len - zone_at(r, apex));
-    if (!a->follow.store) {
+    if (!a->follow.view.store) {
         answer_not_ready(a);
     } else if (add_pointer(a)) {
         return;
@@ -156,8 +186,7 @@ static void answer_zone(struct answer *a, const struct reversed *r, unsigned ape
         answer_own_ns(a);
     } else if (add_from_hosts(a, r)) {
         return;
-    } else if (first == 0 || store_find(a->follow.store, &a->name, NULL) ||
-               engine_config_is_above_stub(a->config, &a->name)) {
+    } else if (first == 0 || exists_in_zone(a, r)) {
         answer_no_data(a);
     } else {
         answer_denied(a);
@@ -170,6 +199,19 @@ static bool is_ours(const struct answer *a, const struct reversed *r, int apex)
     return apex >= 0 && (!a->stub || a->stub->name.len <= a->name.len - zone_at(r, (unsigned)apex));
 }
 
+/* Outside the zones of ours, a name whose record is hidden is nobody else's to answer, either. The
+ * SOA is owned by the name itself, so that nothing is denied beside it. */
+static bool deny_hidden(struct answer *a)
+{
+    if (a->zone || !a->follow.view.store || !view_hides_record(&a->follow.view, &a->name)) {
+        return false;
+    }
+    a->zone = &a->config->zones[0];
+    a->soa_owner = rr_name(&a->name);
+    answer_denied(a);
+    return true;
+}
+
 bool answer_reverse(struct answer *a)
 {
     struct reversed r;
@@ -179,8 +221,11 @@ bool answer_reverse(struct answer *a)
         answer_zone(a, &r, (unsigned)apex);
         return true;
     }
+    if (deny_hidden(a)) {
+        return true;
+    }
     if (a->in.question->type == DNS_TYPE_PTR) {
-        if (!a->follow.store) {
+        if (!a->follow.view.store) {
             answer_not_ready(a);
             return true;
         }

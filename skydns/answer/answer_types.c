@@ -9,7 +9,7 @@
 static bool may_take_some(struct answer *a, const struct dname *name)
 {
     struct follow *f = &a->follow;
-    const struct store_node *node = lookup_listed(f->store, name, f->rule);
+    const struct store_node *node = lookup_listed(&f->view, name, f->rule);
     if (!a->in.may_cut || f->may_walk || !node || store_node_tally(node).groups > 0) {
         return false;
     }
@@ -44,7 +44,7 @@ static bool take_found(struct answer *a, enum lookup_result result)
  * wildcard can only have what it selects from. */
 static bool has_none(const struct answer *a, const struct dname *name, enum rr_type type)
 {
-    const struct store_node *node = lookup_listed(a->follow.store, name, a->follow.rule);
+    const struct store_node *node = lookup_listed(&a->follow.view, name, a->follow.rule);
     struct store_tally tally = node ? store_node_tally(node) : (struct store_tally){0};
     switch (type) {
     case RR_A:
@@ -77,9 +77,9 @@ static bool find_records(struct answer *a, const struct dname *name, enum rr_typ
     if (has_none(a, name, type)) {
         return false; /* NODATA: answer_in_domain */
     }
-    enum lookup_result result = lookup_find(f->lookup, f->store, name, f->rule, ret_span);
+    enum lookup_result result = lookup_find(f->lookup, &f->view, name, f->rule, ret_span);
     if (result == LOOKUP_LIMIT && may_take_some(a, name)) {
-        result = lookup_find(f->lookup, f->store, name, f->rule, ret_span);
+        result = lookup_find(f->lookup, &f->view, name, f->rule, ret_span);
     }
     return take_found(a, result);
 }
@@ -149,7 +149,7 @@ void answer_ports(struct answer *a)
     struct follow *f = &a->follow;
     struct lookup_span span;
     lookup_allow(f->lookup, follow_visits(f));
-    if (take_found(a, lookup_find_ports(f->lookup, f->store, &a->name, &span))) {
+    if (take_found(a, lookup_find_ports(f->lookup, &f->view, &a->name, &span))) {
         add_services(a, &span);
     }
 }
@@ -172,9 +172,12 @@ static void answer_mx(struct answer *a)
 }
 
 /* Without keys for name servers, this server names itself, at the address the query was sent to. */
-static bool has_ns_keys(const struct answer *a)
+static bool has_ns_keys(struct answer *a)
 {
-    return store_find(a->follow.store, &a->zone->ns, NULL) != NULL;
+    struct follow *f = &a->follow;
+    lookup_allow(f->lookup, follow_visits(f));
+    return lookup_exists(f->lookup, &f->view, &a->zone->ns,
+                         (struct lookup_rule){.no_wildcards = true}) != LOOKUP_ABSENT;
 }
 
 static void add_own_address(struct answer *a, struct slice owner, enum follow_families families,
@@ -220,7 +223,7 @@ static void answer_address(struct answer *a, enum rr_type type)
         add_own_address(a, a->owner, families, &a->plan.answers);
         return;
     }
-    const struct store_node *node = lookup_node(f->store, &a->name, f->rule);
+    const struct store_node *node = lookup_node(&f->view, &a->name, f->rule);
     lookup_allow(f->lookup, follow_visits(f));
     if (node && follow_many(f, node, a->owner, families, &a->plan.answers)) {
         return;
@@ -239,9 +242,9 @@ static void answer_address(struct answer *a, enum rr_type type)
 /* A type without data. */
 void answer_nothing(struct answer *a)
 {
-    if (!lookup_listed(a->follow.store, &a->name, a->follow.rule)) {
-        answer_no_name(a);
-    }
+    struct follow *f = &a->follow;
+    lookup_allow(f->lookup, follow_visits(f));
+    (void)take_found(a, lookup_exists(f->lookup, &f->view, &a->name, f->rule));
 }
 
 static bool all_hosts_are_addresses(const struct answer *a, const struct lookup_span *span)
@@ -301,7 +304,7 @@ static void answer_txt(struct answer *a)
 /* Only the key of exactly this name: keys below it have names of their own. */
 static void answer_cname(struct answer *a)
 {
-    const struct store_record *record = lookup_exact(a->follow.store, &a->name);
+    const struct store_record *record = lookup_exact(&a->follow.view, &a->name);
     if (!record || record->host != STORE_HOST_NAME) {
         answer_nothing(a);
         return;
@@ -360,6 +363,10 @@ static void answer_type(struct answer *a)
 void answer_in_domain(struct answer *a)
 {
     if (answer_alias(a)) {
+        return;
+    }
+    if (answer_is_hidden(a)) {
+        answer_denied(a);
         return;
     }
     size_t aliases = a->plan.answers.count;

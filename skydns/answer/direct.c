@@ -133,6 +133,7 @@ static enum engine_verdict answer_question(struct direct *direct, const struct s
     struct answer_input input = {
         .question = question,
         .store = store,
+        .client = query->view,
         .externals = externals,
         .local = local_ip(query),
         .now_s = query->now_s,

@@ -22,7 +22,8 @@ struct fast {
     struct kept_access *kept;
     struct fast_zones zones;
 
-    struct fast_reply reply; /* being made */
+    struct fast_reply reply; /* being made, */
+    struct view view;        /* for this client */
     uint32_t random;
 
     uint64_t ahead_serial; /* of the store of the last batched lookup */
@@ -266,6 +267,18 @@ static size_t answer_addresses(struct fast *f, const struct fast_question *quest
 
 /* ---- Ports ---- */
 
+/* What the client sees of a target. */
+static enum view_part target_part(const struct fast *f, struct slice target)
+{
+    struct dname name = {.len = (uint8_t)target.len};
+    if (!f->view.visibility) {
+        return VIEW_WHOLE;
+    }
+    memcpy(name.wire, target.ptr, target.len);
+    dname_lower(&name);
+    return view_part_of(&f->view, &name);
+}
+
 /* Adds the addresses of a target, if all are of one family and have one TTL. False: fall back to
  * the slow path. */
 static bool add_target(struct fast *f, const struct fast_question *question, struct slice wire,
@@ -276,8 +289,12 @@ static bool add_target(struct fast *f, const struct fast_question *question, str
     if (!fast_target_find(&f->zones, question, wire, written_at, &target)) {
         return false;
     }
-    if (!target.node) {
+    enum view_part part = target_part(f, wire);
+    if (!target.node || part == VIEW_NONE) {
         return true;
+    }
+    if (part != VIEW_WHOLE) {
+        return false;
     }
     const struct store_ready *ready = store_node_ready(target.node);
     if (!get_addresses(f, target.node, 0, &v4) || !get_addresses(f, target.node, 1, &v6) ||
@@ -356,12 +373,36 @@ static size_t answer_targets(struct fast *f, const struct fast_question *questio
 
 /* ---- Questions ---- */
 
+/* The question's node, as the client sees it. False: the slow path decides. */
+static bool get_node(const struct fast *f, const struct fast_question *question,
+                     const struct engine_query *query, const struct store_node **ret_node)
+{
+    *ret_node = question->walk.node;
+    if (!f->view.visibility) {
+        return true;
+    }
+    switch (fast_name_part(&f->zones, question->zone, &question->query, &query->view)) {
+    case VIEW_NONE:
+        *ret_node = NULL;
+        return true;
+    case VIEW_WHOLE:
+        return true;
+    case VIEW_SPACES:
+    case VIEW_SOME:
+        break;
+    }
+    return false;
+}
+
 static size_t answer_in_zone(struct fast *f, const struct fast_question *question,
                              const struct engine_query *query)
 {
+    const struct store_node *node;
     struct addresses ignored;
-    switch (fast_name_action(&f->zones, question->zone, &question->query, question->kind,
-                             question->walk.node)) {
+    if (!get_node(f, question, query, &node)) {
+        return 0;
+    }
+    switch (fast_name_action(&f->zones, question->zone, &question->query, question->kind, node)) {
     case PLAIN_NOT:
         break;
     case PLAIN_NO_NAME:
@@ -395,7 +436,7 @@ static size_t answer_pointer(struct fast *f, const struct fast_question *questio
     const struct store_node *node = question->walk.node;
     const struct store_record *record = node ? store_node_record(node) : NULL;
     struct slice target = record ? store_record_host_wire(record) : slice_of(NULL, 0);
-    if (target.len == 0 || may_end_like_reverse(target)) {
+    if (target.len == 0 || may_end_like_reverse(target) || view_hides_target(&f->view, target)) {
         return 0;
     }
     uint32_t ttl_s = record->ttl_s ? record->ttl_s : f->config->ttl_s;
@@ -406,6 +447,13 @@ static size_t answer_pointer(struct fast *f, const struct fast_question *questio
     memcpy(data, target.ptr, target.len);
     f->reply.answers = 1;
     return end(f, &question->query, DNS_RCODE_NOERROR);
+}
+
+/* Whether a name of a stub zone is hidden from the client, since the zone is below a name that is.
+ */
+static bool is_hidden_stub(const struct fast *f, const struct fast_question *question)
+{
+    return f->view.visibility && view_part_of(&f->view, &question->key.name) == VIEW_NONE;
 }
 
 /* A name of another domain, if the cache has it. */
@@ -428,8 +476,9 @@ size_t fast_answer(struct fast *fast, const struct store *store, const struct en
 {
     struct fast *f = fast;
     const struct fast_question *question = find_question(f, store, query);
+    f->view = view_of(f->config, store, &query->view);
     if (question->source != FAST_STORE) {
-        return question->source == FAST_CACHE
+        return question->source == FAST_CACHE && !is_hidden_stub(f, question)
                    ? answer_kept(f, question, query, reply, ret_wants_refresh)
                    : 0;
     }

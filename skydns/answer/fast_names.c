@@ -4,11 +4,26 @@
 
 #include "common/base/attributes.h"
 #include "common/dns/dns.h"
+#include "skydns/answer/answer_internal.h"
 #include "skydns/answer/lookup.h"
 #include "skydns/foreign/hosts_table.h"
 #include "skydns/foreign/zone_table.h"
 
 /* ---- Domains ---- */
+
+static bool is_nested(const struct engine_config *config, const struct dname *domain)
+{
+    for (size_t i = 0; i < config->zone_count; i++) {
+        const struct dname *other = &config->zones[i].domain;
+        if (other != domain && dname_is_within(domain, other)) {
+            return true;
+        }
+    }
+    return dname_is_within(domain, &answer_in_addr_arpa) ||
+           dname_is_within(domain, &answer_ip6_arpa) ||
+           dname_is_within(&answer_in_addr_arpa, domain) ||
+           dname_is_within(&answer_ip6_arpa, domain);
+}
 
 void fast_zones_configure(struct fast_zones *zones, const struct engine_config *config,
                           struct encoder *encoder)
@@ -17,6 +32,7 @@ void fast_zones_configure(struct fast_zones *zones, const struct engine_config *
     zones->has_kept = config->cache && config->zones_of_others &&
                       (config->allows_all || config->allowed_count > 0);
     zones->has_pointers = plain_names_have_pointers(config);
+    zones->is_nested = false;
     zones->serial = 0;
     zones->count = config->zone_count;
     for (size_t i = 0; i < config->zone_count; i++) {
@@ -24,6 +40,7 @@ void fast_zones_configure(struct fast_zones *zones, const struct engine_config *
         z->zone = &config->zones[i];
         plain_names_make(&z->plain, config, z->zone);
         soa_template_make(&z->soa, config, z->zone, encoder);
+        zones->is_nested = zones->is_nested || is_nested(config, &z->zone->domain);
         z->has_stubs_below = engine_config_is_above_stub(config, &z->zone->domain);
         if (z->has_stubs_below) { /* whose a target is depends on all of its name */
             z->plain.is_uniform = false;
@@ -249,6 +266,24 @@ static NOINLINE bool is_above_a_zone(const struct fast_zones *zones, const struc
 {
     return (zone->plain.has_domains_below && is_above_a_domain(zones, q)) ||
            (zone->has_stubs_below && is_above_a_stub(zones, q));
+}
+
+enum view_part fast_name_part(const struct fast_zones *zones, const struct fast_zone *zone,
+                              const struct fast_query *query, const struct client_view *client)
+{
+    unsigned labels = (unsigned)query->label_count - zone->zone->labels;
+    if (labels == 0 || zones->is_nested) {
+        return VIEW_SOME;
+    }
+    if (kube_tree_of(fast_query_label(query, labels - 1)) == KUBE_TREE_OTHER) {
+        return VIEW_WHOLE;
+    }
+    if (labels == 1) {
+        return VIEW_SPACES;
+    }
+    return visibility_shows(client->visibility, fast_query_label(query, labels - 2), client->space)
+               ? VIEW_WHOLE
+               : VIEW_NONE;
 }
 
 enum plain_action fast_name_action(const struct fast_zones *zones, const struct fast_zone *zone,

@@ -13,6 +13,7 @@
 #include "skydns/answer/fast_query_internal.h"
 #include "skydns/answer/plain_names_internal.h"
 #include "skydns/answer/soa_template_internal.h"
+#include "skydns/answer/view.h"
 #include "skydns/foreign/cache.h"
 #include "skydns/store/engine_config.h"
 #include "skydns/store/store_walk.h"
@@ -31,6 +32,7 @@ struct fast_zones {
     const struct engine_config *config;
     bool has_kept;     /* names of other domains may be in the cache, and some client have them */
     bool has_pointers; /* reverse names are answered from the store */
+    bool is_nested;    /* domains contain others, or reverse names: view_part_of looks at all */
     uint64_t serial;   /* of the store whose nodes are known; 0: none */
     size_t count;
     const struct store_node *arpa; /* of reverse names in the store in use; may be NULL */
@@ -69,6 +71,11 @@ void fast_question_begin(const struct fast_zones *zones, struct slice wire,
 /* Begins the walk to the name of `query`, which is in the zone. */
 void fast_walk_begin(const struct fast_zone *zone, const struct fast_query *query,
                      struct store_walk *walk);
+
+/* view_part_of's result, for a client from whom something is hidden. VIEW_SPACES and VIEW_SOME
+ * leave the name to the slow path. */
+enum view_part fast_name_part(const struct fast_zones *zones, const struct fast_zone *zone,
+                              const struct fast_query *query, const struct client_view *client);
 
 /* How a question of this kind about a name of the zone is answered; `node`: the name's or NULL. */
 enum plain_action fast_name_action(const struct fast_zones *zones, const struct fast_zone *zone,

@@ -273,17 +273,23 @@ static bool is_kubernetes(const struct follow *f)
 
 /* Names that the specification or -pods gives their meaning are what they are, whatever the keys.
  */
-const struct store_record *follow_alias(const struct engine_config *config,
-                                        const struct store *store, const struct engine_zone *zone,
+const struct store_record *follow_alias(const struct view *view, const struct engine_zone *zone,
                                         const struct dname *name)
 {
+    const struct engine_config *config = view->config;
     if (config->schema != ENGINE_SCHEMA_KUBERNETES || dname_equal(name, &zone->version) ||
         (config->pods != ENGINE_PODS_VERIFIED && zone->pods.len > 0 &&
          dname_is_within(name, &zone->pods)) ||
         !kube_has_data(zone, name, DNS_TYPE_CNAME)) {
         return NULL;
     }
-    return lookup_alias(store, name);
+    return lookup_alias(view, name);
+}
+
+bool follow_is_hidden(const struct view *view, const struct engine_zone *domain,
+                      const struct dname *name)
+{
+    return lookup_is_hidden(view, name, follow_rule(view->config, domain));
 }
 
 /* ---- More addresses than are prepared ---- */
@@ -374,12 +380,16 @@ static void follow_name(struct follow *f, struct chain *chain, struct slice name
     memcpy(lower.wire, name.ptr, name.len);
     dname_lower(&lower);
     const struct engine_zone *zone = engine_config_zone(f->config, &lower);
-    if (!zone || engine_config_stub(f->config, &lower, zone)) {
+    bool is_hidden = zone && follow_is_hidden(&f->view, zone, &lower);
+    if (!zone || (!is_hidden && engine_config_stub(f->config, &lower, zone))) {
         follow_external(f, chain, &lower, name);
         return;
     }
     f->is_lacking = f->is_lacking || zone->is_incomplete;
-    const struct store_record *alias = follow_alias(f->config, f->store, zone, &lower);
+    if (is_hidden) {
+        return; /* as if it did not exist */
+    }
+    const struct store_record *alias = follow_alias(&f->view, zone, &lower);
     if (alias) {
         follow_host(f, chain, alias, name);
         return;
@@ -387,12 +397,12 @@ static void follow_name(struct follow *f, struct chain *chain, struct slice name
     if (is_kubernetes(f) && !kube_has_data(zone, &lower, DNS_TYPE_A)) {
         return; /* as for a client that asks for it */
     }
-    const struct store_node *node = lookup_node(f->store, &lower, follow_rule(f->config, zone));
+    const struct store_node *node = lookup_node(&f->view, &lower, follow_rule(f->config, zone));
     if (node && add_many(f, chain, node, name)) {
         return;
     }
     struct lookup_span span;
-    switch (lookup_find(f->lookup, f->store, &lower, follow_rule(f->config, zone), &span)) {
+    switch (lookup_find(f->lookup, &f->view, &lower, follow_rule(f->config, zone), &span)) {
     case LOOKUP_FOUND:
         lookup_keep_group(f->lookup, &span);
         add_addresses(f, chain, &span, name);

@@ -12,6 +12,7 @@
 #include "skydns/answer/deferral.h"
 #include "skydns/answer/external_answer.h"
 #include "skydns/answer/lookup.h"
+#include "skydns/answer/view.h"
 #include "skydns/store/engine_config.h"
 #include "skydns/store/rr.h"
 
@@ -38,7 +39,7 @@ struct follow {
     struct kept_targets *kept; /* targets that the cache has */
 
     /* Of the answer being made. */
-    const struct store *store;
+    struct view view; /* of the records, as the client sees them */
     const struct external_answers *externals;
     struct kept_access *kept_access;  /* NULL: the cache is not used, */
     const struct engine_query *query; /* else the client's query */
@@ -65,6 +66,11 @@ static inline struct lookup_rule follow_rule(const struct engine_config *config,
                                 .no_wildcards = config->schema == ENGINE_SCHEMA_KUBERNETES};
 }
 
+/* Whether the client may not see a lower-cased name, which is in the domain, or below it in a stub
+ * zone. */
+bool follow_is_hidden(const struct view *view, const struct engine_zone *domain,
+                      const struct dname *name);
+
 void follow_init(struct follow *follow);
 void follow_fini(struct follow *follow);
 
@@ -85,8 +91,7 @@ bool follow_is_walk_deferred(const struct follow *follow);
 
 /* The record that makes a lower-cased name of the zone an alias, or NULL; always NULL with
  * -schema=skydns. Pure. */
-const struct store_record *follow_alias(const struct engine_config *config,
-                                        const struct store *store, const struct engine_zone *zone,
+const struct store_record *follow_alias(const struct view *view, const struct engine_zone *zone,
                                         const struct dname *name);
 
 /* Adds what upstream answers about a name outside the domains, or defers to ask it. `name` is as

@@ -22,6 +22,7 @@ struct node_stack {
 };
 
 struct lookup {
+    const struct view *view; /* of the lookup being made */
     const struct store_record **records;
     size_t count, capacity;
     struct node_stack nodes;
@@ -175,14 +176,14 @@ static bool push_hidden_child(void *data, const struct store_node *child)
 }
 
 /* Pushes the children that `push` accepts, in order; the caller pops back to the old count. */
-static void push_children(struct lookup *l, const struct store_node *node, store_child_fn push)
+static void push_children(struct lookup *l, const struct view_node *at, store_child_fn push)
 {
     size_t base = l->siblings_base = l->nodes.count;
     if (l->is_some) {
-        store_each_child_from(node, l->from, push, l);
+        view_each_child_from(l->view, at, l->from, push, l);
         return;
     }
-    store_each_child(node, push, l);
+    (void)view_each_child(l->view, at, push, l);
     if (l->nodes.count - base > 1 && !l->limit_hit) {
         qsort(l->nodes.items + base, l->nodes.count - base, sizeof(const struct store_node *),
               compare_labels);
@@ -190,45 +191,100 @@ static void push_children(struct lookup *l, const struct store_node *node, store
 }
 
 /* Collects the node's record and the visible ones below. A name's labels bound the recursion. */
-static void walk_all(struct lookup *l, const struct store_node *node)
+static void walk_all(struct lookup *l, const struct view_node *at)
 {
-    const struct store_record *record = store_node_record(node);
+    const struct store_record *record = view_record(l->view, at);
+    struct view_node child;
     if (record && visit(l)) {
         push_record(l, record);
     }
     size_t base = l->nodes.count;
-    push_children(l, node, push_visible_child);
+    push_children(l, at, push_visible_child);
     size_t end = l->nodes.count;
     for (size_t i = base; i < end && !l->limit_hit; i++) {
-        walk_all(l, l->nodes.items[i]);
+        if (view_below(l->view, at, l->nodes.items[i], &child)) {
+            walk_all(l, &child);
+        }
     }
     l->nodes.count = base;
 }
 
-/* Collects what matches labels at, at - 1, ... 0 of the pattern below the node. */
-static void walk_matching(struct lookup *l, const struct store_node *node, const struct pattern *p,
-                          int at)
+/* Collects what matches labels i, i - 1, ... 0 of the pattern below the node. */
+static void walk_matching(struct lookup *l, const struct view_node *at, const struct pattern *p,
+                          int i)
 {
-    if (at < 0) {
-        walk_all(l, node);
+    struct view_node child;
+    if (i < 0) {
+        walk_all(l, at);
         return;
     }
-    struct slice label = dname_label(p->name, p->labels.offsets[at]);
+    struct slice label = dname_label(p->name, p->labels.offsets[i]);
     if (!lookup_is_wildcard(label)) {
-        const struct store_node *child = is_hidden(label) ? NULL : store_child(node, label);
-        if (child) {
-            walk_matching(l, child, p, at - 1);
+        if (!is_hidden(label) && view_child(l->view, at, label, &child)) {
+            walk_matching(l, &child, p, i - 1);
         }
         return;
     }
     size_t base = l->nodes.count;
-    push_children(l, node, push_visible_child);
+    push_children(l, at, push_visible_child);
     size_t end = l->nodes.count;
-    for (size_t i = base; i < end && !l->limit_hit && visit(l); i++) {
-        walk_matching(l, l->nodes.items[i], p, at - 1);
+    for (size_t k = base; k < end && !l->limit_hit && visit(l); k++) {
+        if (view_below(l->view, at, l->nodes.items[k], &child)) {
+            walk_matching(l, &child, p, i - 1);
+        }
     }
     l->nodes.count = base;
 }
+
+/* ---- Whether there is something to see ---- */
+
+struct search {
+    struct lookup *lookup;
+    const struct view_node *at;
+    bool is_listing; /* only what a listing shows */
+    bool has_found;
+};
+
+static bool has_records(struct lookup *l, const struct view_node *at, bool is_listing);
+
+static bool search_child(void *data, const struct store_node *node)
+{
+    struct search *s = data;
+    struct view_node child;
+    if (s->is_listing && is_hidden(store_node_label(node))) {
+        return true;
+    }
+    s->has_found = visit(s->lookup) && view_below(s->lookup->view, s->at, node, &child) &&
+                   has_records(s->lookup, &child, s->is_listing);
+    return !s->has_found && !s->lookup->limit_hit;
+}
+
+static bool has_records_below(struct lookup *l, const struct view_node *at, bool is_listing)
+{
+    struct search search = {.lookup = l, .at = at, .is_listing = is_listing};
+    (void)view_each_child(l->view, at, search_child, &search);
+    return search.has_found;
+}
+
+/* Ends at the first one: a visit for each name tried until then. */
+static bool has_records(struct lookup *l, const struct view_node *at, bool is_listing)
+{
+    if (at->part == VIEW_WHOLE) {
+        return !is_listing || store_visible_count(at->node) > 0;
+    }
+    return view_record(l->view, at) || has_records_below(l, at, is_listing);
+}
+
+/* A path with wildcards to a leaf gives the leaf itself: etcd had nothing to select from. */
+static bool is_leaf(struct lookup *l, const struct view_node *at)
+{
+    if (at->part == VIEW_WHOLE) {
+        return store_node_record(at->node) && store_visible_count(at->node) == 1;
+    }
+    return view_record(l->view, at) && !has_records_below(l, at, true);
+}
+
+/* ---- Names ---- */
 
 /* Every label is literal. */
 static const struct lookup_rule as_written = {.no_wildcards = true};
@@ -247,23 +303,39 @@ static struct pattern pattern_of(const struct dname *name, struct lookup_rule ru
     return p;
 }
 
-static const struct store_node *find_listed(const struct store *store, const struct pattern *p)
+/* The name that is listed. */
+static struct dname listed_of(const struct pattern *p)
 {
-    if (p->has_dotted_label) {
-        return NULL;
-    }
-    if (p->wildcard < 0) {
-        return store_find(store, p->name, NULL);
-    }
     struct dname listed = *p->name;
-    dname_strip(&listed, (unsigned)p->wildcard + 1);
-    return store_find(store, &listed, NULL);
+    if (p->wildcard >= 0) {
+        dname_strip(&listed, (unsigned)p->wildcard + 1);
+    }
+    return listed;
 }
 
-/* A path with wildcards to a leaf gives the leaf itself: etcd had nothing to select from. */
-static bool is_leaf(const struct store_node *node)
+static bool find_listed(const struct view *view, const struct pattern *p,
+                        struct view_node *ret_node)
 {
-    return store_node_record(node) && store_visible_count(node) == 1;
+    if (p->has_dotted_label) {
+        return false;
+    }
+    if (p->wildcard < 0) {
+        return view_find(view, p->name, ret_node);
+    }
+    struct dname listed = listed_of(p);
+    return view_find(view, &listed, ret_node);
+}
+
+/* The same, of a name that has something to see. */
+static enum lookup_result find_shown(struct lookup *l, const struct pattern *p,
+                                     struct view_node *ret_node)
+{
+    if (!find_listed(l->view, p, ret_node)) {
+        return LOOKUP_ABSENT;
+    }
+    l->limit_hit = false;
+    bool has_found = has_records(l, ret_node, false);
+    return l->limit_hit ? LOOKUP_LIMIT : has_found ? LOOKUP_FOUND : LOOKUP_ABSENT;
 }
 
 static uint32_t hash_data(const struct store_record *r)
@@ -312,9 +384,10 @@ static void remove_duplicates(struct lookup *l, struct lookup_span *span)
     l->count = span->first + kept;
 }
 
-static void begin(struct lookup *l, struct lookup_span *ret_span)
+static void begin(struct lookup *l, const struct view *view, struct lookup_span *ret_span)
 {
     *ret_span = (struct lookup_span){.first = l->count};
+    l->view = view;
     l->limit_hit = false;
 }
 
@@ -331,14 +404,22 @@ static enum lookup_result end(struct lookup *l, struct lookup_span *span)
 
 /* ---- Walks that are kept ---- */
 
-static struct walk_key key_of(const struct store *store, const struct dname *name,
-                              struct lookup_rule rule, bool is_ports)
+/* What the client sees is part of it where something may be hidden. */
+static struct walk_key key_of(const struct view *view, const struct view_node *at,
+                              const struct dname *name, struct lookup_rule rule, bool is_ports)
 {
-    return (struct walk_key){.serial = store_serial(store),
-                             .name = *name,
-                             .domain_labels = rule.domain_labels,
-                             .no_wildcards = rule.no_wildcards,
-                             .is_ports = is_ports};
+    struct walk_key key = {.serial = store_serial(view->store),
+                           .name = *name,
+                           .domain_labels = rule.domain_labels,
+                           .no_wildcards = rule.no_wildcards,
+                           .is_ports = is_ports,
+                           .is_whole = at->part == VIEW_WHOLE};
+    if (!key.is_whole) {
+        key.config_serial = view->config->serial;
+        key.has_space = view->space != NULL;
+        key.space = view->space ? *view->space : (struct client_space){.label_len = 0};
+    }
+    return key;
 }
 
 /* Takes the records of a walk that was kept, each at the cost of a visit. */
@@ -371,28 +452,30 @@ static enum lookup_result end_kept(struct lookup *l, const struct walk_key *key,
     return result;
 }
 
-enum lookup_result lookup_find(struct lookup *lookup, const struct store *store,
+enum lookup_result lookup_find(struct lookup *lookup, const struct view *view,
                                const struct dname *name, struct lookup_rule rule,
                                struct lookup_span *ret_span)
 {
     struct pattern p = pattern_of(name, rule);
-    const struct walk_key key = key_of(store, name, rule, false);
     size_t visits_before = lookup->visits_left;
-    begin(lookup, ret_span);
+    struct view_node at;
+    begin(lookup, view, ret_span);
     if (!visit(lookup)) {
         return LOOKUP_LIMIT;
     }
-    const struct store_node *node = find_listed(store, &p);
-    if (!node) {
-        return LOOKUP_ABSENT;
+    enum lookup_result result = find_shown(lookup, &p, &at);
+    if (result != LOOKUP_FOUND) {
+        return result;
     }
+    const struct walk_key key = key_of(view, &at, name, rule, false);
     if (take_kept(lookup, &key, ret_span)) {
         return LOOKUP_FOUND;
     }
-    if (p.wildcard >= 0 && !is_leaf(node)) {
-        walk_matching(lookup, node, &p, p.wildcard);
-    } else if (lookup->is_some || store_visible_count(node) <= lookup->visits_left) {
-        walk_all(lookup, node);
+    bool is_counted = at.part == VIEW_WHOLE && !lookup->is_some;
+    if (p.wildcard >= 0 && !is_leaf(lookup, &at)) {
+        walk_matching(lookup, &at, &p, p.wildcard);
+    } else if (!is_counted || store_visible_count(at.node) <= lookup->visits_left) {
+        walk_all(lookup, &at);
     } else {
         lookup->limit_hit = true;
     }
@@ -400,116 +483,97 @@ enum lookup_result lookup_find(struct lookup *lookup, const struct store *store,
 }
 
 /* Descends through hidden children for `levels` levels and lists what is at and below the last. */
-static void walk_hidden(struct lookup *l, const struct store_node *node, int levels)
+static void walk_hidden(struct lookup *l, const struct view_node *at, int levels)
 {
+    struct view_node child;
     if (levels == 0) {
-        walk_all(l, node);
+        walk_all(l, at);
         return;
     }
     size_t base = l->nodes.count;
-    push_children(l, node, push_hidden_child);
+    push_children(l, at, push_hidden_child);
     size_t end = l->nodes.count;
     for (size_t i = base; i < end && !l->limit_hit && visit(l); i++) {
-        walk_hidden(l, l->nodes.items[i], levels - 1);
+        if (view_below(l->view, at, l->nodes.items[i], &child)) {
+            walk_hidden(l, &child, levels - 1);
+        }
     }
     l->nodes.count = base;
 }
 
-enum lookup_result lookup_find_ports(struct lookup *lookup, const struct store *store,
+enum lookup_result lookup_find_ports(struct lookup *lookup, const struct view *view,
                                      const struct dname *name, struct lookup_span *ret_span)
 {
     enum { PROTOCOL_AND_PORT = 2 };
     struct pattern p = pattern_of(name, as_written);
-    const struct walk_key key = key_of(store, name, as_written, true);
     size_t visits_before = lookup->visits_left;
-    begin(lookup, ret_span);
+    struct view_node at;
+    begin(lookup, view, ret_span);
     if (!visit(lookup)) {
         return LOOKUP_LIMIT;
     }
-    const struct store_node *node = find_listed(store, &p);
-    if (!node) {
-        return LOOKUP_ABSENT;
+    enum lookup_result result = find_shown(lookup, &p, &at);
+    if (result != LOOKUP_FOUND) {
+        return result;
     }
+    const struct walk_key key = key_of(view, &at, name, as_written, true);
     if (take_kept(lookup, &key, ret_span)) {
         return LOOKUP_FOUND;
     }
-    walk_hidden(lookup, node, PROTOCOL_AND_PORT);
+    walk_hidden(lookup, &at, PROTOCOL_AND_PORT);
     return end_kept(lookup, &key, visits_before, ret_span);
 }
 
-const struct store_node *lookup_listed(const struct store *store, const struct dname *name,
+enum lookup_result lookup_exists(struct lookup *lookup, const struct view *view,
+                                 const struct dname *name, struct lookup_rule rule)
+{
+    struct pattern p = pattern_of(name, rule);
+    struct view_node at;
+    lookup->view = view;
+    return find_shown(lookup, &p, &at);
+}
+
+bool lookup_is_hidden(const struct view *view, const struct dname *name, struct lookup_rule rule)
+{
+    if (!view->visibility) {
+        return false;
+    }
+    struct pattern p = pattern_of(name, rule);
+    struct dname listed = listed_of(&p);
+    return view_part_of(view, &listed) == VIEW_NONE;
+}
+
+static const struct store_node *find_whole(const struct view *view, const struct pattern *p)
+{
+    struct view_node at;
+    return find_listed(view, p, &at) && at.part == VIEW_WHOLE ? at.node : NULL;
+}
+
+const struct store_node *lookup_listed(const struct view *view, const struct dname *name,
                                        struct lookup_rule rule)
 {
     struct pattern p = pattern_of(name, rule);
-    return find_listed(store, &p);
+    return find_whole(view, &p);
 }
 
-const struct store_node *lookup_node(const struct store *store, const struct dname *name,
+const struct store_node *lookup_node(const struct view *view, const struct dname *name,
                                      struct lookup_rule rule)
 {
     struct pattern p = pattern_of(name, rule);
-    return p.wildcard < 0 ? find_listed(store, &p) : NULL;
+    return p.wildcard < 0 ? find_whole(view, &p) : NULL;
 }
 
-const struct store_record *lookup_exact(const struct store *store, const struct dname *name)
+bool lookup_find_literal(const struct view *view, const struct dname *name,
+                         struct view_node *ret_node)
 {
     struct pattern p = pattern_of(name, as_written);
-    const struct store_node *node = p.has_dotted_label ? NULL : store_find(store, name, NULL);
-    return node ? store_node_record(node) : NULL;
+    return find_listed(view, &p, ret_node);
 }
 
-/* ---- Aliases ---- */
-
-/* A port makes it SRV data, `mail` MX data, a text TXT data: of a name that can have several. */
-static bool is_bare_name(const struct store_record *r)
+const struct store_record *lookup_exact(const struct view *view, const struct dname *name)
 {
-    return r->host == STORE_HOST_NAME && r->port == 0 && !r->mail && r->text_len == 0;
-}
-
-static bool is_listed(const struct store_node *child)
-{
-    return !is_hidden(store_node_label(child)) && store_visible_count(child) > 0;
-}
-
-static bool is_bare(void *data, const struct store_node *node)
-{
-    const struct store_record *record = store_node_record(node);
-    return !is_listed(node) ||
-           ((!record || is_bare_name(record)) && store_each_child(node, is_bare, data));
-}
-
-static bool keep_first(void *data, const struct store_node *child)
-{
-    const struct store_node **first = data;
-    if (is_listed(child) &&
-        (!*first || slice_compare(store_node_label(child), store_node_label(*first)) < 0)) {
-        *first = child;
-    }
-    return true;
-}
-
-/* In key order; the node has one. */
-static const struct store_record *first_listed(const struct store_node *node)
-{
-    while (!store_node_record(node)) {
-        const struct store_node *first = NULL;
-        store_each_child(node, keep_first, &first);
-        node = first;
-    }
-    return store_node_record(node);
-}
-
-const struct store_record *lookup_alias(const struct store *store, const struct dname *name)
-{
-    struct pattern p = pattern_of(name, as_written);
-    const struct store_node *node = find_listed(store, &p);
-    const struct store_record *own = node ? store_node_record(node) : NULL;
-    if (own) {
-        return own->host == STORE_HOST_NAME ? own : NULL;
-    }
-    size_t count = node ? store_visible_count(node) : 0;
-    bool is_alias = count > 0 && count <= STORE_READY_MAX && store_each_child(node, is_bare, NULL);
-    return is_alias ? first_listed(node) : NULL;
+    struct view_node at;
+    return lookup_find_literal(view, name, &at) ? view_record(view, &at) : NULL;
 }
 
 /* ---- Groups ---- */

@@ -27,6 +27,7 @@
 #include "common/base/attributes.h"
 #include "common/base/slice.h"
 #include "common/dns/dname.h"
+#include "skydns/answer/view.h"
 #include "skydns/store/store.h"
 
 /* The most records one lookup returns, whatever it may visit: more than the million endpoints and
@@ -85,34 +86,47 @@ struct lookup_rule {
     bool no_wildcards;      /* the others are literal, too */
 };
 
-/* The node of a lower-cased name whose records lookup_find would return all; NULL: there is none,
- * or a wildcard selects among them. */
-const struct store_node *lookup_node(const struct store *store, const struct dname *name,
+/* The node of a lower-cased name whose records lookup_find would return all; NULL: there is none, a
+ * wildcard selects among them, or some may be hidden from the client. */
+const struct store_node *lookup_node(const struct view *view, const struct dname *name,
                                      struct lookup_rule rule);
 
-/* The node whose records are listed, and then selected from; NULL: the name does not exist. */
-const struct store_node *lookup_listed(const struct store *store, const struct dname *name,
+/* The node whose records are listed, and then selected from; NULL: the name does not exist, or some
+ * of them may be hidden from the client. */
+const struct store_node *lookup_listed(const struct view *view, const struct dname *name,
                                        struct lookup_rule rule);
 
+/* Whether the client may not see a lower-cased name, be there records or not. */
+bool lookup_is_hidden(const struct view *view, const struct dname *name, struct lookup_rule rule);
+
+/* Whether a name exists, as lookup_find would say: costs a visit for each name that must be tried,
+ * which is none where nothing can be hidden. */
+enum lookup_result lookup_exists(struct lookup *lookup, const struct view *view,
+                                 const struct dname *name, struct lookup_rule rule) MUST_CHECK;
+
 /* `name` is lower case. */
-enum lookup_result lookup_find(struct lookup *lookup, const struct store *store,
+enum lookup_result lookup_find(struct lookup *lookup, const struct view *view,
                                const struct dname *name, struct lookup_rule rule,
                                struct lookup_span *ret_span) MUST_CHECK;
 
 /* The records of a service's named ports, below _<protocol> and _<port> under its name: FOUND
  * without records when the name exists but has none. */
-enum lookup_result lookup_find_ports(struct lookup *lookup, const struct store *store,
+enum lookup_result lookup_find_ports(struct lookup *lookup, const struct view *view,
                                      const struct dname *name,
                                      struct lookup_span *ret_span) MUST_CHECK;
 
+/* The node of a lower-cased name without wildcards; false: there is none. */
+bool lookup_find_literal(const struct view *view, const struct dname *name,
+                         struct view_node *ret_node);
+
 /* The record of exactly this name, or NULL; a wildcard is a label like any other. */
-const struct store_record *lookup_exact(const struct store *store, const struct dname *name);
+const struct store_record *lookup_exact(const struct view *view, const struct dname *name);
 
 /* Under -schema=kubernetes, where a name has one truth: the record that makes the name an alias, a
  * CNAME and nothing else, or NULL. That is the record of exactly this name if its host is a name;
  * for a name without a record of its own, the first of at most STORE_READY_MAX records below it,
  * provided that all of them are nothing but host names. Ends at the first record that is more. */
-const struct store_record *lookup_alias(const struct store *store, const struct dname *name);
+const struct store_record *lookup_alias(const struct view *view, const struct dname *name);
 
 /* Keeps the records of one group and those without a group, as SkyDNS did: the group of the record
  * closest to the root. Keeps all records if that one has no group or the closest disagree. */

@@ -39,10 +39,17 @@ void walk_cache_free(struct walk_cache *cache)
     }
 }
 
+static bool is_same_client(const struct walk_key *a, const struct walk_key *b)
+{
+    return a->config_serial == b->config_serial && a->has_space == b->has_space &&
+           slice_equal(client_space_label(&a->space), client_space_label(&b->space));
+}
+
 static bool is_same(const struct walk_key *a, const struct walk_key *b)
 {
     return a->serial == b->serial && a->domain_labels == b->domain_labels &&
            a->no_wildcards == b->no_wildcards && a->is_ports == b->is_ports &&
+           a->is_whole == b->is_whole && (a->is_whole || is_same_client(a, b)) &&
            dname_equal(&a->name, &b->name);
 }
 

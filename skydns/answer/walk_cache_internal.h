@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "common/dns/dname.h"
+#include "skydns/clients/client_index.h"
 #include "skydns/store/store.h"
 
 enum {
@@ -19,13 +20,18 @@ enum {
     WALK_CACHE_RECORDS = 1 << 20, /* in all: 8 MiB. A longer walk is not kept */
 };
 
-/* What was walked: the store's serial, the name, and how its labels were read. */
+/* What was walked: the store's serial, the name, how its labels were read, and, unless all of it is
+ * everybody's to see, for whom. */
 struct walk_key {
     uint64_t serial;
     struct dname name;
     unsigned domain_labels;
     bool no_wildcards;
     bool is_ports;
+    bool is_whole; /* the rest is not set */
+    bool has_space;
+    uint64_t config_serial;
+    struct client_space space;
 };
 
 struct walk_cache;

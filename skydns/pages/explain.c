@@ -289,11 +289,12 @@ static enum lookup_result look_up(struct explainer *e, const struct explain_name
     const struct engine_zone *zone = engine_config_zone(e->config, &x->name);
     struct lookup_rule rule =
         zone ? follow_rule(e->config, zone) : (struct lookup_rule){.no_wildcards = true};
+    const struct view view = view_of(e->config, e->store, &(struct client_view){.space = NULL});
     struct lookup_span span;
     lookup_start(e->lookup);
     lookup_allow(e->lookup, VISITS_MAX);
     *ret = (struct found){.name = x};
-    enum lookup_result result = lookup_find(e->lookup, e->store, &x->name, rule, &span);
+    enum lookup_result result = lookup_find(e->lookup, &view, &x->name, rule, &span);
     if (result == LOOKUP_FOUND) {
         ret->all = copy_span(e, &span);
         ret->all_count = span.count;
@@ -309,9 +310,10 @@ static enum lookup_result look_up(struct explainer *e, const struct explain_name
 static void explain_name(struct explainer *e, struct explain_name *x)
 {
     struct found found;
+    const struct view view = view_of(e->config, e->store, &(struct client_view){.space = NULL});
     const struct engine_zone *zone = engine_config_zone(e->config, &x->name);
     struct dname listed = listed_part(e, &x->name);
-    x->alias = zone ? follow_alias(e->config, e->store, zone, &x->name) : NULL;
+    x->alias = zone ? follow_alias(&view, zone, &x->name) : NULL;
     find_broken(e, x, &listed);
     switch (look_up(e, x, &found)) {
     case LOOKUP_FOUND:

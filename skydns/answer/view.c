@@ -1,0 +1,160 @@
+#include "skydns/answer/view.h"
+
+#include <string.h>
+
+#include "skydns/answer/answer_internal.h"
+#include "skydns/answer/kube_place.h"
+
+/* ---- Names ---- */
+
+/* Of a name in the zone. */
+static enum view_part part_in(const struct view *view, const struct engine_zone *zone,
+                              const struct dname *name, const struct dname_labels *labels)
+{
+    unsigned depth = labels->count - zone->labels;
+    if (depth == 0) {
+        return VIEW_SOME;
+    }
+    if (kube_tree_of(dname_label(name, labels->offsets[depth - 1])) == KUBE_TREE_OTHER) {
+        return VIEW_WHOLE;
+    }
+    if (depth == 1) {
+        return VIEW_SPACES;
+    }
+    struct slice ns = dname_label(name, labels->offsets[depth - 2]);
+    return visibility_shows(view->visibility, ns, view->space) ? VIEW_WHOLE : VIEW_NONE;
+}
+
+static bool is_related(const struct dname *a, const struct dname *b)
+{
+    return dname_is_within(a, b) || dname_is_within(b, a);
+}
+
+enum view_part view_part_of(const struct view *view, const struct dname *name)
+{
+    struct dname_labels labels;
+    if (!view->visibility) {
+        return VIEW_WHOLE;
+    }
+    dname_labels(name, &labels);
+    enum view_part least =
+        is_related(name, &answer_in_addr_arpa) || is_related(name, &answer_ip6_arpa) ? VIEW_SOME
+                                                                                     : VIEW_WHOLE;
+    for (size_t i = 0; i < view->config->zone_count; i++) {
+        const struct engine_zone *zone = &view->config->zones[i];
+        enum view_part part = dname_is_within(name, &zone->domain)
+                                  ? part_in(view, zone, name, &labels)
+                              : dname_is_within(&zone->domain, name) ? VIEW_SOME
+                                                                     : VIEW_WHOLE;
+        least = part < least ? part : least;
+    }
+    return least;
+}
+
+bool view_hides_target(const struct view *view, struct slice target)
+{
+    struct dname name = {.len = (uint8_t)target.len};
+    if (!view->visibility || target.len == 0) {
+        return false;
+    }
+    memcpy(name.wire, target.ptr, target.len);
+    dname_lower(&name);
+    return view_part_of(view, &name) == VIEW_NONE;
+}
+
+/* ---- Nodes ---- */
+
+bool view_find(const struct view *view, const struct dname *name, struct view_node *ret_node)
+{
+    ret_node->part = view_part_of(view, name);
+    ret_node->node = ret_node->part == VIEW_NONE ? NULL : store_find(view->store, name, NULL);
+    if (ret_node->part != VIEW_WHOLE) {
+        ret_node->name = *name;
+    }
+    return ret_node->node != NULL;
+}
+
+bool view_below_some(const struct view *view, const struct view_node *parent,
+                     const struct store_node *child, struct view_node *ret_child)
+{
+    ret_child->node = child;
+    ret_child->name = parent->name;
+    if (!dname_prepend(&ret_child->name, store_node_label(child))) {
+        return false; /* no node has such a name */
+    }
+    ret_child->part = view_part_of(view, &ret_child->name);
+    return ret_child->part != VIEW_NONE;
+}
+
+bool view_child(const struct view *view, const struct view_node *parent, struct slice label,
+                struct view_node *ret_child)
+{
+    const struct store_node *child = store_child(parent->node, label);
+    return child && view_below(view, parent, child, ret_child);
+}
+
+const struct store_record *view_record(const struct view *view, const struct view_node *node)
+{
+    const struct store_record *record = store_node_record(node->node);
+    bool is_hidden = record && node->part != VIEW_WHOLE && record->host == STORE_HOST_NAME &&
+                     answer_name_is_reverse(&node->name) &&
+                     view_hides_target(view, store_record_host_wire(record));
+    return is_hidden ? NULL : record;
+}
+
+bool view_hides_record(const struct view *view, const struct dname *name)
+{
+    struct view_node node;
+    return view->visibility && view_find(view, name, &node) && store_node_record(node.node) &&
+           !view_record(view, &node);
+}
+
+/* ---- Children ---- */
+
+struct each {
+    const struct view *view;
+    const struct view_node *parent;
+    store_child_fn fn;
+    void *data;
+};
+
+static bool see_child(void *data, const struct store_node *child)
+{
+    const struct each *each = data;
+    struct view_node ignored;
+    return !view_below(each->view, each->parent, child, &ignored) || each->fn(each->data, child);
+}
+
+static bool see_space(void *data, struct slice ns)
+{
+    const struct each *each = data;
+    const struct store_node *child = store_child(each->parent->node, ns);
+    return !child || see_child(data, child);
+}
+
+bool view_each_child(const struct view *view, const struct view_node *node, store_child_fn fn,
+                     void *data)
+{
+    struct each each = {view, node, fn, data};
+    switch (node->part) {
+    case VIEW_WHOLE:
+        return store_each_child(node->node, fn, data);
+    case VIEW_SPACES:
+        return visibility_each(view->visibility, view->space, see_space, &each);
+    case VIEW_SOME:
+        return store_each_child(node->node, see_child, &each);
+    case VIEW_NONE:
+        break;
+    }
+    return true;
+}
+
+void view_each_child_from(const struct view *view, const struct view_node *node, uint32_t from,
+                          store_child_fn fn, void *data)
+{
+    if (node->part == VIEW_WHOLE) {
+        store_each_child_from(node->node, from, fn, data);
+    } else {
+        (void)view_each_child(view, node, fn, data);
+    }
+}
