@@ -23,11 +23,11 @@ enum { ENGINE_BRIEF_MAX = 128 };
  * addresses. */
 enum { ENGINE_EXTERNAL_MAX = 16 };
 
-/* A query for a target's address: header, name, type and class. */
-enum { ENGINE_REFRESH_MAX = DNS_HEADER_SIZE + DNAME_MAX + 4 };
-
 /* A query for another name of a search path: as QUESTION_WIRE_MAX. */
 enum { ENGINE_FORWARD_MAX = DNS_HEADER_SIZE + DNAME_MAX + 4 + 128 };
+
+/* The same, or a query for a target's address: header, name, type and class. */
+enum { ENGINE_REFRESH_MAX = ENGINE_FORWARD_MAX };
 
 enum engine_deferral_kind {
     ENGINE_DEFER_FORWARD, /* not our name: forward the query, relay the reply */
@@ -42,12 +42,14 @@ struct engine_deferral {
     size_t refresh_len; /* with it: the query to pass on; 0: the client's, which it answers */
     uint8_t refresh[ENGINE_REFRESH_MAX];
     enum engine_deferral_kind kind;
-    /* FORWARD only: the query to be forwarded instead of the client's, at this place of its search
-     * path; forward_len 0: the client's. After the reply, engine_forwarded is told the place. */
-    size_t forward_len;
-    uint8_t forward[ENGINE_FORWARD_MAX];
+    /* The place of the client's search path that waits, and whether a nameserver failed at an
+     * earlier one: for engine_query, when the query is answered again. At least the query's own
+     * path_at; 0: it has no search path, or its first place waits. */
     uint8_t path_at;
     bool path_has_failed;
+    /* FORWARD only: the query to be forwarded, for the name at this place; 0: the client's. */
+    size_t forward_len;
+    uint8_t forward[ENGINE_FORWARD_MAX];
 
     size_t question_count; /* LOOKUP only */
     struct external_question questions[ENGINE_EXTERNAL_MAX];

@@ -172,6 +172,8 @@ enum engine_verdict direct_answer(struct direct *direct, const struct store *sto
     ret_deferral->wants_refresh = false;
     ret_deferral->refresh_len = 0;
     ret_deferral->forward_len = 0;
+    ret_deferral->path_at = 0;
+    ret_deferral->path_has_failed = false;
     if (store && !externals &&
         (*ret_len = fast_answer(direct->fast, store, query, reply, &ret_deferral->wants_refresh)) >
             0) {

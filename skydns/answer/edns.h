@@ -68,15 +68,16 @@ enum edns_error {
     EDNS_ERROR_NO_AUTHORITY = 22, /* nameservers replied, with a failure */
     EDNS_ERROR_NETWORK = 23,      /* no nameserver could be reached */
 };
+enum { EDNS_ERROR_SIZE = 6 };
 static inline void edns_append_error(struct writer *w, uint16_t code)
 {
-    enum { OPTION_ERROR = 15, OPTION_SIZE = 6 };
-    uint8_t *option = writer_take(w, OPTION_SIZE);
+    enum { OPTION_ERROR = 15 };
+    uint8_t *option = writer_take(w, EDNS_ERROR_SIZE);
     if (option) {
-        const uint8_t bytes[OPTION_SIZE] = {
+        const uint8_t bytes[EDNS_ERROR_SIZE] = {
             [1] = OPTION_ERROR, [3] = 2, [4] = (uint8_t)(code >> 8), [5] = (uint8_t)code};
         memcpy(option, bytes, sizeof(bytes));
-        option[-1] = OPTION_SIZE; /* the record's length */
+        option[-1] = EDNS_ERROR_SIZE; /* the record's length */
     }
 }
 

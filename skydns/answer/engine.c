@@ -7,12 +7,14 @@
 #include "skydns/answer/client_view.h"
 #include "skydns/answer/direct_internal.h"
 #include "skydns/answer/edns.h"
+#include "skydns/answer/path_walk_internal.h"
 #include "skydns/clients/client_index.h"
 
 struct engine {
     const struct engine_config *config;
     uint64_t config_serial;
     struct direct *direct;
+    struct path_walk *path;
 };
 
 struct engine *engine_new(const struct engine_config *config)
@@ -21,6 +23,7 @@ struct engine *engine_new(const struct engine_config *config)
     engine->config = config;
     engine->config_serial = config->serial;
     engine->direct = direct_new(config);
+    engine->path = path_walk_new(config, engine->direct);
     return engine;
 }
 
@@ -29,6 +32,7 @@ void engine_free(struct engine *engine)
     if (!engine) {
         return;
     }
+    path_walk_free(engine->path);
     direct_free(engine->direct);
     free(engine);
 }
@@ -40,6 +44,7 @@ void engine_configure(struct engine *engine, const struct engine_config *config)
         engine->config = config;
         engine->config_serial = config->serial;
         direct_configure(engine->direct, config);
+        path_walk_configure(engine->path, config);
     }
 }
 
@@ -68,7 +73,7 @@ enum engine_verdict engine_answer(struct engine *engine, const struct store *sto
     }
     struct engine_query known = *query;
     known.view = view_of(engine, query->client);
-    return direct_answer(engine->direct, store, &known, externals, reply, ret_len, ret_deferral);
+    return path_walk_answer(engine->path, store, &known, externals, reply, ret_len, ret_deferral);
 }
 
 void engine_look_ahead(struct engine *engine, const struct store *store,
@@ -91,5 +96,12 @@ size_t engine_refused(struct engine *engine, const struct engine_query *query, u
 size_t engine_forwarded(struct engine *engine, const struct engine_query *query,
                         const uint8_t *upstream, size_t upstream_len, uint8_t *reply)
 {
-    return direct_forwarded(engine->direct, query, upstream, upstream_len, reply);
+    struct engine_query known = *query;
+    known.view = view_of(engine, query->client);
+    return path_walk_forwarded(engine->path, &known, upstream, upstream_len, reply);
+}
+
+const struct engine_counts *engine_counts(const struct engine *engine)
+{
+    return path_walk_counts(engine->path);
 }

@@ -13,6 +13,11 @@
  * REPLY if the cache has its answer and the configuration says that the client may have it. A brief
  * call defers for WALK what the same call without is_brief may answer.
  *
+ * A query with a search path (path_internal.h) may be deferred several times, each time at a later
+ * place, or at ENGINE_PATH_OVER; the caller passes the deferral's place on with the query.
+ * Externals are for that place alone: behind it, the call may defer again, for anything but a WALK
+ * with may_walk.
+ *
  * Steady state: no allocation, no lock, no system call. */
 #ifndef SKYDNS_ANSWER_ENGINE_H
 #define SKYDNS_ANSWER_ENGINE_H
@@ -20,6 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/metrics.h"
 #include "common/base/slice.h"
 #include "skydns/answer/deferral.h"
 #include "skydns/answer/edns.h"
@@ -62,9 +68,17 @@ size_t engine_servfail(struct engine *engine, const struct engine_query *query,
 size_t engine_refused(struct engine *engine, const struct engine_query *query, uint8_t *reply);
 
 /* Adapts an upstream's reply to a deferred FORWARD query: as the cache gives it if it can be kept,
- * else relay_internal.h. 0 when it is not a
- * valid reply to this query, or the query came over TCP and it is truncated or too long. */
+ * else relay_internal.h. 0 when it is not a valid reply to this query, or the query came over TCP
+ * and it is truncated or too long; or the query has a search path, which goes on at the next place.
+ */
 size_t engine_forwarded(struct engine *engine, const struct engine_query *query,
                         const uint8_t *upstream, size_t upstream_len, uint8_t *reply);
+
+/* What this engine has answered by search paths; any thread. Borrowed. */
+struct engine_counts {
+    struct counter path_answers; /* of names at other places than the first */
+    struct counter path_saved;   /* questions that their clients need not ask: the places before */
+};
+const struct engine_counts *engine_counts(const struct engine *engine);
 
 #endif

@@ -16,6 +16,9 @@ enum { ENGINE_REPLY_MAX = 65535 };
 /* Queries whose names one engine_look_ahead looks up together. */
 enum { ENGINE_AHEAD_MAX = 8 };
 
+/* As engine_query.path_at: behind every place of a search path. */
+enum { ENGINE_PATH_OVER = 255 };
+
 enum engine_transport { ENGINE_UDP, ENGINE_TCP };
 
 struct engine_query {
@@ -40,7 +43,8 @@ struct engine_query {
     bool is_brief;    /* only ENGINE_BRIEF_MAX: others wait for their first try */
 
     /* Of a search path (path_internal.h), after a deferral for FORWARD: */
-    uint8_t path_at;      /* the first place still to be tried; 0: from the start */
+    uint8_t path_at;      /* the first place still to be tried; 0: from the start;
+                           * ENGINE_PATH_OVER: none, the query is answered as it stands */
     bool path_has_failed; /* a nameserver failed at an earlier one */
 
     /* The engine's own; callers leave them alone. */

@@ -40,7 +40,10 @@ struct deferred {
     struct forwarder_wait wait;           /* for the reply to FORWARD */
     TAILQ_ENTRY(deferred) patience_entry; /* while is_patient */
     bool is_patient;                      /* an expired reply will be the answer, in time */
-    bool is_allowed;                      /* engine_query's */
+    bool is_allowed;                      /* engine_query's, like the next two */
+    bool path_has_failed;
+    uint8_t path_at;
+    uint64_t path_serial; /* of the configuration by which its search path has this place */
 
     enum engine_deferral_kind kind; /* why it could not be answered yet; changed by the resolver */
 

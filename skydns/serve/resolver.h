@@ -8,6 +8,10 @@
  *                          |  WALK: walker.h --> reply, or LOOKUP and again WALK
  *                          `  REFRESH: fetcher.h; the client has its reply
  *
+ * A query with a search path (engine.h) may go round several times, once for each place at most: a
+ * name that does not exist, or that no nameserver answers, leads to the next place. One whose
+ * configuration was replaced meanwhile is answered as if it had no search path.
+ *
  * This thread visits no more records for an answer than a worker may, and makes few of the
  * expensive answers (ENGINE_BRIEF_MAX) between two looks at its sockets: the walker makes the
  * others.

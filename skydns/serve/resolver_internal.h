@@ -113,6 +113,10 @@ bool resolver_take(struct resolver *resolver, struct deferred *deferred);
 /* Answers it now, or once nameservers have. */
 void resolver_begin(struct resolver *resolver, struct deferred *deferred);
 
+/* The engine has deferred it at a later place of its search path, as resolver->deferral says: does
+ * what that asks for. False, and nothing done: it is no later place. */
+bool resolver_goes_on(struct resolver *resolver, struct deferred *deferred) MUST_CHECK;
+
 /* SERVFAIL. */
 void resolver_refuse(struct resolver *resolver, struct deferred *deferred);
 

@@ -56,9 +56,10 @@ static void answer_with(struct resolver *r, struct deferred *d, size_t count, in
     enum engine_verdict verdict = resolver_answer(r, &query, &externals, r->reply, &len);
     if (verdict == ENGINE_DEFER && r->deferral.kind == ENGINE_DEFER_WALK) {
         resolver_walk(r, d, count, revision);
-    } else if (verdict ==
-               ENGINE_DEFER) { /* the name left the domain meanwhile: the client should retry */
-        resolver_refuse(r, d);
+    } else if (verdict == ENGINE_DEFER) {
+        if (!resolver_goes_on(r, d)) { /* the name left the domain meanwhile: retry, please */
+            resolver_refuse(r, d);
+        }
     } else {
         resolver_finish(r, d, verdict == ENGINE_REPLY ? len : 0);
     }

@@ -21,6 +21,11 @@
 #include "skydns/upstream/loop_check.h"
 #include "skydns/upstream/recursion.h"
 
+/* What a deferral asks for; it may end with the query's reply. */
+static void wait_for(struct resolver *r, struct deferred *d);
+/* The same, after asking the engine again. */
+static void answer_now(struct resolver *r, struct deferred *d);
+
 /* Time between log lines about refused clients. */
 enum { REFUSAL_PAUSE_MS = 60 * 60 * 1000 };
 
@@ -37,6 +42,8 @@ struct engine_query resolver_query(struct resolver *r, const struct deferred *d)
         .random = rng_next(&r->rng),
         .is_repeated = true,
         .is_allowed = d->is_allowed,
+        .path_at = d->path_at,
+        .path_has_failed = d->path_has_failed,
     };
 }
 
@@ -93,6 +100,40 @@ void resolver_refuse(struct resolver *r, struct deferred *d)
 {
     struct engine_query query = resolver_query(r, d);
     resolver_finish(r, d, engine_servfail(r->config.engine, &query, EDNS_ERROR_NONE, r->reply));
+}
+
+/* ---- Search paths ---- */
+
+/* Where the query's search path waits. */
+static void keep_place(struct resolver *r, struct deferred *d)
+{
+    d->path_at = r->deferral.path_at;
+    d->path_has_failed = r->deferral.path_has_failed;
+    d->path_serial = publisher_config(r->config.reader)->serial;
+}
+
+bool resolver_goes_on(struct resolver *r, struct deferred *d)
+{
+    if (r->deferral.path_at <= d->path_at) {
+        return false;
+    }
+    resolver_free_lookup(r, d);
+    forwarder_forget(&d->wait);
+    wait_for(r, d);
+    return true;
+}
+
+/* The place has no answer; the next ones may. False: the query has no search path. */
+static bool try_next_place(struct resolver *r, struct deferred *d, bool has_failed)
+{
+    if (d->path_at == 0 || d->path_at == ENGINE_PATH_OVER) {
+        return false;
+    }
+    bool is_same_path = d->path_serial == publisher_config(r->config.reader)->serial;
+    d->path_at = is_same_path ? d->path_at + 1 : ENGINE_PATH_OVER;
+    d->path_has_failed = d->path_has_failed || has_failed;
+    answer_now(r, d);
+    return true;
 }
 
 /* ---- WALK ---- */
@@ -154,8 +195,10 @@ static void end_walk(struct resolver *r, struct deferred *d, const struct walk *
     }
     if (walk->deferral.kind == ENGINE_DEFER_LOOKUP) {
         d->kind = ENGINE_DEFER_WALK; /* as its second answer will be */
+        resolver_free_lookup(r, d);  /* of an earlier place */
+        keep_place(r, d);
         resolver_look_up(r, d, walk->revision);
-    } else {
+    } else if (walk->deferral.kind == ENGINE_DEFER_WALK || !resolver_goes_on(r, d)) {
         resolver_refuse(r, d);
     }
 }
@@ -180,7 +223,7 @@ static bool keeps_stale(const struct resolver *r)
 }
 
 /* True: it is answered: there was an expired reply, or the question needs no nameserver any more.
- */
+ * Or its search path goes on. */
 static bool answer_stale(struct resolver *r, struct deferred *d)
 {
     struct engine_query query = resolver_query(r, d);
@@ -191,7 +234,7 @@ static bool answer_stale(struct resolver *r, struct deferred *d)
     }
     enum engine_verdict verdict = resolver_answer(r, &query, NULL, r->reply, &len);
     if (verdict == ENGINE_DEFER) {
-        return false;
+        return resolver_goes_on(r, d); /* there is no such name, said an expired reply */
     }
     if (verdict == ENGINE_REPLY) {
         resolver_refresh_if_wanted(r, &query);
@@ -204,10 +247,16 @@ static bool answer_stale(struct resolver *r, struct deferred *d)
 static void do_without(struct resolver *r, struct deferred *d, enum edns_error error)
 {
     counter_add(&r->counts.failures, 1);
-    if (!answer_stale(r, d)) {
+    if (!answer_stale(r, d) && !try_next_place(r, d, true)) {
         struct engine_query query = resolver_query(r, d);
         resolver_finish(r, d, engine_servfail(r->config.engine, &query, error, r->reply));
     }
+}
+
+/* To the next place of a search path, a denial is no failure. */
+static bool is_denial(const struct forwarder_reply *reply)
+{
+    return (reply->bytes[3] & DNS_MASK_RCODE) == DNS_RCODE_NXDOMAIN;
 }
 
 /* 0 of a whole reply: it makes no sense, or is too long. Of a truncated one: the client cannot get
@@ -232,7 +281,7 @@ static void on_forwarded(void *data, const struct forwarder_reply *reply)
     }
     if (len > 0) {
         resolver_finish(r, d, len);
-    } else {
+    } else if (!is_denial(reply) || !try_next_place(r, d, false)) {
         do_without(r, d,
                    reply->bytes[2] & DNS_FLAG_TC >> 8 ? EDNS_ERROR_NETWORK
                                                       : EDNS_ERROR_NO_AUTHORITY);
@@ -255,13 +304,13 @@ static void refuse_recursion(struct resolver *r, struct deferred *d)
 }
 
 /* The published list did not have this client, whose network is newer: the engine has not looked
- * into the cache. True: it is answered from there. */
+ * into the cache. True: it is answered from there, or its search path goes on. */
 static bool answer_allowed(struct resolver *r, struct deferred *d)
 {
     const struct engine_config *config = publisher_config(r->config.reader);
     const struct ip ip = addr_ip(&d->client);
     size_t len = 0;
-    bool is_known = config->allows_all || !config->cache;
+    bool is_known = d->is_allowed || config->allows_all || !config->cache;
     for (size_t i = 0; i < config->allowed_count && !is_known; i++) {
         is_known = network_contains(&config->allowed[i], &ip);
     }
@@ -271,11 +320,26 @@ static bool answer_allowed(struct resolver *r, struct deferred *d)
     d->is_allowed = true;
     struct engine_query query = resolver_query(r, d);
     if (resolver_answer(r, &query, NULL, r->reply, &len) != ENGINE_REPLY) {
-        return false;
+        return resolver_goes_on(r, d);
     }
     resolver_refresh_if_wanted(r, &query);
     resolver_finish(r, d, len);
     return true;
+}
+
+static int64_t patience_left_us(const struct resolver *r, const struct deferred *d)
+{
+    return r->config.stale_wait_ms * INT64_C(1000) - (clock_monotonic_us() - d->begun_us);
+}
+
+/* What has lost patience at one place of a search path has none at the next. */
+static void wait_patiently(struct resolver *r, struct deferred *d)
+{
+    if (d->path_at > 0 && patience_left_us(r, d) <= 0) {
+        (void)answer_stale(r, d); /* false: it goes on waiting */
+    } else {
+        resolver_be_patient(r, d);
+    }
 }
 
 /* The client's id spreads the questions over the servers, as in SkyDNS. */
@@ -286,7 +350,7 @@ static void ask(struct resolver *r, struct deferred *d, const struct upstream_qu
     switch (fetcher_ask(r->fetcher, question, (unsigned)(d->wire[0] << 8 | d->wire[1]), &d->wait)) {
     case FORWARDER_ASKED:
         counter_add(&r->counts.forwarded, 1);
-        resolver_be_patient(r, d);
+        wait_patiently(r, d);
         break;
     case FORWARDER_NO_SERVER:
         do_without(r, d, EDNS_ERROR_NETWORK);
@@ -297,25 +361,26 @@ static void ask(struct resolver *r, struct deferred *d, const struct upstream_qu
     }
 }
 
+/* A client that may not ask for the name at a place of its search path is told of the first name,
+ * as if it had no search path, and is refused when it asks for the other one itself. */
 static void forward(struct resolver *r, struct deferred *d)
 {
     struct upstream_question question;
-    if (!upstream_question_read(d->wire, d->len, &question) ||
+    const uint8_t *wire = r->deferral.forward_len ? r->deferral.forward : d->wire;
+    size_t len = r->deferral.forward_len ? r->deferral.forward_len : d->len;
+    if (!upstream_question_read(wire, len, &question) ||
         loop_check_came_back(r->loop_check, &question.name)) {
         resolver_refuse(r, d);
     } else if (!recursion_allows(r->config.recursion, &d->client, clock_monotonic_ms())) {
-        refuse_recursion(r, d);
+        if (!try_next_place(r, d, false)) {
+            refuse_recursion(r, d);
+        }
     } else if (!answer_allowed(r, d)) {
         ask(r, d, &question);
     }
 }
 
 /* ---- Patience ---- */
-
-static int64_t patience_left_us(const struct resolver *r, const struct deferred *d)
-{
-    return r->config.stale_wait_ms * INT64_C(1000) - (clock_monotonic_us() - d->begun_us);
-}
 
 /* Until the oldest loses it; queries come nearly in the order of their age. */
 static void set_patience(struct resolver *r)
@@ -386,25 +451,9 @@ void resolver_refresh_if_wanted(struct resolver *r, const struct engine_query *q
 
 /* ---- The begin ---- */
 
-void resolver_begin(struct resolver *r, struct deferred *d)
+static void wait_for(struct resolver *r, struct deferred *d)
 {
-    struct engine_query query = resolver_query(r, d);
-    size_t len = 0;
-    if (d->kind == ENGINE_DEFER_WALK) {
-        resolver_walk(r, d, 0, 0);
-        return;
-    }
-    switch (resolver_answer(r, &query, NULL, r->reply, &len)) {
-    case ENGINE_REPLY:
-        resolver_refresh_if_wanted(r, &query);
-        resolver_finish(r, d, len);
-        return;
-    case ENGINE_DROP:
-        resolver_finish(r, d, 0);
-        return;
-    case ENGINE_DEFER:
-        break;
-    }
+    keep_place(r, d);
     switch (r->deferral.kind) {
     case ENGINE_DEFER_LOOKUP:
         resolver_look_up(r, d, r->store ? store_revision(r->store) : 0);
@@ -417,6 +466,33 @@ void resolver_begin(struct resolver *r, struct deferred *d)
         break;
     case ENGINE_DEFER_REFRESH: /* never of the engine */
         break;
+    }
+}
+
+static void answer_now(struct resolver *r, struct deferred *d)
+{
+    struct engine_query query = resolver_query(r, d);
+    size_t len = 0;
+    switch (resolver_answer(r, &query, NULL, r->reply, &len)) {
+    case ENGINE_REPLY:
+        resolver_refresh_if_wanted(r, &query);
+        resolver_finish(r, d, len);
+        return;
+    case ENGINE_DROP:
+        resolver_finish(r, d, 0);
+        return;
+    case ENGINE_DEFER:
+        wait_for(r, d);
+        return;
+    }
+}
+
+void resolver_begin(struct resolver *r, struct deferred *d)
+{
+    if (d->kind == ENGINE_DEFER_WALK) {
+        resolver_walk(r, d, 0, 0);
+    } else {
+        answer_now(r, d);
     }
 }
 

@@ -40,6 +40,8 @@ struct walk *walk_new(const struct engine_query *query, void *data)
     walk->local = *query->local;
     walk->net = client_net_of(query->client);
     walk->transport = query->transport;
+    walk->path_at = query->path_at;
+    walk->path_has_failed = query->path_has_failed;
     walk->len = query->len;
     memcpy(walk->wire, query->wire, query->len);
     buf_init(&walk->packed, EXTERNAL_PACKED_MAX);
@@ -120,7 +122,7 @@ static void answer(struct walker *w, const struct store *store, const struct eng
     if (walk->verdict == ENGINE_REPLY) {
         walk->reply = xmalloc(walk->reply_len);
         memcpy(walk->reply, w->reply, walk->reply_len);
-    } else if (walk->verdict == ENGINE_DEFER &&
+    } else if (walk->verdict == ENGINE_DEFER && walk->deferral.path_at <= walk->path_at &&
                (walk->externals || walk->deferral.kind != ENGINE_DEFER_LOOKUP)) {
         refuse(walk); /* the name left the domain meanwhile: the client should retry */
     }
@@ -146,6 +148,8 @@ static void take_walk(struct walker *w, struct walk *walk)
         .may_walk = true,
         .is_late = is_late,
         .is_late_data = w,
+        .path_at = walk->path_at,
+        .path_has_failed = walk->path_has_failed,
     };
     const struct store *store = publisher_enter(w->config.reader);
     engine_configure(w->config.engine, publisher_config(w->config.reader));

@@ -43,6 +43,8 @@ struct walk {
     struct client_net net; /* the client's, as limits count it */
     unsigned turn;         /* in the queue: how many of its client go before it */
     enum engine_transport transport;
+    uint8_t path_at; /* engine_query's, like the next */
+    bool path_has_failed;
     int64_t pushed_ms; /* clock_monotonic_ms */
 
     /* The result has the revision of the records that led to its questions. Pushed again with
@@ -52,7 +54,8 @@ struct walk {
     struct external_answer *externals; /* owned; NULL: the first time */
     struct buf packed;                 /* their records */
 
-    /* The result. DEFER is either a LOOKUP or a refusal, SERVFAIL: then the kind is WALK. */
+    /* The result. DEFER is a refusal, SERVFAIL, if the kind is WALK; else a LOOKUP, or what a later
+     * place of the query's search path waits for. */
     enum engine_verdict verdict;
     struct engine_deferral deferral;
     uint8_t *reply; /* owned */
