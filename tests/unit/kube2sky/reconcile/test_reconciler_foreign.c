@@ -133,9 +133,11 @@ static void test_a_contested_service_s_change_does_not_wait(void **state)
     synced_with_web(f, &other);
     contest_web(f);
     assert_true(reconciler_get_stats(f->reconciler).keys_written <= 3 + 6);
+    uint64_t written = reconciler_get_stats(f->reconciler).keys_written;
     put_service_with_port(f, "web", "10.0.0.9", 81);
     ev_run(f->loop, EVRUN_NOWAIT);
-    assert_int_equal(reconciler_get_stats(f->reconciler).flights, 1);
+    struct reconciler_stats stats = reconciler_get_stats(f->reconciler); /* etcd may have replied */
+    assert_true(stats.flights == 1 || stats.keys_written > written);
     end_other(&other);
 }
 
