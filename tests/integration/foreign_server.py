@@ -1,5 +1,7 @@
 """A skydns with a scripted nameserver, and what its replies about other domains say."""
 
+import time
+
 import dns.edns
 import dns.message
 from bed import Bed
@@ -47,6 +49,11 @@ def errors(message: dns.message.Message) -> list[int]:
 
 def ttls(message: dns.message.Message) -> list[int]:
     return [rrset.ttl for rrset in message.answer + message.authority]
+
+
+def is_aged(shown_s: int, ttl_s: int, since_s: float) -> bool:
+    """A kept reply's time, which began not before that moment: down by the seconds that have passed."""
+    return 0 <= ttl_s - shown_s <= time.monotonic() - since_s + 1
 
 
 def texts(message: dns.message.Message) -> list[str]:
