@@ -8,7 +8,7 @@ import dns.rrset
 import pytest
 from programs import wait_until
 from test_config import KEY, soa
-from test_forwarding import Upstream
+from test_forwarding import PATIENT, Upstream
 
 WRITERS = "/kube2sky/cluster.local/config"
 
@@ -112,7 +112,7 @@ def test_nameservers_of_kube2skys_document(bare_bed, servers):
     path.write_text(json.dumps({"nameservers": [servers[0]]}))
     bed.start_etcd()
     bed.etcd.put(WRITERS, json.dumps({"nameservers": [servers[1]], "keys": ["/skydns/local/cluster/db"], "ttl": "x"}))
-    bed.start_skydns("-nameservers=127.0.0.1:9", f"-config={path}", "-rcache=0")
+    bed.start_skydns("-nameservers=127.0.0.1:9", f"-config={path}", "-rcache=0", PATIENT)
     line = next(line for line in bed.skydns.lines if "skydns started" in line)
     assert line.endswith(f"nameservers={servers[1]}"), line
     bed.wait_answers("www.example.com", "A", ["192.0.2.2"])
@@ -135,7 +135,7 @@ def test_the_first_domains_document_counts(bare_bed, servers):
     bed = bare_bed
     bed.start_etcd()
     bed.etcd.put("/kube2sky/b.test/config", json.dumps({"nameservers": [servers[1]]}))
-    bed.start_skydns("-domain=cluster.local,b.test", f"-nameservers={servers[0]}", "-rcache=0")
+    bed.start_skydns("-domain=cluster.local,b.test", f"-nameservers={servers[0]}", "-rcache=0", PATIENT)
     bed.wait_answers("www.example.com", "A", ["192.0.2.2"])
     bed.etcd.put(WRITERS, json.dumps({"nameservers": [servers[2]]}))
     bed.wait_answers("www.example.com", "A", ["192.0.2.3"])

@@ -13,6 +13,7 @@ from programs import http_get, reserve_port, wait_until
 from prometheus import parse
 from records import SVC, label, service_records, value
 from tcp_clients import Clients
+from test_forwarding import PATIENT
 from test_nameservers import Servers
 from test_stores import KUBERNETES, etcd_elsewhere, store_id, wipe
 from test_tcp_capacity import FEW, ONE, ONE_RIGHT, SHARE, Skydns
@@ -245,7 +246,7 @@ def test_a_nameserver_that_dies_and_comes_back(bare_bed):
     servers = Servers(bed, ["unbound", "unbound"])
     server = f"127.0.0.1:{servers.ports[0]}"
     bed.start_etcd()
-    bed.start_skydns(servers.flag, "-rtimeout=600ms", "-rcache=0", DEBUG)
+    bed.start_skydns(servers.flag, PATIENT, "-rcache=0", DEBUG)
     log = bed.skydns
     say(log, "loop check sent", server=server)
     say(log, "loop check ended", server=server)
@@ -321,7 +322,7 @@ def test_no_debug_line_at_info(bed, flags):
     servers = Servers(bed, ["unbound", "unbound"])
     http_port = reserve_port()
     bed.start_kube2sky(*flags)
-    bed.start_skydns(servers.flag, "-rtimeout=600ms", f"-http-addr=127.0.0.1:{http_port}", *flags)
+    bed.start_skydns(servers.flag, PATIENT, f"-http-addr=127.0.0.1:{http_port}", *flags)
     bed.start_exechealthz("--cmd=true", "--period=50ms", *flags)
     bed.kube.create("services", service("web", clusterIP=IP))
     bed.wait_answers("web.default.svc.cluster.local", "A", [IP])

@@ -12,7 +12,7 @@ import pytest
 from programs import http_get, reserve_port, wait_until
 from prometheus import parse
 from records import SVC, value
-from test_forwarding import Upstream
+from test_forwarding import PATIENT, Upstream
 
 
 @pytest.fixture
@@ -304,7 +304,7 @@ def foreign_bed(tmp_path_factory):
     hosts = bed.folder / "hosts"
     hosts.write_text("192.0.2.9 printer.office printer\n")
     flags = [f"-nameservers={bed.general}", f"-stub=acme.test={bed.stub}", f"-stub=gone.test={bed.dead}"]
-    start(bed, *flags, f"-hosts={hosts}", "-rtimeout=200ms")
+    start(bed, *flags, f"-hosts={hosts}", PATIENT)
     bed.wait_answers("ext.default.svc.cluster.local", "A", ["192.0.2.7", "db.example.com."])
     yield bed
     bed.close()

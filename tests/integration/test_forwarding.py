@@ -18,6 +18,12 @@ from programs import reserve_port, wait_until
 from records import value
 
 
+# skydns waits for a nameserver for twice as long: a thread of ours may be slow on a busy machine.
+PATIENT = "-rtimeout=20s"
+# For those that are silent; no other is asked.
+IMPATIENT = "-rtimeout=300ms"
+
+
 class Upstream:
     """A nameserver on UDP and TCP that replies with a function of the query and records the queries:
     (transport, message). No reply is silence; an empty one closes the connection; over UDP there may be a list of them.
@@ -119,7 +125,7 @@ def upstream():
 @pytest.fixture
 def bed(bare_bed, upstream):
     bare_bed.start_etcd()
-    bare_bed.start_skydns(f"-nameservers=127.0.0.1:{upstream.port}", "-rtimeout=300ms")
+    bare_bed.start_skydns(f"-nameservers=127.0.0.1:{upstream.port}", PATIENT)
     return bare_bed
 
 
@@ -146,7 +152,7 @@ def test_any_number_of_workers(bare_bed, upstream, workers):
     bed = bare_bed
     bed.start_etcd()
     bed.etcd.put("/skydns/local/cluster/a", value("10.0.0.1"))
-    bed.start_skydns(f"-nameservers=127.0.0.1:{upstream.port}", f"-workers={workers}")
+    bed.start_skydns(f"-nameservers=127.0.0.1:{upstream.port}", f"-workers={workers}", PATIENT)
     assert udp_sockets(bed.dns.port) == workers
     for tcp in (False, True):
         for number in range(20):
@@ -168,8 +174,13 @@ def test_own_names_are_not_asked_elsewhere(bed, upstream):
     assert len(upstream.seen) == 1
 
 
-def test_upstream_that_does_not_answer_is_servfail(bed):
+def test_upstream_that_does_not_answer_is_servfail(bare_bed, upstream):
+    bed = bare_bed
+    bed.start_etcd()
+    bed.start_skydns(f"-nameservers=127.0.0.1:{upstream.port}", IMPATIENT)
     assert bed.dns.answers("silent.example.com") == ["SERVFAIL"]
+    bed.etcd.put("/skydns/config", '{"read_timeout":20000000000}')  # as PATIENT
+    bed.skydns.wait_line("configuration changed")
     assert bed.dns.answers("www.example.com") == ["192.0.2.7"]
 
 
@@ -182,7 +193,7 @@ def test_upstream_dead_is_servfail(bed, upstream):
 def test_second_nameserver_when_the_first_is_dead(bare_bed, upstream):
     bed = bare_bed
     bed.start_etcd()
-    bed.start_skydns(f"-nameservers=127.0.0.1:{reserve_port()},127.0.0.1:{upstream.port}", "-rtimeout=300ms")
+    bed.start_skydns(f"-nameservers=127.0.0.1:{reserve_port()},127.0.0.1:{upstream.port}", PATIENT)
     assert bed.dns.answers("www.example.com") == ["192.0.2.7"]
 
 
@@ -196,7 +207,7 @@ def test_no_rec_is_servfail(bare_bed, upstream):
 
 def test_forwards_before_etcd_is_there(bare_bed, upstream):
     bed = bare_bed
-    bed.start_skydns(f"-nameservers=127.0.0.1:{upstream.port}", is_waiting=False)
+    bed.start_skydns(f"-nameservers=127.0.0.1:{upstream.port}", PATIENT, is_waiting=False)
     bed.wait_answers("www.example.com", "A", ["192.0.2.7"])
     assert bed.dns.answers("x.cluster.local") == ["SERVFAIL"]
 
@@ -217,7 +228,7 @@ def test_a_target_that_changes_while_it_is_looked_up(bare_bed):
     upstream = Upstream(answer)
     bare_bed.start_etcd()
     bare_bed.etcd.put("/skydns/local/cluster/ext", value("old.example.com"))
-    bare_bed.start_skydns(f"-nameservers=127.0.0.1:{upstream.port}", "-rtimeout=20s")
+    bare_bed.start_skydns(f"-nameservers=127.0.0.1:{upstream.port}", PATIENT)
     got: list[list[str]] = []
     patient = Dns(bare_bed.dns.port, timeout_s=20)
     asker = threading.Thread(target=lambda: got.append(patient.answers("ext.cluster.local")))
@@ -258,9 +269,10 @@ def test_ended_in_the_moment_the_nameservers_time_is_over(bare_bed, upstream):
         client.connect(("127.0.0.1", bed.dns.port))
         for number in range(10):
             client.send(dns.message.make_query(f"silent.{number}.example.com", "A").to_wire())
-        wait_until(lambda: len(upstream.seen) == 10, "first tries")
+        wait_until(lambda: len(upstream.seen) >= 10, "first tries")
         bed.skydns.signal(signal.SIGTERM)
-        wait_until(lambda: len(upstream.seen) == 20, "second tries")
+        # On a busy machine, the shutdown may be over first.
+        wait_until(lambda: len(upstream.seen) == 20 or not bed.skydns.is_running(), "second tries")
         bed.skydns.signal(signal.SIGSTOP)
         both_over = time.monotonic() + 1
         wait_until(lambda: time.monotonic() > both_over, "ends of the stop and of the second tries")

@@ -6,7 +6,7 @@ import dns.flags
 import dns.message
 import pytest
 from records import value
-from test_forwarding import Upstream, address
+from test_forwarding import PATIENT, Upstream, address
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def test_names_and_addresses(bare_bed, upstream):
     path.write_text("# ours\n10.9.0.1 Db.Example.Com db\n10.9.0.2 db.example.com\nfd00::9 six.example.com\n10.9.0.7 web.cluster.local\n")
     bed.start_etcd()
     bed.etcd.put("/skydns/local/cluster/web", value("10.0.0.1"))
-    bed.start_skydns(f"-nameservers=127.0.0.1:{upstream.port}", f"-hosts={path}")
+    bed.start_skydns(f"-nameservers=127.0.0.1:{upstream.port}", f"-hosts={path}", PATIENT)
     assert bed.dns.answers("dB.example.com") == ["10.9.0.1", "10.9.0.2"]
     assert bed.dns.answers("db") == ["10.9.0.1"]
     assert bed.dns.answers("six.example.com", "AAAA") == ["fd00::9"]

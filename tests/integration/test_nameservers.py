@@ -12,7 +12,7 @@ import prometheus
 import pytest
 from nameservers import BIG, address
 from programs import http_get, reserve_port, wait_until
-from test_forwarding import Upstream
+from test_forwarding import PATIENT, Upstream
 
 MAKES = {"unbound": nameservers.unbound, "knot": nameservers.knot}
 
@@ -30,11 +30,15 @@ class Servers:
         self.flag = "-nameservers=" + ",".join(f"127.0.0.1:{port}" for port in self.ports)
 
 
-def start_skydns(bed, *flags: str) -> int:
+# The first of two nameservers is silent: the second is asked after 2.7 s, and has until 8 s.
+FOR_SILENCE = "-rtimeout=4s"
+
+
+def start_skydns(bed, *flags: str, rtimeout: str = PATIENT) -> int:
     """The port of its metrics."""
     port = reserve_port()
     bed.start_etcd()
-    bed.start_skydns("-rcache=0", *flags, f"-http-addr=127.0.0.1:{port}", "-rtimeout=600ms")
+    bed.start_skydns("-rcache=0", *flags, f"-http-addr=127.0.0.1:{port}", rtimeout)
     return port
 
 
@@ -104,7 +108,7 @@ def test_one_is_ended_the_other_answers(bare_bed):
 
 def test_one_hangs_the_other_answers(bare_bed):
     servers = Servers(bare_bed, ["unbound", "knot"])
-    start_skydns(bare_bed, servers.flag)
+    start_skydns(bare_bed, servers.flag, rtimeout=FOR_SILENCE)
     ask = bare_bed.dns
     servers.programs[0].signal(signal.SIGSTOP)
     try:
@@ -168,7 +172,7 @@ def test_a_liar_is_not_believed(bare_bed):
     liar = Liar()
     servers = Servers(bare_bed, ["unbound"])
     flag = f"-nameservers=127.0.0.1:{liar.port},127.0.0.1:{servers.ports[0]}"
-    start_skydns(bare_bed, flag)
+    start_skydns(bare_bed, flag, rtimeout=FOR_SILENCE)
     for _ in range(4):
         assert bare_bed.dns.answers("www.real.test") == [address(1)]
     liar.close()

@@ -14,7 +14,7 @@ import pytest
 from dns_client import TIMEOUT_S
 from programs import wait_until
 from records import service_records
-from test_forwarding import Upstream
+from test_forwarding import PATIENT, Upstream
 
 TXT, SRV, AAAA, A, ANY = 16, 33, 28, 1, 255
 INTERNET, CHAOS = 1, 3
@@ -91,7 +91,7 @@ def start(bare_bed):
         bare_bed.etcd.put(key, text)
 
     def begin(*flags: str) -> Sidecar:
-        bare_bed.start_skydns(f"-nameservers=127.0.0.1:{upstream.port}", *flags)
+        bare_bed.start_skydns(f"-nameservers=127.0.0.1:{upstream.port}", PATIENT, *flags)
         bare_bed.wait_answers(KUBERNETES, "A", ["10.0.0.1"])
         return Sidecar(bare_bed.dns.port)
 

@@ -11,7 +11,7 @@ import pytest
 from programs import http_get, wait_until
 from records import SVC, value
 from snapshot_bed import KEYS, QUESTIONS, WEB, SnapshotBed, said
-from test_forwarding import Upstream
+from test_forwarding import PATIENT, Upstream
 from test_stores import make_services, store_id, wait_all_there, wipe
 from test_stub_zones import at, key, says
 
@@ -138,18 +138,18 @@ def test_the_document_is_that_of_the_snapshot(snapshots, upstreams):
     document = {"dns_addr": address, "ttl": 77, "nameservers": [at(general)]}
     bed.etcd.put(CONFIG, json.dumps(document))
     bed.etcd.put(f"{SVC}/default/own/a", '{"host":"10.0.0.9"}')
-    snapshots.start("-rtimeout=2s")
+    snapshots.start(PATIENT)
     snapshots.wait_followed()
     snapshots.skydns.stop()
     bed.etcd.put(CONFIG, json.dumps(document | {"ttl": 55, "nameservers": []}))
     bed.etcd_program.kill()
-    snapshots.start("-rtimeout=2s")
+    snapshots.start(PATIENT)
     snapshots.skydns.wait_line(rf"for udp://{address}")
     own = "own.default.svc.cluster.local"
 
     def ask(name: str):
         question = dns.message.make_query(name, "A")
-        [rrset] = dns.query.udp(question, "127.0.0.2", timeout=5, port=bed.dns.port).answer
+        [rrset] = dns.query.udp(question, "127.0.0.2", timeout=20, port=bed.dns.port).answer
         return rrset
 
     assert ask(own).ttl == 77
@@ -255,7 +255,7 @@ def test_nameservers_of_etcd_are_those_of_the_snapshot(snapshots, upstreams):
     stub = "/skydns/local/cluster/dns/stub/local/acme/1"
     bed.etcd.put(stub, key(one))
     bed.etcd.put("/kube2sky/cluster.local/config", json.dumps({"nameservers": [at(general)], "keys": [stub]}))
-    flags = ("-stubzones", "-rtimeout=300ms")
+    flags = ("-stubzones", PATIENT)
     snapshots.start(*flags)
     bed.wait_answers("www.acme.local", "A", ["192.0.2.11"])
     bed.wait_answers("www.example.com", "A", ["192.0.2.1"])

@@ -29,7 +29,7 @@ def start(bed, *flags: str) -> Program:
 
 def answers(host: str, port: int, tcp: bool = False) -> list[str]:
     ask = dns.query.tcp if tcp else dns.query.udp
-    reply = ask(dns.message.make_query(NAME, "A"), host, timeout=5, port=port)
+    reply = ask(dns.message.make_query(NAME, "A"), host, timeout=20, port=port)
     return [rr.to_text() for rrset in reply.answer for rr in rrset]
 
 

@@ -8,7 +8,7 @@ import dns.rrset
 import pytest
 from programs import http_get, reserve_port
 from records import value
-from test_forwarding import Upstream
+from test_forwarding import PATIENT, Upstream
 
 KEY = "/skydns/config"
 STUB = "/skydns/local/cluster/dns/stub"
@@ -59,7 +59,7 @@ def key(server: Upstream, host: str = "127.0.0.1") -> str:
 
 
 def start(bed, general: Upstream, *flags: str) -> None:
-    bed.start_skydns(f"-nameservers={at(general)}", "-rtimeout=300ms", *flags)
+    bed.start_skydns(f"-nameservers={at(general)}", PATIENT, *flags)
 
 
 def test_flags_and_the_document(bare_bed, general, one, two):

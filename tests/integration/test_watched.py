@@ -15,7 +15,7 @@ from kube import service
 from programs import http_get, reserve_port, wait_until
 from prometheus import Page, parse
 from records import SVC, value
-from test_forwarding import Upstream, address
+from test_forwarding import PATIENT, Upstream, address
 from test_pipeline import WEB
 from watched import Watched, documented_metrics
 
@@ -207,7 +207,7 @@ def test_skydns_counts_what_it_does(bare_bed):
     for number in range(100):
         bed.etcd.put(f"{SVC}/default/many/{number}", value(f"10.0.1.{number}"))
     nobody = reserve_port()
-    watched = watched_skydns(bed, f"-nameservers=127.0.0.1:{nobody}", f"-stub=acme.test=127.0.0.1:{nobody}", "-rtimeout=100ms")
+    watched = watched_skydns(bed, f"-nameservers=127.0.0.1:{nobody}", f"-stub=acme.test=127.0.0.1:{nobody}", PATIENT)
     before = watched.metrics()
     assert before.names() == documented_metrics("skydns").keys()
     assert before.get("store_records") == 101
@@ -326,7 +326,7 @@ def test_the_metrics_of_skydns(bare_bed, monkeypatch):
     for number in range(100):
         bed.etcd.put(f"{SVC}/default/many/{number}", value(f"10.0.1.{number}"))
     upstream = Upstream(address)
-    flags = (f"-nameservers=127.0.0.1:{nobody}", f"-stub=acme.test=127.0.0.1:{upstream.port}", "-rtimeout=100ms")
+    flags = (f"-nameservers=127.0.0.1:{nobody}", f"-stub=acme.test=127.0.0.1:{upstream.port}", PATIENT)
     bed.start_skydns(*flags)
     bed.skydns.wait_line(rf"skydns: metrics enabled on :{port}/told")
     assert bed.dns.answers("www.acme.test") == ["192.0.2.7"]

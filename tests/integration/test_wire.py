@@ -85,7 +85,7 @@ def test_utf8_in_keys(dns_bed):
 def raw(bed, wire: bytes) -> bytes | None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
         client.connect(("127.0.0.1", bed.dns.port))
-        client.settimeout(5)
+        client.settimeout(20)
         client.send(wire)
         probe = dns.message.make_query("cluster.local", "SOA", id=0x7777)
         client.send(probe.to_wire())

@@ -116,7 +116,7 @@ def reserve_port(first: int | None = None) -> int:
 # ---- Queries ----
 
 
-def http_get(url: str, timeout_s: float = 2.0) -> tuple[int, str]:
+def http_get(url: str, timeout_s: float = 10.0) -> tuple[int, str]:
     """Status and body. OSError when there is no answer."""
     try:
         with urllib.request.urlopen(url, timeout=timeout_s) as reply:
