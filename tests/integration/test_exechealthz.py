@@ -52,8 +52,8 @@ def start_store(bed):
 def test_follows_skydns(bare_bed):
     bed = bare_bed
     start_store(bed)
-    command = f"nslookup -port={bed.dns.port} -timeout=1 -retry=0 {NAME} 127.0.0.1 >/dev/null"
-    bed.start_exechealthz(f"--cmd={command}", "--period=100ms", "--latency=20s")
+    command = f"nslookup -port={bed.dns.port} -timeout=20 -retry=0 {NAME} 127.0.0.1 >/dev/null"
+    bed.start_exechealthz(f"--cmd={command}", "--period=100ms", "--latency=1h")
     assert bed.healthz() == (200, "ok")
     bed.skydns.stop()
     wait_until(lambda: bed.healthz()[0] == 503, "503 without skydns")
@@ -191,7 +191,7 @@ def test_metrics(bare_bed):
     bed = bare_bed
     flags = ["--cmd=true", "--url=/good", "--cmd=false", "--url=/bad", "--cmd=cat /dev/zero", "--url=/slow"]
     bed.command(
-        "exechealthz", f"--port={bed.healthz_port}", "--period=10ms", "--timeout=100ms", *flags
+        "exechealthz", f"--port={bed.healthz_port}", "--period=10ms", "--timeout=3s", *flags
     ).start()
     wait_until(lambda: sample(bed, "exechealthz_run_timeouts_total", path="/slow") >= 2, "timeouts")
     wait_until(lambda: sample(bed, "exechealthz_run_failures_total", path="/bad") >= 2, "failures")
@@ -249,14 +249,14 @@ def test_dns_probe_follows_skydns(bare_bed):
     start_store(bed)
     server = f"127.0.0.1:{bed.dns.port}"
     bed.start_exechealthz(
-        f"--dns=kubedns={NAME},A,{server}", "--period=100ms", "--timeout=2s", "--start-unhealthy"
+        f"--dns=kubedns={NAME},A,{server}", "--period=100ms", "--timeout=20s", "--start-unhealthy"
     )
     wait_until(lambda: ask(bed, "/healthcheck/kubedns")[0] == 200, "an answer")
     status, kind, body = ask(bed, "/healthcheck/kubedns")
     assert (status, kind) == (200, "application/json")
     reply = json.loads(body)
     assert list(reply) == ["IsOk", "LatencySeconds", "Err"]
-    assert reply["IsOk"] is True and 0 < reply["LatencySeconds"] < 2 and reply["Err"] == ""
+    assert reply["IsOk"] is True and 0 < reply["LatencySeconds"] < 20 and reply["Err"] == ""
     assert bed.healthz() == (200, "ok")
     bed.skydns.stop()
     wait_until(lambda: ask(bed, "/healthcheck/kubedns")[0] == 503, "503 without skydns")
@@ -278,6 +278,7 @@ def test_dns_probes_of_several_kinds(bare_bed):
         f"--dns=second={NAME.upper()}.,a,{server}",
         f"--dns=none=nothing.default.svc.cluster.local,{server}",
         "--period=50ms",
+        "--timeout=20s",
     )
     for label in ("kubernetes", "srv", "second"):
         wait_until(lambda: ask(bed, f"/healthcheck/{label}")[0] == 200, label)
