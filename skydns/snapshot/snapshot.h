@@ -26,6 +26,7 @@ enum snapshot_section {
     SNAPSHOT_LEASES,     /* lease_table_save */
     SNAPSHOT_BROKEN,     /* broken_save */
     SNAPSHOT_WRITERS,    /* kube2sky's documents: writer_documents_save */
+    SNAPSHOT_CLIENTS,    /* what kube2sky keeps of clients: client_marks_save */
     SNAPSHOT_SECTIONS,
 };
 

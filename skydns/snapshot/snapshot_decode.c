@@ -77,16 +77,17 @@ static int take_u64(struct decoder *d, uint64_t *ret)
 
 /* ---- What comes before the records ---- */
 
-static int read_format(struct decoder *d)
+static int read_format(struct decoder *d, size_t *ret_sections)
 {
     char magic[SNAPSHOT_MAGIC_LEN];
-    uint32_t format;
+    uint32_t format = 0;
     int r = take(d, magic, sizeof(magic));
     if (r == 0 && memcmp(magic, SNAPSHOT_MAGIC, sizeof(magic)) != 0) {
         r = err_set(d->err, ERR_SYNTAX, "not a snapshot");
     }
     r = r ? r : take_u32(d, &format);
-    if (r == 0 && format != SNAPSHOT_FORMAT) {
+    *ret_sections = format == SNAPSHOT_FORMAT_OLD ? SNAPSHOT_SECTIONS_OLD : SNAPSHOT_SECTIONS;
+    if (r == 0 && format != SNAPSHOT_FORMAT && format != SNAPSHOT_FORMAT_OLD) {
         r = err_set(d->err, ERR_SYNTAX, "format %" PRIu32 ", this program reads %d", format,
                     SNAPSHOT_FORMAT);
     }
@@ -318,9 +319,10 @@ static void start_clock(struct decoder *d, const struct snapshot_now *now)
 
 static int decode(struct decoder *d, const struct snapshot_now *now)
 {
-    int r = read_format(d);
+    size_t sections;
+    int r = read_format(d, &sections);
     r = r ? r : read_header(d);
-    for (size_t i = 0; r == 0 && i < SNAPSHOT_SECTIONS; i++) {
+    for (size_t i = 0; r == 0 && i < sections; i++) {
         r = read_section(d, &d->content.sections[i]);
     }
     if (r != 0) {

@@ -42,7 +42,7 @@ static void emit_piece(struct encoder *e)
 
 /* ---- What comes before the records ---- */
 
-static void put_header(struct encoder *e, const struct snapshot_header *header)
+static void put_header(struct encoder *e, uint32_t format, const struct snapshot_header *header)
 {
     struct buf fields;
     buf_init(&fields, SNAPSHOT_HEADER_MAX);
@@ -55,7 +55,7 @@ static void put_header(struct encoder *e, const struct snapshot_header *header)
     assert(!fields.failed);
 
     buf_append(&e->piece, SNAPSHOT_MAGIC, SNAPSHOT_MAGIC_LEN);
-    buf_append_u32(&e->piece, SNAPSHOT_FORMAT);
+    buf_append_u32(&e->piece, format);
     buf_append_sized(&e->piece, buf_slice(&fields));
     buf_fini(&fields);
 }
@@ -200,8 +200,10 @@ static void put_end(struct encoder *e)
 
 static void encode(struct encoder *e, const struct snapshot_image *image)
 {
-    put_header(e, &image->header);
-    for (size_t i = 0; i < SNAPSHOT_SECTIONS; i++) {
+    bool is_old = image->sections[SNAPSHOT_CLIENTS].len == 0;
+    size_t sections = is_old ? SNAPSHOT_SECTIONS_OLD : SNAPSHOT_SECTIONS;
+    put_header(e, is_old ? SNAPSHOT_FORMAT_OLD : SNAPSHOT_FORMAT, &image->header);
+    for (size_t i = 0; i < sections; i++) {
         put_section(e, &image->sections[i]);
     }
     if (e->result == 0 && store_each_record(image->store, put_record, e)) {

@@ -1,4 +1,4 @@
-/* How a snapshot lies on disk, format 1. One pass writes it, one reads it, a piece at a time. All
+/* How a snapshot lies on disk, format 2. One pass writes it, one reads it, a piece at a time. All
  * numbers are big-endian; `text` is a length (u32) and that many bytes.
  *
  *     file    magic[8]  format:u32  header  section ...  block ...  end
@@ -24,8 +24,11 @@
  * says which of those in brackets there are; the others are 0 or empty. age_s: for how long it had
  * been known when etcd was last heard from.
  *
+ * Format 1 is the same without the last section, SNAPSHOT_CLIENTS. A file in which that would be
+ * empty is written in it, so that releases that know no other can start from it.
+ *
  * A change of any of this, or of what a section holds, takes a new format number: a program reads
- * its own format alone, and starts as without a snapshot from any other. */
+ * these formats alone, and starts as without a snapshot from any other. */
 #ifndef SKYDNS_SNAPSHOT_SNAPSHOT_FORMAT_INTERNAL_H
 #define SKYDNS_SNAPSHOT_SNAPSHOT_FORMAT_INTERNAL_H
 
@@ -38,7 +41,9 @@
 
 enum {
     SNAPSHOT_MAGIC_LEN = 8,
-    SNAPSHOT_FORMAT = 1,
+    SNAPSHOT_FORMAT = 2,
+    SNAPSHOT_FORMAT_OLD = 1,
+    SNAPSHOT_SECTIONS_OLD = SNAPSHOT_CLIENTS, /* as many came before it */
 };
 
 /* Of `fields`. The lowest two bits: enum store_host. */

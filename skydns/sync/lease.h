@@ -61,6 +61,7 @@ struct lease_counts {
     size_t leases;      /* of the records held */
     size_t asking;      /* of these, etcd is being asked */
     size_t withheld;    /* records whose lease has ended, as far as a snapshot knows */
+    uint64_t moves;     /* records withheld or brought back since the start */
     uint64_t questions; /* asked of etcd */
     uint64_t failures;  /* of these, failed */
 };

@@ -69,6 +69,7 @@ bool lease_withhold(struct leased_key *key, bool *is_changed)
     }
     key->withheld = copy_of(record);
     table->counts.withheld++;
+    table->counts.moves++;
     store_writer_del(table->writer, &name);
     *is_changed = true;
     return true;
@@ -81,6 +82,7 @@ void lease_bring_back(struct leased_key *key, uint32_t ttl_s, bool *is_changed)
     record.ttl_s = ttl_s;
     (void)store_writer_put_view(key->lease->table->writer, &name, &record, key->mod_revision);
     lease_forget_withheld(key);
+    key->lease->table->counts.moves++;
     *is_changed = true;
 }
 

@@ -75,19 +75,30 @@ static void start_stubs(struct store_sync *sync, const struct store_sync_config 
     set_stubs(sync, config->domains, config->domain_count);
 }
 
-/* ---- Clients ---- */
-
-static void retire_block(void *data, void *block, void (*fn)(void *block))
+/* The domains in force, and whether their pods say who clients are. */
+static void set_clients(struct store_sync *sync, const struct dname *domains, size_t count)
 {
-    struct store_sync *sync = data;
-    publisher_retire(sync->publisher, block, fn);
+    clients_set(sync->clients, sync->wants_clients, domains, count);
 }
 
-static void start_clients(struct store_sync *sync, const struct store_sync_config *config)
+/* saved: of clients_save. */
+static void start_clients(struct store_sync *sync, const struct store_sync_config *config,
+                          struct slice saved)
 {
     sync->wants_clients = config->wants_clients;
-    sync->clients =
-        client_index_new(&(struct client_index_config){.retire = retire_block, .data = sync});
+    sync->clients = clients_new(&(struct clients_config){
+        .loop = config->loop,
+        .etcd = config->etcd,
+        .publisher = config->publisher,
+        .broken = sync->broken,
+        .stale_max_ms = config->stale_max_ms,
+        .saved = saved,
+        .on_visible = config->on_visible,
+        .on_visible_data = config->data,
+        .changed = store_sync_on_clients_changed,
+        .data = sync,
+    });
+    set_clients(sync, config->domains, config->domain_count);
 }
 
 /* ---- The parts ---- */
@@ -200,6 +211,12 @@ static struct store_sync *sync_new(const struct store_sync_config *config)
     return sync;
 }
 
+static struct slice saved_section(const struct store_sync_config *config, bool is_loaded,
+                                  enum snapshot_section which)
+{
+    return is_loaded ? buf_slice(&config->start->sections[which]) : slice_of(NULL, 0);
+}
+
 struct store_sync *store_sync_start(const struct store_sync_config *config)
 {
     struct store_sync *sync = sync_new(config);
@@ -210,10 +227,8 @@ struct store_sync *store_sync_start(const struct store_sync_config *config)
     }
     store_keys_set_domains(sync->keys, config->domains, config->domain_count);
     start_stubs(sync, config);
-    start_clients(sync, config);
-    start_mirror(sync, config,
-                 is_loaded ? buf_slice(&config->start->sections[SNAPSHOT_MIRROR])
-                           : slice_of(NULL, 0));
+    start_clients(sync, config, saved_section(config, is_loaded, SNAPSHOT_CLIENTS));
+    start_mirror(sync, config, saved_section(config, is_loaded, SNAPSHOT_MIRROR));
     if (is_loaded) {
         store_sync_begin_loaded(sync, &config->start->header);
     }
@@ -229,7 +244,7 @@ void store_sync_stop(struct store_sync *sync)
     ev_timer_stop(sync->loop, &sync->reclaim);
     ev_timer_stop(sync->loop, &sync->trim);
     stub_keys_free(sync->stubs);
-    client_index_free(sync->clients);
+    clients_free(sync->clients);
     close_parts(sync);
     if (sync->followed) {
         outage_leave(&sync->leases_asked);
@@ -265,27 +280,36 @@ void store_sync_set_domains(struct store_sync *sync, const struct dname *domains
     store_keys_set_domains(sync->keys, domains, count);
     store_sync_on_keys_changed(sync);
     set_stubs(sync, domains, count);
+    set_clients(sync, domains, count);
+}
+
+/* Those in force; returns how many. */
+static size_t domains_now(const struct store_sync *sync, struct dname ret_domains[ENGINE_ZONES_MAX])
+{
+    size_t count = store_keys_count(sync->keys);
+    for (size_t i = 0; i < count; i++) {
+        ret_domains[i] = *store_keys_domain(sync->keys, i);
+    }
+    return count;
 }
 
 void store_sync_set_stubs(struct store_sync *sync, bool wants_stubs)
 {
     struct dname domains[ENGINE_ZONES_MAX];
-    size_t count = store_keys_count(sync->keys);
-    for (size_t i = 0; i < count; i++) {
-        domains[i] = *store_keys_domain(sync->keys, i);
-    }
     sync->wants_stubs = wants_stubs;
-    set_stubs(sync, domains, count);
+    set_stubs(sync, domains, domains_now(sync, domains));
 }
 
 void store_sync_set_clients(struct store_sync *sync, bool wants_clients)
 {
+    struct dname domains[ENGINE_ZONES_MAX];
     sync->wants_clients = wants_clients;
+    set_clients(sync, domains, domains_now(sync, domains));
 }
 
 const struct client_index *store_sync_clients(const struct store_sync *sync)
 {
-    return sync->clients;
+    return clients_index(sync->clients);
 }
 
 struct store_sync_counts store_sync_counts(const struct store_sync *sync)

@@ -15,6 +15,7 @@ void store_sync_on_full_begin(void *data, const struct etcd_mirror_read *read)
         store_writer_clear(sync->writer);
         broken_begin_read(sync->broken);
         config_value_begin_read(&sync->document);
+        clients_read_again(sync->clients);
     }
     if (read->reason[0]) {
         log_warn("etcd holds another store", LOG_STR("reason", read->reason),
@@ -24,6 +25,20 @@ void store_sync_on_full_begin(void *data, const struct etcd_mirror_read *read)
     sync->read = (struct etcd_mirror_read){.cause = read->cause, .keeps_old = read->keeps_old};
     sync->is_reading = true;
     sync->skipped_before_read = sync->counts.skipped;
+}
+
+static void reclaim(struct store_sync *sync)
+{
+    if (publisher_reclaim(sync->publisher)) {
+        ev_timer_again(sync->loop, &sync->reclaim);
+    }
+}
+
+void store_sync_on_clients_changed(void *data)
+{
+    struct store_sync *sync = data;
+    sync->changes++;
+    reclaim(sync);
 }
 
 static void publish(struct store_sync *sync, const struct store *store,
@@ -36,15 +51,14 @@ static void publish(struct store_sync *sync, const struct store *store,
     }
     sync->counts.published++;
     sync->counts.published_revision = store_revision(store);
-    if (publisher_reclaim(sync->publisher)) {
-        ev_timer_again(sync->loop, &sync->reclaim);
-    }
+    reclaim(sync);
 }
 
 void store_sync_publish(struct store_sync *sync, int64_t revision)
 {
     struct store_garbage *garbage;
     const struct store *store = store_writer_commit(sync->writer, revision, &garbage);
+    clients_follow(sync->clients, store);
     if (store != sync->published) {
         publish(sync, store, garbage);
     } else if (sync->stubs) {
@@ -56,6 +70,11 @@ void store_sync_publish(struct store_sync *sync, int64_t revision)
 void store_sync_on_ttls_changed(void *data)
 {
     struct store_sync *sync = data;
+    uint64_t moves = lease_table_counts(sync->leases).moves;
+    if (moves != sync->lease_moves) {
+        sync->lease_moves = moves;
+        clients_read_again(sync->clients); /* records came and went by themselves */
+    }
     store_sync_publish(sync, sync->counts.revision);
 }
 
@@ -150,6 +169,7 @@ static void on_full_commit(struct store_sync *sync)
         stub_keys_read_again(sync->stubs);
         stub_keys_follow(sync->stubs, sync->published);
     }
+    clients_remember_broken(sync->clients);
     store_sync_settle(sync, false);
     domain_check(&sync->domain_check, sync->published, sync->keys);
     store_sync_become_ready(sync);

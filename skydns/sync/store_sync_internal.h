@@ -10,6 +10,7 @@
 #include "common/base/buf.h"
 #include "common/base/outage.h"
 #include "skydns/sync/broken.h"
+#include "skydns/sync/clients_internal.h"
 #include "skydns/sync/config_value_internal.h"
 #include "skydns/sync/domain_check_internal.h"
 #include "skydns/sync/lease.h"
@@ -44,8 +45,9 @@ struct store_sync {
     struct broken_table *broken;
     struct stub_keys *stubs; /* NULL: nobody asks for them */
     bool wants_stubs;
-    struct client_index *clients;
+    struct clients *clients;
     bool wants_clients;
+    uint64_t lease_moves; /* as of the last version */
     struct store_keys *keys;
     struct dname main_domain; /* whose store key the mirror follows */
     bool requires_store_key;
@@ -94,6 +96,9 @@ void store_sync_on_store_key_seen(void *data, struct slice id, bool has_read);
 void store_sync_on_keys_changed(void *data);
 void store_sync_on_key_appeared(void *data);
 void store_sync_on_ttls_changed(void *data);
+
+/* Of clients: what was replaced waits to be reclaimed. */
+void store_sync_on_clients_changed(void *data);
 
 /* Publishes what the writer has built, if it differs. */
 void store_sync_publish(struct store_sync *sync, int64_t revision);

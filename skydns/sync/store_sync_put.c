@@ -36,6 +36,7 @@ static bool is_config(const struct store_sync *sync, struct slice key)
 static void put_record(struct store_sync *sync, const struct etcd_kv *kv, const struct dname *name,
                        struct record_view *record)
 {
+    clients_note(sync->clients, name);
     record->ttl_s = lease_table_put(sync->leases, name, kv->lease, kv->mod_revision, record->ttl_s);
     if (store_writer_put_view(sync->writer, name, record, kv->mod_revision) == STORE_HOST_BAD) {
         note_broken(sync, kv, "cannot use a key's host",
@@ -60,8 +61,11 @@ static bool has_wildcard(struct slice key, const struct dname *name)
     return false;
 }
 
-static void note_for_stubs(struct store_sync *sync, const struct dname *name)
+static void del_record(struct store_sync *sync, const struct dname *name)
 {
+    store_writer_del(sync->writer, name);
+    lease_table_del(sync->leases, name);
+    clients_note(sync->clients, name);
     if (sync->stubs) {
         stub_keys_note(sync->stubs, name);
     }
@@ -95,9 +99,7 @@ void store_sync_on_put(void *data, const struct etcd_kv *kv)
         record_fini(&record);
     } else {
         skip(sync, kv, err.msg);
-        store_writer_del(sync->writer, &name);
-        lease_table_del(sync->leases, &name);
-        note_for_stubs(sync, &name);
+        del_record(sync, &name);
     }
 }
 
@@ -110,8 +112,6 @@ void store_sync_on_del(void *data, struct slice key, int64_t revision)
     if (is_config(sync, key)) {
         config_value_del(&sync->document);
     } else if (record_key_to_name(slice_str(sync->prefix), key, &name)) {
-        store_writer_del(sync->writer, &name);
-        lease_table_del(sync->leases, &name);
-        note_for_stubs(sync, &name);
+        del_record(sync, &name);
     }
 }

@@ -7,6 +7,7 @@
 #include "common/etcd/etcd_mirror.h"
 #include "skydns/snapshot/snapshot.h"
 #include "skydns/store/store.h"
+#include "skydns/sync/client_marks_internal.h"
 #include "skydns/sync/store_sync_internal.h"
 
 /* A wall clock that falls behind by less since etcd was last heard from is only being adjusted. */
@@ -94,6 +95,7 @@ static bool save_sections(const struct store_sync *sync, struct buf *sections)
 {
     bool is_whole = save_mirror(sync, &sections[SNAPSHOT_MIRROR]) &&
                     lease_table_save(sync->leases, clock_wall_ms(), &sections[SNAPSHOT_LEASES]);
+    is_whole = is_whole && clients_save(sync->clients, &sections[SNAPSHOT_CLIENTS]);
     config_value_save(&sync->document, &sections[SNAPSHOT_CONFIG]);
     store_keys_save(sync->keys, &sections[SNAPSHOT_STORE_KEYS]);
     broken_save(sync->broken, &sections[SNAPSHOT_BROKEN]);
@@ -133,7 +135,9 @@ bool store_sync_can_start(const struct snapshot_content *content, struct err *er
                  err) &&
            check(store_keys_is_saved(section(content, SNAPSHOT_STORE_KEYS)), "store keys", err) &&
            check(lease_table_is_saved(section(content, SNAPSHOT_LEASES)), "leases", err) &&
-           check(broken_is_saved(section(content, SNAPSHOT_BROKEN)), "unusable keys", err);
+           check(broken_is_saved(section(content, SNAPSHOT_BROKEN)), "unusable keys", err) &&
+           check(client_marks_is_saved(section(content, SNAPSHOT_CLIENTS)),
+                 "addresses of nodes and visible namespaces", err);
 }
 
 bool store_sync_load(struct store_sync *sync, const struct snapshot_content *content)

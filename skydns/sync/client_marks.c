@@ -1,0 +1,455 @@
+#include "skydns/sync/client_marks_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/attributes.h"
+#include "common/base/buf.h"
+#include "common/base/cleanup.h"
+#include "common/base/err.h"
+#include "common/base/log.h"
+#include "common/base/xalloc.h"
+#include "common/etcd/etcd_mirror.h"
+#include "common/etcd/etcd_store_id.h"
+#include "skydns/clients/visibility.h"
+#include "skydns/store/engine_config.h"
+#include "skydns/sync/broken.h"
+#include "skydns/sync/mark_keys_internal.h"
+#include "skydns/sync/mark_saved_internal.h"
+
+enum { LINES_A_MINUTE = 10 };
+
+/* Permissions are given by people: the mirror itself would retry every second. */
+static const double denied_retry_s = 60;
+
+static const struct {
+    const char *key;
+    const char *without; /* logged when etcd denies reading them */
+} kinds[MARK_KINDS] = {
+    [MARK_ADDRESS] = {"node-address/",
+                      "cannot read which addresses pods share with nodes: no client is identified"},
+    [MARK_LIST] = {"visible/", "cannot read which namespaces are visible to others: none is"},
+};
+
+/* The keys of one kind of one domain. */
+struct range {
+    struct client_marks *marks;
+    struct domain *domain;
+    struct mark_keys keys;
+    char *prefix;
+    struct etcd_mirror *mirror; /* NULL: etcd denies reading the keys */
+    ev_timer retry;             /* runs then */
+    bool is_denied;             /* told, until they can be read */
+    bool has_read;              /* something is known, even that there are none */
+    struct broken_table *told;  /* unusable keys that the log has */
+};
+
+struct domain {
+    struct dname name;
+    bool is_known; /* as told */
+    struct range ranges[MARK_KINDS];
+};
+
+struct client_marks {
+    struct client_marks_config config;
+    size_t listed_count; /* as told last */
+    size_t count;
+    struct domain *domains[ENGINE_ZONES_MAX];
+    struct buf saved; /* until the first domains are set */
+};
+
+/* ---- Telling ---- */
+
+static void tell_visible(struct client_marks *marks)
+{
+    const struct client_marks_config *config = &marks->config;
+    const struct mark *mark;
+    size_t count = 0;
+    for (size_t i = 0; i < marks->count; i++) {
+        count += marks->domains[i]->ranges[MARK_LIST].keys.marks.count;
+    }
+    struct visible_namespace *listed = xcalloc(count + 1, sizeof(*listed));
+    count = 0;
+    for (size_t i = 0; i < marks->count; i++) {
+        const struct mark_keys *keys = &marks->domains[i]->ranges[MARK_LIST].keys;
+        for (size_t at = 0; (mark = mark_keys_next(keys, &at));) {
+            listed[count++] = (struct visible_namespace){
+                .ns = mark_label(mark), .text = slice_of(mark->list, mark->list_len)};
+        }
+    }
+    if (count > 0 || marks->listed_count > 0) {
+        config->visible(config->data, listed, count);
+    }
+    marks->listed_count = count;
+    free(listed);
+}
+
+/* True: it says something else. */
+static bool settle_known(struct domain *domain)
+{
+    const struct range *addresses = &domain->ranges[MARK_ADDRESS];
+    bool is_known = addresses->has_read && !addresses->keys.is_cut;
+    bool is_change = is_known != domain->is_known;
+    domain->is_known = is_known;
+    return is_change;
+}
+
+static void on_address(void *data, const struct ip *ip, bool is_there)
+{
+    const struct range *range = data;
+    const struct client_marks_config *config = &range->marks->config;
+    config->barred(config->data, ip, is_there);
+}
+
+/* What the keys say is committed. */
+static void tell(struct range *range, bool full)
+{
+    const struct client_marks_config *config = &range->marks->config;
+    bool is_list = range->keys.kind == MARK_LIST;
+    bool is_known_change = !is_list && settle_known(range->domain);
+    bool is_told_each = !is_list && !is_known_change && range->domain->is_known;
+    bool is_change = mark_keys_commit(&range->keys, full, is_told_each ? on_address : NULL, range);
+    if (is_list && is_change) {
+        tell_visible(range->marks);
+    }
+    if (is_known_change) {
+        config->known(config->data);
+    }
+    if (is_change || is_known_change) {
+        config->ended(config->data);
+    }
+}
+
+/* ---- Unusable keys ---- */
+
+static void refuse(struct range *range, const struct etcd_kv *kv, const char *reason)
+{
+    static struct log_limit limit = {.burst = LINES_A_MINUTE};
+    (void)broken_put(range->marks->config.broken, kv->key, kv->mod_revision, reason);
+    if (broken_put(range->told, kv->key, kv->mod_revision, reason) && log_limit_pass(&limit)) {
+        log_warn("key about clients cannot be used", LOG_SLICE("key", kv->key),
+                 LOG_STR("reason", reason), LOG_INT("suppressed", (int64_t)limit.suppressed));
+    }
+}
+
+static void take_as_usable(struct range *range, struct slice key)
+{
+    broken_del(range->marks->config.broken, key);
+    broken_del(range->told, key);
+}
+
+static bool forget_broken(void *data, const struct broken_key *key)
+{
+    const struct range *range = data;
+    broken_del(range->marks->config.broken, key->key);
+    return true;
+}
+
+static bool remember_broken(void *data, const struct broken_key *key)
+{
+    const struct range *range = data;
+    (void)broken_put(range->marks->config.broken, key->key, key->mod_revision, key->reason);
+    return true;
+}
+
+static void end_read_of_broken(struct range *range)
+{
+    broken_each(range->told, forget_broken, range);
+    broken_end_read(range->told);
+    broken_each(range->told, remember_broken, range);
+}
+
+void client_marks_remember_broken(struct client_marks *marks)
+{
+    for (size_t i = 0; i < marks->count; i++) {
+        for (unsigned kind = 0; kind < MARK_KINDS; kind++) {
+            struct range *range = &marks->domains[i]->ranges[kind];
+            broken_each(range->told, remember_broken, range);
+        }
+    }
+}
+
+/* ---- The mirror ---- */
+
+static void on_begin(void *data, const struct etcd_mirror_read *read)
+{
+    struct range *range = data;
+    mark_keys_begin(&range->keys, read->keeps_old);
+    if (!read->keeps_old) {
+        broken_begin_read(range->told);
+    }
+}
+
+static struct slice label_of(const struct range *range, struct slice key)
+{
+    size_t len = strlen(range->prefix);
+    return slice_of(key.ptr + len, key.len - len);
+}
+
+static void on_put(void *data, const struct etcd_kv *kv)
+{
+    struct range *range = data;
+    const char *reason = mark_keys_put(&range->keys, label_of(range, kv->key), kv->value);
+    if (reason) {
+        refuse(range, kv, reason);
+    } else {
+        take_as_usable(range, kv->key);
+    }
+}
+
+static void on_del(void *data, struct slice key, int64_t revision UNUSED)
+{
+    struct range *range = data;
+    mark_keys_del(&range->keys, label_of(range, key));
+    take_as_usable(range, key);
+}
+
+static void on_commit(void *data, int64_t revision UNUSED, bool full)
+{
+    struct range *range = data;
+    if (full) {
+        range->has_read = true;
+        if (!range->keys.keeps_old) {
+            end_read_of_broken(range);
+        }
+    }
+    tell(range, full);
+}
+
+/* Outages are those of the records' mirror. */
+static void on_state(void *data, const struct err *err)
+{
+    struct range *range = data;
+    if (!err && range->is_denied) {
+        range->is_denied = false;
+        log_info("keys about clients can be read again", LOG_STR("keys", range->prefix));
+    }
+    if (err && err->code == ERR_REFUSED) {
+        if (!range->is_denied) {
+            log_warn(kinds[range->keys.kind].without, LOG_STR("keys", range->prefix),
+                     LOG_STR("reason", err->msg));
+        }
+        range->is_denied = true;
+        ev_timer_start(range->marks->config.loop, &range->retry);
+        etcd_mirror_stop(STEAL(range->mirror));
+    }
+}
+
+/* saved: of etcd_mirror_save; empty: nothing is known. */
+static void start_mirror(struct range *range, struct slice saved)
+{
+    const struct client_marks_config *config = &range->marks->config;
+    char text[DNAME_TEXT_MAX];
+    CLEANUP_FREE char *store_key =
+        etcd_store_key(slice_str(dname_to_text(&range->domain->name, text)));
+    range->mirror = etcd_mirror_start(config->etcd, &(struct etcd_mirror_config){
+                                                        .prefix = slice_str(range->prefix),
+                                                        .store_key = slice_str(store_key),
+                                                        .keeps_old = true,
+                                                        .stale_max_ms = config->stale_max_ms,
+                                                        .saved = saved,
+                                                        .full_begin = on_begin,
+                                                        .put = on_put,
+                                                        .del = on_del,
+                                                        .commit = on_commit,
+                                                        .state = on_state,
+                                                        .data = range,
+                                                    });
+}
+
+static void on_retry(struct ev_loop *loop UNUSED, ev_timer *timer, int events UNUSED)
+{
+    start_mirror(timer->data, slice_of(NULL, 0));
+}
+
+/* ---- Across restarts: mark_saved_internal.h ---- */
+
+/* False: they are not known yet. */
+static bool save_range(const struct range *range, struct buf *out)
+{
+    struct buf mirror;
+    buf_init(&mirror, out->limit);
+    bool is_known = range->is_denied ||
+                    (range->has_read && range->mirror && etcd_mirror_save(range->mirror, &mirror));
+    if (is_known) {
+        bool is_whole = range->has_read && !range->keys.is_cut;
+        mark_saved_append(is_whole ? &range->keys : NULL, buf_slice(&mirror), out);
+    }
+    buf_fini(&mirror);
+    return is_known;
+}
+
+bool client_marks_save(const struct client_marks *marks, struct buf *out)
+{
+    size_t before = out->len;
+    bool is_known = true;
+    buf_append_u8(out, (uint8_t)marks->count);
+    for (size_t i = 0; is_known && i < marks->count; i++) {
+        const struct domain *domain = marks->domains[i];
+        buf_append_sized(out, slice_of(domain->name.wire, domain->name.len));
+        is_known = save_range(&domain->ranges[MARK_ADDRESS], out) &&
+                   save_range(&domain->ranges[MARK_LIST], out);
+    }
+    if (!is_known || out->failed) {
+        out->len = before;
+        return false;
+    }
+    return true;
+}
+
+/* ---- Life ---- */
+
+static void range_open(struct client_marks *marks, struct domain *domain, enum mark_kind kind)
+{
+    struct range *range = &domain->ranges[kind];
+    char text[DNAME_TEXT_MAX];
+    range->marks = marks;
+    range->domain = domain;
+    range->prefix = etcd_writer_key(slice_str(dname_to_text(&domain->name, text)), kinds[kind].key);
+    range->told = broken_new();
+    mark_keys_init(&range->keys, kind);
+    ev_timer_init(&range->retry, on_retry, denied_retry_s, 0.);
+    range->retry.data = range;
+}
+
+static void range_close(struct range *range)
+{
+    etcd_mirror_stop(range->mirror);
+    ev_timer_stop(range->marks->config.loop, &range->retry);
+    broken_each(range->told, forget_broken, range);
+    broken_free(range->told);
+    mark_keys_fini(&range->keys);
+    free(range->prefix);
+}
+
+static struct domain *domain_new(struct client_marks *marks, const struct dname *name)
+{
+    struct domain *domain = xcalloc(1, sizeof(*domain));
+    domain->name = *name;
+    for (unsigned kind = 0; kind < MARK_KINDS; kind++) {
+        range_open(marks, domain, (enum mark_kind)kind);
+    }
+    return domain;
+}
+
+static void domain_free(struct domain *domain)
+{
+    if (domain) {
+        for (unsigned kind = 0; kind < MARK_KINDS; kind++) {
+            range_close(&domain->ranges[kind]);
+        }
+        free(domain);
+    }
+}
+
+/* With what an earlier life knew. */
+static void start(struct domain *domain, struct slice saved)
+{
+    struct mark_saved before[MARK_KINDS];
+    bool is_known = mark_saved_recall(saved, &domain->name, before);
+    for (unsigned kind = 0; kind < MARK_KINDS; kind++) {
+        struct range *range = &domain->ranges[kind];
+        if (is_known) {
+            mark_keys_fini(&range->keys);
+            range->keys = before[kind].keys;
+            range->has_read = before[kind].is_known;
+            (void)mark_keys_commit(&range->keys, false, NULL, NULL); /* all is told afterwards */
+        }
+        start_mirror(range, is_known ? before[kind].mirror : slice_of(NULL, 0));
+    }
+    (void)settle_known(domain); /* likewise */
+}
+
+struct client_marks *client_marks_new(const struct client_marks_config *config)
+{
+    struct client_marks *marks = xcalloc(1, sizeof(*marks));
+    marks->config = *config;
+    buf_init(&marks->saved, SIZE_MAX);
+    buf_append_slice(&marks->saved, config->saved);
+    return marks;
+}
+
+void client_marks_free(struct client_marks *marks)
+{
+    if (marks) {
+        for (size_t i = 0; i < marks->count; i++) {
+            domain_free(marks->domains[i]);
+        }
+        buf_fini(&marks->saved);
+        free(marks);
+    }
+}
+
+/* Takes the domain out of the list; NULL: it is not there. */
+static struct domain *take(struct client_marks *marks, const struct dname *name)
+{
+    for (size_t i = 0; i < marks->count; i++) {
+        struct domain *domain = marks->domains[i];
+        if (domain && dname_equal(&domain->name, name)) {
+            marks->domains[i] = NULL;
+            return domain;
+        }
+    }
+    return NULL;
+}
+
+static bool is_among(const struct dname *name, struct domain *const *domains, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (dname_equal(&domains[i]->name, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void client_marks_set_domains(struct client_marks *marks, const struct dname *names, size_t count)
+{
+    const struct client_marks_config *config = &marks->config;
+    struct domain *next[ENGINE_ZONES_MAX];
+    size_t next_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!is_among(&names[i], next, next_count)) {
+            struct domain *known = take(marks, &names[i]);
+            next[next_count++] = known ? known : domain_new(marks, &names[i]);
+        }
+    }
+    for (size_t i = 0; i < marks->count; i++) {
+        domain_free(marks->domains[i]); /* no longer in force */
+    }
+    memcpy(marks->domains, next, next_count * sizeof(next[0]));
+    marks->count = next_count;
+    for (size_t i = 0; i < next_count; i++) {
+        if (!next[i]->ranges[MARK_LIST].mirror && !next[i]->ranges[MARK_LIST].is_denied) {
+            start(next[i], buf_slice(&marks->saved));
+        }
+    }
+    buf_fini(&marks->saved);
+    buf_init(&marks->saved, 0);
+    tell_visible(marks);
+    config->known(config->data);
+    config->ended(config->data);
+}
+
+/* ---- For others ---- */
+
+bool client_marks_is_known(const struct client_marks *marks, const struct dname *domain)
+{
+    for (size_t i = 0; i < marks->count; i++) {
+        if (dname_equal(&marks->domains[i]->name, domain)) {
+            return marks->domains[i]->is_known;
+        }
+    }
+    return false;
+}
+
+void client_marks_each_barred(const struct client_marks *marks,
+                              void (*fn)(void *data, const struct ip *ip), void *data)
+{
+    for (size_t i = 0; i < marks->count; i++) {
+        const struct mark_keys *keys = &marks->domains[i]->ranges[MARK_ADDRESS].keys;
+        if (marks->domains[i]->is_known) {
+            mark_keys_each_address(keys, fn, data);
+        }
+    }
+}

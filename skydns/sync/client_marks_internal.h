@@ -1,0 +1,88 @@
+/* What kube2sky keeps of a domain's clients beside the records:
+ *
+ *     /kube2sky/<domain>/node-address/10-1-0-1  {"host":"10.1.0.1"}  an address that pods share
+ * with their node: it identifies nobody /kube2sky/<domain>/visible/<namespace>    which namespaces
+ * may see this one's names, or "*"
+ *
+ * Each is a mirror: two watches on the connection that exists anyway. As the records, the keys
+ * survive an etcd that came back without its data until kube2sky has written everything again. An
+ * etcd whose user may not read them is asked once a minute, with one warning. A value that makes no
+ * sense is skipped, logged once and remembered with the broken keys (broken.h). Owned by clients.c;
+ * main thread. */
+#ifndef SKYDNS_SYNC_CLIENT_MARKS_INTERNAL_H
+#define SKYDNS_SYNC_CLIENT_MARKS_INTERNAL_H
+
+#include <ev.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/addr.h"
+#include "common/base/attributes.h"
+#include "common/base/slice.h"
+#include "common/dns/dname.h"
+
+struct broken_table;
+struct buf;
+struct client_marks;
+struct etcd;
+struct visible_namespace;
+
+enum {
+    /* Of one domain; Kubernetes has 5,000 nodes at most. With more, the domain's pods identify
+     * nobody, since it is not known which of them share their address. */
+    CLIENT_MARKS_ADDRESSES_MAX = 65536,
+    /* Bytes of one list: 1,024 names (visibility.h). A longer one is unusable. */
+    CLIENT_MARKS_LIST_MAX = 64 * 1024,
+    /* Bytes of all lists of one domain, some hundred for each of 10,000 namespaces: further ones
+     * are unusable until all is read again. */
+    CLIENT_MARKS_LISTS_MAX = 4 * 1024 * 1024,
+};
+
+struct client_marks_config {
+    struct ev_loop *loop;
+    struct etcd *etcd;           /* borrowed */
+    int64_t stale_max_ms;        /* as of the records */
+    struct broken_table *broken; /* borrowed */
+    /* What client_marks_save appended in an earlier life, checked; borrowed for the call. Holds for
+     * the domains of the first client_marks_set_domains, until etcd says otherwise. */
+    struct slice saved;
+
+    /* A commit, or the end of a domain, has changed something; in this order. */
+    void (*known)(void *data); /* client_marks_is_known says something else of a domain */
+    void (*barred)(void *data, const struct ip *ip, bool is_barred); /* of domains that are known;
+                                                                        not with `known` */
+    /* The lists of all domains, in no order; a namespace has one in each. */
+    void (*visible)(void *data, const struct visible_namespace *listed, size_t count);
+    void (*ended)(void *data); /* all has been told */
+    void *data;
+};
+
+/* Whether bytes are what client_marks_save appended; none are, too. */
+bool client_marks_is_saved(struct slice saved) MUST_CHECK;
+
+struct client_marks *client_marks_new(const struct client_marks_config *config);
+void client_marks_free(struct client_marks *marks); /* NULL is fine; tells nothing */
+
+/* Appends what was told last. False, and nothing appended: something is not known yet. */
+bool client_marks_save(const struct client_marks *marks, struct buf *out) MUST_CHECK;
+
+/* The domains in force, at most ENGINE_ZONES_MAX; what is known of those that stay is kept. Tells
+ * `known` in any case. */
+void client_marks_set_domains(struct client_marks *marks, const struct dname *domains,
+                              size_t count);
+
+/* Which addresses its pods share with nodes. */
+bool client_marks_is_known(const struct client_marks *marks, const struct dname *domain);
+
+/* Calls fn for each address of the domains that are known: as often as they have it. */
+void client_marks_each_barred(const struct client_marks *marks,
+                              void (*fn)(void *data, const struct ip *ip), void *data);
+
+/* The broken keys were forgotten with a full read of the records: remembers these again. */
+void client_marks_remember_broken(struct client_marks *marks);
+
+/* The address that the value of a key below node-address names. Pure. */
+bool client_marks_read_address(struct slice value, struct ip *ret_ip) MUST_CHECK;
+
+#endif

@@ -1,0 +1,248 @@
+#include "skydns/sync/client_pods_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/xalloc.h"
+#include "skydns/clients/client_index.h"
+#include "skydns/store/store.h"
+
+/* Labels of a pod's key below pod.<domain>: namespace and address, with the hash that kube2sky
+ * writes or without. With more, it may be one of another domain below this one. */
+enum { LABELS_MIN = 2, LABELS_MAX = 3 };
+
+/* What one key says: the address is one of the namespace's pods'. */
+struct claim {
+    struct ip ip;    /* family_bytes 0: nothing */
+    struct slice ns; /* empty: it identifies nobody */
+};
+
+void client_pods_init(struct client_pods *pods, struct client_index *index)
+{
+    *pods = (struct client_pods){.index = index};
+    buf_init(&pods->noted, (size_t)CLIENT_PODS_NOTED_MAX * DNAME_MAX);
+}
+
+void client_pods_fini(struct client_pods *pods)
+{
+    buf_fini(&pods->noted);
+}
+
+void client_pods_set_domains(struct client_pods *pods, const struct dname *domains, size_t count)
+{
+    pods->domain_count = count;
+    for (size_t i = 0; i < count; i++) {
+        struct dname name = domains[i];
+        bool fits = dname_prepend(&name, slice_str("pod"));
+        pods->domains[i] =
+            (struct client_pods_domain){.pods = fits ? name : (struct dname){.len = 0}};
+    }
+    client_pods_read_again(pods);
+}
+
+/* ---- Claims ---- */
+
+/* Byte by byte: the store keeps case, and a key with capital letters is not below the zone's node.
+ */
+static bool is_below(const struct dname *name, const struct dname *zone)
+{
+    return zone->len > 0 && name->len > zone->len && dname_is_within(name, zone) &&
+           memcmp(name->wire + name->len - zone->len, zone->wire, zone->len) == 0;
+}
+
+/* The domain whose pod's key the name is; NULL: none. `ret_ns` is borrowed from the name. */
+static const struct client_pods_domain *domain_of(const struct client_pods *pods,
+                                                  const struct dname *name, struct slice *ret_ns)
+{
+    for (size_t i = 0; i < pods->domain_count; i++) {
+        const struct client_pods_domain *domain = &pods->domains[i];
+        if (!is_below(name, &domain->pods)) {
+            continue;
+        }
+        struct dname_labels labels;
+        dname_labels(name, &labels);
+        unsigned below = labels.count - dname_label_count(&domain->pods);
+        if (below >= LABELS_MIN && below <= LABELS_MAX) {
+            *ret_ns = dname_label(name, labels.offsets[below - 1]);
+            return domain;
+        }
+    }
+    return NULL;
+}
+
+/* No namespace of Kubernetes has any. */
+static bool has_capitals(struct slice label)
+{
+    for (size_t i = 0; i < label.len; i++) {
+        if (label.ptr[i] >= 'A' && label.ptr[i] <= 'Z') {
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct claim claim_of(const struct client_pods_domain *domain,
+                             const struct store_record *record, struct slice ns)
+{
+    struct claim claim = {.ns = domain->is_known && !has_capitals(ns) ? ns : slice_of("", 0)};
+    if (record && record->host == STORE_HOST_IP) {
+        claim.ip = store_record_ip(record);
+    }
+    return claim;
+}
+
+static struct claim claim_in(const struct client_pods_domain *domain, const struct store *store,
+                             const struct dname *name, struct slice ns)
+{
+    const struct store_node *node = store_find(store, name, NULL);
+    return claim_of(domain, node ? store_node_record(node) : NULL, ns);
+}
+
+static void add(struct client_pods *pods, const struct claim *claim)
+{
+    if (claim->ip.family_bytes > 0 && claim->ns.len > 0) {
+        client_index_add(pods->index, &claim->ip, claim->ns);
+    } else if (claim->ip.family_bytes > 0) {
+        client_index_bar(pods->index, &claim->ip);
+    }
+}
+
+static void take_back(struct client_pods *pods, const struct claim *claim)
+{
+    if (claim->ip.family_bytes > 0 && claim->ns.len > 0) {
+        client_index_remove(pods->index, &claim->ip, claim->ns);
+    } else if (claim->ip.family_bytes > 0) {
+        client_index_unbar(pods->index, &claim->ip);
+    }
+}
+
+static bool is_same_ip(const struct ip *a, const struct ip *b)
+{
+    return a->family_bytes == b->family_bytes && memcmp(a->bytes, b->bytes, a->family_bytes) == 0;
+}
+
+/* ---- Following ---- */
+
+void client_pods_read_again(struct client_pods *pods)
+{
+    pods->store = NULL;
+    pods->noted_count = 0;
+    buf_clear(&pods->noted);
+}
+
+bool client_pods_is_to_read(const struct client_pods *pods)
+{
+    return !pods->store;
+}
+
+void client_pods_note(struct client_pods *pods, const struct dname *name)
+{
+    struct slice ns;
+    if (!pods->store || !domain_of(pods, name, &ns)) {
+        return;
+    }
+    if (pods->noted_count == CLIENT_PODS_NOTED_MAX) {
+        client_pods_read_again(pods);
+        return;
+    }
+    pods->noted_count++;
+    buf_append(&pods->noted, name->wire, name->len);
+}
+
+static void follow_name(struct client_pods *pods, const struct store *store, struct slice wire)
+{
+    struct dname name = {.len = (uint8_t)wire.len};
+    struct slice ns;
+    memcpy(name.wire, wire.ptr, wire.len);
+    const struct client_pods_domain *domain = domain_of(pods, &name, &ns);
+    if (!domain) {
+        return;
+    }
+    struct claim before = claim_in(domain, pods->store, &name, ns);
+    struct claim now = claim_in(domain, store, &name, ns);
+    if (!is_same_ip(&before.ip, &now.ip)) {
+        take_back(pods, &before);
+        add(pods, &now);
+    }
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
+}
+
+/* The wire bytes of a name end with the root label. */
+static size_t wire_len(const uint8_t *wire)
+{
+    size_t len = 0;
+    while (wire[len] > 0) {
+        len += 1 + (size_t)wire[len];
+    }
+    return len + 1;
+}
+
+void client_pods_follow(struct client_pods *pods, const struct store *store)
+{
+    struct slice *names = xcalloc(pods->noted_count + 1, sizeof(*names));
+    const uint8_t *at = pods->noted.data;
+    for (size_t i = 0; i < pods->noted_count; i++) {
+        names[i] = slice_of(at, wire_len(at));
+        at += names[i].len;
+    }
+    qsort(names, pods->noted_count, sizeof(*names), compare_names);
+    for (size_t i = 0; i < pods->noted_count; i++) {
+        if (i == 0 || !slice_equal(names[i], names[i - 1])) {
+            follow_name(pods, store, names[i]);
+        }
+    }
+    free(names);
+    pods->store = store;
+    pods->noted_count = 0;
+    buf_clear(&pods->noted);
+}
+
+/* ---- All ---- */
+
+struct reading {
+    struct client_pods *pods;
+    const struct client_pods_domain *domain;
+    struct slice ns;
+};
+
+static void read_node(const struct reading *reading, const struct store_node *node)
+{
+    struct claim claim = claim_of(reading->domain, store_node_record(node), reading->ns);
+    add(reading->pods, &claim);
+}
+
+static bool read_leaf(void *data, const struct store_node *node)
+{
+    read_node(data, node);
+    return true;
+}
+
+static bool read_address(void *data, const struct store_node *node)
+{
+    read_node(data, node);
+    return store_each_child(node, read_leaf, data);
+}
+
+static bool read_namespace(void *data, const struct store_node *node)
+{
+    struct reading *reading = data;
+    reading->ns = store_node_label(node);
+    return store_each_child(node, read_address, reading);
+}
+
+void client_pods_read(struct client_pods *pods, const struct store *store)
+{
+    for (size_t i = 0; i < pods->domain_count; i++) {
+        const struct dname *name = &pods->domains[i].pods;
+        const struct store_node *node = name->len > 0 ? store_find(store, name, NULL) : NULL;
+        struct reading reading = {.pods = pods, .domain = &pods->domains[i]};
+        if (node) {
+            (void)store_each_child(node, read_namespace, &reading); /* stops nowhere */
+        }
+    }
+    pods->store = store;
+}

@@ -1,0 +1,226 @@
+#include "skydns/sync/clients_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/attributes.h"
+#include "common/base/buf.h"
+#include "common/base/log.h"
+#include "common/base/xalloc.h"
+#include "skydns/clients/client_index.h"
+#include "skydns/store/publisher.h"
+#include "skydns/store/store.h"
+#include "skydns/sync/client_marks_internal.h"
+#include "skydns/sync/client_pods_internal.h"
+
+struct clients {
+    struct clients_config config;
+    struct client_index *index;
+    struct client_marks *marks; /* NULL: off */
+    struct client_pods pods;
+    const struct store *store; /* the version followed last, on or off; NULL: none */
+    bool is_reading;           /* all is read again: names are not noted */
+    bool is_behind;            /* records were put or deleted since that version */
+    size_t domain_count;
+    struct dname domains[ENGINE_ZONES_MAX];
+    struct buf saved;
+};
+
+static void retire_block(void *data, void *block, void (*fn)(void *block))
+{
+    struct clients *clients = data;
+    publisher_retire(clients->config.publisher, block, fn);
+}
+
+struct clients *clients_new(const struct clients_config *config)
+{
+    struct clients *clients = xcalloc(1, sizeof(*clients));
+    clients->config = *config;
+    clients->index =
+        client_index_new(&(struct client_index_config){.retire = retire_block, .data = clients});
+    client_pods_init(&clients->pods, clients->index);
+    buf_init(&clients->saved, SIZE_MAX);
+    buf_append_slice(&clients->saved, config->saved);
+    return clients;
+}
+
+void clients_free(struct clients *clients)
+{
+    if (clients) {
+        client_marks_free(clients->marks);
+        client_pods_fini(&clients->pods);
+        client_index_free(clients->index);
+        buf_fini(&clients->saved);
+        free(clients);
+    }
+}
+
+/* ---- The index ---- */
+
+static void bar(void *data, const struct ip *ip)
+{
+    struct clients *clients = data;
+    client_index_bar(clients->index, ip);
+}
+
+/* From the version followed last. Readers see the old content until the new one is whole. */
+static void read_all(struct clients *clients)
+{
+    struct client_pods *pods = &clients->pods;
+    client_index_clear(clients->index);
+    for (size_t i = 0; i < clients->domain_count; i++) {
+        pods->domains[i].is_known = client_marks_is_known(clients->marks, &clients->domains[i]);
+    }
+    client_marks_each_barred(clients->marks, bar, clients);
+    if (clients->store) {
+        client_pods_read(pods, clients->store);
+    }
+    client_index_commit(clients->index);
+    struct client_index_counts counts = client_index_counts(clients->index);
+    log_debug("pods of clients read", LOG_INT("addresses", (int64_t)counts.addresses),
+              LOG_INT("shared", (int64_t)counts.shared),
+              LOG_INT("namespaces", (int64_t)counts.spaces));
+}
+
+/* Between two versions: of what changed since the last one, the names may not have been noted. */
+static void read_all_between(struct clients *clients)
+{
+    bool is_noted = !client_pods_is_to_read(&clients->pods) || !clients->is_behind;
+    read_all(clients);
+    if (!is_noted) {
+        client_pods_read_again(&clients->pods);
+    }
+}
+
+void clients_note(struct clients *clients, const struct dname *name)
+{
+    clients->is_behind = true;
+    if (clients->marks && !clients->is_reading) {
+        client_pods_note(&clients->pods, name);
+    }
+}
+
+void clients_read_again(struct clients *clients)
+{
+    clients->is_reading = true;
+}
+
+void clients_follow(struct clients *clients, const struct store *store)
+{
+    bool is_same = store == clients->store;
+    if (clients->is_reading && !is_same) {
+        client_pods_read_again(&clients->pods);
+    }
+    clients->is_reading = clients->is_behind = false;
+    clients->store = store;
+    if (!clients->marks) {
+        return;
+    }
+    if (client_pods_is_to_read(&clients->pods)) {
+        read_all(clients);
+    } else if (!is_same) {
+        client_pods_follow(&clients->pods, store);
+        client_index_commit(clients->index);
+    }
+}
+
+/* ---- What kube2sky keeps ---- */
+
+static void on_known(void *data)
+{
+    read_all_between(data);
+}
+
+static void on_barred(void *data, const struct ip *ip, bool is_barred)
+{
+    struct clients *clients = data;
+    (is_barred ? client_index_bar : client_index_unbar)(clients->index, ip);
+}
+
+static void on_visible(void *data, const struct visible_namespace *listed, size_t count)
+{
+    const struct clients *clients = data;
+    if (clients->config.on_visible) {
+        clients->config.on_visible(clients->config.on_visible_data, listed, count);
+    }
+}
+
+static void on_ended(void *data)
+{
+    struct clients *clients = data;
+    client_index_commit(clients->index);
+    clients->config.changed(clients->config.data);
+}
+
+void clients_remember_broken(struct clients *clients)
+{
+    if (clients->marks) {
+        client_marks_remember_broken(clients->marks);
+    }
+}
+
+bool clients_save(const struct clients *clients, struct buf *out)
+{
+    return !clients->marks || client_marks_save(clients->marks, out);
+}
+
+/* ---- On and off ---- */
+
+static void open_marks(struct clients *clients)
+{
+    const struct clients_config *config = &clients->config;
+    clients->marks = client_marks_new(&(struct client_marks_config){
+        .loop = config->loop,
+        .etcd = config->etcd,
+        .stale_max_ms = config->stale_max_ms,
+        .broken = config->broken,
+        .saved = buf_slice(&clients->saved),
+        .known = on_known,
+        .barred = on_barred,
+        .visible = on_visible,
+        .ended = on_ended,
+        .data = clients,
+    });
+}
+
+static void turn_off(struct clients *clients)
+{
+    client_marks_free(clients->marks);
+    clients->marks = NULL;
+    client_index_clear(clients->index);
+    on_visible(clients, NULL, 0);
+    on_ended(clients);
+}
+
+static bool is_same_set(const struct clients *clients, const struct dname *domains, size_t count)
+{
+    bool same = count == clients->domain_count;
+    for (size_t i = 0; same && i < count; i++) {
+        same = dname_equal(&domains[i], &clients->domains[i]);
+    }
+    return same;
+}
+
+void clients_set(struct clients *clients, bool is_on, const struct dname *domains, size_t count)
+{
+    bool was_on = clients->marks != NULL;
+    bool is_same = is_same_set(clients, domains, count);
+    clients->domain_count = count;
+    memcpy(clients->domains, domains, count * sizeof(domains[0]));
+    if (was_on && !is_on) {
+        turn_off(clients);
+    } else if (is_on && (!was_on || !is_same)) {
+        client_pods_set_domains(&clients->pods, domains, count);
+        if (!was_on) {
+            open_marks(clients);
+        }
+        client_marks_set_domains(clients->marks, domains, count); /* all is read */
+    }
+    buf_fini(&clients->saved);
+    buf_init(&clients->saved, 0);
+}
+
+const struct client_index *clients_index(const struct clients *clients)
+{
+    return clients->index;
+}

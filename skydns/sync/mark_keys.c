@@ -1,0 +1,302 @@
+#include "skydns/sync/mark_keys_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/buf.h"
+#include "common/base/cursor.h"
+#include "common/base/err.h"
+#include "common/base/xalloc.h"
+#include "common/dns/dname.h"
+#include "common/dns/record_json.h"
+#include "common/dns/record_scan.h"
+#include "skydns/clients/visibility.h"
+#include "skydns/sync/client_marks_internal.h"
+
+static struct slice key_of(const void *thing)
+{
+    return mark_label(thing);
+}
+
+static struct mark *find(const struct mark_keys *keys, struct slice label)
+{
+    return key_table_find(&keys->marks, label);
+}
+
+static void set_list(struct mark_keys *keys, struct mark *mark, struct slice text)
+{
+    keys->list_bytes -= mark->list_len;
+    free(mark->list);
+    mark->list = text.len > 0 ? xstrndup(text.ptr, text.len) : NULL;
+    mark->list_len = text.len;
+    keys->list_bytes += mark->list_len;
+}
+
+static void free_mark(struct mark *mark)
+{
+    free(mark->list);
+    free(mark);
+}
+
+void mark_keys_init(struct mark_keys *keys, enum mark_kind kind)
+{
+    *keys = (struct mark_keys){.kind = kind};
+    key_table_init(&keys->marks, key_of);
+}
+
+void mark_keys_fini(struct mark_keys *keys)
+{
+    struct mark *mark;
+    for (size_t at = 0; (mark = key_table_next(&keys->marks, &at)); at++) {
+        free_mark(mark);
+    }
+    key_table_fini(&keys->marks);
+}
+
+/* ---- Values ---- */
+
+bool client_marks_read_address(struct slice value, struct ip *ret_ip)
+{
+    struct record record;
+    struct record_view view;
+    struct err err;
+    if (record_scan(value, &view)) {
+        return ip_parse(view.host, ret_ip);
+    }
+    if (record_from_json(value, &record, &err) != 0) {
+        return false;
+    }
+    *ret_ip = record.ip;
+    record_fini(&record);
+    return ret_ip->family_bytes > 0;
+}
+
+/* A namespace's name, or an address with dashes: IPv6 may begin or end with one. */
+static bool is_label(enum mark_kind kind, struct slice label)
+{
+    return kind == MARK_LIST ? dname_is_host_label(label)
+                             : label.len > 0 && label.len <= DNAME_LABEL_MAX &&
+                                   !memchr(label.ptr, '/', label.len);
+}
+
+static const char *refusal_of(const struct mark_keys *keys, const struct mark *known,
+                              struct slice label, struct slice value, struct ip *ret_ip)
+{
+    *ret_ip = (struct ip){.family_bytes = 0};
+    if (!is_label(keys->kind, label)) {
+        return "not one label behind its prefix";
+    }
+    if (keys->kind == MARK_ADDRESS) {
+        return client_marks_read_address(value, ret_ip) ? NULL : "its host is no address";
+    }
+    if (value.len > CLIENT_MARKS_LIST_MAX) {
+        return "a list of more than 64 KiB";
+    }
+    size_t others = keys->list_bytes - (known ? known->list_len : 0);
+    if (others + value.len > CLIENT_MARKS_LISTS_MAX) {
+        return "more than 4 MiB of lists";
+    }
+    return !known && keys->marks.count >= VISIBILITY_LISTED_MAX ? "more than 65,536 lists" : NULL;
+}
+
+/* ---- What the mirror tells ---- */
+
+static void note_change(struct mark_keys *keys, struct mark *mark)
+{
+    if (!mark->is_changed) {
+        mark->is_changed = true;
+        mark->next_changed = keys->changed;
+        keys->changed = mark;
+    }
+}
+
+void mark_keys_begin(struct mark_keys *keys, bool keeps_old)
+{
+    struct mark *mark;
+    keys->keeps_old = keeps_old;
+    keys->is_cut = keys->is_cut && keeps_old;
+    for (size_t at = 0; (mark = key_table_next(&keys->marks, &at)); at++) {
+        mark->is_read = false;
+    }
+}
+
+static bool is_same_ip(const struct ip *a, const struct ip *b)
+{
+    return a->family_bytes == b->family_bytes && memcmp(a->bytes, b->bytes, a->family_bytes) == 0;
+}
+
+static struct mark *add_mark(struct mark_keys *keys, struct slice label)
+{
+    struct mark *mark = xcalloc(1, sizeof(*mark) + label.len);
+    mark->label_len = (uint8_t)label.len;
+    memcpy(mark->label, label.ptr, label.len);
+    (void)key_table_put(&keys->marks, mark); /* is new */
+    return mark;
+}
+
+const char *mark_keys_put(struct mark_keys *keys, struct slice label, struct slice value)
+{
+    struct mark *mark = find(keys, label);
+    struct ip ip;
+    const char *refusal = refusal_of(keys, mark, label, value, &ip);
+    if (refusal) {
+        mark_keys_del(keys, label);
+        return refusal;
+    }
+    if (!mark && keys->kind == MARK_ADDRESS && keys->marks.count >= CLIENT_MARKS_ADDRESSES_MAX) {
+        keys->is_cut = true;
+        return "more than 65,536 addresses: no pod of the domain identifies a client";
+    }
+    mark = mark ? mark : add_mark(keys, label);
+    struct slice list = keys->kind == MARK_LIST ? value : slice_of(NULL, 0);
+    bool is_same = mark->is_there && is_same_ip(&mark->ip, &ip) &&
+                   slice_equal(slice_of(mark->list, mark->list_len), list);
+    mark->is_there = mark->is_read = true;
+    mark->ip = ip;
+    if (!is_same) {
+        set_list(keys, mark, list);
+        note_change(keys, mark);
+    }
+    return NULL;
+}
+
+static void remove_mark(struct mark_keys *keys, struct mark *mark)
+{
+    mark->is_there = mark->is_read = false;
+    set_list(keys, mark, slice_of(NULL, 0));
+    note_change(keys, mark);
+}
+
+void mark_keys_del(struct mark_keys *keys, struct slice label)
+{
+    struct mark *mark = find(keys, label);
+    if (mark) {
+        remove_mark(keys, mark);
+    }
+}
+
+/* Those that the full read did not tell of. */
+static void remove_unread(struct mark_keys *keys)
+{
+    struct mark *mark;
+    for (size_t at = 0; (mark = key_table_next(&keys->marks, &at)); at++) {
+        if (!mark->is_read) {
+            remove_mark(keys, mark);
+        }
+    }
+}
+
+/* Whether it was, or is, another. */
+static bool end_change(struct mark *mark,
+                       void (*fn)(void *data, const struct ip *ip, bool is_there), void *data)
+{
+    struct ip was = mark->was;
+    struct ip now = mark->is_there ? mark->ip : (struct ip){.family_bytes = 0};
+    mark->is_changed = false;
+    mark->was = now;
+    if (is_same_ip(&was, &now)) {
+        return false;
+    }
+    if (fn && now.family_bytes > 0) {
+        fn(data, &now, true);
+    }
+    if (fn && was.family_bytes > 0) {
+        fn(data, &was, false);
+    }
+    return true;
+}
+
+bool mark_keys_commit(struct mark_keys *keys, bool full,
+                      void (*fn)(void *data, const struct ip *ip, bool is_there), void *data)
+{
+    bool is_change = false;
+    if (full && !keys->keeps_old) {
+        remove_unread(keys);
+    }
+    for (struct mark *mark = keys->changed, *next; mark; mark = next) {
+        next = mark->next_changed;
+        is_change = end_change(mark, fn, data) || keys->kind == MARK_LIST || is_change;
+        if (!mark->is_there) {
+            free_mark(key_table_take(&keys->marks, mark_label(mark)));
+        }
+    }
+    keys->changed = NULL;
+    return is_change;
+}
+
+void mark_keys_each_address(const struct mark_keys *keys,
+                            void (*fn)(void *data, const struct ip *ip), void *data)
+{
+    const struct mark *mark;
+    for (size_t at = 0; (mark = key_table_next(&keys->marks, &at)); at++) {
+        if (mark->was.family_bytes > 0) {
+            fn(data, &mark->was);
+        }
+    }
+}
+
+const struct mark *mark_keys_next(const struct mark_keys *keys, size_t *at)
+{
+    const struct mark *mark;
+    while ((mark = key_table_next(&keys->marks, at))) {
+        ++*at;
+        if (mark->is_there) {
+            break;
+        }
+    }
+    return mark;
+}
+
+/* ---- Across restarts: how many, then label and address or list of each ---- */
+
+void mark_keys_save(const struct mark_keys *keys, struct buf *out)
+{
+    const struct mark *mark;
+    uint32_t count = 0;
+    for (size_t at = 0; mark_keys_next(keys, &at);) {
+        count++;
+    }
+    buf_append_u32(out, count);
+    for (size_t at = 0; (mark = mark_keys_next(keys, &at));) {
+        buf_append_sized(out, mark_label(mark));
+        buf_append_sized(out, keys->kind == MARK_LIST
+                                  ? slice_of(mark->list, mark->list_len)
+                                  : slice_of(mark->ip.bytes, mark->ip.family_bytes));
+    }
+}
+
+static bool load_address(struct mark_keys *keys, struct slice label, struct slice bytes)
+{
+    struct ip ip = {.family_bytes = (uint8_t)bytes.len};
+    if ((bytes.len != 4 && bytes.len != 16) || keys->marks.count >= CLIENT_MARKS_ADDRESSES_MAX) {
+        return false;
+    }
+    memcpy(ip.bytes, bytes.ptr, bytes.len);
+    struct mark *mark = add_mark(keys, label);
+    mark->ip = ip;
+    mark->is_there = true;
+    note_change(keys, mark);
+    return true;
+}
+
+/* None twice, so none is missing. */
+static bool load(struct mark_keys *keys, struct reader *reader)
+{
+    struct slice label = reader_sized(reader);
+    struct slice value = reader_sized(reader);
+    if (reader->failed || !is_label(keys->kind, label) || find(keys, label)) {
+        return false;
+    }
+    return keys->kind == MARK_LIST ? !mark_keys_put(keys, label, value)
+                                   : load_address(keys, label, value);
+}
+
+bool mark_keys_load(struct mark_keys *keys, struct reader *reader)
+{
+    uint32_t count = reader_u32(reader);
+    bool is_good = !reader->failed;
+    for (uint32_t i = 0; is_good && i < count; i++) {
+        is_good = load(keys, reader);
+    }
+    return is_good;
+}

@@ -1,0 +1,74 @@
+/* The keys below one of kube2sky's prefixes, as a mirror tells them: each a label and a short
+ * value. What was committed is told apart from what was not, so that each commit says what it
+ * changes. Owned by client_marks.c; main thread. */
+#ifndef SKYDNS_SYNC_MARK_KEYS_INTERNAL_H
+#define SKYDNS_SYNC_MARK_KEYS_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/base/addr.h"
+#include "common/base/attributes.h"
+#include "common/base/key_table.h"
+#include "common/base/slice.h"
+
+struct buf;
+struct reader;
+
+enum mark_kind { MARK_ADDRESS, MARK_LIST };
+enum { MARK_KINDS = 2 };
+
+struct mark {
+    struct mark *next_changed;
+    bool is_changed; /* since the last commit; or to be looked at */
+    bool is_there;
+    bool is_read;  /* in the current full read */
+    struct ip ip;  /* of an address */
+    struct ip was; /* as of the last commit; family_bytes 0: it was not there */
+    char *list;    /* of a list; owned */
+    size_t list_len;
+    uint8_t label_len;
+    char label[]; /* behind the prefix */
+};
+
+struct mark_keys {
+    enum mark_kind kind;
+    struct key_table marks;
+    struct mark *changed;
+    size_t list_bytes;
+    bool is_cut; /* more addresses than are kept: until all is read again */
+    bool keeps_old;
+};
+
+void mark_keys_init(struct mark_keys *keys, enum mark_kind kind);
+void mark_keys_fini(struct mark_keys *keys);
+
+/* As etcd_mirror.h tells them; keys without their prefix. Put returns NULL, or why the value (or
+ * the key) is unusable: then it is as if there were none. */
+void mark_keys_begin(struct mark_keys *keys, bool keeps_old);
+const char *mark_keys_put(struct mark_keys *keys, struct slice label, struct slice value);
+void mark_keys_del(struct mark_keys *keys, struct slice label);
+
+/* Returns whether anything differs. Of addresses, calls fn (NULL: none) for each that is not there
+ * any more, and each that is new. */
+bool mark_keys_commit(struct mark_keys *keys, bool full,
+                      void (*fn)(void *data, const struct ip *ip, bool is_there), void *data);
+
+/* Calls fn for each address as of the last commit. */
+void mark_keys_each_address(const struct mark_keys *keys,
+                            void (*fn)(void *data, const struct ip *ip), void *data);
+
+/* The next that is there, as of the last put and del; NULL at the end. *at starts at 0. */
+const struct mark *mark_keys_next(const struct mark_keys *keys, size_t *at);
+
+static inline struct slice mark_label(const struct mark *mark)
+{
+    return slice_of(mark->label, mark->label_len);
+}
+
+/* Appends those that are there; puts them as read by the reader. False: they are not such. The
+ * commit is the caller's. */
+void mark_keys_save(const struct mark_keys *keys, struct buf *out);
+bool mark_keys_load(struct mark_keys *keys, struct reader *reader) MUST_CHECK;
+
+#endif

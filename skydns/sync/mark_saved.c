@@ -1,0 +1,84 @@
+#include "skydns/sync/mark_saved_internal.h"
+
+#include "common/base/buf.h"
+#include "common/base/cursor.h"
+#include "common/etcd/etcd_mirror.h"
+#include "skydns/store/engine_config.h"
+#include "skydns/sync/client_marks_internal.h"
+
+void mark_saved_append(const struct mark_keys *keys, struct slice mirror, struct buf *out)
+{
+    buf_append_sized(out, keys ? mirror : slice_of(NULL, 0));
+    buf_append_u8(out, keys != NULL);
+    if (keys) {
+        mark_keys_save(keys, out);
+    } else {
+        buf_append_u32(out, 0);
+    }
+}
+
+static bool read_keys(struct reader *reader, enum mark_kind kind, struct mark_saved *ret)
+{
+    mark_keys_init(&ret->keys, kind);
+    ret->mirror = reader_sized(reader);
+    uint8_t is_known = reader_u8(reader);
+    ret->is_known = is_known == 1;
+    return !reader->failed && is_known <= 1 &&
+           (ret->mirror.len == 0 || etcd_mirror_is_saved(ret->mirror)) &&
+           mark_keys_load(&ret->keys, reader) &&
+           (ret->is_known || (ret->mirror.len == 0 && ret->keys.marks.count == 0));
+}
+
+/* Both kinds, which are to be closed in any case. */
+static bool read_domain(struct reader *reader, struct dname *ret_name,
+                        struct mark_saved ret_saved[MARK_KINDS])
+{
+    struct slice wire = reader_sized(reader);
+    struct reader name = reader_of(wire.ptr, wire.len);
+    bool is_good = !reader->failed && dname_read(&name, ret_name) && ret_name->len == wire.len;
+    for (unsigned kind = 0; kind < MARK_KINDS; kind++) {
+        if (is_good) {
+            is_good = read_keys(reader, (enum mark_kind)kind, &ret_saved[kind]);
+        } else {
+            mark_keys_init(&ret_saved[kind].keys, (enum mark_kind)kind);
+        }
+    }
+    return is_good;
+}
+
+static void close_saved(struct mark_saved ranges[MARK_KINDS])
+{
+    for (unsigned kind = 0; kind < MARK_KINDS; kind++) {
+        mark_keys_fini(&ranges[kind].keys);
+    }
+}
+
+bool client_marks_is_saved(struct slice saved)
+{
+    struct reader reader = reader_of(saved.ptr, saved.len);
+    uint8_t count = saved.len > 0 ? reader_u8(&reader) : 0;
+    bool is_good = count <= ENGINE_ZONES_MAX;
+    for (uint8_t i = 0; is_good && i < count; i++) {
+        struct mark_saved ranges[MARK_KINDS];
+        struct dname name;
+        is_good = read_domain(&reader, &name, ranges);
+        close_saved(ranges);
+    }
+    return is_good && reader_left(&reader) == 0;
+}
+
+bool mark_saved_recall(struct slice saved, const struct dname *domain,
+                       struct mark_saved ret_saved[MARK_KINDS])
+{
+    struct reader reader = reader_of(saved.ptr, saved.len);
+    uint8_t count = saved.len > 0 ? reader_u8(&reader) : 0;
+    for (uint8_t i = 0; i < count; i++) {
+        struct dname name;
+        bool is_good = read_domain(&reader, &name, ret_saved);
+        if (is_good && dname_equal(&name, domain)) {
+            return true;
+        }
+        close_saved(ret_saved);
+    }
+    return false;
+}

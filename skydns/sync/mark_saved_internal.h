@@ -1,0 +1,28 @@
+/* What of kube2sky's keys about clients lasts across restarts (snapshot.h): nothing, or how many
+ * domains, then of each its name and both kinds of keys: the mirror (empty: etcd denied reading
+ * them), whether they are known, the keys. Bytes from outside. Owned by client_marks.c. */
+#ifndef SKYDNS_SYNC_MARK_SAVED_INTERNAL_H
+#define SKYDNS_SYNC_MARK_SAVED_INTERNAL_H
+
+#include <stdbool.h>
+
+#include "common/base/attributes.h"
+#include "common/base/slice.h"
+#include "common/dns/dname.h"
+#include "skydns/sync/mark_keys_internal.h"
+
+struct mark_saved {
+    struct mark_keys keys; /* owned */
+    struct slice mirror;   /* etcd_mirror_save; borrowed */
+    bool is_known;
+};
+
+/* Appends one kind (NULL: it is not known); the domains' count and name are the caller's. */
+void mark_saved_append(const struct mark_keys *keys, struct slice mirror, struct buf *out);
+
+/* What the bytes, which client_marks_is_saved accepts, say of a domain. False: nothing, and nothing
+ * is the caller's to free. */
+bool mark_saved_recall(struct slice saved, const struct dname *domain,
+                       struct mark_saved ret_saved[MARK_KINDS]) MUST_CHECK;
+
+#endif
