@@ -430,13 +430,19 @@ static bool may_end_like_reverse(struct slice name)
                         slice_of(arpa, sizeof(arpa)));
 }
 
+/* From the client: the reverse name, since it is in a domain of ours as well, or its record. */
+static bool may_be_hidden(const struct fast *f, struct slice target)
+{
+    return f->view.visibility && (f->zones.is_nested || view_hides_target(&f->view, target));
+}
+
 /* A reverse name that has a key. */
 static size_t answer_pointer(struct fast *f, const struct fast_question *question)
 {
     const struct store_node *node = question->walk.node;
     const struct store_record *record = node ? store_node_record(node) : NULL;
     struct slice target = record ? store_record_host_wire(record) : slice_of(NULL, 0);
-    if (target.len == 0 || may_end_like_reverse(target) || view_hides_target(&f->view, target)) {
+    if (target.len == 0 || may_end_like_reverse(target) || may_be_hidden(f, target)) {
         return 0;
     }
     uint32_t ttl_s = record->ttl_s ? record->ttl_s : f->config->ttl_s;
