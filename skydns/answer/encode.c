@@ -310,7 +310,8 @@ size_t encode_plan(struct encoder *encoder, const struct question *question,
                    const struct answer_plan *plan, size_t limit, uint8_t *reply)
 {
     struct encoder *e = encoder;
-    assert(limit >= DNS_UDP_SIZE && question->name.len > 0);
+    assert(question->name.len > 0 &&
+           limit >= DNS_HEADER_SIZE + (size_t)question->name.len + 4 + EDNS_OPT_SIZE);
     e->question = question;
     e->w = writer_of(reply, limit - (question->has_edns ? EDNS_OPT_SIZE : 0));
     begin_names(e);

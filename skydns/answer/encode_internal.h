@@ -17,7 +17,7 @@ struct encoder;
 struct encoder *encoder_new(uint16_t udp_size);
 void encoder_free(struct encoder *encoder);
 
-/* The reply's length. `limit` is at least DNS_UDP_SIZE: header, question and OPT always fit. */
+/* The reply's length. `limit` has room for header, question and OPT (reply_limit_internal.h). */
 size_t encode_plan(struct encoder *encoder, const struct question *question,
                    const struct answer_plan *plan, size_t limit, uint8_t *reply);
 

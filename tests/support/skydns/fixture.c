@@ -186,7 +186,7 @@ const char *fixture_answer(struct fixture *fixture, enum engine_transport transp
     struct engine_query query = {
         .wire = fixture->query,
         .len = fixture->query_len,
-        .client = &fixture->local,
+        .client = fixture->client.len ? &fixture->client : &fixture->local,
         .local = &fixture->local,
         .transport = transport,
         .now_s = FIXTURE_NOW_S,
@@ -195,6 +195,8 @@ const char *fixture_answer(struct fixture *fixture, enum engine_transport transp
         .takes_stale = fixture->takes_stale,
         .is_repeated = fixture->is_repeated,
         .ahead = fixture->ahead,
+        .path_at = fixture->path_at,
+        .path_has_failed = fixture->path_has_failed,
         .may_walk = fixture->may_walk,
         .is_brief = fixture->is_brief,
         .is_late = fixture->is_late,

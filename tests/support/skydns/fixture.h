@@ -22,6 +22,9 @@ struct fixture {
     const struct store *store; /* NULL: as before the first sync */
     struct engine *engine;
     struct addr local;
+    struct addr client;    /* family 0: `local` */
+    unsigned char path_at; /* as engine_query's, like the next */
+    bool path_has_failed;
     struct external_answers externals; /* passed on the second call if has_externals */
     bool has_externals;
     bool may_walk, is_brief;
