@@ -33,7 +33,8 @@ enum dns_rcode {
     DNS_RCODE_NXDOMAIN = 3,
     DNS_RCODE_NOTIMP = 4,
     DNS_RCODE_REFUSED = 5,
-    DNS_RCODE_BADVERS = 16, /* RFC 6891; upper bits in the OPT record */
+    DNS_RCODE_BADVERS = 16,   /* RFC 6891; upper bits in the OPT record */
+    DNS_RCODE_BADCOOKIE = 23, /* RFC 7873; likewise */
 };
 
 /* Every type with a name: add a line here, and dns_names.h prints and parses the name. */

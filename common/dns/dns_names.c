@@ -17,11 +17,11 @@ static const struct {
 };
 
 static const char *const rcodes[] = {
-    "NOERROR",  "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP",  "REFUSED",
-    "YXDOMAIN", "YXRRSET", "NXRRSET",  "NOTAUTH",  "NOTZONE", "RCODE11",
-    "RCODE12",  "RCODE13", "RCODE14",  "RCODE15",  "BADVERS",
+    "NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP",  "REFUSED", "YXDOMAIN", "YXRRSET",
+    "NXRRSET", "NOTAUTH", "NOTZONE",  "RCODE11",  "RCODE12", "RCODE13", "RCODE14",  "RCODE15",
+    "BADVERS", "RCODE17", "RCODE18",  "RCODE19",  "RCODE20", "RCODE21", "RCODE22",  "BADCOOKIE",
 };
-_Static_assert(ARRAY_LEN(rcodes) == DNS_RCODE_BADVERS + 1, "a name for each response code");
+_Static_assert(ARRAY_LEN(rcodes) == DNS_RCODE_BADCOOKIE + 1, "a name for each response code");
 
 const char *dns_type_text(uint16_t type, char out[DNS_TYPE_TEXT_MAX])
 {

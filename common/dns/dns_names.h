@@ -25,7 +25,7 @@ bool dns_type_from_name(struct slice name, uint16_t *ret_type) MUST_CHECK;
 bool dns_type_from_text(struct slice text, uint16_t *ret_type) MUST_CHECK;
 
 /* "NXDOMAIN", "YXDOMAIN", "BADVERS"; "RCODE12" for codes without a name. Constant. rcode is at most
- * DNS_RCODE_BADVERS. */
+ * DNS_RCODE_BADCOOKIE. */
 const char *dns_rcode_name(size_t rcode);
 
 /* A reply's code for log lines: "NXDOMAIN", but "RCODE6", since update codes (RFC 2136) mean

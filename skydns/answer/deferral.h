@@ -37,6 +37,7 @@ enum engine_deferral_kind {
 };
 
 struct engine_deferral {
+    bool is_barred;     /* with REPLY: REFUSED, because the client may not ask at all */
     bool wants_refresh; /* also with REPLY: the reply came from the cache, whose copy should be
                          * asked for again before it expires; once for each copy */
     size_t refresh_len; /* with it: the query to pass on; 0: the client's, which it answers */

@@ -186,6 +186,7 @@ enum engine_verdict direct_answer(struct direct *direct, const struct store *sto
     case QUESTION_DROP:
         return ENGINE_DROP;
     case QUESTION_FORMERR:
+    case QUESTION_NONE: /* of a client with a cookie, but there are no cookies */
         rcode = DNS_RCODE_FORMERR;
         break;
     case QUESTION_NOTIMP:
@@ -209,7 +210,8 @@ size_t direct_error(struct direct *direct, const struct engine_query *query, enu
                     uint16_t flags, enum edns_error error, uint8_t *reply)
 {
     struct question question;
-    if (question_parse(query->wire, query->len, &question) != QUESTION_OK) {
+    enum question_verdict verdict = question_parse(query->wire, query->len, &question);
+    if (verdict != QUESTION_OK && verdict != QUESTION_NONE) {
         return 0;
     }
     size_t len = encode_bare(direct->encoder, &question, rcode, flags, reply);

@@ -38,10 +38,12 @@ static inline void edns_append_opt(struct writer *w, uint16_t udp_size, uint8_t 
 /* Options that something depends on. */
 enum {
     EDNS_OPTION_SUBNET = 8,   /* the client's network, RFC 7871 */
+    EDNS_OPTION_COOKIE = 10,  /* RFC 7873 */
     EDNS_OPTION_STUB = 65011, /* data 1: a server of stub zones forwards the query, as SkyDNS's */
     EDNS_OPTION_HEAD = 4,     /* code, length */
     EDNS_SUBNET_MAX = EDNS_OPTION_HEAD + 4 + 16, /* family, two prefix lengths, an IPv6 address */
     EDNS_STUB_SIZE = EDNS_OPTION_HEAD + 1,
+    EDNS_COOKIE_MAX = 40, /* the client's and the server's, without the head */
 };
 
 /* Adds a whole option to the OPT record at `opt_at`, which ends the message. If it does not fit,
@@ -64,11 +66,12 @@ enum edns_error {
     EDNS_ERROR_STALE = 3,
     EDNS_ERROR_CACHED = 13, /* a failure that was kept */
     EDNS_ERROR_NOT_READY = 14,
+    EDNS_ERROR_PROHIBITED = 18, /* the client may not ask at all */
     EDNS_ERROR_STALE_NXDOMAIN = 19,
     EDNS_ERROR_NO_AUTHORITY = 22, /* nameservers replied, with a failure */
     EDNS_ERROR_NETWORK = 23,      /* no nameserver could be reached */
 };
-enum { EDNS_ERROR_SIZE = 6 };
+enum { EDNS_ERROR_SIZE = EDNS_OPTION_HEAD + 2 };
 static inline void edns_append_error(struct writer *w, uint16_t code)
 {
     enum { OPTION_ERROR = 15 };

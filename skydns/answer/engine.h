@@ -5,13 +5,18 @@
  *
  * REPLY: the reply is written. DROP: send nothing (RFC 1035: a response, or a message shorter than
  * a header; a question about a stub zone that comes from a server of stub zones, which would ask in
- * a circle). DEFER: cannot be answered without waiting; the caller hands a copy of the query and
- * the deferral to the resolver thread, which fetches the externals and calls engine_answer again
- * with them, on the store current by then. A call with externals never defers for LOOKUP again (a
- * target that was not asked about has what the cache has), a call with may_walk never for WALK; a
- * WALK retried with may_walk may still defer for LOOKUP. A question that would be forwarded is
- * REPLY if the cache has its answer and the configuration says that the client may have it. A brief
- * call defers for WALK what the same call without is_brief may answer.
+ * a circle; a message without sense from a client that may not ask). DEFER: cannot be answered
+ * without waiting; the caller hands a copy of the query and the deferral to the resolver thread,
+ * which fetches the externals and calls engine_answer again with them, on the store current by
+ * then. A call with externals never defers for LOOKUP again (a target that was not asked about has
+ * what the cache has), a call with may_walk never for WALK; a WALK retried with may_walk may still
+ * defer for LOOKUP. A question that would be forwarded is REPLY if the cache has its answer and the
+ * configuration says that the client may have it. A brief call defers for WALK what the same call
+ * without is_brief may answer.
+ *
+ * A client that may not ask at all (-allow) gets REFUSED, before anything else looks at its query.
+ * A client with a cookie (cookie.h) gets one with each reply, late ones included; callers notice
+ * nothing of it.
  *
  * A query with a search path (path_internal.h) may be deferred several times, each time at a later
  * place, or at ENGINE_PATH_OVER; the caller passes the deferral's place on with the query.
@@ -27,6 +32,7 @@
 
 #include "common/base/metrics.h"
 #include "common/base/slice.h"
+#include "skydns/answer/cookie.h"
 #include "skydns/answer/deferral.h"
 #include "skydns/answer/edns.h"
 #include "skydns/answer/external_answer.h"
@@ -58,6 +64,16 @@ enum engine_verdict engine_answer(struct engine *engine, const struct store *sto
  * ENGINE_AHEAD_MAX queries, whose bytes must not change until answered, or until the next call. */
 void engine_look_ahead(struct engine *engine, const struct store *store,
                        const struct slice *queries, size_t count);
+
+/* For a caller that limits rates: what a query's cookie says about its client's address, without
+ * any other look at the query. ALONE, too, when there are no cookies. */
+enum cookie_verdict engine_check_cookie(struct engine *engine, const struct engine_query *query);
+
+/* The reply to a query beyond its client's rate, over UDP: empty, with TC; BADCOOKIE if the cookie
+ * is WRONG, so that the client asks again with the one it gets. At most DNS_UDP_SIZE bytes; 0: the
+ * query makes no sense. */
+size_t engine_limited(struct engine *engine, const struct engine_query *query,
+                      enum cookie_verdict cookie, uint8_t *reply);
 
 /* A SERVFAIL to a deferred query that cannot be served (queue full, upstream dead), with the reason
  * for clients with EDNS. Never longer than 512 bytes. */

@@ -43,6 +43,19 @@ static bool is_subnet(const uint8_t *data, size_t len)
     return bits % 8 == 0 || (data[len - 1] & 0xff >> bits % 8) == 0;
 }
 
+/* Of several, the first counts (RFC 7873 5.2). */
+static bool read_cookie(const uint8_t *data, size_t len, struct question *q)
+{
+    if (!cookie_has_sound_length(len)) {
+        return false;
+    }
+    if (q->cookie.len == 0) {
+        q->cookie.len = (uint8_t)len;
+        memcpy(q->cookie.bytes, data, len);
+    }
+    return true;
+}
+
 /* `option` is the whole option. False: it makes no sense. */
 static bool read_option(const uint8_t *option, uint16_t code, size_t len, struct question *q)
 {
@@ -55,6 +68,8 @@ static bool read_option(const uint8_t *option, uint16_t code, size_t len, struct
         }
         q->subnet_len = (uint8_t)(EDNS_OPTION_HEAD + len);
         memcpy(q->subnet, option, q->subnet_len);
+    } else if (code == EDNS_OPTION_COOKIE) {
+        return read_cookie(data, len, q);
     }
     return true;
 }
@@ -136,35 +151,53 @@ enum question_verdict question_parse(const uint8_t *wire, size_t len, struct que
         return QUESTION_NOTIMP;
     }
     uint8_t version = 0;
-    if (counts.questions != 1 || !read_question(&r, q) || !read_records(&r, &counts, q, &version)) {
+    bool is_none = counts.questions == 0;
+    if (counts.questions > 1 || (!is_none && !read_question(&r, q)) ||
+        !read_records(&r, &counts, q, &version) || (is_none && q->cookie.len == 0)) {
         return QUESTION_FORMERR;
     }
-    return version == 0 ? QUESTION_OK : QUESTION_BADVERS;
+    if (version != 0) {
+        return QUESTION_BADVERS;
+    }
+    return is_none ? QUESTION_NONE : QUESTION_OK;
+}
+
+static void append_cookie(struct writer *w, size_t opt_at, const struct cookie *cookie)
+{
+    uint8_t option[EDNS_OPTION_HEAD + EDNS_COOKIE_MAX] = {
+        [1] = EDNS_OPTION_COOKIE, [3] = cookie->len};
+    memcpy(option + EDNS_OPTION_HEAD, cookie->bytes, cookie->len);
+    edns_append_option(w, opt_at, option, cookie->len > 0 ? EDNS_OPTION_HEAD + cookie->len : 0);
 }
 
 size_t question_shorten(const uint8_t *wire, size_t len, uint8_t out[QUESTION_WIRE_MAX])
 {
-    enum { ID_AND_FLAGS = 4 };
     struct question q;
-    if (question_parse(wire, len, &q) != QUESTION_OK) {
-        return 0;
-    }
+    return question_parse(wire, len, &q) == QUESTION_OK ? question_write(&q, wire, out) : 0;
+}
+
+size_t question_write(const struct question *question, const uint8_t *wire,
+                      uint8_t out[QUESTION_WIRE_MAX])
+{
+    enum { ID_AND_FLAGS = 4 };
+    const struct question *q = question;
     struct writer w = writer_of(out, QUESTION_WIRE_MAX);
     writer_bytes(&w, wire, ID_AND_FLAGS);
     writer_u16(&w, 1); /* the question */
     writer_u16(&w, 0);
     writer_u16(&w, 0);
-    writer_u16(&w, q.has_edns);
-    writer_bytes(&w, q.name.wire, q.name.len);
-    writer_u16(&w, q.type);
-    writer_u16(&w, q.qclass);
-    if (q.has_edns) {
+    writer_u16(&w, q->has_edns);
+    writer_bytes(&w, q->name.wire, q->name.len);
+    writer_u16(&w, q->type);
+    writer_u16(&w, q->qclass);
+    if (q->has_edns) {
         static const uint8_t from_stub[EDNS_STUB_SIZE] = {EDNS_OPTION_STUB >> 8,
                                                           EDNS_OPTION_STUB & 0xff, 0, 1, 1};
         size_t opt_at = w.pos;
-        edns_append_opt(&w, q.udp_size, 0, q.dnssec_ok);
-        edns_append_option(&w, opt_at, q.subnet, q.subnet_len);
-        edns_append_option(&w, opt_at, from_stub, q.is_from_stub ? EDNS_STUB_SIZE : 0);
+        edns_append_opt(&w, q->udp_size, 0, q->dnssec_ok);
+        edns_append_option(&w, opt_at, q->subnet, q->subnet_len);
+        edns_append_option(&w, opt_at, from_stub, q->is_from_stub ? EDNS_STUB_SIZE : 0);
+        append_cookie(&w, opt_at, &q->cookie);
     }
     return w.pos;
 }

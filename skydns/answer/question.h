@@ -10,22 +10,24 @@
 
 #include "common/base/attributes.h"
 #include "common/dns/dname.h"
+#include "skydns/answer/cookie.h"
 #include "skydns/answer/edns.h"
 
 /* All of a query that matters: header, the longest name, type and class, OPT with the options that
  * something depends on. */
 enum {
-    QUESTION_WIRE_MAX =
-        DNS_HEADER_SIZE + DNAME_MAX + 4 + EDNS_OPT_SIZE + EDNS_SUBNET_MAX + EDNS_STUB_SIZE
+    QUESTION_WIRE_MAX = DNS_HEADER_SIZE + DNAME_MAX + 4 + EDNS_OPT_SIZE + EDNS_SUBNET_MAX +
+                        EDNS_STUB_SIZE + EDNS_OPTION_HEAD + EDNS_COOKIE_MAX
 };
 
 enum question_verdict {
     QUESTION_OK,
     QUESTION_DROP,    /* no header, or itself a response: a reply could loop forever */
-    QUESTION_FORMERR, /* not a message, not one question, broken EDNS, or a client's network that
-                       * makes no sense (RFC 7871 6) */
+    QUESTION_FORMERR, /* not a message, not one question, broken EDNS, or a client's network or a
+                       * cookie that makes no sense (RFC 7871 6, RFC 7873 5.2.2) */
     QUESTION_NOTIMP,  /* an opcode other than QUERY */
     QUESTION_BADVERS, /* EDNS of an unsupported version, RFC 6891 6.1.3 */
+    QUESTION_NONE,    /* no question but a cookie, RFC 7873 5.4: all else is as for QUESTION_OK */
 };
 
 struct question {
@@ -46,6 +48,7 @@ struct question {
     bool is_from_stub; /* a server of stub zones forwards it: EDNS_OPTION_STUB */
     uint8_t subnet_len;
     uint8_t subnet[EDNS_SUBNET_MAX]; /* the whole client-subnet option; subnet_len 0: none */
+    struct cookie cookie;            /* the first */
 };
 
 /* Fills in what could be parsed, whatever the verdict but DROP: a FORMERR repeats the question
@@ -58,5 +61,9 @@ enum question_verdict question_parse(const uint8_t *wire, size_t len,
  * records, of up to 64 KB, that question_parse ignores. The copy gets the same answers. Returns its
  * length; 0: question_parse rejects it. */
 size_t question_shorten(const uint8_t *wire, size_t len, uint8_t out[QUESTION_WIRE_MAX]);
+
+/* The same of a query already parsed, whose verdict was OK; `wire` is the query. */
+size_t question_write(const struct question *question, const uint8_t *wire,
+                      uint8_t out[QUESTION_WIRE_MAX]);
 
 #endif

@@ -67,10 +67,10 @@ static void verdicts(void **state)
         {"EDNS version 1", BYTES(WITH_OPT WEB OPT("\x01", "\x00")), QUESTION_BADVERS},
         {"EDNS version 255", BYTES(WITH_OPT WEB OPT("\xff", "\x00")), QUESTION_BADVERS},
         {"EDNS with an option",
-         BYTES(WITH_OPT WEB "\x00\x00\x29\x02\x00\x00\x00\x00\x00\x00\x06\x00\x0a\x00\x02hi"),
+         BYTES(WITH_OPT WEB "\x00\x00\x29\x02\x00\x00\x00\x00\x00\x00\x06\x00\x0c\x00\x02hi"),
          QUESTION_OK},
         {"EDNS with half an option",
-         BYTES(WITH_OPT WEB "\x00\x00\x29\x02\x00\x00\x00\x00\x00\x00\x05\x00\x0a\x00\x02h"),
+         BYTES(WITH_OPT WEB "\x00\x00\x29\x02\x00\x00\x00\x00\x00\x00\x05\x00\x0c\x00\x02h"),
          QUESTION_FORMERR},
         {"EDNS with an option's code alone",
          BYTES(WITH_OPT WEB "\x00\x00\x29\x02\x00\x00\x00\x00\x00\x00\x02\x00\x0a"),
@@ -106,6 +106,49 @@ static void verdicts(void **state)
          BYTES(WITH_OPT WEB OPTION("\x08", "\x00\x08\x00\x04\x00\x03\x00\x00")), QUESTION_FORMERR},
         {"a client's network cut short",
          BYTES(WITH_OPT WEB OPTION("\x07", "\x00\x08\x00\x03\x00\x01\x00")), QUESTION_FORMERR},
+        {"a client's cookie",
+         BYTES(WITH_OPT WEB OPTION("\x0c", "\x00\x0a\x00\x08"
+                                           "12345678")),
+         QUESTION_OK},
+        {"with a server's",
+         BYTES(WITH_OPT WEB OPTION("\x14", "\x00\x0a\x00\x10"
+                                           "1234567812345678")),
+         QUESTION_OK},
+        {"a short cookie",
+         BYTES(WITH_OPT WEB OPTION("\x0b", "\x00\x0a\x00\x07"
+                                           "1234567")),
+         QUESTION_FORMERR},
+        {"a short server cookie",
+         BYTES(WITH_OPT WEB OPTION("\x13", "\x00\x0a\x00\x0f"
+                                           "123456781234567")),
+         QUESTION_FORMERR},
+        {"the longest cookie",
+         BYTES(WITH_OPT WEB OPTION("\x2c", "\x00\x0a\x00\x28"
+                                           "1234567812345678123456781234567812345678")),
+         QUESTION_OK},
+        {"a longer one",
+         BYTES(WITH_OPT WEB OPTION("\x2d", "\x00\x0a\x00\x29"
+                                           "12345678123456781234567812345678123456789")),
+         QUESTION_FORMERR},
+        {"an empty cookie", BYTES(WITH_OPT WEB OPTION("\x04", "\x00\x0a\x00\x00")),
+         QUESTION_FORMERR},
+        {"a second cookie, too short",
+         BYTES(WITH_OPT WEB OPTION("\x11", "\x00\x0a\x00\x08"
+                                           "12345678"
+                                           "\x00\x0a\x00\x01"
+                                           "1")),
+         QUESTION_FORMERR},
+        {"nothing but a cookie",
+         BYTES(HEADER("\x00", "\x00", "\x01") OPTION("\x0c", "\x00\x0a\x00\x08"
+                                                             "12345678")),
+         QUESTION_NONE},
+        {"nothing but a cookie, of version 1",
+         BYTES(HEADER("\x00", "\x00", "\x01") "\x00\x00\x29\x04\xd0\x00\x01\x00\x00\x00\x0c"
+                                              "\x00\x0a\x00\x08"
+                                              "12345678"),
+         QUESTION_BADVERS},
+        {"no question, and no cookie", BYTES(HEADER("\x00", "\x00", "\x01") OPT("\x00", "\x00")),
+         QUESTION_FORMERR},
         {"no network told", BYTES(WITH_OPT WEB OPTION("\x08", "\x00\x08\x00\x04\x00\x00\x00\x00")),
          QUESTION_OK},
         {"EDNS twice",
@@ -245,13 +288,30 @@ static void shortened(void **state)
          BYTES("\x12\x34\x07\x7f\x00\x01\x00\x00\x00\x00\x00\x00" WEB)},
         {"EDNS", BYTES(WITH_OPT WEB OPT("\x00", "\x80")), BYTES(WITH_OPT WEB OPT("\x00", "\x80"))},
         {"an option of EDNS",
-         BYTES(WITH_OPT WEB "\x00\x00\x29\x04\xd0\x00\x00\x00\x00\x00\x06\x00\x0a\x00\x02hi"),
+         BYTES(WITH_OPT WEB "\x00\x00\x29\x04\xd0\x00\x00\x00\x00\x00\x06\x00\x0c\x00\x02hi"),
          BYTES(WITH_OPT WEB OPT("\x00", "\x00"))},
         {"options that matter, and one that does not",
-         BYTES(WITH_OPT WEB OPTION("\x16", "\xfd\xf3\x00\x01\x01\x00\x0a\x00\x02hi"
+         BYTES(WITH_OPT WEB OPTION("\x16", "\xfd\xf3\x00\x01\x01\x00\x0c\x00\x02hi"
                                            "\x00\x08\x00\x07\x00\x01\x18\x00\x0a\x01\x02")),
          BYTES(WITH_OPT WEB OPTION("\x10", "\x00\x08\x00\x07\x00\x01\x18\x00\x0a\x01\x02"
                                            "\xfd\xf3\x00\x01\x01"))},
+        {"a cookie",
+         BYTES(WITH_OPT WEB OPTION("\x10", "\x00\x0a\x00\x08"
+                                           "12345678"
+                                           "\x00\x0c\x00\x00")),
+         BYTES(WITH_OPT WEB OPTION("\x0c", "\x00\x0a\x00\x08"
+                                           "12345678"))},
+        {"two cookies",
+         BYTES(WITH_OPT WEB OPTION("\x18", "\x00\x0a\x00\x08"
+                                           "12345678"
+                                           "\x00\x0a\x00\x08"
+                                           "abcdefgh")),
+         BYTES(WITH_OPT WEB OPTION("\x0c", "\x00\x0a\x00\x08"
+                                           "12345678"))},
+        {"nothing but a cookie",
+         BYTES(HEADER("\x00", "\x00", "\x01") OPTION("\x0c", "\x00\x0a\x00\x08"
+                                                             "12345678")),
+         "", 0},
         {"records around EDNS",
          BYTES("\x12\x34\x01\x00\x00\x01\x00\x01\x00\x01\x00\x02" WEB
                "\xc0\x0c\x00\x01\x00\x01\x00\x00\x00\x00\x00\x01x"
@@ -272,7 +332,7 @@ static void shortened(void **state)
     }
 }
 
-/* The longest name fits, with EDNS and both options. */
+/* The longest name fits, with EDNS and all options. */
 static void shortened_to_the_most(void **state)
 {
     uint8_t wire[QUESTION_WIRE_MAX] = {[5] = 1, [11] = 1}, out[QUESTION_WIRE_MAX];
@@ -281,7 +341,8 @@ static void shortened_to_the_most(void **state)
     for (size_t at = 0; at < DNAME_MAX - 1; at += 2) {
         name[at] = 1;
     }
-    static const uint8_t options[] = {0, 8, 0, 20, 0, 2, 128, [24] = 0xfd, 0xf3, 0, 1, 1};
+    static const uint8_t options[] = {0, 8, 0, 20,       0,  2, 128, [24] = 0xfd, 0xf3,
+                                      0, 1, 1, [29] = 0, 10, 0, 40,  1,           [72] = 2};
     uint8_t *opt = name + DNAME_MAX + 4;
     edns_write_opt(opt, 4096, 0, true);
     opt[10] = sizeof(options);

@@ -1,0 +1,22 @@
+#include "common/base/network.h"
+#include "skydns/answer/admission_internal.h"
+
+bool admission_admits(struct admission *admission, const struct engine_config *config,
+                      const struct addr *client)
+{
+    if (!config->is_restricted) {
+        return true;
+    }
+    const struct ip ip = addr_ip(client);
+    if (admission->last < config->admitted_count &&
+        network_contains(&config->admitted[admission->last], &ip)) {
+        return true;
+    }
+    for (size_t i = 0; i < config->admitted_count; i++) {
+        if (network_contains(&config->admitted[i], &ip)) {
+            admission->last = i;
+            return true;
+        }
+    }
+    return false;
+}

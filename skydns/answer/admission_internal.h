@@ -1,0 +1,19 @@
+/* Who may ask at all (-allow). Remembers the network of the last client, so that one network of
+ * many costs what one costs. One per engine; that engine's thread only. */
+#ifndef SKYDNS_ANSWER_ADMISSION_INTERNAL_H
+#define SKYDNS_ANSWER_ADMISSION_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/base/addr.h"
+#include "skydns/store/engine_config.h"
+
+struct admission {
+    size_t last; /* the network of the last client admitted */
+};
+
+bool admission_admits(struct admission *admission, const struct engine_config *config,
+                      const struct addr *client);
+
+#endif
