@@ -212,6 +212,7 @@ static void start_middle(struct app *app, const struct options *o)
         .namespaces = (const char *const *)o->namespaces,
         .namespace_count = o->namespace_count,
         .own_only_written = o->own_only_written,
+        .has_nodes = o->wants_nodes,
         .no_reverse = !o->wants_reverse,
         .leader_lease_s = app->dry_run ? 0 : o->leader_lease_s,
         .has_config_map = o->config_map != NULL,

@@ -31,7 +31,7 @@ struct reading {
     const struct config_map_rules *rules;
     struct config_map *map;
     struct dname domain;
-    struct dname reserved[3]; /* svc.D, pod.D, stub.dns.D */
+    struct dname reserved[4]; /* svc.D, pod.D, node.D, stub.dns.D */
     struct buf key;
     struct buf value;
     size_t key_bytes;
@@ -382,8 +382,8 @@ static int read_name(struct reading *r, const char *text, const json_t *json)
     struct dname name;
     if (!dname_from_text(slice_str(text), &name) || !is_record_name(r, &name)) {
         return err_set(r->err, ERR_SYNTAX,
-                       "`%.*s`: expected a name below %s, outside svc, pod and stub.dns", SHOWN_MAX,
-                       text, r->rules->domain);
+                       "`%.*s`: expected a name below %s, outside svc, pod, node and stub.dns",
+                       SHOWN_MAX, text, r->rules->domain);
     }
     dname_lower(&name);
     int rc = read_record(r, &name, json);
@@ -437,7 +437,7 @@ static int read_setting(struct reading *r, const struct setting *setting, const 
  */
 static int begin(struct reading *r)
 {
-    static const char *const reserved[] = {SERVICE_LABEL, POD_LABEL, "stub.dns"};
+    static const char *const reserved[] = {SERVICE_LABEL, POD_LABEL, NODE_LABEL, "stub.dns"};
     bool is_name = dname_from_text(slice_str(r->rules->domain), &r->domain);
     for (size_t i = 0; i < ARRAY_LEN(reserved) && is_name; i++) {
         CLEANUP_FREE char *text = xasprintf("%s.%s", reserved[i], r->rules->domain);

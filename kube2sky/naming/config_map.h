@@ -12,7 +12,8 @@
  * <hash> is the hash of the value, as of addresses (record_label). The rules are kube-dns's: a zone
  * and a host name are lower case and have no trailing dot, a port follows an address only, null is
  * nothing. Names of records are of the domain, in any case, and neither D itself nor in svc.D,
- * pod.D or stub.dns.D, whose keys come from elsewhere; labels have letters, digits, - and _.
+ * pod.D, node.D or stub.dns.D, whose keys come from elsewhere; labels have letters, digits, - and
+ * _.
  *
  * A map with anything wrong is refused as a whole: half of a configuration is none. */
 #ifndef KUBE2SKY_NAMING_CONFIG_MAP_H

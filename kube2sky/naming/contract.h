@@ -19,11 +19,15 @@
 #define SERVICE_LABEL "svc"
 #define POD_LABEL     "pod"
 
+/* <node>.node.<domain>, with --nodes; as people ask of CoreDNS. */
+#define NODE_LABEL "node"
+
 /* Prefixes of owner ids: the path of the owner's keys below the domain (owner_objects.h). */
 #define SERVICE_PREFIX SERVICE_LABEL "/"
 #define POD_PREFIX     POD_LABEL "/"
+#define NODE_PREFIX    NODE_LABEL "/"
 
-/* Both have this length. */
+/* The first two have this length. */
 enum { OWNER_PREFIX_LEN = sizeof(SERVICE_PREFIX) - 1 };
 _Static_assert(sizeof(POD_PREFIX) == sizeof(SERVICE_PREFIX), "OWNER_PREFIX_LEN is for both");
 

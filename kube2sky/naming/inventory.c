@@ -6,6 +6,7 @@
 #include "common/base/xalloc.h"
 #include "kube2sky/naming/contract.h"
 #include "kube2sky/naming/inventory_index_internal.h"
+#include "kube2sky/naming/inventory_nodes_internal.h"
 
 #define FIRST_SERVICE "default/kubernetes"
 
@@ -15,7 +16,7 @@ struct kind_state {
     bool is_listing;
     bool is_listed;
     bool is_lacking;  /* it could not be listed: not waited for */
-    bool wants_first; /* the list lacked default/kubernetes, or any pod */
+    bool wants_first; /* the list lacked default/kubernetes, or any pod or Node */
     bool has_any;     /* since the list began, an object came */
 };
 
@@ -163,6 +164,9 @@ static void sweep(struct inventory *inventory, enum kube_kind kind)
     if (kind == inventory->next_source && kind != inventory->source) {
         switch_source(inventory);
     }
+    if (kind == KUBE_NODE) {
+        inventory_nodes_tell_dotted(&inventory->index);
+    }
 }
 
 static bool has_first_service(const struct inventory *inventory)
@@ -175,11 +179,17 @@ static bool has_first_service(const struct inventory *inventory)
 /* Whether the list has what every cluster has, so that it can be believed. */
 static bool has_first(const struct inventory *inventory, enum kube_kind kind)
 {
-    if (inventory->config.is_narrowed) {
+    bool has_any = inventory->kinds[kind].has_any;
+    switch (kind) {
+    case KUBE_SERVICE:
+        return inventory->config.is_narrowed || has_first_service(inventory);
+    case KUBE_POD:
+        return inventory->config.is_narrowed || has_any;
+    case KUBE_NODE: /* of all namespaces and labels */
+        return has_any;
+    default:
         return true;
     }
-    return kind == KUBE_SERVICE ? has_first_service(inventory)
-                                : kind != KUBE_POD || inventory->kinds[kind].has_any;
 }
 
 static void object_came(struct inventory *inventory, enum kube_kind kind)
@@ -200,7 +210,7 @@ void inventory_list_end(struct inventory *inventory, enum kube_kind kind)
     }
     if (!has_first(inventory, kind)) {
         state->wants_first = true;
-        state->is_listed |= kind == KUBE_POD; /* a new cluster has none, and is ready */
+        state->is_listed |= kind != KUBE_SERVICE; /* a new cluster has no pods, and is ready */
         return;
     }
     sweep(inventory, kind);
@@ -275,6 +285,9 @@ void inventory_upsert(struct inventory *inventory, struct kube_object *object)
     }
     struct entry *entry =
         index_get(&inventory->index, kind, slice_str(object->ns), slice_str(object->name));
+    if (kind == KUBE_NODE && !entry->object && state->is_listed) {
+        inventory_nodes_tell_below(&inventory->index, object->name);
+    }
     entry->generation = state->generation;
     replace(inventory, kind, entry, object);
     object_came(inventory, kind);
@@ -291,6 +304,9 @@ void inventory_remove(struct inventory *inventory, enum kube_kind kind, const ch
     struct entry *entry = index_lookup(&inventory->index, kind, slice_str(ns), slice_str(name));
     if (entry) {
         index_discard(&inventory->index, kind, entry);
+    }
+    if (entry && kind == KUBE_NODE) {
+        inventory_nodes_tell_below(&inventory->index, name);
     }
 }
 
@@ -325,9 +341,9 @@ const char *inventory_missing(const struct inventory *inventory)
     return NULL;
 }
 
-bool inventory_doubts_pods(const struct inventory *inventory)
+bool inventory_doubts(const struct inventory *inventory, enum kube_kind kind)
 {
-    return inventory->kinds[KUBE_POD].wants_first;
+    return inventory->kinds[kind].wants_first;
 }
 
 bool inventory_is_complete(const struct inventory *inventory)
@@ -375,6 +391,11 @@ void inventory_get(const struct inventory *inventory, struct slice owner,
 {
     struct slice id = behind(owner, SERVICE_PREFIX), address = behind(owner, POD_PREFIX);
     owner_objects_clear(ret_objects);
+    if (inventory_nodes_is_owner(owner)) {
+        inventory_nodes_get(&inventory->index, owner, inventory->kinds[KUBE_NODE].is_listed,
+                            ret_objects);
+        return;
+    }
     if (address.ptr) {
         index_add_pod(&inventory->index, address, ret_objects);
         return;
@@ -401,8 +422,9 @@ void inventory_get(const struct inventory *inventory, struct slice owner,
 bool inventory_may_delete(const struct inventory *inventory, struct slice owner)
 {
     struct slice id = behind(owner, SERVICE_PREFIX), address = behind(owner, POD_PREFIX);
-    if (address.ptr) {
-        return !inventory->kinds[KUBE_POD].is_wanted || is_complete(inventory, KUBE_POD);
+    if (address.ptr || inventory_nodes_is_owner(owner)) {
+        enum kube_kind kind = address.ptr ? KUBE_POD : KUBE_NODE;
+        return !inventory->kinds[kind].is_wanted || is_complete(inventory, kind);
     }
     const struct entry *service = index_find(&inventory->index, KUBE_SERVICE, id);
     bool needs_endpoints = service && service->object->service.is_headless;

@@ -4,13 +4,14 @@
  *
  *     svc/<namespace>/<service>    a Service with its Endpoints or slices
  *     pod/<namespace>/<IP label>   an address that pods of the namespace have (naming_pod_label)
+ *     node/<labels in reverse>     a Node, ip-10-0-0-1.ec2.internal: node/internal/ec2/ip-10-0-0-1
  *
  * A complete list removes objects it did not name; a list that starts over voids its earlier part.
  * A Service list without default/kubernetes, which every API server creates, is not complete (the
  * server's store may have just been emptied): it removes nothing until that Service appears. A list
- * of pods without any removes nothing until there is one; without keys of pods nothing waits for
- * that. Kinds are complete independently: one that cannot be listed preserves the keys it feeds,
- * and no others.
+ * of pods, or of Nodes, without any removes nothing until there is one; without keys of theirs
+ * nothing waits for that. Kinds are complete independently: one that cannot be listed preserves the
+ * keys it feeds, and no others.
  *
  * Most Endpoints and slices belong to Services with a cluster IP, where they yield no keys: then
  * only their names are kept. If such a Service becomes headless (from ExternalName, or deleted and
@@ -107,8 +108,8 @@ bool inventory_is_complete(const struct inventory *inventory);
 /* What it still waits for, for /readiness and the log; a constant; NULL if complete. */
 const char *inventory_missing(const struct inventory *inventory);
 
-/* The last list of pods had none, which is not believed. */
-bool inventory_doubts_pods(const struct inventory *inventory);
+/* The last list of the kind, pods or Nodes, had none, which is not believed. */
+bool inventory_doubts(const struct inventory *inventory, enum kube_kind kind);
 
 /* Number of objects of the kind. */
 size_t inventory_count(const struct inventory *inventory, enum kube_kind kind);

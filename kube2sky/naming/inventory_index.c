@@ -7,6 +7,7 @@
 #include "common/dns/dname.h"
 #include "kube2sky/naming/contract.h"
 #include "kube2sky/naming/naming.h"
+#include "kube2sky/naming/node_names_internal.h"
 
 /* Namespace and name of at most 253 bytes each (the API's limit) with separators; longer ones,
  * which no sane API sends, are truncated consistently. */
@@ -315,6 +316,14 @@ static struct slice owner_of_named(struct index *index, const struct entry *entr
     return buf_slice(&index->id);
 }
 
+/* Of the entry's id, "/worker-1", without a namespace. */
+static struct slice owner_of_node(struct index *index, const struct entry *entry)
+{
+    buf_clear(&index->id);
+    node_names_append_owner(slice_of(entry->id + 1, (size_t)entry->id_len - 1), &index->id);
+    return buf_slice(&index->id);
+}
+
 void index_tell(struct index *index, enum kube_kind kind, const struct entry *entry)
 {
     switch (kind) {
@@ -329,9 +338,11 @@ void index_tell(struct index *index, enum kube_kind kind, const struct entry *en
             tell_service(index, owner_of_slice(index, entry->object));
         }
         break;
-    case KUBE_CONFIG_MAP: /* never here */
     case KUBE_NODE:
-    case KUBE_NAMESPACE:
+        index->changed(index->data, owner_of_node(index, entry));
+        break;
+    case KUBE_CONFIG_MAP: /* never here */
+    case KUBE_NAMESPACE:  /* has no keys among these */
     case KUBE_POD:
         break; /* its addresses are reported when they are added and removed */
     }

@@ -21,7 +21,7 @@ struct entry {
     uint32_t generation;        /* of the list that last named it */
     uint16_t id_len;
     bool is_news; /* inventory.c's: changed since the first list of its source */
-    char id[];    /* "<namespace>/<name>", lower case */
+    char id[];    /* "<namespace>/<name>", lower case; of a Node "/<name>" */
 };
 
 struct index {

@@ -9,6 +9,7 @@
 #include "common/dns/record_json.h"
 #include "kube2sky/naming/contract.h"
 #include "kube2sky/naming/naming.h"
+#include "kube2sky/naming/node_names_internal.h"
 #include "kube2sky/naming/reverse.h"
 
 /* The longest key that is ours has svc, ns, name, _proto, _port, label. */
@@ -172,8 +173,35 @@ static bool is_pod_key(const struct path *path, const struct record *r, struct s
            is_hash_of(path->segments[3], value);
 }
 
+static bool is_node_key(struct slice below, const struct record *r, struct slice value)
+{
+    struct buf name;
+    const char *slash = memrchr(below.ptr, '/', below.len);
+    struct slice owner = slice_of(below.ptr, (size_t)(slash - below.ptr)); /* "node/" has one */
+    struct slice label = slice_of(slash + 1, below.len - owner.len - 1);
+    buf_init(&name, NODE_NAME_MAX);
+    bool is_it = node_names_from_owner(owner, &name) && node_names_is_valid(buf_slice(&name)) &&
+                 says_address(r) && is_hash_of(label, value);
+    buf_fini(&name);
+    return is_it;
+}
+
+static bool key_style_node(struct slice below, struct slice value)
+{
+    struct record record;
+    if (!parse(value, &record)) {
+        return false;
+    }
+    bool is_it = is_node_key(below, &record, value);
+    record_fini(&record);
+    return is_it;
+}
+
 bool key_style_object(struct slice domain, struct slice below, struct slice value)
 {
+    if (slice_has_prefix(below, slice_str(NODE_PREFIX))) {
+        return key_style_node(below, value);
+    }
     struct path path = split(below);
     struct record record;
     if (path.count < 3 || !dname_is_host_label(path.segments[1]) ||

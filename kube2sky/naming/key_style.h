@@ -10,7 +10,8 @@
 
 #include "common/base/slice.h"
 
-/* The key below the domain, "svc/default/web/c88f1059" or "pod/default/10-1-0-1/...". */
+/* The key below the domain, "svc/default/web/c88f1059", "pod/default/10-1-0-1/..." or
+ * "node/worker-1/...". */
 bool key_style_object(struct slice domain, struct slice below, struct slice value);
 
 /* For a key of that form: an address under a word, an endpoint's hostname or pod. A person may have

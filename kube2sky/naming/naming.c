@@ -7,6 +7,7 @@
 #include "common/base/xalloc.h"
 #include "kube2sky/naming/contract.h"
 #include "kube2sky/naming/naming_records_internal.h"
+#include "kube2sky/naming/node_names_internal.h"
 
 /* ---- A Service with cluster IPs ---- */
 
@@ -159,6 +160,46 @@ static void name_pod(const struct naming_config *config, const struct owner_obje
     free(ns);
 }
 
+/* ---- A Node ---- */
+
+static int build_node(struct build *b, const struct owner_objects *objects, struct err *err)
+{
+    const struct kube_node *node = &objects->node->node;
+    struct slice name = slice_str(objects->node->name);
+    struct address address;
+    struct label label;
+    if (!node_names_is_valid(name)) {
+        build_drop(b, "node name", name.ptr);
+        return 0;
+    }
+    if (*objects->node_above) {
+        build_drop(b, "name below another node's", objects->node_above);
+        return 0;
+    }
+    if (node->ip_count > DESIRED_MAX) {
+        return err_set(err, ERR_TOO_LARGE, "%zu addresses: expected at most %d", node->ip_count,
+                       DESIRED_MAX);
+    }
+    build_set_node_name(b, name);
+    for (size_t i = 0; i < node->ip_count; i++) {
+        if (take_address(b, node->ips[i], &address)) {
+            add_hashed_address(b, &address, &label);
+        }
+    }
+    return 0;
+}
+
+static int name_node(const struct naming_config *config, const struct owner_objects *objects,
+                     struct desired *desired, struct claims *claims, struct err *err)
+{
+    struct build b;
+    struct naming_drop object = {.kind = "node", .ns = "", .name = objects->node->name};
+    build_init(&b, config, &object, desired, claims);
+    int r = build_node(&b, objects, err);
+    build_fini(&b);
+    return r;
+}
+
 /* ---- naming_build ---- */
 
 static int build_service(struct build *b, const struct owner_objects *objects, struct err *err)
@@ -204,6 +245,8 @@ int naming_build(const struct naming_config *config, const struct owner_objects 
         r = name_service(config, objects, ret_desired, ret_claims, err);
     } else if (objects->pod_ns.ptr) {
         name_pod(config, objects, ret_desired, ret_claims);
+    } else if (objects->node) {
+        r = name_node(config, objects, ret_desired, ret_claims, err);
     }
     desired_seal(ret_desired);
     claims_seal(ret_claims);

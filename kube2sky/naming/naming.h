@@ -1,6 +1,6 @@
-/* From Kubernetes objects to records: the keys and values of a Service with its endpoints, or of a
- * pod's address, and the reverse names they claim. PURE: no clock, no I/O, no state but the
- * configuration; the same objects always give the same keys. Single-threaded.
+/* From Kubernetes objects to records: the keys and values of a Service with its endpoints, of a
+ * pod's address, or of a Node, and the reverse names they claim. PURE: no clock, no I/O, no state
+ * but the configuration; the same objects always give the same keys. Single-threaded.
  *
  * With D for the domain, hash(v) for record_label and S for svc/<ns>/<svc>, below the domain's key:
  *
@@ -10,6 +10,7 @@
  *   each named port of that    S/_<proto>/_<port>/<label>  <label>.<svc>.<ns>.svc.D., port
  *   ExternalName               S                           the external name
  *   a live pod's address       pod/<ns>/<IP>/<hash>        the IP; in the key with dashes
+ *   a Node's InternalIP        node/<labels>/<hash>        the IP
  *
  * where <hash> is the hash of the address's value (with two cluster IPs, two addresses, and each
  * port once with the first one's hash), and <label> the endpoint's hostname, or else what
@@ -18,6 +19,11 @@
  * Addresses that share a label get <label>/<hash> each. Of ports that would share a key, the
  * smallest number gets it, the others <label>-<number>. Names are lower-cased, IPv6 is in RFC 5952
  * form.
+ *
+ * A Node keeps its name, with its dots, as it is: the labels of ip-10-0-0-1.ec2.internal in
+ * reverse, node/internal/ec2/ip-10-0-0-1. A name has all records below it, so the answer for a node
+ * `b` would have the addresses of a node `a.b`: the longer name gives way, and `a.b` has no records
+ * while there is a node `b`. (Dashes for dots would be no way out: `a-b` may be a node, too.)
  *
  * Each cluster IP and endpoint address is claimed for <svc>.<ns>.svc.D. or
  * <label>.<svc>.<ns>.svc.D.; reverse.h picks the winner. */
@@ -37,8 +43,8 @@
 
 /* A part that cannot be in a key: only that key is left out. */
 struct naming_drop {
-    const char *kind; /* "service" or "pod" */
-    const char *ns;
+    const char *kind;  /* "service", "pod" or "node" */
+    const char *ns;    /* of a node "" */
     const char *name;  /* for a pod its address, as in the key */
     const char *what;  /* "service name", "port name", "address", ... */
     const char *value; /* as in the API */
@@ -69,7 +75,7 @@ void naming_pod_label(const struct ip *ip, struct buf *out);
 /* Whether the text is such a label, of any address. */
 bool naming_is_address_label(struct slice text);
 
-/* Fills both (cleared first, sealed after). Without service and pod nothing is desired.
+/* Fills both (cleared first, sealed after). Without service, pod and node nothing is desired.
  * ERR_TOO_LARGE: more than DESIRED_MAX records; both are then invalid. */
 int naming_build(const struct naming_config *config, const struct owner_objects *objects,
                  struct desired *ret_desired, struct claims *ret_claims,

@@ -29,6 +29,13 @@ void build_init(struct build *b, const struct naming_config *config,
     buf_init(&b->host, KEY_MAX);
 }
 
+static void set_key_base(struct build *b)
+{
+    buf_clear(&b->key);
+    record_key_from_name(slice_str(SKYDNS_TREE), slice_str(b->name), &b->key);
+    b->key_base = b->key.len;
+}
+
 void build_set_name(struct build *b, const struct label *name, const struct label *ns,
                     const char *kind)
 {
@@ -43,9 +50,17 @@ void build_set_name(struct build *b, const struct label *name, const struct labe
     for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
         end = stpcpy(end, parts[i]);
     }
-    buf_clear(&b->key);
-    record_key_from_name(slice_str(SKYDNS_TREE), slice_str(b->name), &b->key);
-    b->key_base = b->key.len;
+    set_key_base(b);
+}
+
+void build_set_node_name(struct build *b, struct slice name)
+{
+    free(b->name);
+    b->name = xasprintf("%.*s." NODE_LABEL ".%s", (int)name.len, name.ptr, b->config->domain);
+    for (char *c = b->name; *c; c++) {
+        *c = (char)ascii_lower((uint8_t)*c);
+    }
+    set_key_base(b);
 }
 
 void build_fini(struct build *b)

@@ -52,6 +52,8 @@ void build_init(struct build *b, const struct naming_config *config,
 /* The DNS name above the keys: "<name>.<ns>.<kind>.<domain>". */
 void build_set_name(struct build *b, const struct label *name, const struct label *ns,
                     const char *kind);
+/* "<name>.node.<domain>" */
+void build_set_node_name(struct build *b, struct slice name);
 void build_fini(struct build *b);
 
 void build_drop(const struct build *b, const char *what, const char *value);

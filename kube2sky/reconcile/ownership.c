@@ -51,6 +51,11 @@ static bool is_namespace(const struct ownership *o, struct slice ns)
     return is_known;
 }
 
+static bool is_of_node(struct slice below)
+{
+    return slice_has_prefix(below, slice_str(NODE_PREFIX));
+}
+
 enum key_place ownership_place(const struct ownership *o, struct slice key)
 {
     if (slice_has_prefix(key, slice_str(REVERSE_TREE))) {
@@ -60,20 +65,37 @@ enum key_place ownership_place(const struct ownership *o, struct slice key)
         return KEY_ELSEWHERE;
     }
     struct slice below = rest_of(key, o->tree.len);
+    if (is_of_node(below)) {
+        bool is_anothers = o->config.namespace_count > 0 && !o->config.has_nodes;
+        return is_anothers ? KEY_ELSEWHERE : KEY_OBJECT;
+    }
     bool is_ours = slice_has_prefix(below, slice_str(SERVICE_PREFIX)) ||
                    slice_has_prefix(below, slice_str(POD_PREFIX));
     if (!is_ours) {
         bool is_root = slice_equal(below, slice_str(SERVICE_LABEL)) ||
-                       slice_equal(below, slice_str(POD_LABEL));
+                       slice_equal(below, slice_str(POD_LABEL)) ||
+                       slice_equal(below, slice_str(NODE_LABEL));
         return is_root || !below.len ? KEY_ELSEWHERE : KEY_BESIDE;
     }
     bool is_here = is_namespace(o, first_segment(rest_of(below, OWNER_PREFIX_LEN)));
     return is_here ? KEY_OBJECT : KEY_ELSEWHERE;
 }
 
+static struct object_key part_node(struct slice below)
+{
+    const char *slash = memrchr(below.ptr, '/', below.len);
+    size_t n = (size_t)(slash - below.ptr);
+    n = n < sizeof(NODE_PREFIX) ? below.len
+                                : n; /* only one segment behind node/, or an empty one */
+    return (struct object_key){.owner = slice_of(below.ptr, n), .suffix = rest_of(below, n)};
+}
+
 struct object_key ownership_part(const struct ownership *o, struct slice key)
 {
     struct slice below = rest_of(key, o->tree.len);
+    if (is_of_node(below)) {
+        return part_node(below);
+    }
     const char *slash = below.ptr, *end = below.ptr + below.len;
     for (int i = 0; i < 3 && slash; i++) {
         const char *from = i ? slash + 1 : slash;
@@ -173,6 +195,7 @@ bool ownership_has(const struct ownership *o, enum key_place place, struct slice
     bool only_written = o->config.only_written;
     switch (place) {
     case KEY_OBJECT:
+        only_written |= !o->config.has_nodes && is_of_node(rest_of(key, o->tree.len));
         return !only_written || ownership_is_written(o, key, value);
     case KEY_REVERSE:
         return says_our_host(o, value) && (!only_written || ownership_is_written(o, key, value));

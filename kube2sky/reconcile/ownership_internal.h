@@ -2,11 +2,14 @@
  *
  *     /skydns/<domain reversed>/svc/...    everything
  *     /skydns/<domain reversed>/pod/...    everything
+ *     /skydns/<domain reversed>/node/...   everything, with --nodes; without, what it could have
+ *                                          written when it had that flag
  *     /skydns/arpa/...                     keys whose host ends in ".svc.<domain>"
  *
- * With --namespaces only svc/<ns>/, pod/<ns>/ and hosts in ".<ns>.svc.<domain>"; with
- * --own-only-written only what it could have written itself, judging by label and value. It deletes
- * only keys that it owns and does not want.
+ * With --namespaces only svc/<ns>/, pod/<ns>/ and hosts in ".<ns>.svc.<domain>", and node/ only
+ * with
+ * --nodes, since another writer may have it; with --own-only-written only what it could have
+ * written itself, judging by label and value. It deletes only keys that it owns and does not want.
  *
  * Elsewhere below the domain are keys of people and other programs, and those of the ConfigMap,
  * which a list of their own tells from the others (config_keys_internal.h). PURE. */
@@ -24,6 +27,7 @@ struct ownership_config {
     const char *const *namespaces; /* lower case */
     size_t namespace_count;        /* 0 = all */
     bool only_written;
+    bool has_nodes; /* --nodes */
 };
 
 struct ownership {
@@ -37,15 +41,16 @@ void ownership_fini(struct ownership *ownership);
 
 enum key_place {
     KEY_ELSEWHERE, /* not the writer's, whatever its value */
-    KEY_OBJECT,    /* below svc/ or pod/ */
+    KEY_OBJECT,    /* below svc/, pod/ or node/ */
     KEY_REVERSE,   /* below /skydns/arpa/ */
-    KEY_BESIDE,    /* below the domain, but neither svc nor pod nor below them */
+    KEY_BESIDE,    /* below the domain, but neither svc, pod nor node, nor below them */
 };
 
 enum key_place ownership_place(const struct ownership *ownership, struct slice key);
 
 /* Splits an object key into its owner's id, up to three segments below the domain,
- * "svc/default/web", and the rest, "/_tcp/_http/c88f1059". */
+ * "svc/default/web", and the rest, "/_tcp/_http/c88f1059". Below node/ the rest is the last
+ * segment, unless there is only one. */
 struct object_key {
     struct slice owner;
     struct slice suffix;

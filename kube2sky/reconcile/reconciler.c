@@ -387,6 +387,7 @@ static void start_planner(struct reconciler *r)
                                       .namespaces = config->namespaces,
                                       .namespace_count = config->namespace_count,
                                       .only_written = config->own_only_written,
+                                      .has_nodes = config->has_nodes,
                                   });
     r->owners = owners_new(&r->ownership);
     r->reverse_keys = reverse_keys_new();

@@ -56,6 +56,7 @@ struct reconciler_config {
     const char *const *namespaces; /* borrowed for good */
     size_t namespace_count;        /* 0 = all */
     bool own_only_written;
+    bool has_nodes;  /* --nodes: the inventory has them */
     bool no_reverse; /* desires no reverse keys and deletes ours */
 
     int64_t leader_lease_s; /* one of several writers (leader_internal.h); 0: the only one */

@@ -68,11 +68,13 @@ static bool explain_too_large(const struct reconciler *r, struct buf *out)
     return visit.is_told;
 }
 
-static bool explain_pods(const struct reconciler *r, struct buf *out)
+static bool explain_doubt(const struct reconciler *r, enum kube_kind kind, const char *what,
+                          struct buf *out)
 {
-    bool is_trouble = owners_held(r->owners) && inventory_doubts_pods(r->config.inventory);
+    bool is_trouble = owners_held(r->owners) && inventory_doubts(r->config.inventory, kind);
     if (is_trouble) {
-        buf_append_str(out, "the API lists no pod: records of pods are kept until there is one");
+        buf_printf(out, "the API lists no %s: records of %ss are kept until there is one", what,
+                   what);
     }
     return is_trouble;
 }
@@ -80,8 +82,8 @@ static bool explain_pods(const struct reconciler *r, struct buf *out)
 bool reconciler_explain_trouble(const struct reconciler *r, struct buf *out)
 {
     return (r->leader && leader_explain(r->leader, out)) || contests_explain(r->contests, out) ||
-           explain_too_large(r, out) || explain_pods(r, out) ||
-           config_writer_explain(r->config_writer, out);
+           explain_too_large(r, out) || explain_doubt(r, KUBE_POD, "pod", out) ||
+           explain_doubt(r, KUBE_NODE, "node", out) || config_writer_explain(r->config_writer, out);
 }
 
 /* No object's id. */

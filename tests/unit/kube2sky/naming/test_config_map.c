@@ -97,7 +97,7 @@ static const struct one good[] = {
     {"somethingElse", "nonsense", ""},
 };
 
-#define NAME_WANTED   "expected a name below cluster.local., outside svc, pod and stub.dns"
+#define NAME_WANTED   "expected a name below cluster.local., outside svc, pod, node and stub.dns"
 #define SERVER_WANTED "expected an IP address, IP:port or a host name"
 
 static const struct one bad[] = {

@@ -455,12 +455,12 @@ static void test_a_list_without_pods_removes_none(void **state)
     list_nothing(f, KUBE_ENDPOINTS);
     list_nothing(f, KUBE_POD); /* the first list: a new cluster is ready */
     assert_true(inventory_is_complete(f->inventory));
-    assert_true(inventory_doubts_pods(f->inventory));
+    assert_true(inventory_doubts(f->inventory, KUBE_POD));
     assert_false(may_delete(f, "pod/default/10-0-0-1"));
     assert_true(may_delete(f, "svc/default/gone"));
     complete = inventory_complete_kinds(f->inventory);
     put_pod(f, "kube-system", "dns", "'podIP':'10.1.0.9'");
-    assert_false(inventory_doubts_pods(f->inventory));
+    assert_false(inventory_doubts(f->inventory, KUBE_POD));
     assert_true(may_delete(f, "pod/default/10-0-0-1"));
     assert_true(inventory_complete_kinds(f->inventory) & ~complete);
 
@@ -508,7 +508,9 @@ static void test_pods_that_cannot_be_listed(void **state)
 static void test_complete_kinds(void **state)
 {
     const unsigned service = 1u << KUBE_SERVICE, endpoints = 1u << KUBE_ENDPOINTS;
-    const unsigned pod = 1u << KUBE_POD, config = 1u << KUBE_CONFIG_MAP; /* never wanted here */
+    const unsigned pod = 1u << KUBE_POD;
+    /* Never wanted here */
+    const unsigned config = 1u << KUBE_CONFIG_MAP | 1u << KUBE_NODE | 1u << KUBE_NAMESPACE;
     const unsigned slice = 1u << KUBE_SLICE | config;
     struct fixture *f = *state;
     assert_int_equal(inventory_complete_kinds(f->inventory), slice);

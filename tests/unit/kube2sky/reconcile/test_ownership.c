@@ -68,6 +68,8 @@ static void test_everything_below_svc_and_pod(void **state)
         {TREE "pod/default/10-0-0-1/c88f1059", "{}", true},
         {TREE "svc", "{}", false},
         {TREE "pod", "{}", false},
+        {TREE "node", "{}", false},
+        {TREE "nodex/worker-1/c88f1059", HOST("10.0.0.1"), false},
         {TREE "svcx/default/web", "{}", false},
         {TREE "dns/ns/a", "{}", false},
         {"/skydns/local/cluster", "{}", false},
@@ -92,6 +94,9 @@ static void test_beside_svc_and_pod(void **state)
         {TREE "svcx/default/web", KEY_BESIDE},
         {TREE "svc", KEY_ELSEWHERE},
         {TREE "pod", KEY_ELSEWHERE},
+        {TREE "node", KEY_ELSEWHERE},
+        {TREE "node/worker-1", KEY_ELSEWHERE}, /* of another writer with --nodes */
+        {TREE "nodex/worker-1", KEY_BESIDE},
         {TREE "svc/other/web", KEY_ELSEWHERE},
         {TREE "svc/default/web", KEY_OBJECT},
         {TREE, KEY_ELSEWHERE},
@@ -114,6 +119,58 @@ static void test_beside_svc_and_pod(void **state)
                          rows[i].want == KEY_OBJECT);
     }
     ownership_fini(&o);
+}
+
+#define EC2 TREE "node/internal/ec2/ip-10-0-0-1/"
+
+/* With --nodes everything; without, what it left. */
+static void test_keys_of_nodes(void **state)
+{
+    static const struct {
+        const char *key;
+        const char *value;
+        bool is_written;
+    } rows[] = {
+        {TREE "node/worker-1/c88f1059", HOST("10.0.0.1"), true},
+        {TREE "node/worker-1/479bcb2e", HOST("fd00::1"), true},
+        {EC2 "c88f1059", HOST("10.0.0.1"), true},
+        {TREE "node/a/b/c/d/e/f/g/h/c88f1059", HOST("10.0.0.1"), true},
+        {TREE "node/worker-1/c88f105a", HOST("10.0.0.1"), false}, /* another's hash */
+        {TREE "node/worker-1/x", HOST("10.0.0.1"), false},
+        {TREE "node/worker-1", HOST("10.0.0.1"), false},
+        {TREE "node/c88f1059", HOST("10.0.0.1"), false}, /* of no name */
+        {TREE "node//c88f1059", HOST("10.0.0.1"), false},
+        {TREE "node/worker-1//c88f1059", HOST("10.0.0.1"), false},
+        {TREE "node/!x/c88f1059", HOST("10.0.0.1"), false},
+        {TREE "node/Worker-1/c88f1059", HOST("10.0.0.1"), false},
+        {TREE "node/worker.1/c88f1059", HOST("10.0.0.1"), false},
+        {TREE "node/", HOST("10.0.0.1"), false},
+        {TREE "node/worker-1/c88f1059", "{\"host\":\"10.0.0.1\"}", false}, /* a person's */
+        {TREE "node/worker-1/x", "", false},
+        {TREE "node/worker-1/x", HOST("www.example.com."), false},
+    };
+    const struct scope with = {"with", {.domain = "cluster.local.", .has_nodes = true}},
+                       careful = {"careful",
+                                  {.domain = "cluster.local.",
+                                   .has_nodes = true,
+                                   .only_written = true}},
+                       some_with = {"some, with",
+                                    {.domain = "cluster.local.",
+                                     .namespaces = namespaces,
+                                     .namespace_count = 2,
+                                     .has_nodes = true}};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct row everything = {rows[i].key, rows[i].value, true},
+                         nothing = {rows[i].key, rows[i].value, false},
+                         written_ones = {rows[i].key, rows[i].value, rows[i].is_written};
+        check(&with, &everything, 1);
+        check(&some_with, &everything, 1);
+        check(&all, &written_ones, 1);
+        check(&written, &written_ones, 1);
+        check(&careful, &written_ones, 1);
+        check(&some, &nothing, 1);
+    }
 }
 
 static void test_reverse_keys_by_their_host(void **state)
@@ -256,6 +313,14 @@ static void test_parts_of_keys(void **state)
         {TREE "svc/", "svc/", ""},
         {TREE "svc//x//y/", "svc//x", "//y/"},
         {TREE "pod/default/10-0-0-1/c88f1059", "pod/default/10-0-0-1", "/c88f1059"},
+        {TREE "node/worker-1/c88f1059", "node/worker-1", "/c88f1059"},
+        {EC2 "c88f1059", "node/internal/ec2/ip-10-0-0-1", "/c88f1059"},
+        {TREE "node/worker-1", "node/worker-1", ""},
+        {TREE "node/worker-1/", "node/worker-1", "/"},
+        {TREE "node/", "node/", ""},
+        {TREE "node//", "node//", ""},
+        {TREE "node//x", "node//x", ""},
+        {TREE "node//x/y", "node//x", "/y"},
     };
     struct ownership o;
     (void)state;
@@ -276,6 +341,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_everything_below_svc_and_pod),
         cmocka_unit_test(test_beside_svc_and_pod),
+        cmocka_unit_test(test_keys_of_nodes),
         cmocka_unit_test(test_reverse_keys_by_their_host),
         cmocka_unit_test(test_whom_a_reverse_key_names),
         cmocka_unit_test(test_some_namespaces),

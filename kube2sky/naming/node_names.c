@@ -1,0 +1,101 @@
+#include "kube2sky/naming/node_names_internal.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "common/dns/dname.h"
+#include "kube2sky/naming/contract.h"
+
+enum { INVALID_MARK = '!' };
+
+static struct slice tail(struct slice text, size_t from)
+{
+    return slice_of(text.ptr + from, text.len - from);
+}
+
+/* The last part. The rest, without the separator, is left in *text; has_more: there is one. */
+static struct slice take_last(struct slice *text, char separator, bool *ret_has_more)
+{
+    const char *at = text->len ? memrchr(text->ptr, separator, text->len) : NULL;
+    struct slice last = at ? tail(*text, (size_t)(at + 1 - text->ptr)) : *text;
+    *text = slice_of(text->ptr, at ? (size_t)(at - text->ptr) : 0);
+    *ret_has_more = at != NULL;
+    return last;
+}
+
+bool node_names_is_valid(struct slice name)
+{
+    bool has_more = true, is_valid = name.len > 0;
+    while (has_more && is_valid) {
+        is_valid = dname_is_host_label(take_last(&name, '.', &has_more));
+    }
+    return is_valid;
+}
+
+static void append_reversed(struct slice text, char from, char to, struct buf *out)
+{
+    bool has_more = true;
+    while (has_more) {
+        struct slice part = take_last(&text, from, &has_more);
+        for (size_t i = 0; i < part.len; i++) {
+            buf_append_char(out, (char)ascii_lower((uint8_t)part.ptr[i]));
+        }
+        if (has_more) {
+            buf_append_char(out, to);
+        }
+    }
+}
+
+void node_names_append_owner(struct slice name, struct buf *out)
+{
+    buf_append_str(out, NODE_PREFIX);
+    if (node_names_is_valid(name)) {
+        append_reversed(name, '.', '/', out);
+    } else {
+        buf_append_char(out, INVALID_MARK);
+        buf_append_slice(out, name);
+    }
+}
+
+static void append_name(struct slice path, struct buf *out)
+{
+    if (path.len && path.ptr[0] == INVALID_MARK) {
+        buf_append_slice(out, tail(path, 1));
+    } else {
+        append_reversed(path, '/', '.', out);
+    }
+}
+
+bool node_names_from_owner(struct slice owner, struct buf *out)
+{
+    size_t prefix_len = strlen(NODE_PREFIX);
+    struct buf again;
+    buf_clear(out);
+    if (!slice_has_prefix(owner, slice_str(NODE_PREFIX))) {
+        return false;
+    }
+    append_name(tail(owner, prefix_len), out);
+    buf_init(&again, NODE_NAME_MAX);
+    node_names_append_owner(buf_slice(out), &again);
+    bool is_same = slice_equal(buf_slice(&again), owner);
+    buf_fini(&again);
+    if (!is_same) {
+        buf_clear(out);
+    }
+    return is_same;
+}
+
+struct slice node_names_above(struct slice name)
+{
+    const char *dot = name.len ? memchr(name.ptr, '.', name.len) : NULL;
+    return dot ? tail(name, (size_t)(dot + 1 - name.ptr)) : slice_of(NULL, 0);
+}
+
+bool node_names_is_below(struct slice name, struct slice above)
+{
+    if (name.len <= above.len + 1 || above.len == 0) {
+        return false;
+    }
+    struct slice end = tail(name, name.len - above.len);
+    return end.ptr[-1] == '.' && strncasecmp(end.ptr, above.ptr, above.len) == 0;
+}

@@ -1,0 +1,31 @@
+/* Nodes' names and the owner ids of their keys. A name may have dots, which stay: the node
+ * ip-10-0-0-1.ec2.internal is ip-10-0-0-1.ec2.internal.node.<domain>, and its owner
+ * node/internal/ec2/ip-10-0-0-1. For naming and the inventory; pure. */
+#ifndef KUBE2SKY_NAMING_NODE_NAMES_INTERNAL_H
+#define KUBE2SKY_NAMING_NODE_NAMES_INTERNAL_H
+
+#include <stdbool.h>
+
+#include "common/base/buf.h"
+#include "common/base/slice.h"
+
+/* The API's limit is 253 bytes; longer ones, which no sane API sends, are truncated. */
+enum { NODE_NAME_MAX = 1024 };
+
+/* Whether the name consists of labels that a key can have. */
+bool node_names_is_valid(struct slice name);
+
+/* Appends the id, in lower case. An invalid name is in it as it is, behind a mark that no label
+ * begins with. */
+void node_names_append_owner(struct slice name, struct buf *out);
+
+/* Replaces out by the name whose id that is. False, with out empty: it is no name's. */
+bool node_names_from_owner(struct slice owner, struct buf *out);
+
+/* The name without its first label; empty if it has only one. */
+struct slice node_names_above(struct slice name);
+
+/* Whether the name ends in ".<above>", in any case. */
+bool node_names_is_below(struct slice name, struct slice above);
+
+#endif
