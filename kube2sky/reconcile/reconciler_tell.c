@@ -68,22 +68,31 @@ static bool explain_too_large(const struct reconciler *r, struct buf *out)
     return visit.is_told;
 }
 
-static bool explain_doubt(const struct reconciler *r, enum kube_kind kind, const char *what,
+static bool explain_doubt(const struct reconciler *r, enum kube_kind kind, const char *text,
                           struct buf *out)
 {
     bool is_trouble = owners_held(r->owners) && inventory_doubts(r->config.inventory, kind);
     if (is_trouble) {
-        buf_printf(out, "the API lists no %s: records of %ss are kept until there is one", what,
-                   what);
+        buf_append_str(out, text);
     }
     return is_trouble;
+}
+
+static bool explain_doubts(const struct reconciler *r, struct buf *out)
+{
+    return explain_doubt(r, KUBE_POD,
+                         "the API lists no pod: records of pods are kept until there is one",
+                         out) ||
+           explain_doubt(r, KUBE_NODE,
+                         "the API lists no node: records of nodes are kept until there is one",
+                         out);
 }
 
 bool reconciler_explain_trouble(const struct reconciler *r, struct buf *out)
 {
     return (r->leader && leader_explain(r->leader, out)) || contests_explain(r->contests, out) ||
-           explain_too_large(r, out) || explain_doubt(r, KUBE_POD, "pod", out) ||
-           explain_doubt(r, KUBE_NODE, "node", out) || config_writer_explain(r->config_writer, out);
+           explain_too_large(r, out) || explain_doubts(r, out) ||
+           config_writer_explain(r->config_writer, out);
 }
 
 /* No object's id. */
