@@ -53,7 +53,7 @@ static const struct plugin plugins[] = {
     {"dnstap", NOT_YET("dnstap")},
     {"local", .missing = "none: names below localhost are like others"},
     {"dns64", NONE},
-    {"acl", NOT_YET("who may ask; -allow-recursion limits who may ask for other domains' names")},
+    {"acl", .take = translate_acl},
     {"any", .take = translate_any},
     {"chaos", .take = translate_chaos},
     {"loadbalance", .take = translate_loadbalance},
@@ -62,7 +62,7 @@ static const struct plugin plugins[] = {
     {"rewrite", NONE},
     {"header", NONE},
     {"dnssec", NOT_YET("signed answers")},
-    {"autopath", NOT_YET("the search list on the server")},
+    {"autopath", .take = translate_autopath},
     {"minimal", NONE},
     {"template", NONE},
     {"transfer", NOT_YET("zone transfers")},
@@ -85,7 +85,7 @@ static const struct plugin plugins[] = {
     {"whoami", NONE},
     {"on", NONE},
     {"sign", .missing = "none: no zone files"},
-    {"view", .missing = "none: every client gets the same answers"},
+    {"view", .missing = "none: only -visibility gives clients different answers"},
     {"nomad", NONE},
 };
 

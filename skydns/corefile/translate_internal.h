@@ -1,7 +1,7 @@
 /* What plugins of CoreDNS mean here, one function for each that has counterparts; a table has the
  * others with the reason. Files: translate (blocks and the table), translate_zones (domains:
- * kubernetes, etcd), translate_foreign (other names: forward, cache, hosts), translate_server
- * (addresses, HTTP, logs). PURE. */
+ * kubernetes, etcd), translate_foreign (other names: forward, cache, hosts), translate_clients
+ * (acl, autopath), translate_server (addresses, HTTP, logs). PURE. */
 #ifndef SKYDNS_COREFILE_TRANSLATE_INTERNAL_H
 #define SKYDNS_COREFILE_TRANSLATE_INTERNAL_H
 
@@ -61,6 +61,8 @@ void translate_etcd(const struct plugin_use *use);
 void translate_forward(const struct plugin_use *use);
 void translate_cache(const struct plugin_use *use);
 void translate_hosts(const struct plugin_use *use);
+void translate_acl(const struct plugin_use *use);
+void translate_autopath(const struct plugin_use *use);
 void translate_health(const struct plugin_use *use);
 void translate_ready(const struct plugin_use *use);
 void translate_prometheus(const struct plugin_use *use);

@@ -32,6 +32,7 @@ enum {
     REVERSE_ZONES_MAX = 32,
     NAMESERVERS_MAX = 16, /* general ones, or of one zone */
     STUBS_MAX = 64,
+    ALLOWED_MAX = 256,
 };
 
 /* The HTTP addresses of CoreDNS's plugins; skydns has one, the first of these. */
@@ -60,6 +61,7 @@ struct translation {
     bool has_etcd;
     bool has_forward; /* of the root */
     bool has_cache;
+    bool has_acl; /* one became -allow */
     bool has_loadbalance;
     enum pods_mode pods;
     int64_t rcache; /* -1: the default, as of the others */

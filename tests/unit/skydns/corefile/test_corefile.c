@@ -276,9 +276,47 @@ static void test_server(void **state)
         {". {\nbufsize 100\nmultisocket 3\nlog\ndebug\n}",
          {"beyond what the flag takes", "-workers=3", "-verbose", "-log-level=debug"},
          NULL},
-        {". {\nautopath @kubernetes\nacl {\nallow net 10.0.0.0/8\n}\nunheard of\n}",
-         {"autopath @kubernetes: not yet", "acl: not yet", "unheard of: no plugin of CoreDNS"},
+        {". {\nunheard of\n}", {"unheard of: no plugin of CoreDNS"}, NULL},
+    };
+    (void)state;
+    check_rows(rows, ARRAY_LEN(rows));
+}
+
+static void test_clients(void **state)
+{
+    static const struct row rows[] = {
+        {". {\nautopath @kubernetes\n}", {" -autopath", "into -search"}, NULL},
+        {". {\nautopath cluster.local @kubernetes\n}",
+         {" -autopath", "-autopath is for all of -domain"},
          NULL},
+        {". {\nautopath /etc/resolv.conf\n}", {"none: -autopath knows only"}, "\n  -autopath"},
+        {". {\nautopath\n}", {"none: -autopath knows only"}, "\n  -autopath"},
+        {". {\nacl {\nallow net 10.0.0.0/8 fd00::/8\nallow net 192.0.2.1\nblock\n}\n}",
+         {"-allow=10.0.0.0/8,fd00::/8,192.0.2.1 "},
+         "acl: none"},
+        {". {\nacl . {\nallow net 10.0.0.0/8\nblock net *\n}\n}", {"-allow=10.0.0.0/8 "}, NULL},
+        {". {\nacl {\nallow net 10.0.0.0/8\nblock net 0.0.0.0/0 ::/0\n}\n}",
+         {"-allow=10.0.0.0/8 "},
+         NULL},
+        /* everybody may: no list of those who may */
+        {". {\nacl {\nallow net 10.0.0.0/8\n}\n}", {"acl: none: it lets everybody"}, "-allow="},
+        {". {\nacl {\nblock\n}\n}", {"acl: none: it lets everybody ask, or nobody"}, "-allow="},
+        {". {\nacl {\nblock net 10.9.0.0/16\nallow net 10.0.0.0/8\nblock\n}\n}",
+         {"block net 10.9.0.0/16: none: -allow lists", "-allow=10.0.0.0/8 "},
+         NULL},
+        {". {\nacl {\nallow type A net 10.0.0.0/8\nfilter\ndrop net *\n}\n}",
+         {"allow type A net 10.0.0.0/8: none: -allow is for all types", "filter: none: -allow",
+          "acl: none: its rules are no list"},
+         "-allow="},
+        {". {\nacl {\nallow net LOCAL_NET\nblock\n}\n}",
+         {"allow net LOCAL_NET: expected networks"},
+         "-allow="},
+        {"a.org {\nacl {\nallow net 10.0.0.0/8\nblock\n}\n}",
+         {"acl: none: -allow is for all names"},
+         "-allow="},
+        {". {\nacl {\nallow net 10.0.0.0/8\nblock\n}\nacl {\nallow net 10.1.0.0/16\nblock\n}\n}",
+         {"-allow=10.0.0.0/8 ", "Corefile:6: acl: none: -allow is one list"},
+         "10.1.0.0/16 "},
     };
     (void)state;
     check_rows(rows, ARRAY_LEN(rows));
@@ -314,13 +352,10 @@ static void test_every_plugin_is_known(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_structure),
-        cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_kubernetes),
-        cmocka_unit_test(test_other_names),
-        cmocka_unit_test(test_server),
-        cmocka_unit_test(test_every_plugin_is_known),
+        cmocka_unit_test(test_structure),   cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_limits),      cmocka_unit_test(test_kubernetes),
+        cmocka_unit_test(test_other_names), cmocka_unit_test(test_server),
+        cmocka_unit_test(test_clients),     cmocka_unit_test(test_every_plugin_is_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
