@@ -405,6 +405,24 @@ struct client_index_counts client_index_counts(const struct client_index *index)
     return counts;
 }
 
+struct client_index_entry client_index_entry(const struct client_index *index, const struct ip *ip)
+{
+    const struct content *shown = &index->contents[index->shown];
+    struct client_address address = client_address_of(ip);
+    uintptr_t word = ip->family_bytes > 0 ? client_table_find(shown->table, &address)
+                                          : (uintptr_t)CLIENT_WORD_FREE;
+    if (!is_known(word)) {
+        return (struct client_index_entry){0};
+    }
+    if (!(word & SHARED)) {
+        return (struct client_index_entry){.pods = 1, .spaces = 1};
+    }
+    const struct shared *shared =
+        key_table_find(&shown->shared, slice_of(&address, sizeof(address)));
+    return (struct client_index_entry){
+        .pods = shared->pods, .spaces = shared->spaces, .bars = shared->bars};
+}
+
 const struct client_space *client_index_find(const struct client_index *index, const struct ip *ip)
 {
     if (ip->family_bytes == 0) {

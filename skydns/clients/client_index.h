@@ -72,6 +72,15 @@ struct client_index_counts {
 
 struct client_index_counts client_index_counts(const struct client_index *index);
 
+/* What is known of an address: why it identifies nobody. Main thread. */
+struct client_index_entry {
+    size_t pods;   /* that have it */
+    size_t spaces; /* of these pods */
+    size_t bars;   /* 0: it is not a node's */
+};
+
+struct client_index_entry client_index_entry(const struct client_index *index, const struct ip *ip);
+
 /* Any thread. NULL: it identifies nobody. The result is valid until publisher_leave. */
 const struct client_space *client_index_find(const struct client_index *index, const struct ip *ip);
 

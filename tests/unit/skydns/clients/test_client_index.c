@@ -470,6 +470,40 @@ static void test_memory(void **state)
     assert_true(counts.bytes < (size_t)PODS * BYTES_EACH);
 }
 
+/* "pods spaces bars" */
+static const char *entry(const struct fixture *f, const char *address)
+{
+    static char text[64];
+    struct ip ip = ip_of(address);
+    struct client_index_entry entry = client_index_entry(f->index, &ip);
+    (void)snprintf(text, sizeof(text), "%zu %zu %zu", entry.pods, entry.spaces,
+                   entry.bars); /* fits */
+    return text;
+}
+
+/* Why an address identifies nobody. */
+static void test_entries(void **state)
+{
+    struct fixture *f = *state;
+    const struct ip none = {.family_bytes = 0};
+    assert_string_equal(entry(f, "10.0.0.1"), "0 0 0");
+    add(f, "10.0.0.1", "a");
+    assert_string_equal(entry(f, "10.0.0.1"), "1 1 0");
+    add(f, "10.0.0.1", "a");
+    assert_string_equal(entry(f, "10.0.0.1"), "2 1 0");
+    add(f, "10.0.0.1", "b");
+    assert_string_equal(entry(f, "::ffff:10.0.0.1"), "3 2 0");
+    bar(f, "10.0.0.2");
+    assert_string_equal(entry(f, "10.0.0.2"), "0 0 1");
+    add(f, "10.0.0.2", "a");
+    assert_string_equal(entry(f, "10.0.0.2"), "1 1 1");
+    take(f, "10.0.0.1", "b");
+    take(f, "10.0.0.1", "a");
+    take(f, "10.0.0.1", "a");
+    assert_string_equal(entry(f, "10.0.0.1"), "0 0 0");
+    assert_int_equal(client_index_entry(f->index, &none).pods, 0);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 
 int main(void)
@@ -482,6 +516,7 @@ int main(void)
         TEST(test_clear_shows_with_commit),
         TEST(test_a_batch_is_handed_over_at_once),
         TEST(test_model),
+        TEST(test_entries),
         cmocka_unit_test(test_readers),
         TEST(test_memory),
     };
