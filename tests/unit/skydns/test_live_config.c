@@ -598,6 +598,44 @@ static void test_clients_are_published(void **state)
     client_index_free(index);
 }
 
+static bool shows(const struct fixture *f, const char *ns, const struct client_space *client)
+{
+    return visibility_shows(published(f)->visibility, slice_str(ns), client);
+}
+
+/* The first publication hides what no list has been read of; each list and setting counts from when
+ * it is known, and no other makes a new one. */
+static void test_lists_of_visibility(void **state)
+{
+    static const struct client_space a = {.label_len = 1, .label = "a"};
+    static const char text[] = "a, c";
+    struct visible_namespace listed[] = {{slice_str("b"), slice_of(text, sizeof(text) - 1)}};
+    struct fixture *f = *state;
+    new_live(f, true);
+    f->flags.clients.is_own = true;
+    begin(f);
+    assert_true(shows(f, "a", &a) && shows(f, "kube-system", &a) && shows(f, "default", NULL));
+    assert_false(shows(f, "b", &a) || shows(f, "a", NULL));
+    live_config_take_visible(f->live, listed, 1);
+    listed[0] = (struct visible_namespace){slice_str("x"), slice_str("x")}; /* it has a copy */
+    assert_true(shows(f, "b", &a));
+    assert_false(shows(f, "c", &a));
+
+    const struct visibility *before = published(f)->visibility;
+    take(f, "{'ttl':31}");
+    assert_ptr_equal(published(f)->visibility, before);
+    take(f, "{'public_namespaces':'c','visibility_unknown':'all'}");
+    assert_true(shows(f, "b", &a) && shows(f, "c", &a) && shows(f, "a", NULL));
+    assert_false(shows(f, "default", &a));
+    take(f, "{'visibility':'all'}");
+    uint64_t serial = published(f)->serial;
+    live_config_take_visible(f->live, NULL, 0);
+    assert_int_equal(published(f)->serial, serial); /* it makes no difference */
+    take(f, NULL);
+    assert_false(shows(f, "b", &a));
+    assert_true(shows(f, "default", &a));
+}
+
 static void write_secrets(const struct fixture *f, const char *text)
 {
     write_resolv_conf(f, text); /* in its place: any file does */
@@ -903,6 +941,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_the_cache_is_published, setup, teardown),
         cmocka_unit_test_setup_teardown(test_who_may_ask_is_published, setup, teardown),
         cmocka_unit_test_setup_teardown(test_clients_are_published, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_lists_of_visibility, setup, teardown),
         cmocka_unit_test_setup_teardown(test_cookie_secrets, setup, teardown),
         cmocka_unit_test_setup_teardown(test_resolv_conf, setup, teardown),
         cmocka_unit_test_setup_teardown(test_unreadable_resolv_conf, setup, teardown),
