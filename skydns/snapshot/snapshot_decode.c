@@ -88,8 +88,8 @@ static int read_format(struct decoder *d, size_t *ret_sections)
     r = r ? r : take_u32(d, &format);
     *ret_sections = format == SNAPSHOT_FORMAT_OLD ? SNAPSHOT_SECTIONS_OLD : SNAPSHOT_SECTIONS;
     if (r == 0 && format != SNAPSHOT_FORMAT && format != SNAPSHOT_FORMAT_OLD) {
-        r = err_set(d->err, ERR_SYNTAX, "format %" PRIu32 ", this program reads %d", format,
-                    SNAPSHOT_FORMAT);
+        r = err_set(d->err, ERR_SYNTAX, "format %" PRIu32 ", this program reads %d and %d", format,
+                    SNAPSHOT_FORMAT_OLD, SNAPSHOT_FORMAT);
     }
     return r;
 }

@@ -273,8 +273,10 @@ static void draft_records(const struct draft *draft, struct buf *out)
 
 static void draft_bytes(const struct draft *draft, struct buf *out)
 {
+    size_t sections =
+        draft->format == SNAPSHOT_FORMAT_OLD ? SNAPSHOT_SECTIONS_OLD : SNAPSHOT_SECTIONS;
     draft_header(draft, out);
-    for (size_t i = 0; i < SNAPSHOT_SECTIONS; i++) {
+    for (size_t i = 0; i < sections; i++) {
         buf_append_u32(out, i == 0 ? said(draft->section_len, 0) : 0);
     }
     draft_records(draft, out);
@@ -297,8 +299,9 @@ static const struct draft drafts[] = {
     {.reason = NULL, .record = {{.own = WWW}, {.shared = 5, .own = BYTES("\1a")}}, .drafted = 2},
 
     {.reason = "not a snapshot", .start = BYTES("{\"host\":\"10.0.0.1\"}")},
-    {.reason = "format 2, this program reads 1", .format = 2},
-    {.reason = "format 0, this program reads 1", .format = -1},
+    {.reason = NULL, .format = SNAPSHOT_FORMAT_OLD, ONE(.own = WWW)},
+    {.reason = "format 3, this program reads 1 and 2", .format = 3},
+    {.reason = "format 0, this program reads 1 and 2", .format = -1},
     {.reason = "header is too long", .header_len = SNAPSHOT_HEADER_MAX + 1},
     {.reason = "header makes no sense", .header_len = 30},
     {.reason = "header makes no sense", .header_len = -1},
@@ -388,6 +391,28 @@ static void test_refusals(void **state)
             snapshot_content_fini(&content);
         }
         buf_fini(&bytes);
+    }
+}
+
+/* Earlier releases read no other than 1, and what they lack is empty as long as it is not used. */
+static void test_format_of_an_earlier_release(void **state)
+{
+    (void)state;
+    for (unsigned has_clients = 0; has_clients < 2; has_clients++) {
+        struct snapshot_image image;
+        struct buf bytes;
+        struct store_writer *writer = store_writer_new();
+        snapshots_random_image(&image, 1, snapshots_random_store(writer, 1, 10, 1));
+        buf_clear(&image.sections[SNAPSHOT_CLIENTS]);
+        buf_append(&image.sections[SNAPSHOT_CLIENTS], "x", has_clients);
+        buf_init(&bytes, SNAPSHOTS_MAX);
+        snapshots_encode(&image, NOW_S, &bytes);
+        assert_int_equal(bytes.data[SNAPSHOT_MAGIC_LEN + 3],
+                         has_clients ? SNAPSHOT_FORMAT : SNAPSHOT_FORMAT_OLD);
+        check_round_trip(&image);
+        buf_fini(&bytes);
+        snapshot_image_fini(&image);
+        store_writer_free(writer);
     }
 }
 
@@ -517,10 +542,15 @@ static void test_store_gone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random),     cmocka_unit_test(test_long_records),
-        cmocka_unit_test(test_size),       cmocka_unit_test(test_full_header),
-        cmocka_unit_test(test_ages),       cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_empty),      cmocka_unit_test(test_sink_and_source),
+        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_long_records),
+        cmocka_unit_test(test_size),
+        cmocka_unit_test(test_full_header),
+        cmocka_unit_test(test_ages),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_format_of_an_earlier_release),
+        cmocka_unit_test(test_empty),
+        cmocka_unit_test(test_sink_and_source),
         cmocka_unit_test(test_store_gone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
