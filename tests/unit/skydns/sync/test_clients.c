@@ -1,0 +1,961 @@
+/* Who clients are: pods in a store, and kube2sky's marks by fake mirrors (this file defines
+ * etcd_mirror_start and the like); beside a model, too. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/attributes.h"
+#include "common/base/buf.h"
+#include "common/base/err.h"
+#include "common/dns/record_json.h"
+#include "common/dns/record_key.h"
+#include "common/etcd/etcd_mirror.h"
+#include "skydns/clients/client_index.h"
+#include "skydns/clients/visibility.h"
+#include "skydns/store/publisher.h"
+#include "skydns/sync/broken.h"
+#include "skydns/sync/client_marks_internal.h"
+#include "skydns/sync/client_pods_internal.h"
+#include "skydns/sync/clients_internal.h"
+#include "tests/support/log_capture.h"
+#include "tests/support/skydns/records.h"
+
+/* ---- The mirrors ---- */
+
+enum { MIRRORS_MAX = 64 };
+
+static struct etcd_mirror {
+    struct etcd_mirror_config config;
+    char prefix[64];
+    char saved[16];
+    bool is_running;
+} mirrors[MIRRORS_MAX];
+static unsigned started;
+
+struct etcd_mirror *etcd_mirror_start(struct etcd *etcd, const struct etcd_mirror_config *config)
+{
+    assert_null(etcd);
+    assert_true(started < MIRRORS_MAX);
+    struct etcd_mirror *mirror = &mirrors[started++];
+    assert_true(config->keeps_old);
+    assert_int_equal(config->stale_max_ms, 5000);
+    mirror->config = *config;
+    mirror->is_running = true;
+    (void)snprintf(mirror->prefix, sizeof(mirror->prefix), "%.*s", (int)config->prefix.len,
+                   config->prefix.ptr); /* fits */
+    (void)snprintf(mirror->saved, sizeof(mirror->saved), "%.*s", (int)config->saved.len,
+                   config->saved.len ? config->saved.ptr : ""); /* fits */
+    return mirror;
+}
+
+void etcd_mirror_stop(struct etcd_mirror *mirror)
+{
+    if (mirror) {
+        assert_true(mirror->is_running);
+        mirror->is_running = false;
+    }
+}
+
+static bool can_save = true;
+
+bool etcd_mirror_save(const struct etcd_mirror *mirror, struct buf *out)
+{
+    assert_true(mirror->is_running);
+    buf_append_str(out, "mirror ");
+    buf_append_str(out, strrchr(mirror->prefix, '-') ? "a" : "v");
+    return can_save;
+}
+
+bool etcd_mirror_is_saved(struct slice saved)
+{
+    return slice_has_prefix(saved, slice_str("mirror "));
+}
+
+/* Called by the support code linked with every test, not by this one. */
+struct etcd_mirror_counts etcd_mirror_counts(const struct etcd_mirror *mirror)
+{
+    assert_null(mirror);
+    return (struct etcd_mirror_counts){.revision = 0};
+}
+
+/* The running one. */
+static struct etcd_mirror *mirror_of(const char *prefix)
+{
+    for (unsigned i = started; i-- > 0;) {
+        if (mirrors[i].is_running && strcmp(mirrors[i].prefix, prefix) == 0) {
+            return &mirrors[i];
+        }
+    }
+    fail_msg("no mirror of %s", prefix);
+    return NULL;
+}
+
+static void begin(const char *prefix, bool keeps_old)
+{
+    struct etcd_mirror *mirror = mirror_of(prefix);
+    mirror->config.full_begin(mirror->config.data,
+                              &(struct etcd_mirror_read){.keeps_old = keeps_old, .reason = ""});
+}
+
+static void mark_bytes(const char *prefix, const char *label, struct slice value)
+{
+    char key[400];
+    (void)snprintf(key, sizeof(key), "%s%s", prefix, label); /* fits */
+    struct etcd_mirror *mirror = mirror_of(prefix);
+    const struct etcd_kv kv = {.key = slice_str(key), .value = value, .mod_revision = 7};
+    mirror->config.put(mirror->config.data, &kv);
+}
+
+static void mark(const char *prefix, const char *label, const char *value)
+{
+    mark_bytes(prefix, label, slice_str(value));
+}
+
+static void unmark(const char *prefix, const char *label)
+{
+    char key[400];
+    (void)snprintf(key, sizeof(key), "%s%s", prefix, label); /* fits */
+    struct etcd_mirror *mirror = mirror_of(prefix);
+    mirror->config.del(mirror->config.data, slice_str(key), 7);
+}
+
+static void end(const char *prefix, bool full)
+{
+    struct etcd_mirror *mirror = mirror_of(prefix);
+    mirror->config.commit(mirror->config.data, 7, full);
+}
+
+static void read_none(const char *prefix)
+{
+    begin(prefix, false);
+    end(prefix, true);
+}
+
+#define NODES   "/kube2sky/a.test/node-address/"
+#define NODES_B "/kube2sky/b.test/node-address/"
+#define VIS     "/kube2sky/a.test/visible/"
+#define VIS_B   "/kube2sky/b.test/visible/"
+
+/* ---- The fixture ---- */
+
+struct fixture {
+    struct ev_loop *loop;
+    struct publisher *publisher;
+    struct store_writer *writer;
+    const struct store *store;
+    struct broken_table *broken;
+    struct clients *clients;
+    int64_t revision;
+    unsigned told, changed;
+    char listed[256]; /* as told last: "a=x,y b=* " */
+};
+
+static void on_visible(void *data, const struct visible_namespace *listed, size_t count)
+{
+    struct fixture *f = data;
+    int n = 0;
+    f->told++;
+    f->listed[0] = '\0';
+    for (size_t i = 0; i < count; i++) {
+        n += snprintf(f->listed + n, sizeof(f->listed) - (size_t)n, "%.*s=%.*s ",
+                      (int)listed[i].ns.len, listed[i].ns.ptr, (int)listed[i].text.len,
+                      listed[i].text.len ? listed[i].text.ptr : "");
+        assert_true(n < (int)sizeof(f->listed));
+    }
+}
+
+static void on_changed(void *data)
+{
+    struct fixture *f = data;
+    f->changed++;
+}
+
+static struct dname name_of(const char *text)
+{
+    struct dname name;
+    assert_true(dname_from_text(slice_str(text), &name));
+    return name;
+}
+
+static void set(struct fixture *f, bool is_on, unsigned domain_count)
+{
+    const struct dname domains[] = {name_of("a.test."), name_of("b.test.")};
+    clients_set(f->clients, is_on, domains, domain_count);
+}
+
+static void open_clients(struct fixture *f, struct slice saved)
+{
+    f->broken = broken_new();
+    f->clients = clients_new(&(struct clients_config){.loop = f->loop,
+                                                      .publisher = f->publisher,
+                                                      .broken = f->broken,
+                                                      .stale_max_ms = 5000,
+                                                      .saved = saved,
+                                                      .on_visible = on_visible,
+                                                      .on_visible_data = f,
+                                                      .changed = on_changed,
+                                                      .data = f});
+}
+
+static int setup(void **state)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+    assert_non_null(f);
+    record_json_use_xalloc();
+    started = 0;
+    f->loop = ev_loop_new(0);
+    f->publisher = publisher_new();
+    f->writer = store_writer_new();
+    open_clients(f, slice_of(NULL, 0));
+    *state = f;
+    return 0;
+}
+
+static void close_clients(struct fixture *f)
+{
+    clients_free(f->clients);
+    assert_int_equal(broken_count(f->broken), 0); /* what it marked goes with it */
+    broken_free(f->broken);
+    for (unsigned i = 0; i < started; i++) {
+        assert_false(mirrors[i].is_running);
+    }
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    close_clients(f);
+    publisher_free(f->publisher);
+    store_writer_free(f->writer);
+    ev_loop_destroy(f->loop);
+    free(f);
+    return 0;
+}
+
+/* ---- Pods ---- */
+
+/* A name, not published; host "": none any more. As store_sync does it. */
+static void put(struct fixture *f, const char *text, const char *host)
+{
+    char json[128];
+    struct dname name = name_of(text);
+    struct record record;
+    struct err err;
+    (void)snprintf(json, sizeof(json), "{\"host\":\"%s\"}", host); /* fits */
+    clients_note(f->clients, &name);
+    f->revision++;
+    if (*host) {
+        assert_int_equal(record_from_json(slice_str(json), &record, &err), 0);
+        (void)records_put(f->writer, &name, &record, f->revision); /* also hosts that are names */
+    } else {
+        store_writer_del(f->writer, &name);
+    }
+}
+
+static void publish(struct fixture *f)
+{
+    struct store_garbage *garbage;
+    const struct store *store = store_writer_commit(f->writer, f->revision, &garbage);
+    clients_follow(f->clients, store);
+    if (store != f->store) {
+        publisher_publish(f->publisher, store, garbage); /* frees the one before */
+    }
+    f->store = store;
+}
+
+static void pod(struct fixture *f, const char *text, const char *host)
+{
+    put(f, text, host);
+    publish(f);
+}
+
+/* "": nobody's. In static storage. */
+static const char *who(const struct fixture *f, const char *address)
+{
+    static char text[64];
+    struct ip ip;
+    assert_true(ip_parse(slice_str(address), &ip));
+    struct slice label = client_space_label(client_index_find(clients_index(f->clients), &ip));
+    (void)snprintf(text, sizeof(text), "%.*s", (int)label.len, label.ptr); /* fits */
+    return text;
+}
+
+/* On, with one domain, and no address that nodes share. */
+static void start(struct fixture *f)
+{
+    set(f, true, 1);
+    read_none(NODES);
+    read_none(VIS);
+}
+
+/* ---- Tests ---- */
+
+static void test_pods(void **state)
+{
+    struct fixture *f = *state;
+    start(f);
+    pod(f, "h.10-0-0-1.x.pod.a.test.", "10.0.0.1");
+    assert_string_equal(who(f, "10.0.0.1"), "x");
+    pod(f, "h.10-0-0-1.x.pod.a.test.", "10.0.0.2"); /* the host counts */
+    assert_string_equal(who(f, "10.0.0.1"), "");
+    assert_string_equal(who(f, "10.0.0.2"), "x");
+    pod(f, "10-0-0-3.y.pod.a.test.", "10.0.0.3"); /* without a hash */
+    assert_string_equal(who(f, "10.0.0.3"), "y");
+    pod(f, "h.fd00--1.y.pod.a.test.", "fd00::1");
+    assert_string_equal(who(f, "fd00::1"), "y");
+    pod(f, "h.10-0-0-1.x.pod.a.test.", "");
+    assert_string_equal(who(f, "10.0.0.2"), "");
+}
+
+/* Neither too few labels nor too many, neither in another tree nor with capitals. */
+static void test_names_of_no_pod(void **state)
+{
+    static const char *const names[] = {
+        "x.pod.a.test.",
+        "pod.a.test.",
+        "a.h.10-0-0-9.x.pod.a.test.",
+        "h.10-0-0-9.x.svc.a.test.",
+        "h.10-0-0-9.x.pod.b.test.",
+        "h.10-0-0-9.x.POD.a.test.",
+        "h.10-0-0-9.X.pod.a.test.",
+        "h.10-0-0-9.x.pod.A.test.",
+        "10-0-0-9.xpod.a.test.",
+    };
+    struct fixture *f = *state;
+    start(f);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        pod(f, names[i], "10.0.0.9");
+        assert_string_equal(who(f, "10.0.0.9"), "");
+    }
+    pod(f, "h.10-0-0-8.x.pod.a.test.", "www.test");
+    set(f, false, 1);
+    start(f); /* reads all again */
+    assert_string_equal(who(f, "10.0.0.9"), "");
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        pod(f, names[i], "");
+    }
+}
+
+static void test_nobody_before_node_addresses_are_known(void **state)
+{
+    struct fixture *f = *state;
+    pod(f, "h.10-0-0-1.x.pod.a.test.", "10.0.0.1");
+    set(f, true, 1);
+    assert_string_equal(who(f, "10.0.0.1"), "");
+    pod(f, "h.10-0-0-2.x.pod.a.test.", "10.0.0.2");
+    assert_string_equal(who(f, "10.0.0.2"), "");
+    begin(NODES, false);
+    mark(NODES, "10-0-0-2", "{\"host\":\"10.0.0.2\"}");
+    assert_string_equal(who(f, "10.0.0.1"), "");
+    end(NODES, true);
+    assert_string_equal(who(f, "10.0.0.1"), "x");
+    assert_string_equal(who(f, "10.0.0.2"), "");
+}
+
+static void test_node_addresses(void **state)
+{
+    struct fixture *f = *state;
+    start(f);
+    pod(f, "h.10-0-0-1.x.pod.a.test.", "10.0.0.1");
+    mark(NODES, "10-0-0-1", "{\"host\":\"10.0.0.1\"}");
+    assert_string_equal(who(f, "10.0.0.1"), "x"); /* not committed */
+    end(NODES, false);
+    assert_string_equal(who(f, "10.0.0.1"), "");
+    mark(NODES, "10-0-0-1", "{\"host\":\"10.0.0.3\",\"x\":[1]}"); /* unusual, and another address */
+    end(NODES, false);
+    assert_string_equal(who(f, "10.0.0.1"), "x");
+    mark(NODES, "10-0-0-1", "{\"host\":\"10.0.0.1\"}");
+    mark(NODES, "other", "{\"host\":\"10.0.0.1\"}"); /* the value counts */
+    end(NODES, false);
+    unmark(NODES, "10-0-0-1");
+    end(NODES, false);
+    assert_string_equal(who(f, "10.0.0.1"), "");
+    unmark(NODES, "other");
+    end(NODES, false);
+    assert_string_equal(who(f, "10.0.0.1"), "x");
+}
+
+/* A read that is not finished takes nothing away; one that keeps old keys takes nothing away. */
+static void test_node_addresses_read_again(void **state)
+{
+    struct fixture *f = *state;
+    start(f);
+    pod(f, "h.10-0-0-1.x.pod.a.test.", "10.0.0.1");
+    mark(NODES, "10-0-0-1", "{\"host\":\"10.0.0.1\"}");
+    end(NODES, false);
+    begin(NODES, true);
+    end(NODES, true);
+    assert_string_equal(who(f, "10.0.0.1"), "");
+    begin(NODES, false);
+    mark(NODES, "10-0-0-2", "{\"host\":\"10.0.0.2\"}");
+    begin(NODES, false); /* failed midway */
+    assert_string_equal(who(f, "10.0.0.1"), "");
+    end(NODES, true);
+    assert_string_equal(who(f, "10.0.0.1"), "x");
+    pod(f, "h.10-0-0-2.x.pod.a.test.", "10.0.0.2");
+    assert_string_equal(who(f, "10.0.0.2"), "x");
+}
+
+/* Between the puts of a version and its commit, everything may be read again. */
+static void test_marks_while_a_version_is_built(void **state)
+{
+    struct fixture *f = *state;
+    pod(f, "h.10-0-0-1.x.pod.a.test.", "10.0.0.1");
+    put(f, "h.10-0-0-1.x.pod.a.test.", "");
+    put(f, "h.10-0-0-2.y.pod.a.test.", "10.0.0.2");
+    start(f); /* only now are names noted */
+    put(f, "h.10-0-0-3.y.pod.a.test.", "10.0.0.3");
+    assert_string_equal(who(f, "10.0.0.1"), "x");
+    assert_string_equal(who(f, "10.0.0.2"), "");
+    publish(f);
+    assert_string_equal(who(f, "10.0.0.1"), "");
+    assert_string_equal(who(f, "10.0.0.2"), "y");
+    assert_string_equal(who(f, "10.0.0.3"), "y");
+    put(f, "h.10-0-0-3.y.pod.a.test.", ""); /* noted */
+    set(f, true, 2);
+    read_none(NODES_B);
+    publish(f);
+    assert_string_equal(who(f, "10.0.0.3"), "");
+    assert_string_equal(who(f, "10.0.0.2"), "y");
+}
+
+static void test_one_version_changes_a_name_often(void **state)
+{
+    struct fixture *f = *state;
+    start(f);
+    put(f, "h.10-0-0-1.x.pod.a.test.", "10.0.0.1");
+    put(f, "h.10-0-0-1.x.pod.a.test.", "");
+    put(f, "h.10-0-0-1.x.pod.a.test.", "10.0.0.1");
+    put(f, "h.10-0-0-1.y.pod.a.test.", "10.0.0.1");
+    put(f, "h.10-0-0-1.y.pod.a.test.", "");
+    publish(f);
+    assert_string_equal(who(f, "10.0.0.1"), "x");
+    put(f, "h.10-0-0-1.x.pod.a.test.", "");
+    put(f, "h.10-0-0-1.y.pod.a.test.", "10.0.0.1");
+    publish(f);
+    assert_string_equal(who(f, "10.0.0.1"), "y");
+}
+
+static void test_more_changes_than_are_noted(void **state)
+{
+    struct fixture *f = *state;
+    start(f);
+    pod(f, "h.10-0-0-1.x.pod.a.test.", "10.0.0.1");
+    for (unsigned i = 0; i < CLIENT_PODS_NOTED_MAX + 10; i++) {
+        char name[64], host[16];
+        (void)snprintf(name, sizeof(name), "h.p%u.y.pod.a.test.", i); /* fits */
+        (void)snprintf(host, sizeof(host), "10.1.%u.%u", i / 256, i % 256);
+        put(f, name, host);
+    }
+    put(f, "h.10-0-0-1.x.pod.a.test.", "");
+    assert_string_equal(who(f, "10.0.0.1"), "x");
+    publish(f);
+    assert_string_equal(who(f, "10.0.0.1"), "");
+    assert_string_equal(who(f, "10.1.0.0"), "y");
+    assert_string_equal(who(f, "10.1.64.9"), "y");
+}
+
+/* As after a compaction: what is not put again has gone. */
+static void test_records_read_again(void **state)
+{
+    struct fixture *f = *state;
+    start(f);
+    pod(f, "h.10-0-0-1.x.pod.a.test.", "10.0.0.1");
+    pod(f, "h.10-0-0-2.y.pod.a.test.", "10.0.0.2");
+    clients_read_again(f->clients);
+    store_writer_clear(f->writer);
+    put(f, "h.10-0-0-2.z.pod.a.test.", "10.0.0.2");
+    assert_string_equal(who(f, "10.0.0.1"), "x");
+    publish(f);
+    assert_string_equal(who(f, "10.0.0.1"), "");
+    assert_string_equal(who(f, "10.0.0.2"), "z");
+    pod(f, "h.10-0-0-2.z.pod.a.test.", ""); /* names are noted again */
+    assert_string_equal(who(f, "10.0.0.2"), "");
+}
+
+/* The pods of a domain of which this is not known yet identify nobody, and conflict with others. */
+static void test_two_domains(void **state)
+{
+    struct fixture *f = *state;
+    set(f, true, 2);
+    read_none(NODES);
+    pod(f, "h.10-0-0-1.x.pod.a.test.", "10.0.0.1");
+    pod(f, "h.10-0-0-2.x.pod.a.test.", "10.0.0.2");
+    pod(f, "h.10-0-0-2.x.pod.b.test.", "10.0.0.2");
+    pod(f, "h.10-0-0-3.x.pod.b.test.", "10.0.0.3");
+    assert_string_equal(who(f, "10.0.0.1"), "x");
+    assert_string_equal(who(f, "10.0.0.2"), "");
+    assert_string_equal(who(f, "10.0.0.3"), "");
+    read_none(NODES_B);
+    assert_string_equal(who(f, "10.0.0.2"), "x");
+    assert_string_equal(who(f, "10.0.0.3"), "x");
+    pod(f, "h.10-0-0-1.y.pod.b.test.", "10.0.0.1");
+    assert_string_equal(who(f, "10.0.0.1"), "");
+    mark(NODES_B, "10-0-0-2", "{\"host\":\"10.0.0.2\"}");
+    end(NODES_B, false);
+    assert_string_equal(who(f, "10.0.0.2"), "");
+    set(f, true, 1);
+    assert_string_equal(who(f, "10.0.0.1"), "x");
+    assert_string_equal(who(f, "10.0.0.2"), "x");
+    assert_string_equal(who(f, "10.0.0.3"), "");
+}
+
+static void test_off_and_on(void **state)
+{
+    struct fixture *f = *state;
+    pod(f, "h.10-0-0-1.x.pod.a.test.", "10.0.0.1");
+    set(f, false, 1);
+    assert_int_equal(started, 0);
+    start(f);
+    mark(VIS, "x", "y");
+    end(VIS, false);
+    assert_string_equal(who(f, "10.0.0.1"), "x");
+    unsigned before = started;
+    set(f, true, 1); /* as it is */
+    assert_int_equal(started, before);
+    set(f, false, 1);
+    assert_string_equal(who(f, "10.0.0.1"), "");
+    assert_string_equal(f->listed, "");
+    pod(f, "h.10-0-0-1.x.pod.a.test.", "");
+    start(f);
+    assert_string_equal(who(f, "10.0.0.1"), "");
+}
+
+static void test_lists(void **state)
+{
+    struct fixture *f = *state;
+    set(f, true, 2);
+    assert_int_equal(f->told, 0);
+    begin(VIS, false);
+    mark(VIS, "x", "y, z");
+    assert_int_equal(f->told, 0);
+    end(VIS, true);
+    assert_string_equal(f->listed, "x=y, z ");
+    begin(VIS, false);
+    mark(VIS, "x", "y, z");
+    end(VIS, true);
+    assert_int_equal(f->told, 1); /* nothing else */
+    begin(VIS_B, false);
+    mark(VIS_B, "x", "*");
+    end(VIS_B, true);
+    assert_string_equal(f->listed, "x=y, z x=* ");
+    mark(VIS, "x", "");
+    end(VIS, false);
+    assert_string_equal(f->listed, "x= x=* ");
+    unmark(VIS, "x");
+    end(VIS, false);
+    assert_string_equal(f->listed, "x=* ");
+    set(f, true, 1);
+    assert_string_equal(f->listed, "");
+}
+
+/* ---- What is of no use ---- */
+
+struct wanted_key {
+    const char *key, *reason;
+    bool is_found;
+};
+
+static bool look(void *data, const struct broken_key *key)
+{
+    struct wanted_key *wanted = data;
+    if (slice_equal(key->key, slice_str(wanted->key))) {
+        assert_string_equal(key->reason, wanted->reason);
+        wanted->is_found = true;
+    }
+    return true;
+}
+
+static bool is_remembered(const struct fixture *f, const char *key, const char *reason)
+{
+    struct wanted_key wanted = {.key = key, .reason = reason};
+    broken_each(f->broken, look, &wanted);
+    return wanted.is_found;
+}
+
+static void test_values_of_no_use(void **state)
+{
+    static const char *const bad[] = {"",
+                                      "{",
+                                      "{}",
+                                      "null",
+                                      "{\"host\":\"www.test\"}",
+                                      "{\"host\":\"10.0.0.1 \"}",
+                                      "{\"host\":7}",
+                                      "10.0.0.1"};
+    struct fixture *f = *state;
+    start(f);
+    pod(f, "h.10-0-0-1.x.pod.a.test.", "10.0.0.1");
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        mark(NODES, "10-0-0-1", bad[i]);
+        end(NODES, false);
+        assert_string_equal(who(f, "10.0.0.1"), "x");
+        assert_true(is_remembered(f, NODES "10-0-0-1", "its host is no address"));
+    }
+    mark(NODES, "10-0-0-1", "{\"host\":\"10.0.0.1\"}");
+    assert_int_equal(broken_count(f->broken), 0);
+    mark(NODES, "", "{\"host\":\"10.0.0.1\"}");
+    mark(NODES, "a/b", "{\"host\":\"10.0.0.1\"}");
+    mark(VIS, "a.b", "*");
+    mark(VIS, "a_b", "*");
+    assert_int_equal(broken_count(f->broken), 4);
+    assert_true(is_remembered(f, NODES "a/b", "not one label behind its prefix"));
+    broken_begin_read(f->broken); /* the records are read again */
+    broken_end_read(f->broken);
+    clients_remember_broken(f->clients);
+    assert_int_equal(broken_count(f->broken), 4);
+    unmark(NODES, "a/b");
+    assert_int_equal(broken_count(f->broken), 3);
+    read_none(NODES);
+    read_none(VIS);
+    assert_int_equal(broken_count(f->broken), 0);
+}
+
+static void test_long_lists(void **state)
+{
+    struct fixture *f = *state;
+    char *text = calloc(1, CLIENT_MARKS_LIST_MAX + 1);
+    assert_non_null(text);
+    memset(text, ',', CLIENT_MARKS_LIST_MAX + 1);
+    start(f);
+    mark_bytes(VIS, "x", slice_of(text, CLIENT_MARKS_LIST_MAX + 1));
+    assert_true(is_remembered(f, VIS "x", "a list of more than 64 KiB"));
+    for (unsigned i = 0; i < CLIENT_MARKS_LISTS_MAX / CLIENT_MARKS_LIST_MAX; i++) {
+        char label[16];
+        (void)snprintf(label, sizeof(label), "n%u", i); /* fits */
+        mark_bytes(VIS, label, slice_of(text, CLIENT_MARKS_LIST_MAX));
+    }
+    assert_int_equal(broken_count(f->broken), 1);
+    mark(VIS, "y", "a");
+    assert_true(is_remembered(f, VIS "y", "more than 4 MiB of lists"));
+    mark(VIS, "n0", "b"); /* in the place of a long one */
+    mark(VIS, "y", "a");
+    assert_int_equal(broken_count(f->broken), 1);
+    free(text);
+}
+
+/* It is not known which pods share their address, then. */
+static void test_more_addresses_than_are_kept(void **state)
+{
+    struct fixture *f = *state;
+    start(f);
+    pod(f, "h.10-0-0-1.x.pod.a.test.", "10.0.0.1");
+    for (unsigned i = 0; i <= CLIENT_MARKS_ADDRESSES_MAX; i++) {
+        char label[24], value[48];
+        (void)snprintf(label, sizeof(label), "n%u", i); /* fits */
+        (void)snprintf(value, sizeof(value), "{\"host\":\"11.%u.%u.%u\"}", i >> 16, i >> 8 & 255,
+                       i & 255);
+        mark(NODES, label, value);
+    }
+    end(NODES, false);
+    assert_string_equal(who(f, "10.0.0.1"), "");
+    unmark(NODES, "n0");
+    end(NODES, false);
+    assert_string_equal(who(f, "10.0.0.1"), "");
+    read_none(NODES);
+    assert_string_equal(who(f, "10.0.0.1"), "x");
+}
+
+static void refuse(const char *prefix)
+{
+    const struct err denied = {.code = ERR_REFUSED, .msg = "permission denied"};
+    struct etcd_mirror *mirror = mirror_of(prefix);
+    mirror->config.state(mirror->config.data, &denied);
+}
+
+/* One line, and another try in a minute; others still know what they know. */
+static void test_denied(void **state)
+{
+    struct fixture *f = *state;
+    struct buf saved;
+    set(f, true, 2);
+    read_none(NODES_B);
+    pod(f, "h.10-0-0-1.x.pod.a.test.", "10.0.0.1");
+    pod(f, "h.10-0-0-2.x.pod.b.test.", "10.0.0.2");
+    const struct err away = {.code = ERR_TIMEOUT, .msg = "away"};
+    struct etcd_mirror *mirror = mirror_of(NODES);
+    mirror->config.state(mirror->config.data, &away);
+    assert_true(mirror->is_running);
+    struct log_capture capture;
+    log_capture_begin(&capture);
+    refuse(NODES);
+    refuse(VIS);
+    const char *lines = log_capture_end(&capture);
+    assert_non_null(strstr(lines, "no client is identified keys=" NODES));
+    assert_non_null(strstr(lines, "reason=\"permission denied\""));
+    assert_non_null(strstr(lines, "visible to others: none is keys=" VIS));
+    assert_false(mirror->is_running);
+    assert_string_equal(who(f, "10.0.0.1"), "");
+    assert_string_equal(who(f, "10.0.0.2"), "x");
+    read_none(VIS_B);
+    buf_init(&saved, SIZE_MAX);
+    assert_true(clients_save(f->clients, &saved)); /* snapshots do without */
+    assert_true(client_marks_is_saved(buf_slice(&saved)));
+    buf_fini(&saved);
+}
+
+/* ---- Snapshots ---- */
+
+static void test_saved(void **state)
+{
+    struct fixture *f = *state;
+    struct buf saved;
+    buf_init(&saved, SIZE_MAX);
+    assert_true(clients_save(f->clients, &saved)); /* off: nothing */
+    assert_int_equal(saved.len, 0);
+    set(f, true, 1);
+    assert_false(clients_save(f->clients, &saved)); /* not known yet */
+    read_none(VIS);
+    assert_false(clients_save(f->clients, &saved));
+    begin(NODES, false);
+    mark(NODES, "10-0-0-2", "{\"host\":\"10.0.0.2\"}");
+    mark(NODES, "fd00--2", "{\"host\":\"fd00::2\"}");
+    end(NODES, true);
+    mark(VIS, "x", "y");
+    end(VIS, false);
+    can_save = false;
+    assert_false(clients_save(f->clients, &saved));
+    can_save = true;
+    assert_int_equal(saved.len, 0);
+    assert_true(clients_save(f->clients, &saved));
+    assert_true(client_marks_is_saved(buf_slice(&saved)));
+
+    close_clients(f);
+    f->told = 0;
+    open_clients(f, buf_slice(&saved));
+    set(f, true, 1);
+    assert_string_equal(mirror_of(NODES)->saved, "mirror a");
+    assert_string_equal(mirror_of(VIS)->saved, "mirror v");
+    assert_int_equal(f->told, 1);
+    assert_string_equal(f->listed, "x=y ");
+    put(f, "h.10-0-0-1.x.pod.a.test.", "10.0.0.1");
+    put(f, "h.10-0-0-2.x.pod.a.test.", "10.0.0.2");
+    put(f, "h.fd00--2.x.pod.a.test.", "fd00::2");
+    publish(f);
+    assert_string_equal(who(f, "10.0.0.1"), "x");
+    assert_string_equal(who(f, "10.0.0.2"), "");
+    assert_string_equal(who(f, "fd00::2"), "");
+    unmark(NODES, "10-0-0-2");
+    end(NODES, false);
+    assert_string_equal(who(f, "10.0.0.2"), "x");
+    for (size_t len = 1; len < saved.len; len++) {
+        assert_false(client_marks_is_saved(slice_of(saved.data, len)));
+    }
+    buf_append_u8(&saved, 0);
+    assert_false(client_marks_is_saved(buf_slice(&saved)));
+    buf_fini(&saved);
+}
+
+/* It holds for the first domains alone: later ones are asked of etcd. */
+static void test_saved_of_others(void **state)
+{
+    struct fixture *f = *state;
+    struct buf saved;
+    buf_init(&saved, SIZE_MAX);
+    start(f);
+    assert_true(clients_save(f->clients, &saved));
+    close_clients(f);
+    open_clients(f, buf_slice(&saved));
+    set(f, false, 1);
+    set(f, true, 1);
+    pod(f, "h.10-0-0-1.x.pod.a.test.", "10.0.0.1");
+    assert_string_equal(mirror_of(NODES)->saved, "");
+    assert_string_equal(who(f, "10.0.0.1"), "");
+    buf_fini(&saved);
+}
+
+/* ---- Beside a model ---- */
+
+enum { NAMES = 60, HOSTS = 12, MARKS = 8, STEPS = 20000 };
+
+/* What was put, and what was committed; hosts from 1, 0: none. */
+struct model {
+    unsigned put[NAMES], shown[NAMES];
+    unsigned marked[2][MARKS], barred[2][MARKS];
+    bool is_known[2];
+    bool is_on;
+};
+
+static uint32_t next_random(uint32_t *random)
+{
+    *random = *random * 1664525 + 1013904223;
+    return *random >> 8;
+}
+
+static const char *const spaces[] = {"x", "y", "z"};
+static const char *const node_prefixes[] = {NODES, NODES_B};
+
+/* Name n: of namespace n mod 3, domain n mod 2. */
+static void text_of(unsigned n, char out[64])
+{
+    (void)snprintf(out, 64, "h%u.p.%s.pod.%c.test.", n, spaces[n % 3],
+                   n % 2 ? 'b' : 'a'); /* fits */
+}
+
+static void host_of(unsigned host, char out[16])
+{
+    (void)snprintf(out, 16, host ? "10.0.0.%u" : "", host); /* fits */
+}
+
+static const char *expected(const struct model *model, unsigned host)
+{
+    const char *found = "";
+    bool is_nobody = !model->is_on;
+    for (unsigned n = 0; n < NAMES; n++) {
+        if (model->shown[n] == host) {
+            is_nobody = is_nobody || !model->is_known[n % 2] || (*found && found != spaces[n % 3]);
+            found = spaces[n % 3];
+        }
+    }
+    for (unsigned d = 0; d < 2; d++) {
+        for (unsigned m = 0; m < MARKS; m++) {
+            is_nobody = is_nobody || (model->is_known[d] && model->barred[d][m] == host);
+        }
+    }
+    return is_nobody ? "" : found;
+}
+
+static void compare(const struct fixture *f, const struct model *model)
+{
+    for (unsigned host = 1; host <= HOSTS; host++) {
+        char address[16];
+        host_of(host, address);
+        assert_string_equal(who(f, address), expected(model, host));
+    }
+}
+
+static void show(struct fixture *f, struct model *model)
+{
+    publish(f);
+    memcpy(model->shown, model->put, sizeof(model->put));
+}
+
+static void mark_step(struct model *model, unsigned d, uint32_t *random)
+{
+    unsigned m = next_random(random) % MARKS, host = next_random(random) % (HOSTS + 1);
+    char label[8], address[16], value[40];
+    (void)snprintf(label, sizeof(label), "m%u", m); /* fits */
+    host_of(host, address);
+    (void)snprintf(value, sizeof(value), "{\"host\":\"%s\"}", address);
+    if (next_random(random) % 2) {
+        mark(node_prefixes[d], label, value); /* also one without an address */
+        model->marked[d][m] = host;
+    } else {
+        unmark(node_prefixes[d], label);
+        model->marked[d][m] = 0;
+    }
+}
+
+static void read_marks(struct model *model, unsigned d, uint32_t *random)
+{
+    begin(node_prefixes[d], false);
+    memset(model->marked[d], 0, sizeof(model->marked[d]));
+    for (unsigned n = next_random(random) % MARKS; n > 0; n--) {
+        mark_step(model, d, random);
+    }
+    end(node_prefixes[d], true);
+    memcpy(model->barred[d], model->marked[d], sizeof(model->barred[d]));
+    model->is_known[d] = true;
+}
+
+static void switch_over(struct fixture *f, struct model *model)
+{
+    model->is_on = !model->is_on;
+    set(f, model->is_on, 2);
+    memset(model->marked, 0, sizeof(model->marked));
+    memset(model->barred, 0, sizeof(model->barred));
+    model->is_known[0] = model->is_known[1] = false;
+}
+
+static void read_records(struct fixture *f, struct model *model, uint32_t *random)
+{
+    clients_read_again(f->clients);
+    store_writer_clear(f->writer);
+    for (unsigned n = 0; n < NAMES; n++) {
+        char name[64], host[16];
+        text_of(n, name);
+        model->put[n] = next_random(random) % 3 ? model->put[n] : 0;
+        host_of(model->put[n], host);
+        if (*host) {
+            put(f, name, host);
+        }
+    }
+    show(f, model);
+}
+
+static void step(struct fixture *f, struct model *model, uint32_t *random)
+{
+    unsigned what = next_random(random) % 200, d = next_random(random) % 2;
+    unsigned n = next_random(random) % NAMES;
+    char name[64], host[16];
+    if (what < 120) {
+        text_of(n, name);
+        model->put[n] = next_random(random) % 2 ? 1 + next_random(random) % HOSTS : 0;
+        host_of(model->put[n], host);
+        put(f, name, host);
+    } else if (what < 160) {
+        show(f, model);
+    } else if (model->is_on && what < 180) {
+        mark_step(model, d, random);
+    } else if (model->is_on && what < 194 && model->is_known[d]) {
+        end(node_prefixes[d], false);
+        memcpy(model->barred[d], model->marked[d], sizeof(model->barred[d]));
+    } else if (model->is_on && what < 198) {
+        read_marks(model, d, random);
+    } else if (what == 198) {
+        read_records(f, model, random);
+    } else if (what == 199 && next_random(random) % 20 == 0 && started < MIRRORS_MAX - 4) {
+        switch_over(f, model);
+    }
+}
+
+static void test_model(void **state)
+{
+    struct fixture *f = *state;
+    static struct model model;
+    uint32_t random = 1;
+    unsigned identified = 0;
+    memset(&model, 0, sizeof(model));
+    for (unsigned n = 0; n < STEPS; n++) {
+        step(f, &model, &random);
+        compare(f, &model);
+        identified += *who(f, "10.0.0.1") != '\0';
+    }
+    assert_true(identified > STEPS / 50); /* it is about something */
+    set(f, false, 2);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_pods),
+        TEST(test_names_of_no_pod),
+        TEST(test_nobody_before_node_addresses_are_known),
+        TEST(test_node_addresses),
+        TEST(test_node_addresses_read_again),
+        TEST(test_marks_while_a_version_is_built),
+        TEST(test_one_version_changes_a_name_often),
+        TEST(test_more_changes_than_are_noted),
+        TEST(test_records_read_again),
+        TEST(test_two_domains),
+        TEST(test_off_and_on),
+        TEST(test_lists),
+        TEST(test_values_of_no_use),
+        TEST(test_long_lists),
+        TEST(test_more_addresses_than_are_kept),
+        TEST(test_denied),
+        TEST(test_saved),
+        TEST(test_saved_of_others),
+        TEST(test_model),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
