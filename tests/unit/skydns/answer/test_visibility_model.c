@@ -667,6 +667,10 @@ static void check_leaks(struct bed *b, const char *name, const char *question)
     const struct tree *t = &b->tree;
     const char *text = text_of(&b->all, text_all);
     const char *from = strstr(text, "\n= ");
+    char *soa = strstr(text_all, "\n! "); /* owned by a domain */
+    if (from && soa) {
+        memset(soa + 1, ' ', strcspn(soa + 1, "\n"));
+    }
     for (unsigned i = 0; i < t->count && from; i++) {
         const struct key *key = &t->keys[i];
         bool is_known = strcmp(name, key->name) == 0; /* an owner as asked, if it has a wildcard */

@@ -1,0 +1,273 @@
+/* Who may see a namespace: the public ones, those of the annotation, and the limits. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/xalloc.h"
+#include "skydns/clients/visibility.h"
+
+static const struct client_space *space_of(const char *label)
+{
+    static struct client_space space;
+    if (!label) {
+        return NULL;
+    }
+    space = (struct client_space){.label_len = (uint8_t)strlen(label)};
+    memcpy(space.label, label, space.label_len);
+    return &space;
+}
+
+static bool shows(const struct visibility *v, const char *ns, const char *client)
+{
+    return visibility_shows(v, slice_str(ns), space_of(client));
+}
+
+static bool add_name(void *data, struct slice ns)
+{
+    char *out = data;
+    size_t len = strlen(out);
+    (void)snprintf(out + len, 200 - len, "%s%.*s", len ? " " : "", (int)ns.len, ns.ptr);
+    return true;
+}
+
+/* In no order: sorted by the test's tables. */
+static const char *seen(const struct visibility *v, const char *client)
+{
+    static char text[200];
+    text[0] = '\0';
+    assert_true(visibility_each(v, space_of(client), add_name, text));
+    return text;
+}
+
+static const struct slice public_names[] = {{"default", 7}, {"kube-system", 11}};
+
+static struct visibility *with_text(enum visibility_unknown unknown, const char *text)
+{
+    const struct visible_namespace listed = {slice_str("shop"), slice_str(text)};
+    return visibility_new(unknown, public_names, 2, &listed, 1);
+}
+
+static void test_own_and_public(void **state)
+{
+    struct visibility *v = visibility_new(VISIBILITY_UNKNOWN_PUBLIC, public_names, 2, NULL, 0);
+    (void)state;
+    assert_true(shows(v, "team-a", "team-a"));
+    assert_false(shows(v, "team-b", "team-a"));
+    assert_false(shows(v, "team", "team-a"));
+    assert_false(shows(v, "team-a", "team"));
+    assert_true(shows(v, "default", "team-a"));
+    assert_true(shows(v, "kube-system", NULL));
+    assert_false(shows(v, "team-a", NULL));
+    assert_string_equal(seen(v, "default"), "default kube-system");
+    assert_true(visibility_limits(v, NULL));
+    assert_true(visibility_limits(v, space_of("team-a")));
+    visibility_unref(v);
+}
+
+static void test_unknown_clients_see_all_if_told_so(void **state)
+{
+    struct visibility *v = visibility_new(VISIBILITY_UNKNOWN_ALL, public_names, 2, NULL, 0);
+    (void)state;
+    assert_false(visibility_limits(v, NULL));
+    assert_true(visibility_limits(v, space_of("team-a")));
+    assert_true(shows(v, "team-a", NULL));
+    assert_false(shows(v, "team-b", "team-a"));
+    visibility_unref(v);
+}
+
+static void test_annotations(void **state)
+{
+    static const struct {
+        const char *text;
+        bool a, b, everybody;
+    } rows[] = {
+        {"team-a,team-b", true, true, false},
+        {" team-a ,\tteam-b\n", true, true, false},
+        {"team-a", true, false, false},
+        {"team-b,,team-b,", false, true, false},
+        {"", false, false, false},
+        {",", false, false, false},
+        {" ", false, false, false},
+        {"*", true, true, true},
+        {"team-x, * ", true, true, true},
+        {"team-a team-b", false, false, false}, /* no name */
+        {"Team-A,team-b", false, true, false},  /* namespaces have no capitals */
+        {"team-a.,-team-a,team_a,*,", true, true, true},
+        {"team-*", false, false, false},
+        {"**", false, false, false},
+        {"\"team-a\"", false, false, false},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct visibility *v = with_text(VISIBILITY_UNKNOWN_PUBLIC, rows[i].text);
+        bool same = shows(v, "shop", "team-a") == rows[i].a &&
+                    shows(v, "shop", "team-b") == rows[i].b &&
+                    shows(v, "shop", "nobody") == rows[i].everybody &&
+                    shows(v, "shop", NULL) == rows[i].everybody && shows(v, "shop", "shop");
+        if (!same) {
+            fail_msg("`%s`", rows[i].text);
+        }
+        assert_false(shows(v, "team-a", "shop")); /* one way only */
+        assert_false(shows(v, "team-a", "team-b"));
+        visibility_unref(v);
+    }
+}
+
+static void test_each_tells_every_namespace_once(void **state)
+{
+    const struct visible_namespace listed[] = {
+        {slice_str("shop"), slice_str("team-a,team-a, team-b")},
+        {slice_str("team-a"), slice_str("team-a")},
+        {slice_str("default"), slice_str("team-a")},
+        {slice_str("bank"), slice_str("team-a")},
+        {slice_str("bank"), slice_str("team-c")}, /* in another domain */
+    };
+    struct visibility *v =
+        visibility_new(VISIBILITY_UNKNOWN_PUBLIC, public_names, 1, listed, ARRAY_LEN(listed));
+    (void)state;
+    assert_string_equal(seen(v, "team-a"), "team-a default shop bank");
+    assert_string_equal(seen(v, "team-b"), "team-b default shop");
+    assert_string_equal(seen(v, "team-c"), "team-c default bank");
+    assert_string_equal(seen(v, NULL), "default");
+    visibility_unref(v);
+}
+
+static bool stop(void *data, struct slice ns)
+{
+    (void)ns;
+    return --*(int *)data > 0;
+}
+
+static void test_each_stops(void **state)
+{
+    const struct visible_namespace listed = {slice_str("shop"), slice_str("team-a")};
+    struct visibility *v = visibility_new(VISIBILITY_UNKNOWN_PUBLIC, public_names, 2, &listed, 1);
+    (void)state;
+    for (int left = 1; left <= 4; left++) {
+        int count = left;
+        assert_false(visibility_each(v, space_of("team-a"), stop, &count));
+        assert_int_equal(count, 0);
+    }
+    visibility_unref(v);
+}
+
+/* ---- Limits ---- */
+
+static char *names_text(unsigned count)
+{
+    char *text = xcalloc(count, 8), *at = text;
+    for (unsigned i = 0; i < count; i++) {
+        at += sprintf(at, "n%u,", i % 100000);
+    }
+    return text;
+}
+
+static void test_the_names_of_one_annotation(void **state)
+{
+    char *text = names_text(VISIBILITY_NAMES_MAX + 1), last[16], beyond[16];
+    struct visibility *v = with_text(VISIBILITY_UNKNOWN_PUBLIC, text);
+    (void)state;
+    (void)snprintf(last, sizeof(last), "n%u", VISIBILITY_NAMES_MAX - 1);
+    (void)snprintf(beyond, sizeof(beyond), "n%u", VISIBILITY_NAMES_MAX);
+    assert_true(shows(v, "shop", last));
+    assert_false(shows(v, "shop", beyond));
+    visibility_unref(v);
+    free(text);
+}
+
+static void test_public_and_listed_namespaces(void **state)
+{
+    struct slice names[VISIBILITY_PUBLIC_MAX + 1];
+    char texts[VISIBILITY_PUBLIC_MAX + 1][8];
+    struct visible_namespace *listed = xcalloc(VISIBILITY_LISTED_MAX + 1, sizeof(*listed));
+    char(*labels)[12] = xcalloc(VISIBILITY_LISTED_MAX + 1, sizeof(*labels));
+    (void)state;
+    for (unsigned i = 0; i <= VISIBILITY_PUBLIC_MAX; i++) {
+        (void)snprintf(texts[i], sizeof(texts[i]), "p%u", i);
+        names[i] = slice_str(texts[i]);
+    }
+    for (unsigned i = 0; i <= VISIBILITY_LISTED_MAX; i++) {
+        (void)snprintf(labels[i], sizeof(labels[i]), "l%u", i);
+        listed[i] = (struct visible_namespace){slice_str(labels[i]), slice_str("team-a")};
+    }
+    struct visibility *v = visibility_new(VISIBILITY_UNKNOWN_PUBLIC, names, ARRAY_LEN(names),
+                                          listed, VISIBILITY_LISTED_MAX + 1);
+    assert_true(shows(v, "p63", NULL));
+    assert_false(shows(v, "p64", NULL));
+    assert_true(shows(v, "l0", "team-a"));
+    assert_true(shows(v, "l65535", "team-a"));
+    assert_false(shows(v, "l65536", "team-a"));
+    visibility_unref(v);
+    free(listed);
+    free(labels);
+}
+
+static void test_pairs_in_all(void **state)
+{
+    char *text = names_text(VISIBILITY_NAMES_MAX);
+    enum { FULL = VISIBILITY_PAIRS_MAX / VISIBILITY_NAMES_MAX };
+    struct visible_namespace listed[FULL + 1];
+    char labels[FULL + 1][12];
+    (void)state;
+    for (unsigned i = 0; i <= FULL; i++) {
+        (void)snprintf(labels[i], sizeof(labels[i]), "l%u", i);
+        listed[i] = (struct visible_namespace){slice_str(labels[i]), slice_str(text)};
+    }
+    struct visibility *v =
+        visibility_new(VISIBILITY_UNKNOWN_PUBLIC, NULL, 0, listed, ARRAY_LEN(listed));
+    assert_true(shows(v, labels[FULL - 1], "n1"));
+    assert_false(shows(v, labels[FULL], "n1"));
+    visibility_unref(v);
+    free(text);
+}
+
+static void test_labels_that_no_name_has(void **state)
+{
+    char label[70];
+    memset(label, 'a', sizeof(label));
+    const struct slice names[] = {slice_of("", 0), slice_of(label, 64), slice_of(label, 63)};
+    const struct visible_namespace listed[] = {{names[0], slice_str("*")},
+                                               {names[1], slice_str("*")}};
+    struct visibility *v = visibility_new(VISIBILITY_UNKNOWN_PUBLIC, names, 3, listed, 2);
+    (void)state;
+    assert_true(visibility_shows(v, names[2], NULL));
+    assert_false(visibility_shows(v, names[1], NULL));
+    assert_false(visibility_shows(v, names[0], NULL));
+    visibility_unref(v);
+}
+
+static void test_references(void **state)
+{
+    struct visibility *v = with_text(VISIBILITY_UNKNOWN_PUBLIC, "team-a");
+    (void)state;
+    assert_ptr_equal(visibility_ref(v), v);
+    visibility_unref(v);
+    assert_true(shows(v, "shop", "team-a"));
+    visibility_unref(v);
+    assert_null(visibility_ref(NULL));
+    visibility_unref(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_own_and_public),
+        cmocka_unit_test(test_unknown_clients_see_all_if_told_so),
+        cmocka_unit_test(test_annotations),
+        cmocka_unit_test(test_each_tells_every_namespace_once),
+        cmocka_unit_test(test_each_stops),
+        cmocka_unit_test(test_the_names_of_one_annotation),
+        cmocka_unit_test(test_public_and_listed_namespaces),
+        cmocka_unit_test(test_pairs_in_all),
+        cmocka_unit_test(test_labels_that_no_name_has),
+        cmocka_unit_test(test_references),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
