@@ -3,6 +3,7 @@
 #include "common/base/clock.h"
 #include "common/dns/dns_names.h"
 #include "common/etcd/etcd_metrics.h"
+#include "skydns/answer/engine.h"
 #include "skydns/pages/metrics_foreign_internal.h"
 #include "skydns/serve/query_counts.h"
 #include "skydns/serve/resolver.h"
@@ -66,6 +67,23 @@ static void write_queries(struct metrics_page *page, const struct transport_sums
     }
     metrics_counter(page, "udp_unsent_total", "Replies that the kernel did not accept.",
                     transports[0].sums.unsent);
+}
+
+static void write_paths(struct metrics_page *page, const struct metrics_sources *all,
+                        const struct resolver_counts *resolver)
+{
+    struct engine_counts sums = {0};
+    counters_add(&sums, resolver->engine, sizeof(sums));
+    counters_add(&sums, resolver->walk_engine, sizeof(sums));
+    for (size_t i = 0; i < all->worker_count; i++) {
+        counters_add(&sums, worker_engine_counts(all->workers[i]), sizeof(sums));
+    }
+    metrics_counter(page, "autopath_answers_total",
+                    "Queries answered with another name of the client's search path.",
+                    counter_get(&sums.path_answers));
+    metrics_counter(page, "autopath_saved_total",
+                    "Names before those, which their clients need not ask for.",
+                    counter_get(&sums.path_saved));
 }
 
 static void write_resolver(struct metrics_page *page, const struct resolver_counts *counts)
@@ -211,6 +229,7 @@ void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
     write_snapshot(&page, sources);
     write_incomplete(&page, sources->sync);
     write_queries(&page, transports);
+    write_paths(&page, sources, resolver);
     write_resolver(&page, resolver);
     uint64_t misses = metrics_foreign_write(&page, publisher_newest_config(sources->publisher),
                                             sources->resolver);

@@ -363,6 +363,8 @@ int resolver_new(const struct resolver_config *config, struct resolver **ret_res
 {
     struct resolver *r = xcalloc_aligned(alignof(struct resolver), sizeof(*r));
     r->config = *config;
+    r->counts.engine = engine_counts(config->engine);
+    r->counts.walk_engine = engine_counts(config->walk_engine);
     query_counts_init(&r->counts.udp, config->want_skydns_metrics);
     query_counts_init(&r->counts.tcp, config->want_skydns_metrics);
     TAILQ_INIT(&r->in_hand);

@@ -40,6 +40,7 @@
 #include "skydns/upstream/upstreams.h"
 
 struct deferred_origin;
+struct engine_counts;
 struct forwarder_counts;
 struct listen_socket;
 struct recursion;
@@ -126,6 +127,7 @@ struct resolver_counts {
     struct counter connections; /* TCP, when the thread last went to sleep */
 
     const struct forwarder_counts *forwarder;
+    const struct engine_counts *engine, *walk_engine;
 };
 
 /* Any thread: what is known of the nameservers of the zone with this serial (zone_table.h). False:

@@ -227,3 +227,8 @@ void worker_sums_add(const struct worker *worker, struct query_sums *sums)
 {
     query_sums_add(sums, &worker->counts);
 }
+
+const struct engine_counts *worker_engine_counts(const struct worker *worker)
+{
+    return engine_counts(worker->config.engine);
+}

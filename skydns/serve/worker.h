@@ -14,6 +14,7 @@
 #include "common/base/err.h"
 
 struct engine;
+struct engine_counts;
 struct query_sums;
 struct resolver;
 struct publisher_reader;
@@ -42,5 +43,8 @@ void worker_free(struct worker *worker); /* joined; NULL is fine */
 
 /* Any thread: adds the worker's counts since its start (query_counts.h). */
 void worker_sums_add(const struct worker *worker, struct query_sums *sums);
+
+/* Any thread: what its engine counts. Borrowed. */
+const struct engine_counts *worker_engine_counts(const struct worker *worker);
 
 #endif

@@ -1,5 +1,5 @@
-/* A reply put behind a CNAME: the first bytes are the client's name, the rest is the reply. Whatever
- * the reply is, the result is a message in which every name is what it was. */
+/* A reply put behind a CNAME: the first bytes are the client's name, the rest is the reply.
+ * Whatever the reply is, the result is a message in which every name is what it was. */
 #include <assert.h>
 #include <string.h>
 
