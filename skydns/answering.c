@@ -13,6 +13,7 @@
 #include "skydns/answer/engine.h"
 #include "skydns/descriptor_limit.h"
 #include "skydns/serve/listen_socket.h"
+#include "skydns/serve/rate_limit.h"
 #include "skydns/serve/resolver.h"
 #include "skydns/serve/udp_server.h"
 #include "skydns/serve/walker.h"
@@ -36,6 +37,7 @@ struct answering {
     struct engine *resolver_engine;
     struct engine *walk_engine;
     struct resolver *resolver;
+    struct rate_limit *rate_limit;
     unsigned lane_count;
     struct lane lanes[OPTIONS_WORKERS_MAX];
     struct worker *workers[OPTIONS_WORKERS_MAX]; /* of all lanes, for the metrics */
@@ -171,6 +173,7 @@ int answering_open(const struct options *options, struct publisher *publisher,
     struct answering *a = xcalloc(1, sizeof(*a));
     a->options = *options;
     a->publisher = publisher;
+    a->rate_limit = rate_limit_new();
     int r = open_sockets(a, err);
     if (r == 0) {
         a->lane_count = (unsigned)a->sockets.udp_count * a->options.workers;
@@ -202,6 +205,7 @@ int answering_start(struct answering *answering, struct err *err)
             .engine = a->lanes[i].engine,
             .reader = publisher_reader_new(a->publisher),
             .resolver = a->resolver,
+            .rate_limit = a->rate_limit,
             .verbose = a->options.verbose,
             .want_skydns_metrics = a->options.prometheus_port != 0,
         };
@@ -251,6 +255,7 @@ void answering_free(struct answering *answering)
         udp_server_free(a->lanes[i].udp);
         engine_free(a->lanes[i].engine);
     }
+    rate_limit_free(a->rate_limit);
     listen_sockets_close(&a->sockets);
     free(a);
 }

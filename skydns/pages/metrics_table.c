@@ -1,6 +1,7 @@
 #include "skydns/pages/metrics_table.h"
 
 #include "common/base/clock.h"
+#include "common/dns/dns.h"
 #include "common/dns/dns_names.h"
 #include "common/etcd/etcd_metrics.h"
 #include "skydns/answer/engine.h"
@@ -32,6 +33,7 @@ static void write_verdicts(struct metrics_page *page, const struct transport_sum
         {"deferred", sums->deferred},
         {"dropped", sums->dropped},
         {"refused", sums->refused},
+        {"limited", sums->limited + sums->limit_drops},
     };
     for (size_t i = 0; i < ARRAY_LEN(verdicts); i++) {
         metrics_sample(page,
@@ -43,17 +45,21 @@ static void write_verdicts(struct metrics_page *page, const struct transport_sum
 static void write_rcodes(struct metrics_page *page, const struct transport_sums *transport)
 {
     for (size_t i = 0; i < QUERY_RCODES; i++) {
-        metrics_sample(page,
-                       METRIC_LABELS({"transport", transport->name}, {"rcode", dns_rcode_name(i)}),
-                       transport->sums.rcodes[i]);
+        if (i <= DNS_RCODE_BADVERS || i == DNS_RCODE_BADCOOKIE) {
+            metrics_sample(
+                page, METRIC_LABELS({"transport", transport->name}, {"rcode", dns_rcode_name(i)}),
+                transport->sums.rcodes[i]);
+        }
     }
 }
 
 static void write_queries(struct metrics_page *page, const struct transport_sums transports[2])
 {
-    metrics_family(page, METRIC_COUNTER, "queries_total",
-                   "Queries received, by first verdict: answered; deferred to the resolver thread; "
-                   "dropped (not a query); refused (the resolver's queue was full).");
+    metrics_family(
+        page, METRIC_COUNTER, "queries_total",
+        "Queries received, by first verdict: answered; deferred to the resolver thread; "
+        "dropped (not a query); refused (the resolver's queue was full); limited (beyond "
+        "the client's -rate).");
     write_verdicts(page, &transports[0]);
     write_verdicts(page, &transports[1]);
     metrics_family(page, METRIC_COUNTER, "replies_total",
@@ -84,6 +90,21 @@ static void write_paths(struct metrics_page *page, const struct metrics_sources 
     metrics_counter(page, "autopath_saved_total",
                     "Names before those, which their clients need not ask for.",
                     counter_get(&sums.path_saved));
+}
+
+static void write_limits(struct metrics_page *page, const struct transport_sums transports[2])
+{
+    const struct query_sums *udp = &transports[0].sums, *tcp = &transports[1].sums;
+    metrics_family(page, METRIC_COUNTER, "rate_limited_total",
+                   "UDP queries beyond their client's -rate, by what it got: an empty reply that "
+                   "sends it to TCP or renews its cookie (truncated), or none (dropped).");
+    metrics_sample(page, METRIC_LABELS({"reply", "truncated"}), udp->limited);
+    metrics_sample(page, METRIC_LABELS({"reply", "dropped"}), udp->limit_drops);
+    metrics_counter(page, "rate_exempt_total",
+                    "UDP queries that -rate did not count, because they had a valid cookie.",
+                    udp->limit_exempt);
+    metrics_counter(page, "not_allowed_total", "Queries from clients outside -allow.",
+                    udp->not_allowed + tcp->not_allowed);
 }
 
 static void write_resolver(struct metrics_page *page, const struct resolver_counts *counts)
@@ -230,6 +251,7 @@ void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
     write_incomplete(&page, sources->sync);
     write_queries(&page, transports);
     write_paths(&page, sources, resolver);
+    write_limits(&page, transports);
     write_resolver(&page, resolver);
     uint64_t misses = metrics_foreign_write(&page, publisher_newest_config(sources->publisher),
                                             sources->resolver);

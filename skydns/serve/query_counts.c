@@ -1,25 +1,40 @@
 #include "skydns/serve/query_counts.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-#include "common/base/cursor.h"
+#include "common/base/attributes.h"
+#include "skydns/answer/cookie.h"
 #include "skydns/answer/edns.h"
 
 enum { COUNTS_AT = 6 };
 
-/* RFC 6891 6.1.3. Our own replies carry no options; a reply with options counts by its header. */
-bool query_counts_is_badvers(const uint8_t *reply, size_t len)
+enum { OPT_EXTENDED_AT = 5, OPT_LENGTH_AT = 9 };
+
+/* RFC 6891 6.1.3. The OPT record, which ends such a reply, has no option or a cookie; a reply with
+ * others counts by its header. */
+static const uint8_t *find_opt(const uint8_t *reply, size_t len)
 {
-    struct reader r = reader_of(reply, len);
-    reader_seek(&r, COUNTS_AT);
-    bool is_bare = reader_u16(&r) == 0 && reader_u16(&r) == 0 && reader_u16(&r) == 1;
-    if (!is_bare || len < DNS_HEADER_SIZE + EDNS_OPT_SIZE) {
-        return false;
+    static const size_t options[] = {0, COOKIE_OPTION_SIZE};
+    for (size_t i = 0; i < ARRAY_LEN(options); i++) {
+        size_t size = EDNS_OPT_SIZE + options[i];
+        const uint8_t *opt = len >= DNS_HEADER_SIZE + size ? reply + len - size : NULL;
+        if (opt && opt[0] == 0 && opt[1] == 0 && opt[2] == DNS_TYPE_OPT &&
+            opt[OPT_LENGTH_AT] == 0 && opt[OPT_LENGTH_AT + 1] == options[i]) {
+            return opt;
+        }
     }
-    reader_seek(&r, len - EDNS_OPT_SIZE);
-    bool is_opt = reader_u8(&r) == 0 && reader_u16(&r) == DNS_TYPE_OPT;
-    (void)reader_u16(&r); /* the size */
-    return is_opt && reader_u8(&r) == DNS_RCODE_BADVERS >> 4;
+    return NULL;
+}
+
+size_t query_counts_rcode(const uint8_t *reply, size_t len)
+{
+    static const uint8_t only_opt[] = {0, 0, 0, 0, 0, 1};
+    const uint8_t *opt =
+        memcmp(reply + COUNTS_AT, only_opt, sizeof(only_opt)) == 0 ? find_opt(reply, len) : NULL;
+    size_t low = reply[3] & DNS_MASK_RCODE;
+    size_t rcode = (size_t)(opt ? opt[OPT_EXTENDED_AT] << 4 : 0) | low;
+    return rcode == DNS_RCODE_BADVERS || rcode == DNS_RCODE_BADCOOKIE ? rcode : low;
 }
 
 void query_counts_init(struct query_counts *counts, bool want_skydns)
@@ -40,12 +55,19 @@ void query_sums_add(struct query_sums *sums, const struct query_counts *counts)
         .deferred = counter_get(&counts->deferred),
         .dropped = counter_get(&counts->dropped),
         .refused = counter_get(&counts->refused),
+        .limited = counter_get(&counts->limited),
+        .limit_drops = counter_get(&counts->limit_drops),
     };
-    sums->queries += now.answered + now.deferred + now.dropped + now.refused;
+    sums->queries +=
+        now.answered + now.deferred + now.dropped + now.refused + now.limited + now.limit_drops;
     sums->answered += now.answered;
     sums->deferred += now.deferred;
     sums->dropped += now.dropped;
     sums->refused += now.refused;
+    sums->limited += now.limited;
+    sums->limit_drops += now.limit_drops;
+    sums->limit_exempt += counter_get(&counts->limit_exempt);
+    sums->not_allowed += counter_get(&counts->not_allowed);
     sums->unsent += counter_get(&counts->unsent);
     sums->truncated += counter_get(&counts->truncated);
     for (size_t i = 0; i < QUERY_RCODES; i++) {

@@ -15,16 +15,22 @@
 #include "common/dns/dns.h"
 #include "skydns/serve/skydns_metrics.h"
 
-/* The four bits of the header (RFC 1035 4.1.1), and BADVERS, whose upper bits are in OPT. */
-enum { QUERY_RCODES = DNS_RCODE_BADVERS + 1 };
+/* The four bits of the header (RFC 1035 4.1.1); BADVERS and BADCOOKIE, whose upper bits are in OPT;
+ * those between are never counted. */
+enum { QUERY_RCODES = DNS_RCODE_BADCOOKIE + 1 };
 
 struct query_counts {
     alignas(COUNTERS_ALIGN) struct counter answered; /* at once, from the store */
     struct counter deferred;                         /* handed to the resolver */
     struct counter dropped;                          /* not a query: no reply */
-    struct counter refused;              /* SERVFAIL at once, because the resolver had no room */
-    struct counter unsent;               /* UDP replies that the kernel rejected */
-    struct counter truncated;            /* replies with TC */
+    struct counter refused;     /* SERVFAIL at once, because the resolver had no room */
+    struct counter limited;     /* beyond the client's rate: an empty reply with TC, or BADCOOKIE */
+    struct counter limit_drops; /* the same, and no reply */
+    struct counter limit_exempt; /* a valid cookie: the client's rate does not count */
+    struct counter
+        not_allowed;          /* of those answered: REFUSED, since the client may not ask at all */
+    struct counter unsent;    /* UDP replies that the kernel rejected */
+    struct counter truncated; /* replies with TC */
     struct counter rcodes[QUERY_RCODES]; /* replies, late ones too */
     struct skydns_counts *skydns;        /* owned; NULL: not wanted */
 };
@@ -33,8 +39,8 @@ struct query_counts {
 void query_counts_init(struct query_counts *counts, bool want_skydns);
 void query_counts_fini(struct query_counts *counts);
 
-/* Is this empty reply a BADVERS in a bare OPT? */
-bool query_counts_is_badvers(const uint8_t *reply, size_t len);
+/* The whole code of a reply with no records but OPT, which may have a cookie. */
+size_t query_counts_rcode(const uint8_t *reply, size_t len);
 
 /* Counts a reply by its header; len 0: none. */
 static inline void query_counts_reply(struct query_counts *counts, const uint8_t *reply, size_t len)
@@ -46,9 +52,10 @@ static inline void query_counts_reply(struct query_counts *counts, const uint8_t
     if (reply[2] & DNS_FLAG_TC >> 8) {
         counter_add(&counts->truncated, 1);
     }
-    if (rcode == DNS_RCODE_NOERROR && (reply[6] | reply[7]) == 0 &&
-        query_counts_is_badvers(reply, len)) {
-        rcode = DNS_RCODE_BADVERS;
+    if ((rcode == (DNS_RCODE_BADVERS & DNS_MASK_RCODE) ||
+         rcode == (DNS_RCODE_BADCOOKIE & DNS_MASK_RCODE)) &&
+        (reply[6] | reply[7]) == 0) {
+        rcode = query_counts_rcode(reply, len);
     }
     counter_add(&counts->rcodes[rcode], 1);
     if (counts->skydns) {
@@ -66,11 +73,12 @@ static inline void query_counts_begin(struct query_counts *counts)
 
 /* One thread's counts, or the sum of several. */
 struct query_sums {
-    uint64_t queries; /* answered, deferred, dropped or refused */
+    uint64_t queries; /* answered, deferred, dropped, refused, or beyond the client's rate */
     uint64_t answered;
     uint64_t deferred;
     uint64_t dropped;
     uint64_t refused;
+    uint64_t limited, limit_drops, limit_exempt, not_allowed;
     uint64_t unsent;
     uint64_t truncated;
     uint64_t rcodes[QUERY_RCODES];

@@ -47,21 +47,33 @@ struct engine_query resolver_query(struct resolver *r, const struct deferred *d)
     };
 }
 
+static enum engine_verdict answer(struct resolver *r, const struct engine_query *query,
+                                  const struct external_answers *externals, uint8_t *reply,
+                                  size_t *ret_len)
+{
+    enum engine_verdict verdict =
+        engine_answer(r->config.engine, r->store, query, externals, reply, ret_len, &r->deferral);
+    if (verdict != ENGINE_DEFER && r->deferral.is_barred) {
+        bool is_udp = query->transport == ENGINE_UDP;
+        counter_add(is_udp ? &r->counts.udp.not_allowed : &r->counts.tcp.not_allowed, 1);
+        query_log_not_allowed(query->client);
+    }
+    return verdict;
+}
+
 enum engine_verdict resolver_answer(struct resolver *r, const struct engine_query *query,
                                     const struct external_answers *externals, uint8_t *reply,
                                     size_t *ret_len)
 {
     struct engine_query brief = *query;
     brief.is_brief = true;
-    enum engine_verdict verdict =
-        engine_answer(r->config.engine, r->store, &brief, externals, reply, ret_len, &r->deferral);
+    enum engine_verdict verdict = answer(r, &brief, externals, reply, ret_len);
     if (verdict != ENGINE_DEFER || r->deferral.kind != ENGINE_DEFER_WALK ||
         r->expensive_left == 0) {
         return verdict;
     }
     r->expensive_left--;
-    return engine_answer(r->config.engine, r->store, query, externals, reply, ret_len,
-                         &r->deferral);
+    return answer(r, query, externals, reply, ret_len);
 }
 
 /* ---- The end of a query ---- */

@@ -12,6 +12,7 @@
 #include "skydns/serve/deferred.h"
 #include "skydns/serve/query_counts.h"
 #include "skydns/serve/query_log_internal.h"
+#include "skydns/serve/rate_limit.h"
 #include "skydns/serve/resolver.h"
 #include "skydns/serve/udp_server.h"
 #include "skydns/store/publisher.h"
@@ -28,7 +29,11 @@ struct worker {
     struct rng rng;
     struct engine_deferral deferral;
 
-    /* The batch's packets whose answers are expensive. */
+    /* The batch's packets to be answered. */
+    size_t due_count;
+    struct udp_packet *due[UDP_BATCH];
+
+    /* Of these, those whose answers are expensive. */
     size_t expensive_count;
     struct udp_packet *expensive[UDP_BATCH];
 };
@@ -36,7 +41,7 @@ struct worker {
 /* Of a batch. */
 struct worker_time {
     int64_t wall_s;
-    int64_t monotonic_ms;
+    int64_t monotonic_us;
 };
 
 static struct engine_query query_of(struct worker *w, const struct udp_packet *packet,
@@ -49,7 +54,7 @@ static struct engine_query query_of(struct worker *w, const struct udp_packet *p
         .local = packet->local,
         .transport = ENGINE_UDP,
         .now_s = now.wall_s,
-        .now_ms = now.monotonic_ms,
+        .now_ms = now.monotonic_us / 1000,
         .random = rng_next(&w->rng),
     };
 }
@@ -91,11 +96,21 @@ static NOINLINE void pass_refresh(struct worker *w, const struct engine_query *q
     (void)!resolver_defer(config->resolver, config->index, &refresh, ENGINE_DEFER_REFRESH, &origin);
 }
 
+static NOINLINE void note_barred(struct worker *w, const struct engine_query *query)
+{
+    counter_add(&w->counts.not_allowed, 1);
+    query_log_not_allowed(query->client);
+}
+
 static void answer(struct worker *w, const struct store *store, const struct engine_query *query,
                    struct udp_packet *packet)
 {
-    switch (engine_answer(w->config.engine, store, query, NULL, packet->reply, &packet->reply_len,
-                          &w->deferral)) {
+    enum engine_verdict verdict = engine_answer(w->config.engine, store, query, NULL, packet->reply,
+                                                &packet->reply_len, &w->deferral);
+    if (verdict != ENGINE_DEFER && w->deferral.is_barred) {
+        note_barred(w, query);
+    }
+    switch (verdict) {
     case ENGINE_REPLY:
         counter_add(&w->counts.answered, 1);
         count_reply(w, query, packet);
@@ -118,14 +133,85 @@ static void answer(struct worker *w, const struct store *store, const struct eng
     }
 }
 
+/* ---- Rates ---- */
+
+/* Every second one gets an empty reply, which a client in need follows to TCP. */
+static void limit(struct worker *w, const struct engine_query *query, enum cookie_verdict cookie,
+                  struct udp_packet *packet, bool wants_reply)
+{
+    packet->reply_len = 0;
+    query_counts_begin(&w->counts);
+    if (wants_reply) {
+        packet->reply_len = engine_limited(w->config.engine, query, cookie, packet->reply);
+    }
+    if (packet->reply_len > 0) {
+        counter_add(&w->counts.limited, 1);
+        count_reply(w, query, packet);
+    } else {
+        counter_add(&w->counts.limit_drops, 1);
+    }
+}
+
+/* True: it is within its client's rate, or not subject to one. */
+static bool pass_rate(struct worker *w, const struct rate *rate, struct worker_time now,
+                      uint64_t client, struct udp_packet *packet)
+{
+    const struct engine_query query = query_of(w, packet, now);
+    enum cookie_verdict cookie = engine_check_cookie(w->config.engine, &query);
+    if (cookie == COOKIE_VALID) {
+        counter_add(&w->counts.limit_exempt, 1);
+        return true;
+    }
+    enum rate_verdict verdict =
+        rate_limit_take(w->config.rate_limit, client, rate, now.monotonic_us);
+    if (verdict != RATE_PASS) {
+        limit(w, &query, cookie, packet, verdict == RATE_TRUNCATE);
+    }
+    return verdict == RATE_PASS;
+}
+
+/* Two passes: the entries are loaded together. */
+static NOINLINE void pick_within_rate(struct worker *w, const struct rate *rate,
+                                      struct worker_time now, struct udp_packet *packets,
+                                      size_t count)
+{
+    uint64_t clients[UDP_BATCH];
+    for (size_t i = 0; i < count; i++) {
+        clients[i] = rate_limit_client(packets[i].client);
+        rate_limit_prepare(w->config.rate_limit, clients[i]);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (pass_rate(w, rate, now, clients[i], &packets[i])) {
+            w->due[w->due_count++] = &packets[i];
+        }
+    }
+}
+
+static void pick_due(struct worker *w, struct worker_time now, struct udp_packet *packets,
+                     size_t count)
+{
+    const struct engine_config *config = publisher_config(w->config.reader);
+    const struct rate rate = {config->rate, config->rate_burst};
+    w->due_count = 0;
+    if (rate.per_s > 0) {
+        pick_within_rate(w, &rate, now, packets, count);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        w->due[w->due_count++] = &packets[i];
+    }
+}
+
+/* ---- Batches ---- */
+
 /* Announces the next packets to the engine. */
 static void look_ahead(struct worker *w, const struct store *store,
-                       const struct udp_packet *packets, size_t left)
+                       struct udp_packet *const *packets, size_t left)
 {
     struct slice queries[ENGINE_AHEAD_MAX];
     size_t count = left < ENGINE_AHEAD_MAX ? left : ENGINE_AHEAD_MAX;
     for (size_t i = 0; i < count; i++) {
-        queries[i] = slice_of(packets[i].query, packets[i].query_len);
+        queries[i] = slice_of(packets[i]->query, packets[i]->query_len);
     }
     engine_look_ahead(w->config.engine, store, queries, count);
 }
@@ -139,20 +225,19 @@ static void send_replies(struct worker *w)
 }
 
 /* Answers each packet that costs little; the others are put aside. */
-static void answer_cheap(struct worker *w, const struct store *store, struct worker_time now,
-                         struct udp_packet *packets, size_t count)
+static void answer_cheap(struct worker *w, const struct store *store, struct worker_time now)
 {
     w->expensive_count = 0;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < w->due_count; i++) {
         unsigned ahead = i % ENGINE_AHEAD_MAX;
         if (ahead == 0) {
-            look_ahead(w, store, packets + i, count - i);
+            look_ahead(w, store, w->due + i, w->due_count - i);
         }
-        struct engine_query query = query_of(w, &packets[i], now);
+        struct engine_query query = query_of(w, w->due[i], now);
         query.ahead = ahead + 1;
         query.is_brief = true;
         query_counts_begin(&w->counts);
-        answer(w, store, &query, &packets[i]);
+        answer(w, store, &query, w->due[i]);
     }
 }
 
@@ -181,10 +266,11 @@ static void *run(void *data)
     (void)pthread_setname_np(pthread_self(), name);                   /* for top and gdb only */
     privileges_drop_thread();
     while ((count = udp_server_receive(w->config.udp, &packets))) {
-        struct worker_time now = {clock_wall_s(), clock_monotonic_ms()};
+        struct worker_time now = {clock_wall_s(), clock_monotonic_us()};
         const struct store *store = publisher_enter(w->config.reader);
         engine_configure(w->config.engine, publisher_config(w->config.reader));
-        answer_cheap(w, store, now, packets, count);
+        pick_due(w, now, packets, count);
+        answer_cheap(w, store, now);
         if (w->expensive_count > 0) {
             send_replies(w);
             answer_expensive(w, store, now);

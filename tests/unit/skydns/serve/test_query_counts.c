@@ -12,6 +12,11 @@
 #include "common/base/attributes.h"
 
 #define OPT(extended) "\0\0\x29\x04\xd0" extended "\0\0\0\0\0"
+/* The same with a cookie. */
+#define OPT_COOKIE(extended)                   \
+    "\0\0\x29\x04\xd0" extended "\0\0\0\0\x1c" \
+    "\0\x0a\0\x18"                             \
+    "123456781234567812345678"
 
 static const struct {
     const char *name;
@@ -28,6 +33,14 @@ static const struct {
     {"truncated SERVFAIL", REPLY("\x82\x02\0\1\0\0\0\0\0\0"), 2, 1},
     {"the last of four bits", REPLY("\x80\x0f\0\1\0\0\0\0\0\0"), 15, 0},
     {"BADVERS", REPLY("\x80\0\0\0\0\0\0\0\0\1" OPT("\1")), DNS_RCODE_BADVERS, 0},
+    {"BADVERS with a cookie", REPLY("\x80\0\0\0\0\0\0\0\0\1" OPT_COOKIE("\1")), DNS_RCODE_BADVERS,
+     0},
+    {"BADCOOKIE", REPLY("\x80\x07\0\1\0\0\0\0\0\1" OPT_COOKIE("\1")), DNS_RCODE_BADCOOKIE, 0},
+    {"seven, with a cookie", REPLY("\x80\x07\0\1\0\0\0\0\0\1" OPT_COOKIE("\0")), 7, 0},
+    {"seven, and BADCOOKIE's bits beside an answer",
+     REPLY("\x80\x07\0\1\0\1\0\0\0\1" OPT_COOKIE("\1")), 7, 0},
+    {"a code without a name", REPLY("\x80\x07\0\1\0\0\0\0\0\1" OPT_COOKIE("\2")), 7, 0},
+    {"truncated, with a cookie", REPLY("\x82\0\0\1\0\0\0\0\0\1" OPT_COOKIE("\0")), 0, 1},
     {"an OPT that says nothing", REPLY("\x80\0\0\0\0\0\0\0\0\1" OPT("\0")), 0, 0},
     {"an OPT that is none",
      REPLY("\x80\0\0\0\0\0\0\0\0\1"
