@@ -1,0 +1,222 @@
+"""DNS cookies as clients use them, -rate and -allow as they are seen on the wire."""
+
+import re
+import select
+import socket
+import subprocess
+import time
+
+import dns.edns
+import dns.flags
+import dns.message
+import dns.query
+import dns.rcode
+import prometheus
+import pytest
+from nameservers import needs
+from programs import http_get, reserve_port, wait_until
+from records import value
+
+NAME = "web.default.svc.cluster.local"
+KEY = "/skydns/local/cluster/svc/default/web"
+COOKIE = 10
+CLIENT = bytes.fromhex("0123456789abcdef")
+BADCOOKIE = 23
+PROHIBITED = 18
+
+
+class Server:
+    """skydns with one record."""
+
+    def __init__(self, bed, *flags: str):
+        self.bed, self.http = bed, reserve_port()
+        bed.start_etcd()
+        bed.etcd.put(KEY, value("10.0.0.1"))
+        bed.start_skydns("-no-rec", f"-http-addr=127.0.0.1:{self.http}", *flags)
+
+    def configure(self, document: str) -> None:
+        self.bed.etcd.put("/skydns/config", document)
+
+    def metric(self, name: str, **labels: str) -> float:
+        page = prometheus.parse(http_get(f"http://127.0.0.1:{self.http}/metrics")[1])
+        return page[f"skydns_{name}"].samples[(f"skydns_{name}", tuple(sorted(labels.items())))]
+
+    def udp_totals(self) -> tuple[float, float]:
+        """Queries that are counted, and of these, those with a reply."""
+        page = prometheus.parse(http_get(f"http://127.0.0.1:{self.http}/metrics")[1])
+        samples = page["skydns_queries_total"].samples
+        verdicts = {dict(labels)["verdict"]: v for (_, labels), v in samples.items() if ("transport", "udp") in labels}
+        return sum(verdicts.values()), verdicts["answered"] + self.metric("rate_limited_total", reply="truncated")
+
+    def wait_ready(self) -> None:
+        """Over TCP, which no rate limits."""
+        wait_until(lambda: self.ask(tcp=True).answer, "the record")
+
+    def ask(self, cookie: bytes = b"", tcp: bool = False, source: str = "127.0.0.1"):
+        query = dns.message.make_query(NAME, "A", use_edns=0, options=options_of(cookie))
+        ask = dns.query.tcp if tcp else dns.query.udp
+        return ask(query, "127.0.0.1", timeout=5, port=self.bed.dns.port, source=source)
+
+
+def options_of(cookie: bytes) -> list:
+    return [dns.edns.GenericOption(COOKIE, cookie)] if cookie else []
+
+
+def cookie_of(reply) -> bytes:
+    [option] = [option for option in reply.options if option.otype == COOKIE]
+    return option.to_wire()
+
+
+def ask_many(server: Server, count: int, sources: list[str], cookie: bytes = b"", sockets: int = 1) -> dict[str, list]:
+    """Sends so many queries from each source at once; returns the replies that skydns says it sent."""
+    query = dns.message.make_query(NAME, "A", use_edns=0, options=options_of(cookie))
+    clients = [connect(server, source) for source in sources for _ in range(sockets)]
+    before, sent = server.udp_totals(), 0
+    for number in range(count * len(sources)):
+        query.id = number
+        clients[number % len(clients)].send(query.to_wire())
+        sent += 1
+    wait_until(lambda: server.udp_totals()[0] >= before[0] + sent, "all queries to be counted")
+    expected = server.udp_totals()[1] - before[1]
+    replies: dict[str, list] = {source: [] for source in sources}
+    while sum(map(len, replies.values())) < expected:
+        readable, _, _ = select.select(clients, [], [], 5)
+        assert readable, "replies are missing"
+        for client in readable:
+            replies[client.getsockname()[0]].append(dns.message.from_wire(client.recv(4096)))
+    for client in clients:
+        client.close()
+    return replies
+
+
+def connect(server: Server, source: str) -> socket.socket:
+    client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    client.bind((source, 0))
+    client.connect(("127.0.0.1", server.bed.dns.port))
+    return client
+
+
+def kinds(replies: list) -> tuple[int, int]:
+    """How many have the answer, and how many are empty and truncated."""
+    whole = [reply for reply in replies if reply.answer and not reply.flags & dns.flags.TC]
+    empty = [reply for reply in replies if not reply.answer and reply.flags & dns.flags.TC]
+    assert len(whole) + len(empty) == len(replies)
+    assert all(reply.flags & dns.flags.RA and reply.rcode() == 0 and reply.edns == 0 for reply in empty)
+    return len(whole), len(empty)
+
+
+# ---- Cookies ----
+
+
+@pytest.fixture
+def server(bare_bed):
+    server = Server(bare_bed)
+    server.wait_ready()
+    return server
+
+
+def output(*command: str) -> str:
+    result = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
+
+
+def test_dig_and_kdig_are_content(server):
+    port = str(server.bed.dns.port)
+    for transport in ([], ["+tcp"]):
+        text = output(needs("dig"), "-p", port, "@127.0.0.1", NAME, "A", "+cookie", *transport)
+        cookie = re.search(r"; COOKIE: ([0-9a-f]{48}) \(good\)", text)
+        assert cookie and "10.0.0.1" in text and "mismatch" not in text
+        text = output(needs("dig"), "-p", port, "@127.0.0.1", NAME, "A", f"+cookie={cookie[1]}", *transport)
+        assert f"; COOKIE: {cookie[1]} (good)" in text and "10.0.0.1" in text  # the same, as it is new
+        text = output(needs("kdig"), "-p", port, "@127.0.0.1", NAME, "A", "+cookie", *transport)
+        assert re.search(r"COOKIE: [0-9A-Fa-f]{16,}", text) and "10.0.0.1" in text and "mismatch" not in text
+        again = output(needs("kdig"), "-p", port, "@127.0.0.1", NAME, "A", f"+cookie={cookie[1]}", *transport)
+        assert "10.0.0.1" in again and "mismatch" not in again
+
+
+def test_only_who_sends_a_cookie_gets_one(server):
+    for tcp in (False, True):
+        assert not server.ask(tcp=tcp).options
+        first = cookie_of(server.ask(CLIENT, tcp))
+        assert len(first) == 24 and first[:8] == CLIENT and first[8] == 1
+        assert cookie_of(server.ask(first, tcp)) == first
+        forged = first[:-1] + bytes([first[-1] ^ 1])
+        answer = server.ask(forged, tcp)
+        assert answer.answer and cookie_of(answer) not in (first[:0], forged)
+        for length in (1, 7, 9, 15, 41):
+            assert server.ask(bytes(length), tcp).rcode() == dns.rcode.FORMERR
+
+
+# ---- Rates ----
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("sockets", [1, 15])
+def test_a_rate_is_exact(bare_bed, workers, sockets):
+    """Whatever the number of workers and of source ports; each client has its own."""
+    server = Server(bare_bed, f"-workers={workers}")
+    server.wait_ready()
+    server.configure('{"rate": "1/20"}')
+    server.bed.skydns.wait_line(r"configuration changed.*rate")
+    begun = time.monotonic()
+    replies = ask_many(server, 60, ["127.0.0.2", "127.0.0.3"], sockets=sockets)
+    more = time.monotonic() - begun  # one for each second
+    for source in replies:
+        whole, empty = kinds(replies[source])
+        assert 20 <= whole <= 20 + more and abs(empty - (60 - whole) / 2) <= 0.5
+    limited = server.metric("rate_limited_total", reply="truncated")
+    dropped = server.metric("rate_limited_total", reply="dropped")
+    whole = sum(kinds(replies[source])[0] for source in replies)
+    assert limited + dropped == 120 - whole and limited - dropped in (0, 1, 2)
+    assert server.metric("queries_total", transport="udp", verdict="limited") == 120 - whole
+
+
+def test_tcp_and_valid_cookies_are_not_limited(bare_bed):
+    server = Server(bare_bed, "-rate=1/1")
+    server.wait_ready()
+    source = "127.0.0.2"
+    cookie = cookie_of(server.ask(CLIENT, tcp=True, source=source))
+    assert len(ask_many(server, 3, [source])[source]) == 2  # the answer, an empty one, and none
+    assert kinds(ask_many(server, 40, [source], cookie)[source]) == (40, 0)
+    assert server.metric("rate_exempt_total") == 40
+    assert kinds([server.ask(tcp=True, source=source) for _ in range(10)]) == (10, 0)
+    # A cookie of its own is none of ours, and another client's is wrong.
+    alone = ask_many(server, 41, [source], CLIENT)[source]
+    assert kinds(alone)[1] >= 19 and all(len(cookie_of(reply)) == 24 for reply in alone)
+    other = ask_many(server, 41, ["127.0.0.3"], cookie)["127.0.0.3"]
+    bad = [reply for reply in other if reply.rcode() == BADCOOKIE]
+    assert len(bad) >= 18 and not any(reply.flags & dns.flags.TC or reply.answer for reply in bad)
+    good = cookie_of(bad[0])
+    assert kinds(ask_many(server, 20, ["127.0.0.3"], good)["127.0.0.3"]) == (20, 0)
+    assert server.metric("replies_total", transport="udp", rcode="BADCOOKIE") == len(bad)
+
+
+def test_clients_follow_tc(bare_bed):
+    """dig goes on over TCP, as the resolvers of C libraries do."""
+    server = Server(bare_bed, "-rate=1/1")
+    server.wait_ready()
+    for _ in range(4):
+        text = output(needs("dig"), "-p", str(server.bed.dns.port), "@127.0.0.1", NAME, "A", "+nocookie", "+timeout=1",
+                      "+tries=5")  # fmt: skip
+        assert "10.0.0.1" in text
+
+
+# ---- Who may ask ----
+
+
+def test_only_those_of_allow_may_ask(bare_bed):
+    server = Server(bare_bed, "-allow=127.0.0.1,127.1.0.0/16")
+    server.wait_ready()
+    for tcp in (False, True):
+        assert server.ask(tcp=tcp).answer and server.ask(tcp=tcp, source="127.1.2.3").answer
+        refused = server.ask(CLIENT, tcp, source="127.0.0.2")
+        assert refused.rcode() == dns.rcode.REFUSED and not refused.answer
+        assert [option.code for option in refused.options if option.otype == dns.edns.EDE] == [PROHIBITED]
+        assert len(cookie_of(refused)) == 24
+    assert server.metric("not_allowed_total") == 2
+    server.bed.skydns.wait_line(r"refusing queries from clients outside -allow.*127\.0\.0\.2")
+    server.configure('{"allow": "127.0.0.2"}')
+    wait_until(lambda: server.ask(source="127.0.0.2").answer, "the new list")
+    assert server.ask(source="127.1.2.3").rcode() == dns.rcode.REFUSED
+    assert server.bed.skydns.log_text(1000).count("outside -allow") == 1
