@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 BASES = {"endpointslices": "/apis/discovery.k8s.io/v1"}
+CLUSTER_SCOPED = ("nodes", "namespaces")
 
 
 class KubeError(Exception):
@@ -58,9 +59,8 @@ class Kube:
         return reply.status, reply.headers.get("Content-Type", ""), reply.read()
 
     def path(self, resource: str, namespace: str = "default", name: str = "") -> str:
-        return f"{BASES.get(resource, '/api/v1')}/namespaces/{namespace}/{resource}" + (
-            f"/{name}" if name else ""
-        )
+        where = "" if resource in CLUSTER_SCOPED else f"/namespaces/{namespace}"
+        return f"{BASES.get(resource, '/api/v1')}{where}/{resource}" + (f"/{name}" if name else "")
 
     def create(self, resource: str, value: dict) -> dict:
         return self.request("POST", self.path(resource, value["metadata"].get("namespace", "default")), value)
@@ -80,13 +80,13 @@ class Kube:
 
     def objects(self) -> dict[str, list[dict]]:
         """All objects that have keys, by resource."""
-        found = {"endpointslices": []}
-        for resource in ("services", "endpoints", "pods", "endpointslices"):
+        found = {"endpointslices": [], "nodes": []}
+        for resource in ("services", "endpoints", "pods", "nodes", "endpointslices"):
             try:
                 path = f"{BASES.get(resource, '/api/v1')}/{resource}"
                 found[resource] = self.request("GET", path)["items"]
             except KubeError as error:
-                assert resource == "endpointslices" and error.status in (403, 404), error
+                assert resource in ("endpointslices", "nodes") and error.status in (403, 404), error
         return found
 
     def put_pod(self, value: dict) -> None:
@@ -99,6 +99,23 @@ class Kube:
                 raise
         status_path = self.path("pods", meta["namespace"], meta["name"]) + "/status"
         self.request("PATCH", status_path, {"status": value["status"]}, "application/merge-patch+json")
+
+    def put_node(self, value: dict) -> None:
+        """Creates a node or replaces its status, on any server."""
+        try:
+            self.create("nodes", value)
+        except KubeError as error:
+            if error.status != 409:
+                raise
+        status_path = self.path("nodes", name=value["metadata"]["name"]) + "/status"
+        # Addresses are merged by type, unless the patch replaces the list.
+        self.request("PATCH", status_path, {"status": value["status"]}, "application/merge-patch+json")
+
+    def annotate_namespace(self, name: str, **annotations: str | None) -> None:
+        """None removes one. The names: visible_to for dns.kube2sky/visible-to."""
+        changes = {f"dns.kube2sky/{key.replace('_', '-')}": text for key, text in annotations.items()}
+        body = {"metadata": {"annotations": changes}}
+        self.request("PATCH", self.path("namespaces", name=name), body, "application/merge-patch+json")
 
     def control(self, name: str, **body) -> dict:
         """A control path of tests/support/apiserver.py."""
@@ -172,6 +189,12 @@ def endpoint_slice(
     meta = {"name": name, "namespace": namespace, "labels": {"kubernetes.io/service-name": of}}
     value = {"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "metadata": meta}
     return value | {"addressType": family, "endpoints": entries, "ports": list(ports)}
+
+
+def node(name: str, *ips: str) -> dict:
+    addresses = [{"type": "InternalIP", "address": ip} for ip in ips]
+    addresses.append({"type": "Hostname", "address": name})
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": {"addresses": addresses}}
 
 
 def pod(name: str, *ips: str, phase: str = "Running", namespace: str = "default") -> dict:

@@ -60,7 +60,9 @@ class Model:
         has_pods: bool = True,
         has_reverse: bool = True,
         endpoint_names: str = "hash",
+        has_nodes: bool = False,
     ):
+        self.has_nodes = has_nodes
         self.endpoint_names = endpoint_names
         self.source, self.domain = source, domain
         self.has_pods, self.has_reverse = has_pods, has_reverse
@@ -75,6 +77,9 @@ class Model:
         if self.has_pods:
             for pod in objects["pods"]:
                 self._add_pod(pod)
+        if self.has_nodes:
+            for node in objects["nodes"]:
+                self._add_node(node, [other["metadata"]["name"] for other in objects["nodes"]])
         if self.has_reverse:
             for key, claims in self._claims.items():
                 self._keys[key] = value(min(claims)[1])
@@ -86,6 +91,8 @@ class Model:
             key.startswith(self._base + "/svc/")
             or self.has_pods
             and key.startswith(self._base + "/pod/")
+            or self.has_nodes
+            and key.startswith(self._base + "/node/")
             or self.has_reverse
             and key.startswith("/skydns/arpa/")
         )
@@ -175,6 +182,18 @@ class Model:
         ips = [entry["ip"] for entry in status.get("podIPs") or []]
         for ip in ips or [status["podIP"]] if status.get("podIP") or ips else []:
             self._put(["pod", pod["metadata"]["namespace"], pod_label(ip), label(ip)], canonical(ip))
+
+    # ---- Nodes ----
+
+    def _add_node(self, node: dict, names: list[str]) -> None:
+        """The longer of two names of which one ends with the other gives way."""
+        name = node["metadata"]["name"]
+        if any(name.endswith("." + other) for other in names):
+            return
+        for address in (node.get("status") or {}).get("addresses") or []:
+            if address["type"] == "InternalIP":
+                ip = address["address"]
+                self._put(["node", *reversed(name.split(".")), label(ip)], canonical(ip))
 
 
 def _ports(ports: list[dict] | None) -> set[tuple[str, str, int]]:

@@ -7,9 +7,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from kube import KubeError, endpoint, endpoint_slice, endpoints, headless, pod, port, service
+from kube import KubeError, endpoint, endpoint_slice, endpoints, headless, node, pod, port, service
 
 ACCEPT = {"json": "application/json", "protobuf": "application/vnd.kubernetes.protobuf"}
+CORE = ("services", "endpoints", "pods", "configmaps", "nodes", "namespaces")
 DISCOVERY = ("/apis/discovery.k8s.io/v1", "/apis/discovery.k8s.io/v1beta1")
 COMPARE = Path(os.environ["BIN_DIR"]).parent / "tests/unit/kube2sky/api/test_kube_encodings"
 
@@ -38,7 +39,10 @@ def kube_with_objects(cluster_bed):
     make_objects(kube, discovery)
     yield kube, discovery
     kube.delete("pods", "worker")
+    kube.delete("pods", "agent")
     kube.delete("configmaps", "kube-dns")
+    kube.delete("nodes", "worker-1")
+    kube.annotate_namespace("default", visible_to=None)
     kube.request("DELETE", f"{discovery}/namespaces/default/endpointslices/db-1")
 
 
@@ -49,6 +53,11 @@ def make_objects(kube, discovery: str) -> None:
     subset = endpoints("db", [("10.1.0.1", "db-0"), "fd00::1"], port(5432, "pg"), not_ready=["10.1.0.3"])
     kube.create("endpoints", subset)
     kube.put_pod(pod("worker", "10.2.0.1"))
+    agent = pod("agent", "10.0.0.1")
+    agent["spec"]["hostNetwork"] = True
+    kube.put_pod(agent)
+    kube.put_node(node("worker-1", "10.0.0.1", "fd00::1"))
+    kube.annotate_namespace("default", visible_to="team-b,team-c")
     kube.create("configmaps", {"metadata": {"name": "kube-dns"}, "data": {"stubDomains": "{}"}})
     entries = [endpoint("10.1.0.1", hostname="a", ready=True), endpoint("10.1.0.2", ready=False)]
     put_slice(kube, discovery, endpoint_slice("db-1", "db", entries + [endpoint("10.1.0.3")], port(80, "http")))
@@ -57,7 +66,7 @@ def make_objects(kube, discovery: str) -> None:
 @pytest.mark.skipif(not COMPARE.exists(), reason=f"{COMPARE} is not built")
 def test_both_encodings_are_decoded_to_the_same(kube_with_objects, tmp_path):
     kube, discovery = kube_with_objects
-    paths = {name: f"/api/v1/{name}" for name in ("services", "endpoints", "pods", "configmaps")}
+    paths = {name: f"/api/v1/{name}" for name in CORE}
     paths["endpointslices"] = f"{discovery}/endpointslices"
     for name, path in paths.items():
         for suffix, accept in ACCEPT.items():
@@ -72,7 +81,11 @@ def test_both_encodings_are_decoded_to_the_same(kube_with_objects, tmp_path):
         "default/out type=ExternalName external=www.example.org",
         "default/db { 10.1.0.1=db-0 fd00::1 10.1.0.3(not ready) pg/TCP:5432 }",
         "default/db-1 of=db IPv4 10.1.0.1=a 10.1.0.2(not ready)(not serving) 10.1.0.3 http/TCP:80",
-        "default/worker Running 10.2.0.1",
+        "default/worker Running 10.2.0.1 rv=",
+        "default/agent Running 10.0.0.1 host rv=",
+        "/worker-1 10.0.0.1 fd00::1 rv=",
+        "/default team-b,team-c rv=",
+        "/kube-system (none) rv=",
         "default/kube-dns stubDomains={}",
     ):
         assert line in run.stdout, run.stdout

@@ -119,6 +119,10 @@ _POD_STATUS = {
     12: ("podIPs", [_POD_IP]),
 }
 
+_NODE_SPEC = {1: ("podCIDR", str), 3: ("providerID", str), 4: ("unschedulable", bool)}
+_NODE_ADDRESS = {1: ("type", str), 2: ("address", str)}
+_NODE_STATUS = {3: ("phase", str), 5: ("addresses", [_NODE_ADDRESS])}
+
 _NAMESPACE_SPEC = {1: ("finalizers", [str])}
 _NAMESPACE_STATUS = {1: ("phase", str)}
 
@@ -128,6 +132,7 @@ KINDS = {
         2: ("spec", _NAMESPACE_SPEC),
         3: ("status", _NAMESPACE_STATUS),
     },
+    "Node": {1: ("metadata", OBJECT_META), 2: ("spec", _NODE_SPEC), 3: ("status", _NODE_STATUS)},
     "Service": {1: ("metadata", OBJECT_META), 2: ("spec", _SERVICE_SPEC), 3: ("status", _SERVICE_STATUS)},
     "Endpoints": {1: ("metadata", OBJECT_META), 2: ("subsets", [_ENDPOINT_SUBSET])},
     "EndpointSlice": {

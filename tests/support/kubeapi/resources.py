@@ -29,12 +29,13 @@ class Resource:
 
 
 NAMESPACES = Resource("", "v1", "namespaces", "Namespace", "namespace", False, ("ns",), True)
+NODES = Resource("", "v1", "nodes", "Node", "node", False, ("no",), True)
 SERVICES = Resource("", "v1", "services", "Service", "service", True, ("svc",), True)
 ENDPOINTS = Resource("", "v1", "endpoints", "Endpoints", "endpoints", True, ("ep",))
 PODS = Resource("", "v1", "pods", "Pod", "pod", True, ("po",), True)
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap", "configmap", True, ("cm",))
 ENDPOINT_SLICES = Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", "endpointslice")
-RESOURCES = (NAMESPACES, SERVICES, ENDPOINTS, PODS, CONFIG_MAPS, ENDPOINT_SLICES)
+RESOURCES = (NAMESPACES, NODES, SERVICES, ENDPOINTS, PODS, CONFIG_MAPS, ENDPOINT_SLICES)
 
 VERSION = {
     "major": "1",

@@ -118,6 +118,11 @@ def _pod(value: dict) -> list[str]:
     ]
 
 
+def _node(value: dict) -> list[str]:
+    addresses = value.get("status", {}).get("addresses") or []
+    return [_join([a.get("address", "") for a in addresses if a.get("type") == "InternalIP"])]
+
+
 def _slice(value: dict) -> list[str]:
     ports = [str(p.get("port", "")) for p in value.get("ports") or []]
     addresses = [a for e in value.get("endpoints") or [] for a in e.get("addresses") or []]
@@ -128,6 +133,7 @@ _COLUMNS = {
     "services": (("Type", "Cluster-IP", "External-IP", "Port(s)", "Selector+"), _service),
     "endpoints": (("Endpoints",), _endpoints),
     "pods": (("Ready", "Status", "Restarts", "IP+"), _pod),
+    "nodes": (("Internal-IP",), _node),
     "namespaces": (("Status",), lambda value: [value.get("status", {}).get("phase", "")]),
     "endpointslices": (("AddressType", "Ports", "Endpoints"), _slice),
 }
