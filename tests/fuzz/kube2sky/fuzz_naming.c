@@ -1,7 +1,7 @@
 /* Arbitrary objects through inventory and naming: one per line, as the letter of its kind, S, E, L
- * (slice) or P, then JSON. Whatever their content, the keys belong to their owner, are valid DNS
- * names and unique; the values parse; each address is claimed once; whatever endpoints without
- * hostnames are called. */
+ * (slice), P or N (Node), then JSON. Whatever their content, the keys belong to their owner, are
+ * valid DNS names and unique; the values parse; each address is claimed once; whatever endpoints
+ * without hostnames are called. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,11 +40,11 @@ static void check_drop(void *data, const struct naming_drop *drop)
 
 static void take_line(struct run *run, struct slice line)
 {
-    static const char letters[KUBE_POD + 1] = {'S', 'E', 'L', 'P'};
+    static const char letters[KUBE_NODE + 1] = "SELP-N";
     const char *letter = line.len ? memchr(letters, line.ptr[0], sizeof(letters)) : NULL;
     struct kube_event event;
     struct err err;
-    if (!letter) {
+    if (!letter || *letter == '-') { /* a ConfigMap takes another way */
         return;
     }
     enum kube_kind kind = (enum kube_kind)(letter - letters);
@@ -123,6 +123,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *at = (const char *)data, *end = at + size;
     kube_object_keep_pods(true);
     run.inventory = inventory_new(&config);
+    inventory_want(run.inventory, KUBE_NODE, true);
+    inventory_list_begin(run.inventory, KUBE_NODE);
     inventory_use_endpoints(run.inventory, size % 2 ? KUBE_SLICE : KUBE_ENDPOINTS);
     while (at < end) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
@@ -130,6 +132,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         take_line(&run, slice_of(at, (size_t)(line_end - at)));
         at = line_end + 1;
     }
+    inventory_list_end(run.inventory, KUBE_NODE);
     for (size_t i = 0; i < run.owner_count; i++) {
         name_owner(&run, run.owners[i], ENDPOINT_NAMES_HASH);
         name_owner(&run, run.owners[i], ENDPOINT_NAMES_ADDRESS);
