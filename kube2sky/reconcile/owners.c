@@ -7,6 +7,7 @@
 #include "common/base/key_table.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_kv.h"
+#include "kube2sky/naming/contract.h"
 #include "kube2sky/naming/ip_list.h"
 #include "kube2sky/naming/slice_change.h"
 #include "kube2sky/reconcile/ownership_internal.h"
@@ -20,6 +21,7 @@ struct queue {
 struct owners {
     const struct ownership *ownership;
     struct key_table table;
+    struct key_table addresses; /* of pods: the first owner at each */
     struct owner *first_due;
     struct owner *last_due;
     struct queue queued;
@@ -36,11 +38,27 @@ static struct slice id_of(const void *thing)
     return owner->id;
 }
 
+struct slice owner_pod_label(const struct owner *owner)
+{
+    const char *end = owner->id.ptr + owner->id.len;
+    const char *slash =
+        slice_has_prefix(owner->id, slice_str(POD_PREFIX))
+            ? memchr(owner->id.ptr + OWNER_PREFIX_LEN, '/', owner->id.len - OWNER_PREFIX_LEN)
+            : NULL;
+    return slash ? slice_of(slash + 1, (size_t)(end - slash - 1)) : slice_of(NULL, 0);
+}
+
+static struct slice label_of(const void *thing)
+{
+    return owner_pod_label(thing);
+}
+
 struct owners *owners_new(const struct ownership *ownership)
 {
     struct owners *owners = xcalloc(1, sizeof(*owners));
     owners->ownership = ownership;
     key_table_init(&owners->table, id_of);
+    key_table_init(&owners->addresses, label_of);
     return owners;
 }
 
@@ -78,6 +96,7 @@ void owners_free(struct owners *owners)
         free_owner(owner);
     }
     key_table_fini(&owners->table);
+    key_table_fini(&owners->addresses);
     free(owners);
 }
 
@@ -85,6 +104,50 @@ struct owner *owners_find(const struct owners *owners, struct slice id)
 {
     return key_table_find(&owners->table, id);
 }
+
+/* ---- Pods' addresses ---- */
+
+static void add_address(struct owners *owners, struct owner *owner)
+{
+    struct slice label = owner_pod_label(owner);
+    struct owner *first = label.len ? key_table_find(&owners->addresses, label) : NULL;
+    if (first) {
+        owner->next_here = first->next_here;
+        first->next_here = owner;
+    } else if (label.len) {
+        (void)key_table_put(&owners->addresses, owner); /* was not there */
+    }
+}
+
+static void remove_address(struct owners *owners, struct owner *owner)
+{
+    struct slice label = owner_pod_label(owner);
+    struct owner *at = label.len ? key_table_find(&owners->addresses, label) : NULL;
+    if (at == owner) {
+        (void)key_table_take(&owners->addresses, label);
+        if (owner->next_here) {
+            (void)key_table_put(&owners->addresses, owner->next_here);
+        }
+        return;
+    }
+    while (at && at->next_here != owner) {
+        at = at->next_here;
+    }
+    if (at) {
+        at->next_here = owner->next_here;
+    }
+}
+
+void owners_each_at(struct owners *owners, struct slice label,
+                    void (*fn)(void *data, struct owner *owner), void *data)
+{
+    struct owner *owner = key_table_find(&owners->addresses, label);
+    for (; owner; owner = owner->next_here) {
+        fn(data, owner);
+    }
+}
+
+/* ---- The table's owners ---- */
 
 /* The id follows the struct. */
 struct owner *owners_get(struct owners *owners, struct slice id)
@@ -97,6 +160,7 @@ struct owner *owners_get(struct owners *owners, struct slice id)
     memcpy(owner + 1, id.ptr, id.len);
     owner->id = slice_of(owner + 1, id.len);
     (void)key_table_put(&owners->table, owner);
+    add_address(owners, owner);
     return owner;
 }
 
@@ -165,6 +229,7 @@ void owners_forget_if_empty(struct owners *owners, struct owner *owner)
     bool is_open = owner->is_claim_due || owner->is_in_doubt || owner->contest || owner->refusal;
     if (owner->state == OWNER_SETTLED && is_empty && !is_open) {
         (void)key_table_take(&owners->table, owner->id);
+        remove_address(owners, owner);
         free_owner(owner);
     }
 }

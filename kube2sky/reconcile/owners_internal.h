@@ -58,11 +58,12 @@ struct owner {
     struct contest *contest; /* NULL for nearly all: contest_internal.h */
 
     /* In flight only: whether to plan again after landing */
-    bool has_changed;       /* its objects changed */
-    int64_t first_event;    /* first and last revision of the changes seen in flight, 0 = none; */
-    int64_t last_event;     /* both its own transaction's if nothing else changed it */
-    struct owner *next;     /* in the queue, or among the blocked ones */
-    struct owner *next_due; /* among those whose claim is due */
+    bool has_changed;        /* its objects changed */
+    int64_t first_event;     /* first and last revision of the changes seen in flight, 0 = none; */
+    int64_t last_event;      /* both its own transaction's if nothing else changed it */
+    struct owner *next;      /* in the queue, or among the blocked ones */
+    struct owner *next_due;  /* among those whose claim is due */
+    struct owner *next_here; /* of a pod's address: of the same address */
 };
 
 struct owners;
@@ -99,6 +100,13 @@ void owners_forget_if_empty(struct owners *owners, struct owner *owner);
 
 /* fn may change the owner, not the table. */
 void owners_each(struct owners *owners, void (*fn)(void *data, struct owner *owner), void *data);
+
+/* The same, of those of one pod address, in whatever namespaces: "10-1-0-1". */
+void owners_each_at(struct owners *owners, struct slice label,
+                    void (*fn)(void *data, struct owner *owner), void *data);
+
+/* The last segment of the id of a pod's address, "10-1-0-1"; empty: it is another owner. */
+struct slice owner_pod_label(const struct owner *owner);
 
 void owners_free_touched(struct owner *owner);
 void owners_free_difference(struct owner *owner);

@@ -316,6 +316,14 @@ static void plan_deletes(struct planner *planner, const struct owner *owner, str
     planned->is_withheld |= planner->withheld.op_count > 0;
 }
 
+/* Until readers know a pod's address for its node's. */
+static bool must_wait(const struct planner *planner, const struct owner *owner)
+{
+    struct slice label = owner_pod_label(owner);
+    return label.len && planner->config.lacks_node_address &&
+           planner->config.lacks_node_address(planner->config.data, label);
+}
+
 /* Puts before deletes, the owner's own keys first. */
 static void plan_objects(struct planner *planner, const struct owner *owner,
                          struct planned *planned, struct plan *plan)
@@ -330,7 +338,8 @@ static void plan_objects(struct planner *planner, const struct owner *owner,
     plan_addresses(planner, owner, &planner->claims, planned);
     planned->desired_count = (uint32_t)planner->desired.count;
     owners_base(planner->config.owners, owner, &planner->base);
-    plan_add_puts(&planner->desired, buf_slice(&planner->base), &owner->actual, plan);
+    plan_add_puts(&planner->desired, buf_slice(&planner->base), &owner->actual,
+                  must_wait(planner, owner) ? &planner->withheld : plan);
     append_ops(plan, &planner->reverse_plan, ETCD_OP_PUT);
     plan_deletes(planner, owner, plan, planned);
     append_ops(plan, &planner->reverse_plan, ETCD_OP_DELETE);

@@ -13,8 +13,9 @@
  *
  * Withheld, that is, not in the plan, is what may turn out to be wrong: deletes before all that
  * feeds the owner's keys is listed; changes of reverse keys before all claims are; and both while
- * the owner that has the key now is in doubt. So additions never wait, and doubt holds up only the
- * owner that it concerns.
+ * the owner that has the key now is in doubt. So additions never wait for that, and doubt holds up
+ * only the owner that it concerns. Withheld, too, are the additions of a pod on the host network
+ * before readers can know that its address is its node's (client_key_writer_internal.h).
  *
  * Plan only when no claim is due: then the claims are those of all objects known. Single-threaded,
  * no I/O but the log; reuses the steps' memory between owners. */
@@ -45,6 +46,9 @@ struct planner_config {
     uint32_t ttl_s;
     enum endpoint_names endpoint_names;
     bool has_reverse; /* reverse keys are desired */
+    /* Whether a pod's address is its node's, and that is not in etcd yet. NULL: never. */
+    bool (*lacks_node_address)(const void *data, struct slice label);
+    const void *data;
 };
 
 struct planner {

@@ -72,6 +72,7 @@ static void on_leader_changed(void *data, bool is_leading)
     struct reconciler *r = data;
     flights_on_condition(r->flights);
     config_writer_lead_changed(r->config_writer);
+    reconciler_clients_lead_changed(r);
     if (is_leading) {
         owners_hold_release(r->owners);
     }
@@ -132,6 +133,7 @@ static void settle_first(struct reconciler *r, struct owner *owner)
         refusal_end(r->refusals, owner);
     }
     owners_dequeue(r->owners, OWNER_SETTLED);
+    reconciler_tell_settled(r, owner);
     owners_forget_if_empty(r->owners, owner);
 }
 
@@ -256,9 +258,10 @@ static bool is_in_sync(const struct reconciler *r)
     bool are_orphans_due = r->are_orphans_due && inventory_knows_claims(r->config.inventory);
     bool is_known = r->is_mirrored && r->was_complete && !r->is_mid_publication &&
                     !are_orphans_due && !owners_has_due(r->owners) &&
-                    owners_queued(r->owners) == 0 && !config_writer_is_pending(r->config_writer);
+                    owners_queued(r->owners) == 0 && !config_writer_is_pending(r->config_writer) &&
+                    !reconciler_clients_are_pending(r);
     bool is_done = flights_used(r->flights) == 0 && owners_refused(r->owners) == 0 &&
-                   !config_writer_is_busy(r->config_writer);
+                   !config_writer_is_busy(r->config_writer) && !reconciler_clients_are_busy(r);
     return is_known && (is_onlooker(r) || (is_done && reconciler_may_write(r)));
 }
 
@@ -277,7 +280,8 @@ static void finish_drain(struct reconciler *r)
 {
     void (*done)(void *data) = r->drained;
     if (!done || flights_busy(r->flights) || config_writer_is_busy(r->config_writer) ||
-        owners_has_due(r->owners) || can_plan(r) || etcd_mirror_counts(r->mirror).is_marking) {
+        reconciler_clients_are_busy(r) || owners_has_due(r->owners) || can_plan(r) ||
+        etcd_mirror_counts(r->mirror).is_marking) {
         return;
     }
     r->drained = NULL;
@@ -322,6 +326,9 @@ static void on_turn(struct ev_loop *loop, ev_prepare *prepare, int revents UNUSE
     check_completeness(r);
     claim_some(r, &budget);
     reconciler_find_orphans(r);
+    if (!r->is_mid_publication) { /* node addresses before their pods */
+        reconciler_turn_clients(r);
+    }
     plan_some(r, &budget);
     if (!r->is_mid_publication) {
         config_writer_turn(r->config_writer);
@@ -401,6 +408,8 @@ static void start_planner(struct reconciler *r)
                                   .ttl_s = config->ttl_s,
                                   .endpoint_names = config->endpoint_names,
                                   .has_reverse = !config->no_reverse,
+                                  .lacks_node_address = reconciler_lacks_node_address,
+                                  .data = r,
                               });
 }
 
@@ -428,6 +437,7 @@ struct reconciler *reconciler_start(const struct reconciler_config *config)
     reconciler_open_flights(r);
     init_watchers(r);
     reconciler_open_config_writer(r);
+    reconciler_open_clients(r);
     start_leader(r);
     reconciler_follow(r);
     return r;
@@ -440,6 +450,7 @@ void reconciler_stop(struct reconciler *r)
     }
     etcd_mirror_stop(r->mirror);
     config_writer_stop(r->config_writer);
+    reconciler_close_clients(r);
     leader_stop(r->leader);
     outage_leave(&r->followed);
     outage_leave(&r->written);

@@ -34,6 +34,7 @@
 #include "kube2sky/naming/naming.h"
 
 struct etcd;
+struct client_keys;
 struct config_map;
 struct inventory;
 struct plan;
@@ -60,6 +61,10 @@ struct reconciler_config {
     bool no_reverse; /* desires no reverse keys and deletes ours */
 
     int64_t leader_lease_s; /* one of several writers (leader_internal.h); 0: the only one */
+
+    /* What readers know clients by, written as it wants; NULL: left alone. Outlives the reconciler,
+     * which looks for changes in each turn of the loop. */
+    struct client_keys *client_keys;
 
     bool has_config_map; /* reconciler_want_config will be called */
     bool leaves_config;  /* what a ConfigMap asks for is another writer's */
@@ -130,6 +135,8 @@ struct reconciler_stats {
     uint64_t foreign;      /* desired reverse keys that others own */
     size_t config_keys;    /* written because of the ConfigMap */
     size_t config_foreign; /* keys that it asks for and others own */
+    size_t node_addresses; /* keys in etcd that say so (client_keys.h) */
+    size_t visible;        /* keys in etcd of namespaces that are visible to others */
     bool is_leading;       /* may write; always true without leader_lease_s */
     size_t contested;      /* owners whose keys another writer keeps changing: contest_internal.h */
     uint64_t too_large;    /* owners with more than DESIRED_MAX records, whose keys are unchanged */

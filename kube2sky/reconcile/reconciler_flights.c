@@ -130,7 +130,7 @@ static void on_acknowledged(void *data, const struct flight *flight)
     etcd_mirror_note_write(r->mirror, flight->revision);
 }
 
-static void on_refuted(void *data)
+void reconciler_refuted(void *data)
 {
     struct reconciler *r = data;
     r->conflicts++;
@@ -139,7 +139,7 @@ static void on_refuted(void *data)
     }
 }
 
-static struct etcd_compare leading(const void *data)
+struct etcd_compare reconciler_leads(const void *data)
 {
     const struct reconciler *r = data;
     return leader_condition(r->leader);
@@ -159,19 +159,20 @@ static void on_landed(void *data, struct owner *owner, bool needs_look)
         owners_enqueue(r->owners, owner);
     } else {
         owners_free_touched(owner);
+        reconciler_tell_settled(r, owner);
         owners_forget_if_empty(r->owners, owner);
     }
 }
 
-/* ---- The ConfigMap's transactions ---- */
+/* ---- Transactions for keys beside the owners' ---- */
 
-static bool may_write(const void *data)
+bool reconciler_writes(const void *data)
 {
     return reconciler_may_write(data);
 }
 
-static void on_config_wrote(void *data, int64_t revision, size_t puts, size_t deletes,
-                            bool is_restoring)
+void reconciler_wrote_beside(void *data, int64_t revision, size_t puts, size_t deletes,
+                             bool is_restoring)
 {
     struct reconciler *r = data;
     r->transactions++;
@@ -181,7 +182,7 @@ static void on_config_wrote(void *data, int64_t revision, size_t puts, size_t de
     etcd_mirror_note_write(r->mirror, revision);
 }
 
-static void on_planned(void *data, const struct plan *plan)
+void reconciler_planned_beside(void *data, const struct plan *plan)
 {
     const struct reconciler *r = data;
     r->config.planned(r->config.data, plan);
@@ -216,10 +217,10 @@ void reconciler_open_flights(struct reconciler *r)
         .key_revision = reconciler_key_revision,
         .is_contested = reconciler_is_reverse_key,
         .spares_others = config->own_only_written,
-        .condition = config->leader_lease_s ? leading : NULL,
+        .condition = config->leader_lease_s ? reconciler_leads : NULL,
         .acknowledged = on_acknowledged,
         .failed = on_failed,
-        .refuted = on_refuted,
+        .refuted = reconciler_refuted,
         .landed = on_landed,
         .data = r,
     });
@@ -248,11 +249,11 @@ void reconciler_open_config_writer(struct reconciler *r)
         .txn_ops_max = config->txn_ops_max,
         .has_map = config->has_config_map,
         .leaves = config->leaves_config,
-        .may_write = may_write,
-        .condition = config->leader_lease_s ? leading : NULL,
-        .refuted = on_refuted,
-        .wrote = on_config_wrote,
-        .planned = config->planned ? on_planned : NULL,
+        .may_write = reconciler_writes,
+        .condition = config->leader_lease_s ? reconciler_leads : NULL,
+        .refuted = reconciler_refuted,
+        .wrote = reconciler_wrote_beside,
+        .planned = config->planned ? reconciler_planned_beside : NULL,
         .data = r,
     });
 }

@@ -1,6 +1,6 @@
 /* Shared by the reconciler's files: reconciler.c plans and sends, reconciler_flights.c handles what
- * becomes of transactions, reconciler_mirror.c handles etcd's events, reconciler_tell.c serves
- * pages and metrics. */
+ * becomes of transactions, reconciler_mirror.c handles etcd's events, reconciler_clients.c brings
+ * owners and the keys about clients together, reconciler_tell.c serves pages and metrics. */
 #ifndef KUBE2SKY_RECONCILE_RECONCILER_INTERNAL_H
 #define KUBE2SKY_RECONCILE_RECONCILER_INTERNAL_H
 
@@ -11,6 +11,7 @@
 #include "common/base/backoff.h"
 #include "common/base/metrics.h"
 #include "common/base/outage.h"
+#include "kube2sky/naming/client_keys.h"
 #include "kube2sky/reconcile/flights_internal.h"
 #include "kube2sky/reconcile/owners_internal.h"
 #include "kube2sky/reconcile/ownership_internal.h"
@@ -20,6 +21,7 @@
 #include "kube2sky/reconcile/reverse_keys_internal.h"
 #include "kube2sky/reconcile/sync_report_internal.h"
 
+struct client_key_writer;
 struct config_writer;
 struct contests;
 struct leader;
@@ -32,6 +34,7 @@ struct reconciler {
     struct contests *contests;
     struct refusals *refusals;
     struct config_writer *config_writer;
+    struct client_key_writer *client_key_writers[CLIENT_KEYS_PARTS]; /* NULL without client_keys */
 
     /* etcd's content, from the mirror */
     struct etcd_mirror *mirror;
@@ -91,8 +94,37 @@ void reconciler_open_flights(struct reconciler *r);
 /* Sets r's config_writer up. */
 void reconciler_open_config_writer(struct reconciler *r);
 
+/* For those who write keys beside the owners': whether this process may write, the condition of its
+ * transactions if there is a leader, what to do when one was refuted or happened, and with the
+ * plans of a dry run. */
+bool reconciler_writes(const void *r);
+struct etcd_compare reconciler_leads(const void *r);
+void reconciler_refuted(void *r);
+void reconciler_wrote_beside(void *r, int64_t revision, size_t puts, size_t deletes,
+                             bool is_restoring);
+void reconciler_planned_beside(void *r, const struct plan *plan);
+
 /* The keys in a transaction other than its owner's own. */
 bool reconciler_is_reverse_key(struct slice key);
+
+/* ---- reconciler_clients.c ---- */
+
+void reconciler_open_clients(struct reconciler *r);
+void reconciler_close_clients(struct reconciler *r);
+
+/* planner_config's, for pods' addresses. */
+bool reconciler_lacks_node_address(const void *r, struct slice label);
+
+/* The owner is settled: its address may have waited for that. */
+void reconciler_tell_settled(struct reconciler *r, const struct owner *owner);
+
+/* What node addresses wait for may have changed for all. */
+void reconciler_recheck_clients(struct reconciler *r);
+
+void reconciler_clients_lead_changed(struct reconciler *r);
+void reconciler_turn_clients(struct reconciler *r);
+bool reconciler_clients_are_pending(const struct reconciler *r);
+bool reconciler_clients_are_busy(const struct reconciler *r);
 
 /* ---- reconciler_mirror.c ---- */
 

@@ -187,6 +187,9 @@ static void on_commit(void *data, int64_t revision, bool full)
     }
     flights_on_mirror(r->flights, revision, full);
     config_writer_commit(r->config_writer, revision, full, r->generation);
+    if (full) {
+        reconciler_recheck_clients(r);
+    }
 }
 
 static void on_state(void *data, const struct err *err)

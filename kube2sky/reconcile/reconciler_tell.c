@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "common/etcd/etcd_mirror.h"
+#include "kube2sky/reconcile/client_key_writer_internal.h"
 #include "kube2sky/reconcile/config_writer_internal.h"
 #include "kube2sky/reconcile/contest_internal.h"
 #include "kube2sky/reconcile/leader_internal.h"
@@ -26,6 +27,16 @@ static size_t waiting_owners(const struct reconciler *r)
            owners_refused(r->owners);
 }
 
+static void explain_clients_missing(const struct reconciler *r, struct buf *out)
+{
+    struct client_keys *keys = r->config.client_keys;
+    if (keys && !client_keys_is_listed(keys, CLIENT_KEYS_VISIBLE)) {
+        buf_append_str(out, "; namespaces are not listed yet");
+    } else if (reconciler_clients_are_pending(r)) {
+        buf_append_str(out, "; keys about clients are waiting, too");
+    }
+}
+
 void reconciler_explain(const struct reconciler *r, struct buf *out)
 {
     if (!r->is_mirrored) {
@@ -35,6 +46,7 @@ void reconciler_explain(const struct reconciler *r, struct buf *out)
     }
     buf_printf(out, "%zu services are waiting to be written to etcd, %zu transactions in flight",
                owners_queued(r->owners) + owners_refused(r->owners), flights_used(r->flights));
+    explain_clients_missing(r, out);
     append_why(&r->written, out);
     if (!r->written.is_away && r->refused.msg[0]) {
         buf_printf(out, "; the last refusal was: %s", r->refused.msg);
@@ -78,6 +90,15 @@ static bool explain_doubt(const struct reconciler *r, enum kube_kind kind, const
     return is_trouble;
 }
 
+static bool explain_clients(const struct reconciler *r, struct buf *out)
+{
+    bool is_trouble = false;
+    for (size_t i = 0; i < CLIENT_KEYS_PARTS && r->client_key_writers[i] && !is_trouble; i++) {
+        is_trouble = client_key_writer_explain(r->client_key_writers[i], out);
+    }
+    return is_trouble;
+}
+
 static bool explain_doubts(const struct reconciler *r, struct buf *out)
 {
     return explain_doubt(r, KUBE_POD,
@@ -92,11 +113,15 @@ bool reconciler_explain_trouble(const struct reconciler *r, struct buf *out)
 {
     return (r->leader && leader_explain(r->leader, out)) || contests_explain(r->contests, out) ||
            explain_too_large(r, out) || explain_doubts(r, out) ||
-           config_writer_explain(r->config_writer, out);
+           config_writer_explain(r->config_writer, out) || explain_clients(r, out);
 }
 
 /* No object's id. */
 static const char config_owner[] = "ConfigMap";
+static const char *const client_owners[CLIENT_KEYS_PARTS] = {
+    [CLIENT_KEYS_NODE_ADDRESS] = "node addresses",
+    [CLIENT_KEYS_VISIBLE] = "visible namespaces",
+};
 
 struct unsettled_visit {
     void (*fn)(void *data, struct slice owner);
@@ -119,6 +144,20 @@ void reconciler_each_unsettled(struct reconciler *r, void (*fn)(void *data, stru
     if (config_writer_is_unsettled(r->config_writer)) {
         fn(data, slice_str(config_owner));
     }
+    for (size_t i = 0; i < CLIENT_KEYS_PARTS && r->client_key_writers[i]; i++) {
+        if (client_key_writer_is_unsettled(r->client_key_writers[i])) {
+            fn(data, slice_str(client_owners[i]));
+        }
+    }
+}
+
+static void preview_clients(struct reconciler *r, struct slice id, struct buf *out)
+{
+    for (size_t i = 0; i < CLIENT_KEYS_PARTS && r->client_key_writers[i]; i++) {
+        if (slice_equal(id, slice_str(client_owners[i]))) {
+            client_key_writer_preview(r->client_key_writers[i], out);
+        }
+    }
 }
 
 void reconciler_preview(struct reconciler *r, struct slice id, struct buf *out)
@@ -131,7 +170,15 @@ void reconciler_preview(struct reconciler *r, struct slice id, struct buf *out)
         preview_append(&r->plan, out);
         preview_append_withheld(&r->planner.withheld, out);
         preview_append_left(&r->planner.left, out);
+    } else {
+        preview_clients(r, id, out);
     }
+}
+
+static size_t count_clients(const struct reconciler *r, enum client_keys_part part)
+{
+    const struct client_key_writer *writer = r->client_key_writers[part];
+    return writer ? client_key_writer_count(writer) : 0;
 }
 
 struct reconciler_stats reconciler_get_stats(const struct reconciler *r)
@@ -140,6 +187,8 @@ struct reconciler_stats reconciler_get_stats(const struct reconciler *r)
     struct reconciler_stats stats = {
         .config_keys = config.listed,
         .config_foreign = config.foreign,
+        .node_addresses = count_clients(r, CLIENT_KEYS_NODE_ADDRESS),
+        .visible = count_clients(r, CLIENT_KEYS_VISIBLE),
         .mirror = etcd_mirror_counts(r->mirror),
         .reads = r->reads,
         .keys_written = r->report.keys_written,

@@ -45,6 +45,9 @@ struct fixture {
     bool is_dry;
     int64_t lease_s;
     bool has_config_map;
+    struct client_keys *client_keys; /* the test's; NULL: none */
+    const char *const *namespaces;
+    size_t namespace_count;
     size_t txn_ops_max; /* 0: etcd's */
     size_t planned;     /* operations of a dry run */
 };
@@ -88,6 +91,9 @@ static inline void start_reconciler(struct fixture *f)
         .ttl_s = 30,
         .txn_ops_max = f->txn_ops_max ? f->txn_ops_max : ETCD_TXN_OPS_MAX,
         .has_config_map = f->has_config_map,
+        .client_keys = f->client_keys,
+        .namespaces = f->namespaces,
+        .namespace_count = f->namespace_count,
         .no_reverse = !f->has_reverse,
         .own_only_written = f->own_only_written,
         .leader_lease_s = f->lease_s,

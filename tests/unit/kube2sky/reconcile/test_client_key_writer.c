@@ -1,0 +1,524 @@
+/* client_key_writer, as part of a reconciler on a real etcd: at no revision has etcd the key of a
+ * pod on the host network without its node address; and others who write there, keys that etcd
+ * refuses, crashes. */
+#include "tests/unit/kube2sky/reconcile/reconciler_bed.h"
+
+#include "common/etcd/etcd_store_id.h"
+#include "kube2sky/naming/client_keys.h"
+#include "kube2sky/reconcile/contest_internal.h"
+
+#define HOST(a) "{\"host\":\"" a "\"}"
+
+/* ---- Objects, for the inventory and the keys as the feed would ---- */
+
+static void start_keys(struct fixture *f, bool nodes, bool visible)
+{
+    client_keys_free(f->client_keys);
+    f->client_keys = client_keys_new(&(struct client_keys_config){
+        .domain = f->domain,
+        .is_wanted = {nodes, visible},
+    });
+    inventory_want_pods(f->inventory, nodes);
+}
+
+static void put_pod(struct fixture *f, const char *ns, const char *name, bool is_on_host,
+                    const char *ip)
+{
+    char *status = xasprintf("'phase':'Running','podIP':'%s'", ip);
+    struct kube_object *pod = pod_from(ns, name, status);
+    pod->pod.is_on_host_network = is_on_host;
+    client_keys_upsert(f->client_keys, pod);
+    inventory_upsert(f->inventory, pod);
+    free(status);
+}
+
+static void remove_pod(struct fixture *f, const char *ns, const char *name)
+{
+    client_keys_remove(f->client_keys, KUBE_POD, ns, name);
+    inventory_remove(f->inventory, KUBE_POD, ns, name);
+}
+
+static void begin_pods(struct fixture *f)
+{
+    client_keys_list_begin(f->client_keys, KUBE_POD);
+    inventory_list_begin(f->inventory, KUBE_POD);
+}
+
+static void end_pods(struct fixture *f)
+{
+    client_keys_list_end(f->client_keys, KUBE_POD);
+    inventory_list_end(f->inventory, KUBE_POD);
+}
+
+/* One pod that is never of interest, so that lists of pods are believed. */
+static void list_pods(struct fixture *f)
+{
+    begin_pods(f);
+    put_pod(f, "other", "p", false, "10.9.9.9");
+    end_pods(f);
+}
+
+static void put_namespace(struct fixture *f, const char *name, const char *visible_to)
+{
+    const struct kube_object object = {
+        .kind = KUBE_NAMESPACE,
+        .ns = "",
+        .name = name,
+        .faults = "",
+        .ns_object = {.visible_to = visible_to},
+    };
+    client_keys_upsert(f->client_keys, &object);
+}
+
+static void list_namespaces(struct fixture *f)
+{
+    client_keys_list_begin(f->client_keys, KUBE_NAMESPACE);
+    put_namespace(f, "default", NULL);
+    client_keys_list_end(f->client_keys, KUBE_NAMESPACE);
+}
+
+/* ---- etcd ---- */
+
+/* The tree "/kube2sky/t7/" of "/skydns/t7/": both have the domain's label behind the slash. */
+static char *writer_tree(const struct fixture *f)
+{
+    return etcd_writer_key(slice_str(f->domain), "");
+}
+
+/* The content of that tree at a revision without the store key; "key value\n". */
+static void read_beside(struct fixture *f, int64_t revision, struct tree *ret_tree)
+{
+    char *skydns_tree = f->tree, *store;
+    f->tree = writer_tree(f);
+    read_tree(f, revision, ret_tree);
+    free(f->tree);
+    f->tree = skydns_tree;
+    store = strstr(buf_cstr(&ret_tree->text), "store ");
+    if (store) { /* between the two folders */
+        char *end = strchr(store, '\n') + 1;
+        size_t rest = strlen(end);
+        memmove(store, end, rest + 1);
+        ret_tree->text.len = (size_t)(store - (char *)ret_tree->text.data) + rest;
+    }
+}
+
+static void assert_beside(struct fixture *f, const char *want)
+{
+    struct tree tree;
+    read_beside(f, 0, &tree);
+    assert_string_equal(buf_cstr(&tree.text), want);
+    buf_fini(&tree.text);
+}
+
+static int64_t put_beside(struct fixture *f, const char *below, const char *value)
+{
+    char *key = etcd_writer_key(slice_str(f->domain), below);
+    int64_t revision = sync_put(f->loop, f->etcd, key, slice_str(value));
+    free(key);
+    return revision;
+}
+
+static void del_beside(struct fixture *f, const char *below)
+{
+    char *key = etcd_writer_key(slice_str(f->domain), below);
+    sync_del(f->loop, f->etcd, key);
+    free(key);
+}
+
+/* ---- Waiting ---- */
+
+/* Nothing to do but what waits for something else; a last transaction may be in flight. */
+static bool is_in_order(const void *data)
+{
+    const struct fixture *f = data;
+    struct buf lines;
+    bool is_settled = true;
+    buf_init(&lines, 1 << 24);
+    reconciler_preview(f->reconciler, slice_str("node addresses"), &lines);
+    reconciler_preview(f->reconciler, slice_str("visible namespaces"), &lines);
+    for (size_t i = 0; i + 1 < lines.len; i++) {
+        bool begins = i == 0 || lines.data[i - 1] == '\n';
+        is_settled = is_settled && !(begins && lines.data[i] != '?');
+    }
+    buf_fini(&lines);
+    return is_settled && has_synced(f) && is_idle(f);
+}
+
+static void settle(struct fixture *f)
+{
+    loop_until(f->loop, is_in_order, f);
+    wait_drained(f);
+    loop_until(f->loop, is_in_order, f);
+}
+
+static void crash(struct fixture *f)
+{
+    reconciler_stop(f->reconciler);
+    f->reconciler = NULL;
+    start_inventory(f);
+}
+
+static void begin(struct fixture *f)
+{
+    start_keys(f, true, true);
+    start_reconciler(f);
+    list_nothing_else(f);
+    list_pods(f);
+    list_namespaces(f);
+}
+
+static int tear_down_keys(void **state)
+{
+    struct fixture *f = *state;
+    struct client_keys *keys = f->client_keys;
+    (void)tear_down(state);
+    client_keys_free(keys);
+    return 0;
+}
+
+/* ---- Tests ---- */
+
+static void test_pods_and_namespaces(void **state)
+{
+    struct fixture *f = *state;
+    begin(f);
+    put_pod(f, "kube-system", "proxy", true, "10.1.0.1");
+    put_pod(f, "monitoring", "agent", true, "10.1.0.1");
+    put_pod(f, "web", "web", false, "10.2.0.1");
+    put_namespace(f, "web", "team-b,team-c");
+    put_namespace(f, "all", "*");
+    settle(f);
+    assert_beside(
+        f, "node-address/10-1-0-1 " HOST("10.1.0.1") "\n"
+                                                     "visible/all *\nvisible/web team-b,team-c\n");
+    assert_int_equal(reconciler_get_stats(f->reconciler).node_addresses, 1);
+    assert_int_equal(reconciler_get_stats(f->reconciler).visible, 2);
+    remove_pod(f, "kube-system", "proxy");
+    put_namespace(f, "web", "team-b");
+    put_namespace(f, "all", NULL);
+    settle(f);
+    assert_beside(f, "node-address/10-1-0-1 " HOST("10.1.0.1") "\nvisible/web team-b\n");
+    remove_pod(f, "monitoring", "agent");
+    client_keys_remove(f->client_keys, KUBE_NAMESPACE, "", "web");
+    settle(f);
+    assert_beside(f, "");
+}
+
+/* Without the flags, what an earlier start wrote goes; not before it is known that it is not
+ * wanted. Somebody else's keys stay, wherever they are. */
+static void test_unwanted(void **state)
+{
+    struct fixture *f = *state;
+    put_beside(f, "config", "{}");
+    put_beside(f, "node-address/10-1-0-1/x", "1");
+    put_beside(f, "node-address/web", "1");
+    put_beside(f, "visible/a/b", "1");
+    put_beside(f, "visible/a.b", "1");
+    put_beside(f, "visibles", "1");
+    begin(f);
+    put_pod(f, "a", "p", true, "10.1.0.1");
+    put_namespace(f, "a", "b");
+    settle(f);
+    crash(f);
+    start_keys(f, true, true); /* nothing is listed yet */
+    start_reconciler(f);
+    list_nothing_else(f);
+    f->want = 1;
+    loop_until(f->loop, is_waiting, f);
+    assert_int_equal(reconciler_get_stats(f->reconciler).keys_deleted, 0);
+    assert_false(reconciler_has_synced(f->reconciler));
+    crash(f);
+    start_keys(f, false, false);
+    start_reconciler(f);
+    list_nothing_else(f);
+    settle(f);
+    assert_int_equal(reconciler_get_stats(f->reconciler).keys_deleted, 4);
+    struct tree tree;
+    read_beside(f, 0, &tree);
+    assert_null(strstr(buf_cstr(&tree.text), "node-address/10-1-0-1 "));
+    assert_null(strstr(buf_cstr(&tree.text), "visible/a "));
+    assert_int_equal(tree.count, 6); /* theirs without config, which nobody lists, and the store */
+    buf_fini(&tree.text);
+    assert_tree(f, KUBERNETES);
+}
+
+static void test_others(void **state)
+{
+    struct fixture *f = *state;
+    begin(f);
+    put_pod(f, "a", "p", true, "10.1.0.1");
+    put_namespace(f, "a", "b");
+    settle(f);
+    for (unsigned i = 0; i < CONTEST_FREE; i++) {
+        uint64_t restored = reconciler_get_stats(f->reconciler).keys_restored;
+        if (i % 2) {
+            del_beside(f, "visible/a");
+        } else {
+            put_beside(f, "visible/a", "everybody");
+        }
+        put_beside(f, "node-address/10-9-9-9", "theirs");
+        while (reconciler_get_stats(f->reconciler).keys_restored < restored + 2) {
+            ev_run(f->loop, EVRUN_ONCE);
+        }
+        settle(f);
+        assert_beside(f, "node-address/10-1-0-1 " HOST("10.1.0.1") "\nvisible/a b\n");
+    }
+    struct buf why;
+    buf_init(&why, 1024);
+    assert_true(reconciler_explain_trouble(f->reconciler, &why));
+    assert_non_null(strstr(buf_cstr(&why), "another writer keeps changing keys about clients"));
+    buf_fini(&why);
+    /* It rests; a change in the API does not wait for that. */
+    put_beside(f, "visible/a", "everybody");
+    put_namespace(f, "b", "x");
+    put_namespace(f, "a", "c");
+    settle(f);
+    assert_beside(f, "node-address/10-1-0-1 " HOST("10.1.0.1") "\nvisible/a c\nvisible/b x\n");
+}
+
+/* etcd counts operations: what it refuses is halved until it fits. */
+static void test_refused_transactions(void **state)
+{
+    struct fixture *f = *state;
+    char ip[32];
+    f->txn_ops_max = 2 * (size_t)ETCD_TXN_OPS_MAX;
+    begin(f);
+    wait_synced(f);
+    for (unsigned i = 0; i < 1000; i++) {
+        (void)snprintf(ip, sizeof(ip), "10.1.%u.%u", i / 250, i % 250);
+        struct kube_object object = {
+            .kind = KUBE_POD,
+            .ns = "a",
+            .name = ip,
+            .faults = "",
+            .pod = {.phase = "Running",
+                    .ips = (const char *const[]){ip},
+                    .ip_count = 1,
+                    .is_on_host_network = true},
+        };
+        client_keys_upsert(f->client_keys, &object);
+    }
+    settle(f);
+    assert_int_equal(reconciler_get_stats(f->reconciler).node_addresses, 1000);
+    struct tree tree;
+    read_beside(f, 0, &tree);
+    assert_int_equal(tree.count, 1001);
+    buf_fini(&tree.text);
+}
+
+/* Other writers have other namespaces: node addresses are common to all, visibility is not. */
+static void test_some_namespaces(void **state)
+{
+    static const char *const ours[] = {"a", "c", "default", "other"};
+    struct fixture *f = *state;
+    f->namespaces = ours;
+    f->namespace_count = ARRAY_LEN(ours);
+    put_beside(f, "node-address/10-9-9-9", HOST("10.9.9.9"));
+    put_beside(f, "visible/b", "theirs");
+    put_beside(f, "visible/c", "ours");
+    begin(f);
+    put_pod(f, "a", "p", true, "10.1.0.1");
+    put_namespace(f, "a", "x");
+    put_namespace(f, "b", "y");
+    settle(f);
+    remove_pod(f, "a", "p");
+    settle(f);
+    assert_beside(f, "node-address/10-1-0-1 " HOST(
+                         "10.1.0.1") "\n"
+                                     "node-address/10-9-9-9 " HOST(
+                                         "10.9.9.9") "\nvisible/a x\nvisible/b theirs\n");
+}
+
+static void test_dry_run(void **state)
+{
+    struct fixture *f = *state;
+    put_beside(f, "node-address/10-9-9-9", HOST("10.9.9.9"));
+    f->is_dry = true;
+    begin(f);
+    put_pod(f, "a", "p", true, "10.1.0.1");
+    put_namespace(f, "a", "x");
+    wait_synced(f);
+    /* kubernetes, two pods; one node address comes, one goes; one namespace is visible */
+    assert_int_equal(f->planned, 6);
+    assert_beside(f, "node-address/10-9-9-9 " HOST("10.9.9.9") "\n");
+}
+
+/* One of two: the other one only knows what it would do. */
+static void test_leader(void **state)
+{
+    struct fixture *f = *state;
+    f->lease_s = 5;
+    begin(f);
+    put_pod(f, "a", "p", true, "10.1.0.1");
+    put_namespace(f, "a", "x");
+    loop_until(f->loop, is_in_order, f); /* drained, it would resign */
+    struct buf lines;
+    buf_init(&lines, 1 << 16);
+    put_beside(f, "leader", "another"); /* without a lease: it is overwritten after that time */
+    while (reconciler_get_stats(f->reconciler).is_leading) {
+        ev_run(f->loop, EVRUN_ONCE);
+    }
+    put_namespace(f, "a", "y");
+    while (buf_clear(&lines),
+           reconciler_preview(f->reconciler, slice_str("visible namespaces"), &lines), !lines.len) {
+        ev_run(f->loop, EVRUN_ONCE);
+    }
+    assert_non_null(strstr(buf_cstr(&lines), "visible/a y\n"));
+    buf_fini(&lines);
+    struct tree tree;
+    read_beside(f, 0, &tree);
+    assert_non_null(strstr(buf_cstr(&tree.text), "visible/a x\n"));
+    buf_fini(&tree.text);
+    f->want = reconciler_get_stats(f->reconciler).keys_written + 1;
+    del_beside(f, "leader");
+    loop_until(f->loop, has_written, f);
+    read_beside(f, 0, &tree);
+    assert_non_null(strstr(buf_cstr(&tree.text), "visible/a y\n"));
+    buf_fini(&tree.text);
+}
+
+/* ---- The order, at every revision ---- */
+
+enum { PODS = 10, NODES = 4, ROUNDS = 12, EVENTS = 30 };
+
+struct world {
+    struct fixture *f;
+    unsigned random;
+    int node[PODS]; /* of the host pod; -1: none */
+};
+
+static unsigned draw(struct world *w, unsigned below)
+{
+    w->random = w->random * 1664525 + 1013904223;
+    return (w->random >> 16) % below;
+}
+
+static void tell_pod(struct world *w, size_t i)
+{
+    char ip[16], name[8], ns[8];
+    (void)snprintf(ip, sizeof(ip), "10.1.0.%d", w->node[i]);
+    (void)snprintf(name, sizeof(name), "p%zu", i);
+    (void)snprintf(ns, sizeof(ns), "n%zu", i % 3);
+    if (w->node[i] < 0) {
+        remove_pod(w->f, ns, name);
+    } else {
+        put_pod(w->f, ns, name, true, ip);
+    }
+}
+
+static void change(struct world *w)
+{
+    size_t i = draw(w, PODS);
+    w->node[i] = (int)draw(w, 2 * NODES) - NODES;
+    w->node[i] = w->node[i] < 0 ? -1 : w->node[i];
+    tell_pod(w, i);
+}
+
+static void list_world(struct world *w)
+{
+    list_nothing_else(w->f);
+    begin_pods(w->f);
+    put_pod(w->f, "other", "p", false, "10.9.9.9");
+    for (size_t i = 0; i < PODS; i++) {
+        if (w->node[i] >= 0) {
+            tell_pod(w, i);
+        }
+    }
+    end_pods(w->f);
+    list_namespaces(w->f);
+}
+
+/* Returns how many pods' keys there are. */
+static size_t check_revision(struct fixture *f, int64_t revision)
+{
+    struct tree pods, beside;
+    size_t found = 0;
+    read_tree(f, revision, &pods);
+    read_beside(f, revision, &beside);
+    for (int node = 0; node < NODES; node++) {
+        char at[32], key[64];
+        (void)snprintf(at, sizeof(at), "/10-1-0-%d/", node);
+        (void)snprintf(key, sizeof(key), "node-address/10-1-0-%d ", node);
+        if (strstr(buf_cstr(&pods.text), at)) {
+            found++;
+            assert_non_null(strstr(buf_cstr(&beside.text), key));
+        }
+    }
+    buf_fini(&pods.text);
+    buf_fini(&beside.text);
+    return found;
+}
+
+static void assert_world(struct world *w)
+{
+    struct buf want;
+    buf_init(&want, 4096);
+    for (int node = 0; node < NODES; node++) {
+        bool is_wanted = false;
+        for (size_t i = 0; i < PODS; i++) {
+            is_wanted |= w->node[i] == node;
+        }
+        if (is_wanted) {
+            buf_printf(&want, "node-address/10-1-0-%d {\"host\":\"10.1.0.%d\"}\n", node, node);
+        }
+    }
+    assert_beside(w->f, buf_cstr(&want));
+    buf_fini(&want);
+}
+
+static void test_order(void **state)
+{
+    struct fixture *f = *state;
+    struct world w = {.f = f, .random = 3};
+    struct tree tree;
+    for (size_t i = 0; i < PODS; i++) {
+        w.node[i] = -1;
+    }
+    read_beside(f, 0, &tree);
+    int64_t from = tree.revision + 1;
+    buf_fini(&tree.text);
+    for (int round = 0; round < ROUNDS; round++) {
+        f->txn_ops_max = 2 + draw(&w, 4);
+        start_keys(f, true, true);
+        start_reconciler(f);
+        list_world(&w);
+        for (int i = 0; i < EVENTS; i++) {
+            change(&w);
+            for (unsigned turns = draw(&w, 4); turns; turns--) {
+                ev_run(f->loop, EVRUN_ONCE);
+            }
+        }
+        if (round % 2) {
+            settle(f);
+            assert_world(&w);
+        }
+        if (round + 1 < ROUNDS) {
+            crash(f);
+        }
+    }
+    read_beside(f, 0, &tree);
+    size_t found = 0;
+    for (int64_t revision = from; revision <= tree.revision; revision++) {
+        found += check_revision(f, revision);
+    }
+    buf_fini(&tree.text);
+    assert_true(found > 100);
+}
+
+#define TEST_KEYS(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down_keys)
+
+int main(void)
+{
+    record_json_use_xalloc();
+    const struct CMUnitTest tests[] = {
+        TEST_KEYS(test_pods_and_namespaces),
+        TEST_KEYS(test_unwanted),
+        TEST_KEYS(test_others),
+        TEST_KEYS(test_refused_transactions),
+        TEST_KEYS(test_some_namespaces),
+        TEST_KEYS(test_dry_run),
+        TEST_KEYS(test_leader),
+        TEST_KEYS(test_order),
+    };
+    return run_on_etcd(tests);
+}
