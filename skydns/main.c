@@ -501,7 +501,12 @@ int main(int argc, char **argv)
         return healthcheck_main("skydns", p->flags.healthcheck);
     }
     if (*p->flags.explain) {
-        r = explain_client(&p->flags.http_address, p->flags.explain, p->flags.explain_type, &err);
+        const struct explain_query query = {
+            .name = p->flags.explain,
+            .type = p->flags.explain_type,
+            .client = p->flags.explain_client,
+        };
+        r = explain_client(&p->flags.http_address, &query, &err);
         return r == 0 ? 0 : fail(&err);
     }
     log_set_level((enum log_level)p->flags.log_level);

@@ -9,6 +9,7 @@
 #include "common/base/err.h"
 #include "skydns/answer/answer.h"
 #include "skydns/pages/explain_foreign.h"
+#include "skydns/pages/explain_who.h"
 #include "skydns/sync/broken.h"
 
 struct explainer;
@@ -43,6 +44,7 @@ enum explain_rule {
     EXPLAIN_TYPE,    /* no key gives records of this type */
     EXPLAIN_ROOM,    /* the answer is full */
     EXPLAIN_STUB,    /* the name is in a stub zone, whose nameservers are asked instead */
+    EXPLAIN_VEILED,  /* the client may not see it */
 };
 
 struct explain_record {
@@ -70,7 +72,9 @@ struct explain_name {
 
 /* Borrowed from the explainer and the store: until the loop turns. */
 struct explanation {
-    struct question question;
+    struct dname asked;       /* the client's question, */
+    struct question question; /* and the name of its search path that this is about */
+    struct explain_who who;
     struct slice prefix;            /* of keys */
     int64_t revision;               /* of the version; 0: none yet */
     bool is_from_snapshot;          /* etcd has not confirmed it yet */
@@ -89,11 +93,18 @@ struct explanation {
 struct explainer *explainer_new(const struct engine_config *config);
 void explainer_free(struct explainer *explainer); /* NULL is fine */
 
-/* Type as "A", "SRV", "TYPE65"; NULL or "": A. An invalid name or type is ERR_USAGE. Uses the
- * configuration in force. */
+/* NULL is as empty. */
+struct explain_query {
+    const char *name;
+    const char *type;   /* "A", "SRV", "TYPE65"; empty: A */
+    const char *client; /* an address; empty: one that sees everything and has no search path */
+};
+
+/* An invalid name, type or address is ERR_USAGE. Uses the configuration in force. */
 int explain(struct explainer *explainer, const struct store_sync *sync,
-            const struct resolver *resolver, const struct engine_config *config, const char *name,
-            const char *type, const struct explanation **ret, struct err *err) MUST_CHECK;
+            const struct resolver *resolver, const struct engine_config *config,
+            const struct explain_query *query, const struct explanation **ret,
+            struct err *err) MUST_CHECK;
 
 /* How answers of a type use records (explain_type.c). */
 struct explain_manner {

@@ -6,6 +6,7 @@
 
 #include "common/base/buf.h"
 #include "common/http/http_fetch.h"
+#include "skydns/pages/explain.h"
 
 /* The server answers immediately, with at most 16 MiB (http_server.h). */
 enum { TIMEOUT_MS = 5000, REPLY_MAX = 17 * 1024 * 1024, TARGET_MAX = 16384 };
@@ -40,16 +41,18 @@ static int fetch(const struct addr *server, const char *target, struct buf *repl
     return r == 0 ? 0 : err_set(err, r, "%s; -http-addr must be that of a running skydns", why.msg);
 }
 
-int explain_client(const struct addr *server, const char *name, const char *type, struct err *err)
+int explain_client(const struct addr *server, const struct explain_query *query, struct err *err)
 {
     struct buf target, reply;
     struct http_page page;
     buf_init(&target, TARGET_MAX);
     buf_init(&reply, REPLY_MAX);
     buf_append_str(&target, "/explain?text&name=");
-    append_escaped(&target, name);
+    append_escaped(&target, query->name);
     buf_append_str(&target, "&type=");
-    append_escaped(&target, type);
+    append_escaped(&target, query->type);
+    buf_append_str(&target, *query->client ? "&client=" : "");
+    append_escaped(&target, query->client);
     int r = fetch(server, buf_cstr(&target), &reply, &page, err);
     if (r == 0) {
         r = print_page(&page, err);

@@ -7,9 +7,11 @@
 #include "common/base/attributes.h"
 #include "common/base/err.h"
 
+struct explain_query;
+
 /* Prints the explanation to stdout. Fails with a message if the server cannot be reached or rejects
- * the question. type may be "". */
-int explain_client(const struct addr *server, const char *name, const char *type,
+ * the question. Type and client may be "". */
+int explain_client(const struct addr *server, const struct explain_query *query,
                    struct err *err) MUST_CHECK;
 
 #endif

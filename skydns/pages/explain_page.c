@@ -36,6 +36,7 @@ static const struct {
     [EXPLAIN_TYPE] = {"type", "no key gives records of this type"},
     [EXPLAIN_ROOM] = {"room", "no room for more records in the answer"},
     [EXPLAIN_STUB] = {"stub", "the name is in a stub zone: its nameservers are asked instead"},
+    [EXPLAIN_VEILED] = {"veiled", "the client may not see it"},
 };
 
 static void append_key(const struct store_record *record, struct slice prefix, struct buf *out)
@@ -48,6 +49,12 @@ static void append_key(const struct store_record *record, struct slice prefix, s
 static const char *status_of(const struct explanation *x)
 {
     const struct explain_foreign *foreign = &x->foreign;
+    if (x->who.is_refused) {
+        return dns_rcode_name(DNS_RCODE_REFUSED);
+    }
+    if (x->who.has_failed && !x->who.has_answer) {
+        return dns_rcode_name(DNS_RCODE_SERVFAIL);
+    }
     if (foreign->source == EXPLAIN_FROM_CACHE) {
         return dns_rcode_name(foreign->kept.state == CACHE_FAILED ? DNS_RCODE_SERVFAIL
                                                                   : foreign->kept.rcode);
@@ -183,7 +190,7 @@ static void text_name(const struct explanation *x, const struct explain_name *n,
 void explain_page_text(const struct explanation *x, struct buf *out)
 {
     char name[DNAME_TEXT_MAX], type[DNS_TYPE_TEXT_MAX];
-    buf_printf(out, "%s %s: %s", dname_to_text(&x->question.name, name),
+    buf_printf(out, "%s %s: %s", dname_to_text(&x->asked, name),
                dns_type_text(x->question.type, type), status_of(x));
     if (x->plan && x->plan->rcode == DNS_RCODE_NOERROR) {
         buf_printf(out, ", answers: %zu%s", x->plan->answers.count,
@@ -197,6 +204,7 @@ void explain_page_text(const struct explanation *x, struct buf *out)
         buf_printf(out, "snapshot   answers come from a snapshot of %s ago\n",
                    duration_text_s(x->snapshot_age_s, age));
     }
+    explain_text_who(x, out);
     if (x->why) {
         buf_printf(out, "why        %s\n", x->why);
     }
@@ -310,12 +318,13 @@ void explain_page_json(const struct explanation *x, struct buf *out)
 {
     char type[DNS_TYPE_TEXT_MAX];
     buf_append_char(out, '{');
-    json_name("name", &x->question.name, out);
+    json_name("name", &x->asked, out);
     buf_printf(out, ",\"type\":\"%s\",\"revision\":%" PRId64 ",\"status\":\"%s\"",
                dns_type_text(x->question.type, type), x->revision, status_of(x));
     if (x->is_from_snapshot) {
         buf_printf(out, ",\"snapshot_age_s\":%" PRId64, x->snapshot_age_s);
     }
+    explain_json_who(x, out);
     if (x->why) {
         buf_append_str(out, ",\"why\":");
         json_text_string(out, slice_str(x->why));

@@ -9,6 +9,7 @@ void explain_page_text(const struct explanation *x, struct buf *out);
 
 /* {"name":...,"type":...,"revision":...,"status":"NOERROR","snapshot_age_s":12,"why":...,
  * "source":"cache",...,"answer":[...],"authority":[...],"additional":[...],"external":[...],
+ * "client":{"address":...,"identity":"pod","namespace":...,"path":[{"name":...,"outcome":...}]},
  * "targets":[{"name":...,"type":...,"source":...}],"names":[{"name":...,"exists":true,
  * "keys":[{"key":...,"rule":"gave",...}]}]}; empty fields are left out. */
 void explain_page_json(const struct explanation *x, struct buf *out);
@@ -17,6 +18,11 @@ void explain_page_json(const struct explanation *x, struct buf *out);
 
 void explain_text_foreign(const struct explanation *x, struct buf *out);
 void explain_json_foreign(const struct explanation *x, struct buf *out);
+
+/* ---- explain_page_who.c: the parts about the client ---- */
+
+void explain_text_who(const struct explanation *x, struct buf *out);
+void explain_json_who(const struct explanation *x, struct buf *out);
 
 /* "3 d 4 h", "2 m 10 s": two units are enough. */
 void explain_text_age(uint32_t s, struct buf *out);

@@ -137,9 +137,13 @@ static void on_explain(void *data, const struct http_request *request, struct ht
     const struct metrics_sources *sources = data;
     const struct explanation *explanation;
     struct err err;
+    const struct explain_query query = {
+        .name = http_request_arg(request, "name"),
+        .type = http_request_arg(request, "type"),
+        .client = http_request_arg(request, "client"),
+    };
     int r = explain(sources->explainer, sources->sync, sources->resolver,
-                    publisher_newest_config(sources->publisher), http_request_arg(request, "name"),
-                    http_request_arg(request, "type"), &explanation, &err);
+                    publisher_newest_config(sources->publisher), &query, &explanation, &err);
     if (r < 0) {
         reply->status = 400;
         buf_printf(&reply->body, "%s\n", err.msg);

@@ -41,7 +41,8 @@ struct pages_bed {
     struct outage_source followed;
     struct store_sync *sync;
     struct explainer *explainer;
-    int64_t revision; /* of the latest put */
+    int64_t revision;   /* of the latest put */
+    const char *client; /* of explanations; NULL: anybody */
 };
 
 /* ---- The mirror ---- */
@@ -191,8 +192,9 @@ static inline const struct explanation *bed_explain(struct pages_bed *bed, const
 {
     const struct explanation *x = NULL;
     struct err err;
-    int r = explain(bed->explainer, bed->sync, NULL, publisher_newest_config(bed->publisher), name,
-                    type, &x, &err);
+    const struct explain_query query = {.name = name, .type = type, .client = bed->client};
+    int r = explain(bed->explainer, bed->sync, NULL, publisher_newest_config(bed->publisher),
+                    &query, &x, &err);
     if (r != 0) {
         fail_msg("%s %s: %s", name, type ? type : "", err.msg);
     }

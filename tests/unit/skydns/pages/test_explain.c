@@ -475,8 +475,13 @@ static void test_configuration_in_force(void **state)
 static void test_questions_that_cannot_be_read(void **state)
 {
     static const struct {
-        const char *name, *type;
-    } rows[] = {{NULL, "A"}, {"a..b", "A"}, {"a", "NOPE"}, {"a", "TYPE70000"}};
+        struct explain_query query;
+        const char *says;
+    } rows[] = {{{NULL, "A", NULL}, "name"},
+                {{"a..b", "A", NULL}, "name"},
+                {{"a", "NOPE", NULL}, "NOPE"},
+                {{"a", "TYPE70000", ""}, "TYPE70000"},
+                {{"a", "A", "10.0.0"}, "client `10.0.0`: expected an address"}};
     struct pages_bed bed;
     (void)state;
     bed_start(&bed, "-no-rec");
@@ -484,11 +489,10 @@ static void test_questions_that_cannot_be_read(void **state)
         const struct explanation *x = NULL;
         struct err err;
         assert_int_equal(explain(bed.explainer, bed.sync, NULL,
-                                 publisher_newest_config(bed.publisher), rows[i].name, rows[i].type,
-                                 &x, &err),
+                                 publisher_newest_config(bed.publisher), &rows[i].query, &x, &err),
                          ERR_USAGE);
         assert_null(x);
-        assert_non_null(strstr(err.msg, i < 2 ? "name" : rows[i].type));
+        assert_non_null(strstr(err.msg, rows[i].says));
     }
     assert_int_equal(bed_explain(&bed, "x.cluster.local", NULL)->question.type, DNS_TYPE_A);
     bed_stop(&bed);

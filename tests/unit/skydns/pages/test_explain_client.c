@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "skydns/pages/explain.h"
 #include "skydns/pages/explain_client.h"
 #include "tests/support/loopback.h"
 
@@ -79,7 +80,7 @@ static int run_client(struct server *s, const char *reply, const char *name, con
     s->listener = loopback_listen(&s->address);
     assert_int_equal(pthread_create(&s->thread, NULL, serve, s), 0);
     struct stdout_capture capture = capture_stdout();
-    int r = explain_client(&s->address, name, type, err);
+    int r = explain_client(&s->address, &(struct explain_query){name, type, ""}, err);
     end_capture(&capture, output);
     assert_int_equal(pthread_join(s->thread, NULL), 0);
     close(s->listener);
@@ -144,7 +145,7 @@ static void test_nobody_there(void **state)
     struct err err;
     char text[ADDR_TEXT_MAX];
     (void)state;
-    assert_true(explain_client(&address, "a", "A", &err) < 0);
+    assert_true(explain_client(&address, &(struct explain_query){"a", "A", ""}, &err) < 0);
     assert_non_null(strstr(err.msg, "-http-addr"));
     assert_non_null(strstr(err.msg, addr_format(&address, text)));
 }

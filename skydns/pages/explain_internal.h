@@ -1,0 +1,34 @@
+/* An explanation in the making: explain.c asks what the answer is, explain_name.c what became of
+ * each key. Main thread. */
+#ifndef SKYDNS_PAGES_EXPLAIN_INTERNAL_H
+#define SKYDNS_PAGES_EXPLAIN_INTERNAL_H
+
+#include "skydns/answer/lookup.h"
+#include "skydns/pages/explain.h"
+
+struct explainer {
+    struct answer *answer;
+    struct lookup *lookup;
+    struct engine_deferral deferral;
+    struct explain_foreign externals[ENGINE_EXTERNAL_MAX];
+    uint8_t message[DNS_MESSAGE_MAX]; /* of the question's kept records */
+    uint8_t scratch[DNS_MESSAGE_MAX]; /* of the externals' */
+    struct explain_name names[EXPLAIN_NAMES_MAX];
+    struct explanation result;
+
+    /* State of the current explanation. */
+    const struct store_sync *sync;
+    const struct resolver *resolver;
+    const struct store *store;
+    const struct engine_config *config;
+    struct view view; /* of the records, as the client sees them */
+};
+
+/* Adds a name that the answer depends on; once. */
+void explain_name_add(struct explainer *e, const struct dname *name,
+                      const struct store_record *from, bool is_asked);
+
+/* Explains all that were added, and those that they lead to. */
+void explain_name_all(struct explainer *e);
+
+#endif

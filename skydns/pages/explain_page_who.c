@@ -1,0 +1,126 @@
+#include <inttypes.h>
+
+#include "common/base/json_text.h"
+#include "skydns/pages/explain_page_internal.h"
+
+/* The word for programs and the text for people. */
+static const struct {
+    const char *word;
+    const char *text;
+} identities[] = {
+    [EXPLAIN_ANYBODY] = {"", ""},
+    [EXPLAIN_NOT_WANTED] = {"not-wanted",
+                            "namespace not looked for: neither -autopath nor -visibility=own"},
+    [EXPLAIN_BY_POD] = {"pod", ""},
+    [EXPLAIN_OF_NODE] = {"node", "namespace not known: pods share this address with their node"},
+    [EXPLAIN_SHARED] = {"shared", "namespace not known: pods of several have this address"},
+    [EXPLAIN_NO_POD] = {"none", "namespace not known: no pod has this address"},
+};
+
+static const struct {
+    const char *word;
+    const char *text;
+} outcomes[] = {
+    [EXPLAIN_ANSWERS] = {"answers", "answers"},
+    [EXPLAIN_NO_NAME] = {"no-name", "does not exist"},
+    [EXPLAIN_FAILED] = {"failed", "could not be answered: passed over"},
+    [EXPLAIN_ASKED] = {"asked", "a nameserver decides: if it does not exist, the search goes on"},
+    [EXPLAIN_TOO_SHORT] = {"too-short", "fewer labels than -ndots: counts as not existing"},
+    [EXPLAIN_TOO_LONG] = {"too-long", "too long for a name: passed over"},
+};
+
+static int label_len(const struct explain_who *who)
+{
+    return (int)client_space_label(who->view.space).len;
+}
+
+/* ---- Text ---- */
+
+static void text_path(const struct explain_who *who, struct buf *out)
+{
+    for (size_t i = 0; i < who->tried; i++) {
+        char name[DNAME_TEXT_MAX];
+        bool has_name = who->path.names[i].len > 0;
+        buf_printf(out, "%s%zu. %s%s%s\n", i == 0 ? "search     " : "           ", i + 1,
+                   has_name ? dname_to_text(&who->path.names[i], name) : "", has_name ? " " : "",
+                   outcomes[who->outcomes[i]].text);
+    }
+}
+
+static void text_limits(const struct explain_who *who, struct buf *out)
+{
+    if (who->is_refused) {
+        buf_append_str(out, "limit      its address is in no network of -allow: REFUSED\n");
+    }
+    if (who->rate > 0) {
+        buf_printf(out,
+                   "limit      %" PRIu32 " UDP queries a second, %" PRIu32
+                   " at once; none with a cookie of this server\n",
+                   who->rate, who->burst);
+    }
+}
+
+void explain_text_who(const struct explanation *x, struct buf *out)
+{
+    const struct explain_who *who = &x->who;
+    char address[INET6_ADDRSTRLEN];
+    if (who->identity == EXPLAIN_ANYBODY) {
+        return;
+    }
+    buf_printf(out, "client     %s: ", ip_format(&who->ip, address));
+    if (who->identity == EXPLAIN_BY_POD) {
+        buf_printf(out, "namespace %.*s, as the pod with this address\n", label_len(who),
+                   client_space_label(who->view.space).ptr);
+    } else {
+        buf_printf(out, "%s\n", identities[who->identity].text);
+    }
+    text_limits(who, out);
+    text_path(who, out);
+    if (who->hidden_len > 0) {
+        buf_printf(
+            out,
+            "hidden     namespace %.*s: not the client's, not in -public-namespaces, and its "
+            "annotation dns.kube2sky/visible-to, if any, does not name the client's\n",
+            (int)who->hidden_len, who->hidden);
+    }
+}
+
+/* ---- JSON ---- */
+
+static void json_path(const struct explain_who *who, struct buf *out)
+{
+    buf_append_str(out, who->tried ? ",\"path\":[" : "");
+    for (size_t i = 0; i < who->tried; i++) {
+        char name[DNAME_TEXT_MAX];
+        bool has_name = who->path.names[i].len > 0;
+        buf_append_str(out, i ? ",{\"name\":" : "{\"name\":");
+        json_text_string(out, slice_str(has_name ? dname_to_text(&who->path.names[i], name) : ""));
+        buf_printf(out, ",\"outcome\":\"%s\"}", outcomes[who->outcomes[i]].word);
+    }
+    buf_append_str(out, who->tried ? "]" : "");
+}
+
+void explain_json_who(const struct explanation *x, struct buf *out)
+{
+    const struct explain_who *who = &x->who;
+    char address[INET6_ADDRSTRLEN];
+    if (who->identity == EXPLAIN_ANYBODY) {
+        return;
+    }
+    buf_printf(out, ",\n\"client\":{\"address\":\"%s\",\"identity\":\"%s\",\"allowed\":%s",
+               ip_format(&who->ip, address), identities[who->identity].word,
+               who->is_refused ? "false" : "true");
+    if (who->view.space) {
+        buf_append_str(out, ",\"namespace\":");
+        json_text_string(out, client_space_label(who->view.space));
+    }
+    if (who->rate > 0) {
+        buf_printf(out, ",\"rate\":%" PRIu32 ",\"burst\":%" PRIu32, who->rate, who->burst);
+    }
+    if (who->hidden_len > 0) {
+        buf_append_str(out, ",\"hidden\":");
+        json_text_string(out, slice_of(who->hidden, who->hidden_len));
+    }
+    json_path(who, out);
+    buf_append_char(out, '}');
+}

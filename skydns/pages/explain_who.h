@@ -1,0 +1,64 @@
+/* Who asks, in an explanation: which namespace the client has and why, what is hidden from it, its
+ * limits, and its search path. Main thread; pure. */
+#ifndef SKYDNS_PAGES_EXPLAIN_WHO_H
+#define SKYDNS_PAGES_EXPLAIN_WHO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/addr.h"
+#include "common/base/attributes.h"
+#include "common/base/err.h"
+#include "skydns/answer/client_view.h"
+#include "skydns/answer/path_names.h"
+#include "skydns/answer/view.h"
+#include "skydns/store/engine_config.h"
+#include "skydns/store/store.h"
+
+/* How the client has its namespace, or why it has none. */
+enum explain_identity {
+    EXPLAIN_ANYBODY,    /* no client was named: it sees everything and has no search path */
+    EXPLAIN_NOT_WANTED, /* no setting asks for namespaces */
+    EXPLAIN_BY_POD,     /* the pod with its address */
+    EXPLAIN_OF_NODE,    /* a pod shares the address with its node */
+    EXPLAIN_SHARED,     /* pods of several namespaces have it */
+    EXPLAIN_NO_POD,     /* no pod has it, or it is not known yet which of them are on their nodes'
+                         * network */
+};
+
+/* What the search found at a place. */
+enum explain_outcome {
+    EXPLAIN_ANSWERS,
+    EXPLAIN_NO_NAME,
+    EXPLAIN_FAILED,
+    EXPLAIN_ASKED,     /* a nameserver decides */
+    EXPLAIN_TOO_SHORT, /* -ndots keeps it from being forwarded */
+    EXPLAIN_TOO_LONG,  /* for a name */
+};
+
+struct explain_who {
+    enum explain_identity identity;
+    struct ip ip;
+    size_t spaces;           /* SHARED: how many */
+    struct client_view view; /* borrowed until the loop turns */
+    bool is_refused;         /* not in a network of -allow */
+    uint32_t rate, burst;    /* its limit over UDP; 0: none */
+    size_t hidden_len;
+    char hidden[63]; /* the namespace that hides the name; hidden_len 0: nothing does */
+
+    struct path_names path;
+    size_t tried; /* of its names, the first ones */
+    enum explain_outcome outcomes[PATH_NAMES_MAX];
+    bool has_answer; /* the last one tried is it, or decides */
+    bool has_failed; /* without an answer: SERVFAIL, since one failed */
+};
+
+/* "10.1.0.7"; NULL or "": nobody is named. ERR_USAGE: no address. */
+int explain_who(const struct engine_config *config, const char *address, struct explain_who *ret,
+                struct err *err) MUST_CHECK;
+
+/* Notes why a lower-cased name is hidden from the client, if it is. */
+void explain_who_hidden(const struct view *view, const struct dname *name, struct explain_who *who);
+
+#endif
