@@ -56,6 +56,7 @@ static void write_records(struct told *t)
 static int setup(void **state)
 {
     struct told *t = test_calloc(1, sizeof(*t));
+    t->x.asked = www;
     t->x.question = (struct question){.name = www, .type = DNS_TYPE_A, .qclass = DNS_CLASS_IN};
     t->zone = (struct foreign_zone){.name = {.len = 12, .wire = "\4acme\5local"},
                                     .origin = ZONE_FROM_KEYS,
