@@ -143,7 +143,7 @@ def test_the_dashboard_s_panels_have_room():
 
 
 def promtool(*arguments: str) -> subprocess.CompletedProcess:
-    return subprocess.run(["promtool", *arguments], capture_output=True, text=True, timeout=120)
+    return subprocess.run(["promtool", *arguments], capture_output=True, text=True, timeout=600)
 
 
 @needs_promtool

@@ -21,6 +21,9 @@
 
 enum { VERSIONS = 5, WRITERS = 3, WRITES = 40, PATH_BYTES = 128 };
 
+/* However slow the machine, a writer waits for its turn. */
+enum { LOCK_WAIT_MS = 600 * 1000 };
+
 /* A sanitizer takes a tenth of a second to fork, and looks at the reader. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { KILLS = 50 };
@@ -85,7 +88,11 @@ static int write_version(const struct bed *bed, unsigned version)
 {
     size_t bytes;
     struct err err = {0};
-    const struct snapshot_file_write write = {.path = bed->file, .image = &bed->images[version]};
+    const struct snapshot_file_write write = {
+        .path = bed->file,
+        .image = &bed->images[version],
+        .lock_wait_ms = LOCK_WAIT_MS,
+    };
     int r = snapshot_file_write(&write, &bytes, &err);
     if (r != 0) {
         (void)fprintf(stderr, "%s\n", err.msg);
@@ -152,7 +159,7 @@ static void test_kills(void **state)
     unsigned in_the_middle = 0;
     assert_int_equal(write_version(bed, 0), 0);
     srandom(1);
-    for (unsigned i = 0; i < KILLS; i++) {
+    for (unsigned i = 0; i < KILLS || in_the_middle == 0; i++) {
         int status;
         pid_t child = start_writer(bed, i);
         wait_us((unsigned)random() % LATEST_US);
@@ -162,7 +169,6 @@ static void test_kills(void **state)
         in_the_middle += has_temporary(bed);
         check_file(bed);
     }
-    assert_true(in_the_middle > 0);
     assert_int_equal(write_version(bed, 1), 0);
     assert_false(has_temporary(bed));
 }
