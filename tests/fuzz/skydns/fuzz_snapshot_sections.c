@@ -5,6 +5,7 @@
 #include "common/base/buf.h"
 #include "skydns/store/engine_config.h"
 #include "skydns/sync/broken.h"
+#include "skydns/sync/client_marks_internal.h"
 #include "skydns/sync/store_keys.h"
 #include "skydns/sync/writer_documents.h"
 
@@ -63,9 +64,18 @@ static void documents(struct slice saved)
     }
 }
 
+/* Likewise. */
+static void clients(struct slice saved)
+{
+    if (client_marks_is_saved(saved) && saved.len > 0 && (uint8_t)saved.ptr[0] > ENGINE_ZONES_MAX) {
+        abort();
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static void (*const sections[])(struct slice saved) = {broken_keys, store_keys, documents};
+    static void (*const sections[])(struct slice saved) = {broken_keys, store_keys, documents,
+                                                           clients};
     if (size > 0 && data[0] < sizeof(sections) / sizeof(sections[0])) {
         sections[data[0]](slice_of(data + 1, size - 1));
     }
