@@ -215,6 +215,7 @@ check-unit: tests
 NEEDS_test_bench     := $(ANSWERS_BIN)
 NEEDS_test_bench_start := $(START_BIN)
 NEEDS_test_encodings := $(B)/tests/unit/kube2sky/api/test_kube_encodings
+NEEDS_test_bench_clients := $(B)/tests/bench/kube2sky/bench_store
 NEEDS_test_kube2sky  := asan-kube2sky
 
 # One test by name, with its output: TEST=test_fast, TEST=test_fast::test_srv, TEST=fuzz_query, TEST=test_dns.py.
@@ -228,7 +229,7 @@ endif
 one: $(if $(filter tests/integration/%,$(ONE)),all $(NEEDS_$(notdir $(ONE))),$(ONE:%=$(B)/%))
 	@$(PYTHON) tests/support/one.py --build $(B) $(ONE_TEST)
 
-check-integration: all $(NEEDS_test_bench) $(NEEDS_test_bench_start) $(NEEDS_test_encodings)
+check-integration: all $(NEEDS_test_bench) $(NEEDS_test_bench_start) $(NEEDS_test_bench_clients) $(NEEDS_test_encodings)
 	@$(PYTHON) tests/support/check.py --build $(B) --only integration
 
 # Faults of etcd and of the network to it that take long, or need root for namespaces.

@@ -134,7 +134,7 @@ class Events:
         self._spaces[number] = new
         self._checks.append((at_s + LATE_S, number, old))
 
-    def _check(self, number: int, other: int) -> None:
+    def check(self, number: int, other: int) -> None:
         """At rest it is of its own namespace, and of no other."""
         client = Client(number, self._port)
         own = self._spaces[number]
@@ -148,9 +148,9 @@ class Events:
         for _ in range(count):
             while self._checks and self._checks[0][0] < time.monotonic():
                 _, number, old = self._checks.pop(0)
-                self._check(number, old)
+                self.check(number, old)
             number = self._chance.choice(self._numbers)
-            self._check(number, self._spaces[number] + 1)
+            self.check(number, self._spaces[number] + 1)
             next_s += interval_s
             time.sleep(max(0.0, next_s - time.monotonic()))
             self._event()
@@ -176,6 +176,7 @@ class Bed:
         self.folder = Path(tempfile.mkdtemp(prefix="bench-clients-"))
         self.etcd_port, self.dns_port, self._http_port = reserve_port(), reserve_port(), reserve_port()
         self._url = f"http://127.0.0.1:{self.etcd_port}"
+        self.etcd = EtcdClient(self.etcd_port)
         self._etcd = etcd(str(self.folder / "etcd"), self.etcd_port, reserve_port())
         self.skydns: Program | None = None
 
@@ -224,7 +225,7 @@ class Bed:
         return Page(http_get(f"http://127.0.0.1:{self._http_port}/metrics")[1], "skydns_").total(name)
 
     def wait_followed(self) -> None:
-        revision = EtcdClient(self.etcd_port).revision()
+        revision = self.etcd.revision()
         wait_until(lambda: self._metric("etcd_revision") >= revision, "all events", PATIENCE_S)
 
     def resident_mib(self) -> float:
