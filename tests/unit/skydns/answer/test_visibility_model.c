@@ -3,8 +3,8 @@
  * client may see; and no reply has a hidden record's data or name, unless a visible record names
  * it. Which are hidden is decided here from the text of their keys.
  *
- * Where the reply is meant to differ (hidden.. are NXDOMAIN: reverse names outside our zones, pods
- * of -pods=insecure, domains of ours below a hidden name), that is expected instead.
+ * Where the reply is meant to differ (hidden names are NXDOMAIN: reverse names outside our zones,
+ * pods of -pods=insecure, domains of ours below a hidden name), that is expected instead.
  *
  * VISIBILITY_TREES=100000 makes more trees than `make check` has time for; SEED=1234 starts there.
  */
@@ -270,6 +270,12 @@ static void draw_reverse(char out[NAME_SIZE])
     }
 }
 
+/* A domain among another's namespaces, or above them. */
+static bool is_inner(const char *domain)
+{
+    return strstr(domain, ".svc.") || strncmp(domain, "svc.", 4) == 0;
+}
+
 static void draw_key(struct tree *t)
 {
     struct key *key = &t->keys[t->count];
@@ -283,6 +289,11 @@ static void draw_key(struct tree *t)
     draw_host(t, t->count, key->host);
     if (is_reverse && draw(4) > 0) {
         draw_name_in(t, true, key->host);
+    }
+    for (unsigned i = 0; i < t->domains.count; i++) {
+        if (is_inner(t->domains.names[i]) && ends_with(key->host, t->domains.names[i])) {
+            return; /* where an alias leads, such a domain's own names make a difference */
+        }
     }
     for (unsigned i = 0; i < t->count; i++) {
         if (strcmp(t->keys[i].name, key->name) == 0) {
@@ -302,6 +313,38 @@ static void draw_key(struct tree *t)
                        t->count);
     }
     t->count++;
+}
+
+static void draw_plain_key(struct tree *t, const char *name, const char *host, const char *more)
+{
+    struct key *key = &t->keys[t->count];
+    for (unsigned i = 0; i < t->count; i++) {
+        if (strcmp(t->keys[i].name, name) == 0) {
+            return;
+        }
+    }
+    (void)snprintf(key->name, sizeof(key->name), "%s", name);
+    (void)snprintf(key->host, sizeof(key->host), "%s", host);
+    (void)snprintf(key->value, sizeof(key->value), "{'host':'%s','ttl':30,'priority':10%s}", host,
+                   more);
+    name_to_key(key->name, key->key);
+    t->count++;
+}
+
+/* A service as kube2sky writes it, but for the target of its port, which may be another. */
+static void draw_service(struct tree *t)
+{
+    char service[80], name[NAME_SIZE], host[NAME_SIZE];
+    const char *domain = t->domains.names[0];
+    (void)snprintf(service, sizeof(service), "%s.%s.svc.%s", PICK("web", "db"),
+                   namespaces[draw(NAMESPACES)], domain);
+    (void)snprintf(name, sizeof(name), "k%u.%s", draw(2), service);
+    (void)snprintf(host, sizeof(host), "10.7.8.%u", t->count + 1);
+    draw_plain_key(t, name, host, "");
+    (void)snprintf(name, sizeof(name), "k%u._http._tcp.%s", draw(2), service);
+    (void)snprintf(host, sizeof(host), "%s.%s.svc.%s", PICK("web", "db"),
+                   namespaces[draw(NAMESPACES)], domain);
+    draw_plain_key(t, name, draw(2) ? host : service, ",'port':80");
 }
 
 /* A service with more addresses than are prepared, or than fit. */
@@ -334,6 +377,9 @@ static void draw_tree(struct tree *t)
     for (unsigned n = 1 + draw(45); n > 0; n--) {
         draw_key(t);
     }
+    for (unsigned n = draw(8); n > 0; n--) {
+        draw_service(t);
+    }
     t->has_many = draw(6) == 0;
     if (t->has_many) {
         draw_many(t);
@@ -359,7 +405,7 @@ static void draw_labels(const struct tree *t, char *out)
 static void draw_known(const struct client *c, const struct tree *t, char *out)
 {
     const struct key *key = &t->keys[t->count ? draw(t->count) : 0];
-    for (unsigned tries = draw(4); tries > 0 && is_key_hidden(c, t, key); tries--) {
+    for (unsigned tries = draw(4); t->count && tries > 0 && is_key_hidden(c, t, key); tries--) {
         key = &t->keys[draw(t->count)];
     }
     const char *name = t->count ? key->name : "cluster.local.";
@@ -380,7 +426,11 @@ static void draw_known(const struct client *c, const struct tree *t, char *out)
 static void draw_question(const struct client *c, const struct tree *t, char *name, char *question,
                           size_t size)
 {
-    switch (draw(8)) {
+    switch (draw(9)) {
+    case 3:
+        (void)snprintf(name, NAME_SIZE, "_http._tcp.%s.%s.svc.%s", PICK("web", "db"),
+                       namespaces[draw(NAMESPACES)], t->domains.names[0]);
+        break;
     case 0:
         draw_labels(t, name);
         break;
@@ -408,7 +458,8 @@ static void draw_question(const struct client *c, const struct tree *t, char *na
     if (draw(6) == 0) {
         draw_case(typed, 3);
     }
-    const char *type = strstr(name, "arpa") && draw(4)
+    const char *type = strncmp(name, "_http", 5) == 0 && draw(4) ? "SRV"
+                       : strstr(name, "arpa") && draw(4)
                            ? "PTR"
                            : PICK("A", "A", "A", "A", "AAAA", "SRV", "SRV", "SRV", "TXT", "MX",
                                   "CNAME", "NS", "SOA", "PTR", "ANY", "TYPE65", "TYPE257");
@@ -640,11 +691,11 @@ static bool is_made_by_config(const struct bed *b, const char *name)
     }
     bool is_hidden = is_name_hidden(&b->client, &b->tree.domains, listed);
     bool is_pod = config->pods == ENGINE_PODS_INSECURE && strstr(name, ".pod.");
-    bool is_nested = false; /* in a domain that is among another's namespaces, or above it */
+    bool is_nested = false; /* in such a domain, or above it */
     for (unsigned i = 0; i < b->tree.domains.count; i++) {
         const char *domain = b->tree.domains.names[i];
-        bool is_inner = strstr(domain, ".svc.") || strncmp(domain, "svc.", 4) == 0;
-        is_nested = is_nested || (is_inner && (ends_with(name, domain) || ends_with(domain, name)));
+        is_nested =
+            is_nested || (is_inner(domain) && (ends_with(name, domain) || ends_with(domain, name)));
     }
     return is_hidden && (is_pod || is_nested);
 }
