@@ -1,0 +1,169 @@
+"""-visibility=own: clients see their own namespace's names and public ones. Clients are 127.0.0.x, as pods' addresses."""
+
+import json
+
+import dns.flags
+import dns.message
+import dns.query
+import dns.rcode
+import dns.rdatatype
+import dns.rrset
+import pytest
+from dns_client import TIMEOUT_S
+from programs import wait_until
+from records import SVC, value
+from test_forwarding import Upstream
+
+POD = "/skydns/local/cluster/pod"
+VISIBLE = "/kube2sky/cluster.local/visible"
+NODE_ADDRESS = "/kube2sky/cluster.local/node-address"
+CONFIG = "/skydns/config"
+A, B, NOBODY = "127.0.0.5", "127.0.0.6", "127.0.0.7"
+
+KEYS = {
+    f"{POD}/team-a/127-0-0-5/a": value(A),
+    f"{POD}/team-b/127-0-0-6/b": value(B),
+    f"{SVC}/default/kubernetes/k": value("10.0.0.1"),
+    f"{SVC}/team-a/web/w": value("10.0.1.1"),
+    f"{SVC}/team-a/web/_tcp/_http/w": value("web.team-a.svc.cluster.local.", 80),
+    f"{SVC}/team-a/there/_tcp/_http/w": value("web.team-b.svc.cluster.local.", 80),
+    f"{SVC}/team-b/web/w": value("10.0.2.1"),
+    "/skydns/arpa/in-addr/10/0/1/1": value("web.team-a.svc.cluster.local."),
+    "/skydns/arpa/in-addr/10/0/2/1": value("web.team-b.svc.cluster.local."),
+}
+WEB_A, WEB_B = "web.team-a.svc.cluster.local", "web.team-b.svc.cluster.local"
+
+
+class Clients:
+    def __init__(self, bed):
+        self.bed = bed
+
+    def ask(self, source: str, name: str, rdtype: str = "A", tcp: bool = False) -> dns.message.Message:
+        ask = dns.query.tcp if tcp else dns.query.udp
+        question = dns.message.make_query(name, rdtype)
+        return ask(question, "127.0.0.1", timeout=TIMEOUT_S, port=self.bed.dns.port, source=source)
+
+    def answers(self, source: str, name: str, rdtype: str = "A", tcp: bool = False) -> list[str]:
+        reply = self.ask(source, name, rdtype, tcp)
+        if reply.rcode() != dns.rcode.NOERROR:
+            return [dns.rcode.to_text(reply.rcode())]
+        return sorted(rdata.to_text() for rrset in reply.answer for rdata in rrset)
+
+    def wait(self, source: str, name: str, right: list[str]) -> None:
+        wait_until(lambda: self.answers(source, name) == right, f"{name} for {source}: {right}")
+
+
+@pytest.fixture
+def start(bare_bed):
+    """Starts etcd with KEYS and skydns with -visibility=own and these flags, and knows its clients."""
+
+    def start(*flags: str) -> Clients:
+        bare_bed.start_etcd()
+        for key, text in KEYS.items():
+            bare_bed.etcd.put(key, text)
+        bare_bed.start_skydns("-visibility=own", *(flags or ("-no-rec",)))
+        return Clients(bare_bed)
+
+    return start
+
+
+def test_own_public_and_hidden(start):
+    clients = start()
+    for tcp in (False, True):
+        assert clients.answers(A, WEB_A, tcp=tcp) == ["10.0.1.1"]
+        assert clients.answers(B, WEB_A, tcp=tcp) == ["NXDOMAIN"]
+        assert clients.answers(B, "WEB.Team-B.svc.cluster.local", tcp=tcp) == ["10.0.2.1"]
+        assert clients.answers(NOBODY, WEB_A, tcp=tcp) == ["NXDOMAIN"]
+        for source in (A, B, NOBODY):
+            assert clients.answers(source, "kubernetes.default.svc.cluster.local", tcp=tcp) == ["10.0.0.1"]
+        assert clients.answers(A, "*.svc.cluster.local", tcp=tcp) == ["10.0.0.1", "10.0.1.1"]
+        assert clients.answers(B, "svc.cluster.local", tcp=tcp) == ["10.0.0.1", "10.0.2.1"]
+        assert clients.answers(A, "127-0-0-6.team-b.pod.cluster.local", tcp=tcp) == ["NXDOMAIN"]
+        assert clients.answers(A, "1.1.0.10.in-addr.arpa", "PTR", tcp=tcp) == [f"{WEB_A}."]
+        assert clients.answers(B, "1.1.0.10.in-addr.arpa", "PTR", tcp=tcp) == ["NXDOMAIN"]
+
+
+def test_a_target_is_shown_and_its_addresses_are_not(start):
+    clients = start()
+    reply = clients.ask(A, "_http._tcp.there.team-a.svc.cluster.local", "SRV")
+    assert [rdata.target.to_text() for rdata in reply.answer[0]] == [f"{WEB_B}."]
+    assert reply.additional == []
+    assert clients.ask(A, f"_http._tcp.{WEB_A}", "SRV").additional != []
+
+
+def test_namespaces_list_who_sees_them(start):
+    clients = start()
+    etcd = clients.bed.etcd
+    etcd.put(f"{VISIBLE}/team-b", "team-x, team-a")
+    clients.wait(A, WEB_B, ["10.0.2.1"])
+    assert clients.answers(B, WEB_A) == ["NXDOMAIN"]
+    assert clients.answers(NOBODY, WEB_B) == ["NXDOMAIN"]
+    etcd.put(f"{VISIBLE}/team-b", "*")
+    clients.wait(NOBODY, WEB_B, ["10.0.2.1"])
+    etcd.delete(f"{VISIBLE}/team-b")
+    clients.wait(NOBODY, WEB_B, ["NXDOMAIN"])
+    assert clients.answers(A, WEB_B) == ["NXDOMAIN"]
+
+
+def test_pods_come_and_go(start):
+    clients = start()
+    etcd = clients.bed.etcd
+    etcd.put(f"{POD}/team-b/127-0-0-7/c", value(NOBODY))
+    clients.wait(NOBODY, WEB_B, ["10.0.2.1"])
+    etcd.put(f"{POD}/team-a/127-0-0-7/c", value(NOBODY))  # pods of two namespaces: nobody's
+    clients.wait(NOBODY, WEB_B, ["NXDOMAIN"])
+    assert clients.answers(NOBODY, WEB_A) == ["NXDOMAIN"]
+    etcd.delete(f"{POD}/team-b/127-0-0-7/c")
+    clients.wait(NOBODY, WEB_A, ["10.0.1.1"])
+    etcd.put(f"{NODE_ADDRESS}/127-0-0-7", json.dumps({"host": NOBODY}))
+    clients.wait(NOBODY, WEB_A, ["NXDOMAIN"])
+
+
+def test_unknown_clients_and_public_namespaces(start):
+    clients = start("-no-rec", "-visibility-unknown=all", "-public-namespaces=team-b")
+    assert clients.answers(NOBODY, WEB_A) == ["10.0.1.1"]
+    assert clients.answers(A, WEB_B) == ["10.0.2.1"]
+    assert clients.answers(A, "kubernetes.default.svc.cluster.local") == ["NXDOMAIN"]
+    assert clients.answers(B, WEB_A) == ["NXDOMAIN"]
+
+
+def test_the_document_changes_it(start):
+    clients = start()
+    assert clients.answers(B, WEB_A) == ["NXDOMAIN"]
+    clients.bed.etcd.put(CONFIG, json.dumps({"visibility": "all"}))
+    clients.wait(B, WEB_A, ["10.0.1.1"])
+    clients.bed.etcd.put(CONFIG, json.dumps({"visibility": "own", "public_namespaces": ["team-a"]}))
+    clients.wait(B, "kubernetes.default.svc.cluster.local", ["NXDOMAIN"])
+    assert clients.answers(B, WEB_A) == ["10.0.1.1"]
+    clients.bed.etcd.delete(CONFIG)
+    clients.wait(B, WEB_A, ["NXDOMAIN"])
+
+
+def elsewhere(query: dns.message.Message) -> dns.message.Message:
+    reply = dns.message.make_response(query)
+    reply.flags |= dns.flags.RA
+    rdtype = query.question[0].rdtype
+    if rdtype == dns.rdatatype.PTR:
+        reply.answer.append(dns.rrset.from_text(query.question[0].name, 60, "IN", "PTR", "elsewhere.test."))
+    return reply
+
+
+def test_what_is_hidden_is_not_forwarded(start):
+    upstream = Upstream(elsewhere)
+    try:
+        server = f"127.0.0.1:{upstream.port}"
+        clients = start(f"-nameservers={server}", f"-stub=stub.team-b.svc.cluster.local={server}")
+        hidden = "1.2.0.10.in-addr.arpa"
+        for tcp in (False, True):
+            reply = clients.ask(A, hidden, "PTR", tcp)
+            assert reply.rcode() == dns.rcode.NXDOMAIN
+            assert reply.authority[0].name.to_text() == f"{hidden}."
+            assert clients.answers(A, hidden, "TXT", tcp=tcp) == ["NXDOMAIN"]
+            assert clients.answers(A, WEB_B, tcp=tcp) == ["NXDOMAIN"]
+            assert clients.answers(A, "x.stub.team-b.svc.cluster.local", tcp=tcp) == ["NXDOMAIN"]
+        assert upstream.seen == []
+        assert clients.answers(A, "9.2.0.10.in-addr.arpa", "PTR") == ["elsewhere.test."]
+        assert clients.answers(B, "x.stub.team-b.svc.cluster.local") == []
+        assert len(upstream.seen) == 2
+    finally:
+        upstream.close()
