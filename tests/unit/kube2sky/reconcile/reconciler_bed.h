@@ -48,6 +48,7 @@ struct fixture {
     struct client_keys *client_keys; /* the test's; NULL: none */
     const char *const *namespaces;
     size_t namespace_count;
+    bool has_nodes;
     size_t txn_ops_max; /* 0: etcd's */
     size_t planned;     /* operations of a dry run */
 };
@@ -96,6 +97,7 @@ static inline void start_reconciler(struct fixture *f)
         .namespace_count = f->namespace_count,
         .no_reverse = !f->has_reverse,
         .own_only_written = f->own_only_written,
+        .has_nodes = f->has_nodes,
         .leader_lease_s = f->lease_s,
         .planned = f->is_dry ? on_planned : NULL,
         .data = f,
