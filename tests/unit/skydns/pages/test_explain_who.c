@@ -1,0 +1,186 @@
+/* Explanations for one client: its namespace and why it has none, what is hidden from it, its
+ * limits, and its search path. */
+#include "tests/unit/skydns/pages/pages_bed.h"
+
+#include "skydns/clients/client_index.h"
+#include "skydns/clients/visibility.h"
+#include "skydns/pages/explain_page_internal.h"
+
+static const struct bed_key keys[] = {
+    {"local/cluster/svc/a/web/1", "{'host':'10.0.0.1'}"},
+    {"local/cluster/svc/b/web/1", "{'host':'10.0.0.2'}"},
+    {"local/cluster/svc/b/db/1", "{'host':'10.0.0.3'}"},
+    {"local/cluster/ext", "{'host':'10.0.0.4'}"},
+    {"arpa/in-addr/10/0/0/3", "{'host':'db.b.svc.cluster.local.'}"},
+};
+
+struct who_bed {
+    struct pages_bed bed;
+    struct client_index *index;
+    struct buf page;
+};
+
+static void retire(void *data, void *block, void (*fn)(void *block))
+{
+    (void)data;
+    fn(block);
+}
+
+static struct ip ip_of(const char *text)
+{
+    struct ip ip;
+    assert_true(ip_parse(slice_str(text), &ip));
+    return ip;
+}
+
+static void add_pod(struct who_bed *w, const char *address, const char *ns)
+{
+    const struct ip ip = ip_of(address);
+    client_index_add(w->index, &ip, slice_str(ns));
+}
+
+/* 10.1.0.1 is of a, .2 of b, .3 of both, .4 of a node. */
+static void start(struct who_bed *w, const char *flags)
+{
+    const struct ip node = ip_of("10.1.0.4");
+    bed_start(&w->bed, flags);
+    bed_fill(&w->bed, keys, ARRAY_LEN(keys));
+    w->index = client_index_new(&(struct client_index_config){.retire = retire});
+    add_pod(w, "10.1.0.1", "a");
+    add_pod(w, "10.1.0.2", "b");
+    add_pod(w, "10.1.0.3", "a");
+    add_pod(w, "10.1.0.3", "b");
+    add_pod(w, "10.1.0.4", "a");
+    client_index_bar(w->index, &node);
+    struct engine_config *config = options_engine_config(&w->bed.options);
+    const struct client_options *clients = &w->bed.options.clients;
+    config->clients = client_options_want_index(clients) ? w->index : NULL;
+    config->visibility =
+        clients->is_own ? visibility_new(clients->unknown, NULL, 0, NULL, 0) : NULL;
+    publisher_configure(w->bed.publisher, config);
+    buf_init(&w->page, 1 << 20);
+}
+
+static void stop(struct who_bed *w)
+{
+    buf_fini(&w->page);
+    bed_stop(&w->bed);
+    client_index_free(w->index);
+}
+
+static const char *page(struct who_bed *w, const char *client, const char *name, bool is_json)
+{
+    w->bed.client = client;
+    const struct explanation *x = bed_explain(&w->bed, name, "");
+    buf_clear(&w->page);
+    (is_json ? explain_page_json : explain_page_text)(x, &w->page);
+    return buf_cstr(&w->page);
+}
+
+static void expect(struct who_bed *w, const char *client, const char *name, const char *text)
+{
+    const char *got = page(w, client, name, text[0] == '"');
+    if (!strstr(got, text)) {
+        fail_msg("%s, %s: `%s` is not in\n%s", client, name, text, got);
+    }
+}
+
+static void test_identities(void **state)
+{
+    struct who_bed w;
+    (void)state;
+    start(&w, "-no-rec -autopath");
+    expect(&w, "10.1.0.1", "x.test", "client     10.1.0.1: namespace a, as the pod");
+    expect(&w, "::ffff:10.1.0.1", "x.test", "client     10.1.0.1: namespace a, as the pod");
+    expect(&w, "10.1.0.3", "x.test", "client     10.1.0.3: namespace not known: pods of several");
+    expect(&w, "10.1.0.4", "x.test", "namespace not known: pods share this address with their");
+    expect(&w, "10.1.0.9", "x.test", "namespace not known: no pod has this address");
+    expect(&w, "10.1.0.2", "x.test",
+           "\"client\":{\"address\":\"10.1.0.2\",\"identity\":\"pod\","
+           "\"allowed\":true,\"namespace\":\"b\"}");
+    expect(&w, "10.1.0.4", "x.test", "\"identity\":\"node\",\"allowed\":true}");
+    assert_null(strstr(page(&w, NULL, "x.test", false), "client"));
+    assert_null(strstr(page(&w, "", "x.test", true), "client"));
+    stop(&w);
+    start(&w, "-no-rec");
+    expect(&w, "10.1.0.1", "x.test", "namespace not looked for: neither");
+    stop(&w);
+}
+
+static void test_what_is_hidden(void **state)
+{
+    struct who_bed w;
+    (void)state;
+    start(&w, "-visibility=own -reverse-zones=10.0.0.0/8");
+    expect(&w, "10.1.0.1", "web.a.svc.cluster.local", "A: NOERROR, answers: 1");
+    expect(&w, "10.1.0.1", "web.b.svc.cluster.local", "A: NXDOMAIN");
+    expect(&w, "10.1.0.1", "web.b.svc.cluster.local", "hidden     namespace b: not the client's");
+    expect(&w, "10.1.0.1", "web.b.svc.cluster.local", "; the client may not see it\n");
+    expect(&w, "10.1.0.1", "web.b.svc.cluster.local", "\"hidden\":\"b\"");
+    expect(&w, "10.1.0.1", "absent.b.svc.cluster.local", "\"hidden\":\"b\"");
+    expect(&w, "10.1.0.9", "web.a.svc.cluster.local", "\"hidden\":\"a\"");
+    expect(&w, "10.1.0.1", "3.0.0.10.in-addr.arpa", "\"hidden\":\"b\"");
+    assert_null(strstr(page(&w, "10.1.0.2", "3.0.0.10.in-addr.arpa", true), "hidden\":\""));
+    assert_null(strstr(page(&w, "10.1.0.2", "web.b.svc.cluster.local", true), "\"hidden\":\""));
+    /* of what a wildcard gives, the others' */
+    expect(&w, "10.1.0.1", "web.*.svc.cluster.local", "answers: 1");
+    expect(&w, "10.1.0.1", "web.*.svc.cluster.local", "\"rule\":\"veiled\"");
+    expect(&w, NULL, "web.*.svc.cluster.local", "answers: 2");
+    assert_null(strstr(page(&w, NULL, "web.b.svc.cluster.local", false), "hidden"));
+    stop(&w);
+}
+
+static void test_search_paths(void **state)
+{
+    struct who_bed w;
+    (void)state;
+    start(&w, "-autopath -search=corp.test -nameservers=127.0.0.1:9 -rcache=0");
+    expect(&w, "10.1.0.1", "ext.a.svc.cluster.local",
+           "search     1. ext.a.svc.cluster.local. does not exist\n"
+           "           2. ext.svc.cluster.local. does not exist\n"
+           "           3. ext.cluster.local. answers\n");
+    expect(&w, "10.1.0.1", "ext.a.svc.cluster.local",
+           "ext.a.svc.cluster.local. A: NOERROR, answers: 1");
+    expect(&w, "10.1.0.1", "www.x.a.svc.cluster.local",
+           "3. www.x.cluster.local. does not exist\n"
+           "           4. www.x.corp.test. a nameserver decides");
+    expect(&w, "10.1.0.1", "db.b.a.svc.cluster.local", "2. db.b.svc.cluster.local. answers\n");
+    expect(&w, "10.1.0.1", "web.a.svc.cluster.local",
+           "\"path\":[{\"name\":\"web.a.svc.cluster.local.\",\"outcome\":\"answers\"}]");
+    assert_null(strstr(page(&w, "10.1.0.2", "ext.a.svc.cluster.local", false), "search"));
+    assert_null(strstr(page(&w, "10.1.0.3", "ext.a.svc.cluster.local", false), "search"));
+    assert_null(strstr(page(&w, NULL, "ext.a.svc.cluster.local", false), "search"));
+    stop(&w);
+    start(&w, "-autopath -no-rec -ndots=3");
+    expect(&w, "10.1.0.1", "x.y.a.svc.cluster.local",
+           "4. x.y. fewer labels than -ndots: counts as not existing\n");
+    expect(&w, "10.1.0.1", "x.y.a.svc.cluster.local", "A: NXDOMAIN");
+    expect(&w, "10.1.0.1", "x.y.z.a.svc.cluster.local", "4. x.y.z. could not be answered");
+    expect(&w, "10.1.0.1", "x.y.z.a.svc.cluster.local", "A: SERVFAIL");
+    stop(&w);
+}
+
+static void test_limits(void **state)
+{
+    struct who_bed w;
+    (void)state;
+    start(&w, "-no-rec -allow=10.1.0.0/30 -rate=7/9");
+    expect(&w, "10.1.0.1", "ext.cluster.local", "A: NOERROR");
+    expect(&w, "10.1.0.1", "ext.cluster.local", "limit      7 UDP queries a second, 9 at once");
+    expect(&w, "10.1.0.1", "ext.cluster.local", "\"allowed\":true,\"rate\":7,\"burst\":9");
+    expect(&w, "10.1.0.9", "ext.cluster.local", "A: REFUSED");
+    expect(&w, "10.1.0.9", "ext.cluster.local", "in no network of -allow: REFUSED");
+    expect(&w, "10.1.0.9", "ext.cluster.local", "\"allowed\":false");
+    stop(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_identities),
+        cmocka_unit_test(test_what_is_hidden),
+        cmocka_unit_test(test_search_paths),
+        cmocka_unit_test(test_limits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
