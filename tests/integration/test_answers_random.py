@@ -4,6 +4,7 @@ schemas, while keys change.
 
 import json
 import random
+import time
 
 import dns.message
 import dns.rcode
@@ -11,11 +12,12 @@ import dns.rdatatype
 import pytest
 from answer_model import DOMAIN, AnswerModel, Key, Path, TooManyVisits, name_of
 from dns_client import Dns
-from programs import reserve_port
+from programs import reserve_port, wait_until
 
 SCHEMAS = ("skydns", "kubernetes")
 TYPES = ("A", "AAAA", "SRV", "TXT", "MX", "CNAME", "PTR", "TYPE65")
 KEYS, CHANGES, ROUNDS, QUESTIONS = 120, 30, 3, 150
+WALK_S = 1.0  # skydns gives up a walk that takes longer
 
 # Labels at each level below the domain; few, so that queries match keys.
 LEVELS = (
@@ -103,9 +105,18 @@ class Server:
             want = AnswerModel(keys, self.schema).answer(name, rdtype)
         except TooManyVisits:
             return
-        reply = self.dns.query(name, rdtype, tcp=tcp, use_edns=0, payload=4096)
-        got = (dns.rcode.to_text(reply.rcode()), records_of(reply))
-        assert got == want, f"{self.schema}: {name} {rdtype}"
+        right = f"{self.schema}: {name} {rdtype}"
+
+        def is_answered() -> bool:
+            begun_s = time.monotonic()
+            reply = self.dns.query(name, rdtype, tcp=tcp, use_edns=0, payload=4096)
+            got = (dns.rcode.to_text(reply.rcode()), records_of(reply))
+            if got == ("SERVFAIL", []) and time.monotonic() - begun_s >= WALK_S:
+                return got == want  # given up: on a busy machine, a sanitizer may need so long
+            assert got == want, right
+            return True
+
+        wait_until(is_answered, right, 60)
 
 
 @pytest.mark.parametrize("seed", range(4))
