@@ -7,13 +7,16 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
+#include "common/etcd/etcd_lease.h"
 #include "skydns/sync/store_sync.h"
 #include "tests/support/etcd_proc.h"
 #include "tests/support/etcd_sync.h"
 #include "tests/support/skydns/snapshot_copy.h"
+#include "tests/support/test_clock.h"
 
 enum { CALL_TIMEOUT_MS = 5000 };
 
@@ -31,6 +34,7 @@ struct fixture {
     struct store_sync *sync;
     bool is_ready;
     bool requires_store_key;
+    bool wants_clients;
     size_t zones;      /* stub zones told last */
     unsigned settings; /* how often the document was told */
     char document[64]; /* as told last; "none" */
@@ -102,6 +106,7 @@ static void start_from(struct fixture *f, struct snapshot_content *start)
                                        .requires_store_key = f->requires_store_key,
                                        .start = start,
                                        .wants_stubs = true,
+                                       .wants_clients = f->wants_clients,
                                        .on_config = on_config,
                                        .on_stubs = on_stubs,
                                        .on_ready = on_ready,
@@ -592,6 +597,112 @@ static void test_needs_etcd(void **state)
     skip();
 }
 
+/* ---- Clients ---- */
+
+/* Whose the pod's address below is; "": nobody's. In static storage. */
+static const char *client(const struct fixture *f)
+{
+    static char text[64];
+    struct ip ip;
+    assert_true(ip_parse(slice_str("10.1.0.1"), &ip));
+    (void)publisher_enter(f->reader);
+    struct slice label = client_space_label(client_index_find(store_sync_clients(f->sync), &ip));
+    (void)snprintf(text, sizeof(text), "%.*s", (int)label.len, label.ptr); /* fits */
+    publisher_leave(f->reader);
+    return text;
+}
+
+static bool is_known(const void *data)
+{
+    return strcmp(client(data), "x") == 0;
+}
+
+static bool is_nobody(const void *data)
+{
+    return strcmp(client(data), "") == 0;
+}
+
+struct granted {
+    int64_t id; /* 0: not yet */
+};
+
+static void on_granted(void *data, const struct etcd_lease_reply *reply, const struct err *err)
+{
+    struct granted *granted = data;
+    assert_null(err);
+    granted->id = reply->id;
+}
+
+static bool is_granted(const void *data)
+{
+    return ((const struct granted *)data)->id != 0;
+}
+
+static void put_leased(struct fixture *f, const char *key, const char *value, int64_t ttl_s)
+{
+    struct granted granted = {.id = 0};
+    etcd_lease_grant(f->writer, 0, ttl_s, on_granted, &granted);
+    loop_until(f->writer_loop, is_granted, &granted);
+    const struct etcd_op op = {
+        .kind = ETCD_OP_PUT, .key = slice_str(key), .value = slice_str(value), .lease = granted.id};
+    write_ops(f, &op, 1);
+}
+
+static bool is_lease_known(const void *data)
+{
+    const struct fixture *f = data;
+    struct lease_counts leases = store_sync_counts(f->sync).leases;
+    return leases.questions > 0 && leases.asking == 0;
+}
+
+static const char pod_key[] = "/skydns/test/pod/x/10-1-0-1/h";
+static const char pod_value[] = "{\"host\":\"10.1.0.1\"}";
+
+static void test_clients(void **state)
+{
+    struct fixture *f = *state;
+    f->wants_clients = true;
+    put(f, pod_key, pod_value);
+    start_sync(f);
+    loop_until(f->loop, is_known, f);
+    put(f, "/kube2sky/other/node-address/n", pod_value);
+    loop_until(f->loop, is_nobody, f);
+    del(f, "/kube2sky/other/node-address/n");
+    loop_until(f->loop, is_known, f);
+    store_sync_set_clients(f->sync, false);
+    assert_true(is_nobody(f));
+    store_sync_set_clients(f->sync, true);
+    assert_true(is_nobody(f)); /* not known yet which addresses are nodes' */
+    loop_until(f->loop, is_known, f);
+    del(f, pod_key);
+    loop_until(f->loop, is_nobody, f);
+}
+
+/* A record that the store lacks since its lease has ended, as far as the snapshot knows, and that
+ * comes back without an event. */
+static void test_a_client_with_a_lease(void **state)
+{
+    enum { TTL_S = 600 };
+    struct fixture *f = *state;
+    struct snapshot_content content;
+    f->wants_clients = true;
+    put_leased(f, pod_key, pod_value, TTL_S);
+    start_sync(f);
+    loop_until(f->loop, is_known, f);
+    loop_until(f->loop, is_lease_known, f);
+    end_saved(f, &content);
+    etcd_proc_kill(f->proc);
+    start_saved(f, &content);
+    assert_true(is_known(f));
+    test_clock_stop();
+    test_clock_advance_ms(INT64_C(2) * TTL_S * 1000);
+    test_clock_run();
+    loop_until(f->loop, is_nobody, f);
+    etcd_proc_restart(f->proc);
+    confirm(f);
+    assert_true(is_known(f));
+}
+
 int main(void)
 {
     if (etcd_proc_missing()) {
@@ -610,6 +721,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_saved_then_emptied, setup, teardown),
         cmocka_unit_test_setup_teardown(test_saved_then_restored, setup, teardown),
         cmocka_unit_test_setup_teardown(test_saved_store_keys, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_clients, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_client_with_a_lease, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
