@@ -278,10 +278,9 @@ static bool has_records(struct lookup *l, const struct view_node *at, bool is_li
 /* A path with wildcards to a leaf gives the leaf itself: etcd had nothing to select from. */
 static bool is_leaf(struct lookup *l, const struct view_node *at)
 {
-    if (at->part == VIEW_WHOLE) {
-        return store_node_record(at->node) && store_visible_count(at->node) == 1;
-    }
-    return view_record(l->view, at) && !has_records_below(l, at, true);
+    bool is_alone = at->part == VIEW_WHOLE ? store_visible_count(at->node) == 1
+                                           : !has_records_below(l, at, true);
+    return is_alone && view_record(l->view, at);
 }
 
 /* ---- Names ---- */

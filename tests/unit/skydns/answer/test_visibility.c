@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/xalloc.h"
 #include "skydns/clients/visibility.h"
 #include "tests/unit/skydns/answer/path_bed.h"
 
@@ -82,15 +83,16 @@ static void bed_free_all(struct bed *b)
  * TTLs; "tc" behind the rcode. */
 static const char *summary_of(struct bed *b, const char *text)
 {
-    char *copy = strdup(text), *rest = NULL, *out = b->summary;
-    assert_non_null(copy);
+    char *copy = xstrdup(text), *rest = NULL;
     const char *first = strtok_r(copy, "\n", &rest);
-    out +=
-        sprintf(out, "%.*s%s", (int)strcspn(first, " "), first, strstr(first, " tc") ? " tc" : "");
-    for (char *line; (line = strtok_r(NULL, "\n", &rest));) {
+    size_t used =
+        (size_t)snprintf(b->summary, sizeof(b->summary), "%.*s%s", (int)strcspn(first, " "), first,
+                         strstr(first, " tc") ? " tc" : "");
+    for (const char *line; (line = strtok_r(NULL, "\n", &rest));) {
         int at = 0;
         if ((line[0] == '=' || line[0] == '+') && sscanf(line + 2, "%*s %*u %n", &at) == 0) {
-            out += sprintf(out, " %c%s", line[0], line + 2 + at);
+            used += (size_t)snprintf(b->summary + used, sizeof(b->summary) - used, " %c%s", line[0],
+                                     line + 2 + at);
         }
     }
     free(copy);

@@ -164,7 +164,7 @@ static char *names_text(unsigned count)
 {
     char *text = xcalloc(count, 8), *at = text;
     for (unsigned i = 0; i < count; i++) {
-        at += sprintf(at, "n%u,", i % 100000);
+        at += snprintf(at, 8, "n%u,", i % 100000);
     }
     return text;
 }
