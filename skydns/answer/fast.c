@@ -267,11 +267,29 @@ static size_t answer_addresses(struct fast *f, const struct fast_question *quest
 
 /* ---- Ports ---- */
 
+/* Whether a target is in the namespace of the question's name, which the client sees. */
+static bool is_in_same_space(const struct fast *f, const struct fast_question *question,
+                             struct slice target)
+{
+    const struct fast_query *q = &question->query;
+    unsigned below = (unsigned)question->zone->zone->labels + 2;
+    if (f->zones.is_nested || q->label_count <= below) {
+        return false;
+    }
+    const uint8_t *space = q->name + q->offsets[q->label_count - below];
+    size_t len = (size_t)q->name_len - q->offsets[q->label_count - below], at = 0;
+    while (target.len - at > len) {
+        at += (uint8_t)target.ptr[at] + 1u;
+    }
+    return target.len - at == len && memcmp(target.ptr + at, space, len) == 0;
+}
+
 /* What the client sees of a target. */
-static enum view_part target_part(const struct fast *f, struct slice target)
+static enum view_part target_part(const struct fast *f, const struct fast_question *question,
+                                  struct slice target)
 {
     struct dname name = {.len = (uint8_t)target.len};
-    if (!f->view.visibility) {
+    if (!f->view.visibility || is_in_same_space(f, question, target)) {
         return VIEW_WHOLE;
     }
     memcpy(name.wire, target.ptr, target.len);
@@ -289,7 +307,7 @@ static bool add_target(struct fast *f, const struct fast_question *question, str
     if (!fast_target_find(&f->zones, question, wire, written_at, &target)) {
         return false;
     }
-    enum view_part part = target_part(f, wire);
+    enum view_part part = target_part(f, question, wire);
     if (!target.node || part == VIEW_NONE) {
         return true;
     }

@@ -30,6 +30,16 @@ static bool is_related(const struct dname *a, const struct dname *b)
     return dname_is_within(a, b) || dname_is_within(b, a);
 }
 
+/* Whether reverse names may be at or below the name. Few names end like one. */
+static bool may_have_reverse(const struct dname *name)
+{
+    static const char arpa[] = "\4arpa"; /* with the root label */
+    bool may_be =
+        name->len == 1 || (name->len >= sizeof(arpa) &&
+                           memcmp(name->wire + name->len - sizeof(arpa), arpa, sizeof(arpa)) == 0);
+    return may_be && (is_related(name, &answer_in_addr_arpa) || is_related(name, &answer_ip6_arpa));
+}
+
 enum view_part view_part_of(const struct view *view, const struct dname *name)
 {
     struct dname_labels labels;
@@ -37,9 +47,7 @@ enum view_part view_part_of(const struct view *view, const struct dname *name)
         return VIEW_WHOLE;
     }
     dname_labels(name, &labels);
-    enum view_part least =
-        is_related(name, &answer_in_addr_arpa) || is_related(name, &answer_ip6_arpa) ? VIEW_SOME
-                                                                                     : VIEW_WHOLE;
+    enum view_part least = may_have_reverse(name) ? VIEW_SOME : VIEW_WHOLE;
     for (size_t i = 0; i < view->config->zone_count; i++) {
         const struct engine_zone *zone = &view->config->zones[i];
         enum view_part part = dname_is_within(name, &zone->domain)
