@@ -2,13 +2,13 @@
 
 from answers import plot
 from answers.rounds import KEPT_PATTERNS, LATENCY_PATTERN, PATTERNS, TCP_PATTERNS, UDP_PATTERNS
-from answers.servers import BARE_UDP, SKYDNS, SKYDNS_ANY, TITLES, is_bare
+from answers.servers import BARE_UDP, SKYDNS, SKYDNS_ANY, SKYDNS_OWN, TITLES, is_bare
 from answers.summary import Cell, Summary, Verdict
 
 _UDP = [pattern.name for pattern in UDP_PATTERNS]
 _TCP = [pattern.name for pattern in TCP_PATTERNS]
 _KEPT = [pattern.name for pattern in KEPT_PATTERNS]
-_COLORS = {SKYDNS: "#1b6ac9", SKYDNS_ANY: "#7fb0ea"}
+_COLORS = {SKYDNS: "#1b6ac9", SKYDNS_ANY: "#7fb0ea", SKYDNS_OWN: "#7fb0ea"}
 _OTHER_COLOR = "#a9a9a9"
 # Longer bars are cut, so that the short ones remain distinguishable.
 _PLOT_MOST = 3.0
@@ -167,7 +167,7 @@ def compact(summary: Summary, head: str) -> str:
     counts = [services for services in summary.counts() if summary.servers(services, _UDP)]
     if not counts:
         return ""
-    measured = {server for services in counts for server in summary.servers(services, _UDP)} - {SKYDNS_ANY}
+    measured = {server for services in counts for server in summary.servers(services, _UDP)} - {SKYDNS_ANY, SKYDNS_OWN}
     rows = []
     for server in (name for name in TITLES if name in measured):
         cells = [

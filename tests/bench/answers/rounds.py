@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from answers import data
-from answers.servers import BARE_TCP, BARE_UDP, GENERATOR_CORE, SKYDNS_ANY, WITHOUT_SERVICES, Server, is_bare
+from answers.servers import BARE_TCP, BARE_UDP, GENERATOR_CORE, SKYDNS_ANY, SKYDNS_OWN, WITHOUT_SERVICES, Server, is_bare
 
 WARM_UP_MS = 300
 # The generator spins: with less CPU time than this share, neither it nor the load was running.
@@ -113,8 +113,8 @@ def order(servers: list[Server], pattern: Pattern, number: int) -> list[Server]:
     others = [one for one in servers if not is_bare(one.name)]
     if pattern.mix == "kept-kubernetes":
         others = [one for one in others if one.name not in WITHOUT_SERVICES]
-    if pattern.is_tcp:  # for a connection the address makes no difference
-        others = [one for one in others if one.name != SKYDNS_ANY]
+    if pattern.is_tcp:  # for a connection the address makes no difference, nor do 20 ns
+        others = [one for one in others if one.name not in (SKYDNS_ANY, SKYDNS_OWN)]
     turn = number % len(others) if others else 0
     return bare + others[turn:] + others[:turn] + bare
 

@@ -90,10 +90,10 @@ def bare(protocol: str) -> Callable[[Setting], list[str]]:
     return lambda s: [str(s.tools / f"bare_{protocol}"), f"127.0.0.1:{s.port}"]
 
 
-def _skydns(address: str) -> Callable[[Setting], list[str]]:
+def _skydns(address: str, *more: str) -> Callable[[Setting], list[str]]:
     def argv(s: Setting) -> list[str]:
         command = [str(s.bin_dir / "skydns"), f"-machines={s.etcd_url}", f"-addr={address}:{s.port}"]
-        return [*command, f"-domain={DOMAIN}.", "-no-rec", *(s.flags or ["-workers=1"])]
+        return [*command, f"-domain={DOMAIN}.", "-no-rec", *(s.flags or ["-workers=1"]), *more]
 
     return argv
 
@@ -207,11 +207,13 @@ class Kind:
 
 
 BARE_UDP, BARE_TCP, SKYDNS, SKYDNS_ANY = "bare", "bare-tcp", "skydns", "skydns-any"
+SKYDNS_OWN = "skydns-own"  # its clients see public namespaces, in which the Services are
 KINDS = [
     Kind(BARE_UDP, "bare responder", bare("udp")),
     Kind(BARE_TCP, "bare TCP responder", bare("tcp")),
     Kind(SKYDNS, "skydns", _skydns("127.0.0.1")),
     Kind(SKYDNS_ANY, "skydns on 0.0.0.0", _skydns("0.0.0.0")),
+    Kind(SKYDNS_OWN, "skydns with visibility", _skydns("127.0.0.1", "-visibility=own")),
     Kind("gdnsd", "gdnsd", _gdnsd, "gdnsd"),
     Kind("nsd", "NSD", _nsd, "nsd"),
     Kind("knot", "Knot", _knot, "knotd"),
