@@ -80,7 +80,7 @@ MAN        := $(patsubst %.scd,$(B)/man/%,$(notdir $(wildcard $(PROGRAMS:%=%/*.s
 .DEFAULT_GOAL := all
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all programs unit objects deps deps-bench run one asan-kube2sky check check-unit check-integration check-faults check-tsan check-pod coverage images fuzz bench bench-readme bench-etcd bench-kube2sky bench-pipeline bench-start bench-updates bench-clients bench-pod bench-churn bench-cache-hits profile analyze analyzed lint format install uninstall dist deb clean help tests FORCE
+.PHONY: all programs unit objects deps deps-bench run one asan-kube2sky check check-unit check-integration check-faults check-tsan check-pod coverage images fuzz bench bench-readme bench-etcd bench-kube2sky bench-pipeline bench-start bench-updates bench-clients bench-pod bench-churn bench-cache-hits bench-search-paths profile analyze analyzed lint format install uninstall dist deb clean help tests FORCE
 
 all: $(BINARIES) $(MAN)
 programs: $(BINARIES)
@@ -156,6 +156,9 @@ endef
 $(eval $(call component_tests,common,))
 $(foreach p,$(PROGRAMS),$(eval $(call component_tests,$(p),$(B)/lib$(p).a)))
 
+$(B)/tests/bench/search_paths/%: $(B)/tests/bench/search_paths/%.o $(B)/tests/support/libskydns.a $(B)/libskydns.a $(B)/libcommon.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(LIBS_skydns) -o $@
 $(B)/tests/bench/cache_hits/%: $(B)/tests/bench/cache_hits/%.o $(B)/libskydns.a $(B)/libcommon.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(LIBS_skydns) -o $@
@@ -324,6 +327,10 @@ bench-churn: all
 bench-cache-hits: $(B)/tests/bench/cache_hits/bench_cache_hits
 	@$<
 
+# What a search path costs, beside the bare name.
+bench-search-paths: $(B)/tests/bench/search_paths/bench_search_paths
+	@$<
+
 # gcc's and clang's analysers, clang-tidy and cppcheck over the programs, a stamp for each file: a file is looked at
 # again when it or a header of it changes.
 ANALYZED := $(patsubst %.c,$(BUILD)/analyze/%.ok,$(filter %.c,$(PRODUCT_C)))
@@ -409,7 +416,7 @@ clean:
 	rm -rf $(BUILD)
 
 help:
-	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|compile_commands.json|run|one TEST=…|check|check-unit|check-integration|check-faults|check-tsan|check-pod|coverage|images|fuzz|bench|bench-readme|bench-etcd|bench-kube2sky|bench-pipeline|bench-start|bench-updates|bench-clients|bench-pod|bench-churn|bench-cache-hits|profile|analyze|lint|format|install|uninstall|dist|deb|deps|deps-bench|clean'
+	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|compile_commands.json|run|one TEST=…|check|check-unit|check-integration|check-faults|check-tsan|check-pod|coverage|images|fuzz|bench|bench-readme|bench-etcd|bench-kube2sky|bench-pipeline|bench-start|bench-updates|bench-clients|bench-pod|bench-churn|bench-cache-hits|bench-search-paths|profile|analyze|lint|format|install|uninstall|dist|deb|deps|deps-bench|clean'
 
 -include $(wildcard $(B)/*/*.d $(B)/*/*/*.d $(B)/tests/*/*/*.d $(B)/tests/*/*/*/*.d)
 ifneq ($(filter analyzed,$(MAKECMDGOALS)),)
