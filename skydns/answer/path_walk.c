@@ -20,15 +20,27 @@ struct path_zone {
     const struct store_node *domain, *svc; /* of the store in use; may be NULL */
 };
 
+/* The end of a name, from its prefix's last label on, and which places in the domain are ruled out
+ * for names with it. Two namespaces and two dozen top-level domains fit side by side. */
+enum { PATH_ENDS_BITS = 7, PATH_END_MAX = 94 };
+
+struct path_end {
+    uint64_t serial; /* of the store; 0: nothing is known */
+    uint8_t ruled_out, len;
+    uint8_t bytes[PATH_END_MAX];
+};
+
 struct path_walk {
     const struct engine_config *config;
     struct direct *direct;
     struct engine_counts counts;
     uint64_t serial; /* of the store whose nodes are known; 0: none */
     struct path_zone zones[ENGINE_ZONES_MAX];
+    struct path_end ends[1 << PATH_ENDS_BITS];
 
     /* Of the query being answered. */
     struct path path;
+    unsigned ruled_out; /* of its places in the domain, a bit for each */
     size_t refresh_len; /* a kept reply on the way asks to be refreshed: its query */
     uint8_t refresh[ENGINE_REFRESH_MAX];
     uint8_t wire[QUESTION_WIRE_MAX];
@@ -41,6 +53,7 @@ void path_walk_configure(struct path_walk *walk, const struct engine_config *con
 {
     walk->config = config;
     walk->serial = 0;
+    memset(walk->ends, 0, sizeof(walk->ends)); /* of another configuration */
     for (size_t i = 0; i < config->zone_count && config->autopath; i++) {
         struct path_zone *z = &walk->zones[i];
         const struct engine_zone *zone = &config->zones[i];
@@ -104,21 +117,58 @@ static bool is_plain(const struct path_zone *z, struct slice label)
 
 /* Whether the name at a place in the domain is NXDOMAIN, told from the store's having nothing with
  * its top label. What is hidden from the client may be there, and is left to direct_answer. */
-static bool is_ruled_out(struct path_walk *w, const struct store *store, unsigned place)
+static bool is_absent(const struct path_walk *w, unsigned place)
 {
     const struct path *path = &w->path;
     const struct path_zone *z = &w->zones[path->zone_at];
-    const struct slice top = path_top(path), svc = slice_of("svc", 3);
-    if (place > PATH_DOMAIN || !store || !z->may_rule_out || has_wildcard(path) ||
-        !is_plain(z, place == PATH_DOMAIN ? top : svc)) {
+    const struct slice top = path_top(path);
+    if (!is_plain(z, place == PATH_DOMAIN ? top : slice_of("svc", 3))) {
         return false;
     }
-    use_store(w, store);
     const struct store_node *above = place == PATH_DOMAIN ? z->domain : z->svc;
     if (place == 0 && above) {
         above = store_child(above, fast_query_label(&path->question, path->prefix_labels));
     }
     return !above || !store_child(above, top);
+}
+
+/* Most queries end in one of few ways, .com.<namespace>.svc.<domain>: what is known of an end. */
+static struct path_end *find_end(struct path_walk *w, struct slice end)
+{
+    uint64_t head = 0;
+    memcpy(&head, end.ptr, end.len < sizeof(head) ? end.len : sizeof(head));
+    return &w->ends[head * UINT64_C(0x9e3779b97f4a7c15) >> (64 - PATH_ENDS_BITS)];
+}
+
+/* Finds the places of the path in the domain that need no answer. */
+static void rule_out(struct path_walk *w, const struct store *store)
+{
+    const struct fast_query *q = &w->path.question;
+    unsigned at = q->offsets[w->path.prefix_labels - 1];
+    const struct slice end = slice_of(q->name + at, q->name_len - at);
+    w->ruled_out = 0;
+    if (!store || !w->zones[w->path.zone_at].may_rule_out || has_wildcard(&w->path)) {
+        return;
+    }
+    use_store(w, store);
+    struct path_end *known = find_end(w, end);
+    if (known->serial == w->serial && slice_equal(slice_of(known->bytes, known->len), end)) {
+        w->ruled_out = known->ruled_out;
+        return;
+    }
+    for (unsigned place = 0; place <= PATH_DOMAIN; place++) {
+        w->ruled_out |= is_absent(w, place) ? 1u << place : 0;
+    }
+    if (end.len <= sizeof(known->bytes)) {
+        *known = (struct path_end){
+            .serial = w->serial, .ruled_out = (uint8_t)w->ruled_out, .len = (uint8_t)end.len};
+        memcpy(known->bytes, end.ptr, end.len);
+    }
+}
+
+static bool is_ruled_out(const struct path_walk *w, unsigned place)
+{
+    return place <= PATH_DOMAIN && (w->ruled_out & 1u << place) != 0;
 }
 
 /* Whether the name at a place is one that -ndots keeps from being forwarded. */
@@ -304,7 +354,7 @@ static enum step try_place(struct path_walk *w, struct search *s, unsigned place
                            enum engine_verdict *verdict)
 {
     const struct external_answers *externals = place == s->query->path_at ? s->externals : NULL;
-    if (is_ruled_out(w, s->store, place)) {
+    if (is_ruled_out(w, place)) {
         return STEP_NEXT;
     }
     if (place > 0) {
@@ -320,6 +370,7 @@ static enum engine_verdict search(struct path_walk *w, struct search *s)
     enum engine_verdict verdict = ENGINE_REPLY;
     w->refresh_len = 0;
     s->has_failed = s->query->path_has_failed;
+    rule_out(w, s->store);
     for (unsigned place = s->query->path_at; place < path_places(&w->path); place++) {
         switch (try_place(w, s, place, &verdict)) {
         case STEP_NEXT:
