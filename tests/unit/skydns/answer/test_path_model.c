@@ -389,6 +389,9 @@ static void searches(void **state)
             for (unsigned n = 1 + random_below(3); n > 0; n--) {
                 (void)strcat(strcat(prefix, ANY_OF(labels)), ".");
             }
+            if (i % 20 == 19) {
+                put_keys(&p);
+            }
             w.type = ANY_OF(types);
             set_names(&w, prefix);
             for (unsigned place = 3; place < w.count; place++) {
