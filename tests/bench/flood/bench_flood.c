@@ -1,0 +1,169 @@
+/* bench_flood PORT NAME RATE SECONDS: one client at 127.0.0.66 sends RATE queries a second for NAME
+ * to 127.0.0.1 and reads no reply, RATE 0: none; beside it, 100 clients, each at an address of its
+ * own, ask 20 times a second and wait for their answers. Prints what was sent, answered and lost,
+ * and the latency of those 100. */
+#include <arpa/inet.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "common/base/clock.h"
+#include "common/base/cursor.h"
+#include "common/base/xalloc.h"
+#include "common/dns/dname.h"
+#include "common/dns/dns.h"
+
+enum { CLIENTS = 100, PERIOD_US = 50000, LOST_AFTER_US = 2000000, BATCH = 32, QUERY_MAX = 300 };
+
+static uint8_t query[QUERY_MAX];
+static size_t query_len;
+static struct sockaddr_in server;
+static atomic_bool is_over;
+static uint64_t flooded;
+static int64_t flood_rate;
+
+static int connect_from(const char *base, unsigned more)
+{
+    struct sockaddr_in from = {.sin_family = AF_INET};
+    from.sin_addr.s_addr = htonl(ntohl(inet_addr(base)) + more);
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&from, sizeof(from)) < 0 ||
+        connect(fd, (struct sockaddr *)&server, sizeof(server)) < 0) {
+        perror("bench_flood");
+        exit(2);
+    }
+    return fd;
+}
+
+/* In bursts, as many as are due. */
+static void *flood(void *data)
+{
+    struct iovec part = {query, query_len};
+    struct mmsghdr out[BATCH];
+    int fd = connect_from("127.0.0.66", 0);
+    int64_t begun_us = clock_monotonic_us();
+    for (size_t i = 0; i < BATCH; i++) {
+        out[i] = (struct mmsghdr){.msg_hdr = {.msg_iov = &part, .msg_iovlen = 1}};
+    }
+    while (!atomic_load(&is_over)) {
+        int64_t due = (clock_monotonic_us() - begun_us) * flood_rate / 1000000;
+        int sent = due >= (int64_t)flooded + BATCH ? sendmmsg(fd, out, BATCH, 0) : 0;
+        if (sent > 0) {
+            flooded += (uint64_t)sent;
+        } else {
+            nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+        }
+    }
+    return data;
+}
+
+struct client {
+    int64_t due_us, sent_us; /* sent_us 0: waits for nothing */
+};
+
+static struct client clients[CLIENTS];
+static struct pollfd sockets[CLIENTS];
+static uint64_t sent, answered, lost;
+static uint32_t *latencies_us;
+
+static void tick(struct client *client, struct pollfd *socket, int64_t now_us)
+{
+    uint8_t reply[1500];
+    while (socket->revents && recv(socket->fd, reply, sizeof(reply), 0) > 0) {
+        if (client->sent_us > 0) {
+            latencies_us[answered++] = (uint32_t)(now_us - client->sent_us);
+            client->sent_us = 0;
+        }
+    }
+    if (client->sent_us > 0 && now_us - client->sent_us > LOST_AFTER_US) {
+        lost++;
+        client->sent_us = 0;
+    }
+    if (client->sent_us == 0 && now_us >= client->due_us && !atomic_load(&is_over)) {
+        client->due_us += PERIOD_US;
+        client->sent_us = now_us;
+        sent++;
+        (void)!send(socket->fd, query, query_len, 0); /* what is not sent is lost */
+    }
+}
+
+static void ask(int64_t seconds)
+{
+    int64_t begun_us = clock_monotonic_us(), now_us = begun_us;
+    for (unsigned i = 0; i < CLIENTS; i++) {
+        sockets[i] = (struct pollfd){.fd = connect_from("127.0.1.1", i), .events = POLLIN};
+        clients[i].due_us = begun_us + PERIOD_US * i / CLIENTS;
+    }
+    while (now_us - begun_us < seconds * 1000000 + LOST_AFTER_US && answered + lost <= sent) {
+        (void)poll(sockets, CLIENTS, 1);
+        now_us = clock_monotonic_us();
+        for (unsigned i = 0; i < CLIENTS; i++) {
+            tick(&clients[i], &sockets[i], now_us);
+        }
+        if (now_us - begun_us >= seconds * 1000000) {
+            atomic_store(&is_over, true);
+            if (answered + lost == sent) {
+                break;
+            }
+        }
+    }
+}
+
+static int compare(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void write_query(const char *text)
+{
+    static const uint8_t head[DNS_HEADER_SIZE] = {0, 1, 1, 0, 0, 1};
+    struct dname name;
+    struct writer w = writer_of(query, sizeof(query));
+    if (!dname_from_text(slice_str(text), &name)) {
+        (void)fprintf(stderr, "bench_flood: `%s` is no name\n", text);
+        exit(2);
+    }
+    writer_bytes(&w, head, sizeof(head));
+    writer_bytes(&w, name.wire, name.len);
+    writer_u16(&w, DNS_TYPE_A);
+    writer_u16(&w, DNS_CLASS_IN);
+    query_len = w.pos;
+}
+
+int main(int argc, char **argv)
+{
+    pthread_t thread;
+    if (argc != 5) {
+        (void)fprintf(stderr, "usage: bench_flood PORT NAME RATE SECONDS\n");
+        return 2;
+    }
+    int64_t seconds = strtol(argv[4], NULL, 10);
+    server = (struct sockaddr_in){.sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)strtoul(argv[1], NULL, 10)),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    write_query(argv[2]);
+    flood_rate = strtol(argv[3], NULL, 10);
+    latencies_us = xcalloc((size_t)seconds * CLIENTS * 20 + CLIENTS + 1, sizeof(*latencies_us));
+    if (pthread_create(&thread, NULL, flood, NULL) != 0) {
+        return 2;
+    }
+    ask(seconds);
+    atomic_store(&is_over, true);
+    (void)pthread_join(thread, NULL);
+    qsort(latencies_us, answered, sizeof(*latencies_us), compare);
+    printf("flood_qps %.0f\nsent %llu\nanswered %llu\nlost %llu\n",
+           (double)flooded / (double)seconds, (unsigned long long)sent,
+           (unsigned long long)answered, (unsigned long long)(sent - answered));
+    if (answered > 0) {
+        printf("p50_us %u\np99_us %u\nmax_us %u\n", latencies_us[answered / 2],
+               latencies_us[answered * 99 / 100], latencies_us[answered - 1]);
+    }
+    free(latencies_us);
+    return 0;
+}
