@@ -329,8 +329,14 @@ $(FLOOD_BIN): %: %.o $(B)/libcommon.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(LIBS_common) -o $@
 
-# One client beyond its rate beside 100 others.
-bench-clients-flood: all $(BENCH_STORE) $(FLOOD_BIN)
+LIMITS_BIN := $(B)/tests/bench/flood/bench_limits
+$(LIMITS_BIN): %: %.o $(B)/tests/support/libskydns.a $(B)/libskydns.a $(B)/libcommon.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(LIBS_skydns) -o $@
+
+# What rates and cookies cost a query; one client beyond its rate beside 100 others.
+bench-clients-flood: all $(BENCH_STORE) $(FLOOD_BIN) $(LIMITS_BIN)
+	@$(LIMITS_BIN)
 	@$(PYTHON) tests/bench/clients_flood.py --build $(B) $(BENCH_FLAGS)
 
 bench-cache-hits: $(B)/tests/bench/cache_hits/bench_cache_hits
