@@ -217,12 +217,14 @@ static void on_bad(void *data, enum kube_kind kind, const struct err *err)
     tell_skipped(data, kind, "", err->msg);
 }
 
-/* Whoever permits Services and pods may not permit these. A dry run would not know everything. */
-static void lack(struct feed *feed, enum kube_kind kind)
+/* Whoever permits Services and pods may not permit Nodes or Namespaces: that can last. A dry run
+ * would not know everything. */
+static void lack(struct feed *feed, enum kube_kind kind, const struct err *err)
 {
+    bool is_refused = err->code == ERR_REFUSED && !kube_kind_is_namespaced(kind);
     if (kind == KUBE_CONFIG_MAP) {
         feed->config.config_map_lacks(feed->config.data);
-    } else if (!kube_kind_is_namespaced(kind) && !feed->config.is_dry_run) {
+    } else if (is_refused && !feed->config.is_dry_run) {
         inventory_lack(feed->config.inventory, kind);
     }
 }
@@ -233,7 +235,7 @@ static void on_state(void *data, enum kube_kind kind, const char *resource, cons
     feed->followed[kind].kind = resource; /* for its log line */
     if (err) {
         outage_away(&feed->followed[kind], err);
-        lack(feed, kind);
+        lack(feed, kind, err);
     } else {
         outage_back(&feed->followed[kind]);
     }

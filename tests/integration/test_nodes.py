@@ -69,7 +69,7 @@ def test_no_node_has_the_address_of_another(node_bed):
     bed = node_bed
     bed.kube.put_node(node("ip-10-0-0-2.ec2.internal", "10.0.0.2"))
     bed.start_kube2sky("--nodes")
-    bed.start_skydns()
+    bed.start_skydns("-no-rec", "-schema=kubernetes")
     bed.wait_records(NODES, keys(EC2[:-1], "10.0.0.2"))
     bed.kube.put_node(node("ec2.internal", "10.0.0.3"))
     bed.wait_records(NODES, keys(f"{NODES}internal/ec2", "10.0.0.3"))

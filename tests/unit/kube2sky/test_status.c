@@ -25,6 +25,7 @@ struct bed {
     struct http_route api_routes[RESOURCES_MAX];
     size_t api_route_count;
     bool wants_all;
+    bool is_dry;
     const char *const *namespaces;
     size_t namespace_count;
     struct http_server *api;
@@ -97,6 +98,7 @@ static void start_feed(struct bed *b, const struct addr *api, int64_t patience_m
         .wants_namespaces = b->wants_all,
         .namespaces = b->namespaces,
         .namespace_count = b->namespace_count,
+        .is_dry_run = b->is_dry,
         .patience_ms = patience_ms,
     });
 }
@@ -345,6 +347,7 @@ static enum dry_run_status dry_run(struct bed *b, int64_t api_patience_ms, bool 
     if (has_api) {
         serve_api(b, services, &api);
     }
+    b->is_dry = true;
     start_feed(b, &api, api_patience_ms);
     fill_sources(b);
     (void)fflush(stdout);
@@ -396,20 +399,26 @@ static void test_dry_run_without_an_api(void **state)
     assert_string_equal(output, "");
 }
 
+/* It would not know what to delete, so it does not go on without them. */
+static void test_dry_run_when_nodes_are_refused(void **state)
+{
+    struct fixture *f = *state;
+    struct bed b = {.f = f, .wants_all = true};
+    char output[OUTPUT_MAX];
+    assert_int_equal(dry_run(&b, 1, true, output), DRY_RUN_UNKNOWN);
+    assert_string_equal(output, "");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_from_nothing_to_ready),
-        TEST(test_plan),
-        TEST(test_api_is_overdue),
-        TEST(test_port_in_use),
-        TEST(test_dry_run_with_changes),
-        TEST(test_dry_run_without_changes),
-        TEST(test_dry_run_without_an_api),
-        TEST(test_nodes_and_namespaces),
-        TEST(test_nodes_and_namespaces_are_refused),
+        TEST(test_from_nothing_to_ready),  TEST(test_plan),
+        TEST(test_api_is_overdue),         TEST(test_port_in_use),
+        TEST(test_dry_run_with_changes),   TEST(test_dry_run_without_changes),
+        TEST(test_dry_run_without_an_api), TEST(test_dry_run_when_nodes_are_refused),
+        TEST(test_nodes_and_namespaces),   TEST(test_nodes_and_namespaces_are_refused),
     };
     etcd_proc_need();
     return cmocka_run_group_tests(tests, start_etcd, end_etcd);

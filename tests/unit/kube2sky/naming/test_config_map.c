@@ -101,6 +101,10 @@ static const struct one good[] = {
 #define SERVER_WANTED "expected an IP address, IP:port or a host name"
 
 static const struct one bad[] = {
+    {"records", "{'worker-1.node.cluster.local': {'host': '10.1.2.3'}}",
+     "records: `worker-1.node.cluster.local`: " NAME_WANTED},
+    {"records", "{'Node.cluster.local': {'host': '10.1.2.3'}}",
+     "records: `Node.cluster.local`: " NAME_WANTED},
     {"stubDomains", "",
      "stubDomains: ``: expected an object like {'acme.local': ['10.0.0.1']}: "
      "line 1: unexpected token near end of file"},
