@@ -77,10 +77,6 @@ static void on_slice_changed(void *data, struct slice owner, const struct slice_
     reconciler_slice_changed(app->reconciler, owner, change);
 }
 
-static void on_client_keys_changed(void *data UNUSED)
-{
-}
-
 static void on_config_map(void *data, struct kube_object *map)
 {
     struct app *app = data;
@@ -197,13 +193,14 @@ static void start_middle(struct app *app, const struct options *o)
         .domain = o->domain,
         .is_wanted = {[CLIENT_KEYS_NODE_ADDRESS] = o->wants_pods,
                       [CLIENT_KEYS_VISIBLE] = o->wants_visibility},
-        .changed = on_client_keys_changed,
-        .data = app,
+        .is_narrowed = {[CLIENT_KEYS_NODE_ADDRESS] = o->namespace_count > 0 || *o->label_selector,
+                        [CLIENT_KEYS_VISIBLE] = o->namespace_count > 0},
     });
     app->reconciler = reconciler_start(&(struct reconciler_config){
         .loop = app->loop,
         .etcd = app->etcd,
         .inventory = app->inventory,
+        .client_keys = app->client_keys,
         .outage = &app->etcd_outage,
         .domain = o->domain,
         .ttl_s = (uint32_t)o->ttl_s,

@@ -132,13 +132,6 @@ void client_keys_free(struct client_keys *keys)
 
 /* ---- Keys ---- */
 
-static void tell(const struct client_keys *keys)
-{
-    if (keys->config.changed) {
-        keys->config.changed(keys->config.data);
-    }
-}
-
 static struct client_key *get_key(struct part *part, struct slice text)
 {
     struct client_key *key = key_table_find(&part->table, text);
@@ -152,8 +145,7 @@ static struct client_key *get_key(struct part *part, struct slice text)
 }
 
 /* ptr NULL: it is not wanted any more. */
-static void set_value(struct client_keys *keys, struct part *part, struct client_key *key,
-                      struct slice value)
+static void set_value(struct part *part, struct client_key *key, struct slice value)
 {
     bool is_same =
         key->value && value.ptr && slice_equal(slice_of(key->value, key->value_len), value);
@@ -172,7 +164,6 @@ static void set_value(struct client_keys *keys, struct part *part, struct client
         *part->end_changed = key;
         part->end_changed = &key->next_changed;
     }
-    tell(keys);
 }
 
 /* Sets keys->key. */
@@ -203,7 +194,7 @@ static struct client_key *count_address(struct client_keys *keys, const struct i
     struct client_key *key = get_key(part, buf_slice(&keys->key));
     key->pods++;
     (void)snprintf(value, sizeof(value), "{\"host\":\"%s\"}", ip_format(ip, text));
-    set_value(keys, part, key, slice_str(value));
+    set_value(part, key, slice_str(value));
     return key;
 }
 
@@ -213,7 +204,7 @@ static void uncount_addresses(struct client_keys *keys, const struct host_pod *p
         struct client_key *key = pod->keys[i];
         key->pods--;
         if (!key->pods) {
-            set_value(keys, &keys->parts[CLIENT_KEYS_NODE_ADDRESS], key, slice_of(NULL, 0));
+            set_value(&keys->parts[CLIENT_KEYS_NODE_ADDRESS], key, slice_of(NULL, 0));
         }
     }
 }
@@ -328,7 +319,7 @@ static void upsert_namespace(struct client_keys *keys, const struct kube_object 
         key->generation = part->generation;
     }
     if (key && !object->is_garbled) {
-        set_value(keys, part, key, is_wanted ? slice_str(visible_to) : slice_of(NULL, 0));
+        set_value(part, key, is_wanted ? slice_str(visible_to) : slice_of(NULL, 0));
     }
 }
 
@@ -338,7 +329,7 @@ static void remove_namespace(struct client_keys *keys, const char *name)
     struct slice text = namespace_key(keys, name);
     struct client_key *key = text.len ? key_table_find(&part->table, text) : NULL;
     if (key) {
-        set_value(keys, part, key, slice_of(NULL, 0));
+        set_value(part, key, slice_of(NULL, 0));
     }
 }
 
@@ -348,7 +339,7 @@ static void sweep_namespaces(struct client_keys *keys)
     size_t at = 0;
     for (struct client_key *key; (key = key_table_next(&part->table, &at)); at++) {
         if (key->generation != part->generation) {
-            set_value(keys, part, key, slice_of(NULL, 0));
+            set_value(part, key, slice_of(NULL, 0));
         }
     }
 }
@@ -385,12 +376,6 @@ static void sweep(struct client_keys *keys, enum kube_kind kind, struct part *pa
     } else {
         sweep_namespaces(keys);
     }
-    tell(keys);
-}
-
-static bool is_believed(const struct client_keys *keys, const struct part *part)
-{
-    return part->has_any || keys->config.is_narrowed;
 }
 
 void client_keys_list_end(struct client_keys *keys, enum kube_kind kind)
@@ -400,11 +385,10 @@ void client_keys_list_end(struct client_keys *keys, enum kube_kind kind)
         return;
     }
     part->is_listing = false;
-    if (is_believed(keys, part)) {
+    if (part->has_any || keys->config.is_narrowed[part - keys->parts]) {
         sweep(keys, kind, part);
     } else {
         part->wants_first = true;
-        part->is_listed = true; /* a new cluster has none, and is ready */
     }
 }
 
@@ -492,12 +476,8 @@ void client_keys_each(const struct client_keys *keys,
     }
 }
 
-bool client_keys_is_listed(const struct client_keys *keys, enum client_keys_part part)
-{
-    return !keys->config.is_wanted[part] || keys->parts[part].is_listed;
-}
-
 bool client_keys_may_delete(const struct client_keys *keys, enum client_keys_part part)
 {
-    return client_keys_is_listed(keys, part) && !keys->parts[part].wants_first;
+    const struct part *state = &keys->parts[part];
+    return !keys->config.is_wanted[part] || (state->is_listed && !state->wants_first);
 }

@@ -31,13 +31,9 @@ enum client_keys_part { CLIENT_KEYS_NODE_ADDRESS, CLIENT_KEYS_VISIBLE, CLIENT_KE
 enum { CLIENT_KEYS_TEXT_MAX = 256 * 1024 };
 
 struct client_keys_config {
-    const char *domain;                /* "cluster.local.", borrowed for good */
-    bool is_wanted[CLIENT_KEYS_PARTS]; /* of one that is not, all keys are to go */
-    bool is_narrowed; /* only some namespaces or labels are listed, which may lack any object */
-    /* A key was added, changed or is not wanted any more; or a part may now lose keys. Called from
-     * inside the functions below; must not call back. NULL: client_keys_next_change is enough. */
-    void (*changed)(void *data);
-    void *data;
+    const char *domain;                  /* "cluster.local.", borrowed for good */
+    bool is_wanted[CLIENT_KEYS_PARTS];   /* of one that is not, all keys are to go */
+    bool is_narrowed[CLIENT_KEYS_PARTS]; /* only some are listed, perhaps none: that is believed */
 };
 
 struct client_keys *client_keys_new(const struct client_keys_config *config);
@@ -74,8 +70,5 @@ void client_keys_each(const struct client_keys *keys,
 
 /* Keys of the part that are not wanted may be deleted. */
 bool client_keys_may_delete(const struct client_keys *keys, enum client_keys_part part);
-
-/* All keys of the part are known, as far as the API's lists can be believed. */
-bool client_keys_is_listed(const struct client_keys *keys, enum client_keys_part part);
 
 #endif

@@ -469,13 +469,9 @@ void client_key_writer_turn(struct client_key_writer *w)
         w->is_news = false;
         w->config.settled(w->config.data, slice_of(NULL, 0));
     }
-    bool is_known = !w->config.planned || client_keys_is_listed(w->config.keys, w->config.part);
-    if (!can_plan(w) || !is_known) {
-        return;
-    }
-    if (may_write(w)) {
+    if (can_plan(w) && may_write(w)) {
         send_next(w);
-    } else {
+    } else if (can_plan(w)) {
         look_over(w);
     }
 }
@@ -651,9 +647,8 @@ bool client_key_writer_is_pending(const struct client_key_writer *w)
     if (is_refused || is_onlooker) {
         return false;
     }
-    bool is_known =
-        client_keys_is_listed(w->config.keys, w->config.part) && w->is_mirrored && w->is_following;
-    return !is_known || w->call || w->is_landing || client_key_count(&w->set, CLIENT_KEY_CHANGED) ||
+    return !w->is_mirrored || !w->is_following || w->call || w->is_landing ||
+           client_key_count(&w->set, CLIENT_KEY_CHANGED) ||
            (client_key_count(&w->set, CLIENT_KEY_DISTURBED) && !is_resting(w));
 }
 

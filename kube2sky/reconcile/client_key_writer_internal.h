@@ -79,8 +79,8 @@ void client_key_writer_turn(struct client_key_writer *writer);
 /* The key with this last segment is wanted, and not known to be in etcd. */
 bool client_key_writer_lacks(struct client_key_writer *writer, struct slice name);
 
-/* There is something to write, or it is not known yet whether there is. What etcd refuses does not
- * count: it would hold up everything else. */
+/* There is something to write of what is wanted so far, or it is not known yet whether there is.
+ * What etcd refuses does not count: it would hold up everything else. */
 bool client_key_writer_is_pending(const struct client_key_writer *writer);
 
 /* A transaction is in flight, or can be sent at once. */

@@ -326,7 +326,8 @@ static void on_turn(struct ev_loop *loop, ev_prepare *prepare, int revents UNUSE
     check_completeness(r);
     claim_some(r, &budget);
     reconciler_find_orphans(r);
-    if (!r->is_mid_publication) { /* node addresses before their pods */
+    bool is_known = !r->config.planned || r->was_complete;
+    if (!r->is_mid_publication && is_known) { /* node addresses before their pods */
         reconciler_turn_clients(r);
     }
     plan_some(r, &budget);

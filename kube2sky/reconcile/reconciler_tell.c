@@ -29,10 +29,7 @@ static size_t waiting_owners(const struct reconciler *r)
 
 static void explain_clients_missing(const struct reconciler *r, struct buf *out)
 {
-    struct client_keys *keys = r->config.client_keys;
-    if (keys && !client_keys_is_listed(keys, CLIENT_KEYS_VISIBLE)) {
-        buf_append_str(out, "; namespaces are not listed yet");
-    } else if (reconciler_clients_are_pending(r)) {
+    if (reconciler_clients_are_pending(r)) {
         buf_append_str(out, "; keys about clients are waiting, too");
     }
 }
