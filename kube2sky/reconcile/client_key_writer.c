@@ -681,10 +681,11 @@ bool client_key_writer_explain(const struct client_key_writer *w, struct buf *ou
 
 bool client_key_writer_is_unsettled(const struct client_key_writer *w)
 {
-    return client_key_count(&w->set, CLIENT_KEY_CHANGED) ||
-           client_key_count(&w->set, CLIENT_KEY_DISTURBED) ||
-           client_key_count(&w->set, CLIENT_KEY_REFUSED) ||
-           client_key_count(&w->set, CLIENT_KEY_KEPT);
+    size_t count = 0;
+    for (int list = CLIENT_KEY_CHANGED; list < CLIENT_KEY_STATES; list++) {
+        count += client_key_count(&w->set, (enum client_key_state)list);
+    }
+    return count > 0;
 }
 
 static void show(const struct client_key_writer *w, enum client_key_state list, enum look look,
@@ -701,7 +702,7 @@ static void show(const struct client_key_writer *w, enum client_key_state list, 
 static void show_all(struct client_key_writer *w, enum look look)
 {
     plan_build_nothing(&w->shown);
-    for (int list = CLIENT_KEY_CHANGED; list < CLIENT_KEY_SENT; list++) {
+    for (int list = CLIENT_KEY_CHANGED; list < CLIENT_KEY_STATES; list++) {
         show(w, (enum client_key_state)list, look, &w->shown);
     }
 }

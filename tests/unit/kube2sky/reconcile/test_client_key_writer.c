@@ -127,7 +127,7 @@ static void del_beside(struct fixture *f, const char *below)
 
 /* ---- Waiting ---- */
 
-/* Nothing to do but what waits for something else; a last transaction may be in flight. */
+/* Nothing to do but what waits for something else. */
 static bool is_in_order(const void *data)
 {
     const struct fixture *f = data;
