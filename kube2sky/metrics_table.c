@@ -135,6 +135,11 @@ static void write_writer(struct metrics_page *page, const struct reconciler_stat
     metrics_gauge(page, "reverse_keys_foreign",
                   "Reverse keys that somebody else wrote and that are left alone.",
                   (double)stats->foreign);
+    metrics_gauge(page, "node_addresses",
+                  "Keys that list addresses which pods share with their node.",
+                  (double)stats->node_addresses);
+    metrics_gauge(page, "visible_namespaces", "Keys that say to whom a namespace is visible.",
+                  (double)stats->visible);
     metrics_gauge(
         page, "contested_services",
         "Services whose keys another writer keeps changing; they are restored less often.",

@@ -89,7 +89,7 @@ void client_key_set_sweep(struct client_key_set *set, uint32_t generation)
     size_t at = 0;
     for (struct client_key_there *key; (key = key_table_next(&set->table, &at)); at++) {
         if (key->revision && key->generation != generation) {
-            key->revision = 0;
+            client_key_set_revision(set, key, 0);
             if (key->state != CLIENT_KEY_SENT) {
                 client_key_move(set, key, CLIENT_KEY_CHANGED);
             }

@@ -49,6 +49,7 @@ struct client_key_list {
 struct client_key_set {
     struct key_table table;
     struct client_key_list lists[CLIENT_KEY_STATES];
+    size_t there; /* in etcd */
 };
 
 /* Longer ones are not kube2sky's: a domain, a folder and a label. */
@@ -62,6 +63,14 @@ struct client_key_there *client_key_find(const struct client_key_set *set, struc
 
 /* Created as settled if unknown; at most CLIENT_KEY_MAX bytes. */
 struct client_key_there *client_key_get(struct client_key_set *set, struct slice text);
+
+/* It was written in etcd, or, with 0, deleted. */
+static inline void client_key_set_revision(struct client_key_set *set, struct client_key_there *key,
+                                           int64_t revision)
+{
+    set->there += (revision != 0) - (size_t)(key->revision != 0);
+    key->revision = revision;
+}
 
 /* To the end of the state's list. A settled key that is not in etcd is forgotten: the pointer is
  * void. */

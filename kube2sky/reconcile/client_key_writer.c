@@ -519,7 +519,7 @@ static void on_put(void *data, const struct etcd_kv *kv)
     struct client_key_there *key = client_key_get(&w->set, kv->key);
     uint64_t hash = actual_value_hash(kv->value);
     bool has_changed = !key->revision || key->hash != hash;
-    key->revision = kv->mod_revision;
+    client_key_set_revision(&w->set, key, kv->mod_revision);
     key->hash = hash;
     key->generation = w->generation;
     if (has_changed) {
@@ -533,7 +533,7 @@ static void on_del(void *data, struct slice text, int64_t revision UNUSED)
     struct client_key_there *key = client_key_find(&w->set, text);
     w->is_mid_publication = true;
     if (key) {
-        key->revision = 0;
+        client_key_set_revision(&w->set, key, 0);
         disturb(w, key);
     }
 }
@@ -719,5 +719,5 @@ void client_key_writer_preview(struct client_key_writer *w, struct buf *out)
 
 size_t client_key_writer_count(const struct client_key_writer *w)
 {
-    return w->set.table.count;
+    return w->set.there;
 }

@@ -4,7 +4,7 @@
  *     ~ KEY VALUE     has another value
  *     - KEY           should not exist
  *     ? KEY [VALUE]   exists; may turn out to be right, so it is deleted, or gets this value, only
- *                     once everything that may want it is known
+ *                     once everything that may want it is known; or waits for another key
  *     = KEY VALUE     should have this value, but is foreign: left alone
  *
  * Bytes that are not printable ASCII become \xNN: anybody may have written a key to delete. */
