@@ -1,83 +1,21 @@
-#include "kube2sky/reconcile/client_key_writer_internal.h"
+#include "kube2sky/reconcile/client_key_parts_internal.h"
 
 #include <stdlib.h>
 
 #include "common/base/attributes.h"
-#include "common/base/backoff.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
-#include "common/base/err.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd.h"
 #include "common/etcd/etcd_mirror.h"
 #include "common/etcd/etcd_store_id.h"
 #include "kube2sky/reconcile/actual.h"
-#include "kube2sky/reconcile/client_key_set_internal.h"
-#include "kube2sky/reconcile/config_rest_internal.h"
 #include "kube2sky/reconcile/contest_internal.h"
-#include "kube2sky/reconcile/plan.h"
-#include "kube2sky/reconcile/preview.h"
 
-/* Refusals without a success, before all wait: enough to find one bad key among a transaction's. An
- * etcd without space refuses everything. */
-enum { REFUSALS_IN_ROW = 16 };
-
-struct client_key_writer {
-    struct client_key_writer_config config;
-    struct client_key_set set;
-    struct etcd_mirror *mirror;
-    struct slice tree;  /* borrowed from the keys */
-    struct buf key;     /* scratch */
-    struct plan single; /* scratch: one operation */
-    struct plan shown;  /* scratch, for people */
-
-    /* The mirror */
-    int64_t revision;
-    uint32_t generation; /* of its full reads */
-    bool is_mirrored;
-    bool is_following; /* since etcd last confirmed it */
-    bool is_mid_publication;
-    bool is_mid_read;
-    bool is_news; /* keys that were not known to be in etcd may be now */
-    bool could_delete;
-    struct err read_failure;
-
-    /* The transaction in flight */
-    struct etcd_call *call; /* NULL: none */
-    struct plan_batch batch;
-    struct etcd_compare *compares;
-    struct etcd_op *ops;
-    size_t ops_now;     /* at most so many operations; less while etcd refuses some */
-    bool is_landing;    /* acknowledged, and not yet in the mirror */
-    int64_t landing_at; /* its revision */
-
-    /* Waiting; times are monotonic */
-    struct config_rest rest; /* of keys that others change */
-    struct backoff backoff;
-    unsigned refusals; /* in a row */
-    int64_t send_at_ms;
-    int64_t restore_at_ms;
-    int64_t refused_at_ms;
-    ev_timer wake;
-    struct err failure; /* of the last transactions; msg "": none */
-};
-
-static bool may_write(const struct client_key_writer *w)
+bool client_key_may_write(const struct client_key_writer *w)
 {
     return !w->config.planned && w->config.may_write(w->config.data);
-}
-
-/* Of this transaction; it did not happen. */
-static bool is_refusal(const struct err *err)
-{
-    return err->code == ERR_REFUSED || err->code == ERR_TOO_LARGE || err->code == ERR_NOT_FOUND;
-}
-
-/* It takes a person to end it. */
-static bool is_trouble(const struct err *err)
-{
-    return err->msg[0] && (is_refusal(err) || err->code == ERR_SHUT_OUT);
 }
 
 /* ---- Whose keys ---- */
@@ -87,7 +25,7 @@ static struct slice name_of(const struct client_key_writer *w, struct slice key)
     return slice_of(key.ptr + w->tree.len, key.len - w->tree.len);
 }
 
-static struct slice key_named(struct client_key_writer *w, struct slice name)
+struct slice client_key_named(struct client_key_writer *w, struct slice name)
 {
     buf_clear(&w->key);
     buf_append_slice(&w->key, w->tree);
@@ -116,8 +54,6 @@ static bool is_ours(const struct client_key_writer *w, struct slice key)
 
 /* ---- One key ---- */
 
-enum look { LOOK_SETTLED, LOOK_KEPT, LOOK_OP };
-
 static bool may_delete(const struct client_key_writer *w, const struct client_key_there *key)
 {
     return client_keys_may_delete(w->config.keys, w->config.part) &&
@@ -125,8 +61,8 @@ static bool may_delete(const struct client_key_writer *w, const struct client_ke
 }
 
 /* What there is to do about it. */
-static enum look look_at(const struct client_key_writer *w, const struct client_key_there *key,
-                         struct etcd_op *ret_op)
+enum client_key_look client_key_look_at(const struct client_key_writer *w,
+                                        const struct client_key_there *key, struct etcd_op *ret_op)
 {
     struct slice text = client_key_text(key);
     struct slice value = client_keys_value(w->config.keys, text);
@@ -156,7 +92,7 @@ static void settle(struct client_key_writer *w, struct client_key_there *key)
 /* Its state in etcd changed, not by a transaction of ours that is in flight. */
 static void disturb(struct client_key_writer *w, struct client_key_there *key)
 {
-    bool is_others = may_write(w) && w->is_mirrored && !w->is_mid_read;
+    bool is_others = client_key_may_write(w) && w->is_mirrored && !w->is_mid_read;
     if (key->state == CLIENT_KEY_SETTLED) {
         client_key_move(&w->set, key, is_others ? CLIENT_KEY_DISTURBED : CLIENT_KEY_CHANGED);
     } else if (key->state == CLIENT_KEY_KEPT) {
@@ -164,12 +100,7 @@ static void disturb(struct client_key_writer *w, struct client_key_there *key)
     }
 }
 
-/* ---- Transactions ---- */
-
-static int64_t next_attempt_ms(struct client_key_writer *w)
-{
-    return clock_monotonic_ms() + backoff_next_ms(&w->backoff, backoff_random());
-}
+/* ---- Planning ---- */
 
 /* Wakes the loop for the turn in which it is time. */
 static void set_alarm(struct client_key_writer *w, int64_t at_ms, int64_t now_ms)
@@ -184,147 +115,6 @@ static void on_wake(struct ev_loop *loop UNUSED, ev_timer *timer UNUSED, int rev
 {
     /* the turn that follows looks at the clock */
 }
-
-static void log_sent(const struct client_key_writer *w, int64_t revision)
-{
-    for (size_t i = 0; i < w->batch.plan.op_count && log_is_on(LOG_LEVEL_DEBUG); i++) {
-        struct etcd_op op = plan_get(&w->batch.plan, i);
-        log_debug(op.kind == ETCD_OP_PUT ? "key written" : "key deleted", LOG_SLICE("key", op.key),
-                  LOG_SLICE("owner", w->tree), LOG_INT("revision", revision));
-    }
-}
-
-static void tell_restored(const struct client_key_writer *w)
-{
-    static struct log_limit limit = {.burst = 10};
-    if (log_limit_pass(&limit)) {
-        log_info("somebody else changed keys about clients, put right",
-                 LOG_SLICE("key", plan_get(&w->batch.plan, 0).key),
-                 LOG_INT("keys", (int64_t)w->batch.plan.op_count));
-    }
-}
-
-/* The mirror has what was sent: whatever else it has is somebody else's. */
-static void land(struct client_key_writer *w, bool is_full)
-{
-    w->is_landing = false;
-    for (struct client_key_there *key; (key = w->set.lists[CLIENT_KEY_SENT].first);) {
-        bool is_ours = key->is_deleting ? !key->revision : key->revision == w->landing_at;
-        bool is_others = !is_ours && !is_full && !key->has_changed && may_write(w);
-        client_key_move(&w->set, key, is_others ? CLIENT_KEY_DISTURBED : CLIENT_KEY_CHANGED);
-    }
-}
-
-static void on_applied(struct client_key_writer *w, int64_t revision)
-{
-    const struct plan *plan = &w->batch.plan;
-    bool is_restoring = w->set.lists[CLIENT_KEY_SENT].first->is_restoring;
-    if (w->failure.msg[0] && !client_key_count(&w->set, CLIENT_KEY_REFUSED)) {
-        log_info("keys about clients can be written again", LOG_SLICE("below", w->tree));
-        w->failure.msg[0] = '\0';
-    }
-    backoff_reset(&w->backoff);
-    w->refusals = 0;
-    w->ops_now = 2 * w->ops_now < w->batch.ops_max ? 2 * w->ops_now : w->batch.ops_max;
-    log_sent(w, revision);
-    if (is_restoring) {
-        w->rest.written += plan->op_count;
-        tell_restored(w);
-    }
-    etcd_mirror_note_write(w->mirror, revision);
-    w->config.wrote(w->config.data, revision, plan->put_count, plan->op_count - plan->put_count,
-                    is_restoring);
-    w->landing_at = revision;
-    w->is_landing = true;
-    if (w->revision >= revision) {
-        land(w, false);
-    }
-}
-
-/* It did not happen, or it shows in the mirror. */
-static void take_back(struct client_key_writer *w)
-{
-    for (struct client_key_there *key; (key = w->set.lists[CLIENT_KEY_SENT].first);) {
-        bool is_restoring = key->is_restoring && !key->has_changed;
-        client_key_move(&w->set, key, is_restoring ? CLIENT_KEY_DISTURBED : CLIENT_KEY_CHANGED);
-    }
-}
-
-/* Halves until the key is alone that etcd refuses. */
-static void on_refused(struct client_key_writer *w)
-{
-    size_t sent = client_key_count(&w->set, CLIENT_KEY_SENT);
-    w->refusals++;
-    if (sent > 1) {
-        w->ops_now = sent / 2;
-        take_back(w);
-    } else {
-        client_key_move_all(&w->set, CLIENT_KEY_SENT, CLIENT_KEY_REFUSED);
-        w->refused_at_ms = next_attempt_ms(w);
-    }
-    if (w->refusals >= REFUSALS_IN_ROW) {
-        w->send_at_ms = next_attempt_ms(w);
-    }
-}
-
-static void on_failed(struct client_key_writer *w, const struct err *err)
-{
-    struct slice key = plan_get(&w->batch.plan, 0).key;
-    bool is_telling = !is_refusal(err) || w->batch.plan.op_count == 1;
-    if (is_telling && !w->failure.msg[0]) {
-        log_warn("keys about clients cannot be written, retrying", LOG_SLICE("key", key),
-                 LOG_STR("reason", err->msg));
-    }
-    if (is_telling) {
-        w->failure = *err;
-    }
-    if (is_refusal(err)) {
-        on_refused(w);
-    } else {
-        take_back(w);
-        w->send_at_ms = next_attempt_ms(w);
-    }
-}
-
-static void on_txn(void *data, const struct etcd_txn_reply *reply, const struct err *err)
-{
-    struct client_key_writer *w = data;
-    w->call = NULL;
-    if (err) {
-        on_failed(w, err);
-    } else if (reply->succeeded) {
-        on_applied(w, reply->revision);
-    } else {
-        log_debug("transaction about clients not applied: a key or the leader changed",
-                  LOG_INT("revision", reply->revision));
-        take_back(w);
-        w->config.refuted(w->config.data);
-        w->send_at_ms = next_attempt_ms(w);
-    }
-}
-
-static void send_batch(struct client_key_writer *w)
-{
-    const struct plan *plan = &w->batch.plan;
-    struct etcd_txn txn = {
-        .compares = w->compares,
-        .ops = w->ops,
-        .op_count = plan_batch_ops(&w->batch, w->ops),
-    };
-    for (size_t i = 0; i < plan->op_count; i++) {
-        w->compares[txn.compare_count++] = (struct etcd_compare){
-            .target = ETCD_COMPARE_MOD_REVISION,
-            .key = plan_get(plan, i).key,
-            .revision = plan->ops[i].revision,
-        };
-    }
-    if (w->config.condition) {
-        w->compares[txn.compare_count++] = w->config.condition(w->config.data);
-    }
-    w->call = etcd_txn(w->config.etcd, &txn, on_txn, w);
-}
-
-/* ---- Planning ---- */
 
 static bool board(struct client_key_writer *w, struct client_key_there *key,
                   const struct etcd_op *op, bool is_restoring)
@@ -347,7 +137,7 @@ static bool has_work(struct client_key_writer *w, enum client_key_state list)
 {
     struct etcd_op op;
     for (struct client_key_there *key; (key = w->set.lists[list].first);) {
-        switch (look_at(w, key, &op)) {
+        switch (client_key_look_at(w, key, &op)) {
         case LOOK_SETTLED:
             settle(w, key);
             break;
@@ -369,10 +159,10 @@ static void send_some(struct client_key_writer *w, enum client_key_state list, s
     while (has_room && w->batch.plan.op_count < max && has_work(w, list)) {
         struct client_key_there *key = w->set.lists[list].first;
         struct etcd_op op;
-        (void)look_at(w, key, &op);
+        (void)client_key_look_at(w, key, &op);
         has_room = board(w, key, &op, list == CLIENT_KEY_DISTURBED);
     }
-    send_batch(w);
+    client_key_send(w);
 }
 
 /* Keys that others changed rest first if they do that again and again. */
@@ -426,7 +216,7 @@ static void look_over(struct client_key_writer *w)
     while (has_work(w, CLIENT_KEY_CHANGED)) {
         struct client_key_there *key = w->set.lists[CLIENT_KEY_CHANGED].first;
         struct etcd_op op;
-        (void)look_at(w, key, &op);
+        (void)client_key_look_at(w, key, &op);
         if (!key->is_told) {
             plan_add(&w->shown, &op, key->revision);
         }
@@ -457,7 +247,7 @@ static void take_changes(struct client_key_writer *w)
     w->could_delete = can_delete;
 }
 
-static bool can_plan(const struct client_key_writer *w)
+bool client_key_can_plan(const struct client_key_writer *w)
 {
     return w->is_mirrored && !w->is_mid_publication && !w->call && !w->is_landing;
 }
@@ -469,9 +259,9 @@ void client_key_writer_turn(struct client_key_writer *w)
         w->is_news = false;
         w->config.settled(w->config.data, slice_of(NULL, 0));
     }
-    if (can_plan(w) && may_write(w)) {
+    if (client_key_can_plan(w) && client_key_may_write(w)) {
         send_next(w);
-    } else if (can_plan(w)) {
+    } else if (client_key_can_plan(w)) {
         look_over(w);
     }
 }
@@ -485,7 +275,7 @@ void client_key_writer_recheck(struct client_key_writer *w, struct slice name)
         client_key_move_all(&w->set, CLIENT_KEY_KEPT, CLIENT_KEY_CHANGED);
         return;
     }
-    struct client_key_there *key = client_key_find(&w->set, key_named(w, name));
+    struct client_key_there *key = client_key_find(&w->set, client_key_named(w, name));
     if (key && key->state == CLIENT_KEY_KEPT) {
         client_key_move(&w->set, key, CLIENT_KEY_CHANGED);
     }
@@ -550,7 +340,7 @@ static void on_commit(void *data, int64_t revision, bool full)
         w->is_news = true;
     }
     if (w->is_landing && (full || revision >= w->landing_at)) {
-        land(w, full);
+        client_key_land(w, full);
     }
 }
 
@@ -558,7 +348,7 @@ static void on_commit(void *data, int64_t revision, bool full)
 static void on_state(void *data, const struct err *err)
 {
     struct client_key_writer *w = data;
-    if (err && is_trouble(err) && !w->read_failure.msg[0]) {
+    if (err && client_key_is_trouble(err) && !w->read_failure.msg[0]) {
         log_warn("keys about clients cannot be read, retrying", LOG_SLICE("below", w->tree),
                  LOG_STR("reason", err->msg));
     }
@@ -622,102 +412,4 @@ void client_key_writer_stop(struct client_key_writer *w)
     free(w->ops);
     free(w->compares);
     free(w);
-}
-
-/* ---- Getters ---- */
-
-bool client_key_writer_lacks(struct client_key_writer *w, struct slice name)
-{
-    struct slice text = key_named(w, name);
-    const struct client_key_there *key = client_key_find(&w->set, text);
-    bool is_leaving = key && key->state == CLIENT_KEY_SENT && key->is_deleting;
-    bool is_there = w->is_mirrored && w->is_following && !w->is_mid_read && key && key->revision;
-    return client_keys_value(w->config.keys, text).ptr && (!is_there || is_leaving);
-}
-
-static bool is_resting(const struct client_key_writer *w)
-{
-    return clock_monotonic_ms() < w->restore_at_ms;
-}
-
-bool client_key_writer_is_pending(const struct client_key_writer *w)
-{
-    bool is_refused = is_trouble(&w->failure) || is_trouble(&w->read_failure);
-    bool is_onlooker = !may_write(w) && !w->config.planned;
-    if (is_refused || is_onlooker) {
-        return false;
-    }
-    return !w->is_mirrored || !w->is_following || w->call || w->is_landing ||
-           client_key_count(&w->set, CLIENT_KEY_CHANGED) ||
-           (client_key_count(&w->set, CLIENT_KEY_DISTURBED) && !is_resting(w));
-}
-
-bool client_key_writer_is_busy(const struct client_key_writer *w)
-{
-    bool can_send = w->is_following && may_write(w) && can_plan(w) &&
-                    clock_monotonic_ms() >= w->send_at_ms &&
-                    client_key_count(&w->set, CLIENT_KEY_CHANGED);
-    return w->call || (w->is_landing && w->is_following) || can_send;
-}
-
-bool client_key_writer_explain(const struct client_key_writer *w, struct buf *out)
-{
-    if (is_trouble(&w->failure)) {
-        buf_append_str(out, "keys about clients cannot be written below ");
-        buf_append_slice(out, w->tree);
-        buf_printf(out, ": %s", w->failure.msg);
-    } else if (is_trouble(&w->read_failure)) {
-        buf_append_str(out, "keys about clients cannot be read below ");
-        buf_append_slice(out, w->tree);
-        buf_printf(out, ": %s", w->read_failure.msg);
-    } else if (config_rest_is_contested(&w->rest, clock_monotonic_ms())) {
-        buf_append_str(out, "another writer keeps changing keys about clients below ");
-        buf_append_slice(out, w->tree);
-    } else {
-        return false;
-    }
-    return true;
-}
-
-bool client_key_writer_is_unsettled(const struct client_key_writer *w)
-{
-    size_t count = 0;
-    for (int list = CLIENT_KEY_CHANGED; list < CLIENT_KEY_STATES; list++) {
-        count += client_key_count(&w->set, (enum client_key_state)list);
-    }
-    return count > 0;
-}
-
-static void show(const struct client_key_writer *w, enum client_key_state list, enum look look,
-                 struct plan *plan)
-{
-    for (const struct client_key_there *key = w->set.lists[list].first; key; key = key->next) {
-        struct etcd_op op;
-        if (look_at(w, key, &op) == look) {
-            plan_add(plan, &op, key->revision);
-        }
-    }
-}
-
-static void show_all(struct client_key_writer *w, enum look look)
-{
-    plan_build_nothing(&w->shown);
-    for (int list = CLIENT_KEY_CHANGED; list < CLIENT_KEY_STATES; list++) {
-        show(w, (enum client_key_state)list, look, &w->shown);
-    }
-}
-
-void client_key_writer_preview(struct client_key_writer *w, struct buf *out)
-{
-    if (w->is_mirrored && !w->is_mid_publication) {
-        show_all(w, LOOK_OP);
-        preview_append(&w->shown, out);
-        show_all(w, LOOK_KEPT);
-        preview_append_withheld(&w->shown, out);
-    }
-}
-
-size_t client_key_writer_count(const struct client_key_writer *w)
-{
-    return w->set.there;
 }
