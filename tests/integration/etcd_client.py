@@ -44,6 +44,22 @@ class EtcdClient:
         self._post("auth/user/grant", {"user": "root", "role": "root"})
         self._post("auth/enable", {})
 
+    def add_writer(self, name: str, password: str, *prefixes: str) -> None:
+        """A user, before authentication is enabled, who may read all keys and write those with these prefixes."""
+        self._post("auth/user/add", {"name": name, "password": password})
+        self._post("auth/role/add", {"name": name})
+        self._post("auth/user/grant", {"user": name, "role": name})
+        self._grant(name, "READ", "/")
+        for prefix in prefixes:
+            self.permit_writer(name, prefix)
+
+    def permit_writer(self, name: str, prefix: str) -> None:
+        self._grant(name, "READWRITE", prefix)
+
+    def _grant(self, role: str, kind: str, prefix: str) -> None:
+        perm = {"permType": kind, "key": _encode(prefix), "range_end": _encode(_prefix_end(prefix))}
+        self._post("auth/role/grant", {"name": role, "perm": perm}, self.token() if self._login else "")
+
     def _connect(self) -> http.client.HTTPConnection:
         if self._tls:
             return http.client.HTTPSConnection(self.host, self.port, timeout=20, context=self._tls)

@@ -167,6 +167,29 @@ def test_visible_namespaces(real_bed):
     wait_keys(bed, {})
 
 
+def test_an_etcd_that_denies_the_keys(bed, tmp_path):
+    """The pod's record waits for its node address, nothing else does, and the strict probe says why."""
+    (tmp_path / "password").write_text("secret")
+    login = [f"--etcd-password-file={tmp_path / 'password'}", "--etcd-username=writer"]
+    bed.etcd.add_writer("writer", "secret", "/skydns/", BESIDE + "store", VISIBLE)
+    bed.etcd.enable_authentication("secret")
+    bed.etcd.log_in("root", "secret")
+    bed.kube.put_pod(host_pod("proxy", "10.1.0.1"))
+    bed.kube.put_pod(pod("web", "10.2.0.1"))
+    bed.start_kube2sky(*login)
+    bed.kube2sky.wait_line("keys about clients cannot be written")
+    assert [key.split("/")[-2] for key in bed.etcd.values(PODS)] == ["10-2-0-1"]
+    plan = http_get(f"http://127.0.0.1:{bed.readiness_port}/plan")[1]
+    assert f"+ {NODES}10-1-0-1" in plan and f"? {PODS}default/10-1-0-1" in plan
+    status, text = http_get(f"http://127.0.0.1:{bed.readiness_port}/readiness?strict")
+    assert status == 503 and f"keys about clients cannot be written below {NODES}" in text
+
+    bed.etcd.permit_writer("writer", NODES)
+    bed.wait_model()
+    wait_keys(bed, node_address("10.1.0.1"))
+    wait_until(lambda: http_get(f"http://127.0.0.1:{bed.readiness_port}/readiness?strict")[0] == 200, "strictly ready")
+
+
 def test_two_writers(bed):
     flags = ["--leader-elect", "--leader-elect-lease-duration=2s"]
     bed.kube.put_pod(host_pod("proxy", "10.1.0.1"))
