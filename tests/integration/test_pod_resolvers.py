@@ -1,0 +1,313 @@
+"""Search paths as pods' own resolvers see them: glibc, musl, c-ares and busybox in a network namespace with the pod's
+address and resolv.conf. With -autopath, a name takes one question for each type, and every name resolves as without.
+Needs root.
+"""
+
+import random
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from bed import BIN_DIR
+from nameservers import needs, unbound
+from programs import Program, reserve_port, wait_until
+from records import value
+
+sys.path.insert(0, str(Path(__file__).parent / "faults"))
+from netns import Network, network_missing  # noqa: E402
+
+# Each name on a line of its own: what it resolves to, or that it does not.
+RESOLVE_C = r"""
+#include <netdb.h>
+#include <stdio.h>
+#include <string.h>
+#include <arpa/inet.h>
+int main(int argc, char **argv)
+{
+    for (int n = 1; n < argc; n++) {
+        char text[INET6_ADDRSTRLEN];
+        struct addrinfo *list = NULL, hints = {.ai_socktype = SOCK_STREAM};
+        int r = getaddrinfo(argv[n], NULL, &hints, &list);
+        printf("%s %s", argv[n], r == 0 ? "found" : r == EAI_AGAIN ? "failed" : "absent");
+        for (struct addrinfo *i = r == 0 ? list : NULL; i; i = i->ai_next) {
+            const void *ip = i->ai_family == AF_INET ? (void *)&((struct sockaddr_in *)i->ai_addr)->sin_addr
+                                                     : (void *)&((struct sockaddr_in6 *)i->ai_addr)->sin6_addr;
+            printf(" %s", inet_ntop(i->ai_family, ip, text, sizeof(text)));
+        }
+        puts("");
+    }
+    return 0;
+}
+"""
+CARES_C = r"""
+#include <ares.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <arpa/inet.h>
+#include <sys/select.h>
+static void print(void *name, int status, int timeouts, struct ares_addrinfo *found)
+{
+    char text[INET6_ADDRSTRLEN];
+    (void)timeouts;
+    printf("%s %s", (char *)name,
+           status == ARES_SUCCESS ? "found"
+           : status == ARES_ENOTFOUND || status == ARES_ENODATA ? "absent" : "failed");
+    for (struct ares_addrinfo_node *i = found ? found->nodes : NULL; i; i = i->ai_next) {
+        const void *ip = i->ai_family == AF_INET ? (void *)&((struct sockaddr_in *)i->ai_addr)->sin_addr
+                                                 : (void *)&((struct sockaddr_in6 *)i->ai_addr)->sin6_addr;
+        printf(" %s", inet_ntop(i->ai_family, ip, text, sizeof(text)));
+    }
+    puts("");
+    ares_freeaddrinfo(found);
+}
+int main(int argc, char **argv)
+{
+    ares_channel channel;
+    struct ares_addrinfo_hints hints = {.ai_socktype = SOCK_STREAM, .ai_flags = ARES_AI_NOSORT};
+    if (ares_library_init(ARES_LIB_INIT_ALL) != ARES_SUCCESS || ares_init(&channel) != ARES_SUCCESS) {
+        return 1;
+    }
+    for (int n = 1; n < argc; n++) {
+        fd_set in, out;
+        int count;
+        ares_getaddrinfo(channel, argv[n], NULL, &hints, print, argv[n]);
+        for (;;) {
+            FD_ZERO(&in);
+            FD_ZERO(&out);
+            count = ares_fds(channel, &in, &out);
+            if (count == 0) {
+                break;
+            }
+            struct timeval wait = {.tv_sec = 1}, *until = ares_timeout(channel, &wait, &wait);
+            select(count, &in, &out, NULL, until);
+            ares_process(channel, &in, &out);
+        }
+    }
+    ares_destroy(channel);
+    return 0;
+}
+"""
+KEYS = {
+    "/skydns/local/cluster/svc/default/web/1": value("10.0.0.1"),
+    "/skydns/local/cluster/svc/default/six/1": value("fd00::6"),
+    "/skydns/local/cluster/svc/other/db/1": value("10.0.0.2"),
+    "/skydns/local/cluster/svc/other/both/1": value("10.0.0.3"),
+    "/skydns/local/cluster/svc/other/both/2": value("fd00::3"),
+    "/skydns/local/cluster/svc/default/alias": value("db.other.svc.cluster.local."),
+    "/skydns/local/cluster/name/deep/1": value("10.0.0.4"),
+    "/skydns/local/cluster/svc/default/text": '{"text":"no address"}',
+}
+FOREIGN = {"www.example.com": "192.0.2.1", "a.b.c.d.e.example.com": "192.0.2.2", "example.org": "192.0.2.3"}
+
+
+def output(*command: str) -> str:
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
+
+
+@dataclass
+class Served:
+    """One skydns with the pod's way to it."""
+
+    skydns: Program
+    prefix: list[str]  # of commands in the pod: resolv.conf names this skydns
+    address: str
+    asked: list[tuple[str, str]]  # (name, type), as the log tells
+
+    def questions(self, command: list[str]) -> list[tuple[str, str]]:
+        """What the command asks."""
+        before = len(self.asked)
+        output(*self.prefix, *command)
+        # The log is written late, but in order.
+        mark = (f"mark{random.randrange(10**9)}.cluster.local.", "TXT")
+        output(*self.prefix, needs("dig"), f"@{self.address}", *mark, "+tries=1")
+        wait_until(lambda: mark in self.asked[before:], "the log is written")
+        return self.asked[before : self.asked.index(mark, before)]
+
+
+def log_reader(asked: list[tuple[str, str]]):
+    def on_line(line: str) -> None:
+        match = re.search(r" query name=(\S+) type=(\S+) ", line)
+        if match:
+            asked.append((match[1].lower(), match[2]))
+
+    return on_line
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """Two servers with the same records, with and without -autopath, and a pod of the namespace default."""
+    reason = network_missing()
+    if reason:
+        pytest.skip(reason)
+    folder = tmp_path_factory.mktemp("pod_resolvers")
+    with Network(count=3) as network:
+        first, second, pod = network.addresses
+        etcd_port, foreign_port = reserve_port(), reserve_port()
+        started = []
+
+        def start(program: Program) -> Program:
+            started.append(program)
+            return program.start()
+
+        start(
+            Program(
+                "etcd",
+                [*network.command(0), shutil.which("etcd"), "--data-dir", str(folder / "etcd"), "--log-level", "warn"]
+                + [f"--listen-client-urls=http://{first}:{etcd_port}"]
+                + [f"--advertise-client-urls=http://{first}:{etcd_port}", "--listen-peer-urls=http://127.0.0.1:0"],
+            )
+        )
+        start(foreign_server(folder, foreign_port, first, network.command(0)))
+        keys = KEYS | {f"/skydns/local/cluster/pod/default/{pod.replace('.', '-')}/1": value(pod)}
+        served = {}
+        for number, (name, flags) in enumerate((("autopath", ["-autopath"]), ("plain", []))):
+            address = network.addresses[number]
+            asked: list[tuple[str, str]] = []
+            skydns = start(
+                Program(
+                    f"skydns-{name}",
+                    [*network.command(number), str(BIN_DIR / "skydns"), f"-addr={address}:53", "-verbose", *flags]
+                    + ["-domain=cluster.local.", f"-nameservers={first}:{foreign_port}"]
+                    + ["-allow-recursion=all", f"-machines=http://{first}:{etcd_port}", "-http-addr=127.0.0.1:8080"],
+                    on_line=log_reader(asked),
+                )
+            )
+            skydns.wait_line("ready for queries on .* for udp://")
+            conf = folder / f"{name}.conf"
+            conf.write_text(
+                f"nameserver {address}\n"
+                "search default.svc.cluster.local svc.cluster.local cluster.local\noptions ndots:5\n"
+            )
+            bind = f'mount --bind {conf} /etc/resolv.conf && exec "$@"'
+            prefix = [*network.command(2), "unshare", "-m", "sh", "-c", bind, "sh"]
+            served[name] = Served(skydns, prefix, address, asked)
+        for key, text in keys.items():
+            output(*network.command(0), "etcdctl", f"--endpoints=http://{first}:{etcd_port}", "put", key, text)
+        wait_known(network.command(0), pod)
+        yield served
+        for program in reversed(started):
+            program.stop(expected=(0, -15))
+
+
+def wait_known(prefix: list[str], pod: str) -> None:
+    """Until the records are there, and the server with -autopath knows the pod."""
+
+    def is_known() -> bool:
+        result = subprocess.run(
+            [*prefix, str(BIN_DIR / "skydns"), "-http-addr=127.0.0.1:8080", "-client", pod]
+            + ["-explain", "deep.name.default.svc.cluster.local"],
+            capture_output=True,
+            text=True,
+            timeout=30,
+        )
+        return f"client     {pod}: namespace default" in result.stdout and "NOERROR" in result.stdout
+
+    wait_until(is_known, "the pod is known")
+
+
+def foreign_server(folder: Path, port: int, host: str, prefix: list[str]) -> Program:
+    """Knows the names of FOREIGN, and that no others exist."""
+    lines = ["local-zone: . static"]
+    lines += [f'local-data: "{name}. 60 A {address}"' for name, address in FOREIGN.items()]
+    return unbound(folder, 1, port, *lines, host=host, prefix=prefix)
+
+
+@pytest.fixture(scope="module")
+def tools(tmp_path_factory):
+    """Resolver -> the command that resolves the names after it."""
+    folder = tmp_path_factory.mktemp("resolvers")
+    (folder / "resolve.c").write_text(RESOLVE_C)
+    (folder / "cares.c").write_text(CARES_C)
+    output("gcc", "-o", str(folder / "glibc"), str(folder / "resolve.c"))
+    output(needs("musl-gcc"), "-static", "-o", str(folder / "musl"), str(folder / "resolve.c"))
+    if Path("/usr/include/ares.h").exists():
+        output("gcc", "-Wno-deprecated-declarations", "-o", str(folder / "cares"), str(folder / "cares.c"), "-lcares")
+    return folder
+
+
+def resolver(tools: Path, name: str) -> str:
+    if not (tools / name).exists():
+        pytest.skip("no c-ares (Debian package libc-ares-dev)")
+    return str(tools / name)
+
+
+RESOLVERS = ("glibc", "musl", "cares")
+
+
+@pytest.mark.parametrize("name", RESOLVERS)
+def test_one_question_for_each_type(world, tools, name):
+    command = [resolver(tools, name), "www.example.com"]
+    assert sorted(rdtype for _, rdtype in world["autopath"].questions(command)) == ["A", "AAAA"]
+    # so that it is known to differ: as many as the search list has, and the name itself
+    assert len(world["plain"].questions(command)) == 8
+
+
+@pytest.mark.parametrize("name", RESOLVERS)
+def test_names_of_the_search_list_take_one_question(world, tools, name):
+    for ours in ("web", "both.other", "deep.name"):
+        assert len(world["autopath"].questions([resolver(tools, name), ours])) == 2, ours
+
+
+def test_getent(world):
+    command = [needs("getent"), "ahosts", "www.example.com"]
+    assert output(*world["autopath"].prefix, *command) == output(*world["plain"].prefix, *command) != ""
+    assert sorted(rdtype for _, rdtype in world["autopath"].questions(command)) == ["A", "AAAA"]
+
+
+def test_busybox(world):
+    """Its nslookup searches as well, and shows what it found."""
+    for name in ("www.example.com", "web", "db.other.svc"):
+        command = [needs("busybox"), "nslookup", name]
+        found = [
+            re.findall(r"Address: (?:1: )?(\S+)$", subprocess.run([*served.prefix, *command], capture_output=True, text=True, timeout=60).stdout, re.M)
+            for served in (world["autopath"], world["plain"])
+        ]
+        assert found[0][-1:] == found[1][-1:], name
+
+
+def looks_like_a_search(name: str) -> bool:
+    """A name that says `default` itself and does not exist there is, to a server, the first step of a search: with
+    -autopath it has the answer of the next ones, in every implementation."""
+    head, found, _ = re.sub(r"(\.svc(\.cluster\.local)?)?\.?$", "", name.lower()).rpartition(".default")
+    return bool(found) and head not in ("web", "six", "alias", "text")
+
+
+def random_names(rng: random.Random, count: int) -> list[str]:
+    """Ours, foreign ones, absent ones; relative, partly qualified and whole; around ndots, with and without a dot."""
+    ours = ["web", "six", "alias", "text", "db.other", "both.other", "deep.name", "web.default", "absent"]
+    ours += ["web.default.svc", "db.other.svc", "absent.other", "web.absent", "default.svc", "other", "svc"]
+    foreign = [*FOREIGN, "absent.example.com", "absent", "a.b.absent", "example.com", "com"]
+    names = set()
+    while len(names) < count:
+        name = rng.choice(ours + foreign)
+        if rng.random() < 0.3:  # ndots: up to six dots
+            name = ".".join(["x"] * rng.randrange(1, 6)) + "." + name
+        if rng.random() < 0.3 and "example" not in name:
+            name += rng.choice([".cluster.local", ".svc.cluster.local", ".default.svc.cluster.local"])
+        if rng.random() < 0.25:
+            name += "."
+        if rng.random() < 0.2:
+            name = "".join(rng.choice((c.upper(), c)) for c in name)
+        if not looks_like_a_search(name):
+            names.add(name)
+    return sorted(names)
+
+
+@pytest.mark.parametrize("name", RESOLVERS)
+def test_random_names_resolve_as_without(world, tools, name):
+    names = random_names(random.Random(7), 200)
+    results = []
+    for served in (world["autopath"], world["plain"]):
+        lines = output(*served.prefix, resolver(tools, name), *names).splitlines()
+        results.append({line.split()[0]: (line.split()[1], sorted(set(line.split()[2:]))) for line in lines})
+    assert set(results[0]) == set(names)
+    differing = {one: (results[0][one], results[1][one]) for one in names if results[0][one] != results[1][one]}
+    assert not differing
+    found = [one for one in names if results[0][one][0] == "found"]
+    assert 40 < len(found) < 180  # both happen
