@@ -144,6 +144,20 @@ static void write_resolver(struct metrics_page *page, const struct resolver_coun
                     counter_get(&counts->evictions));
 }
 
+/* ---- Clients ---- */
+
+static void write_client_addresses(struct metrics_page *page, const struct store_sync *sync)
+{
+    const struct client_index_counts counts = client_index_counts(store_sync_clients(sync));
+    metrics_family(page, METRIC_GAUGE, "client_addresses",
+                   "Addresses of clients, with -autopath or -visibility=own: known (one pod's), "
+                   "shared (several pods', or a node's).");
+    metrics_sample(page, METRIC_LABELS({"state", "known"}), counts.addresses - counts.shared);
+    metrics_sample(page, METRIC_LABELS({"state", "shared"}), counts.shared);
+    metrics_gauge(page, "client_namespaces", "Namespaces with such addresses.",
+                  (double)counts.spaces);
+}
+
 /* ---- Settings ---- */
 
 static void write_refusals(struct metrics_page *page, const struct metrics_sources *all)
@@ -244,6 +258,7 @@ void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
     metrics_gauge(&page, "ready",
                   "1 while /readiness is 200: etcd has been read, or a snapshot is in use.",
                   store_sync_is_ready(sources->sync) && !sources->is_lame_duck);
+    write_client_addresses(&page, sources->sync);
     write_refusals(&page, sources);
     etcd_metrics_write(&page, &etcd);
     write_store(&page, &store);

@@ -119,6 +119,8 @@ class Served:
     prefix: list[str]  # of commands in the pod: resolv.conf names this skydns
     address: str
     asked: list[tuple[str, str]]  # (name, type), as the log tells
+    beside: list[str]  # of commands beside skydns
+    pod: str
 
     def questions(self, command: list[str]) -> list[tuple[str, str]]:
         """What the command asks."""
@@ -187,7 +189,7 @@ def world(tmp_path_factory):
             )
             bind = f'mount --bind {conf} /etc/resolv.conf && exec "$@"'
             prefix = [*network.command(2), "unshare", "-m", "sh", "-c", bind, "sh"]
-            served[name] = Served(skydns, prefix, address, asked)
+            served[name] = Served(skydns, prefix, address, asked, network.command(number), pod)
         for key, text in keys.items():
             output(*network.command(0), "etcdctl", f"--endpoints=http://{first}:{etcd_port}", "put", key, text)
         wait_known(network.command(0), pod)
@@ -253,6 +255,26 @@ def test_one_question_for_each_type(world, tools, name):
 def test_names_of_the_search_list_take_one_question(world, tools, name):
     for ours in ("web", "both.other", "deep.name"):
         assert len(world["autopath"].questions([resolver(tools, name), ours])) == 2, ours
+
+
+def test_what_is_told_about_it(world):
+    """The explanation for the pod, from the command line; and the metrics."""
+    served = world["autopath"]
+    command = [*served.beside, str(BIN_DIR / "skydns"), "-http-addr=127.0.0.1:8080"]
+    name = "deep.name.default.svc.cluster.local"
+    for told in (
+        output(*command, "-client", served.pod, "-explain", name, "A"),
+        output(*command, "-explain", name, "-client", served.pod),
+    ):
+        assert told.startswith(f"{name}. A: NOERROR, answers: 1;")
+        assert f"\nclient     {served.pod}: namespace default, as the pod with this address\n" in told
+        assert f"\nsearch     1. {name}. does not exist\n" in told
+        assert "\n           3. deep.name.cluster.local. answers\n" in told
+    assert f"{name}. A: NXDOMAIN" in output(*command, "-explain", name)
+    metrics = output(*served.beside, needs("curl"), "-s", "http://127.0.0.1:8080/metrics")
+    assert '\nskydns_client_addresses{state="known"} 1\n' in metrics
+    assert '\nskydns_client_addresses{state="shared"} 0\n' in metrics
+    assert "\nskydns_client_namespaces 1\n" in metrics
 
 
 def test_getent(world):
