@@ -18,7 +18,7 @@ static void start_keys(struct fixture *f, bool nodes, bool visible)
         .domain = f->domain,
         .is_wanted = {nodes, visible},
     });
-    inventory_want_pods(f->inventory, nodes);
+    inventory_want(f->inventory, KUBE_POD, nodes);
 }
 
 static void put_pod(struct fixture *f, const char *ns, const char *name, bool is_on_host,
