@@ -283,15 +283,17 @@ def test_getent(world):
     assert sorted(rdtype for _, rdtype in world["autopath"].questions(command)) == ["A", "AAAA"]
 
 
+def looked_up(served: Served, command: list[str]) -> str:
+    """Its exit status tells of the last type alone."""
+    return subprocess.run([*served.prefix, *command], capture_output=True, text=True, timeout=60).stdout
+
+
 def test_busybox(world):
     """Its nslookup searches as well, and shows what it found."""
-    for name in ("www.example.com", "web", "db.other.svc"):
+    for name in ("www.example.com", "web"):
         command = [needs("busybox"), "nslookup", name]
-        found = [
-            re.findall(r"Address: (?:1: )?(\S+)$", subprocess.run([*served.prefix, *command], capture_output=True, text=True, timeout=60).stdout, re.M)
-            for served in (world["autopath"], world["plain"])
-        ]
-        assert found[0][-1:] == found[1][-1:], name
+        found = [re.findall(r"Address: (?:1: )?(\S+)$", looked_up(served, command), re.M) for served in world.values()]
+        assert found[0][-1:] == found[1][-1:] != [], name
 
 
 def looks_like_a_search(name: str) -> bool:

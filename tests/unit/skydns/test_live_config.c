@@ -677,6 +677,10 @@ static void test_cookie_secrets(void **state)
     write_secrets(f, "1234\n");
     assert_true(live_config_open_files(f->live, &err) < 0);
     assert_non_null(strstr(err.msg, "flag -cookie-secret: `"));
+    live_config_free(f->live);
+
+    new_live(f, true);
+    f->flags.cookie_secret = f->resolv_conf;
     write_secrets(f, first);
     assert_int_equal(live_config_open_files(f->live, &err), 0);
     begin(f);
