@@ -10,6 +10,7 @@
 #include "kube2sky/api/kube_client.h"
 #include "kube2sky/dry_run.h"
 #include "kube2sky/feed.h"
+#include "kube2sky/naming/client_keys.h"
 #include "kube2sky/status.h"
 #include "tests/support/http_ask.h"
 #include "tests/support/log_capture.h"
@@ -25,6 +26,7 @@ struct bed {
     struct http_route api_routes[RESOURCES_MAX];
     size_t api_route_count;
     bool wants_all;
+    struct client_keys *client_keys; /* NULL: none */
     bool is_dry;
     const char *const *namespaces;
     size_t namespace_count;
@@ -51,8 +53,11 @@ static char nodes[] =
     LIST_BEGIN("NodeList") "{\"metadata\":{\"name\":\"worker-1\"}},"
                            "{\"metadata\":{\"name\":\"odd\"},\"status\":{\"addresses\":7}},"
                            "{\"metadata\":{\"name\":\"odder\"},\"status\":{\"addresses\":[7]}}]}";
-static char namespaces[] = LIST_BEGIN("NamespaceList") "{\"metadata\":{\"name\":\"default\"}},"
-                                                       "{\"metadata\":{\"name\":\"team-a\"}}]}";
+static char namespaces[] =
+    LIST_BEGIN("NamespaceList") "{\"metadata\":{\"name\":\"default\"}},"
+                                "{\"metadata\":{\"name\":\"team-a\","
+                                "\"annotations\":{"
+                                "\"dns.kube2sky/visible-to\":\"team-b\"}}}]}";
 static char endpoints[] = LIST_BEGIN("EndpointsList") "]}";
 
 /* Serves lists; a watch ends as soon as it begins. */
@@ -98,6 +103,7 @@ static void start_feed(struct bed *b, const struct addr *api, int64_t patience_m
         .wants_namespaces = b->wants_all,
         .namespaces = b->namespaces,
         .namespace_count = b->namespace_count,
+        .client_keys = b->client_keys,
         .is_dry_run = b->is_dry,
         .patience_ms = patience_ms,
     });
@@ -243,7 +249,7 @@ static void test_api_is_overdue(void **state)
 static bool has_listed_all(const void *data)
 {
     const struct bed *b = data;
-    return feed_count(b->feed, KUBE_NODE) == 3 && feed_count(b->feed, KUBE_NAMESPACE) > 0;
+    return feed_count(b->feed, KUBE_NODE) == 3 && feed_count(b->feed, KUBE_NAMESPACE) == b->f->want;
 }
 
 /* Of Namespaces, those that are followed; a Node without a namespace is named without one. */
@@ -252,7 +258,10 @@ static void test_nodes_and_namespaces(void **state)
     static const char *const followed[] = {"default"};
     static struct log_capture capture;
     struct fixture *f = *state;
-    struct bed b = {.f = f, .wants_all = true};
+    struct client_keys *keys = client_keys_new(&(struct client_keys_config){
+        .domain = "cluster.local.", .is_wanted = {[CLIENT_KEYS_VISIBLE] = true}});
+    struct bed b = {.f = f, .wants_all = true, .client_keys = keys};
+    const struct slice team_a = slice_str("/kube2sky/cluster.local/visible/team-a");
     struct addr api;
     log_capture_begin(&capture);
     synced_with_kubernetes(f);
@@ -261,7 +270,10 @@ static void test_nodes_and_namespaces(void **state)
     serve_api(&b, services, &api);
     start_feed(&b, &api, 3600 * 1000);
     start_status(&b);
+    f->want = 2;
     loop_until(f->loop, has_listed_all, &b);
+    assert_true(slice_equal(client_keys_value(keys, team_a), slice_str("team-b")));
+    assert_true(client_keys_may_delete(keys, CLIENT_KEYS_VISIBLE));
     expect(&b, "/metrics", 200, "\nkube2sky_objects{kind=\"nodes\"} 3\n");
     expect(&b, "/metrics", 200, "\nkube2sky_objects{kind=\"namespaces\"} 2\n");
     expect(&b, "/metrics", 200, "\nkube2sky_objects_skipped_total{kind=\"nodes\"} 1\n");
@@ -277,10 +289,13 @@ static void test_nodes_and_namespaces(void **state)
     kube_client_free(b.client);
     start_feed(&b, &api, 3600 * 1000);
     start_status(&b);
+    f->want = 1;
     loop_until(f->loop, has_listed_all, &b);
+    assert_null(client_keys_value(keys, team_a).ptr); /* another writer's */
     expect(&b, "/metrics", 200, "\nkube2sky_objects{kind=\"nodes\"} 3\n");
     expect(&b, "/metrics", 200, "\nkube2sky_objects{kind=\"namespaces\"} 1\n");
     stop(&b);
+    client_keys_free(keys);
 }
 
 static bool is_refused(const void *data)
