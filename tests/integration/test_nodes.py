@@ -9,6 +9,7 @@ from kube import node, port, service
 from programs import http_get, wait_until
 from records import label, service_records, value
 
+VISIBLE = "/kube2sky/cluster.local/visible/"
 NODES = "/skydns/local/cluster/node/"
 EC2 = f"{NODES}internal/ec2/ip-10-0-0-2/"
 
@@ -140,8 +141,12 @@ def test_a_server_that_permits_neither(bed):
     bed.wait_records(NODES, keys(f"{NODES}worker-2", "10.0.0.2"))
 
 
+def visible(bed) -> dict[str, str]:
+    return bed.etcd.values(VISIBLE)
+
+
 def test_namespaces_are_followed(cluster_bed):
-    """All of them; with --namespaces those, whatever else is watched. Labels do not matter."""
+    """All of them; with --namespaces those, and the keys of others stay. Labels do not matter."""
     bed = cluster_bed
     existing = len(bed.kube.request("GET", "/api/v1/namespaces")["items"])
     bed.start_kube2sky("--namespace-visibility", "--label-selector=a=b")
@@ -152,9 +157,21 @@ def test_namespaces_are_followed(cluster_bed):
     wait_until(lambda: known() == existing, "all namespaces")
     bed.kube.create_namespace("team-a")
     wait_until(lambda: known() == existing + 1, "the new one")
-    bed.kube.annotate_namespace("team-a", visible_to="team-b")
+    for text in ("team-b", "*", ""):
+        bed.kube.annotate_namespace("team-a", visible_to=text)
+        wait_until(lambda text=text: visible(bed) == {f"{VISIBLE}team-a": text}, f"the text `{text}`")
+    bed.kube.annotate_namespace("team-a", visible_to=None)
+    wait_until(lambda: visible(bed) == {}, "no key")
+
+    for name in ("team-a", "kube-system"):
+        bed.kube.annotate_namespace(name, visible_to="team-b")
+    wait_until(lambda: len(visible(bed)) == 2, "both keys")
     restart(bed, "--namespace-visibility", "--namespaces=team-a")
     wait_until(lambda: known() == 1, "the one that counts")
     assert sample(bed, "kube2sky_objects", kind="nodes") is None
+    for name in ("team-a", "kube-system"):
+        bed.kube.annotate_namespace(name, visible_to=None)
+    wait_until(lambda: visible(bed) == {f"{VISIBLE}kube-system": "team-b"}, "the key of its own is gone")
     restart(bed)
     assert known() is None
+    wait_until(lambda: visible(bed) == {}, "no flag, no key")
