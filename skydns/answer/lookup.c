@@ -7,47 +7,10 @@
 
 #include "common/base/xalloc.h"
 #include "skydns/answer/deferral.h"
+#include "skydns/answer/lookup_internal.h"
 #include "skydns/answer/record_group_internal.h"
-#include "skydns/answer/walk_cache_internal.h"
 #include "skydns/store/hash.h"
 #include "skydns/store/store_ready.h"
-
-/* Visits between two looks at the clock: some 50 microseconds. */
-enum { LATE_EACH = 1024 };
-
-/* The walk's position: the siblings still to be visited on each level, on one stack. */
-struct node_stack {
-    const struct store_node **items;
-    size_t count, capacity;
-};
-
-struct lookup {
-    const struct view *view; /* of the lookup being made */
-    const struct store_record **records;
-    size_t count, capacity;
-    struct node_stack nodes;
-    size_t siblings_base; /* where the children now being pushed begin */
-    uint32_t *slots;      /* of de-duplication: an index into records plus one; 0 is free */
-    size_t slots_capacity;
-    size_t visits_left;
-    bool limit_hit;
-    bool is_some; /* lookup_allow_some */
-    uint32_t from;
-
-    bool is_walker;
-    bool is_late;
-    bool (*ask_late)(void *data); /* NULL: never */
-    void *ask_data;
-    struct walk_cache *kept; /* NULL until the first walk */
-};
-
-/* A name split into the part that is listed and the pattern that selects from the listing. */
-struct pattern {
-    const struct dname *name;
-    struct dname_labels labels;
-    int wildcard; /* the rightmost label that is a wildcard; -1: none */
-    bool has_dotted_label;
-};
 
 struct lookup *lookup_new(size_t capacity)
 {
@@ -109,182 +72,6 @@ size_t lookup_visits_left(const struct lookup *lookup)
     return lookup->visits_left;
 }
 
-static bool visit(struct lookup *l)
-{
-    if (l->visits_left % LATE_EACH == 0 && l->is_walker && l->ask_late &&
-        l->ask_late(l->ask_data)) {
-        l->is_late = true;
-    }
-    if (l->visits_left == 0 || l->is_late) {
-        l->limit_hit = true;
-        return false;
-    }
-    l->visits_left--;
-    return true;
-}
-
-static void push_record(struct lookup *l, const struct store_record *record)
-{
-    if (l->count == l->capacity) {
-        l->capacity *= 2;
-        l->records = xrealloc_array(l->records, l->capacity, sizeof(const struct store_record *));
-    }
-    l->records[l->count++] = record;
-}
-
-static void push_node(struct node_stack *stack, const struct store_node *node)
-{
-    if (stack->count == stack->capacity) {
-        stack->capacity *= 2;
-        stack->items =
-            xrealloc_array(stack->items, stack->capacity, sizeof(const struct store_node *));
-    }
-    stack->items[stack->count++] = node;
-}
-
-static bool is_hidden(struct slice label)
-{
-    return label.len > 0 && label.ptr[0] == '_';
-}
-
-static int compare_labels(const void *a, const void *b)
-{
-    return slice_compare(store_node_label(*(const struct store_node *const *)a),
-                         store_node_label(*(const struct store_node *const *)b));
-}
-
-/* Siblings beyond the visits left could not be visited, and are not worth sorting. */
-static bool push_child(struct lookup *l, const struct store_node *child)
-{
-    if (l->nodes.count - l->siblings_base >= l->visits_left) {
-        l->limit_hit = !l->is_some;
-        return false;
-    }
-    push_node(&l->nodes, child);
-    return true;
-}
-
-static bool push_visible_child(void *data, const struct store_node *child)
-{
-    bool is_wanted = !is_hidden(store_node_label(child)) && store_visible_count(child) > 0;
-    return !is_wanted || push_child(data, child);
-}
-
-static bool push_hidden_child(void *data, const struct store_node *child)
-{
-    return !is_hidden(store_node_label(child)) || push_child(data, child);
-}
-
-/* Pushes the children that `push` accepts, in order; the caller pops back to the old count. */
-static void push_children(struct lookup *l, const struct view_node *at, store_child_fn push)
-{
-    size_t base = l->siblings_base = l->nodes.count;
-    if (l->is_some) {
-        view_each_child_from(l->view, at, l->from, push, l);
-        return;
-    }
-    (void)view_each_child(l->view, at, push, l);
-    if (l->nodes.count - base > 1 && !l->limit_hit) {
-        qsort(l->nodes.items + base, l->nodes.count - base, sizeof(const struct store_node *),
-              compare_labels);
-    }
-}
-
-/* Collects the node's record and the visible ones below. A name's labels bound the recursion. */
-static void walk_all(struct lookup *l, const struct view_node *at)
-{
-    const struct store_record *record = view_record(l->view, at);
-    struct view_node child;
-    if (record && visit(l)) {
-        push_record(l, record);
-    }
-    size_t base = l->nodes.count;
-    push_children(l, at, push_visible_child);
-    size_t end = l->nodes.count;
-    for (size_t i = base; i < end && !l->limit_hit; i++) {
-        if (view_below(l->view, at, l->nodes.items[i], &child)) {
-            walk_all(l, &child);
-        }
-    }
-    l->nodes.count = base;
-}
-
-/* Collects what matches labels i, i - 1, ... 0 of the pattern below the node. */
-static void walk_matching(struct lookup *l, const struct view_node *at, const struct pattern *p,
-                          int i)
-{
-    struct view_node child;
-    if (i < 0) {
-        walk_all(l, at);
-        return;
-    }
-    struct slice label = dname_label(p->name, p->labels.offsets[i]);
-    if (!lookup_is_wildcard(label)) {
-        if (!is_hidden(label) && view_child(l->view, at, label, &child)) {
-            walk_matching(l, &child, p, i - 1);
-        }
-        return;
-    }
-    size_t base = l->nodes.count;
-    push_children(l, at, push_visible_child);
-    size_t end = l->nodes.count;
-    for (size_t k = base; k < end && !l->limit_hit && visit(l); k++) {
-        if (view_below(l->view, at, l->nodes.items[k], &child)) {
-            walk_matching(l, &child, p, i - 1);
-        }
-    }
-    l->nodes.count = base;
-}
-
-/* ---- Whether there is something to see ---- */
-
-struct search {
-    struct lookup *lookup;
-    const struct view_node *at;
-    bool is_listing; /* only what a listing shows */
-    bool has_found;
-};
-
-static bool has_records(struct lookup *l, const struct view_node *at, bool is_listing);
-
-static bool search_child(void *data, const struct store_node *node)
-{
-    struct search *s = data;
-    struct view_node child;
-    if (s->is_listing && is_hidden(store_node_label(node))) {
-        return true;
-    }
-    s->has_found = visit(s->lookup) && view_below(s->lookup->view, s->at, node, &child) &&
-                   has_records(s->lookup, &child, s->is_listing);
-    return !s->has_found && !s->lookup->limit_hit;
-}
-
-static bool has_records_below(struct lookup *l, const struct view_node *at, bool is_listing)
-{
-    struct search search = {.lookup = l, .at = at, .is_listing = is_listing};
-    (void)view_each_child(l->view, at, search_child, &search);
-    return search.has_found;
-}
-
-/* Ends at the first one: a visit for each name tried until then. */
-static bool has_records(struct lookup *l, const struct view_node *at, bool is_listing)
-{
-    if (at->part == VIEW_WHOLE) {
-        return !is_listing || store_visible_count(at->node) > 0;
-    }
-    return view_record(l->view, at) || has_records_below(l, at, is_listing);
-}
-
-/* A path with wildcards to a leaf gives the leaf itself: etcd had nothing to select from. */
-static bool is_leaf(struct lookup *l, const struct view_node *at)
-{
-    bool is_alone = at->part == VIEW_WHOLE ? store_visible_count(at->node) == 1
-                                           : !has_records_below(l, at, true);
-    return is_alone && view_record(l->view, at);
-}
-
-/* ---- Names ---- */
-
 /* Every label is literal. */
 static const struct lookup_rule as_written = {.no_wildcards = true};
 
@@ -333,7 +120,7 @@ static enum lookup_result find_shown(struct lookup *l, const struct pattern *p,
         return LOOKUP_ABSENT;
     }
     l->limit_hit = false;
-    bool has_found = has_records(l, ret_node, false);
+    bool has_found = lookup_has_records(l, ret_node, false);
     return l->limit_hit ? LOOKUP_LIMIT : has_found ? LOOKUP_FOUND : LOOKUP_ABSENT;
 }
 
@@ -431,7 +218,7 @@ static bool take_kept(struct lookup *l, const struct walk_key *key, struct looku
         return false;
     }
     for (size_t i = 0; i < count; i++) {
-        push_record(l, records[i]);
+        lookup_push_record(l, records[i]);
     }
     l->visits_left -= count;
     ret_span->count = count;
@@ -459,7 +246,7 @@ enum lookup_result lookup_find(struct lookup *lookup, const struct view *view,
     size_t visits_before = lookup->visits_left;
     struct view_node at;
     begin(lookup, view, ret_span);
-    if (!visit(lookup)) {
+    if (!lookup_visit(lookup)) {
         return LOOKUP_LIMIT;
     }
     enum lookup_result result = find_shown(lookup, &p, &at);
@@ -471,33 +258,14 @@ enum lookup_result lookup_find(struct lookup *lookup, const struct view *view,
         return LOOKUP_FOUND;
     }
     bool is_counted = at.part == VIEW_WHOLE && !lookup->is_some;
-    if (p.wildcard >= 0 && !is_leaf(lookup, &at)) {
-        walk_matching(lookup, &at, &p, p.wildcard);
+    if (p.wildcard >= 0 && !lookup_is_leaf(lookup, &at)) {
+        lookup_walk_matching(lookup, &at, &p, p.wildcard);
     } else if (!is_counted || store_visible_count(at.node) <= lookup->visits_left) {
-        walk_all(lookup, &at);
+        lookup_walk_all(lookup, &at);
     } else {
         lookup->limit_hit = true;
     }
     return end_kept(lookup, &key, visits_before, ret_span);
-}
-
-/* Descends through hidden children for `levels` levels and lists what is at and below the last. */
-static void walk_hidden(struct lookup *l, const struct view_node *at, int levels)
-{
-    struct view_node child;
-    if (levels == 0) {
-        walk_all(l, at);
-        return;
-    }
-    size_t base = l->nodes.count;
-    push_children(l, at, push_hidden_child);
-    size_t end = l->nodes.count;
-    for (size_t i = base; i < end && !l->limit_hit && visit(l); i++) {
-        if (view_below(l->view, at, l->nodes.items[i], &child)) {
-            walk_hidden(l, &child, levels - 1);
-        }
-    }
-    l->nodes.count = base;
 }
 
 enum lookup_result lookup_find_ports(struct lookup *lookup, const struct view *view,
@@ -508,7 +276,7 @@ enum lookup_result lookup_find_ports(struct lookup *lookup, const struct view *v
     size_t visits_before = lookup->visits_left;
     struct view_node at;
     begin(lookup, view, ret_span);
-    if (!visit(lookup)) {
+    if (!lookup_visit(lookup)) {
         return LOOKUP_LIMIT;
     }
     enum lookup_result result = find_shown(lookup, &p, &at);
@@ -519,7 +287,7 @@ enum lookup_result lookup_find_ports(struct lookup *lookup, const struct view *v
     if (take_kept(lookup, &key, ret_span)) {
         return LOOKUP_FOUND;
     }
-    walk_hidden(lookup, &at, PROTOCOL_AND_PORT);
+    lookup_walk_hidden(lookup, &at, PROTOCOL_AND_PORT);
     return end_kept(lookup, &key, visits_before, ret_span);
 }
 
