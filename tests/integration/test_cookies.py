@@ -148,6 +148,33 @@ def test_only_who_sends_a_cookie_gets_one(server):
             assert server.ask(bytes(length), tcp).rcode() == dns.rcode.FORMERR
 
 
+def test_secrets_are_replaced(bare_bed):
+    """The first makes cookies, the others are accepted; what cannot be used changes nothing."""
+    old, new = "e5e973e5a6b2a43f48e7dc849e37bfcf", "445536bcd2513298075a5d379663c962"
+    file = bare_bed.folder / "secrets"
+    file.write_text(old + "\n")
+    server = Server(bare_bed, f"-cookie-secret={file}", "-rate=1000000")
+    server.wait_ready()
+
+    def is_exempt(cookie: bytes) -> bool:
+        before = server.metric("rate_exempt_total")
+        assert server.ask(cookie).answer
+        return server.metric("rate_exempt_total") > before
+
+    first = cookie_of(server.ask(CLIENT))
+    assert cookie_of(server.ask(first)) == first and is_exempt(first)
+    file.write_text(f"{new}\n{old}\n")
+    wait_until(lambda: cookie_of(server.ask(first)) != first, "the new secret makes cookies")
+    second = cookie_of(server.ask(first))
+    assert is_exempt(first) and is_exempt(second)
+    file.write_text(f"{new}\n")
+    wait_until(lambda: not is_exempt(first), "the old secret is forgotten")
+    file.write_text(f"{new}\n{old[:-1]}\n")
+    wait_until(lambda: server.metric("config_refused", source="cookies") == 1, "the file is refused")
+    assert cookie_of(server.ask(second)) == second and not is_exempt(first)
+    assert old[:8] not in server.bed.skydns.log_text(1000)
+
+
 # ---- Rates ----
 
 
