@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""One client far beyond its rate beside 100 good ones (`make bench-clients-flood`): all of theirs must be answered. Prints
-what `flood/bench_flood` measures without a flood, with one and no `-rate`, and with one and `-rate=1000`.
+"""One client far beyond its rate beside 100 good ones (`make bench-clients-flood`): all of theirs must be answered.
+Prints what `flood/bench_flood` measures without a flood, with one and no `-rate`, and with one and `-rate=1000`.
 """
 
 import argparse

@@ -117,7 +117,8 @@ def test_a_flood(fault_bed, cookie):
         assert hog.answered + empty == hog.replies() and empty == truncated and 0 <= empty - dropped <= took_s + 2
         assert _RATE <= hog.answered <= _RATE + _RATE * (took_s + 1)
         load.wait_sent(500)
-    fault_bed.note(f"flood of {_FLOOD}: {hog.answered} answered, {empty} empty, {dropped:.0f} dropped in {took_s:.1f} s")
+    counts = f"{hog.answered} answered, {empty} empty, {dropped:.0f} dropped"
+    fault_bed.note(f"flood of {_FLOOD}: {counts} in {took_s:.1f} s")
 
 
 def test_a_valid_cookie_helps(fault_bed):
