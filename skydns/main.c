@@ -184,10 +184,15 @@ static void on_visible(void *data, const struct visible_namespace *listed, size_
     live_config_take_visible(p->live, listed, count);
 }
 
+/* With -visibility=own, names that a client would see are not denied before it is known who asks.
+ */
 static bool is_incomplete(void *data, const struct dname *domain)
 {
     const struct program *p = data;
-    return p->sync && store_sync_is_incomplete(p->sync, domain); /* else there are no records */
+    bool hides = live_config_options(p->live)->clients.is_own;
+    return p->sync && /* else there are no records */
+           (store_sync_is_incomplete(p->sync, domain) ||
+            (hides && !store_sync_knows_clients(p->sync, domain)));
 }
 
 static void on_completeness(void *data)

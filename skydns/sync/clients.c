@@ -128,7 +128,9 @@ void clients_follow(struct clients *clients, const struct store *store)
 
 static void on_known(void *data)
 {
-    read_all_between(data);
+    struct clients *clients = data;
+    read_all_between(clients);
+    clients->config.known(clients->config.data);
 }
 
 static void on_barred(void *data, const struct ip *ip, bool is_barred)
@@ -223,4 +225,9 @@ void clients_set(struct clients *clients, bool is_on, const struct dname *domain
 const struct client_index *clients_index(const struct clients *clients)
 {
     return clients->index;
+}
+
+bool clients_is_known(const struct clients *clients, const struct dname *domain)
+{
+    return clients->marks && client_marks_is_known(clients->marks, domain);
 }

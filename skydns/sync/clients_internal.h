@@ -37,6 +37,8 @@ struct clients_config {
     /* store_sync.h; may be NULL. */
     void (*on_visible)(void *data, const struct visible_namespace *listed, size_t count);
     void *on_visible_data;
+    /* clients_is_known says something else of a domain. */
+    void (*known)(void *data);
     /* Something changed that no version did: what was replaced may wait to be reclaimed. */
     void (*changed)(void *data);
     void *data;
@@ -64,5 +66,8 @@ void clients_remember_broken(struct clients *clients);
 bool clients_save(const struct clients *clients, struct buf *out) MUST_CHECK;
 
 const struct client_index *clients_index(const struct clients *clients);
+
+/* Whether the domain's pods identify their clients; false when off. */
+bool clients_is_known(const struct clients *clients, const struct dname *domain);
 
 #endif

@@ -95,6 +95,7 @@ static void start_clients(struct store_sync *sync, const struct store_sync_confi
         .saved = saved,
         .on_visible = config->on_visible,
         .on_visible_data = config->data,
+        .known = store_sync_on_clients_known,
         .changed = store_sync_on_clients_changed,
         .data = sync,
     });
@@ -305,6 +306,11 @@ void store_sync_set_clients(struct store_sync *sync, bool wants_clients)
     struct dname domains[ENGINE_ZONES_MAX];
     sync->wants_clients = wants_clients;
     set_clients(sync, domains, domains_now(sync, domains));
+}
+
+bool store_sync_knows_clients(const struct store_sync *sync, const struct dname *domain)
+{
+    return clients_is_known(sync->clients, domain);
 }
 
 const struct client_index *store_sync_clients(const struct store_sync *sync)

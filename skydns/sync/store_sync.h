@@ -83,7 +83,8 @@ struct store_sync_config {
     void (*on_visible)(void *data, const struct visible_namespace *listed, size_t count);
 
     /* store_sync_is_incomplete says something else of a domain: before the version that lacks its
-     * records is published, and after the one that has them. May be NULL. */
+     * records is published, and after the one that has them. Or store_sync_knows_clients does. May
+     * be NULL. */
     void (*on_completeness)(void *data);
 
     /* Called once, when ready. May be NULL. */
@@ -143,6 +144,10 @@ void store_sync_set_stubs(struct store_sync *sync, bool wants_stubs);
  * on_visible told so. On: the pods held are gone through at once, and nobody is identified until
  * etcd has said which addresses they share with their nodes. */
 void store_sync_set_clients(struct store_sync *sync, bool wants_clients);
+
+/* Whether pods of the domain identify clients; not before it is known which addresses they share
+ * with nodes, and not while clients are not wanted. */
+bool store_sync_knows_clients(const struct store_sync *sync, const struct dname *domain);
 
 /* Whose client an address is, for any thread, as of the newest version; identifies nobody while
  * clients are not wanted. The same as long as sync runs. */

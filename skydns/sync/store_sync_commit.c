@@ -34,6 +34,15 @@ static void reclaim(struct store_sync *sync)
     }
 }
 
+/* What is published may depend on it as on completeness. */
+void store_sync_on_clients_known(void *data)
+{
+    const struct store_sync *sync = data;
+    if (sync->on_completeness) {
+        sync->on_completeness(sync->data);
+    }
+}
+
 void store_sync_on_clients_changed(void *data)
 {
     struct store_sync *sync = data;

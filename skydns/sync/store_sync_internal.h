@@ -97,7 +97,9 @@ void store_sync_on_keys_changed(void *data);
 void store_sync_on_key_appeared(void *data);
 void store_sync_on_ttls_changed(void *data);
 
-/* Of clients: what was replaced waits to be reclaimed. */
+/* Of clients: those of a domain are known, or not any more; what was replaced waits to be
+ * reclaimed. */
+void store_sync_on_clients_known(void *data);
 void store_sync_on_clients_changed(void *data);
 
 /* Publishes what the writer has built, if it differs. */

@@ -44,12 +44,16 @@ class EtcdClient:
         self._post("auth/user/grant", {"user": "root", "role": "root"})
         self._post("auth/enable", {})
 
-    def add_writer(self, name: str, password: str, *prefixes: str) -> None:
-        """A user, before authentication is enabled, who may read all keys and write those with these prefixes."""
+    def add_reader(self, name: str, password: str, prefix: str) -> None:
+        """A user, before authentication is enabled, who may read the keys with this prefix."""
         self._post("auth/user/add", {"name": name, "password": password})
         self._post("auth/role/add", {"name": name})
         self._post("auth/user/grant", {"user": name, "role": name})
-        self._grant(name, "READ", "/")
+        self._grant(name, "READ", prefix)
+
+    def add_writer(self, name: str, password: str, *prefixes: str) -> None:
+        """A user, before authentication is enabled, who may read all keys and write those with these prefixes."""
+        self.add_reader(name, password, "/")
         for prefix in prefixes:
             self.permit_writer(name, prefix)
 

@@ -62,7 +62,9 @@ def start(bare_bed):
         for key, text in KEYS.items():
             bare_bed.etcd.put(key, text)
         bare_bed.start_skydns("-visibility=own", *(flags or ("-no-rec",)))
-        return Clients(bare_bed)
+        clients = Clients(bare_bed)
+        clients.wait(A, WEB_A, ["10.0.1.1"])
+        return clients
 
     return start
 
@@ -103,6 +105,22 @@ def test_namespaces_list_who_sees_them(start):
     etcd.delete(f"{VISIBLE}/team-b")
     clients.wait(NOBODY, WEB_B, ["NXDOMAIN"])
     assert clients.answers(A, WEB_B) == ["NXDOMAIN"]
+
+
+def test_nothing_is_denied_before_it_is_known_who_asks(bare_bed):
+    """Else a client's own names would stay NXDOMAIN in its cache. Here the user may never read node addresses."""
+    bare_bed.start_etcd()
+    for key, text in KEYS.items():
+        bare_bed.etcd.put(key, text)
+    bare_bed.etcd.add_reader("reader", "secret", "/skydns/")
+    bare_bed.etcd.enable_authentication("root")
+    bare_bed.start_skydns("-visibility=own", "-no-rec", "-username=reader", "-password=secret")
+    bare_bed.skydns.wait_line("cannot read which addresses pods share with nodes: no client is identified")
+    clients = Clients(bare_bed)
+    for tcp in (False, True):
+        for name in (WEB_A, WEB_B, "absent.default.svc.cluster.local"):
+            assert clients.answers(A, name, tcp=tcp) == ["SERVFAIL"]
+        assert clients.answers(A, "kubernetes.default.svc.cluster.local", tcp=tcp) == ["10.0.0.1"]
 
 
 def test_pods_come_and_go(start):

@@ -48,7 +48,7 @@ struct lane {
     struct addr address;
     int probe_fd;
     uint16_t probe_id;
-    struct histogram probes; /* from before the publication to the right answer */
+    struct fine_histogram probes; /* from before the publication to the right answer */
 };
 
 struct bench {
@@ -65,10 +65,10 @@ struct bench {
     uint64_t changes;     /* of the feed */
     uint64_t feed_ns;     /* the time it took */
     uint64_t feed_cpu_ns;
-    uint64_t late_ns_max;         /* how far the feed fell behind schedule */
-    uint64_t writer_sleeps;       /* while changing and publishing: it had to wait */
-    uint64_t waiting_max;         /* versions not yet freed */
-    struct histogram change_wall; /* one change, from text to published */
+    uint64_t late_ns_max;              /* how far the feed fell behind schedule */
+    uint64_t writer_sleeps;            /* while changing and publishing: it had to wait */
+    uint64_t waiting_max;              /* versions not yet freed */
+    struct fine_histogram change_wall; /* one change, from text to published */
 };
 
 static void fail(const char *what)
@@ -394,7 +394,7 @@ static void feed_and_write_in_turns(struct bench *b)
 
 /* ---- The figures ---- */
 
-static void say_us(const char *phase, const char *name, const struct histogram *h)
+static void say_us(const char *phase, const char *name, const struct fine_histogram *h)
 {
     char text[64];
     static const struct {

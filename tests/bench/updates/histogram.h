@@ -14,7 +14,7 @@ enum {
     HISTOGRAM_POWERS = 40, /* up to 18 minutes */
 };
 
-struct histogram {
+struct fine_histogram {
     uint64_t count;
     uint64_t sum_ns;
     uint64_t max_ns;
@@ -40,7 +40,7 @@ static inline size_t histogram_bucket(uint64_t ns)
     return bucket < last ? bucket : last;
 }
 
-static inline void histogram_add(struct histogram *h, uint64_t ns)
+static inline void histogram_add(struct fine_histogram *h, uint64_t ns)
 {
     h->count++;
     h->sum_ns += ns;
@@ -59,7 +59,7 @@ static inline uint64_t histogram_floor(size_t bucket)
 }
 
 /* The duration that `part` of all do not exceed; 0 if there are none. */
-static inline uint64_t histogram_percentile(const struct histogram *h, double part)
+static inline uint64_t histogram_percentile(const struct fine_histogram *h, double part)
 {
     uint64_t below = 0, wanted = (uint64_t)(part * (double)h->count);
     for (size_t i = 0; i < HISTOGRAM_POWERS * HISTOGRAM_STEPS; i++) {

@@ -20,7 +20,7 @@ static _Atomic uint64_t published_ns[PUBLISHED_KEPT];
 /* The main thread's own. Garbage is freed in the order in which it was published. */
 static uint64_t retired_ns[PUBLISHED_KEPT];
 static uint64_t retired, freed;
-static struct histogram kept;
+static struct fine_histogram kept;
 
 static _Thread_local uint64_t allocated_bytes, allocations;
 
@@ -131,7 +131,7 @@ void hooks_set_phase(enum hooks_phase now)
     atomic_store_explicit(&phase, now, memory_order_relaxed);
 }
 
-static void histogram_merge(struct histogram *into, const struct histogram *h)
+static void histogram_merge(struct fine_histogram *into, const struct fine_histogram *h)
 {
     into->count += h->count;
     into->sum_ns += h->sum_ns;
@@ -179,7 +179,7 @@ uint64_t hooks_versions_waiting(void)
     return retired - freed;
 }
 
-const struct histogram *hooks_versions_kept(void)
+const struct fine_histogram *hooks_versions_kept(void)
 {
     return &kept;
 }

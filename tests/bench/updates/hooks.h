@@ -27,9 +27,9 @@ enum hooks_phase {
 };
 
 struct batch_times {
-    struct histogram wall; /* from recvmmsg's return to sendmmsg's call */
-    struct histogram cpu;  /* the same, as the thread's own CPU time */
-    struct histogram
+    struct fine_histogram wall; /* from recvmmsg's return to sendmmsg's call */
+    struct fine_histogram cpu;  /* the same, as the thread's own CPU time */
+    struct fine_histogram
         old; /* how long after a publication the previous version still served answers */
     uint64_t packets;
 };
@@ -49,7 +49,7 @@ void hooks_publishing(const struct store *store, const struct store_garbage *gar
 /* Replaced versions, as the main thread saw them: how many are not freed yet, and how long each was
  * kept. */
 uint64_t hooks_versions_waiting(void);
-const struct histogram *hooks_versions_kept(void);
+const struct fine_histogram *hooks_versions_kept(void);
 
 /* What this thread has allocated so far through xalloc and the store's pool. */
 uint64_t hooks_allocated_bytes(void);

@@ -9,7 +9,7 @@
 struct load;
 
 struct load_sums {
-    struct histogram latency;
+    struct fine_histogram latency;
     uint64_t sent;
     uint64_t answered;
     uint64_t wrong; /* answered, but not right */

@@ -153,7 +153,7 @@ struct fixture {
     struct broken_table *broken;
     struct clients *clients;
     int64_t revision;
-    unsigned told, changed;
+    unsigned told, known, changed;
     char listed[256]; /* as told last: "a=x,y b=* " */
 };
 
@@ -169,6 +169,12 @@ static void on_visible(void *data, const struct visible_namespace *listed, size_
                       listed[i].text.len ? listed[i].text.ptr : "");
         assert_true(n < (int)sizeof(f->listed));
     }
+}
+
+static void on_known(void *data)
+{
+    struct fixture *f = data;
+    f->known++;
 }
 
 static void on_changed(void *data)
@@ -200,6 +206,7 @@ static void open_clients(struct fixture *f, struct slice saved)
                                                       .saved = saved,
                                                       .on_visible = on_visible,
                                                       .on_visible_data = f,
+                                                      .known = on_known,
                                                       .changed = on_changed,
                                                       .data = f});
 }
