@@ -1,5 +1,5 @@
 /* How many UDP queries a second one client may send (-rate): an IPv4 address, or an IPv6 /56, which
- * is what one site gets (RFC 6177). One table for all workers, so that a client has its rate once,
+ * is what one site gets: RFC 6177. One table for all workers, so that a client has its rate once,
  * however the kernel spreads its ports over their sockets.
  *
  * Each client has one number, the time until which what it sent is paid for (GCRA): a query costs

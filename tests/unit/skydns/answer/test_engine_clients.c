@@ -256,13 +256,14 @@ static void asks_for_a_cookie_alone(void **state)
 static void fits(void **state)
 {
     struct fixture *f = bed();
-    char name[512] = "", question[600];
+    struct buf question;
+    buf_init(&question, 600);
     for (unsigned i = 0; i < 119; i++) {
-        strcat(name, "a.");
+        buf_append_str(&question, "a.");
     }
-    strcat(name, "cluster.local.");
-    (void)snprintf(question, sizeof(question), "%s A edns=512", name);
-    (void)fixture_query(f, question);
+    buf_append_str(&question, "cluster.local. A edns=512");
+    (void)fixture_query(f, buf_cstr(&question));
+    buf_fini(&question);
     add_cookie(f, find_opt(f), sent, sizeof(sent), false);
     (void)fixture_answer(f, ENGINE_UDP);
     assert_int_equal(f->verdict, ENGINE_REPLY);

@@ -386,8 +386,9 @@ static void searches(void **state)
         struct walk w = {.p = &p};
         for (unsigned i = 0; i < QUESTIONS; i++) {
             char prefix[NAME_MAX / 2] = "";
+            size_t len = 0;
             for (unsigned n = 1 + random_below(3); n > 0; n--) {
-                (void)strcat(strcat(prefix, ANY_OF(labels)), ".");
+                len += (size_t)snprintf(prefix + len, sizeof(prefix) - len, "%s.", ANY_OF(labels));
             }
             if (i % 20 == 19) {
                 put_keys(&p);

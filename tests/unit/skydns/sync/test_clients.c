@@ -808,7 +808,10 @@ static void text_of(unsigned n, char out[64])
 
 static void host_of(unsigned host, char out[16])
 {
-    (void)snprintf(out, 16, host ? "10.0.0.%u" : "", host); /* fits */
+    out[0] = '\0';
+    if (host) {
+        (void)snprintf(out, 16, "10.0.0.%u", host); /* fits */
+    }
 }
 
 static const char *expected(const struct model *model, unsigned host)
