@@ -71,10 +71,9 @@ static void test_longest_query_fits(void **state)
 static void test_the_question_of_a_client(void **state)
 {
     static const uint8_t client[] = {
-        9,   9,   0x07, 0x7f, 0, 1, 0, 0, 0, 0,  0, 1, 3, 'W', 'W',  'W', 4, 't', 'e',
-        's', 't', 0,    0,    1, 0, 1, 0, 0, 41, 2, 0, 0, 0,   0x80, 0,   0, 18,  0,
-        10,  0,   4,    1,    2, 3, 4, 0, 8, 0,  6, 0, 1, 16,  0,    10,  1,
-    };
+        9,   9, 0x07, 0x7f, 0, 1, 0, 0, 0,  0, 0, 1, 3, 'W',  'W', 'W', 4,  't', 'e', 's',
+        't', 0, 0,    1,    0, 1, 0, 0, 41, 2, 0, 0, 0, 0x80, 0,   0,   22, 0,   10,  0,
+        8,   1, 2,    3,    4, 5, 6, 7, 8,  0, 8, 0, 6, 0,    1,   16,  0,  10,  1};
     struct upstream_question q;
     (void)state;
     assert_true(upstream_question_read(client, sizeof(client), &q));
