@@ -407,7 +407,7 @@ int main(void)
         cmocka_unit_test(lookups),      cmocka_unit_test(refreshes),
         cmocka_unit_test(stale),
     };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cmocka_run_group_tests_name("in_full", tests, NULL, NULL);
     may_rule_out = true;
-    return failed + cmocka_run_group_tests(tests, NULL, NULL);
+    return failed + cmocka_run_group_tests_name("ruled_out", tests, NULL, NULL);
 }
