@@ -75,7 +75,7 @@ def test_keys_are_those_of_kube2sky():
     assert '"host":"10.96.1.3"' in keys[f"{base}/{hashed}"]
     assert '"port":80' in keys[f"{base}/_tcp/_http/{hashed}"]
     assert f'"host":"{data.name(259)}."' in keys["/skydns/arpa/in-addr/10/96/1/3"]
-    assert data.key_lines(2).count(b"\n") == data.key_lines(2).count(b"\t") == 6
+    assert data.key_lines(2).count(b"\n") == data.key_lines(2).count(b"\t") == 6 + 1  # the client
 
 
 def test_zones_and_local_data_say_the_same(zones, tmp_path):
@@ -119,6 +119,14 @@ def test_mix_asks_only_for_what_is_kept(zones, mix):
     of_foreign = ["records" if rdtype == "A" else "nodata" for _, rdtype in foreign]
     for kind in ("records", "nodata", "nxdomain"):
         assert (own + of_foreign).count(kind) / len(asked) == pytest.approx(getattr(mix, kind)), kind
+
+
+def test_a_search_begins_with_the_client_s_namespace_and_ends_with_what_is_kept():
+    asked = list(data.questions(data.SEARCH_MIX.name, SERVICES, 400))
+    kept_already = set(data.foreign_questions(SERVICES))
+    suffix = ".default.svc.cluster.local"
+    assert all(name.endswith(suffix) and (name.removesuffix(suffix), rdtype) in kept_already for name, rdtype in asked)
+    assert data.key_lines(1).count(b"/pod/default/127-0-0-1/") == 1
 
 
 @pytest.mark.parametrize("use_edns", [False, 0])

@@ -42,11 +42,13 @@ FOREIGN_MIXES = [
     Mix("kept", "foreign names", records=1.0),
     Mix("kept-kubernetes", "Kubernetes mix, a quarter foreign", records=5 / 16, nodata=5 / 16, nxdomain=6 / 16),
 ]
+# The same names below the search domain of the client, which skydns knows by its pod.
+SEARCH_MIX = Mix("search", "foreign names below a search domain", records=1.0)
 BOTH_FAMILIES = 2  # every so many of them is asked for both families
 
 
 def mix(name: str) -> Mix:
-    return next(one for one in MIXES + FOREIGN_MIXES if one.name == name)
+    return next(one for one in [*MIXES, *FOREIGN_MIXES, SEARCH_MIX] if one.name == name)
 
 
 def foreign(number: int) -> str:
@@ -89,8 +91,9 @@ def keys(count: int) -> Iterator[tuple[str, str]]:
 
 
 def key_lines(count: int) -> bytes:
-    """In the format of `bench_store … loop`."""
-    return "".join(f"{key}\t{text}\n" for key, text in keys(count)).encode()
+    """In the format of `bench_store … loop`; and the client as a pod."""
+    pod = ("/skydns/local/cluster/pod/default/127-0-0-1/pod", value("127.0.0.1"))
+    return "".join(f"{key}\t{text}\n" for key, text in [*keys(count), pod]).encode()
 
 
 # ---- For other servers ----
@@ -177,15 +180,19 @@ def _kept_kubernetes(draw: random.Random, count: int) -> list[tuple[str, str]]:
     return _kubernetes(draw, count) + [(one, rdtype) for one in both for rdtype in ("A", "AAAA")]
 
 
+def _search(draw: random.Random, count: int) -> list[tuple[str, str]]:
+    return [(f"{foreign(draw.randrange(count))}.{_SEARCH[0]}", "A")]
+
+
 _UNITS = {"a": _a, "kubernetes": _kubernetes, "nxdomain": _nxdomain, "srv": _srv}
-_UNITS |= {"kept": _kept, "kept-kubernetes": _kept_kubernetes}
+_UNITS |= {"kept": _kept, "kept-kubernetes": _kept_kubernetes, "search": _search}
 
 
 def write_questions(count: int, folder: Path, how_many: int = QUESTIONS) -> dict[str, Path]:
     """A file of `name TYPE` lines for each mix, by the mix's name."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = {}
-    for one in MIXES + FOREIGN_MIXES:
+    for one in [*MIXES, *FOREIGN_MIXES, SEARCH_MIX]:
         paths[one.name] = folder / f"questions-{one.name}"
         lines = (f"{asked} {rdtype}\n" for asked, rdtype in questions(one.name, count, how_many))
         paths[one.name].write_text("".join(lines))

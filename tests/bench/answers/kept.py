@@ -85,7 +85,7 @@ def measure_rounds(
                 ask_all(one.port, data.foreign_questions(bed.services))
                 values[f"kept_mib.{bed.services}.{one.name}"] = one.resident_mib()
         runs = rounds.run_rounds(watching(run, nameserver), started, rounds.KEPT_PATTERNS, count, bed.services)
-        asked = [one["asked"] for one in runs if one["server"] == servers.SKYDNS]
+        asked = [one["asked"] for one in runs if one["server"] in (servers.SKYDNS, servers.SKYDNS_SEARCH)]
         if asked:
             values["kept_asked"] = values.get("kept_asked", 0) + sum(asked)
         for one in started:

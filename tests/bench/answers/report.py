@@ -2,13 +2,13 @@
 
 from answers import plot
 from answers.rounds import KEPT_PATTERNS, LATENCY_PATTERN, PATTERNS, TCP_PATTERNS, UDP_PATTERNS
-from answers.servers import BARE_UDP, SKYDNS, SKYDNS_ANY, SKYDNS_OWN, TITLES, is_bare
+from answers.servers import BARE_UDP, SKYDNS, SKYDNS_ANY, SKYDNS_OWN, SKYDNS_SEARCH, TITLES, is_bare
 from answers.summary import Cell, Summary, Verdict
 
 _UDP = [pattern.name for pattern in UDP_PATTERNS]
 _TCP = [pattern.name for pattern in TCP_PATTERNS]
 _KEPT = [pattern.name for pattern in KEPT_PATTERNS]
-_COLORS = {SKYDNS: "#1b6ac9", SKYDNS_ANY: "#7fb0ea", SKYDNS_OWN: "#7fb0ea"}
+_COLORS = {SKYDNS: "#1b6ac9", SKYDNS_ANY: "#7fb0ea", SKYDNS_OWN: "#7fb0ea", SKYDNS_SEARCH: "#7fb0ea"}
 _OTHER_COLOR = "#a9a9a9"
 # Longer bars are cut, so that the short ones remain distinguishable.
 _PLOT_MOST = 3.0

@@ -6,7 +6,7 @@ import getpass
 import os
 
 from answers import data
-from answers.servers import BARE_TCP, BARE_UDP, SKYDNS, Kind, Setting, bare, unbound_own_names, write
+from answers.servers import BARE_TCP, BARE_UDP, SKYDNS, SKYDNS_SEARCH, Kind, Setting, bare, unbound_own_names, write
 from records import DOMAIN
 
 NAMESERVER_HOST = "127.0.0.1"
@@ -20,6 +20,10 @@ def _skydns(s: Setting) -> list[str]:
     command = [str(s.bin_dir / "skydns"), f"-machines={s.etcd_url}", f"-addr=127.0.0.1:{s.port}", f"-domain={DOMAIN}."]
     command += [f"-nameservers={NAMESERVER_HOST}:{s.nameserver}", "-workers=1"]
     return command + (s.flags or [f"-rcache={_room(s)}"])
+
+
+def _skydns_search(s: Setting) -> list[str]:
+    return [*_skydns(s), "-autopath"]
 
 
 def _unbound(s: Setting) -> list[str]:
@@ -65,6 +69,7 @@ KINDS = [
     Kind(BARE_UDP, "bare responder", bare("udp")),
     Kind(BARE_TCP, "bare TCP responder", bare("tcp")),
     Kind(SKYDNS, "skydns", _skydns),
+    Kind(SKYDNS_SEARCH, "skydns with search paths", _skydns_search),
     Kind("unbound", "unbound", _unbound, "unbound"),
     Kind("dnsmasq", "dnsmasq", _dnsmasq, "dnsmasq"),
     Kind("dnsdist", "dnsdist", _dnsdist, "dnsdist"),

@@ -11,7 +11,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from answers import data
-from answers.servers import BARE_TCP, BARE_UDP, GENERATOR_CORE, SKYDNS_ANY, SKYDNS_OWN, WITHOUT_SERVICES, Server, is_bare
+from answers.servers import (
+    BARE_TCP,
+    BARE_UDP,
+    GENERATOR_CORE,
+    SKYDNS_ANY,
+    SKYDNS_OWN,
+    SKYDNS_SEARCH,
+    WITHOUT_SERVICES,
+    Server,
+    is_bare,
+)
 
 WARM_UP_MS = 300
 # The generator spins: with less CPU time than this share, neither it nor the load was running.
@@ -54,6 +64,7 @@ LATENCY_PATTERN = Pattern(
 # Of other domains' names, which the servers keep.
 KEPT_PATTERNS = [
     *(Pattern(mix.name, f"UDP, {mix.title}", mix.name, _UDP_FLAGS) for mix in data.FOREIGN_MIXES),
+    Pattern("search", f"UDP, {data.SEARCH_MIX.title}", "search", _UDP_FLAGS),
     Pattern("kept-tcp", "TCP, foreign names, 20 in flight on 16 connections", "kept", _TCP_FLAGS, True),
 ]
 PATTERNS = {one.name: one for one in [*UDP_PATTERNS, *TCP_PATTERNS, LATENCY_PATTERN, *KEPT_PATTERNS]}
@@ -111,6 +122,7 @@ def order(servers: list[Server], pattern: Pattern, number: int) -> list[Server]:
     """The order in a round: the bare responder, the others, rotated by the round's number, the bare responder again."""
     bare = [one for one in servers if one.name == pattern.bare]
     others = [one for one in servers if not is_bare(one.name)]
+    others = [one for one in others if (one.name == SKYDNS_SEARCH) == (pattern.mix == "search")]
     if pattern.mix == "kept-kubernetes":
         others = [one for one in others if one.name not in WITHOUT_SERVICES]
     if pattern.is_tcp:  # for a connection the address makes no difference, nor do 20 ns

@@ -207,6 +207,7 @@ class Kind:
 
 
 BARE_UDP, BARE_TCP, SKYDNS, SKYDNS_ANY = "bare", "bare-tcp", "skydns", "skydns-any"
+SKYDNS_SEARCH = "skydns-search"  # walks the search paths of its clients
 SKYDNS_OWN = "skydns-own"  # its clients see public namespaces, in which the Services are
 KINDS = [
     Kind(BARE_UDP, "bare responder", bare("udp")),
@@ -222,7 +223,7 @@ KINDS = [
 TITLES = {kind.name: kind.title for kind in KINDS}
 if os.environ.get("COREDNS"):
     KINDS.append(Kind("coredns", "CoreDNS", _coredns, os.environ["COREDNS"], (("GOMAXPROCS", "1"),)))
-TITLES |= {"coredns": "CoreDNS", "dnsmasq": "dnsmasq", "dnsdist": "dnsdist"}
+TITLES |= {"coredns": "CoreDNS", "dnsmasq": "dnsmasq", "dnsdist": "dnsdist", SKYDNS_SEARCH: "skydns with search paths"}
 
 
 # They know nothing of the Services.
