@@ -73,6 +73,7 @@ BINARIES   := $(PROGRAMS:%=$(B)/bin/%)
 ANSWERS_BIN := $(addprefix $(B)/tests/bench/answers/,bare_udp bare_tcp load_udp load_tcp propagation)
 ANSWERS_O   := $(filter-out $(ANSWERS_BIN:=.o),$(patsubst %.c,$(B)/%.o,$(wildcard tests/bench/answers/*.c)))
 START_BIN  := $(B)/tests/bench/start/bench_start
+BENCH_STORE := $(B)/tests/bench/kube2sky/bench_store
 PRODUCT_C  := $(wildcard $(foreach d,common $(PROGRAMS),$(d)/*.[ch] $(d)/*/*.[ch]))
 C_FILES    := $(PRODUCT_C) $(wildcard $(foreach d,*/* */*/* */*/*/*,tests/$(d).[ch]))
 MAN        := $(patsubst %.scd,$(B)/man/%,$(notdir $(wildcard $(PROGRAMS:%=%/*.scd))))
@@ -85,7 +86,7 @@ MAN        := $(patsubst %.scd,$(B)/man/%,$(notdir $(wildcard $(PROGRAMS:%=%/*.s
 all: $(BINARIES) $(MAN)
 programs: $(BINARIES)
 unit: $(UNIT) $(FUZZ)
-tests: all unit $(ANSWERS_BIN) $(START_BIN)
+tests: all unit $(ANSWERS_BIN) $(START_BIN) $(BENCH_STORE)
 objects: $(patsubst %.c,$(B)/%.o,$(filter %.c,$(C_FILES))) $(PROTO_O)
 
 # A change of compiler or flags rebuilds everything: the stamp gets a new time only when its content changes.
@@ -218,7 +219,7 @@ check-unit: tests
 NEEDS_test_bench     := $(ANSWERS_BIN)
 NEEDS_test_bench_start := $(START_BIN)
 NEEDS_test_encodings := $(B)/tests/unit/kube2sky/api/test_kube_encodings
-NEEDS_test_bench_clients := $(B)/tests/bench/kube2sky/bench_store
+NEEDS_test_bench_clients := $(BENCH_STORE)
 NEEDS_test_kube2sky  := asan-kube2sky
 
 # One test by name, with its output: TEST=test_fast, TEST=test_fast::test_srv, TEST=fuzz_query, TEST=test_dns.py.
@@ -278,7 +279,6 @@ fuzz:
 
 # The cost of an answer, compared with a bare responder and the other installed servers.
 BENCH_FLAGS ?=
-BENCH_STORE := $(B)/tests/bench/kube2sky/bench_store
 bench: all $(ANSWERS_BIN) $(BENCH_STORE)
 	@$(PYTHON) tests/bench/dns_answers.py --build $(B) --out $(BUILD)/bench $(BENCH_FLAGS)
 
