@@ -810,7 +810,7 @@ static void host_of(unsigned host, char out[16])
 {
     out[0] = '\0';
     if (host) {
-        (void)snprintf(out, 16, "10.0.0.%u", host); /* fits */
+        (void)snprintf(out, 16, "10.0.0.%u", host % 256); /* fits */
     }
 }
 
