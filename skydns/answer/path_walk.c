@@ -11,6 +11,7 @@
 #include "skydns/answer/path_internal.h"
 #include "skydns/answer/plain_names_internal.h"
 #include "skydns/answer/relocate_internal.h"
+#include "skydns/answer/reply_limit_internal.h"
 #include "skydns/foreign/hosts_table.h"
 
 /* A domain: what rules its names out. */
@@ -207,15 +208,14 @@ static bool make_query(struct path_walk *w, const struct engine_query *query,
 {
     enum { OPT_MAX = EDNS_OPT_SIZE + EDNS_SUBNET_MAX + EDNS_ERROR_SIZE };
     const struct fast_query *q = &w->path.question;
-    size_t limit = query->transport == ENGINE_TCP
-                       ? (size_t)ENGINE_REPLY_MAX
-                       : edns_udp_limit(q->has_edns, q->udp_size, w->config->max_udp_size);
+    const size_t room = RELOCATE_ROOM(q->name_len);
+    size_t limit = reply_limit_of(query, q->has_edns, q->udp_size, w->config->max_udp_size);
     *ret = *query;
     ret->wire = w->wire;
     ret->len = path_query(&w->path, name, w->wire);
     ret->ahead = 0;
-    ret->reserved += RELOCATE_ROOM(q->name_len);
-    return ret->len + OPT_MAX + ret->reserved <= limit;
+    ret->reserved += room;
+    return ret->len + OPT_MAX + room <= limit;
 }
 
 /* The reply to a name at a place, as the reply to the client's query. 0: it cannot be. */
