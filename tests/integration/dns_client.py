@@ -1,6 +1,7 @@
 """Queries to skydns with dnspython, so that independent code parses the answers."""
 
 import itertools
+import socket
 import threading
 import time
 
@@ -26,16 +27,25 @@ class Dns:
         return self.send(dns.message.make_query(name, rdtype, **options), tcp)
 
     def send(self, question: dns.message.Message, tcp: bool = False) -> dns.message.Message:
-        ask = dns.query.tcp if tcp else dns.query.udp
-        reply = ask(question, "127.0.0.1", timeout=self.timeout_s, port=self.port)
+        if tcp:
+            reply = dns.query.tcp(question, "127.0.0.1", timeout=self.timeout_s, port=self.port)
+        else:
+            reply = self._send_udp(question)
         assert dns.message.from_wire(reply.to_wire(max_size=65535)) == reply  # it survives a round trip
         return reply
+
+    def _send_udp(self, question: dns.message.Message) -> dns.message.Message:
+        """On a connected socket: a query sent before the server has bound its own fails at once, not after a time-out."""
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+            sock.setblocking(False)
+            sock.connect(("127.0.0.1", self.port))
+            return dns.query.udp(question, "127.0.0.1", timeout=self.timeout_s, port=self.port, sock=sock)
 
     def answers(self, name: str, rdtype: str = "A") -> list[str]:
         """The answer section's data as sorted text, or [the rcode] if it is not NOERROR."""
         try:
             reply = self.query(name, rdtype)
-        except dns.exception.Timeout:
+        except (dns.exception.Timeout, ConnectionRefusedError):
             return ["no answer"]
         if reply.rcode() != dns.rcode.NOERROR:
             return [dns.rcode.to_text(reply.rcode())]
