@@ -174,6 +174,7 @@ def test_every_flag_is_in_the_man_page_and_the_compatibility_table(program):
 
 def test_glog_flags_that_change_nothing_are_told(bed):
     bed.start_kube2sky("--log_dir=/tmp", "--logtostderr", "--v=2")
+    bed.kube2sky.wait_line("flag ignored")  # HTTP may be ahead of the log's pipe
     told = [line for line in bed.kube2sky.lines if "flag ignored" in line]
     assert len(told) == 1 and told[0].startswith("warn ") and "flag=log-dir" in told[0]
 

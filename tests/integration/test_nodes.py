@@ -122,6 +122,7 @@ def test_a_server_that_permits_neither(bed):
     wait_until(lambda: re.search(r"(nodes|namespaces).*403", http_get(strict)[1]), "a strict reader is told")
     for kind in ("nodes", "namespaces"):
         wait_until(lambda kind=kind: sample(bed, "kube2sky_api_up", kind=kind) == 0, f"{kind} are away")
+        bed.kube2sky.wait_line(rf"cannot be followed.* kind={kind}\b")  # HTTP may be ahead of the log's pipe
         lines = [text for text in bed.kube2sky.lines if "cannot be followed" in text and f"kind={kind}" in text]
         assert len(lines) == 1, lines
     assert bed.etcd.values(NODES) == old
