@@ -239,7 +239,12 @@ def test_leases_renewed_meanwhile(snapshots):
     names = [f"leased-{number}.default.svc.cluster.local" for number in range(30)]
     for number in range(30):
         bed.etcd.put(f"{SVC}/default/leased-{number}", value("10.0.0.9"), bed.etcd.grant_lease(600))
-    snapshots.fill()
+    bed.etcd.put_all(KEYS)
+    snapshots.start()
+    snapshots.wait_followed()
+    for name in names:  # until etcd has said what a lease has left, the TTL is a second
+        wait_until(lambda name=name: bed.dns.query(name).answer[0].ttl == 30, f"the lease of {name} is known")
+    snapshots.skydns.stop()
     bed.etcd_program.kill()
     snapshots.prepare("-no-rec").env = snapshots.shifted(1000)
     snapshots.skydns.start().wait_line("skydns started")
