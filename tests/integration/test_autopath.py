@@ -173,6 +173,27 @@ def test_a_change_while_a_nameserver_thinks(bare_bed, change):
     assert server.nameserver.asked("www.test") == 0
 
 
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_while_a_nameserver_is_silent(bare_bed, change):
+    """The same when skydns stops waiting: the place it waits at is one of the earlier path."""
+    text, seen_at, seen_then = CHANGES[change]
+    server = start(bare_bed, SEARCH)
+    event = held(server, "www.test.corp.test.", NO_NAME)
+    got = []
+    client = threading.Thread(target=lambda: got.append(ask(server, "www.test")))
+    client.start()
+    wait_until(lambda: server.nameserver.asked("www.test.corp.test"), "the nameserver is asked")
+    if text:
+        bare_bed.etcd.put("/skydns/config", text)
+    else:
+        bare_bed.etcd.delete(POD)
+    wait_until(lambda: shown(ask(server, seen_at)) == seen_then, "the change")
+    client.join()
+    event.set()
+    assert [(reply.rcode(), shown(reply)) for reply in got] == [(dns.rcode.NXDOMAIN, [])]
+    assert server.nameserver.asked("www.test") == 0
+
+
 def test_clients_that_may_not_ask(bare_bed, is_tcp):
     """They have the answers of the domains alone, also when others have filled the cache."""
     server = start(bare_bed, "-allow-recursion=192.0.2.0/24")
