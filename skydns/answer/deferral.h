@@ -43,10 +43,12 @@ struct engine_deferral {
     size_t refresh_len; /* with it: the query to pass on; 0: the client's, which it answers */
     uint8_t refresh[ENGINE_REFRESH_MAX];
     enum engine_deferral_kind kind;
-    /* The place of the client's search path that waits, and whether a nameserver failed at an
-     * earlier one: for engine_query, when the query is answered again. At least the query's own
-     * path_at; 0: it has no search path, or its first place waits. */
+    /* The place of the client's search path that waits, the configuration that the path is of, and
+     * whether a nameserver failed at an earlier place: for engine_query, when the query is answered
+     * again. At least the query's own path_at; 0: it has no search path, or its first place waits.
+     */
     uint8_t path_at;
+    uint64_t path_serial;
     bool path_has_failed;
     /* FORWARD only: the query to be forwarded, for the name at this place; 0: the client's. */
     size_t forward_len;

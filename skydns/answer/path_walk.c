@@ -307,6 +307,7 @@ static enum step take_verdict(struct path_walk *w, struct search *s,
     struct engine_deferral *deferral = s->ret_deferral;
     if (verdict == ENGINE_DEFER) {
         deferral->path_at = (uint8_t)place;
+        deferral->path_serial = w->config->serial;
         deferral->path_has_failed = s->has_failed;
         if (place > 0 && deferral->kind == ENGINE_DEFER_FORWARD) {
             deferral->forward_len = question_shorten(query->wire, query->len, deferral->forward);
@@ -385,10 +386,17 @@ static enum engine_verdict search(struct path_walk *w, struct search *s)
     return give_up(w, s);
 }
 
+/* A place that an earlier configuration's path had may be another name's now. */
+static bool is_over(const struct path_walk *w, const struct engine_query *query)
+{
+    return query->path_at == ENGINE_PATH_OVER ||
+           (query->path_at > 0 && query->path_serial != w->config->serial);
+}
+
 static bool has_path(struct path_walk *w, const struct engine_query *query)
 {
     w->path.wire = NULL;
-    return w->config->autopath && query->path_at != ENGINE_PATH_OVER &&
+    return w->config->autopath && !is_over(w, query) &&
            path_find(&w->path, w->config, query->view.space, query->wire, query->len);
 }
 

@@ -45,6 +45,8 @@ struct engine_query {
     /* Of a search path (path_internal.h), after a deferral for FORWARD: */
     uint8_t path_at;      /* the first place still to be tried; 0: from the start;
                            * ENGINE_PATH_OVER: none, the query is answered as it stands */
+    uint64_t path_serial; /* of the configuration whose path has that place: by another one, it is
+                           * as ENGINE_PATH_OVER */
     bool path_has_failed; /* a nameserver failed at an earlier one */
 
     /* The engine's own; callers leave them alone. */

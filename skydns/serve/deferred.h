@@ -43,7 +43,7 @@ struct deferred {
     bool is_allowed;                      /* engine_query's, like the next two */
     bool path_has_failed;
     uint8_t path_at;
-    uint64_t path_serial; /* of the configuration by which its search path has this place */
+    uint64_t path_serial; /* engine_query's, too */
 
     enum engine_deferral_kind kind; /* why it could not be answered yet; changed by the resolver */
 

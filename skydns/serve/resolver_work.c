@@ -29,14 +29,6 @@ static void answer_now(struct resolver *r, struct deferred *d);
 /* Time between log lines about refused clients. */
 enum { REFUSAL_PAUSE_MS = 60 * 60 * 1000 };
 
-/* Its place in a search path, if the path is still the one that has this place. */
-static uint8_t place_of(const struct resolver *r, const struct deferred *d)
-{
-    bool has_place = d->path_at != 0 && d->path_at != ENGINE_PATH_OVER;
-    bool is_same_path = d->path_serial == publisher_config(r->config.reader)->serial;
-    return has_place && !is_same_path ? ENGINE_PATH_OVER : d->path_at;
-}
-
 struct engine_query resolver_query(struct resolver *r, const struct deferred *d)
 {
     return (struct engine_query){
@@ -50,7 +42,8 @@ struct engine_query resolver_query(struct resolver *r, const struct deferred *d)
         .random = rng_next(&r->rng),
         .is_repeated = true,
         .is_allowed = d->is_allowed,
-        .path_at = place_of(r, d),
+        .path_at = d->path_at,
+        .path_serial = d->path_serial,
         .path_has_failed = d->path_has_failed,
     };
 }
@@ -129,7 +122,7 @@ static void keep_place(struct resolver *r, struct deferred *d)
 {
     d->path_at = r->deferral.path_at;
     d->path_has_failed = r->deferral.path_has_failed;
-    d->path_serial = publisher_config(r->config.reader)->serial;
+    d->path_serial = r->deferral.path_serial;
 }
 
 bool resolver_goes_on(struct resolver *r, struct deferred *d)
@@ -149,8 +142,7 @@ static bool try_next_place(struct resolver *r, struct deferred *d, bool has_fail
     if (d->path_at == 0 || d->path_at == ENGINE_PATH_OVER) {
         return false;
     }
-    bool is_same_path = place_of(r, d) == d->path_at;
-    d->path_at = is_same_path ? d->path_at + 1 : ENGINE_PATH_OVER;
+    d->path_at++;
     d->path_has_failed = d->path_has_failed || has_failed;
     answer_now(r, d);
     return true;

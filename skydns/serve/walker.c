@@ -41,6 +41,7 @@ struct walk *walk_new(const struct engine_query *query, void *data)
     walk->net = client_net_of(query->client);
     walk->transport = query->transport;
     walk->path_at = query->path_at;
+    walk->path_serial = query->path_serial;
     walk->path_has_failed = query->path_has_failed;
     walk->len = query->len;
     memcpy(walk->wire, query->wire, query->len);
@@ -149,6 +150,7 @@ static void take_walk(struct walker *w, struct walk *walk)
         .is_late = is_late,
         .is_late_data = w,
         .path_at = walk->path_at,
+        .path_serial = walk->path_serial,
         .path_has_failed = walk->path_has_failed,
     };
     const struct store *store = publisher_enter(w->config.reader);

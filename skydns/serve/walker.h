@@ -43,7 +43,8 @@ struct walk {
     struct client_net net; /* the client's, as limits count it */
     unsigned turn;         /* in the queue: how many of its client go before it */
     enum engine_transport transport;
-    uint8_t path_at; /* engine_query's, like the next */
+    uint8_t path_at; /* engine_query's, like the next two */
+    uint64_t path_serial;
     bool path_has_failed;
     int64_t pushed_ms; /* clock_monotonic_ms */
 

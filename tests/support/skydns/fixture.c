@@ -183,6 +183,7 @@ static void configure(struct fixture *fixture)
 
 const char *fixture_answer(struct fixture *fixture, enum engine_transport transport)
 {
+    configure(fixture);
     struct engine_query query = {
         .wire = fixture->query,
         .len = fixture->query_len,
@@ -196,13 +197,13 @@ const char *fixture_answer(struct fixture *fixture, enum engine_transport transp
         .is_repeated = fixture->is_repeated,
         .ahead = fixture->ahead,
         .path_at = fixture->path_at,
+        .path_serial = fixture->config.serial - fixture->path_age,
         .path_has_failed = fixture->path_has_failed,
         .may_walk = fixture->may_walk,
         .is_brief = fixture->is_brief,
         .is_late = fixture->is_late,
         .is_late_data = fixture,
     };
-    configure(fixture);
     fixture->reply_len = 0;
     fixture->verdict = engine_answer(fixture->engine, fixture->store, &query,
                                      fixture->has_externals ? &fixture->externals : NULL,

@@ -22,9 +22,10 @@ struct fixture {
     const struct store *store; /* NULL: as before the first sync */
     struct engine *engine;
     struct addr local;
-    struct addr client;    /* family 0: `local` */
-    unsigned char path_at; /* as engine_query's, like the next */
-    bool path_has_failed;
+    struct addr client;                /* family 0: `local` */
+    unsigned char path_at;             /* as engine_query's */
+    unsigned path_age;                 /* of how many configurations ago that place is */
+    bool path_has_failed;              /* as engine_query's */
     struct external_answers externals; /* passed on the second call if has_externals */
     bool has_externals;
     bool may_walk, is_brief;

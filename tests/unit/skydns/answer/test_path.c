@@ -265,7 +265,8 @@ static const char *forwarded(struct path_bed *p, const char *question, unsigned 
                                  .client = &p->f->client,
                                  .local = &p->f->local,
                                  .transport = transport,
-                                 .path_at = (uint8_t)place};
+                                 .path_at = (uint8_t)place,
+                                 .path_serial = p->f->config.serial - p->f->path_age};
     size_t len = engine_forwarded(p->f->engine, &query, r->wire, r->w.pos, p->f->reply);
     return len == 0 ? "none" : dns_text(p->f->reply, len, p->f->text, sizeof(p->f->text));
 }
@@ -313,6 +314,28 @@ static void forwarding(void **state)
     p.f->path_at = ENGINE_PATH_OVER;
     check(&p, "www.acme" TEAM "A", DENIED("www.acme.team.svc.cluster.local."));
     assert_int_equal(bed_misses(&p.b), 2);
+    path_bed_free(&p);
+}
+
+/* What was the place of one name may be another's since: it is none. */
+static void earlier_configurations(void **state)
+{
+    static struct bed_reply r;
+    struct path_bed p = setup();
+    (void)state;
+    path_bed_search(&p, "example.");
+    reply_begin(&r, &p.b, "www.acme.example. A", 0x8180);
+    reply_add_a(&r, "www.acme.example.", 77, 1);
+    (void)fixture_ask(p.f, "www.acme" TEAM "A");
+    check_forward(&p, "www.acme.example.", 3);
+    assert_int_equal(p.f->deferral.path_serial, p.f->config.serial);
+    p.f->path_at = 3;
+    p.f->path_age = 1;
+    check(&p, "www.acme" TEAM "A", DENIED("www.acme.team.svc.cluster.local."));
+    assert_string_equal(forwarded(&p, "www.acme" TEAM "A", 3, &r), "none");
+    p.f->path_age = 0;
+    (void)fixture_ask(p.f, "www.acme" TEAM "A");
+    check_forward(&p, "www.acme.example.", 3);
     path_bed_free(&p);
 }
 
@@ -403,9 +426,9 @@ int main(void)
         cmocka_unit_test(no_data),      cmocka_unit_test(few_dots),
         cmocka_unit_test(not_ready),    cmocka_unit_test(flags_and_edns),
         cmocka_unit_test(limits),       cmocka_unit_test(long_names),
-        cmocka_unit_test(forwarding),   cmocka_unit_test(not_allowed),
-        cmocka_unit_test(lookups),      cmocka_unit_test(refreshes),
-        cmocka_unit_test(stale),
+        cmocka_unit_test(forwarding),   cmocka_unit_test(earlier_configurations),
+        cmocka_unit_test(not_allowed),  cmocka_unit_test(lookups),
+        cmocka_unit_test(refreshes),    cmocka_unit_test(stale),
     };
     int failed = cmocka_run_group_tests_name("in_full", tests, NULL, NULL);
     may_rule_out = true;

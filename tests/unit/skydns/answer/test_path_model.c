@@ -232,7 +232,8 @@ static size_t forwarded(const struct walk *w, unsigned place, const struct bed_r
                                  .transport = transport,
                                  .now_s = FIXTURE_NOW_S,
                                  .now_ms = f->now_ms,
-                                 .path_at = (uint8_t)(is_pod ? place : 0)};
+                                 .path_at = (uint8_t)(is_pod ? place : 0),
+                                 .path_serial = f->config.serial};
     size_t len = engine_forwarded(f->engine, &query, r->wire, r->w.pos, f->reply);
     if (len > 0) {
         (void)dns_text(f->reply, len, f->text, sizeof(f->text));
