@@ -7,6 +7,7 @@
 #define COMMON_TLS_TLS_CLIENT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "common/base/attributes.h"
 #include "common/base/err.h"
@@ -18,6 +19,8 @@ struct tls_files {
     const char *ca;   /* NULL or "" means none, in each of them */
     const char *cert; /* with its chain, if any; requires a key */
     const char *key;  /* not encrypted */
+    /* Reads no CA at all: for sessions that check no name. The system's take 1 MiB. */
+    bool without_ca;
 };
 
 bool tls_files_any(const struct tls_files *files);
@@ -37,6 +40,10 @@ enum tls_refresh tls_client_refresh(struct tls_client *client, struct err *err);
 
 /* For new connections; borrowed. Each connection keeps the one it started with. */
 struct ssl_ctx_st *tls_client_context(const struct tls_client *client);
+
+/* Another one for each content of the files, and for each client: sessions are resumed only within
+ * one. */
+uint64_t tls_client_generation(const struct tls_client *client);
 
 /* "" when the system's CAs are used. */
 const char *tls_client_ca_file(const struct tls_client *client);

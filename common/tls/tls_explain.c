@@ -73,9 +73,10 @@ int tls_explain_certificate(struct x509_store_ctx_st *verification, const char *
 {
     X509 *certificate = X509_STORE_CTX_get_current_cert(verification);
     int error = X509_STORE_CTX_get_error(verification);
-    const char *whose = X509_STORE_CTX_get_error_depth(verification) > 0
-                            ? "a CA certificate above the server's"
-                            : "the server's certificate";
+    bool is_ca = X509_STORE_CTX_get_error_depth(verification) > 0;
+    const char *whose =
+        server_name ? (is_ca ? "a CA certificate above the server's" : "the server's certificate")
+                    : (is_ca ? "a CA certificate above the client's" : "the client's certificate");
     char when[64];
     struct buf names;
     buf_init(&names, NAMES_MAX * 4); /* a DNS name more than the limit at most */
@@ -87,6 +88,11 @@ int tls_explain_certificate(struct x509_store_ctx_st *verification, const char *
     case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
     case X509_V_ERR_CERT_SIGNATURE_FAILURE:
     case X509_V_ERR_CERT_UNTRUSTED:
+        if (!server_name) {
+            err_set(err, ERR_REFUSED,
+                    "TLS: the client's certificate is not from a CA that clients may come from");
+            break;
+        }
         err_set(err, ERR_REFUSED, "TLS: the server's certificate is not from a CA in %s%s%s",
                 ca_file[0] ? "`" : "the system's list; is a CA file needed?", ca_file,
                 ca_file[0] ? "`" : "");
@@ -105,13 +111,28 @@ int tls_explain_certificate(struct x509_store_ctx_st *verification, const char *
                 NAMES_MAX, names_of(certificate, &names), server_name);
         break;
     case X509_V_ERR_INVALID_PURPOSE:
-        err_set(err, ERR_REFUSED, "TLS: %s is not made for servers", whose);
+        err_set(err, ERR_REFUSED, "TLS: %s is not made for %s", whose,
+                server_name ? "servers" : "clients");
         break;
     default:
         err_set(err, ERR_REFUSED, "TLS: %s: %s", whose, X509_verify_cert_error_string(error));
     }
     buf_fini(&names);
     return ERR_REFUSED;
+}
+
+int tls_explain_dates(const struct x509_st *certificate, struct err *err)
+{
+    char when[64];
+    if (X509_cmp_current_time(X509_get0_notAfter(certificate)) <= 0) { /* 0: no time */
+        return err_set(err, ERR_REFUSED, "TLS: the server's certificate expired at %s",
+                       time_text(X509_get0_notAfter(certificate), when));
+    }
+    if (X509_cmp_current_time(X509_get0_notBefore(certificate)) >= 0) {
+        return err_set(err, ERR_REFUSED, "TLS: the server's certificate is not valid before %s",
+                       time_text(X509_get0_notBefore(certificate), when));
+    }
+    return 0;
 }
 
 /* ---- Everything else ---- */
@@ -135,15 +156,50 @@ static int explain_refused_client(const SSL *ssl, const struct tls_client *clien
     return err_set(err, ERR_REFUSED, "TLS: the server refuses our certificate `%s`: %s", file, why);
 }
 
-int tls_explain_loss(const struct ssl_st *ssl, int error, struct err *err)
+int tls_explain_loss(const struct ssl_st *ssl, const struct tls_client *client, int error,
+                     struct err *err)
 {
-    if (SSL_get_state(ssl) == TLS_ST_CW_CLNT_HELLO) {
+    if (client && SSL_get_state(ssl) == TLS_ST_CW_CLNT_HELLO) {
         return err_set(err, ERR_UNAVAILABLE,
                        "TLS: the server closed the connection at the first message; is it http:// "
                        "instead of https://?");
     }
     return error ? err_set(err, ERR_UNAVAILABLE, "connection lost: %s", strerror(error))
                  : err_set(err, ERR_UNAVAILABLE, "connection closed by the peer");
+}
+
+/* On the server. Clients that refuse us send an alert, which is an error with its name. */
+static int explain_client(int code, const char *why, struct err *err)
+{
+    switch (code) {
+    case SSL_R_WRONG_VERSION_NUMBER:
+    case SSL_R_HTTP_REQUEST:
+    case SSL_R_HTTPS_PROXY_REQUEST:
+    case SSL_R_PACKET_LENGTH_TOO_LONG:
+    case SSL_R_UNEXPECTED_MESSAGE:
+        return err_set(err, ERR_REFUSED, "TLS: the client does not speak TLS (%s)", why);
+    case SSL_R_UNSUPPORTED_PROTOCOL:
+    case SSL_R_VERSION_TOO_LOW:
+        return err_set(err, ERR_REFUSED, "TLS: the client does not speak version 1.2 or later");
+    case SSL_R_NO_SHARED_CIPHER:
+    case SSL_R_NO_SUITABLE_KEY_SHARE:
+    case SSL_R_NO_SHARED_GROUPS:
+    case SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM:
+        return err_set(err, ERR_REFUSED, "TLS: no cipher in common with the client (%s)", why);
+    case SSL_R_NO_APPLICATION_PROTOCOL:
+        return err_set(err, ERR_REFUSED, "TLS: the client offers only other protocols (ALPN)");
+    case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
+        return err_set(err, ERR_REFUSED, "TLS: the client shows no certificate");
+    case SSL_R_EXCESSIVE_MESSAGE_SIZE:
+        return err_set(err, ERR_REFUSED, "TLS: the client sends a message beyond the limit");
+    case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
+    case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
+        return err_set(err, ERR_REFUSED, "TLS: the client refuses our certificate (%s)", why);
+    default:
+        return err_set(err, ERR_REFUSED, "TLS: %s", why);
+    }
 }
 
 int tls_explain_failure(const struct ssl_st *ssl, const struct tls_client *client, struct err *err)
@@ -153,16 +209,18 @@ int tls_explain_failure(const struct ssl_st *ssl, const struct tls_client *clien
     const char *why = text ? text : "failed";
     int code = ERR_GET_LIB(error) == ERR_LIB_SSL ? ERR_GET_REASON(error) : 0;
     ERR_clear_error();
+    if (!client) {
+        return explain_client(code, why, err);
+    }
     switch (code) {
     case SSL_R_WRONG_VERSION_NUMBER:
     case SSL_R_HTTP_REQUEST:
     case SSL_R_PACKET_LENGTH_TOO_LONG:
         return err_set(err, ERR_REFUSED,
                        "TLS: the server does not speak TLS; is it http:// instead of https://?");
-    case SSL_R_UNEXPECTED_EOF_WHILE_READING:
-        return tls_explain_loss(ssl, 0, err);
     case SSL_R_TLSV1_ALERT_NO_APPLICATION_PROTOCOL:
-        return err_set(err, ERR_REFUSED, "TLS: the server does not speak HTTP/2 (ALPN h2)");
+        return err_set(err, ERR_REFUSED,
+                       "TLS: the server speaks none of the protocols offered (ALPN)");
     case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION:
     case SSL_R_UNSUPPORTED_PROTOCOL:
         return err_set(err, ERR_REFUSED, "TLS: the server does not speak version 1.2 or later");

@@ -12,14 +12,16 @@
 enum h2_type {
     H2_DATA = 0,
     H2_HEADERS = 1,
+    H2_PRIORITY = 2,
     H2_RST_STREAM = 3,
     H2_SETTINGS = 4,
+    H2_PUSH_PROMISE = 5,
     H2_PING = 6,
     H2_GOAWAY = 7,
     H2_WINDOW_UPDATE = 8,
     H2_CONTINUATION = 9,
 };
-enum { H2_END_STREAM = 1, H2_ACK = 1, H2_END_HEADERS = 4 };
+enum { H2_END_STREAM = 1, H2_ACK = 1, H2_END_HEADERS = 4, H2_PADDED = 8, H2_HAS_PRIORITY = 32 };
 
 /* The client's first bytes. */
 #define H2_PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"

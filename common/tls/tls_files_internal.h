@@ -1,0 +1,46 @@
+/* What clients and servers read from PEM files, and how either notices that a file has changed.
+ * Errors name the file's role and path: -errno if it cannot be read, ERR_SYNTAX if its content is
+ * wrong. */
+#ifndef COMMON_TLS_TLS_FILES_INTERNAL_H
+#define COMMON_TLS_TLS_FILES_INTERNAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include "common/base/attributes.h"
+#include "common/base/err.h"
+
+struct ssl_ctx_st;
+
+/* Identifies a file's content. A mounted Secret becomes another file behind a symbolic link at each
+ * change; an overwritten file has other times. All zero: no file. */
+struct tls_file_stamp {
+    dev_t device;
+    ino_t inode;
+    off_t size;
+    struct timespec modified;
+    struct timespec changed;
+};
+
+struct tls_file_stamp tls_file_stamp_of(const char *path); /* "": no file */
+bool tls_file_stamp_is_same(const struct tls_file_stamp *a, const struct tls_file_stamp *b);
+
+/* OpenSSL's innermost reason as an error about this file; clears its queue. Returns ERR_SYNTAX. */
+int tls_file_malformed(const char *role, const char *path, struct err *err);
+
+/* The CAs that the peer's certificate may come from. */
+int tls_files_read_ca(struct ssl_ctx_st *context, const char *role, const char *path,
+                      struct err *err) MUST_CHECK;
+
+/* Our certificate with its chain, and the key that belongs to it. */
+int tls_files_read_pair(struct ssl_ctx_st *context, const char *cert, const char *key,
+                        struct err *err) MUST_CHECK;
+
+/* What both sides set: TLS 1.2 or later, no renegotiation, no compression; idle sessions keep no
+ * buffers. Never NULL. */
+struct ssl_method_st;
+struct ssl_ctx_st *tls_context_new(const struct ssl_method_st *method);
+
+#endif

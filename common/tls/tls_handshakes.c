@@ -1,0 +1,204 @@
+#include "common/tls/tls_handshakes.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "common/base/key_table.h"
+#include "common/base/low_priority.h"
+#include "common/base/privileges.h"
+#include "common/base/xalloc.h"
+
+enum {
+    THREADS_MAX = 16,
+    NICE = 10, /* a tenth of a processor that is busy with answers */
+};
+
+TAILQ_HEAD(job_list, tls_handshake_job);
+
+/* A client that waits for its turn, with its jobs in their order. */
+struct turn {
+    TAILQ_ENTRY(turn) entry;
+    struct client_net net;
+    struct job_list jobs; /* never empty */
+};
+
+struct tls_handshakes {
+    struct tls_handshakes_config config;
+    pthread_t threads[THREADS_MAX];
+    unsigned started;
+
+    pthread_mutex_t lock; /* of all below */
+    pthread_cond_t pushed;
+    TAILQ_HEAD(, turn) turns; /* as many as there are jobs, at most */
+    struct key_table by_client;
+    struct job_list finished;
+    bool is_stopping;
+};
+
+static struct slice net_of(const void *turn)
+{
+    return client_net_key(&((const struct turn *)turn)->net);
+}
+
+/* ---- Turns; with the lock ---- */
+
+static void enqueue(struct tls_handshakes *pool, struct tls_handshake_job *job)
+{
+    struct turn *turn = key_table_find(&pool->by_client, client_net_key(&job->net));
+    if (!turn) {
+        turn = xcalloc(1, sizeof(*turn));
+        turn->net = job->net;
+        TAILQ_INIT(&turn->jobs);
+        TAILQ_INSERT_TAIL(&pool->turns, turn, entry);
+        (void)key_table_put(&pool->by_client, turn); /* replaces none */
+    }
+    TAILQ_INSERT_TAIL(&turn->jobs, job, entry);
+}
+
+/* The next client's first job; the client goes behind the others. NULL: none waits. */
+static struct tls_handshake_job *dequeue(struct tls_handshakes *pool)
+{
+    struct turn *turn = TAILQ_FIRST(&pool->turns);
+    if (!turn) {
+        return NULL;
+    }
+    struct tls_handshake_job *job = TAILQ_FIRST(&turn->jobs);
+    TAILQ_REMOVE(&turn->jobs, job, entry);
+    TAILQ_REMOVE(&pool->turns, turn, entry);
+    if (!TAILQ_EMPTY(&turn->jobs)) {
+        TAILQ_INSERT_TAIL(&pool->turns, turn, entry);
+    } else {
+        (void)key_table_take(&pool->by_client, client_net_key(&turn->net)); /* this one */
+        free(turn);
+    }
+    return job;
+}
+
+/* ---- The threads ---- */
+
+/* NULL: the thread ends. */
+static struct tls_handshake_job *next_job(struct tls_handshakes *pool)
+{
+    struct tls_handshake_job *job = NULL;
+    (void)pthread_mutex_lock(&pool->lock); /* cannot fail: a plain mutex, not held */
+    while (!pool->is_stopping && !(job = dequeue(pool))) {
+        (void)pthread_cond_wait(&pool->pushed, &pool->lock); /* cannot fail: the lock is held */
+    }
+    (void)pthread_mutex_unlock(&pool->lock);
+    return job;
+}
+
+static void step(struct tls_handshake_job *job)
+{
+    job->err.code = 0;
+    job->want = TLS_WANT_READ;
+    if (atomic_load_explicit(&job->is_unwanted, memory_order_relaxed)) {
+        return;
+    }
+    int r = tls_session_handshake(job->session, &job->want, &job->err);
+    job->err.code = r;
+}
+
+/* Whoever pops takes all: one wake is enough. */
+static void finish(struct tls_handshakes *pool, struct tls_handshake_job *job)
+{
+    (void)pthread_mutex_lock(&pool->lock); /* as above */
+    bool is_first = TAILQ_EMPTY(&pool->finished);
+    TAILQ_INSERT_TAIL(&pool->finished, job, entry);
+    (void)pthread_mutex_unlock(&pool->lock);
+    if (is_first) {
+        pool->config.wake(pool->config.data);
+    }
+}
+
+static void *run(void *data)
+{
+    struct tls_handshakes *pool = data;
+    struct tls_handshake_job *job;
+    (void)pthread_setname_np(pthread_self(), "handshake"); /* for top and gdb only */
+    low_priority_thread(NICE);
+    privileges_drop_thread();
+    while ((job = next_job(pool))) {
+        step(job);
+        finish(pool, job);
+    }
+    return NULL;
+}
+
+/* ---- Other threads ---- */
+
+struct tls_handshakes *tls_handshakes_new(const struct tls_handshakes_config *config)
+{
+    assert(config->threads >= 1 && config->threads <= THREADS_MAX);
+    struct tls_handshakes *pool = xcalloc(1, sizeof(*pool));
+    pool->config = *config;
+    (void)pthread_mutex_init(&pool->lock, NULL);  /* cannot fail without attributes */
+    (void)pthread_cond_init(&pool->pushed, NULL); /* likewise */
+    TAILQ_INIT(&pool->turns);
+    TAILQ_INIT(&pool->finished);
+    key_table_init(&pool->by_client, net_of);
+    return pool;
+}
+
+int tls_handshakes_start(struct tls_handshakes *pool, struct err *err)
+{
+    while (pool->started < pool->config.threads) {
+        int r = -pthread_create(&pool->threads[pool->started], NULL, run, pool);
+        if (r < 0) {
+            tls_handshakes_stop(pool);
+            return err_set(err, r, "start the threads of TLS handshakes: %s", err_code_text(r));
+        }
+        pool->started++;
+    }
+    return 0;
+}
+
+void tls_handshakes_stop(struct tls_handshakes *pool)
+{
+    struct tls_handshake_job *job;
+    (void)pthread_mutex_lock(&pool->lock); /* as above */
+    pool->is_stopping = true;
+    (void)pthread_cond_broadcast(&pool->pushed); /* cannot fail */
+    (void)pthread_mutex_unlock(&pool->lock);
+    while (pool->started > 0) {
+        (void)pthread_join(pool->threads[--pool->started], NULL); /* cannot fail for ours */
+    }
+    (void)pthread_mutex_lock(&pool->lock);
+    while ((job = dequeue(pool))) {
+        TAILQ_INSERT_TAIL(&pool->finished, job, entry);
+    }
+    (void)pthread_mutex_unlock(&pool->lock);
+}
+
+void tls_handshakes_free(struct tls_handshakes *pool)
+{
+    if (pool) {
+        assert(TAILQ_EMPTY(&pool->turns) && TAILQ_EMPTY(&pool->finished));
+        key_table_fini(&pool->by_client);
+        (void)pthread_cond_destroy(&pool->pushed); /* nobody waits */
+        (void)pthread_mutex_destroy(&pool->lock);  /* nobody holds it */
+        free(pool);
+    }
+}
+
+void tls_handshakes_push(struct tls_handshakes *pool, struct tls_handshake_job *job)
+{
+    (void)pthread_mutex_lock(&pool->lock); /* as above */
+    enqueue(pool, job);
+    (void)pthread_cond_signal(&pool->pushed); /* cannot fail */
+    (void)pthread_mutex_unlock(&pool->lock);
+}
+
+struct tls_handshake_job *tls_handshakes_pop(struct tls_handshakes *pool)
+{
+    (void)pthread_mutex_lock(&pool->lock); /* as above */
+    struct tls_handshake_job *job = TAILQ_FIRST(&pool->finished);
+    if (job) {
+        TAILQ_REMOVE(&pool->finished, job, entry);
+    }
+    (void)pthread_mutex_unlock(&pool->lock);
+    return job;
+}

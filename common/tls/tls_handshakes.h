@@ -1,0 +1,62 @@
+/* Handshakes on threads of their own: one takes up to a millisecond of CPU, and no thread that
+ * answers waits for that. The caller's loop watches the sockets, and has the deadlines; a job is
+ * one step of one handshake, run when its socket is ready.
+ *
+ *     the loop's thread                      threads, at a low priority
+ *     tls_handshakes_push(job) ─ queue ─▶    tls_session_handshake, one step
+ *     tls_handshakes_pop ◀─ finished ─       config.wake
+ *
+ * Clients take turns: whoever begins a thousand handshakes a second waits for them, whoever begins
+ * one does not. So a flood costs the others' handshakes one step of the flood's each, and the
+ * threads' share of the CPU, no more. The caller limits how many jobs there are: one for each
+ * connection at most. */
+#ifndef COMMON_TLS_TLS_HANDSHAKES_H
+#define COMMON_TLS_TLS_HANDSHAKES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "common/base/attributes.h"
+#include "common/base/client_net.h"
+#include "common/base/err.h"
+#include "common/tls/tls_session.h"
+
+struct tls_handshakes;
+
+/* The caller's memory; the pool has it from push to pop, with the session in it. */
+struct tls_handshake_job {
+    TAILQ_ENTRY(tls_handshake_job) entry;
+    struct client_net net; /* whose turn it takes */
+    struct tls_session *session;
+    int fd; /* the caller's; not touched here */
+    /* Set by the caller's thread while the pool has it: nobody waits for the handshake any more.
+     * Its step is left out, as if the socket had to be awaited. */
+    _Atomic bool is_unwanted;
+
+    /* Of the last step. */
+    enum tls_want want; /* READ or WRITE: push again then; NOTHING: done, or `err` */
+    struct err err;     /* code 0: no failure */
+};
+
+struct tls_handshakes_config {
+    unsigned threads;         /* 1 to 16 */
+    void (*wake)(void *data); /* on a thread of the pool: pop until there is nothing */
+    void *data;
+};
+
+struct tls_handshakes *tls_handshakes_new(const struct tls_handshakes_config *config);
+
+/* Starts the threads, with the privileges of the others (privileges_drop_thread). */
+int tls_handshakes_start(struct tls_handshakes *pool, struct err *err) MUST_CHECK;
+
+/* Ends the threads after the step each is at; without any, too, all jobs can be popped then, done
+ * or not. The pool does not start again. */
+void tls_handshakes_stop(struct tls_handshakes *pool);
+void tls_handshakes_free(struct tls_handshakes *pool); /* stopped and popped; NULL is fine */
+
+/* The caller's thread. */
+void tls_handshakes_push(struct tls_handshakes *pool, struct tls_handshake_job *job);
+struct tls_handshake_job *tls_handshakes_pop(struct tls_handshakes *pool); /* NULL: none */
+
+#endif
