@@ -12,9 +12,12 @@
 #include "common/base/xalloc.h"
 #include "skydns/answer/engine.h"
 #include "skydns/descriptor_limit.h"
+#include "skydns/dnsgrpc/dnsgrpc.h"
+#include "skydns/doh/doh.h"
 #include "skydns/serve/listen_socket.h"
 #include "skydns/serve/rate_limit.h"
 #include "skydns/serve/resolver.h"
+#include "skydns/serve/streams.h"
 #include "skydns/serve/udp_server.h"
 #include "skydns/serve/walker.h"
 #include "skydns/serve/worker.h"
@@ -27,16 +30,26 @@ struct lane {
     struct worker *worker; /* NULL: not started */
 };
 
+/* An address that is answered on. */
+struct heard {
+    enum engine_transport transport;
+    struct addr address;
+};
+
 struct answering {
     struct options options;
     struct publisher *publisher;
+    struct tls_server *tls; /* borrowed; NULL: no certificate */
+    struct descriptor_shares descriptors;
     struct listen_sockets sockets; /* those not handed over yet */
-    struct addr udp_addresses[LISTEN_SOCKETS_MAX];
-    struct addr tcp_addresses[LISTEN_SOCKETS_MAX];
-    size_t udp_count, tcp_count;
+    struct heard heard[LISTEN_PASSED_MAX];
+    size_t heard_count;
+    bool is_heard[ENGINE_TRANSPORTS];
     struct engine *resolver_engine;
     struct engine *walk_engine;
     struct resolver *resolver;
+    struct engine *stream_engine;
+    struct streams *streams; /* NULL: no such address */
     struct rate_limit *rate_limit;
     unsigned lane_count;
     struct lane lanes[OPTIONS_WORKERS_MAX];
@@ -45,24 +58,66 @@ struct answering {
 
 /* ---- Sockets ---- */
 
+/* Of all addresses together: TCP is on the plain ones, too. */
+static bool wants_v6_only(const struct options *o, const struct addr *address)
+{
+    struct addr all[LISTEN_SOCKETS_MAX];
+    memcpy(all, o->addresses, o->address_count * sizeof(all[0]));
+    for (size_t i = 0; i < o->stream_count; i++) {
+        all[o->address_count + i] = o->streams[i].address;
+    }
+    return listen_wants_v6_only(all, o->address_count + o->stream_count, address);
+}
+
 /* TCP first: TCP addresses are not shared, so a second skydns on one of them fails here. */
 static int bind_addresses(struct answering *a, struct err *err)
 {
     const struct options *o = &a->options;
+    struct listen_sockets *sockets = &a->sockets;
     int r = 0;
     for (size_t i = 0; i < o->address_count && r == 0; i++) {
         const struct addr *address = &o->addresses[i];
-        bool v6_only = listen_wants_v6_only(o->addresses, o->address_count, address);
-        r = listen_tcp(address, v6_only, &a->sockets.tcp[a->sockets.tcp_count], err);
-        a->sockets.tcp_count += r == 0;
+        r = listen_tcp(address, wants_v6_only(o, address), &sockets->tcp[i], err);
+        sockets->tcp_count += r == 0;
+    }
+    for (size_t i = 0; i < o->stream_count && r == 0; i++) {
+        const struct stream_address *stream = &o->streams[i];
+        r = listen_stream(stream->transport, &stream->address, wants_v6_only(o, &stream->address),
+                          &sockets->streams[i], err);
+        sockets->stream_count += r == 0;
     }
     for (size_t i = 0; i < o->address_count && r == 0; i++) {
         const struct addr *address = &o->addresses[i];
-        bool v6_only = listen_wants_v6_only(o->addresses, o->address_count, address);
-        r = listen_udp(address, v6_only, &a->sockets.udp[a->sockets.udp_count], err);
-        a->sockets.udp_count += r == 0;
+        r = listen_udp(address, wants_v6_only(o, address), &sockets->udp[i], err);
+        sockets->udp_count += r == 0;
     }
     return r;
+}
+
+static void note_heard(struct answering *a, const struct listen_socket *sockets, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        a->heard[a->heard_count++] = (struct heard){sockets[i].transport, sockets[i].address};
+        a->is_heard[sockets[i].transport] = true;
+    }
+}
+
+/* Of sockets from systemd; -addr has been checked. */
+static int check_certificate(const struct answering *a, struct err *err)
+{
+    bool needs_one = a->is_heard[ENGINE_TLS] || a->is_heard[ENGINE_HTTPS];
+    if (needs_one && !a->tls) {
+        return err_set(err, ERR_USAGE,
+                       "flag -systemd: a socket named `%s` was passed: expected -cert and -key "
+                       "with it",
+                       listen_transport_name(a->is_heard[ENGINE_TLS] ? ENGINE_TLS : ENGINE_HTTPS));
+    }
+    if (a->tls && !needs_one && !a->is_heard[ENGINE_GRPC]) {
+        log_warn("nothing here speaks TLS, so nobody sees the certificate; expected tls://, "
+                 "https:// or grpc:// in -addr",
+                 LOG_STR("file", a->options.cert));
+    }
+    return 0;
 }
 
 static int open_sockets(struct answering *a, struct err *err)
@@ -74,28 +129,25 @@ static int open_sockets(struct answering *a, struct err *err)
                  LOG_INT("addresses", (int64_t)a->sockets.udp_count),
                  LOG_INT("altogether_at_most", OPTIONS_WORKERS_MAX));
     }
-    for (size_t i = 0; i < a->sockets.udp_count; i++) {
-        a->udp_addresses[a->udp_count++] = a->sockets.udp[i].address;
-    }
-    for (size_t i = 0; i < a->sockets.tcp_count; i++) {
-        a->tcp_addresses[a->tcp_count++] = a->sockets.tcp[i].address;
-    }
-    return r;
+    note_heard(a, a->sockets.udp, a->sockets.udp_count);
+    note_heard(a, a->sockets.tcp, a->sockets.tcp_count);
+    note_heard(a, a->sockets.streams, a->sockets.stream_count);
+    return r == 0 ? check_certificate(a, err) : r;
 }
 
 /* ---- The resolver ---- */
 
 static int open_resolver(struct answering *a, struct err *err)
 {
-    struct descriptor_shares descriptors = descriptor_limit_raise();
     a->resolver_engine = engine_new(publisher_newest_config(a->publisher));
     a->walk_engine = engine_new(publisher_newest_config(a->publisher));
     const struct resolver_config config = {
         .sockets = a->sockets.tcp,
         .socket_count = a->sockets.tcp_count,
-        .connections_max = descriptors.connections,
+        .connections_max = a->descriptors.connections,
         .random_case = a->options.random_case,
-        .sockets_max = descriptors.nameservers,
+        .sockets_max = a->descriptors.nameservers,
+        .nameservers_ca = a->options.nameservers_ca,
         .cache_tally = publisher_newest_config(a->publisher)->cache_tally,
         .stale_wait_ms = RESOLVER_STALE_WAIT_MS,
         .recursion = &a->options.recursion,
@@ -117,6 +169,55 @@ static int open_resolver(struct answering *a, struct err *err)
     return r;
 }
 
+/* ---- Streams ---- */
+
+static struct stream_kind stream_kind(const struct answering *a, enum engine_transport transport)
+{
+    switch (transport) {
+    case ENGINE_TLS:
+        return (struct stream_kind){.tls = a->tls, .alpn = "dot"};
+    case ENGINE_HTTPS:
+        return (struct stream_kind){
+            .protocol = &doh_protocol, .tls = a->tls, .alpn = "h2 http/1.1"};
+    case ENGINE_HTTP:
+        return (struct stream_kind){.protocol = &doh_protocol};
+    case ENGINE_GRPC:
+        return (struct stream_kind){.protocol = &dnsgrpc_protocol, .tls = a->tls, .alpn = "h2"};
+    case ENGINE_UDP:
+    case ENGINE_TCP:
+    case ENGINE_TRANSPORTS:
+        break;
+    }
+    return (struct stream_kind){0};
+}
+
+static int open_streams(struct answering *a, struct err *err)
+{
+    if (a->sockets.stream_count == 0) {
+        return 0;
+    }
+    a->stream_engine = engine_new(publisher_newest_config(a->publisher));
+    struct streams_config config = {
+        .sockets = a->sockets.streams,
+        .socket_count = a->sockets.stream_count,
+        .connections_max = a->descriptors.streams,
+        .handshake_threads = a->options.handshake_threads,
+        .engine = a->stream_engine,
+        .reader = publisher_reader_new(a->publisher),
+        .resolver = a->resolver,
+        .verbose = a->options.verbose,
+        .want_skydns_metrics = a->options.prometheus_port != 0,
+    };
+    for (int i = ENGINE_TLS; i < ENGINE_TRANSPORTS; i++) {
+        config.kinds[i] = stream_kind(a, (enum engine_transport)i);
+    }
+    int r = streams_new(&config, &a->streams, err);
+    if (r == 0) {
+        a->sockets.stream_count = 0; /* handed over */
+    }
+    return r;
+}
+
 /* ---- The lanes ---- */
 
 /* The first worker of an address gets its socket; the others open sockets of their own at the same
@@ -132,8 +233,7 @@ static int socket_of(struct answering *a, unsigned lane, struct listen_socket *r
         return 0;
     }
     if (!first->is_shared) {
-        bool v6_only = listen_wants_v6_only(o->addresses, o->address_count, &first->address);
-        return listen_udp(&first->address, v6_only, ret_socket, err);
+        return listen_udp(&first->address, wants_v6_only(o, &first->address), ret_socket, err);
     }
     *ret_socket = *first;
     ret_socket->fd = fcntl(first->fd, F_DUPFD_CLOEXEC, 0);
@@ -168,16 +268,21 @@ static int open_lanes(struct answering *a, struct err *err)
 /* ---- Lifecycle ---- */
 
 int answering_open(const struct options *options, struct publisher *publisher,
-                   struct answering **ret_answering, struct err *err)
+                   struct tls_server *tls, struct answering **ret_answering, struct err *err)
 {
     struct answering *a = xcalloc(1, sizeof(*a));
     a->options = *options;
     a->publisher = publisher;
+    a->tls = tls;
     a->rate_limit = rate_limit_new();
     int r = open_sockets(a, err);
     if (r == 0) {
         a->lane_count = (unsigned)a->sockets.udp_count * a->options.workers;
+        a->descriptors = descriptor_limit_raise(a->sockets.stream_count > 0);
         r = open_resolver(a, err);
+    }
+    if (r == 0) {
+        r = open_streams(a, err);
     }
     if (r == 0) {
         r = open_lanes(a, err);
@@ -212,24 +317,52 @@ int answering_start(struct answering *answering, struct err *err)
         r = worker_start(&config, &a->lanes[i].worker, err);
         a->workers[i] = a->lanes[i].worker;
     }
+    if (r == 0 && a->streams) {
+        r = streams_start(a->streams, err);
+    }
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL); /* the same */
     return r;
 }
 
-/* The workers stop before the resolver to which they pass queries. */
-void answering_stop(struct answering *answering)
+static void stop_workers(struct answering *a, struct query_sums *sums)
 {
-    struct answering *a = answering;
-    const struct resolver_counts *late = resolver_counts(a->resolver);
-    struct query_sums counts = {0}, tcp = {0};
     for (unsigned i = 0; i < a->lane_count; i++) {
         udp_server_stop(a->lanes[i].udp);
     }
     for (unsigned i = 0; i < a->lane_count; i++) {
         if (a->lanes[i].worker) {
             worker_join(a->lanes[i].worker);
-            worker_sums_add(a->lanes[i].worker, &counts);
+            worker_sums_add(a->lanes[i].worker, sums);
         }
+    }
+}
+
+static void log_streams(const struct streams *streams)
+{
+    const struct streams_counts *counts = streams_counts(streams);
+    struct query_sums sums[ENGINE_TRANSPORTS] = {0};
+    for (int i = ENGINE_TLS; i < ENGINE_TRANSPORTS; i++) {
+        query_sums_add(&sums[i], &counts->queries[i]);
+    }
+    log_info("streams stopped", LOG_INT("tls_queries", (int64_t)sums[ENGINE_TLS].queries),
+             LOG_INT("https_queries", (int64_t)sums[ENGINE_HTTPS].queries),
+             LOG_INT("http_queries", (int64_t)sums[ENGINE_HTTP].queries),
+             LOG_INT("grpc_queries", (int64_t)sums[ENGINE_GRPC].queries),
+             LOG_INT("handshakes", (int64_t)counter_get(&counts->handshakes_full)),
+             LOG_INT("resumed", (int64_t)counter_get(&counts->handshakes_resumed)),
+             LOG_INT("failed", (int64_t)counter_get(&counts->handshakes_failed)));
+}
+
+/* The workers and streams stop before the resolver to which they pass queries. */
+void answering_stop(struct answering *answering)
+{
+    struct answering *a = answering;
+    const struct resolver_counts *late = resolver_counts(a->resolver);
+    struct query_sums counts = {0}, tcp = {0};
+    stop_workers(a, &counts);
+    if (a->streams) {
+        streams_stop(a->streams);
+        log_streams(a->streams);
     }
     resolver_stop(a->resolver);
     query_sums_add(&tcp, &late->tcp);
@@ -248,6 +381,8 @@ void answering_free(struct answering *answering)
         return;
     }
     resolver_free(a->resolver);
+    streams_free(a->streams);
+    engine_free(a->stream_engine);
     engine_free(a->resolver_engine);
     engine_free(a->walk_engine);
     for (unsigned i = 0; i < a->lane_count; i++) {
@@ -266,40 +401,48 @@ void answering_set_nameservers(struct answering *answering, const struct options
     resolver_set_rules(answering->resolver, &rules);
 }
 
-static void write_addresses(const char *transport, const struct addr *addresses, size_t count,
-                            struct buf *out)
+void answering_addresses(const struct answering *answering, struct buf *out)
 {
     char text[ADDR_TEXT_MAX];
-    for (size_t i = 0; i < count; i++) {
-        buf_printf(out, "%s%s://%s", out->len ? " " : "", transport,
-                   addr_format(&addresses[i], text));
+    for (size_t i = 0; i < answering->heard_count; i++) {
+        const struct heard *heard = &answering->heard[i];
+        buf_printf(out, "%s%s://%s", out->len ? " " : "", listen_transport_name(heard->transport),
+                   addr_format(&heard->address, text));
     }
 }
 
-void answering_addresses(const struct answering *answering, struct buf *out)
-{
-    write_addresses("udp", answering->udp_addresses, answering->udp_count, out);
-    write_addresses("tcp", answering->tcp_addresses, answering->tcp_count, out);
-}
-
-static void log_address(const char *domain, const char *transport, const struct addr *address)
+static void log_heard(const char *domain, const struct heard *heard)
 {
     char text[ADDR_TEXT_MAX], line[DNAME_TEXT_MAX + ADDR_TEXT_MAX + 64];
     (void)snprintf(line, sizeof(line), "skydns: ready for queries on %s for %s://%s", domain,
-                   transport, addr_format(address, text)); /* always fits */
+                   listen_transport_name(heard->transport),
+                   addr_format(&heard->address, text)); /* always fits */
     log_info(line);
 }
 
+/* SkyDNS named TCP first. */
 void answering_log_ready(const struct answering *answering, const struct dname *domain)
 {
+    static const enum engine_transport order[] = {ENGINE_TCP,   ENGINE_UDP,  ENGINE_TLS,
+                                                  ENGINE_HTTPS, ENGINE_HTTP, ENGINE_GRPC};
     char text[DNAME_TEXT_MAX];
     (void)dname_to_text(domain, text);
-    for (size_t i = 0; i < answering->tcp_count; i++) {
-        log_address(text, "tcp", &answering->tcp_addresses[i]);
+    for (size_t i = 0; i < ARRAY_LEN(order); i++) {
+        for (size_t k = 0; k < answering->heard_count; k++) {
+            if (answering->heard[k].transport == order[i]) {
+                log_heard(text, &answering->heard[k]);
+            }
+        }
     }
-    for (size_t i = 0; i < answering->udp_count; i++) {
-        log_address(text, "udp", &answering->udp_addresses[i]);
-    }
+}
+
+struct metrics_streams answering_streams(const struct answering *answering)
+{
+    const struct answering *a = answering;
+    return (struct metrics_streams){
+        .counts = a->streams ? streams_counts(a->streams) : NULL,
+        .is_heard = a->is_heard,
+    };
 }
 
 const struct resolver *answering_resolver(const struct answering *answering)

@@ -1,5 +1,6 @@
-/* Everything that answers: the sockets, the UDP workers, and the resolver, which answers TCP and
- * waits for nameservers. Opened, started, stopped and freed on the main thread.
+/* Everything that answers: the sockets, the UDP workers, the streams' thread (TLS, HTTPS, HTTP,
+ * gRPC) if there are such addresses, and the resolver, which answers TCP and waits for nameservers.
+ * Opened, started, stopped and freed on the main thread.
  *
  * Each address has one UDP socket and thread per worker; the workers of a socket from systemd share
  * it. */
@@ -12,16 +13,19 @@
 #include "common/base/buf.h"
 #include "common/base/err.h"
 #include "skydns/options.h"
+#include "skydns/pages/metrics_table.h"
 
 struct answering;
 struct resolver;
 struct publisher;
+struct tls_server;
 struct worker;
 
 /* Opens everything; errors name the address and what to do. Copies the options; the publisher must
- * hold a configuration, and outlives the result. */
+ * hold a configuration, and outlives the result, as does `tls`; NULL: there is no certificate. */
 int answering_open(const struct options *options, struct publisher *publisher,
-                   struct answering **ret_answering, struct err *err) MUST_CHECK;
+                   struct tls_server *tls, struct answering **ret_answering,
+                   struct err *err) MUST_CHECK;
 
 /* After a failure, threads already started run until the stop. */
 int answering_start(struct answering *answering, struct err *err) MUST_CHECK;
@@ -44,5 +48,6 @@ void answering_addresses(const struct answering *answering, struct buf *out);
 /* For metrics; borrowed. */
 const struct resolver *answering_resolver(const struct answering *answering);
 struct worker *const *answering_workers(const struct answering *answering, unsigned *ret_count);
+struct metrics_streams answering_streams(const struct answering *answering);
 
 #endif

@@ -12,9 +12,20 @@ void confine_files(const struct options *flags, const char *resolv_conf)
 {
     const char *ca_file = getenv("SSL_CERT_FILE"), *ca_folder = getenv("SSL_CERT_DIR");
     const char *const paths[] = {
-        resolv_conf,          flags->ca_cert,         flags->tls_pem,
-        flags->tls_key,       flags->password_file,   flags->config_file,
-        flags->cookie_secret, ca_file ? ca_file : "", ca_folder ? ca_folder : "",
+        resolv_conf,
+        flags->ca_cert,
+        flags->tls_pem,
+        flags->tls_key,
+        flags->password_file,
+        flags->config_file,
+        flags->cookie_secret,
+        flags->cert,
+        flags->key,
+        flags->client_ca,
+        flags->ticket_keys,
+        flags->nameservers_ca,
+        ca_file ? ca_file : "",
+        ca_folder ? ca_folder : "",
     };
     const char *all[ARRAY_LEN(paths) + FLAG_STRINGS_MAX];
     memcpy(all, paths, sizeof(paths));
@@ -37,8 +48,11 @@ void confine_calls(void)
 /* That of -snapshot has been read, and is not read again. */
 int confine_privileges(const struct options *flags, struct err *err)
 {
-    const char *const own[] = {flags->ca_cert,       flags->tls_pem,     flags->tls_key,
-                               flags->password_file, flags->config_file, flags->cookie_secret};
+    const char *const own[] = {
+        flags->ca_cert,     flags->tls_pem,       flags->tls_key,        flags->password_file,
+        flags->config_file, flags->cookie_secret, flags->cert,           flags->key,
+        flags->client_ca,   flags->ticket_keys,   flags->nameservers_ca,
+    };
     const char *files[ARRAY_LEN(own) + FLAG_STRINGS_MAX];
     memcpy(files, own, sizeof(own));
     memcpy(files + ARRAY_LEN(own), flags->hosts.items, flags->hosts.count * sizeof(files[0]));

@@ -19,6 +19,7 @@
 #include "common/etcd/etcd.h"
 #include "common/http/healthcheck.h"
 #include "skydns/answering.h"
+#include "skydns/certificate.h"
 #include "skydns/confinement.h"
 #include "skydns/corefile/corefile.h"
 #include "skydns/etcd_client.h"
@@ -54,6 +55,7 @@ struct program {
     struct service_manager manager;
     struct cache_tally *tally;
     struct publisher *publisher;
+    struct certificate *certificate; /* NULL: no -cert */
     struct etcd *etcd;
     struct outage outage; /* etcd's */
     struct outage_source followed;
@@ -103,7 +105,8 @@ static void on_caught_up(void *data)
 static int open_all(struct program *p, struct err *err)
 {
     privileges_raise_bind();
-    int r = answering_open(&p->options, p->publisher, &p->answering, err);
+    int r = answering_open(&p->options, p->publisher, certificate_server(p->certificate),
+                           &p->answering, err);
     if (r == 0) {
         r = http_pages_open(p->loop, &p->options, &p->status, &p->http, err);
     }
@@ -308,6 +311,7 @@ static void on_hangup(struct ev_loop *loop, ev_signal *watcher, int revents)
     const struct program *p = watcher->data;
     (void)loop;
     (void)revents;
+    certificate_reload(p->certificate);
     if (p->is_settled) {
         live_config_reload(p->live);
         answering_set_nameservers(p->answering, live_config_options(p->live)); /* perhaps fixed */
@@ -329,9 +333,17 @@ static void watch_signals(struct program *p)
     watch_signal(p, &p->on_hup, on_hangup, SIGHUP);
 }
 
-static struct metrics_refusals refusals(const void *live)
+static struct metrics_refusals refusals(const void *data)
 {
-    return live_config_refusals(live);
+    const struct program *p = data;
+    struct metrics_refusals now = live_config_refusals(p->live);
+    now.certificate = certificate_is_refused(p->certificate);
+    return now;
+}
+
+static int64_t certificate_ends(const void *certificate)
+{
+    return certificate_not_after_s(certificate);
 }
 
 /* Its sections make sense, but not with its records. */
@@ -406,7 +418,10 @@ static void set_status(struct program *p)
     struct worker *const *workers = answering_workers(p->answering, &worker_count);
     p->status = (struct metrics_sources){
         .refusals = refusals,
-        .settings = p->live,
+        .settings = p,
+        .certificate_ends = p->certificate ? certificate_ends : NULL,
+        .certificate = p->certificate,
+        .streams = answering_streams(p->answering),
         .snapshot = snapshot_keeper_counts,
         .keeper = p->keeper,
         .start_s = p->start_s,
@@ -472,6 +487,7 @@ static void close_all(struct program *p)
     }
     etcd_free(p->etcd);
     answering_free(p->answering);
+    certificate_free(p->certificate);
     live_config_free(p->live);
     publisher_free(p->publisher);
     cache_tally_free(p->tally);
@@ -528,7 +544,10 @@ int main(int argc, char **argv)
     service_manager_init(&p->manager, p->loop);
     watch_signals(p);
     start_log_ignored(&p->flags.ignored);
-    r = settle_and_open(p, &err);
+    r = *p->flags.cert ? certificate_new(p->loop, &p->flags, &p->certificate, &err) : 0;
+    if (r == 0) {
+        r = settle_and_open(p, &err);
+    }
     if (r < 0 && p->has_snapshot && snapshot_start_document(&p->snapshot).ptr) {
         r = open_without_snapshot(p, &err);
     }

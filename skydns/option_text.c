@@ -3,6 +3,7 @@
 #include "common/base/addr.h"
 #include "common/base/attributes.h"
 #include "common/base/duration.h"
+#include "skydns/option_values.h"
 #include "skydns/stub_zones.h"
 
 /* ---- Lists ---- */
@@ -37,7 +38,11 @@ void option_text_domains(const struct options *o, struct buf *out)
 
 void option_text_nameservers(const struct options *o, struct buf *out)
 {
-    write_addresses(o->nameservers, o->nameserver_count, out);
+    char text[NAMESERVER_TEXT_MAX];
+    for (size_t i = 0; i < o->nameserver_count; i++) {
+        write_separator(out, i);
+        buf_append_str(out, nameserver_format(&o->nameservers[i], text));
+    }
 }
 
 void option_text_stubs(const struct options *o, struct buf *out)
@@ -48,8 +53,8 @@ void option_text_stubs(const struct options *o, struct buf *out)
         write_separator(out, i);
         write_name(&zones[i].name, out);
         for (size_t k = 0; k < zones[i].server_count; k++) {
-            char text[ADDR_TEXT_MAX];
-            buf_printf(out, "%c%s", k ? ',' : '=', addr_format(&zones[i].servers[k], text));
+            char text[NAMESERVER_TEXT_MAX];
+            buf_printf(out, "%c%s", k ? ',' : '=', nameserver_format(&zones[i].servers[k], text));
         }
     }
 }
@@ -196,7 +201,12 @@ static void write_rate(const struct options *o, struct buf *out)
 
 static void write_listening(const struct options *o, struct buf *out)
 {
+    char text[OPTION_LISTENER_MAX];
     write_addresses(o->addresses, o->address_count, out);
+    for (size_t i = 0; i < o->stream_count; i++) {
+        write_separator(out, o->address_count + i);
+        buf_append_str(out, option_stream_text(&o->streams[i], text));
+    }
 }
 
 static void write_systemd(const struct options *o, struct buf *out)

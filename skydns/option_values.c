@@ -92,48 +92,12 @@ int option_address(struct addr *ret, const char *text, struct err *err)
     return 0;
 }
 
-int option_addresses(struct options *o, const char *list, struct err *err)
-{
-    char item[OPTION_ITEM_MAX];
-    const char *rest = list;
-    int r = 0;
-    o->address_count = 0;
-    while (r == 0 && option_next_item(&rest, item)) {
-        if (o->address_count == LISTEN_SOCKETS_MAX) {
-            return err_set(err, ERR_USAGE, "`%s`: expected at most %d addresses", list,
-                           LISTEN_SOCKETS_MAX);
-        }
-        r = option_address(&o->addresses[o->address_count], item, err);
-        o->address_count += r == 0;
-    }
-    if (r == 0 && o->address_count == 0) {
-        return err_set(err, ERR_USAGE, "`%s`: expected IP:port", list);
-    }
-    return r;
-}
-
-int option_server(struct addr *ret, const char *text, struct err *err)
-{
-    char with_port[ADDR_TEXT_MAX + 1];
-    size_t len = strlen(text);
-    bool has_port = strchr(text, ':') && !(text[0] == '[' && text[len - 1] == ']');
-    int n = snprintf(with_port, sizeof(with_port), "%s%s", text, has_port ? "" : ":53");
-    struct err reason;
-    if (n >= (int)sizeof(with_port) || addr_parse(with_port, ret, &reason) < 0) {
-        return err_set(err, ERR_USAGE,
-                       "`%s`: expected IP or IP:port, like 192.0.2.1, 192.0.2.1:53 or [::1]:53, "
-                       "port 1-65535",
-                       text);
-    }
-    return 0;
-}
-
 int option_add_nameserver(struct options *o, const char *text, struct err *err)
 {
     if (o->nameserver_count == OPTIONS_NAMESERVERS_MAX) {
         return err_set(err, ERR_USAGE, "more than %d servers", OPTIONS_NAMESERVERS_MAX);
     }
-    int r = option_server(&o->nameservers[o->nameserver_count], text, err);
+    int r = nameserver_parse(text, &o->nameservers[o->nameserver_count], err);
     o->nameserver_count += r == 0;
     return r;
 }
@@ -170,7 +134,7 @@ int option_add_server(struct foreign_zone *zone, const char *text, struct err *e
     if (zone->server_count == ZONE_SERVERS_MAX) {
         return err_set(err, ERR_USAGE, "more than %d servers", ZONE_SERVERS_MAX);
     }
-    int r = option_server(&zone->servers[zone->server_count], text, err);
+    int r = nameserver_parse(text, &zone->servers[zone->server_count], err);
     zone->server_count += r == 0;
     return r;
 }

@@ -23,18 +23,28 @@ int option_domains(struct options *o, const char *list, struct err *err) MUST_CH
 int option_hostmaster(struct options *o, const char *text, struct err *err) MUST_CHECK;
 int option_local(struct options *o, const char *text, struct err *err) MUST_CHECK;
 int option_address(struct addr *ret, const char *text, struct err *err) MUST_CHECK;
-int option_addresses(struct options *o, const char *list, struct err *err) MUST_CHECK;
 int option_nameservers(struct options *o, const char *list, struct err *err) MUST_CHECK;
 int option_add_nameserver(struct options *o, const char *text, struct err *err) MUST_CHECK;
 int option_stub(struct options *o, const char *text, struct err *err) MUST_CHECK;
 int option_reverse_zones(struct options *o, const char *list, struct err *err) MUST_CHECK;
 
-/* An address whose port is 53 if it has none: "192.0.2.1", "192.0.2.1:5353", "[::1]". */
-int option_server(struct addr *ret, const char *text, struct err *err) MUST_CHECK;
+/* IP:port for UDP and TCP, and URLs of streams; those that need -cert are refused without. */
+int option_addresses(struct options *o, const char *list, struct err *err) MUST_CHECK;
+
+/* Whether those of -cert, -key, -client-ca and -tls-ticket-keys are there that need each other. The
+ * error names the flag. */
+int option_check_certificate(const struct options *o, struct err *err) MUST_CHECK;
+
+/* The text of a stream's address, "tls://10.0.0.10:853"; returns out. */
+enum { OPTION_LISTENER_MAX = ADDR_TEXT_MAX + sizeof("https://") };
+const char *option_stream_text(const struct stream_address *stream, char out[OPTION_LISTENER_MAX]);
 
 /* The name of a stub zone, and a server more of a zone. */
 int option_zone(struct dname *ret, const char *text, struct err *err) MUST_CHECK;
 int option_add_server(struct foreign_zone *zone, const char *text, struct err *err) MUST_CHECK;
+
+/* Reads the settings that only the environment has; what cannot be used is added to `ignored`. */
+void option_variables(struct options *o);
 
 /* Whether no stub zone is one of the domains. */
 int option_check_stubs(const struct options *o, struct err *err) MUST_CHECK;

@@ -1,6 +1,5 @@
 #include "skydns/options.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/flags.h"
@@ -51,6 +50,13 @@ static int64_t default_workers(void)
     return limit > OPTIONS_WORKERS_DEFAULT ? OPTIONS_WORKERS_DEFAULT : limit;
 }
 
+/* UDP keeps half of the CPUs, however many clients want TLS. */
+static unsigned default_handshake_threads(void)
+{
+    unsigned half = (cpu_limit() + 1) / 2;
+    return half > OPTIONS_HANDSHAKE_THREADS_MAX ? OPTIONS_HANDSHAKE_THREADS_MAX : half;
+}
+
 static int parse_flags(int argc, char *const *argv, struct options *o, struct raw *raw,
                        struct err *err)
 {
@@ -69,7 +75,18 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
         {"password-file", FLAG_STRING, &o->password_file,
          .help = "file with its password, reread when etcd refuses the old one"},
         {"addr", FLAG_STRING, &raw->address, .env = "SKYDNS_ADDR",
-         .help = "comma-separated IP:port to answer on, UDP and TCP"},
+         .help = "comma-separated IP:port to answer on, UDP and TCP; and URLs to answer on over "
+                 "TLS and HTTP: tls://IP[:port], https://IP[:port], http://IP:port, "
+                 "grpc://IP[:port]"},
+        {"cert", FLAG_STRING, &o->cert,
+         .help = "PEM file of the certificate, with its chain, to show to clients over TLS; "
+                 "followed, as are the next three"},
+        {"key", FLAG_STRING, &o->key, .help = "PEM file of its key"},
+        {"client-ca", FLAG_STRING, &o->client_ca,
+         .help = "PEM file of the CAs whose certificates clients have to show; default: none"},
+        {"tls-ticket-keys", FLAG_STRING, &o->ticket_keys,
+         .help = "file of keys for resuming TLS sessions, one a line, 160 hex digits; the first "
+                 "makes tickets; default: one of this process alone"},
         {"systemd", FLAG_BOOL, &o->systemd, .env = "SKYDNS_SYSTEMD",
          .help = "answer on the sockets that systemd passes instead"},
         {"domain", FLAG_STRING, &raw->domain, .env = "SKYDNS_DOMAIN",
@@ -86,15 +103,21 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
         {"local", FLAG_STRING, &raw->local,
          .help = "name that local.dns.<domain> stands for; none: off"},
         {"nameservers", FLAG_STRING, &raw->nameservers, .env = "SKYDNS_NAMESERVERS",
-         .help = "comma-separated IP[:port] of nameservers for other names; none: those of "
-                 "/etc/resolv.conf"},
+         .help = "comma-separated IP[:port], or tls://IP[:port][#name], of nameservers for other "
+                 "names; none: those of /etc/resolv.conf"},
+        {"nameservers-ca", FLAG_STRING, &o->nameservers_ca,
+         .help =
+             "PEM file of the CAs that sign the certificates of nameservers with TLS; followed; "
+             "default: the system's"},
         {"config", FLAG_STRING, &o->config_file,
          .help = "file with the document of /<prefix>/config, which overrides it; followed"},
         {"hosts", FLAG_STRING_LIST, &o->hosts,
          .help = "file of addresses and names as hosts(5), for names outside the domains; may "
                  "repeat; followed"},
         {"stub", FLAG_STRING_LIST, &raw->stubs,
-         .help = "ZONE=IP[:port],...: nameservers for the names of a zone; may repeat"},
+         .help =
+             "ZONE=SERVER,...: nameservers, as -nameservers has them, for the names of a zone; may "
+             "repeat"},
         {"ns-rotate", FLAG_BOOL, &o->ns_rotate,
          .help = "start with another nameserver for each query; false: always with the first"},
         {"mix-case", FLAG_BOOL, &o->random_case,
@@ -294,7 +317,10 @@ static int check_names(struct options *o, const struct raw *raw, struct err *err
 
 static int check_addresses(struct options *o, const struct raw *raw, struct err *err)
 {
-    int r = name_flag(option_addresses(o, raw->address, err), "addr", err);
+    int r = option_check_certificate(o, err);
+    if (r == 0) {
+        r = name_flag(option_addresses(o, raw->address, err), "addr", err);
+    }
     if (r == 0) {
         r = name_flag(option_nameservers(o, raw->nameservers, err), "nameservers", err);
     }
@@ -344,43 +370,6 @@ static int check_unsupported(const struct raw *raw, struct err *err)
     return 0;
 }
 
-static const char *variable_or(const char *name, const char *if_unset)
-{
-    const char *value = getenv(name);
-    return value && *value ? value : if_unset;
-}
-
-/* For a Service named prometheus, Kubernetes sets PROMETHEUS_PORT=tcp://..., not a port. */
-static void read_prometheus(struct options *o)
-{
-    const char *port = variable_or("PROMETHEUS_PORT", "");
-    unsigned number = 0;
-    size_t digits = strspn(port, "0123456789");
-    for (size_t i = 0; i < digits && number <= UINT16_MAX; i++) {
-        number = number * 10 + (unsigned)(port[i] - '0');
-    }
-    bool is_port = port[digits] == '\0' && number <= UINT16_MAX;
-    o->prometheus_port = is_port ? (uint16_t)number : 0;
-    if (!is_port && o->ignored.count < FLAG_STRINGS_MAX) {
-        o->ignored.items[o->ignored.count++] = "PROMETHEUS_PORT";
-    }
-    o->prometheus_path = variable_or("PROMETHEUS_PATH", "/metrics");
-    o->prometheus_namespace = variable_or("PROMETHEUS_NAMESPACE", "skydns");
-    o->prometheus_subsystem = variable_or("PROMETHEUS_SUBSYSTEM", "skydns");
-}
-
-/* Where SkyDNS pushed its counts; here /metrics is scraped instead. */
-static void note_variables(struct options *o)
-{
-    static const char *const names[] = {"GRAPHITE_SERVER", "GRAPHITE_PREFIX", "STATHAT_USER"};
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        const char *value = getenv(names[i]);
-        if (value && *value && o->ignored.count < FLAG_STRINGS_MAX) {
-            o->ignored.items[o->ignored.count++] = names[i];
-        }
-    }
-}
-
 static int check(struct options *o, const struct raw *raw, struct err *err)
 {
     int r = check_explain(o, raw, err);
@@ -405,8 +394,7 @@ static int check(struct options *o, const struct raw *raw, struct err *err)
     if (r == 0 && *raw->user) {
         r = name_flag(privileges_find_user(raw->user, &o->user, err), "user", err);
     }
-    note_variables(o);
-    read_prometheus(o);
+    option_variables(o);
     o->schema = (enum engine_schema)raw->schema;
     o->pods = (enum engine_pods)raw->pods;
     o->any_is_hinfo = raw->any == 1;
@@ -427,6 +415,12 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
         .ca_cert = "",
         .tls_pem = "",
         .tls_key = "",
+        .handshake_threads = default_handshake_threads(),
+        .cert = "",
+        .key = "",
+        .client_ca = "",
+        .nameservers_ca = "",
+        .ticket_keys = "",
         .username = "",
         .password = "",
         .password_file = "",

@@ -24,7 +24,8 @@ struct stub_zones;
 enum {
     OPTIONS_NAMESERVERS_MAX = UPSTREAMS_MAX,
     OPTIONS_WORKERS_MAX = 64, /* more than any machine needs for DNS; one socket and 0.2 MB each */
-    OPTIONS_WORKERS_DEFAULT = 8, /* at most; fewer when there are fewer CPUs */
+    OPTIONS_WORKERS_DEFAULT = 8,        /* at most; fewer when there are fewer CPUs */
+    OPTIONS_HANDSHAKE_THREADS_MAX = 16, /* tls_handshakes.h has no more */
     OPTIONS_RCACHE_DEFAULT = 10000,
     OPTIONS_RCACHE_TTL_S = 3600,
     OPTIONS_RCACHE_STALE_S = 24 * 60 * 60,
@@ -36,6 +37,12 @@ enum {
     OPTIONS_SNAPSHOT_INTERVAL_MAX_S = 24 * 60 * 60,
 };
 
+/* Where something else than DNS's own framing in the clear is spoken. */
+struct stream_address {
+    enum engine_transport transport;
+    struct addr address;
+};
+
 struct options {
     const char *machines; /* comma-separated etcd URLs, checked by the etcd client */
     const char *ca_cert;  /* PEM files for etcd's TLS; "" = unset */
@@ -45,8 +52,15 @@ struct options {
     const char *password;
     const char *password_file; /* empty: use `password` */
     struct addr addresses[LISTEN_SOCKETS_MAX];
-    size_t address_count;                   /* at least one */
+    size_t address_count; /* UDP and TCP */
+    struct stream_address streams[LISTEN_SOCKETS_MAX];
+    size_t stream_count;                    /* with the other addresses: 1 to LISTEN_SOCKETS_MAX */
     bool systemd;                           /* sockets come from systemd; addresses are ignored */
+    const char *cert;                       /* PEM files shown to clients; "" = unset */
+    const char *key;                        /* set if and only if cert is */
+    const char *client_ca;                  /* "" = unset; only with cert */
+    const char *ticket_keys;                /* the same */
+    unsigned handshake_threads;             /* of TLS */
     struct dname domains[ENGINE_ZONES_MAX]; /* lower case */
     size_t domain_count;                    /* at least one */
     struct dname hostmaster;                /* of the SOA; len 0: hostmaster.<domain> */
@@ -55,8 +69,9 @@ struct options {
     int64_t stale_max_ms;    /* 0 = no limit */
     bool require_store_key;  /* a domain without one in etcd is incomplete */
 
-    struct addr nameservers[OPTIONS_NAMESERVERS_MAX];
+    struct nameserver nameservers[OPTIONS_NAMESERVERS_MAX];
     size_t nameserver_count;
+    const char *nameservers_ca; /* of those with TLS, also of stub zones; empty: the system's CAs */
     bool ns_rotate;
     bool random_case;           /* of the names in queries to them */
     struct recursion recursion; /* clients that may query other domains */

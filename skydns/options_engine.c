@@ -7,7 +7,7 @@
 static bool same_nameservers(const struct options *a, const struct options *b)
 {
     for (size_t i = 0; i < a->nameserver_count && i < b->nameserver_count; i++) {
-        if (!addr_equal(&a->nameservers[i], &b->nameservers[i])) {
+        if (!nameserver_equal(&a->nameservers[i], &b->nameservers[i])) {
             return false;
         }
     }

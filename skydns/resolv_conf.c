@@ -55,8 +55,9 @@ static void take_resolv_line(struct options *o, const char *line)
         !parse_server(text, &ip, &zone)) {
         return;
     }
-    struct addr *server = &o->nameservers[o->nameserver_count++];
-    memset(server, 0, sizeof(*server));
+    struct nameserver *added = &o->nameservers[o->nameserver_count++];
+    struct addr *server = &added->address;
+    *added = (struct nameserver){0};
     if (ip.family_bytes == 4) {
         server->v4.sin_family = AF_INET;
         server->v4.sin_port = htons(53);

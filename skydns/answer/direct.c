@@ -61,7 +61,7 @@ static size_t reply_limit(const struct direct *direct, const struct engine_query
 /* Over TCP, TC would send the client where it already is. */
 static bool is_cut_over_tcp(const struct engine_query *query, const uint8_t *reply)
 {
-    return query->transport == ENGINE_TCP && (reply[2] & DNS_FLAG_TC >> 8) != 0;
+    return query->transport != ENGINE_UDP && (reply[2] & DNS_FLAG_TC >> 8) != 0;
 }
 
 /* The address a client can reach this server at, if the transport knows it. */
@@ -247,7 +247,7 @@ size_t direct_forwarded(struct direct *direct, const struct engine_query *query,
         !relay_read(&question, upstream, upstream_len, &parts)) {
         return 0;
     }
-    if (query->transport == ENGINE_TCP && (parts.flags & DNS_FLAG_TC)) {
+    if (query->transport != ENGINE_UDP && (parts.flags & DNS_FLAG_TC)) {
         return 0; /* already over TCP: part of an answer would pass for the whole */
     }
     size_t len = forwarded_as_kept(direct, query, &question, upstream, upstream_len, reply);

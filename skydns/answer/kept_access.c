@@ -133,7 +133,7 @@ static size_t end_reply(const struct kept_access *access, const struct kept_ques
     const uint8_t *wire = q->query->wire;
     bool has_all = hit->len <= frame->room;
     bool has_answers = has_all || (hit->answers > 0 && hit->answers_len <= frame->room);
-    bool is_lost = !has_answers && q->query->transport == ENGINE_TCP;
+    bool is_lost = !has_answers && q->query->transport != ENGINE_UDP;
     bool may_say_ad = q->dnssec_ok || (wire[3] & DNS_FLAG_AD); /* RFC 6840 5.8 */
     unsigned rcode =
         is_lost || hit->state == CACHE_FAILED ? (unsigned)DNS_RCODE_SERVFAIL : hit->rcode;

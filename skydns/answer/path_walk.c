@@ -223,7 +223,7 @@ static size_t end_reply(struct path_walk *w, const struct engine_query *query, u
                         uint8_t *reply, size_t len)
 {
     const struct path *path = &w->path;
-    size_t cap = query->transport == ENGINE_TCP           ? (size_t)ENGINE_REPLY_MAX
+    size_t cap = query->transport != ENGINE_UDP           ? (size_t)ENGINE_REPLY_MAX
                  : w->config->max_udp_size > DNS_UDP_SIZE ? w->config->max_udp_size
                                                           : (size_t)DNS_UDP_SIZE;
     len = relocate(reply, len, cap - query->reserved,

@@ -19,7 +19,16 @@ enum { ENGINE_AHEAD_MAX = 8 };
 /* As engine_query.path_at: behind every place of a search path. */
 enum { ENGINE_PATH_OVER = 255 };
 
-enum engine_transport { ENGINE_UDP, ENGINE_TCP };
+/* How a query came. To the answer, all that is not UDP is TCP: only limits of size differ. */
+enum engine_transport {
+    ENGINE_UDP,
+    ENGINE_TCP,
+    ENGINE_TLS,   /* DNS over TLS, RFC 7858 */
+    ENGINE_HTTPS, /* RFC 8484 */
+    ENGINE_HTTP,  /* the same without TLS, behind a proxy */
+    ENGINE_GRPC,  /* CoreDNS's service */
+    ENGINE_TRANSPORTS
+};
 
 struct engine_query {
     const uint8_t *wire;

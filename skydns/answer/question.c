@@ -162,6 +162,21 @@ enum question_verdict question_parse(const uint8_t *wire, size_t len, struct que
     return is_none ? QUESTION_NONE : QUESTION_OK;
 }
 
+bool question_is_there(const uint8_t *wire, size_t len)
+{
+    enum { COUNTS_AFTER = 6, LABEL_MAX = 63, TYPE_AND_CLASS = 4 };
+    struct reader r = reader_of(wire, len);
+    (void)reader_u16(&r); /* any id */
+    uint16_t flags = reader_u16(&r), questions = reader_u16(&r);
+    (void)reader_take(&r, COUNTS_AFTER); /* a failure shows below */
+    uint8_t label;
+    while ((label = reader_u8(&r)) > 0 && label <= LABEL_MAX) {
+        (void)reader_take(&r, label);
+    }
+    (void)reader_take(&r, TYPE_AND_CLASS);
+    return !r.failed && label == 0 && questions > 0 && (flags & DNS_FLAG_QR) == 0;
+}
+
 static void append_cookie(struct writer *w, size_t opt_at, const struct cookie *cookie)
 {
     uint8_t option[EDNS_OPTION_HEAD + EDNS_COOKIE_MAX] = {

@@ -57,6 +57,11 @@ struct question {
 enum question_verdict question_parse(const uint8_t *wire, size_t len,
                                      struct question *ret_question) MUST_CHECK;
 
+/* Whether the bytes are a query at all: a header without QR and a whole question behind it. HTTP
+ * and gRPC refuse anything else by a status of theirs; what else is wrong is the engine's to
+ * answer. */
+bool question_is_there(const uint8_t *wire, size_t len) MUST_CHECK;
+
 /* Copies what matters of a query that question_parse accepts: not the other EDNS options and
  * records, of up to 64 KB, that question_parse ignores. The copy gets the same answers. Returns its
  * length; 0: question_parse rejects it. */

@@ -14,7 +14,7 @@
 static inline size_t reply_limit_of(const struct engine_query *query, bool has_edns,
                                     uint16_t udp_size, uint16_t max_udp_size)
 {
-    size_t limit = query->transport == ENGINE_TCP
+    size_t limit = query->transport != ENGINE_UDP
                        ? ENGINE_REPLY_MAX
                        : edns_udp_limit(has_edns, udp_size, max_udp_size);
     return limit - query->reserved;

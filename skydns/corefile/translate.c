@@ -30,10 +30,10 @@ static const struct plugin plugins[] = {
     {"geoip", NONE},
     {"cancel", .needless = "slow answers end by themselves"},
     {"proxyproto", NONE},
-    {"tls", NOT_YET("queries over TLS")},
+    {"tls", .take = translate_tls},
     {"quic", .missing = "none: no DNS over QUIC"},
-    {"grpc_server", NOT_YET("queries over gRPC")},
-    {"https", NOT_YET("queries over HTTPS")},
+    {"grpc_server", .needless = "connections have limits of their own, see skydns(8)"},
+    {"https", .needless = "connections have limits of their own, see skydns(8)"},
     {"https3", .missing = "none: no DNS over HTTP/3"},
     {"timeouts", .needless = "connections have limits of their own, see skydns(8)"},
     {"multisocket", .take = translate_multisocket},
@@ -80,7 +80,7 @@ static const struct plugin plugins[] = {
     {"etcd", .take = translate_etcd},
     {"loop", .needless = "nameservers that lead back here are always looked for, and not used"},
     {"forward", .take = translate_forward},
-    {"grpc", .missing = "none: nameservers are asked over UDP and TCP"},
+    {"grpc", .missing = "none: nameservers are asked over UDP, TCP or TLS"},
     {"erratic", NONE},
     {"whoami", NONE},
     {"on", NONE},
@@ -407,6 +407,7 @@ int translate(const struct corefile *corefile, struct translation *t, struct err
     for (size_t i = 0; i < corefile->block_count && r == 0; i++) {
         r = take_block(corefile, &corefile->blocks[i], t, err);
     }
+    translate_settle_listeners(t);
     translation_drop_own_stubs(t);
     return r;
 }

@@ -19,12 +19,79 @@ static bool is_root(const char *zone)
 
 static const char *missing_server(const char *server)
 {
-    if (strncasecmp(server, "tls://", 6) == 0 || strncasecmp(server, "https://", 8) == 0) {
-        return "not yet: nameservers over TLS";
+    if (strncasecmp(server, "https://", 8) == 0) {
+        return "none: nameservers are asked over UDP, TCP or TLS";
     }
     return server[0] == '/' || server[0] == '.'
                ? "put the addresses of that file's nameservers in its place"
                : "expected IP addresses";
+}
+
+/* As -nameservers takes it. */
+static bool is_tls_servername(const struct corefile_line *line)
+{
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+    struct dname name;
+    return line->count == 2 && line->words[1][strspn(line->words[1], letters)] == '\0' &&
+           dname_from_text(slice_str(line->words[1]), &name) && name.len > 1;
+}
+
+/* Of `tls_servername`; NULL: their certificates are for their addresses. */
+static const char *tls_servername(const struct plugin_use *use)
+{
+    for (size_t i = 0; i < use->directive->line_count; i++) {
+        const struct corefile_line *line = &use->directive->lines[i];
+        if (strcmp(line->words[0], "tls_servername") == 0 && is_tls_servername(line)) {
+            return line->words[1];
+        }
+    }
+    return NULL;
+}
+
+/* "tls://9.9.9.9" -> "tls://9.9.9.9:853#dns.example" */
+static bool tls_server_text(const struct plugin_use *use, const char *server, struct buf *out)
+{
+    struct addr addr;
+    struct ip ip;
+    char text[ADDR_TEXT_MAX];
+    const char *name = tls_servername(use);
+    if (strncasecmp(server, "tls://", 6) != 0) {
+        return false;
+    }
+    if (ip_parse(slice_str(server + 6), &ip)) {
+        addr = addr_of_ip(&ip, 853);
+    } else if (addr_parse(server + 6, &addr, NULL) < 0) {
+        return false;
+    }
+    buf_clear(out);
+    buf_printf(out, "tls://%s%s%s", addr_format(&addr, text), name ? "#" : "", name ? name : "");
+    return true;
+}
+
+/* [CERT KEY] [CA] */
+static void take_tls(const struct plugin_use *use, const struct corefile_line *line)
+{
+    const char *ca = line->count % 2 == 0 ? line->words[line->count - 1] : NULL;
+    if (line->count > 4) {
+        translation_missing(use->t, line, "expected a certificate and its key, and CAs");
+        return;
+    }
+    if (line->count > 2) {
+        translation_missing(use->t, line, "none: skydns shows nameservers no certificate");
+    }
+    if (ca && use->t->nameservers_ca && strcmp(use->t->nameservers_ca, ca) != 0) {
+        translation_missing(use->t, line, "another block has other CAs: put both in one file");
+    } else if (ca) {
+        use->t->nameservers_ca = ca;
+    }
+}
+
+static void take_tls_servername(const struct plugin_use *use, const struct corefile_line *line)
+{
+    if (!is_tls_servername(line)) {
+        translation_missing(use->t, line, "expected a name"); /* else it is in each server's text */
+    }
 }
 
 /* "IP:port,IP:port"; empty with /etc/resolv.conf, which is the default. */
@@ -35,7 +102,7 @@ static void take_servers(const struct plugin_use *use, struct strings *servers)
     buf_init(&text, COREFILE_BYTES_MAX);
     for (size_t i = 1; i < use_argument_count(use); i++) {
         const char *server = use_argument(use, i);
-        if (server_text(server, &text)) {
+        if (server_text(server, &text) || tls_server_text(use, server, &text)) {
             translation_add(use->t, servers, NAMESERVERS_MAX, buf_cstr(&text), head);
         } else if (strcmp(server, "/etc/resolv.conf") != 0) {
             translation_missing(use->t, head, missing_server(server));
@@ -129,14 +196,14 @@ void translate_forward(const struct plugin_use *use)
         {"except", .missing = "none: give those names a -stub of their own"},
         {"force_tcp", .missing = "none: UDP first, TCP for what does not fit"},
         {"prefer_udp", .needless = "UDP first, TCP for what does not fit"},
-        {"expire", .needless = "no connections are kept"},
-        {"max_idle_conns", .needless = "no connections are kept"},
+        {"expire", .needless = "TLS connections are kept for ten seconds, others not"},
+        {"max_idle_conns", .needless = "TLS connections are kept for ten seconds, others not"},
         {"max_fails", .needless = "a nameserver that does not answer is skipped until it does"},
         {"max_connect_attempts", .needless = "each nameserver is asked once for a question"},
         {"read_timeout", .take = take_read_timeout},
-        {"doh_method", .missing = "not yet: nameservers over HTTPS"},
-        {"tls", .missing = "not yet: nameservers over TLS"},
-        {"tls_servername", .missing = "not yet: nameservers over TLS"},
+        {"doh_method", .missing = "none: nameservers are asked over UDP, TCP or TLS"},
+        {"tls", .take = take_tls},
+        {"tls_servername", .take = take_tls_servername},
         {"policy", .take = take_policy},
         {"health_check", .needless = "nameservers that do not answer are probed until they do"},
         {"max_concurrent", .needless = "10,000 at once, of which one client has at most half"},

@@ -4,6 +4,7 @@
 #include <strings.h>
 
 #include "common/base/addr.h"
+#include "common/base/attributes.h"
 #include "skydns/corefile/translate_internal.h"
 
 /* ---- Addresses ---- */
@@ -14,15 +15,22 @@ enum { UDP_SIZE_MIN = 512, UDP_SIZE_MAX = 4096, WORKERS_MAX = 64 };
 /* Of -lameduck. */
 enum { LAMEDUCK_MAX_MS = 60 * 60 * 1000 };
 
+/* Where a key of a block listens. */
+struct place {
+    const char *scheme; /* "" or "tls://" */
+    unsigned port;
+};
+
 /* "0.0.0.0:53" for any, as every node has IPv4. */
-static void append_address(const char *ip, unsigned port, struct buf *out)
+static void append_address(const char *ip, const struct place *place, struct buf *out)
 {
     bool is_v6 = strchr(ip, ':') != NULL;
-    buf_printf(out, "%s%s%s:%u", is_v6 ? "[" : "", ip, is_v6 ? "]" : "", port);
+    buf_printf(out, "%s%s%s%s:%u", place->scheme, is_v6 ? "[" : "", ip, is_v6 ? "]" : "",
+               place->port);
 }
 
 static void listen_on(struct translation *t, const struct corefile_line *keys,
-                      const struct corefile_directive *bind, unsigned port)
+                      const struct corefile_directive *bind, const struct place *place)
 {
     struct buf text;
     struct ip ip;
@@ -31,7 +39,7 @@ static void listen_on(struct translation *t, const struct corefile_line *keys,
     for (size_t i = 1; bind && i < bind->head.count; i++) {
         buf_clear(&text);
         if (ip_parse(slice_str(bind->head.words[i]), &ip)) {
-            append_address(bind->head.words[i], port, &text);
+            append_address(bind->head.words[i], place, &text);
             translation_add(t, &t->listen, LISTEN_MAX, buf_cstr(&text), &bind->head);
             has_any = true;
         } else {
@@ -40,41 +48,51 @@ static void listen_on(struct translation *t, const struct corefile_line *keys,
     }
     if (!has_any) {
         buf_clear(&text);
-        append_address("0.0.0.0", port, &text);
+        append_address("0.0.0.0", place, &text);
         translation_add(t, &t->listen, LISTEN_MAX, buf_cstr(&text), keys);
     }
     buf_fini(&text);
 }
 
-/* The port after the last colon; 53 without one. Cuts it off. False: no number. */
-static bool take_port(char *zone, unsigned *ret_port)
+/* The port after the last colon, else that of the scheme. Cuts it off. False: no number. */
+static bool take_port(char *zone, struct place *place)
 {
     char *colon = strrchr(zone, ':');
-    *ret_port = 53;
     if (!colon) {
         return true;
     }
     size_t digits = strspn(colon + 1, "0123456789");
-    *ret_port = digits > 0 && digits <= 5 ? (unsigned)strtoul(colon + 1, NULL, 10) : 0;
-    bool is_port = colon[1 + digits] == '\0' && *ret_port >= 1 && *ret_port <= 65535;
+    place->port = digits > 0 && digits <= 5 ? (unsigned)strtoul(colon + 1, NULL, 10) : 0;
+    bool is_port = colon[1 + digits] == '\0' && place->port >= 1 && place->port <= 65535;
     *colon = '\0';
     return is_port;
 }
 
-/* After the scheme, of which only dns:// has a counterpart. NULL: another one. */
-static const char *after_scheme(struct translation *t, const struct corefile_line *keys,
-                                const char *key)
+/* What follows the scheme. NULL: it has no counterpart. */
+static const char *take_scheme(struct translation *t, const struct corefile_line *keys,
+                               const char *key, struct place *place)
 {
-    const char *scheme_end = strstr(key, "://");
-    if (!scheme_end) {
+    static const struct {
+        const char *prefix;
+        struct place place;
+    } schemes[] = {
+        {"dns://", {"", 53}},
+        {"tls://", {"tls://", 853}},
+        {"https://", {"https://", 443}},
+        {"grpc://", {"grpc://", 443}},
+    };
+    *place = schemes[0].place;
+    if (!strstr(key, "://")) {
         return key;
     }
-    if (strncasecmp(key, "dns://", 6) == 0) {
-        return scheme_end + 3;
+    for (size_t i = 0; i < ARRAY_LEN(schemes); i++) {
+        size_t len = strlen(schemes[i].prefix);
+        if (strncasecmp(key, schemes[i].prefix, len) == 0) {
+            *place = schemes[i].place;
+            return key + len;
+        }
     }
-    bool is_quic = strncasecmp(key, "quic://", 7) == 0 || strncasecmp(key, "https3://", 9) == 0;
-    translation_missing(
-        t, keys, is_quic ? "none: no DNS over QUIC" : "not yet: queries over TLS, HTTPS and gRPC");
+    translation_missing(t, keys, "none: no DNS over QUIC or HTTP/3");
     return NULL;
 }
 
@@ -82,8 +100,8 @@ static void take_key(struct translation *t, const struct corefile_block *block,
                      const struct corefile_directive *bind, const char *key, struct strings *zones)
 {
     struct buf copy, zone;
-    unsigned port;
-    key = after_scheme(t, &block->keys, key);
+    struct place place;
+    key = take_scheme(t, &block->keys, key, &place);
     if (!key) {
         return;
     }
@@ -91,11 +109,11 @@ static void take_key(struct translation *t, const struct corefile_block *block,
     buf_init(&zone, COREFILE_BYTES_MAX);
     buf_append(&copy, key, strlen(key) + 1);
     char *text = (char *)copy.data;
-    if (!take_port(text, &port) || !zone_text(*text ? text : ".", &zone)) {
+    if (!take_port(text, &place) || !zone_text(*text ? text : ".", &zone)) {
         translation_missing(t, &block->keys, "expected a zone and a port, like example.org:53");
     } else {
         strings_add_once(zones, buf_cstr(&zone));
-        listen_on(t, &block->keys, bind, port);
+        listen_on(t, &block->keys, bind, &place);
     }
     buf_fini(&zone);
     buf_fini(&copy);

@@ -117,6 +117,18 @@ void translation_needless(struct translation *t, const struct corefile_line *lin
     add_note(t, &t->needless, line, why);
 }
 
+void translation_missing_item(struct translation *t, const char *item, const char *why)
+{
+    struct buf note;
+    buf_init(&note, STRINGS_BYTES_MAX);
+    append_plain(t->file, 4096, &note);
+    buf_append_str(&note, ": ");
+    append_plain(item, WORD_SHOWN_MAX, &note);
+    buf_printf(&note, ": %s", why);
+    strings_add_once(&t->missing, buf_cstr(&note));
+    buf_fini(&note);
+}
+
 void translation_add(struct translation *t, struct strings *list, size_t max, const char *text,
                      const struct corefile_line *line)
 {
@@ -321,6 +333,9 @@ static void skydns_flags(const struct translation *t, struct strings *flags)
     }
     add_list(flags, "-reverse-zones", &t->reverse_zones);
     add_list(flags, "-nameservers", &t->nameservers);
+    if (t->nameservers_ca) {
+        translation_flag(flags, "-nameservers-ca=%s", t->nameservers_ca);
+    }
     if (t->sequential) {
         strings_add(flags, "-ns-rotate=false");
     }

@@ -50,12 +50,14 @@ struct translation {
     struct strings missing;  /* notes: what has no counterpart */
     struct strings hosts;    /* lines of a hosts file */
 
-    struct strings listen;         /* "0.0.0.0:53" */
+    struct strings listen;         /* "0.0.0.0:53", "tls://0.0.0.0:853" */
     struct strings domains;        /* "cluster.local" */
     struct strings reverse_zones;  /* "10.96.0.0/12" */
-    struct strings nameservers;    /* "8.8.8.8:53" */
+    struct strings nameservers;    /* "8.8.8.8:53", "tls://9.9.9.9:853#dns.quad9.net" */
     struct strings stubs;          /* "acme.local=10.0.0.1:53,10.0.0.2:53" */
     struct buf http[HTTP_PLUGINS]; /* "0.0.0.0:9153"; empty: not used */
+
+    const char *nameservers_ca; /* their CAs' file; the Corefile's; NULL: the system's */
 
     bool has_kubernetes;
     bool has_etcd;
@@ -63,6 +65,9 @@ struct translation {
     bool has_cache;
     bool has_acl; /* one became -allow */
     bool has_loadbalance;
+    const struct corefile_line *tls; /* the plugin with its files; the Corefile's; NULL: none */
+    bool wants_client_ca;            /* the third of them */
+    bool has_tls_listener;
     enum pods_mode pods;
     int64_t rcache; /* -1: the default, as of the others */
     int64_t rcache_ttl_s;
@@ -79,6 +84,8 @@ void translation_fini(struct translation *t);
  * so that a note stays the comment that it is. */
 void translation_missing(struct translation *t, const struct corefile_line *line, const char *why);
 void translation_needless(struct translation *t, const struct corefile_line *line, const char *why);
+/* The same of something that several lines may have said. */
+void translation_missing_item(struct translation *t, const char *item, const char *why);
 
 /* Adds to a list of at most `max`; beyond it, a note about the line. */
 void translation_add(struct translation *t, struct strings *list, size_t max, const char *text,

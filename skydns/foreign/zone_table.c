@@ -41,7 +41,7 @@ static bool same_servers(const struct foreign_zone *a, const struct foreign_zone
         return false;
     }
     for (size_t i = 0; i < a->server_count; i++) {
-        if (!addr_equal(&a->servers[i], &b->servers[i])) {
+        if (!nameserver_equal(&a->servers[i], &b->servers[i])) {
             return false;
         }
     }

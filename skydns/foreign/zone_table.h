@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/base/addr.h"
 #include "common/dns/dname.h"
+#include "skydns/foreign/nameserver.h"
 
 enum {
     ZONE_TABLE_MAX = 1024, /* stub zones: ten times what a large company delegates */
@@ -24,7 +24,7 @@ struct foreign_zone {
     struct dname name; /* lower case; the root: the general nameservers */
     enum zone_origin origin;
     size_t server_count; /* 0: there are none, or none is usable: SERVFAIL */
-    struct addr servers[ZONE_SERVERS_MAX];
+    struct nameserver servers[ZONE_SERVERS_MAX];
     uint32_t serial; /* set by zone_table_new. The same as long as the zone's nameservers are; no
                       * other zone ever has it. What is kept of a zone's replies goes by it */
 };

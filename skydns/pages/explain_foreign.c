@@ -44,8 +44,8 @@ static bool answers_now(const struct cache_hit *kept)
 }
 
 /* As upstreams_order has it. */
-static const struct addr *first_of(const struct foreign_zone *zone,
-                                   const struct upstream_states *states)
+static const struct nameserver *first_of(const struct foreign_zone *zone,
+                                         const struct upstream_states *states)
 {
     const unsigned avoided[] = {states->dead | states->looping, states->looping};
     for (size_t i = 0; i < ARRAY_LEN(avoided); i++) {
@@ -58,13 +58,29 @@ static const struct addr *first_of(const struct foreign_zone *zone,
     return NULL;
 }
 
-const struct addr *explain_foreign_nameserver(const struct explain_foreign *x)
+struct nameserver explain_foreign_sender(const struct explain_foreign *x,
+                                         const struct addr *address)
+{
+    for (size_t i = 0; x->zone && i < x->zone->server_count; i++) {
+        if (addr_equal(&x->zone->servers[i].address, address)) {
+            return x->zone->servers[i];
+        }
+    }
+    return nameserver_at(*address);
+}
+
+bool explain_foreign_nameserver(const struct explain_foreign *x, struct nameserver *ret)
 {
     if (x->source == EXPLAIN_FROM_CACHE && x->kept.state != CACHE_FAILED) {
-        return &x->kept.nameserver;
+        *ret = explain_foreign_sender(x, &x->kept.nameserver);
+        return true;
     }
     bool is_asked = x->source == EXPLAIN_FROM_STUB || x->source == EXPLAIN_FROM_NAMESERVER;
-    return is_asked && x->zone ? first_of(x->zone, &x->states) : NULL;
+    const struct nameserver *first = is_asked && x->zone ? first_of(x->zone, &x->states) : NULL;
+    if (first) {
+        *ret = *first;
+    }
+    return first != NULL;
 }
 
 void explain_foreign_servers(const struct resolver *resolver, struct explain_foreign *x)

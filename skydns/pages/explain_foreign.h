@@ -38,9 +38,14 @@ struct explain_foreign {
     struct fetcher_unkept unkept;
 };
 
-/* The nameserver that gave the answer, or would be asked first, if they do not take turns; NULL:
+/* The nameserver that gave the answer, or would be asked first, if they do not take turns. False:
  * none. */
-const struct addr *explain_foreign_nameserver(const struct explain_foreign *x);
+bool explain_foreign_nameserver(const struct explain_foreign *x, struct nameserver *ret);
+
+/* That of the zone with this address, all that is kept of the sender of a reply; one in the clear
+ * if the zone has none. */
+struct nameserver explain_foreign_sender(const struct explain_foreign *x,
+                                         const struct addr *address);
 
 /* Of a name that the nameservers of `zone` know; NULL: the configuration has no table of zones.
  * `message` gets header, question and the records kept, if any: they begin at the returned

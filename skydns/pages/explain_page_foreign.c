@@ -55,16 +55,18 @@ static bool has_records(const struct explain_foreign *x)
 
 /* ---- Text ---- */
 
-static void text_kept(const struct cache_hit *kept, struct buf *out)
+static void text_kept(const struct explain_foreign *x, struct buf *out)
 {
-    char address[ADDR_TEXT_MAX];
+    const struct cache_hit *kept = &x->kept;
+    const struct nameserver sender = explain_foreign_sender(x, &kept->nameserver);
+    char text[NAMESERVER_TEXT_MAX];
     if (kept->state == CACHE_FAILED) {
         buf_append_str(out, "the question has just failed: SERVFAIL, no nameserver is asked");
         return;
     }
     buf_append_str(out, kept->is_negative ? "a denial, for " : "for ");
     explain_text_age(kept->kept_s, out);
-    buf_printf(out, ", from %s; ", addr_format(&kept->nameserver, address));
+    buf_printf(out, ", from %s; ", nameserver_format(&sender, text));
     if (kept->state == CACHE_FRESH) {
         buf_append_str(out, "expires in ");
         explain_text_age(kept->left_s, out);
@@ -76,17 +78,18 @@ static void text_kept(const struct cache_hit *kept, struct buf *out)
 
 static void text_unkept(const struct explain_foreign *x, struct buf *out)
 {
-    char address[ADDR_TEXT_MAX];
+    const struct nameserver sender = explain_foreign_sender(x, &x->unkept.nameserver);
+    char text[NAMESERVER_TEXT_MAX];
     buf_append_str(out, "not kept   the last reply, ");
     explain_text_age(unkept_s(x), out);
-    buf_printf(out, " ago from %s: %s\n", addr_format(&x->unkept.nameserver, address),
+    buf_printf(out, " ago from %s: %s\n", nameserver_format(&sender, text),
                verdicts[x->unkept.verdict].text);
 }
 
 static void text_zone(const struct explain_foreign *x, struct buf *out)
 {
     const struct foreign_zone *zone = x->zone;
-    char text[DNAME_TEXT_MAX], address[ADDR_TEXT_MAX];
+    char text[DNAME_TEXT_MAX], server[NAMESERVER_TEXT_MAX];
     if (zone_is_stub(zone)) {
         buf_printf(out, "stub zone  %s, from the %s\n", dname_to_text(&zone->name, text),
                    zone->origin == ZONE_FROM_KEYS ? "keys in etcd" : origins[zone->origin]);
@@ -94,7 +97,7 @@ static void text_zone(const struct explain_foreign *x, struct buf *out)
     for (size_t i = 0; i < zone->server_count; i++) {
         bool is_looping = x->states.looping >> i & 1, is_dead = x->states.dead >> i & 1;
         buf_printf(out, "%s%s%s\n", i ? "           " : "nameserver ",
-                   addr_format(&zone->servers[i], address),
+                   nameserver_format(&zone->servers[i], server),
                    is_looping ? ", leads back here"
                    : is_dead  ? ", does not answer"
                               : "");
@@ -130,7 +133,7 @@ static void text_target(const struct explanation *x, const struct explain_foreig
                dns_type_text(target->question.type, type));
     if (target->source == EXPLAIN_FROM_CACHE) {
         buf_append_str(out, "kept ");
-        text_kept(&target->kept, out);
+        text_kept(target, out);
     } else {
         buf_append_str(out, "a nameserver is asked");
         buf_append_str(out, is_needed ? "; SERVFAIL if none can say" : "");
@@ -143,7 +146,7 @@ void explain_text_foreign(const struct explanation *x, struct buf *out)
     const struct explain_foreign *foreign = &x->foreign;
     if (foreign->kept.state != CACHE_MISS) {
         buf_append_str(out, "kept       ");
-        text_kept(&foreign->kept, out);
+        text_kept(foreign, out);
         buf_append_char(out, '\n');
     }
     if (has_records(foreign)) {
@@ -162,19 +165,19 @@ void explain_text_foreign(const struct explanation *x, struct buf *out)
 
 /* ---- JSON ---- */
 
-static void json_address(const char *field, const struct addr *addr, struct buf *out)
+static void json_server(const char *field, const struct nameserver *server, struct buf *out)
 {
-    char text[ADDR_TEXT_MAX];
-    buf_printf(out, "\"%s\":\"%s\"", field, addr_format(addr, text));
+    char text[NAMESERVER_TEXT_MAX];
+    buf_printf(out, "\"%s\":\"%s\"", field, nameserver_format(server, text));
 }
 
 static void json_source(const struct explain_foreign *x, struct buf *out)
 {
-    const struct addr *nameserver = explain_foreign_nameserver(x);
+    struct nameserver nameserver;
     buf_printf(out, ",\n\"source\":\"%s\"", sources[x->source]);
-    if (nameserver) {
+    if (explain_foreign_nameserver(x, &nameserver)) {
         buf_append_char(out, ',');
-        json_address("nameserver", nameserver, out);
+        json_server("nameserver", &nameserver, out);
     }
     if (x->source == EXPLAIN_FROM_HOSTS || x->source == EXPLAIN_FROM_CACHE) {
         buf_printf(out, ",\"ttl_s\":%" PRIu32, x->ttl_s);
@@ -189,9 +192,10 @@ static void json_source(const struct explain_foreign *x, struct buf *out)
 
 static void json_unkept(const struct explain_foreign *x, struct buf *out)
 {
+    const struct nameserver sender = explain_foreign_sender(x, &x->unkept.nameserver);
     buf_printf(out, ",\"not_kept\":{\"reason\":\"%s\",\"ago_s\":%" PRIu32 ",",
                verdicts[x->unkept.verdict].word, unkept_s(x));
-    json_address("nameserver", &x->unkept.nameserver, out);
+    json_server("nameserver", &sender, out);
     buf_append_char(out, '}');
 }
 
@@ -206,7 +210,7 @@ static void json_zone(const struct explain_foreign *x, struct buf *out)
     }
     for (size_t i = 0; i < zone->server_count; i++) {
         buf_append_str(out, i ? ",{" : ",\"nameservers\":[{");
-        json_address("address", &zone->servers[i], out);
+        json_server("address", &zone->servers[i], out);
         buf_printf(out, ",\"state\":\"%s\"}", state_of(x, i));
     }
     buf_append_str(out, zone->server_count ? "]" : "");

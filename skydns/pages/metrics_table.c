@@ -6,16 +6,21 @@
 #include "common/etcd/etcd_metrics.h"
 #include "skydns/answer/engine.h"
 #include "skydns/pages/metrics_foreign_internal.h"
+#include "skydns/pages/metrics_streams_internal.h"
+#include "skydns/serve/listen_socket.h"
 #include "skydns/serve/query_counts.h"
 #include "skydns/serve/resolver.h"
+#include "skydns/serve/streams.h"
 #include "skydns/serve/worker.h"
 #include "skydns/store/publisher.h"
 #include "skydns/sync/store_keys.h"
 #include "skydns/sync/store_sync.h"
 #include "skydns/upstream/forwarder_counts.h"
+#include "skydns/upstream/tls_pool.h"
 
-/* UDP over all threads, and TCP. */
+/* Of each transport, over all threads. */
 struct transport_sums {
+    bool is_shown; /* UDP and TCP always are, others if they have a listener */
     const char *name;
     struct query_sums sums;
 };
@@ -53,26 +58,36 @@ static void write_rcodes(struct metrics_page *page, const struct transport_sums 
     }
 }
 
-static void write_queries(struct metrics_page *page, const struct transport_sums transports[2])
+static void write_each(struct metrics_page *page, const struct transport_sums *transports,
+                       void (*write)(struct metrics_page *, const struct transport_sums *))
+{
+    for (size_t i = 0; i < ENGINE_TRANSPORTS; i++) {
+        if (transports[i].is_shown) {
+            write(page, &transports[i]);
+        }
+    }
+}
+
+static void write_truncated(struct metrics_page *page, const struct transport_sums *transport)
+{
+    metrics_sample(page, METRIC_LABELS({"transport", transport->name}), transport->sums.truncated);
+}
+
+static void write_queries(struct metrics_page *page, const struct transport_sums *transports)
 {
     metrics_family(
         page, METRIC_COUNTER, "queries_total",
         "Queries received, by first verdict: answered; deferred to the resolver thread; "
         "dropped (not a query); refused (the resolver's queue was full); limited (beyond "
         "the client's -rate).");
-    write_verdicts(page, &transports[0]);
-    write_verdicts(page, &transports[1]);
+    write_each(page, transports, write_verdicts);
     metrics_family(page, METRIC_COUNTER, "replies_total",
                    "Replies by RCODE, those to deferred queries included.");
-    write_rcodes(page, &transports[0]);
-    write_rcodes(page, &transports[1]);
+    write_each(page, transports, write_rcodes);
     metrics_family(page, METRIC_COUNTER, "truncated_total", "Replies with TC set.");
-    for (size_t i = 0; i < 2; i++) {
-        metrics_sample(page, METRIC_LABELS({"transport", transports[i].name}),
-                       transports[i].sums.truncated);
-    }
+    write_each(page, transports, write_truncated);
     metrics_counter(page, "udp_unsent_total", "Replies that the kernel did not accept.",
-                    transports[0].sums.unsent);
+                    transports[ENGINE_UDP].sums.unsent);
 }
 
 static void write_paths(struct metrics_page *page, const struct metrics_sources *all,
@@ -84,6 +99,9 @@ static void write_paths(struct metrics_page *page, const struct metrics_sources 
     for (size_t i = 0; i < all->worker_count; i++) {
         counters_add(&sums, worker_engine_counts(all->workers[i]), sizeof(sums));
     }
+    if (all->streams.counts) {
+        counters_add(&sums, all->streams.counts->engine, sizeof(sums));
+    }
     metrics_counter(page, "autopath_answers_total",
                     "Queries answered with another name of the client's search path.",
                     counter_get(&sums.path_answers));
@@ -92,9 +110,13 @@ static void write_paths(struct metrics_page *page, const struct metrics_sources 
                     counter_get(&sums.path_saved));
 }
 
-static void write_limits(struct metrics_page *page, const struct transport_sums transports[2])
+static void write_limits(struct metrics_page *page, const struct transport_sums *transports)
 {
-    const struct query_sums *udp = &transports[0].sums, *tcp = &transports[1].sums;
+    const struct query_sums *udp = &transports[ENGINE_UDP].sums;
+    uint64_t not_allowed = 0;
+    for (size_t i = 0; i < ENGINE_TRANSPORTS; i++) {
+        not_allowed += transports[i].sums.not_allowed;
+    }
     metrics_family(page, METRIC_COUNTER, "rate_limited_total",
                    "UDP queries beyond their client's -rate, by what it got: an empty reply that "
                    "sends it to TCP or renews its cookie (truncated), or none (dropped).");
@@ -103,8 +125,7 @@ static void write_limits(struct metrics_page *page, const struct transport_sums 
     metrics_counter(page, "rate_exempt_total",
                     "UDP queries that -rate did not count, because they had a valid cookie.",
                     udp->limit_exempt);
-    metrics_counter(page, "not_allowed_total", "Queries from clients outside -allow.",
-                    udp->not_allowed + tcp->not_allowed);
+    metrics_counter(page, "not_allowed_total", "Queries from clients outside -allow.", not_allowed);
 }
 
 static void write_resolver(struct metrics_page *page, const struct resolver_counts *counts)
@@ -128,6 +149,15 @@ static void write_resolver(struct metrics_page *page, const struct resolver_coun
                     counter_get(&forwarder->tcp_retries));
     metrics_counter(page, "forward_probes_total", "Probes sent to dead nameservers.",
                     counter_get(&forwarder->probes));
+    metrics_family(page, METRIC_COUNTER, "upstream_tls_handshakes_total",
+                   "TLS connections to nameservers: made with a full or a resumed handshake, or "
+                   "failed, because it could not be made or nothing was answered on it.");
+    metrics_sample(page, METRIC_LABELS({"result", "full"}), counter_get(&counts->tls->full));
+    metrics_sample(page, METRIC_LABELS({"result", "resumed"}), counter_get(&counts->tls->resumed));
+    metrics_sample(page, METRIC_LABELS({"result", "failed"}), counter_get(&counts->tls->failed));
+    metrics_gauge(page, "upstream_tls_connections",
+                  "TLS connections to nameservers, open or begun.",
+                  (double)counter_get(&counts->tls->connections));
     metrics_gauge(page, "nameservers", "Nameservers in use for forwarding.",
                   (double)counter_get(&forwarder->servers));
     metrics_gauge(page, "nameservers_dead", "Of these, those that do not answer or lead back here.",
@@ -167,11 +197,9 @@ static void write_refusals(struct metrics_page *page, const struct metrics_sourc
     const struct {
         const char *source;
         bool is_refused;
-    } sources[] = {{"etcd", now.etcd},
-                   {"kube2sky", now.kube2sky},
-                   {"file", now.file},
-                   {"hosts", now.hosts},
-                   {"cookies", now.cookies}};
+    } sources[] = {{"etcd", now.etcd},       {"kube2sky", now.kube2sky},
+                   {"file", now.file},       {"hosts", now.hosts},
+                   {"cookies", now.cookies}, {"certificate", now.certificate}};
     metrics_family(page, METRIC_GAUGE, "config_refused",
                    "1 while the newest settings of this source cannot be used: older ones stay in "
                    "force.");
@@ -237,10 +265,31 @@ static void write_store(struct metrics_page *page, const struct store_sync_count
                     counts->leases.failures);
 }
 
+static void sum_transports(const struct metrics_sources *sources, struct transport_sums *transports)
+{
+    const struct resolver_counts *resolver = resolver_counts(sources->resolver);
+    const struct metrics_streams *streams = &sources->streams;
+    for (int i = 0; i < ENGINE_TRANSPORTS; i++) {
+        bool is_stream = i >= ENGINE_TLS;
+        transports[i] = (struct transport_sums){
+            .is_shown = !is_stream || (streams->counts && streams->is_heard[i]),
+            .name = listen_transport_name((enum engine_transport)i),
+        };
+        if (is_stream && streams->counts) {
+            query_sums_add(&transports[i].sums, &streams->counts->queries[i]);
+        }
+    }
+    query_sums_add(&transports[ENGINE_UDP].sums, &resolver->udp);
+    query_sums_add(&transports[ENGINE_TCP].sums, &resolver->tcp);
+    for (size_t i = 0; i < sources->worker_count; i++) {
+        worker_sums_add(sources->workers[i], &transports[ENGINE_UDP].sums);
+    }
+}
+
 void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
 {
     struct metrics_page page = metrics_page_begin(out, "skydns_");
-    struct transport_sums transports[2] = {{.name = "udp"}, {.name = "tcp"}};
+    struct transport_sums transports[ENGINE_TRANSPORTS];
     const struct resolver_counts *resolver = resolver_counts(sources->resolver);
     const struct store_sync_counts store = store_sync_counts(sources->sync);
     const struct etcd_metrics etcd = {
@@ -249,11 +298,7 @@ void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
         .followed = sources->followed,
         .mirror = store.mirror,
     };
-    query_sums_add(&transports[0].sums, &resolver->udp);
-    query_sums_add(&transports[1].sums, &resolver->tcp);
-    for (size_t i = 0; i < sources->worker_count; i++) {
-        worker_sums_add(sources->workers[i], &transports[0].sums);
-    }
+    sum_transports(sources, transports);
     metrics_process(&page, sources->start_s);
     metrics_gauge(&page, "ready",
                   "1 while /readiness is 200: etcd has been read, or a snapshot is in use.",
@@ -268,11 +313,14 @@ void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
     write_paths(&page, sources, resolver);
     write_limits(&page, transports);
     write_resolver(&page, resolver);
+    metrics_streams_write(&page, sources);
     uint64_t misses = metrics_foreign_write(&page, publisher_newest_config(sources->publisher),
                                             sources->resolver);
     if (sources->skydns_prefix) {
         struct skydns_sums *skydns = &transports[0].sums.skydns;
-        counters_add(skydns, &transports[1].sums.skydns, sizeof(*skydns));
+        for (size_t i = 1; i < ENGINE_TRANSPORTS; i++) {
+            counters_add(skydns, &transports[i].sums.skydns, sizeof(*skydns));
+        }
         skydns_metrics_write(skydns, misses, sources->skydns_prefix, out);
     }
 }

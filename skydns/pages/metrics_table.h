@@ -17,15 +17,23 @@ struct outage_source;
 struct resolver;
 struct publisher;
 struct store_sync;
+struct streams_counts;
 struct worker;
 
 /* Whose newest settings cannot be used, so that older ones stay in force. */
 struct metrics_refusals {
-    bool etcd;     /* /skydns/config */
-    bool kube2sky; /* a document that it keeps in etcd */
-    bool file;     /* -config */
-    bool hosts;    /* a file of -hosts */
-    bool cookies;  /* -cookie-secret */
+    bool etcd;        /* /skydns/config */
+    bool kube2sky;    /* a document that it keeps in etcd */
+    bool file;        /* -config */
+    bool hosts;       /* a file of -hosts */
+    bool cookies;     /* -cookie-secret */
+    bool certificate; /* -cert, -key, -client-ca or -tls-ticket-keys */
+};
+
+/* Listeners for TLS, HTTPS, HTTP and gRPC. `counts` NULL: there are none. */
+struct metrics_streams {
+    const struct streams_counts *counts;
+    const bool *is_heard; /* by enum engine_transport: has a listener */
 };
 
 /* The file of -snapshot. All 0: there is none. */
@@ -46,6 +54,9 @@ struct metrics_sources {
     struct worker *const *workers;
     size_t worker_count;
     const char *skydns_prefix; /* of SkyDNS's own metrics; NULL: off */
+    struct metrics_streams streams;
+    int64_t (*certificate_ends)(const void *certificate); /* Unix time; NULL: there is none */
+    const void *certificate;
     const struct publisher *publisher;
     struct explainer *explainer;                               /* NULL without HTTP */
     bool is_lame_duck;                                         /* stopping, but still answering */

@@ -14,13 +14,14 @@
 #include "common/base/attributes.h"
 #include "skydns/answer/deferral.h"
 #include "skydns/answer/query.h"
+#include "skydns/serve/transport_edns.h"
 #include "skydns/upstream/forwarder.h"
 
 struct lookup;
 struct resolver;
 struct udp_server;
 
-/* A TCP connection, recognised even if its slot has been reused since. */
+/* A connection of a TCP server, recognised even if its slot has been reused since. */
 struct tcp_ref {
     uint32_t slot;
     uint32_t generation;
@@ -28,8 +29,11 @@ struct tcp_ref {
 
 /* Where the reply goes. */
 struct deferred_origin {
-    const struct udp_server *udp; /* NULL: the query arrived over TCP */
-    struct tcp_ref tcp;
+    enum engine_transport transport;
+    const struct udp_server *udp; /* of UDP */
+    struct tcp_ref tcp;           /* of the others */
+    struct transport_edns edns;   /* what the reply needs */
+    uint64_t tag;                 /* tcp_server_reply's */
 };
 
 struct deferred {

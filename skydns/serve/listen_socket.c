@@ -4,13 +4,34 @@
 #include <fcntl.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
+#include "common/base/xalloc.h"
 #include "skydns/serve/listen_error_internal.h"
 
 /* The first descriptor that systemd passes, sd_listen_fds(3). */
 enum { FIRST_PASSED_FD = 3 };
+
+static const char *const names[ENGINE_TRANSPORTS] = {
+    [ENGINE_UDP] = "udp",     [ENGINE_TCP] = "tcp",   [ENGINE_TLS] = "tls",
+    [ENGINE_HTTPS] = "https", [ENGINE_HTTP] = "http", [ENGINE_GRPC] = "grpc",
+};
+
+const char *listen_transport_name(enum engine_transport transport)
+{
+    return names[transport];
+}
+
+enum engine_transport listen_stream_transport(struct slice name)
+{
+    int transport = ENGINE_TLS;
+    while (transport < ENGINE_TRANSPORTS && !slice_equal(name, slice_str(names[transport]))) {
+        transport++;
+    }
+    return (enum engine_transport)transport;
+}
 
 static int set_v6_only(int fd, const struct addr *address, bool v6_only)
 {
@@ -29,12 +50,16 @@ int listen_udp(const struct addr *address, bool v6_only, struct listen_socket *r
         set_v6_only(fd, address, v6_only) < 0 || bind(fd, &address->sa, address->len) < 0) {
         return listen_error("udp", address, -errno, err);
     }
-    *ret_socket = (struct listen_socket){.fd = STEAL_FD(fd), .address = *address};
+    *ret_socket = (struct listen_socket){
+        .fd = STEAL_FD(fd),
+        .address = *address,
+        .transport = ENGINE_UDP,
+    };
     return 0;
 }
 
-/* A connection is accepted once its first query has arrived, so that it does not wake us twice; a
- * silent one is accepted after this time. */
+/* A connection is accepted once its first bytes have arrived, so that it does not wake us twice; a
+ * silent one is accepted after this time. In every protocol here, the client speaks first. */
 enum { ACCEPT_SILENT_S = 1 };
 
 /* Asked for; the kernel doubles them for its bookkeeping. Left alone, it would grow the buffers of
@@ -53,8 +78,8 @@ static void bound_buffers(int fd)
 }
 
 /* Accepted sockets inherit TCP_NODELAY: answers never wait for an acknowledgement. */
-int listen_tcp(const struct addr *address, bool v6_only, struct listen_socket *ret_socket,
-               struct err *err)
+int listen_stream(enum engine_transport transport, const struct addr *address, bool v6_only,
+                  struct listen_socket *ret_socket, struct err *err)
 {
     int on = 1, silent_s = ACCEPT_SILENT_S;
     CLEANUP_CLOSE int fd =
@@ -63,14 +88,24 @@ int listen_tcp(const struct addr *address, bool v6_only, struct listen_socket *r
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) < 0 ||
         setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &silent_s, sizeof(silent_s)) < 0 ||
         set_v6_only(fd, address, v6_only) < 0 || bind(fd, &address->sa, address->len) < 0) {
-        return listen_error("tcp", address, -errno, err);
+        return listen_error(names[transport], address, -errno, err);
     }
     bound_buffers(fd);
     if (listen(fd, LISTEN_BACKLOG) < 0) {
-        return listen_error("tcp", address, -errno, err);
+        return listen_error(names[transport], address, -errno, err);
     }
-    *ret_socket = (struct listen_socket){.fd = STEAL_FD(fd), .address = *address};
+    *ret_socket = (struct listen_socket){
+        .fd = STEAL_FD(fd),
+        .address = *address,
+        .transport = transport,
+    };
     return 0;
+}
+
+int listen_tcp(const struct addr *address, bool v6_only, struct listen_socket *ret_socket,
+               struct err *err)
+{
+    return listen_stream(ENGINE_TCP, address, v6_only, ret_socket, err);
 }
 
 bool listen_wants_v6_only(const struct addr *addresses, size_t count, const struct addr *address)
@@ -121,7 +156,39 @@ static int set_blocking(int fd, bool is_blocking)
                                                                                              : 0;
 }
 
-static int take_fd(int fd, struct listen_sockets *sockets, struct err *err)
+/* The next name of LISTEN_FDNAMES, "a:b"; empty when there are no more. */
+static struct slice next_name(const char **names_left)
+{
+    struct slice name = slice_of(*names_left, strcspn(*names_left, ":"));
+    *names_left += name.len;
+    *names_left += **names_left == ':';
+    return name;
+}
+
+/* The place for a further socket of its transport; NULL: there is none. */
+static struct listen_socket *add(struct listen_sockets *sockets, enum engine_transport transport)
+{
+    struct {
+        struct listen_socket *items;
+        size_t *count;
+    } kind = {sockets->streams, &sockets->stream_count};
+    if (transport == ENGINE_UDP) {
+        kind.items = sockets->udp;
+        kind.count = &sockets->udp_count;
+    } else if (transport == ENGINE_TCP) {
+        kind.items = sockets->tcp;
+        kind.count = &sockets->tcp_count;
+    }
+    return *kind.count < LISTEN_SOCKETS_MAX ? &kind.items[(*kind.count)++] : NULL;
+}
+
+static enum engine_transport tcp_transport(struct slice name)
+{
+    enum engine_transport transport = listen_stream_transport(name);
+    return transport == ENGINE_TRANSPORTS ? ENGINE_TCP : transport;
+}
+
+static int take_fd(int fd, struct slice name, struct listen_sockets *sockets, struct err *err)
 {
     struct listen_socket socket = {
         .fd = fd, .address.len = sizeof(socket.address.v6), .is_shared = true};
@@ -135,8 +202,9 @@ static int take_fd(int fd, struct listen_sockets *sockets, struct err *err)
     if (!is_udp && get_int_option(fd, SO_ACCEPTCONN) != 1) {
         return refuse(fd, "a TCP socket that does not listen", err);
     }
-    size_t *count = is_udp ? &sockets->udp_count : &sockets->tcp_count;
-    if (*count == LISTEN_SOCKETS_MAX) {
+    socket.transport = is_udp ? ENGINE_UDP : tcp_transport(name);
+    struct listen_socket *place = add(sockets, socket.transport);
+    if (!place) {
         return err_set(err, ERR_USAGE, "flag -systemd: more than %d sockets of a kind",
                        LISTEN_SOCKETS_MAX);
     }
@@ -146,45 +214,56 @@ static int take_fd(int fd, struct listen_sockets *sockets, struct err *err)
     if (!is_udp) {
         bound_buffers(fd);
     }
-    (is_udp ? sockets->udp : sockets->tcp)[(*count)++] = socket;
+    *place = socket;
     return 0;
+}
+
+static int take_all(int count, const char *fd_names, struct listen_sockets *sockets,
+                    struct err *err)
+{
+    int r = 0;
+    for (int i = 0; i < count && r == 0; i++) {
+        r = take_fd(FIRST_PASSED_FD + i, next_name(&fd_names), sockets, err);
+    }
+    return r;
 }
 
 int listen_from_systemd(struct listen_sockets *ret_sockets, struct err *err)
 {
     struct listen_sockets sockets = {0};
     long pid = take_number("LISTEN_PID"), count = take_number("LISTEN_FDS");
+    const char *value = getenv("LISTEN_FDNAMES");
+    CLEANUP_FREE char *fd_names = xstrdup(value ? value : "");
     (void)unsetenv("LISTEN_FDNAMES"); /* the name is valid: it cannot fail */
     if (pid != (long)getpid() || count <= 0) {
         return err_set(
             err, ERR_USAGE,
             "flag -systemd: no sockets were passed; expected to be started by a .socket unit");
     }
-    if (count > 2 * LISTEN_SOCKETS_MAX) {
+    if (count > LISTEN_PASSED_MAX) {
         return err_set(err, ERR_USAGE, "flag -systemd: %ld sockets, expected at most %d", count,
-                       2 * LISTEN_SOCKETS_MAX);
+                       LISTEN_PASSED_MAX);
     }
-    for (int i = 0; i < count; i++) {
-        int r = take_fd(FIRST_PASSED_FD + i, &sockets, err);
-        if (r < 0) {
-            return r;
+    int r = take_all((int)count, fd_names, &sockets, err);
+    if (r == 0) {
+        *ret_sockets = sockets;
+    }
+    return r;
+}
+
+static void close_each(const struct listen_socket *sockets, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (sockets[i].fd >= 0) {
+            (void)close(sockets[i].fd); /* nothing was buffered */
         }
     }
-    *ret_sockets = sockets;
-    return 0;
 }
 
 void listen_sockets_close(struct listen_sockets *sockets)
 {
-    for (size_t i = 0; i < sockets->udp_count; i++) {
-        if (sockets->udp[i].fd >= 0) {
-            (void)close(sockets->udp[i].fd); /* nothing was buffered */
-        }
-    }
-    for (size_t i = 0; i < sockets->tcp_count; i++) {
-        if (sockets->tcp[i].fd >= 0) {
-            (void)close(sockets->tcp[i].fd); /* the same */
-        }
-    }
+    close_each(sockets->udp, sockets->udp_count);
+    close_each(sockets->tcp, sockets->tcp_count);
+    close_each(sockets->streams, sockets->stream_count);
     *sockets = (struct listen_sockets){0};
 }

@@ -8,6 +8,7 @@
 #include "common/dns/dname.h"
 #include "common/dns/dns.h"
 #include "common/dns/dns_names.h"
+#include "skydns/serve/listen_socket.h"
 
 /* Time between log lines about refused clients. */
 enum { REFUSAL_PAUSE_MS = 60 * 60 * 1000 };
@@ -27,7 +28,7 @@ void query_log(const struct engine_query *query, const uint8_t *reply, size_t re
     log_info("query", LOG_STR("name", readable ? dname_to_text(&name, name_text) : NULL),
              LOG_STR("type", r.failed ? NULL : dns_type_text(qtype, type)),
              LOG_STR("client", addr_format(query->client, client)),
-             LOG_STR("transport", query->transport == ENGINE_TCP ? "tcp" : "udp"),
+             LOG_STR("transport", listen_transport_name(query->transport)),
              LOG_STR("rcode", reply_len < DNS_HEADER_SIZE
                                   ? NULL
                                   : dns_rcode_text(reply[3] & DNS_MASK_RCODE, rcode)));

@@ -7,13 +7,13 @@
 #include "common/base/xalloc.h"
 #include "skydns/answer/engine.h"
 #include "skydns/foreign/zone_table.h"
-#include "skydns/serve/query_log_internal.h"
 #include "skydns/serve/resolver_internal.h"
 #include "skydns/serve/tcp_server.h"
 #include "skydns/serve/walker.h"
 #include "skydns/store/publisher.h"
 #include "skydns/upstream/external.h"
 #include "skydns/upstream/loop_check.h"
+#include "skydns/upstream/tls_pool.h"
 
 /* Queries taken from each ring per turn of the loop, so that TCP and timers get theirs. */
 enum { TAKES_A_TURN = 64 };
@@ -51,7 +51,7 @@ static void on_wake(struct ev_loop *loop, ev_async *wake, int revents)
     struct resolver *r = wake->data;
     (void)revents;
     r->rings_pending = false;
-    for (unsigned i = 0; i <= r->config.workers; i++) {
+    for (unsigned i = 0; i < r->ring_count; i++) {
         unsigned taken = 0;
         struct deferred *d;
         while (taken < TAKES_A_TURN && (d = deferred_ring_pop(r->rings[i]))) {
@@ -77,72 +77,14 @@ bool resolver_defer(struct resolver *resolver, unsigned producer, const struct e
     return true;
 }
 
-/* A client may have as many late answers due as places are left in the ring, so that its bursts
- * leave the others some. */
-static bool defer_tcp(struct resolver *r, const struct tcp_query *tcp,
-                      const struct engine_query *query)
+size_t resolver_room(const struct resolver *resolver, unsigned producer)
 {
-    const struct deferred_origin origin = {.tcp = tcp->connection};
-    const unsigned producer = r->config.workers;
-    return tcp->client_waiting < deferred_ring_room(r->rings[producer]) &&
-           resolver_defer(r, producer, query, r->deferral.kind, &origin);
+    return deferred_ring_room(resolver->rings[producer]);
 }
 
-/* A query that gets no answer comes from a nameserver of a stub zone that we ask: its connection
- * is closed, as it would wait. What is no query is passed over. */
-static bool is_query(const struct engine_query *query)
+static void on_refresh(void *data, const struct engine_query *query)
 {
-    return query->len >= DNS_HEADER_SIZE && !(query->wire[2] & DNS_FLAG_QR >> 8);
-}
-
-static enum engine_verdict on_tcp_query(void *data, const struct tcp_query *tcp, uint8_t *reply,
-                                        size_t *ret_len)
-{
-    struct resolver *r = data;
-    struct engine_query query = {
-        .wire = tcp->wire,
-        .len = tcp->len,
-        .client = tcp->client,
-        .local = tcp->local,
-        .transport = ENGINE_TCP,
-        .now_s = clock_wall_s(),
-        .now_ms = clock_monotonic_ms(),
-        .random = rng_next(&r->rng),
-        .ahead = tcp->ahead,
-    };
-    struct query_counts *counts = &r->counts.tcp;
-    query_counts_begin(counts);
-    enum engine_verdict verdict = resolver_answer(r, &query, NULL, reply, ret_len);
-    if (verdict == ENGINE_DEFER) {
-        if (defer_tcp(r, tcp, &query)) {
-            counter_add(&counts->deferred, 1);
-            return ENGINE_DEFER;
-        }
-        *ret_len = engine_servfail(r->config.engine, &query, EDNS_ERROR_NONE, reply);
-        counter_add(&counts->refused, 1);
-        verdict = ENGINE_REPLY;
-    } else if (verdict == ENGINE_REPLY) {
-        counter_add(&counts->answered, 1);
-        resolver_refresh_if_wanted(r, &query);
-    } else {
-        counter_add(&counts->dropped, 1);
-        if (is_query(&query)) {
-            tcp_server_end(r->tcp, tcp->connection);
-        }
-    }
-    if (verdict == ENGINE_REPLY) {
-        query_counts_reply(counts, reply, *ret_len);
-    }
-    if (r->config.verbose && verdict == ENGINE_REPLY) {
-        query_log(&query, reply, *ret_len);
-    }
-    return verdict;
-}
-
-static void on_tcp_ahead(void *data, const struct slice *queries, size_t count)
-{
-    struct resolver *r = data;
-    engine_look_ahead(r->config.engine, r->store, queries, count);
+    resolver_refresh(data, query->wire, query->len);
 }
 
 /* ---- The loop ---- */
@@ -169,14 +111,10 @@ static void on_check(struct ev_loop *loop, ev_check *check, int revents)
     struct resolver *r = check->data;
     (void)loop;
     (void)revents;
-    r->store = publisher_enter(r->config.reader);
-    const struct engine_config *config = publisher_config(r->config.reader);
-    engine_configure(r->config.engine, config);
+    const struct engine_config *config = turn_begin(&r->turn);
     if (fetcher_configure(r->fetcher, config)) {
         check_nameservers(r, config);
     }
-    r->expensive_left = RESOLVER_EXPENSIVE_MAX;
-    r->entered = true;
 }
 
 /* Runs last before the sleep: holds no version while asleep. */
@@ -184,15 +122,11 @@ static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int revents)
 {
     struct resolver *r = prepare->data;
     (void)revents;
-    if (r->entered) {
-        r->entered = false;
-        r->store = NULL;
-        publisher_leave(r->config.reader);
-    }
-    counter_set(&r->counts.connections, tcp_server_connections(r->tcp));
-    counter_set(&r->counts.evictions, tcp_server_evictions(r->tcp));
+    turn_end(&r->turn);
+    counter_set(&r->counts.connections, tcp_server_connections(r->turn.tcp));
+    counter_set(&r->counts.evictions, tcp_server_evictions(r->turn.tcp));
     if (r->draining && !r->rings_pending && counter_get(&r->counts.in_hand) == 0 &&
-        tcp_server_connections(r->tcp) == 0) {
+        tcp_server_connections(r->turn.tcp) == 0) {
         ev_break(loop, EVBREAK_ALL);
     }
 }
@@ -213,7 +147,7 @@ static void on_drain_end(struct ev_loop *loop, ev_timer *timer, int revents)
     (void)revents;
     forwarder_drop_all(fetcher_forwarder(r->fetcher));
     r->walk_count = 0;
-    for (unsigned i = 0; i <= r->config.workers; i++) {
+    for (unsigned i = 0; i < r->ring_count; i++) {
         struct deferred *d;
         while ((d = deferred_ring_pop(r->rings[i]))) {
             if (d->kind == ENGINE_DEFER_REFRESH) {
@@ -229,7 +163,7 @@ static void on_drain_end(struct ev_loop *loop, ev_timer *timer, int revents)
     ev_break(loop, EVBREAK_ALL);
 }
 
-/* No worker runs any more, so only TCP connections still fill their ring. */
+/* No other thread fills its ring any more, only TCP connections theirs. */
 static void on_stop(struct ev_loop *loop, ev_async *stop, int revents)
 {
     struct resolver *r = stop->data;
@@ -239,12 +173,12 @@ static void on_stop(struct ev_loop *loop, ev_async *stop, int revents)
     ev_async_send(loop, &r->wake);
     ev_timer_set(&r->drain_timer, RESOLVER_DRAIN_MS / 1000.0, 0.);
     ev_timer_start(loop, &r->drain_timer);
-    tcp_server_drain(r->tcp);
+    tcp_server_drain(r->turn.tcp);
 }
 
 /* ---- Nameservers ---- */
 
-static void on_judged(void *data, const struct addr *server, enum upstream_verdict verdict)
+static void on_judged(void *data, const struct nameserver *server, enum upstream_verdict verdict)
 {
     struct resolver *r = data;
     forwarder_judge_server(fetcher_forwarder(r->fetcher), server, verdict);
@@ -262,12 +196,14 @@ static void open_upstream(struct resolver *r)
         .loop = r->loop,
         .random_case = r->config.random_case,
         .sockets_max = r->config.sockets_max,
+        .tls = r->tls,
         .suspect_loop = on_loop_suspected,
         .data = r,
         .tally = r->config.cache_tally,
     };
     const struct loop_check_config loop_check = {
         .loop = r->loop,
+        .tls = r->tls,
         .times = loop_check_times,
         .judged = on_judged,
         .data = r,
@@ -275,6 +211,7 @@ static void open_upstream(struct resolver *r)
     r->fetcher = fetcher_new(&fetcher);
     r->counts.forwarder = forwarder_counts(fetcher_forwarder(r->fetcher));
     r->loop_check = loop_check_new(&loop_check);
+    r->counts.tls = tls_pool_counts(r->tls);
 }
 
 static void on_rules(struct ev_loop *loop, ev_async *changed, int revents)
@@ -338,11 +275,26 @@ static int open_tcp(struct resolver *r, struct err *err)
         .connections_max = r->config.connections_max,
         .buffers_max = TCP_BUFFERS_MAX,
         .idle_ms = TCP_IDLE_MS,
-        .answer = on_tcp_query,
-        .look_ahead = on_tcp_ahead,
-        .data = r,
+        .answer = turn_answer_connection,
+        .look_ahead = turn_look_ahead,
+        .data = &r->turn,
     };
-    return tcp_server_new(&tcp, &r->tcp, err);
+    return tcp_server_new(&tcp, &r->turn.tcp, err);
+}
+
+/* Its connections have at most an eighth of the descriptors for nameservers. */
+static int open_tls(struct resolver *r, struct err *err)
+{
+    size_t eighth = r->config.sockets_max / 8;
+    const struct tls_pool_config tls = {
+        .loop = r->loop,
+        .connections_max =
+            eighth < TLS_POOL_CONNECTIONS_MAX ? eighth + !eighth : TLS_POOL_CONNECTIONS_MAX,
+        .ca_file = r->config.nameservers_ca,
+        .refresh_s = TLS_POOL_REFRESH_S,
+    };
+    int result = tls_pool_new(&tls, &r->tls, err);
+    return result < 0 ? err_wrap(err, result, "-nameservers-ca") : 0;
 }
 
 static int open_loop(struct resolver *r, struct err *err)
@@ -351,8 +303,12 @@ static int open_loop(struct resolver *r, struct err *err)
     if (!r->loop) {
         return err_set(err, ERR_UNAVAILABLE, "no event loop: too few descriptors?");
     }
-    int result = open_tcp(r, err);
+    int result = open_tls(r, err);
+    if (result == 0) {
+        result = open_tcp(r, err);
+    }
     if (result < 0) {
+        tls_pool_free(r->tls);
         ev_loop_destroy(r->loop);
     }
     return result;
@@ -372,7 +328,18 @@ int resolver_new(const struct resolver_config *config, struct resolver **ret_res
     r->loads = client_loads_new();
     r->lookup_loads = client_loads_new();
     buf_init(&r->reduced.packed, EXTERNAL_PACKED_MAX);
-    rng_seed(&r->rng);
+    r->turn = (struct turn){
+        .engine = config->engine,
+        .reader = config->reader,
+        .resolver = r,
+        .producer = config->workers,
+        .late_max = SIZE_MAX, /* RESOLVER_IN_HAND_MAX */
+        .verbose = config->verbose,
+        .counts = {[ENGINE_UDP] = &r->counts.udp, [ENGINE_TCP] = &r->counts.tcp},
+        .refresh = on_refresh,
+        .data = r,
+    };
+    rng_seed(&r->turn.rng);
     int result = open_loop(r, err);
     if (result < 0) {
         client_loads_free(r->loads);
@@ -391,13 +358,20 @@ int resolver_new(const struct resolver_config *config, struct resolver **ret_res
                                          .data = r};
     r->walker = walker_new(&walker);
     (void)pthread_mutex_init(&r->rules_lock, NULL); /* cannot fail without attributes */
-    r->rings = xcalloc(config->workers + 1, sizeof(*r->rings));
-    for (unsigned i = 0; i <= config->workers; i++) {
-        r->rings[i] = deferred_ring_new();
+    r->rings = xcalloc(config->workers + 2, sizeof(*r->rings));
+    while (r->ring_count <= config->workers) {
+        r->rings[r->ring_count++] = deferred_ring_new();
     }
     start_watchers(r);
     *ret_resolver = r;
     return 0;
+}
+
+unsigned resolver_attach_streams(struct resolver *resolver, struct streams *streams)
+{
+    resolver->streams = streams;
+    resolver->rings[resolver->ring_count] = deferred_ring_new();
+    return resolver->ring_count++;
 }
 
 static void *run(void *data)
@@ -406,10 +380,7 @@ static void *run(void *data)
     (void)pthread_setname_np(pthread_self(), "resolver"); /* for top and gdb only */
     privileges_drop_thread();
     ev_run(r->loop, 0);
-    if (r->entered) { /* the drain timed out in the middle of a turn */
-        r->entered = false;
-        publisher_leave(r->config.reader);
-    }
+    turn_end(&r->turn); /* the drain may have timed out in the middle of one */
     return NULL;
 }
 
@@ -446,14 +417,15 @@ void resolver_free(struct resolver *resolver)
     walker_free(resolver->walker);
     fetcher_free(resolver->fetcher);
     loop_check_free(resolver->loop_check);
+    tls_pool_free(resolver->tls);
     (void)pthread_mutex_destroy(&resolver->rules_lock); /* nobody holds it */
     while (!TAILQ_EMPTY(&resolver->in_hand)) {
         resolver_release(resolver, TAILQ_FIRST(&resolver->in_hand));
     }
     client_loads_free(resolver->loads);
     client_loads_free(resolver->lookup_loads);
-    tcp_server_free(resolver->tcp);
-    for (unsigned i = 0; i <= resolver->config.workers; i++) {
+    tcp_server_free(resolver->turn.tcp);
+    for (unsigned i = 0; i < resolver->ring_count; i++) {
         deferred_ring_free(resolver->rings[i]);
     }
     free(resolver->rings);

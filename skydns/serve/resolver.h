@@ -46,6 +46,8 @@ struct listen_socket;
 struct recursion;
 struct resolver;
 struct publisher_reader;
+struct streams;
+struct tls_pool_counts;
 
 enum {
     /* Queries in hand, from all workers and connections; 0.2-0.5 KB each. A client
@@ -61,8 +63,6 @@ enum {
      * part of these. Beyond, SERVFAIL at once. */
     RESOLVER_WALKS_MAX = 256,
     RESOLVER_CLIENT_WALKS_MAX = 64,
-    /* Expensive answers in one turn of the loop: less than a millisecond. */
-    RESOLVER_EXPENSIVE_MAX = 8,
     /* RFC 8767 5: how long a client waits for nameservers if an expired reply is kept. */
     RESOLVER_STALE_WAIT_MS = 1800,
     /* How long resolver_stop waits for the queries in hand. */
@@ -76,6 +76,7 @@ struct resolver_config {
     size_t connections_max;          /* at most TCP_CONNECTIONS_MAX: descriptor_limit.h */
     bool random_case;                /* of the names sent to nameservers: 0x20 */
     size_t sockets_max;              /* at most FORWARDER_SOCKETS_MAX: likewise */
+    const char *nameservers_ca;      /* CAs of nameservers with TLS; NULL or "": the system's */
     struct cache_tally *cache_tally; /* NULL: nobody sums */
     uint32_t stale_wait_ms;          /* RESOLVER_STALE_WAIT_MS; tests have less patience */
     struct recursion *recursion;     /* which clients may ask about other domains */
@@ -99,14 +100,21 @@ void resolver_set_rules(struct resolver *resolver, const struct forwarder_rules 
 
 int resolver_start(struct resolver *resolver, struct err *err) MUST_CHECK;
 
-/* Worker threads, each with its own number. Copies the query. False: no room; the caller answers
- * SERVFAIL. */
+/* Before the start: the late answers to other transports' queries go to these streams, whose thread
+ * is the producer with the number that this returns: workers + 1. Once. */
+unsigned resolver_attach_streams(struct resolver *resolver, struct streams *streams);
+
+/* Threads that answer, each with its own number. Copies the query. False: no room; the caller
+ * answers SERVFAIL. */
 bool resolver_defer(struct resolver *resolver, unsigned producer, const struct engine_query *query,
                     enum engine_deferral_kind kind,
                     const struct deferred_origin *origin) MUST_CHECK;
 
-/* Call when no worker runs any more: accepts no more connections, finishes the queries in hand
- * within RESOLVER_DRAIN_MS, ends the thread. Does nothing if it never started. */
+/* The same threads: how many more resolver_defer takes. */
+size_t resolver_room(const struct resolver *resolver, unsigned producer);
+
+/* Call when neither worker nor streams run any more: accepts no more connections, finishes the
+ * queries in hand within RESOLVER_DRAIN_MS, ends the thread. Does nothing if it never started. */
 void resolver_stop(struct resolver *resolver);
 
 void resolver_free(struct resolver *resolver); /* stopped; NULL is fine */
@@ -127,6 +135,7 @@ struct resolver_counts {
     struct counter connections; /* TCP, when the thread last went to sleep */
 
     const struct forwarder_counts *forwarder;
+    const struct tls_pool_counts *tls; /* to nameservers */
     const struct engine_counts *engine, *walk_engine;
 };
 

@@ -13,12 +13,12 @@
 #include "skydns/serve/client_loads_internal.h"
 #include "skydns/serve/deferred.h"
 #include "skydns/serve/resolver.h"
-#include "skydns/store/rng.h"
+#include "skydns/serve/turn_internal.h"
 #include "skydns/upstream/fetcher.h"
 #include "skydns/upstream/forwarder.h"
 
 struct loop_check;
-struct tcp_server;
+struct tls_pool;
 struct walk;
 struct walker;
 
@@ -52,7 +52,9 @@ struct resolver {
     ev_timer drain_timer;
     ev_check check;
     ev_prepare prepare;
-    struct tcp_server *tcp;
+    struct turn turn;
+    struct streams *streams; /* NULL: there are none */
+    struct tls_pool *tls;    /* to nameservers */
     struct fetcher *fetcher;
     struct loop_check *loop_check;
     uint32_t checked_serial; /* of the nameservers that it checks, */
@@ -64,12 +66,11 @@ struct resolver {
     ev_async rules_changed;
     struct forwarder_rules rules;
 
-    struct deferred_ring **rings; /* the workers', then the TCP server's */
-    bool rings_pending;           /* the last turn may have left queries in one */
+    /* The workers', the TCP server's, and the streams'. */
+    struct deferred_ring **rings;
+    unsigned ring_count;
+    bool rings_pending; /* the last turn may have left queries in one */
 
-    bool entered;              /* from check to prepare: while callbacks run */
-    const struct store *store; /* while entered: this turn's version */
-    unsigned expensive_left;   /* answers of more than ENGINE_BRIEF_MAX visits, this turn */
     struct deferred_list in_hand;
     struct client_loads *loads;   /* of them, by client */
     struct deferred_list patient; /* of them, those that wait for nameservers; oldest first */
@@ -80,7 +81,6 @@ struct resolver {
     size_t walk_count;
     size_t lookup_count;
     struct client_loads *lookup_loads; /* of them, by client */
-    struct rng rng;
 
     /* The last external reply, reduced: all who share it get a copy. */
     struct {
@@ -90,18 +90,11 @@ struct resolver {
     } reduced;
 
     /* Scratch of one call. */
-    struct engine_deferral deferral;
     struct external_answer answers[ENGINE_EXTERNAL_MAX];
     uint8_t reply[ENGINE_REPLY_MAX];
 };
 
 /* ---- resolver_work.c ---- */
-
-/* engine_answer, on this turn's version; what is too expensive for the rest of the turn is deferred
- * for WALK. */
-enum engine_verdict resolver_answer(struct resolver *resolver, const struct engine_query *query,
-                                    const struct external_answers *externals, uint8_t *reply,
-                                    size_t *ret_len);
 
 /* Takes back what the walker has finished: replies, or looks up names. */
 void resolver_walked(struct resolver *resolver);
@@ -113,7 +106,7 @@ bool resolver_take(struct resolver *resolver, struct deferred *deferred);
 /* Answers it now, or once nameservers have. */
 void resolver_begin(struct resolver *resolver, struct deferred *deferred);
 
-/* The engine has deferred it at a later place of its search path, as resolver->deferral says: does
+/* The engine has deferred it at a later place of its search path, as the turn's deferral says: does
  * what that asks for. False, and nothing done: it is no later place. */
 bool resolver_goes_on(struct resolver *resolver, struct deferred *deferred) MUST_CHECK;
 
@@ -122,9 +115,6 @@ void resolver_refuse(struct resolver *resolver, struct deferred *deferred);
 
 /* Asks for a kept reply again, whose client's query, or one like it, this is. */
 void resolver_refresh(struct resolver *resolver, const uint8_t *wire, size_t len);
-
-/* After a reply: if what resolver->deferral says of it asks for that. */
-void resolver_refresh_if_wanted(struct resolver *resolver, const struct engine_query *query);
 
 /* The first of those that wait have done so for long enough. */
 void resolver_lose_patience(struct resolver *resolver);
@@ -149,7 +139,7 @@ struct engine_query resolver_query(struct resolver *resolver, const struct defer
 
 /* ---- resolver_lookup.c ---- */
 
-/* Asks the questions in resolver->deferral, which records of this revision led to. */
+/* Asks the questions in the turn's deferral, which records of this revision led to. */
 void resolver_look_up(struct resolver *resolver, struct deferred *deferred, int64_t revision);
 
 /* Takes expired replies for what is still awaited. */

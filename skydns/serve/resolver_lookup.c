@@ -36,10 +36,11 @@ static bool is_outdated(struct resolver *r, const struct deferred *d,
 {
     struct engine_query query = resolver_query(r, d);
     size_t len;
-    return r->store && store_revision(r->store) != d->lookup->revision &&
-           resolver_answer(r, &query, NULL, r->reply, &len) == ENGINE_DEFER &&
-           r->deferral.kind == ENGINE_DEFER_LOOKUP &&
-           !external_answers_cover(externals, r->deferral.questions, r->deferral.question_count);
+    return r->turn.store && store_revision(r->turn.store) != d->lookup->revision &&
+           turn_answer(&r->turn, &query, NULL, r->reply, &len) == ENGINE_DEFER &&
+           r->turn.deferral.kind == ENGINE_DEFER_LOOKUP &&
+           !external_answers_cover(externals, r->turn.deferral.questions,
+                                   r->turn.deferral.question_count);
 }
 
 /* Asks the engine again, on the store's current version, with r->answers to the questions that
@@ -53,8 +54,8 @@ static void answer_with(struct resolver *r, struct deferred *d, size_t count, in
         resolver_walk(r, d, count, revision);
         return;
     }
-    enum engine_verdict verdict = resolver_answer(r, &query, &externals, r->reply, &len);
-    if (verdict == ENGINE_DEFER && r->deferral.kind == ENGINE_DEFER_WALK) {
+    enum engine_verdict verdict = turn_answer(&r->turn, &query, &externals, r->reply, &len);
+    if (verdict == ENGINE_DEFER && r->turn.deferral.kind == ENGINE_DEFER_WALK) {
         resolver_walk(r, d, count, revision);
     } else if (verdict == ENGINE_DEFER) {
         if (!resolver_goes_on(r, d)) { /* the name left the domain meanwhile: retry, please */
@@ -114,7 +115,7 @@ static void fit_client(struct resolver *r, const struct deferred *d, size_t room
                        struct external_answer *answer)
 {
     enum { ADDRESS_RR_MIN = 16 };
-    if (d->origin.udp) {
+    if (d->origin.transport == ENGINE_UDP) {
         const struct engine_config *config = publisher_config(r->config.reader);
         external_answer_cut(answer, EXTERNAL_CNAMES_MAX + config->max_udp_size / ADDRESS_RR_MIN);
     }
@@ -122,7 +123,7 @@ static void fit_client(struct resolver *r, const struct deferred *d, size_t room
         answer->outcome = EXTERNAL_TRUNCATED;
         answer->records.len = 0;
     }
-    if (answer->outcome == EXTERNAL_TRUNCATED && !d->origin.udp) {
+    if (answer->outcome == EXTERNAL_TRUNCATED && d->origin.transport != ENGINE_UDP) {
         answer->outcome = EXTERNAL_FAILED;
         answer->records.len = 0;
     }
@@ -211,9 +212,9 @@ void resolver_look_up_stale(struct resolver *r, struct deferred *d)
 /* At the limit nothing is asked: as if no nameserver replied. */
 static void do_without(struct resolver *r, struct deferred *d, int64_t revision)
 {
-    size_t count = r->deferral.question_count;
+    size_t count = r->turn.deferral.question_count;
     for (size_t i = 0; i < count; i++) {
-        r->answers[i] = (struct external_answer){.question = r->deferral.questions[i],
+        r->answers[i] = (struct external_answer){.question = r->turn.deferral.questions[i],
                                                  .outcome = EXTERNAL_FAILED};
     }
     counter_add(&r->counts.failures, count);
@@ -236,7 +237,8 @@ static void ask(struct resolver *r, struct lookup_item *item)
     case FETCHER_NOTHING:
         break;
     }
-    if (fetcher_ask(r->fetcher, &question, rng_next(&r->rng), &item->wait) == FORWARDER_ASKED) {
+    if (fetcher_ask(r->fetcher, &question, rng_next(&r->turn.rng), &item->wait) ==
+        FORWARDER_ASKED) {
         counter_add(&r->counts.lookups, 1);
         item->lookup->waiting++;
     } else {
@@ -246,14 +248,15 @@ static void ask(struct resolver *r, struct lookup_item *item)
 
 void resolver_look_up(struct resolver *r, struct deferred *d, int64_t revision)
 {
-    size_t count = r->deferral.question_count;
+    size_t count = r->turn.deferral.question_count;
     if (client_loads_add(r->lookup_loads, &d->client) + r->lookup_count > RESOLVER_LOOKUPS_MAX) {
         client_loads_drop(r->lookup_loads, &d->client);
         do_without(r, d, revision);
         return;
     }
     struct lookup *lookup = xcalloc(1, sizeof(*lookup) + count * sizeof(lookup->items[0]));
-    buf_init(&lookup->packed, d->origin.udp ? EXTERNAL_PACKED_UDP_MAX : EXTERNAL_PACKED_MAX);
+    buf_init(&lookup->packed,
+             d->origin.transport == ENGINE_UDP ? EXTERNAL_PACKED_UDP_MAX : EXTERNAL_PACKED_MAX);
     lookup->deferred = d;
     lookup->count = count;
     lookup->revision = revision;
@@ -262,7 +265,7 @@ void resolver_look_up(struct resolver *r, struct deferred *d, int64_t revision)
     for (size_t i = 0; i < count; i++) {
         struct lookup_item *item = &lookup->items[i];
         item->lookup = lookup;
-        item->question = r->deferral.questions[i];
+        item->question = r->turn.deferral.questions[i];
         item->outcome = EXTERNAL_FAILED; /* until a reply says otherwise */
         ask(r, item);
     }

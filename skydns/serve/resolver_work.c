@@ -11,6 +11,7 @@
 #include "skydns/answer/engine.h"
 #include "skydns/serve/query_log_internal.h"
 #include "skydns/serve/resolver_internal.h"
+#include "skydns/serve/streams.h"
 #include "skydns/serve/tcp_server.h"
 #include "skydns/serve/udp_server.h"
 #include "skydns/serve/walker.h"
@@ -36,45 +37,16 @@ struct engine_query resolver_query(struct resolver *r, const struct deferred *d)
         .len = d->len,
         .client = &d->client,
         .local = &d->local,
-        .transport = d->origin.udp ? ENGINE_UDP : ENGINE_TCP,
+        .transport = d->origin.transport,
         .now_s = clock_wall_s(),
         .now_ms = clock_monotonic_ms(),
-        .random = rng_next(&r->rng),
+        .random = rng_next(&r->turn.rng),
         .is_repeated = true,
         .is_allowed = d->is_allowed,
         .path_at = d->path_at,
         .path_serial = d->path_serial,
         .path_has_failed = d->path_has_failed,
     };
-}
-
-static enum engine_verdict answer(struct resolver *r, const struct engine_query *query,
-                                  const struct external_answers *externals, uint8_t *reply,
-                                  size_t *ret_len)
-{
-    enum engine_verdict verdict =
-        engine_answer(r->config.engine, r->store, query, externals, reply, ret_len, &r->deferral);
-    if (verdict != ENGINE_DEFER && r->deferral.is_barred) {
-        bool is_udp = query->transport == ENGINE_UDP;
-        counter_add(is_udp ? &r->counts.udp.not_allowed : &r->counts.tcp.not_allowed, 1);
-        query_log_not_allowed(query->client);
-    }
-    return verdict;
-}
-
-enum engine_verdict resolver_answer(struct resolver *r, const struct engine_query *query,
-                                    const struct external_answers *externals, uint8_t *reply,
-                                    size_t *ret_len)
-{
-    struct engine_query brief = *query;
-    brief.is_brief = true;
-    enum engine_verdict verdict = answer(r, &brief, externals, reply, ret_len);
-    if (verdict != ENGINE_DEFER || r->deferral.kind != ENGINE_DEFER_WALK ||
-        r->expensive_left == 0) {
-        return verdict;
-    }
-    r->expensive_left--;
-    return answer(r, query, externals, reply, ret_len);
 }
 
 /* ---- The end of a query ---- */
@@ -90,21 +62,36 @@ void resolver_release(struct resolver *r, struct deferred *d)
     deferred_free(d);
 }
 
+static void count_late(struct query_counts *counts, const struct deferred *d, const uint8_t *reply,
+                       size_t len)
+{
+    if (counts->skydns) {
+        skydns_counts_begin(counts->skydns, d->begun_us, d->kind == ENGINE_DEFER_FORWARD);
+    }
+    query_counts_reply(counts, reply, len);
+}
+
+static void send_datagram(struct resolver *r, const struct deferred *d, size_t len)
+{
+    count_late(&r->counts.udp, d, r->reply, len);
+    if (len && !udp_server_send_one(d->origin.udp, &d->client, &d->local, r->reply, len)) {
+        counter_add(&r->counts.udp.unsent, 1); /* lost as on any link: the client retries */
+    }
+}
+
 void resolver_finish(struct resolver *r, struct deferred *d, size_t len)
 {
     if (r->config.verbose && len) {
         struct engine_query query = resolver_query(r, d);
         query_log(&query, r->reply, len);
     }
-    struct query_counts *counts = d->origin.udp ? &r->counts.udp : &r->counts.tcp;
-    if (counts->skydns) {
-        skydns_counts_begin(counts->skydns, d->begun_us, d->kind == ENGINE_DEFER_FORWARD);
-    }
-    query_counts_reply(counts, r->reply, len);
-    if (!d->origin.udp) {
-        (void)tcp_server_reply(r->tcp, d->origin.tcp, r->reply, len); /* false: it is gone */
-    } else if (len && !udp_server_send_one(d->origin.udp, &d->client, &d->local, r->reply, len)) {
-        counter_add(&r->counts.udp.unsent, 1); /* lost as on any link: the client retries */
+    if (d->origin.transport == ENGINE_UDP) {
+        send_datagram(r, d, len);
+    } else if (d->origin.transport == ENGINE_TCP) {
+        count_late(&r->counts.tcp, d, r->reply, len);
+        turn_reply_late(&r->turn, &d->origin, r->reply, len);
+    } else {
+        streams_reply(r->streams, d, r->reply, len);
     }
     resolver_release(r, d);
 }
@@ -120,14 +107,14 @@ void resolver_refuse(struct resolver *r, struct deferred *d)
 /* Where the query's search path waits. */
 static void keep_place(struct resolver *r, struct deferred *d)
 {
-    d->path_at = r->deferral.path_at;
-    d->path_has_failed = r->deferral.path_has_failed;
-    d->path_serial = r->deferral.path_serial;
+    d->path_at = r->turn.deferral.path_at;
+    d->path_has_failed = r->turn.deferral.path_has_failed;
+    d->path_serial = r->turn.deferral.path_serial;
 }
 
 bool resolver_goes_on(struct resolver *r, struct deferred *d)
 {
-    if (r->deferral.path_at <= d->path_at) {
+    if (r->turn.deferral.path_at <= d->path_at) {
         return false;
     }
     resolver_free_lookup(r, d);
@@ -192,10 +179,10 @@ static bool take_back(struct resolver *r, const struct deferred *d)
 static void end_walk(struct resolver *r, struct deferred *d, const struct walk *walk)
 {
     const struct engine_query query = resolver_query(r, d);
-    r->deferral = walk->deferral;
+    r->turn.deferral = walk->deferral;
     switch (walk->verdict) {
     case ENGINE_REPLY:
-        resolver_refresh_if_wanted(r, &query);
+        turn_refresh_if_wanted(&r->turn, &query);
         memcpy(r->reply, walk->reply, walk->reply_len);
         resolver_finish(r, d, walk->reply_len);
         return;
@@ -244,12 +231,12 @@ static bool answer_stale(struct resolver *r, struct deferred *d)
     if (!keeps_stale(r)) {
         return false;
     }
-    enum engine_verdict verdict = resolver_answer(r, &query, NULL, r->reply, &len);
+    enum engine_verdict verdict = turn_answer(&r->turn, &query, NULL, r->reply, &len);
     if (verdict == ENGINE_DEFER) {
         return resolver_goes_on(r, d); /* there is no such name, said an expired reply */
     }
     if (verdict == ENGINE_REPLY) {
-        resolver_refresh_if_wanted(r, &query);
+        turn_refresh_if_wanted(&r->turn, &query);
     }
     resolver_finish(r, d, verdict == ENGINE_REPLY ? len : 0);
     return true;
@@ -331,10 +318,10 @@ static bool answer_allowed(struct resolver *r, struct deferred *d)
     }
     d->is_allowed = true;
     struct engine_query query = resolver_query(r, d);
-    if (resolver_answer(r, &query, NULL, r->reply, &len) != ENGINE_REPLY) {
+    if (turn_answer(&r->turn, &query, NULL, r->reply, &len) != ENGINE_REPLY) {
         return resolver_goes_on(r, d);
     }
-    resolver_refresh_if_wanted(r, &query);
+    turn_refresh_if_wanted(&r->turn, &query);
     resolver_finish(r, d, len);
     return true;
 }
@@ -378,8 +365,8 @@ static void ask(struct resolver *r, struct deferred *d, const struct upstream_qu
 static void forward(struct resolver *r, struct deferred *d)
 {
     struct upstream_question question;
-    const uint8_t *wire = r->deferral.forward_len ? r->deferral.forward : d->wire;
-    size_t len = r->deferral.forward_len ? r->deferral.forward_len : d->len;
+    const uint8_t *wire = r->turn.deferral.forward_len ? r->turn.deferral.forward : d->wire;
+    size_t len = r->turn.deferral.forward_len ? r->turn.deferral.forward_len : d->len;
     if (!upstream_question_read(wire, len, &question) ||
         loop_check_came_back(r->loop_check, &question.name)) {
         resolver_refuse(r, d);
@@ -447,17 +434,7 @@ void resolver_refresh(struct resolver *r, const uint8_t *wire, size_t len)
 {
     struct upstream_question question;
     if (upstream_question_read(wire, len, &question)) {
-        fetcher_refresh(r->fetcher, &question, rng_next(&r->rng));
-    }
-}
-
-void resolver_refresh_if_wanted(struct resolver *r, const struct engine_query *query)
-{
-    const struct engine_deferral *deferral = &r->deferral;
-    if (deferral->wants_refresh && deferral->refresh_len) {
-        resolver_refresh(r, deferral->refresh, deferral->refresh_len);
-    } else if (deferral->wants_refresh) {
-        resolver_refresh(r, query->wire, query->len);
+        fetcher_refresh(r->fetcher, &question, rng_next(&r->turn.rng));
     }
 }
 
@@ -466,9 +443,9 @@ void resolver_refresh_if_wanted(struct resolver *r, const struct engine_query *q
 static void wait_for(struct resolver *r, struct deferred *d)
 {
     keep_place(r, d);
-    switch (r->deferral.kind) {
+    switch (r->turn.deferral.kind) {
     case ENGINE_DEFER_LOOKUP:
-        resolver_look_up(r, d, r->store ? store_revision(r->store) : 0);
+        resolver_look_up(r, d, r->turn.store ? store_revision(r->turn.store) : 0);
         break;
     case ENGINE_DEFER_FORWARD:
         forward(r, d);
@@ -485,9 +462,9 @@ static void answer_now(struct resolver *r, struct deferred *d)
 {
     struct engine_query query = resolver_query(r, d);
     size_t len = 0;
-    switch (resolver_answer(r, &query, NULL, r->reply, &len)) {
+    switch (turn_answer(&r->turn, &query, NULL, r->reply, &len)) {
     case ENGINE_REPLY:
-        resolver_refresh_if_wanted(r, &query);
+        turn_refresh_if_wanted(&r->turn, &query);
         resolver_finish(r, d, len);
         return;
     case ENGINE_DROP:

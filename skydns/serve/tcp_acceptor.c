@@ -16,6 +16,7 @@ struct listener {
     ev_io io;
     struct tcp_acceptor *owner;
     struct addr address;
+    enum engine_transport transport;
     bool is_shared;
 };
 
@@ -23,7 +24,7 @@ struct tcp_acceptor {
     struct tcp_acceptor_config config;
     ev_timer pause;
     size_t count;
-    struct listener listeners[LISTEN_SOCKETS_MAX];
+    struct listener listeners[];
 };
 
 static void start_all(struct tcp_acceptor *a)
@@ -96,7 +97,7 @@ static void accept_some(const struct listener *l, unsigned limit)
             return;
         }
         struct addr local = local_address(l, fd);
-        config->accepted(config->data, fd, &client, &local);
+        config->accepted(config->data, fd, l->transport, &client, &local);
     }
 }
 
@@ -109,13 +110,14 @@ static void on_accept(struct ev_loop *loop, ev_io *io, int revents)
 
 struct tcp_acceptor *tcp_acceptor_new(const struct tcp_acceptor_config *config)
 {
-    struct tcp_acceptor *a = xcalloc(1, sizeof(*a));
+    struct tcp_acceptor *a = xcalloc(1, sizeof(*a) + config->count * sizeof(a->listeners[0]));
     a->config = *config;
     a->count = config->count;
     for (size_t i = 0; i < a->count; i++) {
         struct listener *l = &a->listeners[i];
         l->owner = a;
         l->address = config->sockets[i].address;
+        l->transport = config->sockets[i].transport;
         l->is_shared = config->sockets[i].is_shared;
         ev_io_init(&l->io, on_accept, config->sockets[i].fd, EV_READ);
         l->io.data = l;

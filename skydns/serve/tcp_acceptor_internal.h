@@ -17,8 +17,10 @@ struct tcp_acceptor_config {
     const struct listen_socket *sockets; /* taken over; the acceptor closes them */
     size_t count;
 
-    /* A connection: its descriptor and the local address (family AF_UNSPEC: unknown). */
-    void (*accepted)(void *data, int fd, const struct addr *client, const struct addr *local);
+    /* A connection: its descriptor, its socket's transport, and the local address (family
+     * AF_UNSPEC: unknown). */
+    void (*accepted)(void *data, int fd, enum engine_transport transport, const struct addr *client,
+                     const struct addr *local);
     /* False: nothing can be closed. */
     bool (*make_room)(void *data);
     void *data;

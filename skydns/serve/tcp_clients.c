@@ -18,7 +18,7 @@ struct ranking {
 
 struct tcp_clients {
     struct key_table table;
-    struct ranking by_connections, by_buffered;
+    struct ranking by_connections, by_buffered, by_handshakes;
 };
 
 /* ---- Rankings ---- */
@@ -76,6 +76,7 @@ struct tcp_clients *tcp_clients_new(void)
     key_table_init(&clients->table, key_of);
     ranking_init(&clients->by_connections);
     ranking_init(&clients->by_buffered);
+    ranking_init(&clients->by_handshakes);
     return clients;
 }
 
@@ -103,9 +104,12 @@ static struct tcp_client *add(struct tcp_clients *clients, const struct client_n
     struct tcp_client *client = xcalloc(1, sizeof(*client));
     client->net = *net;
     client->by_connections.client = client->by_buffered.client = client;
+    client->by_handshakes.client = client;
     TAILQ_INIT(&client->idle);
     TAILQ_INIT(&client->owed);
     TAILQ_INIT(&client->holders);
+    TAILQ_INIT(&client->slow);
+    TAILQ_INIT(&client->held);
     (void)key_table_put(&clients->table, client); /* it was not there */
     return client;
 }
@@ -137,6 +141,12 @@ void tcp_clients_hold(struct tcp_clients *clients, struct tcp_client *client, si
     rank(&clients->by_buffered, &client->by_buffered, client->buffered);
 }
 
+void tcp_clients_shake_hands(struct tcp_clients *clients, struct tcp_client *client, size_t now)
+{
+    client->handshakes = now;
+    rank(&clients->by_handshakes, &client->by_handshakes, now);
+}
+
 struct tcp_client *tcp_clients_most_connections(const struct tcp_clients *clients)
 {
     return highest(&clients->by_connections);
@@ -145,4 +155,9 @@ struct tcp_client *tcp_clients_most_connections(const struct tcp_clients *client
 struct tcp_client *tcp_clients_most_buffered(const struct tcp_clients *clients)
 {
     return highest(&clients->by_buffered);
+}
+
+struct tcp_client *tcp_clients_most_handshakes(const struct tcp_clients *clients)
+{
+    return highest(&clients->by_handshakes);
 }

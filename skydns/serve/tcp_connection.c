@@ -5,13 +5,18 @@
 
 /* ---- Sending ---- */
 
+static ssize_t send_some(struct tcp_connection *c, const uint8_t *bytes, size_t len)
+{
+    return c->tls ? tcp_tls_send(c, bytes, len) : send(c->fd, bytes, len, MSG_NOSIGNAL);
+}
+
 /* Sends what it can and keeps the rest. False: the connection is broken, or its slow client has
  * reached the limit; the caller closes it. */
 static bool send_bytes(struct tcp_connection *c, const uint8_t *bytes, size_t len)
 {
     size_t sent = 0;
     if (c->out.len == 0) {
-        ssize_t n = send(c->fd, bytes, len, MSG_NOSIGNAL);
+        ssize_t n = send_some(c, bytes, len);
         if (n < 0 && errno != EAGAIN && errno != EINTR) {
             return false;
         }
@@ -23,7 +28,7 @@ static bool send_bytes(struct tcp_connection *c, const uint8_t *bytes, size_t le
     return !c->out.failed;
 }
 
-static bool send_collected(struct tcp_connection *c)
+bool tcp_connection_send_collected(struct tcp_connection *c)
 {
     struct tcp_server *s = c->server;
     size_t len = s->out_len;
@@ -34,7 +39,7 @@ static bool send_collected(struct tcp_connection *c)
 /* Sends what is kept. False: broken. */
 static bool send_kept(struct tcp_connection *c)
 {
-    ssize_t n = send(c->fd, c->out.data, c->out.len, MSG_NOSIGNAL);
+    ssize_t n = send_some(c, c->out.data, c->out.len);
     if (n < 0) {
         return errno == EAGAIN || errno == EINTR;
     }
@@ -65,42 +70,14 @@ static void put_frame(struct tcp_server *s, const uint8_t *reply, size_t len)
 
 /* ---- Receiving ---- */
 
-/* Charges the client for an answer in this turn. */
-static void spend(struct tcp_connection *c, size_t reply_len)
-{
-    struct tcp_client *who = c->who;
-    unsigned turn = ev_iteration(c->server->config.loop);
-    if (who->turn != turn) {
-        who->turn = turn;
-        who->spent = 0;
-    }
-    who->spent += 1 + reply_len / TCP_ANSWER_BYTES;
-}
-
 static void answer_one(struct tcp_connection *c, struct slice wire, unsigned ahead)
 {
     struct tcp_server *s = c->server;
-    struct tcp_query query = {.wire = (const uint8_t *)wire.ptr,
-                              .len = wire.len,
-                              .client = &c->client,
-                              .local = &c->local,
-                              .connection = c->ref,
-                              .client_waiting = c->who->waiting,
-                              .ahead = ahead};
     uint8_t *reply = s->out + s->out_len + TCP_PREFIX;
-    size_t reply_len = 0;
-    switch (s->config.answer(s->config.data, &query, reply, &reply_len)) {
-    case ENGINE_REPLY:
+    size_t reply_len;
+    if (tcp_connection_ask(c, wire, 0, ahead, reply, &reply_len) == ENGINE_REPLY) {
         put_frame(s, reply, reply_len);
-        break;
-    case ENGINE_DEFER:
-        c->waiting++;
-        c->who->waiting++;
-        break;
-    case ENGINE_DROP:
-        break;
     }
-    spend(c, reply_len);
 }
 
 /* The length of the whole frame at the start of the bytes; 0: incomplete. */
@@ -126,16 +103,25 @@ static size_t look_ahead(const struct tcp_server *s, size_t pos, size_t len)
     return pos;
 }
 
-/* The turn's queries are answered or deferred. */
-static bool end_turn(struct tcp_connection *c)
+bool tcp_connection_end_turn(struct tcp_connection *c)
 {
     c->turns += c->turns < 2;
     tcp_connection_touch(c);
-    return send_collected(c);
+    return tcp_connection_send_collected(c);
 }
 
-/* One turn: answers the whole frames in the server's input, keeps the rest. False: broken. */
-static bool answer_frames(struct tcp_connection *c, size_t len)
+void tcp_connection_keep_input(struct tcp_connection *c, const uint8_t *bytes, size_t len)
+{
+    buf_clear(&c->in);
+    if (len > 0) {
+        buf_append(&c->in, bytes, len);
+    } else if (c->in.cap) {
+        buf_fini(&c->in);
+        buf_init(&c->in, TCP_INPUT_MAX);
+    }
+}
+
+bool tcp_connection_answer_frames(struct tcp_connection *c, size_t len)
 {
     struct tcp_server *s = c->server;
     size_t pos = 0, seen = 0, frame_len;
@@ -152,19 +138,12 @@ static bool answer_frames(struct tcp_connection *c, size_t len)
         pos += frame_len;
         answered++;
     }
-    c->has_frames = frame_len > 0;
-    buf_clear(&c->in);
-    if (pos < len) {
-        buf_append(&c->in, s->in + pos, len - pos);
-    } else if (c->in.cap) {
-        buf_fini(&c->in);
-        buf_init(&c->in, TCP_INPUT_MAX);
-    }
-    return answered ? end_turn(c) : send_collected(c);
+    c->todo = frame_len > 0 ? TCP_HAS_FRAMES : 0;
+    tcp_connection_keep_input(c, s->in + pos, len - pos);
+    return answered ? tcp_connection_end_turn(c) : tcp_connection_send_collected(c);
 }
 
-/* Copies the kept bytes to the server's input; returns their length. */
-static size_t load_input(struct tcp_connection *c)
+size_t tcp_connection_load_input(struct tcp_connection *c)
 {
     if (c->in.len) {
         memcpy(c->server->in, c->in.data, c->in.len);
@@ -172,8 +151,7 @@ static size_t load_input(struct tcp_connection *c)
     return c->in.len;
 }
 
-/* Handles a read that returned no bytes. False: broken. */
-static bool take_end(struct tcp_connection *c, ssize_t n, int error)
+bool tcp_connection_take_end(struct tcp_connection *c, ssize_t n, int error)
 {
     if (n == 0) {
         c->ending = true; /* the client may still be waiting for answers */
@@ -188,9 +166,13 @@ static bool take_end(struct tcp_connection *c, ssize_t n, int error)
 
 bool tcp_connection_read(struct tcp_connection *c)
 {
-    size_t held = load_input(c);
+    if (c->kind) {
+        return tcp_stream_read(c);
+    }
+    size_t held = tcp_connection_load_input(c);
     ssize_t n = recv(c->fd, c->server->in + held, TCP_READ_MAX, 0);
-    return n > 0 ? answer_frames(c, held + (size_t)n) : take_end(c, n, errno);
+    return n > 0 ? tcp_connection_answer_frames(c, held + (size_t)n)
+                 : tcp_connection_take_end(c, n, errno);
 }
 
 /* ---- Single queries ---- */
@@ -208,19 +190,20 @@ void tcp_connection_read_single(struct tcp_connection *c)
 {
     struct tcp_server *s = c->server;
     struct tcp_single *one = &s->singles[s->single_count];
-    if (c->in.len > 0) {
+    if (c->in.len > 0 || c->kind) {
         tcp_connection_settle(c, tcp_connection_read(c));
         return;
     }
     ssize_t n = recv(c->fd, one->frame, sizeof(one->frame), 0);
     if (n <= 0) {
-        tcp_connection_settle(c, take_end(c, n, errno));
+        tcp_connection_settle(c, tcp_connection_take_end(c, n, errno));
     } else if (whole_frame(one->frame, (size_t)n) == (size_t)n) {
         one->connection = c->ref;
         one->len = (size_t)n;
         s->single_count++;
     } else {
-        tcp_connection_settle(c, answer_frames(c, load_read(c, one->frame, (size_t)n)));
+        tcp_connection_settle(c,
+                              tcp_connection_answer_frames(c, load_read(c, one->frame, (size_t)n)));
     }
 }
 
@@ -240,7 +223,7 @@ void tcp_connection_answer_singles(struct tcp_server *server)
         struct tcp_connection *c = tcp_server_find(s, s->singles[i].connection);
         if (c) {
             answer_one(c, queries[i], (unsigned)i + 1);
-            tcp_connection_settle(c, end_turn(c));
+            tcp_connection_settle(c, tcp_connection_end_turn(c));
         }
     }
 }
@@ -252,20 +235,27 @@ bool tcp_connection_go_on(struct tcp_connection *c)
     if (c->out.len && !send_kept(c)) {
         return false;
     }
-    if (c->out.len || tcp_connection_is_held(c)) {
+    if (c->out.len) {
         return true;
     }
-    if (c->has_frames) {
-        return answer_frames(c, load_input(c));
+    if ((c->todo & TCP_HAS_OUTPUT) && (!tcp_stream_flush(c) || tcp_connection_wants_to_send(c))) {
+        return !c->is_broken;
     }
-    return !c->server->draining || c->ending || tcp_connection_read(c);
+    if (tcp_connection_is_held(c)) {
+        return true;
+    }
+    if (c->todo & TCP_HAS_FRAMES) {
+        size_t len = tcp_connection_load_input(c);
+        return c->stream ? tcp_stream_turn(c, len) : tcp_connection_answer_frames(c, len);
+    }
+    return !(c->server->draining || c->has_more) || c->ending || tcp_connection_read(c);
 }
 
 bool tcp_connection_reply(struct tcp_connection *c, const uint8_t *reply, size_t len)
 {
     bool was_stuck = tcp_connection_wants_to_send(c);
     put_frame(c->server, reply, len);
-    if (!send_collected(c)) {
+    if (!tcp_connection_send_collected(c)) {
         return false;
     }
     if (!was_stuck) {
@@ -279,7 +269,7 @@ bool tcp_connection_reply(struct tcp_connection *c, const uint8_t *reply, size_t
 /* True if one turn answered everything, and the leavers take the connection. */
 static bool may_leave(struct tcp_connection *c, uint32_t events)
 {
-    return events == EPOLLIN && c->turns == 1 && !c->is_polled && c->waiting == 0 &&
+    return events == EPOLLIN && c->turns == 1 && !c->kind && !c->is_polled && c->waiting == 0 &&
            tcp_leavers_take(c->server->leavers, c->ref);
 }
 
@@ -311,7 +301,9 @@ void tcp_connection_settle(struct tcp_connection *c, bool is_sound)
     } else if (tcp_connection_is_held(c)) {
         events = 0; /* a reset is always reported */
     } else if (!c->ending) {
-        events = c->server->draining ? EPOLLIN | EPOLLOUT : EPOLLIN;
+        events = c->server->draining || c->has_more ? EPOLLIN | EPOLLOUT : EPOLLIN;
+    } else if (c->has_ended && !c->waiting && !why && tcp_stream_linger(c)) {
+        events = EPOLLIN;
     } else if (!c->waiting && !why) {
         why = c->server->draining ? "drained" : "ended by the client";
     }

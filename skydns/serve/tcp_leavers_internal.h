@@ -5,7 +5,7 @@
  *
  * Earlier connections teach what to expect: only after TCP_LEAVERS_LEARNT in a row have ended is
  * the next one expected to, and the first that stays starts the count over. So a client that asks
- * again may wait for TCP_LEAVE_MS, but rarely. Only on the resolver's thread. */
+ * again may wait for TCP_LEAVE_MS, but rarely. Only on the server's thread. */
 #ifndef SKYDNS_SERVE_TCP_LEAVERS_INTERNAL_H
 #define SKYDNS_SERVE_TCP_LEAVERS_INTERNAL_H
 

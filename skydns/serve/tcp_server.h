@@ -1,14 +1,23 @@
-/* DNS over TCP (RFC 1035 4.2.2, RFC 7766) on the resolver's loop: framing and connections, no
- * knowledge of records. Answers everything from one read with one send where it fits; a connection
- * may carry any number of queries, split anywhere, and gets its answers in any order. Stops reading
- * from a client that does not accept its answers, or that waits for many late ones.
+/* Connections that carry DNS, on the loop of one thread: plain DNS over TCP (RFC 1035 4.2.2, RFC
+ * 7766) on the resolver's; TLS and other protocols (stream_protocol.h) on the streams'. Framing and
+ * connections, no knowledge of records. Answers everything from one read with one send where it
+ * fits; a connection may carry any number of queries, split anywhere, and gets its answers in any
+ * order. Stops reading from a client that does not accept its answers, or that waits for many late
+ * ones.
  *
  *     accepted -> reading -> (answers do not fit the socket) -> writing -> reading ...
  *                   |    `-> (TCP_WAITING_MAX late answers due) -> waiting -> reading ...
  *                   |  end of input, or drained: closed once everything in hand is answered
  *                   |  nothing for idle_ms: closed, unless an answer is still awaited; while
  *                   |  writing, TCP_PROGRESS_MIN bytes must leave in that time
+ *                   |  its protocol has ended: lingers until the client ends, too, for
+ *                   |  TCP_LINGER_MS at most; gives way first
  *                   `  no room for a new one: the longest idle gives way
+ *
+ * With TLS, a handshake comes first, on other threads. It has handshake_ms; its connection is a
+ * place like any other. It begins when the client has said something; while TCP_HANDSHAKES_MAX are
+ * unfinished, further sockets are not read: clients take turns, and the one with most unfinished
+ * handshakes loses one to a client with fewer, or whoever takes longer than TCP_HANDSHAKE_SLOW_MS.
  *
  * What one client (client_net.h) does costs the others nothing. When all places are taken,
  * a client with more than 1 / TCP_SHARES of them gives way first, even with queries in hand; its
@@ -33,11 +42,13 @@
 #include "skydns/answer/query.h"
 #include "skydns/serve/deferred.h"
 #include "skydns/serve/listen_socket.h"
+#include "skydns/serve/stream_protocol.h"
 
 struct tcp_server;
+struct tls_handshakes;
 
 enum {
-    TCP_CONNECTIONS_MAX = 10000, /* 0.3 KB each while idle */
+    TCP_CONNECTIONS_MAX = 10000, /* 0.3 KB each while idle, without what TLS needs */
     TCP_IDLE_MS = 10000,         /* RFC 7766 6.2.3: a few seconds; as in SkyDNS */
     /* Bytes of answers waiting for one slow client: the rest of a batch and late ones. Beyond that,
      * the connection is closed. */
@@ -56,6 +67,17 @@ enum {
      * many times TCP_ANSWER_BYTES of them; a millisecond at most. */
     TCP_CLIENT_A_TURN = 1024,
     TCP_ANSWER_BYTES = 128,
+    /* Handshakes begun and not finished: 40 MiB at TLS_HANDSHAKE_BYTES, a fifth of a pod. An honest
+     * one takes a round trip and a millisecond: at 100 ms, 2,560 a second. Those of closed
+     * connections count until their last step is done: descriptors beyond connections_max. */
+    TCP_HANDSHAKES_MAX = 256,
+    /* After that, one gives way to whoever waits to begin: addresses by the hundred, each with its
+     * share, would keep the others out for all of handshake_ms. */
+    TCP_HANDSHAKE_SLOW_MS = 1000,
+    /* After the last reply of a protocol that has ended: for the client to read it before what it
+     * still sends resets the connection. As much as HTTP/2's windows let it have on its way. */
+    TCP_LINGER_MS = 2000,
+    TCP_LINGER_BYTES = 1 << 20,
 };
 
 struct tcp_query {
@@ -63,9 +85,11 @@ struct tcp_query {
     size_t len;
     const struct addr *client;
     const struct addr *local;
+    enum engine_transport transport;
     struct tcp_ref connection;
+    uint64_t tag;          /* its protocol's; 0 with DNS's own framing */
     size_t client_waiting; /* late answers due to its client, on all its connections */
-    unsigned ahead;        /* its place, from 1, in the last call of tcp_ahead_fn */
+    unsigned ahead;        /* its place, from 1, in the last call of tcp_ahead_fn; 0: none */
 };
 
 /* REPLY: the answer is in reply (ENGINE_REPLY_MAX bytes), its length set. DROP: no answer. DEFER:
@@ -83,6 +107,9 @@ struct tcp_server_config {
     size_t connections_max;
     size_t buffers_max; /* TCP_BUFFERS_MAX, or less in a test */
     uint32_t idle_ms;
+    struct stream_kind kinds[ENGINE_TRANSPORTS]; /* zero: DNS's own framing, in the clear */
+    struct tls_handshakes *handshakes; /* with TLS: stopped before tcp_server_free, freed after */
+    uint32_t handshake_ms;             /* from accepting to the end of the handshake */
     tcp_answer_fn answer;
     tcp_ahead_fn look_ahead;
     void *data;
@@ -95,10 +122,18 @@ int tcp_server_new(const struct tcp_server_config *config, struct tcp_server **r
 /* Closes everything at once. NULL is fine. */
 void tcp_server_free(struct tcp_server *server);
 
-/* The late answer to a deferred query; len 0: none after all. False: the connection is gone, which
- * is not an error; nothing was sent. */
-bool tcp_server_reply(struct tcp_server *server, struct tcp_ref connection, const uint8_t *reply,
-                      size_t len);
+/* The late answer to a deferred query, with its tag; len 0: none after all. False: the connection
+ * is gone, which is not an error; nothing was sent. */
+bool tcp_server_reply(struct tcp_server *server, struct tcp_ref connection, uint64_t tag,
+                      const uint8_t *reply, size_t len);
+
+/* When the pool has finished jobs. */
+void tcp_server_take_handshakes(struct tcp_server *server);
+
+struct tcp_handshake_counts {
+    uint64_t full, resumed, failed; /* failed: broken off by either side, too */
+};
+const struct tcp_handshake_counts *tcp_server_handshakes(const struct tcp_server *server);
 
 /* Accepts only connections already made, answers what has arrived on them, and closes each once all
  * its answers are sent. */
@@ -109,6 +144,7 @@ void tcp_server_drain(struct tcp_server *server);
 void tcp_server_end(struct tcp_server *server, struct tcp_ref connection);
 
 size_t tcp_server_connections(const struct tcp_server *server);
+size_t tcp_server_connections_of(const struct tcp_server *server, enum engine_transport transport);
 
 /* Connections closed to make room for others, since the start. */
 uint64_t tcp_server_evictions(const struct tcp_server *server);

@@ -1,14 +1,13 @@
 #include "skydns/snapshot/snapshot_writer.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #include "common/base/cleanup.h"
+#include "common/base/low_priority.h"
 #include "common/base/privileges.h"
 #include "common/base/xalloc.h"
 #include "skydns/snapshot/snapshot_writer_internal.h"
@@ -84,14 +83,6 @@ static void on_encoded(void *data)
     (void)reach(data, STAGE_DISK);
 }
 
-/* If the kernel refuses, the thread is as any other. */
-static void step_behind(void)
-{
-    const struct sched_param batch = {.sched_priority = 0};
-    (void)sched_setscheduler(0, SCHED_BATCH, &batch); /* of this thread, as the next one */
-    (void)setpriority(PRIO_PROCESS, 0, LOW_PRIORITY); /* nice(1) */
-}
-
 static void *run(void *data)
 {
     struct job *job = data;
@@ -101,7 +92,7 @@ static void *run(void *data)
                                               .data = job,
                                               .is_cancelled = &job->is_cancelled};
     (void)pthread_setname_np(pthread_self(), "snapshot"); /* for top and gdb only */
-    step_behind();
+    low_priority_thread(LOW_PRIORITY);
     privileges_drop_thread();
     int r = job->write(&write, &job->bytes, &job->err);
     job->err.code = r; /* success leaves it untouched */

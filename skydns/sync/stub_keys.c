@@ -207,9 +207,9 @@ static void mark(struct stub_keys *keys, const struct stub_key *key, const char 
 
 static void add_server(struct foreign_zone *zone, const struct ip *ip, uint16_t port)
 {
-    struct addr server = addr_of_ip(ip, port ? port : DNS_PORT);
+    struct nameserver server = nameserver_at(addr_of_ip(ip, port ? port : DNS_PORT));
     for (size_t i = 0; i < zone->server_count; i++) {
-        if (addr_equal(&zone->servers[i], &server)) {
+        if (nameserver_equal(&zone->servers[i], &server)) {
             return;
         }
     }
@@ -370,7 +370,7 @@ static bool same_zone(const struct foreign_zone *a, const struct foreign_zone *b
 {
     bool same = dname_equal(&a->name, &b->name) && a->server_count == b->server_count;
     for (size_t i = 0; same && i < a->server_count; i++) {
-        same = addr_equal(&a->servers[i], &b->servers[i]);
+        same = nameserver_equal(&a->servers[i], &b->servers[i]);
     }
     return same;
 }

@@ -12,12 +12,13 @@
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "skydns/upstream/forwarder_counts.h"
+#include "skydns/upstream/tls_pool.h"
 
 enum { FRAME_PREFIX = 2 };
 
 struct exchange {
     struct exchange_config config;
-    struct addr server;
+    struct nameserver server;
     ev_io io;
     bool over_tcp;
     bool is_counted; /* in counts->tcp */
@@ -25,8 +26,9 @@ struct exchange {
     size_t sent;          /* TCP: bytes of the frame */
     struct buf received;  /* TCP: the frame so far */
     struct buf truncated; /* the UDP reply that made us switch to TCP */
+    struct tls_ask ask;   /* TLS */
     size_t query_len;
-    uint8_t frame[FRAME_PREFIX + UPSTREAM_QUERY_MAX]; /* the length over TCP, the query */
+    uint8_t frame[FRAME_PREFIX + UPSTREAM_PADDED_MAX]; /* the length over TCP, the query */
 };
 
 static const uint8_t *query_of(const struct exchange *x)
@@ -62,6 +64,9 @@ static bool make_query(struct exchange *x, const struct upstream_question *quest
     }
     uint8_t *query = x->frame + FRAME_PREFIX;
     x->query_len = upstream_query_write(question, secret.id, query);
+    if (nameserver_is_tls(&x->server)) {
+        x->query_len = upstream_query_pad(query, x->query_len);
+    }
     x->frame[0] = (uint8_t)(x->query_len >> 8);
     x->frame[1] = (uint8_t)x->query_len;
     if (x->config.random_case) {
@@ -74,11 +79,12 @@ static bool make_query(struct exchange *x, const struct upstream_question *quest
 static bool open_socket(struct exchange *x)
 {
     int type = (x->over_tcp ? SOCK_STREAM : SOCK_DGRAM) | SOCK_NONBLOCK | SOCK_CLOEXEC;
-    CLEANUP_CLOSE int fd = socket(x->server.sa.sa_family, type, 0);
+    CLEANUP_CLOSE int fd = socket(x->server.address.sa.sa_family, type, 0);
     if (fd < 0) {
         return false;
     }
-    if (connect(fd, &x->server.sa, x->server.len) < 0 && !(x->over_tcp && errno == EINPROGRESS)) {
+    if (connect(fd, &x->server.address.sa, x->server.address.len) < 0 &&
+        !(x->over_tcp && errno == EINPROGRESS)) {
         return false;
     }
     if (!x->over_tcp && send(fd, query_of(x), x->query_len, 0) != (ssize_t)x->query_len) {
@@ -124,9 +130,10 @@ static bool may_use_tcp(struct exchange *x)
 
 static void go_on_over_tcp(struct exchange *x, const uint8_t *reply, size_t len)
 {
-    char server[ADDR_TEXT_MAX];
+    char server[NAMESERVER_TEXT_MAX];
     log_debug("reply is truncated, asking over TCP",
-              LOG_STR("server", addr_format(&x->server, server)), LOG_INT("bytes", (int64_t)len));
+              LOG_STR("server", nameserver_format(&x->server, server)),
+              LOG_INT("bytes", (int64_t)len));
     close_socket(x);
     buf_append(&x->truncated, reply, len);
     x->over_tcp = true;
@@ -135,17 +142,22 @@ static void go_on_over_tcp(struct exchange *x, const uint8_t *reply, size_t len)
     }
 }
 
-/* For servers without EDNS: repeats the question in plain RFC 1035. A truncated reply still leads
- * to TCP. */
-static void ask_without_edns(struct exchange *x)
+static void strip_edns(struct exchange *x)
 {
-    char server[ADDR_TEXT_MAX];
+    char server[NAMESERVER_TEXT_MAX];
     log_debug("nameserver does not know EDNS, asking without",
-              LOG_STR("server", addr_format(&x->server, server)));
+              LOG_STR("server", nameserver_format(&x->server, server)));
     x->without_edns = true;
     x->query_len = upstream_query_strip_edns(x->frame + FRAME_PREFIX, x->query_len);
     x->frame[0] = (uint8_t)(x->query_len >> 8);
     x->frame[1] = (uint8_t)x->query_len;
+}
+
+/* For servers without EDNS: repeats the question in plain RFC 1035. A truncated reply still leads
+ * to TCP. */
+static void ask_without_edns(struct exchange *x)
+{
+    strip_edns(x);
     if (send(x->io.fd, query_of(x), x->query_len, 0) != (ssize_t)x->query_len) {
         end_broken(x);
     }
@@ -213,6 +225,40 @@ static void receive_tcp(struct exchange *x)
     }
 }
 
+/* ---- TLS ---- */
+
+static void on_tls_reply(void *data, const uint8_t *reply, size_t len);
+
+/* Those who wait for nobody in particular, probes and loop checks, find out whether a nameserver
+ * that failed is back. */
+static bool ask_over_tls(struct exchange *x)
+{
+    x->ask = (struct tls_ask){
+        .query = x->frame + FRAME_PREFIX,
+        .len = x->query_len,
+        .is_urgent = !x->config.counts,
+        .done = on_tls_reply,
+        .data = x,
+    };
+    return x->config.tls && tls_pool_ask(x->config.tls, &x->server, &x->ask);
+}
+
+static void on_tls_reply(void *data, const uint8_t *reply, size_t len)
+{
+    struct exchange *x = data;
+    if (reply && !x->without_edns &&
+        upstream_is_edns_refusal(query_of(x), x->query_len, reply, len)) {
+        strip_edns(x);
+        if (!ask_over_tls(x)) {
+            end_broken(x);
+        }
+    } else {
+        end(x, reply, len);
+    }
+}
+
+/* ---- Events ---- */
+
 static void on_io(struct ev_loop *loop, ev_io *io, int revents)
 {
     struct exchange *x = io->data;
@@ -229,6 +275,7 @@ static void on_io(struct ev_loop *loop, ev_io *io, int revents)
 struct exchange *exchange_start(const struct exchange_config *config,
                                 const struct upstream_question *question)
 {
+    bool is_tls = nameserver_is_tls(config->server);
     struct exchange *x = xcalloc(1, sizeof(*x));
     x->config = *config;
     x->server = *config->server;
@@ -238,7 +285,7 @@ struct exchange *exchange_start(const struct exchange_config *config,
     ev_init(&x->io, on_io);
     x->io.fd = -1;
     x->io.data = x;
-    if (!make_query(x, question) || !open_socket(x)) {
+    if (!make_query(x, question) || !(is_tls ? ask_over_tls(x) : open_socket(x))) {
         exchange_free(x);
         return NULL;
     }
@@ -249,6 +296,7 @@ void exchange_free(struct exchange *exchange)
 {
     if (exchange) {
         close_socket(exchange);
+        tls_pool_forget(&exchange->ask);
         if (exchange->is_counted) {
             counter_sub(&exchange->config.counts->tcp, 1);
         }

@@ -1,5 +1,6 @@
 /* One question to one nameserver: a fresh socket (and so a random port) and a random id, over UDP,
- * then over TCP if the reply is truncated; without EDNS if the server does not know it. Accepts a
+ * then over TCP if the reply is truncated; or on a connection that tls_pool.h keeps, if the server
+ * is one for TLS, and never otherwise; without EDNS if the server does not know it. Accepts a
  * reply only from the server asked, with the id and the question sent, and ignores anything else.
  * No time limit of its own: its owner frees it. On the resolver's loop and thread. */
 #ifndef SKYDNS_UPSTREAM_EXCHANGE_INTERNAL_H
@@ -10,12 +11,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/base/addr.h"
 #include "common/base/slice.h"
+#include "skydns/foreign/nameserver.h"
 #include "skydns/upstream/upstream_message.h"
 
 struct exchange;
 struct forwarder_counts;
+struct tls_pool;
 
 /* Exchanges over TCP at once, of those that are counted: 64 KiB each while a slow server sends, so
  * 16 MiB; enough for 256 long replies a second of servers that take a second. Beyond that, the
@@ -29,8 +31,9 @@ typedef void (*exchange_cb)(void *data, const uint8_t *reply, size_t len);
 
 struct exchange_config {
     struct ev_loop *loop;
-    const struct addr *server;       /* copied */
+    const struct nameserver *server; /* copied */
     bool random_case;                /* of the name's letters; the reply must repeat them */
+    struct tls_pool *tls;            /* borrowed; NULL: servers for TLS cannot be asked */
     struct forwarder_counts *counts; /* borrowed; NULL: not a client's question, do not count */
     exchange_cb done;
     void *data;

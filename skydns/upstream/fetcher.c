@@ -50,12 +50,13 @@ static bool keep(struct fetcher *f, const struct cache_key *key,
 {
     struct cache *cache = f->config->cache;
     const struct cache_figures before = cache_figures(cache);
-    enum cache_verdict verdict = cache_put(cache, key, reply->bytes, reply->len, reply->server,
-                                           &f->config->cache_limits, now_ms);
+    enum cache_verdict verdict =
+        cache_put(cache, key, reply->bytes, reply->len, &reply->server->address,
+                  &f->config->cache_limits, now_ms);
     count_change(f, &before);
     if (verdict != CACHE_KEPT) {
         const struct fetcher_unkept what = {
-            .verdict = verdict, .at_ms = now_ms, .nameserver = *reply->server};
+            .verdict = verdict, .at_ms = now_ms, .nameserver = reply->server->address};
         unkept_note(f->unkept, key, &what);
     }
     return verdict == CACHE_KEPT;
@@ -195,6 +196,7 @@ struct fetcher *fetcher_new(const struct fetcher_config *config)
         .loop = config->loop,
         .random_case = config->random_case,
         .sockets_max = config->sockets_max,
+        .tls = config->tls,
         .ended = on_ended,
         .revived = on_revived,
         .ended_data = f,

@@ -30,11 +30,13 @@
 struct cache_tally;
 struct engine_config;
 struct fetcher;
+struct tls_pool;
 
 struct fetcher_config {
     struct ev_loop *loop;
     bool random_case; /* as forwarder.h, like the next ones */
     size_t sockets_max;
+    struct tls_pool *tls;
     void (*suspect_loop)(void *data); /* may be NULL */
     void *data;
     struct cache_tally *tally; /* borrowed; NULL: nobody sums */

@@ -9,6 +9,7 @@
 #include "common/dns/dns_names.h"
 #include "skydns/upstream/exchange_internal.h"
 #include "skydns/upstream/flight_internal.h"
+#include "skydns/upstream/tls_pool.h"
 #include "skydns/upstream/upstream_health_internal.h"
 
 /* ---- Who waits ---- */
@@ -122,8 +123,8 @@ static void finish(struct flight *flight, struct forwarder_reply *reply)
     free_flight(flight);
 }
 
-static void finish_with(struct flight *flight, const struct addr *server, const uint8_t *bytes,
-                        size_t len)
+static void finish_with(struct flight *flight, const struct nameserver *server,
+                        const uint8_t *bytes, size_t len)
 {
     struct forwarder_reply reply = {
         .outcome = FORWARDER_REPLIED, .bytes = bytes, .len = len, .server = server};
@@ -150,7 +151,7 @@ void flight_give_way(struct flight *flight)
 static void finish_late(struct flight *flight)
 {
     struct buf kept;
-    const struct addr *server = NULL;
+    const struct nameserver *server = NULL;
     char name[DNAME_TEXT_MAX];
     log_debug("question ends without a good reply",
               LOG_STR("name", dname_to_text(&flight->question.name, name)),
@@ -187,40 +188,46 @@ static void on_deadline(struct ev_loop *loop, ev_timer *timer, int revents)
 static void log_try(const struct try *t)
 {
     const struct upstream_question *question = &t->flight->question;
-    char name[DNAME_TEXT_MAX], type[DNS_TYPE_TEXT_MAX], server[ADDR_TEXT_MAX];
+    char name[DNAME_TEXT_MAX], type[DNS_TYPE_TEXT_MAX], server[NAMESERVER_TEXT_MAX];
     if (t->exchange) {
         log_debug("question sent", LOG_STR("name", dname_to_text(&question->name, name)),
                   LOG_STR("type", dns_type_text(question->type, type)),
-                  LOG_STR("server", addr_format(&t->server, server)),
+                  LOG_STR("server", nameserver_format(&t->server, server)),
                   LOG_INT("try", t - t->flight->tries + 1));
     } else {
         log_debug("question not sent: no route or no socket",
                   LOG_STR("name", dname_to_text(&question->name, name)),
-                  LOG_STR("server", addr_format(&t->server, server)));
+                  LOG_STR("server", nameserver_format(&t->server, server)));
     }
 }
 
 /* reply NULL: the nameserver is unreachable. */
 static void log_reply(const struct try *t, const uint8_t *reply)
 {
-    char name[DNAME_TEXT_MAX], server[ADDR_TEXT_MAX];
+    char name[DNAME_TEXT_MAX], server[NAMESERVER_TEXT_MAX];
     if (reply) {
         log_debug("reply from nameserver",
                   LOG_STR("name", dname_to_text(&t->flight->question.name, name)),
-                  LOG_STR("server", addr_format(&t->server, server)),
+                  LOG_STR("server", nameserver_format(&t->server, server)),
                   LOG_INT("rcode", reply[3] & DNS_MASK_RCODE));
     } else {
         log_debug("nameserver cannot be reached",
                   LOG_STR("name", dname_to_text(&t->flight->question.name, name)),
-                  LOG_STR("server", addr_format(&t->server, server)));
+                  LOG_STR("server", nameserver_format(&t->server, server)));
     }
 }
 
 static void on_exchange(void *data, const uint8_t *reply, size_t len);
 
+size_t flight_sockets_max(const struct forwarder *f)
+{
+    size_t kept = f->config.tls ? counter_get(&tls_pool_counts(f->config.tls)->connections) : 0;
+    return f->config.sockets_max > kept ? f->config.sockets_max - kept : 1;
+}
+
 bool flight_has_room(const struct forwarder *f, const struct upstream_zone *zone)
 {
-    size_t left = f->config.sockets_max - f->sockets;
+    size_t max = flight_sockets_max(f), left = max > f->sockets ? max - f->sockets : 0;
     return left > 0 && (!f->has_stubs || zone->sockets < left);
 }
 
@@ -231,7 +238,7 @@ bool flight_has_room(const struct forwarder *f, const struct upstream_zone *zone
 static bool make_room(struct flight *flight)
 {
     struct forwarder *f = flight->owner;
-    size_t max = f->config.sockets_max;
+    size_t max = flight_sockets_max(f);
     bool is_further = flight->begun > 1;
     for (size_t i = 0; i < flight->begun; i++) {
         struct try *t = &flight->tries[i];
@@ -254,6 +261,7 @@ static bool begin_try(struct flight *flight, struct try *t)
         .loop = f->config.loop,
         .server = &t->server,
         .random_case = f->config.random_case,
+        .tls = f->config.tls,
         .counts = &f->counts,
         .done = on_exchange,
         .data = t,
@@ -296,8 +304,8 @@ static void on_step(struct ev_loop *loop, ev_timer *timer, int revents)
     (void)loop;
     (void)revents;
     if (last->exchange && exchange_truncated(last->exchange).len == 0) {
-        char server[ADDR_TEXT_MAX];
-        log_debug("no reply yet", LOG_STR("server", addr_format(&last->server, server)),
+        char server[NAMESERVER_TEXT_MAX];
+        log_debug("no reply yet", LOG_STR("server", nameserver_format(&last->server, server)),
                   LOG_INT("after_ms", (int64_t)(flight->step_s * 1000)));
         last->is_noted = true;
         upstream_health_failed(flight->zone->health, &last->server);
@@ -346,7 +354,7 @@ static void on_exchange(void *data, const uint8_t *reply, size_t len)
 static size_t plan_tries(struct flight *flight, unsigned rotation)
 {
     unsigned first = flight->owner->rules.rotate ? rotation : 0;
-    struct addr order[UPSTREAMS_MAX];
+    struct nameserver order[UPSTREAMS_MAX];
     size_t n = upstream_health_order(flight->zone->health, first, order);
     for (size_t i = 0; i < n; i++) {
         flight->tries[i] = (struct try){.flight = flight, .server = order[i]};

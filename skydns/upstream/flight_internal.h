@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "common/base/addr.h"
+#include "skydns/foreign/nameserver.h"
 #include "skydns/upstream/forwarder.h"
 #include "skydns/upstream/forwarder_counts.h"
 #include "skydns/upstream/upstream_message.h"
@@ -24,7 +24,7 @@ enum { FORWARDER_TABLE_SIZE = 1024 };
 struct
 try {
     struct flight *flight;
-    struct addr server;
+    struct nameserver server;
     struct exchange *exchange; /* NULL: not started, or over */
     bool is_noted;             /* its silence was counted as a failure of the server */
 };
@@ -73,6 +73,9 @@ struct flight *flight_new(struct forwarder *forwarder, struct upstream_zone *zon
 void flight_begin(struct flight *flight);
 
 void flight_wait(struct flight *flight, struct forwarder_wait *wait);
+
+/* How many sockets may be open: those of kept TLS connections are not for questions. */
+size_t flight_sockets_max(const struct forwarder *forwarder);
 
 /* Whether another question of this zone may open a socket: forwarder.h. */
 bool flight_has_room(const struct forwarder *forwarder, const struct upstream_zone *zone);

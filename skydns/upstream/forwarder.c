@@ -32,7 +32,7 @@ static bool may_begin(struct forwarder *f, const struct upstream_zone *zone, boo
     if (!is_waited && counter_get(&f->counts.background) >= (background_max ? background_max : 1)) {
         return false;
     }
-    while (is_waited && f->sockets == f->config.sockets_max && !TAILQ_EMPTY(&f->background)) {
+    while (is_waited && f->sockets >= flight_sockets_max(f) && !TAILQ_EMPTY(&f->background)) {
         flight_give_way(TAILQ_FIRST(&f->background));
     }
     if (!flight_has_room(f, zone) && is_waited && log_limit_pass(&limit)) {
@@ -64,7 +64,7 @@ enum forwarder_start forwarder_ask(struct forwarder *forwarder, const struct for
                                    struct forwarder_wait *wait)
 {
     struct forwarder *f = forwarder;
-    struct addr order[UPSTREAMS_MAX];
+    struct nameserver order[UPSTREAMS_MAX];
     struct upstream_question q = *question;
     q.zone_serial = zone->serial;
     q.is_stub = zone_is_stub(zone);
@@ -111,6 +111,7 @@ struct forwarder *forwarder_new(const struct forwarder_config *config)
     struct forwarder *f = xcalloc_aligned(alignof(struct forwarder), sizeof(*f));
     const struct upstream_zones_config zones = {
         .loop = config->loop,
+        .tls = config->tls,
         .counts = &f->counts,
         .revived = on_revived,
         .data = f,
@@ -142,7 +143,7 @@ void forwarder_set_zones(struct forwarder *forwarder, const struct zone_table *t
     forwarder->has_stubs = count > 1;
 }
 
-void forwarder_judge_server(struct forwarder *forwarder, const struct addr *server,
+void forwarder_judge_server(struct forwarder *forwarder, const struct nameserver *server,
                             enum upstream_verdict verdict)
 {
     struct upstream_zone *root = upstream_zones_root(forwarder->zones);

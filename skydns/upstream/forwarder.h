@@ -28,13 +28,14 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "common/base/addr.h"
 #include "common/base/attributes.h"
+#include "skydns/foreign/nameserver.h"
 #include "skydns/upstream/upstream_message.h"
 #include "skydns/upstream/upstreams.h"
 
 struct forwarder;
 struct forwarder_counts;
+struct tls_pool;
 struct foreign_zone;
 struct zone_table;
 
@@ -60,7 +61,7 @@ struct forwarder_reply {
     /* REPLIED only; borrowed during the call. */
     const uint8_t *bytes; /* with the server's id */
     size_t len;
-    const struct addr *server;
+    const struct nameserver *server;
 };
 
 /* How a question ended. */
@@ -73,8 +74,9 @@ struct forwarder_end {
 
 struct forwarder_config {
     struct ev_loop *loop;
-    bool random_case;   /* of the names sent: 0x20 */
-    size_t sockets_max; /* open at once; one per try */
+    bool random_case;     /* of the names sent: 0x20 */
+    size_t sockets_max;   /* open at once; one per try, also over TLS, where several share one */
+    struct tls_pool *tls; /* borrowed; NULL: nameservers with TLS cannot be asked */
     /* After those who waited for a question have their reply; once for each question. May be NULL.
      */
     void (*ended)(void *data, const struct forwarder_end *end);
@@ -103,7 +105,7 @@ void forwarder_set_rules(struct forwarder *forwarder, const struct forwarder_rul
 void forwarder_set_zones(struct forwarder *forwarder, const struct zone_table *table);
 
 /* What a loop check says of a general nameserver: whether it is used from now on. */
-void forwarder_judge_server(struct forwarder *forwarder, const struct addr *server,
+void forwarder_judge_server(struct forwarder *forwarder, const struct nameserver *server,
                             enum upstream_verdict verdict);
 
 /* Ends the questions in flight without their callbacks, including those whose end is already

@@ -24,7 +24,7 @@ const struct loop_check_times loop_check_times = {
 
 struct suspect {
     struct loop_check *owner;
-    struct addr server;
+    struct nameserver server;
     struct dname name; /* asked for in this round */
     struct dname last; /* in the one before */
     struct exchange *exchange;
@@ -60,8 +60,8 @@ static const char *verdict_text(enum upstream_verdict verdict)
 static void judge(struct suspect *s, enum upstream_verdict verdict)
 {
     const struct loop_check_config *config = &s->owner->config;
-    char server[ADDR_TEXT_MAX];
-    log_debug("loop check ended", LOG_STR("server", addr_format(&s->server, server)),
+    char server[NAMESERVER_TEXT_MAX];
+    log_debug("loop check ended", LOG_STR("server", nameserver_format(&s->server, server)),
               LOG_STR("verdict", verdict_text(verdict)));
     s->is_judged = true;
     config->judged(config->data, &s->server, verdict);
@@ -127,13 +127,14 @@ static void ask(struct suspect *s)
     const struct exchange_config config = {
         .loop = s->owner->config.loop,
         .server = &s->server,
+        .tls = s->owner->config.tls,
         .done = on_end,
         .data = s,
     };
-    char server[ADDR_TEXT_MAX];
+    char server[NAMESERVER_TEXT_MAX];
     drop_exchange(s);
     s->exchange = exchange_start(&config, &question); /* NULL: the next attempt may do better */
-    log_debug("loop check sent", LOG_STR("server", addr_format(&s->server, server)),
+    log_debug("loop check sent", LOG_STR("server", nameserver_format(&s->server, server)),
               LOG_INT("attempt", s->owner->attempts));
 }
 
@@ -253,8 +254,8 @@ void loop_check_free(struct loop_check *check)
     }
 }
 
-void loop_check_set_servers(struct loop_check *check, const struct addr *servers, size_t count,
-                            unsigned labels)
+void loop_check_set_servers(struct loop_check *check, const struct nameserver *servers,
+                            size_t count, unsigned labels)
 {
     stop(check);
     check->labels = labels < LABELS_MIN ? LABELS_MIN : labels;

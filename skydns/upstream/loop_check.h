@@ -16,9 +16,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "common/base/addr.h"
 #include "common/dns/dname.h"
+#include "skydns/foreign/nameserver.h"
 #include "skydns/upstream/upstreams.h"
+
+struct tls_pool;
 
 enum { LOOP_CHECK_ATTEMPTS = 5 };
 
@@ -33,10 +35,12 @@ extern const struct loop_check_times loop_check_times;
 
 /* Called once for each server and round, from the loop or from loop_check_came_back; FOUND also
  * after another verdict, when the question takes its time. */
-typedef void (*loop_check_cb)(void *data, const struct addr *server, enum upstream_verdict verdict);
+typedef void (*loop_check_cb)(void *data, const struct nameserver *server,
+                              enum upstream_verdict verdict);
 
 struct loop_check_config {
     struct ev_loop *loop;
+    struct tls_pool *tls; /* as forwarder.h */
     struct loop_check_times times;
     loop_check_cb judged;
     void *data;
@@ -49,8 +53,8 @@ void loop_check_free(struct loop_check *check); /* NULL is fine */
 
 /* Replaces the servers (at most UPSTREAMS_MAX) and begins a round. `labels`: how many the name
  * needs to be forwarded. */
-void loop_check_set_servers(struct loop_check *check, const struct addr *servers, size_t count,
-                            unsigned labels);
+void loop_check_set_servers(struct loop_check *check, const struct nameserver *servers,
+                            size_t count, unsigned labels);
 
 /* Something looks like a loop: the next round begins now, or when it may. */
 void loop_check_hurry(struct loop_check *check);

@@ -20,13 +20,13 @@ static void tell(struct upstream_health *h)
     h->config.changed(h->config.data);
 }
 
-void upstream_health_failed(struct upstream_health *health, const struct addr *server)
+void upstream_health_failed(struct upstream_health *health, const struct nameserver *server)
 {
     static struct log_limit limit = {.burst = TURNS_TOLD_A_MINUTE};
-    char text[ADDR_TEXT_MAX];
+    char text[NAMESERVER_TEXT_MAX];
     struct upstream *upstream = upstreams_find(&health->upstreams, server);
     bool has_died = upstream && upstream_note_failure(upstream);
-    log_debug("nameserver failed", LOG_STR("server", addr_format(server, text)),
+    log_debug("nameserver failed", LOG_STR("server", nameserver_format(server, text)),
               LOG_INT("failures", upstream ? (int64_t)upstream->failures : 0),
               LOG_INT("is_dead", upstream && upstream_is_dead(upstream)));
     if (!has_died) {
@@ -35,37 +35,37 @@ void upstream_health_failed(struct upstream_health *health, const struct addr *s
     tell(health);
     if (log_limit_pass(&limit)) {
         log_warn("nameserver does not answer, skipping it",
-                 LOG_STR("server", addr_format(server, text)));
+                 LOG_STR("server", nameserver_format(server, text)));
     }
     upstream_probes_start(health->probes, server);
 }
 
-void upstream_health_answered(struct upstream_health *health, const struct addr *server)
+void upstream_health_answered(struct upstream_health *health, const struct nameserver *server)
 {
     static struct log_limit limit = {.burst = TURNS_TOLD_A_MINUTE};
-    char text[ADDR_TEXT_MAX];
+    char text[NAMESERVER_TEXT_MAX];
     struct upstream *upstream = upstreams_find(&health->upstreams, server);
     if (!upstream || !upstream_note_answer(upstream)) {
         return;
     }
     tell(health);
     if (log_limit_pass(&limit)) {
-        log_info("nameserver answers again", LOG_STR("server", addr_format(server, text)));
+        log_info("nameserver answers again", LOG_STR("server", nameserver_format(server, text)));
     }
     health->config.revived(health->config.data);
 }
 
-void upstream_health_judge(struct upstream_health *health, const struct addr *server,
+void upstream_health_judge(struct upstream_health *health, const struct nameserver *server,
                            enum upstream_verdict verdict)
 {
     static struct log_limit limit = {.burst = TURNS_TOLD_A_MINUTE};
-    char text[ADDR_TEXT_MAX];
+    char text[NAMESERVER_TEXT_MAX];
     struct upstream *upstream = upstreams_find(&health->upstreams, server);
     if (!upstream || !upstream_note_verdict(upstream, verdict)) {
         return;
     }
     tell(health);
-    addr_format(server, text);
+    nameserver_format(server, text);
     if (verdict == UPSTREAM_SILENT) {
         upstream_probes_start(health->probes, server);
     }
@@ -82,19 +82,20 @@ void upstream_health_judge(struct upstream_health *health, const struct addr *se
     }
 }
 
-static bool is_still_dead(void *data, const struct addr *server)
+static bool is_still_dead(void *data, const struct nameserver *server)
 {
     struct upstream_health *h = data;
     const struct upstream *upstream = upstreams_find(&h->upstreams, server);
     return upstream && upstream_is_dead(upstream) && !upstream->is_looping;
 }
 
-static void on_probe_answer(void *data, const struct addr *server)
+static void on_probe_answer(void *data, const struct nameserver *server)
 {
     upstream_health_answered(data, server);
 }
 
-void upstream_health_set(struct upstream_health *health, const struct addr *servers, size_t count)
+void upstream_health_set(struct upstream_health *health, const struct nameserver *servers,
+                         size_t count)
 {
     upstreams_set(&health->upstreams, servers, count);
     tell(health);
@@ -106,7 +107,7 @@ const struct upstreams *upstream_health_servers(const struct upstream_health *he
 }
 
 size_t upstream_health_order(const struct upstream_health *health, size_t first,
-                             struct addr ret_order[UPSTREAMS_MAX])
+                             struct nameserver ret_order[UPSTREAMS_MAX])
 {
     return upstreams_order(&health->upstreams, first, ret_order);
 }
@@ -116,6 +117,7 @@ struct upstream_health *upstream_health_new(const struct upstream_health_config 
     struct upstream_health *h = xcalloc(1, sizeof(*h));
     const struct upstream_probes_config probes = {
         .loop = config->loop,
+        .tls = config->tls,
         .counts = config->counts,
         .under_way_max = config->is_stub ? UPSTREAM_STUB_PROBES_MAX : UPSTREAM_PROBES_MAX,
         .is_wanted = is_still_dead,

@@ -9,14 +9,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "common/base/addr.h"
+#include "skydns/foreign/nameserver.h"
 #include "skydns/upstream/upstreams.h"
 
 struct forwarder_counts;
+struct tls_pool;
 struct upstream_health;
 
 struct upstream_health_config {
     struct ev_loop *loop;
+    struct tls_pool *tls;            /* as forwarder.h */
     struct forwarder_counts *counts; /* borrowed: of probes */
     bool is_stub;                    /* of a stub zone: fewer probes */
     void (*changed)(void *data);     /* a server, or the list */
@@ -28,17 +30,18 @@ struct upstream_health *upstream_health_new(const struct upstream_health_config 
 void upstream_health_free(struct upstream_health *health); /* NULL is fine */
 
 /* upstreams_set. */
-void upstream_health_set(struct upstream_health *health, const struct addr *servers, size_t count);
+void upstream_health_set(struct upstream_health *health, const struct nameserver *servers,
+                         size_t count);
 
 const struct upstreams *upstream_health_servers(const struct upstream_health *health);
 
 /* upstreams_order. */
 size_t upstream_health_order(const struct upstream_health *health, size_t first,
-                             struct addr ret_order[UPSTREAMS_MAX]);
+                             struct nameserver ret_order[UPSTREAMS_MAX]);
 
-void upstream_health_failed(struct upstream_health *health, const struct addr *server);
-void upstream_health_answered(struct upstream_health *health, const struct addr *server);
-void upstream_health_judge(struct upstream_health *health, const struct addr *server,
+void upstream_health_failed(struct upstream_health *health, const struct nameserver *server);
+void upstream_health_answered(struct upstream_health *health, const struct nameserver *server);
+void upstream_health_judge(struct upstream_health *health, const struct nameserver *server,
                            enum upstream_verdict verdict);
 
 #endif

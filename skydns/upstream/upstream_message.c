@@ -1,11 +1,14 @@
 #include "skydns/upstream/upstream_message.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "common/base/cursor.h"
 #include "common/dns/dns.h"
 #include "skydns/answer/question.h"
 #include "skydns/store/hash.h"
+
+enum { OPTION_KEEPALIVE = 11, OPTION_PADDING = 12 };
 
 bool upstream_question_equal(const struct upstream_question *a, const struct upstream_question *b)
 {
@@ -68,18 +71,85 @@ size_t upstream_query_write(const struct upstream_question *question, uint16_t i
     return w.pos;
 }
 
-/* OPT is the last record, and follows the question. */
-size_t upstream_query_strip_edns(uint8_t *query, size_t len)
+/* OPT is the last record, and follows the question. Returns where. */
+static size_t find_opt(const uint8_t *query, size_t len)
 {
-    enum { ADDITIONALS_AT = 10, TYPE_AND_CLASS = 4 };
+    enum { TYPE_AND_CLASS = 4 };
     struct reader r = reader_of(query, len);
     struct dname name;
     reader_seek(&r, DNS_HEADER_SIZE);
     if (!dname_read(&r, &name)) {
         return len; /* never: it is our own */
     }
-    query[ADDITIONALS_AT] = query[ADDITIONALS_AT + 1] = 0;
     return r.pos + TYPE_AND_CLASS;
+}
+
+size_t upstream_query_strip_edns(uint8_t *query, size_t len)
+{
+    enum { ADDITIONALS_AT = 10 };
+    size_t opt_at = find_opt(query, len);
+    if (opt_at < len) {
+        query[ADDITIONALS_AT] = query[ADDITIONALS_AT + 1] = 0;
+    }
+    return opt_at;
+}
+
+size_t upstream_query_pad(uint8_t query[UPSTREAM_PADDED_MAX], size_t len)
+{
+    static_assert(UPSTREAM_QUERY_MAX + 2 * EDNS_OPTION_HEAD <= UPSTREAM_PADDED_MAX, "it fits");
+    uint8_t option[UPSTREAM_BLOCK + EDNS_OPTION_HEAD] = {[1] = OPTION_KEEPALIVE};
+    const size_t opt_at = find_opt(query, len);
+    struct writer w = writer_of(query, UPSTREAM_PADDED_MAX);
+    w.pos = len;
+    edns_append_option(&w, opt_at, option, EDNS_OPTION_HEAD);
+    size_t padding =
+        (UPSTREAM_BLOCK - (w.pos + EDNS_OPTION_HEAD) % UPSTREAM_BLOCK) % UPSTREAM_BLOCK;
+    option[1] = OPTION_PADDING;
+    option[3] = (uint8_t)padding;
+    edns_append_option(&w, opt_at, option, EDNS_OPTION_HEAD + padding);
+    return w.pos;
+}
+
+static bool find_keepalive(struct reader options, uint16_t *ret_ds)
+{
+    while (reader_left(&options) > 0) {
+        uint16_t code = reader_u16(&options), len = reader_u16(&options);
+        const uint8_t *data = reader_take(&options, len);
+        if (!data) {
+            return false;
+        }
+        if (code == OPTION_KEEPALIVE && len == 2) {
+            *ret_ds = (uint16_t)(data[0] << 8 | data[1]);
+            return true;
+        }
+    }
+    return false;
+}
+
+bool upstream_reply_keepalive(const uint8_t *reply, size_t len, uint16_t *ret_ds)
+{
+    enum { CLASS_AND_TTL = 6 };
+    struct reader r = reader_of(reply, len);
+    struct dname name;
+    uint16_t counts[4];
+    reader_seek(&r, 4);
+    for (size_t i = 0; i < 4; i++) {
+        counts[i] = reader_u16(&r);
+    }
+    for (unsigned i = 0; i < counts[0] && dname_read(&r, &name); i++) {
+        (void)reader_u32(&r); /* type and class */
+    }
+    size_t records = (size_t)counts[1] + counts[2] + counts[3];
+    for (size_t i = 0; i < records && !r.failed && dname_read(&r, &name); i++) {
+        uint16_t type = reader_u16(&r);
+        (void)reader_take(&r, CLASS_AND_TTL);
+        uint16_t data_len = reader_u16(&r);
+        const uint8_t *data = reader_take(&r, data_len);
+        if (data && type == DNS_TYPE_OPT) {
+            return find_keepalive(reader_of(data, data_len), ret_ds);
+        }
+    }
+    return false;
 }
 
 /* Only label bytes change; a length byte is at most 63, below any letter. */

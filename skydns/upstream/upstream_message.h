@@ -18,6 +18,9 @@ enum {
     UPSTREAM_QUERY_MAX = 12 + DNAME_MAX + 4 + EDNS_OPT_SIZE + EDNS_STUB_SIZE + EDNS_SUBNET_MAX,
     /* Most that a nameserver may send us over UDP: fits every path unfragmented (RFC 9715). */
     UPSTREAM_UDP_SIZE = 1232,
+    /* Over TLS, queries have a multiple of this many bytes (RFC 8467 4.1), three at most. */
+    UPSTREAM_BLOCK = 128,
+    UPSTREAM_PADDED_MAX = 3 * UPSTREAM_BLOCK,
 };
 
 /* What is asked, and of whom. Clients with equal questions can share an answer. */
@@ -49,6 +52,14 @@ size_t upstream_query_write(const struct upstream_question *question, uint16_t i
 
 /* Removes the OPT record from a query; returns the new length. */
 size_t upstream_query_strip_edns(uint8_t *query, size_t len);
+
+/* For TLS: adds the options edns-tcp-keepalive (RFC 7828: the reply may say how long an idle
+ * connection is kept) and padding to a query with OPT; returns the new length. */
+size_t upstream_query_pad(uint8_t query[UPSTREAM_PADDED_MAX], size_t len);
+
+/* How long a server keeps an idle connection, in tenths of a second (RFC 7828). False: the reply
+ * does not say. */
+bool upstream_reply_keepalive(const uint8_t *reply, size_t len, uint16_t *ret_ds);
 
 /* Capitalises the letters of a query's name whose bit is set, one bit per byte of the name; a reply
  * must repeat them (draft-vixie-dnsext-dns0x20). */

@@ -16,7 +16,7 @@ enum { EARLY_PROBES = 60 }; /* about a minute */
 struct probe {
     struct upstream_probes *owner;
     bool is_running;
-    struct addr server;
+    struct nameserver server;
     unsigned sent;
     ev_timer timer;
     struct exchange *exchange;
@@ -46,8 +46,8 @@ static void stop(struct probe *p)
 
 static void log_end(const struct probe *p, bool is_answered)
 {
-    char server[ADDR_TEXT_MAX];
-    log_debug("probe ended", LOG_STR("server", addr_format(&p->server, server)),
+    char server[NAMESERVER_TEXT_MAX];
+    log_debug("probe ended", LOG_STR("server", nameserver_format(&p->server, server)),
               LOG_INT("is_answered", is_answered));
 }
 
@@ -70,17 +70,18 @@ static void ask(struct probe *p)
     const struct exchange_config config = {
         .loop = p->owner->config.loop,
         .server = &p->server,
+        .tls = p->owner->config.tls,
         .done = on_end,
         .data = p,
     };
-    char server[ADDR_TEXT_MAX];
+    char server[NAMESERVER_TEXT_MAX];
     struct forwarder_counts *counts = p->owner->config.counts;
     p->exchange = counter_get(&counts->probing) < p->owner->config.under_way_max
                       ? exchange_start(&config, &root_ns)
                       : NULL; /* which counts as no answer */
     counter_add(&counts->probes, p->exchange != NULL);
     counter_add(&counts->probing, p->exchange != NULL);
-    log_debug("probe sent", LOG_STR("server", addr_format(&p->server, server)),
+    log_debug("probe sent", LOG_STR("server", nameserver_format(&p->server, server)),
               LOG_INT("is_sent", p->exchange != NULL));
 }
 
@@ -107,18 +108,18 @@ static void on_timer(struct ev_loop *loop, ev_timer *timer, int revents)
     ev_timer_start(loop, &p->timer);
 }
 
-static struct probe *find(struct upstream_probes *probes, const struct addr *server)
+static struct probe *find(struct upstream_probes *probes, const struct nameserver *server)
 {
     for (size_t i = 0; i < 2 * UPSTREAMS_MAX; i++) {
         struct probe *p = &probes->items[i];
-        if (p->is_running && addr_equal(&p->server, server)) {
+        if (p->is_running && nameserver_equal(&p->server, server)) {
             return p;
         }
     }
     return NULL;
 }
 
-void upstream_probes_start(struct upstream_probes *probes, const struct addr *server)
+void upstream_probes_start(struct upstream_probes *probes, const struct nameserver *server)
 {
     struct probe *p = find(probes, server);
     for (size_t i = 0; i < 2 * UPSTREAMS_MAX && !p; i++) {

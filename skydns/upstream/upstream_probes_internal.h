@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/base/addr.h"
+#include "skydns/foreign/nameserver.h"
 
 struct forwarder_counts;
 struct upstream_probes;
@@ -22,11 +22,12 @@ enum { UPSTREAM_PROBES_MAX = 32, UPSTREAM_STUB_PROBES_MAX = UPSTREAM_PROBES_MAX 
 
 struct upstream_probes_config {
     struct ev_loop *loop;
+    struct tls_pool *tls;            /* as forwarder.h */
     struct forwarder_counts *counts; /* borrowed */
     size_t under_way_max;            /* one of the limits above */
     /* Called before each probe: false ends them. */
-    bool (*is_wanted)(void *data, const struct addr *server);
-    void (*answered)(void *data, const struct addr *server); /* ends the probes */
+    bool (*is_wanted)(void *data, const struct nameserver *server);
+    void (*answered)(void *data, const struct nameserver *server); /* ends the probes */
     void *data;
 };
 
@@ -34,6 +35,6 @@ struct upstream_probes *upstream_probes_new(const struct upstream_probes_config 
 void upstream_probes_free(struct upstream_probes *probes); /* NULL is fine */
 
 /* Does nothing if the server is already being probed. */
-void upstream_probes_start(struct upstream_probes *probes, const struct addr *server);
+void upstream_probes_start(struct upstream_probes *probes, const struct nameserver *server);
 
 #endif

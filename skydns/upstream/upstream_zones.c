@@ -113,6 +113,7 @@ static struct upstream_zone *add(struct upstream_zones *zones, const struct dnam
     struct upstream_zone *zone = xcalloc(1, sizeof(*zone));
     const struct upstream_health_config health = {
         .loop = zones->config.loop,
+        .tls = zones->config.tls,
         .counts = zones->config.counts,
         .is_stub = name->len > 1,
         .changed = on_changed,

@@ -18,6 +18,7 @@
 
 struct forwarder_counts;
 struct upstream_health;
+struct tls_pool;
 struct upstream_zones;
 
 struct upstream_zone {
@@ -32,6 +33,7 @@ struct upstream_zone {
 
 struct upstream_zones_config {
     struct ev_loop *loop;
+    struct tls_pool *tls;            /* as forwarder.h */
     struct forwarder_counts *counts; /* borrowed: the servers of the root, the probes of all */
     /* A dead server of the zone answers. */
     void (*revived)(void *data, const struct upstream_zone *zone);

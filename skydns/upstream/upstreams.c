@@ -2,24 +2,24 @@
 
 #include <assert.h>
 
-struct upstream *upstreams_find(struct upstreams *upstreams, const struct addr *server)
+struct upstream *upstreams_find(struct upstreams *upstreams, const struct nameserver *server)
 {
     for (size_t i = 0; i < upstreams->count; i++) {
-        if (addr_equal(&upstreams->items[i].address, server)) {
+        if (nameserver_equal(&upstreams->items[i].server, server)) {
             return &upstreams->items[i];
         }
     }
     return NULL;
 }
 
-void upstreams_set(struct upstreams *upstreams, const struct addr *servers, size_t count)
+void upstreams_set(struct upstreams *upstreams, const struct nameserver *servers, size_t count)
 {
     struct upstreams old = *upstreams;
     assert(count <= UPSTREAMS_MAX);
     upstreams->count = count;
     for (size_t i = 0; i < count; i++) {
         const struct upstream *known = upstreams_find(&old, &servers[i]);
-        upstreams->items[i] = known ? *known : (struct upstream){.address = servers[i]};
+        upstreams->items[i] = known ? *known : (struct upstream){.server = servers[i]};
     }
 }
 
@@ -29,20 +29,20 @@ bool upstream_is_dead(const struct upstream *upstream)
 }
 
 static size_t take(const struct upstreams *upstreams, size_t first, bool dead,
-                   struct addr *ret_order)
+                   struct nameserver *ret_order)
 {
     size_t n = 0;
     for (size_t i = 0; i < upstreams->count; i++) {
         const struct upstream *u = &upstreams->items[(first + i) % upstreams->count];
         if (!u->is_looping && upstream_is_dead(u) == dead) {
-            ret_order[n++] = u->address;
+            ret_order[n++] = u->server;
         }
     }
     return n;
 }
 
 size_t upstreams_order(const struct upstreams *upstreams, size_t first,
-                       struct addr ret_order[UPSTREAMS_MAX])
+                       struct nameserver ret_order[UPSTREAMS_MAX])
 {
     size_t n = take(upstreams, first, false, ret_order);
     return n + take(upstreams, first, true, ret_order + n);

@@ -1,8 +1,8 @@
 /* The nameservers and the state of each: one that failed twice in a row is dead, and comes after
  * the others until it answers; one that leads back to this program is not used, until a later check
  * finds that it does not. Plain data, no I/O;
- * the resolver's thread. Servers are identified by address, since the list may be replaced while
- * questions are in flight. */
+ * the resolver's thread. Servers are identified by what they are (nameserver_equal), since the list
+ * may be replaced while questions are in flight. */
 #ifndef SKYDNS_UPSTREAM_UPSTREAMS_H
 #define SKYDNS_UPSTREAM_UPSTREAMS_H
 
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/base/addr.h"
+#include "skydns/foreign/nameserver.h"
 
 enum {
     UPSTREAMS_MAX = 16, /* a resolv.conf has at most 3, a long -nameservers list a handful */
@@ -18,7 +18,7 @@ enum {
 };
 
 struct upstream {
-    struct addr address;
+    struct nameserver server;
     unsigned failures; /* in a row */
     bool is_looping;
 };
@@ -42,17 +42,17 @@ enum upstream_verdict {
 };
 
 /* Replaces the list, at most UPSTREAMS_MAX. Servers that stay keep their state. */
-void upstreams_set(struct upstreams *upstreams, const struct addr *servers, size_t count);
+void upstreams_set(struct upstreams *upstreams, const struct nameserver *servers, size_t count);
 
 /* NULL: not in the list (any more). */
-struct upstream *upstreams_find(struct upstreams *upstreams, const struct addr *server);
+struct upstream *upstreams_find(struct upstreams *upstreams, const struct nameserver *server);
 
 bool upstream_is_dead(const struct upstream *upstream);
 
 /* The servers in the order to try them: from number `first` on (modulo the count) the live ones,
  * then the dead ones. Returns how many. */
 size_t upstreams_order(const struct upstreams *upstreams, size_t first,
-                       struct addr ret_order[UPSTREAMS_MAX]);
+                       struct nameserver ret_order[UPSTREAMS_MAX]);
 
 /* True if this made the server dead (alive). */
 bool upstream_note_failure(struct upstream *upstream);

@@ -23,6 +23,7 @@ ROOMS = {
     "common/http": "common/base common/dns",
     "common/tls": "common/base",
     "common/grpc": "common/base common/tls",
+    "common/http2": "common/base",
     "common/etcd": "common/base common/tls common/grpc",
     "kube2sky/api": "common",
     "kube2sky/naming": "common kube2sky/api",
@@ -34,11 +35,13 @@ ROOMS = {
     "skydns/answer": "common skydns/clients skydns/foreign skydns/store",
     "skydns/upstream": "common skydns/clients skydns/foreign skydns/store skydns/answer",
     "skydns/serve": "common skydns/clients skydns/foreign skydns/store skydns/answer skydns/upstream",
+    "skydns/doh": "common skydns/answer skydns/serve",
+    "skydns/dnsgrpc": "common skydns/answer skydns/serve",
     "skydns/snapshot": "common skydns/clients skydns/foreign skydns/store",
     "skydns/sync": "common skydns/clients skydns/foreign skydns/store skydns/snapshot",
     "skydns/corefile": "common",
     "skydns/pages": "common skydns/clients skydns/foreign skydns/store skydns/answer skydns/upstream skydns/serve skydns/snapshot skydns/sync",
-    "skydns": "common skydns/clients skydns/foreign skydns/store skydns/answer skydns/upstream skydns/serve skydns/snapshot skydns/sync skydns/corefile skydns/pages",
+    "skydns": "common skydns/clients skydns/foreign skydns/store skydns/answer skydns/upstream skydns/serve skydns/doh skydns/dnsgrpc skydns/snapshot skydns/sync skydns/corefile skydns/pages",
     "exechealthz": "common",
 }
 # Nothing lies above these, so all their headers are private.

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/buf.h"
 #include "common/base/clock.h"
 #include "common/base/cursor.h"
 #include "common/dns/dns.h"
@@ -146,7 +147,7 @@ static void open_at(struct fixture *f, size_t address_count)
     int r = -EADDRINUSE;
     for (int i = 0; i < ATTEMPTS && r == -EADDRINUSE; i++) {
         choose_addresses(f, address_count);
-        r = answering_open(&f->options, f->publisher, &f->answering, &err);
+        r = answering_open(&f->options, f->publisher, NULL, &f->answering, &err);
     }
     if (r < 0) {
         fail_msg("%s", err.msg);
@@ -296,15 +297,15 @@ static struct message foreign_question(uint16_t id, const char *name_text)
     return m;
 }
 
-struct nameserver {
+struct fake_nameserver {
     int fd;
     struct addr address;
 };
 
-static struct nameserver open_nameserver(void)
+static struct fake_nameserver open_nameserver(void)
 {
     const struct timeval patience = {.tv_sec = PATIENCE_S};
-    struct nameserver ns = {.fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+    struct fake_nameserver ns = {.fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
     int r = -1;
     assert_true(ns.fd >= 0);
     assert_int_equal(setsockopt(ns.fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)), 0);
@@ -317,7 +318,7 @@ static struct nameserver open_nameserver(void)
 }
 
 /* Replies NXDOMAIN to the query for this name; others (the resolver's own checks) get nothing. */
-static void say_nxdomain(const struct nameserver *ns, const char *name_text)
+static void say_nxdomain(const struct fake_nameserver *ns, const char *name_text)
 {
     struct dname wanted, name;
     assert_true(dname_from_text(slice_str(name_text), &wanted));
@@ -342,7 +343,8 @@ static void say_nxdomain(const struct nameserver *ns, const char *name_text)
 
 static void publish_nameserver(struct fixture *f, const struct addr *address)
 {
-    const struct foreign_zone root = {.name = {.len = 1}, .server_count = 1, .servers = {*address}};
+    const struct foreign_zone root = {
+        .name = {.len = 1}, .server_count = 1, .servers = {{.address = *address}}};
     struct engine_config *config = options_engine_config(&f->options);
     config->zones_of_others = zone_table_new(&root, 1, NULL);
     config->allows_all = true;
@@ -353,7 +355,7 @@ static void publish_nameserver(struct fixture *f, const struct addr *address)
 static void test_nameservers(void **state)
 {
     struct fixture *f = *state;
-    struct nameserver servers[2] = {open_nameserver(), open_nameserver()};
+    struct fake_nameserver servers[2] = {open_nameserver(), open_nameserver()};
     static const char *const names[] = {"first.example.com", "second.example.com"};
     f->options.random_case = false;
     fill(f);
@@ -388,7 +390,7 @@ static void test_address_in_use(void **state)
     int fd = loopback_listen(&used);
     choose_addresses(f, 3);
     f->options.addresses[1] = used;
-    assert_int_equal(answering_open(&f->options, f->publisher, &none, &err), -EADDRINUSE);
+    assert_int_equal(answering_open(&f->options, f->publisher, NULL, &none, &err), -EADDRINUSE);
     assert_null(none);
     assert_non_null(strstr(err.msg, addr_format(&used, text)));
     assert_int_equal(listen_tcp(&f->options.addresses[0], false, &listening, &err), 0);
@@ -434,6 +436,79 @@ static void test_ready_lines(void **state)
     assert_int_equal(log_occurrences(text, "skydns: ready for queries on cluster.local. for "), 4);
 }
 
+/* ---- Streams ---- */
+
+static struct stream_address stream_at(enum engine_transport transport)
+{
+    return (struct stream_address){transport, loopback_addr(loopback_free_port())};
+}
+
+/* Of UDP and TCP, and of HTTP and gRPC in the clear, which need no certificate. */
+static void open_with_streams(struct fixture *f, size_t address_count)
+{
+    struct err err = {0};
+    int r = -EADDRINUSE;
+    for (int i = 0; i < ATTEMPTS && r == -EADDRINUSE; i++) {
+        choose_addresses(f, address_count);
+        f->options.streams[0] = stream_at(ENGINE_HTTP);
+        f->options.streams[1] = stream_at(ENGINE_GRPC);
+        f->options.stream_count = 2;
+        r = answering_open(&f->options, f->publisher, NULL, &f->answering, &err);
+    }
+    if (r < 0) {
+        fail_msg("%s", err.msg);
+    }
+}
+
+static void test_addresses_of_streams(void **state)
+{
+    struct fixture *f = *state;
+    struct log_capture capture;
+    struct buf addresses;
+    char plain[ADDR_TEXT_MAX], http[ADDR_TEXT_MAX], grpc[ADDR_TEXT_MAX], want[512];
+    open_with_streams(f, 1);
+    addr_format(&f->options.addresses[0], plain);
+    addr_format(&f->options.streams[0].address, http);
+    addr_format(&f->options.streams[1].address, grpc);
+    buf_init(&addresses, sizeof(want));
+    answering_addresses(f->answering, &addresses);
+    (void)snprintf(want, sizeof(want), "udp://%s tcp://%s http://%s grpc://%s", plain, plain, http,
+                   grpc); /* fits */
+    assert_string_equal(buf_cstr(&addresses), want);
+    buf_fini(&addresses);
+    log_capture_begin(&capture);
+    answering_log_ready(f->answering, &f->options.domains[0]);
+    const char *text = log_capture_end(&capture);
+    (void)snprintf(want, sizeof(want), "cluster.local. for http://%s\n", http); /* fits */
+    assert_int_equal(log_occurrences(text, want), 1);
+    (void)snprintf(want, sizeof(want), "cluster.local. for grpc://%s\n", grpc); /* fits */
+    assert_int_equal(log_occurrences(text, want), 1);
+    assert_int_equal(log_occurrences(text, "skydns: ready for queries on "), 4);
+}
+
+static void test_only_streams(void **state)
+{
+    struct fixture *f = *state;
+    unsigned workers;
+    open_with_streams(f, 0);
+    (void)answering_workers(f->answering, &workers);
+    assert_int_equal(workers, 0);
+    const struct metrics_streams streams = answering_streams(f->answering);
+    assert_non_null(streams.counts);
+    assert_true(streams.is_heard[ENGINE_HTTP] && streams.is_heard[ENGINE_GRPC]);
+    assert_false(streams.is_heard[ENGINE_TLS] || streams.is_heard[ENGINE_HTTPS]);
+    assert_false(streams.is_heard[ENGINE_UDP] || streams.is_heard[ENGINE_TCP]);
+    start(f);
+    stop(f);
+}
+
+static void test_no_streams(void **state)
+{
+    struct fixture *f = *state;
+    open_at(f, 1);
+    assert_null(answering_streams(f->answering).counts);
+}
+
 /* ---- systemd ---- */
 
 enum { FIRST_PASSED_FD = 3 };
@@ -467,13 +542,13 @@ static void test_sockets_of_systemd(void **state)
     struct addr tcp_address;
     struct err err = {0};
     char byte;
-    struct nameserver udp = open_nameserver(); /* a bound UDP socket */
+    struct fake_nameserver udp = open_nameserver(); /* a bound UDP socket */
     int fds[2] = {high(udp.fd), high(loopback_listen(&tcp_address))};
     f->options.systemd = true;
     f->options.workers = 3;
     fill(f);
     pass(fds, 2);
-    if (answering_open(&f->options, f->publisher, &f->answering, &err) < 0) {
+    if (answering_open(&f->options, f->publisher, NULL, &f->answering, &err) < 0) {
         fail_msg("%s", err.msg);
     }
     start(f);
@@ -538,6 +613,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_workers_are_limited, setup, teardown),
         cmocka_unit_test_setup_teardown(test_never_started, setup, teardown),
         cmocka_unit_test_setup_teardown(test_ready_lines, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_addresses_of_streams, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_only_streams, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_no_streams, setup, teardown),
         cmocka_unit_test_setup_teardown(test_sockets_of_systemd, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_has_arrived_is_answered, setup, teardown),
     };

@@ -55,7 +55,7 @@ static const char *text_of(const struct options *o, char out[1024])
                           o->local.len ? dname_to_text(&o->local, name) : "-");
     for (size_t i = 0; i < o->nameserver_count; i++) {
         n += (size_t)snprintf(out + n, 1024 - n, "%s%s", i ? "," : " ",
-                              addr_format(&o->nameservers[i], address));
+                              addr_format(&o->nameservers[i].address, address));
     }
     (void)snprintf(out + n, 1024 - n,
                    "%s rr=%d rotate=%d norec=%d ndots=%u rt=%u ttl=%u/%u prio=%u%s",
@@ -134,6 +134,9 @@ static void test_refused(void **state)
         {"{\"systemd\":1}", {"field `systemd`", "true or false"}},
         {"{\"no_rec\":\"true\"}", {"field `no_rec`", "true or false"}},
         {"{\"dns_addr\":\"0.0.0.0\"}", {"field `dns_addr`", "expected IP:port"}},
+        {"{\"dns_addr\":\"tls://10.0.0.1\"}",
+         {"field `dns_addr`: `tls://10.0.0.1`", "expected -cert and -key with it"}},
+        {"{\"dns_addr\":\"quic://10.0.0.1\"}", {"field `dns_addr`", "unknown scheme `quic`"}},
         {"{\"domain\":7}", {"field `domain`: `7`", "a string"}},
         {"{\"domain\":\"a..b\"}", {"field `domain`: `a..b`", "a domain like"}},
         {"{\"local\":\"a..b\"}", {"field `local`", "`a..b`"}},

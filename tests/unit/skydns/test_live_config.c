@@ -158,7 +158,7 @@ static const char *nameservers(const struct options *options)
     out[0] = '\0';
     for (size_t i = 0; i < options->nameserver_count; i++) {
         used += (size_t)snprintf(out + used, sizeof(out) - used, "%s ",
-                                 addr_format(&options->nameservers[i], text));
+                                 addr_format(&options->nameservers[i].address, text));
     }
     return out;
 }
@@ -368,6 +368,13 @@ static void test_what_waits_for_a_restart(void **state)
                                      " settings=dns_addr "
                                      "dns_addr=\"127.0.0.1:1053 -> 127.0.0.2:1053\"\n"),
                      1);
+    take(f, "{'dns_addr':'http://127.0.0.1:1080,127.0.0.1:1053'}");
+    log_capture_begin(&capture);
+    live_config_reload(f->live);
+    assert_int_equal(
+        log_occurrences(log_capture_end(&capture),
+                        "dns_addr=\"127.0.0.1:1053 -> 127.0.0.1:1053 http://127.0.0.1:1080\"\n"),
+        1);
     take(f, "{'dns_addr':'127.0.0.1:1053'}");
     log_capture_begin(&capture);
     live_config_reload(f->live);
@@ -423,7 +430,7 @@ static const struct foreign_zone *zone_of(const struct fixture *f, const char *t
 static const char *first_server(const struct foreign_zone *zone)
 {
     static char text[ADDR_TEXT_MAX];
-    return zone->server_count ? addr_format(&zone->servers[0], text) : "none";
+    return zone->server_count ? addr_format(&zone->servers[0].address, text) : "none";
 }
 
 /* The general nameservers are the root's; only what changed gets another serial. */

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "skydns/option_text.h"
+#include "skydns/option_values.h"
 #include "skydns/options.h"
 #include "skydns/resolv_conf.h"
 #include "skydns/stub_zones.h"
@@ -30,7 +31,7 @@ static const char *const variables[] = {"ETCD_MACHINES",      "SKYDNS_ADDR",   "
 /* The strings live as long as the program: options borrow them. */
 static int parse(const char *const args[ARGS_MAX], struct options *options, struct err *err)
 {
-    static char strings[ARGS_MAX + 1][128] = {"skydns"};
+    static char strings[ARGS_MAX + 1][256] = {"skydns"};
     char *argv[ARGS_MAX + 2] = {strings[0]};
     int argc = 1;
     for (size_t i = 0; i < ARGS_MAX && args[i]; i++, argc++) {
@@ -108,8 +109,8 @@ static void test_nameservers(void **state)
     const char *args[ARGS_MAX] = {"-nameservers", "192.0.2.1:53,[2001:db8::1]:5353,"};
     assert_int_equal(parse(args, &o, NULL), 0);
     assert_int_equal(o.nameserver_count, 2);
-    assert_address(&o.nameservers[0], "192.0.2.1:53");
-    assert_address(&o.nameservers[1], "[2001:db8::1]:5353");
+    assert_address(&o.nameservers[0].address, "192.0.2.1:53");
+    assert_address(&o.nameservers[1].address, "[2001:db8::1]:5353");
 }
 
 /* Without a port, 53. */
@@ -120,9 +121,9 @@ static void test_ports_of_nameservers(void **state)
     const char *args[ARGS_MAX] = {"-nameservers", "192.0.2.1,[2001:db8::1],192.0.2.2:5353"};
     assert_int_equal(parse(args, &o, NULL), 0);
     assert_int_equal(o.nameserver_count, 3);
-    assert_address(&o.nameservers[0], "192.0.2.1:53");
-    assert_address(&o.nameservers[1], "[2001:db8::1]:53");
-    assert_address(&o.nameservers[2], "192.0.2.2:5353");
+    assert_address(&o.nameservers[0].address, "192.0.2.1:53");
+    assert_address(&o.nameservers[1].address, "[2001:db8::1]:53");
+    assert_address(&o.nameservers[2].address, "192.0.2.2:5353");
 }
 
 static void test_stubs(void **state)
@@ -270,6 +271,70 @@ static void test_other_values(void **state)
     assert_address(&o.http_address, "127.0.0.1:8080");
 }
 
+/* Plain addresses, then those of streams. */
+static const char *listeners_text(const struct options *o)
+{
+    static char out[512];
+    char one[OPTION_LISTENER_MAX];
+    struct buf text;
+    buf_init(&text, sizeof(out));
+    for (size_t i = 0; i < o->address_count; i++) {
+        buf_printf(&text, "%s ", addr_format(&o->addresses[i], one));
+    }
+    for (size_t i = 0; i < o->stream_count; i++) {
+        buf_printf(&text, "%s ", option_stream_text(&o->streams[i], one));
+    }
+    (void)snprintf(out, sizeof(out), "%s", buf_cstr(&text)); /* fits */
+    buf_fini(&text);
+    return out;
+}
+
+static void test_listeners(void **state)
+{
+    static const struct {
+        const char *addr, *want;
+    } rows[] = {
+        {"-addr=tls://10.0.0.1", "tls://10.0.0.1:853 "},
+        {"-addr=tls://[::1]", "tls://[::1]:853 "},
+        {"-addr=tls://[::]:8853,", "tls://[::]:8853 "},
+        {"-addr=https://10.0.0.1,grpc://10.0.0.2", "https://10.0.0.1:443 grpc://10.0.0.2:443 "},
+        {"-addr=http://10.0.0.1:80,10.0.0.1:53,https://10.0.0.1:8443",
+         "10.0.0.1:53 http://10.0.0.1:80 https://10.0.0.1:8443 "},
+        {"-addr=10.0.0.1:53,10.0.0.2:53,tls://10.0.0.1,tls://10.0.0.2:853",
+         "10.0.0.1:53 10.0.0.2:53 tls://10.0.0.1:853 tls://10.0.0.2:853 "},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct options o;
+        struct err err = {0};
+        const char *args[ARGS_MAX] = {rows[i].addr, "-cert=/c", "-key=/k", "-client-ca=/a",
+                                      "-tls-ticket-keys=/t"};
+        if (parse(args, &o, &err) != 0) {
+            fail_msg("%s: %s", rows[i].addr, err.msg);
+        }
+        assert_string_equal(listeners_text(&o), rows[i].want);
+        assert_string_equal(o.cert, "/c");
+        assert_string_equal(o.key, "/k");
+        assert_string_equal(o.client_ca, "/a");
+        assert_string_equal(o.ticket_keys, "/t");
+    }
+}
+
+/* Without TLS, none is needed; a certificate without a listener is no mistake either, since the
+ * document in etcd or systemd may bring one. */
+static void test_listeners_and_certificate(void **state)
+{
+    struct options o;
+    struct err err;
+    (void)state;
+    assert_int_equal(
+        parse((const char *[ARGS_MAX]){"-addr=http://[::1]:80,grpc://[::1]"}, &o, &err), 0);
+    assert_string_equal(listeners_text(&o), "http://[::1]:80 grpc://[::1]:443 ");
+    assert_string_equal(o.cert, "");
+    assert_int_equal(parse((const char *[ARGS_MAX]){"-cert=/c", "-key=/k"}, &o, &err), 0);
+    assert_string_equal(listeners_text(&o), "127.0.0.1:53 ");
+}
+
 /* "search visibility/unknown public allow rate" */
 static const char *clients_text(const struct client_options *o)
 {
@@ -364,6 +429,34 @@ static void test_refused(void **state)
         {"-nameservers=ns.test", {"-nameservers", "`ns.test`: expected IP or IP:port"}},
         {"-addr=127.0.0.1:53,127.0.0.1", {"-addr", "`127.0.0.1`"}},
         {"-addr=,", {"-addr", "expected IP:port"}},
+        {"-addr=tls://10.0.0.1", {"flag -addr: `tls://10.0.0.1`", "expected -cert and -key"}},
+        {"-addr=https://10.0.0.1", {"`https://10.0.0.1`", "expected -cert and -key"}},
+        {"-addr=http://10.0.0.1", {"`http://10.0.0.1`", "expected http://IP:port, like"}},
+        {"-addr=http://10.0.0.1:0", {"`http://10.0.0.1:0`", "port 1-65535"}},
+        {"-addr=grpc://dns.test", {"`grpc://dns.test`", "expected grpc://IP or"}},
+        {"-addr=grpc://", {"`grpc://`", "expected grpc://IP or"}},
+        {"-addr=grpc://10.0.0.1:", {"`grpc://10.0.0.1:`", "expected grpc://IP or"}},
+        {"-addr=grpc://::1", {"`grpc://::1`", "expected grpc://IP or"}},
+        {"-addr=grpc://10.0.0.1/x", {"`grpc://10.0.0.1/x`", "expected grpc://IP or"}},
+        {"-addr=quic://10.0.0.1",
+         {"`quic://10.0.0.1`: unknown scheme `quic`", "expected IP:port, tls://IP, https://IP"}},
+        {"-addr=TLS://10.0.0.1", {"unknown scheme `TLS`", "-addr"}},
+        {"-addr=://10.0.0.1", {"unknown scheme ``", "-addr"}},
+        {"-addr=udp://10.0.0.1:53", {"unknown scheme `udp`", "-addr"}},
+        {"-addr=grpc://10.0.0.1,http://10.0.0.1:443",
+         {"`grpc://10.0.0.1:443` and `http://10.0.0.1:443`", "the same TCP port"}},
+        {"-addr=10.0.0.1:53,http://10.0.0.1:53",
+         {"`10.0.0.1:53` and `http://10.0.0.1:53`", "the same TCP port"}},
+        {"-addr=http://[::1]:80,[::1]:80", {"`[::1]:80` and `http://[::1]:80`", "expected"}},
+        {"-addr=10.0.0.1:53,10.0.0.1:53", {"`10.0.0.1:53` and `10.0.0.1:53`", "expected"}},
+        {"-addr=http://1.1.1.1:1,http://1.1.1.1:2,1.1.1.1:3,1.1.1.1:4,1.1.1.1:5,1.1.1.1:6,"
+         "1.1.1.1:7,1.1.1.1:8,1.1.1.2:1,1.1.1.2:2,1.1.1.2:3,1.1.1.2:4,1.1.1.2:5,1.1.1.2:6,"
+         "1.1.1.2:7,1.1.1.2:8,http://1.1.1.1:9",
+         {"-addr", "expected at most 16 addresses"}},
+        {"-cert=/a", {"flag -cert: `/a`", "expected -key with it"}},
+        {"-key=/a", {"flag -key: `/a`", "expected -cert with it"}},
+        {"-client-ca=/a", {"flag -client-ca: `/a`", "expected -cert and -key with it"}},
+        {"-tls-ticket-keys=/a", {"flag -tls-ticket-keys: `/a`", "expected -cert and -key"}},
         {"-allow-recursion=10.0.0.0/8,10/8", {"-allow-recursion", "`10/8`"}},
         {"-domain=", {"-domain", "expected a domain"}},
         {"-domain=.", {"-domain", "`.`"}},
@@ -495,13 +588,13 @@ static void test_resolv_conf(void **state)
     unlink(path);
     assert_int_equal(r, 0);
     assert_int_equal(o.nameserver_count, 5);
-    assert_address(&o.nameservers[0], "192.0.2.53:53");
-    assert_address(&o.nameservers[1], "[2001:db8::53]:53");
-    assert_address(&o.nameservers[2], "192.0.2.55:53");
-    assert_address(&o.nameservers[3], "[fe80::3]:53");
-    assert_int_equal(o.nameservers[3].v6.sin6_scope_id, if_nametoindex("lo"));
-    assert_address(&o.nameservers[4], "[fe80::3]:53");
-    assert_int_equal(o.nameservers[4].v6.sin6_scope_id, 4711);
+    assert_address(&o.nameservers[0].address, "192.0.2.53:53");
+    assert_address(&o.nameservers[1].address, "[2001:db8::53]:53");
+    assert_address(&o.nameservers[2].address, "192.0.2.55:53");
+    assert_address(&o.nameservers[3].address, "[fe80::3]:53");
+    assert_int_equal(o.nameservers[3].address.v6.sin6_scope_id, if_nametoindex("lo"));
+    assert_address(&o.nameservers[4].address, "[fe80::3]:53");
+    assert_int_equal(o.nameservers[4].address.v6.sin6_scope_id, 4711);
 
     o.nameserver_count = 0;
     assert_int_equal(resolv_conf_read(&o, path, &err), 0); /* missing: fine */
@@ -526,6 +619,8 @@ int main(void)
         cmocka_unit_test_setup(test_other_values, clear_environment),
         cmocka_unit_test_setup(test_clients, clear_environment),
         cmocka_unit_test_setup(test_clients_of_engine, clear_environment),
+        cmocka_unit_test_setup(test_listeners, clear_environment),
+        cmocka_unit_test_setup(test_listeners_and_certificate, clear_environment),
         cmocka_unit_test_setup(test_refused, clear_environment),
         cmocka_unit_test_setup(test_explain, clear_environment),
         cmocka_unit_test_setup(test_version_needs_no_other_value, clear_environment),

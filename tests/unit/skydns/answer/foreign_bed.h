@@ -27,7 +27,7 @@ static inline void bed_zone(struct foreign_zone *zone, const char *name, size_t 
 {
     struct ip ip = {.family_bytes = 4, .bytes = {127, 0, 0, 1}};
     *zone = (struct foreign_zone){.name = fixture_name(name), .server_count = server_count};
-    zone->servers[0] = addr_of_ip(&ip, 53);
+    zone->servers[0] = nameserver_at(addr_of_ip(&ip, 53));
 }
 
 /* Stub zones outside and below the domain, one of reverse names, and one without nameservers. */

@@ -326,7 +326,7 @@ static void draw_others(struct bed *b)
         if (i == 0 || draw(b, 2)) {
             zones[count] = (struct foreign_zone){.name = fixture_name(names[i]),
                                                  .server_count = draw(b, 8) > 0};
-            zones[count++].servers[0] = addr_of_ip(&ip, 53);
+            zones[count++].servers[0] = nameserver_at(addr_of_ip(&ip, 53));
         }
     }
     b->others = zone_table_new(zones, count, NULL);

@@ -225,7 +225,21 @@ static void test_other_names(void **state)
           "{\"stubs\":{\"acme.local\":[\"10.0.0.1:5353\",\"10.0.0.2:53\"]},\"rcache\":0}"},
          "-nameservers"},
         {"10.0.0.0/8 {\nforward . 10.0.0.1\n}", {"-stub=10.in-addr.arpa=10.0.0.1:53"}, NULL},
-        {". {\nforward . tls://9.9.9.9\n}", {"not yet: nameservers over TLS"}, "-nameservers"},
+        {". {\nforward . tls://9.9.9.9 TLS://[::1]:54 10.0.0.1\n}",
+         {"-nameservers=tls://9.9.9.9:853,tls://[::1]:54,10.0.0.1:53"},
+         "no counterpart"},
+        {". {\nforward . tls://9.9.9.9 {\ntls_servername dns.quad9.net\ntls /ca\n}\n}",
+         {"-nameservers=tls://9.9.9.9:853#dns.quad9.net", "-nameservers-ca=/ca"},
+         "no counterpart"},
+        {"acme.org {\nforward . tls://9.9.9.9 {\ntls\ntls_servername a.b c\n}\n}",
+         {"-stub=acme.org=tls://9.9.9.9:853", "tls_servername a.b c: expected a name"},
+         "-nameservers-ca"},
+        {". {\nforward . tls://9.9.9.9 {\ntls /c /k /ca\ntls /other\ntls 1 2 3 4\n}\n}",
+         {"-nameservers-ca=/ca", "shows nameservers no certificate", "put both in one file",
+          "tls 1 2 3 4: expected"},
+         "-nameservers-ca=/other"},
+        {". {\nforward . tls://dns.example\n}", {"expected IP addresses"}, "-nameservers="},
+        {". {\nforward . https://9.9.9.9\n}", {"over UDP, TCP or TLS"}, "-nameservers="},
         {"a.org {\nforward . /etc/resolv.conf\n}",
          {"a zone of its own needs addresses"},
          "-stub=a"},
@@ -266,8 +280,9 @@ static void test_server(void **state)
         {". {\nbind 10.0.0.1 fd00::1\n}", {"'-addr=10.0.0.1:53,[fd00::1]:53'"}, NULL},
         {". {\nbind eth0\n}", {"-addr=0.0.0.0:53", "expected addresses"}, NULL},
         {"tls://a.org {\n}\nhttps3://b.org {\n}\n.:1053 {\n}",
-         {"-addr=0.0.0.0:1053 ", "not yet: queries over TLS", "no DNS over QUIC"},
-         NULL},
+         {"-addr=0.0.0.0:1053 ", "Corefile: tls://0.0.0.0:853: expected the plugin tls",
+          "no DNS over QUIC or HTTP/3"},
+         "-cert"},
         {".:99999 {\n}", {"Corefile:1: .:99999: expected a zone and a port"}, NULL},
         {". {\nloadbalance\nerrors\nloop\nreload 10s\n}",
          {"errors are always logged", "-round-robin is the default"},
@@ -277,6 +292,48 @@ static void test_server(void **state)
          {"beyond what the flag takes", "-workers=3", "-verbose", "-log-level=debug"},
          NULL},
         {". {\nunheard of\n}", {"unheard of: no plugin of CoreDNS"}, NULL},
+    };
+    (void)state;
+    check_rows(rows, ARRAY_LEN(rows));
+}
+
+static void test_streams(void **state)
+{
+    static const struct row rows[] = {
+        {"tls://.:8853 {\ntls /c /k\n}\nTLS://a.org https://. grpc://.:5443 {\nbind 10.0.0.1 "
+         "fd00::1\n}",
+         {"'-addr=tls://0.0.0.0:8853,tls://10.0.0.1:853,tls://[fd00::1]:853,https://10.0.0.1:443,"
+          "https://[fd00::1]:443,grpc://10.0.0.1:5443,grpc://[fd00::1]:5443'",
+          "-cert=/c", "-key=/k", "addresses differ between blocks"},
+         "-client-ca="},
+        {"(files) {\ntls /c /k /ca {\nclient_auth require_and_verify\n}\n}\n"
+         "https://. {\nimport files\n}\ntls://. {\nimport files\n}",
+         {"-addr=https://0.0.0.0:443,tls://0.0.0.0:853 ", "-cert=/c", "-key=/k", "-client-ca=/ca"},
+         "another block"},
+        {"tls://. {\ntls /c /k /ca\n}", {"-cert=/c", "-key=/k"}, "-client-ca="},
+        {"tls://. {\ntls /c /k /ca {\nclient_auth request\nkeylog /l\n}\n}",
+         {"-cert=/c", "client_auth request: none: clients show a certificate that is checked",
+          "keylog /l: none"},
+         "-client-ca="},
+        {"tls://. {\ntls /c /k {\nclient_auth require_and_verify\nclient_auth nocert\n}\n}",
+         {"expected the file of the CAs", "clients show no certificate without -client-ca"},
+         "-client-ca=/"},
+        {"tls://. {\ntls /c /k\n}\nhttps://. {\ntls /d /k\n}",
+         {"-cert=/c", "tls /d /k: another block has a certificate, which is shown to all"},
+         "-cert=/d"},
+        {"https://. grpc://.:444 {\n}", {"-addr=http://0.0.0.0:443,grpc://0.0.0.0:444 "}, "-cert"},
+        {". {\ntls /c /k\n}", {"-addr=0.0.0.0:53 ", "no address of the file speaks TLS"}, "-cert"},
+        {"tls://. {\ntls /c\n}", {"tls /c: expected a certificate and its key"}, "-cert"},
+        {"https://. grpc://. {\ntls /c /k\n}",
+         {"-addr=https://0.0.0.0:443 ", "grpc://0.0.0.0:443: another protocol has its port"},
+         NULL},
+        {".:443 https://. {\ntls /c /k\n}",
+         {"-addr=0.0.0.0:443 ", "https://0.0.0.0:443: another protocol has its port",
+          "no address of the file speaks TLS"},
+         "-cert"},
+        {"https://. {\nhttps {\nmax_connections 9\n}\ngrpc_server {\nmax_streams 1\n}\n}",
+         {"https: connections have limits of their own", "grpc_server: connections have limits"},
+         NULL},
     };
     (void)state;
     check_rows(rows, ARRAY_LEN(rows));
@@ -352,10 +409,15 @@ static void test_every_plugin_is_known(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_structure),   cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_limits),      cmocka_unit_test(test_kubernetes),
-        cmocka_unit_test(test_other_names), cmocka_unit_test(test_server),
-        cmocka_unit_test(test_clients),     cmocka_unit_test(test_every_plugin_is_known),
+        cmocka_unit_test(test_structure),
+        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_kubernetes),
+        cmocka_unit_test(test_other_names),
+        cmocka_unit_test(test_server),
+        cmocka_unit_test(test_streams),
+        cmocka_unit_test(test_clients),
+        cmocka_unit_test(test_every_plugin_is_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,7 +26,7 @@ static struct foreign_zone zone_at(const char *name, const char *server)
     struct err err;
     if (*server) {
         zone.server_count = 1;
-        assert_int_equal(addr_parse(server, &zone.servers[0], &err), 0);
+        assert_int_equal(addr_parse(server, &zone.servers[0].address, &err), 0);
     }
     return zone;
 }
@@ -82,7 +82,7 @@ static void test_the_longest_zone(void **state)
     const struct foreign_zone *items = zone_table_items(table, &count);
     assert_int_equal(count, ARRAY_LEN(zones));
     assert_false(zone_is_stub(&items[0]));
-    assert_int_equal(addr_port(&items[0].servers[0]), 53);
+    assert_int_equal(addr_port(&items[0].servers[0].address), 53);
     zone_table_unref(table);
 }
 
@@ -125,7 +125,7 @@ static void test_origins(void **state)
         struct dname name = name_of("a.test");
         const struct foreign_zone *zone = zone_table_find(table, &name);
         assert_int_equal(zone->origin, ZONE_FROM_DOCUMENT);
-        assert_true(addr_equal(&zone->servers[0], &zones[first].servers[0]));
+        assert_true(nameserver_equal(&zone->servers[0], &zones[first].servers[0]));
         zone_table_unref(table);
     }
 }

@@ -33,10 +33,10 @@ static void publish(struct told *t, struct hosts_table *hosts)
 {
     struct foreign_zone zones[3] = {{.name = {.len = 1}, .server_count = 1}};
     struct err err;
-    assert_int_equal(addr_parse("192.0.2.1:53", &zones[0].servers[0], &err), 0);
+    assert_int_equal(addr_parse("192.0.2.1:53", &zones[0].servers[0].address, &err), 0);
     zones[1] = (struct foreign_zone){
         .name = fixture_name("acme.local"), .origin = ZONE_FROM_FLAG, .server_count = 1};
-    assert_int_equal(addr_parse("192.0.2.2:53", &zones[1].servers[0], &err), 0);
+    assert_int_equal(addr_parse("192.0.2.2:53", &zones[1].servers[0].address, &err), 0);
     zones[2] = (struct foreign_zone){.name = fixture_name("x.cluster.local")};
     t->config = options_engine_config(&t->bed.options);
     t->config->zones_of_others = zone_table_new(zones, ARRAY_LEN(zones), NULL);
@@ -120,10 +120,10 @@ static void expect_page(const struct explanation *x, const char *part)
 
 static void expect_nameserver(const struct explain_foreign *x, const char *want)
 {
-    char text[ADDR_TEXT_MAX];
-    const struct addr *addr = explain_foreign_nameserver(x);
-    assert_non_null(addr);
-    assert_string_equal(addr_format(addr, text), want);
+    char text[NAMESERVER_TEXT_MAX];
+    struct nameserver server;
+    assert_true(explain_foreign_nameserver(x, &server));
+    assert_string_equal(nameserver_format(&server, text), want);
 }
 
 static void test_not_kept(void **state)
@@ -180,7 +180,7 @@ static void test_expired_and_failed(void **state)
     x = bed_explain(&t->bed, "x.example.com", "A");
     assert_int_equal(x->foreign.source, EXPLAIN_FROM_CACHE);
     expect_page(x, "A: SERVFAIL; ");
-    assert_null(explain_foreign_nameserver(&x->foreign));
+    assert_false(explain_foreign_nameserver(&x->foreign, &(struct nameserver){0}));
 }
 
 /* Even below a domain of ours, whose keys do not matter there. */
@@ -189,7 +189,7 @@ static void test_a_stub_zone_without_nameservers(void **state)
     struct told *t = *state;
     const struct explanation *x = bed_explain(&t->bed, "below.x.cluster.local", "A");
     assert_int_equal(x->foreign.source, EXPLAIN_FROM_STUB);
-    assert_null(explain_foreign_nameserver(&x->foreign));
+    assert_false(explain_foreign_nameserver(&x->foreign, &(struct nameserver){0}));
     assert_int_equal(x->plan->rcode, DNS_RCODE_SERVFAIL);
     assert_int_equal(x->name_count, 0);
     expect_page(x, "\nwhy        in a stub zone none of whose nameservers can be used\n");

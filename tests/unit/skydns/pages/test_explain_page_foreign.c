@@ -61,7 +61,7 @@ static int setup(void **state)
     t->zone = (struct foreign_zone){.name = {.len = 12, .wire = "\4acme\5local"},
                                     .origin = ZONE_FROM_KEYS,
                                     .server_count = 2,
-                                    .servers = {server(1), server(2)}};
+                                    .servers = {{.address = server(1)}, {.address = server(2)}}};
     t->x.foreign = (struct explain_foreign){.source = EXPLAIN_FROM_CACHE,
                                             .zone = &t->zone,
                                             .ttl_s = 290,
@@ -230,7 +230,8 @@ static void test_states_of_nameservers(void **state)
                    "'nameservers':[{'address':'192.0.2.1:53','state':'dead'},"
                    "{'address':'192.0.2.2:53','state':'looping'}]}");
     t->x.foreign.states.looping = 3;
-    assert_null(explain_foreign_nameserver(&t->x.foreign));
+    struct nameserver none;
+    assert_false(explain_foreign_nameserver(&t->x.foreign, &none));
 }
 
 static void test_why_it_is_not_kept(void **state)

@@ -6,10 +6,12 @@
 
 #include "common/base/clock.h"
 #include "common/etcd/etcd.h"
+#include "skydns/answer/engine.h"
 #include "skydns/answering.h"
 #include "skydns/foreign/cache_counts.h"
 #include "skydns/foreign/zone_table.h"
 #include "skydns/pages/status.h"
+#include "skydns/serve/streams.h"
 #include "tests/support/http_ask.h"
 #include "tests/support/loopback.h"
 
@@ -31,7 +33,7 @@ static void open_answering(struct pages *p)
     for (int i = 0; i < 100 && r < 0; i++) { /* another program may take the port */
         p->bed.options.addresses[0] = loopback_addr(loopback_free_port());
         p->bed.options.address_count = 1;
-        r = answering_open(&p->bed.options, p->bed.publisher, &p->answering, &err);
+        r = answering_open(&p->bed.options, p->bed.publisher, NULL, &p->answering, &err);
     }
     if (r < 0) {
         fail_msg("%s", err.msg);
@@ -544,6 +546,69 @@ static void test_metrics_of_the_cache(void **state)
     cache_tally_free(tally);
 }
 
+static int64_t certificate_ends(const void *certificate)
+{
+    assert_string_equal(certificate, "certificate");
+    return 1900000000;
+}
+
+static void expect_none(struct pages *p, const char *target, const char *part)
+{
+    struct asked_page asked = http_ask(p->bed.loop, &p->address, target);
+    if (strstr(asked.page.body, part)) {
+        fail_msg("%s has %s: %s", target, part, asked.page.body);
+    }
+    asked_page_fini(&asked);
+}
+
+/* Transports are there if they have a listener. */
+static void test_metrics_of_streams(void **state)
+{
+    static const char *const always[] = {"\nskydns_connections{transport=\"tcp\"} 0\n"};
+    static const char *const only_with_streams[] = {
+        "\nskydns_connections{transport=\"tls\"} 3\n",
+        "\nskydns_connections{transport=\"http\"} 0\n",
+        "\nskydns_queries_total{transport=\"tls\",verdict=\"answered\"} 5\n",
+        "\nskydns_replies_total{transport=\"tls\",rcode=\"NXDOMAIN\"} 4\n",
+        "\nskydns_truncated_total{transport=\"http\"} 0\n",
+        "\nskydns_stream_evictions_total 6\n",
+        "\nskydns_tls_handshakes_total{result=\"full\"} 7\n",
+        "\nskydns_tls_handshakes_total{result=\"resumed\"} 8\n",
+        "\nskydns_tls_handshakes_total{result=\"failed\"} 9\n",
+        "\nskydns_tls_certificate_expiry_seconds 1900000000\n",
+    };
+    static const bool is_heard[ENGINE_TRANSPORTS] = {[ENGINE_TLS] = true, [ENGINE_HTTP] = true};
+    static struct engine_counts engine;
+    static struct streams_counts counts = {.engine = &engine};
+    struct pages *p = *state;
+    for (size_t i = 0; i < ARRAY_LEN(always); i++) {
+        expect(p, "/metrics", 200, always[i]);
+    }
+    expect_none(p, "/metrics", "skydns_tls_");
+    expect_none(p, "/metrics", "transport=\"tls\"");
+    expect_none(p, "/metrics", "stream_evictions");
+    counter_set(&counts.connections[ENGINE_TLS], 3);
+    counter_set(&counts.queries[ENGINE_TLS].answered, 5);
+    counter_set(&counts.queries[ENGINE_TLS].not_allowed, 2);
+    counter_set(&counts.queries[ENGINE_TLS].rcodes[DNS_RCODE_NXDOMAIN], 4);
+    counter_set(&counts.evictions, 6);
+    counter_set(&counts.handshakes_full, 7);
+    counter_set(&counts.handshakes_resumed, 8);
+    counter_set(&counts.handshakes_failed, 9);
+    counter_set(&engine.path_answers, 10);
+    p->sources.streams = (struct metrics_streams){.counts = &counts, .is_heard = is_heard};
+    p->sources.certificate_ends = certificate_ends;
+    p->sources.certificate = "certificate";
+    for (size_t i = 0; i < ARRAY_LEN(only_with_streams); i++) {
+        expect(p, "/metrics", 200, only_with_streams[i]);
+    }
+    expect(p, "/metrics", 200, always[0]);
+    expect(p, "/metrics", 200, "\nskydns_not_allowed_total 2\n");
+    expect(p, "/metrics", 200, "\nskydns_autopath_answers_total 10\n");
+    expect_none(p, "/metrics", "transport=\"https\"");
+    expect_none(p, "/metrics", "transport=\"grpc\"");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -562,6 +627,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_cache_while_records_change, setup, teardown),
         cmocka_unit_test_setup_teardown(test_explain, setup, teardown),
         cmocka_unit_test_setup_teardown(test_metrics, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_metrics_of_streams, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -289,7 +289,7 @@ static inline struct fixture *setup_still_with(uint32_t timeout_ms, uint32_t sta
     assert_true(engine_config_add_domain(config, &domain, &hostmaster));
     open_upstream(f);
     const struct foreign_zone root = {
-        .name = {.len = 1}, .server_count = 1, .servers = {f->upstream_address}};
+        .name = {.len = 1}, .server_count = 1, .servers = {{.address = f->upstream_address}}};
     config->zones_of_others = zone_table_new(&root, 1, NULL);
     f->tally = cache_tally_new();
     f->stale_wait_ms = stale_wait_ms;

@@ -38,15 +38,25 @@ static int bound(int type, struct addr *address)
 
 typedef int (*listen_fn)(const struct addr *, bool, struct listen_socket *, struct err *);
 
+static int listen_https(const struct addr *address, bool v6_only, struct listen_socket *ret,
+                        struct err *err)
+{
+    return listen_stream(ENGINE_HTTPS, address, v6_only, ret, err);
+}
+
 static void test_errors_say_what_to_do(void **state)
 {
     static const struct {
         listen_fn listen;
         int type;
         const char *name;
-    } rows[] = {{listen_udp, SOCK_DGRAM, "udp://"}, {listen_tcp, SOCK_STREAM, "tcp://"}};
+    } rows[] = {
+        {listen_udp, SOCK_DGRAM, "udp://"},
+        {listen_tcp, SOCK_STREAM, "tcp://"},
+        {listen_https, SOCK_STREAM, "https://"},
+    };
     (void)state;
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct listen_socket listening = {.fd = -1};
         struct addr absent = address_of("240.0.0.1:5353"), used = address_of("127.0.0.1:1");
         struct err err = {0};
@@ -133,7 +143,7 @@ static void test_both_wildcards(void **state)
 enum { FIRST_PASSED_FD = 3 };
 
 /* fds must lie above those passed: see high(). */
-static void pass(const int *fds, int count)
+static void pass_named(const int *fds, int count, const char *names)
 {
     char number[16];
     for (int i = 0; i < count; i++) {
@@ -143,7 +153,12 @@ static void pass(const int *fds, int count)
     assert_int_equal(setenv("LISTEN_PID", number, 1), 0);
     (void)snprintf(number, sizeof(number), "%d", count);
     assert_int_equal(setenv("LISTEN_FDS", number, 1), 0);
-    assert_int_equal(setenv("LISTEN_FDNAMES", "a:b", 1), 0);
+    assert_int_equal(setenv("LISTEN_FDNAMES", names, 1), 0);
+}
+
+static void pass(const int *fds, int count)
+{
+    pass_named(fds, count, "a:b");
 }
 
 static int high(int fd)
@@ -181,6 +196,66 @@ static void test_what_systemd_passes(void **state)
     close(fds[1]);
 }
 
+/* A name makes a TCP socket a stream; of a UDP socket it says nothing. */
+static void test_names_that_systemd_passes(void **state)
+{
+    static const struct {
+        const char *names;
+        enum engine_transport want;
+    } rows[] = {
+        {"tls:tls", ENGINE_TLS},    {"x:https", ENGINE_HTTPS},
+        {"http:http", ENGINE_HTTP}, {"skydns.socket:grpc", ENGINE_GRPC},
+        {":tls", ENGINE_TLS},       {"tls", ENGINE_TCP},
+        {"tls:dot", ENGINE_TCP},    {"tls:TLS", ENGINE_TCP},
+        {"", ENGINE_TCP},           {"udp:udp", ENGINE_TCP},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct addr udp = address_of("127.0.0.1:1"), tcp = address_of("127.0.0.1:1");
+        struct listen_sockets sockets;
+        struct err err = {0};
+        int fds[2] = {high(bound(SOCK_DGRAM, &udp)), high(bound(SOCK_STREAM, &tcp))};
+        assert_int_equal(listen(fds[1], 4), 0);
+        pass_named(fds, 2, rows[i].names);
+        assert_int_equal(listen_from_systemd(&sockets, &err), 0);
+        bool is_stream = rows[i].want != ENGINE_TCP;
+        assert_int_equal(sockets.udp_count, 1);
+        assert_int_equal(sockets.tcp_count, is_stream ? 0 : 1);
+        assert_int_equal(sockets.stream_count, is_stream ? 1 : 0);
+        const struct listen_socket *found = is_stream ? &sockets.streams[0] : &sockets.tcp[0];
+        assert_int_equal(sockets.udp[0].transport, ENGINE_UDP);
+        assert_int_equal(found->transport, rows[i].want);
+        assert_true(addr_equal(&found->address, &tcp));
+        listen_sockets_close(&sockets);
+        close(fds[0]);
+        close(fds[1]);
+    }
+}
+
+static void test_too_many_of_a_kind(void **state)
+{
+    enum { COUNT = LISTEN_SOCKETS_MAX + 1 };
+    int fds[COUNT];
+    char names[5 * COUNT + 1] = "";
+    struct addr tcp = address_of("127.0.0.1:1");
+    struct listen_sockets sockets;
+    struct err err = {0};
+    (void)state;
+    fds[0] = high(bound(SOCK_STREAM, &tcp));
+    assert_int_equal(listen(fds[0], 4), 0);
+    for (size_t i = 0; i < COUNT; i++) {
+        memcpy(names + 5 * i, "grpc:", 6);
+        fds[i] = i ? fcntl(fds[0], F_DUPFD, 100) : fds[0];
+    }
+    pass_named(fds, COUNT, names);
+    assert_int_equal(listen_from_systemd(&sockets, &err), ERR_USAGE);
+    assert_non_null(strstr(err.msg, "more than 16 sockets of a kind"));
+    for (int i = 0; i < COUNT; i++) {
+        close(fds[i]);
+        close(FIRST_PASSED_FD + i);
+    }
+}
+
 static void test_what_systemd_should_not_pass(void **state)
 {
     struct addr tcp = address_of("127.0.0.1:1");
@@ -214,7 +289,7 @@ static void test_none_passed(void **state)
     static const struct {
         const char *pid, *fds;
     } rows[] = {{NULL, NULL},  {"1", "1"},     {"self", "0"},
-                {"self", "x"}, {"self", "33"}, {"self", "-1"}};
+                {"self", "x"}, {"self", "49"}, {"self", "-1"}};
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct listen_sockets sockets;
@@ -239,6 +314,8 @@ int main(void)
         cmocka_unit_test(test_accepted_sockets_have_small_buffers),
         cmocka_unit_test(test_both_wildcards),
         cmocka_unit_test(test_what_systemd_passes),
+        cmocka_unit_test(test_names_that_systemd_passes),
+        cmocka_unit_test(test_too_many_of_a_kind),
         cmocka_unit_test(test_what_systemd_should_not_pass),
         cmocka_unit_test(test_none_passed),
     };

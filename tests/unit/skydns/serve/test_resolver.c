@@ -2,6 +2,8 @@
  * with this test as the nameserver; and shutdown. Real sockets on loopback. */
 #include "tests/unit/skydns/serve/resolver_bed.h"
 
+#include "skydns/serve/turn_internal.h"
+
 /* ---- Tests ---- */
 
 static void test_before_the_first_sync(void **state)
@@ -163,7 +165,7 @@ static void test_expensive_answers_come_last(void **state)
  * others, and all are the same. */
 static void test_expensive_answers_of_a_turn(void **state)
 {
-    enum { MANY = 200, QUERIES = 5 * RESOLVER_EXPENSIVE_MAX };
+    enum { MANY = 200, QUERIES = 5 * TURN_EXPENSIVE_MAX };
     struct fixture *f = setup(PATIENCE_S * 1000);
     struct message q = question(3, "*.many.cluster.local.");
     uint8_t frames[QUERIES * 64];

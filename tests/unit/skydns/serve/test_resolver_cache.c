@@ -30,8 +30,10 @@ static void with_newer_clients(struct fixture *f, struct engine_config *config)
 static void with_stub_zone(struct fixture *f, struct engine_config *config)
 {
     const struct foreign_zone zones[] = {
-        {.name = {.len = 1}, .server_count = 1, .servers = {f->upstream_address}},
-        {.name = name_of("acme.test."), .server_count = 1, .servers = {f->upstream_address}},
+        {.name = {.len = 1}, .server_count = 1, .servers = {{.address = f->upstream_address}}},
+        {.name = name_of("acme.test."),
+         .server_count = 1,
+         .servers = {{.address = f->upstream_address}}},
     };
     struct zone_table *old = config->zones_of_others;
     with_cache(f, config);

@@ -48,7 +48,7 @@ enum { CLIENTS = 20, STEPS = 20000, BYTES_MAX = 1 << 20 };
 struct model {
     struct addr addr;
     struct tcp_client *client; /* NULL: it has no connections */
-    size_t connections, bytes;
+    size_t connections, bytes, handshakes;
 };
 
 /* `found` has at least half of the most. */
@@ -59,17 +59,20 @@ static void assert_most(size_t found, size_t most)
 
 static void check(const struct tcp_clients *clients, const struct model *models)
 {
-    size_t connections = 0, bytes = 0;
+    size_t connections = 0, bytes = 0, handshakes = 0;
     for (size_t i = 0; i < CLIENTS; i++) {
         const struct model *m = &models[i];
         assert_ptr_equal(tcp_clients_find(clients, &m->addr), m->client);
         connections = m->connections > connections ? m->connections : connections;
         bytes = m->bytes > bytes ? m->bytes : bytes;
+        handshakes = m->handshakes > handshakes ? m->handshakes : handshakes;
     }
     const struct tcp_client *by_connections = tcp_clients_most_connections(clients);
     const struct tcp_client *by_bytes = tcp_clients_most_buffered(clients);
     assert_most(by_connections ? by_connections->connections : 0, connections);
     assert_most(by_bytes ? by_bytes->buffered : 0, bytes);
+    const struct tcp_client *by_handshakes = tcp_clients_most_handshakes(clients);
+    assert_most(by_handshakes ? by_handshakes->handshakes : 0, handshakes);
 }
 
 static struct rng rng = {.state = 1}; /* the same in each run */
@@ -85,9 +88,15 @@ static void set_bytes(struct tcp_clients *clients, struct model *m, size_t bytes
     m->bytes = bytes;
 }
 
+static void set_handshakes(struct tcp_clients *clients, struct model *m, size_t handshakes)
+{
+    tcp_clients_shake_hands(clients, m->client, handshakes);
+    m->handshakes = handshakes;
+}
+
 static void change_one(struct tcp_clients *clients, struct model *m)
 {
-    switch (below(4)) {
+    switch (below(5)) {
     case 0:
     case 1:
         m->client = tcp_clients_enter(clients, &m->addr);
@@ -99,9 +108,15 @@ static void change_one(struct tcp_clients *clients, struct model *m)
         }
         if (m->connections == 1) {
             set_bytes(clients, m, 0); /* as its last connection is closed */
+            set_handshakes(clients, m, 0);
         }
         tcp_clients_leave(clients, m->client);
         m->client = --m->connections ? m->client : NULL;
+        break;
+    case 3:
+        if (m->client) {
+            set_handshakes(clients, m, below(m->connections + 1));
+        }
         break;
     default:
         if (m->client) {

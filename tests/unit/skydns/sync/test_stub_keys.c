@@ -53,7 +53,7 @@ static void on_changed(void *data, const struct foreign_zone *zones, size_t coun
                               "%s=", dname_to_text(&zones[i].name, name));
         for (size_t k = 0; k < zones[i].server_count; k++) {
             n += (size_t)snprintf(f->zones + n, n < TEXT_MAX ? TEXT_MAX - n : 0, "%s%s",
-                                  k ? "," : "", addr_format(&zones[i].servers[k], address));
+                                  k ? "," : "", addr_format(&zones[i].servers[k].address, address));
         }
         n += (size_t)snprintf(f->zones + n, n < TEXT_MAX ? TEXT_MAX - n : 0, " ");
         n = n < TEXT_MAX ? n : TEXT_MAX - 1;

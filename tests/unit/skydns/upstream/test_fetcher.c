@@ -118,7 +118,7 @@ static struct foreign_zone zone_of(const char *name, const struct server *server
 {
     struct foreign_zone zone = {.name = name_of(name), .server_count = server != NULL};
     if (server) {
-        zone.servers[0] = server->ns.address;
+        zone.servers[0] = nameserver_at(server->ns.address);
     }
     return zone;
 }
@@ -765,7 +765,7 @@ static void test_servers_that_stay_keep_their_state(void **state)
     settle(bed);
     assert_int_equal(counter_get(&counts(bed)->dead), 1);
     struct foreign_zone zones[] = {zone_of(".", other), zone_of("acme.test.", server)};
-    zones[0].servers[zones[0].server_count++] = server->ns.address;
+    zones[0].servers[zones[0].server_count++] = nameserver_at(server->ns.address);
     use(bed, zones, 2);
     assert_int_equal(counter_get(&counts(bed)->servers), 2);
     assert_int_equal(counter_get(&counts(bed)->dead), 1);

@@ -205,7 +205,7 @@ static void on_result(void *data, const struct forwarder_reply *reply)
         assert_true(reply->len <= sizeof(r->reply));
         memcpy(r->reply, reply->bytes, reply->len);
         r->len = reply->len;
-        r->server = *reply->server;
+        r->server = reply->server->address;
     }
     ev_break(r->loop, EVBREAK_ALL);
 }
@@ -295,7 +295,7 @@ static struct foreign_zone zone_of(const char *name, const struct addr *servers,
     struct foreign_zone zone = {.server_count = count};
     assert_true(dname_from_text(slice_str(name), &zone.name));
     for (size_t i = 0; i < count; i++) {
-        zone.servers[i] = servers[i];
+        zone.servers[i] = nameserver_at(servers[i]);
     }
     return zone;
 }
@@ -318,6 +318,13 @@ static struct forwarder *start_with(struct bed *bed, const struct forwarder_conf
     bed->forwarder = forwarder_new(config);
     use(bed->forwarder, bed->servers, bed->server_count, timeout_ms);
     return bed->forwarder;
+}
+
+static void judge(struct forwarder *f, const struct scripted_nameserver *ns,
+                  enum upstream_verdict verdict)
+{
+    const struct nameserver server = nameserver_at(ns->address);
+    forwarder_judge_server(f, &server, verdict);
 }
 
 /* A forwarder that asks the bed's nameservers. */
@@ -527,7 +534,7 @@ static void test_all_silent(void **state)
     struct result r = {.loop = bed->loop};
     struct scripted_nameserver *a = add_server(bed, NULL);
     struct scripted_nameserver *b = add_server(bed, NULL);
-    struct forwarder *f = start(bed, 30);
+    struct forwarder *f = start(bed, 300);
     assert_true(ask(f, &r));
     run(&r);
     assert_true(r.failed);
@@ -619,11 +626,11 @@ static void test_a_looping_server_is_left_until_it_replies(void **state)
     struct scripted_nameserver *a = add_server(bed, answer);
     struct scripted_nameserver *b = add_server(bed, answer);
     struct forwarder *f = start(bed, PATIENCE_MS);
-    forwarder_judge_server(f, &a->address, UPSTREAM_REPLIES);
-    forwarder_judge_server(f, &b->address, UPSTREAM_SILENT); /* not what makes a server dead */
+    judge(f, a, UPSTREAM_REPLIES);
+    judge(f, b, UPSTREAM_SILENT); /* not what makes a server dead */
     expect_state(f, 0, 0);
     for (unsigned i = 1; i <= 2; i++) {
-        forwarder_judge_server(f, &a->address, UPSTREAM_LOOPS);
+        judge(f, a, UPSTREAM_LOOPS);
         expect_state(f, 1, 1);
         (void)asked(bed);
         use(f, bed->servers, bed->server_count, PATIENCE_MS);
@@ -631,12 +638,12 @@ static void test_a_looping_server_is_left_until_it_replies(void **state)
         (void)asked(bed);
         assert_int_equal(a->seen, i - 1);
         assert_int_equal(b->seen, 2 * i);
-        forwarder_judge_server(f, &a->address, UPSTREAM_REPLIES);
+        judge(f, a, UPSTREAM_REPLIES);
         expect_state(f, 0, 0);
         (void)asked(bed);
         assert_int_equal(a->seen, i);
     }
-    const struct addr gone = scripted_nameserver_nowhere();
+    const struct nameserver gone = nameserver_at(scripted_nameserver_nowhere());
     forwarder_judge_server(f, &gone, UPSTREAM_LOOPS);
     expect_state(f, 0, 0);
 }
@@ -654,8 +661,8 @@ static void test_a_looping_server_that_falls_silent(void **state)
         &(struct forwarder_config){
             .loop = bed->loop, .sockets_max = 4, .suspect_loop = count_call, .data = &suspicions},
         PATIENCE_MS);
-    forwarder_judge_server(f, &a->address, UPSTREAM_LOOPS);
-    forwarder_judge_server(f, &a->address, UPSTREAM_SILENT);
+    judge(f, a, UPSTREAM_LOOPS);
+    judge(f, a, UPSTREAM_SILENT);
     expect_state(f, 1, 0);
     (void)asked(bed);
     assert_int_equal(b->seen, 1);
@@ -788,7 +795,7 @@ static void test_other_servers_from_now_on(void **state)
     assert_true(ask(f, &later));
     run(&later);
     assert_int_equal(b->seen, 1);
-    forwarder_judge_server(f, &b->address, UPSTREAM_LOOPS);
+    judge(f, b, UPSTREAM_LOOPS);
     assert_false(ask(f, &later));
     assert_int_equal(counter_get(&forwarder_counts(f)->dead), 1);
     use(f, NULL, 0, PATIENCE_MS);

@@ -50,10 +50,10 @@ static void on_question(struct scripted_nameserver *ns)
     }
 }
 
-static void on_judged(void *data, const struct addr *server, enum upstream_verdict verdict)
+static void on_judged(void *data, const struct nameserver *server, enum upstream_verdict verdict)
 {
     struct bed *bed = data;
-    assert_true(addr_equal(server, &bed->ns.address));
+    assert_true(addr_equal(&server->address, &bed->ns.address));
     bed->judged[verdict]++;
 }
 
@@ -62,7 +62,7 @@ static void start(struct bed *bed, const struct loop_check_times *times)
     const struct loop_check_config config = {
         .loop = bed->loop, .times = *times, .judged = on_judged, .data = bed};
     bed->check = loop_check_new(&config);
-    loop_check_set_servers(bed->check, &bed->ns.address, 1, LABELS);
+    loop_check_set_servers(bed->check, &(struct nameserver){.address = bed->ns.address}, 1, LABELS);
 }
 
 static void on_patience_end(struct ev_loop *loop, ev_timer *timer, int revents)
@@ -197,7 +197,7 @@ static void test_rounds_keep_their_distance(void **state)
     }
     assert_int_equal(bed->ns.seen, 1);
     /* Other servers are checked at once. */
-    loop_check_set_servers(bed->check, &bed->ns.address, 1, LABELS);
+    loop_check_set_servers(bed->check, &(struct nameserver){.address = bed->ns.address}, 1, LABELS);
     run_until(bed, &bed->judged[UPSTREAM_REPLIES], 2);
 }
 
@@ -216,7 +216,8 @@ static void test_nothing_to_ask(void **state)
 {
     struct bed *bed = *state;
     start(bed, &by_hand);
-    loop_check_set_servers(bed->check, &bed->ns.address, 1, 29); /* longer than a name may be */
+    loop_check_set_servers(bed->check, &(struct nameserver){.address = bed->ns.address}, 1,
+                           29); /* longer than a name may be */
     loop_check_hurry(bed->check);
     run_what_is_due(bed);
     loop_check_set_servers(bed->check, NULL, 0, LABELS);

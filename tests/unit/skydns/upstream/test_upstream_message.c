@@ -133,6 +133,53 @@ static void test_mixed_case(void **state)
     assert_true(upstream_is_reply(out, len, reply, len, false));
 }
 
+/* Whole blocks, whatever the name's length; OPT stays the last record, and its options are whole.
+ */
+static void test_padding(void **state)
+{
+    struct upstream_question question = {.name = {.len = 1}, .type = 1, .qclass = 1};
+    (void)state;
+    for (size_t n = 1; n < 250; n++) {
+        uint8_t out[UPSTREAM_PADDED_MAX];
+        char text[256] = "";
+        for (size_t i = 0; i < n; i++) {
+            text[i] = i % 50 == 49 && i + 1 < n ? '.' : 'a';
+        }
+        question.name = name_of(text);
+        question.subnet_len = n % 2 ? EDNS_SUBNET_MAX : 0;
+        size_t len = upstream_query_write(&question, 1, out);
+        size_t opt_at = 12 + question.name.len + 4, padded = upstream_query_pad(out, len);
+        assert_true(padded <= UPSTREAM_PADDED_MAX && padded % UPSTREAM_BLOCK == 0);
+        assert_true(padded - len < UPSTREAM_BLOCK + 2 * EDNS_OPTION_HEAD);
+        assert_int_equal(out[opt_at + 9] << 8 | out[opt_at + 10], padded - opt_at - EDNS_OPT_SIZE);
+        const uint8_t keepalive[] = {0, 11, 0, 0, 0, 12};
+        assert_memory_equal(out + len, keepalive, sizeof(keepalive));
+        assert_int_equal(out[len + 6] << 8 | out[len + 7], padded - len - 2 * EDNS_OPTION_HEAD);
+        assert_int_equal(upstream_query_strip_edns(out, padded), opt_at);
+    }
+}
+
+/* Behind a question, an answer with a compressed name, and another option. */
+static void test_keepalive_of_a_reply(void **state)
+{
+    static const uint8_t reply[] = {
+        0,    1,  0x81, 0x80, 0, 1, 0, 1,  0, 0,  0, 1, 1,  'a', 0,  0, 1, 0,    1,
+        0xc0, 12, 0,    1,    0, 1, 0, 0,  0, 9,  0, 4, 10, 0,   0,  1, 0, 0,    41,
+        16,   0,  0,    0,    0, 0, 0, 11, 0, 10, 0, 1, 7,  0,   11, 0, 2, 0x01, 0x2c,
+    };
+    uint16_t ds = 0;
+    (void)state;
+    assert_true(upstream_reply_keepalive(reply, sizeof(reply), &ds));
+    assert_int_equal(ds, 300);
+    for (size_t len = 0; len < sizeof(reply); len++) {
+        assert_false(upstream_reply_keepalive(reply, len, &ds));
+    }
+    uint8_t without[sizeof(reply)];
+    memcpy(without, reply, sizeof(reply));
+    without[sizeof(reply) - 5] = 12; /* padding */
+    assert_false(upstream_reply_keepalive(without, sizeof(without), &ds));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -142,6 +189,8 @@ int main(void)
         cmocka_unit_test(test_the_question_of_a_client),
         cmocka_unit_test(test_equal_questions),
         cmocka_unit_test(test_mixed_case),
+        cmocka_unit_test(test_padding),
+        cmocka_unit_test(test_keepalive_of_a_reply),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,17 @@
+/* DNS over HTTPS (RFC 8484), and over HTTP for proxies that have the certificates: what is spoken
+ * on connections to `https://` and `http://` addresses. HTTP/1.1 and HTTP/2, told apart by HTTP/2's
+ * preface, so that a client without TLS needs no upgrade.
+ *
+ *     connection ─ doh ─┬─ doh_http1: doh_head, doh_chunks ──╮
+ *                       ╰─ doh_http2: common/http2 ──────────┴─ doh_request ─▶ query
+ *                          either ◀─ doh_reply: status, max-age ◀─ doh_date ◀─ reply
+ *
+ * Queries are at /dns-query. Only on the thread of the connection's loop. */
+#ifndef SKYDNS_DOH_DOH_H
+#define SKYDNS_DOH_DOH_H
+
+#include "skydns/serve/stream_protocol.h"
+
+extern const struct stream_protocol doh_protocol;
+
+#endif

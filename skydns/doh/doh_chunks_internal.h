@@ -1,0 +1,42 @@
+/* Takes a chunked body apart (RFC 9112 7.1): proxies that stream send one when they do not know its
+ * length, as from an HTTP/2 client without content-length. Strict about CR LF, as doh_head. Pure.
+ */
+#ifndef SKYDNS_DOH_DOH_CHUNKS_INTERNAL_H
+#define SKYDNS_DOH_DOH_CHUNKS_INTERNAL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/attributes.h"
+#include "common/base/buf.h"
+
+enum {
+    /* Extensions and trailers of one body: nobody sends any. As much as a head. */
+    DOH_CHUNKS_EXTRA_MAX = 16 * 1024,
+    DOH_CHUNKS_MORE = -1,
+};
+
+/* Zeroed before the first byte. */
+struct doh_chunks {
+    enum {
+        DOH_CHUNK_SIZE,
+        DOH_CHUNK_EXTENSION,
+        DOH_CHUNK_SIZE_LF,
+        DOH_CHUNK_DATA,
+        DOH_CHUNK_DATA_CR,
+        DOH_CHUNK_DATA_LF,
+        DOH_CHUNK_TRAILER,
+        DOH_CHUNK_TRAILER_LF,
+    } phase;
+    uint32_t left;  /* of the chunk; in a trailer, the length of its line */
+    uint8_t digits; /* of the chunk's size */
+    uint32_t extra;
+};
+
+/* Appends the data to the body (NULL: passes over it) and sets how many bytes are done with. 0: the
+ * body is complete. DOH_CHUNKS_MORE: it is not. 413: the body's limit is passed; the rest can be
+ * passed over. Else a status, and what follows cannot be understood. */
+int doh_chunks_take(struct doh_chunks *chunks, const uint8_t *bytes, size_t len, struct buf *body,
+                    size_t *ret_taken) MUST_CHECK;
+
+#endif

@@ -1,0 +1,194 @@
+#include "skydns/doh/doh_reply_internal.h"
+
+#include <string.h>
+
+#include "common/base/cursor.h"
+#include "common/dns/dns.h"
+
+/* ---- How long it may be kept ---- */
+
+/* False: it does not end. */
+static bool skip_name(struct reader *r)
+{
+    enum { LABEL_MAX = 63, POINTER = 0xc0 };
+    uint8_t label;
+    while ((label = reader_u8(r)) > 0 && label <= LABEL_MAX) {
+        (void)reader_take(r, label); /* sticky */
+    }
+    if (label >= POINTER) {
+        (void)reader_u8(r);
+    }
+    return !r->failed && (label == 0 || label >= POINTER);
+}
+
+struct record {
+    uint16_t type;
+    uint32_t ttl_s;
+    const uint8_t *data;
+    size_t len;
+};
+
+static bool next_record(struct reader *r, struct record *record)
+{
+    if (!skip_name(r)) {
+        return false;
+    }
+    record->type = reader_u16(r);
+    (void)reader_u16(r); /* class */
+    record->ttl_s = reader_u32(r);
+    record->len = reader_u16(r);
+    record->data = reader_take(r, record->len);
+    if (record->ttl_s > INT32_MAX) {
+        record->ttl_s = 0; /* RFC 2181 8 */
+    }
+    return !r->failed;
+}
+
+/* A SOA's minimum is its last field. */
+static uint32_t negative_ttl(const struct record *soa)
+{
+    enum { MINIMUM_SIZE = 4 };
+    struct reader r = reader_of(soa->data, soa->len);
+    if (soa->len < MINIMUM_SIZE) {
+        return 0;
+    }
+    reader_seek(&r, soa->len - MINIMUM_SIZE);
+    uint32_t minimum_s = reader_u32(&r);
+    return minimum_s < soa->ttl_s ? minimum_s : soa->ttl_s;
+}
+
+/* Of `counts[0]` answers and `counts[1]` records of the authority section, where a SOA makes the
+ * reply negative, also behind aliases. */
+static uint32_t smallest_ttl(struct reader *r, const uint16_t counts[2], bool is_no_name)
+{
+    uint32_t smallest = UINT32_MAX;
+    bool is_negative = is_no_name || counts[0] == 0, has_soa = false;
+    struct record record;
+    for (unsigned i = 0; i < counts[0]; i++) {
+        if (!next_record(r, &record)) {
+            return 0;
+        }
+        smallest = record.ttl_s < smallest ? record.ttl_s : smallest;
+    }
+    for (unsigned i = 0; i < counts[1]; i++) {
+        if (!next_record(r, &record)) {
+            return 0;
+        }
+        if (record.type == DNS_TYPE_SOA) {
+            uint32_t ttl_s = negative_ttl(&record);
+            smallest = ttl_s < smallest ? ttl_s : smallest;
+            has_soa = true;
+        }
+    }
+    return is_negative && !has_soa ? 0 : smallest;
+}
+
+uint32_t doh_reply_max_age(const uint8_t *reply, size_t len)
+{
+    struct reader r = reader_of(reply, len);
+    (void)reader_u16(&r); /* id */
+    uint16_t flags = reader_u16(&r), questions = reader_u16(&r);
+    uint16_t counts[2] = {reader_u16(&r)};
+    counts[1] = reader_u16(&r);
+    (void)reader_u16(&r); /* additional records */
+    unsigned rcode = flags & DNS_MASK_RCODE;
+    if ((flags & DNS_FLAG_TC) || (rcode != DNS_RCODE_NOERROR && rcode != DNS_RCODE_NXDOMAIN)) {
+        return 0;
+    }
+    for (unsigned i = 0; i < questions; i++) {
+        if (!skip_name(&r) || !reader_take(&r, 4)) {
+            return 0;
+        }
+    }
+    return r.failed ? 0 : smallest_ttl(&r, counts, rcode == DNS_RCODE_NXDOMAIN);
+}
+
+/* ---- Texts ---- */
+
+static const struct status_text {
+    enum doh_status status;
+    const char *line, *body;
+} status_texts[] = {
+    {DOH_OK, "200 OK", ""},
+    {DOH_BAD_REQUEST, "400 Bad Request", "not a DNS query, or not an HTTP request\n"},
+    {DOH_NOT_FOUND, "404 Not Found", "DNS queries go to /dns-query\n"},
+    {DOH_WRONG_METHOD, "405 Method Not Allowed", "expected " DOH_ALLOWED "\n"},
+    {DOH_TOO_LONG, "413 Content Too Large", "a DNS query has at most 65535 bytes\n"},
+    {DOH_TARGET_TOO_LONG, "414 URI Too Long", "send long queries with POST\n"},
+    {DOH_WRONG_TYPE, "415 Unsupported Media Type", "expected content-type: " DOH_TYPE "\n"},
+    {DOH_EXPECTATION_FAILED, "417 Expectation Failed", "expected 100-continue or none\n"},
+    {DOH_HEAD_TOO_LONG, "431 Request Header Fields Too Large",
+     "a request's header has at most 16384 bytes\n"},
+    {DOH_NO_REPLY, "500 Internal Server Error", "this query gets no reply\n"},
+    {DOH_UNKNOWN_CODING, "501 Not Implemented", "expected transfer-encoding: chunked or none\n"},
+    {DOH_WRONG_VERSION, "505 HTTP Version Not Supported", "expected HTTP/1.1 or HTTP/2\n"},
+};
+
+static const struct status_text *text_of(enum doh_status status)
+{
+    const struct status_text *text = status_texts;
+    while (text->status != status) {
+        text++;
+    }
+    return text;
+}
+
+struct slice doh_reply_error(enum doh_status status)
+{
+    return slice_str(text_of(status)->body);
+}
+
+size_t doh_reply_number(uint32_t number, char out[DOH_NUMBER_MAX])
+{
+    char reversed[DOH_NUMBER_MAX];
+    size_t len = 0;
+    do {
+        reversed[len++] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    for (size_t i = 0; i < len; i++) {
+        out[i] = reversed[len - 1 - i];
+    }
+    out[len] = '\0';
+    return len;
+}
+
+/* ---- The head ---- */
+
+static void write_text(struct writer *w, const char *text)
+{
+    writer_bytes(w, text, strlen(text));
+}
+
+static void write_number(struct writer *w, uint32_t number)
+{
+    char text[DOH_NUMBER_MAX];
+    writer_bytes(w, text, doh_reply_number(number, text));
+}
+
+size_t doh_reply_head(const struct doh_reply_head *head, uint8_t out[DOH_REPLY_HEAD_MAX])
+{
+    struct writer w = writer_of(out, DOH_REPLY_HEAD_MAX);
+    if (head->status == DOH_OK) {
+        write_text(&w, "HTTP/1.1 200 OK\r\nContent-Type: " DOH_TYPE "\r\nContent-Length: ");
+    } else {
+        write_text(&w, "HTTP/1.1 ");
+        write_text(&w, text_of(head->status)->line);
+        write_text(&w, "\r\nContent-Type: " DOH_ERROR_TYPE "\r\nContent-Length: ");
+    }
+    write_number(&w, head->content_length);
+    write_text(&w, "\r\nCache-Control: max-age=");
+    write_number(&w, head->max_age);
+    write_text(&w, "\r\nDate: ");
+    write_text(&w, head->date);
+    if (head->status == DOH_WRONG_METHOD) {
+        write_text(&w, "\r\nAllow: " DOH_ALLOWED);
+    }
+    if (head->is_last) {
+        write_text(&w, "\r\nConnection: close");
+    } else if (head->keeps_alive) {
+        write_text(&w, "\r\nConnection: keep-alive");
+    }
+    write_text(&w, "\r\n\r\n");
+    return w.pos;
+}

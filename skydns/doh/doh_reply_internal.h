@@ -1,0 +1,62 @@
+/* What a reply says besides DNS: status, how long it may be kept (RFC 8484 5.1), its head in
+ * HTTP/1.1. Pure. */
+#ifndef SKYDNS_DOH_DOH_REPLY_INTERNAL_H
+#define SKYDNS_DOH_DOH_REPLY_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/slice.h"
+
+enum doh_status {
+    DOH_OK = 200,
+    DOH_BAD_REQUEST = 400,
+    DOH_NOT_FOUND = 404,
+    DOH_WRONG_METHOD = 405,
+    DOH_TOO_LONG = 413,
+    DOH_TARGET_TOO_LONG = 414,
+    DOH_WRONG_TYPE = 415,
+    DOH_EXPECTATION_FAILED = 417,
+    DOH_HEAD_TOO_LONG = 431,
+    DOH_NO_REPLY = 500, /* the query gets none; as CoreDNS says it */
+    DOH_UNKNOWN_CODING = 501,
+    DOH_WRONG_VERSION = 505,
+};
+
+#define DOH_ALLOWED    "GET, POST, HEAD" /* with 405 */
+#define DOH_TYPE       "application/dns-message"
+#define DOH_ERROR_TYPE "text/plain; charset=utf-8"
+
+enum {
+    DOH_NUMBER_MAX = 11,      /* the digits of 32 bits, and a NUL */
+    DOH_DATE_MAX = 30,        /* RFC 9110 5.6.7, and a NUL */
+    DOH_REPLY_HEAD_MAX = 320, /* the longest, 405 with everything, has 251 */
+    /* Requests refused on one connection beyond those answered; then it is closed. They cost less
+     * than an answer but are not counted as one. A health check of a proxy that asks for `/` has to
+     * connect again after so many. */
+    DOH_REFUSED_MAX = 64,
+};
+
+/* Seconds that a cache may keep a reply: the smallest TTL of the answer section; for a negative
+ * reply the smaller of the SOA's TTL and its minimum (RFC 2308 5); else, or if malformed, 0. */
+uint32_t doh_reply_max_age(const uint8_t *reply, size_t len);
+
+/* The body of a reply that refuses: says what was expected, repeats nothing of the request. */
+struct slice doh_reply_error(enum doh_status status);
+
+/* Decimal; returns the length without the NUL behind it. */
+size_t doh_reply_number(uint32_t number, char out[DOH_NUMBER_MAX]);
+
+struct doh_reply_head {
+    enum doh_status status;
+    uint32_t content_length, max_age;
+    const char *date;
+    bool is_last;     /* the connection closes behind it */
+    bool keeps_alive; /* HTTP/1.0 does so only if it is said */
+};
+
+/* Of HTTP/1.1; returns its length. */
+size_t doh_reply_head(const struct doh_reply_head *head, uint8_t out[DOH_REPLY_HEAD_MAX]);
+
+#endif

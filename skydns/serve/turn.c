@@ -1,0 +1,165 @@
+#include "skydns/serve/turn_internal.h"
+
+#include "common/base/clock.h"
+#include "common/dns/dns.h"
+#include "skydns/serve/query_log_internal.h"
+#include "skydns/serve/resolver.h"
+#include "skydns/store/publisher.h"
+
+const struct engine_config *turn_begin(struct turn *turn)
+{
+    turn->store = publisher_enter(turn->reader);
+    const struct engine_config *config = publisher_config(turn->reader);
+    engine_configure(turn->engine, config);
+    turn->expensive_left = TURN_EXPENSIVE_MAX;
+    turn->is_entered = true;
+    return config;
+}
+
+void turn_end(struct turn *turn)
+{
+    if (turn->is_entered) {
+        turn->is_entered = false;
+        turn->store = NULL;
+        publisher_leave(turn->reader);
+    }
+}
+
+static enum engine_verdict answer(struct turn *turn, const struct engine_query *query,
+                                  const struct external_answers *externals, uint8_t *reply,
+                                  size_t *ret_len)
+{
+    enum engine_verdict verdict =
+        engine_answer(turn->engine, turn->store, query, externals, reply, ret_len, &turn->deferral);
+    if (verdict != ENGINE_DEFER && turn->deferral.is_barred) {
+        struct query_counts *counts = turn->counts[query->transport];
+        if (counts) {
+            counter_add(&counts->not_allowed, 1);
+        }
+        query_log_not_allowed(query->client);
+    }
+    return verdict;
+}
+
+enum engine_verdict turn_answer(struct turn *turn, const struct engine_query *query,
+                                const struct external_answers *externals, uint8_t *reply,
+                                size_t *ret_len)
+{
+    struct engine_query brief = *query;
+    brief.is_brief = true;
+    enum engine_verdict verdict = answer(turn, &brief, externals, reply, ret_len);
+    if (verdict != ENGINE_DEFER || turn->deferral.kind != ENGINE_DEFER_WALK ||
+        turn->expensive_left == 0) {
+        return verdict;
+    }
+    turn->expensive_left--;
+    return answer(turn, query, externals, reply, ret_len);
+}
+
+void turn_refresh_if_wanted(struct turn *turn, const struct engine_query *query)
+{
+    const struct engine_deferral *deferral = &turn->deferral;
+    if (deferral->wants_refresh) {
+        struct engine_query refresh = *query;
+        if (deferral->refresh_len) {
+            refresh.wire = deferral->refresh;
+            refresh.len = deferral->refresh_len;
+        }
+        turn->refresh(turn->data, &refresh);
+    }
+}
+
+/* ---- Connections ---- */
+
+/* A client may have as many late answers due as places are left, so that its bursts leave the
+ * others some. */
+static bool defer(struct turn *turn, const struct tcp_query *tcp, const struct engine_query *query,
+                  struct transport_edns edns)
+{
+    const struct deferred_origin origin = {
+        .transport = tcp->transport, .tcp = tcp->connection, .tag = tcp->tag, .edns = edns};
+    const size_t room = resolver_room(turn->resolver, turn->producer);
+    const size_t left = turn->late_max - turn->late;
+    if (tcp->client_waiting >= (room < left ? room : left) ||
+        !resolver_defer(turn->resolver, turn->producer, query, turn->deferral.kind, &origin)) {
+        return false;
+    }
+    turn->late++;
+    return true;
+}
+
+/* A query that gets no answer comes from a nameserver of a stub zone that we ask: its connection
+ * is closed, as it would wait. What is no query is passed over. Other protocols say that there is
+ * none. */
+static void drop(struct turn *turn, const struct tcp_query *tcp)
+{
+    bool is_query = tcp->len >= DNS_HEADER_SIZE && !(tcp->wire[2] & DNS_FLAG_QR >> 8);
+    if (is_query && (tcp->transport == ENGINE_TCP || tcp->transport == ENGINE_TLS)) {
+        tcp_server_end(turn->tcp, tcp->connection);
+    }
+}
+
+enum engine_verdict turn_answer_connection(void *data, const struct tcp_query *tcp, uint8_t *reply,
+                                           size_t *ret_len)
+{
+    struct turn *turn = data;
+    const struct engine_query query = {
+        .wire = tcp->wire,
+        .len = tcp->len,
+        .client = tcp->client,
+        .local = tcp->local,
+        .transport = tcp->transport,
+        .now_s = clock_wall_s(),
+        .now_ms = clock_monotonic_ms(),
+        .random = rng_next(&turn->rng),
+        .ahead = tcp->ahead,
+    };
+    struct transport_edns edns = {0};
+    if (tcp->transport != ENGINE_TCP) {
+        edns = transport_edns_read(tcp->transport, tcp->wire, tcp->len);
+    }
+    struct query_counts *counts = turn->counts[tcp->transport];
+    query_counts_begin(counts);
+    enum engine_verdict verdict = turn_answer(turn, &query, NULL, reply, ret_len);
+    if (verdict == ENGINE_DEFER) {
+        if (defer(turn, tcp, &query, edns)) {
+            counter_add(&counts->deferred, 1);
+            return ENGINE_DEFER;
+        }
+        *ret_len = engine_servfail(turn->engine, &query, EDNS_ERROR_NONE, reply);
+        counter_add(&counts->refused, 1);
+        verdict = ENGINE_REPLY;
+    } else if (verdict == ENGINE_REPLY) {
+        counter_add(&counts->answered, 1);
+        turn_refresh_if_wanted(turn, &query);
+    } else {
+        counter_add(&counts->dropped, 1);
+        drop(turn, tcp);
+    }
+    if (verdict == ENGINE_REPLY) {
+        query_counts_reply(counts, reply, *ret_len);
+    }
+    if (turn->verbose && verdict == ENGINE_REPLY) {
+        query_log(&query, reply, *ret_len);
+    }
+    if (tcp->transport != ENGINE_TCP && verdict == ENGINE_REPLY) {
+        *ret_len = transport_edns_add(&edns, turn->idle_ms, reply, *ret_len);
+    }
+    return verdict;
+}
+
+void turn_look_ahead(void *data, const struct slice *queries, size_t count)
+{
+    struct turn *turn = data;
+    engine_look_ahead(turn->engine, turn->store, queries, count);
+}
+
+void turn_reply_late(struct turn *turn, const struct deferred_origin *origin, uint8_t *reply,
+                     size_t len)
+{
+    turn->late--;
+    if (len > 0) {
+        len = transport_edns_add(&origin->edns, turn->idle_ms, reply, len);
+    }
+    (void)tcp_server_reply(turn->tcp, origin->tcp, origin->tag, reply, len); /* false: it is gone */
+}

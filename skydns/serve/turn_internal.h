@@ -1,0 +1,74 @@
+/* A turn of a loop that answers queries: of the resolver's, for plain TCP and what was deferred,
+ * and of the streams' for the other transports. It sees one version of the records and of the
+ * configuration, visits no more records for an answer than a worker may, and makes few of the
+ * expensive answers (ENGINE_BRIEF_MAX): the others are deferred. Only on the loop's thread. */
+#ifndef SKYDNS_SERVE_TURN_INTERNAL_H
+#define SKYDNS_SERVE_TURN_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/slice.h"
+#include "skydns/answer/deferral.h"
+#include "skydns/answer/engine.h"
+#include "skydns/serve/deferred.h"
+#include "skydns/serve/query_counts.h"
+#include "skydns/serve/tcp_server.h"
+#include "skydns/store/rng.h"
+
+struct publisher_reader;
+
+/* Expensive answers in one turn: less than a millisecond. */
+enum { TURN_EXPENSIVE_MAX = 8 };
+
+struct turn {
+    /* Set once by the owner, which also calls rng_seed; zero else. */
+    struct engine *engine;
+    struct publisher_reader *reader;
+    struct tcp_server *tcp;
+    struct resolver *resolver; /* defers to it, */
+    unsigned producer;         /* as this one */
+    size_t late_max;           /* late answers due at once, besides the ring's limit */
+    uint32_t idle_ms;          /* of connections, as told to clients that ask */
+    bool verbose;
+    struct query_counts *counts[ENGINE_TRANSPORTS]; /* NULL: counted elsewhere */
+    /* Asks for a kept reply again, whose query, or one like it, this is. */
+    void (*refresh)(void *data, const struct engine_query *query);
+    void *data;
+
+    struct rng rng;
+    size_t late; /* answers to connections' queries that are due */
+
+    bool is_entered;           /* from begin to end: while callbacks run */
+    const struct store *store; /* while entered: this turn's version */
+    unsigned expensive_left;
+    struct engine_deferral deferral; /* of the last answer */
+};
+
+/* After the sleep, before any other callback. Returns the configuration. */
+const struct engine_config *turn_begin(struct turn *turn);
+
+/* Before the sleep: holds no version while asleep. Does nothing outside a turn. */
+void turn_end(struct turn *turn);
+
+/* engine_answer, on this turn's version, with the deferral in the turn; what is too expensive for
+ * the rest of it is deferred for WALK. */
+enum engine_verdict turn_answer(struct turn *turn, const struct engine_query *query,
+                                const struct external_answers *externals, uint8_t *reply,
+                                size_t *ret_len);
+
+/* After a reply: refreshes if the deferral asks for that. */
+void turn_refresh_if_wanted(struct turn *turn, const struct engine_query *query);
+
+/* tcp_answer_fn and tcp_ahead_fn, whose data is the turn. */
+enum engine_verdict turn_answer_connection(void *turn, const struct tcp_query *tcp, uint8_t *reply,
+                                           size_t *ret_len);
+void turn_look_ahead(void *turn, const struct slice *queries, size_t count);
+
+/* The late answer to a connection's query; len 0: none. reply has ENGINE_REPLY_MAX bytes, and is
+ * changed. */
+void turn_reply_late(struct turn *turn, const struct deferred_origin *origin, uint8_t *reply,
+                     size_t len);
+
+#endif

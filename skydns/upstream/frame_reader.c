@@ -1,0 +1,85 @@
+#include "skydns/upstream/frame_reader_internal.h"
+
+#include <assert.h>
+
+enum { PREFIX = 2, FRAME_MAX = PREFIX + UINT16_MAX };
+
+void frame_reader_init(struct frame_reader *reader)
+{
+    buf_init(&reader->held, FRAME_MAX);
+}
+
+void frame_reader_fini(struct frame_reader *reader)
+{
+    buf_fini(&reader->held);
+}
+
+static size_t frame_len(const uint8_t *bytes)
+{
+    assert(bytes); /* a prefix, at least */
+    return PREFIX + (size_t)(bytes[0] << 8 | bytes[1]);
+}
+
+/* How many of the next bytes belong to what is held: up to the end of the prefix, then to that of
+ * the message. */
+static size_t missing(const struct buf *held)
+{
+    if (held->len < PREFIX) {
+        return PREFIX - held->len;
+    }
+    return frame_len(held->data) - held->len;
+}
+
+/* Completes what is held; returns how many bytes that took. */
+static size_t fill(struct buf *held, const uint8_t *bytes, size_t len)
+{
+    size_t taken = 0;
+    while (taken < len && missing(held) > 0) {
+        size_t n = missing(held) < len - taken ? missing(held) : len - taken;
+        buf_append(held, bytes + taken, n);
+        taken += n;
+    }
+    return taken;
+}
+
+static bool is_whole(const struct buf *held)
+{
+    return held->len >= PREFIX && missing(held) == 0;
+}
+
+/* Passes the held message; an idle connection keeps no memory. */
+static bool pass_held(struct frame_reader *reader, frame_cb frame, void *data)
+{
+    bool goes_on = frame(data, reader->held.data + PREFIX, reader->held.len - PREFIX);
+    buf_fini(&reader->held);
+    frame_reader_init(reader);
+    return goes_on;
+}
+
+bool frame_reader_take(struct frame_reader *reader, const uint8_t *bytes, size_t len,
+                       frame_cb frame, void *data)
+{
+    if (reader->held.len > 0) {
+        size_t taken = fill(&reader->held, bytes, len);
+        bytes += taken;
+        len -= taken;
+        if (!is_whole(&reader->held)) {
+            return true;
+        }
+        if (!pass_held(reader, frame, data)) {
+            return false;
+        }
+    }
+    while (len >= PREFIX && len >= frame_len(bytes)) {
+        size_t taken = frame_len(bytes);
+        if (!frame(data, bytes + PREFIX, taken - PREFIX)) {
+            return false;
+        }
+        bytes += taken;
+        len -= taken;
+    }
+    if (len > 0) {
+        buf_append(&reader->held, bytes, len);
+    }
+    return true;
+}

@@ -1,0 +1,163 @@
+/* The questions on a connection to a nameserver, and those that wait for one. */
+#include <sys/random.h>
+
+#include "common/base/clock.h"
+#include "common/dns/dns.h"
+#include "skydns/upstream/tls_pool_internal.h"
+#include "skydns/upstream/upstream_message.h"
+
+/* A question that waited for so long without a byte from the nameserver means that the connection
+ * is dead, or the nameserver. */
+enum { SILENCE_MS = 1000 };
+
+static struct tls_ask *find_ask(const struct tls_link_user *user, uint16_t id)
+{
+    struct tls_ask *ask;
+    LIST_FOREACH(ask, &user->by_id[id % TLS_ID_CHAINS], sent_entry)
+    {
+        if ((ask->query[0] << 8 | ask->query[1]) == id) {
+            return ask;
+        }
+    }
+    return NULL;
+}
+
+/* One that no question on this connection has. */
+static uint16_t draw_id(const struct tls_link_user *user)
+{
+    uint16_t id;
+    if (getrandom(&id, sizeof(id), 0) != sizeof(id)) {
+        id = (uint16_t)user->asked; /* never; and TLS protects the reply, not the id */
+    }
+    while (find_ask(user, id)) {
+        id++;
+    }
+    return id;
+}
+
+void tls_ask_send(struct tls_link_user *user, struct tls_ask *ask)
+{
+    uint16_t id = draw_id(user);
+    ask->query[0] = (uint8_t)(id >> 8);
+    ask->query[1] = (uint8_t)id;
+    ask->state = TLS_ASK_SENT;
+    ask->link = user;
+    ask->sent_ms = clock_monotonic_ms();
+    ask->heard = user->heard;
+    LIST_INSERT_HEAD(&user->by_id[id % TLS_ID_CHAINS], ask, sent_entry);
+    user->asked++;
+    user->open++;
+    tls_link_set_idle(&user->link, -1);
+    tls_link_send(&user->link, ask->query, ask->len);
+}
+
+void tls_link_rest(struct tls_link_user *user)
+{
+    if (user->open > 0) {
+        return;
+    }
+    if (user->is_retired || user->peer->pool->is_short) {
+        tls_link_end(&user->link,
+                     NULL); /* short: a question of another nameserver needs its place */
+    } else {
+        tls_link_set_idle(&user->link, user->idle_s);
+    }
+}
+
+void tls_ask_take_off(struct tls_ask *ask)
+{
+    LIST_REMOVE(ask, sent_entry);
+    ask->link->open--;
+    ask->link = NULL;
+    ask->state = TLS_ASK_NONE;
+}
+
+void tls_ask_wait(struct tls_peer *peer, struct tls_ask *ask)
+{
+    ask->state = TLS_ASK_WAITS;
+    ask->round = peer->round;
+    TAILQ_INSERT_TAIL(&peer->waiting, ask, wait_entry);
+    peer->waiting_count++;
+}
+
+void tls_ask_stop_waiting(struct tls_ask *ask)
+{
+    TAILQ_REMOVE(&ask->peer->waiting, ask, wait_entry);
+    ask->peer->waiting_count--;
+    ask->state = TLS_ASK_NONE;
+}
+
+/* Nothing came since the question was sent: whatever is asked next would not be answered either. */
+static void suspect_silence(struct tls_link_user *user, const struct tls_ask *ask)
+{
+    struct err err;
+    if (user->heard != ask->heard || clock_monotonic_ms() - ask->sent_ms < SILENCE_MS) {
+        return;
+    }
+    user->is_retired = true;
+    if (user->open == 0) {
+        (void)err_set(&err, ERR_TIMEOUT, "the nameserver does not answer");
+        tls_link_end(&user->link, &err);
+    }
+}
+
+void tls_pool_forget(struct tls_ask *ask)
+{
+    struct tls_link_user *user = ask->link;
+    if (ask->state == TLS_ASK_WAITS) {
+        tls_ask_stop_waiting(ask);
+    } else if (ask->state == TLS_ASK_LOST) {
+        TAILQ_REMOVE(&ask->peer->lost, ask, wait_entry);
+    } else if (ask->state == TLS_ASK_SENT) {
+        tls_ask_take_off(ask);
+        suspect_silence(user, ask);
+        tls_link_rest(user);
+    }
+    ask->state = TLS_ASK_NONE;
+}
+
+static bool is_reply_to(const struct tls_ask *ask, const uint8_t *message, size_t len)
+{
+    return upstream_is_reply(ask->query, ask->len, message, len, false) ||
+           upstream_is_bare_failure(ask->query, message, len) ||
+           upstream_is_edns_refusal(ask->query, ask->len, message, len);
+}
+
+/* RFC 7828 3.3: 0 means that it should be closed at once. */
+static void learn_idle(struct tls_link_user *user, const uint8_t *message, size_t len)
+{
+    uint16_t ds;
+    user->knows_idle = true;
+    if (upstream_reply_keepalive(message, len, &ds)) {
+        user->idle_s = ds / 10.0 < TLS_POOL_IDLE_MAX_S ? ds / 10.0 : TLS_POOL_IDLE_MAX_S;
+        user->is_retired = user->is_retired || ds == 0;
+    }
+}
+
+/* A late reply to a forgotten question is fine; more of them than were asked are not. */
+static void note_unasked(struct tls_link_user *user)
+{
+    struct err err;
+    if (++user->unasked > user->asked) {
+        (void)err_set(&err, ERR_PROTOCOL, "replies to questions that were not asked");
+        tls_link_end(&user->link, &err);
+    }
+}
+
+struct tls_ask *tls_ask_answered(struct tls_link_user *user, const uint8_t *message, size_t len)
+{
+    struct tls_ask *ask =
+        len >= DNS_HEADER_SIZE ? find_ask(user, (uint16_t)(message[0] << 8 | message[1])) : NULL;
+    user->heard++;
+    if (!ask || !is_reply_to(ask, message, len)) {
+        note_unasked(user);
+        return NULL;
+    }
+    tls_ask_take_off(ask);
+    user->answered++;
+    if (!user->knows_idle) {
+        learn_idle(user, message, len);
+    }
+    tls_link_rest(user);
+    return ask;
+}

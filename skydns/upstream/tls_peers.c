@@ -1,0 +1,106 @@
+/* Nameservers over TLS: those that were asked last, and which of them fail. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "common/base/xalloc.h"
+#include "common/tls/tls_session.h"
+#include "skydns/upstream/tls_pool_internal.h"
+
+/* A nameserver that fails now and then is told of each time. */
+enum { TURNS_TOLD_A_MINUTE = 10 };
+
+void tls_peer_free(struct tls_peer *peer)
+{
+    TAILQ_REMOVE(&peer->pool->peers, peer, entry);
+    peer->pool->peer_count--;
+    ev_timer_stop(peer->pool->config.loop, &peer->retry);
+    tls_session_ticket_free(peer->ticket);
+    free(peer);
+}
+
+/* Forgets the one that was asked longest ago, if nothing goes on there. */
+static bool make_room(struct tls_pool *pool)
+{
+    struct tls_peer *peer;
+    TAILQ_FOREACH_REVERSE(peer, &pool->peers, peers, entry)
+    {
+        if (peer->link_count == 0 && peer->waiting_count == 0 && !peer->is_calling) {
+            tls_peer_free(peer);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void on_retry(struct ev_loop *loop, ev_timer *timer, int revents)
+{
+    (void)loop;
+    (void)revents;
+    tls_peer_pump(timer->data);
+}
+
+static struct tls_peer *add_peer(struct tls_pool *pool, const struct nameserver *server)
+{
+    struct tls_peer *peer = xcalloc(1, sizeof(*peer));
+    peer->pool = pool;
+    peer->server = *server;
+    LIST_INIT(&peer->links);
+    TAILQ_INIT(&peer->waiting);
+    TAILQ_INIT(&peer->lost);
+    backoff_init(&peer->backoff, TLS_POOL_BACKOFF_FIRST_MS, TLS_POOL_BACKOFF_MAX_MS);
+    ev_init(&peer->retry, on_retry);
+    peer->retry.data = peer;
+    TAILQ_INSERT_HEAD(&pool->peers, peer, entry);
+    pool->peer_count++;
+    return peer;
+}
+
+/* NULL: too many have something going on. */
+struct tls_peer *tls_peer_get(struct tls_pool *pool, const struct nameserver *server)
+{
+    struct tls_peer *peer;
+    TAILQ_FOREACH (peer, &pool->peers, entry) {
+        if (nameserver_equal(&peer->server, server)) {
+            TAILQ_REMOVE(&pool->peers, peer, entry);
+            TAILQ_INSERT_HEAD(&pool->peers, peer, entry);
+            return peer;
+        }
+    }
+    if (pool->peer_count == TLS_POOL_PEERS_MAX && !make_room(pool)) {
+        return NULL;
+    }
+    return add_peer(pool, server);
+}
+
+void tls_peer_failed(struct tls_peer *peer, const struct err *err)
+{
+    static struct log_limit limit = {.burst = TURNS_TOLD_A_MINUTE};
+    struct ev_loop *loop = peer->pool->config.loop;
+    char server[NAMESERVER_TEXT_MAX];
+    counter_add(&peer->pool->counts.failed, 1);
+    ev_timer_stop(loop, &peer->retry);
+    ev_timer_set(&peer->retry, backoff_next_ms(&peer->backoff, backoff_random()) / 1000.0, 0.);
+    ev_timer_start(loop, &peer->retry);
+    if (peer->is_failing && strcmp(peer->told, err->msg) == 0) {
+        return;
+    }
+    peer->is_failing = true;
+    memcpy(peer->told, err->msg, sizeof(peer->told));
+    if (log_limit_pass(&limit)) {
+        log_warn("no TLS with nameserver", LOG_STR("error", err->msg),
+                 LOG_STR("server", nameserver_format(&peer->server, server)));
+    }
+}
+
+void tls_peer_answered(struct tls_peer *peer)
+{
+    char server[NAMESERVER_TEXT_MAX];
+    backoff_reset(&peer->backoff);
+    ev_timer_stop(peer->pool->config.loop, &peer->retry);
+    if (peer->is_failing) {
+        peer->is_failing = false;
+        log_info("nameserver answers over TLS",
+                 LOG_STR("server", nameserver_format(&peer->server, server)));
+    }
+}

@@ -1,0 +1,437 @@
+/* Connections: when one is opened, which takes a question, and what becomes of those of one that
+ * ended. */
+#include "skydns/upstream/tls_pool.h"
+
+#include <stdlib.h>
+
+#include "common/base/log.h"
+#include "common/base/xalloc.h"
+#include "common/tls/tls_client.h"
+#include "common/tls/tls_handshakes.h"
+#include "common/tls/tls_session.h"
+#include "skydns/upstream/tls_pool_internal.h"
+
+/* ---- Connections ---- */
+
+static void on_message(void *data, const uint8_t *message, size_t len)
+{
+    struct tls_link_user *user = data;
+    struct tls_peer *peer = user->peer;
+    struct tls_ask *ask = tls_ask_answered(user, message, len);
+    if (!ask) {
+        return;
+    }
+    tls_peer_answered(peer);
+    peer->is_calling = true;
+    ask->done(ask->data, message, len);
+    peer->is_calling = false;
+    tls_peer_pump(peer);
+}
+
+static void on_opened(void *data)
+{
+    struct tls_link_user *user = data;
+    struct tls_pool_counts *counts = &user->peer->pool->counts;
+    bool is_resumed = tls_session_is_resumed(user->link.session);
+    counter_add(is_resumed ? &counts->resumed : &counts->full, 1);
+    tls_peer_pump(user->peer);
+    tls_link_rest(user);
+}
+
+/* Those of an ended connection: ask again, or fail. */
+static void reclaim(struct tls_link_user *user)
+{
+    struct tls_ask *ask;
+    for (size_t i = 0; i < TLS_ID_CHAINS; i++) {
+        while ((ask = LIST_FIRST(&user->by_id[i]))) {
+            tls_ask_take_off(ask);
+            if (!ask->was_lost || user->answered > 0) {
+                ask->was_lost = true;
+                tls_ask_wait(user->peer, ask);
+            } else {
+                ask->state = TLS_ASK_LOST;
+                TAILQ_INSERT_TAIL(&user->peer->lost, ask, wait_entry);
+            }
+        }
+    }
+}
+
+/* Callbacks may ask again, and forget others. */
+static void fail_lost(struct tls_peer *peer)
+{
+    struct tls_ask *ask;
+    while ((ask = TAILQ_FIRST(&peer->lost))) {
+        TAILQ_REMOVE(&peer->lost, ask, wait_entry);
+        ask->state = TLS_ASK_NONE;
+        ask->done(ask->data, NULL, 0);
+    }
+}
+
+/* Of the round, which is over. */
+static void fail_waiting(struct tls_peer *peer)
+{
+    struct tls_ask *ask;
+    uint64_t round = peer->round++;
+    while ((ask = TAILQ_FIRST(&peer->waiting)) && ask->round <= round) {
+        tls_ask_stop_waiting(ask);
+        ask->done(ask->data, NULL, 0);
+    }
+}
+
+static void keep_ticket(struct tls_link_user *user)
+{
+    struct tls_peer *peer = user->peer;
+    struct ssl_session_st *ticket =
+        user->link.state == TLS_LINK_OPEN ? tls_session_ticket(user->link.session) : NULL;
+    if (ticket || user->link.state != TLS_LINK_OPEN) { /* one that failed may be the reason */
+        tls_session_ticket_free(peer->ticket);
+        peer->ticket = ticket;
+    }
+}
+
+static bool has_open_link(const struct tls_peer *peer)
+{
+    const struct tls_link_user *user;
+    LIST_FOREACH(user, &peer->links, entry)
+    {
+        if (user->link.state == TLS_LINK_OPEN && !user->link.is_ending) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void free_link(struct tls_link_user *user)
+{
+    struct tls_peer *peer = user->peer;
+    LIST_REMOVE(user, entry);
+    peer->link_count--;
+    counter_sub(&peer->pool->counts.connections, 1);
+    tls_link_fini(&user->link);
+    free(user);
+}
+
+static void pump_all(struct tls_pool *pool)
+{
+    struct tls_peer *peer, *next;
+    pool->is_short = false;
+    for (peer = TAILQ_FIRST(&pool->peers); peer; peer = next) {
+        next = TAILQ_NEXT(peer, entry);
+        tls_peer_pump(peer);
+    }
+}
+
+static void on_ended(void *data, const struct err *err)
+{
+    struct tls_link_user *user = data;
+    struct tls_peer *peer = user->peer;
+    struct tls_pool *pool = peer->pool;
+    bool was_open = user->link.state == TLS_LINK_OPEN;
+    bool has_failed = err->code != 0 && (!was_open || (user->asked > 0 && user->answered == 0));
+    keep_ticket(user);
+    if (has_failed) {
+        tls_peer_failed(peer, err); /* which may be part of the link */
+    }
+    reclaim(user);
+    free_link(user);
+    peer->is_calling = true;
+    if (!was_open && !has_open_link(peer)) {
+        fail_waiting(peer);
+    }
+    fail_lost(peer);
+    peer->is_calling = false;
+    tls_peer_pump(peer);
+    if (pool->is_short) {
+        pump_all(pool);
+    }
+}
+
+/* The system's CAs take some milliseconds to read, and the thread some memory: only when needed. */
+static bool prepare(struct tls_pool *pool, struct err *err);
+
+static bool open_link(struct tls_peer *peer)
+{
+    struct tls_pool *pool = peer->pool;
+    struct err err;
+    if (!prepare(pool, &err)) {
+        tls_peer_failed(peer, &err);
+        return false;
+    }
+    struct tls_link_user *user = xcalloc(1, sizeof(*user));
+    const struct tls_link_config config = {
+        .loop = pool->config.loop,
+        .server = &peer->server,
+        .client = pool->client,
+        .handshakes = pool->handshakes,
+        .ticket = &peer->ticket,
+        .opened = on_opened,
+        .message = on_message,
+        .ended = on_ended,
+        .data = user,
+    };
+    user->peer = peer;
+    user->idle_s = TLS_POOL_IDLE_S;
+    for (size_t i = 0; i < TLS_ID_CHAINS; i++) {
+        LIST_INIT(&user->by_id[i]);
+    }
+    LIST_INSERT_HEAD(&peer->links, user, entry);
+    peer->link_count++;
+    counter_add(&pool->counts.connections, 1);
+    tls_link_init(&user->link, &config);
+    return true;
+}
+
+/* Whether another connection may be made; ends an idle one if there are too many. */
+static bool may_open(struct tls_pool *pool)
+{
+    struct tls_peer *peer;
+    if (counter_get(&pool->counts.connections) < pool->config.connections_max) {
+        return true;
+    }
+    pool->is_short = true;
+    TAILQ_FOREACH_REVERSE(peer, &pool->peers, peers, entry)
+    {
+        struct tls_link_user *user;
+        LIST_FOREACH(user, &peer->links, entry)
+        {
+            if (user->open == 0 && user->link.state == TLS_LINK_OPEN) {
+                tls_link_end(&user->link, NULL);
+                return false; /* when it has ended */
+            }
+        }
+    }
+    return false;
+}
+
+static bool is_usable(const struct tls_link_user *user)
+{
+    return !user->is_retired && user->open < TLS_POOL_ASKED_MAX && tls_link_has_room(&user->link);
+}
+
+/* The connection with the fewest questions; NULL: none takes any. */
+static struct tls_link_user *choose_link(const struct tls_peer *peer)
+{
+    struct tls_link_user *user, *best = NULL;
+    LIST_FOREACH(user, &peer->links, entry)
+    {
+        if (is_usable(user) && (!best || user->open < best->open)) {
+            best = user;
+        }
+    }
+    return best;
+}
+
+static bool is_connecting(const struct tls_peer *peer)
+{
+    const struct tls_link_user *user;
+    LIST_FOREACH(user, &peer->links, entry)
+    {
+        if (user->link.state != TLS_LINK_OPEN && !user->link.is_ending) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool wants_link(struct tls_peer *peer, bool is_urgent)
+{
+    const struct tls_link_user *best = choose_link(peer);
+    bool is_needed = peer->waiting_count > 0 || (best && best->open >= TLS_POOL_BUSY);
+    return is_needed && peer->link_count < TLS_POOL_LINKS_MAX && !is_connecting(peer) &&
+           (is_urgent || !ev_is_active(&peer->retry)) && may_open(peer->pool);
+}
+
+void tls_peer_pump(struct tls_peer *peer)
+{
+    struct tls_ask *ask;
+    struct tls_link_user *user;
+    while ((ask = TAILQ_FIRST(&peer->waiting)) && (user = choose_link(peer))) {
+        tls_ask_stop_waiting(ask);
+        tls_ask_send(user, ask);
+    }
+    if (wants_link(peer, false)) {
+        (void)open_link(peer); /* the next attempt may do better */
+    }
+}
+
+bool tls_pool_ask(struct tls_pool *pool, const struct nameserver *server, struct tls_ask *ask)
+{
+    struct tls_peer *peer = tls_peer_get(pool, server);
+    ask->state = TLS_ASK_NONE;
+    ask->was_lost = false;
+    ask->link = NULL;
+    ask->peer = peer;
+    if (!peer || peer->waiting_count >= TLS_POOL_WAITING_MAX) {
+        return false;
+    }
+    struct tls_link_user *user = TAILQ_EMPTY(&peer->waiting) ? choose_link(peer) : NULL;
+    if (user) {
+        tls_ask_send(user, ask);
+    } else if (ev_is_active(&peer->retry) && !ask->is_urgent && !is_connecting(peer) &&
+               !has_open_link(peer)) {
+        return false;
+    } else {
+        tls_ask_wait(peer, ask);
+    }
+    if (wants_link(peer, ask->is_urgent) && !open_link(peer) && ask->state == TLS_ASK_WAITS &&
+        !has_open_link(peer)) {
+        tls_ask_stop_waiting(ask);
+        return false;
+    }
+    return true;
+}
+
+/* ---- CAs, and the thread ---- */
+
+/* With other CAs, what the old ones vouched for counts no more. */
+static void retire_all(struct tls_pool *pool)
+{
+    struct tls_peer *peer;
+    TAILQ_FOREACH (peer, &pool->peers, entry) {
+        struct tls_link_user *user;
+        tls_session_ticket_free(peer->ticket);
+        peer->ticket = NULL;
+        LIST_FOREACH(user, &peer->links, entry)
+        {
+            user->is_retired = true;
+            if (user->link.state == TLS_LINK_OPEN) {
+                tls_link_rest(user);
+            }
+        }
+    }
+}
+
+static void refresh(struct tls_pool *pool)
+{
+    struct err err;
+    switch (tls_client_refresh(pool->client, &err)) {
+    case TLS_READ_AGAIN:
+        log_info("read the CAs of nameservers again", LOG_STR("file", pool->ca_file));
+        retire_all(pool);
+        break;
+    case TLS_KEPT:
+        log_warn("keeping the CAs of nameservers", LOG_STR("error", err.msg));
+        break;
+    case TLS_UNCHANGED:
+        break;
+    }
+}
+
+static void on_refresh(struct ev_loop *loop, ev_timer *timer, int revents)
+{
+    (void)loop;
+    (void)revents;
+    refresh(timer->data);
+}
+
+static void on_wake(struct ev_loop *loop, ev_async *wake, int revents)
+{
+    struct tls_pool *pool = wake->data;
+    struct tls_handshake_job *job;
+    (void)loop;
+    (void)revents;
+    while ((job = tls_handshakes_pop(pool->handshakes))) {
+        tls_link_shaken(job);
+    }
+}
+
+/* On the thread of the handshakes. */
+static void wake_loop(void *data)
+{
+    struct tls_pool *pool = data;
+    ev_async_send(pool->config.loop, &pool->wake);
+}
+
+static int read_cas(struct tls_pool *pool, struct err *err)
+{
+    const struct tls_files files = {.ca = pool->ca_file};
+    return tls_client_new(&files, &pool->client, err);
+}
+
+static int start_thread(struct tls_pool *pool, struct err *err)
+{
+    const struct tls_handshakes_config config = {.threads = 1, .wake = wake_loop, .data = pool};
+    struct tls_handshakes *handshakes = tls_handshakes_new(&config);
+    int r = tls_handshakes_start(handshakes, err);
+    if (r < 0) {
+        tls_handshakes_free(handshakes);
+        return r;
+    }
+    pool->handshakes = handshakes;
+    ev_async_start(pool->config.loop, &pool->wake);
+    if (*pool->ca_file) {
+        ev_timer_start(pool->config.loop, &pool->refresh);
+    }
+    return 0;
+}
+
+static bool prepare(struct tls_pool *pool, struct err *err)
+{
+    return (pool->client || read_cas(pool, err) == 0) &&
+           (pool->handshakes || start_thread(pool, err) == 0);
+}
+
+/* ---- Life ---- */
+
+int tls_pool_new(const struct tls_pool_config *config, struct tls_pool **ret, struct err *err)
+{
+    struct tls_pool *pool = xcalloc_aligned(alignof(struct tls_pool), sizeof(*pool));
+    pool->config = *config;
+    pool->ca_file = xstrdup(config->ca_file ? config->ca_file : "");
+    TAILQ_INIT(&pool->peers);
+    ev_async_init(&pool->wake, on_wake);
+    pool->wake.data = pool;
+    ev_timer_init(&pool->refresh, on_refresh, config->refresh_s, config->refresh_s);
+    pool->refresh.data = pool;
+    int r = *pool->ca_file ? read_cas(pool, err) : 0;
+    if (r < 0) {
+        tls_pool_free(pool);
+        return r;
+    }
+    *ret = pool;
+    return 0;
+}
+
+static void drop_peer(struct tls_peer *peer)
+{
+    struct tls_link_user *user;
+    struct tls_ask *ask;
+    while ((user = LIST_FIRST(&peer->links))) {
+        for (size_t i = 0; i < TLS_ID_CHAINS; i++) {
+            while ((ask = LIST_FIRST(&user->by_id[i]))) {
+                tls_ask_take_off(ask);
+            }
+        }
+        free_link(user);
+    }
+    while ((ask = TAILQ_FIRST(&peer->waiting))) {
+        tls_ask_stop_waiting(ask);
+    }
+    tls_peer_free(peer);
+}
+
+void tls_pool_free(struct tls_pool *pool)
+{
+    if (!pool) {
+        return;
+    }
+    if (pool->handshakes) {
+        tls_handshakes_stop(pool->handshakes);
+        while (tls_handshakes_pop(pool->handshakes)) {
+        }
+    }
+    while (!TAILQ_EMPTY(&pool->peers)) {
+        drop_peer(TAILQ_FIRST(&pool->peers));
+    }
+    tls_handshakes_free(pool->handshakes);
+    ev_async_stop(pool->config.loop, &pool->wake);
+    ev_timer_stop(pool->config.loop, &pool->refresh);
+    tls_client_free(pool->client);
+    free(pool->ca_file);
+    free(pool);
+}
+
+const struct tls_pool_counts *tls_pool_counts(const struct tls_pool *pool)
+{
+    return &pool->counts;
+}

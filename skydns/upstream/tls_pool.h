@@ -1,0 +1,121 @@
+/* TLS connections to nameservers (RFC 7858), kept and shared: questions are sent one behind the
+ * other, replies come in any order and are told apart by id and question.
+ *
+ *     tls_pool_ask ─▶ the connection with the fewest questions ─▶ reply
+ *           ╰ none yet: waits for the next one; a nameserver has at most eight
+ *
+ * One connection does for a nameserver that answers each question when it can; while all have
+ * TLS_POOL_BUSY questions unanswered, another is opened, for those that answer one after the other.
+ * An idle one is closed after ten seconds, or when the nameserver says so (RFC 7828), within half a
+ * minute. Questions of a lost connection are asked again on another, once, and further while
+ * connections answer anything at all before they end. A connection that answered nothing counts
+ * as a failure, as one that could not be made: the next one waits 0.1 s, then twice as long and so
+ * on up to 10 s, and what is asked meanwhile is refused at once, so that the forwarder asks
+ * another nameserver. Probes and loop checks, which come once in a second or less, do not wait.
+ *
+ * The certificate must have the nameserver's name (or address), by the CAs of a file or else the
+ * system's. What goes wrong is told once, and when it ends. A changed CA file is in force within
+ * TLS_POOL_REFRESH_S, for all connections: those that were made with the old one take no more.
+ *
+ * The expensive steps of handshakes run on a thread of their own, which starts with the first
+ * connection; without nameservers over TLS, nothing here costs anything.
+ *
+ * On the resolver's loop and thread. */
+#ifndef SKYDNS_UPSTREAM_TLS_POOL_H
+#define SKYDNS_UPSTREAM_TLS_POOL_H
+
+#include <ev.h>
+#include <stdalign.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "common/base/attributes.h"
+#include "common/base/err.h"
+#include "common/base/metrics.h"
+#include "skydns/foreign/nameserver.h"
+
+struct tls_pool;
+struct tls_link_user;
+struct tls_peer;
+
+enum {
+    TLS_POOL_LINKS_MAX = 8, /* connections to one nameserver */
+    /* To all of them: 32 nameservers with as many as they may have; a connection takes some 30 KB,
+     * so 8 MB. Beyond, one that is idle makes room, or the question waits. */
+    TLS_POOL_CONNECTIONS_MAX = 256,
+    /* Unanswered on one connection: a nameserver that answers all at once has 16 KiB to read, and
+     * few allow more. */
+    TLS_POOL_ASKED_MAX = 256,
+    TLS_POOL_BUSY = 32,
+    /* Waiting for a connection to one nameserver: ten thousand questions a second while it takes
+     * 0.1 s to connect. Beyond, refused. */
+    TLS_POOL_WAITING_MAX = 1024,
+    /* Nameservers of which something is known: those that were asked last. A kilobyte each, and a
+     * ticket of two or three. */
+    TLS_POOL_PEERS_MAX = 1024,
+    TLS_POOL_IDLE_S = 10,
+    TLS_POOL_IDLE_MAX_S = 30,
+    TLS_POOL_REFRESH_S = 3,
+    TLS_POOL_BACKOFF_FIRST_MS = 100,
+    TLS_POOL_BACKOFF_MAX_MS = 10000,
+};
+
+struct tls_pool_counts {
+    /* Since the start */
+    alignas(COUNTERS_ALIGN) struct counter full, resumed; /* handshakes */
+    struct counter failed; /* connections that could not be made, or answered nothing */
+    /* Now */
+    struct counter connections;
+};
+
+struct tls_pool_config {
+    struct ev_loop *loop;
+    size_t connections_max; /* to all nameservers; at most TLS_POOL_CONNECTIONS_MAX */
+    const char *ca_file;    /* NULL or "": the system's CAs, read when they are first needed */
+    double refresh_s;       /* TLS_POOL_REFRESH_S; tests have less patience */
+};
+
+/* Reads the CA file: fails as tls_client_new. */
+int tls_pool_new(const struct tls_pool_config *config, struct tls_pool **ret,
+                 struct err *err) MUST_CHECK;
+
+/* Ends all questions without their callbacks. NULL is fine. */
+void tls_pool_free(struct tls_pool *pool);
+
+/* From the loop, once: with the reply, borrowed during the call, whose question and id have been
+ * compared; or NULL: the nameserver cannot be reached. */
+typedef void (*tls_ask_cb)(void *data, const uint8_t *reply, size_t len);
+
+/* A question; the asker's memory until the callback or tls_pool_forget. */
+struct tls_ask {
+    /* Set by the asker */
+    uint8_t *query; /* its own; the id in it is changed */
+    size_t len;
+    bool is_urgent; /* does not wait until a nameserver that failed may be tried again */
+    tls_ask_cb done;
+    void *data;
+
+    /* The pool's */
+    enum { TLS_ASK_NONE, TLS_ASK_WAITS, TLS_ASK_SENT, TLS_ASK_LOST } state;
+    TAILQ_ENTRY(tls_ask) wait_entry;
+    LIST_ENTRY(tls_ask) sent_entry;
+    struct tls_peer *peer;
+    struct tls_link_user *link; /* SENT */
+    bool was_lost;              /* with a connection */
+    uint64_t round;             /* of attempts to connect, that it waits for */
+    int64_t sent_ms;
+    uint64_t heard; /* messages on its connection before it was sent */
+};
+
+/* False: not asked. The nameserver has just failed, or too many wait for it. */
+bool tls_pool_ask(struct tls_pool *pool, const struct nameserver *server,
+                  struct tls_ask *ask) MUST_CHECK;
+
+/* Its reply is not wanted any more. Does nothing if it has none to wait for. */
+void tls_pool_forget(struct tls_ask *ask);
+
+const struct tls_pool_counts *tls_pool_counts(const struct tls_pool *pool); /* any thread */
+
+#endif

@@ -1,0 +1,108 @@
+/* The parts of tls_pool.h: nameservers (tls_peers.c), the questions on a connection (tls_asks.c),
+ * and what opens and ends connections (tls_pool.c). */
+#ifndef SKYDNS_UPSTREAM_TLS_POOL_INTERNAL_H
+#define SKYDNS_UPSTREAM_TLS_POOL_INTERNAL_H
+
+#include <ev.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "common/base/backoff.h"
+#include "common/base/err.h"
+#include "skydns/foreign/nameserver.h"
+#include "skydns/upstream/tls_link_internal.h"
+#include "skydns/upstream/tls_pool.h"
+
+struct ssl_session_st;
+struct tls_client;
+struct tls_handshakes;
+
+/* Of the questions on a connection; four in each, at the limit. */
+enum { TLS_ID_CHAINS = 64 };
+
+LIST_HEAD(sent_asks, tls_ask);
+TAILQ_HEAD(waiting_asks, tls_ask);
+
+/* A connection and what is asked on it. */
+struct tls_link_user {
+    LIST_ENTRY(tls_link_user) entry;
+    struct tls_peer *peer;
+    struct tls_link link;
+    bool is_retired; /* takes no more questions, and ends with the last reply */
+    bool knows_idle; /* a reply has said, or not, how long it may be idle */
+    double idle_s;
+    size_t open;                              /* questions sent, not answered or forgotten */
+    uint64_t asked, heard, answered, unasked; /* messages, since it was made */
+    struct sent_asks by_id[TLS_ID_CHAINS];
+};
+
+/* A nameserver. */
+struct tls_peer {
+    TAILQ_ENTRY(tls_peer) entry;
+    struct tls_pool *pool;
+    struct nameserver server;
+    LIST_HEAD(, tls_link_user) links;
+    size_t link_count;
+    struct waiting_asks waiting;
+    size_t waiting_count;
+    struct waiting_asks lost; /* that fail now */
+    uint64_t round;
+    bool is_calling; /* callbacks run: it stays */
+    struct backoff backoff;
+    ev_timer retry; /* active: no connection is made until then */
+    struct ssl_session_st *ticket;
+    bool is_failing;
+    char told[sizeof(((struct err *)0)->msg)]; /* the last failure, while it fails */
+};
+
+struct tls_pool {
+    struct tls_pool_config config;
+    struct tls_pool_counts counts;
+    char *ca_file;
+    struct tls_client *client;         /* NULL: the system's CAs, not yet needed */
+    struct tls_handshakes *handshakes; /* NULL: not yet needed */
+    ev_async wake;
+    ev_timer refresh;
+    TAILQ_HEAD(peers, tls_peer) peers; /* the last asked first */
+    size_t peer_count;
+    bool is_short; /* of connections: somebody waits for one to end */
+};
+
+/* ---- tls_peers.c ---- */
+
+/* NULL: too many have something going on. */
+struct tls_peer *tls_peer_get(struct tls_pool *pool, const struct nameserver *server);
+
+/* Without connections and questions. */
+void tls_peer_free(struct tls_peer *peer);
+
+/* No connection, or one that answered nothing: tells why, and puts the next one off. */
+void tls_peer_failed(struct tls_peer *peer, const struct err *err);
+void tls_peer_answered(struct tls_peer *peer);
+
+/* ---- tls_asks.c ---- */
+
+void tls_ask_send(struct tls_link_user *user, struct tls_ask *ask);
+
+/* That of this reply, which it has no more; NULL: none has. */
+struct tls_ask *tls_ask_answered(struct tls_link_user *user, const uint8_t *message, size_t len);
+
+/* Off its connection. */
+void tls_ask_take_off(struct tls_ask *ask);
+
+/* For a connection to its nameserver. */
+void tls_ask_wait(struct tls_peer *peer, struct tls_ask *ask);
+void tls_ask_stop_waiting(struct tls_ask *ask);
+
+/* Without questions, ends the connection if it was to end with the last reply, or lets it be idle.
+ */
+void tls_link_rest(struct tls_link_user *user);
+
+/* ---- tls_pool.c ---- */
+
+/* Sends what waits, and connects if that asks for it. */
+void tls_peer_pump(struct tls_peer *peer);
+
+#endif

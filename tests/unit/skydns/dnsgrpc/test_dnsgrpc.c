@@ -1,0 +1,391 @@
+/* CoreDNS's DNS over gRPC: the bytes of calls, each status, late replies, limits. What HTTP/2
+ * itself forbids: tests/unit/common/http2. */
+#include "skydns/dnsgrpc/dnsgrpc.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "common/base/attributes.h"
+#include "common/base/proto_scan.h"
+#include "common/base/xalloc.h"
+#include "common/http2/http2_server.h"
+#include "skydns/dnsgrpc/dnsgrpc_call_internal.h"
+#include "tests/support/h2_bytes.h"
+#include "tests/support/h2_replies.h"
+#include "tests/support/skydns/stream_host_fake.h"
+
+/* `a.` A, as it is asked, in a message, in a frame. */
+#define QUERY   "\0\0\1\0\0\1\0\0\0\0\0\0\1a\0\0\1\0\1"
+#define MESSAGE "\x0a\x13" QUERY
+#define FRAME   "\0\0\0\0\x15" MESSAGE
+#define PATH    "/coredns.dns.DnsService/Query"
+#define SLICE(literal)               \
+    {                                \
+        literal, sizeof(literal) - 1 \
+    }
+enum { QUERY_LEN = sizeof(QUERY) - 1 };
+
+/* ---- The bytes of a call ---- */
+
+static void test_content_types(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"application/grpc", "Application/GRPC+Proto",
+                                       "application/grpc;charset=x", "application/grpc+proto ; x"};
+    static const char *const bad[] = {"",
+                                      "application/grp",
+                                      "application/grpc-web",
+                                      "application/grpc+json",
+                                      "application/grpc+protox",
+                                      "application/dns-message"};
+    for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+        assert_true(dnsgrpc_is_content_type(slice_str(good[i])));
+    }
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        assert_false(dnsgrpc_is_content_type(slice_str(bad[i])));
+    }
+}
+
+static void test_bodies(void **state)
+{
+    (void)state;
+    static const struct {
+        struct slice body;
+        enum dnsgrpc_status status;
+    } cases[] = {
+        {SLICE(FRAME), DNSGRPC_OK},
+        {SLICE("\0\0\0\0\x17\x10\x07" MESSAGE), DNSGRPC_OK},  /* an unknown field */
+        {SLICE("\0\0\0\0\x18\x0a\x01x" MESSAGE), DNSGRPC_OK}, /* the last one counts */
+        {SLICE(""), DNSGRPC_INVALID_ARGUMENT},                /* no message */
+        {SLICE("\0\0\0\0"), DNSGRPC_INVALID_ARGUMENT},        /* not whole */
+        {SLICE("\0\0\0\0\x16" MESSAGE), DNSGRPC_INVALID_ARGUMENT},
+        {SLICE(FRAME FRAME), DNSGRPC_INVALID_ARGUMENT},  /* two */
+        {SLICE("\0\0\0\0\0"), DNSGRPC_INVALID_ARGUMENT}, /* no query in it */
+        {SLICE("\0\0\0\0\2\x0a\0"), DNSGRPC_INVALID_ARGUMENT},
+        {SLICE("\0\0\0\0\2\x08\1"), DNSGRPC_INVALID_ARGUMENT},   /* a number */
+        {SLICE("\0\0\0\0\2\x0a\x13"), DNSGRPC_INVALID_ARGUMENT}, /* cut off */
+        {SLICE("\0\0\0\0\3\x0a\1x"), DNSGRPC_INVALID_ARGUMENT},
+        {SLICE("\1\0\0\0\x15" MESSAGE), DNSGRPC_UNIMPLEMENTED}, /* compressed */
+        {SLICE("\0\0\1\0\x21"), DNSGRPC_RESOURCE_EXHAUSTED},
+        {SLICE("\0\xff\xff\xff\xff"), DNSGRPC_RESOURCE_EXHAUSTED},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const struct dnsgrpc_request request = {.path = slice_str(PATH), .body = cases[i].body};
+        struct slice query = {NULL, 0};
+        struct dnsgrpc_result got = dnsgrpc_call_query(&request, &query);
+        if (got.status != cases[i].status) {
+            fail_msg("case %zu: %d %s", i, (int)got.status, got.message);
+        }
+        if (got.status == DNSGRPC_OK) {
+            assert_true(slice_equal(query, slice_of(QUERY, QUERY_LEN)));
+        }
+    }
+}
+
+/* The longest query, and one byte more. */
+static void test_longest_query(void **state)
+{
+    (void)state;
+    struct buf body;
+    buf_init(&body, SIZE_MAX);
+    for (size_t len = 65535; len <= 65536; len++) {
+        struct slice query;
+        buf_clear(&body);
+        buf_append(&body, "\0", 1);
+        buf_append_u32(&body, (uint32_t)(4 + len));
+        buf_append(&body, len == 65535 ? "\x0a\xff\xff\x03" : "\x0a\x80\x80\x04", 4);
+        buf_append(&body, QUERY, QUERY_LEN);
+        memset(buf_reserve(&body, len - QUERY_LEN), 0, len - QUERY_LEN);
+        body.len += len - QUERY_LEN;
+        const struct dnsgrpc_request request = {.path = slice_str(PATH), .body = buf_slice(&body)};
+        struct dnsgrpc_result got = dnsgrpc_call_query(&request, &query);
+        assert_int_equal(got.status, len == 65535 ? DNSGRPC_OK : DNSGRPC_RESOURCE_EXHAUSTED);
+        assert_in_range(body.len, 65535, HTTP2_BODY_MAX);
+    }
+    buf_fini(&body);
+}
+
+static void test_reply_bytes(void **state)
+{
+    (void)state;
+    static const size_t lens[] = {1, 127, 128, 16383, 16384, ENGINE_REPLY_MAX};
+    uint8_t *reply = xcalloc(1, ENGINE_REPLY_MAX);
+    uint8_t *out = xcalloc(1, DNSGRPC_PREFIX_MAX + ENGINE_REPLY_MAX);
+    for (size_t i = 0; i < ARRAY_LEN(lens); i++) {
+        struct slice msg;
+        memset(reply, (int)i + 1, lens[i]);
+        size_t len = dnsgrpc_call_reply(reply, lens[i], out);
+        struct reader r = reader_of(out, len);
+        assert_int_equal(reader_u8(&r), 0);
+        assert_int_equal(reader_u32(&r), len - 5);
+        assert_true(proto_scan_find(slice_of(out + 5, len - 5), 1, &msg));
+        assert_true(slice_equal(msg, slice_of(reply, lens[i])));
+    }
+    free(reply);
+    free(out);
+}
+
+/* ---- On a connection ---- */
+
+struct bed {
+    struct stream_host host;
+    struct buf bytes; /* to arrive */
+    struct h2_replies got;
+    uint32_t last_stream;
+};
+
+static void arrive(struct bed *bed)
+{
+    fake_host_arrive(&bed->host, bed->bytes.data, bed->bytes.len);
+    buf_clear(&bed->bytes);
+    h2_replies_take(&bed->got, &bed->host.out);
+}
+
+static int open_bed(void **state)
+{
+    struct bed *bed = xcalloc(1, sizeof(*bed));
+    fake_host_open(&bed->host, &dnsgrpc_protocol);
+    buf_init(&bed->bytes, SIZE_MAX);
+    h2_replies_init(&bed->got);
+    buf_append_str(&bed->bytes, H2_PREFACE);
+    h2_frame(&bed->bytes, H2_SETTINGS, 0, 0, slice_of(NULL, 0));
+    *state = bed;
+    return 0;
+}
+
+static int close_bed(void **state)
+{
+    struct bed *bed = *state;
+    fake_host_close(&bed->host);
+    buf_fini(&bed->bytes);
+    h2_replies_fini(&bed->got);
+    free(bed);
+    return 0;
+}
+
+#define AT(path) ":scheme: http\n:authority: x\n:path: " path "\n"
+#define TYPE     "content-type: application/grpc\n"
+#define CALL     ":method: POST\n" AT(PATH) TYPE "te: trailers\n"
+
+static uint32_t add(struct bed *bed, const char *lines, struct slice body)
+{
+    uint32_t stream = bed->last_stream += bed->last_stream ? 2 : 1;
+    h2_headers(&bed->bytes, 0, stream, lines);
+    h2_frame(&bed->bytes, H2_DATA, H2_END_STREAM, stream, body);
+    return stream;
+}
+
+static const struct h2_reply *call(struct bed *bed, const char *lines, struct slice body)
+{
+    uint32_t stream = add(bed, lines, body);
+    arrive(bed);
+    return h2_replies_find(&bed->got, stream);
+}
+
+static const struct slice frame = SLICE(FRAME);
+
+static void assert_answered(const struct h2_reply *reply)
+{
+    static const char want[] = "\0\0\0\0\x15\x0a\x13\0\0\x81\0\0\1";
+    assert_non_null(reply);
+    assert_true(h2_replies_has(&reply->head, ":status: 200"));
+    assert_true(h2_replies_has(&reply->head, "content-type: application/grpc"));
+    assert_int_equal(reply->body.len, 5 + 2 + QUERY_LEN);
+    assert_memory_equal(reply->body.data, want, sizeof(want) - 1);
+    assert_true(h2_replies_has(&reply->trailers, "grpc-status: 0"));
+    assert_true(reply->is_ended);
+}
+
+static void assert_status(const struct h2_reply *reply, const char *status)
+{
+    assert_non_null(reply);
+    assert_true(h2_replies_has(&reply->head, ":status: 200"));
+    assert_true(h2_replies_has(&reply->head, "content-type: application/grpc"));
+    if (!h2_replies_has(&reply->head, status)) {
+        fail_msg("expected %s in %.*s", status, (int)reply->head.len,
+                 (const char *)reply->head.data);
+    }
+    assert_non_null(memmem(reply->head.data, reply->head.len, "grpc-message: ", 14));
+    assert_int_equal(reply->body.len, 0);
+    assert_int_equal(reply->trailers.len, 0);
+    assert_true(reply->is_ended);
+}
+
+static void test_calls(void **state)
+{
+    struct bed *bed = *state;
+    assert_answered(call(bed, CALL, frame));
+    assert_memory_equal(bed->host.query.data, QUERY, QUERY_LEN);
+    assert_answered(call(bed, CALL, frame));
+    assert_int_equal(bed->host.verdict, STREAM_WAITS);
+}
+
+static void test_statuses(void **state)
+{
+    struct bed *bed = *state;
+    assert_status(call(bed, CALL, slice_of("", 0)), "grpc-status: 3");
+    assert_status(call(bed, ":method: POST\n" AT("/coredns.dns.DnsService/Watch") TYPE, frame),
+                  "grpc-status: 12");
+    assert_status(call(bed, ":method: POST\n" AT("/") TYPE, frame), "grpc-status: 12");
+    assert_status(call(bed, CALL, (struct slice)SLICE("\1\0\0\0\0")), "grpc-status: 12");
+    assert_status(call(bed, CALL, (struct slice)SLICE("\0\0\2\0\0")), "grpc-status: 8");
+    bed->host.answers = FAKE_NONE;
+    assert_status(call(bed, CALL, frame), "grpc-status: 14");
+    bed->host.answers = FAKE_ECHO;
+    assert_answered(call(bed, CALL, frame));
+    assert_int_equal(bed->host.queries, 2);
+}
+
+static void test_no_grpc(void **state)
+{
+    struct bed *bed = *state;
+    const struct h2_reply *reply = call(bed, ":method: POST\n" AT(PATH), frame);
+    assert_true(h2_replies_has(&reply->head, ":status: 415"));
+    assert_true(reply->is_ended);
+    reply = call(bed, ":method: GET\n" AT(PATH) TYPE, slice_of("", 0));
+    assert_true(h2_replies_has(&reply->head, ":status: 405"));
+    assert_true(h2_replies_has(&reply->head, "allow: POST"));
+    assert_int_equal(bed->host.queries, 0);
+}
+
+/* In several frames of DATA; cut off, whatever it says of its length. */
+static void test_long_body(void **state)
+{
+    enum { PART = 16384 };
+    struct bed *bed = *state;
+    uint8_t *part = xcalloc(1, PART);
+    uint32_t stream = add(bed, CALL, frame);
+    arrive(bed);
+    assert_answered(h2_replies_find(&bed->got, stream));
+    bed->last_stream = stream += 2;
+    h2_headers(&bed->bytes, 0, stream, CALL);
+    for (size_t left = HTTP2_BODY_MAX + 1; left > 0;) {
+        size_t len = left < PART ? left : PART;
+        left -= len;
+        h2_frame(&bed->bytes, H2_DATA, left ? 0 : H2_END_STREAM, stream, slice_of(part, len));
+    }
+    arrive(bed);
+    assert_status(h2_replies_find(&bed->got, stream), "grpc-status: 8");
+    free(part);
+}
+
+static void test_long_head(void **state)
+{
+    struct bed *bed = *state;
+    struct buf lines;
+    buf_init(&lines, SIZE_MAX);
+    buf_append_str(&lines, CALL);
+    for (size_t i = 0; i < HTTP2_HEADERS_MAX / 34; i++) {
+        buf_append_str(&lines, "x: y\n");
+    }
+    assert_status(call(bed, buf_cstr(&lines), frame), "grpc-status: 8");
+    buf_fini(&lines);
+}
+
+static void test_late(void **state)
+{
+    struct bed *bed = *state;
+    bed->host.answers = FAKE_LATE;
+    uint32_t first = add(bed, CALL, frame), second = add(bed, CALL, frame);
+    uint32_t third = add(bed, CALL, frame);
+    arrive(bed);
+    assert_int_equal(bed->got.count, 0);
+    fake_host_reply(&bed->host, 2, NULL, 0);
+    fake_host_reply(&bed->host, 0, "\0\0\x81\0\0\1 thirteen byt", QUERY_LEN);
+    h2_replies_take(&bed->got, &bed->host.out);
+    assert_int_equal(bed->got.count, 2);
+    assert_status(h2_replies_find(&bed->got, third), "grpc-status: 14");
+    assert_answered(h2_replies_find(&bed->got, first));
+    h2_frame(&bed->bytes, H2_RST_STREAM, 0, second, slice_of("\0\0\0\10", 4));
+    arrive(bed);
+    fake_host_reply(&bed->host, 1, "late", 4); /* its deadline is over */
+    h2_replies_take(&bed->got, &bed->host.out);
+    assert_int_equal(bed->got.count, 2);
+}
+
+static void test_pieces(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t stream = add(bed, CALL, frame);
+    bed->host.room = 0;
+    for (size_t i = 0; i < bed->bytes.len; i++) {
+        fake_host_arrive(&bed->host, bed->bytes.data + i, 1);
+    }
+    while (bed->host.has_more) {
+        bed->host.room = 3;
+        fake_host_flush(&bed->host);
+    }
+    h2_replies_take(&bed->got, &bed->host.out);
+    assert_answered(h2_replies_find(&bed->got, stream));
+}
+
+static void test_refused_max(void **state)
+{
+    struct bed *bed = *state;
+    for (unsigned i = 0; i <= DNSGRPC_REFUSED_MAX; i++) {
+        assert_int_equal(bed->host.verdict, STREAM_WAITS);
+        assert_false(bed->got.is_over);
+        assert_status(call(bed, CALL, slice_of("", 0)), "grpc-status: 3");
+    }
+    assert_true(bed->got.is_over);
+    assert_int_equal(bed->got.error, 0);
+}
+
+static void test_drain(void **state)
+{
+    struct bed *bed = *state;
+    bed->host.answers = FAKE_LATE;
+    uint32_t first = add(bed, CALL, frame);
+    arrive(bed);
+    bed->host.protocol->drain(bed->host.stream);
+    (void)call(bed, CALL, frame);
+    assert_true(bed->got.is_over);
+    assert_int_equal(bed->host.late, 1);
+    fake_host_reply(&bed->host, 0, "\0\0\x81\0\0\1 thirteen byt", QUERY_LEN);
+    h2_replies_take(&bed->got, &bed->host.out);
+    assert_answered(h2_replies_find(&bed->got, first));
+    h2_frame(&bed->bytes, H2_PING, 0, 0, slice_str("12345678"));
+    arrive(bed);
+    assert_int_equal(bed->host.verdict, STREAM_ENDS);
+}
+
+/* Before the first byte; and HTTP/1.1, which is no gRPC. */
+static void test_other_beginnings(void **unused)
+{
+    (void)unused;
+    struct stream_host host;
+    fake_host_open(&host, &dnsgrpc_protocol);
+    assert_int_equal(host.protocol->memory(host.stream), 0);
+    host.protocol->drain(host.stream);
+    fake_host_flush(&host);
+    assert_int_equal(host.out.len, 0);
+    fake_host_arrive(&host, "GET / HTTP/1.1\r\n\r\n", 18);
+    assert_int_equal(host.verdict, STREAM_BROKEN);
+    fake_host_close(&host);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_bed, close_bed)
+    const struct CMUnitTest dnsgrpc_tests[] = {
+        cmocka_unit_test(test_content_types),
+        cmocka_unit_test(test_bodies),
+        cmocka_unit_test(test_longest_query),
+        cmocka_unit_test(test_reply_bytes),
+        TEST(test_calls),
+        TEST(test_statuses),
+        TEST(test_no_grpc),
+        TEST(test_long_body),
+        TEST(test_long_head),
+        TEST(test_late),
+        TEST(test_pieces),
+        TEST(test_refused_max),
+        TEST(test_drain),
+        cmocka_unit_test(test_other_beginnings),
+    };
+    return cmocka_run_group_tests(dnsgrpc_tests, NULL, NULL);
+}

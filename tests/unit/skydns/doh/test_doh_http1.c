@@ -1,0 +1,594 @@
+/* DNS over HTTP/1.1 on a connection: each status, bodies, order, late replies, ends and limits; all
+ * the same however the bytes are split. */
+#include "skydns/doh/doh_http1_internal.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "common/base/attributes.h"
+#include "common/base/xalloc.h"
+#include "skydns/doh/doh.h"
+#include "skydns/doh/doh_reply_internal.h"
+#include "skydns/doh/doh_request_internal.h"
+#include "tests/support/skydns/stream_host_fake.h"
+
+/* `a.` A, as it is asked. */
+#define QUERY      "\0\0\1\0\0\1\0\0\0\0\0\0\1a\0\0\1\0\1"
+#define QUERY_TEXT "AAABAAABAAAAAAAAAWEAAAEAAQ"
+enum { QUERY_LEN = sizeof(QUERY) - 1 };
+
+#define HOST "Host: x\r\n"
+#define GET  "GET /dns-query?dns=" QUERY_TEXT " HTTP/1.1\r\n" HOST "\r\n"
+#define TYPE "Content-Type: application/dns-message\r\n"
+#define POST "POST /dns-query HTTP/1.1\r\n" HOST TYPE
+
+static int open_host(void **state)
+{
+    struct stream_host *host = xcalloc(1, sizeof(*host));
+    fake_host_open(host, &doh_protocol);
+    *state = host;
+    return 0;
+}
+
+static int close_host(void **state)
+{
+    struct stream_host *host = *state;
+    fake_host_close(host);
+    free(host);
+    return 0;
+}
+
+static void arrive(struct stream_host *host, const char *text)
+{
+    fake_host_arrive(host, text, strlen(text));
+}
+
+/* ---- Replies ---- */
+
+struct got {
+    unsigned status;
+    struct slice head, body; /* of the host's output */
+};
+
+static bool head_has(struct got got, const char *line)
+{
+    char *want = xasprintf("\r\n%s\r\n", line);
+    bool found = memmem(got.head.ptr, got.head.len, want, strlen(want)) != NULL;
+    free(want);
+    return found;
+}
+
+/* The reply at *at of the output; its status is 0 at the end. */
+static struct got next_reply(const struct stream_host *host, size_t *at, bool has_body)
+{
+    struct got got = {0};
+    const char *start = (const char *)host->out.data + *at;
+    size_t len = host->out.len - *at, body_len = 0;
+    if (len == 0) {
+        return got;
+    }
+    const char *end = memmem(start, len, "\r\n\r\n", 4);
+    assert_non_null(end);
+    got.head = slice_of(start, (size_t)(end - start) + 2);
+    assert_memory_equal(start, "HTTP/1.1 ", 9);
+    got.status = (unsigned)strtoul(start + 9, NULL, 10);
+    const char *length = memmem(start, got.head.len, "\r\nContent-Length: ", 18);
+    if (length && has_body) {
+        body_len = strtoul(length + 18, NULL, 10);
+    }
+    got.body = slice_of(end + 4, body_len);
+    *at += got.head.len + 2 + body_len;
+    assert_in_range(*at, 0, host->out.len);
+    return got;
+}
+
+/* The only reply; forgets it. Its slices stay valid until the next arrives. */
+static struct got only_reply(struct stream_host *host)
+{
+    size_t at = 0;
+    struct got got = next_reply(host, &at, true);
+    assert_int_equal(at, host->out.len);
+    host->out.len = 0;
+    return got;
+}
+
+static void assert_answered(struct got got)
+{
+    assert_int_equal(got.status, 200);
+    assert_int_equal(got.body.len, QUERY_LEN);
+    assert_memory_equal(got.body.ptr, "\0\0\x81\0\0\1", 6);
+    assert_true(head_has(got, "Content-Type: application/dns-message"));
+    assert_true(head_has(got, "Cache-Control: max-age=0"));
+}
+
+/* ---- Single requests ---- */
+
+static void test_get(void **state)
+{
+    struct stream_host *host = *state;
+    arrive(host, GET);
+    assert_answered(only_reply(host));
+    assert_int_equal(host->verdict, STREAM_WAITS);
+    assert_int_equal(host->query.len, QUERY_LEN);
+    assert_memory_equal(host->query.data, QUERY, QUERY_LEN);
+    arrive(host, GET); /* keep-alive */
+    struct got got = only_reply(host);
+    assert_answered(got);
+    assert_false(head_has(got, "Connection: keep-alive"));
+    assert_int_equal(host->protocol->memory(host->stream), 0);
+}
+
+static void test_head(void **state)
+{
+    struct stream_host *host = *state;
+    size_t at = 0;
+    arrive(host, "HEAD /dns-query?dns=" QUERY_TEXT " HTTP/1.1\r\n" HOST "\r\n");
+    arrive(host, "HEAD / HTTP/1.1\r\n" HOST "\r\n");
+    struct got got = next_reply(host, &at, false);
+    assert_int_equal(got.status, 200);
+    assert_true(head_has(got, "Content-Length: 19"));
+    got = next_reply(host, &at, false);
+    assert_int_equal(got.status, 404);
+    assert_false(head_has(got, "Content-Length: 0"));
+    assert_int_equal(at, host->out.len);
+    assert_int_equal(host->queries, 1);
+}
+
+static void test_post(void **state)
+{
+    struct stream_host *host = *state;
+    arrive(host, POST "Content-Length: 19\r\n\r\n");
+    fake_host_arrive(host, QUERY, QUERY_LEN - 1);
+    assert_int_equal(host->out.len, 0);
+    fake_host_arrive(host, &QUERY[QUERY_LEN - 1], 1);
+    assert_answered(only_reply(host));
+    arrive(host, GET);
+    assert_answered(only_reply(host));
+}
+
+static void test_max_age(void **state)
+{
+    static const uint8_t reply[] = "\0\0\x81\x80\0\1\0\1\0\0\0\0\1a\0\0\1\0\1"
+                                   "\xc0\x0c\0\1\0\1\0\0\0\x1e\0\4\1\2\3\4";
+    struct stream_host *host = *state;
+    host->reply = reply;
+    host->reply_len = sizeof(reply) - 1;
+    arrive(host, GET);
+    struct got got = only_reply(host);
+    assert_true(head_has(got, "Cache-Control: max-age=30"));
+    assert_true(slice_equal(got.body, slice_of(reply, sizeof(reply) - 1)));
+}
+
+static void test_longest(void **state)
+{
+    struct stream_host *host = *state;
+    uint8_t *body = xcalloc(1, DOH_QUERY_MAX);
+    memcpy(body, QUERY, QUERY_LEN);
+    arrive(host, POST "Content-Length: 65535\r\n\r\n");
+    fake_host_arrive(host, body, DOH_QUERY_MAX);
+    assert_int_equal(host->query.len, DOH_QUERY_MAX);
+    assert_int_equal(only_reply(host).body.len, DOH_QUERY_MAX);
+    free(body);
+}
+
+static void test_refused(void **state)
+{
+    struct stream_host *host = *state;
+    static const struct {
+        const char *text;
+        unsigned status;
+        const char *line;
+    } cases[] = {
+        {"GET /dns HTTP/1.1\r\n" HOST "\r\n", 404, NULL},
+        {"PUT /dns-query HTTP/1.1\r\n" HOST "\r\n", 405, "Allow: GET, POST, HEAD"},
+        {"GET /dns-query HTTP/1.1\r\n" HOST "\r\n", 400, NULL},
+        {"GET /dns-query?dns=AAAA HTTP/1.1\r\n" HOST "\r\n", 400, NULL},
+        {"GET /dns-query?dns=A HTTP/1.1\r\n" HOST "\r\n", 400, NULL},
+        {"GET /dns-query?dns=AACBAAABAAAAAAAAAWEAAAEAAQ HTTP/1.1\r\n" HOST "\r\n", 400, NULL},
+        {POST "\r\n", 400, NULL},
+        {POST "Content-Length: 4\r\n\r\nabcd", 400, NULL},
+        {POST "Transfer-Encoding: chunked\r\n\r\n4\r\nabcd\r\n0\r\n\r\n", 400, NULL},
+        {"POST /dns-query HTTP/1.1\r\n" HOST "Content-Length: 4\r\n\r\nabcd", 415, NULL},
+        {"PUT /dns-query HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 405,
+         NULL},
+        {"GET / HTTP/1.1\r\n" HOST "Content-Length: 4\r\n\r\nabcd", 404, NULL},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        arrive(host, cases[i].text);
+        struct got got = only_reply(host);
+        if (got.status != cases[i].status || (cases[i].line && !head_has(got, cases[i].line))) {
+            fail_msg("case %zu: %u", i, got.status);
+        }
+        assert_true(head_has(got, "Content-Type: text/plain; charset=utf-8"));
+        assert_true(got.body.len > 0 && got.body.ptr[got.body.len - 1] == '\n');
+        assert_false(head_has(got, "Connection: close"));
+        assert_int_equal(host->verdict, STREAM_WAITS);
+        assert_int_equal(host->in.len, 0);
+    }
+    assert_int_equal(host->queries, 0);
+    arrive(host, GET);
+    assert_answered(only_reply(host));
+}
+
+/* What follows cannot be understood. */
+static void test_broken(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *text;
+        unsigned status;
+    } cases[] = {
+        {"GET / HTTP/1.1\n" GET, 400},
+        {"GET / HTTP/2.0\r\n" GET, 505},
+        {"GET / HTTP/1.1\r\n\r\n" GET, 400},
+        {POST "Transfer-Encoding: br\r\n\r\n", 501},
+        {POST "Expect: x\r\n\r\n", 417},
+        {POST "Content-Length: 0123456789012345678901\r\n\r\n", 413},
+        {POST "Content-Length: 1048577\r\n\r\n" GET, 413}, /* DOH_SKIPPED_MAX and one */
+        {POST "Content-Length: 70000\r\nExpect: 100-continue\r\n\r\n" GET, 413},
+        {POST "Transfer-Encoding: chunked\r\n\r\nx\r\n" GET, 400},
+        {"PRI * HTTP/1.1\r\n\r\n", 400},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct stream_host host;
+        fake_host_open(&host, &doh_protocol);
+        arrive(&host, cases[i].text);
+        struct got got = only_reply(&host);
+        if (got.status != cases[i].status || host.verdict != STREAM_ENDS) {
+            fail_msg("case %zu: %u", i, got.status);
+        }
+        assert_true(head_has(got, "Connection: close"));
+        assert_int_equal(host.queries, 0);
+        fake_host_close(&host);
+    }
+}
+
+/* Of a body refused for its length: with its length, the connection lives on; in chunks, it ends
+ * with the body or after DOH_SKIPPED_MAX, as the reply says. */
+static void test_too_long(void **state)
+{
+    struct stream_host *host = *state;
+    uint8_t *body = xcalloc(1, DOH_SKIPPED_MAX);
+    arrive(host, POST "Content-Length: 65536\r\n\r\n");
+    struct got got = only_reply(host);
+    assert_int_equal(got.status, 413);
+    assert_false(head_has(got, "Connection: close"));
+    fake_host_arrive(host, body, DOH_QUERY_MAX + 1);
+    arrive(host, GET);
+    assert_answered(only_reply(host));
+    arrive(host, POST "Transfer-Encoding: chunked\r\n\r\n10000\r\n");
+    fake_host_arrive(host, body, DOH_QUERY_MAX);
+    assert_int_equal(host->out.len, 0);
+    assert_in_range(host->protocol->memory(host->stream), DOH_QUERY_MAX, 2 * DOH_QUERY_MAX);
+    fake_host_arrive(host, body, 1);
+    got = only_reply(host);
+    assert_int_equal(got.status, 413);
+    assert_true(head_has(got, "Connection: close"));
+    assert_int_equal(host->protocol->memory(host->stream), 0);
+    arrive(host, "\r\n5\r\nabcde\r\n0\r\n");
+    assert_int_equal(host->verdict, STREAM_WAITS);
+    arrive(host, "\r\n" GET);
+    assert_int_equal(host->verdict, STREAM_ENDS);
+    assert_int_equal(host->out.len, 0);
+
+    fake_host_close(host);
+    fake_host_open(host, &doh_protocol);
+    arrive(host, POST "Transfer-Encoding: chunked\r\n\r\n1000000\r\n");
+    fake_host_arrive(host, body, DOH_QUERY_MAX + 1);
+    assert_int_equal(only_reply(host).status, 413);
+    fake_host_arrive(host, body, DOH_SKIPPED_MAX - 1);
+    assert_int_equal(host->verdict, STREAM_WAITS);
+    fake_host_arrive(host, body, 1);
+    assert_int_equal(host->verdict, STREAM_ENDS);
+    free(body);
+}
+
+static void test_chunked(void **state)
+{
+    struct stream_host *host = *state;
+    arrive(host, POST "Transfer-Encoding: chunked\r\n\r\n5\r\n");
+    fake_host_arrive(host, QUERY, 5);
+    arrive(host, "\r\ne\r\n");
+    fake_host_arrive(host, &QUERY[5], QUERY_LEN - 5);
+    arrive(host, "\r\n0\r\n\r\n" GET);
+    size_t at = 0;
+    assert_answered(next_reply(host, &at, true));
+    assert_answered(next_reply(host, &at, true));
+    assert_int_equal(at, host->out.len);
+    assert_int_equal(host->protocol->memory(host->stream), 0);
+}
+
+static void test_continue(void **state)
+{
+    struct stream_host *host = *state;
+    arrive(host, POST "Expect: 100-continue\r\nContent-Length: 19\r\n\r\n");
+    size_t at = 0;
+    assert_int_equal(next_reply(host, &at, false).status, 100);
+    fake_host_arrive(host, QUERY, QUERY_LEN);
+    assert_answered(next_reply(host, &at, true));
+    assert_int_equal(at, host->out.len);
+    host->out.len = 0;
+    host->answers = FAKE_LATE; /* in its place behind a late reply */
+    arrive(host, GET);
+    arrive(host, POST "Expect: 100-continue\r\nContent-Length: 19\r\n\r\n");
+    assert_int_equal(host->out.len, 0);
+    fake_host_reply(host, 0, QUERY, QUERY_LEN);
+    at = 0;
+    assert_int_equal(next_reply(host, &at, true).status, 200);
+    assert_int_equal(next_reply(host, &at, false).status, 100);
+    host->out.len = 0;
+    fake_host_arrive(host, QUERY, QUERY_LEN);
+    fake_host_reply(host, 1, QUERY, QUERY_LEN);
+    assert_int_equal(only_reply(host).status, 200);
+}
+
+/* ---- Many requests ---- */
+
+static void check_stream(const char *text, size_t len, size_t first, size_t second)
+{
+    static const unsigned want[] = {200, 404, 200, 405, 200, 413, 0};
+    struct stream_host host;
+    fake_host_open(&host, &doh_protocol);
+    for (size_t at = 0; at < len;) {
+        size_t part = at < first ? first - at : at < second ? second - at : len - at;
+        fake_host_arrive(&host, text + at, part);
+        at += part;
+    }
+    size_t at = 0;
+    for (size_t i = 0; i < ARRAY_LEN(want); i++) {
+        assert_int_equal(next_reply(&host, &at, true).status, want[i]);
+    }
+    assert_int_equal(host.queries, 3);
+    assert_int_equal(host.verdict, STREAM_ENDS);
+    fake_host_close(&host);
+}
+
+/* Several requests, split at every two bytes; the one behind the last reply is not asked. */
+static void test_splits(void **unused)
+{
+    (void)unused;
+    static const char text[] =
+        GET "GET / HTTP/1.1\r\n" HOST "\r\n" POST "Content-Length: 19\r\n\r\n" QUERY
+            "PUT /dns-query HTTP/1.1\r\n" HOST "Content-Length: 3\r\n\r\nabc" POST
+            "Transfer-Encoding: chunked\r\n\r\n13;x\r\n" QUERY "\r\n0\r\nT: x\r\n\r\n" POST
+            "Transfer-Encoding: chunked\r\nContent-Type: application/dns-message\r\n\r\n10000\r\n";
+    size_t head_len = sizeof(text) - 1, len = head_len + 0x10000;
+    static const char end[] = "\r\n0\r\n\r\n" GET;
+    char *all = xmalloc(len + sizeof(end));
+    memcpy(all, text, head_len);
+    memset(all + head_len, 'x', 0x10000);
+    memcpy(all + len, end, sizeof(end) - 1);
+    len += sizeof(end) - 1;
+    for (size_t first = 1; first < head_len; first++) {
+        check_stream(all, len, first, first + (first * 7) % 50);
+        check_stream(all, len, first, len - first % sizeof(end));
+    }
+    free(all);
+}
+
+static void test_order(void **state)
+{
+    struct stream_host *host = *state;
+    host->answers = FAKE_LATE;
+    arrive(host, GET GET);
+    host->answers = FAKE_ECHO;
+    arrive(host, GET "GET / HTTP/1.1\r\n" HOST "\r\n");
+    host->answers = FAKE_LATE;
+    arrive(host, "HEAD /dns-query?dns=" QUERY_TEXT " HTTP/1.0\r\n\r\n" GET);
+    assert_int_equal(host->verdict, STREAM_ENDS); /* not the last GET */
+    assert_int_equal(host->late, 3);
+    assert_int_equal(host->out.len, 0);
+    fake_host_reply(host, 2, QUERY, QUERY_LEN);
+    fake_host_reply(host, 1, "second", 6);
+    assert_int_equal(host->out.len, 0);
+    assert_true(host->protocol->memory(host->stream) > 0);
+    fake_host_reply(host, 0, "first", 5);
+    size_t at = 0;
+    assert_true(slice_equal(next_reply(host, &at, true).body, slice_str("first")));
+    assert_true(slice_equal(next_reply(host, &at, true).body, slice_str("second")));
+    assert_answered(next_reply(host, &at, true));
+    assert_int_equal(next_reply(host, &at, true).status, 404);
+    struct got got = next_reply(host, &at, false);
+    assert_int_equal(got.status, 200);
+    assert_true(head_has(got, "Connection: close"));
+    assert_int_equal(at, host->out.len);
+    assert_int_equal(host->protocol->memory(host->stream), 0);
+}
+
+static void test_no_reply(void **state)
+{
+    struct stream_host *host = *state;
+    host->answers = FAKE_NONE;
+    arrive(host, GET);
+    assert_int_equal(only_reply(host).status, 500);
+    host->answers = FAKE_LATE;
+    arrive(host, GET);
+    fake_host_reply(host, 0, NULL, 0);
+    assert_int_equal(only_reply(host).status, 500);
+    fake_host_reply(host, 0, "again", 5); /* is nobody's */
+    assert_int_equal(host->out.len, 0);
+    assert_int_equal(host->verdict, STREAM_WAITS);
+}
+
+static void test_versions(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *version_and_fields;
+        const char *line; /* NULL: lives on, and says nothing about it */
+    } cases[] = {
+        {"HTTP/1.1\r\n" HOST, NULL},
+        {"HTTP/1.1\r\n" HOST "Connection: keep-alive\r\n", NULL},
+        {"HTTP/1.1\r\n" HOST "Connection: close\r\n", "Connection: close"},
+        {"HTTP/1.0\r\n", "Connection: close"},
+        {"HTTP/1.0\r\nConnection: keep-alive\r\n", "Connection: keep-alive"},
+        {"HTTP/1.0\r\nConnection: keep-alive, close\r\n", "Connection: close"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct stream_host host;
+        char *text =
+            xasprintf("GET /dns-query?dns=" QUERY_TEXT " %s\r\n", cases[i].version_and_fields);
+        fake_host_open(&host, &doh_protocol);
+        arrive(&host, text);
+        struct got got = only_reply(&host);
+        assert_answered(got);
+        bool ends = cases[i].line && strcmp(cases[i].line, "Connection: close") == 0;
+        assert_int_equal(host.verdict, ends ? STREAM_ENDS : STREAM_WAITS);
+        assert_true(cases[i].line ? head_has(got, cases[i].line)
+                                  : !memmem(got.head.ptr, got.head.len, "Connection", 10));
+        fake_host_close(&host);
+        free(text);
+    }
+}
+
+/* ---- The host's limits, and ours ---- */
+
+static void test_pause(void **state)
+{
+    struct stream_host *host = *state;
+    host->is_full = true;
+    arrive(host, GET GET);
+    assert_int_equal(host->verdict, STREAM_PAUSED);
+    assert_int_equal(host->queries, 0);
+    host->is_full = false;
+    fake_host_go_on(host);
+    assert_int_equal(host->queries, 2);
+    assert_int_equal(host->verdict, STREAM_WAITS);
+}
+
+static void test_little_room(void **state)
+{
+    struct stream_host *host = *state;
+    host->room = 100;
+    arrive(host, GET GET);
+    assert_true(host->has_more);
+    assert_int_equal(host->out.len, 100);
+    while (host->has_more) {
+        host->room = 7;
+        fake_host_flush(host);
+    }
+    size_t at = 0;
+    assert_answered(next_reply(host, &at, true));
+    assert_answered(next_reply(host, &at, true));
+    assert_int_equal(at, host->out.len);
+    host->out.len = 0;
+    host->room = SIZE_MAX;
+    arrive(host, GET);
+    assert_answered(only_reply(host));
+}
+
+/* Behind a late reply: as many as are held, and bytes of them. */
+static void test_held_max(void **unused)
+{
+    (void)unused;
+    static const size_t body_lens[] = {QUERY_LEN, 60000};
+    for (size_t i = 0; i < ARRAY_LEN(body_lens); i++) {
+        struct stream_host host;
+        uint8_t *body = xcalloc(1, body_lens[i]);
+        fake_host_open(&host, &doh_protocol);
+        host.answers = FAKE_LATE;
+        arrive(&host, GET);
+        host.answers = FAKE_ECHO;
+        host.reply = body;
+        host.reply_len = body_lens[i];
+        size_t max = i == 0 ? DOH_HELD_MAX : 4; /* 3 of 60,000 are beyond DOH_HELD_BYTES_MAX */
+        for (size_t n = 1; n < max; n++) {
+            arrive(&host, GET);
+            assert_int_equal(host.verdict, STREAM_WAITS);
+        }
+        arrive(&host, GET GET);
+        assert_int_equal(host.verdict, STREAM_ENDS);
+        assert_int_equal(host.queries, max + 1);
+        fake_host_reply(&host, 0, QUERY, QUERY_LEN);
+        size_t at = 0;
+        struct got got = {0};
+        for (size_t n = 0; n < max + 1; n++) {
+            assert_false(n > 0 && head_has(got, "Connection: close"));
+            got = next_reply(&host, &at, true);
+            assert_int_equal(got.status, 200);
+        }
+        assert_true(head_has(got, "Connection: close"));
+        assert_int_equal(at, host.out.len);
+        fake_host_close(&host);
+        free(body);
+    }
+}
+
+static void test_refused_max(void **state)
+{
+    struct stream_host *host = *state;
+    static const char wrong[] = "GET / HTTP/1.1\r\n" HOST "\r\n";
+    for (unsigned i = 0; i < 10 * DOH_REFUSED_MAX; i++) { /* as many right ones */
+        arrive(host, wrong);
+        assert_int_equal(only_reply(host).status, 404);
+        arrive(host, GET);
+        assert_answered(only_reply(host));
+    }
+    for (unsigned i = 0; i < DOH_REFUSED_MAX; i++) {
+        assert_int_equal(host->verdict, STREAM_WAITS);
+        arrive(host, wrong);
+        assert_false(head_has(only_reply(host), "Connection: close"));
+    }
+    arrive(host, wrong);
+    assert_true(head_has(only_reply(host), "Connection: close"));
+    assert_int_equal(host->verdict, STREAM_ENDS);
+}
+
+static void test_drain(void **state)
+{
+    struct stream_host *host = *state;
+    host->answers = FAKE_LATE;
+    arrive(host, GET);
+    host->protocol->drain(host->stream);
+    host->answers = FAKE_ECHO;
+    arrive(host, GET GET);
+    assert_int_equal(host->verdict, STREAM_ENDS);
+    assert_int_equal(host->queries, 2);
+    fake_host_reply(host, 0, QUERY, QUERY_LEN);
+    size_t at = 0;
+    assert_false(head_has(next_reply(host, &at, true), "Connection: close"));
+    assert_true(head_has(next_reply(host, &at, true), "Connection: close"));
+    assert_int_equal(at, host->out.len);
+}
+
+/* Also before the first byte. */
+static void test_drain_early(void **state)
+{
+    struct stream_host *host = *state;
+    host->protocol->drain(host->stream);
+    arrive(host, GET);
+    assert_true(head_has(only_reply(host), "Connection: close"));
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_host, close_host)
+    const struct CMUnitTest doh_http1_tests[] = {
+        TEST(test_get),
+        TEST(test_head),
+        TEST(test_post),
+        TEST(test_max_age),
+        TEST(test_longest),
+        TEST(test_refused),
+        TEST(test_too_long),
+        TEST(test_chunked),
+        TEST(test_continue),
+        TEST(test_order),
+        TEST(test_no_reply),
+        TEST(test_pause),
+        TEST(test_little_room),
+        TEST(test_drain),
+        TEST(test_refused_max),
+        TEST(test_drain_early),
+        cmocka_unit_test(test_broken),
+        cmocka_unit_test(test_splits),
+        cmocka_unit_test(test_versions),
+        cmocka_unit_test(test_held_max),
+    };
+    return cmocka_run_group_tests(doh_http1_tests, NULL, NULL);
+}
