@@ -13,10 +13,12 @@
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dns_names.h"
+#include "common/tls/tls_client.h"
+#include "exechealthz/tls_query.h"
 
 enum {
     RESEND_S = 1, /* for lost datagrams; a second is far more than an answer from memory takes */
-    /* A short error with a quoted name. */
+    /* A short error with a quoted name, or an error of a TLS query. */
     ERROR_MAX = DNAME_TEXT_MAX + 64,
 };
 
@@ -26,11 +28,12 @@ struct dns_probe {
     ev_timer tick;
     bool tick_missed; /* a tick came during a run */
 
-    /* The current run; readable.fd -1: none. */
+    /* The current run: over UDP, or readable.fd is -1; over TLS, or stream is NULL. */
     ev_io readable;
     ev_timer resend;
+    struct tls_query *stream;
     ev_timer timeout;
-    uint16_t id;
+    uint16_t id; /* of the query */
     uint8_t query[DNS_QUERY_MAX];
     size_t query_len;
     int64_t started_us;
@@ -89,9 +92,15 @@ static void record(struct dns_probe *probe, bool has_failed)
 
 static void record_error(struct dns_probe *probe, const char *doing, int code)
 {
-    char server[ADDR_TEXT_MAX];
+    char server[DNS_SERVER_TEXT_MAX];
     (void)snprintf(probe->error, sizeof(probe->error), "%s %s: %s", doing,
-                   addr_format(&probe->config.target->server, server), err_code_text(code));
+                   dns_target_server(probe->config.target, server), err_code_text(code));
+    record(probe, true);
+}
+
+static void record_text(struct dns_probe *probe, const char *error)
+{
+    (void)snprintf(probe->error, sizeof(probe->error), "%s", error); /* ERROR_MAX is enough */
     record(probe, true);
 }
 
@@ -109,15 +118,22 @@ static void record_reply(struct dns_probe *probe, const struct dns_reply *reply)
 
 /* ---- One run ---- */
 
+static bool is_running(const struct dns_probe *probe)
+{
+    return probe->readable.fd >= 0 || probe->stream;
+}
+
 static void end_run(struct dns_probe *probe)
 {
+    ev_timer_stop(probe->loop, &probe->timeout);
     if (probe->readable.fd >= 0) {
         ev_io_stop(probe->loop, &probe->readable);
         ev_timer_stop(probe->loop, &probe->resend);
-        ev_timer_stop(probe->loop, &probe->timeout);
         (void)close(probe->readable.fd); /* its content does not matter */
         probe->readable.fd = -1;
     }
+    tls_query_free(probe->stream);
+    probe->stream = NULL;
 }
 
 static void start_run(struct dns_probe *probe);
@@ -131,11 +147,32 @@ static void catch_up(struct dns_probe *probe)
     }
 }
 
+/* Reads what came for the current run, and ends it. False: not its reply, and the run goes on. */
+static bool take_reply(struct dns_probe *probe, const uint8_t *bytes, size_t len)
+{
+    struct dns_reply reply;
+    switch (dns_reply_read(&probe->config.target->question, probe->id, bytes, len, &reply)) {
+    case DNS_REPLY_FOREIGN:
+        return false;
+    case DNS_REPLY_MALFORMED:
+        end_run(probe);
+        record_text(probe, "malformed reply");
+        break;
+    case DNS_REPLY_READ:
+        end_run(probe);
+        record_reply(probe, &reply);
+        break;
+    }
+    catch_up(probe);
+    return true;
+}
+
+/* ---- Over UDP ---- */
+
 static void on_readable(struct ev_loop *loop UNUSED, ev_io *w, int events UNUSED)
 {
     struct dns_probe *probe = w->data;
     uint8_t bytes[DNS_REPLY_MAX];
-    struct dns_reply reply;
     ssize_t n = recv(w->fd, bytes, sizeof(bytes), 0);
     if (n < 0) {
         if (errno == EAGAIN || errno == EINTR) {
@@ -147,19 +184,7 @@ static void on_readable(struct ev_loop *loop UNUSED, ev_io *w, int events UNUSED
         catch_up(probe);
         return;
     }
-    enum dns_reply_kind kind =
-        dns_reply_read(&probe->config.target->question, probe->id, bytes, (size_t)n, &reply);
-    if (kind == DNS_REPLY_FOREIGN) {
-        return;
-    }
-    end_run(probe);
-    if (kind == DNS_REPLY_MALFORMED) {
-        (void)snprintf(probe->error, sizeof(probe->error), "malformed reply");
-        record(probe, true);
-    } else {
-        record_reply(probe, &reply);
-    }
-    catch_up(probe);
+    (void)take_reply(probe, bytes, (size_t)n); /* else it waits for the next datagram */
 }
 
 /* A datagram that cannot be sent counts as lost: it is repeated until the timeout. */
@@ -170,55 +195,128 @@ static void on_resend(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUSE
     (void)send(probe->readable.fd, probe->query, probe->query_len, 0);
 }
 
-static void on_timeout(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUSED)
-{
-    struct dns_probe *probe = w->data;
-    end_run(probe);
-    record_error(probe, "no reply from", ERR_TIMEOUT);
-    catch_up(probe);
-}
-
 /* Returns the connected socket with the query sent, or -errno. */
 static int open_socket(struct dns_probe *probe)
 {
     const struct dns_target *target = probe->config.target;
     CLEANUP_CLOSE int fd =
         socket(target->server.sa.sa_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0 || getrandom(&probe->id, sizeof(probe->id), 0) != sizeof(probe->id) ||
-        connect(fd, &target->server.sa, target->server.len) != 0) {
-        return -errno;
-    }
-    probe->query_len = dns_query_write(&target->question, probe->id, probe->query);
-    if (send(fd, probe->query, probe->query_len, 0) < 0) {
+    if (fd < 0 || connect(fd, &target->server.sa, target->server.len) != 0 ||
+        send(fd, probe->query, probe->query_len, 0) < 0) {
         return -errno;
     }
     return STEAL_FD(fd);
 }
 
-static void start_run(struct dns_probe *probe)
+static bool start_datagram(struct dns_probe *probe)
 {
-    probe->started_us = clock_monotonic_us();
     int fd = open_socket(probe);
     if (fd < 0) {
         record_error(probe, "send to", fd);
-        return;
+        return false;
     }
     ev_now_update(probe->loop);
-    char server[ADDR_TEXT_MAX];
-    log_debug("DNS run started", LOG_STR("label", probe->config.target->label),
-              LOG_STR("server", addr_format(&probe->config.target->server, server)));
     ev_io_set(&probe->readable, fd, EV_READ);
     ev_io_start(probe->loop, &probe->readable);
     ev_timer_set(&probe->resend, RESEND_S, RESEND_S);
     ev_timer_start(probe->loop, &probe->resend);
-    ev_timer_set(&probe->timeout, (double)probe->config.settings.timeout_ms / 1000, 0.);
-    ev_timer_start(probe->loop, &probe->timeout);
+    return true;
+}
+
+/* ---- Over TLS and HTTPS ---- */
+
+static void on_stream_end(void *data, struct slice reply, const struct err *err)
+{
+    struct dns_probe *probe = data;
+    if (err) {
+        end_run(probe);
+        record_text(probe, err->msg);
+        catch_up(probe);
+    } else if (!take_reply(probe, (const uint8_t *)reply.ptr, reply.len)) {
+        end_run(probe);
+        record_text(probe, "malformed reply: not to this query");
+        catch_up(probe);
+    }
+}
+
+/* Files that have been replaced are used from now on. */
+static void refresh_files(struct dns_probe *probe)
+{
+    struct err err;
+    switch (tls_client_refresh(probe->config.tls, &err)) {
+    case TLS_UNCHANGED:
+        break;
+    case TLS_READ_AGAIN:
+        log_info("TLS files read again");
+        break;
+    case TLS_KEPT:
+        log_warn("new TLS files cannot be used, keeping the old ones", LOG_STR("error", err.msg));
+        break;
+    }
+}
+
+static bool start_stream(struct dns_probe *probe)
+{
+    const struct tls_query_config config = {
+        .loop = probe->loop,
+        .target = probe->config.target,
+        .tls = probe->config.tls,
+        .message = slice_of(probe->query, probe->query_len),
+        .on_end = on_stream_end,
+        .data = probe,
+    };
+    struct err err;
+    refresh_files(probe);
+    if (tls_query_start(&config, &probe->stream, &err) < 0) {
+        record_text(probe, err.msg);
+        return false;
+    }
+    ev_now_update(probe->loop);
+    return true;
+}
+
+/* ---- Over any ---- */
+
+static void on_timeout(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUSED)
+{
+    struct dns_probe *probe = w->data;
+    const char *doing = probe->stream ? tls_query_doing(probe->stream) : "no reply from";
+    end_run(probe);
+    record_error(probe, doing, ERR_TIMEOUT);
+    catch_up(probe);
+}
+
+static bool write_query(struct dns_probe *probe)
+{
+    const struct dns_target *target = probe->config.target;
+    if (target->protocol == DNS_OVER_HTTPS) {
+        probe->id = 0; /* HTTP has its own way to match replies (RFC 8484 4.1) */
+    } else if (getrandom(&probe->id, sizeof(probe->id), 0) != sizeof(probe->id)) {
+        return false;
+    }
+    probe->query_len = dns_query_write(&target->question, probe->id, probe->query);
+    return true;
+}
+
+static void start_run(struct dns_probe *probe)
+{
+    const struct dns_target *target = probe->config.target;
+    char server[DNS_SERVER_TEXT_MAX];
+    probe->started_us = clock_monotonic_us();
+    log_debug("DNS run started", LOG_STR("label", target->label),
+              LOG_STR("server", dns_target_server(target, server)));
+    if (!write_query(probe)) {
+        record_error(probe, "draw an id for", -errno);
+    } else if (target->protocol == DNS_OVER_UDP ? start_datagram(probe) : start_stream(probe)) {
+        ev_timer_set(&probe->timeout, (double)probe->config.settings.timeout_ms / 1000, 0.);
+        ev_timer_start(probe->loop, &probe->timeout);
+    }
 }
 
 static void on_tick(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUSED)
 {
     struct dns_probe *probe = w->data;
-    if (probe->readable.fd >= 0) {
+    if (is_running(probe)) {
         probe->tick_missed = true;
     } else {
         start_run(probe);
@@ -274,14 +372,14 @@ const struct dns_probe_counts *dns_probe_counts(const struct dns_probe *probe)
 bool dns_probe_report(const struct dns_probe *probe, int64_t now_ms, struct buf *reply)
 {
     const struct dns_target *target = probe->config.target;
-    char server[ADDR_TEXT_MAX], type[DNS_TYPE_TEXT_MAX];
+    char server[DNS_SERVER_TEXT_MAX], type[DNS_TYPE_TEXT_MAX];
     int64_t age_ms = now_ms - probe->at_ms;
     bool is_old = age_ms > probe->config.settings.latency_ms;
     if (!probe->has_failed && !is_old) {
         return true;
     }
-    buf_printf(reply, "DNS probe %s of %s, %s: ", target->label,
-               addr_format(&target->server, server), dns_type_text(target->question.type, type));
+    buf_printf(reply, "DNS probe %s of %s, %s: ", target->label, dns_target_server(target, server),
+               dns_type_text(target->question.type, type));
     if (probe->has_failed) {
         buf_printf(reply, "%s\n", probe->error);
     } else {

@@ -3,10 +3,12 @@
  * on one loop's thread.
  *
  *     every period ──▶ UDP query, again each second ──▶ reply, error or timeout ──▶ result
+ *                  or: tls_query.h, once
  *
- * Each run has a socket of its own, with an unpredictable port and id. A run succeeds if the reply
- * has an answer, or is truncated, which proves that there is one. The first run starts at once; a
- * run longer than the period is followed by the next when it ends. */
+ * Each run has a socket of its own, with an unpredictable port and id, and over TLS a new session,
+ * as a new client has. A run succeeds if the reply has an answer, or is truncated, which proves
+ * that there is one. The first run starts at once; a run longer than the period is followed by the
+ * next when it ends. */
 #ifndef EXECHEALTHZ_DNS_PROBE_H
 #define EXECHEALTHZ_DNS_PROBE_H
 
@@ -19,8 +21,11 @@
 #include "exechealthz/dns_target.h"
 #include "exechealthz/probe_settings.h"
 
+struct tls_client;
+
 struct dns_probe_config {
     const struct dns_target *target; /* borrowed until dns_probe_free */
+    struct tls_client *tls;          /* the same; for targets over TLS and HTTPS */
     struct probe_settings settings;
 };
 

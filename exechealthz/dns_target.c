@@ -1,8 +1,16 @@
 #include "exechealthz/dns_target.h"
 
+#include <stdio.h>
 #include <string.h>
 
-enum { DNS_PORT = 53 };
+static const struct scheme {
+    const char *prefix;
+    uint16_t default_port;
+} schemes[] = {
+    [DNS_OVER_UDP] = {"", 53},
+    [DNS_OVER_TLS] = {"tls://", 853},
+    [DNS_OVER_HTTPS] = {"https://", 443},
+};
 
 static bool is_label_byte(char c)
 {
@@ -46,22 +54,106 @@ static struct slice next_part(const char **text)
     return part;
 }
 
-/* "10.0.0.10", "10.0.0.10:53", "fd00::10", "[fd00::10]:53". */
-static bool parse_server(struct slice text, struct addr *ret)
+/* ---- The server ---- */
+
+/* The text up to the first of `stops`, removed from *text. */
+static struct slice take_until(struct slice *text, const char *stops)
 {
-    char copy[ADDR_TEXT_MAX];
-    struct ip ip;
-    if (ip_parse(text, &ip)) {
-        *ret = addr_of_ip(&ip, DNS_PORT);
-        return true;
+    size_t len = 0;
+    while (len < text->len && !strchr(stops, text->ptr[len])) {
+        len++;
     }
-    if (text.len >= sizeof(copy)) {
+    struct slice part = slice_of(text->ptr, len);
+    *text = slice_of(text->ptr + len, text->len - len);
+    return part;
+}
+
+/* False: does not fit, or is empty. */
+static bool copy_text(struct slice text, char *out, size_t size)
+{
+    if (text.len == 0 || text.len >= size) {
         return false;
     }
-    memcpy(copy, text.ptr, text.len);
-    copy[text.len] = '\0';
-    return addr_parse(copy, ret, NULL) == 0;
+    memcpy(out, text.ptr, text.len);
+    out[text.len] = '\0';
+    return true;
 }
+
+/* "10.0.0.10", "10.0.0.10:53", "fd00::10", "[fd00::10]", "[fd00::10]:53". */
+static bool parse_address(struct slice text, uint16_t default_port, struct addr *ret)
+{
+    char copy[ADDR_TEXT_MAX];
+    struct slice bare = text;
+    struct ip ip;
+    if (text.len > 2 && text.ptr[0] == '[' && text.ptr[text.len - 1] == ']') {
+        bare = slice_of(text.ptr + 1, text.len - 2);
+    }
+    if (ip_parse(bare, &ip)) {
+        *ret = addr_of_ip(&ip, default_port);
+        return true;
+    }
+    return copy_text(text, copy, sizeof(copy)) && addr_parse(copy, ret, NULL) == 0;
+}
+
+/* What may stand in a request's first line (RFC 3986 3.3, and a query). */
+static bool parse_path(struct slice text, char out[DNS_PATH_MAX])
+{
+    static const char allowed[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~!$&'()*+;=:@%/?";
+    return copy_text(text, out, DNS_PATH_MAX) && strspn(out, allowed) == text.len;
+}
+
+/* Behind the #: a host name or an IP address. It becomes part of a request, too. */
+static bool parse_tls_name(struct slice text, char out[DNS_TLS_NAME_MAX])
+{
+    static const char allowed[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._";
+    struct dname name;
+    struct ip ip;
+    return copy_text(text, out, DNS_TLS_NAME_MAX) &&
+           (ip_parse(text, &ip) ||
+            (strspn(out, allowed) == text.len && dname_from_text(text, &name) && name.len > 1));
+}
+
+static enum dns_protocol protocol_of(struct slice text)
+{
+    for (enum dns_protocol p = DNS_OVER_TLS; p <= DNS_OVER_HTTPS; p++) {
+        if (slice_has_prefix(text, slice_str(schemes[p].prefix))) {
+            return p;
+        }
+    }
+    return DNS_OVER_UDP;
+}
+
+static bool parse_server(struct slice text, struct dns_target *t)
+{
+    t->protocol = protocol_of(text);
+    const struct scheme *scheme = &schemes[t->protocol];
+    struct slice rest =
+        slice_of(text.ptr + strlen(scheme->prefix), text.len - strlen(scheme->prefix));
+    const char *behind_address[] = {
+        [DNS_OVER_UDP] = "", [DNS_OVER_TLS] = "#", [DNS_OVER_HTTPS] = "/#"};
+    if (!parse_address(take_until(&rest, behind_address[t->protocol]), scheme->default_port,
+                       &t->server)) {
+        return false;
+    }
+    struct slice path = take_until(&rest, "#");
+    if (t->protocol == DNS_OVER_HTTPS &&
+        !parse_path(path.len > 0 ? path : slice_str("/dns-query"), t->path)) {
+        return false;
+    }
+    return rest.len == 0 || parse_tls_name(slice_of(rest.ptr + 1, rest.len - 1), t->tls_name);
+}
+
+const char *dns_target_server(const struct dns_target *target, char out[DNS_SERVER_TEXT_MAX])
+{
+    char address[ADDR_TEXT_MAX];
+    (void)snprintf(out, DNS_SERVER_TEXT_MAX, "%s%s%s", schemes[target->protocol].prefix,
+                   addr_format(&target->server, address), target->path); /* fits */
+    return out;
+}
+
+/* ---- The name, and all of it ---- */
 
 static int parse_name(struct slice text, struct dns_target *t, struct err *err)
 {
@@ -90,7 +182,7 @@ int dns_target_parse(const char *text, struct dns_target *ret_target, struct err
     const struct ip loopback = {.family_bytes = 4, .bytes = {127, 0, 0, 1}};
     struct dns_target t = {
         .question.type = DNS_TYPE_A,
-        .server = addr_of_ip(&loopback, DNS_PORT),
+        .server = addr_of_ip(&loopback, schemes[DNS_OVER_UDP].default_port),
     };
     int r = parse_name(next_part(&text), &t, err);
     if (r < 0) {
@@ -101,11 +193,12 @@ int dns_target_parse(const char *text, struct dns_target *ret_target, struct err
     if (dns_question_type(part, &t.question.type)) {
         part = next_part(&text);
     }
-    if ((part.len > 0 && !parse_server(part, &t.server)) || *text != '\0') {
-        return err_set(err, ERR_USAGE,
-                       "`%s`: expected [TYPE][,SERVER[:PORT]], a type like A or SRV and an IP "
-                       "address like 127.0.0.1:53",
-                       behind_name);
+    if ((part.len > 0 && !parse_server(part, &t)) || *text != '\0') {
+        return err_set(
+            err, ERR_USAGE,
+            "`%s`: expected [TYPE][,SERVER], a type like A or SRV and an IP address like "
+            "127.0.0.1:53, tls://127.0.0.1[#NAME] or https://127.0.0.1[/PATH][#NAME]",
+            behind_name);
     }
     *ret_target = t;
     return 0;

@@ -7,18 +7,39 @@
 #include "common/base/err.h"
 #include "exechealthz/dns_message.h"
 
-enum { DNS_LABEL_TEXT_MAX = 64 }; /* a DNS label and NUL */
+enum {
+    DNS_LABEL_TEXT_MAX = 64, /* a DNS label and NUL */
+    /* A host name (RFC 1035: 253 characters), a final dot and NUL. */
+    DNS_TLS_NAME_MAX = 256,
+    /* As long as a host name; the paths of public servers have about ten characters. */
+    DNS_PATH_MAX = 256,
+    /* https://, the address and the path */
+    DNS_SERVER_TEXT_MAX = 8 + ADDR_TEXT_MAX + DNS_PATH_MAX,
+};
+
+enum dns_protocol {
+    DNS_OVER_UDP,
+    DNS_OVER_TLS,   /* RFC 7858 */
+    DNS_OVER_HTTPS, /* RFC 8484 */
+};
 
 struct dns_target {
     /* Part of paths and metric names: letters, digits and _ */
     char label[DNS_LABEL_TEXT_MAX];
     struct dns_question question;
+    enum dns_protocol protocol;
     struct addr server;
+    char tls_name[DNS_TLS_NAME_MAX]; /* host name or IP of the certificate; "": only its dates */
+    char path[DNS_PATH_MAX];         /* for HTTPS, starts with / */
 };
 
-/* `[LABEL=]NAME[,TYPE][,SERVER[:PORT]]`. Defaults: the name's first label, with _ for other bytes;
- * type A; server 127.0.0.1:53. The server must be an IP address: no name is resolved. Errors say
+/* `[LABEL=]NAME[,TYPE][,SERVER]`. Defaults: the name's first label, with _ for other bytes; type A;
+ * server 127.0.0.1:53. SERVER is `IP[:PORT]`, `tls://IP[:853][#NAME]` or
+ * `https://IP[:443][/PATH][#NAME]`, path /dns-query unless given: no name is resolved. Errors say
  * what was expected. */
 int dns_target_parse(const char *text, struct dns_target *ret_target, struct err *err) MUST_CHECK;
+
+/* "127.0.0.1:53", "tls://127.0.0.1:853", "https://127.0.0.1:443/dns-query". Returns out. */
+const char *dns_target_server(const struct dns_target *target, char out[DNS_SERVER_TEXT_MAX]);
 
 #endif

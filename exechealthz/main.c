@@ -14,6 +14,7 @@
 #include "common/base/xalloc.h"
 #include "common/http/healthcheck.h"
 #include "common/http/http_server.h"
+#include "common/tls/tls_client.h"
 #include "exechealthz/dns_probe.h"
 #include "exechealthz/options.h"
 #include "exechealthz/pages.h"
@@ -27,6 +28,7 @@ struct probes {
     size_t command_count;
     struct dns_probe *dns[FLAG_STRINGS_MAX];
     size_t dns_count;
+    struct tls_client *tls; /* NULL: no probe over TLS */
 };
 
 static void add_commands(struct probes *probes, struct ev_loop *loop, const struct options *o)
@@ -44,7 +46,11 @@ static void add_commands(struct probes *probes, struct ev_loop *loop, const stru
 static void add_dns(struct probes *probes, struct ev_loop *loop, const struct options *o)
 {
     for (size_t i = 0; i < o->dns_count; i++) {
-        struct dns_probe_config config = {.target = &o->dns[i], .settings = o->probes};
+        struct dns_probe_config config = {
+            .target = &o->dns[i],
+            .tls = probes->tls,
+            .settings = o->probes,
+        };
         config.settings.timeout_ms = o->dns_timeout_ms;
         probes->dns[probes->dns_count++] = dns_probe_new(loop, &config);
     }
@@ -68,6 +74,7 @@ static void free_probes(struct probes *probes)
     for (size_t i = 0; i < probes->dns_count; i++) {
         dns_probe_free(probes->dns[i]);
     }
+    tls_client_free(probes->tls);
 }
 
 static void on_stop_signal(struct ev_loop *loop, ev_signal *w, int events UNUSED)
@@ -122,20 +129,10 @@ static void log_settings(const struct options *o)
     }
 }
 
-/* Returns the exit status. */
-static int serve(const struct options *o)
+static int listen_and_run(struct ev_loop *loop, struct probes *probes, const struct options *o,
+                          struct service_manager *manager)
 {
-    static struct probes probes; /* zero; too large for a small stack */
-    struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
-    if (!loop) {
-        xalloc_out_of_memory(); /* out of memory or descriptors, impossible at start */
-    }
-    struct service_manager manager;
-    service_manager_init(&manager, loop);
-    reaper_start(&probes.reaper, loop);
-    add_commands(&probes, loop, o);
-    add_dns(&probes, loop, o);
-    struct pages *pages = new_pages(loop, &probes, o);
+    struct pages *pages = new_pages(loop, probes, o);
     size_t count;
     const struct http_route *routes = pages_routes(pages, &count);
     struct http_server *server = NULL;
@@ -147,10 +144,32 @@ static int serve(const struct options *o)
         log_plain("exechealthz", advice.msg);
     } else {
         log_settings(o);
-        run(loop, &probes, &manager);
+        run(loop, probes, manager);
     }
     http_server_free(server);
     pages_free(pages);
+    return r;
+}
+
+/* Returns the exit status. */
+static int serve(const struct options *o)
+{
+    static struct probes probes; /* zero; too large for a small stack */
+    struct err err = {0};
+    if (options_have_tls(o) && tls_client_new(&o->dns_files, &probes.tls, &err) != 0) {
+        log_plain("exechealthz", err.msg);
+        return 1;
+    }
+    struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
+    if (!loop) {
+        xalloc_out_of_memory(); /* out of memory or descriptors, impossible at start */
+    }
+    struct service_manager manager;
+    service_manager_init(&manager, loop);
+    reaper_start(&probes.reaper, loop);
+    add_commands(&probes, loop, o);
+    add_dns(&probes, loop, o);
+    int r = listen_and_run(loop, &probes, o, &manager);
     free_probes(&probes);
     reaper_stop(&probes.reaper);
     service_manager_fini(&manager);

@@ -30,8 +30,16 @@ static int parse_flags(int argc, char *const *argv, struct given *given, struct 
         {"url", FLAG_STRING_LIST, &given->urls,
          .help = "path that serves the result of the cmd in the same position (default /healthz)"},
         {"dns", FLAG_STRING_LIST, &given->dns,
-         .help = "[LABEL=]NAME[,TYPE][,SERVER[:PORT]] to query; served at /healthcheck/LABEL, and "
-                 "at the url unless there is a cmd"},
+         .help =
+             "[LABEL=]NAME[,TYPE][,SERVER] to query, SERVER as IP[:PORT], tls://IP[:853][#NAME] "
+             "or https://IP[:443][/PATH][#NAME]; served at /healthcheck/LABEL, and at the url "
+             "unless there is a cmd"},
+        {"dns-ca", FLAG_STRING, &o->dns_files.ca,
+         .help = "PEM file of the CAs that certificates of -dns with a #NAME must come from; "
+                 "default: the system's"},
+        {"dns-cert", FLAG_STRING, &o->dns_files.cert,
+         .help = "PEM file of the certificate to show to DNS servers that ask for one"},
+        {"dns-key", FLAG_STRING, &o->dns_files.key, .help = "PEM file of its key"},
         {"address", FLAG_STRING, &given->address, .help = "IP address to listen on"},
         {"port", FLAG_INT, &given->port, .min = 1, .max = 65535, .help = "TCP port to listen on"},
         {"period", FLAG_DURATION_MS, &o->probes.period_ms, .min = 1, .max = DURATION_MAX_MS,
@@ -140,6 +148,46 @@ static int add_dns(struct options *o, const char *text, struct err *err)
     return 0;
 }
 
+bool options_have_tls(const struct options *o)
+{
+    bool has_tls = false;
+    for (size_t i = 0; i < o->dns_count; i++) {
+        has_tls |= o->dns[i].protocol != DNS_OVER_UDP;
+    }
+    return has_tls;
+}
+
+static bool has_tls_name(const struct options *o)
+{
+    bool has_name = false;
+    for (size_t i = 0; i < o->dns_count; i++) {
+        has_name |= o->dns[i].tls_name[0] != '\0';
+    }
+    return has_name;
+}
+
+/* A file without effect would make somebody believe that something is checked. */
+static int check_files(const struct options *o, struct err *err)
+{
+    const struct tls_files *files = &o->dns_files;
+    if (*files->ca && !has_tls_name(o)) {
+        return err_set(err, ERR_USAGE,
+                       "flag -dns-ca: `%s`: no CA is checked without a -dns with tls://IP#NAME or "
+                       "https://IP#NAME",
+                       files->ca);
+    }
+    if (!*files->cert != !*files->key) {
+        return err_set(err, ERR_USAGE, "flags -dns-cert and -dns-key: expected both, or neither");
+    }
+    if (*files->cert && !options_have_tls(o)) {
+        return err_set(
+            err, ERR_USAGE,
+            "flag -dns-cert: `%s`: expected a -dns with tls:// or https:// to show it to",
+            files->cert);
+    }
+    return 0;
+}
+
 /* Without a command, kubelets ask for all DNS probes together. */
 static int use_dns_alone(const struct given *given, struct options *o, struct err *err)
 {
@@ -178,6 +226,7 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
 {
     struct given given = {.address = "0.0.0.0", .port = 8080};
     struct options o = {.probes = {.period_ms = 2000, .latency_ms = 30000},
+                        .dns_files = {.ca = "", .cert = "", .key = ""},
                         .log_level = LOG_LEVEL_INFO,
                         .healthcheck = ""};
     int r = parse_flags(argc, argv, &given, &o, err);
@@ -186,6 +235,9 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
     }
     if (r == 0) {
         r = take_probes(&given, &o, err);
+    }
+    if (r == 0) {
+        r = check_files(&o, err);
     }
     if (r != 0) {
         return r;
@@ -196,6 +248,7 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
         o.dns_timeout_ms =
             o.probes.latency_ms < DNS_TIMEOUT_MS ? o.probes.latency_ms : DNS_TIMEOUT_MS;
     }
+    o.dns_files.without_ca = !has_tls_name(&o);
     *ret_options = o;
     return 0;
 }

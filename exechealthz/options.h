@@ -10,6 +10,7 @@
 #include "common/base/attributes.h"
 #include "common/base/err.h"
 #include "common/base/flags.h"
+#include "common/tls/tls_client.h"
 #include "exechealthz/dns_target.h"
 #include "exechealthz/probe_settings.h"
 
@@ -28,11 +29,15 @@ struct options {
     struct addr listen;
     struct probe_settings probes; /* the timeout: the latency unless given */
     int64_t dns_timeout_ms;       /* never 0; default: 5 s, or the latency if shorter */
+    struct tls_files dns_files;   /* of all DNS probes over TLS; "": none */
     int log_level;                /* enum log_level */
     bool has_legacy_pages;
     const char *healthcheck; /* the URL to query instead of all else; "": none */
     bool want_version;
 };
+
+/* Whether a DNS probe goes over TLS or HTTPS. */
+bool options_have_tls(const struct options *o);
 
 /* 0; FLAGS_HELP after printing help; ERR_USAGE with a message. Only 0 sets *ret_options. */
 int options_parse(int argc, char *const *argv, struct options *ret_options,

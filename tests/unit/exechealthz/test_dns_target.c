@@ -28,19 +28,82 @@ static void test_taken(void **state)
         {"_dns-tcp.b", "_dns_tcp", "_dns-tcp.b.", DNS_TYPE_A, "127.0.0.1:53"},
         {".", "root", ".", DNS_TYPE_A, "127.0.0.1:53"},
         {"a.b,", "a", "a.b.", DNS_TYPE_A, "127.0.0.1:53"},
+        {"a.b,[fd00::10]", "a", "a.b.", DNS_TYPE_A, "[fd00::10]:53"},
+        {"a.b,tls://10.0.0.10", "a", "a.b.", DNS_TYPE_A, "tls://10.0.0.10:853"},
+        {"a.b,SRV,tls://[fd00::10]:8853", "a", "a.b.", DNS_TYPE_SRV, "tls://[fd00::10]:8853"},
+        {"a.b,tls://fd00::10", "a", "a.b.", DNS_TYPE_A, "tls://[fd00::10]:853"},
+        {"x=a.b,https://10.0.0.10", "x", "a.b.", DNS_TYPE_A, "https://10.0.0.10:443/dns-query"},
+        {"a.b,https://[::1]:8443/q", "a", "a.b.", DNS_TYPE_A, "https://[::1]:8443/q"},
+        {"a.b,https://[::1]/", "a", "a.b.", DNS_TYPE_A, "https://[::1]:443/"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct dns_target target;
         struct err err = {0};
-        char name[DNAME_TEXT_MAX], server[ADDR_TEXT_MAX];
+        char name[DNAME_TEXT_MAX], server[DNS_SERVER_TEXT_MAX];
         if (dns_target_parse(cases[i].text, &target, &err) != 0) {
             fail_msg("%s: %s", cases[i].text, err.msg);
         }
         assert_string_equal(target.label, cases[i].label);
         assert_string_equal(dname_to_text(&target.question.name, name), cases[i].name);
         assert_int_equal(target.question.type, cases[i].type);
-        assert_string_equal(addr_format(&target.server, server), cases[i].server);
+        assert_string_equal(dns_target_server(&target, server), cases[i].server);
+        assert_string_equal(target.tls_name, "");
     }
+}
+
+static void test_names_of_certificates(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *tls_name, *server;
+    } cases[] = {
+        {"a.b,tls://10.0.0.10#dns.example", "dns.example", "tls://10.0.0.10:853"},
+        {"a.b,tls://[::1]:8853#dns.example.", "dns.example.", "tls://[::1]:8853"},
+        {"a.b,tls://10.0.0.10#fd00::10", "fd00::10", "tls://10.0.0.10:853"},
+        {"a.b,https://10.0.0.10#dns.example", "dns.example", "https://10.0.0.10:443/dns-query"},
+        {"a.b,https://1.2.3.4:444/q?a=b#1.2.3.4", "1.2.3.4", "https://1.2.3.4:444/q?a=b"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct dns_target target;
+        struct err err = {0};
+        char server[DNS_SERVER_TEXT_MAX];
+        if (dns_target_parse(cases[i].text, &target, &err) != 0) {
+            fail_msg("%s: %s", cases[i].text, err.msg);
+        }
+        assert_string_equal(target.tls_name, cases[i].tls_name);
+        assert_string_equal(dns_target_server(&target, server), cases[i].server);
+    }
+}
+
+static void assert_refused(const char *text, const char *expected)
+{
+    struct dns_target target = {.label = "kept"};
+    struct err err = {0};
+    if (dns_target_parse(text, &target, &err) != ERR_USAGE || !strstr(err.msg, expected)) {
+        fail_msg("%s: %d `%s`", text, err.code, err.msg);
+    }
+    assert_string_equal(target.label, "kept"); /* nothing written on failure */
+}
+
+/* One character more than fits. */
+static void test_long_parts(void **state)
+{
+    (void)state;
+    char text[1024], filler[DNS_PATH_MAX + 1];
+    memset(filler, 'x', sizeof(filler));
+    int fits = DNS_PATH_MAX - 2; /* behind the slash */
+    struct dns_target target;
+    (void)snprintf(text, sizeof(text), "a.b,https://::1/%.*s", fits, filler); /* fits */
+    assert_int_equal(dns_target_parse(text, &target, NULL), 0);
+    (void)snprintf(text, sizeof(text), "a.b,https://::1/%.*s", fits + 1, filler); /* fits */
+    assert_refused(text, "an IP address");
+    for (size_t i = 50; i < sizeof(filler); i += 51) {
+        filler[i] = '.';
+    }
+    (void)snprintf(text, sizeof(text), "a.b,tls://::1#%.*s", 253, filler); /* fits */
+    assert_int_equal(dns_target_parse(text, &target, NULL), 0);
+    (void)snprintf(text, sizeof(text), "a.b,tls://::1#%.*s", 256, filler); /* fits */
+    assert_refused(text, "an IP address");
 }
 
 static void test_refused(void **state)
@@ -59,17 +122,28 @@ static void test_refused(void **state)
         {"a.b,A,dns.example", "an IP address"},
         {"a.b,A,127.0.0.1:0", "an IP address"},
         {"a.b,A,127.0.0.1:53,more", "`A,127.0.0.1:53,more`"},
-        {"a.b,127.0.0.1,A", "expected [TYPE][,SERVER[:PORT]]"},
+        {"a.b,127.0.0.1,A", "expected [TYPE][,SERVER]"},
+        {"a.b,10.0.0.10#dns.example", "an IP address"},
+        {"a.b,10.0.0.10/dns-query", "an IP address"},
+        {"a.b,tls://", "tls://127.0.0.1[#NAME]"},
+        {"a.b,tls://dns.example", "an IP address"},
+        {"a.b,tls://10.0.0.10/dns-query", "an IP address"},
+        {"a.b,tls://10.0.0.10#", "[#NAME]"},
+        {"a.b,tls://10.0.0.10#a b", "[#NAME]"},
+        {"a.b,tls://10.0.0.10#a\r\nX: y", "[#NAME]"},
+        {"a.b,tls://10.0.0.10#a..b", "[#NAME]"},
+        {"a.b,tls://10.0.0.10#.", "[#NAME]"},
+        {"a.b,tls://10.0.0.10:0", "an IP address"},
+        {"a.b,https://dns.example/dns-query", "https://127.0.0.1[/PATH][#NAME]"},
+        {"a.b,https://10.0.0.10/a b", "[/PATH]"},
+        {"a.b,https://10.0.0.10/dns-query{?dns}", "[/PATH]"},
+        {"a.b,https://10.0.0.10/\r\nX: y", "[/PATH]"},
+        {"a.b,http://10.0.0.10/dns-query", "https://127.0.0.1"},
+        {"a.b,tls:/10.0.0.10", "an IP address"},
         {"a.b,A,12345678901234567890123456789012345678901234567890123456789012345", "an IP"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct dns_target target = {.label = "kept"};
-        struct err err = {0};
-        if (dns_target_parse(cases[i].text, &target, &err) != ERR_USAGE ||
-            !strstr(err.msg, cases[i].expected)) {
-            fail_msg("%s: %d `%s`", cases[i].text, err.code, err.msg);
-        }
-        assert_string_equal(target.label, "kept"); /* nothing written on failure */
+        assert_refused(cases[i].text, cases[i].expected);
     }
 }
 
@@ -77,6 +151,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_taken),
+        cmocka_unit_test(test_names_of_certificates),
+        cmocka_unit_test(test_long_parts),
         cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests_name("exechealthz dns_target", tests, NULL, NULL);

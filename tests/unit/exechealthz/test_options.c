@@ -154,6 +154,28 @@ static void test_dns_alone_has_the_path(void **state)
     assert_string_equal(o.dns_url, "/dns");
 }
 
+static void test_dns_over_tls(void **state)
+{
+    (void)state;
+    static char plain[] = "-dns=a.b", tls[] = "-dns=tls=a.b,tls://::1",
+                https[] = "-dns=https=a.b,https://::1#dns.example", ca[] = "-dns-ca=ca.crt",
+                cert[] = "--dns-cert=tls.crt", key[] = "--dns-key=tls.key";
+    char *const none[ARGS_MAX + 1] = {plain}, *const one[ARGS_MAX + 1] = {plain, tls};
+    char *const all[ARGS_MAX + 1] = {tls, https, ca, cert, key};
+    struct options o;
+    struct err err;
+    assert_int_equal(parse(none, &o, &err), 0);
+    assert_false(options_have_tls(&o));
+    assert_false(tls_files_any(&o.dns_files));
+    assert_int_equal(parse(one, &o, &err), 0);
+    assert_true(options_have_tls(&o) && o.dns_files.without_ca);
+    assert_int_equal(parse(all, &o, &err), 0);
+    assert_false(o.dns_files.without_ca);
+    assert_string_equal(o.dns_files.ca, "ca.crt");
+    assert_string_equal(o.dns_files.cert, "tls.crt");
+    assert_string_equal(o.dns_files.key, "tls.key");
+}
+
 /* Bad combinations of flags. */
 static void test_refused_together(void **state)
 {
@@ -170,6 +192,12 @@ static void test_refused_together(void **state)
         {{"-dns=a.b", "-dns=a.c"}, "label `a` is taken"},
         {{"-dns=a.b", "-url=/a", "-url=/b"}, "given 2 times"},
         {{"-dns=a.b", "-url=b"}, "starts with /"},
+        {{"-dns-ca=ca.crt"}, "flag -dns-ca: `ca.crt`: no CA is checked without"},
+        {{"-dns=a.b,tls://::1", "-dns-ca=ca.crt"}, "tls://IP#NAME"},
+        {{"-dns=a.b,tls://::1", "-dns-cert=a"}, "-dns-cert and -dns-key: expected both"},
+        {{"-dns=a.b,tls://::1", "-dns-key=a"}, "-dns-cert and -dns-key: expected both"},
+        {{"-dns=a.b", "-dns-key=a", "-dns-cert=b"},
+         "flag -dns-cert: `b`: expected a -dns with tls"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         char text[4][32];
@@ -237,6 +265,7 @@ int main(void)
         cmocka_unit_test(test_several_commands),
         cmocka_unit_test(test_url_alone),
         cmocka_unit_test(test_dns_alone_has_the_path),
+        cmocka_unit_test(test_dns_over_tls),
         cmocka_unit_test(test_refused_together),
         cmocka_unit_test(test_refused),
     };

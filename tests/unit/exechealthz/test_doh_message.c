@@ -1,0 +1,229 @@
+#include "exechealthz/doh_message.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define OK    "HTTP/1.1 200 OK\r\n"
+#define TYPE  "Content-Type: application/dns-message\r\n"
+#define MEDIA "application/dns-message"
+
+/* ---- The request ---- */
+
+static void assert_request(const char *flag, const char *want)
+{
+    struct dns_target target;
+    struct buf out;
+    buf_init(&out, 2048);
+    assert_int_equal(dns_target_parse(flag, &target, NULL), 0);
+    doh_request_write(&target, slice_str("query"), &out);
+    assert_string_equal(buf_cstr(&out), want);
+    buf_fini(&out);
+}
+
+static void test_requests(void **state)
+{
+    (void)state;
+#define REQUEST(path, host)                                                  \
+    "POST " path " HTTP/1.1\r\nHost: " host "\r\nAccept: " MEDIA "\r\n" TYPE \
+    "Content-Length: 5\r\nConnection: close\r\n\r\nquery"
+    assert_request("a.b,https://10.0.0.1", REQUEST("/dns-query", "10.0.0.1:443"));
+    assert_request("a.b,https://[::1]:8443/q?a=b", REQUEST("/q?a=b", "[::1]:8443"));
+    assert_request("a.b,https://10.0.0.1#dns.example", REQUEST("/dns-query", "dns.example"));
+    assert_request("a.b,https://10.0.0.1:8443#dns.example",
+                   REQUEST("/dns-query", "dns.example:8443"));
+    assert_request("a.b,https://[::1]:8443#::1", REQUEST("/dns-query", "[::1]:8443"));
+#undef REQUEST
+}
+
+/* ---- Replies ---- */
+
+/* Adds the text in pieces of this size, each in memory of its own. */
+static int feed(struct doh_reply *reply, const char *text, size_t piece, struct err *err)
+{
+    size_t len = strlen(text);
+    int r = 0;
+    for (size_t at = 0; r == 0 && at < len; at += piece) {
+        size_t n = len - at < piece ? len - at : piece;
+        char *copy = malloc(n);
+        assert_non_null(copy);
+        memcpy(copy, text + at, n);
+        r = doh_reply_add(reply, slice_of(copy, n), err);
+        free(copy);
+    }
+    return r == 0 ? doh_reply_end(reply, err) : r;
+}
+
+static void assert_body(const char *text, const char *want)
+{
+    for (size_t piece = 1; piece <= strlen(text); piece++) {
+        struct doh_reply reply;
+        struct err err = {0};
+        doh_reply_init(&reply);
+        if (feed(&reply, text, piece, &err) != 0) {
+            fail_msg("by %zu: %s: %s", piece, text, err.msg);
+        }
+        assert_int_equal(reply.part, DOH_DONE);
+        assert_string_equal(buf_cstr(&reply.body), want);
+        doh_reply_fini(&reply);
+    }
+}
+
+static void test_replies(void **state)
+{
+    (void)state;
+    assert_body(OK TYPE "Content-Length: 4\r\n\r\nbody", "body");
+    assert_body(OK TYPE "Content-Length: 4\r\n\r\nbody and what follows", "body");
+    assert_body(OK TYPE "Content-Length: 0\r\n\r\n", "");
+    assert_body(OK TYPE "content-length:4\r\nCONTENT-LENGTH: 4 \r\n\r\nbody", "body");
+    assert_body(OK "CONTENT-TYPE:\tApplication/DNS-Message ; a=b\r\ncontent-length: 1\r\n\r\nx",
+                "x");
+    assert_body("HTTP/1.1 200\nContent-Type: " MEDIA "\nX:\nContent-Length: 1\n\nx", "x");
+    assert_body("HTTP/1.0 200 OK\r\n" TYPE "\r\nuntil the end", "until the end");
+    assert_body("HTTP/1.1 103 Early Hints\r\nContent-Type: text/html\r\n\r\n" OK TYPE
+                "Content-Length: 1\r\n\r\nx",
+                "x");
+}
+
+static void test_chunks(void **state)
+{
+    (void)state;
+    const char *head = OK TYPE "Transfer-Encoding: chunked\r\n";
+    static const struct {
+        const char *chunks, *body;
+    } cases[] = {
+        {"\r\n4\r\nbody\r\n0\r\n\r\n", "body"},
+        {"\r\n2\r\nbo\r\n00A;x=y\r\n0123456789\r\n1 \r\ny\r\n0\r\nTrailer: x\r\n\r\n",
+         "bo0123456789y"},
+        {"\r\n0\r\n\r\n", ""},
+        {"Content-Length: 1\r\n\r\n2\r\nbo\r\n0\r\n\r\n", "bo"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char text[512];
+        (void)snprintf(text, sizeof(text), "%s%s", head, cases[i].chunks); /* fits */
+        assert_body(text, cases[i].body);
+    }
+}
+
+static void assert_error(const char *text, int code, const char *expected)
+{
+    for (size_t piece = 1; piece <= 64; piece += 21) {
+        struct doh_reply reply;
+        struct err err = {0};
+        doh_reply_init(&reply);
+        int r = feed(&reply, text, piece, &err);
+        if (r != code || err.code != code || !strstr(err.msg, expected)) {
+            fail_msg("by %zu: %.200s: %d `%s`", piece, text, r, err.msg);
+        }
+        doh_reply_fini(&reply);
+    }
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int code;
+        const char *expected;
+    } cases[] = {
+        {"", ERR_PROTOCOL, "closed the connection without a reply"},
+        {"HTTP/1.1 200", ERR_PROTOCOL, "closed the connection within its reply"},
+        {OK TYPE, ERR_PROTOCOL, "within its reply"},
+        {OK TYPE "Content-Length: 5\r\n\r\nbody", ERR_PROTOCOL, "within its reply"},
+        {"HTTP/1.1 404 Not Found\r\n\r\n", ERR_REFUSED, "HTTP status 404 Not Found"},
+        {"HTTP/1.1 503\r\n", ERR_REFUSED, "HTTP status 503"},
+        {"HTTP/1.1 204 No\1Content\r\n", ERR_REFUSED, "HTTP status 204 No?Content"},
+        {"HTTP/2 200 OK\r\n", ERR_PROTOCOL, "not HTTP/1.1, but `HTTP/2 200 OK`"},
+        {"HTTP/1.1 2000\r\n", ERR_PROTOCOL, "not HTTP/1.1"},
+        {"\r\n", ERR_PROTOCOL, "not HTTP/1.1, but ``"},
+        {"HTTP/1.1 20\r\n", ERR_PROTOCOL, "not HTTP/1.1"},
+        {OK "Content-Type: text/html; charset=utf-8\r\n", ERR_REFUSED,
+         "content type `text/html; charset=utf-8`, expected " MEDIA},
+        {OK "Content-Type: " MEDIA "s\r\n", ERR_REFUSED, "content type"},
+        {OK "Content-Type:\r\n", ERR_REFUSED, "content type ``"},
+        {OK "Content-Length: 1\r\n\r\nx", ERR_REFUSED, "no content type"},
+        {OK "nothing\r\n", ERR_PROTOCOL, "HTTP header `nothing`"},
+        {OK ": x\r\n", ERR_PROTOCOL, "HTTP header `: x`"},
+        {OK "Content-Length: x\r\n", ERR_PROTOCOL, "Content-Length `x`: expected one number"},
+        {OK "Content-Length:\r\n", ERR_PROTOCOL, "Content-Length ``"},
+        {OK "Content-Length: 1\r\nContent-Length: 2\r\n", ERR_PROTOCOL, "Content-Length `2`"},
+        {OK "Content-Length: 65536\r\n", ERR_TOO_LARGE, "more than 65535 bytes"},
+        {OK "Content-Length: 99999999999999999999999\r\n", ERR_TOO_LARGE, "more than 65535"},
+        {OK "Transfer-Encoding: gzip, chunked\r\n", ERR_PROTOCOL, "`gzip, chunked`"},
+        {OK TYPE "Transfer-Encoding: chunked\r\n\r\nx\r\n", ERR_PROTOCOL, "chunk of size `x`"},
+        {OK TYPE "Transfer-Encoding: chunked\r\n\r\n\r\n", ERR_PROTOCOL, "chunk of size ``"},
+        {OK TYPE "Transfer-Encoding: chunked\r\n\r\n1x\r\n", ERR_PROTOCOL, "chunk of size `1x`"},
+        {OK TYPE "Transfer-Encoding: chunked\r\n\r\n10000\r\n", ERR_TOO_LARGE, "65535"},
+        {OK TYPE "Transfer-Encoding: chunked\r\n\r\n2\r\nxx\r\nfffe\r\n", ERR_TOO_LARGE, "65535"},
+        {OK TYPE "Transfer-Encoding: chunked\r\n\r\nffffffffffffffffffff1\r\n", ERR_TOO_LARGE, "6"},
+        {OK TYPE "Transfer-Encoding: chunked\r\n\r\n1\r\nxy\r\n", ERR_PROTOCOL, "longer than"},
+        {OK TYPE "Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n", ERR_PROTOCOL, "within"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        assert_error(cases[i].text, cases[i].code, cases[i].expected);
+    }
+}
+
+/* Text with n times the same piece. */
+static void append_times(struct buf *out, const char *piece, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        buf_append_str(out, piece);
+    }
+}
+
+static void test_limits(void **state)
+{
+    (void)state;
+    struct buf text;
+    buf_init(&text, 1 << 20);
+
+    buf_append_str(&text, OK TYPE);
+    append_times(&text, "X: y\r\n", (DOH_HEAD_MAX - 60) / 6);
+    buf_append_str(&text, "\r\n");
+    struct doh_reply reply;
+    doh_reply_init(&reply);
+    assert_int_equal(feed(&reply, buf_cstr(&text), SIZE_MAX / 2, NULL), 0);
+    doh_reply_fini(&reply);
+
+    buf_clear(&text);
+    append_times(&text, "HTTP/1.1 102 x\r\n\r\n", DOH_HEAD_MAX / 18 + 1); /* without end */
+    assert_error(buf_cstr(&text), ERR_TOO_LARGE, "8192 bytes of HTTP headers");
+
+    buf_clear(&text);
+    buf_append_str(&text, OK TYPE "Transfer-Encoding: chunked\r\n\r\n");
+    append_times(&text, "1\r\nx\r\n", DOH_HEAD_MAX); /* more of sizes than of the body */
+    assert_error(buf_cstr(&text), ERR_TOO_LARGE, "8192 bytes of HTTP headers");
+
+    buf_clear(&text);
+    append_times(&text, "x", DOH_HEAD_MAX + 1); /* a line without end */
+    assert_error(buf_cstr(&text), ERR_TOO_LARGE, "8192 bytes of HTTP headers");
+
+    buf_clear(&text);
+    buf_append_str(&text, OK TYPE "\r\n");
+    append_times(&text, "x", DOH_BODY_MAX);
+    doh_reply_init(&reply);
+    assert_int_equal(feed(&reply, buf_cstr(&text), 1000, NULL), 0);
+    assert_int_equal(reply.body.len, DOH_BODY_MAX);
+    doh_reply_fini(&reply);
+    buf_append_char(&text, 'x');
+    assert_error(buf_cstr(&text), ERR_TOO_LARGE, "more than 65535 bytes");
+    buf_fini(&text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_requests), cmocka_unit_test(test_replies),
+        cmocka_unit_test(test_chunks),   cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_limits),
+    };
+    return cmocka_run_group_tests_name("exechealthz doh_message", tests, NULL, NULL);
+}
