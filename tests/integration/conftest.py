@@ -8,11 +8,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "support"))
 
 import pytest  # noqa: E402
-from bed import Bed  # noqa: E402
+from bed import Bed, make_certificate  # noqa: E402
 from kube import Kube, KubeError  # noqa: E402
 from programs import apiserver, clean_environment, http_get, reserve_port  # noqa: E402
 from real_apiserver import RealApiserver  # noqa: E402
 from snapshot_bed import SnapshotBed  # noqa: E402
+from transports import KINDS, Listeners  # noqa: E402
 
 clean_environment()
 
@@ -110,12 +111,25 @@ def cluster_bed(request, bare_bed):
 
 @pytest.fixture(scope="module")
 def dns_bed(tmp_path_factory):
-    """etcd and skydns only, for tests that write their records themselves."""
+    """etcd and skydns only, for tests that write their records themselves. skydns listens on all transports."""
     bed = Bed(tmp_path_factory.mktemp("dns"))
     bed.start_etcd()
-    bed.start_skydns()
+    bed.listeners = Listeners(bed.folder)
+    bed.start_skydns("-no-rec", *bed.listeners.flags(bed.dns.port))
     yield bed
     bed.close()
+
+
+@pytest.fixture(scope="module")
+def clients(dns_bed):
+    """Of dns_bed, by transport."""
+    return {"udp": dns_bed.dns} | {kind: dns_bed.listeners.dns(kind) for kind in KINDS}
+
+
+@pytest.fixture(params=("udp", *KINDS))
+def client(request, clients):
+    """The test runs over each transport in turn, at dns_bed."""
+    return clients[request.param]
 
 
 class Running:
@@ -137,9 +151,16 @@ def running(tmp_path_factory):
         bed.start_apiserver()
         bed.start_kube2sky()
         http_port = reserve_port()
-        bed.start_skydns("-no-rec", f"-http-addr=127.0.0.1:{http_port}", "-stub=acme.test=127.0.0.1:9")
+        certificate, key = make_certificate(bed.folder)
+        addresses = f"127.0.0.1:{bed.dns.port},tls://127.0.0.1:{reserve_port()}"
+        bed.start_skydns(
+            "-no-rec", f"-http-addr=127.0.0.1:{http_port}", "-stub=acme.test=127.0.0.1:9",
+            f"-addr={addresses}", f"-cert={certificate}", f"-key={key}",
+        )
         target = f"kubernetes.default.svc.cluster.local,A,127.0.0.1:{bed.dns.port}"
-        bed.start_exechealthz("-cmd=true", "-period=100ms", f"-dns=skydns={target}")
+        # The labels of docker/manifests/kube-dns-tls.yaml; nobody answers there.
+        over_tls = [f"-dns={label}=x.test,{label}://127.0.0.1:9" for label in ("tls", "https")]
+        bed.start_exechealthz("-cmd=true", "-period=100ms", f"-dns=skydns={target}", *over_tls)
         exechealthz = Running(bed.exechealthz, bed.healthz_port)
         bed.exechealthz.wait_ready(
             lambda: http_get(f"{exechealthz.url}/healthcheck/skydns")[0] == 200, "the probe's answer"

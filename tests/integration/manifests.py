@@ -13,6 +13,7 @@ from programs import ETCD, Program, http_get, reserve_port
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docker/manifests"
 KUBE_DNS, EXTERNAL_ETCD, AUTOPATH = "kube-dns.yaml", "external-etcd.yaml", "kube-dns-autopath.yaml"
+TLS = "kube-dns-tls.yaml"
 PROGRAMS = ("kube2sky", "skydns", "exechealthz")
 
 
@@ -81,6 +82,7 @@ def containers(name: str) -> list[Container]:
 _ETCD_PORT = 2379
 _ETCD_DATA = "/var/etcd/data"
 STATE = "/var/lib/skydns"
+TLS_FILES = "/etc/skydns/tls"
 # test_orders.py tests that the containers may start in any order.
 _ORDER = ("etcd", *PROGRAMS)
 

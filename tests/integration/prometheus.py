@@ -10,6 +10,9 @@ _TYPE = re.compile(rf"# TYPE ({_NAME}) (counter|gauge|histogram)")
 _LABEL = r'[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\]|\\["\\n])*"'
 _SAMPLE = re.compile(rf"({_NAME})(?:\{{({_LABEL}(?:,{_LABEL})*)\}})? (-?[0-9]+(?:\.[0-9]+)?(?:e[+-][0-9]+)?)")
 
+# Of the probes of the fixture `running`, counters named as the old program's.
+PROBE_ERRORS = tuple(f"kubedns_probe_{label}_errors" for label in ("skydns", "tls", "https"))
+
 Labels = tuple[tuple[str, str], ...]
 
 

@@ -6,6 +6,17 @@ from bed import BIN_DIR
 from programs import Program, reserve_port
 
 
+def pass_sockets(bed, named: dict[str, socket.socket], *flags: str) -> Program:
+    """skydns -systemd, not yet started, with these sockets by the names of their units (FileDescriptorName=)."""
+    passed = tuple(one.fileno() for one in named.values())
+    moves = " ".join(f"{3 + number}<&{fd}" for number, fd in enumerate(passed))
+    variables = f"LISTEN_PID=$$ LISTEN_FDS={len(passed)} LISTEN_FDNAMES={':'.join(named)}"
+    argv = ["bash", "-c", f'exec {moves}; {variables} exec "$@"', "bash", str(BIN_DIR / "skydns"), "-systemd", *flags]
+    program = Program("skydns", argv, pass_fds=passed)
+    bed.programs.append(program)
+    return program
+
+
 class SystemdSockets:
     """A UDP and a TCP socket held open here, as by a .socket unit, for any number of starts."""
 

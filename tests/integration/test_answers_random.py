@@ -1,5 +1,5 @@
 """Random trees and queries: every answer equals that of a naive model on the flat list of keys, with both
-schemas, while keys change.
+schemas, over every transport, while keys change.
 """
 
 import json
@@ -13,10 +13,12 @@ import pytest
 from answer_model import DOMAIN, AnswerModel, Key, Path, TooManyVisits, name_of
 from dns_client import Dns
 from programs import reserve_port, wait_until
+from transports import KINDS, Listeners
 
 SCHEMAS = ("skydns", "kubernetes")
 TYPES = ("A", "AAAA", "SRV", "TXT", "MX", "CNAME", "PTR", "TYPE65")
 KEYS, CHANGES, ROUNDS, QUESTIONS = 120, 30, 3, 150
+SAME = 8  # of the questions, those whose replies are compared over all transports
 WALK_S = 1.0  # skydns gives up a walk that takes longer
 
 # Labels at each level below the domain; few, so that queries match keys.
@@ -84,13 +86,24 @@ def records_of(reply: dns.message.Message) -> list[tuple]:
     return sorted(records)
 
 
+def whole(reply: dns.message.Message) -> tuple:
+    """All that a reply says; records in any order, since they rotate."""
+    sections = [
+        sorted((str(rrset.name), rrset.ttl, rrset.rdtype, rdata.to_text()) for rrset in section for rdata in rrset)
+        for section in reply.sections[1:]
+    ]
+    return reply.flags, reply.rcode(), reply.edns, reply.payload, [o.to_wire() for o in reply.options], sections
+
+
 class Server:
     """A skydns with one schema, in the bed."""
 
     def __init__(self, bed, schema: str):
         self.schema = schema
         self.dns = Dns(reserve_port())
-        flags = [f"-addr=127.0.0.1:{self.dns.port}", "-domain=cluster.local.", "-no-rec", "-max-udp-size=4096"]
+        listeners = Listeners(bed.folder, schema)
+        self.streams = {kind: listeners.dns(kind) for kind in KINDS}
+        flags = [*listeners.flags(self.dns.port), "-domain=cluster.local.", "-no-rec", "-max-udp-size=4096"]
         self._program = bed.command("skydns", f"-machines={bed.etcd_urls[0]}", f"-schema={schema}", *flags).start()
         self._program.wait_line("ready for queries on .* for udp://")
 
@@ -100,16 +113,20 @@ class Server:
         bed.wait_answers("marker.own.cluster.local", "TXT", [f'"{number}"'])
         bed.dns = client
 
-    def check(self, keys: list[Key], name: str, rdtype: str, tcp: bool) -> None:
+    def ask(self, transport: str, name: str, rdtype: str) -> dns.message.Message:
+        client = self.streams.get(transport, self.dns)
+        return client.query(name, rdtype, tcp=transport == "tcp", use_edns=0, payload=4096)
+
+    def check(self, keys: list[Key], name: str, rdtype: str, transport: str) -> None:
         try:
             want = AnswerModel(keys, self.schema).answer(name, rdtype)
         except TooManyVisits:
             return
-        right = f"{self.schema}: {name} {rdtype}"
+        right = f"{self.schema}: {name} {rdtype} over {transport}"
 
         def is_answered() -> bool:
             begun_s = time.monotonic()
-            reply = self.dns.query(name, rdtype, tcp=tcp, use_edns=0, payload=4096)
+            reply = self.ask(transport, name, rdtype)
             got = (dns.rcode.to_text(reply.rcode()), records_of(reply))
             if got == ("SERVFAIL", []) and time.monotonic() - begun_s >= WALK_S:
                 return got == want  # given up: on a busy machine, a sanitizer may need so long
@@ -117,6 +134,14 @@ class Server:
             return True
 
         wait_until(is_answered, right, 60)
+
+    def check_same(self, name: str, rdtype: str) -> None:
+        """One reply over TCP and all other streams; but a machine may be too slow for a walk over one of them."""
+        replies = {transport: self.ask(transport, name, rdtype) for transport in ("tcp", *KINDS)}
+        told = {transport: whole(reply) for transport, reply in replies.items()}
+        told = {transport: one for transport, one in told.items() if one[1] != dns.rcode.SERVFAIL}
+        for transport, one in told.items():
+            assert one == next(iter(told.values())), f"{self.schema}: {name} {rdtype} over {transport}"
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -138,7 +163,10 @@ def test_answers_are_those_of_the_model(bare_bed, seed):
         bed.etcd.put("/skydns/" + "/".join(marker.path), json_of(marker))
         for server in servers:
             server.wait_marker(bed, round_number)
-        for _ in range(QUESTIONS):
-            name, rdtype, tcp = name_of(asked_path(rng)), rng.choice(TYPES), rng.random() < 0.2
+        for number in range(QUESTIONS):
+            name, rdtype = name_of(asked_path(rng)), rng.choice(TYPES)
+            transport = rng.choice(("udp", "tcp", *KINDS))
             for server in servers:
-                server.check(list(keys.values()), name, rdtype, tcp)
+                server.check(list(keys.values()), name, rdtype, transport)
+                if number < SAME:
+                    server.check_same(name, rdtype)

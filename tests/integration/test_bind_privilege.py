@@ -1,4 +1,4 @@
-"""Port 53 without root: skydns with the file capability of its image, in a network namespace of its own."""
+"""Ports 53, 853 and 443 without root: skydns with the file capability of its image, in a network namespace of its own."""
 
 import os
 import shutil
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from bed import BIN_DIR
+from certificates import Authority
 from programs import Program, wait_until
 
 _USER = 65532
@@ -42,8 +43,13 @@ class Namespace:
     """
 
     def __init__(self, skydns: Path, limits: tuple[str, ...] = (), setup: str = "true"):
+        authority = Authority(skydns.parent, "ca")
+        self.ca = authority.certificate
+        certificate, key = authority.sign("tls")
+        os.chmod(key, 0o644)
         drop = ["setpriv", f"--reuid={_USER}", f"--regid={_USER}", "--clear-groups", *limits, "env", "LSAN_OPTIONS="]
-        flags = ["-machines=http://127.0.0.1:9", "-addr=0.0.0.0:53", "-domain=cluster.local.", "-no-rec"]
+        flags = ["-machines=http://127.0.0.1:9", "-domain=cluster.local.", "-no-rec"]
+        flags += ["-addr=0.0.0.0:53,tls://0.0.0.0,https://0.0.0.0", f"-cert={certificate}", f"-key={key}"]
         script = f'ip link set lo up && {setup} && "$@"; exit $?'
         self.program = Program(
             "skydns",
@@ -68,11 +74,20 @@ def _status(pid: int) -> dict[str, str]:
     return dict(line.split(":\t", 1) for line in lines if ":\t" in line)
 
 
-def _is_asked(program: Program) -> bool:
-    """Whether port 53 in the namespace answers."""
-    inside = ["nsenter", f"--net=/proc/{program.pid}/ns/net"]
-    command = [*inside, str(BIN_DIR / "skydns"), "-healthcheck=udp://127.0.0.1:53"]
-    return subprocess.run(command, capture_output=True, timeout=60).returncode == 0
+def _asked(program: Program, *command: str) -> subprocess.CompletedProcess:
+    """The command in the namespace."""
+    inside = ["nsenter", f"--net=/proc/{program.pid}/ns/net", *command]
+    return subprocess.run(inside, capture_output=True, text=True, timeout=60)
+
+
+def _is_asked(program: Program, ca: str) -> bool:
+    """Whether the three ports in the namespace answer."""
+    kdig = ["kdig", "@127.0.0.1", "cluster.local", "SOA", f"+tls-ca={ca}", "+tls-hostname=127.0.0.1"]
+    return (
+        _asked(program, str(BIN_DIR / "skydns"), "-healthcheck=udp://127.0.0.1:53").returncode == 0
+        and "status: " in _asked(program, *kdig, "+tls").stdout
+        and "status: " in _asked(program, *kdig, "+https").stdout
+    )
 
 
 def _running(program: Program) -> dict[str, str]:
@@ -81,13 +96,14 @@ def _running(program: Program) -> dict[str, str]:
     return next(status for status in mine if status["Name"] == "skydns")
 
 
-def test_port_53(skydns):
-    with Namespace(skydns) as program:
+def test_the_ports(skydns):
+    namespace = Namespace(skydns)
+    with namespace as program:
         program.wait_line("skydns started")
-        wait_until(lambda: _is_asked(program), "port 53 answers")
+        wait_until(lambda: _is_asked(program, namespace.ca), "the ports answer")
         status = _running(program)
         assert status["Uid"].split() == [str(_USER)] * 4
-        # Dropped once the port is open.
+        # Dropped once the ports are open.
         for held in ("CapPrm", "CapEff", "CapInh", "CapAmb"):
             assert int(status[held], 16) == 0, held
 
@@ -104,6 +120,7 @@ def test_capability_denied(skydns, limit):
 def test_unprivileged_ports(skydns):
     """With the sysctl that a pod may set, it needs no capability, under every restriction."""
     setup = "echo 0 >/proc/sys/net/ipv4/ip_unprivileged_port_start"
-    with Namespace(skydns, ("--no-new-privs", "--bounding-set=-all"), setup) as program:
+    namespace = Namespace(skydns, ("--no-new-privs", "--bounding-set=-all"), setup)
+    with namespace as program:
         program.wait_line("skydns started")
-        wait_until(lambda: _is_asked(program), "port 53 answers")
+        wait_until(lambda: _is_asked(program, namespace.ca), "the ports answer")

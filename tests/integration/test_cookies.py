@@ -1,5 +1,6 @@
 """DNS cookies as clients use them, -rate and -allow as they are seen on the wire."""
 
+import contextlib
 import re
 import select
 import socket
@@ -16,6 +17,7 @@ import pytest
 from nameservers import needs
 from programs import http_get, reserve_port, wait_until
 from records import value
+from transports import KINDS, Listeners
 
 NAME = "web.default.svc.cluster.local"
 KEY = "/skydns/local/cluster/svc/default/web"
@@ -23,16 +25,17 @@ COOKIE = 10
 CLIENT = bytes.fromhex("0123456789abcdef")
 BADCOOKIE = 23
 PROHIBITED = 18
+OVER = ("udp", "tcp", *KINDS)
 
 
 class Server:
     """skydns with one record."""
 
     def __init__(self, bed, *flags: str):
-        self.bed, self.http = bed, reserve_port()
+        self.bed, self.http, self.listeners = bed, reserve_port(), Listeners(bed.folder)
         bed.start_etcd()
         bed.etcd.put(KEY, value("10.0.0.1"))
-        bed.start_skydns("-no-rec", f"-http-addr=127.0.0.1:{self.http}", *flags)
+        bed.start_skydns("-no-rec", f"-http-addr=127.0.0.1:{self.http}", *self.listeners.flags(bed.dns.port), *flags)
 
     def configure(self, document: str) -> None:
         self.bed.etcd.put("/skydns/config", document)
@@ -50,11 +53,14 @@ class Server:
 
     def wait_ready(self) -> None:
         """Over TCP, which no rate limits."""
-        wait_until(lambda: self.ask(tcp=True).answer, "the record")
+        wait_until(lambda: self.ask(over="tcp").answer, "the record")
 
-    def ask(self, cookie: bytes = b"", tcp: bool = False, source: str = "127.0.0.1"):
+    def ask(self, cookie: bytes = b"", over: str = "udp", source: str = "127.0.0.1"):
         query = dns.message.make_query(NAME, "A", use_edns=0, options=options_of(cookie))
-        ask = dns.query.tcp if tcp else dns.query.udp
+        if over in KINDS:
+            with contextlib.closing(self.listeners.asker(over, source_address=(source, 0))) as asker:
+                return dns.message.from_wire(asker.exchange(query.to_wire()))
+        ask = dns.query.tcp if over == "tcp" else dns.query.udp
         return ask(query, "127.0.0.1", timeout=5, port=self.bed.dns.port, source=source)
 
 
@@ -122,8 +128,9 @@ def output(*command: str) -> str:
 
 
 def test_dig_and_kdig_are_content(server):
-    port = str(server.bed.dns.port)
-    for transport in ([], ["+tcp"]):
+    dns_port, ports = server.bed.dns.port, server.listeners.ports
+    for number, *transport in (dns_port,), (dns_port, "+tcp"), (ports["tls"], "+tls"), (ports["https"], "+https"):
+        port = str(number)
         text = output(needs("dig"), "-p", port, "@127.0.0.1", NAME, "A", "+cookie", *transport)
         cookie = re.search(r"; COOKIE: ([0-9a-f]{48}) \(good\)", text)
         assert cookie and "10.0.0.1" in text and "mismatch" not in text
@@ -136,16 +143,16 @@ def test_dig_and_kdig_are_content(server):
 
 
 def test_only_who_sends_a_cookie_gets_one(server):
-    for tcp in (False, True):
-        assert not server.ask(tcp=tcp).options
-        first = cookie_of(server.ask(CLIENT, tcp))
+    for over in OVER:
+        assert not server.ask(over=over).options
+        first = cookie_of(server.ask(CLIENT, over))
         assert len(first) == 24 and first[:8] == CLIENT and first[8] == 1
-        assert cookie_of(server.ask(first, tcp)) == first
+        assert cookie_of(server.ask(first, over)) == first
         forged = first[:-1] + bytes([first[-1] ^ 1])
-        answer = server.ask(forged, tcp)
+        answer = server.ask(forged, over)
         assert answer.answer and cookie_of(answer) not in (first[:0], forged)
         for length in (1, 7, 9, 15, 41):
-            assert server.ask(bytes(length), tcp).rcode() == dns.rcode.FORMERR
+            assert server.ask(bytes(length), over).rcode() == dns.rcode.FORMERR
 
 
 def test_secrets_are_replaced(bare_bed):
@@ -199,15 +206,16 @@ def test_a_rate_is_exact(bare_bed, workers, sockets):
     assert server.metric("queries_total", transport="udp", verdict="limited") == 120 - whole
 
 
-def test_tcp_and_valid_cookies_are_not_limited(bare_bed):
+def test_streams_and_valid_cookies_are_not_limited(bare_bed):
     server = Server(bare_bed, "-rate=1/1")
     server.wait_ready()
     source = "127.0.0.2"
-    cookie = cookie_of(server.ask(CLIENT, tcp=True, source=source))
+    cookie = cookie_of(server.ask(CLIENT, "tcp", source=source))
     assert len(ask_many(server, 3, [source])[source]) == 2  # the answer, an empty one, and none
     assert kinds(ask_many(server, 40, [source], cookie)[source]) == (40, 0)
     assert server.metric("rate_exempt_total") == 40
-    assert kinds([server.ask(tcp=True, source=source) for _ in range(10)]) == (10, 0)
+    streams = [server.ask(over=over, source=source) for over in OVER[1:] for _ in range(3)]
+    assert kinds(streams) == (len(streams), 0)
     # A cookie of its own is none of ours, and another client's is wrong.
     alone = ask_many(server, 41, [source], CLIENT)[source]
     assert kinds(alone)[1] >= 19 and all(len(cookie_of(reply)) == 24 for reply in alone)
@@ -235,13 +243,13 @@ def test_clients_follow_tc(bare_bed):
 def test_only_those_of_allow_may_ask(bare_bed):
     server = Server(bare_bed, "-allow=127.0.0.1,127.1.0.0/16")
     server.wait_ready()
-    for tcp in (False, True):
-        assert server.ask(tcp=tcp).answer and server.ask(tcp=tcp, source="127.1.2.3").answer
-        refused = server.ask(CLIENT, tcp, source="127.0.0.2")
+    for over in OVER:
+        assert server.ask(over=over).answer and server.ask(over=over, source="127.1.2.3").answer
+        refused = server.ask(CLIENT, over, source="127.0.0.2")
         assert refused.rcode() == dns.rcode.REFUSED and not refused.answer
         assert [option.code for option in refused.options if option.otype == dns.edns.EDE] == [PROHIBITED]
         assert len(cookie_of(refused)) == 24
-    assert server.metric("not_allowed_total") == 2
+    assert server.metric("not_allowed_total") == len(OVER)
     server.bed.skydns.wait_line(r"refusing queries from clients outside -allow.*127\.0\.0\.2")
     server.configure('{"allow": "127.0.0.2"}')
     wait_until(lambda: server.ask(source="127.0.0.2").answer, "the new list")

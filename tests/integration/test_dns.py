@@ -1,4 +1,4 @@
-"""skydns' answers, over UDP and TCP, from records that the tests write into etcd."""
+"""skydns' answers, over each transport, from records that the tests write into etcd."""
 
 import json
 import socket
@@ -14,6 +14,7 @@ import dns.rcode
 import dns.rdatatype
 import pytest
 from records import SVC, value
+from transports import KINDS
 
 WEB = "web.default.svc.cluster.local"
 MANY = "many.default.svc.cluster.local"
@@ -70,12 +71,12 @@ def bed(dns_bed):
         (WEB, "ANY", ["REFUSED"]),
     ],
 )
-def test_answers(bed, name, rdtype, want):
-    assert bed.dns.answers(name, rdtype) == want
+def test_answers(bed, client, name, rdtype, want):
+    assert client.answers(name, rdtype) == want
 
 
-def test_header_and_ttl_of_an_answer(bed):
-    reply = bed.dns.query(WEB)
+def test_header_and_ttl_of_an_answer(bed, client):
+    reply = client.query(WEB)
     assert reply.flags == dns.flags.QR | dns.flags.AA | dns.flags.RD | dns.flags.RA
     assert reply.answer[0].ttl == 30 and reply.answer[0].name.to_text() == WEB + "."
     assert reply.authority == [] and reply.additional == []
@@ -84,8 +85,8 @@ def test_header_and_ttl_of_an_answer(bed):
 @pytest.mark.parametrize(
     ("name", "rcode"), [("absent.cluster.local", dns.rcode.NXDOMAIN), (WEB, dns.rcode.NOERROR)]
 )
-def test_negative_answers_carry_the_soa(bed, name, rcode):
-    reply = bed.dns.query(name, "AAAA")
+def test_negative_answers_carry_the_soa(bed, client, name, rcode):
+    reply = client.query(name, "AAAA")
     assert reply.rcode() == rcode and reply.answer == []
     assert reply.flags & dns.flags.AA and reply.flags & dns.flags.RA
     (soa,) = reply.authority
@@ -93,13 +94,13 @@ def test_negative_answers_carry_the_soa(bed, name, rcode):
     assert soa[0].mname.to_text() == "ns.dns.cluster.local."
 
 
-def test_soa_at_the_apex(bed):
-    (soa,) = bed.dns.query("cluster.local", "SOA").answer[0]
+def test_soa_at_the_apex(bed, client):
+    (soa,) = client.query("cluster.local", "SOA").answer[0]
     assert (soa.refresh, soa.retry, soa.expire) == (28800, 7200, 604800) and soa.serial > 0
 
 
-def test_srv_brings_the_addresses_of_its_targets(bed):
-    reply = bed.dns.query("_pg._tcp.db.default.svc.cluster.local", "SRV")
+def test_srv_brings_the_addresses_of_its_targets(bed, client):
+    reply = client.query("_pg._tcp.db.default.svc.cluster.local", "SRV")
     assert sorted(r.to_text() for r in reply.answer[0]) == [
         f"10 50 5432 db-{n}.db.default.svc.cluster.local." for n in (0, 1)
     ]
@@ -107,9 +108,9 @@ def test_srv_brings_the_addresses_of_its_targets(bed):
     assert additional == {(f"db-{n}.db.default.svc.cluster.local.", f"10.1.0.{n + 1}") for n in (0, 1)}
 
 
-def test_case_is_kept(bed):
+def test_case_is_kept(bed, client):
     name = "WeB.dEfAuLt.SVC.Cluster.LOCAL."
-    reply = bed.dns.query(name)
+    reply = client.query(name)
     assert str(reply.question[0].name) == name and str(reply.answer[0].name) == name
     assert reply.answer[0][0].to_text() == "10.0.0.1"
 
@@ -132,21 +133,21 @@ def test_a_change_in_etcd_is_answered(bed):
 # ---- EDNS and truncation ----
 
 
-def test_edns_is_answered_with_edns_and_nothing_with_nothing(bed):
-    assert bed.dns.query(WEB, use_edns=0, payload=4096).edns == 0
-    assert bed.dns.query(WEB).edns == -1
+def test_edns_is_answered_with_edns_and_nothing_with_nothing(bed, client):
+    assert client.query(WEB, use_edns=0, payload=4096).edns == 0
+    assert client.query(WEB).edns == -1
 
 
-def test_unknown_edns_version_is_badvers(bed):
+def test_unknown_edns_version_is_badvers(bed, client):
     question = dns.message.make_query(WEB, "A")
     question.use_edns(1)
-    reply = bed.dns.send(question)
+    reply = client.send(question)
     assert reply.rcode() == dns.rcode.BADVERS and reply.edns == 0 and reply.answer == []
 
 
-def test_unknown_edns_options_are_ignored(bed):
+def test_unknown_edns_options_are_ignored(bed, client):
     option = dns.edns.GenericOption(65001, b"\x01\x02")
-    assert bed.dns.query(WEB, use_edns=0, options=[option]).answer[0][0].to_text() == "10.0.0.1"
+    assert client.query(WEB, use_edns=0, options=[option]).answer[0][0].to_text() == "10.0.0.1"
 
 
 @pytest.mark.parametrize(
@@ -170,6 +171,12 @@ def test_truncated_answers_are_whole_over_tcp(bed):
         dns.message.make_query(MANY, "A"), "127.0.0.1", timeout=20, port=bed.dns.port
     )
     assert used_tcp and len(reply.answer[0]) == MANY_COUNT and not reply.flags & dns.flags.TC
+
+
+def test_large_answers_are_whole_over_streams(bed, clients):
+    for kind in KINDS:
+        reply = clients[kind].query(MANY)
+        assert len(reply.answer[0]) == MANY_COUNT and not reply.flags & dns.flags.TC, kind
 
 
 # ---- TCP ----
@@ -342,6 +349,6 @@ def test_malformed_queries(bed, data, want):
     assert dns.rcode.to_text(reply[3] & 15) in want
 
 
-def test_version_bind(bed):
-    reply = bed.dns.query("version.bind", "TXT", rdclass="CH")
+def test_version_bind(bed, client):
+    reply = client.query("version.bind", "TXT", rdclass="CH")
     assert reply.rcode() == dns.rcode.NOERROR and len(reply.answer[0]) == 1

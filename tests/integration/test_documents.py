@@ -9,7 +9,7 @@ import pytest
 import rooms
 from bed import BIN_DIR
 from manifests import KUBE_DNS, ROOT
-from prometheus import parse
+from prometheus import PROBE_ERRORS, parse
 
 DOCUMENTS = (
     "README.md",
@@ -133,7 +133,7 @@ def test_targets_of_make_exist(name):
 
 
 def test_metrics_exist(running):
-    told = {name for one in running.values() for name in parse(one.metrics(), ("kubedns_probe_skydns_errors",))}
+    told = {name for one in running.values() for name in parse(one.metrics(), PROBE_ERRORS)}
     named = set(re.findall(r"\b((?:skydns|kube2sky)_[a-z_]+)", text("OPERATING.md")))
     assert {name for name in named if not name.startswith("skydns_skydns_")} <= told
 

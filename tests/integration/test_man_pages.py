@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from programs import http_get
-from prometheus import parse
+from prometheus import PROBE_ERRORS, parse
 from watched import MAN_PAGES, documented_metrics
 
 PROGRAMS = tuple(MAN_PAGES)
@@ -23,11 +23,12 @@ def section(program: str, name: str) -> str:
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_every_metric_is_in_the_man_page(running, program):
     """And vice versa, each with its labels."""
-    page = parse(running[program].metrics(), old_counters=("kubedns_probe_skydns_errors",))
+    page = parse(running[program].metrics(), old_counters=PROBE_ERRORS)
     told: dict[str, set[str]] = {}
     for name, metric in page.items():
         labels = {label for _, have in metric.samples for label, _ in have}
-        told[name.replace("_skydns_", "_LABEL_").removeprefix(f"{program}_")] = labels
+        general = re.sub(r"^kubedns_probe_(skydns|tls|https)_", "kubedns_probe_LABEL_", name)
+        told[general.removeprefix(f"{program}_")] = labels
     assert told == documented_metrics(program)
 
 

@@ -15,16 +15,17 @@ from bed import BIN_DIR
 from certificates import Authority
 from dns_client import Dns
 from kube import endpoint, endpoint_slice, headless, port, service
-from manifests import AUTOPATH, EXTERNAL_ETCD, KUBE_DNS, PROGRAMS, Pod
+from manifests import AUTOPATH, EXTERNAL_ETCD, KUBE_DNS, PROGRAMS, TLS, Pod
 from programs import ETCD, http_get, is_etcd_healthy, wait_until
 from scripted import ADDRESS, Nameserver
 from watched import Watched
 
 NAMES = manifests.names()
-OURS = [KUBE_DNS, AUTOPATH, EXTERNAL_ETCD]  # for current clusters; the others are as of their time
+OURS = [KUBE_DNS, AUTOPATH, TLS, EXTERNAL_ETCD]  # for current clusters; the others are as of their time
 KUBERNETES = "kubernetes.default.svc.cluster.local"
 COMPOSE = manifests.ROOT / "docker/compose.yaml"
 USER = 65532
+DNS_PORTS = {"dns", "dns-tcp", "dns-tls", "dns-https"}
 
 
 def output(*command: str) -> str:
@@ -141,7 +142,62 @@ def test_the_variant_for_known_clients_differs_in_nothing_else():
     ]
 
 
-@pytest.mark.parametrize("name", [KUBE_DNS, AUTOPATH])
+def test_the_variant_over_tls_differs_in_nothing_else():
+    changes = [line for line in difflib.ndiff(content(KUBE_DNS), content(TLS)) if line[0] in "+-"]
+    ports = [(name, number) for name, number in (("dns-tls", 853), ("dns-https", 443))]
+    in_service = [
+        f"+ {line}"
+        for name, number in ports
+        for line in (f"- name: {name}", f"port: {number}", "protocol: TCP", f"targetPort: {name}")
+    ]
+    in_pod = [
+        f"+ {line}"
+        for name, number in ports
+        for line in (f"- name: {name}", f"containerPort: {number}", "protocol: TCP")
+    ]
+    probe = f"{KUBERNETES},A"
+    assert sorted(changes) == sorted([
+        *in_service,
+        *in_pod,
+        "+ - name: skydns-tls",
+        "+ secret:",
+        "+ secretName: kube-dns-tls",
+        "+ defaultMode: 0440",
+        "- - -addr=0.0.0.0:53",
+        "+ - -addr=0.0.0.0:53,tls://0.0.0.0:853,https://0.0.0.0:443",
+        f"+ - -cert={manifests.TLS_FILES}/tls.crt",
+        f"+ - -key={manifests.TLS_FILES}/tls.key",
+        "+ - name: skydns-tls",
+        f"+ mountPath: {manifests.TLS_FILES}",
+        "+ readOnly: true",
+        f"+ - -dns=tls={probe},tls://127.0.0.1:853",
+        f"+ - -dns=https={probe},https://127.0.0.1:443",
+        "- path: /healthz",
+        "+ path: /healthcheck/skydns",
+    ])  # fmt: skip
+
+
+def test_the_certificate_is_a_secret_as_cert_manager_makes_it():
+    """A whole volume: files mounted by subPath are never replaced in a running pod."""
+    (one,) = [one for one in manifests.containers(TLS) if one.program == "skydns"]
+    (mount,) = [mount for mount in one.value["volumeMounts"] if mount["mountPath"] == manifests.TLS_FILES]
+    assert mount["readOnly"] is True and "subPath" not in mount
+    (volume,) = [volume for volume in one.pod["volumes"] if volume["name"] == mount["name"]]
+    assert volume["secret"] == {"secretName": "kube-dns-tls", "defaultMode": 0o440}
+    assert one.pod["securityContext"]["fsGroup"] == USER
+
+
+def test_an_expired_certificate_takes_no_pod_out_of_the_service():
+    """All of them share it: readiness is that of UDP, which goes on."""
+    (one,) = [one for one in manifests.containers(TLS) if one.program == "exechealthz"]
+    over_tls = {text.split("=")[1] for text in one.arguments if "://" in text}
+    assert over_tls == {"tls", "https"}
+    paths = [probe["path"] for probe in one.probes()]
+    assert "/healthcheck/skydns" in paths
+    assert not {"/healthz", *(f"/healthcheck/{label}" for label in over_tls)} & set(paths)
+
+
+@pytest.mark.parametrize("name", [KUBE_DNS, AUTOPATH, TLS])
 def test_the_network_policy_is_for_every_port_of_the_pod(name):
     (policy,) = manifests.of_kind("network-policy.yaml", "NetworkPolicy")
     (deployment,) = manifests.of_kind(name, "Deployment")
@@ -149,9 +205,15 @@ def test_the_network_policy_is_for_every_port_of_the_pod(name):
     assert policy["spec"]["podSelector"]["matchLabels"].items() <= template.items()
     assert policy["metadata"]["namespace"] == deployment["metadata"]["namespace"]
     dns, operators = policy["spec"]["ingress"]
-    assert dns == {"ports": [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]}
-    pod = {port for one in manifests.containers(name) for port in one.ports}
-    assert {port["port"] for port in operators["ports"]} == pod - {"dns", "dns-tcp"} and len(operators["from"]) == 1
+    assert set(dns) == {"ports"}, "from everywhere"
+    open_to_all = {(port["port"], port["protocol"]) for port in dns["ports"]}
+    assert open_to_all == {(53, "UDP"), (53, "TCP"), (853, "TCP"), (443, "TCP")}
+    containers = manifests.containers(name)
+    asked = {(port["containerPort"], port["protocol"]) for one in containers for port in one.value["ports"]
+             if port["name"] in DNS_PORTS}  # fmt: skip
+    assert asked <= open_to_all and (asked == open_to_all) == (name == TLS)
+    pod = {port for one in containers for port in one.ports}
+    assert {port["port"] for port in operators["ports"]} == pod - DNS_PORTS and len(operators["from"]) == 1
 
 
 def test_the_old_pod_has_no_snapshot():
@@ -284,6 +346,27 @@ def test_kube_dns_answers_after_a_restart_without_etcd(bare_bed, run_pod):
     assert dns.answers("web.default.svc.cluster.local") == here
     assert dns.answers("nosuch.default.svc.cluster.local") == ["NXDOMAIN"]
     assert re.fullmatch(r"answers from a snapshot of \d+s ago\n", http_get(f"{url}?strict")[1])
+
+
+def test_kube_dns_tls_runs(bare_bed, run_pod):
+    """Over TLS and HTTPS too, from its own probes and from a client that checks the certificate."""
+    bed = bare_bed
+    bed.start_apiserver()
+    authority = Authority(bed.folder, "ca")
+    certificate, key = authority.sign("tls")
+    assert (certificate, key) == (f"{bed.folder}/tls.crt", f"{bed.folder}/tls.key")
+    pod = run_pod(manifests.containers(TLS), lambda text: text.replace(manifests.TLS_FILES, str(bed.folder)))
+    check_service_is_answered(bed, Dns(pod.port(53)), "web")
+    here = Dns(pod.port(53)).answers("web.default.svc.cluster.local")
+    (ready,) = [url for url in pod.probe_urls("exechealthz") if url.endswith("/healthcheck/skydns")]
+    for label in ("tls", "https"):
+        url = ready.replace("/skydns", f"/{label}")
+        pod.programs["exechealthz"].wait_ready(lambda: http_get(url)[0] == 200, url)
+    assert http_get(ready.replace("/healthcheck/skydns", "/healthz")) == (200, "ok")
+    trust = [f"+tls-ca={authority.certificate}", "+tls-hostname=127.0.0.1", "+short"]
+    for port_number, flags in ((853, ["+tls"]), (443, ["+https"])):
+        asked = ["kdig", "@127.0.0.1", "-p", str(pod.port(port_number)), *flags, *trust]
+        assert output(*asked, "web.default.svc.cluster.local").split() == here
 
 
 @pytest.fixture

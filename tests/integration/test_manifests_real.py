@@ -13,11 +13,11 @@ import yaml
 from bed import BIN_DIR
 from dns_client import Dns
 from kube import Kube, KubeError, endpoint, endpoint_slice, headless, port, service
-from manifests import AUTOPATH, EXTERNAL_ETCD, KUBE_DNS, Pod
+from manifests import AUTOPATH, EXTERNAL_ETCD, KUBE_DNS, TLS, Pod
 from programs import Program, http_get, reserve_port, wait_until
 from real_apiserver import RealApiserver
 
-OURS = [KUBE_DNS, AUTOPATH, EXTERNAL_ETCD]
+OURS = [KUBE_DNS, AUTOPATH, TLS, EXTERNAL_ETCD]
 NEWER_POLICIES = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")  # of Kubernetes 1.30
 BETA_SLICES = "/apis/discovery.k8s.io/v1beta1"
 

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 import yaml
 from manifests import ROOT
-from prometheus import parse
+from prometheus import PROBE_ERRORS, parse
 
 FOLDER = ROOT / "docker/monitoring"
 ALERTS, ALERT_TESTS = FOLDER / "alerts.yaml", FOLDER / "alerts_test.yaml"
@@ -50,7 +50,7 @@ class Told:
     def __init__(self, *pages: str):
         self.labels: dict[str, dict[str, set[str]]] = {}
         for page in pages:
-            for metric in parse(page, old_counters=("kubedns_probe_skydns_errors",)).values():
+            for metric in parse(page, old_counters=PROBE_ERRORS).values():
                 for name, labels in metric.samples:
                     known = self.labels.setdefault(name, {})
                     for label, value in labels:

@@ -10,6 +10,7 @@ import dns.message
 import dns.query
 import dns.rcode
 import pytest
+from bed import make_certificate
 from dns_client import TIMEOUT_S, QueryLoad
 from kube import service
 from programs import http_get, reserve_port, wait_until
@@ -207,7 +208,11 @@ def test_skydns_counts_what_it_does(bare_bed):
     for number in range(100):
         bed.etcd.put(f"{SVC}/default/many/{number}", value(f"10.0.1.{number}"))
     nobody = reserve_port()
-    watched = watched_skydns(bed, f"-nameservers=127.0.0.1:{nobody}", f"-stub=acme.test=127.0.0.1:{nobody}", PATIENT)
+    certificate, key = make_certificate(bed.folder)
+    watched = watched_skydns(
+        bed, f"-nameservers=127.0.0.1:{nobody}", f"-stub=acme.test=127.0.0.1:{nobody}", PATIENT,
+        f"-addr=127.0.0.1:{bed.dns.port},tls://127.0.0.1:{reserve_port()}", f"-cert={certificate}", f"-key={key}",
+    )
     before = watched.metrics()
     assert before.names() == documented_metrics("skydns").keys()
     assert before.get("store_records") == 101

@@ -46,6 +46,14 @@ def test_names_as_large_as_they_may_be(dns_bed, name, tcp):
     assert ask(dns_bed, below).rcode() == dns.rcode.NXDOMAIN
 
 
+@pytest.mark.parametrize("name", [LONGEST, DEEPEST], ids=["longest", "deepest"])
+def test_large_names_over_streams(dns_bed, clients, name):
+    dns_bed.etcd.put(key_of(name), value("10.9.9.9"))
+    dns_bed.wait_answers(name.to_text(), "A", ["10.9.9.9"])
+    for client in clients.values():
+        assert client.send(dns.message.make_query(name, "A")).answer[0].name == name
+
+
 def test_targets_as_large_as_they_may_be(dns_bed):
     """SRV targets are not compressed: the longest one arrives in full."""
     dns_bed.etcd.put(key_of(LONGEST), value("10.9.9.9"))

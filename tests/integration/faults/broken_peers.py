@@ -5,8 +5,8 @@ closes it, so that the client must notice by itself.
 import random
 import socket
 
-import h2
-from h2 import CONTINUATION, DATA, END_STREAM, GOAWAY, HEADERS, PING, RST_STREAM, SETTINGS, WINDOW_UPDATE, frame
+import h2_frames as h2
+from h2_frames import CONTINUATION, DATA, END_STREAM, GOAWAY, HEADERS, PING, RST_STREAM, SETTINGS, WINDOW_UPDATE, frame
 
 _FRAME_MAX = 16384  # the largest frame that a client accepts by default
 _HUGE = 100 << 20

@@ -4,11 +4,11 @@ import socket
 import struct
 from typing import Iterator, NamedTuple
 
-DATA, HEADERS, RST_STREAM, SETTINGS, PUSH_PROMISE, PING = 0, 1, 3, 4, 5, 6
+DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH_PROMISE, PING = range(7)
 GOAWAY, WINDOW_UPDATE, CONTINUATION = 7, 8, 9
 END_STREAM, END_HEADERS, ACK = 1, 4, 1
 
-_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _STATUS_200 = b"\x88"  # indexed: RFC 7541, appendix A
 
 
@@ -58,7 +58,7 @@ def _read_exactly(connection: socket.socket, count: int) -> bytes:
 
 def greet(connection: socket.socket) -> None:
     """Reads the client's preface, sends our SETTINGS."""
-    assert _read_exactly(connection, len(_PREFACE)) == _PREFACE
+    assert _read_exactly(connection, len(PREFACE)) == PREFACE
     connection.sendall(frame(SETTINGS))
 
 
