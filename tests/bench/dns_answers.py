@@ -19,12 +19,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "support"), str(ROOT / "integration")]
 
-from answers import data, kept, path, report, resolvers, rounds, servers, summary  # noqa: E402
+from answers import data, encrypted, kept, path, report, resolvers, rounds, servers, summary  # noqa: E402
 from answers.bed import Bed  # noqa: E402
 from measuring import Machine, go_before_all_others, machine_name  # noqa: E402
 from programs import ETCD  # noqa: E402
 
-PARTS = ("udp", "tcp", "latency", "path", "cache")
+PARTS = ("udp", "tcp", "latency", "path", "cache", "tls")
 
 
 def one_run(bed: Bed, seconds: float):
@@ -82,10 +82,18 @@ def measure_kept(bed: Bed, arguments, kinds: list[servers.Kind], values: dict) -
     return runs
 
 
+def measure_tls(bed: Bed, arguments, kinds: list[servers.Kind], values: dict) -> list[dict]:
+    run = one_run(bed, arguments.seconds)
+    runs = encrypted.measure_rounds(bed, run, arguments.rounds, kinds, arguments.first, values)
+    if servers.SKYDNS in [kind.name for kind in kinds]:
+        encrypted.measure_skydns(bed, arguments.seconds, arguments.first, values)
+    return runs
+
+
 def measure(
-    arguments, kinds: list[servers.Kind], keeping: list[servers.Kind]
+    arguments, kinds: list[servers.Kind], keeping: list[servers.Kind], encrypting: list[servers.Kind]
 ) -> tuple[list[dict], dict[str, float]]:
-    """keeping: the servers that keep other domains' names."""
+    """keeping: the servers that keep other domains' names; encrypting: those that speak TLS."""
     runs, values = [], {}
     smallest = min(arguments.services)
     for services in arguments.services:
@@ -101,6 +109,8 @@ def measure(
                 runs += measure_rounds(bed, arguments, kinds, patterns, values)
             if "cache" in arguments.only:
                 runs += measure_kept(bed, arguments, keeping, values)
+            if "tls" in arguments.only and services == smallest:
+                runs += measure_tls(bed, arguments, encrypting, values)
             if "path" in arguments.only:
                 measure_start(bed, values)
                 if services == smallest:
@@ -114,7 +124,7 @@ def parse_arguments() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     mixes = [mix.name for mix in data.MIXES]
-    names = sorted({kind.name for kind in servers.KINDS + resolvers.KINDS})
+    names = sorted({kind.name for kind in servers.KINDS + resolvers.KINDS + encrypted.KINDS})
     parser.add_argument("--build", required=True, type=Path, help="the built variant's folder, build/release")
     parser.add_argument("--out", required=True, type=Path, help="folder of the results")
     parser.add_argument("--services", type=int, nargs="+", default=[10_000, 100_000])
@@ -154,7 +164,8 @@ def main() -> int:
     arguments = parse_arguments()
     kinds, absent = servers.chosen(arguments.servers, servers.KINDS)
     keeping, also_absent = servers.chosen(arguments.servers, resolvers.KINDS)
-    absent = sorted({*absent, *also_absent})
+    encrypting, absent_too = servers.chosen(arguments.servers, encrypted.KINDS)
+    absent = sorted({*absent, *also_absent, *absent_too})
     if absent:
         print(f"not installed, left out: {', '.join(absent)}")
     path.raise_descriptor_limit()
@@ -162,7 +173,7 @@ def main() -> int:
     try:
         if arguments.first:
             go_before_all_others()
-        runs, values = measure(arguments, kinds, keeping)
+        runs, values = measure(arguments, kinds, keeping, encrypting)
     except (AssertionError, OSError, subprocess.SubprocessError) as error:
         print(f"bench: {error}", file=sys.stderr)
         return 2

@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "support"), str(ROOT / "integration")]
 
-from answers import data, rounds, servers  # noqa: E402
+from answers import data, encrypted, rounds, servers  # noqa: E402
 from answers.bed import Bed  # noqa: E402
 from measuring import Machine, go_before_all_others, machine_name  # noqa: E402
 
@@ -63,7 +63,8 @@ def main() -> int:
     pattern, machine = rounds.PATTERNS[arguments.pattern], Machine()
     with Bed(arguments.build, arguments.services) as bed:
         samples = bed.folder / "perf.data"
-        skydns = bed.start(servers.kind(servers.SKYDNS))
+        kinds = encrypted if pattern in rounds.TLS_PATTERNS else servers
+        skydns = bed.start(kinds.kind(servers.SKYDNS))
         run = record(bed, skydns, pattern, arguments.seconds, samples)
         parts = [(title, report(samples, by)) for title, by in (("By part", "dso"), ("By function", "dso,symbol"))]
     figures = run["figures"]

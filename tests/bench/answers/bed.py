@@ -11,6 +11,16 @@ from programs import etcd, is_etcd_healthy, reserve_port
 _IN_FLIGHT = 8
 
 
+def certificate(folder: Path) -> tuple[str, str]:
+    """A self-signed one, of the kind that CAs sign today, and its key: files."""
+    paths = str(folder / "tls.crt"), str(folder / "tls.key")
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    command += ["-out", paths[0], "-keyout", paths[1], "-days", "2", "-subj", "/CN=bench"]
+    command += ["-addext", "subjectAltName=IP:127.0.0.1"]
+    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    return paths
+
+
 class Bed:
     """A context manager: fills everything on entry, stops everything on exit."""
 
@@ -34,6 +44,7 @@ class Bed:
         return self
 
     def _fill(self) -> None:
+        self.certificate, self.key = certificate(self.folder)
         data.write_zones(self.services, self.folder / "zones")
         data.write_local_data(self.services, self.folder / "local-data")
         self.questions = data.write_questions(self.services, self.folder)
@@ -57,6 +68,10 @@ class Bed:
             etcd_url=self.etcd_url,
             bin_dir=self.bin_dir,
             tools=self.tools,
+            tls_port=reserve_port(),
+            https_port=reserve_port(),
+            certificate=self.certificate,
+            key=self.key,
             **more,
         )
 

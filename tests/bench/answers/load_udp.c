@@ -4,10 +4,19 @@
  * answer, so that the server is never idle for long; the figure of interest is its CPU time per
  * answer. With -rate, an open loop: that many queries a second, whatever comes back; the figure of
  * interest is the latency from when a query was due, even if it was sent late. It spins: a
- * generator that slept would let the server sleep, too. */
+ * generator that slept would let the server sleep, too.
+ *
+ * With -rate and -sleep it leaves its core to others between the queries; the latency is that from
+ * the call that sends a query to the kernel's time stamp of the answer, so that neither its own
+ * waking up nor what runs beside it counts. */
 #include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include "common/base/attributes.h"
 #include "common/base/cursor.h"
@@ -43,17 +52,23 @@ struct lane {
 struct generator {
     struct load load;
     int64_t sockets, window, batch, rate;
+    bool wants_sleep;
     struct lane *lanes;
     uint64_t due_ns; /* with -rate: of the next query */
     uint64_t looked_ns;
     struct mmsghdr out[BATCH_MAX], in[BATCH_MAX];
     struct iovec out_parts[BATCH_MAX], in_parts[BATCH_MAX];
     uint8_t answers[BATCH_MAX][ANSWER_MAX];
+    union {
+        struct cmsghdr header; /* for its alignment */
+        uint8_t bytes[CMSG_SPACE(sizeof(struct timespec))];
+    } stamps[BATCH_MAX];
     struct meter meter;
 };
 
-static void open_lane(struct lane *lane, const struct addr *server)
+static void open_lane(struct lane *lane, const struct addr *server, bool wants_stamps)
 {
+    const int on = 1;
     struct err err;
     lane->fd = udp_socket(server, SOCK_NONBLOCK, &err);
     if (lane->fd < 0) {
@@ -62,13 +77,16 @@ static void open_lane(struct lane *lane, const struct addr *server)
     if (connect(lane->fd, &server->sa, server->len) < 0) {
         load_fail("connect", err_code_text(-errno));
     }
+    if (wants_stamps && setsockopt(lane->fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof(on)) < 0) {
+        load_fail("SO_TIMESTAMPNS", err_code_text(-errno));
+    }
 }
 
 static void prepare(struct generator *g)
 {
     g->lanes = xcalloc((size_t)g->sockets, sizeof(*g->lanes));
     for (int64_t i = 0; i < g->sockets; i++) {
-        open_lane(&g->lanes[i], &g->load.server);
+        open_lane(&g->lanes[i], &g->load.server, g->wants_sleep);
     }
     for (size_t i = 0; i < BATCH_MAX; i++) {
         g->in_parts[i] = (struct iovec){g->answers[i], ANSWER_MAX};
@@ -114,7 +132,7 @@ static void send_from(struct generator *g, struct lane *lane, size_t count, uint
         slots[i] = take_slot(lane);
         slots[i]->since_ns = now_ns;
         if (g->rate > 0) {
-            slots[i]->since_ns = g->due_ns;
+            slots[i]->since_ns = g->wants_sleep ? now_ns : g->due_ns;
             g->due_ns += 1000000000 / (uint64_t)g->rate;
         }
         const struct query *query = queries_take(&g->load.queries, slots[i]->id);
@@ -163,16 +181,39 @@ static void take_answer(struct generator *g, struct lane *lane, struct reader *m
     lane->out--;
 }
 
+static uint64_t ns_of(const struct timespec *time)
+{
+    return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_nsec;
+}
+
+/* When it arrived, on the clock of now_ns. */
+static uint64_t arrived_ns(struct msghdr *message, uint64_t now_ns)
+{
+    struct timespec wall, stamp;
+    struct cmsghdr *header = CMSG_FIRSTHDR(message);
+    if (!header || header->cmsg_type != SCM_TIMESTAMPNS) {
+        load_fail("SO_TIMESTAMPNS", "a message without a time");
+    }
+    memcpy(&stamp, CMSG_DATA(header), sizeof(stamp));
+    (void)clock_gettime(CLOCK_REALTIME, &wall); /* cannot fail for this clock */
+    return now_ns - (ns_of(&wall) - ns_of(&stamp));
+}
+
 static void receive(struct generator *g, struct lane *lane)
 {
     int n = (int)g->batch;
     while (lane->out > 0 && n == (int)g->batch) {
+        for (size_t i = 0; g->wants_sleep && i < (size_t)g->batch; i++) {
+            g->in[i].msg_hdr.msg_control = &g->stamps[i];
+            g->in[i].msg_hdr.msg_controllen = sizeof(g->stamps[i]);
+        }
         n = recvmmsg(lane->fd, g->in, (unsigned)g->batch, MSG_DONTWAIT, NULL);
         g->meter.errors += n < 0 && errno != EAGAIN && errno != EINTR; /* nobody listens there */
         uint64_t now_ns = n > 0 ? meter_now_ns() : 0;
         for (int i = 0; i < n; i++) {
             struct reader message = reader_of(g->answers[i], g->in[i].msg_len);
-            take_answer(g, lane, &message, now_ns);
+            take_answer(g, lane, &message,
+                        g->wants_sleep ? arrived_ns(&g->in[i].msg_hdr, now_ns) : now_ns);
         }
     }
 }
@@ -195,6 +236,19 @@ static void give_up(struct generator *g, uint64_t now_ns)
     }
 }
 
+/* Until a query is due, or an answer is there. */
+static void sleep_until_due(const struct generator *g, uint64_t now_ns)
+{
+    struct pollfd lanes[SOCKETS_MAX];
+    for (int64_t i = 0; i < g->sockets; i++) {
+        lanes[i] = (struct pollfd){.fd = g->lanes[i].fd, .events = POLLIN};
+    }
+    if (g->due_ns > now_ns) {
+        const struct timespec wait = {.tv_nsec = (long)(g->due_ns - now_ns)};
+        (void)ppoll(lanes, (nfds_t)g->sockets, &wait, NULL); /* either way, go on */
+    }
+}
+
 static void run_for(struct generator *g, uint64_t duration_ns)
 {
     uint64_t now_ns = meter_now_ns(), end_ns = now_ns + duration_ns;
@@ -206,6 +260,9 @@ static void run_for(struct generator *g, uint64_t duration_ns)
             receive(g, lane);
         }
         give_up(g, now_ns);
+        if (g->wants_sleep) {
+            sleep_until_due(g, meter_now_ns());
+        }
     }
 }
 
@@ -221,6 +278,7 @@ int main(int argc, char **argv)
          .help = "queries in flight on each"},
         {"batch", FLAG_INT, &g->batch, .min = 1, .max = BATCH_MAX, .help = "queries in one call"},
         {"rate", FLAG_INT, &g->rate, .max = 1000000, .help = "queries/s; 0: after each answer"},
+        {"sleep", FLAG_BOOL, &g->wants_sleep, .help = "between them, with -rate"},
     };
     const struct flags flags = {.program = "load_udp",
                                 .summary = "Asks a DNS server over UDP, and measures",
@@ -228,6 +286,9 @@ int main(int argc, char **argv)
                                 .count = ARRAY_LEN(table)};
     load_parse(argc, argv, &flags, &g->load);
     g->meter.server_pids = g->load.pids;
+    if (g->wants_sleep && (g->rate == 0 || prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL) < 0)) {
+        load_fail("load_udp", "-sleep needs -rate");
+    }
     prepare(g);
     g->due_ns = meter_now_ns();
     run_for(g, g->load.warm_up_ns);

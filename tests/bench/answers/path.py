@@ -20,9 +20,9 @@ CHANGES = 1000
 STARTS = 3
 CONNECTIONS = 10_000
 _AT_ONCE = 250  # fits a listener's backlog
-# skydns reserves some for other uses, and half of the rest for nameservers.
-_DESCRIPTORS_OTHERS = 512
-_DESCRIPTORS = 2 * CONNECTIONS + 2 * _DESCRIPTORS_OTHERS
+# skydns reserves some for other uses, and half of the rest for nameservers; a third, if it speaks TLS, too.
+DESCRIPTORS_OTHERS = 512
+_DESCRIPTORS = 3 * CONNECTIONS + 2 * DESCRIPTORS_OTHERS
 BOTH_CORES = f"{servers.SERVER_CORE},{servers.GENERATOR_CORE}"
 # Enough sockets that the kernel's hash gives each worker about half.
 _SPREAD_FLAGS = ("-sockets=64", "-window=8", "-batch=8")
@@ -118,7 +118,7 @@ def idle_connections(skydns: servers.Server) -> float | None:
     """Extra MiB with CONNECTIONS connections, after one query on each; extrapolated from fewer if the descriptor
     limit is too low. None if skydns closed some as idle before all were open.
     """
-    allowed = (resource.getrlimit(resource.RLIMIT_NOFILE)[0] - _DESCRIPTORS_OTHERS) // 2
+    allowed = (resource.getrlimit(resource.RLIMIT_NOFILE)[0] - DESCRIPTORS_OTHERS) // 2
     count = min(CONNECTIONS, allowed) // _AT_ONCE * _AT_ONCE
     before_mib, opened = skydns.resident_mib(), []
     try:

@@ -1,12 +1,13 @@
 """What was measured, for people: the report on the terminal, the tables of the documents, the plot. Pure."""
 
 from answers import plot
-from answers.rounds import KEPT_PATTERNS, LATENCY_PATTERN, PATTERNS, TCP_PATTERNS, UDP_PATTERNS
+from answers.rounds import KEPT_PATTERNS, LATENCY_PATTERN, PATTERNS, TCP_PATTERNS, TLS_PATTERNS, UDP_PATTERNS
 from answers.servers import BARE_UDP, SKYDNS, SKYDNS_ANY, SKYDNS_OWN, SKYDNS_SEARCH, TITLES, is_bare
 from answers.summary import Cell, Summary, Verdict
 
 _UDP = [pattern.name for pattern in UDP_PATTERNS]
 _TCP = [pattern.name for pattern in TCP_PATTERNS]
+_TLS = [pattern.name for pattern in TLS_PATTERNS]
 _KEPT = [pattern.name for pattern in KEPT_PATTERNS]
 _COLORS = {SKYDNS: "#1b6ac9", SKYDNS_ANY: "#7fb0ea", SKYDNS_OWN: "#7fb0ea", SKYDNS_SEARCH: "#7fb0ea"}
 _OTHER_COLOR = "#a9a9a9"
@@ -50,7 +51,7 @@ def _verdict_line(verdict: Verdict) -> str:
 def text(summary: Summary, verdicts: list[Verdict], head: str) -> str:
     lines = [head]
     for services in summary.counts():
-        for pattern in [*_UDP, *_TCP, *_KEPT]:
+        for pattern in [*_UDP, *_TCP, *_TLS, *_KEPT]:
             if summary.servers(services, [pattern]):
                 lines += _pattern_lines(summary, services, pattern)
         lines += _latency_lines(summary, services)
@@ -110,15 +111,15 @@ def _udp_table(summary: Summary, services: int) -> list[str]:
     return ["", *_markdown_table(head, rows)] if rows else []
 
 
-def _kept_table(summary: Summary, services: int) -> list[str]:
+def _ratio_table(summary: Summary, services: int, title: str, patterns: list[str], memory: str) -> list[str]:
+    """Of patterns over several transports. memory: the name of the value."""
     rows = []
-    for server in summary.servers(services, _KEPT):
-        cells = [_ratio_text(summary.cell(services, pattern, server), server) for pattern in _KEPT]
-        cells.append(_memory_mib(summary, services, server, "kept_mib"))
+    for server in summary.servers(services, patterns):
+        cells = [_ratio_text(summary.cell(services, pattern, server), server) for pattern in patterns]
+        cells.append(_memory_mib(summary, services, server, memory))
         rows.append(_bold([TITLES[server], *cells], server == SKYDNS))
-    heads = [PATTERNS[pattern].title + " ?" * ((services, pattern) in summary.noisy) for pattern in _KEPT]
-    head = [f"{services:,} names kept", *heads, "memory, MiB"]
-    return ["", *_markdown_table(head, rows)] if rows else []
+    heads = [PATTERNS[pattern].title + " ?" * ((services, pattern) in summary.noisy) for pattern in patterns]
+    return ["", *_markdown_table([title, *heads, "memory, MiB"], rows)] if rows else []
 
 
 def _tcp_table(summary: Summary, services: int) -> list[str]:
@@ -140,6 +141,10 @@ _VALUES = {
     "propagation_p50_ms": ("etcd acknowledges a change → first right answer, p50", "{:.2f} ms"),
     "propagation_p99_ms": ("the same, p99", "{:.2f} ms"),
     "idle_mib": ("10,000 idle TCP connections", "{:.1f} MiB"),
+    "idle_tls_kib": ("each of 10,000 idle TLS connections", "{:.1f} KiB"),
+    "idle_https_kib": ("each of 10,000 idle HTTPS connections", "{:.1f} KiB"),
+    "handshakes_p99_idle_ms": ("UDP latency, p99", "{:.2f} ms"),
+    "handshakes_p99_ms": ("the same during 500 TLS handshakes a second", "{:.2f} ms"),
     "dnsperf_qps": ("dnsperf, A mix", "{:,.0f} queries/s"),
     "dnsperf_lost": ("queries that dnsperf lost", "{:.0f}"),
     "two_workers": ("answers per second of CPU time, two workers to one", "{:.2f}"),
@@ -156,7 +161,9 @@ def markdown(summary: Summary, head: str) -> str:
     for services in summary.counts():
         lines += _tcp_table(summary, services)
     for services in summary.counts():
-        lines += _kept_table(summary, services)
+        lines += _ratio_table(summary, services, f"TLS, {services:,} Services", _TLS, "tls_mib")
+    for services in summary.counts():
+        lines += _ratio_table(summary, services, f"{services:,} names kept", _KEPT, "kept_mib")
     rows = [[title, form.format(summary.values[name])] for name, (title, form) in _VALUES.items() if name in summary.values]
     lines += ["", *_markdown_table(["skydns", "figure"], rows)] if rows else []
     return "\n".join(lines) + "\n"

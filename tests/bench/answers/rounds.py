@@ -13,6 +13,7 @@ from pathlib import Path
 from answers import data
 from answers.servers import (
     BARE_TCP,
+    BARE_TLS,
     BARE_UDP,
     GENERATOR_CORE,
     SKYDNS_ANY,
@@ -31,6 +32,10 @@ MIX_TOLERANCE = 0.03
 LATENCY_RATE = 20_000
 STARVED = "generator starved"
 
+_GENERATORS = {"udp": "load_udp", "tcp": "load_tcp", "tls": "load_tls", "https": "load_tls"}
+# HTTPS is compared with what TLS alone costs.
+_BARE = {"udp": BARE_UDP, "tcp": BARE_TCP, "tls": BARE_TLS, "https": BARE_TLS}
+
 
 @dataclass(frozen=True)
 class Pattern:
@@ -38,21 +43,32 @@ class Pattern:
     title: str
     mix: str
     flags: tuple[str, ...]
-    is_tcp: bool = False
+    transport: str = "udp"
     is_latency: bool = False  # its cost is meaningless
+    resumed: bool | None = None  # whether connections must resume a session; None: not looked at
 
     @property
     def bare(self) -> str:
-        return BARE_TCP if self.is_tcp else BARE_UDP
+        return _BARE[self.transport]
+
+    @property
+    def generator(self) -> str:
+        return _GENERATORS[self.transport]
+
+    def transport_to(self, server: str) -> str:
+        return "tls" if server == BARE_TLS else self.transport
+
+    def flags_to(self, server: str) -> tuple[str, ...]:
+        return (*self.flags, "-protocol=doh") if self.transport_to(server) == "https" else self.flags
 
 
 _UDP_FLAGS = ("-sockets=4", "-window=48", "-batch=32")
 _TCP_FLAGS = ("-connections=16", "-in-flight=20")
 UDP_PATTERNS = [Pattern(mix.name, f"UDP, {mix.title}", mix.name, _UDP_FLAGS) for mix in data.MIXES]
 TCP_PATTERNS = [
-    Pattern("tcp-many", "TCP, 20 in flight on 16 connections", "a", _TCP_FLAGS, True),
-    Pattern("tcp-one", "TCP, one at a time on 64 connections", "a", ("-connections=64",), True),
-    Pattern("tcp-each", "TCP, one per connection", "a", ("-connections=32", "-per-connection=1"), True),
+    Pattern("tcp-many", "TCP, 20 in flight on 16 connections", "a", _TCP_FLAGS, "tcp"),
+    Pattern("tcp-one", "TCP, one at a time on 64 connections", "a", ("-connections=64",), "tcp"),
+    Pattern("tcp-each", "TCP, one per connection", "a", ("-connections=32", "-per-connection=1"), "tcp"),
 ]
 LATENCY_PATTERN = Pattern(
     "latency",
@@ -65,17 +81,31 @@ LATENCY_PATTERN = Pattern(
 KEPT_PATTERNS = [
     *(Pattern(mix.name, f"UDP, {mix.title}", mix.name, _UDP_FLAGS) for mix in data.FOREIGN_MIXES),
     Pattern("search", f"UDP, {data.SEARCH_MIX.title}", "search", _UDP_FLAGS),
-    Pattern("kept-tcp", "TCP, foreign names, 20 in flight on 16 connections", "kept", _TCP_FLAGS, True),
+    Pattern("kept-tcp", "TCP, foreign names, 20 in flight on 16 connections", "kept", _TCP_FLAGS, "tcp"),
 ]
-PATTERNS = {one.name: one for one in [*UDP_PATTERNS, *TCP_PATTERNS, LATENCY_PATTERN, *KEPT_PATTERNS]}
+_EACH_FLAGS = ("-connections=32", "-per-connection=1")
+TLS_PATTERNS = [
+    Pattern("tls-many", "TLS, 20 in flight on 64 connections", "a", ("-connections=64", "-in-flight=20"), "tls"),
+    Pattern("tls-one", "TLS, one at a time on 64 connections", "a", ("-connections=64",), "tls"),
+    Pattern("https-many", "HTTPS, 20 in flight on 64 connections", "a", ("-connections=64", "-in-flight=20"), "https"),
+    Pattern("https-one", "HTTPS, one at a time on 64 connections", "a", ("-connections=64",), "https"),
+    Pattern("tls-full", "TLS, one per connection", "a", _EACH_FLAGS, "tls", resumed=False),
+    Pattern("tls-resumed", "TLS, one per resumed connection", "a", (*_EACH_FLAGS, "-resume"), "tls", resumed=True),
+    Pattern("https-full", "HTTPS, one per connection", "a", _EACH_FLAGS, "https", resumed=False),
+]
+PATTERNS = {
+    one.name: one for one in [*UDP_PATTERNS, *TCP_PATTERNS, LATENCY_PATTERN, *KEPT_PATTERNS, *TLS_PATTERNS]
+}
 
 
 def parse_figures(output: str) -> dict[str, float]:
     return {name: float(value) for name, value in (line.split() for line in output.splitlines())}
 
 
-def faults(figures: dict[str, float], mix: data.Mix | None) -> list[str]:
-    """Why this run must be ignored, empty if valid. mix: the expected answers; None for the bare responder."""
+def faults(figures: dict[str, float], mix: data.Mix | None, resumed: bool | None = None) -> list[str]:
+    """Why this run must be ignored, empty if valid. mix: the expected answers; None for the bare responder. resumed:
+    Pattern's.
+    """
     found = []
     if figures["generator_used"] < GENERATOR_USED_LEAST:
         found.append(STARVED)
@@ -85,6 +115,10 @@ def faults(figures: dict[str, float], mix: data.Mix | None) -> list[str]:
         if abs(part - getattr(mix, name, 0.0)) > MIX_TOLERANCE:
             found.append("wrong answers")
             break
+    if resumed is not None:
+        part = figures["resumed"] / max(figures["connections"], 1)
+        if abs(part - resumed) > MIX_TOLERANCE:
+            found.append("resumed" if part else "not resumed")
     return found
 
 
@@ -102,16 +136,17 @@ class Generator:
         mix = data.mix(pattern.mix)
         for _ in range(2):
             figures = self._figures(pattern, server)
-            found = faults(figures, None if server.name == pattern.bare else mix)
+            found = faults(figures, None if server.name == pattern.bare else mix, pattern.resumed)
             if STARVED not in found:
                 break
         return {"pattern": pattern.name, "server": server.name, "figures": figures, "faults": found}
 
     def _figures(self, pattern: Pattern, server: Server) -> dict[str, float]:
-        program = str(self.tools / ("load_tcp" if pattern.is_tcp else "load_udp"))
-        command = ["taskset", "-c", self.cores, program, f"-server=127.0.0.1:{server.port}"]
+        program, port = str(self.tools / pattern.generator), server.port_of(pattern.transport_to(server.name))
+        command = ["taskset", "-c", self.cores, program, f"-server=127.0.0.1:{port}"]
         command += [f"-questions={self.questions[pattern.mix]}", f"-pids={','.join(map(str, server.pids()))}"]
-        command += [f"-run={round(self.seconds * 1000)}ms", f"-warm-up={WARM_UP_MS}ms", *pattern.flags]
+        command += [f"-run={round(self.seconds * 1000)}ms", f"-warm-up={WARM_UP_MS}ms"]
+        command += pattern.flags_to(server.name)
         done = subprocess.run(command, capture_output=True, text=True, timeout=60 + self.seconds)
         if done.returncode != 0 or not server.program.is_running():
             server.program.fail(f"could not be measured: {done.stderr}")
@@ -121,11 +156,11 @@ class Generator:
 def order(servers: list[Server], pattern: Pattern, number: int) -> list[Server]:
     """The order in a round: the bare responder, the others, rotated by the round's number, the bare responder again."""
     bare = [one for one in servers if one.name == pattern.bare]
-    others = [one for one in servers if not is_bare(one.name)]
+    others = [one for one in servers if not is_bare(one.name) and one.port_of(pattern.transport)]
     others = [one for one in others if (one.name == SKYDNS_SEARCH) == (pattern.mix == "search")]
     if pattern.mix == "kept-kubernetes":
         others = [one for one in others if one.name not in WITHOUT_SERVICES]
-    if pattern.is_tcp:  # for a connection the address makes no difference, nor do 20 ns
+    if pattern.transport != "udp":  # for a connection the address makes no difference, nor do 20 ns
         others = [one for one in others if one.name not in (SKYDNS_ANY, SKYDNS_OWN)]
     turn = number % len(others) if others else 0
     return bare + others[turn:] + others[:turn] + bare

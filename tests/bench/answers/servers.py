@@ -5,6 +5,7 @@ log.
 
 import os
 import shutil
+import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +26,12 @@ class Server:
     name: str  # its name in options and results
     title: str  # its name in the report
     program: Program
-    port: int
+    port: int  # over UDP and TCP
+    tls_port: int = 0  # 0: not spoken, also below
+    https_port: int = 0
+
+    def port_of(self, transport: str) -> int:
+        return {"tls": self.tls_port, "https": self.https_port}.get(transport, self.port)
 
     def pids(self) -> list[int]:
         """Of it and its children: some servers work in children."""
@@ -53,6 +59,11 @@ class Setting:
     kept: int = 0  # how many of its names are asked for
     flags: list[str] = field(default_factory=list)  # skydns' only
     cores: str = str(SERVER_CORE)
+    tls_port: int = 0
+    https_port: int = 0
+    certificate: str = ""  # files, for TLS
+    key: str = ""
+    prefix: tuple[str, ...] = ()  # a command that executes the server's
 
 
 def _family(pid: int) -> list[int]:
@@ -90,7 +101,7 @@ def bare(protocol: str) -> Callable[[Setting], list[str]]:
     return lambda s: [str(s.tools / f"bare_{protocol}"), f"127.0.0.1:{s.port}"]
 
 
-def _skydns(address: str, *more: str) -> Callable[[Setting], list[str]]:
+def skydns(address: str, *more: str) -> Callable[[Setting], list[str]]:
     def argv(s: Setting) -> list[str]:
         command = [str(s.bin_dir / "skydns"), f"-machines={s.etcd_url}", f"-addr={address}:{s.port}"]
         return [*command, f"-domain={DOMAIN}.", "-no-rec", *(s.flags or ["-workers=1"]), *more]
@@ -99,6 +110,11 @@ def _skydns(address: str, *more: str) -> Callable[[Setting], list[str]]:
 
 
 def _nsd(s: Setting) -> list[str]:
+    return nsd_with(s, "")
+
+
+def nsd_with(s: Setting, more: str) -> list[str]:
+    """With more lines in its server section."""
     zones = "".join(f'zone:\n  name: "{zone}"\n  zonefile: "{zone}"\n' for zone in (DOMAIN, data.REVERSE_ZONE))
     text = f"""server:
   ip-address: 127.0.0.1@{s.port}
@@ -115,7 +131,7 @@ def _nsd(s: Setting) -> list[str]:
   minimal-responses: yes
   rrl-ratelimit: 0
   rrl-whitelist-ratelimit: 0
-remote-control:
+{more}remote-control:
   control-enable: no
 {zones}"""
     return ["nsd", "-d", "-c", write(s.folder / "nsd.conf", text)]
@@ -201,20 +217,23 @@ class Kind:
     argv: Callable[[Setting], list[str]]
     command: str = ""  # searched on PATH; "" if it is the project's own
     env: tuple[tuple[str, str], ...] = ()
+    transports: tuple[str, ...] = ()  # besides UDP and TCP
 
     def is_there(self) -> bool:
         return not self.command or bool(shutil.which(self.command))
 
 
-BARE_UDP, BARE_TCP, SKYDNS, SKYDNS_ANY = "bare", "bare-tcp", "skydns", "skydns-any"
+BARE_UDP, BARE_TCP, BARE_TLS = "bare", "bare-tcp", "bare-tls"
+BARE_HTTPS = "bare-https"  # shows what nghttp2 costs by itself; measured like the other servers
+SKYDNS, SKYDNS_ANY = "skydns", "skydns-any"
 SKYDNS_SEARCH = "skydns-search"  # walks the search paths of its clients
 SKYDNS_OWN = "skydns-own"  # its clients see public namespaces, in which the Services are
 KINDS = [
     Kind(BARE_UDP, "bare responder", bare("udp")),
     Kind(BARE_TCP, "bare TCP responder", bare("tcp")),
-    Kind(SKYDNS, "skydns", _skydns("127.0.0.1")),
-    Kind(SKYDNS_ANY, "skydns on 0.0.0.0", _skydns("0.0.0.0")),
-    Kind(SKYDNS_OWN, "skydns with visibility", _skydns("127.0.0.1", "-visibility=own")),
+    Kind(SKYDNS, "skydns", skydns("127.0.0.1")),
+    Kind(SKYDNS_ANY, "skydns on 0.0.0.0", skydns("0.0.0.0")),
+    Kind(SKYDNS_OWN, "skydns with visibility", skydns("127.0.0.1", "-visibility=own")),
     Kind("gdnsd", "gdnsd", _gdnsd, "gdnsd"),
     Kind("nsd", "NSD", _nsd, "nsd"),
     Kind("knot", "Knot", _knot, "knotd"),
@@ -224,6 +243,7 @@ TITLES = {kind.name: kind.title for kind in KINDS}
 if os.environ.get("COREDNS"):
     KINDS.append(Kind("coredns", "CoreDNS", _coredns, os.environ["COREDNS"], (("GOMAXPROCS", "1"),)))
 TITLES |= {"coredns": "CoreDNS", "dnsmasq": "dnsmasq", "dnsdist": "dnsdist", SKYDNS_SEARCH: "skydns with search paths"}
+TITLES = {BARE_TLS: "bare TLS responder", BARE_HTTPS: "bare HTTPS responder", **TITLES, "bind": "BIND"}
 
 
 # They know nothing of the Services.
@@ -231,7 +251,7 @@ WITHOUT_SERVICES = ("dnsdist",)
 
 
 def is_bare(name: str) -> bool:
-    return name in (BARE_UDP, BARE_TCP)
+    return name in (BARE_UDP, BARE_TCP, BARE_TLS)
 
 
 def kind(name: str) -> Kind:
@@ -240,19 +260,23 @@ def kind(name: str) -> Kind:
 
 def chosen(names: list[str] | None, kinds: list[Kind]) -> tuple[list[Kind], list[str]]:
     """The available servers, always with the bare ones, and the titles of missing ones."""
-    always = (BARE_UDP, BARE_TCP)
-    wanted = [kind for kind in kinds if not names or kind.name in names or kind.name in always]
+    wanted = [kind for kind in kinds if not names or kind.name in names or is_bare(kind.name)]
     return [k for k in wanted if k.is_there()], [k.title for k in wanted if not k.is_there()]
 
 
 def start(what: Kind, setting: Setting, asked: str, address: str) -> Server:
     """Ready: it answers the name with an address that begins like this, or is a bare responder."""
     setting.folder.mkdir(parents=True, exist_ok=True)
-    argv = ["taskset", "-c", setting.cores, *what.argv(setting)]
+    argv = ["taskset", "-c", setting.cores, *setting.prefix, *what.argv(setting)]
     program = Program(what.name, argv, dict(what.env)).start()
     asker = Dns(setting.port, timeout_s=0.5)
+    ports = {f"{transport}_port": getattr(setting, f"{transport}_port") for transport in what.transports}
 
     def is_ready() -> bool:
+        for port in ports.values():
+            socket.create_connection(("127.0.0.1", port), timeout=0.5).close()
+        if what.name in (BARE_TLS, BARE_HTTPS):
+            return True
         if what.name == BARE_TCP:
             return asker.query(asked, tcp=True) is not None
         return asker.answers(asked)[:1] not in ([], ["no answer"]) and (
@@ -260,4 +284,4 @@ def start(what: Kind, setting: Setting, asked: str, address: str) -> Server:
         )
 
     program.wait_ready(is_ready, f"answers {asked}", _START_S)
-    return Server(what.name, what.title, program, setting.port)
+    return Server(what.name, what.title, program, setting.port, **ports)

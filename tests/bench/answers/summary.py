@@ -6,8 +6,8 @@ import statistics
 from collections import Counter
 from dataclasses import dataclass
 
-from answers.rounds import KEPT_PATTERNS, PATTERNS, TCP_PATTERNS, UDP_PATTERNS, Pattern
-from answers.servers import SKYDNS, SKYDNS_OWN, SKYDNS_SEARCH, TITLES
+from answers.rounds import KEPT_PATTERNS, PATTERNS, TCP_PATTERNS, TLS_PATTERNS, UDP_PATTERNS, Pattern
+from answers.servers import BARE_HTTPS, SKYDNS, SKYDNS_OWN, SKYDNS_SEARCH, TITLES
 from measuring import BUSY_MAX, Figure
 
 # The bare responder does the same in every round: allowed spread from its fastest to its slowest round.
@@ -142,6 +142,7 @@ class Goal:
     pattern: str = ""  # whose ratio to the bare responder is limited
     value: str = ""  # a value's name instead of a pattern
     against: str = ""  # the ratio of this one to that of skydns instead
+    of: str = ""  # skydns' ratio to that of this one instead
     server: str = SKYDNS
     digits: int = 2
 
@@ -153,8 +154,11 @@ _SEARCH_RATIO = 1.4
 # Set as 0.4 and 4.0 µs, on a machine on which the bare responder takes 0.18 and 3.3; µs drift with the machine.
 _TCP_RATIOS = {"tcp-many": 0.4 / 0.18, "tcp-one": 4.0 / 3.3}
 _KEPT_RATIOS = {10_000: 1.25, 100_000: 1.35}
+_TLS_RATIO = 1.3
+_IDLE_KIB = 25
 RIVALS = ("gdnsd", "nsd", "knot")
 KEPT_RIVALS = ("unbound", "dnsmasq", "dnsdist", "coredns")
+TLS_RIVALS = ("nsd", "unbound", "bind", "dnsdist", "coredns")
 
 GOALS = [
     *(Goal(f"{PATTERNS[name].title}, of the bare responder", most, 10_000, name) for name, most in _RATIOS.items()),
@@ -173,6 +177,16 @@ GOALS = [
     Goal("reads of etcd during all those questions", 0, value="etcd_reads", digits=0),
     *(Goal(f"{PATTERNS['kept'].title}, of the bare responder", _KEPT_RATIOS[n], n, "kept") for n in _KEPT_RATIOS),
     Goal(f"{PATTERNS['search'].title}, of the bare responder", _SEARCH_RATIO, 10_000, "search", server=SKYDNS_SEARCH),
+    *(Goal(f"{one.title}, of the bare TLS responder", _TLS_RATIO, 10_000, one.name) for one in TLS_PATTERNS),
+    # How much of that is HTTP/2's: where many answers share a record, it takes several times as much as TLS.
+    *(
+        Goal(f"{one.title}, of the bare HTTPS responder", _TLS_RATIO, 10_000, one.name, of=BARE_HTTPS)
+        for one in TLS_PATTERNS
+        if one.transport == "https"
+    ),
+    Goal("KiB for each of 10,000 idle TLS connections", _IDLE_KIB, value="idle_tls_kib", digits=1),
+    Goal("KiB for each of 10,000 idle HTTPS connections", _IDLE_KIB, value="idle_https_kib", digits=1),
+    Goal("ms more over UDP during 500 handshakes/s, p99", 0.2, value="handshakes_p99_more_ms"),
     Goal("questions to the nameserver about names that are kept", 0, value="kept_asked", digits=0),
     Goal("MiB that the cache adds, at the default, with the largest replies", 16, value="kept_memory_mib", digits=1),
 ]  # fmt: skip
@@ -196,12 +210,14 @@ def _measured(goal: Goal, summary: Summary) -> tuple[float, bool] | None:
         value = summary.values.get(goal.value)
         return None if value is None else (value, True)
     cell = summary.cell(goal.services, goal.pattern, goal.server)
-    other = summary.cell(goal.services, goal.pattern, goal.against) if goal.against else None
-    if cell is None or (goal.against and other is None):
+    name = goal.against or goal.of
+    other = summary.cell(goal.services, goal.pattern, name) if name else None
+    if cell is None or (name and other is None):
         return None
-    if other is not None:
-        return other.ratio / cell.ratio, cell.is_trusted and other.is_trusted
-    return cell.ratio, cell.is_trusted
+    if other is None:
+        return cell.ratio, cell.is_trusted
+    ratio = cell.ratio / other.ratio if goal.of else other.ratio / cell.ratio
+    return ratio, cell.is_trusted and other.is_trusted
 
 
 def judge(summary: Summary) -> list[Verdict]:
@@ -216,14 +232,15 @@ def judge(summary: Summary) -> list[Verdict]:
 
 
 def _against_rivals(summary: Summary) -> list[Verdict]:
-    """skydns must be below the best other server in every column over UDP, and of foreign names; with one connection
-    per question not above gdnsd.
+    """skydns must be below the best other server in every column over UDP and TLS, and of foreign names; with one
+    connection per question not above gdnsd.
     """
     verdicts = []
     for services in summary.counts():
         columns = [(pattern, RIVALS) for pattern in UDP_PATTERNS]
         columns += [(pattern, ("gdnsd",)) for pattern in TCP_PATTERNS if pattern.name == "tcp-each"]
         columns += [(pattern, KEPT_RIVALS) for pattern in KEPT_PATTERNS]
+        columns += [(pattern, TLS_RIVALS) for pattern in TLS_PATTERNS]
         for pattern, names in columns:
             ours = summary.cell(services, pattern.name, SKYDNS)
             rivals = {name: summary.cell(services, pattern.name, name) for name in names}
