@@ -206,5 +206,5 @@ def test_two_writers(bed):
     first.signal(signal.SIGCONT)
     bed.kube.put_pod(host_pod("third", "10.1.0.3"))
     wait_keys(bed, node_address("10.1.0.2", "10.1.0.3"))
-    plan = http_get(f"http://127.0.0.1:{bed.readiness_port}/plan")
-    assert plan == (200, "# nothing to do\n")
+    plan = f"http://127.0.0.1:{bed.readiness_port}/plan"
+    wait_until(lambda: http_get(plan) == (200, "# nothing to do\n"), "the leader has nothing left to do")

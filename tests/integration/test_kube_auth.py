@@ -64,8 +64,7 @@ def test_master_url_over_the_kubeconfig(bed):
 def refused(bed, cluster: str, user: str) -> str:
     """The reason in readiness; kube2sky keeps retrying."""
     bed.start_kube2sky(write_kubeconfig(bed, cluster, user), is_waiting=False)
-    since = len(bed.kube2sky.lines)
-    bed.kube2sky.wait_line(r"^(warn|error) .* kind=services ", since)
+    bed.kube2sky.wait_line(r"^(warn|error) .* kind=services ")
     status, body = wait_until(bed.readiness, "readiness answers")
     assert status == 503 and bed.kube2sky.is_running()
     return body

@@ -168,6 +168,7 @@ def watched_skydns(bed, *flags: str) -> Watched:
     bed.start_skydns(f"-http-addr=127.0.0.1:{port}", "-etcd-timeout=1s", *(flags or ("-no-rec",)))
     watched = Watched(bed.skydns, port, "skydns_")
     assert watched.wait_strict(200) == "ok"
+    bed.skydns.wait_line("etcd is followed")  # what HTTP tells may be ahead of the pipe
     return watched
 
 
