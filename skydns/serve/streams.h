@@ -33,7 +33,7 @@ struct streams;
 struct tls_server;
 
 enum {
-    STREAMS_HANDSHAKE_MS = 5000, /* from accept to the end of the handshake */
+    STREAMS_HANDSHAKE_MS = 5000, /* for the first byte, and from it to the end of the handshake */
     STREAMS_IDLE_MS = 30000,     /* a handshake is dear: longer than TCP_IDLE_MS (RFC 7858 3.4) */
 };
 

@@ -14,10 +14,11 @@
  *                   |  TCP_LINGER_MS at most; gives way first
  *                   `  no room for a new one: the longest idle gives way
  *
- * With TLS, a handshake comes first, on other threads. It has handshake_ms; its connection is a
- * place like any other. It begins when the client has said something; while TCP_HANDSHAKES_MAX are
- * unfinished, further sockets are not read: clients take turns, and the one with most unfinished
- * handshakes loses one to a client with fewer, or whoever takes longer than TCP_HANDSHAKE_SLOW_MS.
+ * With TLS, a handshake comes first, on other threads. The client has handshake_ms to say
+ * something, which begins it, and as long again to finish it; its connection is a place like any
+ * other. While TCP_HANDSHAKES_MAX are unfinished, further sockets are not read, for as long as it
+ * takes: clients take turns, and the one with most unfinished handshakes loses one to a client with
+ * fewer, or whoever takes longer than TCP_HANDSHAKE_SLOW_MS loses one to another client.
  *
  * What one client (client_net.h) does costs the others nothing. When all places are taken,
  * a client with more than 1 / TCP_SHARES of them gives way first, even with queries in hand; its
@@ -109,7 +110,7 @@ struct tcp_server_config {
     uint32_t idle_ms;
     struct stream_kind kinds[ENGINE_TRANSPORTS]; /* zero: DNS's own framing, in the clear */
     struct tls_handshakes *handshakes; /* with TLS: stopped before tcp_server_free, freed after */
-    uint32_t handshake_ms;             /* from accepting to the end of the handshake */
+    uint32_t handshake_ms;             /* for its first byte, and for the rest */
     tcp_answer_fn answer;
     tcp_ahead_fn look_ahead;
     void *data;

@@ -4,10 +4,11 @@
  *     accepted -> silent -> (held) -> job out -> slow -> job out -> ... -> done
  *        |                              `  closed meanwhile: the job keeps descriptor and session
  *        |                                 until it comes back
- *        `  handshake_ms later: closed
+ *        `  handshake_ms later:       `  handshake_ms later: closed
+ *           closed
  *
  * A silent client costs no session. One that has said something is held while TCP_HANDSHAKES_MAX
- * others have begun; its socket is not read. */
+ * others have begun; its socket is not read, and the wait is not counted as its own slowness. */
 #include <assert.h>
 #include <errno.h>
 #include <stdatomic.h>
@@ -33,10 +34,10 @@ enum stage {
 struct tcp_handshake {
     struct tls_handshake_job job;     /* first: what the pool returns */
     struct tcp_connection *c;         /* NULL: closed */
-    TAILQ_ENTRY(tcp_handshake) entry; /* of the server's, until it is late */
+    TAILQ_ENTRY(tcp_handshake) entry; /* of the server's, if it has a deadline */
     TAILQ_ENTRY(tcp_handshake) in_client;
     TAILQ_ENTRY(tcp_handshake) in_open; /* once begun */
-    int64_t due_ms;
+    int64_t due_ms; /* 0: none */
     int64_t begun_ms;
     enum stage stage;
     bool is_late;
@@ -57,11 +58,19 @@ static void start_timer(struct tcp_server *s)
     }
 }
 
+static void set_deadline(struct tcp_handshake *h)
+{
+    struct tcp_server *s = h->c->server;
+    h->due_ms = clock_monotonic_ms() + s->config.handshake_ms;
+    TAILQ_INSERT_TAIL(&s->handshakes, h, entry); /* all have as long: the first is due first */
+    start_timer(s);
+}
+
 static void forget_deadline(struct tcp_handshake *h)
 {
-    if (!h->is_late) {
+    if (h->due_ms != 0) {
         TAILQ_REMOVE(&h->c->server->handshakes, h, entry);
-        h->is_late = true;
+        h->due_ms = 0;
     }
 }
 
@@ -75,6 +84,7 @@ static void on_due(struct ev_loop *loop, ev_timer *timer, int revents)
     (void)revents;
     while ((h = TAILQ_FIRST(&s->handshakes)) && h->due_ms <= now_ms) {
         forget_deadline(h);
+        h->is_late = true;
         if (h->stage == OUT) {
             atomic_store_explicit(&h->job.is_unwanted, true, memory_order_relaxed);
         } else {
@@ -113,6 +123,8 @@ static void begin(struct tcp_handshake *h)
     tls_server_release(context);
     h->job.session = c->tls;
     h->begun_ms = clock_monotonic_ms();
+    forget_deadline(h);
+    set_deadline(h);
     c->server->begun++;
     TAILQ_INSERT_TAIL(&c->server->open, h, in_open);
     tcp_clients_shake_hands(c->server->clients, c->who, c->who->handshakes + 1);
@@ -134,6 +146,7 @@ static void hold(struct tcp_handshake *h)
         TAILQ_INSERT_TAIL(&h->c->server->held, who, in_turn);
     }
     TAILQ_INSERT_TAIL(&who->held, h, in_client);
+    forget_deadline(h);
     h->stage = HELD;
 }
 
@@ -167,7 +180,8 @@ static void leave(struct tcp_server *s)
 }
 
 /* Who gives way to a handshake of this client: another client that has more, or else the oldest, if
- * it takes its time. NULL: nobody, or another thread is at it. */
+ * it takes its time and is another client's: a node that comes back with thousands waits for
+ * itself. NULL: nobody, or another thread is at it. */
 static struct tcp_handshake *choose_victim(const struct tcp_server *s, const struct tcp_client *who)
 {
     const struct tcp_client *most = tcp_clients_most_handshakes(s->clients);
@@ -176,7 +190,7 @@ static struct tcp_handshake *choose_victim(const struct tcp_server *s, const str
         return victim;
     }
     victim = TAILQ_FIRST(&s->open);
-    return victim && victim->stage == SLOW &&
+    return victim && victim->stage == SLOW && victim->c->who != who &&
                    victim->begun_ms + TCP_HANDSHAKE_SLOW_MS <= clock_monotonic_ms()
                ? victim
                : NULL;
@@ -209,10 +223,8 @@ void tcp_tls_begin(struct tcp_connection *c)
     h->job.net = c->who->net;
     h->job.fd = c->fd;
     h->c = c;
-    h->due_ms = clock_monotonic_ms() + s->config.handshake_ms;
-    TAILQ_INSERT_TAIL(&s->handshakes, h, entry);
     c->handshake = h;
-    start_timer(s);
+    set_deadline(h);
     if (s->draining) {
         tcp_connection_close(c, "drained");
     } else if (!watch(c, TLS_WANT_READ)) {
