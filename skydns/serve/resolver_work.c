@@ -450,6 +450,7 @@ static void wait_for(struct resolver *r, struct deferred *d)
     case ENGINE_DEFER_FORWARD:
         forward(r, d);
         break;
+    case ENGINE_DEFER_SIGN:
     case ENGINE_DEFER_WALK:
         resolver_walk(r, d, 0, 0);
         break;

@@ -17,6 +17,7 @@
 
 struct cache_tally;
 struct client_index;
+struct dnssec;
 struct foreign_zone;
 struct hosts_table;
 struct visibility;
@@ -102,6 +103,8 @@ struct engine_config {
     /* UDP queries a second of one client, and how many at once (rate_limit.h); 0: no limit. */
     uint32_t rate, rate_burst;
     struct cookie_secrets cookies; /* of server cookies; none: clients' cookies are ignored */
+
+    struct dnssec *dnssec; /* a reference; NULL: nothing is signed */
 
     /* Clients known by their pods. */
     const struct client_index *clients; /* borrowed; NULL: nobody's namespace is asked for */

@@ -21,7 +21,7 @@ STARTS = 3
 CONNECTIONS = 10_000
 _AT_ONCE = 250  # fits a listener's backlog
 # skydns reserves some for other uses, and half of the rest for nameservers; a third, if it speaks TLS, too.
-DESCRIPTORS_OTHERS = 512
+DESCRIPTORS_OTHERS = 640
 _DESCRIPTORS = 3 * CONNECTIONS + 2 * DESCRIPTORS_OTHERS
 BOTH_CORES = f"{servers.SERVER_CORE},{servers.GENERATOR_CORE}"
 # Enough sockets that the kernel's hash gives each worker about half.

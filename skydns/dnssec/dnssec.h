@@ -1,0 +1,120 @@
+/* What skydns signs with: the keys of -dnssec by zone, and the signatures made with them that are
+ * kept. Built on the main thread from the key files (skydns/dnssec_files.h), referenced by a
+ * configuration (engine_config.h), and shared by all threads: keys never change, and the kept
+ * signatures are read without a lock while others are added. New keys are a new one of these, which
+ * begins without signatures.
+ *
+ * A signature belongs to the content of an RRset, not to a name: changed records are another RRset,
+ * whose old signature is never found again and makes room for others.
+ *
+ * Whoever asks for many names cannot harm the others: those threads that others wait for only look
+ * up signatures (may_make false), memory is fixed by -scache, and signatures used once push out
+ * each other before those used again. */
+#ifndef SKYDNS_DNSSEC_DNSSEC_H
+#define SKYDNS_DNSSEC_DNSSEC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/attributes.h"
+#include "common/base/err.h"
+#include "common/base/metrics.h"
+#include "common/base/slice.h"
+#include "common/dns/dname.h"
+#include "skydns/dnssec/signing_key.h"
+
+enum {
+    DNSSEC_KEYS_MAX = 64,               /* of all zones */
+    DNSSEC_ZONE_KEYS_MAX = 8,           /* of one: two rollovers at once */
+    DNSSEC_SIGNATURES_MAX = 1000000,    /* of -scache */
+    DNSSEC_BEGAN_S = 3 * 60 * 60,       /* before now: clocks differ */
+    DNSSEC_ENDS_S = 7 * 24 * 60 * 60,   /* after now */
+    DNSSEC_RENEW_S = DNSSEC_ENDS_S / 2, /* after a signature was made, another is */
+    /* Fields, signer's name, signature. */
+    DNSSEC_RRSIG_MAX = 18 + DNAME_MAX + SIGNING_KEY_SIGNATURE_MAX,
+};
+
+/* Records of a zone's apex that come from its keys: canonical order (RFC 4034 6.3). */
+struct dnssec_apex_set {
+    uint32_t ttl_s; /* the smallest of the key files'; 0: the server's own */
+    size_t count;
+    struct slice rdata[DNSSEC_ZONE_KEYS_MAX];
+};
+
+struct dnssec_zone {
+    struct dname name; /* lower case: the keys' owner */
+    unsigned labels;
+    size_t key_count;
+    struct signing_key *keys[DNSSEC_ZONE_KEYS_MAX];
+    bool has_both; /* keys with and without the SEP bit: the former sign the keys, CDS and CDNSKEY
+                    * only, the latter everything else; otherwise each signs everything */
+    struct dnssec_apex_set dnskey, cds, cdnskey;
+    struct dnssec_apex_set ds; /* the same data as cds: what the parent should have; CDS, CDNSKEY
+                                * and DS list SEP keys, or all if none has the bit */
+};
+
+struct dnssec;
+
+/* Takes the keys over, at most DNSSEC_KEYS_MAX; on failure they stay the caller's: too many of a
+ * zone, or one twice. Starts with one reference. */
+int dnssec_new(struct signing_key *const *keys, size_t count, size_t signatures_max,
+               struct dnssec **ret_dnssec, struct err *err) MUST_CHECK;
+struct dnssec *dnssec_ref(struct dnssec *dnssec);
+void dnssec_unref(struct dnssec *dnssec); /* any thread; NULL is fine */
+
+/* The zones, longest name first; borrowed. */
+size_t dnssec_zone_count(const struct dnssec *dnssec);
+const struct dnssec_zone *dnssec_zone_at(const struct dnssec *dnssec, size_t i);
+
+/* The longest zone that contains a lower-cased name, or NULL. That a zone without keys, or
+ * another's, lies between is for the caller to know. */
+const struct dnssec_zone *dnssec_zone_of(const struct dnssec *dnssec, const struct dname *name);
+
+/* An RRset in canonical form: RFC 4034 6.2, 6.3. */
+struct dnssec_rrset {
+    struct slice owner; /* lower case, wire form */
+    uint16_t type;
+    uint32_t ttl_s;
+    size_t count;              /* at least one */
+    const struct slice *rdata; /* names in them lower case and whole; dnssec_sort's order */
+};
+
+/* Sorts data into canonical order and drops repeated ones; returns how many are left. Pure. */
+size_t dnssec_sort(struct slice *rdata, size_t count);
+
+struct dnssec_signature {
+    size_t len;
+    uint8_t rdata[DNSSEC_RRSIG_MAX]; /* of the RRSIG: RFC 4034 3.1 */
+};
+
+enum dnssec_outcome {
+    DNSSEC_SIGNED,
+    DNSSEC_MISSING, /* a signature is not kept, or too old, or not valid yet; may_make was false */
+    DNSSEC_FAILED,  /* libcrypto failed, and the log says so: once a minute */
+};
+
+/* The signatures of each of the zone's keys that signs this type; valid at now_s, which is the wall
+ * clock. With may_make, makes and keeps those that are missing. Any thread. */
+enum dnssec_outcome dnssec_sign(struct dnssec *dnssec, const struct dnssec_zone *zone,
+                                const struct dnssec_rrset *rrset, int64_t now_s, bool may_make,
+                                struct dnssec_signature signatures[DNSSEC_ZONE_KEYS_MAX],
+                                size_t *ret_count) MUST_CHECK;
+
+/* For metrics; any thread. The counters go on over all of a process's struct dnssec. */
+struct dnssec_figures {
+    uint64_t kept, kept_max;       /* signatures now */
+    uint64_t made, reused, failed; /* since the process started; reused: found and given */
+    uint64_t made_us;              /* CPU time of making */
+    int64_t first_end_s; /* the earliest end of what a reply has had in the last minute or so; 0:
+                          * none. It is at least DNSSEC_ENDS_S - DNSSEC_RENEW_S ahead unless signing
+                          * fails */
+};
+struct dnssec_figures dnssec_figures(const struct dnssec *dnssec); /* NULL: what others counted */
+
+/* What /explain tells of an RRset's signatures, without using them: the end of the one kept for the
+ * i-th key of the zone, 0: none is kept, -1: that key does not sign this type. */
+int64_t dnssec_peek(const struct dnssec *dnssec, const struct dnssec_zone *zone, size_t key,
+                    const struct dnssec_rrset *rrset);
+
+#endif

@@ -1,0 +1,1 @@
+#include "skydns/dnssec/nsec.h"

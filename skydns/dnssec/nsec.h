@@ -1,0 +1,45 @@
+/* Names and bitmaps of minimally covering NSEC records (RFC 4034 4, RFC 4470): the names just
+ * before and just behind another one in canonical order (RFC 4034 6.1), such that nothing that
+ * exists lies between. All names are lower case; all functions are pure, for any thread. */
+#ifndef SKYDNS_DNSSEC_NSEC_H
+#define SKYDNS_DNSSEC_NSEC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/dns/dname.h"
+
+enum { NSEC_BITMAP_MAX = 256 / 8 * 8 + 2 * 8 }; /* eight windows: types below 2048 */
+
+enum nsec_before {
+    NSEC_BEFORE_SIBLING, /* ret is a name with the same parent: if neither it nor anything below it
+                          * exists, nothing exists between it and `name` */
+    NSEC_BEFORE_BELOW,   /* the same; ret is below an earlier sibling: the label ended in \000 */
+    NSEC_BEFORE_PARENT,  /* ret is the parent, which may exist: the label was \000 */
+};
+
+/* The greatest name, not below `name`'s earlier siblings if possible, that is less than `name`:
+ * its leftmost label with its last byte one less (never an upper-case letter) and then as many \255
+ * as fit. `name` is not the root. */
+enum nsec_before nsec_before(const struct dname *name, struct dname *ret);
+
+/* When ret of nsec_before exists after all: the greatest name directly below it, \255... in front.
+ * False: there is no room for a label, so that nothing exists below it. */
+bool nsec_last_below(const struct dname *name, struct dname *ret);
+
+/* The first name behind `name` and all that is below it: \000 appended to its leftmost label; where
+ * that does not fit, its last byte one more; where that cannot be, of its parent likewise. */
+void nsec_after(const struct dname *name, struct dname *ret);
+
+/* The first name behind `name` itself: \000 below it; where that does not fit, nsec_after. */
+void nsec_next(const struct dname *name, struct dname *ret);
+
+/* A type bitmap: RFC 4034 4.1.2. The types in any order, below 2048, perhaps repeated. Returns its
+ * length. */
+size_t nsec_bitmap(const uint16_t *types, size_t count, uint8_t out[NSEC_BITMAP_MAX]);
+
+/* Canonical order: less than, equal to or greater than 0. */
+int nsec_compare(const struct dname *a, const struct dname *b);
+
+#endif

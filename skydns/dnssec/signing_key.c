@@ -1,0 +1,1 @@
+#include "skydns/dnssec/signing_key.h"
