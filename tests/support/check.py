@@ -5,7 +5,7 @@ integration tests that take long or need root (`make check-faults`) or podman (`
     check.py --build build/release [--only unit|integration|tsan|faults|pod]
 
 The list of tests comes from the sources, so that a program that failed to build counts as failed. Unit
-programs and corpora run two at a time, and so do the halves of tests/integration, which pytest runs with
+programs and corpora run two at a time, and so do the parts of tests/integration, which pytest runs with
 BIN_DIR set to the folder of the programs; faults.txt and pod.txt next to that folder get those tests'
 figures. Ends with `N passed, N failed`, and `, N skipped` if any; exit status 1 if a test failed or none ran.
 """
@@ -29,6 +29,10 @@ GRACE_S = 20
 
 # Unit programs that start an etcd, and integration tests, mostly wait.
 AT_ONCE = 2
+
+# Of the integration tests: whoever has ended one takes the next, so that both end at about the same time. More would
+# start pytest more often, for half a second each.
+PARTS = 16
 
 
 def set_sanitizer_options():
@@ -216,19 +220,20 @@ def run_pytest(build, marker, paths, output):
 
 
 def check_integration(build, report, files):
-    """In halves, each with every other file; what pytest says of one is shown when it has ended."""
+    """In parts, each with files from all over the alphabet; what pytest says of one is shown when it has ended."""
     files = sorted(map(str, files))
+    parts = min(PARTS, len(files))
 
     def run_part(number):
         start = time.monotonic()
         with tempfile.TemporaryFile() as output:
-            totals, problem = run_pytest(build, "not faults and not pod", files[number::AT_ONCE], output)
+            totals, problem = run_pytest(build, "not faults and not pod", files[number::parts], output)
             output.seek(0)
             told = output.read().decode(errors="backslashreplace")
-        return f"integration {number + 1} of {AT_ONCE}", totals, time.monotonic() - start, problem, told
+        return f"integration {number + 1} of {parts}", totals, time.monotonic() - start, problem, told
 
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-        for name, totals, seconds, problem, told in pool.map(run_part, range(AT_ONCE)):
+        for name, totals, seconds, problem, told in pool.map(run_part, range(parts)):
             print(told, end="")
             report.add(name, totals, seconds, problem)
 
