@@ -15,28 +15,33 @@ enum { NSEC_BITMAP_MAX = 256 / 8 * 8 + 2 * 8 }; /* eight windows: types below 20
 enum nsec_before {
     NSEC_BEFORE_SIBLING, /* ret is a name with the same parent: if neither it nor anything below it
                           * exists, nothing exists between it and `name` */
-    NSEC_BEFORE_BELOW,   /* the same; ret is below an earlier sibling: the label ended in \000 */
+    NSEC_BEFORE_BELOW,   /* the same; ret is below an earlier sibling, which may exist: the label
+                          * ended in \000 */
     NSEC_BEFORE_PARENT,  /* ret is the parent, which may exist: the label was \000 */
 };
 
 /* The greatest name, not below `name`'s earlier siblings if possible, that is less than `name`:
  * its leftmost label with its last byte one less (never an upper-case letter) and then as many \255
- * as fit. `name` is not the root. */
+ * as fit. If nothing fits below the sibling that lacks a final \000, that is ret, as a SIBLING.
+ * `name` is not the root. */
 enum nsec_before nsec_before(const struct dname *name, struct dname *ret);
 
 /* When ret of nsec_before exists after all: the greatest name directly below it, \255... in front.
  * False: there is no room for a label, so that nothing exists below it. */
 bool nsec_last_below(const struct dname *name, struct dname *ret);
 
-/* The first name behind `name` and all that is below it: \000 appended to its leftmost label; where
- * that does not fit, its last byte one more; where that cannot be, of its parent likewise. */
-void nsec_after(const struct dname *name, struct dname *ret);
+/* The first name of the zone behind `name` and all that is below it: \000 appended to its leftmost
+ * label; where that does not fit, its last byte one more; where that cannot be, of its parent
+ * likewise. Nothing of the zone can follow: the zone's own name, as in its last NSEC (RFC 4034
+ * 4.1.1). `name` is the zone's or below it. */
+void nsec_after(const struct dname *name, const struct dname *zone, struct dname *ret);
 
-/* The first name behind `name` itself: \000 below it; where that does not fit, nsec_after. */
-void nsec_next(const struct dname *name, struct dname *ret);
+/* The first name of the zone behind `name` itself: \000 below it; where that does not fit,
+ * nsec_after. */
+void nsec_next(const struct dname *name, const struct dname *zone, struct dname *ret);
 
-/* A type bitmap: RFC 4034 4.1.2. The types in any order, below 2048, perhaps repeated. Returns its
- * length. */
+/* A type bitmap: RFC 4034 4.1.2. The types in any order, perhaps repeated; those from 2048 are left
+ * out. Returns its length: 0 without types. */
 size_t nsec_bitmap(const uint16_t *types, size_t count, uint8_t out[NSEC_BITMAP_MAX]);
 
 /* Canonical order: less than, equal to or greater than 0. */
