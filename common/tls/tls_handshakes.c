@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "common/base/key_table.h"
 #include "common/base/low_priority.h"
 #include "common/base/privileges.h"
 #include "common/base/xalloc.h"
@@ -18,13 +17,6 @@ enum {
 
 TAILQ_HEAD(job_list, tls_handshake_job);
 
-/* A client that waits for its turn, with its jobs in their order. */
-struct turn {
-    TAILQ_ENTRY(turn) entry;
-    struct client_net net;
-    struct job_list jobs; /* never empty */
-};
-
 struct tls_handshakes {
     struct tls_handshakes_config config;
     pthread_t threads[THREADS_MAX];
@@ -32,49 +24,15 @@ struct tls_handshakes {
 
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t pushed;
-    TAILQ_HEAD(, turn) turns; /* as many as there are jobs, at most */
-    struct key_table by_client;
+    struct fair_queue queue;
     struct job_list finished;
     bool is_stopping;
 };
 
-static struct slice net_of(const void *turn)
-{
-    return client_net_key(&((const struct turn *)turn)->net);
-}
-
-/* ---- Turns; with the lock ---- */
-
-static void enqueue(struct tls_handshakes *pool, struct tls_handshake_job *job)
-{
-    struct turn *turn = key_table_find(&pool->by_client, client_net_key(&job->net));
-    if (!turn) {
-        turn = xcalloc(1, sizeof(*turn));
-        turn->net = job->net;
-        TAILQ_INIT(&turn->jobs);
-        TAILQ_INSERT_TAIL(&pool->turns, turn, entry);
-        (void)key_table_put(&pool->by_client, turn); /* replaces none */
-    }
-    TAILQ_INSERT_TAIL(&turn->jobs, job, entry);
-}
-
-/* The next client's first job; the client goes behind the others. NULL: none waits. */
+/* With the lock. The next client's first job; NULL: none waits. */
 static struct tls_handshake_job *dequeue(struct tls_handshakes *pool)
 {
-    struct turn *turn = TAILQ_FIRST(&pool->turns);
-    if (!turn) {
-        return NULL;
-    }
-    struct tls_handshake_job *job = TAILQ_FIRST(&turn->jobs);
-    TAILQ_REMOVE(&turn->jobs, job, entry);
-    TAILQ_REMOVE(&pool->turns, turn, entry);
-    if (!TAILQ_EMPTY(&turn->jobs)) {
-        TAILQ_INSERT_TAIL(&pool->turns, turn, entry);
-    } else {
-        (void)key_table_take(&pool->by_client, client_net_key(&turn->net)); /* this one */
-        free(turn);
-    }
-    return job;
+    return (struct tls_handshake_job *)(void *)fair_queue_pop(&pool->queue); /* first member */
 }
 
 /* ---- The threads ---- */
@@ -137,9 +95,8 @@ struct tls_handshakes *tls_handshakes_new(const struct tls_handshakes_config *co
     pool->config = *config;
     (void)pthread_mutex_init(&pool->lock, NULL);  /* cannot fail without attributes */
     (void)pthread_cond_init(&pool->pushed, NULL); /* likewise */
-    TAILQ_INIT(&pool->turns);
+    fair_queue_init(&pool->queue);
     TAILQ_INIT(&pool->finished);
-    key_table_init(&pool->by_client, net_of);
     return pool;
 }
 
@@ -176,8 +133,8 @@ void tls_handshakes_stop(struct tls_handshakes *pool)
 void tls_handshakes_free(struct tls_handshakes *pool)
 {
     if (pool) {
-        assert(TAILQ_EMPTY(&pool->turns) && TAILQ_EMPTY(&pool->finished));
-        key_table_fini(&pool->by_client);
+        assert(TAILQ_EMPTY(&pool->finished));
+        fair_queue_fini(&pool->queue);
         (void)pthread_cond_destroy(&pool->pushed); /* nobody waits */
         (void)pthread_mutex_destroy(&pool->lock);  /* nobody holds it */
         free(pool);
@@ -187,7 +144,7 @@ void tls_handshakes_free(struct tls_handshakes *pool)
 void tls_handshakes_push(struct tls_handshakes *pool, struct tls_handshake_job *job)
 {
     (void)pthread_mutex_lock(&pool->lock); /* as above */
-    enqueue(pool, job);
+    fair_queue_push(&pool->queue, &job->turn);
     (void)pthread_cond_signal(&pool->pushed); /* cannot fail */
     (void)pthread_mutex_unlock(&pool->lock);
 }

@@ -18,16 +18,16 @@
 #include <sys/queue.h>
 
 #include "common/base/attributes.h"
-#include "common/base/client_net.h"
 #include "common/base/err.h"
+#include "common/base/fair_queue.h"
 #include "common/tls/tls_session.h"
 
 struct tls_handshakes;
 
 /* The caller's memory; the pool has it from push to pop, with the session in it. */
 struct tls_handshake_job {
-    TAILQ_ENTRY(tls_handshake_job) entry;
-    struct client_net net; /* whose turn it takes */
+    struct fair_item turn;                /* its client is the caller's; the rest, and the next */
+    TAILQ_ENTRY(tls_handshake_job) entry; /* one, are the pool's */
     struct tls_session *session;
     int fd; /* the caller's; not touched here */
     /* Set by the caller's thread while the pool has it: nobody waits for the handshake any more.

@@ -220,7 +220,7 @@ void tcp_tls_begin(struct tcp_connection *c)
 {
     struct tcp_server *s = c->server;
     struct tcp_handshake *h = xcalloc(1, sizeof(*h));
-    h->job.net = c->who->net;
+    h->job.turn.net = c->who->net;
     h->job.fd = c->fd;
     h->c = c;
     c->handshake = h;

@@ -72,7 +72,7 @@ static void begin_handshake(struct tls_link *link)
                                         nameserver_certificate_name(link->config.server, name),
                                         "dot", *link->config.ticket);
     link->job = (struct tls_handshake_job){
-        .net = client_net_of(&link->config.server->address),
+        .turn.net = client_net_of(&link->config.server->address),
         .session = link->session,
         .fd = link->io.fd,
     };

@@ -105,7 +105,7 @@ static struct side *side_new(uint8_t client)
 {
     struct side *side = xcalloc(1, sizeof(*side));
     tls_pair_open(&side->pair, &(struct tls_pair_config){.server = f.server, .client = f.client});
-    side->job.net.bytes[15] = client;
+    side->job.turn.net.bytes[15] = client;
     side->job.session = side->pair.server;
     side->job.fd = side->pair.fds[0];
     return side;
@@ -186,7 +186,7 @@ static void test_clients_take_turns(void **state)
     start_pool();
     for (size_t i = 0; i < sizeof(order); i++) {
         struct side *side = side_of(next());
-        order[i] = side->job.net.bytes[15];
+        order[i] = side->job.turn.net.bytes[15];
         side_free(side);
     }
     assert_memory_equal(order, want, sizeof(want));

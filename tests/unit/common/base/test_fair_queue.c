@@ -1,0 +1,82 @@
+/* Whose turn it is. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "common/base/fair_queue.h"
+
+enum { MANY = 5000 };
+
+struct thing {
+    struct fair_item item;
+    unsigned number;
+};
+
+static void push(struct fair_queue *queue, struct thing *thing, uint8_t client, unsigned number)
+{
+    *thing = (struct thing){.item.net.bytes[15] = client, .number = number};
+    fair_queue_push(queue, &thing->item);
+}
+
+static unsigned pop(struct fair_queue *queue)
+{
+    const struct thing *thing = (const struct thing *)(void *)fair_queue_pop(queue);
+    assert_non_null(thing);
+    return thing->number;
+}
+
+/* Each in its client's order, one of each client a round. */
+static void test_clients_take_turns(void **state)
+{
+    static const uint8_t clients[] = {1, 1, 1, 2, 1, 3, 2};
+    static const unsigned want[] = {0, 3, 5, 1, 6, 2, 4};
+    struct thing things[7];
+    struct fair_queue queue;
+    (void)state;
+    fair_queue_init(&queue);
+    assert_null(fair_queue_pop(&queue));
+    for (unsigned i = 0; i < 7; i++) {
+        push(&queue, &things[i], clients[i], i);
+    }
+    for (unsigned i = 0; i < 7; i++) {
+        assert_int_equal(pop(&queue), want[i]);
+    }
+    assert_null(fair_queue_pop(&queue));
+    fair_queue_fini(&queue);
+}
+
+/* Whoever comes while a client has thousands queued waits for one of them; and so again each time.
+ */
+static void test_a_flood_delays_others_by_one(void **state)
+{
+    static struct thing flood[MANY];
+    struct thing one;
+    struct fair_queue queue;
+    (void)state;
+    fair_queue_init(&queue);
+    for (unsigned i = 0; i < MANY; i++) {
+        push(&queue, &flood[i], 1, i);
+    }
+    for (unsigned i = 0; i < MANY / 2; i++) {
+        push(&queue, &one, 2, MANY);
+        assert_int_equal(pop(&queue), i);
+        assert_int_equal(pop(&queue), MANY);
+    }
+    for (unsigned i = MANY / 2; i < MANY; i++) {
+        assert_int_equal(pop(&queue), i);
+    }
+    assert_null(fair_queue_pop(&queue));
+    fair_queue_fini(&queue);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_clients_take_turns),
+        cmocka_unit_test(test_a_flood_delays_others_by_one),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
