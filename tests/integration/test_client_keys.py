@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 from kube import KubeError, pod
-from programs import http_get, wait_until
+from programs import http_get, reserve_port, wait_until
 from test_kube_dry_run import dry_run
 
 BESIDE = "/kube2sky/cluster.local/"
@@ -196,7 +196,7 @@ def test_two_writers(bed):
     bed.start_kube2sky(*flags)
     wait_keys(bed, node_address("10.1.0.1"))
     first, bed.kube2sky = bed.kube2sky, None
-    bed.readiness_port += 1
+    bed.readiness_port = reserve_port()
     bed.start_kube2sky(*flags)
     first.signal(signal.SIGSTOP)
     bed.kube2sky.wait_line("leading|leader")

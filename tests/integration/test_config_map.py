@@ -354,7 +354,7 @@ def test_only_the_leader_writes(bed):
     bed.start_kube2sky(FLAG, "--leader-elect", "--leader-elect-lease-duration=2s")
     wait_settings(bed, ACME_KEYS)
     first, bed.kube2sky = bed.kube2sky, None
-    bed.readiness_port += 1
+    bed.readiness_port = reserve_port()
     bed.start_kube2sky(FLAG, "--leader-elect", "--leader-elect-lease-duration=2s")
     first.signal(signal.SIGSTOP)
     bed.kube2sky.wait_line("leading|leader")
