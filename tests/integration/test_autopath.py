@@ -3,13 +3,14 @@ the pod, by its address.
 """
 
 import threading
+import time
 
 import dns.flags
 import dns.message
 import dns.rcode
 import dns.rdatatype
 import pytest
-from foreign_server import Server, errors
+from foreign_server import Server, errors, is_aged
 from programs import wait_until
 from records import SVC, label, value
 from scripted import ADDRESS, reply, soa
@@ -31,7 +32,10 @@ PLACES_BEFORE_BARE = 3
 def start(bed, *flags: str, **options) -> Server:
     bed.start_etcd()
     bed.etcd.put_all(KEYS)
-    return Server(bed, "-autopath", *flags, **options)
+    server = Server(bed, "-autopath", *flags, **options)
+    # The records are there; which pods are clients is known only when the addresses of nodes have been read, too.
+    server.watched.wait_metric(1, "client_addresses", state="known")
+    return server
 
 
 @pytest.fixture(params=["udp", "tcp"])
@@ -64,10 +68,11 @@ def found(name: str, at: str) -> list[str]:
 
 def test_one_question_each(bare_bed, is_tcp, cache):
     server = start(bare_bed, *cache)
+    since_s = time.monotonic()
     for times in (1, 2):
         got = ask(server, "www.example.com", tcp=is_tcp)
         assert shown(got) == found("www.example.com", "www.example.com.")
-        assert {rrset.ttl for rrset in got.answer} <= {300, 299, 298}
+        assert all(is_aged(rrset.ttl, 300, since_s) for rrset in got.answer)
         got = ask(server, "www.example.com", "AAAA", tcp=is_tcp)
         assert (got.rcode(), shown(got)) == (dns.rcode.NOERROR, [f"www.example.com.{OWN} CNAME www.example.com."])
         assert [rrset.rdtype for rrset in got.authority] == [dns.rdatatype.SOA]
@@ -110,13 +115,17 @@ def test_place_after_place(bare_bed, is_tcp, cache):
 
 def test_a_silent_nameserver(bare_bed, is_tcp):
     """The names are tried one after another; the last one's kept reply, though expired, is the answer."""
-    server = start(bare_bed, SEARCH, rtimeout="150ms")
+    server = start(bare_bed, SEARCH)
     tell = server.nameserver.tell
     tell("www.test.corp.test.", "A", NO_NAME)
     tell("www.test.", "A", reply("www.test. 1 A 192.0.2.1"))
     right = [f"www.test.{OWN} CNAME www.test.", "www.test. A 192.0.2.1"]
     assert shown(ask(server, "www.test", tcp=is_tcp)) == right
     server.nameserver.always = lambda _query, _transport: None
+    # Only now: the nameserver, a thread of ours, may take longer on a busy machine.
+    bare_bed.etcd.put("/skydns/config", '{"read_timeout":150000000}')
+    bare_bed.skydns.wait_line("configuration changed settings=read_timeout")
+    server.watched.metrics()  # from the loop, when it is done with the change
     assert ask(server, "new.test", tcp=is_tcp).rcode() == dns.rcode.SERVFAIL
     assert server.nameserver.asked("new.test") > 0
 
