@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import dns.edns
 import dns.message
+import dns.rdatatype
 import dns.rrset
 from programs import reserve_port
 
@@ -78,12 +79,19 @@ def is_silent(server: "TlsNameserver", connection: Connection) -> None:
 
 
 def in_reverse(count: int) -> Script:
-    """Answers once it has so many queries, the last one first."""
+    """Answers once it has so many queries, the last one first; skydns' own (HINFO), which it repeats, at once."""
 
     def script(server: "TlsNameserver", connection: Connection) -> None:
+        queries = []
         while True:
-            queries = [server.take(connection) for _ in range(count)]
-            connection.write(*map(answer, reversed(queries)))
+            query = server.take(connection)
+            if dns.message.from_wire(query).question[0].rdtype == dns.rdatatype.HINFO:
+                connection.write(answer(query))
+                continue
+            queries.append(query)
+            if len(queries) == count:
+                connection.write(*map(answer, reversed(queries)))
+                queries.clear()
 
     return script
 
