@@ -126,7 +126,7 @@ class SnapshotBed:
         """All that etcd has is published."""
         self.skydns.wait_line("ready for queries")
         self.watched.wait_strict(200)
-        self.watched.wait_metric(self.bed.etcd.revision(), "etcd_revision")
+        self.skydns.wait_ready(lambda: self.metric("etcd_revision") == self.bed.etcd.revision(), "etcd's revision")
 
     def metric(self, name: str, **labels: str) -> float:
         return self.watched.metrics().get(name, **labels)

@@ -35,6 +35,7 @@ def test_never_nxdomain_from_an_etcd_emptied_without_kube2sky(bed):
     bed.kube2sky.stop()
     outcomes, since = Outcomes(bed, names), len(bed.skydns.lines)
     wipe(bed)
+    assert outcomes.ask_all() == {"NOERROR"}
     bed.start_etcd()
     wait_until(lambda: outcomes.ask_all() == {"SERVFAIL"}, "old answers gone")
     assert outcomes.seen == {"NOERROR", "SERVFAIL"}

@@ -221,7 +221,8 @@ def test_chromium_loads_a_page_by_a_name_of_the_cluster(server, page, tmp_path):
     command += ["--disable-dev-shm-usage", "--no-proxy-server", f"--user-data-dir={tmp_path}"]
     command += [f"--ignore-certificate-errors-spki-list={key_pin(server.listeners.certificate)}"]
     with Counted(server, "https"):
-        output = run(*command, "--dump-dom", f"http://{PAGE}:{page}/", env=os.environ | {"HOME": str(tmp_path)})
+        address, environment = f"http://{PAGE}:{page}/", os.environ | {"HOME": str(tmp_path)}
+        output = run(*command, "--dump-dom", address, timeout_s=180, env=environment)
     assert TEXT in output
 
 
@@ -252,7 +253,7 @@ forward-zone:
 """)
     unbound = Program("unbound", [needs("unbound"), "-d", "-c", str(tmp_path / "unbound.conf")]).start()
     try:
-        resolver = Dns(port, timeout_s=5)
+        resolver = Dns(port)
         unbound.wait_ready(lambda: resolver.answers("version.bind", "TXT") != ["no answer"], "answers")
         with Counted(server, "tls"):
             assert resolver.answers(PAGE) == ["127.0.0.1"]
