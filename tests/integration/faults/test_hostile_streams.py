@@ -7,6 +7,7 @@ import socket
 import ssl
 import struct
 import threading
+import time
 from contextlib import contextmanager
 
 import dns.message
@@ -27,6 +28,9 @@ _BUFFERS_MAX_KIB = 16 << 10
 
 # Likewise: handshakes begun and not finished, at 160 KiB.
 _HANDSHAKES_MAX_KIB = 40 << 10
+
+# Likewise: of a connection over TLS.
+_IDLE_S = 30
 
 # A record of 512 bytes that begins a ClientHello of 128 KiB, the longest that OpenSSL takes, and does not go on.
 _HALF_HELLO = b"\x16\x03\x01\x02\x00\x01\x01\xff\xfc\x03\x03"
@@ -130,8 +134,12 @@ def test_one_client_takes_every_place(fault_bed, is_whole):
             answers = Dns(0, exchange=early.exchange)
             assert answers.answers(full(STEADY)) == [bed.churn.steady_ip]
             kept = early._socket  # what it asks over until the end
+            asked_s = [time.monotonic()]
 
             def is_giving_way() -> bool:
+                if time.monotonic() - asked_s[0] > _IDLE_S / 2:  # on a slow machine, it would be closed for idleness
+                    asked_s[0] = time.monotonic()
+                    assert answers.answers(full(STEADY)) == [bed.churn.steady_ip]
                 for _ in range(20):
                     hog.connect() if is_whole else hog.begin()
                 _check_others(bed, listeners, 2)
