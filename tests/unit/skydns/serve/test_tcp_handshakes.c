@@ -72,10 +72,10 @@ static void test_slow_handshakes_are_closed(void **state)
     enum { STEPS = 10 };
     struct tcp_bed *f = setup(4);
     (void)state;
+    test_clock_stop(); /* their time begins with the connection */
     int silent = connect_client(f), dripping = connect_client(f);
     wait_for_connections(f, 2);
     run_some(f);
-    test_clock_stop();
     ev_now_update(f->loop);
     send_all(dripping, "\26\3\1\2\0\1", 6);
     for (int i = 1; i < STEPS; i++) {
@@ -206,6 +206,7 @@ static void test_silent_clients_have_not_begun(void **state)
         skip();
     }
     struct tcp_bed *f = setup(PLACES);
+    test_clock_stop();
     pool.is_held = true;
     for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
         fds[i] = connect_from(f, HOG);
@@ -217,6 +218,7 @@ static void test_silent_clients_have_not_begun(void **state)
     struct peer p = connect_tls(f, HOG);
     assert_int_equal(tcp_server_evictions(f->server), 0);
     hang_up(&p);
+    test_clock_run();
     close_all(fds, ARRAY_LEN(fds));
     finish(f);
 }
@@ -355,6 +357,7 @@ static void test_orphans_are_limited(void **state)
         skip();
     }
     struct tcp_bed *f = setup(FEW);
+    test_clock_stop();
     pool.is_held = true;
     for (size_t i = 0; i < FEW; i++) {
         fds[i] = open_handshake(f, HOG);
@@ -370,6 +373,7 @@ static void test_orphans_are_limited(void **state)
     run_some(f);
     assert_int_equal(jobs_out(), FEW);
     assert_int_equal(tcp_server_connections(f->server), FEW);
+    test_clock_run();
     release_pool();
     run_some(f);
     close_all(fds, ARRAY_LEN(fds));
