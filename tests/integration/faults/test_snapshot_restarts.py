@@ -24,7 +24,7 @@ def test_emptied_meanwhile_for_good(snapshots):
     snapshots.fill()
     wipe(bed)
     bed.start_etcd()
-    snapshots.start("-no-rec", "-stale-max=1s")
+    snapshots.start("-no-rec", "-stale-max=3s")
     seen = set()
 
     def is_refused() -> bool:
@@ -39,7 +39,7 @@ def test_emptied_meanwhile_for_good(snapshots):
 def test_leases_count_on(snapshots):
     """Without etcd they end, and their records go; etcd, which begins them anew, brings the records back."""
     bed, name = snapshots.bed, "leased.default.svc.cluster.local"
-    lease = bed.etcd.grant_lease(5)
+    lease = bed.etcd.grant_lease(10)  # longer than a slow machine needs for two starts
     bed.etcd.put(f"{SVC}/default/leased/a", value("10.0.0.7"), lease)
     snapshots.start()
     wait_until(lambda: (ttl_of(bed, name) or 0) > 1, "its lease is known")
