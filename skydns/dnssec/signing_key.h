@@ -33,12 +33,15 @@ struct signing_key {
     uint16_t tag; /* RFC 4034 appendix B */
     uint16_t rdata_len;
     uint8_t rdata[SIGNING_KEY_RDATA_MAX]; /* of the DNSKEY */
-    struct evp_pkey_st *private_key;
+    /* libcrypto's context of a signature that has just begun, with the private key: each signature
+     * begins with a copy, which saves looking the algorithm up. */
+    struct evp_md_ctx_st *signer;
 };
 
-/* From the contents of the two files. Fails with what is wrong and what was expected, without the
- * file's name and without any part of the private key: not a DNSKEY of a zone (flag bit 7, protocol
- * 3), revoked, an algorithm that is not supported, halves that do not match. */
+/* From the contents of the two files. Fails with what is wrong and what was expected, after `.key:
+ * ` or `.private: ` if it is one of the files, and without any part of the private key: not a
+ * DNSKEY of a zone (flag bit 7, protocol 3), revoked, an algorithm that is not supported, halves
+ * that do not match. */
 int signing_key_parse(struct slice public_text, struct slice private_text,
                       struct signing_key **ret_key, struct err *err) MUST_CHECK;
 void signing_key_free(struct signing_key *key); /* NULL is fine */
