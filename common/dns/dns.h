@@ -38,23 +38,27 @@ enum dns_rcode {
 };
 
 /* Every type with a name: add a line here, and dns_names.h prints and parses the name. */
-#define DNS_TYPES(X)                                                          \
-    X(A, 1)                                                                   \
-    X(NS, 2)                                                                  \
-    X(CNAME, 5)                                                               \
-    X(SOA, 6)                                                                 \
-    X(PTR, 12)                                                                \
-    X(HINFO, 13)                                                              \
-    X(MX, 15)                                                                 \
-    X(TXT, 16)                                                                \
-    X(AAAA, 28)   /* RFC 3596 */                                              \
-    X(SRV, 33)    /* RFC 2782 */                                              \
-    X(NAPTR, 35)  /* RFC 3403 */                                              \
-    X(DS, 43)     /* RFC 4034 */                                              \
-    X(DNSKEY, 48) /* RFC 4034 */                                              \
-    X(SVCB, 64)   /* RFC 9460; browsers ask for these two, nobody has them */ \
-    X(HTTPS, 65)                                                              \
-    X(AXFR, 252)                                                              \
+#define DNS_TYPES(X)                                                           \
+    X(A, 1)                                                                    \
+    X(NS, 2)                                                                   \
+    X(CNAME, 5)                                                                \
+    X(SOA, 6)                                                                  \
+    X(PTR, 12)                                                                 \
+    X(HINFO, 13)                                                               \
+    X(MX, 15)                                                                  \
+    X(TXT, 16)                                                                 \
+    X(AAAA, 28)    /* RFC 3596 */                                              \
+    X(SRV, 33)     /* RFC 2782 */                                              \
+    X(NAPTR, 35)   /* RFC 3403 */                                              \
+    X(DS, 43)      /* RFC 4034 */                                              \
+    X(RRSIG, 46)   /* RFC 4034 */                                              \
+    X(NSEC, 47)    /* RFC 4034 */                                              \
+    X(DNSKEY, 48)  /* RFC 4034 */                                              \
+    X(CDS, 59)     /* RFC 7344 */                                              \
+    X(CDNSKEY, 60) /* RFC 7344 */                                              \
+    X(SVCB, 64)    /* RFC 9460; browsers ask for these two, nobody has them */ \
+    X(HTTPS, 65)                                                               \
+    X(AXFR, 252)                                                               \
     X(ANY, 255)
 
 enum dns_type {

@@ -163,6 +163,16 @@ static bool exists_in_zone(struct answer *a, const struct reversed *r)
     return engine_config_is_above_stub(a->config, &a->name);
 }
 
+bool answer_reverse_zone(const struct engine_config *config, const struct dname *name,
+                         unsigned *ret_at)
+{
+    struct reversed r;
+    read_name(name, form_of(name), &r);
+    int apex = find_zone(config, &r);
+    *ret_at = apex < 0 ? 0 : zone_at(&r, (unsigned)apex);
+    return apex >= 0;
+}
+
 static bool add_from_hosts(struct answer *a, const struct reversed *r)
 {
     struct ip ip;

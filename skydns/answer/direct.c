@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "common/base/attributes.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "skydns/answer/answer.h"
@@ -12,6 +13,7 @@
 #include "skydns/answer/question.h"
 #include "skydns/answer/relay_internal.h"
 #include "skydns/answer/reply_limit_internal.h"
+#include "skydns/answer/signed_reply_internal.h"
 
 struct direct {
     const struct engine_config *config;
@@ -19,7 +21,16 @@ struct direct {
     struct answer *answer;
     struct encoder *encoder;
     struct fast *fast;
+    struct signed_reply *signer; /* NULL: nothing has been signed so far */
 };
+
+static void configure_signer(struct direct *direct, const struct engine_config *config)
+{
+    if (config->dnssec) {
+        direct->signer = direct->signer ? direct->signer : signed_reply_new();
+        signed_reply_configure(direct->signer, config);
+    }
+}
 
 struct direct *direct_new(const struct engine_config *config)
 {
@@ -29,6 +40,7 @@ struct direct *direct_new(const struct engine_config *config)
     direct->answer = answer_new(config);
     direct->encoder = encoder_new(config->max_udp_size);
     direct->fast = fast_new(config, direct->encoder, &direct->kept);
+    configure_signer(direct, config);
     return direct;
 }
 
@@ -40,6 +52,7 @@ void direct_free(struct direct *direct)
     answer_free(direct->answer);
     encoder_free(direct->encoder);
     fast_free(direct->fast);
+    signed_reply_free(direct->signer);
     free(direct);
 }
 
@@ -49,6 +62,7 @@ void direct_configure(struct direct *direct, const struct engine_config *config)
     kept_access_configure(&direct->kept, config);
     answer_configure(direct->answer, config);
     fast_configure(direct->fast, config, direct->encoder);
+    configure_signer(direct, config);
 }
 
 static size_t reply_limit(const struct direct *direct, const struct engine_query *query,
@@ -124,17 +138,25 @@ static enum engine_verdict answer_kept(struct direct *direct, const struct engin
 
 /* ---- Answers ---- */
 
-static enum engine_verdict answer_question(struct direct *direct, const struct store *store,
+/* A question, and what it is answered from. */
+struct direct_source {
+    struct direct *direct;
+    const struct store *store;
+    const struct external_answers *externals;
+    bool is_probe; /* nobody gets the answer: the cache is left alone */
+};
+
+static enum engine_verdict answer_question(const struct direct_source *source,
                                            const struct engine_query *query,
-                                           const struct external_answers *externals,
                                            const struct question *question, uint8_t *reply,
                                            size_t *ret_len, struct engine_deferral *ret_deferral)
 {
+    struct direct *direct = source->direct;
     struct answer_input input = {
         .question = question,
-        .store = store,
+        .store = source->store,
         .client = query->view,
-        .externals = externals,
+        .externals = source->externals,
         .local = local_ip(query),
         .now_s = query->now_s,
         .random = query->random,
@@ -144,7 +166,7 @@ static enum engine_verdict answer_question(struct direct *direct, const struct s
         .is_late = query->is_late,
         .is_late_data = query->is_late_data,
         .is_brief = query->is_brief,
-        .kept = &direct->kept,
+        .kept = source->is_probe ? NULL : &direct->kept,
         .query = query,
     };
     enum engine_verdict verdict = answer_build(direct->answer, &input, ret_deferral);
@@ -156,33 +178,29 @@ static enum engine_verdict answer_question(struct direct *direct, const struct s
                                    DNS_FLAG_AA | DNS_FLAG_RA, reply);
         }
     }
-    if (verdict == ENGINE_DEFER && ret_deferral->kind == ENGINE_DEFER_FORWARD) {
+    if (verdict == ENGINE_DEFER && ret_deferral->kind == ENGINE_DEFER_FORWARD &&
+        !source->is_probe) {
         return answer_kept(direct, query, question, reply, ret_len, ret_deferral);
     }
     return verdict;
 }
 
-enum engine_verdict direct_answer(struct direct *direct, const struct store *store,
-                                  const struct engine_query *query,
-                                  const struct external_answers *externals, uint8_t *reply,
-                                  size_t *ret_len, struct engine_deferral *ret_deferral)
+/* As without DNSSEC. */
+static enum engine_verdict answer_plainly(const struct direct_source *source,
+                                          const struct engine_query *query, uint8_t *reply,
+                                          size_t *ret_len, struct engine_deferral *ret_deferral)
 {
+    struct direct *direct = source->direct;
     struct question question;
     enum dns_rcode rcode = DNS_RCODE_NOERROR;
-    ret_deferral->wants_refresh = false;
-    ret_deferral->refresh_len = 0;
-    ret_deferral->forward_len = 0;
-    ret_deferral->path_at = 0;
-    ret_deferral->path_has_failed = false;
-    if (store && !externals &&
-        (*ret_len = fast_answer(direct->fast, store, query, reply, &ret_deferral->wants_refresh)) >
-            0) {
+    if (source->store && !source->externals &&
+        (*ret_len = fast_answer(direct->fast, source->store, query, reply,
+                                &ret_deferral->wants_refresh)) > 0) {
         return ENGINE_REPLY;
     }
     switch (question_parse(query->wire, query->len, &question)) {
     case QUESTION_OK:
-        return answer_question(direct, store, query, externals, &question, reply, ret_len,
-                               ret_deferral);
+        return answer_question(source, query, &question, reply, ret_len, ret_deferral);
     case QUESTION_DROP:
         return ENGINE_DROP;
     case QUESTION_FORMERR:
@@ -198,6 +216,47 @@ enum engine_verdict direct_answer(struct direct *direct, const struct store *sto
     }
     *ret_len = encode_bare(direct->encoder, &question, rcode, 0, reply);
     return ENGINE_REPLY;
+}
+
+/* For signed_reply.c: the client's query, or one of its own. */
+static enum engine_verdict answer_signer(void *data, const struct engine_query *query,
+                                         bool is_probe, uint8_t *reply, size_t *ret_len,
+                                         struct engine_deferral *ret_deferral)
+{
+    struct direct_source source = *(const struct direct_source *)data;
+    source.is_probe = is_probe;
+    source.externals = is_probe ? NULL : source.externals;
+    return answer_plainly(&source, query, reply, ret_len, ret_deferral);
+}
+
+static NOINLINE enum engine_verdict answer_signed(const struct direct_source *source,
+                                                  const struct engine_query *query, uint8_t *reply,
+                                                  size_t *ret_len,
+                                                  struct engine_deferral *ret_deferral)
+{
+    struct direct_source copy = *source;
+    const struct signed_source from = {
+        .answer = answer_signer,
+        .data = &copy,
+        .store_serial = source->store ? store_serial(source->store) : 0,
+    };
+    return signed_reply_answer(source->direct->signer, &from, query, reply, ret_len, ret_deferral);
+}
+
+enum engine_verdict direct_answer(struct direct *direct, const struct store *store,
+                                  const struct engine_query *query,
+                                  const struct external_answers *externals, uint8_t *reply,
+                                  size_t *ret_len, struct engine_deferral *ret_deferral)
+{
+    const struct direct_source source = {.direct = direct, .store = store, .externals = externals};
+    ret_deferral->wants_refresh = false;
+    ret_deferral->refresh_len = 0;
+    ret_deferral->forward_len = 0;
+    ret_deferral->path_at = 0;
+    ret_deferral->path_has_failed = false;
+    return direct->config->dnssec && signed_reply_concerns(query)
+               ? answer_signed(&source, query, reply, ret_len, ret_deferral)
+               : answer_plainly(&source, query, reply, ret_len, ret_deferral);
 }
 
 void direct_look_ahead(struct direct *direct, const struct store *store,

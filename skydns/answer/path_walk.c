@@ -12,6 +12,7 @@
 #include "skydns/answer/plain_names_internal.h"
 #include "skydns/answer/relocate_internal.h"
 #include "skydns/answer/reply_limit_internal.h"
+#include "skydns/answer/signed_zones_internal.h"
 #include "skydns/foreign/hosts_table.h"
 
 /* A domain: what rules its names out. */
@@ -393,11 +394,20 @@ static bool is_over(const struct path_walk *w, const struct engine_query *query)
            (query->path_at > 0 && query->path_serial != w->config->serial);
 }
 
+/* Whether the reply to the question as it stands is signed. The search path's CNAME would
+ * contradict it: what the one denies, the other gives. */
+static bool is_signed(const struct path_walk *w)
+{
+    return w->path.question.dnssec_ok &&
+           signed_zones_domain(w->config, &w->config->zones[w->path.zone_at]);
+}
+
 static bool has_path(struct path_walk *w, const struct engine_query *query)
 {
     w->path.wire = NULL;
     return w->config->autopath && !is_over(w, query) &&
-           path_find(&w->path, w->config, query->view.space, query->wire, query->len);
+           path_find(&w->path, w->config, query->view.space, query->wire, query->len) &&
+           !is_signed(w);
 }
 
 enum engine_verdict path_walk_answer(struct path_walk *walk, const struct store *store,

@@ -10,6 +10,9 @@
  * with the prefix's last label. A client that asks for wildcards, which cannot be ruled out, has as
  * many visits at each place as another query has (ENGINE_WALK_MAX), on three or four places.
  *
+ * A client that sets DO searches by itself where answers are signed: nobody can sign the CNAME that
+ * stands for a search.
+ *
  * What a client may not have, it does not get: a place is answered by the rules that a query for
  * its name has. One per engine; that engine's thread only; no allocation, lock or system call. */
 #ifndef SKYDNS_ANSWER_PATH_WALK_INTERNAL_H

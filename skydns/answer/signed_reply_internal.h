@@ -7,7 +7,17 @@
  *                                             ` a denial: the names that its proof needs, and the
  *                                               types they have, asked of direct.c like a client
  *
- * One per engine; that engine's thread only. */
+ *     signed_reply.c      the step; what is dropped when it does not fit
+ *     signed_message.c    a reply's RRsets, their canonical form, their way into the new reply
+ *     signed_denial.c     NSEC records
+ *     signed_probe.c      what the answer code says of names
+ *     signed_apex.c       questions that keys answer: DNSKEY, CDS, CDNSKEY, DS
+ *     signed_zones.c      which zone signs a name
+ *
+ * A reply that does not fit with its signatures loses its additional section first, as a whole;
+ * then all: TC over UDP, SERVFAIL over TCP, where it would exceed 64 KiB.
+ *
+ * One per engine; that engine's thread only. No lock but those of making signatures. */
 #ifndef SKYDNS_ANSWER_SIGNED_REPLY_INTERNAL_H
 #define SKYDNS_ANSWER_SIGNED_REPLY_INTERNAL_H
 
@@ -15,13 +25,28 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "skydns/answer/deferral.h"
 #include "skydns/answer/query.h"
-#include "skydns/answer/question.h"
+#include "skydns/answer/signed_probe_internal.h"
 #include "skydns/store/engine_config.h"
 
 struct signed_reply;
 
 struct signed_reply *signed_reply_new(void);
 void signed_reply_free(struct signed_reply *signer); /* NULL is fine */
+
+/* To a configuration with dnssec, borrowed until the next one. */
+void signed_reply_configure(struct signed_reply *signer, const struct engine_config *config);
+
+/* Whether a query could have another answer than without DNSSEC: DO is set, or it asks for keys.
+ * True also for what is no ordinary query. Costs a few nanoseconds. */
+bool signed_reply_concerns(const struct engine_query *query);
+
+/* As direct_answer. A signature that is not kept is ENGINE_DEFER_SIGN, unless the query may make
+ * it. */
+enum engine_verdict signed_reply_answer(struct signed_reply *signer,
+                                        const struct signed_source *source,
+                                        const struct engine_query *query, uint8_t *reply,
+                                        size_t *ret_len, struct engine_deferral *ret_deferral);
 
 #endif

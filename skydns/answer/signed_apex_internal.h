@@ -1,0 +1,36 @@
+/* Questions that keys answer rather than records: DNSKEY, CDS and CDNSKEY at a signed apex
+ * (RFC 4035, RFC 7344), whoever asks; and with DO, DS where another zone begins, which its parent
+ * answers (RFC 4035 3.1.4.1). Replies as they are before they are signed. For signed_reply.c; that
+ * engine's thread only. */
+#ifndef SKYDNS_ANSWER_SIGNED_APEX_INTERNAL_H
+#define SKYDNS_ANSWER_SIGNED_APEX_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/dns/dname.h"
+#include "skydns/answer/query.h"
+#include "skydns/answer/signed_probe_internal.h"
+#include "skydns/answer/signed_zones_internal.h"
+
+/* A question of class IN. */
+struct signed_question {
+    struct dname name; /* lower case */
+    uint16_t type;
+    uint16_t udp_size;
+    bool has_edns, dnssec_ok;
+};
+
+/* The reply's length; 0: it is no such question. `limit` as encode_plan's. */
+size_t signed_apex_reply(const struct signed_zones *zones, struct signed_probe *probe,
+                         const struct signed_question *question, const struct engine_query *query,
+                         size_t limit, uint8_t *reply);
+
+/* Makes a reply of header, question and OPT, with this rcode and perhaps TC; the flags are those of
+ * answers of ours. */
+size_t signed_apex_bare(const struct signed_zones *zones, const struct signed_question *question,
+                        const struct engine_query *query, enum dns_rcode rcode, bool is_cut,
+                        uint8_t *reply);
+
+#endif
