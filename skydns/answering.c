@@ -19,7 +19,6 @@
 #include "skydns/serve/resolver.h"
 #include "skydns/serve/streams.h"
 #include "skydns/serve/udp_server.h"
-#include "skydns/serve/walker.h"
 #include "skydns/serve/worker.h"
 #include "skydns/store/engine_config.h"
 #include "skydns/store/publisher.h"
@@ -46,7 +45,8 @@ struct answering {
     size_t heard_count;
     bool is_heard[ENGINE_TRANSPORTS];
     struct engine *resolver_engine;
-    struct engine *walk_engine;
+    struct engine *pool_engines[1 + POOL_THREADS_MAX]; /* the walker's and the signers' */
+    unsigned pool_engine_count;
     struct resolver *resolver;
     struct engine *stream_engine;
     struct streams *streams; /* NULL: no such address */
@@ -137,11 +137,17 @@ static int open_sockets(struct answering *a, struct err *err)
 
 /* ---- The resolver ---- */
 
+static struct answer_lane pool_lane(struct answering *a)
+{
+    struct engine *engine = engine_new(publisher_newest_config(a->publisher));
+    a->pool_engines[a->pool_engine_count++] = engine;
+    return (struct answer_lane){engine, publisher_reader_new(a->publisher)};
+}
+
 static int open_resolver(struct answering *a, struct err *err)
 {
     a->resolver_engine = engine_new(publisher_newest_config(a->publisher));
-    a->walk_engine = engine_new(publisher_newest_config(a->publisher));
-    const struct resolver_config config = {
+    struct resolver_config config = {
         .sockets = a->sockets.tcp,
         .socket_count = a->sockets.tcp_count,
         .connections_max = a->descriptors.connections,
@@ -153,14 +159,17 @@ static int open_resolver(struct answering *a, struct err *err)
         .recursion = &a->options.recursion,
         .engine = a->resolver_engine,
         .reader = publisher_reader_new(a->publisher),
-        .walk_engine = a->walk_engine,
-        .walk_reader = publisher_reader_new(a->publisher),
-        .walk_ms = WALK_MS,
-        .walk_wait_ms = WALK_WAIT_MS,
+        .walker = pool_lane(a),
+        .signer_count = a->options.signers,
+        .pool_answer_ms = POOL_ANSWER_MS,
+        .pool_wait_ms = POOL_WAIT_MS,
         .workers = a->lane_count,
         .verbose = a->options.verbose,
         .want_skydns_metrics = a->options.prometheus_port != 0,
     };
+    for (unsigned i = 0; i < config.signer_count; i++) {
+        config.signers[i] = pool_lane(a);
+    }
     int r = resolver_new(&config, &a->resolver, err);
     if (r == 0) {
         a->sockets.tcp_count = 0; /* handed over */
@@ -384,7 +393,9 @@ void answering_free(struct answering *answering)
     streams_free(a->streams);
     engine_free(a->stream_engine);
     engine_free(a->resolver_engine);
-    engine_free(a->walk_engine);
+    for (unsigned i = 0; i < a->pool_engine_count; i++) {
+        engine_free(a->pool_engines[i]);
+    }
     for (unsigned i = 0; i < a->lane_count; i++) {
         worker_free(a->lanes[i].worker);
         udp_server_free(a->lanes[i].udp);

@@ -26,6 +26,7 @@ enum {
     OPTIONS_WORKERS_MAX = 64, /* more than any machine needs for DNS; one socket and 0.2 MB each */
     OPTIONS_WORKERS_DEFAULT = 8,        /* at most; fewer when there are fewer CPUs */
     OPTIONS_HANDSHAKE_THREADS_MAX = 16, /* tls_handshakes.h has no more */
+    OPTIONS_SIGNERS_MAX = 4,            /* as answer_pool.h */
     OPTIONS_RCACHE_DEFAULT = 10000,
     OPTIONS_RCACHE_TTL_S = 3600,
     OPTIONS_RCACHE_STALE_S = 24 * 60 * 60,
@@ -61,6 +62,7 @@ struct options {
     const char *client_ca;                  /* "" = unset; only with cert */
     const char *ticket_keys;                /* the same */
     unsigned handshake_threads;             /* of TLS */
+    unsigned signers;                       /* threads that make signatures */
     struct dname domains[ENGINE_ZONES_MAX]; /* lower case */
     size_t domain_count;                    /* at least one */
     struct dname hostmaster;                /* of the SOA; len 0: hostmaster.<domain> */

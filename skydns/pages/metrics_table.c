@@ -94,8 +94,9 @@ static void write_paths(struct metrics_page *page, const struct metrics_sources 
                         const struct resolver_counts *resolver)
 {
     struct engine_counts sums = {0};
-    counters_add(&sums, resolver->engine, sizeof(sums));
-    counters_add(&sums, resolver->walk_engine, sizeof(sums));
+    for (size_t i = 0; i < resolver->engine_count; i++) {
+        counters_add(&sums, resolver->engines[i], sizeof(sums));
+    }
     for (size_t i = 0; i < all->worker_count; i++) {
         counters_add(&sums, worker_engine_counts(all->workers[i]), sizeof(sums));
     }

@@ -18,7 +18,9 @@
 #include "skydns/upstream/forwarder.h"
 
 struct lookup;
+struct pooled_query;
 struct resolver;
+struct resolver_pool;
 struct udp_server;
 
 /* A connection of a TCP server, recognised even if its slot has been reused since. */
@@ -41,6 +43,8 @@ struct deferred {
     TAILQ_ENTRY(deferred) entry;
     struct resolver *resolver;
     struct lookup *lookup;
+    struct resolver_pool *pool;           /* the walker or the signers have a copy of it: this */
+    struct pooled_query *pooled;          /* one; else NULL */
     struct forwarder_wait wait;           /* for the reply to FORWARD */
     TAILQ_ENTRY(deferred) patience_entry; /* while is_patient */
     bool is_patient;                      /* an expired reply will be the answer, in time */

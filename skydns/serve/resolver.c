@@ -9,7 +9,6 @@
 #include "skydns/foreign/zone_table.h"
 #include "skydns/serve/resolver_internal.h"
 #include "skydns/serve/tcp_server.h"
-#include "skydns/serve/walker.h"
 #include "skydns/store/publisher.h"
 #include "skydns/upstream/external.h"
 #include "skydns/upstream/loop_check.h"
@@ -30,20 +29,6 @@ static void begin_or_refuse(struct resolver *r, struct deferred *d)
     } else {
         resolver_begin(r, d);
     }
-}
-
-static void on_walked(struct ev_loop *loop, ev_async *walked, int revents)
-{
-    (void)loop;
-    (void)revents;
-    resolver_walked(walked->data);
-}
-
-/* The walker's thread. */
-static void wake_for_walked(void *data)
-{
-    struct resolver *r = data;
-    ev_async_send(r->loop, &r->walked);
 }
 
 static void on_wake(struct ev_loop *loop, ev_async *wake, int revents)
@@ -139,14 +124,12 @@ static void on_patience(struct ev_loop *loop, ev_timer *timer, int revents)
 }
 
 /* Answers all waiting queries with SERVFAIL, so that their clients ask another server now. Gives up
- * the nameserver questions and walks first, whose callbacks in this turn would find their queries
- * freed. */
+ * the nameserver questions first, whose callbacks in this turn would find their queries freed. */
 static void on_drain_end(struct ev_loop *loop, ev_timer *timer, int revents)
 {
     struct resolver *r = timer->data;
     (void)revents;
     forwarder_drop_all(fetcher_forwarder(r->fetcher));
-    r->walk_count = 0;
     for (unsigned i = 0; i < r->ring_count; i++) {
         struct deferred *d;
         while ((d = deferred_ring_pop(r->rings[i]))) {
@@ -246,9 +229,6 @@ static void start_watchers(struct resolver *r)
     ev_async_init(&r->wake, on_wake);
     r->wake.data = r;
     ev_async_start(r->loop, &r->wake);
-    ev_async_init(&r->walked, on_walked);
-    r->walked.data = r;
-    ev_async_start(r->loop, &r->walked);
     ev_async_init(&r->stop, on_stop);
     r->stop.data = r;
     ev_async_start(r->loop, &r->stop);
@@ -314,13 +294,22 @@ static int open_loop(struct resolver *r, struct err *err)
     return result;
 }
 
+static void list_engines(struct resolver *r)
+{
+    struct resolver_counts *counts = &r->counts;
+    counts->engines[counts->engine_count++] = engine_counts(r->config.engine);
+    counts->engines[counts->engine_count++] = engine_counts(r->config.walker.engine);
+    for (unsigned i = 0; i < r->config.signer_count; i++) {
+        counts->engines[counts->engine_count++] = engine_counts(r->config.signers[i].engine);
+    }
+}
+
 int resolver_new(const struct resolver_config *config, struct resolver **ret_resolver,
                  struct err *err)
 {
     struct resolver *r = xcalloc_aligned(alignof(struct resolver), sizeof(*r));
     r->config = *config;
-    r->counts.engine = engine_counts(config->engine);
-    r->counts.walk_engine = engine_counts(config->walk_engine);
+    list_engines(r);
     query_counts_init(&r->counts.udp, config->want_skydns_metrics);
     query_counts_init(&r->counts.tcp, config->want_skydns_metrics);
     TAILQ_INIT(&r->in_hand);
@@ -350,13 +339,7 @@ int resolver_new(const struct resolver_config *config, struct resolver **ret_res
         return result;
     }
     open_upstream(r);
-    const struct walker_config walker = {.engine = config->walk_engine,
-                                         .reader = config->walk_reader,
-                                         .walk_ms = config->walk_ms,
-                                         .wait_ms = config->walk_wait_ms,
-                                         .wake = wake_for_walked,
-                                         .data = r};
-    r->walker = walker_new(&walker);
+    resolver_open_pools(r);
     (void)pthread_mutex_init(&r->rules_lock, NULL); /* cannot fail without attributes */
     r->rings = xcalloc(config->workers + 2, sizeof(*r->rings));
     while (r->ring_count <= config->workers) {
@@ -386,13 +369,14 @@ static void *run(void *data)
 
 int resolver_start(struct resolver *resolver, struct err *err)
 {
-    int r = walker_start(resolver->walker, err);
+    int r = resolver_start_pools(resolver, err);
     if (r < 0) {
+        resolver_stop_pools(resolver);
         return r;
     }
     r = -pthread_create(&resolver->thread, NULL, run, resolver);
     if (r < 0) {
-        walker_stop(resolver->walker);
+        resolver_stop_pools(resolver);
         return err_set(err, r, "start the resolver: %s", err_code_text(r));
     }
     resolver->started = true;
@@ -406,7 +390,7 @@ void resolver_stop(struct resolver *resolver)
         (void)pthread_join(resolver->thread, NULL); /* cannot fail for a thread of ours */
         resolver->started = false;
     }
-    walker_stop(resolver->walker);
+    resolver_stop_pools(resolver);
 }
 
 void resolver_free(struct resolver *resolver)
@@ -414,7 +398,6 @@ void resolver_free(struct resolver *resolver)
     if (!resolver) {
         return;
     }
-    walker_free(resolver->walker);
     fetcher_free(resolver->fetcher);
     loop_check_free(resolver->loop_check);
     tls_pool_free(resolver->tls);
@@ -422,6 +405,7 @@ void resolver_free(struct resolver *resolver)
     while (!TAILQ_EMPTY(&resolver->in_hand)) {
         resolver_release(resolver, TAILQ_FIRST(&resolver->in_hand));
     }
+    resolver_free_pools(resolver);
     client_loads_free(resolver->loads);
     client_loads_free(resolver->lookup_loads);
     tcp_server_free(resolver->turn.tcp);

@@ -5,7 +5,8 @@
  *     worker -- ring --> resolver: engine_answer --> reply
  *                          |  FORWARD: fetcher.h, then engine_forwarded --> reply
  *                          |  LOOKUP: fetcher.h for each name, then engine_answer again --> reply
- *                          |  WALK: walker.h --> reply, or LOOKUP and again WALK
+ *                          |  WALK: answer_pool.h --> reply, or LOOKUP and again WALK
+ *                          |  SIGN: answer_pool.h --> reply, or LOOKUP or WALK
  *                          `  REFRESH: fetcher.h; the client has its reply
  *
  * A query with a search path (engine.h) may go round several times, once for each place at most: a
@@ -14,13 +15,19 @@
  *
  * This thread visits no more records for an answer than a worker may, and makes few of the
  * expensive answers (ENGINE_BRIEF_MAX) between two looks at its sockets: the walker makes the
- * others.
+ * others. It makes no signatures: the signers do.
+ *
+ * A client gets its first signatures of a name when it is its turn, whatever the others ask. Where
+ * there is no place at the signers, or the turn comes too late, a query over UDP is as good as
+ * lost: the client asks again, or another server, and what others have waited for meanwhile is
+ * kept. A SERVFAIL would be believed, and told to clients for up to 5 minutes (RFC 9520). On a
+ * connection it is SERVFAIL: there, clients wait for each answer.
  *
  * When nameservers fail, or have not replied for stale_wait_ms, an expired reply that is kept is
  * the answer; the question goes on, and its reply is kept. Any other failure ends in SERVFAIL,
- * except that SRV and MX do without the addresses of a target that cannot be looked up; every query
- * taken is answered once. Created, started, stopped and freed on the main thread; runs its own
- * loop. */
+ * except that SRV and MX do without the addresses of a target that cannot be looked up; every other
+ * query taken is answered once. Created, started, stopped and freed on the main thread; runs its
+ * own loop. */
 #ifndef SKYDNS_SERVE_RESOLVER_H
 #define SKYDNS_SERVE_RESOLVER_H
 
@@ -34,6 +41,7 @@
 #include "common/base/metrics.h"
 #include "skydns/answer/deferral.h"
 #include "skydns/answer/query.h"
+#include "skydns/serve/answer_pool.h"
 #include "skydns/serve/query_counts.h"
 #include "skydns/upstream/fetcher.h"
 #include "skydns/upstream/forwarder.h"
@@ -63,6 +71,10 @@ enum {
      * part of these. Beyond, SERVFAIL at once. */
     RESOLVER_WALKS_MAX = 256,
     RESOLVER_CLIENT_WALKS_MAX = 64,
+    /* And queries at the signers, 1 KB each: with RSA, replies with three signatures take one
+     * signer 3 s, about as long as clients wait. A client has no more than as many as are free. */
+    RESOLVER_SIGNS_MAX = 1024,
+    RESOLVER_SIGNERS_NICE = 10, /* as handshakes: a tenth of a processor that is busy answering */
     /* RFC 8767 5: how long a client waits for nameservers if an expired reply is kept. */
     RESOLVER_STALE_WAIT_MS = 1800,
     /* How long resolver_stop waits for the queries in hand. */
@@ -82,10 +94,11 @@ struct resolver_config {
     struct recursion *recursion;     /* which clients may ask about other domains */
     struct engine *engine;
     struct publisher_reader *reader;
-    struct engine *walk_engine; /* for walker.h, as is its reader */
-    struct publisher_reader *walk_reader;
-    uint32_t walk_ms, walk_wait_ms; /* as walker.h's */
-    unsigned workers;               /* their producer numbers in resolver_defer: 0 to workers - 1 */
+    struct answer_lane walker; /* the walker's, and the signers', at least one */
+    struct answer_lane signers[POOL_THREADS_MAX];
+    unsigned signer_count;
+    uint32_t pool_answer_ms, pool_wait_ms; /* POOL_ANSWER_MS and POOL_WAIT_MS */
+    unsigned workers; /* their producer numbers in resolver_defer: 0 to workers - 1 */
     bool verbose;
     bool want_skydns_metrics;
 };
@@ -124,11 +137,13 @@ struct resolver_counts {
     /* Since the start */
     struct query_counts udp; /* late replies; the workers count the queries */
     struct query_counts tcp;
-    struct counter forwarded;   /* clients' queries forwarded */
-    struct counter lookups;     /* questions of our own sent */
-    struct counter failures;    /* of both: no usable answer, or not sent */
-    struct counter not_allowed; /* clients' queries refused: recursion.h */
-    struct counter evictions;   /* TCP connections closed to make room */
+    struct counter forwarded;       /* clients' queries forwarded */
+    struct counter lookups;         /* questions of our own sent */
+    struct counter failures;        /* of both: no usable answer, or not sent */
+    struct counter not_allowed;     /* clients' queries refused: recursion.h */
+    struct counter evictions;       /* TCP connections closed to make room */
+    struct counter signing;         /* queries passed to the signers, */
+    struct counter signing_refused; /* and those of them without a place or too late */
 
     /* Now */
     struct counter in_hand;     /* deferred queries */
@@ -136,7 +151,8 @@ struct resolver_counts {
 
     const struct forwarder_counts *forwarder;
     const struct tls_pool_counts *tls; /* to nameservers */
-    const struct engine_counts *engine, *walk_engine;
+    size_t engine_count;               /* of this thread, the walker and the signers */
+    const struct engine_counts *engines[2 + POOL_THREADS_MAX];
 };
 
 /* Any thread: what is known of the nameservers of the zone with this serial (zone_table.h). False:

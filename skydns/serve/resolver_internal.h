@@ -1,6 +1,7 @@
 /* The resolver's internals, shared by resolver.c (thread, rings, life cycle), resolver_work.c
- * (queries in hand) and resolver_lookup.c (those whose names in other domains are looked up). All
- * fields are the resolver thread's unless noted. */
+ * (queries in hand), resolver_pools.c (those that the walker and the signers answer) and
+ * resolver_lookup.c (those whose names in other domains are looked up). All fields are the resolver
+ * thread's unless noted. */
 #ifndef SKYDNS_SERVE_RESOLVER_INTERNAL_H
 #define SKYDNS_SERVE_RESOLVER_INTERNAL_H
 
@@ -17,10 +18,9 @@
 #include "skydns/upstream/fetcher.h"
 #include "skydns/upstream/forwarder.h"
 
+struct answer_pool;
 struct loop_check;
 struct tls_pool;
-struct walk;
-struct walker;
 
 /* The external questions of one query, and what has become of each so far. */
 struct lookup {
@@ -39,6 +39,13 @@ struct lookup {
 };
 
 TAILQ_HEAD(deferred_list, deferred);
+
+/* The walker or the signers, and which of the queries in hand they have. */
+struct resolver_pool {
+    struct answer_pool *pool;
+    size_t count;
+    struct client_loads *loads; /* of these, by client */
+};
 
 struct resolver {
     struct resolver_counts counts;
@@ -75,10 +82,8 @@ struct resolver {
     struct client_loads *loads;   /* of them, by client */
     struct deferred_list patient; /* of them, those that wait for nameservers; oldest first */
     ev_timer patience;            /* until the first of these takes an expired reply */
-    struct walker *walker;
-    ev_async walked;                            /* it has finished something */
-    struct deferred *walks[RESOLVER_WALKS_MAX]; /* of those in hand, what the walker has */
-    size_t walk_count;
+    struct resolver_pool walker, signers;
+    ev_async pooled; /* one of them has finished something */
     size_t lookup_count;
     struct client_loads *lookup_loads; /* of them, by client */
 
@@ -96,9 +101,6 @@ struct resolver {
 
 /* ---- resolver_work.c ---- */
 
-/* Takes back what the walker has finished: replies, or looks up names. */
-void resolver_walked(struct resolver *resolver);
-
 /* Puts the query in hand; resolver_begin or resolver_refuse must follow. False: its client has too
  * many, and it must be refused. */
 bool resolver_take(struct resolver *resolver, struct deferred *deferred);
@@ -106,8 +108,9 @@ bool resolver_take(struct resolver *resolver, struct deferred *deferred);
 /* Answers it now, or once nameservers have. */
 void resolver_begin(struct resolver *resolver, struct deferred *deferred);
 
-/* The engine has deferred it at a later place of its search path, as the turn's deferral says: does
- * what that asks for. False, and nothing done: it is no later place. */
+/* The engine has deferred it at a later place of its search path, as the turn's deferral says, or
+ * for signatures, which nothing here can make up for: does what that asks for. False, and nothing
+ * done: it is neither. */
 bool resolver_goes_on(struct resolver *resolver, struct deferred *deferred) MUST_CHECK;
 
 /* SERVFAIL. */
@@ -125,10 +128,8 @@ void resolver_release(struct resolver *resolver, struct deferred *deferred);
 /* What is in resolver->reply, `len` bytes of it, is the answer; 0: none. */
 void resolver_finish(struct resolver *resolver, struct deferred *deferred, size_t len);
 
-/* Passes it to the walker; with resolver->answers, `external_count` of them, to the questions that
- * records of this revision led to. */
-void resolver_walk(struct resolver *resolver, struct deferred *deferred, size_t external_count,
-                   int64_t revision);
+/* Where the query's search path waits, as the turn's deferral says. */
+void resolver_keep_place(struct resolver *resolver, struct deferred *deferred);
 
 /* It waits for nameservers: after stale_wait_ms an expired reply will do. */
 void resolver_be_patient(struct resolver *resolver, struct deferred *deferred);
@@ -136,6 +137,23 @@ void resolver_be_patient_no_more(struct resolver *resolver, struct deferred *def
 
 /* The query as the engine takes it; borrows from the deferred one. */
 struct engine_query resolver_query(struct resolver *resolver, const struct deferred *deferred);
+
+/* ---- resolver_pools.c ---- */
+
+void resolver_open_pools(struct resolver *resolver);
+int resolver_start_pools(struct resolver *resolver, struct err *err) MUST_CHECK;
+void resolver_stop_pools(struct resolver *resolver); /* started or not */
+void resolver_free_pools(struct resolver *resolver);
+
+/* Passes it to the walker, or to the signers; with resolver->answers, `external_count` of them, to
+ * the questions that records of this revision led to. */
+void resolver_walk(struct resolver *resolver, struct deferred *deferred, size_t external_count,
+                   int64_t revision);
+void resolver_sign(struct resolver *resolver, struct deferred *deferred, size_t external_count,
+                   int64_t revision);
+
+/* What a pool has of it, if it does, is given up. */
+void resolver_leave_pool(struct deferred *deferred);
 
 /* ---- resolver_lookup.c ---- */
 

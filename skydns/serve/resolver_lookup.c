@@ -30,7 +30,7 @@ void resolver_free_lookup(struct resolver *r, struct deferred *d)
 
 /* True if the records have changed meanwhile and now point to names not asked about: without their
  * addresses, the answer would deny existing ones. If that is a WALK, so is the answer, and
- * the walker sees. */
+ * the walker sees; if it lacks signatures, they are not what is outdated. */
 static bool is_outdated(struct resolver *r, const struct deferred *d,
                         const struct external_answers *externals)
 {
@@ -57,6 +57,8 @@ static void answer_with(struct resolver *r, struct deferred *d, size_t count, in
     enum engine_verdict verdict = turn_answer(&r->turn, &query, &externals, r->reply, &len);
     if (verdict == ENGINE_DEFER && r->turn.deferral.kind == ENGINE_DEFER_WALK) {
         resolver_walk(r, d, count, revision);
+    } else if (verdict == ENGINE_DEFER && r->turn.deferral.kind == ENGINE_DEFER_SIGN) {
+        resolver_sign(r, d, count, revision);
     } else if (verdict == ENGINE_DEFER) {
         if (!resolver_goes_on(r, d)) { /* the name left the domain meanwhile: retry, please */
             resolver_refuse(r, d);

@@ -14,7 +14,6 @@
 #include "skydns/serve/streams.h"
 #include "skydns/serve/tcp_server.h"
 #include "skydns/serve/udp_server.h"
-#include "skydns/serve/walker.h"
 #include "skydns/store/publisher.h"
 #include "skydns/store/store.h"
 #include "skydns/upstream/fetcher.h"
@@ -59,6 +58,7 @@ void resolver_release(struct resolver *r, struct deferred *d)
     resolver_be_patient_no_more(r, d);
     forwarder_forget(&d->wait);
     resolver_free_lookup(r, d);
+    resolver_leave_pool(d);
     deferred_free(d);
 }
 
@@ -104,8 +104,7 @@ void resolver_refuse(struct resolver *r, struct deferred *d)
 
 /* ---- Search paths ---- */
 
-/* Where the query's search path waits. */
-static void keep_place(struct resolver *r, struct deferred *d)
+void resolver_keep_place(struct resolver *r, struct deferred *d)
 {
     d->path_at = r->turn.deferral.path_at;
     d->path_has_failed = r->turn.deferral.path_has_failed;
@@ -114,7 +113,8 @@ static void keep_place(struct resolver *r, struct deferred *d)
 
 bool resolver_goes_on(struct resolver *r, struct deferred *d)
 {
-    if (r->turn.deferral.path_at <= d->path_at) {
+    const struct engine_deferral *deferral = &r->turn.deferral;
+    if (deferral->path_at <= d->path_at && deferral->kind != ENGINE_DEFER_SIGN) {
         return false;
     }
     resolver_free_lookup(r, d);
@@ -133,84 +133,6 @@ static bool try_next_place(struct resolver *r, struct deferred *d, bool has_fail
     d->path_has_failed = d->path_has_failed || has_failed;
     answer_now(r, d);
     return true;
-}
-
-/* ---- WALK ---- */
-
-static unsigned walks_of(const struct resolver *r, const struct addr *client)
-{
-    const struct client_net net = client_net_of(client);
-    unsigned count = 0;
-    for (size_t i = 0; i < r->walk_count; i++) {
-        const struct client_net other = client_net_of(&r->walks[i]->client);
-        count += client_net_equal(&net, &other);
-    }
-    return count;
-}
-
-void resolver_walk(struct resolver *r, struct deferred *d, size_t external_count, int64_t revision)
-{
-    if (r->walk_count == RESOLVER_WALKS_MAX ||
-        walks_of(r, &d->client) >= RESOLVER_CLIENT_WALKS_MAX) {
-        resolver_refuse(r, d);
-        return;
-    }
-    struct engine_query query = resolver_query(r, d);
-    struct walk *walk = walk_new(&query, d);
-    if (external_count) {
-        walk_set_externals(walk, r->answers, external_count, revision);
-    }
-    r->walks[r->walk_count++] = d;
-    walker_push(r->walker, walk);
-}
-
-/* False: it was given up, at the end of the drain. */
-static bool take_back(struct resolver *r, const struct deferred *d)
-{
-    for (size_t i = 0; i < r->walk_count; i++) {
-        if (r->walks[i] == d) {
-            r->walks[i] = r->walks[--r->walk_count];
-            return true;
-        }
-    }
-    return false;
-}
-
-static void end_walk(struct resolver *r, struct deferred *d, const struct walk *walk)
-{
-    const struct engine_query query = resolver_query(r, d);
-    r->turn.deferral = walk->deferral;
-    switch (walk->verdict) {
-    case ENGINE_REPLY:
-        turn_refresh_if_wanted(&r->turn, &query);
-        memcpy(r->reply, walk->reply, walk->reply_len);
-        resolver_finish(r, d, walk->reply_len);
-        return;
-    case ENGINE_DROP:
-        resolver_finish(r, d, 0);
-        return;
-    case ENGINE_DEFER:
-        break;
-    }
-    if (walk->deferral.kind == ENGINE_DEFER_LOOKUP) {
-        d->kind = ENGINE_DEFER_WALK; /* as its second answer will be */
-        resolver_free_lookup(r, d);  /* of an earlier place */
-        keep_place(r, d);
-        resolver_look_up(r, d, walk->revision);
-    } else if (walk->deferral.kind == ENGINE_DEFER_WALK || !resolver_goes_on(r, d)) {
-        resolver_refuse(r, d);
-    }
-}
-
-void resolver_walked(struct resolver *r)
-{
-    struct walk *walk;
-    while ((walk = walker_pop(r->walker))) {
-        if (take_back(r, walk->data)) {
-            end_walk(r, walk->data, walk);
-        }
-        walk_free(walk);
-    }
 }
 
 /* ---- FORWARD ---- */
@@ -442,7 +364,7 @@ void resolver_refresh(struct resolver *r, const uint8_t *wire, size_t len)
 
 static void wait_for(struct resolver *r, struct deferred *d)
 {
-    keep_place(r, d);
+    resolver_keep_place(r, d);
     switch (r->turn.deferral.kind) {
     case ENGINE_DEFER_LOOKUP:
         resolver_look_up(r, d, r->turn.store ? store_revision(r->turn.store) : 0);
@@ -450,9 +372,11 @@ static void wait_for(struct resolver *r, struct deferred *d)
     case ENGINE_DEFER_FORWARD:
         forward(r, d);
         break;
-    case ENGINE_DEFER_SIGN:
     case ENGINE_DEFER_WALK:
         resolver_walk(r, d, 0, 0);
+        break;
+    case ENGINE_DEFER_SIGN:
+        resolver_sign(r, d, 0, 0);
         break;
     case ENGINE_DEFER_REFRESH: /* never of the engine */
         break;
@@ -481,6 +405,8 @@ void resolver_begin(struct resolver *r, struct deferred *d)
 {
     if (d->kind == ENGINE_DEFER_WALK) {
         resolver_walk(r, d, 0, 0);
+    } else if (d->kind == ENGINE_DEFER_SIGN) {
+        resolver_sign(r, d, 0, 0);
     } else {
         answer_now(r, d);
     }

@@ -78,9 +78,11 @@ static void defer(struct worker *w, const struct engine_query *query,
         counter_add(&w->counts.deferred, 1);
         return;
     }
-    packet->reply_len = engine_servfail(config->engine, query, EDNS_ERROR_NONE, packet->reply);
     counter_add(&w->counts.refused, 1);
-    count_reply(w, query, packet);
+    if (kind != ENGINE_DEFER_SIGN) { /* as good as lost: resolver.h */
+        packet->reply_len = engine_servfail(config->engine, query, EDNS_ERROR_NONE, packet->reply);
+        count_reply(w, query, packet);
+    }
 }
 
 /* The reply is on its way: if the ring is full, what it is made of just expires. */

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="has no privilege to l
 USER, GROUP = 65532, 65533
 OTHER = 65531
 DAC_READ_SEARCH = 1 << 2
-SKYDNS_THREADS = {"skydns", "worker-0", "worker-1", "resolver", "walker", "log"}
+SKYDNS_THREADS = {"skydns", "worker-0", "worker-1", "resolver", "signer", "walker", "log"}
 SETS = ("CapInh", "CapPrm", "CapEff", "CapAmb")
 
 

@@ -43,7 +43,7 @@ struct fixture {
     uint32_t stale_wait_ms;
     struct recursion recursion;
     uint32_t timeout_ms; /* per attempt at the nameserver */
-    uint32_t walk_ms, walk_wait_ms;
+    uint32_t pool_answer_ms, pool_wait_ms;
     struct store_writer *writer;
     struct publisher *publisher;
     struct addr address;
@@ -51,7 +51,7 @@ struct fixture {
     int upstream_udp;
     int upstream_tcp;
     struct resolver *resolver;
-    struct engine *resolver_engine, *walk_engine;
+    struct engine *resolver_engine, *walk_engine, *sign_engine;
     struct udp_server *udp[WORKERS];
     struct engine *engines[WORKERS];
     struct worker *workers[WORKERS];
@@ -207,20 +207,22 @@ static inline int open_servers(struct fixture *f)
     if (r == -EADDRINUSE) {
         return r;
     }
-    const struct resolver_config config = {.sockets = &tcp,
-                                           .socket_count = 1,
-                                           .connections_max = 64,
-                                           .sockets_max = 16,
-                                           .cache_tally = f->tally,
-                                           .stale_wait_ms = f->stale_wait_ms,
-                                           .recursion = &f->recursion,
-                                           .engine = f->resolver_engine,
-                                           .reader = publisher_reader_new(f->publisher),
-                                           .walk_engine = f->walk_engine,
-                                           .walk_reader = publisher_reader_new(f->publisher),
-                                           .walk_ms = f->walk_ms,
-                                           .walk_wait_ms = f->walk_wait_ms,
-                                           .workers = WORKERS};
+    const struct resolver_config config = {
+        .sockets = &tcp,
+        .socket_count = 1,
+        .connections_max = 64,
+        .sockets_max = 16,
+        .cache_tally = f->tally,
+        .stale_wait_ms = f->stale_wait_ms,
+        .recursion = &f->recursion,
+        .engine = f->resolver_engine,
+        .reader = publisher_reader_new(f->publisher),
+        .walker = {f->walk_engine, publisher_reader_new(f->publisher)},
+        .signers = {{f->sign_engine, publisher_reader_new(f->publisher)}},
+        .signer_count = 1,
+        .pool_answer_ms = f->pool_answer_ms,
+        .pool_wait_ms = f->pool_wait_ms,
+        .workers = WORKERS};
     if (r == 0) {
         r = resolver_new(&config, &f->resolver, &err);
     }
@@ -302,9 +304,10 @@ static inline struct fixture *setup_still_with(uint32_t timeout_ms, uint32_t sta
     publisher_configure(f->publisher, config);
     f->resolver_engine = engine_new(config);
     f->walk_engine = engine_new(config);
+    f->sign_engine = engine_new(config);
     assert_int_equal(recursion_init(&f->recursion, "127.0.0.0/8", NULL), 0);
     f->timeout_ms = timeout_ms;
-    f->walk_ms = f->walk_wait_ms = PATIENCE_S * 1000;
+    f->pool_answer_ms = f->pool_wait_ms = PATIENCE_S * 1000;
     do {
         close_servers(f);
         f->address = loopback_addr(loopback_free_port());
@@ -356,6 +359,7 @@ static inline void teardown(struct fixture *f)
     close_servers(f);
     engine_free(f->resolver_engine);
     engine_free(f->walk_engine);
+    engine_free(f->sign_engine);
     for (unsigned i = 0; i < WORKERS; i++) {
         worker_free(f->workers[i]);
         engine_free(f->engines[i]);

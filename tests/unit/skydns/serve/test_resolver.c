@@ -254,8 +254,8 @@ static void test_late_walks_are_refused(void **state)
     for (int waits = 0; waits < 2; waits++) {
         struct fixture *f = setup_still(PATIENCE_S * 1000);
         close_servers(f);
-        f->walk_wait_ms = waits ? 0 : f->walk_wait_ms;
-        f->walk_ms = waits ? f->walk_ms : 0;
+        f->pool_wait_ms = waits ? 0 : f->pool_wait_ms;
+        f->pool_answer_ms = waits ? f->pool_answer_ms : 0;
         assert_int_equal(open_servers(f), 0);
         start_resolver(f);
         start_workers(f);
