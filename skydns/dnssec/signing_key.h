@@ -47,7 +47,8 @@ int signing_key_parse(struct slice public_text, struct slice private_text,
 void signing_key_free(struct signing_key *key); /* NULL is fine */
 
 /* The signature of these bytes as an RRSIG has it (ECDSA: r and s, RFC 6605 4). Any thread; takes
- * 25 us with algorithm 13, a millisecond with RSA of 2048 bits. Fails only if libcrypto does. */
+ * about 20 us with algorithm 13, 30 us with 15, 250 us with RSA of 2048 bits, 550 us with 14, and
+ * 3 ms with RSA of 4096 bits. Fails only if libcrypto does. */
 int signing_key_sign(const struct signing_key *key, struct slice data,
                      uint8_t out[SIGNING_KEY_SIGNATURE_MAX], size_t *ret_len,
                      struct err *err) MUST_CHECK;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "skydns/dnssec/signing_key_internal.h"
+#include "skydns/dnssec/signing_key_pkey_internal.h"
 
 const char *signing_key_reason(void)
 {
@@ -14,8 +15,7 @@ const char *signing_key_reason(void)
     return reason ? reason : "libcrypto failed";
 }
 
-/* NULL: libcrypto refuses. */
-static EVP_PKEY *make_key(const char *type, int selection, OSSL_PARAM *params)
+EVP_PKEY *signing_pkey_new(const char *type, int selection, OSSL_PARAM *params)
 {
     EVP_PKEY *pkey = NULL;
     EVP_PKEY_CTX *context = EVP_PKEY_CTX_new_from_name(NULL, type, NULL);
@@ -26,53 +26,14 @@ static EVP_PKEY *make_key(const char *type, int selection, OSSL_PARAM *params)
     return pkey;
 }
 
-/* libcrypto's parameters are in the machine's byte order. In place, without a copy that stays. */
-static OSSL_PARAM number_param(const char *name, uint8_t *bytes, size_t len)
+void signing_param_set(OSSL_PARAM *param, const char *name, uint8_t *bytes, size_t len)
 {
     for (size_t i = 0; i < len / 2 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__; i++) {
         uint8_t byte = bytes[i];
         bytes[i] = bytes[len - 1 - i];
         bytes[len - 1 - i] = byte;
     }
-    return OSSL_PARAM_construct_BN(name, bytes, len);
-}
-
-/* ---- RSA ---- */
-
-static const char *const rsa_params[] = {
-    [SIGNING_MODULUS] = OSSL_PKEY_PARAM_RSA_N,
-    [SIGNING_PUBLIC_EXPONENT] = OSSL_PKEY_PARAM_RSA_E,
-    [SIGNING_PRIVATE_EXPONENT] = OSSL_PKEY_PARAM_RSA_D,
-    [SIGNING_PRIME_1] = OSSL_PKEY_PARAM_RSA_FACTOR1,
-    [SIGNING_PRIME_2] = OSSL_PKEY_PARAM_RSA_FACTOR2,
-    [SIGNING_EXPONENT_1] = OSSL_PKEY_PARAM_RSA_EXPONENT1,
-    [SIGNING_EXPONENT_2] = OSSL_PKEY_PARAM_RSA_EXPONENT2,
-    [SIGNING_COEFFICIENT] = OSSL_PKEY_PARAM_RSA_COEFFICIENT1,
-};
-
-enum { RSA_NUMBERS = SIGNING_COEFFICIENT + 1 };
-
-/* Whether the private file's modulus and exponent are the record's. Pure. */
-static bool has_same_rsa(const struct signing_key *key, const struct signing_numbers *numbers)
-{
-    struct slice exponent, modulus;
-    return signing_key_rsa_parts(key, &exponent, &modulus) &&
-           slice_equal(modulus,
-                       slice_of(numbers->bytes[SIGNING_MODULUS], numbers->len[SIGNING_MODULUS])) &&
-           slice_equal(exponent, slice_of(numbers->bytes[SIGNING_PUBLIC_EXPONENT],
-                                          numbers->len[SIGNING_PUBLIC_EXPONENT]));
-}
-
-static void make_rsa(struct signing_numbers *numbers, EVP_PKEY **ret_private, EVP_PKEY **ret_public)
-{
-    OSSL_PARAM params[RSA_NUMBERS + 1];
-    for (unsigned i = 0; i < RSA_NUMBERS; i++) {
-        params[i] = number_param(rsa_params[i], numbers->bytes[i], numbers->len[i]);
-    }
-    params[RSA_NUMBERS] = OSSL_PARAM_construct_end();
-    *ret_private = make_key("RSA", EVP_PKEY_KEYPAIR, params);
-    params[SIGNING_PRIVATE_EXPONENT] = OSSL_PARAM_construct_end();
-    *ret_public = make_key("RSA", EVP_PKEY_PUBLIC_KEY, params);
+    *param = OSSL_PARAM_construct_BN(name, bytes, len);
 }
 
 /* ---- ECDSA and EdDSA ---- */
@@ -89,13 +50,13 @@ static void make_ecdsa(const struct signing_key *key, const struct signing_algor
         OSSL_PARAM_construct_utf8_string(OSSL_PKEY_PARAM_GROUP_NAME, curve, 0),
         OSSL_PARAM_construct_octet_string(OSSL_PKEY_PARAM_PUB_KEY, point,
                                           1 + (size_t)algorithm->public_len),
-        number_param(OSSL_PKEY_PARAM_PRIV_KEY, numbers->bytes[SIGNING_PRIVATE_KEY],
-                     numbers->len[SIGNING_PRIVATE_KEY]),
+        OSSL_PARAM_construct_end(),
         OSSL_PARAM_construct_end(),
     };
-    *ret_private = make_key("EC", EVP_PKEY_KEYPAIR, params);
-    params[2] = OSSL_PARAM_construct_end();
-    *ret_public = make_key("EC", EVP_PKEY_PUBLIC_KEY, params);
+    *ret_public = signing_pkey_new("EC", EVP_PKEY_PUBLIC_KEY, params);
+    signing_param_set(&params[2], OSSL_PKEY_PARAM_PRIV_KEY, numbers->bytes[SIGNING_PRIVATE_KEY],
+                      numbers->len[SIGNING_PRIVATE_KEY]);
+    *ret_private = signing_pkey_new("EC", EVP_PKEY_KEYPAIR, params);
 }
 
 static void make_eddsa(const struct signing_key *key, const struct signing_algorithm *algorithm,
@@ -136,10 +97,10 @@ static int make_keys(const struct signing_key *key, const struct signing_algorit
 {
     int rc = 0;
     if (algorithm->kind == SIGNING_RSA) {
-        if (!has_same_rsa(key, numbers)) {
+        if (!signing_rsa_matches(key, numbers)) {
             return mismatch(err);
         }
-        make_rsa(numbers, ret_private, ret_public);
+        signing_rsa_new(numbers, ret_private, ret_public);
     } else if ((rc = check_private_len(algorithm, numbers, err))) {
         return rc;
     } else if (algorithm->kind == SIGNING_ECDSA) {
