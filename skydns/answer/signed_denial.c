@@ -68,7 +68,7 @@ enum signed_fact signed_denial_of_type(struct signed_denial *denial)
     enum signed_fact fact = find_types(denial, &denial->name, &list);
     if (fact == SIGNED_YES) {
         nsec->owner = denial->name;
-        nsec_next(&denial->name, &next);
+        nsec_next(&denial->name, &denial->keys->name, &next);
         finish(denial, nsec, &next, &list);
         denial->count = 1;
     }
@@ -134,7 +134,7 @@ static enum signed_fact cover(struct signed_denial *d, const struct dname *name)
         return fact;
     }
     if (d->count == 0 || !dname_equal(&nsec->owner, &d->nsecs[0].owner)) {
-        nsec_after(name, &next);
+        nsec_after(name, &d->keys->name, &next);
         finish(d, nsec, &next, &list);
         d->count++;
     }

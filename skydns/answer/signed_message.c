@@ -18,11 +18,6 @@ static unsigned get16(const uint8_t *at)
     return (unsigned)at[0] << 8 | at[1];
 }
 
-static uint32_t get32(const uint8_t *at)
-{
-    return (uint32_t)get16(at) << 16 | get16(at + 2);
-}
-
 static void put32(uint8_t *at, uint32_t v)
 {
     for (unsigned i = 0; i < 4; i++) {
