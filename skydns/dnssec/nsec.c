@@ -122,7 +122,6 @@ void nsec_after(const struct dname *name, const struct dname *zone, struct dname
         }
         dname_strip(ret, 1);
     }
-    *ret = *zone;
 }
 
 void nsec_next(const struct dname *name, const struct dname *zone, struct dname *ret)
@@ -133,6 +132,28 @@ void nsec_next(const struct dname *name, const struct dname *zone, struct dname 
     } else {
         nsec_after(name, zone, ret);
     }
+}
+
+/* The zone's name as the next one is the end. */
+static bool is_before_next(const struct dname *name, const struct dname *next,
+                           const struct dname *zone)
+{
+    return dname_equal(next, zone) || nsec_compare(name, next) < 0;
+}
+
+bool nsec_join(struct nsec_gap *gap, const struct nsec_gap *other, const struct dname *zone)
+{
+    if (!is_before_next(&gap->owner, &other->next, zone) ||
+        !is_before_next(&other->owner, &gap->next, zone)) {
+        return false;
+    }
+    if (nsec_compare(&other->owner, &gap->owner) < 0) {
+        gap->owner = other->owner;
+    }
+    if (dname_equal(&other->next, zone) || !is_before_next(&other->next, &gap->next, zone)) {
+        gap->next = other->next;
+    }
+    return true;
 }
 
 /* ---- Types ---- */

@@ -40,6 +40,16 @@ void nsec_after(const struct dname *name, const struct dname *zone, struct dname
  * nsec_after. */
 void nsec_next(const struct dname *name, const struct dname *zone, struct dname *ret);
 
+/* What an NSEC covers: from nsec_before's name, perhaps with nsec_last_below, to nsec_after's. */
+struct nsec_gap {
+    struct dname owner, next;
+};
+
+/* Two gaps of one proof that overlap: `gap` becomes both. False: they do not. Left apart, the owner
+ * of one is a name that the other denies: as when `)\255...` is asked about, which is just before
+ * the wildcard. */
+bool nsec_join(struct nsec_gap *gap, const struct nsec_gap *other, const struct dname *zone);
+
 /* A type bitmap: RFC 4034 4.1.2. The types in any order, perhaps repeated; those from 2048 are left
  * out. Returns its length: 0 without types. */
 size_t nsec_bitmap(const uint16_t *types, size_t count, uint8_t out[NSEC_BITMAP_MAX]);

@@ -175,6 +175,35 @@ static void test_in_place(void **state)
     assert_name("zone", &zone, "c.");
 }
 
+static void test_join(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *a[2], *b[2], *joined[2]; /* NULL: they stay apart */
+    } cases[] = {
+        {{"a.c.", "d.c."}, {"d.c.", "f.c."}, {NULL}},
+        {{"d.c.", "f.c."}, {"a.c.", "d.c."}, {NULL}},
+        {{"a.c.", "d.c."}, {"b.c.", "f.c."}, {"a.c.", "f.c."}},
+        {{"b.c.", "f.c."}, {"a.c.", "d.c."}, {"a.c.", "f.c."}},
+        {{"a.c.", "f.c."}, {"b.c.", "d.c."}, {"a.c.", "f.c."}},
+        {{"b.c.", "d.c."}, {"b.c.", "d.c."}, {"b.c.", "d.c."}},
+        /* To the end of the zone. */
+        {{"d.c.", "c."}, {"a.c.", "d.c."}, {NULL}},
+        {{"b.c.", "c."}, {"a.c.", "d.c."}, {"a.c.", "c."}},
+        {{"a.c.", "d.c."}, {"b.c.", "c."}, {"a.c.", "c."}},
+        {{"b.c.", "c."}, {"a.c.", "c."}, {"a.c.", "c."}},
+    };
+    struct dname zone = name_of("c.");
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const char *const *want = cases[i].joined[0] ? cases[i].joined : cases[i].a;
+        struct nsec_gap a = {name_of(cases[i].a[0]), name_of(cases[i].a[1])};
+        struct nsec_gap b = {name_of(cases[i].b[0]), name_of(cases[i].b[1])};
+        assert_int_equal(nsec_join(&a, &b, &zone), cases[i].joined[0] != NULL);
+        assert_name("owner", &a.owner, want[0]);
+        assert_name("next", &a.next, want[1]);
+    }
+}
+
 /* RFC 4034 6.1 has these, with capitals. */
 static void test_compare(void **state)
 {
@@ -255,10 +284,10 @@ static void test_full_bitmap(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_before),      cmocka_unit_test(test_last_below),
-        cmocka_unit_test(test_after),       cmocka_unit_test(test_in_place),
-        cmocka_unit_test(test_compare),     cmocka_unit_test(test_bitmap),
-        cmocka_unit_test(test_full_bitmap),
+        cmocka_unit_test(test_before), cmocka_unit_test(test_last_below),
+        cmocka_unit_test(test_after),  cmocka_unit_test(test_in_place),
+        cmocka_unit_test(test_join),   cmocka_unit_test(test_compare),
+        cmocka_unit_test(test_bitmap), cmocka_unit_test(test_full_bitmap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
