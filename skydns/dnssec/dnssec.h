@@ -31,6 +31,10 @@ enum {
     DNSSEC_BEGAN_S = 3 * 60 * 60,       /* before now: clocks differ */
     DNSSEC_ENDS_S = 7 * 24 * 60 * 60,   /* after now */
     DNSSEC_RENEW_S = DNSSEC_ENDS_S / 2, /* after a signature was made, another is */
+    /* After it was made, it is given no more: a validator keeps nothing beyond a signature's end,
+     * and a day is the longest that common resolvers keep records. */
+    DNSSEC_LAST_S = DNSSEC_ENDS_S - 24 * 60 * 60,
+    DNSSEC_RENEW_AGAIN_S = 10, /* one that is to be renewed is MISSING to one asker in this time */
     /* Fields, signer's name, signature. */
     DNSSEC_RRSIG_MAX = 18 + DNAME_MAX + SIGNING_KEY_SIGNATURE_MAX,
 };
@@ -56,8 +60,10 @@ struct dnssec_zone {
 
 struct dnssec;
 
-/* Takes the keys over, at most DNSSEC_KEYS_MAX; on failure they stay the caller's: too many of a
- * zone, or one twice. Starts with one reference. */
+/* Takes the keys over, at most DNSSEC_KEYS_MAX; on failure they stay the caller's: too many, too
+ * many of a zone, or one twice. Memory for signatures_max signatures, from 1 to
+ * DNSSEC_SIGNATURES_MAX, of the longest that these keys make and 72 bytes more for each; touched
+ * only as it is used. Starts with one reference. Main thread. */
 int dnssec_new(struct signing_key *const *keys, size_t count, size_t signatures_max,
                struct dnssec **ret_dnssec, struct err *err) MUST_CHECK;
 struct dnssec *dnssec_ref(struct dnssec *dnssec);
@@ -90,12 +96,17 @@ struct dnssec_signature {
 
 enum dnssec_outcome {
     DNSSEC_SIGNED,
-    DNSSEC_MISSING, /* a signature is not kept, or too old, or not valid yet; may_make was false */
-    DNSSEC_FAILED,  /* libcrypto failed, and the log says so: once a minute */
+    /* A signature is not kept, too old, or not valid yet, and may_make was false. One that is to be
+     * renewed, too, for one asker, who has another made; others get the old one meanwhile. So
+     * nobody waits for renewals behind a flood of new signatures, and one that is refused is tried
+     * again. */
+    DNSSEC_MISSING,
+    DNSSEC_FAILED, /* libcrypto failed, and the log says so: once a minute */
 };
 
 /* The signatures of each of the zone's keys that signs this type; valid at now_s, which is the wall
- * clock. With may_make, makes and keeps those that are missing. Any thread. */
+ * clock. With may_make, makes and keeps those that are missing or to be renewed; without, takes no
+ * lock and allocates nothing. Any thread. `zone` is one of this dnssec's. */
 enum dnssec_outcome dnssec_sign(struct dnssec *dnssec, const struct dnssec_zone *zone,
                                 const struct dnssec_rrset *rrset, int64_t now_s, bool may_make,
                                 struct dnssec_signature signatures[DNSSEC_ZONE_KEYS_MAX],
@@ -106,9 +117,9 @@ struct dnssec_figures {
     uint64_t kept, kept_max;       /* signatures now */
     uint64_t made, reused, failed; /* since the process started; reused: found and given */
     uint64_t made_us;              /* CPU time of making */
-    int64_t first_end_s; /* the earliest end of what a reply has had in the last minute or so; 0:
-                          * none. It is at least DNSSEC_ENDS_S - DNSSEC_RENEW_S ahead unless signing
-                          * fails */
+    int64_t first_end_s; /* the earliest end of what a reply has had in this minute of the wall
+                          * clock or the one before; 0: none. It is about DNSSEC_ENDS_S -
+                          * DNSSEC_RENEW_S ahead, or more, unless signing fails */
 };
 struct dnssec_figures dnssec_figures(const struct dnssec *dnssec); /* NULL: what others counted */
 

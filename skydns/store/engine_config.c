@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "skydns/clients/visibility.h"
+#include "skydns/dnssec/dnssec.h"
 #include "skydns/foreign/hosts_table.h"
 #include "skydns/foreign/zone_table.h"
 
@@ -88,6 +89,7 @@ void engine_config_free(struct engine_config *config)
         hosts_table_unref(config->hosts);
         cache_unref(config->cache);
         visibility_unref(config->visibility);
+        dnssec_unref(config->dnssec);
         free(config);
     }
 }

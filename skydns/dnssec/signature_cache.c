@@ -1,0 +1,409 @@
+#include "skydns/dnssec/signature_cache_internal.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <xxhash.h>
+
+#include "common/base/xalloc.h"
+
+/* An entry's words. The sequence is even while the entry can be read; what was read of the words
+ * from there to the signature counts if it was even before and is the same afterwards. Entries have
+ * numbers from 1; they are never freed, only written anew. */
+enum {
+    WORD_SEQUENCE,
+    WORD_ID_LOW,
+    WORD_ID_HIGH,
+    WORD_MADE,  /* seconds */
+    WORD_LEN,   /* bytes of the signature */
+    WORD_USE,   /* changed by readers: when renewal was last claimed, how often it was found */
+    WORD_NEXT,  /* the bucket's next entry; 0: none */
+    WORD_LINKS, /* under the lock: neighbours in the queue, newer and older; 0: none */
+    WORD_SIGNATURE,
+    LINE_WORDS = 64 / 8, /* entries are whole lines of memory */
+};
+
+enum {
+    SECRET_SIZE = 192,
+    /* Entries that one insertion may spare, for signers that wait for the lock: as cache_queue. */
+    SPARED_MAX = 1024,
+    /* So many uses are counted, and as often the entry is spared: S3-FIFO's number. An entry that
+     * was popular and is not any more goes soon. */
+    USES_MAX = 3,
+    USES_BITS = 2,
+    /* A bucket has an entry or two; a reader that is led astray by changes ends here. */
+    STEPS_MAX = 32,
+};
+
+typedef _Atomic uint64_t word_t;
+
+struct signature_cache {
+    uint8_t secret[SECRET_SIZE];
+    _Atomic uint32_t *buckets; /* owned: the first entry of each */
+    size_t bucket_mask;
+    void *block;   /* owned */
+    word_t *words; /* in the block */
+    size_t entry_words, len_max;
+    uint32_t entries_max;
+    _Atomic uint32_t kept; /* entries that have been written; changed under the lock */
+
+    pthread_mutex_t lock; /* who adds */
+    uint32_t newest, oldest, hand;
+};
+
+/* Acquire and release, so that who reads a newer word sees the newer sequence afterwards. */
+static inline uint64_t get(const word_t *word)
+{
+    return atomic_load_explicit(word, memory_order_acquire);
+}
+
+static inline void set(word_t *word, uint64_t value)
+{
+    atomic_store_explicit(word, value, memory_order_release);
+}
+
+static inline word_t *entry_at(const struct signature_cache *cache, uint32_t entry)
+{
+    return cache->words + (size_t)(entry - 1) * cache->entry_words;
+}
+
+/* ---- Life ---- */
+
+/* Not aligned by the allocator: it would have to zero the memory, and so touch all of it. */
+static void allocate(struct signature_cache *cache)
+{
+    size_t buckets = 8;
+    while (buckets < cache->entries_max) {
+        buckets *= 2;
+    }
+    cache->bucket_mask = buckets - 1;
+    cache->buckets = xcalloc(buckets, sizeof(cache->buckets[0]));
+    enum { LINE = LINE_WORDS * sizeof(uint64_t) };
+    char *block = xcalloc((size_t)cache->entries_max * cache->entry_words + LINE_WORDS,
+                          sizeof(cache->words[0]));
+    cache->block = block;
+    cache->words = (word_t *)(void *)(block + (LINE - (uintptr_t)block % LINE) % LINE);
+}
+
+int signature_cache_new(size_t entries_max, size_t len_max, struct signature_cache **ret_cache,
+                        struct err *err)
+{
+    struct signature_cache *cache = xcalloc(1, sizeof(*cache));
+    if (getrandom(cache->secret, sizeof(cache->secret), 0) != (ssize_t)sizeof(cache->secret)) {
+        free(cache);
+        return err_set(err, -EIO, "the kernel has no random numbers");
+    }
+    size_t words = WORD_SIGNATURE + (len_max + 7) / 8;
+    cache->len_max = len_max;
+    cache->entry_words = (words + LINE_WORDS - 1) / LINE_WORDS * LINE_WORDS;
+    cache->entries_max = entries_max < 1                       ? 1
+                         : entries_max > DNSSEC_SIGNATURES_MAX ? DNSSEC_SIGNATURES_MAX
+                                                               : (uint32_t)entries_max;
+    allocate(cache);
+    (void)pthread_mutex_init(&cache->lock, NULL); /* cannot fail without attributes */
+    *ret_cache = cache;
+    return 0;
+}
+
+void signature_cache_free(struct signature_cache *cache)
+{
+    if (cache) {
+        (void)pthread_mutex_destroy(&cache->lock); /* nobody holds it */
+        free(cache->buckets);
+        free(cache->block);
+        free(cache);
+    }
+}
+
+/* ---- Ids ---- */
+
+/* Bytes to be hashed; when the buffer is full, their hash takes their place. */
+struct hasher {
+    const uint8_t *secret;
+    size_t used;
+    uint8_t bytes[1024]; /* most RRsets whole */
+};
+
+static struct signature_id digest(const struct hasher *h)
+{
+    XXH128_hash_t hash = XXH3_128bits_withSecret(h->bytes, h->used, h->secret, SECRET_SIZE);
+    return (struct signature_id){hash.low64, hash.high64};
+}
+
+static void absorb(struct hasher *h, const void *bytes, size_t len)
+{
+    const uint8_t *from = bytes;
+    while (len > sizeof(h->bytes) - h->used) {
+        size_t part = sizeof(h->bytes) - h->used;
+        memcpy(h->bytes + h->used, from, part);
+        h->used = sizeof(h->bytes);
+        struct signature_id so_far = digest(h);
+        memcpy(h->bytes, &so_far, sizeof(so_far));
+        h->used = sizeof(so_far);
+        from += part;
+        len -= part;
+    }
+    if (len > 0) {
+        memcpy(h->bytes + h->used, from, len);
+        h->used += len;
+    }
+}
+
+/* Each piece comes after its length, so that other pieces are other bytes. */
+struct signature_id signature_cache_id(const struct signature_cache *cache,
+                                       const struct dnssec_rrset *rrset)
+{
+    struct hasher h;
+    h.secret = cache->secret;
+    h.used = 0;
+    const uint32_t head[] = {rrset->type, rrset->ttl_s, (uint32_t)rrset->count,
+                             (uint32_t)rrset->owner.len};
+    absorb(&h, head, sizeof(head));
+    absorb(&h, rrset->owner.ptr, rrset->owner.len);
+    for (size_t i = 0; i < rrset->count; i++) {
+        uint16_t len = (uint16_t)rrset->rdata[i].len;
+        absorb(&h, &len, sizeof(len));
+        absorb(&h, rrset->rdata[i].ptr, len);
+    }
+    return digest(&h);
+}
+
+/* ---- Looking up ---- */
+
+static _Atomic uint32_t *bucket_of(const struct signature_cache *cache, struct signature_id id)
+{
+    return &cache->buckets[id.low & cache->bucket_mask];
+}
+
+static inline bool has_id(const word_t *words, struct signature_id id)
+{
+    return get(&words[WORD_ID_LOW]) == id.low && get(&words[WORD_ID_HIGH]) == id.high;
+}
+
+/* The entry with this id, or 0. Without the lock, what it is must be confirmed by its sequence. */
+static uint32_t look(const struct signature_cache *cache, struct signature_id id)
+{
+    uint32_t entry = atomic_load_explicit(bucket_of(cache, id), memory_order_acquire);
+    for (unsigned step = 0; entry != 0 && step < STEPS_MAX; step++) {
+        const word_t *words = entry_at(cache, entry);
+        if (has_id(words, id)) {
+            return entry;
+        }
+        entry = (uint32_t)get(&words[WORD_NEXT]);
+    }
+    return 0;
+}
+
+static void copy_signature(const word_t *words, size_t len, uint8_t *out)
+{
+    const word_t *from = words + WORD_SIGNATURE;
+    for (; len >= 8; len -= 8, out += 8) {
+        uint64_t word = get(from++);
+        memcpy(out, &word, 8);
+    }
+    if (len > 0) {
+        uint64_t word = get(from);
+        memcpy(out, &word, len);
+    }
+}
+
+bool signature_cache_find(const struct signature_cache *cache, struct signature_id id,
+                          struct signature_found *ret_found, uint8_t *out)
+{
+    uint32_t entry = look(cache, id);
+    if (entry == 0) {
+        return false;
+    }
+    const word_t *words = entry_at(cache, entry);
+    uint64_t sequence = get(&words[WORD_SEQUENCE]);
+    size_t len = get(&words[WORD_LEN]);
+    if (sequence % 2 != 0 || !has_id(words, id) || len > cache->len_max) {
+        return false;
+    }
+    *ret_found = (struct signature_found){
+        .made_s = (int64_t)get(&words[WORD_MADE]), .len = len, .entry = entry};
+    copy_signature(words, len, out);
+    return get(&words[WORD_SEQUENCE]) == sequence;
+}
+
+/* Writes only while there is something to change: otherwise processors would wait for each other.
+ * The entry may be another's meanwhile, or two threads write at once: a use or a claim more, or
+ * less, is no harm. */
+void signature_cache_use(struct signature_cache *cache, const struct signature_found *found)
+{
+    word_t *use = &entry_at(cache, found->entry)[WORD_USE];
+    uint64_t now = get(use);
+    if ((now & USES_MAX) < USES_MAX) {
+        set(use, now + 1);
+    }
+}
+
+bool signature_cache_claim(struct signature_cache *cache, const struct signature_found *found,
+                           int64_t now_s)
+{
+    word_t *use = &entry_at(cache, found->entry)[WORD_USE];
+    uint64_t before = get(use);
+    int64_t claimed_s = (int64_t)(before >> USES_BITS);
+    if (claimed_s <= now_s && now_s - claimed_s < DNSSEC_RENEW_AGAIN_S) {
+        return false;
+    }
+    uint64_t after = (uint64_t)now_s << USES_BITS | (before & USES_MAX);
+    return atomic_compare_exchange_strong_explicit(use, &before, after, memory_order_relaxed,
+                                                   memory_order_relaxed);
+}
+
+/* ---- Adding: under the lock ---- */
+
+struct links {
+    uint32_t newer, older;
+};
+
+static struct links links_of(const struct signature_cache *cache, uint32_t entry)
+{
+    uint64_t word = get(&entry_at(cache, entry)[WORD_LINKS]);
+    return (struct links){(uint32_t)(word >> 32), (uint32_t)word};
+}
+
+static void set_links(struct signature_cache *cache, uint32_t entry, uint32_t newer, uint32_t older)
+{
+    set(&entry_at(cache, entry)[WORD_LINKS], (uint64_t)newer << 32 | older);
+}
+
+static void queue_add(struct signature_cache *cache, uint32_t entry)
+{
+    set_links(cache, entry, 0, cache->newest);
+    if (cache->newest) {
+        set_links(cache, cache->newest, entry, links_of(cache, cache->newest).older);
+    } else {
+        cache->oldest = entry;
+    }
+    cache->newest = entry;
+}
+
+static void queue_remove(struct signature_cache *cache, uint32_t entry)
+{
+    struct links links = links_of(cache, entry);
+    if (links.newer) {
+        set_links(cache, links.newer, links_of(cache, links.newer).newer, links.older);
+    } else {
+        cache->newest = links.older;
+    }
+    if (links.older) {
+        set_links(cache, links.older, links.newer, links_of(cache, links.older).older);
+    } else {
+        cache->oldest = links.newer;
+    }
+}
+
+static bool take_use(struct signature_cache *cache, uint32_t entry)
+{
+    word_t *use = &entry_at(cache, entry)[WORD_USE];
+    uint64_t now = get(use);
+    if ((now & USES_MAX) == 0) {
+        return false;
+    }
+    set(use, now - 1);
+    return true;
+}
+
+/* Removes an entry from the queue: the hand goes from old to new, where it stopped last, and takes
+ * the first that was not used since it came there. */
+static uint32_t evict(struct signature_cache *cache)
+{
+    uint32_t entry = cache->hand ? cache->hand : cache->oldest;
+    for (unsigned spared = 0; spared < SPARED_MAX && take_use(cache, entry); spared++) {
+        uint32_t newer = links_of(cache, entry).newer;
+        entry = newer ? newer : cache->oldest;
+    }
+    cache->hand = links_of(cache, entry).newer;
+    queue_remove(cache, entry);
+    return entry;
+}
+
+static struct signature_id id_of(const struct signature_cache *cache, uint32_t entry)
+{
+    const word_t *words = entry_at(cache, entry);
+    return (struct signature_id){get(&words[WORD_ID_LOW]), get(&words[WORD_ID_HIGH])};
+}
+
+static void bucket_add(struct signature_cache *cache, uint32_t entry)
+{
+    _Atomic uint32_t *bucket = bucket_of(cache, id_of(cache, entry));
+    set(&entry_at(cache, entry)[WORD_NEXT], atomic_load_explicit(bucket, memory_order_relaxed));
+    atomic_store_explicit(bucket, entry, memory_order_release);
+}
+
+static void bucket_remove(struct signature_cache *cache, uint32_t entry)
+{
+    _Atomic uint32_t *bucket = bucket_of(cache, id_of(cache, entry));
+    uint64_t next = get(&entry_at(cache, entry)[WORD_NEXT]);
+    uint32_t at = atomic_load_explicit(bucket, memory_order_relaxed);
+    if (at == entry) {
+        atomic_store_explicit(bucket, (uint32_t)next, memory_order_release);
+        return;
+    }
+    while ((uint32_t)get(&entry_at(cache, at)[WORD_NEXT]) != entry) {
+        at = (uint32_t)get(&entry_at(cache, at)[WORD_NEXT]);
+    }
+    set(&entry_at(cache, at)[WORD_NEXT], next);
+}
+
+static void write_entry(struct signature_cache *cache, uint32_t entry, struct signature_id id,
+                        int64_t made_s, struct slice signature)
+{
+    word_t *words = entry_at(cache, entry);
+    uint64_t sequence = get(&words[WORD_SEQUENCE]);
+    set(&words[WORD_SEQUENCE], sequence + 1);
+    set(&words[WORD_ID_LOW], id.low);
+    set(&words[WORD_ID_HIGH], id.high);
+    set(&words[WORD_MADE], (uint64_t)made_s);
+    set(&words[WORD_LEN], signature.len);
+    for (size_t at = 0; at < signature.len; at += 8) {
+        size_t left = signature.len - at;
+        uint64_t word = 0;
+        memcpy(&word, signature.ptr + at, left < 8 ? left : 8);
+        set(&words[WORD_SIGNATURE + at / 8], word);
+    }
+    set(&words[WORD_SEQUENCE], sequence + 2);
+}
+
+void signature_cache_put(struct signature_cache *cache, struct signature_id id, int64_t made_s,
+                         struct slice signature)
+{
+    if (signature.len > cache->len_max) {
+        return;
+    }
+    (void)pthread_mutex_lock(&cache->lock);
+    uint32_t entry = look(cache, id);
+    if (entry != 0) {
+        write_entry(cache, entry, id, made_s, signature);
+        (void)pthread_mutex_unlock(&cache->lock);
+        return;
+    }
+    uint32_t kept = atomic_load_explicit(&cache->kept, memory_order_relaxed);
+    if (kept < cache->entries_max) {
+        entry = kept + 1;
+        atomic_store_explicit(&cache->kept, entry, memory_order_relaxed);
+    } else {
+        entry = evict(cache);
+        bucket_remove(cache, entry);
+    }
+    write_entry(cache, entry, id, made_s, signature);
+    set(&entry_at(cache, entry)[WORD_USE], 0);
+    bucket_add(cache, entry);
+    queue_add(cache, entry);
+    (void)pthread_mutex_unlock(&cache->lock);
+}
+
+size_t signature_cache_kept(const struct signature_cache *cache)
+{
+    return atomic_load_explicit(&cache->kept, memory_order_relaxed);
+}
+
+size_t signature_cache_max(const struct signature_cache *cache)
+{
+    return cache->entries_max;
+}
