@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "common/base/clock.h"
 #include "common/base/low_priority.h"
 #include "common/base/privileges.h"
 #include "common/base/xalloc.h"
@@ -26,6 +27,8 @@ struct tls_handshakes {
     pthread_cond_t pushed;
     struct fair_queue queue;
     struct job_list finished;
+    size_t untold;        /* of them, since the caller was woken */
+    int64_t untold_at_us; /* since when the first of those waits */
     bool is_stopping;
 };
 
@@ -36,18 +39,6 @@ static struct tls_handshake_job *dequeue(struct tls_handshakes *pool)
 }
 
 /* ---- The threads ---- */
-
-/* NULL: the thread ends. */
-static struct tls_handshake_job *next_job(struct tls_handshakes *pool)
-{
-    struct tls_handshake_job *job = NULL;
-    (void)pthread_mutex_lock(&pool->lock); /* cannot fail: a plain mutex, not held */
-    while (!pool->is_stopping && !(job = dequeue(pool))) {
-        (void)pthread_cond_wait(&pool->pushed, &pool->lock); /* cannot fail: the lock is held */
-    }
-    (void)pthread_mutex_unlock(&pool->lock);
-    return job;
-}
 
 static void step(struct tls_handshake_job *job)
 {
@@ -60,28 +51,64 @@ static void step(struct tls_handshake_job *job)
     job->err.code = r;
 }
 
-/* Whoever pops takes all: one wake is enough. */
-static void finish(struct tls_handshakes *pool, struct tls_handshake_job *job)
+static void add_finished(struct tls_handshakes *pool, struct tls_handshake_job *job, int64_t now_us)
 {
-    (void)pthread_mutex_lock(&pool->lock); /* as above */
-    bool is_first = TAILQ_EMPTY(&pool->finished);
     TAILQ_INSERT_TAIL(&pool->finished, job, entry);
-    (void)pthread_mutex_unlock(&pool->lock);
-    if (is_first) {
-        pool->config.wake(pool->config.data);
+    if (pool->untold++ == 0) {
+        pool->untold_at_us = now_us;
     }
+}
+
+/* With the lock; true: the caller is to be woken now. Its thread runs before ours, and each time
+ * costs us two switches: so it takes what has finished together, if that is not late after one more
+ * step like the last one. */
+static bool must_tell(struct tls_handshakes *pool, int64_t now_us, int64_t step_us)
+{
+    return pool->untold > 0 && (TAILQ_EMPTY(&pool->turns) || pool->untold >= TLS_TOGETHER_MAX ||
+                                now_us - pool->untold_at_us + step_us > TLS_TOGETHER_US);
+}
+
+static void tell(struct tls_handshakes *pool)
+{
+    pool->untold = 0;
+    (void)pthread_mutex_unlock(&pool->lock); /* as below */
+    pool->config.wake(pool->config.data);
+    (void)pthread_mutex_lock(&pool->lock);
+}
+
+/* Gives back the last job (NULL: none), which took so long, and returns the next one; NULL: the
+ * thread ends. */
+static struct tls_handshake_job *exchange(struct tls_handshakes *pool,
+                                          struct tls_handshake_job *last, int64_t begun_us)
+{
+    struct tls_handshake_job *next = NULL;
+    int64_t now_us = clock_monotonic_us();
+    (void)pthread_mutex_lock(&pool->lock); /* cannot fail: a plain mutex, not held */
+    if (last) {
+        add_finished(pool, last, now_us);
+    }
+    while (!pool->is_stopping && !next) {
+        if (must_tell(pool, now_us, now_us - begun_us)) {
+            tell(pool); /* without the lock for a moment: all is looked at again */
+        } else if (!(next = dequeue(pool))) {
+            (void)pthread_cond_wait(&pool->pushed, &pool->lock); /* cannot fail: it is held */
+        }
+    }
+    (void)pthread_mutex_unlock(&pool->lock);
+    return next;
 }
 
 static void *run(void *data)
 {
     struct tls_handshakes *pool = data;
-    struct tls_handshake_job *job;
+    struct tls_handshake_job *job = NULL;
+    int64_t begun_us = clock_monotonic_us();
     (void)pthread_setname_np(pthread_self(), "handshake"); /* for top and gdb only */
     low_priority_thread(NICE);
     privileges_drop_thread();
-    while ((job = next_job(pool))) {
+    while ((job = exchange(pool, job, begun_us))) {
+        begun_us = clock_monotonic_us();
         step(job);
-        finish(pool, job);
     }
     return NULL;
 }
@@ -155,6 +182,8 @@ struct tls_handshake_job *tls_handshakes_pop(struct tls_handshakes *pool)
     struct tls_handshake_job *job = TAILQ_FIRST(&pool->finished);
     if (job) {
         TAILQ_REMOVE(&pool->finished, job, entry);
+    } else {
+        pool->untold = 0;
     }
     (void)pthread_mutex_unlock(&pool->lock);
     return job;

@@ -4,7 +4,7 @@
  *
  *     the loop's thread                      threads, at a low priority
  *     tls_handshakes_push(job) ─ queue ─▶    tls_session_handshake, one step
- *     tls_handshakes_pop ◀─ finished ─       config.wake
+ *     tls_handshakes_pop ◀─ finished ─       config.wake, for several together
  *
  * Clients take turns: whoever begins a thousand handshakes a second waits for them, whoever begins
  * one does not. So a flood costs the others' handshakes one step of the flood's each, and the
@@ -23,6 +23,13 @@
 #include "common/tls/tls_session.h"
 
 struct tls_handshakes;
+
+enum {
+    /* While jobs wait, the caller is woken for several that have finished, not for each: when there
+     * are so many, or one of them would wait so long. */
+    TLS_TOGETHER_MAX = 16,
+    TLS_TOGETHER_US = 1000, /* little beside a client's round trip */
+};
 
 /* The caller's memory; the pool has it from push to pop, with the session in it. */
 struct tls_handshake_job {
