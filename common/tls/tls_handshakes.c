@@ -127,6 +127,11 @@ struct tls_handshakes *tls_handshakes_new(const struct tls_handshakes_config *co
     return pool;
 }
 
+unsigned tls_handshakes_threads(const struct tls_handshakes *pool)
+{
+    return pool->config.threads;
+}
+
 int tls_handshakes_start(struct tls_handshakes *pool, struct err *err)
 {
     while (pool->started < pool->config.threads) {

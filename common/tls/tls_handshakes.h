@@ -53,6 +53,7 @@ struct tls_handshakes_config {
 };
 
 struct tls_handshakes *tls_handshakes_new(const struct tls_handshakes_config *config);
+unsigned tls_handshakes_threads(const struct tls_handshakes *pool); /* config's; any thread */
 
 /* Starts the threads, with the privileges of the others (privileges_drop_thread). */
 int tls_handshakes_start(struct tls_handshakes *pool, struct err *err) MUST_CHECK;

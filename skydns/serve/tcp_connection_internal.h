@@ -98,6 +98,8 @@ struct tcp_server {
     struct tcp_clients *clients;
     struct tcp_handshake_queue handshakes; /* next due first */
     ev_timer handshake_timer;              /* for the first */
+    struct tcp_poller *handshake_poller;   /* their sockets; NULL: no TLS */
+    size_t at_pool;                        /* jobs of handshakes */
     size_t begun;                          /* handshakes that are not finished */
     struct tcp_handshake_queue open;       /* of them, those that have a connection, oldest first */
     TAILQ_HEAD(, tcp_client) held;         /* with handshakes that wait to begin, in turn */
@@ -248,13 +250,12 @@ bool tcp_stream_close(struct tcp_connection *c) MUST_CHECK;
 
 /* ---- tcp_tls.c ---- */
 
-void tcp_tls_init(struct tcp_server *server);
+int tcp_tls_init(struct tcp_server *server, struct err *err) MUST_CHECK;
 void tcp_tls_fini(struct tcp_server *server);
 
 /* Begins the handshake of a new connection; at its end, opens the stream and settles. In between,
- * the connection is not settled; go_on when its socket is ready. */
+ * the connection is not settled, and its socket is in a set of its own. */
 void tcp_tls_begin(struct tcp_connection *c);
-void tcp_tls_go_on(struct tcp_connection *c);
 
 /* Nothing was asked yet: closes it, unless another thread is at its handshake. */
 void tcp_tls_drain(struct tcp_connection *c);

@@ -6,16 +6,13 @@
 
 #include "common/base/xalloc.h"
 
-/* Connections served before the loop's other watchers get their turn. */
-enum { EVENTS_A_TURN = 128 };
-
 struct tcp_poller {
     struct ev_loop *loop;
     ev_io io; /* of the epoll set */
     tcp_events_fn fn;
     void *data;
-    struct epoll_event ready[EVENTS_A_TURN];
-    struct tcp_event events[EVENTS_A_TURN];
+    struct epoll_event ready[TCP_EVENTS_A_TURN];
+    struct tcp_event events[TCP_EVENTS_A_TURN];
 };
 
 static uint64_t pack(struct tcp_ref ref)
@@ -28,18 +25,23 @@ static struct tcp_ref unpack(uint64_t packed)
     return (struct tcp_ref){.slot = (uint32_t)packed, .generation = (uint32_t)(packed >> 32)};
 }
 
-static void on_ready(struct ev_loop *loop, ev_io *io, int revents)
+static void tell(struct tcp_poller *p)
 {
-    struct tcp_poller *p = io->data;
-    (void)loop;
-    (void)revents;
-    int n = epoll_wait(io->fd, p->ready, EVENTS_A_TURN, 0); /* on failure, the loop calls again */
+    int n =
+        epoll_wait(p->io.fd, p->ready, TCP_EVENTS_A_TURN, 0); /* on failure, the loop calls again */
     for (int i = 0; i < n; i++) {
         p->events[i] = (struct tcp_event){unpack(p->ready[i].data.u64), p->ready[i].events};
     }
     if (n > 0) {
         p->fn(p->data, p->events, (size_t)n);
     }
+}
+
+static void on_ready(struct ev_loop *loop, ev_io *io, int revents)
+{
+    (void)loop;
+    (void)revents;
+    tell(io->data);
 }
 
 int tcp_poller_new(struct ev_loop *loop, tcp_events_fn fn, void *data,
@@ -60,6 +62,26 @@ int tcp_poller_new(struct ev_loop *loop, tcp_events_fn fn, void *data,
     return 0;
 }
 
+void tcp_poller_rest(struct tcp_poller *poller)
+{
+    ev_io_stop(poller->loop, &poller->io);
+}
+
+void tcp_poller_take(struct tcp_poller *poller)
+{
+    tell(poller);
+}
+
+void tcp_poller_resume(struct tcp_poller *poller)
+{
+    ev_io_start(poller->loop, &poller->io);
+}
+
+bool tcp_poller_rests(const struct tcp_poller *poller)
+{
+    return !ev_is_active(&poller->io);
+}
+
 void tcp_poller_free(struct tcp_poller *poller)
 {
     if (!poller) {
@@ -75,4 +97,9 @@ bool tcp_poller_set(struct tcp_poller *poller, int fd, bool is_known, uint32_t e
 {
     struct epoll_event event = {.events = events, .data.u64 = pack(connection)};
     return epoll_ctl(poller->io.fd, is_known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+void tcp_poller_remove(struct tcp_poller *poller, int fd)
+{
+    (void)epoll_ctl(poller->io.fd, EPOLL_CTL_DEL, fd, NULL); /* fails if it is in none */
 }

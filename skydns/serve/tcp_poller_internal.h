@@ -18,6 +18,9 @@
 
 struct tcp_poller;
 
+/* Connections served before the loop's other watchers get their turn. */
+enum { TCP_EVENTS_A_TURN = 128 };
+
 struct tcp_event {
     struct tcp_ref connection; /* may have been closed earlier in the same turn */
     uint32_t events;           /* of EPOLLIN, EPOLLOUT, EPOLLHUP, EPOLLERR */
@@ -29,11 +32,20 @@ typedef void (*tcp_events_fn)(void *data, const struct tcp_event *events, size_t
 int tcp_poller_new(struct ev_loop *loop, tcp_events_fn fn, void *data,
                    struct tcp_poller **ret_poller, struct err *err) MUST_CHECK;
 
+/* While it rests, what is ready does not wake the loop; tcp_poller_take tells of it. */
+void tcp_poller_rest(struct tcp_poller *poller);
+void tcp_poller_take(struct tcp_poller *poller);
+void tcp_poller_resume(struct tcp_poller *poller);
+bool tcp_poller_rests(const struct tcp_poller *poller);
+
 void tcp_poller_free(struct tcp_poller *poller); /* NULL is fine */
 
 /* Sets the events to wait for on a new descriptor, or changes them (is_known). False: the kernel is
  * out of memory for it. */
 bool tcp_poller_set(struct tcp_poller *poller, int fd, bool is_known, uint32_t events,
                     struct tcp_ref connection) MUST_CHECK;
+
+/* It is to be in another set. */
+void tcp_poller_remove(struct tcp_poller *poller, int fd);
 
 #endif

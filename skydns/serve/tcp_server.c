@@ -183,8 +183,6 @@ static void on_event(struct tcp_connection *c, uint32_t events)
 {
     if ((events & (EPOLLHUP | EPOLLERR)) && !is_to_be_emptied(c, events)) {
         tcp_connection_close(c, "reset by the client");
-    } else if (c->handshake) {
-        tcp_tls_go_on(c);
     } else if (tcp_connection_is_spent(c)) {
         return;
     } else if (events & EPOLLOUT) {
@@ -369,6 +367,13 @@ int tcp_server_new(const struct tcp_server_config *config, struct tcp_server **r
         free(s);
         return r;
     }
+    s->config = *config;
+    r = tcp_tls_init(s, err);
+    if (r < 0) {
+        tcp_poller_free(s->poller);
+        free(s);
+        return r;
+    }
     const struct tcp_acceptor_config acceptor = {
         .loop = config->loop,
         .sockets = config->sockets,
@@ -377,7 +382,6 @@ int tcp_server_new(const struct tcp_server_config *config, struct tcp_server **r
         .make_room = on_full,
         .data = s,
     };
-    s->config = *config;
     s->config.sockets = NULL; /* the acceptor took them over */
     s->clients = tcp_clients_new();
     TAILQ_INIT(&s->queue);
@@ -391,7 +395,6 @@ int tcp_server_new(const struct tcp_server_config *config, struct tcp_server **r
     for (size_t i = 0; i < ENGINE_TRANSPORTS && !s->reply; i++) {
         s->reply = config->kinds[i].protocol ? xmalloc(ENGINE_REPLY_MAX) : NULL;
     }
-    tcp_tls_init(s);
     ev_init(&s->idle_timer, on_idle);
     s->idle_timer.data = s;
     ev_init(&s->linger_timer, on_linger);

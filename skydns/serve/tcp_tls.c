@@ -37,7 +37,7 @@ struct tcp_handshake {
     TAILQ_ENTRY(tcp_handshake) entry; /* of the server's, if it has a deadline */
     TAILQ_ENTRY(tcp_handshake) in_client;
     TAILQ_ENTRY(tcp_handshake) in_open; /* once begun */
-    int64_t due_ms; /* 0: none */
+    int64_t due_ms;                     /* 0: none */
     int64_t begun_ms;
     enum stage stage;
     bool is_late;
@@ -94,15 +94,6 @@ static void on_due(struct ev_loop *loop, ev_timer *timer, int revents)
     start_timer(s);
 }
 
-void tcp_tls_init(struct tcp_server *server)
-{
-    TAILQ_INIT(&server->handshakes);
-    TAILQ_INIT(&server->held);
-    TAILQ_INIT(&server->open);
-    ev_init(&server->handshake_timer, on_due);
-    server->handshake_timer.data = server;
-}
-
 /* ---- Beginning ---- */
 
 static void push(struct tcp_handshake *h)
@@ -110,6 +101,7 @@ static void push(struct tcp_handshake *h)
     struct tcp_connection *c = h->c;
     h->stage = OUT;
     h->job.err = (struct err){0};
+    c->server->at_pool++;
     c->waiting = 1; /* for us: no reason to call it idle */
     tcp_connection_sort_in(c);
     tls_handshakes_push(c->server->config.handshakes, &h->job);
@@ -213,7 +205,7 @@ static bool watch(struct tcp_connection *c, enum tls_want want)
     bool was_polled = c->is_polled;
     c->is_polled = true;
     c->events = (want == TLS_WANT_READ ? EPOLLIN : EPOLLOUT) | EPOLLONESHOT;
-    return tcp_poller_set(c->server->poller, c->fd, was_polled, c->events, c->ref);
+    return tcp_poller_set(c->server->handshake_poller, c->fd, was_polled, c->events, c->ref);
 }
 
 void tcp_tls_begin(struct tcp_connection *c)
@@ -234,7 +226,7 @@ void tcp_tls_begin(struct tcp_connection *c)
 
 /* ---- Steps ---- */
 
-void tcp_tls_go_on(struct tcp_connection *c)
+static void go_on(struct tcp_connection *c)
 {
     struct tcp_handshake *h = c->handshake;
     if (h->stage == SLOW) {
@@ -246,6 +238,45 @@ void tcp_tls_go_on(struct tcp_connection *c)
         hold(h);
         claim(c->server, c->who);
     }
+}
+
+/* As many as its threads: another step waits anyhow, until one of these is done. */
+static bool is_pool_busy(const struct tcp_server *s)
+{
+    return s->at_pool >= tls_handshakes_threads(s->config.handshakes);
+}
+
+/* Clients that say something while the pool is busy do not wake this thread, in whose favour a
+ * step would be interrupted: the pool wakes it when a step is done, or a few. */
+static void on_events(void *data, const struct tcp_event *events, size_t count)
+{
+    struct tcp_server *s = data;
+    if (count == TCP_EVENTS_A_TURN) {
+        tcp_poller_resume(s->handshake_poller); /* one client's thousands keep nobody waiting */
+    } else if (is_pool_busy(s)) {
+        tcp_poller_rest(s->handshake_poller);
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct tcp_connection *c = tcp_server_find(s, events[i].connection);
+        if (c && (events[i].events & (EPOLLHUP | EPOLLERR))) {
+            tcp_connection_close(c, "reset by the client");
+        } else if (c) {
+            go_on(c);
+        }
+    }
+}
+
+int tcp_tls_init(struct tcp_server *server, struct err *err)
+{
+    TAILQ_INIT(&server->handshakes);
+    TAILQ_INIT(&server->held);
+    TAILQ_INIT(&server->open);
+    ev_init(&server->handshake_timer, on_due);
+    server->handshake_timer.data = server;
+    const struct tcp_server_config *config = &server->config;
+    return config->handshakes
+               ? tcp_poller_new(config->loop, on_events, server, &server->handshake_poller, err)
+               : 0;
 }
 
 void tcp_tls_drain(struct tcp_connection *c)
@@ -274,6 +305,8 @@ static void finish(struct tcp_handshake *h)
     struct tcp_connection *c = h->c;
     struct tcp_handshake_counts *counts = &c->server->handshake_counts;
     bool is_resumed = tls_session_is_resumed(c->tls);
+    tcp_poller_remove(c->server->handshake_poller, c->fd);
+    c->is_polled = false;
     forget_deadline(h);
     detach(h);
     free(h);
@@ -320,16 +353,28 @@ static void bury(struct tcp_server *s, struct tcp_handshake *h)
     leave(s);
 }
 
-void tcp_server_take_handshakes(struct tcp_server *server)
+static void take_steps(struct tcp_server *server)
 {
     struct tls_handshake_job *job;
     while ((job = tls_handshakes_pop(server->config.handshakes))) {
         struct tcp_handshake *h = (struct tcp_handshake *)job;
+        server->at_pool--;
         if (h->c) {
             h->stage = BACK;
             take_step(h);
         } else {
             bury(server, h);
+        }
+    }
+}
+
+void tcp_server_take_handshakes(struct tcp_server *server)
+{
+    take_steps(server);
+    if (tcp_poller_rests(server->handshake_poller)) {
+        tcp_poller_take(server->handshake_poller);
+        if (!is_pool_busy(server)) {
+            tcp_poller_resume(server->handshake_poller);
         }
     }
 }
@@ -384,8 +429,9 @@ void tcp_tls_fini(struct tcp_server *server)
 {
     ev_timer_stop(server->config.loop, &server->handshake_timer);
     if (server->config.handshakes) {
-        tcp_server_take_handshakes(server);
+        take_steps(server);
     }
+    tcp_poller_free(server->handshake_poller);
     assert(server->begun == 0);
 }
 

@@ -18,7 +18,8 @@ TAILQ_HEAD(job_list, tls_handshake_job);
 
 struct tls_handshakes {
     struct job_list queue, finished;
-    bool is_held; /* makes no step */
+    bool is_held;     /* makes no step */
+    unsigned threads; /* never as many jobs, unless a test says so */
 };
 
 static struct tls_handshakes pool;
@@ -72,6 +73,11 @@ struct tls_handshakes *tls_handshakes_new(const struct tls_handshakes_config *co
     return &pool;
 }
 
+unsigned tls_handshakes_threads(const struct tls_handshakes *handshakes)
+{
+    return handshakes->threads;
+}
+
 int tls_handshakes_start(struct tls_handshakes *handshakes, struct err *err)
 {
     (void)handshakes;
@@ -111,7 +117,7 @@ static inline void on_pool_wake(struct ev_loop *loop, ev_async *wake, int revent
 
 static inline struct tcp_bed *bed_of(struct tcp_bed_limits limits)
 {
-    pool = (struct tls_handshakes){0};
+    pool = (struct tls_handshakes){.threads = TCP_HANDSHAKES_MAX + 1};
     TAILQ_INIT(&pool.queue);
     TAILQ_INIT(&pool.finished);
     limits.transport = ENGINE_TLS;

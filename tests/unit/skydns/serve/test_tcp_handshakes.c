@@ -381,6 +381,42 @@ static void test_orphans_are_limited(void **state)
     finish(f);
 }
 
+/* While each thread of the pool has a job, what clients say waits in their sockets; a step's end
+ * lets them go on, and none is forgotten. */
+static void test_a_busy_pool(void **state)
+{
+    enum { BUSY = 2, ALL = 6 };
+    struct peer peers[ALL];
+    bool is_done[ALL] = {false};
+    size_t done = 0;
+    struct tcp_bed *f = setup(ALL);
+    (void)state;
+    pool.is_held = true;
+    pool.threads = BUSY;
+    for (size_t i = 0; i < ALL; i++) {
+        peers[i] = begin_as(f, 1, "dot", NULL);
+        wait_for_connections(f, i + 1);
+    }
+    for (size_t i = 0; i < ALL; i++) {
+        assert_true(step(&peers[i]));
+        wait_for_jobs(f, i < BUSY ? (unsigned)i + 1 : BUSY + 1); /* one more: it woke in vain */
+    }
+    run_some(f);
+    assert_int_equal(jobs_out(), BUSY + 1);
+    release_pool();
+    while (done < ALL) {
+        for (size_t i = 0; i < ALL; i++) {
+            is_done[i] = is_done[i] || !step(&peers[i]);
+        }
+        ev_run(f->loop, EVRUN_NOWAIT);
+        done = handshakes(f)->full;
+    }
+    for (size_t i = 0; i < ALL; i++) {
+        hang_up(&peers[i]);
+    }
+    finish(f);
+}
+
 /* With jobs at the pool, which is stopped. */
 static void test_freed_during_handshakes(void **state)
 {
@@ -408,6 +444,7 @@ int main(void)
         cmocka_unit_test(test_the_oldest_gives_way),
         cmocka_unit_test(test_held_handshakes_have_their_time),
         cmocka_unit_test(test_orphans_are_limited),
+        cmocka_unit_test(test_a_busy_pool),
         cmocka_unit_test(test_freed_during_handshakes),
     };
     return cmocka_run_group_tests(tests, make_certificates, remove_certificates);
