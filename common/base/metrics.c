@@ -118,6 +118,13 @@ void metrics_gauge(struct metrics_page *page, const char *name, const char *help
     buf_printf(page->out, "%.15g\n", isfinite(value) ? value : 0.0);
 }
 
+void metrics_seconds(struct metrics_page *page, const char *name, const char *help, uint64_t us)
+{
+    metrics_family(page, METRIC_COUNTER, name, help);
+    put_name(page, "", NULL, NULL);
+    buf_printf(page->out, "%.15g\n", (double)us / 1e6);
+}
+
 static void put_sum(struct metrics_page *page, const struct metric_label *labels,
                     const struct histogram_scale *scale, uint64_t sum)
 {

@@ -103,6 +103,8 @@ struct metrics_page metrics_page_begin(struct buf *out, const char *prefix);
  * measurement's in its unit. A counter's help says what makes it grow. */
 void metrics_counter(struct metrics_page *page, const char *name, const char *help, uint64_t value);
 void metrics_gauge(struct metrics_page *page, const char *name, const char *help, double value);
+/* A counter of seconds, counted in microseconds. */
+void metrics_seconds(struct metrics_page *page, const char *name, const char *help, uint64_t us);
 void metrics_histogram(struct metrics_page *page, const char *name, const char *help,
                        const struct histogram_scale *scale, const struct histogram *histogram);
 

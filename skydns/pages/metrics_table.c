@@ -5,6 +5,7 @@
 #include "common/dns/dns_names.h"
 #include "common/etcd/etcd_metrics.h"
 #include "skydns/answer/engine.h"
+#include "skydns/pages/metrics_dnssec_internal.h"
 #include "skydns/pages/metrics_foreign_internal.h"
 #include "skydns/pages/metrics_streams_internal.h"
 #include "skydns/serve/listen_socket.h"
@@ -317,11 +318,12 @@ void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
     metrics_streams_write(&page, sources);
     uint64_t misses = metrics_foreign_write(&page, publisher_newest_config(sources->publisher),
                                             sources->resolver);
+    uint64_t unsigned_yet = metrics_dnssec_write(&page, sources);
     if (sources->skydns_prefix) {
         struct skydns_sums *skydns = &transports[0].sums.skydns;
         for (size_t i = 1; i < ENGINE_TRANSPORTS; i++) {
             counters_add(skydns, &transports[i].sums.skydns, sizeof(*skydns));
         }
-        skydns_metrics_write(skydns, misses, sources->skydns_prefix, out);
+        skydns_metrics_write(skydns, misses, unsigned_yet, sources->skydns_prefix, out);
     }
 }

@@ -62,6 +62,8 @@ struct metrics_sources {
     bool is_lame_duck;                                         /* stopping, but still answering */
     struct metrics_refusals (*refusals)(const void *settings); /* NULL: none */
     const void *settings;
+    size_t (*dnssec_unusable)(const void *files); /* keys of -dnssec; NULL: all are usable */
+    const void *dnssec_files;
     struct metrics_snapshot (*snapshot)(const void *keeper); /* NULL: none */
     const void *keeper;
 };

@@ -103,8 +103,8 @@ void skydns_counts_reply(struct skydns_counts *counts, const uint8_t *reply, siz
 
 /* ---- The page ---- */
 
-void skydns_metrics_write(const struct skydns_sums *sums, uint64_t cache_misses, const char *prefix,
-                          struct buf *out)
+void skydns_metrics_write(const struct skydns_sums *sums, uint64_t cache_misses,
+                          uint64_t signature_misses, const char *prefix, struct buf *out)
 {
     struct metrics_page page = metrics_page_begin(out, prefix);
     metrics_family(&page, METRIC_COUNTER, "dns_request_count_total",
@@ -122,9 +122,9 @@ void skydns_metrics_write(const struct skydns_sums *sums, uint64_t cache_misses,
         }
     }
     metrics_family(&page, METRIC_COUNTER, "dns_cachemiss_count_total",
-                   "Questions that a cache could not answer; there is no cache of signatures.");
+                   "Questions that a cache could not answer; signatures that were not kept.");
     metrics_sample(&page, METRIC_LABELS({"cache", "response"}), cache_misses);
-    metrics_sample(&page, METRIC_LABELS({"cache", "signature"}), 0);
+    metrics_sample(&page, METRIC_LABELS({"cache", "signature"}), signature_misses);
     metrics_family(&page, METRIC_HISTOGRAM, "dns_request_duration_seconds",
                    "From a query's arrival to its reply.");
     for (size_t s = 0; s < SKYDNS_SYSTEMS; s++) {

@@ -47,9 +47,9 @@ struct skydns_counts *skydns_counts_new(void);
 void skydns_counts_begin(struct skydns_counts *counts, int64_t begun_us, bool is_from_forward);
 void skydns_counts_reply(struct skydns_counts *counts, const uint8_t *reply, size_t len);
 
-/* Appends the page; `cache_misses`: questions that the response cache could not answer; `prefix` is
- * "<namespace>_<subsystem>_". */
-void skydns_metrics_write(const struct skydns_sums *sums, uint64_t cache_misses, const char *prefix,
-                          struct buf *out);
+/* Appends the page; `cache_misses`: questions that the response cache could not answer;
+ * `signature_misses`: signatures that were not kept; `prefix` is "<namespace>_<subsystem>_". */
+void skydns_metrics_write(const struct skydns_sums *sums, uint64_t cache_misses,
+                          uint64_t signature_misses, const char *prefix, struct buf *out);
 
 #endif

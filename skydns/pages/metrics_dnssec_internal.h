@@ -1,0 +1,13 @@
+/* The part of the metrics that -dnssec has: signatures, keys, and queries that waited for the
+ * signers. Main thread. */
+#ifndef SKYDNS_PAGES_METRICS_DNSSEC_INTERNAL_H
+#define SKYDNS_PAGES_METRICS_DNSSEC_INTERNAL_H
+
+#include <stdint.h>
+
+#include "skydns/pages/metrics_table.h"
+
+/* Nothing, if nothing is signed. Returns how many signatures were asked for and not kept. */
+uint64_t metrics_dnssec_write(struct metrics_page *page, const struct metrics_sources *sources);
+
+#endif
