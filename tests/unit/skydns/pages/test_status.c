@@ -8,12 +8,14 @@
 #include "common/etcd/etcd.h"
 #include "skydns/answer/engine.h"
 #include "skydns/answering.h"
+#include "skydns/dnssec/dnssec.h"
 #include "skydns/foreign/cache_counts.h"
 #include "skydns/foreign/zone_table.h"
 #include "skydns/pages/status.h"
 #include "skydns/serve/streams.h"
 #include "tests/support/http_ask.h"
 #include "tests/support/loopback.h"
+#include "tests/support/skydns/sample_keys.h"
 
 struct pages {
     struct pages_bed bed;
@@ -609,10 +611,82 @@ static void test_metrics_of_streams(void **state)
     expect_none(p, "/metrics", "transport=\"grpc\"");
 }
 
+/* One made by each of two keys, of which one signs the rest; then given again. */
+static void sign_twice(struct dnssec *dnssec)
+{
+    static const struct slice address = {"\300\0\2\1", 4};
+    const struct dnssec_zone *zone = dnssec_zone_at(dnssec, 0);
+    struct dnssec_rrset rrset = {.owner = slice_of(zone->name.wire, zone->name.len),
+                                 .type = DNS_TYPE_A,
+                                 .ttl_s = 30,
+                                 .count = 1,
+                                 .rdata = &address};
+    struct dnssec_signature signatures[DNSSEC_ZONE_KEYS_MAX];
+    size_t count;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(
+            dnssec_sign(dnssec, zone, &rrset, clock_wall_s(), true, signatures, &count),
+            DNSSEC_SIGNED);
+        assert_int_equal(count, 1);
+    }
+    rrset.ttl_s = 60;
+    assert_int_equal(dnssec_sign(dnssec, zone, &rrset, clock_wall_s(), true, signatures, &count),
+                     DNSSEC_SIGNED);
+}
+
+static size_t unusable(const void *files)
+{
+    assert_string_equal(files, "files");
+    return 2;
+}
+
+/* Only if something is signed. */
+static void test_metrics_of_dnssec(void **state)
+{
+    static const char *const lines[] = {
+        "\nskydns_dnssec_signatures_total{result=\"made\"} 2\n",
+        "\nskydns_dnssec_signatures_total{result=\"reused\"} 1\n",
+        "\nskydns_dnssec_signatures_total{result=\"failed\"} 0\n",
+        "\nskydns_dnssec_signatures 2\n",
+        "\nskydns_dnssec_signatures_max 100\n",
+        "\n# TYPE skydns_dnssec_signing_seconds_total "
+        "counter\nskydns_dnssec_signing_seconds_total ",
+        "\nskydns_dnssec_deferred_total 0\n",
+        "\nskydns_dnssec_refused_total 0\n",
+        "\nskydns_dnssec_key_files_unusable 2\n",
+        "\nold_names_dns_cachemiss_count_total{cache=\"signature\"} 2\n",
+    };
+    struct pages *p = *state;
+    struct signing_key *keys[] = {sample_key_new(SAMPLE_ECDSAP256_KSK),
+                                  sample_key_new(SAMPLE_ED25519)};
+    char line[128];
+    struct engine_config *config = options_engine_config(&p->bed.options);
+    struct err err;
+    expect_none(p, "/metrics", "dnssec_");
+    assert_int_equal(dnssec_new(keys, ARRAY_LEN(keys), 100, &config->dnssec, &err), 0);
+    sign_twice(config->dnssec);
+    publisher_configure(p->bed.publisher, config);
+    p->sources.dnssec_unusable = unusable;
+    p->sources.dnssec_files = "files";
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+        expect(p, "/old/metrics", 200, lines[i]);
+    }
+    expect_none(p, "/metrics", "\nskydns_dnssec_first_end_seconds 0\n");
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        (void)snprintf(line, sizeof(line),
+                       "\nskydns_dnssec_keys{zone=\"cluster.local.\",tag=\"%u\",algorithm=\"%u\"} "
+                       "1\n",
+                       keys[i]->tag, keys[i]->algorithm);
+        expect(p, "/metrics", 200, line);
+    }
+    publisher_configure(p->bed.publisher, options_engine_config(&p->bed.options));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_metrics_of_the_cache, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_metrics_of_dnssec, setup, teardown),
         cmocka_unit_test_setup_teardown(test_readiness, setup, teardown),
         cmocka_unit_test_setup_teardown(test_from_a_snapshot, setup_with_snapshot, teardown),
         cmocka_unit_test_setup_teardown(test_an_incomplete_snapshot, setup_with_snapshot_requiring,
