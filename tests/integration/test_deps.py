@@ -40,7 +40,7 @@ def installed(tmp_path):
 # Not every tool of a group is checked: the script adds sbin to PATH, and tools found there count as installed.
 RUN = {"gcc", "libev-dev", "libyaml-dev", "libseccomp-dev", "etcd-server", "etcd-client", "bind9-dnsutils", "kubernetes-client", "curl"}
 CHECK = {
-    *("clang", "clang-format", "knot-dnsutils", "ldnsutils", "musl-tools", "chromium", "libcmocka-dev"),
+    *("clang", "clang-format", "knot-dnsutils", "ldnsutils", "bind9-utils", "musl-tools", "chromium", "libcmocka-dev"),
     *("python3-pytest", "python3-h2", "python3-grpcio"),
 }
 GROUPS = {"bench": "dnsperf", "pod": "podman", "packaging": "lintian", "monitoring": "docker-compose"}
