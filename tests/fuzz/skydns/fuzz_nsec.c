@@ -59,7 +59,7 @@ static void check_types(struct reader *r)
     }
     record.bitmap_len = nsec_bitmap(types, count, record.bitmap);
     assert(record.bitmap_len <= NSEC_BITMAP_MAX);
-    for (unsigned type = 0; type <= UINT16_MAX; type++) {
+    for (unsigned type = 0; type < TYPES_END + 512; type++) {
         assert(nsec_model_has_type(&record, (uint16_t)type) == (type < TYPES_END && wanted[type]));
     }
 }
