@@ -64,8 +64,9 @@ static void add_finished(struct tls_handshakes *pool, struct tls_handshake_job *
  * step like the last one. */
 static bool must_tell(struct tls_handshakes *pool, int64_t now_us, int64_t step_us)
 {
-    return pool->untold > 0 && (TAILQ_EMPTY(&pool->queue.turns) || pool->untold >= TLS_TOGETHER_MAX ||
-                                now_us - pool->untold_at_us + step_us > TLS_TOGETHER_US);
+    return pool->untold > 0 &&
+           (TAILQ_EMPTY(&pool->queue.turns) || pool->untold >= TLS_TOGETHER_MAX ||
+            now_us - pool->untold_at_us + step_us > TLS_TOGETHER_US);
 }
 
 static void tell(struct tls_handshakes *pool)
