@@ -13,6 +13,7 @@
 #include "skydns/answer/question.h"
 #include "skydns/answer/relay_internal.h"
 #include "skydns/answer/reply_limit_internal.h"
+#include "skydns/answer/signed_question_internal.h"
 #include "skydns/answer/signed_reply_internal.h"
 
 struct direct {
@@ -254,7 +255,7 @@ enum engine_verdict direct_answer(struct direct *direct, const struct store *sto
     ret_deferral->forward_len = 0;
     ret_deferral->path_at = 0;
     ret_deferral->path_has_failed = false;
-    return direct->config->dnssec && signed_reply_concerns(query)
+    return direct->config->dnssec && signed_question_concerns(query)
                ? answer_signed(&source, query, reply, ret_len, ret_deferral)
                : answer_plainly(&source, query, reply, ret_len, ret_deferral);
 }

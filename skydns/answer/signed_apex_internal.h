@@ -9,18 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/dns/dname.h"
+#include "common/dns/dns.h"
 #include "skydns/answer/query.h"
 #include "skydns/answer/signed_probe_internal.h"
+#include "skydns/answer/signed_question_internal.h"
 #include "skydns/answer/signed_zones_internal.h"
-
-/* A question of class IN. */
-struct signed_question {
-    struct dname name; /* lower case */
-    uint16_t type;
-    uint16_t udp_size;
-    bool has_edns, dnssec_ok;
-};
 
 /* The reply's length; 0: it is no such question. `limit` as encode_plan's. */
 size_t signed_apex_reply(const struct signed_zones *zones, struct signed_probe *probe,

@@ -105,7 +105,7 @@ static struct signed_set *add_set(struct signed_message *m, const struct signed_
         return set;
     }
     const struct dnssec_zone *keys =
-        is_question ? m->place.keys : signed_zones_find(zones, name).keys;
+        type != DNS_TYPE_DS && is_question ? m->place.keys : signed_zones_keys(zones, name, type);
     set = &m->sets[m->set_count++];
     *set = (struct signed_set){
         .section = section,

@@ -7,13 +7,12 @@
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "skydns/answer/edns.h"
-#include "skydns/answer/fast_query_internal.h"
 #include "skydns/answer/follow.h"
-#include "skydns/answer/question.h"
 #include "skydns/answer/reply_limit_internal.h"
 #include "skydns/answer/signed_apex_internal.h"
 #include "skydns/answer/signed_denial_internal.h"
 #include "skydns/answer/signed_message_internal.h"
+#include "skydns/answer/signed_question_internal.h"
 #include "skydns/answer/signed_zones_internal.h"
 #include "skydns/dnssec/dnssec.h"
 
@@ -66,60 +65,6 @@ void signed_reply_configure(struct signed_reply *signer, const struct engine_con
     signed_probe_configure(signer->probe, config);
     signer->denial.zones = &signer->zones;
     signer->denial.probe = signer->probe;
-}
-
-/* ---- The question ---- */
-
-static bool is_key_type(unsigned type)
-{
-    return type == DNS_TYPE_DNSKEY || type == DNS_TYPE_CDS || type == DNS_TYPE_CDNSKEY;
-}
-
-/* An ordinary query ends with its type and class, or with an OPT record without options. */
-bool signed_reply_concerns(const struct engine_query *query)
-{
-    enum { QUESTION_LEAST = DNS_HEADER_SIZE + 1 + 4, ANSWERS_AT = 6, TYPE_BACK = 4 };
-    static const uint8_t one_opt[6] = {[5] = 1}, none[6];
-    const uint8_t *wire = query->wire, *end = wire + query->len;
-    if (query->len < QUESTION_LEAST + EDNS_OPT_SIZE) {
-        return true; /* short: it costs little to read it */
-    }
-    if (memcmp(wire + ANSWERS_AT, none, sizeof(none)) == 0) {
-        return is_key_type((unsigned)end[-TYPE_BACK] << 8 | end[1 - TYPE_BACK]);
-    }
-    const uint8_t *opt = end - EDNS_OPT_SIZE;
-    if (memcmp(wire + ANSWERS_AT, one_opt, sizeof(one_opt)) != 0 || opt[0] != 0 || opt[1] != 0 ||
-        opt[2] != DNS_TYPE_OPT || opt[9] != 0 || opt[10] != 0) {
-        return true;
-    }
-    return (opt[7] & DNS_EDNS_DO >> 8) != 0 ||
-           is_key_type((unsigned)opt[-TYPE_BACK] << 8 | opt[1 - TYPE_BACK]);
-}
-
-/* False: it is no question of class IN. */
-static bool read_question(const struct engine_query *query, struct signed_question *ret)
-{
-    struct fast_query fast;
-    struct question q;
-    if (fast_query_read(query->wire, query->len, &fast)) {
-        *ret = (struct signed_question){.type = fast.type,
-                                        .udp_size = fast.udp_size,
-                                        .has_edns = fast.has_edns,
-                                        .dnssec_ok = fast.dnssec_ok};
-        ret->name.len = fast.name_len;
-        memcpy(ret->name.wire, fast.name, fast.name_len);
-        return true;
-    }
-    if (question_parse(query->wire, query->len, &q) != QUESTION_OK || q.qclass != DNS_CLASS_IN) {
-        return false;
-    }
-    *ret = (struct signed_question){.name = q.name,
-                                    .type = q.type,
-                                    .udp_size = q.udp_size,
-                                    .has_edns = q.has_edns,
-                                    .dnssec_ok = q.dnssec_ok};
-    dname_lower(&ret->name);
-    return true;
 }
 
 /* ---- Signatures ---- */
@@ -508,7 +453,7 @@ enum engine_verdict signed_reply_answer(struct signed_reply *signer,
                                         size_t *ret_len, struct engine_deferral *ret_deferral)
 {
     struct signed_reply *s = signer;
-    if (!read_question(query, &s->question)) {
+    if (!signed_question_read(query, &s->question)) {
         return source->answer(source->data, query, false, reply, ret_len, ret_deferral);
     }
     s->query = query;

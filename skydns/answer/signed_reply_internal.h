@@ -12,6 +12,7 @@
  *     signed_denial.c     NSEC records
  *     signed_probe.c      what the answer code says of names
  *     signed_apex.c       questions that keys answer: DNSKEY, CDS, CDNSKEY, DS
+ *     signed_question.c   which queries have a signed answer
  *     signed_zones.c      which zone signs a name
  *
  * A reply that does not fit with its signatures loses its additional section first, as a whole;
@@ -38,12 +39,8 @@ void signed_reply_free(struct signed_reply *signer); /* NULL is fine */
 /* To a configuration with dnssec, borrowed until the next one. */
 void signed_reply_configure(struct signed_reply *signer, const struct engine_config *config);
 
-/* Whether a query could have another answer than without DNSSEC: DO is set, or it asks for keys.
- * True also for what is no ordinary query. Costs a few nanoseconds. */
-bool signed_reply_concerns(const struct engine_query *query);
-
-/* As direct_answer. A signature that is not kept is ENGINE_DEFER_SIGN, unless the query may make
- * it. */
+/* As direct_answer, for a query that signed_question_concerns. A signature that is not kept is
+ * ENGINE_DEFER_SIGN, unless the query may make it. */
 enum engine_verdict signed_reply_answer(struct signed_reply *signer,
                                         const struct signed_source *source,
                                         const struct engine_query *query, uint8_t *reply,

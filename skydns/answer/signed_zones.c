@@ -89,3 +89,13 @@ bool signed_zones_is_cut(const struct signed_zones *zones, const struct dname *n
     *ret_parent = signed_zones_find(zones, &above);
     return ret_parent->is_ours && ret_parent->keys;
 }
+
+const struct dnssec_zone *signed_zones_keys(const struct signed_zones *zones,
+                                            const struct dname *name, uint16_t type)
+{
+    struct signed_place place, parent;
+    if (type == DNS_TYPE_DS && signed_zones_is_cut(zones, name, &place, &parent)) {
+        return parent.keys;
+    }
+    return signed_zones_find(zones, name).keys;
+}

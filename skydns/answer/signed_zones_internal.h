@@ -34,6 +34,11 @@ struct signed_place signed_zones_find(const struct signed_zones *zones, const st
 bool signed_zones_is_cut(const struct signed_zones *zones, const struct dname *name,
                          struct signed_place *ret_place, struct signed_place *ret_parent);
 
+/* What signs the records of a type at a lower-cased name: DS is the parent's (RFC 4034 5). NULL:
+ * nothing. */
+const struct dnssec_zone *signed_zones_keys(const struct signed_zones *zones,
+                                            const struct dname *name, uint16_t type);
+
 /* The keys of a domain; NULL: it is unsigned, as all are without `dnssec`. Any thread. */
 const struct dnssec_zone *signed_zones_domain(const struct engine_config *config,
                                               const struct engine_zone *domain);

@@ -11,9 +11,10 @@ static const struct {
     const char *name;
     uint16_t number;
 } types[] = {
-    {"A", 1},      {"NS", 2},     {"CNAME", 5}, {"SOA", 6},    {"PTR", 12},  {"MX", 15},
-    {"TXT", 16},   {"AAAA", 28},  {"SRV", 33},  {"OPT", 41},   {"ANY", 255}, {"HINFO", 13},
-    {"DNAME", 39}, {"RRSIG", 46}, {"NSEC", 47}, {"NSEC3", 50},
+    {"A", 1},      {"NS", 2},     {"CNAME", 5},   {"SOA", 6},    {"PTR", 12},
+    {"MX", 15},    {"TXT", 16},   {"AAAA", 28},   {"SRV", 33},   {"OPT", 41},
+    {"ANY", 255},  {"HINFO", 13}, {"DNAME", 39},  {"RRSIG", 46}, {"NSEC", 47},
+    {"NSEC3", 50}, {"DS", 43},    {"DNSKEY", 48}, {"CDS", 59},   {"CDNSKEY", 60},
 };
 
 struct decoder {
@@ -226,6 +227,10 @@ static void rdata(struct decoder *d, unsigned type, size_t rdlen)
     case 46: /* RRSIG, without times and key */
         signature(d, end);
         break;
+    case 43: /* DS, without their data */
+    case 48:
+    case 59:
+    case 60:
     case 50: /* NSEC3 */
         print(d, "...");
         d->pos = end;

@@ -159,7 +159,9 @@ static const char *deferral_text(struct fixture *fixture)
 {
     const struct engine_deferral *d = &fixture->deferral;
     if (d->kind != ENGINE_DEFER_LOOKUP) {
-        return d->kind == ENGINE_DEFER_FORWARD ? "forward" : "walk";
+        return d->kind == ENGINE_DEFER_FORWARD ? "forward"
+               : d->kind == ENGINE_DEFER_SIGN  ? "sign"
+                                               : "walk";
     }
     size_t used = (size_t)snprintf(fixture->text, sizeof(fixture->text), "lookup");
     for (size_t i = 0; i < d->question_count; i++) {
@@ -200,6 +202,7 @@ const char *fixture_answer(struct fixture *fixture, enum engine_transport transp
         .path_serial = fixture->config.serial - fixture->path_age,
         .path_has_failed = fixture->path_has_failed,
         .may_walk = fixture->may_walk,
+        .may_sign = fixture->may_sign,
         .is_brief = fixture->is_brief,
         .is_late = fixture->is_late,
         .is_late_data = fixture,

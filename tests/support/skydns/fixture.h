@@ -28,7 +28,7 @@ struct fixture {
     bool path_has_failed;              /* as engine_query's */
     struct external_answers externals; /* passed on the second call if has_externals */
     bool has_externals;
-    bool may_walk, is_brief;
+    bool may_walk, may_sign, is_brief;
     bool (*is_late)(void *data); /* as engine_query's, with the fixture as its data */
     unsigned ahead;              /* as engine_query's */
     uint32_t random;
@@ -63,7 +63,7 @@ struct dname fixture_name(const char *text);
 enum engine_transport fixture_query(struct fixture *fixture, const char *question);
 
 /* Passes query[0..query_len) to the engine. Returns the reply as dns_text, or `drop`, `forward`,
- * `walk`, or `lookup` and its questions. Aborts if the reply exceeds its limit. */
+ * `walk`, `sign`, or `lookup` and its questions. Aborts if the reply exceeds its limit. */
 const char *fixture_answer(struct fixture *fixture, enum engine_transport transport);
 
 /* Both steps. */
