@@ -295,11 +295,100 @@ static void kubernetes(void **state)
     sweep(ENGINE_SCHEMA_KUBERNETES);
 }
 
+/* ---- Sizes ---- */
+
+/* `count` endpoints at many.default, each of a named port, too. */
+static void put_many(struct fixture *f, unsigned count)
+{
+    struct fixture_key *many = xcalloc((size_t)count * 2, sizeof(*many));
+    for (unsigned i = 0; i < count; i++) {
+        many[2 * i].key = xasprintf("local/cluster/svc/default/many/h%u", i);
+        many[2 * i].value = xasprintf("{'host':'10.2.%u.%u'}", i / 256, i % 256);
+        many[2 * i + 1].key = xasprintf("local/cluster/svc/default/many/_tcp/_p/h%u", i);
+        many[2 * i + 1].value =
+            xasprintf("{'host':'h%u.many.default.svc.cluster.local','port':1}", i);
+    }
+    fixture_put(f, many, (size_t)count * 2);
+    for (unsigned i = 0; i < 2 * count; i++) {
+        free((void *)(uintptr_t)many[i].key);
+        free((void *)(uintptr_t)many[i].value);
+    }
+    free(many);
+}
+
+static unsigned count_of(const char *text, const char *mark)
+{
+    unsigned n = 0;
+    for (const char *at = text; (at = strstr(at, mark)); at++) {
+        n++;
+    }
+    return n;
+}
+
+/* Whatever the size, a reply is whole, without additional records, or empty. */
+static void limits(void **state)
+{
+    static const char *const questions[] = {
+        "_p._tcp.many.default.svc.cluster.local. SRV", "many.default.svc.cluster.local. A",
+        "two.default.svc.cluster.local. AAAA", "nope.default.svc.cluster.local. A",
+        "x.y.z.nope.cluster.local. TXT"};
+    struct bed *bed = new_bed(ENGINE_SCHEMA_KUBERNETES);
+    struct fixture *f = bed->f;
+    unsigned whole = 0, without = 0, cut = 0;
+    (void)state;
+    put_many(f, 3);
+    find_existing(bed);
+    use_keys(bed);
+    f->may_sign = true;
+    for (size_t i = 0; i < COUNT(questions); i++) {
+        for (unsigned size = 512; size <= 1240; size++) {
+            char question[200];
+            (void)snprintf(question, sizeof(question), "%s edns=%u do", questions[i], size);
+            want_signed(bed, question);
+            assert_true(f->reply_len <= size && f->verdict == ENGINE_REPLY);
+            bool is_cut = strstr(f->text, " tc") != NULL;
+            bool is_empty = !strstr(f->text, "\n=") && !strstr(f->text, "\n!");
+            assert_true(is_cut == is_empty && (!is_cut || !strstr(f->text, "\n+")));
+            whole += strstr(f->text, "\n+") != NULL;
+            without += !is_cut;
+            cut += is_cut;
+        }
+    }
+    assert_true(whole > 0 && without > whole && cut > 0);
+    free_bed(bed);
+}
+
+/* Over TCP: all that fits, else no additional records, else SERVFAIL. */
+static void large(void **state)
+{
+    struct bed *bed = new_bed(ENGINE_SCHEMA_KUBERNETES);
+    struct fixture *f = bed->f;
+    (void)state;
+    use_keys(bed);
+    f->may_sign = f->may_walk = true;
+    put_many(f, 250);
+    want_signed(bed, "_p._tcp.many.default.svc.cluster.local. SRV edns=1232 do tcp");
+    assert_int_equal(count_of(f->text, " SRV 10 "), 250);
+    assert_int_equal(count_of(f->text, " RRSIG A "), 250);
+    put_many(f, 700);
+    want_signed(bed, "_p._tcp.many.default.svc.cluster.local. SRV edns=1232 do tcp");
+    assert_int_equal(count_of(f->text, " SRV 10 "), 700);
+    assert_int_equal(count_of(f->text, "\n+"), 0);
+    want_signed(bed, "many.default.svc.cluster.local. A edns=1232 do tcp");
+    assert_int_equal(count_of(f->text, " A 10.2."), 700);
+    put_many(f, 4000);
+    want_signed(bed, "many.default.svc.cluster.local. A edns=1232 do tcp");
+    assert_int_equal(count_of(f->text, " A 10.2."), 4000);
+    free_bed(bed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(skydns),
         cmocka_unit_test(kubernetes),
+        cmocka_unit_test(limits),
+        cmocka_unit_test(large),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
