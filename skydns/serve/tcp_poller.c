@@ -11,6 +11,7 @@ struct tcp_poller {
     ev_io io; /* of the epoll set */
     tcp_events_fn fn;
     void *data;
+    bool rests;
     struct epoll_event ready[TCP_EVENTS_A_TURN];
     struct tcp_event events[TCP_EVENTS_A_TURN];
 };
@@ -65,6 +66,7 @@ int tcp_poller_new(struct ev_loop *loop, tcp_events_fn fn, void *data,
 void tcp_poller_rest(struct tcp_poller *poller)
 {
     ev_io_stop(poller->loop, &poller->io);
+    poller->rests = true;
 }
 
 void tcp_poller_take(struct tcp_poller *poller)
@@ -75,11 +77,12 @@ void tcp_poller_take(struct tcp_poller *poller)
 void tcp_poller_resume(struct tcp_poller *poller)
 {
     ev_io_start(poller->loop, &poller->io);
+    poller->rests = false;
 }
 
 bool tcp_poller_rests(const struct tcp_poller *poller)
 {
-    return !ev_is_active(&poller->io);
+    return poller->rests;
 }
 
 void tcp_poller_free(struct tcp_poller *poller)
