@@ -21,17 +21,18 @@ enum {
     WORD_LEN,   /* bytes of the signature */
     WORD_USE,   /* changed by readers: when renewal was last claimed, how often it was found */
     WORD_NEXT,  /* the bucket's next entry; 0: none */
-    WORD_LINKS, /* under the lock: neighbours in the queue, newer and older; 0: none */
+    WORD_NEWER, /* under the lock: the queue's next entry; 0: none */
     WORD_SIGNATURE,
     LINE_WORDS = 64 / 8, /* entries are whole lines of memory */
 };
 
 enum {
     SECRET_SIZE = 192,
-    /* Entries that one insertion may spare, for signers that wait for the lock: as cache_queue. */
+    /* Entries that one insertion may spare, for signers that wait for the lock; each takes a tenth
+     * of a microsecond. */
     SPARED_MAX = 1024,
-    /* So many uses are counted, and as often the entry is spared: S3-FIFO's number. An entry that
-     * was popular and is not any more goes soon. */
+    /* So many uses are counted, and as often a proven entry is spared: S3-FIFO's number. An entry
+     * that was popular and is not any more goes soon. */
     USES_MAX = 3,
     USES_BITS = 2,
     /* A bucket has an entry or two; a reader that is led astray by changes ends here. */
@@ -39,6 +40,14 @@ enum {
 };
 
 typedef _Atomic uint64_t word_t;
+
+/* Entries by age: those found again have a queue of their own (S3-FIFO), so that a flood of names
+ * asked for once passes through the other alone. Who comes again soon after it went unfound is
+ * taken for proven: a working set larger than the queue of fresh ones gets in. */
+struct queue {
+    uint32_t oldest, newest;
+    size_t count;
+};
 
 struct signature_cache {
     uint8_t secret[SECRET_SIZE];
@@ -50,8 +59,10 @@ struct signature_cache {
     uint32_t entries_max;
     _Atomic uint32_t kept; /* entries that have been written; changed under the lock */
 
-    pthread_mutex_t lock; /* who adds */
-    uint32_t newest, oldest, hand;
+    pthread_mutex_t lock;       /* who adds */
+    struct queue fresh, proven; /* of entries found never, or not yet seen to be found; found */
+    size_t fresh_max;
+    uint64_t *gone; /* owned: parts of ids of those that went unfound, by bucket */
 };
 
 /* Acquire and release, so that who reads a newer word sees the newer sequence afterwards. */
@@ -81,6 +92,8 @@ static void allocate(struct signature_cache *cache)
     }
     cache->bucket_mask = buckets - 1;
     cache->buckets = xcalloc(buckets, sizeof(cache->buckets[0]));
+    cache->gone = xcalloc(buckets, sizeof(cache->gone[0]));
+    cache->fresh_max = cache->entries_max / 8;
     enum { LINE = LINE_WORDS * sizeof(uint64_t) };
     char *block = xcalloc((size_t)cache->entries_max * cache->entry_words + LINE_WORDS,
                           sizeof(cache->words[0]));
@@ -113,6 +126,7 @@ void signature_cache_free(struct signature_cache *cache)
     if (cache) {
         (void)pthread_mutex_destroy(&cache->lock); /* nobody holds it */
         free(cache->buckets);
+        free(cache->gone);
         free(cache->block);
         free(cache);
     }
@@ -257,70 +271,54 @@ bool signature_cache_claim(struct signature_cache *cache, const struct signature
 
 /* ---- Adding: under the lock ---- */
 
-struct links {
-    uint32_t newer, older;
-};
-
-static struct links links_of(const struct signature_cache *cache, uint32_t entry)
+/* Queues are from old to new; entries leave at the old end only. */
+static void queue_add(struct signature_cache *cache, struct queue *queue, uint32_t entry)
 {
-    uint64_t word = get(&entry_at(cache, entry)[WORD_LINKS]);
-    return (struct links){(uint32_t)(word >> 32), (uint32_t)word};
-}
-
-static void set_links(struct signature_cache *cache, uint32_t entry, uint32_t newer, uint32_t older)
-{
-    set(&entry_at(cache, entry)[WORD_LINKS], (uint64_t)newer << 32 | older);
-}
-
-static void queue_add(struct signature_cache *cache, uint32_t entry)
-{
-    set_links(cache, entry, 0, cache->newest);
-    if (cache->newest) {
-        set_links(cache, cache->newest, entry, links_of(cache, cache->newest).older);
+    set(&entry_at(cache, entry)[WORD_NEWER], 0);
+    if (queue->newest) {
+        set(&entry_at(cache, queue->newest)[WORD_NEWER], entry);
     } else {
-        cache->oldest = entry;
+        queue->oldest = entry;
     }
-    cache->newest = entry;
+    queue->newest = entry;
+    queue->count++;
 }
 
-static void queue_remove(struct signature_cache *cache, uint32_t entry)
+static uint32_t queue_take(struct signature_cache *cache, struct queue *queue)
 {
-    struct links links = links_of(cache, entry);
-    if (links.newer) {
-        set_links(cache, links.newer, links_of(cache, links.newer).newer, links.older);
-    } else {
-        cache->newest = links.older;
-    }
-    if (links.older) {
-        set_links(cache, links.older, links.newer, links_of(cache, links.older).older);
-    } else {
-        cache->oldest = links.newer;
-    }
+    uint32_t entry = queue->oldest;
+    queue->oldest = (uint32_t)get(&entry_at(cache, entry)[WORD_NEWER]);
+    queue->newest = queue->oldest ? queue->newest : 0;
+    queue->count--;
+    return entry;
 }
 
-static bool take_use(struct signature_cache *cache, uint32_t entry)
+/* How often it was found, all uses or one of which this takes away. */
+static unsigned take_uses(struct signature_cache *cache, uint32_t entry, bool takes_all)
 {
     word_t *use = &entry_at(cache, entry)[WORD_USE];
     uint64_t now = get(use);
-    if ((now & USES_MAX) == 0) {
-        return false;
+    unsigned uses = (unsigned)(now & USES_MAX);
+    if (uses > 0) {
+        set(use, now - (takes_all ? uses : 1));
     }
-    set(use, now - 1);
-    return true;
+    return uses;
 }
 
-/* Removes an entry from the queue: the hand goes from old to new, where it stopped last, and takes
- * the first that was not used since it came there. */
+/* Takes an entry out of its queue. New ones have an eighth of the memory when the others need the
+ * rest; those of them that were found again move on, and those of the others that were not found
+ * since they came, or came again, go first. */
 static uint32_t evict(struct signature_cache *cache)
 {
-    uint32_t entry = cache->hand ? cache->hand : cache->oldest;
-    for (unsigned spared = 0; spared < SPARED_MAX && take_use(cache, entry); spared++) {
-        uint32_t newer = links_of(cache, entry).newer;
-        entry = newer ? newer : cache->oldest;
+    for (unsigned spared = 0;; spared++) {
+        bool is_new = cache->fresh.count > cache->fresh_max || cache->proven.count == 0;
+        struct queue *queue = is_new ? &cache->fresh : &cache->proven;
+        uint32_t entry = queue_take(cache, queue);
+        if (take_uses(cache, entry, is_new) == 0 || spared == SPARED_MAX) {
+            return entry;
+        }
+        queue_add(cache, &cache->proven, entry);
     }
-    cache->hand = links_of(cache, entry).newer;
-    queue_remove(cache, entry);
-    return entry;
 }
 
 static struct signature_id id_of(const struct signature_cache *cache, uint32_t entry)
@@ -370,6 +368,21 @@ static void write_entry(struct signature_cache *cache, uint32_t entry, struct si
     set(&words[WORD_SEQUENCE], sequence + 2);
 }
 
+/* A new entry, or the place of another. */
+static uint32_t take_entry(struct signature_cache *cache)
+{
+    uint32_t kept = atomic_load_explicit(&cache->kept, memory_order_relaxed);
+    if (kept < cache->entries_max) {
+        atomic_store_explicit(&cache->kept, kept + 1, memory_order_relaxed);
+        return kept + 1;
+    }
+    uint32_t entry = evict(cache);
+    struct signature_id id = id_of(cache, entry);
+    bucket_remove(cache, entry);
+    cache->gone[id.low & cache->bucket_mask] = id.high;
+    return entry;
+}
+
 void signature_cache_put(struct signature_cache *cache, struct signature_id id, int64_t made_s,
                          struct slice signature)
 {
@@ -383,18 +396,12 @@ void signature_cache_put(struct signature_cache *cache, struct signature_id id, 
         (void)pthread_mutex_unlock(&cache->lock);
         return;
     }
-    uint32_t kept = atomic_load_explicit(&cache->kept, memory_order_relaxed);
-    if (kept < cache->entries_max) {
-        entry = kept + 1;
-        atomic_store_explicit(&cache->kept, entry, memory_order_relaxed);
-    } else {
-        entry = evict(cache);
-        bucket_remove(cache, entry);
-    }
+    entry = take_entry(cache);
+    uint64_t *gone = &cache->gone[id.low & cache->bucket_mask];
     write_entry(cache, entry, id, made_s, signature);
     set(&entry_at(cache, entry)[WORD_USE], 0);
     bucket_add(cache, entry);
-    queue_add(cache, entry);
+    queue_add(cache, *gone == id.high ? &cache->proven : &cache->fresh, entry);
     (void)pthread_mutex_unlock(&cache->lock);
 }
 

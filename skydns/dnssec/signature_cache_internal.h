@@ -3,7 +3,7 @@
  *
  * Who may want to harm the others, and what stops them:
  *   - A client that asks for many names: memory is fixed, and signatures found never again push out
- *     each other before those found again (SIEVE, as in skydns/foreign/cache.h).
+ *     each other before those found again (S3-FIFO).
  *   - A client that picks names, or somebody who picks records, such that two RRsets have one id,
  *     or many share a bucket: ids are 128 bits of a hash with a secret. */
 #ifndef SKYDNS_DNSSEC_SIGNATURE_CACHE_INTERNAL_H
