@@ -85,8 +85,7 @@ static void put_record(struct writer *w, size_t owner_at, uint16_t type, uint32_
 
 /* ---- Questions ---- */
 
-/* NULL: keys do not answer the type. */
-static const struct dnssec_apex_set *set_of(const struct dnssec_zone *keys, uint16_t type)
+const struct dnssec_apex_set *signed_apex_set(const struct dnssec_zone *keys, uint16_t type)
 {
     switch (type) {
     case DNS_TYPE_DNSKEY:
@@ -147,7 +146,7 @@ static bool put_keys(struct writer *w, const struct signed_zones *zones,
 {
     const struct signed_place place = signed_zones_find(zones, &q->name);
     const struct dnssec_apex_set *set =
-        place.keys && place.apex_at == 0 ? set_of(place.keys, q->type) : NULL;
+        place.keys && place.apex_at == 0 ? signed_apex_set(place.keys, q->type) : NULL;
     if (set) {
         put_set(w, zones, q, set, records);
     }

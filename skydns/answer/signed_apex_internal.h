@@ -15,6 +15,9 @@
 #include "skydns/answer/signed_question_internal.h"
 #include "skydns/answer/signed_zones_internal.h"
 
+/* What a zone's keys give of a type at its apex; NULL: nothing, records do. */
+const struct dnssec_apex_set *signed_apex_set(const struct dnssec_zone *keys, uint16_t type);
+
 /* The reply's length; 0: it is no such question. `limit` as encode_plan's. */
 size_t signed_apex_reply(const struct signed_zones *zones, struct signed_probe *probe,
                          const struct signed_question *question, const struct engine_query *query,

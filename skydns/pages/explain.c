@@ -147,6 +147,19 @@ static enum engine_verdict explain_answer(struct explainer *e, struct dname *ret
     return verdict;
 }
 
+/* Whatever another client asks for, this is what is signed, and kept, for the same answer. */
+static void explain_signed(struct explainer *e)
+{
+    struct explanation *x = &e->result;
+    bool is_ours = x->foreign.source == EXPLAIN_FROM_HERE && !x->who.is_refused;
+    if (is_ours) {
+        x->keys = signed_sets_of_keys(e->config, &x->question);
+    }
+    if (is_ours && (x->plan || x->keys.set)) {
+        x->signed_count = signed_sets_show(e->config, &x->question, x->plan, e->signed_sets);
+    }
+}
+
 /* ---- The search path ---- */
 
 static enum explain_outcome outcome_of_rcode(unsigned rcode)
@@ -224,8 +237,10 @@ int explain(struct explainer *explainer, const struct store_sync *sync,
     e->resolver = resolver;
     e->store = store_sync_store(sync);
     e->config = config;
-    e->result =
-        (struct explanation){.message = e->message, .externals = e->externals, .names = e->names};
+    e->result = (struct explanation){.message = e->message,
+                                     .externals = e->externals,
+                                     .names = e->names,
+                                     .signed_sets = e->signed_sets};
     explain_version(e);
     int r = begin(e, query, err);
     if (r < 0) {
@@ -235,6 +250,7 @@ int explain(struct explainer *explainer, const struct store_sync *sync,
     walk(e);
     enum engine_verdict verdict = explain_answer(e, &meant);
     const struct engine_zone *zone = engine_config_zone(config, &meant);
+    explain_signed(e);
     explain_who_hidden(&e->view, &meant, &e->result.who);
     e->result.why = explain_why(&(struct explain_case){
         .config = config,
@@ -243,6 +259,7 @@ int explain(struct explainer *explainer, const struct store_sync *sync,
         .name = &meant,
         .type = e->result.question.type,
         .plan = e->result.plan,
+        .is_of_keys = e->result.keys.set != NULL,
         .foreign = &e->result.foreign,
     });
     if (e->store && e->result.foreign.source == EXPLAIN_FROM_HERE) {

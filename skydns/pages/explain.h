@@ -8,6 +8,7 @@
 #include "common/base/attributes.h"
 #include "common/base/err.h"
 #include "skydns/answer/answer.h"
+#include "skydns/answer/signed_sets.h"
 #include "skydns/pages/explain_foreign.h"
 #include "skydns/pages/explain_who.h"
 #include "skydns/sync/broken.h"
@@ -84,6 +85,10 @@ struct explanation {
     struct explain_foreign foreign; /* a name that other servers know, or FROM_HERE */
     const uint8_t *message;         /* header, question and records of foreign.kept */
     size_t message_len, records_at;
+    struct signed_keys_shown keys; /* with a set: they are the answer, instead of the plan */
+    /* RRsets that clients with DO get signed, but for NSEC: no client has asked for these yet. */
+    size_t signed_count;
+    const struct signed_set_shown *signed_sets;
     size_t external_count; /* targets that nameservers know */
     const struct explain_foreign *externals;
     size_t name_count;
@@ -126,6 +131,7 @@ struct explain_case {
     const struct dname *name;       /* in lower case */
     uint16_t type;
     const struct answer_plan *plan; /* NULL: another server's name */
+    bool is_of_keys;                /* the keys of -dnssec answer */
     const struct explain_foreign *foreign;
 };
 

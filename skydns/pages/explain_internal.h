@@ -14,6 +14,7 @@ struct explainer {
     uint8_t message[DNS_MESSAGE_MAX]; /* of the question's kept records */
     uint8_t scratch[DNS_MESSAGE_MAX]; /* of the externals' */
     struct explain_name names[EXPLAIN_NAMES_MAX];
+    struct signed_set_shown signed_sets[SIGNED_SETS_SHOWN_MAX];
     struct explanation result;
 
     /* State of the current explanation. */

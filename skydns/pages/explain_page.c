@@ -59,6 +59,9 @@ static const char *status_of(const struct explanation *x)
         return dns_rcode_name(foreign->kept.state == CACHE_FAILED ? DNS_RCODE_SERVFAIL
                                                                   : foreign->kept.rcode);
     }
+    if (x->keys.set) {
+        return dns_rcode_name(DNS_RCODE_NOERROR);
+    }
     return x->plan ? dns_rcode_name(x->plan->rcode) : "not from here";
 }
 
@@ -192,7 +195,9 @@ void explain_page_text(const struct explanation *x, struct buf *out)
     char name[DNAME_TEXT_MAX], type[DNS_TYPE_TEXT_MAX];
     buf_printf(out, "%s %s: %s", dname_to_text(&x->asked, name),
                dns_type_text(x->question.type, type), status_of(x));
-    if (x->plan && x->plan->rcode == DNS_RCODE_NOERROR) {
+    if (x->keys.set) {
+        buf_printf(out, ", answers: %zu", x->keys.set->count);
+    } else if (x->plan && x->plan->rcode == DNS_RCODE_NOERROR) {
         buf_printf(out, ", answers: %zu%s", x->plan->answers.count,
                    x->external_count ? " and what nameservers say" : "");
     } else if (x->foreign.source == EXPLAIN_FROM_CACHE && x->foreign.kept.answers > 0) {
@@ -208,11 +213,13 @@ void explain_page_text(const struct explanation *x, struct buf *out)
     if (x->why) {
         buf_printf(out, "why        %s\n", x->why);
     }
-    if (x->plan) {
+    explain_text_keys(x, out);
+    if (x->plan && !x->keys.set) {
         text_section(x, "answer     ", x->plan->answers.items, x->plan->answers.count, out);
         text_section(x, "authority  ", &x->plan->authority, x->plan->has_authority, out);
         text_section(x, "additional ", x->plan->additionals.items, x->plan->additionals.count, out);
     }
+    explain_text_signed(x, out);
     explain_text_foreign(x, out);
     for (size_t i = 0; i < x->name_count; i++) {
         text_name(x, &x->names[i], out);
@@ -329,11 +336,13 @@ void explain_page_json(const struct explanation *x, struct buf *out)
         buf_append_str(out, ",\"why\":");
         json_text_string(out, slice_str(x->why));
     }
-    if (x->plan) {
+    explain_json_keys(x, out);
+    if (x->plan && !x->keys.set) {
         json_section(x, "answer", x->plan->answers.items, x->plan->answers.count, out);
         json_section(x, "authority", &x->plan->authority, x->plan->has_authority, out);
         json_section(x, "additional", x->plan->additionals.items, x->plan->additionals.count, out);
     }
+    explain_json_signed(x, out);
     explain_json_foreign(x, out);
     buf_append_str(out, ",\n\"names\":[");
     for (size_t i = 0; i < x->name_count; i++) {

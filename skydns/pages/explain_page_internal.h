@@ -9,6 +9,8 @@ void explain_page_text(const struct explanation *x, struct buf *out);
 
 /* {"name":...,"type":...,"revision":...,"status":"NOERROR","snapshot_age_s":12,"why":...,
  * "source":"cache",...,"answer":[...],"authority":[...],"additional":[...],"external":[...],
+ * "signed":[{"name":...,"type":...,"zone":...,"keys":[{"tag":12345,"algorithm":13,
+ * "expires":"2026-01-02T03:04:05Z","left_s":604800}]}],
  * "client":{"address":...,"identity":"pod","namespace":...,"path":[{"name":...,"outcome":...}]},
  * "targets":[{"name":...,"type":...,"source":...}],"names":[{"name":...,"exists":true,
  * "keys":[{"key":...,"rule":"gave",...}]}]}; empty fields are left out. */
@@ -23,6 +25,16 @@ void explain_json_foreign(const struct explanation *x, struct buf *out);
 
 void explain_text_who(const struct explanation *x, struct buf *out);
 void explain_json_who(const struct explanation *x, struct buf *out);
+
+/* ---- explain_page_signed.c: the keys and signatures of -dnssec ---- */
+
+/* The answer, if it is keys; */
+void explain_text_keys(const struct explanation *x, struct buf *out);
+void explain_json_keys(const struct explanation *x, struct buf *out);
+
+/* what it is signed with. */
+void explain_text_signed(const struct explanation *x, struct buf *out);
+void explain_json_signed(const struct explanation *x, struct buf *out);
 
 /* "3 d 4 h", "2 m 10 s": two units are enough. */
 void explain_text_age(uint32_t s, struct buf *out);

@@ -77,6 +77,9 @@ const char *explain_why(const struct explain_case *c)
     if (c->foreign->source != EXPLAIN_FROM_HERE) {
         return why_from_elsewhere(c->foreign);
     }
+    if (c->is_of_keys) {
+        return "the domain's own records: the keys of -dnssec";
+    }
     if (!c->plan) {
         return "too many records to answer at once; another thread makes the answer, not "
                "shown here";

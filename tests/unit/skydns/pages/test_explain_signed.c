@@ -1,0 +1,235 @@
+/* What /explain tells of signatures: those kept, by each key, for the very RRsets of an answer. The
+ * RRsets that are signed here are written by hand. */
+#include "tests/unit/skydns/pages/pages_bed.h"
+
+#include <time.h>
+
+#include <jansson.h>
+
+#include "common/base/buf.h"
+#include "common/base/clock.h"
+#include "skydns/dnssec/dnssec.h"
+#include "skydns/pages/explain_page_internal.h"
+#include "tests/support/skydns/sample_keys.h"
+#include "tests/support/test_clock.h"
+
+enum { PAGE_MAX = 1024 * 1024 };
+
+static const struct bed_key keys[] = {
+    {"local/cluster/x", "{'host':'10.0.0.1','ttl':30}"},
+    {"local/cluster/many/a", "{'host':'10.0.0.7','ttl':30}"},
+    {"local/cluster/many/b", "{'host':'10.0.0.1','ttl':60}"},
+    {"local/cluster/alias", "{'host':'Y.Cluster.local.','ttl':30}"},
+    {"local/cluster/y", "{'host':'10.0.0.9','ttl':30}"},
+    {"arpa/in-addr/10/0/0/1", "{'host':'x.cluster.local.','ttl':30}"},
+};
+
+struct pages {
+    struct pages_bed bed;
+    struct buf page;
+    struct dnssec *dnssec;
+};
+
+/* Both keys of cluster.local: one for keys, one for all else. */
+static int setup(void **state)
+{
+    struct pages *p = xcalloc(1, sizeof(*p));
+    struct err err;
+    struct signing_key *pair[] = {sample_key_new(SAMPLE_ECDSAP256_KSK),
+                                  sample_key_new(SAMPLE_ECDSAP256_ZSK)};
+    test_clock_stop();
+    buf_init(&p->page, PAGE_MAX);
+    bed_start(&p->bed, "-nameservers=127.0.0.1:10253");
+    bed_fill(&p->bed, keys, ARRAY_LEN(keys));
+    assert_int_equal(dnssec_new(pair, ARRAY_LEN(pair), 100, &p->dnssec, &err), 0);
+    struct engine_config *config = options_engine_config(&p->bed.options);
+    config->dnssec = p->dnssec;
+    publisher_configure(p->bed.publisher, config);
+    *state = p;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct pages *p = *state;
+    bed_stop(&p->bed);
+    buf_fini(&p->page);
+    free(p);
+    test_clock_run();
+    return 0;
+}
+
+static const char *text_of(struct pages *p, const char *name, const char *type)
+{
+    buf_clear(&p->page);
+    explain_page_text(bed_explain(&p->bed, name, type), &p->page);
+    return buf_cstr(&p->page);
+}
+
+static json_t *json_of(struct pages *p, const char *name, const char *type)
+{
+    json_error_t error;
+    buf_clear(&p->page);
+    explain_page_json(bed_explain(&p->bed, name, type), &p->page);
+    json_t *json = json_loads(buf_cstr(&p->page), JSON_REJECT_DUPLICATES, &error);
+    if (!json) {
+        fail_msg("%s: %s", error.text, buf_cstr(&p->page));
+    }
+    return json;
+}
+
+static void expect(const char *text, const char *part, bool is_there)
+{
+    if ((strstr(text, part) != NULL) != is_there) {
+        fail_msg("`%s` is%s in:\n%s", part, is_there ? " not" : "", text);
+    }
+}
+
+/* Makes the signatures of an RRset of one type, the data in canonical order. */
+static void sign(struct pages *p, const char *owner, uint16_t type, uint32_t ttl_s,
+                 const struct slice *data, size_t count)
+{
+    struct dname name;
+    struct dnssec_signature made[DNSSEC_ZONE_KEYS_MAX];
+    size_t made_count;
+    assert_true(dname_from_text(slice_str(owner), &name));
+    const struct dnssec_rrset rrset = {.owner = slice_of(name.wire, name.len),
+                                       .type = type,
+                                       .ttl_s = ttl_s,
+                                       .count = count,
+                                       .rdata = data};
+    assert_int_equal(dnssec_sign(p->dnssec, dnssec_zone_at(p->dnssec, 0), &rrset, clock_wall_s(),
+                                 true, made, &made_count),
+                     DNSSEC_SIGNED);
+    assert_int_equal(made_count, 1);
+}
+
+/* The i-th entry of `signed`, which is about this RRset, and its only key. */
+static const json_t *entry(const json_t *json, size_t i, const char *name, const char *type)
+{
+    const json_t *set = json_array_get(json_object_get(json, "signed"), i);
+    assert_non_null(set);
+    assert_string_equal(json_string_value(json_object_get(set, "name")), name);
+    assert_string_equal(json_string_value(json_object_get(set, "type")), type);
+    assert_string_equal(json_string_value(json_object_get(set, "zone")), "cluster.local.");
+    const json_t *list = json_object_get(set, "keys");
+    assert_int_equal(json_array_size(list), 1);
+    return json_array_get(list, 0);
+}
+
+static unsigned tag_of(const struct pages *p, bool is_sep)
+{
+    const struct dnssec_zone *zone = dnssec_zone_at(p->dnssec, 0);
+    return zone->keys[zone->keys[0]->is_sep == is_sep ? 0 : 1]->tag;
+}
+
+static void expect_key(const struct pages *p, const json_t *key, bool is_sep, bool is_kept)
+{
+    assert_int_equal(json_integer_value(json_object_get(key, "tag")), tag_of(p, is_sep));
+    assert_int_equal(json_integer_value(json_object_get(key, "algorithm")), 13);
+    assert_int_equal(json_object_get(key, "expires") != NULL, is_kept);
+    assert_int_equal(json_object_get(key, "left_s") != NULL, is_kept);
+}
+
+static void test_before_and_after(void **state)
+{
+    struct pages *p = *state;
+    char line[200], day[64];
+    const struct slice address = slice_of("\12\0\0\1", 4);
+    snprintf(line, sizeof(line),
+             "\nsigned     x.cluster.local. A, key %u of cluster.local. (algorithm 13): ",
+             tag_of(p, false));
+    const char *text = text_of(p, "x.cluster.local", "A");
+    expect(text, line, true);
+    expect(text, "no signature is kept yet\n", true);
+    json_t *json = json_of(p, "X.Cluster.local", "A");
+    expect_key(p, entry(json, 0, "x.cluster.local.", "A"), false, false);
+    assert_int_equal(json_array_size(json_object_get(json, "signed")), 1);
+    json_decref(json);
+    /* Another TTL is another RRset. */
+    sign(p, "x.cluster.local", DNS_TYPE_A, 31, &address, 1);
+    expect(text_of(p, "x.cluster.local", "A"), "no signature is kept yet\n", true);
+    sign(p, "x.cluster.local", DNS_TYPE_A, 30, &address, 1);
+    text = text_of(p, "x.cluster.local", "A");
+    time_t end = (time_t)(clock_wall_s() + DNSSEC_ENDS_S);
+    struct tm utc;
+    strftime(day, sizeof(day), "until %Y-%m-%dT%H:%M:%SZ, 7 d 0 h ahead\n", gmtime_r(&end, &utc));
+    expect(text, line, true);
+    expect(text, day, true);
+    expect(text, "no signature", false);
+    json = json_of(p, "X.Cluster.local", "A");
+    const json_t *key = entry(json, 0, "x.cluster.local.", "A");
+    expect_key(p, key, false, true);
+    assert_int_equal(json_integer_value(json_object_get(key, "left_s")), DNSSEC_ENDS_S);
+    json_decref(json);
+}
+
+/* The smallest TTL is that of all; canonical order; the names of a chain, in lower case. */
+static void test_sets(void **state)
+{
+    struct pages *p = *state;
+    const struct slice addresses[] = {slice_of("\12\0\0\1", 4), slice_of("\12\0\0\7", 4)};
+    const struct slice alias = slice_of("\1y\7cluster\5local\0", 17);
+    sign(p, "many.cluster.local", DNS_TYPE_A, 30, addresses, 2);
+    json_t *json = json_of(p, "many.cluster.local", "A");
+    expect_key(p, entry(json, 0, "many.cluster.local.", "A"), false, true);
+    json_decref(json);
+    sign(p, "alias.cluster.local", DNS_TYPE_CNAME, 30, &alias, 1);
+    json = json_of(p, "alias.cluster.local", "A");
+    expect_key(p, entry(json, 0, "alias.cluster.local.", "CNAME"), false, true);
+    expect_key(p, entry(json, 1, "y.cluster.local.", "A"), false, false);
+    json_decref(json);
+    json = json_of(p, "nothing.cluster.local", "A");
+    expect_key(p, entry(json, 0, "cluster.local.", "SOA"), false, false);
+    json_decref(json);
+}
+
+static void test_keys(void **state)
+{
+    static const char *const types[] = {"DNSKEY", "CDS", "CDNSKEY"};
+    struct pages *p = *state;
+    for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+        json_t *json = json_of(p, "cluster.local", types[i]);
+        expect_key(p, entry(json, 0, "cluster.local.", types[i]), true, false);
+        assert_int_equal(json_array_size(json_object_get(json, "answer")), i == 0 ? 2 : 1);
+        assert_null(json_object_get(json, "authority"));
+        assert_string_equal(json_string_value(json_object_get(json, "status")), "NOERROR");
+        json_decref(json);
+    }
+    const char *text = text_of(p, "cluster.local", "DNSKEY");
+    expect(text, "cluster.local. DNSKEY: NOERROR, answers: 2; etcd revision ", true);
+    expect(text, "\nanswer     cluster.local. 300 DNSKEY \\# 68 010", true);
+    expect(text, "\nwhy        the domain's own records: the keys of -dnssec\n", true);
+    const struct dnssec_apex_set *set = &dnssec_zone_at(p->dnssec, 0)->dnskey;
+    sign(p, "cluster.local", DNS_TYPE_DNSKEY, set->ttl_s, set->rdata, set->count);
+    json_t *json = json_of(p, "cluster.local", "DNSKEY");
+    expect_key(p, entry(json, 0, "cluster.local.", "DNSKEY"), true, true);
+    json_decref(json);
+    expect(text_of(p, "x.cluster.local", "DNSKEY"), "answers: 0", true);
+}
+
+static void test_nothing_to_tell(void **state)
+{
+    static const char *const cases[][2] = {
+        {"www.example.com", "A"},    {"1.0.0.10.in-addr.arpa", "PTR"}, {"single", "A"},
+        {"x.cluster.local", "AXFR"}, {"example.com", "DNSKEY"},        {"cluster.local", "ANY"},
+    };
+    struct pages *p = *state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        expect(text_of(p, cases[i][0], cases[i][1]), "\nsigned ", false);
+        json_t *json = json_of(p, cases[i][0], cases[i][1]);
+        assert_null(json_object_get(json, "signed"));
+        json_decref(json);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_before_and_after, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_sets, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_keys, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_nothing_to_tell, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
