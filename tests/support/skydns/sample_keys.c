@@ -332,7 +332,7 @@ const struct sample_key sample_keys[SAMPLE_KEYS] = {
         {
             .base = "Kcluster.local.+013+48478",
             .public_text =
-                "cluster.local.	IN	DNSKEY	256 3 13 Wpxi7tn7XieXv5kG04vf4qnFH+hYBy9BClkRVGK54o"
+                "cluster.local.\tIN\tDNSKEY\t256 3 13 Wpxi7tn7XieXv5kG04vf4qnFH+hYBy9BClkRVGK54o"
                 "huW01zIBNLp3Cu0NrN9sGU+xUBWEgPRHm8Ql1MAMORog== ;{id = 48478 (zsk), size = 25"
                 "6b}\n",
             .private_text = "Private-key-format: v1.2\n"
@@ -345,7 +345,7 @@ const struct sample_key sample_keys[SAMPLE_KEYS] = {
         {
             .base = "Kcluster.local.+014+19311",
             .public_text =
-                "cluster.local.	IN	DNSKEY	257 3 14 MRs1pqRt1tRGrfpaC5Fjcwn4bFpLCb1vP6hhH4m1bc"
+                "cluster.local.\tIN\tDNSKEY\t257 3 14 MRs1pqRt1tRGrfpaC5Fjcwn4bFpLCb1vP6hhH4m1bc"
                 "kRwsqZT2L3Gy2jjeG6uHOTIv+XTPwaGIm+uTQ5zBZu9uAJPs21JPv+5zkq6p0TgPFUfHTrDVWwt7"
                 "zHweiBbQzs ;{id = 19311 (ksk), size = 384b}\n",
             .private_text =
@@ -360,7 +360,7 @@ const struct sample_key sample_keys[SAMPLE_KEYS] = {
         {
             .base = "Kcluster.local.+015+63246",
             .public_text =
-                "cluster.local.	IN	DNSKEY	257 3 15 w9PK0AfOMM9BJ/G/s1KyaFo6wyoUq5BbiZqoDtwfwu"
+                "cluster.local.\tIN\tDNSKEY\t257 3 15 w9PK0AfOMM9BJ/G/s1KyaFo6wyoUq5BbiZqoDtwfwu"
                 "U= ;{id = 63246 (ksk), size = 256b}\n",
             .private_text = "Private-key-format: v1.2\n"
                             "Algorithm: 15 (ED25519)\n"
@@ -372,7 +372,7 @@ const struct sample_key sample_keys[SAMPLE_KEYS] = {
         {
             .base = "Kcluster.local.+008+25413",
             .public_text =
-                "cluster.local.	IN	DNSKEY	256 3 8 AwEAAcJsKb8E3LiqPiVYos5RP0AQWLcX+EWeQcTR+rA"
+                "cluster.local.\tIN\tDNSKEY\t256 3 8 AwEAAcJsKb8E3LiqPiVYos5RP0AQWLcX+EWeQcTR+rA"
                 "xqGCnVTdm5X65gE/yZE5bjFZj/Ic2+RIORiJzxg3VnyF7AsBCgb4t1/p6h0Abkm20sdKjXHcGQ/T"
                 "thUEiq04c3gRIpzOMQPdIRuCqkjs1wIzO+MfIUtbq48+byKO+HBiYAn4d ;{id = 25413 (zsk)"
                 ", size = 1024b}\n",
@@ -403,7 +403,7 @@ const struct sample_key sample_keys[SAMPLE_KEYS] = {
         {
             .base = "K10.in-addr.arpa.+010+25737",
             .public_text =
-                "10.in-addr.arpa.	IN	DNSKEY	256 3 10 "
+                "10.in-addr.arpa.\tIN\tDNSKEY\t256 3 10 "
                 "AwEAAbz8nG9jU3+0t2aIi0kf5ckRPvNBD1TL96Mq"
                 "5vdVpoYLMdJqPmG82h8Hbp7C384Bnw5H4xI+jf8TzVC8CF9+N6/e0Ll0kFRDO0ptD5ianWTBpoli"
                 "57QUcpkSVJ/CNAeWx05Z2Snq8b27acTFyM9XpwV3tUHv6CJUm32EVz27zU4z ;{id = 25737 (z"
@@ -435,7 +435,7 @@ const struct sample_key sample_keys[SAMPLE_KEYS] = {
         {
             .base = "Kcluster.local.+005+15187",
             .public_text =
-                "cluster.local.	IN	DNSKEY	256 3 5 AwEAAbbwAcKYPrGuzit6qqtijXa6+7F1WXAzUNKvDPa"
+                "cluster.local.\tIN\tDNSKEY\t256 3 5 AwEAAbbwAcKYPrGuzit6qqtijXa6+7F1WXAzUNKvDPa"
                 "ICzf4bQpyrvLPkeNxa+jZnBLqlV/szZb5Ac7AY0NzxWF+0nFLOumJ8IWBTqLk+dcvi/81b2APphT"
                 "lA1CaY9v9opBVFH2oJY2t6u01qmD1Qctlg+XmT/BiAAnFOmYMD2nhczoL ;{id = 15187 (zsk)"
                 ", size = 1024b}\n",
@@ -466,7 +466,7 @@ const struct sample_key sample_keys[SAMPLE_KEYS] = {
         {
             .base = "Kcluster.local.+007+26477",
             .public_text =
-                "cluster.local.	IN	DNSKEY	256 3 7 AwEAAcUEQLlewu1Up9y4g8EO/xF3X6/D6w+Ybd3wzs2"
+                "cluster.local.\tIN\tDNSKEY\t256 3 7 AwEAAcUEQLlewu1Up9y4g8EO/xF3X6/D6w+Ybd3wzs2"
                 "1xzI+V1SB/mNKDlr+0OmH36P3AmxxAmCMMV/TVhbGCZn4kbrFz8tBTvqAOXonJDsY422wDtjQa6M"
                 "T1myW1Qq6fFueRwtqgcWwCpPHyufq289PNStAiyKZDkCcgWtpr4UfqpQV ;{id = 26477 (zsk)"
                 ", size = 1024b}\n",
