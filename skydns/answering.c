@@ -422,26 +422,29 @@ void answering_addresses(const struct answering *answering, struct buf *out)
     }
 }
 
-static void log_heard(const char *domain, const struct heard *heard)
+static void log_heard(const char *domain, const struct heard *heard, const char *signing)
 {
-    char text[ADDR_TEXT_MAX], line[DNAME_TEXT_MAX + ADDR_TEXT_MAX + 64];
-    (void)snprintf(line, sizeof(line), "skydns: ready for queries on %s for %s://%s", domain,
-                   listen_transport_name(heard->transport),
-                   addr_format(&heard->address, text)); /* always fits */
+    char text[ADDR_TEXT_MAX], line[DNAME_TEXT_MAX + ADDR_TEXT_MAX + OPTIONS_DNSSEC_MAX + 128];
+    (void)snprintf(line, sizeof(line), "skydns: ready for queries on %s for %s://%s%s", domain,
+                   listen_transport_name(heard->transport), addr_format(&heard->address, text),
+                   signing); /* always fits */
     log_info(line);
 }
 
 /* SkyDNS named TCP first. */
-void answering_log_ready(const struct answering *answering, const struct dname *domain)
+void answering_log_ready(const struct answering *answering, const struct dname *domain,
+                         const char *keys, uint32_t signatures_max)
 {
     static const enum engine_transport order[] = {ENGINE_TCP,   ENGINE_UDP,  ENGINE_TLS,
                                                   ENGINE_HTTPS, ENGINE_HTTP, ENGINE_GRPC};
-    char text[DNAME_TEXT_MAX];
+    char text[DNAME_TEXT_MAX], signing[OPTIONS_DNSSEC_MAX + 64];
+    (void)snprintf(signing, sizeof(signing), ", signing with %s [scache %u]", keys,
+                   signatures_max); /* fits */
     (void)dname_to_text(domain, text);
     for (size_t i = 0; i < ARRAY_LEN(order); i++) {
         for (size_t k = 0; k < answering->heard_count; k++) {
             if (answering->heard[k].transport == order[i]) {
-                log_heard(text, &answering->heard[k]);
+                log_heard(text, &answering->heard[k], *keys ? signing : "");
             }
         }
     }

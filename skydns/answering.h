@@ -39,8 +39,9 @@ void answering_free(struct answering *answering); /* stopped; NULL is fine */
 void answering_set_nameservers(struct answering *answering, const struct options *now);
 
 /* Prints a line for each address and transport on which queries for this domain are answered:
- * people and scripts wait for it. */
-void answering_log_ready(const struct answering *answering, const struct dname *domain);
+ * people and scripts wait for it. `keys`: the names of those that sign them, or empty. */
+void answering_log_ready(const struct answering *answering, const struct dname *domain,
+                         const char *keys, uint32_t signatures_max);
 
 /* Appends each address with its transport, "udp://10.0.0.10:53 tcp://10.0.0.10:53". */
 void answering_addresses(const struct answering *answering, struct buf *out);

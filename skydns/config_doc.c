@@ -249,6 +249,32 @@ static int take_stubs(struct overlay *x, json_t *value, struct err *err)
     return 0;
 }
 
+/* A blank is a + that somebody sent in a form, as SkyDNS had it. */
+static int take_dnssec(struct overlay *x, json_t *value, struct err *err)
+{
+    struct buf list;
+    buf_init(&list, STORE_SYNC_CONFIG_MAX);
+    int r = config_list(value, &list, err);
+    for (size_t i = 0; i < list.len; i++) {
+        list.data[i] = list.data[i] == ' ' ? '+' : list.data[i];
+    }
+    if (r == 0) {
+        r = option_dnssec(x->o, buf_cstr(&list), err);
+    }
+    buf_fini(&list);
+    return r;
+}
+
+static int take_scache(struct overlay *x, json_t *value, struct err *err)
+{
+    int64_t number;
+    int r = config_number(value, INT32_MIN, DNSSEC_SIGNATURES_MAX, &number, err);
+    if (r == 0) {
+        x->o->scache = number <= 0 ? OPTIONS_SCACHE_DEFAULT : (uint32_t)number;
+    }
+    return r;
+}
+
 static void ignore(struct overlay *x, const char *field, const char *why)
 {
     struct config_doc_report *report = x->report;
@@ -293,14 +319,14 @@ static const struct {
     {"snapshot_max", take_snapshot_max},
     {"stubs", take_stubs},
     {"stubzones", take_stubzones},
+    {"dnssec", take_dnssec},
+    {"scache", take_scache},
 };
 
 static const struct {
     const char *name;
     const char *why;
 } without_effect[] = {
-    {"dnssec", "not supported yet"},
-    {"scache", "changes nothing"},
     {"Etcd3", NULL}, /* always so */
     {"Version", NULL},
     {"verbose", "only a flag"},

@@ -13,32 +13,13 @@ static int take_autopath(struct client_options *o, const json_t *value, struct e
     return config_bool(value, &o->autopath, err);
 }
 
-/* A list as the flag's: "a,b", or ["a","b"]. */
-static int take_list(const json_t *value, struct buf *ret_list, struct err *err)
-{
-    if (!json_is_array(value) && !json_is_string(value)) {
-        return config_wrong(value, "a string like the flag's, or a list of strings", err);
-    }
-    buf_append_str(ret_list, json_is_string(value) ? json_string_value(value) : "");
-    for (size_t i = 0; i < json_array_size(value); i++) {
-        const char *text = "";
-        int r = config_text(json_array_get(value, i), &text, err);
-        if (r < 0) {
-            return r;
-        }
-        buf_append_str(ret_list, i ? "," : "");
-        buf_append_str(ret_list, text);
-    }
-    return 0;
-}
-
 static int take_client_list(struct client_options *o, const json_t *value,
                             int (*set)(struct client_options *o, const char *list, struct err *err),
                             const char *if_empty, struct err *err)
 {
     struct buf list;
     buf_init(&list, STORE_SYNC_CONFIG_MAX);
-    int r = take_list(value, &list, err);
+    int r = config_list(value, &list, err);
     if (r == 0) {
         r = set(o, list.len ? buf_cstr(&list) : if_empty, err);
     }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "common/base/attributes.h"
+#include "common/base/buf.h"
 #include "common/base/err.h"
 #include "skydns/client_options.h"
 
@@ -26,6 +27,9 @@ int config_number(const struct json_t *value, int64_t min, int64_t max, int64_t 
 /* The same from 0 to max, where 0 is the default. */
 int config_count(const struct json_t *value, int64_t max, int64_t if_zero, int64_t *ret,
                  struct err *err) MUST_CHECK;
+
+/* A list as the flag's: "a,b", or ["a","b"]; appended with commas. */
+int config_list(const struct json_t *value, struct buf *ret_list, struct err *err) MUST_CHECK;
 
 /* Applies a field about clients; *ret_is_known: whether it is one, in whatever case. */
 int config_client_field(struct client_options *o, const char *name, const struct json_t *value,

@@ -62,3 +62,21 @@ int config_count(const json_t *value, int64_t max, int64_t if_zero, int64_t *ret
     }
     return r;
 }
+
+int config_list(const json_t *value, struct buf *ret_list, struct err *err)
+{
+    if (!json_is_array(value) && !json_is_string(value)) {
+        return config_wrong(value, "a string like the flag's, or a list of strings", err);
+    }
+    buf_append_str(ret_list, json_is_string(value) ? json_string_value(value) : "");
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        const char *text = "";
+        int r = config_text(json_array_get(value, i), &text, err);
+        if (r < 0) {
+            return r;
+        }
+        buf_append_str(ret_list, i ? "," : "");
+        buf_append_str(ret_list, text);
+    }
+    return 0;
+}

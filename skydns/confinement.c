@@ -5,7 +5,38 @@
 
 #include "common/base/log.h"
 #include "common/base/privileges.h"
+#include "common/base/xalloc.h"
+#include "skydns/option_values.h"
 #include "skydns/sandbox.h"
+
+/* The files that flags list: those of -hosts, and of the keys of -dnssec. */
+struct listed {
+    size_t count;
+    char *paths[FLAG_STRINGS_MAX + 2 * DNSSEC_KEYS_MAX];
+};
+
+static struct listed *list_files(const struct options *flags)
+{
+    struct listed *listed = xcalloc(1, sizeof(*listed));
+    char base[OPTION_ITEM_MAX];
+    const char *rest = flags->dnssec;
+    for (size_t i = 0; i < flags->hosts.count; i++) {
+        listed->paths[listed->count++] = xstrdup(flags->hosts.items[i]);
+    }
+    while (option_next_item(&rest, base)) {
+        listed->paths[listed->count++] = xasprintf("%s.key", base);
+        listed->paths[listed->count++] = xasprintf("%s.private", base);
+    }
+    return listed;
+}
+
+static void free_listed(struct listed *listed)
+{
+    for (size_t i = 0; i < listed->count; i++) {
+        free(listed->paths[i]);
+    }
+    free(listed);
+}
 
 /* SSL_CERT_FILE and SSL_CERT_DIR, too, where OpenSSL looks for the system's CAs. */
 void confine_files(const struct options *flags, const char *resolv_conf)
@@ -27,10 +58,12 @@ void confine_files(const struct options *flags, const char *resolv_conf)
         ca_file ? ca_file : "",
         ca_folder ? ca_folder : "",
     };
-    const char *all[ARRAY_LEN(paths) + FLAG_STRINGS_MAX];
+    struct listed *listed = list_files(flags);
+    const char *all[ARRAY_LEN(paths) + ARRAY_LEN(listed->paths)];
     memcpy(all, paths, sizeof(paths));
-    memcpy(all + ARRAY_LEN(paths), flags->hosts.items, flags->hosts.count * sizeof(all[0]));
-    int r = sandbox_files(all, ARRAY_LEN(paths) + flags->hosts.count, flags->snapshot);
+    memcpy(all + ARRAY_LEN(paths), listed->paths, listed->count * sizeof(all[0]));
+    int r = sandbox_files(all, ARRAY_LEN(paths) + listed->count, flags->snapshot);
+    free_listed(listed);
     if (r < 0) {
         log_info("this kernel does not restrict which files may be read",
                  LOG_STR("error", err_code_text(r)));
@@ -53,8 +86,11 @@ int confine_privileges(const struct options *flags, struct err *err)
         flags->config_file, flags->cookie_secret, flags->cert,           flags->key,
         flags->client_ca,   flags->ticket_keys,   flags->nameservers_ca,
     };
-    const char *files[ARRAY_LEN(own) + FLAG_STRINGS_MAX];
+    struct listed *listed = list_files(flags);
+    const char *files[ARRAY_LEN(own) + ARRAY_LEN(listed->paths)];
     memcpy(files, own, sizeof(own));
-    memcpy(files + ARRAY_LEN(own), flags->hosts.items, flags->hosts.count * sizeof(files[0]));
-    return privileges_drop(&flags->user, files, ARRAY_LEN(own) + flags->hosts.count, err);
+    memcpy(files + ARRAY_LEN(own), listed->paths, listed->count * sizeof(files[0]));
+    int r = privileges_drop(&flags->user, files, ARRAY_LEN(own) + listed->count, err);
+    free_listed(listed);
+    return r;
 }

@@ -12,6 +12,8 @@
 #include "skydns/client_settings.h"
 #include "skydns/config_layers.h"
 #include "skydns/cookie_file.h"
+#include "skydns/dnssec/dnssec.h"
+#include "skydns/dnssec_files.h"
 #include "skydns/foreign_settings.h"
 #include "skydns/hosts_files.h"
 #include "skydns/option_text.h"
@@ -42,6 +44,7 @@ struct live_config {
     bool is_file_lost;         /* it has changed, but cannot be read */
     struct hosts_files *hosts;
     struct cookie_file *cookies; /* NULL: none */
+    struct dnssec_files *dnssec;
     ev_stat resolv_conf;
     bool wants_resolv_conf; /* nothing else names nameservers */
     bool has_begun;
@@ -55,6 +58,8 @@ struct live_config {
     struct err unread; /* why the document was not read; code 0: it was */
 };
 
+static void on_keys(void *data);
+
 struct live_config *live_config_new(const struct live_config_config *config)
 {
     struct live_config *live = xcalloc(1, sizeof(*live));
@@ -62,6 +67,8 @@ struct live_config *live_config_new(const struct live_config_config *config)
     live->layers = config_layers_new(config->flags);
     live->foreign = foreign_settings_new(config->tally);
     live->clients = client_settings_new();
+    live->dnssec = dnssec_files_new(
+        &(struct dnssec_files_config){.loop = config->loop, .changed = on_keys, .data = live});
     buf_init(&live->text, STORE_SYNC_CONFIG_MAX + 1);
     return live;
 }
@@ -75,6 +82,7 @@ void live_config_free(struct live_config *live)
     watched_file_free(live->file);
     hosts_files_free(live->hosts);
     cookie_file_free(live->cookies);
+    dnssec_files_free(live->dnssec);
     foreign_settings_free(live->foreign);
     client_settings_free(live->clients);
     config_layers_free(live->layers);
@@ -125,6 +133,8 @@ static void publish(struct live_config *live, const struct options *options)
     struct engine_config *config = options_engine_config(options);
     foreign_settings_fill(live->foreign, options, config);
     client_settings_fill(live->clients, &options->clients, config);
+    config->dnssec =
+        dnssec_files_keys(live->dnssec) ? dnssec_ref(dnssec_files_keys(live->dnssec)) : NULL;
     for (size_t i = 0; i < config->zone_count && live->config.is_incomplete; i++) {
         struct engine_zone *zone = &config->zones[i];
         zone->is_incomplete = live->config.is_incomplete(live->config.data, &zone->domain);
@@ -160,6 +170,7 @@ static void apply(struct live_config *live)
         now.nameserver_count = before.nameserver_count;
     }
     live->now = now;
+    dnssec_files_set(live->dnssec, &now);
     publish(live, &now);
     log_changes(&before, &now);
     log_restarts(live, &now);
@@ -237,6 +248,7 @@ static void read_files(struct live_config *live)
     if (live->cookies) {
         cookie_file_reload(live->cookies);
     }
+    dnssec_files_reload(live->dnssec);
 }
 
 void live_config_reload(struct live_config *live)
@@ -283,6 +295,22 @@ static void on_cookies(void *data, const struct cookie_secrets *secrets)
     }
 }
 
+static void on_keys(void *data)
+{
+    struct live_config *live = data;
+    publish(live, &live->now);
+}
+
+void live_config_signing(const struct live_config *live, const struct dname *zone, struct buf *out)
+{
+    dnssec_files_text(live->dnssec, zone, out);
+}
+
+size_t live_config_unusable_keys(const struct live_config *live)
+{
+    return dnssec_files_unusable(live->dnssec);
+}
+
 struct metrics_refusals live_config_refusals(const struct live_config *live)
 {
     return (struct metrics_refusals){
@@ -291,6 +319,7 @@ struct metrics_refusals live_config_refusals(const struct live_config *live)
         .file = live->is_file_lost || config_layers_is_refused(live->layers, CONFIG_FILE),
         .hosts = hosts_files_is_refused(live->hosts),
         .cookies = cookie_file_is_refused(live->cookies),
+        .dnssec = dnssec_files_is_refused(live->dnssec),
     };
 }
 
@@ -311,10 +340,36 @@ static int open_file(struct live_config *live, struct err *err)
     return r < 0 ? err_wrap(err, r, "flag -config") : 0;
 }
 
+int live_config_offline(const struct options *flags, struct options *ret_options, struct err *err)
+{
+    struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO); /* never runs */
+    struct live_config *live =
+        live_config_new(&(struct live_config_config){.loop = loop, .flags = flags});
+    int r = *flags->config_file ? open_file(live, err) : 0;
+    if (r == 0) {
+        *ret_options = config_layers_settings(live->layers);
+    }
+    live_config_free(live);
+    ev_loop_destroy(loop);
+    return r;
+}
+
+/* Of the flag, or of -config's file. */
+static int open_keys(struct live_config *live, struct err *err)
+{
+    struct options options = config_layers_settings(live->layers);
+    int r = dnssec_files_open(live->dnssec, &options, err);
+    stub_zones_unref(options.stubs);
+    return r;
+}
+
 int live_config_open_files(struct live_config *live, struct err *err)
 {
     const struct options *flags = live->config.flags;
     int r = *flags->config_file ? open_file(live, err) : 0;
+    if (r == 0) {
+        r = open_keys(live, err);
+    }
     if (r == 0) {
         r = hosts_files_new(&(struct hosts_files_config){.loop = live->config.loop,
                                                          .paths = &flags->hosts,
@@ -454,6 +509,9 @@ int live_config_begin(struct live_config *live, struct err *err)
     live->has_begun = true;
     live->wants_resolv_conf = live->now.nameserver_count == 0;
     int r = add_resolv_conf(live, &live->now, err);
+    if (r == 0) {
+        r = dnssec_files_begin(live->dnssec, &live->now, live->unread.code == 0, err);
+    }
     if (r < 0) {
         return r;
     }

@@ -15,6 +15,7 @@
 #include <ev.h>
 
 #include "common/base/attributes.h"
+#include "common/base/buf.h"
 #include "common/base/err.h"
 #include "common/base/slice.h"
 #include "skydns/clients/visibility.h"
@@ -46,9 +47,14 @@ struct live_config_config {
 struct live_config *live_config_new(const struct live_config_config *config);
 void live_config_free(struct live_config *live); /* NULL is fine */
 
-/* Reads the files of -config, -hosts and -cookie-secret, which must be usable, and follows them.
- * First of all. */
+/* Reads the files of -config, -dnssec, -hosts and -cookie-secret, which must be usable, and follows
+ * them. First of all. */
 int live_config_open_files(struct live_config *live, struct err *err) MUST_CHECK;
+
+/* The settings of flags and -config's file alone, without etcd, watching nothing; with a reference
+ * to their stub zones. */
+int live_config_offline(const struct options *flags, struct options *ret_options,
+                        struct err *err) MUST_CHECK;
 
 /* Runs the loop until etcd has returned the documents, a second has passed, or something else (a
  * signal) ends the loop. Before _begin. */
@@ -72,6 +78,11 @@ const struct options *live_config_options(const struct live_config *live);
 
 /* Whose newest settings cannot be used, so that older ones are in force. After _begin. */
 struct metrics_refusals live_config_refusals(const struct live_config *live);
+
+/* Appends the names of the keys that sign a zone, with commas between; nothing if none does. And
+ * keys whose files cannot be used. After _begin. */
+void live_config_signing(const struct live_config *live, const struct dname *zone, struct buf *out);
+size_t live_config_unusable_keys(const struct live_config *live);
 
 /* Takes etcd's current document; `value.ptr` NULL: none. An unusable one is logged and changes
  * nothing. */

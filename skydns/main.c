@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 
+#include "common/base/buf.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/flags.h"
@@ -22,6 +23,7 @@
 #include "skydns/certificate.h"
 #include "skydns/confinement.h"
 #include "skydns/corefile/corefile.h"
+#include "skydns/dnssec_files.h"
 #include "skydns/etcd_client.h"
 #include "skydns/foreign/cache_counts.h"
 #include "skydns/http_pages.h"
@@ -76,7 +78,11 @@ static void log_ready(const struct program *p)
 {
     const struct options *now = live_config_options(p->live);
     for (size_t i = 0; i < now->domain_count; i++) {
-        answering_log_ready(p->answering, &now->domains[i]);
+        struct buf keys;
+        buf_init(&keys, OPTIONS_DNSSEC_MAX);
+        live_config_signing(p->live, &now->domains[i], &keys);
+        answering_log_ready(p->answering, &now->domains[i], buf_cstr(&keys), now->scache);
+        buf_fini(&keys);
     }
 }
 
@@ -341,6 +347,11 @@ static struct metrics_refusals refusals(const void *data)
     return now;
 }
 
+static size_t unusable_keys(const void *live)
+{
+    return live_config_unusable_keys(live);
+}
+
 static int64_t certificate_ends(const void *certificate)
 {
     return certificate_not_after_s(certificate);
@@ -421,6 +432,8 @@ static void set_status(struct program *p)
         .settings = p,
         .certificate_ends = p->certificate ? certificate_ends : NULL,
         .certificate = p->certificate,
+        .dnssec_unusable = unusable_keys,
+        .dnssec_files = p->live,
         .streams = answering_streams(p->answering),
         .snapshot = snapshot_keeper_counts,
         .keeper = p->keeper,
@@ -502,6 +515,20 @@ static int fail(const struct err *err)
     return err->code == ERR_USAGE ? 2 : 1;
 }
 
+/* The keys of the flag, or of the file of -config. */
+static int print_ds(struct program *p)
+{
+    struct options options;
+    struct err err = {0};
+    int r = live_config_offline(&p->flags, &options, &err);
+    if (r == 0) {
+        r = dnssec_files_print_ds(&options, &err);
+        stub_zones_unref(options.stubs);
+    }
+    stub_zones_unref(p->flags.stubs);
+    return r == 0 ? 0 : fail(&err);
+}
+
 int main(int argc, char **argv)
 {
     static struct program program;
@@ -520,6 +547,9 @@ int main(int argc, char **argv)
     }
     if (*p->flags.healthcheck) {
         return healthcheck_main("skydns", p->flags.healthcheck);
+    }
+    if (p->flags.print_ds) {
+        return print_ds(p);
     }
     if (*p->flags.explain) {
         const struct explain_query query = {

@@ -147,6 +147,16 @@ static void write_rcache_stale(const struct options *o, struct buf *out)
     buf_printf(out, "%lld", (long long)o->rcache_stale_ms / 1000);
 }
 
+static void write_dnssec(const struct options *o, struct buf *out)
+{
+    buf_append_str(out, o->dnssec);
+}
+
+static void write_scache(const struct options *o, struct buf *out)
+{
+    buf_printf(out, "%u", o->scache);
+}
+
 static void write_snapshot_interval(const struct options *o, struct buf *out)
 {
     char text[DURATION_TEXT_MAX];
@@ -237,6 +247,8 @@ static const struct setting {
     {"rcache", OPTION_AT_ONCE, write_rcache},
     {"rcache_ttl", OPTION_AT_ONCE, write_rcache_ttl},
     {"rcache_stale", OPTION_AT_ONCE, write_rcache_stale},
+    {"dnssec", OPTION_AT_ONCE, write_dnssec},
+    {"scache", OPTION_AT_ONCE, write_scache},
     {"snapshot_interval", OPTION_AT_ONCE, write_snapshot_interval},
     {"snapshot_max", OPTION_AT_ONCE, write_snapshot_max},
     {"require_store_key", OPTION_AT_ONCE, write_require_store_key},

@@ -28,6 +28,11 @@ int option_add_nameserver(struct options *o, const char *text, struct err *err) 
 int option_stub(struct options *o, const char *text, struct err *err) MUST_CHECK;
 int option_reverse_zones(struct options *o, const char *list, struct err *err) MUST_CHECK;
 
+/* The names of key files without .key and .private; whether keys of this owner can sign anything:
+ * a domain, or a reverse zone on an octet or nibble boundary. */
+int option_dnssec(struct options *o, const char *list, struct err *err) MUST_CHECK;
+bool option_dnssec_is_zone(const struct options *o, const struct dname *owner);
+
 /* IP:port for UDP and TCP, and URLs of streams; those that need -cert are refused without. */
 int option_addresses(struct options *o, const char *list, struct err *err) MUST_CHECK;
 

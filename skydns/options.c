@@ -38,7 +38,8 @@ struct raw {
     const char *machines, *address, *domain, *hostmaster, *local, *path_prefix, *nameservers,
         *http_address, *reverse_zones, *dnssec, *allow_recursion, *user;
     const char *search, *public_names, *allow, *rate;
-    int64_t ndots, rtimeout_ms, etcd_timeout_ms, workers, max_udp_size, rcache, rcache_ttl_ms;
+    int64_t ndots, rtimeout_ms, etcd_timeout_ms, workers, max_udp_size, rcache, rcache_ttl_ms,
+        scache;
     struct flag_strings stubs;
     int schema, pods, any, visibility, unknown;
     struct flag_strings arguments;
@@ -167,7 +168,13 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
          .help = "after SIGTERM, keep answering for this long with /readiness 503"},
         {"user", FLAG_STRING, &raw->user,
          .help = "USER or USER:GROUP to become once the sockets are open; default: stay"},
-        {"dnssec", FLAG_STRING, &raw->dnssec, .help = "not supported yet, refused"},
+        {"dnssec", FLAG_STRING, &raw->dnssec,
+         .help = "comma-separated names of key files, without .key and .private, as dnssec-keygen "
+                 "writes them: sign answers with these; followed; default: none"},
+        {"scache", FLAG_INT, &raw->scache, .min = 0, .max = DNSSEC_SIGNATURES_MAX,
+         .help = "signatures to keep; 0: as many as by default"},
+        {"print-ds", FLAG_BOOL, &o->print_ds,
+         .help = "print the DS records of the keys, for the parent zones, and exit"},
         {"stubzones", FLAG_BOOL, &o->stubzones,
          .help = "also the stub zones that keys below dns/stub of a domain name"},
         {"rcache", FLAG_INT, &raw->rcache, .min = 0, .max = CACHE_ENTRIES_MAX,
@@ -205,7 +212,6 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
          .help =
              "file of secrets for DNS cookies, one a line, 32 hex digits; the first makes them; "
              "followed; default: one of this process alone"},
-        {"scache", FLAG_IGNORED_STRING, &o->ignored, .help = "accepted and ignored"},
         {"discover", FLAG_IGNORED_BOOL, &o->ignored, .help = "accepted and ignored"},
         {"explain", FLAG_STRING, &o->explain,
          .help = "ask the skydns running at -http-addr why it answers NAME [TYPE] as it does"},
@@ -369,13 +375,11 @@ static int check_clients(struct client_options *o, const struct raw *raw, struct
     return r;
 }
 
-/* SkyDNS features missing here: refuse them, so that nobody believes they are on. */
-static int check_unsupported(const struct raw *raw, struct err *err)
+static int check_dnssec(struct options *o, const struct raw *raw, struct err *err)
 {
-    if (*raw->dnssec) {
-        return err_set(err, ERR_USAGE, "flag -dnssec: not supported yet");
-    }
-    return 0;
+    int r = name_flag(option_dnssec(o, raw->dnssec, err), "dnssec", err);
+    o->scache = raw->scache ? (uint32_t)raw->scache : OPTIONS_SCACHE_DEFAULT;
+    return r;
 }
 
 static int check(struct options *o, const struct raw *raw, struct err *err)
@@ -385,7 +389,7 @@ static int check(struct options *o, const struct raw *raw, struct err *err)
         r = check_credentials(o, err);
     }
     if (r == 0) {
-        r = check_unsupported(raw, err);
+        r = check_dnssec(o, raw, err);
     }
     if (r == 0) {
         r = check_snapshot(o, err);
@@ -477,6 +481,7 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
         .max_udp_size = 1232,
         .rcache = OPTIONS_RCACHE_DEFAULT,
         .rcache_ttl_ms = (int64_t)OPTIONS_RCACHE_TTL_S * 1000,
+        .scache = OPTIONS_SCACHE_DEFAULT,
     };
     int r = parse_flags(argc, argv, &o, &raw, err);
     if (r == 0 && !o.version) {

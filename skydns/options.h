@@ -14,6 +14,7 @@
 #include "common/base/privileges.h"
 #include "common/dns/dname.h"
 #include "skydns/client_options.h"
+#include "skydns/dnssec/dnssec.h"
 #include "skydns/serve/listen_socket.h"
 #include "skydns/store/engine_config.h"
 #include "skydns/upstream/recursion.h"
@@ -36,6 +37,8 @@ enum {
     OPTIONS_SNAPSHOT_MAX_S = 24 * 60 * 60,
     /* Written less than once a day, one would be too old to be used (-snapshot-max). */
     OPTIONS_SNAPSHOT_INTERVAL_MAX_S = 24 * 60 * 60,
+    OPTIONS_DNSSEC_MAX = DNSSEC_KEYS_MAX * 64, /* bytes; paths of keys are no longer */
+    OPTIONS_SCACHE_DEFAULT = 10000,
 };
 
 /* Where something else than DNS's own framing in the clear is spoken. */
@@ -91,6 +94,10 @@ struct options {
     uint32_t rcache_ttl_s;    /* not 0 */
     int64_t rcache_stale_ms;  /* 0: expired replies are not used */
 
+    char dnssec[OPTIONS_DNSSEC_MAX]; /* keys: their files' names without .key and .private, with
+                                      * commas between; "" = none */
+    uint32_t scache;                 /* signatures kept; not 0 */
+
     const char *snapshot; /* the file; "" = none */
     int64_t snapshot_interval_ms;
     int64_t snapshot_max_ms; /* 0: of any age */
@@ -123,6 +130,7 @@ struct options {
     const char *explain;     /* name to ask a running skydns about; "" = none */
     const char *explain_type;
     const char *explain_client;  /* the address to answer as for; "" = sees everything */
+    bool print_ds;               /* print the DS records of the keys instead */
     const char *corefile;        /* -translate-corefile: the file to translate instead; "": none */
     const char *healthcheck;     /* URL of a running skydns to check; "" = none */
     struct privileges_user user; /* to become once the sockets are open */

@@ -13,7 +13,7 @@
 
 /* Whoever writes in place needs a moment; events of one second may look the same to libev, hence a
  * second look; and links of links have no events. */
-static const double settle_s = 0.05, again_s = 1.1, look_s = 5.0;
+static const double settle_s = 0.05, again_s = 1.1, usual_look_s = 5.0;
 
 /* Tells one content from another; all zero: there is no file. */
 struct identity {
@@ -113,6 +113,7 @@ struct watched_file *watched_file_new(const struct watched_file_config *config)
     watch(file, &file->on_folder, file->folder);
     ev_timer_init(&file->settle, on_timer, settle_s, 0.);
     ev_timer_init(&file->again, on_timer, again_s, 0.);
+    double look_s = config->look_s > 0 ? config->look_s : usual_look_s;
     ev_timer_init(&file->look, on_timer, look_s, look_s);
     file->settle.data = file->again.data = file->look.data = file;
     ev_timer_start(config->loop, &file->look);

@@ -18,6 +18,7 @@ struct watched_file_config {
     struct ev_loop *loop;
     const char *path; /* borrowed */
     size_t bytes_max; /* a larger file cannot be read */
+    double look_s;    /* between two looks; 0: 5 s */
 
     /* The file is not the one that was read last, and has not changed for a moment: read it. Not
      * called again for a file that still cannot be read. */

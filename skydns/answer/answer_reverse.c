@@ -6,6 +6,7 @@
 
 #include "skydns/answer/answer_internal.h"
 #include "skydns/answer/lookup.h"
+#include "skydns/answer/reverse_zone.h"
 #include "skydns/foreign/zone_table.h"
 
 const struct dname answer_in_addr_arpa = {.len = 14, .wire = "\7in-addr\4arpa"};
@@ -171,6 +172,12 @@ bool answer_reverse_zone(const struct engine_config *config, const struct dname 
     int apex = find_zone(config, &r);
     *ret_at = apex < 0 ? 0 : zone_at(&r, (unsigned)apex);
     return apex >= 0;
+}
+
+bool reverse_zone_is_apex(const struct engine_config *config, const struct dname *name)
+{
+    unsigned at;
+    return form_of(name) && answer_reverse_zone(config, name, &at) && at == 0;
 }
 
 static bool add_from_hosts(struct answer *a, const struct reversed *r)

@@ -201,7 +201,8 @@ static void write_refusals(struct metrics_page *page, const struct metrics_sourc
         bool is_refused;
     } sources[] = {{"etcd", now.etcd},       {"kube2sky", now.kube2sky},
                    {"file", now.file},       {"hosts", now.hosts},
-                   {"cookies", now.cookies}, {"certificate", now.certificate}};
+                   {"cookies", now.cookies}, {"certificate", now.certificate},
+                   {"dnssec", now.dnssec}};
     metrics_family(page, METRIC_GAUGE, "config_refused",
                    "1 while the newest settings of this source cannot be used: older ones stay in "
                    "force.");

@@ -423,7 +423,7 @@ static void test_ready_lines(void **state)
     struct log_capture capture;
     open_at(f, 2);
     log_capture_begin(&capture);
-    answering_log_ready(f->answering, &f->options.domains[0]);
+    answering_log_ready(f->answering, &f->options.domains[0], "", 0);
     const char *text = log_capture_end(&capture);
     for (size_t i = 0; i < 2; i++) {
         char address[ADDR_TEXT_MAX], line[128];
@@ -477,7 +477,7 @@ static void test_addresses_of_streams(void **state)
     assert_string_equal(buf_cstr(&addresses), want);
     buf_fini(&addresses);
     log_capture_begin(&capture);
-    answering_log_ready(f->answering, &f->options.domains[0]);
+    answering_log_ready(f->answering, &f->options.domains[0], "", 0);
     const char *text = log_capture_end(&capture);
     (void)snprintf(want, sizeof(want), "cluster.local. for http://%s\n", http); /* fits */
     assert_int_equal(log_occurrences(text, want), 1);

@@ -376,13 +376,43 @@ static void test_too_long(void **state)
     assert_int_equal(config_doc_apply(slice_of(json, sizeof(json) - 1), &o, &report, &err), 0);
 }
 
+static void test_dnssec(void **state)
+{
+    static const struct {
+        const char *json;
+        const char *list; /* NULL: refused */
+        unsigned scache;
+    } rows[] = {
+        {"{}", "Kflag", 7},
+        {"{\"dnssec\":\"\",\"scache\":0}", "", 10000},
+        {"{\"DNSSEC\":\"Ka,/b/Kb,\",\"scache\":1000000}", "Ka,/b/Kb", 1000000},
+        {"{\"dnssec\":[\"Ka\",\"Kb\"],\"scache\":-1}", "Ka,Kb", 10000},
+        {"{\"dnssec\":\"Kx. 013 12345\"}", "Kx.+013+12345", 7}, /* as SkyDNS had it */
+        {"{\"dnssec\":[\"Ka\",\"Ka\"]}", NULL, 7},
+        {"{\"dnssec\":7}", NULL, 7},
+        {"{\"dnssec\":[7]}", NULL, 7},
+        {"{\"scache\":1000001}", NULL, 7},
+        {"{\"scache\":\"9\"}", NULL, 7},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct options o = flags();
+        struct config_doc_report report;
+        struct err err = {0};
+        memcpy(o.dnssec, "Kflag", sizeof("Kflag"));
+        o.scache = 7;
+        int r = config_doc_apply(slice_str(rows[i].json), &o, &report, &err);
+        assert_int_equal(r, rows[i].list ? 0 : ERR_SYNTAX);
+        assert_string_equal(o.dnssec, rows[i].list ? rows[i].list : "Kflag");
+        assert_int_equal(o.scache, rows[i].scache);
+    }
+}
+
 static void test_without_effect(void **state)
 {
     static const char json[] =
-        "{\"dnssec\":\"Kx+1+2\",\"scache\":7,"
-        "\"ndots\":3,\"a_field_with_a_name_that_is_longer_than_it_may_be\":1}";
-    static const char want[] = "dnssec: not supported yet\n"
-                               "scache: changes nothing\nndots: unknown; the field is `ndot`\n"
+        "{\"ndots\":3,\"a_field_with_a_name_that_is_longer_than_it_may_be\":1}";
+    static const char want[] = "ndots: unknown; the field is `ndot`\n"
                                "a_field_with_a_name_that_is_lon: unknown\n";
     struct options o = flags();
     struct config_doc_report report;
@@ -442,11 +472,11 @@ static void test_zones(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fields),         cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_too_long),       cmocka_unit_test(test_without_effect),
-        cmocka_unit_test(test_zones),          cmocka_unit_test(test_client_fields),
-        cmocka_unit_test(test_foreign_fields), cmocka_unit_test(test_snapshot_fields),
-        cmocka_unit_test(test_too_many_stubs),
+        cmocka_unit_test(test_fields),          cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_too_long),        cmocka_unit_test(test_without_effect),
+        cmocka_unit_test(test_dnssec),          cmocka_unit_test(test_zones),
+        cmocka_unit_test(test_client_fields),   cmocka_unit_test(test_foreign_fields),
+        cmocka_unit_test(test_snapshot_fields), cmocka_unit_test(test_too_many_stubs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -163,6 +163,96 @@ static void test_too_many_servers_of_a_stub(void **state)
     assert_non_null(strstr(err.msg, "more than 16 servers"));
 }
 
+static void test_dnssec(void **state)
+{
+    struct options o;
+    struct err err;
+    (void)state;
+    assert_int_equal(parse((const char *[ARGS_MAX]){NULL}, &o, &err), 0);
+    assert_string_equal(o.dnssec, "");
+    assert_int_equal(o.scache, 10000);
+    assert_false(o.print_ds);
+    const char *some[ARGS_MAX] = {"-dnssec=a/Kx.+013+1,,Ky,", "-scache=1", "-print-ds"};
+    assert_int_equal(parse(some, &o, &err), 0);
+    assert_string_equal(o.dnssec, "a/Kx.+013+1,Ky");
+    assert_int_equal(o.scache, 1);
+    assert_true(o.print_ds);
+    const char *none[ARGS_MAX] = {"-dnssec=", "-scache=0"};
+    assert_int_equal(parse(none, &o, &err), 0);
+    assert_string_equal(o.dnssec, "");
+    assert_int_equal(o.scache, 10000);
+}
+
+/* The longest list, and one more byte; as many keys as there may be, and one more. */
+static void test_dnssec_limits(void **state)
+{
+    char list[OPTIONS_DNSSEC_MAX + 16];
+    struct options o;
+    struct err err;
+    size_t len = 0;
+    (void)state;
+    for (unsigned i = 0; i < DNSSEC_KEYS_MAX; i++) {
+        len += (size_t)snprintf(list + len, sizeof(list) - len, "K%u,", i); /* fits */
+    }
+    assert_int_equal(option_dnssec(&o, list, &err), 0);
+    memcpy(list + len, "Kx", sizeof("Kx"));
+    assert_int_equal(option_dnssec(&o, list, &err), ERR_USAGE);
+    assert_string_equal(err.msg, "expected at most 64 keys");
+    memset(list, 'k', sizeof(list));
+    for (size_t i = 0; i + 16 < sizeof(list); i += 600) {
+        memset(list + i, (int)('a' + i / 600), 8);
+        list[i + 8] = ',';
+    }
+    list[OPTIONS_DNSSEC_MAX - 1] = '\0';
+    assert_int_equal(option_dnssec(&o, list, &err), 0);
+    assert_string_equal(o.dnssec, list);
+    list[OPTIONS_DNSSEC_MAX - 1] = 'k';
+    list[OPTIONS_DNSSEC_MAX] = '\0';
+    assert_int_equal(option_dnssec(&o, list, &err), ERR_USAGE);
+    memset(list, 'k', 2000); /* longer than one may be */
+    list[2000] = '\0';
+    assert_int_equal(option_dnssec(&o, list, &err), ERR_USAGE);
+}
+
+static void test_dnssec_owners(void **state)
+{
+    static const struct {
+        const char *owner;
+        bool is_zone;
+    } rows[] = {
+        {"cluster.local.", true},
+        {"sub.cluster.local.", false},
+        {"local.", false},
+        {"96.10.in-addr.arpa.", true},
+        {"111.10.in-addr.arpa.", true},
+        {"112.10.in-addr.arpa.", false},
+        {"10.in-addr.arpa.", false},
+        {"1.96.10.in-addr.arpa.", false},
+        {"x.96.10.in-addr.arpa.", false},
+        {"x.10.in-addr.arpa.", false},
+        {"in-addr.arpa.", false},
+        {"0.0.d.f.ip6.arpa.", true},
+        {"0.d.f.ip6.arpa.", false},
+        {"0.0.0.d.f.ip6.arpa.", false},
+        {"168.192.in-addr.arpa.", true},
+        {"1.168.192.in-addr.arpa.", false}, /* in the first of two networks */
+    };
+    const char *args[ARGS_MAX] = {
+        "-domain=x.test,cluster.local",
+        "-reverse-zones=10.96.0.0/12,fd00::/16,192.168.0.0/16,192.168.1.0/24"};
+    struct options o;
+    struct err err;
+    (void)state;
+    assert_int_equal(parse(args, &o, &err), 0);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct dname owner;
+        assert_true(option_lower_name(rows[i].owner, &owner));
+        if (option_dnssec_is_zone(&o, &owner) != rows[i].is_zone) {
+            fail_msg("%s", rows[i].owner);
+        }
+    }
+}
+
 static void test_rcache(void **state)
 {
     struct options o;
@@ -462,7 +552,9 @@ static void test_refused(void **state)
         {"-domain=.", {"-domain", "`.`"}},
         {"-domain=a..b", {"-domain", "`a..b`"}},
         {"-domain=a.test,b..c", {"-domain", "`b..c`"}},
-        {"-dnssec=Kx+1+2", {"-dnssec", "not supported yet"}},
+        {"-dnssec=Kx+1+2,Ky,Kx+1+2", {"flag -dnssec: `Kx+1+2`", "expected each key once"}},
+        {"-scache=-1", {"-scache", "`-1`"}},
+        {"-scache=1000001", {"-scache", "1000000"}},
         {"-stub=acme.local", {"-stub", "`acme.local`: expected ZONE=IP[:port]"}},
         {"-stub==10.0.0.1", {"-stub", "expected ZONE=IP[:port]"}},
         {"-stub=acme.local=", {"-stub", "expected servers like"}},
@@ -612,6 +704,9 @@ int main(void)
         cmocka_unit_test_setup(test_ports_of_nameservers, clear_environment),
         cmocka_unit_test_setup(test_stubs, clear_environment),
         cmocka_unit_test_setup(test_too_many_servers_of_a_stub, clear_environment),
+        cmocka_unit_test_setup(test_dnssec, clear_environment),
+        cmocka_unit_test(test_dnssec_limits),
+        cmocka_unit_test_setup(test_dnssec_owners, clear_environment),
         cmocka_unit_test_setup(test_rcache, clear_environment),
         cmocka_unit_test_setup(test_snapshot, clear_environment),
         cmocka_unit_test_setup(test_environment_is_overridden_by_flags, clear_environment),
