@@ -118,27 +118,43 @@ static enum signed_fact find_before(struct signed_denial *d, const struct dname 
     return SIGNED_UNKNOWN;
 }
 
-/* Adds the record that covers the name and all below it. */
-static enum signed_fact cover(struct signed_denial *d, const struct dname *name)
+/* What a record is to cover: a name and all below it. */
+struct gap {
+    struct nsec_gap names;
+    bool has_owner; /* it exists */
+};
+
+static enum signed_fact find_gap(struct signed_denial *d, const struct dname *name, struct gap *ret)
+{
+    enum signed_fact fact = find_before(d, name, &ret->names.owner);
+    nsec_after(name, &d->keys->name, &ret->names.next);
+    ret->has_owner = fact == SIGNED_YES;
+    return fact == SIGNED_NO ? SIGNED_YES : fact;
+}
+
+/* Both in the first, if they overlap. */
+static bool join(const struct signed_denial *d, struct gap gaps[SIGNED_NSECS_MAX])
+{
+    bool is_second_first = nsec_compare(&gaps[1].names.owner, &gaps[0].names.owner) < 0;
+    if (!nsec_join(&gaps[0].names, &gaps[1].names, &d->keys->name)) {
+        return false;
+    }
+    gaps[0].has_owner = gaps[is_second_first ? 1 : 0].has_owner;
+    return true;
+}
+
+/* Adds the record that covers the gap. */
+static enum signed_fact cover(struct signed_denial *d, const struct gap *gap)
 {
     struct signed_nsec *nsec = &d->nsecs[d->count];
     struct type_list list = {.count = 0};
-    struct dname next;
-    enum signed_fact fact = find_before(d, name, &nsec->owner);
+    nsec->owner = gap->names.owner;
+    enum signed_fact fact = gap->has_owner ? find_types(d, &nsec->owner, &list) : SIGNED_YES;
     if (fact == SIGNED_YES) {
-        fact = find_types(d, &nsec->owner, &list);
-    } else if (fact == SIGNED_NO) {
-        fact = SIGNED_YES;
-    }
-    if (fact != SIGNED_YES) {
-        return fact;
-    }
-    if (d->count == 0 || !dname_equal(&nsec->owner, &d->nsecs[0].owner)) {
-        nsec_after(name, &d->keys->name, &next);
-        finish(d, nsec, &next, &list);
+        finish(d, nsec, &gap->names.next, &list);
         d->count++;
     }
-    return SIGNED_YES;
+    return fact;
 }
 
 enum signed_fact signed_denial_of_name(struct signed_denial *denial)
@@ -148,13 +164,19 @@ enum signed_fact signed_denial_of_name(struct signed_denial *denial)
     if (fact != SIGNED_YES || labels == 0) {
         return fact == SIGNED_YES ? SIGNED_UNKNOWN : fact; /* the apex exists */
     }
-    struct dname next_closer = denial->name, encloser = denial->name;
+    struct gap gaps[SIGNED_NSECS_MAX];
+    struct dname next_closer = denial->name, wildcard = denial->name;
+    size_t count = 1;
     dname_strip(&next_closer, labels - 1);
-    dname_strip(&encloser, labels);
+    dname_strip(&wildcard, labels);
+    fact = find_gap(denial, &next_closer, &gaps[0]);
+    if (fact == SIGNED_YES && dname_prepend(&wildcard, slice_of("*", 1))) {
+        fact = find_gap(denial, &wildcard, &gaps[1]);
+        count = fact == SIGNED_YES && !join(denial, gaps) ? 2 : 1;
+    }
     denial->count = 0;
-    fact = cover(denial, &next_closer);
-    if (fact == SIGNED_YES && dname_prepend(&encloser, slice_of("*", 1))) {
-        fact = cover(denial, &encloser);
+    for (size_t i = 0; i < count && fact == SIGNED_YES; i++) {
+        fact = cover(denial, &gaps[i]);
     }
     return fact;
 }

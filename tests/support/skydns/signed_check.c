@@ -404,6 +404,11 @@ static const char *check_no_name(const struct dname *name)
     if (!nsec) {
         return wrong("name not covered", name, m.type);
     }
+    for (size_t i = 0; i < m.count; i++) {
+        if (m.records[i].type == TYPE_NSEC && dname_equal(&m.records[i].owner, name)) {
+            return wrong("an NSEC has the name that is denied", name, m.type);
+        }
+    }
     next_of(nsec, &next);
     take_shared(name, &nsec->owner, &encloser);
     take_shared(name, &next, &encloser);

@@ -44,6 +44,10 @@ static const struct fixture_key keys[] = {
     {"arpa/in-addr/192/168/0/1", "{'host':'web.default.svc.cluster.local'}"},
 };
 
+/* The name just before a wildcard. */
+#define EIGHT       "\\255\\255\\255\\255\\255\\255\\255\\255"
+#define BEFORE_STAR "\\)" EIGHT EIGHT EIGHT EIGHT EIGHT EIGHT EIGHT "\\255\\255\\255\\255\\255\\255"
+
 static const char *const names[] = {
     "cluster.local.",
     "svc.cluster.local.",
@@ -71,6 +75,8 @@ static const char *const names[] = {
     "web\\000.default.svc.cluster.local.",
     "*.default.svc.cluster.local.",
     "any.nope.svc.cluster.local.",
+    BEFORE_STAR ".default.svc.cluster.local.", /* its proof's bounds are each other's names */
+    "*\\000.default.svc.cluster.local.",
     "*.cluster.local.",
     "+.cluster.local.",
     "pod.cluster.local.",
