@@ -29,6 +29,15 @@ const struct signing_algorithm *signing_algorithm_find(unsigned number)
     return NULL;
 }
 
+const struct signing_algorithm *signing_algorithm_of(const struct signing_key *key)
+{
+    const struct signing_algorithm *algorithm = signing_algorithm_find(key->algorithm);
+    if (!algorithm) {
+        abort(); /* signing_key_parse_record takes no others */
+    }
+    return algorithm;
+}
+
 /* ---- From files, and back ---- */
 
 /* RFC 4034 appendix B. */
@@ -43,7 +52,7 @@ static uint16_t tag_of(const uint8_t *rdata, size_t len)
 
 static int parse_private_half(struct slice text, struct signing_key *key, struct err *err)
 {
-    const struct signing_algorithm *algorithm = signing_algorithm_find(key->algorithm);
+    const struct signing_algorithm *algorithm = signing_algorithm_of(key);
     struct signing_numbers numbers;
     int rc = signing_key_parse_private(text, algorithm, &numbers, err);
     if (rc) {
@@ -128,7 +137,7 @@ static bool unpack_ecdsa(const uint8_t *der, size_t len, size_t half, uint8_t *o
 int signing_key_sign(const struct signing_key *key, struct slice data,
                      uint8_t out[SIGNING_KEY_SIGNATURE_MAX], size_t *ret_len, struct err *err)
 {
-    const struct signing_algorithm *algorithm = signing_algorithm_find(key->algorithm);
+    const struct signing_algorithm *algorithm = signing_algorithm_of(key);
     if (algorithm->kind != SIGNING_ECDSA) {
         return signing_key_sign_encoded(key, data, out, ret_len, err);
     }

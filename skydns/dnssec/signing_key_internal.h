@@ -27,6 +27,8 @@ struct signing_algorithm {
 
 /* NULL: not supported. */
 const struct signing_algorithm *signing_algorithm_find(unsigned number);
+/* Of a key whose record was parsed: never NULL. */
+const struct signing_algorithm *signing_algorithm_of(const struct signing_key *key);
 
 /* What to expect instead of another number. */
 #define SIGNING_ALGORITHMS_TEXT \

@@ -271,7 +271,7 @@ static int check_rsa(const struct signing_key *key, struct err *err)
 
 static int check_public_key(const struct signing_key *key, struct err *err)
 {
-    const struct signing_algorithm *algorithm = signing_algorithm_find(key->algorithm);
+    const struct signing_algorithm *algorithm = signing_algorithm_of(key);
     size_t len = key->rdata_len - 4u;
     if (algorithm->kind == SIGNING_RSA) {
         return check_rsa(key, err);
