@@ -37,6 +37,7 @@ enum {
     USES_BITS = 2,
     /* A bucket has an entry or two; a reader that is led astray by changes ends here. */
     STEPS_MAX = 32,
+    GONE_RATIO = 4, /* so that most are remembered while as many others go as are kept */
 };
 
 typedef _Atomic uint64_t word_t;
@@ -62,7 +63,7 @@ struct signature_cache {
     pthread_mutex_t lock;       /* who adds */
     struct queue fresh, proven; /* of entries found never, or not yet seen to be found; found */
     size_t fresh_max;
-    uint64_t *gone; /* owned: parts of ids of those that went unfound, by bucket */
+    uint32_t *gone; /* owned, GONE_RATIO for each bucket: parts of ids of those that went unfound */
 };
 
 /* Acquire and release, so that who reads a newer word sees the newer sequence afterwards. */
@@ -92,7 +93,7 @@ static void allocate(struct signature_cache *cache)
     }
     cache->bucket_mask = buckets - 1;
     cache->buckets = xcalloc(buckets, sizeof(cache->buckets[0]));
-    cache->gone = xcalloc(buckets, sizeof(cache->gone[0]));
+    cache->gone = xcalloc(GONE_RATIO * buckets, sizeof(cache->gone[0]));
     cache->fresh_max = cache->entries_max / 8;
     enum { LINE = LINE_WORDS * sizeof(uint64_t) };
     char *block = xcalloc((size_t)cache->entries_max * cache->entry_words + LINE_WORDS,
@@ -368,6 +369,16 @@ static void write_entry(struct signature_cache *cache, uint32_t entry, struct si
     set(&words[WORD_SEQUENCE], sequence + 2);
 }
 
+static uint32_t *gone_of(const struct signature_cache *cache, struct signature_id id)
+{
+    return &cache->gone[id.high % (GONE_RATIO * (cache->bucket_mask + 1))];
+}
+
+static uint32_t gone_mark(struct signature_id id)
+{
+    return (uint32_t)(id.low >> 32) | 1; /* 0: none */
+}
+
 /* A new entry, or the place of another. */
 static uint32_t take_entry(struct signature_cache *cache)
 {
@@ -379,7 +390,7 @@ static uint32_t take_entry(struct signature_cache *cache)
     uint32_t entry = evict(cache);
     struct signature_id id = id_of(cache, entry);
     bucket_remove(cache, entry);
-    cache->gone[id.low & cache->bucket_mask] = id.high;
+    *gone_of(cache, id) = gone_mark(id);
     return entry;
 }
 
@@ -397,11 +408,11 @@ void signature_cache_put(struct signature_cache *cache, struct signature_id id, 
         return;
     }
     entry = take_entry(cache);
-    uint64_t *gone = &cache->gone[id.low & cache->bucket_mask];
+    bool is_back = *gone_of(cache, id) == gone_mark(id);
     write_entry(cache, entry, id, made_s, signature);
     set(&entry_at(cache, entry)[WORD_USE], 0);
     bucket_add(cache, entry);
-    queue_add(cache, *gone == id.high ? &cache->proven : &cache->fresh, entry);
+    queue_add(cache, is_back ? &cache->proven : &cache->fresh, entry);
     (void)pthread_mutex_unlock(&cache->lock);
 }
 

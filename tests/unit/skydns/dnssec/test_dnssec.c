@@ -1,0 +1,363 @@
+/* Keys by zone, canonical order, and signatures: their fields, when they are given again, made anew
+ * or missing, and which keys make them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/dns/dns.h"
+#include "skydns/dnssec/dnssec.h"
+#include "tests/support/log_capture.h"
+#include "tests/support/skydns/rrsig_check.h"
+#include "tests/support/skydns/sample_keys.h"
+
+enum { NOW_S = 1800000000 };
+
+static struct dnssec_signature signatures[DNSSEC_ZONE_KEYS_MAX];
+static size_t count;
+
+static struct dnssec *dnssec_with(const enum sample_key_name *names, size_t key_count,
+                                  size_t signatures_max)
+{
+    struct signing_key *keys[DNSSEC_KEYS_MAX];
+    struct dnssec *dnssec = NULL;
+    for (size_t i = 0; i < key_count; i++) {
+        keys[i] = sample_key_new(names[i]);
+    }
+    assert_int_equal(dnssec_new(keys, key_count, signatures_max, &dnssec, NULL), 0);
+    return dnssec;
+}
+
+static struct dnssec *dnssec_of(enum sample_key_name name)
+{
+    return dnssec_with(&name, 1, 100);
+}
+
+static struct dname name_of(const char *text)
+{
+    struct dname name;
+    assert_true(dname_from_text(slice_str(text), &name));
+    return name;
+}
+
+/* Signs one address of a name. */
+static enum dnssec_outcome sign(struct dnssec *dnssec, const char *owner, uint16_t type,
+                                uint32_t ttl_s, const char *data, int64_t now_s, bool may_make)
+{
+    struct dname name = name_of(owner);
+    struct slice rdata = slice_str(data);
+    const struct dnssec_zone *zone = dnssec_zone_of(dnssec, &name);
+    const struct dnssec_rrset rrset = {slice_of(name.wire, name.len), type, ttl_s, 1, &rdata};
+    enum dnssec_outcome outcome =
+        dnssec_sign(dnssec, zone, &rrset, now_s, may_make, signatures, &count);
+    for (size_t i = 0, k = 0; outcome == DNSSEC_SIGNED && i < count; i++, k++) {
+        const struct rrsig_records records = {rrset.owner, type, ttl_s, 1, &rdata};
+        while (zone->keys[k]->tag != (signatures[i].rdata[16] << 8 | signatures[i].rdata[17])) {
+            k++;
+            assert_true(k < zone->key_count);
+        }
+        assert_null(rrsig_fault(slice_of(signatures[i].rdata, signatures[i].len),
+                                slice_of(zone->keys[k]->rdata, zone->keys[k]->rdata_len),
+                                slice_of(zone->name.wire, zone->name.len), &records, now_s));
+    }
+    return outcome;
+}
+
+static enum dnssec_outcome sign_a(struct dnssec *dnssec, int64_t now_s, bool may_make)
+{
+    return sign(dnssec, "a.cluster.local", DNS_TYPE_A, 30, "\012\1\1\1", now_s, may_make);
+}
+
+static uint32_t field(size_t at)
+{
+    const uint8_t *p = signatures[0].rdata + at;
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+enum { AT_LABELS = 3, AT_TTL = 4, AT_END = 8, AT_BEGIN = 12 };
+
+/* ---- Zones ---- */
+
+static void test_zones(void **state)
+{
+    (void)state;
+    const enum sample_key_name names[] = {SAMPLE_RSASHA512, SAMPLE_LDNS_RSASHA512,
+                                          SAMPLE_ECDSAP256_ZSK, SAMPLE_ECDSAP256_KSK,
+                                          SAMPLE_ED25519};
+    struct dnssec *dnssec = dnssec_with(names, 5, 1);
+    assert_int_equal(dnssec_zone_count(dnssec), 3);
+    for (size_t i = 1; i < 3; i++) {
+        assert_true(dnssec_zone_at(dnssec, i - 1)->labels >= dnssec_zone_at(dnssec, i)->labels);
+    }
+    struct dname name = name_of("a.b.cluster.local"), other = name_of("notcluster.local");
+    const struct dnssec_zone *zone = dnssec_zone_of(dnssec, &name);
+    assert_int_equal(zone->key_count, 3);
+    assert_true(zone->has_both);
+    assert_int_equal(zone->dnskey.count, 3);
+    assert_int_equal(zone->dnskey.ttl_s, 300); /* the smallest of 300 and 3600 */
+    assert_int_equal(zone->cds.count, 1);
+    assert_int_equal(zone->cds.ttl_s, 0); /* the SEP key's file has none */
+    assert_int_equal(zone->cdnskey.count, 1);
+    assert_int_equal(zone->ds.rdata[0].len, SIGNING_KEY_DS_SIZE);
+    for (size_t i = 1; i < 3; i++) {
+        assert_true(slice_compare(zone->dnskey.rdata[i - 1], zone->dnskey.rdata[i]) < 0);
+    }
+    assert_null(dnssec_zone_of(dnssec, &other));
+    dnssec_unref(dnssec_ref(dnssec));
+    dnssec_unref(dnssec);
+    dnssec_unref(NULL);
+}
+
+/* On failure the keys stay the caller's. */
+static void test_refused_keys(void **state)
+{
+    (void)state;
+    struct signing_key *keys[DNSSEC_KEYS_MAX + 1];
+    struct dnssec *dnssec = NULL;
+    struct err err = {0};
+    for (size_t i = 0; i <= DNSSEC_KEYS_MAX; i++) {
+        keys[i] = sample_key_new(SAMPLE_ED25519);
+        keys[i]->rdata[10] = (uint8_t)i;
+    }
+    assert_int_equal(dnssec_new(keys, DNSSEC_KEYS_MAX + 1, 1, &dnssec, &err), ERR_USAGE);
+    assert_string_equal(err.msg, "more than 64 keys");
+    assert_int_equal(dnssec_new(keys, DNSSEC_ZONE_KEYS_MAX + 1, 1, &dnssec, &err), ERR_USAGE);
+    assert_string_equal(err.msg, "cluster.local. has more than 8 keys");
+    keys[1]->rdata[10] = 0;
+    assert_int_equal(dnssec_new(keys, 2, 1, &dnssec, &err), ERR_USAGE);
+    assert_non_null(strstr(err.msg, " of cluster.local. is given twice"));
+    for (size_t i = 0; i <= DNSSEC_KEYS_MAX; i++) {
+        signing_key_free(keys[i]);
+    }
+}
+
+/* ---- Order ---- */
+
+static void test_sort(void **state)
+{
+    (void)state;
+    struct slice items[] = {slice_str("b"), slice_str("\377"), slice_of("a\0", 2), slice_str("a"),
+                            slice_str("b"), slice_of("", 0),   slice_of(NULL, 0)};
+    assert_int_equal(dnssec_sort(items, 7), 5);
+    assert_int_equal(items[0].len, 0);
+    assert_true(slice_equal(items[1], slice_str("a")));
+    assert_true(slice_equal(items[2], slice_of("a\0", 2)));
+    assert_true(slice_equal(items[4], slice_str("\377")));
+    assert_int_equal(dnssec_sort(items, 0), 0);
+}
+
+static void test_sort_many(void **state)
+{
+    (void)state;
+    enum { MANY = 20000 };
+    static uint32_t numbers[MANY];
+    static struct slice items[MANY];
+    for (uint32_t i = 0; i < MANY; i++) {
+        numbers[i] = __builtin_bswap32(i * 2654435761u % 15000);
+        items[i] = slice_of(&numbers[i], 4);
+    }
+    size_t kept = dnssec_sort(items, MANY);
+    assert_true(kept <= 15000);
+    for (size_t i = 1; i < kept; i++) {
+        assert_true(slice_compare(items[i - 1], items[i]) < 0);
+    }
+}
+
+/* ---- Signatures ---- */
+
+static void test_fields(void **state)
+{
+    (void)state;
+    struct dnssec *dnssec = dnssec_of(SAMPLE_ECDSAP256_KSK);
+    assert_int_equal(sign_a(dnssec, NOW_S, true), DNSSEC_SIGNED);
+    assert_int_equal(count, 1);
+    assert_int_equal(signatures[0].rdata[AT_LABELS], 3);
+    assert_int_equal(field(AT_TTL), 30);
+    assert_int_equal(field(AT_BEGIN), NOW_S - 3 * 3600);
+    assert_int_equal(field(AT_END), NOW_S + 7 * 86400);
+    assert_int_equal(sign(dnssec, "*.cluster.local", DNS_TYPE_TXT, 0, "\1a", NOW_S, true),
+                     DNSSEC_SIGNED);
+    assert_int_equal(signatures[0].rdata[AT_LABELS], 2);
+    assert_int_equal(sign(dnssec, "a.*.cluster.local", DNS_TYPE_TXT, 0, "\1a", NOW_S, true),
+                     DNSSEC_SIGNED);
+    assert_int_equal(signatures[0].rdata[AT_LABELS], 4);
+    dnssec_unref(dnssec);
+}
+
+/* Serial numbers: RFC 4034 3.1.5. Beyond 2106, and around it. */
+static void test_far_times(void **state)
+{
+    (void)state;
+    const int64_t times[] = {0, INT64_C(2147483648), INT64_C(4294967296) - 5, INT64_C(5000000000)};
+    struct dnssec *dnssec = dnssec_of(SAMPLE_ED25519);
+    for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+        assert_int_equal(sign_a(dnssec, times[i], false), DNSSEC_MISSING);
+        assert_int_equal(sign_a(dnssec, times[i], true), DNSSEC_SIGNED);
+        assert_int_equal(field(AT_END), (uint32_t)(times[i] + DNSSEC_ENDS_S));
+        assert_int_equal(sign_a(dnssec, times[i] + 1, false), DNSSEC_SIGNED);
+    }
+    dnssec_unref(dnssec);
+}
+
+/* Any other content is another RRset. */
+static void test_contents(void **state)
+{
+    (void)state;
+    struct dnssec *dnssec = dnssec_of(SAMPLE_ECDSAP256_KSK);
+    assert_int_equal(sign_a(dnssec, NOW_S, false), DNSSEC_MISSING);
+    assert_int_equal(sign_a(dnssec, NOW_S, true), DNSSEC_SIGNED);
+    assert_int_equal(sign_a(dnssec, NOW_S, false), DNSSEC_SIGNED);
+    assert_int_equal(sign(dnssec, "a.cluster.local", DNS_TYPE_A, 31, "\012\1\1\1", NOW_S, false),
+                     DNSSEC_MISSING);
+    assert_int_equal(sign(dnssec, "a.cluster.local", DNS_TYPE_A, 30, "\012\1\1\2", NOW_S, false),
+                     DNSSEC_MISSING);
+    assert_int_equal(sign(dnssec, "a.cluster.local", DNS_TYPE_TXT, 30, "\012\1\1\1", NOW_S, false),
+                     DNSSEC_MISSING);
+    assert_int_equal(sign(dnssec, "b.cluster.local", DNS_TYPE_A, 30, "\012\1\1\1", NOW_S, false),
+                     DNSSEC_MISSING);
+    dnssec_unref(dnssec);
+}
+
+/* One that is to be renewed is missing for one asker at a time; the others have it for as long as
+ * it is of use. */
+static void test_renewal(void **state)
+{
+    (void)state;
+    struct dnssec *dnssec = dnssec_of(SAMPLE_ECDSAP256_KSK);
+    const int64_t old_s = NOW_S + DNSSEC_RENEW_S;
+    assert_int_equal(sign_a(dnssec, NOW_S, true), DNSSEC_SIGNED);
+    assert_int_equal(sign_a(dnssec, old_s - 1, false), DNSSEC_SIGNED);
+    assert_int_equal(sign_a(dnssec, old_s, false), DNSSEC_MISSING);
+    assert_int_equal(sign_a(dnssec, old_s, false), DNSSEC_SIGNED);
+    assert_int_equal(sign_a(dnssec, old_s + DNSSEC_RENEW_AGAIN_S - 1, false), DNSSEC_SIGNED);
+    assert_int_equal(field(AT_END), NOW_S + DNSSEC_ENDS_S);
+    assert_int_equal(sign_a(dnssec, old_s + DNSSEC_RENEW_AGAIN_S, false), DNSSEC_MISSING);
+    assert_int_equal(sign_a(dnssec, NOW_S + DNSSEC_LAST_S, false), DNSSEC_MISSING);
+    assert_int_equal(sign_a(dnssec, NOW_S + DNSSEC_LAST_S, false), DNSSEC_MISSING);
+    assert_int_equal(sign_a(dnssec, old_s, true), DNSSEC_SIGNED);
+    assert_int_equal(field(AT_END), (uint32_t)(old_s + DNSSEC_ENDS_S));
+    assert_int_equal(sign_a(dnssec, old_s, false), DNSSEC_SIGNED);
+    assert_int_equal(field(AT_END), (uint32_t)(old_s + DNSSEC_ENDS_S));
+    assert_int_equal(dnssec_figures(dnssec).kept, 1);
+    dnssec_unref(dnssec);
+}
+
+/* A clock that went back: what is not valid yet is missing, and made anew. */
+static void test_clock_back(void **state)
+{
+    (void)state;
+    struct dnssec *dnssec = dnssec_of(SAMPLE_ED25519);
+    const int64_t begin_s = NOW_S - DNSSEC_BEGAN_S;
+    assert_int_equal(sign_a(dnssec, NOW_S, true), DNSSEC_SIGNED);
+    assert_int_equal(sign_a(dnssec, begin_s, false), DNSSEC_SIGNED);
+    assert_int_equal(sign_a(dnssec, begin_s - 1, false), DNSSEC_MISSING);
+    assert_int_equal(sign_a(dnssec, begin_s - 1, true), DNSSEC_SIGNED);
+    assert_int_equal(field(AT_END), (uint32_t)(begin_s - 1 + DNSSEC_ENDS_S));
+    assert_int_equal(sign_a(dnssec, NOW_S, false), DNSSEC_SIGNED);
+    dnssec_unref(dnssec);
+}
+
+static int64_t peek(const struct dnssec *dnssec, size_t key, uint16_t type)
+{
+    struct dname name = name_of("cluster.local");
+    struct slice rdata = slice_str("x");
+    const struct dnssec_rrset rrset = {slice_of(name.wire, name.len), type, 30, 1, &rdata};
+    return dnssec_peek(dnssec, dnssec_zone_of(dnssec, &name), key, &rrset);
+}
+
+/* Which keys sign what, with all combinations of kinds. */
+static void test_kinds(void **state)
+{
+    (void)state;
+    const enum sample_key_name both[] = {SAMPLE_ECDSAP256_KSK, SAMPLE_ED25519,
+                                         SAMPLE_ECDSAP256_ZSK};
+    const uint16_t types[] = {DNS_TYPE_DNSKEY, DNS_TYPE_CDS, DNS_TYPE_CDNSKEY};
+    struct dnssec *dnssec = dnssec_with(both, 3, 100);
+    assert_int_equal(peek(dnssec, 0, DNS_TYPE_A), -1);
+    assert_int_equal(peek(dnssec, 1, DNS_TYPE_A), 0);
+    assert_int_equal(sign(dnssec, "cluster.local", DNS_TYPE_A, 30, "x", NOW_S, true),
+                     DNSSEC_SIGNED);
+    assert_int_equal(count, 2);
+    assert_int_equal(peek(dnssec, 1, DNS_TYPE_A), NOW_S + DNSSEC_ENDS_S);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(sign(dnssec, "cluster.local", types[i], 30, "x", NOW_S, true),
+                         DNSSEC_SIGNED);
+        assert_int_equal(count, 1);
+        assert_int_equal(peek(dnssec, 1, types[i]), -1);
+    }
+    dnssec_unref(dnssec);
+    const enum sample_key_name same[] = {SAMPLE_ECDSAP256_KSK, SAMPLE_ECDSAP384};
+    dnssec = dnssec_with(same, 2, 100);
+    assert_int_equal(sign(dnssec, "cluster.local", DNS_TYPE_A, 30, "x", NOW_S, true),
+                     DNSSEC_SIGNED);
+    assert_int_equal(count, 2);
+    dnssec_unref(dnssec);
+}
+
+/* ---- Figures and failures ---- */
+
+static void test_figures(void **state)
+{
+    (void)state;
+    struct dnssec *dnssec = dnssec_of(SAMPLE_ECDSAP256_KSK);
+    struct dnssec_figures before = dnssec_figures(NULL);
+    int64_t now_s = clock_wall_s();
+    assert_int_equal(before.kept_max, 0);
+    assert_int_equal(sign_a(dnssec, now_s, true), DNSSEC_SIGNED);
+    assert_int_equal(sign_a(dnssec, now_s, false), DNSSEC_SIGNED);
+    assert_int_equal(sign_a(dnssec, now_s, false), DNSSEC_SIGNED);
+    struct dnssec_figures after = dnssec_figures(dnssec);
+    assert_int_equal(after.kept, 1);
+    assert_int_equal(after.kept_max, 100);
+    assert_int_equal(after.made - before.made, 1);
+    assert_int_equal(after.reused - before.reused, 2);
+    assert_int_equal(after.failed, before.failed);
+    assert_true(after.made_us >= before.made_us);
+    assert_int_equal(after.first_end_s, now_s + DNSSEC_ENDS_S);
+    dnssec_unref(dnssec);
+    assert_int_equal(dnssec_figures(NULL).made, after.made);
+}
+
+/* What cannot be signed: said once; the old signature goes on while it is of use. */
+static void test_failure(void **state)
+{
+    (void)state;
+    struct signing_key *key = sample_key_new(SAMPLE_ECDSAP256_KSK);
+    struct dnssec *dnssec = NULL;
+    struct log_capture capture;
+    uint64_t failed = dnssec_figures(NULL).failed;
+    assert_int_equal(dnssec_new(&key, 1, 10, &dnssec, NULL), 0);
+    assert_int_equal(sign_a(dnssec, NOW_S, true), DNSSEC_SIGNED);
+    struct evp_md_ctx_st *signer = key->signer;
+    key->signer = NULL; /* which libcrypto refuses */
+    log_capture_begin(&capture);
+    assert_int_equal(sign_a(dnssec, NOW_S + DNSSEC_RENEW_S, true), DNSSEC_SIGNED);
+    assert_int_equal(field(AT_END), NOW_S + DNSSEC_ENDS_S);
+    assert_int_equal(sign_a(dnssec, NOW_S + DNSSEC_LAST_S, true), DNSSEC_FAILED);
+    const char *text = log_capture_end(&capture);
+    assert_int_equal(log_occurrences(text, "a signature cannot be made zone=cluster.local."), 1);
+    assert_int_equal(dnssec_figures(NULL).failed - failed, 2);
+    key->signer = signer;
+    assert_int_equal(sign_a(dnssec, NOW_S + DNSSEC_LAST_S, true), DNSSEC_SIGNED);
+    dnssec_unref(dnssec);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_zones),      cmocka_unit_test(test_refused_keys),
+        cmocka_unit_test(test_sort),       cmocka_unit_test(test_sort_many),
+        cmocka_unit_test(test_fields),     cmocka_unit_test(test_far_times),
+        cmocka_unit_test(test_contents),   cmocka_unit_test(test_renewal),
+        cmocka_unit_test(test_clock_back), cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_figures),    cmocka_unit_test(test_failure),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

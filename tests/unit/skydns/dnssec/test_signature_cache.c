@@ -1,0 +1,283 @@
+/* Which signatures stay: those found again, whatever flood of others comes; and that any number of
+ * threads, reading and adding, get whole ones under their own ids. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "skydns/dnssec/signature_cache_internal.h"
+
+enum { LEN = 64 };
+
+static struct signature_cache *cache_of(size_t entries, size_t len)
+{
+    struct signature_cache *cache = NULL;
+    assert_int_equal(signature_cache_new(entries, len, &cache, NULL), 0);
+    return cache;
+}
+
+static struct signature_id id_of(const struct signature_cache *cache, uint32_t number)
+{
+    struct slice rdata = slice_of(&number, sizeof(number));
+    const struct dnssec_rrset rrset = {slice_of("", 1), 1, 30, 1, &rdata};
+    return signature_cache_id(cache, &rrset);
+}
+
+/* Bytes that tell their number. */
+static void put(struct signature_cache *cache, uint32_t number, uint32_t version)
+{
+    uint32_t words[LEN / 4];
+    for (uint32_t i = 0; i < LEN / 4; i++) {
+        words[i] = number ^ version << 16 ^ i << 24;
+    }
+    signature_cache_put(cache, id_of(cache, number), version, slice_of(words, LEN));
+}
+
+/* Whether it is there; whole, then. */
+static bool has(const struct signature_cache *cache, uint32_t number,
+                struct signature_found *ret_found)
+{
+    uint8_t bytes[SIGNING_KEY_SIGNATURE_MAX];
+    uint32_t words[LEN / 4];
+    if (!signature_cache_find(cache, id_of(cache, number), ret_found, bytes)) {
+        return false;
+    }
+    memcpy(words, bytes, LEN);
+    for (uint32_t i = 0; i < LEN / 4; i++) {
+        if (ret_found->len != LEN ||
+            words[i] != (number ^ (uint32_t)ret_found->made_s << 16 ^ i << 24)) {
+            abort(); /* also on other threads */
+        }
+    }
+    return true;
+}
+
+static bool use(struct signature_cache *cache, uint32_t number)
+{
+    struct signature_found found;
+    bool is_there = has(cache, number, &found);
+    if (is_there) {
+        signature_cache_use(cache, &found);
+    }
+    return is_there;
+}
+
+/* As an answer does: what is missing is made. */
+static bool answer(struct signature_cache *cache, uint32_t number)
+{
+    bool is_there = use(cache, number);
+    if (!is_there) {
+        put(cache, number, 1);
+    }
+    return is_there;
+}
+
+static void test_exact_size(void **state)
+{
+    (void)state;
+    for (uint32_t size = 1; size < 40; size++) {
+        struct signature_cache *cache = cache_of(size, LEN);
+        struct signature_found found;
+        for (uint32_t i = 0; i < size; i++) {
+            put(cache, i, 1);
+        }
+        for (uint32_t i = 0; i < size; i++) {
+            assert_true(has(cache, i, &found));
+        }
+        for (uint32_t i = size; i < 1000; i++) {
+            put(cache, i, 1);
+            assert_true(has(cache, i, &found));
+        }
+        assert_int_equal(signature_cache_kept(cache), size);
+        assert_int_equal(signature_cache_max(cache), size);
+        signature_cache_free(cache);
+    }
+}
+
+/* Signatures of every length, in memory for exactly those. */
+static void test_lengths(void **state)
+{
+    (void)state;
+    uint8_t given[SIGNING_KEY_SIGNATURE_MAX], found_bytes[SIGNING_KEY_SIGNATURE_MAX];
+    for (size_t i = 0; i < sizeof(given); i++) {
+        given[i] = (uint8_t)(i * 7 + 1);
+    }
+    for (size_t len = 1; len <= sizeof(given); len++) {
+        struct signature_cache *cache = cache_of(1, len);
+        struct signature_found found;
+        signature_cache_put(cache, id_of(cache, 1), 5, slice_of(given, len));
+        assert_true(signature_cache_find(cache, id_of(cache, 1), &found, found_bytes));
+        assert_int_equal(found.len, len);
+        assert_int_equal(found.made_s, 5);
+        assert_memory_equal(found_bytes, given, len);
+        signature_cache_free(cache);
+    }
+}
+
+/* Names asked for once do not push out those in use, even if nobody asks for them meanwhile. */
+static void test_flood(void **state)
+{
+    (void)state;
+    enum { SIZE = 1000, USED = 800, FLOOD = 100000 };
+    struct signature_cache *cache = cache_of(SIZE, LEN);
+    for (uint32_t i = 0; i < USED; i++) {
+        assert_false(answer(cache, i));
+        assert_true(answer(cache, i));
+    }
+    for (uint32_t i = 0; i < FLOOD; i++) {
+        assert_false(answer(cache, USED + i));
+    }
+    for (uint32_t i = 0; i < USED; i++) {
+        assert_true(use(cache, i));
+    }
+    signature_cache_free(cache);
+}
+
+/* Names of a flood asked for twice are no better than those that are asked for now and then. */
+static void test_flood_twice(void **state)
+{
+    (void)state;
+    enum { SIZE = 1000, USED = 100, FLOOD = 50000 };
+    struct signature_cache *cache = cache_of(SIZE, LEN);
+    unsigned missed = 0;
+    for (uint32_t i = 0; i < FLOOD; i++) {
+        (void)answer(cache, USED + i);
+        (void)answer(cache, USED + i);
+        if (i % 5 == 0) { /* each once in 500 */
+            missed += !answer(cache, i / 5 % USED);
+        }
+    }
+    assert_true(missed <= 3 * USED); /* of 10000; the first two times each can only miss */
+    signature_cache_free(cache);
+}
+
+/* While a flood goes on, new names come into use; and all of another working set replaces one that
+ * is not used any more, although it is larger than the queue of fresh ones. */
+static void test_changes(void **state)
+{
+    (void)state;
+    enum { SIZE = 1000, SET = 700, ROUNDS = 12 };
+    struct signature_cache *cache = cache_of(SIZE, LEN);
+    uint32_t flood = 1 << 20;
+    for (uint32_t set = 0; set < 4; set++) {
+        unsigned missed = 0;
+        for (unsigned round = 0; round < ROUNDS; round++) {
+            missed = 0;
+            for (uint32_t i = 0; i < SET; i++) {
+                missed += !answer(cache, set * SET + i);
+                (void)answer(cache, flood++);
+            }
+        }
+        assert_true(missed <= SET / 4);
+    }
+    signature_cache_free(cache);
+}
+
+/* Replaced in its place; the claim to renew is given once in a while. */
+static void test_renewal(void **state)
+{
+    (void)state;
+    struct signature_cache *cache = cache_of(10, LEN);
+    struct signature_found found;
+    put(cache, 1, 1);
+    put(cache, 1, 2);
+    assert_int_equal(signature_cache_kept(cache), 1);
+    assert_true(has(cache, 1, &found));
+    assert_int_equal(found.made_s, 2);
+    assert_true(signature_cache_claim(cache, &found, 1000));
+    assert_false(signature_cache_claim(cache, &found, 1000 + DNSSEC_RENEW_AGAIN_S - 1));
+    signature_cache_use(cache, &found);
+    assert_false(signature_cache_claim(cache, &found, 1000));
+    assert_true(signature_cache_claim(cache, &found, 999)); /* a clock went back */
+    assert_true(signature_cache_claim(cache, &found, 1000 + DNSSEC_RENEW_AGAIN_S));
+    signature_cache_free(cache);
+}
+
+/* Data of any length around the hasher's buffer, other in one bit, has another id. */
+static void test_ids(void **state)
+{
+    (void)state;
+    static uint8_t bytes[5000];
+    struct signature_cache *cache = cache_of(1, LEN);
+    for (size_t len = 0; len < sizeof(bytes); len += 1 + len / 40) {
+        struct slice parts[] = {slice_of(bytes, len / 3), slice_of(bytes, len - len / 3)};
+        const struct dnssec_rrset rrset = {slice_of("", 1), 1, 30, 2, parts};
+        struct signature_id id = signature_cache_id(cache, &rrset);
+        for (size_t at = 0; at < len - len / 3; at += 1 + len / 7) {
+            bytes[at] ^= 1;
+            struct signature_id other = signature_cache_id(cache, &rrset);
+            assert_true(other.low != id.low && other.high != id.high);
+            bytes[at] ^= 1;
+        }
+        parts[0].len = 0;
+        assert_true(len < 3 || signature_cache_id(cache, &rrset).low != id.low);
+    }
+    signature_cache_free(cache);
+}
+
+/* ---- Threads ---- */
+
+enum { READERS = 3, WRITERS = 2, NUMBERS = 300, ENTRIES = 64, STEPS = 30000 };
+
+static struct signature_cache *shared;
+
+static void *read_all(void *data)
+{
+    uint32_t random = *(const uint32_t *)data, claims = 0;
+    for (unsigned i = 0; i < STEPS; i++) {
+        struct signature_found found;
+        random = random * 1664525 + 1013904223;
+        if (has(shared, (random >> 16) % NUMBERS, &found)) {
+            signature_cache_use(shared, &found);
+            claims += signature_cache_claim(shared, &found, i);
+        }
+    }
+    assert_true(claims <= STEPS);
+    return NULL;
+}
+
+static void *write_all(void *data)
+{
+    uint32_t random = *(const uint32_t *)data;
+    for (unsigned i = 0; i < STEPS; i++) {
+        random = random * 1664525 + 1013904223;
+        put(shared, (random >> 16) % NUMBERS, 1 + random % 200);
+    }
+    return NULL;
+}
+
+static void test_threads(void **state)
+{
+    (void)state;
+    pthread_t threads[READERS + WRITERS];
+    uint32_t seeds[READERS + WRITERS];
+    shared = cache_of(ENTRIES, LEN);
+    for (uint32_t i = 0; i < READERS + WRITERS; i++) {
+        seeds[i] = i * 77 + 1;
+        assert_int_equal(
+            pthread_create(&threads[i], NULL, i < READERS ? read_all : write_all, &seeds[i]), 0);
+    }
+    for (unsigned i = 0; i < READERS + WRITERS; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    }
+    assert_int_equal(signature_cache_kept(shared), ENTRIES);
+    signature_cache_free(shared);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_exact_size), cmocka_unit_test(test_lengths),
+        cmocka_unit_test(test_flood),      cmocka_unit_test(test_flood_twice),
+        cmocka_unit_test(test_changes),    cmocka_unit_test(test_renewal),
+        cmocka_unit_test(test_ids),        cmocka_unit_test(test_threads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
