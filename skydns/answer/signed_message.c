@@ -69,6 +69,9 @@ static bool is_same(const struct signed_message *m, const struct signed_set *set
                     const struct dname *owner)
 {
     struct dname other;
+    if (set->owner_at == DNS_HEADER_SIZE) {
+        return dname_equal(&m->name, owner);
+    }
     if (set->owner_hash != hash) {
         return false;
     }
@@ -99,7 +102,7 @@ static struct signed_set *add_set(struct signed_message *m, const struct signed_
         signed_message_name(m, owner_at, &owner);
     }
     const struct dname *name = is_question ? &m->name : &owner;
-    uint32_t hash = hash_name(name);
+    uint32_t hash = is_question && m->set_count == 0 ? 0 : hash_name(name);
     struct signed_set *set = find_by_name(m, section, type, name, hash);
     if (set || m->set_count == SIGNED_SETS_MAX) {
         return set;

@@ -294,11 +294,16 @@ static bool lacks_soa(const struct signed_reply *s, const struct signed_set *soa
 {
     struct dname last;
     const struct signed_message *m = &s->message;
-    return s->query->transport == ENGINE_UDP && !soa && find_last_name(s, &last) &&
-           signed_zones_find(&s->zones, &last).keys &&
-           (s->question.type == DNS_TYPE_ANY
-                ? m->counts[SIGNED_ANSWER] == 0
-                : !signed_message_find(m, SIGNED_ANSWER, &last, s->question.type));
+    const struct signed_set *first = &m->sets[0];
+    if (s->query->transport != ENGINE_UDP || soa ||
+        (m->set_count > 0 && first->owner_at == DNS_HEADER_SIZE &&
+         first->type == s->question.type) ||
+        !find_last_name(s, &last) || !signed_zones_find(&s->zones, &last).keys) {
+        return false;
+    }
+    return s->question.type == DNS_TYPE_ANY
+               ? m->counts[SIGNED_ANSWER] == 0
+               : !signed_message_find(m, SIGNED_ANSWER, &last, s->question.type);
 }
 
 /* ---- The reply ---- */
