@@ -649,8 +649,7 @@ static void test_metrics_of_dnssec(void **state)
         "\nskydns_dnssec_signatures_total{result=\"failed\"} 0\n",
         "\nskydns_dnssec_signatures 2\n",
         "\nskydns_dnssec_signatures_max 100\n",
-        "\n# TYPE skydns_dnssec_signing_seconds_total "
-        "counter\nskydns_dnssec_signing_seconds_total ",
+        " counter\nskydns_dnssec_signing_seconds_total ",
         "\nskydns_dnssec_deferred_total 0\n",
         "\nskydns_dnssec_refused_total 0\n",
         "\nskydns_dnssec_key_files_unusable 2\n",
