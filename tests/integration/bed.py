@@ -35,6 +35,13 @@ def make_certificate(folder: Path, name: str = "tls") -> tuple[str, str]:
     return certificate, key
 
 
+def make_signing_key(folder: Path, *flags: str, zone: str = "cluster.local") -> str:
+    """The common part of a DNSSEC key's two file names; flags are those of dnssec-keygen."""
+    command = ["dnssec-keygen", "-q", "-K", str(folder), *(flags or ("-a", "ECDSAP256SHA256")), zone]
+    made = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
+    return str(folder / made.stdout.strip())
+
+
 class Bed:
     def __init__(self, folder: Path):
         self.folder = folder

@@ -8,7 +8,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "support"))
 
 import pytest  # noqa: E402
-from bed import Bed, make_certificate  # noqa: E402
+from bed import Bed, make_certificate, make_signing_key  # noqa: E402
 from kube import Kube, KubeError  # noqa: E402
 from programs import apiserver, clean_environment, http_get, reserve_port  # noqa: E402
 from real_apiserver import RealApiserver  # noqa: E402
@@ -156,6 +156,7 @@ def running(tmp_path_factory):
         bed.start_skydns(
             "-no-rec", f"-http-addr=127.0.0.1:{http_port}", "-stub=acme.test=127.0.0.1:9",
             f"-addr={addresses}", f"-cert={certificate}", f"-key={key}",
+            f"-dnssec={make_signing_key(bed.folder)}",
         )
         target = f"kubernetes.default.svc.cluster.local,A,127.0.0.1:{bed.dns.port}"
         # The labels of docker/manifests/kube-dns-tls.yaml; nobody answers there.

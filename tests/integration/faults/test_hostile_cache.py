@@ -1,13 +1,11 @@
 """A client that fills the cache, or the resolver, with names of a nameserver of its own."""
 
-import itertools
 import socket
 import sys
-import threading
 from pathlib import Path
 
-import dns.message
 import pytest
+from attack import Attack
 from query_load import Question, QueryLoad
 from scripted import ADDRESS, Nameserver, reply
 
@@ -20,7 +18,6 @@ pytestmark = pytest.mark.faults
 VICTIMS = [f"host-{number}.example.test" for number in range(200)]
 ROOM = 1000
 RANDOM_NAMES, LARGE_NAMES = 20_000, 200
-ATTACKER = "127.0.0.66"
 
 
 @pytest.fixture
@@ -77,36 +74,9 @@ def test_names_of_a_silent_zone(fault_bed, nameserver):
         start(fault_bed, nameserver, f"-stub=silent.test=127.0.0.1:{silent.getsockname()[1]}")
         with fault_bed.under_load(), QueryLoad(fault_bed.dns.port, right(VICTIMS), rate=200) as load:
             load.wait_sent(len(VICTIMS))
-            attack = Attack(fault_bed.dns.port)
+            attack = Attack(fault_bed.dns.port, "silent.test")
             load.wait_sent(8 * len(VICTIMS))
             sent = attack.stop()
     fault_bed.note(f"{sent} questions about a silent zone; others: {load.result.text()}")
     assert sent > 10_000
     assert len(nameserver.seen) >= 8 * len(VICTIMS)
-
-
-class Attack:
-    """From one address, as fast as it can, without reading replies."""
-
-    def __init__(self, port: int):
-        self._port = port
-        self._is_over = threading.Event()
-        self._sent = 0
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def _run(self) -> None:
-        wire = dns.message.make_query("x00000000.silent.test", "A", id=0).to_wire()
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
-            client.bind((ATTACKER, 0))
-            client.connect(("127.0.0.1", self._port))
-            for number in itertools.count():
-                if self._is_over.wait(0.005 if number % 50 == 0 else 0):
-                    return
-                client.send(number.to_bytes(4, "big")[2:] + wire[2:14] + b"%08d" % number + wire[22:])
-                self._sent += 1
-
-    def stop(self) -> int:
-        self._is_over.set()
-        self._thread.join()
-        return self._sent
