@@ -61,7 +61,7 @@ static const struct plugin plugins[] = {
     {"cache", .take = translate_cache},
     {"rewrite", NONE},
     {"header", NONE},
-    {"dnssec", NOT_YET("signed answers")},
+    {"dnssec", .take = translate_dnssec},
     {"autopath", .take = translate_autopath},
     {"minimal", NONE},
     {"template", NONE},
@@ -408,6 +408,7 @@ int translate(const struct corefile *corefile, struct translation *t, struct err
         r = take_block(corefile, &corefile->blocks[i], t, err);
     }
     translate_settle_listeners(t);
+    translate_settle_keys(t);
     translation_drop_own_stubs(t);
     return r;
 }

@@ -1,7 +1,8 @@
 /* What plugins of CoreDNS mean here, one function for each that has counterparts; a table has the
  * others with the reason. Files: translate (blocks and the table), translate_zones (domains:
  * kubernetes, etcd), translate_foreign (other names: forward, cache, hosts), translate_clients
- * (acl, autopath), translate_server (addresses, HTTP, logs), translate_streams (TLS). PURE. */
+ * (acl, autopath), translate_server (addresses, HTTP, logs), translate_streams (TLS),
+ * translate_dnssec. PURE. */
 #ifndef SKYDNS_COREFILE_TRANSLATE_INTERNAL_H
 #define SKYDNS_COREFILE_TRANSLATE_INTERNAL_H
 
@@ -74,10 +75,14 @@ void translate_debug(const struct plugin_use *use);
 void translate_any(const struct plugin_use *use);
 void translate_chaos(const struct plugin_use *use);
 void translate_tls(const struct plugin_use *use);
+void translate_dnssec(const struct plugin_use *use);
 
 /* translate_server.c: the addresses that a block is answered on. `bind` may be NULL. */
 void translate_listen(struct translation *t, const struct corefile_block *block,
                       const struct corefile_directive *bind, struct strings *ret_zones);
+
+/* translate_dnssec.c: at the end, which keys are of names that are answered here. */
+void translate_settle_keys(struct translation *t);
 
 /* translate_streams.c: at the end, which of them can be, and the files of TLS. */
 void translate_settle_listeners(struct translation *t);

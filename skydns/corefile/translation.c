@@ -347,6 +347,10 @@ static void skydns_flags(const struct translation *t, struct strings *flags)
         strings_add(flags, "-hosts=" HOSTS_FILE);
     }
     add_cache(t, flags);
+    add_list(flags, "-dnssec", &t->keys);
+    if (t->scache >= 0 && !strings_is_empty(&t->keys)) {
+        translation_flag(flags, "-scache=%" PRId64, t->scache);
+    }
     if (!t->has_loadbalance) {
         strings_add(flags, "-round-robin=false");
     }
@@ -402,17 +406,22 @@ static void add_number_field(const char *name, int64_t value, struct buf *json)
     }
 }
 
+static void add_list_field(const char *name, const struct strings *list, struct buf *json)
+{
+    if (!strings_is_empty(list)) {
+        begin_field(name, json);
+        buf_append_char(json, '[');
+        append_list(list, true, json);
+        buf_append_char(json, ']');
+    }
+}
+
 static void print_document(const struct translation *t, struct buf *out)
 {
     struct buf json;
     buf_init(&json, STRINGS_BYTES_MAX);
     buf_append_char(&json, '{');
-    if (!strings_is_empty(&t->nameservers)) {
-        begin_field("nameservers", &json);
-        buf_append_char(&json, '[');
-        append_list(&t->nameservers, true, &json);
-        buf_append_char(&json, ']');
-    }
+    add_list_field("nameservers", &t->nameservers, &json);
     if (!strings_is_empty(&t->stubs)) {
         add_stub_fields(t, &json);
     }
@@ -421,6 +430,7 @@ static void print_document(const struct translation *t, struct buf *out)
     if (t->rcache_stale_s != 0) { /* there, 0 is the default: only the flag can say never */
         add_number_field("rcache_stale", t->rcache_stale_s, &json);
     }
+    add_list_field("dnssec", &t->keys, &json);
     buf_append_char(&json, '}');
     if (json.len > 2) {
         buf_printf(out,
@@ -467,7 +477,7 @@ static void each_strings(struct translation *t, void (*fn)(struct strings *strin
 {
     struct strings *all[] = {&t->skydns,      &t->kube2sky, &t->needless, &t->missing,
                              &t->hosts,       &t->listen,   &t->domains,  &t->reverse_zones,
-                             &t->nameservers, &t->stubs};
+                             &t->nameservers, &t->stubs,    &t->keys};
     for (size_t i = 0; i < ARRAY_LEN(all); i++) {
         fn(all[i]);
     }
@@ -475,7 +485,8 @@ static void each_strings(struct translation *t, void (*fn)(struct strings *strin
 
 void translation_init(struct translation *t, const char *file)
 {
-    *t = (struct translation){.file = file, .rcache = -1, .rcache_ttl_s = -1, .rcache_stale_s = -1};
+    *t = (struct translation){
+        .file = file, .rcache = -1, .rcache_ttl_s = -1, .rcache_stale_s = -1, .scache = -1};
     each_strings(t, strings_init);
     for (size_t i = 0; i < HTTP_PLUGINS; i++) {
         buf_init(&t->http[i], COREFILE_BYTES_MAX);

@@ -33,6 +33,8 @@ enum {
     NAMESERVERS_MAX = 16, /* general ones, or of one zone */
     STUBS_MAX = 64,
     ALLOWED_MAX = 256,
+    KEYS_MAX = 64,
+    SIGNATURES_MAX = 1000000,
 };
 
 /* The HTTP addresses of CoreDNS's plugins; skydns has one, the first of these. */
@@ -57,6 +59,8 @@ struct translation {
     struct strings stubs;          /* "acme.local=10.0.0.1:53,10.0.0.2:53" */
     struct buf http[HTTP_PLUGINS]; /* "0.0.0.0:9153"; empty: not used */
 
+    struct strings keys; /* "/keys/Kcluster.local.+013+12345" */
+
     const char *nameservers_ca; /* their CAs' file; the Corefile's; NULL: the system's */
 
     bool has_kubernetes;
@@ -72,6 +76,7 @@ struct translation {
     int64_t rcache; /* -1: the default, as of the others */
     int64_t rcache_ttl_s;
     int64_t rcache_stale_s;
+    int64_t scache;
     bool sequential; /* nameservers are asked in order */
     size_t note_count;
     size_t directives; /* visited, snippets once for each use */

@@ -379,6 +379,30 @@ static void test_clients(void **state)
     check_rows(rows, ARRAY_LEN(rows));
 }
 
+static void test_dnssec(void **state)
+{
+    static const struct row rows[] = {
+        {"cluster.local 96.10.in-addr.arpa {\nkubernetes cluster.local 96.10.in-addr.arpa\n"
+         "dnssec {\nkey file /k/Kcluster.local.+013+1.key /k/Kcluster.local.+013+2 "
+         "K96.10.in-addr.arpa.+013+3.private /k/mine\ncache_capacity 500\n}\n}",
+         {"-dnssec=/k/Kcluster.local.+013+1,/k/Kcluster.local.+013+2,"
+          "K96.10.in-addr.arpa.+013+3,/k/mine \\\n",
+          "-scache=500", "\"dnssec\":[\"/k/Kcluster.local.+013+1\","},
+         "Without a counterpart"},
+        {"cluster.local {\nkubernetes\ndnssec {\nkey file Kx.org.+013+1 Ka,b\n}\n}",
+         {"Kx.org.+013+1: none: only names of the domains",
+          "key file Kx.org.+013+1 Ka,b: expected the name of a key's files"},
+         "-dnssec="},
+        {"cluster.local {\nkubernetes\ndnssec x.org {\ncache_capacity 0\n"
+         "key aws_secretsmanager arn\nsign\n}\n}",
+         {"cache_capacity 0: expected a number", "none: keys are files", "sign: unknown"},
+         "-scache"},
+        {"cluster.local {\nkubernetes\ndnssec\n}", {"dnssec: expected keys"}, "-dnssec"},
+    };
+    (void)state;
+    check_rows(rows, ARRAY_LEN(rows));
+}
+
 /* Whatever the default build has, something is said about it. */
 static void test_every_plugin_is_known(void **state)
 {
@@ -409,15 +433,11 @@ static void test_every_plugin_is_known(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_structure),
-        cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_kubernetes),
-        cmocka_unit_test(test_other_names),
-        cmocka_unit_test(test_server),
-        cmocka_unit_test(test_streams),
-        cmocka_unit_test(test_clients),
-        cmocka_unit_test(test_every_plugin_is_known),
+        cmocka_unit_test(test_structure),   cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_limits),      cmocka_unit_test(test_kubernetes),
+        cmocka_unit_test(test_other_names), cmocka_unit_test(test_server),
+        cmocka_unit_test(test_streams),     cmocka_unit_test(test_clients),
+        cmocka_unit_test(test_dnssec),      cmocka_unit_test(test_every_plugin_is_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,118 @@
+/* The plugin dnssec. Whose keys they are is known by the names that dnssec-keygen gives files, and
+ * which names are signed when all blocks have been read. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "skydns/corefile/translate_internal.h"
+
+/* The part of a file's name that -dnssec takes, with a NUL behind; false: none is left, or -dnssec
+ * would take it for two. */
+static bool key_base(const char *file, struct buf *out)
+{
+    static const char *const endings[] = {".key", ".private"};
+    size_t n = strlen(file);
+    for (size_t i = 0; i < ARRAY_LEN(endings); i++) {
+        size_t m = strlen(endings[i]);
+        if (n >= m && strcmp(file + n - m, endings[i]) == 0) {
+            n -= m;
+            break;
+        }
+    }
+    buf_clear(out);
+    buf_append(out, file, n);
+    return n > 0 && memchr(file, ',', n) == NULL;
+}
+
+static void take_key(const struct plugin_use *use, const struct corefile_line *line)
+{
+    struct buf base;
+    if (line->count < 3 || strcmp(line->words[1], "file") != 0) {
+        translation_missing(use->t, line, "none: keys are files, key file K<zone>+<n>+<n>");
+        return;
+    }
+    buf_init(&base, COREFILE_BYTES_MAX);
+    for (size_t i = 2; i < line->count; i++) {
+        if (key_base(line->words[i], &base)) {
+            translation_add(use->t, &use->t->keys, KEYS_MAX, buf_cstr(&base), line);
+        } else {
+            translation_missing(use->t, line, "expected the name of a key's files");
+        }
+    }
+    buf_fini(&base);
+}
+
+/* CoreDNS counts signatures, too. */
+static void take_capacity(const struct plugin_use *use, const struct corefile_line *line)
+{
+    char *end = NULL;
+    long count = line->count == 2 ? strtol(line->words[1], &end, 10) : 0;
+    if (!end || *end || count < 1) {
+        translation_missing(use->t, line, "expected a number of signatures");
+    } else {
+        use->t->scache = count > SIGNATURES_MAX ? SIGNATURES_MAX : count;
+    }
+}
+
+void translate_dnssec(const struct plugin_use *use)
+{
+    static const struct plugin_option options[] = {
+        {"key", .take = take_key},
+        {"cache_capacity", .take = take_capacity},
+    };
+    bool has_key = false;
+    for (size_t i = 0; i < use->directive->line_count; i++) {
+        has_key = has_key || strcmp(use->directive->lines[i].words[0], "key") == 0;
+    }
+    if (!has_key) {
+        translation_missing(use->t, &use->directive->head, "expected keys, to sign with");
+    }
+    use_options(use, options, ARRAY_LEN(options));
+}
+
+/* "/keys/Kcluster.local.+013+12345" -> "cluster.local". False: a name of another form. */
+static bool key_owner(const char *base, struct buf *out)
+{
+    const char *slash = strrchr(base, '/'), *name = slash ? slash + 1 : base;
+    const char *end = strstr(name, ".+");
+    struct buf owner;
+    if (name[0] != 'K' || !end) {
+        return false;
+    }
+    buf_init(&owner, COREFILE_BYTES_MAX);
+    buf_append(&owner, name + 1, (size_t)(end - name - 1));
+    bool is_zone = zone_text(buf_cstr(&owner), out);
+    buf_fini(&owner);
+    return is_zone;
+}
+
+static bool is_signed(const struct translation *t, const char *owner)
+{
+    struct buf network;
+    buf_init(&network, COREFILE_BYTES_MAX);
+    bool is_network = zone_is_reverse(owner) && zone_network(owner, &network);
+    bool found = strings_has(&t->domains, owner) ||
+                 (is_network && strings_has(&t->reverse_zones, buf_cstr(&network)));
+    buf_fini(&network);
+    return found;
+}
+
+void translate_settle_keys(struct translation *t)
+{
+    const char *base = NULL;
+    struct strings settled;
+    struct buf owner;
+    strings_init(&settled);
+    buf_init(&owner, COREFILE_BYTES_MAX);
+    while ((base = strings_next(&t->keys, base))) {
+        if (!key_owner(base, &owner) || is_signed(t, buf_cstr(&owner))) {
+            strings_add(&settled, base);
+        } else {
+            translation_missing_item(t, base,
+                                     "none: only names of the domains and reverse zones answered "
+                                     "here are signed");
+        }
+    }
+    buf_fini(&owner);
+    strings_fini(&t->keys);
+    t->keys = settled;
+}
