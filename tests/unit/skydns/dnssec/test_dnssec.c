@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -349,6 +350,57 @@ static void test_failure(void **state)
     dnssec_unref(dnssec);
 }
 
+/* ---- Threads ---- */
+
+enum { THREADS = 4, NAMES = 40, ROUNDS = 5 };
+
+static struct dnssec *shared;
+
+/* All threads want the same signatures at the same time, of addresses that are their numbers. */
+static void *sign_all(void *unused)
+{
+    struct dnssec_signature *given = malloc(DNSSEC_ZONE_KEYS_MAX * sizeof(*given));
+    struct dname name = name_of("cluster.local");
+    const struct dnssec_zone *zone = dnssec_zone_of(shared, &name);
+    (void)unused;
+    for (uint32_t i = 0; given && i < ROUNDS * NAMES; i++) {
+        uint32_t address = i % NAMES;
+        struct slice rdata = slice_of(&address, sizeof(address));
+        const struct dnssec_rrset rrset = {slice_of(zone->name.wire, zone->name.len), DNS_TYPE_A,
+                                           30, 1, &rdata};
+        const struct rrsig_records records = {rrset.owner, DNS_TYPE_A, 30, 1, &rdata};
+        const struct signing_key *key = zone->keys[0];
+        bool may_make = i < NAMES;
+        size_t given_count;
+        if (dnssec_sign(shared, zone, &rrset, NOW_S, may_make, given, &given_count) !=
+                DNSSEC_SIGNED ||
+            rrsig_fault(slice_of(given[0].rdata, given[0].len),
+                        slice_of(key->rdata, key->rdata_len), rrset.owner, &records, NOW_S)) {
+            abort();
+        }
+    }
+    free(given);
+    return NULL;
+}
+
+static void test_threads(void **state)
+{
+    (void)state;
+    pthread_t threads[THREADS];
+    shared = dnssec_of(SAMPLE_ECDSAP256_KSK);
+    struct dnssec_figures before = dnssec_figures(NULL);
+    for (unsigned i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, sign_all, NULL), 0);
+    }
+    for (unsigned i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    }
+    struct dnssec_figures after = dnssec_figures(shared);
+    assert_int_equal(after.made - before.made, NAMES); /* each once */
+    assert_int_equal(after.reused - before.reused, THREADS * NAMES * ROUNDS - NAMES);
+    dnssec_unref(shared);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -358,6 +410,7 @@ int main(void)
         cmocka_unit_test(test_contents),   cmocka_unit_test(test_renewal),
         cmocka_unit_test(test_clock_back), cmocka_unit_test(test_kinds),
         cmocka_unit_test(test_figures),    cmocka_unit_test(test_failure),
+        cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
