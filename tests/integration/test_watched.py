@@ -10,7 +10,7 @@ import dns.message
 import dns.query
 import dns.rcode
 import pytest
-from bed import make_certificate
+from bed import make_certificate, make_signing_key
 from dns_client import TIMEOUT_S, QueryLoad
 from kube import service
 from programs import http_get, reserve_port, wait_until
@@ -213,6 +213,7 @@ def test_skydns_counts_what_it_does(bare_bed):
     watched = watched_skydns(
         bed, f"-nameservers=127.0.0.1:{nobody}", f"-stub=acme.test=127.0.0.1:{nobody}", PATIENT,
         f"-addr=127.0.0.1:{bed.dns.port},tls://127.0.0.1:{reserve_port()}", f"-cert={certificate}", f"-key={key}",
+        f"-dnssec={make_signing_key(bed.folder)}",
     )
     before = watched.metrics()
     assert before.names() == documented_metrics("skydns").keys()

@@ -248,8 +248,8 @@ static void test_answers_at_each_address(void **state)
     open_at(f, 2);
     expect_threads(f->threads_before);
     start(f);
-    /* The resolver, and the workers of each address. */
-    expect_threads(f->threads_before + 2 + 2 * WORKERS);
+    /* The resolver, its walker and signers, and the workers of each address. */
+    expect_threads(f->threads_before + 2 + f->options.signers + 2 * WORKERS);
     for (size_t i = 0; i < 2; i++) {
         expect_answers_at(&f->options.addresses[i]);
     }
@@ -552,7 +552,7 @@ static void test_sockets_of_systemd(void **state)
         fail_msg("%s", err.msg);
     }
     start(f);
-    expect_threads(f->threads_before + 2 + 3);
+    expect_threads(f->threads_before + 2 + f->options.signers + 3);
     for (uint16_t i = 0; i < 2 * SERVICES; i++) {
         struct question question;
         struct message reply;
