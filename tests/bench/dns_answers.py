@@ -19,12 +19,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "support"), str(ROOT / "integration")]
 
-from answers import data, encrypted, kept, path, report, resolvers, rounds, servers, summary  # noqa: E402
+from answers import data, encrypted, kept, path, report, resolvers, rounds, servers, signed, summary  # noqa: E402
 from answers.bed import Bed  # noqa: E402
 from measuring import Machine, go_before_all_others, machine_name  # noqa: E402
 from programs import ETCD  # noqa: E402
 
-PARTS = ("udp", "tcp", "latency", "path", "cache", "tls")
+PARTS = ("udp", "tcp", "latency", "path", "cache", "tls", "dnssec")
 
 
 def one_run(bed: Bed, seconds: float):
@@ -90,6 +90,13 @@ def measure_tls(bed: Bed, arguments, kinds: list[servers.Kind], values: dict) ->
     return runs
 
 
+def measure_signed(bed: Bed, arguments, values: dict) -> list[dict]:
+    runs = signed.measure_rounds(bed, one_run(bed, arguments.seconds), arguments.rounds, arguments.servers, values)
+    signed.measure_making(bed, values)
+    signed.measure_random(bed, arguments.seconds, arguments.first, values)
+    return runs
+
+
 def measure(
     arguments, kinds: list[servers.Kind], keeping: list[servers.Kind], encrypting: list[servers.Kind]
 ) -> tuple[list[dict], dict[str, float]]:
@@ -111,6 +118,8 @@ def measure(
                 runs += measure_kept(bed, arguments, keeping, values)
             if "tls" in arguments.only and services == smallest:
                 runs += measure_tls(bed, arguments, encrypting, values)
+            if "dnssec" in arguments.only and services == smallest:
+                runs += measure_signed(bed, arguments, values)
             if "path" in arguments.only:
                 measure_start(bed, values)
                 if services == smallest:
@@ -124,7 +133,7 @@ def parse_arguments() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     mixes = [mix.name for mix in data.MIXES]
-    names = sorted({kind.name for kind in servers.KINDS + resolvers.KINDS + encrypted.KINDS})
+    names = sorted({kind.name for kind in servers.KINDS + resolvers.KINDS + encrypted.KINDS} | set(signed.NAMES))
     parser.add_argument("--build", required=True, type=Path, help="the built variant's folder, build/release")
     parser.add_argument("--out", required=True, type=Path, help="folder of the results")
     parser.add_argument("--services", type=int, nargs="+", default=[10_000, 100_000])

@@ -23,7 +23,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "bench"))
 
 import readme_table  # noqa: E402
 from answers import bed as bench_bed  # noqa: E402
-from answers import data, encrypted, kept, nameserver, path, plot, report, rounds, servers, summary  # noqa: E402
+from answers import data, encrypted, kept, nameserver, path, plot, report, rounds, servers, signed, summary  # noqa: E402
 
 TOOLS = BIN_DIR.parent / "tests/bench/answers"
 SERVICES = 300
@@ -345,6 +345,51 @@ def test_goals_of_idle_connections_and_handshakes():
     values = {"idle_tls_kib": 25.5, "idle_https_kib": 24.5, "handshakes_p99_more_ms": 0.21}
     verdicts = summary.judge(summary.summarise([], values, busy=0.0))
     assert [verdict.is_missed for verdict in verdicts] == [True, False, True]
+
+
+@pytest.mark.parametrize("skydns_us, missed", [(1.4, 0), (1.55, 1), (2.1, 2)])
+def test_goals_of_signed_answers(skydns_us, missed):
+    costs = {"bare-signed": 1.0, "skydns-signing": skydns_us, "knot-signing": 2.0, "nsd-signed": 1.0}
+    told = summary.summarise([one_run(0, name, us, pattern="signed") for name, us in costs.items()], {}, busy=0.0)
+    assert sum(verdict.is_missed for verdict in summary.judge(told)) == missed
+    assert f"| skydns with a key | – | {skydns_us:.2f} | – |" in report.markdown(told, "")
+
+
+@pytest.mark.parametrize("with_key_us, missed", [(1.10, 0), (1.12, 1)])
+def test_a_key_costs_those_nothing_who_want_no_signatures(with_key_us, missed):
+    costs = {"bare": 1.0, "skydns": 1.1, "skydns-signing": with_key_us}
+    told = summary.summarise([one_run(0, name, us, pattern="unsigned") for name, us in costs.items()], {}, busy=0.0)
+    assert sum(verdict.is_missed for verdict in summary.judge(told)) == missed
+
+
+def test_a_kept_signature_costs_what_the_longer_reply_does_not():
+    costs = {"unsigned": {"bare": 4.0, "skydns-signing": 4.5}, "signed": {"bare-signed": 4.5, "skydns-signing": 5.75}}
+    runs = [one_run(0, name, us, pattern=pattern) for pattern, of in costs.items() for name, us in of.items()]
+    assert signed.kept_signature_us(runs) == pytest.approx(0.75)
+
+
+def test_only_servers_with_a_key_are_asked_for_signatures():
+    all_servers = [servers.Server(name, name, None, 53) for name in ("bare", "skydns", "skydns-signing", "bare-signed")]
+    with_do, without = ([one.name for one in rounds.order(all_servers, rounds.PATTERNS[name], 0)] for name in ("signed", "unsigned"))
+    assert with_do == ["bare-signed", "skydns-signing", "bare-signed"]
+    assert without == ["bare", "skydns", "skydns-signing", "bare"]
+    assert "-dnssec" in rounds.PATTERNS["signed"].flags and "-dnssec" not in rounds.PATTERNS["unsigned"].flags
+
+
+@pytest.mark.parametrize("more", [0, 100])
+def test_bare_responder_answers_at_the_length_of_signed_replies(more):
+    port = reserve_port()
+    bare = Program("bare", [str(TOOLS / "bare_udp"), f"127.0.0.1:{port}", str(more)]).start()
+    try:
+        wait_until(lambda: servers.echoes(port), "bare responder answers")
+        asked = path.dns_query("a.example", 7)
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+            client.settimeout(10)
+            client.connect(("127.0.0.1", port))
+            client.send(asked)
+            assert len(client.recv(4096)) == len(asked) + 16 + more
+    finally:
+        bare.kill()
 
 
 # ---- Report, table and plot ----

@@ -1,7 +1,10 @@
-/* bare_udp ADDRESS:PORT: the least that answering over UDP costs. Receives a batch with one
- * blocking call, answers it with another, and looks nothing up. */
+/* bare_udp ADDRESS:PORT [MORE]: the least that answering over UDP costs. Receives a batch with one
+ * blocking call, answers it with another, and looks nothing up. Answers have MORE bytes behind the
+ * record, so that they are as long as those of a server that sends signatures. */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 
 #include "common/base/addr.h"
@@ -13,13 +16,14 @@
 enum {
     BATCH = 64,
     MESSAGE_MAX = 1500, /* more than any query of the benchmark has */
+    MORE_MAX = 1232,    /* of signatures: no reply is longer */
 };
 
 struct batch {
     struct mmsghdr messages[BATCH];
     struct iovec parts[BATCH];
     struct sockaddr_storage clients[BATCH];
-    uint8_t bytes[BATCH][MESSAGE_MAX + BARE_RECORD];
+    uint8_t bytes[BATCH][MESSAGE_MAX + BARE_RECORD + MORE_MAX];
 };
 
 static int open_socket(const struct addr *address, struct err *err)
@@ -43,11 +47,11 @@ static void prepare(struct batch *b)
 }
 
 /* Echoes messages too short to be queries. */
-static void answer(struct batch *b, size_t count)
+static void answer(struct batch *b, size_t count, size_t more)
 {
     for (size_t i = 0; i < count; i++) {
         size_t len = b->messages[i].msg_len;
-        b->parts[i].iov_len = len < BARE_QUERY_MIN ? len : bare_answer(b->bytes[i], len);
+        b->parts[i].iov_len = len < BARE_QUERY_MIN ? len : bare_answer(b->bytes[i], len) + more;
     }
 }
 
@@ -68,9 +72,12 @@ int main(int argc, char **argv)
     struct addr address;
     struct err err = {.code = 0};
     int fd = -1;
-    if (argc != 2 || addr_parse(argv[1], &address, &err) < 0 ||
+    unsigned long more = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
+    bool is_usable = (argc == 2 || argc == 3) && more <= MORE_MAX;
+    if (!is_usable || addr_parse(argv[1], &address, &err) < 0 ||
         (fd = open_socket(&address, &err)) < 0) {
-        (void)fprintf(stderr, "bare_udp ADDRESS:PORT: %s\n", argc == 2 ? err.msg : "one argument");
+        (void)fprintf(stderr, "bare_udp ADDRESS:PORT [MORE]: %s\n",
+                      is_usable ? err.msg : "wrong arguments");
         return 2;
     }
     struct batch *b = xcalloc(1, sizeof(*b));
@@ -78,7 +85,7 @@ int main(int argc, char **argv)
     for (;;) {
         int n = recvmmsg(fd, b->messages, BATCH, MSG_WAITFORONE, NULL);
         if (n > 0) {
-            answer(b, (size_t)n);
+            answer(b, (size_t)n, more);
             send_all(b, fd, (size_t)n);
         }
     }

@@ -24,11 +24,11 @@ _BESIDE_S = 3  # of handshakes before and after what is measured
 _ROUNDS = 5
 _AT_ONCE = 64
 # One at a time, so that no answer waits for another of the same client.
-_LATENCY_FLAGS = ("-sockets=4", "-window=1000", "-batch=16", "-rate=5000", "-sleep")
+LATENCY_FLAGS = ("-sockets=4", "-window=1000", "-batch=16", "-rate=5000", "-sleep")
 _PATIENCE_S = 120
 # With --first, instead of a real-time priority: skydns' handshakes could not give way to its workers with one, nor their
 # client to the generator.
-_BEFORE_OTHERS = ("chrt", "--other", "0", "nice", "-n", "-20")
+BEFORE_OTHERS = ("chrt", "--other", "0", "nice", "-n", "-20")
 
 
 # ---- Command lines and configurations ----
@@ -137,7 +137,7 @@ def measure_rounds(bed: Bed, run, count: int, kinds: list[Kind], is_first: bool,
     """All runs, and the memory of each server right after its load."""
     nameserver = Nameserver()
     try:
-        started = [_start(bed, one, nameserver.port, _BEFORE_OTHERS if is_first else ()) for one in kinds]
+        started = [_start(bed, one, nameserver.port, BEFORE_OTHERS if is_first else ()) for one in kinds]
         runs = rounds.run_rounds(run, started, rounds.TLS_PATTERNS, count, bed.services)
     finally:
         nameserver.close()
@@ -197,16 +197,16 @@ def handshakes_beside_udp(bed: Bed, seconds: float, is_first: bool) -> dict[str,
     """p99 of UDP without and with handshakes; medians of several runs, alternating. The handshakes' client has the
     generator's core, and only when the generator sleeps. Only the rate, where a busy machine allowed too few handshakes.
     """
-    skydns = bed.start(kind(SKYDNS), prefix=_BEFORE_OTHERS if is_first else ())
-    flags = (*_LATENCY_FLAGS, f"-run={seconds:g}s", f"-server=127.0.0.1:{skydns.port}")
+    skydns = bed.start(kind(SKYDNS), prefix=BEFORE_OTHERS if is_first else ())
+    flags = (*LATENCY_FLAGS, f"-run={seconds:g}s", f"-server=127.0.0.1:{skydns.port}")
     ask = ["taskset", "-c", str(servers.GENERATOR_CORE), str(bed.tools / "load_udp"), f"-questions={bed.questions['a']}"]
     more = ("-connections=100", "-per-connection=1", f"-rate={HANDSHAKES_PER_S}", f"-run={seconds + _BESIDE_S:g}s")
-    shake = [*(_BEFORE_OTHERS if is_first else ("chrt", "--idle", "0")), *_load_tls(bed, skydns, "tls", *more)]
+    shake = [*(BEFORE_OTHERS if is_first else ("chrt", "--idle", "0")), *_load_tls(bed, skydns, "tls", *more)]
     told: dict[str, list[float]] = {"idle": [], "during": [], "rate": []}
     for _ in range(_ROUNDS):
-        told["idle"].append(_p99_us(ask, flags))
+        told["idle"].append(p99_us(ask, flags))
         with subprocess.Popen(shake, stdout=subprocess.PIPE, text=True) as load:
-            told["during"].append(_p99_us(ask, flags))
+            told["during"].append(p99_us(ask, flags))
             output, _ = load.communicate(timeout=_PATIENCE_S)
         told["rate"].append(rounds.parse_figures(output)["qps"])
     skydns.program.kill()
@@ -221,7 +221,7 @@ def handshakes_beside_udp(bed: Bed, seconds: float, is_first: bool) -> dict[str,
     }
 
 
-def _p99_us(command: list[str], flags: tuple[str, ...]) -> float:
+def p99_us(command: list[str], flags: tuple[str, ...]) -> float:
     done = subprocess.run([*command, *flags], check=True, capture_output=True, text=True, timeout=_PATIENCE_S)
     figures = rounds.parse_figures(done.stdout)
     assert figures["answers"] > 0, "no answers over UDP"

@@ -7,7 +7,7 @@
 
 #include "common/base/err.h"
 
-enum { DAY_MS = 24 * 3600 * 1000 };
+enum { DAY_MS = 24 * 3600 * 1000, COMMON_FLAGS = 6 };
 
 void load_fail(const char *what, const char *why)
 {
@@ -31,20 +31,22 @@ static void parse(int argc, char *const *argv, const struct flags *flags)
 void load_parse(int argc, char *const *argv, const struct flags *own, struct load *ret_load)
 {
     const char *server = "127.0.0.1:53", *questions = "", *pids = "";
+    bool wants_dnssec = false;
     int64_t run_ms = 1000, warm_up_ms = 300;
-    struct flag table[5 + LOAD_FLAGS_MAX] = {
+    struct flag table[COMMON_FLAGS + LOAD_FLAGS_MAX] = {
         {"server", FLAG_STRING, &server, .help = "its address:port"},
         {"questions", FLAG_STRING, &questions, .help = "a file of `name TYPE` lines"},
+        {"dnssec", FLAG_BOOL, &wants_dnssec, .help = "ask for signatures"},
         {"pids", FLAG_STRING, &pids, .help = "its processes, like 12,34, whose CPU time counts"},
         {"run", FLAG_DURATION_MS, &run_ms, .min = 1, .max = DAY_MS, .help = "how long to measure"},
         {"warm-up", FLAG_DURATION_MS, &warm_up_ms, .max = DAY_MS,
          .help = "how long to run before measuring"},
     };
     assert(own->count <= LOAD_FLAGS_MAX);
-    memcpy(table + 5, own->table, own->count * sizeof(*table));
+    memcpy(table + COMMON_FLAGS, own->table, own->count * sizeof(*table));
     struct flags flags = *own;
     flags.table = table;
-    flags.count = 5 + own->count;
+    flags.count = COMMON_FLAGS + own->count;
     parse(argc, argv, &flags);
 
     struct err err;
@@ -52,7 +54,7 @@ void load_parse(int argc, char *const *argv, const struct flags *own, struct loa
                               .run_ns = (uint64_t)run_ms * 1000000,
                               .warm_up_ns = (uint64_t)warm_up_ms * 1000000};
     if (addr_parse(server, &ret_load->server, &err) < 0 ||
-        queries_read(questions, &ret_load->queries, &err) < 0) {
+        queries_read(questions, wants_dnssec, &ret_load->queries, &err) < 0) {
         load_fail(own->program, err.msg);
     }
 }

@@ -3,6 +3,7 @@
 #ifndef BENCH_ANSWERS_QUERIES_H
 #define BENCH_ANSWERS_QUERIES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,8 +24,10 @@ struct queries {
     size_t next; /* index of the next one */
 };
 
-/* Fails on a bad line (the message has its number), and on a file without questions. */
-int queries_read(const char *path, struct queries *ret_queries, struct err *err) MUST_CHECK;
+/* wants_dnssec: with an OPT record and DO. Fails on a bad line (the message has its number), and on
+ * a file without questions. */
+int queries_read(const char *path, bool wants_dnssec, struct queries *ret_queries,
+                 struct err *err) MUST_CHECK;
 void queries_fini(struct queries *queries);
 
 /* The next one, round robin, with this ID. Borrowed; reused after all others. */

@@ -1,13 +1,14 @@
 """What was measured, for people: the report on the terminal, the tables of the documents, the plot. Pure."""
 
 from answers import plot
-from answers.rounds import KEPT_PATTERNS, LATENCY_PATTERN, PATTERNS, TCP_PATTERNS, TLS_PATTERNS, UDP_PATTERNS
+from answers.rounds import KEPT_PATTERNS, LATENCY_PATTERN, PATTERNS, SIGNED_PATTERNS, TCP_PATTERNS, TLS_PATTERNS, UDP_PATTERNS
 from answers.servers import BARE_UDP, SKYDNS, SKYDNS_ANY, SKYDNS_OWN, SKYDNS_SEARCH, TITLES, is_bare
 from answers.summary import Cell, Summary, Verdict
 
 _UDP = [pattern.name for pattern in UDP_PATTERNS]
 _TCP = [pattern.name for pattern in TCP_PATTERNS]
 _TLS = [pattern.name for pattern in TLS_PATTERNS]
+_SIGNED = [pattern.name for pattern in SIGNED_PATTERNS]
 _KEPT = [pattern.name for pattern in KEPT_PATTERNS]
 _COLORS = {SKYDNS: "#1b6ac9", SKYDNS_ANY: "#7fb0ea", SKYDNS_OWN: "#7fb0ea", SKYDNS_SEARCH: "#7fb0ea"}
 _OTHER_COLOR = "#a9a9a9"
@@ -51,7 +52,7 @@ def _verdict_line(verdict: Verdict) -> str:
 def text(summary: Summary, verdicts: list[Verdict], head: str) -> str:
     lines = [head]
     for services in summary.counts():
-        for pattern in [*_UDP, *_TCP, *_TLS, *_KEPT]:
+        for pattern in [*_UDP, *_TCP, *_TLS, *_KEPT, *_SIGNED]:
             if summary.servers(services, [pattern]):
                 lines += _pattern_lines(summary, services, pattern)
         lines += _latency_lines(summary, services)
@@ -145,6 +146,17 @@ _VALUES = {
     "idle_https_kib": ("each of 10,000 idle HTTPS connections", "{:.1f} KiB"),
     "handshakes_p99_idle_ms": ("UDP latency, p99", "{:.2f} ms"),
     "handshakes_p99_ms": ("the same during 500 TLS handshakes a second", "{:.2f} ms"),
+    "kept_signature_us": ("a kept signature, beyond what the longer reply costs the bare responder", "{:.2f} µs"),
+    "signing_us.13": ("making a signature, algorithm 13 (ECDSA P-256)", "{:.1f} µs"),
+    "signing_per_s.13": ("such signatures per second of a core", "{:,.0f}"),
+    "openssl_per_s.13": ("the same by `openssl speed`", "{:,.0f}"),
+    "signing_per_s.15": ("algorithm 15 (Ed25519)", "{:,.0f}"),
+    "openssl_per_s.15": ("the same by `openssl speed`", "{:,.0f}"),
+    "signing_per_s.8": ("algorithm 8 (RSA, 2048 bits)", "{:,.0f}"),
+    "openssl_per_s.8": ("the same by `openssl speed`", "{:,.0f}"),
+    "random_p99_idle_ms": ("UDP latency of signed existing names, p99", "{:.2f} ms"),
+    "random_p99_ms": ("the same during 5,000 random names a second", "{:.2f} ms"),
+    "random_mib_more": ("memory that those names add", "{:.1f} MiB"),
     "dnsperf_qps": ("dnsperf, A mix", "{:,.0f} queries/s"),
     "dnsperf_lost": ("queries that dnsperf lost", "{:.0f}"),
     "two_workers": ("answers per second of CPU time, two workers to one", "{:.2f}"),
@@ -164,6 +176,8 @@ def markdown(summary: Summary, head: str) -> str:
         lines += _ratio_table(summary, services, f"TLS, {services:,} Services", _TLS, "tls_mib")
     for services in summary.counts():
         lines += _ratio_table(summary, services, f"{services:,} names kept", _KEPT, "kept_mib")
+    for services in summary.counts():
+        lines += _ratio_table(summary, services, f"DNSSEC, {services:,} Services", _SIGNED, "signed_mib")
     rows = [[title, form.format(summary.values[name])] for name, (title, form) in _VALUES.items() if name in summary.values]
     lines += ["", *_markdown_table(["skydns", "figure"], rows)] if rows else []
     return "\n".join(lines) + "\n"

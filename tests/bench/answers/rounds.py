@@ -14,8 +14,10 @@ from answers import data
 from answers.servers import (
     BARE_TCP,
     BARE_TLS,
+    BARE_SIGNED,
     BARE_UDP,
     GENERATOR_CORE,
+    SKYDNS,
     SKYDNS_ANY,
     SKYDNS_OWN,
     SKYDNS_SEARCH,
@@ -46,10 +48,11 @@ class Pattern:
     transport: str = "udp"
     is_latency: bool = False  # its cost is meaningless
     resumed: bool | None = None  # whether connections must resume a session; None: not looked at
+    is_signed: bool = False  # clients want signatures
 
     @property
     def bare(self) -> str:
-        return _BARE[self.transport]
+        return BARE_SIGNED if self.is_signed else _BARE[self.transport]
 
     @property
     def generator(self) -> str:
@@ -93,8 +96,16 @@ TLS_PATTERNS = [
     Pattern("tls-resumed", "TLS, one per resumed connection", "a", (*_EACH_FLAGS, "-resume"), "tls", resumed=True),
     Pattern("https-full", "HTTPS, one per connection", "a", _EACH_FLAGS, "https", resumed=False),
 ]
+# To servers with a key. In the first, clients do not want signatures.
+UNSIGNED_PATTERN = Pattern("unsigned", "UDP, A without DO", "a", _UDP_FLAGS)
+SIGNED_PATTERNS = [
+    UNSIGNED_PATTERN,
+    Pattern("signed", "UDP, A with DO", "a", (*_UDP_FLAGS, "-dnssec"), is_signed=True),
+    Pattern("signed-nxdomain", "UDP, NXDOMAIN with DO", "nxdomain", (*_UDP_FLAGS, "-dnssec"), is_signed=True),
+]
 PATTERNS = {
-    one.name: one for one in [*UDP_PATTERNS, *TCP_PATTERNS, LATENCY_PATTERN, *KEPT_PATTERNS, *TLS_PATTERNS]
+    one.name: one
+    for one in [*UDP_PATTERNS, *TCP_PATTERNS, LATENCY_PATTERN, *KEPT_PATTERNS, *TLS_PATTERNS, *SIGNED_PATTERNS]
 }
 
 
@@ -160,6 +171,8 @@ def order(servers: list[Server], pattern: Pattern, number: int) -> list[Server]:
     others = [one for one in others if (one.name == SKYDNS_SEARCH) == (pattern.mix == "search")]
     if pattern.mix == "kept-kubernetes":
         others = [one for one in others if one.name not in WITHOUT_SERVICES]
+    if pattern.is_signed:
+        others = [one for one in others if one.name != SKYDNS]  # it has no key
     if pattern.transport != "udp":  # for a connection the address makes no difference, nor do 20 ns
         others = [one for one in others if one.name not in (SKYDNS_ANY, SKYDNS_OWN)]
     turn = number % len(others) if others else 0

@@ -138,6 +138,11 @@ def nsd_with(s: Setting, more: str) -> list[str]:
 
 
 def _knot(s: Setting) -> list[str]:
+    return knot_with(s, "")
+
+
+def knot_with(s: Setting, more: str) -> list[str]:
+    """With more lines for each zone."""
     zones = "".join(f"  - domain: {zone}\n    file: {s.zones}/{zone}\n" for zone in (DOMAIN, data.REVERSE_ZONE))
     text = f"""server:
     listen: 127.0.0.1@{s.port}
@@ -154,7 +159,7 @@ template:
   - id: default
     zonefile-sync: -1
     journal-content: none
-zone:
+{more}zone:
 {zones}"""
     return ["knotd", "-c", write(s.folder / "knot.conf", text)]
 
@@ -224,9 +229,11 @@ class Kind:
 
 
 BARE_UDP, BARE_TCP, BARE_TLS = "bare", "bare-tcp", "bare-tls"
+BARE_SIGNED = "bare-signed"  # its replies are as long as skydns' signed ones
 BARE_HTTPS = "bare-https"  # shows what nghttp2 costs by itself; measured like the other servers
 SKYDNS, SKYDNS_ANY = "skydns", "skydns-any"
 SKYDNS_SEARCH = "skydns-search"  # walks the search paths of its clients
+SKYDNS_SIGNING = "skydns-signing"  # has a key
 SKYDNS_OWN = "skydns-own"  # its clients see public namespaces, in which the Services are
 KINDS = [
     Kind(BARE_UDP, "bare responder", bare("udp")),
@@ -244,6 +251,9 @@ if os.environ.get("COREDNS"):
     KINDS.append(Kind("coredns", "CoreDNS", _coredns, os.environ["COREDNS"], (("GOMAXPROCS", "1"),)))
 TITLES |= {"coredns": "CoreDNS", "dnsmasq": "dnsmasq", "dnsdist": "dnsdist", SKYDNS_SEARCH: "skydns with search paths"}
 TITLES = {BARE_TLS: "bare TLS responder", BARE_HTTPS: "bare HTTPS responder", **TITLES, "bind": "BIND"}
+TITLES |= {BARE_SIGNED: "bare responder", SKYDNS_SIGNING: "skydns with a key", "nsd-signed": "NSD, signed before"}
+TITLES["knot-signing"] = "Knot with mod-onlinesign"
+TITLES["coredns-signing"] = "CoreDNS with dnssec"
 
 
 # They know nothing of the Services.
@@ -251,7 +261,7 @@ WITHOUT_SERVICES = ("dnsdist",)
 
 
 def is_bare(name: str) -> bool:
-    return name in (BARE_UDP, BARE_TCP, BARE_TLS)
+    return name in (BARE_UDP, BARE_TCP, BARE_TLS, BARE_SIGNED)
 
 
 def kind(name: str) -> Kind:
@@ -262,6 +272,14 @@ def chosen(names: list[str] | None, kinds: list[Kind]) -> tuple[list[Kind], list
     """The available servers, always with the bare ones, and the titles of missing ones."""
     wanted = [kind for kind in kinds if not names or kind.name in names or is_bare(kind.name)]
     return [k for k in wanted if k.is_there()], [k.title for k in wanted if not k.is_there()]
+
+
+def echoes(port: int) -> bool:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        client.connect(("127.0.0.1", port))
+        client.settimeout(0.5)
+        client.send(b"short")
+        return client.recv(64) == b"short"
 
 
 def start(what: Kind, setting: Setting, asked: str, address: str) -> Server:
@@ -277,6 +295,8 @@ def start(what: Kind, setting: Setting, asked: str, address: str) -> Server:
             socket.create_connection(("127.0.0.1", port), timeout=0.5).close()
         if what.name in (BARE_TLS, BARE_HTTPS):
             return True
+        if what.name == BARE_SIGNED:
+            return echoes(setting.port)  # its answers end with what is no record
         if what.name == BARE_TCP:
             return asker.query(asked, tcp=True) is not None
         return asker.answers(asked)[:1] not in ([], ["no answer"]) and (

@@ -6,8 +6,8 @@ import statistics
 from collections import Counter
 from dataclasses import dataclass
 
-from answers.rounds import KEPT_PATTERNS, PATTERNS, TCP_PATTERNS, TLS_PATTERNS, UDP_PATTERNS, Pattern
-from answers.servers import BARE_HTTPS, SKYDNS, SKYDNS_OWN, SKYDNS_SEARCH, TITLES
+from answers.rounds import KEPT_PATTERNS, PATTERNS, SIGNED_PATTERNS, TCP_PATTERNS, TLS_PATTERNS, UDP_PATTERNS, Pattern
+from answers.servers import BARE_HTTPS, SKYDNS, SKYDNS_OWN, SKYDNS_SEARCH, SKYDNS_SIGNING, TITLES
 from measuring import BUSY_MAX, Figure
 
 # The bare responder does the same in every round: allowed spread from its fastest to its slowest round.
@@ -156,8 +156,11 @@ _TCP_RATIOS = {"tcp-many": 0.4 / 0.18, "tcp-one": 4.0 / 3.3}
 _KEPT_RATIOS = {10_000: 1.25, 100_000: 1.35}
 _TLS_RATIO = 1.3
 _IDLE_KIB = 25
+_SIGNED_RATIO = 1.5
+_UNSIGNED_RATIO = 1.01  # of skydns with a key to that without, where nobody asks for signatures
 RIVALS = ("gdnsd", "nsd", "knot")
 KEPT_RIVALS = ("unbound", "dnsmasq", "dnsdist", "coredns")
+SIGNING_RIVALS = ("knot-signing", "coredns-signing")
 TLS_RIVALS = ("nsd", "unbound", "bind", "dnsdist", "coredns")
 
 GOALS = [
@@ -187,6 +190,12 @@ GOALS = [
     Goal("KiB for each of 10,000 idle TLS connections", _IDLE_KIB, value="idle_tls_kib", digits=1),
     Goal("KiB for each of 10,000 idle HTTPS connections", _IDLE_KIB, value="idle_https_kib", digits=1),
     Goal("ms more over UDP during 500 handshakes/s, p99", 0.2, value="handshakes_p99_more_ms"),
+    Goal("UDP, A without DO, with a key, of that without", _UNSIGNED_RATIO, 10_000, "unsigned", against=SKYDNS_SIGNING, digits=3),
+    Goal("UDP, A with DO, of the bare responder", _SIGNED_RATIO, 10_000, "signed", server=SKYDNS_SIGNING),
+    Goal("µs for a kept signature", 1.0, value="kept_signature_us"),
+    Goal("µs for making a signature, algorithm 13", 40, value="signing_us.13", digits=1),
+    Goal("ms more for signed existing names during 5,000 random ones/s, p99", 1.0, value="random_p99_more_ms"),
+    Goal("MiB more after those", 8, value="random_mib_more", digits=1),
     Goal("questions to the nameserver about names that are kept", 0, value="kept_asked", digits=0),
     Goal("MiB that the cache adds, at the default, with the largest replies", 16, value="kept_memory_mib", digits=1),
 ]  # fmt: skip
@@ -241,8 +250,9 @@ def _against_rivals(summary: Summary) -> list[Verdict]:
         columns += [(pattern, ("gdnsd",)) for pattern in TCP_PATTERNS if pattern.name == "tcp-each"]
         columns += [(pattern, KEPT_RIVALS) for pattern in KEPT_PATTERNS]
         columns += [(pattern, TLS_RIVALS) for pattern in TLS_PATTERNS]
+        columns += [(pattern, SIGNING_RIVALS) for pattern in SIGNED_PATTERNS]
         for pattern, names in columns:
-            ours = summary.cell(services, pattern.name, SKYDNS)
+            ours = summary.cell(services, pattern.name, SKYDNS_SIGNING if pattern in SIGNED_PATTERNS else SKYDNS)
             rivals = {name: summary.cell(services, pattern.name, name) for name in names}
             theirs = {name: cell for name, cell in rivals.items() if cell}
             if ours and theirs:
