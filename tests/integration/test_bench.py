@@ -376,6 +376,13 @@ def test_only_servers_with_a_key_are_asked_for_signatures():
     assert "-dnssec" in rounds.PATTERNS["signed"].flags and "-dnssec" not in rounds.PATTERNS["unsigned"].flags
 
 
+def test_servers_that_deny_with_nodata_may():
+    pattern = rounds.PATTERNS["signed-nxdomain"]
+    kinds = ("skydns-signing", "knot-signing", "bare-signed")
+    ours, knot, bare = (rounds.expected(pattern, servers.Server(name, name, None, 53)) for name in kinds)
+    assert (ours.nxdomain, ours.nodata, knot.nxdomain, knot.nodata, bare) == (1.0, 0.0, 0.0, 1.0, None)
+
+
 @pytest.mark.parametrize("more", [0, 100])
 def test_bare_responder_answers_at_the_length_of_signed_replies(more):
     port = reserve_port()

@@ -258,6 +258,8 @@ TITLES["coredns-signing"] = "CoreDNS with dnssec"
 
 # They know nothing of the Services.
 WITHOUT_SERVICES = ("dnsdist",)
+# To clients with DO they say NODATA of names that do not exist, which saves them a proof.
+WITHOUT_NXDOMAIN = ("knot-signing", "coredns-signing")
 
 
 def is_bare(name: str) -> bool:
