@@ -370,7 +370,8 @@ def test_a_kept_signature_costs_what_the_longer_reply_does_not():
 
 def test_only_servers_with_a_key_are_asked_for_signatures():
     all_servers = [servers.Server(name, name, None, 53) for name in ("bare", "skydns", "skydns-signing", "bare-signed")]
-    with_do, without = ([one.name for one in rounds.order(all_servers, rounds.PATTERNS[name], 0)] for name in ("signed", "unsigned"))
+    patterns = (rounds.PATTERNS["signed"], rounds.PATTERNS["unsigned"])
+    with_do, without = ([one.name for one in rounds.order(all_servers, pattern, 0)] for pattern in patterns)
     assert with_do == ["bare-signed", "skydns-signing", "bare-signed"]
     assert without == ["bare", "skydns", "skydns-signing", "bare"]
     assert "-dnssec" in rounds.PATTERNS["signed"].flags and "-dnssec" not in rounds.PATTERNS["unsigned"].flags

@@ -224,7 +224,8 @@ def _random_questions(bed: Bed, number: int, seconds: float) -> Path:
     """As many as are asked in that time, none of them in another round."""
     path = bed.folder / f"questions-random-{number}"
     count = round(RANDOM_PER_S * seconds)
-    path.write_text("".join(f"r{number}-{i * 2654435761 % 2**32:08x}.{data.name(i % bed.services)} A\n" for i in range(count)))
+    labels = (f"r{number}-{i * 2654435761 % 2**32:08x}" for i in range(count))
+    path.write_text("".join(f"{label}.{data.name(i % bed.services)} A\n" for i, label in enumerate(labels)))
     return path
 
 
