@@ -1,0 +1,80 @@
+"""-dnssec: validating resolvers and tools find all that we sign secure, what is elsewhere insecure, and nothing bogus."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from dnssec_bed import BOGUS, INSECURE, SECURE, Delv, Resolver, unbound
+from dnssec_world import World, same
+
+QUESTIONS, DELV_QUESTIONS = 200, 40
+CASES = [
+    ("kubernetes", (), {}),
+    ("kubernetes", ("-pods=insecure",), {"split": True}),
+    ("kubernetes", ("-pods=disabled",), {"algorithm": 15}),
+    ("kubernetes", ("-visibility=own",), {}),
+    ("skydns", (), {"split": True}),
+]
+# A client of namespace `default`; the tools are nobody's.
+POD = "127.0.0.5"
+
+
+@pytest.fixture
+def world(bare_bed, request):
+    bare_bed.start_etcd()
+    schema, flags, options = request.param
+    world = World(bare_bed, CASES.index(request.param), schema, *flags, **options)
+    yield world
+    world.close()
+
+
+def questions(world: World, count: int, is_usable=lambda name, rdtype: True):
+    """Those that validators and we agree on, with the plain answer and what the validator must find."""
+    proofs = world.proofs()
+    found = 0
+    while found < count:
+        name, rdtype = world.question()
+        if is_usable(name, rdtype) and (reply := world.plain(name, rdtype)) is not None:
+            found += 1
+            yield name, rdtype, reply, world.verdict(proofs, reply)
+
+
+def no_wildcard(name: str, rdtype: str) -> bool:
+    """A proof that no wildcard of DNS answers also says that the name itself, spelled with `*`, is not there."""
+    return "*" not in name
+
+
+def check_resolver(world: World, resolver: Resolver, count: int) -> None:
+    seen = set()
+    for name, rdtype, plain, want in questions(world, count, no_wildcard):
+        verdict, reply = resolver.judge(name, rdtype)
+        assert verdict == want or rdtype == "ANY" and verdict != BOGUS, f"{name} {rdtype}: {resolver.complaints()[-3:]}\n{plain}\n{reply}"
+        # Resolvers answer ANY from what they have.
+        assert rdtype == "ANY" or same(reply, plain), f"{name} {rdtype}:\n{plain}\n{reply}"
+        seen.add((verdict, plain.rcode()))
+    assert {verdict for verdict, _ in seen} == {SECURE, INSECURE}
+    assert resolver.complaints() == []
+
+
+def check_verdicts(asked: list, judge) -> None:
+    """Of a program that starts anew for every question: a few at a time."""
+    with ThreadPoolExecutor(4) as pool:
+        verdicts = pool.map(lambda one: judge(*one[:2]), asked)
+        for (name, rdtype, plain, want), (verdict, text) in zip(asked, verdicts):
+            assert verdict == want, f"{name} {rdtype}:\n{text}\n{plain}"
+
+
+def check_tool(world: World, judge, count: int) -> None:
+    check_verdicts(list(questions(world, count)), judge)
+
+
+@pytest.mark.parametrize("world", CASES, indirect=True)
+def test_unbound(world, bare_bed):
+    resolver = unbound(bare_bed.folder, world.server.dns.port, world.anchors)
+    resolver.start()
+    check_resolver(world, resolver, QUESTIONS)
+    resolver.stop()
+
+
+@pytest.mark.parametrize("world", [CASES[0], CASES[-1]], indirect=True)
+def test_delv(world, bare_bed):
+    check_tool(world, Delv(bare_bed.folder, world.server.dns.port, world.anchors).judge, DELV_QUESTIONS)
