@@ -75,6 +75,24 @@ enum signed_fact signed_denial_of_type(struct signed_denial *denial)
     return fact;
 }
 
+/* ---- Ends of CNAMEs ---- */
+
+/* The keys of a zone and its DS are answers to questions for its apex itself. */
+static bool is_of_apex(const struct signed_denial *d)
+{
+    return (d->type == DNS_TYPE_DS || d->type == DNS_TYPE_DNSKEY || d->type == DNS_TYPE_CDS ||
+            d->type == DNS_TYPE_CDNSKEY) &&
+           signed_zones_find(d->zones, &d->name).apex_at == 0;
+}
+
+enum signed_fact signed_denial_is_open(struct signed_denial *denial, bool is_of_name)
+{
+    if (is_of_apex(denial)) {
+        return SIGNED_YES;
+    }
+    return is_of_name ? signed_probe_exists(denial->probe, &denial->name) : SIGNED_NO;
+}
+
 /* ---- Names ---- */
 
 /* How many labels of the name to take off for its closest ancestor that exists (RFC 4592 3.3.1).

@@ -31,6 +31,12 @@ struct signed_denial {
     struct signed_nsec nsecs[SIGNED_NSECS_MAX];
 };
 
+/* Whether `name`, the end of CNAMEs, is not to be denied, although the answer code found nothing
+ * there: it does not follow CNAMEs to a zone's keys and its DS, nor to local.dns. A proof would be
+ * wrong, and kept by resolvers for whoever asks for the name itself; the CNAMEs alone send them
+ * there. `is_of_name`: it is said not to exist. */
+enum signed_fact signed_denial_is_open(struct signed_denial *denial, bool is_of_name);
+
 /* SIGNED_YES: the records are made. `name` does not exist, */
 enum signed_fact signed_denial_of_name(struct signed_denial *denial);
 /* or has nothing of the type. */

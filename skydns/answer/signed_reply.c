@@ -34,6 +34,7 @@ struct signed_reply {
     uint16_t counts[SIGNED_SECTIONS];
     size_t shift; /* of what follows the answers */
     struct signed_denial denial;
+    bool is_open; /* CNAMEs whose end is not denied: signed_denial_is_open */
     struct signed_message message;
 
     /* Scratch. */
@@ -266,9 +267,22 @@ static enum step find_denial(struct signed_reply *s, const struct signed_set *so
 {
     struct signed_denial *denial = &s->denial;
     const struct dnssec_zone *keys = soa ? soa->keys : NULL;
+    bool is_denied = (s->message.bytes[3] & DNS_MASK_RCODE) == DNS_RCODE_NXDOMAIN;
     struct dname apex;
     denial->count = 0;
-    if (!keys || !find_last_name(s, &denial->name)) {
+    denial->type = s->question.type;
+    s->is_open = false;
+    if (!soa || !find_last_name(s, &denial->name)) {
+        return STEP_DONE;
+    }
+    if (!dname_equal(&denial->name, &s->message.name)) {
+        enum signed_fact fact = signed_denial_is_open(denial, is_denied);
+        s->is_open = fact == SIGNED_YES;
+        if (fact != SIGNED_NO) {
+            return step_of(fact);
+        }
+    }
+    if (!keys) {
         return STEP_DONE;
     }
     signed_message_name(&s->message, soa->owner_at, &apex);
@@ -276,8 +290,6 @@ static enum step find_denial(struct signed_reply *s, const struct signed_set *so
         return STEP_DONE;
     }
     denial->keys = keys;
-    denial->type = s->question.type;
-    bool is_denied = (s->message.bytes[3] & DNS_MASK_RCODE) == DNS_RCODE_NXDOMAIN;
     return step_of(is_denied ? signed_denial_of_name(denial) : signed_denial_of_type(denial));
 }
 
@@ -312,6 +324,7 @@ static enum step put_answers(struct signed_reply *s, uint32_t nsec_ttl_s)
 {
     const struct signed_message *m = &s->message;
     writer_bytes(&s->w, m->bytes, m->answers_end);
+    s->w.data[3] &= s->is_open ? (uint8_t)~DNS_MASK_RCODE : 0xff;
     s->counts[SIGNED_ANSWER] = m->counts[SIGNED_ANSWER];
     enum step step = sign_section(s, SIGNED_ANSWER);
     if (step == STEP_DONE && is_for_nsec(s)) {
@@ -324,7 +337,7 @@ static enum step put_answers(struct signed_reply *s, uint32_t nsec_ttl_s)
 static enum step put_authority(struct signed_reply *s, uint32_t nsec_ttl_s)
 {
     const struct signed_message *m = &s->message;
-    if (is_for_nsec(s)) {
+    if (is_for_nsec(s) || s->is_open) {
         return STEP_DONE;
     }
     if (!signed_message_move(m, SIGNED_AUTHORITY, s->shift, &s->w)) {

@@ -452,6 +452,16 @@ static bool find_next_name(struct dname *name, bool *ret_has_type)
     return false;
 }
 
+static bool has_authority(void)
+{
+    for (size_t i = 0; i < m.count; i++) {
+        if (m.records[i].type == TYPE_SOA || m.records[i].type == TYPE_NSEC) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static const char *check_denial(void)
 {
     struct dname last = m.name;
@@ -466,6 +476,9 @@ static const char *check_denial(void)
     }
     if (m.rcode == 3) {
         return check_no_name(&last);
+    }
+    if (m.check->may_be_open && !dname_equal(&last, &m.name) && !has_authority()) {
+        return NULL;
     }
     if (has_type_there || (m.type == 255 && m.count > 0) || m.type == TYPE_RRSIG) {
         return NULL;

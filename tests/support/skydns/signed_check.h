@@ -4,6 +4,7 @@
 #ifndef TESTS_SUPPORT_SKYDNS_SIGNED_CHECK_H
 #define TESTS_SUPPORT_SKYDNS_SIGNED_CHECK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,7 @@ struct signed_check {
     size_t unsigned_count;
     const char *unsigned_zones[SIGNED_CHECK_UNSIGNED_MAX]; /* below them; and what is outside */
     int64_t now_s;
+    bool may_be_open; /* CNAMEs may be all that there is: who asks goes on at their end */
     /* Names in lower case that exist, which no NSEC record may cover. */
     size_t name_count;
     const struct dname *names;

@@ -388,13 +388,51 @@ static void large(void **state)
     free_bed(bed);
 }
 
+/* CNAMEs to what answers questions for itself alone: they are signed, and their end is not denied.
+ */
+static void open_ends(void **state)
+{
+    static const struct fixture_key aliases[] = {
+        {"local/cluster/svc/default/to-top", "{'host':'cluster.local'}"},
+        {"local/cluster/svc/default/to-sub", "{'host':'sub.cluster.local'}"},
+        {"local/cluster/svc/default/to-plain", "{'host':'plain.cluster.local'}"},
+        {"local/cluster/svc/default/to-local", "{'host':'local.dns.cluster.local'}"},
+    };
+    static const char *const open[] = {
+        "to-top.default.svc.cluster.local. DNSKEY",   "to-top.default.svc.cluster.local. CDS",
+        "to-top.default.svc.cluster.local. CDNSKEY",  "to-top.default.svc.cluster.local. DS",
+        "to-sub.default.svc.cluster.local. DNSKEY",   "to-sub.default.svc.cluster.local. DS",
+        "to-plain.default.svc.cluster.local. DS",     "to-local.default.svc.cluster.local. A",
+        "to-local.default.svc.cluster.local. TYPE65",
+    };
+    struct bed *bed = new_bed(ENGINE_SCHEMA_KUBERNETES);
+    struct fixture *f = bed->f;
+    (void)state;
+    fixture_put(f, aliases, COUNT(aliases));
+    f->config.local = fixture_name("web.default.svc.cluster.local.");
+    use_keys(bed);
+    f->may_sign = true;
+    for (size_t i = 0; i < COUNT(open); i++) {
+        char question[200];
+        (void)snprintf(question, sizeof(question), "%s edns=1232 do", open[i]);
+        bed->check.may_be_open = true;
+        want_signed(bed, question);
+        if (strncmp(f->text, "NOERROR", 7) != 0 || strstr(f->text, "\n!") ||
+            count_of(f->text, " CNAME ") != 2) { /* it, and in its signature */
+            fail_msg("%s:\n%s", question, f->text);
+        }
+    }
+    bed->check.may_be_open = false;
+    want_signed(bed, "to-sub.default.svc.cluster.local. TXT edns=1232 do");
+    assert_int_equal(count_of(f->text, "NSEC"), 2); /* it and its signature */
+    free_bed(bed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(skydns),
-        cmocka_unit_test(kubernetes),
-        cmocka_unit_test(limits),
-        cmocka_unit_test(large),
+        cmocka_unit_test(skydns), cmocka_unit_test(kubernetes), cmocka_unit_test(limits),
+        cmocka_unit_test(large),  cmocka_unit_test(open_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
