@@ -18,6 +18,7 @@ enum { KEYS_TEXT_MAX = DNSSEC_ZONE_KEYS_MAX * 16 };
 
 struct dnssec_files {
     struct dnssec_files_config config;
+    bool has_begun;
     struct options options; /* in force; without stub zones */
     struct key_set *used;
     struct key_set *wanted; /* NULL: `used` are; else they cannot be used yet */
@@ -176,9 +177,14 @@ static void on_file(void *data)
     start(files, &files->settle, DNSSEC_FILES_SETTLE_MS);
 }
 
+/* Files may change while etcd is asked for the settings, without which no zone is ours. */
 static void look(struct dnssec_files *files, bool is_final)
 {
     bool waits = false;
+    if (!files->has_begun) {
+        start(files, &files->settle, DNSSEC_FILES_SETTLE_MS);
+        return;
+    }
     bool differs = key_set_read(files->used, false, is_final, &waits);
     if (waits) {
         start(files, &files->patience, DNSSEC_FILES_PATIENCE_MS);
@@ -282,6 +288,7 @@ int dnssec_files_open(struct dnssec_files *files, const struct options *options,
 int dnssec_files_begin(struct dnssec_files *files, const struct options *options, bool is_certain,
                        struct err *err)
 {
+    files->has_begun = true;
     take_options(files, options);
     set_list(files, options->dnssec);
     if (is_certain && !files->wanted) {

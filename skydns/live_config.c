@@ -274,7 +274,7 @@ static void on_resolv_conf(struct ev_loop *loop, ev_stat *stat, int events UNUSE
 static void on_file(void *data)
 {
     struct live_config *live = data;
-    if (read_file(live)) {
+    if (read_file(live) && live->has_begun) { /* else _begin does */
         apply(live);
     }
 }
@@ -283,7 +283,9 @@ static void on_hosts(void *data)
 {
     struct live_config *live = data;
     foreign_settings_set_hosts(live->foreign, hosts_files_table(live->hosts));
-    publish(live, &live->now);
+    if (live->has_begun) {
+        publish(live, &live->now);
+    }
 }
 
 static void on_cookies(void *data, const struct cookie_secrets *secrets)

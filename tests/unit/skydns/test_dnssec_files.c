@@ -276,6 +276,43 @@ static void test_uncertain_domains(void **state)
     assert_null(dnssec_files_keys(f->files));
 }
 
+static void on_time(struct ev_loop *loop, ev_timer *timer, int events UNUSED)
+{
+    ev_timer_stop(loop, timer);
+    *(bool *)timer->data = true;
+}
+
+static bool is_true(const void *data)
+{
+    return *(const bool *)data;
+}
+
+/* While etcd is asked which domains are ours, no key has a foreign owner, and nothing is
+ * published. */
+static void test_files_change_before_the_settings_are_known(void **state)
+{
+    struct fixture *f = *state;
+    struct err err;
+    bool is_over = false;
+    ev_timer timer;
+    set_domain(f, "skydns.local");
+    write_pair(f, "a", SAMPLE_RSASHA256);
+    set_list(f, "a", NULL);
+    assert_int_equal(dnssec_files_open(f->files, &f->options, &err), 0);
+    write_pair(f, "a", SAMPLE_RSASHA512);
+    log_capture_begin(&f->capture);
+    ev_timer_init(&timer, on_time, 5 * DNSSEC_FILES_SETTLE_MS / 1000.0, 0.);
+    timer.data = &is_over;
+    ev_timer_start(f->loop, &timer);
+    loop_until(f->loop, is_true, &is_over);
+    assert_string_equal(log_capture_end(&f->capture), "");
+    assert_int_equal(f->changes, 0);
+    assert_int_equal(dnssec_files_begin(f->files, &f->options, true, &err), 0);
+    assert_true(has_key(f, SAMPLE_RSASHA256));
+    await_change(f);
+    assert_true(has_key(f, SAMPLE_RSASHA512));
+}
+
 static void test_warnings(void **state)
 {
     struct fixture *f = *state;
@@ -504,6 +541,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_two_kinds_of_keys, setup, teardown),
         cmocka_unit_test_setup_teardown(test_unusable_at_the_start, setup, teardown),
         cmocka_unit_test_setup_teardown(test_uncertain_domains, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_files_change_before_the_settings_are_known, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_warnings, setup, teardown),
         cmocka_unit_test_setup_teardown(test_other_settings, setup, teardown),
         cmocka_unit_test_setup_teardown(test_list_that_waits, setup, teardown),
