@@ -138,12 +138,12 @@ const char *watched_file_path(const struct watched_file *file)
     return file->config.path;
 }
 
-static int read_all(const struct watched_file *file, int fd, struct buf *text, struct err *err)
+static int read_chunks(const struct watched_file *file, int fd, char *chunk, size_t chunk_len,
+                       struct buf *text, struct err *err)
 {
-    char chunk[16 * 1024];
     buf_clear(text);
     for (;;) {
-        ssize_t n = read(fd, chunk, sizeof(chunk));
+        ssize_t n = read(fd, chunk, chunk_len);
         if (n < 0 && errno == EINTR) {
             continue;
         }
@@ -159,6 +159,15 @@ static int read_all(const struct watched_file *file, int fd, struct buf *text, s
         }
         buf_append(text, chunk, (size_t)n);
     }
+}
+
+/* Some files are secrets: nothing of them stays on the stack. */
+static int read_all(const struct watched_file *file, int fd, struct buf *text, struct err *err)
+{
+    char chunk[16 * 1024];
+    int r = read_chunks(file, fd, chunk, sizeof(chunk), text, err);
+    explicit_bzero(chunk, sizeof(chunk));
+    return r;
 }
 
 /* What changes while it is read is noticed afterwards: its identity is that of the beginning. */
