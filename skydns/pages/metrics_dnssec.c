@@ -59,15 +59,18 @@ uint64_t metrics_dnssec_write(struct metrics_page *page, const struct metrics_so
 {
     const struct dnssec *dnssec = publisher_newest_config(sources->publisher)->dnssec;
     const struct dnssec_figures figures = dnssec_figures(dnssec);
+    size_t unusable =
+        sources->dnssec_unusable ? sources->dnssec_unusable(sources->dnssec_files) : 0;
     if (dnssec) {
         write_signatures(page, &figures);
         write_waits(page, resolver_counts(sources->resolver));
         write_keys(page, dnssec);
-        metrics_gauge(
-            page, "dnssec_key_files_unusable",
-            "Keys of -dnssec whose files changed and cannot be used: older ones of "
-            "theirs are, or none.",
-            sources->dnssec_unusable ? (double)sources->dnssec_unusable(sources->dnssec_files) : 0);
+    }
+    if (dnssec || unusable > 0) { /* also before the first keys that can be used */
+        metrics_gauge(page, "dnssec_key_files_unusable",
+                      "Keys of -dnssec whose files changed and cannot be used: older ones of "
+                      "theirs are, or none.",
+                      (double)unusable);
     }
     return figures.made + figures.failed;
 }

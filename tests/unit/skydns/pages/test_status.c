@@ -640,7 +640,7 @@ static size_t unusable(const void *files)
     return 2;
 }
 
-/* Only if something is signed. */
+/* Only if something is signed; but keys that keep it from being signed are told. */
 static void test_metrics_of_dnssec(void **state)
 {
     static const char *const lines[] = {
@@ -679,6 +679,8 @@ static void test_metrics_of_dnssec(void **state)
         expect(p, "/metrics", 200, line);
     }
     publisher_configure(p->bed.publisher, options_engine_config(&p->bed.options));
+    expect(p, "/metrics", 200, "\nskydns_dnssec_key_files_unusable 2\n");
+    expect_none(p, "/metrics", "dnssec_keys");
 }
 
 int main(void)
