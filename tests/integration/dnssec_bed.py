@@ -8,14 +8,17 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+import dns.dnssec  # needs python3-cryptography
+import dns.exception
 import dns.flags
 import dns.message
 import dns.name
+import dns.query
 import dns.rcode
 import dns.rdatatype
 import dns.rdtypes.ANY.DNSKEY
 import dns.rrset
-from dns_client import Dns
+from dns_client import TIMEOUT_S, Dns
 from nameservers import needs
 from programs import Program, reserve_port
 
@@ -120,6 +123,7 @@ class Server:
             *flags,
         )
         self.program.env = env
+        self.client: str | None = None  # the address that queries come from
 
     def start(self) -> "Server":
         self.program.start()
@@ -128,6 +132,9 @@ class Server:
 
     def ask(self, name: str, rdtype: str = "A", do: bool = True, tcp: bool = True, payload: int = 1232):
         """Over TCP unless told otherwise, where nothing is cut."""
+        if self.client:
+            question = dns.message.make_query(name, rdtype, use_edns=0, want_dnssec=do, payload=payload)
+            return dns.query.tcp(question, "127.0.0.1", TIMEOUT_S, self.dns.port, source=self.client)
         return self.dns.query(name, rdtype, tcp=tcp, use_edns=0, want_dnssec=do, payload=payload)
 
     def wait_etcd(self, number: int) -> None:
@@ -143,8 +150,6 @@ class Server:
 
 
 def tags_of(reply: dns.message.Message) -> set[int]:
-    import dns.dnssec  # needs python3-cryptography
-
     keys = [rdata for rrset in reply.answer if rrset.rdtype == dns.rdatatype.DNSKEY for rdata in rrset]
     return {dns.dnssec.key_id(rdata) for rdata in keys}
 
