@@ -95,20 +95,20 @@ static void prepare(struct dnssec_room *room)
 
 /* ---- Life ---- */
 
-/* RSA: as long as the key, of whose DNSKEY the modulus is all but a few bytes (RFC 3110 2). */
+/* RSA: as long as the modulus, which follows the exponent and its length (RFC 3110 2). */
 static size_t signature_len_max(const struct signing_key *key)
 {
     enum { DNSKEY_FIELDS = 4, P256 = 13, P384 = 14, ED25519 = 15 };
+    size_t rest = key->rdata_len - DNSKEY_FIELDS, exponent = 1u + key->rdata[DNSKEY_FIELDS];
     switch (key->algorithm) {
     case P256:
     case ED25519:
         return 64;
     case P384:
         return 96;
-    default:
-        return key->rdata_len - DNSKEY_FIELDS < SIGNING_KEY_SIGNATURE_MAX
-                   ? key->rdata_len - DNSKEY_FIELDS
-                   : SIGNING_KEY_SIGNATURE_MAX;
+    default: /* a long exponent has another form: it counts, too */
+        rest = exponent > 1 && exponent < rest ? rest - exponent : rest;
+        return rest < SIGNING_KEY_SIGNATURE_MAX ? rest : SIGNING_KEY_SIGNATURE_MAX;
     }
 }
 

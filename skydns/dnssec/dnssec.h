@@ -62,8 +62,8 @@ struct dnssec;
 
 /* Takes the keys over, at most DNSSEC_KEYS_MAX; on failure they stay the caller's: too many, too
  * many of a zone, or one twice. Memory for signatures_max signatures, from 1 to
- * DNSSEC_SIGNATURES_MAX, of the longest that these keys make and 100 bytes more for each; touched
- * only as it is used. Starts with one reference. Main thread. */
+ * DNSSEC_SIGNATURES_MAX, of the longest that these keys make and about 100 bytes more for each;
+ * touched only as it is used. Starts with one reference. Main thread. */
 int dnssec_new(struct signing_key *const *keys, size_t count, size_t signatures_max,
                struct dnssec **ret_dnssec, struct err *err) MUST_CHECK;
 struct dnssec *dnssec_ref(struct dnssec *dnssec);

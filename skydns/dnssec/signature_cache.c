@@ -40,7 +40,7 @@ enum {
     GONE_RATIO = 4, /* so that most are remembered while as many others go as are kept */
 };
 
-typedef _Atomic uint64_t word_t;
+typedef _Atomic uint64_t atomic_word;
 
 /* Entries by age: those found again have a queue of their own (S3-FIFO), so that a flood of names
  * asked for once passes through the other alone. Who comes again soon after it went unfound is
@@ -54,8 +54,8 @@ struct signature_cache {
     uint8_t secret[SECRET_SIZE];
     _Atomic uint32_t *buckets; /* owned: the first entry of each */
     size_t bucket_mask;
-    void *block;   /* owned */
-    word_t *words; /* in the block */
+    void *block;        /* owned */
+    atomic_word *words; /* in the block */
     size_t entry_words, len_max;
     uint32_t entries_max;
     _Atomic uint32_t kept; /* entries that have been written; changed under the lock */
@@ -67,17 +67,17 @@ struct signature_cache {
 };
 
 /* Acquire and release, so that who reads a newer word sees the newer sequence afterwards. */
-static inline uint64_t get(const word_t *word)
+static inline uint64_t get(const atomic_word *word)
 {
     return atomic_load_explicit(word, memory_order_acquire);
 }
 
-static inline void set(word_t *word, uint64_t value)
+static inline void set(atomic_word *word, uint64_t value)
 {
     atomic_store_explicit(word, value, memory_order_release);
 }
 
-static inline word_t *entry_at(const struct signature_cache *cache, uint32_t entry)
+static inline atomic_word *entry_at(const struct signature_cache *cache, uint32_t entry)
 {
     return cache->words + (size_t)(entry - 1) * cache->entry_words;
 }
@@ -99,7 +99,7 @@ static void allocate(struct signature_cache *cache)
     char *block = xcalloc((size_t)cache->entries_max * cache->entry_words + LINE_WORDS,
                           sizeof(cache->words[0]));
     cache->block = block;
-    cache->words = (word_t *)(void *)(block + (LINE - (uintptr_t)block % LINE) % LINE);
+    cache->words = (atomic_word *)(void *)(block + (LINE - (uintptr_t)block % LINE) % LINE);
 }
 
 int signature_cache_new(size_t entries_max, size_t len_max, struct signature_cache **ret_cache,
@@ -193,7 +193,7 @@ static _Atomic uint32_t *bucket_of(const struct signature_cache *cache, struct s
     return &cache->buckets[id.low & cache->bucket_mask];
 }
 
-static inline bool has_id(const word_t *words, struct signature_id id)
+static inline bool has_id(const atomic_word *words, struct signature_id id)
 {
     return get(&words[WORD_ID_LOW]) == id.low && get(&words[WORD_ID_HIGH]) == id.high;
 }
@@ -203,7 +203,7 @@ static uint32_t look(const struct signature_cache *cache, struct signature_id id
 {
     uint32_t entry = atomic_load_explicit(bucket_of(cache, id), memory_order_acquire);
     for (unsigned step = 0; entry != 0 && step < STEPS_MAX; step++) {
-        const word_t *words = entry_at(cache, entry);
+        const atomic_word *words = entry_at(cache, entry);
         if (has_id(words, id)) {
             return entry;
         }
@@ -212,9 +212,9 @@ static uint32_t look(const struct signature_cache *cache, struct signature_id id
     return 0;
 }
 
-static void copy_signature(const word_t *words, size_t len, uint8_t *out)
+static void copy_signature(const atomic_word *words, size_t len, uint8_t *out)
 {
-    const word_t *from = words + WORD_SIGNATURE;
+    const atomic_word *from = words + WORD_SIGNATURE;
     for (; len >= 8; len -= 8, out += 8) {
         uint64_t word = get(from++);
         memcpy(out, &word, 8);
@@ -232,7 +232,7 @@ bool signature_cache_find(const struct signature_cache *cache, struct signature_
     if (entry == 0) {
         return false;
     }
-    const word_t *words = entry_at(cache, entry);
+    const atomic_word *words = entry_at(cache, entry);
     uint64_t sequence = get(&words[WORD_SEQUENCE]);
     size_t len = get(&words[WORD_LEN]);
     if (sequence % 2 != 0 || !has_id(words, id) || len > cache->len_max) {
@@ -249,7 +249,7 @@ bool signature_cache_find(const struct signature_cache *cache, struct signature_
  * less, is no harm. */
 void signature_cache_use(struct signature_cache *cache, const struct signature_found *found)
 {
-    word_t *use = &entry_at(cache, found->entry)[WORD_USE];
+    atomic_word *use = &entry_at(cache, found->entry)[WORD_USE];
     uint64_t now = get(use);
     if ((now & USES_MAX) < USES_MAX) {
         set(use, now + 1);
@@ -259,7 +259,7 @@ void signature_cache_use(struct signature_cache *cache, const struct signature_f
 bool signature_cache_claim(struct signature_cache *cache, const struct signature_found *found,
                            int64_t now_s)
 {
-    word_t *use = &entry_at(cache, found->entry)[WORD_USE];
+    atomic_word *use = &entry_at(cache, found->entry)[WORD_USE];
     uint64_t before = get(use);
     int64_t claimed_s = (int64_t)(before >> USES_BITS);
     if (claimed_s <= now_s && now_s - claimed_s < DNSSEC_RENEW_AGAIN_S) {
@@ -297,7 +297,7 @@ static uint32_t queue_take(struct signature_cache *cache, struct queue *queue)
 /* How often it was found, all uses or one of which this takes away. */
 static unsigned take_uses(struct signature_cache *cache, uint32_t entry, bool takes_all)
 {
-    word_t *use = &entry_at(cache, entry)[WORD_USE];
+    atomic_word *use = &entry_at(cache, entry)[WORD_USE];
     uint64_t now = get(use);
     unsigned uses = (unsigned)(now & USES_MAX);
     if (uses > 0) {
@@ -324,7 +324,7 @@ static uint32_t evict(struct signature_cache *cache)
 
 static struct signature_id id_of(const struct signature_cache *cache, uint32_t entry)
 {
-    const word_t *words = entry_at(cache, entry);
+    const atomic_word *words = entry_at(cache, entry);
     return (struct signature_id){get(&words[WORD_ID_LOW]), get(&words[WORD_ID_HIGH])};
 }
 
@@ -353,7 +353,7 @@ static void bucket_remove(struct signature_cache *cache, uint32_t entry)
 static void write_entry(struct signature_cache *cache, uint32_t entry, struct signature_id id,
                         int64_t made_s, struct slice signature)
 {
-    word_t *words = entry_at(cache, entry);
+    atomic_word *words = entry_at(cache, entry);
     uint64_t sequence = get(&words[WORD_SEQUENCE]);
     set(&words[WORD_SEQUENCE], sequence + 1);
     set(&words[WORD_ID_LOW], id.low);
