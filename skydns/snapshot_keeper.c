@@ -14,8 +14,9 @@
 #include "skydns/sync/writer_documents.h"
 
 /* When to look again while there is nothing whole to save: a full read is under way, or etcd is
- * away since the start. */
-enum { UNREADY_RETRY_MS = 1000 };
+ * away since the start. Soon: whoever is killed before the next write starts from the file as it
+ * was, perhaps of a store that etcd no longer has. */
+enum { UNREADY_RETRY_MS = 100 };
 
 /* A write that takes longer than this, and than the interval, waits for a disk that hangs: more
  * than for another process, SNAPSHOT_LOCK_WAIT_MS. */
