@@ -182,5 +182,5 @@ const char *key_pair_base(const struct key_pair *pair)
 bool key_pair_is_exposed(const struct key_pair *pair)
 {
     struct stat st;
-    return stat(pair->private_half.path, &st) == 0 && (st.st_mode & (S_IRWXG | S_IRWXO)) != 0;
+    return stat(pair->private_half.path, &st) == 0 && (st.st_mode & S_IRWXO) != 0;
 }

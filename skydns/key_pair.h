@@ -46,7 +46,8 @@ int key_pair_copy(const struct key_pair *pair, struct signing_key **ret_key,
 
 const char *key_pair_base(const struct key_pair *pair);
 
-/* Whether others than its owner may read the private file. */
+/* Whether anybody may use the private file who is neither its owner nor of its group, by which a
+ * pod that is not root reads a Secret (fsGroup). */
 bool key_pair_is_exposed(const struct key_pair *pair);
 
 #endif

@@ -262,8 +262,9 @@ void key_set_warn(struct key_set *set)
                      LOG_INT("algorithm", key->algorithm));
         }
         if (entry->is_new && key && key_pair_is_exposed(entry->pair)) {
-            log_warn("others may read a private key; expected mode 0400 or 0600",
-                     LOG_STR("key", key_pair_base(entry->pair)));
+            log_warn(
+                "others may read a private key; expected no permissions for them, as in mode 0440",
+                LOG_STR("key", key_pair_base(entry->pair)));
         }
         entry->is_new = false;
     }

@@ -318,7 +318,7 @@ static void test_warnings(void **state)
     struct fixture *f = *state;
     set_domain(f, "skydns.local");
     write_pair(f, "a", SAMPLE_RSASHA1);
-    assert_int_equal(chmod(path_of(f, "a", ".private"), 0640), 0);
+    assert_int_equal(chmod(path_of(f, "a", ".private"), 0644), 0);
     set_list(f, "a", NULL);
     log_capture_begin(&f->capture);
     open_files(f);
