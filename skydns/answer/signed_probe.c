@@ -121,6 +121,8 @@ enum signed_fact signed_probe_exists(struct signed_probe *probe, const struct dn
 
 /* ---- Types ---- */
 
+enum { IS_ALIAS = 1 << SIGNED_TYPES }; /* beside a bit for each */
+
 static const uint16_t types[SIGNED_TYPES] = {
     DNS_TYPE_A,  DNS_TYPE_NS,  DNS_TYPE_SOA,  DNS_TYPE_PTR,
     DNS_TYPE_MX, DNS_TYPE_TXT, DNS_TYPE_AAAA, DNS_TYPE_SRV,
@@ -148,10 +150,26 @@ static bool is_known(const struct signed_probe *p, const struct known *known,
            known->len == name->len && memcmp(known->name, name->wire, name->len) == 0;
 }
 
+static enum signed_fact find_alias(struct signed_probe *p, const struct dname *name,
+                                   unsigned *ret_bits)
+{
+    struct said said;
+    *ret_bits = 0;
+    if (p->config->schema != ENGINE_SCHEMA_KUBERNETES) {
+        return SIGNED_YES;
+    }
+    enum signed_fact fact = ask(p, name, DNS_TYPE_CNAME, &said);
+    *ret_bits = fact == SIGNED_NO && said.has_records ? IS_ALIAS : 0;
+    return fact == SIGNED_NO ? SIGNED_YES : fact;
+}
+
 static enum signed_fact find_types(struct signed_probe *p, const struct dname *name,
                                    unsigned *ret_bits)
 {
-    *ret_bits = 0;
+    enum signed_fact alias = find_alias(p, name, ret_bits);
+    if (alias != SIGNED_YES || *ret_bits) {
+        return alias;
+    }
     for (unsigned i = 0; i < SIGNED_TYPES; i++) {
         struct said said;
         enum signed_fact fact = ask(p, name, types[i], &said);
@@ -185,12 +203,56 @@ enum signed_fact signed_probe_types(struct signed_probe *probe, const struct dna
         }
     }
     *ret_count = 0;
+    if (bits & IS_ALIAS) {
+        ret_types[(*ret_count)++] = DNS_TYPE_CNAME;
+    }
     for (unsigned i = 0; i < SIGNED_TYPES; i++) {
         if (bits & 1u << i) {
             ret_types[(*ret_count)++] = types[i];
         }
     }
     return SIGNED_YES;
+}
+
+/* ---- Data ---- */
+
+/* Reads a record's data, and whether it is one of these. */
+static bool read_one_of(struct reader *r, const struct dname *name, uint16_t type,
+                        const struct slice *data, size_t count)
+{
+    struct dname owner;
+    if (!dname_read(r, &owner) || !dname_equal(&owner, name) || reader_u16(r) != type) {
+        return false;
+    }
+    (void)reader_take(r, 6); /* class, TTL */
+    size_t len = reader_u16(r);
+    const uint8_t *bytes = reader_take(r, len);
+    for (size_t i = 0; i < count && bytes; i++) {
+        if (slice_equal(data[i], slice_of(bytes, len))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool signed_probe_has_just(struct signed_probe *probe, const struct dname *name, uint16_t type,
+                           const struct slice *data, size_t count)
+{
+    struct said said;
+    enum { TYPE_AND_CLASS = 4 };
+    if (ask(probe, name, type, &said) != SIGNED_NO || (probe->reply[2] & DNS_FLAG_TC >> 8) != 0) {
+        return false;
+    }
+    struct reader r = reader_of(probe->reply, sizeof(probe->reply));
+    reader_seek(&r, 6);
+    size_t answers = reader_u16(&r);
+    reader_seek(&r, DNS_HEADER_SIZE + (size_t)name->len + TYPE_AND_CLASS);
+    for (size_t i = 0; i < answers; i++) {
+        if (!read_one_of(&r, name, type, data, count)) {
+            return false;
+        }
+    }
+    return answers == count;
 }
 
 /* ---- The SOA ---- */

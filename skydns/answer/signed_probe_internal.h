@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "common/base/attributes.h"
+#include "common/base/slice.h"
 #include "common/dns/dname.h"
 #include "skydns/answer/deferral.h"
 #include "skydns/answer/query.h"
@@ -31,8 +32,8 @@ enum signed_fact {
     SIGNED_UNKNOWN, /* SERVFAIL */
 };
 
-/* The types that names answer: RR_TYPES without CNAME, which is never listed beside others, and
- * HINFO, which is an answer to ANY alone. */
+/* The types that names answer: RR_TYPES without HINFO, which is an answer to ANY alone, and CNAME,
+ * which is never listed beside others. */
 enum { SIGNED_TYPES = 8 };
 
 struct signed_probe;
@@ -47,9 +48,15 @@ void signed_probe_begin(struct signed_probe *probe, const struct signed_source *
 
 enum signed_fact signed_probe_exists(struct signed_probe *probe, const struct dname *name);
 
-/* The types that a lower-cased name answers: SIGNED_YES, and *ret_count of them. */
+/* The types that a lower-cased name answers: SIGNED_YES, and *ret_count of them. With
+ * -schema=kubernetes, an alias has CNAME alone. */
 enum signed_fact signed_probe_types(struct signed_probe *probe, const struct dname *name,
                                     uint16_t ret_types[SIGNED_TYPES], size_t *ret_count);
+
+/* Whether a lower-cased name has this data of a type and no other, as its own answer has it. False
+ * also if that is not known, or does not fit a small reply. */
+bool signed_probe_has_just(struct signed_probe *probe, const struct dname *name, uint16_t type,
+                           const struct slice *data, size_t count);
 
 /* The SOA of a zone of ours as denials have it, its names whole. False: the zone cannot be read. */
 struct signed_soa {

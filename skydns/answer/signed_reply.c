@@ -18,7 +18,8 @@
 
 enum {
     POINTER = 0xc000,
-    RR_HEAD = 10,                        /* type, class, TTL, length */
+    RR_HEAD = 10,          /* type, class, TTL, length */
+    ADDITIONALS_MAX = 512, /* RRsets, each a question: deferral.h has as many visits */
     RRSIG_LEAST = 2 + RR_HEAD + 18 + 64, /* without the signer's name: ECDSA P-256, Ed25519 */
 };
 
@@ -351,6 +352,28 @@ static enum step put_authority(struct signed_reply *s, uint32_t nsec_ttl_s)
     return step;
 }
 
+/* Additional addresses can be some of a name's, those of the record that is the target, or be at a
+ * name that by the schema has none. A validator would keep them, signed, as the name's answer. */
+static bool are_additionals_whole(struct signed_reply *s)
+{
+    const struct signed_message *m = &s->message;
+    unsigned asked = 0;
+    for (size_t i = 0; i < m->set_count; i++) {
+        const struct signed_set *set = &m->sets[i];
+        struct dname owner;
+        if (set->section != SIGNED_ADDITIONAL || !set->keys) {
+            continue;
+        }
+        signed_message_name(m, set->owner_at, &owner);
+        signed_message_data(m, set, s->data, s->canonical);
+        if (++asked > ADDITIONALS_MAX ||
+            !signed_probe_has_just(s->probe, &owner, set->type, s->data, set->count)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* All or nothing. They follow the answers: no reply of ours has both an authority section and
  * these. */
 static enum step put_additionals(struct signed_reply *s)
@@ -358,7 +381,7 @@ static enum step put_additionals(struct signed_reply *s)
     const struct signed_message *m = &s->message;
     struct writer before = s->w;
     enum step step = STEP_FULL;
-    if (m->has_additionals_room && m->counts[SIGNED_AUTHORITY] == 0 &&
+    if (m->has_additionals_room && m->counts[SIGNED_AUTHORITY] == 0 && are_additionals_whole(s) &&
         signed_message_move(m, SIGNED_ADDITIONAL, s->shift, &s->w)) {
         s->counts[SIGNED_ADDITIONAL] = m->counts[SIGNED_ADDITIONAL];
         step = sign_section(s, SIGNED_ADDITIONAL);

@@ -15,7 +15,8 @@
  *     signed_question.c   which queries have a signed answer
  *     signed_zones.c      which zone signs a name
  *
- * A reply that does not fit with its signatures loses its additional section first, as a whole;
+ * A reply that does not fit with its signatures loses its additional section first, as a whole, and
+ * so does one with only some of a name's addresses there: resolvers would keep them as its answer;
  * then all: TC over UDP, SERVFAIL over TCP, where it would exceed 64 KiB.
  *
  * One per engine; that engine's thread only. No lock but those of making signatures. */
