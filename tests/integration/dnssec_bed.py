@@ -285,7 +285,7 @@ class Delv:
         text = done.stdout + done.stderr
         if "resolution failed" in text and "ncache" not in text.split("resolution failed")[1]:
             return BOGUS, text
-        return (INSECURE if "unsigned answer" in text else SECURE if "fully validated" in text else BOGUS), text
+        return (INSECURE if re.search("unsigned answer|; authoritative", text) else SECURE if "fully validated" in text else BOGUS), text
 
 
 def drill(upstream: int, keys: list[Key], name: str, rdtype: str) -> tuple[str, str]:

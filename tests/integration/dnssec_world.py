@@ -107,9 +107,11 @@ class World:
         self.nameserver.close()
 
     def _records(self) -> dict[str, str]:
-        keys = [some_key(self.rng) for _ in range(120)]
+        keys = [some_key(self.rng) for _ in range(200)]
         if self.schema == "skydns":
             keys = [key for key in keys if key.family != "NAME"]
+        # The owner of a signed record that begins with `*` is a wildcard of DNS, from which resolvers make answers.
+        keys = [key for key in keys if "*" not in (*key.path, *key.host.split("."))]
         records = {"/skydns/" + "/".join(key.path): json_of(key) for key in keys if key.host != "outside"}
         return records | _FIXED | (_ALIASES if self.schema == "kubernetes" else {})
 
@@ -163,6 +165,8 @@ class World:
             return None
         if aliases and rdtype == "NSEC":  # BIND takes no alias for the type that an alias has itself
             return None
+        if aliases and rdtype in ("DNSKEY", "CDS", "CDNSKEY") and set(aliases.values()) & set(map(parsed, SIGNED)):
+            return None  # a resolver goes on to the keys
         if set(aliases.values()) & (set(aliases) | {parsed(name)}) - self._led_to(aliases, parsed(name)):
             return None
         if self.schema == "skydns" and any(map(self._is_mixed, owners)):
@@ -198,8 +202,10 @@ class World:
 
     def types_that_answer(self, name: str) -> set[int]:
         """Asked directly."""
-        replies = {rdtype: self.server.ask(name, rdtype, do=False) for rdtype in DATA_TYPES}
-        return {dns.rdatatype.from_text(rdtype) for rdtype, reply in replies.items() if reply.answer}
+        replies = {rdtype: self.server.ask(name, rdtype, do=False) for rdtype in (*DATA_TYPES, "CNAME")}
+        types = {dns.rdatatype.from_text(rdtype) for rdtype, reply in replies.items() if reply.answer}
+        is_alias = self.schema == "kubernetes" and dns.rdatatype.CNAME in types  # and has nothing else
+        return {dns.rdatatype.CNAME} if is_alias else types
 
 
 def same(a: dns.message.Message, b: dns.message.Message) -> bool:

@@ -62,6 +62,39 @@ def test_every_reply_is_proven(worlds, schema, flags, options):
 
 
 @pytest.mark.parametrize("schema", ["kubernetes", "skydns"])
+def test_names_that_exist_are_told_truly_by_denials_of_others(worlds, schema):
+    """Of the first name below one, whose proof begins with that one: resolvers keep such records (RFC 8198)."""
+    world = worlds(11, schema)
+    proofs = world.proofs()
+    checked = set()
+    for name in world.existing:
+        reply = world.server.ask(f"\\000.{name}", "A")
+        proofs.check(reply, time.time())
+        for nsec in (r for r in reply.authority if r.rdtype == NSEC and r.name.canonicalize() == parsed(name)):
+            types = world.types_that_answer(name)
+            if SOA in types:
+                types |= {dns.rdatatype.from_text(rdtype) for rdtype in ("DNSKEY", "CDS", "CDNSKEY")}
+            want = {CNAME} if schema == "kubernetes" and CNAME in types else types - {CNAME}
+            assert types_of(nsec[0]) == want | INVENTED, name
+            checked.add(CNAME in types)
+    assert checked == {True, False}
+
+
+@pytest.mark.parametrize("schema", ["kubernetes", "skydns"])
+def test_additional_records_are_all_of_their_name(worlds, schema):
+    """A resolver keeps a signed RRset as the answer."""
+    world = worlds(12, schema)
+    found = 0
+    for name in world.existing:
+        for rdtype in ("SRV", "MX"):
+            for rrset in (r for r in world.server.ask(name, rdtype).additional if r.rdtype != dns.rdatatype.RRSIG):
+                answer = world.server.ask(rrset.name.to_text(), dns.rdatatype.to_text(rrset.rdtype), do=False).answer
+                assert rrset in answer, f"{name} {rdtype}"
+                found += 1
+    assert found > 5
+
+
+@pytest.mark.parametrize("schema", ["kubernetes", "skydns"])
 def test_bitmaps_are_what_answers(worlds, schema):
     """Of every name in etcd, and of those above them."""
     world = worlds(8, schema)
