@@ -128,10 +128,13 @@ static const uint16_t types[SIGNED_TYPES] = {
     DNS_TYPE_MX, DNS_TYPE_TXT, DNS_TYPE_AAAA, DNS_TYPE_SRV,
 };
 
-#define ONE(name) +1
-_Static_assert(SIGNED_TYPES + 2 == (0 RR_TYPES(ONE)),
-               "every type but CNAME and HINFO is asked for");
-#undef ONE
+enum {
+#define NUMBERED(name) NUMBERED_##name,
+    RR_TYPES(NUMBERED)
+#undef NUMBERED
+        NUMBERED_TYPES,
+};
+_Static_assert(SIGNED_TYPES + 2 == NUMBERED_TYPES, "every type but CNAME and HINFO is asked for");
 
 /* NULL: it is not kept. What a client sees may be its own. */
 static struct known *find_known(struct signed_probe *p, const struct dname *name)

@@ -18,8 +18,8 @@
 
 enum {
     POINTER = 0xc000,
-    RR_HEAD = 10,          /* type, class, TTL, length */
-    ADDITIONALS_MAX = 512, /* RRsets, each a question: deferral.h has as many visits */
+    RR_HEAD = 10,                        /* type, class, TTL, length */
+    ADDITIONALS_MAX = 256,               /* RRsets, each a question of half a microsecond */
     RRSIG_LEAST = 2 + RR_HEAD + 18 + 64, /* without the signer's name: ECDSA P-256, Ed25519 */
 };
 

@@ -4,6 +4,8 @@ programs that check one answer.
 
 import json
 import re
+import socket
+import struct
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,6 +106,15 @@ def _run(command: list[str], **options) -> str:
 # ---- skydns ----
 
 
+def ask_tcp(question: dns.message.Message, port: int, client: str | None = None) -> dns.message.Message:
+    """On a connection of its own, which is reset: tens of thousands that wait would leave no port."""
+    source = (client, 0) if client else None
+    with socket.create_connection(("127.0.0.1", port), TIMEOUT_S, source) as tcp:
+        tcp.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        tcp.setblocking(False)
+        return dns.query.tcp(question, "127.0.0.1", TIMEOUT_S, port, sock=tcp)
+
+
 class Server:
     """A skydns with the bed's etcd, an address and flags of its own."""
 
@@ -132,10 +143,10 @@ class Server:
 
     def ask(self, name: str, rdtype: str = "A", do: bool = True, tcp: bool = True, payload: int = 1232):
         """Over TCP unless told otherwise, where nothing is cut."""
-        if self.client:
-            question = dns.message.make_query(name, rdtype, use_edns=0, want_dnssec=do, payload=payload)
-            return dns.query.tcp(question, "127.0.0.1", TIMEOUT_S, self.dns.port, source=self.client)
-        return self.dns.query(name, rdtype, tcp=tcp, use_edns=0, want_dnssec=do, payload=payload)
+        if not tcp:
+            return self.dns.query(name, rdtype, use_edns=0, want_dnssec=do, payload=payload)
+        question = dns.message.make_query(name, rdtype, use_edns=0, want_dnssec=do, payload=payload)
+        return ask_tcp(question, self.dns.port, self.client)
 
     def wait_etcd(self, number: int) -> None:
         """Everything written so far has arrived: revisions come in order."""
@@ -184,7 +195,8 @@ class Resolver:
         self.program.stop()
 
     def ask(self, name: str, rdtype: str = "A") -> dns.message.Message:
-        return self.dns.query(name, rdtype, tcp=True, use_edns=0, want_dnssec=True, payload=1232)
+        question = dns.message.make_query(name, rdtype, use_edns=0, want_dnssec=True, payload=1232)
+        return ask_tcp(question, self.port)
 
     def judge(self, name: str, rdtype: str) -> tuple[str, dns.message.Message]:
         reply = self.ask(name, rdtype)
