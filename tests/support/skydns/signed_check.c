@@ -1,15 +1,12 @@
 #include "tests/support/skydns/signed_check.h"
 
-#include <openssl/core_names.h>
-#include <openssl/ec.h>
-#include <openssl/evp.h>
-#include <openssl/params.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/base/cursor.h"
 #include "common/dns/dname.h"
+#include "tests/support/skydns/rrsig_check.h"
 
 enum { RECORDS_MAX = 5000, TYPE_RRSIG = 46, TYPE_NSEC = 47, TYPE_CNAME = 5, TYPE_SOA = 6 };
 
@@ -170,54 +167,6 @@ static int compare(const struct record *a, const struct record *b)
     return d ? d : (a->len > b->len) - (a->len < b->len);
 }
 
-/* From the record alone: algorithms 13 and 15. */
-static EVP_PKEY *public_of(const struct signing_key *key)
-{
-    const uint8_t *data = key->rdata + 4;
-    uint8_t point[65] = {4};
-    char curve[] = "prime256v1";
-    EVP_PKEY *pkey = NULL;
-    if (key->algorithm == 15) {
-        return EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, NULL, data, 32);
-    }
-    memcpy(point + 1, data, 64);
-    OSSL_PARAM params[] = {
-        OSSL_PARAM_construct_utf8_string(OSSL_PKEY_PARAM_GROUP_NAME, curve, 0),
-        OSSL_PARAM_construct_octet_string(OSSL_PKEY_PARAM_PUB_KEY, point, sizeof(point)),
-        OSSL_PARAM_construct_end(),
-    };
-    EVP_PKEY_CTX *context = EVP_PKEY_CTX_new_from_name(NULL, "EC", NULL);
-    (void)EVP_PKEY_fromdata_init(context);
-    (void)EVP_PKEY_fromdata(context, &pkey, EVP_PKEY_PUBLIC_KEY, params);
-    EVP_PKEY_CTX_free(context);
-    return pkey;
-}
-
-static bool verify(const struct signing_key *key, const uint8_t *data, size_t len,
-                   const uint8_t *signature, size_t signature_len)
-{
-    uint8_t der[100], *at = der;
-    bool is_ecdsa = key->algorithm == 13;
-    if (is_ecdsa) {
-        ECDSA_SIG *pair = ECDSA_SIG_new();
-        int half = (int)signature_len / 2;
-        (void)ECDSA_SIG_set0(pair, BN_bin2bn(signature, half, NULL),
-                             BN_bin2bn(signature + half, half, NULL));
-        int n = i2d_ECDSA_SIG(pair, &at);
-        ECDSA_SIG_free(pair);
-        signature = der;
-        signature_len = n > 0 ? (size_t)n : 0;
-    }
-    EVP_PKEY *pkey = public_of(key);
-    EVP_MD_CTX *context = EVP_MD_CTX_new();
-    bool is_good =
-        EVP_DigestVerifyInit(context, NULL, is_ecdsa ? EVP_sha256() : NULL, NULL, pkey) == 1 &&
-        EVP_DigestVerify(context, signature, signature_len, data, len) == 1;
-    EVP_MD_CTX_free(context);
-    EVP_PKEY_free(pkey);
-    return is_good;
-}
-
 static bool is_of_set(const struct record *r, const struct record *rrsig, uint16_t type)
 {
     return r->type == type && r->section == rrsig->section && dname_equal(&r->owner, &rrsig->owner);
@@ -263,7 +212,8 @@ static const char *check_signature(const struct record *rrsig, const struct sign
             return wrong("TTL", &rrsig->owner, type);
         }
     }
-    return verify(key, data, len, rrsig->data + fields_len, rrsig->len - fields_len)
+    const struct slice signature = slice_of(rrsig->data + fields_len, rrsig->len - fields_len);
+    return rrsig_key_verifies(slice_of(key->rdata, key->rdata_len), slice_of(data, len), signature)
                ? NULL
                : wrong("bad signature", &rrsig->owner, type);
 }
