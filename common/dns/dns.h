@@ -33,6 +33,7 @@ enum dns_rcode {
     DNS_RCODE_NXDOMAIN = 3,
     DNS_RCODE_NOTIMP = 4,
     DNS_RCODE_REFUSED = 5,
+    DNS_RCODE_NOTAUTH = 9,    /* RFC 8945: of a signature */
     DNS_RCODE_BADVERS = 16,   /* RFC 6891; upper bits in the OPT record */
     DNS_RCODE_BADCOOKIE = 23, /* RFC 7873; likewise */
 };

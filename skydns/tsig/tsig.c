@@ -1,0 +1,200 @@
+#include "skydns/tsig/tsig.h"
+
+#include <string.h>
+
+#include "common/base/cursor.h"
+#include "common/dns/dns.h"
+#include "skydns/tsig/tsig_internal.h"
+
+enum { COUNTS_AT = 4, ADDITIONAL_AT = 10, QUESTION_TAIL = 4, TYPE_ANY = 255 };
+
+/* ---- Where it is ---- */
+
+bool tsig_may_be_in(const uint8_t *wire, size_t len)
+{
+    static const uint8_t usual[] = {0, 1, 0, 0, 0, 0, 0, 1};
+    size_t at = DNS_HEADER_SIZE;
+    if (len < DNS_HEADER_SIZE || (wire[ADDITIONAL_AT] | wire[ADDITIONAL_AT + 1]) == 0) {
+        return false;
+    }
+    if (memcmp(wire + COUNTS_AT, usual, sizeof(usual)) != 0) {
+        return true;
+    }
+    while (at < len && wire[at] != 0 && wire[at] <= DNAME_LABEL_MAX) {
+        at += wire[at] + 1u;
+    }
+    at += 1 + QUESTION_TAIL; /* the only record behind it: usually OPT, of the root */
+    return !(at + 2 < len && wire[at] == 0 && wire[at + 1] == 0 && wire[at + 2] == DNS_TYPE_OPT);
+}
+
+/* A TSIG record in a message: the last one, or one where none may be. */
+struct place {
+    size_t at; /* of the record; 0: there is none */
+    bool is_misplaced;
+};
+
+/* False: it is no message. */
+static bool find(const uint8_t *wire, size_t len, struct place *ret)
+{
+    struct reader r = reader_of(wire, len);
+    struct dname name;
+    *ret = (struct place){0};
+    reader_seek(&r, COUNTS_AT);
+    size_t questions = reader_u16(&r), records = 0;
+    for (unsigned i = 0; i < 3; i++) {
+        records += reader_u16(&r);
+    }
+    size_t additionals =
+        len >= DNS_HEADER_SIZE ? (size_t)(wire[ADDITIONAL_AT] << 8 | wire[ADDITIONAL_AT + 1]) : 0;
+    for (size_t i = 0; i < questions && !r.failed; i++) {
+        if (dname_read(&r, &name)) {
+            (void)reader_take(&r, QUESTION_TAIL);
+        }
+    }
+    for (size_t i = 0; i < records && !r.failed; i++) {
+        size_t at = r.pos;
+        if (!dname_read(&r, &name)) {
+            break;
+        }
+        bool is_tsig = reader_u16(&r) == DNS_TYPE_TSIG;
+        (void)reader_take(&r, 2 + 4);
+        (void)reader_take(&r, reader_u16(&r));
+        if (is_tsig) {
+            ret->is_misplaced = ret->at > 0 || i + 1 < records || additionals == 0;
+            ret->at = at;
+        }
+        if (ret->is_misplaced) {
+            return true;
+        }
+    }
+    return !r.failed;
+}
+
+/* ---- What it says ---- */
+
+struct record {
+    const uint8_t *mac;
+    uint16_t error;
+    struct slice other;
+};
+
+/* RFC 8945 4.2. Borrows from the message. */
+static bool read_record(const uint8_t *wire, size_t len, size_t at, struct tsig_query *q,
+                        struct record *ret)
+{
+    struct reader r = reader_of(wire, len);
+    reader_seek(&r, at);
+    bool has_name = dname_read(&r, &q->key_name);
+    (void)reader_u16(&r); /* the type, which led here */
+    uint16_t rr_class = reader_u16(&r);
+    uint32_t ttl_s = reader_u32(&r);
+    size_t rdata_len = reader_u16(&r), begin = r.pos;
+    bool has_algorithm = has_name && dname_read(&r, &q->algorithm);
+    uint64_t high = reader_u16(&r);
+    q->time_s = high << 32 | reader_u32(&r);
+    q->fudge_s = reader_u16(&r);
+    size_t mac_len = reader_u16(&r);
+    ret->mac = reader_take(&r, mac_len);
+    q->original_id = reader_u16(&r);
+    ret->error = reader_u16(&r);
+    size_t other_len = reader_u16(&r);
+    ret->other = slice_of(reader_take(&r, other_len), other_len);
+    if (r.failed || !has_algorithm || rr_class != TYPE_ANY || ttl_s != 0 ||
+        r.pos != begin + rdata_len || mac_len > TSIG_MAC_MAX || other_len > TSIG_OTHER_MAX) {
+        return false;
+    }
+    q->mac_len = (uint8_t)mac_len;
+    memcpy(q->mac, ret->mac, mac_len);
+    return true;
+}
+
+/* ---- Is it right? ---- */
+
+static const struct tsig_key *find_key(const struct tsig_keys *keys, const struct tsig_query *q)
+{
+    const struct tsig_key *key = tsig_keys_find(keys, &q->key_name);
+    return key && dname_equal(&key->algorithm_name, &q->algorithm) ? key : NULL;
+}
+
+/* Of the message as it was signed: without the record, with its first ID (4.3.2). */
+static bool is_signed(const struct tsig_query *q, const struct record *record, uint8_t *plain)
+{
+    uint8_t variables[TSIG_SIGNED_MAX], mac[TSIG_MAC_MAX];
+    const uint8_t id[2] = {plain[0], plain[1]};
+    const struct tsig_variables v = {.name = &q->key_name,
+                                     .algorithm = &q->algorithm,
+                                     .time_s = q->time_s,
+                                     .fudge_s = q->fudge_s,
+                                     .error = record->error,
+                                     .other = record->other};
+    plain[0] = (uint8_t)(q->original_id >> 8);
+    plain[1] = (uint8_t)q->original_id;
+    const struct slice pieces[] = {slice_of(plain, q->plain_len),
+                                   slice_of(variables, tsig_variables_write(&v, false, variables))};
+    bool is_made = tsig_hmac(q->key, pieces, 2, mac);
+    memcpy(plain, id, sizeof(id));
+    return is_made && tsig_same_mac(mac, q->mac, q->mac_len);
+}
+
+/* Shorter MACs than half of one, or than 10 bytes, and longer ones do not exist (5.2.2.1). */
+static bool is_possible(size_t mac_len, size_t whole_len)
+{
+    enum { LEAST = 10 };
+    size_t least = whole_len / 2 > LEAST ? whole_len / 2 : LEAST;
+    return mac_len >= least && mac_len <= whole_len;
+}
+
+static bool is_in_time(const struct tsig_query *q, int64_t now_s)
+{
+    uint64_t now = (uint64_t)now_s;
+    uint64_t apart = now > q->time_s ? now - q->time_s : q->time_s - now;
+    return apart <= q->fudge_s;
+}
+
+/* In the order of RFC 8945 5.2. */
+static enum tsig_verdict judge(const struct tsig_keys *keys, const struct record *record,
+                               int64_t now_s, struct tsig_query *q, uint8_t *plain)
+{
+    q->key = find_key(keys, q);
+    if (!q->key) {
+        return TSIG_BAD_KEY;
+    }
+    if (!is_possible(q->mac_len, q->key->algorithm->mac_len)) {
+        return TSIG_MALFORMED;
+    }
+    if (!is_signed(q, record, plain)) {
+        return TSIG_BAD_SIG;
+    }
+    if (!is_in_time(q, now_s)) {
+        return TSIG_BAD_TIME;
+    }
+    return q->mac_len == q->key->algorithm->mac_len ? TSIG_GOOD : TSIG_BAD_TRUNC;
+}
+
+enum tsig_verdict tsig_open(const struct tsig_keys *keys, const uint8_t *wire, size_t len,
+                            int64_t now_s, struct tsig_query *ret, uint8_t *plain)
+{
+    struct place place;
+    struct record record;
+    ret->plain_len = 0;
+    ret->key = NULL;
+    ret->verdict = TSIG_NONE;
+    if (len < DNS_HEADER_SIZE || !find(wire, len, &place) || place.at == 0) {
+        return TSIG_NONE; /* also what is no message: the caller's to answer */
+    }
+    ret->verdict = TSIG_MALFORMED;
+    if (place.is_misplaced || len > TSIG_QUERY_MAX ||
+        !read_record(wire, len, place.at, ret, &record)) {
+        return TSIG_MALFORMED;
+    }
+    unsigned additionals = (unsigned)(wire[ADDITIONAL_AT] << 8 | wire[ADDITIONAL_AT + 1]) - 1;
+    memcpy(plain, wire, place.at);
+    plain[ADDITIONAL_AT] = (uint8_t)(additionals >> 8);
+    plain[ADDITIONAL_AT + 1] = (uint8_t)additionals;
+    ret->plain_len = place.at;
+    ret->verdict = judge(keys, &record, now_s, ret, plain);
+    if (ret->verdict == TSIG_MALFORMED) {
+        ret->plain_len = 0;
+    }
+    return ret->verdict;
+}

@@ -1,0 +1,80 @@
+/* Transaction signatures of messages, RFC 8945: a query is checked and its TSIG record taken off; a
+ * reply, or each message of a transfer, is signed. Pure but for libcrypto's HMAC (tsig_hmac.c); any
+ * thread. What was read of the query is in struct tsig_query alone, so that a query that waits can
+ * be opened again later from its bytes.
+ *
+ *     tsig_may_be_in ──no──▶ (as ever)
+ *          │ maybe
+ *     tsig_open ──▶ TSIG_NONE           no TSIG record: as ever
+ *                   TSIG_GOOD           the query without it; then tsig_sign each message
+ *                   TSIG_BAD_*          NOTAUTH, with the error in its TSIG record: tsig_sign, too,
+ *                                       which leaves BADKEY and BADSIG unsigned (5.2, 5.3.2)
+ *                   TSIG_MALFORMED      FORMERR: it is not the last record, or there are two (5.1)
+ */
+#ifndef SKYDNS_TSIG_TSIG_H
+#define SKYDNS_TSIG_TSIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/dns/dname.h"
+#include "skydns/tsig/tsig_keys.h"
+
+enum {
+    TSIG_MAC_MAX = 64, /* SHA-512 */
+    /* Owner, fixed fields, algorithm's name, time, MAC, and BADTIME's other data. */
+    TSIG_RECORD_MAX = DNAME_MAX + 10 + DNAME_MAX + 16 + TSIG_MAC_MAX + 6,
+    /* The same with a known key: TSIG_NAME_MAX, and "hmac-sha512.". */
+    TSIG_KNOWN_MAX = TSIG_NAME_MAX + 10 + 13 + 16 + TSIG_MAC_MAX + 6,
+    /* A signed query that is read at all: the longest name, an SOA for IXFR, EDNS options. Beyond,
+     * TSIG_MALFORMED, so that nobody has 64 KB hashed for a question. */
+    TSIG_QUERY_MAX = 2048,
+};
+
+enum tsig_verdict {
+    TSIG_NONE,
+    TSIG_GOOD,
+    TSIG_BAD_KEY,
+    TSIG_BAD_SIG,
+    TSIG_BAD_TIME,
+    TSIG_BAD_TRUNC, /* RFC 8945 5.2.2.1: truncated below half of the MAC, or 10 bytes */
+    TSIG_MALFORMED,
+    TSIG_VERDICTS
+};
+
+/* A query's TSIG record, and the query without it. */
+struct tsig_query {
+    enum tsig_verdict verdict;
+    const struct tsig_key *key; /* of GOOD, BAD_TIME and BAD_SIG; borrowed from the keys */
+    struct dname key_name;      /* as the query has it */
+    struct dname algorithm;
+    uint64_t time_s; /* signed at; 48 bits */
+    uint16_t fudge_s;
+    uint16_t original_id;
+    uint8_t mac_len;
+    uint8_t mac[TSIG_MAC_MAX];
+    size_t plain_len; /* of what tsig_open wrote; 0 with NONE and MALFORMED */
+};
+
+/* False, at the cost of one look: it has no additional record, or ends as an OPT record without
+ * options does. */
+bool tsig_may_be_in(const uint8_t *wire, size_t len);
+
+/* `plain` has TSIG_QUERY_MAX bytes and gets the query without the record, its ID as received.
+ * Compares in constant time. */
+enum tsig_verdict tsig_open(const struct tsig_keys *keys, const uint8_t *wire, size_t len,
+                            int64_t now_s, struct tsig_query *ret, uint8_t *plain);
+
+/* How many bytes tsig_sign adds to a reply of this query. */
+size_t tsig_reply_size(const struct tsig_query *query);
+
+/* Appends the TSIG record to a reply, which has tsig_reply_size more bytes: signed with the query's
+ * MAC as prefix, or, with `previous` (the MAC of the message before in a transfer, RFC 8945 5.3.1;
+ * previous_len 0: this is the first), with that. ret_mac, unless NULL, gets this message's MAC, as
+ * long as *ret_mac_len says. Returns the new length. */
+size_t tsig_sign(const struct tsig_query *query, const uint8_t *previous, size_t previous_len,
+                 int64_t now_s, uint8_t *reply, size_t len, uint8_t ret_mac[TSIG_MAC_MAX],
+                 size_t *ret_mac_len);
+
+#endif

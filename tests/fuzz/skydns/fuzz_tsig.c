@@ -1,0 +1,62 @@
+/* Any bytes as a query: its TSIG record is judged, and a reply to it can be signed. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/dns/dns.h"
+#include "skydns/answer/question.h"
+#include "skydns/tsig/tsig.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { NOW_S = 1700000000 };
+
+static void check(bool holds)
+{
+    if (!holds) {
+        abort();
+    }
+}
+
+static const struct tsig_keys *keys_of(void)
+{
+    static struct tsig_keys *keys;
+    static const char text[] =
+        "key k1.keys { algorithm hmac-sha256; secret \"AQIDBAUGBwgJCgsMDQ4PEB"
+        "ESExQVFhcYGRobHB0eHyA=\"; };";
+    struct err err;
+    if (!keys) {
+        check(tsig_keys_parse(slice_str(text), &keys, &err) == 0);
+    }
+    return keys;
+}
+
+/* A query without the record is the same question. */
+static void check_plain(const uint8_t *data, size_t size, const uint8_t *plain, size_t plain_len)
+{
+    struct question before, after;
+    check(plain_len >= DNS_HEADER_SIZE && plain_len < size);
+    if (question_parse(data, size, &before) == QUESTION_OK) {
+        check(question_parse(plain, plain_len, &after) == QUESTION_OK);
+        check(dname_equal(&before.name, &after.name) && before.type == after.type);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct tsig_query query;
+    uint8_t plain[TSIG_QUERY_MAX], reply[DNS_UDP_SIZE + TSIG_RECORD_MAX] = {0};
+    enum tsig_verdict verdict = tsig_open(keys_of(), data, size, NOW_S, &query, plain);
+    check(verdict == query.verdict && verdict < TSIG_VERDICTS);
+    if (verdict == TSIG_NONE || verdict == TSIG_MALFORMED) {
+        check(query.plain_len == 0);
+        return 0;
+    }
+    check(tsig_may_be_in(data, size));
+    check((query.key != NULL) == (verdict != TSIG_BAD_KEY));
+    check_plain(data, size, plain, query.plain_len);
+    size_t added = tsig_reply_size(&query);
+    check(added <= (query.key ? (size_t)TSIG_KNOWN_MAX : (size_t)TSIG_RECORD_MAX));
+    size_t len = tsig_sign(&query, NULL, 0, NOW_S, reply, DNS_HEADER_SIZE, NULL, NULL);
+    check(len == DNS_HEADER_SIZE + added && reply[11] == 1);
+    return 0;
+}
