@@ -50,6 +50,7 @@ void confine_files(const struct options *flags, const char *resolv_conf)
         flags->password_file,
         flags->config_file,
         flags->cookie_secret,
+        flags->tsig_keys,
         flags->cert,
         flags->key,
         flags->client_ca,
@@ -84,7 +85,7 @@ int confine_privileges(const struct options *flags, struct err *err)
     const char *const own[] = {
         flags->ca_cert,     flags->tls_pem,       flags->tls_key,        flags->password_file,
         flags->config_file, flags->cookie_secret, flags->cert,           flags->key,
-        flags->client_ca,   flags->ticket_keys,   flags->nameservers_ca,
+        flags->client_ca,   flags->ticket_keys,   flags->nameservers_ca, flags->tsig_keys,
     };
     struct listed *listed = list_files(flags);
     const char *files[ARRAY_LEN(own) + ARRAY_LEN(listed->paths)];

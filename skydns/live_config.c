@@ -11,17 +11,19 @@
 #include "common/etcd/etcd.h"
 #include "skydns/client_settings.h"
 #include "skydns/config_layers.h"
-#include "skydns/cookie_file.h"
 #include "skydns/dnssec/dnssec.h"
 #include "skydns/dnssec_files.h"
 #include "skydns/foreign_settings.h"
 #include "skydns/hosts_files.h"
 #include "skydns/option_text.h"
 #include "skydns/resolv_conf.h"
+#include "skydns/secret_file.h"
+#include "skydns/store/cookie_secrets.h"
 #include "skydns/store/publisher.h"
 #include "skydns/stub_zones.h"
 #include "skydns/sync/store_sync.h"
 #include "skydns/sync/writer_documents.h"
+#include "skydns/tsig/tsig_keys.h"
 #include "skydns/watched_file.h"
 
 /* How long the sockets wait for the document: a healthy etcd takes milliseconds. */
@@ -43,7 +45,8 @@ struct live_config {
     struct buf text;           /* its text */
     bool is_file_lost;         /* it has changed, but cannot be read */
     struct hosts_files *hosts;
-    struct cookie_file *cookies; /* NULL: none */
+    struct secret_file *cookies, *tsig; /* NULL: none */
+    struct tsig_keys *tsig_keys;        /* of the latter */
     struct dnssec_files *dnssec;
     ev_stat resolv_conf;
     bool wants_resolv_conf; /* nothing else names nameservers */
@@ -81,7 +84,9 @@ void live_config_free(struct live_config *live)
     ev_stat_stop(live->config.loop, &live->resolv_conf);
     watched_file_free(live->file);
     hosts_files_free(live->hosts);
-    cookie_file_free(live->cookies);
+    secret_file_free(live->cookies);
+    secret_file_free(live->tsig);
+    tsig_keys_unref(live->tsig_keys);
     dnssec_files_free(live->dnssec);
     foreign_settings_free(live->foreign);
     client_settings_free(live->clients);
@@ -135,6 +140,7 @@ static void publish(struct live_config *live, const struct options *options)
     client_settings_fill(live->clients, &options->clients, config);
     config->dnssec =
         dnssec_files_keys(live->dnssec) ? dnssec_ref(dnssec_files_keys(live->dnssec)) : NULL;
+    config->tsig = tsig_keys_ref(live->tsig_keys);
     for (size_t i = 0; i < config->zone_count && live->config.is_incomplete; i++) {
         struct engine_zone *zone = &config->zones[i];
         zone->is_incomplete = live->config.is_incomplete(live->config.data, &zone->domain);
@@ -245,9 +251,8 @@ static void read_files(struct live_config *live)
         hosts_files_reload(live->hosts);
         foreign_settings_set_hosts(live->foreign, hosts_files_table(live->hosts));
     }
-    if (live->cookies) {
-        cookie_file_reload(live->cookies);
-    }
+    secret_file_reload(live->cookies);
+    secret_file_reload(live->tsig);
     dnssec_files_reload(live->dnssec);
 }
 
@@ -288,13 +293,37 @@ static void on_hosts(void *data)
     }
 }
 
-static void on_cookies(void *data, const struct cookie_secrets *secrets)
+static void take_effect(struct live_config *live)
 {
-    struct live_config *live = data;
-    client_settings_set_cookies(live->clients, secrets);
     if (live->has_begun) {
         publish(live, &live->now);
     }
+}
+
+static int take_cookies(void *data, struct slice text, struct err *err)
+{
+    struct live_config *live = data;
+    struct cookie_secrets secrets;
+    int r = cookie_secrets_parse(text, &secrets, err);
+    if (r == 0) {
+        client_settings_set_cookies(live->clients, &secrets);
+        explicit_bzero(&secrets, sizeof(secrets));
+        take_effect(live);
+    }
+    return r;
+}
+
+static int take_tsig_keys(void *data, struct slice text, struct err *err)
+{
+    struct live_config *live = data;
+    struct tsig_keys *keys;
+    int r = tsig_keys_parse(text, &keys, err);
+    if (r == 0) {
+        tsig_keys_unref(live->tsig_keys);
+        live->tsig_keys = keys;
+        take_effect(live);
+    }
+    return r;
 }
 
 static void on_keys(void *data)
@@ -320,7 +349,8 @@ struct metrics_refusals live_config_refusals(const struct live_config *live)
         .kube2sky = config_layers_is_refused(live->layers, CONFIG_WRITERS),
         .file = live->is_file_lost || config_layers_is_refused(live->layers, CONFIG_FILE),
         .hosts = hosts_files_is_refused(live->hosts),
-        .cookies = cookie_file_is_refused(live->cookies),
+        .cookies = secret_file_is_refused(live->cookies),
+        .tsig = secret_file_is_refused(live->tsig),
         .dnssec = dnssec_files_is_refused(live->dnssec),
     };
 }
@@ -365,6 +395,32 @@ static int open_keys(struct live_config *live, struct err *err)
     return r;
 }
 
+static int open_secrets(struct live_config *live, struct err *err)
+{
+    const struct secret_file_config cookies = {
+        .loop = live->config.loop,
+        .path = live->config.flags->cookie_secret,
+        .flag = "-cookie-secret",
+        .refused = "cannot use the file of cookie secrets, keeping the secrets in force",
+        .changed = "cookie secrets changed",
+        .bytes_max = COOKIE_SECRETS_FILE_MAX,
+        .take = take_cookies,
+        .data = live,
+    };
+    const struct secret_file_config tsig = {
+        .loop = live->config.loop,
+        .path = live->config.flags->tsig_keys,
+        .flag = "-tsig-keys",
+        .refused = "cannot use the file of TSIG keys, keeping the keys in force",
+        .changed = "TSIG keys changed",
+        .bytes_max = TSIG_KEYS_FILE_MAX,
+        .take = take_tsig_keys,
+        .data = live,
+    };
+    int r = *cookies.path ? secret_file_new(&cookies, &live->cookies, err) : 0;
+    return r == 0 && *tsig.path ? secret_file_new(&tsig, &live->tsig, err) : r;
+}
+
 int live_config_open_files(struct live_config *live, struct err *err)
 {
     const struct options *flags = live->config.flags;
@@ -382,14 +438,7 @@ int live_config_open_files(struct live_config *live, struct err *err)
     if (r == 0) {
         foreign_settings_set_hosts(live->foreign, hosts_files_table(live->hosts));
     }
-    if (r == 0 && *flags->cookie_secret) {
-        r = cookie_file_new(&(struct cookie_file_config){.loop = live->config.loop,
-                                                         .path = flags->cookie_secret,
-                                                         .changed = on_cookies,
-                                                         .data = live},
-                            &live->cookies, err);
-    }
-    return r;
+    return r == 0 ? open_secrets(live, err) : r;
 }
 
 /* ---- The start ---- */

@@ -47,8 +47,8 @@ struct live_config_config {
 struct live_config *live_config_new(const struct live_config_config *config);
 void live_config_free(struct live_config *live); /* NULL is fine */
 
-/* Reads the files of -config, -dnssec, -hosts and -cookie-secret, which must be usable, and follows
- * them. First of all. */
+/* Reads the files of -config, -dnssec, -hosts, -cookie-secret and -tsig-keys, which must be usable,
+ * and follows them. First of all. */
 int live_config_open_files(struct live_config *live, struct err *err) MUST_CHECK;
 
 /* The settings of flags and -config's file alone, without etcd, watching nothing; with a reference

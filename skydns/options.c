@@ -212,6 +212,10 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
          .help =
              "file of secrets for DNS cookies, one a line, 32 hex digits; the first makes them; "
              "followed; default: one of this process alone"},
+        {"tsig-keys", FLAG_STRING, &o->tsig_keys,
+         .help =
+             "file of keys by which queries and replies are signed (TSIG), as tsig-keygen prints "
+             "them; followed"},
         {"discover", FLAG_IGNORED_BOOL, &o->ignored, .help = "accepted and ignored"},
         {"explain", FLAG_STRING, &o->explain,
          .help = "ask the skydns running at -http-addr why it answers NAME [TYPE] as it does"},
@@ -440,6 +444,7 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
         .explain = "",
         .explain_client = "",
         .cookie_secret = "",
+        .tsig_keys = "",
         .corefile = "",
         .config_file = "",
         .snapshot = "",

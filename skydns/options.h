@@ -107,6 +107,7 @@ struct options {
 
     struct client_options clients;
     const char *cookie_secret; /* the file; "" = none */
+    const char *tsig_keys;     /* the same */
 
     enum engine_schema schema;
     enum engine_pods pods;

@@ -11,6 +11,7 @@
 #include "skydns/answer/direct_internal.h"
 #include "skydns/answer/edns.h"
 #include "skydns/answer/path_walk_internal.h"
+#include "skydns/answer/tsig_envelope_internal.h"
 #include "skydns/clients/client_index.h"
 
 struct engine {
@@ -22,6 +23,8 @@ struct engine {
     size_t ahead_count; /* queries looked ahead at, with these envelopes if they have cookies */
     struct cookie_envelope ahead[ENGINE_AHEAD_MAX];
     struct cookie_envelope alone; /* of one that is not among them */
+    struct tsig_envelope tsig;    /* of the query being answered */
+    struct engine_counts counts;
 };
 
 struct engine *engine_new(const struct engine_config *config)
@@ -30,7 +33,7 @@ struct engine *engine_new(const struct engine_config *config)
     engine->config = config;
     engine->config_serial = config->serial;
     engine->direct = direct_new(config);
-    engine->path = path_walk_new(config, engine->direct);
+    engine->path = path_walk_new(config, engine->direct, &engine->counts);
     return engine;
 }
 
@@ -137,6 +140,7 @@ enum cookie_verdict engine_check_cookie(struct engine *engine, const struct engi
 
 /* ---- Errors ---- */
 
+/* To a query without its TSIG record. */
 static size_t error_reply(struct engine *engine, const struct engine_query *query,
                           enum dns_rcode rcode, uint16_t flags, enum edns_error error,
                           uint8_t *reply)
@@ -146,7 +150,30 @@ static size_t error_reply(struct engine *engine, const struct engine_query *quer
     return close_reply(engine, query, opened.envelope, reply, len);
 }
 
-/* RA: without it, glibc's resolver takes an empty reply for a referral, and asks another server. */
+/* NULL: the query is not signed well, or nobody asks. */
+static const struct tsig_envelope *find_good(struct engine *engine,
+                                             const struct engine_query *query)
+{
+    const struct tsig_envelope *envelope =
+        tsig_envelope_open(&engine->tsig, engine->config->tsig, query);
+    return envelope && envelope->tsig.verdict == TSIG_GOOD ? envelope : NULL;
+}
+
+static size_t signed_error(struct engine *engine, const struct engine_query *query,
+                           enum dns_rcode rcode, uint16_t flags, enum edns_error error,
+                           uint8_t *reply)
+{
+    const struct tsig_envelope *envelope = find_good(engine, query);
+    if (!envelope) {
+        return error_reply(engine, query, rcode, flags, error, reply);
+    }
+    const struct engine_query plain = tsig_envelope_query(envelope, query);
+    size_t len = error_reply(engine, &plain, rcode, flags, error, reply);
+    return tsig_envelope_close(envelope, query, reply, len);
+}
+
+/* Not signed, so that a flood of these costs no hash. RA: without it, glibc's resolver takes an
+ * empty reply for a referral, and asks another server. */
 size_t engine_limited(struct engine *engine, const struct engine_query *query,
                       enum cookie_verdict cookie, uint8_t *reply)
 {
@@ -159,12 +186,12 @@ size_t engine_limited(struct engine *engine, const struct engine_query *query,
 size_t engine_servfail(struct engine *engine, const struct engine_query *query,
                        enum edns_error error, uint8_t *reply)
 {
-    return error_reply(engine, query, DNS_RCODE_SERVFAIL, DNS_FLAG_RA, error, reply);
+    return signed_error(engine, query, DNS_RCODE_SERVFAIL, DNS_FLAG_RA, error, reply);
 }
 
 size_t engine_refused(struct engine *engine, const struct engine_query *query, uint8_t *reply)
 {
-    return error_reply(engine, query, DNS_RCODE_REFUSED, 0, EDNS_ERROR_NONE, reply);
+    return signed_error(engine, query, DNS_RCODE_REFUSED, 0, EDNS_ERROR_NONE, reply);
 }
 
 /* ---- Answers ---- */
@@ -222,10 +249,11 @@ static NOINLINE enum engine_verdict bar(struct engine *engine, const struct engi
     return *ret_len > 0 ? ENGINE_REPLY : ENGINE_DROP;
 }
 
-enum engine_verdict engine_answer(struct engine *engine, const struct store *store,
-                                  const struct engine_query *query,
-                                  const struct external_answers *externals, uint8_t *reply,
-                                  size_t *ret_len, struct engine_deferral *ret_deferral)
+/* To a query without its TSIG record. */
+static enum engine_verdict answer_open(struct engine *engine, const struct store *store,
+                                       const struct engine_query *query,
+                                       const struct external_answers *externals, uint8_t *reply,
+                                       size_t *ret_len, struct engine_deferral *ret_deferral)
 {
     if (!admission_admits(&engine->admission, engine->config, query->client)) {
         return bar(engine, query, reply, ret_len, ret_deferral);
@@ -237,6 +265,61 @@ enum engine_verdict engine_answer(struct engine *engine, const struct store *sto
                                   ret_deferral);
     }
     return answer(engine, store, query, externals, reply, ret_len, ret_deferral);
+}
+
+/* RFC 8945 5.2: NOTAUTH, and why in the TSIG record; FORMERR if that makes no sense. */
+static enum engine_verdict answer_unsound(struct engine *engine, const struct engine_query *query,
+                                          const struct tsig_envelope *envelope, uint8_t *reply,
+                                          size_t *ret_len, struct engine_deferral *ret_deferral)
+{
+    ret_deferral->is_barred = false;
+    ret_deferral->wants_refresh = false;
+    if (envelope->tsig.verdict == TSIG_MALFORMED) {
+        *ret_len = error_reply(engine, query, DNS_RCODE_FORMERR, 0, EDNS_ERROR_NONE, reply);
+    } else {
+        const struct engine_query plain = tsig_envelope_query(envelope, query);
+        *ret_len = error_reply(engine, &plain, DNS_RCODE_NOTAUTH, 0, EDNS_ERROR_NONE, reply);
+        *ret_len = tsig_envelope_close(envelope, query, reply, *ret_len);
+    }
+    return *ret_len > 0 ? ENGINE_REPLY : ENGINE_DROP;
+}
+
+static NOINLINE enum engine_verdict answer_signed_query(
+    struct engine *engine, const struct store *store, const struct engine_query *query,
+    const struct tsig_envelope *envelope, const struct external_answers *externals, uint8_t *reply,
+    size_t *ret_len, struct engine_deferral *ret_deferral)
+{
+    if (!query->is_repeated) {
+        counter_add(&engine->counts.tsig[envelope->tsig.verdict], 1);
+    }
+    if (envelope->tsig.verdict != TSIG_GOOD) {
+        return answer_unsound(engine, query, envelope, reply, ret_len, ret_deferral);
+    }
+    const struct engine_query plain = tsig_envelope_query(envelope, query);
+    enum engine_verdict verdict =
+        answer_open(engine, store, &plain, externals, reply, ret_len, ret_deferral);
+    ret_deferral->is_signed = true;
+    if (verdict == ENGINE_REPLY) {
+        *ret_len = tsig_envelope_close(envelope, query, reply, *ret_len);
+    }
+    return verdict;
+}
+
+enum engine_verdict engine_answer(struct engine *engine, const struct store *store,
+                                  const struct engine_query *query,
+                                  const struct external_answers *externals, uint8_t *reply,
+                                  size_t *ret_len, struct engine_deferral *ret_deferral)
+{
+    ret_deferral->is_signed = false;
+    if (engine->config->tsig) {
+        const struct tsig_envelope *envelope =
+            tsig_envelope_open(&engine->tsig, engine->config->tsig, query);
+        if (envelope) {
+            return answer_signed_query(engine, store, query, envelope, externals, reply, ret_len,
+                                       ret_deferral);
+        }
+    }
+    return answer_open(engine, store, query, externals, reply, ret_len, ret_deferral);
 }
 
 void engine_look_ahead(struct engine *engine, const struct store *store,
@@ -265,13 +348,16 @@ void engine_look_ahead(struct engine *engine, const struct store *store,
 size_t engine_forwarded(struct engine *engine, const struct engine_query *query,
                         const uint8_t *upstream, size_t upstream_len, uint8_t *reply)
 {
-    struct opened opened = open_query(engine, query);
+    const struct tsig_envelope *envelope = find_good(engine, query);
+    const struct engine_query plain = envelope ? tsig_envelope_query(envelope, query) : *query;
+    struct opened opened = open_query(engine, &plain);
     opened.query.view = view_of(engine, query->client);
     size_t len = path_walk_forwarded(engine->path, &opened.query, upstream, upstream_len, reply);
-    return close_reply(engine, query, opened.envelope, reply, len);
+    len = close_reply(engine, &plain, opened.envelope, reply, len);
+    return envelope ? tsig_envelope_close(envelope, query, reply, len) : len;
 }
 
 const struct engine_counts *engine_counts(const struct engine *engine)
 {
-    return path_walk_counts(engine->path);
+    return &engine->counts;
 }

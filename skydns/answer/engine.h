@@ -39,6 +39,7 @@
 #include "skydns/answer/query.h"
 #include "skydns/store/engine_config.h"
 #include "skydns/store/store.h"
+#include "skydns/tsig/tsig.h"
 
 struct engine;
 
@@ -94,6 +95,7 @@ size_t engine_forwarded(struct engine *engine, const struct engine_query *query,
 struct engine_counts {
     struct counter path_answers; /* of names at other places than the first */
     struct counter path_saved;   /* questions that their clients need not ask: the places before */
+    struct counter tsig[TSIG_VERDICTS]; /* signed queries, by enum tsig_verdict */
 };
 const struct engine_counts *engine_counts(const struct engine *engine);
 

@@ -35,7 +35,7 @@ struct path_end {
 struct path_walk {
     const struct engine_config *config;
     struct direct *direct;
-    struct engine_counts counts;
+    struct engine_counts *counts;
     uint64_t serial; /* of the store whose nodes are known; 0: none */
     struct path_zone zones[ENGINE_ZONES_MAX];
     struct path_end ends[1 << PATH_ENDS_BITS];
@@ -65,10 +65,12 @@ void path_walk_configure(struct path_walk *walk, const struct engine_config *con
     }
 }
 
-struct path_walk *path_walk_new(const struct engine_config *config, struct direct *direct)
+struct path_walk *path_walk_new(const struct engine_config *config, struct direct *direct,
+                                struct engine_counts *counts)
 {
     struct path_walk *walk = xcalloc(1, sizeof(*walk));
     walk->direct = direct;
+    walk->counts = counts;
     path_walk_configure(walk, config);
     return walk;
 }
@@ -76,11 +78,6 @@ struct path_walk *path_walk_new(const struct engine_config *config, struct direc
 void path_walk_free(struct path_walk *walk)
 {
     free(walk);
-}
-
-const struct engine_counts *path_walk_counts(const struct path_walk *walk)
-{
-    return &walk->counts;
 }
 
 /* ---- Names that need no answer ---- */
@@ -230,8 +227,8 @@ static size_t end_reply(struct path_walk *w, const struct engine_query *query, u
     len = relocate(reply, len, cap - query->reserved,
                    slice_of(path->wire + DNS_HEADER_SIZE, path->question.name_len));
     if (len > 0) {
-        counter_add(&w->counts.path_answers, 1);
-        counter_add(&w->counts.path_saved, place);
+        counter_add(&w->counts->path_answers, 1);
+        counter_add(&w->counts->path_saved, place);
     }
     return len;
 }

@@ -33,7 +33,8 @@ struct direct;
 struct path_walk;
 
 /* Both are borrowed; `direct` has the same configuration. */
-struct path_walk *path_walk_new(const struct engine_config *config, struct direct *direct);
+struct path_walk *path_walk_new(const struct engine_config *config, struct direct *direct,
+                                struct engine_counts *counts);
 void path_walk_free(struct path_walk *walk); /* NULL is fine */
 
 /* The configuration is another one. */
@@ -48,8 +49,5 @@ enum engine_verdict path_walk_answer(struct path_walk *walk, const struct store 
 /* As engine_forwarded, likewise. */
 size_t path_walk_forwarded(struct path_walk *walk, const struct engine_query *query,
                            const uint8_t *upstream, size_t upstream_len, uint8_t *reply);
-
-/* Any thread. */
-const struct engine_counts *path_walk_counts(const struct path_walk *walk);
 
 #endif

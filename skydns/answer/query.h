@@ -53,6 +53,8 @@ struct engine_query {
     bool is_repeated; /* deferred before: what it misses in the cache is counted already */
     bool is_brief;    /* only ENGINE_BRIEF_MAX: others wait for their first try */
 
+    bool is_signed; /* engine_deferral said so: a copy of it that waits keeps all its bytes */
+
     /* Of a search path (path_internal.h), after a deferral for FORWARD: */
     uint8_t path_at;      /* the first place still to be tried; 0: from the start;
                            * ENGINE_PATH_OVER: none, the query is answered as it stands */

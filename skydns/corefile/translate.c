@@ -57,7 +57,7 @@ static const struct plugin plugins[] = {
     {"any", .take = translate_any},
     {"chaos", .take = translate_chaos},
     {"loadbalance", .take = translate_loadbalance},
-    {"tsig", NOT_YET("signed requests")},
+    {"tsig", .take = translate_tsig},
     {"cache", .take = translate_cache},
     {"rewrite", NONE},
     {"header", NONE},

@@ -127,3 +127,34 @@ void translate_autopath(const struct plugin_use *use)
     translation_missing(use->t, head,
                         "put what /etc/resolv.conf of its host searches into -search");
 }
+
+/* ---- tsig ---- */
+
+static bool same_file(const struct corefile_line *a, const struct corefile_line *b)
+{
+    return strcmp(a->words[1], b->words[1]) == 0;
+}
+
+/* CoreDNS's file, too, has what tsig-keygen prints. */
+static void take_secrets(const struct plugin_use *use, const struct corefile_line *line)
+{
+    struct translation *t = use->t;
+    if (line->count != 2) {
+        translation_missing(t, line, "expected a file of keys");
+    } else if (!t->tsig) {
+        t->tsig = line;
+        translation_flag(&t->skydns, "-tsig-keys=%s", line->words[1]);
+    } else if (!same_file(t->tsig, line)) {
+        translation_missing(t, line, "-tsig-keys is one file: put all keys into it");
+    }
+}
+
+void translate_tsig(const struct plugin_use *use)
+{
+    static const struct plugin_option options[] = {
+        {"secrets", .take = take_secrets},
+        {"secret", .missing = "put it into the file of -tsig-keys, as tsig-keygen prints it"},
+        {"require", .missing = "none: queries without a signature are answered, too"},
+    };
+    use_options(use, options, ARRAY_LEN(options));
+}

@@ -1,7 +1,7 @@
 /* What plugins of CoreDNS mean here, one function for each that has counterparts; a table has the
  * others with the reason. Files: translate (blocks and the table), translate_zones (domains:
  * kubernetes, etcd), translate_foreign (other names: forward, cache, hosts), translate_clients
- * (acl, autopath), translate_server (addresses, HTTP, logs), translate_streams (TLS),
+ * (acl, autopath, tsig), translate_server (addresses, HTTP, logs), translate_streams (TLS),
  * translate_dnssec. PURE. */
 #ifndef SKYDNS_COREFILE_TRANSLATE_INTERNAL_H
 #define SKYDNS_COREFILE_TRANSLATE_INTERNAL_H
@@ -58,6 +58,7 @@ void use_duration(const struct plugin_use *use, const struct corefile_line *line
                   int64_t min_ms, int64_t max_ms);
 
 void translate_kubernetes(const struct plugin_use *use);
+void translate_tsig(const struct plugin_use *use);
 void translate_etcd(const struct plugin_use *use);
 void translate_forward(const struct plugin_use *use);
 void translate_cache(const struct plugin_use *use);

@@ -69,8 +69,9 @@ struct translation {
     bool has_cache;
     bool has_acl; /* one became -allow */
     bool has_loadbalance;
-    const struct corefile_line *tls; /* the plugin with its files; the Corefile's; NULL: none */
-    bool wants_client_ca;            /* the third of them */
+    const struct corefile_line *tls;  /* the plugin with its files; the Corefile's; NULL: none */
+    bool wants_client_ca;             /* the third of them */
+    const struct corefile_line *tsig; /* file of the first plugin tsig that has one */
     bool has_tls_listener;
     enum pods_mode pods;
     int64_t rcache; /* -1: the default, as of the others */

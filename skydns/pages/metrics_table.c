@@ -91,8 +91,25 @@ static void write_queries(struct metrics_page *page, const struct transport_sums
                     transports[ENGINE_UDP].sums.unsent);
 }
 
-static void write_paths(struct metrics_page *page, const struct metrics_sources *all,
-                        const struct resolver_counts *resolver)
+static void write_signed(struct metrics_page *page, const struct engine_counts *sums)
+{
+    static const char *const results[TSIG_VERDICTS] = {
+        [TSIG_GOOD] = "good",        [TSIG_BAD_KEY] = "badkey",     [TSIG_BAD_SIG] = "badsig",
+        [TSIG_BAD_TIME] = "badtime", [TSIG_BAD_TRUNC] = "badtrunc", [TSIG_MALFORMED] = "malformed"};
+    metrics_family(
+        page, METRIC_COUNTER, "tsig_queries_total",
+        "Queries signed with TSIG, with -tsig-keys, by what was found of the signature.");
+    for (size_t i = 0; i < TSIG_VERDICTS; i++) {
+        if (results[i]) {
+            metrics_sample(page, METRIC_LABELS({"result", results[i]}),
+                           counter_get(&sums->tsig[i]));
+        }
+    }
+}
+
+/* What the threads' engines count. */
+static void write_engines(struct metrics_page *page, const struct metrics_sources *all,
+                          const struct resolver_counts *resolver)
 {
     struct engine_counts sums = {0};
     for (size_t i = 0; i < resolver->engine_count; i++) {
@@ -110,6 +127,7 @@ static void write_paths(struct metrics_page *page, const struct metrics_sources 
     metrics_counter(page, "autopath_saved_total",
                     "Names before those, which their clients need not ask for.",
                     counter_get(&sums.path_saved));
+    write_signed(page, &sums);
 }
 
 static void write_limits(struct metrics_page *page, const struct transport_sums *transports)
@@ -202,7 +220,7 @@ static void write_refusals(struct metrics_page *page, const struct metrics_sourc
     } sources[] = {{"etcd", now.etcd},       {"kube2sky", now.kube2sky},
                    {"file", now.file},       {"hosts", now.hosts},
                    {"cookies", now.cookies}, {"certificate", now.certificate},
-                   {"dnssec", now.dnssec}};
+                   {"dnssec", now.dnssec},   {"tsig", now.tsig}};
     metrics_family(page, METRIC_GAUGE, "config_refused",
                    "1 while the newest settings of this source cannot be used: older ones stay in "
                    "force.");
@@ -313,7 +331,7 @@ void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
     write_snapshot(&page, sources);
     write_incomplete(&page, sources->sync);
     write_queries(&page, transports);
-    write_paths(&page, sources, resolver);
+    write_engines(&page, sources, resolver);
     write_limits(&page, transports);
     write_resolver(&page, resolver);
     metrics_streams_write(&page, sources);

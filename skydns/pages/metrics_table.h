@@ -27,6 +27,7 @@ struct metrics_refusals {
     bool file;        /* -config */
     bool hosts;       /* a file of -hosts */
     bool cookies;     /* -cookie-secret */
+    bool tsig;        /* -tsig-keys */
     bool dnssec;      /* -dnssec, or the document's */
     bool certificate; /* -cert, -key, -client-ca or -tls-ticket-keys */
 };

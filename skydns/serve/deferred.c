@@ -18,8 +18,10 @@ struct deferred_ring {
 struct deferred *deferred_new(const struct engine_query *query, enum engine_deferral_kind kind,
                               const struct deferred_origin *origin)
 {
-    uint8_t wire[QUESTION_WIRE_MAX];
-    size_t len = question_shorten(query->wire, query->len, wire);
+    uint8_t shortened[QUESTION_WIRE_MAX];
+    const uint8_t *wire = query->is_signed ? query->wire : shortened;
+    size_t len =
+        query->is_signed ? query->len : question_shorten(query->wire, query->len, shortened);
     struct deferred *d = xmalloc(sizeof(*d) + len);
     *d = (struct deferred){.kind = kind,
                            .origin = *origin,

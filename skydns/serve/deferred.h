@@ -60,7 +60,7 @@ struct deferred {
     int64_t begun_us; /* when it was deferred; clock_monotonic_us */
     struct addr client;
     struct addr local;
-    size_t len; /* at most QUESTION_WIRE_MAX, however long the query was */
+    size_t len; /* at most QUESTION_WIRE_MAX, however long the query was; signed: TSIG_QUERY_MAX */
     uint8_t wire[];
 };
 

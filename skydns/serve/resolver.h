@@ -58,8 +58,8 @@ struct streams;
 struct tls_pool_counts;
 
 enum {
-    /* Queries in hand, from all workers and connections; 0.2-0.5 KB each. A client
-     * (client_net.h) gets no further place when it has as many as are free: alone it may
+    /* Queries in hand, from all workers and connections; 0.2-0.5 KB each, signed ones up to 2 KiB.
+     * A client (client_net.h) gets no further place when it has as many as are free: alone it may
      * have half of them, and there is always one for another. */
     RESOLVER_IN_HAND_MAX = 10000,
     /* Of these, lookups of external names; a client has no more than as many as are free. Each

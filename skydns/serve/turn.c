@@ -80,8 +80,10 @@ static bool defer(struct turn *turn, const struct tcp_query *tcp, const struct e
         .transport = tcp->transport, .tcp = tcp->connection, .tag = tcp->tag, .edns = edns};
     const size_t room = resolver_room(turn->resolver, turn->producer);
     const size_t left = turn->late_max - turn->late;
+    struct engine_query deferred = *query;
+    deferred.is_signed = turn->deferral.is_signed;
     if (tcp->client_waiting >= (room < left ? room : left) ||
-        !resolver_defer(turn->resolver, turn->producer, query, turn->deferral.kind, &origin)) {
+        !resolver_defer(turn->resolver, turn->producer, &deferred, turn->deferral.kind, &origin)) {
         return false;
     }
     turn->late++;

@@ -73,8 +73,10 @@ static void defer(struct worker *w, const struct engine_query *query,
 {
     const struct worker_config *config = &w->config;
     const struct deferred_origin origin = {.udp = config->udp};
+    struct engine_query deferred = *query;
+    deferred.is_signed = w->deferral.is_signed;
     packet->reply_len = 0;
-    if (resolver_defer(config->resolver, config->index, query, kind, &origin)) {
+    if (resolver_defer(config->resolver, config->index, &deferred, kind, &origin)) {
         counter_add(&w->counts.deferred, 1);
         return;
     }

@@ -7,6 +7,7 @@
 #include "skydns/dnssec/dnssec.h"
 #include "skydns/foreign/hosts_table.h"
 #include "skydns/foreign/zone_table.h"
+#include "skydns/tsig/tsig_keys.h"
 
 /* The labels, leftmost first, in front of the domain; empty when they do not fit. */
 static struct dname below(const struct dname *domain, const char *first, const char *second)
@@ -85,6 +86,7 @@ bool engine_config_is_above_stub(const struct engine_config *config, const struc
 void engine_config_free(struct engine_config *config)
 {
     if (config) {
+        tsig_keys_unref(config->tsig);
         zone_table_unref(config->zones_of_others);
         hosts_table_unref(config->hosts);
         cache_unref(config->cache);

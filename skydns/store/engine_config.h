@@ -20,6 +20,7 @@ struct client_index;
 struct dnssec;
 struct foreign_zone;
 struct hosts_table;
+struct tsig_keys;
 struct visibility;
 struct zone_table;
 
@@ -104,7 +105,8 @@ struct engine_config {
     uint32_t rate, rate_burst;
     struct cookie_secrets cookies; /* of server cookies; none: clients' cookies are ignored */
 
-    struct dnssec *dnssec; /* a reference; NULL: nothing is signed */
+    struct dnssec *dnssec;  /* a reference; NULL: nothing is signed */
+    struct tsig_keys *tsig; /* a reference; NULL: queries' TSIG records are passed over */
 
     /* Clients known by their pods. */
     const struct client_index *clients; /* borrowed; NULL: nobody's namespace is asked for */

@@ -403,6 +403,23 @@ static void test_dnssec(void **state)
     check_rows(rows, ARRAY_LEN(rows));
 }
 
+static void test_tsig(void **state)
+{
+    static const struct row rows[] = {
+        {"cluster.local {\nkubernetes\ntsig {\nsecrets /k/tsig\n}\n}\n"
+         ". {\nforward . 192.0.2.1\ntsig {\nsecrets /k/tsig\n}\n}",
+         {"-tsig-keys=/k/tsig"},
+         "Without a counterpart"},
+        {"cluster.local {\nkubernetes\ntsig {\nsecrets a\nsecrets b\nsecrets\nsecret k. AAAA\n"
+         "require all\n}\n}",
+         {"-tsig-keys=a", "secrets b: -tsig-keys is one file", "expected a file of keys",
+          "put it into the file of -tsig-keys", "require all: none: queries without a signature"},
+         "-tsig-keys=b"},
+    };
+    (void)state;
+    check_rows(rows, ARRAY_LEN(rows));
+}
+
 /* Whatever the default build has, something is said about it. */
 static void test_every_plugin_is_known(void **state)
 {
@@ -433,11 +450,17 @@ static void test_every_plugin_is_known(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_structure),   cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_limits),      cmocka_unit_test(test_kubernetes),
-        cmocka_unit_test(test_other_names), cmocka_unit_test(test_server),
-        cmocka_unit_test(test_streams),     cmocka_unit_test(test_clients),
-        cmocka_unit_test(test_dnssec),      cmocka_unit_test(test_every_plugin_is_known),
+        cmocka_unit_test(test_structure),
+        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_kubernetes),
+        cmocka_unit_test(test_other_names),
+        cmocka_unit_test(test_server),
+        cmocka_unit_test(test_streams),
+        cmocka_unit_test(test_clients),
+        cmocka_unit_test(test_dnssec),
+        cmocka_unit_test(test_tsig),
+        cmocka_unit_test(test_every_plugin_is_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
