@@ -73,15 +73,37 @@ static void apply(struct etcd_mirror *mirror, const struct etcd_event *events, s
         }
     }
     learn(mirror, events, count);
+    mirror->last = etcd_digest_of_last(events, count);
     mirror->known.revision = revision;
     mirror->counts.events += count;
     log_debug("etcd events applied", LOG_INT("events", (int64_t)count),
               LOG_INT("revision", revision));
 }
 
+/* What the watch began with must be the last changes seen, if it started there. False: the store
+ * must be read, and this session is over. */
+static bool is_as_seen(struct etcd_mirror *mirror, const struct etcd_event *events, size_t count)
+{
+    bool is_first = mirror->is_replaying;
+    mirror->is_replaying = false;
+    enum etcd_digest_verdict verdict =
+        is_first ? etcd_digest_check(&mirror->last, mirror->known.revision, events, count)
+                 : ETCD_DIGEST_SAME;
+    if (verdict == ETCD_DIGEST_SAME) {
+        return true;
+    }
+    mirror->is_refuted = verdict == ETCD_DIGEST_OTHER;
+    etcd_mirror_want_read(mirror, ETCD_MIRROR_UNCERTAIN);
+    etcd_mirror_begin_session(mirror);
+    return false;
+}
+
 static void on_events(void *data, const struct etcd_event *events, size_t count, int64_t revision)
 {
     struct etcd_mirror *mirror = data;
+    if (!is_as_seen(mirror, events, count)) {
+        return;
+    }
     size_t known = count_known(mirror, events, count);
     bool is_news = known < count;
     if (is_news) {
@@ -145,13 +167,14 @@ static void on_store_watch_end(void *data, const struct err *err)
 /* ---- Both watches ---- */
 
 /* To a watch that misses nothing etcd sends nothing. If it could have missed something, it starts
- * at the last change seen: that change comes again, and the response tells how far it reaches. */
+ * at the last change seen: that change comes again, and the response tells how far it reaches. So
+ * it does if that change's whole revision is known, which must come again as it was. */
 static int64_t start_revision(const struct etcd_mirror *mirror, int64_t newest)
 {
     int64_t seen = etcd_evidence_newest(&mirror->known);
-    bool is_behind = newest > mirror->known.revision;
+    bool is_wanted = newest > mirror->known.revision || mirror->last.revision > 0;
     bool can_come = seen > 0 && newest - seen <= AGAIN_MAX && !mirror->is_seen_compacted;
-    return is_behind && can_come ? seen : mirror->known.revision + 1;
+    return is_wanted && can_come ? seen : mirror->known.revision + 1;
 }
 
 void etcd_mirror_follow(struct etcd_mirror *mirror, int64_t store_revision, int64_t newest)
@@ -176,6 +199,8 @@ void etcd_mirror_follow(struct etcd_mirror *mirror, int64_t store_revision, int6
         .data = mirror,
     };
     mirror->phase = PHASE_FOLLOWING;
+    mirror->is_replaying =
+        mirror->last.revision > 0 && range.start_revision == mirror->last.revision;
     mirror->is_other = false;
     log_debug("following etcd", LOG_SLICE("prefix", buf_slice(&mirror->first_key)),
               LOG_INT("from_revision", range.start_revision));

@@ -19,6 +19,7 @@
 #include "common/base/buf.h"
 #include "common/base/slice.h"
 #include "common/etcd/etcd_catch_up_internal.h"
+#include "common/etcd/etcd_digest_internal.h"
 #include "common/etcd/etcd_mirror.h"
 #include "common/etcd/etcd_pages_internal.h"
 #include "common/etcd/etcd_store_id.h"
@@ -89,6 +90,10 @@ struct etcd_mirror {
 
     struct etcd_watch *watch; /* FOLLOWING */
     struct etcd_watch *store_watch;
+    struct etcd_digest last;       /* of the newest change followed; etcd_mirror_store.c resets it
+                                    * after a full read, saves and loads it */
+    bool is_replaying;             /* `watch` begins with that revision */
+    bool is_refuted;               /* the store made other changes in that revision */
     bool is_up;                    /* `watch` is confirmed */
     struct etcd_catch_up catch_up; /* FOLLOWING */
 };

@@ -86,6 +86,8 @@ void etcd_mirror_was_read(struct etcd_mirror *mirror)
     } else if (mirror->is_other) {
         hold(mirror);
     }
+    mirror->last = (struct etcd_digest){.revision = 0};
+    mirror->is_refuted = false;
     struct etcd_evidence before = mirror->known;
     mirror->known = mirror->fresh;
     mirror->fresh = before;
@@ -93,12 +95,18 @@ void etcd_mirror_was_read(struct etcd_mirror *mirror)
 
 /* ---- What to do with the store ---- */
 
+/* By the witnesses, or by a watch that showed more than they do. */
 static void on_other(struct etcd_mirror *mirror, const struct etcd_store_answer *answer)
 {
+    if (answer->verdict == ETCD_STORE_OTHER) {
+        (void)snprintf(mirror->reason, sizeof(mirror->reason), "%s", answer->reason);
+    } else {
+        (void)snprintf(mirror->reason, sizeof(mirror->reason),
+                       "it made other changes at revision %lld", (long long)mirror->last.revision);
+    }
     mirror->is_other = true;
     mirror->must_read = true;
     mirror->read.cause = ETCD_MIRROR_OTHER_STORE;
-    (void)snprintf(mirror->reason, sizeof(mirror->reason), "%s", answer->reason);
 }
 
 static void on_same(struct etcd_mirror *mirror, const struct etcd_store_answer *answer)
@@ -138,7 +146,7 @@ static void on_answer(void *data, const struct etcd_store_answer *answer, const 
     if (answer->key_err || answer->id.len || !mirror->was_mark_refused) {
         etcd_mirror_tell_key(mirror, answer->key_err);
     }
-    switch (answer->verdict) {
+    switch (mirror->is_refuted ? ETCD_STORE_OTHER : answer->verdict) {
     case ETCD_STORE_SAME:
         on_same(mirror, answer);
         break;
@@ -223,6 +231,7 @@ bool etcd_mirror_save(const struct etcd_mirror *mirror, struct buf *out)
         .del = witness_kv(&known->del),
         /* All other causes show again. */
         .wants_read = mirror->must_read && mirror->read.cause == ETCD_MIRROR_COMPLETE,
+        .last = mirror->last,
         .is_holding = mirror->is_holding,
     };
     if (known->revision == 0 || mirror->is_begun) {
@@ -254,6 +263,7 @@ static void load(struct etcd_mirror *mirror, struct slice bytes)
     etcd_evidence_set_id(&mirror->known, saved.id);
     etcd_evidence_put(&mirror->known, &saved.put);
     etcd_evidence_del(&mirror->known, saved.del.key, saved.del.mod_revision);
+    mirror->last = saved.last;
     if (saved.wants_read) {
         etcd_mirror_want_read(mirror, ETCD_MIRROR_COMPLETE);
     }

@@ -5,7 +5,7 @@
 /* Raised when the bytes mean something else. */
 enum { FORMAT = 1 };
 
-enum { HAS_PUT = 1, HAS_DEL = 2, WANTS_READ = 4, IS_HOLDING = 8, FLAGS = 15 };
+enum { HAS_PUT = 1, HAS_DEL = 2, WANTS_READ = 4, IS_HOLDING = 8, HAS_LAST = 16, FLAGS = 31 };
 
 /* Of each text: an etcd request, as for the evidence (etcd_store_id.c). */
 enum { BYTES_MAX = 2 << 20 };
@@ -17,7 +17,8 @@ void etcd_saved_append(const struct etcd_saved *saved, struct buf *out)
 {
     unsigned flags = (saved->put.mod_revision ? HAS_PUT : 0) |
                      (saved->del.mod_revision ? HAS_DEL : 0) |
-                     (saved->wants_read ? WANTS_READ : 0) | (saved->is_holding ? IS_HOLDING : 0);
+                     (saved->wants_read ? WANTS_READ : 0) | (saved->is_holding ? IS_HOLDING : 0) |
+                     (saved->last.revision ? HAS_LAST : 0);
     buf_append_u8(out, FORMAT);
     buf_append_u8(out, (uint8_t)flags);
     buf_append_u64(out, (uint64_t)saved->revision);
@@ -33,6 +34,11 @@ void etcd_saved_append(const struct etcd_saved *saved, struct buf *out)
     if (flags & HAS_DEL) {
         buf_append_sized(out, saved->del.key);
         buf_append_u64(out, (uint64_t)saved->del.mod_revision);
+    }
+    if (flags & HAS_LAST) {
+        buf_append_u64(out, (uint64_t)saved->last.revision);
+        buf_append_u64(out, saved->last.puts);
+        buf_append_u64(out, saved->last.dels);
     }
     if (flags & IS_HOLDING) {
         buf_append_u64(out, (uint64_t)saved->held_ms);
@@ -92,6 +98,11 @@ bool etcd_saved_read(struct slice bytes, struct etcd_saved *ret_saved)
     }
     if (flags & HAS_DEL) {
         saved.del = read_del(&r, saved.revision);
+    }
+    if (flags & HAS_LAST) {
+        saved.last.revision = number(&r, 1, saved.revision);
+        saved.last.puts = reader_u64(&r);
+        saved.last.dels = reader_u64(&r);
     }
     saved.wants_read = flags & WANTS_READ;
     saved.is_holding = flags & IS_HOLDING;

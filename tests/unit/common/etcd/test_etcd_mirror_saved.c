@@ -457,6 +457,63 @@ static void test_older_copy(void **state)
     buf_fini(&saved);
 }
 
+static void put_both(const struct aside *a, const char *first, const char *second)
+{
+    const struct etcd_op ops[] = {
+        {.kind = ETCD_OP_PUT, .key = slice_str(first), .value = slice_str("v")},
+        {.kind = ETCD_OP_PUT, .key = slice_str(second), .value = slice_str("v")}};
+    struct etcd_txn_reply reply;
+    struct err err;
+    assert_int_equal(
+        sync_txn(a->loop, a->etcd, &(struct etcd_txn){.ops = ops, .op_count = 2}, &reply, &err), 0);
+}
+
+/* Restored from a copy one revision older: its writer repeats what is missing in that revision, and
+ * puts more into it. All that the witnesses tell is the same. */
+static void other_changes_in_the_last_revision(int64_t further)
+{
+    etcd_proc_need();
+    owner.want_old = true;
+    bed_put("/s/a");
+    etcd_proc_kill(bed.proc);
+    etcd_proc_save(bed.proc);
+    etcd_proc_restart(bed.proc);
+    struct etcd_mirror *m = start();
+    struct aside a = aside_open();
+    put_both(&a, "/elsewhere", "/s/b");
+    int64_t last = owner.revision + 1;
+    bed_wait_revision(last);
+    aside_close(&a);
+    struct buf saved = bed_end(m);
+    etcd_proc_kill(bed.proc);
+    etcd_proc_restore(bed.proc);
+    etcd_proc_restart(bed.proc);
+    a = aside_open();
+    put_both(&a, "/s/b", "/s/c");
+    if (further > 0) {
+        aside_write_up_to(&a, "/elsewhere", last + further);
+    }
+    aside_close(&a);
+    m = bed_start_saved("/s/", &saved);
+    bed_wait_fulls(1);
+    assert_int_equal(owner.cause, ETCD_MIRROR_OTHER_STORE);
+    assert_true(owner_has("/s/a") && owner_has("/s/b") && owner_has("/s/c"));
+    etcd_mirror_stop(m);
+    buf_fini(&saved);
+}
+
+static void test_other_changes_in_the_last_revision(void **state)
+{
+    (void)state;
+    other_changes_in_the_last_revision(5);
+}
+
+static void test_other_changes_and_nothing_since(void **state)
+{
+    (void)state;
+    other_changes_in_the_last_revision(0);
+}
+
 /* Replaced by another, complete store. */
 static void test_another_complete_store(void **state)
 {
@@ -585,6 +642,8 @@ int main(void)
         TEST(test_emptied),
         TEST(test_emptied_and_nobody_writes),
         TEST(test_older_copy),
+        TEST(test_other_changes_in_the_last_revision),
+        TEST(test_other_changes_and_nothing_since),
         TEST(test_another_complete_store),
         TEST(test_stale_max_counts_on),
     };

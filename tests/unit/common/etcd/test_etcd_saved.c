@@ -23,6 +23,7 @@ static struct etcd_saved full(void)
                 .mod_revision = 900,
                 .version = 5},
         .del = {.key = slice_str("/s/b"), .mod_revision = 899},
+        .last = {.revision = 898, .puts = UINT64_MAX, .dels = 1},
         .wants_read = true,
         .is_holding = true,
         .held_ms = 1500,
@@ -56,6 +57,8 @@ static void test_all_comes_back(void **state)
     assert_int_equal(back.put.version, 5);
     assert_true(slice_equal(back.del.key, saved.del.key));
     assert_int_equal(back.del.mod_revision, 899);
+    assert_int_equal(back.last.revision, 898);
+    assert_true(back.last.puts == UINT64_MAX && back.last.dels == 1);
     assert_true(back.wants_read && back.is_holding);
     assert_int_equal(back.held_ms, 1500);
     assert_int_equal(back.saved_s, 1800000000);
@@ -63,7 +66,7 @@ static void test_all_comes_back(void **state)
 
     saved = (struct etcd_saved){.revision = 1};
     assert_true(round_trip(&saved, &back));
-    assert_int_equal(back.put.mod_revision + back.del.mod_revision, 0);
+    assert_int_equal(back.put.mod_revision + back.del.mod_revision + back.last.revision, 0);
     assert_false(back.wants_read || back.is_holding);
 }
 
@@ -71,7 +74,7 @@ static void test_all_comes_back(void **state)
 static void test_nonsense_is_refused(void **state)
 {
     (void)state;
-    struct etcd_saved back, bad[11];
+    struct etcd_saved back, bad[13];
     size_t n = 0;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         bad[i] = full();
@@ -85,6 +88,8 @@ static void test_nonsense_is_refused(void **state)
     bad[n++].put.create_revision = 901;
     bad[n++].put.version = 0;
     bad[n++].del.key.len = 0;
+    bad[n++].last.revision = 901;
+    bad[n++].last.revision = -1;
     bad[n++].held_ms = -1;
     bad[n++].saved_s = INT64_MAX;
     for (size_t i = 0; i < n; i++) {
@@ -107,9 +112,9 @@ static void test_cut_off_longer_or_of_another_format(void **state)
     bytes.data[0]++; /* the format */
     assert_false(etcd_saved_read(buf_slice(&bytes), &back));
     bytes.data[0]--;
-    bytes.data[1] |= 16; /* an unknown flag */
+    bytes.data[1] |= 32; /* an unknown flag */
     assert_false(etcd_saved_read(buf_slice(&bytes), &back));
-    bytes.data[1] &= 15;
+    bytes.data[1] &= 31;
     buf_append_char(&bytes, '\0');
     assert_false(etcd_saved_read(buf_slice(&bytes), &back));
     buf_fini(&bytes);

@@ -1,0 +1,94 @@
+/* common/etcd/etcd_digest_internal.h */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "common/etcd/etcd_digest_internal.h"
+
+enum { LAST = 7, UPTO = 9 };
+
+static struct etcd_event put(const char *key, const char *value, int64_t revision)
+{
+    return (struct etcd_event){.kind = ETCD_EVENT_PUT,
+                               .kv = {.key = slice_str(key),
+                                      .value = slice_str(value),
+                                      .create_revision = 3,
+                                      .mod_revision = revision,
+                                      .version = 2}};
+}
+
+static struct etcd_event del(const char *key, int64_t revision)
+{
+    return (struct etcd_event){.kind = ETCD_EVENT_DELETE,
+                               .kv = {.key = slice_str(key), .mod_revision = revision}};
+}
+
+static struct etcd_digest known(void)
+{
+    const struct etcd_event events[] = {put("/s/before", "0", LAST - 1), put("/s/a", "1", LAST),
+                                        del("/s/b", LAST), put("/s/c", "2", LAST)};
+    return etcd_digest_of_last(events, 4);
+}
+
+static enum etcd_digest_verdict check(const struct etcd_event *events, size_t count)
+{
+    const struct etcd_digest digest = known();
+    return etcd_digest_check(&digest, UPTO, events, count);
+}
+
+/* In another order, too; what follows is news. */
+static void test_the_same_changes(void **state)
+{
+    (void)state;
+    const struct etcd_event events[] = {put("/s/c", "2", LAST), del("/s/b", LAST),
+                                        put("/s/a", "1", LAST), put("/s/x", "9", UPTO + 1)};
+    assert_int_equal(known().revision, LAST);
+    assert_int_equal(check(events, 4), ETCD_DIGEST_SAME);
+    assert_int_equal(check(events, 3), ETCD_DIGEST_SAME);
+}
+
+static void test_other_changes(void **state)
+{
+    (void)state;
+    const struct etcd_event more[] = {put("/s/a", "1", LAST), del("/s/b", LAST),
+                                      put("/s/c", "2", LAST), put("/s/d", "3", LAST)};
+    const struct etcd_event fewer[] = {del("/s/b", LAST), put("/s/c", "2", LAST)};
+    const struct etcd_event deleted[] = {put("/s/a", "1", LAST), put("/s/c", "2", LAST),
+                                         del("/s/b", LAST), del("/s/e", LAST)};
+    const struct etcd_event swapped[] = {put("/s/a", "2", LAST), del("/s/b", LAST),
+                                         put("/s/c", "1", LAST)};
+    const struct etcd_event later[] = {put("/s/a", "1", LAST), del("/s/b", LAST),
+                                       put("/s/c", "2", LAST), put("/s/d", "3", UPTO)};
+    const struct etcd_event none[] = {put("/s/x", "9", UPTO + 1)};
+    struct etcd_event recreated[] = {put("/s/a", "1", LAST), del("/s/b", LAST),
+                                     put("/s/c", "2", LAST)};
+    assert_int_equal(check(recreated, 3), ETCD_DIGEST_SAME);
+    recreated[0].kv.create_revision++;
+    assert_int_equal(check(more, 4), ETCD_DIGEST_OTHER);
+    assert_int_equal(check(fewer, 2), ETCD_DIGEST_OTHER);
+    assert_int_equal(check(deleted, 4), ETCD_DIGEST_OTHER);
+    assert_int_equal(check(swapped, 3), ETCD_DIGEST_OTHER);
+    assert_int_equal(check(later, 4), ETCD_DIGEST_OTHER);
+    assert_int_equal(check(none, 1), ETCD_DIGEST_OTHER);
+    assert_int_equal(check(recreated, 3), ETCD_DIGEST_OTHER);
+}
+
+/* A compaction at that revision keeps its puts and drops its deletes. */
+static void test_deletes_are_gone(void **state)
+{
+    (void)state;
+    const struct etcd_event events[] = {put("/s/a", "1", LAST), put("/s/c", "2", LAST)};
+    assert_int_equal(check(events, 2), ETCD_DIGEST_UNCERTAIN);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_same_changes),
+        cmocka_unit_test(test_other_changes),
+        cmocka_unit_test(test_deletes_are_gone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
