@@ -215,7 +215,7 @@ void label_map_count(struct label_map map, const struct store_node *node,
     }
 }
 
-static bool each_below(uintptr_t slot, unsigned level, label_map_fn fn, void *data)
+bool label_slot_each(uintptr_t slot, unsigned level, label_map_fn fn, void *data)
 {
     if (!label_map_is_branch(slot)) {
         return slot == 0 || fn(data, label_map_as_node(slot));
@@ -223,7 +223,7 @@ static bool each_below(uintptr_t slot, unsigned level, label_map_fn fn, void *da
     const struct label_branch *branch = label_map_as_branch(slot);
     unsigned count = label_map_slot_count(branch, level);
     for (unsigned i = 0; i < count; i++) {
-        if (!each_below(branch->slots[i], level + 1, fn, data)) {
+        if (!label_slot_each(branch->slots[i], level + 1, fn, data)) {
             return false;
         }
     }
@@ -232,7 +232,7 @@ static bool each_below(uintptr_t slot, unsigned level, label_map_fn fn, void *da
 
 bool label_map_each(struct label_map map, label_map_fn fn, void *data)
 {
-    return each_below(map.slot, 0, fn, data);
+    return label_slot_each(map.slot, 0, fn, data);
 }
 
 static bool each_from(uintptr_t slot, unsigned level, uint32_t hash, label_map_fn fn, void *data)

@@ -115,6 +115,9 @@ void label_map_count(struct label_map map, const struct store_node *node,
 typedef bool (*label_map_fn)(void *data, struct store_node *node);
 bool label_map_each(struct label_map map, label_map_fn fn, void *data);
 
+/* The same for one slot of a branch, on the level below that branch's. */
+bool label_slot_each(uintptr_t slot, unsigned level, label_map_fn fn, void *data);
+
 /* The same, beginning at this hash on each level and wrapping around. */
 bool label_map_each_from(struct label_map map, uint32_t hash, label_map_fn fn, void *data);
 

@@ -97,7 +97,10 @@ void store_node_free(struct store_node *node);
 struct store_writer *store_writer_of(const struct store_build *build, struct store_node *root,
                                      size_t record_count);
 
-/* Whether the two are equal, ignoring generation and known_s. */
+/* Whether the two say the same: all that answers may have. The TTL counts. */
+bool store_record_same_content(const struct store_record *a, const struct store_record *b);
+
+/* The same, and are of the same revision. */
 bool store_record_equal(const struct store_record *a, const struct store_record *b);
 
 #endif

@@ -207,12 +207,17 @@ struct store_record *store_record_copy(struct store_pool *pool, const struct sto
 
 bool store_record_equal(const struct store_record *a, const struct store_record *b)
 {
-    return a->mod_revision == b->mod_revision && a->ttl_s == b->ttl_s && a->port == b->port &&
-           a->priority == b->priority && a->weight == b->weight &&
-           a->targetstrip == b->targetstrip && a->host_text_len == b->host_text_len &&
-           a->text_len == b->text_len && a->group_len == b->group_len &&
-           a->host_len == b->host_len && a->name_len == b->name_len && a->host == b->host &&
-           a->mail == b->mail && memcmp(a->bytes, b->bytes, tail_len(a)) == 0;
+    return a->mod_revision == b->mod_revision && store_record_same_content(a, b);
+}
+
+bool store_record_same_content(const struct store_record *a, const struct store_record *b)
+{
+    return a->ttl_s == b->ttl_s && a->port == b->port && a->priority == b->priority &&
+           a->weight == b->weight && a->targetstrip == b->targetstrip &&
+           a->host_text_len == b->host_text_len && a->text_len == b->text_len &&
+           a->group_len == b->group_len && a->host_len == b->host_len &&
+           a->name_len == b->name_len && a->host == b->host && a->mail == b->mail &&
+           memcmp(a->bytes, b->bytes, tail_len(a)) == 0;
 }
 
 struct ip store_record_ip(const struct store_record *record)
