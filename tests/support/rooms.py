@@ -37,6 +37,7 @@ ROOMS = {
     "skydns/answer": "common skydns/clients skydns/foreign skydns/dnssec skydns/tsig skydns/store",
     "skydns/upstream": "common skydns/clients skydns/foreign skydns/dnssec skydns/store skydns/answer",
     "skydns/serve": "common skydns/clients skydns/foreign skydns/dnssec skydns/tsig skydns/store skydns/answer skydns/upstream",
+    "skydns/transfer": "common skydns/tsig skydns/store skydns/answer",
     "skydns/doh": "common skydns/answer skydns/serve",
     "skydns/dnsgrpc": "common skydns/answer skydns/serve",
     "skydns/snapshot": "common skydns/clients skydns/foreign skydns/store",

@@ -1,0 +1,191 @@
+#include "skydns/answer/zone_answers.h"
+
+#include <stdlib.h>
+
+#include "common/base/xalloc.h"
+#include "common/dns/dns.h"
+#include "skydns/answer/answer_internal.h"
+#include "skydns/answer/kube_place.h"
+
+/* Stands for the address that a request came to: no name server has the broadcast address. */
+static const struct ip own_address = {.family_bytes = 4, .bytes = {255, 255, 255, 255}};
+
+/* No reply is cut because of its size; RR_LIST_MAX remains. */
+static const size_t REPLY_LIMIT = SIZE_MAX / 2;
+
+enum { TEXT_MAX = 255 }; /* of one of the strings of a TXT record */
+
+/* Longer data than fits a record (RFC 1035, 3.2.1) is left out, as in a reply. */
+enum { DATA_MAX = 65535 };
+
+struct zone_answers {
+    struct answer *answer;
+    const struct engine_config *config;
+    struct buf data; /* of the record being added */
+};
+
+struct zone_answers *zone_answers_new(const struct engine_config *config)
+{
+    struct zone_answers *answers = xcalloc(1, sizeof(*answers));
+    answers->answer = answer_new(config);
+    answers->config = config;
+    buf_init(&answers->data, DATA_MAX);
+    return answers;
+}
+
+void zone_answers_free(struct zone_answers *answers)
+{
+    if (!answers) {
+        return;
+    }
+    answer_free(answers->answer);
+    buf_fini(&answers->data);
+    free(answers);
+}
+
+void zone_answers_configure(struct zone_answers *answers, const struct engine_config *config)
+{
+    answers->config = config;
+    answer_configure(answers->answer, config);
+}
+
+/* ---- Zones ---- */
+
+bool zone_answers_is_of_zone(const struct engine_config *config, const struct dname *apex,
+                             const struct dname *name)
+{
+    unsigned at;
+    if (answer_name_is_reverse(name)) {
+        return answer_reverse_zone(config, name, &at) && name->len - at == apex->len &&
+               dname_is_within(name, apex);
+    }
+    const struct engine_zone *zone = engine_config_zone(config, name);
+    return zone && dname_equal(&zone->domain, apex);
+}
+
+/* ---- Records ---- */
+
+/* In strings of 255 bytes, at least one. */
+static void append_text(struct buf *data, struct slice text)
+{
+    do {
+        size_t len = text.len < TEXT_MAX ? text.len : TEXT_MAX;
+        buf_append_u8(data, (uint8_t)len);
+        buf_append(data, text.ptr, len);
+        text = slice_of(text.ptr + len, text.len - len);
+    } while (text.len > 0);
+}
+
+static void write_data(struct buf *data, const struct rr *rr)
+{
+    buf_clear(data);
+    switch (rr->type) {
+    case RR_SRV:
+        buf_append_u16(data, rr->priority);
+        buf_append_u16(data, rr->weight);
+        buf_append_u16(data, rr->port);
+        buf_append_slice(data, rr->data);
+        break;
+    case RR_MX:
+        buf_append_u16(data, rr->priority);
+        buf_append_slice(data, rr->data);
+        break;
+    case RR_TXT:
+        append_text(data, rr->data);
+        break;
+    case RR_A:
+    case RR_AAAA:
+    case RR_NS:
+    case RR_CNAME:
+    case RR_PTR:
+    case RR_SOA:
+    case RR_HINFO:
+        buf_append_slice(data, rr->data);
+        break;
+    }
+}
+
+static bool is_own_address(const struct zone_answers *answers, const struct dname *name,
+                           const struct rr *rr)
+{
+    const struct engine_zone *zone = engine_config_zone(answers->config, name);
+    return zone && dname_equal(name, &zone->ns) && rr->type == RR_A &&
+           slice_equal(rr->data, slice_of(own_address.bytes, own_address.family_bytes));
+}
+
+/* Those of the name itself: a chain of aliases leads to others. */
+static void take_records(struct zone_answers *answers, const struct dname *name,
+                         struct zone_rrs *out)
+{
+    const struct rr_list *list = &answer_get_plan(answers->answer)->answers;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct rr *rr = &list->items[i];
+        bool is_own = is_own_address(answers, name, rr);
+        write_data(&answers->data, rr);
+        if (rr_same_name(rr->owner, rr_name(name)) && !answers->data.failed) {
+            zone_rrs_add(out, &(struct zone_rr){
+                                  .owner = rr_name(name),
+                                  .type = (uint16_t)rr->type,
+                                  .ttl_s = rr->ttl_s,
+                                  .data = is_own ? slice_of(NULL, 0) : buf_slice(&answers->data),
+                              });
+        }
+    }
+}
+
+/* False: not known. */
+static bool ask(struct zone_answers *answers, const struct store *store, const struct dname *name,
+                uint16_t type, struct zone_rrs *out)
+{
+    const struct question question = {.name = *name, .type = type, .qclass = DNS_CLASS_IN};
+    const struct answer_input input = {
+        .question = &question,
+        .store = store,
+        .local = own_address,
+        .reply_limit = REPLY_LIMIT,
+        .may_walk = true,
+    };
+    struct engine_deferral deferral;
+    if (answer_build(answers->answer, &input, &deferral) != ENGINE_REPLY) {
+        return true; /* other nameservers' */
+    }
+    const struct answer_plan *plan = answer_get_plan(answers->answer);
+    if (plan->rcode == DNS_RCODE_NOERROR) {
+        take_records(answers, name, out);
+    }
+    return !plan->is_not_ready;
+}
+
+/* Whether a name can have the type, as the answer code sees it. */
+static bool can_have(const struct zone_answers *answers, const struct engine_zone *zone,
+                     const struct dname *name, uint16_t type)
+{
+    if (!zone) {
+        return type == DNS_TYPE_PTR || type == DNS_TYPE_NS;
+    }
+    return answers->config->schema != ENGINE_SCHEMA_KUBERNETES ||
+           dname_equal(name, &zone->version) || dname_equal(name, &zone->local) ||
+           kube_has_data(zone, name, type);
+}
+
+bool zone_answers_of(struct zone_answers *answers, const struct store *store,
+                     const struct dname *name, struct zone_rrs *out)
+{
+    static const uint16_t types[] = {DNS_TYPE_A,   DNS_TYPE_AAAA, DNS_TYPE_SRV, DNS_TYPE_MX,
+                                     DNS_TYPE_TXT, DNS_TYPE_NS,   DNS_TYPE_PTR};
+    const struct engine_zone *zone =
+        answer_name_is_reverse(name) ? NULL : engine_config_zone(answers->config, name);
+    zone_rrs_clear(out);
+    /* Of an alias, this has the CNAME and nothing else: the others would repeat it. */
+    if (zone && !ask(answers, store, name, DNS_TYPE_CNAME, out)) {
+        return false;
+    }
+    bool is_alias = out->count > 0;
+    for (size_t i = 0; !is_alias && i < sizeof(types) / sizeof(types[0]); i++) {
+        if (can_have(answers, zone, name, types[i]) && !ask(answers, store, name, types[i], out)) {
+            return false;
+        }
+    }
+    zone_rrs_sort(out);
+    return true;
+}
