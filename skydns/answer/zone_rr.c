@@ -50,7 +50,8 @@ static struct slice at(const struct zone_rrs *rrs, size_t start)
 
 static int compare(struct slice a, struct slice b)
 {
-    int order = memcmp(a.ptr, b.ptr, a.len < b.len ? a.len : b.len);
+    size_t least = a.len < b.len ? a.len : b.len;
+    int order = least > 0 && a.ptr && b.ptr ? memcmp(a.ptr, b.ptr, least) : 0;
     return order ? order : (a.len > b.len) - (a.len < b.len);
 }
 

@@ -1,0 +1,45 @@
+/* The messages of a transfer: records packed as many as fit, names compressed (RFC 1035 4.1.4) but
+ * in SRV (RFC 3597 4). One after the other, in memory of the caller's; 18 KB of its own. */
+#ifndef SKYDNS_TRANSFER_TRANSFER_MESSAGE_INTERNAL_H
+#define SKYDNS_TRANSFER_TRANSFER_MESSAGE_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/addr.h"
+#include "common/base/attributes.h"
+#include "common/base/cursor.h"
+#include "common/dns/dns.h"
+#include "skydns/answer/zone_rr.h"
+#include "skydns/transfer/transfer_query_internal.h"
+
+enum {
+    TRANSFER_NAMES = 2048, /* suffixes that later ones may point to, a power of two; when half are
+                            * taken, further ones are written out: of 16 KiB, few are left then */
+};
+
+struct transfer_message {
+    struct writer w;
+    struct ip local; /* what the record without data stands for; none: it is left out */
+    uint16_t answers;
+    bool has_edns;
+    unsigned name_count;
+    uint16_t names[TRANSFER_NAMES]; /* where a suffix begins; 0: free */
+    uint32_t hashes[TRANSFER_NAMES];
+};
+
+/* Starts one in `out`: with the question if it is the first (RFC 5936 2.2.1). `cap` has room for
+ * the question, OPT and one record at least: DNS_MESSAGE_MAX less a signature, or a client's UDP
+ * size. */
+void transfer_message_begin(struct transfer_message *message, const struct transfer_query *query,
+                            bool is_first, uint8_t *out, size_t cap);
+
+/* False, and nothing added: it does not fit. An empty message takes any record of a zone_rr.h whose
+ * data is less than 64,000 bytes. */
+bool transfer_message_add(struct transfer_message *message, const struct zone_rr *rr) MUST_CHECK;
+
+/* Completes it; its length. */
+size_t transfer_message_end(struct transfer_message *message, enum dns_rcode rcode);
+
+#endif

@@ -1,0 +1,159 @@
+/* skydns/transfer/journal_internal.h and serial_internal.h */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "skydns/transfer/journal_internal.h"
+#include "skydns/transfer/serial_internal.h"
+
+static struct journal_bytes account;
+static struct journal zone, other;
+
+static int setup(void **state)
+{
+    (void)state;
+    account = (struct journal_bytes){.limit = SIZE_MAX};
+    journal_init(&zone, &account, 10);
+    journal_init(&other, &account, 500);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    journal_fini(&zone);
+    journal_fini(&other);
+    assert_int_equal(account.all, 0);
+    assert_int_equal(account.kept, 0);
+    assert_null(account.journals);
+    return 0;
+}
+
+static void append(struct journal *journal, uint32_t serial)
+{
+    journal_append(journal, serial, slice_str("removed"), slice_str("added."));
+}
+
+/* RFC 1982, 3.2, and its examples of 32 bits. */
+static void test_serials(void **state)
+{
+    (void)state;
+    assert_true(serial_is_after(1, 0) && !serial_is_after(0, 1));
+    assert_true(serial_is_after(0, UINT32_MAX) && !serial_is_after(UINT32_MAX, 0));
+    assert_false(serial_is_after(7, 7));
+    assert_true(serial_is_after(UINT32_C(0x7fffffff), 0));
+    assert_false(serial_is_after(UINT32_C(0x80000000), 0)); /* no order */
+    assert_false(serial_is_after(0, UINT32_C(0x80000000)));
+    assert_false(serial_is_after(UINT32_C(0x80000001), 0));
+}
+
+static void test_finds(void **state)
+{
+    (void)state;
+    struct journal_step *step = NULL;
+    append(&zone, 12);
+    append(&zone, 15);
+    assert_int_equal(journal_find(&zone, 15, &step), JOURNAL_UP_TO_DATE);
+    assert_int_equal(journal_find(&zone, 16, &step), JOURNAL_UP_TO_DATE);
+    assert_int_equal(journal_find(&zone, 11, &step), JOURNAL_UNKNOWN);
+    assert_int_equal(journal_find(&zone, 9, &step), JOURNAL_UNKNOWN);
+    assert_int_equal(journal_find(&zone, 10, &step), JOURNAL_FOUND);
+    assert_int_equal(step->from, 10);
+    assert_int_equal(step->to, 12);
+    assert_true(slice_equal(step->removed, slice_str("removed")));
+    assert_true(slice_equal(step->added, slice_str("added.")));
+    step = journal_next(step);
+    assert_int_equal(step->to, 15);
+    assert_null(journal_next(step));
+}
+
+static void test_reset(void **state)
+{
+    (void)state;
+    struct journal_step *step = NULL;
+    append(&zone, 12);
+    journal_reset(&zone, 20);
+    assert_int_equal(journal_find(&zone, 10, &step), JOURNAL_UNKNOWN);
+    assert_int_equal(journal_find(&zone, 20, &step), JOURNAL_UP_TO_DATE);
+    append(&zone, 21);
+    assert_int_equal(journal_find(&zone, 20, &step), JOURNAL_FOUND);
+    journal_release(step);
+}
+
+/* The oldest step of all zones goes first. */
+static void test_limit(void **state)
+{
+    (void)state;
+    struct journal_step *step = NULL;
+    append(&zone, 11);
+    size_t one = account.kept;
+    append(&other, 501);
+    append(&zone, 12);
+    append(&zone, 13);
+    account.limit = 3 * one;
+    append(&zone, 14); /* 10 to 11 and 500 to 501 go */
+    assert_int_equal(account.kept, 3 * one);
+    assert_int_equal(account.all, 3 * one);
+    assert_int_equal(journal_find(&zone, 10, &step), JOURNAL_UNKNOWN);
+    assert_int_equal(journal_find(&other, 500, &step), JOURNAL_UNKNOWN);
+    assert_int_equal(journal_find(&zone, 11, &step), JOURNAL_FOUND);
+    journal_release(step);
+    account.limit = one - 1;
+    append(&zone, 15); /* larger than all there may be */
+    assert_int_equal(account.kept, 0);
+    assert_int_equal(journal_find(&zone, 15, &step), JOURNAL_UP_TO_DATE);
+    assert_int_equal(journal_find(&zone, 14, &step), JOURNAL_UNKNOWN);
+}
+
+/* A reader has what followed when it began, whatever is dropped. */
+static void test_reader_keeps_its_steps(void **state)
+{
+    (void)state;
+    struct journal_step *step = NULL;
+    append(&zone, 11);
+    append(&zone, 12);
+    append(&zone, 13);
+    size_t three = account.all;
+    assert_int_equal(journal_find(&zone, 11, &step), JOURNAL_FOUND);
+    journal_reset(&zone, 13);
+    assert_int_equal(account.kept, 0);
+    assert_int_equal(account.all, three / 3 * 2); /* the first is gone */
+    append(&zone, 14);
+    assert_int_equal(step->to, 12);
+    step = journal_next(step);
+    assert_int_equal(step->to, 13);
+    assert_int_equal(account.all, three / 3 * 2);
+    assert_null(journal_next(step)); /* what came after the reset is another chain */
+    assert_int_equal(account.all, three / 3);
+}
+
+static void test_count(void **state)
+{
+    (void)state;
+    struct journal_step *step = NULL;
+    for (uint32_t i = 1; i <= JOURNAL_STEPS_MAX + 5; i++) {
+        journal_append(&zone, 10 + i, slice_of(NULL, 0), slice_of(NULL, 0));
+    }
+    assert_int_equal(zone.count, JOURNAL_STEPS_MAX);
+    assert_int_equal(journal_find(&zone, 14, &step), JOURNAL_UNKNOWN);
+    assert_int_equal(journal_find(&zone, 15, &step), JOURNAL_FOUND);
+    journal_release(step);
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_serials),
+        TEST(test_finds),
+        TEST(test_reset),
+        TEST(test_limit),
+        TEST(test_count),
+        TEST(test_reader_keeps_its_steps),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
