@@ -81,7 +81,7 @@ MAN        := $(patsubst %.scd,$(B)/man/%,$(notdir $(wildcard $(PROGRAMS:%=%/*.s
 .DEFAULT_GOAL := all
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all programs unit objects deps deps-bench run one asan-kube2sky check check-unit check-integration check-faults check-tsan check-pod coverage images fuzz bench bench-readme bench-etcd bench-kube2sky bench-pipeline bench-start bench-updates bench-clients bench-pod bench-churn bench-cache-hits bench-clients-flood bench-search-paths profile analyze analyzed lint format install uninstall dist deb clean help tests FORCE
+.PHONY: all programs unit objects deps deps-bench run one asan-kube2sky check check-unit check-integration check-faults check-tsan check-pod coverage images fuzz bench bench-readme bench-etcd bench-kube2sky bench-pipeline bench-start bench-updates bench-clients bench-pod bench-churn bench-cache-hits bench-clients-flood bench-search-paths bench-transfer profile analyze analyzed lint format install uninstall dist deb clean help tests FORCE
 
 all: $(BINARIES) $(MAN)
 programs: $(BINARIES)
@@ -157,7 +157,7 @@ endef
 $(eval $(call component_tests,common,))
 $(foreach p,$(PROGRAMS),$(eval $(call component_tests,$(p),$(B)/lib$(p).a)))
 
-$(B)/tests/bench/search_paths/%: $(B)/tests/bench/search_paths/%.o $(B)/tests/support/libskydns.a $(B)/libskydns.a $(B)/libcommon.a
+$(B)/tests/bench/search_paths/bench_search_paths $(B)/tests/bench/transfer/bench_transfer: %: %.o $(B)/tests/support/libskydns.a $(B)/libskydns.a $(B)/libcommon.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(LIBS_skydns) -o $@
 $(B)/tests/bench/cache_hits/%: $(B)/tests/bench/cache_hits/%.o $(B)/libskydns.a $(B)/libcommon.a
@@ -346,6 +346,10 @@ bench-cache-hits: $(B)/tests/bench/cache_hits/bench_cache_hits
 bench-search-paths: $(B)/tests/bench/search_paths/bench_search_paths
 	@$<
 
+# What zone transfers cost their thread.
+bench-transfer: $(B)/tests/bench/transfer/bench_transfer
+	@$<
+
 # gcc's and clang's analysers, clang-tidy and cppcheck over the programs, a stamp for each file: a file is looked at
 # again when it or a header of it changes.
 ANALYZED := $(patsubst %.c,$(BUILD)/analyze/%.ok,$(filter %.c,$(PRODUCT_C)))
@@ -431,7 +435,7 @@ clean:
 	rm -rf $(BUILD)
 
 help:
-	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|compile_commands.json|run|one TEST=…|check|check-unit|check-integration|check-faults|check-tsan|check-pod|coverage|images|fuzz|bench|bench-readme|bench-etcd|bench-kube2sky|bench-pipeline|bench-start|bench-updates|bench-clients|bench-pod|bench-churn|bench-cache-hits|bench-clients-flood|bench-search-paths|profile|analyze|lint|format|install|uninstall|dist|deb|deps|deps-bench|clean'
+	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|compile_commands.json|run|one TEST=…|check|check-unit|check-integration|check-faults|check-tsan|check-pod|coverage|images|fuzz|bench|bench-readme|bench-etcd|bench-kube2sky|bench-pipeline|bench-start|bench-updates|bench-clients|bench-pod|bench-churn|bench-cache-hits|bench-clients-flood|bench-search-paths|bench-transfer|profile|analyze|lint|format|install|uninstall|dist|deb|deps|deps-bench|clean'
 
 -include $(wildcard $(B)/*/*.d $(B)/*/*/*.d $(B)/tests/*/*/*.d $(B)/tests/*/*/*/*.d)
 ifneq ($(filter analyzed,$(MAKECMDGOALS)),)
