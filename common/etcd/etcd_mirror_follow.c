@@ -167,8 +167,9 @@ static void on_store_watch_end(void *data, const struct err *err)
 /* ---- Both watches ---- */
 
 /* To a watch that misses nothing etcd sends nothing. If it could have missed something, it starts
- * at the last change seen: that change comes again, and the response tells how far it reaches. So
- * it does if that change's whole revision is known, which must come again as it was. */
+ * at the last change seen: that change comes again, and the response tells how far it reaches.
+ * It starts there, too, if all changes of that revision are known: they must come again as they
+ * were. */
 static int64_t start_revision(const struct etcd_mirror *mirror, int64_t newest)
 {
     int64_t seen = etcd_evidence_newest(&mirror->known);

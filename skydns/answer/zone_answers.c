@@ -13,10 +13,8 @@ static const struct ip own_address = {.family_bytes = 4, .bytes = {255, 255, 255
 /* No reply is cut because of its size; RR_LIST_MAX remains. */
 static const size_t REPLY_LIMIT = SIZE_MAX / 2;
 
-enum { TEXT_MAX = 255 }; /* of one of the strings of a TXT record */
-
 /* Longer data than fits a record (RFC 1035, 3.2.1) is left out, as in a reply. */
-enum { DATA_MAX = 65535 };
+enum { DATA_MAX = UINT16_MAX };
 
 struct zone_answers {
     struct answer *answer;
@@ -65,11 +63,11 @@ bool zone_answers_is_of_zone(const struct engine_config *config, const struct dn
 
 /* ---- Records ---- */
 
-/* In strings of 255 bytes, at least one. */
+/* An empty text is one empty string. */
 static void append_text(struct buf *data, struct slice text)
 {
     do {
-        size_t len = text.len < TEXT_MAX ? text.len : TEXT_MAX;
+        size_t len = text.len < DNS_CHARACTER_STRING ? text.len : DNS_CHARACTER_STRING;
         buf_append_u8(data, (uint8_t)len);
         buf_append(data, text.ptr, len);
         text = slice_of(text.ptr + len, text.len - len);

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "common/base/xalloc.h"
+#include "tests/support/random_numbers.h"
 #include "tests/support/skydns/fixture.h"
 
 /* Few labels and values, so that names collide; 60 trees of 40 keys with 150 questions each. */
@@ -21,17 +22,6 @@ static const char *const labels[] = {"a", "b", "c", "_t", "_u", "any", "*"};
 static const char *const addresses[] = {"10.0.0.1", "10.0.0.2", "fd00::1", "fd00::2"};
 static const char *const groups[] = {"", "", "", "g", "h"};
 enum { CHAIN_MAX = 8, TTL_S = 3600 };
-
-static uint64_t random_state;
-
-/* splitmix64 */
-static uint32_t random_below(uint32_t n)
-{
-    uint64_t z = random_state += 0x9e3779b97f4a7c15;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    return (uint32_t)((z ^ z >> 31) % n);
-}
 
 /* ---- The model: keys as paths, "a/b/_t" for _t.b.a.test. ---- */
 

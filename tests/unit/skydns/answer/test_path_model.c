@@ -12,20 +12,10 @@
 
 #include "common/base/buf.h"
 #include "common/base/xalloc.h"
+#include "tests/support/random_numbers.h"
 #include "tests/unit/skydns/answer/path_bed.h"
 
 enum { TREES = 120, KEYS_MAX = 14, QUESTIONS = 60, PLACES_MAX = 8, NAME_MAX = 200 };
-
-static uint64_t random_state;
-
-/* splitmix64 */
-static uint32_t random_below(uint32_t n)
-{
-    uint64_t z = random_state += 0x9e3779b97f4a7c15;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    return (uint32_t)((z ^ z >> 31) % n);
-}
 
 #define ANY_OF(array) (array)[random_below(sizeof(array) / sizeof((array)[0]))]
 

@@ -14,19 +14,9 @@
 #include "skydns/store/store_loader.h"
 #include "skydns/store/store_node_internal.h"
 #include "skydns/store/store_ready.h"
+#include "tests/support/random_numbers.h"
 #include "tests/support/skydns/records.h"
 #include "tests/support/test_clock.h"
-
-static uint64_t random_state;
-
-/* splitmix64 */
-static uint32_t random_below(uint32_t n)
-{
-    uint64_t z = random_state += 0x9e3779b97f4a7c15;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    return (uint32_t)((z ^ z >> 31) % n);
-}
 
 static struct dname name_of(const char *text)
 {

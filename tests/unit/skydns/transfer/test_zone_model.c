@@ -17,21 +17,11 @@
 #include "common/dns/record_json.h"
 #include "skydns/transfer/zone_diff_internal.h"
 #include "skydns/transfer/zone_names_internal.h"
+#include "tests/support/random_numbers.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/skydns/records.h"
 
 enum { STORES = 12, VERSIONS = 12, CHANGES_MAX = 12, PAIRS = 40, NAMES_MAX = 4000 };
-
-static uint64_t random_state;
-
-/* splitmix64 */
-static uint32_t below(uint32_t n)
-{
-    uint64_t z = random_state += 0x9e3779b97f4a7c15;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    return (uint32_t)((z ^ z >> 31) % n);
-}
 
 /* ---- The store ---- */
 
@@ -94,7 +84,7 @@ struct bed {
 
 static struct dname random_name(void)
 {
-    char *text = xasprintf("%s%s", names[below(NAMES)], apexes[below(APEXES)]);
+    char *text = xasprintf("%s%s", names[random_below(NAMES)], apexes[random_below(APEXES)]);
     struct dname name = fixture_name(text);
     free(text);
     return name;
@@ -104,7 +94,7 @@ static void put(struct bed *bed, const struct dname *name)
 {
     struct record record;
     struct err err;
-    char *json = xstrdup(values[below(VALUES)]);
+    char *json = xstrdup(values[random_below(VALUES)]);
     for (char *p = json; *p; p++) {
         *p = *p == '\'' ? '"' : *p;
     }
@@ -118,7 +108,7 @@ static bool put_again(void *data, const struct store_record *record)
     struct bed *bed = data;
     struct dname name;
     store_record_name(record, &name);
-    if (below(8) > 0) {
+    if (random_below(8) > 0) {
         const struct record_view view = {
             .host = slice_str("10.0.0.1"), .text = slice_str(""), .group = slice_str("")};
         (void)store_writer_put_view(bed->fixture->writer, &name, &view, ++bed->revision);
@@ -129,14 +119,14 @@ static bool put_again(void *data, const struct store_record *record)
 static void make_version(struct bed *bed, unsigned i)
 {
     struct store_writer *writer = bed->fixture->writer;
-    if (i > 0 && below(6) == 0) { /* a full read */
+    if (i > 0 && random_below(6) == 0) { /* a full read */
         const struct store *last = bed->versions[i - 1];
         store_writer_clear(writer);
         assert_true(store_each_record(last, put_again, bed));
     }
-    for (unsigned n = below(CHANGES_MAX) + (i == 0 ? 40 : 0); n > 0; n--) {
+    for (unsigned n = random_below(CHANGES_MAX) + (i == 0 ? 40 : 0); n > 0; n--) {
         struct dname name = random_name();
-        if (below(3) == 0) {
+        if (random_below(3) == 0) {
             store_writer_del(writer, &name);
         } else {
             put(bed, &name);
@@ -152,7 +142,7 @@ static void configure(struct engine_config *config)
     struct err err;
     assert_int_equal(network_parse(slice_str("10.96.0.0/16"), &config->reverse_zones[0], &err), 0);
     assert_int_equal(network_parse(slice_str("fd00::/16"), &config->reverse_zones[1], &err), 0);
-    if (below(2)) {
+    if (random_below(2)) {
         config->local = fixture_name("a.web.default.svc.other.test.");
     }
 }
@@ -290,8 +280,8 @@ static void test_differences(void **state)
     for (unsigned seed = 0; seed < STORES; seed++) {
         struct bed *bed = bed_new(seed);
         for (unsigned i = 0; i < PAIRS; i++) {
-            struct dname apex = fixture_name(apexes[below(APEXES)]);
-            check_diff(bed, &apex, below(VERSIONS), below(VERSIONS));
+            struct dname apex = fixture_name(apexes[random_below(APEXES)]);
+            check_diff(bed, &apex, random_below(VERSIONS), random_below(VERSIONS));
         }
         removed += bed->removed;
         bed_free(bed);
@@ -362,7 +352,7 @@ static void test_answers(void **state)
         struct bed *bed = bed_new(seed);
         struct zone_rrs rrs;
         zone_rrs_init(&rrs);
-        const struct store *store = bed->fixture->store = bed->versions[below(VERSIONS)];
+        const struct store *store = bed->fixture->store = bed->versions[random_below(VERSIONS)];
         for (unsigned i = 0; i < APEXES; i++) {
             struct dname apex = fixture_name(apexes[i]), name;
             struct zone_names at;
