@@ -104,9 +104,9 @@ static void *run(void *data)
     struct tls_handshakes *pool = data;
     struct tls_handshake_job *job = NULL;
     int64_t begun_us = clock_monotonic_us();
-    (void)pthread_setname_np(pthread_self(), "handshake"); /* for top and gdb only */
     low_priority_thread(NICE);
     privileges_drop_thread();
+    (void)pthread_setname_np(pthread_self(), "handshake"); /* for top and gdb only */
     while ((job = exchange(pool, job, begun_us))) {
         begun_us = clock_monotonic_us();
         step(job);

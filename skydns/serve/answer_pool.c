@@ -220,11 +220,11 @@ static void *run(void *data)
 {
     struct pool_thread *t = data;
     struct pooled_query *query;
-    (void)pthread_setname_np(pthread_self(), t->pool->config.name); /* for top and gdb only */
     if (t->pool->config.nice) {
         low_priority_thread(t->pool->config.nice);
     }
     privileges_drop_thread();
+    (void)pthread_setname_np(pthread_self(), t->pool->config.name); /* for top and gdb only */
     while ((query = next_query(t->pool))) {
         take_query(t, query);
         finish(t->pool, query);

@@ -360,8 +360,8 @@ unsigned resolver_attach_streams(struct resolver *resolver, struct streams *stre
 static void *run(void *data)
 {
     struct resolver *r = data;
-    (void)pthread_setname_np(pthread_self(), "resolver"); /* for top and gdb only */
     privileges_drop_thread();
+    (void)pthread_setname_np(pthread_self(), "resolver"); /* for top and gdb only */
     ev_run(r->loop, 0);
     turn_end(&r->turn); /* the drain may have timed out in the middle of one */
     return NULL;

@@ -297,8 +297,8 @@ int streams_new(const struct streams_config *config, struct streams **ret_stream
 static void *run(void *data)
 {
     struct streams *s = data;
-    (void)pthread_setname_np(pthread_self(), "streams"); /* for top and gdb only */
     privileges_drop_thread();
+    (void)pthread_setname_np(pthread_self(), "streams"); /* for top and gdb only */
     ev_run(s->loop, 0);
     turn_end(&s->turn); /* the drain may have timed out in the middle of one */
     return NULL;

@@ -267,8 +267,8 @@ static void *run(void *data)
     size_t count;
     char name[16];                                                    /* the kernel's limit */
     (void)snprintf(name, sizeof(name), "worker-%u", w->config.index); /* two digits at most */
-    (void)pthread_setname_np(pthread_self(), name);                   /* for top and gdb only */
     privileges_drop_thread();
+    (void)pthread_setname_np(pthread_self(), name); /* for top and gdb only */
     while ((count = udp_server_receive(w->config.udp, &packets))) {
         struct worker_time now = {clock_wall_s(), clock_monotonic_us()};
         const struct store *store = publisher_enter(w->config.reader);

@@ -91,9 +91,9 @@ static void *run(void *data)
                                               .encoded = on_encoded,
                                               .data = job,
                                               .is_cancelled = &job->is_cancelled};
-    (void)pthread_setname_np(pthread_self(), "snapshot"); /* for top and gdb only */
     low_priority_thread(LOW_PRIORITY);
     privileges_drop_thread();
+    (void)pthread_setname_np(pthread_self(), "snapshot"); /* for top and gdb only */
     int r = job->write(&write, &job->bytes, &job->err);
     job->err.code = r; /* success leaves it untouched */
     if (!reach(job, STAGE_ENDED)) {
