@@ -22,6 +22,7 @@
 #include "skydns/serve/worker.h"
 #include "skydns/store/engine_config.h"
 #include "skydns/store/publisher.h"
+#include "skydns/transfer/transfers.h"
 
 struct lane {
     struct udp_server *udp;
@@ -49,7 +50,10 @@ struct answering {
     unsigned pool_engine_count;
     struct resolver *resolver;
     struct engine *stream_engine;
-    struct streams *streams; /* NULL: no such address */
+    struct streams *streams;     /* NULL: no such address */
+    struct transfers *transfers; /* NULL: not with this -schema or -pods */
+    void (*wake)(void *data);    /* transfers_config.wake */
+    void *data;
     struct rate_limit *rate_limit;
     unsigned lane_count;
     struct lane lanes[OPTIONS_WORKERS_MAX];
@@ -155,6 +159,7 @@ static int open_resolver(struct answering *a, struct err *err)
         .sockets_max = a->descriptors.nameservers,
         .nameservers_ca = a->options.nameservers_ca,
         .cache_tally = publisher_newest_config(a->publisher)->cache_tally,
+        .transfers = a->transfers,
         .stale_wait_ms = RESOLVER_STALE_WAIT_MS,
         .recursion = &a->options.recursion,
         .engine = a->resolver_engine,
@@ -176,6 +181,63 @@ static int open_resolver(struct answering *a, struct err *err)
         answering_set_nameservers(a, &a->options);
     }
     return r;
+}
+
+/* ---- Transfers ---- */
+
+/* The transfers' thread. */
+static void send_part(void *data, struct transfer_part *part)
+{
+    const struct answering *a = data;
+    switch (part->origin.transport) {
+    case ENGINE_TCP:
+        resolver_send_part(a->resolver, part);
+        return;
+    case ENGINE_TLS:
+        streams_send_part(a->streams, part);
+        return;
+    case ENGINE_UDP: /* lost as on any link: the client asks again */
+        (void)!udp_server_send_one(part->origin.udp, &part->client, &part->local, part->bytes,
+                                   part->len);
+        break;
+    case ENGINE_HTTPS:
+    case ENGINE_HTTP:
+    case ENGINE_GRPC:
+    case ENGINE_TRANSPORTS:
+        break;
+    }
+    free(part);
+}
+
+static void wake_main(void *data)
+{
+    const struct answering *a = data;
+    a->wake(a->data);
+}
+
+/* Secondaries expect NOTIFY from where they ask: the first address of its family that is one. */
+static void choose_notify_source(const struct answering *a, struct addr ret_from[2])
+{
+    for (size_t i = 0; i < a->heard_count; i++) {
+        const struct addr *address = &a->heard[i].address;
+        struct addr *from = &ret_from[address->sa.sa_family == AF_INET6];
+        if (from->len == 0 && !addr_is_wildcard(address)) {
+            const struct ip ip = addr_ip(address);
+            *from = addr_of_ip(&ip, 0);
+        }
+    }
+}
+
+static int open_transfers(struct answering *a, struct err *err)
+{
+    if (a->options.schema != ENGINE_SCHEMA_KUBERNETES || a->options.pods == ENGINE_PODS_INSECURE ||
+        !a->wake) {
+        return 0;
+    }
+    struct transfers_config config = {
+        .send = send_part, .wake = wake_main, .data = a, .udp_max = a->options.max_udp_size};
+    choose_notify_source(a, config.notify_from);
+    return transfers_new(&config, &a->transfers, err);
 }
 
 /* ---- Streams ---- */
@@ -214,6 +276,7 @@ static int open_streams(struct answering *a, struct err *err)
         .engine = a->stream_engine,
         .reader = publisher_reader_new(a->publisher),
         .resolver = a->resolver,
+        .transfers = a->transfers,
         .verbose = a->options.verbose,
         .want_skydns_metrics = a->options.prometheus_port != 0,
     };
@@ -277,17 +340,23 @@ static int open_lanes(struct answering *a, struct err *err)
 /* ---- Lifecycle ---- */
 
 int answering_open(const struct options *options, struct publisher *publisher,
-                   struct tls_server *tls, struct answering **ret_answering, struct err *err)
+                   struct tls_server *tls, const struct answering_wake *wake,
+                   struct answering **ret_answering, struct err *err)
 {
     struct answering *a = xcalloc(1, sizeof(*a));
     a->options = *options;
     a->publisher = publisher;
     a->tls = tls;
+    a->wake = wake ? wake->fn : NULL;
+    a->data = wake ? wake->data : NULL;
     a->rate_limit = rate_limit_new();
     int r = open_sockets(a, err);
     if (r == 0) {
         a->lane_count = (unsigned)a->sockets.udp_count * a->options.workers;
         a->descriptors = descriptor_limit_raise(a->sockets.stream_count > 0);
+        r = open_transfers(a, err);
+    }
+    if (r == 0) {
         r = open_resolver(a, err);
     }
     if (r == 0) {
@@ -319,12 +388,16 @@ int answering_start(struct answering *answering, struct err *err)
             .engine = a->lanes[i].engine,
             .reader = publisher_reader_new(a->publisher),
             .resolver = a->resolver,
+            .transfers = a->transfers,
             .rate_limit = a->rate_limit,
             .verbose = a->options.verbose,
             .want_skydns_metrics = a->options.prometheus_port != 0,
         };
         r = worker_start(&config, &a->lanes[i].worker, err);
         a->workers[i] = a->lanes[i].worker;
+    }
+    if (r == 0 && a->transfers) {
+        r = transfers_start(a->transfers, err);
     }
     if (r == 0 && a->streams) {
         r = streams_start(a->streams, err);
@@ -374,6 +447,9 @@ void answering_stop(struct answering *answering)
         log_streams(a->streams);
     }
     resolver_stop(a->resolver);
+    if (a->transfers) {
+        transfers_stop(a->transfers);
+    }
     query_sums_add(&tcp, &late->tcp);
     log_info("stopped", LOG_INT("udp_queries", (int64_t)counts.queries),
              LOG_INT("answered", (int64_t)counts.answered),
@@ -389,6 +465,7 @@ void answering_free(struct answering *answering)
     if (!a) {
         return;
     }
+    transfers_free(a->transfers);
     resolver_free(a->resolver);
     streams_free(a->streams);
     engine_free(a->stream_engine);
@@ -468,4 +545,9 @@ struct worker *const *answering_workers(const struct answering *answering, unsig
 {
     *ret_count = answering->lane_count;
     return answering->workers;
+}
+
+struct transfers *answering_transfers(const struct answering *answering)
+{
+    return answering->transfers;
 }

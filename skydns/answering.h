@@ -19,13 +19,21 @@ struct answering;
 struct resolver;
 struct publisher;
 struct tls_server;
+struct transfers;
 struct worker;
 
+/* For zone transfers: transfers_config.wake. */
+struct answering_wake {
+    void (*fn)(void *data);
+    void *data;
+};
+
 /* Opens everything; errors name the address and what to do. Copies the options; the publisher must
- * hold a configuration, and outlives the result, as does `tls`; NULL: there is no certificate. */
+ * hold a configuration, and outlives the result, as does `tls`; NULL: there is no certificate.
+ * `wake` NULL: no zones are transferred. */
 int answering_open(const struct options *options, struct publisher *publisher,
-                   struct tls_server *tls, struct answering **ret_answering,
-                   struct err *err) MUST_CHECK;
+                   struct tls_server *tls, const struct answering_wake *wake,
+                   struct answering **ret_answering, struct err *err) MUST_CHECK;
 
 /* After a failure, threads already started run until the stop. */
 int answering_start(struct answering *answering, struct err *err) MUST_CHECK;
@@ -50,5 +58,8 @@ void answering_addresses(const struct answering *answering, struct buf *out);
 const struct resolver *answering_resolver(const struct answering *answering);
 struct worker *const *answering_workers(const struct answering *answering, unsigned *ret_count);
 struct metrics_streams answering_streams(const struct answering *answering);
+
+/* NULL: zones cannot be transferred. */
+struct transfers *answering_transfers(const struct answering *answering);
 
 #endif

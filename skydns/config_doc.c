@@ -275,6 +275,18 @@ static int take_scache(struct overlay *x, json_t *value, struct err *err)
     return r;
 }
 
+static int take_transfer_to(struct overlay *x, json_t *value, struct err *err)
+{
+    struct buf list;
+    buf_init(&list, STORE_SYNC_CONFIG_MAX);
+    int r = config_list(value, &list, err);
+    if (r == 0) {
+        r = option_transfer_to(x->o, list.len ? buf_cstr(&list) : "", err);
+    }
+    buf_fini(&list);
+    return r == 0 ? option_check_transfers(x->o, err) : r;
+}
+
 static void ignore(struct overlay *x, const char *field, const char *why)
 {
     struct config_doc_report *report = x->report;
@@ -321,6 +333,7 @@ static const struct {
     {"stubzones", take_stubzones},
     {"dnssec", take_dnssec},
     {"scache", take_scache},
+    {"transfer_to", take_transfer_to},
 };
 
 static const struct {

@@ -179,7 +179,8 @@ static struct writer_source *claim_writer(struct config_layers *layers, const st
     }
     if (writer && !(writer->source.name && dname_equal(&writer->domain, domain))) {
         config_source_fini(&writer->source);
-        config_source_init(&writer->source, writer_document_key(domain), WRITER_DOCUMENT_MAX);
+        config_source_init(&writer->source, writer_document_key(domain, "config"),
+                           WRITER_DOCUMENT_MAX);
         writer->domain = *domain;
     }
     return writer;

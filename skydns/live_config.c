@@ -9,6 +9,7 @@
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd.h"
+#include "skydns/answer/reverse_zone.h"
 #include "skydns/client_settings.h"
 #include "skydns/config_layers.h"
 #include "skydns/dnssec/dnssec.h"
@@ -16,10 +17,12 @@
 #include "skydns/foreign_settings.h"
 #include "skydns/hosts_files.h"
 #include "skydns/option_text.h"
+#include "skydns/option_values.h"
 #include "skydns/resolv_conf.h"
 #include "skydns/secret_file.h"
 #include "skydns/store/cookie_secrets.h"
 #include "skydns/store/publisher.h"
+#include "skydns/store/zone_serials.h"
 #include "skydns/stub_zones.h"
 #include "skydns/sync/store_sync.h"
 #include "skydns/sync/writer_documents.h"
@@ -133,6 +136,23 @@ static void log_restarts(const struct live_config *live, const struct options *n
 
 /* ---- Applying ---- */
 
+/* Zones that can be transferred have serials of their own. */
+static void set_serials(const struct live_config *live, struct engine_config *config)
+{
+    struct dname apex;
+    if (config->transfer_count == 0 || !live->config.serials) {
+        return;
+    }
+    for (size_t i = 0; i < config->zone_count; i++) {
+        config->zones[i].serial = zone_serials_of(live->config.serials, &config->zones[i].domain);
+    }
+    for (size_t i = 0; i < config->reverse_zone_count; i++) {
+        config->reverse_serials[i] = reverse_zone_apex(&config->reverse_zones[i], &apex)
+                                         ? zone_serials_of(live->config.serials, &apex)
+                                         : NULL;
+    }
+}
+
 static void publish(struct live_config *live, const struct options *options)
 {
     struct engine_config *config = options_engine_config(options);
@@ -141,6 +161,7 @@ static void publish(struct live_config *live, const struct options *options)
     config->dnssec =
         dnssec_files_keys(live->dnssec) ? dnssec_ref(dnssec_files_keys(live->dnssec)) : NULL;
     config->tsig = tsig_keys_ref(live->tsig_keys);
+    set_serials(live, config);
     for (size_t i = 0; i < config->zone_count && live->config.is_incomplete; i++) {
         struct engine_zone *zone = &config->zones[i];
         zone->is_incomplete = live->config.is_incomplete(live->config.data, &zone->domain);
@@ -421,6 +442,20 @@ static int open_secrets(struct live_config *live, struct err *err)
     return r == 0 && *tsig.path ? secret_file_new(&tsig, &live->tsig, err) : r;
 }
 
+/* Those of the flag, or of -config's file: a key that is missing later is nobody's. */
+static int check_transfer_keys(const struct live_config *live, struct err *err)
+{
+    struct options options = config_layers_settings(live->layers);
+    const struct transfer_who *lacking = option_transfer_lacks_key(&options, live->tsig_keys);
+    stub_zones_unref(options.stubs);
+    char text[DNAME_TEXT_MAX];
+    return lacking ? err_set(err, ERR_USAGE,
+                             "flag -transfer-to: `key:%s`: expected a key that is in the file of "
+                             "-tsig-keys",
+                             dname_to_text(&lacking->key, text))
+                   : 0;
+}
+
 int live_config_open_files(struct live_config *live, struct err *err)
 {
     const struct options *flags = live->config.flags;
@@ -438,7 +473,10 @@ int live_config_open_files(struct live_config *live, struct err *err)
     if (r == 0) {
         foreign_settings_set_hosts(live->foreign, hosts_files_table(live->hosts));
     }
-    return r == 0 ? open_secrets(live, err) : r;
+    if (r == 0) {
+        r = open_secrets(live, err);
+    }
+    return r == 0 ? check_transfer_keys(live, err) : r;
 }
 
 /* ---- The start ---- */
@@ -517,7 +555,7 @@ static void ask_writers(struct live_config *live, struct etcd *etcd)
     struct options now = config_layers_settings(live->layers);
     stub_zones_unref(now.stubs);
     for (size_t i = 0; i < now.domain_count; i++) {
-        CLEANUP_FREE char *key = writer_document_key(&now.domains[i]);
+        CLEANUP_FREE char *key = writer_document_key(&now.domains[i], "config");
         ask(live, etcd, key, &now.domains[i]);
     }
 }

@@ -28,13 +28,15 @@ struct client_index;
 struct etcd;
 struct live_config;
 struct publisher;
+struct zone_serials;
 
 struct live_config_config {
     struct ev_loop *loop;
-    const struct options *flags; /* borrowed */
-    struct publisher *publisher; /* borrowed */
-    const char *resolv_conf;     /* path; borrowed */
-    struct cache_tally *tally;   /* borrowed; NULL: nobody sums */
+    const struct options *flags;  /* borrowed */
+    struct publisher *publisher;  /* borrowed */
+    const char *resolv_conf;      /* path; borrowed */
+    struct cache_tally *tally;    /* borrowed; NULL: nobody sums */
+    struct zone_serials *serials; /* borrowed; NULL: no zone is transferred */
 
     /* Whether etcd is known to lack records of a domain: asked at each publication. NULL: none. */
     bool (*is_incomplete)(void *data, const struct dname *domain);

@@ -36,9 +36,11 @@
 #include "skydns/snapshot_start.h"
 #include "skydns/start_log.h"
 #include "skydns/store/publisher.h"
+#include "skydns/store/zone_serials.h"
 #include "skydns/stub_zones.h"
 #include "skydns/sync/store_sync.h"
 #include "skydns/sync/writer_documents.h"
+#include "skydns/transfer_feed.h"
 
 static const char resolv_conf[] = "/etc/resolv.conf";
 
@@ -70,6 +72,9 @@ struct program {
     struct http_pages *http;
     struct metrics_sources status;
     struct answering *answering;
+    struct zone_serials *serials;
+    struct transfer_feed *feed; /* NULL: no zone can be transferred */
+    ev_async fed;               /* the transfers have something for it */
 };
 
 /* ---- Readiness ---- */
@@ -108,10 +113,25 @@ static void on_caught_up(void *data)
 
 /* ---- Opening ---- */
 
+/* The transfers' thread. */
+static void wake_feed(void *data)
+{
+    struct program *p = data;
+    ev_async_send(p->loop, &p->fed);
+}
+
+static void on_fed(struct ev_loop *loop, ev_async *fed, int revents)
+{
+    (void)loop;
+    (void)fed; /* before it sleeps again, the loop asks the feed */
+    (void)revents;
+}
+
 static int open_all(struct program *p, struct err *err)
 {
+    const struct answering_wake wake = {.fn = wake_feed, .data = p};
     privileges_raise_bind();
-    int r = answering_open(&p->options, p->publisher, certificate_server(p->certificate),
+    int r = answering_open(&p->options, p->publisher, certificate_server(p->certificate), &wake,
                            &p->answering, err);
     if (r == 0) {
         r = http_pages_open(p->loop, &p->options, &p->status, &p->http, err);
@@ -140,6 +160,7 @@ static void follow_writers(struct program *p, struct slice saved, const struct o
     p->documents = writer_documents_new(&(struct writer_documents_config){
         .loop = p->loop,
         .etcd = p->etcd,
+        .name = "config",
         .stale_max_ms = p->flags.stale_max_ms,
         .saved = saved,
         .changed = on_writers_document,
@@ -233,6 +254,7 @@ static int settle_config(struct program *p, struct err *err)
         .publisher = p->publisher,
         .resolv_conf = resolv_conf,
         .tally = p->tally,
+        .serials = p->serials,
         .is_incomplete = is_incomplete,
         .changed = on_config,
         .data = p,
@@ -402,6 +424,21 @@ static void start_sync(struct program *p)
     }
 }
 
+static void start_feed(struct program *p)
+{
+    struct transfers *transfers = answering_transfers(p->answering);
+    if (transfers) {
+        p->feed = transfer_feed_new(&(struct transfer_feed_config){
+            .loop = p->loop,
+            .etcd = p->etcd,
+            .publisher = p->publisher,
+            .sync = p->sync,
+            .transfers = transfers,
+            .stale_max_ms = p->options.stale_max_ms,
+        });
+    }
+}
+
 static void start_keeper(struct program *p)
 {
     if (*p->flags.snapshot) {
@@ -471,6 +508,7 @@ static int run(struct program *p, struct err *err)
     if (r == 0) {
         tell_started(p);
         start_keeper(p);
+        start_feed(p);
         set_status(p);
         if (!p->is_stopping) {
             ev_run(p->loop, 0);
@@ -491,6 +529,8 @@ static void close_all(struct program *p)
 {
     http_pages_free(p->http);
     explainer_free(p->status.explainer);
+    transfer_feed_free(p->feed);
+    ev_async_stop(p->loop, &p->fed);
     snapshot_keeper_free(p->keeper);
     snapshot_content_fini(&p->snapshot);
     writer_documents_free(p->documents);
@@ -503,6 +543,7 @@ static void close_all(struct program *p)
     certificate_free(p->certificate);
     live_config_free(p->live);
     publisher_free(p->publisher);
+    zone_serials_free(p->serials);
     cache_tally_free(p->tally);
     stub_zones_unref(p->flags.stubs);
     service_manager_fini(&p->manager);
@@ -571,6 +612,9 @@ int main(int argc, char **argv)
     p->loop = ev_default_loop(EVFLAG_AUTO);
     p->tally = cache_tally_new();
     p->publisher = publisher_new();
+    p->serials = zone_serials_new();
+    ev_async_init(&p->fed, on_fed);
+    ev_async_start(p->loop, &p->fed);
     service_manager_init(&p->manager, p->loop);
     watch_signals(p);
     start_log_ignored(&p->flags.ignored);

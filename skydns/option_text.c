@@ -259,6 +259,7 @@ static const struct setting {
     {"visibility_unknown", OPTION_AT_ONCE, write_visibility_unknown},
     {"allow", OPTION_AT_ONCE, write_allow},
     {"rate", OPTION_AT_ONCE, write_rate},
+    {"transfer_to", OPTION_AT_ONCE, option_transfer_text},
     {"dns_addr", OPTION_AT_RESTART, write_listening},
     {"systemd", OPTION_AT_RESTART, write_systemd},
 };

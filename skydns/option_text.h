@@ -21,7 +21,7 @@ void option_text_stubs(const struct options *o, struct buf *out); /* "a.test.=IP
 const char *option_text_schema(enum engine_schema schema); /* constant */
 
 /* More than there are settings in the document. */
-enum { OPTION_CHANGES_MAX = 32 };
+enum { OPTION_CHANGES_MAX = 40 };
 
 struct option_changes {
     struct buf names; /* of all, separated by blanks */

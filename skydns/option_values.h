@@ -7,6 +7,7 @@
 #include "common/base/err.h"
 #include "skydns/foreign/zone_table.h"
 #include "skydns/options.h"
+#include "skydns/tsig/tsig_keys.h"
 
 /* Longer than any valid list item; a longer one is truncated and rejected by its beginning. */
 enum { OPTION_ITEM_MAX = DNAME_TEXT_MAX };
@@ -32,6 +33,17 @@ int option_reverse_zones(struct options *o, const char *list, struct err *err) M
  * a domain, or a reverse zone on an octet or nibble boundary. */
 int option_dnssec(struct options *o, const char *list, struct err *err) MUST_CHECK;
 bool option_dnssec_is_zone(const struct options *o, const struct dname *owner);
+
+/* Who may transfer zones (transfer_access.h); whether that goes with -schema and -pods. */
+int option_transfer_to(struct options *o, const char *list, struct err *err) MUST_CHECK;
+int option_check_transfers(const struct options *o, struct err *err) MUST_CHECK;
+
+/* The first whose key these lack; NULL: none does. */
+const struct transfer_who *option_transfer_lacks_key(const struct options *o,
+                                                     const struct tsig_keys *keys);
+
+/* Appends what option_transfer_to takes. */
+void option_transfer_text(const struct options *o, struct buf *out);
 
 /* IP:port for UDP and TCP, and URLs of streams; those that need -cert are refused without. */
 int option_addresses(struct options *o, const char *list, struct err *err) MUST_CHECK;

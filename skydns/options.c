@@ -37,7 +37,7 @@ static const int64_t snapshot_interval_max_ms = (int64_t)OPTIONS_SNAPSHOT_INTERV
 struct raw {
     const char *machines, *address, *domain, *hostmaster, *local, *path_prefix, *nameservers,
         *http_address, *reverse_zones, *dnssec, *allow_recursion, *user;
-    const char *search, *public_names, *allow, *rate;
+    const char *search, *public_names, *allow, *rate, *transfer_to;
     int64_t ndots, rtimeout_ms, etcd_timeout_ms, workers, max_udp_size, rcache, rcache_ttl_ms,
         scache;
     struct flag_strings stubs;
@@ -216,6 +216,10 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
          .help =
              "file of keys by which queries and replies are signed (TSIG), as tsig-keygen prints "
              "them; followed"},
+        {"transfer-to", FLAG_STRING, &raw->transfer_to,
+         .help =
+             "comma-separated networks, addresses (with a port: where NOTIFY goes) and key:NAME "
+             "of those who may transfer zones; default: nobody"},
         {"discover", FLAG_IGNORED_BOOL, &o->ignored, .help = "accepted and ignored"},
         {"explain", FLAG_STRING, &o->explain,
          .help = "ask the skydns running at -http-addr why it answers NAME [TYPE] as it does"},
@@ -407,12 +411,18 @@ static int check(struct options *o, const struct raw *raw, struct err *err)
     if (r == 0) {
         r = check_clients(&o->clients, raw, err);
     }
+    if (r == 0) {
+        r = name_flag(option_transfer_to(o, raw->transfer_to, err), "transfer-to", err);
+    }
     if (r == 0 && *raw->user) {
         r = name_flag(privileges_find_user(raw->user, &o->user, err), "user", err);
     }
     option_variables(o);
     o->schema = (enum engine_schema)raw->schema;
     o->pods = (enum engine_pods)raw->pods;
+    if (r == 0) {
+        r = name_flag(option_check_transfers(o, err), "transfer-to", err);
+    }
     o->any_is_hinfo = raw->any == 1;
     o->machines = raw->machines;
     o->ndots = (unsigned)raw->ndots;
@@ -478,6 +488,7 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
         .public_names = CLIENT_PUBLIC_DEFAULT,
         .allow = "",
         .rate = "",
+        .transfer_to = "",
         .unknown = VISIBILITY_UNKNOWN_PUBLIC,
         .ndots = 2,
         .rtimeout_ms = 2000,

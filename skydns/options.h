@@ -108,6 +108,8 @@ struct options {
     struct client_options clients;
     const char *cookie_secret; /* the file; "" = none */
     const char *tsig_keys;     /* the same */
+    size_t transfer_count;
+    struct transfer_who transfers[TRANSFER_ACCESS_MAX];
 
     enum engine_schema schema;
     enum engine_pods pods;

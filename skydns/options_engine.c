@@ -38,8 +38,10 @@ struct engine_config *options_engine_config(const struct options *o)
         .has_nameservers = o->nameserver_count > 0,
         .ndots = o->ndots,
         .reverse_zone_count = o->reverse_zone_count,
+        .transfer_count = o->transfer_count,
     };
     client_options_fill(&o->clients, config);
+    memcpy(config->transfers, o->transfers, o->transfer_count * sizeof(config->transfers[0]));
     memcpy(config->reverse_zones, o->reverse_zones, sizeof(config->reverse_zones));
     for (size_t i = 0; i < o->domain_count; i++) {
         const struct dname *hostmaster = o->hostmaster.len ? &o->hostmaster : NULL;

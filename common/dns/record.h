@@ -31,6 +31,7 @@ struct record_view {
     uint16_t weight;
     uint16_t targetstrip;
     bool mail;
+    bool is_leased; /* not of the value: its key has a lease, which bounds the TTL */
 };
 
 /* Valid until the record changes. */

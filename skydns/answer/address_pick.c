@@ -1,4 +1,5 @@
 #include "skydns/answer/address_pick_internal.h"
+#include "skydns/answer/rrsynth_internal.h"
 
 #include <string.h>
 
@@ -31,7 +32,7 @@ static bool pick_one(void *data, const struct store_record *record)
         return false;
     }
     pick->visits++;
-    uint32_t ttl_s = record->ttl_s ? record->ttl_s : p->wanted->config->ttl_s;
+    uint32_t ttl_s = rrsynth_ttl_s(p->wanted->config, record);
     pick->ttl_s = ttl_s < pick->ttl_s ? ttl_s : pick->ttl_s;
     size_t at = seeded_hash(slice_of(record->bytes, record->host_len)) & p->slot_mask;
     for (; pick->slots[at]; at = (at + 1) & p->slot_mask) {

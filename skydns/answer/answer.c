@@ -68,7 +68,7 @@ struct rr answer_soa_rr(struct answer *a, struct slice owner, uint32_t ttl_s)
     a->plan.soa = (struct answer_soa){
         .mname = rr_name(&a->zone->ns),
         .rname = rr_name(&a->zone->hostmaster),
-        .serial = answer_soa_serial(a->in.now_s),
+        .serial = answer_soa_serial(a->serial, a->in.now_s),
         .minimum_s = a->config->min_ttl_s,
     };
     return (struct rr){.owner = owner, .ttl_s = ttl_s, .type = RR_SOA};
@@ -133,6 +133,7 @@ void answer_no_name(struct answer *a)
 void answer_set_zone(struct answer *a, const struct engine_zone *zone)
 {
     a->zone = zone;
+    a->serial = zone ? zone->serial : NULL;
     a->is_incomplete = zone && zone->is_incomplete;
     if (zone) {
         a->soa_owner = rr_name(&zone->domain);

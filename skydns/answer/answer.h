@@ -12,6 +12,7 @@
 #include "skydns/store/engine_config.h"
 #include "skydns/store/rr.h"
 #include "skydns/store/store.h"
+#include "skydns/store/zone_serials.h"
 
 struct foreign_zone;
 struct kept_access;
@@ -35,17 +36,17 @@ struct answer_input {
     const struct engine_query *query; /* with `kept`: the client's query */
 };
 
-/* SOA timers as in SkyDNS: nothing transfers this zone. */
+/* SOA timers as in SkyDNS: secondaries learn of changes by NOTIFY. */
 enum {
     ANSWER_SOA_REFRESH_S = 28800,
     ANSWER_SOA_RETRY_S = 7200,
     ANSWER_SOA_EXPIRE_S = 604800,
 };
 
-/* The SOA's serial is the start of the hour, as in SkyDNS. */
-static inline uint32_t answer_soa_serial(int64_t now_s)
+/* The SOA's serial is the start of the hour, as in SkyDNS, unless the zone can be transferred. */
+static inline uint32_t answer_soa_serial(const struct zone_serial *serial, int64_t now_s)
 {
-    return (uint32_t)(now_s - now_s % 3600);
+    return serial ? zone_serial_get(serial) : (uint32_t)(now_s - now_s % 3600);
 }
 
 /* The zone's SOA: the answer to an SOA question, or the authority of a negative answer. */

@@ -33,10 +33,11 @@ struct answer {
     const struct foreign_zone *foreign; /* whose nameservers are to be asked */
     bool is_dropped;                    /* no reply */
     bool is_from_hosts;
-    struct slice soa_owner;        /* of negative answers */
-    bool is_incomplete;            /* there are none: the zone may have what is not found */
-    struct ip pod;                 /* an address that only the name gives */
-    char number[CHAOS_NUMBER_MAX]; /* of the cache, for class CHAOS */
+    struct slice soa_owner;           /* of negative answers */
+    const struct zone_serial *serial; /* of the SOA; NULL: the hour */
+    bool is_incomplete;               /* there are none: the zone may have what is not found */
+    struct ip pod;                    /* an address that only the name gives */
+    char number[CHAOS_NUMBER_MAX];    /* of the cache, for class CHAOS */
     struct follow follow;
     struct answer_plan plan;
 };

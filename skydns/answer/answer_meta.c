@@ -30,8 +30,31 @@ static enum dns_rcode meta_rcode(uint16_t type, uint16_t qclass)
     return qclass == DNS_CLASS_IN || qclass == DNS_CLASS_CH ? DNS_RCODE_NOERROR : DNS_RCODE_REFUSED;
 }
 
+/* Of zones of ours, to who may have them: over plain TCP and TLS, IXFR also over UDP (RFC 1995 2).
+ * Whether the name is a zone's is for the transfers to see. */
+static bool is_transfer(const struct answer *a)
+{
+    const struct engine_config *config = a->config;
+    const struct engine_query *query = a->in.query;
+    if (config->transfer_count == 0 || !query || a->in.question->qclass != DNS_CLASS_IN) {
+        return false;
+    }
+    bool is_incremental = a->in.question->type == DNS_TYPE_IXFR;
+    bool fits = query->transport == ENGINE_TCP || query->transport == ENGINE_TLS ||
+                (query->transport == ENGINE_UDP && is_incremental);
+    const struct ip client = addr_ip(query->client);
+    return (is_incremental || a->in.question->type == DNS_TYPE_AXFR) && fits &&
+           transfer_access_allows(config->transfers, config->transfer_count, &client,
+                                  query->signed_by);
+}
+
 bool answer_meta(struct answer *a)
 {
+    if (is_transfer(a)) {
+        a->follow.is_deferred = true;
+        a->follow.deferral->kind = ENGINE_DEFER_TRANSFER;
+        return true;
+    }
     enum dns_rcode rcode = meta_rcode(a->in.question->type, a->in.question->qclass);
     if (rcode != DNS_RCODE_NOERROR) {
         a->plan.is_authoritative = a->plan.is_recursive = false;

@@ -2,6 +2,7 @@
  * networks of -reverse-zones, whose names are forwarded to stub zones within them only. A network's
  * zones begin at its prefix, rounded up to whole octets (or nibbles): 10.96.0.0/12
  * is 96.10.in-addr.arpa. to 111.10.in-addr.arpa. */
+#include <stdio.h>
 #include <string.h>
 
 #include "skydns/answer/answer_internal.h"
@@ -91,8 +92,10 @@ static bool read_address(const struct reversed *r, struct ip *ret)
     return r->said == all && r->labels.count == all + r->form->suffix_labels;
 }
 
-/* How many labels of the address the zone's name has, if the name is in a zone of ours; else -1. */
-static int find_zone(const struct engine_config *config, const struct reversed *r)
+/* How many labels of the address the zone's name has, if the name is in a zone of ours; else -1.
+ * *ret_index: which of the configuration's it is. */
+static int find_zone(const struct engine_config *config, const struct reversed *r,
+                     size_t *ret_index)
 {
     struct ip ip = {.family_bytes = r->form->family_bytes};
     memcpy(ip.bytes, r->bytes, ip.family_bytes);
@@ -100,6 +103,7 @@ static int find_zone(const struct engine_config *config, const struct reversed *
         const struct network *network = &config->reverse_zones[i];
         unsigned apex = (network->prefix_bits + r->form->label_bits - 1u) / r->form->label_bits;
         if (r->said >= apex && network_contains(network, &ip)) {
+            *ret_index = i;
             return (int)apex;
         }
     }
@@ -168,8 +172,9 @@ bool answer_reverse_zone(const struct engine_config *config, const struct dname 
                          unsigned *ret_at)
 {
     struct reversed r;
+    size_t index;
     read_name(name, form_of(name), &r);
-    int apex = find_zone(config, &r);
+    int apex = find_zone(config, &r, &index);
     *ret_at = apex < 0 ? 0 : zone_at(&r, (unsigned)apex);
     return apex >= 0;
 }
@@ -178,6 +183,27 @@ bool reverse_zone_is_apex(const struct engine_config *config, const struct dname
 {
     unsigned at;
     return form_of(name) && answer_reverse_zone(config, name, &at) && at == 0;
+}
+
+bool reverse_zone_apex(const struct network *network, struct dname *ret_apex)
+{
+    bool is_v4 = network->ip.family_bytes == 4;
+    const struct form *form = is_v4 ? &form4 : &form6;
+    unsigned labels = network->prefix_bits / form->label_bits;
+    if (network->prefix_bits % form->label_bits != 0) {
+        return false;
+    }
+    *ret_apex = is_v4 ? answer_in_addr_arpa : answer_ip6_arpa;
+    for (unsigned i = 0; i < labels; i++) {
+        char text[4];
+        uint8_t byte = network->ip.bytes[i * form->label_bits / 8];
+        unsigned digit = i % 2 == 0 ? byte >> 4 : byte & 0xf;
+        (void)snprintf(text, sizeof(text), is_v4 ? "%u" : "%x", is_v4 ? byte : digit); /* fits */
+        if (!dname_prepend(ret_apex, slice_str(text))) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static bool add_from_hosts(struct answer *a, const struct reversed *r)
@@ -232,9 +258,11 @@ static bool deny_hidden(struct answer *a)
 bool answer_reverse(struct answer *a)
 {
     struct reversed r;
+    size_t index;
     read_name(&a->name, form_of(&a->name), &r);
-    int apex = find_zone(a->config, &r);
+    int apex = find_zone(a->config, &r, &index);
     if (is_ours(a, &r, apex)) {
+        a->serial = a->config->reverse_serials[index];
         answer_zone(a, &r, (unsigned)apex);
         return true;
     }

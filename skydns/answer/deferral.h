@@ -30,10 +30,12 @@ enum { ENGINE_FORWARD_MAX = DNS_HEADER_SIZE + DNAME_MAX + 4 + 128 };
 enum { ENGINE_REFRESH_MAX = ENGINE_FORWARD_MAX };
 
 enum engine_deferral_kind {
-    ENGINE_DEFER_FORWARD, /* not our name: forward the query, relay the reply */
-    ENGINE_DEFER_LOOKUP,  /* the questions below must be asked upstream first */
-    ENGINE_DEFER_WALK,    /* too many records for a worker */
-    ENGINE_DEFER_SIGN,    /* signatures are to be made: a millisecond each, at worst */
+    ENGINE_DEFER_FORWARD,  /* not our name: forward the query, relay the reply */
+    ENGINE_DEFER_LOOKUP,   /* the questions below must be asked upstream first */
+    ENGINE_DEFER_WALK,     /* too many records for a worker */
+    ENGINE_DEFER_SIGN,     /* signatures are to be made: a millisecond each, at worst */
+    ENGINE_DEFER_TRANSFER, /* of a zone, to a client that may have it: skydns/transfer/transfers.h
+                            */
     ENGINE_DEFER_REFRESH, /* never of engine_answer, but what its caller passes on: wants_refresh */
 };
 

@@ -188,8 +188,9 @@ static size_t deny(struct fast *f, const struct fast_question *question,
         f->reply.len + soa->len > f->reply.limit) {
         return 0;
     }
-    f->reply.len += soa_template_write(soa, q->name_len, answer_soa_serial(query->now_s),
-                                       f->reply.bytes + f->reply.len);
+    f->reply.len += soa_template_write(
+        soa, q->name_len, answer_soa_serial(question->zone->zone->serial, query->now_s),
+        f->reply.bytes + f->reply.len);
     f->reply.authorities = 1;
     return end(f, q, rcode);
 }

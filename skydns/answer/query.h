@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "common/base/addr.h"
+#include "common/dns/dname.h"
 #include "skydns/answer/client_view.h"
 
 /* A reply never exceeds the transport's limit; over TCP 65,535 (RFC 1035 4.2.2). */
@@ -64,7 +65,8 @@ struct engine_query {
 
     /* The engine's own; callers leave them alone. */
     struct client_view view;
-    size_t reserved; /* bytes of the reply's limit that something else is to have */
+    size_t reserved;               /* bytes of the reply's limit that something else is to have */
+    const struct dname *signed_by; /* the key of its good TSIG record; NULL: none */
 };
 
 enum engine_verdict { ENGINE_REPLY, ENGINE_DROP, ENGINE_DEFER }; /* engine.h */

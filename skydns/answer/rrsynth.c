@@ -35,7 +35,7 @@ static struct rr start_rr(const struct engine_config *config, const struct store
 {
     return (struct rr){
         .owner = owner,
-        .ttl_s = record->ttl_s ? record->ttl_s : config->ttl_s,
+        .ttl_s = rrsynth_ttl_s(config, record),
         .type = type,
     };
 }

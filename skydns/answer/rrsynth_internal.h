@@ -48,4 +48,16 @@ uint16_t weights_share(const struct weights *weights, const struct engine_config
 void weights_forget(struct weights *weights, const struct engine_config *config,
                     const struct store_record *record);
 
+/* What a record of a lease has in a zone, where its TTL does not count down. */
+enum { RRSYNTH_LEASED_TTL_S = 30 };
+
+static inline uint32_t rrsynth_ttl_s(const struct engine_config *config,
+                                     const struct store_record *record)
+{
+    if (config->is_for_transfers && record->is_leased) {
+        return RRSYNTH_LEASED_TTL_S;
+    }
+    return record->ttl_s ? record->ttl_s : config->ttl_s;
+}
+
 #endif

@@ -67,6 +67,11 @@ size_t resolver_room(const struct resolver *resolver, unsigned producer)
     return deferred_ring_room(resolver->rings[producer]);
 }
 
+void resolver_send_part(struct resolver *resolver, struct transfer_part *part)
+{
+    transfer_inbox_put(&resolver->inbox, part);
+}
+
 static void on_refresh(void *data, const struct engine_query *query)
 {
     resolver_refresh(data, query->wire, query->len);
@@ -257,6 +262,7 @@ static int open_tcp(struct resolver *r, struct err *err)
         .idle_ms = TCP_IDLE_MS,
         .answer = turn_answer_connection,
         .look_ahead = turn_look_ahead,
+        .part_left = turn_part_left,
         .data = &r->turn,
     };
     return tcp_server_new(&tcp, &r->turn.tcp, err);
@@ -338,6 +344,8 @@ int resolver_new(const struct resolver_config *config, struct resolver **ret_res
         free(r);
         return result;
     }
+    transfer_inbox_init(&r->inbox, r->loop, r->turn.tcp, config->transfers);
+    r->turn.transfers = &r->inbox;
     open_upstream(r);
     resolver_open_pools(r);
     (void)pthread_mutex_init(&r->rules_lock, NULL); /* cannot fail without attributes */
@@ -409,6 +417,7 @@ void resolver_free(struct resolver *resolver)
     client_loads_free(resolver->loads);
     client_loads_free(resolver->lookup_loads);
     tcp_server_free(resolver->turn.tcp);
+    transfer_inbox_fini(&resolver->inbox);
     for (unsigned i = 0; i < resolver->ring_count; i++) {
         deferred_ring_free(resolver->rings[i]);
     }

@@ -56,6 +56,8 @@ struct resolver;
 struct publisher_reader;
 struct streams;
 struct tls_pool_counts;
+struct transfer_part;
+struct transfers;
 
 enum {
     /* Queries in hand, from all workers and connections; 0.2-0.5 KB each, signed ones up to 2 KiB.
@@ -90,6 +92,7 @@ struct resolver_config {
     size_t sockets_max;              /* at most FORWARDER_SOCKETS_MAX: likewise */
     const char *nameservers_ca;      /* CAs of nameservers with TLS; NULL or "": the system's */
     struct cache_tally *cache_tally; /* NULL: nobody sums */
+    struct transfers *transfers;     /* NULL: none */
     uint32_t stale_wait_ms;          /* RESOLVER_STALE_WAIT_MS; tests have less patience */
     struct recursion *recursion;     /* which clients may ask about other domains */
     struct engine *engine;
@@ -125,6 +128,9 @@ bool resolver_defer(struct resolver *resolver, unsigned producer, const struct e
 
 /* The same threads: how many more resolver_defer takes. */
 size_t resolver_room(const struct resolver *resolver, unsigned producer);
+
+/* Any thread: a message for a connection over plain TCP; takes it over. */
+void resolver_send_part(struct resolver *resolver, struct transfer_part *part);
 
 /* Call when neither worker nor streams run any more: accepts no more connections, finishes the
  * queries in hand within RESOLVER_DRAIN_MS, ends the thread. Does nothing if it never started. */

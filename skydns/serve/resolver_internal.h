@@ -14,6 +14,7 @@
 #include "skydns/serve/client_loads_internal.h"
 #include "skydns/serve/deferred.h"
 #include "skydns/serve/resolver.h"
+#include "skydns/serve/transfer_inbox_internal.h"
 #include "skydns/serve/turn_internal.h"
 #include "skydns/upstream/fetcher.h"
 #include "skydns/upstream/forwarder.h"
@@ -60,8 +61,9 @@ struct resolver {
     ev_check check;
     ev_prepare prepare;
     struct turn turn;
-    struct streams *streams; /* NULL: there are none */
-    struct tls_pool *tls;    /* to nameservers */
+    struct transfer_inbox inbox; /* of TCP connections */
+    struct streams *streams;     /* NULL: there are none */
+    struct tls_pool *tls;        /* to nameservers */
     struct fetcher *fetcher;
     struct loop_check *loop_check;
     uint32_t checked_serial; /* of the nameservers that it checks, */

@@ -378,6 +378,9 @@ static void wait_for(struct resolver *r, struct deferred *d)
     case ENGINE_DEFER_SIGN:
         resolver_sign(r, d, 0, 0);
         break;
+    case ENGINE_DEFER_TRANSFER: /* not one that was answered before */
+        resolver_refuse(r, d);
+        break;
     case ENGINE_DEFER_REFRESH: /* never of the engine */
         break;
     }

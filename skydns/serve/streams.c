@@ -10,6 +10,7 @@
 #include "common/tls/tls_handshakes.h"
 #include "skydns/serve/resolver.h"
 #include "skydns/serve/tcp_server.h"
+#include "skydns/serve/transfer_inbox_internal.h"
 #include "skydns/serve/turn_internal.h"
 
 /* Late answers sent in one turn of the loop, so that sockets and timers get theirs. */
@@ -43,7 +44,8 @@ struct streams {
     struct tls_handshakes *handshakes; /* NULL: no TLS */
     ev_async handshaken;               /* it has finished jobs */
     struct turn turn;
-    struct late_list late; /* taken from the inbox, not sent yet */
+    struct transfer_inbox parts; /* of zone transfers, over TLS */
+    struct late_list late;       /* taken from the inbox, not sent yet */
 
     /* With the resolver. */
     pthread_mutex_t lock;
@@ -67,6 +69,11 @@ void streams_reply(struct streams *streams, const struct deferred *deferred, con
     TAILQ_INSERT_TAIL(&streams->inbox, late, entry);
     (void)pthread_mutex_unlock(&streams->lock); /* the same */
     ev_async_send(streams->loop, &streams->filled);
+}
+
+void streams_send_part(struct streams *streams, struct transfer_part *part)
+{
+    transfer_inbox_put(&streams->parts, part);
 }
 
 static void send_late(struct streams *s, const struct late *late)
@@ -231,6 +238,7 @@ static int open_tcp(struct streams *s, struct err *err)
         .handshake_ms = STREAMS_HANDSHAKE_MS,
         .answer = turn_answer_connection,
         .look_ahead = turn_look_ahead,
+        .part_left = turn_part_left,
         .data = &s->turn,
     };
     memcpy(tcp.kinds, s->config.kinds, sizeof(tcp.kinds));
@@ -285,6 +293,8 @@ int streams_new(const struct streams_config *config, struct streams **ret_stream
         return r;
     }
     s->turn.tcp = s->tcp;
+    transfer_inbox_init(&s->parts, s->loop, s->tcp, config->transfers);
+    s->turn.transfers = &s->parts;
     s->turn.producer = resolver_attach_streams(config->resolver, s);
     TAILQ_INIT(&s->late);
     TAILQ_INIT(&s->inbox);
@@ -342,6 +352,7 @@ void streams_free(struct streams *streams)
         return;
     }
     tcp_server_free(streams->tcp);
+    transfer_inbox_fini(&streams->parts);
     tls_handshakes_free(streams->handshakes);
     free_late(&streams->late);
     free_late(&streams->inbox);

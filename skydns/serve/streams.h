@@ -31,6 +31,8 @@ struct publisher_reader;
 struct resolver;
 struct streams;
 struct tls_server;
+struct transfer_part;
+struct transfers;
 
 enum {
     STREAMS_HANDSHAKE_MS = 5000, /* for the first byte, and from it to the end of the handshake */
@@ -49,6 +51,7 @@ struct streams_config {
     struct engine *engine;
     struct publisher_reader *reader;
     struct resolver *resolver;
+    struct transfers *transfers; /* NULL: none */
     bool verbose;
     bool want_skydns_metrics;
 };
@@ -61,6 +64,9 @@ int streams_start(struct streams *streams, struct err *err) MUST_CHECK;
  * within RESOLVER_DRAIN_MS; the resolver still runs. Then ends the threads. */
 void streams_stop(struct streams *streams);
 void streams_free(struct streams *streams); /* stopped; NULL is fine */
+
+/* Any thread: a message of a zone transfer, for a connection over TLS; takes it over. */
+void streams_send_part(struct streams *streams, struct transfer_part *part);
 
 /* The resolver's thread: the late answer to a query of this thread; len 0: none. Copied. */
 void streams_reply(struct streams *streams, const struct deferred *deferred, const uint8_t *reply,

@@ -264,6 +264,16 @@ bool tcp_connection_reply(struct tcp_connection *c, const uint8_t *reply, size_t
     return true;
 }
 
+void tcp_connection_note_part(struct tcp_connection *c)
+{
+    if (c->part_of && c->out.len == 0) {
+        const struct tcp_server_config *config = &c->server->config;
+        uint64_t transfer = c->part_of;
+        c->part_of = 0;
+        config->part_left(config->data, transfer, false);
+    }
+}
+
 /* ---- Waiting ---- */
 
 /* True if one turn answered everything, and the leavers take the connection. */
@@ -314,6 +324,7 @@ void tcp_connection_settle(struct tcp_connection *c, bool is_sound)
         tcp_connection_close(c, why);
         return;
     }
+    tcp_connection_note_part(c);
     tcp_connection_sort_in(c);
     tcp_server_bound_buffers(c->server);
 }

@@ -60,6 +60,7 @@ struct tcp_connection {
     uint32_t events;   /* that the poller watches */
     bool is_polled;    /* by the poller, since its first turn */
     uint32_t waiting;  /* deferred queries not answered yet */
+    uint64_t part_of;  /* the transfer whose message is in `out`; 0: none */
     bool ending;       /* reads no more; closed once everything is answered */
     bool has_ended;    /* its protocol has; it lingers before it is closed */
     uint8_t todo;      /* of enum tcp_todo, once the socket has room */
@@ -214,6 +215,9 @@ bool tcp_connection_go_on(struct tcp_connection *c) MUST_CHECK;
 
 /* Sends a late answer, or as much as the socket accepts. */
 bool tcp_connection_reply(struct tcp_connection *c, const uint8_t *reply, size_t len) MUST_CHECK;
+
+/* Tells whose message it was that `out` does not hold any more. */
+void tcp_connection_note_part(struct tcp_connection *c);
 
 /* Call last after any change: closes the connection if it is broken or has nothing to wait for,
  * else watches it for its next event. May close others, too: those with most in their buffers. */

@@ -70,6 +70,9 @@ void tcp_connection_close(struct tcp_connection *c, const char *why)
     if (!c->kind || tcp_stream_close(c)) {
         (void)close(c->fd); /* unsent answers are lost */
     }
+    if (c->part_of) {
+        s->config.part_left(s->config.data, c->part_of, true);
+    }
     if (c->turns > 0) {
         tcp_leavers_learn(s->leavers, c->turns == 1);
     }
@@ -233,6 +236,25 @@ bool tcp_server_reply(struct tcp_server *server, struct tcp_ref connection, uint
                               : len == 0 || tcp_connection_reply(c, reply, len);
     tcp_connection_settle(c, is_sound);
     return is_sound;
+}
+
+bool tcp_server_reply_part(struct tcp_server *server, struct tcp_ref connection, uint64_t transfer,
+                           bool is_last, const uint8_t *reply, size_t len)
+{
+    struct tcp_connection *c = tcp_server_find(server, connection);
+    if (!c) {
+        return false;
+    }
+    if (is_last) {
+        c->waiting--;
+        c->who->waiting--;
+    } else {
+        c->part_of = transfer;
+    }
+    c->ending = c->ending || !reply;
+    tcp_connection_spend(c, len);
+    tcp_connection_settle(c, len == 0 || tcp_connection_reply(c, reply, len));
+    return true;
 }
 
 void tcp_server_end(struct tcp_server *server, struct tcp_ref connection)

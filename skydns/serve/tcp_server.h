@@ -27,6 +27,10 @@
  * much of each turn of the loop as any other. Without scarcity, one client may have everything: a
  * whole node may share an address.
  *
+ * The answer to a query may be several messages (tcp_server_reply_part), each sent once the one
+ * before has left: one is held for a client that reads slowly. Meanwhile, other queries of its
+ * connection are answered.
+ *
  * Created and freed on the main thread while the loop does not run; all else on its thread. */
 #ifndef SKYDNS_SERVE_TCP_SERVER_H
 #define SKYDNS_SERVE_TCP_SERVER_H
@@ -98,6 +102,10 @@ struct tcp_query {
 typedef enum engine_verdict (*tcp_answer_fn)(void *data, const struct tcp_query *query,
                                              uint8_t *reply, size_t *ret_len);
 
+/* The message that tcp_server_reply_part had for this transfer has been taken by the socket; or, if
+ * is_gone, its connection was closed before. May not call back. */
+typedef void (*tcp_part_left_fn)(void *data, uint64_t transfer, bool is_gone);
+
 /* The queries to be answered next; at most ENGINE_AHEAD_MAX. */
 typedef void (*tcp_ahead_fn)(void *data, const struct slice *queries, size_t count);
 
@@ -113,6 +121,7 @@ struct tcp_server_config {
     uint32_t handshake_ms;             /* for its first byte, and for the rest */
     tcp_answer_fn answer;
     tcp_ahead_fn look_ahead;
+    tcp_part_left_fn part_left; /* NULL: no answer has parts */
     void *data;
 };
 
@@ -127,6 +136,14 @@ void tcp_server_free(struct tcp_server *server);
  * is gone, which is not an error; nothing was sent. */
 bool tcp_server_reply(struct tcp_server *server, struct tcp_ref connection, uint64_t tag,
                       const uint8_t *reply, size_t len);
+
+/* One of the messages that answer a deferred query: with the last one, or with none (len 0,
+ * is_last) the query is answered. reply NULL: it is broken off, and the connection reads no more.
+ * Of the others, part_left is called for this transfer, an ID that is not 0, once each; the next
+ * comes after that, and nothing of another transfer before. Only with DNS's own framing. False: the
+ * connection is gone, and part_left is not called. */
+bool tcp_server_reply_part(struct tcp_server *server, struct tcp_ref connection, uint64_t transfer,
+                           bool is_last, const uint8_t *reply, size_t len);
 
 /* When the pool has finished jobs. */
 void tcp_server_take_handshakes(struct tcp_server *server);

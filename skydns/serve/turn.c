@@ -4,6 +4,7 @@
 #include "common/dns/dns.h"
 #include "skydns/serve/query_log_internal.h"
 #include "skydns/serve/resolver.h"
+#include "skydns/serve/transfer_inbox_internal.h"
 #include "skydns/store/publisher.h"
 
 const struct engine_config *turn_begin(struct turn *turn)
@@ -78,6 +79,10 @@ static bool defer(struct turn *turn, const struct tcp_query *tcp, const struct e
 {
     const struct deferred_origin origin = {
         .transport = tcp->transport, .tcp = tcp->connection, .tag = tcp->tag, .edns = edns};
+    if (turn->deferral.kind == ENGINE_DEFER_TRANSFER) {
+        return turn->transfers && transfer_inbox_ask(turn->transfers, tcp, query,
+                                                     publisher_config(turn->reader)->tsig);
+    }
     const size_t room = resolver_room(turn->resolver, turn->producer);
     const size_t left = turn->late_max - turn->late;
     struct engine_query deferred = *query;
@@ -148,6 +153,12 @@ enum engine_verdict turn_answer_connection(void *data, const struct tcp_query *t
         *ret_len = transport_edns_add(&edns, turn->idle_ms, reply, *ret_len);
     }
     return verdict;
+}
+
+void turn_part_left(void *data, uint64_t transfer, bool is_gone)
+{
+    const struct turn *turn = data;
+    transfers_left(turn->transfers->transfers, transfer, is_gone);
 }
 
 void turn_look_ahead(void *data, const struct slice *queries, size_t count)

@@ -18,6 +18,7 @@
 #include "skydns/store/rng.h"
 
 struct publisher_reader;
+struct transfer_inbox;
 
 /* Expensive answers in one turn: less than a millisecond. */
 enum { TURN_EXPENSIVE_MAX = 8 };
@@ -27,10 +28,11 @@ struct turn {
     struct engine *engine;
     struct publisher_reader *reader;
     struct tcp_server *tcp;
-    struct resolver *resolver; /* defers to it, */
-    unsigned producer;         /* as this one */
-    size_t late_max;           /* late answers due at once, besides the ring's limit */
-    uint32_t idle_ms;          /* of connections, as told to clients that ask */
+    struct transfer_inbox *transfers; /* of its connections; NULL: none */
+    struct resolver *resolver;        /* defers to it, */
+    unsigned producer;                /* as this one */
+    size_t late_max;                  /* late answers due at once, besides the ring's limit */
+    uint32_t idle_ms;                 /* of connections, as told to clients that ask */
     bool verbose;
     struct query_counts *counts[ENGINE_TRANSPORTS]; /* NULL: counted elsewhere */
     /* Asks for a kept reply again, whose query, or one like it, this is. */
@@ -65,6 +67,9 @@ void turn_refresh_if_wanted(struct turn *turn, const struct engine_query *query)
 enum engine_verdict turn_answer_connection(void *turn, const struct tcp_query *tcp, uint8_t *reply,
                                            size_t *ret_len);
 void turn_look_ahead(void *turn, const struct slice *queries, size_t count);
+
+/* tcp_part_left_fn */
+void turn_part_left(void *turn, uint64_t transfer, bool is_gone);
 
 /* The late answer to a connection's query; len 0: none. reply has ENGINE_REPLY_MAX bytes, and is
  * changed. */

@@ -17,6 +17,7 @@
 #include "skydns/serve/udp_server.h"
 #include "skydns/store/publisher.h"
 #include "skydns/store/rng.h"
+#include "skydns/transfer/transfers.h"
 
 /* Time that one batch's expensive answers may take, but for the first; what is left goes to the
  * resolver. It is what the next batch may have to wait. */
@@ -68,6 +69,14 @@ static void count_reply(struct worker *w, const struct engine_query *query,
     }
 }
 
+static bool ask_transfer(const struct worker *w, const struct engine_query *query)
+{
+    const struct worker_config *config = &w->config;
+    const struct transfer_origin origin = {.transport = ENGINE_UDP, .udp = config->udp};
+    return config->transfers &&
+           transfers_ask(config->transfers, &origin, query, publisher_config(config->reader)->tsig);
+}
+
 static void defer(struct worker *w, const struct engine_query *query,
                   enum engine_deferral_kind kind, struct udp_packet *packet)
 {
@@ -76,7 +85,9 @@ static void defer(struct worker *w, const struct engine_query *query,
     struct engine_query deferred = *query;
     deferred.is_signed = w->deferral.is_signed;
     packet->reply_len = 0;
-    if (resolver_defer(config->resolver, config->index, &deferred, kind, &origin)) {
+    if (kind == ENGINE_DEFER_TRANSFER
+            ? ask_transfer(w, query)
+            : resolver_defer(config->resolver, config->index, &deferred, kind, &origin)) {
         counter_add(&w->counts.deferred, 1);
         return;
     }

@@ -22,6 +22,7 @@ struct query_sums;
 struct rate_limit;
 struct resolver;
 struct publisher_reader;
+struct transfers;
 struct udp_server;
 struct worker;
 
@@ -32,6 +33,7 @@ struct worker_config {
     struct engine *engine;
     struct publisher_reader *reader;
     struct resolver *resolver;
+    struct transfers *transfers;   /* NULL: none */
     struct rate_limit *rate_limit; /* of all workers */
     bool verbose;
     bool want_skydns_metrics;

@@ -221,6 +221,7 @@ static const char *read_saved(const struct decoder *d, struct reader *r, struct 
     *ret = (struct store_saved){.mod_revision = (int64_t)revision,
                                 .known_s = known_s(d, age_s),
                                 .mail = fields & SNAPSHOT_MAIL,
+                                .is_leased = fields & SNAPSHOT_LEASED,
                                 .host = fields & SNAPSHOT_HOST};
     ret->ttl_s = fields & SNAPSHOT_TTL ? reader_u32(r) : 0;
     ret->port = fields & SNAPSHOT_PORT ? reader_u16(r) : 0;

@@ -103,6 +103,7 @@ static uint16_t fields_of(const struct store_saved *saved)
 {
     unsigned fields = saved->host & SNAPSHOT_HOST;
     fields |= saved->mail ? SNAPSHOT_MAIL : 0;
+    fields |= saved->is_leased ? SNAPSHOT_LEASED : 0;
     fields |= saved->ttl_s ? SNAPSHOT_TTL : 0;
     fields |= saved->port ? SNAPSHOT_PORT : 0;
     fields |= saved->priority ? SNAPSHOT_PRIORITY : 0;

@@ -58,7 +58,8 @@ enum {
     SNAPSHOT_HOST_TEXT = 0x100,
     SNAPSHOT_TEXT = 0x200,
     SNAPSHOT_GROUP = 0x400,
-    SNAPSHOT_FIELDS = 0x7ff, /* all of them */
+    SNAPSHOT_LEASED = 0x800,
+    SNAPSHOT_FIELDS = 0xfff, /* all of them */
 };
 
 /* Version, prefix and domain at their longest take 585 bytes, the rest 17. */

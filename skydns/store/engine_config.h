@@ -14,6 +14,7 @@
 #include "common/dns/dname.h"
 #include "skydns/foreign/cache.h"
 #include "skydns/store/cookie_secrets.h"
+#include "skydns/store/transfer_access.h"
 
 struct cache_tally;
 struct client_index;
@@ -22,6 +23,7 @@ struct foreign_zone;
 struct hosts_table;
 struct tsig_keys;
 struct visibility;
+struct zone_serial;
 struct zone_table;
 
 enum {
@@ -56,11 +58,12 @@ struct engine_zone {
     struct dname domain; /* lower case, like all names here */
     unsigned labels;     /* of the domain */
     struct dname hostmaster;
-    struct dname ns;      /* ns.dns.<domain>: above the name servers' keys; the SOA's MNAME */
-    struct dname local;   /* local.dns.<domain> */
-    struct dname version; /* dns-version.<domain> */
-    struct dname pods;    /* pod.<domain> */
-    bool is_incomplete;   /* etcd is known to lack records: nothing is denied, but SERVFAIL */
+    struct dname ns;            /* ns.dns.<domain>: above the name servers' keys; the SOA's MNAME */
+    struct dname local;         /* local.dns.<domain> */
+    struct dname version;       /* dns-version.<domain> */
+    struct dname pods;          /* pod.<domain> */
+    bool is_incomplete;         /* etcd is known to lack records: nothing is denied, but SERVFAIL */
+    struct zone_serial *serial; /* of its SOA; borrowed; NULL: the hour */
 };
 
 struct engine_config {
@@ -68,7 +71,8 @@ struct engine_config {
     size_t zone_count;
     struct engine_zone zones[ENGINE_ZONES_MAX]; /* a domain before those that contain it */
     size_t reverse_zone_count;
-    struct network reverse_zones[ENGINE_REVERSE_ZONES_MAX]; /* ours alone: never forwarded */
+    struct network reverse_zones[ENGINE_REVERSE_ZONES_MAX];        /* ours alone: never forwarded */
+    struct zone_serial *reverse_serials[ENGINE_REVERSE_ZONES_MAX]; /* as engine_zone.serial */
 
     struct dname local;    /* what local.dns.<domain> stands for; len 0: nothing */
     uint32_t ttl_s;        /* of records without one, and of the SOA: 3600 */
@@ -77,12 +81,13 @@ struct engine_config {
     uint16_t max_udp_size; /* reply cap, whatever the client offers: 1232 */
     enum engine_schema schema;
     enum engine_pods pods;
-    bool round_robin;     /* shuffle addresses */
-    bool no_rec;          /* clients' foreign names: SERVFAIL instead of forwarding */
-    bool no_chaos;        /* class CHAOS is refused */
-    bool any_is_hinfo;    /* ANY: HINFO (RFC 8482) instead of REFUSED */
-    bool has_nameservers; /* there is somewhere to forward to; without zones_of_others only */
-    unsigned ndots;       /* names with fewer labels are not forwarded: 2 */
+    bool round_robin;      /* shuffle addresses */
+    bool no_rec;           /* clients' foreign names: SERVFAIL instead of forwarding */
+    bool no_chaos;         /* class CHAOS is refused */
+    bool is_for_transfers; /* answers make a zone: TTLs do not count down with leases */
+    bool any_is_hinfo;     /* ANY: HINFO (RFC 8482) instead of REFUSED */
+    bool has_nameservers;  /* there is somewhere to forward to; without zones_of_others only */
+    unsigned ndots;        /* names with fewer labels are not forwarded: 2 */
 
     /* Other domains. References of this configuration's own, but for the tally. */
     struct zone_table *zones_of_others; /* NULL: has_nameservers says what there is */
@@ -107,6 +112,10 @@ struct engine_config {
 
     struct dnssec *dnssec;  /* a reference; NULL: nothing is signed */
     struct tsig_keys *tsig; /* a reference; NULL: queries' TSIG records are passed over */
+
+    /* Who may transfer domains and reverse zones: nobody without -transfer-to. */
+    size_t transfer_count;
+    struct transfer_who transfers[TRANSFER_ACCESS_MAX];
 
     /* Clients known by their pods. */
     const struct client_index *clients; /* borrowed; NULL: nobody's namespace is asked for */

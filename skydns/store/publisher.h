@@ -49,8 +49,9 @@ const struct engine_config *publisher_newest_config(const struct publisher *publ
 /* The reader's thread, between enter and leave. */
 const struct engine_config *publisher_config(const struct publisher_reader *reader);
 
-/* Versions pinned at once: the snapshot's, and room for transfers. */
-enum { PUBLISHER_PINS_MAX = 4 };
+/* Versions pinned at once: the snapshot's, and the transfers': the newest two and four older ones.
+ */
+enum { PUBLISHER_PINS_MAX = 8 };
 
 /* Main thread: the newest version stays whole until publisher_unpin, and any thread may read it;
  * NULL if there is none, or too many are pinned. Unlike a reader that stays inside, it holds up

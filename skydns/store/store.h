@@ -55,6 +55,7 @@ struct store_record {
     uint8_t host; /* enum store_host */
     bool mail : 1;
     bool has_escapes : 1; /* in the text */
+    bool is_leased : 1;   /* its TTL is bounded by what a lease has left */
     uint8_t bytes[];      /* host, name, host text, text, group, text without escapes */
 };
 
@@ -160,6 +161,10 @@ enum store_host store_writer_put_view(struct store_writer *writer, const struct 
                                       const struct record_view *record, int64_t mod_revision);
 
 void store_writer_del(struct store_writer *writer, const struct dname *name);
+
+/* Whether the last put or del changed what the record says: not if it was rewritten as it was, nor
+ * if only what its lease has left differs. */
+bool store_writer_has_changed(const struct store_writer *writer);
 
 /* The record of a name in the version being built, or NULL; valid until the writer's next call. */
 const struct store_record *store_writer_find(const struct store_writer *writer,

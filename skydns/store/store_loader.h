@@ -30,6 +30,7 @@ struct store_saved {
     uint16_t weight;
     uint16_t targetstrip;
     bool mail;
+    bool is_leased;
     uint8_t host;            /* enum store_host */
     struct slice host_bytes; /* 4 or 16 of an address, the wire name; else empty */
     struct slice host_text;  /* as written, where the printed form differs */

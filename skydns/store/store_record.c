@@ -101,6 +101,7 @@ static struct store_saved saved_of(const struct record_view *record, const struc
         .weight = record->weight,
         .targetstrip = record->targetstrip,
         .mail = record->mail,
+        .is_leased = record->is_leased,
         .host = (uint8_t)host->kind,
         .host_bytes = slice_of(host->bytes, host->len),
         .host_text = host->text,
@@ -146,6 +147,7 @@ struct store_record *store_record_of(struct store_pool *pool, const struct dname
         .name_len = name->len,
         .host = saved->host,
         .mail = saved->mail,
+        .is_leased = saved->is_leased,
         .has_escapes = has_escapes,
     };
     uint8_t *at = append(r->bytes, host.ptr, host.len);
@@ -312,6 +314,7 @@ struct store_saved store_record_saved(const struct store_record *record)
         .weight = record->weight,
         .targetstrip = record->targetstrip,
         .mail = record->mail,
+        .is_leased = record->is_leased,
         .host = record->host,
         .host_bytes = slice_of(record->bytes, record->host_len),
         .host_text = slice_of(texts(record), record->host_text_len),

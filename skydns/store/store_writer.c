@@ -42,6 +42,7 @@ struct store_writer {
     size_t record_count;
     uint32_t generation; /* of the content; incremented by each store_writer_clear */
     bool is_changed;     /* since the last commit */
+    bool has_changed;    /* by the last put or del */
     bool want_sweep;     /* the commit removes records of older generations */
 };
 
@@ -213,6 +214,21 @@ static void put_record(struct store_writer *writer, const struct dname *name,
     writer->is_changed = true;
 }
 
+bool store_writer_has_changed(const struct store_writer *writer)
+{
+    return writer->has_changed;
+}
+
+/* What a lease has left is not what was written. */
+static bool says_the_same(const struct store_record *old, struct store_record *new)
+{
+    uint32_t ttl_s = new->ttl_s;
+    new->ttl_s = old->is_leased &&new->is_leased ? old->ttl_s : ttl_s;
+    bool is_same = store_record_same_content(old, new);
+    new->ttl_s = ttl_s;
+    return is_same;
+}
+
 enum store_host store_writer_put_view(struct store_writer *writer, const struct dname *name,
                                       const struct record_view *record, int64_t mod_revision)
 {
@@ -220,6 +236,7 @@ enum store_host store_writer_put_view(struct store_writer *writer, const struct 
     struct store_record *old = find_record(writer, name);
     enum store_host host = (enum store_host) new->host;
     new->generation = writer->generation;
+    writer->has_changed = !old || !says_the_same(old, new);
     if (old && store_record_equal(old, new)) {
         old->generation = new->generation;
         store_pool_free(new);
@@ -262,6 +279,7 @@ static void prune(struct store_writer *writer, const struct path *path)
 void store_writer_del(struct store_writer *writer, const struct dname *name)
 {
     struct store_record *record = find_record(writer, name);
+    writer->has_changed = record != NULL;
     if (!record) {
         return;
     }

@@ -346,3 +346,13 @@ const struct broken_table *store_sync_broken(const struct store_sync *sync)
 {
     return sync->broken;
 }
+
+void store_sync_set_zones(struct store_sync *sync, const struct dname *apexes, size_t count)
+{
+    zone_changes_set(&sync->zones, apexes, count, sync->counts.revision);
+}
+
+int64_t store_sync_zone_revision(const struct store_sync *sync, const struct dname *apex)
+{
+    return zone_changes_of(&sync->zones, apex);
+}

@@ -153,6 +153,14 @@ bool store_sync_knows_clients(const struct store_sync *sync, const struct dname 
  * clients are not wanted. The same as long as sync runs. */
 const struct client_index *store_sync_clients(const struct store_sync *sync);
 
+/* The zones whose changes are noted from now on: domains and reverse zones, in lower case; and the
+ * revision of a zone's last change (zone_changes_internal.h), 0 if it is none of these. */
+void store_sync_set_zones(struct store_sync *sync, const struct dname *apexes, size_t count);
+int64_t store_sync_zone_revision(const struct store_sync *sync, const struct dname *apex);
+
+/* A version was unpinned (publisher.h): frees what it held, now and later. */
+void store_sync_reclaim(struct store_sync *sync);
+
 /* Changes the TTL of values that set none, also for keys with leases. */
 void store_sync_set_default_ttl(struct store_sync *sync, uint32_t ttl_s);
 

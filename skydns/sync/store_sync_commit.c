@@ -27,7 +27,7 @@ void store_sync_on_full_begin(void *data, const struct etcd_mirror_read *read)
     sync->skipped_before_read = sync->counts.skipped;
 }
 
-static void reclaim(struct store_sync *sync)
+void store_sync_reclaim(struct store_sync *sync)
 {
     if (publisher_reclaim(sync->publisher)) {
         ev_timer_again(sync->loop, &sync->reclaim);
@@ -47,7 +47,7 @@ void store_sync_on_clients_changed(void *data)
 {
     struct store_sync *sync = data;
     sync->changes++;
-    reclaim(sync);
+    store_sync_reclaim(sync);
 }
 
 static void publish(struct store_sync *sync, const struct store *store,
@@ -60,7 +60,7 @@ static void publish(struct store_sync *sync, const struct store *store,
     }
     sync->counts.published++;
     sync->counts.published_revision = store_revision(store);
-    reclaim(sync);
+    store_sync_reclaim(sync);
 }
 
 void store_sync_publish(struct store_sync *sync, int64_t revision)
@@ -68,6 +68,9 @@ void store_sync_publish(struct store_sync *sync, int64_t revision)
     struct store_garbage *garbage;
     const struct store *store = store_writer_commit(sync->writer, revision, &garbage);
     clients_follow(sync->clients, store);
+    if (sync->is_reading && store != sync->published) {
+        zone_changes_compare(&sync->zones, sync->published, store, revision);
+    }
     if (store != sync->published) {
         publish(sync, store, garbage);
     } else if (sync->stubs) {
@@ -193,6 +196,7 @@ void store_sync_on_commit(void *data, int64_t revision, bool full)
         config_value_end_read(&sync->document);
     }
     if (config_value_take_change(&sync->document, &document) && sync->on_config) {
+        zone_changes_note_all(&sync->zones, revision);
         sync->on_config(sync->data, document);
     }
     if (full) {

@@ -17,6 +17,7 @@
 #include "skydns/sync/store_keys.h"
 #include "skydns/sync/store_sync.h"
 #include "skydns/sync/stub_keys_internal.h"
+#include "skydns/sync/zone_changes_internal.h"
 
 struct snapshot_header;
 
@@ -52,6 +53,7 @@ struct store_sync {
     struct dname main_domain; /* whose store key the mirror follows */
     bool requires_store_key;
     struct domain_check domain_check;
+    struct zone_changes zones;
     void (*on_completeness)(void *data);
     struct config_value document;
     void (*on_config)(void *data, struct slice value);

@@ -33,10 +33,19 @@ static bool is_config(const struct store_sync *sync, struct slice key)
     return slice_equal(key, slice_str(sync->config_key));
 }
 
+/* Of the last put or del; a full read is compared as a whole. */
+static void note_change(struct store_sync *sync, const struct dname *name, int64_t revision)
+{
+    if (!sync->is_reading && store_writer_has_changed(sync->writer)) {
+        zone_changes_note(&sync->zones, name, revision);
+    }
+}
+
 static void put_record(struct store_sync *sync, const struct etcd_kv *kv, const struct dname *name,
                        struct record_view *record)
 {
     clients_note(sync->clients, name);
+    record->is_leased = kv->lease != 0;
     record->ttl_s = lease_table_put(sync->leases, name, kv->lease, kv->mod_revision, record->ttl_s);
     if (store_writer_put_view(sync->writer, name, record, kv->mod_revision) == STORE_HOST_BAD) {
         note_broken(sync, kv, "cannot use a key's host",
@@ -44,6 +53,7 @@ static void put_record(struct store_sync *sync, const struct etcd_kv *kv, const 
     } else {
         broken_del(sync->broken, kv->key);
     }
+    note_change(sync, name, kv->mod_revision);
 }
 
 static bool has_wildcard(struct slice key, const struct dname *name)
@@ -61,9 +71,10 @@ static bool has_wildcard(struct slice key, const struct dname *name)
     return false;
 }
 
-static void del_record(struct store_sync *sync, const struct dname *name)
+static void del_record(struct store_sync *sync, const struct dname *name, int64_t revision)
 {
     store_writer_del(sync->writer, name);
+    note_change(sync, name, revision);
     lease_table_del(sync->leases, name);
     clients_note(sync->clients, name);
     if (sync->stubs) {
@@ -99,7 +110,7 @@ void store_sync_on_put(void *data, const struct etcd_kv *kv)
         record_fini(&record);
     } else {
         skip(sync, kv, err.msg);
-        del_record(sync, &name);
+        del_record(sync, &name, kv->mod_revision);
     }
 }
 
@@ -107,11 +118,10 @@ void store_sync_on_del(void *data, struct slice key, int64_t revision)
 {
     struct store_sync *sync = data;
     struct dname name;
-    (void)revision; /* on_commit receives it */
     broken_del(sync->broken, key);
     if (is_config(sync, key)) {
         config_value_del(&sync->document);
     } else if (record_key_to_name(slice_str(sync->prefix), key, &name)) {
-        del_record(sync, &name);
+        del_record(sync, &name, revision);
     }
 }

@@ -49,10 +49,10 @@ struct saved_document {
     struct slice mirror; /* etcd_mirror_save; empty: etcd denied reading the key */
 };
 
-char *writer_document_key(const struct dname *domain)
+char *writer_document_key(const struct dname *domain, const char *name)
 {
     char text[DNAME_TEXT_MAX];
-    return etcd_writer_key(slice_str(dname_to_text(domain, text)), "config");
+    return etcd_writer_key(slice_str(dname_to_text(domain, text)), name);
 }
 
 /* ---- The mirror ---- */
@@ -238,7 +238,7 @@ static struct document *document_new(struct writer_documents *documents, const s
     struct document *document = xcalloc(1, sizeof(*document));
     document->documents = documents;
     document->domain = *domain;
-    document->key = writer_document_key(domain);
+    document->key = writer_document_key(domain, documents->config.name);
     document->is_changed = true; /* the first full read reports it in any case */
     buf_init(&document->text, WRITER_DOCUMENT_MAX + 1);
     ev_timer_init(&document->retry, on_retry, denied_retry_s, 0.);

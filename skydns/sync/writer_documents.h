@@ -1,8 +1,9 @@
 /* The documents that kube2sky keeps beside the records: `/kube2sky/<domain>/config`, with the
- * nameservers of a ConfigMap. Each domain's is a mirror of one key: two watches on the connection
- * that exists anyway. As the records, a document survives an etcd that came back without its data
- * until kube2sky has written everything again. An etcd whose user may not read it is asked once a
- * minute, with one warning. Main thread. */
+ * nameservers of a ConfigMap; and `/kube2sky/<domain>/serial`, the base of zones' serials. Each
+ * domain's is a mirror of one key: two watches on the connection that exists anyway. As the
+ * records, a document survives an etcd that came back without its data until kube2sky has written
+ * everything again. An etcd whose user may not read it is asked once a minute, with one warning.
+ * Main thread. */
 #ifndef SKYDNS_SYNC_WRITER_DOCUMENTS_H
 #define SKYDNS_SYNC_WRITER_DOCUMENTS_H
 
@@ -26,6 +27,7 @@ enum { WRITER_DOCUMENT_MAX = 1536 * 1024 };
 struct writer_documents_config {
     struct ev_loop *loop;
     struct etcd *etcd;    /* borrowed */
+    const char *name;     /* of the documents: "config" or "serial"; borrowed */
     int64_t stale_max_ms; /* as of the records */
     /* What writer_documents_save appended in an earlier life, checked; copied; empty: nothing is
      * known. The first writer_documents_set_domains passes it to `changed`, for its domains, and it
@@ -37,7 +39,7 @@ struct writer_documents_config {
 };
 
 /* "/kube2sky/cluster.local/config", which the caller frees. */
-char *writer_document_key(const struct dname *domain);
+char *writer_document_key(const struct dname *domain, const char *name);
 
 /* Whether bytes are what writer_documents_save appended. */
 bool writer_documents_is_saved(struct slice saved) MUST_CHECK;

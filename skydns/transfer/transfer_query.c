@@ -44,6 +44,7 @@ bool transfer_query_parse(const uint8_t *wire, size_t len, struct transfer_query
         .id = question.id,
         .recursion_desired = question.recursion_desired,
         .has_edns = question.has_edns,
+        .udp_size = question.has_edns ? question.udp_size : 0,
         .is_incremental = question.type == DNS_TYPE_IXFR,
         .zone = question.name,
     };

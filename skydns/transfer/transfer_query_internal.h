@@ -14,6 +14,7 @@ struct transfer_query {
     uint16_t id;
     bool recursion_desired; /* copied into the reply */
     bool has_edns;
+    uint16_t udp_size; /* as it says; 0: it does not */
     bool is_incremental;
     uint32_t serial;   /* of an incremental one: what the client has */
     struct dname zone; /* as typed: the reply repeats it */

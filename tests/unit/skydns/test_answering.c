@@ -147,7 +147,7 @@ static void open_at(struct fixture *f, size_t address_count)
     int r = -EADDRINUSE;
     for (int i = 0; i < ATTEMPTS && r == -EADDRINUSE; i++) {
         choose_addresses(f, address_count);
-        r = answering_open(&f->options, f->publisher, NULL, &f->answering, &err);
+        r = answering_open(&f->options, f->publisher, NULL, NULL, &f->answering, &err);
     }
     if (r < 0) {
         fail_msg("%s", err.msg);
@@ -390,7 +390,8 @@ static void test_address_in_use(void **state)
     int fd = loopback_listen(&used);
     choose_addresses(f, 3);
     f->options.addresses[1] = used;
-    assert_int_equal(answering_open(&f->options, f->publisher, NULL, &none, &err), -EADDRINUSE);
+    assert_int_equal(answering_open(&f->options, f->publisher, NULL, NULL, &none, &err),
+                     -EADDRINUSE);
     assert_null(none);
     assert_non_null(strstr(err.msg, addr_format(&used, text)));
     assert_int_equal(listen_tcp(&f->options.addresses[0], false, &listening, &err), 0);
@@ -453,7 +454,7 @@ static void open_with_streams(struct fixture *f, size_t address_count)
         f->options.streams[0] = stream_at(ENGINE_HTTP);
         f->options.streams[1] = stream_at(ENGINE_GRPC);
         f->options.stream_count = 2;
-        r = answering_open(&f->options, f->publisher, NULL, &f->answering, &err);
+        r = answering_open(&f->options, f->publisher, NULL, NULL, &f->answering, &err);
     }
     if (r < 0) {
         fail_msg("%s", err.msg);
@@ -548,7 +549,7 @@ static void test_sockets_of_systemd(void **state)
     f->options.workers = 3;
     fill(f);
     pass(fds, 2);
-    if (answering_open(&f->options, f->publisher, NULL, &f->answering, &err) < 0) {
+    if (answering_open(&f->options, f->publisher, NULL, NULL, &f->answering, &err) < 0) {
         fail_msg("%s", err.msg);
     }
     start(f);

@@ -1,0 +1,90 @@
+#include "skydns/sync/zone_changes_internal.h"
+
+#include "skydns/store/store_diff.h"
+
+static const struct zone_change *find(const struct zone_change *items, size_t count,
+                                      const struct dname *apex)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (dname_equal(&items[i].apex, apex)) {
+            return &items[i];
+        }
+    }
+    return NULL;
+}
+
+void zone_changes_set(struct zone_changes *changes, const struct dname *apexes, size_t count,
+                      int64_t revision)
+{
+    const struct zone_changes before = *changes;
+    changes->count = count < ZONE_CHANGES_MAX ? count : ZONE_CHANGES_MAX;
+    for (size_t i = 0; i < changes->count; i++) {
+        const struct zone_change *known = find(before.items, before.count, &apexes[i]);
+        changes->items[i] =
+            (struct zone_change){.apex = apexes[i], .revision = known ? known->revision : revision};
+    }
+}
+
+void zone_changes_note(struct zone_changes *changes, const struct dname *name, int64_t revision)
+{
+    struct zone_change *longest = NULL;
+    for (size_t i = 0; i < changes->count; i++) {
+        struct zone_change *item = &changes->items[i];
+        if (dname_is_within(name, &item->apex) &&
+            (!longest || item->apex.len > longest->apex.len)) {
+            longest = item;
+        }
+    }
+    if (longest && longest->revision < revision) {
+        longest->revision = revision;
+    }
+}
+
+void zone_changes_note_all(struct zone_changes *changes, int64_t revision)
+{
+    for (size_t i = 0; i < changes->count; i++) {
+        changes->items[i].revision = revision;
+    }
+}
+
+struct comparison {
+    struct zone_changes *changes;
+    int64_t revision;
+};
+
+static bool on_difference(void *data, const struct store_record *old_record,
+                          const struct store_record *new_record)
+{
+    struct comparison *c = data;
+    struct dname name;
+    store_record_name(new_record ? new_record : old_record, &name);
+    zone_changes_note(c->changes, &name, c->revision);
+    size_t left = 0;
+    for (size_t i = 0; i < c->changes->count; i++) {
+        left += c->changes->items[i].revision < c->revision;
+    }
+    return left > 0;
+}
+
+/* Another store's revisions may be lower. */
+void zone_changes_compare(struct zone_changes *changes, const struct store *before,
+                          const struct store *after, int64_t revision)
+{
+    struct comparison c = {.changes = changes, .revision = revision};
+    if (!before) {
+        zone_changes_note_all(changes, revision);
+        return;
+    }
+    for (size_t i = 0; i < changes->count; i++) {
+        if (changes->items[i].revision >= revision) {
+            changes->items[i].revision = revision;
+        }
+    }
+    (void)store_diff(before, after, on_difference, &c); /* false: all zones differ */
+}
+
+int64_t zone_changes_of(const struct zone_changes *changes, const struct dname *apex)
+{
+    const struct zone_change *found = find(changes->items, changes->count, apex);
+    return found ? found->revision : 0;
+}

@@ -1,0 +1,311 @@
+#include "skydns/transfer/notifier_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/cursor.h"
+#include "common/base/log.h"
+#include "common/base/xalloc.h"
+#include "common/dns/dns.h"
+#include "skydns/store/rng.h"
+
+enum {
+    PAIRS_MAX = TRANSFER_ACCESS_MAX * TRANSFER_ZONES_MAX,
+    OPCODE_NOTIFY = 4 << 11,
+    OPCODE_MASK = 0xf << 11,
+    MESSAGE_MAX = DNS_HEADER_SIZE + DNAME_MAX + 4,
+    REPLIES_A_TURN = 64, /* others have the loop, too */
+};
+
+/* A secondary and a zone. */
+struct pair {
+    struct addr target;
+    struct dname apex;
+    uint32_t serial;
+    uint16_t id;
+    unsigned tries;  /* of this serial; 0: not told yet */
+    bool is_awaited; /* there is something to send, or a reply to come */
+    int64_t sent_ms; /* the last one; 0: never */
+    int64_t due_ms;  /* the next one */
+};
+
+struct notifier {
+    struct notifier_config config;
+    struct rng rng;
+    int fds[2]; /* IPv4, IPv6; -1: not opened, or not to be had */
+    ev_io readable[2];
+    ev_timer timer;
+    size_t target_count;
+    struct addr targets[TRANSFER_ACCESS_MAX];
+    size_t count, cap;
+    struct pair *pairs;
+};
+
+/* ---- Sending ---- */
+
+static unsigned family_of(const struct addr *addr)
+{
+    return addr->sa.sa_family == AF_INET6;
+}
+
+/* False: no socket. Opened when it is needed first. */
+static bool open_socket(struct notifier *n, unsigned family)
+{
+    const struct addr *from = &n->config.from[family];
+    if (n->fds[family] >= 0) {
+        return true;
+    }
+    int fd = socket(family ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) {
+        return false;
+    }
+    if (from->len > 0 && bind(fd, &from->sa, from->len) < 0) {
+        log_debug("NOTIFY comes from the kernel's choice", LOG_STR("error", err_code_text(-errno)));
+    }
+    n->fds[family] = fd;
+    ev_io_set(&n->readable[family], fd, EV_READ);
+    ev_io_start(n->config.loop, &n->readable[family]);
+    return true;
+}
+
+static size_t write_message(const struct pair *pair, uint8_t *out)
+{
+    struct writer w = writer_of(out, MESSAGE_MAX);
+    writer_u16(&w, pair->id);
+    writer_u16(&w, OPCODE_NOTIFY | DNS_FLAG_AA);
+    writer_u16(&w, 1);
+    writer_u16(&w, 0);
+    writer_u16(&w, 0);
+    writer_u16(&w, 0);
+    writer_bytes(&w, pair->apex.wire, pair->apex.len);
+    writer_u16(&w, DNS_TYPE_SOA);
+    writer_u16(&w, DNS_CLASS_IN);
+    return w.pos;
+}
+
+/* Lost as on any link, it is sent again. */
+static void send_one(struct notifier *n, struct pair *pair)
+{
+    uint8_t message[MESSAGE_MAX];
+    unsigned family = family_of(&pair->target);
+    size_t len = write_message(pair, message);
+    if (open_socket(n, family) && sendto(n->fds[family], message, len, MSG_NOSIGNAL,
+                                         &pair->target.sa, pair->target.len) < 0) {
+        char text[ADDR_TEXT_MAX];
+        log_debug("cannot send NOTIFY", LOG_STR("to", addr_format(&pair->target, text)),
+                  LOG_STR("error", err_code_text(-errno)));
+    }
+    counter_add(&n->config.counts->notify_sent, 1);
+}
+
+static void give_up(struct notifier *n, struct pair *pair)
+{
+    char zone[DNAME_TEXT_MAX], text[ADDR_TEXT_MAX];
+    pair->is_awaited = false;
+    counter_add(&n->config.counts->notify_failed, 1);
+    log_info("a secondary does not answer NOTIFY",
+             LOG_STR("secondary", addr_format(&pair->target, text)),
+             LOG_STR("zone", dname_to_text(&pair->apex, zone)),
+             LOG_INT("serial", (int64_t)pair->serial));
+}
+
+static void go_on(struct notifier *n, struct pair *pair, int64_t now_ms)
+{
+    if (pair->tries == NOTIFY_TRIES) {
+        give_up(n, pair);
+        return;
+    }
+    if (pair->tries == 0) {
+        pair->id = (uint16_t)rng_next(&n->rng);
+    }
+    send_one(n, pair);
+    pair->sent_ms = now_ms;
+    pair->due_ms = now_ms + (n->config.pause_ms << pair->tries);
+    pair->tries++;
+}
+
+static void set_timer(struct notifier *n)
+{
+    int64_t first_ms = INT64_MAX;
+    for (size_t i = 0; i < n->count; i++) {
+        if (n->pairs[i].is_awaited && n->pairs[i].due_ms < first_ms) {
+            first_ms = n->pairs[i].due_ms;
+        }
+    }
+    ev_timer_stop(n->config.loop, &n->timer);
+    if (first_ms < INT64_MAX) {
+        int64_t left_ms = first_ms - clock_monotonic_ms();
+        ev_timer_set(&n->timer, left_ms > 0 ? (double)left_ms / 1000 : 0., 0.);
+        ev_timer_start(n->config.loop, &n->timer);
+    }
+}
+
+static void on_timer(struct ev_loop *loop, ev_timer *timer, int revents)
+{
+    struct notifier *n = timer->data;
+    int64_t now_ms = clock_monotonic_ms();
+    (void)loop;
+    (void)revents;
+    for (size_t i = 0; i < n->count; i++) {
+        if (n->pairs[i].is_awaited && n->pairs[i].due_ms <= now_ms) {
+            go_on(n, &n->pairs[i], now_ms);
+        }
+    }
+    set_timer(n);
+}
+
+/* ---- Replies ---- */
+
+bool notifier_is_reply(const uint8_t *wire, size_t len, uint16_t id, const struct dname *apex)
+{
+    struct reader r = reader_of(wire, len);
+    struct dname name;
+    uint16_t its_id = reader_u16(&r), flags = reader_u16(&r), questions = reader_u16(&r);
+    if (r.failed || its_id != id || !(flags & DNS_FLAG_QR) ||
+        (flags & OPCODE_MASK) != OPCODE_NOTIFY || questions != 1) {
+        return false;
+    }
+    reader_seek(&r, DNS_HEADER_SIZE);
+    if (!dname_read(&r, &name)) {
+        return false;
+    }
+    dname_lower(&name);
+    uint16_t type = reader_u16(&r);
+    return !r.failed && type == DNS_TYPE_SOA && dname_equal(&name, apex);
+}
+
+/* Whatever it says: it knows. */
+static void take_reply(struct notifier *n, const struct addr *from, const uint8_t *wire, size_t len)
+{
+    for (size_t i = 0; i < n->count; i++) {
+        struct pair *pair = &n->pairs[i];
+        if (pair->is_awaited && pair->tries > 0 && addr_equal(&pair->target, from) &&
+            notifier_is_reply(wire, len, pair->id, &pair->apex)) {
+            pair->is_awaited = false;
+            counter_add(&n->config.counts->notify_answered, 1);
+        }
+    }
+}
+
+static void on_readable(struct ev_loop *loop, ev_io *io, int revents)
+{
+    struct notifier *n = io->data;
+    uint8_t wire[DNS_UDP_SIZE];
+    (void)loop;
+    (void)revents;
+    for (unsigned i = 0; i < REPLIES_A_TURN; i++) {
+        struct addr from = {.len = sizeof(from.v6)};
+        ssize_t got = recvfrom(io->fd, wire, sizeof(wire), 0, &from.sa, &from.len);
+        if (got < 0) {
+            break; /* nothing is left, or a secondary's port is closed: its timer goes on */
+        }
+        take_reply(n, &from, wire, (size_t)got);
+    }
+    set_timer(n);
+}
+
+/* ---- What there is to tell ---- */
+
+static bool is_target(const struct notifier *n, const struct addr *addr)
+{
+    for (size_t i = 0; i < n->target_count; i++) {
+        if (addr_equal(&n->targets[i], addr)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void notifier_set_targets(struct notifier *n, const struct addr *targets, size_t count)
+{
+    size_t kept = 0;
+    n->target_count = count < TRANSFER_ACCESS_MAX ? count : TRANSFER_ACCESS_MAX;
+    for (size_t i = 0; i < n->target_count; i++) {
+        n->targets[i] = targets[i];
+    }
+    for (size_t i = 0; i < n->count; i++) {
+        if (is_target(n, &n->pairs[i].target)) {
+            n->pairs[kept++] = n->pairs[i];
+        }
+    }
+    n->count = kept;
+    set_timer(n);
+}
+
+static struct pair *find_pair(struct notifier *n, const struct addr *target,
+                              const struct dname *apex)
+{
+    for (size_t i = 0; i < n->count; i++) {
+        if (addr_equal(&n->pairs[i].target, target) && dname_equal(&n->pairs[i].apex, apex)) {
+            return &n->pairs[i];
+        }
+    }
+    if (n->count == PAIRS_MAX) {
+        return NULL;
+    }
+    if (n->count == n->cap) {
+        n->cap = n->cap ? 2 * n->cap : 4;
+        n->pairs = xrealloc(n->pairs, n->cap * sizeof(*n->pairs));
+    }
+    n->pairs[n->count] = (struct pair){.target = *target, .apex = *apex};
+    return &n->pairs[n->count++];
+}
+
+void notifier_tell(struct notifier *n, const struct dname *apex, uint32_t serial)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    for (size_t i = 0; i < n->target_count; i++) {
+        struct pair *pair = find_pair(n, &n->targets[i], apex);
+        if (!pair || (pair->sent_ms > 0 && pair->serial == serial)) {
+            continue;
+        }
+        int64_t earliest_ms = pair->sent_ms ? pair->sent_ms + n->config.pause_ms : now_ms;
+        pair->serial = serial;
+        pair->tries = 0;
+        pair->is_awaited = true;
+        pair->due_ms = earliest_ms > now_ms ? earliest_ms : now_ms;
+    }
+    set_timer(n);
+}
+
+void notifier_forget(struct notifier *n)
+{
+    n->count = 0;
+    set_timer(n);
+}
+
+/* ---- Life ---- */
+
+struct notifier *notifier_new(const struct notifier_config *config)
+{
+    struct notifier *n = xcalloc(1, sizeof(*n));
+    n->config = *config;
+    rng_seed(&n->rng);
+    ev_init(&n->timer, on_timer);
+    n->timer.data = n;
+    for (unsigned i = 0; i < 2; i++) {
+        n->fds[i] = -1;
+        ev_init(&n->readable[i], on_readable);
+        n->readable[i].data = n;
+    }
+    return n;
+}
+
+void notifier_free(struct notifier *n)
+{
+    if (!n) {
+        return;
+    }
+    ev_timer_stop(n->config.loop, &n->timer);
+    for (unsigned i = 0; i < 2; i++) {
+        ev_io_stop(n->config.loop, &n->readable[i]);
+        if (n->fds[i] >= 0) {
+            (void)close(n->fds[i]); /* a socket: nothing to lose */
+        }
+    }
+    free(n->pairs);
+    free(n);
+}

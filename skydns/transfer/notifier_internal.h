@@ -1,0 +1,48 @@
+/* NOTIFY (RFC 1996): tells secondaries that a zone has a new serial, over UDP, unsigned. Each pair
+ * of a secondary and a zone has its own pace: a message at once or, if the last one is not a second
+ * old, when it is; again after 1, 2, 4 and 8 seconds until there is a reply; then it is given up
+ * until the zone changes again. A silent secondary delays no other. A reply counts only if it comes
+ * from the address that was asked, with the ID and the zone of the question.
+ *
+ * On the loop of the transfers' thread. At most TRANSFER_ACCESS_MAX secondaries. */
+#ifndef SKYDNS_TRANSFER_NOTIFIER_INTERNAL_H
+#define SKYDNS_TRANSFER_NOTIFIER_INTERNAL_H
+
+#include <ev.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/addr.h"
+#include "common/base/attributes.h"
+#include "common/dns/dname.h"
+#include "skydns/transfer/transfers.h"
+
+enum { NOTIFY_PAUSE_MS = 1000, NOTIFY_TRIES = 5 };
+
+struct notifier;
+
+struct notifier_config {
+    struct ev_loop *loop;
+    const struct addr *from;         /* two: IPv4 and IPv6, as transfers_config.notify_from */
+    struct transfers_counts *counts; /* borrowed */
+    int64_t pause_ms;                /* NOTIFY_PAUSE_MS; tests have less patience */
+};
+
+struct notifier *notifier_new(const struct notifier_config *config);
+void notifier_free(struct notifier *notifier); /* NULL is fine */
+
+/* Whom to tell from now on; those who were told before keep their pace. */
+void notifier_set_targets(struct notifier *notifier, const struct addr *targets, size_t count);
+
+/* The zone has a serial that its secondaries have not been told. */
+void notifier_tell(struct notifier *notifier, const struct dname *apex, uint32_t serial);
+
+/* Nobody is told of any zone any more. */
+void notifier_forget(struct notifier *notifier);
+
+/* Whether bytes from a secondary answer the NOTIFY with this ID about this lower-cased zone. Pure;
+ * for fuzzing, too. */
+bool notifier_is_reply(const uint8_t *wire, size_t len, uint16_t id,
+                       const struct dname *apex) MUST_CHECK;
+
+#endif

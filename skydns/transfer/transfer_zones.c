@@ -1,0 +1,255 @@
+#include "skydns/transfer/transfer_zones_internal.h"
+
+#include <stdlib.h>
+
+#include "common/base/buf.h"
+#include "common/base/xalloc.h"
+#include "skydns/store/zone_serials.h"
+#include "skydns/transfer/serial_internal.h"
+#include "skydns/transfer/zone_diff_internal.h"
+
+/* ---- Versions ---- */
+
+struct transfer_setup *transfer_setup_hold(struct transfer_setup *setup)
+{
+    setup->references++;
+    return setup;
+}
+
+void transfer_setup_release(struct transfer_setup *setup)
+{
+    if (setup && --setup->references == 0) {
+        zone_answers_free(setup->answers);
+        engine_config_free(setup->config);
+        free(setup);
+    }
+}
+
+void transfer_version_release(struct transfer_version *version)
+{
+    if (!version || --version->references > 0) {
+        return;
+    }
+    struct transfer_zones *zones = version->zones;
+    TAILQ_REMOVE(&zones->versions, version, entry);
+    zones->release(zones->data, version->store);
+    transfer_setup_release(version->setup);
+    free(version);
+}
+
+static int find_in(const struct transfer_version *version, const struct dname *apex)
+{
+    for (size_t i = 0; i < version->zone_count; i++) {
+        if (dname_equal(&version->of[i].apex, apex)) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+uint32_t transfer_version_serial(const struct transfer_version *version, const struct dname *apex)
+{
+    return version->of[find_in(version, apex)].serial;
+}
+
+static bool has_whole(const struct transfer_version *version, const struct dname *apex)
+{
+    int i = find_in(version, apex);
+    return i >= 0 && version->of[i].is_whole;
+}
+
+/* Those that only sessions hold. */
+static size_t older_count(const struct transfer_zones *zones)
+{
+    size_t count = 0;
+    const struct transfer_version *version;
+    TAILQ_FOREACH (version, &zones->versions, entry) {
+        count += version != zones->newest;
+    }
+    return count;
+}
+
+struct transfer_version *transfer_zones_hold(struct transfer_zones *zones, const struct dname *apex)
+{
+    struct transfer_version *version = zones->newest;
+    bool is_held = version && version->references > 1;
+    if (version && !is_held && older_count(zones) >= TRANSFER_VERSIONS_MAX) {
+        version = TAILQ_NEXT(version, entry);
+    }
+    if (!version || !has_whole(version, apex)) {
+        return NULL;
+    }
+    version->references++;
+    return version;
+}
+
+static void make_newest(struct transfer_zones *zones, const struct transfer_step *step)
+{
+    struct transfer_version *version = xcalloc(1, sizeof(*version));
+    struct transfer_version *before = zones->newest;
+    version->references = 1;
+    version->zones = zones;
+    version->store = step->store;
+    version->setup = transfer_setup_hold(zones->setup);
+    version->zone_count = zones->count;
+    for (size_t i = 0; i < zones->count; i++) {
+        version->of[i].apex = zones->items[i].apex;
+        version->of[i].serial = zones->items[i].journal.serial;
+        version->of[i].is_whole = !step->zones[i].is_incomplete;
+    }
+    TAILQ_INSERT_HEAD(&zones->versions, version, entry);
+    zones->newest = version;
+    transfer_version_release(before);
+}
+
+/* ---- Setups ---- */
+
+static void forget_zones(struct transfer_zones *zones)
+{
+    for (size_t i = 0; i < zones->count; i++) {
+        journal_fini(&zones->items[i].journal);
+    }
+    zones->count = 0;
+    transfer_version_release(zones->newest);
+    zones->newest = NULL;
+    transfer_setup_release(zones->setup);
+    zones->setup = NULL;
+}
+
+/* Every zone is new, but for its serial, which only grows. */
+static void set_up(struct transfer_zones *zones, struct transfer_step *step)
+{
+    forget_zones(zones);
+    zones->setup = xcalloc(1, sizeof(*zones->setup));
+    *zones->setup = (struct transfer_setup){.references = 1, .config = step->config};
+    zones->setup->answers = zone_answers_new(step->config);
+    step->config = NULL;
+    for (; zones->count < step->zone_count; zones->count++) {
+        const struct transfer_step_zone *from = &step->zones[zones->count];
+        struct transfer_zone *zone = &zones->items[zones->count];
+        uint32_t before = zone_serial_get(from->serial);
+        bool is_later = before == ZONE_SERIAL_LOWEST || serial_is_after(from->target, before);
+        *zone = (struct transfer_zone){.apex = from->apex, .serial = from->serial};
+        journal_init(&zone->journal, &zones->account, is_later ? from->target : before + 1);
+    }
+}
+
+/* ---- Steps ---- */
+
+struct difference {
+    struct buf removed, added; /* packed */
+};
+
+static void on_record(void *data, bool is_added, struct slice bytes)
+{
+    struct difference *difference = data;
+    buf_append_slice(is_added ? &difference->added : &difference->removed, bytes);
+}
+
+/* The target; but what has changed and yet not moved it, moves it by one. */
+static uint32_t next_serial(const struct transfer_zone *zone, uint32_t target, bool has_changed)
+{
+    uint32_t now = zone->journal.serial;
+    return serial_is_after(target, now) ? target : now + has_changed;
+}
+
+/* From the newest version to the step's. */
+static void compare(const struct transfer_zones *zones, struct transfer_zone *zone,
+                    const struct transfer_step *step, uint32_t target)
+{
+    struct difference difference;
+    buf_init(&difference.removed, JOURNAL_KEPT_MAX);
+    buf_init(&difference.added, JOURNAL_KEPT_MAX);
+    const struct zone_diff_ask ask = {
+        .answers = zones->setup->answers,
+        .config = zones->setup->config,
+        .before = zones->newest->store,
+        .after = step->store,
+        .apex = &zone->apex,
+        .fn = on_record,
+        .data = &difference,
+    };
+    enum zone_diff_result result = zone_diff(&ask);
+    bool is_too_much =
+        result != ZONE_DIFF_DONE || difference.removed.failed || difference.added.failed;
+    bool has_changed = is_too_much || difference.removed.len + difference.added.len > 0;
+    uint32_t serial = next_serial(zone, target, has_changed);
+    if (is_too_much) {
+        journal_reset(&zone->journal, serial);
+    } else if (serial != zone->journal.serial) {
+        journal_append(&zone->journal, serial, buf_slice(&difference.removed),
+                       buf_slice(&difference.added));
+    }
+    buf_fini(&difference.removed);
+    buf_fini(&difference.added);
+}
+
+/* An incomplete one stays as it was; what changed until it is whole again is not known. */
+static void step_zone(struct transfer_zones *zones, size_t i, const struct transfer_step *step)
+{
+    struct transfer_zone *zone = &zones->items[i];
+    const struct transfer_step_zone *to = &step->zones[i];
+    if (to->is_incomplete || !zones->newest) {
+        return;
+    }
+    if (zones->newest->of[i].is_whole) {
+        compare(zones, zone, step, to->target);
+    } else if (to->target != zone->journal.serial) {
+        journal_reset(&zone->journal, next_serial(zone, to->target, true));
+    }
+}
+
+/* Only now that all of it can be transferred. */
+static bool show_serials(const struct transfer_zones *zones, const struct transfer_step *step)
+{
+    bool has_moved = false;
+    for (size_t i = 0; i < zones->count; i++) {
+        const struct transfer_zone *zone = &zones->items[i];
+        if (!step->zones[i].is_incomplete &&
+            zone_serial_get(zone->serial) != zone->journal.serial) {
+            zone_serial_set(zone->serial, zone->journal.serial);
+            has_moved = true;
+        }
+    }
+    return has_moved;
+}
+
+bool transfer_zones_step(struct transfer_zones *zones, struct transfer_step *step)
+{
+    if (!step->store) {
+        engine_config_free(step->config);
+        forget_zones(zones);
+        return false;
+    }
+    if (step->config) {
+        set_up(zones, step);
+    }
+    for (size_t i = 0; i < zones->count; i++) {
+        step_zone(zones, i, step);
+    }
+    make_newest(zones, step);
+    return show_serials(zones, step);
+}
+
+int transfer_zones_find(const struct transfer_zones *zones, const struct dname *apex)
+{
+    for (size_t i = 0; i < zones->count; i++) {
+        if (dname_equal(&zones->items[i].apex, apex)) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+void transfer_zones_init(struct transfer_zones *zones,
+                         void (*release)(void *data, const struct store *store), void *data)
+{
+    *zones = (struct transfer_zones){
+        .account = {.limit = JOURNAL_KEPT_MAX}, .release = release, .data = data};
+    TAILQ_INIT(&zones->versions);
+}
+
+void transfer_zones_fini(struct transfer_zones *zones)
+{
+    forget_zones(zones);
+}

@@ -1,0 +1,153 @@
+/* Zone transfers (AXFR, RFC 5936; IXFR, RFC 1995) and NOTIFY (RFC 1996), on a thread of their own,
+ * at a low priority, so that they cost answers nothing.
+ *
+ *     main thread --transfers_give (a version, pinned)--> differences --> journals
+ *                 <--transfers_take_released-- (to unpin) `--> zone_serials, NOTIFY
+ *     TCP, TLS, UDP --transfers_ask--> a session --send: one message--> the connection's thread
+ *                   --transfers_left (it has left)--> the next one ...
+ *
+ * A zone's serial moves only once its journal has the step that leads there: no SOA is ahead of
+ * what IXFR gives. A whole zone is read from the version with which it began; while
+ * TRANSFER_VERSIONS_MAX older ones are being read, further transfers join the newest of these.
+ *
+ * Whoever may transfer costs the others nothing: at most TRANSFER_SESSIONS_MAX at once, of which a
+ * client (client_net.h) gets no further one when it has as many as are free; one message of each in
+ * memory; one transfer of a connection at a time; TRANSFER_MS_MAX for all of it. What is changed
+ * meanwhile is kept within JOURNAL_KEPT_MAX bytes, and JOURNAL_HELD_MAX with what readers hold:
+ * beyond that, the oldest transfers end. */
+#ifndef SKYDNS_TRANSFER_TRANSFERS_H
+#define SKYDNS_TRANSFER_TRANSFERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "common/base/addr.h"
+#include "common/base/attributes.h"
+#include "common/base/err.h"
+#include "common/base/metrics.h"
+#include "skydns/answer/query.h"
+#include "skydns/store/engine_config.h"
+#include "skydns/store/store.h"
+
+struct transfers;
+struct tsig_keys;
+struct zone_serial;
+
+enum {
+    TRANSFER_ZONES_MAX = ENGINE_ZONES_MAX + ENGINE_REVERSE_ZONES_MAX,
+    TRANSFER_VERSIONS_MAX = 4,   /* besides the newest; each at worst as large as the store */
+    TRANSFER_SESSIONS_MAX = 256, /* 90 KB each while a message waits; 64 secondaries, 4 zones */
+    TRANSFER_MS_MAX = 10 * 60 * 1000, /* a version is not held for a client that drips */
+    TRANSFER_NICE = 10,               /* as signers */
+};
+#define JOURNAL_KEPT_MAX ((size_t)64 << 20)
+#define JOURNAL_HELD_MAX ((size_t)128 << 20)
+
+/* ---- Requests ---- */
+
+/* Where the messages go. */
+struct transfer_origin {
+    enum engine_transport transport;
+    uint64_t connection; /* of TCP and TLS: what the owner knows it by */
+    const void *udp;     /* of UDP: the socket's */
+};
+
+/* One message on its way to the client. */
+struct transfer_part {
+    TAILQ_ENTRY(transfer_part) entry; /* whoever has it */
+    struct transfer_origin origin;
+    struct addr client, local;
+    uint64_t transfer; /* not 0 */
+    bool is_last;      /* transfers_left is not expected for it */
+    size_t len;        /* 0, and is_last: the transfer failed, end the connection */
+    uint8_t bytes[];
+};
+TAILQ_HEAD(transfer_parts, transfer_part);
+
+struct transfers_config {
+    /* The transfers' thread: takes the part over, to be freed with free(). Never waits. */
+    void (*send)(void *data, struct transfer_part *part);
+    /* The same: there is something for transfers_take_released, or transfers_is_idle is true. */
+    void (*wake)(void *data);
+    void *data;
+    uint16_t udp_max; /* as engine_config.max_udp_size */
+    /* NOTIFY comes from this address of its family, port 0; AF_UNSPEC: the kernel's choice. */
+    struct addr notify_from[2];
+};
+
+/* A query for a transfer (ENGINE_DEFER_TRANSFER), with the keys that its signature was checked by.
+ * Any thread; copies. False: no room, SERVFAIL. */
+bool transfers_ask(struct transfers *transfers, const struct transfer_origin *origin,
+                   const struct engine_query *query, struct tsig_keys *keys) MUST_CHECK;
+
+/* The part before has left; or its connection is gone. Any thread. */
+void transfers_left(struct transfers *transfers, uint64_t transfer, bool is_gone);
+
+/* ---- Versions ---- */
+
+struct transfer_step_zone {
+    struct dname apex;
+    struct zone_serial *serial; /* to be set; borrowed for the transfers' life */
+    uint32_t target;            /* what it is at this version, if it grows */
+    bool is_incomplete;         /* etcd is known to lack records of it: nothing is transferred */
+};
+
+struct transfer_step {
+    const struct store *store;    /* pinned */
+    struct engine_config *config; /* taken over: for transfers alone (zone_answers.h); NULL: as in
+                                   * the step before. Another one makes everything new */
+    size_t zone_count;
+    struct transfer_step_zone zones[TRANSFER_ZONES_MAX];
+    size_t target_count; /* get NOTIFY */
+    struct addr targets[TRANSFER_ACCESS_MAX];
+};
+
+/* Main thread: whether it may give another step: the last one is done. */
+bool transfers_is_idle(const struct transfers *transfers);
+
+/* Main thread, while idle: takes the step over, from malloc. store NULL: transfers end, and so does
+ * NOTIFY, until another step comes. */
+void transfers_give(struct transfers *transfers, struct transfer_step *step);
+
+/* Main thread: a version to unpin, or NULL. */
+const struct store *transfers_take_released(struct transfers *transfers);
+
+/* ---- Counts ---- */
+
+enum transfers_kind { TRANSFERS_AXFR, TRANSFERS_IXFR, TRANSFERS_SOA, TRANSFERS_KINDS };
+enum transfers_result {
+    TRANSFERS_SENT,
+    TRANSFERS_LOST,   /* the connection was closed */
+    TRANSFERS_FAILED, /* records not known, too many at once, too slow */
+    TRANSFERS_RESULTS
+};
+
+struct transfers_counts {
+    struct counter transfers[TRANSFERS_KINDS][TRANSFERS_RESULTS];
+    struct counter notify_sent, notify_answered, notify_failed; /* failed: given up */
+    /* Now */
+    struct counter running, journal_bytes;
+};
+
+const char *transfers_kind_text(enum transfers_kind kind);
+const char *transfers_result_text(enum transfers_result result);
+
+/* Any thread; borrowed. */
+const struct transfers_counts *transfers_counts(const struct transfers *transfers);
+
+/* ---- Life: main thread ---- */
+
+int transfers_new(const struct transfers_config *config, struct transfers **ret_transfers,
+                  struct err *err) MUST_CHECK;
+int transfers_start(struct transfers *transfers, struct err *err) MUST_CHECK;
+
+/* When nobody asks any more, but parts can still be sent: ends the thread. Does nothing if it never
+ * started. */
+void transfers_stop(struct transfers *transfers);
+
+/* Stopped; its versions are not unpinned. NULL is fine. */
+void transfers_free(struct transfers *transfers);
+
+#endif

@@ -1,0 +1,69 @@
+#include "skydns/transfer_config.h"
+
+#include <string.h>
+
+#include "common/base/xalloc.h"
+#include "skydns/foreign/zone_table.h"
+
+struct engine_config *transfer_config(const struct engine_config *published)
+{
+    struct engine_config *config = xcalloc(1, sizeof(*config));
+    *config = (struct engine_config){
+        .zone_count = published->zone_count,
+        .reverse_zone_count = published->reverse_zone_count,
+        .local = published->local,
+        .ttl_s = published->ttl_s,
+        .min_ttl_s = published->min_ttl_s,
+        .priority = published->priority,
+        .max_udp_size = published->max_udp_size,
+        .schema = published->schema,
+        .pods = published->pods,
+        .ndots = published->ndots,
+        .is_for_transfers = true,
+        .zones_of_others = zone_table_ref(published->zones_of_others),
+    };
+    memcpy(config->zones, published->zones, sizeof(config->zones));
+    memcpy(config->reverse_zones, published->reverse_zones, sizeof(config->reverse_zones));
+    memcpy(config->reverse_serials, published->reverse_serials, sizeof(config->reverse_serials));
+    for (size_t i = 0; i < config->zone_count; i++) {
+        config->zones[i].is_incomplete = false; /* each step says so */
+    }
+    return config;
+}
+
+static bool same_domains(const struct engine_config *a, const struct engine_config *b)
+{
+    for (size_t i = 0; i < a->zone_count && i < b->zone_count; i++) {
+        if (!dname_equal(&a->zones[i].domain, &b->zones[i].domain) ||
+            !dname_equal(&a->zones[i].hostmaster, &b->zones[i].hostmaster) ||
+            a->zones[i].serial != b->zones[i].serial) {
+            return false;
+        }
+    }
+    return a->zone_count == b->zone_count;
+}
+
+/* What lies in a stub zone is not ours. */
+static bool same_stubs(const struct zone_table *a, const struct zone_table *b)
+{
+    size_t a_count = 0, b_count = 0;
+    const struct foreign_zone *as = a ? zone_table_items(a, &a_count) : NULL;
+    const struct foreign_zone *bs = b ? zone_table_items(b, &b_count) : NULL;
+    for (size_t i = 0; i < a_count && i < b_count; i++) {
+        if (!dname_equal(&as[i].name, &bs[i].name)) {
+            return false;
+        }
+    }
+    return a_count == b_count;
+}
+
+bool transfer_config_same(const struct engine_config *a, const struct engine_config *b)
+{
+    return same_domains(a, b) && same_stubs(a->zones_of_others, b->zones_of_others) &&
+           a->reverse_zone_count == b->reverse_zone_count &&
+           memcmp(a->reverse_zones, b->reverse_zones, sizeof(a->reverse_zones)) == 0 &&
+           memcmp(a->reverse_serials, b->reverse_serials, sizeof(a->reverse_serials)) == 0 &&
+           dname_equal(&a->local, &b->local) && a->ttl_s == b->ttl_s &&
+           a->min_ttl_s == b->min_ttl_s && a->priority == b->priority && a->schema == b->schema &&
+           a->pods == b->pods && a->ndots == b->ndots;
+}

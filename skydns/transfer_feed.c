@@ -1,0 +1,310 @@
+#include "skydns/transfer_feed.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/xalloc.h"
+#include "skydns/store/publisher.h"
+#include "skydns/store/zone_serials.h"
+#include "skydns/sync/store_sync.h"
+#include "skydns/sync/writer_documents.h"
+#include "skydns/transfer/transfers.h"
+#include "skydns/transfer_config.h"
+
+/* Domains of one life of the process; they change by hand. */
+enum { BASES_MAX = 256 };
+
+/* What a domain's key says. */
+struct base {
+    struct dname domain;
+    bool has_key;
+    uint32_t value;
+};
+
+struct transfer_feed {
+    struct transfer_feed_config config;
+    struct writer_documents *keys; /* of the bases; NULL: nobody may transfer */
+    size_t base_count;
+    struct base bases[BASES_MAX];
+    ev_prepare prepare;
+    ev_timer pause;
+    struct engine_config *given;        /* NULL: the thread has none */
+    uint64_t given_store, given_config; /* serials */
+    bool is_stale;                      /* a base is another one */
+    int64_t given_ms;
+};
+
+/* ---- Serials ---- */
+
+/* Its place, or base_count. */
+static size_t find_base(const struct transfer_feed *feed, const struct dname *domain)
+{
+    size_t i = 0;
+    while (i < feed->base_count && !dname_equal(&feed->bases[i].domain, domain)) {
+        i++;
+    }
+    return i;
+}
+
+/* Anything else than a number is as no key: somebody's. */
+static bool parse_base(struct slice value, uint32_t *ret)
+{
+    uint64_t number = 0;
+    for (size_t i = 0; i < value.len; i++) {
+        if (value.ptr[i] < '0' || value.ptr[i] > '9' || i == 10) {
+            return false;
+        }
+        number = number * 10 + (uint64_t)(value.ptr[i] - '0');
+    }
+    *ret = (uint32_t)number;
+    return value.len > 0 && number <= UINT32_MAX;
+}
+
+static void on_key(void *data, const struct dname *domain, struct slice value)
+{
+    struct transfer_feed *feed = data;
+    size_t i = find_base(feed, domain);
+    if (i == BASES_MAX) {
+        return; /* many domains have come and gone */
+    }
+    struct base *base = &feed->bases[i];
+    feed->base_count += i == feed->base_count;
+    base->domain = *domain;
+    base->has_key = parse_base(value, &base->value);
+    base->value = base->has_key ? base->value : ZONE_SERIAL_LOWEST;
+    feed->is_stale = true;
+}
+
+/* Reverse zones have that of the first domain. */
+static const struct dname *domain_of(const struct engine_config *config, const struct dname *apex)
+{
+    const struct engine_zone *zone = engine_config_zone(config, apex);
+    return zone ? &zone->domain : &config->zones[0].domain;
+}
+
+struct transfer_origin_of_serial transfer_feed_origin(const struct transfer_feed *feed,
+                                                      const struct dname *apex)
+{
+    const struct engine_config *now = publisher_newest_config(feed->config.publisher);
+    size_t i = find_base(feed, domain_of(now, apex));
+    const struct base *base = i < feed->base_count ? &feed->bases[i] : NULL;
+    return (struct transfer_origin_of_serial){
+        .is_known = base != NULL,
+        .has_key = base && base->has_key,
+        .base = base ? base->value : ZONE_SERIAL_LOWEST,
+        .revision = store_sync_zone_revision(feed->config.sync, apex),
+    };
+}
+
+/* ---- Steps ---- */
+
+static bool lacks_names(const struct engine_config *config)
+{
+    for (size_t i = 0; i < config->zone_count; i++) {
+        if (config->zones[i].is_incomplete) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void add_zone(const struct transfer_feed *feed, struct transfer_step *step,
+                     struct zone_serial *serial, bool is_incomplete)
+{
+    if (serial) {
+        const struct transfer_origin_of_serial origin = transfer_feed_origin(feed, &serial->apex);
+        step->zones[step->zone_count++] = (struct transfer_step_zone){
+            .apex = serial->apex,
+            .serial = serial,
+            .target = origin.base + (uint32_t)origin.revision,
+            .is_incomplete = is_incomplete,
+        };
+    }
+}
+
+static void fill(const struct transfer_feed *feed, const struct engine_config *now,
+                 struct transfer_step *step)
+{
+    for (size_t i = 0; i < now->zone_count; i++) {
+        add_zone(feed, step, now->zones[i].serial, now->zones[i].is_incomplete);
+    }
+    for (size_t i = 0; i < now->reverse_zone_count; i++) {
+        add_zone(feed, step, now->reverse_serials[i], lacks_names(now));
+    }
+    for (size_t i = 0; i < now->transfer_count; i++) {
+        if (now->transfers[i].notify.len > 0) {
+            step->targets[step->target_count++] = now->transfers[i].notify;
+        }
+    }
+}
+
+static void set_zones(const struct transfer_feed *feed, const struct engine_config *now)
+{
+    struct dname apexes[TRANSFER_ZONES_MAX];
+    size_t count = 0;
+    for (size_t i = 0; i < now->zone_count; i++) {
+        apexes[count++] = now->zones[i].domain;
+    }
+    for (size_t i = 0; i < now->reverse_zone_count; i++) {
+        if (now->reverse_serials[i]) {
+            apexes[count++] = now->reverse_serials[i]->apex;
+        }
+    }
+    store_sync_set_zones(feed->config.sync, apexes, count);
+}
+
+/* The domains' keys are followed from the first time that somebody may transfer. */
+static void follow_keys(struct transfer_feed *feed, const struct engine_config *now)
+{
+    struct dname domains[ENGINE_ZONES_MAX];
+    if (!feed->keys) {
+        feed->keys = writer_documents_new(
+            &(struct writer_documents_config){.loop = feed->config.loop,
+                                              .etcd = feed->config.etcd,
+                                              .name = "serial",
+                                              .stale_max_ms = feed->config.stale_max_ms,
+                                              .changed = on_key,
+                                              .data = feed});
+    }
+    for (size_t i = 0; i < now->zone_count; i++) {
+        domains[i] = now->zones[i].domain;
+    }
+    writer_documents_set_domains(feed->keys, domains, now->zone_count);
+    set_zones(feed, now);
+}
+
+static bool knows_bases(const struct transfer_feed *feed, const struct engine_config *now)
+{
+    for (size_t i = 0; i < now->zone_count; i++) {
+        if (find_base(feed, &now->zones[i].domain) == feed->base_count) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void end(struct transfer_feed *feed)
+{
+    engine_config_free(feed->given);
+    feed->given = NULL;
+    feed->given_store = 0;
+    transfers_give(feed->config.transfers, xcalloc(1, sizeof(struct transfer_step)));
+}
+
+static void wait_a_little(struct transfer_feed *feed)
+{
+    ev_timer_stop(feed->config.loop, &feed->pause);
+    ev_timer_set(&feed->pause, TRANSFER_FEED_PAUSE_MS / 1000.0, 0.);
+    ev_timer_start(feed->config.loop, &feed->pause);
+}
+
+/* False: too many versions are pinned; they will not be for long. */
+static bool give(struct transfer_feed *feed, const struct engine_config *now)
+{
+    const struct store *store = publisher_pin(feed->config.publisher);
+    if (!store) {
+        return false;
+    }
+    struct transfer_step *step = xcalloc(1, sizeof(*step));
+    struct engine_config *config = transfer_config(now);
+    step->store = store;
+    fill(feed, now, step);
+    if (!feed->given || !transfer_config_same(feed->given, config)) {
+        engine_config_free(feed->given);
+        feed->given = config;
+        step->config = transfer_config(now);
+    } else {
+        engine_config_free(config);
+    }
+    feed->given_store = store_serial(store);
+    feed->given_config = now->serial;
+    feed->is_stale = false;
+    feed->given_ms = clock_monotonic_ms();
+    transfers_give(feed->config.transfers, step);
+    return true;
+}
+
+static void consider(struct transfer_feed *feed)
+{
+    const struct engine_config *now = publisher_newest_config(feed->config.publisher);
+    const struct store *store = store_sync_store(feed->config.sync);
+    if (!transfers_is_idle(feed->config.transfers)) {
+        return;
+    }
+    if (now->transfer_count == 0) {
+        if (feed->given) {
+            end(feed);
+        }
+        return;
+    }
+    if (now->serial != feed->given_config) {
+        feed->given_config = now->serial;
+        feed->is_stale = true;
+        follow_keys(feed, now);
+    }
+    bool is_new = feed->is_stale || (store && store_serial(store) != feed->given_store);
+    if (!store || !store_sync_is_ready(feed->config.sync) || !is_new || !knows_bases(feed, now) ||
+        ev_is_active(&feed->pause)) {
+        return;
+    }
+    if (clock_monotonic_ms() - feed->given_ms < TRANSFER_FEED_PAUSE_MS || !give(feed, now)) {
+        wait_a_little(feed);
+    }
+}
+
+static void unpin(struct transfer_feed *feed)
+{
+    const struct store *store;
+    bool is_any = false;
+    while ((store = transfers_take_released(feed->config.transfers))) {
+        publisher_unpin(feed->config.publisher, store);
+        is_any = true;
+    }
+    if (is_any) {
+        store_sync_reclaim(feed->config.sync);
+    }
+}
+
+/* Whatever has changed, the loop has turned. */
+static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int revents)
+{
+    (void)loop;
+    (void)revents;
+    unpin(prepare->data);
+    consider(prepare->data);
+}
+
+static void on_pause(struct ev_loop *loop, ev_timer *timer, int revents)
+{
+    (void)loop;
+    (void)timer; /* on_prepare follows */
+    (void)revents;
+}
+
+/* ---- Life ---- */
+
+struct transfer_feed *transfer_feed_new(const struct transfer_feed_config *config)
+{
+    struct transfer_feed *feed = xcalloc(1, sizeof(*feed));
+    feed->config = *config;
+    feed->given_ms = INT64_MIN / 2;
+    ev_prepare_init(&feed->prepare, on_prepare);
+    feed->prepare.data = feed;
+    ev_prepare_start(config->loop, &feed->prepare);
+    ev_timer_init(&feed->pause, on_pause, 0., 0.);
+    return feed;
+}
+
+void transfer_feed_free(struct transfer_feed *feed)
+{
+    if (!feed) {
+        return;
+    }
+    ev_prepare_stop(feed->config.loop, &feed->prepare);
+    ev_timer_stop(feed->config.loop, &feed->pause);
+    writer_documents_free(feed->keys);
+    engine_config_free(feed->given);
+    free(feed);
+}

@@ -1,0 +1,51 @@
+/* Feeds the transfers' thread: gives it each version of the store, a configuration made for
+ * transfers alone, and the serials that zones have at it; and unpins what it has done with. Main
+ * thread, on its loop; nothing happens while nobody may transfer.
+ *
+ * A serial is a base and the revision of the zone's last change, modulo 2^32. The base is
+ * kube2sky's key `/kube2sky/<domain>/serial`, which grows from store to store; ZONE_SERIAL_LOWEST
+ * without one. Reverse zones have that of the first domain. Until etcd has said which it is, zones
+ * are not transferred. */
+#ifndef SKYDNS_TRANSFER_FEED_H
+#define SKYDNS_TRANSFER_FEED_H
+
+#include <ev.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/dns/dname.h"
+#include "skydns/store/engine_config.h"
+
+struct etcd;
+struct publisher;
+struct store_sync;
+struct transfer_feed;
+struct transfers;
+
+/* Changes within this time make one step. */
+enum { TRANSFER_FEED_PAUSE_MS = 100 };
+
+/* All borrowed. */
+struct transfer_feed_config {
+    struct ev_loop *loop;
+    struct etcd *etcd;
+    struct publisher *publisher;
+    struct store_sync *sync;
+    struct transfers *transfers;
+    int64_t stale_max_ms; /* as of the records */
+};
+
+struct transfer_feed *transfer_feed_new(const struct transfer_feed_config *config);
+void transfer_feed_free(struct transfer_feed *feed); /* before the store's end; NULL is fine */
+
+/* Where a zone's serial comes from. */
+struct transfer_origin_of_serial {
+    bool is_known; /* etcd has said what the base is */
+    bool has_key;
+    uint32_t base;
+    int64_t revision; /* of the last change */
+};
+struct transfer_origin_of_serial transfer_feed_origin(const struct transfer_feed *feed,
+                                                      const struct dname *apex);
+
+#endif
