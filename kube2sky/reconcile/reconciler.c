@@ -14,6 +14,7 @@
 #include "kube2sky/reconcile/leader_internal.h"
 #include "kube2sky/reconcile/reconciler_internal.h"
 #include "kube2sky/reconcile/refusal_internal.h"
+#include "kube2sky/reconcile/serial_key_internal.h"
 
 /* Owners planned per loop turn, weighted by records: about 10 ms, so that probes, API events and
  * etcd's acknowledgements are served in between. */
@@ -280,8 +281,8 @@ static void finish_drain(struct reconciler *r)
 {
     void (*done)(void *data) = r->drained;
     if (!done || flights_busy(r->flights) || config_writer_is_busy(r->config_writer) ||
-        reconciler_clients_are_busy(r) || owners_has_due(r->owners) || can_plan(r) ||
-        etcd_mirror_counts(r->mirror).is_marking) {
+        reconciler_clients_are_busy(r) || serial_key_is_busy(r->serial_key) ||
+        owners_has_due(r->owners) || can_plan(r) || etcd_mirror_counts(r->mirror).is_marking) {
         return;
     }
     r->drained = NULL;
@@ -295,11 +296,14 @@ static void finish_drain(struct reconciler *r)
 /* A transaction planned as leader is not written after losing the lead. */
 static void mark_store(struct reconciler *r)
 {
+    const struct etcd_mirror_counts counts = etcd_mirror_counts(r->mirror);
+    struct etcd_compare condition;
     if (r->leader) {
-        struct etcd_compare condition = leader_condition(r->leader);
-        etcd_mirror_mark_store(r->mirror, &condition);
-    } else {
-        etcd_mirror_mark_store(r->mirror, NULL);
+        condition = leader_condition(r->leader);
+    }
+    if (serial_key_turn(r->serial_key, counts.has_store_key, counts.revision,
+                        r->leader ? &condition : NULL)) {
+        etcd_mirror_mark_store(r->mirror, r->leader ? &condition : NULL);
     }
 }
 
@@ -438,6 +442,8 @@ struct reconciler *reconciler_start(const struct reconciler_config *config)
     reconciler_open_flights(r);
     init_watchers(r);
     reconciler_open_config_writer(r);
+    r->serial_key = serial_key_new(&(struct serial_key_config){
+        .loop = config->loop, .etcd = config->etcd, .domain = config->domain});
     reconciler_open_clients(r);
     start_leader(r);
     reconciler_follow(r);
@@ -451,6 +457,7 @@ void reconciler_stop(struct reconciler *r)
     }
     etcd_mirror_stop(r->mirror);
     config_writer_stop(r->config_writer);
+    serial_key_free(r->serial_key);
     reconciler_close_clients(r);
     leader_stop(r->leader);
     outage_leave(&r->followed);

@@ -26,6 +26,7 @@ struct config_writer;
 struct contests;
 struct leader;
 struct refusals;
+struct serial_key;
 
 struct reconciler {
     struct reconciler_config config;
@@ -34,6 +35,7 @@ struct reconciler {
     struct contests *contests;
     struct refusals *refusals;
     struct config_writer *config_writer;
+    struct serial_key *serial_key;
     struct client_key_writer *client_key_writers[CLIENT_KEYS_PARTS]; /* NULL without client_keys */
 
     /* etcd's content, from the mirror */

@@ -10,6 +10,7 @@
 #include "kube2sky/reconcile/config_writer_internal.h"
 #include "kube2sky/reconcile/contest_internal.h"
 #include "kube2sky/reconcile/reconciler_internal.h"
+#include "kube2sky/reconcile/serial_key_internal.h"
 
 /* A key of this owner changed in etcd; NULL: nobody's. */
 static void owner_touched(struct reconciler *r, struct owner *owner, int64_t revision)
@@ -90,6 +91,7 @@ static void on_full_begin(void *data, const struct etcd_mirror_read *read)
     if (read->cause == ETCD_MIRROR_OTHER_STORE) {
         log_warn("etcd holds another store, writing everything it lacks",
                  LOG_STR("reason", read->reason));
+        serial_key_other_store(r->serial_key, r->revision);
         etcd_calls_elsewhere(r->config.etcd); /* they may still reach the old store */
     }
     r->is_mid_publication = true;

@@ -8,6 +8,7 @@
 #include "skydns/pages/metrics_dnssec_internal.h"
 #include "skydns/pages/metrics_foreign_internal.h"
 #include "skydns/pages/metrics_streams_internal.h"
+#include "skydns/pages/metrics_transfers_internal.h"
 #include "skydns/serve/listen_socket.h"
 #include "skydns/serve/query_counts.h"
 #include "skydns/serve/resolver.h"
@@ -335,6 +336,7 @@ void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
     write_limits(&page, transports);
     write_resolver(&page, resolver);
     metrics_streams_write(&page, sources);
+    metrics_transfers_write(&page, sources);
     uint64_t misses = metrics_foreign_write(&page, publisher_newest_config(sources->publisher),
                                             sources->resolver);
     uint64_t unsigned_yet = metrics_dnssec_write(&page, sources);

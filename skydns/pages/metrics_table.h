@@ -17,6 +17,7 @@ struct outage_source;
 struct resolver;
 struct publisher;
 struct store_sync;
+struct transfers;
 struct streams_counts;
 struct worker;
 
@@ -57,6 +58,7 @@ struct metrics_sources {
     size_t worker_count;
     const char *skydns_prefix; /* of SkyDNS's own metrics; NULL: off */
     struct metrics_streams streams;
+    const struct transfers *transfers;                    /* NULL: there are none */
     int64_t (*certificate_ends)(const void *certificate); /* Unix time; NULL: there is none */
     const void *certificate;
     const struct publisher *publisher;

@@ -45,7 +45,7 @@ def test_all_that_an_empty_etcd_lacks(bed):
 def test_nothing_to_do(bed):
     bed.kube.create("services", service("web", port(80, "http")))
     bed.start_kube2sky()
-    wait_until(lambda: bed.etcd.values("/kube2sky/"), "the store key, which comes last")
+    wait_until(lambda: "/kube2sky/cluster.local/store" in bed.etcd.values("/kube2sky/"), "the store key, which comes last")
     before = everything(bed)
     result = dry_run(bed)
     assert (result.returncode, result.stdout) == (0, "")

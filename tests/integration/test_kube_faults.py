@@ -335,7 +335,7 @@ def test_api_server_away_and_back(bed):
     bed.start_kube2sky()
     bed.start_skydns()
     watches_open(bed)
-    wait_until(lambda: bed.etcd.values("/kube2sky/"), "the store key, which comes last")
+    wait_until(lambda: "/kube2sky/cluster.local/store" in bed.etcd.values("/kube2sky/"), "the store key, which comes last")
     before = bed.etcd.revision()
     bed.kube.control("refuse")
     bed.kube2sky.wait_line(r"^(warn|error).*(127\.0\.0\.1|services|endpoint)")

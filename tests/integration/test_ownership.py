@@ -298,11 +298,12 @@ def test_a_list_without_pods_deletes_none(bed):
 def test_the_store_key_is_written_once_and_last(bed):
     bed.kube.create("services", service("web", port(80, "http")))
     bed.start_kube2sky()
-    wait_until(lambda: bed.etcd.get_prefix("/kube2sky/"), "the store key")
-    (key, entry), *others = bed.etcd.get_prefix("/kube2sky/").items()
-    assert key == "/kube2sky/cluster.local/store" and not others and len(entry.value) >= 16
-    newest = max(e.mod_revision for e in bed.etcd.get_prefix("/skydns/").values())
-    assert entry.create_revision > newest, "nothing may be complete before"
+    key, serial = "/kube2sky/cluster.local/store", "/kube2sky/cluster.local/serial"
+    wait_until(lambda: key in bed.etcd.get_prefix("/kube2sky/"), "the store key")
+    beside = bed.etcd.get_prefix("/kube2sky/")
+    assert set(beside) == {key, serial} and len(beside[key].value) >= 16
+    newest = max(e.mod_revision for e in [*bed.etcd.get_prefix("/skydns/").values(), beside[serial]])
+    assert beside[key].create_revision > newest, "nothing may be complete before"
     bed.kube2sky.restart()
     bed.kube2sky.wait_ready(lambda: bed.readiness()[0] == 200, "ready")
-    assert bed.etcd.get_prefix("/kube2sky/") == {key: entry}
+    assert bed.etcd.get_prefix("/kube2sky/") == beside

@@ -1,12 +1,11 @@
 """Started as root, skydns and kube2sky keep no capability, and on request not the user either."""
 
 import os
-import time
 from pathlib import Path
 
 import pytest
 from bed import BIN_DIR, make_certificate
-from programs import Program, reserve_port
+from programs import Program, reserve_port, wait_until
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="has no privilege to lose")
 
@@ -14,7 +13,6 @@ USER, GROUP = 65532, 65533
 OTHER = 65531
 DAC_READ_SEARCH = 1 << 2
 SKYDNS_THREADS = {"skydns", "worker-0", "worker-1", "resolver", "signer", "walker", "log"}
-PATIENCE_S = 20
 SETS = ("CapInh", "CapPrm", "CapEff", "CapAmb")
 
 
@@ -33,12 +31,8 @@ def _threads(program: Program) -> list[dict[str, str]]:
 def _named_threads(program: Program, names: set[str]) -> list[dict[str, str]]:
     """The same once all these run: the log tells of the start before, and a thread gives up what it holds before it
     names itself."""
-    deadline_s = time.monotonic() + PATIENCE_S
-    threads = _threads(program)
-    while not names <= {status["Name"] for status in threads}:
-        assert time.monotonic() < deadline_s, (names, threads)
-        threads = _threads(program)
-    return threads
+    wait_until(lambda: names <= {status["Name"] for status in _threads(program)}, f"threads {names}")
+    return _threads(program)
 
 
 def _check_nothing_left(program: Program, names: set[str]) -> None:

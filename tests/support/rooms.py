@@ -36,15 +36,15 @@ ROOMS = {
     "skydns/store": "common skydns/clients skydns/foreign skydns/dnssec skydns/tsig",
     "skydns/answer": "common skydns/clients skydns/foreign skydns/dnssec skydns/tsig skydns/store",
     "skydns/upstream": "common skydns/clients skydns/foreign skydns/dnssec skydns/store skydns/answer",
-    "skydns/serve": "common skydns/clients skydns/foreign skydns/dnssec skydns/tsig skydns/store skydns/answer skydns/upstream",
     "skydns/transfer": "common skydns/tsig skydns/store skydns/answer",
+    "skydns/serve": "common skydns/clients skydns/foreign skydns/dnssec skydns/tsig skydns/store skydns/answer skydns/upstream skydns/transfer",
     "skydns/doh": "common skydns/answer skydns/serve",
     "skydns/dnsgrpc": "common skydns/answer skydns/serve",
     "skydns/snapshot": "common skydns/clients skydns/foreign skydns/store",
     "skydns/sync": "common skydns/clients skydns/foreign skydns/store skydns/snapshot",
     "skydns/corefile": "common",
-    "skydns/pages": "common skydns/clients skydns/foreign skydns/dnssec skydns/tsig skydns/store skydns/answer skydns/upstream skydns/serve skydns/snapshot skydns/sync",
-    "skydns": "common skydns/clients skydns/foreign skydns/dnssec skydns/tsig skydns/store skydns/answer skydns/upstream skydns/serve skydns/doh skydns/dnsgrpc skydns/snapshot skydns/sync skydns/corefile skydns/pages",
+    "skydns/pages": "common skydns/clients skydns/foreign skydns/dnssec skydns/tsig skydns/store skydns/answer skydns/upstream skydns/transfer skydns/serve skydns/snapshot skydns/sync",
+    "skydns": "common skydns/clients skydns/foreign skydns/dnssec skydns/tsig skydns/store skydns/answer skydns/upstream skydns/transfer skydns/serve skydns/doh skydns/dnsgrpc skydns/snapshot skydns/sync skydns/corefile skydns/pages",
     "exechealthz": "common",
 }
 # Nothing lies above these, so all their headers are private.

@@ -40,6 +40,8 @@ struct tcp_bed {
     uint64_t late_tags[LATE_MAX];
     uint8_t late_tag[LATE_MAX]; /* the second byte of each */
     size_t client_waiting;      /* of the latest query */
+    uint64_t left[8]; /* transfers whose message left, or, negated, whose connection is gone */
+    size_t left_count;
 };
 
 struct tcp_bed_limits {
@@ -81,6 +83,13 @@ static enum engine_verdict answer(void *data, const struct tcp_query *query, uin
     default:
         return ENGINE_DROP;
     }
+}
+
+static void part_left(void *data, uint64_t transfer, bool is_gone)
+{
+    struct tcp_bed *bed = data;
+    assert_true(bed->left_count < sizeof(bed->left) / sizeof(bed->left[0]));
+    bed->left[bed->left_count++] = is_gone ? ~transfer : transfer;
 }
 
 static void look_ahead(void *data, const struct slice *queries, size_t count)
@@ -135,6 +144,7 @@ static inline struct tcp_bed *tcp_bed_new(const struct tcp_bed_limits *limits)
                                            .idle_ms = limits->idle_ms,
                                            .answer = answer,
                                            .look_ahead = look_ahead,
+                                           .part_left = part_left,
                                            .data = bed};
         config.kinds[socket.transport] = limits->kind;
         config.handshakes = limits->handshakes;

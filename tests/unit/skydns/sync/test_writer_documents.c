@@ -132,7 +132,7 @@ static int setup(void **state)
     started = 0;
     f->loop = ev_loop_new(0);
     f->documents = writer_documents_new(&(struct writer_documents_config){
-        .loop = f->loop, .stale_max_ms = 5000, .changed = on_changed, .data = f});
+        .loop = f->loop, .name = "config", .stale_max_ms = 5000, .changed = on_changed, .data = f});
     *state = f;
     return 0;
 }
@@ -270,6 +270,7 @@ static void restart(struct fixture *f)
     writer_documents_free(f->documents);
     f->documents = writer_documents_new(&(struct writer_documents_config){
         .loop = f->loop,
+        .name = "config",
         .stale_max_ms = 5000,
         .saved = buf_slice(&saved),
         .changed = on_changed,
@@ -376,6 +377,7 @@ static void test_the_same_domains_from_inside(void **state)
     reentered = f;
     f->documents = writer_documents_new(&(struct writer_documents_config){
         .loop = f->loop,
+        .name = "config",
         .stale_max_ms = 5000,
         .saved = buf_slice(&saved),
         .changed = set_again,

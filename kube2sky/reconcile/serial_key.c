@@ -1,0 +1,204 @@
+#include "kube2sky/reconcile/serial_key_internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/base/attributes.h"
+#include "common/base/backoff.h"
+#include "common/base/cleanup.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/xalloc.h"
+#include "common/etcd/etcd.h"
+#include "common/etcd/etcd_store_id.h"
+#include "kube2sky/reconcile/serial_base_internal.h"
+
+enum { RETRY_FIRST_MS = 200, RETRY_MAX_MS = 10000 };
+
+enum state {
+    DUE,     /* the key is to be read */
+    READ,    /* it was: what becomes of it is to be decided */
+    SETTLED, /* nothing to do in this store */
+};
+
+struct serial_key {
+    struct serial_key_config config;
+    char *key;
+    enum state state;
+    struct etcd_call *call; /* NULL: none is under way */
+    ev_timer retry;         /* runs after a failure */
+    struct backoff backoff;
+    int64_t mod_revision; /* of the key as read; 0: there is none */
+    uint32_t base;        /* what it says */
+    bool has_base;        /* it is a number */
+    bool has_last;        /* an earlier store reached this serial: */
+    uint32_t last;
+    uint32_t wanted; /* being written */
+};
+
+/* ---- What etcd says ---- */
+
+static void fail(struct serial_key *k, const struct err *err)
+{
+    if (err->code == ERR_REFUSED || err->code == ERR_SHUT_OUT) {
+        log_warn("the base of zones' serials cannot be read or written; they may go back with "
+                 "another store",
+                 LOG_STR("key", k->key), LOG_STR("reason", err->msg));
+        k->state = SETTLED;
+        return;
+    }
+    k->state = DUE;
+    ev_timer_set(&k->retry, backoff_next_ms(&k->backoff, backoff_random()) / 1000.0, 0.);
+    ev_timer_start(k->config.loop, &k->retry);
+}
+
+static bool parse(struct slice value, uint32_t *ret)
+{
+    uint64_t number = 0;
+    for (size_t i = 0; i < value.len; i++) {
+        if (value.ptr[i] < '0' || value.ptr[i] > '9' || i == 10) {
+            return false;
+        }
+        number = number * 10 + (uint64_t)(value.ptr[i] - '0');
+    }
+    *ret = (uint32_t)number;
+    return value.len > 0 && number <= UINT32_MAX;
+}
+
+static void on_read(void *data, const struct etcd_range_reply *reply, const struct err *err)
+{
+    struct serial_key *k = data;
+    k->call = NULL;
+    if (err) {
+        fail(k, err);
+        return;
+    }
+    backoff_reset(&k->backoff);
+    k->mod_revision = reply->count ? reply->kvs[0].mod_revision : 0;
+    k->has_base = reply->count && parse(reply->kvs[0].value, &k->base);
+    k->state = READ;
+}
+
+/* Another writer was first, or the lead is lost: what there is now is read. */
+static void on_written(void *data, const struct etcd_txn_reply *reply, const struct err *err)
+{
+    struct serial_key *k = data;
+    k->call = NULL;
+    if (err) {
+        fail(k, err);
+        return;
+    }
+    k->state = reply->succeeded ? SETTLED : DUE;
+    if (reply->succeeded) {
+        k->base = k->wanted;
+        k->has_base = true;
+        log_info("base of zones' serials written", LOG_STR("key", k->key),
+                 LOG_INT("base", (int64_t)k->base));
+    }
+}
+
+/* ---- What to do ---- */
+
+static void read_key(struct serial_key *k)
+{
+    const struct etcd_range range = {.key = slice_str(k->key)};
+    k->call = etcd_range(k->config.etcd, &range, on_read, k);
+}
+
+static void write_key(struct serial_key *k, uint32_t base, const struct etcd_compare *condition)
+{
+    char text[16];
+    (void)snprintf(text, sizeof(text), "%" PRIu32, base); /* fits */
+    struct etcd_compare compares[2] = {{.target = ETCD_COMPARE_MOD_REVISION,
+                                        .key = slice_str(k->key),
+                                        .revision = k->mod_revision}};
+    const struct etcd_op put = {
+        .kind = ETCD_OP_PUT, .key = slice_str(k->key), .value = slice_str(text)};
+    if (condition) {
+        compares[1] = *condition;
+    }
+    const struct etcd_txn txn = {
+        .compares = compares, .compare_count = condition ? 2 : 1, .ops = &put, .op_count = 1};
+    k->wanted = base;
+    k->call = etcd_txn(k->config.etcd, &txn, on_written, k);
+}
+
+/* Of this store: nothing, or it is written. */
+static void decide(struct serial_key *k, bool has_store_key, int64_t revision,
+                   const struct etcd_compare *condition)
+{
+    bool is_new = !has_store_key && !k->has_base;
+    bool is_behind =
+        k->has_base && k->has_last && serial_base_is_after(k->last, k->base + (uint32_t)revision);
+    if (!is_new && !is_behind) {
+        k->state = SETTLED;
+        return;
+    }
+    int64_t now_s = clock_wall_s();
+    write_key(k, k->has_last ? serial_base_after(now_s, k->last) : serial_base_of_time(now_s),
+              condition);
+}
+
+bool serial_key_turn(struct serial_key *k, bool has_store_key, int64_t revision,
+                     const struct etcd_compare *condition)
+{
+    if (k->call || ev_is_active(&k->retry)) {
+        return false;
+    }
+    if (k->state == DUE) {
+        read_key(k);
+    } else if (k->state == READ) {
+        decide(k, has_store_key, revision, condition);
+    }
+    return k->state == SETTLED;
+}
+
+void serial_key_other_store(struct serial_key *k, int64_t revision)
+{
+    if (k->has_base) {
+        uint32_t reached = k->base + (uint32_t)revision;
+        k->last = k->has_last && !serial_base_is_after(reached, k->last) ? k->last : reached;
+        k->has_last = true;
+    }
+    if (k->call) {
+        etcd_call_cancel(STEAL(k->call));
+    }
+    k->has_base = false;
+    k->state = DUE;
+}
+
+bool serial_key_is_busy(const struct serial_key *k)
+{
+    return k->call != NULL;
+}
+
+/* ---- Life ---- */
+
+static void on_retry(struct ev_loop *loop UNUSED, ev_timer *timer UNUSED, int revents UNUSED)
+{
+    /* the turn that follows goes on */
+}
+
+struct serial_key *serial_key_new(const struct serial_key_config *config)
+{
+    struct serial_key *k = xcalloc(1, sizeof(*k));
+    k->config = *config;
+    k->key = etcd_writer_key(slice_str(config->domain), "serial");
+    ev_timer_init(&k->retry, on_retry, 0., 0.);
+    backoff_init(&k->backoff, RETRY_FIRST_MS, RETRY_MAX_MS);
+    return k;
+}
+
+void serial_key_free(struct serial_key *k)
+{
+    if (!k) {
+        return;
+    }
+    if (k->call) {
+        etcd_call_cancel(k->call);
+    }
+    ev_timer_stop(k->config.loop, &k->retry);
+    free(k->key);
+    free(k);
+}

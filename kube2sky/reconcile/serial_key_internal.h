@@ -1,0 +1,44 @@
+/* The key `/kube2sky/<domain>/serial`: a decimal number (serial_base_internal.h), which a store
+ * gets before its store key. Read once when everything is written, and again in another store:
+ *
+ *     no store key, no such key       -> written: the store is new
+ *     a store key, no such key        -> left alone: readers count without a base
+ *     another store that has the key  -> rewritten if its serials would be behind those of the
+ *                                        store before, as after a restore
+ *
+ * Written only on the condition that nobody else has, and that this process leads. What etcd
+ * refuses is told once and then left: the store key does not wait for it. On the main loop. */
+#ifndef KUBE2SKY_RECONCILE_SERIAL_KEY_INTERNAL_H
+#define KUBE2SKY_RECONCILE_SERIAL_KEY_INTERNAL_H
+
+#include <ev.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/attributes.h"
+#include "common/etcd/etcd_txn.h"
+
+struct etcd;
+struct serial_key;
+
+struct serial_key_config {
+    struct ev_loop *loop;
+    struct etcd *etcd;  /* outlives it */
+    const char *domain; /* "cluster.local.", lower case, with the dot; borrowed for good */
+};
+
+struct serial_key *serial_key_new(const struct serial_key_config *config);
+void serial_key_free(struct serial_key *key); /* NULL is fine */
+
+/* The store is another one than before, which had this revision. */
+void serial_key_other_store(struct serial_key *key, int64_t revision);
+
+/* Everything is written, and this process may write: reads or writes what is due. `condition`: of
+ * the leader, or NULL. True: the store key may be written now. */
+bool serial_key_turn(struct serial_key *key, bool has_store_key, int64_t revision,
+                     const struct etcd_compare *condition) MUST_CHECK;
+
+/* A request is under way. */
+bool serial_key_is_busy(const struct serial_key *key);
+
+#endif

@@ -1,0 +1,102 @@
+/* At which revision zones changed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "skydns/sync/zone_changes_internal.h"
+#include "tests/support/skydns/fixture.h"
+
+static void put(struct store_writer *writer, const char *name, const char *host)
+{
+    const struct dname key = fixture_name(name);
+    const struct record_view view = {.host = slice_str(host)};
+    (void)store_writer_put_view(writer, &key, &view, 1);
+}
+
+static void test_notes(void **state)
+{
+    const struct dname zones[] = {fixture_name("test."), fixture_name("sub.test.")};
+    const struct dname in_sub = fixture_name("a.sub.test."), in_test = fixture_name("a.test."),
+                       elsewhere = fixture_name("a.other.");
+    struct zone_changes changes = {.count = 0};
+    (void)state;
+    zone_changes_set(&changes, zones, 2, 5);
+    zone_changes_note(&changes, &in_sub, 7);
+    zone_changes_note(&changes, &elsewhere, 9);
+    assert_int_equal(zone_changes_of(&changes, &zones[0]), 5);
+    assert_int_equal(zone_changes_of(&changes, &zones[1]), 7);
+    zone_changes_note(&changes, &in_test, 6);
+    zone_changes_note(&changes, &in_test, 4); /* of a slower watch */
+    assert_int_equal(zone_changes_of(&changes, &zones[0]), 6);
+    zone_changes_set(&changes, zones, 1, 20); /* what stays is kept */
+    assert_int_equal(zone_changes_of(&changes, &zones[0]), 6);
+    assert_int_equal(zone_changes_of(&changes, &zones[1]), 0);
+    zone_changes_note_all(&changes, 21);
+    assert_int_equal(zone_changes_of(&changes, &zones[0]), 21);
+}
+
+static void test_full_reads(void **state)
+{
+    const struct dname zones[] = {fixture_name("test."), fixture_name("other.")};
+    struct store_writer *writer = store_writer_new();
+    struct store_garbage *first, *second;
+    struct zone_changes changes = {.count = 0};
+    (void)state;
+    put(writer, "a.test.", "10.0.0.1");
+    put(writer, "a.other.", "10.0.0.1");
+    const struct store *before = store_writer_commit(writer, 3, &first);
+    zone_changes_set(&changes, zones, 2, 0);
+    zone_changes_compare(&changes, NULL, before, 3);
+    assert_int_equal(zone_changes_of(&changes, &zones[0]), 3);
+    store_writer_clear(writer);
+    put(writer, "a.test.", "10.0.0.1");
+    put(writer, "a.other.", "10.0.0.2");
+    const struct store *after = store_writer_commit(writer, 9, &second);
+    zone_changes_compare(&changes, before, after, 9);
+    assert_int_equal(zone_changes_of(&changes, &zones[0]), 3);
+    assert_int_equal(zone_changes_of(&changes, &zones[1]), 9);
+    zone_changes_compare(&changes, before, after, 2); /* another store */
+    assert_int_equal(zone_changes_of(&changes, &zones[1]), 2);
+    store_garbage_free(first);
+    store_garbage_free(second);
+    store_writer_free(writer);
+}
+
+/* What the writer says of puts: a rewritten value, and what a lease has left, are no changes. */
+static void test_writer(void **state)
+{
+    struct store_writer *writer = store_writer_new();
+    const struct dname name = fixture_name("a.test.");
+    struct record_view view = {.host = slice_str("10.0.0.1"), .ttl_s = 30};
+    (void)state;
+    (void)store_writer_put_view(writer, &name, &view, 1);
+    assert_true(store_writer_has_changed(writer));
+    (void)store_writer_put_view(writer, &name, &view, 2);
+    assert_false(store_writer_has_changed(writer));
+    view.ttl_s = 29;
+    (void)store_writer_put_view(writer, &name, &view, 3);
+    assert_true(store_writer_has_changed(writer));
+    view.is_leased = true;
+    (void)store_writer_put_view(writer, &name, &view, 4);
+    view.ttl_s = 28;
+    (void)store_writer_put_view(writer, &name, &view, 5);
+    assert_false(store_writer_has_changed(writer));
+    store_writer_del(writer, &name);
+    assert_true(store_writer_has_changed(writer));
+    store_writer_del(writer, &name);
+    assert_false(store_writer_has_changed(writer));
+    store_writer_free(writer);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_notes),
+        cmocka_unit_test(test_full_reads),
+        cmocka_unit_test(test_writer),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

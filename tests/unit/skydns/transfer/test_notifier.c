@@ -1,0 +1,195 @@
+/* NOTIFY to real sockets on loopback: its bytes, its pace, and which replies end it. A pause is 20
+ * ms here. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/dns/dns.h"
+#include "skydns/transfer/notifier_internal.h"
+#include "tests/support/loopback.h"
+
+enum { PAUSE_MS = 20, PATIENCE_S = 20, QUESTION_AT = 12 };
+
+static const struct dname apex = {.len = 7, .wire = "\5zone1"};
+static const struct dname other = {.len = 7, .wire = "\5zone2"};
+
+struct bed {
+    struct ev_loop *loop;
+    ev_timer guard;
+    struct transfers_counts counts;
+    struct addr from[2];
+    struct notifier *notifier;
+    int fd; /* a secondary's */
+    struct addr secondary;
+};
+
+static void on_guard(struct ev_loop *loop, ev_timer *timer, int revents)
+{
+    (void)loop;
+    (void)timer;
+    (void)revents;
+    fail_msg("timed out after %d s", PATIENCE_S);
+}
+
+static int setup(void **state)
+{
+    struct bed *bed = calloc(1, sizeof(*bed));
+    bed->loop = ev_loop_new(EVFLAG_AUTO);
+    ev_timer_init(&bed->guard, on_guard, PATIENCE_S, 0.);
+    ev_timer_start(bed->loop, &bed->guard);
+    bed->notifier = notifier_new(&(struct notifier_config){
+        .loop = bed->loop, .from = bed->from, .counts = &bed->counts, .pause_ms = PAUSE_MS});
+    bed->secondary = loopback_addr(0);
+    bed->fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+    assert_int_equal(bind(bed->fd, &bed->secondary.sa, bed->secondary.len), 0);
+    assert_int_equal(getsockname(bed->fd, &bed->secondary.sa, &bed->secondary.len), 0);
+    notifier_set_targets(bed->notifier, &bed->secondary, 1);
+    *state = bed;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct bed *bed = *state;
+    notifier_free(bed->notifier);
+    ev_timer_stop(bed->loop, &bed->guard);
+    ev_loop_destroy(bed->loop);
+    (void)close(bed->fd);
+    free(bed);
+    return 0;
+}
+
+static size_t receive(struct bed *bed, uint8_t out[DNS_UDP_SIZE], struct addr *from)
+{
+    ssize_t n;
+    from->len = sizeof(from->v6);
+    while ((n = recvfrom(bed->fd, out, DNS_UDP_SIZE, 0, &from->sa, &from->len)) < 0) {
+        ev_run(bed->loop, EVRUN_ONCE);
+    }
+    return (size_t)n;
+}
+
+static void reply(const struct bed *bed, uint8_t *wire, size_t len, const struct addr *to)
+{
+    wire[2] |= DNS_FLAG_QR >> 8;
+    assert_int_equal(sendto(bed->fd, wire, len, 0, &to->sa, to->len), len);
+}
+
+static void run_ms(struct bed *bed, int64_t ms)
+{
+    int64_t end_ms = clock_monotonic_ms() + ms;
+    while (clock_monotonic_ms() < end_ms) {
+        ev_run(bed->loop, EVRUN_NOWAIT);
+    }
+}
+
+static void test_bytes_and_reply(void **state)
+{
+    struct bed *bed = *state;
+    uint8_t wire[DNS_UDP_SIZE];
+    struct addr from;
+    notifier_tell(bed->notifier, &apex, 5);
+    size_t len = receive(bed, wire, &from);
+    static const uint8_t want[] = "\x24\0\0\1\0\0\0\0\0\0\5zone1\0\0\6\0\1";
+    assert_int_equal(len, 2 + sizeof(want) - 1);
+    assert_memory_equal(wire + 2, want, sizeof(want) - 1);
+    reply(bed, wire, len, &from);
+    while (counter_get(&bed->counts.notify_answered) == 0) {
+        ev_run(bed->loop, EVRUN_ONCE);
+    }
+    notifier_tell(bed->notifier, &apex, 5); /* it knows */
+    run_ms(bed, 3 * (int64_t)PAUSE_MS);
+    assert_int_equal(counter_get(&bed->counts.notify_sent), 1);
+}
+
+static void test_silent(void **state)
+{
+    struct bed *bed = *state;
+    uint8_t wire[DNS_UDP_SIZE];
+    struct addr from;
+    int64_t begun_ms = clock_monotonic_ms();
+    notifier_tell(bed->notifier, &apex, 5);
+    while (counter_get(&bed->counts.notify_failed) == 0) {
+        ev_run(bed->loop, EVRUN_ONCE);
+    }
+    assert_int_equal(counter_get(&bed->counts.notify_sent), NOTIFY_TRIES);
+    assert_true(clock_monotonic_ms() - begun_ms >= (1 + 2 + 4 + 8 + 16) * (int64_t)PAUSE_MS - 8);
+    notifier_tell(bed->notifier, &apex, 6); /* another try */
+    for (unsigned i = 0; i <= NOTIFY_TRIES; i++) {
+        (void)receive(bed, wire, &from);
+    }
+}
+
+/* However often a zone changes, a secondary is told once in a pause; and of each zone. */
+static void test_pace(void **state)
+{
+    struct bed *bed = *state;
+    uint8_t wire[DNS_UDP_SIZE];
+    struct addr from;
+    int64_t begun_ms = clock_monotonic_ms();
+    for (uint32_t serial = 1; clock_monotonic_ms() - begun_ms < 5 * (int64_t)PAUSE_MS; serial++) {
+        notifier_tell(bed->notifier, &apex, serial);
+        run_ms(bed, 1);
+    }
+    uint64_t sent = counter_get(&bed->counts.notify_sent);
+    int64_t took_ms = clock_monotonic_ms() - begun_ms;
+    assert_true(sent >= 1 && sent <= 2 + (uint64_t)(took_ms / PAUSE_MS));
+    notifier_tell(bed->notifier, &other, 1);
+    do {
+        (void)receive(bed, wire, &from);
+    } while (memcmp(wire + QUESTION_AT, other.wire, other.len) != 0);
+}
+
+/* From elsewhere, with another ID, about another zone, or no reply at all. */
+static void test_wrong_replies(void **state)
+{
+    struct bed *bed = *state;
+    uint8_t wire[DNS_UDP_SIZE];
+    struct addr from;
+    notifier_tell(bed->notifier, &apex, 5);
+    size_t len = receive(bed, wire, &from);
+    int stranger = socket(AF_INET, SOCK_DGRAM, 0);
+    wire[2] |= DNS_FLAG_QR >> 8;
+    assert_int_equal(sendto(stranger, wire, len, 0, &from.sa, from.len), len);
+    (void)close(stranger);
+    wire[0] ^= 1;
+    reply(bed, wire, len, &from);
+    wire[0] ^= 1;
+    wire[QUESTION_AT + 5] = '2';
+    reply(bed, wire, len, &from);
+    reply(bed, wire, 11, &from);
+    while (counter_get(&bed->counts.notify_failed) == 0) {
+        ev_run(bed->loop, EVRUN_ONCE);
+    }
+    assert_int_equal(counter_get(&bed->counts.notify_answered), 0);
+}
+
+static void test_targets_go(void **state)
+{
+    struct bed *bed = *state;
+    notifier_tell(bed->notifier, &apex, 5);
+    notifier_set_targets(bed->notifier, NULL, 0);
+    notifier_tell(bed->notifier, &apex, 6);
+    run_ms(bed, 2 * (int64_t)PAUSE_MS);
+    assert_true(counter_get(&bed->counts.notify_sent) <= 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_bytes_and_reply, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_silent, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_pace, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_wrong_replies, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_targets_go, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
