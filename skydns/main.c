@@ -460,6 +460,17 @@ static void start_keeper(struct program *p)
     snapshot_content_fini(&p->snapshot); /* all of it has been taken */
 }
 
+static void explain_serial(const void *feed, const struct dname *apex,
+                           struct explain_serial *serial)
+{
+    const struct transfer_origin_of_serial origin = transfer_feed_origin(feed, apex);
+    serial->is_known = origin.is_known;
+    serial->has_key = origin.has_key;
+    serial->domain = origin.domain;
+    serial->base = origin.base;
+    serial->revision = origin.revision;
+}
+
 static void set_status(struct program *p)
 {
     unsigned worker_count;
@@ -488,6 +499,9 @@ static void set_status(struct program *p)
         .workers = workers,
         .worker_count = worker_count,
     };
+    if (p->status.explainer && p->feed) {
+        explainer_set_serials(p->status.explainer, explain_serial, p->feed);
+    }
 }
 
 /* The threads answer already. */

@@ -88,11 +88,13 @@ struct transfer_origin_of_serial transfer_feed_origin(const struct transfer_feed
                                                       const struct dname *apex)
 {
     const struct engine_config *now = publisher_newest_config(feed->config.publisher);
-    size_t i = find_base(feed, domain_of(now, apex));
+    const struct dname *domain = domain_of(now, apex);
+    size_t i = find_base(feed, domain);
     const struct base *base = i < feed->base_count ? &feed->bases[i] : NULL;
     return (struct transfer_origin_of_serial){
         .is_known = base != NULL,
         .has_key = base && base->has_key,
+        .domain = *domain,
         .base = base ? base->value : ZONE_SERIAL_LOWEST,
         .revision = store_sync_zone_revision(feed->config.sync, apex),
     };

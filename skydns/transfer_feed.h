@@ -43,7 +43,8 @@ struct transfer_origin_of_serial {
     bool is_known; /* etcd has said what the base is */
     bool has_key;
     uint32_t base;
-    int64_t revision; /* of the last change */
+    struct dname domain; /* whose key it is */
+    int64_t revision;    /* of the last change */
 };
 struct transfer_origin_of_serial transfer_feed_origin(const struct transfer_feed *feed,
                                                       const struct dname *apex);

@@ -65,7 +65,7 @@ static const struct plugin plugins[] = {
     {"autopath", .take = translate_autopath},
     {"minimal", NONE},
     {"template", NONE},
-    {"transfer", NOT_YET("zone transfers")},
+    {"transfer", .take = translate_transfer},
     {"hosts", .take = translate_hosts},
     {"route53", .missing = "none: put its records into etcd"},
     {"azure", .missing = "none: put its records into etcd"},
@@ -410,5 +410,6 @@ int translate(const struct corefile *corefile, struct translation *t, struct err
     translate_settle_listeners(t);
     translate_settle_keys(t);
     translation_drop_own_stubs(t);
+    translation_drop_transfers(t);
     return r;
 }

@@ -1,4 +1,4 @@
-/* The plugins about clients: acl and autopath. */
+/* The plugins about clients: acl, autopath, transfer and tsig. */
 #include <string.h>
 
 #include "common/base/network.h"
@@ -126,6 +126,37 @@ void translate_autopath(const struct plugin_use *use)
     }
     translation_missing(use->t, head,
                         "put what /etc/resolv.conf of its host searches into -search");
+}
+
+/* ---- transfer ---- */
+
+static void take_to(const struct plugin_use *use, const struct corefile_line *line)
+{
+    struct translation *t = use->t;
+    if (line->count < 2) {
+        translation_missing(t, line, "expected addresses, or * for everybody");
+    }
+    for (size_t i = 1; i < line->count; i++) {
+        if (strcmp(line->words[i], "*") == 0) {
+            translation_add(t, &t->transfers, TRANSFERS_MAX, "0.0.0.0/0", line);
+            translation_add(t, &t->transfers, TRANSFERS_MAX, "::/0", line);
+        } else {
+            translation_add(t, &t->transfers, TRANSFERS_MAX, line->words[i], line);
+        }
+    }
+}
+
+/* There, an address gets NOTIFY, too, and may be given with its port. */
+void translate_transfer(const struct plugin_use *use)
+{
+    static const struct plugin_option options[] = {
+        {"to", .take = take_to},
+    };
+    if (use_argument_count(use) > 0) {
+        translation_missing(use->t, &use->directive->head,
+                            "none: -transfer-to is for all domains and reverse zones");
+    }
+    use_options(use, options, ARRAY_LEN(options));
 }
 
 /* ---- tsig ---- */

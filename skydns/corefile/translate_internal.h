@@ -65,6 +65,7 @@ void translate_cache(const struct plugin_use *use);
 void translate_hosts(const struct plugin_use *use);
 void translate_acl(const struct plugin_use *use);
 void translate_autopath(const struct plugin_use *use);
+void translate_transfer(const struct plugin_use *use);
 void translate_health(const struct plugin_use *use);
 void translate_ready(const struct plugin_use *use);
 void translate_prometheus(const struct plugin_use *use);

@@ -348,6 +348,7 @@ static void skydns_flags(const struct translation *t, struct strings *flags)
     }
     add_cache(t, flags);
     add_list(flags, "-dnssec", &t->keys);
+    add_list(flags, "-transfer-to", &t->transfers);
     if (t->scache >= 0 && !strings_is_empty(&t->keys)) {
         translation_flag(flags, "-scache=%" PRId64, t->scache);
     }
@@ -431,6 +432,7 @@ static void print_document(const struct translation *t, struct buf *out)
         add_number_field("rcache_stale", t->rcache_stale_s, &json);
     }
     add_list_field("dnssec", &t->keys, &json);
+    add_list_field("transfer_to", &t->transfers, &json);
     buf_append_char(&json, '}');
     if (json.len > 2) {
         buf_printf(out,
@@ -471,13 +473,24 @@ void translation_print(const struct translation *t, struct buf *out)
     strings_fini(&kube2sky);
 }
 
+void translation_drop_transfers(struct translation *t)
+{
+    if (!strings_is_empty(&t->transfers) && (!t->has_kubernetes || t->pods == PODS_INSECURE)) {
+        translation_missing_item(t, "transfer",
+                                 "-transfer-to needs the plugin kubernetes, and pods verified or "
+                                 "disabled: other names cannot be listed");
+        strings_fini(&t->transfers);
+        strings_init(&t->transfers);
+    }
+}
+
 /* ---- Lifetime ---- */
 
 static void each_strings(struct translation *t, void (*fn)(struct strings *strings))
 {
     struct strings *all[] = {&t->skydns,      &t->kube2sky, &t->needless, &t->missing,
                              &t->hosts,       &t->listen,   &t->domains,  &t->reverse_zones,
-                             &t->nameservers, &t->stubs,    &t->keys};
+                             &t->nameservers, &t->stubs,    &t->keys,     &t->transfers};
     for (size_t i = 0; i < ARRAY_LEN(all); i++) {
         fn(all[i]);
     }

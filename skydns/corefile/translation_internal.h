@@ -34,6 +34,7 @@ enum {
     STUBS_MAX = 64,
     ALLOWED_MAX = 256,
     KEYS_MAX = 64,
+    TRANSFERS_MAX = 64,
     SIGNATURES_MAX = 1000000,
 };
 
@@ -59,7 +60,8 @@ struct translation {
     struct strings stubs;          /* "acme.local=10.0.0.1:53,10.0.0.2:53" */
     struct buf http[HTTP_PLUGINS]; /* "0.0.0.0:9153"; empty: not used */
 
-    struct strings keys; /* "/keys/Kcluster.local.+013+12345" */
+    struct strings keys;      /* "/keys/Kcluster.local.+013+12345" */
+    struct strings transfers; /* "10.0.0.2", who may transfer */
 
     const char *nameservers_ca; /* their CAs' file; the Corefile's; NULL: the system's */
 
@@ -99,6 +101,9 @@ void translation_add(struct translation *t, struct strings *list, size_t max, co
 
 /* Stub zones that are domains of our own go, with a note: the flags would be refused. */
 void translation_drop_own_stubs(struct translation *t);
+
+/* Who may transfer goes, with a note, where -transfer-to would be refused. */
+void translation_drop_transfers(struct translation *t);
 
 /* A flag "-name=value"; formatted. */
 void translation_flag(struct strings *flags, const char *format, ...) PRINTF_LIKE(2, 3);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "common/base/clock.h"
+#include "common/base/cursor.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dns_names.h"
 #include "skydns/foreign/hosts_table.h"
@@ -14,6 +15,12 @@ struct explainer *explainer_new(const struct engine_config *config)
     e->answer = answer_new(config);
     e->lookup = lookup_new(EXPLAIN_RECORDS_MAX);
     return e;
+}
+
+void explainer_set_serials(struct explainer *explainer, explain_serial_fn fn, const void *feed)
+{
+    explainer->serials = fn;
+    explainer->feed = feed;
 }
 
 void explainer_free(struct explainer *explainer)
@@ -162,6 +169,27 @@ static void explain_signed(struct explainer *e)
 
 /* ---- The search path ---- */
 
+/* Of the first SOA, which is the answer to a question about it. */
+static void explain_serial(struct explainer *e)
+{
+    const struct answer_plan *plan = e->result.plan;
+    struct explain_serial *serial = &e->result.serial;
+    struct dname apex;
+    if (!plan || plan->answers.count == 0 || plan->answers.items[0].type != RR_SOA) {
+        return;
+    }
+    struct reader r = reader_of(plan->answers.items[0].owner.ptr, plan->answers.items[0].owner.len);
+    if (dname_read(&r, &apex)) {
+        dname_lower(&apex);
+        *serial = (struct explain_serial){.is_hour = e->config->transfer_count == 0 || !e->serials};
+        if (!serial->is_hour) {
+            e->serials(e->feed, &apex, serial);
+        }
+        serial->is_shown = true;
+        serial->value = plan->soa.serial;
+    }
+}
+
 static enum explain_outcome outcome_of_rcode(unsigned rcode)
 {
     return rcode == DNS_RCODE_NOERROR    ? EXPLAIN_ANSWERS
@@ -251,6 +279,7 @@ int explain(struct explainer *explainer, const struct store_sync *sync,
     enum engine_verdict verdict = explain_answer(e, &meant);
     const struct engine_zone *zone = engine_config_zone(config, &meant);
     explain_signed(e);
+    explain_serial(e);
     explain_who_hidden(&e->view, &meant, &e->result.who);
     e->result.why = explain_why(&(struct explain_case){
         .config = config,

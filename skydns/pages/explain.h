@@ -71,6 +71,21 @@ struct explain_name {
     struct broken_key broken[EXPLAIN_BROKEN_MAX];
 };
 
+/* Where the serial of an SOA in the answer comes from. */
+struct explain_serial {
+    bool is_shown;
+    bool is_hour;  /* the zone cannot be transferred */
+    bool is_known; /* else etcd has not said what the base is */
+    bool has_key;
+    struct dname domain; /* whose key has the base */
+    uint32_t value, base;
+    int64_t revision; /* of the zone's last change */
+};
+
+/* Fills in all but `value`; `feed` is the transfers'. */
+typedef void (*explain_serial_fn)(const void *feed, const struct dname *apex,
+                                  struct explain_serial *serial);
+
 /* Borrowed from the explainer and the store: until the loop turns. */
 struct explanation {
     struct dname asked;       /* the client's question, */
@@ -89,6 +104,7 @@ struct explanation {
     /* RRsets that clients with DO get signed, but for NSEC: no client has asked for these yet. */
     size_t signed_count;
     const struct signed_set_shown *signed_sets;
+    struct explain_serial serial;
     size_t external_count; /* targets that nameservers know */
     const struct explain_foreign *externals;
     size_t name_count;
@@ -97,6 +113,9 @@ struct explanation {
 
 struct explainer *explainer_new(const struct engine_config *config);
 void explainer_free(struct explainer *explainer); /* NULL is fine */
+
+/* Whom to ask about serials; borrowed; never: all are of the hour. */
+void explainer_set_serials(struct explainer *explainer, explain_serial_fn fn, const void *feed);
 
 /* NULL is as empty. */
 struct explain_query {

@@ -7,6 +7,8 @@
 #include "skydns/pages/explain.h"
 
 struct explainer {
+    explain_serial_fn serials; /* NULL: none */
+    const void *feed;
     struct answer *answer;
     struct lookup *lookup;
     struct engine_deferral deferral;

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "common/base/duration.h"
 #include "common/base/json_text.h"
@@ -190,6 +191,31 @@ static void text_name(const struct explanation *x, const struct explain_name *n,
     }
 }
 
+static void text_serial(const struct explanation *x, struct buf *out)
+{
+    const struct explain_serial *serial = &x->serial;
+    char domain[DNAME_TEXT_MAX];
+    if (!serial->is_shown) {
+        return;
+    }
+    buf_printf(out, "serial     %" PRIu32 ": ", serial->value);
+    if (serial->is_hour) {
+        buf_append_str(out, "the start of the hour, since nobody may transfer the zone\n");
+    } else if (!serial->is_known) {
+        buf_append_str(out, "etcd has not said yet above which base serials are counted\n");
+    } else {
+        buf_printf(out, "etcd's revision %" PRId64 ", of the zone's last change, above the base ",
+                   serial->revision);
+        buf_printf(out, "%" PRIu32, serial->base);
+        if (serial->has_key) {
+            size_t len = strlen(dname_to_text(&serial->domain, domain)); /* with its dot */
+            buf_printf(out, ", of the key /kube2sky/%.*s/serial\n", (int)len - 1, domain);
+        } else {
+            buf_append_str(out, ", as no key of kube2sky's has one\n");
+        }
+    }
+}
+
 void explain_page_text(const struct explanation *x, struct buf *out)
 {
     char name[DNAME_TEXT_MAX], type[DNS_TYPE_TEXT_MAX];
@@ -219,6 +245,7 @@ void explain_page_text(const struct explanation *x, struct buf *out)
         text_section(x, "authority  ", &x->plan->authority, x->plan->has_authority, out);
         text_section(x, "additional ", x->plan->additionals.items, x->plan->additionals.count, out);
     }
+    text_serial(x, out);
     explain_text_signed(x, out);
     explain_text_foreign(x, out);
     for (size_t i = 0; i < x->name_count; i++) {
@@ -321,6 +348,20 @@ static void json_one(const struct explanation *x, const struct explain_name *n, 
     buf_append_char(out, '}');
 }
 
+static void json_serial(const struct explanation *x, struct buf *out)
+{
+    const struct explain_serial *serial = &x->serial;
+    if (!serial->is_shown) {
+        return;
+    }
+    buf_printf(out, ",\n\"serial\":{\"value\":%" PRIu32, serial->value);
+    if (!serial->is_hour && serial->is_known) {
+        buf_printf(out, ",\"base\":%" PRIu32 ",\"revision\":%" PRId64 ",\"has_key\":%s",
+                   serial->base, serial->revision, serial->has_key ? "true" : "false");
+    }
+    buf_append_char(out, '}');
+}
+
 void explain_page_json(const struct explanation *x, struct buf *out)
 {
     char type[DNS_TYPE_TEXT_MAX];
@@ -342,6 +383,7 @@ void explain_page_json(const struct explanation *x, struct buf *out)
         json_section(x, "authority", &x->plan->authority, x->plan->has_authority, out);
         json_section(x, "additional", x->plan->additionals.items, x->plan->additionals.count, out);
     }
+    json_serial(x, out);
     explain_json_signed(x, out);
     explain_json_foreign(x, out);
     buf_append_str(out, ",\n\"names\":[");

@@ -1,27 +1,30 @@
 #include "skydns/pages/metrics_transfers_internal.h"
 
+#include "common/base/clock.h"
+#include "skydns/answer/answer.h"
 #include "skydns/store/publisher.h"
 #include "skydns/store/zone_serials.h"
 #include "skydns/transfer/transfers.h"
 
-static void write_serial(struct metrics_page *page, const struct zone_serial *serial)
+static void write_serial(struct metrics_page *page, const struct dname *apex, uint32_t serial)
 {
     char zone[DNAME_TEXT_MAX];
-    if (serial) {
-        metrics_sample(page, METRIC_LABELS({"zone", dname_to_text(&serial->apex, zone)}),
-                       zone_serial_get(serial));
-    }
+    metrics_sample(page, METRIC_LABELS({"zone", dname_to_text(apex, zone)}), serial);
 }
 
 static void write_serials(struct metrics_page *page, const struct engine_config *config)
 {
     metrics_family(page, METRIC_GAUGE, "zone_serial",
-                   "The serial of each zone that can be transferred.");
+                   "The serial of each domain, and of each reverse zone that can be transferred.");
     for (size_t i = 0; i < config->zone_count; i++) {
-        write_serial(page, config->zones[i].serial);
+        const struct engine_zone *zone = &config->zones[i];
+        write_serial(page, &zone->domain, answer_soa_serial(zone->serial, clock_wall_s()));
     }
     for (size_t i = 0; i < config->reverse_zone_count; i++) {
-        write_serial(page, config->reverse_serials[i]);
+        const struct zone_serial *serial = config->reverse_serials[i];
+        if (serial) {
+            write_serial(page, &serial->apex, zone_serial_get(serial));
+        }
     }
 }
 

@@ -420,6 +420,23 @@ static void test_tsig(void **state)
     check_rows(rows, ARRAY_LEN(rows));
 }
 
+static void test_transfer(void **state)
+{
+    static const struct row rows[] = {
+        {"cluster.local {\nkubernetes {\npods verified\n}\ntransfer {\nto 10.0.0.1 10.0.0.2:5353\n"
+         "to *\n}\n}",
+         {"-transfer-to=10.0.0.1,10.0.0.2:5353,0.0.0.0/0,::/0", "\"transfer_to\""},
+         NULL},
+        {"cluster.local {\nkubernetes {\npods insecure\n}\ntransfer cluster.local {\nto 10.0.0.1\n"
+         "to\nfrom x\n}\n}",
+         {"expected addresses, or * for everybody", "-transfer-to is for all domains",
+          "-transfer-to needs the plugin kubernetes, and pods verified or disabled"},
+         "-transfer-to=10"},
+    };
+    (void)state;
+    check_rows(rows, ARRAY_LEN(rows));
+}
+
 /* Whatever the default build has, something is said about it. */
 static void test_every_plugin_is_known(void **state)
 {
@@ -450,17 +467,12 @@ static void test_every_plugin_is_known(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_structure),
-        cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_kubernetes),
-        cmocka_unit_test(test_other_names),
-        cmocka_unit_test(test_server),
-        cmocka_unit_test(test_streams),
-        cmocka_unit_test(test_clients),
-        cmocka_unit_test(test_dnssec),
-        cmocka_unit_test(test_tsig),
-        cmocka_unit_test(test_every_plugin_is_known),
+        cmocka_unit_test(test_structure),   cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_limits),      cmocka_unit_test(test_kubernetes),
+        cmocka_unit_test(test_other_names), cmocka_unit_test(test_server),
+        cmocka_unit_test(test_streams),     cmocka_unit_test(test_clients),
+        cmocka_unit_test(test_dnssec),      cmocka_unit_test(test_tsig),
+        cmocka_unit_test(test_transfer),    cmocka_unit_test(test_every_plugin_is_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

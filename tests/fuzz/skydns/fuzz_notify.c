@@ -1,0 +1,27 @@
+/* Any bytes as a reply to NOTIFY: only one with the ID and the zone counts. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/dns/dns.h"
+#include "skydns/transfer/notifier_internal.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(bool holds)
+{
+    if (!holds) {
+        abort();
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const struct dname apex = {.len = 15, .wire = "\7cluster\5local"};
+    uint16_t id = size >= 2 ? (uint16_t)(data[0] << 8 | data[1]) : 0;
+    if (notifier_is_reply(data, size, id, &apex)) {
+        check(size >= DNS_HEADER_SIZE + apex.len + 2U && (data[2] & 0x80) != 0);
+        check(!notifier_is_reply(data, size, id ^ 1, &apex));
+        check(!notifier_is_reply(data, DNS_HEADER_SIZE, id, &apex));
+    }
+    return 0;
+}
