@@ -5,11 +5,13 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "skydns/store/publisher.h"
 #include "skydns/store/zone_serials.h"
 #include "skydns/sync/store_sync.h"
 #include "skydns/sync/writer_documents.h"
+#include "skydns/sync/zone_history.h"
 #include "skydns/transfer/transfers.h"
 #include "skydns/transfer_config.h"
 
@@ -32,6 +34,10 @@ struct transfer_feed {
     ev_timer pause;
     struct engine_config *given;        /* NULL: the thread has none */
     uint64_t given_store, given_config; /* serials */
+    struct zone_history *history;       /* NULL: it is not asked */
+    bool has_told;                      /* that signatures are left out */
+    bool wants_history;                 /* of new zones */
+    int64_t asked_at;                   /* revision */
     bool is_stale;                      /* a base is another one */
     int64_t given_ms;
 };
@@ -142,9 +148,8 @@ static void fill(const struct transfer_feed *feed, const struct engine_config *n
     }
 }
 
-static void set_zones(const struct transfer_feed *feed, const struct engine_config *now)
+static size_t list_zones(const struct engine_config *now, struct dname apexes[TRANSFER_ZONES_MAX])
 {
-    struct dname apexes[TRANSFER_ZONES_MAX];
     size_t count = 0;
     for (size_t i = 0; i < now->zone_count; i++) {
         apexes[count++] = now->zones[i].domain;
@@ -154,7 +159,49 @@ static void set_zones(const struct transfer_feed *feed, const struct engine_conf
             apexes[count++] = now->reverse_serials[i]->apex;
         }
     }
+    return count;
+}
+
+static void set_zones(struct transfer_feed *feed, const struct engine_config *now)
+{
+    struct dname apexes[TRANSFER_ZONES_MAX];
+    size_t count = list_zones(now, apexes);
     store_sync_set_zones(feed->config.sync, apexes, count);
+    zone_history_free(feed->history);
+    feed->history = NULL;
+    feed->wants_history = true;
+}
+
+static void on_history(void *data, const struct dname *apexes, const int64_t *revisions,
+                       size_t count)
+{
+    struct transfer_feed *feed = data;
+    for (size_t i = 0; i < count; i++) {
+        if (revisions[i] > 0) {
+            store_sync_refine_zone(feed->config.sync, &apexes[i], feed->asked_at, revisions[i]);
+        }
+    }
+    zone_history_free(feed->history);
+    feed->history = NULL;
+}
+
+/* Of zones that this process has not watched change: before their first step. */
+static void ask_history(struct transfer_feed *feed, const struct engine_config *now)
+{
+    struct dname apexes[TRANSFER_ZONES_MAX];
+    feed->wants_history = false;
+    feed->asked_at = store_sync_counts(feed->config.sync).revision;
+    feed->history = zone_history_start(&(struct zone_history_config){
+        .loop = feed->config.loop,
+        .etcd = feed->config.etcd,
+        .prefix = store_sync_prefix(feed->config.sync),
+        .revision = feed->asked_at,
+        .apexes = apexes,
+        .count = list_zones(now, apexes),
+        .patience_ms = TRANSFER_HISTORY_MS,
+        .done = on_history,
+        .data = feed,
+    });
 }
 
 /* The domains' keys are followed from the first time that somebody may transfer. */
@@ -202,6 +249,15 @@ static void wait_a_little(struct transfer_feed *feed)
     ev_timer_start(feed->config.loop, &feed->pause);
 }
 
+static void tell_unsigned(struct transfer_feed *feed, const struct engine_config *now)
+{
+    if (now->dnssec && !feed->has_told) {
+        log_warn("zones are transferred unsigned, though -dnssec signs answers: validators will "
+                 "refuse what secondaries say");
+    }
+    feed->has_told = now->dnssec != NULL;
+}
+
 /* False: too many versions are pinned; they will not be for long. */
 static bool give(struct transfer_feed *feed, const struct engine_config *now)
 {
@@ -220,6 +276,7 @@ static bool give(struct transfer_feed *feed, const struct engine_config *now)
     } else {
         engine_config_free(config);
     }
+    tell_unsigned(feed, now);
     feed->given_store = store_serial(store);
     feed->given_config = now->serial;
     feed->is_stale = false;
@@ -246,9 +303,12 @@ static void consider(struct transfer_feed *feed)
         feed->is_stale = true;
         follow_keys(feed, now);
     }
+    bool is_ready = store && store_sync_is_ready(feed->config.sync) && knows_bases(feed, now);
+    if (is_ready && feed->wants_history) {
+        ask_history(feed, now);
+    }
     bool is_new = feed->is_stale || (store && store_serial(store) != feed->given_store);
-    if (!store || !store_sync_is_ready(feed->config.sync) || !is_new || !knows_bases(feed, now) ||
-        ev_is_active(&feed->pause)) {
+    if (!is_ready || !is_new || feed->history || ev_is_active(&feed->pause)) {
         return;
     }
     if (clock_monotonic_ms() - feed->given_ms < TRANSFER_FEED_PAUSE_MS || !give(feed, now)) {
@@ -306,6 +366,7 @@ void transfer_feed_free(struct transfer_feed *feed)
     }
     ev_prepare_stop(feed->config.loop, &feed->prepare);
     ev_timer_stop(feed->config.loop, &feed->pause);
+    zone_history_free(feed->history);
     writer_documents_free(feed->keys);
     engine_config_free(feed->given);
     free(feed);

@@ -25,6 +25,9 @@ struct transfers;
 /* Changes within this time make one step. */
 enum { TRANSFER_FEED_PAUSE_MS = 100 };
 
+/* How long the first step waits for etcd's history: an etcd that is slow, or has none. */
+enum { TRANSFER_HISTORY_MS = 2000 };
+
 /* All borrowed. */
 struct transfer_feed_config {
     struct ev_loop *loop;

@@ -356,3 +356,9 @@ int64_t store_sync_zone_revision(const struct store_sync *sync, const struct dna
 {
     return zone_changes_of(&sync->zones, apex);
 }
+
+void store_sync_refine_zone(struct store_sync *sync, const struct dname *apex, int64_t not_at,
+                            int64_t revision)
+{
+    zone_changes_refine(&sync->zones, apex, not_at, revision);
+}

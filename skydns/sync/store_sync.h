@@ -158,6 +158,10 @@ const struct client_index *store_sync_clients(const struct store_sync *sync);
 void store_sync_set_zones(struct store_sync *sync, const struct dname *apexes, size_t count);
 int64_t store_sync_zone_revision(const struct store_sync *sync, const struct dname *apex);
 
+/* History (zone_history.h) says when it changed before what was read at `not_at`. */
+void store_sync_refine_zone(struct store_sync *sync, const struct dname *apex, int64_t not_at,
+                            int64_t revision);
+
 /* A version was unpinned (publisher.h): frees what it held, now and later. */
 void store_sync_reclaim(struct store_sync *sync);
 

@@ -127,6 +127,9 @@ static void on_state(void *data, const struct err *err)
         document->is_denied = true;
         ev_timer_start(document->documents->config.loop, &document->retry);
         etcd_mirror_stop(STEAL(document->mirror));
+        if (!document->is_told) {
+            tell(document); /* that there is none, as far as anybody may know */
+        }
     }
 }
 

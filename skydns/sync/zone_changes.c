@@ -88,3 +88,14 @@ int64_t zone_changes_of(const struct zone_changes *changes, const struct dname *
     const struct zone_change *found = find(changes->items, changes->count, apex);
     return found ? found->revision : 0;
 }
+
+void zone_changes_refine(struct zone_changes *changes, const struct dname *apex, int64_t not_at,
+                         int64_t revision)
+{
+    for (size_t i = 0; i < changes->count; i++) {
+        struct zone_change *item = &changes->items[i];
+        if (dname_equal(&item->apex, apex) && item->revision == not_at && revision < not_at) {
+            item->revision = revision;
+        }
+    }
+}

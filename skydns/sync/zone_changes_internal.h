@@ -39,6 +39,10 @@ void zone_changes_note_all(struct zone_changes *changes, int64_t revision);
 void zone_changes_compare(struct zone_changes *changes, const struct store *before,
                           const struct store *after, int64_t revision);
 
+/* It is known to have changed last at this earlier revision, and not at that one. */
+void zone_changes_refine(struct zone_changes *changes, const struct dname *apex, int64_t not_at,
+                         int64_t revision);
+
 /* 0: not a zone, or nothing was read. */
 int64_t zone_changes_of(const struct zone_changes *changes, const struct dname *apex);
 

@@ -21,6 +21,7 @@ import dns.xfr
 import dns.zone
 import prometheus
 import pytest
+from bed import make_signing_key
 from nameservers import needs
 from programs import http_get, reserve_port, wait_until
 from records import value
@@ -221,6 +222,16 @@ def test_leased_records(server):
     assert server.serial() == serial
 
 
+def test_with_dnssec(bare_bed):
+    """Answers are signed, the zone is not, and the log says so."""
+    server = Server(bare_bed, f"-dnssec={make_signing_key(bare_bed.folder)}")
+    server.wait_serial(LOWEST)
+    bare_bed.skydns.wait_line("zones are transferred unsigned, though -dnssec signs answers")
+    signed = bare_bed.dns.query(f"web1.default.svc.{DOMAIN}", want_dnssec=True)
+    assert [rrset.rdtype for rrset in signed.answer] == [dns.rdatatype.A, dns.rdatatype.RRSIG]
+    assert not [line for line in server.axfr() if " RRSIG " in line or " DNSKEY " in line]
+
+
 # ---- Who may ----
 
 
@@ -332,9 +343,32 @@ def test_serials_grow(server):
     assert second == LOWEST + server.bed.etcd.revision()
     assert server.serial(REVERSE) == reverse
     assert server.metric("skydns_zone_serial", zone=f"{DOMAIN}.") == second
-    server.bed.skydns.restart()
-    server.bed.skydns.wait_line("ready for queries on .* for udp")
-    assert server.wait_serial(LOWEST) >= second
+    server.bed.etcd.put("/skydns/local/other/x", value("10.0.0.3"))
+    for is_compacted in (False, True):
+        if is_compacted:
+            server.bed.etcd.compact()
+        since = len(server.bed.skydns.lines)
+        server.bed.skydns.stop()
+        server.bed.skydns.start()
+        server.bed.skydns.wait_line("ready for queries on .* for udp", since)
+        got = server.wait_serial(LOWEST), server.wait_serial(LOWEST, REVERSE)
+        newest = LOWEST + server.bed.etcd.revision()
+        assert got == ((newest, newest) if is_compacted else (second, reverse))
+
+
+def test_a_base_that_may_not_be_read(bare_bed):
+    """As without the key."""
+    bare_bed.start_etcd()
+    bare_bed.etcd.put(TREE + "web/a", value("10.0.0.1"))
+    bare_bed.etcd.put("/kube2sky/cluster.local/serial", "3000000000")
+    bare_bed.etcd.add_reader("skydns", "secret", "/skydns/")
+    bare_bed.etcd.enable_authentication("root")
+    password = bare_bed.folder / "password"
+    password.write_text("secret")
+    bare_bed.start_skydns(
+        "-no-rec", "-schema=kubernetes", "-transfer-to=127.0.0.1", "-username=skydns", f"-password-file={password}"
+    )
+    wait_until(lambda: LOWEST < bare_bed.dns.query(DOMAIN, "SOA").answer[0][0].serial < LOWEST + 1000, "the lowest base")
 
 
 def test_without_the_flag(bare_bed):
