@@ -347,8 +347,9 @@ bench-search-paths: $(B)/tests/bench/search_paths/bench_search_paths
 	@$<
 
 # What zone transfers cost their thread.
-bench-transfer: $(B)/tests/bench/transfer/bench_transfer
+bench-transfer: $(B)/tests/bench/transfer/bench_transfer all $(BENCH_STORE) $(FLOOD_BIN)
 	@$<
+	@$(PYTHON) tests/bench/transfers.py --build $(B) $(BENCH_FLAGS)
 
 # gcc's and clang's analysers, clang-tidy and cppcheck over the programs, a stamp for each file: a file is looked at
 # again when it or a header of it changes.

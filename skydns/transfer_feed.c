@@ -35,10 +35,12 @@ struct transfer_feed {
     struct engine_config *given;        /* NULL: the thread has none */
     uint64_t given_store, given_config; /* serials */
     struct zone_history *history;       /* NULL: it is not asked */
-    bool has_told;                      /* that signatures are left out */
-    bool wants_history;                 /* of new zones */
-    int64_t asked_at;                   /* revision */
-    bool is_stale;                      /* a base is another one */
+    size_t zone_count;
+    struct dname zones[TRANSFER_ZONES_MAX]; /* whose changes are noted */
+    bool has_told;                          /* that signatures are left out */
+    bool wants_history;                     /* of new zones */
+    int64_t asked_at;                       /* revision */
+    bool is_stale;                          /* a base is another one */
     int64_t given_ms;
 };
 
@@ -166,6 +168,15 @@ static void set_zones(struct transfer_feed *feed, const struct engine_config *no
 {
     struct dname apexes[TRANSFER_ZONES_MAX];
     size_t count = list_zones(now, apexes);
+    bool is_same = count == feed->zone_count;
+    for (size_t i = 0; is_same && i < count; i++) {
+        is_same = dname_equal(&apexes[i], &feed->zones[i]);
+    }
+    if (is_same) {
+        return;
+    }
+    memcpy(feed->zones, apexes, count * sizeof(apexes[0]));
+    feed->zone_count = count;
     store_sync_set_zones(feed->config.sync, apexes, count);
     zone_history_free(feed->history);
     feed->history = NULL;

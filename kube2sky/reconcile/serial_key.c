@@ -33,7 +33,7 @@ struct serial_key {
     uint32_t base;        /* what it says */
     bool has_base;        /* it is a number */
     bool has_last;        /* an earlier store reached this serial: */
-    uint32_t last;
+    uint32_t last, last_base;
     uint32_t wanted; /* being written */
 };
 
@@ -91,6 +91,7 @@ static void on_written(void *data, const struct etcd_txn_reply *reply, const str
     }
     k->state = reply->succeeded ? SETTLED : DUE;
     if (reply->succeeded) {
+        k->has_last = false; /* it is after them */
         k->base = k->wanted;
         k->has_base = true;
         log_info("base of zones' serials written", LOG_STR("key", k->key),
@@ -129,9 +130,13 @@ static void decide(struct serial_key *k, bool has_store_key, int64_t revision,
                    const struct etcd_compare *condition)
 {
     bool is_new = !has_store_key && !k->has_base;
-    bool is_behind =
-        k->has_base && k->has_last && serial_base_is_after(k->last, k->base + (uint32_t)revision);
-    if (!is_new && !is_behind) {
+    uint32_t reached = k->base + (uint32_t)revision;
+    bool is_copy = k->has_base && k->has_last && k->base == k->last_base;
+    bool is_behind = k->has_base && k->has_last && !serial_base_is_after(reached, k->last);
+    if (is_copy && !is_behind) {
+        k->last = reached;
+    }
+    if (!is_new && !is_copy && !is_behind) {
         k->state = SETTLED;
         return;
     }
@@ -159,6 +164,7 @@ void serial_key_other_store(struct serial_key *k, int64_t revision)
     if (k->has_base) {
         uint32_t reached = k->base + (uint32_t)revision;
         k->last = k->has_last && !serial_base_is_after(reached, k->last) ? k->last : reached;
+        k->last_base = k->base;
         k->has_last = true;
     }
     if (k->call) {

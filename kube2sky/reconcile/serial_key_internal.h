@@ -3,8 +3,8 @@
  *
  *     no store key, no such key       -> written: the store is new
  *     a store key, no such key        -> left alone: readers count without a base
- *     another store that has the key  -> rewritten if its serials would be behind those of the
- *                                        store before, as after a restore
+ *     another store that has the key  -> rewritten if it is a copy of the store before, whose later
+ *                                        serials it would use again, or is behind it
  *
  * Written only on the condition that nobody else has, and that this process leads. What etcd
  * refuses is told once and then left: the store key does not wait for it. On the main loop. */

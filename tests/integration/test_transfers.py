@@ -3,6 +3,7 @@ secondaries are in test_secondaries.py."""
 
 import json
 import re
+import shutil
 import socket
 import struct
 import subprocess
@@ -22,6 +23,7 @@ import dns.zone
 import prometheus
 import pytest
 from bed import make_signing_key
+from kube import service
 from nameservers import needs
 from programs import http_get, reserve_port, wait_until
 from records import value
@@ -386,7 +388,8 @@ def test_emptied_etcd(bed):
     bed.start_skydns(*flags)
 
     def serial() -> int:
-        return bed.dns.query(DOMAIN, "SOA").answer[0][0].serial
+        answer = bed.dns.query(DOMAIN, "SOA").answer
+        return answer[0][0].serial if answer else 0  # SERVFAIL while etcd lacks records
 
     wait_until(lambda: serial() > 2**31, "a serial above the base")
     before = serial()
@@ -395,6 +398,40 @@ def test_emptied_etcd(bed):
     wipe(bed)
     bed.start_etcd()
     wait_until(lambda: int(bed.etcd.values(key).get(key, 0)) > base, "a base after the one before")
+    wait_until(lambda: serial() > before, "serials go on")
+    bed.skydns.restart()
+    bed.skydns.wait_line("ready for queries on .* for udp")
+    wait_until(lambda: serial() > before, "also after a restart")
+
+
+def test_restored_etcd(bed):
+    """From a copy without the latest changes: what is written then has other serials than what was lost."""
+    bed.start_kube2sky()
+    bed.start_skydns("-no-rec", "-schema=kubernetes", "-transfer-to=127.0.0.1", "-stale-max=1s")
+
+    def serial() -> int:
+        answer = bed.dns.query(DOMAIN, "SOA").answer
+        return answer[0][0].serial if answer else 0  # SERVFAIL while etcd lacks records
+
+    wait_until(lambda: serial() > 2**31, "a serial above the base")
+    data, copy = bed.folder / "etcd", bed.folder / "copy"
+    bed.etcd_program.kill()
+    shutil.copytree(data, copy)
+    bed.start_etcd()
+    before = serial()
+    for i in range(5):
+        bed.kube.create("services", service(f"lost-{i}"))
+    wait_until(lambda: bed.dns.answers(f"lost-4.default.svc.{DOMAIN}") not in ([], ["NXDOMAIN"]), "the last of them")
+    wait_until(lambda: serial() > before, "its serial")
+    before = serial()
+    key = "/kube2sky/cluster.local/serial"
+    base = int(bed.etcd.values(key)[key])
+    bed.etcd_program.kill()
+    shutil.rmtree(data)
+    copy.rename(data)
+    bed.kube.create("services", service("new"))
+    bed.start_etcd()
+    wait_until(lambda: int(bed.etcd.values(key)[key]) > base, "another base")
     wait_until(lambda: serial() > before, "serials go on")
     bed.skydns.restart()
     bed.skydns.wait_line("ready for queries on .* for udp")
