@@ -130,7 +130,7 @@ static void go_on(struct notifier *n, struct pair *pair, int64_t now_ms)
 static void set_timer(struct notifier *n)
 {
     int64_t first_ms = INT64_MAX;
-    for (size_t i = 0; i < n->count; i++) {
+    for (size_t i = 0; n->pairs && i < n->count; i++) {
         if (n->pairs[i].is_awaited && n->pairs[i].due_ms < first_ms) {
             first_ms = n->pairs[i].due_ms;
         }
@@ -149,7 +149,7 @@ static void on_timer(struct ev_loop *loop, ev_timer *timer, int revents)
     int64_t now_ms = clock_monotonic_ms();
     (void)loop;
     (void)revents;
-    for (size_t i = 0; i < n->count; i++) {
+    for (size_t i = 0; n->pairs && i < n->count; i++) {
         if (n->pairs[i].is_awaited && n->pairs[i].due_ms <= now_ms) {
             go_on(n, &n->pairs[i], now_ms);
         }
@@ -180,7 +180,7 @@ bool notifier_is_reply(const uint8_t *wire, size_t len, uint16_t id, const struc
 /* Whatever it says: it knows. */
 static void take_reply(struct notifier *n, const struct addr *from, const uint8_t *wire, size_t len)
 {
-    for (size_t i = 0; i < n->count; i++) {
+    for (size_t i = 0; n->pairs && i < n->count; i++) {
         struct pair *pair = &n->pairs[i];
         if (pair->is_awaited && pair->tries > 0 && addr_equal(&pair->target, from) &&
             notifier_is_reply(wire, len, pair->id, &pair->apex)) {
@@ -226,7 +226,7 @@ void notifier_set_targets(struct notifier *n, const struct addr *targets, size_t
     for (size_t i = 0; i < n->target_count; i++) {
         n->targets[i] = targets[i];
     }
-    for (size_t i = 0; i < n->count; i++) {
+    for (size_t i = 0; n->pairs && i < n->count; i++) {
         if (is_target(n, &n->pairs[i].target)) {
             n->pairs[kept++] = n->pairs[i];
         }
@@ -238,7 +238,7 @@ void notifier_set_targets(struct notifier *n, const struct addr *targets, size_t
 static struct pair *find_pair(struct notifier *n, const struct addr *target,
                               const struct dname *apex)
 {
-    for (size_t i = 0; i < n->count; i++) {
+    for (size_t i = 0; n->pairs && i < n->count; i++) {
         if (addr_equal(&n->pairs[i].target, target) && dname_equal(&n->pairs[i].apex, apex)) {
             return &n->pairs[i];
         }
@@ -246,7 +246,7 @@ static struct pair *find_pair(struct notifier *n, const struct addr *target,
     if (n->count == PAIRS_MAX) {
         return NULL;
     }
-    if (n->count == n->cap) {
+    if (!n->pairs || n->count == n->cap) {
         n->cap = n->cap ? 2 * n->cap : 4;
         n->pairs = xrealloc(n->pairs, n->cap * sizeof(*n->pairs));
     }

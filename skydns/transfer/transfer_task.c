@@ -53,14 +53,17 @@ static void read_request(struct transfer_task *task, int64_t now_s)
 static void begin_session(struct transfer_task *task, enum transfer_kind kind, uint32_t serial,
                           struct journal_step *steps)
 {
+    struct ip local = {0};
+    if (!addr_is_wildcard(&task->request->local)) {
+        local = addr_ip(&task->request->local);
+    }
     const struct transfer_ask ask = {
         .kind = kind,
         .query = &task->query,
         .config = task->setup->config,
         .apex = &task->apex,
         .serial = serial,
-        .local = addr_is_wildcard(&task->request->local) ? (struct ip){0}
-                                                         : addr_ip(&task->request->local),
+        .local = local,
         .answers = task->setup->answers,
         .store = task->version ? task->version->store : NULL,
         .steps = steps,

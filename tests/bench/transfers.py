@@ -34,6 +34,11 @@ def query(kind: int) -> bytes:
     return struct.pack("!H", len(wire)) + wire
 
 
+def yield_to_others() -> None:
+    """This thread's work is done by other machines, in life."""
+    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 19)
+
+
 class Secondary(threading.Thread):
     """Fetches the zone until told to stop; `size` is what a transfer has, once known."""
 
@@ -43,6 +48,7 @@ class Secondary(threading.Thread):
         self.is_over = threading.Event()
 
     def run(self) -> None:
+        yield_to_others()
         while not self.is_over.is_set():
             self.transfers += self.fetch()
 
@@ -64,7 +70,6 @@ class Secondary(threading.Thread):
 
 
 def slow_ones(port: int) -> list[socket.socket]:
-    """They take 4 KiB at a time, when nobody looks."""
     found = []
     for _ in range(SLOW):
         sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
@@ -76,6 +81,8 @@ def slow_ones(port: int) -> list[socket.socket]:
 
 
 def drip(socks: list[socket.socket], is_over: threading.Event) -> None:
+    """They take 4 KiB at a time."""
+    yield_to_others()
     while not is_over.wait(0.05):
         for sock in socks:
             try:

@@ -415,9 +415,12 @@ def test_restored_etcd(bed):
 
     wait_until(lambda: serial() > 2**31, "a serial above the base")
     data, copy = bed.folder / "etcd", bed.folder / "copy"
+    since = len(bed.kube2sky.lines), len(bed.skydns.lines)
     bed.etcd_program.kill()
     shutil.copytree(data, copy)
     bed.start_etcd()
+    bed.kube2sky.wait_line("etcd is followed", since[0])
+    bed.skydns.wait_line("etcd is followed", since[1])
     before = serial()
     for i in range(5):
         bed.kube.create("services", service(f"lost-{i}"))

@@ -1,12 +1,14 @@
 """200 random rounds of changes, an emptied etcd among them: after each, NSD, Knot and BIND have all of it within 2 s,
 and give skydns' answers."""
 
+import pytest
 from nameservers import needs
 from secondaries import World, run_rounds
 
 ROUNDS = 200
 
 
+@pytest.mark.faults
 def test_two_hundred_rounds(bare_bed, capsys):
     for program in ("nsd", "knotd", "named"):
         needs(program)

@@ -630,6 +630,44 @@ static void test_refused(void **state)
     }
 }
 
+static void test_transfers(void **state)
+{
+    static const struct {
+        const char *list, *error; /* NULL: it is right */
+    } cases[] = {
+        {"10.0.0.0/8,fd00::1,10.0.0.1:5353,key:k1.,10.0.0.2+key:K2", NULL},
+        {"10.0.0.0/33", "expected a network"},
+        {"key:", "expected a network"},
+        {"10.0.0.1+k", "expected a network"},
+        {"10.0.0.1:99999", "expected a network"},
+    };
+    struct options o;
+    struct err err;
+    struct buf text;
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char flag[128];
+        (void)snprintf(flag, sizeof(flag), "-transfer-to=%s", cases[i].list);
+        const char *const args[ARGS_MAX] = {"-schema=kubernetes", flag};
+        int r = parse(args, &o, &err);
+        assert_int_equal(r, cases[i].error ? ERR_USAGE : 0);
+        assert_true(!cases[i].error || strstr(err.msg, cases[i].error));
+    }
+    const char *const right[ARGS_MAX] = {"-schema=kubernetes",
+                                         "-transfer-to=10.0.0.0/8,fd00::1,key:k1.,10.0.0.2+key:K2"};
+    assert_int_equal(parse(right, &o, &err), 0);
+    assert_int_equal(o.transfer_count, 4);
+    assert_int_equal(addr_port(&o.transfers[1].notify), 53);
+    assert_int_equal(o.transfers[0].notify.len, 0);
+    buf_init(&text, 1024);
+    option_transfer_text(&o, &text);
+    assert_string_equal(buf_cstr(&text), "10.0.0.0/8,[fd00::1]:53,key:k1.,10.0.0.2:53+key:k2.");
+    buf_fini(&text);
+    assert_ptr_equal(option_transfer_lacks_key(&o, NULL), &o.transfers[2]);
+    const char *const wrong[ARGS_MAX] = {"-transfer-to=10.0.0.1"};
+    assert_int_equal(parse(wrong, &o, &err), ERR_USAGE);
+}
+
 static void test_explain(void **state)
 {
     struct options o;
@@ -717,6 +755,7 @@ int main(void)
         cmocka_unit_test_setup(test_listeners, clear_environment),
         cmocka_unit_test_setup(test_listeners_and_certificate, clear_environment),
         cmocka_unit_test_setup(test_refused, clear_environment),
+        cmocka_unit_test_setup(test_transfers, clear_environment),
         cmocka_unit_test_setup(test_explain, clear_environment),
         cmocka_unit_test_setup(test_version_needs_no_other_value, clear_environment),
         cmocka_unit_test_setup(test_resolv_conf, clear_environment),

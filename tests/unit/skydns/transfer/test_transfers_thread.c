@@ -1,0 +1,297 @@
+/* The transfers' thread: versions in, messages out, as connections and secondaries see them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/cursor.h"
+#include "common/dns/dns.h"
+#include "skydns/store/zone_serials.h"
+#include "skydns/transfer/transfers.h"
+#include "skydns/transfer_config.h"
+#include "tests/support/skydns/fixture.h"
+
+struct bed {
+    struct fixture *fixture;
+    struct zone_serials *serials;
+    struct transfers *transfers;
+    struct store_writer *writer;
+    struct store_garbage *garbage[16];
+    size_t versions;
+    bool has_config;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct transfer_parts parts;
+};
+
+static void on_part(void *data, struct transfer_part *part)
+{
+    struct bed *bed = data;
+    (void)pthread_mutex_lock(&bed->lock);
+    TAILQ_INSERT_TAIL(&bed->parts, part, entry);
+    (void)pthread_cond_signal(&bed->changed);
+    (void)pthread_mutex_unlock(&bed->lock);
+}
+
+static void on_wake(void *data)
+{
+    struct bed *bed = data;
+    (void)pthread_mutex_lock(&bed->lock);
+    (void)pthread_cond_signal(&bed->changed);
+    (void)pthread_mutex_unlock(&bed->lock);
+}
+
+static struct transfer_part *next_part(struct bed *bed)
+{
+    struct transfer_part *part;
+    (void)pthread_mutex_lock(&bed->lock);
+    while (!(part = TAILQ_FIRST(&bed->parts))) {
+        (void)pthread_cond_wait(&bed->changed, &bed->lock);
+    }
+    TAILQ_REMOVE(&bed->parts, part, entry);
+    (void)pthread_mutex_unlock(&bed->lock);
+    return part;
+}
+
+static void wait_idle(struct bed *bed)
+{
+    (void)pthread_mutex_lock(&bed->lock);
+    while (!transfers_is_idle(bed->transfers)) {
+        (void)pthread_cond_wait(&bed->changed, &bed->lock);
+    }
+    (void)pthread_mutex_unlock(&bed->lock);
+}
+
+/* The next version, with one more name, and the serial that it is to have. */
+static void step(struct bed *bed, uint32_t target, bool is_incomplete)
+{
+    struct transfer_step *step = calloc(1, sizeof(*step));
+    char text[64];
+    (void)snprintf(text, sizeof(text), "w%zu.default.svc.cluster.local.", bed->versions);
+    const struct dname name = fixture_name(text), apex = fixture_name("cluster.local.");
+    const struct record_view view = {.host = slice_str("10.0.0.1")};
+    wait_idle(bed);
+    (void)store_writer_put_view(bed->writer, &name, &view, (int64_t)bed->versions + 1);
+    step->store =
+        store_writer_commit(bed->writer, (int64_t)bed->versions + 1, &bed->garbage[bed->versions]);
+    bed->versions++;
+    step->config = bed->has_config ? NULL : transfer_config(&bed->fixture->config);
+    bed->has_config = true;
+    step->zone_count = 1;
+    step->zones[0] = (struct transfer_step_zone){.apex = apex,
+                                                 .serial = zone_serials_of(bed->serials, &apex),
+                                                 .target = target,
+                                                 .is_incomplete = is_incomplete};
+    transfers_give(bed->transfers, step);
+    wait_idle(bed);
+    while (transfers_take_released(bed->transfers)) {
+    }
+}
+
+static uint32_t serial(struct bed *bed)
+{
+    const struct dname apex = fixture_name("cluster.local.");
+    return zone_serial_get(zone_serials_of(bed->serials, &apex));
+}
+
+static bool ask(struct bed *bed, const char *zone, uint16_t type, uint32_t known,
+                enum engine_transport transport, uint64_t connection)
+{
+    uint8_t wire[DNS_UDP_SIZE];
+    const struct dname apex = fixture_name(zone);
+    struct writer w = writer_of(wire, sizeof(wire));
+    const struct addr local = {0},
+                      client = {.v4 = {.sin_family = AF_INET}, .len = sizeof(client.v4)};
+    const struct transfer_origin origin = {.transport = transport, .connection = connection};
+    writer_u16(&w, 7);
+    writer_u16(&w, 0);
+    writer_u16(&w, 1);
+    writer_u16(&w, 0);
+    writer_u16(&w, type == DNS_TYPE_IXFR);
+    writer_u16(&w, 0);
+    writer_bytes(&w, apex.wire, apex.len);
+    writer_u16(&w, type);
+    writer_u16(&w, DNS_CLASS_IN);
+    if (type == DNS_TYPE_IXFR) {
+        writer_u16(&w, 0xc00c);
+        writer_u16(&w, DNS_TYPE_SOA);
+        writer_u16(&w, DNS_CLASS_IN);
+        writer_u32(&w, 0);
+        writer_u16(&w, 22);
+        writer_u16(&w, 0); /* two roots */
+        writer_u32(&w, known);
+        for (unsigned i = 0; i < 4; i++) {
+            writer_u32(&w, 0);
+        }
+    }
+    const struct engine_query query = {
+        .wire = wire, .len = w.pos, .client = &client, .local = &local, .transport = transport};
+    return transfers_ask(bed->transfers, &origin, &query, NULL);
+}
+
+static unsigned rcode_of(const struct transfer_part *part)
+{
+    return part->bytes[3] & 0xf;
+}
+
+static unsigned answers_of(const struct transfer_part *part)
+{
+    return (unsigned)(part->bytes[6] << 8 | part->bytes[7]);
+}
+
+static void expect(struct bed *bed, unsigned rcode, unsigned answers)
+{
+    struct transfer_part *part = next_part(bed);
+    assert_true(part->is_last);
+    assert_int_equal(rcode_of(part), rcode);
+    assert_int_equal(answers_of(part), answers);
+    free(part);
+}
+
+static int setup(void **state)
+{
+    struct bed *bed = calloc(1, sizeof(*bed));
+    struct err err;
+    bed->fixture = fixture_new(NULL, 0);
+    bed->fixture->config.schema = ENGINE_SCHEMA_KUBERNETES;
+    bed->serials = zone_serials_new();
+    bed->writer = store_writer_new();
+    TAILQ_INIT(&bed->parts);
+    (void)pthread_mutex_init(&bed->lock, NULL);
+    (void)pthread_cond_init(&bed->changed, NULL);
+    const struct transfers_config config = {
+        .send = on_part, .wake = on_wake, .data = bed, .udp_max = 512};
+    assert_int_equal(transfers_new(&config, &bed->transfers, &err), 0);
+    assert_int_equal(transfers_start(bed->transfers, &err), 0);
+    *state = bed;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct bed *bed = *state;
+    transfers_stop(bed->transfers);
+    transfers_free(bed->transfers);
+    for (size_t i = 0; i < bed->versions; i++) {
+        store_garbage_free(bed->garbage[i]);
+    }
+    store_writer_free(bed->writer);
+    zone_serials_free(bed->serials);
+    fixture_free(bed->fixture);
+    (void)pthread_cond_destroy(&bed->changed);
+    (void)pthread_mutex_destroy(&bed->lock);
+    free(bed);
+    return 0;
+}
+
+static const char zone[] = "cluster.local.";
+
+static void test_steps(void **state)
+{
+    struct bed *bed = *state;
+    assert_true(ask(bed, zone, DNS_TYPE_AXFR, 0, ENGINE_TCP, 1));
+    expect(bed, DNS_RCODE_SERVFAIL, 0); /* there is no version */
+    step(bed, 100, false);
+    assert_int_equal(serial(bed), 100);
+    assert_true(ask(bed, zone, DNS_TYPE_AXFR, 0, ENGINE_TCP, 1));
+    struct transfer_part *part = next_part(bed);
+    assert_true(part->is_last && answers_of(part) >= 5);
+    free(part);
+    step(bed, 105, false);
+    step(bed, 105, false); /* it has changed: the serial moves though nobody said so */
+    assert_int_equal(serial(bed), 106);
+    assert_true(ask(bed, zone, DNS_TYPE_IXFR, 105, ENGINE_TCP, 2));
+    expect(bed, DNS_RCODE_NOERROR, 5);
+    assert_true(ask(bed, zone, DNS_TYPE_IXFR, 100, ENGINE_UDP, 0));
+    expect(bed, DNS_RCODE_NOERROR, 8);
+    assert_true(ask(bed, zone, DNS_TYPE_IXFR, 99, ENGINE_UDP, 0));
+    expect(bed, DNS_RCODE_NOERROR, 1);
+    assert_true(ask(bed, zone, DNS_TYPE_IXFR, 106, ENGINE_TCP, 3));
+    expect(bed, DNS_RCODE_NOERROR, 1);
+    assert_true(ask(bed, "elsewhere.", DNS_TYPE_AXFR, 0, ENGINE_TCP, 4));
+    expect(bed, DNS_RCODE_NOTAUTH, 0);
+    assert_true(ask(bed, zone, DNS_TYPE_A, 0, ENGINE_TCP, 5));
+    expect(bed, DNS_RCODE_FORMERR, 0);
+    const struct transfers_counts *counts = transfers_counts(bed->transfers);
+    assert_int_equal(counter_get(&counts->transfers[TRANSFERS_IXFR][TRANSFERS_SENT]), 2);
+    assert_int_equal(counter_get(&counts->transfers[TRANSFERS_SOA][TRANSFERS_SENT]), 2);
+}
+
+static void test_incomplete(void **state)
+{
+    struct bed *bed = *state;
+    step(bed, 100, false);
+    step(bed, 110, true);
+    assert_int_equal(serial(bed), 100);
+    assert_true(ask(bed, zone, DNS_TYPE_IXFR, 100, ENGINE_TCP, 1));
+    expect(bed, DNS_RCODE_SERVFAIL, 0);
+    step(bed, 111, false);
+    assert_int_equal(serial(bed), 111);
+    bed->has_config = false; /* another configuration: a later serial in any case */
+    step(bed, 50, false);
+    assert_int_equal(serial(bed), 112);
+    wait_idle(bed);
+    transfers_give(bed->transfers,
+                   calloc(1, sizeof(struct transfer_step))); /* nobody may any more */
+    wait_idle(bed);
+    assert_true(ask(bed, zone, DNS_TYPE_AXFR, 0, ENGINE_TCP, 1));
+    expect(bed, DNS_RCODE_SERVFAIL, 0);
+}
+
+/* More than one message: the next when the one before has left; others of the connection wait. */
+static void test_messages(void **state)
+{
+    struct bed *bed = *state;
+    for (unsigned i = 0; i < 6000; i++) {
+        char text[64];
+        (void)snprintf(text, sizeof(text), "x%u.many.default.svc.cluster.local.", i);
+        const struct dname name = fixture_name(text);
+        const struct record_view view = {.host = slice_str("10.0.0.2")};
+        (void)store_writer_put_view(bed->writer, &name, &view, 1);
+    }
+    step(bed, 100, false);
+    assert_true(ask(bed, zone, DNS_TYPE_AXFR, 0, ENGINE_TCP, 9));
+    assert_true(ask(bed, zone, DNS_TYPE_IXFR, 100, ENGINE_TCP, 9));
+    struct transfer_part *part = next_part(bed);
+    unsigned messages = 1;
+    while (!part->is_last) {
+        uint64_t transfer = part->transfer;
+        step(bed, 100 + messages, false); /* the old version is held meanwhile */
+        free(part);
+        transfers_left(bed->transfers, transfer, false);
+        part = next_part(bed);
+        messages++;
+    }
+    free(part);
+    assert_true(messages >= 2);
+    part = next_part(bed); /* its turn has come */
+    assert_true(part->is_last || answers_of(part) > 1);
+    free(part);
+    assert_true(ask(bed, zone, DNS_TYPE_AXFR, 0, ENGINE_TCP, 10));
+    assert_true(ask(bed, zone, DNS_TYPE_AXFR, 0, ENGINE_TCP, 10));
+    part = next_part(bed);
+    transfers_left(bed->transfers, part->transfer, true); /* the connection is gone, with both */
+    free(part);
+    assert_true(ask(bed, "elsewhere.", DNS_TYPE_AXFR, 0, ENGINE_TCP, 11));
+    expect(bed, DNS_RCODE_NOTAUTH, 0);
+    const struct transfers_counts *counts = transfers_counts(bed->transfers);
+    assert_int_equal(counter_get(&counts->transfers[TRANSFERS_AXFR][TRANSFERS_LOST]), 1);
+    assert_int_equal(counter_get(&counts->running), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_steps, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_incomplete, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_messages, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
