@@ -235,6 +235,12 @@ static bool is_turn(struct transfers *t, const struct transfer_task *task)
     return other == task;
 }
 
+static void begin(struct transfers *t, struct transfer_task *task, bool is_refused)
+{
+    transfer_task_begin(task, &t->zones, clock_monotonic_ms(), is_refused);
+    send_next(t, task);
+}
+
 /* One may end at once, so that another one's turn comes: from the first again. */
 static void begin_waiting(struct transfers *t)
 {
@@ -244,12 +250,12 @@ static void begin_waiting(struct transfers *t)
             task = TAILQ_NEXT(task, entry);
             continue;
         }
-        transfer_task_begin(task, &t->zones, clock_monotonic_ms(), has_too_many(t, task));
-        send_next(t, task);
+        begin(t, task, false);
         task = TAILQ_FIRST(&t->tasks);
     }
 }
 
+/* One too many is refused at once, not when its connection's turn comes: its place is free then. */
 static void take_asked(struct transfers *t, struct asked_list *list)
 {
     struct asked *asked;
@@ -261,6 +267,9 @@ static void take_asked(struct transfers *t, struct asked_list *list)
         struct transfer_task *task = transfer_task_new(request, ++t->newest_id);
         TAILQ_INSERT_TAIL(&t->tasks, task, entry);
         counter_add(&t->counts.running, 1);
+        if (has_too_many(t, task)) {
+            begin(t, task, true);
+        }
     }
 }
 
@@ -356,8 +365,8 @@ static void on_filled(struct ev_loop *loop, ev_async *filled, int revents)
     if (step) {
         take_step(t, step);
     }
+    take_departures(t, &departures); /* their places are free for what was asked after them */
     take_asked(t, &asked);
-    take_departures(t, &departures);
     begin_waiting(t);
 }
 

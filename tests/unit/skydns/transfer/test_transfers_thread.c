@@ -29,6 +29,7 @@ struct bed {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct transfer_parts parts;
+    struct addr client; /* who asks */
 };
 
 static void on_part(void *data, struct transfer_part *part)
@@ -107,8 +108,7 @@ static bool ask(struct bed *bed, const char *zone, uint16_t type, uint32_t known
     uint8_t wire[DNS_UDP_SIZE];
     const struct dname apex = fixture_name(zone);
     struct writer w = writer_of(wire, sizeof(wire));
-    const struct addr local = {0},
-                      client = {.v4 = {.sin_family = AF_INET}, .len = sizeof(client.v4)};
+    const struct addr local = {0};
     const struct transfer_origin origin = {.transport = transport, .connection = connection};
     writer_u16(&w, 7);
     writer_u16(&w, 0);
@@ -131,8 +131,11 @@ static bool ask(struct bed *bed, const char *zone, uint16_t type, uint32_t known
             writer_u32(&w, 0);
         }
     }
-    const struct engine_query query = {
-        .wire = wire, .len = w.pos, .client = &client, .local = &local, .transport = transport};
+    const struct engine_query query = {.wire = wire,
+                                       .len = w.pos,
+                                       .client = &bed->client,
+                                       .local = &local,
+                                       .transport = transport};
     return transfers_ask(bed->transfers, &origin, &query, NULL);
 }
 
@@ -161,6 +164,7 @@ static int setup(void **state)
     struct err err;
     bed->fixture = fixture_new(NULL, 0);
     bed->fixture->config.schema = ENGINE_SCHEMA_KUBERNETES;
+    bed->client = (struct addr){.v4 = {.sin_family = AF_INET}, .len = sizeof(bed->client.v4)};
     bed->serials = zone_serials_new();
     bed->writer = store_writer_new();
     TAILQ_INIT(&bed->parts);
@@ -245,10 +249,9 @@ static void test_incomplete(void **state)
     expect(bed, DNS_RCODE_SERVFAIL, 0);
 }
 
-/* More than one message: the next when the one before has left; others of the connection wait. */
-static void test_messages(void **state)
+/* More than fit into one message. */
+static void put_many(struct bed *bed)
 {
-    struct bed *bed = *state;
     for (unsigned i = 0; i < 6000; i++) {
         char text[64];
         (void)snprintf(text, sizeof(text), "x%u.many.default.svc.cluster.local.", i);
@@ -256,6 +259,13 @@ static void test_messages(void **state)
         const struct record_view view = {.host = slice_str("10.0.0.2")};
         (void)store_writer_put_view(bed->writer, &name, &view, 1);
     }
+}
+
+/* More than one message: the next when the one before has left; others of the connection wait. */
+static void test_messages(void **state)
+{
+    struct bed *bed = *state;
+    put_many(bed);
     step(bed, 100, false);
     assert_true(ask(bed, zone, DNS_TYPE_AXFR, 0, ENGINE_TCP, 9));
     assert_true(ask(bed, zone, DNS_TYPE_IXFR, 100, ENGINE_TCP, 9));
@@ -286,12 +296,38 @@ static void test_messages(void **state)
     assert_int_equal(counter_get(&counts->running), 0);
 }
 
+/* A client that asks again and again and reads nothing leaves the others their places. */
+static void test_one_client(void **state)
+{
+    struct bed *bed = *state;
+    put_many(bed);
+    step(bed, 100, false);
+    for (unsigned i = 0; i < TRANSFER_SESSIONS_MAX / 2; i++) {
+        assert_true(ask(bed, zone, DNS_TYPE_AXFR, 0, ENGINE_TCP, 1));
+    }
+    struct transfer_part *first = next_part(bed);
+    assert_false(first->is_last);
+    assert_true(ask(bed, zone, DNS_TYPE_AXFR, 0, ENGINE_TCP, 1)); /* it need not wait its turn */
+    expect(bed, DNS_RCODE_SERVFAIL, 0);
+    assert_true(ask(bed, zone, DNS_TYPE_AXFR, 0, ENGINE_TCP, 2));
+    expect(bed, DNS_RCODE_SERVFAIL, 0);
+    bed->client.v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    assert_true(ask(bed, zone, DNS_TYPE_IXFR, 100, ENGINE_TCP, 3));
+    expect(bed, DNS_RCODE_NOERROR, 1);
+    transfers_left(bed->transfers, first->transfer, true);
+    free(first);
+    bed->client.v4.sin_addr.s_addr = 0;
+    assert_true(ask(bed, zone, DNS_TYPE_IXFR, 100, ENGINE_TCP, 4));
+    expect(bed, DNS_RCODE_NOERROR, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_steps, setup, teardown),
         cmocka_unit_test_setup_teardown(test_incomplete, setup, teardown),
         cmocka_unit_test_setup_teardown(test_messages, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_one_client, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
