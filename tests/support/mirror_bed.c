@@ -248,6 +248,16 @@ void bed_wait_fulls(unsigned fulls)
     loop_until(bed.loop, has_fulls, NULL);
 }
 
+static bool has_store_key(const void *data)
+{
+    return strcmp(owner.store_key, data) == 0;
+}
+
+void bed_wait_store_key(const char *id)
+{
+    loop_until(bed.loop, has_store_key, id);
+}
+
 void bed_wait_ups(unsigned ups)
 {
     owner.want_ups = ups;

@@ -76,6 +76,7 @@ struct etcd_mirror *bed_mirror(const char *prefix, int64_t page_size);
 
 void bed_wait_revision(int64_t revision);
 void bed_wait_fulls(unsigned fulls);
+void bed_wait_store_key(const char *id); /* its watch is not that of the range */
 void bed_wait_ups(unsigned ups);
 bool bed_is_down(const void *data); /* for loop_until; data is ignored */
 void bed_wait_caught_up(void);      /* the last mirror started, in its current session */

@@ -157,6 +157,7 @@ static void test_restored_from_a_copy(void **state)
         assert_false(owner_has("/s/late"));
         if (round == 1) { /* once more, as before */
             bed_put_store_key("first");
+            bed_wait_store_key("first");
             bed_put("/s/late");
             bed_wait_revision(sync_del(bed.loop, bed.writer, "/s/deleted"));
             bed_wait_fulls(3);
