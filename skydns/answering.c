@@ -15,6 +15,7 @@
 #include "skydns/dnsgrpc/dnsgrpc.h"
 #include "skydns/doh/doh.h"
 #include "skydns/serve/listen_socket.h"
+#include "skydns/serve/query_tap.h"
 #include "skydns/serve/rate_limit.h"
 #include "skydns/serve/resolver.h"
 #include "skydns/serve/streams.h"
@@ -55,6 +56,7 @@ struct answering {
     void (*wake)(void *data);    /* transfers_config.wake */
     void *data;
     struct rate_limit *rate_limit;
+    struct query_tap tap; /* of all threads */
     unsigned lane_count;
     struct lane lanes[OPTIONS_WORKERS_MAX];
     struct worker *workers[OPTIONS_WORKERS_MAX]; /* of all lanes, for the metrics */
@@ -169,7 +171,7 @@ static int open_resolver(struct answering *a, struct err *err)
         .pool_answer_ms = POOL_ANSWER_MS,
         .pool_wait_ms = POOL_WAIT_MS,
         .workers = a->lane_count,
-        .verbose = a->options.verbose,
+        .tap = &a->tap,
         .want_skydns_metrics = a->options.prometheus_port != 0,
     };
     for (unsigned i = 0; i < config.signer_count; i++) {
@@ -277,7 +279,7 @@ static int open_streams(struct answering *a, struct err *err)
         .reader = publisher_reader_new(a->publisher),
         .resolver = a->resolver,
         .transfers = a->transfers,
-        .verbose = a->options.verbose,
+        .tap = &a->tap,
         .want_skydns_metrics = a->options.prometheus_port != 0,
     };
     for (int i = ENGINE_TLS; i < ENGINE_TRANSPORTS; i++) {
@@ -350,6 +352,8 @@ int answering_open(const struct options *options, struct publisher *publisher,
     a->wake = wake ? wake->fn : NULL;
     a->data = wake ? wake->data : NULL;
     a->rate_limit = rate_limit_new();
+    query_tap_init(&a->tap);
+    query_tap_set_log(&a->tap, options->query_log);
     int r = open_sockets(a, err);
     if (r == 0) {
         a->lane_count = (unsigned)a->sockets.udp_count * a->options.workers;
@@ -390,7 +394,7 @@ int answering_start(struct answering *answering, struct err *err)
             .resolver = a->resolver,
             .transfers = a->transfers,
             .rate_limit = a->rate_limit,
-            .verbose = a->options.verbose,
+            .tap = &a->tap,
             .want_skydns_metrics = a->options.prometheus_port != 0,
         };
         r = worker_start(&config, &a->lanes[i].worker, err);
@@ -487,6 +491,11 @@ void answering_set_nameservers(struct answering *answering, const struct options
 {
     const struct forwarder_rules rules = {.rotate = now->ns_rotate, .timeout_ms = now->rtimeout_ms};
     resolver_set_rules(answering->resolver, &rules);
+}
+
+void answering_set_query_log(struct answering *answering, struct query_log_rule rule)
+{
+    query_tap_set_log(&answering->tap, rule);
 }
 
 void answering_addresses(const struct answering *answering, struct buf *out)

@@ -14,6 +14,7 @@
 #include "common/base/err.h"
 #include "skydns/options.h"
 #include "skydns/pages/metrics_table.h"
+#include "skydns/serve/query_log.h"
 
 struct answering;
 struct resolver;
@@ -45,6 +46,9 @@ void answering_free(struct answering *answering); /* stopped; NULL is fine */
 
 /* Switches to the nameservers of these options, which are published. */
 void answering_set_nameservers(struct answering *answering, const struct options *now);
+
+/* Which queries get a line in the log, from now on. */
+void answering_set_query_log(struct answering *answering, struct query_log_rule rule);
 
 /* Prints a line for each address and transport on which queries for this domain are answered:
  * people and scripts wait for it. `keys`: the names of those that sign them, or empty. */

@@ -35,6 +35,13 @@ static int take_address(struct overlay *x, json_t *value, struct err *err)
     return r < 0 ? r : option_addresses(x->o, *text ? text : default_address, err);
 }
 
+static int take_query_log(struct overlay *x, json_t *value, struct err *err)
+{
+    const char *text = "";
+    int r = config_text(value, &text, err);
+    return r < 0 ? r : option_query_log(x->o, text, err);
+}
+
 static int take_systemd(struct overlay *x, json_t *value, struct err *err)
 {
     return config_bool(value, &x->o->systemd, err);
@@ -334,6 +341,7 @@ static const struct {
     {"dnssec", take_dnssec},
     {"scache", take_scache},
     {"transfer_to", take_transfer_to},
+    {"query_log", take_query_log},
 };
 
 static const struct {
@@ -342,7 +350,7 @@ static const struct {
 } without_effect[] = {
     {"Etcd3", NULL}, /* always so */
     {"Version", NULL},
-    {"verbose", "only a flag"},
+    {"verbose", "only a flag; the field is `query_log`"},
 };
 
 static int take_field(struct overlay *x, const char *name, json_t *value, struct err *err)

@@ -4,9 +4,9 @@
  * Fields, case-insensitive: dns_addr systemd domain local hostmaster round_robin ns_rotate
  * nameservers no_rec read_timeout priority ttl min_ttl ndot stubzones rcache rcache_ttl dnssec
  * scache, and ours: require_store_key stubs rcache_stale snapshot_interval snapshot_max autopath
- * search visibility public_namespaces visibility_unknown allow rate; with SkyDNS's traps: `ndot` is
- * not -ndots, read_timeout is in nanoseconds, and an empty or zero value means the default, not the
- * flag (but rcache 0: none).
+ * search visibility public_namespaces visibility_unknown allow rate transfer_to
+ * query_log; with SkyDNS's traps: `ndot` is not -ndots, read_timeout is in nanoseconds, and an
+ * empty or zero value means the default, not the flag (but rcache 0: none).
  */
 #ifndef SKYDNS_CONFIG_DOC_H
 #define SKYDNS_CONFIG_DOC_H

@@ -195,6 +195,9 @@ static void on_config(void *data, const struct options *before, const struct opt
     if (!same && p->sync && store_sync_is_ready(p->sync)) {
         log_ready(p);
     }
+    if (p->answering) {
+        answering_set_query_log(p->answering, now->query_log);
+    }
     if (!options_same_upstream(before, now)) {
         answering_set_nameservers(p->answering, now);
     }

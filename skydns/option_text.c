@@ -260,6 +260,7 @@ static const struct setting {
     {"allow", OPTION_AT_ONCE, write_allow},
     {"rate", OPTION_AT_ONCE, write_rate},
     {"transfer_to", OPTION_AT_ONCE, option_transfer_text},
+    {"query_log", OPTION_AT_ONCE, option_query_log_text},
     {"dns_addr", OPTION_AT_RESTART, write_listening},
     {"systemd", OPTION_AT_RESTART, write_systemd},
 };

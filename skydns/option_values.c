@@ -211,3 +211,50 @@ int option_reverse_zones(struct options *o, const char *list, struct err *err)
     }
     return r;
 }
+
+/* ---- The query log ---- */
+
+static const char *const query_log_modes[] = {[QUERY_LOG_OFF] = "off",
+                                              [QUERY_LOG_ALL] = "all",
+                                              [QUERY_LOG_ERRORS] = "errors",
+                                              [QUERY_LOG_DENIALS] = "denials"};
+
+/* "1/N"; 0: it is not. */
+static uint32_t parse_share(const char *text)
+{
+    uint32_t n = 0;
+    if (strncmp(text, "1/", 2) != 0) {
+        return 0;
+    }
+    for (text += 2; *text >= '0' && *text <= '9' && n <= QUERY_LOG_EVERY_MAX; text++) {
+        n = n * 10 + (uint32_t)(*text - '0');
+    }
+    return *text == '\0' && n <= QUERY_LOG_EVERY_MAX ? n : 0;
+}
+
+int option_query_log(struct options *o, const char *text, struct err *err)
+{
+    for (size_t i = 0; i < ARRAY_LEN(query_log_modes); i++) {
+        if (strcmp(*text ? text : "off", query_log_modes[i]) == 0) {
+            o->query_log = (struct query_log_rule){.mode = (enum query_log_mode)i};
+            return 0;
+        }
+    }
+    uint32_t every = parse_share(text);
+    if (every == 0) {
+        return err_set(err, ERR_USAGE,
+                       "`%s`: expected off, all, errors, denials, or 1/N with N from 1 to %d", text,
+                       QUERY_LOG_EVERY_MAX);
+    }
+    o->query_log = (struct query_log_rule){.mode = QUERY_LOG_SOME, .every = every};
+    return 0;
+}
+
+void option_query_log_text(const struct options *o, struct buf *out)
+{
+    if (o->query_log.mode == QUERY_LOG_SOME) {
+        buf_printf(out, "1/%u", o->query_log.every);
+    } else {
+        buf_append_str(out, query_log_modes[o->query_log.mode]);
+    }
+}

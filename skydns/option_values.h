@@ -60,6 +60,10 @@ const char *option_stream_text(const struct stream_address *stream, char out[OPT
 int option_zone(struct dname *ret, const char *text, struct err *err) MUST_CHECK;
 int option_add_server(struct foreign_zone *zone, const char *text, struct err *err) MUST_CHECK;
 
+/* "off", "all", "errors", "denials" or "1/N"; "" is off. And its text. */
+int option_query_log(struct options *o, const char *text, struct err *err) MUST_CHECK;
+void option_query_log_text(const struct options *o, struct buf *out);
+
 /* Reads the settings that only the environment has; what cannot be used is added to `ignored`. */
 void option_variables(struct options *o);
 

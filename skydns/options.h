@@ -16,6 +16,7 @@
 #include "skydns/client_options.h"
 #include "skydns/dnssec/dnssec.h"
 #include "skydns/serve/listen_socket.h"
+#include "skydns/serve/query_log.h"
 #include "skydns/store/engine_config.h"
 #include "skydns/upstream/recursion.h"
 #include "skydns/upstream/upstreams.h"
@@ -137,7 +138,8 @@ struct options {
     const char *corefile;        /* -translate-corefile: the file to translate instead; "": none */
     const char *healthcheck;     /* URL of a running skydns to check; "" = none */
     struct privileges_user user; /* to become once the sockets are open */
-    bool verbose;
+    bool verbose;                /* as -query-log=all, where that is not set */
+    struct query_log_rule query_log;
     int log_level;  /* enum log_level */
     int log_format; /* enum log_format */
     bool version;

@@ -14,4 +14,7 @@ int64_t clock_wall_s(void);
 /* The same in milliseconds, for times that outlive the process. */
 int64_t clock_wall_ms(void);
 
+/* In nanoseconds, as the kernel stamps packets. */
+int64_t clock_wall_ns(void);
+
 #endif

@@ -41,7 +41,19 @@ void log_write(enum log_level level, const char *message, size_t count,
 {
     char text[LOG_LINE_MAX];
     size_t len = log_line_write(text, format_now(), level, message, count, fields);
-    log_queue_put(level, text, len);
+    (void)log_queue_put(level, text, len); /* lost: counted there */
+}
+
+bool log_bulk_takes(void)
+{
+    return log_queue_takes(LOG_LEVEL_INFO);
+}
+
+bool log_bulk_write(const char *message, size_t count, const struct log_field *fields)
+{
+    char text[LOG_LINE_MAX];
+    size_t len = log_line_write(text, format_now(), LOG_LEVEL_INFO, message, count, fields);
+    return log_queue_put(LOG_LEVEL_INFO, text, len);
 }
 
 void log_plain(const char *program, const char *message)
@@ -49,8 +61,8 @@ void log_plain(const char *program, const char *message)
     char text[LOG_LINE_MAX];
     int len = snprintf(text, sizeof(text) - 1, "%s: %s", program, message);
     size_t end = (size_t)len < sizeof(text) - 1 ? (size_t)len : sizeof(text) - 2;
-    text[end] = '\n'; /* instead of the final 0 */
-    log_queue_put(LOG_LEVEL_ERROR, text, end + 1);
+    text[end] = '\n';                                    /* instead of the final 0 */
+    (void)log_queue_put(LOG_LEVEL_ERROR, text, end + 1); /* the same */
 }
 
 /* What the queue says where lines are missing. */

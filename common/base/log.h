@@ -27,7 +27,7 @@ enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBU
 #define LOG_LEVEL_CHOICES "error|warn|info|debug"
 #define LOG_LEVEL_HELP    "the least severe lines to log"
 
-enum log_field_kind { LOG_FIELD_STR, LOG_FIELD_SLICE, LOG_FIELD_INT };
+enum log_field_kind { LOG_FIELD_STR, LOG_FIELD_SLICE, LOG_FIELD_INT, LOG_FIELD_SECONDS };
 
 struct log_field {
     const char *key;
@@ -35,13 +35,15 @@ struct log_field {
     union {
         const char *str; /* NULL prints as empty */
         struct slice slice;
-        int64_t integer;
+        int64_t integer; /* of SECONDS: microseconds, printed as seconds */
     };
 };
 
 #define LOG_STR(k, v)   ((struct log_field){.key = (k), .kind = LOG_FIELD_STR, .str = (v)})
 #define LOG_SLICE(k, v) ((struct log_field){.key = (k), .kind = LOG_FIELD_SLICE, .slice = (v)})
 #define LOG_INT(k, v)   ((struct log_field){.key = (k), .kind = LOG_FIELD_INT, .integer = (v)})
+#define LOG_SECONDS(k, v_us) \
+    ((struct log_field){.key = (k), .kind = LOG_FIELD_SECONDS, .integer = (v_us)})
 
 /* fields may be NULL when count is 0. */
 void log_write(enum log_level level, const char *message, size_t count,
@@ -77,6 +79,12 @@ bool log_is_on(enum log_level level);
 /* Whether to make this line: false below the level, and while lines are being lost, when this one
  * is counted as lost. For lines whose fields cost something to make. */
 bool log_takes(enum log_level level);
+
+/* Lines that come in floods and are asked for by themselves, such as one for each query: written at
+ * info whatever the level. False: there is no room now; it counts as lost. The first tells whether
+ * to make such a line. */
+bool log_bulk_takes(void);
+bool log_bulk_write(const char *message, size_t count, const struct log_field *fields);
 
 /* A line `program: message` for the person who started it, in its place among the others. */
 void log_plain(const char *program, const char *message);

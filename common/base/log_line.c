@@ -50,11 +50,22 @@ static struct slice field_text(const struct log_field *field)
     return field->kind == LOG_FIELD_SLICE ? field->slice : slice_str(field->str ? field->str : "");
 }
 
-static void put_integer(struct line *line, int64_t value)
+/* 22 digits, a point and a sign at most. */
+enum { NUMBER_BYTES_MAX = 28 };
+
+static const char *number_text(const struct log_field *field, char text[NUMBER_BYTES_MAX])
 {
-    char number[24];
-    (void)snprintf(number, sizeof(number), "%lld", (long long)value); /* 20 digits */
-    put_str(line, number);
+    if (field->kind == LOG_FIELD_SECONDS) {
+        (void)snprintf(text, NUMBER_BYTES_MAX, "%.6f", (double)field->integer / 1e6);
+    } else {
+        (void)snprintf(text, NUMBER_BYTES_MAX, "%lld", (long long)field->integer);
+    }
+    return text;
+}
+
+static bool is_number(const struct log_field *field)
+{
+    return field->kind == LOG_FIELD_INT || field->kind == LOG_FIELD_SECONDS;
 }
 
 /* A byte inside quotes. */
@@ -106,8 +117,9 @@ static void write_text(struct line *line, enum log_level level, const char *mess
         put(line, " ", 1);
         put_str(line, fields[i].key);
         put(line, "=", 1);
-        if (fields[i].kind == LOG_FIELD_INT) {
-            put_integer(line, fields[i].integer);
+        if (is_number(&fields[i])) {
+            char number[NUMBER_BYTES_MAX];
+            put_str(line, number_text(&fields[i], number));
         } else {
             put_value(line, field_text(&fields[i]));
         }
@@ -133,10 +145,10 @@ static void put_string(struct line *line, const char *before, const char *key, s
     }
 }
 
-static void put_number(struct line *line, const char *key, int64_t value)
+static void put_number(struct line *line, const struct log_field *field)
 {
-    char text[MEMBER_BYTES_MAX];
-    (void)snprintf(text, sizeof(text), ",\"%s\":%lld", key, (long long)value);
+    char text[MEMBER_BYTES_MAX], number[NUMBER_BYTES_MAX];
+    (void)snprintf(text, sizeof(text), ",\"%s\":%s", field->key, number_text(field, number));
     put_str(line, text);
 }
 
@@ -149,8 +161,8 @@ static void write_json(struct line *line, enum log_level level, const char *mess
     put_str(line, "\"");
     put_string(line, ",", "message", slice_str(message));
     for (size_t i = 0; i < count; i++) {
-        if (fields[i].kind == LOG_FIELD_INT) {
-            put_number(line, fields[i].key, fields[i].integer);
+        if (is_number(&fields[i])) {
+            put_number(line, &fields[i]);
         } else {
             put_string(line, ",", fields[i].key, field_text(&fields[i]));
         }

@@ -67,15 +67,16 @@ static bool has_room(enum log_level level, size_t len)
     return !is_late && queue.len + len <= LOG_QUEUE_BYTES - reserve;
 }
 
-void log_queue_put(enum log_level level, const char *line, size_t len)
+bool log_queue_put(enum log_level level, const char *line, size_t len)
 {
     if (!atomic_load_explicit(&is_queued, memory_order_acquire)) {
         ssize_t written = write(STDERR_FILENO, line, len);
         (void)written; /* nowhere left to report a failed log write */
-        return;
+        return true;
     }
     (void)pthread_mutex_lock(&queue.mutex); /* fails only for misuse, as all of them here */
-    if (has_room(level, len)) {
+    bool fits = has_room(level, len);
+    if (fits) {
         memcpy(queue.filling + queue.len, line, len);
         queue.len += len;
         (void)pthread_cond_signal(&queue.filled);
@@ -84,6 +85,7 @@ void log_queue_put(enum log_level level, const char *line, size_t len)
         count_lost();
     }
     (void)pthread_mutex_unlock(&queue.mutex);
+    return fits;
 }
 
 uint64_t log_queue_lost(void)

@@ -35,8 +35,8 @@ void log_queue_stop(int64_t patience_ms);
 bool log_queue_takes(enum log_level level);
 
 /* Queues a line of 1 to LOG_LINE_MAX bytes that ends with its only newline, or counts it as lost;
- * writes it at once if there is no thread. */
-void log_queue_put(enum log_level level, const char *line, size_t len);
+ * writes it at once if there is no thread. False: lost. */
+bool log_queue_put(enum log_level level, const char *line, size_t len);
 
 uint64_t log_queue_lost(void);
 

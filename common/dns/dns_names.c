@@ -80,7 +80,9 @@ const char *dns_rcode_name(size_t rcode)
 
 const char *dns_rcode_text(uint8_t rcode, char out[DNS_RCODE_TEXT_MAX])
 {
-    if (rcode <= DNS_RCODE_REFUSED) {
+    bool is_named = rcode <= DNS_RCODE_REFUSED || rcode == DNS_RCODE_NOTAUTH ||
+                    rcode == DNS_RCODE_BADVERS || rcode == DNS_RCODE_BADCOOKIE;
+    if (is_named) {
         return rcodes[rcode];
     }
     (void)snprintf(out, DNS_RCODE_TEXT_MAX, "RCODE%u", rcode); /* always fits */

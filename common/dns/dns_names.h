@@ -28,8 +28,8 @@ bool dns_type_from_text(struct slice text, uint16_t *ret_type) MUST_CHECK;
  * DNS_RCODE_BADCOOKIE. */
 const char *dns_rcode_name(size_t rcode);
 
-/* A reply's code for log lines: "NXDOMAIN", but "RCODE6", since update codes (RFC 2136) mean
- * nothing in a reply to a query. Returns out or a constant. */
+/* A reply's code for log lines: "NXDOMAIN", "NOTAUTH" as TSIG has it, but "RCODE6", since update
+ * codes (RFC 2136) mean nothing in a reply to a query. Returns out or a constant. */
 const char *dns_rcode_text(uint8_t rcode, char out[DNS_RCODE_TEXT_MAX]);
 
 #endif

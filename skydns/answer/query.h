@@ -37,13 +37,14 @@ struct engine_query {
     const struct addr *client;
     const struct addr *local; /* where it was sent to; family AF_UNSPEC when not known */
     enum engine_transport transport;
-    int64_t now_s;   /* wall clock */
-    int64_t now_ms;  /* monotonic clock: how old kept replies are */
-    uint32_t random; /* for rotation */
-    unsigned ahead;  /* its position, from 1, in the last engine_look_ahead; 0: none */
-    bool may_walk;   /* on the walker's thread, in every call: no ENGINE_WALK_MAX (deferral.h) */
-    bool may_sign;   /* on a signer's or the walker's thread, in every call: signatures that are
-                      * not kept are made; else they are ENGINE_DEFER_SIGN */
+    int64_t received_ns; /* Unix time at which the kernel had it; 0: not measured. Passed on only */
+    int64_t now_s;       /* wall clock */
+    int64_t now_ms;      /* monotonic clock: how old kept replies are */
+    uint32_t random;     /* for rotation */
+    unsigned ahead;      /* its position, from 1, in the last engine_look_ahead; 0: none */
+    bool may_walk; /* on the walker's thread, in every call: no ENGINE_WALK_MAX (deferral.h) */
+    bool may_sign; /* on a signer's or the walker's thread, in every call: signatures that are
+                    * not kept are made; else they are ENGINE_DEFER_SIGN */
     bool (*is_late)(void *data); /* with may_walk: ends a walk that has taken too long, SERVFAIL;
                                   * NULL: never */
     void *is_late_data;

@@ -189,12 +189,34 @@ void translate_prometheus(const struct plugin_use *use)
 
 /* ---- Logs and answers ---- */
 
+/* Of CoreDNS's classes, in any combination. */
+static const char *query_log_of(const struct corefile_directive *log)
+{
+    bool has_class = false, has_denial = false, has_error = false, has_more = false;
+    for (size_t i = 0; i < log->line_count; i++) {
+        const struct corefile_line *line = &log->lines[i];
+        for (size_t k = 1; k < line->count && strcmp(line->words[0], "class") == 0; k++) {
+            bool is_denial = strcmp(line->words[k], "denial") == 0;
+            bool is_error = strcmp(line->words[k], "error") == 0;
+            has_class = true;
+            has_denial |= is_denial;
+            has_error |= is_error;
+            has_more |= !is_denial && !is_error;
+        }
+    }
+    return !has_class || has_more || has_denial == has_error ? "all"
+           : has_denial                                      ? "denials"
+                                                             : "errors";
+}
+
 void translate_log(const struct plugin_use *use)
 {
-    strings_add_once(&use->t->skydns, "-verbose");
-    if (use_argument_count(use) > 0 || use->directive->line_count > 0) {
-        translation_missing(use->t, &use->directive->head,
-                            "not yet: -verbose logs every query, in a form of its own");
+    struct translation *t = use->t;
+    const char *rule = query_log_of(use->directive);
+    t->query_log = t->query_log && strcmp(t->query_log, rule) != 0 ? "all" : rule;
+    if (use_argument_count(use) > 0) {
+        translation_missing(t, &use->directive->head,
+                            "-query-log is for the names of all blocks, in a form of its own");
     }
 }
 

@@ -352,6 +352,9 @@ static void skydns_flags(const struct translation *t, struct strings *flags)
     if (t->scache >= 0 && !strings_is_empty(&t->keys)) {
         translation_flag(flags, "-scache=%" PRId64, t->scache);
     }
+    if (t->query_log) {
+        translation_flag(flags, "-query-log=%s", t->query_log);
+    }
     if (!t->has_loadbalance) {
         strings_add(flags, "-round-robin=false");
     }

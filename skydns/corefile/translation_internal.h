@@ -65,6 +65,8 @@ struct translation {
 
     const char *nameservers_ca; /* their CAs' file; the Corefile's; NULL: the system's */
 
+    const char *query_log; /* of -query-log; constant; NULL: nothing is logged */
+
     bool has_kubernetes;
     bool has_etcd;
     bool has_forward; /* of the root */

@@ -1,15 +1,13 @@
 #include "skydns/pages/metrics_table.h"
 
 #include "common/base/clock.h"
-#include "common/dns/dns.h"
-#include "common/dns/dns_names.h"
 #include "common/etcd/etcd_metrics.h"
 #include "skydns/answer/engine.h"
 #include "skydns/pages/metrics_dnssec_internal.h"
 #include "skydns/pages/metrics_foreign_internal.h"
+#include "skydns/pages/metrics_queries_internal.h"
 #include "skydns/pages/metrics_streams_internal.h"
 #include "skydns/pages/metrics_transfers_internal.h"
-#include "skydns/serve/listen_socket.h"
 #include "skydns/serve/query_counts.h"
 #include "skydns/serve/resolver.h"
 #include "skydns/serve/streams.h"
@@ -20,77 +18,7 @@
 #include "skydns/upstream/forwarder_counts.h"
 #include "skydns/upstream/tls_pool.h"
 
-/* Of each transport, over all threads. */
-struct transport_sums {
-    bool is_shown; /* UDP and TCP always are, others if they have a listener */
-    const char *name;
-    struct query_sums sums;
-};
-
 /* ---- Queries ---- */
-
-static void write_verdicts(struct metrics_page *page, const struct transport_sums *transport)
-{
-    const struct query_sums *sums = &transport->sums;
-    const struct {
-        const char *name;
-        uint64_t value;
-    } verdicts[] = {
-        {"answered", sums->answered},
-        {"deferred", sums->deferred},
-        {"dropped", sums->dropped},
-        {"refused", sums->refused},
-        {"limited", sums->limited + sums->limit_drops},
-    };
-    for (size_t i = 0; i < ARRAY_LEN(verdicts); i++) {
-        metrics_sample(page,
-                       METRIC_LABELS({"transport", transport->name}, {"verdict", verdicts[i].name}),
-                       verdicts[i].value);
-    }
-}
-
-static void write_rcodes(struct metrics_page *page, const struct transport_sums *transport)
-{
-    for (size_t i = 0; i < QUERY_RCODES; i++) {
-        if (i <= DNS_RCODE_BADVERS || i == DNS_RCODE_BADCOOKIE) {
-            metrics_sample(
-                page, METRIC_LABELS({"transport", transport->name}, {"rcode", dns_rcode_name(i)}),
-                transport->sums.rcodes[i]);
-        }
-    }
-}
-
-static void write_each(struct metrics_page *page, const struct transport_sums *transports,
-                       void (*write)(struct metrics_page *, const struct transport_sums *))
-{
-    for (size_t i = 0; i < ENGINE_TRANSPORTS; i++) {
-        if (transports[i].is_shown) {
-            write(page, &transports[i]);
-        }
-    }
-}
-
-static void write_truncated(struct metrics_page *page, const struct transport_sums *transport)
-{
-    metrics_sample(page, METRIC_LABELS({"transport", transport->name}), transport->sums.truncated);
-}
-
-static void write_queries(struct metrics_page *page, const struct transport_sums *transports)
-{
-    metrics_family(
-        page, METRIC_COUNTER, "queries_total",
-        "Queries received, by first verdict: answered; deferred to the resolver thread; "
-        "dropped (not a query); refused (the resolver's queue was full); limited (beyond "
-        "the client's -rate).");
-    write_each(page, transports, write_verdicts);
-    metrics_family(page, METRIC_COUNTER, "replies_total",
-                   "Replies by RCODE, those to deferred queries included.");
-    write_each(page, transports, write_rcodes);
-    metrics_family(page, METRIC_COUNTER, "truncated_total", "Replies with TC set.");
-    write_each(page, transports, write_truncated);
-    metrics_counter(page, "udp_unsent_total", "Replies that the kernel did not accept.",
-                    transports[ENGINE_UDP].sums.unsent);
-}
 
 static void write_signed(struct metrics_page *page, const struct engine_counts *sums)
 {
@@ -129,24 +57,6 @@ static void write_engines(struct metrics_page *page, const struct metrics_source
                     "Names before those, which their clients need not ask for.",
                     counter_get(&sums.path_saved));
     write_signed(page, &sums);
-}
-
-static void write_limits(struct metrics_page *page, const struct transport_sums *transports)
-{
-    const struct query_sums *udp = &transports[ENGINE_UDP].sums;
-    uint64_t not_allowed = 0;
-    for (size_t i = 0; i < ENGINE_TRANSPORTS; i++) {
-        not_allowed += transports[i].sums.not_allowed;
-    }
-    metrics_family(page, METRIC_COUNTER, "rate_limited_total",
-                   "UDP queries beyond their client's -rate, by what it got: an empty reply that "
-                   "sends it to TCP or renews its cookie (truncated), or none (dropped).");
-    metrics_sample(page, METRIC_LABELS({"reply", "truncated"}), udp->limited);
-    metrics_sample(page, METRIC_LABELS({"reply", "dropped"}), udp->limit_drops);
-    metrics_counter(page, "rate_exempt_total",
-                    "UDP queries that -rate did not count, because they had a valid cookie.",
-                    udp->limit_exempt);
-    metrics_counter(page, "not_allowed_total", "Queries from clients outside -allow.", not_allowed);
 }
 
 static void write_resolver(struct metrics_page *page, const struct resolver_counts *counts)
@@ -287,27 +197,6 @@ static void write_store(struct metrics_page *page, const struct store_sync_count
                     counts->leases.failures);
 }
 
-static void sum_transports(const struct metrics_sources *sources, struct transport_sums *transports)
-{
-    const struct resolver_counts *resolver = resolver_counts(sources->resolver);
-    const struct metrics_streams *streams = &sources->streams;
-    for (int i = 0; i < ENGINE_TRANSPORTS; i++) {
-        bool is_stream = i >= ENGINE_TLS;
-        transports[i] = (struct transport_sums){
-            .is_shown = !is_stream || (streams->counts && streams->is_heard[i]),
-            .name = listen_transport_name((enum engine_transport)i),
-        };
-        if (is_stream && streams->counts) {
-            query_sums_add(&transports[i].sums, &streams->counts->queries[i]);
-        }
-    }
-    query_sums_add(&transports[ENGINE_UDP].sums, &resolver->udp);
-    query_sums_add(&transports[ENGINE_TCP].sums, &resolver->tcp);
-    for (size_t i = 0; i < sources->worker_count; i++) {
-        worker_sums_add(sources->workers[i], &transports[ENGINE_UDP].sums);
-    }
-}
-
 void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
 {
     struct metrics_page page = metrics_page_begin(out, "skydns_");
@@ -320,7 +209,7 @@ void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
         .followed = sources->followed,
         .mirror = store.mirror,
     };
-    sum_transports(sources, transports);
+    metrics_sum_transports(sources, transports);
     metrics_process(&page, sources->start_s);
     metrics_gauge(&page, "ready",
                   "1 while /readiness is 200: etcd has been read, or a snapshot is in use.",
@@ -331,9 +220,9 @@ void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
     write_store(&page, &store);
     write_snapshot(&page, sources);
     write_incomplete(&page, sources->sync);
-    write_queries(&page, transports);
+    metrics_queries_write(&page, transports);
     write_engines(&page, sources, resolver);
-    write_limits(&page, transports);
+    metrics_limits_write(&page, transports);
     write_resolver(&page, resolver);
     metrics_streams_write(&page, sources);
     metrics_transfers_write(&page, sources);

@@ -26,6 +26,7 @@ struct deferred *deferred_new(const struct engine_query *query, enum engine_defe
     *d = (struct deferred){.kind = kind,
                            .origin = *origin,
                            .begun_us = clock_monotonic_us(),
+                           .received_ns = query->received_ns,
                            .client = *query->client,
                            .local = *query->local,
                            .len = len};

@@ -57,7 +57,8 @@ struct deferred {
 
     /* Set once, by deferred_new. */
     struct deferred_origin origin;
-    int64_t begun_us; /* when it was deferred; clock_monotonic_us */
+    int64_t begun_us;    /* when it was deferred; clock_monotonic_us */
+    int64_t received_ns; /* engine_query's */
     struct addr client;
     struct addr local;
     size_t len; /* at most QUESTION_WIRE_MAX, however long the query was; signed: TSIG_QUERY_MAX */

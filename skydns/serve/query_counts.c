@@ -11,6 +11,14 @@ enum { COUNTS_AT = 6 };
 
 enum { OPT_EXTENDED_AT = 5, OPT_LENGTH_AT = 9 };
 
+const struct histogram_scale query_reply_scale = {
+    .bound_count = 16,
+    .bounds = {50, 100, 200, 400, 800, 1600, 3200, 6400, 12800, 25600, 51200, 102400, 204800,
+               409600, 819200, 1638400},
+    .page_unit = 1e6,
+    .sum_decimals = 6,
+};
+
 /* RFC 6891 6.1.3. The OPT record, which ends such a reply, has no option or a cookie; a reply with
  * others counts by its header. */
 static const uint8_t *find_opt(const uint8_t *reply, size_t len)
@@ -70,9 +78,11 @@ void query_sums_add(struct query_sums *sums, const struct query_counts *counts)
     sums->not_allowed += counter_get(&counts->not_allowed);
     sums->unsent += counter_get(&counts->unsent);
     sums->truncated += counter_get(&counts->truncated);
+    sums->log_dropped += counter_get(&counts->log_dropped);
     for (size_t i = 0; i < QUERY_RCODES; i++) {
         sums->rcodes[i] += counter_get(&counts->rcodes[i]);
     }
+    counters_add(&sums->took, &counts->took, sizeof(sums->took));
     if (counts->skydns) {
         counters_add(&sums->skydns, &counts->skydns->sums, sizeof(sums->skydns));
     }

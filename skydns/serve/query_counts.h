@@ -31,8 +31,10 @@ struct query_counts {
         not_allowed;          /* of those answered: REFUSED, since the client may not ask at all */
     struct counter unsent;    /* UDP replies that the kernel rejected */
     struct counter truncated; /* replies with TC */
+    struct counter log_dropped;          /* lines of the query log that were lost */
     struct counter rcodes[QUERY_RCODES]; /* replies, late ones too */
-    struct skydns_counts *skydns;        /* owned; NULL: not wanted */
+    struct histogram took; /* us, of query_reply_scale: until the reply left, or was handed over */
+    struct skydns_counts *skydns; /* owned; NULL: not wanted */
 };
 
 /* Before the thread starts. want_skydns: also count for SkyDNS's own metrics. */
@@ -63,6 +65,14 @@ static inline void query_counts_reply(struct query_counts *counts, const uint8_t
     }
 }
 
+/* From 50 us, doubling, to 1.6 s. */
+extern const struct histogram_scale query_reply_scale;
+
+static inline void query_counts_took(struct query_counts *counts, int64_t us)
+{
+    histogram_observe(&counts->took, &query_reply_scale, us);
+}
+
 /* This thread starts to answer a query; query_counts_reply follows. */
 static inline void query_counts_begin(struct query_counts *counts)
 {
@@ -81,7 +91,9 @@ struct query_sums {
     uint64_t limited, limit_drops, limit_exempt, not_allowed;
     uint64_t unsent;
     uint64_t truncated;
+    uint64_t log_dropped;
     uint64_t rcodes[QUERY_RCODES];
+    struct histogram took;
     struct skydns_sums skydns;
 };
 

@@ -329,7 +329,7 @@ int resolver_new(const struct resolver_config *config, struct resolver **ret_res
         .resolver = r,
         .producer = config->workers,
         .late_max = SIZE_MAX, /* RESOLVER_IN_HAND_MAX */
-        .verbose = config->verbose,
+        .tap = config->tap,
         .counts = {[ENGINE_UDP] = &r->counts.udp, [ENGINE_TCP] = &r->counts.tcp},
         .refresh = on_refresh,
         .data = r,

@@ -54,6 +54,7 @@ struct listen_socket;
 struct recursion;
 struct resolver;
 struct publisher_reader;
+struct query_tap;
 struct streams;
 struct tls_pool_counts;
 struct transfer_part;
@@ -102,7 +103,7 @@ struct resolver_config {
     unsigned signer_count;
     uint32_t pool_answer_ms, pool_wait_ms; /* POOL_ANSWER_MS and POOL_WAIT_MS */
     unsigned workers; /* their producer numbers in resolver_defer: 0 to workers - 1 */
-    bool verbose;
+    const struct query_tap *tap;
     bool want_skydns_metrics;
 };
 

@@ -9,7 +9,7 @@
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "skydns/answer/engine.h"
-#include "skydns/serve/query_log_internal.h"
+#include "skydns/serve/query_tap.h"
 #include "skydns/serve/resolver_internal.h"
 #include "skydns/serve/streams.h"
 #include "skydns/serve/tcp_server.h"
@@ -76,19 +76,31 @@ static void send_datagram(struct resolver *r, const struct deferred *d, size_t l
     count_late(&r->counts.udp, d, r->reply, len);
     if (len && !udp_server_send_one(d->origin.udp, &d->client, &d->local, r->reply, len)) {
         counter_add(&r->counts.udp.unsent, 1); /* lost as on any link: the client retries */
+    } else if (len && d->received_ns > 0) {
+        query_counts_took(&r->counts.udp, (clock_wall_ns() - d->received_ns) / 1000);
+    }
+}
+
+static void show(struct resolver *r, const struct deferred *d, size_t len, size_t rcode)
+{
+    if (query_tap_is_on(r->config.tap)) {
+        struct engine_query query = resolver_query(r, d);
+        turn_show(&r->turn, &r->counts.udp, &query, r->reply, len, rcode, d->begun_us);
     }
 }
 
 void resolver_finish(struct resolver *r, struct deferred *d, size_t len)
 {
-    if (r->config.verbose && len) {
-        struct engine_query query = resolver_query(r, d);
-        query_log(&query, r->reply, len);
+    if (len) {
+        size_t rcode = query_counts_rcode(r->reply, len);
+        len = transport_edns_add(&d->origin.edns, STREAMS_IDLE_MS, r->reply, len);
+        show(r, d, len, rcode);
     }
     if (d->origin.transport == ENGINE_UDP) {
         send_datagram(r, d, len);
     } else if (d->origin.transport == ENGINE_TCP) {
         count_late(&r->counts.tcp, d, r->reply, len);
+        query_counts_took(&r->counts.tcp, clock_monotonic_us() - d->begun_us);
         turn_reply_late(&r->turn, &d->origin, r->reply, len);
     } else {
         streams_reply(r->streams, d, r->reply, len);

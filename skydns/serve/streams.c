@@ -50,8 +50,6 @@ struct streams {
     /* With the resolver. */
     pthread_mutex_t lock;
     struct late_list inbox;
-
-    uint8_t reply[ENGINE_REPLY_MAX];
 };
 
 /* ---- Late answers ---- */
@@ -83,8 +81,8 @@ static void send_late(struct streams *s, const struct late *late)
         skydns_counts_begin(counts->skydns, late->begun_us, late->is_from_forward);
     }
     query_counts_reply(counts, late->reply, late->len);
-    memcpy(s->reply, late->reply, late->len);
-    turn_reply_late(&s->turn, &late->origin, s->reply, late->len);
+    query_counts_took(counts, clock_monotonic_us() - late->begun_us);
+    turn_reply_late(&s->turn, &late->origin, late->reply, late->len);
 }
 
 static void on_filled(struct ev_loop *loop, ev_async *filled, int revents)
@@ -254,7 +252,7 @@ static void init_turn(struct streams *s)
         .resolver = config->resolver,
         .late_max = DEFERRED_RING_SIZE, /* of the inbox, too */
         .idle_ms = STREAMS_IDLE_MS,
-        .verbose = config->verbose,
+        .tap = config->tap,
         .refresh = on_refresh,
         .data = s,
     };

@@ -28,6 +28,7 @@ struct deferred;
 struct engine;
 struct engine_counts;
 struct publisher_reader;
+struct query_tap;
 struct resolver;
 struct streams;
 struct tls_server;
@@ -52,7 +53,7 @@ struct streams_config {
     struct publisher_reader *reader;
     struct resolver *resolver;
     struct transfers *transfers; /* NULL: none */
-    bool verbose;
+    const struct query_tap *tap;
     bool want_skydns_metrics;
 };
 

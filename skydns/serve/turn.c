@@ -2,7 +2,8 @@
 
 #include "common/base/clock.h"
 #include "common/dns/dns.h"
-#include "skydns/serve/query_log_internal.h"
+#include "skydns/serve/query_log.h"
+#include "skydns/serve/query_tap.h"
 #include "skydns/serve/resolver.h"
 #include "skydns/serve/transfer_inbox_internal.h"
 #include "skydns/store/publisher.h"
@@ -70,7 +71,39 @@ void turn_refresh_if_wanted(struct turn *turn, const struct engine_query *query)
     }
 }
 
+void turn_show(const struct turn *turn, struct query_counts *counts,
+               const struct engine_query *query, const uint8_t *reply, size_t len, size_t rcode,
+               int64_t begun_us)
+{
+    const struct query_seen seen = {
+        .query = query,
+        .reply = reply,
+        .reply_len = len,
+        .rcode = rcode,
+        .clients = turn->is_entered ? publisher_config(turn->reader)->clients : NULL,
+        .took_us = clock_monotonic_us() - begun_us,
+    };
+    query_tap_show(turn->tap, counts, &seen);
+}
+
 /* ---- Connections ---- */
+
+/* Counts, pads and shows it; returns its length. */
+static size_t finish_reply(const struct turn *turn, const struct engine_query *query,
+                           const struct transport_edns *edns, uint8_t *reply, size_t len,
+                           int64_t begun_us)
+{
+    struct query_counts *counts = turn->counts[query->transport];
+    const bool is_shown = query_tap_is_on(turn->tap);
+    const size_t rcode = is_shown ? query_counts_rcode(reply, len) : 0;
+    query_counts_reply(counts, reply, len);
+    len = transport_edns_add(edns, turn->idle_ms, reply, len);
+    query_counts_took(counts, clock_monotonic_us() - begun_us);
+    if (is_shown) {
+        turn_show(turn, counts, query, reply, len, rcode, begun_us);
+    }
+    return len;
+}
 
 /* A client may have as many late answers due as places are left, so that its bursts leave the
  * others some. */
@@ -110,6 +143,7 @@ enum engine_verdict turn_answer_connection(void *data, const struct tcp_query *t
                                            size_t *ret_len)
 {
     struct turn *turn = data;
+    const int64_t begun_us = clock_monotonic_us();
     const struct engine_query query = {
         .wire = tcp->wire,
         .len = tcp->len,
@@ -117,7 +151,7 @@ enum engine_verdict turn_answer_connection(void *data, const struct tcp_query *t
         .local = tcp->local,
         .transport = tcp->transport,
         .now_s = clock_wall_s(),
-        .now_ms = clock_monotonic_ms(),
+        .now_ms = begun_us / 1000,
         .random = rng_next(&turn->rng),
         .ahead = tcp->ahead,
     };
@@ -144,13 +178,7 @@ enum engine_verdict turn_answer_connection(void *data, const struct tcp_query *t
         drop(turn, tcp);
     }
     if (verdict == ENGINE_REPLY) {
-        query_counts_reply(counts, reply, *ret_len);
-    }
-    if (turn->verbose && verdict == ENGINE_REPLY) {
-        query_log(&query, reply, *ret_len);
-    }
-    if (tcp->transport != ENGINE_TCP && verdict == ENGINE_REPLY) {
-        *ret_len = transport_edns_add(&edns, turn->idle_ms, reply, *ret_len);
+        *ret_len = finish_reply(turn, &query, &edns, reply, *ret_len, begun_us);
     }
     return verdict;
 }
@@ -167,12 +195,9 @@ void turn_look_ahead(void *data, const struct slice *queries, size_t count)
     engine_look_ahead(turn->engine, turn->store, queries, count);
 }
 
-void turn_reply_late(struct turn *turn, const struct deferred_origin *origin, uint8_t *reply,
+void turn_reply_late(struct turn *turn, const struct deferred_origin *origin, const uint8_t *reply,
                      size_t len)
 {
     turn->late--;
-    if (len > 0) {
-        len = transport_edns_add(&origin->edns, turn->idle_ms, reply, len);
-    }
     (void)tcp_server_reply(turn->tcp, origin->tcp, origin->tag, reply, len); /* false: it is gone */
 }

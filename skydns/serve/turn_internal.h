@@ -18,6 +18,7 @@
 #include "skydns/store/rng.h"
 
 struct publisher_reader;
+struct query_tap;
 struct transfer_inbox;
 
 /* Expensive answers in one turn: less than a millisecond. */
@@ -33,7 +34,7 @@ struct turn {
     unsigned producer;                /* as this one */
     size_t late_max;                  /* late answers due at once, besides the ring's limit */
     uint32_t idle_ms;                 /* of connections, as told to clients that ask */
-    bool verbose;
+    const struct query_tap *tap;
     struct query_counts *counts[ENGINE_TRANSPORTS]; /* NULL: counted elsewhere */
     /* Asks for a kept reply again, whose query, or one like it, this is. */
     void (*refresh)(void *data, const struct engine_query *query);
@@ -63,6 +64,11 @@ enum engine_verdict turn_answer(struct turn *turn, const struct engine_query *qu
 /* After a reply: refreshes if the deferral asks for that. */
 void turn_refresh_if_wanted(struct turn *turn, const struct engine_query *query);
 
+/* Shows the tap, which is on, a reply to a query that came at begun_us (clock_monotonic_us). */
+void turn_show(const struct turn *turn, struct query_counts *counts,
+               const struct engine_query *query, const uint8_t *reply, size_t len, size_t rcode,
+               int64_t begun_us);
+
 /* tcp_answer_fn and tcp_ahead_fn, whose data is the turn. */
 enum engine_verdict turn_answer_connection(void *turn, const struct tcp_query *tcp, uint8_t *reply,
                                            size_t *ret_len);
@@ -71,9 +77,8 @@ void turn_look_ahead(void *turn, const struct slice *queries, size_t count);
 /* tcp_part_left_fn */
 void turn_part_left(void *turn, uint64_t transfer, bool is_gone);
 
-/* The late answer to a connection's query; len 0: none. reply has ENGINE_REPLY_MAX bytes, and is
- * changed. */
-void turn_reply_late(struct turn *turn, const struct deferred_origin *origin, uint8_t *reply,
+/* The late answer to a connection's query; len 0: none. */
+void turn_reply_late(struct turn *turn, const struct deferred_origin *origin, const uint8_t *reply,
                      size_t len);
 
 #endif

@@ -17,8 +17,8 @@ enum { DRAIN_BATCHES = 2 * UDP_RECEIVE_BUFFER / 768 / UDP_BATCH + 1 };
 /* How often a worker at a shared socket checks whether to stop. */
 enum { SHARED_WAIT_MS = 200 };
 
-/* Room for one IP_PKTINFO or IPV6_PKTINFO message. */
-enum { CONTROL_MAX = CMSG_SPACE(sizeof(struct in6_pktinfo)) };
+/* Room for a time, and one IP_PKTINFO or IPV6_PKTINFO message. */
+enum { CONTROL_MAX = CMSG_SPACE(sizeof(struct timespec)) + CMSG_SPACE(sizeof(struct in6_pktinfo)) };
 
 /* The buffers of one packet. The size is not a power of two, so that the heads of the slots do not
  * share cache sets. */
@@ -36,6 +36,8 @@ struct udp_server {
     bool wildcard;  /* the local address is read and set per packet */
     bool is_shared; /* with other processes, by systemd */
     _Atomic bool stopping;
+    bool is_timed;          /* the next batch has times */
+    unsigned batches;       /* received */
     unsigned drain_batches; /* left to receive, once stopping */
     struct addr address;
     size_t receive_buffer;
@@ -68,11 +70,8 @@ static void prepare_slots(struct udp_server *s, size_t reply_max)
         in->msg_namelen = sizeof(slot->client.v6);
         in->msg_iov = &slot->query_iov;
         in->msg_iovlen = 1;
-        if (s->wildcard) {
-            in->msg_control = slot->control;
-            in->msg_controllen = sizeof(slot->control);
-        }
     }
+    s->filled = UDP_BATCH; /* to be armed, all of them */
 }
 
 static void set_receive_buffer(struct udp_server *s)
@@ -159,12 +158,17 @@ size_t udp_server_receive_buffer(const struct udp_server *server)
     return server->receive_buffer;
 }
 
-/* The local address of a packet from its control message. */
-static void take_local(const struct udp_server *s, struct slot *slot, struct msghdr *in)
+/* The local address of a packet, and its time, from its control messages. */
+static void take_control(const struct udp_server *s, struct slot *slot, struct msghdr *in,
+                         int64_t *ret_received_ns)
 {
     slot->local = (struct addr){.len = 0};
     for (struct cmsghdr *c = CMSG_FIRSTHDR(in); c; c = CMSG_NXTHDR(in, c)) {
-        if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO) {
+        if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_TIMESTAMPNS) {
+            struct timespec at;
+            memcpy(&at, CMSG_DATA(c), sizeof(at));
+            *ret_received_ns = (int64_t)at.tv_sec * 1000000000 + at.tv_nsec;
+        } else if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO) {
             struct in_pktinfo info;
             memcpy(&info, CMSG_DATA(c), sizeof(info));
             slot->local.v4.sin_family = AF_INET;
@@ -185,14 +189,26 @@ static void take_local(const struct udp_server *s, struct slot *slot, struct msg
     }
 }
 
+/* The first one's times are also what makes the kernel stamp packets from then on. */
+static void choose_timed(struct udp_server *s)
+{
+    int is_timed = s->batches++ % UDP_TIMED_BATCHES == 0;
+    if (is_timed != s->is_timed &&
+        setsockopt(s->fd, SOL_SOCKET, SO_TIMESTAMPNS, &is_timed, sizeof(is_timed)) == 0) {
+        s->is_timed = is_timed;
+        s->filled = UDP_BATCH; /* each slot needs room for control messages, or none */
+    }
+}
+
 /* Makes the slots of the last batch ready for the next. */
 static void rearm(struct udp_server *s)
 {
+    bool has_control = s->wildcard || s->is_timed;
     for (size_t i = 0; i < s->filled; i++) {
-        s->in[i].msg_hdr.msg_namelen = sizeof(s->slots[i].client.v6);
-        if (s->wildcard) {
-            s->in[i].msg_hdr.msg_controllen = sizeof(s->slots[i].control);
-        }
+        struct msghdr *in = &s->in[i].msg_hdr;
+        in->msg_namelen = sizeof(s->slots[i].client.v6);
+        in->msg_control = has_control ? s->slots[i].control : NULL;
+        in->msg_controllen = has_control ? sizeof(s->slots[i].control) : 0;
     }
     s->filled = s->received = 0;
 }
@@ -242,6 +258,7 @@ static size_t drain(struct udp_server *s, size_t received, bool wholly_after)
 
 size_t udp_server_receive(struct udp_server *server, struct udp_packet **ret_packets)
 {
+    choose_timed(server);
     rearm(server);
     if (server->drain_batches == 0) {
         return 0;
@@ -255,8 +272,9 @@ size_t udp_server_receive(struct udp_server *server, struct udp_packet **ret_pac
         struct msghdr *in = &server->in[i].msg_hdr;
         struct slot *slot = &server->slots[i];
         slot->client.len = in->msg_namelen;
-        if (server->wildcard) {
-            take_local(server, slot, in);
+        server->packets[i].received_ns = 0;
+        if (server->wildcard || server->is_timed) {
+            take_control(server, slot, in, &server->packets[i].received_ns);
         }
         server->packets[i].query_len = in->msg_flags & MSG_TRUNC ? 0 : server->in[i].msg_len;
         server->packets[i].reply_len = 0;

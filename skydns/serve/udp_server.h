@@ -30,6 +30,10 @@ enum {
     /* A query has at most 12 + 255 + 4 bytes plus its EDNS options; anything larger than an
      * Ethernet frame is not a query. */
     UDP_QUERY_MAX = 1472,
+
+    /* Of one batch in so many, the packets have the kernel's times: a copy for each of them, and
+     * two system calls for the batch. */
+    UDP_TIMED_BATCHES = 64,
 };
 
 struct udp_server_config {
@@ -43,6 +47,7 @@ struct udp_packet {
     size_t query_len; /* 0: longer than UDP_QUERY_MAX */
     const struct addr *client;
     const struct addr *local; /* the address it was sent to, also on a wildcard socket */
+    int64_t received_ns;      /* Unix time at which the kernel had it; 0: not asked for */
     uint8_t *reply;           /* reply_max bytes */
     size_t reply_len;         /* 0 = no reply */
 };

@@ -11,7 +11,8 @@
 #include "skydns/answer/engine.h"
 #include "skydns/serve/deferred.h"
 #include "skydns/serve/query_counts.h"
-#include "skydns/serve/query_log_internal.h"
+#include "skydns/serve/query_log.h"
+#include "skydns/serve/query_tap.h"
 #include "skydns/serve/rate_limit.h"
 #include "skydns/serve/resolver.h"
 #include "skydns/serve/udp_server.h"
@@ -29,6 +30,9 @@ struct worker {
     pthread_t thread;
     struct rng rng;
     struct engine_deferral deferral;
+
+    int64_t batch_us; /* when the batch came; monotonic */
+    bool is_timed;    /* its packets have the kernel's times */
 
     /* The batch's packets to be answered. */
     size_t due_count;
@@ -54,18 +58,33 @@ static struct engine_query query_of(struct worker *w, const struct udp_packet *p
         .client = packet->client,
         .local = packet->local,
         .transport = ENGINE_UDP,
+        .received_ns = packet->received_ns,
         .now_s = now.wall_s,
         .now_ms = now.monotonic_us / 1000,
         .random = rng_next(&w->rng),
     };
 }
 
+static NOINLINE void show(struct worker *w, const struct engine_query *query,
+                          const struct udp_packet *packet)
+{
+    const struct query_seen seen = {
+        .query = query,
+        .reply = packet->reply,
+        .reply_len = packet->reply_len,
+        .rcode = query_counts_rcode(packet->reply, packet->reply_len),
+        .clients = publisher_config(w->config.reader)->clients,
+        .took_us = clock_monotonic_us() - w->batch_us,
+    };
+    query_tap_show(w->config.tap, &w->counts, &seen);
+}
+
 static void count_reply(struct worker *w, const struct engine_query *query,
                         const struct udp_packet *packet)
 {
     query_counts_reply(&w->counts, packet->reply, packet->reply_len);
-    if (w->config.verbose) {
-        query_log(query, packet->reply, packet->reply_len);
+    if (query_tap_is_on(w->config.tap)) {
+        show(w, query, packet);
     }
 }
 
@@ -231,11 +250,30 @@ static void look_ahead(struct worker *w, const struct store *store,
     engine_look_ahead(w->config.engine, store, queries, count);
 }
 
+/* How long the batch's timed queries took: now that their replies have left. */
+static NOINLINE void observe(struct worker *w, const int64_t *received_ns, size_t count)
+{
+    int64_t now_ns = clock_wall_ns();
+    for (size_t i = 0; i < count; i++) {
+        query_counts_took(&w->counts, (now_ns - received_ns[i]) / 1000);
+    }
+}
+
 static void send_replies(struct worker *w)
 {
+    int64_t received_ns[UDP_BATCH];
+    size_t timed = 0;
+    for (size_t i = 0; w->is_timed && i < w->due_count; i++) {
+        if (w->due[i]->reply_len > 0 && w->due[i]->received_ns > 0) {
+            received_ns[timed++] = w->due[i]->received_ns;
+        }
+    }
     size_t unsent = udp_server_send(w->config.udp);
     if (unsent) {
         counter_add(&w->counts.unsent, unsent);
+    }
+    if (timed > 0) {
+        observe(w, received_ns, timed);
     }
 }
 
@@ -282,6 +320,8 @@ static void *run(void *data)
     (void)pthread_setname_np(pthread_self(), name); /* for top and gdb only */
     while ((count = udp_server_receive(w->config.udp, &packets))) {
         struct worker_time now = {clock_wall_s(), clock_monotonic_us()};
+        w->batch_us = now.monotonic_us;
+        w->is_timed = packets[0].received_ns > 0;
         const struct store *store = publisher_enter(w->config.reader);
         engine_configure(w->config.engine, publisher_config(w->config.reader));
         pick_due(w, now, packets, count);

@@ -22,6 +22,7 @@ struct query_sums;
 struct rate_limit;
 struct resolver;
 struct publisher_reader;
+struct query_tap;
 struct transfers;
 struct udp_server;
 struct worker;
@@ -35,7 +36,7 @@ struct worker_config {
     struct resolver *resolver;
     struct transfers *transfers;   /* NULL: none */
     struct rate_limit *rate_limit; /* of all workers */
-    bool verbose;
+    const struct query_tap *tap;
     bool want_skydns_metrics;
 };
 

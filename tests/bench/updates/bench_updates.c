@@ -19,6 +19,7 @@
 #include "common/base/xalloc.h"
 #include "skydns/answer/engine.h"
 #include "skydns/serve/listen_socket.h"
+#include "skydns/serve/query_tap.h"
 #include "skydns/serve/udp_server.h"
 #include "skydns/serve/worker.h"
 #include "skydns/store/engine_config.h"
@@ -157,8 +158,10 @@ static void open_lane(struct bench *b, unsigned index)
         fail(err.msg);
     }
     lane->engine = engine_new(publisher_newest_config(b->publisher));
+    static const struct query_tap untapped;
     const struct worker_config config = {
         .index = index,
+        .tap = &untapped,
         .udp = lane->udp,
         .engine = lane->engine,
         .reader = publisher_reader_new(b->publisher),

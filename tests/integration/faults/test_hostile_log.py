@@ -43,7 +43,7 @@ def test_nobody_reads_the_log_of_every_query(fault_bed):
         skydns.resume_reader()
         told = skydns.wait_line(r"^warn \S+ log lines were lost count=\d+$", since, PATIENCE_S)
         assert int(re.search(r"count=(\d+)$", told)[1]) >= LOST
-        skydns.wait_line(" query name=", len(skydns.lines), PATIENCE_S)
+        skydns.wait_line(" query client=", len(skydns.lines), PATIENCE_S)
         skydns.stall_reader()
         before = lost()
         skydns.wait_ready(lambda: lost() > before, "lines are lost again", PATIENCE_S)

@@ -13,6 +13,7 @@
 
 #include "skydns/config_doc.h"
 #include "skydns/option_text.h"
+#include "skydns/option_values.h"
 #include "skydns/stub_zones.h"
 #include "skydns/sync/store_sync.h"
 
@@ -265,6 +266,35 @@ static void test_client_fields(void **state)
     }
 }
 
+static void test_query_log_field(void **state)
+{
+    static const struct {
+        const char *json;
+        const char *want;
+    } rows[] = {
+        {"{}", "all"},
+        {"{\"query_log\":\"\"}", "off"},
+        {"{\"Query_Log\":\"errors\"}", "errors"},
+        {"{\"query_log\":\"1/50\"}", "1/50"},
+        {"{\"query_log\":\"some\"}", "field `query_log`: `some`: expected off, all"},
+        {"{\"query_log\":1}", "field `query_log`: `1`: expected a string"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct options o = flags();
+        struct config_doc_report report;
+        struct err err = {0};
+        struct buf text;
+        buf_init(&text, 64);
+        o.query_log.mode = QUERY_LOG_ALL;
+        int r = config_doc_apply(slice_str(rows[i].json), &o, &report, &err);
+        option_query_log_text(&o, &text);
+        const char *got = r < 0 ? err.msg : buf_cstr(&text);
+        assert_int_equal(strncmp(got, rows[i].want, strlen(rows[i].want)), 0);
+        buf_fini(&text);
+    }
+}
+
 static void test_foreign_fields(void **state)
 {
     static const struct {
@@ -472,11 +502,12 @@ static void test_zones(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fields),          cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_too_long),        cmocka_unit_test(test_without_effect),
-        cmocka_unit_test(test_dnssec),          cmocka_unit_test(test_zones),
-        cmocka_unit_test(test_client_fields),   cmocka_unit_test(test_foreign_fields),
-        cmocka_unit_test(test_snapshot_fields), cmocka_unit_test(test_too_many_stubs),
+        cmocka_unit_test(test_fields),         cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_too_long),       cmocka_unit_test(test_without_effect),
+        cmocka_unit_test(test_dnssec),         cmocka_unit_test(test_zones),
+        cmocka_unit_test(test_client_fields),  cmocka_unit_test(test_query_log_field),
+        cmocka_unit_test(test_foreign_fields), cmocka_unit_test(test_snapshot_fields),
+        cmocka_unit_test(test_too_many_stubs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

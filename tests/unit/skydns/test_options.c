@@ -668,6 +668,46 @@ static void test_transfers(void **state)
     assert_int_equal(parse(wrong, &o, &err), ERR_USAGE);
 }
 
+static void test_query_log(void **state)
+{
+    static const struct {
+        const char *args[2];
+        const char *want; /* the text, or part of the error */
+    } cases[] = {
+        {{NULL}, "off"},
+        {{"-verbose"}, "all"},
+        {{"-query-log=off", "-verbose"}, "off"},
+        {{"-query-log=all"}, "all"},
+        {{"-query-log=errors", "-verbose"}, "errors"},
+        {{"-query-log=denials"}, "denials"},
+        {{"-query-log=1/1"}, "1/1"},
+        {{"-query-log=1/1000000"}, "1/1000000"},
+        {{"-query-log=1/0"}, "flag -query-log: `1/0`: expected off, all, errors, denials, or 1/N"},
+        {{"-query-log=1/1000001"}, "`1/1000001`: expected"},
+        {{"-query-log=1/9999999999999"}, "`1/9999999999999`: expected"},
+        {{"-query-log=1/"}, "`1/`: expected"},
+        {{"-query-log=1/7x"}, "`1/7x`: expected"},
+        {{"-query-log=2/7"}, "`2/7`: expected"},
+        {{"-query-log=All"}, "`All`: expected"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const char *const args[ARGS_MAX] = {cases[i].args[0], cases[i].args[1]};
+        struct options o;
+        struct err err;
+        struct buf text;
+        buf_init(&text, 64);
+        if (parse(args, &o, &err) == 0) {
+            option_query_log_text(&o, &text);
+            assert_string_equal(buf_cstr(&text), cases[i].want);
+        } else {
+            assert_int_equal(err.code, ERR_USAGE);
+            assert_non_null(strstr(err.msg, cases[i].want));
+        }
+        buf_fini(&text);
+    }
+}
+
 static void test_explain(void **state)
 {
     struct options o;
@@ -756,6 +796,7 @@ int main(void)
         cmocka_unit_test_setup(test_listeners_and_certificate, clear_environment),
         cmocka_unit_test_setup(test_refused, clear_environment),
         cmocka_unit_test_setup(test_transfers, clear_environment),
+        cmocka_unit_test_setup(test_query_log, clear_environment),
         cmocka_unit_test_setup(test_explain, clear_environment),
         cmocka_unit_test_setup(test_version_needs_no_other_value, clear_environment),
         cmocka_unit_test_setup(test_resolv_conf, clear_environment),

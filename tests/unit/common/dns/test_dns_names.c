@@ -59,7 +59,7 @@ static void test_rcodes(void **state)
     } rows[] = {
         {0, "NOERROR", "NOERROR"},  {3, "NXDOMAIN", "NXDOMAIN"}, {5, "REFUSED", "REFUSED"},
         {6, "YXDOMAIN", "RCODE6"},  {10, "NOTZONE", "RCODE10"},  {11, "RCODE11", "RCODE11"},
-        {15, "RCODE15", "RCODE15"}, {16, "BADVERS", "RCODE16"},
+        {15, "RCODE15", "RCODE15"}, {16, "BADVERS", "BADVERS"},
     };
     char out[DNS_RCODE_TEXT_MAX];
     (void)state;

@@ -88,7 +88,7 @@ static void test_structure(void **state)
         {"import other\n. {\nimport /etc/x/*\n}",
          {"Corefile:1: import other: files are not read", "Corefile:3: import /etc/x/*: files"},
          NULL},
-        {". {\nlog \"a\n$(b)\x01\"\n}", {"# Corefile:2: log a?$(b)?: not yet"}, NULL},
+        {". {\nlog \"a\n$(b)\x01\"\n}", {"# Corefile:2: log a?$(b)?: -query-log"}, NULL},
     };
     (void)state;
     check_rows(rows, ARRAY_LEN(rows));
@@ -289,7 +289,14 @@ static void test_server(void **state)
          "-round-robin=false"},
         {". {\n}", {"-round-robin=false"}, NULL},
         {". {\nbufsize 100\nmultisocket 3\nlog\ndebug\n}",
-         {"beyond what the flag takes", "-workers=3", "-verbose", "-log-level=debug"},
+         {"beyond what the flag takes", "-workers=3", "-query-log=all", "-log-level=debug"},
+         NULL},
+        {". {\nlog {\nclass denial\n}\n}", {"-query-log=denials"}, "Without a counterpart"},
+        {". {\nlog {\nclass error\n}\n}", {"-query-log=errors"}, NULL},
+        {". {\nlog {\nclass denial error\n}\n}", {"-query-log=all"}, NULL},
+        {"a. {\nlog {\nclass error\n}\n}\nb. {\nlog\n}", {"-query-log=all"}, "=errors"},
+        {". {\nlog example.org \"{type}\"\n}",
+         {"-query-log=all", "log example.org", "for the names of all blocks"},
          NULL},
         {". {\nunheard of\n}", {"unheard of: no plugin of CoreDNS"}, NULL},
     };

@@ -26,6 +26,7 @@
 #include "skydns/foreign/zone_table.h"
 #include "skydns/serve/deferred.h"
 #include "skydns/serve/listen_socket.h"
+#include "skydns/serve/query_tap.h"
 #include "skydns/serve/resolver.h"
 #include "skydns/serve/udp_server.h"
 #include "skydns/serve/worker.h"
@@ -33,6 +34,8 @@
 #include "skydns/upstream/recursion.h"
 #include "tests/support/loopback.h"
 #include "tests/support/skydns/records.h"
+
+static const struct query_tap untapped;
 
 enum { WORKERS = 2, PATIENCE_S = 20, ATTEMPTS = 100 };
 enum { A = 1, CNAME = 5, HINFO = 13, IN = 1 };
@@ -222,7 +225,8 @@ static inline int open_servers(struct fixture *f)
         .signer_count = 1,
         .pool_answer_ms = f->pool_answer_ms,
         .pool_wait_ms = f->pool_wait_ms,
-        .workers = WORKERS};
+        .workers = WORKERS,
+        .tap = &untapped};
     if (r == 0) {
         r = resolver_new(&config, &f->resolver, &err);
     }
@@ -263,6 +267,7 @@ static inline void start_workers(struct fixture *f)
     for (unsigned i = 0; i < WORKERS; i++) {
         f->engines[i] = engine_new(publisher_newest_config(f->publisher));
         const struct worker_config config = {.index = i,
+                                             .tap = &untapped,
                                              .udp = f->udp[i],
                                              .engine = f->engines[i],
                                              .reader = publisher_reader_new(f->publisher),

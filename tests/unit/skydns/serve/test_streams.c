@@ -43,6 +43,7 @@ static struct streams_bed *streams_setup_with(struct tls_server *tls)
     listen_somewhere(&b->addresses[ENGINE_TLS], ENGINE_TLS, &sockets[0]);
     listen_somewhere(&b->addresses[ENGINE_GRPC], ENGINE_GRPC, &sockets[1]);
     const struct streams_config config = {.sockets = sockets,
+                                          .tap = &untapped,
                                           .socket_count = 2,
                                           .kinds = {[ENGINE_TLS] = {.tls = tls, .alpn = "dot"}},
                                           .handshake_threads = 2,
@@ -416,6 +417,7 @@ static void test_never_started(void **state)
     (void)state;
     listen_somewhere(&address, ENGINE_HTTP, &socket);
     const struct streams_config config = {.sockets = &socket,
+                                          .tap = &untapped,
                                           .socket_count = 1,
                                           .connections_max = CONNECTIONS,
                                           .engine = engine,

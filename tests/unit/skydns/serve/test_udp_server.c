@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "common/base/addr.h"
+#include "common/base/clock.h"
 #include "skydns/serve/udp_server.h"
 #include "tests/support/loopback.h"
 
@@ -109,6 +110,34 @@ static void test_a_batch_is_answered(void **state)
     }
     close(fd);
     udp_server_free(server);
+}
+
+/* Of the first batch, and then of one in UDP_TIMED_BATCHES; on wildcard sockets, too. */
+static void test_some_batches_have_times(void **state)
+{
+    static const char *const addresses[] = {"127.0.0.1", "0.0.0.0", "::"};
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        struct addr address;
+        struct udp_server *server = server_new(addresses[i], &address);
+        struct addr to = address_of(i < 2 ? "127.0.0.1" : "::1", addr_port(&address));
+        int fd = client_new(to.sa.sa_family);
+        for (unsigned batch = 0; batch <= 2 * UDP_TIMED_BATCHES; batch++) {
+            struct udp_packet *packets;
+            int64_t before_ns = clock_wall_ns();
+            client_send(fd, &to, "x", 1);
+            assert_int_equal(udp_server_receive(server, &packets), 1);
+            if (batch % UDP_TIMED_BATCHES == 0) {
+                assert_in_range(packets[0].received_ns, before_ns, clock_wall_ns());
+            } else {
+                assert_int_equal(packets[0].received_ns, 0);
+            }
+            assert_int_equal(addr_port(packets[0].local), addr_port(&address));
+            assert_false(addr_is_wildcard(packets[0].local));
+        }
+        close(fd);
+        udp_server_free(server);
+    }
 }
 
 static void test_a_packet_can_stay_unanswered(void **state)
@@ -368,6 +397,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_batch_is_answered),
+        cmocka_unit_test(test_some_batches_have_times),
         cmocka_unit_test(test_a_packet_can_stay_unanswered),
         cmocka_unit_test(test_a_reply_that_cannot_be_sent_holds_up_no_other),
         cmocka_unit_test(test_query_limit),

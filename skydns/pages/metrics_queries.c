@@ -1,0 +1,140 @@
+#include "skydns/pages/metrics_queries_internal.h"
+
+#include "common/dns/dns.h"
+#include "common/dns/dns_names.h"
+#include "skydns/serve/listen_socket.h"
+#include "skydns/serve/resolver.h"
+#include "skydns/serve/streams.h"
+#include "skydns/serve/worker.h"
+
+/* ---- Sums ---- */
+
+void metrics_sum_transports(const struct metrics_sources *sources,
+                            struct transport_sums transports[ENGINE_TRANSPORTS])
+{
+    const struct resolver_counts *resolver = resolver_counts(sources->resolver);
+    const struct metrics_streams *streams = &sources->streams;
+    for (int i = 0; i < ENGINE_TRANSPORTS; i++) {
+        bool is_stream = i >= ENGINE_TLS;
+        transports[i] = (struct transport_sums){
+            .is_shown = !is_stream || (streams->counts && streams->is_heard[i]),
+            .name = listen_transport_name((enum engine_transport)i),
+        };
+        if (is_stream && streams->counts) {
+            query_sums_add(&transports[i].sums, &streams->counts->queries[i]);
+        }
+    }
+    query_sums_add(&transports[ENGINE_UDP].sums, &resolver->udp);
+    query_sums_add(&transports[ENGINE_TCP].sums, &resolver->tcp);
+    for (size_t i = 0; i < sources->worker_count; i++) {
+        worker_sums_add(sources->workers[i], &transports[ENGINE_UDP].sums);
+    }
+}
+
+/* ---- The page ---- */
+
+static void write_verdicts(struct metrics_page *page, const struct transport_sums *transport)
+{
+    const struct query_sums *sums = &transport->sums;
+    const struct {
+        const char *name;
+        uint64_t value;
+    } verdicts[] = {
+        {"answered", sums->answered},
+        {"deferred", sums->deferred},
+        {"dropped", sums->dropped},
+        {"refused", sums->refused},
+        {"limited", sums->limited + sums->limit_drops},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(verdicts); i++) {
+        metrics_sample(page,
+                       METRIC_LABELS({"transport", transport->name}, {"verdict", verdicts[i].name}),
+                       verdicts[i].value);
+    }
+}
+
+static void write_rcodes(struct metrics_page *page, const struct transport_sums *transport)
+{
+    for (size_t i = 0; i < QUERY_RCODES; i++) {
+        if (i <= DNS_RCODE_BADVERS || i == DNS_RCODE_BADCOOKIE) {
+            metrics_sample(
+                page, METRIC_LABELS({"transport", transport->name}, {"rcode", dns_rcode_name(i)}),
+                transport->sums.rcodes[i]);
+        }
+    }
+}
+
+static void write_each(struct metrics_page *page, const struct transport_sums *transports,
+                       void (*write)(struct metrics_page *, const struct transport_sums *))
+{
+    for (size_t i = 0; i < ENGINE_TRANSPORTS; i++) {
+        if (transports[i].is_shown) {
+            write(page, &transports[i]);
+        }
+    }
+}
+
+static void write_truncated(struct metrics_page *page, const struct transport_sums *transport)
+{
+    metrics_sample(page, METRIC_LABELS({"transport", transport->name}), transport->sums.truncated);
+}
+
+static void write_seconds(struct metrics_page *page, const struct transport_sums *transport)
+{
+    metrics_histogram_sample(page, METRIC_LABELS({"transport", transport->name}),
+                             &query_reply_scale, &transport->sums.took);
+}
+
+static uint64_t sum_dropped(const struct transport_sums *transports)
+{
+    uint64_t dropped = 0;
+    for (size_t i = 0; i < ENGINE_TRANSPORTS; i++) {
+        dropped += transports[i].sums.log_dropped;
+    }
+    return dropped;
+}
+
+void metrics_queries_write(struct metrics_page *page,
+                           const struct transport_sums transports[ENGINE_TRANSPORTS])
+{
+    metrics_family(
+        page, METRIC_COUNTER, "queries_total",
+        "Queries received, by first verdict: answered; deferred to the resolver thread; "
+        "dropped (not a query); refused (the resolver's queue was full); limited (beyond "
+        "the client's -rate).");
+    write_each(page, transports, write_verdicts);
+    metrics_family(page, METRIC_COUNTER, "replies_total",
+                   "Replies by RCODE, those to deferred queries included.");
+    write_each(page, transports, write_rcodes);
+    metrics_family(page, METRIC_COUNTER, "truncated_total", "Replies with TC set.");
+    write_each(page, transports, write_truncated);
+    metrics_family(
+        page, METRIC_HISTOGRAM, "reply_seconds",
+        "Time from the arrival of a query to its reply: of one UDP query in 64, from the "
+        "kernel's time of arrival; of all others.");
+    write_each(page, transports, write_seconds);
+    metrics_counter(page, "query_log_dropped_total",
+                    "Lines of -query-log lost because stderr is read too slowly.",
+                    sum_dropped(transports));
+    metrics_counter(page, "udp_unsent_total", "Replies that the kernel did not accept.",
+                    transports[ENGINE_UDP].sums.unsent);
+}
+
+void metrics_limits_write(struct metrics_page *page,
+                          const struct transport_sums transports[ENGINE_TRANSPORTS])
+{
+    const struct query_sums *udp = &transports[ENGINE_UDP].sums;
+    uint64_t not_allowed = 0;
+    for (size_t i = 0; i < ENGINE_TRANSPORTS; i++) {
+        not_allowed += transports[i].sums.not_allowed;
+    }
+    metrics_family(page, METRIC_COUNTER, "rate_limited_total",
+                   "UDP queries beyond their client's -rate, by what it got: an empty reply that "
+                   "sends it to TCP or renews its cookie (truncated), or none (dropped).");
+    metrics_sample(page, METRIC_LABELS({"reply", "truncated"}), udp->limited);
+    metrics_sample(page, METRIC_LABELS({"reply", "dropped"}), udp->limit_drops);
+    metrics_counter(page, "rate_exempt_total",
+                    "UDP queries that -rate did not count, because they had a valid cookie.",
+                    udp->limit_exempt);
+    metrics_counter(page, "not_allowed_total", "Queries from clients outside -allow.", not_allowed);
+}

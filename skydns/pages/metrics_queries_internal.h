@@ -1,0 +1,28 @@
+/* Part of metrics_table.c: queries and replies by transport, how long they took, and what limits
+ * did to them. The sums are also what /live shows. Main thread. */
+#ifndef SKYDNS_PAGES_METRICS_QUERIES_INTERNAL_H
+#define SKYDNS_PAGES_METRICS_QUERIES_INTERNAL_H
+
+#include <stdbool.h>
+
+#include "common/base/metrics.h"
+#include "skydns/answer/query.h"
+#include "skydns/pages/metrics_table.h"
+#include "skydns/serve/query_counts.h"
+
+/* Of each transport, over all threads. */
+struct transport_sums {
+    bool is_shown; /* UDP and TCP always are, others if they have a listener */
+    const char *name;
+    struct query_sums sums;
+};
+
+void metrics_sum_transports(const struct metrics_sources *sources,
+                            struct transport_sums transports[ENGINE_TRANSPORTS]);
+
+void metrics_queries_write(struct metrics_page *page,
+                           const struct transport_sums transports[ENGINE_TRANSPORTS]);
+void metrics_limits_write(struct metrics_page *page,
+                          const struct transport_sums transports[ENGINE_TRANSPORTS]);
+
+#endif

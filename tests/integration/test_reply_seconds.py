@@ -1,0 +1,120 @@
+"""skydns_reply_seconds: how long replies take, from the kernel's receipt of a query to the reply's way out."""
+
+import signal
+import socket
+import time
+from pathlib import Path
+
+import dns.message
+from dns_client import TIMEOUT_S
+from programs import wait_until
+from test_forwarding import Upstream
+from test_forwarding import address as upstream_answer
+from test_query_log import TRANSPORTS, WEB, Server, message
+from transports import KINDS
+
+SHARE = 64  # of UDP queries, one in so many is timed
+
+
+class Histogram:
+    def __init__(self, server: Server, transport: str):
+        samples = server.page().metrics["skydns_reply_seconds"].samples
+        mine = {key: got for key, got in samples.items() if ("transport", transport) in key[1]}
+        self.buckets = {
+            float(dict(labels)["le"].replace("+Inf", "inf")): int(got)
+            for (name, labels), got in mine.items()
+            if name.endswith("_bucket")
+        }
+        self.count = self.buckets[float("inf")]
+        self.sum_s = next((got for (name, _), got in mine.items() if name.endswith("_sum")), 0.0)
+
+
+def ask_udp(server: Server, question: dns.message.Message, count: int) -> None:
+    """One after another: each is a batch of its own."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.settimeout(TIMEOUT_S)
+        sock.connect(("127.0.0.1", server.bed.dns.port))
+        wire = question.to_wire()
+        for _ in range(count):
+            sock.send(wire)
+            sock.recv(512)
+
+
+def test_bounds(bare_bed):
+    """From 50 us, doubling to 1.6 s; before the first reply, too."""
+    server = Server(bare_bed, "-no-rec", listeners=True)
+    for transport in ("udp", "tcp", "tls", "https", "http", "grpc"):
+        *bounds, last = Histogram(server, transport).buckets
+        assert last == float("inf")
+        assert [round(bound * 1e6) for bound in bounds] == [50 << step for step in range(16)], transport
+
+
+def test_every_reply_but_one_udp_reply_in_64(bare_bed):
+    server = Server(bare_bed, "-no-rec", "-workers=1", listeners=True)
+    before = Histogram(server, "udp").count
+    for _ in range(3):
+        for kind in TRANSPORTS[1:]:
+            server.ask(kind, message(WEB))
+    for transport in ("tcp", "tls", "grpc"):
+        assert Histogram(server, transport).count == 3, transport
+    for transport in ("https", "http"):  # by two versions of HTTP
+        kinds = [kind for kind, (scheme, _) in KINDS.items() if scheme == transport and kind in TRANSPORTS]
+        assert Histogram(server, transport).count == 3 * len(kinds), transport
+    assert Histogram(server, "udp").count == before
+    ask_udp(server, message(WEB), 40 * SHARE)
+    assert 20 <= Histogram(server, "udp").count - before <= 80
+
+
+def test_late_replies(bare_bed):
+    """A client waits as long as the nameserver is waited for; of UDP, the late ones of those timed are there."""
+    upstream = Upstream(upstream_answer)
+    try:
+        flags = (f"-nameservers=127.0.0.1:{upstream.port}", "-rtimeout=300ms", "-rcache=0", "-workers=1")
+        server = Server(bare_bed, *flags, listeners=True)
+        for kind in ("tcp", "tls", "https"):
+            server.ask(kind, message("silent.foreign.test."))
+            late = Histogram(server, kind)
+            assert late.count == 1 and late.sum_s >= 0.25, kind  # a loop's clock is a little behind
+            assert max(number for bound, number in late.buckets.items() if bound < 0.25) == 0, kind
+        before = Histogram(server, "udp").count
+        ask_udp(server, message("www.foreign.test."), 10 * SHARE)
+        assert 4 <= Histogram(server, "udp").count - before <= 24
+    finally:
+        upstream.close()
+
+
+def is_stopped(pid: int) -> bool:
+    """Each of its threads."""
+    return all(
+        path.joinpath("stat").read_text().rpartition(")")[2].split()[0] == "T"
+        for path in Path(f"/proc/{pid}/task").iterdir()
+    )
+
+
+def test_time_in_the_kernels_queue_counts(bare_bed):
+    """A datagram's time begins when it arrives, not when skydns comes to read it."""
+    held_s = 0.02
+    least_s = held_s / 2  # the kernel may pass a datagram on later than send() returns
+    server = Server(bare_bed, "-no-rec", "-workers=1")
+    ask_udp(server, message(WEB), 2 * SHARE)
+    before = after = Histogram(server, "udp")
+    assert before.count > 0
+    wire = message(WEB).to_wire()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.settimeout(TIMEOUT_S)
+        sock.connect(("127.0.0.1", bare_bed.dns.port))
+        for _ in range(16 * SHARE):
+            server.log.signal(signal.SIGSTOP)
+            wait_until(lambda: is_stopped(server.log.pid), "it is stopped")
+            sock.send(wire)
+            sent = time.monotonic()
+            wait_until(lambda: time.monotonic() - sent >= held_s, "it is in the queue")
+            server.log.signal(signal.SIGCONT)
+            sock.recv(512)
+            after = Histogram(server, "udp")
+            if after.count > before.count:
+                break
+    assert after.count > before.count
+    assert after.sum_s - before.sum_s >= least_s * (after.count - before.count)
+    for bound in (bound for bound in after.buckets if bound < least_s):
+        assert after.buckets[bound] == before.buckets[bound], bound
