@@ -89,7 +89,7 @@ void explain_foreign_servers(const struct resolver *resolver, struct explain_for
         return;
     }
     const struct cache_key key = key_of(x);
-    (void)resolver_zone_state(resolver, x->zone->serial, &x->states); /* else: all alive */
+    (void)resolver_zone_state(resolver, x->zone->serial, &x->states); /* else: none asked yet */
     x->has_unkept = x->kept.state == CACHE_MISS && resolver_unkept(resolver, &key, &x->unkept);
 }
 

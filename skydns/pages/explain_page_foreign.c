@@ -43,6 +43,18 @@ static const char *state_of(const struct explain_foreign *x, size_t server)
                                            : "ok";
 }
 
+static bool is_asked(const struct explain_foreign *x, size_t server)
+{
+    return x->states.asked >> server & 1;
+}
+
+/* Since then, as upstream_health.c counts: from 1 on. */
+static uint32_t passed_s(uint32_t then_s)
+{
+    uint32_t now_s = (uint32_t)(clock_monotonic_ms() / 1000) + 1;
+    return now_s > then_s ? now_s - then_s : 0;
+}
+
 static uint32_t unkept_s(const struct explain_foreign *x)
 {
     return (uint32_t)((clock_monotonic_ms() - x->unkept.at_ms) / 1000);
@@ -86,6 +98,28 @@ static void text_unkept(const struct explain_foreign *x, struct buf *out)
                verdicts[x->unkept.verdict].text);
 }
 
+static void text_state(const struct explain_foreign *x, size_t server, struct buf *out)
+{
+    const struct upstream_states *states = &x->states;
+    bool is_looping = states->looping >> server & 1, is_dead = states->dead >> server & 1;
+    if (is_looping || is_dead) {
+        buf_printf(out, ", %s", is_looping ? "leads back here" : "does not answer");
+        if (states->turned_s[server] > 0) {
+            buf_append_str(out, " (for ");
+            explain_text_age(passed_s(states->turned_s[server]), out);
+            buf_append_char(out, ')');
+        }
+    } else {
+        buf_append_str(out, is_asked(x, server) ? ", up" : ", not asked yet");
+    }
+    if (states->failed_s[server] > 0) {
+        buf_append_str(out, ", last failed ");
+        explain_text_age(passed_s(states->failed_s[server]), out);
+        buf_append_str(out, " ago");
+    }
+    buf_append_char(out, '\n');
+}
+
 static void text_zone(const struct explain_foreign *x, struct buf *out)
 {
     const struct foreign_zone *zone = x->zone;
@@ -95,12 +129,9 @@ static void text_zone(const struct explain_foreign *x, struct buf *out)
                    zone->origin == ZONE_FROM_KEYS ? "keys in etcd" : origins[zone->origin]);
     }
     for (size_t i = 0; i < zone->server_count; i++) {
-        bool is_looping = x->states.looping >> i & 1, is_dead = x->states.dead >> i & 1;
-        buf_printf(out, "%s%s%s\n", i ? "           " : "nameserver ",
-                   nameserver_format(&zone->servers[i], server),
-                   is_looping ? ", leads back here"
-                   : is_dead  ? ", does not answer"
-                              : "");
+        buf_printf(out, "%s%s", i ? "           " : "nameserver ",
+                   nameserver_format(&zone->servers[i], server));
+        text_state(x, i, out);
     }
 }
 
@@ -199,6 +230,20 @@ static void json_unkept(const struct explain_foreign *x, struct buf *out)
     buf_append_char(out, '}');
 }
 
+static void json_state(const struct explain_foreign *x, size_t server, struct buf *out)
+{
+    const struct upstream_states *states = &x->states;
+    buf_printf(out, ",\"state\":\"%s\",\"asked\":%s", state_of(x, server),
+               is_asked(x, server) ? "true" : "false");
+    if (states->turned_s[server] > 0) {
+        buf_printf(out, ",\"since_s\":%" PRIu32, passed_s(states->turned_s[server]));
+    }
+    if (states->failed_s[server] > 0) {
+        buf_printf(out, ",\"failed_s\":%" PRIu32, passed_s(states->failed_s[server]));
+    }
+    buf_append_char(out, '}');
+}
+
 static void json_zone(const struct explain_foreign *x, struct buf *out)
 {
     const struct foreign_zone *zone = x->zone;
@@ -211,7 +256,7 @@ static void json_zone(const struct explain_foreign *x, struct buf *out)
     for (size_t i = 0; i < zone->server_count; i++) {
         buf_append_str(out, i ? ",{" : ",\"nameservers\":[{");
         json_server("address", &zone->servers[i], out);
-        buf_printf(out, ",\"state\":\"%s\"}", state_of(x, i));
+        json_state(x, i, out);
     }
     buf_append_str(out, zone->server_count ? "]" : "");
 }

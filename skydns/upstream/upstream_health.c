@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "skydns/upstream/upstream_probes_internal.h"
@@ -15,6 +16,11 @@ struct upstream_health {
     struct upstream_probes *probes;
 };
 
+static uint32_t now_s(void)
+{
+    return (uint32_t)(clock_monotonic_ms() / 1000) + 1; /* never 0 */
+}
+
 static void tell(struct upstream_health *h)
 {
     h->config.changed(h->config.data);
@@ -25,14 +31,16 @@ void upstream_health_failed(struct upstream_health *health, const struct nameser
     static struct log_limit limit = {.burst = TURNS_TOLD_A_MINUTE};
     char text[NAMESERVER_TEXT_MAX];
     struct upstream *upstream = upstreams_find(&health->upstreams, server);
-    bool has_died = upstream && upstream_note_failure(upstream);
+    bool has_died = upstream && upstream_note_failure(upstream, now_s());
     log_debug("nameserver failed", LOG_STR("server", nameserver_format(server, text)),
               LOG_INT("failures", upstream ? (int64_t)upstream->failures : 0),
               LOG_INT("is_dead", upstream && upstream_is_dead(upstream)));
+    if (upstream) {
+        tell(health);
+    }
     if (!has_died) {
         return;
     }
-    tell(health);
     if (log_limit_pass(&limit)) {
         log_warn("nameserver does not answer, skipping it",
                  LOG_STR("server", nameserver_format(server, text)));
@@ -45,10 +53,14 @@ void upstream_health_answered(struct upstream_health *health, const struct names
     static struct log_limit limit = {.burst = TURNS_TOLD_A_MINUTE};
     char text[NAMESERVER_TEXT_MAX];
     struct upstream *upstream = upstreams_find(&health->upstreams, server);
-    if (!upstream || !upstream_note_answer(upstream)) {
+    bool is_first = upstream && !upstream->has_answered;
+    bool has_revived = upstream && upstream_note_answer(upstream, now_s());
+    if (is_first || has_revived) {
+        tell(health);
+    }
+    if (!has_revived) {
         return;
     }
-    tell(health);
     if (log_limit_pass(&limit)) {
         log_info("nameserver answers again", LOG_STR("server", nameserver_format(server, text)));
     }
@@ -61,7 +73,7 @@ void upstream_health_judge(struct upstream_health *health, const struct nameserv
     static struct log_limit limit = {.burst = TURNS_TOLD_A_MINUTE};
     char text[NAMESERVER_TEXT_MAX];
     struct upstream *upstream = upstreams_find(&health->upstreams, server);
-    if (!upstream || !upstream_note_verdict(upstream, verdict)) {
+    if (!upstream || !upstream_note_verdict(upstream, verdict, now_s())) {
         return;
     }
     tell(health);

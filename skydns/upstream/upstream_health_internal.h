@@ -21,7 +21,7 @@ struct upstream_health_config {
     struct tls_pool *tls;            /* as forwarder.h */
     struct forwarder_counts *counts; /* borrowed: of probes */
     bool is_stub;                    /* of a stub zone: fewer probes */
-    void (*changed)(void *data);     /* a server, or the list */
+    void (*changed)(void *data);     /* a server's state or times, or the list */
     void (*revived)(void *data);     /* a dead server answers: maybe it is not the one it was */
     void *data;
 };

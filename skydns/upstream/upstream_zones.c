@@ -14,11 +14,20 @@ enum { PLACES = ZONE_TABLE_MAX + 1, NO_PLACE = PLACES };
 /* A zone's serial and states, in one word, so that they belong together. */
 typedef _Atomic uint64_t state_word;
 
+/* What goes with it, for people: a reader that comes while the place changes hands may find times
+ * of both zones. */
+struct state_times {
+    _Atomic uint32_t asked; /* a bit for each server */
+    _Atomic uint32_t turned_s[UPSTREAMS_MAX];
+    _Atomic uint32_t failed_s[UPSTREAMS_MAX];
+};
+
 struct upstream_zones {
     struct upstream_zones_config config;
     struct key_table items; /* by name; not those that are gone */
     bool is_place_used[PLACES];
     state_word states[PLACES];
+    struct state_times times[PLACES];
 };
 
 static struct slice key_of(const void *thing)
@@ -47,6 +56,22 @@ static void write_state(const struct upstream_zone *zone, uint64_t word)
     }
 }
 
+static void write_times(const struct upstream_zone *zone, const struct upstreams *servers)
+{
+    uint32_t asked = 0;
+    if (zone->place == NO_PLACE) {
+        return;
+    }
+    struct state_times *times = &zone->owner->times[zone->place];
+    for (size_t i = 0; i < servers->count; i++) {
+        const struct upstream *server = &servers->items[i];
+        asked |= (uint32_t)(server->has_answered || server->failed_s > 0) << i;
+        atomic_store_explicit(&times->turned_s[i], server->turned_s, memory_order_relaxed);
+        atomic_store_explicit(&times->failed_s[i], server->failed_s, memory_order_relaxed);
+    }
+    atomic_store_explicit(&times->asked, asked, memory_order_relaxed);
+}
+
 static void show(const struct upstream_zone *zone)
 {
     const struct upstreams *servers = upstream_health_servers(zone->health);
@@ -57,6 +82,7 @@ static void show(const struct upstream_zone *zone)
         word |= (uint64_t)upstream_is_dead(server) << (16 + i);
         word |= (uint64_t)server->is_looping << i;
     }
+    write_times(zone, servers);
     write_state(zone, word);
 }
 
@@ -92,6 +118,15 @@ static void on_revived(void *data)
     zone->owner->config.revived(zone->owner->config.data, zone);
 }
 
+static void read_times(const struct state_times *times, struct upstream_states *ret)
+{
+    ret->asked = (uint16_t)atomic_load_explicit(&times->asked, memory_order_relaxed);
+    for (size_t i = 0; i < UPSTREAMS_MAX; i++) {
+        ret->turned_s[i] = atomic_load_explicit(&times->turned_s[i], memory_order_relaxed);
+        ret->failed_s[i] = atomic_load_explicit(&times->failed_s[i], memory_order_relaxed);
+    }
+}
+
 bool upstream_zones_state(const struct upstream_zones *zones, uint32_t serial,
                           struct upstream_states *ret)
 {
@@ -100,6 +135,7 @@ bool upstream_zones_state(const struct upstream_zones *zones, uint32_t serial,
         if (word >> 32 == serial && serial != 0) {
             *ret =
                 (struct upstream_states){.dead = (uint16_t)(word >> 16), .looping = (uint16_t)word};
+            read_times(&zones->times[i], ret);
             return true;
         }
     }

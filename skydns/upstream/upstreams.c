@@ -48,30 +48,39 @@ size_t upstreams_order(const struct upstreams *upstreams, size_t first,
     return n + take(upstreams, first, true, ret_order + n);
 }
 
-bool upstream_note_failure(struct upstream *upstream)
+/* Afterwards `turned_s` is right, if this changed it. */
+static bool note_turn(struct upstream *upstream, bool has_turned, uint32_t now_s)
+{
+    upstream->turned_s = has_turned ? now_s : upstream->turned_s;
+    return has_turned;
+}
+
+bool upstream_note_failure(struct upstream *upstream, uint32_t now_s)
 {
     bool was_dead = upstream_is_dead(upstream);
+    upstream->failed_s = now_s;
     if (!was_dead) {
         upstream->failures++;
     }
-    return !was_dead && upstream_is_dead(upstream);
+    return note_turn(upstream, !was_dead && upstream_is_dead(upstream), now_s);
 }
 
-bool upstream_note_answer(struct upstream *upstream)
+bool upstream_note_answer(struct upstream *upstream, uint32_t now_s)
 {
     bool was_dead = upstream_is_dead(upstream);
     upstream->failures = 0;
-    return was_dead;
+    upstream->has_answered = true;
+    return note_turn(upstream, was_dead, now_s);
 }
 
-bool upstream_note_verdict(struct upstream *upstream, enum upstream_verdict verdict)
+bool upstream_note_verdict(struct upstream *upstream, enum upstream_verdict verdict, uint32_t now_s)
 {
     bool was_looping = upstream->is_looping;
     upstream->is_looping = verdict == UPSTREAM_LOOPS;
     if (was_looping && verdict != UPSTREAM_LOOPS) {
         upstream->failures = verdict == UPSTREAM_SILENT ? UPSTREAM_FAILURES_MAX : 0;
     }
-    return upstream->is_looping != was_looping;
+    return note_turn(upstream, upstream->is_looping != was_looping, now_s);
 }
 
 size_t upstreams_dead(const struct upstreams *upstreams)

@@ -21,6 +21,9 @@ struct upstream {
     struct nameserver server;
     unsigned failures; /* in a row */
     bool is_looping;
+    bool has_answered; /* at least once */
+    uint32_t turned_s; /* when it became dead or looping, or ceased to be: monotonic; 0: never */
+    uint32_t failed_s; /* its last failure, likewise */
 };
 
 struct upstreams {
@@ -32,6 +35,11 @@ struct upstreams {
 struct upstream_states {
     uint16_t dead;    /* not answering */
     uint16_t looping; /* leading back here */
+    uint16_t asked;   /* answered or failed at least once */
+
+    /* By server, clock_monotonic in seconds; 0: never. */
+    uint32_t turned_s[UPSTREAMS_MAX]; /* when `dead` or `looping` last changed */
+    uint32_t failed_s[UPSTREAMS_MAX]; /* the last failure */
 };
 
 /* What a loop check found out. */
@@ -54,13 +62,14 @@ bool upstream_is_dead(const struct upstream *upstream);
 size_t upstreams_order(const struct upstreams *upstreams, size_t first,
                        struct nameserver ret_order[UPSTREAMS_MAX]);
 
-/* True if this made the server dead (alive). */
-bool upstream_note_failure(struct upstream *upstream);
-bool upstream_note_answer(struct upstream *upstream);
+/* True if this made the server dead (alive). now_s: clock_monotonic, from 1 on. */
+bool upstream_note_failure(struct upstream *upstream, uint32_t now_s);
+bool upstream_note_answer(struct upstream *upstream, uint32_t now_s);
 
 /* True if this changed whether the server is used. A looping one that is silent is used again, but
  * as a dead one: after the others, and probed. */
-bool upstream_note_verdict(struct upstream *upstream, enum upstream_verdict verdict);
+bool upstream_note_verdict(struct upstream *upstream, enum upstream_verdict verdict,
+                           uint32_t now_s);
 
 size_t upstreams_dead(const struct upstreams *upstreams); /* including looping ones */
 size_t upstreams_looping(const struct upstreams *upstreams);

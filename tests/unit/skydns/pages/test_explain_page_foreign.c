@@ -125,16 +125,18 @@ static void test_kept(void **state)
 {
     struct told *t = *state;
     expect_text(t, "www.acme.local. A: NOERROR, answers: 2; etcd");
-    expect_text(t, "\nkept       for 1 m 10 s, from 192.0.2.2:53; expires in 4 m 50 s\n"
-                   "answer     www.acme.local. 290 CNAME x.acme.local.\n"
-                   "           x.acme.local. 10 A 10.0.0.1\n"
-                   "authority  acme.local. 30 SOA n.acme.local. h.acme.local. 1 2 3 4 5\n"
-                   "stub zone  acme.local., from the keys in etcd\n"
-                   "nameserver 192.0.2.1:53\n           192.0.2.2:53\n");
+    expect_text(t,
+                "\nkept       for 1 m 10 s, from 192.0.2.2:53; expires in 4 m 50 s\n"
+                "answer     www.acme.local. 290 CNAME x.acme.local.\n"
+                "           x.acme.local. 10 A 10.0.0.1\n"
+                "authority  acme.local. 30 SOA n.acme.local. h.acme.local. 1 2 3 4 5\n"
+                "stub zone  acme.local., from the keys in etcd\n"
+                "nameserver 192.0.2.1:53, not asked yet\n           192.0.2.2:53, not asked yet\n");
     expect_json(t, "{'status':'NOERROR','source':'cache','nameserver':'192.0.2.2:53','kept_s':70,"
                    "'ttl_s':290,'kept':'fresh','zone':'acme.local.','zone_from':'etcd',"
-                   "'nameservers':[{'address':'192.0.2.1:53','state':'ok'},{'address':'192.0.2.2:"
-                   "53','state':'ok'}],"
+                   "'nameservers':[{'address':'192.0.2.1:53','state':'ok','asked':false},{'address'"
+                   ":'192.0.2.2:"
+                   "53','state':'ok','asked':false}],"
                    "'answer':['www.acme.local. 290 CNAME x.acme.local.',"
                    "'x.acme.local. 10 A 10.0.0.1'],'authority':["
                    "'acme.local. 30 SOA n.acme.local. h.acme.local. 1 2 3 4 5']}");
@@ -154,8 +156,9 @@ static void test_kept_denial(void **state)
     expect_text(t, "acme.local., from the flag\n");
     expect_json(t, "{'status':'NXDOMAIN','source':'cache','nameserver':'192.0.2.2:53','kept_s':70,"
                    "'ttl_s':290,'kept':'fresh','zone':'acme.local.','zone_from':'flag',"
-                   "'nameservers':[{'address':'192.0.2.1:53','state':'ok'},{'address':'192.0.2.2:"
-                   "53','state':'ok'}],"
+                   "'nameservers':[{'address':'192.0.2.1:53','state':'ok','asked':false},{'address'"
+                   ":'192.0.2.2:"
+                   "53','state':'ok','asked':false}],"
                    "'authority':['acme.local. 30 SOA n.acme.local. h.acme.local. 1 2 3 4 5']}");
 }
 
@@ -172,8 +175,9 @@ static void test_expired(void **state)
     expect_text(t, "; expired, and used if nameservers fail\n");
     expect_json(t, "{'status':'not from here','source':'stub','nameserver':'192.0.2.1:53',"
                    "'kept_s':70,'kept':'stale','zone':'acme.local.','zone_from':'etcd',"
-                   "'nameservers':[{'address':'192.0.2.1:53','state':'ok'},{'address':'192.0.2.2:"
-                   "53','state':'ok'}]}");
+                   "'nameservers':[{'address':'192.0.2.1:53','state':'ok','asked':false},{'address'"
+                   ":'192.0.2.2:"
+                   "53','state':'ok','asked':false}]}");
     t->x.foreign.source = EXPLAIN_FROM_CACHE;
     t->x.foreign.kept.is_failing = true;
     t->x.foreign.ttl_s = CACHE_STALE_TTL_S;
@@ -182,8 +186,9 @@ static void test_expired(void **state)
     expect_json(t, "{'status':'NOERROR','source':'cache','nameserver':'192.0.2.2:53','ttl_s':30,"
                    "'kept_s':70,'kept':'stale','failing':true,'zone':'acme.local.',"
                    "'zone_from':'etcd',"
-                   "'nameservers':[{'address':'192.0.2.1:53','state':'ok'},{'address':'192.0.2.2:"
-                   "53','state':'ok'}]}");
+                   "'nameservers':[{'address':'192.0.2.1:53','state':'ok','asked':false},{'address'"
+                   ":'192.0.2.2:"
+                   "53','state':'ok','asked':false}]}");
 }
 
 static void test_failed(void **state)
@@ -204,10 +209,10 @@ static void test_not_kept(void **state)
     t->x.foreign.source = EXPLAIN_FROM_NAMESERVER;
     t->zone.name = (struct dname){.len = 1};
     t->zone.server_count = 1;
-    expect_text(t, "\nnameserver 192.0.2.1:53\n");
+    expect_text(t, "\nnameserver 192.0.2.1:53, not asked yet\n");
     assert_null(strstr(buf_cstr(&t->page), "zone"));
     expect_json(t, "{'status':'not from here','source':'nameserver','nameserver':'192.0.2.1:53',"
-                   "'nameservers':[{'address':'192.0.2.1:53','state':'ok'}]}");
+                   "'nameservers':[{'address':'192.0.2.1:53','state':'ok','asked':false}]}");
     t->zone.server_count = 0;
     expect_json(t, "{'status':'not from here','source':'nameserver'}");
 }
@@ -218,20 +223,48 @@ static void test_states_of_nameservers(void **state)
     t->x.foreign.kept = (struct cache_hit){.state = CACHE_MISS};
     t->x.foreign.source = EXPLAIN_FROM_STUB;
     t->x.foreign.states.dead = 1;
-    expect_text(t, "\nnameserver 192.0.2.1:53, does not answer\n           192.0.2.2:53\n");
+    expect_text(t, "\nnameserver 192.0.2.1:53, does not answer\n           "
+                   "192.0.2.2:53, not asked yet\n");
     expect_json(t, "{'status':'not from here','source':'stub','nameserver':'192.0.2.2:53',"
                    "'zone':'acme.local.','zone_from':'etcd',"
-                   "'nameservers':[{'address':'192.0.2.1:53','state':'dead'},"
-                   "{'address':'192.0.2.2:53','state':'ok'}]}");
+                   "'nameservers':[{'address':'192.0.2.1:53','state':'dead','asked':false},"
+                   "{'address':'192.0.2.2:53','state':'ok','asked':false}]}");
     t->x.foreign.states.looping = 2;
     expect_text(t, "\n           192.0.2.2:53, leads back here\n");
     expect_json(t, "{'status':'not from here','source':'stub','nameserver':'192.0.2.1:53',"
                    "'zone':'acme.local.','zone_from':'etcd',"
-                   "'nameservers':[{'address':'192.0.2.1:53','state':'dead'},"
-                   "{'address':'192.0.2.2:53','state':'looping'}]}");
+                   "'nameservers':[{'address':'192.0.2.1:53','state':'dead','asked':false},"
+                   "{'address':'192.0.2.2:53','state':'looping','asked':false}]}");
     t->x.foreign.states.looping = 3;
     struct nameserver none;
     assert_false(explain_foreign_nameserver(&t->x.foreign, &none));
+}
+
+/* Monotonic seconds, counted from 1 on. */
+static uint32_t ago_s(uint32_t s)
+{
+    return (uint32_t)(clock_monotonic_ms() / 1000) + 1 - s;
+}
+
+static void test_times_of_nameservers(void **state)
+{
+    struct told *t = *state;
+    struct upstream_states *states = &t->x.foreign.states;
+    test_clock_stop();
+    test_clock_advance_ms(10000000);
+    t->x.foreign.kept = (struct cache_hit){.state = CACHE_MISS};
+    t->x.foreign.source = EXPLAIN_FROM_STUB;
+    states->asked = 3;
+    states->dead = 1;
+    states->turned_s[0] = ago_s(7200);
+    states->failed_s[0] = states->failed_s[1] = ago_s(3600);
+    expect_text(t, "\nnameserver 192.0.2.1:53, does not answer (for 2 h 0 m), "
+                   "last failed 1 h 0 m ago\n"
+                   "           192.0.2.2:53, up, last failed 1 h 0 m ago\n");
+    explain_page_json(&t->x, &t->page);
+    assert_non_null(strstr(buf_cstr(&t->page), "\"state\":\"dead\",\"asked\":true,\"since_s\":72"));
+    assert_non_null(strstr(buf_cstr(&t->page), "\"state\":\"ok\",\"asked\":true,\"failed_s\":36"));
+    test_clock_run();
 }
 
 static void test_why_it_is_not_kept(void **state)
@@ -284,6 +317,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_failed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_not_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(test_states_of_nameservers, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_times_of_nameservers, setup, teardown),
         cmocka_unit_test_setup_teardown(test_why_it_is_not_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(test_targets, setup, teardown),
     };

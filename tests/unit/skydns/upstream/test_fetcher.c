@@ -719,11 +719,15 @@ static void test_a_dead_zone_beside_a_living_one(void **state)
     assert_true(forwarder_zone_state(fetcher_forwarder(bed->fetcher), serial, &states));
     assert_int_equal(states.dead, 1);
     assert_int_equal(states.looping, 0);
+    assert_int_equal(states.asked, 1);
+    assert_true(states.failed_s[0] > 0 && states.turned_s[0] > 0);
     assert_int_equal(counter_get(&counts(bed)->servers), 1);
     assert_int_equal(counter_get(&counts(bed)->dead), 0); /* of the general ones */
     const uint32_t root = key_of(bed, "www.test.").zone_serial;
     assert_true(forwarder_zone_state(fetcher_forwarder(bed->fetcher), root, &states));
     assert_int_equal(states.dead, 0);
+    assert_int_equal(states.asked, 1);
+    assert_int_equal(states.failed_s[0], 0);
 }
 
 /* Others take more than a zone left them: its questions go on, with a socket each. */
