@@ -502,6 +502,9 @@ static void set_status(struct program *p)
         .workers = workers,
         .worker_count = worker_count,
     };
+    if (p->status.explainer) {
+        explainer_set_outage(p->status.explainer, &p->outage);
+    }
     if (p->status.explainer && p->feed) {
         explainer_set_serials(p->status.explainer, explain_serial, p->feed);
     }

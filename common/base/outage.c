@@ -143,6 +143,11 @@ static int64_t away_since_ms(const struct outage *outage)
     return since_ms;
 }
 
+int64_t outage_away_ms(const struct outage *outage)
+{
+    return outage_is_away(outage) ? clock_monotonic_ms() - away_since_ms(outage) : 0;
+}
+
 void outage_explain(const struct outage *outage, struct buf *out)
 {
     const struct outage_source *source = last_reported(outage);

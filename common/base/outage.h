@@ -109,6 +109,9 @@ void outage_back(struct outage_source *source);
 
 bool outage_is_away(const struct outage *outage);
 
+/* For how long it has been away; 0 if it is not. */
+int64_t outage_away_ms(const struct outage *outage);
+
 /* The latest reason of a source that is away; "" if unknown or not away. Borrowed until the next
  * report. */
 const char *outage_why(const struct outage *outage);

@@ -13,6 +13,7 @@ struct explainer *explainer_new(const struct engine_config *config)
 {
     struct explainer *e = xcalloc(1, sizeof(*e));
     e->answer = answer_new(config);
+    e->trial = answer_new(config);
     e->lookup = lookup_new(EXPLAIN_RECORDS_MAX);
     return e;
 }
@@ -23,12 +24,18 @@ void explainer_set_serials(struct explainer *explainer, explain_serial_fn fn, co
     explainer->feed = feed;
 }
 
+void explainer_set_outage(struct explainer *explainer, const struct outage *outage)
+{
+    explainer->outage = outage;
+}
+
 void explainer_free(struct explainer *explainer)
 {
     if (!explainer) {
         return;
     }
     answer_free(explainer->answer);
+    answer_free(explainer->trial);
     lookup_free(explainer->lookup);
     free(explainer);
 }
@@ -215,25 +222,90 @@ static enum explain_outcome outcome_of(const struct explainer *e, const struct d
     return outcome != EXPLAIN_ANSWERS && is_too_short(e, meant) ? EXPLAIN_TOO_SHORT : outcome;
 }
 
+enum explain_outcome explain_try(struct explainer *e, const struct dname *name)
+{
+    struct dname meant;
+    e->result.question.name = *name;
+    (void)explain_answer(e, &meant); /* its outcome tells */
+    const struct answer_plan *plan = e->result.plan;
+    enum explain_outcome outcome = outcome_of(e, &meant);
+    bool is_empty = plan && plan->answers.count == 0 && e->result.external_count == 0;
+    return outcome == EXPLAIN_ANSWERS && is_empty ? EXPLAIN_NO_DATA : outcome;
+}
+
 /* Tries the names in their order; afterwards, the question is about the one that answers, or about
  * the first if none does. */
 static void walk(struct explainer *e)
 {
     struct explain_who *who = &e->result.who;
     for (size_t i = 0; i < who->path.count && !who->has_answer; i++) {
-        struct dname meant;
         enum explain_outcome *outcome = &who->outcomes[who->tried++];
         *outcome = EXPLAIN_TOO_LONG;
         if (who->path.names[i].len > 0) {
-            e->result.question.name = who->path.names[i];
-            (void)explain_answer(e, &meant); /* its outcome tells */
-            *outcome = outcome_of(e, &meant);
+            *outcome = explain_try(e, &who->path.names[i]);
         }
-        who->has_answer = *outcome == EXPLAIN_ANSWERS || *outcome == EXPLAIN_ASKED;
+        who->has_answer =
+            *outcome == EXPLAIN_ANSWERS || *outcome == EXPLAIN_NO_DATA || *outcome == EXPLAIN_ASKED;
         who->has_failed = who->has_failed || *outcome == EXPLAIN_FAILED;
     }
     if (!who->has_answer) {
         e->result.question.name = e->result.asked;
+    }
+}
+
+/* ---- Similar names ---- */
+
+struct trial {
+    struct explainer *e;
+    uint16_t type;
+};
+
+/* Whether the client would get records: not if that is up to nameservers. */
+static bool resolves(void *data, const struct dname *name)
+{
+    const struct trial *trial = data;
+    struct explainer *e = trial->e;
+    struct engine_deferral unused;
+    const struct question question = {
+        .name = *name, .type = trial->type, .qclass = DNS_CLASS_IN, .recursion_desired = true};
+    const struct answer_input input = {.question = &question,
+                                       .store = e->store,
+                                       .client = e->result.who.view,
+                                       .now_s = clock_wall_s(),
+                                       .reply_limit = ENGINE_REPLY_MAX};
+    if (e->result.who.is_refused || answer_build(e->trial, &input, &unused) != ENGINE_REPLY) {
+        return false;
+    }
+    const struct answer_plan *plan = answer_get_plan(e->trial);
+    return plan->rcode == DNS_RCODE_NOERROR && plan->answers.count > 0;
+}
+
+size_t explain_similar(struct explainer *e, const struct dname *name, uint16_t type,
+                       struct dname near[EXPLAIN_NEAR_MAX])
+{
+    struct trial trial = {e, type};
+    return explain_near(&(struct explain_near_case){.store = e->store,
+                                                    .config = e->config,
+                                                    .name = name,
+                                                    .resolves = resolves,
+                                                    .data = &trial},
+                        near);
+}
+
+/* The domain may be mistyped, unless others know the name. */
+static void explain_domain(struct explainer *e, const struct dname *meant)
+{
+    const struct explain_foreign *x = &e->result.foreign;
+    bool is_known = x->source == EXPLAIN_FROM_HOSTS ||
+                    (x->source == EXPLAIN_FROM_CACHE && x->kept.rcode == DNS_RCODE_NOERROR &&
+                     x->kept.answers > 0);
+    bool is_answered = e->result.plan && e->result.plan->is_authoritative;
+    if (e->store && !e->result.zone && !is_known && !is_answered) {
+        e->result.near_count = explain_similar(e, meant, e->result.question.type, e->result.near);
+    }
+    if (x->source == EXPLAIN_FROM_CACHE || x->source == EXPLAIN_FROM_STUB ||
+        x->source == EXPLAIN_FROM_NAMESERVER) {
+        explain_who_recursion(e->config, &e->result.who);
     }
 }
 
@@ -270,16 +342,21 @@ int explain(struct explainer *explainer, const struct store_sync *sync,
                                      .names = e->names,
                                      .signed_sets = e->signed_sets};
     explain_version(e);
+    e->result.etcd = explain_etcd(sync, e->outage);
     int r = begin(e, query, err);
     if (r < 0) {
         return r;
     }
     answer_configure(e->answer, config);
+    answer_configure(e->trial, config);
+    explain_search(e, query->name);
     walk(e);
     enum engine_verdict verdict = explain_answer(e, &meant);
     const struct engine_zone *zone = engine_config_zone(config, &meant);
+    e->result.zone = zone;
     explain_signed(e);
     explain_serial(e);
+    explain_domain(e, &meant);
     explain_who_hidden(&e->view, &meant, &e->result.who);
     e->result.why = explain_why(&(struct explain_case){
         .config = config,

@@ -14,6 +14,7 @@
 #include "skydns/sync/broken.h"
 
 struct explainer;
+struct outage;
 struct resolver;
 struct store_sync;
 
@@ -82,6 +83,26 @@ struct explain_serial {
     int64_t revision; /* of the zone's last change */
 };
 
+/* How old the records are. */
+struct explain_etcd {
+    bool is_away; /* cannot be followed: for so long, and why, if that is known */
+    int64_t away_s;
+    const char *reason;
+    bool has_records;
+    int64_t age_s;       /* since etcd was last heard from; 0: it is followed */
+    bool is_holding_old; /* answers come from records that it lacks, for so long */
+    int64_t holding_s;
+};
+
+/* The search list of a short name, as a pod's resolver goes through it. */
+struct explain_search {
+    size_t count;       /* 0: the name is not short, in a domain, or ends with a dot */
+    bool is_assumed;    /* the namespace is not that of the client */
+    struct slice space; /* of the pod */
+    struct dname names[PATH_NAMES_MAX];
+    enum explain_outcome outcomes[PATH_NAMES_MAX];
+};
+
 /* Fills in all but `value`; `feed` is the transfers'. */
 typedef void (*explain_serial_fn)(const void *feed, const struct dname *apex,
                                   struct explain_serial *serial);
@@ -91,6 +112,9 @@ struct explanation {
     struct dname asked;       /* the client's question, */
     struct question question; /* and the name of its search path that this is about */
     struct explain_who who;
+    struct explain_etcd etcd;
+    struct explain_search search;
+    const struct engine_zone *zone; /* the domain of the name; NULL: none of ours */
     struct slice prefix;            /* of keys */
     int64_t revision;               /* of the version; 0: none yet */
     bool is_from_snapshot;          /* etcd has not confirmed it yet */
@@ -109,6 +133,8 @@ struct explanation {
     const struct explain_foreign *externals;
     size_t name_count;
     const struct explain_name *names;
+    size_t near_count; /* names that may be meant instead of one that is in no domain */
+    struct dname near[EXPLAIN_NEAR_MAX];
 };
 
 struct explainer *explainer_new(const struct engine_config *config);
@@ -116,6 +142,9 @@ void explainer_free(struct explainer *explainer); /* NULL is fine */
 
 /* Whom to ask about serials; borrowed; never: all are of the hour. */
 void explainer_set_serials(struct explainer *explainer, explain_serial_fn fn, const void *feed);
+
+/* Whom to ask about etcd; borrowed; never: it counts as there. */
+void explainer_set_outage(struct explainer *explainer, const struct outage *outage);
 
 /* NULL is as empty. */
 struct explain_query {
@@ -157,10 +186,20 @@ struct explain_case {
 /* What the answer depends on other than the name's keys (explain_why.c): a constant, or NULL. */
 const char *explain_why(const struct explain_case *c);
 
-/* Similar names at or near the place where a name stops existing (explain_near.c); returns how
- * many. `zone` is its domain. */
-size_t explain_near(const struct store *store, const struct engine_zone *zone,
-                    const struct dname *name, const struct dname *closest,
-                    struct dname near[EXPLAIN_NEAR_MAX]);
+/* As of now (explain_etcd.c). */
+struct explain_etcd explain_etcd(const struct store_sync *sync, const struct outage *outage);
+
+/* Input of explain_near. */
+struct explain_near_case {
+    const struct store *store;
+    const struct engine_config *config;
+    const struct dname *name; /* in lower case: does not exist, or is in no domain */
+    bool (*resolves)(void *data, const struct dname *name);
+    void *data;
+};
+
+/* Names that may be meant and that resolve (explain_near.c), the likeliest first; returns how many.
+ * Bounded: looks at 20,000 labels, asks about 32 names. */
+size_t explain_near(const struct explain_near_case *c, struct dname near[EXPLAIN_NEAR_MAX]);
 
 #endif

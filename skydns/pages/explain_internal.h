@@ -9,7 +9,9 @@
 struct explainer {
     explain_serial_fn serials; /* NULL: none */
     const void *feed;
+    const struct outage *outage; /* NULL: none */
     struct answer *answer;
+    struct answer *trial; /* of similar names; leaves the plan of `answer` as it is */
     struct lookup *lookup;
     struct engine_deferral deferral;
     struct explain_foreign externals[ENGINE_EXTERNAL_MAX];
@@ -26,6 +28,16 @@ struct explainer {
     const struct engine_config *config;
     struct view view; /* of the records, as the client sees them */
 };
+
+/* What a search finds at this name, which the question is about from now on. */
+enum explain_outcome explain_try(struct explainer *e, const struct dname *name);
+
+/* Fills in the search list of the name asked for, of which `text` is what the user wrote. */
+void explain_search(struct explainer *e, const char *text);
+
+/* Names that may be meant instead of this one, which resolve to records of the type. */
+size_t explain_similar(struct explainer *e, const struct dname *name, uint16_t type,
+                       struct dname near[EXPLAIN_NEAR_MAX]);
 
 /* Adds a name that the answer depends on; once. */
 void explain_name_add(struct explainer *e, const struct dname *name,

@@ -276,6 +276,13 @@ static enum lookup_result look_up(struct explainer *e, const struct explain_name
     return result;
 }
 
+/* Of a target, the addresses. */
+static uint16_t type_wanted(const struct explainer *e, const struct explain_name *x)
+{
+    uint16_t type = e->result.question.type;
+    return x->is_asked || type == DNS_TYPE_AAAA ? type : DNS_TYPE_A;
+}
+
 static void explain_name(struct explainer *e, struct explain_name *x)
 {
     struct found found;
@@ -295,7 +302,7 @@ static void explain_name(struct explainer *e, struct explain_name *x)
     case LOOKUP_ABSENT:
         x->closest = closest_to(e->store, &listed);
         if (zone && dname_is_within(&x->closest, &zone->domain)) {
-            x->near_count = explain_near(e->store, zone, &listed, &x->closest, x->near);
+            x->near_count = explain_similar(e, &x->name, type_wanted(e, x), x->near);
         }
         break;
     }

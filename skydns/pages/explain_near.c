@@ -1,24 +1,37 @@
-/* Names that the user may have meant: similar spellings, the same name in a sibling (another
- * namespace), and names without the `svc` before the domain. */
+/* Names that the user may have meant, the likeliest first: the same labels in a domain of ours that
+ * was mistyped, cut off, or appended twice; similar spellings; labels in another order; the same
+ * name with `svc` before the domain; the same name in a sibling (another namespace). */
 #include <string.h>
 
 #include "common/base/typing_errors.h"
 #include "skydns/pages/explain.h"
 
-/* Children compared per name: a namespace of thousands is compared in part. */
-enum { COMPARED_MAX = 20000 };
+enum {
+    COMPARED_MAX = 20000, /* labels: some ms; a namespace of more is compared in part */
+    TRIED_MAX = 32,       /* names asked of the answer code: each visits at most 4,096 nodes */
+    OWN_MAX = 16,         /* labels below the domain: a port's name has five */
+    LONG_LABEL = 8,       /* one typo or swap of neighbours per label; two in a long one */
+};
 
-/* One typo or swap of neighbours per word; two in a long word. */
-enum { LONG_LABEL = 8 };
+/* Labels below a domain; the last is next to it. */
+struct own {
+    unsigned count;
+    struct slice labels[OWN_MAX];
+};
 
 struct search {
-    const struct dname *parent; /* of the labels compared */
-    struct slice wanted;
-    const struct store *store;
+    const struct explain_near_case *c;
+    const struct engine_zone *zone; /* of the names tried */
     struct dname *near;
-    size_t count;
-    size_t compared;
+    size_t count, compared, tried;
 };
+
+/* ---- Trying names ---- */
+
+static bool is_over(const struct search *s)
+{
+    return s->count == EXPLAIN_NEAR_MAX || s->compared >= COMPARED_MAX || s->tried >= TRIED_MAX;
+}
 
 static bool is_known(const struct search *s, const struct dname *name)
 {
@@ -27,84 +40,230 @@ static bool is_known(const struct search *s, const struct dname *name)
             return true;
         }
     }
-    return false;
+    return dname_equal(s->c->name, name);
 }
 
-static void add(struct search *s, const struct dname *name)
+static void offer(struct search *s, const struct dname *name)
 {
-    if (s->count < EXPLAIN_NEAR_MAX && !is_known(s, name)) {
+    if (is_over(s) || is_known(s, name)) {
+        return;
+    }
+    s->tried++;
+    if (s->c->resolves(s->c->data, name)) {
         s->near[s->count++] = *name;
     }
 }
 
-static bool see_sibling(void *data, const struct store_node *child)
+/* ---- Similar spellings ---- */
+
+static bool is_similar(struct slice a, struct slice b)
 {
-    struct search *s = data;
-    struct slice label = store_node_label(child);
-    size_t allowed = s->wanted.len >= LONG_LABEL ? 2 : 1;
-    struct dname name = *s->parent;
-    if (typing_errors(label, s->wanted) <= allowed && dname_prepend(&name, label)) {
-        add(s, &name);
-    }
-    return s->count < EXPLAIN_NEAR_MAX && ++s->compared < COMPARED_MAX;
+    size_t allowed = b.len >= LONG_LABEL ? 2 : 1;
+    size_t difference = a.len > b.len ? a.len - b.len : b.len - a.len;
+    return difference <= allowed && typing_errors(a, b) <= allowed;
 }
 
-/* The same label below a sibling of the parent. */
-static bool see_cousin(void *data, const struct store_node *aunt)
+/* A step towards the labels that are left, with so many that may be misspelled. */
+struct step {
+    struct search *s;
+    const struct own *own;
+    unsigned left, misspelled;
+    struct dname at;
+};
+
+static void walk(const struct step *step, const struct store_node *node);
+
+static void go_down(const struct step *step, const struct store_node *child, unsigned misspelled)
 {
-    struct search *s = data;
-    struct dname name = *s->parent;
-    if (store_child(aunt, s->wanted) && dname_prepend(&name, store_node_label(aunt)) &&
-        dname_prepend(&name, s->wanted)) {
-        add(s, &name);
+    struct step next = *step;
+    next.left--;
+    next.misspelled = misspelled;
+    if (dname_prepend(&next.at, store_node_label(child))) {
+        walk(&next, child);
     }
-    return s->count < EXPLAIN_NEAR_MAX && ++s->compared < COMPARED_MAX;
 }
 
-static void search_below(struct search *s, const struct dname *parent, store_child_fn see)
+static bool see_similar(void *data, const struct store_node *child)
 {
-    const struct store_node *node = store_find(s->store, parent, NULL);
-    s->parent = parent;
-    s->compared = 0;
-    if (node) {
-        (void)store_each_child(node, see, s); /* stops when there are enough */
+    const struct step *step = data;
+    struct slice wanted = step->own->labels[step->left - 1];
+    step->s->compared++;
+    if (!slice_equal(store_node_label(child), wanted) &&
+        is_similar(store_node_label(child), wanted)) {
+        go_down(step, child, step->misspelled - 1);
+    }
+    return !is_over(step->s);
+}
+
+static void walk(const struct step *step, const struct store_node *node)
+{
+    if (step->left == 0) {
+        offer(step->s, &step->at);
+        return;
+    }
+    const struct store_node *same = store_child(node, step->own->labels[step->left - 1]);
+    if (same) {
+        go_down(step, same, step->misspelled);
+    }
+    if (step->misspelled > 0 && !is_over(step->s)) {
+        struct step here = *step;
+        (void)store_each_child(node, see_similar, &here); /* stops when there is enough */
+    }
+}
+
+/* Names whose labels are these, up to so many misspelled. */
+static void try_spelled(struct search *s, const struct own *own, unsigned misspelled)
+{
+    const struct store_node *node = store_find(s->c->store, &s->zone->domain, NULL);
+    for (unsigned i = 0; node && i <= misspelled && !is_over(s); i++) {
+        walk(&(struct step){s, own, own->count, i, s->zone->domain}, node);
+    }
+}
+
+/* ---- Other mistakes ---- */
+
+static void try_swapped(struct search *s, const struct own *own)
+{
+    for (unsigned i = 0; i + 1 < own->count; i++) {
+        struct own swapped = *own;
+        swapped.labels[i] = own->labels[i + 1];
+        swapped.labels[i + 1] = own->labels[i];
+        try_spelled(s, &swapped, 0);
     }
 }
 
 /* web.default.<domain> for web.default.svc.<domain> */
-static void try_service(struct search *s, const struct engine_zone *zone, const struct dname *name)
+static void try_service(struct search *s, const struct own *own, unsigned misspelled)
 {
-    struct dname tried = zone->domain;
-    struct dname_labels labels;
-    dname_labels(name, &labels);
-    unsigned own = labels.count - zone->labels;
-    bool ok = dname_prepend(&tried, slice_str("svc"));
-    for (unsigned i = own; i > 0 && ok; i--) {
-        ok = dname_prepend(&tried, dname_label(name, labels.offsets[i - 1]));
-    }
-    if (ok && store_find(s->store, &tried, NULL)) {
-        add(s, &tried);
+    struct own service = *own;
+    if (own->count > 0 && own->count < OWN_MAX) {
+        service.labels[service.count++] = slice_str("svc");
+        try_spelled(s, &service, misspelled);
     }
 }
 
-size_t explain_near(const struct store *store, const struct engine_zone *zone,
-                    const struct dname *name, const struct dname *closest,
-                    struct dname near[EXPLAIN_NEAR_MAX])
+/* A search list was applied to a name that had its domain. */
+static void try_doubled(struct search *s, const struct own *own)
 {
-    struct search s = {.store = store, .near = near};
+    struct dname_labels domain;
+    dname_labels(&s->zone->domain, &domain);
+    for (unsigned at = 1; at + domain.count <= own->count; at++) {
+        bool is_same = true;
+        for (unsigned i = 0; i < domain.count && is_same; i++) {
+            is_same =
+                slice_equal(own->labels[at + i], dname_label(&s->zone->domain, domain.offsets[i]));
+        }
+        if (is_same) {
+            struct own once = *own;
+            once.count = at;
+            try_spelled(s, &once, 0);
+        }
+    }
+}
+
+/* The labels that do not exist, below a sibling of the name above them. */
+static bool see_aunt(void *data, const struct store_node *aunt)
+{
+    const struct step *step = data;
+    step->s->compared++;
+    go_down(step, aunt, 0);
+    return !is_over(step->s);
+}
+
+static void try_cousins(struct search *s, const struct own *own)
+{
+    const struct store_node *node = store_find(s->c->store, &s->zone->domain, NULL), *above = NULL;
+    struct step step = {.s = s, .own = own, .left = own->count, .at = s->zone->domain};
+    struct dname grandparent = step.at;
+    while (node && step.left > 0) {
+        const struct store_node *child = store_child(node, own->labels[step.left - 1]);
+        if (!child) {
+            break;
+        }
+        above = node;
+        grandparent = step.at;
+        if (!dname_prepend(&step.at, own->labels[step.left - 1])) {
+            return;
+        }
+        node = child;
+        step.left--;
+    }
+    if (above && step.left > 0 && !is_over(s)) {
+        step.left++;
+        step.at = grandparent;
+        (void)store_each_child(above, see_aunt, &step); /* stops when there is enough */
+    }
+}
+
+/* ---- Domains ---- */
+
+static void try_all(struct search *s, const struct own *own)
+{
+    try_doubled(s, own);
+    try_spelled(s, own, 2);
+    try_service(s, own, 1);
+    try_swapped(s, own);
+    try_cousins(s, own);
+}
+
+/* Splits the name's labels before the last `domain_labels`; false: too many. */
+static bool split(const struct dname *name, unsigned domain_labels, struct own *ret)
+{
     struct dname_labels labels;
     dname_labels(name, &labels);
-    unsigned missing = labels.count - dname_label_count(closest);
-    if (missing == 0) {
-        return 0;
+    ret->count = labels.count - domain_labels;
+    for (unsigned i = 0; i < ret->count && ret->count <= OWN_MAX; i++) {
+        ret->labels[i] = dname_label(name, labels.offsets[i]);
     }
-    s.wanted = dname_label(name, labels.offsets[missing - 1]);
-    search_below(&s, closest, see_sibling);
-    if (dname_label_count(closest) > zone->labels) {
-        struct dname above = *closest;
-        dname_strip(&above, 1);
-        search_below(&s, &above, see_cousin);
+    return ret->count <= OWN_MAX;
+}
+
+/* The name ends with the domain's first `count` labels: misspelled, if these are all of them. */
+static bool ends_like(const struct dname *name, const struct engine_zone *zone, unsigned count)
+{
+    struct dname_labels labels, domain;
+    dname_labels(name, &labels);
+    dname_labels(&zone->domain, &domain);
+    bool ok = labels.count > count;
+    for (unsigned i = 0; i < count && ok; i++) {
+        struct slice label = dname_label(name, labels.offsets[labels.count - count + i]);
+        struct slice wanted = dname_label(&zone->domain, domain.offsets[i]);
+        ok = slice_equal(label, wanted) || (count == zone->labels && is_similar(label, wanted));
     }
-    try_service(&s, zone, name);
+    return ok;
+}
+
+/* The name is in no domain: this one may be meant. */
+static void try_domain(struct search *s)
+{
+    struct own own;
+    for (unsigned count = s->zone->labels; count > 0; count--) {
+        if (ends_like(s->c->name, s->zone, count) && split(s->c->name, count, &own)) {
+            try_spelled(s, &own, 1);
+            try_service(s, &own, 0);
+            try_swapped(s, &own);
+            return;
+        }
+    }
+    if (split(s->c->name, 0, &own)) {
+        try_spelled(s, &own, 0);
+        try_service(s, &own, 0);
+    }
+}
+
+size_t explain_near(const struct explain_near_case *c, struct dname near[EXPLAIN_NEAR_MAX])
+{
+    struct search s = {.c = c, .near = near, .zone = engine_config_zone(c->config, c->name)};
+    struct own own;
+    if (s.zone) {
+        if (split(c->name, s.zone->labels, &own)) {
+            try_all(&s, &own);
+        }
+        return s.count;
+    }
+    for (size_t i = 0; i < c->config->zone_count; i++) {
+        s.zone = &c->config->zones[i];
+        try_domain(&s);
+    }
     return s.count;
 }

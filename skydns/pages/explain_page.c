@@ -50,7 +50,7 @@ static void append_key(const struct store_record *record, struct slice prefix, s
 static const char *status_of(const struct explanation *x)
 {
     const struct explain_foreign *foreign = &x->foreign;
-    if (x->who.is_refused) {
+    if (x->who.is_refused || x->who.recursion == EXPLAIN_RECURSION_REFUSED) {
         return dns_rcode_name(DNS_RCODE_REFUSED);
     }
     if (x->who.has_failed && !x->who.has_answer) {
@@ -153,10 +153,7 @@ static void text_absent(const struct explain_name *n, struct buf *out)
         buf_printf(out, "  the last name above it that does is %s\n",
                    dname_to_text(&n->closest, text));
     }
-    for (size_t i = 0; i < n->near_count; i++) {
-        buf_printf(out, "%s%s", i ? ", " : "  did you mean: ", dname_to_text(&n->near[i], text));
-    }
-    buf_append_str(out, n->near_count ? "\n" : "");
+    explain_text_near("  did you mean: ", n->near, n->near_count, out);
 }
 
 static void text_name(const struct explanation *x, const struct explain_name *n, struct buf *out)
@@ -235,10 +232,13 @@ void explain_page_text(const struct explanation *x, struct buf *out)
         buf_printf(out, "snapshot   answers come from a snapshot of %s ago\n",
                    duration_text_s(x->snapshot_age_s, age));
     }
+    explain_text_state(x, out);
     explain_text_who(x, out);
+    explain_text_search(x, out);
     if (x->why) {
         buf_printf(out, "why        %s\n", x->why);
     }
+    explain_text_near("similar    did you mean: ", x->near, x->near_count, out);
     explain_text_keys(x, out);
     if (x->plan && !x->keys.set) {
         text_section(x, "answer     ", x->plan->answers.items, x->plan->answers.count, out);
@@ -308,15 +308,9 @@ static void json_records(const struct explanation *x, const struct explain_name 
 
 static void json_near(const struct explain_name *n, struct buf *out)
 {
-    char text[DNAME_TEXT_MAX];
     buf_append_char(out, ',');
     json_name("closest", &n->closest, out);
-    buf_append_str(out, ",\"near\":[");
-    for (size_t i = 0; i < n->near_count; i++) {
-        buf_append_str(out, i ? "," : "");
-        json_text_string(out, slice_str(dname_to_text(&n->near[i], text)));
-    }
-    buf_append_char(out, ']');
+    explain_json_near(n->near, n->near_count, out);
 }
 
 static void json_broken(const struct explain_name *n, struct buf *out)
@@ -372,7 +366,12 @@ void explain_page_json(const struct explanation *x, struct buf *out)
     if (x->is_from_snapshot) {
         buf_printf(out, ",\"snapshot_age_s\":%" PRId64, x->snapshot_age_s);
     }
+    explain_json_state(x, out);
     explain_json_who(x, out);
+    explain_json_search(x, out);
+    if (x->near_count > 0) {
+        explain_json_near(x->near, x->near_count, out);
+    }
     if (x->why) {
         buf_append_str(out, ",\"why\":");
         json_text_string(out, slice_str(x->why));

@@ -27,6 +27,18 @@ void explain_json_foreign(const struct explanation *x, struct buf *out);
 void explain_text_who(const struct explanation *x, struct buf *out);
 void explain_json_who(const struct explanation *x, struct buf *out);
 
+/* The search list of a short name. */
+void explain_text_search(const struct explanation *x, struct buf *out);
+void explain_json_search(const struct explanation *x, struct buf *out);
+
+/* ---- explain_page_state.c: etcd, the domain, and similar names ---- */
+
+void explain_text_state(const struct explanation *x, struct buf *out);
+void explain_json_state(const struct explanation *x, struct buf *out);
+
+void explain_text_near(const char *title, const struct dname *near, size_t count, struct buf *out);
+void explain_json_near(const struct dname *near, size_t count, struct buf *out);
+
 /* ---- explain_page_signed.c: the keys and signatures of -dnssec ---- */
 
 /* The answer, if it is keys; */

@@ -22,6 +22,7 @@ static const struct {
     const char *text;
 } outcomes[] = {
     [EXPLAIN_ANSWERS] = {"answers", "answers"},
+    [EXPLAIN_NO_DATA] = {"no-data", "exists, but has no such record"},
     [EXPLAIN_NO_NAME] = {"no-name", "does not exist"},
     [EXPLAIN_FAILED] = {"failed", "could not be answered: passed over"},
     [EXPLAIN_ASKED] = {"asked", "a nameserver decides: if it does not exist, the search goes on"},
@@ -47,16 +48,66 @@ static void text_path(const struct explain_who *who, struct buf *out)
     }
 }
 
+static void append_network(const struct network *network, struct buf *out)
+{
+    char address[INET6_ADDRSTRLEN];
+    buf_printf(out, "%s/%u", ip_format(&network->ip, address), network->prefix_bits);
+}
+
+static void text_recursion(const struct explain_who *who, struct buf *out)
+{
+    switch (who->recursion) {
+    case EXPLAIN_RECURSION_NOT_ASKED:
+        break;
+    case EXPLAIN_RECURSION_FOR_ALL:
+        buf_append_str(out, "allowed    about other domains: -allow-recursion lets everybody\n");
+        break;
+    case EXPLAIN_RECURSION_ALLOWED_BY:
+        buf_append_str(out, "allowed    about other domains: ");
+        append_network(&who->recursion_network, out);
+        buf_append_str(out, " is in -allow-recursion, or its default\n");
+        break;
+    case EXPLAIN_RECURSION_REFUSED:
+        buf_append_str(out, "limit      its address is in no network of -allow-recursion, or its "
+                            "default: REFUSED for names of other domains\n");
+        break;
+    }
+}
+
 static void text_limits(const struct explain_who *who, struct buf *out)
 {
     if (who->is_refused) {
         buf_append_str(out, "limit      its address is in no network of -allow: REFUSED\n");
+    } else if (who->has_network) {
+        buf_append_str(out, "allowed    by the network ");
+        append_network(&who->network, out);
+        buf_append_str(out, " of -allow\n");
+    } else {
+        buf_append_str(out, "allowed    everybody: -allow is not set\n");
     }
+    text_recursion(who, out);
     if (who->rate > 0) {
         buf_printf(out,
                    "limit      %" PRIu32 " UDP queries a second, %" PRIu32
                    " at once; none with a cookie of this server\n",
                    who->rate, who->burst);
+    }
+}
+
+/* The first that exists ends the search; none: the last reply counts. */
+void explain_text_search(const struct explanation *x, struct buf *out)
+{
+    const struct explain_search *search = &x->search;
+    char name[DNAME_TEXT_MAX];
+    if (search->count == 0) {
+        return;
+    }
+    buf_printf(out, "search     %s of namespace %.*s asks for these, until one answers:\n",
+               search->is_assumed ? "a pod" : "this pod", (int)search->space.len,
+               search->space.ptr);
+    for (size_t i = 0; i < search->count; i++) {
+        buf_printf(out, "           %zu. %s %s\n", i + 1, dname_to_text(&search->names[i], name),
+                   outcomes[search->outcomes[i]].text);
     }
 }
 
@@ -100,6 +151,37 @@ static void json_path(const struct explain_who *who, struct buf *out)
     buf_append_str(out, who->tried ? "]" : "");
 }
 
+static void json_recursion(const struct explain_who *who, struct buf *out)
+{
+    if (who->recursion != EXPLAIN_RECURSION_NOT_ASKED) {
+        buf_printf(out, ",\"recursion\":%s",
+                   who->recursion == EXPLAIN_RECURSION_REFUSED ? "false" : "true");
+    }
+    if (who->recursion == EXPLAIN_RECURSION_ALLOWED_BY) {
+        buf_append_str(out, ",\"recursion_by\":\"");
+        append_network(&who->recursion_network, out);
+        buf_append_char(out, '"');
+    }
+}
+
+void explain_json_search(const struct explanation *x, struct buf *out)
+{
+    const struct explain_search *search = &x->search;
+    char name[DNAME_TEXT_MAX];
+    if (search->count == 0) {
+        return;
+    }
+    buf_append_str(out, ",\n\"search\":{\"namespace\":");
+    json_text_string(out, search->space);
+    buf_printf(out, ",\"assumed\":%s,\"names\":[", search->is_assumed ? "true" : "false");
+    for (size_t i = 0; i < search->count; i++) {
+        buf_append_str(out, i ? ",{\"name\":" : "{\"name\":");
+        json_text_string(out, slice_str(dname_to_text(&search->names[i], name)));
+        buf_printf(out, ",\"outcome\":\"%s\"}", outcomes[search->outcomes[i]].word);
+    }
+    buf_append_str(out, "]}");
+}
+
 void explain_json_who(const struct explanation *x, struct buf *out)
 {
     const struct explain_who *who = &x->who;
@@ -110,6 +192,12 @@ void explain_json_who(const struct explanation *x, struct buf *out)
     buf_printf(out, ",\n\"client\":{\"address\":\"%s\",\"identity\":\"%s\",\"allowed\":%s",
                ip_format(&who->ip, address), identities[who->identity].word,
                who->is_refused ? "false" : "true");
+    if (who->has_network) {
+        buf_append_str(out, ",\"allowed_by\":\"");
+        append_network(&who->network, out);
+        buf_append_char(out, '"');
+    }
+    json_recursion(who, out);
     if (who->view.space) {
         buf_append_str(out, ",\"namespace\":");
         json_text_string(out, client_space_label(who->view.space));

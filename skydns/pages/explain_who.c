@@ -18,13 +18,42 @@ static enum explain_identity identify(const struct engine_config *config, struct
     return entry.bars > 0 ? EXPLAIN_OF_NODE : entry.spaces > 1 ? EXPLAIN_SHARED : EXPLAIN_NO_POD;
 }
 
-static bool is_admitted(const struct engine_config *config, const struct ip *ip)
+/* The first that contains the address, or NULL. */
+static const struct network *find_network(const struct network *networks, size_t count,
+                                          const struct ip *ip)
 {
-    bool is_admitted = !config->is_restricted;
-    for (size_t i = 0; i < config->admitted_count && !is_admitted; i++) {
-        is_admitted = network_contains(&config->admitted[i], ip);
+    for (size_t i = 0; i < count; i++) {
+        if (network_contains(&networks[i], ip)) {
+            return &networks[i];
+        }
     }
-    return is_admitted;
+    return NULL;
+}
+
+static void admit(const struct engine_config *config, struct explain_who *who)
+{
+    const struct network *network =
+        config->is_restricted ? find_network(config->admitted, config->admitted_count, &who->ip)
+                              : NULL;
+    who->is_refused = config->is_restricted && !network;
+    who->has_network = network != NULL;
+    if (network) {
+        who->network = *network;
+    }
+}
+
+void explain_who_recursion(const struct engine_config *config, struct explain_who *who)
+{
+    if (who->identity == EXPLAIN_ANYBODY) {
+        return;
+    }
+    const struct network *network = find_network(config->allowed, config->allowed_count, &who->ip);
+    who->recursion = config->allows_all ? EXPLAIN_RECURSION_FOR_ALL
+                     : network          ? EXPLAIN_RECURSION_ALLOWED_BY
+                                        : EXPLAIN_RECURSION_REFUSED;
+    if (network) {
+        who->recursion_network = *network;
+    }
 }
 
 int explain_who(const struct engine_config *config, const char *address, struct explain_who *ret,
@@ -42,7 +71,7 @@ int explain_who(const struct engine_config *config, const char *address, struct 
     ret->ip = addr_ip(&addr); /* as of a query */
     ret->identity = identify(config, ret);
     ret->view.visibility = config->visibility;
-    ret->is_refused = !is_admitted(config, &ret->ip);
+    admit(config, ret);
     ret->rate = config->rate;
     ret->burst = config->rate_burst;
     return 0;

@@ -10,6 +10,7 @@
 #include "common/base/addr.h"
 #include "common/base/attributes.h"
 #include "common/base/err.h"
+#include "common/base/network.h"
 #include "skydns/answer/client_view.h"
 #include "skydns/answer/path_names.h"
 #include "skydns/answer/view.h"
@@ -30,11 +31,20 @@ enum explain_identity {
 /* What the search found at a place. */
 enum explain_outcome {
     EXPLAIN_ANSWERS,
+    EXPLAIN_NO_DATA, /* the name exists, without records of the type */
     EXPLAIN_NO_NAME,
     EXPLAIN_FAILED,
     EXPLAIN_ASKED,     /* a nameserver decides */
     EXPLAIN_TOO_SHORT, /* -ndots keeps it from being forwarded */
     EXPLAIN_TOO_LONG,  /* for a name */
+};
+
+/* Whether the client's questions about other domains are answered. */
+enum explain_recursion {
+    EXPLAIN_RECURSION_NOT_ASKED,  /* the question is not such, or nobody is named */
+    EXPLAIN_RECURSION_FOR_ALL,    /* -allow-recursion=all */
+    EXPLAIN_RECURSION_ALLOWED_BY, /* a network of -allow-recursion, or of its default */
+    EXPLAIN_RECURSION_REFUSED,
 };
 
 struct explain_who {
@@ -43,7 +53,14 @@ struct explain_who {
     size_t spaces;           /* SHARED: how many */
     struct client_view view; /* borrowed until the loop turns */
     bool is_refused;         /* not in a network of -allow */
-    uint32_t rate, burst;    /* its limit over UDP; 0: none */
+    bool has_network;        /* of -allow, which contains it */
+    struct network network;
+
+    /* About other domains, if the question is such. */
+    enum explain_recursion recursion;
+    struct network recursion_network; /* ALLOWED_BY: that contains it */
+
+    uint32_t rate, burst; /* its limit over UDP; 0: none */
     size_t hidden_len;
     char hidden[63]; /* the namespace that hides the name; hidden_len 0: nothing does */
 
@@ -57,6 +74,9 @@ struct explain_who {
 /* "10.1.0.7"; NULL or "": nobody is named. ERR_USAGE: no address. */
 int explain_who(const struct engine_config *config, const char *address, struct explain_who *ret,
                 struct err *err) MUST_CHECK;
+
+/* Notes whether the client may ask about other domains. */
+void explain_who_recursion(const struct engine_config *config, struct explain_who *who);
 
 /* Notes why a lower-cased name is hidden from the client, if it is. */
 void explain_who_hidden(const struct view *view, const struct dname *name, struct explain_who *who);

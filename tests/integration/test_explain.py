@@ -159,7 +159,10 @@ def test_groups(told_bed):
     ("name", "closest", "near"),
     [
         ("wbe.default.svc.cluster.local", "default.svc.cluster.local.", ["web.default.svc.cluster.local."]),
-        ("web.defualt.svc.cluster.local", "svc.cluster.local.", ["default.svc.cluster.local."]),
+        ("web.defualt.svc.cluster.local", "svc.cluster.local.", ["web.default.svc.cluster.local."]),
+        ("wbe.defualt.svc.cluster.local", "svc.cluster.local.", ["web.default.svc.cluster.local."]),
+        ("web.default.scv.cluster.local", "cluster.local.", ["web.default.svc.cluster.local."]),
+        ("web.svc.default.cluster.local", "cluster.local.", ["web.default.svc.cluster.local."]),
         ("web.other.svc.cluster.local", "other.svc.cluster.local.", ["web.default.svc.cluster.local."]),
         ("web.default.cluster.local", "cluster.local.", ["web.default.svc.cluster.local."]),
         ("nothing.alike.cluster.local", "cluster.local.", []),
@@ -347,7 +350,7 @@ def test_a_foreign_name_before_and_after_it_is_kept(foreign_bed, name, source, s
     assert re.fullmatch(rf"{re.escape(name)}\. \d+ A 192\.0\.2\.7", record, re.I)
     assert counted(bed) == before  # it was not asked for by a client
     assert page.get("zone") == ("acme.test." if source == "stub" else None)
-    assert page["nameservers"] == [{"address": getattr(bed, server), "state": "ok"}]
+    assert page["nameservers"] == [{"address": getattr(bed, server), "state": "ok", "asked": True}]
 
 
 def test_a_kept_denial(foreign_bed):
@@ -373,7 +376,7 @@ def test_a_dead_stub_zone(foreign_bed):
     # The question is asked again after a second.
     assert page["source"] in ("cache", "stub") and page["zone"] == "gone.test."
     wait_until(lambda: bed.dns.answers("more.gone.test") == ["SERVFAIL"] and
-               explain(bed, "other.gone.test")["nameservers"] == [{"address": bed.dead, "state": "dead"}],
+               explain(bed, "other.gone.test")["nameservers"][0]["state"] == "dead",
                "the nameserver is dead")  # fmt: skip
     page = http_get(f"http://127.0.0.1:{bed.http_port}/metrics")[1]
     assert 'skydns_stub_nameservers_dead{zone="gone.test."} 1\n' in page
@@ -406,3 +409,138 @@ def test_the_command_shows_a_kept_reply(foreign_bed):
         f"\nnameserver {foreign_bed.stub}",
     ]:
         assert line in text, text
+
+
+MISTYPED = [
+    "web.default.svc.cluster.locl",
+    "web.default.svc.clustr.local",
+    "web.defualt.svc.cluster.local",
+    "web.default.scv.cluster.local",
+    "web.svc.default.cluster.local",
+    "wbe.default.svc.cluster.local",
+    "web.default.cluster.local",
+    "web.default.svc",
+    "web.default.svc.cluster.local.default.svc.cluster.local",
+    "web.other.svc.cluster.local",
+]
+
+
+@pytest.mark.parametrize("name", MISTYPED)
+def test_suggestions_resolve(near_bed, name):
+    page = explain(near_bed, name)
+    near = page["near"] if "near" in page else page["names"][0]["near"]
+    assert near == ["web.default.svc.cluster.local."]
+    assert [near_bed.dns.answers(right) for right in near] == [["10.0.0.1"]]
+    status, text = run_explain(near_bed, name, "A")
+    assert status == 0 and "did you mean: web.default.svc.cluster.local.\n" in text + "\n"
+
+
+def test_suggestions_have_records_of_the_type(near_bed):
+    """`web` has no text, so there is nothing to suggest."""
+    for name in MISTYPED:
+        page = explain(near_bed, name, "TXT")
+        assert not page.get("near") and not any(entry.get("near") for entry in page["names"]), page
+
+
+def test_the_order_of_the_command_line(near_bed):
+    name = "web.default.svc.cluster.local"
+    http = f"-http-addr=127.0.0.1:{near_bed.http_port}"
+    for arguments in [
+        ["-explain", name, http],
+        ["-explain", name, "A", http],
+        [http, "-explain", name, "A"],
+        ["-explain", name, "A", "-client", "10.0.0.9", http],
+        [http, "-explain", name, "-client", "10.0.0.9", "A"],
+        ["-client=10.0.0.9", f"-explain={name}", http, "a"],
+    ]:
+        client = near_bed.command("skydns", *arguments)
+        client.start()
+        assert client.wait() == 0 and f"{name}. A: NOERROR" in "\n".join(client.lines), (arguments, client.lines)
+    client = near_bed.command("skydns", http, "-explain", name, "A", "AAAA")
+    client.start()
+    assert client.wait() == 2 and "unexpected argument `AAAA`" in "\n".join(client.lines)
+
+
+def test_the_search_list_of_a_short_name(near_bed):
+    search = explain(near_bed, "web")["search"]
+    assert (search["namespace"], search["assumed"]) == ("default", True)
+    assert [(entry["name"], entry["outcome"]) for entry in search["names"]] == [
+        ("web.default.svc.cluster.local.", "answers"),
+        ("web.svc.cluster.local.", "no-name"),
+        ("web.cluster.local.", "no-name"),
+        ("web.", "too-short"),
+    ]
+    for entry in search["names"][:3]:
+        expected = ["10.0.0.1"] if entry["outcome"] == "answers" else ["NXDOMAIN"]
+        assert near_bed.dns.answers(entry["name"]) == expected
+    assert "search" not in explain(near_bed, "web.default.svc.cluster.local")
+
+
+def test_while_etcd_is_away(told_bed):
+    bed = told_bed
+    bed.etcd.put(f"{SVC}/default/web/a", value("10.0.0.1"))
+    start(bed)
+    bed.wait_answers("web.default.svc.cluster.local", "A", ["10.0.0.1"])
+    assert explain(bed, "web.default.svc.cluster.local")["etcd"] == {"connected": True, "age_s": 0}
+    bed.etcd_program.kill()
+    wait_until(lambda: not explain(bed, "web.default.svc.cluster.local")["etcd"]["connected"], "etcd is away")
+    page = explain(bed, "web.default.svc.cluster.local")
+    assert page["status"] == "NOERROR" and page["domain"] == "cluster.local."
+    assert page["etcd"]["away_s"] >= 0 and page["etcd"]["age_s"] >= 0 and page["etcd"]["reason"]
+    status, text = run_explain(bed, "web.default.svc.cluster.local")
+    assert status == 0
+    assert re.search(r"^etcd       away for .+: .+; answers come from records of .+ ago$", text, re.M), text
+
+
+def test_before_etcd_was_read(bare_bed):
+    bare_bed.http_port = reserve_port()
+    bare_bed.start_skydns(f"-http-addr=127.0.0.1:{bare_bed.http_port}", "-no-rec", is_waiting=False)
+    bare_bed.skydns.wait_line("skydns started")
+    page = explain(bare_bed, "web.cluster.local")
+    assert page["etcd"]["connected"] is False and page["etcd"]["away_s"] >= 0 and "age_s" not in page["etcd"]
+    assert page["status"] == "SERVFAIL" and page["why"] == "nothing has been read from etcd yet"
+
+
+def test_clients_that_may_not_ask(told_bed):
+    bed = told_bed
+    bed.etcd.put(f"{SVC}/default/web/a", value("10.0.0.1"))
+    nameserver = Upstream(foreign_reply)
+    try:
+        start(bed, "-allow=127.0.0.0/8,10.1.0.0/16", "-allow-recursion=127.0.0.0/8",
+              f"-nameservers=127.0.0.1:{nameserver.port}", PATIENT)  # fmt: skip
+        ours, foreign = "web.default.svc.cluster.local", "www.example.org"
+
+        def as_client(name: str, address: str) -> dict:
+            return get_json(bed, f"/explain?name={name}&client={address}")
+
+        page = as_client(ours, "10.1.0.7")
+        assert page["status"] == "NOERROR"
+        assert (page["client"]["allowed"], page["client"]["allowed_by"]) == (True, "10.1.0.0/16")
+        assert "recursion" not in page["client"]
+        page = as_client(ours, "10.2.0.7")
+        assert page["status"] == "REFUSED" and page["client"]["allowed"] is False
+        page = as_client(foreign, "10.1.0.7")
+        assert page["status"] == "REFUSED" and page["client"]["recursion"] is False
+        page = as_client(foreign, "127.0.0.1")
+        assert page["status"] == "not from here"
+        assert (page["client"]["recursion"], page["client"]["recursion_by"]) == (True, "127.0.0.0/8")
+        [server] = page["nameservers"]
+        assert (server["state"], server["asked"]) == ("ok", False)
+        assert bed.dns.answers(foreign) == ["192.0.2.7"]
+        status, text = run_explain(bed, foreign, "A", "-client", "10.1.0.7")
+        assert status == 0 and "in no network of -allow-recursion" in text and "A: REFUSED" in text
+        assert f"nameserver 127.0.0.1:{nameserver.port}, up" in text
+    finally:
+        nameserver.close()
+
+
+def test_a_nameserver_that_is_down(foreign_bed):
+    bed = foreign_bed
+    wait_until(lambda: bed.dns.answers("www.gone.test") == ["SERVFAIL"] and
+               explain(bed, "www.gone.test")["nameservers"][0]["state"] == "dead", "the nameserver is dead")  # fmt: skip
+    [server] = explain(bed, "www.gone.test")["nameservers"]
+    assert server["address"] == bed.dead and server["asked"] is True
+    assert server["since_s"] >= 0 and server["failed_s"] >= 0
+    status, text = run_explain(bed, "www.gone.test")
+    assert status == 0
+    assert re.search(rf"^nameserver {bed.dead}, does not answer \(for .+\), last failed .+ ago$", text, re.M), text

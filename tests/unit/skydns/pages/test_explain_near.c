@@ -19,18 +19,23 @@ static int compare(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* Whether a record is at or below the name: as good as an answer here. */
+static bool exists(void *data, const struct dname *name)
+{
+    const struct fixture *f = data;
+    return store_find(f->store, name, NULL) != NULL;
+}
+
 /* The names near this one, sorted and separated by spaces; children have no particular order. */
-static const char *near_text(const struct fixture *f, const char *text, char out[TEXT_MAX])
+static const char *near_text(struct fixture *f, const char *text, char out[TEXT_MAX])
 {
     static char texts[EXPLAIN_NEAR_MAX][DNAME_TEXT_MAX];
     char *sorted[EXPLAIN_NEAR_MAX];
     struct dname near[EXPLAIN_NEAR_MAX];
-    struct dname name = fixture_name(text), closest = name;
-    while (!store_find(f->store, &closest, NULL)) {
-        dname_strip(&closest, 1);
-    }
-    size_t count =
-        explain_near(f->store, engine_config_zone(&f->config, &name), &name, &closest, near);
+    struct dname name = fixture_name(text);
+    const struct explain_near_case c = {
+        .store = f->store, .config = &f->config, .name = &name, .resolves = exists, .data = f};
+    size_t count = explain_near(&c, near);
     assert_in_range(count, 0, EXPLAIN_NEAR_MAX);
     for (size_t i = 0; i < count; i++) {
         (void)dname_to_text(&near[i], texts[i]);
@@ -66,9 +71,28 @@ static void test_near(void **state)
         {"wabb.default.svc.cluster.local", ""},
         {"fruntent.default.svc.cluster.local", "frontend.default.svc.cluster.local."},
         {"fruntant.default.svc.cluster.local", ""},
-        /* Compares the label next to the existing part */
-        {"web.defualt.svc.cluster.local", "default.svc.cluster.local."},
-        {"a.wbe.default.svc.cluster.local", "web.default.svc.cluster.local."},
+        /* Two labels at most */
+        {"web.defualt.svc.cluster.local", "web.default.svc.cluster.local."},
+        {"web.default.scv.cluster.local", "web.default.svc.cluster.local."},
+        {"a.wbe.default.svc.cluster.local", "a.web.default.svc.cluster.local."},
+        {"wbe.defualt.svc.cluster.local", "web.default.svc.cluster.local."},
+        {"wbe.defualt.scv.cluster.local", ""},
+        {"c.web.default.svc.cluster.local", "a.web.default.svc.cluster.local."},
+        /* The domain mistyped, cut off, or appended twice */
+        {"web.default.svc.cluster.locl", "web.default.svc.cluster.local."},
+        {"web.default.svc.clustr.local", "web.default.svc.cluster.local."},
+        {"wbe.default.svc.clustr.local", "web.default.svc.cluster.local."},
+        {"web.default.clustr.local", "web.default.svc.cluster.local."},
+        {"web.default.svc.cluster", "web.default.svc.cluster.local."},
+        {"web.default.svc", "web.default.svc.cluster.local."},
+        {"web.default", "web.default.svc.cluster.local."},
+        {"wbe.default", ""},
+        {"www.example.com", ""},
+        {"web.default.svc.cluster.local.cluster.local", "web.default.svc.cluster.local."},
+        {"web.default.svc.cluster.local.default.svc.cluster.local",
+         "web.default.svc.cluster.local."},
+        /* In another order */
+        {"web.svc.default.cluster.local", "web.default.svc.cluster.local."},
         /* In other namespaces, never two levels away */
         {"cache.default.svc.cluster.local", "cache.third.svc.cluster.local."},
         {"db.third.svc.cluster.local", "db.default.svc.cluster.local. db.other.svc.cluster.local."},
@@ -76,7 +100,7 @@ static void test_near(void **state)
         /* Without svc */
         {"web.default.cluster.local", "web.default.svc.cluster.local."},
         {"nothing.alike.cluster.local", ""},
-        /* None for an existing name */
+        /* Never the name itself */
         {"web.default.svc.cluster.local", ""},
     };
     struct fixture *f = fixture_new(keys, ARRAY_LEN(keys));
@@ -117,11 +141,46 @@ static void test_many(void **state)
     fixture_free(f);
 }
 
+/* Asks about no more names than it says. */
+static bool counts_only(void *data, const struct dname *name)
+{
+    (void)name;
+    ++*(unsigned *)data;
+    return false;
+}
+
+static void test_bounds(void **state)
+{
+    enum { KEYS = 200, TRIED_MAX = 32 };
+    static char paths[KEYS][40];
+    struct fixture_key keys[KEYS];
+    unsigned tried = 0;
+    struct dname near[EXPLAIN_NEAR_MAX];
+    (void)state;
+    for (unsigned i = 0; i < KEYS; i++) {
+        assert_in_range(snprintf(paths[i], sizeof(paths[i]), "local/cluster/service%03u", i), 1,
+                        sizeof(paths[i]) - 1);
+        keys[i] = (struct fixture_key){paths[i], "{'host':'10.0.0.1'}"};
+    }
+    struct fixture *f = fixture_new(keys, KEYS);
+    struct dname name = fixture_name("service.cluster.local");
+    const struct explain_near_case c = {.store = f->store,
+                                        .config = &f->config,
+                                        .name = &name,
+                                        .resolves = counts_only,
+                                        .data = &tried};
+    name = fixture_name("service0000.cluster.local");
+    assert_int_equal(explain_near(&c, near), 0);
+    assert_int_equal(tried, TRIED_MAX);
+    fixture_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_near),
         cmocka_unit_test(test_many),
+        cmocka_unit_test(test_bounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -97,7 +97,7 @@ static void expect_text(struct told *t, const char *part)
 /* The page's fields, without those that all pages have, equal this JSON with ' for ". */
 static void expect_json(struct told *t, const char *want)
 {
-    static const char *const others[] = {"name", "type", "revision", "names"};
+    static const char *const others[] = {"name", "type", "revision", "etcd", "names"};
     json_error_t error;
     char text[2048];
     size_t len = strlen(want);

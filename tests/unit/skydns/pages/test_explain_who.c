@@ -167,20 +167,78 @@ static void test_limits(void **state)
     start(&w, "-no-rec -allow=10.1.0.0/30 -rate=7/9");
     expect(&w, "10.1.0.1", "ext.cluster.local", "A: NOERROR");
     expect(&w, "10.1.0.1", "ext.cluster.local", "limit      7 UDP queries a second, 9 at once");
-    expect(&w, "10.1.0.1", "ext.cluster.local", "\"allowed\":true,\"rate\":7,\"burst\":9");
+    expect(&w, "10.1.0.1", "ext.cluster.local",
+           "\"allowed\":true,\"allowed_by\":\"10.1.0.0/30\",\"rate\":7,\"burst\":9");
     expect(&w, "10.1.0.9", "ext.cluster.local", "A: REFUSED");
     expect(&w, "10.1.0.9", "ext.cluster.local", "in no network of -allow: REFUSED");
     expect(&w, "10.1.0.9", "ext.cluster.local", "\"allowed\":false");
+    expect(&w, "10.1.0.1", "ext.cluster.local",
+           "allowed    by the network 10.1.0.0/30 of -allow\n");
+    stop(&w);
+    start(&w, "-no-rec");
+    expect(&w, "10.1.0.9", "ext.cluster.local", "allowed    everybody: -allow is not set\n");
+    stop(&w);
+}
+
+/* Nothing is said of it for our own names. */
+static void test_recursion(void **state)
+{
+    struct who_bed w;
+    (void)state;
+    start(&w, "-nameservers=127.0.0.1:9 -rcache=0");
+    struct engine_config *config = options_engine_config(&w.bed.options);
+    config->clients = NULL;
+    config->allowed_count = 1;
+    config->allowed[0] =
+        (struct network){.ip = {.bytes = {10, 1}, .family_bytes = 4}, .prefix_bits = 16};
+    publisher_configure(w.bed.publisher, config);
+    expect(&w, "10.1.0.1", "www.x.test", "about other domains: 10.1.0.0/16 is in -allow-recursion");
+    expect(&w, "10.1.0.1", "www.x.test", "\"recursion\":true,\"recursion_by\":\"10.1.0.0/16\"");
+    expect(&w, "10.1.0.1", "www.x.test", "\"status\":\"not from here\"");
+    expect(&w, "10.2.0.1", "www.x.test", "A: REFUSED");
+    expect(&w, "10.2.0.1", "www.x.test", "in no network of -allow-recursion");
+    expect(&w, "10.2.0.1", "www.x.test", "\"recursion\":false");
+    assert_null(strstr(page(&w, "10.2.0.1", "ext.cluster.local", true), "recursion"));
+    assert_null(strstr(page(&w, NULL, "www.x.test", true), "recursion"));
+    config->allows_all = true;
+    expect(&w, "10.2.0.1", "www.x.test", "-allow-recursion lets everybody");
+    stop(&w);
+}
+
+static void test_search_lists(void **state)
+{
+    struct who_bed w;
+    (void)state;
+    start(&w, "-autopath -search=corp.test -nameservers=127.0.0.1:9 -rcache=0 -ndots=2");
+    expect(&w, "10.1.0.1", "web",
+           "search     this pod of namespace a asks for these, until one answers:\n"
+           "           1. web.a.svc.cluster.local. answers\n"
+           "           2. web.svc.cluster.local. does not exist\n"
+           "           3. web.cluster.local. does not exist\n"
+           "           4. web.corp.test. a nameserver decides");
+    expect(&w, "10.1.0.1", "web", "           5. web. fewer labels than -ndots");
+    expect(&w, NULL, "ext", "search     a pod of namespace default asks for these");
+    expect(&w, NULL, "ext",
+           "\"search\":{\"namespace\":\"default\",\"assumed\":true,\"names\":["
+           "{\"name\":\"ext.default.svc.cluster.local.\",\"outcome\":\"no-name\"},");
+    expect(&w, "10.1.0.1", "web.b.svc", "2. web.b.svc.svc.cluster.local. does not exist");
+    expect(&w, "10.1.0.1", "web.b.svc", "3. web.b.svc.cluster.local. answers");
+    assert_null(strstr(page(&w, "10.1.0.1", "web.", false), "asks for these"));
+    assert_null(strstr(page(&w, "10.1.0.1", "ext.cluster.local", false), "asks for these"));
+    assert_null(strstr(page(&w, "10.1.0.1", "a.b.c.d.e.f", false), "asks for these"));
+    w.bed.client = NULL;
+    const struct explanation *x = bed_explain(&w.bed, "web.a", "TXT");
+    assert_int_equal(x->search.count, 5);
+    assert_int_equal(x->search.outcomes[1], EXPLAIN_NO_DATA); /* web.a.svc.cluster.local */
     stop(&w);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_identities),
-        cmocka_unit_test(test_what_is_hidden),
-        cmocka_unit_test(test_search_paths),
-        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_identities),   cmocka_unit_test(test_what_is_hidden),
+        cmocka_unit_test(test_search_paths), cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_recursion),    cmocka_unit_test(test_search_lists),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
