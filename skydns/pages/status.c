@@ -10,6 +10,7 @@
 #include "skydns/pages/explain.h"
 #include "skydns/pages/explain_page_internal.h"
 #include "skydns/pages/record_page_internal.h"
+#include "skydns/pages/search_page_internal.h"
 #include "skydns/store/publisher.h"
 #include "skydns/sync/store_keys.h"
 #include "skydns/sync/store_sync.h"
@@ -132,6 +133,12 @@ static void on_cache(void *data, const struct http_request *request UNUSED,
     record_page_stream(sources->sync, reply);
 }
 
+static void on_search(void *data, const struct http_request *request, struct http_reply *reply)
+{
+    const struct metrics_sources *sources = data;
+    search_page(sources->sync, http_request_arg(request, "q"), reply);
+}
+
 static void on_explain(void *data, const struct http_request *request, struct http_reply *reply)
 {
     const struct metrics_sources *sources = data;
@@ -162,6 +169,7 @@ void status_routes(struct metrics_sources *sources, struct http_route routes[STA
     routes[2] = (struct http_route){"/metrics", on_metrics, sources};
     routes[3] = (struct http_route){"/cache", on_cache, sources};
     routes[4] = (struct http_route){"/explain", on_explain, sources};
+    routes[5] = (struct http_route){"/search", on_search, sources};
 }
 
 struct http_route status_metrics_route(struct metrics_sources *sources, const char *path)

@@ -8,6 +8,7 @@
  *                           or a domain is incomplete
  *     /metrics              metrics_table.h
  *     /cache                all records and unusable keys: record_page_internal.h
+ *     /search?q=            records by a part of their name, key or value: search_page_internal.h
  *     /explain?name=&type=  why a question is answered as it is (explain.h), as JSON; with &text
  *                           for people
  *
@@ -18,7 +19,7 @@
 #include "common/http/http_server.h"
 #include "skydns/pages/metrics_table.h"
 
-enum { STATUS_ROUTES = 5 };
+enum { STATUS_ROUTES = 6 };
 
 /* The sources are borrowed, and set before the loop runs. */
 void status_routes(struct metrics_sources *sources, struct http_route routes[STATUS_ROUTES]);

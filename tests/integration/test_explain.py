@@ -88,6 +88,25 @@ def test_cache_is_streamed_while_records_change(told_bed):
     assert set(steady) <= set(keys)
 
 
+def test_search(told_bed):
+    bed = told_bed
+    bed.etcd.put(f"{SVC}/default/web/a", value("10.0.0.1"))
+    bed.etcd.put(f"{SVC}/default/db/a", '{"host":"web.default.svc.cluster.local."}')
+    start(bed)
+    page = get_json(bed, "/search?q=WEB")
+    assert (page["q"], page["scanned"], page["matches"], page["revision"]) == ("web", 2, 2, bed.etcd.revision())
+    assert [(record["name"], record["match"], record["key"]) for record in page["records"]] == [
+        ("a.web.default.svc.cluster.local.", "label", f"{SVC}/default/web/a"),
+        ("a.db.default.svc.cluster.local.", "value", f"{SVC}/default/db/a"),
+    ]
+    assert page["records"][0]["revision"] == 2 and 0 <= page["records"][0]["known_s"] < 60
+    assert get_json(bed, "/search?q=nothing")["records"] == []
+    status, text = http_get(f"http://127.0.0.1:{bed.http_port}/search")
+    assert status == 400 and "expected a part of" in text
+    bed.etcd.put(f"{SVC}/default/website", value("10.0.0.2"))
+    wait_until(lambda: get_json(bed, "/search?q=website")["matches"] == 1, "a new record is found")
+
+
 def rules(page: dict, name: int = 0) -> dict[str, str]:
     """The outcome of each key of a name, by the last part of the key."""
     return {key["key"].rsplit("/", 1)[1]: key["rule"] for key in page["names"][name].get("keys", [])}

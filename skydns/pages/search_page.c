@@ -1,0 +1,258 @@
+#include "skydns/pages/search_page_internal.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/json_text.h"
+#include "common/base/xalloc.h"
+#include "common/dns/record_key.h"
+#include "skydns/pages/record_page_internal.h"
+#include "skydns/sync/store_sync.h"
+
+enum {
+    STEP_RECORDS = 512,      /* of all searches together: half a millisecond */
+    STEP_BYTES = 256 * 1024, /* of values: a record has at most 64 KiB of text, and as much host */
+    PIECE_FULL = 64 * 1024,  /* as record_page.c */
+    VALUE_MAX = 3 * 64 * 1024, /* host, text, and what separates them */
+};
+
+/* How a record matches, the best first, and the word for programs. */
+enum match { MATCH_EXACT, MATCH_LABEL, MATCH_NAME, MATCH_VALUE, MATCH_NONE };
+
+static const char *const words[] = {
+    [MATCH_EXACT] = "exact", /* its name or key is the text */
+    [MATCH_LABEL] = "label", /* a label begins so, or several */
+    [MATCH_NAME] = "name",   /* within its name or key */
+    [MATCH_VALUE] = "value", /* within its host or text */
+};
+
+struct result {
+    enum match match;
+    struct dname name;
+};
+
+struct search {
+    const struct store_sync *sync;
+    char text[SEARCH_TEXT_MAX + 1]; /* in lower case, without a dot at the end */
+    size_t len;
+    bool has_slash; /* a part of a key */
+    bool has_begun, is_done;
+    struct dname last; /* looked at; len 0: none yet */
+    uint64_t scanned, matches;
+    struct buf lower;   /* scratch: a value */
+    size_t count, next; /* next: to be shown */
+    bool has_shown;
+    struct result results[SEARCH_RESULTS_MAX]; /* the best ones until now, the best first */
+};
+
+/* Main thread. */
+static unsigned running;
+
+/* ---- Matching ---- */
+
+static void lower_into(struct slice text, struct buf *out)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.ptr[i];
+        buf_append_char(out, c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c);
+    }
+}
+
+static bool contains(const struct search *s, const char *hay, size_t len)
+{
+    return memmem(hay, len, s->text, s->len) != NULL;
+}
+
+/* `separator` ends labels. */
+static enum match match_labels(const struct search *s, const char *hay, size_t len, char separator)
+{
+    const char *at = memmem(hay, len, s->text, s->len);
+    if (!at) {
+        return MATCH_NONE;
+    }
+    if (len == s->len) {
+        return MATCH_EXACT;
+    }
+    for (; at; at = memmem(at + 1, (size_t)(hay + len - at - 1), s->text, s->len)) {
+        if (at == hay || at[-1] == separator) {
+            return MATCH_LABEL;
+        }
+        if (s->len == 0) {
+            break;
+        }
+    }
+    return MATCH_NAME;
+}
+
+static enum match match_key(struct search *s, const struct dname *name)
+{
+    buf_clear(&s->lower);
+    record_key_of(store_sync_prefix(s->sync), name, &s->lower);
+    return match_labels(s, buf_cstr(&s->lower), s->lower.len, '/');
+}
+
+static enum match match_value(struct search *s, const struct store_record *record)
+{
+    char host[DNAME_TEXT_MAX];
+    buf_clear(&s->lower);
+    lower_into(store_record_host_text(record, host), &s->lower);
+    buf_append_char(&s->lower, '\n'); /* no part of both */
+    lower_into(store_record_text(record), &s->lower);
+    return contains(s, buf_cstr(&s->lower), s->lower.len) ? MATCH_VALUE : MATCH_NONE;
+}
+
+/* Names in the store are in lower case. */
+static enum match match_of(struct search *s, const struct store_record *record,
+                           const struct dname *name)
+{
+    char text[DNAME_TEXT_MAX];
+    enum match match;
+    if (s->has_slash) {
+        match = match_key(s, name);
+    } else {
+        size_t len = strlen(dname_to_text(name, text));
+        match = match_labels(s, text, len > 1 ? len - 1 : len, '.');
+    }
+    return match == MATCH_NONE ? match_value(s, record) : match;
+}
+
+/* ---- Results ---- */
+
+static bool is_better(const struct result *a, const struct result *b)
+{
+    return a->match != b->match ? a->match < b->match : a->name.len < b->name.len;
+}
+
+static void keep(struct search *s, const struct result *result)
+{
+    if (s->count == SEARCH_RESULTS_MAX && !is_better(result, &s->results[s->count - 1])) {
+        return;
+    }
+    size_t at = s->count < SEARCH_RESULTS_MAX ? s->count++ : s->count - 1;
+    for (; at > 0 && is_better(result, &s->results[at - 1]); at--) {
+        s->results[at] = s->results[at - 1];
+    }
+    s->results[at] = *result;
+}
+
+/* ---- The page ---- */
+
+static void begin_page(const struct search *s, struct buf *piece)
+{
+    buf_append_str(piece, "{\"q\":");
+    json_text_string(piece, slice_of(s->text, s->len));
+    buf_printf(piece, ",\"revision\":%" PRId64 ",\n", store_sync_counts(s->sync).revision);
+}
+
+/* False: all records have been looked at. */
+static bool scan(struct search *s)
+{
+    const struct store *store = store_sync_store(s->sync);
+    size_t bytes = 0;
+    for (unsigned i = 0; i < STEP_RECORDS / running + 1 && bytes < STEP_BYTES / running; i++) {
+        const struct store_record *record =
+            store ? store_next(store, s->last.len ? &s->last : NULL) : NULL;
+        if (!record) {
+            return false;
+        }
+        store_record_name(record, &s->last);
+        s->scanned++;
+        bytes += (size_t)record->text_len + record->host_text_len;
+        const struct result result = {match_of(s, record, &s->last), s->last};
+        if (result.match != MATCH_NONE) {
+            s->matches++;
+            keep(s, &result);
+        }
+    }
+    return true;
+}
+
+/* One that is gone meanwhile is left out. */
+static void show(struct search *s, const struct result *result, struct buf *piece)
+{
+    const struct store *store = store_sync_store(s->sync);
+    const struct store_node *node = store ? store_find(store, &result->name, NULL) : NULL;
+    const struct store_record *record = node ? store_node_record(node) : NULL;
+    char text[DNAME_TEXT_MAX];
+    if (!record) {
+        return;
+    }
+    buf_append_str(piece, s->has_shown ? ",\n{\"name\":" : "\n{\"name\":");
+    s->has_shown = true;
+    json_text_string(piece, slice_str(dname_to_text(&result->name, text)));
+    buf_printf(piece, ",\"match\":\"%s\",", words[result->match]);
+    record_page_fields(record, store_sync_prefix(s->sync), piece);
+    buf_append_char(piece, '}');
+}
+
+/* Until the piece is full; false: that was the last one. */
+static bool add_results(struct search *s, struct buf *piece)
+{
+    while (s->next < s->count && piece->len < PIECE_FULL) {
+        show(s, &s->results[s->next++], piece);
+    }
+    if (s->next == s->count) {
+        buf_append_str(piece, "]}\n");
+    }
+    return s->next < s->count;
+}
+
+static bool more(void *data, struct buf *piece)
+{
+    struct search *s = data;
+    if (!s->has_begun) {
+        s->has_begun = true;
+        begin_page(s, piece);
+        return true;
+    }
+    if (!s->is_done) {
+        s->is_done = !scan(s);
+        buf_append_char(piece, '\n'); /* else the next step came in this turn */
+        if (s->is_done) {
+            buf_printf(piece, "\"scanned\":%" PRIu64 ",\"matches\":%" PRIu64 ",\"records\":[",
+                       s->scanned, s->matches);
+        }
+        return true;
+    }
+    return add_results(s, piece);
+}
+
+static void end(void *data)
+{
+    struct search *s = data;
+    buf_fini(&s->lower);
+    free(s);
+    running--;
+}
+
+static void begin(const struct store_sync *sync, const char *text, struct http_reply *reply)
+{
+    struct search *s = xcalloc(1, sizeof(*s));
+    s->sync = sync;
+    s->len = strlen(text);
+    for (size_t i = 0; i < s->len; i++) {
+        s->text[i] = text[i] >= 'A' && text[i] <= 'Z' ? (char)(text[i] | 0x20) : text[i];
+    }
+    s->len -= s->len > 1 && s->text[s->len - 1] == '.';
+    s->has_slash = memchr(s->text, '/', s->len) != NULL;
+    buf_init(&s->lower, VALUE_MAX);
+    running++;
+    reply->content_type = "application/json";
+    reply->stream = (struct http_stream){.more = more, .end = end, .data = s};
+}
+
+void search_page(const struct store_sync *sync, const char *text, struct http_reply *reply)
+{
+    if (!text || strlen(text) > SEARCH_TEXT_MAX) {
+        reply->status = 400;
+        buf_printf(&reply->body, "q: expected a part of a name, key or value, at most %d bytes\n",
+                   SEARCH_TEXT_MAX);
+    } else if (running == SEARCH_RUNNING_MAX) {
+        reply->status = 503;
+        buf_printf(&reply->body, "%d searches are running already: try again\n",
+                   SEARCH_RUNNING_MAX);
+    } else {
+        begin(sync, text, reply);
+    }
+}

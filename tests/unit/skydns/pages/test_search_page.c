@@ -1,0 +1,228 @@
+/* search_page_internal.h: which records match, in which order; how many are shown; the work of one
+ * step. */
+#include "tests/unit/skydns/pages/pages_bed.h"
+
+#include <jansson.h>
+
+#include "common/base/attributes.h"
+#include "skydns/pages/search_page_internal.h"
+
+enum { PAGE_MAX = 8 << 20, TEXT_MAX = 4096 };
+
+static struct http_reply begin(struct pages_bed *bed, const char *text)
+{
+    struct http_reply reply = {.status = 200};
+    buf_init(&reply.body, 1024);
+    search_page(bed->sync, text, &reply);
+    return reply;
+}
+
+static void end(struct http_reply *reply)
+{
+    if (reply->stream.end) {
+        reply->stream.end(reply->stream.data);
+    }
+    buf_fini(&reply->body);
+}
+
+/* All pieces; the caller owns the result. Each has something, so that the loop turns in between. */
+static json_t *search(struct pages_bed *bed, const char *text, unsigned *ret_pieces)
+{
+    struct http_reply reply = begin(bed, text);
+    struct buf page, piece;
+    json_error_t error;
+    bool has_more = true;
+    assert_int_equal(reply.status, 200);
+    buf_init(&page, PAGE_MAX);
+    for (*ret_pieces = 0; has_more; ++*ret_pieces) {
+        buf_init(&piece, HTTP_PIECE_MAX);
+        has_more = reply.stream.more(reply.stream.data, &piece);
+        assert_true(piece.len > 0 && !piece.failed);
+        buf_append_slice(&page, buf_slice(&piece));
+        buf_fini(&piece);
+    }
+    end(&reply);
+    json_t *json = json_loads(buf_cstr(&page), JSON_REJECT_DUPLICATES, &error);
+    if (!json) {
+        fail_msg("%s: %s", error.text, buf_cstr(&page));
+    }
+    buf_fini(&page);
+    return json;
+}
+
+static const char *text_of(const json_t *object, const char *field)
+{
+    return json_string_value(json_object_get(object, field));
+}
+
+/* "exact:web.cluster.local. value:db.cluster.local." */
+static const char *found(struct pages_bed *bed, const char *text, char out[TEXT_MAX])
+{
+    unsigned pieces;
+    json_t *page = search(bed, text, &pieces), *record;
+    size_t used = 0, i;
+    out[0] = '\0';
+    json_array_foreach(json_object_get(page, "records"), i, record)
+    {
+        used += (size_t)snprintf(out + used, TEXT_MAX - used, "%s%s:%s", i ? " " : "",
+                                 text_of(record, "match"), text_of(record, "name"));
+        assert_true(used < TEXT_MAX);
+        assert_true(json_integer_value(json_object_get(record, "revision")) > 0);
+        assert_non_null(json_object_get(record, "known_s"));
+    }
+    assert_int_equal(json_integer_value(json_object_get(page, "matches")), i);
+    json_decref(page);
+    return out;
+}
+
+static void test_matches(void **state)
+{
+    static const struct bed_key keys[] = {
+        {"local/cluster/svc/default/web", "{'host':'10.0.0.1'}"},
+        {"local/cluster/svc/default/website", "{'host':'10.0.0.2'}"},
+        {"local/cluster/svc/default/my-web", "{'host':'10.0.0.3'}"},
+        {"local/cluster/svc/default/db", "{'host':'Web.example.com.'}"},
+        {"local/cluster/txt", "{'text':'the WEB of <b>'}"},
+        {"local/cluster/web", "{'host':'fd00::9'}"},
+    };
+    static const struct {
+        const char *text, *found;
+    } rows[] = {
+        {"web.cluster.local", "exact:web.cluster.local."},
+        {"WEB.cluster.local.", "exact:web.cluster.local."},
+        {"web", "label:web.cluster.local. label:web.default.svc.cluster.local. "
+                "label:website.default.svc.cluster.local. name:my-web.default.svc.cluster.local. "
+                "value:txt.cluster.local. value:db.default.svc.cluster.local."},
+        {"site.def", "name:website.default.svc.cluster.local."},
+        {"t.SVC.clusters", ""},
+        {"<B>", "value:txt.cluster.local."},
+        {"10.0.0.3", "value:my-web.default.svc.cluster.local."},
+        {"FD00", "value:web.cluster.local."},
+        {"/skydns/local/cluster/web", "exact:web.cluster.local."},
+        {"default/we", "label:web.default.svc.cluster.local. "
+                       "label:website.default.svc.cluster.local."},
+        {"t/my", "name:my-web.default.svc.cluster.local."},
+        {"nothing", ""},
+    };
+    struct pages_bed bed;
+    char text[TEXT_MAX];
+    (void)state;
+    bed_start(&bed, "-no-rec");
+    bed_fill(&bed, keys, ARRAY_LEN(keys));
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        if (strcmp(found(&bed, rows[i].text, text), rows[i].found) != 0) {
+            fail_msg("%s: `%s`, expected `%s`", rows[i].text, text, rows[i].found);
+        }
+    }
+    assert_non_null(strstr(found(&bed, "", text), "web.cluster.local."));
+    bed_stop(&bed);
+}
+
+/* Of many, the best hundred, in steps; each search has its share of a step. */
+static void test_many(void **state)
+{
+    enum { KEYS = 5000, RUNNING = 4, STEPS_MIN = KEYS / 513 };
+    struct pages_bed bed;
+    struct http_reply others[RUNNING - 1];
+    unsigned alone, together;
+    (void)state;
+    bed_start(&bed, "-no-rec");
+    bed_mirror.full_begin(bed_mirror.data, &(struct etcd_mirror_read){.reason = ""});
+    for (unsigned i = 0; i < KEYS; i++) {
+        char key[BED_KEY_MAX];
+        assert_true(
+            snprintf(key, sizeof(key), "local/cluster/%s%u", i % 40 ? "a-node" : "node", i) > 0);
+        bed_put(&bed, &(struct bed_key){key, "{'host':'10.0.0.1'}"});
+    }
+    bed_mirror.commit(bed_mirror.data, bed.revision, true);
+    json_t *page = search(&bed, "node", &alone), *record;
+    size_t i;
+    assert_int_equal(json_integer_value(json_object_get(page, "scanned")), KEYS);
+    assert_int_equal(json_integer_value(json_object_get(page, "matches")), KEYS);
+    assert_int_equal(json_array_size(json_object_get(page, "records")), SEARCH_RESULTS_MAX);
+    json_array_foreach(json_object_get(page, "records"), i, record)
+    {
+        assert_string_equal(text_of(record, "match"), "label");
+    }
+    json_decref(page);
+    assert_true(alone >= STEPS_MIN);
+    for (i = 0; i < RUNNING - 1; i++) {
+        others[i] = begin(&bed, "x");
+    }
+    json_decref(search(&bed, "node", &together));
+    assert_true(together >= STEPS_MIN * (RUNNING - 1));
+    for (i = 0; i < RUNNING - 1; i++) {
+        end(&others[i]);
+    }
+    bed_stop(&bed);
+}
+
+static void test_refusals(void **state)
+{
+    char text[SEARCH_TEXT_MAX + 2];
+    struct http_reply replies[SEARCH_RUNNING_MAX], one;
+    struct pages_bed bed;
+    (void)state;
+    bed_start(&bed, "-no-rec");
+    memset(text, 'x', sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
+    one = begin(&bed, text);
+    assert_int_equal(one.status, 400);
+    assert_non_null(strstr(buf_cstr(&one.body), "at most 255 bytes"));
+    end(&one);
+    one = begin(&bed, NULL);
+    assert_int_equal(one.status, 400);
+    end(&one);
+    for (size_t i = 0; i < SEARCH_RUNNING_MAX; i++) {
+        replies[i] = begin(&bed, text + 1);
+        assert_int_equal(replies[i].status, 200);
+    }
+    one = begin(&bed, "x");
+    assert_int_equal(one.status, 503);
+    end(&one);
+    end(&replies[0]);
+    replies[0] = begin(&bed, "x");
+    assert_int_equal(replies[0].status, 200);
+    for (size_t i = 0; i < SEARCH_RUNNING_MAX; i++) {
+        end(&replies[i]);
+    }
+    bed_stop(&bed);
+}
+
+/* Before the first read there is nothing; a record that goes meanwhile is not shown. */
+static void test_changes(void **state)
+{
+    static const struct bed_key keys[] = {{"local/cluster/web", "{'host':'10.0.0.1'}"},
+                                          {"local/cluster/web2", "{'host':'10.0.0.1'}"}};
+    struct pages_bed bed;
+    struct buf piece;
+    char text[TEXT_MAX];
+    (void)state;
+    bed_start(&bed, "-no-rec");
+    assert_string_equal(found(&bed, "web", text), "");
+    bed_fill(&bed, keys, ARRAY_LEN(keys));
+    struct http_reply reply = begin(&bed, "web");
+    buf_init(&piece, HTTP_PIECE_MAX);
+    assert_true(reply.stream.more(reply.stream.data, &piece));
+    assert_true(reply.stream.more(reply.stream.data, &piece)); /* all are found */
+    bed_fill(&bed, keys, 1);
+    while (reply.stream.more(reply.stream.data, &piece)) {
+    }
+    assert_non_null(strstr(buf_cstr(&piece), "\"matches\":2"));
+    assert_non_null(strstr(buf_cstr(&piece), "web.cluster.local."));
+    assert_null(strstr(buf_cstr(&piece), "web2.cluster.local."));
+    end(&reply);
+    buf_fini(&piece);
+    bed_stop(&bed);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_matches),
+        cmocka_unit_test(test_many),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_changes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
