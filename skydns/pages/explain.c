@@ -342,6 +342,7 @@ int explain(struct explainer *explainer, const struct store_sync *sync,
                                      .names = e->names,
                                      .signed_sets = e->signed_sets};
     explain_version(e);
+    e->result.recent = store_sync_recent(sync);
     e->result.etcd = explain_etcd(sync, e->outage);
     int r = begin(e, query, err);
     if (r < 0) {

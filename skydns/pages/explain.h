@@ -15,6 +15,7 @@
 
 struct explainer;
 struct outage;
+struct recent_changes;
 struct resolver;
 struct store_sync;
 
@@ -131,6 +132,7 @@ struct explanation {
     struct explain_serial serial;
     size_t external_count; /* targets that nameservers know */
     const struct explain_foreign *externals;
+    const struct recent_changes *recent; /* of all records */
     size_t name_count;
     const struct explain_name *names;
     size_t near_count; /* names that may be meant instead of one that is in no domain */

@@ -127,11 +127,14 @@ static void append_value(const struct store_record *record, struct buf *out)
 static void text_record(const struct explanation *x, const struct explain_record *r,
                         struct buf *out)
 {
+    struct dname name;
     buf_append_str(out, r->rule == EXPLAIN_GAVE ? "  + " : "  - ");
     append_key(r->record, x->prefix, out);
     append_value(r->record, out);
     buf_printf(out, "\n      revision %" PRId64 ", known for ", r->record->mod_revision);
     explain_text_age(record_page_known_s(r->record), out);
+    store_record_name(r->record, &name);
+    (void)explain_text_change(x, &name, r->record->mod_revision, "; ", out); /* if it is known */
     if (r->rule != EXPLAIN_GAVE) {
         bool has_other = r->rule == EXPLAIN_DUPLICATE && r->other;
         buf_printf(out, "; %s",
@@ -145,7 +148,7 @@ static void text_record(const struct explanation *x, const struct explain_record
     buf_append_char(out, '\n');
 }
 
-static void text_absent(const struct explain_name *n, struct buf *out)
+static void text_absent(const struct explanation *x, const struct explain_name *n, struct buf *out)
 {
     char text[DNAME_TEXT_MAX];
     buf_append_str(out, " does not exist: no key at or below it\n");
@@ -153,6 +156,8 @@ static void text_absent(const struct explain_name *n, struct buf *out)
         buf_printf(out, "  the last name above it that does is %s\n",
                    dname_to_text(&n->closest, text));
     }
+    bool is_known = explain_text_change(x, &n->name, 0, "  its key was ", out);
+    buf_append_str(out, is_known ? "\n" : "");
     explain_text_near("  did you mean: ", n->near, n->near_count, out);
 }
 
@@ -170,7 +175,7 @@ static void text_name(const struct explanation *x, const struct explain_name *n,
     } else if (n->exists) {
         buf_printf(out, " exists; keys at or below it: %zu\n", n->record_total);
     } else {
-        text_absent(n, out);
+        text_absent(x, n, out);
     }
     for (size_t i = 0; i < n->record_count; i++) {
         text_record(x, &n->records[i], out);
@@ -292,12 +297,15 @@ static void json_section(const struct explanation *x, const char *field, const s
 
 static void json_records(const struct explanation *x, const struct explain_name *n, struct buf *out)
 {
+    struct dname name;
     buf_printf(out, ",\"key_count\":%zu,\"keys\":[", n->record_total);
     for (size_t i = 0; i < n->record_count; i++) {
         const struct explain_record *r = &n->records[i];
         buf_append_str(out, i ? ",\n {" : "\n {");
         record_page_fields(r->record, x->prefix, out);
         buf_printf(out, ",\"rule\":\"%s\"", rules[r->rule].word);
+        store_record_name(r->record, &name);
+        explain_json_change(x, &name, r->record->mod_revision, out);
         if (r->other) {
             json_key("instead", r->other, x->prefix, out);
         }
@@ -306,11 +314,12 @@ static void json_records(const struct explanation *x, const struct explain_name 
     buf_append_char(out, ']');
 }
 
-static void json_near(const struct explain_name *n, struct buf *out)
+static void json_near(const struct explanation *x, const struct explain_name *n, struct buf *out)
 {
     buf_append_char(out, ',');
     json_name("closest", &n->closest, out);
     explain_json_near(n->near, n->near_count, out);
+    explain_json_change(x, &n->name, 0, out);
 }
 
 static void json_broken(const struct explain_name *n, struct buf *out)
@@ -336,7 +345,7 @@ static void json_one(const struct explanation *x, const struct explain_name *n, 
     if (n->exists) {
         json_records(x, n, out);
     } else {
-        json_near(n, out);
+        json_near(x, n, out);
     }
     json_broken(n, out);
     buf_append_char(out, '}');

@@ -31,10 +31,17 @@ void explain_json_who(const struct explanation *x, struct buf *out);
 void explain_text_search(const struct explanation *x, struct buf *out);
 void explain_json_search(const struct explanation *x, struct buf *out);
 
-/* ---- explain_page_state.c: etcd, the domain, and similar names ---- */
+/* ---- explain_page_state.c: etcd, the domain, changes, and similar names ---- */
 
 void explain_text_state(const struct explanation *x, struct buf *out);
 void explain_json_state(const struct explanation *x, struct buf *out);
+
+/* The latest change of the name, if it is known; `revision` 0: whatever it is, else only this. The
+ * text comes after `before`; false: not known, and nothing is appended. */
+bool explain_text_change(const struct explanation *x, const struct dname *name, int64_t revision,
+                         const char *before, struct buf *out);
+void explain_json_change(const struct explanation *x, const struct dname *name, int64_t revision,
+                         struct buf *out);
 
 void explain_text_near(const char *title, const struct dname *near, size_t count, struct buf *out);
 void explain_json_near(const struct dname *near, size_t count, struct buf *out);

@@ -1,6 +1,8 @@
 #include <inttypes.h>
 
+#include "common/base/clock.h"
 #include "common/base/json_text.h"
+#include "skydns/pages/change_page_internal.h"
 #include "skydns/pages/explain_page_internal.h"
 
 /* ---- Text ---- */
@@ -41,6 +43,30 @@ void explain_text_state(const struct explanation *x, struct buf *out)
     text_domain(x, out);
 }
 
+static const struct recent_change *find_change(const struct explanation *x,
+                                               const struct dname *name, int64_t revision)
+{
+    const struct recent_change *change = x->recent ? recent_changes_find(x->recent, name) : NULL;
+    return change && (revision == 0 || change->revision == revision) ? change : NULL;
+}
+
+bool explain_text_change(const struct explanation *x, const struct dname *name, int64_t revision,
+                         const char *before, struct buf *out)
+{
+    const struct recent_change *change = find_change(x, name, revision);
+    if (!change) {
+        return false;
+    }
+    int64_t ago_s = (clock_wall_ms() - change->time_ms) / 1000;
+    buf_printf(out, "%s%s ", before, change->is_delete ? "deleted" : "changed");
+    explain_text_age((uint32_t)(ago_s > 0 ? ago_s : 0), out);
+    buf_append_str(out, " ago");
+    if (change->took_us >= 0) {
+        buf_printf(out, ", seen by all threads %" PRId64 " us after etcd's event", change->took_us);
+    }
+    return true;
+}
+
 void explain_text_near(const char *title, const struct dname *near, size_t count, struct buf *out)
 {
     char text[DNAME_TEXT_MAX];
@@ -72,6 +98,16 @@ void explain_json_state(const struct explanation *x, struct buf *out)
         buf_append_str(out, ",\"domain\":");
         json_text_string(out, slice_str(dname_to_text(&x->zone->domain, text)));
         buf_append_str(out, x->zone->is_incomplete ? ",\"incomplete\":true" : "");
+    }
+}
+
+void explain_json_change(const struct explanation *x, const struct dname *name, int64_t revision,
+                         struct buf *out)
+{
+    const struct recent_change *change = find_change(x, name, revision);
+    if (change) {
+        buf_append_str(out, ",\"change\":");
+        change_page_one(change, x->prefix, out);
     }
 }
 

@@ -13,6 +13,7 @@
 #include "skydns/serve/streams.h"
 #include "skydns/serve/worker.h"
 #include "skydns/store/publisher.h"
+#include "skydns/sync/recent_changes.h"
 #include "skydns/sync/store_keys.h"
 #include "skydns/sync/store_sync.h"
 #include "skydns/upstream/forwarder_counts.h"
@@ -220,6 +221,10 @@ void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
     write_store(&page, &store);
     write_snapshot(&page, sources);
     write_incomplete(&page, sources->sync);
+    metrics_histogram(&page, "change_seconds",
+                      "From etcd's event to the moment that all answering threads see the version "
+                      "with it.",
+                      &histogram_durations, &store_sync_recent(sources->sync)->seconds);
     metrics_queries_write(&page, transports);
     write_engines(&page, sources, resolver);
     metrics_limits_write(&page, transports);

@@ -180,7 +180,7 @@ void publisher_retire(struct publisher *publisher, void *block, void (*fn)(void 
 }
 
 /* The oldest epoch announced; UINT64_MAX when all readers are outside. */
-static uint64_t oldest_announced(struct publisher *publisher)
+static uint64_t oldest_announced(const struct publisher *publisher)
 {
     uint64_t oldest = UINT64_MAX;
     for (size_t i = 0; i < publisher->reader_count; i++) {
@@ -191,6 +191,18 @@ static uint64_t oldest_announced(struct publisher *publisher)
         }
     }
     return oldest;
+}
+
+uint64_t publisher_epoch(const struct publisher *publisher)
+{
+    return atomic_load_explicit(&publisher->epoch, memory_order_relaxed);
+}
+
+/* A reader that announced an epoch entered after what began it was stored. */
+uint64_t publisher_seen(const struct publisher *publisher)
+{
+    uint64_t oldest = oldest_announced(publisher), newest = publisher_epoch(publisher);
+    return oldest < newest ? oldest : newest;
 }
 
 bool publisher_reclaim(struct publisher *publisher)

@@ -34,6 +34,13 @@ void publisher_leave(struct publisher_reader *reader);
 void publisher_publish(struct publisher *publisher, const struct store *store,
                        struct store_garbage *garbage);
 
+/* Main thread: identifies what was published last, for publisher_seen. */
+uint64_t publisher_epoch(const struct publisher *publisher);
+
+/* Main thread: up to which of these no reader sees anything older. A reader outside enter and leave
+ * sees the newest when it enters, so it holds up none. */
+uint64_t publisher_seen(const struct publisher *publisher);
+
 /* Main thread; the first call comes before any reader's thread starts. Takes ownership of the
  * configuration (engine_config_free). Every reader that enters afterwards sees it; it is freed once
  * it is replaced and no reader can hold it. */

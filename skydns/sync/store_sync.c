@@ -27,6 +27,16 @@ static void on_reclaim(struct ev_loop *loop, ev_timer *timer, int events)
     }
 }
 
+/* As precise as the loop's clock is. */
+static const double seen_interval_s = 0.001;
+
+static void on_seen(struct ev_loop *loop, ev_timer *timer, int events)
+{
+    (void)loop;
+    (void)events;
+    store_sync_see(timer->data);
+}
+
 /* Returns the memory of the pages and the list of all nodes: up to a third of the store, once per
  * full read; and what a snapshot took to be read, once etcd has confirmed it: not while the first
  * clients wait. */
@@ -208,6 +218,8 @@ static struct store_sync *sync_new(const struct store_sync_config *config)
     buf_init(&sync->seen_id, SEEN_ID_MAX);
     ev_timer_init(&sync->reclaim, on_reclaim, 0., reclaim_interval_s);
     sync->reclaim.data = sync;
+    ev_timer_init(&sync->seen, on_seen, 0., seen_interval_s);
+    sync->seen.data = sync;
     ev_timer_init(&sync->trim, on_trim, 0., reclaim_interval_s);
     return sync;
 }
@@ -244,6 +256,7 @@ void store_sync_stop(struct store_sync *sync)
     etcd_mirror_stop(sync->mirror);
     ev_timer_stop(sync->loop, &sync->reclaim);
     ev_timer_stop(sync->loop, &sync->trim);
+    ev_timer_stop(sync->loop, &sync->seen);
     stub_keys_free(sync->stubs);
     clients_free(sync->clients);
     close_parts(sync);
@@ -345,6 +358,11 @@ struct slice store_sync_prefix(const struct store_sync *sync)
 const struct broken_table *store_sync_broken(const struct store_sync *sync)
 {
     return sync->broken;
+}
+
+const struct recent_changes *store_sync_recent(const struct store_sync *sync)
+{
+    return &sync->recent;
 }
 
 void store_sync_set_zones(struct store_sync *sync, const struct dname *apexes, size_t count)

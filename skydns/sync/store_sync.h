@@ -174,6 +174,10 @@ const struct store *store_sync_store(const struct store_sync *sync);
 /* "/skydns/" */
 struct slice store_sync_prefix(const struct store_sync *sync);
 
+/* The latest changes that etcd's events made; borrowed, changes as the loop turns. */
+struct recent_changes;
+const struct recent_changes *store_sync_recent(const struct store_sync *sync);
+
 struct broken_table;
 const struct broken_table *store_sync_broken(const struct store_sync *sync);
 

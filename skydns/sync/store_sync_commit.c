@@ -50,10 +50,22 @@ void store_sync_on_clients_changed(void *data)
     store_sync_reclaim(sync);
 }
 
+void store_sync_see(struct store_sync *sync)
+{
+    recent_changes_see(&sync->recent, publisher_seen(sync->publisher));
+    if (sync->recent.waiting == 0) {
+        ev_timer_stop(sync->loop, &sync->seen);
+    } else if (!ev_is_active(&sync->seen)) {
+        ev_timer_again(sync->loop, &sync->seen);
+    }
+}
+
 static void publish(struct store_sync *sync, const struct store *store,
                     struct store_garbage *garbage)
 {
     publisher_publish(sync->publisher, store, garbage);
+    recent_changes_publish(&sync->recent, publisher_epoch(sync->publisher));
+    store_sync_see(sync);
     sync->published = store;
     if (sync->stubs) {
         stub_keys_follow(sync->stubs, store);

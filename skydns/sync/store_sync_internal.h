@@ -14,6 +14,7 @@
 #include "skydns/sync/config_value_internal.h"
 #include "skydns/sync/domain_check_internal.h"
 #include "skydns/sync/lease.h"
+#include "skydns/sync/recent_changes.h"
 #include "skydns/sync/store_keys.h"
 #include "skydns/sync/store_sync.h"
 #include "skydns/sync/stub_keys_internal.h"
@@ -54,6 +55,8 @@ struct store_sync {
     bool requires_store_key;
     struct domain_check domain_check;
     struct zone_changes zones;
+    struct recent_changes recent;
+    ev_timer seen; /* runs while threads are inside a version older than the newest */
     void (*on_completeness)(void *data);
     struct config_value document;
     void (*on_config)(void *data, struct slice value);
@@ -103,6 +106,9 @@ void store_sync_on_ttls_changed(void *data);
  * reclaimed. */
 void store_sync_on_clients_known(void *data);
 void store_sync_on_clients_changed(void *data);
+
+/* Notes which versions all threads see by now. */
+void store_sync_see(struct store_sync *sync);
 
 /* Publishes what the writer has built, if it differs. */
 void store_sync_publish(struct store_sync *sync, int64_t revision);

@@ -34,10 +34,12 @@ static bool is_config(const struct store_sync *sync, struct slice key)
 }
 
 /* Of the last put or del; a full read is compared as a whole. */
-static void note_change(struct store_sync *sync, const struct dname *name, int64_t revision)
+static void note_change(struct store_sync *sync, const struct dname *name, bool is_delete,
+                        int64_t revision)
 {
     if (!sync->is_reading && store_writer_has_changed(sync->writer)) {
         zone_changes_note(&sync->zones, name, revision);
+        recent_changes_note(&sync->recent, name, is_delete, revision);
     }
 }
 
@@ -53,7 +55,7 @@ static void put_record(struct store_sync *sync, const struct etcd_kv *kv, const 
     } else {
         broken_del(sync->broken, kv->key);
     }
-    note_change(sync, name, kv->mod_revision);
+    note_change(sync, name, false, kv->mod_revision);
 }
 
 static bool has_wildcard(struct slice key, const struct dname *name)
@@ -74,7 +76,7 @@ static bool has_wildcard(struct slice key, const struct dname *name)
 static void del_record(struct store_sync *sync, const struct dname *name, int64_t revision)
 {
     store_writer_del(sync->writer, name);
-    note_change(sync, name, revision);
+    note_change(sync, name, true, revision);
     lease_table_del(sync->leases, name);
     clients_note(sync->clients, name);
     if (sync->stubs) {

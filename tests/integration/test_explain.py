@@ -3,6 +3,7 @@
 import http.client
 import json
 import re
+import time
 
 import dns.message
 import dns.name
@@ -563,3 +564,30 @@ def test_a_nameserver_that_is_down(foreign_bed):
     status, text = run_explain(bed, "www.gone.test")
     assert status == 0
     assert re.search(rf"^nameserver {bed.dead}, does not answer \(for .+\), last failed .+ ago$", text, re.M), text
+
+
+def test_the_latest_change(told_bed):
+    bed = told_bed
+    bed.etcd.put(f"{SVC}/default/old/a", value("10.0.0.1"))
+    start(bed)
+    name = "web.default.svc.cluster.local"
+    assert "change" not in explain(bed, "old.default.svc.cluster.local")["names"][0]["keys"][0]
+    before_ms = time.time() * 1000
+    bed.etcd.put(f"{SVC}/default/web", value("10.0.0.2"))
+    bed.wait_answers(name, "A", ["10.0.0.2"])
+
+    def change() -> dict:
+        entry = explain(bed, name)["names"][0]
+        return entry["keys"][0].get("change", {}) if entry["exists"] else entry.get("change", {})
+
+    wait_until(lambda: "took_us" in change(), "all threads see it")
+    put = change()
+    assert (put["kind"], put["key"], put["revision"]) == ("put", f"{SVC}/default/web", bed.etcd.revision())
+    assert before_ms - 1000 < put["time_ms"] < time.time() * 1000 + 1000 and put["took_us"] >= 0
+    bed.etcd.delete(f"{SVC}/default/web")
+    bed.wait_answers(name, "A", ["NXDOMAIN"])
+    assert change()["kind"] == "delete" and change()["name"] == f"{name}."
+    status, text = run_explain(bed, name)
+    assert status == 0 and "its key was deleted " in text
+    wait_until(lambda: "skydns_change_seconds_count 2\n" in
+               http_get(f"http://127.0.0.1:{bed.http_port}/metrics")[1], "both are measured")  # fmt: skip

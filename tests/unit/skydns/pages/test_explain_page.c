@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include "common/base/buf.h"
+#include "skydns/pages/change_page_internal.h"
 #include "skydns/pages/explain_page_internal.h"
 #include "tests/support/test_clock.h"
 
@@ -282,6 +283,40 @@ static void test_json_without_keys(void **state)
     json_decref(json);
 }
 
+/* Of etcd's events, not of a full read: nobody is inside a version, so all see them at once. */
+static void test_changes(void **state)
+{
+    struct pages *p = *state;
+    assert_null(strstr(text_of(p, "y.cluster.local", "A"), "changed"));
+    bed_add(&p->bed, "local/cluster/y", "{'host':'10.0.0.9'}");
+    expect(text_of(p, "y.cluster.local", "A"),
+           "revision 8, known for 0 s; changed 0 s ago, seen by all threads ");
+    json_t *json = json_of(p, "y.cluster.local", "A");
+    const json_t *name = json_array_get(json_object_get(json, "names"), 0);
+    const json_t *change =
+        json_object_get(json_array_get(json_object_get(name, "keys"), 0), "change");
+    assert_string_equal(string_at(change, "kind"), "put");
+    assert_string_equal(string_at(change, "name"), "y.cluster.local.");
+    assert_string_equal(string_at(change, "key"), "/skydns/local/cluster/y");
+    assert_int_equal(number_at(change, "revision"), 8);
+    assert_true(number_at(change, "took_us") >= 0 && number_at(change, "time_ms") > 0);
+    json_decref(json);
+    bed_mirror.del(bed_mirror.data, slice_str("/skydns/local/cluster/y"), 9);
+    bed_mirror.commit(bed_mirror.data, 9, false);
+    expect(text_of(p, "y.cluster.local", "A"), "\n  its key was deleted 0 s ago, seen by all ");
+    json = json_of(p, "y.cluster.local", "A");
+    name = json_array_get(json_object_get(json, "names"), 0);
+    assert_string_equal(string_at(json_object_get(name, "change"), "kind"), "delete");
+    json_decref(json);
+    buf_clear(&p->page);
+    change_page_list(p->bed.sync, 1, &p->page);
+    expect(buf_cstr(&p->page), "\"kind\":\"delete\",\"name\":\"y.cluster.local.\"");
+    assert_null(strstr(buf_cstr(&p->page), "put"));
+    buf_clear(&p->page);
+    change_page_list(p->bed.sync, 20, &p->page);
+    expect(buf_cstr(&p->page), "},{\"time_ms\":");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -295,6 +330,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_json_of_an_answer, setup, teardown),
         cmocka_unit_test_setup_teardown(test_json_of_an_absent_name, setup, teardown),
         cmocka_unit_test_setup_teardown(test_json_without_keys, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_changes, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

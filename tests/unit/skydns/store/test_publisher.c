@@ -161,6 +161,29 @@ static void test_later_reader_delays_nothing(void **state)
     fixture_free(&f);
 }
 
+/* Only readers inside an older version have not seen the newest. */
+static void test_what_all_have_seen(void **state)
+{
+    struct fixture f = fixture_new();
+    (void)state;
+    struct publisher_reader *early = publisher_reader_new(f.publisher);
+    struct publisher_reader *late = publisher_reader_new(f.publisher);
+    publish(&f);
+    const uint64_t first = publisher_epoch(f.publisher);
+    assert_int_equal(publisher_seen(f.publisher), first);
+    (void)publisher_enter(early);
+    publish(&f);
+    const uint64_t second = publisher_epoch(f.publisher);
+    assert_true(second > first);
+    assert_int_equal(publisher_seen(f.publisher), first);
+    (void)publisher_enter(late);
+    publisher_leave(early);
+    assert_int_equal(publisher_seen(f.publisher), second);
+    publisher_leave(late);
+    assert_int_equal(publisher_seen(f.publisher), second);
+    fixture_free(&f);
+}
+
 static void test_free_with_garbage_waiting(void **state)
 {
     (void)state;
@@ -292,6 +315,7 @@ int main(void)
         cmocka_unit_test(test_nothing_before_the_first),
         cmocka_unit_test(test_reader_inside_keeps_its_version),
         cmocka_unit_test(test_later_reader_delays_nothing),
+        cmocka_unit_test(test_what_all_have_seen),
         cmocka_unit_test(test_free_with_garbage_waiting),
         cmocka_unit_test(test_as_many_readers_as_promised),
         cmocka_unit_test(test_configurations),

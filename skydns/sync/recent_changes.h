@@ -1,0 +1,72 @@
+/* The latest changes of records that etcd's events made, and how long each took from there to all
+ * answering threads. For pages: a bounded ring. Main thread.
+ *
+ *     event handed over by the mirror, decoded     received: `time_ms`
+ *     version with it published                    threads that enter from now on see it
+ *     no thread is inside an older version         seen by all: `took_us` after it was received
+ *
+ * A thread that sleeps, or is between two batches, holds no version: it sees the newest one when it
+ * takes its next query, so it counts as seeing it at once. When a thread is in the middle of a
+ * batch at publication, the moment it ends is looked for once a millisecond: `took_us` is then up
+ * to that much too long, never too short.
+ *
+ * Not here: what full reads and snapshots bring, whose changes have no time; rewritten values that
+ * change nothing; and what a lease has left. */
+#ifndef SKYDNS_SYNC_RECENT_CHANGES_H
+#define SKYDNS_SYNC_RECENT_CHANGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/metrics.h"
+#include "common/dns/dname.h"
+
+enum {
+    RECENT_CHANGES_MAX = 64,  /* shown to people, who read the last ones: 20 KiB */
+    RECENT_VERSIONS_MAX = 16, /* not seen by all yet: one batch of a thread; further ones are not
+                               * measured, so that the changes have no `took_us` */
+};
+
+struct recent_change {
+    bool is_delete; /* also of a record whose new value cannot be used */
+    struct dname name;
+    int64_t revision;
+    int64_t time_ms; /* Unix time */
+    int64_t took_us; /* -1: not seen by all threads yet */
+};
+
+/* Zero-initialized. */
+struct recent_changes {
+    uint64_t noted;      /* since the start; the last RECENT_CHANGES_MAX are in `items` */
+    uint64_t published;  /* of them */
+    int64_t received_us; /* of the first one that is not published; monotonic */
+    struct recent_change items[RECENT_CHANGES_MAX];
+    size_t waiting; /* versions, the oldest first */
+    struct recent_version {
+        uint64_t epoch;    /* publisher_epoch */
+        uint64_t from, to; /* its changes, by their number in `noted` */
+        int64_t received_us;
+    } versions[RECENT_VERSIONS_MAX];
+    struct histogram seconds; /* of versions, by their first change: received to seen by all */
+};
+
+/* An event changed the record of this name in the version being built. */
+void recent_changes_note(struct recent_changes *recent, const struct dname *name, bool is_delete,
+                         int64_t revision);
+
+/* All that was noted is in the version published with this epoch. */
+void recent_changes_publish(struct recent_changes *recent, uint64_t epoch);
+
+/* All threads see the versions up to this epoch. */
+void recent_changes_see(struct recent_changes *recent, uint64_t epoch);
+
+/* How many there are; the latest is number 0. */
+size_t recent_changes_count(const struct recent_changes *recent);
+const struct recent_change *recent_changes_get(const struct recent_changes *recent, size_t i);
+
+/* The latest one of this name (lower case), or NULL. */
+const struct recent_change *recent_changes_find(const struct recent_changes *recent,
+                                                const struct dname *name);
+
+#endif
