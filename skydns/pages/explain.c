@@ -355,6 +355,9 @@ int explain(struct explainer *explainer, const struct store_sync *sync,
     enum engine_verdict verdict = explain_answer(e, &meant);
     const struct engine_zone *zone = engine_config_zone(config, &meant);
     e->result.zone = zone;
+    if (e->store) {
+        e->result.level_count = explain_tree(e->store, &meant, e->result.levels);
+    }
     explain_signed(e);
     explain_serial(e);
     explain_domain(e, &meant);

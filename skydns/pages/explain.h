@@ -23,6 +23,7 @@ enum {
     EXPLAIN_NAMES_MAX = 16,    /* the name asked for and its targets */
     EXPLAIN_RECORDS_MAX = 200, /* shown per name; others are only counted */
     EXPLAIN_NEAR_MAX = 5,      /* similar names */
+    EXPLAIN_LEVELS_MAX = 128,  /* labels of a name */
     EXPLAIN_BROKEN_MAX = 20,   /* unusable keys at or below a name */
 };
 
@@ -104,6 +105,15 @@ struct explain_search {
     enum explain_outcome outcomes[PATH_NAMES_MAX];
 };
 
+/* A name from the root down to the one that the explanation is about, as etcd has it, whoever asks:
+ * the root itself is left out. */
+struct explain_level {
+    struct dname name;
+    bool exists;     /* a key is at or below it */
+    bool has_record; /* a key is at it */
+    size_t below;    /* records at or below it, without hidden ones (store_visible_count) */
+};
+
 /* Fills in all but `value`; `feed` is the transfers'. */
 typedef void (*explain_serial_fn)(const void *feed, const struct dname *apex,
                                   struct explain_serial *serial);
@@ -132,6 +142,8 @@ struct explanation {
     struct explain_serial serial;
     size_t external_count; /* targets that nameservers know */
     const struct explain_foreign *externals;
+    size_t level_count; /* 0: nothing has been read */
+    struct explain_level levels[EXPLAIN_LEVELS_MAX];
     const struct recent_changes *recent; /* of all records */
     size_t name_count;
     const struct explain_name *names;
@@ -190,6 +202,10 @@ const char *explain_why(const struct explain_case *c);
 
 /* As of now (explain_etcd.c). */
 struct explain_etcd explain_etcd(const struct store_sync *sync, const struct outage *outage);
+
+/* The levels of a lower-cased name (explain_tree.c); returns how many. */
+size_t explain_tree(const struct store *store, const struct dname *name,
+                    struct explain_level levels[EXPLAIN_LEVELS_MAX]);
 
 /* Input of explain_near. */
 struct explain_near_case {

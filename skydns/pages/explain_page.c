@@ -394,6 +394,7 @@ void explain_page_json(const struct explanation *x, struct buf *out)
     json_serial(x, out);
     explain_json_signed(x, out);
     explain_json_foreign(x, out);
+    explain_json_tree(x, out);
     buf_append_str(out, ",\n\"names\":[");
     for (size_t i = 0; i < x->name_count; i++) {
         buf_append_str(out, i ? ",\n" : "");

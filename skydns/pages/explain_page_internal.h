@@ -36,6 +36,9 @@ void explain_json_search(const struct explanation *x, struct buf *out);
 void explain_text_state(const struct explanation *x, struct buf *out);
 void explain_json_state(const struct explanation *x, struct buf *out);
 
+/* The labels from the root down to the name. */
+void explain_json_tree(const struct explanation *x, struct buf *out);
+
 /* The latest change of the name, if it is known; `revision` 0: whatever it is, else only this. The
  * text comes after `before`; false: not known, and nothing is appended. */
 bool explain_text_change(const struct explanation *x, const struct dname *name, int64_t revision,

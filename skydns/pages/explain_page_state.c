@@ -111,6 +111,20 @@ void explain_json_change(const struct explanation *x, const struct dname *name, 
     }
 }
 
+void explain_json_tree(const struct explanation *x, struct buf *out)
+{
+    char text[DNAME_TEXT_MAX];
+    for (size_t i = 0; i < x->level_count; i++) {
+        const struct explain_level *level = &x->levels[i];
+        buf_append_str(out, i ? ",\n {\"name\":" : ",\n\"tree\":[\n {\"name\":");
+        json_text_string(out, slice_str(dname_to_text(&level->name, text)));
+        buf_printf(out, ",\"exists\":%s,\"record\":%s,\"records\":%zu}",
+                   level->exists ? "true" : "false", level->has_record ? "true" : "false",
+                   level->below);
+    }
+    buf_append_str(out, x->level_count ? "]" : "");
+}
+
 void explain_json_near(const struct dname *near, size_t count, struct buf *out)
 {
     char text[DNAME_TEXT_MAX];

@@ -317,6 +317,34 @@ static void test_changes(void **state)
     expect(buf_cstr(&p->page), "},{\"time_ms\":");
 }
 
+/* From the root down to the name, as far as it exists. */
+static void test_tree(void **state)
+{
+    static const struct {
+        const char *name;
+        bool exists, record;
+        unsigned records;
+    } rows[] = {
+        {"local.", true, false, 5},
+        {"cluster.local.", true, false, 5},
+        {"x.cluster.local.", true, false, 3}, /* without the port, which is hidden */
+        {"a.x.cluster.local.", true, true, 1},
+        {"z.a.x.cluster.local.", false, false, 0},
+    };
+    struct pages *p = *state;
+    json_t *json = json_of(p, "Z.a.x.cluster.local", "A");
+    const json_t *tree = json_object_get(json, "tree");
+    assert_int_equal(json_array_size(tree), ARRAY_LEN(rows));
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const json_t *level = json_array_get(tree, i);
+        assert_string_equal(string_at(level, "name"), rows[i].name);
+        assert_int_equal(json_is_true(json_object_get(level, "exists")), rows[i].exists);
+        assert_int_equal(json_is_true(json_object_get(level, "record")), rows[i].record);
+        assert_int_equal(number_at(level, "records"), rows[i].records);
+    }
+    json_decref(json);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -331,6 +359,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_json_of_an_absent_name, setup, teardown),
         cmocka_unit_test_setup_teardown(test_json_without_keys, setup, teardown),
         cmocka_unit_test_setup_teardown(test_changes, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_tree, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
