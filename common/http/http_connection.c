@@ -11,6 +11,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/xalloc.h"
+#include "common/http/http_events_internal.h"
 #include "common/http/http_request_internal.h"
 
 enum {
@@ -19,7 +20,7 @@ enum {
        and closes the connection. */
     REQUEST_BODY_MAX = 64 * 1024,
     REPLY_BODY_MAX = 16 * 1024 * 1024,
-    REPLY_HEAD_MAX = 1024, /* four fields; the longest is one of our content types */
+    REPLY_HEAD_MAX = 1024 + HTTP_FIELDS_MAX, /* four fields; the handler's */
 };
 
 static const double request_s = 10.;   /* for all of a request, from the end of the last reply */
@@ -52,6 +53,8 @@ struct http_connection {
     struct http_stream stream; /* `more` is NULL: none, or exhausted */
     bool is_chunked;
     bool is_begun; /* a chunk was sent */
+
+    bool is_given; /* its socket is a stream of events now */
 };
 
 /* ---- Life ---- */
@@ -80,7 +83,9 @@ void http_connection_free(struct http_connection *connection)
     if (c->phase == SENDING) {
         drop_unread(c->io.fd);
     }
-    (void)close(c->io.fd); /* unsent bytes are lost */
+    if (!c->is_given) {
+        (void)close(c->io.fd); /* unsent bytes are lost */
+    }
     buf_fini(&c->in);
     buf_fini(&c->out_head);
     buf_fini(&c->out_body);
@@ -143,6 +148,7 @@ static const char *status_text(int status)
         {200, "OK"},
         {400, "Bad Request"},
         {404, "Not Found"},
+        {405, "Method Not Allowed"},
         {411, "Length Required"},
         {417, "Expectation Failed"},
         {431, "Request Header Fields Too Large"},
@@ -169,9 +175,10 @@ static void write_head(struct http_connection *c, const struct http_reply *reply
     buf_clear(out);
     buf_printf(out, "HTTP/1.1 %d %s\r\nDate: %.*s\r\nContent-Type: %s\r\n", reply->status,
                status_text(reply->status), (int)date_len, date, reply->content_type);
+    buf_append_str(out, reply->fields ? reply->fields : "");
     if (c->is_chunked) {
         buf_append_str(out, "Transfer-Encoding: chunked\r\n");
-    } else if (!reply->stream.more) {
+    } else if (!reply->stream.more && !reply->events) {
         buf_printf(out, "Content-Length: %zu\r\n", reply->body.len);
     }
     buf_append_str(out, c->is_last ? "Connection: close\r\n\r\n" : "\r\n");
@@ -209,6 +216,8 @@ static void fill_error(struct http_reply *reply, int status, const char *text)
 {
     reply->status = status;
     reply->content_type = "text/plain; charset=utf-8";
+    reply->fields = NULL;
+    reply->events = NULL;
     buf_clear(&reply->body);
     buf_append_str(&reply->body, text);
 }
@@ -239,7 +248,17 @@ static const struct http_route *find_route(const struct http_connection_config *
     return NULL;
 }
 
-static void answer(struct http_connection *c)
+/* The socket becomes a stream of events; the connection closes without it. */
+static void give_to_events(struct http_connection *c, const struct http_reply *reply)
+{
+    write_head(c, reply);
+    ev_io_stop(c->config->loop, &c->io);
+    c->is_given = true;
+    http_events_add(reply->events, c->io.fd, &c->client, buf_slice(&c->out_head));
+}
+
+/* False: the connection has nothing more to do. */
+static bool answer(struct http_connection *c)
 {
     const struct http_request request = {
         .method = c->head.method, .path = c->head.path, .head = &c->head};
@@ -253,10 +272,21 @@ static void answer(struct http_connection *c)
     if (reply.body.failed) {
         fill_error(&reply, 500, "reply too large\n");
     }
-    c->is_last = c->head.wants_close;
+    const char *refusal = reply.events ? http_events_refusal(reply.events, &c->client) : NULL;
+    if (refusal) {
+        fill_error(&reply, 503, refusal);
+    }
+    bool is_head_alone = strcmp(request.method, "HEAD") == 0;
+    c->is_last = c->head.wants_close || reply.events;
     c->is_new = false;
+    if (reply.events && !is_head_alone) {
+        give_to_events(c, &reply);
+        buf_fini(&reply.body);
+        return false;
+    }
     c->config->requested(c->config->data, c);
-    begin_reply(c, &reply, strcmp(request.method, "HEAD") == 0);
+    begin_reply(c, &reply, is_head_alone);
+    return true;
 }
 
 /* ---- Requests ---- */
@@ -284,7 +314,7 @@ static bool send_continue(const struct http_connection *c)
     return send(c->io.fd, word, sizeof(word) - 1, MSG_NOSIGNAL) == (ssize_t)(sizeof(word) - 1);
 }
 
-/* Checks for a complete request. False: close the connection. */
+/* Checks for a complete request. False: close the connection, which may have been given away. */
 static bool take_request(struct http_connection *c)
 {
     c->head_len = http_head_length(c->in.data, c->in.len);
@@ -305,8 +335,7 @@ static bool take_request(struct http_connection *c)
         return false;
     }
     if (c->skip_left == 0) {
-        answer(c);
-        return true;
+        return answer(c);
     }
     c->phase = SKIPPING;
     set_events(c, EV_READ);
@@ -451,13 +480,7 @@ static bool go_on(struct http_connection *c, int events)
     case READING:
         return events & EV_WRITE ? take_request(c) : read_request(c);
     case SKIPPING:
-        if (!skip(c)) {
-            return false;
-        }
-        if (c->skip_left == 0) {
-            answer(c);
-        }
-        return true;
+        return skip(c) && (c->skip_left > 0 || answer(c));
     case SENDING:
         return send_reply(c);
     case LINGERING:

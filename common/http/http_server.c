@@ -236,3 +236,14 @@ const char *http_request_arg(const struct http_request *request, const char *nam
 {
     return http_head_argument(request->head, name);
 }
+
+bool http_request_reads(const struct http_request *request, struct http_reply *reply)
+{
+    bool reads = strcmp(request->method, "GET") == 0 || strcmp(request->method, "HEAD") == 0;
+    if (!reads) {
+        reply->status = 405;
+        reply->fields = "Allow: GET, HEAD\r\n";
+        buf_append_str(&reply->body, "expected: GET or HEAD\n");
+    }
+    return reads;
+}

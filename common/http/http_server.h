@@ -12,8 +12,10 @@
  * Limits of time: 10 s for a whole request, but 2 s for the first one once 32 connections are open;
  * 60 s for a whole reply, 10 s without progress in reading it. Of size: 16 KiB of request line and
  * headers. Request bodies are discarded; over 64 KiB the connection is closed, chunked ones are
- * rejected. The handler is called for any method; HEAD gets only the headers. A path without a
- * handler is 404 `not found`, a reply over its limit 500. No TLS, compression or ranges.
+ * rejected. The handler is called for any method (http_request_reads refuses those that would
+ * change something); HEAD gets only the headers. Endless replies, http_events.h, count separately.
+ * A path without a handler is 404 `not found`, a reply over its limit 500. No TLS, compression or
+ * ranges.
  *
  * Written here because Debian's library for it, libmicrohttpd, pulls GnuTLS and seven more
  * libraries into each process: 2.5 MB resident, more than the rest of a health probe. */
@@ -28,6 +30,7 @@
 #include "common/base/buf.h"
 #include "common/base/err.h"
 
+struct http_events;
 struct http_head;
 struct http_server;
 
@@ -50,11 +53,16 @@ struct http_stream {
 enum { HTTP_PIECE_MAX = 1024 * 1024 };
 
 struct http_reply {
-    int status;                /* 200 unless set */
-    const char *content_type;  /* "text/plain; charset=utf-8" unless set; constant */
-    struct buf body;           /* initialised, empty, limit 16 MiB */
-    struct http_stream stream; /* instead of the body, when it has `more` */
+    int status;                 /* 200 unless set */
+    const char *content_type;   /* "text/plain; charset=utf-8" unless set; constant */
+    const char *fields;         /* further ones, each ending in CR LF; NULL: none. Outlives the
+                                   handler; at most HTTP_FIELDS_MAX */
+    struct buf body;            /* initialised, empty, limit 16 MiB */
+    struct http_stream stream;  /* instead of the body, when it has `more` */
+    struct http_events *events; /* instead of both: http_events_reply sets it */
 };
+
+enum { HTTP_FIELDS_MAX = 2048 }; /* a Content-Security-Policy with a few hashes is 500 bytes */
 
 typedef void (*http_handler)(void *data, const struct http_request *request,
                              struct http_reply *reply);
@@ -75,5 +83,8 @@ void http_server_free(struct http_server *server);
 
 /* The value of ?name=..., "" for ?name, NULL when absent. Borrowed during the handler. */
 const char *http_request_arg(const struct http_request *request, const char *name);
+
+/* True for GET and HEAD. Else the reply is 405 with Allow. */
+bool http_request_reads(const struct http_request *request, struct http_reply *reply) MUST_CHECK;
 
 #endif

@@ -1,0 +1,289 @@
+#include "common/http/http_events.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/base/client_net.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/xalloc.h"
+#include "common/http/http_events_internal.h"
+#include "common/http/http_server.h"
+
+enum {
+    SOCKET_BYTES = 64 * 1024, /* of SO_SNDBUF, which the kernel doubles */
+    INPUT_MAX = 64 * 1024,    /* a browser sends nothing after its request */
+    UNREAD_MS = 10 * 1000,    /* without having taken a whole event */
+    HEAD_MAX = 4096,
+    FRAME_BYTES = 16, /* "data: " and the empty line */
+};
+
+static const double period_s = 1.;
+
+/* One event as it is sent, shared by the streams that have not taken all of it. */
+struct event {
+    size_t holders;
+    struct buf bytes;
+};
+
+struct stream {
+    struct http_events *events;
+    struct client_net client;
+    ev_io io;
+    size_t input_len;
+    struct buf head;     /* of the reply, until it is out; before the event */
+    struct event *event; /* being sent; NULL: all is out */
+    size_t sent;         /* of head and event */
+    int64_t since_ms;    /* when the event was begun */
+};
+
+struct http_events {
+    struct http_events_config config;
+    ev_timer timer; /* active while somebody reads */
+    struct event *newest;
+    size_t count;
+    struct stream *streams[HTTP_EVENTS_MAX];
+};
+
+/* ---- Events ---- */
+
+static void release(struct event *event)
+{
+    if (event && --event->holders == 0) {
+        buf_fini(&event->bytes);
+        free(event);
+    }
+}
+
+static struct event *build(const struct http_events *events)
+{
+    struct event *event = xcalloc(1, sizeof(*event));
+    struct buf line;
+    event->holders = 1;
+    buf_init(&line, HTTP_EVENT_BYTES_MAX);
+    buf_init(&event->bytes, HTTP_EVENT_BYTES_MAX + FRAME_BYTES);
+    events->config.build(events->config.data, &line);
+    if (!line.failed) {
+        buf_append_str(&event->bytes, "data: ");
+        buf_append_slice(&event->bytes, buf_slice(&line));
+        buf_append_str(&event->bytes, "\n\n");
+    } else {
+        log_warn("an event is too large for its readers",
+                 LOG_INT("limit", (int64_t)HTTP_EVENT_BYTES_MAX));
+        buf_append_str(&event->bytes, ":\n\n"); /* a comment */
+    }
+    buf_fini(&line);
+    return event;
+}
+
+/* ---- Streams ---- */
+
+/* The last reader has gone: nothing runs until the next one comes. */
+static void stop(struct http_events *events)
+{
+    ev_timer_stop(events->config.loop, &events->timer);
+    release(events->newest);
+    events->newest = NULL;
+    if (events->config.watched) {
+        events->config.watched(events->config.data, false);
+    }
+}
+
+static void close_stream(struct stream *s)
+{
+    struct http_events *events = s->events;
+    /* The kernel would keep what the client has not taken, for as long as the client likes. */
+    const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
+    size_t i = 0;
+    while (events->streams[i] != s) {
+        i++;
+    }
+    events->streams[i] = events->streams[--events->count];
+    ev_io_stop(events->config.loop, &s->io);
+    if (s->event) {
+        (void)setsockopt(s->io.fd, SOL_SOCKET, SO_LINGER, &at_once,
+                         sizeof(at_once)); /* no matter */
+    }
+    (void)close(s->io.fd); /* unsent bytes are lost */
+    release(s->event);
+    buf_fini(&s->head);
+    free(s);
+    if (events->count == 0) {
+        stop(events);
+    }
+}
+
+static void set_events(struct stream *s, int wanted)
+{
+    if (s->io.events != wanted) {
+        ev_io_stop(s->events->config.loop, &s->io);
+        ev_io_set(&s->io, s->io.fd, wanted);
+        ev_io_start(s->events->config.loop, &s->io);
+    }
+}
+
+/* Sends what the socket accepts. False: an error. */
+static bool send_event(struct stream *s)
+{
+    size_t head_sent = s->sent < s->head.len ? s->sent : s->head.len;
+    size_t event_sent = s->sent - head_sent;
+    struct iovec parts[2] = {
+        {s->head.len ? s->head.data + head_sent : NULL, s->head.len - head_sent},
+        {s->event->bytes.data + event_sent, s->event->bytes.len - event_sent},
+    };
+    const struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+    ssize_t n = sendmsg(s->io.fd, &message, MSG_NOSIGNAL);
+    if (n < 0) {
+        return errno == EAGAIN || errno == EINTR;
+    }
+    s->sent += (size_t)n;
+    if (s->sent == s->head.len + s->event->bytes.len) {
+        release(s->event);
+        s->event = NULL;
+        buf_fini(&s->head);
+        buf_init(&s->head, 0);
+    }
+    return true;
+}
+
+/* The newest event, unless the last one is not out yet: then that one goes on. */
+static void give(struct stream *s, int64_t now_ms)
+{
+    if (!s->event) {
+        s->event = s->events->newest;
+        s->event->holders++;
+        s->sent = 0;
+        s->since_ms = now_ms;
+    }
+    if (now_ms - s->since_ms >= UNREAD_MS || !send_event(s)) {
+        close_stream(s);
+        return;
+    }
+    set_events(s, s->event ? EV_READ | EV_WRITE : EV_READ);
+}
+
+/* Discards input. False: its end, an error, or more than a reader has to say. */
+static bool discard(struct stream *s)
+{
+    uint8_t bytes[4096];
+    ssize_t n = recv(s->io.fd, bytes, sizeof(bytes), 0);
+    if (n <= 0) {
+        return n < 0 && (errno == EAGAIN || errno == EINTR);
+    }
+    s->input_len += (size_t)n;
+    return s->input_len <= INPUT_MAX;
+}
+
+static void on_io(struct ev_loop *loop UNUSED, ev_io *w, int events)
+{
+    struct stream *s = w->data;
+    if ((events & EV_READ && !discard(s)) || (events & EV_WRITE && s->event && !send_event(s))) {
+        close_stream(s);
+    } else if (!s->event) {
+        set_events(s, EV_READ);
+    }
+}
+
+static void on_tick(struct ev_loop *loop UNUSED, ev_timer *w, int revents UNUSED)
+{
+    struct http_events *events = w->data;
+    int64_t now_ms = clock_monotonic_ms();
+    release(events->newest);
+    events->newest = build(events);
+    for (size_t i = events->count; i > 0; i--) { /* the last one takes the place of a closed one */
+        give(events->streams[i - 1], now_ms);
+        if (!events->newest) {
+            return; /* that was the last reader */
+        }
+    }
+}
+
+/* ---- Readers ---- */
+
+struct http_events *http_events_new(const struct http_events_config *config)
+{
+    struct http_events *events = xcalloc(1, sizeof(*events));
+    events->config = *config;
+    ev_timer_init(&events->timer, on_tick, period_s, period_s);
+    events->timer.data = events;
+    /* After the sockets of the same turn: a probe that has arrived comes first. */
+    ev_set_priority(&events->timer, EV_MINPRI);
+    return events;
+}
+
+void http_events_free(struct http_events *events)
+{
+    if (!events) {
+        return;
+    }
+    while (events->count > 0) {
+        close_stream(events->streams[0]);
+    }
+    free(events);
+}
+
+size_t http_events_count(const struct http_events *events)
+{
+    return events->count;
+}
+
+void http_events_reply(struct http_events *events, const struct http_request *request,
+                       struct http_reply *reply)
+{
+    if (http_request_reads(request, reply)) {
+        reply->content_type = "text/event-stream";
+        /* The last one asks nginx, and proxies that follow it, not to collect events. */
+        reply->fields = "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n"
+                        "X-Accel-Buffering: no\r\n";
+        reply->events = events;
+    }
+}
+
+const char *http_events_refusal(const struct http_events *events, const struct ip *client)
+{
+    const struct client_net net = client_net_of_ip(client);
+    size_t of_client = 0;
+    for (size_t i = 0; i < events->count; i++) {
+        of_client += client_net_equal(&events->streams[i]->client, &net);
+    }
+    if (events->count >= HTTP_EVENTS_MAX) {
+        return "all 256 event streams are open; close a page, or try again later\n";
+    }
+    if (of_client >= HTTP_EVENTS_CLIENT_MAX) {
+        return "224 event streams are open from this address; close a page, or try again later\n";
+    }
+    return NULL;
+}
+
+static void begin(struct http_events *events)
+{
+    if (events->config.watched) {
+        events->config.watched(events->config.data, true);
+    }
+    events->newest = build(events);
+    ev_timer_set(&events->timer, period_s, period_s);
+    ev_timer_start(events->config.loop, &events->timer);
+}
+
+void http_events_add(struct http_events *events, int fd, const struct ip *client, struct slice head)
+{
+    const int bytes = SOCKET_BYTES;
+    struct stream *s = xcalloc(1, sizeof(*s));
+    (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes)); /* never fails here */
+    if (events->count == 0) {
+        begin(events);
+    }
+    s->events = events;
+    s->client = client_net_of_ip(client);
+    buf_init(&s->head, HEAD_MAX);
+    buf_append_slice(&s->head, head);
+    ev_io_init(&s->io, on_io, fd, EV_READ);
+    s->io.data = s;
+    ev_io_start(events->config.loop, &s->io);
+    events->streams[events->count++] = s;
+    give(s, clock_monotonic_ms());
+}

@@ -1,0 +1,16 @@
+/* What a connection does with a reply that is a stream of events (http_events.h). */
+#ifndef COMMON_HTTP_HTTP_EVENTS_INTERNAL_H
+#define COMMON_HTTP_HTTP_EVENTS_INTERNAL_H
+
+#include "common/base/addr.h"
+#include "common/base/slice.h"
+#include "common/http/http_events.h"
+
+/* NULL: this client may have another stream; else why not, a line. */
+const char *http_events_refusal(const struct http_events *events, const struct ip *client);
+
+/* Takes ownership of the descriptor, on which the head is sent first. Only when not refused. */
+void http_events_add(struct http_events *events, int fd, const struct ip *client,
+                     struct slice head);
+
+#endif

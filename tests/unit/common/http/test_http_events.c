@@ -1,0 +1,433 @@
+/* Streams of events: their readers on real sockets in one loop, seconds passing on the test's
+ * clock. */
+#include "common/http/http_events.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/http/http_server.h"
+#include "tests/support/http_ask.h"
+#include "tests/support/test_clock.h"
+
+enum {
+    /* As documented in http_events.h and http_server.h. */
+    STREAMS_MAX = 256,
+    CLIENT_MAX = 224,
+    UNREAD_S = 10,
+    INPUT_MAX = 64 * 1024,
+    CONNECTIONS_MAX = 64,
+};
+
+struct fixture {
+    struct ev_loop *loop;
+    struct http_server *server;
+    struct http_events *events;
+    struct addr address;
+    struct http_route routes[3];
+    int built;       /* events so far */
+    size_t padding;  /* bytes in each */
+    int watchings;   /* how often the first reader came */
+    bool is_watched; /* now */
+};
+
+struct reader {
+    int fd;
+    struct buf received;
+    bool closed;
+};
+
+static void build(void *data, struct buf *line)
+{
+    struct fixture *f = data;
+    assert_int_equal(line->len, 0);
+    buf_printf(line, "{\"event\":%d}", ++f->built);
+    for (size_t i = 0; i < f->padding; i++) {
+        buf_append_char(line, ' ');
+    }
+}
+
+static void watched(void *data, bool is_watched)
+{
+    struct fixture *f = data;
+    assert_int_not_equal(f->is_watched, is_watched);
+    f->is_watched = is_watched;
+    f->watchings += is_watched;
+}
+
+static void handle_live(void *data, const struct http_request *request, struct http_reply *reply)
+{
+    struct fixture *f = data;
+    http_events_reply(f->events, request, reply);
+}
+
+static void handle_readiness(void *data, const struct http_request *request,
+                             struct http_reply *reply)
+{
+    (void)data;
+    (void)request;
+    buf_append_str(&reply->body, "ok");
+}
+
+static void handle_page(void *data, const struct http_request *request, struct http_reply *reply)
+{
+    (void)data;
+    if (http_request_reads(request, reply)) {
+        reply->fields = "Content-Security-Policy: default-src 'none'\r\n"
+                        "Referrer-Policy: no-referrer\r\n";
+        buf_append_str(&reply->body, "a page");
+    }
+}
+
+static int setup(void **state)
+{
+    static struct fixture f;
+    f = (struct fixture){.loop = ev_loop_new(EVFLAG_AUTO)};
+    const struct http_events_config config = {
+        .loop = f.loop, .build = build, .watched = watched, .data = &f};
+    f.events = http_events_new(&config);
+    f.routes[0] = (struct http_route){"/live", handle_live, &f};
+    f.routes[1] = (struct http_route){"/readiness", handle_readiness, NULL};
+    f.routes[2] = (struct http_route){"/", handle_page, NULL};
+    f.server = http_ask_serve(f.loop, f.routes, ARRAY_LEN(f.routes), &f.address);
+    test_clock_stop();
+    *state = &f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    test_clock_run();
+    http_server_free(f->server);
+    http_events_free(f->events);
+    assert_false(f->is_watched);
+    ev_loop_destroy(f->loop);
+    return 0;
+}
+
+/* Runs what can run, without waiting. */
+static void settle(struct fixture *f)
+{
+    for (int i = 0; i < 20; i++) {
+        ev_run(f->loop, EVRUN_NOWAIT);
+    }
+}
+
+static void pass_s(struct fixture *f, int seconds)
+{
+    for (int i = 0; i < seconds; i++) {
+        test_clock_advance_ms(1001); /* libev: later than, not at */
+        settle(f);
+    }
+}
+
+/* From 127.0.0.<host>, with a small window, so that few bytes fill it. */
+static struct reader ask(struct fixture *f, int host, const char *request)
+{
+    const int window = 8 * 1024;
+    struct sockaddr_in from = {.sin_family = AF_INET,
+                               .sin_addr.s_addr = htonl(0x7f000000U + (uint32_t)host)};
+    struct reader r = {.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    buf_init(&r.received, 16 * 1024 * 1024);
+    assert_true(r.fd >= 0);
+    assert_int_equal(setsockopt(r.fd, SOL_SOCKET, SO_RCVBUF, &window, sizeof(window)), 0);
+    assert_int_equal(bind(r.fd, (struct sockaddr *)&from, sizeof(from)), 0);
+    assert_int_equal(connect(r.fd, &f->address.sa, f->address.len), 0);
+    assert_int_equal(fcntl(r.fd, F_SETFL, O_NONBLOCK), 0);
+    assert_int_equal(write(r.fd, request, strlen(request)), strlen(request));
+    settle(f);
+    return r;
+}
+
+#define OF_HOST " HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+static struct reader open_live(struct fixture *f, int host)
+{
+    return ask(f, host, "GET /live" OF_HOST);
+}
+
+/* What has arrived so far. */
+static const char *drain(struct fixture *f, struct reader *r)
+{
+    char bytes[4096];
+    ssize_t n = 0;
+    for (int turn = 0; turn < 200; turn++) {
+        while (!r->closed && (n = read(r->fd, bytes, sizeof(bytes))) > 0) {
+            buf_append(&r->received, bytes, (size_t)n);
+        }
+        r->closed = r->closed || n == 0 || errno != EAGAIN;
+        ev_run(f->loop, EVRUN_NOWAIT);
+    }
+    return buf_cstr(&r->received);
+}
+
+static void close_reader(struct reader *r)
+{
+    close(r->fd);
+    buf_fini(&r->received);
+}
+
+static bool has(struct fixture *f, struct reader *r, const char *text)
+{
+    return strstr(drain(f, r), text) != NULL;
+}
+
+/* ---- Readers that read ---- */
+
+static void test_the_first_event_comes_at_once(void **state)
+{
+    struct fixture *f = *state;
+    struct reader r = open_live(f, 1);
+    const char *text = drain(f, &r), *body = strstr(text, "\r\n\r\n");
+    assert_non_null(strstr(text, "HTTP/1.1 200 OK\r\n"));
+    assert_non_null(strstr(text, "\r\nContent-Type: text/event-stream\r\n"));
+    assert_non_null(strstr(text, "\r\nCache-Control: no-store\r\n"));
+    assert_non_null(strstr(text, "\r\nX-Content-Type-Options: nosniff\r\n"));
+    assert_null(strstr(text, "Access-Control-Allow-Origin"));
+    assert_null(strstr(text, "Content-Length"));
+    assert_string_equal(body + 4, "data: {\"event\":1}\n\n");
+    pass_s(f, 2);
+    assert_true(has(f, &r, "data: {\"event\":2}\n\ndata: {\"event\":3}\n\n"));
+    assert_false(r.closed);
+    close_reader(&r);
+}
+
+/* Whoever comes within a second gets the event that there is; all get the same ones. */
+static void test_an_event_is_built_once_for_all(void **state)
+{
+    struct fixture *f = *state;
+    struct reader readers[20];
+    for (size_t i = 0; i < ARRAY_LEN(readers); i++) {
+        readers[i] = open_live(f, 1);
+    }
+    assert_int_equal(f->built, 1);
+    pass_s(f, 3);
+    assert_int_equal(f->built, 4);
+    for (size_t i = 0; i < ARRAY_LEN(readers); i++) {
+        assert_true(has(f, &readers[i], "data: {\"event\":1}\n\ndata: {\"event\":2}\n\n"));
+        assert_true(has(f, &readers[i], "data: {\"event\":4}\n\n"));
+        close_reader(&readers[i]);
+    }
+    assert_int_equal(f->watchings, 1);
+}
+
+static void test_nothing_runs_without_readers(void **state)
+{
+    struct fixture *f = *state;
+    pass_s(f, 3);
+    assert_int_equal(f->built, 0);
+    struct reader r = open_live(f, 1);
+    assert_true(f->is_watched);
+    close_reader(&r);
+    settle(f);
+    assert_false(f->is_watched);
+    assert_int_equal(http_events_count(f->events), 0);
+    pass_s(f, 3);
+    assert_int_equal(f->built, 1);
+    r = open_live(f, 1); /* a new event: the old one is of another time */
+    assert_true(has(f, &r, "{\"event\":2}"));
+    assert_int_equal(f->watchings, 2);
+    close_reader(&r);
+}
+
+static void test_an_event_over_its_limit_is_left_out(void **state)
+{
+    struct fixture *f = *state;
+    struct reader r = open_live(f, 1);
+    f->padding = HTTP_EVENT_BYTES_MAX;
+    pass_s(f, 1);
+    f->padding = 0;
+    pass_s(f, 1);
+    assert_true(has(f, &r, "{\"event\":1}\n\n:\n\ndata: {\"event\":3}\n\n"));
+    close_reader(&r);
+}
+
+/* ---- Other requests ---- */
+
+static void test_head_and_other_methods(void **state)
+{
+    struct fixture *f = *state;
+    struct reader head = ask(f, 1, "HEAD /live" OF_HOST), post = ask(f, 1, "POST /live" OF_HOST);
+    const char *text = drain(f, &head);
+    assert_non_null(strstr(text, "HTTP/1.1 200 OK\r\n"));
+    assert_non_null(strstr(text, "\r\nContent-Type: text/event-stream\r\n"));
+    assert_string_equal(strstr(text, "\r\n\r\n"), "\r\n\r\n");
+    assert_int_equal(f->built, 0);
+    text = drain(f, &post);
+    assert_non_null(strstr(text, "HTTP/1.1 405 Method Not Allowed\r\n"));
+    assert_non_null(strstr(text, "\r\nAllow: GET, HEAD\r\n"));
+    assert_non_null(strstr(text, "expected: GET or HEAD\n"));
+    close_reader(&head);
+    close_reader(&post);
+}
+
+static void test_a_reply_with_further_fields(void **state)
+{
+    struct fixture *f = *state;
+    struct reader get = ask(f, 1, "GET /" OF_HOST), deletion = ask(f, 1, "DELETE /" OF_HOST);
+    assert_true(has(f, &get, "\r\nContent-Security-Policy: default-src 'none'\r\n"));
+    assert_true(has(f, &get, "\r\nReferrer-Policy: no-referrer\r\n"));
+    assert_true(has(f, &get, "\r\nContent-Length: 6\r\n"));
+    assert_true(has(f, &deletion, "405 Method Not Allowed"));
+    close_reader(&get);
+    close_reader(&deletion);
+}
+
+/* ---- Limits ---- */
+
+static void test_many_readers(void **state)
+{
+    struct fixture *f = *state;
+    static struct reader readers[STREAMS_MAX];
+    for (int i = 0; i < STREAMS_MAX; i++) {
+        if (i == CLIENT_MAX) {
+            struct reader late = open_live(f, 1);
+            assert_true(has(f, &late, "HTTP/1.1 503 Service Unavailable\r\n"));
+            assert_true(has(f, &late, "224 event streams are open from this address"));
+            close_reader(&late);
+        }
+        readers[i] = open_live(f, i < CLIENT_MAX ? 1 : 2);
+        assert_true(has(f, &readers[i], "{\"event\":1}"));
+    }
+    struct reader late = open_live(f, 3), probe = ask(f, 1, "GET /readiness" OF_HOST);
+    assert_true(has(f, &late, "HTTP/1.1 503 Service Unavailable\r\n"));
+    assert_true(has(f, &late, "all 256 event streams are open"));
+    assert_true(has(f, &probe, "\r\n\r\nok"));
+    close_reader(&readers[7]); /* makes room */
+    close_reader(&late);
+    settle(f);
+    late = open_live(f, 3);
+    assert_true(has(f, &late, "{\"event\":1}"));
+    close_reader(&late);
+    close_reader(&probe);
+    for (int i = 0; i < STREAMS_MAX; i++) {
+        if (i != 7) {
+            assert_false(readers[i].closed);
+            close_reader(&readers[i]);
+        }
+    }
+}
+
+/* Idle connections push each other out, but no stream. */
+static void test_connections_leave_streams_alone(void **state)
+{
+    struct fixture *f = *state;
+    static struct reader idle[CONNECTIONS_MAX + 8];
+    struct reader r = open_live(f, 1);
+    for (size_t i = 0; i < ARRAY_LEN(idle); i++) {
+        idle[i] = ask(f, 1 + (int)i / 16, "");
+    }
+    pass_s(f, 1);
+    assert_true(has(f, &r, "{\"event\":2}"));
+    assert_false(r.closed);
+    for (size_t i = 0; i < ARRAY_LEN(idle); i++) {
+        close_reader(&idle[i]);
+    }
+    close_reader(&r);
+}
+
+/* One that stops reading misses events, and is closed; the others get theirs meanwhile. */
+static void test_a_reader_that_stops_reading(void **state)
+{
+    struct fixture *f = *state;
+    f->padding = HTTP_EVENT_BYTES_MAX / 2;
+    struct reader stuck = open_live(f, 1), good = open_live(f, 1);
+    int seconds = 0;
+    for (; http_events_count(f->events) == 2; seconds++) {
+        assert_true(seconds < UNREAD_S + 4); /* four events fill the sockets */
+        (void)drain(f, &good);
+        pass_s(f, 1);
+    }
+    assert_true(seconds >= UNREAD_S);
+    char last[32];
+    (void)snprintf(last, sizeof(last), "{\"event\":%d}", f->built);
+    assert_true(has(f, &good, last));
+    (void)drain(f, &stuck);
+    assert_true(stuck.closed);
+    close_reader(&stuck);
+    close_reader(&good);
+}
+
+/* One that reads late gets whole events, though not all. */
+static void test_a_slow_reader_gets_whole_events(void **state)
+{
+    struct fixture *f = *state;
+    f->padding = HTTP_EVENT_BYTES_MAX / 2;
+    struct reader slow = open_live(f, 1);
+    pass_s(f, 8);
+    (void)drain(f, &slow);
+    pass_s(f, 1);
+    const char *at = strstr(drain(f, &slow), "\r\n\r\n") + 4;
+    int events = 0, number = 0;
+    while (*at) {
+        int next = 0;
+        assert_int_equal(sscanf(at, "data: {\"event\":%d}", &next), 1);
+        assert_true(next > number);
+        number = next;
+        at = strstr(at, "\n\n");
+        assert_non_null(at);
+        at += 2;
+        events++;
+    }
+    assert_int_equal(number, f->built);
+    assert_true(events < f->built);
+    close_reader(&slow);
+}
+
+static void test_a_reader_that_talks_is_closed(void **state)
+{
+    struct fixture *f = *state;
+    static const char noise[4096];
+    struct reader r = open_live(f, 1);
+    ssize_t sent = 0;
+    while (http_events_count(f->events) == 1 && sent <= 2 * INPUT_MAX) {
+        sent += write(r.fd, noise, sizeof(noise));
+        settle(f);
+    }
+    assert_true(sent > INPUT_MAX);
+    assert_int_equal(http_events_count(f->events), 0);
+    close_reader(&r);
+}
+
+static void test_free_closes_streams(void **state)
+{
+    struct fixture *f = *state;
+    struct reader r = open_live(f, 1);
+    http_server_free(f->server);
+    http_events_free(f->events);
+    f->server = NULL;
+    f->events = NULL;
+    (void)drain(f, &r);
+    assert_true(r.closed);
+    close_reader(&r);
+    http_events_free(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_the_first_event_comes_at_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_an_event_is_built_once_for_all, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_nothing_runs_without_readers, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_an_event_over_its_limit_is_left_out, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_head_and_other_methods, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_reply_with_further_fields, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_many_readers, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_connections_leave_streams_alone, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_reader_that_stops_reading, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_slow_reader_gets_whole_events, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_reader_that_talks_is_closed, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_free_closes_streams, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
