@@ -125,13 +125,29 @@ $(B)/proto/%.pb-c.o: $(B)/proto/%.pb-c.c $(B)/.flags | $(PROTO_C)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -w -MMD -MP -c $< -o $@
 
+# The page of each program that has one: its folder `page` and what all share, in one document.
+PAGES  := $(patsubst %/page/index.html,%,$(wildcard $(PROGRAMS:%=%/page/index.html)))
+PAGE_O  = $(patsubst %,$(B)/%/page/page.o,$(filter $(1),$(PAGES)))
+SHARED_PAGE := $(sort $(wildcard common/page/*.css common/page/*.js))
+define page_rule
+PAGE_FILES_$(1) := $(SHARED_PAGE) $(sort $(wildcard $(1)/page/*.css $(1)/page/*.js))
+$(B)/$(1)/page/page.c: common/page/build $(1)/page/index.html $$(PAGE_FILES_$(1)) $(B)/.flags
+	$$(call say,PAGE,$(1)/page)
+	@mkdir -p $$(@D)
+	$$(Q)common/page/build $(1)_page $(1)/page/index.html $$(PAGE_FILES_$(1)) >$$@
+$(B)/$(1)/page/page.o: $(B)/$(1)/page/page.c
+	$$(call say,CC,$$<)
+	$$(Q)$$(CC) $$(ALL_CPPFLAGS) $$(ALL_CFLAGS) -MMD -MP -c $$< -o $$@
+endef
+$(foreach p,$(PAGES),$(eval $(call page_rule,$(p))))
+
 define archive
 $(B)/lib$(1).a: $(call objects,$(1)) $(2)
 	$$(call say,AR,$$@)
 	$$(Q)rm -f $$@ && ar rcs $$@ $$^
 endef
 $(eval $(call archive,common,$(filter-out $(KUBE_PROTO_O),$(PROTO_O))))
-$(foreach p,$(PROGRAMS),$(eval $(call archive,$(p),$(if $(filter kube2sky,$(p)),$(KUBE_PROTO_O)))))
+$(foreach p,$(PROGRAMS),$(eval $(call archive,$(p),$(if $(filter kube2sky,$(p)),$(KUBE_PROTO_O)) $(call PAGE_O,$(p)))))
 
 define program
 $(B)/bin/$(1): $(B)/$(1)/main.o $(B)/lib$(1).a $(B)/libcommon.a

@@ -21,6 +21,7 @@ ROOMS = {
     "common/base": "",
     "common/dns": "common/base",
     "common/http": "common/base common/dns",
+    "common/page": "common/base common/http",
     "common/tls": "common/base",
     "common/grpc": "common/base common/tls",
     "common/http2": "common/base",
