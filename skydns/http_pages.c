@@ -5,11 +5,13 @@
 
 #include "common/base/xalloc.h"
 #include "common/http/http_server.h"
+#include "skydns/pages/live.h"
 #include "skydns/pages/status.h"
 
 struct http_pages {
     struct http_server *server; /* NULL: off */
-    struct http_route routes[STATUS_ROUTES];
+    struct http_route routes[STATUS_ROUTES + LIVE_ROUTES];
+    struct live *live;              /* NULL: off */
     struct http_server *prometheus; /* NULL: off */
     struct http_route prometheus_route;
     char *skydns_prefix;
@@ -36,6 +38,8 @@ static int open_pages(struct http_pages *pages, struct ev_loop *loop, const stru
                       struct metrics_sources *sources, struct err *err)
 {
     status_routes(sources, pages->routes);
+    pages->live = live_new(loop, sources);
+    live_routes(pages->live, pages->routes + STATUS_ROUTES);
     int r = http_server_new(loop, &o->http_address, pages->routes, ARRAY_LEN(pages->routes),
                             &pages->server, err);
     return r < 0 ? err_wrap(err, r, "flag -http-addr") : 0;
@@ -62,6 +66,7 @@ void http_pages_free(struct http_pages *pages)
     if (pages) {
         http_server_free(pages->server);
         http_server_free(pages->prometheus);
+        live_free(pages->live);
         free(pages->skydns_prefix);
         free(pages);
     }

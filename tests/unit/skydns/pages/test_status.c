@@ -11,6 +11,7 @@
 #include "skydns/dnssec/dnssec.h"
 #include "skydns/foreign/cache_counts.h"
 #include "skydns/foreign/zone_table.h"
+#include "skydns/pages/live_figures_internal.h"
 #include "skydns/pages/status.h"
 #include "skydns/serve/streams.h"
 #include "tests/support/http_ask.h"
@@ -683,6 +684,83 @@ static void test_metrics_of_dnssec(void **state)
     expect_none(p, "/metrics", "dnssec_keys");
 }
 
+/* ---- /live ---- */
+
+static json_t *figures_of(struct pages *p)
+{
+    struct buf line;
+    json_error_t error;
+    buf_init(&line, 256 * 1024);
+    live_figures_write(&p->sources, &line);
+    assert_null(strchr(buf_cstr(&line), '\n'));
+    json_t *figures = json_loads(buf_cstr(&line), JSON_REJECT_DUPLICATES, &error);
+    if (!figures) {
+        fail_msg("%s in %s", error.text, buf_cstr(&line));
+    }
+    buf_fini(&line);
+    return figures;
+}
+
+/* Nothing is claimed that is not known: no nameserver is up before it was asked. */
+static void test_live_figures(void **state)
+{
+    struct pages *p = *state;
+    char *reason, *server, *server_state, *domain;
+    int is_ready, is_connected, size;
+    json_int_t udp, revision, records, more;
+    json_t *figures = figures_of(p);
+    assert_int_equal(json_unpack(figures, "{s:b,s:s,s:[s],s:{s:b},s:{s:I}}", "ready", &is_ready,
+                                 "reason", &reason, "domains", &domain, "etcd", "connected",
+                                 &is_connected, "queries", "udp", &udp),
+                     0);
+    assert_false(is_ready);
+    assert_false(is_connected);
+    assert_non_null(strstr(reason, "etcd has not been read yet"));
+    assert_string_equal(domain, "cluster.local.");
+    assert_int_equal(udp, 0);
+    assert_int_equal(json_array_size(json_object_get(figures, "nameservers")), 0);
+    json_t *counts =
+        json_object_get(json_object_get(json_object_get(figures, "latency"), "udp"), "counts");
+    size = (int)json_array_size(counts);
+    assert_int_equal(size, query_reply_scale.bound_count + 1);
+    json_decref(figures);
+    const struct bed_key key = {"local/cluster/svc/ns/web", "{'host':'10.0.0.1'}"};
+    bed_fill(&p->bed, &key, 1);
+    figures = figures_of(p);
+    assert_int_equal(json_unpack(figures, "{s:b,s:{s:I},s:I}", "ready", &is_ready, "etcd",
+                                 "revision", &revision, "records", &records),
+                     0);
+    assert_true(is_ready);
+    assert_int_equal(records, 1);
+    assert_true(revision > 0);
+    json_decref(figures);
+    struct foreign_zone zones[5] = {{.name = {.len = 1}, .server_count = 1}};
+    zones[0].servers[0] = nameserver_at(loopback_addr(10253));
+    for (size_t i = 1; i < ARRAY_LEN(zones); i++) {
+        char name[] = {'a' + (char)i, '.', '\0'};
+        assert_true(dname_from_text(slice_str(name), &zones[i].name));
+        zones[i].server_count = ZONE_SERVERS_MAX;
+        for (unsigned j = 0; j < ZONE_SERVERS_MAX; j++) {
+            zones[i].servers[j] = nameserver_at(loopback_addr(10253 + j));
+        }
+    }
+    struct engine_config *config = options_engine_config(&p->bed.options);
+    zone_table_unref(config->zones_of_others);
+    config->zones_of_others = zone_table_new(zones, ARRAY_LEN(zones), NULL);
+    publisher_configure(p->bed.publisher, config);
+    figures = figures_of(p);
+    assert_int_equal(json_unpack(figures, "{s:[{s:s,s:s,s:s}],s:I}", "nameservers", "zone", &domain,
+                                 "address", &server, "state", &server_state, "nameservers_more",
+                                 &more),
+                     0);
+    assert_string_equal(domain, ".");
+    assert_string_equal(server, "127.0.0.1:10253");
+    assert_string_equal(server_state, "unknown");
+    assert_int_equal(json_array_size(json_object_get(figures, "nameservers")), 64);
+    assert_int_equal(more, 1);
+    json_decref(figures);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -703,6 +781,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_explain, setup, teardown),
         cmocka_unit_test_setup_teardown(test_metrics, setup, teardown),
         cmocka_unit_test_setup_teardown(test_metrics_of_streams, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_live_figures, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
