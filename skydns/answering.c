@@ -15,6 +15,7 @@
 #include "skydns/dnsgrpc/dnsgrpc.h"
 #include "skydns/doh/doh.h"
 #include "skydns/serve/listen_socket.h"
+#include "skydns/serve/name_samples.h"
 #include "skydns/serve/query_tap.h"
 #include "skydns/serve/rate_limit.h"
 #include "skydns/serve/resolver.h"
@@ -57,6 +58,7 @@ struct answering {
     void *data;
     struct rate_limit *rate_limit;
     struct query_tap tap; /* of all threads */
+    struct name_samples samples;
     unsigned lane_count;
     struct lane lanes[OPTIONS_WORKERS_MAX];
     struct worker *workers[OPTIONS_WORKERS_MAX]; /* of all lanes, for the metrics */
@@ -352,7 +354,8 @@ int answering_open(const struct options *options, struct publisher *publisher,
     a->wake = wake ? wake->fn : NULL;
     a->data = wake ? wake->data : NULL;
     a->rate_limit = rate_limit_new();
-    query_tap_init(&a->tap);
+    name_samples_init(&a->samples);
+    query_tap_init(&a->tap, &a->samples);
     query_tap_set_log(&a->tap, options->query_log);
     int r = open_sockets(a, err);
     if (r == 0) {
@@ -491,6 +494,11 @@ void answering_set_nameservers(struct answering *answering, const struct options
 {
     const struct forwarder_rules rules = {.rotate = now->ns_rotate, .timeout_ms = now->rtimeout_ms};
     resolver_set_rules(answering->resolver, &rules);
+}
+
+struct query_tap *answering_tap(struct answering *answering)
+{
+    return &answering->tap;
 }
 
 void answering_set_query_log(struct answering *answering, struct query_log_rule rule)

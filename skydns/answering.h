@@ -19,6 +19,7 @@
 struct answering;
 struct resolver;
 struct publisher;
+struct query_tap;
 struct tls_server;
 struct transfers;
 struct worker;
@@ -48,6 +49,8 @@ void answering_free(struct answering *answering); /* stopped; NULL is fine */
 void answering_set_nameservers(struct answering *answering, const struct options *now);
 
 /* Which queries get a line in the log, from now on. */
+struct query_tap *answering_tap(struct answering *answering); /* for samples; borrowed */
+
 void answering_set_query_log(struct answering *answering, struct query_log_rule rule);
 
 /* Prints a line for each address and transport on which queries for this domain are answered:

@@ -492,6 +492,7 @@ static void set_status(struct program *p)
         .start_s = p->start_s,
         .skydns_prefix = http_pages_skydns_prefix(p->http),
         .publisher = p->publisher,
+        .tap = answering_tap(p->answering),
         .explainer =
             p->options.has_http ? explainer_new(publisher_newest_config(p->publisher)) : NULL,
         .etcd = p->etcd,

@@ -4,17 +4,49 @@
 
 #include "common/base/xalloc.h"
 #include "common/http/http_events.h"
+#include "common/page/page.h"
 #include "skydns/pages/live_figures_internal.h"
+#include "skydns/pages/top_names_internal.h"
+#include "skydns/serve/name_samples.h"
+#include "skydns/serve/query_tap.h"
+
+/* Built from skydns/page. */
+extern const struct page skydns_page;
 
 struct live {
     const struct metrics_sources *sources;
     struct http_events *events;
+    struct top_names top; /* since somebody looks */
 };
+
+static void take_samples(struct live *live)
+{
+    struct name_sample sample;
+    while (live->sources->tap && name_samples_take(live->sources->tap->samples, &sample)) {
+        top_names_add(&live->top, &sample.name, sample.type);
+    }
+}
 
 static void build(void *data, struct buf *line)
 {
-    const struct live *live = data;
-    live_figures_write(live->sources, line);
+    struct live *live = data;
+    take_samples(live);
+    live_figures_write(live->sources, &live->top, line);
+}
+
+static void on_watched(void *data, bool is_watched)
+{
+    struct live *live = data;
+    take_samples(live); /* old ones */
+    live->top = (struct top_names){0};
+    if (live->sources->tap) {
+        query_tap_set_sampling(live->sources->tap, is_watched);
+    }
+}
+
+static void on_page(void *data UNUSED, const struct http_request *request, struct http_reply *reply)
+{
+    page_reply(&skydns_page, request, reply);
 }
 
 static void on_live(void *data, const struct http_request *request, struct http_reply *reply)
@@ -27,8 +59,8 @@ struct live *live_new(struct ev_loop *loop, const struct metrics_sources *source
 {
     struct live *live = xcalloc(1, sizeof(*live));
     live->sources = sources;
-    live->events =
-        http_events_new(&(struct http_events_config){.loop = loop, .build = build, .data = live});
+    live->events = http_events_new(&(struct http_events_config){
+        .loop = loop, .build = build, .watched = on_watched, .data = live});
     return live;
 }
 
@@ -42,5 +74,6 @@ void live_free(struct live *live)
 
 void live_routes(struct live *live, struct http_route routes[LIVE_ROUTES])
 {
-    routes[0] = (struct http_route){"/live", on_live, live};
+    routes[0] = (struct http_route){"/", on_page, live};
+    routes[1] = (struct http_route){"/live", on_live, live};
 }

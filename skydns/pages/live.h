@@ -1,5 +1,5 @@
-/* What is happening now as server-sent events, one a second (`/live`; the man page documents their
- * JSON). Reads counts that other threads keep anyway: while
+/* What is happening now: the page (`/`) and its figures as server-sent events, one a second
+ * (`/live`; the man page documents their JSON). Reads counts that other threads keep anyway: while
  * nobody reads, nothing here runs. Main thread. */
 #ifndef SKYDNS_PAGES_LIVE_H
 #define SKYDNS_PAGES_LIVE_H
@@ -9,7 +9,7 @@
 
 struct live;
 
-enum { LIVE_ROUTES = 1 };
+enum { LIVE_ROUTES = 2 };
 
 /* The sources are borrowed, and set before the loop runs. */
 struct live *live_new(struct ev_loop *loop, const struct metrics_sources *sources);

@@ -10,6 +10,7 @@
 #include "common/etcd/etcd.h"
 #include "skydns/foreign/cache_counts.h"
 #include "skydns/foreign/zone_table.h"
+#include "skydns/pages/change_page_internal.h"
 #include "skydns/pages/metrics_queries_internal.h"
 #include "skydns/pages/readiness_internal.h"
 #include "skydns/serve/resolver.h"
@@ -169,12 +170,13 @@ static void write_nameserver(const struct foreign_zone *zone, size_t server, con
     buf_append_char(out, '}');
 }
 
-static const char *state_of(const struct upstream_states *states, bool is_known, size_t server)
+/* Never up before it was asked. */
+static const char *state_of(const struct upstream_states *states, size_t server)
 {
-    return !is_known                       ? "unknown"
-           : states->looping >> server & 1 ? "looping"
-           : states->dead >> server & 1    ? "down"
-                                           : "up";
+    return states->looping >> server & 1 ? "looping"
+           : states->dead >> server & 1  ? "down"
+           : states->asked >> server & 1 ? "up"
+                                         : "unknown";
 }
 
 static void write_nameservers(const struct metrics_sources *all, const struct engine_config *config,
@@ -186,11 +188,11 @@ static void write_nameservers(const struct metrics_sources *all, const struct en
     buf_append_str(out, ",\"nameservers\":[");
     for (size_t i = 0; i < zone_count; i++) {
         struct upstream_states states = {0};
-        bool is_known = resolver_zone_state(all->resolver, zones[i].serial, &states);
+        (void)resolver_zone_state(all->resolver, zones[i].serial, &states); /* none: not asked */
         total += zones[i].server_count;
         for (size_t j = 0; j < zones[i].server_count && shown < LIVE_NAMESERVERS_MAX; j++) {
             buf_append_str(out, shown++ ? "," : "");
-            write_nameserver(&zones[i], j, state_of(&states, is_known, j), out);
+            write_nameserver(&zones[i], j, state_of(&states, j), out);
         }
     }
     buf_append_char(out, ']');
@@ -219,7 +221,8 @@ static void write_etcd(const struct metrics_sources *all, const struct store_syn
     number_field(out, "unusable", store->broken);
 }
 
-void live_figures_write(const struct metrics_sources *sources, struct buf *out)
+void live_figures_write(const struct metrics_sources *sources, const struct top_names *top,
+                        struct buf *out)
 {
     struct transport_sums transports[ENGINE_TRANSPORTS];
     const struct engine_config *config = publisher_newest_config(sources->publisher);
@@ -233,5 +236,9 @@ void live_figures_write(const struct metrics_sources *sources, struct buf *out)
     write_cache(config, out);
     write_nameservers(sources, config, out);
     write_etcd(sources, &store, out);
+    buf_append_str(out, ",\"top\":");
+    top_names_write(top, out);
+    buf_append_str(out, ",\"changes\":");
+    change_page_list(sources->sync, LIVE_CHANGES_MAX, out);
     buf_append_char(out, '}');
 }

@@ -16,6 +16,7 @@ struct outage;
 struct outage_source;
 struct resolver;
 struct publisher;
+struct query_tap;
 struct store_sync;
 struct transfers;
 struct streams_counts;
@@ -62,8 +63,9 @@ struct metrics_sources {
     int64_t (*certificate_ends)(const void *certificate); /* Unix time; NULL: there is none */
     const void *certificate;
     const struct publisher *publisher;
-    struct explainer *explainer;                               /* NULL without HTTP */
-    bool is_lame_duck;                                         /* stopping, but still answering */
+    struct query_tap *tap;       /* samples names for /live; NULL: none */
+    struct explainer *explainer; /* NULL without HTTP */
+    bool is_lame_duck;           /* stopping, but still answering */
     struct metrics_refusals (*refusals)(const void *settings); /* NULL: none */
     const void *settings;
     size_t (*dnssec_unusable)(const void *files); /* keys of -dnssec; NULL: all are usable */

@@ -35,6 +35,7 @@ struct query_counts {
     struct counter rcodes[QUERY_RCODES]; /* replies, late ones too */
     struct histogram took; /* us, of query_reply_scale: until the reply left, or was handed over */
     struct skydns_counts *skydns; /* owned; NULL: not wanted */
+    uint32_t sampled;             /* its owner's: replies since one was sampled (query_tap.h) */
 };
 
 /* Before the thread starts. want_skydns: also count for SkyDNS's own metrics. */

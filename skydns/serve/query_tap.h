@@ -1,5 +1,6 @@
-/* What watches queries and replies beside the counters: the query log. One for the program, shared
- * by the threads that answer; each of them shows it every reply. Nothing watches: one relaxed load
+/* What watches queries and replies beside the counters: the query log, and while somebody looks at
+ * /live, samples of names. One for the program, shared by the threads that answer; each of them
+ * shows it every reply, or one in 32 if only samples are wanted. Nothing watches: one relaxed load
  * for each reply. */
 #ifndef SKYDNS_SERVE_QUERY_TAP_H
 #define SKYDNS_SERVE_QUERY_TAP_H
@@ -10,10 +11,11 @@
 #include <stdint.h>
 
 #include "skydns/answer/query.h"
+#include "skydns/serve/query_counts.h"
 #include "skydns/serve/query_log.h"
 
 struct client_index;
-struct query_counts;
+struct name_samples;
 
 /* A query and its reply; all borrowed. */
 struct query_seen {
@@ -25,20 +27,32 @@ struct query_seen {
     int64_t took_us;                    /* since this program has had the query */
 };
 
-struct query_tap {
-    _Atomic bool is_on;    /* something watches */
-    _Atomic uint64_t rule; /* of the log, in one word: mode and every */
+enum {
+    QUERY_TAP_ALL = 1,        /* something watches every reply */
+    QUERY_TAP_SAMPLES = 2,    /* something watches one in QUERY_TAP_SAMPLE_OF */
+    QUERY_TAP_SAMPLE_OF = 32, /* a look at the reply costs about as much as the answer */
 };
 
-void query_tap_init(struct query_tap *tap);
+struct query_tap {
+    _Atomic unsigned watched; /* bits of the above */
+    _Atomic uint64_t rule;    /* of the log, in one word: mode and every */
+    struct name_samples *samples;
+};
+
+/* The samples are borrowed. */
+void query_tap_init(struct query_tap *tap, struct name_samples *samples);
 
 /* Main thread; replies from now on. */
 void query_tap_set_log(struct query_tap *tap, struct query_log_rule rule);
 
-/* Any thread that answers. True: query_tap_show wants to see the reply. */
-static inline bool query_tap_is_on(const struct query_tap *tap)
+/* The same; name_samples_take has them. */
+void query_tap_set_sampling(struct query_tap *tap, bool is_sampling);
+
+/* Any thread that answers, with its counts. True: query_tap_show wants to see the reply. */
+static inline bool query_tap_wants(const struct query_tap *tap, struct query_counts *counts)
 {
-    return atomic_load_explicit(&tap->is_on, memory_order_relaxed);
+    unsigned watched = atomic_load_explicit(&tap->watched, memory_order_relaxed);
+    return watched && (watched & QUERY_TAP_ALL || ++counts->sampled % QUERY_TAP_SAMPLE_OF == 0);
 }
 
 /* That thread's counts. Never waits. */

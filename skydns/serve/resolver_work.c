@@ -83,7 +83,7 @@ static void send_datagram(struct resolver *r, const struct deferred *d, size_t l
 
 static void show(struct resolver *r, const struct deferred *d, size_t len, size_t rcode)
 {
-    if (query_tap_is_on(r->config.tap)) {
+    if (query_tap_wants(r->config.tap, &r->counts.udp)) {
         struct engine_query query = resolver_query(r, d);
         turn_show(&r->turn, &r->counts.udp, &query, r->reply, len, rcode, d->begun_us);
     }

@@ -94,7 +94,7 @@ static size_t finish_reply(const struct turn *turn, const struct engine_query *q
                            int64_t begun_us)
 {
     struct query_counts *counts = turn->counts[query->transport];
-    const bool is_shown = query_tap_is_on(turn->tap);
+    const bool is_shown = query_tap_wants(turn->tap, counts);
     const size_t rcode = is_shown ? query_counts_rcode(reply, len) : 0;
     query_counts_reply(counts, reply, len);
     len = transport_edns_add(edns, turn->idle_ms, reply, len);

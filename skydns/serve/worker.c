@@ -83,7 +83,7 @@ static void count_reply(struct worker *w, const struct engine_query *query,
                         const struct udp_packet *packet)
 {
     query_counts_reply(&w->counts, packet->reply, packet->reply_len);
-    if (query_tap_is_on(w->config.tap)) {
+    if (query_tap_wants(w->config.tap, &w->counts)) {
         show(w, query, packet);
     }
 }

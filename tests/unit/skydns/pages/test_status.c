@@ -691,7 +691,8 @@ static json_t *figures_of(struct pages *p)
     struct buf line;
     json_error_t error;
     buf_init(&line, 256 * 1024);
-    live_figures_write(&p->sources, &line);
+    static const struct top_names top;
+    live_figures_write(&p->sources, &top, &line);
     assert_null(strchr(buf_cstr(&line), '\n'));
     json_t *figures = json_loads(buf_cstr(&line), JSON_REJECT_DUPLICATES, &error);
     if (!figures) {

@@ -12,6 +12,7 @@
 
 #include "common/base/attributes.h"
 #include "common/base/log.h"
+#include "skydns/serve/name_samples.h"
 #include "skydns/serve/query_counts.h"
 #include "skydns/serve/query_tap.h"
 #include "tests/support/log_capture.h"
@@ -88,16 +89,18 @@ static void test_some(void **state)
     }
 }
 
+static struct name_samples samples;
+
 static const char *line_of(struct log_capture *capture, const uint8_t *wire, size_t len)
 {
     struct engine_query query;
     struct query_tap tap;
     struct query_counts counts = {.answered = {0}};
     const struct query_seen s = seen(&query, wire, len, BYTES("\0\7\x84\3\0\1\0\0\0\1\0\0"));
-    query_tap_init(&tap);
-    assert_false(query_tap_is_on(&tap));
+    query_tap_init(&tap, &samples);
+    assert_false(query_tap_wants(&tap, &counts));
     query_tap_set_log(&tap, (struct query_log_rule){QUERY_LOG_DENIALS, 0});
-    assert_true(query_tap_is_on(&tap));
+    assert_true(query_tap_wants(&tap, &counts));
     log_set_level(LOG_LEVEL_ERROR); /* whatever it is */
     log_capture_begin(capture);
     query_tap_show(&tap, &counts, &s);
@@ -134,12 +137,55 @@ static void test_lines(void **state)
     }
 }
 
+/* Of replies with a question, one in 32; the log sees all meanwhile; without either, nothing is. */
+static void test_samples(void **state)
+{
+    static const uint8_t reply[] = "\0\7\x84\0\0\1\0\0\0\0\0\0" QUESTION;
+    struct engine_query query;
+    struct query_tap tap;
+    struct query_counts counts = {.answered = {0}};
+    struct name_sample sample;
+    int seen_count = 0, taken = 0;
+    const struct query_seen s = seen(&query, reply, sizeof(reply) - 1, reply, sizeof(reply) - 1);
+    const struct query_seen bare = seen(&query, reply, sizeof(reply) - 1, reply, DNS_HEADER_SIZE);
+    (void)state;
+    name_samples_init(&samples);
+    query_tap_init(&tap, &samples);
+    query_tap_set_sampling(&tap, true);
+    for (int i = 0; i < 3200; i++) {
+        if (query_tap_wants(&tap, &counts)) {
+            query_tap_show(&tap, &counts, i % 2 ? &s : &bare);
+            query_tap_show(&tap, &counts, &s);
+            seen_count++;
+        }
+    }
+    assert_int_equal(seen_count, 100);
+    while (name_samples_take(&samples, &sample)) {
+        char text[DNAME_TEXT_MAX];
+        assert_string_equal(dname_to_text(&sample.name, text), "web.test.");
+        assert_int_equal(sample.type, DNS_TYPE_A);
+        taken++;
+    }
+    assert_true(taken >= 100 && taken <= 200);
+    for (int i = 0; i < 32 * NAME_SAMPLES_MAX * 2; i++) { /* what does not fit is left out */
+        if (query_tap_wants(&tap, &counts)) {
+            query_tap_show(&tap, &counts, &s);
+        }
+    }
+    for (taken = 0; name_samples_take(&samples, &sample); taken++) {
+    }
+    assert_int_equal(taken, NAME_SAMPLES_MAX);
+    query_tap_set_sampling(&tap, false);
+    assert_false(query_tap_wants(&tap, &counts));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_which),
         cmocka_unit_test(test_some),
         cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_samples),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,74 @@
+/* The most asked names: in order, whatever the case, and in a table that is full. */
+#include "skydns/pages/top_names_internal.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/dns/dns.h"
+
+static void add(struct top_names *top, const char *text, uint16_t type, int times)
+{
+    struct dname name;
+    assert_true(dname_from_text(slice_str(text), &name));
+    for (int i = 0; i < times; i++) {
+        top_names_add(top, &name, type);
+    }
+}
+
+static void expect(const struct top_names *top, const char *begin)
+{
+    struct buf out;
+    buf_init(&out, 64 * 1024);
+    top_names_write(top, &out);
+    const char *text = buf_cstr(&out);
+    if (strncmp(text, begin, strlen(begin)) != 0) {
+        fail_msg("%s", text);
+    }
+    buf_fini(&out);
+}
+
+static void test_in_order(void **state)
+{
+    static struct top_names top;
+    (void)state;
+    top = (struct top_names){0};
+    expect(&top, "[]");
+    add(&top, "a.test.", DNS_TYPE_A, 1);
+    add(&top, "b.test.", DNS_TYPE_AAAA, 3);
+    add(&top, "B.Test.", DNS_TYPE_AAAA, 1);
+    add(&top, "b.test.", DNS_TYPE_A, 2);
+    expect(&top, "[{\"name\":\"b.test.\",\"type\":\"AAAA\",\"count\":4},"
+                 "{\"name\":\"b.test.\",\"type\":\"A\",\"count\":2},"
+                 "{\"name\":\"a.test.\",\"type\":\"A\",\"count\":1}]");
+}
+
+/* Names that are asked once do not push out one that is asked often. */
+static void test_many_names(void **state)
+{
+    static struct top_names top;
+    char name[32];
+    (void)state;
+    top = (struct top_names){0};
+    for (int i = 0; i < 10 * TOP_NAMES_MAX; i++) {
+        (void)snprintf(name, sizeof(name), "once%d.test.", i);
+        add(&top, name, DNS_TYPE_A, 1);
+        add(&top, "often.test.", DNS_TYPE_A, i % 4 == 0);
+    }
+    assert_int_equal(top.count, TOP_NAMES_MAX);
+    expect(&top, "[{\"name\":\"often.test.\",\"type\":\"A\",\"count\":320}");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_in_order),
+        cmocka_unit_test(test_many_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
