@@ -81,7 +81,7 @@ MAN        := $(patsubst %.scd,$(B)/man/%,$(notdir $(wildcard $(PROGRAMS:%=%/*.s
 .DEFAULT_GOAL := all
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all programs unit objects deps deps-bench run one asan-kube2sky check check-unit check-integration check-faults check-tsan check-pod coverage images fuzz bench bench-readme bench-etcd bench-kube2sky bench-pipeline bench-start bench-updates bench-clients bench-pod bench-churn bench-cache-hits bench-clients-flood bench-search-paths bench-transfer profile analyze analyzed lint format install uninstall dist deb clean help tests FORCE
+.PHONY: all programs unit objects deps deps-bench run one asan-kube2sky check check-unit check-integration check-faults check-tsan check-pod check-page coverage images fuzz bench bench-readme bench-etcd bench-kube2sky bench-pipeline bench-start bench-updates bench-clients bench-pod bench-churn bench-cache-hits bench-clients-flood bench-search-paths bench-transfer profile analyze analyzed lint format install uninstall dist deb clean help tests FORCE
 
 all: $(BINARIES) $(MAN)
 programs: $(BINARIES)
@@ -269,6 +269,14 @@ check-pod: all
 	@[ "$$(id -u)" -ne 0 ] || tests/support/deps check pod
 	@$(PYTHON) tests/support/check.py --build $(B) --only pod
 
+# The pages in a real Chromium. Without npm, nothing is checked with axe; without Chromium, nothing at all.
+NPM_CI := npm ci --ignore-scripts --no-audit --no-fund
+check-page: all
+	@tests/support/deps check page || echo 'check-page: what is missing is skipped'
+	@mkdir -p $(BUILD)/page && cp tests/integration/page/package*.json $(BUILD)/page/
+	@cd $(BUILD)/page && $(NPM_CI) || echo 'check-page: axe is skipped'
+	@PAGE_NODE_MODULES=$(abspath $(BUILD)/page/node_modules) $(PYTHON) tests/support/check.py --build $(B) --only page
+
 # Lines that unit tests and fuzz corpora run, of each program at least its floor; FILES='skydns/pages/*' lists the others.
 FILES ?=
 coverage: deps
@@ -452,7 +460,7 @@ clean:
 	rm -rf $(BUILD)
 
 help:
-	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|compile_commands.json|run|one TEST=…|check|check-unit|check-integration|check-faults|check-tsan|check-pod|coverage|images|fuzz|bench|bench-readme|bench-etcd|bench-kube2sky|bench-pipeline|bench-start|bench-updates|bench-clients|bench-pod|bench-churn|bench-cache-hits|bench-clients-flood|bench-search-paths|bench-transfer|profile|analyze|lint|format|install|uninstall|dist|deb|deps|deps-bench|clean'
+	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|compile_commands.json|run|one TEST=…|check|check-unit|check-integration|check-faults|check-tsan|check-pod|check-page|coverage|images|fuzz|bench|bench-readme|bench-etcd|bench-kube2sky|bench-pipeline|bench-start|bench-updates|bench-clients|bench-pod|bench-churn|bench-cache-hits|bench-clients-flood|bench-search-paths|bench-transfer|profile|analyze|lint|format|install|uninstall|dist|deb|deps|deps-bench|clean'
 
 -include $(wildcard $(B)/*/*.d $(B)/*/*/*.d $(B)/tests/*/*/*.d $(B)/tests/*/*/*/*.d)
 ifneq ($(filter analyzed,$(MAKECMDGOALS)),)

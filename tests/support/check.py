@@ -1,8 +1,9 @@
 """Runs the built tests: unit programs, fuzz corpora, integration tests (`make check`), and those of the
-integration tests that take long or need root (`make check-faults`) or podman (`make check-pod`). For
+integration tests that take long or need root (`make check-faults`), podman (`make check-pod`) or Chromium
+(`make check-page`). For
 `make check-tsan`: unit programs, corpora and those integration tests in which threads meet.
 
-    check.py --build build/release [--only unit|integration|tsan|faults|pod]
+    check.py --build build/release [--only unit|integration|tsan|faults|pod|page]
 
 The list of tests comes from the sources, so that a program that failed to build counts as failed. Unit
 programs and corpora run two at a time, and so do the parts of tests/integration, which pytest runs with
@@ -227,7 +228,7 @@ def check_integration(build, report, files):
     def run_part(number):
         start = time.monotonic()
         with tempfile.TemporaryFile() as output:
-            totals, problem = run_pytest(build, "not faults and not pod", files[number::parts], output)
+            totals, problem = run_pytest(build, "not faults and not pod and not page", files[number::parts], output)
             output.seek(0)
             told = output.read().decode(errors="backslashreplace")
         return f"integration {number + 1} of {parts}", totals, time.monotonic() - start, problem, told
@@ -255,7 +256,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", default="build/release", type=pathlib.Path,
                         help="folder of the variant to test (default %(default)s)")
-    parser.add_argument("--only", choices=["unit", "integration", "tsan", "faults", "pod"])
+    parser.add_argument("--only", choices=["unit", "integration", "tsan", "faults", "pod", "page"])
     options = parser.parse_args()
     build = options.build.resolve()
     set_sanitizer_options()
@@ -275,12 +276,14 @@ def main():
         (build / "pod.txt").unlink(missing_ok=True)
         check_folder(build, report, "pod", "tests/integration/pod")
         print_figures(build / "pod.txt")
+    if options.only == "page":
+        check_folder(build, report, "page", "tests/integration/page")
     totals = report.totals
     for name, reason in totals.skipped:
         print(f"skipped {name}: {reason}")
     print(totals.line())
-    # Where containers do not work, all tests are skipped.
-    none_ran = not totals.passed and not (options.only == "pod" and totals.skipped)
+    # Where containers do not work, or there is no Chromium, all tests are skipped.
+    none_ran = not totals.passed and not (options.only in ("pod", "page") and totals.skipped)
     return 1 if totals.failed or none_ran else 0
 
 
