@@ -81,7 +81,7 @@ MAN        := $(patsubst %.scd,$(B)/man/%,$(notdir $(wildcard $(PROGRAMS:%=%/*.s
 .DEFAULT_GOAL := all
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all programs unit objects deps deps-bench run one asan-kube2sky check check-unit check-integration check-faults check-tsan check-pod check-page coverage images fuzz bench bench-readme bench-etcd bench-kube2sky bench-pipeline bench-start bench-updates bench-clients bench-pod bench-churn bench-cache-hits bench-clients-flood bench-search-paths bench-transfer profile analyze analyzed lint format install uninstall dist deb clean help tests FORCE
+.PHONY: all programs unit objects deps deps-bench run one asan-kube2sky check check-unit check-integration check-faults check-tsan check-pod check-page screenshots coverage images fuzz bench bench-readme bench-etcd bench-kube2sky bench-pipeline bench-start bench-updates bench-clients bench-pod bench-churn bench-cache-hits bench-clients-flood bench-search-paths bench-transfer profile analyze analyzed lint format install uninstall dist deb clean help tests FORCE
 
 all: $(BINARIES) $(MAN)
 programs: $(BINARIES)
@@ -277,6 +277,11 @@ check-page: all
 	@cd $(BUILD)/page && $(NPM_CI) || echo 'check-page: axe is skipped'
 	@PAGE_NODE_MODULES=$(abspath $(BUILD)/page/node_modules) $(PYTHON) tests/support/check.py --build $(B) --only page
 
+# The pictures in README.md, from running programs: a minute.
+screenshots: all
+	@tests/support/deps check page
+	@BIN_DIR=$(abspath $(B)/bin) $(PYTHON) tests/support/screenshots.py --out docs
+
 # Lines that unit tests and fuzz corpora run, of each program at least its floor; FILES='skydns/pages/*' lists the others.
 FILES ?=
 coverage: deps
@@ -460,7 +465,7 @@ clean:
 	rm -rf $(BUILD)
 
 help:
-	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|compile_commands.json|run|one TEST=…|check|check-unit|check-integration|check-faults|check-tsan|check-pod|check-page|coverage|images|fuzz|bench|bench-readme|bench-etcd|bench-kube2sky|bench-pipeline|bench-start|bench-updates|bench-clients|bench-pod|bench-churn|bench-cache-hits|bench-clients-flood|bench-search-paths|bench-transfer|profile|analyze|lint|format|install|uninstall|dist|deb|deps|deps-bench|clean'
+	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|compile_commands.json|run|one TEST=…|check|check-unit|check-integration|check-faults|check-tsan|check-pod|check-page|screenshots|coverage|images|fuzz|bench|bench-readme|bench-etcd|bench-kube2sky|bench-pipeline|bench-start|bench-updates|bench-clients|bench-pod|bench-churn|bench-cache-hits|bench-clients-flood|bench-search-paths|bench-transfer|profile|analyze|lint|format|install|uninstall|dist|deb|deps|deps-bench|clean'
 
 -include $(wildcard $(B)/*/*.d $(B)/*/*/*.d $(B)/tests/*/*/*.d $(B)/tests/*/*/*/*.d)
 ifneq ($(filter analyzed,$(MAKECMDGOALS)),)
