@@ -7,9 +7,10 @@
 #include "skydns/upstream/forwarder.h"
 
 enum {
-    /* At most: 80 UDP and listening sockets, 130 for HTTP on two ports, 48 for probes of
-     * nameservers and loop checks, some 50 for etcd, name lookups, event loops and files. */
-    RESERVED = 320,
+    /* At most: 80 UDP and listening sockets, 130 for HTTP on two ports, 256 for its streams of
+     * events, 48 for probes of nameservers and loop checks, some 50 for etcd, name lookups, event
+     * loops and files. */
+    RESERVED = 576,
     /* Listening sockets from systemd, an event loop; connections closed during a handshake step. */
     STREAMS_RESERVED = 32 + TCP_HANDSHAKES_MAX,
     WANTED = TCP_CONNECTIONS_MAX + FORWARDER_SOCKETS_MAX + RESERVED,

@@ -4,9 +4,9 @@
  * the loops.
  *
  *     |-- everything else --|---- connections ----|---- streams ----|---- to nameservers ----|
- *     0       608, at most half of the limit              evenly                         limit
+ *     0       864, at most half of the limit              evenly                         limit
  *
- * Without such listeners, there are no streams, and the rest has 320. */
+ * Without such listeners, there are no streams, and the rest has 576. */
 #ifndef SKYDNS_DESCRIPTOR_LIMIT_H
 #define SKYDNS_DESCRIPTOR_LIMIT_H
 

@@ -13,7 +13,7 @@
 #include "skydns/descriptor_limit.h"
 #include "tests/support/log_capture.h"
 
-enum { ALL_WANT = 20320, PART_WANTS = 10000, WITH_STREAMS = 30608 };
+enum { ALL_WANT = 20576, PART_WANTS = 10000, WITH_STREAMS = 30864 };
 
 static void test_shares(void **state)
 {
@@ -21,8 +21,8 @@ static void test_shares(void **state)
         size_t limit, want;
     } rows[] = {
         {0, 1},         {1, 1},         {16, 4},         {256, 64},        {639, 160},
-        {640, 160},     {1024, 352},    {4096, 1888},    {20000, 9840},    {20319, 9999},
-        {20320, 10000}, {65536, 10000}, {524288, 10000}, {1048576, 10000}, {SIZE_MAX, 10000},
+        {640, 160},     {1024, 256},    {4096, 1760},    {20000, 9712},    {20575, 9999},
+        {20576, 10000}, {65536, 10000}, {524288, 10000}, {1048576, 10000}, {SIZE_MAX, 10000},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -41,7 +41,7 @@ static void test_shares_with_streams(void **state)
         size_t limit, want;
     } rows[] = {
         {0, 1},         {1, 1},          {16, 2},           {256, 42},     {704, 117},
-        {1024, 170},    {1216, 202},     {4096, 1162},      {30607, 9999}, {30608, 10000},
+        {1024, 170},    {1216, 202},     {4096, 1077},      {30863, 9999}, {30864, 10000},
         {65536, 10000}, {524288, 10000}, {SIZE_MAX, 10000},
     };
     (void)state;
@@ -119,14 +119,14 @@ static void test_a_small_hard_limit(void **state)
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &small), 0);
     assert_int_equal(small.rlim_cur, 256);
     assert_int_equal(got.connections, 64);
-    assert_int_equal(log_occurrences(text, "raise LimitNOFILE= or ulimit -n limit=256 wanted=20320 "
+    assert_int_equal(log_occurrences(text, "raise LimitNOFILE= or ulimit -n limit=256 wanted=20576 "
                                            "connections=64 nameserver_queries=64"),
                      1);
     log_capture_begin(&log);
     got = descriptor_limit_raise(true);
     text = log_capture_end(&log);
     assert_int_equal(got.streams, 42);
-    assert_int_equal(log_occurrences(text, "raise LimitNOFILE= or ulimit -n limit=256 wanted=30608 "
+    assert_int_equal(log_occurrences(text, "raise LimitNOFILE= or ulimit -n limit=256 wanted=30864 "
                                            "connections=42 stream_connections=42 "
                                            "nameserver_queries=42"),
                      1);
