@@ -159,8 +159,8 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
         {"workers", FLAG_INT, &raw->workers, .min = 1, .max = OPTIONS_WORKERS_MAX,
          .help = "threads that answer UDP"},
         {"http-addr", FLAG_STRING, &raw->http_address,
-         .help =
-             "IP:port to serve /healthz, /readiness, /metrics, /cache, /search, /explain on; none: off"},
+         .help = "IP:port to serve /healthz, /readiness, /metrics, /cache, /search, /explain on; "
+                 "none: off"},
         {"etcd-timeout", FLAG_DURATION_MS, &raw->etcd_timeout_ms, .min = 1,
          .max = ETCD_TIMEOUT_MAX_MS,
          .help = "log an error and fail /readiness?strict when etcd is away for longer"},
