@@ -243,20 +243,34 @@ void http_events_reply(struct http_events *events, const struct http_request *re
     }
 }
 
+static size_t count_of(const struct http_events *events, const struct client_net *net)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < events->count; i++) {
+        count += client_net_equal(&events->streams[i]->client, net);
+    }
+    return count;
+}
+
+/* A stream of the client that has nearly all of them, to make room for another client; or NULL. */
+static struct stream *find_hog(const struct http_events *events, const struct client_net *net)
+{
+    struct stream *found = NULL;
+    for (size_t i = 0; i < events->count && !found; i++) {
+        struct stream *s = events->streams[i];
+        bool is_hog = !client_net_equal(&s->client, net) &&
+                      count_of(events, &s->client) > HTTP_EVENTS_CLIENT_MAX;
+        found = is_hog ? s : NULL;
+    }
+    return found;
+}
+
 const char *http_events_refusal(const struct http_events *events, const struct ip *client)
 {
     const struct client_net net = client_net_of_ip(client);
-    size_t of_client = 0;
-    for (size_t i = 0; i < events->count; i++) {
-        of_client += client_net_equal(&events->streams[i]->client, &net);
-    }
-    if (events->count >= HTTP_EVENTS_MAX) {
-        return "all 256 event streams are open; close a page, or try again later\n";
-    }
-    if (of_client >= HTTP_EVENTS_CLIENT_MAX) {
-        return "224 event streams are open from this address; close a page, or try again later\n";
-    }
-    return NULL;
+    return events->count < HTTP_EVENTS_MAX || find_hog(events, &net)
+               ? NULL
+               : "all 256 event streams are open; close a page, or try again later\n";
 }
 
 static void begin(struct http_events *events)
@@ -272,13 +286,17 @@ static void begin(struct http_events *events)
 void http_events_add(struct http_events *events, int fd, const struct ip *client, struct slice head)
 {
     const int bytes = SOCKET_BYTES;
+    const struct client_net net = client_net_of_ip(client);
+    if (events->count == HTTP_EVENTS_MAX) {
+        close_stream(find_hog(events, &net)); /* there is one: it was not refused */
+    }
     struct stream *s = xcalloc(1, sizeof(*s));
     (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes)); /* never fails here */
     if (events->count == 0) {
         begin(events);
     }
     s->events = events;
-    s->client = client_net_of_ip(client);
+    s->client = net;
     buf_init(&s->head, HEAD_MAX);
     buf_append_slice(&s->head, head);
     ev_io_init(&s->io, on_io, fd, EV_READ);

@@ -4,9 +4,9 @@
  * them.
  *
  * A stream leaves its server's table of connections, so that open pages never close a probe's
- * connection, nor count against its client's. There are at most 256 streams, 224 of one client (an
- * IPv4 address or IPv6 /64): 200 open pages behind one proxy, and room for somebody else. A further
- * one gets 503 with the reason.
+ * connection, nor count against its client's. There are at most 256 streams; a further one gets 503
+ * with the reason. But if one client (an IPv4 address or IPv6 /64) has more than 224 of them, more
+ * than 200 open pages behind one proxy, another client's takes the place of one of these.
  *
  * An event waits for no reader: who has not taken the last one misses those that come meanwhile,
  * and is closed after 10 s. A stream holds at most one event, of at most 256 KiB and shared with
@@ -42,7 +42,7 @@ struct http_events_config {
 
 enum {
     HTTP_EVENTS_MAX = 256,
-    HTTP_EVENTS_CLIENT_MAX = 224,
+    HTTP_EVENTS_CLIENT_MAX = 224, /* that it need not give up */
     HTTP_EVENT_BYTES_MAX = 256 * 1024,
 };
 
