@@ -53,7 +53,7 @@ bool log_bulk_write(const char *message, size_t count, const struct log_field *f
 {
     char text[LOG_LINE_MAX];
     size_t len = log_line_write(text, format_now(), LOG_LEVEL_INFO, message, count, fields);
-    return log_queue_put(LOG_LEVEL_INFO, text, len);
+    return log_queue_put_bulk(text, len);
 }
 
 void log_plain(const char *program, const char *message)

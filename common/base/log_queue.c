@@ -16,6 +16,10 @@
 /* Its one large variable is a line; sanitizers multiply that. */
 enum { STACK_BYTES = 256 * 1024 };
 
+/* Waking the thread costs more than writing a line. After bulk lines it rests for so long, or
+ * until there is half of what they may take. */
+enum { REST_MS = 100, REST_BYTES_MAX = (LOG_QUEUE_BYTES - LOG_QUEUE_RESERVE_BYTES) / 2 };
+
 static char buffers[2][LOG_QUEUE_BYTES];
 
 static struct {
@@ -24,6 +28,9 @@ static struct {
     pthread_cond_t ended;
     char *filling; /* one of the buffers; the thread may be writing the other */
     size_t len;
+    bool has_bulk;   /* some of its lines may wait */
+    bool is_hurried; /* others may not */
+    bool is_resting; /* the thread, and those do not wake it */
     bool is_running;
     bool is_stopping;
     size_t (*write_loss)(char *text, uint64_t count);
@@ -67,7 +74,18 @@ static bool has_room(enum log_level level, size_t len)
     return !is_late && queue.len + len <= LOG_QUEUE_BYTES - reserve;
 }
 
-bool log_queue_put(enum log_level level, const char *line, size_t len)
+/* With the mutex, behind a line. */
+static void wake(bool is_bulk)
+{
+    queue.has_bulk = queue.has_bulk || is_bulk;
+    queue.is_hurried = queue.is_hurried || !is_bulk;
+    if (!is_bulk || !queue.is_resting || queue.len > REST_BYTES_MAX) {
+        queue.is_resting = false;
+        (void)pthread_cond_signal(&queue.filled);
+    }
+}
+
+static bool put(enum log_level level, bool is_bulk, const char *line, size_t len)
 {
     if (!atomic_load_explicit(&is_queued, memory_order_acquire)) {
         ssize_t written = write(STDERR_FILENO, line, len);
@@ -79,13 +97,23 @@ bool log_queue_put(enum log_level level, const char *line, size_t len)
     if (fits) {
         memcpy(queue.filling + queue.len, line, len);
         queue.len += len;
-        (void)pthread_cond_signal(&queue.filled);
+        wake(is_bulk);
     } else {
         atomic_store_explicit(&is_losing, true, memory_order_relaxed);
         count_lost();
     }
     (void)pthread_mutex_unlock(&queue.mutex);
     return fits;
+}
+
+bool log_queue_put(enum log_level level, const char *line, size_t len)
+{
+    return put(level, false, line, len);
+}
+
+bool log_queue_put_bulk(const char *line, size_t len)
+{
+    return put(LOG_LEVEL_INFO, true, line, len);
 }
 
 uint64_t log_queue_lost(void)
@@ -194,7 +222,30 @@ static struct batch swap_buffers(void)
     atomic_store_explicit(&is_losing, false, memory_order_relaxed);
     queue.filling = queue.filling == buffers[0] ? buffers[1] : buffers[0];
     queue.len = 0;
+    queue.has_bulk = queue.is_hurried = false;
     return b;
+}
+
+static struct timespec deadline_in(int64_t ms)
+{
+    struct timespec at;
+    (void)clock_gettime(CLOCK_MONOTONIC, &at); /* cannot fail */
+    at.tv_nsec += ms % 1000 * 1000000;
+    at.tv_sec += ms / 1000 + at.tv_nsec / 1000000000;
+    at.tv_nsec %= 1000000000;
+    return at;
+}
+
+/* With the mutex. */
+static void rest(void)
+{
+    const struct timespec deadline = deadline_in(REST_MS);
+    int r = 0;
+    queue.is_resting = !queue.is_stopping && queue.len <= REST_BYTES_MAX;
+    while (queue.is_resting && !queue.is_stopping && r == 0) {
+        r = pthread_cond_clockwait(&queue.filled, &queue.mutex, CLOCK_MONOTONIC, &deadline);
+    }
+    queue.is_resting = false;
 }
 
 static void *run(void *data)
@@ -208,10 +259,14 @@ static void *run(void *data)
         while (queue.len == 0 && !queue.is_stopping) {
             (void)pthread_cond_wait(&queue.filled, &queue.mutex);
         }
+        bool has_bulk = queue.has_bulk;
         struct batch batch = swap_buffers();
         (void)pthread_mutex_unlock(&queue.mutex);
         write_batch(&writer, &batch);
         (void)pthread_mutex_lock(&queue.mutex);
+        if (has_bulk && !queue.is_hurried) {
+            rest();
+        }
     } while (queue.len > 0 || !queue.is_stopping);
     queue.is_running = false;
     (void)pthread_cond_signal(&queue.ended);
@@ -260,16 +315,6 @@ int log_queue_start(size_t (*write_loss)(char *text, uint64_t count))
     atomic_store_explicit(&is_queued, r == 0, memory_order_release);
     (void)pthread_mutex_unlock(&queue.mutex);
     return r;
-}
-
-static struct timespec deadline_in(int64_t ms)
-{
-    struct timespec at;
-    (void)clock_gettime(CLOCK_MONOTONIC, &at); /* cannot fail */
-    at.tv_nsec += ms % 1000 * 1000000;
-    at.tv_sec += ms / 1000 + at.tv_nsec / 1000000000;
-    at.tv_nsec %= 1000000000;
-    return at;
 }
 
 void log_queue_stop(int64_t patience_ms)

@@ -38,6 +38,10 @@ bool log_queue_takes(enum log_level level);
  * writes it at once if there is no thread. False: lost. */
 bool log_queue_put(enum log_level level, const char *line, size_t len);
 
+/* The same at info, of lines that come in floods: they wake the thread ten times a second at
+ * most, and wait for it meanwhile. */
+bool log_queue_put_bulk(const char *line, size_t len);
+
 uint64_t log_queue_lost(void);
 
 #endif

@@ -319,6 +319,38 @@ static void test_closed_stderr(void **state)
     log_info("to /dev/null");
 }
 
+/* Bulk lines come by themselves, though they do not wake the thread; others take along those before
+ * them, and so does the end. */
+static void test_bulk_lines_wait(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 4 };
+    const struct log_field none = {.key = NULL};
+    struct reader r = {.fd = -1};
+    size_t at = 0;
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    r.fd = ends[0];
+    stderr_is(ends[1]);
+    (void)close(ends[1]);
+    log_start();
+    for (int i = 0; i < ROUNDS; i++) {
+        assert_true(log_bulk_write("first", 0, &none));
+        at = read_until(&r, at, " first\n");
+        assert_true(log_bulk_write("second", 0, &none));
+        log_warn("third");
+        at = read_until(&r, at, " third\n");
+        assert_int_equal(occurrences(r.text, r.text + at, " second\n"), i + 1);
+    }
+    assert_true(log_bulk_write("first", 0, &none));
+    at = read_until(&r, at, " first\n");
+    assert_true(log_bulk_write("last", 0, &none));
+    log_stop(HANG_MS);
+    (void)read_until(&r, at, " last\n");
+    (void)close(ends[0]);
+    free(r.text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -331,6 +363,7 @@ int main(void)
         cmocka_unit_test_teardown(test_full_disk, restore),
         cmocka_unit_test_teardown(test_closed_reader, restore),
         cmocka_unit_test_teardown(test_closed_stderr, restore),
+        cmocka_unit_test_teardown(test_bulk_lines_wait, restore),
     };
     (void)signal(SIGPIPE, SIG_IGN);
     return cmocka_run_group_tests_name("log_queue", tests, NULL, NULL);
