@@ -10,7 +10,9 @@ enum {
     COMPARED_MAX = 20000, /* labels: some ms; a namespace of more is compared in part */
     TRIED_MAX = 32,       /* names asked of the answer code: each visits at most 4,096 nodes */
     OWN_MAX = 16,         /* labels below the domain: a port's name has five */
-    LONG_LABEL = 8,       /* one typo or swap of neighbours per label; two in a long one */
+    LONG_LABEL = 8,       /* may have two typos or swaps of neighbours; shorter ones have one */
+    SPELLED_FIRST = 3,    /* then come other mistakes, so that each has a place */
+    COUSINS_LAST = 4,
 };
 
 /* Labels below a domain; the last is next to it. */
@@ -23,6 +25,7 @@ struct search {
     const struct explain_near_case *c;
     const struct engine_zone *zone; /* of the names tried */
     struct dname *near;
+    size_t limit; /* of `count`, for now */
     size_t count, compared, tried;
 };
 
@@ -30,7 +33,7 @@ struct search {
 
 static bool is_over(const struct search *s)
 {
-    return s->count == EXPLAIN_NEAR_MAX || s->compared >= COMPARED_MAX || s->tried >= TRIED_MAX;
+    return s->count >= s->limit || s->compared >= COMPARED_MAX || s->tried >= TRIED_MAX;
 }
 
 static bool is_known(const struct search *s, const struct dname *name)
@@ -56,9 +59,9 @@ static void offer(struct search *s, const struct dname *name)
 
 /* ---- Similar spellings ---- */
 
-static bool is_similar(struct slice a, struct slice b)
+static bool is_similar(struct slice a, struct slice b, unsigned slips)
 {
-    size_t allowed = b.len >= LONG_LABEL ? 2 : 1;
+    size_t allowed = b.len >= LONG_LABEL ? slips : 1;
     size_t difference = a.len > b.len ? a.len - b.len : b.len - a.len;
     return difference <= allowed && typing_errors(a, b) <= allowed;
 }
@@ -68,6 +71,7 @@ struct step {
     struct search *s;
     const struct own *own;
     unsigned left, misspelled;
+    unsigned slips; /* in a long label */
     struct dname at;
 };
 
@@ -89,7 +93,7 @@ static bool see_similar(void *data, const struct store_node *child)
     struct slice wanted = step->own->labels[step->left - 1];
     step->s->compared++;
     if (!slice_equal(store_node_label(child), wanted) &&
-        is_similar(store_node_label(child), wanted)) {
+        is_similar(store_node_label(child), wanted, step->slips)) {
         go_down(step, child, step->misspelled - 1);
     }
     return !is_over(step->s);
@@ -111,12 +115,14 @@ static void walk(const struct step *step, const struct store_node *node)
     }
 }
 
-/* Names whose labels are these, up to so many misspelled. */
-static void try_spelled(struct search *s, const struct own *own, unsigned misspelled)
+/* Names whose labels are these, up to so many misspelled, with up to so many slips in a long one.
+ */
+static void try_spelled(struct search *s, const struct own *own, unsigned misspelled,
+                        unsigned slips)
 {
     const struct store_node *node = store_find(s->c->store, &s->zone->domain, NULL);
     for (unsigned i = 0; node && i <= misspelled && !is_over(s); i++) {
-        walk(&(struct step){s, own, own->count, i, s->zone->domain}, node);
+        walk(&(struct step){s, own, own->count, i, slips, s->zone->domain}, node);
     }
 }
 
@@ -128,7 +134,7 @@ static void try_swapped(struct search *s, const struct own *own)
         struct own swapped = *own;
         swapped.labels[i] = own->labels[i + 1];
         swapped.labels[i + 1] = own->labels[i];
-        try_spelled(s, &swapped, 0);
+        try_spelled(s, &swapped, 0, 1);
     }
 }
 
@@ -138,7 +144,7 @@ static void try_service(struct search *s, const struct own *own, unsigned misspe
     struct own service = *own;
     if (own->count > 0 && own->count < OWN_MAX) {
         service.labels[service.count++] = slice_str("svc");
-        try_spelled(s, &service, misspelled);
+        try_spelled(s, &service, misspelled, 1);
     }
 }
 
@@ -156,7 +162,7 @@ static void try_doubled(struct search *s, const struct own *own)
         if (is_same) {
             struct own once = *own;
             once.count = at;
-            try_spelled(s, &once, 0);
+            try_spelled(s, &once, 0, 1);
         }
     }
 }
@@ -199,11 +205,15 @@ static void try_cousins(struct search *s, const struct own *own)
 
 static void try_all(struct search *s, const struct own *own)
 {
+    s->limit = SPELLED_FIRST;
     try_doubled(s, own);
-    try_spelled(s, own, 2);
+    try_spelled(s, own, 1, 1);
+    s->limit = COUSINS_LAST;
+    try_cousins(s, own);
+    s->limit = EXPLAIN_NEAR_MAX;
     try_service(s, own, 1);
     try_swapped(s, own);
-    try_cousins(s, own);
+    try_spelled(s, own, 2, 2);
 }
 
 /* Splits the name's labels before the last `domain_labels`; false: too many. */
@@ -228,7 +238,7 @@ static bool ends_like(const struct dname *name, const struct engine_zone *zone, 
     for (unsigned i = 0; i < count && ok; i++) {
         struct slice label = dname_label(name, labels.offsets[labels.count - count + i]);
         struct slice wanted = dname_label(&zone->domain, domain.offsets[i]);
-        ok = slice_equal(label, wanted) || (count == zone->labels && is_similar(label, wanted));
+        ok = slice_equal(label, wanted) || (count == zone->labels && is_similar(label, wanted, 2));
     }
     return ok;
 }
@@ -239,21 +249,24 @@ static void try_domain(struct search *s)
     struct own own;
     for (unsigned count = s->zone->labels; count > 0; count--) {
         if (ends_like(s->c->name, s->zone, count) && split(s->c->name, count, &own)) {
-            try_spelled(s, &own, 1);
+            try_spelled(s, &own, 1, 2);
             try_service(s, &own, 0);
             try_swapped(s, &own);
             return;
         }
     }
     if (split(s->c->name, 0, &own)) {
-        try_spelled(s, &own, 0);
+        try_spelled(s, &own, 0, 1);
         try_service(s, &own, 0);
     }
 }
 
 size_t explain_near(const struct explain_near_case *c, struct dname near[EXPLAIN_NEAR_MAX])
 {
-    struct search s = {.c = c, .near = near, .zone = engine_config_zone(c->config, c->name)};
+    struct search s = {.c = c,
+                       .near = near,
+                       .limit = EXPLAIN_NEAR_MAX,
+                       .zone = engine_config_zone(c->config, c->name)};
     struct own own;
     if (s.zone) {
         if (split(c->name, s.zone->labels, &own)) {

@@ -141,6 +141,31 @@ static void test_many(void **state)
     fixture_free(f);
 }
 
+/* The likeliest come first, and each kind of mistake has a place. */
+static void test_order(void **state)
+{
+    static const struct fixture_key keys[] = {
+        {"local/cluster/svc/a/service-1", "{'host':'10.0.0.1'}"},
+        {"local/cluster/svc/a/service-22", "{'host':'10.0.0.1'}"},
+        {"local/cluster/svc/a/service-23", "{'host':'10.0.0.1'}"},
+        {"local/cluster/svc/a/service-24", "{'host':'10.0.0.1'}"},
+        {"local/cluster/svc/a/service-25", "{'host':'10.0.0.1'}"},
+        {"local/cluster/svc/other/servce-1", "{'host':'10.0.0.1'}"},
+    };
+    struct fixture *f = fixture_new(keys, ARRAY_LEN(keys));
+    struct dname near[EXPLAIN_NEAR_MAX];
+    struct dname name = fixture_name("servce-1.a.svc.cluster.local");
+    const struct dname first = fixture_name("service-1.a.svc.cluster.local"),
+                       second = fixture_name("servce-1.other.svc.cluster.local");
+    const struct explain_near_case c = {
+        .store = f->store, .config = &f->config, .name = &name, .resolves = exists, .data = f};
+    (void)state;
+    assert_true(explain_near(&c, near) >= 2);
+    assert_true(dname_equal(&near[0], &first));
+    assert_true(dname_equal(&near[1], &second));
+    fixture_free(f);
+}
+
 /* Asks about no more names than it says. */
 static bool counts_only(void *data, const struct dname *name)
 {
@@ -180,6 +205,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_near),
         cmocka_unit_test(test_many),
+        cmocka_unit_test(test_order),
         cmocka_unit_test(test_bounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
