@@ -63,13 +63,13 @@ static void text_recursion(const struct explain_who *who, struct buf *out)
         buf_append_str(out, "allowed    about other domains: -allow-recursion lets everybody\n");
         break;
     case EXPLAIN_RECURSION_ALLOWED_BY:
-        buf_append_str(out, "allowed    about other domains: ");
+        buf_append_str(out, "allowed    about other domains: by the network ");
         append_network(&who->recursion_network, out);
-        buf_append_str(out, " is in -allow-recursion, or its default\n");
+        buf_append_str(out, " of -allow-recursion, or of its default\n");
         break;
     case EXPLAIN_RECURSION_REFUSED:
-        buf_append_str(out, "limit      its address is in no network of -allow-recursion, or its "
-                            "default: REFUSED for names of other domains\n");
+        buf_append_str(out, "limit      its address is in no network of -allow-recursion, or of "
+                            "its default: REFUSED for names of other domains\n");
         break;
     }
 }
@@ -94,6 +94,25 @@ static void text_limits(const struct explain_who *who, struct buf *out)
     }
 }
 
+/* For a resolver, each name is a question of its own. */
+static const char *outcome_text(enum explain_outcome outcome)
+{
+    switch (outcome) {
+    case EXPLAIN_ASKED:
+        return "a nameserver decides";
+    case EXPLAIN_TOO_SHORT:
+        return "not forwarded: fewer labels than -ndots";
+    case EXPLAIN_FAILED:
+        return "could not be answered";
+    case EXPLAIN_ANSWERS:
+    case EXPLAIN_NO_DATA:
+    case EXPLAIN_NO_NAME:
+    case EXPLAIN_TOO_LONG:
+        break;
+    }
+    return outcomes[outcome].text;
+}
+
 /* The first that exists ends the search; none: the last reply counts. */
 void explain_text_search(const struct explanation *x, struct buf *out)
 {
@@ -107,7 +126,7 @@ void explain_text_search(const struct explanation *x, struct buf *out)
                search->space.ptr);
     for (size_t i = 0; i < search->count; i++) {
         buf_printf(out, "           %zu. %s %s\n", i + 1, dname_to_text(&search->names[i], name),
-                   outcomes[search->outcomes[i]].text);
+                   outcome_text(search->outcomes[i]));
     }
 }
 

@@ -268,6 +268,7 @@ def test_the_command_without_a_server(bare_bed):
     bare_bed.http_port = reserve_port()
     status, text = run_explain(bare_bed, "web.cluster.local")
     assert status == 1 and "-http-addr must be that of a running skydns" in text
+    assert f"127.0.0.1:{bare_bed.http_port}" in text
 
 
 def test_the_schema_of_kubernetes(told_bed):

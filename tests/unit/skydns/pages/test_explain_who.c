@@ -125,6 +125,10 @@ static void test_what_is_hidden(void **state)
     /* of what a wildcard gives, the others' */
     expect(&w, "10.1.0.1", "web.*.svc.cluster.local", "answers: 1");
     expect(&w, "10.1.0.1", "web.*.svc.cluster.local", "\"rule\":\"veiled\"");
+    /* suggested is only what the client may see */
+    expect(&w, NULL, "wbe.b.svc.cluster.local", "did you mean: web.b.svc.cluster.local.");
+    expect(&w, "10.1.0.2", "wbe.b.svc.cluster.local", "did you mean: web.b.svc.cluster.local.");
+    assert_null(strstr(page(&w, "10.1.0.1", "wbe.b.svc.cluster.local", true), "[\"web.b."));
     expect(&w, NULL, "web.*.svc.cluster.local", "answers: 2");
     assert_null(strstr(page(&w, NULL, "web.b.svc.cluster.local", false), "hidden"));
     stop(&w);
@@ -192,7 +196,8 @@ static void test_recursion(void **state)
     config->allowed[0] =
         (struct network){.ip = {.bytes = {10, 1}, .family_bytes = 4}, .prefix_bits = 16};
     publisher_configure(w.bed.publisher, config);
-    expect(&w, "10.1.0.1", "www.x.test", "about other domains: 10.1.0.0/16 is in -allow-recursion");
+    expect(&w, "10.1.0.1", "www.x.test",
+           "about other domains: by the network 10.1.0.0/16 of -allow-recur");
     expect(&w, "10.1.0.1", "www.x.test", "\"recursion\":true,\"recursion_by\":\"10.1.0.0/16\"");
     expect(&w, "10.1.0.1", "www.x.test", "\"status\":\"not from here\"");
     expect(&w, "10.2.0.1", "www.x.test", "A: REFUSED");
@@ -215,8 +220,8 @@ static void test_search_lists(void **state)
            "           1. web.a.svc.cluster.local. answers\n"
            "           2. web.svc.cluster.local. does not exist\n"
            "           3. web.cluster.local. does not exist\n"
-           "           4. web.corp.test. a nameserver decides");
-    expect(&w, "10.1.0.1", "web", "           5. web. fewer labels than -ndots");
+           "           4. web.corp.test. a nameserver decides\n");
+    expect(&w, "10.1.0.1", "web", "           5. web. not forwarded: fewer labels than -ndots\n");
     expect(&w, NULL, "ext", "search     a pod of namespace default asks for these");
     expect(&w, NULL, "ext",
            "\"search\":{\"namespace\":\"default\",\"assumed\":true,\"names\":["
