@@ -553,6 +553,11 @@ struct metrics_streams answering_streams(const struct answering *answering)
     };
 }
 
+const struct rate_limit *answering_rate_limit(const struct answering *answering)
+{
+    return answering->rate_limit;
+}
+
 const struct resolver *answering_resolver(const struct answering *answering)
 {
     return answering->resolver;

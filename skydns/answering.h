@@ -17,6 +17,7 @@
 #include "skydns/serve/query_log.h"
 
 struct answering;
+struct rate_limit;
 struct resolver;
 struct publisher;
 struct query_tap;
@@ -63,6 +64,7 @@ void answering_addresses(const struct answering *answering, struct buf *out);
 
 /* For metrics; borrowed. */
 const struct resolver *answering_resolver(const struct answering *answering);
+const struct rate_limit *answering_rate_limit(const struct answering *answering);
 struct worker *const *answering_workers(const struct answering *answering, unsigned *ret_count);
 struct metrics_streams answering_streams(const struct answering *answering);
 

@@ -505,6 +505,7 @@ static void set_status(struct program *p)
     };
     if (p->status.explainer) {
         explainer_set_outage(p->status.explainer, &p->outage);
+        explainer_set_rates(p->status.explainer, answering_rate_limit(p->answering));
     }
     if (p->status.explainer && p->feed) {
         explainer_set_serials(p->status.explainer, explain_serial, p->feed);

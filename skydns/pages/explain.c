@@ -7,6 +7,7 @@
 #include "common/base/xalloc.h"
 #include "common/dns/dns_names.h"
 #include "skydns/foreign/hosts_table.h"
+#include "skydns/serve/rate_limit.h"
 #include "skydns/sync/store_sync.h"
 
 struct explainer *explainer_new(const struct engine_config *config)
@@ -27,6 +28,11 @@ void explainer_set_serials(struct explainer *explainer, explain_serial_fn fn, co
 void explainer_set_outage(struct explainer *explainer, const struct outage *outage)
 {
     explainer->outage = outage;
+}
+
+void explainer_set_rates(struct explainer *explainer, const struct rate_limit *rates)
+{
+    explainer->rates = rates;
 }
 
 void explainer_free(struct explainer *explainer)
@@ -311,6 +317,17 @@ static void explain_domain(struct explainer *e, const struct dname *meant)
 
 /* ---- All of it ---- */
 
+static void explain_rate(const struct explainer *e, struct explain_who *who)
+{
+    who->has_left = e->rates && who->rate > 0;
+    if (who->has_left) {
+        const struct addr addr = addr_of_ip(&who->ip, 0);
+        const struct rate rate = {who->rate, who->burst};
+        who->left =
+            rate_limit_left(e->rates, rate_limit_client(&addr), &rate, clock_monotonic_us());
+    }
+}
+
 static int begin(struct explainer *e, const struct explain_query *query, struct err *err)
 {
     struct explain_who *who = &e->result.who;
@@ -320,6 +337,7 @@ static int begin(struct explainer *e, const struct explain_query *query, struct 
     }
     if (r == 0) {
         e->result.asked = e->result.question.name;
+        explain_rate(e, who);
         e->view = view_of(e->config, e->store, &who->view);
         path_names_find(e->config, who->view.space, &e->result.asked, e->result.question.type,
                         &who->path);

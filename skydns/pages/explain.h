@@ -15,6 +15,7 @@
 
 struct explainer;
 struct outage;
+struct rate_limit;
 struct recent_changes;
 struct resolver;
 struct store_sync;
@@ -159,6 +160,9 @@ void explainer_set_serials(struct explainer *explainer, explain_serial_fn fn, co
 
 /* Whom to ask about etcd; borrowed; never: it counts as there. */
 void explainer_set_outage(struct explainer *explainer, const struct outage *outage);
+
+/* Where clients' rates are; borrowed; never: nothing is said of what they have left. */
+void explainer_set_rates(struct explainer *explainer, const struct rate_limit *rates);
 
 /* NULL is as empty. */
 struct explain_query {

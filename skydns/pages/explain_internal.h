@@ -9,7 +9,8 @@
 struct explainer {
     explain_serial_fn serials; /* NULL: none */
     const void *feed;
-    const struct outage *outage; /* NULL: none */
+    const struct outage *outage;    /* NULL: none */
+    const struct rate_limit *rates; /* likewise */
     struct answer *answer;
     struct answer *trial; /* of similar names; leaves the plan of `answer` as it is */
     struct lookup *lookup;

@@ -89,8 +89,12 @@ static void text_limits(const struct explain_who *who, struct buf *out)
     if (who->rate > 0) {
         buf_printf(out,
                    "limit      %" PRIu32 " UDP queries a second, %" PRIu32
-                   " at once; none with a cookie of this server\n",
+                   " at once; none with a cookie of this server",
                    who->rate, who->burst);
+        if (who->has_left) {
+            buf_printf(out, "; %" PRIu32 " are left now", who->left);
+        }
+        buf_append_char(out, '\n');
     }
 }
 
@@ -223,6 +227,9 @@ void explain_json_who(const struct explanation *x, struct buf *out)
     }
     if (who->rate > 0) {
         buf_printf(out, ",\"rate\":%" PRIu32 ",\"burst\":%" PRIu32, who->rate, who->burst);
+    }
+    if (who->has_left) {
+        buf_printf(out, ",\"left\":%" PRIu32, who->left);
     }
     if (who->hidden_len > 0) {
         buf_append_str(out, ",\"hidden\":");

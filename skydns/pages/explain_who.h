@@ -61,6 +61,8 @@ struct explain_who {
     struct network recursion_network; /* ALLOWED_BY: that contains it */
 
     uint32_t rate, burst; /* its limit over UDP; 0: none */
+    bool has_left;
+    uint32_t left; /* of the burst, now */
     size_t hidden_len;
     char hidden[63]; /* the namespace that hides the name; hidden_len 0: nothing does */
 

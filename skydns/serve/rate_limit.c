@@ -111,9 +111,14 @@ static struct entry *find(struct set *set, uint64_t client, uint64_t now_ns)
     return NULL;
 }
 
+static uint64_t cost_ns_of(const struct rate *rate)
+{
+    return UINT64_C(1000000000) / rate->per_s & ~IS_DROP_NEXT;
+}
+
 static enum rate_verdict charge(struct entry *entry, const struct rate *rate, uint64_t now_ns)
 {
-    const uint64_t cost_ns = UINT64_C(1000000000) / rate->per_s & ~IS_DROP_NEXT;
+    const uint64_t cost_ns = cost_ns_of(rate);
     const uint64_t ahead_max_ns = (uint64_t)rate->burst * cost_ns;
     uint64_t old = atomic_load_explicit(&entry->paid_ns, memory_order_relaxed), new;
     bool is_over;
@@ -141,4 +146,22 @@ enum rate_verdict rate_limit_take(struct rate_limit *limit, uint64_t client,
     uint64_t now_ns = (uint64_t)now_us * 1000;
     struct entry *entry = find(set_of(limit, client), client, now_ns);
     return entry ? charge(entry, rate, now_ns) : RATE_PASS;
+}
+
+uint32_t rate_limit_left(const struct rate_limit *limit, uint64_t client, const struct rate *rate,
+                         int64_t now_us)
+{
+    const struct set *set = set_of(limit, client);
+    uint64_t now_ns = (uint64_t)now_us * 1000, ahead_ns = 0;
+    for (size_t i = 0; i < RATE_LIMIT_WAYS; i++) {
+        const struct entry *entry = &set->ways[i];
+        uint64_t paid_ns =
+            atomic_load_explicit(&entry->paid_ns, memory_order_relaxed) & ~IS_DROP_NEXT;
+        if (atomic_load_explicit(&entry->client, memory_order_relaxed) == client &&
+            paid_ns > now_ns) {
+            ahead_ns = paid_ns - now_ns;
+        }
+    }
+    uint64_t max_ns = (uint64_t)rate->burst * cost_ns_of(rate);
+    return ahead_ns < max_ns ? (uint32_t)((max_ns - ahead_ns) / cost_ns_of(rate)) : 0;
 }

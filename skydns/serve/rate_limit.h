@@ -50,4 +50,8 @@ void rate_limit_prepare(const struct rate_limit *limit, uint64_t client);
 enum rate_verdict rate_limit_take(struct rate_limit *limit, uint64_t client,
                                   const struct rate *rate, int64_t now_us);
 
+/* Any thread: how many queries the client may send now. For people: changes nothing. */
+uint32_t rate_limit_left(const struct rate_limit *limit, uint64_t client, const struct rate *rate,
+                         int64_t now_us);
+
 #endif

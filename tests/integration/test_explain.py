@@ -555,6 +555,19 @@ def test_clients_that_may_not_ask(told_bed):
         nameserver.close()
 
 
+def test_what_a_client_has_left_of_its_rate(told_bed):
+    bed = told_bed
+    start(bed, "-no-rec", "-rate=1/50")
+    get = "/explain?name=x.cluster.local&client="
+    assert get_json(bed, f"{get}10.0.0.9")["client"]["left"] == 50
+    for _ in range(45):
+        bed.dns.answers("x.cluster.local")
+    client = get_json(bed, f"{get}127.0.0.1")["client"]
+    assert (client["rate"], client["burst"]) == (1, 50)
+    assert 0 <= client["left"] < 50  # for 45 seconds
+    assert " are left now" in run_explain(bed, "x.cluster.local", "-client", "127.0.0.1")[1]
+
+
 def test_a_nameserver_that_is_down(foreign_bed):
     bed = foreign_bed
     wait_until(lambda: bed.dns.answers("www.gone.test") == ["SERVFAIL"] and

@@ -49,6 +49,25 @@ static struct verdicts ask(struct rate_limit *limit, uint64_t client, const stru
         assert_int_equal(v.dropped, (drop));  \
     } while (0)
 
+static void tells_what_is_left(void **state)
+{
+    static const struct rate rate = {2, 10}, smaller = {2, 3};
+    struct rate_limit *limit = rate_limit_new();
+    uint64_t client = client_of("10.1.2.3"), other = client_of("10.1.2.4");
+    (void)state;
+    assert_int_equal(rate_limit_left(limit, client, &rate, START_US), 10);
+    (void)ask(limit, client, &rate, START_US, 4);
+    assert_int_equal(rate_limit_left(limit, client, &rate, START_US), 6);
+    assert_int_equal(rate_limit_left(limit, client, &smaller, START_US), 0);
+    assert_int_equal(rate_limit_left(limit, other, &rate, START_US), 10);
+    assert_int_equal(rate_limit_left(limit, client, &rate, START_US + SECOND_US), 8);
+    (void)ask(limit, client, &rate, START_US, 20);
+    assert_int_equal(rate_limit_left(limit, client, &smaller, START_US), 0);
+    assert_int_equal(rate_limit_left(limit, client, &rate, START_US), 0);
+    assert_int_equal(rate_limit_left(limit, client, &rate, START_US + 60 * SECOND_US), 10);
+    rate_limit_free(limit);
+}
+
 static void counts_exactly(void **state)
 {
     static const struct rate rates[] = {{1, 1},     {1, 10},      {3, 3},          {10, 100},
@@ -181,6 +200,7 @@ static void counts_exactly_with_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tells_what_is_left),
         cmocka_unit_test(counts_exactly),
         cmocka_unit_test(paces),
         cmocka_unit_test(knows_clients),
