@@ -33,12 +33,12 @@ struct slot {
 
 struct udp_server {
     int fd;
-    bool wildcard;  /* the local address is read and set per packet */
-    bool is_shared; /* with other processes, by systemd */
-    _Atomic bool stopping;
+    bool wildcard;          /* the local address is read and set per packet */
+    bool is_shared;         /* with other processes, by systemd */
     bool is_timed;          /* the next batch has times */
     unsigned batches;       /* received */
     unsigned drain_batches; /* left to receive, once stopping */
+    _Atomic bool stopping;  /* apart from the flags above, which are read in one word */
     struct addr address;
     size_t receive_buffer;
     size_t filled;        /* slots the kernel wrote to, to be rearmed */
