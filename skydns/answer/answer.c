@@ -46,16 +46,16 @@ const struct foreign_zone *answer_get_foreign_zone(const struct answer *answer)
 
 /* ---- Outcomes ---- */
 
-void answer_fail(struct answer *a, enum dns_rcode rcode)
+void answer_fail(struct answer *a, enum dns_rcode rcode, enum edns_error error)
 {
     a->plan.rcode = rcode;
+    a->plan.error = error;
 }
 
 void answer_not_ready(struct answer *a)
 {
     rr_list_clear(&a->plan.answers); /* the CNAMEs that led here */
-    a->plan.is_not_ready = true;
-    answer_fail(a, DNS_RCODE_SERVFAIL);
+    answer_fail(a, DNS_RCODE_SERVFAIL, EDNS_ERROR_NOT_READY);
 }
 
 void answer_add(struct answer *a, struct rr rr)
@@ -78,7 +78,7 @@ void answer_unknown(struct answer *a)
 {
     rr_list_clear(&a->plan.answers);
     a->plan.is_authoritative = false;
-    answer_fail(a, DNS_RCODE_SERVFAIL);
+    answer_fail(a, DNS_RCODE_SERVFAIL, EDNS_ERROR_NO_AUTHORITY);
 }
 
 /* NOERROR without data, or NXDOMAIN: RFC 2308. */
@@ -179,7 +179,7 @@ static void start(struct answer *a, const struct answer_input *input)
     a->plan.rcode = DNS_RCODE_NOERROR;
     a->plan.is_authoritative = true;
     a->plan.is_recursive = true;
-    a->plan.is_not_ready = false;
+    a->plan.error = EDNS_ERROR_NONE;
     a->plan.rr_class = DNS_CLASS_IN;
     a->plan.has_authority = false;
     rr_list_clear(&a->plan.answers);
@@ -228,7 +228,7 @@ static void answer_late(struct answer *a)
     rr_list_clear(&a->plan.additionals);
     a->plan.has_authority = false;
     a->follow.is_deferred = false;
-    answer_fail(a, DNS_RCODE_SERVFAIL);
+    answer_fail(a, DNS_RCODE_SERVFAIL, EDNS_ERROR_OTHER);
 }
 
 static void begin_follow(struct follow *follow, const struct answer_input *input,

@@ -6,6 +6,7 @@
 
 #include "common/dns/dns.h"
 #include "skydns/answer/deferral.h"
+#include "skydns/answer/edns.h"
 #include "skydns/answer/external_answer.h"
 #include "skydns/answer/query.h"
 #include "skydns/answer/question.h"
@@ -61,8 +62,8 @@ struct answer_soa {
 struct answer_plan {
     enum dns_rcode rcode;
     bool is_authoritative;
-    bool is_recursive; /* RA */
-    bool is_not_ready; /* the SERVFAIL of records not read yet, or incomplete: RFC 8914, code 14 */
+    bool is_recursive;     /* RA */
+    enum edns_error error; /* why SERVFAIL or REFUSED */
     uint16_t rr_class;
     struct rr_list answers;
     struct rr_list additionals;

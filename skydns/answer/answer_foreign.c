@@ -57,9 +57,9 @@ static void forward(struct answer *a)
         a->is_dropped = true;
     } else if (!is_stub && config->no_rec) {
         a->plan.is_recursive = false;
-        answer_fail(a, DNS_RCODE_SERVFAIL);
+        answer_fail(a, DNS_RCODE_SERVFAIL, EDNS_ERROR_NOT_AUTHORITATIVE);
     } else if (!has_servers(a) || (!is_stub && dname_label_count(&a->name) < config->ndots)) {
-        answer_fail(a, DNS_RCODE_SERVFAIL);
+        answer_fail(a, DNS_RCODE_SERVFAIL, EDNS_ERROR_NOT_AUTHORITATIVE);
     } else {
         a->follow.is_deferred = true;
         a->follow.deferral->kind = ENGINE_DEFER_FORWARD;

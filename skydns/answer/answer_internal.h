@@ -44,7 +44,7 @@ struct answer {
 
 /* ---- Outcomes (answer.c) ---- */
 
-void answer_fail(struct answer *a, enum dns_rcode rcode);
+void answer_fail(struct answer *a, enum dns_rcode rcode, enum edns_error error);
 /* SERVFAIL instead of the answers so far: upstream could not say where the name leads. */
 void answer_unknown(struct answer *a);
 void answer_not_ready(struct answer *a); /* SERVFAIL: the records are not all there */

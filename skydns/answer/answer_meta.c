@@ -30,6 +30,14 @@ static enum dns_rcode meta_rcode(uint16_t type, uint16_t qclass)
     return qclass == DNS_CLASS_IN || qclass == DNS_CLASS_CH ? DNS_RCODE_NOERROR : DNS_RCODE_REFUSED;
 }
 
+static enum edns_error meta_error(uint16_t type, enum dns_rcode rcode)
+{
+    bool is_transfer = type == DNS_TYPE_AXFR || type == DNS_TYPE_IXFR;
+    return rcode != DNS_RCODE_REFUSED ? EDNS_ERROR_NONE
+           : is_transfer              ? EDNS_ERROR_PROHIBITED
+                                      : EDNS_ERROR_NOT_SUPPORTED;
+}
+
 /* Of zones of ours, to who may have them: over plain TCP and TLS, IXFR also over UDP (RFC 1995 2).
  * Whether the name is a zone's is for the transfers to see. */
 static bool is_transfer(const struct answer *a)
@@ -58,7 +66,7 @@ bool answer_meta(struct answer *a)
     enum dns_rcode rcode = meta_rcode(a->in.question->type, a->in.question->qclass);
     if (rcode != DNS_RCODE_NOERROR) {
         a->plan.is_authoritative = a->plan.is_recursive = false;
-        answer_fail(a, rcode);
+        answer_fail(a, rcode, meta_error(a->in.question->type, rcode));
     }
     return rcode != DNS_RCODE_NOERROR;
 }
@@ -146,7 +154,7 @@ void answer_chaos(struct answer *a)
 {
     if (a->config->no_chaos) {
         a->plan.is_authoritative = a->plan.is_recursive = false;
-        answer_fail(a, DNS_RCODE_REFUSED);
+        answer_fail(a, DNS_RCODE_REFUSED, EDNS_ERROR_NOT_SUPPORTED);
         return;
     }
     if (add_chaos_number(a)) {
@@ -154,7 +162,7 @@ void answer_chaos(struct answer *a)
     }
     const char *const *texts = chaos_texts(a);
     if (!texts || a->in.question->type != DNS_TYPE_TXT) {
-        answer_fail(a, DNS_RCODE_SERVFAIL);
+        answer_fail(a, DNS_RCODE_SERVFAIL, EDNS_ERROR_NOT_SUPPORTED);
         return;
     }
     a->plan.rr_class = DNS_CLASS_CH;
@@ -188,5 +196,5 @@ void answer_any(struct answer *a)
         return;
     }
     a->plan.is_authoritative = a->plan.is_recursive = false;
-    answer_fail(a, DNS_RCODE_REFUSED);
+    answer_fail(a, DNS_RCODE_REFUSED, EDNS_ERROR_NOT_SUPPORTED);
 }

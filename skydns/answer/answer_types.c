@@ -30,7 +30,7 @@ static bool take_found(struct answer *a, enum lookup_result result)
         return false;
     case LOOKUP_LIMIT:
         if (!follow_defer_walk(f)) {
-            answer_fail(a, DNS_RCODE_SERVFAIL);
+            answer_fail(a, DNS_RCODE_SERVFAIL, EDNS_ERROR_OTHER);
         }
         return false;
     }

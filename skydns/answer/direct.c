@@ -147,6 +147,19 @@ struct direct_source {
     bool is_probe; /* nobody gets the answer: the cache is left alone */
 };
 
+/* A reply without records, and why. */
+static size_t bare_error(const struct direct *direct, const struct question *question,
+                         enum dns_rcode rcode, uint16_t flags, enum edns_error error,
+                         uint8_t *reply)
+{
+    struct writer w = writer_of(reply, DNS_UDP_SIZE);
+    w.pos = encode_bare(direct->encoder, question, rcode, flags, reply);
+    if (question->has_edns && error != EDNS_ERROR_NONE) {
+        edns_append_error(&w, (uint16_t)error);
+    }
+    return w.pos;
+}
+
 static enum engine_verdict answer_question(const struct direct_source *source,
                                            const struct engine_query *query,
                                            const struct question *question, uint8_t *reply,
@@ -175,8 +188,8 @@ static enum engine_verdict answer_question(const struct direct_source *source,
         *ret_len = encode_plan(direct->encoder, question, answer_get_plan(direct->answer),
                                input.reply_limit, reply);
         if (is_cut_over_tcp(query, reply)) {
-            *ret_len = encode_bare(direct->encoder, question, DNS_RCODE_SERVFAIL,
-                                   DNS_FLAG_AA | DNS_FLAG_RA, reply);
+            *ret_len = bare_error(direct, question, DNS_RCODE_SERVFAIL, DNS_FLAG_AA | DNS_FLAG_RA,
+                                  EDNS_ERROR_OTHER, reply);
         }
     }
     if (verdict == ENGINE_DEFER && ret_deferral->kind == ENGINE_DEFER_FORWARD &&
@@ -274,14 +287,7 @@ size_t direct_error(struct direct *direct, const struct engine_query *query, enu
     if (verdict != QUESTION_OK && verdict != QUESTION_NONE) {
         return 0;
     }
-    size_t len = encode_bare(direct->encoder, &question, rcode, flags, reply);
-    if (question.has_edns && error != EDNS_ERROR_NONE) {
-        struct writer w = writer_of(reply, DNS_UDP_SIZE);
-        w.pos = len;
-        edns_append_error(&w, (uint16_t)error);
-        len = w.pos;
-    }
-    return len;
+    return bare_error(direct, &question, rcode, flags, error, reply);
 }
 
 /* The reply that later hits will repeat; 0: they will not. */

@@ -60,16 +60,21 @@ static inline void edns_append_option(struct writer *w, size_t opt_at, const uin
     }
 }
 
-/* Extended errors, RFC 8914, each as the only option of the OPT record just appended. */
+/* Extended errors, RFC 8914, each as the only option of the OPT record just appended: in every
+ * SERVFAIL and REFUSED of ours, and with what is expired. Without text: the codes' names, which dig
+ * prints, say it. */
 enum edns_error {
     EDNS_ERROR_NONE = -1,
+    EDNS_ERROR_OTHER = 0, /* a limit of ours: no room, no time, too long */
     EDNS_ERROR_STALE = 3,
     EDNS_ERROR_CACHED = 13, /* a failure that was kept */
     EDNS_ERROR_NOT_READY = 14,
-    EDNS_ERROR_PROHIBITED = 18, /* the client may not ask at all */
+    EDNS_ERROR_PROHIBITED = 18, /* the client may not ask this, or at all */
     EDNS_ERROR_STALE_NXDOMAIN = 19,
-    EDNS_ERROR_NO_AUTHORITY = 22, /* nameservers replied, with a failure */
-    EDNS_ERROR_NETWORK = 23,      /* no nameserver could be reached */
+    EDNS_ERROR_NOT_AUTHORITATIVE = 20, /* not a name of ours, and not to be forwarded */
+    EDNS_ERROR_NOT_SUPPORTED = 21,     /* a type or class that nobody gets an answer for */
+    EDNS_ERROR_NO_AUTHORITY = 22,      /* nameservers replied, with a failure */
+    EDNS_ERROR_NETWORK = 23,           /* no nameserver could be reached */
 };
 enum { EDNS_ERROR_SIZE = EDNS_OPTION_HEAD + 2 };
 static inline void edns_append_error(struct writer *w, uint16_t code)

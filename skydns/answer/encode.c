@@ -328,8 +328,8 @@ size_t encode_plan(struct encoder *encoder, const struct question *question,
     if (question->has_edns) {
         e->w.cap = limit;
         edns_append_opt(&e->w, e->udp_size, (uint8_t)(plan->rcode >> 4), question->dnssec_ok);
-        if (plan->is_not_ready) { /* such a reply has no records */
-            edns_append_error(&e->w, EDNS_ERROR_NOT_READY);
+        if (plan->error != EDNS_ERROR_NONE) { /* such a reply has no records */
+            edns_append_error(&e->w, (uint16_t)plan->error);
         }
         counts.additionals++;
     }

@@ -191,7 +191,7 @@ size_t engine_servfail(struct engine *engine, const struct engine_query *query,
 
 size_t engine_refused(struct engine *engine, const struct engine_query *query, uint8_t *reply)
 {
-    return signed_error(engine, query, DNS_RCODE_REFUSED, 0, EDNS_ERROR_NONE, reply);
+    return signed_error(engine, query, DNS_RCODE_REFUSED, 0, EDNS_ERROR_PROHIBITED, reply);
 }
 
 /* ---- Answers ---- */

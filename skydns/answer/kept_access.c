@@ -112,10 +112,9 @@ static void put16(uint8_t *at, unsigned v)
 
 /* OPT, with the error if there is room for it. Returns the reply's length. */
 static size_t end_edns(const struct kept_access *access, const struct kept_question *q,
-                       const struct cache_hit *hit, size_t limit, uint8_t *reply, size_t len)
+                       enum edns_error error, size_t limit, uint8_t *reply, size_t len)
 {
     struct writer w = writer_of(reply, limit);
-    enum edns_error error = error_of(hit);
     w.pos = len;
     edns_append_opt(&w, access->config->max_udp_size, 0, q->dnssec_ok);
     if (error != EDNS_ERROR_NONE) {
@@ -148,7 +147,8 @@ static size_t end_reply(const struct kept_access *access, const struct kept_ques
     put16(reply + 8, has_all ? hit->authorities : 0);
     put16(reply + 10, q->has_edns);
     memcpy(reply + DNS_HEADER_SIZE, wire + DNS_HEADER_SIZE, q->name_len + (size_t)QUESTION_TAIL);
-    return q->has_edns ? end_edns(access, q, hit, frame->limit, reply, len) : len;
+    enum edns_error error = is_lost ? EDNS_ERROR_OTHER : error_of(hit);
+    return q->has_edns ? end_edns(access, q, error, frame->limit, reply, len) : len;
 }
 
 size_t kept_access_reply(struct kept_access *access, const struct kept_question *question,

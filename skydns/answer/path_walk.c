@@ -287,7 +287,7 @@ static enum engine_verdict give_up(struct path_walk *w, const struct search *s)
     if (s->has_failed && !s->has_no_room &&
         !(verdict == ENGINE_REPLY && outcome_of(s->reply) == OUTCOME_FAILED)) {
         *s->ret_len = direct_error(w->direct, s->query, DNS_RCODE_SERVFAIL, DNS_FLAG_RA,
-                                   EDNS_ERROR_NONE, s->reply);
+                                   EDNS_ERROR_NO_AUTHORITY, s->reply);
         verdict = ENGINE_REPLY;
     }
     pass_refresh(w, s->ret_deferral);

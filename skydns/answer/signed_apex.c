@@ -53,7 +53,12 @@ size_t signed_apex_bare(const struct signed_zones *zones, const struct signed_qu
     struct writer w = writer_of(reply, DNS_UDP_SIZE - EDNS_OPT_SIZE);
     begin(&w, question, query);
     put_header(reply, question, query, (is_cut ? DNS_FLAG_TC : 0) | (unsigned)rcode, &none);
-    return end(&w, zones, question);
+    (void)end(&w, zones, question);
+    if (question->has_edns && rcode == DNS_RCODE_SERVFAIL) {
+        w.cap = DNS_UDP_SIZE;
+        edns_append_error(&w, EDNS_ERROR_OTHER);
+    }
+    return w.pos;
 }
 
 /* Of what has been written; what does not fit is asked for again over TCP, where it does. */

@@ -25,6 +25,7 @@ void soa_template_make(struct soa_template *soa, const struct engine_config *con
     uint8_t reply[DNS_UDP_SIZE + SOA_TEMPLATE_MAX];
     struct question question = {.name = zone->domain, .type = DNS_TYPE_A, .qclass = DNS_CLASS_IN};
     struct answer_plan plan = {
+        .error = EDNS_ERROR_NONE,
         .rr_class = DNS_CLASS_IN,
         .has_authority = true,
         .authority = {.owner = rr_name(&zone->domain), .ttl_s = config->min_ttl_s, .type = RR_SOA},

@@ -151,7 +151,7 @@ static bool ask(struct zone_answers *answers, const struct store *store, const s
     if (plan->rcode == DNS_RCODE_NOERROR) {
         take_records(answers, name, out);
     }
-    return !plan->is_not_ready;
+    return plan->error != EDNS_ERROR_NOT_READY;
 }
 
 /* Whether a name can have the type, as the answer code sees it. */

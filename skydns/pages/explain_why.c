@@ -88,7 +88,7 @@ const char *explain_why(const struct explain_case *c)
         return "no record has this type: transfers, and questions about other things than records, "
                "are not answered";
     }
-    if (c->plan->is_not_ready) {
+    if (c->plan->error == EDNS_ERROR_NOT_READY) {
         return why_not_ready(c);
     }
     if (c->type == DNS_TYPE_ANY) {

@@ -111,7 +111,7 @@ void resolver_finish(struct resolver *r, struct deferred *d, size_t len)
 void resolver_refuse(struct resolver *r, struct deferred *d)
 {
     struct engine_query query = resolver_query(r, d);
-    resolver_finish(r, d, engine_servfail(r->config.engine, &query, EDNS_ERROR_NONE, r->reply));
+    resolver_finish(r, d, engine_servfail(r->config.engine, &query, EDNS_ERROR_OTHER, r->reply));
 }
 
 /* ---- Search paths ---- */
@@ -289,7 +289,7 @@ static void ask(struct resolver *r, struct deferred *d, const struct upstream_qu
         do_without(r, d, EDNS_ERROR_NETWORK);
         break;
     case FORWARDER_FULL:
-        do_without(r, d, EDNS_ERROR_NONE);
+        do_without(r, d, EDNS_ERROR_OTHER);
         break;
     }
 }

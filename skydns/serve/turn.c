@@ -167,7 +167,7 @@ enum engine_verdict turn_answer_connection(void *data, const struct tcp_query *t
             counter_add(&counts->deferred, 1);
             return ENGINE_DEFER;
         }
-        *ret_len = engine_servfail(turn->engine, &query, EDNS_ERROR_NONE, reply);
+        *ret_len = engine_servfail(turn->engine, &query, EDNS_ERROR_OTHER, reply);
         counter_add(&counts->refused, 1);
         verdict = ENGINE_REPLY;
     } else if (verdict == ENGINE_REPLY) {

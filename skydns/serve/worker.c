@@ -112,7 +112,7 @@ static void defer(struct worker *w, const struct engine_query *query,
     }
     counter_add(&w->counts.refused, 1);
     if (kind != ENGINE_DEFER_SIGN) { /* as good as lost: resolver.h */
-        packet->reply_len = engine_servfail(config->engine, query, EDNS_ERROR_NONE, packet->reply);
+        packet->reply_len = engine_servfail(config->engine, query, EDNS_ERROR_OTHER, packet->reply);
         count_reply(w, query, packet);
     }
 }

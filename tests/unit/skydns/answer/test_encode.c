@@ -33,7 +33,7 @@ static struct bench *bench_new(const char *question, uint16_t type)
     b->encoder = encoder_new(1232);
     b->question = (struct question){
         .id = 7, .name = fixture_name(question), .type = type, .qclass = DNS_CLASS_IN};
-    b->plan = (struct answer_plan){.rr_class = DNS_CLASS_IN};
+    b->plan = (struct answer_plan){.error = EDNS_ERROR_NONE, .rr_class = DNS_CLASS_IN};
     rr_list_init(&b->plan.answers);
     rr_list_init(&b->plan.additionals);
     b->names = xcalloc(NAMES_MAX, sizeof(*b->names));
@@ -292,7 +292,7 @@ static void owners_past_the_pointers(void **state)
 static void messages_do_not_mix(void **state)
 {
     struct bench *b = bench_new("www.example.com.", DNS_TYPE_CNAME);
-    const struct answer_plan empty = {.rr_class = DNS_CLASS_IN};
+    const struct answer_plan empty = {.error = EDNS_ERROR_NONE, .rr_class = DNS_CLASS_IN};
     (void)state;
     add_pointer(b, question_name(b), DNS_TYPE_CNAME, "a.b.test.");
     for (unsigned i = 0; i < 3; i++) {

@@ -82,7 +82,7 @@ static void edns(void **state)
     want(f, "nope.cluster.local. A edns=1232",
          "NXDOMAIN qr aa rd ra\n? nope.cluster.local. IN A" SOA "\nedns 1232");
     want(f, "web.cluster.local. ANY edns=1232",
-         "REFUSED qr rd\n? web.cluster.local. IN ANY\nedns 1232");
+         "REFUSED qr rd\n? web.cluster.local. IN ANY\nedns 1232 ede=21");
     enum engine_transport transport = fixture_query(f, "web.cluster.local. A edns=1232 do");
     f->query[f->query_len - 5] = 1; /* the version */
     assert_string_equal(fixture_answer(f, transport), "NOERROR qr rd\n? web.cluster.local. IN A\n"
@@ -265,7 +265,8 @@ static void foreign_names(void **state)
     f->config.ndots = 0;
     want(f, "com. A", "forward");
     f->config.no_rec = true;
-    want(f, "www.example.com. A edns=512", "SERVFAIL qr rd\n? www.example.com. IN A\nedns 1232");
+    want(f, "www.example.com. A edns=512",
+         "SERVFAIL qr rd\n? www.example.com. IN A\nedns 1232 ede=20");
     fixture_free(f);
 }
 
@@ -539,7 +540,7 @@ static void walks(void **state)
     put_many(f, "w", 4094);
     want(f, "w.cluster.local. A tcp", "SERVFAIL qr aa rd ra\n? w.cluster.local. IN A");
     want(f, "w.cluster.local. A tcp edns=512",
-         "SERVFAIL qr aa rd ra\n? w.cluster.local. IN A\nedns 1232");
+         "SERVFAIL qr aa rd ra\n? w.cluster.local. IN A\nedns 1232 ede=0");
     assert_non_null(strstr(fixture_ask(f, "w.cluster.local. A"), "NOERROR qr aa tc rd ra"));
     fixture_free(f);
 }

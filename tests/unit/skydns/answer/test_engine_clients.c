@@ -195,7 +195,7 @@ static void errors(void **state)
     assert_int_equal(engine_servfail(f->engine, &query, EDNS_ERROR_NETWORK, f->reply),
                      opt_at + EDNS_OPT_SIZE + EDNS_ERROR_SIZE + COOKIE_OPTION_SIZE);
     assert_int_equal(engine_refused(f->engine, &query, f->reply),
-                     opt_at + EDNS_OPT_SIZE + COOKIE_OPTION_SIZE);
+                     opt_at + EDNS_OPT_SIZE + EDNS_ERROR_SIZE + COOKIE_OPTION_SIZE);
     fixture_free(f);
     (void)state;
 }

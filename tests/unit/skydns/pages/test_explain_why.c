@@ -20,7 +20,7 @@ struct row {
     bool is_authoritative; /* for a name outside the domains */
     bool has_no_plan, has_no_store, is_incomplete;
     struct explain_foreign foreign;
-    bool is_not_ready; /* the answer */
+    enum edns_error error; /* the answer's; 0: none */
 };
 
 static const struct foreign_zone general = {.name = {.len = 1}, .server_count = 1};
@@ -35,13 +35,16 @@ static const struct row rows[] = {
     {.name = "nothing.cluster.local",
      .type = "A",
      .is_incomplete = true,
-     .is_not_ready = true,
+     .error = EDNS_ERROR_NOT_READY,
      .word = "the domain is incomplete"},
-    {.name = "alias.cluster.local", .type = "A", .is_not_ready = true, .word = "another domain"},
+    {.name = "alias.cluster.local",
+     .type = "A",
+     .error = EDNS_ERROR_NOT_READY,
+     .word = "another domain"},
     {.name = "1.0.0.10.in-addr.arpa",
      .type = "PTR",
      .is_authoritative = true,
-     .is_not_ready = true,
+     .error = EDNS_ERROR_NOT_READY,
      .word = "the domain is incomplete"},
     {.name = "web.default.svc.cluster.local", .type = "ANY", .word = "-any"},
     {.name = "web.default.svc.cluster.local", .type = "TYPE252", .word = "transfers"},
@@ -118,7 +121,7 @@ static void test_sentences(void **state)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct dname name = fixture_name(rows[i].name);
         const struct answer_plan plan = {.is_authoritative = rows[i].is_authoritative,
-                                         .is_not_ready = rows[i].is_not_ready};
+                                         .error = rows[i].error};
         f->config.zones[0].is_incomplete = rows[i].is_incomplete;
         f->config.pods = rows[i].pods;
         f->config.schema = rows[i].schema;
