@@ -85,6 +85,20 @@ static void write_seconds(struct metrics_page *page, const struct transport_sums
                              &query_reply_scale, &transport->sums.took);
 }
 
+/* Of all transports: what clients ask for does not depend on how. */
+static void write_types(struct metrics_page *page, const struct transport_sums *transports)
+{
+    metrics_family(page, METRIC_COUNTER, "query_types_total",
+                   "Queries that got a reply, by the type they asked for.");
+    for (size_t type = 0; type < QUERY_TYPES; type++) {
+        uint64_t sum = 0;
+        for (size_t i = 0; i < ENGINE_TRANSPORTS; i++) {
+            sum += transports[i].sums.types[type];
+        }
+        metrics_sample(page, METRIC_LABELS({"type", query_type_name((enum query_type)type)}), sum);
+    }
+}
+
 static uint64_t sum_dropped(const struct transport_sums *transports)
 {
     uint64_t dropped = 0;
@@ -106,6 +120,7 @@ void metrics_queries_write(struct metrics_page *page,
     metrics_family(page, METRIC_COUNTER, "replies_total",
                    "Replies by RCODE, those to deferred queries included.");
     write_each(page, transports, write_rcodes);
+    write_types(page, transports);
     metrics_family(page, METRIC_COUNTER, "truncated_total", "Replies with TC set.");
     write_each(page, transports, write_truncated);
     metrics_family(

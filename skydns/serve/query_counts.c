@@ -19,6 +19,28 @@ const struct histogram_scale query_reply_scale = {
     .sum_decimals = 6,
 };
 
+const uint8_t query_types[QUERY_TYPES_SMALL] = {
+    [DNS_TYPE_A] = QUERY_TYPE_A,           [DNS_TYPE_AAAA] = QUERY_TYPE_AAAA,
+    [DNS_TYPE_SRV] = QUERY_TYPE_SRV,       [DNS_TYPE_PTR] = QUERY_TYPE_PTR,
+    [DNS_TYPE_TXT] = QUERY_TYPE_TXT,       [DNS_TYPE_MX] = QUERY_TYPE_MX,
+    [DNS_TYPE_NS] = QUERY_TYPE_NS,         [DNS_TYPE_SOA] = QUERY_TYPE_SOA,
+    [DNS_TYPE_CNAME] = QUERY_TYPE_CNAME,   [DNS_TYPE_HTTPS] = QUERY_TYPE_HTTPS,
+    [DNS_TYPE_DNSKEY] = QUERY_TYPE_DNSKEY, [DNS_TYPE_DS] = QUERY_TYPE_DS,
+    [DNS_TYPE_ANY] = QUERY_TYPE_ANY,
+};
+
+const char *query_type_name(enum query_type type)
+{
+    static const char *const names[QUERY_TYPES] = {
+        [QUERY_TYPE_OTHER] = "other", [QUERY_TYPE_A] = "A",         [QUERY_TYPE_AAAA] = "AAAA",
+        [QUERY_TYPE_SRV] = "SRV",     [QUERY_TYPE_PTR] = "PTR",     [QUERY_TYPE_TXT] = "TXT",
+        [QUERY_TYPE_MX] = "MX",       [QUERY_TYPE_NS] = "NS",       [QUERY_TYPE_SOA] = "SOA",
+        [QUERY_TYPE_CNAME] = "CNAME", [QUERY_TYPE_HTTPS] = "HTTPS", [QUERY_TYPE_DNSKEY] = "DNSKEY",
+        [QUERY_TYPE_DS] = "DS",       [QUERY_TYPE_ANY] = "ANY",
+    };
+    return names[type];
+}
+
 /* RFC 6891 6.1.3. The OPT record, which ends such a reply, has no option or a cookie; a reply with
  * others counts by its header. */
 static const uint8_t *find_opt(const uint8_t *reply, size_t len)
@@ -81,6 +103,9 @@ void query_sums_add(struct query_sums *sums, const struct query_counts *counts)
     sums->log_dropped += counter_get(&counts->log_dropped);
     for (size_t i = 0; i < QUERY_RCODES; i++) {
         sums->rcodes[i] += counter_get(&counts->rcodes[i]);
+    }
+    for (size_t i = 0; i < QUERY_TYPES; i++) {
+        sums->types[i] += counter_get(&counts->types[i]);
     }
     counters_add(&sums->took, &counts->took, sizeof(sums->took));
     if (counts->skydns) {

@@ -19,6 +19,29 @@
  * those between are never counted. */
 enum { QUERY_RCODES = DNS_RCODE_BADCOOKIE + 1 };
 
+/* Types with a count of their own, and all others. */
+enum query_type {
+    QUERY_TYPE_OTHER,
+    QUERY_TYPE_A,
+    QUERY_TYPE_AAAA,
+    QUERY_TYPE_SRV,
+    QUERY_TYPE_PTR,
+    QUERY_TYPE_TXT,
+    QUERY_TYPE_MX,
+    QUERY_TYPE_NS,
+    QUERY_TYPE_SOA,
+    QUERY_TYPE_CNAME,
+    QUERY_TYPE_HTTPS,
+    QUERY_TYPE_DNSKEY,
+    QUERY_TYPE_DS,
+    QUERY_TYPE_ANY,
+    QUERY_TYPES
+};
+/* "AAAA", "other". */
+const char *query_type_name(enum query_type type);
+enum { QUERY_TYPES_SMALL = 256 }; /* all that have their own are below */
+extern const uint8_t query_types[QUERY_TYPES_SMALL];
+
 struct query_counts {
     alignas(COUNTERS_ALIGN) struct counter answered; /* at once, from the store */
     struct counter deferred;                         /* handed to the resolver */
@@ -33,6 +56,7 @@ struct query_counts {
     struct counter truncated; /* replies with TC */
     struct counter log_dropped;          /* lines of the query log that were lost */
     struct counter rcodes[QUERY_RCODES]; /* replies, late ones too */
+    struct counter types[QUERY_TYPES];   /* of the questions in them */
     struct histogram took; /* us, of query_reply_scale: until the reply left, or was handed over */
     struct skydns_counts *skydns; /* owned; NULL: not wanted */
     uint32_t sampled;             /* its owner's: replies since one was sampled (query_tap.h) */
@@ -45,7 +69,19 @@ void query_counts_fini(struct query_counts *counts);
 /* The whole code of a reply with no records but OPT, which may have a cookie. */
 size_t query_counts_rcode(const uint8_t *reply, size_t len);
 
-/* Counts a reply by its header; len 0: none. */
+/* Of the question that a reply repeats; OTHER if it repeats none. */
+static inline enum query_type query_counts_type(const uint8_t *reply, size_t len)
+{
+    size_t at = DNS_HEADER_SIZE;
+    while (at < len && reply[at] != 0) { /* a question's name is not compressed */
+        at += (size_t)reply[at] + 1;
+    }
+    return at + 2 < len && reply[5] == 1 && reply[at + 1] == 0
+               ? (enum query_type)query_types[reply[at + 2]]
+               : QUERY_TYPE_OTHER;
+}
+
+/* Counts a reply by its header and its question; len 0: none. */
 static inline void query_counts_reply(struct query_counts *counts, const uint8_t *reply, size_t len)
 {
     if (len < DNS_HEADER_SIZE) {
@@ -61,6 +97,7 @@ static inline void query_counts_reply(struct query_counts *counts, const uint8_t
         rcode = query_counts_rcode(reply, len);
     }
     counter_add(&counts->rcodes[rcode], 1);
+    counter_add(&counts->types[query_counts_type(reply, len)], 1);
     if (counts->skydns) {
         skydns_counts_reply(counts->skydns, reply, len);
     }
@@ -94,6 +131,7 @@ struct query_sums {
     uint64_t truncated;
     uint64_t log_dropped;
     uint64_t rcodes[QUERY_RCODES];
+    uint64_t types[QUERY_TYPES];
     struct histogram took;
     struct skydns_sums skydns;
 };

@@ -107,10 +107,52 @@ static void test_each_set_has_lines_of_its_own(void **state)
     assert_int_equal(alignof(struct query_counts), COUNTERS_ALIGN);
 }
 
+/* Header of one question, or of none. */
+#define ONE  "\x12\x34\x84\0\0\1\0\0\0\0\0\0"
+#define NONE "\x12\x34\x84\0\0\0\0\0\0\0\0\0"
+
+static const struct {
+    const char *name, *type;
+    const char *reply;
+    size_t len;
+} types[] = {
+#define REPLY(bytes) bytes, sizeof(bytes) - 1
+    {"an address", "A", REPLY(ONE "\3web\7cluster\5local\0\0\1\0\1")},
+    {"of the root", "NS", REPLY(ONE "\0\0\2\0\1")},
+    {"IPv6", "AAAA", REPLY(ONE "\3web\0\0\x1c\0\1")},
+    {"a label with zeros", "SRV", REPLY(ONE "\3\0\0\1\0\0\x21\0\1")},
+    {"HTTPS", "HTTPS", REPLY(ONE "\1w\0\0\x41\0\1")},
+    {"the last small one", "ANY", REPLY(ONE "\1w\0\0\xff\0\1")},
+    {"one without a count", "other", REPLY(ONE "\1w\0\0\x63\0\1")},
+    {"a large one that ends like A", "other", REPLY(ONE "\1w\0\1\1\0\1")},
+    {"no question", "other", REPLY(NONE "\0\0\1\0\1")},
+    {"a name cut off", "other", REPLY(ONE "\x3fweb")},
+    {"a type cut off", "other", REPLY(ONE "\3web\0\0")},
+#undef REPLY
+};
+
+static void test_types(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+        struct query_counts counts = {.answered = {0}};
+        struct query_sums sums = {0};
+        print_message("%s\n", types[i].name);
+        query_counts_reply(&counts, (const uint8_t *)types[i].reply, types[i].len);
+        query_sums_add(&sums, &counts);
+        query_sums_add(&sums, &counts);
+        for (unsigned type = 0; type < QUERY_TYPES; type++) {
+            bool is_it = strcmp(query_type_name((enum query_type)type), types[i].type) == 0;
+            assert_int_equal(sums.types[type], is_it ? 2 : 0);
+        }
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_replies),
+        cmocka_unit_test(test_types),
         cmocka_unit_test(test_no_reply_is_not_counted),
         cmocka_unit_test(test_sums),
         cmocka_unit_test(test_each_set_has_lines_of_its_own),
