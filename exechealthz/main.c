@@ -9,6 +9,7 @@
 #include "common/base/attributes.h"
 #include "common/base/flags.h"
 #include "common/base/log.h"
+#include "common/base/process_metrics.h"
 #include "common/base/service_manager.h"
 #include "common/base/version.h"
 #include "common/base/xalloc.h"
@@ -198,6 +199,7 @@ int main(int argc, char **argv)
     }
     log_set_level((enum log_level)options.log_level);
     (void)signal(SIGPIPE, SIG_IGN); /* a closed log must not end the probe */
+    process_metrics_open();
     log_start();
     r = serve(&options);
     log_stop(LOG_STOP_MS);

@@ -5,6 +5,7 @@
 #include "common/base/attributes.h"
 #include "common/base/clock.h"
 #include "common/base/metrics.h"
+#include "common/base/process_metrics.h"
 
 /* ---- Commands ---- */
 
@@ -81,6 +82,7 @@ void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
 {
     struct metrics_page page = metrics_page_begin(out, "exechealthz_");
     metrics_process(&page, sources->start_s);
+    process_metrics_write(page.out, sources->start_s);
     if (sources->probe_count > 0) {
         write_counts(&page, sources);
         write_health(&page, sources);

@@ -12,6 +12,7 @@
 #include "common/base/log.h"
 #include "common/base/outage.h"
 #include "common/base/privileges.h"
+#include "common/base/process_metrics.h"
 #include "common/base/service_manager.h"
 #include "common/base/version.h"
 #include "common/base/xalloc.h"
@@ -412,6 +413,7 @@ int main(int argc, char **argv)
         r = healthcheck_main("kube2sky", options.healthcheck);
     } else {
         (void)signal(SIGPIPE, SIG_IGN); /* a broken connection is an error code, not a signal */
+        process_metrics_open();
         privileges_begin(&same_user);
         start_log(&options);
         ev_set_allocator(allocate);

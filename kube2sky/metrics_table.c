@@ -1,6 +1,7 @@
 #include "kube2sky/metrics_table.h"
 
 #include "common/base/outage.h"
+#include "common/base/process_metrics.h"
 #include "common/etcd/etcd_metrics.h"
 #include "kube2sky/api/kube_client.h"
 #include "kube2sky/config_source.h"
@@ -220,6 +221,7 @@ void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
         .mirror = stats.mirror,
     };
     metrics_process(&page, sources->start_s);
+    process_metrics_write(page.out, sources->start_s);
     metrics_gauge(&page, "ready", "1 once everything listed was in etcd, as in /readiness.",
                   reconciler_has_synced(sources->reconciler));
     etcd_metrics_write(&page, &etcd);

@@ -14,6 +14,7 @@
 #include "common/base/log.h"
 #include "common/base/outage.h"
 #include "common/base/privileges.h"
+#include "common/base/process_metrics.h"
 #include "common/base/service_manager.h"
 #include "common/base/version.h"
 #include "common/dns/record_json.h"
@@ -627,6 +628,7 @@ int main(int argc, char **argv)
     log_set_level((enum log_level)p->flags.log_level);
     log_set_format((enum log_format)p->flags.log_format);
     (void)signal(SIGPIPE, SIG_IGN); /* writing to a closed peer is an error, not a signal */
+    process_metrics_open();
     privileges_begin(&p->flags.user);
     confine_files(&p->flags, resolv_conf);
     log_start();

@@ -5,6 +5,7 @@
 #include "skydns/foreign/hosts_table.h"
 #include "skydns/foreign/zone_table.h"
 #include "skydns/serve/resolver.h"
+#include "skydns/upstream/upstream_figures.h"
 
 static void write_hits(struct metrics_page *page, const struct cache_counts *counts)
 {
@@ -76,6 +77,73 @@ static void write_stubs(struct metrics_page *page, const struct zone_table *tabl
     }
 }
 
+/* ---- Nameservers ---- */
+
+/* A nameserver's labels; those of `others`, which has no address, are the rest's. */
+struct upstream_labels {
+    char zone[DNAME_TEXT_MAX], address[ADDR_TEXT_MAX];
+    const char *transport;
+};
+
+static struct upstream_labels labels_of(const struct upstream_figure *figure)
+{
+    struct upstream_labels labels = {.zone = "others", .address = "others", .transport = "others"};
+    if (figure->zone.len > 0) {
+        (void)dname_to_text(&figure->zone, labels.zone);
+        (void)addr_format(&figure->server.address, labels.address);
+        labels.transport = nameserver_is_tls(&figure->server) ? "tls" : "udp";
+    }
+    return labels;
+}
+#define UPSTREAM_LABELS(labels)                                           \
+    METRIC_LABELS({"zone", (labels).zone}, {"address", (labels).address}, \
+                  {"transport", (labels).transport})
+
+static const struct upstream_figure *figure_at(const struct upstream_figures *figures, size_t i)
+{
+    return i < UPSTREAM_FIGURES_MAX ? &figures->items[i] : &figures->others;
+}
+
+/* `others` only if there are some. */
+static size_t figure_count(const struct upstream_figures *figures)
+{
+    return upstream_figures_count(figures) + (counter_get(&figures->others.queries) > 0);
+}
+
+static void write_upstream_counts(struct metrics_page *page, const struct upstream_figures *figures)
+{
+    size_t count = figure_count(figures);
+    metrics_family(page, METRIC_COUNTER, "upstream_queries_total",
+                   "Queries sent to each nameserver, probes not included.");
+    for (size_t i = 0; i < count; i++) {
+        const struct upstream_figure *figure = figure_at(figures, i);
+        const struct upstream_labels labels = labels_of(figure);
+        metrics_sample(page, UPSTREAM_LABELS(labels), counter_get(&figure->queries));
+    }
+    metrics_family(page, METRIC_COUNTER, "upstream_failures_total",
+                   "Of these, those without a usable reply: none in time, SERVFAIL or REFUSED, or "
+                   "the nameserver could not be reached.");
+    for (size_t i = 0; i < count; i++) {
+        const struct upstream_figure *figure = figure_at(figures, i);
+        const struct upstream_labels labels = labels_of(figure);
+        metrics_sample(page, UPSTREAM_LABELS(labels), counter_get(&figure->failures));
+    }
+}
+
+static void write_upstream_seconds(struct metrics_page *page,
+                                   const struct upstream_figures *figures)
+{
+    size_t count = figure_count(figures);
+    metrics_family(page, METRIC_HISTOGRAM, "upstream_seconds",
+                   "Time until each nameserver's reply.");
+    for (size_t i = 0; i < count; i++) {
+        const struct upstream_figure *figure = figure_at(figures, i);
+        const struct upstream_labels labels = labels_of(figure);
+        metrics_histogram_sample(page, UPSTREAM_LABELS(labels), &histogram_durations,
+                                 &figure->took);
+    }
+}
+
 uint64_t metrics_foreign_write(struct metrics_page *page, const struct engine_config *config,
                                const struct resolver *resolver)
 {
@@ -85,6 +153,10 @@ uint64_t metrics_foreign_write(struct metrics_page *page, const struct engine_co
     }
     write_cache(page, config->cache, &counts);
     write_stubs(page, config->zones_of_others, resolver);
+    if (figure_count(resolver_counts(resolver)->upstreams) > 0) {
+        write_upstream_counts(page, resolver_counts(resolver)->upstreams);
+        write_upstream_seconds(page, resolver_counts(resolver)->upstreams);
+    }
     metrics_gauge(page, "hosts_names", "Names in the files of -hosts.",
                   config->hosts ? (double)hosts_table_count(config->hosts) : 0);
     return counter_get(&counts.misses);

@@ -1,6 +1,7 @@
 #include "skydns/pages/metrics_table.h"
 
 #include "common/base/clock.h"
+#include "common/base/process_metrics.h"
 #include "common/etcd/etcd_metrics.h"
 #include "skydns/answer/engine.h"
 #include "skydns/pages/metrics_dnssec_internal.h"
@@ -212,6 +213,7 @@ void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
     };
     metrics_sum_transports(sources, transports);
     metrics_process(&page, sources->start_s);
+    process_metrics_write(page.out, sources->start_s);
     metrics_gauge(&page, "ready",
                   "1 while /readiness is 200: etcd has been read, or a snapshot is in use.",
                   store_sync_is_ready(sources->sync) && !sources->is_lame_duck);

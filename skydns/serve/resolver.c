@@ -198,6 +198,7 @@ static void open_upstream(struct resolver *r)
     };
     r->fetcher = fetcher_new(&fetcher);
     r->counts.forwarder = forwarder_counts(fetcher_forwarder(r->fetcher));
+    r->counts.upstreams = forwarder_figures(fetcher_forwarder(r->fetcher));
     r->loop_check = loop_check_new(&loop_check);
     r->counts.tls = tls_pool_counts(r->tls);
 }

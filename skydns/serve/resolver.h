@@ -157,8 +157,9 @@ struct resolver_counts {
     struct counter connections; /* TCP, when the thread last went to sleep */
 
     const struct forwarder_counts *forwarder;
-    const struct tls_pool_counts *tls; /* to nameservers */
-    size_t engine_count;               /* of this thread, the walker and the signers */
+    const struct upstream_figures *upstreams; /* of each nameserver */
+    const struct tls_pool_counts *tls;        /* to nameservers */
+    size_t engine_count;                      /* of this thread, the walker and the signers */
     const struct engine_counts *engines[2 + POOL_THREADS_MAX];
 };
 

@@ -3,6 +3,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/cleanup.h"
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
@@ -46,6 +47,21 @@ void forwarder_forget(struct forwarder_wait *wait)
     if (TAILQ_EMPTY(&flight->waits)) {
         join_background(flight);
     }
+}
+
+/* ---- Figures ---- */
+
+/* One try fails once: what is silent for long may also turn out to be unreachable. */
+static void count_failure(struct try *t)
+{
+    counter_add(&t->figure->failures, t->has_failed ? 0 : 1);
+    t->has_failed = true;
+}
+
+static void note_failure(struct try *t)
+{
+    count_failure(t);
+    upstream_health_failed(t->flight->zone->health, &t->server);
 }
 
 /* ---- The end of a question ---- */
@@ -165,7 +181,7 @@ static void finish_late(struct flight *flight)
             server = &t->server;
         }
         if (t->exchange && truncated.len == 0 && !t->is_noted) {
-            upstream_health_failed(flight->zone->health, &t->server);
+            note_failure(t);
         }
     }
     if (server) {
@@ -266,6 +282,9 @@ static bool begin_try(struct flight *flight, struct try *t)
         .done = on_exchange,
         .data = t,
     };
+    t->begun_us = clock_monotonic_us();
+    t->figure = upstream_figures_of(&f->figures, &flight->zone->name, &t->server);
+    counter_add(&t->figure->queries, 1);
     t->exchange = make_room(flight) ? exchange_start(&config, &flight->question) : NULL;
     log_try(t);
     if (t->exchange) {
@@ -288,7 +307,7 @@ static void next_try(struct flight *flight)
             ev_timer_start(loop, &flight->step);
             return;
         }
-        upstream_health_failed(flight->zone->health, &t->server);
+        note_failure(t);
     }
     if (flight->open == 0) {
         ev_timer_stop(loop, &flight->deadline);
@@ -308,7 +327,7 @@ static void on_step(struct ev_loop *loop, ev_timer *timer, int revents)
         log_debug("no reply yet", LOG_STR("server", nameserver_format(&last->server, server)),
                   LOG_INT("after_ms", (int64_t)(flight->step_s * 1000)));
         last->is_noted = true;
-        upstream_health_failed(flight->zone->health, &last->server);
+        note_failure(last);
     }
     next_try(flight);
 }
@@ -329,10 +348,11 @@ static void on_exchange(void *data, const uint8_t *reply, size_t len)
     log_reply(t, reply);
     if (!reply) {
         exchange_free(exchange);
-        upstream_health_failed(flight->zone->health, &t->server);
+        note_failure(t);
         next_try(flight);
         return;
     }
+    histogram_observe_us(&t->figure->took, clock_monotonic_us() - t->begun_us);
     upstream_health_answered(flight->zone->health, &t->server);
     if (!is_refusal(reply)) {
         finish_with(flight, &t->server, reply, len);
@@ -340,6 +360,7 @@ static void on_exchange(void *data, const uint8_t *reply, size_t len)
         return;
     }
     exchange_free(exchange);
+    count_failure(t);
     flight->is_refused = true;
     if (others_left) {
         next_try(flight);

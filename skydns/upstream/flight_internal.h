@@ -12,6 +12,7 @@
 #include "skydns/foreign/nameserver.h"
 #include "skydns/upstream/forwarder.h"
 #include "skydns/upstream/forwarder_counts.h"
+#include "skydns/upstream/upstream_figures.h"
 #include "skydns/upstream/upstream_message.h"
 #include "skydns/upstream/upstream_zones_internal.h"
 #include "skydns/upstream/upstreams.h"
@@ -27,6 +28,9 @@ try {
     struct nameserver server;
     struct exchange *exchange; /* NULL: not started, or over */
     bool is_noted;             /* its silence was counted as a failure of the server */
+    bool has_failed;           /* in `figure` */
+    int64_t begun_us;
+    struct upstream_figure *figure;
 };
 
 TAILQ_HEAD(forwarder_waits, forwarder_wait);
@@ -61,6 +65,7 @@ struct forwarder {
     size_t sockets;
     uint64_t finished; /* questions */
     struct forwarder_counts counts;
+    struct upstream_figures figures;
     struct flight_list background; /* in flight, nobody waits for them; oldest first */
     LIST_HEAD(flights, flight) table[FORWARDER_TABLE_SIZE];
 };

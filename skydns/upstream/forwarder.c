@@ -171,6 +171,11 @@ void forwarder_free(struct forwarder *forwarder)
     }
 }
 
+const struct upstream_figures *forwarder_figures(const struct forwarder *forwarder)
+{
+    return &forwarder->figures;
+}
+
 const struct forwarder_counts *forwarder_counts(const struct forwarder *forwarder)
 {
     return &forwarder->counts;

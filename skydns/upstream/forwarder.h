@@ -144,6 +144,7 @@ enum forwarder_start forwarder_ask(struct forwarder *forwarder, const struct for
 void forwarder_forget(struct forwarder_wait *wait);
 
 /* Any thread; borrowed. */
+const struct upstream_figures *forwarder_figures(const struct forwarder *forwarder);
 const struct forwarder_counts *forwarder_counts(const struct forwarder *forwarder);
 
 /* Any thread: what is known of the nameservers with this serial. False: they were never asked, or

@@ -166,6 +166,7 @@ def running(tmp_path_factory):
         bed.exechealthz.wait_ready(
             lambda: http_get(f"{exechealthz.url}/healthcheck/skydns")[0] == 200, "the probe's answer"
         )
+        bed.dns.query("www.acme.test", "A")  # its nameserver has figures from now on
         kube2sky, skydns = Running(bed.kube2sky, bed.readiness_port), Running(bed.skydns, http_port)
         yield {"kube2sky": kube2sky, "skydns": skydns, "exechealthz": exechealthz}
     finally:

@@ -1,0 +1,75 @@
+/* process_metrics: each figure is there and follows what the process does. */
+#include "common/base/process_metrics.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/base/xalloc.h"
+
+enum { PAGE_MAX = 16 * 1024 };
+
+/* -1: it is not there. */
+static double value_of(const char *name)
+{
+    struct buf page;
+    char *line = xasprintf("\n%s ", name);
+    buf_init(&page, PAGE_MAX);
+    process_metrics_write(&page, 1763665418);
+    const char *at = strstr(buf_cstr(&page), line);
+    double value = at ? strtod(at + strlen(line), NULL) : -1;
+    free(line);
+    buf_fini(&page);
+    return value;
+}
+
+static void before_it_is_opened(void **state)
+{
+    (void)state;
+    assert_true(value_of("process_cpu_seconds_total") >= 0);
+    assert_true(value_of("process_start_time_seconds") == 1763665418);
+    assert_true(value_of("process_resident_memory_bytes") < 0);
+    assert_true(value_of("process_open_fds") < 0);
+}
+
+/* A name with what separates the fields must not shift them. */
+static void all_figures(void **state)
+{
+    (void)state;
+    process_metrics_open();
+    assert_int_equal(prctl(PR_SET_NAME, "a) R 1 (b", 0, 0, 0), 0);
+    assert_true(value_of("process_threads") >= 1 && value_of("process_threads") < 10);
+    assert_true(value_of("process_resident_memory_bytes") > 100 * 1024);
+    assert_true(value_of("process_virtual_memory_bytes") >=
+                value_of("process_resident_memory_bytes"));
+    assert_true(value_of("process_max_fds") > 0);
+}
+
+static void descriptors_are_counted(void **state)
+{
+    (void)state;
+    double before = value_of("process_open_fds");
+    int fd = dup(STDERR_FILENO);
+    assert_true(fd >= 0);
+    assert_true(value_of("process_open_fds") == before + 1);
+    assert_int_equal(close(fd), 0);
+    assert_true(value_of("process_open_fds") == before);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(before_it_is_opened),
+        cmocka_unit_test(all_figures),
+        cmocka_unit_test(descriptors_are_counted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
