@@ -94,8 +94,18 @@ def targets() -> list[tuple[str, str]]:
 def test_an_alert_uses_what_there_is(told, rule):
     shown = set(re.findall(r"\$labels\.(\w+)", " ".join(rule["annotations"].values())))
     told.check(rule["expr"], shown)
-    assert rule["labels"]["severity"] in ("critical", "warning")
-    assert set(rule["annotations"]) == {"summary", "description"}
+    assert rule["labels"]["severity"] in ("critical", "warning", "info")
+    assert set(rule["annotations"]) == {"summary", "description", "runbook_url"}
+
+
+@pytest.mark.parametrize("rule", [pytest.param(rule, id=rule["alert"]) for rule in alerts()])
+def test_an_alert_s_runbook_is_a_heading(rule):
+    """A link that leads nowhere opens the top of the page, when somebody has no time to search."""
+    page, _, anchor = rule["annotations"]["runbook_url"].partition("#")
+    text = (ROOT / page).read_text()
+    headings = re.findall(r"^### (\w+)\n\n(?!#)\S", text, re.M)
+    assert [one.lower() for one in headings].count(anchor) == 1
+    assert anchor == rule["alert"].lower()
 
 
 def test_the_dashboard_uses_what_there_is(told):
@@ -121,6 +131,21 @@ def test_the_dashboard_uses_what_there_is(told):
 def test_what_there_is_not_is_found(told, text, shown):
     with pytest.raises(AssertionError):
         told.check(text, shown)
+
+
+def color_at(steps: list[dict], value: float) -> str:
+    return [step["color"] for step in steps if step["value"] is None or step["value"] <= value][-1]
+
+
+def test_zero_and_nothing_are_never_green():
+    panels = [panel for panel in dashboard()["panels"] if panel["type"] != "row"]
+    for panel in panels:
+        defaults = panel["fieldConfig"]["defaults"]
+        assert color_at(defaults["thresholds"]["steps"], 0) != "green", panel["title"]
+        assert panel["type"] != "stat" or defaults["noValue"] == "no data", panel["title"]
+    of = {panel["title"]: panel["fieldConfig"]["defaults"]["thresholds"]["steps"] for panel in panels}
+    assert [color_at(of["Readers ready"], n) for n in (0, 1)] == ["red", "green"]
+    assert [color_at(of["SERVFAIL"], n) for n in (0, 0.05)] == ["text", "red"]
 
 
 def test_the_dashboard_s_panels_have_room():
