@@ -86,6 +86,20 @@ static void write_queries(const struct transport_sums *transports, struct buf *o
     number_field(out, "dropped", dropped);
 }
 
+static void write_types(const struct transport_sums *transports, struct buf *out)
+{
+    buf_append_str(out, ",\"types\":{");
+    for (size_t type = 0; type < QUERY_TYPES; type++) {
+        uint64_t queries = 0;
+        for (size_t i = 0; i < ENGINE_TRANSPORTS; i++) {
+            queries += transports[i].sums.types[type];
+        }
+        buf_printf(out, "%s\"%s\":%" PRIu64, type ? "," : "",
+                   query_type_name((enum query_type)type), queries);
+    }
+    buf_append_char(out, '}');
+}
+
 static void write_rcodes(const struct transport_sums *transports, struct buf *out)
 {
     bool is_first = true;
@@ -231,6 +245,7 @@ void live_figures_write(const struct metrics_sources *sources, const struct top_
     buf_append_char(out, '{');
     write_program(sources, out);
     write_queries(transports, out);
+    write_types(transports, out);
     write_rcodes(transports, out);
     write_latency(transports, out);
     write_cache(config, out);
