@@ -29,12 +29,12 @@ endif
 
 # ---- Flags: ours first; the user's CPPFLAGS, CFLAGS and LDFLAGS come last and are never overwritten ----
 
-PKGS         := libnghttp2 libprotobuf-c jansson libcurl openssl yaml-0.1 libseccomp libxxhash
+PKGS         := libnghttp2 libprotobuf-c jansson libcurl openssl yaml-0.1 libseccomp libxxhash libfstrm
 HAVE_PKGS    := $(shell pkg-config --exists $(PKGS) 2>/dev/null && echo yes)
 PKG_CFLAGS   := $(if $(HAVE_PKGS),$(shell pkg-config --cflags $(PKGS)))
 LIBS_common  := $(if $(HAVE_PKGS),$(shell pkg-config --libs libnghttp2 libprotobuf-c openssl jansson)) -lev -lm
 LIBS_kube2sky := $(if $(HAVE_PKGS),$(shell pkg-config --libs libcurl yaml-0.1)) $(LIBS_common)
-LIBS_skydns  := $(if $(HAVE_PKGS),$(shell pkg-config --libs libseccomp libxxhash)) $(LIBS_common)
+LIBS_skydns  := $(if $(HAVE_PKGS),$(shell pkg-config --libs libseccomp libxxhash libfstrm)) $(LIBS_common)
 LIBS_exechealthz := $(LIBS_common)
 
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wundef -Wvla \

@@ -1,0 +1,54 @@
+/* Shows queries and replies to a sink, as dnstap defines (dnstap.info): Frame Streams over a Unix
+ * socket or TCP. Threads that answer copy each message into a queue of their own and never wait; a
+ * thread sends what is in the queues. While the sink is away or slow they fill up, and what finds
+ * no room is dropped. It connects again and again, with growing delays up to
+ * DNSTAP_AWAY_MAX_MS. */
+#ifndef SKYDNS_DNSTAP_DNSTAP_H
+#define SKYDNS_DNSTAP_DNSTAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/attributes.h"
+#include "common/base/err.h"
+#include "skydns/dnstap/dnstap_event.h"
+#include "skydns/dnstap/dnstap_target.h"
+
+enum {
+    DNSTAP_STOP_MS = 1000, /* an exit waits for the sink no longer; a pod has 30 s in all */
+    DNSTAP_AWAY_MAX_MS = 5000,
+    /* Threads that answer, each with a queue: workers, streams, the resolver and its pool. */
+    DNSTAP_THREADS_MAX = 80,
+};
+
+struct dnstap;
+
+struct dnstap_counts {
+    bool is_connected;
+    uint64_t written; /* messages that the sink has been sent */
+    uint64_t dropped; /* for lack of room, or lost with a connection */
+};
+
+/* Does nothing yet. */
+int dnstap_new(const struct dnstap_target *target, struct dnstap **ret_dnstap,
+               struct err *err) MUST_CHECK;
+void dnstap_free(struct dnstap *dnstap); /* stopped; NULL is fine */
+
+/* Main thread; the thread that it starts has the caller's mask of signals. */
+int dnstap_start(struct dnstap *dnstap, struct err *err) MUST_CHECK;
+
+/* After the threads that answer: sends what is queued, and what is left after patience_ms is
+ * dropped. Without effect if not started. */
+void dnstap_stop(struct dnstap *dnstap, int64_t patience_ms);
+
+/* Any thread that answers, at most DNSTAP_THREADS_MAX of them. A thread's first message allocates
+ * its queue. */
+void dnstap_show(struct dnstap *dnstap, const struct dnstap_event *event);
+
+/* Any thread. NULL is none. */
+struct dnstap_counts dnstap_counts(const struct dnstap *dnstap);
+
+/* Unix time, for events. */
+int64_t dnstap_now_ns(void);
+
+#endif

@@ -1,0 +1,341 @@
+/* dnstap with a sink of libfstrm at the other end: over both kinds of sockets, away and back, one
+ * that stops reading, and that none of them holds up the end. */
+#include <errno.h>
+#include <fstrm.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/base/clock.h"
+#include "dnstap.pb-c.h"
+#include "skydns/dnstap/dnstap.h"
+#include "tests/support/loopback.h"
+
+/* The socket of a sink. */
+struct sink {
+    int listener;
+    int fd;
+    struct fstrm_reader *reader;
+    char folder[32];
+    struct dnstap_target target;
+};
+
+static fstrm_res sink_read(void *obj, void *data, size_t count)
+{
+    const struct sink *sink = obj;
+    return recv(sink->fd, data, count, MSG_WAITALL) == (ssize_t)count ? fstrm_res_success
+                                                                      : fstrm_res_failure;
+}
+
+static fstrm_res sink_write(void *obj, const struct iovec *iov, int count)
+{
+    const struct sink *sink = obj;
+    for (int i = 0; i < count; i++) {
+        if (send(sink->fd, iov[i].iov_base, iov[i].iov_len, MSG_NOSIGNAL) !=
+            (ssize_t)iov[i].iov_len) {
+            return fstrm_res_failure;
+        }
+    }
+    return fstrm_res_success;
+}
+
+static fstrm_res sink_ok(void *obj)
+{
+    (void)obj;
+    return fstrm_res_success;
+}
+
+static void listen_unix(struct sink *sink)
+{
+    sink->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(sink->listener, (struct sockaddr *)&sink->target.unix_path,
+                          sizeof(sink->target.unix_path)),
+                     0);
+    assert_int_equal(listen(sink->listener, 8), 0);
+}
+
+static void stop_listening(struct sink *sink)
+{
+    assert_int_equal(close(sink->listener), 0);
+    if (sink->target.is_unix) {
+        assert_int_equal(unlink(sink->target.unix_path.sun_path), 0);
+    }
+}
+
+/* Nothing listens on its path yet. */
+static void sink_unix(struct sink *sink)
+{
+    struct err err;
+    char text[64];
+    *sink = (struct sink){.fd = -1, .folder = "/tmp/test_dnstap.XXXXXX"};
+    assert_non_null(mkdtemp(sink->folder));
+    (void)snprintf(text, sizeof(text), "unix:%s/s", sink->folder);
+    assert_int_equal(dnstap_target_parse(text, &sink->target, &err), 0);
+}
+
+static void sink_tcp(struct sink *sink)
+{
+    *sink = (struct sink){.fd = -1, .target.is_set = true};
+    sink->listener = loopback_listen(&sink->target.address);
+}
+
+static void sink_accept(struct sink *sink)
+{
+    sink->fd = accept(sink->listener, NULL, NULL);
+    assert_true(sink->fd >= 0);
+}
+
+static void sink_open(struct sink *sink)
+{
+    sink_accept(sink);
+    struct fstrm_rdwr *socket = fstrm_rdwr_init(sink);
+    fstrm_rdwr_set_open(socket, sink_ok);
+    fstrm_rdwr_set_close(socket, sink_ok);
+    fstrm_rdwr_set_read(socket, sink_read);
+    fstrm_rdwr_set_write(socket, sink_write);
+    sink->reader = fstrm_reader_init(NULL, &socket);
+    assert_int_equal(fstrm_reader_open(sink->reader), fstrm_res_success);
+}
+
+static void sink_close(struct sink *sink)
+{
+    assert_int_equal(close(sink->fd), 0);
+    sink->fd = -1;
+    if (sink->reader) {
+        (void)fstrm_reader_destroy(&sink->reader);
+    }
+}
+
+static void sink_end(struct sink *sink)
+{
+    if (sink->fd >= 0) {
+        sink_close(sink);
+    }
+    if (*sink->folder) {
+        assert_int_equal(rmdir(sink->folder), 0);
+    }
+}
+
+/* The next message; its query has the number. */
+static uint32_t sink_next(struct sink *sink)
+{
+    const uint8_t *data;
+    size_t len;
+    uint32_t number;
+    assert_int_equal(fstrm_reader_read(sink->reader, &data, &len), fstrm_res_success);
+    Dnstap__Dnstap *d = dnstap__dnstap__unpack(NULL, len, data);
+    assert_non_null(d);
+    assert_true(d->message->query_message.len >= sizeof(number));
+    assert_true(d->has_identity && d->has_version);
+    memcpy(&number, d->message->query_message.data, sizeof(number));
+    dnstap__dnstap__free_unpacked(d, NULL);
+    return number;
+}
+
+static struct dnstap *start(const struct sink *sink)
+{
+    struct dnstap *d;
+    struct err err;
+    assert_int_equal(dnstap_new(&sink->target, &d, &err), 0);
+    assert_int_equal(dnstap_start(d, &err), 0);
+    return d;
+}
+
+static void show(struct dnstap *d, uint32_t number, size_t len)
+{
+    static uint8_t bytes[65535];
+    const struct addr asker = loopback_addr(1), answerer = loopback_addr(2);
+    memcpy(bytes, &number, sizeof(number));
+    dnstap_show(d, &(struct dnstap_event){.type = DNSTAP_CLIENT_QUERY,
+                                          .protocol = DNSTAP_UDP,
+                                          .asker = &asker,
+                                          .answerer = &answerer,
+                                          .query_ns = dnstap_now_ns(),
+                                          .message = slice_of(bytes, len)});
+}
+
+static void deliver(struct sink *sink)
+{
+    struct dnstap *d = start(sink);
+    const uint8_t *data;
+    size_t len;
+    show(d, 0, 100);
+    sink_open(sink);
+    assert_int_equal(sink_next(sink), 0);
+    for (uint32_t i = 1; i < 50; i++) { /* one by one: it is woken */
+        show(d, i, 100);
+        assert_int_equal(sink_next(sink), i);
+    }
+    for (uint32_t i = 50; i < 1050; i++) {
+        show(d, i, 100);
+    }
+    for (uint32_t i = 50; i < 1050; i++) {
+        assert_int_equal(sink_next(sink), i);
+    }
+    assert_true(dnstap_counts(d).is_connected);
+    show(d, 1050, 100);
+    assert_int_equal(sink_next(sink), 1050);
+    dnstap_stop(d, 0); /* the sink is not there to confirm it */
+    assert_int_equal(dnstap_counts(d).written, 1051);
+    assert_int_equal(dnstap_counts(d).dropped, 0);
+    assert_false(dnstap_counts(d).is_connected);
+    assert_int_equal(fstrm_reader_read(sink->reader, &data, &len), fstrm_res_stop);
+    dnstap_free(d);
+}
+
+static void delivers(void **state)
+{
+    struct sink sink;
+    (void)state;
+    sink_tcp(&sink);
+    deliver(&sink);
+    stop_listening(&sink);
+    sink_end(&sink);
+    sink_unix(&sink);
+    listen_unix(&sink);
+    deliver(&sink);
+    stop_listening(&sink);
+    sink_end(&sink);
+}
+
+/* What comes while it is away waits. */
+static void comes_back(void **state)
+{
+    struct sink sink;
+    (void)state;
+    sink_unix(&sink);
+    struct dnstap *d = start(&sink);
+    for (uint32_t i = 0; i < 100; i++) {
+        show(d, i, 100);
+    }
+    assert_false(dnstap_counts(d).is_connected);
+    listen_unix(&sink);
+    for (int again = 0; again < 3; again++) {
+        sink_open(&sink);
+        for (uint32_t i = 0; i < 100; i++) {
+            assert_int_equal(sink_next(&sink), i);
+        }
+        sink_close(&sink);
+        stop_listening(&sink);
+        while (dnstap_counts(d).is_connected) {
+            (void)sched_yield(); /* it notices, although it has nothing to send */
+        }
+        for (uint32_t i = 0; i < 100; i++) {
+            show(d, i, 100);
+        }
+        listen_unix(&sink);
+    }
+    sink_open(&sink);
+    assert_int_equal(sink_next(&sink), 0);
+    dnstap_stop(d, 0);
+    dnstap_free(d);
+    stop_listening(&sink);
+    sink_end(&sink);
+}
+
+/* dnstap_stop of a sink that does nothing: takes that long, and no answer is held up. */
+static void stop_within(struct dnstap *d, uint32_t shown)
+{
+    int64_t begun_ms = clock_monotonic_ms();
+    dnstap_stop(d, 200);
+    assert_true(clock_monotonic_ms() - begun_ms < 4000); /* DNSTAP_LINK_OPEN_MS is more */
+    const struct dnstap_counts counts = dnstap_counts(d);
+    assert_true(counts.dropped > 0);
+    assert_int_equal(counts.written + counts.dropped, shown);
+    dnstap_free(d);
+}
+
+static void never_reads(void **state)
+{
+    struct sink sink;
+    uint32_t shown = 0;
+    (void)state;
+    sink_unix(&sink);
+    listen_unix(&sink);
+    struct dnstap *d = start(&sink);
+    sink_open(&sink);
+    while (dnstap_counts(d).dropped < 100) {
+        show(d, shown++, 1000);
+    }
+    stop_within(d, shown);
+    stop_listening(&sink);
+    sink_end(&sink);
+}
+
+/* It has a place in the queue of the listener, and nobody takes part in the handshake. */
+static void never_accepts(void **state)
+{
+    struct sink sink;
+    (void)state;
+    sink_tcp(&sink);
+    struct dnstap *d = start(&sink);
+    show(d, 0, 100);
+    stop_within(d, 1);
+    stop_listening(&sink);
+    sink_end(&sink);
+}
+
+static void is_absent(void **state)
+{
+    struct sink sink;
+    (void)state;
+    sink_unix(&sink);
+    struct dnstap *d = start(&sink);
+    for (uint32_t i = 0; i < 10000; i++) {
+        show(d, i, 1000);
+    }
+    stop_within(d, 10000);
+    sink_end(&sink);
+}
+
+/* It resets the connection with messages on the way. */
+static void resets(void **state)
+{
+    struct sink sink;
+    uint32_t shown = 0;
+    (void)state;
+    sink_tcp(&sink);
+    struct dnstap *d = start(&sink);
+    for (int again = 0; again < 3; again++) {
+        sink_open(&sink);
+        while (sink.fd >= 0 || dnstap_counts(d).is_connected) {
+            show(d, shown++, 1000);
+            if (shown % 100 == 0 && sink.fd >= 0) {
+                const struct linger hard = {.l_onoff = 1};
+                assert_int_equal(setsockopt(sink.fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard)),
+                                 0);
+                sink_close(&sink);
+            }
+        }
+    }
+    sink_open(&sink);
+    (void)sink_next(&sink); /* messages come again */
+    dnstap_stop(d, 0);
+    const struct dnstap_counts counts = dnstap_counts(d);
+    assert_int_equal(counts.written + counts.dropped, shown);
+    dnstap_free(d);
+    stop_listening(&sink);
+    sink_end(&sink);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(delivers),    cmocka_unit_test(comes_back),
+        cmocka_unit_test(never_reads), cmocka_unit_test(never_accepts),
+        cmocka_unit_test(is_absent),   cmocka_unit_test(resets),
+    };
+    (void)signal(SIGPIPE, SIG_IGN);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

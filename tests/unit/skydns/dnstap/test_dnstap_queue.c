@@ -1,0 +1,132 @@
+/* dnstap's queue: order, the end of the ring, what finds no room; and two threads at it. */
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "skydns/dnstap/dnstap_queue_internal.h"
+
+enum { FRAMES = 50000, LEN_MAX = 3000, PEEKED = 16 };
+
+/* Of the n-th frame. */
+static size_t length(uint32_t n)
+{
+    return sizeof(n) + n * 7919 % (LEN_MAX - sizeof(n));
+}
+
+static bool put(struct dnstap_queue *queue, uint32_t n)
+{
+    uint8_t *frame = dnstap_queue_begin(queue, LEN_MAX);
+    if (!frame) {
+        return false;
+    }
+    memset(frame, (int)(n & 0xff), length(n));
+    memcpy(frame, &n, sizeof(n));
+    dnstap_queue_commit(queue, frame, length(n));
+    return true;
+}
+
+static void check(struct slice frame, uint32_t n)
+{
+    uint32_t found;
+    assert_int_equal(frame.len, length(n));
+    memcpy(&found, frame.ptr, sizeof(found));
+    assert_int_equal(found, n);
+    assert_int_equal((uint8_t)frame.ptr[frame.len - 1], length(n) > 4 ? n & 0xff : n >> 24);
+}
+
+static void keeps_order_and_drops(void **state)
+{
+    struct dnstap_queue *queue = dnstap_queue_new();
+    struct slice frames[PEEKED];
+    uint32_t in = 0, out = 0;
+    uint64_t end;
+    size_t count;
+    (void)state;
+    for (int round = 0; round < 50; round++) {
+        assert_true(put(queue, in));
+        for (in++; put(queue, in); in++) {
+        }
+        assert_int_equal(counter_get(&queue->dropped), round + 1);
+        assert_false(dnstap_queue_is_empty(queue));
+        while ((count = dnstap_queue_peek(queue, frames, PEEKED, &end)) > 0) {
+            for (size_t i = 0; i < count; i++) {
+                check(frames[i], out++);
+            }
+            dnstap_queue_drop(queue, end);
+        }
+        assert_int_equal(out, in);
+        assert_true(dnstap_queue_is_empty(queue));
+    }
+    dnstap_queue_free(queue);
+}
+
+/* As long as a DNS message can be: 15 fit, wherever the ring begins. */
+static void has_room_for_the_longest(void **state)
+{
+    struct dnstap_queue *queue = dnstap_queue_new();
+    struct slice frames[PEEKED];
+    uint64_t end;
+    (void)state;
+    for (int i = 0; i < 1000; i++) {
+        uint8_t *frame = dnstap_queue_begin(queue, 66500);
+        assert_non_null(frame);
+        frame[66499] = (uint8_t)i;
+        dnstap_queue_commit(queue, frame, 66500);
+        if (i >= 10) {
+            assert_int_equal(dnstap_queue_peek(queue, frames, 1, &end), 1);
+            assert_int_equal((uint8_t)frames[0].ptr[66499], (uint8_t)(i - 10));
+            dnstap_queue_drop(queue, end);
+        }
+    }
+    dnstap_queue_free(queue);
+}
+
+static void *write_all(void *queue)
+{
+    for (uint32_t n = 0; n < FRAMES; n++) {
+        while (!put(queue, n)) {
+            sched_yield();
+        }
+    }
+    return NULL;
+}
+
+static void two_threads(void **state)
+{
+    struct dnstap_queue *queue = dnstap_queue_new();
+    struct slice frames[PEEKED];
+    pthread_t writer;
+    uint64_t end;
+    (void)state;
+    assert_int_equal(pthread_create(&writer, NULL, write_all, queue), 0);
+    for (uint32_t out = 0; out < FRAMES;) {
+        size_t count = dnstap_queue_peek(queue, frames, PEEKED, &end);
+        for (size_t i = 0; i < count; i++) {
+            check(frames[i], out++);
+        }
+        dnstap_queue_drop(queue, end);
+        if (count == 0) {
+            sched_yield();
+        }
+    }
+    assert_int_equal(pthread_join(writer, NULL), 0);
+    assert_true(dnstap_queue_is_empty(queue));
+    dnstap_queue_free(queue);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(keeps_order_and_drops),
+        cmocka_unit_test(has_room_for_the_longest),
+        cmocka_unit_test(two_threads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
