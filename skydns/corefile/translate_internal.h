@@ -73,6 +73,7 @@ void translate_bufsize(const struct plugin_use *use);
 void translate_loadbalance(const struct plugin_use *use);
 void translate_multisocket(const struct plugin_use *use);
 void translate_log(const struct plugin_use *use);
+void translate_dnstap(const struct plugin_use *use);
 void translate_debug(const struct plugin_use *use);
 void translate_any(const struct plugin_use *use);
 void translate_chaos(const struct plugin_use *use);

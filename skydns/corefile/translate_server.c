@@ -220,6 +220,61 @@ void translate_log(const struct plugin_use *use)
     }
 }
 
+/* "/x", "unix:///x" -> "unix:/x"; "tcp://127.0.0.1:6000" as it is. False: something else. */
+static bool sink_text(const char *sink, struct buf *out)
+{
+    static const char unix_scheme[] = "unix://", tcp_scheme[] = "tcp://";
+    struct addr addr;
+    char text[ADDR_TEXT_MAX];
+    if (strncmp(sink, tcp_scheme, strlen(tcp_scheme)) == 0) {
+        if (addr_parse(sink + strlen(tcp_scheme), &addr, NULL) < 0) {
+            return false;
+        }
+        buf_printf(out, "%s%s", tcp_scheme, addr_format(&addr, text));
+        return true;
+    }
+    if (strncmp(sink, unix_scheme, strlen(unix_scheme)) == 0) {
+        sink += strlen(unix_scheme);
+    }
+    buf_printf(out, "unix:%s", sink);
+    return *sink == '/' && sink[strlen(sink) - 1] != '/';
+}
+
+static void take_sink(const struct plugin_use *use, const char *flag)
+{
+    struct translation *t = use->t;
+    if (t->has_dnstap && !strings_has(&t->skydns, flag)) {
+        translation_missing(t, &use->directive->head, "-dnstap has one sink, of all blocks");
+        return;
+    }
+    t->has_dnstap = true;
+    strings_add_once(&t->skydns, flag);
+    if (use_argument_count(use) == 1) {
+        translation_needless(t, &use->directive->head, "-dnstap has the whole messages, as `full`");
+    }
+}
+
+void translate_dnstap(const struct plugin_use *use)
+{
+    static const struct plugin_option options[] = {
+        {"identity", .missing = "none: the identity is the host's name"},
+        {"version", .missing = "none: the version is our own"},
+        {"extra", .missing = "none"},
+        {"skipverify", .missing = "none: no TLS to the sink"},
+    };
+    struct buf flag;
+    buf_init(&flag, COREFILE_BYTES_MAX);
+    buf_append_str(&flag, "-dnstap=");
+    if (use_argument_count(use) == 0 || !sink_text(use_argument(use, 0), &flag)) {
+        translation_missing(use->t, &use->directive->head,
+                            "expected the path of a Unix socket, or tcp://IP:port");
+    } else {
+        take_sink(use, buf_cstr(&flag));
+    }
+    buf_fini(&flag);
+    use_options(use, options, ARRAY_LEN(options));
+}
+
 void translate_debug(const struct plugin_use *use)
 {
     strings_add_once(&use->t->skydns, "-log-level=debug");

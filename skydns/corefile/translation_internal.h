@@ -67,6 +67,7 @@ struct translation {
 
     const char *query_log; /* of -query-log; constant; NULL: nothing is logged */
 
+    bool has_dnstap;
     bool has_kubernetes;
     bool has_etcd;
     bool has_forward; /* of the root */

@@ -298,6 +298,17 @@ static void test_server(void **state)
         {". {\nlog example.org \"{type}\"\n}",
          {"-query-log=all", "log example.org", "for the names of all blocks"},
          NULL},
+        {". {\ndnstap /run/x.sock full\n}\na. {\ndnstap unix:///run/x.sock\n}",
+         {"-dnstap=unix:/run/x.sock", "whole messages"},
+         "Without a counterpart"},
+        {". {\ndnstap tcp://127.0.0.1:6000 full {\nidentity x\n}\n}",
+         {"-dnstap=tcp://127.0.0.1:6000", "identity x: none: the identity"},
+         NULL},
+        {". {\ndnstap tcp://127.0.0.1:6000 full\ndnstap /x full\n}",
+         {"-dnstap=tcp://127.0.0.1:6000", "dnstap /x full: -dnstap has one sink"},
+         "unix:"},
+        {". {\ndnstap tls://127.0.0.1:6000 full\n}", {"expected the path of a Unix"}, "-dnstap=t"},
+        {". {\ndnstap tcp://example.org:6000 full\n}", {"expected the path of a Unix"}, NULL},
         {". {\nunheard of\n}", {"unheard of: no plugin of CoreDNS"}, NULL},
     };
     (void)state;
