@@ -13,6 +13,7 @@
 #include "skydns/answer/engine.h"
 #include "skydns/descriptor_limit.h"
 #include "skydns/dnsgrpc/dnsgrpc.h"
+#include "skydns/dnstap/dnstap.h"
 #include "skydns/doh/doh.h"
 #include "skydns/serve/listen_socket.h"
 #include "skydns/serve/name_samples.h"
@@ -59,6 +60,7 @@ struct answering {
     struct rate_limit *rate_limit;
     struct query_tap tap; /* of all threads */
     struct name_samples samples;
+    struct dnstap *dnstap; /* NULL: none */
     unsigned lane_count;
     struct lane lanes[OPTIONS_WORKERS_MAX];
     struct worker *workers[OPTIONS_WORKERS_MAX]; /* of all lanes, for the metrics */
@@ -174,6 +176,7 @@ static int open_resolver(struct answering *a, struct err *err)
         .pool_wait_ms = POOL_WAIT_MS,
         .workers = a->lane_count,
         .tap = &a->tap,
+        .dnstap = a->dnstap,
         .want_skydns_metrics = a->options.prometheus_port != 0,
     };
     for (unsigned i = 0; i < config.signer_count; i++) {
@@ -354,10 +357,13 @@ int answering_open(const struct options *options, struct publisher *publisher,
     a->wake = wake ? wake->fn : NULL;
     a->data = wake ? wake->data : NULL;
     a->rate_limit = rate_limit_new();
+    int r = options->dnstap.is_set ? dnstap_new(&options->dnstap, &a->dnstap, err) : 0;
     name_samples_init(&a->samples);
-    query_tap_init(&a->tap, &a->samples);
+    query_tap_init(&a->tap, &a->samples, a->dnstap);
     query_tap_set_log(&a->tap, options->query_log);
-    int r = open_sockets(a, err);
+    if (r == 0) {
+        r = open_sockets(a, err);
+    }
     if (r == 0) {
         a->lane_count = (unsigned)a->sockets.udp_count * a->options.workers;
         a->descriptors = descriptor_limit_raise(a->sockets.stream_count > 0);
@@ -387,7 +393,10 @@ int answering_start(struct answering *answering, struct err *err)
     sigset_t all, before;
     sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* cannot fail with these arguments */
-    int r = resolver_start(a->resolver, err);
+    int r = a->dnstap ? dnstap_start(a->dnstap, err) : 0;
+    if (r == 0) {
+        r = resolver_start(a->resolver, err);
+    }
     for (unsigned i = 0; i < a->lane_count && r == 0; i++) {
         const struct worker_config config = {
             .index = i,
@@ -457,6 +466,9 @@ void answering_stop(struct answering *answering)
     if (a->transfers) {
         transfers_stop(a->transfers);
     }
+    if (a->dnstap) {
+        dnstap_stop(a->dnstap, DNSTAP_STOP_MS);
+    }
     query_sums_add(&tcp, &late->tcp);
     log_info("stopped", LOG_INT("udp_queries", (int64_t)counts.queries),
              LOG_INT("answered", (int64_t)counts.answered),
@@ -485,6 +497,7 @@ void answering_free(struct answering *answering)
         udp_server_free(a->lanes[i].udp);
         engine_free(a->lanes[i].engine);
     }
+    dnstap_free(a->dnstap);
     rate_limit_free(a->rate_limit);
     listen_sockets_close(&a->sockets);
     free(a);
@@ -499,6 +512,11 @@ void answering_set_nameservers(struct answering *answering, const struct options
 struct query_tap *answering_tap(struct answering *answering)
 {
     return &answering->tap;
+}
+
+const struct dnstap *answering_dnstap(const struct answering *answering)
+{
+    return answering->dnstap;
 }
 
 void answering_set_query_log(struct answering *answering, struct query_log_rule rule)

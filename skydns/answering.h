@@ -17,6 +17,7 @@
 #include "skydns/serve/query_log.h"
 
 struct answering;
+struct dnstap;
 struct rate_limit;
 struct resolver;
 struct publisher;
@@ -49,9 +50,12 @@ void answering_free(struct answering *answering); /* stopped; NULL is fine */
 /* Switches to the nameservers of these options, which are published. */
 void answering_set_nameservers(struct answering *answering, const struct options *now);
 
-/* Which queries get a line in the log, from now on. */
+/* Borrowed; NULL: none. */
+const struct dnstap *answering_dnstap(const struct answering *answering);
+
 struct query_tap *answering_tap(struct answering *answering); /* for samples; borrowed */
 
+/* Which queries get a line in the log, from now on. */
 void answering_set_query_log(struct answering *answering, struct query_log_rule rule);
 
 /* Prints a line for each address and transport on which queries for this domain are answered:

@@ -488,6 +488,7 @@ static void set_status(struct program *p)
         .dnssec_files = p->live,
         .streams = answering_streams(p->answering),
         .transfers = answering_transfers(p->answering),
+        .dnstap = answering_dnstap(p->answering),
         .snapshot = snapshot_keeper_counts,
         .keeper = p->keeper,
         .start_s = p->start_s,

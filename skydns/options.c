@@ -37,7 +37,7 @@ static const int64_t snapshot_interval_max_ms = (int64_t)OPTIONS_SNAPSHOT_INTERV
 struct raw {
     const char *machines, *address, *domain, *hostmaster, *local, *path_prefix, *nameservers,
         *http_address, *reverse_zones, *dnssec, *allow_recursion, *user;
-    const char *search, *public_names, *allow, *rate, *transfer_to, *query_log;
+    const char *search, *public_names, *allow, *rate, *transfer_to, *query_log, *dnstap;
     int64_t ndots, rtimeout_ms, etcd_timeout_ms, workers, max_udp_size, rcache, rcache_ttl_ms,
         scache;
     struct flag_strings stubs;
@@ -229,6 +229,9 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
         {"verbose", FLAG_BOOL, &o->verbose, .help = "as -query-log=all"},
         {"query-log", FLAG_STRING, &raw->query_log,
          .help = "off|all|errors|denials|1/N: which queries get a line in the log"},
+        {"dnstap", FLAG_STRING, &raw->dnstap,
+         .help = "unix:PATH or tcp://IP:port of a sink for dnstap messages of queries and replies; "
+                 "default: none"},
         {"log-level", FLAG_CHOICE, &o->log_level, .choices = LOG_LEVEL_CHOICES,
          .help = LOG_LEVEL_HELP},
         {"log-format", FLAG_CHOICE, &o->log_format, .choices = LOG_FORMAT_CHOICES,
@@ -420,6 +423,9 @@ static int check(struct options *o, const struct raw *raw, struct err *err)
         const char *text = !*raw->query_log && o->verbose ? "all" : raw->query_log;
         r = name_flag(option_query_log(o, text, err), "query-log", err);
     }
+    if (r == 0) {
+        r = name_flag(dnstap_target_parse(raw->dnstap, &o->dnstap, err), "dnstap", err);
+    }
     if (r == 0 && *raw->user) {
         r = name_flag(privileges_find_user(raw->user, &o->user, err), "user", err);
     }
@@ -496,6 +502,7 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
         .rate = "",
         .transfer_to = "",
         .query_log = "",
+        .dnstap = "",
         .unknown = VISIBILITY_UNKNOWN_PUBLIC,
         .ndots = 2,
         .rtimeout_ms = 2000,

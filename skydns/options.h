@@ -15,6 +15,7 @@
 #include "common/dns/dname.h"
 #include "skydns/client_options.h"
 #include "skydns/dnssec/dnssec.h"
+#include "skydns/dnstap/dnstap_target.h"
 #include "skydns/serve/listen_socket.h"
 #include "skydns/serve/query_log.h"
 #include "skydns/store/engine_config.h"
@@ -140,8 +141,9 @@ struct options {
     struct privileges_user user; /* to become once the sockets are open */
     bool verbose;                /* as -query-log=all, where that is not set */
     struct query_log_rule query_log;
-    int log_level;  /* enum log_level */
-    int log_format; /* enum log_format */
+    struct dnstap_target dnstap; /* not set: nowhere */
+    int log_level;               /* enum log_level */
+    int log_format;              /* enum log_format */
     bool version;
 
     struct flag_strings ignored; /* ignored flags and variables */

@@ -4,6 +4,7 @@
 #include "common/base/process_metrics.h"
 #include "common/etcd/etcd_metrics.h"
 #include "skydns/answer/engine.h"
+#include "skydns/dnstap/dnstap.h"
 #include "skydns/pages/metrics_dnssec_internal.h"
 #include "skydns/pages/metrics_foreign_internal.h"
 #include "skydns/pages/metrics_queries_internal.h"
@@ -158,6 +159,18 @@ static void write_snapshot(struct metrics_page *page, const struct metrics_sourc
                     now.failures);
 }
 
+static void write_dnstap(struct metrics_page *page, const struct dnstap *dnstap)
+{
+    const struct dnstap_counts counts = dnstap_counts(dnstap);
+    metrics_gauge(page, "dnstap_connected", "1 while the sink of -dnstap takes messages.",
+                  counts.is_connected);
+    metrics_counter(page, "dnstap_messages_total", "Messages sent to the sink of -dnstap.",
+                    counts.written);
+    metrics_counter(page, "dnstap_dropped_total",
+                    "Messages lost because the sink is away, or takes them too slowly.",
+                    counts.dropped);
+}
+
 static void write_incomplete(struct metrics_page *page, const struct store_sync *sync)
 {
     const struct store_keys *keys = store_sync_keys(sync);
@@ -222,6 +235,7 @@ void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
     etcd_metrics_write(&page, &etcd);
     write_store(&page, &store);
     write_snapshot(&page, sources);
+    write_dnstap(&page, sources->dnstap);
     write_incomplete(&page, sources->sync);
     metrics_histogram(&page, "change_seconds",
                       "From etcd's event to the moment that all answering threads see the version "

@@ -40,6 +40,9 @@ struct metrics_streams {
     const bool *is_heard; /* by enum engine_transport: has a listener */
 };
 
+/* -dnstap. */
+struct dnstap;
+
 /* The file of -snapshot. All 0: there is none. */
 struct metrics_snapshot {
     int64_t heard_ms; /* Unix time as of which it knows etcd; 0: there is none */
@@ -70,6 +73,7 @@ struct metrics_sources {
     const void *settings;
     size_t (*dnssec_unusable)(const void *files); /* keys of -dnssec; NULL: all are usable */
     const void *dnssec_files;
+    const struct dnstap *dnstap;                             /* NULL: none */
     struct metrics_snapshot (*snapshot)(const void *keeper); /* NULL: none */
     const void *keeper;
 };

@@ -1,7 +1,7 @@
-/* What watches queries and replies beside the counters: the query log, and while somebody looks at
- * /live, samples of names. One for the program, shared by the threads that answer; each of them
- * shows it every reply, or one in 32 if only samples are wanted. Nothing watches: one relaxed load
- * for each reply. */
+/* What watches queries and replies beside the counters: the query log, dnstap, and while somebody
+ * looks at /live, samples of names. One for the program, shared by the threads that answer; each of
+ * them shows it every reply, or one in 32 if only samples are wanted. Nothing watches: one relaxed
+ * load for each reply. */
 #ifndef SKYDNS_SERVE_QUERY_TAP_H
 #define SKYDNS_SERVE_QUERY_TAP_H
 
@@ -15,6 +15,7 @@
 #include "skydns/serve/query_log.h"
 
 struct client_index;
+struct dnstap;
 struct name_samples;
 
 /* A query and its reply; all borrowed. */
@@ -28,8 +29,10 @@ struct query_seen {
 };
 
 enum {
-    QUERY_TAP_ALL = 1,        /* something watches every reply */
-    QUERY_TAP_SAMPLES = 2,    /* something watches one in QUERY_TAP_SAMPLE_OF */
+    QUERY_TAP_LOG = 1,
+    QUERY_TAP_DNSTAP = 2,
+    QUERY_TAP_ALL = QUERY_TAP_LOG | QUERY_TAP_DNSTAP, /* these watch every reply, */
+    QUERY_TAP_SAMPLES = 4,    /* this one in QUERY_TAP_SAMPLE_OF */
     QUERY_TAP_SAMPLE_OF = 32, /* a look at the reply costs about as much as the answer */
 };
 
@@ -37,10 +40,11 @@ struct query_tap {
     _Atomic unsigned watched; /* bits of the above */
     _Atomic uint64_t rule;    /* of the log, in one word: mode and every */
     struct name_samples *samples;
+    struct dnstap *dnstap; /* NULL: none */
 };
 
-/* The samples are borrowed. */
-void query_tap_init(struct query_tap *tap, struct name_samples *samples);
+/* Before the threads. Both are borrowed; dnstap NULL: none. */
+void query_tap_init(struct query_tap *tap, struct name_samples *samples, struct dnstap *dnstap);
 
 /* Main thread; replies from now on. */
 void query_tap_set_log(struct query_tap *tap, struct query_log_rule rule);

@@ -185,6 +185,7 @@ static void open_upstream(struct resolver *r)
         .random_case = r->config.random_case,
         .sockets_max = r->config.sockets_max,
         .tls = r->tls,
+        .dnstap = r->config.dnstap,
         .suspect_loop = on_loop_suspected,
         .data = r,
         .tally = r->config.cache_tally,
@@ -192,6 +193,7 @@ static void open_upstream(struct resolver *r)
     const struct loop_check_config loop_check = {
         .loop = r->loop,
         .tls = r->tls,
+        .dnstap = r->config.dnstap,
         .times = loop_check_times,
         .judged = on_judged,
         .data = r,

@@ -50,6 +50,7 @@
 struct deferred_origin;
 struct engine_counts;
 struct forwarder_counts;
+struct dnstap;
 struct listen_socket;
 struct recursion;
 struct resolver;
@@ -104,6 +105,7 @@ struct resolver_config {
     uint32_t pool_answer_ms, pool_wait_ms; /* POOL_ANSWER_MS and POOL_WAIT_MS */
     unsigned workers; /* their producer numbers in resolver_defer: 0 to workers - 1 */
     const struct query_tap *tap;
+    struct dnstap *dnstap; /* for questions to nameservers; NULL: none */
     bool want_skydns_metrics;
 };
 

@@ -11,6 +11,7 @@
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
+#include "skydns/dnstap/dnstap.h"
 #include "skydns/upstream/forwarder_counts.h"
 #include "skydns/upstream/tls_pool.h"
 
@@ -27,6 +28,8 @@ struct exchange {
     struct buf received;  /* TCP: the frame so far */
     struct buf truncated; /* the UDP reply that made us switch to TCP */
     struct tls_ask ask;   /* TLS */
+    int64_t asked_ns;     /* with dnstap: Unix time of the query that has no reply yet */
+    struct addr local;    /* with dnstap: what it came from; not known of TLS */
     size_t query_len;
     uint8_t frame[FRAME_PREFIX + UPSTREAM_PADDED_MAX]; /* the length over TCP, the query */
 };
@@ -51,6 +54,68 @@ static void set_events(struct exchange *x, int events)
     ev_io_set(&x->io, x->io.fd, events);
     ev_io_start(x->config.loop, &x->io);
 }
+
+/* ---- dnstap ---- */
+
+static enum dnstap_protocol protocol_of(const struct exchange *x)
+{
+    if (nameserver_is_tls(&x->server)) {
+        return DNSTAP_DOT;
+    }
+    return x->over_tcp ? DNSTAP_TCP : DNSTAP_UDP;
+}
+
+static void show(const struct exchange *x, enum dnstap_type type, const uint8_t *message,
+                 size_t len)
+{
+    const struct dname *zone = x->config.zone;
+    dnstap_show(x->config.dnstap,
+                &(struct dnstap_event){
+                    .type = type,
+                    .protocol = protocol_of(x),
+                    .asker = &x->local,
+                    .answerer = &x->server.address,
+                    .query_ns = x->asked_ns,
+                    .response_ns = type == DNSTAP_FORWARDER_RESPONSE ? dnstap_now_ns() : 0,
+                    .message = slice_of(message, len),
+                    .zone = zone ? slice_of(zone->wire, zone->len) : slice_of(NULL, 0),
+                });
+}
+
+static void show_query(struct exchange *x)
+{
+    if (x->config.dnstap) {
+        x->local.len = sizeof(x->local);
+        if (x->io.fd < 0 || getsockname(x->io.fd, &x->local.sa, &x->local.len) < 0) {
+            x->local = (struct addr){.len = 0};
+        }
+        x->asked_ns = dnstap_now_ns();
+        show(x, DNSTAP_FORWARDER_QUERY, query_of(x), x->query_len);
+    }
+}
+
+static void show_reply(const struct exchange *x, const uint8_t *reply, size_t len)
+{
+    if (x->config.dnstap) {
+        show(x, DNSTAP_FORWARDER_RESPONSE, reply, len);
+    }
+}
+
+/* The connection chose the id of the query when it was sent: it is shown with its reply, or when
+ * nobody waits for that any more. */
+static void begin_tls(struct exchange *x)
+{
+    x->asked_ns = x->config.dnstap ? dnstap_now_ns() : 0;
+}
+
+static void show_tls_query(struct exchange *x)
+{
+    if (x->asked_ns > 0 && nameserver_is_tls(&x->server)) {
+        show(x, DNSTAP_FORWARDER_QUERY, query_of(x), x->query_len);
+    }
+}
+
+/* ---- Asking ---- */
 
 /* Picks the id and the capitals, which nobody can guess. False: no random bytes from the kernel. */
 static bool make_query(struct exchange *x, const struct upstream_question *question)
@@ -92,6 +157,9 @@ static bool open_socket(struct exchange *x)
     }
     x->io.fd = STEAL_FD(fd);
     set_events(x, x->over_tcp ? EV_WRITE : EV_READ);
+    if (!x->over_tcp) {
+        show_query(x);
+    }
     return true;
 }
 
@@ -160,6 +228,8 @@ static void ask_without_edns(struct exchange *x)
     strip_edns(x);
     if (send(x->io.fd, query_of(x), x->query_len, 0) != (ssize_t)x->query_len) {
         end_broken(x);
+    } else {
+        show_query(x);
     }
 }
 
@@ -172,8 +242,10 @@ static void receive_udp(struct exchange *x)
         end_broken(x);
     } else if (n > 0 && !x->without_edns &&
                upstream_is_edns_refusal(query_of(x), x->query_len, bytes, (size_t)n)) {
+        show_reply(x, bytes, (size_t)n);
         ask_without_edns(x);
     } else if (n > 0 && is_reply(x, bytes, (size_t)n)) {
+        show_reply(x, bytes, (size_t)n);
         if (bytes[2] & DNS_FLAG_TC >> 8) {
             go_on_over_tcp(x, bytes, (size_t)n);
         } else {
@@ -195,6 +267,7 @@ static void send_tcp(struct exchange *x)
     x->sent += (size_t)n;
     if (x->sent == frame_len) {
         set_events(x, EV_READ);
+        show_query(x);
     }
 }
 
@@ -218,6 +291,7 @@ static void receive_tcp(struct exchange *x)
     } else if (!r.failed && reader_left(&r) >= len) {
         const uint8_t *reply = x->received.data + FRAME_PREFIX;
         if (is_reply(x, reply, len)) {
+            show_reply(x, reply, len);
             end(x, reply, len);
         } else {
             end_broken(x);
@@ -240,12 +314,18 @@ static bool ask_over_tls(struct exchange *x)
         .done = on_tls_reply,
         .data = x,
     };
+    begin_tls(x);
     return x->config.tls && tls_pool_ask(x->config.tls, &x->server, &x->ask);
 }
 
 static void on_tls_reply(void *data, const uint8_t *reply, size_t len)
 {
     struct exchange *x = data;
+    if (reply) {
+        show_tls_query(x);
+        show_reply(x, reply, len);
+        x->asked_ns = 0;
+    }
     if (reply && !x->without_edns &&
         upstream_is_edns_refusal(query_of(x), x->query_len, reply, len)) {
         strip_edns(x);
@@ -296,6 +376,7 @@ void exchange_free(struct exchange *exchange)
 {
     if (exchange) {
         close_socket(exchange);
+        show_tls_query(exchange);
         tls_pool_forget(&exchange->ask);
         if (exchange->is_counted) {
             counter_sub(&exchange->config.counts->tcp, 1);

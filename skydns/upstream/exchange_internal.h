@@ -15,6 +15,8 @@
 #include "skydns/foreign/nameserver.h"
 #include "skydns/upstream/upstream_message.h"
 
+struct dname;
+struct dnstap;
 struct exchange;
 struct forwarder_counts;
 struct tls_pool;
@@ -34,6 +36,8 @@ struct exchange_config {
     const struct nameserver *server; /* copied */
     bool random_case;                /* of the name's letters; the reply must repeat them */
     struct tls_pool *tls;            /* borrowed; NULL: servers for TLS cannot be asked */
+    struct dnstap *dnstap;           /* borrowed; NULL: none */
+    const struct dname *zone;        /* borrowed: whose server it is, for dnstap; NULL: none */
     struct forwarder_counts *counts; /* borrowed; NULL: not a client's question, do not count */
     exchange_cb done;
     void *data;

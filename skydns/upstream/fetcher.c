@@ -197,6 +197,7 @@ struct fetcher *fetcher_new(const struct fetcher_config *config)
         .random_case = config->random_case,
         .sockets_max = config->sockets_max,
         .tls = config->tls,
+        .dnstap = config->dnstap,
         .ended = on_ended,
         .revived = on_revived,
         .ended_data = f,

@@ -28,6 +28,7 @@
 #include "skydns/upstream/upstream_message.h"
 
 struct cache_tally;
+struct dnstap;
 struct engine_config;
 struct fetcher;
 struct tls_pool;
@@ -37,6 +38,7 @@ struct fetcher_config {
     bool random_case; /* as forwarder.h, like the next ones */
     size_t sockets_max;
     struct tls_pool *tls;
+    struct dnstap *dnstap;
     void (*suspect_loop)(void *data); /* may be NULL */
     void *data;
     struct cache_tally *tally; /* borrowed; NULL: nobody sums */

@@ -278,6 +278,8 @@ static bool begin_try(struct flight *flight, struct try *t)
         .server = &t->server,
         .random_case = f->config.random_case,
         .tls = f->config.tls,
+        .dnstap = f->config.dnstap,
+        .zone = &flight->zone->name,
         .counts = &f->counts,
         .done = on_exchange,
         .data = t,

@@ -112,6 +112,7 @@ struct forwarder *forwarder_new(const struct forwarder_config *config)
     const struct upstream_zones_config zones = {
         .loop = config->loop,
         .tls = config->tls,
+        .dnstap = config->dnstap,
         .counts = &f->counts,
         .revived = on_revived,
         .data = f,

@@ -33,6 +33,7 @@
 #include "skydns/upstream/upstream_message.h"
 #include "skydns/upstream/upstreams.h"
 
+struct dnstap;
 struct forwarder;
 struct forwarder_counts;
 struct tls_pool;
@@ -74,9 +75,10 @@ struct forwarder_end {
 
 struct forwarder_config {
     struct ev_loop *loop;
-    bool random_case;     /* of the names sent: 0x20 */
-    size_t sockets_max;   /* open at once; one per try, also over TLS, where several share one */
-    struct tls_pool *tls; /* borrowed; NULL: nameservers with TLS cannot be asked */
+    bool random_case;      /* of the names sent: 0x20 */
+    size_t sockets_max;    /* open at once; one per try, also over TLS, where several share one */
+    struct tls_pool *tls;  /* borrowed; NULL: nameservers with TLS cannot be asked */
+    struct dnstap *dnstap; /* borrowed; is shown what nameservers are asked; NULL: none */
     /* After those who waited for a question have their reply; once for each question. May be NULL.
      */
     void (*ended)(void *data, const struct forwarder_end *end);

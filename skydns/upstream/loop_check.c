@@ -128,6 +128,7 @@ static void ask(struct suspect *s)
         .loop = s->owner->config.loop,
         .server = &s->server,
         .tls = s->owner->config.tls,
+        .dnstap = s->owner->config.dnstap,
         .done = on_end,
         .data = s,
     };

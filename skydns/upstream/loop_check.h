@@ -20,6 +20,7 @@
 #include "skydns/foreign/nameserver.h"
 #include "skydns/upstream/upstreams.h"
 
+struct dnstap;
 struct tls_pool;
 
 enum { LOOP_CHECK_ATTEMPTS = 5 };
@@ -40,7 +41,8 @@ typedef void (*loop_check_cb)(void *data, const struct nameserver *server,
 
 struct loop_check_config {
     struct ev_loop *loop;
-    struct tls_pool *tls; /* as forwarder.h */
+    struct tls_pool *tls;  /* as forwarder.h */
+    struct dnstap *dnstap; /* as forwarder.h */
     struct loop_check_times times;
     loop_check_cb judged;
     void *data;

@@ -130,6 +130,7 @@ struct upstream_health *upstream_health_new(const struct upstream_health_config 
     const struct upstream_probes_config probes = {
         .loop = config->loop,
         .tls = config->tls,
+        .dnstap = config->dnstap,
         .counts = config->counts,
         .under_way_max = config->is_stub ? UPSTREAM_STUB_PROBES_MAX : UPSTREAM_PROBES_MAX,
         .is_wanted = is_still_dead,

@@ -12,6 +12,7 @@
 #include "skydns/foreign/nameserver.h"
 #include "skydns/upstream/upstreams.h"
 
+struct dnstap;
 struct forwarder_counts;
 struct tls_pool;
 struct upstream_health;
@@ -19,6 +20,7 @@ struct upstream_health;
 struct upstream_health_config {
     struct ev_loop *loop;
     struct tls_pool *tls;            /* as forwarder.h */
+    struct dnstap *dnstap;           /* the same */
     struct forwarder_counts *counts; /* borrowed: of probes */
     bool is_stub;                    /* of a stub zone: fewer probes */
     void (*changed)(void *data);     /* a server's state or times, or the list */

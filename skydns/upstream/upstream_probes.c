@@ -71,6 +71,7 @@ static void ask(struct probe *p)
         .loop = p->owner->config.loop,
         .server = &p->server,
         .tls = p->owner->config.tls,
+        .dnstap = p->owner->config.dnstap,
         .done = on_end,
         .data = p,
     };

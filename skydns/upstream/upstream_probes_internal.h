@@ -12,6 +12,7 @@
 
 #include "skydns/foreign/nameserver.h"
 
+struct dnstap;
 struct forwarder_counts;
 struct upstream_probes;
 
@@ -23,6 +24,7 @@ enum { UPSTREAM_PROBES_MAX = 32, UPSTREAM_STUB_PROBES_MAX = UPSTREAM_PROBES_MAX 
 struct upstream_probes_config {
     struct ev_loop *loop;
     struct tls_pool *tls;            /* as forwarder.h */
+    struct dnstap *dnstap;           /* the same */
     struct forwarder_counts *counts; /* borrowed */
     size_t under_way_max;            /* one of the limits above */
     /* Called before each probe: false ends them. */

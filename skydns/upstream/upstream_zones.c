@@ -150,6 +150,7 @@ static struct upstream_zone *add(struct upstream_zones *zones, const struct dnam
     const struct upstream_health_config health = {
         .loop = zones->config.loop,
         .tls = zones->config.tls,
+        .dnstap = zones->config.dnstap,
         .counts = zones->config.counts,
         .is_stub = name->len > 1,
         .changed = on_changed,

@@ -16,6 +16,7 @@
 #include "skydns/foreign/zone_table.h"
 #include "skydns/upstream/upstreams.h"
 
+struct dnstap;
 struct forwarder_counts;
 struct upstream_health;
 struct tls_pool;
@@ -34,6 +35,7 @@ struct upstream_zone {
 struct upstream_zones_config {
     struct ev_loop *loop;
     struct tls_pool *tls;            /* as forwarder.h */
+    struct dnstap *dnstap;           /* the same */
     struct forwarder_counts *counts; /* borrowed: the servers of the root, the probes of all */
     /* A dead server of the zone answers. */
     void (*revived)(void *data, const struct upstream_zone *zone);

@@ -708,6 +708,33 @@ static void test_query_log(void **state)
     }
 }
 
+static void test_dnstap(void **state)
+{
+    static const struct {
+        const char *arg;
+        const char *want; /* the text, or part of the error */
+    } cases[] = {
+        {NULL, ""},
+        {"-dnstap=", ""},
+        {"-dnstap=unix:/run/dnstap.sock", "unix:/run/dnstap.sock"},
+        {"-dnstap=tcp://127.0.0.1:6000", "tcp://127.0.0.1:6000"},
+        {"-dnstap=/run/x", "flag -dnstap: `/run/x`: expected unix:PATH or tcp://IP:port"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const char *const args[ARGS_MAX] = {cases[i].arg};
+        struct options o;
+        struct err err;
+        char text[DNSTAP_TARGET_TEXT_MAX];
+        if (parse(args, &o, &err) == 0) {
+            assert_string_equal(dnstap_target_format(&o.dnstap, text), cases[i].want);
+        } else {
+            assert_int_equal(err.code, ERR_USAGE);
+            assert_non_null(strstr(err.msg, cases[i].want));
+        }
+    }
+}
+
 static void test_explain(void **state)
 {
     struct options o;
@@ -797,6 +824,7 @@ int main(void)
         cmocka_unit_test_setup(test_refused, clear_environment),
         cmocka_unit_test_setup(test_transfers, clear_environment),
         cmocka_unit_test_setup(test_query_log, clear_environment),
+        cmocka_unit_test_setup(test_dnstap, clear_environment),
         cmocka_unit_test_setup(test_explain, clear_environment),
         cmocka_unit_test_setup(test_version_needs_no_other_value, clear_environment),
         cmocka_unit_test_setup(test_resolv_conf, clear_environment),

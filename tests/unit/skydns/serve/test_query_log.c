@@ -97,7 +97,7 @@ static const char *line_of(struct log_capture *capture, const uint8_t *wire, siz
     struct query_tap tap;
     struct query_counts counts = {.answered = {0}};
     const struct query_seen s = seen(&query, wire, len, BYTES("\0\7\x84\3\0\1\0\0\0\1\0\0"));
-    query_tap_init(&tap, &samples);
+    query_tap_init(&tap, &samples, NULL);
     assert_false(query_tap_wants(&tap, &counts));
     query_tap_set_log(&tap, (struct query_log_rule){QUERY_LOG_DENIALS, 0});
     assert_true(query_tap_wants(&tap, &counts));
@@ -150,7 +150,7 @@ static void test_samples(void **state)
     const struct query_seen bare = seen(&query, reply, sizeof(reply) - 1, reply, DNS_HEADER_SIZE);
     (void)state;
     name_samples_init(&samples);
-    query_tap_init(&tap, &samples);
+    query_tap_init(&tap, &samples, NULL);
     query_tap_set_sampling(&tap, true);
     for (int i = 0; i < 3200; i++) {
         if (query_tap_wants(&tap, &counts)) {
