@@ -1,0 +1,153 @@
+"""-dnstap with fstrm_capture as the sink and dnstap-read as the reader: what is shown, a sink that is away and comes
+back, and one that stops reading.
+"""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+from bed import BIN_DIR
+from nameservers import needs
+from programs import Program, reserve_port, wait_until
+from records import value
+from scripted import Nameserver
+from transports import Listeners
+from watched import Watched
+
+NAME = "web.default.svc.cluster.local"
+
+
+class Server:
+    """skydns with one record, whose messages go to the sink."""
+
+    def __init__(self, bed, sink: str, *flags: str):
+        self.bed, port = bed, reserve_port()
+        bed.start_etcd()
+        bed.etcd.put("/skydns/local/cluster/svc/default/web/c88f1059", value("10.0.0.1"))
+        bed.start_skydns(f"-dnstap={sink}", f"-http-addr=127.0.0.1:{port}", *flags)
+        wait_until(lambda: bed.dns.answers(NAME), "the record")
+        self.watched = Watched(bed.skydns, port, "skydns_")
+
+    def metric(self, name: str) -> float:
+        return self.watched.metrics().get(name) or 0
+
+    def wait_connected(self) -> None:
+        wait_until(lambda: self.metric("dnstap_connected") == 1, "the sink")
+
+
+def capture(folder: Path, sink: str, name: str = "tap") -> Program:
+    """fstrm_capture at this address, writing a file."""
+    kind, _, where = sink.partition(":")
+    address = ["-u", where] if kind == "unix" else ["-a", "127.0.0.1", "-p", where.rpartition(":")[2]]
+    command = [needs("fstrm_capture"), "-t", "protobuf:dnstap.Dnstap", "-w", str(folder / name), *address]
+    return Program("fstrm_capture", command)
+
+
+def read(file: Path) -> list[list[str]]:
+    """The lines of dnstap-read, as words: date, time, CQ and the like, from, arrow, to, protocol, size, question."""
+    done = subprocess.run([needs("dnstap-read"), str(file)], check=True, capture_output=True, text=True, timeout=60)
+    return [line.split() for line in done.stdout.splitlines()]
+
+
+def sinks(folder: Path) -> dict[str, str]:
+    return {"unix": f"unix:{folder}/dnstap.sock", "tcp": f"tcp://127.0.0.1:{reserve_port()}"}
+
+
+@pytest.mark.parametrize("kind", ["unix", "tcp"])
+def test_what_is_shown(bare_bed, tmp_path, kind):
+    bed, sink, nameserver = bare_bed, sinks(tmp_path)[kind], Nameserver()
+    listeners = Listeners(tmp_path)
+    program = capture(tmp_path, sink).start()
+    try:
+        server = Server(bed, sink, f"-nameservers=127.0.0.1:{nameserver.port}", *listeners.flags(bed.dns.port))
+        server.wait_connected()
+        bed.dns.query(NAME, tcp=True)
+        listeners.dns("tls").query(NAME)
+        bed.dns.query("www.example.com")
+        bed.skydns.stop()
+    finally:
+        program.stop((0,))
+    lines = read(tmp_path / "tap")
+    ours = f"127.0.0.1:{bed.dns.port}"
+    mine = [line for line in lines if line[-1].startswith(f"{NAME}/")]
+    for protocol in ("UDP", "TCP"):
+        assert {line[2] for line in mine if ours in line and line[6] == protocol} == {"CQ", "CR"}, lines
+    # dnstap-read of BIND 9.18 has no word for DOT.
+    assert {line[2] for line in mine if f"127.0.0.1:{listeners.ports['tls']}" in line} == {"CQ", "CR"}, lines
+    foreign = [line for line in lines if line[-1].startswith("www.example.com/")]
+    assert sorted(line[2] for line in foreign) == ["CQ", "CR", "FQ", "FR"], lines
+    for line in foreign:
+        if line[2].startswith("F"):
+            assert f"127.0.0.1:{nameserver.port}" in line, line
+
+
+def test_the_sink_is_killed_and_started_again(bare_bed, tmp_path):
+    sink = sinks(tmp_path)["unix"]
+    server = Server(bare_bed, sink, "-no-rec")
+    bare_bed.skydns.wait_line("dnstap's sink is away")
+    for name in ("first", "second"):
+        program = capture(tmp_path, sink, name).start()
+        server.wait_connected()
+        sent = server.metric("dnstap_messages_total")
+        bare_bed.dns.answers(NAME)
+        wait_until(lambda sent=sent: server.metric("dnstap_messages_total") >= sent + 2, "messages")
+        program.signal(signal.SIGTERM)
+        program.wait()
+        wait_until(lambda: server.metric("dnstap_connected") == 0, "the sink is away")
+        assert {line[2] for line in read(tmp_path / name)} >= {"CQ", "CR"}
+    bare_bed.skydns.stop()
+
+
+@contextlib.contextmanager
+def stuck():
+    """A socket that every user may connect to: its address, and the socket."""
+    with tempfile.TemporaryDirectory(prefix="dnstap-") as folder, socket.socket(socket.AF_UNIX) as listener:
+        path = f"{folder}/stuck.sock"
+        listener.bind(path)
+        os.chmod(folder, 0o755)
+        os.chmod(path, 0o666)
+        listener.listen()
+        yield f"unix:{path}", listener
+
+
+def _accept(listener: socket.socket) -> socket.socket:
+    """Takes part in the handshake of Frame Streams (READY, ACCEPT), and then reads nothing."""
+    kind = b"protobuf:dnstap.Dnstap"
+    field = (1).to_bytes(4, "big") + len(kind).to_bytes(4, "big") + kind
+    body = (1).to_bytes(4, "big") + field
+    while True:  # skydns may have given up the first ones
+        connection, _ = listener.accept()
+        if len(connection.recv(8 + len(body), socket.MSG_WAITALL)) == 8 + len(body):
+            connection.sendall(bytes(4) + len(body).to_bytes(4, "big") + body)
+            return connection
+        connection.close()
+
+
+@pytest.mark.parametrize("flags", [[], ["-user=65532:65532"]], ids=["as_it_is", "user"])
+def test_a_sink_that_stops_reading(bare_bed, flags):
+    if flags and os.geteuid() != 0:
+        pytest.skip("cannot switch users")
+    with stuck() as (sink, listener):
+        server = Server(bare_bed, sink, "-no-rec", *flags)
+        with _accept(listener):
+            server.wait_connected()
+            for _ in range(100):
+                assert all(bare_bed.dns.answers(NAME) == ["10.0.0.1"] for _ in range(200))
+                if server.metric("dnstap_dropped_total") > 1000:
+                    break
+            assert server.metric("dnstap_dropped_total") > 1000
+            begun = time.monotonic()
+            bare_bed.skydns.stop()
+            assert time.monotonic() - begun < 10  # 1 s, and what a busy machine adds
+
+
+def test_a_wrong_value():
+    done = subprocess.run([BIN_DIR / "skydns", "-dnstap=udp://127.0.0.1:1"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert "flag -dnstap: `udp://127.0.0.1:1`: expected unix:PATH or tcp://IP:port" in done.stderr
