@@ -20,6 +20,7 @@
 #include "common/dns/record_json.h"
 #include "common/etcd/etcd.h"
 #include "common/http/healthcheck.h"
+#include "common/live/live_view.h"
 #include "skydns/answering.h"
 #include "skydns/certificate.h"
 #include "skydns/confinement.h"
@@ -41,6 +42,7 @@
 #include "skydns/stub_zones.h"
 #include "skydns/sync/store_sync.h"
 #include "skydns/sync/writer_documents.h"
+#include "skydns/top_view.h"
 #include "skydns/transfer_feed.h"
 
 static const char resolv_conf[] = "/etc/resolv.conf";
@@ -616,6 +618,14 @@ int main(int argc, char **argv)
     }
     if (p->flags.print_ds) {
         return print_ds(p);
+    }
+    if (p->flags.top) {
+        const struct live_view view = {.flag = "-top",
+                                       .server = p->flags.http_address,
+                                       .total = top_view_queries,
+                                       .draw = top_view_draw};
+        r = live_view_run(&view, &err);
+        return r == 0 ? 0 : fail(&err);
     }
     if (*p->flags.explain) {
         const struct explain_query query = {

@@ -1,5 +1,6 @@
 #include "skydns/options.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "common/base/flags.h"
@@ -43,6 +44,7 @@ struct raw {
     struct flag_strings stubs;
     int schema, pods, any, visibility, unknown;
     struct flag_strings arguments;
+    char any_address[ADDR_TEXT_MAX]; /* of -http-addr=:port */
 };
 
 static int64_t default_workers(void)
@@ -225,6 +227,8 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
          .help = "ask the skydns running at -http-addr why it answers NAME [TYPE] as it does"},
         {"client", FLAG_STRING, &o->explain_client,
          .help = "with -explain: as for the client with this address"},
+        {"top", FLAG_BOOL, &o->top,
+         .help = "show the figures of the skydns running at -http-addr in this terminal; q ends"},
         {"etcd3", FLAG_IGNORED_BOOL, .help = "accepted; the v3 API is always used"},
         {"verbose", FLAG_BOOL, &o->verbose, .help = "as -query-log=all"},
         {"query-log", FLAG_STRING, &raw->query_log,
@@ -388,6 +392,30 @@ static int check_clients(struct client_options *o, const struct raw *raw, struct
     return r;
 }
 
+/* ":8080" is every address of this machine. */
+static int check_top(const struct options *o, struct raw *raw, struct err *err)
+{
+    if (!o->top) {
+        return 0;
+    }
+    if (*o->explain || o->print_ds || *o->healthcheck || *o->corefile) {
+        return err_set(err, ERR_USAGE, "flag -top: expected no -%s with it",
+                       *o->explain       ? "explain"
+                       : o->print_ds     ? "print-ds"
+                       : *o->healthcheck ? "healthcheck"
+                                         : "translate-corefile");
+    }
+    if (!*raw->http_address) {
+        return err_set(err, ERR_USAGE,
+                       "flag -top: expected -http-addr with it, to name the skydns to show");
+    }
+    if (raw->http_address[0] == ':') {
+        (void)snprintf(raw->any_address, sizeof(raw->any_address), "0.0.0.0%s", raw->http_address);
+        raw->http_address = raw->any_address;
+    }
+    return 0;
+}
+
 static int check_dnssec(struct options *o, const struct raw *raw, struct err *err)
 {
     int r = name_flag(option_dnssec(o, raw->dnssec, err), "dnssec", err);
@@ -395,9 +423,12 @@ static int check_dnssec(struct options *o, const struct raw *raw, struct err *er
     return r;
 }
 
-static int check(struct options *o, const struct raw *raw, struct err *err)
+static int check(struct options *o, struct raw *raw, struct err *err)
 {
     int r = check_explain(o, raw, err);
+    if (r == 0) {
+        r = check_top(o, raw, err);
+    }
     if (r == 0) {
         r = check_credentials(o, err);
     }

@@ -25,6 +25,8 @@ ROOMS = {
     "common/tls": "common/base",
     "common/grpc": "common/base common/tls",
     "common/http2": "common/base",
+    "common/term": "common/base",
+    "common/live": "common/base common/term",
     "common/etcd": "common/base common/tls common/grpc",
     "kube2sky/api": "common",
     "kube2sky/naming": "common kube2sky/api",

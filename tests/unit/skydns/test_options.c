@@ -599,6 +599,7 @@ static void test_refused(void **state)
         {"stray", {"unexpected argument", "`stray`"}},
         {"-explain=a.b", {"-explain", "expected -http-addr"}},
         {"-client=10.0.0.1", {"-client", "`10.0.0.1`: expected -explain"}},
+        {"-top", {"-top", "expected -http-addr"}},
         {"-search=corp.example,a..b", {"-search", "`a..b`: expected a domain like"}},
         {"-search=.", {"-search", "`.`"}},
         {"-search=a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q", {"-search", "expected at most 16 domains"}},
@@ -735,6 +736,26 @@ static void test_dnstap(void **state)
     }
 }
 
+static void test_top(void **state)
+{
+    static const struct {
+        const char *address, *shown;
+    } rows[] = {{"-http-addr=:8080", "0.0.0.0:8080"}, {"-http-addr=[::1]:8080", "[::1]:8080"}};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct options o;
+        struct err err = {0};
+        char text[ADDR_TEXT_MAX];
+        const char *args[ARGS_MAX] = {"-top", rows[i].address};
+        assert_int_equal(parse(args, &o, &err), 0);
+        assert_true(o.top);
+        assert_string_equal(addr_format(&o.http_address, text), rows[i].shown);
+        args[2] = "-explain=a.b";
+        assert_int_equal(parse(args, &o, &err), ERR_USAGE);
+        assert_non_null(strstr(err.msg, "flag -top: expected no -explain"));
+    }
+}
+
 static void test_explain(void **state)
 {
     struct options o;
@@ -825,6 +846,7 @@ int main(void)
         cmocka_unit_test_setup(test_transfers, clear_environment),
         cmocka_unit_test_setup(test_query_log, clear_environment),
         cmocka_unit_test_setup(test_dnstap, clear_environment),
+        cmocka_unit_test_setup(test_top, clear_environment),
         cmocka_unit_test_setup(test_explain, clear_environment),
         cmocka_unit_test_setup(test_version_needs_no_other_value, clear_environment),
         cmocka_unit_test_setup(test_resolv_conf, clear_environment),

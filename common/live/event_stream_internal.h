@@ -1,0 +1,50 @@
+/* The reply to GET /live: the head, then server-sent events
+ * (https://html.spec.whatwg.org/multipage/server-sent-events.html). Bytes in, the text of events
+ * out. Fields other than `data` are ignored. Pure; one thread. */
+#ifndef COMMON_LIVE_EVENT_STREAM_INTERNAL_H
+#define COMMON_LIVE_EVENT_STREAM_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/base/buf.h"
+#include "common/base/err.h"
+#include "common/base/slice.h"
+
+/* Of one event; our programs' have some 10 KiB. A line, too, and the head. */
+enum { EVENT_STREAM_EVENT_MAX = 1024 * 1024 };
+
+/* The most to add at once. */
+enum { EVENT_STREAM_CHUNK_MAX = 65536 };
+
+enum event_stream_result {
+    EVENT_STREAM_MORE,   /* nothing until more is added */
+    EVENT_STREAM_EVENT,  /* *ret_data is an event */
+    EVENT_STREAM_FAILED, /* no stream of events, or beyond a limit; for good */
+};
+
+struct event_stream {
+    struct buf in;
+    size_t pos;     /* of in: where the next line begins */
+    size_t scanned; /* of in: no line ends before */
+    struct buf data;
+    bool is_data_new; /* data was returned: the next field begins anew */
+    bool has_data;
+    bool has_status;
+    bool has_head;
+    bool is_events; /* the head has the type */
+    unsigned status;
+    bool has_failed;
+};
+
+void event_stream_init(struct event_stream *stream);
+void event_stream_fini(struct event_stream *stream);
+
+/* At most EVENT_STREAM_CHUNK_MAX bytes; then call event_stream_next until it wants more. */
+void event_stream_add(struct event_stream *stream, struct slice bytes);
+
+/* The data is borrowed until the next call. */
+enum event_stream_result event_stream_next(struct event_stream *stream, struct slice *ret_data,
+                                           struct err *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,212 @@
+#include "common/live/live_client_internal.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/base/buf.h"
+#include "common/base/xalloc.h"
+#include "common/live/event_stream_internal.h"
+
+/* An event comes every second: five missed ones are no coincidence. */
+enum { RETRY_MS = 1000, SILENCE_MAX_MS = 5000 };
+
+enum { REQUEST_MAX = 256 };
+
+/* Of one step: a peer that never stops sending does not keep keys from being read. */
+enum { READS_MAX = 32 };
+
+struct live_client {
+    struct addr server;
+    int fd; /* -1: none */
+    bool is_connected;
+    struct buf request; /* what is left of it */
+    struct event_stream stream;
+    int64_t tried_ms;      /* when the last attempt began */
+    int64_t heard_ms;      /* or when the attempt began */
+    int64_t away_since_ms; /* 0: not away */
+    struct err why;
+};
+
+static struct addr reachable(const struct addr *server)
+{
+    struct ip loopback = addr_ip(server);
+    if (!addr_is_wildcard(server)) {
+        return *server;
+    }
+    /* One that listens on :: also answers IPv4, which more machines have. */
+    loopback = (struct ip){.family_bytes = 4, .bytes = {127, 0, 0, 1}};
+    return addr_of_ip(&loopback, addr_port(server));
+}
+
+struct live_client *live_client_new(const struct addr *server, int64_t now_ms)
+{
+    struct live_client *client = xcalloc(1, sizeof(*client));
+    client->server = reachable(server);
+    client->fd = -1;
+    client->tried_ms = now_ms - RETRY_MS;
+    client->away_since_ms = now_ms;
+    buf_init(&client->request, REQUEST_MAX);
+    event_stream_init(&client->stream);
+    err_set(&client->why, ERR_UNAVAILABLE, "connecting");
+    return client;
+}
+
+static void hang_up(struct live_client *client)
+{
+    if (client->fd >= 0) {
+        (void)close(client->fd); /* nothing of ours is on its way */
+    }
+    client->fd = -1;
+    client->is_connected = false;
+}
+
+void live_client_free(struct live_client *client)
+{
+    if (client) {
+        hang_up(client);
+        buf_fini(&client->request);
+        event_stream_fini(&client->stream);
+        free(client);
+    }
+}
+
+const struct addr *live_client_server(const struct live_client *client)
+{
+    return &client->server;
+}
+
+int live_client_fd(const struct live_client *client, short *ret_events)
+{
+    *ret_events = client->request.len > 0 ? POLLOUT : POLLIN;
+    return client->fd;
+}
+
+int64_t live_client_due_ms(const struct live_client *client)
+{
+    return client->fd < 0 ? client->tried_ms + RETRY_MS : client->heard_ms + SILENCE_MAX_MS;
+}
+
+int64_t live_client_away_since_ms(const struct live_client *client)
+{
+    return client->away_since_ms;
+}
+
+const char *live_client_why(const struct live_client *client)
+{
+    return client->why.msg;
+}
+
+/* Why is in client->why. */
+static void lose(struct live_client *client, int64_t now_ms)
+{
+    hang_up(client);
+    if (client->away_since_ms == 0) {
+        client->away_since_ms = now_ms;
+    }
+}
+
+static void lose_by_errno(struct live_client *client, int64_t now_ms, int number)
+{
+    err_set(&client->why, -number, "%s", err_code_text(-number));
+    lose(client, now_ms);
+}
+
+static void dial(struct live_client *client, int64_t now_ms)
+{
+    char host[ADDR_TEXT_MAX];
+    client->tried_ms = now_ms;
+    client->heard_ms = now_ms;
+    event_stream_fini(&client->stream);
+    event_stream_init(&client->stream);
+    buf_clear(&client->request);
+    buf_printf(&client->request, "GET /live HTTP/1.0\r\nHost: %s\r\n\r\n",
+               addr_format(&client->server, host));
+    client->fd = socket(client->server.sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (client->fd < 0 || (connect(client->fd, &client->server.sa, client->server.len) != 0 &&
+                           errno != EINPROGRESS)) {
+        lose_by_errno(client, now_ms, errno);
+    }
+}
+
+static bool is_later(int number)
+{
+    return number == EAGAIN || number == EINTR || number == ENOTCONN;
+}
+
+static void ask(struct live_client *client, int64_t now_ms)
+{
+    int number = 0;
+    socklen_t len = sizeof(number);
+    if (getsockopt(client->fd, SOL_SOCKET, SO_ERROR, &number, &len) != 0 || number != 0) {
+        lose_by_errno(client, now_ms, number ? number : errno);
+        return;
+    }
+    ssize_t n = send(client->fd, client->request.data, client->request.len, MSG_NOSIGNAL);
+    if (n >= 0) {
+        buf_consume(&client->request, (size_t)n);
+    } else if (!is_later(errno)) {
+        lose_by_errno(client, now_ms, errno);
+    }
+}
+
+/* Whether there was anything. */
+static bool receive(struct live_client *client, int64_t now_ms)
+{
+    char bytes[EVENT_STREAM_CHUNK_MAX];
+    ssize_t n = recv(client->fd, bytes, sizeof(bytes), 0);
+    if (n > 0) {
+        client->heard_ms = now_ms;
+        event_stream_add(&client->stream, slice_of(bytes, (size_t)n));
+        return true;
+    }
+    if (n == 0) {
+        err_set(&client->why, ERR_UNAVAILABLE, "it closed the connection");
+        lose(client, now_ms);
+    } else if (!is_later(errno)) {
+        lose_by_errno(client, now_ms, errno);
+    }
+    return false;
+}
+
+static struct live_node *take(struct live_client *client, struct slice text, int64_t now_ms)
+{
+    struct live_node *event = live_event_parse(text);
+    if (event) {
+        client->away_since_ms = 0;
+    } else {
+        err_set(&client->why, ERR_PROTOCOL, "an event that is no JSON object");
+        lose(client, now_ms);
+    }
+    return event;
+}
+
+struct live_node *live_client_step(struct live_client *client, int64_t now_ms)
+{
+    struct slice text;
+    if (client->fd < 0 && now_ms >= client->tried_ms + RETRY_MS) {
+        dial(client, now_ms);
+    }
+    if (client->fd >= 0 && client->request.len > 0) {
+        ask(client, now_ms);
+    }
+    for (int reads = 0; reads < READS_MAX && client->fd >= 0 && client->request.len == 0; reads++) {
+        enum event_stream_result result = event_stream_next(&client->stream, &text, &client->why);
+        if (result == EVENT_STREAM_EVENT) {
+            return take(client, text, now_ms);
+        }
+        if (result == EVENT_STREAM_FAILED) {
+            lose(client, now_ms);
+        } else if (!receive(client, now_ms)) {
+            break;
+        }
+    }
+    if (client->fd >= 0 && now_ms >= client->heard_ms + SILENCE_MAX_MS) {
+        err_set(&client->why, ERR_TIMEOUT, "nothing came for %d s", SILENCE_MAX_MS / 1000);
+        lose(client, now_ms);
+    }
+    return NULL;
+}

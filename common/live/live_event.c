@@ -1,0 +1,99 @@
+#include "common/live/live_event.h"
+
+#include <jansson.h>
+
+/* A node is jansson's value under a name of ours. jansson counts references in values that it only
+ * reads, so the casts drop const. */
+static json_t *value_of(const struct live_node *node)
+{
+    union {
+        const struct live_node *node;
+        json_t *value;
+    } both = {.node = node};
+    return both.value;
+}
+
+static struct live_node *node_of(json_t *value)
+{
+    return (struct live_node *)value;
+}
+
+struct live_node *live_event_parse(struct slice text)
+{
+    json_t *value = json_loadb(text.ptr ? text.ptr : "", text.len, JSON_ALLOW_NUL, NULL);
+    if (!json_is_object(value)) {
+        json_decref(value);
+        return NULL;
+    }
+    return node_of(value);
+}
+
+struct live_node *live_event_share(struct live_node *event)
+{
+    return node_of(json_incref(value_of(event)));
+}
+
+void live_event_free(struct live_node *event)
+{
+    json_decref(value_of(event));
+}
+
+const struct live_node *live_get(const struct live_node *object, const char *name)
+{
+    return node_of(json_object_get(value_of(object), name));
+}
+
+double live_number(const struct live_node *object, const char *name)
+{
+    return json_number_value(value_of(live_get(object, name)));
+}
+
+double live_number_or(const struct live_node *object, const char *name, double absent)
+{
+    const struct live_node *node = live_get(object, name);
+    return json_is_number(value_of(node)) ? json_number_value(value_of(node)) : absent;
+}
+
+bool live_flag(const struct live_node *object, const char *name)
+{
+    return json_is_true(value_of(live_get(object, name)));
+}
+
+static const char *text_of(const struct live_node *node)
+{
+    const char *text = json_string_value(value_of(node));
+    return text ? text : "";
+}
+
+const char *live_text(const struct live_node *object, const char *name)
+{
+    return text_of(live_get(object, name));
+}
+
+size_t live_count(const struct live_node *array)
+{
+    return json_array_size(value_of(array));
+}
+
+const struct live_node *live_at(const struct live_node *array, size_t index)
+{
+    return node_of(json_array_get(value_of(array), index));
+}
+
+double live_number_at(const struct live_node *array, size_t index)
+{
+    return json_number_value(value_of(live_at(array, index)));
+}
+
+const char *live_text_at(const struct live_node *array, size_t index)
+{
+    return text_of(live_at(array, index));
+}
+
+const char *live_next_name(const struct live_node *object, const char *name)
+{
+    json_t *value = value_of(object);
+    void *at = name ? json_object_iter_next(value, json_object_iter_at(value, name))
+                    : json_object_iter(value);
+    return at ? json_object_iter_key(at) : NULL;
+}

@@ -1,0 +1,42 @@
+/* What a view shows: the last two events of a stream, rates between them, and a history of one
+ * rate. Pure but for memory; one thread. */
+#ifndef COMMON_LIVE_LIVE_MODEL_H
+#define COMMON_LIVE_LIVE_MODEL_H
+
+#include <stdint.h>
+
+#include "common/live/live_event.h"
+
+/* Five minutes at one event a second: more columns than most terminals have. */
+enum { LIVE_HISTORY_MAX = 300 };
+
+enum { LIVE_PAST_S = 30 };
+
+struct live_model {
+    const char *server;       /* whom the events are from, to show */
+    struct live_node *now;    /* owned; NULL: none yet */
+    struct live_node *before; /* owned; NULL: none, or another run's, so there are no rates */
+    struct live_node *past; /* owned: of LIVE_PAST_S to twice as long ago, or the first; for what is
+                               too rare to be seen between two */
+    struct live_node *newer_past;     /* owned: the next one */
+    double history[LIVE_HISTORY_MAX]; /* the latest last */
+    size_t history_count;
+    bool is_away; /* nothing comes */
+    int64_t away_ms;
+    const char *why; /* with is_away */
+};
+
+/* Takes ownership. `total` is the counter whose rates the history has. */
+void live_model_take(struct live_model *model, struct live_node *event,
+                     double (*total)(const struct live_node *event));
+void live_model_fini(struct live_model *model);
+
+/* Of a counter, a member of the same object of both events; absent counts as 0. Per second, by the
+ * events' times; negative: not known. */
+double live_model_rate(const struct live_model *model, const struct live_node *now,
+                       const struct live_node *before, const char *name);
+
+/* The same of two readings. */
+double live_model_rate_of(const struct live_model *model, double now, double before);
+
+#endif

@@ -1,0 +1,94 @@
+#include "common/live/live_view.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/live/live_client_internal.h"
+#include "common/term/terminal.h"
+
+/* Between two looks at the keys; one a second is usual. */
+enum { EVENTS_MAX = 16 };
+
+struct viewer {
+    const struct live_view *view;
+    struct terminal *terminal;
+    struct live_client *client;
+    struct live_model model;
+};
+
+static bool draw(struct viewer *viewer, int64_t now_ms)
+{
+    struct screen screen;
+    int64_t since_ms = live_client_away_since_ms(viewer->client);
+    viewer->model.is_away = since_ms != 0;
+    viewer->model.away_ms = since_ms != 0 ? now_ms - since_ms : 0;
+    viewer->model.why = live_client_why(viewer->client);
+    terminal_screen(viewer->terminal, &screen);
+    viewer->view->draw(&viewer->model, &screen);
+    return terminal_show(viewer->terminal, &screen);
+}
+
+/* While the other side is gone, the screen says for how long. */
+static int timeout_ms(const struct viewer *viewer, int64_t now_ms)
+{
+    int64_t left_ms = live_client_due_ms(viewer->client) - now_ms;
+    int64_t most_ms = viewer->model.is_away ? 1000 : 60000;
+    return (int)(left_ms < 0 ? 0 : left_ms < most_ms ? left_ms : most_ms);
+}
+
+/* True: there may be more. */
+static bool take_events(struct viewer *viewer, int64_t now_ms)
+{
+    struct live_node *event = NULL;
+    int taken = 0;
+    while (taken < EVENTS_MAX && (event = live_client_step(viewer->client, now_ms)) != NULL) {
+        live_model_take(&viewer->model, event, viewer->view->total);
+        taken++;
+    }
+    return event != NULL;
+}
+
+/* False: somebody ends it. */
+static bool turn(struct viewer *viewer)
+{
+    short wanted;
+    int64_t now_ms = clock_monotonic_ms();
+    bool has_more = take_events(viewer, now_ms);
+    if (!draw(viewer, now_ms)) {
+        return false;
+    }
+    struct pollfd fds[] = {
+        {.fd = STDIN_FILENO, .events = POLLIN},
+        {.fd = terminal_signal_fd(viewer->terminal), .events = POLLIN},
+        {.fd = live_client_fd(viewer->client, &wanted)},
+    };
+    fds[2].events = wanted;
+    if (poll(fds, 3, has_more ? 0 : timeout_ms(viewer, now_ms)) < 0) {
+        return errno == EINTR;
+    }
+    if (fds[1].revents && terminal_take_signal(viewer->terminal)) {
+        return false;
+    }
+    return !fds[0].revents || !terminal_take_keys(viewer->terminal);
+}
+
+int live_view_run(const struct live_view *view, struct err *err)
+{
+    struct viewer viewer = {.view = view};
+    struct err why;
+    char server[ADDR_TEXT_MAX];
+    int r = terminal_open(&viewer.terminal, &why);
+    if (r < 0) {
+        return err_set(err, r, "flag %s: %s", view->flag, why.msg);
+    }
+    viewer.client = live_client_new(&view->server, clock_monotonic_ms());
+    viewer.model.server = addr_format(live_client_server(viewer.client), server);
+    while (turn(&viewer)) {
+    }
+    live_client_free(viewer.client);
+    live_model_fini(&viewer.model);
+    terminal_close(viewer.terminal);
+    return 0;
+}

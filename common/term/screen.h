@@ -1,0 +1,64 @@
+/* A screen as cells, and the bytes that turn one into the next. What is put on it is never sent as
+ * it is: control characters, and all that is not ASCII, are shown escaped, as \x1b or \u{202e}, so
+ * nothing moves the cursor, changes direction or has another width. Pure; one thread. */
+#ifndef COMMON_TERM_SCREEN_H
+#define COMMON_TERM_SCREEN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/buf.h"
+
+/* More than any display has; bounds what a terminal that lies makes us allocate. */
+enum { SCREEN_WIDTH_MAX = 1000, SCREEN_HEIGHT_MAX = 500 };
+
+enum screen_style {
+    SCREEN_PLAIN,
+    SCREEN_STRONG, /* headings */
+    SCREEN_BAR,    /* reversed */
+    SCREEN_GOOD,   /* states, never figures */
+    SCREEN_WARN,
+    SCREEN_BAD,
+};
+
+struct screen_cell {
+    uint16_t character; /* of the basic plane */
+    uint8_t style;
+};
+
+struct screen {
+    size_t width, height;
+    bool is_utf8; /* bars and dots in Unicode, else in ASCII */
+    struct screen_cell *cells;
+};
+
+/* Blank; larger sizes are cut. */
+void screen_init(struct screen *screen, size_t width, size_t height, bool is_utf8);
+void screen_fini(struct screen *screen);
+
+/* Puts text at most `width` cells wide, a longer one with its last cell as a mark; what is outside
+ * of the screen is left out. Returns the cells that it took. */
+size_t screen_put(struct screen *screen, size_t row, size_t column, size_t width,
+                  enum screen_style style, const char *text);
+
+/* The cells that the text takes. */
+size_t screen_text_width(const char *text);
+
+/* The whole row gets a style. */
+void screen_fill(struct screen *screen, size_t row, enum screen_style style);
+
+/* Values as bars from left to right, the highest of them, or `peak` if higher, as the full one;
+ * negative: a blank. */
+void screen_put_bars(struct screen *screen, size_t row, size_t column, const double *values,
+                     size_t count, double peak);
+
+/* Appends what makes a terminal that shows `before` show `now`; NULL, or another size: from
+ * nothing. Without colours, good and bad are bold. */
+void screen_changes(const struct screen *before, const struct screen *now, bool has_colours,
+                    struct buf *out);
+
+/* The lines, without blanks at their ends; for tests. */
+void screen_lines(const struct screen *screen, struct buf *out);
+
+#endif

@@ -1,0 +1,140 @@
+#include "common/live/event_stream_internal.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/base/attributes.h"
+#include "common/base/xalloc.h"
+
+#define HEAD "HTTP/1.0 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\n\r\n"
+
+/* The events, each with a `|` after it, then the error if there is one. */
+static void read_all(const char *bytes, size_t chunk, struct buf *out)
+{
+    struct event_stream stream;
+    struct slice data;
+    struct err err;
+    event_stream_init(&stream);
+    for (size_t at = 0, len = strlen(bytes); at < len; at += chunk) {
+        enum event_stream_result result;
+        event_stream_add(&stream, slice_of(bytes + at, len - at < chunk ? len - at : chunk));
+        while ((result = event_stream_next(&stream, &data, &err)) == EVENT_STREAM_EVENT) {
+            buf_append_slice(out, data);
+            buf_append_char(out, '|');
+        }
+        if (result == EVENT_STREAM_FAILED) {
+            buf_append_str(out, err.msg);
+            break;
+        }
+    }
+    event_stream_fini(&stream);
+}
+
+static void test_streams(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *in, *want;
+    } cases[] = {
+        {HEAD "data: a\n\ndata: b\n\n", "a|b|"},
+        {HEAD "data:a\r\n\r\ndata:  b\r\n\r\n", "a| b|"},
+        {HEAD "data: a\ndata: b\n\n", "a\nb|"},
+        {HEAD ": comment\nid: 1\nevent: x\nretry: 5\ndata: a\nother\n\n", "a|"},
+        {HEAD "\n\n\ndata: a\n\n\n\n", "a|"},
+        {HEAD "data: not yet whole\n", ""},
+        {HEAD "data:\n\n", "|"},
+        {"HTTP/1.1 200 OK\ncontent-type:text/event-stream\n\ndata: a\n\n", "a|"},
+        {"HTTP/1.0 200 OK\r\ncontent-type: text/html\r\n\r\n", "its /live is no stream of events"},
+        {"HTTP/1.0 200 OK\r\n\r\n", "its /live is no stream of events"},
+        {"HTTP/1.0 404 Not Found\r\n\r\n", "HTTP status 404"},
+        {"HTTP/2 200\r\n\r\n", "it does not speak HTTP"},
+        {"\n", "it does not speak HTTP"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        for (size_t chunk = 1; chunk < 200; chunk += 7) {
+            struct buf out;
+            buf_init(&out, 4096);
+            read_all(cases[i].in, chunk, &out);
+            assert_string_equal(buf_cstr(&out), cases[i].want);
+            buf_fini(&out);
+        }
+    }
+}
+
+static void test_reason_of_a_refusal(void **state)
+{
+    (void)state;
+    struct buf out;
+    buf_init(&out, 4096);
+    read_all("HTTP/1.0 503 Busy\r\n\r\nfull\nup\n", 1000, &out);
+    assert_string_equal(buf_cstr(&out), "HTTP status 503: full");
+    buf_fini(&out);
+}
+
+/* An event of 1 MiB is the largest, in one line or in many. */
+static void test_limits(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t lines, len; /* len with the `\n` between lines */
+        const char *want;
+    } cases[] = {
+        {1, EVENT_STREAM_EVENT_MAX - 6, ""},
+        {1, EVENT_STREAM_EVENT_MAX + 1, "an event of more than 1 MiB"},
+        {1024, 1023, ""},
+        {1024, 1025, "an event of more than 1 MiB"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct buf in, out;
+        buf_init(&in, 4 * EVENT_STREAM_EVENT_MAX);
+        buf_init(&out, 4 * EVENT_STREAM_EVENT_MAX);
+        buf_append_str(&in, HEAD);
+        for (size_t line = 0; line < cases[i].lines; line++) {
+            buf_append_str(&in, "data: ");
+            for (size_t n = 0; n < cases[i].len; n++) {
+                buf_append_char(&in, 'x');
+            }
+            buf_append_char(&in, '\n');
+        }
+        buf_append_char(&in, '\n');
+        read_all(buf_cstr(&in), EVENT_STREAM_CHUNK_MAX, &out);
+        bool is_event = buf_cstr(&out)[0] == 'x';
+        assert_int_equal(is_event, *cases[i].want == '\0');
+        if (!is_event) {
+            assert_string_equal(buf_cstr(&out), cases[i].want);
+        }
+        buf_fini(&in);
+        buf_fini(&out);
+    }
+}
+
+static void test_a_failure_stays(void **state)
+{
+    (void)state;
+    struct event_stream stream;
+    struct slice data;
+    struct err err;
+    event_stream_init(&stream);
+    event_stream_add(&stream, slice_str("no HTTP\n"));
+    assert_int_equal(event_stream_next(&stream, &data, &err), EVENT_STREAM_FAILED);
+    event_stream_add(&stream, slice_str(HEAD "data: a\n\n"));
+    assert_int_equal(event_stream_next(&stream, &data, &err), EVENT_STREAM_FAILED);
+    event_stream_fini(&stream);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_streams),
+        cmocka_unit_test(test_reason_of_a_refusal),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_a_failure_stays),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

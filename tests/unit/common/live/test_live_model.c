@@ -1,0 +1,126 @@
+#include "common/live/live_model.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "common/base/xalloc.h"
+#include "common/live/live_view.h"
+
+static double total(const struct live_node *event)
+{
+    return live_number(event, "n");
+}
+
+static void take(struct live_model *model, int time_ms, int uptime_s, int n)
+{
+    char *text = xasprintf("{\"time_ms\":%d,\"uptime_s\":%d,\"n\":%d}", time_ms, uptime_s, n);
+    live_model_take(model, live_event_parse(slice_str(text)), total);
+    free(text);
+}
+
+static double rate(const struct live_model *model)
+{
+    return live_model_rate(model, model->now, model->before, "n");
+}
+
+static void test_rates(void **state)
+{
+    (void)state;
+    struct live_model model = {.server = ""};
+    take(&model, 1000, 5, 10);
+    assert_true(rate(&model) < 0); /* one event alone */
+    take(&model, 3000, 7, 30);
+    assert_true(rate(&model) == 10);
+    assert_true(live_model_rate(&model, model.now, model.before, "absent") == 0);
+    take(&model, 3000, 7, 40); /* no time has passed */
+    assert_true(rate(&model) < 0);
+    take(&model, 2000, 8, 50); /* the clock was set back */
+    assert_true(rate(&model) < 0);
+    take(&model, 4000, 1, 3); /* it started again */
+    assert_null(model.before);
+    assert_true(rate(&model) < 0);
+    take(&model, 5000, 2, 5);
+    assert_true(rate(&model) == 2);
+    assert_int_equal(model.history_count, 2);
+    assert_true(model.history[0] == 10 && model.history[1] == 2);
+    live_model_fini(&model);
+}
+
+static void test_history_is_bounded(void **state)
+{
+    (void)state;
+    struct live_model model = {.server = ""};
+    for (int i = 0; i <= LIVE_HISTORY_MAX + 10; i++) {
+        take(&model, i * 1000, i, i * i);
+    }
+    assert_int_equal(model.history_count, LIVE_HISTORY_MAX);
+    int last = LIVE_HISTORY_MAX + 10;
+    assert_true(model.history[LIVE_HISTORY_MAX - 1] == 2 * last - 1);
+    double past_s = live_number(model.past, "time_ms") / 1000;
+    assert_true(past_s <= last - LIVE_PAST_S && past_s > last - 2 * LIVE_PAST_S - 2);
+    live_model_fini(&model);
+}
+
+static void test_texts(void **state)
+{
+    (void)state;
+    char out[LIVE_TIME_MAX];
+    assert_string_equal(live_view_age(59.9, out), "59s");
+    assert_string_equal(live_view_age(61, out), "1m 1s");
+    assert_string_equal(live_view_age(3600, out), "1h 0m");
+    assert_string_equal(live_view_age(90000, out), "1d 1h");
+    assert_string_equal(live_view_age(-1e300, out), "0s");
+    assert_string_equal(live_view_age(1e300, out), "115740d 17h");
+    assert_string_equal(live_view_clock(1700000000000, out), "22:13:20");
+    assert_string_equal(live_view_clock(-1e300, out), "00:00:00");
+    assert_string_equal(live_view_rate(-1, out), "-");
+    assert_string_equal(live_view_rate(1234.56, out), "1234.6");
+    assert_string_equal(live_view_rate(1e300, out), "1e+300");
+    assert_string_equal(live_view_micros(-1, out), "-");
+    assert_string_equal(live_view_micros(850, out), "850us");
+    assert_string_equal(live_view_micros(1500, out), "1.5ms");
+    assert_string_equal(live_view_micros(3.25e6, out), "3.25s");
+}
+
+static void test_events(void **state)
+{
+    (void)state;
+    assert_null(live_event_parse(slice_str("")));
+    assert_null(live_event_parse(slice_str("[]")));
+    assert_null(live_event_parse(slice_str("{} x")));
+    assert_null(live_event_parse(slice_str("{\"a\":\"\xff\"}")));
+    struct live_node *event = live_event_parse(
+        slice_str("{\"t\":\"x\",\"n\":1.5,\"b\":true,\"l\":[\"y\",2],\"o\":{\"p\":1,\"q\":2}}"));
+    assert_string_equal(live_text(event, "t"), "x");
+    assert_string_equal(live_text(event, "n"), "");
+    assert_true(live_number(event, "n") == 1.5 && live_number(event, "t") == 0);
+    assert_true(live_number_or(event, "n", -1) == 1.5 && live_number_or(event, "t", -1) == -1);
+    assert_true(live_flag(event, "b") && !live_flag(event, "t"));
+    const struct live_node *list = live_get(event, "l"), *object = live_get(event, "o");
+    assert_int_equal(live_count(list), 2);
+    assert_int_equal(live_count(object), 0);
+    assert_string_equal(live_text_at(list, 0), "y");
+    assert_true(live_number_at(list, 1) == 2 && live_number_at(list, 9) == 0);
+    assert_string_equal(live_next_name(object, NULL), "p");
+    assert_string_equal(live_next_name(object, "p"), "q");
+    assert_null(live_next_name(object, "q"));
+    assert_null(live_next_name(list, NULL));
+    assert_null(live_get(live_get(event, "absent"), "x"));
+    live_event_free(event);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rates),
+        cmocka_unit_test(test_history_is_bounded),
+        cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_events),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,112 @@
+#include "common/term/screen.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/base/attributes.h"
+
+static void check_line(const char *text, size_t width, bool is_utf8, const char *right)
+{
+    struct screen screen;
+    struct buf lines;
+    buf_init(&lines, 65536);
+    screen_init(&screen, 40, 1, is_utf8);
+    screen_put(&screen, 0, 0, width, SCREEN_PLAIN, text);
+    screen_lines(&screen, &lines);
+    assert_string_equal(buf_cstr(&lines), right);
+    screen_fini(&screen);
+    buf_fini(&lines);
+}
+
+static void test_text_is_escaped(void **state)
+{
+    (void)state;
+    check_line("web.default", 40, true, "web.default\n");
+    check_line("\x1b[2J\x07\n\x7f", 40, true, "\\x1b[2J\\x07\\x0a\\x7f\n");
+    check_line("\u202egnp\u200b", 40, true, "\\u{202e}gnp\\u{200b}\n");
+    check_line("\u00e9\u4e2d\U0001f600", 40, true, "\\u{e9}\\u{4e2d}\\u{1f600}\n");
+    check_line("\x9b"
+               "2J\xc3",
+               40, true, "\\x9b2J\\xc3\n"); /* no UTF-8 */
+    check_line("\xe4\xb8x", 40, true, "\\xe4\\xb8x\n");
+    check_line("abcdef", 4, true, "abc…\n");
+    check_line("abcdef", 4, false, "abc~\n");
+    check_line("abcdef", 1, false, "~\n");
+    check_line("abcdef", 0, false, "\n");
+    check_line("\x1b", 3, false, "\\x~\n");
+    assert_int_equal(screen_text_width("a\x1b"), 5);
+}
+
+static void test_bars(void **state)
+{
+    (void)state;
+    static const double values[] = {0, 1, 4, 8, -1, 8}, odd[] = {INFINITY, 1, INFINITY};
+    for (int is_utf8 = 0; is_utf8 < 2; is_utf8++) {
+        struct screen screen;
+        struct buf lines;
+        buf_init(&lines, 4096);
+        screen_init(&screen, 10, 1, is_utf8);
+        screen_put_bars(&screen, 0, 1, values, ARRAY_LEN(values), 0);
+        screen_lines(&screen, &lines);
+        assert_string_equal(buf_cstr(&lines), is_utf8 ? " ▁▂▅█ █\n" : " ._+# #\n");
+        screen_put_bars(&screen, 0, 0, odd, ARRAY_LEN(odd), 0);
+        screen_fini(&screen);
+        buf_fini(&lines);
+    }
+}
+
+static void test_changes(void **state)
+{
+    (void)state;
+    struct screen before, now;
+    struct buf out;
+    buf_init(&out, 4096);
+    screen_init(&before, 10, 2, true);
+    screen_init(&now, 10, 2, true);
+    screen_put(&before, 0, 0, 10, SCREEN_PLAIN, "abc");
+    screen_put(&now, 0, 0, 10, SCREEN_PLAIN, "abd");
+    screen_put(&now, 1, 8, 10, SCREEN_BAD, "xyz");
+    screen_changes(&before, &now, true, &out);
+    assert_string_equal(buf_cstr(&out), "\x1b[1;3H\x1b[0md\x1b[2;9H\x1b[0;1;31mxy\x1b[0m");
+    buf_clear(&out);
+    screen_changes(&before, &now, false, &out);
+    assert_string_equal(buf_cstr(&out), "\x1b[1;3H\x1b[0md\x1b[2;9H\x1b[0;1mxy\x1b[0m");
+    buf_clear(&out);
+    screen_changes(&now, &now, true, &out);
+    assert_int_equal(out.len, 0);
+    screen_changes(NULL, &now, true, &out);
+    assert_string_equal(buf_cstr(&out),
+                        "\x1b[0m\x1b[2J\x1b[1;1H\x1b[0mabd\x1b[2;9H\x1b[0;1;31mxy\x1b[0m");
+    screen_fini(&before);
+    screen_fini(&now);
+    buf_fini(&out);
+}
+
+static void test_size_is_bounded(void **state)
+{
+    (void)state;
+    struct screen screen;
+    screen_init(&screen, SIZE_MAX, SIZE_MAX, true);
+    assert_int_equal(screen.width, SCREEN_WIDTH_MAX);
+    assert_int_equal(screen.height, SCREEN_HEIGHT_MAX);
+    screen_put(&screen, SIZE_MAX, SIZE_MAX - 1, 10, SCREEN_PLAIN, "out of the screen");
+    screen_fill(&screen, SIZE_MAX, SCREEN_BAR);
+    screen_fini(&screen);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_text_is_escaped),
+        cmocka_unit_test(test_bars),
+        cmocka_unit_test(test_changes),
+        cmocka_unit_test(test_size_is_bounded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
