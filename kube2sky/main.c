@@ -19,6 +19,7 @@
 #include "common/dns/record_json.h"
 #include "common/etcd/etcd.h"
 #include "common/http/healthcheck.h"
+#include "common/live/live_view.h"
 #include "kube2sky/api/kube_client.h"
 #include "kube2sky/config_source.h"
 #include "kube2sky/dry_run.h"
@@ -29,6 +30,7 @@
 #include "kube2sky/options.h"
 #include "kube2sky/reconcile/reconciler.h"
 #include "kube2sky/status.h"
+#include "kube2sky/top_view.h"
 
 /* A transaction takes etcd milliseconds. One that a follower forwarded to a dying leader is lost
  * silently, while the next leader is elected within one or two seconds. If a disk stalls for
@@ -394,6 +396,19 @@ static void start_log(const struct options *o)
     }
 }
 
+/* Returns the exit status. */
+static int show_top(const struct options *o)
+{
+    struct err err = {.code = 0};
+    const struct live_view view = {
+        .flag = "-top", .server = o->healthz, .total = top_view_operations, .draw = top_view_draw};
+    int r = live_view_run(&view, &err);
+    if (r < 0) {
+        log_plain("kube2sky", err.msg);
+    }
+    return r == 0 ? 0 : 1;
+}
+
 int main(int argc, char **argv)
 {
     struct options options;
@@ -411,6 +426,8 @@ int main(int argc, char **argv)
         r = 0;
     } else if (*options.healthcheck) {
         r = healthcheck_main("kube2sky", options.healthcheck);
+    } else if (options.wants_top) {
+        r = show_top(&options);
     } else {
         (void)signal(SIGPIPE, SIG_IGN); /* a broken connection is an error code, not a signal */
         process_metrics_open();

@@ -126,6 +126,8 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
          .help = "TCP port of /readiness, /metrics, /plan and /healthz"},
         {"healthz-address", FLAG_STRING, &raw->healthz_address,
          .help = "IP address to serve them on; none: every address"},
+        {"top", FLAG_BOOL, &o->wants_top,
+         .help = "show the figures of the kube2sky running there in this terminal; q ends"},
         {"v", FLAG_INT, &raw->verbosity, .help = "4 and more: like -log-level=debug"},
         {"verbose", FLAG_BOOL, &raw->is_verbose, .help = "like -log-level=debug"},
         {"log-level", FLAG_CHOICE, &o->log_level, .choices = LOG_LEVEL_CHOICES,
@@ -307,6 +309,15 @@ static int take_healthz(const struct raw *raw, struct options *o, struct err *er
     return 0;
 }
 
+static int check_top(const struct options *o, struct err *err)
+{
+    if (o->wants_top && (o->is_dry_run || *o->healthcheck)) {
+        return err_set(err, ERR_USAGE, "flag -top: expected no -%s with it",
+                       o->is_dry_run ? "dry-run" : "healthcheck");
+    }
+    return 0;
+}
+
 static void take_log_flags(const struct raw *raw, struct options *o)
 {
     bool is_debugging = raw->is_verbose || raw->verbosity >= DEBUG_VERBOSITY;
@@ -354,6 +365,9 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
     }
     if (r == 0) {
         r = take_healthz(&raw, &o, err);
+    }
+    if (r == 0) {
+        r = check_top(&o, err);
     }
     if (r == 0) {
         r = take_namespaces(raw.namespaces, &o, err);

@@ -44,6 +44,7 @@ struct options {
     struct addr healthz;     /* where HTTP is served; the address `::` is every one, IPv4 too */
     int log_level;           /* enum log_level */
     int log_format;          /* enum log_format */
+    bool wants_top;          /* show the figures of the one at healthz instead */
     const char *healthcheck; /* the URL to ask instead of everything else; "": none */
     bool want_version;
     struct flag_strings without_effect; /* ignored flags that were set */
