@@ -270,3 +270,22 @@ def test_needs_a_terminal(terminal):
     view = terminal("kube2sky", "--top", TERM="dumb")
     assert view.status() == 1
     assert "TERM=dumb: expected a terminal with a cursor" in view.text.replace("\n", "")
+
+
+def test_a_running_skydns(bare_bed, terminal):
+    bare_bed.start_etcd()
+    port = reserve_port()
+    bare_bed.start_skydns("-no-rec", f"-http-addr=127.0.0.1:{port}")
+    view = terminal("skydns", "-top", f"-http-addr=127.0.0.1:{port}")
+    view.wait_text("ready", "queries/s", f"http://127.0.0.1:{bare_bed.etcd_port}", "connected", "records")
+    bare_bed.etcd.put("/skydns/local/cluster/web", '{"host":"10.0.0.1"}')
+    bare_bed.wait_answers("web.cluster.local", "A", ["10.0.0.1"])
+    bare_bed.dns.query("none.cluster.local", "A")
+    view.wait_text("NOERROR", "NXDOMAIN")
+    view.wait(lambda _: re.search(r"records +1\b", view.text), "the record")
+    bare_bed.skydns.stop()
+    view.wait_text(f"skydns at 127.0.0.1:{port} is gone for", "what is below is old")
+    bare_bed.start_skydns()
+    view.wait(lambda _: "is gone" not in view.text and "connected" in view.text, "that it is back")
+    view.press("q")
+    assert view.status() == 0
