@@ -23,6 +23,7 @@
 #include "kube2sky/api/kube_client.h"
 #include "kube2sky/config_source.h"
 #include "kube2sky/dry_run.h"
+#include "kube2sky/explain.h"
 #include "kube2sky/feed.h"
 #include "kube2sky/metrics_table.h"
 #include "kube2sky/naming/client_keys.h"
@@ -249,6 +250,9 @@ static void start_middle(struct app *app, const struct options *o)
         .inventory = app->inventory,
         .reconciler = app->reconciler,
         .config_source = app->config_source,
+        .namespaces = (const char *const *)o->namespaces,
+        .namespace_count = o->namespace_count,
+        .label_selector = o->label_selector,
     };
 }
 
@@ -409,6 +413,17 @@ static int show_top(const struct options *o)
     return r == 0 ? 0 : 1;
 }
 
+/* Asks the running one. */
+static int explain(const struct options *o)
+{
+    struct err err;
+    int r = explain_client(&o->healthz, o->explain, &err);
+    if (r < 0) {
+        log_plain("kube2sky", err.msg);
+    }
+    return r < 0 ? 1 : 0;
+}
+
 int main(int argc, char **argv)
 {
     struct options options;
@@ -428,6 +443,8 @@ int main(int argc, char **argv)
         r = healthcheck_main("kube2sky", options.healthcheck);
     } else if (options.wants_top) {
         r = show_top(&options);
+    } else if (*options.explain) {
+        r = explain(&options);
     } else {
         (void)signal(SIGPIPE, SIG_IGN); /* a broken connection is an error code, not a signal */
         process_metrics_open();

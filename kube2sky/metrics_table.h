@@ -3,6 +3,7 @@
 #ifndef KUBE2SKY_METRICS_TABLE_H
 #define KUBE2SKY_METRICS_TABLE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/buf.h"
@@ -24,6 +25,11 @@ struct metrics_sources {
     const struct inventory *inventory;
     struct reconciler *reconciler;
     const struct config_source *config_source; /* NULL: no ConfigMap is followed */
+
+    /* The flags, for pages. */
+    const char *const *namespaces; /* lower case */
+    size_t namespace_count;        /* 0: all */
+    const char *label_selector;    /* NULL or "": every object */
 };
 
 /* Appends the page. */

@@ -12,6 +12,7 @@
 #include "common/etcd/etcd_txn.h"
 #include "kube2sky/api/kube_client.h"
 #include "kube2sky/api/label_selector.h"
+#include "kube2sky/explain.h"
 #include "kube2sky/naming/contract.h"
 
 /* More than a day is certainly a mistake. */
@@ -53,6 +54,7 @@ struct raw {
     bool wants_stderr;
     const char *healthz_address;
     int64_t healthz_port;
+    bool has_explain;
 };
 
 /* etcd counts comparisons too: with a leader there is one more than operations. Beyond some
@@ -123,7 +125,7 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
         {"dry-run", FLAG_BOOL, &o->is_dry_run,
          .help = "write nothing: print the changes, and exit with status 3 if there are any"},
         {"healthz-port", FLAG_INT, &raw->healthz_port, .min = 1, .max = 65535,
-         .help = "TCP port of /readiness, /metrics, /plan and /healthz"},
+         .help = "TCP port of /readiness, /metrics, /plan, /explain and /healthz"},
         {"healthz-address", FLAG_STRING, &raw->healthz_address,
          .help = "IP address to serve them on; none: every address"},
         {"top", FLAG_BOOL, &o->wants_top,
@@ -137,6 +139,9 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
         {"healthcheck", FLAG_STRING, &o->healthcheck,
          .help = "ask a running one at http://IP:PORT/PATH whether it is healthy; exit status 0 if "
                  "it is"},
+        {"explain", FLAG_STRING, &o->explain,
+         .help = "ask the running one why NAMESPACE/SERVICE has the records it has, and exit",
+         .was_given = &raw->has_explain},
         {"version", FLAG_BOOL, &o->want_version, .help = "print the version and exit"},
         {"logtostderr", FLAG_BOOL, &raw->wants_stderr, .help = NULL},
         {"alsologtostderr", FLAG_IGNORED_BOOL, .help = NULL},
@@ -297,6 +302,15 @@ static int check_label_selector(const char *text, struct err *err)
     return 0;
 }
 
+static int check_explain(const struct options *o, const struct raw *raw, struct err *err)
+{
+    char id[EXPLAIN_ID_MAX + 1];
+    if (raw->has_explain && !explain_parse(o->explain, id)) {
+        return err_set(err, ERR_USAGE, "flag -explain: `%.200s`: " EXPLAIN_EXPECTED, o->explain);
+    }
+    return 0;
+}
+
 static int take_healthz(const struct raw *raw, struct options *o, struct err *err)
 {
     const char *text = raw->healthz_address;
@@ -350,6 +364,7 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
         .kube_master_url = "",
         .label_selector = "",
         .healthcheck = "",
+        .explain = "",
         .wants_reverse = true,
         .etcd_mutation_timeout_ms = 10000,
         .ttl_s = RECORD_TTL_S,
@@ -362,6 +377,9 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
     }
     if (r == 0) {
         r = check_label_selector(o.label_selector, err);
+    }
+    if (r == 0) {
+        r = check_explain(&o, &raw, err);
     }
     if (r == 0) {
         r = take_healthz(&raw, &o, err);

@@ -46,6 +46,7 @@ struct options {
     int log_format;          /* enum log_format */
     bool wants_top;          /* show the figures of the one at healthz instead */
     const char *healthcheck; /* the URL to ask instead of everything else; "": none */
+    const char *explain;     /* NAMESPACE/SERVICE to ask a running one about; "": none */
     bool want_version;
     struct flag_strings without_effect; /* ignored flags that were set */
 };

@@ -7,12 +7,13 @@
 #include "common/base/xalloc.h"
 #include "common/http/http_server.h"
 #include "kube2sky/config_source.h"
+#include "kube2sky/explain.h"
 #include "kube2sky/feed.h"
 #include "kube2sky/naming/inventory.h"
 #include "kube2sky/plan_page.h"
 #include "kube2sky/reconcile/reconciler.h"
 
-enum { ROUTES = 4 };
+enum { ROUTES = 5 };
 
 struct status {
     struct http_route routes[ROUTES];
@@ -91,6 +92,7 @@ int status_new(struct ev_loop *loop, const struct addr *address, struct metrics_
     status->routes[1] = (struct http_route){"/readiness", on_readiness, sources};
     status->routes[2] = (struct http_route){"/metrics", on_metrics, sources};
     status->routes[3] = (struct http_route){"/plan", plan_page_handle, sources};
+    status->routes[4] = (struct http_route){"/explain", explain_page_handle, sources};
     int r = listen_at(status, loop, address, err);
     if (r < 0) {
         free(status);

@@ -7,6 +7,7 @@
  *                        longer than --etcd-mutation-timeout
  *     /metrics           metrics_table.h
  *     /plan              plan_page.h
+ *     /explain           explain.h
  *
  * Created by main(); on the main loop. */
 #ifndef KUBE2SKY_STATUS_H

@@ -437,6 +437,25 @@ bool inventory_knows_claims(const struct inventory *inventory)
     return is_complete(inventory, KUBE_SERVICE) && is_complete(inventory, inventory->source);
 }
 
+const struct kube_object *inventory_find(const struct inventory *inventory, enum kube_kind kind,
+                                         struct slice id)
+{
+    const struct entry *entry = index_find(&inventory->index, kind, id);
+    return entry ? entry->object : NULL;
+}
+
+void inventory_each(const struct inventory *inventory, enum kube_kind kind,
+                    bool (*fn)(void *data, struct slice id, const struct kube_object *object),
+                    void *data)
+{
+    const struct entry *entry;
+    bool goes_on = true;
+    for (size_t at = 0; goes_on && (entry = key_table_next(&inventory->index.kinds[kind], &at));
+         at++) {
+        goes_on = fn(data, slice_of(entry->id, entry->id_len), entry->object);
+    }
+}
+
 const char *inventory_faults(struct inventory *inventory, const struct kube_object *object)
 {
     const struct entry *entry = index_lookup(&inventory->index, object->kind, slice_str(object->ns),

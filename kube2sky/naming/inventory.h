@@ -102,6 +102,16 @@ unsigned inventory_complete_kinds(const struct inventory *inventory);
 /* The faults of the object's last state, borrowed; "" if there are none. */
 const char *inventory_faults(struct inventory *inventory, const struct kube_object *object);
 
+/* For pages: the object by "<namespace>/<name>" in lower case, garbled or not; borrowed until the
+ * next change. NULL: none is known. */
+const struct kube_object *inventory_find(const struct inventory *inventory, enum kube_kind kind,
+                                         struct slice id);
+
+/* Each object of the kind, in any order, until fn returns false; id as above. */
+void inventory_each(const struct inventory *inventory, enum kube_kind kind,
+                    bool (*fn)(void *data, struct slice id, const struct kube_object *object),
+                    void *data);
+
 /* Every kind has been listed completely: other objects do not exist. */
 bool inventory_is_complete(const struct inventory *inventory);
 

@@ -255,6 +255,16 @@ bool contest_must_rest(struct contests *contests, struct owner *owner)
 
 /* ---- What is told ---- */
 
+bool contest_of(const struct owner *owner, unsigned *ret_restored, int64_t *ret_rest_ms)
+{
+    const struct contest *contest = owner->contest;
+    bool is = contest && is_contested(contest);
+    int64_t rest_ms = is ? contest->rest_until_ms - clock_monotonic_ms() : 0;
+    *ret_restored = contest ? contest->restored : 0;
+    *ret_rest_ms = rest_ms > 0 ? rest_ms : 0;
+    return is;
+}
+
 size_t contests_count(const struct contests *contests)
 {
     return contests->count;

@@ -71,6 +71,10 @@ void contest_restored(struct contests *contests, const struct flight *flight,
 /* Somebody else wrote a key of an owner that has a contest: for the log. */
 void contest_saw(struct owner *owner, const struct etcd_kv *kv);
 
+/* Whether the owner is contested; times its keys were restored in a row, and how long they rest
+ * still. */
+bool contest_of(const struct owner *owner, unsigned *ret_restored, int64_t *ret_rest_ms);
+
 /* Contested owners. */
 size_t contests_count(const struct contests *contests);
 

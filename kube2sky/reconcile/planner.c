@@ -177,6 +177,22 @@ size_t planner_claim(struct planner *planner, struct owner *owner)
     return 1 + planner->desired.count;
 }
 
+int planner_look(struct planner *planner, const struct owner *owner,
+                 void (*dropped)(void *data, const struct naming_drop *drop), void *data,
+                 struct err *err)
+{
+    struct naming_config naming = planner->naming;
+    naming.dropped = dropped;
+    naming.data = data;
+    return name_owner(planner, &naming, owner, err);
+}
+
+bool planner_winner(const struct planner *planner, const struct ip *ip,
+                    struct reverse_winner *ret_winner)
+{
+    return reverse_winner(planner->reverse, ip, ret_winner);
+}
+
 /* ---- Reverse keys ---- */
 
 static void withhold(struct planner *planner, const struct etcd_op *op, int64_t revision,
@@ -301,7 +317,7 @@ static void plan_orphan(struct planner *planner, const struct owner *owner, stru
     plan_reverse_key(planner, owner, has_winner ? &winner : NULL, planned);
 }
 
-static bool may_delete_own(const struct planner *planner, const struct owner *owner)
+bool planner_may_delete_own(const struct planner *planner, const struct owner *owner)
 {
     return !owner->is_in_doubt && inventory_may_delete(planner->config.inventory, owner->id);
 }
@@ -312,7 +328,7 @@ static void plan_deletes(struct planner *planner, const struct owner *owner, str
     struct slice base = buf_slice(&planner->base);
     planned->has_copies =
         plan_add_deletes(&planner->desired, base, &owner->actual,
-                         may_delete_own(planner, owner) ? plan : &planner->withheld);
+                         planner_may_delete_own(planner, owner) ? plan : &planner->withheld);
     planned->is_withheld |= planner->withheld.op_count > 0;
 }
 
@@ -382,7 +398,7 @@ static void plan_gone(const struct owner *owner, struct slice base, struct plan 
 static void plan_difference(struct planner *planner, const struct owner *owner,
                             struct planned *planned, struct plan *plan)
 {
-    bool may_delete = may_delete_own(planner, owner);
+    bool may_delete = planner_may_delete_own(planner, owner);
     plan_addresses(planner, owner, &owner->difference->claims_come, planned);
     owners_base(planner->config.owners, owner, &planner->base);
     plan_come(owner, buf_slice(&planner->base), plan);

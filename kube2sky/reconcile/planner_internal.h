@@ -26,7 +26,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/attributes.h"
 #include "common/base/buf.h"
+#include "common/base/err.h"
 #include "kube2sky/naming/claims.h"
 #include "kube2sky/naming/desired.h"
 #include "kube2sky/naming/inventory.h"
@@ -85,6 +87,17 @@ size_t planner_claim(struct planner *planner, struct owner *owner);
  * take everything, as without it. */
 bool planner_note_change(struct planner *planner, struct owner *owner,
                          const struct slice_change *change);
+
+/* What the owner wants, into planner->desired and planner->claims, valid until objects change or
+ * another owner is named; parts left out are passed to dropped(data), not counted. For pages. */
+int planner_look(struct planner *planner, const struct owner *owner,
+                 void (*dropped)(void *data, const struct naming_drop *drop), void *data,
+                 struct err *err) MUST_CHECK;
+
+/* For pages, too: the winner of an address; whether the owner's unwanted keys may be deleted. */
+bool planner_winner(const struct planner *planner, const struct ip *ip,
+                    struct reverse_winner *ret_winner);
+bool planner_may_delete_own(const struct planner *planner, const struct owner *owner);
 
 struct planned {
     size_t work;            /* its size in records */

@@ -104,6 +104,15 @@ bool refusal_is_waiting(const struct owner *owner)
     return owner->refusal && ev_is_active(&owner->refusal->timer);
 }
 
+int64_t refusal_wait_ms(const struct owner *owner)
+{
+    struct refusal *refusal = owner->refusal;
+    if (!refusal || !ev_is_active(&refusal->timer)) {
+        return 0;
+    }
+    return (int64_t)(ev_timer_remaining(refusal->refusals->config.loop, &refusal->timer) * 1000.0);
+}
+
 void refusal_end(struct refusals *refusals, struct owner *owner)
 {
     refusals->in_a_row = 0;

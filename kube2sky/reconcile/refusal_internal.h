@@ -34,6 +34,9 @@ void refusals_free(struct refusals *refusals);
 void refusal_wait(struct refusals *refusals, struct owner *owner);
 bool refusal_is_waiting(const struct owner *owner);
 
+/* Until it is tried again; 0: it does not wait. */
+int64_t refusal_wait_ms(const struct owner *owner);
+
 /* etcd accepted it, or there is nothing left to write. */
 void refusal_end(struct refusals *refusals, struct owner *owner);
 

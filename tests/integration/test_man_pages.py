@@ -41,7 +41,7 @@ def test_every_path_is_in_the_man_page(running, program):
     routes = set(re.findall(r'(?:\(struct http_route\)\{|add\(pages, )"(/[a-z]+)"', source))
     assert routes and documented == routes | ({"/healthz", "/healthcheck/LABEL"} if program == "exechealthz" else set())
     for path in documented - {"/quit"}:  # which needs a flag
-        argument = {"/explain": "?name=x.cluster.local", "/search": "?q=x"}.get(path, "")
+        argument = {"/explain": "?name=x.cluster.local&service=default/kubernetes", "/search": "?q=x"}.get(path, "")
         ask = path.replace("LABEL", "skydns") + argument
         assert http_get(running[program].url + ask)[0] == 200, path
 

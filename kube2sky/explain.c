@@ -1,0 +1,242 @@
+#include "kube2sky/explain.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/outage.h"
+#include "common/base/xalloc.h"
+#include "kube2sky/api/kube_client.h"
+#include "kube2sky/feed.h"
+#include "kube2sky/naming/inventory.h"
+#include "kube2sky/naming/owner_objects.h"
+#include "kube2sky/reconcile/reconciler.h"
+
+/* Four lists of texts; a usual key and value have some 150 bytes together. */
+enum { TEXTS_BYTES_MAX = 16 * 1024 * 1024 };
+
+static const char owner_prefix[] = "svc/";
+
+/* ---- The argument ---- */
+
+static bool is_part(struct slice part)
+{
+    bool is = part.len > 0 && part.len <= EXPLAIN_PART_MAX;
+    for (size_t i = 0; i < part.len && is; i++) {
+        is = part.ptr[i] > ' ' && part.ptr[i] < 0x7f && part.ptr[i] != '/';
+    }
+    return is;
+}
+
+bool explain_parse(const char *text, char ret_id[EXPLAIN_ID_MAX + 1])
+{
+    const char *slash = strchr(text, '/');
+    if (!slash || !is_part(slice_of(text, (size_t)(slash - text))) ||
+        !is_part(slice_str(slash + 1))) {
+        return false;
+    }
+    size_t len = strlen(text);
+    for (size_t i = 0; i <= len; i++) { /* with the NUL */
+        ret_id[i] = text[i] >= 'A' && text[i] <= 'Z' ? (char)(text[i] - 'A' + 'a') : text[i];
+    }
+    return true;
+}
+
+/* ---- Lists ---- */
+
+static struct slice keep(struct explanation *x, struct slice text)
+{
+    size_t len = text.len < EXPLAIN_TEXT_MAX ? text.len : EXPLAIN_TEXT_MAX;
+    char *copy = len ? arena_alloc(&x->arena, len) : NULL;
+    if (!copy) {
+        return slice_of(NULL, 0);
+    }
+    memcpy(copy, text.ptr, len);
+    return slice_of(copy, len);
+}
+
+/* Counts one more; a place for it, or NULL: it is only counted. */
+static void *place(void **list, size_t size, size_t *count, size_t *total)
+{
+    (*total)++;
+    if (*count == EXPLAIN_LIST_MAX) {
+        return NULL;
+    }
+    if ((*count & (*count - 1)) == 0) { /* full at each power of two */
+        *list = xrealloc_array(*list, *count ? *count * 2 : 1, size);
+    }
+    return (char *)*list + (*count)++ * size;
+}
+
+static void on_key(void *data, const struct owner_key *key)
+{
+    struct explanation *x = data;
+    void *list = x->keys;
+    struct owner_key *at = place(&list, sizeof(*at), &x->key_count, &x->key_total);
+    x->keys = list;
+    x->states[key->state]++;
+    if (at) {
+        *at = *key;
+        at->key = keep(x, key->key);
+        at->value = keep(x, key->value);
+    }
+}
+
+static void on_claim(void *data, const struct owner_claim *claim)
+{
+    struct explanation *x = data;
+    void *list = x->claims;
+    struct owner_claim *at = place(&list, sizeof(*at), &x->claim_count, &x->claim_total);
+    x->claims = list;
+    if (at) {
+        *at = *claim;
+        at->key = keep(x, claim->key);
+        at->host = keep(x, claim->host);
+        at->winner_host = keep(x, claim->winner_host);
+        at->winner_owner = keep(x, claim->winner_owner);
+    }
+}
+
+static void on_dropped(void *data, const struct naming_drop *drop)
+{
+    struct explanation *x = data;
+    void *list = x->drops;
+    struct explain_drop *at = place(&list, sizeof(*at), &x->drop_count, &x->drop_total);
+    x->drops = list;
+    if (at) {
+        at->what = keep(x, slice_str(drop->what));
+        at->value = keep(x, slice_str(drop->value));
+    }
+}
+
+static void on_held_back(void *data, const struct etcd_op *op)
+{
+    struct explanation *x = data;
+    void *list = x->held;
+    struct explain_held *at = place(&list, sizeof(*at), &x->held_count, &x->held_total);
+    x->held = list;
+    if (at) {
+        at->is_delete = op->kind == ETCD_OP_DELETE;
+        at->key = keep(x, op->key);
+    }
+}
+
+static void add_faults(struct explanation *x, const struct kube_object *object)
+{
+    if (!*object->faults) {
+        return;
+    }
+    void *list = x->faults;
+    struct explain_fault *at = place(&list, sizeof(*at), &x->fault_count, &x->fault_total);
+    x->faults = list;
+    if (at) {
+        at->kind = kube_kind_name(object->kind);
+        at->name = keep(x, slice_str(object->name));
+        at->reason = keep(x, slice_str(object->faults));
+    }
+}
+
+/* ---- Objects ---- */
+
+static void count_endpoints(struct explanation *x, const struct kube_object *part)
+{
+    if (part->kind == KUBE_SLICE) {
+        for (size_t i = 0; i < part->slice.endpoint_count; i++) {
+            bool is_ready = part->slice.endpoints[i].is_ready;
+            x->ready += is_ready;
+            x->not_ready += !is_ready;
+        }
+        return;
+    }
+    for (size_t i = 0; i < part->endpoints.subset_count; i++) {
+        const struct kube_subset *subset = &part->endpoints.subsets[i];
+        for (size_t j = 0; j < subset->address_count; j++) {
+            x->ready += subset->addresses[j].is_ready;
+            x->not_ready += !subset->addresses[j].is_ready;
+        }
+    }
+}
+
+static void gather_objects(struct explanation *x, struct slice owner)
+{
+    const struct inventory *inventory = x->sources->inventory;
+    struct owner_objects objects;
+    x->service = inventory_find(inventory, KUBE_SERVICE, slice_str(x->id));
+    x->is_listed = inventory_complete_kinds(inventory) & (1U << KUBE_SERVICE);
+    x->missing = inventory_missing(inventory);
+    if (!x->service) {
+        x->near_count = explain_near(inventory, x->id, x->near);
+        return;
+    }
+    add_faults(x, x->service);
+    owner_objects_init(&objects);
+    inventory_get(inventory, owner, &objects);
+    for (size_t i = 0; i < objects.part_count; i++) {
+        add_faults(x, objects.parts[i]);
+        count_endpoints(x, objects.parts[i]);
+    }
+    owner_objects_fini(&objects);
+}
+
+static bool is_followed(const struct explanation *x)
+{
+    bool is = x->sources->namespace_count == 0;
+    for (size_t i = 0; i < x->sources->namespace_count && !is; i++) {
+        is = slice_equal(x->ns, slice_str(x->sources->namespaces[i]));
+    }
+    return is;
+}
+
+/* ---- Outages ---- */
+
+static struct explain_away away_of(const struct outage *outage)
+{
+    struct explain_away away = {.is_away = outage_is_away(outage), .why = outage_why(outage)};
+    int64_t now_ms = clock_monotonic_ms();
+    for (const struct outage_source *s = outage->sources; s; s = s->next) {
+        if (s->is_away && now_ms - s->since_ms > away.since_ms) {
+            away.since_ms = now_ms - s->since_ms;
+        }
+    }
+    return away;
+}
+
+/* ---- All ---- */
+
+void explain_gather(const struct metrics_sources *sources, const char *id, struct explanation *x)
+{
+    char owner[sizeof(owner_prefix) + EXPLAIN_ID_MAX];
+    const struct owner_visitor visitor = {
+        .key = on_key,
+        .claim = on_claim,
+        .dropped = on_dropped,
+        .held_back = on_held_back,
+        .data = x,
+    };
+    *x = (struct explanation){.sources = sources};
+    arena_init(&x->arena, TEXTS_BYTES_MAX);
+    memcpy(x->id, id, strlen(id) + 1);
+    x->ns = slice_of(x->id, strcspn(x->id, "/"));
+    x->is_followed = is_followed(x);
+    memcpy(owner, owner_prefix, sizeof(owner_prefix));
+    memcpy(owner + sizeof(owner_prefix) - 1, id, strlen(id) + 1);
+    gather_objects(x, slice_str(owner));
+    owner_report(sources->reconciler, slice_str(owner), &visitor, &x->report);
+    x->etcd = away_of(sources->etcd_outage);
+    x->api = away_of(feed_outage(sources->feed));
+}
+
+void explain_fini(struct explanation *x)
+{
+    arena_fini(&x->arena);
+    free(x->keys);
+    free(x->claims);
+    free(x->drops);
+    free(x->held);
+    free(x->faults);
+}
+
+bool explain_is_absent(const struct explanation *x)
+{
+    return !x->service && x->key_total == 0 && x->held_total == 0;
+}

@@ -1,0 +1,115 @@
+/* Why a Service's records are in etcd, or not: `GET /explain?service=NAMESPACE/SERVICE` and
+ * `kube2sky --explain`. explain.c gathers what the inventory and the reconciler know,
+ * explain_json.c and explain_text.c write it, explain_page.c serves it, explain_client.c asks a
+ * running kube2sky. Changes nothing. On the main loop, but for explain_client.c. */
+#ifndef KUBE2SKY_EXPLAIN_H
+#define KUBE2SKY_EXPLAIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/addr.h"
+#include "common/base/arena.h"
+#include "common/base/attributes.h"
+#include "common/base/buf.h"
+#include "common/base/err.h"
+#include "common/base/slice.h"
+#include "common/http/http_server.h"
+#include "kube2sky/metrics_table.h"
+#include "kube2sky/reconcile/owner_report.h"
+
+/* Of each list, so that a Service with 100,000 records does not fill a page: the others are
+ * counted. Names that exist and look like a wrong one. Bytes of one text: a key that others wrote
+ * may have a megabyte. */
+enum { EXPLAIN_LIST_MAX = 1000, EXPLAIN_NEAR_MAX = 5, EXPLAIN_TEXT_MAX = 1024 };
+
+/* Namespace and name as in DNS, at most; what a kube-apiserver allows is shorter. */
+enum { EXPLAIN_PART_MAX = 253, EXPLAIN_ID_MAX = 2 * EXPLAIN_PART_MAX + 1 };
+
+struct explain_drop {
+    struct slice what; /* "port name" */
+    struct slice value;
+};
+
+struct explain_fault {
+    const char *kind; /* "services" */
+    struct slice name;
+    struct slice reason;
+};
+
+struct explain_held {
+    bool is_delete;
+    struct slice key;
+};
+
+struct explain_away {
+    bool is_away;
+    int64_t since_ms; /* how long it has been */
+    const char *why;  /* "": unknown; borrowed */
+};
+
+/* Lists: the first EXPLAIN_LIST_MAX, and how many there are in all. */
+struct explanation {
+    struct arena arena;                /* holds all slices but `id` */
+    char id[EXPLAIN_ID_MAX + 1];       /* "default/web", in lower case */
+    struct slice ns;                   /* of it */
+    const struct kube_object *service; /* NULL: there is none; borrowed until the next change */
+    bool is_listed;                    /* all Services are known */
+    bool is_followed;                  /* its namespace is */
+    const char *missing;               /* what is not listed yet; NULL: nothing */
+    const struct metrics_sources *sources;
+
+    /* Of a headless Service; of others nothing is kept. */
+    size_t ready;
+    size_t not_ready;
+
+    struct owner_report report;
+    size_t states[OWNER_KEY_STATES]; /* its own keys, counted */
+    struct owner_key *keys;
+    size_t key_count, key_total;
+    struct owner_claim *claims;
+    size_t claim_count, claim_total;
+    struct explain_drop *drops;
+    size_t drop_count, drop_total;
+    struct explain_held *held;
+    size_t held_count, held_total;
+    struct explain_fault *faults;
+    size_t fault_count, fault_total;
+
+    char near[EXPLAIN_NEAR_MAX][EXPLAIN_ID_MAX + 1];
+    size_t near_count;
+    struct explain_away etcd, api;
+};
+
+/* The id of NAMESPACE/SERVICE; false: it is no such text, as expected is told by
+ * EXPLAIN_EXPECTED. */
+#define EXPLAIN_EXPECTED "expected NAMESPACE/SERVICE, such as default/kubernetes"
+bool explain_parse(const char *text, char ret_id[EXPLAIN_ID_MAX + 1]) MUST_CHECK;
+
+/* Fills ret_explanation for an id of explain_parse; explain_fini frees it. */
+void explain_gather(const struct metrics_sources *sources, const char *id,
+                    struct explanation *ret_explanation);
+void explain_fini(struct explanation *x);
+
+/* There is no such Service, and nothing of it is left in etcd. */
+bool explain_is_absent(const struct explanation *x);
+
+/* Existing Services that id may have meant. */
+size_t explain_near(const struct inventory *inventory, const char *id,
+                    char ret_near[EXPLAIN_NEAR_MAX][EXPLAIN_ID_MAX + 1]);
+
+/* Append the page. */
+void explain_json(const struct explanation *x, struct buf *out);
+void explain_text(const struct explanation *x, struct buf *out);
+
+/* An http_handler; data is a struct metrics_sources. 200; 400 for what is no NAMESPACE/SERVICE;
+ * 404 for a Service that does not exist, 503 while Services are not listed yet. With `&text` for
+ * people. */
+void explain_page_handle(void *data, const struct http_request *request, struct http_reply *reply);
+
+/* --explain: asks the kube2sky at that address and prints its reply. Blocks. Fails with a message
+ * if it cannot be reached, or knows no such Service. */
+int explain_client(const struct addr *server, const char *id, struct err *err) MUST_CHECK;
+
+#endif

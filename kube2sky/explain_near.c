@@ -1,0 +1,94 @@
+/* Services that the user may have meant: of a similar name in the same namespace, of the same name
+ * in another one, or with both parts nearly right. Pure. */
+#include <string.h>
+
+#include "common/base/attributes.h"
+#include "common/base/typing_errors.h"
+#include "kube2sky/explain.h"
+#include "kube2sky/naming/inventory.h"
+
+/* Compared in part beyond that, since the loop waits: some 10 ms. */
+enum { COMPARED_MAX = 20000 };
+
+/* One typo or swap of neighbours per word; two in a long word. */
+enum { LONG_WORD = 8 };
+
+/* How far a Service is from what was asked for: less is nearer. */
+enum { NAME_ELSEWHERE = 1, TYPOS = 2, FAR = 100 };
+
+struct search {
+    struct slice ns, name;
+    char (*near)[EXPLAIN_ID_MAX + 1];
+    unsigned far[EXPLAIN_NEAR_MAX];
+    size_t count;
+    size_t compared;
+};
+
+static void split(struct slice id, struct slice *ret_ns, struct slice *ret_name)
+{
+    size_t at = 0;
+    while (at < id.len && id.ptr[at] != '/') {
+        at++;
+    }
+    *ret_ns = slice_of(id.ptr, at);
+    *ret_name = at < id.len ? slice_of(id.ptr + at + 1, id.len - at - 1) : slice_of(NULL, 0);
+}
+
+static size_t allowed(struct slice word)
+{
+    return word.len >= LONG_WORD ? 2 : 1;
+}
+
+static unsigned distance(const struct search *s, struct slice ns, struct slice name)
+{
+    if (slice_equal(name, s->name)) {
+        return typing_errors(ns, s->ns) <= allowed(s->ns) ? 0 : NAME_ELSEWHERE;
+    }
+    size_t errors = typing_errors(name, s->name);
+    if (errors > allowed(s->name)) {
+        return FAR;
+    }
+    size_t more = slice_equal(ns, s->ns) ? 0 : typing_errors(ns, s->ns);
+    return more <= allowed(s->ns) ? TYPOS + (unsigned)(errors + more) : FAR;
+}
+
+/* Keeps the nearest ones, sorted. */
+static void add(struct search *s, struct slice id, unsigned far)
+{
+    size_t at = s->count;
+    while (at > 0 && s->far[at - 1] > far) {
+        at--;
+    }
+    if (at == EXPLAIN_NEAR_MAX || id.len > EXPLAIN_ID_MAX) {
+        return;
+    }
+    s->count += s->count < EXPLAIN_NEAR_MAX;
+    for (size_t i = s->count - 1; i > at; i--) {
+        memcpy(s->near[i], s->near[i - 1], sizeof(s->near[i]));
+        s->far[i] = s->far[i - 1];
+    }
+    memcpy(s->near[at], id.ptr, id.len);
+    s->near[at][id.len] = '\0';
+    s->far[at] = far;
+}
+
+static bool see(void *data, struct slice id, const struct kube_object *object UNUSED)
+{
+    struct search *s = data;
+    struct slice ns, name;
+    split(id, &ns, &name);
+    unsigned far = distance(s, ns, name);
+    if (far < FAR) {
+        add(s, id, far);
+    }
+    return ++s->compared < COMPARED_MAX;
+}
+
+size_t explain_near(const struct inventory *inventory, const char *id,
+                    char ret_near[EXPLAIN_NEAR_MAX][EXPLAIN_ID_MAX + 1])
+{
+    struct search s = {.near = ret_near};
+    split(slice_str(id), &s.ns, &s.name);
+    inventory_each(inventory, KUBE_SERVICE, see, &s);
+    return s.count;
+}

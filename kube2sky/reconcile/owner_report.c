@@ -1,0 +1,277 @@
+#include "kube2sky/reconcile/owner_report.h"
+
+#include "common/base/attributes.h"
+#include "common/base/clock.h"
+#include "common/etcd/etcd_mirror.h"
+#include "kube2sky/reconcile/contest_internal.h"
+#include "kube2sky/reconcile/leader_internal.h"
+#include "kube2sky/reconcile/reconciler_internal.h"
+#include "kube2sky/reconcile/refusal_internal.h"
+
+/* Others' keys may be as long as a request to etcd. */
+enum { KEY_MAX = 16 * 1024 * 1024 };
+
+struct look {
+    struct reconciler *r;
+    const struct owner *owner;
+    const struct owner_visitor *visitor;
+    struct owner_report *report;
+    struct buf text; /* scratch */
+};
+
+const char *owner_key_state_name(enum owner_key_state state)
+{
+    static const char *const names[OWNER_KEY_STATES] = {
+        [OWNER_KEY_PRESENT] = "present", [OWNER_KEY_MISSING] = "missing",
+        [OWNER_KEY_DIFFERS] = "differs", [OWNER_KEY_UNWANTED] = "unwanted",
+        [OWNER_KEY_FOREIGN] = "foreign", [OWNER_KEY_UNKNOWN] = "unknown",
+    };
+    return names[state];
+}
+
+static const char *state_name(enum owner_state state)
+{
+    static const char *const names[] = {
+        [OWNER_SETTLED] = "settled",     [OWNER_QUEUED] = "queued",
+        [OWNER_HELD] = "held",           [OWNER_BLOCKED] = "blocked",
+        [OWNER_CONTESTED] = "contested", [OWNER_REFUSED] = "refused",
+        [OWNER_IN_FLIGHT] = "in flight",
+    };
+    return names[state];
+}
+
+static void add_reason(struct owner_report *report, const char *text)
+{
+    if (report->reason_count < OWNER_REASONS_MAX) {
+        report->reasons[report->reason_count++] = text;
+    }
+}
+
+/* ---- Its own keys ---- */
+
+static enum owner_key_state compare(const struct look *look, const struct actual_value *there,
+                                    struct slice value)
+{
+    return !look->r->is_mirrored                     ? OWNER_KEY_UNKNOWN
+           : !there                                  ? OWNER_KEY_MISSING
+           : there->hash == actual_value_hash(value) ? OWNER_KEY_PRESENT
+                                                     : OWNER_KEY_DIFFERS;
+}
+
+static void tell_wanted(const struct look *look, const struct desired_record *record,
+                        const struct actual_key *there)
+{
+    const struct owner_key key = {
+        .key = record->key,
+        .value = record->value,
+        .revision = there ? there->value.revision : 0,
+        .state = compare(look, there ? &there->value : NULL, record->value),
+    };
+    look->visitor->key(look->visitor->data, &key);
+}
+
+static void tell_unwanted(struct look *look, struct slice base, const struct actual_key *there)
+{
+    buf_clear(&look->text);
+    buf_append_slice(&look->text, base);
+    buf_append_slice(&look->text, actual_suffix(there));
+    const struct owner_key key = {
+        .key = buf_slice(&look->text),
+        .revision = there->value.revision,
+        .state = there->value.is_ours ? OWNER_KEY_UNWANTED : OWNER_KEY_FOREIGN,
+    };
+    look->visitor->key(look->visitor->data, &key);
+}
+
+/* Merges two sorted lists. */
+static void tell_keys(struct look *look)
+{
+    const struct desired *desired = &look->r->planner.desired;
+    const struct actual_keys *actual = &look->owner->actual;
+    struct slice base = buf_slice(&look->r->planner.base);
+    size_t next = 0, at = 0;
+    const struct actual_key *there = actual_next(actual, &at);
+    while (there || next < desired->count) {
+        int d = there ? 1 : -1; /* < 0: the desired key comes first */
+        struct desired_record record = {.key = base};
+        if (next < desired->count) {
+            record = desired_get(desired, next);
+            struct slice suffix = slice_of(record.key.ptr + base.len, record.key.len - base.len);
+            d = there ? slice_compare(suffix, actual_suffix(there)) : -1;
+        }
+        if (d <= 0) {
+            tell_wanted(look, &record, d == 0 ? there : NULL);
+            next++;
+        } else {
+            tell_unwanted(look, base, there);
+        }
+        if (d >= 0) {
+            at++;
+            there = actual_next(actual, &at);
+        }
+    }
+}
+
+/* ---- Reverse names ---- */
+
+static enum owner_key_state compare_reverse(struct look *look, const struct reverse_key *there,
+                                            struct slice host)
+{
+    struct planner *planner = &look->r->planner;
+    if (there && !there->value.is_ours) {
+        return OWNER_KEY_FOREIGN;
+    }
+    naming_value(&planner->naming, host, 0, &planner->value);
+    return compare(look, there ? &there->value : NULL, buf_slice(&planner->value));
+}
+
+static void tell_claim(struct look *look, const struct claim *claim)
+{
+    struct reconciler *r = look->r;
+    struct reverse_winner winner = {.host = {.ptr = NULL}};
+    bool has_winner = planner_winner(&r->planner, &claim->ip, &winner);
+    buf_clear(&look->text);
+    reverse_key(&claim->ip, &look->text);
+    const struct reverse_key *there = reverse_keys_find(r->reverse_keys, buf_slice(&look->text));
+    const struct owner_claim told = {
+        .ip = claim->ip,
+        .key = buf_slice(&look->text),
+        .host = claim->host,
+        .winner_host = winner.host,
+        .winner_owner = winner.owner,
+        .is_won = has_winner && slice_equal(winner.owner, look->owner->id),
+        .revision = there ? there->value.revision : 0,
+        .state = compare_reverse(look, there, has_winner ? winner.host : claim->host),
+    };
+    look->visitor->claim(look->visitor->data, &told);
+}
+
+static void tell_claims(struct look *look)
+{
+    const struct claims *claims = &look->r->planner.claims;
+    for (size_t i = 0; i < claims->count && !look->r->config.no_reverse; i++) {
+        struct claim claim = claims_get(claims, i);
+        tell_claim(look, &claim);
+    }
+}
+
+/* ---- What keeps them apart ---- */
+
+static bool has_kind(const struct plan *plan, bool is_reverse)
+{
+    bool has = false;
+    for (size_t i = 0; i < plan->op_count && !has; i++) {
+        has = reconciler_is_reverse_key(plan_get(plan, i).key) == is_reverse;
+    }
+    return has;
+}
+
+/* In the order in which the planner asks. */
+static void explain_held_back(const struct look *look)
+{
+    const struct planner *planner = &look->r->planner;
+    const struct inventory *inventory = look->r->config.inventory;
+    bool has_own = has_kind(&planner->withheld, false);
+    bool has_reverse = has_kind(&planner->withheld, true);
+    if (has_own && look->owner->is_in_doubt) {
+        add_reason(look->report, "deletes wait: one of its objects cannot be understood, or its "
+                                 "endpoints are not all known again yet");
+    }
+    if (has_own && !inventory_may_delete(inventory, look->owner->id)) {
+        add_reason(look->report, "deletes wait: not everything that may want its keys has been "
+                                 "listed");
+    }
+    if (has_reverse) {
+        add_reason(look->report, inventory_knows_claims(inventory)
+                                     ? "a reverse name waits: the Service that has it now is in "
+                                       "doubt"
+                                     : "reverse names wait: not every Service and endpoint that "
+                                       "may claim them has been listed");
+    }
+}
+
+static void explain_writing(struct look *look)
+{
+    struct reconciler *r = look->r;
+    struct owner_report *report = look->report;
+    bool has_work = report->puts + report->deletes > 0 || look->owner->state == OWNER_IN_FLIGHT;
+    if (!r->is_mirrored) {
+        add_reason(report, "etcd has not been read yet");
+        return;
+    }
+    if (has_work && !report->is_leading) {
+        add_reason(report, *report->leader ? "another kube2sky leads, and writes"
+                                           : "no kube2sky leads yet");
+    }
+    if (has_work && (r->followed.is_away || r->written.is_away)) {
+        add_reason(report, "etcd is away");
+    }
+    if (look->owner->state == OWNER_BLOCKED) {
+        add_reason(report, "a reverse key of it is in another Service's transaction");
+    }
+    if (look->owner->is_too_large) {
+        add_reason(report, "it has more than 100,000 records: its keys are unchanged");
+    }
+    if (report->rest_ms > 0) {
+        add_reason(report, "another writer keeps changing its keys: they are restored less often");
+    }
+    if (report->is_refused) {
+        add_reason(report, "etcd refuses its keys");
+    }
+}
+
+static void plan(struct look *look)
+{
+    struct planner *planner = &look->r->planner;
+    (void)planner_plan(planner, look->owner, &look->r->plan);
+    look->report->puts = look->r->plan.put_count;
+    look->report->deletes = look->r->plan.op_count - look->r->plan.put_count;
+    for (size_t i = 0; i < planner->withheld.op_count; i++) {
+        struct etcd_op op = plan_get(&planner->withheld, i);
+        look->visitor->held_back(look->visitor->data, &op);
+    }
+    explain_held_back(look);
+}
+
+static void fill(struct look *look)
+{
+    struct owner_report *report = look->report;
+    const struct owner *owner = look->owner;
+    report->state = state_name(owner->state);
+    report->changed_ms = owner->changed_us ? (clock_monotonic_us() - owner->changed_us) / 1000 : 0;
+    report->is_contested = contest_of(owner, &report->restored, &report->rest_ms);
+    report->is_refused = owner->refusal != NULL;
+    report->retry_ms = refusal_wait_ms(owner);
+}
+
+static void fill_writer(const struct reconciler *r, struct owner_report *report)
+{
+    report->is_leading = !r->leader || leader_is_leading(r->leader);
+    report->is_electing = r->leader != NULL;
+    report->leader = r->leader ? leader_holder(r->leader) : "";
+    report->refusal = r->refused.msg;
+}
+
+void owner_report(struct reconciler *r, struct slice id, const struct owner_visitor *visitor,
+                  struct owner_report *report)
+{
+    const struct owner nobody = {.id = id}; /* wants nothing, perhaps because of what is left out */
+    const struct owner *owner = owners_find(r->owners, id);
+    struct look look = {
+        .r = r, .owner = owner ? owner : &nobody, .visitor = visitor, .report = report};
+    struct err err;
+    *report = (struct owner_report){.is_known = owner != NULL};
+    buf_init(&look.text, KEY_MAX);
+    fill_writer(r, report);
+    fill(&look);
+    if (r->is_mirrored) {
+        plan(&look);
+    }
+    if (planner_look(&r->planner, look.owner, visitor->dropped, visitor->data, &err) == 0) {
+        owners_base(r->owners, look.owner, &r->planner.base);
+        tell_keys(&look);
+        tell_claims(&look);
+    }
+    explain_writing(&look);
+    buf_fini(&look.text);
+}
