@@ -178,6 +178,10 @@ static void write_writer(struct metrics_page *page, const struct reconciler_stat
     metrics_histogram(page, "transaction_seconds",
                       "From sending a transaction to its acknowledgement.", &histogram_durations,
                       stats->transaction_time);
+    metrics_histogram(page, "change_planned_seconds",
+                      "From an object's event to the sending of the transaction that wrote its "
+                      "change.",
+                      &histogram_durations, stats->plan_time);
     metrics_histogram(
         page, "change_seconds",
         "From an object's event to the acknowledgement of the transaction that wrote its change.",

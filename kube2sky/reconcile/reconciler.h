@@ -34,6 +34,7 @@
 #include "kube2sky/naming/naming.h"
 
 struct etcd;
+struct change_ring;
 struct client_keys;
 struct config_map;
 struct inventory;
@@ -126,7 +127,9 @@ struct reconciler_stats {
     uint64_t conflicts;     /* transactions whose conditions failed */
     uint64_t dropped;       /* parts of objects that cannot be in a key, each time one is found */
     const struct histogram *transaction_time; /* from sending to acknowledgement; borrowed */
-    const struct histogram *change_time;      /* the same, from an object's change */
+    const struct histogram *plan_time;        /* from an object's change to the sending */
+    const struct histogram *change_time;      /* and to the acknowledgement */
+    const struct change_ring *changes;        /* the latest ones; borrowed */
 
     /* Now */
     int64_t revision;      /* the mirror's */

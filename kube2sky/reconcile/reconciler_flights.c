@@ -88,6 +88,24 @@ static void end_refusals(struct reconciler *r, const struct flight *flight)
     }
 }
 
+/* The passenger's operations are from..end of the flight's. */
+static void note_change(struct reconciler *r, const struct flight *flight,
+                        const struct passenger *passenger, size_t from, size_t end, int64_t now_us)
+{
+    struct change *change = change_ring_add(&r->changes, passenger->owner->id);
+    for (size_t i = from; i < end; i++) {
+        change->puts += flight->batch.plan.ops[i].kind == ETCD_OP_PUT;
+    }
+    change->deletes = end - from - change->puts;
+    change->time_ms = clock_wall_ms();
+    change->revision = flight->revision;
+    change->plan_to_etcd_us = now_us - flight->sent_us;
+    if (passenger->changed_us) {
+        change->api_to_plan_us = flight->sent_us - passenger->changed_us;
+        histogram_observe_us(&r->plan_time, change->api_to_plan_us);
+    }
+}
+
 /* Of a plan larger than a transaction, only the last part counts. */
 static void count_passengers(struct reconciler *r, const struct flight *flight, int64_t now_us)
 {
@@ -98,6 +116,7 @@ static void count_passengers(struct reconciler *r, const struct flight *flight, 
     for (size_t i = 0; i < flight->passenger_count; i++) {
         const struct passenger *passenger = &flight->passengers[i];
         size_t end = flight_op_end(flight, i);
+        note_change(r, flight, passenger, from, end, now_us);
         if (passenger->changed_us) {
             histogram_observe_us(&r->change_time, now_us - passenger->changed_us);
         }

@@ -12,6 +12,7 @@
 #include "common/base/metrics.h"
 #include "common/base/outage.h"
 #include "kube2sky/naming/client_keys.h"
+#include "kube2sky/reconcile/change_ring.h"
 #include "kube2sky/reconcile/flights_internal.h"
 #include "kube2sky/reconcile/owners_internal.h"
 #include "kube2sky/reconcile/ownership_internal.h"
@@ -77,7 +78,9 @@ struct reconciler {
     uint64_t failures;
     uint64_t conflicts;
     struct histogram transaction_time;
+    struct histogram plan_time;
     struct histogram change_time;
+    struct change_ring changes;
 
     void (*drained)(void *data);
     void *drained_data;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "common/etcd/etcd_mirror.h"
+#include "kube2sky/reconcile/change_ring.h"
 #include "kube2sky/reconcile/client_key_writer_internal.h"
 #include "kube2sky/reconcile/config_writer_internal.h"
 #include "kube2sky/reconcile/contest_internal.h"
@@ -196,7 +197,9 @@ struct reconciler_stats reconciler_get_stats(const struct reconciler *r)
         .conflicts = r->conflicts,
         .dropped = r->planner.dropped,
         .transaction_time = &r->transaction_time,
+        .plan_time = &r->plan_time,
         .change_time = &r->change_time,
+        .changes = &r->changes,
         .revision = r->revision,
         .desired = r->desired + planner_reverse_count(&r->planner),
         .actual = owners_key_count(r->owners) + reverse_keys_count(r->reverse_keys),
