@@ -1,5 +1,6 @@
 #include "kube2sky/feed.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +25,9 @@ struct feed {
     struct outage_source followed[KUBE_KIND_COUNT];
     struct reflector *reflectors[KUBE_KIND_COUNT];
     struct feed_counts counts[KUBE_KIND_COUNT];
-    bool has_config_map; /* it exists */
+    bool has_config_map;                     /* it exists */
+    struct feed_flaw flaws[FEED_FLAWS_KEPT]; /* a ring */
+    uint64_t flaw_count;                     /* since the start */
 };
 
 /* ---- Reflectors to inventory ---- */
@@ -45,11 +48,20 @@ static void on_list_begin(void *data, enum kube_kind kind)
     }
 }
 
+static void keep_flaw(struct feed *feed, enum kube_kind kind, const char *name, const char *why)
+{
+    struct feed_flaw *flaw = &feed->flaws[feed->flaw_count++ % FEED_FLAWS_KEPT];
+    flaw->time_ms = clock_wall_ms();
+    (void)snprintf(flaw->what, sizeof(flaw->what), "%s %s", kube_kind_name(kind), name); /* cut */
+    (void)snprintf(flaw->reason, sizeof(flaw->reason), "%s", why);
+}
+
 /* name: "default/web", of a Node "worker-1", "" if unknown. */
 static void tell_skipped(struct feed *feed, enum kube_kind kind, const char *name, const char *why)
 {
     static struct log_limit limit = {.burst = 10};
     counter_add(&feed->counts[kind].skipped, 1);
+    keep_flaw(feed, kind, name, why);
     if (log_limit_pass(&limit)) {
         log_warn("cannot understand object, its keys are unchanged",
                  LOG_STR("kind", kube_kind_name(kind)), LOG_STR("name", name),
@@ -65,6 +77,7 @@ static void tell_faults(struct feed *feed, const struct kube_object *object, con
         return;
     }
     counter_add(&feed->counts[object->kind].faults, object->fault_count);
+    keep_flaw(feed, object->kind, name, object->faults);
     if (log_limit_pass(&limit)) {
         log_warn("part of an object cannot be understood, left out",
                  LOG_STR("kind", kube_kind_name(object->kind)), LOG_STR("name", name),
@@ -334,6 +347,12 @@ void feed_free(struct feed *feed)
 const struct outage *feed_outage(const struct feed *feed)
 {
     return &feed->outage;
+}
+
+const struct feed_flaw *feed_flaw(const struct feed *feed, size_t back)
+{
+    bool is_kept = back < FEED_FLAWS_KEPT && back < feed->flaw_count;
+    return is_kept ? &feed->flaws[(feed->flaw_count - 1 - back) % FEED_FLAWS_KEPT] : NULL;
 }
 
 bool feed_follows(const struct feed *feed, enum kube_kind kind)

@@ -250,6 +250,7 @@ static void start_middle(struct app *app, const struct options *o)
         .inventory = app->inventory,
         .reconciler = app->reconciler,
         .config_source = app->config_source,
+        .domain = o->domain,
         .namespaces = (const char *const *)o->namespaces,
         .namespace_count = o->namespace_count,
         .label_selector = o->label_selector,

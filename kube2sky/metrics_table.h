@@ -27,6 +27,7 @@ struct metrics_sources {
     const struct config_source *config_source; /* NULL: no ConfigMap is followed */
 
     /* The flags, for pages. */
+    const char *domain;            /* "cluster.local." */
     const char *const *namespaces; /* lower case */
     size_t namespace_count;        /* 0: all */
     const char *label_selector;    /* NULL or "": every object */

@@ -9,15 +9,17 @@
 #include "kube2sky/config_source.h"
 #include "kube2sky/explain.h"
 #include "kube2sky/feed.h"
+#include "kube2sky/live.h"
 #include "kube2sky/naming/inventory.h"
 #include "kube2sky/plan_page.h"
 #include "kube2sky/reconcile/reconciler.h"
 
-enum { ROUTES = 5 };
+enum { ROUTES = 5 + LIVE_ROUTES };
 
 struct status {
     struct http_route routes[ROUTES];
     struct http_server *http;
+    struct live *live;
 };
 
 static void on_healthz(void *data UNUSED, const struct http_request *request UNUSED,
@@ -42,23 +44,27 @@ static bool explain_config(const struct metrics_sources *sources, struct buf *ou
     return sources->config_source && config_source_explain(sources->config_source, out);
 }
 
+bool status_is_ready(const struct metrics_sources *sources, bool is_strict, struct buf *out)
+{
+    if (!reconciler_has_synced(sources->reconciler)) {
+        status_explain_missing(sources, out);
+        return false;
+    }
+    return !is_strict ||
+           !(outage_explain_overdue(sources->etcd_outage, out) ||
+             outage_explain_overdue(feed_outage(sources->feed), out) ||
+             reconciler_explain_trouble(sources->reconciler, out) || explain_config(sources, out));
+}
+
 static void on_readiness(void *data, const struct http_request *request, struct http_reply *reply)
 {
-    const struct metrics_sources *sources = data;
-    struct buf *out = &reply->body;
     bool is_strict = http_request_arg(request, "strict") != NULL;
-    if (!reconciler_has_synced(sources->reconciler)) {
-        reply->status = 503;
-        status_explain_missing(sources, out);
-    } else if (is_strict && (outage_explain_overdue(sources->etcd_outage, out) ||
-                             outage_explain_overdue(feed_outage(sources->feed), out) ||
-                             reconciler_explain_trouble(sources->reconciler, out) ||
-                             explain_config(sources, out))) {
-        reply->status = 503;
+    if (status_is_ready(data, is_strict, &reply->body)) {
+        buf_append_str(&reply->body, "ok");
     } else {
-        buf_append_str(out, "ok");
+        reply->status = 503;
     }
-    buf_append_char(out, '\n');
+    buf_append_char(&reply->body, '\n');
 }
 
 static void on_metrics(void *data, const struct http_request *request UNUSED,
@@ -93,8 +99,11 @@ int status_new(struct ev_loop *loop, const struct addr *address, struct metrics_
     status->routes[2] = (struct http_route){"/metrics", on_metrics, sources};
     status->routes[3] = (struct http_route){"/plan", plan_page_handle, sources};
     status->routes[4] = (struct http_route){"/explain", explain_page_handle, sources};
+    status->live = live_new(loop, sources);
+    live_routes(status->live, &status->routes[ROUTES - LIVE_ROUTES]);
     int r = listen_at(status, loop, address, err);
     if (r < 0) {
+        live_free(status->live);
         free(status);
         return r;
     }
@@ -106,6 +115,7 @@ void status_free(struct status *status)
 {
     if (status) {
         http_server_free(status->http);
+        live_free(status->live);
         free(status);
     }
 }

@@ -8,12 +8,14 @@
  *     /metrics           metrics_table.h
  *     /plan              plan_page.h
  *     /explain           explain.h
+ *     / /live            live.h
  *
  * Created by main(); on the main loop. */
 #ifndef KUBE2SKY_STATUS_H
 #define KUBE2SKY_STATUS_H
 
 #include <ev.h>
+#include <stdbool.h>
 
 #include "common/base/addr.h"
 #include "common/base/attributes.h"
@@ -26,6 +28,9 @@ struct status;
  * set before the loop runs. */
 int status_new(struct ev_loop *loop, const struct addr *address, struct metrics_sources *sources,
                struct status **ret_status, struct err *err) MUST_CHECK;
+
+/* What /readiness says: false, with the reason as one line without newline. */
+bool status_is_ready(const struct metrics_sources *sources, bool is_strict, struct buf *out);
 
 /* Appends what is missing before the first 200, as one line without newline. */
 void status_explain_missing(const struct metrics_sources *sources, struct buf *out);

@@ -216,6 +216,11 @@ bool owners_sweep(struct owners *owners, struct owner *owner, uint32_t generatio
     return swept > 0;
 }
 
+size_t owners_count(const struct owners *owners)
+{
+    return owners->table.count;
+}
+
 size_t owners_key_count(const struct owners *owners)
 {
     return owners->key_count;

@@ -91,6 +91,7 @@ int64_t owners_key_revision(const struct owners *owners, struct slice key);
 /* After a full read: forgets the owner's keys of other generations. True if there were any. */
 bool owners_sweep(struct owners *owners, struct owner *owner, uint32_t generation);
 
+size_t owners_count(const struct owners *owners);
 size_t owners_key_count(const struct owners *owners); /* of all owners */
 
 /* ---- The table ---- */

@@ -144,6 +144,10 @@ struct reconciler_stats {
     size_t contested;      /* owners whose keys another writer keeps changing: contest_internal.h */
     uint64_t too_large;    /* owners with more than DESIRED_MAX records, whose keys are unchanged */
     size_t waiting;        /* owners in the queue, held with deletes that wait, or resting */
+    size_t owners;         /* known ones */
+    size_t held;           /* of those waiting: with nothing that may be written yet */
+    size_t refused;        /* of those waiting: which etcd refuses alone */
+    const char *leader;    /* who may write, with leader_lease_s; else, or nobody: "". Borrowed */
     size_t in_flight;      /* owners in transactions */
     size_t flights;        /* transactions */
     struct etcd_mirror_counts mirror;

@@ -208,6 +208,10 @@ struct reconciler_stats reconciler_get_stats(const struct reconciler *r)
         .too_large = r->planner.too_large,
         .contested = contests_count(r->contests),
         .waiting = waiting_owners(r),
+        .owners = owners_count(r->owners),
+        .held = owners_held(r->owners),
+        .refused = owners_refused(r->owners),
+        .leader = r->leader ? leader_holder(r->leader) : "",
         .in_flight = flights_passengers(r->flights),
         .flights = flights_used(r->flights),
     };

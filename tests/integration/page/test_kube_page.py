@@ -1,0 +1,55 @@
+"""kube2sky's page in Chromium: a Service that appears, why it has its records, hostile names, and a narrow screen."""
+
+import pytest
+from kube import port, service
+
+SHOWN = "document.querySelector('#state').textContent !== 'waiting'"
+
+
+@pytest.fixture
+def kube_page(bed, browser):
+    """A function that opens a section; the console stays silent, and nothing is asked of elsewhere."""
+    bed.start_kube2sky()
+    url = f"http://127.0.0.1:{bed.readiness_port}/"
+
+    def open_section(section: str) -> None:
+        browser.open("about:blank")
+        browser.open(f"{url}#{section}")
+        browser.wait(SHOWN, "figures")
+
+    yield open_section
+    own = (url, "data:", "about:", "chrome:", "chrome-untrusted:")
+    assert [asked for asked in browser.requests() if not asked.startswith(own)] == []
+    assert browser.console() == []
+
+
+def test_a_service_that_appears(bed, browser, kube_page):
+    kube_page("now")
+    bed.kube.create("services", service("web", port(80, "http")))
+    browser.wait("document.querySelector('#changes').textContent.includes('default/web')", "the change with its times")
+    browser.wait("document.querySelector('#kinds').textContent.includes('services')", "the kinds")
+    browser.wait("document.querySelector('#leader').textContent === 'this one'", "who writes")
+
+
+def test_why(bed, browser, kube_page):
+    bed.kube.create("services", service("web", port(80, "http"), port(81, "<img src=x onerror=alert(1)>")))
+    bed.wait_model()
+    kube_page("why?service=default/web")
+    browser.wait("document.querySelector('#why-answer').textContent.includes('present')", "its keys")
+    browser.wait("document.querySelector('#why-answer').textContent.includes('<img src=x')", "the name, as text")
+    assert browser.run("document.querySelectorAll('#why-answer img').length") == 0
+    kube_page("why?service=default/wbe")
+    browser.wait("document.querySelector('#why-answer').textContent.includes('Did you mean default/web')", "what was meant")
+
+
+def test_plan(bed, browser, kube_page):
+    bed.wait_model()
+    kube_page("plan")
+    browser.wait("document.querySelector('#plan-lines').textContent.includes('nothing to do')", "the plan")
+
+
+@pytest.mark.parametrize("section", ["now", "plan", "why?service=default/kubernetes"])
+def test_on_a_phone(bed, browser, kube_page, section):
+    browser.resize(360, 740)
+    kube_page(section)
+    assert browser.run("document.documentElement.scrollWidth <= 360")
