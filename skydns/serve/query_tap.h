@@ -32,7 +32,7 @@ enum {
     QUERY_TAP_LOG = 1,
     QUERY_TAP_DNSTAP = 2,
     QUERY_TAP_ALL = QUERY_TAP_LOG | QUERY_TAP_DNSTAP, /* these watch every reply, */
-    QUERY_TAP_SAMPLES = 4,    /* this one in QUERY_TAP_SAMPLE_OF */
+    QUERY_TAP_SAMPLES = 4,                            /* this one in QUERY_TAP_SAMPLE_OF */
     QUERY_TAP_SAMPLE_OF = 32, /* a look at the reply costs about as much as the answer */
 };
 
