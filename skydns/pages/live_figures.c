@@ -18,6 +18,7 @@
 #include "skydns/store/publisher.h"
 #include "skydns/sync/store_keys.h"
 #include "skydns/sync/store_sync.h"
+#include "skydns/upstream/upstream_figures.h"
 
 /* A reason names a domain and its key for each of the domains; longer ones are cut. */
 enum { REASON_MAX = 4096 };
@@ -171,9 +172,33 @@ static void write_cache(const struct engine_config *config, struct buf *out)
     buf_append_char(out, '}');
 }
 
-static void write_nameserver(const struct foreign_zone *zone, size_t server, const char *state,
-                             struct buf *out)
+/* What it was asked since the start; NULL: nothing yet, or it found no place (upstream_figures.h).
+ */
+static const struct upstream_figure *find_figure(const struct upstream_figures *figures,
+                                                 const struct foreign_zone *zone, size_t server)
 {
+    for (size_t i = 0; i < upstream_figures_count(figures); i++) {
+        const struct upstream_figure *figure = &figures->items[i];
+        if (nameserver_equal(&figure->server, &zone->servers[server]) &&
+            dname_equal(&figure->zone, &zone->name)) {
+            return figure;
+        }
+    }
+    return NULL;
+}
+
+static void write_figure(const struct upstream_figure *figure, struct buf *out)
+{
+    number_field(out, "queries", counter_get(&figure->queries));
+    number_field(out, "failures", counter_get(&figure->failures));
+    buf_printf(out, ",\"seconds\":%.6f", (double)counter_get(&figure->took.sum) / 1e6);
+}
+
+static void write_nameserver(const struct metrics_sources *all, const struct foreign_zone *zone,
+                             size_t server, const char *state, struct buf *out)
+{
+    const struct upstream_figures *figures = resolver_counts(all->resolver)->upstreams;
+    const struct upstream_figure *figure = find_figure(figures, zone, server);
     const struct nameserver *nameserver = &zone->servers[server];
     char zone_text[DNAME_TEXT_MAX], address[NAMESERVER_TEXT_MAX];
     buf_append_str(out, "{\"zone\":");
@@ -181,6 +206,9 @@ static void write_nameserver(const struct foreign_zone *zone, size_t server, con
     text_field(out, "address", nameserver_format(nameserver, address));
     text_field(out, "transport", nameserver_is_tls(nameserver) ? "tls" : "udp");
     text_field(out, "state", state);
+    if (figure) {
+        write_figure(figure, out);
+    }
     buf_append_char(out, '}');
 }
 
@@ -206,7 +234,7 @@ static void write_nameservers(const struct metrics_sources *all, const struct en
         total += zones[i].server_count;
         for (size_t j = 0; j < zones[i].server_count && shown < LIVE_NAMESERVERS_MAX; j++) {
             buf_append_str(out, shown++ ? "," : "");
-            write_nameserver(&zones[i], j, state_of(&states, j), out);
+            write_nameserver(all, &zones[i], j, state_of(&states, j), out);
         }
     }
     buf_append_char(out, ']');

@@ -1,5 +1,8 @@
 """Figures of /metrics by nameserver and by type, and what the process takes, also when it is confined."""
 
+import json
+import urllib.request
+
 import dns.message
 from foreign_server import errors
 from programs import http_get, reserve_port, wait_until
@@ -24,6 +27,11 @@ class Figures:
                 return found
         return -1
 
+    def live(self) -> dict:
+        """The first event of /live."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/live", timeout=20) as reply:
+            return json.loads(reply.readline().removeprefix(b"data: "))
+
     def of(self, port: int) -> tuple[float, ...]:
         at = {"zone": ".", "address": f"127.0.0.1:{port}", "transport": "udp"}
         names = ("queries_total", "failures_total", "seconds")
@@ -36,10 +44,15 @@ def test_each_nameserver_has_its_figures(bare_bed):
         servers = ",".join(f"127.0.0.1:{port}" for port in (dead, bad.port, good.port))
         figures = Figures(bare_bed, f"-nameservers={servers}", "-rcache=0", IMPATIENT)
         assert figures.of(good.port) == (-1, -1, -1)
+        assert all("queries" not in server for server in figures.live()["nameservers"])
         assert bare_bed.dns.query(FOREIGN, "A").rcode() == 0
         wait_until(lambda: figures.of(good.port) == (1, 0, 1), "the good one's figures")
         assert figures.of(bad.port) == (1, 1, 1)
         assert figures.of(dead) == (1, 1, 0)
+        shown = {server["address"]: server for server in figures.live()["nameservers"]}
+        for port, queries, failures in ((good.port, 1, 0), (bad.port, 1, 1), (dead, 1, 1)):
+            server = shown[f"127.0.0.1:{port}"]
+            assert (server["queries"], server["failures"], server["seconds"] > 0) == (queries, failures, port != dead)
     finally:
         good.close()
         bad.close()
