@@ -13,6 +13,7 @@ struct transfer_task *transfer_task_new(struct transfer_request *request, uint64
 {
     struct transfer_task *task = xcalloc(1, sizeof(*task));
     task->id = id;
+    task->error = EDNS_ERROR_NONE;
     task->request = request;
     return task;
 }
@@ -75,6 +76,12 @@ static void begin_session(struct transfer_task *task, enum transfer_kind kind, u
     task->session = transfer_session_new(&ask);
 }
 
+static void fail(struct transfer_task *task, enum edns_error error)
+{
+    task->rcode = DNS_RCODE_SERVFAIL;
+    task->error = error;
+}
+
 static bool is_udp(const struct transfer_task *task)
 {
     return task->request->origin.transport == ENGINE_UDP;
@@ -95,7 +102,7 @@ static void begin_whole(struct transfer_task *task, struct transfer_zones *zones
     }
     task->version = transfer_zones_hold(zones, &task->apex);
     if (!task->version) {
-        task->rcode = DNS_RCODE_SERVFAIL;
+        fail(task, EDNS_ERROR_OTHER);
         return;
     }
     transfer_setup_release(task->setup);
@@ -143,12 +150,14 @@ void transfer_task_begin(struct transfer_task *task, struct transfer_zones *zone
     int i = task->is_query ? transfer_zones_find(zones, &task->apex) : -1;
     if (!task->is_query) {
         task->rcode = DNS_RCODE_FORMERR;
-    } else if (is_refused || !zones->newest) {
-        task->rcode = DNS_RCODE_SERVFAIL;
+    } else if (is_refused) {
+        fail(task, EDNS_ERROR_OTHER);
+    } else if (!zones->newest) {
+        fail(task, EDNS_ERROR_NOT_READY);
     } else if (i < 0) {
         task->rcode = DNS_RCODE_NOTAUTH; /* RFC 5936 2.2.1 */
     } else if (!zones->newest->of[i].is_whole) {
-        task->rcode = DNS_RCODE_SERVFAIL;
+        fail(task, EDNS_ERROR_NOT_READY);
     } else {
         task->setup = transfer_setup_hold(zones->setup);
         if (task->query.is_incremental) {
@@ -173,9 +182,12 @@ static size_t write_error(const struct transfer_task *task, uint8_t *out)
         return DNS_HEADER_SIZE;
     }
     transfer_message_begin(&message, &task->query, true, out, DNS_UDP_SIZE);
-    size_t len = transfer_message_end(&message, task->rcode);
+    (void)transfer_message_end(&message, task->rcode);
     out[2] &= (uint8_t) ~(DNS_FLAG_AA >> 8);
-    return len;
+    if (message.has_edns && task->error != EDNS_ERROR_NONE) {
+        edns_append_error(&message.w, task->error);
+    }
+    return message.w.pos;
 }
 
 static size_t udp_size(const struct transfer_task *task)

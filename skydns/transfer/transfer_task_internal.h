@@ -9,6 +9,7 @@
 #include <sys/queue.h>
 
 #include "common/dns/dns.h"
+#include "skydns/answer/edns.h"
 #include "skydns/transfer/transfer_query_internal.h"
 #include "skydns/transfer/transfer_zones_internal.h"
 #include "skydns/transfer/transfers.h"
@@ -43,6 +44,7 @@ struct transfer_task {
     uint32_t serial;
     enum transfers_kind kind;
     enum dns_rcode rcode;
+    enum edns_error error;            /* of SERVFAIL */
     struct transfer_version *version; /* of a whole zone */
     struct transfer_setup *setup;
     struct transfer_session *session; /* NULL: a reply alone */

@@ -49,6 +49,15 @@ def test_not_ready(bare_bed):
     check(bare_bed, FOREIGN, "SERVFAIL", 20)
 
 
+def test_a_zone_that_is_not_ready(bare_bed):
+    bare_bed.start_skydns(f"-machines=http://127.0.0.1:{reserve_port()}", "-no-rec", "-schema=kubernetes",
+                          "-transfer-to=127.0.0.0/8", is_waiting=False)  # fmt: skip
+    bare_bed.skydns.wait_line("etcd")
+    for use_edns, codes in ((0, [14]), (-1, [])):
+        reply = bare_bed.dns.query("cluster.local", "AXFR", use_edns=use_edns, tcp=True)
+        assert (dns.rcode.to_text(reply.rcode()), errors(reply)) == ("SERVFAIL", codes)
+
+
 def test_not_authoritative(fed):
     fed.start_skydns("-no-rec")
     check(fed, FOREIGN, "SERVFAIL", 20)
