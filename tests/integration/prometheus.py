@@ -86,12 +86,12 @@ def parse(text: str, old_counters: tuple[str, ...] = ()) -> dict[str, Metric]:
 
 
 class Page:
-    """A parsed page; the names are without the prefix."""
+    """A parsed page; the names are without the prefix. Those of the process have the usual one, process_."""
 
     def __init__(self, text: str, prefix: str):
         self.prefix = prefix
         self.metrics = parse(text)
-        assert all(name.startswith(prefix) for name in self.metrics), sorted(self.metrics)
+        assert all(name.startswith((prefix, "process_")) for name in self.metrics), sorted(self.metrics)
 
     def names(self) -> set[str]:
         return {name.removeprefix(self.prefix) for name in self.metrics}
