@@ -164,3 +164,12 @@ class Browser:
             if message["method"] == "Network.requestWillBeSent":
                 self._requests.append(message["params"]["request"]["url"])
         return self._requests
+
+
+def serious_findings(browser: Browser) -> list[tuple[str, list[str]]]:
+    """What axe, which the page has, finds to shut people out."""
+    return [
+        (finding["id"], [node["html"] for node in finding["nodes"]])
+        for finding in browser.run("axe.run(document)")["violations"]
+        if finding["impact"] in ("serious", "critical")
+    ]

@@ -1,7 +1,10 @@
 """kube2sky's page in Chromium: a Service that appears, why it has its records, hostile names, and a narrow screen."""
 
 import pytest
+from browser import serious_findings
 from kube import port, service
+
+pytestmark = pytest.mark.page
 
 SHOWN = "document.querySelector('#state').textContent !== 'waiting'"
 
@@ -54,3 +57,13 @@ def test_on_a_phone(bed, browser, kube_page, section):
     browser.set_size(360, 740, is_phone=True)
     kube_page(section)
     assert browser.run("document.documentElement.scrollWidth") == 360
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("section", ["now", "plan", "why?service=default/web"])
+def test_axe_finds_nothing_serious(bed, browser, kube_page, axe, section, scheme):
+    bed.kube.create("services", service("web", port(80, "http")))
+    browser.set_media(prefers_color_scheme=scheme, prefers_reduced_motion="reduce")
+    kube_page(section)
+    browser.execute(axe)
+    assert serious_findings(browser) == []

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from browser import ARROW_LEFT, ENTER, TAB
+from browser import ARROW_LEFT, ENTER, TAB, serious_findings
 
 pytestmark = pytest.mark.page
 
@@ -182,13 +182,7 @@ def test_axe_finds_nothing_serious(page, axe, section, scheme):
     page.open(section)
     page.browser.wait("document.querySelectorAll('td, .tree li').length > 0", "content")
     page.browser.execute(axe)
-    result = page.browser.run("axe.run(document)")
-    serious = [
-        (finding["id"], [node["html"] for node in finding["nodes"]])
-        for finding in result["violations"]
-        if finding["impact"] in ("serious", "critical")
-    ]
-    assert serious == []
+    assert serious_findings(page.browser) == []
 
 
 def test_dark_is_dark(page):
