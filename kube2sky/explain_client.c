@@ -8,19 +8,6 @@
 /* The server answers immediately, with at most 16 MiB (http_server.h). */
 enum { TIMEOUT_MS = 5000, REPLY_MAX = 17 * 1024 * 1024, TARGET_MAX = 4096 };
 
-/* Escapes all but unreserved characters. */
-static void append_escaped(struct buf *out, const char *text)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._";
-    for (; *text; text++) {
-        if (strchr(plain, *text)) {
-            buf_append_char(out, *text);
-        } else {
-            buf_printf(out, "%%%02X", (unsigned char)*text);
-        }
-    }
-}
-
 /* A socket of :: answers at the loopback address, as does one of 0.0.0.0. */
 static struct addr address_of(const struct addr *server)
 {
@@ -47,7 +34,7 @@ int explain_client(const struct addr *server, const char *id, struct err *err)
     buf_init(&target, TARGET_MAX);
     buf_init(&reply, REPLY_MAX);
     buf_append_str(&target, "/explain?text&service=");
-    append_escaped(&target, id);
+    http_fetch_append_value(&target, id);
     const struct http_fetch fetch = {
         .server = address_of(server), .target = buf_cstr(&target), .timeout_ms = TIMEOUT_MS};
     int r = http_fetch(&fetch, &reply, &page, &why);

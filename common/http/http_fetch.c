@@ -111,3 +111,15 @@ int http_fetch(const struct http_fetch *fetch, struct buf *reply, struct http_pa
     buf_fini(&request);
     return r == 0 ? parse_reply(reply, ret_page, err) : r;
 }
+
+void http_fetch_append_value(struct buf *target, const char *text)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._";
+    for (; *text; text++) {
+        if (strchr(plain, *text)) {
+            buf_append_char(target, *text);
+        } else {
+            buf_printf(target, "%%%02X", (unsigned char)*text);
+        }
+    }
+}

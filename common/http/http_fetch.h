@@ -27,4 +27,7 @@ struct http_page {
 int http_fetch(const struct http_fetch *fetch, struct buf *reply, struct http_page *ret_page,
                struct err *err) MUST_CHECK;
 
+/* Appends a value of the target's query, escaping all but unreserved characters (RFC 3986 2.3). */
+void http_fetch_append_value(struct buf *target, const char *text);
+
 #endif

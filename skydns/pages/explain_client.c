@@ -11,19 +11,6 @@
 /* The server answers immediately, with at most 16 MiB (http_server.h). */
 enum { TIMEOUT_MS = 5000, REPLY_MAX = 17 * 1024 * 1024, TARGET_MAX = 16384 };
 
-/* Escapes all but unreserved characters. */
-static void append_escaped(struct buf *out, const char *text)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._";
-    for (; *text; text++) {
-        if (strchr(plain, *text)) {
-            buf_append_char(out, *text);
-        } else {
-            buf_printf(out, "%%%02X", (unsigned char)*text);
-        }
-    }
-}
-
 static int print_page(const struct http_page *page, struct err *err)
 {
     if (page->status != 200) {
@@ -48,11 +35,11 @@ int explain_client(const struct addr *server, const struct explain_query *query,
     buf_init(&target, TARGET_MAX);
     buf_init(&reply, REPLY_MAX);
     buf_append_str(&target, "/explain?text&name=");
-    append_escaped(&target, query->name);
+    http_fetch_append_value(&target, query->name);
     buf_append_str(&target, "&type=");
-    append_escaped(&target, query->type);
+    http_fetch_append_value(&target, query->type);
     buf_append_str(&target, *query->client ? "&client=" : "");
-    append_escaped(&target, query->client);
+    http_fetch_append_value(&target, query->client);
     int r = fetch(server, buf_cstr(&target), &reply, &page, err);
     if (r == 0) {
         r = print_page(&page, err);
