@@ -13,10 +13,12 @@ from pathlib import Path
 
 import pytest
 from bed import BIN_DIR
+from certificates import Authority
 from nameservers import needs
 from programs import Program, reserve_port, wait_until
 from records import value
 from scripted import Nameserver
+from tls_nameserver import ADDRESS, TlsNameserver, answers
 from transports import Listeners
 from watched import Watched
 
@@ -85,6 +87,30 @@ def test_what_is_shown(bare_bed, tmp_path, kind):
     for line in foreign:
         if line[2].startswith("F"):
             assert f"127.0.0.1:{nameserver.port}" in line, line
+
+
+def test_a_nameserver_over_tls(bare_bed, tmp_path):
+    """What it is asked and replies is shown, and counted."""
+    authority = Authority(tmp_path, "ca")
+    nameserver = TlsNameserver(*authority.sign("good", host="dns.example"), answers)
+    sink = sinks(tmp_path)["unix"]
+    program = capture(tmp_path, sink).start()
+    try:
+        server = Server(bare_bed, sink, f"-nameservers=tls://127.0.0.1:{nameserver.port}#dns.example", "-rtimeout=20s",
+                        f"-nameservers-ca={authority.certificate}")  # fmt: skip
+        server.wait_connected()
+        assert bare_bed.dns.answers("www.example.com") == [ADDRESS]
+        at = {"zone": ".", "address": f"127.0.0.1:{nameserver.port}", "transport": "tls"}
+        page = server.watched.metrics()
+        assert (page.get("upstream_queries_total", **at), page.get("upstream_failures_total", **at)) == (1, 0)
+        bare_bed.skydns.stop()
+    finally:
+        program.stop((0,))
+        nameserver.close()
+    lines = [line for line in read(tmp_path / "tap") if line[-1].startswith("www.example.com/")]
+    assert sorted(line[2] for line in lines) == ["CQ", "CR", "FQ", "FR"], lines
+    for line in lines:
+        assert (f"127.0.0.1:{nameserver.port}" in line) == line[2].startswith("F"), line
 
 
 def test_the_sink_is_killed_and_started_again(bare_bed, tmp_path):
