@@ -124,18 +124,21 @@ class Served:
 
     def questions(self, command: list[str]) -> list[tuple[str, str]]:
         """What the command asks."""
-        before = len(self.asked)
+        before = self._mark()
         output(*self.prefix, *command)
-        # The log is written late, but in order.
+        return self.asked[before : self._mark() - 1]
+
+    def _mark(self) -> int:
+        """Asks a question of its own; its place in the log, which is written late but in order, plus one."""
         mark = (f"mark{random.randrange(10**9)}.cluster.local.", "TXT")
         output(*self.prefix, needs("dig"), f"@{self.address}", *mark, "+tries=1")
-        wait_until(lambda: mark in self.asked[before:], "the log is written")
-        return self.asked[before : self.asked.index(mark, before)]
+        wait_until(lambda: mark in self.asked, "the log is written")
+        return self.asked.index(mark) + 1
 
 
 def log_reader(asked: list[tuple[str, str]]):
     def on_line(line: str) -> None:
-        match = re.search(r" query name=(\S+) type=(\S+) ", line)
+        match = re.search(r" query .* name=(\S+) type=(\S+) ", line)
         if match:
             asked.append((match[1].lower(), match[2]))
 
