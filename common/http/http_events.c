@@ -288,7 +288,12 @@ void http_events_add(struct http_events *events, int fd, const struct ip *client
     const int bytes = SOCKET_BYTES;
     const struct client_net net = client_net_of_ip(client);
     if (events->count == HTTP_EVENTS_MAX) {
-        close_stream(find_hog(events, &net)); /* there is one: it was not refused */
+        struct stream *hog = find_hog(events, &net);
+        if (!hog) {
+            (void)close(fd); /* never: it would have been refused */
+            return;
+        }
+        close_stream(hog);
     }
     struct stream *s = xcalloc(1, sizeof(*s));
     (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes)); /* never fails here */

@@ -228,7 +228,7 @@ static void write_nameservers(const struct metrics_sources *all, const struct en
     const struct foreign_zone *zones =
         config->zones_of_others ? zone_table_items(config->zones_of_others, &zone_count) : NULL;
     buf_append_str(out, ",\"nameservers\":[");
-    for (size_t i = 0; i < zone_count; i++) {
+    for (size_t i = 0; zones && i < zone_count; i++) {
         struct upstream_states states = {0};
         (void)resolver_zone_state(all->resolver, zones[i].serial, &states); /* none: not asked */
         total += zones[i].server_count;
