@@ -10,6 +10,7 @@
 #include "kube2sky/api/kube_client.h"
 #include "kube2sky/dry_run.h"
 #include "kube2sky/feed.h"
+#include "kube2sky/live.h"
 #include "kube2sky/naming/client_keys.h"
 #include "kube2sky/status.h"
 #include "tests/support/http_ask.h"
@@ -223,6 +224,91 @@ static void test_plan(void **state)
     etcd_proc_restart(proc);
 }
 
+/* ---- Why, and the figures ---- */
+
+static void expect_figures(const struct bed *b, const char *part)
+{
+    struct buf line;
+    buf_init(&line, 1 << 20);
+    live_figures_write(&b->sources, &line);
+    if (!strstr(buf_cstr(&line), part)) {
+        fail_msg("%s: without `%s`", buf_cstr(&line), part);
+    }
+    buf_fini(&line);
+}
+
+/* As JSON and as text. */
+static void expect_why(struct bed *b, const char *service, unsigned status, const char *json,
+                       const char *text)
+{
+    char target[256];
+    (void)snprintf(target, sizeof(target), "/explain?service=%s", service); /* fits */
+    expect(b, target, status, json);
+    (void)snprintf(target, sizeof(target), "/explain?text&service=%s", service); /* fits */
+    expect(b, target, status, text);
+}
+
+/* From the first object to one that etcd has not accepted yet. */
+static void test_why(void **state)
+{
+    struct fixture *f = *state;
+    struct bed b = {.f = f};
+    struct addr nowhere = loopback_addr(loopback_free_port());
+    start_reconciler(f);
+    start_feed(&b, &nowhere, 3600 * 1000);
+    start_status(&b);
+    expect(&b, "/explain", 400, "expected NAMESPACE/SERVICE");
+    expect(&b, "/explain?service=web", 400, "expected NAMESPACE/SERVICE");
+    expect(&b, "/explain?service=default/web", 503, "");
+    expect_figures(&b, "\"ready\":false");
+    list_nothing_else(f);
+    put_service_with_port(f, "web", "10.0.0.7", 80);
+    inventory_upsert(f->inventory, service_from("default", "db", "'clusterIP':'None'"));
+    wait_synced(f);
+    wait_drained(f);
+    expect_why(&b, "default/web", 200, "\"state\":\"settled\"", "present");
+    expect_why(&b, "Default/WEB", 200, "10.0.0.7", "http 80/TCP");
+    expect_why(&b, "default/db", 200, "\"headless\":true", "0 ready, 0 not ready");
+    expect_why(&b, "default/wbe", 404, "default/web", "did you mean default/web");
+    expect_figures(&b, "\"ready\":true");
+    expect_figures(&b, "\"owner\":\"svc/default/web\"");
+
+    static const char *const followed[] = {"team-a"};
+    b.sources.namespaces = followed;
+    b.sources.namespace_count = 1;
+    expect_why(&b, "other/web", 404, "other/web", "not followed");
+    b.sources.namespace_count = 0;
+
+    etcd_proc_kill(proc);
+    put_service_with_port(f, "web", "10.0.0.8", 81);
+    put_service(f, "new", "10.0.0.9");
+    f->want = 1;
+    loop_until(f->loop, has_failed, f);
+    expect_why(&b, "default/web", 200, "\"state\":\"missing\"", "missing");
+    expect_why(&b, "default/new", 200, "10.0.0.9", "missing");
+    expect_figures(&b, "\"connected\":false");
+    stop(&b);
+    etcd_proc_restart(proc);
+}
+
+/* A name that two Services want; and what is left of one that is gone. */
+static void test_why_of_reverse_names(void **state)
+{
+    struct fixture *f = *state;
+    struct bed b = {.f = f};
+    struct addr nowhere = loopback_addr(loopback_free_port());
+    f->has_reverse = true;
+    synced_with_kubernetes(f);
+    start_feed(&b, &nowhere, 3600 * 1000);
+    start_status(&b);
+    put_service_with_port(f, "first", "10.0.0.7", 80);
+    put_service_with_port(f, "second", "10.0.0.7", 80);
+    wait_drained(f);
+    expect_why(&b, "default/first", 200, "\"wins\":true", "10.0.0.7 is first.default.svc.");
+    expect_why(&b, "default/second", 200, "\"wins\":false", "first.default.svc.");
+    stop(&b);
+}
+
 static bool is_overdue(const void *data)
 {
     const struct outage *outage = data;
@@ -429,11 +515,18 @@ static void test_dry_run_when_nodes_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_from_nothing_to_ready),  TEST(test_plan),
-        TEST(test_api_is_overdue),         TEST(test_port_in_use),
-        TEST(test_dry_run_with_changes),   TEST(test_dry_run_without_changes),
-        TEST(test_dry_run_without_an_api), TEST(test_dry_run_when_nodes_are_refused),
-        TEST(test_nodes_and_namespaces),   TEST(test_nodes_and_namespaces_are_refused),
+        TEST(test_from_nothing_to_ready),
+        TEST(test_plan),
+        TEST(test_api_is_overdue),
+        TEST(test_port_in_use),
+        TEST(test_dry_run_with_changes),
+        TEST(test_dry_run_without_changes),
+        TEST(test_dry_run_without_an_api),
+        TEST(test_dry_run_when_nodes_are_refused),
+        TEST(test_nodes_and_namespaces),
+        TEST(test_nodes_and_namespaces_are_refused),
+        TEST(test_why),
+        TEST(test_why_of_reverse_names),
     };
     etcd_proc_need();
     return cmocka_run_group_tests(tests, start_etcd, end_etcd);
