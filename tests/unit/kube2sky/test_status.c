@@ -4,11 +4,15 @@
 #include "tests/unit/kube2sky/reconcile/reconciler_bed.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "common/base/log.h"
 #include "kube2sky/api/kube_client.h"
 #include "kube2sky/dry_run.h"
+#include "kube2sky/explain.h"
 #include "kube2sky/feed.h"
 #include "kube2sky/live.h"
 #include "kube2sky/naming/client_keys.h"
@@ -248,12 +252,48 @@ static void expect_why(struct bed *b, const char *service, unsigned status, cons
     expect(b, target, status, text);
 }
 
+struct asking {
+    struct addr address;
+    const char *id;
+    int result;
+    struct err err;
+    _Atomic bool is_over;
+};
+
+static void *run_asking(void *data)
+{
+    struct asking *asking = data;
+    asking->result = explain_client(&asking->address, asking->id, &asking->err);
+    atomic_store(&asking->is_over, true);
+    return NULL;
+}
+
+static bool is_over(const void *data)
+{
+    const struct asking *asking = data;
+    return atomic_load(&asking->is_over);
+}
+
+/* As --explain does, which prints. */
+static int ask_why(struct bed *b, const char *id, struct err *ret_err)
+{
+    struct asking asking = {.address = b->address, .id = id};
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, run_asking, &asking), 0);
+    loop_until(b->f->loop, is_over, &asking);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    *ret_err = asking.err;
+    return asking.result;
+}
+
 /* From the first object to one that etcd has not accepted yet. */
 static void test_why(void **state)
 {
     struct fixture *f = *state;
     struct bed b = {.f = f};
     struct addr nowhere = loopback_addr(loopback_free_port());
+    struct err err;
+    log_set_level(LOG_LEVEL_DEBUG); /* each key, too */
     start_reconciler(f);
     start_feed(&b, &nowhere, 3600 * 1000);
     start_status(&b);
@@ -264,12 +304,25 @@ static void test_why(void **state)
     list_nothing_else(f);
     put_service_with_port(f, "web", "10.0.0.7", 80);
     inventory_upsert(f->inventory, service_from("default", "db", "'clusterIP':'None'"));
+    inventory_upsert(
+        f->inventory,
+        service_from("default", "ext", "'type':'ExternalName','externalName':'x.example'"));
+    inventory_upsert(
+        f->inventory,
+        service_from("default", "odd",
+                     "'clusterIP':'10.0.0.6','ports':[{'name':'a b','port':7,'protocol':'TCP'}]"));
     wait_synced(f);
     wait_drained(f);
+    expect_why(&b, "default/ext", 200, "\"external_name\":\"x.example\"", "x.example");
+    expect_why(&b, "default/odd", 200, "a b", "a b");
     expect_why(&b, "default/web", 200, "\"state\":\"settled\"", "present");
     expect_why(&b, "Default/WEB", 200, "10.0.0.7", "http 80/TCP");
     expect_why(&b, "default/db", 200, "\"headless\":true", "0 ready, 0 not ready");
     expect_why(&b, "default/wbe", 404, "default/web", "did you mean default/web");
+    assert_int_equal(ask_why(&b, "default/web", &err), 0);
+    assert_true(ask_why(&b, "default/wbe", &err) < 0);
+    assert_non_null(strstr(err.msg, "did you mean default/web"));
+    log_set_level(LOG_LEVEL_INFO);
     expect_figures(&b, "\"ready\":true");
     expect_figures(&b, "\"owner\":\"svc/default/web\"");
 
@@ -277,6 +330,7 @@ static void test_why(void **state)
     b.sources.namespaces = followed;
     b.sources.namespace_count = 1;
     expect_why(&b, "other/web", 404, "other/web", "not followed");
+    expect(&b, "/", 200, "<title>kube2sky");
     b.sources.namespace_count = 0;
 
     etcd_proc_kill(proc);
@@ -287,7 +341,11 @@ static void test_why(void **state)
     expect_why(&b, "default/web", 200, "\"state\":\"missing\"", "missing");
     expect_why(&b, "default/new", 200, "10.0.0.9", "missing");
     expect_figures(&b, "\"connected\":false");
+    expect(&b, "/plan", 200, "10.0.0.9");
     stop(&b);
+    b.address = loopback_addr(loopback_free_port());
+    assert_true(ask_why(&b, "default/web", &err) < 0);
+    assert_non_null(strstr(err.msg, "must be those of a running kube2sky"));
     etcd_proc_restart(proc);
 }
 
