@@ -187,7 +187,7 @@ def alert_of(test: dict) -> str:
     return re.search(r'alertname="(\w+)"', test["expr"])[1]
 
 
-def tested(case: dict) -> set[str]:
+def outcomes(case: dict) -> set[str]:
     return {alert_of(one) for one in case["promql_expr_test"]}
 
 
@@ -213,7 +213,7 @@ def test_an_alert_that_never_or_always_fires_fails_its_tests(tmp_path, wrong):
         rules = wrong_rules[first : first + AT_ONCE]
         names = {rule["alert"] for rule in rules}
         (tmp_path / "alerts.yaml").write_text(yaml.safe_dump({"groups": [{"name": "wrong", "rules": rules}]}))
-        tests["tests"] = [case for case in cases if tested(case) & names]
+        tests["tests"] = [case for case in cases if outcomes(case) & names]
         (tmp_path / ALERT_TESTS.name).write_text(yaml.safe_dump(tests))
         done = promtool("test", "rules", str(tmp_path / ALERT_TESTS.name))
         assert done.returncode != 0
