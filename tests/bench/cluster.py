@@ -34,6 +34,9 @@ class Bed:
         self._programs: list[Program] = []
         self._ready_port = reserve_port()
         self.dns_port = reserve_port()
+        self._http_addr = f"127.0.0.1:{reserve_port()}"
+        # With /metrics, by program.
+        self.pages = {"kube2sky": f"http://127.0.0.1:{self._ready_port}", "skydns": f"http://{self._http_addr}"}
         self.kube, self._kube_flags = kube, kube_flags
         self.etcd_url = ""
         self.apiserver: Program | None = None  # the tests' own
@@ -84,6 +87,7 @@ class Bed:
     def start_skydns(self, *flags: str) -> float:
         """The same for skydns."""
         argv = [str(self._bin_dir / "skydns"), f"-machines={self.etcd_url}", "-domain=cluster.local.", "-no-rec"]
+        argv += [f"-http-addr={self._http_addr}"]
         start_s = time.monotonic()
         self._skydns = self._add(Program("skydns", [*argv, f"-addr=127.0.0.1:{self.dns_port}", *flags])).start()
         self._skydns.wait_line(r"ready for queries on cluster\.local\. for udp://", timeout_s=PATIENCE_S)

@@ -21,6 +21,7 @@ from records import SVC, label
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "bench"))
 
+import hops  # noqa: E402
 import readme_table  # noqa: E402
 from answers import bed as bench_bed  # noqa: E402
 from answers import data, encrypted, kept, nameserver, path, plot, report, rounds, servers, signed, summary  # noqa: E402
@@ -684,3 +685,32 @@ def test_generator_and_skydns(bare_bed, questions):
     assert done.returncode == 0, done.stderr
     changes = [[int(us) for us in line.split()] for line in done.stdout.splitlines()]
     assert len(changes) == 5 and all(acknowledged > 0 and right > 0 for acknowledged, right in changes)
+
+
+# ---- The hops of a change ----
+
+
+def pages_of(planned: tuple, committed: tuple, seen: tuple) -> dict[str, str]:
+    """Pages of metrics with these sums, s, and counts."""
+    pages = {"kube2sky": "", "skydns": ""}
+    for (program, name), (sum_s, count) in zip(hops.HISTOGRAMS.values(), (planned, committed, seen)):
+        pages[program] += (
+            f"# HELP {name} Text.\n# TYPE {name} histogram\n"
+            f'{name}_bucket{{le="+Inf"}} {count}\n{name}_sum {sum_s}\n{name}_count {count}\n'
+        )
+    return pages
+
+
+def test_hops_add_up_to_what_was_measured_outside():
+    before = hops.sums(pages_of((1.0, 10), (2.0, 10), (3.0, 10)))
+    after = hops.sums(pages_of((1.002, 12), (2.01, 12), (3.004, 12)))
+    shares = hops.shares(before, after, [7.0, 8.0], [2.5, 3.5])
+    assert shares == pytest.approx({"planned": 1.0, "committed": 5.0, "seen": 2.0, "api": 1.5, "asked": 1.0})
+    assert sum(shares.values()) == pytest.approx(7.5 + 3.0)
+    assert {f"own {hop}_ms" for hop in shares} == {figure.name for figure in hops.hop_figures("own")}
+
+
+def test_hops_nobody_went_are_no_zero():
+    page = hops.sums(pages_of((1.0, 10), (2.0, 10), (3.0, 10)))
+    with pytest.raises(ValueError, match="kube2sky_change_planned_seconds"):
+        hops.shares(page, page, [7.0], [2.5])
