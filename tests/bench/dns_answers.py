@@ -5,7 +5,8 @@ installed (`make bench`; `make deps-bench` installs them). COREDNS may name a Co
 The figure is CPU time of the server's processes per answer, not queries/s: the generator is on the same machine.
 Servers have one worker, on core 0; the generator is on core 1; the servers are loaded one after the other, in
 several rounds. Since machines drift, each figure is divided by the bare responder's of the same round. Writes
-report.txt, results.json, table.md and results.svg to the folder of results. Exit status 0: every goal is met; 1: one
+report.txt, results.json, table.md and results.svg (these two only with what was measured quietly) to the folder of
+results. Exit status 0: every goal is met; 1: one
 is missed; 2: something could not be measured. Whether the machine was quiet enough is said last.
 """
 
@@ -19,7 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "support"), str(ROOT / "integration")]
 
-from answers import data, encrypted, kept, path, report, resolvers, rounds, servers, signed, summary  # noqa: E402
+from answers import data, encrypted, kept, path, report, resolvers, rounds, servers, signed, summary, tables, versions  # noqa: E402
 from answers.bed import Bed  # noqa: E402
 from measuring import Machine, go_before_all_others, machine_name  # noqa: E402
 from programs import ETCD  # noqa: E402
@@ -161,11 +162,14 @@ def write_results(results: dict, out: Path) -> int:
     verdicts = summary.judge(told)
     out.mkdir(parents=True, exist_ok=True)
     (out / "results.json").write_text(json.dumps(results, indent=1) + "\n")
-    (out / "table.md").write_text(report.markdown(told, results["head"]))
-    (out / "results.svg").write_text(report.svg(told, results["machine"]))
+    (out / "table.md").write_text(tables.markdown(told, results["head"], results["versions"]))
+    image = tables.svg(told, results["machine"])
+    (out / "results.svg").unlink(missing_ok=True)  # of an earlier run: this one may have nothing to show
+    if image:
+        (out / "results.svg").write_text(image)
     text = report.text(told, verdicts, results["head"])
     (out / "report.txt").write_text(text)
-    print(f"{text}written: {out}/report.txt, results.json, table.md, results.svg")
+    print(f"{text}written: {out}/report.txt, results.json, table.md{', results.svg' if image else ''}")
     return sum(verdict.is_missed for verdict in verdicts)
 
 
@@ -193,6 +197,7 @@ def main() -> int:
         "head": f"{head}; {datetime.date.today().isoformat()}",
         "etcd": ETCD,
         "absent": absent,
+        "versions": versions.versions_of([*kinds, *keeping, *encrypting]),
         "busy": machine.busy(),
         "values": values,
         "runs": runs,

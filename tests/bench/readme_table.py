@@ -2,8 +2,8 @@
 """Writes the last results of `make bench` into the documents (`make bench-readme`): one table into README.md, all
 figures into tests/bench/README.md, each between its two marks, and the plot beside the benchmarks.
 
-Refuses a noisy run, with exit status 1 and nothing written. With --force it writes that, too, and marks with `?`
-what is not to be trusted.
+Only what a quiet machine measured is published. A run on a busy machine is refused whole, and so is one without a
+quiet figure for README.md: exit status 1, nothing written. Of other runs, noisy columns and figures are left out.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests/support"), str(ROOT / "tests/integration")]
 
-from answers import report, summary  # noqa: E402
+from answers import summary, tables  # noqa: E402
 
 README, FIGURES, PLOT = "README.md", "tests/bench/README.md", "tests/bench/results.svg"
 BEGIN, END = "<!-- make bench-readme writes from here -->\n", "<!-- to here -->\n"
@@ -28,21 +28,21 @@ def with_table(document: str, table: str) -> str:
     return f"{before}{BEGIN}\n{table}\n{END}{after}"
 
 
-def write(root: Path, results: dict, is_forced: bool) -> int:
+def write(root: Path, results: dict) -> int:
     """Exit status. All documents are made before the first is written."""
     told = summary.summarise(results["runs"], results["values"], results["busy"])
-    if told.noise and not is_forced:
-        print("readme_table: the run was too noisy, nothing written (--force writes it):", file=sys.stderr)
+    versions = results.get("versions", {})
+    table, image = tables.compact(told, results["head"], versions), tables.svg(told, results["machine"])
+    if told.noise:
+        print("readme_table: not quiet, left out:", file=sys.stderr)
         print("".join(f"  {reason}\n" for reason in told.noise), end="", file=sys.stderr)
-        return 1
-    table = report.compact(told, results["head"])
-    if not table:
-        print("readme_table: the results have no figures of UDP, nothing written", file=sys.stderr)
+    if told.is_busy or not table or not image:
+        print("readme_table: nothing written: the results have no quiet figure of UDP", file=sys.stderr)
         return 1
     documents = {
         README: with_table((root / README).read_text(), table),
-        FIGURES: with_table((root / FIGURES).read_text(), report.markdown(told, results["head"])),
-        PLOT: report.svg(told, results["machine"]),
+        FIGURES: with_table((root / FIGURES).read_text(), tables.markdown(told, results["head"], versions)),
+        PLOT: image,
     }
     for name, text in documents.items():
         (root / name).write_text(text)
@@ -53,13 +53,12 @@ def write(root: Path, results: dict, is_forced: bool) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--results", required=True, type=Path, help="folder of the results")
-    parser.add_argument("--force", action="store_true", help="write a noisy run, too")
     arguments = parser.parse_args()
     try:
         results = json.loads((arguments.results / "results.json").read_text())
     except FileNotFoundError as error:
         raise SystemExit(f"readme_table: {error.filename}: run `make bench` first") from None
-    return write(ROOT, results, arguments.force)
+    return write(ROOT, results)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ against each other. No test depends on speed.
 import socket
 import subprocess
 import sys
-import xml.etree.ElementTree
 from pathlib import Path
 
 import dns.flags
@@ -15,6 +14,7 @@ import dns.rdatatype
 import dns.zone
 import pytest
 from bed import BIN_DIR
+from bench_runs import figures, one_run, quiet_runs
 from dns_client import Dns
 from programs import Program, reserve_port, wait_until
 from records import SVC, label
@@ -22,9 +22,8 @@ from records import SVC, label
 sys.path.append(str(Path(__file__).resolve().parents[1] / "bench"))
 
 import hops  # noqa: E402
-import readme_table  # noqa: E402
 from answers import bed as bench_bed  # noqa: E402
-from answers import data, encrypted, kept, nameserver, path, plot, report, rounds, servers, signed, summary  # noqa: E402
+from answers import data, encrypted, kept, nameserver, path, report, rounds, servers, signed, summary, tables  # noqa: E402
 
 TOOLS = BIN_DIR.parent / "tests/bench/answers"
 SERVICES = 300
@@ -176,23 +175,6 @@ def test_servers_that_ask_for_what_they_keep_are_left_out():
 # ---- Figures and verdicts ----
 
 
-def figures(server_us: float, **more: float) -> dict[str, float]:
-    right = {"generator_used": 0.99, "lost": 0, "errors": 0, "qps": 1e5, "p50_us": 20, "p99_us": 40}
-    kinds = {"answers": 1000, "records": 1000, "nodata": 0, "nxdomain": 0, "others": 0}
-    return right | kinds | {"server_us": server_us} | more
-
-
-def one_run(number: int, server: str, server_us: float, faults=(), pattern: str = "a", services: int = 10_000) -> dict:
-    return {
-        "services": services,
-        "round": number,
-        "pattern": pattern,
-        "server": server,
-        "figures": figures(server_us),
-        "faults": list(faults),
-    }
-
-
 @pytest.mark.parametrize(
     "more, expected",
     [
@@ -211,16 +193,6 @@ def test_run_with_a_fault_is_found(more, expected):
 def test_bare_responder_may_answer_anything():
     assert rounds.faults(figures(1.0, records=1000), None) == []
     assert rounds.faults(figures(1.0, records=1000), data.MIXES[2]) == ["wrong answers"]
-
-
-def quiet_runs() -> list[dict]:
-    """skydns takes 1.1, 1.0 and 1.3 times as long as the bare responder, on a machine that slows down a little."""
-    runs = []
-    for number, speed in enumerate((1.0, 1.02, 1.04)):
-        runs += [one_run(number, "bare", us * speed) for us in (0.99, 1.01)]
-        runs += [one_run(number, "skydns", us * speed) for us in ((1.1, 1.0, 1.3)[number],)]
-        runs += [one_run(number, "gdnsd", 1.2 * speed)]
-    return runs
 
 
 def test_figures_are_medians_of_ratios_within_rounds():
@@ -280,7 +252,7 @@ def test_goals_of_names_that_are_kept(services, right_us, wrong_us):
         runs = [one_run(0, name, us, pattern="kept", services=services) for name, us in costs.items()]
         told = summary.summarise(runs, {}, busy=0.0)
         assert sum(verdict.is_missed for verdict in summary.judge(told)) == missed
-        assert f"| **skydns** | **{skydns_us:.2f}** |" in report.markdown(told, "")
+        assert f"| **skydns** | **{skydns_us:.2f}** |" in tables.markdown(told, "", {})
 
 
 def test_goals_of_values():
@@ -332,7 +304,7 @@ def test_goals_over_tls(skydns_us, missed):
     costs = {"bare-tls": 1.0, "skydns": skydns_us, "dnsdist": 1.25}
     told = summary.summarise([one_run(0, name, us, pattern="tls-one") for name, us in costs.items()], {}, busy=0.0)
     assert sum(verdict.is_missed for verdict in summary.judge(told)) == missed
-    assert f"| **skydns** | – | **{skydns_us:.2f}** |" in report.markdown(told, "")
+    assert f"| **skydns** | – | **{skydns_us:.2f}** |" in tables.markdown(told, "", {})
 
 
 @pytest.mark.parametrize("skydns_us, missed", [(1.2, [False, False]), (6.4, [True, False]), (6.6, [True, True])])
@@ -353,7 +325,7 @@ def test_goals_of_signed_answers(skydns_us, missed):
     costs = {"bare-signed": 1.0, "skydns-signing": skydns_us, "knot-signing": 2.0, "nsd-signed": 1.0}
     told = summary.summarise([one_run(0, name, us, pattern="signed") for name, us in costs.items()], {}, busy=0.0)
     assert sum(verdict.is_missed for verdict in summary.judge(told)) == missed
-    assert f"| skydns with a key | – | {skydns_us:.2f} | – |" in report.markdown(told, "")
+    assert f"| skydns with a key | – | {skydns_us:.2f} | – |" in tables.markdown(told, "", {})
 
 
 @pytest.mark.parametrize("with_key_us, missed", [(1.10, 0), (1.12, 1)])
@@ -401,98 +373,17 @@ def test_bare_responder_answers_at_the_length_of_signed_replies(more):
         bare.kill()
 
 
-# ---- Report, table and plot ----
+# ---- Report ----
 
 
 def test_report_shows_every_server_and_the_verdict():
     runs = quiet_runs()
     told = summary.summarise(runs, {"resident_mib.10000.skydns": 12.0, "start_s.100000": 0.5}, busy=0.0)
-    verdicts = summary.judge(told)
-    text, table = report.text(told, verdicts, "a machine"), report.markdown(told, "a machine")
-    for content in (text, table):
-        assert all(title in content for title in ("a machine", "bare responder", "skydns", "gdnsd"))
+    text = report.text(told, summary.judge(told), "a machine")
+    assert all(title in text for title in ("a machine", "bare responder", "skydns", "gdnsd"))
     assert "The machine was quiet." in text and "0 of 3 goals missed" in text
-    assert "| **skydns** | **1.10** |" in table and "| **12** |" in table
-    assert "?" not in table
     noisy = summary.summarise([run | {"faults": ["lost"]} for run in runs], {}, busy=0.0)
-    assert "TOO NOISY" in report.text(noisy, [], "") and "1.10?" in report.markdown(noisy, "")
-
-
-def test_plot_is_svg_with_a_bar_for_each_server():
-    image = report.svg(summary.summarise(quiet_runs(), {}, busy=0.0), "a <machine>")
-    root = xml.etree.ElementTree.fromstring(image)
-    texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
-    assert "10,000 Services; a <machine>. Dashed: the bare responder" in texts and "skydns" in texts and "1.10" in texts
-    assert texts.count("skydns") == 1 and "bare responder" not in texts
-
-
-def test_bar_that_is_too_long_is_cut():
-    def width(value: float) -> float:
-        image = plot.bars("", "", [plot.Group("", [plot.Bar("x", value, "#000")])], 3.0, 1.0)
-        rects = list(xml.etree.ElementTree.fromstring(image).iter("{http://www.w3.org/2000/svg}rect"))
-        return float(rects[1].get("width"))
-
-    assert width(1.5) == pytest.approx(width(3.0) / 2, abs=0.1)
-    assert width(14.0) == width(3.0)
-
-
-def test_table_takes_its_place_in_the_readme():
-    marked = f"before\n{readme_table.BEGIN}\nold\n\n{readme_table.END}after\n"
-    once = readme_table.with_table(marked, "| new |\n")
-    assert "old" not in once and "| new |" in once
-    assert once.startswith("before\n") and once.endswith("after\n")
-    assert readme_table.with_table(once, "| new |\n") == once
-    with pytest.raises(SystemExit):
-        readme_table.with_table("no marks", "")
-
-
-@pytest.mark.parametrize("name", [readme_table.README, readme_table.FIGURES])
-def test_documents_have_their_marks(name):
-    document = (readme_table.ROOT / name).read_text()
-    assert readme_table.with_table(document, "x") != document
-
-
-def results_of(runs: list[dict], busy: float = 0.0) -> dict:
-    values = {f"resident_mib.{services}.skydns": services / 1000 for services in (10_000, 100_000)}
-    return {"head": "a machine; 3 rounds", "machine": "a machine", "runs": runs, "values": values, "busy": busy}
-
-
-@pytest.fixture
-def marked(tmp_path):
-    """A tree with the documents, their tables still to be written."""
-    for name in (readme_table.README, readme_table.FIGURES):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(f"{readme_table.BEGIN}old\n{readme_table.END}")
-    return tmp_path
-
-
-def test_readme_has_all_numbers_of_services_in_one_table(marked):
-    runs = [run | {"services": services} for run in quiet_runs() for services in (10_000, 100_000)]
-    assert readme_table.write(marked, results_of(runs), is_forced=False) == 0
-    readme, figures = ((marked / name).read_text() for name in (readme_table.README, readme_table.FIGURES))
-    assert "a machine; 3 rounds" in readme and readme.count("| A |") == 1
-    assert "| 10,000 / 100,000 Services | A |" in readme
-    assert "| **skydns** | **1.10 / 1.10** |" in readme and "| **10 / 100** |" in readme
-    assert "old" not in readme + figures and "?" not in readme + figures
-    assert "UDP, 10,000 Services" in figures and "UDP, 100,000 Services" in figures
-    assert (marked / readme_table.PLOT).read_text().startswith("<svg")
-
-
-def test_noisy_run_is_not_written_unless_forced(marked, capsys):
-    results = results_of(quiet_runs(), busy=0.5)
-    assert readme_table.write(marked, results, is_forced=False) == 1
-    assert "others used 50% of the machine" in capsys.readouterr().err
-    assert "old" in (marked / readme_table.README).read_text() and not (marked / readme_table.PLOT).exists()
-    assert readme_table.write(marked, results, is_forced=True) == 0
-    for name in (readme_table.README, readme_table.FIGURES):
-        assert " | A ? |" in (marked / name).read_text()
-
-
-def test_results_without_udp_are_not_written(marked, capsys):
-    runs = [run | {"pattern": "tcp-one", "server": "bare-tcp"} for run in quiet_runs() if run["server"] == "bare"]
-    assert readme_table.write(marked, results_of(runs), is_forced=False) == 1
-    assert "no figures of UDP" in capsys.readouterr().err
-    assert "old" in (marked / readme_table.README).read_text()
+    assert "TOO NOISY" in report.text(noisy, [], "")
 
 
 def test_dnsperf_is_understood():

@@ -42,9 +42,17 @@ class Summary:
     noise: list[str]  # why the machine is not to be trusted
     noisy: frozenset[tuple[int, str]]  # where: number of Services, pattern; all of them on a busy machine
     values: dict[str, float]  # what was measured once, by name
+    is_busy: bool  # then nothing is to be trusted, the values neither
 
     def cell(self, services: int, pattern: str, server: str) -> Cell | None:
         return self.cells.get((services, pattern, server))
+
+    def quiet_cell(self, services: int, pattern: str, server: str) -> Cell | None:
+        """None, too, if the machine was not quiet enough for it, or for the bare responder that it is compared with."""
+        cell, bare = (self.cell(services, pattern, name) for name in (server, PATTERNS[pattern].bare))
+        if cell is None or (services, pattern) in self.noisy:
+            return None
+        return cell if cell.is_trusted and bare.is_trusted else None
 
     def counts(self) -> list[int]:
         return sorted({services for services, _, _ in self.cells})
@@ -90,7 +98,8 @@ def summarise(runs: list[dict], values: dict[str, float], busy: float) -> Summar
         servers = groups.setdefault((run["services"], run["pattern"]), {})
         servers.setdefault(run["server"], []).append(run)
     cells, noise, noisy = {}, [], set()
-    if busy > BUSY_MAX:
+    is_busy = busy > BUSY_MAX
+    if is_busy:
         noise.append(f"others used {busy:.0%} of the machine")
         noisy.update(groups)
     for (services, name), servers in groups.items():
@@ -101,7 +110,7 @@ def summarise(runs: list[dict], values: dict[str, float], busy: float) -> Summar
         noise += [f"{PATTERNS[name].title}, {services:,} Services: {reason}" for reason in reasons]
         if reasons:
             noisy.add((services, name))
-    return Summary(cells, noise, frozenset(noisy), values)
+    return Summary(cells, noise, frozenset(noisy), values, is_busy)
 
 
 def _noise(pattern: Pattern, runs: list[dict], bare_us: dict[int, float]) -> list[str]:
