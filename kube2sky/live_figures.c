@@ -1,3 +1,5 @@
+#include "kube2sky/live_figures.h"
+
 #include <inttypes.h>
 
 #include "common/base/clock.h"
@@ -7,24 +9,12 @@
 #include "common/etcd/etcd.h"
 #include "kube2sky/api/kube_client.h"
 #include "kube2sky/feed.h"
-#include "kube2sky/live.h"
 #include "kube2sky/reconcile/change_ring.h"
 #include "kube2sky/reconcile/reconciler.h"
 #include "kube2sky/status.h"
 
 /* A reason is one line; longer ones are cut. */
 enum { REASON_MAX = 4096 };
-
-static void text_field(struct buf *out, const char *name, const char *text)
-{
-    buf_printf(out, ",\"%s\":", name);
-    json_text_string(out, slice_str(text));
-}
-
-static void number_field(struct buf *out, const char *name, uint64_t value)
-{
-    buf_printf(out, ",\"%s\":%" PRIu64, name, value);
-}
 
 static void write_program(const struct metrics_sources *all, struct buf *out)
 {
@@ -33,12 +23,12 @@ static void write_program(const struct metrics_sources *all, struct buf *out)
     bool is_ready = reconciler_has_synced(all->reconciler);
     bool is_doubtful = !status_is_ready(all, true, &reason);
     buf_append_str(out, "{\"program\":\"kube2sky\"");
-    text_field(out, "version", version_string);
-    number_field(out, "time_ms", (uint64_t)clock_wall_ms());
-    number_field(out, "uptime_s", (uint64_t)(clock_wall_s() - all->start_s));
-    text_field(out, "domain", all->domain ? all->domain : "");
+    json_text_string_field(out, "version", version_string);
+    json_text_number_field(out, "time_ms", (uint64_t)clock_wall_ms());
+    json_text_number_field(out, "uptime_s", (uint64_t)(clock_wall_s() - all->start_s));
+    json_text_string_field(out, "domain", all->domain ? all->domain : "");
     buf_append_str(out, is_ready ? ",\"ready\":true" : ",\"ready\":false");
-    text_field(out, "reason", is_doubtful ? buf_cstr(&reason) : "");
+    json_text_string_field(out, "reason", is_doubtful ? buf_cstr(&reason) : "");
     buf_fini(&reason);
 }
 
@@ -47,8 +37,8 @@ static void write_program(const struct metrics_sources *all, struct buf *out)
 static void write_away(const struct outage_source *source, struct buf *out)
 {
     int64_t away_ms = source->is_away ? clock_monotonic_ms() - source->since_ms : 0;
-    number_field(out, "away_s", (uint64_t)(away_ms / 1000));
-    text_field(out, "reason", source->is_away ? source->err.msg : "");
+    json_text_number_field(out, "away_s", (uint64_t)(away_ms / 1000));
+    json_text_string_field(out, "reason", source->is_away ? source->err.msg : "");
 }
 
 static void write_kinds(const struct feed *feed, struct buf *out)
@@ -63,11 +53,11 @@ static void write_kinds(const struct feed *feed, struct buf *out)
         }
         const struct outage_source *followed = feed_followed(feed, kind);
         buf_printf(out, "%s{\"kind\":\"%s\"", is_first ? "" : ",", kube_kind_name(kind));
-        number_field(out, "count", feed_count(feed, kind));
+        json_text_number_field(out, "count", feed_count(feed, kind));
         buf_append_str(out, followed->is_away ? ",\"followed\":false" : ",\"followed\":true");
         write_away(followed, out);
-        number_field(out, "skipped", counter_get(&counts->skipped));
-        number_field(out, "faults", counter_get(&counts->faults));
+        json_text_number_field(out, "skipped", counter_get(&counts->skipped));
+        json_text_number_field(out, "faults", counter_get(&counts->faults));
         buf_append_char(out, '}');
         is_first = false;
     }
@@ -82,7 +72,7 @@ static void write_skipped(const struct feed *feed, struct buf *out)
         buf_append_str(out, i ? ",{" : "{");
         buf_printf(out, "\"time_ms\":%" PRId64 ",\"what\":", flaw->time_ms);
         json_text_string(out, slice_str(flaw->what));
-        text_field(out, "reason", flaw->reason);
+        json_text_string_field(out, "reason", flaw->reason);
         buf_append_char(out, '}');
     }
     buf_append_char(out, ']');
@@ -96,9 +86,9 @@ static void write_etcd(const struct metrics_sources *all, const struct reconcile
     const struct outage_source *followed = reconciler_followed(all->reconciler);
     buf_append_str(out, ",\"etcd\":{\"connected\":");
     buf_append_str(out, followed->is_away ? "false" : "true");
-    number_field(out, "revision", (uint64_t)stats->revision);
-    number_field(out, "age_ms", (uint64_t)etcd_silence_ms(all->etcd));
-    text_field(out, "endpoint", etcd_endpoint(all->etcd));
+    json_text_number_field(out, "revision", (uint64_t)stats->revision);
+    json_text_number_field(out, "age_ms", (uint64_t)etcd_silence_ms(all->etcd));
+    json_text_string_field(out, "endpoint", etcd_endpoint(all->etcd));
     write_away(followed, out);
     buf_append_char(out, '}');
 }
@@ -124,14 +114,14 @@ static void write_changes(const struct change_ring *ring, struct buf *out)
     buf_append_str(out, ",\"changes\":[");
     for (size_t i = 0; i < LIVE_CHANGES_MAX && (change = change_ring_get(ring, i)); i++) {
         buf_printf(out, "%s{\"time_ms\":%" PRId64, i ? "," : "", change->time_ms);
-        text_field(out, "owner", change->owner);
-        number_field(out, "puts", change->puts);
-        number_field(out, "deletes", change->deletes);
+        json_text_string_field(out, "owner", change->owner);
+        json_text_number_field(out, "puts", change->puts);
+        json_text_number_field(out, "deletes", change->deletes);
         if (change->api_to_plan_us >= 0) {
-            number_field(out, "api_to_plan_us", (uint64_t)change->api_to_plan_us);
+            json_text_number_field(out, "api_to_plan_us", (uint64_t)change->api_to_plan_us);
         }
-        number_field(out, "plan_to_etcd_us", (uint64_t)change->plan_to_etcd_us);
-        number_field(out, "revision", (uint64_t)change->revision);
+        json_text_number_field(out, "plan_to_etcd_us", (uint64_t)change->plan_to_etcd_us);
+        json_text_number_field(out, "revision", (uint64_t)change->revision);
         buf_append_char(out, '}');
     }
     buf_append_char(out, ']');
@@ -143,7 +133,7 @@ void live_figures_write(const struct metrics_sources *all, struct buf *out)
     write_program(all, out);
     buf_append_str(out, stats.is_leading ? ",\"leader\":{\"is_leader\":true"
                                          : ",\"leader\":{\"is_leader\":false");
-    text_field(out, "id", stats.leader);
+    json_text_string_field(out, "id", stats.leader);
     buf_append_char(out, '}');
     write_kinds(all->feed, out);
     write_etcd(all, &stats, out);

@@ -6,20 +6,24 @@
 #include "common/base/outage.h"
 #include "common/base/xalloc.h"
 #include "common/http/http_server.h"
+#include "common/page/live_page.h"
 #include "kube2sky/config_source.h"
 #include "kube2sky/explain.h"
 #include "kube2sky/feed.h"
-#include "kube2sky/live.h"
+#include "kube2sky/live_figures.h"
 #include "kube2sky/naming/inventory.h"
 #include "kube2sky/plan_page.h"
 #include "kube2sky/reconcile/reconciler.h"
 
-enum { ROUTES = 5 + LIVE_ROUTES };
+enum { ROUTES = 5 + LIVE_PAGE_ROUTES };
+
+/* Built from kube2sky/page. */
+extern const struct page kube2sky_page;
 
 struct status {
     struct http_route routes[ROUTES];
     struct http_server *http;
-    struct live *live;
+    struct live_page *live;
 };
 
 static void on_healthz(void *data UNUSED, const struct http_request *request UNUSED,
@@ -74,6 +78,12 @@ static void on_metrics(void *data, const struct http_request *request UNUSED,
     metrics_table_write(data, &reply->body);
 }
 
+static void build_figures(void *data, struct buf *line)
+{
+    const struct metrics_sources *sources = data;
+    live_figures_write(sources, line);
+}
+
 /* A socket of :: takes IPv4, too; a kernel without IPv6 has none. */
 static int listen_at(struct status *status, struct ev_loop *loop, const struct addr *address,
                      struct err *err)
@@ -99,11 +109,13 @@ int status_new(struct ev_loop *loop, const struct addr *address, struct metrics_
     status->routes[2] = (struct http_route){"/metrics", on_metrics, sources};
     status->routes[3] = (struct http_route){"/plan", plan_page_handle, sources};
     status->routes[4] = (struct http_route){"/explain", explain_page_handle, sources};
-    status->live = live_new(loop, sources);
-    live_routes(status->live, &status->routes[ROUTES - LIVE_ROUTES]);
+    status->live = live_page_new(
+        &kube2sky_page,
+        &(struct http_events_config){.loop = loop, .build = build_figures, .data = sources});
+    live_page_routes(status->live, &status->routes[ROUTES - LIVE_PAGE_ROUTES]);
     int r = listen_at(status, loop, address, err);
     if (r < 0) {
-        live_free(status->live);
+        live_page_free(status->live);
         free(status);
         return r;
     }
@@ -115,7 +127,7 @@ void status_free(struct status *status)
 {
     if (status) {
         http_server_free(status->http);
-        live_free(status->live);
+        live_page_free(status->live);
         free(status);
     }
 }

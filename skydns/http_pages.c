@@ -10,7 +10,7 @@
 
 struct http_pages {
     struct http_server *server; /* NULL: off */
-    struct http_route routes[STATUS_ROUTES + LIVE_ROUTES];
+    struct http_route routes[STATUS_ROUTES + LIVE_PAGE_ROUTES];
     struct live *live;              /* NULL: off */
     struct http_server *prometheus; /* NULL: off */
     struct http_route prometheus_route;

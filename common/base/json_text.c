@@ -1,6 +1,6 @@
 #include "common/base/json_text.h"
 
-#include <stdint.h>
+#include <inttypes.h>
 
 /* Length of the UTF-8 character that begins here (RFC 3629); 0: invalid. */
 static size_t character_len(const uint8_t *p, size_t left)
@@ -56,4 +56,15 @@ void json_text_string(struct buf *out, struct slice bytes)
         left -= taken;
     }
     buf_append_char(out, '"');
+}
+
+void json_text_string_field(struct buf *out, const char *name, const char *value)
+{
+    buf_printf(out, ",\"%s\":", name);
+    json_text_string(out, slice_str(value));
+}
+
+void json_text_number_field(struct buf *out, const char *name, uint64_t value)
+{
+    buf_printf(out, ",\"%s\":%" PRIu64, name, value);
 }

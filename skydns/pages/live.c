@@ -3,8 +3,6 @@
 #include <stdlib.h>
 
 #include "common/base/xalloc.h"
-#include "common/http/http_events.h"
-#include "common/page/page.h"
 #include "skydns/pages/live_figures_internal.h"
 #include "skydns/pages/top_names_internal.h"
 #include "skydns/serve/name_samples.h"
@@ -15,7 +13,7 @@ extern const struct page skydns_page;
 
 struct live {
     const struct metrics_sources *sources;
-    struct http_events *events;
+    struct live_page *page;
     struct top_names top; /* since somebody looks */
 };
 
@@ -44,36 +42,25 @@ static void on_watched(void *data, bool is_watched)
     }
 }
 
-static void on_page(void *data UNUSED, const struct http_request *request, struct http_reply *reply)
-{
-    page_reply(&skydns_page, request, reply);
-}
-
-static void on_live(void *data, const struct http_request *request, struct http_reply *reply)
-{
-    const struct live *live = data;
-    http_events_reply(live->events, request, reply);
-}
-
 struct live *live_new(struct ev_loop *loop, const struct metrics_sources *sources)
 {
     struct live *live = xcalloc(1, sizeof(*live));
     live->sources = sources;
-    live->events = http_events_new(&(struct http_events_config){
-        .loop = loop, .build = build, .watched = on_watched, .data = live});
+    live->page = live_page_new(
+        &skydns_page, &(struct http_events_config){
+                          .loop = loop, .build = build, .watched = on_watched, .data = live});
     return live;
 }
 
 void live_free(struct live *live)
 {
     if (live) {
-        http_events_free(live->events);
+        live_page_free(live->page);
         free(live);
     }
 }
 
-void live_routes(struct live *live, struct http_route routes[LIVE_ROUTES])
+void live_routes(struct live *live, struct http_route routes[LIVE_PAGE_ROUTES])
 {
-    routes[0] = (struct http_route){"/", on_page, live};
-    routes[1] = (struct http_route){"/live", on_live, live};
+    live_page_routes(live->page, routes);
 }

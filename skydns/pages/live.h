@@ -4,12 +4,10 @@
 #ifndef SKYDNS_PAGES_LIVE_H
 #define SKYDNS_PAGES_LIVE_H
 
-#include "common/http/http_server.h"
+#include "common/page/live_page.h"
 #include "skydns/pages/metrics_table.h"
 
 struct live;
-
-enum { LIVE_ROUTES = 2 };
 
 /* The sources are borrowed, and set before the loop runs. */
 struct live *live_new(struct ev_loop *loop, const struct metrics_sources *sources);
@@ -17,6 +15,6 @@ struct live *live_new(struct ev_loop *loop, const struct metrics_sources *source
 /* After the server with these routes. NULL is fine. */
 void live_free(struct live *live);
 
-void live_routes(struct live *live, struct http_route routes[LIVE_ROUTES]);
+void live_routes(struct live *live, struct http_route routes[LIVE_PAGE_ROUTES]);
 
 #endif

@@ -23,17 +23,6 @@
 /* A reason names a domain and its key for each of the domains; longer ones are cut. */
 enum { REASON_MAX = 4096 };
 
-static void text_field(struct buf *out, const char *name, const char *text)
-{
-    buf_printf(out, ",\"%s\":", name);
-    json_text_string(out, slice_str(text));
-}
-
-static void number_field(struct buf *out, const char *name, uint64_t value)
-{
-    buf_printf(out, ",\"%s\":%" PRIu64, name, value);
-}
-
 /* ---- The program ---- */
 
 static void write_domains(const struct metrics_sources *all, struct buf *out)
@@ -55,12 +44,12 @@ static void write_program(const struct metrics_sources *all, struct buf *out)
     bool is_unready = readiness_explain(all, false, &reason);
     bool is_doubtful = is_unready || readiness_explain(all, true, &reason);
     buf_append_str(out, "\"program\":\"skydns\"");
-    text_field(out, "version", version_string);
-    number_field(out, "time_ms", (uint64_t)clock_wall_ms());
-    number_field(out, "uptime_s", (uint64_t)(clock_wall_s() - all->start_s));
+    json_text_string_field(out, "version", version_string);
+    json_text_number_field(out, "time_ms", (uint64_t)clock_wall_ms());
+    json_text_number_field(out, "uptime_s", (uint64_t)(clock_wall_s() - all->start_s));
     write_domains(all, out);
     buf_append_str(out, is_unready ? ",\"ready\":false" : ",\"ready\":true");
-    text_field(out, "reason", is_doubtful ? buf_cstr(&reason) : "");
+    json_text_string_field(out, "reason", is_doubtful ? buf_cstr(&reason) : "");
     buf_fini(&reason);
 }
 
@@ -84,7 +73,7 @@ static void write_queries(const struct transport_sums *transports, struct buf *o
     }
     buf_printf(out, "},\"clients\":{\"limited\":%" PRIu64 ",\"refused\":%" PRIu64 "}", limited,
                refused);
-    number_field(out, "dropped", dropped);
+    json_text_number_field(out, "dropped", dropped);
 }
 
 static void write_types(const struct transport_sums *transports, struct buf *out)
@@ -160,15 +149,15 @@ static void write_cache(const struct engine_config *config, struct buf *out)
         cache_tally_sum(config->cache_tally, &counts);
     }
     buf_printf(out, ",\"cache\":{\"entries\":%" PRIu64, now.entries);
-    number_field(out, "bytes", now.bytes);
-    number_field(out, "limit", now.entries_max);
-    number_field(out, "hits", counter_get(&counts.hits_positive));
-    number_field(out, "negative_hits", counter_get(&counts.hits_negative));
-    number_field(out, "stale_hits", counter_get(&counts.hits_stale));
-    number_field(out, "failure_hits", counter_get(&counts.hits_failure));
-    number_field(out, "misses", counter_get(&counts.misses));
-    number_field(out, "prefetches", counter_get(&counts.prefetches));
-    number_field(out, "evictions", counter_get(&counts.evictions));
+    json_text_number_field(out, "bytes", now.bytes);
+    json_text_number_field(out, "limit", now.entries_max);
+    json_text_number_field(out, "hits", counter_get(&counts.hits_positive));
+    json_text_number_field(out, "negative_hits", counter_get(&counts.hits_negative));
+    json_text_number_field(out, "stale_hits", counter_get(&counts.hits_stale));
+    json_text_number_field(out, "failure_hits", counter_get(&counts.hits_failure));
+    json_text_number_field(out, "misses", counter_get(&counts.misses));
+    json_text_number_field(out, "prefetches", counter_get(&counts.prefetches));
+    json_text_number_field(out, "evictions", counter_get(&counts.evictions));
     buf_append_char(out, '}');
 }
 
@@ -189,8 +178,8 @@ static const struct upstream_figure *find_figure(const struct upstream_figures *
 
 static void write_figure(const struct upstream_figure *figure, struct buf *out)
 {
-    number_field(out, "queries", counter_get(&figure->queries));
-    number_field(out, "failures", counter_get(&figure->failures));
+    json_text_number_field(out, "queries", counter_get(&figure->queries));
+    json_text_number_field(out, "failures", counter_get(&figure->failures));
     buf_printf(out, ",\"seconds\":%.6f", (double)counter_get(&figure->took.sum) / 1e6);
 }
 
@@ -203,9 +192,9 @@ static void write_nameserver(const struct metrics_sources *all, const struct for
     char zone_text[DNAME_TEXT_MAX], address[NAMESERVER_TEXT_MAX];
     buf_append_str(out, "{\"zone\":");
     json_text_string(out, slice_str(dname_to_text(&zone->name, zone_text)));
-    text_field(out, "address", nameserver_format(nameserver, address));
-    text_field(out, "transport", nameserver_is_tls(nameserver) ? "tls" : "udp");
-    text_field(out, "state", state);
+    json_text_string_field(out, "address", nameserver_format(nameserver, address));
+    json_text_string_field(out, "transport", nameserver_is_tls(nameserver) ? "tls" : "udp");
+    json_text_string_field(out, "state", state);
     if (figure) {
         write_figure(figure, out);
     }
@@ -239,7 +228,7 @@ static void write_nameservers(const struct metrics_sources *all, const struct en
     }
     buf_append_char(out, ']');
     if (total > shown) {
-        number_field(out, "nameservers_more", total - shown);
+        json_text_number_field(out, "nameservers_more", total - shown);
     }
 }
 
@@ -252,15 +241,15 @@ static void write_etcd(const struct metrics_sources *all, const struct store_syn
     int64_t away_ms = followed->is_away ? clock_monotonic_ms() - followed->since_ms : 0;
     int64_t lag = store->mirror.revision - store->revision;
     buf_printf(out, ",\"etcd\":{\"connected\":%s", followed->is_away ? "false" : "true");
-    number_field(out, "revision", (uint64_t)store->revision);
-    number_field(out, "lag", (uint64_t)(lag > 0 ? lag : 0));
-    number_field(out, "age_ms", (uint64_t)etcd_silence_ms(all->etcd));
-    text_field(out, "endpoint", etcd_endpoint(all->etcd));
-    number_field(out, "away_s", (uint64_t)away_ms / 1000);
-    text_field(out, "reason", outage_why(all->outage));
+    json_text_number_field(out, "revision", (uint64_t)store->revision);
+    json_text_number_field(out, "lag", (uint64_t)(lag > 0 ? lag : 0));
+    json_text_number_field(out, "age_ms", (uint64_t)etcd_silence_ms(all->etcd));
+    json_text_string_field(out, "endpoint", etcd_endpoint(all->etcd));
+    json_text_number_field(out, "away_s", (uint64_t)away_ms / 1000);
+    json_text_string_field(out, "reason", outage_why(all->outage));
     buf_append_char(out, '}');
-    number_field(out, "records", store->keys);
-    number_field(out, "unusable", store->broken);
+    json_text_number_field(out, "records", store->keys);
+    json_text_number_field(out, "unusable", store->broken);
 }
 
 void live_figures_write(const struct metrics_sources *sources, const struct top_names *top,

@@ -14,7 +14,7 @@
 #include "kube2sky/dry_run.h"
 #include "kube2sky/explain.h"
 #include "kube2sky/feed.h"
-#include "kube2sky/live.h"
+#include "kube2sky/live_figures.h"
 #include "kube2sky/naming/client_keys.h"
 #include "kube2sky/status.h"
 #include "tests/support/http_ask.h"

@@ -36,8 +36,24 @@ static void test_strings(void **state)
     }
 }
 
+static void test_fields(void **state)
+{
+    (void)state;
+    struct buf out;
+    buf_init(&out, 1000);
+    json_text_string_field(&out, "why", "a \"b\"");
+    json_text_number_field(&out, "count", UINT64_MAX);
+    json_text_string_field(&out, "none", "");
+    assert_string_equal(buf_cstr(&out),
+                        ",\"why\":\"a \\\"b\\\"\",\"count\":18446744073709551615,\"none\":\"\"");
+    buf_fini(&out);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_strings)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_strings),
+        cmocka_unit_test(test_fields),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

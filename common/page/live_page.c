@@ -1,0 +1,44 @@
+#include "common/page/live_page.h"
+
+#include <stdlib.h>
+
+#include "common/base/xalloc.h"
+
+struct live_page {
+    const struct page *page;
+    struct http_events *events;
+};
+
+static void on_page(void *data, const struct http_request *request, struct http_reply *reply)
+{
+    const struct live_page *live = data;
+    page_reply(live->page, request, reply);
+}
+
+static void on_live(void *data, const struct http_request *request, struct http_reply *reply)
+{
+    const struct live_page *live = data;
+    http_events_reply(live->events, request, reply);
+}
+
+struct live_page *live_page_new(const struct page *page, const struct http_events_config *events)
+{
+    struct live_page *live = xcalloc(1, sizeof(*live));
+    live->page = page;
+    live->events = http_events_new(events);
+    return live;
+}
+
+void live_page_free(struct live_page *live)
+{
+    if (live) {
+        http_events_free(live->events);
+        free(live);
+    }
+}
+
+void live_page_routes(struct live_page *live, struct http_route routes[LIVE_PAGE_ROUTES])
+{
+    routes[0] = (struct http_route){"/", on_page, live};
+    routes[1] = (struct http_route){"/live", on_live, live};
+}

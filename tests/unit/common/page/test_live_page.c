@@ -1,0 +1,79 @@
+/* A page and its events, asked for over HTTP. */
+#include "common/page/live_page.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/support/http_ask.h"
+
+static const struct page page = {
+    .html = (const unsigned char *)"<p>figures",
+    .len = 10,
+    .fields = "Content-Security-Policy: default-src 'none'\r\n" PAGE_FIELDS,
+};
+
+static void build(void *data, struct buf *line)
+{
+    buf_append_str(line, data);
+}
+
+/* An endless reply, up to the end of its first event. */
+static void expect_event(struct ev_loop *loop, const struct addr *address, const char *event)
+{
+    static const char request[] = "GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    struct buf reply;
+    char bytes[4096];
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    buf_init(&reply, 16 * 1024);
+    assert_int_equal(connect(fd, &address->sa, address->len), 0);
+    assert_int_equal(write(fd, request, strlen(request)), strlen(request));
+    while (!strstr(buf_cstr(&reply), event)) {
+        ev_run(loop, EVRUN_ONCE);
+        ssize_t n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+        assert_int_not_equal(n, 0);
+        buf_append(&reply, bytes, n > 0 ? (size_t)n : 0);
+    }
+    assert_non_null(strstr(buf_cstr(&reply), "\r\nContent-Type: text/event-stream\r\n"));
+    close(fd);
+    buf_fini(&reply);
+}
+
+static void test_page_and_events(void **state)
+{
+    (void)state;
+    struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
+    struct http_route routes[LIVE_PAGE_ROUTES];
+    struct addr address;
+    static char figures[] = "{\"figures\":1}";
+    const struct http_events_config events = {.loop = loop, .build = build, .data = figures};
+    struct live_page *live = live_page_new(&page, &events);
+    live_page_routes(live, routes);
+    struct http_server *server = http_ask_serve(loop, routes, ARRAY_LEN(routes), &address);
+
+    struct asked_page asked = http_ask(loop, &address, "/");
+    assert_int_equal(asked.page.status, 200);
+    assert_non_null(
+        strstr(buf_cstr(&asked.reply), "\r\nContent-Type: text/html; charset=utf-8\r\n"));
+    assert_non_null(strstr(buf_cstr(&asked.reply), "\r\nContent-Security-Policy: default-src"));
+    assert_non_null(strstr(buf_cstr(&asked.reply), "\r\nX-Content-Type-Options: nosniff\r\n"));
+    assert_non_null(strstr(buf_cstr(&asked.reply), "\r\n\r\n<p>figures"));
+    asked_page_fini(&asked);
+    expect_event(loop, &address, "data: {\"figures\":1}\n\n");
+
+    http_server_free(server);
+    live_page_free(live);
+    live_page_free(NULL);
+    ev_loop_destroy(loop);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_page_and_events)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
