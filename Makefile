@@ -125,16 +125,16 @@ $(B)/proto/%.pb-c.o: $(B)/proto/%.pb-c.c $(B)/.flags | $(PROTO_C)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -w -MMD -MP -c $< -o $@
 
-# The page of each program that has one: its folder `page` and what all share, in one document.
+# The page of each program that has one: its folder `page` within the frame that all share, in one document.
 PAGES  := $(patsubst %/page/index.html,%,$(wildcard $(PROGRAMS:%=%/page/index.html)))
 PAGE_O  = $(patsubst %,$(B)/%/page/page.o,$(filter $(1),$(PAGES)))
 SHARED_PAGE := $(sort $(wildcard common/page/*.css common/page/*.js))
 define page_rule
-PAGE_FILES_$(1) := $(SHARED_PAGE) $(sort $(wildcard $(1)/page/*.css $(1)/page/*.js))
-$(B)/$(1)/page/page.c: common/page/build $(1)/page/index.html $$(PAGE_FILES_$(1)) $(B)/.flags
+PAGE_FILES_$(1) := $(SHARED_PAGE) $(sort $(wildcard $(addprefix $(1)/page/*.,css html js svg)))
+$(B)/$(1)/page/page.c: common/page/build common/page/frame.html $$(PAGE_FILES_$(1)) $(B)/.flags
 	$$(call say,PAGE,$(1)/page)
 	@mkdir -p $$(@D)
-	$$(Q)common/page/build $(1)_page $(1)/page/index.html $$(PAGE_FILES_$(1)) >$$@
+	$$(Q)common/page/build $(1) common/page/frame.html $$(PAGE_FILES_$(1)) >$$@
 $(B)/$(1)/page/page.o: $(B)/$(1)/page/page.c
 	$$(call say,CC,$$<)
 	$$(Q)$$(CC) $$(ALL_CPPFLAGS) $$(ALL_CFLAGS) -MMD -MP -c $$< -o $$@

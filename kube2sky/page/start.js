@@ -44,29 +44,9 @@ class Plan {
 }
 
 addEventListener('DOMContentLoaded', () => {
-  const figures = new Figures(), plan = new Plan(), why = new Why();
-  const lost = byId('lost');
-  new Live({
-    shown: (event) => figures.add(event),
-    lost: (text) => {
-      figures.lose();
-      lost.hidden = false;
-      setText(lost, text);
-    },
-    found: () => {
-      lost.hidden = true;
-    },
-  });
-  followSections(['now', 'plan', 'why'], (name, query) => {
-    plan.stop();
-    why.poll.stop();
-    document.title = `kube2sky · ${name}`;
-    if (name === 'plan') {
-      plan.start();
-    } else if (name === 'why') {
-      why.open(query);
-    } else {
-      figures.draw();
-    }
+  const plan = new Plan(), why = new Why();
+  startPage('kube2sky', new Figures(), {
+    plan: {open: () => plan.start(), close: () => plan.stop()},
+    why: {open: (query) => why.open(query), close: () => why.poll.stop()},
   });
 });
