@@ -4,13 +4,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <cmocka.h>
 
 #include "common/base/xalloc.h"
+#include "tests/unit/common/live/drawn.h"
 
 static const char event_format[] =
     "{\"program\":\"kube2sky\",\"version\":\"0.1.0\",\"time_ms\":%lld,\"uptime_s\":61,"
@@ -33,23 +32,6 @@ static void take(struct live_model *model, int second)
     char *text = xasprintf(event_format, 1700000000000LL + second * 1000LL, 100 + second * 12);
     live_model_take(model, live_event_parse(slice_str(text)), top_view_operations);
     free(text);
-}
-
-static void check(const struct live_model *model, size_t width, size_t height, bool is_utf8,
-                  const char *right)
-{
-    struct screen screen;
-    struct buf lines;
-    buf_init(&lines, 1 << 20);
-    screen_init(&screen, width, height, is_utf8);
-    top_view_draw(model, &screen);
-    screen_lines(&screen, &lines);
-    if (strcmp(buf_cstr(&lines), right) != 0) {
-        (void)fputs(buf_cstr(&lines), stderr); /* cmocka cuts long messages */
-    }
-    assert_string_equal(buf_cstr(&lines), right);
-    screen_fini(&screen);
-    buf_fini(&lines);
 }
 
 /* clang-format off */
@@ -103,7 +85,7 @@ static void test_80_by_24(void **state)
     struct live_model model = {.server = "127.0.0.1:8081"};
     take(&model, 0);
     take(&model, 1);
-    check(&model, 80, 24, true, screen_80);
+    drawn_expect(top_view_draw, &model, 80, 24, true, screen_80);
     live_model_fini(&model);
 }
 
@@ -113,7 +95,7 @@ static void test_200_by_60(void **state)
     struct live_model model = {.server = "127.0.0.1:8081"};
     take(&model, 0);
     take(&model, 1);
-    check(&model, 200, 60, true, screen_200);
+    drawn_expect(top_view_draw, &model, 200, 60, true, screen_200);
     live_model_fini(&model);
 }
 
@@ -124,14 +106,7 @@ static void test_sizes(void **state)
     struct live_model model = {.server = "127.0.0.1:8081"};
     take(&model, 0);
     for (int round = 0; round < 2; round++) {
-        for (size_t width = 0; width < 300; width += width < 30 ? 1 : 17) {
-            for (size_t height = 0; height < 30; height++) {
-                struct screen screen;
-                screen_init(&screen, width, height, true);
-                top_view_draw(&model, &screen);
-                screen_fini(&screen);
-            }
-        }
+        drawn_at_any_size(top_view_draw, &model);
         live_model_take(&model, live_event_parse(slice_str("{\"kinds\":[{}],\"changes\":[1]}")),
                         top_view_operations);
     }

@@ -4,13 +4,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <cmocka.h>
 
 #include "common/base/xalloc.h"
+#include "tests/unit/common/live/drawn.h"
 
 /* One second of a busy server: each %d is 0, then what came in that second. */
 static const char event_format[] =
@@ -54,23 +53,6 @@ static struct live_node *make_event(int second, const char *reason)
 static void take(struct live_model *model, int second, const char *reason)
 {
     live_model_take(model, make_event(second, reason), top_view_queries);
-}
-
-static void check(const struct live_model *model, size_t width, size_t height, bool is_utf8,
-                  const char *right)
-{
-    struct screen screen;
-    struct buf lines;
-    buf_init(&lines, 1 << 20);
-    screen_init(&screen, width, height, is_utf8);
-    top_view_draw(model, &screen);
-    screen_lines(&screen, &lines);
-    if (strcmp(buf_cstr(&lines), right) != 0) {
-        (void)fputs(buf_cstr(&lines), stderr); /* cmocka cuts long messages */
-    }
-    assert_string_equal(buf_cstr(&lines), right);
-    screen_fini(&screen);
-    buf_fini(&lines);
 }
 
 /* clang-format off */
@@ -146,7 +128,7 @@ static void test_80_by_24(void **state)
     take(&model, 0, "");
     take(&model, 1, "");
     take(&model, 3, "");
-    check(&model, 80, 24, true, screen_80);
+    drawn_expect(top_view_draw, &model, 80, 24, true, screen_80);
     live_model_fini(&model);
 }
 
@@ -156,7 +138,7 @@ static void test_200_by_60(void **state)
     struct live_model model = {.server = "127.0.0.1:8080"};
     take(&model, 0, "");
     take(&model, 1, "answers from a snapshot of 12s ago");
-    check(&model, 200, 60, false, screen_200);
+    drawn_expect(top_view_draw, &model, 200, 60, false, screen_200);
     live_model_fini(&model);
 }
 
@@ -165,9 +147,9 @@ static void test_gone(void **state)
     (void)state;
     struct live_model model = {
         .server = "[::1]:8080", .is_away = true, .away_ms = 61000, .why = "Connection refused"};
-    check(&model, 80, 4, true, screen_gone);
+    drawn_expect(top_view_draw, &model, 80, 4, true, screen_gone);
     take(&model, 0, "");
-    check(&model, 80, 4, true, screen_old);
+    drawn_expect(top_view_draw, &model, 80, 4, true, screen_old);
     live_model_fini(&model);
 }
 
@@ -178,14 +160,7 @@ static void test_sizes(void **state)
     struct live_model model = {.server = "127.0.0.1:8080"};
     take(&model, 0, "");
     take(&model, 1, "x");
-    for (size_t width = 0; width < 300; width += width < 30 ? 1 : 17) {
-        for (size_t height = 0; height < 70; height += height < 30 ? 1 : 13) {
-            struct screen screen;
-            screen_init(&screen, width, height, true);
-            top_view_draw(&model, &screen);
-            screen_fini(&screen);
-        }
-    }
+    drawn_at_any_size(top_view_draw, &model);
     live_model_fini(&model);
 }
 
