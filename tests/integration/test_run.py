@@ -129,6 +129,12 @@ def test_shows_the_system_and_ends_without_a_trace(start_run):
     skydns, kube2sky, cache = re.findall(r"^curl (http://127\.0\.0\.1:\d+/(?:metrics|cache))$", run.text, re.M)
     assert "\nskydns_ready 1\n" in http_get(skydns)[1] and "\nkube2sky_build_info" in http_get(kube2sky)[1]
     assert any(record["host"] == "10.96.0.1" for record in json.loads(http_get(cache)[1])["records"])
+    command = next(line[2:] for line in run.program.lines if re.match(r"\$ \S*kube2sky --explain ", line))
+    why = subprocess.run(command, shell=True, check=True, capture_output=True, text=True, timeout=60).stdout
+    assert "default/kubernetes" in why and why.splitlines()[0] in run.text
+    for name in ("skydns", "kube2sky"):
+        page = re.search(rf"^{name}'s page +(http://127\.0\.0\.1:\d+/)$", run.text, re.M)[1]
+        assert f"<title>{name}</title>" in http_get(page)[1]
     names = {line.split("|")[0].strip() for line in run.program.lines if re.match(r"\S+ +\| ", line)}
     assert {"etcd", "kube2sky", "skydns"} <= names
     assert http_get(run.health_url) == (200, "ok")

@@ -291,7 +291,7 @@ def show(command: str) -> None:
 
 def summarise(system: System, namespace: Namespace | None) -> None:
     dns = f"@127.0.0.1 -p {system.dns_port}"
-    http = f"127.0.0.1:{system.http_port}"
+    http, kube2sky = f"127.0.0.1:{system.http_port}", f"127.0.0.1:{system.readiness_port}"
     limit = " --limit=20" if system.kubeconfig else ""
     say("\n==== The records in etcd, and the answers\n")
     show(f"etcdctl --endpoints=127.0.0.1:{system.etcd_port} get --prefix /skydns{limit}")
@@ -301,9 +301,14 @@ def summarise(system: System, namespace: Namespace | None) -> None:
     show(f"curl -si http://127.0.0.1:{system.healthz_port}/healthz")
     say("==== Explain an answer, read the metrics, list all records\n")
     show(f"{system.path('skydns')} -explain {KUBERNETES} -http-addr={http}")
+    listening = f"--healthz-address=127.0.0.1 --healthz-port={system.readiness_port}"
+    show(f"{system.path('kube2sky')} --explain default/kubernetes {listening}")
     say(f"curl http://{http}/metrics")
-    say(f"curl http://127.0.0.1:{system.readiness_port}/metrics")
+    say(f"curl http://{kube2sky}/metrics")
     say(f"curl http://{http}/cache\n")
+    say("==== In a browser: what happens now, and why\n")
+    say(f"skydns's page    http://{http}/")
+    say(f"kube2sky's page  http://{kube2sky}/\n")
     if namespace is None:
         say_how_to_add(f"kubectl --server {system.api_url}", "default", dns)
         if shutil.which("kubectl") is None:
