@@ -73,6 +73,7 @@ BINARIES   := $(PROGRAMS:%=$(B)/bin/%)
 ANSWERS_BIN := $(addprefix $(B)/tests/bench/answers/,bare_udp bare_tcp bare_tls load_udp load_tcp load_tls propagation)
 ANSWERS_O   := $(filter-out $(ANSWERS_BIN:=.o),$(patsubst %.c,$(B)/%.o,$(wildcard tests/bench/answers/*.c)))
 START_BIN  := $(B)/tests/bench/start/bench_start
+INSTRUCTIONS_BIN := $(B)/tests/bench/instructions/bench_instructions
 BENCH_STORE := $(B)/tests/bench/kube2sky/bench_store
 PRODUCT_C  := $(wildcard $(foreach d,common $(PROGRAMS),$(d)/*.[ch] $(d)/*/*.[ch]))
 C_FILES    := $(PRODUCT_C) $(wildcard $(foreach d,*/* */*/* */*/*/*,tests/$(d).[ch]))
@@ -81,7 +82,7 @@ MAN        := $(patsubst %.scd,$(B)/man/%,$(notdir $(wildcard $(PROGRAMS:%=%/*.s
 .DEFAULT_GOAL := all
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all programs unit objects deps deps-bench run one asan-kube2sky check check-unit check-integration check-faults check-tsan check-pod check-page screenshots coverage images fuzz bench bench-readme bench-etcd bench-kube2sky bench-pipeline bench-start bench-updates bench-clients bench-pod bench-churn bench-cache-hits bench-clients-flood bench-search-paths bench-transfer bench-watching profile analyze analyzed lint format install uninstall dist deb clean help tests FORCE
+.PHONY: all programs unit objects deps deps-bench run one asan-kube2sky check check-unit check-integration check-faults check-tsan check-pod check-page screenshots coverage images fuzz bench bench-readme bench-etcd bench-kube2sky bench-pipeline bench-start bench-updates bench-clients bench-pod bench-churn bench-cache-hits bench-clients-flood bench-search-paths bench-instructions bench-transfer bench-watching profile analyze analyzed lint format install uninstall dist deb clean help tests FORCE
 
 all: $(BINARIES) $(MAN)
 programs: $(BINARIES)
@@ -200,6 +201,12 @@ $(B)/tests/bench/updates/bench_updates: $(UPDATES_O) $(B)/libskydns.a $(B)/libco
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $(UPDATES_WRAPPED:%=-Wl,--wrap=%) $^ $(LIBS_skydns) -o $@
 
+# tests/bench/instructions/feed.c is what these calls reach.
+INSTRUCTIONS_WRAPPED := recvmmsg sendmmsg getrandom clock_gettime resolver_defer
+$(INSTRUCTIONS_BIN): $(patsubst %.c,$(B)/%.o,$(wildcard tests/bench/instructions/*.c)) $(B)/tests/support/libskydns.a $(B)/libskydns.a $(B)/libcommon.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) $(INSTRUCTIONS_WRAPPED:%=-Wl,--wrap=%) $^ $(LIBS_skydns) -o $@
+
 $(ANSWERS_BIN): %: %.o $(ANSWERS_O) $(B)/libcommon.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(LIBS_common) -o $@
@@ -225,7 +232,7 @@ run:
 	@$(PYTHON) tests/support/run.py --bin $(B)/bin
 
 check: deps
-	@$(MAKE) --no-print-directory tests
+	@$(MAKE) --no-print-directory tests $(INSTRUCTIONS_BIN)
 	@$(PYTHON) tests/support/check.py --build $(B)
 
 check-unit: tests
@@ -236,6 +243,7 @@ NEEDS_test_bench     := $(ANSWERS_BIN)
 NEEDS_test_bench_start := $(START_BIN)
 NEEDS_test_encodings := $(B)/tests/unit/kube2sky/api/test_kube_encodings
 NEEDS_test_bench_clients := $(BENCH_STORE)
+NEEDS_test_bench_instructions := $(INSTRUCTIONS_BIN)
 NEEDS_test_kube2sky  := asan-kube2sky
 
 # One test by name, with its output: TEST=test_fast, TEST=test_fast::test_srv, TEST=fuzz_query, TEST=test_dns.py.
@@ -249,7 +257,7 @@ endif
 one: $(if $(filter tests/integration/%,$(ONE)),all $(NEEDS_$(notdir $(ONE))),$(ONE:%=$(B)/%))
 	@$(PYTHON) tests/support/one.py --build $(B) $(ONE_TEST)
 
-check-integration: all $(NEEDS_test_bench) $(NEEDS_test_bench_start) $(NEEDS_test_bench_clients) $(NEEDS_test_encodings)
+check-integration: all $(NEEDS_test_bench) $(NEEDS_test_bench_start) $(NEEDS_test_bench_clients) $(NEEDS_test_bench_instructions) $(NEEDS_test_encodings)
 	@$(PYTHON) tests/support/check.py --build $(B) --only integration
 
 # Faults of etcd and of the network to it that take long, or need root for namespaces.
@@ -375,6 +383,10 @@ bench-cache-hits: $(B)/tests/bench/cache_hits/bench_cache_hits
 bench-search-paths: $(B)/tests/bench/search_paths/bench_search_paths
 	@$<
 
+# How many instructions an answer takes, whatever else the machine does; a ceiling for each kind of question.
+bench-instructions: $(INSTRUCTIONS_BIN)
+	@$(PYTHON) tests/bench/instructions.py --bench $< --out $(BUILD)/bench/instructions $(BENCH_FLAGS)
+
 # What it costs to be watched: the page, the query log, dnstap.
 bench-watching: all $(ANSWERS_BIN) $(BENCH_STORE)
 	@$(PYTHON) tests/bench/watching.py --build $(B) $(BENCH_FLAGS)
@@ -469,7 +481,7 @@ clean:
 	rm -rf $(BUILD)
 
 help:
-	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|compile_commands.json|run|one TEST=…|check|check-unit|check-integration|check-faults|check-tsan|check-pod|check-page|screenshots|coverage|images|fuzz|bench|bench-readme|bench-etcd|bench-kube2sky|bench-pipeline|bench-start|bench-updates|bench-clients|bench-pod|bench-churn|bench-cache-hits|bench-clients-flood|bench-search-paths|bench-transfer|bench-watching|profile|analyze|lint|format|install|uninstall|dist|deb|deps|deps-bench|clean'
+	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|compile_commands.json|run|one TEST=…|check|check-unit|check-integration|check-faults|check-tsan|check-pod|check-page|screenshots|coverage|images|fuzz|bench|bench-readme|bench-etcd|bench-kube2sky|bench-pipeline|bench-start|bench-updates|bench-clients|bench-pod|bench-churn|bench-cache-hits|bench-clients-flood|bench-search-paths|bench-instructions|bench-transfer|bench-watching|profile|analyze|lint|format|install|uninstall|dist|deb|deps|deps-bench|clean'
 
 -include $(wildcard $(B)/*/*.d $(B)/*/*/*.d $(B)/tests/*/*/*.d $(B)/tests/*/*/*/*.d)
 ifneq ($(filter analyzed,$(MAKECMDGOALS)),)

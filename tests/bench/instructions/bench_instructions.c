@@ -1,0 +1,248 @@
+/* A worker of skydns that answers each kind of question (kinds.h) in turn, in process, for
+ * callgrind to count its instructions (tests/bench/instructions.py):
+ *
+ *     valgrind --tool=callgrind --instr-atstart=no --collect-atstart=no bench_instructions
+ *
+ * What answers is the program's own: settings from flags, a store of 10,000 Services, a worker's
+ * thread with its engine and its UDP server; only the kernel is not there (feed.h). Prints the
+ * compiler, and `KIND ANSWERS` for each dump of callgrind's. Without valgrind, it only answers and
+ * checks the replies. Exit status 1: a reply was wrong; 2: it cannot begin. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <valgrind/callgrind.h>
+
+#include "common/base/cursor.h"
+#include "common/base/seeded_hash.h"
+#include "common/base/xalloc.h"
+#include "common/dns/dns.h"
+#include "common/dns/record_json.h"
+#include "common/dns/record_key.h"
+#include "skydns/answer/engine.h"
+#include "skydns/client_settings.h"
+#include "skydns/foreign_settings.h"
+#include "skydns/options.h"
+#include "skydns/serve/query_tap.h"
+#include "skydns/serve/worker.h"
+#include "skydns/store/publisher.h"
+#include "tests/bench/instructions/feed.h"
+#include "tests/support/skydns/records.h"
+#include "tests/support/skydns/services.h"
+
+enum { FOREIGN_TTL_S = 3600 };
+
+struct bench {
+    struct services services;
+    struct publisher *publisher;
+    struct foreign_settings *foreign;
+    struct client_settings *clients;
+    struct client_index *index;
+};
+
+static void fail(const char *what)
+{
+    (void)fprintf(stderr, "bench_instructions: %s\n", what);
+    exit(2);
+}
+
+/* ---- Records ---- */
+
+/* As kube2sky writes it: the key's last part is a hash of the value. */
+static void put_address(struct store_writer *writer, const char *key, uint32_t address)
+{
+    char label[9], path[KIND_TEXT_MAX + sizeof(label)], value[KIND_TEXT_MAX];
+    const uint8_t *a = (const uint8_t *)&address;
+    struct dname name;
+    struct record record;
+    struct err err;
+    int len = snprintf(value, sizeof(value),
+                       "{\"host\":\"%u.%u.%u.%u\",\"priority\":10,\"weight\":10,\"ttl\":30,"
+                       "\"targetstrip\":0}",
+                       a[0], a[1], a[2], a[3]);
+    const struct slice text = slice_of(value, (size_t)len);
+    (void)record_label(text, label);
+    (void)snprintf(path, sizeof(path), "/skydns/local/cluster/%s/%s", key, label);
+    if (!record_key_to_name(slice_str("/skydns/"), slice_str(path), &name) ||
+        record_from_json(text, &record, &err) < 0) {
+        fail(path);
+    }
+    (void)records_put(writer, &name, &record, 1);
+}
+
+static void put_headless(struct store_writer *writer)
+{
+    char key[KIND_TEXT_MAX];
+    for (unsigned i = 0; i < HEADLESS; i++) {
+        (void)snprintf(key, sizeof(key), "svc/default/headless-%03u", i);
+        for (unsigned k = 0; k < ENDPOINTS; k++) {
+            put_address(writer, key, kinds_endpoint_address(i, k));
+        }
+    }
+}
+
+/* They are the clients, too. */
+static void put_pods(struct bench *b)
+{
+    char key[KIND_TEXT_MAX];
+    for (unsigned i = 0; i < PODS; i++) {
+        uint32_t address = kinds_pod_address(i);
+        const uint8_t *a = (const uint8_t *)&address;
+        const struct ip ip = {.family_bytes = 4, .bytes = {a[0], a[1], a[2], a[3]}};
+        (void)snprintf(key, sizeof(key), "pod/default/%u-%u-%u-%u", a[0], a[1], a[2], a[3]);
+        put_address(b->services.writer, key, address);
+        client_index_add(b->index, &ip, slice_str("default"));
+    }
+    client_index_commit(b->index);
+}
+
+static void publish_records(struct bench *b)
+{
+    struct store_garbage *garbage;
+    services_init(&b->services, SERVICES);
+    const struct store *store = services_fill(&b->services, &garbage);
+    publisher_publish(b->publisher, store, garbage);
+    put_headless(b->services.writer);
+    put_pods(b);
+    store = store_writer_commit(b->services.writer, b->services.revision + 1, &garbage);
+    publisher_publish(b->publisher, store, garbage);
+}
+
+/* ---- Settings ---- */
+
+static void retire(void *data, void *block, void (*fn)(void *block))
+{
+    publisher_retire(data, block, fn);
+}
+
+/* As live_config makes it of the flags of docker/manifests, with pods from etcd; but nothing that
+ * the machine decides. */
+static struct engine_config *make_config(struct bench *b, bool is_autopath)
+{
+    static struct options options; /* large */
+    static char args[][32] = {"skydns",
+                              "-domain=cluster.local",
+                              "-schema=kubernetes",
+                              "-nameservers=192.0.2.53",
+                              "-allow-recursion=10.0.0.0/8",
+                              "-workers=1"};
+    char *argv[ARRAY_LEN(args) + 1] = {NULL};
+    struct err err;
+    for (size_t i = 0; i < ARRAY_LEN(args); i++) {
+        argv[i] = args[i];
+    }
+    if (options_parse(ARRAY_LEN(args), argv, &options, &err) != 0) {
+        fail(err.msg);
+    }
+    options.clients.autopath = is_autopath;
+    struct engine_config *config = options_engine_config(&options);
+    foreign_settings_fill(b->foreign, &options, config);
+    client_settings_fill(b->clients, &options.clients, config);
+    return config;
+}
+
+/* One address of each name. */
+static void fill_cache(const struct engine_config *config)
+{
+    static const struct addr nameserver;
+    size_t count;
+    struct cache_key key = {.type = DNS_TYPE_A,
+                            .qclass = DNS_CLASS_IN,
+                            .zone_serial =
+                                zone_table_items(config->zones_of_others, &count)->serial};
+    for (unsigned i = 0; i < FOREIGN; i++) {
+        char text[KIND_TEXT_MAX];
+        uint8_t wire[512];
+        uint32_t address = kinds_foreign_address(i);
+        struct writer w = writer_of(wire, sizeof(wire));
+        kinds_foreign_name(i, text);
+        key.name = kinds_dname(text);
+        writer_u16(&w, 1);
+        writer_u16(&w, DNS_FLAG_QR | DNS_FLAG_RD | DNS_FLAG_RA);
+        writer_u16(&w, 1);
+        writer_u16(&w, 1);
+        writer_u32(&w, 0);
+        writer_bytes(&w, key.name.wire, key.name.len);
+        writer_u16(&w, key.type);
+        writer_u16(&w, key.qclass);
+        writer_u16(&w, 0xc000 | DNS_HEADER_SIZE);
+        writer_u16(&w, key.type);
+        writer_u16(&w, key.qclass);
+        writer_u32(&w, FOREIGN_TTL_S);
+        writer_u16(&w, sizeof(address));
+        writer_bytes(&w, &address, sizeof(address));
+        if (cache_put(config->cache, &key, wire, w.pos, &nameserver, &config->cache_limits,
+                      (int64_t)FEED_NOW_S * 1000) != CACHE_KEPT) {
+            fail("a reply is not kept");
+        }
+    }
+}
+
+/* ---- The worker ---- */
+
+/* Its socket is bound to nothing: nobody sends to it. */
+static struct udp_server *open_udp(const struct engine_config *config)
+{
+    struct udp_server *udp;
+    struct err err;
+    struct listen_socket listener = {.fd = socket(AF_INET, SOCK_DGRAM, 0), .transport = ENGINE_UDP};
+    if (listener.fd < 0 || addr_parse("0.0.0.0:53", &listener.address, &err) < 0) {
+        fail("a socket");
+    }
+    const struct udp_server_config udp_config = {&listener, config->max_udp_size};
+    if (udp_server_new(&udp_config, &udp, &err) < 0) {
+        fail(err.msg);
+    }
+    return udp;
+}
+
+/* No resolver: whatever is asked is answered at once. */
+static void ask_all(struct bench *b, const struct kind *kinds, size_t count)
+{
+    static const struct query_tap untapped;
+    struct worker *worker;
+    struct err err;
+    struct udp_server *udp = open_udp(publisher_newest_config(b->publisher));
+    struct engine *engine = engine_new(publisher_newest_config(b->publisher));
+    const struct worker_config config = {.udp = udp,
+                                         .engine = engine,
+                                         .reader = publisher_reader_new(b->publisher),
+                                         .tap = &untapped};
+    feed_begin(udp, kinds, count);
+    if (worker_start(&config, &worker, &err) < 0) {
+        fail(err.msg);
+    }
+    worker_join(worker);
+    worker_free(worker);
+    engine_free(engine);
+    udp_server_free(udp);
+}
+
+static void configure(struct bench *b, bool is_autopath)
+{
+    struct engine_config *config = make_config(b, is_autopath);
+    fill_cache(config); /* the same both times: they share it */
+    publisher_configure(b->publisher, config);
+}
+
+int main(void)
+{
+    struct bench b = {.publisher = publisher_new(), .foreign = foreign_settings_new(NULL)};
+    const struct client_index_config index = {.retire = retire, .data = b.publisher};
+    seeded_hash_init();
+    (void)printf("compiler %s\n", __VERSION__);
+    b.clients = client_settings_new();
+    b.index = client_index_new(&index);
+    client_settings_set_index(b.clients, b.index);
+    configure(&b, false);
+    publish_records(&b);
+    CALLGRIND_START_INSTRUMENTATION;
+    ask_all(&b, kinds_plain, kinds_plain_count);
+    configure(&b, true);
+    ask_all(&b, kinds_autopath, kinds_autopath_count);
+    publisher_free(b.publisher);
+    services_fini(&b.services);
+    client_index_free(b.index);
+    client_settings_free(b.clients);
+    foreign_settings_free(b.foreign);
+    return 0;
+}

@@ -1,0 +1,207 @@
+#include "tests/bench/instructions/kinds.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/cursor.h"
+#include "common/dns/dns.h"
+#include "tests/support/skydns/services.h"
+
+/* As many as fit: the worker's under load. */
+enum { FULL = 64 };
+
+enum { EDNS_SIZE = 1232, TAIL_SIZE = 4 };
+
+/* ---- Names and addresses ---- */
+
+static uint32_t address(unsigned a, unsigned b, unsigned c, unsigned d)
+{
+    return htonl((uint32_t)(a << 24 | b << 16 | c << 8 | d));
+}
+
+static uint32_t service_address(unsigned number)
+{
+    return services_address(number % SERVICES, 0);
+}
+
+uint32_t kinds_endpoint_address(unsigned number, unsigned endpoint)
+{
+    return address(10, 245 + endpoint, number % HEADLESS, 1);
+}
+
+static uint32_t first_endpoint(unsigned number)
+{
+    return kinds_endpoint_address(number, 0);
+}
+
+uint32_t kinds_pod_address(unsigned number)
+{
+    unsigned pod = number % PODS;
+    return address(10, 244, pod / 250, 1 + pod % 250);
+}
+
+uint32_t kinds_foreign_address(unsigned number)
+{
+    return address(192, 0, 2 + number % FOREIGN / 250, 1 + number % 250);
+}
+
+static void service_name(unsigned number, char *text)
+{
+    (void)snprintf(text, KIND_TEXT_MAX, "svc-%05u.default.svc.cluster.local.", number % SERVICES);
+}
+
+static void port_name(unsigned number, char *text)
+{
+    (void)snprintf(text, KIND_TEXT_MAX, "_http._tcp.svc-%05u.default.svc.cluster.local.",
+                   number % SERVICES);
+}
+
+void kinds_headless_name(unsigned number, char *text)
+{
+    (void)snprintf(text, KIND_TEXT_MAX, "headless-%03u.default.svc.cluster.local.",
+                   number % HEADLESS);
+}
+
+static void pod_name(unsigned number, char *text)
+{
+    uint32_t host = ntohl(kinds_pod_address(number));
+    (void)snprintf(text, KIND_TEXT_MAX, "%u-%u-%u-%u.default.pod.cluster.local.", host >> 24,
+                   host >> 16 & 255, host >> 8 & 255, host & 255);
+}
+
+static void reverse_name(unsigned number, char *text)
+{
+    uint32_t host = ntohl(service_address(number));
+    (void)snprintf(text, KIND_TEXT_MAX, "%u.%u.%u.%u.in-addr.arpa.", host & 255, host >> 8 & 255,
+                   host >> 16 & 255, host >> 24);
+}
+
+void kinds_foreign_name(unsigned number, char *text)
+{
+    (void)snprintf(text, KIND_TEXT_MAX, "www-%03u.example.com.", number % FOREIGN);
+}
+
+static void searched_name(unsigned number, char *text)
+{
+    (void)snprintf(text, KIND_TEXT_MAX, "www-%03u.example.com.default.svc.cluster.local.",
+                   number % FOREIGN);
+}
+
+/* Each suffix of a pod's search path in turn. */
+static void missed_name(unsigned number, char *text)
+{
+    static const char *const suffixes[] = {"default.svc.", "svc.", ""};
+    (void)snprintf(text, KIND_TEXT_MAX, "www-%03u.example.com.%scluster.local.", number % FOREIGN,
+                   suffixes[number % 3]);
+}
+
+/* ---- Kinds ---- */
+
+const struct kind kinds_plain[] = {
+    {"service-a", service_name, service_address, DNS_TYPE_A, DNS_RCODE_NOERROR, 1, 0, 0, FULL,
+     false, false},
+    {"service-aaaa", service_name, NULL, DNS_TYPE_AAAA, DNS_RCODE_NOERROR, 0, 1, 0, FULL, false,
+     false},
+    {"miss-a", missed_name, NULL, DNS_TYPE_A, DNS_RCODE_NXDOMAIN, 0, 1, 0, FULL, false, false},
+    {"miss-aaaa", missed_name, NULL, DNS_TYPE_AAAA, DNS_RCODE_NXDOMAIN, 0, 1, 0, FULL, false,
+     false},
+    {"port-srv", port_name, service_address, DNS_TYPE_SRV, DNS_RCODE_NOERROR, 1, 0, 1, FULL, false,
+     false},
+    {"headless-a", kinds_headless_name, first_endpoint, DNS_TYPE_A, DNS_RCODE_NOERROR, ENDPOINTS, 0,
+     0, FULL, false, false},
+    {"pod-a", pod_name, kinds_pod_address, DNS_TYPE_A, DNS_RCODE_NOERROR, 1, 0, 0, FULL, false,
+     false},
+    {"address-ptr", reverse_name, NULL, DNS_TYPE_PTR, DNS_RCODE_NOERROR, 1, 0, 0, FULL, false,
+     false},
+    {"foreign-a", kinds_foreign_name, kinds_foreign_address, DNS_TYPE_A, DNS_RCODE_NOERROR, 1, 0, 0,
+     FULL, false, false},
+    {"edns-a", service_name, service_address, DNS_TYPE_A, DNS_RCODE_NOERROR, 1, 0, 0, FULL, true,
+     false},
+    {"alone-a", service_name, service_address, DNS_TYPE_A, DNS_RCODE_NOERROR, 1, 0, 0, 1, false,
+     false},
+    {"mixed-case-miss", missed_name, NULL, DNS_TYPE_A, DNS_RCODE_NXDOMAIN, 0, 1, 0, FULL, false,
+     true},
+};
+const size_t kinds_plain_count = sizeof(kinds_plain) / sizeof(kinds_plain[0]);
+
+const struct kind kinds_autopath[] = {
+    {"autopath-a", searched_name, kinds_foreign_address, DNS_TYPE_A, DNS_RCODE_NOERROR, 2, 0, 0,
+     FULL, false, false},
+};
+const size_t kinds_autopath_count = sizeof(kinds_autopath) / sizeof(kinds_autopath[0]);
+
+/* ---- Messages ---- */
+
+struct dname kinds_dname(const char *text)
+{
+    struct dname name;
+    if (!dname_from_text(slice_str(text), &name)) {
+        (void)fprintf(stderr, "bench_instructions: no name: %s\n", text);
+        abort();
+    }
+    return name;
+}
+
+static struct dname name_of(const struct kind *kind, unsigned number)
+{
+    char text[KIND_TEXT_MAX];
+    kind->write_name(number, text);
+    for (char *c = text; kind->is_mixed_case && *c; c += 2) {
+        *c = (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
+    }
+    return kinds_dname(text);
+}
+
+size_t kinds_query(const struct kind *kind, unsigned number, uint8_t *wire)
+{
+    struct dname name = name_of(kind, number);
+    struct writer w = writer_of(wire, KIND_QUERY_MAX);
+    writer_u16(&w, (uint16_t)number);
+    writer_u16(&w, DNS_FLAG_RD);
+    writer_u16(&w, 1);
+    writer_u32(&w, 0);
+    writer_u16(&w, kind->has_edns);
+    writer_bytes(&w, name.wire, name.len);
+    writer_u16(&w, kind->type);
+    writer_u16(&w, DNS_CLASS_IN);
+    if (kind->has_edns) {
+        writer_u8(&w, 0);
+        writer_u16(&w, DNS_TYPE_OPT);
+        writer_u16(&w, EDNS_SIZE);
+        writer_u32(&w, 0);
+        writer_u16(&w, 0);
+    }
+    return w.pos;
+}
+
+static unsigned u16_at(const uint8_t *at)
+{
+    return (unsigned)at[0] << 8 | at[1];
+}
+
+const char *kinds_fault(const struct kind *kind, unsigned number, const uint8_t *reply, size_t len)
+{
+    struct dname name = name_of(kind, number);
+    size_t records_at = DNS_HEADER_SIZE + (size_t)name.len + TAIL_SIZE;
+    if (len < records_at || u16_at(reply) != (number & 0xffff) || u16_at(reply + 4) != 1 ||
+        memcmp(reply + DNS_HEADER_SIZE, name.wire, name.len) != 0) {
+        return "not a reply to the question";
+    }
+    if ((u16_at(reply + 2) & DNS_FLAG_QR) == 0 || (u16_at(reply + 2) & DNS_FLAG_TC) != 0 ||
+        (reply[3] & DNS_MASK_RCODE) != kind->rcode) {
+        return "wrong flags or code";
+    }
+    if (u16_at(reply + 6) != kind->answers || u16_at(reply + 8) != kind->authorities ||
+        u16_at(reply + 10) != kind->additionals + (unsigned)kind->has_edns) {
+        return "wrong number of records";
+    }
+    if (kind->address) {
+        uint32_t right = kind->address(number);
+        return memmem(reply + records_at, len - records_at, &right, sizeof(right))
+                   ? NULL
+                   : "not the right address";
+    }
+    return NULL;
+}
