@@ -100,17 +100,45 @@ static bool find_from_zone(const struct fast_zones *zones, const struct cut *cut
 }
 
 /* The last node that question and target share below their domain; NULL: none, or the target may be
- * answered by other rules than the question. */
+ * in another domain below theirs, or a stub zone's. */
 static const struct store_node *common_node(const struct fast_question *question,
                                             const struct cut *cut)
 {
     unsigned shared = question->query.label_count - cut->shared_at;
     unsigned above = question->zone->zone->labels;
     if (cut->own == cut->count || shared <= above || shared - above > STORE_WALK_PASSED_MAX ||
-        !question->zone->plain.is_uniform) {
+        (question->zone->has_zones_below && !question->zone->plain.is_uniform)) {
         return NULL;
     }
     return question->walk.passed[shared - above - 1];
+}
+
+/* How a question for the target's address is answered, which has labels of the question's domain
+ * and of the question in front of it; no label is a wildcard. */
+static enum plain_action address_action(const struct fast_question *question, const struct cut *cut,
+                                        const struct store_node *node)
+{
+    const struct plain_names *plain = &question->zone->plain;
+    if (plain->is_uniform) {
+        return PLAIN_ADDRESSES; /* as the question, which is answered with targets */
+    }
+    const struct plain_class *class =
+        plain_names_class(plain, (const uint8_t *)cut->wire.ptr, cut->offsets,
+                          cut->count - question->zone->zone->labels);
+    return node ? class->when_found[PLAIN_ADDRESS] : class->when_absent;
+}
+
+/* Like a question for the target's address, from the last node that the question shares with it. */
+static bool find_from_node(const struct fast_question *question, const struct cut *cut,
+                           const struct store_node *common, const struct store_node **ret_node)
+{
+    const struct store_node *node;
+    if (!find_below(common, cut, &node)) {
+        return false;
+    }
+    enum plain_action action = address_action(question, cut, node);
+    *ret_node = action == PLAIN_ADDRESSES ? node : NULL;
+    return action != PLAIN_NOT;
 }
 
 bool fast_target_find(const struct fast_zones *zones, const struct fast_question *question,
@@ -123,6 +151,6 @@ bool fast_target_find(const struct fast_zones *zones, const struct fast_question
     if (cut.own == 0 && cut.count > 0) {
         ret_target->owner_at = DNS_HEADER_SIZE + (unsigned)question->query.offsets[cut.shared_at];
     }
-    return common ? find_below(common, &cut, &ret_target->node)
+    return common ? find_from_node(question, &cut, common, &ret_target->node)
                   : find_from_zone(zones, &cut, &ret_target->node);
 }

@@ -44,7 +44,7 @@ CEILINGS = {
     "miss-aaaa": 1996,
     "foreign-a": 2379,
     "headless-a": 2737,
-    "port-srv": 4836,
+    "port-srv": 3396,
     "pod-a": 2294,
     "address-ptr": 2322,
     "edns-a": 2395,
