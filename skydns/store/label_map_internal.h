@@ -71,9 +71,20 @@ static inline uint64_t label_map_bit(uint32_t hash, unsigned level)
     return UINT64_C(1) << (hash >> (LABEL_MAP_LEVEL_BITS * level) & 63);
 }
 
+/* How many bits are set: the sums of two, four and eight neighbours, then of all. Where the
+ * processor need not have an instruction for it, the compiler's builtin is a call. */
+static inline unsigned label_map_count_bits(uint64_t word)
+{
+    static const uint64_t ones = UINT64_C(0x0101010101010101);
+    word -= word >> 1 & 0x55 * ones;
+    word = (word & 0x33 * ones) + (word >> 2 & 0x33 * ones);
+    word = (word + (word >> 4)) & 0x0f * ones;
+    return (unsigned)(word * ones >> 56);
+}
+
 static inline unsigned label_map_index(const struct label_branch *branch, uint64_t bit)
 {
-    return (unsigned)__builtin_popcountll(branch->used & (bit - 1));
+    return label_map_count_bits(branch->used & (bit - 1));
 }
 
 /* The slot for a hash in this branch, which is on this level; 0: none. */

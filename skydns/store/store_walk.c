@@ -1,5 +1,6 @@
 #include "skydns/store/store_walk.h"
 
+#include "common/base/attributes.h"
 #include "common/base/seeded_hash.h"
 #include "skydns/store/store_node_internal.h"
 
@@ -44,20 +45,13 @@ void store_walk_begin(struct store_walk *walk, const struct store_node *from)
     (void)go_below(walk, from); /* store_walk_step returns whether there is a step */
 }
 
-bool store_walk_step(struct store_walk *walk)
+/* At the end of a label's way through the map: descends to its node, if that is there. */
+static NOINLINE bool take_node(struct store_walk *w)
 {
-    struct store_walk *w = walk;
-    if (w->slot == 0) {
-        return false;
-    }
     const struct store_node *node;
     if (!label_map_is_branch(w->slot)) {
         node = label_map_block(w->slot);
         node = store_node_has_label(node, w->hash, next_label(w)) ? node : NULL;
-    } else if (w->level < LABEL_MAP_LEVELS) {
-        w->slot = label_map_below(w->slot, w->level++, w->hash);
-        fetch(label_map_block(w->slot));
-        return w->slot != 0 || end(w, NULL);
     } else { /* labels with equal hashes */
         node = label_map_find(w->node->children, w->hash, next_label(w));
     }
@@ -70,6 +64,21 @@ bool store_walk_step(struct store_walk *walk)
     w->passed_count++;
     fetch(node->record); /* of nodes on the way, too: a port's target is one of them */
     return go_below(w, node);
+}
+
+/* Most steps are through a branch; without a call, they save no registers. */
+bool store_walk_step(struct store_walk *walk)
+{
+    struct store_walk *w = walk;
+    if (w->slot == 0) {
+        return false;
+    }
+    if (!label_map_is_branch(w->slot) || w->level == LABEL_MAP_LEVELS) {
+        return take_node(w);
+    }
+    w->slot = label_map_below(w->slot, w->level++, w->hash);
+    fetch(label_map_block(w->slot));
+    return w->slot != 0 || end(w, NULL);
 }
 
 void store_walk_finish(struct store_walk *walk)
