@@ -49,20 +49,34 @@ struct worker_time {
     int64_t monotonic_us;
 };
 
+/* What all queries of a batch have. */
+static struct engine_query query_at(struct worker_time now)
+{
+    return (struct engine_query){
+        .transport = ENGINE_UDP,
+        .now_s = now.wall_s,
+        .now_ms = now.monotonic_us / 1000,
+    };
+}
+
+/* Makes it this packet's: cheaper than another query. */
+static void set_packet(struct worker *w, struct engine_query *query,
+                       const struct udp_packet *packet)
+{
+    query->wire = packet->query;
+    query->len = packet->query_len;
+    query->client = packet->client;
+    query->local = packet->local;
+    query->received_ns = packet->received_ns;
+    query->random = rng_next(&w->rng);
+}
+
 static struct engine_query query_of(struct worker *w, const struct udp_packet *packet,
                                     struct worker_time now)
 {
-    return (struct engine_query){
-        .wire = packet->query,
-        .len = packet->query_len,
-        .client = packet->client,
-        .local = packet->local,
-        .transport = ENGINE_UDP,
-        .received_ns = packet->received_ns,
-        .now_s = now.wall_s,
-        .now_ms = now.monotonic_us / 1000,
-        .random = rng_next(&w->rng),
-    };
+    struct engine_query query = query_at(now);
+    set_packet(w, &query, packet);
+    return query;
 }
 
 static NOINLINE void show(struct worker *w, const struct engine_query *query,
@@ -280,15 +294,16 @@ static void send_replies(struct worker *w)
 /* Answers each packet that costs little; the others are put aside. */
 static void answer_cheap(struct worker *w, const struct store *store, struct worker_time now)
 {
+    struct engine_query query = query_at(now);
+    query.is_brief = true;
     w->expensive_count = 0;
     for (size_t i = 0; i < w->due_count; i++) {
         unsigned ahead = i % ENGINE_AHEAD_MAX;
         if (ahead == 0) {
             look_ahead(w, store, w->due + i, w->due_count - i);
         }
-        struct engine_query query = query_of(w, w->due[i], now);
+        set_packet(w, &query, w->due[i]);
         query.ahead = ahead + 1;
-        query.is_brief = true;
         query_counts_begin(&w->counts);
         answer(w, store, &query, w->due[i]);
     }
