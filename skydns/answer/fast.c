@@ -289,10 +289,10 @@ static bool is_in_same_space(const struct fast *f, const struct fast_question *q
 static enum view_part target_part(const struct fast *f, const struct fast_question *question,
                                   struct slice target)
 {
-    struct dname name = {.len = (uint8_t)target.len};
     if (!f->view.visibility || is_in_same_space(f, question, target)) {
         return VIEW_WHOLE;
     }
+    struct dname name = {.len = (uint8_t)target.len};
     memcpy(name.wire, target.ptr, target.len);
     dname_lower(&name);
     return view_part_of(&f->view, &name);

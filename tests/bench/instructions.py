@@ -44,7 +44,7 @@ CEILINGS = {
     "miss-aaaa": 1956,
     "foreign-a": 2356,
     "headless-a": 2671,
-    "port-srv": 3331,
+    "port-srv": 3285,
     "pod-a": 2237,
     "address-ptr": 2279,
     "edns-a": 2329,
