@@ -24,6 +24,12 @@ enum { PAGE_BYTES_MAX = GRPC_RECEIVE_MAX / 4 * 3, KEY_OVERHEAD = 32 };
 /* An etcd key may be as long as a request, 1.5 MiB; one more byte makes its successor. */
 enum { KEY_MAX = (2 << 20) + 1 };
 
+/* With at most so many pages to go, walking the rest for each costs little. */
+enum { BOUND_PAGES_MIN = 4 };
+
+/* Bytes of a key, from the first in which keys differ, that count as a number. */
+enum { BOUND_DIGITS = sizeof(uint64_t) };
+
 struct etcd_pages {
     struct etcd_pages_config config;
     int64_t page_size; /* the minimum, or the fixed size */
@@ -33,6 +39,8 @@ struct etcd_pages {
     int64_t revision; /* 0: the first page's */
     int64_t limit;    /* of the page requested */
     struct buf key;   /* where the page starts */
+    struct buf bound; /* where it ends at the latest; empty: at the range's end */
+    int64_t left;     /* keys from its start to the range's end; negative: not known yet */
 
     /* One holds the page received, the other receives the next. */
     struct arena arenas[2];
@@ -79,7 +87,7 @@ static void ask(struct etcd_pages *p)
 {
     const struct etcd_range range = {
         .key = buf_slice(&p->key),
-        .range_end = p->config.range_end,
+        .range_end = p->bound.len ? buf_slice(&p->bound) : p->config.range_end,
         .limit = p->limit,
         .revision = p->revision,
     };
@@ -105,14 +113,82 @@ int64_t etcd_pages_next_size(int64_t least, const struct etcd_range_reply *page)
     return size > PAGE_SIZE_LEAST ? size : PAGE_SIZE_LEAST;
 }
 
+static uint64_t digits_at(struct slice key, size_t at)
+{
+    uint64_t number = 0;
+    for (size_t i = at; i < at + BOUND_DIGITS; i++) {
+        number = number << 8 | (i < key.len ? (uint8_t)key.ptr[i] : 0);
+    }
+    return number;
+}
+
+bool etcd_pages_bound(const struct etcd_range_reply *page, int64_t want, struct buf *bound)
+{
+    buf_clear(bound);
+    if (page->count < 2) {
+        return false;
+    }
+    struct slice first = page->kvs[0].key, last = page->kvs[page->count - 1].key;
+    size_t same = 0; /* they differ */
+    while (same < first.len && same < last.len && first.ptr[same] == last.ptr[same]) {
+        same++;
+    }
+    uint64_t from = digits_at(first, same), to = digits_at(last, same);
+    double step = (double)(to - from) * (double)want / (double)(page->count - 1);
+    if (step >= (double)(UINT64_MAX - to)) {
+        return false; /* beyond all keys that begin like these */
+    }
+    uint64_t number = to + (uint64_t)step + 1;
+    buf_append_slice(bound, slice_of(last.ptr, same));
+    buf_append_u64(bound, number);
+    return true;
+}
+
+/* Bounds the next page. A page that did not fill a quarter of its limit is no measure: it ended in
+ * a gap, and how wide that is only etcd knows. */
+static void bound_next(struct etcd_pages *p, const struct etcd_range_reply *page)
+{
+    bool is_measure = (int64_t)page->count >= p->limit / 4;
+    int64_t limit = p->is_fixed ? p->page_size : etcd_pages_next_size(p->page_size, page);
+    if (!is_measure || p->left <= BOUND_PAGES_MIN * limit ||
+        !etcd_pages_bound(page, 2 * limit, &p->bound) ||
+        slice_compare(buf_slice(&p->bound), buf_slice(&p->key)) <= 0 ||
+        slice_compare(buf_slice(&p->bound), p->config.range_end) >= 0) {
+        buf_clear(&p->bound);
+    }
+    p->limit = limit;
+}
+
+/* Where the page after this one starts: behind its last key, or, with all of its part there, where
+ * that part ended. */
+static void start_next(struct etcd_pages *p, const struct etcd_range_reply *reply)
+{
+    buf_clear(&p->key);
+    if (reply->more) {
+        buf_append_slice(&p->key, reply->kvs[reply->count - 1].key);
+        buf_append_char(&p->key, '\0');
+    } else {
+        buf_append_slice(&p->key, buf_slice(&p->bound));
+    }
+}
+
 static void ask_next(struct etcd_pages *p, const struct etcd_range_reply *reply)
 {
     p->revision = p->revision ? p->revision : reply->revision;
-    p->limit = p->is_fixed ? p->page_size : etcd_pages_next_size(p->page_size, reply);
     p->asked_into = 1 - p->asked_into;
+    start_next(p, reply);
+    bound_next(p, &p->page);
+    ask(p);
+}
+
+/* Nothing is in the part that was asked for: the rest at once, whatever etcd has to walk. */
+static void ask_rest(struct etcd_pages *p)
+{
+    arena_fini(&p->arenas[p->asked_into]);
+    arena_init(&p->arenas[p->asked_into], ETCD_DECODED_MAX);
     buf_clear(&p->key);
-    buf_append_slice(&p->key, reply->kvs[reply->count - 1].key);
-    buf_append_char(&p->key, '\0');
+    buf_append_slice(&p->key, buf_slice(&p->bound));
+    buf_clear(&p->bound);
     ask(p);
 }
 
@@ -126,9 +202,19 @@ static void on_page(void *data, const struct etcd_range_reply *reply, const stru
         return;
     }
     assert(!p->has_page); /* delivered in the loop iteration that requested this one */
+    int64_t total = p->left < 0 ? reply->total : p->left;
+    int64_t left = total - (int64_t)reply->count;
+    bool has_more = reply->more || (p->bound.len > 0 && left > 0);
+    if (has_more && reply->count == 0) {
+        ask_rest(p);
+        return;
+    }
+    p->left = left > 0 ? left : 0;
     p->page = *reply;
+    p->page.total = total;
+    p->page.more = has_more;
     p->has_page = true;
-    if (reply->more && reply->count > 0) {
+    if (has_more) {
         ask_next(p, reply);
         ev_feed_event(etcd_loop(p->config.etcd), &p->give, EV_PREPARE);
     } else {
@@ -148,6 +234,7 @@ struct etcd_pages *etcd_pages_new(const struct etcd_pages_config *config)
     struct etcd_pages *pages = xcalloc(1, sizeof(*pages));
     pages->config = *config;
     buf_init(&pages->key, KEY_MAX);
+    buf_init(&pages->bound, KEY_MAX + BOUND_DIGITS);
     arena_init(&pages->arenas[0], ETCD_DECODED_MAX);
     arena_init(&pages->arenas[1], ETCD_DECODED_MAX);
     ev_init(&pages->give, on_give);
@@ -162,6 +249,7 @@ void etcd_pages_free(struct etcd_pages *pages)
     if (pages) {
         etcd_pages_cancel(pages);
         buf_fini(&pages->key);
+        buf_fini(&pages->bound);
         free(pages);
     }
 }
@@ -171,6 +259,8 @@ void etcd_pages_read(struct etcd_pages *pages, int64_t revision)
     etcd_pages_cancel(pages);
     pages->revision = revision;
     pages->limit = pages->page_size;
+    pages->left = -1;
+    buf_clear(&pages->bound);
     buf_clear(&pages->key);
     buf_append_slice(&pages->key, pages->config.first_key);
     ask(pages);

@@ -1,8 +1,11 @@
 /* Reads a key range page by page, all at one revision, for the mirror. On the main loop.
  *
- * For each page etcd 3.4 walks the index of all remaining keys, so with pages of equal size the
- * time would grow with the square of the key count. The first page tells the number of keys and
- * their length; each further page asks for half of the rest, or as much as fits a message. The next
+ * For each page etcd 3.4 walks the index of all keys from its start to the end asked for, whatever
+ * its limit, so with pages of equal size the time would grow with the square of the key count. The
+ * first page tells the number of keys and their length; each further page asks for half of the
+ * rest, or as much as fits a message. With more pages than a few to go, a page also has an end of
+ * its own, where about twice its limit is reached if keys stay as dense as on the page before;
+ * after one that ends in a gap, the next has none. The next
  * request is sent before the current page is delivered, so etcd and the owner work in parallel; the
  * last page, which has nothing to overlap with, is small. A page too large for a message is halved;
  * the page size then stays fixed until etcd_pages_reset. */
@@ -15,6 +18,7 @@
 #include "common/base/slice.h"
 #include "common/etcd/etcd_messages.h"
 
+struct buf;
 struct err;
 struct etcd;
 struct etcd_pages;
@@ -45,6 +49,10 @@ void etcd_pages_cancel(struct etcd_pages *pages);
 /* The number of keys to request after this page (of at least one key): `least` or more if they fit
  * a message. Pure. */
 int64_t etcd_pages_next_size(int64_t least, const struct etcd_range_reply *page);
+
+/* A key behind the page's last one, with about `want` keys between them if those behind are as dense
+ * as those of the page. False: none is found, and the buffer is empty. Pure. */
+bool etcd_pages_bound(const struct etcd_range_reply *page, int64_t want, struct buf *bound);
 
 /* Halves the page size from now on. False: already at the minimum. */
 bool etcd_pages_shrink(struct etcd_pages *pages);

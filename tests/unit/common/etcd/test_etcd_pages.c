@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 
 #include "common/base/addr.h"
+#include "common/base/buf.h"
 #include "common/etcd/etcd_link_internal.h"
 #include "common/etcd/etcd_pages_internal.h"
 #include "tests/support/etcd_proc.h"
@@ -21,6 +22,10 @@
 #include "tests/support/relay.h"
 
 enum { CALL_TIMEOUT_MS = 60000, KEYS = 100, PAGE = 30, PAGES = 4, FDS_MAX = 256 };
+
+/* Keys with gaps: in each part as many as this, of names that are close together. */
+enum { PARTS = 4, PART_KEYS = 60, SMALL_PAGE = 5 };
+static const char *const part_names[PARTS] = {"a/000", "a/7", "b-long-name/", "z"};
 
 static struct {
     struct ev_loop *loop;
@@ -215,6 +220,109 @@ static void test_lost_connection(void **state)
     relay_set(f.relay, RELAY_OPEN);
 }
 
+/* What etcd was asked for, and what it sent. */
+static struct {
+    unsigned keys, pages;
+    char last[64];
+    bool is_over;
+} parts;
+
+static void on_part_page(void *data, const struct etcd_range_reply *reply)
+{
+    (void)data;
+    parts.pages++;
+    assert_true(reply->count > 0);
+    assert_int_equal(reply->total, PARTS * PART_KEYS - parts.keys);
+    for (size_t i = 0; i < reply->count; i++) {
+        char key[sizeof(parts.last)];
+        (void)snprintf(key, sizeof(key), "%.*s", (int)reply->kvs[i].key.len,
+                       reply->kvs[i].key.ptr);
+        assert_true(strcmp(key, parts.last) > 0); /* each once, in order */
+        (void)snprintf(parts.last, sizeof(parts.last), "%s", key);
+    }
+    parts.keys += (unsigned)reply->count;
+    assert_int_equal(reply->more, parts.keys < PARTS * PART_KEYS);
+    parts.is_over = !reply->more;
+}
+
+static void on_part_failed(void *data, const struct err *err)
+{
+    (void)data;
+    fail_msg("%s", err->msg);
+}
+
+static bool has_all_parts(const void *data)
+{
+    (void)data;
+    return parts.is_over;
+}
+
+/* Pages with ends of their own, of which some lie in gaps. */
+static void test_every_key_once_across_gaps(void **state)
+{
+    const struct etcd_pages_config config = {.etcd = f.etcd,
+                                             .first_key = slice_str("/parts/"),
+                                             .range_end = slice_str("/parts0"),
+                                             .page_size = SMALL_PAGE,
+                                             .page = on_part_page,
+                                             .failed = on_part_failed};
+    (void)state;
+    etcd_proc_need();
+    for (size_t i = 0; i < PARTS; i++) {
+        char prefix[32];
+        (void)snprintf(prefix, sizeof(prefix), "/parts/%s", part_names[i]);
+        (void)sync_put_many(f.loop, f.etcd, prefix, PART_KEYS, slice_str("value"));
+    }
+    connect_watch_line();
+    f.pages = etcd_pages_new(&config);
+    etcd_pages_read(f.pages, 0);
+    loop_until(f.loop, has_all_parts, NULL);
+    assert_int_equal(parts.keys, PARTS * PART_KEYS);
+    assert_in_range(parts.pages, PARTS * PART_KEYS / SMALL_PAGE, PARTS * PART_KEYS);
+}
+
+struct bound_row {
+    const char *first, *last;
+    size_t count;
+    int64_t want;
+    const char *least, *most; /* least <= bound < most; NULL: there is none */
+};
+
+static void test_bounds(void **state)
+{
+    static const struct bound_row rows[] = {
+        {"/a/100", "/a/200", 101, 100, "/a/300", "/a/301"},
+        {"/a/100", "/a/200", 101, 50, "/a/2\xb0", "/a/2\xb1"}, /* a digit is a byte */
+        {"/a/100", "/a/200", 101, 0, "/a/200", "/a/201"},
+        {"/a/1", "/a/10", 2, 1, "/a/1", "/a/2"}, /* one is the other's beginning */
+        {"/a/1", "/b/1", 3, 4, "/d", "/e"},
+        {"", "b", 2, 1, "\xc4", "\xc5"},
+        {"/a/0", "/a/9", 10, 1000, NULL, NULL}, /* beyond all of /a/ */
+        {"/a/0", "/a/0", 1, 1000, NULL, NULL},
+        {"/a/0", "/a/0", 0, 1000, NULL, NULL},
+    };
+    struct buf bound;
+    (void)state;
+    buf_init(&bound, 64);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct bound_row *row = &rows[i];
+        struct etcd_kv kvs[128] = {{.key = slice_str(row->first)}};
+        if (row->count > 1) {
+            kvs[row->count - 1].key = slice_str(row->last);
+        }
+        const struct etcd_range_reply page = {.kvs = kvs, .count = row->count};
+        assert_int_equal(etcd_pages_bound(&page, row->want, &bound), row->least != NULL);
+        if (row->least) {
+            assert_true(slice_compare(buf_slice(&bound), slice_str(row->last)) > 0);
+            assert_true(slice_compare(buf_slice(&bound), slice_str(row->least)) >= 0);
+            assert_true(slice_compare(buf_slice(&bound), slice_str(row->most)) < 0);
+        } else {
+            assert_int_equal(bound.len, 0);
+        }
+    }
+    buf_fini(&bound);
+}
+
 static void test_sizes(void **state)
 {
     enum { LEAST = 50, MESSAGE = 24 << 20 };
@@ -248,6 +356,8 @@ int main(void)
         cmocka_unit_test_teardown(test_cancelled_and_read_again, end_reading),
         cmocka_unit_test_teardown(test_freed_by_the_last_page, end_reading),
         cmocka_unit_test_teardown(test_lost_connection, end_reading),
+        cmocka_unit_test_teardown(test_every_key_once_across_gaps, end_reading),
+        cmocka_unit_test(test_bounds),
         cmocka_unit_test(test_sizes),
     };
     return cmocka_run_group_tests(tests, start, stop);
