@@ -10,9 +10,11 @@
 /* Owners planned per piece of the page: below a millisecond, since the loop waits. */
 enum { OWNERS_PER_PIECE = 32 };
 
-/* Owners with something to do when the page was requested. */
+/* Owners that had something to do when they were looked at, after the page was requested. */
 struct plan_page {
     const struct metrics_sources *sources;
+    struct unsettled_place place;
+    bool has_ids;   /* all of them */
     struct buf ids; /* each NUL-terminated */
     size_t at;      /* of the next one */
     bool has_lines;
@@ -42,9 +44,23 @@ static void begin(const struct metrics_sources *sources, struct buf *out)
     }
 }
 
+static void note_owners(struct plan_page *page)
+{
+    enum unsettled_part part =
+        reconciler_each_unsettled(page->sources->reconciler, &page->place, note_owner, page);
+    page->has_ids = part == UNSETTLED_LAST;
+    if (part == UNSETTLED_ANEW) {
+        buf_clear(&page->ids);
+    }
+}
+
 static bool on_more(void *data, struct buf *piece)
 {
     struct plan_page *page = data;
+    if (!page->has_ids) {
+        note_owners(page);
+        return true;
+    }
     if (page->at == 0) {
         begin(page->sources, piece);
     }
@@ -76,6 +92,5 @@ void plan_page_handle(void *data, const struct http_request *request UNUSED,
     struct plan_page *page = xcalloc(1, sizeof(*page));
     page->sources = sources;
     buf_init(&page->ids, IDS_BYTES_MAX);
-    reconciler_each_unsettled(sources->reconciler, note_owner, page);
     reply->stream = (struct http_stream){.more = on_more, .end = on_end, .data = page};
 }

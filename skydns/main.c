@@ -546,7 +546,8 @@ static int run(struct program *p, struct err *err)
     ev_signal_stop(p->loop, &p->on_term);
     ev_signal_stop(p->loop, &p->on_int);
     if (p->keeper) {
-        snapshot_keeper_finish(p->keeper, SNAPSHOT_KEEPER_END_MS);
+        size_t bytes = snapshot_keeper_counts(p->keeper).bytes; /* of the file as it is */
+        snapshot_keeper_finish(p->keeper, snapshot_keeper_end_ms(bytes));
     }
     answering_stop(p->answering);
     return r;

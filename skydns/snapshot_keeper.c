@@ -318,6 +318,13 @@ static bool begin_soon(struct snapshot_keeper *keeper)
     return is_begun;
 }
 
+int64_t snapshot_keeper_end_ms(size_t bytes)
+{
+    enum { LEAST_MS = 5000, MOST_MS = 20000, BYTES_PER_MS = (16 << 20) / 1000 };
+    size_t more_ms = bytes / BYTES_PER_MS;
+    return more_ms < MOST_MS - LEAST_MS ? LEAST_MS + (int64_t)more_ms : MOST_MS;
+}
+
 void snapshot_keeper_finish(struct snapshot_keeper *keeper, int64_t timeout_ms)
 {
     int64_t end_ms = clock_monotonic_ms() + timeout_ms;

@@ -106,6 +106,7 @@ static int64_t fitting(const struct etcd_range_reply *reply)
 
 int64_t etcd_pages_next_size(int64_t least, const struct etcd_range_reply *page)
 {
+    assert(page->count > 0);
     int64_t count = (int64_t)page->count, fit = fitting(page);
     int64_t half = page->total > count ? (page->total - count) / 2 : 0;
     int64_t size = half > least ? half : least;

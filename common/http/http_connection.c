@@ -396,20 +396,18 @@ static void end_reply(struct http_connection *c)
     }
 }
 
-/* The next piece of a stream, as a chunk if chunked, or the end. False: it failed; closing before
- * the last chunk tells the client. */
+/* The next piece of a stream, as a chunk if chunked, or the end; nothing if the piece is empty, so
+ * that a stream which has to search for its next bytes lets the loop go on. False: it failed;
+ * closing before the last chunk tells the client. */
 static bool fill_from_stream(struct http_connection *c)
 {
-    bool has_more = true;
     c->sent = 0;
     buf_clear(&c->out_head);
     buf_fini(&c->out_body);
     buf_init(&c->out_body, HTTP_PIECE_MAX);
-    while (has_more && c->out_body.len == 0) {
-        has_more = c->stream.more(c->stream.data, &c->out_body);
-        if (c->out_body.failed) {
-            return false;
-        }
+    bool has_more = c->stream.more(c->stream.data, &c->out_body);
+    if (c->out_body.failed) {
+        return false;
     }
     if (c->is_chunked && c->out_body.len > 0) {
         buf_printf(&c->out_head, "%s%zx\r\n", c->is_begun ? "\r\n" : "", c->out_body.len);

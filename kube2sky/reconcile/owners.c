@@ -248,6 +248,22 @@ void owners_each(struct owners *owners, void (*fn)(void *data, struct owner *own
     }
 }
 
+bool owners_each_part(struct owners *owners, size_t *at, size_t count,
+                      void (*fn)(void *data, struct owner *owner), void *data)
+{
+    size_t end = *at + count;
+    struct owner *owner = key_table_next(&owners->table, at);
+    for (; owner && *at < end; ++*at, owner = key_table_next(&owners->table, at)) {
+        fn(data, owner);
+    }
+    return owner != NULL;
+}
+
+size_t owners_slots(const struct owners *owners)
+{
+    return owners->table.cap;
+}
+
 /* ---- Due claims ---- */
 
 void owners_want_claim(struct owners *owners, struct owner *owner)

@@ -102,6 +102,13 @@ void owners_forget_if_empty(struct owners *owners, struct owner *owner);
 /* fn may change the owner, not the table. */
 void owners_each(struct owners *owners, void (*fn)(void *data, struct owner *owner), void *data);
 
+/* The same, of those in `count` slots of the table from *at on, which moves on; start at 0. False:
+ * that was the end. Those that move in the table between two calls may be missed or seen twice; the
+ * number of slots tells when all do. */
+bool owners_each_part(struct owners *owners, size_t *at, size_t count,
+                      void (*fn)(void *data, struct owner *owner), void *data);
+size_t owners_slots(const struct owners *owners);
+
 /* The same, of those of one pod address, in whatever namespaces: "10-1-0-1". */
 void owners_each_at(struct owners *owners, struct slice label,
                     void (*fn)(void *data, struct owner *owner), void *data);

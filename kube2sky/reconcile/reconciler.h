@@ -107,9 +107,24 @@ void reconciler_explain(const struct reconciler *reconciler, struct buf *out);
 bool reconciler_explain_trouble(const struct reconciler *reconciler, struct buf *out);
 
 /* For people: the ids of owners with work waiting or in flight, and the plan of one, as lines of
- * preview.h; nothing for an owner that is gone. */
-void reconciler_each_unsettled(struct reconciler *reconciler,
-                               void (*fn)(void *data, struct slice owner), void *data);
+ * preview.h; nothing for an owner that is gone. With a million owners all ids together would hold
+ * the loop up: they come in parts, each well below a millisecond. The place is zeroed at first.
+ * What changes between two parts may be missing. */
+struct unsettled_place {
+    size_t at;
+    size_t slots; /* of the table of owners */
+};
+
+enum unsettled_part {
+    UNSETTLED_MORE,
+    UNSETTLED_LAST,
+    UNSETTLED_ANEW, /* the table has grown: the next part is the first one again */
+};
+
+enum unsettled_part reconciler_each_unsettled(struct reconciler *reconciler,
+                                              struct unsettled_place *place,
+                                              void (*fn)(void *data, struct slice owner),
+                                              void *data);
 void reconciler_preview(struct reconciler *reconciler, struct slice owner, struct buf *out);
 
 /* For an orderly shutdown: calls done(data), once and not from inside this call, when no

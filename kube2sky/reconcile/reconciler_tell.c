@@ -134,11 +134,23 @@ static void visit_unsettled(void *data, struct owner *owner)
     }
 }
 
-void reconciler_each_unsettled(struct reconciler *r, void (*fn)(void *data, struct slice owner),
-                               void *data)
+/* Slots in a part: each a cache miss. */
+enum { UNSETTLED_SLOTS = 1024 };
+
+enum unsettled_part reconciler_each_unsettled(struct reconciler *r, struct unsettled_place *place,
+                                              void (*fn)(void *data, struct slice owner),
+                                              void *data)
 {
     struct unsettled_visit visit = {fn, data};
-    owners_each(r->owners, visit_unsettled, &visit);
+    size_t slots = owners_slots(r->owners);
+    if (place->at > 0 && place->slots != slots) {
+        *place = (struct unsettled_place){0};
+        return UNSETTLED_ANEW;
+    }
+    place->slots = slots;
+    if (owners_each_part(r->owners, &place->at, UNSETTLED_SLOTS, visit_unsettled, &visit)) {
+        return UNSETTLED_MORE;
+    }
     if (config_writer_is_unsettled(r->config_writer)) {
         fn(data, slice_str(config_owner));
     }
@@ -147,6 +159,7 @@ void reconciler_each_unsettled(struct reconciler *r, void (*fn)(void *data, stru
             fn(data, slice_str(client_owners[i]));
         }
     }
+    return UNSETTLED_LAST;
 }
 
 static void preview_clients(struct reconciler *r, struct slice id, struct buf *out)

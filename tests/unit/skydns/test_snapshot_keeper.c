@@ -644,6 +644,16 @@ static void test_without_a_keeper(void **state)
     snapshot_keeper_free(NULL);
 }
 
+/* A larger file has more time, within what a pod is given to end. */
+static void test_the_end_waits_longer_for_a_larger_file(void **state)
+{
+    (void)state;
+    assert_int_equal(snapshot_keeper_end_ms(0), 5000);
+    assert_in_range(snapshot_keeper_end_ms(160 << 20), 14900, 15100);
+    assert_int_equal(snapshot_keeper_end_ms((size_t)8 << 30), 20000);
+    assert_int_equal(snapshot_keeper_end_ms(SIZE_MAX), 20000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -668,6 +678,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_the_last_one_waits_for_documents, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_nothing_to_save_at_the_end, set_up, tear_down),
         cmocka_unit_test(test_without_a_keeper),
+        cmocka_unit_test(test_the_end_waits_longer_for_a_larger_file),
     };
     return cmocka_run_group_tests_name("snapshot_keeper", tests, NULL, NULL);
 }

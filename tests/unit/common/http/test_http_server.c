@@ -96,12 +96,15 @@ static void handle_big(void *data, const struct http_request *request, struct ht
     reply->body.len += BIG;
 }
 
-/* Pieces of many sizes that are not multiples of each other; `streams_open` counts open streams. */
+/* Pieces of many sizes that are not multiples of each other, every third one empty; `streams_open`
+ * counts open streams. Each is asked for in a turn of the loop of its own. */
 enum { STREAM_PIECES = 40, STREAM_PIECE = 7001 };
 static int streams_open;
+static struct ev_loop *streams_loop;
 
 struct stream_state {
     int pieces;
+    unsigned turn; /* of the loop, of the last piece */
     bool fails; /* in the middle */
 };
 
@@ -109,6 +112,8 @@ static bool next_piece(void *data, struct buf *piece)
 {
     struct stream_state *state = data;
     assert_int_equal(piece->len, 0);
+    assert_true(state->pieces == 0 || ev_iteration(streams_loop) != state->turn);
+    state->turn = ev_iteration(streams_loop);
     for (int i = 0; i < STREAM_PIECE * (state->pieces % 3); i++) {
         buf_append_char(piece, (char)('a' + state->pieces % 26));
     }
@@ -171,6 +176,7 @@ static void serve(struct fixture *f, const struct http_route *table, size_t coun
         char text[ADDR_TEXT_MAX];
         (void)snprintf(text, sizeof(text), "127.0.0.1:%d", port);
         assert_int_equal(addr_parse(text, &f->address, NULL), 0);
+        streams_loop = f->loop;
         r = http_server_new(f->loop, &f->address, table, count, &f->server, &err);
     }
     if (r < 0) {

@@ -608,6 +608,54 @@ static void test_what_is_planned_twice_counts_once(void **state)
     }
 }
 
+static void put_services(struct fixture *f, int from, int to)
+{
+    for (int i = from; i < to; i++) {
+        char name[16], ip[32];
+        (void)snprintf(name, sizeof(name), "web-%d", i);
+        (void)snprintf(ip, sizeof(ip), "10.1.%d.%d", i / 256, i % 256);
+        put_service(f, name, ip);
+    }
+}
+
+static void count_owner(void *data, struct slice owner)
+{
+    unsigned *count = data;
+    assert_true(owner.len > 0);
+    ++*count;
+}
+
+/* Of many owners with work, each is told once, in parts; if their table grows between two parts,
+ * from the first one on again. */
+static void test_many_unsettled_owners_are_told_in_parts(void **state)
+{
+    enum { FEW = 1500, MANY = 6000 };
+    struct fixture *f = *state;
+    struct unsettled_place place = {0};
+    unsigned count = 0, parts = 1;
+    start_reconciler(f);
+    put_services(f, 0, FEW);
+    while (reconciler_each_unsettled(f->reconciler, &place, count_owner, &count) !=
+           UNSETTLED_LAST) {
+        parts++;
+    }
+    assert_int_equal(count, FEW);
+    assert_in_range(parts, 2, FEW);
+    place = (struct unsettled_place){0};
+    count = 0;
+    assert_int_equal(reconciler_each_unsettled(f->reconciler, &place, count_owner, &count),
+                     UNSETTLED_MORE);
+    assert_in_range(count, 1, FEW - 1);
+    put_services(f, FEW, MANY);
+    assert_int_equal(reconciler_each_unsettled(f->reconciler, &place, count_owner, &count),
+                     UNSETTLED_ANEW);
+    count = 0;
+    while (reconciler_each_unsettled(f->reconciler, &place, count_owner, &count) ==
+           UNSETTLED_MORE) {
+    }
+    assert_int_equal(count, MANY);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -633,6 +681,7 @@ int main(void)
         TEST(test_many_changes_without_waiting),
         TEST(test_a_source_that_turns_out_unsettled),
         TEST(test_what_is_planned_twice_counts_once),
+        TEST(test_many_unsettled_owners_are_told_in_parts),
     };
     return run_on_etcd(tests);
 }
