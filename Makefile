@@ -82,7 +82,7 @@ MAN        := $(patsubst %.scd,$(B)/man/%,$(notdir $(wildcard $(PROGRAMS:%=%/*.s
 .DEFAULT_GOAL := all
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all programs unit objects deps deps-bench run one asan-kube2sky check check-unit check-integration check-faults check-tsan check-pod check-page screenshots coverage images fuzz bench bench-readme bench-etcd bench-kube2sky bench-pipeline bench-start bench-updates bench-clients bench-pod bench-churn bench-cache-hits bench-clients-flood bench-search-paths bench-instructions bench-transfer bench-watching profile analyze analyzed lint format install uninstall dist deb clean help tests FORCE
+.PHONY: all programs unit objects deps deps-bench run one asan-kube2sky check check-unit check-integration check-faults check-tsan check-pod check-page screenshots coverage images fuzz bench bench-readme bench-etcd bench-kube2sky bench-scale bench-pipeline bench-start bench-updates bench-clients bench-pod bench-churn bench-cache-hits bench-clients-flood bench-search-paths bench-instructions bench-transfer bench-watching profile analyze analyzed lint format install uninstall dist deb clean help tests FORCE
 
 all: $(BINARIES) $(MAN)
 programs: $(BINARIES)
@@ -348,6 +348,11 @@ bench-start: all $(BENCH_STORE) $(START_BIN)
 bench-updates: $(B)/tests/bench/updates/bench_updates
 	@$(PYTHON) tests/bench/updates.py --bench $< $(BENCH_FLAGS)
 
+# A million Services, and a tenth of them: what grows faster than their number.
+NEEDS_test_bench_scale := $(addprefix $(B)/tests/bench/answers/,bare_udp load_udp propagation) $(BENCH_STORE) $(START_BIN)
+bench-scale: all $(NEEDS_test_bench_scale)
+	@$(PYTHON) tests/bench/scale.py --build $(B) $(BENCH_FLAGS)
+
 # Clients known by their pods: how soon after a pod has come or gone, and what it costs.
 bench-clients: all $(BENCH_STORE)
 	@$(PYTHON) tests/bench/clients.py --build $(B) $(BENCH_FLAGS)
@@ -481,7 +486,7 @@ clean:
 	rm -rf $(BUILD)
 
 help:
-	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|compile_commands.json|run|one TEST=…|check|check-unit|check-integration|check-faults|check-tsan|check-pod|check-page|screenshots|coverage|images|fuzz|bench|bench-readme|bench-etcd|bench-kube2sky|bench-pipeline|bench-start|bench-updates|bench-clients|bench-pod|bench-churn|bench-cache-hits|bench-clients-flood|bench-search-paths|bench-instructions|bench-transfer|bench-watching|profile|analyze|lint|format|install|uninstall|dist|deb|deps|deps-bench|clean'
+	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|compile_commands.json|run|one TEST=…|check|check-unit|check-integration|check-faults|check-tsan|check-pod|check-page|screenshots|coverage|images|fuzz|bench|bench-readme|bench-etcd|bench-kube2sky|bench-scale|bench-pipeline|bench-start|bench-updates|bench-clients|bench-pod|bench-churn|bench-cache-hits|bench-clients-flood|bench-search-paths|bench-instructions|bench-transfer|bench-watching|profile|analyze|lint|format|install|uninstall|dist|deb|deps|deps-bench|clean'
 
 -include $(wildcard $(B)/*/*.d $(B)/*/*/*.d $(B)/tests/*/*/*.d $(B)/tests/*/*/*/*.d)
 ifneq ($(filter analyzed,$(MAKECMDGOALS)),)

@@ -30,13 +30,13 @@ class Bed:
     def __init__(
         self, folder: Path, bin_dir: Path, store: str, kube: Kube | None = None, kube_flags: list[str] = ()
     ):
-        self._folder, self._bin_dir, self._store = folder, bin_dir, store
+        self._folder, self.bin_dir, self._store = folder, bin_dir, store
         self._programs: list[Program] = []
-        self._ready_port = reserve_port()
+        self.http_port = reserve_port()  # kube2sky's
         self.dns_port = reserve_port()
         self._http_addr = f"127.0.0.1:{reserve_port()}"
         # With /metrics, by program.
-        self.pages = {"kube2sky": f"http://127.0.0.1:{self._ready_port}", "skydns": f"http://{self._http_addr}"}
+        self.pages = {"kube2sky": f"http://127.0.0.1:{self.http_port}", "skydns": f"http://{self._http_addr}"}
         self.kube, self._kube_flags = kube, kube_flags
         self.etcd_url = ""
         self.apiserver: Program | None = None  # the tests' own
@@ -65,28 +65,28 @@ class Bed:
         for program in reversed(self._programs):
             program.kill()
 
-    def start_etcd(self, name: str) -> EtcdClient:
+    def start_etcd(self, name: str, *flags: str) -> EtcdClient:
         """Starts an empty etcd, which all later programs use."""
         port = reserve_port()
-        self.etcds[name] = self._add(etcd(str(self._folder / name), port, reserve_port()))
+        self.etcds[name] = self._add(etcd(str(self._folder / name), port, reserve_port(), *flags))
         self.etcds[name].start().wait_ready(lambda: is_etcd_healthy(port), "healthy")
         self.etcd_url = f"http://127.0.0.1:{port}"
         return EtcdClient(port)
 
     def start_kube2sky(self) -> float:
         """Starts kube2sky; returns the seconds until it was ready."""
-        argv = [str(self._bin_dir / "kube2sky"), *self._kube_flags]
-        argv += [f"--etcd-server={self.etcd_url}", f"--healthz-port={self._ready_port}"]
+        argv = [str(self.bin_dir / "kube2sky"), *self._kube_flags]
+        argv += [f"--etcd-server={self.etcd_url}", f"--healthz-port={self.http_port}"]
         self.kube2sky = self._add(Program("kube2sky", argv))
         start_s = time.monotonic()
         self.kube2sky.start().wait_ready(
-            lambda: http_get(f"http://127.0.0.1:{self._ready_port}/readiness")[0] == 200, "ready", PATIENCE_S
+            lambda: http_get(f"http://127.0.0.1:{self.http_port}/readiness")[0] == 200, "ready", PATIENCE_S
         )
         return time.monotonic() - start_s
 
     def start_skydns(self, *flags: str) -> float:
         """The same for skydns."""
-        argv = [str(self._bin_dir / "skydns"), f"-machines={self.etcd_url}", "-domain=cluster.local.", "-no-rec"]
+        argv = [str(self.bin_dir / "skydns"), f"-machines={self.etcd_url}", "-domain=cluster.local.", "-no-rec"]
         argv += [f"-http-addr={self._http_addr}"]
         start_s = time.monotonic()
         self._skydns = self._add(Program("skydns", [*argv, f"-addr=127.0.0.1:{self.dns_port}", *flags])).start()

@@ -273,7 +273,7 @@ class Program:
         )
 
 
-def etcd(data_dir: str, client_port: int, peer_port: int, on_line=None) -> Program:
+def etcd(data_dir: str, client_port: int, peer_port: int, *flags: str, on_line=None) -> Program:
     client, peer = f"http://127.0.0.1:{client_port}", f"http://127.0.0.1:{peer_port}"
     argv = [ETCD, "--name", "dns", "--data-dir", data_dir, "--logger", "zap", "--log-level", "warn"]
     argv += ["--listen-client-urls", client, "--advertise-client-urls", client]
@@ -286,7 +286,7 @@ def etcd(data_dir: str, client_port: int, peer_port: int, on_line=None) -> Progr
         f"dns={peer}",
     ]
     # A single member need not wait for others before it elects itself.
-    argv += ["--heartbeat-interval", "10", "--election-timeout", "100"]
+    argv += ["--heartbeat-interval", "10", "--election-timeout", "100", *flags]
     return Program("etcd", argv, on_line=on_line)
 
 

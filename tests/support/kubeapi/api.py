@@ -75,7 +75,8 @@ class ApiServer:
         self.admission = Admission(options.service_cidrs)
         self.requests: dict[str, int] = {}  # "list services" -> number of requests
         self.control = Control(self)
-        self._snapshots: OrderedDict[str, tuple[int, list[Object]]] = OrderedDict()
+        # Of each: its revision, its objects, and how many of them were on the pages before. Pages share the list.
+        self._snapshots: OrderedDict[str, tuple[int, list[Object], int]] = OrderedDict()
         self._backup: Backup | None = None
         self._documents: dict[str, bytes] = {}
         self.describe()
@@ -216,8 +217,9 @@ class ApiServer:
         limit = 0 if self.faults.is_ignoring_limit else int(query.get("limit") or 0)
         if self.options.page_max:
             limit = min(limit or self.options.page_max, self.options.page_max)
+        first = 0
         if query.get("continue"):
-            revision, objects = self._resume_snapshot(target, query["continue"])
+            revision, objects, first = self._resume_snapshot(target, query["continue"])
         else:
             revision = self.store.revision
             wanted = query.get("resourceVersion", "")
@@ -226,24 +228,24 @@ class ApiServer:
             objects = self.store.collections[resource].sorted_objects(target.namespace)
         predicate = compile_selectors(query.get("labelSelector", ""), query.get("fieldSelector", ""))
         if predicate:
-            objects = [o for o in objects if predicate(o)]
-        meta = {"resourceVersion": str(revision)}
-        if limit and len(objects) > limit:
-            meta["continue"] = self._keep_snapshot(revision, objects[limit:])
+            objects, first = [o for o in objects[first:] if predicate(o)], 0
+        meta, end = {"resourceVersion": str(revision)}, first + limit
+        if limit and len(objects) > end:
+            meta["continue"] = self._keep_snapshot(revision, objects, end)
             if predicate is None:
-                meta["remainingItemCount"] = len(objects) - limit
-            objects = objects[:limit]
-        return encoding.list(resource, meta, objects)
+                meta["remainingItemCount"] = len(objects) - end
+            return encoding.list(resource, meta, objects[first:end])
+        return encoding.list(resource, meta, objects[first:])
 
-    def _keep_snapshot(self, revision: int, rest: list[Object]) -> str:
+    def _keep_snapshot(self, revision: int, objects: list[Object], first: int) -> str:
         """The token for the rest of a list. Objects are immutable, so the list stays as of its revision."""
         name = secrets.token_hex(8)
-        self._snapshots[name] = (revision, rest)
+        self._snapshots[name] = (revision, objects, first)
         while len(self._snapshots) > _SNAPSHOTS_MAX:
             self._snapshots.popitem(last=False)
-        return _encode_token({"rv": revision, "start": rest[0].key, "snapshot": name})
+        return _encode_token({"rv": revision, "start": objects[first].key, "snapshot": name})
 
-    def _resume_snapshot(self, target: Target, token: str) -> tuple[int, list[Object]]:
+    def _resume_snapshot(self, target: Target, token: str) -> tuple[int, list[Object], int]:
         try:
             value = json.loads(base64.urlsafe_b64decode(token))
             start, revision = tuple(value["start"]), value["rv"]
@@ -251,7 +253,7 @@ class ApiServer:
             raise ApiError(400, "BadRequest", "continue key is not valid") from None
         if revision == -1:  # the inconsistent token: the rest of the list as of now
             objects = self.store.collections[target.resource].sorted_objects(target.namespace)
-            return self.store.revision, [o for o in objects if o.key >= start]
+            return self.store.revision, [o for o in objects if o.key >= start], 0
         snapshot = self._snapshots.get(value["snapshot"])
         if snapshot is None or self.faults.take_expired_continue():
             message = "The provided continue parameter is too old to display a consistent list result."

@@ -1,0 +1,121 @@
+"""What both halves of `make bench-scale` look at: memory, an etcd's own figures, and how long a page takes and holds
+its program up.
+"""
+
+import contextlib
+import http.client
+import os
+import subprocess
+import time
+from pathlib import Path
+
+from measuring import go_before_all_others
+from prometheus import Page
+from programs import Program, http_get
+from scaling.stall import Stall
+
+# etcd's own limit for its database, which it advises not to exceed; its default is 2 GiB.
+QUOTA_BYTES = 8 << 30
+ETCD_FLAGS = (f"--quota-backend-bytes={QUOTA_BYTES}",)
+# Only ends a hang.
+PATIENCE_S = 600.0
+
+
+def memory_mib(pid: int) -> tuple[float, float]:
+    """Resident now, and at most so far."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    kib = {line.split(":")[0]: int(line.split()[1]) for line in lines if line.startswith(("VmRSS", "VmHWM"))}
+    return kib["VmRSS"] / 1024, kib["VmHWM"] / 1024
+
+
+def cpu_s(pid: int) -> float:
+    """CPU time of all its threads, those included that have ended."""
+    return time.clock_gettime(~pid << 3 | 2)  # clock_getcpuclockid(3)
+
+
+def etcd_figure(port: int, name: str) -> float:
+    """One of etcd's metrics, of all its labels together."""
+    lines = http_get(f"http://127.0.0.1:{port}/metrics", 60)[1].splitlines()
+    return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith((name + " ", name + "{")))
+
+
+def etcd_in_use_bytes(port: int) -> float:
+    return etcd_figure(port, "etcd_mvcc_db_total_size_in_use_in_bytes")
+
+
+def metric(port: int, prefix: str, name: str) -> float:
+    return Page(http_get(f"http://127.0.0.1:{port}/metrics", 60)[1], prefix).total(name)
+
+
+def get(port: int, path: str) -> int:
+    """The whole reply's size."""
+    connection, size = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S), 0
+    connection.request("GET", path)
+    reply = connection.getresponse()
+    if reply.status not in (200, 404):  # not found, with suggestions
+        raise ValueError(f"{path}: status {reply.status}: {reply.read(200)!r}")
+    while piece := reply.read(1 << 20):
+        size += len(piece)
+    connection.close()
+    return size
+
+
+def first_event(port: int) -> int:
+    """The size of the first event of an open page."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
+    connection.request("GET", "/live")
+    reply, line = connection.getresponse(), b""
+    while not line.startswith(b"data:"):
+        line = reply.readline()
+    connection.close()
+    return len(line)
+
+
+def page(name: str, port: int, ask) -> dict[str, float]:
+    """What asking takes, how much it returns, and how long the program answers nothing else meanwhile."""
+    with Stall(port) as stall:
+        began = time.monotonic()
+        size = ask()
+        took_s = time.monotonic() - began
+    return {f"{name}_ms": took_s * 1000, f"{name}_mib": size / 2**20, f"{name}_stall_ms": stall.longest_ms}
+
+
+def pages(port: int, paths: dict[str, str]) -> dict[str, float]:
+    found = page("live", port, lambda: first_event(port))
+    for name, path in paths.items():
+        found |= page(name, port, lambda: get(port, path))
+    return found
+
+
+def run_text(*command: object) -> int:
+    """Runs a command that has to succeed; the size of its output."""
+    done = subprocess.run(list(map(str, command)), capture_output=True, timeout=PATIENCE_S)
+    if done.returncode != 0:
+        raise ValueError(f"{command}: {done.stderr.decode()}")
+    return len(done.stdout)
+
+
+def wait_settled(program: Program, what: str, value) -> None:
+    """Until value() has been the same for a second."""
+    last, since_s = None, time.monotonic()
+
+    def is_settled() -> bool:
+        nonlocal last, since_s
+        now = value()
+        if now != last:
+            last, since_s = now, time.monotonic()
+        return time.monotonic() - since_s >= 1.0
+
+    program.wait_ready(is_settled, what, PATIENCE_S)
+
+
+@contextlib.contextmanager
+def before_all_others(is_wanted: bool):
+    """Children started meanwhile keep the priority."""
+    if is_wanted:
+        go_before_all_others()
+    try:
+        yield
+    finally:
+        if is_wanted:
+            os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))

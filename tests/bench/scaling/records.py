@@ -1,0 +1,212 @@
+"""skydns' half of `make bench-scale`: the keys of N Services in an etcd, what etcd makes of them, and skydns on them."""
+
+import signal
+import subprocess
+import time
+from itertools import islice
+from pathlib import Path
+
+from answers import bed as answers
+from answers import data, path, rounds, servers
+from measuring import percentile
+from programs import Program, etcd, is_etcd_healthy, reserve_port
+from records import DOMAIN, value
+from scaling import probes
+from transfers import Secondary, thread_s
+
+IN_FLIGHT = 8
+# Asked for after the start from a snapshot; all records are published at once.
+ASKED = 10_000
+CHANGED = 20_000
+KEYS_EACH = 3  # of one Service
+ROUNDS, TRIES = 3, 9  # a run of another process on a core is left out
+MIXES = ("a", "kubernetes")
+PATTERNS = [pattern for pattern in rounds.UDP_PATTERNS if pattern.mix in MIXES]
+
+
+class Bed(answers.Bed):
+    """Without what other servers than skydns would read."""
+
+    def __init__(self, build: Path, services: int):
+        super().__init__(build, services)
+        self.build = build
+
+    def _fill(self) -> None:
+        self.certificate = self.key = ""
+        self.questions = data.write_questions(self.services, self.folder)
+        self.etcd = etcd(str(self.folder / "etcd"), self.etcd_port, reserve_port(), *probes.ETCD_FLAGS)
+        self.etcd.start().wait_ready(lambda: is_etcd_healthy(self.etcd_port), "healthy")
+        self.loop_s = self.write(data.key_lines(self.services))
+
+    def write(self, lines: bytes) -> float:
+        """Puts keys in plain transactions; the seconds it took."""
+        command = [self.store, self.etcd_url, "loop", str(IN_FLIGHT)]
+        done = subprocess.run(command, input=lines, check=True, stdout=subprocess.PIPE, timeout=probes.PATIENCE_S)
+        return float(done.stdout)
+
+
+class Skydns:
+    """One skydns with its pages and, unless told otherwise, its snapshot."""
+
+    def __init__(self, bed: Bed, *flags: str, has_snapshot: bool = True):
+        self.bed, self.port, self.http_port = bed, reserve_port(), reserve_port()
+        self.snapshot = bed.folder / "snapshot"
+        self.argv = [str(bed.bin_dir / "skydns"), f"-machines={bed.etcd_url}", f"-domain={DOMAIN}.", "-no-rec"]
+        self.argv += [f"-addr=127.0.0.1:{self.port}", f"-http-addr=127.0.0.1:{self.http_port}", "-workers=1", *flags]
+        self.argv += [f"-snapshot={self.snapshot}", "-snapshot-interval=1h"] if has_snapshot else []
+        self.program = Program("skydns", self.argv)
+
+    def start(self) -> float:
+        began = time.monotonic()
+        self.program.start().wait_line(r"ready for queries on .* for udp://", timeout_s=probes.PATIENCE_S)
+        return time.monotonic() - began
+
+    def metric(self, name: str) -> float:
+        return probes.metric(self.http_port, "skydns_", name)
+
+    def stop(self) -> None:
+        """It may still be writing its snapshot."""
+        self.program.signal(signal.SIGTERM)
+        if self.program.wait(probes.PATIENCE_S) != 0:
+            self.program.fail("exited with an error on SIGTERM")
+
+
+def store_figures(bed: Bed) -> dict[str, float]:
+    keys = probes.etcd_figure(bed.etcd_port, "etcd_debugging_mvcc_keys_total")
+    resident, peak = probes.memory_mib(bed.etcd.pid)
+    in_use = probes.etcd_in_use_bytes(bed.etcd_port)
+    return {
+        "store_keys": keys,
+        "store_s": bed.loop_s,
+        "store_mib": resident,
+        "store_peak_mib": peak,
+        "store_db_mib": in_use / 2**20,
+        "store_key_bytes": in_use / keys,
+        "store_service_bytes": in_use / bed.services,
+        "store_fit_millions": probes.QUOTA_BYTES / (in_use / bed.services) / 1e6,
+    }
+
+
+def read(bed: Bed, skydns: Skydns) -> dict[str, float]:
+    """The start from etcd, and the snapshot at its end."""
+    etcd_s = probes.cpu_s(bed.etcd.pid)
+    found = {"start_s": skydns.start()}
+    found["start_cpu_s"] = probes.cpu_s(skydns.program.pid)
+    found["start_etcd_cpu_s"] = probes.cpu_s(bed.etcd.pid) - etcd_s
+    found["reader_mib"], found["reader_peak_mib"] = probes.memory_mib(skydns.program.pid)
+    found["reader_service_bytes"] = found["reader_mib"] * 2**20 / bed.services
+    found["reader_watches"] = probes.etcd_figure(bed.etcd_port, "etcd_debugging_mvcc_watcher_total")
+    skydns.program.wait_ready(lambda: skydns.metric("snapshot_writes_total") >= 1, "snapshot", probes.PATIENCE_S)
+    found["snapshot_peak_mib"] = probes.memory_mib(skydns.program.pid)[1]
+    found["snapshot_mib"] = skydns.snapshot.stat().st_size / 2**20
+    return found
+
+
+def pages(bed: Bed, skydns: Skydns) -> dict[str, float]:
+    name = data.name(bed.services // 2)
+    paths = {"page": "/", "metrics": "/metrics", "cache": "/cache", "explain": f"/explain?name={name}&type=A"}
+    paths["suggest"] = f"/explain?name=x{name}&type=A"
+    paths |= {"search": f"/search?q={name.split('.')[0]}", "search_all": "/search?q="}
+    found = probes.pages(skydns.http_port, paths)
+    command = [bed.bin_dir / "skydns", f"-explain={name}", f"-http-addr=127.0.0.1:{skydns.http_port}"]
+    found |= probes.page("command", skydns.http_port, lambda: probes.run_text(*command))
+    return {f"reader_{name}": value for name, value in found.items()}
+
+
+def updates(bed: Bed, skydns: Skydns) -> dict[str, float]:
+    """New Services one by one, from etcd's acknowledgement to the answer; then many with other addresses."""
+    server = servers.Server("skydns", "skydns", skydns.program, skydns.port)
+    late = path.propagation(bed.tools, bed.etcd_url, server)
+    found = {f"answer_{part}_ms": late[f"propagation_{part}_ms"] for part in ("p50", "p99")}
+    count = min(CHANGED, bed.services // 2)
+    changed = islice(data.keys(count), 0, None, KEYS_EACH)  # the addresses' keys
+    lines = [f"{key}\t{value(data.ip(number ^ 1))}\n" for number, (key, _) in enumerate(changed)]
+    pid = skydns.program.pid
+    before_s, before_mib = probes.cpu_s(pid), probes.memory_mib(pid)[0]
+    bed.write("".join(lines).encode())
+    probes.wait_settled(skydns.program, "caught up", lambda: skydns.metric("store_revision"))
+    found["change_cpu_us"] = (probes.cpu_s(pid) - before_s) / count * 1e6
+    found["change_growth_percent"] = 100 * (probes.memory_mib(pid)[0] / before_mib - 1)
+    return found
+
+
+def end(skydns: Skydns) -> dict[str, float]:
+    """A change is there, so that it writes its snapshot before it ends."""
+    began = time.monotonic()
+    before = skydns.snapshot.stat().st_mtime_ns
+    skydns.stop()
+    took_s = time.monotonic() - began
+    if skydns.snapshot.stat().st_mtime_ns == before:
+        raise ValueError("skydns ended without a snapshot of the changes")
+    return {"end_s": took_s}
+
+
+def start_from_snapshot(bed: Bed, skydns: Skydns) -> dict[str, float]:
+    """Of Services that have not changed."""
+    asked = range(min(CHANGED, bed.services // 2), bed.services, max(1, bed.services // ASKED))
+    names = bed.folder / "names"
+    names.write_text("".join(f"{data.name(number)} {data.ip(number)}\n" for number in asked))
+    command = [bed.build / "tests/bench/start/bench_start", str(skydns.port), names, *skydns.argv]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=probes.PATIENCE_S)
+    told = {name: float(number) for name, number in (line.split() for line in done.stdout.splitlines())}
+    return {"snapshot_first_s": told["first_s"], "snapshot_not_right": told["not_right"]}
+
+
+def transfer(bed: Bed) -> dict[str, float]:
+    """The whole zone."""
+    skydns = Skydns(bed, "-schema=kubernetes", "-transfer-to=127.0.0.0/8", has_snapshot=False)
+    skydns.start()
+    secondary = Secondary(skydns.port)
+    while not secondary.fetch() or secondary.size < bed.services:
+        secondary.size = 0  # its first version is not there yet
+    before_s, began = thread_s(skydns.program.pid, "transfers"), time.monotonic()
+    secondary.fetch()
+    found = {"transfer_s": time.monotonic() - began, "transfer_mib": secondary.size / 2**20}
+    found["transfer_cpu_s"] = thread_s(skydns.program.pid, "transfers") - before_s
+    found["transfer_reader_mib"], found["transfer_peak_mib"] = probes.memory_mib(skydns.program.pid)
+    skydns.stop()
+    return found
+
+
+def answers_cost(bed: Bed, is_first: bool) -> dict[str, float]:
+    """CPU time for each answer, over the bare responder's of the same round."""
+    with probes.before_all_others(is_first):
+        return _answers_cost(bed)
+
+
+def _answers_cost(bed: Bed) -> dict[str, float]:
+    generator = bed.generator(1.0)
+    pair = bed.start(servers.kind(servers.BARE_UDP)), bed.start(servers.kind("skydns"))
+    found = {}
+    for pattern in PATTERNS:
+        ratios, faults = [], set()
+        for _ in range(TRIES):
+            runs = [generator.run(pattern, server) for server in pair]
+            if found_now := {fault for run in runs for fault in run["faults"]}:
+                faults |= found_now
+                continue
+            bare, ours = (run["figures"]["server_us"] for run in runs)
+            ratios.append(ours / bare)
+            if len(ratios) == ROUNDS:
+                break
+        if not ratios:
+            raise ValueError(f"{pattern.title}: {', '.join(sorted(faults))} in each of {TRIES} runs")
+        found[f"ratio_{pattern.mix}"] = percentile(ratios, 0.5)
+    for server in pair:
+        server.program.kill()
+    return found
+
+
+def measure(services: int, build: Path, is_first: bool) -> dict[str, float]:
+    began = time.monotonic()
+    with Bed(build, services) as bed:
+        found = store_figures(bed)
+        skydns = Skydns(bed)
+        try:
+            found |= read(bed, skydns) | pages(bed, skydns) | updates(bed, skydns)
+            found |= end(skydns) | start_from_snapshot(bed, skydns)
+        finally:
+            skydns.program.kill()
+        found |= transfer(bed) | answers_cost(bed, is_first)
+    found["records_took_s"] = time.monotonic() - began
+    return found
