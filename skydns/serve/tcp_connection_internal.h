@@ -68,7 +68,7 @@ struct tcp_connection {
     bool is_broken;    /* what was put could not be sent */
     bool is_leaving;   /* the leavers hold it */
     uint8_t turns;     /* turns that had queries; stops at two */
-    int64_t active_ms; /* monotonic */
+    int64_t active_ms; /* monotonic; when the turn of the loop began */
     size_t progress;   /* bytes accepted since then, of those kept in `out` */
     enum engine_transport transport;
     const struct stream_kind *kind;  /* NULL: plain DNS */
@@ -118,6 +118,8 @@ struct tcp_server {
     uint32_t *free_slots; /* a stack; connections_max - count of them */
     size_t single_count;
     struct tcp_single singles[ENGINE_AHEAD_MAX];
+    unsigned turn;         /* of the loop, in which a connection was last active; */
+    int64_t turn_ms;       /* its time; 0: none yet */
     unsigned turn_queries; /* of the turn of a protocol that goes on */
     uint8_t *reply;        /* ENGINE_REPLY_MAX bytes for a protocol; NULL: there is none */
     size_t out_len;

@@ -25,10 +25,22 @@ static void remove_from_queues(struct tcp_connection *c)
     }
 }
 
+/* The time of this turn of the loop: turns take milliseconds, and what is idle does so for seconds.
+ * Reading the clock for every query would cost half a percent of its answer. */
+static int64_t turn_ms(struct tcp_server *s)
+{
+    unsigned turn = ev_iteration(s->config.loop);
+    if (turn != s->turn || s->turn_ms == 0) {
+        s->turn = turn;
+        s->turn_ms = clock_monotonic_ms();
+    }
+    return s->turn_ms;
+}
+
 /* At the end: it has just been active. */
 static void add_to_queues(struct tcp_connection *c)
 {
-    c->active_ms = clock_monotonic_ms();
+    c->active_ms = turn_ms(c->server);
     c->progress = 0;
     TAILQ_INSERT_TAIL(client_queue(c), c, in_client);
     if (c->place == TCP_IDLE) {

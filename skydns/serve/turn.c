@@ -143,7 +143,8 @@ enum engine_verdict turn_answer_connection(void *data, const struct tcp_query *t
                                            size_t *ret_len)
 {
     struct turn *turn = data;
-    const int64_t begun_us = clock_monotonic_us();
+    /* One that was announced has waited since then: its answer takes that long. */
+    const int64_t begun_us = tcp->ahead > 0 ? turn->ahead_us : clock_monotonic_us();
     const struct engine_query query = {
         .wire = tcp->wire,
         .len = tcp->len,
@@ -192,6 +193,7 @@ void turn_part_left(void *data, uint64_t transfer, bool is_gone)
 void turn_look_ahead(void *data, const struct slice *queries, size_t count)
 {
     struct turn *turn = data;
+    turn->ahead_us = clock_monotonic_us();
     engine_look_ahead(turn->engine, turn->store, queries, count);
 }
 

@@ -46,6 +46,7 @@ struct turn {
     bool is_entered;           /* from begin to end: while callbacks run */
     const struct store *store; /* while entered: this turn's version */
     unsigned expensive_left;
+    int64_t ahead_us;                /* when queries were last announced; monotonic */
     struct engine_deferral deferral; /* of the last answer */
 };
 
