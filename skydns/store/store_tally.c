@@ -40,6 +40,9 @@ struct store_tally store_node_tally(const struct store_node *node)
 
 /* ---- Addresses ---- */
 
+/* Nodes fetched before they are visited: those of a large name are in no near cache. */
+enum { FETCH_AHEAD = 4 };
+
 struct pick {
     unsigned family_bytes;
     uint32_t skip; /* addresses still to be passed over */
@@ -75,12 +78,47 @@ static bool pass_over(struct pick *p, const struct store_tally *tally)
     return false;
 }
 
+static bool pick_own(struct pick *p, const struct store_node *node)
+{
+    const struct store_record *record = store_node_own_record(node);
+    return !record || pick_record(p, record);
+}
+
 static bool pick_below(struct pick *p, uintptr_t slot, unsigned level);
 
 static bool pick_node(struct pick *p, const struct store_node *node)
 {
-    const struct store_record *record = store_node_own_record(node);
-    return (!record || pick_record(p, record)) && pick_below(p, node->children.slot, 0);
+    return pick_own(p, node) && pick_below(p, node->children.slot, 0);
+}
+
+/* A node with one record, or none: nearly all of a large name's. */
+static bool is_leaf(uintptr_t slot)
+{
+    return !label_map_is_branch(slot) && label_map_as_node(slot)->children.slot == 0;
+}
+
+static bool pick_leaf(struct pick *p, const struct store_node *leaf)
+{
+    return store_node_is_hidden(leaf) || pick_own(p, leaf);
+}
+
+static bool pick_branch(struct pick *p, const struct label_branch *branch, unsigned level)
+{
+    if (pass_over(p, &branch->tally)) {
+        return true;
+    }
+    unsigned count = label_map_slot_count(branch, level);
+    for (unsigned i = 0; i < count; i++) {
+        uintptr_t slot = branch->slots[i];
+        if (i + FETCH_AHEAD < count) {
+            __builtin_prefetch(label_map_block(branch->slots[i + FETCH_AHEAD]));
+        }
+        if (is_leaf(slot) ? !pick_leaf(p, label_map_as_node(slot))
+                          : !pick_below(p, slot, level + 1)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 /* A name's labels bound the recursion, as they do in any walk. */
@@ -89,30 +127,20 @@ static bool pick_below(struct pick *p, uintptr_t slot, unsigned level)
     if (slot == 0) {
         return true;
     }
-    if (!label_map_is_branch(slot)) {
-        const struct store_node *node = label_map_as_node(slot);
-        if (store_node_is_hidden(node)) {
-            return true;
-        }
-        if (p->skip > 0) {
-            struct store_tally tally = store_node_tally(node);
-            if (pass_over(p, &tally)) {
-                return true;
-            }
-        }
-        return pick_node(p, node);
+    if (label_map_is_branch(slot)) {
+        return pick_branch(p, label_map_as_branch(slot), level);
     }
-    const struct label_branch *branch = label_map_as_branch(slot);
-    if (pass_over(p, &branch->tally)) {
+    const struct store_node *node = label_map_as_node(slot);
+    if (store_node_is_hidden(node)) {
         return true;
     }
-    unsigned count = label_map_slot_count(branch, level);
-    for (unsigned i = 0; i < count; i++) {
-        if (!pick_below(p, branch->slots[i], level + 1)) {
-            return false;
+    if (p->skip > 0) {
+        struct store_tally tally = store_node_tally(node);
+        if (pass_over(p, &tally)) {
+            return true;
         }
     }
-    return true;
+    return pick_node(p, node);
 }
 
 void store_pick_addresses(const struct store_node *node, unsigned family_bytes, uint32_t first,
