@@ -25,7 +25,7 @@ from answers.bed import Bed  # noqa: E402
 from measuring import Machine, go_before_all_others, machine_name  # noqa: E402
 from programs import ETCD  # noqa: E402
 
-PARTS = ("udp", "tcp", "latency", "path", "cache", "tls", "dnssec")
+PARTS = ("udp", "large", "tcp", "latency", "path", "cache", "tls", "dnssec")
 
 
 def one_run(bed: Bed, seconds: float):
@@ -49,6 +49,18 @@ def measure_rounds(bed: Bed, arguments, kinds: list[servers.Kind], patterns: lis
         values[f"resident_mib.{bed.services}.{one.name}"] = one.resident_mib()
         if one.name == servers.SKYDNS:
             values[f"resident_mib.{bed.services}"] = one.resident_mib()
+        one.program.kill()
+    return runs
+
+
+def measure_large(bed: Bed, arguments, values: dict) -> list[dict]:
+    """Of names with many addresses; skydns alone: the others send no part of them."""
+    bed.add_large_names()
+    started = [bed.start(servers.kind(name)) for name in (servers.BARE_UDP, servers.SKYDNS)]
+    run = one_run(bed, arguments.seconds)
+    runs = rounds.run_rounds(run, started, rounds.LARGE_PATTERNS, arguments.rounds, bed.services)
+    values[f"large_mib.{bed.services}.{servers.SKYDNS}"] = started[1].resident_mib()
+    for one in started:
         one.program.kill()
     return runs
 
@@ -125,6 +137,8 @@ def measure(
                 measure_start(bed, values)
                 if services == smallest:
                     measure_path(bed, arguments, values)
+            if "large" in arguments.only and services == smallest:  # last: it adds keys
+                runs += measure_large(bed, arguments, values)
             print(file=sys.stderr)
     return runs, values
 

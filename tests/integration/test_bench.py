@@ -245,6 +245,33 @@ def test_missed_goals_are_named(skydns_us, missed):
     assert all(part in text for part, text in zip(missed, texts))
 
 
+def test_wildcard_sockets_must_not_fall_behind_gdnsd():
+    for any_us, missed in ((1.2, 0), (1.3, 1)):
+        costs = {"bare": 1.0, "gdnsd": 1.25, "skydns": 1.1, "skydns-any": any_us, "knot": 1.15}
+        runs = [one_run(0, name, us) for name, us in costs.items()]
+        verdicts = summary.judge(summary.summarise(runs, {}, busy=0.0))
+        texts = [verdict.text for verdict in verdicts if verdict.is_missed]
+        assert len(texts) == missed and all("on 0.0.0.0" in text and "gdnsd" in text for text in texts)
+
+
+@pytest.mark.parametrize("pattern, of", [("large-33", "large-32"), ("large-1000-aaaa", "large-32-aaaa")])
+def test_goals_of_large_names(pattern, of):
+    for us, missed in ((3.9, 0), (4.1, 1)):
+        runs = [one_run(0, "bare", 1.0, pattern=name) for name in (pattern, of)]
+        runs += [one_run(0, "skydns", 2.0, pattern=of), one_run(0, "skydns", us, pattern=pattern)]
+        (verdict,) = summary.judge(summary.summarise(runs, {}, busy=0.0))
+        assert verdict.is_missed == missed and verdict.value == pytest.approx(us / 2.0)
+
+
+def test_large_names_have_their_addresses(tmp_path):
+    lines = data.large_key_lines().decode().splitlines()
+    assert len(set(lines)) == len(lines) == data.LARGE_NAMES * sum(data.LARGE_SIZES)
+    below = f"{SVC}/default/large-100-7/"
+    assert len({line.split("\t")[1] for line in lines if line.startswith(below)}) == 100
+    paths = data.write_large_questions(tmp_path)
+    assert [paths[mix.name].read_text().split()[1] for mix in (data.LARGE_MIXES[0], data.LARGE_MIXES[-1])] == ["A", "AAAA"]
+
+
 @pytest.mark.parametrize("services, right_us, wrong_us", [(10_000, 1.2, 1.3), (100_000, 1.3, 1.4)])
 def test_goals_of_names_that_are_kept(services, right_us, wrong_us):
     for skydns_us, missed in ((right_us, 0), (wrong_us, 1), (2.1, 2)):

@@ -49,9 +49,16 @@ class Bed:
         data.write_local_data(self.services, self.folder / "local-data")
         self.questions = data.write_questions(self.services, self.folder)
         self.etcd.start().wait_ready(lambda: is_etcd_healthy(self.etcd_port), "healthy")
+        self._put(data.key_lines(self.services))
+
+    def _put(self, lines: bytes) -> None:
         command = [self.store, self.etcd_url, "loop", str(_IN_FLIGHT)]
-        lines = data.key_lines(self.services)
         subprocess.run(command, input=lines, check=True, stdout=subprocess.DEVNULL, timeout=300)
+
+    def add_large_names(self) -> None:
+        """Their keys and questions, for servers started from now on."""
+        self._put(data.large_key_lines())
+        self.questions |= data.write_large_questions(self.folder)
 
     def __exit__(self, *exc) -> None:
         for one in reversed(self.servers):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from records import DOMAIN, service_records, value
+from records import DOMAIN, endpoint_records, service_records, value
 
 REVERSE_ZONE = "10.in-addr.arpa"
 TTL_S = 30
@@ -47,8 +47,17 @@ SEARCH_MIX = Mix("search", "foreign names below a search domain", records=1.0)
 BOTH_FAMILIES = 2  # every so many of them is asked for both families
 
 
+# Names with many addresses, as headless Services have them.
+LARGE_SIZES = (32, 33, 100, 1000)
+LARGE_NAMES = 16  # of each size
+LARGE_MIXES = [
+    *(Mix(f"large-{size}", f"A of {size:,} addresses", records=1.0) for size in LARGE_SIZES),
+    *(Mix(f"large-{size}-aaaa", f"AAAA of {size:,} addresses", nodata=1.0) for size in LARGE_SIZES),
+]
+
+
 def mix(name: str) -> Mix:
-    return next(one for one in [*MIXES, *FOREIGN_MIXES, SEARCH_MIX] if one.name == name)
+    return next(one for one in [*MIXES, *FOREIGN_MIXES, SEARCH_MIX, *LARGE_MIXES] if one.name == name)
 
 
 def foreign(number: int) -> str:
@@ -94,6 +103,17 @@ def key_lines(count: int) -> bytes:
     """In the format of `bench_store … loop`; and the client as a pod."""
     pod = ("/skydns/local/cluster/pod/default/127-0-0-1/pod", value("127.0.0.1"))
     return "".join(f"{key}\t{text}\n" for key, text in [*keys(count), pod]).encode()
+
+
+def large_key_lines() -> bytes:
+    """The same, of the names with many addresses."""
+    lines, made = [], 0
+    for size in LARGE_SIZES:
+        for number in range(LARGE_NAMES):
+            addresses = {ip(made + at): "" for at in range(size)}
+            made += size
+            lines += [f"{key}\t{text}\n" for key, text in endpoint_records(f"large-{size}-{number}", addresses).items()]
+    return "".join(lines).encode()
 
 
 # ---- For other servers ----
@@ -196,4 +216,15 @@ def write_questions(count: int, folder: Path, how_many: int = QUESTIONS) -> dict
         paths[one.name] = folder / f"questions-{one.name}"
         lines = (f"{asked} {rdtype}\n" for asked, rdtype in questions(one.name, count, how_many))
         paths[one.name].write_text("".join(lines))
+    return paths
+
+
+def write_large_questions(folder: Path) -> dict[str, Path]:
+    """The same for the names with many addresses: each often enough for a full batch of different questions."""
+    paths = {}
+    for one in LARGE_MIXES:
+        size, rdtype = one.name.split("-")[1], "AAAA" if one.nodata else "A"
+        paths[one.name] = folder / f"questions-{one.name}"
+        lines = (f"large-{size}-{number}.default.svc.{DOMAIN} {rdtype}\n" for number in range(LARGE_NAMES))
+        paths[one.name].write_text("".join(lines) * 64)
     return paths

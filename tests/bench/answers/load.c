@@ -7,7 +7,7 @@
 
 #include "common/base/err.h"
 
-enum { DAY_MS = 24 * 3600 * 1000, COMMON_FLAGS = 6 };
+enum { DAY_MS = 24 * 3600 * 1000, COMMON_FLAGS = 7 };
 
 void load_fail(const char *what, const char *why)
 {
@@ -31,12 +31,13 @@ static void parse(int argc, char *const *argv, const struct flags *flags)
 void load_parse(int argc, char *const *argv, const struct flags *own, struct load *ret_load)
 {
     const char *server = "127.0.0.1:53", *questions = "", *pids = "";
-    bool wants_dnssec = false;
+    bool wants_edns = false, wants_dnssec = false;
     int64_t run_ms = 1000, warm_up_ms = 300;
     struct flag table[COMMON_FLAGS + LOAD_FLAGS_MAX] = {
         {"server", FLAG_STRING, &server, .help = "its address:port"},
         {"questions", FLAG_STRING, &questions, .help = "a file of `name TYPE` lines"},
-        {"dnssec", FLAG_BOOL, &wants_dnssec, .help = "ask for signatures"},
+        {"edns", FLAG_BOOL, &wants_edns, .help = "take replies of 1232 bytes"},
+        {"dnssec", FLAG_BOOL, &wants_dnssec, .help = "the same, and ask for signatures"},
         {"pids", FLAG_STRING, &pids, .help = "its processes, like 12,34, whose CPU time counts"},
         {"run", FLAG_DURATION_MS, &run_ms, .min = 1, .max = DAY_MS, .help = "how long to measure"},
         {"warm-up", FLAG_DURATION_MS, &warm_up_ms, .max = DAY_MS,
@@ -50,11 +51,13 @@ void load_parse(int argc, char *const *argv, const struct flags *own, struct loa
     parse(argc, argv, &flags);
 
     struct err err;
+    enum queries_edns edns = wants_edns ? QUERIES_EDNS : QUERIES_PLAIN;
+    edns = wants_dnssec ? QUERIES_DO : edns;
     *ret_load = (struct load){.pids = pids,
                               .run_ns = (uint64_t)run_ms * 1000000,
                               .warm_up_ns = (uint64_t)warm_up_ms * 1000000};
     if (addr_parse(server, &ret_load->server, &err) < 0 ||
-        queries_read(questions, wants_dnssec, &ret_load->queries, &err) < 0) {
+        queries_read(questions, edns, &ret_load->queries, &err) < 0) {
         load_fail(own->program, err.msg);
     }
 }

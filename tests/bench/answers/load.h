@@ -17,8 +17,9 @@ struct load {
     uint64_t run_ns, warm_up_ns;
 };
 
-/* Up to LOAD_FLAGS_MAX flags of the generator's own in addition to -server, -questions, -dnssec,
- * -pids, -run and -warm-up. Any error exits with a message and status 2; -help with status 0. */
+/* Up to LOAD_FLAGS_MAX flags of the generator's own in addition to -server, -questions, -edns,
+ * -dnssec, -pids, -run and -warm-up. Any error exits with a message and status 2; -help with status
+ * 0. */
 enum { LOAD_FLAGS_MAX = 8 };
 void load_parse(int argc, char *const *argv, const struct flags *own, struct load *ret_load);
 

@@ -14,11 +14,16 @@
 
 enum { QUERY_MAX = QUERY_FRAME + DNS_HEADER_SIZE + DNAME_MAX + 4 + 11 };
 
-/* RFC 6891 6.1.2: the root, OPT, 1232 bytes of UDP, version 0, DO (RFC 3225), no options. */
-static const uint8_t opt_do[] = {0, 0, 41, 0x04, 0xd0, 0, 0, 0x80, 0, 0, 0};
+/* RFC 6891 6.1.2: the root, OPT, 1232 bytes of UDP, version 0, perhaps DO (RFC 3225), no options.
+ */
+enum { OPT_SIZE = 11 };
+static const uint8_t opts[][OPT_SIZE] = {
+    [QUERIES_EDNS] = {0, 0, 41, 0x04, 0xd0, 0, 0, 0, 0, 0, 0},
+    [QUERIES_DO] = {0, 0, 41, 0x04, 0xd0, 0, 0, 0x80, 0, 0, 0},
+};
 
 /* The size of the frame; 0 if the line is not a question. */
-static size_t encode(struct slice line, bool wants_dnssec, uint8_t out[QUERY_MAX])
+static size_t encode(struct slice line, enum queries_edns edns, uint8_t out[QUERY_MAX])
 {
     struct dname name;
     const char *blank = memchr(line.ptr, ' ', line.len);
@@ -30,7 +35,7 @@ static size_t encode(struct slice line, bool wants_dnssec, uint8_t out[QUERY_MAX
     if (!dns_type_from_text(type_text, &type)) {
         return 0;
     }
-    size_t opt_len = wants_dnssec ? sizeof(opt_do) : 0;
+    size_t opt_len = edns == QUERIES_PLAIN ? 0 : OPT_SIZE;
     uint16_t len = (uint16_t)(DNS_HEADER_SIZE + name.len + 4 + opt_len);
     struct writer w = writer_of(out, QUERY_MAX);
     writer_u16(&w, len);
@@ -39,11 +44,11 @@ static size_t encode(struct slice line, bool wants_dnssec, uint8_t out[QUERY_MAX
     writer_u16(&w, 1);
     writer_u16(&w, 0);
     writer_u16(&w, 0);
-    writer_u16(&w, wants_dnssec);
+    writer_u16(&w, edns != QUERIES_PLAIN);
     writer_bytes(&w, name.wire, name.len);
     writer_u16(&w, type);
     writer_u16(&w, DNS_CLASS_IN);
-    writer_bytes(&w, opt_do, opt_len);
+    writer_bytes(&w, opts[edns], opt_len);
     return w.failed ? 0 : w.pos;
 }
 
@@ -57,7 +62,8 @@ static void place(struct queries *q)
     }
 }
 
-int queries_read(const char *path, bool wants_dnssec, struct queries *ret_queries, struct err *err)
+int queries_read(const char *path, enum queries_edns edns, struct queries *ret_queries,
+                 struct err *err)
 {
     CLEANUP_FILE FILE *file = fopen(path, "re");
     if (!file) {
@@ -76,7 +82,7 @@ int queries_read(const char *path, bool wants_dnssec, struct queries *ret_querie
             q.items = xrealloc_array(q.items, items_cap, sizeof(*q.items));
         }
         struct slice text = slice_of(line, (size_t)n - (line[n - 1] == '\n'));
-        size_t size = encode(text, wants_dnssec, q.bytes + used);
+        size_t size = encode(text, edns, q.bytes + used);
         if (size == 0) {
             size_t number = q.count + 1;
             queries_fini(&q);

@@ -3,7 +3,6 @@
 #ifndef BENCH_ANSWERS_QUERIES_H
 #define BENCH_ANSWERS_QUERIES_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,9 +23,15 @@ struct queries {
     size_t next; /* index of the next one */
 };
 
-/* wants_dnssec: with an OPT record and DO. Fails on a bad line (the message has its number), and on
+enum queries_edns {
+    QUERIES_PLAIN, /* no OPT record: replies of 512 bytes */
+    QUERIES_EDNS,  /* of 1232 bytes */
+    QUERIES_DO,    /* the same, and signatures are wanted */
+};
+
+/* Fails on a bad line (the message has its number), and on
  * a file without questions. */
-int queries_read(const char *path, bool wants_dnssec, struct queries *ret_queries,
+int queries_read(const char *path, enum queries_edns edns, struct queries *ret_queries,
                  struct err *err) MUST_CHECK;
 void queries_fini(struct queries *queries);
 

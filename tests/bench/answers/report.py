@@ -1,6 +1,15 @@
 """What was measured, quietly or not: the report on the terminal. Pure."""
 
-from answers.rounds import KEPT_PATTERNS, LATENCY_PATTERN, PATTERNS, SIGNED_PATTERNS, TCP_PATTERNS, TLS_PATTERNS, UDP_PATTERNS
+from answers.rounds import (
+    KEPT_PATTERNS,
+    LARGE_PATTERNS,
+    LATENCY_PATTERN,
+    PATTERNS,
+    SIGNED_PATTERNS,
+    TCP_PATTERNS,
+    TLS_PATTERNS,
+    UDP_PATTERNS,
+)
 from answers.servers import TITLES, is_bare
 from answers.summary import Summary, Verdict
 
@@ -8,6 +17,7 @@ _UDP = [pattern.name for pattern in UDP_PATTERNS]
 _TCP = [pattern.name for pattern in TCP_PATTERNS]
 _TLS = [pattern.name for pattern in TLS_PATTERNS]
 _SIGNED = [pattern.name for pattern in SIGNED_PATTERNS]
+_LARGE = [pattern.name for pattern in LARGE_PATTERNS]
 _KEPT = [pattern.name for pattern in KEPT_PATTERNS]
 
 
@@ -44,7 +54,7 @@ def _verdict_line(verdict: Verdict) -> str:
 def text(summary: Summary, verdicts: list[Verdict], head: str) -> str:
     lines = [head]
     for services in summary.counts():
-        for pattern in [*_UDP, *_TCP, *_TLS, *_KEPT, *_SIGNED]:
+        for pattern in [*_UDP, *_TCP, *_TLS, *_KEPT, *_SIGNED, *_LARGE]:
             if summary.servers(services, [pattern]):
                 lines += _pattern_lines(summary, services, pattern)
         lines += _latency_lines(summary, services)

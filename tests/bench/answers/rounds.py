@@ -104,9 +104,13 @@ SIGNED_PATTERNS = [
     Pattern("signed", "UDP, A with DO", "a", (*_UDP_FLAGS, "-dnssec"), is_signed=True),
     Pattern("signed-nxdomain", "UDP, NXDOMAIN with DO", "nxdomain", (*_UDP_FLAGS, "-dnssec"), is_signed=True),
 ]
+# Of names with so many addresses: their A, of which as many as fit are in a reply, and AAAA, of which there are none.
+LARGE_PATTERNS = [
+    Pattern(mix.name, f"UDP, {mix.title}", mix.name, (*_UDP_FLAGS, "-edns")) for mix in data.LARGE_MIXES
+]
 PATTERNS = {
     one.name: one
-    for one in [*UDP_PATTERNS, *TCP_PATTERNS, LATENCY_PATTERN, *KEPT_PATTERNS, *TLS_PATTERNS, *SIGNED_PATTERNS]
+    for one in [*UDP_PATTERNS, *TCP_PATTERNS, LATENCY_PATTERN, *KEPT_PATTERNS, *TLS_PATTERNS, *SIGNED_PATTERNS, *LARGE_PATTERNS]
 }
 
 

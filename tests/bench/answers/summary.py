@@ -6,8 +6,9 @@ import statistics
 from collections import Counter
 from dataclasses import dataclass
 
+from answers import data
 from answers.rounds import KEPT_PATTERNS, PATTERNS, SIGNED_PATTERNS, TCP_PATTERNS, TLS_PATTERNS, UDP_PATTERNS, Pattern
-from answers.servers import BARE_HTTPS, SKYDNS, SKYDNS_OWN, SKYDNS_SEARCH, SKYDNS_SIGNING, TITLES
+from answers.servers import BARE_HTTPS, SKYDNS, SKYDNS_ANY, SKYDNS_OWN, SKYDNS_SEARCH, SKYDNS_SIGNING, TITLES
 from measuring import BUSY_MAX, Figure
 
 # The bare responder does the same in every round: allowed spread from its fastest to its slowest round.
@@ -152,6 +153,7 @@ class Goal:
     value: str = ""  # a value's name instead of a pattern
     against: str = ""  # the ratio of this one to that of skydns instead
     of: str = ""  # skydns' ratio to that of this one instead
+    of_pattern: str = ""  # the ratio to the same server's under this pattern instead
     server: str = SKYDNS
     digits: int = 2
 
@@ -166,7 +168,15 @@ _KEPT_RATIOS = {10_000: 1.25, 100_000: 1.35}
 _TLS_RATIO = 1.3
 _IDLE_KIB = 25
 _SIGNED_RATIO = 1.5
+_LARGE_RATIO = 2.0  # of names with fewest addresses of all large ones
 _UNSIGNED_RATIO = 1.01  # of skydns with a key to that without, where nobody asks for signatures
+
+
+def _least(mix: data.Mix) -> str:
+    """The mix of the same type of names with fewest addresses."""
+    return data.LARGE_MIXES[0 if mix.records else len(data.LARGE_SIZES)].name
+
+
 RIVALS = ("gdnsd", "nsd", "knot")
 KEPT_RIVALS = ("unbound", "dnsmasq", "dnsdist", "coredns")
 SIGNING_RIVALS = ("knot-signing", "coredns-signing")
@@ -212,6 +222,11 @@ GOALS = [
     Goal("µs for making a signature, algorithm 13", 40, value="signing_us.13", digits=1),
     Goal("ms more for signed existing names during 5,000 random ones/s, p99", 1.0, value="random_p99_more_ms"),
     Goal("MiB more after those", 8, value="random_mib_more", digits=1),
+    *(
+        Goal(f"UDP, {mix.title}, of that of {data.LARGE_SIZES[0]}", _LARGE_RATIO, pattern=mix.name, of_pattern=_least(mix))
+        for mix in data.LARGE_MIXES
+        if mix.name != _least(mix)
+    ),
     Goal("questions to the nameserver about names that are kept", 0, value="kept_asked", digits=0),
     Goal("MiB that the cache adds, at the default, with the largest replies", 16, value="kept_memory_mib", digits=1),
 ]  # fmt: skip
@@ -234,14 +249,15 @@ def _measured(goal: Goal, summary: Summary) -> tuple[float, bool] | None:
     if goal.value:
         value = summary.values.get(goal.value)
         return None if value is None else (value, True)
-    cell = summary.cell(goal.services, goal.pattern, goal.server)
-    name = goal.against or goal.of
-    other = summary.cell(goal.services, goal.pattern, name) if name else None
+    services = goal.services or min(summary.counts(), default=0)
+    cell = summary.cell(services, goal.pattern, goal.server)
+    name = goal.against or goal.of or (goal.server if goal.of_pattern else "")
+    other = summary.cell(services, goal.of_pattern or goal.pattern, name) if name else None
     if cell is None or (name and other is None):
         return None
     if other is None:
         return cell.ratio, cell.is_trusted
-    ratio = cell.ratio / other.ratio if goal.of else other.ratio / cell.ratio
+    ratio = cell.ratio / other.ratio if goal.of or goal.of_pattern else other.ratio / cell.ratio
     return ratio, cell.is_trusted and other.is_trusted
 
 
@@ -258,22 +274,24 @@ def judge(summary: Summary) -> list[Verdict]:
 
 def _against_rivals(summary: Summary) -> list[Verdict]:
     """skydns must be below the best other server in every column over UDP and TLS, and of foreign names; with one
-    connection per question not above gdnsd.
+    connection per question not above gdnsd, and no more with wildcard sockets, even with gdnsd on one address.
     """
     verdicts = []
     for services in summary.counts():
-        columns = [(pattern, RIVALS) for pattern in UDP_PATTERNS]
-        columns += [(pattern, ("gdnsd",)) for pattern in TCP_PATTERNS if pattern.name == "tcp-each"]
-        columns += [(pattern, KEPT_RIVALS) for pattern in KEPT_PATTERNS]
-        columns += [(pattern, TLS_RIVALS) for pattern in TLS_PATTERNS]
-        columns += [(pattern, SIGNING_RIVALS) for pattern in SIGNED_PATTERNS]
-        for pattern, names in columns:
-            ours = summary.cell(services, pattern.name, SKYDNS_SIGNING if pattern in SIGNED_PATTERNS else SKYDNS)
+        columns = [(pattern, SKYDNS, RIVALS) for pattern in UDP_PATTERNS]
+        columns += [(pattern, SKYDNS_ANY, ("gdnsd",)) for pattern in UDP_PATTERNS]
+        columns += [(pattern, SKYDNS, ("gdnsd",)) for pattern in TCP_PATTERNS if pattern.name == "tcp-each"]
+        columns += [(pattern, SKYDNS, KEPT_RIVALS) for pattern in KEPT_PATTERNS]
+        columns += [(pattern, SKYDNS, TLS_RIVALS) for pattern in TLS_PATTERNS]
+        columns += [(pattern, SKYDNS_SIGNING, SIGNING_RIVALS) for pattern in SIGNED_PATTERNS]
+        for pattern, our_name, names in columns:
+            ours = summary.cell(services, pattern.name, our_name)
             rivals = {name: summary.cell(services, pattern.name, name) for name in names}
             theirs = {name: cell for name, cell in rivals.items() if cell}
             if ours and theirs:
                 best = min(theirs, key=lambda name: theirs[name].ratio)
-                text = f"{pattern.title}, {services:,} Services, no more than {TITLES[best]}, of the bare responder"
+                whose = "" if our_name != SKYDNS_ANY else ", on 0.0.0.0"
+                text = f"{pattern.title}{whose}, {services:,} Services, no more than {TITLES[best]}, of the bare responder"
                 is_trusted = ours.is_trusted and theirs[best].is_trusted
                 verdicts.append(Verdict(text, Figure(text, "", theirs[best].ratio), ours.ratio, 2, is_trusted))
     return verdicts

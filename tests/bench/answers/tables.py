@@ -5,7 +5,15 @@ the benchmark's own test (summary.noisy, Cell.is_trusted); a line below each tab
 from collections.abc import Callable
 
 from answers import plot
-from answers.rounds import KEPT_PATTERNS, PATTERNS, SIGNED_PATTERNS, TCP_PATTERNS, TLS_PATTERNS, UDP_PATTERNS
+from answers.rounds import (
+    KEPT_PATTERNS,
+    LARGE_PATTERNS,
+    PATTERNS,
+    SIGNED_PATTERNS,
+    TCP_PATTERNS,
+    TLS_PATTERNS,
+    UDP_PATTERNS,
+)
 from answers.servers import BARE_UDP, SKYDNS, SKYDNS_ANY, SKYDNS_OWN, SKYDNS_SEARCH, SKYDNS_SIGNING, TITLES, is_bare
 from answers.summary import Cell, Summary
 
@@ -13,6 +21,7 @@ _UDP = [pattern.name for pattern in UDP_PATTERNS]
 _TCP = [pattern.name for pattern in TCP_PATTERNS]
 _TLS = [pattern.name for pattern in TLS_PATTERNS]
 _SIGNED = [pattern.name for pattern in SIGNED_PATTERNS]
+_LARGE = [pattern.name for pattern in LARGE_PATTERNS]
 _KEPT = [pattern.name for pattern in KEPT_PATTERNS]
 _COLORS = {SKYDNS: "#1b6ac9", SKYDNS_ANY: "#7fb0ea", SKYDNS_OWN: "#7fb0ea", SKYDNS_SEARCH: "#7fb0ea"}
 _OTHER_COLOR = "#a9a9a9"
@@ -165,6 +174,8 @@ def markdown(summary: Summary, head: str, versions: dict[str, str]) -> str:
         lines += _table(summary, services, f"{services:,} names kept", _KEPT, versions, memory="kept_mib")
     for services in summary.counts():
         lines += _table(summary, services, f"DNSSEC, {services:,} Services", _SIGNED, versions, memory="signed_mib")
+    for services in summary.counts():
+        lines += _table(summary, services, "Names with many addresses", _LARGE, versions, memory="large_mib")
     return "\n".join([*lines, *_values_table(summary)]) + "\n"
 
 
