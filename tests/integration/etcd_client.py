@@ -61,7 +61,7 @@ class EtcdClient:
         self._grant(name, "READWRITE", prefix)
 
     def _grant(self, role: str, kind: str, prefix: str) -> None:
-        perm = {"permType": kind, "key": _encode(prefix), "range_end": _encode(_prefix_end(prefix))}
+        perm = {"permType": kind, "key": _encode(prefix), "range_end": _prefix_end(prefix)}
         self._post("auth/role/grant", {"name": role, "perm": perm}, self.token() if self._login else "")
 
     def _connect(self) -> http.client.HTTPConnection:

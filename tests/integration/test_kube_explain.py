@@ -6,7 +6,7 @@ import subprocess
 import pytest
 from kube import endpoints, headless, port, service
 from programs import http_get, reserve_port, wait_until
-from records import SVC, label
+from records import SVC, label, value
 
 
 def ask(bed, name: str, status: int = 200) -> dict:
@@ -157,6 +157,63 @@ def test_a_key_deleted_behind_its_back(bed):
     assert page["contested"]["restored"] >= 5
     entry = next(entry for entry in page["keys"] if entry["key"] == key)
     assert (entry["state"], entry["revision"]) == ("missing", 0)
+
+
+def test_keys_that_etcd_refuses(bed, tmp_path):
+    """One Service's: it waits by itself, and says what etcd said, until etcd takes them."""
+    bed.etcd.add_writer("writer", "secret", f"{SVC}/default/", "/skydns/arpa/", "/kube2sky/")
+    bed.etcd.enable_authentication("secret")
+    bed.etcd.log_in("root", "secret")
+    bed.kube.create("services", service("web"))
+    bed.kube.create("services", service("secret", namespace="kube-system"))
+    (tmp_path / "password").write_text("secret")
+    bed.start_kube2sky("--etcd-username=writer", f"--etcd-password-file={tmp_path / 'password'}", is_waiting=False)
+
+    def page() -> dict | None:
+        got, text = http_get(f"http://127.0.0.1:{bed.readiness_port}/explain?service=kube-system/secret")
+        told = json.loads(text)
+        # Its transaction failed first with the others': for that moment, etcd counted as away.
+        return told if got == 200 and "refused" in told and told["etcd"] == {"connected": True} else None
+
+    told = bed.kube2sky.wait_ready(page, "refused")
+    assert "permission denied" in told["refused"]["reason"] and told["refused"]["retry_ms"] >= 0
+    assert told["state"] in ("refused", "queued", "in flight") and "etcd refuses its keys" in told["reasons"]
+    assert told["counts"]["missing"] >= 1
+    text = run(bed, "kube-system/secret").stdout
+    assert "because     etcd refuses its keys\n" in text, text
+    assert "permission denied" in text and "; tried again in" in text, text
+    wait_until(lambda: ask(bed, "default/web")["state"] == "settled", "another Service is settled")
+    assert "refused" not in ask(bed, "default/web")
+    bed.etcd.permit_writer("writer", "/skydns/")
+    told = wait_until(lambda: (told := ask(bed, "kube-system/secret"))["state"] == "settled" and told, "its keys are written")
+    assert "refused" not in told and told["reasons"] == [] and told["counts"]["missing"] == 0
+
+
+def test_deletes_that_are_held_back(bed):
+    """A list without default/kubernetes is not believed: of a Service and of one that is gone, nothing is deleted."""
+    bed.kube.delete("services", "kubernetes")
+    bed.kube.create("services", service("web"))
+    old, orphan = f"{SVC}/default/web/old", f"{SVC}/default/orphan/x"
+    for key in (old, orphan):
+        bed.etcd.put(key, value("10.0.0.1"))
+    bed.start_kube2sky(is_waiting=False)
+    waits = "deletes wait: not everything that may want its keys has been listed"
+
+    def held(name: str, exists: bool) -> dict | None:
+        got, text = http_get(f"http://127.0.0.1:{bed.readiness_port}/explain?service={name}")
+        told = json.loads(text)
+        return told if got == 200 and told["held_back"] and told["exists"] is exists else None
+
+    for name, key, exists in (("default/web", old, True), ("default/orphan", orphan, False)):
+        told = bed.kube2sky.wait_ready(lambda: held(name, exists), f"a delete of {name} is held back")
+        assert told["held_back"] == [{"what": "delete", "key": key}]
+        assert waits in told["reasons"] and told["due"]["deletes"] == 0
+        text = run(bed, name).stdout
+        assert f"held back   delete {key}\n" in text and f"because     {waits}\n" in text
+    assert {old, orphan} <= set(bed.etcd.get_prefix(SVC))
+    bed.kube.create("services", service("kubernetes", port(443, "https")))
+    wait_until(lambda: ask(bed, "default/web")["held_back"] == [], "nothing is held back")
+    wait_until(lambda: not {old, orphan} & set(bed.etcd.get_prefix(SVC)), "both are deleted")
 
 
 def test_who_wins_a_reverse_name(bed):

@@ -3,6 +3,7 @@
 import pytest
 from browser import serious_findings
 from kube import port, service
+from records import SVC, value
 
 pytestmark = pytest.mark.page
 
@@ -44,6 +45,19 @@ def test_why(bed, browser, kube_page):
     assert browser.run("document.querySelectorAll('#why-answer img').length") == 0
     kube_page("why?service=default/wbe")
     browser.wait("document.querySelector('#why-answer').textContent.includes('Did you mean default/web')", "what was meant")
+
+
+def test_a_delete_that_is_held_back(bed, browser):
+    """A list without default/kubernetes is not believed: kube2sky is not ready, and says what it does not delete."""
+    bed.kube.delete("services", "kubernetes")
+    bed.kube.create("services", service("web"))
+    bed.etcd.put(f"{SVC}/default/web/old", value("10.0.0.1"))
+    bed.start_kube2sky(is_waiting=False)
+    bed.kube2sky.wait_ready(lambda: bed.readiness()[0], "answers")
+    browser.open(f"http://127.0.0.1:{bed.readiness_port}/#why?service=default/web")
+    browser.wait("document.querySelector('#why-answer').textContent.includes('Held back')", "what is held back")
+    told = browser.run("document.querySelector('#why-answer').textContent")
+    assert f"delete{SVC}/default/web/old" in told and "deletes wait: not everything" in told
 
 
 def test_plan(bed, browser, kube_page):
