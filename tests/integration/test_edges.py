@@ -201,6 +201,7 @@ def test_exit_on_etcd_timeout(bare_bed):
     bed.etcd_program.stop(expected=(0, -15))
     assert bed.kube2sky.wait() == 255
     assert any("error " in line and "exiting" in line for line in bed.kube2sky.lines)
+    bed.kube2sky.argv.append("--etcd-mutation-timeout=200ms")  # etcd is away: nothing can be too slow
     bed.start_kube2sky(is_waiting=False)
     assert bed.kube2sky.wait() == 255
 

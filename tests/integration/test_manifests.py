@@ -298,10 +298,15 @@ def check_rights(bed, name: str) -> None:
 
 @pytest.fixture
 def run_pod(bare_bed):
-    """A function that starts containers as processes, with the bed's API server."""
+    """A function that starts containers as processes, with the bed's API server. Their end waits for no lame duck,
+    unless they are to be as shipped in this, too.
+    """
 
-    def run(containers, edit=str) -> Pod:
-        pod = Pod(containers, bare_bed.folder, BIN_DIR, edit)
+    def run(containers, edit=str, is_lame_duck: bool = False) -> Pod:
+        def edit_all(text: str) -> str:
+            return edit(text if is_lame_duck else re.sub(r"^-lameduck=\d+$", "-lameduck=0", text))
+
+        pod = Pod(containers, bare_bed.folder, BIN_DIR, edit_all)
         if "kube2sky" in pod.programs:
             pod.programs["kube2sky"].argv += bare_bed.kube_flags
         bare_bed.programs += pod.programs.values()
@@ -323,7 +328,7 @@ def test_kube_dns_runs(bare_bed, run_pod):
     """Every probe is 200 with the manifest's flags, and the pod answers queries."""
     bed = bare_bed
     bed.start_apiserver()
-    pod = run_pod(manifests.containers(KUBE_DNS))
+    pod = run_pod(manifests.containers(KUBE_DNS), is_lame_duck=True)
     dns = Dns(pod.port(53))
     assert dns.answers("dns-version.cluster.local", "TXT") == ['"1.1.0"']
     check_service_is_answered(bed, dns, "web")
@@ -338,7 +343,7 @@ def test_kube_dns_runs(bare_bed, run_pod):
 def test_kube_dns_answers_after_a_restart_without_etcd(bare_bed, run_pod):
     bed = bare_bed
     bed.start_apiserver()
-    pod = run_pod(manifests.containers(KUBE_DNS), lambda text: text.replace("-lameduck=5", "-lameduck=0"))
+    pod = run_pod(manifests.containers(KUBE_DNS))
     dns = Dns(pod.port(53))
     check_service_is_answered(bed, dns, "web")
     here = dns.answers("web.default.svc.cluster.local")

@@ -240,9 +240,8 @@ def test_unbound(tls):
     ("-nameservers=https://127.0.0.1", "or tls://IP[:port]#name"),
     ("-nameservers-ca=/nonexistent", "-nameservers-ca"),
 ])
-def test_what_is_refused(tls, flag, want):
-    tls.bed.start_etcd()
-    program = tls.bed.command("skydns", f"-addr=127.0.0.1:{reserve_port()}", flag)
+def test_what_is_refused(bare_bed, flag, want):
+    program = bare_bed.command("skydns", f"-addr=127.0.0.1:{reserve_port()}", flag)
     program.start()
     assert program.wait() != 0
     assert want in program.log_text()
