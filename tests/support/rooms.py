@@ -67,13 +67,13 @@ def allowed(folder):
     return {folder, *names, *common}
 
 
-def source_files(root):
-    for folder in ROOMS:
+def source_files(root, folders=ROOMS):
+    for folder in folders:
         yield from sorted(path for path in (root / folder).glob("*.[ch]"))
 
 
-def includes(root):
-    for path in source_files(root):
+def includes(root, folders=ROOMS):
+    for path in source_files(root, folders):
         for number, line in enumerate(path.read_text().splitlines(), 1):
             match = re.match(r'\s*#\s*include\s*"([^"]+)"', line)
             if match:
@@ -84,8 +84,8 @@ def wrong_includes(root, folder):
     """Every folder may include generated code (proto/, included by its bare name)."""
     may = allowed(folder)
     return [f'{include.file}:{include.line_number}: {folder} may not include "{include.header}"'
-            for include in includes(root)
-            if parent(include.file) == folder and "/" in include.header and parent(include.header) not in may]
+            for include in includes(root, [folder])
+            if "/" in include.header and parent(include.header) not in may]
 
 
 def strangers(root):
