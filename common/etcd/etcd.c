@@ -186,11 +186,13 @@ struct etcd_call *etcd_watch_range(struct etcd *etcd, const struct etcd_range *r
 }
 
 struct etcd_call *etcd_watch_range_into(struct etcd *etcd, const struct etcd_range *range,
-                                        struct arena *arena, etcd_range_cb cb, void *data)
+                                        uint32_t timeout_ms, struct arena *arena, etcd_range_cb cb,
+                                        void *data)
 {
     struct etcd_unary *u = range_unary(etcd, range, cb, data);
     u->is_watched = true;
     u->only_now = true;
+    u->timeout_ms = timeout_ms;
     u->into = arena;
     return etcd_unary_start(u);
 }

@@ -106,9 +106,11 @@ struct ev_loop *etcd_loop(const struct etcd *etcd);
 /* Range and Txn on the watch link, for requests that must reach the watched server. */
 struct etcd_call *etcd_watch_range(struct etcd *etcd, const struct etcd_range *range, bool only_now,
                                    etcd_range_cb cb, void *data);
-/* The reply's keys and values stay in the arena, which outlives the call; only now. */
+/* The reply's keys and values stay in the arena, which outlives the call; only now; with a time
+ * limit of its own. */
 struct etcd_call *etcd_watch_range_into(struct etcd *etcd, const struct etcd_range *range,
-                                        struct arena *arena, etcd_range_cb cb, void *data);
+                                        uint32_t timeout_ms, struct arena *arena, etcd_range_cb cb,
+                                        void *data);
 struct etcd_call *etcd_watch_txn(struct etcd *etcd, const struct etcd_txn *txn, etcd_txn_cb cb,
                                  void *data); /* only now */
 

@@ -30,8 +30,12 @@ enum { BOUND_PAGES_MIN = 4 };
 /* Bytes of a key, from the first in which keys differ, that count as a number. */
 enum { BOUND_DIGITS = sizeof(uint64_t) };
 
+/* Times the client's limit for a call: 80 s of 5 s, for millions of keys on a busy machine. */
+enum { PATIENCE_MAX = 16 };
+
 struct etcd_pages {
     struct etcd_pages_config config;
+    uint32_t patience; /* times that limit, for a page */
     int64_t page_size; /* the minimum, or the fixed size */
     bool is_fixed;
 
@@ -91,7 +95,9 @@ static void ask(struct etcd_pages *p)
         .limit = p->limit,
         .revision = p->revision,
     };
-    p->call = etcd_watch_range_into(p->config.etcd, &range, &p->arenas[p->asked_into], on_page, p);
+    uint32_t timeout_ms = p->patience * etcd_call_timeout_ms(p->config.etcd);
+    struct arena *arena = &p->arenas[p->asked_into];
+    p->call = etcd_watch_range_into(p->config.etcd, &range, timeout_ms, arena, on_page, p);
 }
 
 /* How many keys like those of this page fit a message. */
@@ -199,6 +205,9 @@ static void on_page(void *data, const struct etcd_range_reply *reply, const stru
     p->call = NULL;
     if (err) {
         drop_pages(p);
+        if (err->code == ERR_TIMEOUT && p->patience < PATIENCE_MAX) {
+            p->patience *= 2;
+        }
         p->config.failed(p->config.data, err);
         return;
     }
@@ -220,6 +229,7 @@ static void on_page(void *data, const struct etcd_range_reply *reply, const stru
         ev_feed_event(etcd_loop(p->config.etcd), &p->give, EV_PREPARE);
     } else {
         p->asked_into = 1 - p->asked_into;
+        p->patience = 1;
         give_page(p);
     }
 }
@@ -234,6 +244,7 @@ struct etcd_pages *etcd_pages_new(const struct etcd_pages_config *config)
 {
     struct etcd_pages *pages = xcalloc(1, sizeof(*pages));
     pages->config = *config;
+    pages->patience = 1;
     buf_init(&pages->key, KEY_MAX);
     buf_init(&pages->bound, KEY_MAX + BOUND_DIGITS);
     arena_init(&pages->arenas[0], ETCD_DECODED_MAX);

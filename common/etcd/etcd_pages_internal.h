@@ -8,7 +8,11 @@
  * after one that ends in a gap, the next has none. The next
  * request is sent before the current page is delivered, so etcd and the owner work in parallel; the
  * last page, which has nothing to overlap with, is small. A page too large for a message is halved;
- * the page size then stays fixed until etcd_pages_reset. */
+ * the page size then stays fixed until etcd_pages_reset.
+ *
+ * A page has as long as any call; after one that took longer, those of the next read have twice as
+ * long, so that a busy etcd with millions of keys is read in the end, and one that hangs is left
+ * soon. */
 #ifndef COMMON_ETCD_ETCD_PAGES_INTERNAL_H
 #define COMMON_ETCD_ETCD_PAGES_INTERNAL_H
 

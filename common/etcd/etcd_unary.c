@@ -109,7 +109,7 @@ struct etcd_call *etcd_unary_start(struct etcd_unary *u)
 {
     const struct etcd_call_config config = {
         .path = u->path,
-        .timeout_ms = etcd_call_timeout_ms(u->etcd),
+        .timeout_ms = u->timeout_ms ? u->timeout_ms : etcd_call_timeout_ms(u->etcd),
         .only_now = u->only_now,
         .on_message = on_message,
         .on_end = on_end,

@@ -18,9 +18,10 @@ union etcd_reply {
 
 struct etcd_unary {
     struct etcd *etcd;
-    const char *path; /* "/etcdserverpb.KV/Range"; constant */
-    bool is_watched;  /* on the watch link, not on the call link */
-    bool only_now;    /* see struct etcd_call_config */
+    const char *path;    /* "/etcdserverpb.KV/Range"; constant */
+    bool is_watched;     /* on the watch link, not on the call link */
+    bool only_now;       /* see struct etcd_call_config */
+    uint32_t timeout_ms; /* the client's, unless set */
 
     /* Calls a decoder of etcd_codec_internal.h for its union member. */
     int (*decode)(struct slice message, struct arena *arena, union etcd_reply *ret_reply,

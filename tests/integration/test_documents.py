@@ -171,7 +171,7 @@ def test_ports_and_paths_are_those_of_the_manifest():
 
 def test_flags_exist():
     """Each flag is one of our programs', etcd's or a container engine's."""
-    known = {"quota-backend-bytes", "enable-v2", "endpoints", "ulimit"}
+    known = {"quota-backend-bytes", "max-request-bytes", "max-txn-ops", "enable-v2", "endpoints", "ulimit"}
     for program in manifests.PROGRAMS:
         shown = subprocess.run([str(BIN_DIR / program), "-help"], capture_output=True, text=True, timeout=60).stdout
         known |= set(re.findall(r"^  -([a-z0-9-]+)", shown, re.M))

@@ -15,6 +15,7 @@
 
 #include "common/base/addr.h"
 #include "common/base/buf.h"
+#include "common/base/clock.h"
 #include "common/etcd/etcd_link_internal.h"
 #include "common/etcd/etcd_pages_internal.h"
 #include "tests/support/etcd_proc.h"
@@ -129,6 +130,24 @@ static void on_connected(void *data, const struct etcd_range_reply *reply, const
     f.is_over = true;
 }
 
+static void on_connected_or_not(void *data, const struct etcd_range_reply *reply,
+                                const struct err *err)
+{
+    (void)data;
+    (void)reply;
+    f.err = err ? *err : (struct err){.code = 0};
+    f.is_over = true;
+}
+
+/* Sets f.err. */
+static void connect_watch_line_or_fail(void)
+{
+    const struct etcd_range range = {.key = slice_str("/pages/000000")};
+    f.is_over = false;
+    etcd_watch_range(f.etcd, &range, false, on_connected_or_not, NULL);
+    loop_until(f.loop, is_over, NULL);
+}
+
 /* Pages are only requested on an open watch line. */
 static void connect_watch_line(void)
 {
@@ -235,8 +254,7 @@ static void on_part_page(void *data, const struct etcd_range_reply *reply)
     assert_int_equal(reply->total, PARTS * PART_KEYS - parts.keys);
     for (size_t i = 0; i < reply->count; i++) {
         char key[sizeof(parts.last)];
-        (void)snprintf(key, sizeof(key), "%.*s", (int)reply->kvs[i].key.len,
-                       reply->kvs[i].key.ptr);
+        (void)snprintf(key, sizeof(key), "%.*s", (int)reply->kvs[i].key.len, reply->kvs[i].key.ptr);
         assert_true(strcmp(key, parts.last) > 0); /* each once, in order */
         (void)snprintf(parts.last, sizeof(parts.last), "%s", key);
     }
@@ -323,6 +341,44 @@ static void test_bounds(void **state)
     buf_fini(&bound);
 }
 
+/* A member that takes longer than a call may: the next read waits longer, up to a limit, until one
+ * has ended. */
+static void test_a_slow_member_gets_more_time(void **state)
+{
+    enum { SHORT_MS = 40, TIMEOUTS = 3 };
+    struct etcd *etcd = f.etcd;
+    (void)state;
+    etcd_proc_need();
+    f.etcd = sync_client(f.loop, relay_url(f.relay), SHORT_MS);
+    const struct etcd_pages_config config = {.etcd = f.etcd,
+                                             .first_key = slice_str("/pages/"),
+                                             .range_end = slice_str("/pages0"),
+                                             .page = on_page,
+                                             .failed = on_failed};
+    f.pages = etcd_pages_new(&config);
+    int64_t took_ms[TIMEOUTS];
+    for (int i = 0; i < TIMEOUTS; i++) {
+        do { /* a busy machine may not answer within the short limit */
+            f.err = (struct err){.code = 0};
+            connect_watch_line_or_fail();
+        } while (f.err.code);
+        relay_set(f.relay, RELAY_HOLD);
+        f.is_over = false;
+        int64_t began_ms = clock_monotonic_ms();
+        etcd_pages_read(f.pages, 0);
+        loop_until(f.loop, is_over, NULL);
+        took_ms[i] = clock_monotonic_ms() - began_ms;
+        assert_int_equal(f.err.code, ERR_TIMEOUT);
+        relay_set(f.relay, RELAY_OPEN);
+    }
+    for (int i = 0; i < TIMEOUTS; i++) {
+        assert_true(took_ms[i] >= SHORT_MS << i);
+    }
+    end_reading(NULL);
+    etcd_free(f.etcd);
+    f.etcd = etcd;
+}
+
 static void test_sizes(void **state)
 {
     enum { LEAST = 50, MESSAGE = 24 << 20 };
@@ -357,6 +413,7 @@ int main(void)
         cmocka_unit_test_teardown(test_freed_by_the_last_page, end_reading),
         cmocka_unit_test_teardown(test_lost_connection, end_reading),
         cmocka_unit_test_teardown(test_every_key_once_across_gaps, end_reading),
+        cmocka_unit_test_teardown(test_a_slow_member_gets_more_time, end_reading),
         cmocka_unit_test(test_bounds),
         cmocka_unit_test(test_sizes),
     };
