@@ -129,7 +129,8 @@ static uint64_t digits_at(struct slice key, size_t at)
     return number;
 }
 
-bool etcd_pages_bound(const struct etcd_range_reply *page, int64_t want, struct buf *bound)
+bool etcd_pages_bound(const struct etcd_range_reply *page, struct slice start, int64_t want,
+                      struct buf *bound)
 {
     buf_clear(bound);
     if (page->count < 2) {
@@ -140,12 +141,13 @@ bool etcd_pages_bound(const struct etcd_range_reply *page, int64_t want, struct 
     while (same < first.len && same < last.len && first.ptr[same] == last.ptr[same]) {
         same++;
     }
-    uint64_t from = digits_at(first, same), to = digits_at(last, same);
-    double step = (double)(to - from) * (double)want / (double)(page->count - 1);
-    if (step >= (double)(UINT64_MAX - to)) {
+    uint64_t spread = digits_at(last, same) - digits_at(first, same);
+    double step = (double)spread * (double)want / (double)(page->count - 1);
+    uint64_t from = digits_at(start, same);
+    if (!slice_has_prefix(start, slice_of(last.ptr, same)) || step >= (double)(UINT64_MAX - from)) {
         return false; /* beyond all keys that begin like these */
     }
-    uint64_t number = to + (uint64_t)step + 1;
+    uint64_t number = from + (uint64_t)step + 1;
     buf_append_slice(bound, slice_of(last.ptr, same));
     buf_append_u64(bound, number);
     return true;
@@ -158,8 +160,7 @@ static void bound_next(struct etcd_pages *p, const struct etcd_range_reply *page
     bool is_measure = (int64_t)page->count >= p->limit / 4;
     int64_t limit = p->is_fixed ? p->page_size : etcd_pages_next_size(p->page_size, page);
     if (!is_measure || p->left <= BOUND_PAGES_MIN * limit ||
-        !etcd_pages_bound(page, 2 * limit, &p->bound) ||
-        slice_compare(buf_slice(&p->bound), buf_slice(&p->key)) <= 0 ||
+        !etcd_pages_bound(page, buf_slice(&p->key), 2 * limit, &p->bound) ||
         slice_compare(buf_slice(&p->bound), p->config.range_end) >= 0) {
         buf_clear(&p->bound);
     }

@@ -54,9 +54,10 @@ void etcd_pages_cancel(struct etcd_pages *pages);
  * a message. Pure. */
 int64_t etcd_pages_next_size(int64_t least, const struct etcd_range_reply *page);
 
-/* A key behind the page's last one, with about `want` keys between them if those behind are as dense
- * as those of the page. False: none is found, and the buffer is empty. Pure. */
-bool etcd_pages_bound(const struct etcd_range_reply *page, int64_t want, struct buf *bound);
+/* A key behind `start`, where the page after this one starts, with about `want` keys between them
+ * if those are as dense as the page's. False: none is found, and the buffer is empty. Pure. */
+bool etcd_pages_bound(const struct etcd_range_reply *page, struct slice start, int64_t want,
+                      struct buf *bound);
 
 /* Halves the page size from now on. False: already at the minimum. */
 bool etcd_pages_shrink(struct etcd_pages *pages);

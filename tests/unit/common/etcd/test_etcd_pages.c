@@ -300,7 +300,7 @@ static void test_every_key_once_across_gaps(void **state)
 }
 
 struct bound_row {
-    const char *first, *last;
+    const char *first, *last, *start;
     size_t count;
     int64_t want;
     const char *least, *most; /* least <= bound < most; NULL: there is none */
@@ -309,15 +309,17 @@ struct bound_row {
 static void test_bounds(void **state)
 {
     static const struct bound_row rows[] = {
-        {"/a/100", "/a/200", 101, 100, "/a/300", "/a/301"},
-        {"/a/100", "/a/200", 101, 50, "/a/2\xb0", "/a/2\xb1"}, /* a digit is a byte */
-        {"/a/100", "/a/200", 101, 0, "/a/200", "/a/201"},
-        {"/a/1", "/a/10", 2, 1, "/a/1", "/a/2"}, /* one is the other's beginning */
-        {"/a/1", "/b/1", 3, 4, "/d", "/e"},
-        {"", "b", 2, 1, "\xc4", "\xc5"},
-        {"/a/0", "/a/9", 10, 1000, NULL, NULL}, /* beyond all of /a/ */
-        {"/a/0", "/a/0", 1, 1000, NULL, NULL},
-        {"/a/0", "/a/0", 0, 1000, NULL, NULL},
+        {"/a/100", "/a/200", "/a/200", 101, 100, "/a/300", "/a/301"},
+        {"/a/100", "/a/200", "/a/200", 101, 50, "/a/2\xb0", "/a/2\xb1"}, /* a digit is a byte */
+        {"/a/100", "/a/200", "/a/200", 101, 0, "/a/200", "/a/201"},
+        {"/a/1", "/a/10", "/a/10", 2, 1, "/a/1", "/a/2"}, /* one is the other's beginning */
+        {"/a/1", "/b/1", "/b/1", 3, 4, "/d", "/e"},
+        {"", "b", "b", 2, 1, "\xc4", "\xc5"},
+        {"/a/0", "/a/9", "/a/9", 10, 1000, NULL, NULL}, /* beyond all of /a/ */
+        {"/a/0", "/a/0", "/a/0", 1, 1000, NULL, NULL},
+        {"/a/0", "/a/0", "/a/0", 0, 1000, NULL, NULL},
+        {"/a/100", "/a/200", "/a/5", 101, 100, "/a/6", "/a/60"}, /* a gap was behind them */
+        {"/a/100", "/a/200", "/b", 101, 100, NULL, NULL},        /* where others begin */
     };
     struct buf bound;
     (void)state;
@@ -329,9 +331,10 @@ static void test_bounds(void **state)
             kvs[row->count - 1].key = slice_str(row->last);
         }
         const struct etcd_range_reply page = {.kvs = kvs, .count = row->count};
-        assert_int_equal(etcd_pages_bound(&page, row->want, &bound), row->least != NULL);
+        assert_int_equal(etcd_pages_bound(&page, slice_str(row->start), row->want, &bound),
+                         row->least != NULL);
         if (row->least) {
-            assert_true(slice_compare(buf_slice(&bound), slice_str(row->last)) > 0);
+            assert_true(slice_compare(buf_slice(&bound), slice_str(row->start)) > 0);
             assert_true(slice_compare(buf_slice(&bound), slice_str(row->least)) >= 0);
             assert_true(slice_compare(buf_slice(&bound), slice_str(row->most)) < 0);
         } else {
