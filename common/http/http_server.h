@@ -43,8 +43,8 @@ struct http_request {
 /* A body produced while it is sent, of any length: `more` appends the next piece, at most
  * HTTP_PIECE_MAX, to an empty buffer whenever there is room to send it; false: that was the last
  * piece. It is called once in a turn of the loop, also if it appends nothing, so that one that has
- * to look for its next bytes holds up nothing. `end` is called once, whether or not everything was sent. Both run on the loop, after the
- * handler. */
+ * to look for its next bytes holds up nothing. `end` is called once, whether or not everything was
+ * sent. Both run on the loop, after the handler. */
 struct http_stream {
     bool (*more)(void *data, struct buf *piece);
     void (*end)(void *data);

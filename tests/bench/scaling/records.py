@@ -1,4 +1,4 @@
-"""skydns' half of `make bench-scale`: the keys of N Services in an etcd, what etcd makes of them, and skydns on them."""
+"""skydns' half of `make bench-scale`: the keys of N Services in an etcd, what etcd makes of them, and skydns."""
 
 import signal
 import subprocess

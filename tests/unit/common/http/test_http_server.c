@@ -105,7 +105,7 @@ static struct ev_loop *streams_loop;
 struct stream_state {
     int pieces;
     unsigned turn; /* of the loop, of the last piece */
-    bool fails; /* in the middle */
+    bool fails;    /* in the middle */
 };
 
 static bool next_piece(void *data, struct buf *piece)
