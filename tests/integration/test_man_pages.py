@@ -37,7 +37,9 @@ def test_every_path_is_in_the_man_page(running, program):
     """Exactly those with a route in the source, and each replies."""
     heads = re.findall(r"^\*(/[^*]+)\*", section(program, "HTTP"), re.M)
     documented = {re.split(r"[?]", head)[0] for head in heads}
-    source = "".join(path.read_text() for path in MAN_PAGES[program].parent.rglob("*.c"))
+    folder = MAN_PAGES[program].parent
+    files = [*folder.rglob("*.c"), *(Path(__file__).parents[2].glob("common/page/*.c") if (folder / "page").is_dir() else ())]
+    source = "".join(path.read_text() for path in files)
     routes = set(re.findall(r'(?:\(struct http_route\)\{|add\(pages, )"(/[a-z]+)"', source))
     assert routes and documented == routes | ({"/healthz", "/healthcheck/LABEL"} if program == "exechealthz" else set())
     for path in documented - {"/quit", "/live"}:  # which need a flag, or do not end
