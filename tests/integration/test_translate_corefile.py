@@ -63,7 +63,8 @@ def test_what_it_prints_for_kubeadm_works(bed):
     bed.kube.create("endpointslices", endpoint_slice("web-1", "web", entries, port(80, "http")))
     own = [f"--etcd-server={bed.etcd_urls[0]}", f"--healthz-port={bed.readiness_port}"]
     bed.command("kube2sky", *both["kube2sky"], *own, *bed.kube_flags).start()
-    skydns = bed.command("skydns", *both["skydns"], f"-machines={bed.etcd_urls[0]}").start()
+    # For the test's end, no lame duck.
+    skydns = bed.command("skydns", *both["skydns"], f"-machines={bed.etcd_urls[0]}", "-lameduck=0").start()
     skydns.wait_ready(lambda: http_get(f"http://127.0.0.1:{http}/readiness")[0] == 200, "ready")
     client = Dns(dns)
     assert client.answers("10-1-2-3.web.default.svc.cluster.local") == ["10.1.2.3"]
