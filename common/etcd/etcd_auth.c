@@ -16,6 +16,7 @@
 #include "common/etcd/etcd_codec_internal.h"
 #include "common/etcd/etcd_counts_internal.h"
 #include "common/etcd/etcd_link_internal.h"
+#include "common/etcd/etcd_status_internal.h"
 #include "common/grpc/grpc.h"
 
 /* etcd hashes passwords with bcrypt, which uses 72 bytes; a larger file is no password. */
@@ -23,9 +24,6 @@ enum { PASSWORD_MAX = 4096 };
 
 /* etcd's simple tokens have 20 bytes, a JWT a few hundred; gRPC servers accept 8 KiB of headers. */
 enum { TOKEN_MAX = 8000 };
-
-/* grpc-status */
-enum { STATUS_INVALID_ARGUMENT = 3, STATUS_FAILED_PRECONDITION = 9, STATUS_UNAUTHENTICATED = 16 };
 
 struct etcd_auth {
     struct etcd *etcd;

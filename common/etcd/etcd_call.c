@@ -3,9 +3,7 @@
 #include "common/base/clock.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_link_state_internal.h"
-
-/* The grpc-status of a member that can serve nothing now: no leader, stopping, cut off. */
-enum { STATUS_UNAVAILABLE = 14 };
+#include "common/etcd/etcd_status_internal.h"
 
 /* ---- Ends ---- */
 
@@ -140,6 +138,7 @@ static bool is_useless(const struct etcd_link *link, int status)
     if (!etcd_link_is_open(link)) {
         return false; /* we leave it anyway */
     }
+    /* no leader, stopping, cut off */
     return status <= 0 || status == STATUS_UNAVAILABLE; /* one URL can lead to several members */
 }
 
@@ -154,12 +153,14 @@ static void on_stream_end(void *data, int status, const struct err *err)
         call_end(call, status, NULL);
         return;
     }
-    if (err && is_sent_again(call, status, err)) {
-        return;
-    }
     if (err) {
         failure = *err;
-    } else {
+        status = etcd_status_of(status, &failure);
+    }
+    if (err && is_sent_again(call, status, &failure)) {
+        return;
+    }
+    if (!err) {
         err_set(&failure, ERR_PROTOCOL, "no reply, though the call succeeded");
     }
     err_wrap(&failure, failure.code, "etcd at %s", etcd_link_endpoint(link));

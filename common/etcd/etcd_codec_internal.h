@@ -34,7 +34,7 @@ void etcd_encode_authenticate(const char *name, const char *password, struct buf
 struct etcd_watch_request {
     struct slice key;
     struct slice range_end;
-    int64_t start_revision;
+    int64_t start_revision; /* etcd also reports its revision to an idle watch now and then */
 };
 void etcd_encode_watch(const struct etcd_watch_request *request, struct buf *out);
 

@@ -19,6 +19,10 @@ static void write_mirror(struct metrics_page *page, const struct etcd_mirror_cou
     metrics_counter(page, "etcd_resumes_total",
                     "Times the watch resumed where the last one ended, without a read.",
                     mirror->resumed);
+    metrics_counter(page, "etcd_silences_total",
+                    "Watches begun anew because etcd's revision had risen and they told of no "
+                    "change: lost by a proxy, or other keys changed.",
+                    mirror->silences);
     metrics_gauge(
         page, "etcd_store_key",
         "1 while etcd has the store key, which marks it as completely written by kube2sky.",

@@ -38,6 +38,7 @@ static void end_session(struct etcd_mirror *mirror)
     mirror->is_up = false;
     mirror->is_marked = false;
     etcd_catch_up_end(&mirror->catch_up);
+    etcd_mirror_check_end(mirror);
     mirror->phase = PHASE_WAITING;
 }
 
@@ -208,6 +209,8 @@ static void set_range(struct etcd_mirror *mirror, struct slice prefix)
         mirror->range_end[0] = '\0'; /* for etcd: up to the last key */
         mirror->range_end_len = 1;
     }
+    buf_append_slice(&mirror->shifted_end, prefix);
+    buf_append_slice(&mirror->shifted_end, slice_str("\xff\xff\xff\xff\xff\xff\xff\xff"));
 }
 
 struct etcd_mirror *etcd_mirror_start(struct etcd *etcd, const struct etcd_mirror_config *config)
@@ -216,6 +219,7 @@ struct etcd_mirror *etcd_mirror_start(struct etcd *etcd, const struct etcd_mirro
     mirror->etcd = etcd;
     mirror->config = *config;
     buf_init(&mirror->first_key, ETCD_MIRROR_KEY_MAX);
+    buf_init(&mirror->shifted_end, ETCD_MIRROR_KEY_MAX + 8);
     buf_init(&mirror->store_key, ETCD_MIRROR_KEY_MAX);
     buf_append_slice(&mirror->store_key, config->store_key);
     set_range(mirror, config->prefix);
@@ -232,6 +236,7 @@ struct etcd_mirror *etcd_mirror_start(struct etcd *etcd, const struct etcd_mirro
     ev_timer_init(&mirror->retry, on_retry, 0.0, 0.0);
     mirror->retry.data = mirror;
     etcd_mirror_follow_init(mirror);
+    etcd_mirror_check_init(mirror);
     mirror->mark = etcd_store_mark_new(etcd, buf_slice(&mirror->store_key), on_mark, mirror);
     etcd_mirror_store_init(mirror);
     mirror->config.saved = slice_of(NULL, 0); /* the owner's */
@@ -249,6 +254,7 @@ void etcd_mirror_stop(struct etcd_mirror *mirror)
     etcd_store_mark_free(mirror->mark);
     etcd_pages_free(mirror->pages);
     buf_fini(&mirror->first_key);
+    buf_fini(&mirror->shifted_end);
     buf_fini(&mirror->store_key);
     free(mirror->range_end);
     free(mirror);

@@ -11,10 +11,16 @@
  *               │    history compacted, read already wanted       │   │           │
  *               │                    └───────▶ READING ───────────┘   │           │
  *               │                                 └───────────────────┼───────────┘
- *               └── compacted, far behind, old keys to be dropped ◀───┘
+ *               └── compacted, behind, silent, old keys to be dropped ┘
  *
  * ASKING (etcd_store_id.h): reads the store key and checks whether the last changes seen are still
  * in the store's history. FOLLOWING: two watches, one on the range, one on the store key.
+ *
+ * A proxy may hide that etcd is away, was replaced, or no longer feeds our watch. So FOLLOWING
+ * looks at the store every few seconds: at its key, and whether the watch has told of its revision
+ * (etcd_silence_internal.h). If not, the next session asks; its watch names the range a bit
+ * differently, so that a proxy which merges equal watches does not merge it with a dead one. If that
+ * one is silent, too, everything is read.
  *
  * Another store (an etcd that came back empty or older) may lack keys that its writer is about to
  * rewrite. With keeps_old set, the owner keeps its old keys and adds those of the new store, until
@@ -70,6 +76,9 @@ struct etcd_mirror_read {
     const char *reason; /* how another store was recognized, else ""; borrowed */
 };
 
+/* config.check_ms of a few keys that hardly ever change, in a process that also mirrors others. */
+enum { ETCD_MIRROR_CHECK_RARELY_MS = 60000 };
+
 struct etcd_mirror_config {
     struct slice prefix;    /* copied; empty = every key */
     struct slice store_key; /* copied; see etcd_store_key */
@@ -79,6 +88,7 @@ struct etcd_mirror_config {
                            * call. The owner has those keys: if the store is the same, the watch
                            * goes on behind them; if not, it is another store. Empty, or not such:
                            * nothing is known */
+    int64_t check_ms;     /* between looks at the store while following; 0 = about 10 s */
     int64_t page_size; /* keys per Range page; 0 = adaptive (etcd_pages_internal.h). Halves itself
                           when a page is too large. */
     void (*full_begin)(void *data, const struct etcd_mirror_read *read);
@@ -144,6 +154,8 @@ struct etcd_mirror_counts {
     uint64_t resumed;                        /* watches resumed without a read */
     uint64_t events;                         /* puts and deletes followed */
     uint64_t marked;                         /* store keys written */
+    uint64_t checks;                         /* looks at the store while following */
+    uint64_t silences;   /* watches begun anew because they told nothing of the store's changes */
     int64_t revision;    /* the owner has everything up to it; 0 = nothing yet */
     bool is_following;   /* the watch is confirmed */
     bool is_caught_up;   /* see caught_up; false again when the session ends */

@@ -107,10 +107,13 @@ static void on_events(void *data, const struct etcd_event *events, size_t count,
     size_t known = count_known(mirror, events, count);
     bool is_news = known < count;
     if (is_news) {
+        etcd_silence_delivered(&mirror->silence, events[known].kv.mod_revision);
         apply(mirror, events + known, count - known, revision);
+    } else {
+        etcd_silence_repeated(&mirror->silence);
     }
-    if (etcd_watch_lag(mirror->watch) > ETCD_MIRROR_LAG_MAX &&
-        clock_monotonic_ms() - mirror->last_read_ms > LAG_READ_INTERVAL_MS) {
+    mirror->is_behind = mirror->is_behind || etcd_watch_lag(mirror->watch) > 0;
+    if (mirror->is_behind && clock_monotonic_ms() - mirror->last_read_ms > LAG_READ_INTERVAL_MS) {
         etcd_mirror_want_read(mirror, ETCD_MIRROR_LAG);
         etcd_mirror_begin_session(mirror);
     } else {
@@ -140,6 +143,13 @@ static void on_store_events(void *data, const struct etcd_event *events, size_t 
     const struct etcd_event *last = &events[count - 1];
     struct slice id = last->kind == ETCD_EVENT_PUT ? last->kv.value : slice_of(NULL, 0);
     (void)revision;
+    if (id.len && mirror->known.id.len && !mirror->is_holding &&
+        !slice_equal(id, buf_slice(&mirror->known.id))) {
+        /* Nobody rewrites it: a proxy went on with another store. Asking settles it, by the old id.
+         */
+        etcd_mirror_begin_session(mirror);
+        return;
+    }
     etcd_evidence_set_id(&mirror->known, id);
     mirror->is_marked = false;
     if (etcd_mirror_ends_holding(mirror, id)) {
@@ -182,7 +192,8 @@ void etcd_mirror_follow(struct etcd_mirror *mirror, int64_t store_revision, int6
 {
     const struct etcd_watch_config range = {
         .key = buf_slice(&mirror->first_key),
-        .range_end = slice_of(mirror->range_end, mirror->range_end_len),
+        .range_end = mirror->is_range_shifted ? buf_slice(&mirror->shifted_end)
+                                              : slice_of(mirror->range_end, mirror->range_end_len),
         .start_revision = start_revision(mirror, newest),
         .only_now = true,
         .on_events = on_events,
@@ -203,6 +214,7 @@ void etcd_mirror_follow(struct etcd_mirror *mirror, int64_t store_revision, int6
     mirror->is_replaying =
         mirror->last.revision > 0 && range.start_revision == mirror->last.revision;
     mirror->is_other = false;
+    mirror->is_behind = false;
     log_debug("following etcd", LOG_SLICE("prefix", buf_slice(&mirror->first_key)),
               LOG_INT("from_revision", range.start_revision));
     etcd_catch_up_begin(&mirror->catch_up, mirror->known.revision, newest);
@@ -210,6 +222,7 @@ void etcd_mirror_follow(struct etcd_mirror *mirror, int64_t store_revision, int6
     if (store_revision > 0) { /* else we may not read it */
         mirror->store_watch = etcd_watch_start(mirror->etcd, &store);
     }
+    etcd_mirror_check_begin(mirror);
 }
 
 void etcd_mirror_follow_init(struct etcd_mirror *mirror)

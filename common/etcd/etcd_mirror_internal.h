@@ -1,9 +1,10 @@
-/* A mirror's state, shared by its three parts:
+/* A mirror's state, shared by its four parts:
  *
  *     etcd_mirror.c         sessions, reading everything, writing the store key
  *     etcd_mirror_store.c   what is known of the store: whether to read or to follow, whether the
  *                           keys of an earlier store are held, and what of it outlives the process
  *     etcd_mirror_follow.c  the two watches
+ *     etcd_mirror_check.c   whether the store is still there, and the watch alive
  *
  * Nobody else includes it. Each field stands with the part that writes it; who else does is
  * noted. */
@@ -22,13 +23,16 @@
 #include "common/etcd/etcd_digest_internal.h"
 #include "common/etcd/etcd_mirror.h"
 #include "common/etcd/etcd_pages_internal.h"
+#include "common/etcd/etcd_silence_internal.h"
 #include "common/etcd/etcd_store_id.h"
 #include "common/etcd/etcd_store_mark_internal.h"
 #include "common/etcd/etcd_watch.h"
 
-/* etcd replays old history at 1,000 revisions per 0.2 s; reading 100,000 keys takes as long as
- * following 3,000 revisions. */
-enum { ETCD_MIRROR_LAG_MAX = 3000 };
+/* etcd replays old history in batches of 1,000 revisions, five a second; reading 100,000 keys takes
+ * as long as two or three. Its grpc-proxy takes the header of the first batch for what has been
+ * delivered: it merges the watch with others that are further, and the rest never comes. So what
+ * does not fit one batch is read; the margin is for changes until the watch is there. */
+enum { ETCD_MIRROR_LAG_MAX = 800 };
 
 /* An etcd key may be as long as a request, 1.5 MiB. */
 enum { ETCD_MIRROR_KEY_MAX = 2 << 20 };
@@ -42,6 +46,7 @@ struct etcd_mirror {
     struct buf store_key;
     char *range_end;
     size_t range_end_len;
+    struct buf shifted_end; /* another end of the range, below range_end and above every key */
     struct etcd_mirror_counts counts; /* by each part what it does */
 
     /* ---- etcd_mirror.c ---- */
@@ -95,7 +100,16 @@ struct etcd_mirror {
     bool is_replaying;             /* `watch` begins with that revision */
     bool is_refuted;               /* the store made other changes in that revision */
     bool is_up;                    /* `watch` is confirmed */
+    bool is_behind;                /* it came in more than one batch: some may be missing */
     struct etcd_catch_up catch_up; /* FOLLOWING */
+
+    /* ---- etcd_mirror_check.c ---- */
+
+    ev_timer check;               /* FOLLOWING */
+    struct etcd_call *check_call; /* or NULL */
+    int64_t checked_at;           /* what was known when it was sent */
+    struct etcd_silence silence;
+    bool is_range_shifted; /* the watch ends at shifted_end */
 };
 
 /* ---- etcd_mirror.c ---- */
@@ -143,5 +157,13 @@ void etcd_mirror_follow_init(struct etcd_mirror *mirror);
 /* store_revision: where the store key was read, 0: not readable; newest: what the store has
  * reached. */
 void etcd_mirror_follow(struct etcd_mirror *mirror, int64_t store_revision, int64_t newest);
+
+/* ---- etcd_mirror_check.c ---- */
+
+void etcd_mirror_check_init(struct etcd_mirror *mirror);
+
+/* Once the watches have begun; until the session ends. */
+void etcd_mirror_check_begin(struct etcd_mirror *mirror);
+void etcd_mirror_check_end(struct etcd_mirror *mirror);
 
 #endif

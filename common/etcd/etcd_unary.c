@@ -6,9 +6,8 @@
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_codec_internal.h"
 #include "common/etcd/etcd_link_internal.h"
+#include "common/etcd/etcd_status_internal.h"
 #include "common/grpc/grpc.h"
-
-enum { STATUS_PERMISSION_DENIED = 7, STATUS_OUT_OF_RANGE = 11 };
 
 /* A message shows at most this much of each key. */
 enum { KEY_SHOWN_MAX = 80 };

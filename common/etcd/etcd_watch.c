@@ -21,6 +21,7 @@ struct etcd_watch {
     char *range_end;
     int64_t next_revision; /* the first undelivered one */
     int64_t reached;
+    int64_t reported; /* in a progress response; 0 = none yet */
     int64_t lag;
     size_t batch_revisions; /* in the fragments of the current response */
     int64_t batch_last;     /* the last of them */
@@ -169,8 +170,9 @@ static void measure(struct etcd_watch *watch, const struct etcd_watch_response *
 static int take_events(struct etcd_watch *watch, const struct etcd_watch_response *response,
                        struct err *err)
 {
-    if (response->count == 0) {
-        return 0; /* progress, or a confirmation */
+    if (response->count == 0) { /* progress, or a confirmation */
+        watch->reported = response->created ? watch->reported : response->store_revision;
+        return 0;
     }
     if (!are_in_order(watch, &response->events[0])) {
         return err_set(err, ERR_PROTOCOL, "watch event of revision %lld after %lld",
@@ -349,6 +351,11 @@ void etcd_watch_stop(struct etcd_watch *watch)
 int64_t etcd_watch_reached(const struct etcd_watch *watch)
 {
     return watch->reached;
+}
+
+int64_t etcd_watch_told(const struct etcd_watch *watch)
+{
+    return watch->reported > watch->reached ? watch->reported : watch->reached;
 }
 
 int64_t etcd_watch_lag(const struct etcd_watch *watch)

@@ -50,6 +50,10 @@ void etcd_watch_stop(struct etcd_watch *watch);
  * inside on_events. 0 before the first. */
 int64_t etcd_watch_reached(const struct etcd_watch *watch);
 
+/* The newest revision of the store up to which etcd says that it has told everything: `reached`, or
+ * what it reported to the idle watch, ahead of undelivered changes in some versions. */
+int64_t etcd_watch_told(const struct etcd_watch *watch);
+
 /* Revisions that the store was ahead of that when the server sent them. */
 int64_t etcd_watch_lag(const struct etcd_watch *watch);
 

@@ -97,6 +97,7 @@ static void start_mirror(struct domain *domain)
     const struct etcd_mirror_config mirror = {
         .prefix = slice_str(key),
         .store_key = slice_str(key),
+        .check_ms = ETCD_MIRROR_CHECK_RARELY_MS,
         .full_begin = on_begin,
         .put = on_put,
         .del = on_del,

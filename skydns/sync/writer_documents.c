@@ -222,6 +222,7 @@ static void start_mirror(struct document *document, struct slice saved)
                                              .keeps_old = true,
                                              .stale_max_ms = documents->config.stale_max_ms,
                                              .saved = saved,
+                                             .check_ms = ETCD_MIRROR_CHECK_RARELY_MS,
                                              .full_begin = on_begin,
                                              .put = on_put,
                                              .del = on_del,

@@ -196,6 +196,7 @@ struct etcd_mirror *bed_mirror(const char *prefix, int64_t page_size)
         .keeps_old = owner.want_old,
         .stale_max_ms = owner.stale_max_ms,
         .saved = owner.saved,
+        .check_ms = owner.check_ms,
         .page_size = page_size,
         .full_begin = on_full_begin,
         .put = on_put,

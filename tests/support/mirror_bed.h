@@ -42,6 +42,7 @@ struct mirror_owner {
 
     bool want_old; /* configuration of the mirror */
     int64_t stale_max_ms;
+    int64_t check_ms;
     struct slice saved;
 
     int64_t want_revision; /* for the waits below */

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "common/etcd/etcd_catch_up_internal.h"
+#include "common/etcd/etcd_mirror_internal.h"
 #include "tests/support/etcd_sync.h"
 #include "tests/support/mirror_bed.h"
 #include "tests/support/test_clock.h"
@@ -218,9 +219,10 @@ static void test_quiet_time(void **state)
     (void)state;
     etcd_proc_need();
     int64_t seen = bed_put("/s/a");
+    struct aside a = aside_open();
+    aside_write_up_to(&a, "/elsewhere", seen + BATCH);
     struct etcd_mirror *m = start();
     struct buf saved = bed_end(m);
-    struct aside a = aside_open();
     aside_write_up_to(&a, "/elsewhere", seen + BATCH + 1);
     aside_close(&a);
     m = bed_start_saved("/s/", &saved);
@@ -237,32 +239,39 @@ static void test_quiet_time(void **state)
     buf_fini(&saved);
 }
 
-/* Caught up is told after the last batch. */
-static void follow_revisions(int count)
+/* The mirror starts again when the store is that far ahead. */
+static struct etcd_mirror *start_behind(int count)
 {
-    etcd_proc_need();
     int64_t seen = bed_put("/s/a");
     struct buf saved = bed_end(start());
     struct aside a = aside_open();
     aside_write_up_to(&a, "/s/b", seen + count);
     aside_close(&a);
     struct etcd_mirror *m = bed_start_saved("/s/", &saved);
-    expect_resumed(m);
-    assert_int_equal(owner.caught_up_at, seen + count);
-    etcd_mirror_stop(m);
+    owner.want_revision = seen + count;
     buf_fini(&saved);
+    return m;
 }
 
-static void test_full_batches(void **state)
+static void test_as_far_behind_as_one_batch(void **state)
 {
     (void)state;
-    follow_revisions(BATCH - 1); /* and the one seen */
+    etcd_proc_need();
+    struct etcd_mirror *m = start_behind(ETCD_MIRROR_LAG_MAX);
+    expect_resumed(m);
+    assert_int_equal(owner.caught_up_at, owner.want_revision);
+    etcd_mirror_stop(m);
 }
 
-static void test_last_batch_not_full(void **state)
+/* What a proxy may lose of is not followed. */
+static void test_further_behind(void **state)
 {
     (void)state;
-    follow_revisions(BATCH + 1);
+    etcd_proc_need();
+    struct etcd_mirror *m = start_behind(ETCD_MIRROR_LAG_MAX + 1);
+    expect_read(m, ETCD_MIRROR_LAG);
+    bed_expect_same("/s/");
+    etcd_mirror_stop(m);
 }
 
 static void test_compacted(void **state)
@@ -631,8 +640,8 @@ int main(void)
         TEST(test_puts_and_deletes),
         TEST(test_other_keys_changed),
         TEST(test_quiet_time),
-        TEST(test_full_batches),
-        TEST(test_last_batch_not_full),
+        TEST(test_as_far_behind_as_one_batch),
+        TEST(test_further_behind),
         TEST(test_compacted),
         TEST(test_compacted_without_a_change),
         TEST(test_compacted_after_a_delete),

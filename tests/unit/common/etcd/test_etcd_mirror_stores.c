@@ -156,6 +156,8 @@ static void test_restored_from_a_copy(void **state)
         bed_wait_fulls(2 * (unsigned)round + 1);
         assert_false(owner_has("/s/late"));
         if (round == 1) { /* once more, as before */
+            sync_del(bed.loop, bed.writer, "/key/of/store");
+            bed_wait_store_key("");
             bed_put_store_key("first");
             bed_wait_store_key("first");
             bed_put("/s/late");

@@ -237,6 +237,7 @@ static void test_progress_is_not_believed(void **state)
     assert_int_equal(seen.reached[0], 50);
     assert_int_equal(seen.reached[1], 80);
     assert_int_equal(etcd_watch_reached(w), 80);
+    assert_int_equal(etcd_watch_told(w), 100);
     assert_int_equal(etcd_watch_lag(w), 10);
     etcd_watch_stop(w);
 }

@@ -1,0 +1,114 @@
+#include "common/base/backoff.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/etcd/etcd_link_internal.h"
+#include "common/etcd/etcd_mirror_internal.h"
+
+/* Between two looks at the store, at most: how long a reader behind a proxy may miss changes,
+ * against what it costs etcd: 1,000 readers make a hundred small reads a second. */
+enum { CHECK_MS = 10000 };
+
+static int64_t every_ms(const struct etcd_mirror *mirror)
+{
+    return mirror->config.check_ms ? mirror->config.check_ms : CHECK_MS;
+}
+
+/* Readers that began together should not ask together: somewhat earlier. */
+static void schedule(struct etcd_mirror *mirror, int64_t wait_ms, int64_t earlier_ms)
+{
+    struct ev_loop *loop = etcd_loop(mirror->etcd);
+    wait_ms -= backoff_random() % (earlier_ms + 1);
+    ev_now_update(loop);
+    ev_timer_set(&mirror->check, (double)wait_ms / 1000.0, 0.0);
+    ev_timer_start(loop, &mirror->check);
+}
+
+static void schedule_next(struct etcd_mirror *mirror)
+{
+    int64_t usual_ms = every_ms(mirror);
+    /* A doubt is settled soon, but not before its patience has passed. */
+    int64_t settle_ms = mirror->silence.patience_ms * 4 / 3 + 1;
+    int64_t wait_ms = mirror->silence.unheard && settle_ms < usual_ms ? settle_ms : usual_ms;
+    schedule(mirror, wait_ms, wait_ms / 4);
+}
+
+/* The watch of the store key has been told of it, or will be: asking settles it in both cases. */
+static bool is_other_key(const struct etcd_mirror *mirror, const struct etcd_range_reply *reply)
+{
+    struct slice id = reply->count > 0 ? reply->kvs[0].value : slice_of(NULL, 0);
+    return mirror->store_watch && !slice_equal(id, buf_slice(&mirror->known.id));
+}
+
+static int64_t heard(const struct etcd_mirror *mirror)
+{
+    int64_t told = etcd_watch_told(mirror->watch);
+    return told > mirror->known.revision ? told : mirror->known.revision;
+}
+
+static void on_reply(void *data, const struct etcd_range_reply *reply, const struct err *err)
+{
+    struct etcd_mirror *mirror = data;
+    mirror->check_call = NULL;
+    mirror->counts.checks++;
+    if (err) {
+        etcd_mirror_lose(mirror, err);
+    } else if (reply->revision < mirror->checked_at || is_other_key(mirror, reply)) {
+        log_debug("perhaps another store", LOG_INT("revision", reply->revision),
+                  LOG_INT("known", mirror->checked_at));
+        etcd_mirror_begin_session(mirror);
+    } else if (etcd_silence_is_suspect(&mirror->silence, reply->revision, heard(mirror),
+                                       clock_monotonic_ms())) {
+        mirror->counts.silences++;
+        mirror->is_range_shifted = !mirror->is_range_shifted;
+        if (etcd_silence_is_hopeless(&mirror->silence)) {
+            etcd_mirror_want_read(mirror, ETCD_MIRROR_UNCERTAIN);
+        }
+        log_debug("watch is silent, beginning it anew", LOG_INT("revision", reply->revision),
+                  LOG_INT("heard", heard(mirror)));
+        etcd_mirror_begin_session(mirror);
+    } else {
+        schedule_next(mirror);
+    }
+}
+
+/* The store key, or, if that may not be read, the first key of the range. */
+static void on_timer(struct ev_loop *loop, ev_timer *timer, int events)
+{
+    struct etcd_mirror *mirror = timer->data;
+    const struct etcd_range range = {
+        .key = buf_slice(mirror->store_watch ? &mirror->store_key : &mirror->first_key),
+    };
+    (void)loop;
+    (void)events;
+    if (mirror->is_behind) {
+        etcd_mirror_want_read(mirror, ETCD_MIRROR_LAG);
+        etcd_mirror_begin_session(mirror);
+        return;
+    }
+    mirror->checked_at = mirror->known.revision;
+    mirror->check_call = etcd_watch_range(mirror->etcd, &range, true, on_reply, mirror);
+}
+
+void etcd_mirror_check_init(struct etcd_mirror *mirror)
+{
+    etcd_silence_init(&mirror->silence);
+    ev_timer_init(&mirror->check, on_timer, 0.0, 0.0);
+    /* After what has arrived: this process may have been stopped for longer than the patience. */
+    ev_set_priority(&mirror->check, EV_MINPRI);
+    mirror->check.data = mirror;
+}
+
+void etcd_mirror_check_begin(struct etcd_mirror *mirror)
+{
+    etcd_silence_begin(&mirror->silence);
+    schedule(mirror, every_ms(mirror), every_ms(mirror) * 9 / 10);
+}
+
+void etcd_mirror_check_end(struct etcd_mirror *mirror)
+{
+    ev_timer_stop(etcd_loop(mirror->etcd), &mirror->check);
+    if (mirror->check_call) {
+        etcd_call_cancel(mirror->check_call);
+        mirror->check_call = NULL;
+    }
+}

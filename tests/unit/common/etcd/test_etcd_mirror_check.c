@@ -1,0 +1,94 @@
+/* A following mirror's looks at the store (common/etcd/etcd_mirror_check.c), with a real etcd. What
+ * a proxy hides is tested in tests/integration. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "tests/support/etcd_sync.h"
+#include "tests/support/mirror_bed.h"
+
+enum { CHECK_MS = 20, CHECKS = 5 };
+
+static struct etcd_mirror *start(void)
+{
+    owner.check_ms = CHECK_MS;
+    struct etcd_mirror *m = bed_mirror("/s/", 0);
+    bed_wait_ups(1);
+    return m;
+}
+
+static bool is_checked(const void *data)
+{
+    return etcd_mirror_counts(data).checks >= CHECKS;
+}
+
+static bool was_silent(const void *data)
+{
+    return etcd_mirror_counts(data).silences > 0 && etcd_mirror_counts(data).is_following;
+}
+
+/* Nothing has changed, then everything that did was told: the session goes on. */
+static void test_nothing_wrong(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    bed_put_store_key("first");
+    bed_put("/s/a");
+    struct etcd_mirror *m = start();
+    bed_wait_revision(bed_put("/s/b"));
+    loop_until(bed.loop, is_checked, m);
+    assert_int_equal(etcd_mirror_counts(m).silences, 0);
+    assert_int_equal(owner.ups, 1);
+    assert_int_equal(owner.downs, 0);
+    etcd_mirror_stop(m);
+}
+
+/* For all that the mirror knows, its watch may have lost the change: it is begun anew, with nothing
+ * read and nothing told twice, and goes on. */
+static void test_other_keys_changed(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    bed_put_store_key("first");
+    bed_put("/s/a");
+    struct etcd_mirror *m = start();
+    bed_put("/elsewhere");
+    loop_until(bed.loop, was_silent, m);
+    assert_int_equal(etcd_mirror_counts(m).resumed, 1);
+    assert_int_equal(owner.fulls, 1);
+    assert_int_equal(owner.commits, 0);
+    assert_int_equal(owner.downs, 0);
+    bed_wait_revision(bed_put("/s/b")); /* by the watch with the other end of the range */
+    bed_expect_same("/s/");
+    etcd_mirror_stop(m);
+}
+
+/* A proxy went on with a store that another writer has filled. */
+static void test_store_key_changed(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    bed_put_store_key("first");
+    bed_put("/s/a");
+    struct etcd_mirror *m = start();
+    bed_put_store_key("second");
+    bed_wait_fulls(2);
+    assert_int_equal(owner.cause, ETCD_MIRROR_OTHER_STORE);
+    bed_wait_store_key("second");
+    etcd_mirror_stop(m);
+}
+
+#define TEST(test) \
+    cmocka_unit_test_setup_teardown(test, mirror_bed_each_in_new_store, mirror_bed_each_end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_nothing_wrong),
+        TEST(test_other_keys_changed),
+        TEST(test_store_key_changed),
+    };
+    return cmocka_run_group_tests(tests, mirror_bed_start, mirror_bed_stop);
+}

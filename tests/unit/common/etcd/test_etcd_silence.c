@@ -1,0 +1,123 @@
+/* common/etcd/etcd_silence_internal.h. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "common/etcd/etcd_silence_internal.h"
+
+enum { FIRST = ETCD_SILENCE_FIRST_MS };
+
+static struct etcd_silence s;
+
+static int setup(void **state)
+{
+    (void)state;
+    etcd_silence_init(&s);
+    etcd_silence_begin(&s);
+    return 0;
+}
+
+/* Suspect at the second look: the first at `now_ms`, the second when the patience is over. */
+static void make_suspect(int64_t store, int64_t heard, int64_t now_ms)
+{
+    assert_false(etcd_silence_is_suspect(&s, store, heard, now_ms));
+    assert_false(etcd_silence_is_suspect(&s, store, heard, now_ms + s.patience_ms - 1));
+    assert_true(etcd_silence_is_suspect(&s, store, heard, now_ms + s.patience_ms));
+}
+
+static void test_nothing_changed(void **state)
+{
+    (void)state;
+    assert_false(etcd_silence_is_suspect(&s, 7, 7, 0));
+    assert_false(etcd_silence_is_suspect(&s, 7, 7, 1000 * FIRST));
+    assert_false(etcd_silence_is_suspect(&s, 7, 9, 2000 * FIRST)); /* the watch was quicker */
+}
+
+static void test_silent(void **state)
+{
+    (void)state;
+    make_suspect(8, 7, 0);
+}
+
+/* However far behind the watch is each time, it moves. */
+static void test_late_but_alive(void **state)
+{
+    (void)state;
+    for (int64_t i = 0; i < 10; i++) {
+        assert_false(etcd_silence_is_suspect(&s, 100 + 10 * i, 90 + 10 * i, i * 10 * FIRST));
+    }
+    assert_false(etcd_silence_is_suspect(&s, 190, 190, 100 * FIRST));
+    assert_int_equal(s.patience_ms, FIRST);
+}
+
+/* A new watch has the whole patience again. */
+static void test_new_watch(void **state)
+{
+    (void)state;
+    assert_false(etcd_silence_is_suspect(&s, 8, 7, 0));
+    etcd_silence_begin(&s);
+    assert_false(etcd_silence_is_suspect(&s, 8, 7, FIRST));
+    assert_true(etcd_silence_is_suspect(&s, 8, 7, 2 * FIRST));
+}
+
+static void test_patience_grows_up_to_a_limit(void **state)
+{
+    (void)state;
+    int64_t now_ms = 0;
+    for (int64_t patience_ms = FIRST; patience_ms < ETCD_SILENCE_MAX_MS; patience_ms *= 2) {
+        assert_int_equal(s.patience_ms, patience_ms);
+        make_suspect(8, 7, now_ms);
+        now_ms += 2 * patience_ms;
+    }
+    assert_int_equal(s.patience_ms, ETCD_SILENCE_MAX_MS);
+    make_suspect(8, 7, now_ms);
+    assert_int_equal(s.patience_ms, ETCD_SILENCE_MAX_MS);
+}
+
+/* What comes after a suspicion judges it. */
+static void test_judged(void **state)
+{
+    (void)state;
+    make_suspect(8, 7, 0);
+    etcd_silence_delivered(&s, 9); /* a later change: nothing had been missed */
+    assert_int_equal(s.patience_ms, 2 * FIRST);
+    etcd_silence_delivered(&s, 8);
+    assert_int_equal(s.patience_ms, 2 * FIRST);
+    make_suspect(12, 9, 10 * FIRST);
+    etcd_silence_delivered(&s, 12);
+    assert_int_equal(s.patience_ms, FIRST);
+}
+
+/* Until something comes, be it only what was known. */
+static void test_hopeless(void **state)
+{
+    (void)state;
+    make_suspect(8, 7, 0);
+    assert_false(etcd_silence_is_hopeless(&s));
+    etcd_silence_begin(&s);
+    make_suspect(8, 7, 10 * FIRST);
+    assert_true(etcd_silence_is_hopeless(&s));
+    etcd_silence_repeated(&s);
+    assert_false(etcd_silence_is_hopeless(&s));
+    assert_int_equal(s.patience_ms, 4 * FIRST);
+    make_suspect(8, 7, 20 * FIRST);
+    assert_false(etcd_silence_is_hopeless(&s));
+}
+
+#define TEST(test) cmocka_unit_test_setup(test, setup)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_nothing_changed),
+        TEST(test_silent),
+        TEST(test_late_but_alive),
+        TEST(test_new_watch),
+        TEST(test_patience_grows_up_to_a_limit),
+        TEST(test_judged),
+        TEST(test_hopeless),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

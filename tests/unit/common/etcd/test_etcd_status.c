@@ -1,0 +1,62 @@
+/* common/etcd/etcd_status_internal.h. The texts are those that etcd 3.4's grpc-proxy hands on. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "common/base/err.h"
+#include "common/etcd/etcd_status_internal.h"
+
+static int status_of(int status, const char *text, int *ret_code)
+{
+    struct err err;
+    err_set(&err, ERR_UNAVAILABLE, "%s", text);
+    status = etcd_status_of(status, &err);
+    *ret_code = err.code;
+    assert_string_equal(err.msg, text);
+    return status;
+}
+
+static void expect(const char *text, int status, int code)
+{
+    int got;
+    assert_int_equal(status_of(STATUS_UNKNOWN, text, &got), status);
+    assert_int_equal(got, code);
+}
+
+static void test_recognized(void **state)
+{
+    (void)state;
+    expect("etcdserver: invalid auth token", STATUS_UNAUTHENTICATED, ERR_REFUSED);
+    expect("etcdserver: user name is empty", STATUS_INVALID_ARGUMENT, ERR_REFUSED);
+    expect("etcdserver: permission denied", STATUS_PERMISSION_DENIED, ERR_REFUSED);
+    expect("etcdserver: mvcc: required revision has been compacted", STATUS_OUT_OF_RANGE,
+           ERR_REFUSED);
+    expect("etcdserver: mvcc: required revision is a future revision", STATUS_OUT_OF_RANGE,
+           ERR_REFUSED);
+    expect("etcdserver: requested lease not found", STATUS_NOT_FOUND, ERR_NOT_FOUND);
+    expect("etcdserver: request timed out, possibly due to connection lost", STATUS_UNAVAILABLE,
+           ERR_UNAVAILABLE);
+}
+
+static void test_all_others_stay(void **state)
+{
+    (void)state;
+    int code;
+    expect("etcdserver: something new", STATUS_UNKNOWN, ERR_UNAVAILABLE);
+    expect("permission denied", STATUS_UNKNOWN, ERR_UNAVAILABLE); /* not etcd's */
+    expect("", STATUS_UNKNOWN, ERR_UNAVAILABLE);
+    assert_int_equal(status_of(STATUS_UNAVAILABLE, "etcdserver: permission denied", &code),
+                     STATUS_UNAVAILABLE);
+    assert_int_equal(code, ERR_UNAVAILABLE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_recognized),
+        cmocka_unit_test(test_all_others_stay),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
