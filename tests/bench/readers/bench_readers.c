@@ -1,0 +1,235 @@
+/* Many readers in one process, for tests/bench/readers.py: each is an etcd client of its own with a
+ * mirror of the records, as skydns has. What a reader does with a change costs nothing here, so
+ * that many fit one processor.
+ *
+ *     bench_readers URL follow READERS EVENTS    print `ready` when all follow, then wait for
+ * EVENTS changes at each; print the latencies' percentiles bench_readers URL write EVENTS PER_S
+ * make them, one put after another at that rate
+ *
+ * A value begins with the time of its put, by this machine's clock. */
+#include <ev.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/err.h"
+#include "common/base/xalloc.h"
+#include "common/etcd/etcd.h"
+#include "common/etcd/etcd_mirror.h"
+#include "common/etcd/etcd_txn.h"
+
+enum { CALL_TIMEOUT_MS = 60000, VALUE_SIZE = 71, KEYS = 100 };
+
+struct readers {
+    struct ev_loop *loop;
+    size_t count;
+    size_t following;
+    size_t wanted; /* changes at all of them */
+    size_t seen;
+    uint32_t *latencies_us; /* of those seen */
+};
+
+struct reader {
+    struct readers *all;
+    struct etcd *etcd;
+    struct etcd_mirror *mirror;
+};
+
+static void fail(const char *what, const char *why)
+{
+    (void)fprintf(stderr, "bench_readers: %s: %s\n", what, why);
+    exit(1);
+}
+
+static struct etcd *connect_to(struct ev_loop *loop, const char *url)
+{
+    const struct etcd_config config = {
+        .loop = loop, .endpoints = url, .call_timeout_ms = CALL_TIMEOUT_MS};
+    struct etcd *etcd = NULL;
+    struct err err;
+    if (etcd_new(&config, &etcd, &err) < 0) {
+        fail(url, err.msg);
+    }
+    return etcd;
+}
+
+/* ---- Readers ---- */
+
+static void on_full_begin(void *data, const struct etcd_mirror_read *read)
+{
+    (void)data;
+    (void)read;
+}
+
+/* The first read's values are of earlier runs. */
+static void on_put(void *data, const struct etcd_kv *kv)
+{
+    struct reader *reader = data;
+    struct readers *all = reader->all;
+    char text[VALUE_SIZE] = "";
+    if (all->following < all->count || all->seen == all->wanted) {
+        return;
+    }
+    memcpy(text, kv->value.ptr, kv->value.len < VALUE_SIZE ? kv->value.len : VALUE_SIZE - 1);
+    int64_t late_us = clock_monotonic_us() - strtoll(text, NULL, 10);
+    all->latencies_us[all->seen++] = (uint32_t)late_us;
+    if (all->seen == all->wanted) {
+        ev_break(all->loop, EVBREAK_ALL);
+    }
+}
+
+static void on_del(void *data, struct slice key, int64_t revision)
+{
+    (void)data;
+    (void)key;
+    (void)revision;
+}
+
+static void on_commit(void *data, int64_t revision, bool full)
+{
+    (void)data;
+    (void)revision;
+    (void)full;
+}
+
+static void on_state(void *data, const struct err *err)
+{
+    (void)data;
+    if (err) {
+        fail("a reader", err->msg);
+    }
+}
+
+static void on_caught_up(void *data)
+{
+    struct readers *all = ((struct reader *)data)->all;
+    all->following++;
+    if (all->following == all->count) {
+        printf("ready\n");
+        (void)fflush(stdout);
+    }
+}
+
+static void start(struct reader *reader, struct readers *all, const char *url)
+{
+    reader->all = all;
+    reader->etcd = connect_to(all->loop, url);
+    reader->mirror =
+        etcd_mirror_start(reader->etcd, &(struct etcd_mirror_config){
+                                            .prefix = slice_str("/skydns/"),
+                                            .store_key = slice_str("/kube2sky/bench/store"),
+                                            .full_begin = on_full_begin,
+                                            .put = on_put,
+                                            .del = on_del,
+                                            .commit = on_commit,
+                                            .state = on_state,
+                                            .caught_up = on_caught_up,
+                                            .data = reader,
+                                        });
+}
+
+static int compare(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void follow(struct ev_loop *loop, const char *url, size_t count, size_t events)
+{
+    struct readers all = {.loop = loop, .count = count, .wanted = count * events};
+    struct reader *readers = xcalloc(count, sizeof(*readers));
+    all.latencies_us = xcalloc(all.wanted, sizeof(*all.latencies_us));
+    for (size_t i = 0; i < count; i++) {
+        start(&readers[i], &all, url);
+    }
+    ev_run(loop, 0);
+    qsort(all.latencies_us, all.seen, sizeof(*all.latencies_us), compare);
+    printf("p50_ms %.3f\np99_ms %.3f\n", all.latencies_us[all.seen / 2] / 1e3,
+           all.latencies_us[all.seen * 99 / 100] / 1e3);
+    for (size_t i = 0; i < count; i++) {
+        etcd_mirror_stop(readers[i].mirror);
+        etcd_free(readers[i].etcd);
+    }
+    free(readers);
+    free(all.latencies_us);
+}
+
+/* ---- The writer ---- */
+
+struct writer {
+    ev_timer timer;
+    struct etcd *etcd;
+    size_t left;
+    size_t pending;
+};
+
+static void on_written(void *data, const struct etcd_txn_reply *reply, const struct err *err)
+{
+    struct writer *writer = data;
+    (void)reply;
+    if (err) {
+        fail("put", err->msg);
+    }
+    writer->pending--;
+    if (writer->left == 0 && writer->pending == 0) {
+        ev_break(EV_DEFAULT_ EVBREAK_ALL);
+    }
+}
+
+static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
+{
+    struct writer *writer = timer->data;
+    char key[64], value[VALUE_SIZE];
+    (void)events;
+    int key_len = snprintf(key, sizeof(key), "/skydns/bench/svc-%zu", writer->left % KEYS);
+    int value_len =
+        snprintf(value, sizeof(value), "%-*lld", VALUE_SIZE - 1, (long long)clock_monotonic_us());
+    const struct etcd_op put = {.kind = ETCD_OP_PUT,
+                                .key = slice_of(key, (size_t)key_len),
+                                .value = slice_of(value, (size_t)value_len)};
+    writer->pending++;
+    (void)etcd_txn(writer->etcd, &(struct etcd_txn){.ops = &put, .op_count = 1}, on_written,
+                   writer);
+    if (--writer->left == 0) {
+        ev_timer_stop(loop, timer);
+    }
+}
+
+static void write_all(struct ev_loop *loop, const char *url, size_t events, double per_s)
+{
+    struct writer writer = {.etcd = connect_to(loop, url), .left = events};
+    ev_timer_init(&writer.timer, on_tick, 0.0, 1.0 / per_s);
+    writer.timer.data = &writer;
+    ev_timer_start(loop, &writer.timer);
+    ev_run(loop, 0);
+    etcd_free(writer.etcd);
+}
+
+/* A number from 1 to the limit. */
+static size_t number(const char *text, unsigned long limit)
+{
+    char *end;
+    unsigned long value = strtoul(text, &end, 10);
+    if (*end || value < 1 || value > limit) {
+        fail(text, "not a number that makes sense");
+    }
+    return value;
+}
+
+int main(int argc, char **argv)
+{
+    struct ev_loop *loop = ev_default_loop(0);
+    if (argc != 5) {
+        fail("usage", "bench_readers URL follow READERS EVENTS | URL write EVENTS PER_S");
+    }
+    size_t first = number(argv[3], 1000000), second = number(argv[4], 1000000);
+    if (strcmp(argv[2], "follow") == 0) {
+        follow(loop, argv[1], first, second);
+    } else if (strcmp(argv[2], "write") == 0) {
+        write_all(loop, argv[1], first, (double)second);
+    } else {
+        fail(argv[2], "no such mode");
+    }
+    return 0;
+}
