@@ -70,7 +70,7 @@ FUZZ_SRC   := $(wildcard tests/fuzz/*/fuzz_*.c)
 FUZZ       := $(FUZZ_SRC:tests/%.c=$(B)/tests/%)
 BINARIES   := $(PROGRAMS:%=$(B)/bin/%)
 # The programs of tests/bench/answers; its other files are linked into each of them.
-ANSWERS_BIN := $(addprefix $(B)/tests/bench/answers/,bare_udp bare_tcp bare_tls load_udp load_tcp load_tls propagation)
+ANSWERS_BIN := $(addprefix $(B)/tests/bench/answers/,bare_udp bare_tcp bare_tls load_udp load_tcp load_tls burst_udp propagation)
 ANSWERS_O   := $(filter-out $(ANSWERS_BIN:=.o),$(patsubst %.c,$(B)/%.o,$(wildcard tests/bench/answers/*.c)))
 START_BIN  := $(B)/tests/bench/start/bench_start
 INSTRUCTIONS_BIN := $(B)/tests/bench/instructions/bench_instructions

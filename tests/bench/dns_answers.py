@@ -20,12 +20,26 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "support"), str(ROOT / "integration")]
 
-from answers import data, encrypted, kept, path, report, resolvers, rounds, servers, signed, summary, tables, versions  # noqa: E402
+from answers import (  # noqa: E402
+    bursts,
+    data,
+    encrypted,
+    kept,
+    path,
+    report,
+    resolvers,
+    rounds,
+    servers,
+    signed,
+    summary,
+    tables,
+    versions,
+)
 from answers.bed import Bed  # noqa: E402
 from measuring import Machine, go_before_all_others, machine_name  # noqa: E402
 from programs import ETCD  # noqa: E402
 
-PARTS = ("udp", "large", "tcp", "latency", "path", "cache", "tls", "dnssec")
+PARTS = ("udp", "burst", "large", "tcp", "latency", "path", "cache", "tls", "dnssec")
 
 
 def one_run(bed: Bed, seconds: float):
@@ -127,6 +141,8 @@ def measure(
             print(f"{services:,} Services ", end="", file=sys.stderr, flush=True)
             if patterns:
                 runs += measure_rounds(bed, arguments, kinds, patterns, values)
+            if "burst" in arguments.only and services == smallest:
+                bursts.measure(bed, arguments.rounds, kinds, values)
             if "cache" in arguments.only:
                 runs += measure_kept(bed, arguments, keeping, values)
             if "tls" in arguments.only and services == smallest:

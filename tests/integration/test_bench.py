@@ -23,7 +23,20 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "bench"))
 
 import hops  # noqa: E402
 from answers import bed as bench_bed  # noqa: E402
-from answers import data, encrypted, kept, nameserver, path, report, rounds, servers, signed, summary, tables  # noqa: E402
+from answers import (  # noqa: E402
+    bursts,
+    data,
+    encrypted,
+    kept,
+    nameserver,
+    path,
+    report,
+    rounds,
+    servers,
+    signed,
+    summary,
+    tables,
+)
 
 TOOLS = BIN_DIR.parent / "tests/bench/answers"
 SERVICES = 300
@@ -261,6 +274,34 @@ def test_goals_of_large_names(pattern, of):
         runs += [one_run(0, "skydns", 2.0, pattern=of), one_run(0, "skydns", us, pattern=pattern)]
         (verdict,) = summary.judge(summary.summarise(runs, {}, busy=0.0))
         assert verdict.is_missed == missed and verdict.value == pytest.approx(us / 2.0)
+
+
+@pytest.mark.parametrize("skydns, missed", [(900, 0), (1000, 0), (1001, 1)])
+def test_goals_of_bursts(skydns, missed):
+    lost = {"skydns": skydns, "gdnsd": 2000, "nsd": 1000, "bare": 10}
+    values = {f"burst_busy_lost.{name}": count for name, count in lost.items()} | {"burst_lost.skydns": 5}
+    told = summary.summarise([], values, busy=0.0)
+    (verdict,) = summary.judge(told)
+    assert verdict.is_missed == missed and "core busy, no more than NSD" in verdict.text
+    assert f"| **skydns** | **5** | **{skydns:,}** |" in tables.markdown(told, "", {})
+
+
+def test_burst_counts_what_is_not_answered(tmp_path):
+    (tmp_path / "questions").write_text("a.example A\nb.example AAAA\n" * 100)
+    port = reserve_port()
+    bare = Program("bare", [str(TOOLS / "bare_udp"), f"127.0.0.1:{port}"]).start()
+    bare.wait_ready(lambda: servers.echoes(port), "echoes")
+    argv = [TOOLS / "burst_udp", f"-questions={tmp_path / 'questions'}", "-size=130"]
+    try:
+        done = subprocess.run([*argv, f"-server=127.0.0.1:{port}"], capture_output=True, text=True, timeout=60, check=True)
+        assert bursts.lost(done.stdout) == 0 and rounds.parse_figures(done.stdout)["sent"] == 130
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+            silent.bind(("127.0.0.1", 0))
+            server = f"-server=127.0.0.1:{silent.getsockname()[1]}"
+            done = subprocess.run([*argv, server], capture_output=True, text=True, timeout=60, check=True)
+        assert bursts.lost(done.stdout) == 130
+    finally:
+        bare.kill()
 
 
 def test_large_names_have_their_addresses(tmp_path):

@@ -6,7 +6,7 @@ import statistics
 from collections import Counter
 from dataclasses import dataclass
 
-from answers import data
+from answers import bursts, data
 from answers.rounds import KEPT_PATTERNS, PATTERNS, SIGNED_PATTERNS, TCP_PATTERNS, TLS_PATTERNS, UDP_PATTERNS, Pattern
 from answers.servers import BARE_HTTPS, SKYDNS, SKYDNS_ANY, SKYDNS_OWN, SKYDNS_SEARCH, SKYDNS_SIGNING, TITLES
 from measuring import BUSY_MAX, Figure
@@ -178,6 +178,7 @@ def _least(mix: data.Mix) -> str:
 
 
 RIVALS = ("gdnsd", "nsd", "knot")
+BURST_RIVALS = ("gdnsd", "nsd", "knot", "unbound")
 KEPT_RIVALS = ("unbound", "dnsmasq", "dnsdist", "coredns")
 SIGNING_RIVALS = ("knot-signing", "coredns-signing")
 TLS_RIVALS = ("nsd", "unbound", "bind", "dnsdist", "coredns")
@@ -269,7 +270,20 @@ def judge(summary: Summary) -> list[Verdict]:
         if measured is not None:
             text = goal.text + (f", {goal.services:,} Services" if goal.services else "")
             verdicts.append(Verdict(text, Figure(text, "", goal.most), measured[0], goal.digits, measured[1]))
-    return verdicts + _against_rivals(summary)
+    return verdicts + _against_rivals(summary) + _bursts(summary)
+
+
+def _bursts(summary: Summary) -> list[Verdict]:
+    """skydns must not lose more queries of a burst than the server that loses fewest."""
+    verdicts = []
+    for way, is_busy in bursts.WAYS.items():
+        ours = summary.values.get(f"{way}.{SKYDNS}")
+        theirs = {name: summary.values[f"{way}.{name}"] for name in BURST_RIVALS if f"{way}.{name}" in summary.values}
+        if ours is not None and theirs:
+            best = min(theirs, key=theirs.get)
+            text = f"queries lost of a burst of {bursts.SIZE:,}{', core busy' * is_busy}, no more than {TITLES[best]}"
+            verdicts.append(Verdict(text, Figure(text, "", theirs[best]), ours, 0, True))
+    return verdicts
 
 
 def _against_rivals(summary: Summary) -> list[Verdict]:

@@ -4,7 +4,7 @@ the benchmark's own test (summary.noisy, Cell.is_trusted); a line below each tab
 
 from collections.abc import Callable
 
-from answers import plot
+from answers import bursts, plot
 from answers.rounds import (
     KEPT_PATTERNS,
     LARGE_PATTERNS,
@@ -144,6 +144,17 @@ _VALUES = {
 _VALUE_PATTERNS = {"kept_signature_us": ("unsigned", "signed")}
 
 
+def _bursts_table(summary: Summary, versions: dict[str, str]) -> list[str]:
+    def lost(way: str, name: str) -> str:
+        value = summary.values.get(f"{way}.{name}")
+        return _NONE if value is None else f"{value:,.0f}"
+
+    measured = [name for name in TITLES if f"burst_lost.{name}" in summary.values and not summary.is_busy]
+    rows = [_row(name, [lost(way, name) for way in bursts.WAYS], versions) for name in measured]
+    head = [f"queries lost of {bursts.SIZE:,} at once", "core idle", "core busy"]
+    return ["", *_markdown_table(head, rows)] if rows else []
+
+
 def _values_table(summary: Summary) -> list[str]:
     def is_quiet(name: str) -> bool:
         return not summary.is_busy and all(
@@ -176,6 +187,7 @@ def markdown(summary: Summary, head: str, versions: dict[str, str]) -> str:
         lines += _table(summary, services, f"DNSSEC, {services:,} Services", _SIGNED, versions, memory="signed_mib")
     for services in summary.counts():
         lines += _table(summary, services, "Names with many addresses", _LARGE, versions, memory="large_mib")
+    lines += _bursts_table(summary, versions)
     return "\n".join([*lines, *_values_table(summary)]) + "\n"
 
 
