@@ -19,8 +19,8 @@
  * A proxy may hide that etcd is away, was replaced, or no longer feeds our watch. So FOLLOWING
  * looks at the store every few seconds: at its key, and whether the watch has told of its revision
  * (etcd_silence_internal.h). If not, the next session asks; its watch names the range a bit
- * differently, so that a proxy which merges equal watches does not merge it with a dead one. If that
- * one is silent, too, everything is read.
+ * differently, so that a proxy which merges equal watches does not merge it with a dead one. If
+ * that one is silent, too, everything is read.
  *
  * Another store (an etcd that came back empty or older) may lack keys that its writer is about to
  * rewrite. With keeps_old set, the owner keeps its old keys and adds those of the new store, until

@@ -124,9 +124,9 @@ def test_reader_that_fell_behind(behind):
     fill(bed, BATCH)
     slow, quick = Reader(bed).start(), Reader(bed).start()
     slow.program.signal(signal.SIGSTOP)
+    proxy.restart()  # else the changes wait for it in the connection
     for number in range(MISSED):
         bed.etcd.put(key(number % BATCH), value(address(number, 8)))
-    proxy.restart()
     last = address(MISSED - 1, 8)
     wait_until(lambda: quick.dns.answers(full(f"n{(MISSED - 1) % BATCH}")) == [last], "the last change")
     slow.program.signal(signal.SIGCONT)

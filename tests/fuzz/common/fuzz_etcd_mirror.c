@@ -288,6 +288,12 @@ int64_t etcd_watch_reached(const struct etcd_watch *watch)
     return watch->reached;
 }
 
+/* This etcd reports no progress to an idle watch. */
+int64_t etcd_watch_told(const struct etcd_watch *watch)
+{
+    return watch->reached;
+}
+
 int64_t etcd_watch_lag(const struct etcd_watch *watch)
 {
     return watch->lag;
