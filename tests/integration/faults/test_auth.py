@@ -77,12 +77,12 @@ def test_token_expired(guarded):
     bed = guarded.bed
     with bed.under_load(is_restarting=True) as load:
         bed.churn.pause()
+        tokens = bed.watched[1].metrics().get("etcd_tokens_total")
         token = bed.etcd.token()
         before = load.count()
         wait_until(lambda: load.count() >= before + 3000 * _TOKEN_TTL_S, "three token lifetimes", PATIENCE_S)
         with pytest.raises(AssertionError, match="invalid auth token"):
             bed.etcd.revision_by(token)
-        tokens = bed.watched[1].metrics().get("etcd_tokens_total")
         made = bed.change()
         bed.wait_visible(made, time.monotonic(), "changes visible after", 2)
         assert bed.watched[1].metrics().get("etcd_tokens_total") > tokens, "kube2sky's token never expired"
