@@ -15,6 +15,7 @@ import datetime
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -36,7 +37,7 @@ from answers import (  # noqa: E402
     versions,
 )
 from answers.bed import Bed  # noqa: E402
-from measuring import Machine, go_before_all_others, machine_name  # noqa: E402
+from measuring import Machine, etcd_looks, go_before_all_others, machine_name  # noqa: E402
 from programs import ETCD  # noqa: E402
 
 PARTS = ("udp", "burst", "large", "tcp", "latency", "path", "cache", "tls", "dnssec")
@@ -56,9 +57,11 @@ def one_run(bed: Bed, seconds: float):
 def measure_rounds(bed: Bed, arguments, kinds: list[servers.Kind], patterns: list[rounds.Pattern], values: dict) -> list[dict]:
     """All runs, and the memory of each server right after its load."""
     started = [bed.start(kind) for kind in kinds]
-    reads = path.etcd_reads(bed.etcd_port)
+    reads, start_s = path.etcd_reads(bed.etcd_port), time.monotonic()
     runs = rounds.run_rounds(one_run(bed, arguments.seconds), started, patterns, arguments.rounds, bed.services)
-    values["etcd_reads"] = values.get("etcd_reads", 0) + path.etcd_reads(bed.etcd_port) - reads
+    looks = etcd_looks(sum(one.name.startswith(servers.SKYDNS) for one in started), time.monotonic() - start_s)
+    caused = max(0, path.etcd_reads(bed.etcd_port) - reads - looks)
+    values["etcd_reads"] = values.get("etcd_reads", 0) + caused
     for one in started:
         values[f"resident_mib.{bed.services}.{one.name}"] = one.resident_mib()
         if one.name == servers.SKYDNS:

@@ -22,6 +22,7 @@ from records import SVC, label
 sys.path.append(str(Path(__file__).resolve().parents[1] / "bench"))
 
 import hops  # noqa: E402
+import measuring  # noqa: E402
 from answers import bed as bench_bed  # noqa: E402
 from answers import (  # noqa: E402
     bursts,
@@ -673,3 +674,11 @@ def test_hops_nobody_went_are_no_zero():
     page = hops.sums(pages_of((1.0, 10), (2.0, 10), (3.0, 10)))
     with pytest.raises(ValueError, match="kube2sky_change_planned_seconds"):
         hops.shares(page, page, [7.0], [2.5])
+
+
+# ---- What time alone causes ----
+
+
+@pytest.mark.parametrize("took_s, looks", [(0.0, 8), (7.4, 8), (7.5, 16), (60.0, 72)])
+def test_looks_at_etcd_are_few(took_s, looks):
+    assert measuring.etcd_looks(2, took_s) == looks

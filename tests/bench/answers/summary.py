@@ -197,7 +197,7 @@ GOALS = [
     Goal("ms from etcd's acknowledgement to the first right answer, p50", 1.0, value="propagation_p50_ms"),
     Goal("ms from etcd's acknowledgement to the first right answer, p99", 3.0, value="propagation_p99_ms"),
     Goal("MiB for 10,000 idle TCP connections", 32, value="idle_mib", digits=1),
-    Goal("reads of etcd during all those questions", 0, value="etcd_reads", digits=0),
+    Goal("reads of etcd that all those questions caused", 0, value="etcd_reads", digits=0),
     *(Goal(f"{PATTERNS['kept'].title}, of the bare responder", _KEPT_RATIOS[n], n, "kept") for n in _KEPT_RATIOS),
     Goal(f"{PATTERNS['search'].title}, of the bare responder", _SEARCH_RATIO, 10_000, "search", server=SKYDNS_SEARCH),
     *(Goal(f"{one.title}, of the bare TLS responder", _TLS_RATIO, 10_000, one.name) for one in TLS_PATTERNS),

@@ -138,7 +138,7 @@ _VALUES = {
     "dnsperf_lost": ("queries that dnsperf lost", "{:.0f}"),
     "two_workers": ("answers per second of CPU time, two workers to one", "{:.2f}"),
     "kept_memory_mib": ("memory of the cache at the default, with the largest replies", "{:.1f} MiB"),
-    "etcd_reads": ("reads of etcd during all of this", "{:.0f}"),
+    "etcd_reads": ("reads of etcd that all of this caused", "{:.0f}"),
 }
 # Values that come from rounds: they need quiet ones.
 _VALUE_PATTERNS = {"kept_signature_us": ("unsigned", "signed")}
