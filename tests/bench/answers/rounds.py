@@ -16,6 +16,7 @@ from answers.servers import (
     BARE_TLS,
     BARE_SIGNED,
     BARE_UDP,
+    GDNSD_ANY,
     GENERATOR_CORE,
     SKYDNS,
     SKYDNS_ANY,
@@ -189,7 +190,7 @@ def order(servers: list[Server], pattern: Pattern, number: int) -> list[Server]:
     if pattern.is_signed:
         others = [one for one in others if one.name != SKYDNS]  # it has no key
     if pattern.transport != "udp":  # for a connection the address makes no difference, nor do 20 ns
-        others = [one for one in others if one.name not in (SKYDNS_ANY, SKYDNS_OWN)]
+        others = [one for one in others if one.name not in (SKYDNS_ANY, SKYDNS_OWN, GDNSD_ANY)]
     turn = number % len(others) if others else 0
     return bare + others[turn:] + others[:turn] + bare
 

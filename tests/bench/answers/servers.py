@@ -164,10 +164,14 @@ template:
     return ["knotd", "-c", write(s.folder / "knot.conf", text)]
 
 
-def _gdnsd(s: Setting) -> list[str]:
+def _gdnsd(address: str) -> Callable[[Setting], list[str]]:
+    return lambda s: _gdnsd_at(address, s)
+
+
+def _gdnsd_at(address: str, s: Setting) -> list[str]:
     (s.folder / "zones").symlink_to(s.zones)
     text = f"""options => {{
-  listen => 127.0.0.1:{s.port}
+  listen => {address}:{s.port}
   udp_threads => 1
   tcp_threads => 1
   udp_rcvbuf => 1048576
@@ -232,6 +236,7 @@ BARE_UDP, BARE_TCP, BARE_TLS = "bare", "bare-tcp", "bare-tls"
 BARE_SIGNED = "bare-signed"  # its replies are as long as skydns' signed ones
 BARE_HTTPS = "bare-https"  # shows what nghttp2 costs by itself; measured like the other servers
 SKYDNS, SKYDNS_ANY = "skydns", "skydns-any"
+GDNSD, GDNSD_ANY = "gdnsd", "gdnsd-any"
 SKYDNS_SEARCH = "skydns-search"  # walks the search paths of its clients
 SKYDNS_SIGNING = "skydns-signing"  # has a key
 SKYDNS_OWN = "skydns-own"  # its clients see public namespaces, in which the Services are
@@ -241,7 +246,8 @@ KINDS = [
     Kind(SKYDNS, "skydns", skydns("127.0.0.1")),
     Kind(SKYDNS_ANY, "skydns on 0.0.0.0", skydns("0.0.0.0")),
     Kind(SKYDNS_OWN, "skydns with visibility", skydns("127.0.0.1", "-visibility=own")),
-    Kind("gdnsd", "gdnsd", _gdnsd, "gdnsd"),
+    Kind(GDNSD, "gdnsd", _gdnsd("127.0.0.1"), "gdnsd"),
+    Kind(GDNSD_ANY, "gdnsd on 0.0.0.0", _gdnsd("0.0.0.0"), "gdnsd"),
     Kind("nsd", "NSD", _nsd, "nsd"),
     Kind("knot", "Knot", _knot, "knotd"),
     Kind("unbound", "unbound", _unbound, "unbound"),

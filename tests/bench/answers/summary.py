@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from answers import bursts, data
 from answers.rounds import KEPT_PATTERNS, PATTERNS, SIGNED_PATTERNS, TCP_PATTERNS, TLS_PATTERNS, UDP_PATTERNS, Pattern
-from answers.servers import BARE_HTTPS, SKYDNS, SKYDNS_ANY, SKYDNS_OWN, SKYDNS_SEARCH, SKYDNS_SIGNING, TITLES
+from answers.servers import BARE_HTTPS, GDNSD_ANY, SKYDNS, SKYDNS_ANY, SKYDNS_OWN, SKYDNS_SEARCH, SKYDNS_SIGNING, TITLES
 from measuring import BUSY_MAX, Figure
 
 # The bare responder does the same in every round: allowed spread from its fastest to its slowest round.
@@ -288,12 +288,12 @@ def _bursts(summary: Summary) -> list[Verdict]:
 
 def _against_rivals(summary: Summary) -> list[Verdict]:
     """skydns must be below the best other server in every column over UDP and TLS, and of foreign names; with one
-    connection per question not above gdnsd, and no more with wildcard sockets, even with gdnsd on one address.
+    connection per question not above gdnsd, and no more with wildcard sockets of both.
     """
     verdicts = []
     for services in summary.counts():
         columns = [(pattern, SKYDNS, RIVALS) for pattern in UDP_PATTERNS]
-        columns += [(pattern, SKYDNS_ANY, ("gdnsd",)) for pattern in UDP_PATTERNS]
+        columns += [(pattern, SKYDNS_ANY, (GDNSD_ANY,)) for pattern in UDP_PATTERNS]
         columns += [(pattern, SKYDNS, ("gdnsd",)) for pattern in TCP_PATTERNS if pattern.name == "tcp-each"]
         columns += [(pattern, SKYDNS, KEPT_RIVALS) for pattern in KEPT_PATTERNS]
         columns += [(pattern, SKYDNS, TLS_RIVALS) for pattern in TLS_PATTERNS]

@@ -14,7 +14,17 @@ from answers.rounds import (
     TLS_PATTERNS,
     UDP_PATTERNS,
 )
-from answers.servers import BARE_UDP, SKYDNS, SKYDNS_ANY, SKYDNS_OWN, SKYDNS_SEARCH, SKYDNS_SIGNING, TITLES, is_bare
+from answers.servers import (
+    BARE_UDP,
+    GDNSD_ANY,
+    SKYDNS,
+    SKYDNS_ANY,
+    SKYDNS_OWN,
+    SKYDNS_SEARCH,
+    SKYDNS_SIGNING,
+    TITLES,
+    is_bare,
+)
 from answers.summary import Cell, Summary
 
 _UDP = [pattern.name for pattern in UDP_PATTERNS]
@@ -28,6 +38,8 @@ _OTHER_COLOR = "#a9a9a9"
 # Longer bars are cut, so that the short ones remain distinguishable.
 _PLOT_MOST = 3.0
 _NONE = "–"
+# Of the README's table, which is for those who compare servers.
+_LEFT_OUT = {SKYDNS_ANY, SKYDNS_OWN, GDNSD_ANY}
 
 
 def _markdown_table(head: list[str], rows: list[list[str]]) -> list[str]:
@@ -199,7 +211,7 @@ def _joined(cells: list[str]) -> str:
 def compact(summary: Summary, head: str, versions: dict[str, str]) -> str:
     """UDP alone, all numbers of Services in one table, for README.md. Empty without a quiet figure."""
     counts = [services for services in summary.counts() if summary.servers(services, _UDP)]
-    measured = {server for services in counts for server in summary.servers(services, _UDP)} - {SKYDNS_ANY, SKYDNS_OWN}
+    measured = {server for services in counts for server in summary.servers(services, _UDP)} - _LEFT_OUT
     servers = [name for name in TITLES if name in measured]
     if not any(_has_figures(summary, services, _UDP, servers) for services in counts):
         return ""

@@ -3,11 +3,12 @@
 import re
 import subprocess
 
-from answers.servers import Kind
+from answers.servers import GDNSD, GDNSD_ANY, Kind
 
 # Of each server, what makes it print its version.
 _FLAGS = {
-    "gdnsd": "version",
+    GDNSD: "version",
+    GDNSD_ANY: "version",
     "nsd": "-v",
     "knot": "-V",
     "unbound": "-V",
