@@ -3,12 +3,11 @@
 import re
 import subprocess
 
-from answers.servers import GDNSD, GDNSD_ANY, Kind
+from answers.servers import GDNSD, Kind
 
 # Of each server, what makes it print its version.
 _FLAGS = {
     GDNSD: "version",
-    GDNSD_ANY: "version",
     "nsd": "-v",
     "knot": "-V",
     "unbound": "-V",
