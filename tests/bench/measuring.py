@@ -72,13 +72,14 @@ def machine_name() -> str:
     return f"{os.cpu_count()} x {cpu}, {memory_gib:.1f} GiB, Linux {kernel}"
 
 
-# A mirror looks at the store about every 10 s, not before 7.5 have passed; a program has up to four mirrors.
+# A mirror looks at the store about every 10 s, not before 7.5 have passed, and for the first time after 1 to 10 s; a
+# program has up to four mirrors.
 LOOK_S, MIRRORS = 7.5, 4
 
 
 def etcd_looks(programs: int, took_s: float) -> float:
     """How many requests to etcd so many programs make at most because time passes, whatever clients ask."""
-    return programs * MIRRORS * (1 + took_s // LOOK_S)
+    return programs * MIRRORS * (2 + took_s // LOOK_S)
 
 
 def percentile(values: list[float], part: float) -> float:

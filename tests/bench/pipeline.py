@@ -32,6 +32,7 @@ from programs import ETCD, http_get
 from real_apiserver import RealApiserver
 from records import SVC, label
 
+OWN, REAL = "own", "real"
 SINGLE, SINGLE_PER_S = 400, 100
 # Of a Service with one named port: its address, its port and the reverse name.
 KEYS_EACH = 3
@@ -46,10 +47,14 @@ CLIENTS = 8
 IMPATIENT_US, PATIENT_US, WINDOW, FILL_US = 100, 2_000, 64, 20_000
 
 
+# Until the first right answer, p50. Our server is written in Python and takes its time.
+ACK_P50_MS = {OWN: 1.0, REAL: 0.9}
+
+
 def single_figures(server: str) -> list[Figure]:
     return [
         Figure(f"{server} post_p50_ms", f"ms for a POST to the {server} API server to be acknowledged, p50"),
-        Figure(f"{server} ack_p50_ms", "ms from that to the first right answer, p50", 0.9),
+        Figure(f"{server} ack_p50_ms", "ms from that to the first right answer, p50", ACK_P50_MS[server]),
         Figure(f"{server} ack_p99_ms", "ms the same, p99", 3.0),
         Figure(f"{server} ack_etcd_p50_ms", "ms of that until etcd's event at a separate watcher, p50"),
         Figure(f"{server} etcd_p50_ms", "ms from etcd's event to the answer, p50"),
@@ -80,7 +85,6 @@ def fill_figures(count: int) -> list[Figure]:
     ]
 
 
-OWN, REAL = "own", "real"
 FIGURES = [
     *single_figures(OWN),
     Figure("event_p50_ms", f"ms from an event sent to kube2sky to the answer, {SINGLE_PER_S}/s, p50", 1.0),

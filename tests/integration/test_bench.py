@@ -679,6 +679,6 @@ def test_hops_nobody_went_are_no_zero():
 # ---- What time alone causes ----
 
 
-@pytest.mark.parametrize("took_s, looks", [(0.0, 8), (7.4, 8), (7.5, 16), (60.0, 72)])
+@pytest.mark.parametrize("took_s, looks", [(0.0, 16), (7.4, 16), (7.5, 24), (60.0, 80)])
 def test_looks_at_etcd_are_few(took_s, looks):
     assert measuring.etcd_looks(2, took_s) == looks
