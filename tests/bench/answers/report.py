@@ -9,16 +9,13 @@ from answers.rounds import (
     TCP_PATTERNS,
     TLS_PATTERNS,
     UDP_PATTERNS,
+    names,
 )
 from answers.servers import TITLES, is_bare
 from answers.summary import Summary, Verdict
 
-_UDP = [pattern.name for pattern in UDP_PATTERNS]
-_TCP = [pattern.name for pattern in TCP_PATTERNS]
-_TLS = [pattern.name for pattern in TLS_PATTERNS]
-_SIGNED = [pattern.name for pattern in SIGNED_PATTERNS]
-_LARGE = [pattern.name for pattern in LARGE_PATTERNS]
-_KEPT = [pattern.name for pattern in KEPT_PATTERNS]
+_UDP, _TCP, _TLS = names(UDP_PATTERNS), names(TCP_PATTERNS), names(TLS_PATTERNS)
+_SIGNED, _LARGE, _KEPT = names(SIGNED_PATTERNS), names(LARGE_PATTERNS), names(KEPT_PATTERNS)
 
 
 def _pattern_lines(summary: Summary, services: int, pattern: str) -> list[str]:

@@ -180,6 +180,10 @@ class Generator:
         return parse_figures(done.stdout)
 
 
+def names(patterns: list[Pattern]) -> list[str]:
+    return [pattern.name for pattern in patterns]
+
+
 def order(servers: list[Server], pattern: Pattern, number: int) -> list[Server]:
     """The order in a round: the bare responder, the others, rotated by the round's number, the bare responder again."""
     bare = [one for one in servers if one.name == pattern.bare]

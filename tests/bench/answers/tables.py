@@ -13,6 +13,7 @@ from answers.rounds import (
     TCP_PATTERNS,
     TLS_PATTERNS,
     UDP_PATTERNS,
+    names,
 )
 from answers.servers import (
     BARE_UDP,
@@ -27,12 +28,8 @@ from answers.servers import (
 )
 from answers.summary import Cell, Summary
 
-_UDP = [pattern.name for pattern in UDP_PATTERNS]
-_TCP = [pattern.name for pattern in TCP_PATTERNS]
-_TLS = [pattern.name for pattern in TLS_PATTERNS]
-_SIGNED = [pattern.name for pattern in SIGNED_PATTERNS]
-_LARGE = [pattern.name for pattern in LARGE_PATTERNS]
-_KEPT = [pattern.name for pattern in KEPT_PATTERNS]
+_UDP, _TCP, _TLS = names(UDP_PATTERNS), names(TCP_PATTERNS), names(TLS_PATTERNS)
+_SIGNED, _LARGE, _KEPT = names(SIGNED_PATTERNS), names(LARGE_PATTERNS), names(KEPT_PATTERNS)
 _COLORS = {SKYDNS: "#1b6ac9", SKYDNS_ANY: "#7fb0ea", SKYDNS_OWN: "#7fb0ea", SKYDNS_SEARCH: "#7fb0ea"}
 _OTHER_COLOR = "#a9a9a9"
 # Longer bars are cut, so that the short ones remain distinguishable.
