@@ -27,8 +27,14 @@ enum { KEY_MAX = (2 << 20) + 1 };
 /* With at most so many pages to go, walking the rest for each costs little. */
 enum { BOUND_PAGES_MIN = 4 };
 
-/* Bytes of a key, from the first in which keys differ, that count as a number. */
-enum { BOUND_DIGITS = sizeof(uint64_t) };
+/* Bytes of a key that count as a number: from the first in which keys differ, or one before it
+ * where the number would have no room. */
+enum { BOUND_DIGITS = sizeof(uint64_t), BOUND_BASE = 256 };
+
+/* Of the reach of a page: behind a gap, times that of the page before. Bytes that no key has, most
+ * of the 256, make gaps of some ten times a page, rarely of a thousand times. After so many pages
+ * in gaps the next has no end. */
+enum { GAP_FACTOR = 4, GAPS_MAX = 12 };
 
 /* Times the client's limit for a call: 80 s of 5 s, for millions of keys on a busy machine. */
 enum { PATIENCE_MAX = 16 };
@@ -45,6 +51,8 @@ struct etcd_pages {
     struct buf key;   /* where the page starts */
     struct buf bound; /* where it ends at the latest; empty: at the range's end */
     int64_t left;     /* keys from its start to the range's end; negative: not known yet */
+    struct etcd_density density; /* of the last page that is a measure */
+    unsigned gaps;               /* pages that ended in a gap since then */
 
     /* One holds the page received, the other receives the next. */
     struct arena arenas[2];
@@ -129,42 +137,63 @@ static uint64_t digits_at(struct slice key, size_t at)
     return number;
 }
 
-bool etcd_pages_bound(const struct etcd_range_reply *page, struct slice start, int64_t want,
-                      struct buf *bound)
+struct etcd_density etcd_pages_density(const struct etcd_range_reply *page)
 {
-    buf_clear(bound);
-    if (page->count < 2) {
-        return false;
-    }
+    assert(page->count > 1);
     struct slice first = page->kvs[0].key, last = page->kvs[page->count - 1].key;
     size_t same = 0; /* they differ */
     while (same < first.len && same < last.len && first.ptr[same] == last.ptr[same]) {
         same++;
     }
     uint64_t spread = digits_at(last, same) - digits_at(first, same);
-    double step = (double)spread * (double)want / (double)(page->count - 1);
-    uint64_t from = digits_at(start, same);
-    if (!slice_has_prefix(start, slice_of(last.ptr, same)) || step >= (double)(UINT64_MAX - from)) {
-        return false; /* beyond all keys that begin like these */
+    return (struct etcd_density){.at = same, .step = (double)spread / (double)(page->count - 1)};
+}
+
+bool etcd_pages_bound(const struct etcd_density *density, struct slice start, double want,
+                      struct buf *bound)
+{
+    size_t at = density->at;
+    double step = density->step * want;
+    buf_clear(bound);
+    while (at > start.len || step >= (double)(UINT64_MAX - digits_at(start, at))) {
+        if (at == 0) {
+            return false;
+        }
+        at--;
+        step /= BOUND_BASE;
     }
-    uint64_t number = from + (uint64_t)step + 1;
-    buf_append_slice(bound, slice_of(last.ptr, same));
+    uint64_t number = digits_at(start, at) + (uint64_t)step + 1;
+    buf_append_slice(bound, slice_of(start.ptr, at));
     buf_append_u64(bound, number);
     return true;
+}
+
+/* Bounds the page that starts at the key. */
+static void set_bound(struct etcd_pages *p)
+{
+    double want = 2 * (double)p->limit;
+    for (unsigned i = 0; i < p->gaps; i++) {
+        want *= GAP_FACTOR;
+    }
+    if (p->density.step == 0 || p->gaps > GAPS_MAX || p->left <= BOUND_PAGES_MIN * p->limit ||
+        !etcd_pages_bound(&p->density, buf_slice(&p->key), want, &p->bound) ||
+        slice_compare(buf_slice(&p->bound), p->config.range_end) >= 0) {
+        buf_clear(&p->bound);
+    }
 }
 
 /* Bounds the next page. A page that did not fill a quarter of its limit is no measure: it ended in
  * a gap, and how wide that is only etcd knows. */
 static void bound_next(struct etcd_pages *p, const struct etcd_range_reply *page)
 {
-    bool is_measure = (int64_t)page->count >= p->limit / 4;
-    int64_t limit = p->is_fixed ? p->page_size : etcd_pages_next_size(p->page_size, page);
-    if (!is_measure || p->left <= BOUND_PAGES_MIN * limit ||
-        !etcd_pages_bound(page, buf_slice(&p->key), 2 * limit, &p->bound) ||
-        slice_compare(buf_slice(&p->bound), p->config.range_end) >= 0) {
-        buf_clear(&p->bound);
+    if (page->count > 1 && (int64_t)page->count >= p->limit / 4) {
+        p->density = etcd_pages_density(page);
+        p->gaps = 0;
+    } else {
+        p->gaps++;
     }
-    p->limit = limit;
+    p->limit = p->is_fixed ? p->page_size : etcd_pages_next_size(p->page_size, page);
+    set_bound(p);
 }
 
 /* Where the page after this one starts: behind its last key, or, with all of its part there, where
@@ -189,14 +218,15 @@ static void ask_next(struct etcd_pages *p, const struct etcd_range_reply *reply)
     ask(p);
 }
 
-/* Nothing is in the part that was asked for: the rest at once, whatever etcd has to walk. */
-static void ask_rest(struct etcd_pages *p)
+/* Nothing is in the part that was asked for: what is behind it. */
+static void ask_behind(struct etcd_pages *p)
 {
     arena_fini(&p->arenas[p->asked_into]);
     arena_init(&p->arenas[p->asked_into], ETCD_DECODED_MAX);
     buf_clear(&p->key);
     buf_append_slice(&p->key, buf_slice(&p->bound));
-    buf_clear(&p->bound);
+    p->gaps++;
+    set_bound(p);
     ask(p);
 }
 
@@ -217,7 +247,7 @@ static void on_page(void *data, const struct etcd_range_reply *reply, const stru
     int64_t left = total - (int64_t)reply->count;
     bool has_more = reply->more || (p->bound.len > 0 && left > 0);
     if (has_more && reply->count == 0) {
-        ask_rest(p);
+        ask_behind(p);
         return;
     }
     p->left = left > 0 ? left : 0;
@@ -273,6 +303,8 @@ void etcd_pages_read(struct etcd_pages *pages, int64_t revision)
     pages->revision = revision;
     pages->limit = pages->page_size;
     pages->left = -1;
+    pages->density = (struct etcd_density){0};
+    pages->gaps = 0;
     buf_clear(&pages->bound);
     buf_clear(&pages->key);
     buf_append_slice(&pages->key, pages->config.first_key);

@@ -4,8 +4,9 @@
  * its limit, so with pages of equal size the time would grow with the square of the key count. The
  * first page tells the number of keys and their length; each further page asks for half of the
  * rest, or as much as fits a message. With more pages than a few to go, a page also has an end of
- * its own, where about twice its limit is reached if keys stay as dense as on the page before;
- * after one that ends in a gap, the next has none. The next
+ * its own, where about twice its limit is reached if keys stay as dense as on the page before.
+ * Behind a page that ended in a gap, and so is no measure, the next end is four times as far, and
+ * so on until keys come: a few empty pages cost etcd less than one walk over the rest. The next
  * request is sent before the current page is delivered, so etcd and the owner work in parallel; the
  * last page, which has nothing to overlap with, is small. A page too large for a message is halved;
  * the page size then stays fixed until etcd_pages_reset.
@@ -54,9 +55,19 @@ void etcd_pages_cancel(struct etcd_pages *pages);
  * a message. Pure. */
 int64_t etcd_pages_next_size(int64_t least, const struct etcd_range_reply *page);
 
-/* A key behind `start`, where the page after this one starts, with about `want` keys between them
- * if those are as dense as the page's. False: none is found, and the buffer is empty. Pure. */
-bool etcd_pages_bound(const struct etcd_range_reply *page, struct slice start, int64_t want,
+/* How densely keys lie: from one to the next, the number in their eight bytes at `at` rises by
+ * `step` on average. Without a page to measure: step 0. */
+struct etcd_density {
+    size_t at;
+    double step;
+};
+
+/* That of a page's keys, of which there are two at least. Pure. */
+struct etcd_density etcd_pages_density(const struct etcd_range_reply *page);
+
+/* A key behind `start` with about `want` keys between them, if those are that dense. False: none is
+ * found, and the buffer is empty. Pure. */
+bool etcd_pages_bound(const struct etcd_density *density, struct slice start, double want,
                       struct buf *bound);
 
 /* Halves the page size from now on. False: already at the minimum. */

@@ -302,7 +302,7 @@ static void test_every_key_once_across_gaps(void **state)
 struct bound_row {
     const char *first, *last, *start;
     size_t count;
-    int64_t want;
+    double want;
     const char *least, *most; /* least <= bound < most; NULL: there is none */
 };
 
@@ -315,11 +315,12 @@ static void test_bounds(void **state)
         {"/a/1", "/a/10", "/a/10", 2, 1, "/a/1", "/a/2"}, /* one is the other's beginning */
         {"/a/1", "/b/1", "/b/1", 3, 4, "/d", "/e"},
         {"", "b", "b", 2, 1, "\xc4", "\xc5"},
-        {"/a/0", "/a/9", "/a/9", 10, 1000, NULL, NULL}, /* beyond all of /a/ */
-        {"/a/0", "/a/0", "/a/0", 1, 1000, NULL, NULL},
-        {"/a/0", "/a/0", "/a/0", 0, 1000, NULL, NULL},
+        {"/a/0", "/a/9", "/a/9", 10, 10, "/a/C", "/a/D"}, /* where /a/ has nothing any more */
+        {"/a/0", "/a/9", "/a/9", 10, 256, "/a0", "/a1"},  /* behind all of /a/ */
+        {"/a/0", "/a/9", "/a/9", 10, 65536, "/b", "/c"},
+        {"0", "9", "9", 10, 1000, NULL, NULL},                   /* behind all keys */
         {"/a/100", "/a/200", "/a/5", 101, 100, "/a/6", "/a/60"}, /* a gap was behind them */
-        {"/a/100", "/a/200", "/b", 101, 100, NULL, NULL},        /* where others begin */
+        {"/a/100", "/a/200", "/b", 101, 100, "/b", "/b\2"},      /* where others begin */
     };
     struct buf bound;
     (void)state;
@@ -327,11 +328,10 @@ static void test_bounds(void **state)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const struct bound_row *row = &rows[i];
         struct etcd_kv kvs[128] = {{.key = slice_str(row->first)}};
-        if (row->count > 1) {
-            kvs[row->count - 1].key = slice_str(row->last);
-        }
+        kvs[row->count - 1].key = slice_str(row->last);
         const struct etcd_range_reply page = {.kvs = kvs, .count = row->count};
-        assert_int_equal(etcd_pages_bound(&page, slice_str(row->start), row->want, &bound),
+        const struct etcd_density density = etcd_pages_density(&page);
+        assert_int_equal(etcd_pages_bound(&density, slice_str(row->start), row->want, &bound),
                          row->least != NULL);
         if (row->least) {
             assert_true(slice_compare(buf_slice(&bound), slice_str(row->start)) > 0);
