@@ -20,8 +20,8 @@ static void write_mirror(struct metrics_page *page, const struct etcd_mirror_cou
                     "Times the watch resumed where the last one ended, without a read.",
                     mirror->resumed);
     metrics_counter(page, "etcd_silences_total",
-                    "Watches begun anew because etcd's revision had risen and they told of no "
-                    "change: lost by a proxy, or other keys changed.",
+                    "Watches restarted because etcd's revision had risen and they delivered no "
+                    "change: a proxy had lost them, or only other keys had changed.",
                     mirror->silences);
     metrics_gauge(
         page, "etcd_store_key",

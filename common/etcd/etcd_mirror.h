@@ -155,7 +155,7 @@ struct etcd_mirror_counts {
     uint64_t events;                         /* puts and deletes followed */
     uint64_t marked;                         /* store keys written */
     uint64_t checks;                         /* looks at the store while following */
-    uint64_t silences;   /* watches begun anew because they told nothing of the store's changes */
+    uint64_t silences;   /* watches restarted because they delivered none of the store's changes */
     int64_t revision;    /* the owner has everything up to it; 0 = nothing yet */
     bool is_following;   /* the watch is confirmed */
     bool is_caught_up;   /* see caught_up; false again when the session ends */

@@ -4,11 +4,11 @@
  * issues 10650, 18231, 19296).
  *
  * The mirror reads the store's revision now and then (etcd_mirror_check.c). If it is ahead of what
- * the watch has told, and the watch does not catch up within the patience, the watch is suspect and
- * begun anew behind the last change delivered: whatever was missed comes then. Changes of other
- * keys raise the revision, too, so each suspicion doubles the patience; one that was right resets
- * it. The longest patience is longer than the 10 minutes after which etcd reports its revision to
- * an idle watch by itself, so that in the end a living watch is left alone.
+ * the watch has delivered, and the watch does not catch up within the patience, the watch is
+ * suspect: it is restarted behind the last change delivered, and whatever it missed comes then.
+ * Changes of other keys raise the revision, too, so each suspicion doubles the patience; one that
+ * was right resets it. The longest patience is longer than the 10 minutes after which etcd reports
+ * its revision to an idle watch by itself, so that in the end a living watch is left alone.
  *
  * Plain data, no I/O. */
 #ifndef COMMON_ETCD_ETCD_SILENCE_INTERNAL_H
@@ -22,7 +22,7 @@ enum { ETCD_SILENCE_FIRST_MS = 1000, ETCD_SILENCE_MAX_MS = 15 * 60 * 1000 };
 
 struct etcd_silence {
     int64_t patience_ms;
-    int64_t unheard; /* the store had reached this revision, and the watch had not told; 0 = none */
+    int64_t unheard;   /* the store had reached this revision, undelivered; 0 = none */
     int64_t since_ms;  /* when `unheard` was seen */
     int64_t doubted;   /* `unheard` of the last suspicion, until it is judged; 0 = none */
     unsigned in_a_row; /* suspicions since something came */
@@ -33,8 +33,8 @@ void etcd_silence_init(struct etcd_silence *silence);
 /* Another watch begins. */
 void etcd_silence_begin(struct etcd_silence *silence);
 
-/* The store had reached `store` when the watch had told of everything up to `heard`. True: suspect,
- * begin the watch anew. */
+/* The store had reached `store` when the watch had delivered everything up to `heard`. True: the
+ * watch is suspect and must be restarted. */
 bool etcd_silence_is_suspect(struct etcd_silence *silence, int64_t store, int64_t heard,
                              int64_t now_ms);
 

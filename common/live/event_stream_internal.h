@@ -28,7 +28,7 @@ struct event_stream {
     size_t pos;     /* of in: where the next line begins */
     size_t scanned; /* of in: no line ends before */
     struct buf data;
-    bool is_data_new; /* data was returned: the next field begins anew */
+    bool is_data_new; /* data was returned: the next field starts over */
     bool has_data;
     bool has_status;
     bool has_head;

@@ -135,7 +135,7 @@ void cache_fail(struct cache *cache, const struct cache_key *key, int64_t now_ms
 
 /* The zone's nameservers gave a good reply, to any question of theirs. If two or more of its names
  * had failed since the one before, the zone has recovered: every question that failed earlier may
- * be asked again a second after its last failure, and doubling begins anew. Until then, if four or
+ * be asked again a second after its last failure, and doubling starts over. Until then, if four or
  * more have failed, one failing question a second is a trial: cache_read lets it be asked, from a
  * second after its last failure on. */
 void cache_zone_answered(struct cache *cache, uint32_t zone_serial, int64_t now_ms);
