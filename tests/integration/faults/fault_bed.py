@@ -143,6 +143,15 @@ class FaultBed(Bed):
             watched.wait_strict(200)
         self.note(load.result.text() + f"; {churn.changes} changes")
 
+    def check_away(self, stop, start, goal_s: float) -> None:
+        """What is changed after stop() is visible soon after start(); queries are answered in between."""
+        with self.under_load(is_restarting=True) as load:
+            stop()
+            made = self.change()
+            load.wait_sent(2000)
+            start()
+            self.wait_visible(made, time.monotonic(), "changes visible after", goal_s)
+
     def close(self) -> None:
         """Kills etcd members: without a quorum they take long to shut down, which is not tested here."""
         members = [program for program in self.programs if program.name.startswith("etcd")]

@@ -39,24 +39,12 @@ def cut_off(fault_bed):
 
 def test_proxy_killed_and_restarted(proxied):
     bed, proxy = proxied
-    with bed.under_load(is_restarting=True) as load:
-        proxy.program.kill()
-        made = bed.change()
-        before = load.count()
-        wait_until(lambda: load.count() >= before + 2000, "queries while the proxy is away", PATIENCE_S)
-        proxy.start()
-        bed.wait_visible(made, time.monotonic(), "changes visible after", 2)
+    bed.check_away(proxy.program.kill, proxy.start, 2)
 
 
 def test_etcd_killed_behind_the_proxy(proxied):
     bed, _ = proxied
-    with bed.under_load(is_restarting=True) as load:
-        bed.etcd_program.kill()
-        made = bed.change()
-        before = load.count()
-        wait_until(lambda: load.count() >= before + 2000, "queries while etcd is away", PATIENCE_S)
-        bed.start_etcd()
-        bed.wait_visible(made, time.monotonic(), "changes visible after", 4)
+    bed.check_away(bed.etcd_program.kill, bed.start_etcd, 4)
 
 
 def test_etcd_emptied_behind_the_proxy(proxied):
