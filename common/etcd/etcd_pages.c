@@ -31,9 +31,9 @@ enum { BOUND_PAGES_MIN = 4 };
  * where the number would have no room. */
 enum { BOUND_DIGITS = sizeof(uint64_t), BOUND_BASE = 256 };
 
-/* Of the reach of a page: behind a gap, times that of the page before. Bytes that no key has, most
- * of the 256, make gaps of some ten times a page, rarely of a thousand times. After so many pages
- * in gaps the next has no end. */
+/* Behind a gap, a page reaches so many times as far as the one before. Most of the 256 values of a
+ * byte are in no key, which makes gaps of some ten times a page, rarely of a thousand times. After
+ * GAPS_MAX pages in gaps the next has no end. */
 enum { GAP_FACTOR = 4, GAPS_MAX = 12 };
 
 /* Times the client's limit for a call: 80 s of 5 s, for millions of keys on a busy machine. */
