@@ -1,12 +1,9 @@
 #include "common/base/network.h"
 #include "skydns/answer/admission_internal.h"
 
-bool admission_admits(struct admission *admission, const struct engine_config *config,
-                      const struct addr *client)
+bool admission_contains(struct admission *admission, const struct engine_config *config,
+                        const struct addr *client)
 {
-    if (!config->is_restricted) {
-        return true;
-    }
     const struct ip ip = addr_ip(client);
     if (admission->last < config->admitted_count &&
         network_contains(&config->admitted[admission->last], &ip)) {

@@ -13,7 +13,14 @@ struct admission {
     size_t last; /* the network of the last client admitted */
 };
 
-bool admission_admits(struct admission *admission, const struct engine_config *config,
-                      const struct addr *client);
+/* Whether one of the networks that may ask has it. */
+bool admission_contains(struct admission *admission, const struct engine_config *config,
+                        const struct addr *client);
+
+static inline bool admission_admits(struct admission *admission, const struct engine_config *config,
+                                    const struct addr *client)
+{
+    return !config->is_restricted || admission_contains(admission, config, client);
+}
 
 #endif

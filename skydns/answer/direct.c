@@ -199,19 +199,13 @@ static enum engine_verdict answer_question(const struct direct_source *source,
     return verdict;
 }
 
-/* As without DNSSEC. */
-static enum engine_verdict answer_plainly(const struct direct_source *source,
-                                          const struct engine_query *query, uint8_t *reply,
-                                          size_t *ret_len, struct engine_deferral *ret_deferral)
+static NOINLINE enum engine_verdict answer_slowly(const struct direct_source *source,
+                                                  const struct engine_query *query, uint8_t *reply,
+                                                  size_t *ret_len,
+                                                  struct engine_deferral *ret_deferral)
 {
-    struct direct *direct = source->direct;
     struct question question;
     enum dns_rcode rcode = DNS_RCODE_NOERROR;
-    if (source->store && !source->externals &&
-        (*ret_len = fast_answer(direct->fast, source->store, query, reply,
-                                &ret_deferral->wants_refresh)) > 0) {
-        return ENGINE_REPLY;
-    }
     switch (question_parse(query->wire, query->len, &question)) {
     case QUESTION_OK:
         return answer_question(source, query, &question, reply, ret_len, ret_deferral);
@@ -228,8 +222,22 @@ static enum engine_verdict answer_plainly(const struct direct_source *source,
         rcode = DNS_RCODE_BADVERS;
         break;
     }
-    *ret_len = encode_bare(direct->encoder, &question, rcode, 0, reply);
+    *ret_len = encode_bare(source->direct->encoder, &question, rcode, 0, reply);
     return ENGINE_REPLY;
+}
+
+/* As without DNSSEC. */
+static enum engine_verdict answer_plainly(const struct direct_source *source,
+                                          const struct engine_query *query, uint8_t *reply,
+                                          size_t *ret_len, struct engine_deferral *ret_deferral)
+{
+    if (source->store && !source->externals &&
+        (*ret_len = fast_answer(source->direct->fast, source->store, query, reply, ret_deferral)) >
+            0) {
+        return ENGINE_REPLY;
+    }
+    ret_deferral->name_len = 0;
+    return answer_slowly(source, query, reply, ret_len, ret_deferral);
 }
 
 /* For signed_reply.c: the client's query, or one of its own. */
@@ -254,7 +262,10 @@ static NOINLINE enum engine_verdict answer_signed(const struct direct_source *so
         .data = &copy,
         .store_serial = source->store ? store_serial(source->store) : 0,
     };
-    return signed_reply_answer(source->direct->signer, &from, query, reply, ret_len, ret_deferral);
+    enum engine_verdict verdict =
+        signed_reply_answer(source->direct->signer, &from, query, reply, ret_len, ret_deferral);
+    ret_deferral->name_len = 0; /* it may have been a probe's */
+    return verdict;
 }
 
 enum engine_verdict direct_answer(struct direct *direct, const struct store *store,

@@ -196,18 +196,31 @@ size_t engine_refused(struct engine *engine, const struct engine_query *query, u
 
 /* ---- Answers ---- */
 
+/* To a client whose search path or namespace matters. */
+static NOINLINE enum engine_verdict answer_known(struct engine *engine, const struct store *store,
+                                                 const struct engine_query *query,
+                                                 const struct external_answers *externals,
+                                                 uint8_t *reply, size_t *ret_len,
+                                                 struct engine_deferral *ret_deferral)
+{
+    struct engine_query known = *query;
+    known.view = view_of(engine, query->client);
+    enum engine_verdict verdict =
+        path_walk_answer(engine->path, store, &known, externals, reply, ret_len, ret_deferral);
+    ret_deferral->name_len = 0; /* it may have been another place's */
+    return verdict;
+}
+
 /* To a query without its cookie. */
 static enum engine_verdict answer(struct engine *engine, const struct store *store,
                                   const struct engine_query *query,
                                   const struct external_answers *externals, uint8_t *reply,
                                   size_t *ret_len, struct engine_deferral *ret_deferral)
 {
-    if (!engine->config->clients && !engine->config->visibility) {
-        return direct_answer(engine->direct, store, query, externals, reply, ret_len, ret_deferral);
-    }
-    struct engine_query known = *query;
-    known.view = view_of(engine, query->client);
-    return path_walk_answer(engine->path, store, &known, externals, reply, ret_len, ret_deferral);
+    return engine->config->clients || engine->config->visibility
+               ? answer_known(engine, store, query, externals, reply, ret_len, ret_deferral)
+               : direct_answer(engine->direct, store, query, externals, reply, ret_len,
+                               ret_deferral);
 }
 
 /* The client asks for nothing but a cookie. */
@@ -250,10 +263,11 @@ static NOINLINE enum engine_verdict bar(struct engine *engine, const struct engi
 }
 
 /* To a query without its TSIG record. */
-static enum engine_verdict answer_open(struct engine *engine, const struct store *store,
-                                       const struct engine_query *query,
-                                       const struct external_answers *externals, uint8_t *reply,
-                                       size_t *ret_len, struct engine_deferral *ret_deferral)
+static inline enum engine_verdict answer_open(struct engine *engine, const struct store *store,
+                                              const struct engine_query *query,
+                                              const struct external_answers *externals,
+                                              uint8_t *reply, size_t *ret_len,
+                                              struct engine_deferral *ret_deferral)
 {
     if (!admission_admits(&engine->admission, engine->config, query->client)) {
         return bar(engine, query, reply, ret_len, ret_deferral);
@@ -311,6 +325,7 @@ enum engine_verdict engine_answer(struct engine *engine, const struct store *sto
                                   size_t *ret_len, struct engine_deferral *ret_deferral)
 {
     ret_deferral->is_signed = false;
+    ret_deferral->name_len = 0;
     if (engine->config->tsig) {
         const struct tsig_envelope *envelope =
             tsig_envelope_open(&engine->tsig, engine->config->tsig, query);

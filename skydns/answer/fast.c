@@ -497,14 +497,15 @@ static NOINLINE size_t answer_kept(struct fast *f, const struct fast_question *q
 }
 
 size_t fast_answer(struct fast *fast, const struct store *store, const struct engine_query *query,
-                   uint8_t *reply, bool *ret_wants_refresh)
+                   uint8_t *reply, struct engine_deferral *ret_deferral)
 {
     struct fast *f = fast;
     const struct fast_question *question = find_question(f, store, query);
+    ret_deferral->name_len = question->source == FAST_NOWHERE ? 0 : question->query.name_len;
     f->view = view_of(f->config, store, &query->view);
     if (question->source != FAST_STORE) {
         return question->source == FAST_CACHE && !is_hidden_stub(f, question)
-                   ? answer_kept(f, question, query, reply, ret_wants_refresh)
+                   ? answer_kept(f, question, query, reply, &ret_deferral->wants_refresh)
                    : 0;
     }
     fast_reply_begin(&f->reply, &question->query, query, f->config->max_udp_size, reply);

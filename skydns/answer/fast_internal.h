@@ -18,6 +18,7 @@
 #include "skydns/store/store.h"
 
 struct encoder;
+struct engine_deferral;
 struct fast;
 struct kept_access;
 
@@ -31,9 +32,10 @@ void fast_free(struct fast *fast); /* NULL is fine */
 void fast_configure(struct fast *fast, const struct engine_config *config, struct encoder *encoder);
 
 /* The reply's length; 0: take the slow path. `reply` is as large as engine_answer's; the reply may
- * have come from the cache, which wants its copy refreshed. */
+ * have come from the cache, which wants its copy refreshed. Of ret_deferral, what comes with a
+ * REPLY. */
 size_t fast_answer(struct fast *fast, const struct store *store, const struct engine_query *query,
-                   uint8_t *reply, bool *ret_wants_refresh);
+                   uint8_t *reply, struct engine_deferral *ret_deferral);
 
 /* Like engine_look_ahead; count 0: forgets the last batch and does not read the store. */
 void fast_look_ahead(struct fast *fast, const struct store *store, const struct slice *queries,

@@ -20,13 +20,14 @@ static bool is_ordinary(const uint8_t *wire)
            memcmp(wire + 4, one_question, sizeof(one_question)) == 0 && wire[11] <= 1;
 }
 
-/* Finds the labels; `left` bytes bound the name. */
+/* Finds the labels; `left` bytes bound the name. So short a name has no more labels than there is
+ * room for. */
 static bool find_labels(const uint8_t *name, size_t left, struct fast_query *q)
 {
     unsigned pos = 0, labels = 0;
     size_t end = left < DNAME_MAX ? left : DNAME_MAX;
-    while (pos < end && name[pos] != 0) {
-        if (name[pos] > 63 || labels == DNAME_LABELS_MAX) {
+    while (pos + 1 < end && name[pos] != 0) {
+        if (name[pos] > DNAME_LABEL_MAX) {
             return false;
         }
         q->offsets[labels++] = (uint8_t)pos;
@@ -35,38 +36,64 @@ static bool find_labels(const uint8_t *name, size_t left, struct fast_query *q)
     q->offsets[labels] = (uint8_t)pos;
     q->name_len = (uint8_t)(pos + 1);
     q->label_count = (uint8_t)labels;
-    return pos < end;
+    return pos < end && name[pos] == 0;
 }
 
-enum { WORD = sizeof(uint64_t) };
-#define EACH_BYTE(c) ((c)*UINT64_C(0x0101010101010101))
-
-/* Nonzero when one of the bytes is a dot. */
-static uint64_t dots(uint64_t word)
+/* The labels' lengths are folded with their bytes: none of them is a letter. A length of 46 looks
+ * like a dot, and sends its name to the slow path. */
+static bool fold_short(const uint8_t *name, struct fast_query *q)
 {
-    uint64_t x = word ^ EACH_BYTE('.');
-    return (x - EACH_BYTE(1)) & ~x & EACH_BYTE(0x80);
+    bool has_dot = false;
+    for (unsigned i = 0; i < q->name_len; i++) {
+        q->name[i] = ascii_lower(name[i]);
+        q->is_lower = q->is_lower && q->name[i] == name[i];
+        has_dot = has_dot || name[i] == '.';
+    }
+    return !has_dot;
 }
 
-/* Eight bytes at a time, the labels' lengths included: none of them is a letter. A length of 46
- * looks like a dot, and sends its name to the slow path. */
+enum { BLOCK = 16 }; /* bytes: a register of every processor that has vectors */
+typedef uint8_t block __attribute__((vector_size(BLOCK)));
+
+struct seen {
+    block dots, capitals;
+};
+
+static void fold_block(const uint8_t *from, uint8_t *to, struct seen *seen)
+{
+    block bytes;
+    memcpy(&bytes, from, BLOCK);
+    block capitals = (block)(bytes - 'A' <= 'Z' - 'A');
+    seen->dots |= (block)(bytes == '.');
+    seen->capitals |= capitals;
+    bytes |= capitals & ('a' - 'A');
+    memcpy(to, &bytes, BLOCK);
+}
+
+static bool is_zero(const block *bytes)
+{
+    uint64_t words[BLOCK / sizeof(uint64_t)];
+    memcpy(words, bytes, BLOCK);
+    return (words[0] | words[1]) == 0;
+}
+
+/* As fold_short, block by block; the last one ends where the name does. */
+static bool fold_long(const uint8_t *name, struct fast_query *q)
+{
+    struct seen seen = {{0}, {0}};
+    unsigned last = q->name_len - (unsigned)BLOCK;
+    for (unsigned i = 0; i < last; i += BLOCK) {
+        fold_block(name + i, q->name + i, &seen);
+    }
+    fold_block(name + last, q->name + last, &seen);
+    q->is_lower = is_zero(&seen.capitals);
+    return is_zero(&seen.dots);
+}
+
 static bool fold(const uint8_t *name, struct fast_query *q)
 {
-    uint64_t any_dot = 0, any_capital = 0;
-    size_t padded = (q->name_len + WORD - 1u) & ~(WORD - 1u);
-    memset(q->name + padded - WORD, 0, WORD);
-    memcpy(q->name, name, q->name_len);
-    for (size_t i = 0; i < padded; i += WORD) {
-        uint64_t word;
-        memcpy(&word, q->name + i, WORD);
-        uint64_t upper = ascii_capitals(word);
-        any_dot |= dots(word);
-        any_capital |= upper;
-        word |= upper >> 2;
-        memcpy(q->name + i, &word, WORD);
-    }
-    q->is_lower = any_capital == 0;
-    return any_dot == 0;
+    q->is_lower = true;
+    return q->name_len < BLOCK ? fold_short(name, q) : fold_long(name, q);
 }
 
 /* Version 0, no options, nothing after it. */

@@ -18,7 +18,7 @@ struct fast_query {
     bool is_lower;    /* the name as typed has no capitals */
     uint8_t name_len; /* with the root label */
     uint8_t label_count;
-    uint8_t name[DNAME_MAX + 1]; /* in lower case; room for whole words */
+    uint8_t name[DNAME_MAX]; /* in lower case */
     uint8_t
         offsets[DNAME_LABELS_MAX + 1]; /* of the labels' length bytes in the name, and the root's */
 };

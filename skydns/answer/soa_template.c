@@ -1,5 +1,6 @@
 #include "skydns/answer/soa_template_internal.h"
 
+#include <arpa/inet.h>
 #include <string.h>
 
 #include "common/dns/dns.h"
@@ -15,7 +16,9 @@ static size_t pass_name(struct soa_template *soa, size_t at)
     if (soa->bytes[at] == 0) {
         return at + 1;
     }
-    soa->pointers_at[soa->pointer_count++] = (uint16_t)at;
+    struct soa_pointer *pointer = &soa->pointers[soa->pointer_count++];
+    pointer->at = (uint16_t)at;
+    pointer->base = (uint16_t)((soa->bytes[at] << 8 | soa->bytes[at + 1]) - soa->domain_len);
     return at + 2;
 }
 
@@ -45,16 +48,13 @@ void soa_template_make(struct soa_template *soa, const struct engine_config *con
 size_t soa_template_write(const struct soa_template *soa, uint8_t name_len, uint32_t serial,
                           uint8_t *out)
 {
-    unsigned shift = (unsigned)name_len - soa->domain_len;
     memcpy(out, soa->bytes, soa->len);
     for (unsigned i = 0; i < soa->pointer_count; i++) {
-        uint8_t *pointer = out + soa->pointers_at[i];
-        unsigned target = (unsigned)((pointer[0] & 0x3f) << 8 | pointer[1]) + shift;
-        pointer[0] = (uint8_t)(0xc0 | target >> 8);
-        pointer[1] = (uint8_t)target;
+        const struct soa_pointer *pointer = &soa->pointers[i];
+        uint16_t value = htons((uint16_t)(pointer->base + name_len));
+        memcpy(out + pointer->at, &value, sizeof(value));
     }
-    for (unsigned i = 0; i < 4; i++) {
-        out[soa->serial_at + i] = (uint8_t)(serial >> (24 - 8 * i));
-    }
+    serial = htonl(serial);
+    memcpy(out + soa->serial_at, &serial, sizeof(serial));
     return soa->len;
 }

@@ -15,11 +15,17 @@ enum {
     SOA_POINTERS_MAX = 3, /* the owner, and the end of each name */
 };
 
+/* A compression pointer at this offset of the record; its value behind a name of no length. */
+struct soa_pointer {
+    uint16_t at;
+    uint16_t base;
+};
+
 struct soa_template {
     size_t len;
     size_t serial_at;
     unsigned pointer_count;
-    uint16_t pointers_at[SOA_POINTERS_MAX];
+    struct soa_pointer pointers[SOA_POINTERS_MAX];
     uint8_t domain_len;
     uint8_t bytes[SOA_TEMPLATE_MAX];
 };

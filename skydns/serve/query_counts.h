@@ -69,20 +69,30 @@ void query_counts_fini(struct query_counts *counts);
 /* The whole code of a reply with no records but OPT, which may have a cookie. */
 size_t query_counts_rcode(const uint8_t *reply, size_t len);
 
-/* Of the question that a reply repeats; OTHER if it repeats none. */
-static inline enum query_type query_counts_type(const uint8_t *reply, size_t len)
+/* The offset of its root label: a question's name is not compressed. */
+static inline size_t query_counts_name_end(const uint8_t *reply, size_t len)
 {
     size_t at = DNS_HEADER_SIZE;
-    while (at < len && reply[at] != 0) { /* a question's name is not compressed */
+    while (at < len && reply[at] != 0) {
         at += (size_t)reply[at] + 1;
     }
+    return at;
+}
+
+/* Of the question that a reply repeats; OTHER if it repeats none. */
+static inline enum query_type query_counts_type(const uint8_t *reply, size_t len, uint8_t name_len)
+{
+    size_t at = name_len ? DNS_HEADER_SIZE + name_len - 1u : query_counts_name_end(reply, len);
     return at + 2 < len && reply[5] == 1 && reply[at + 1] == 0
                ? (enum query_type)query_types[reply[at + 2]]
                : QUERY_TYPE_OTHER;
 }
 
-/* Counts a reply by its header and its question; len 0: none. */
-static inline void query_counts_reply(struct query_counts *counts, const uint8_t *reply, size_t len)
+/* Counts a reply by its header and its question; len 0: none. name_len: of the question's name,
+ * with the root label, where it is known: the labels are then not looked for again; 0: it is not.
+ */
+static inline void query_counts_reply(struct query_counts *counts, const uint8_t *reply, size_t len,
+                                      uint8_t name_len)
 {
     if (len < DNS_HEADER_SIZE) {
         return;
@@ -97,7 +107,7 @@ static inline void query_counts_reply(struct query_counts *counts, const uint8_t
         rcode = query_counts_rcode(reply, len);
     }
     counter_add(&counts->rcodes[rcode], 1);
-    counter_add(&counts->types[query_counts_type(reply, len)], 1);
+    counter_add(&counts->types[query_counts_type(reply, len, name_len)], 1);
     if (counts->skydns) {
         skydns_counts_reply(counts->skydns, reply, len);
     }

@@ -68,7 +68,7 @@ static void count_late(struct query_counts *counts, const struct deferred *d, co
     if (counts->skydns) {
         skydns_counts_begin(counts->skydns, d->begun_us, d->kind == ENGINE_DEFER_FORWARD);
     }
-    query_counts_reply(counts, reply, len);
+    query_counts_reply(counts, reply, len, 0);
 }
 
 static void send_datagram(struct resolver *r, const struct deferred *d, size_t len)

@@ -80,7 +80,7 @@ static void send_late(struct streams *s, const struct late *late)
     if (counts->skydns) {
         skydns_counts_begin(counts->skydns, late->begun_us, late->is_from_forward);
     }
-    query_counts_reply(counts, late->reply, late->len);
+    query_counts_reply(counts, late->reply, late->len, 0);
     query_counts_took(counts, clock_monotonic_us() - late->begun_us);
     turn_reply_late(&s->turn, &late->origin, late->reply, late->len);
 }

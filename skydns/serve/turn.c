@@ -96,7 +96,7 @@ static size_t finish_reply(const struct turn *turn, const struct engine_query *q
     struct query_counts *counts = turn->counts[query->transport];
     const bool is_shown = query_tap_wants(turn->tap, counts);
     const size_t rcode = is_shown ? query_counts_rcode(reply, len) : 0;
-    query_counts_reply(counts, reply, len);
+    query_counts_reply(counts, reply, len, turn->deferral.name_len);
     len = transport_edns_add(edns, turn->idle_ms, reply, len);
     query_counts_took(counts, clock_monotonic_us() - begun_us);
     if (is_shown) {

@@ -96,7 +96,7 @@ static NOINLINE void show(struct worker *w, const struct engine_query *query,
 static void count_reply(struct worker *w, const struct engine_query *query,
                         const struct udp_packet *packet)
 {
-    query_counts_reply(&w->counts, packet->reply, packet->reply_len);
+    query_counts_reply(&w->counts, packet->reply, packet->reply_len, w->deferral.name_len);
     if (query_tap_wants(w->config.tap, &w->counts)) {
         show(w, query, packet);
     }

@@ -8,6 +8,7 @@
 #include "common/base/xalloc.h"
 #include "common/dns/record_json.h"
 #include "common/dns/record_key.h"
+#include "skydns/serve/query_counts.h"
 #include "tests/support/skydns/records.h"
 
 static _Noreturn void die(const char *what, const char *which)
@@ -218,6 +219,11 @@ const char *fixture_answer(struct fixture *fixture, enum engine_transport transp
         return deferral_text(fixture);
     case ENGINE_REPLY:
         break;
+    }
+    size_t name_end = query_counts_name_end(fixture->reply, fixture->reply_len);
+    if (fixture->deferral.name_len > 0 &&
+        DNS_HEADER_SIZE + (size_t)fixture->deferral.name_len != name_end + 1) {
+        die("not the length of the question's name", "name_len");
     }
     if (transport == ENGINE_UDP && fixture->reply_len > fixture->config.max_udp_size) {
         die("reply too long", "UDP");

@@ -516,7 +516,7 @@ static void compare(struct bed *b, const char *question, unsigned long seed)
     static const struct external_answers none = {0};
     struct fixture *f = b->f;
     size_t slow_len = 0;
-    bool wants_refresh = false;
+    struct engine_deferral deferral = {.wants_refresh = false};
     struct engine_query query = {.transport = fixture_query(f, question),
                                  .client = &f->local,
                                  .local = &f->local,
@@ -534,7 +534,7 @@ static void compare(struct bed *b, const char *question, unsigned long seed)
         fast_look_ahead(b->fast, f->store, queries, 1 + draw(b, 3));
         query.ahead = draw(b, 2) ? 1 : 0;
     }
-    size_t len = fast_answer(b->fast, f->store, &query, quick, &wants_refresh);
+    size_t len = fast_answer(b->fast, f->store, &query, quick, &deferral);
     if (len == 0) {
         return;
     }

@@ -58,7 +58,7 @@ static void test_replies(void **state)
     for (size_t i = 0; i < ARRAY_LEN(replies); i++) {
         struct query_counts counts = {.answered = {0}};
         print_message("%s\n", replies[i].name);
-        query_counts_reply(&counts, (const uint8_t *)replies[i].reply, replies[i].len);
+        query_counts_reply(&counts, (const uint8_t *)replies[i].reply, replies[i].len, 0);
         for (size_t rcode = 0; rcode < QUERY_RCODES; rcode++) {
             assert_int_equal(counter_get(&counts.rcodes[rcode]), rcode == replies[i].rcode);
         }
@@ -70,8 +70,8 @@ static void test_no_reply_is_not_counted(void **state)
 {
     struct query_counts counts = {.answered = {0}}, none = counts;
     (void)state;
-    query_counts_reply(&counts, (const uint8_t *)replies[1].reply, 0);
-    query_counts_reply(&counts, (const uint8_t *)replies[1].reply, DNS_HEADER_SIZE - 1);
+    query_counts_reply(&counts, (const uint8_t *)replies[1].reply, 0, 0);
+    query_counts_reply(&counts, (const uint8_t *)replies[1].reply, DNS_HEADER_SIZE - 1, 0);
     assert_memory_equal(&counts, &none, sizeof(counts));
 }
 
@@ -115,19 +115,20 @@ static const struct {
     const char *name, *type;
     const char *reply;
     size_t len;
+    uint8_t name_len; /* if whoever answered knows it */
 } types[] = {
 #define REPLY(bytes) bytes, sizeof(bytes) - 1
-    {"an address", "A", REPLY(ONE "\3web\7cluster\5local\0\0\1\0\1")},
-    {"of the root", "NS", REPLY(ONE "\0\0\2\0\1")},
-    {"IPv6", "AAAA", REPLY(ONE "\3web\0\0\x1c\0\1")},
-    {"a label with zeros", "SRV", REPLY(ONE "\3\0\0\1\0\0\x21\0\1")},
-    {"HTTPS", "HTTPS", REPLY(ONE "\1w\0\0\x41\0\1")},
-    {"the last small one", "ANY", REPLY(ONE "\1w\0\0\xff\0\1")},
-    {"one without a count", "other", REPLY(ONE "\1w\0\0\x63\0\1")},
-    {"a large one that ends like A", "other", REPLY(ONE "\1w\0\1\1\0\1")},
-    {"no question", "other", REPLY(NONE "\0\0\1\0\1")},
-    {"a name cut off", "other", REPLY(ONE "\x3fweb")},
-    {"a type cut off", "other", REPLY(ONE "\3web\0\0")},
+    {"an address", "A", REPLY(ONE "\3web\7cluster\5local\0\0\1\0\1"), 19},
+    {"of the root", "NS", REPLY(ONE "\0\0\2\0\1"), 1},
+    {"IPv6", "AAAA", REPLY(ONE "\3web\0\0\x1c\0\1"), 5},
+    {"a label with zeros", "SRV", REPLY(ONE "\3\0\0\1\0\0\x21\0\1"), 5},
+    {"HTTPS", "HTTPS", REPLY(ONE "\1w\0\0\x41\0\1"), 3},
+    {"the last small one", "ANY", REPLY(ONE "\1w\0\0\xff\0\1"), 3},
+    {"one without a count", "other", REPLY(ONE "\1w\0\0\x63\0\1"), 3},
+    {"a large one that ends like A", "other", REPLY(ONE "\1w\0\1\1\0\1"), 3},
+    {"no question", "other", REPLY(NONE "\0\0\1\0\1"), 1},
+    {"a name cut off", "other", REPLY(ONE "\x3fweb"), 64},
+    {"a type cut off", "other", REPLY(ONE "\3web\0\0"), 5},
 #undef REPLY
 };
 
@@ -138,12 +139,14 @@ static void test_types(void **state)
         struct query_counts counts = {.answered = {0}};
         struct query_sums sums = {0};
         print_message("%s\n", types[i].name);
-        query_counts_reply(&counts, (const uint8_t *)types[i].reply, types[i].len);
+        query_counts_reply(&counts, (const uint8_t *)types[i].reply, types[i].len, 0);
+        query_counts_reply(&counts, (const uint8_t *)types[i].reply, types[i].len,
+                           types[i].name_len);
         query_sums_add(&sums, &counts);
         query_sums_add(&sums, &counts);
         for (unsigned type = 0; type < QUERY_TYPES; type++) {
             bool is_it = strcmp(query_type_name((enum query_type)type), types[i].type) == 0;
-            assert_int_equal(sums.types[type], is_it ? 2 : 0);
+            assert_int_equal(sums.types[type], is_it ? 4 : 0);
         }
     }
 }
