@@ -3,11 +3,13 @@
 #include <errno.h>
 #include <string.h>
 
+#include "skydns/serve/socket_calls_internal.h"
+
 /* ---- Sending ---- */
 
 static ssize_t send_some(struct tcp_connection *c, const uint8_t *bytes, size_t len)
 {
-    return c->tls ? tcp_tls_send(c, bytes, len) : send(c->fd, bytes, len, MSG_NOSIGNAL);
+    return c->tls ? tcp_tls_send(c, bytes, len) : socket_send(c->fd, bytes, len, MSG_NOSIGNAL);
 }
 
 /* Sends what it can and keeps the rest. False: the connection is broken, or its slow client has
@@ -90,7 +92,8 @@ static size_t whole_frame(const uint8_t *bytes, size_t len)
     return frame_len <= len ? frame_len : 0;
 }
 
-/* Announces the next queries; returns the position after them. */
+/* Announces the next queries, whose replies leave at the end of the turn; returns the position
+ * after them. */
 static size_t look_ahead(const struct tcp_server *s, size_t pos, size_t len)
 {
     struct slice queries[ENGINE_AHEAD_MAX];
@@ -99,7 +102,7 @@ static size_t look_ahead(const struct tcp_server *s, size_t pos, size_t len)
         queries[count++] = slice_of(s->in + pos + TCP_PREFIX, frame_len - TCP_PREFIX);
         pos += frame_len;
     }
-    s->config.look_ahead(s->config.data, queries, count);
+    s->config.look_ahead(s->config.data, queries, count, true);
     return pos;
 }
 
@@ -170,7 +173,7 @@ bool tcp_connection_read(struct tcp_connection *c)
         return tcp_stream_read(c);
     }
     size_t held = tcp_connection_load_input(c);
-    ssize_t n = recv(c->fd, c->server->in + held, TCP_READ_MAX, 0);
+    ssize_t n = socket_recv(c->fd, c->server->in + held, TCP_READ_MAX, 0);
     return n > 0 ? tcp_connection_answer_frames(c, held + (size_t)n)
                  : tcp_connection_take_end(c, n, errno);
 }
@@ -182,7 +185,7 @@ static size_t load_read(struct tcp_connection *c, const uint8_t *bytes, size_t l
 {
     uint8_t *in = c->server->in;
     memcpy(in, bytes, len);
-    ssize_t n = len == TCP_SINGLE_MAX ? recv(c->fd, in + len, TCP_READ_MAX - len, 0) : 0;
+    ssize_t n = len == TCP_SINGLE_MAX ? socket_recv(c->fd, in + len, TCP_READ_MAX - len, 0) : 0;
     return len + (n > 0 ? (size_t)n : 0); /* the next read returns the end or error again */
 }
 
@@ -194,7 +197,7 @@ void tcp_connection_read_single(struct tcp_connection *c)
         tcp_connection_settle(c, tcp_connection_read(c));
         return;
     }
-    ssize_t n = recv(c->fd, one->frame, sizeof(one->frame), 0);
+    ssize_t n = socket_recv(c->fd, one->frame, sizeof(one->frame), 0);
     if (n <= 0) {
         tcp_connection_settle(c, tcp_connection_take_end(c, n, errno));
     } else if (whole_frame(one->frame, (size_t)n) == (size_t)n) {
@@ -216,7 +219,7 @@ void tcp_connection_answer_singles(struct tcp_server *server)
         queries[i] = slice_of(s->singles[i].frame + TCP_PREFIX, s->singles[i].len - TCP_PREFIX);
     }
     if (count > 0) {
-        s->config.look_ahead(s->config.data, queries, count);
+        s->config.look_ahead(s->config.data, queries, count, false);
     }
     s->single_count = 0;
     for (size_t i = 0; i < count; i++) {

@@ -106,8 +106,10 @@ typedef enum engine_verdict (*tcp_answer_fn)(void *data, const struct tcp_query 
  * is_gone, its connection was closed before. May not call back. */
 typedef void (*tcp_part_left_fn)(void *data, uint64_t transfer, bool is_gone);
 
-/* The queries to be answered next; at most ENGINE_AHEAD_MAX. */
-typedef void (*tcp_ahead_fn)(void *data, const struct slice *queries, size_t count);
+/* The queries to be answered next; at most ENGINE_AHEAD_MAX. are_together: they are one
+ * connection's, and none of their replies leaves before the last is made. */
+typedef void (*tcp_ahead_fn)(void *data, const struct slice *queries, size_t count,
+                             bool are_together);
 
 struct tcp_server_config {
     struct ev_loop *loop;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/tls/tls_session.h"
+#include "skydns/serve/socket_calls_internal.h"
 #include "skydns/serve/tcp_connection_internal.h"
 
 /* ---- What protocols call ---- */
@@ -123,7 +124,7 @@ bool tcp_stream_turn(struct tcp_connection *c, size_t len)
 /* In the clear: TLS has ended. */
 static void pass_over(struct tcp_connection *c)
 {
-    ssize_t n = recv(c->fd, c->server->in, TCP_READ_MAX, 0);
+    ssize_t n = socket_recv(c->fd, c->server->in, TCP_READ_MAX, 0);
     bool goes_on = n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
     size_t passed = n > 0 ? (size_t)n : 0;
     c->skip_left = goes_on && passed < c->skip_left ? c->skip_left - passed : 0;
@@ -151,7 +152,8 @@ bool tcp_stream_read(struct tcp_connection *c)
     }
     size_t held = tcp_connection_load_input(c);
     uint8_t *in = c->server->in + held;
-    ssize_t n = c->tls ? tcp_tls_recv(c, in, TCP_READ_MAX) : recv(c->fd, in, TCP_READ_MAX, 0);
+    ssize_t n =
+        c->tls ? tcp_tls_recv(c, in, TCP_READ_MAX) : socket_recv(c->fd, in, TCP_READ_MAX, 0);
     if (n <= 0) {
         return tcp_connection_take_end(c, n, errno);
     }

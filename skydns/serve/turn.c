@@ -18,9 +18,27 @@ const struct engine_config *turn_begin(struct turn *turn)
     return config;
 }
 
+/* The replies that left together, by one look at the clock. */
+static void count_times(struct turn *turn, struct query_counts *counts, int64_t begun_us)
+{
+    const int64_t took_us = clock_monotonic_us() - begun_us;
+    for (; turn->untimed > 0; turn->untimed--) {
+        query_counts_took(counts, took_us);
+    }
+}
+
+/* Those whose last one got no reply. */
+static void count_times_left(struct turn *turn)
+{
+    if (turn->untimed > 0) {
+        count_times(turn, turn->untimed_counts, turn->ahead_us);
+    }
+}
+
 void turn_end(struct turn *turn)
 {
     if (turn->is_entered) {
+        count_times_left(turn);
         turn->is_entered = false;
         turn->store = NULL;
         publisher_leave(turn->reader);
@@ -88,8 +106,22 @@ void turn_show(const struct turn *turn, struct query_counts *counts,
 
 /* ---- Connections ---- */
 
+static void note_time(struct turn *turn, struct query_counts *counts, unsigned ahead,
+                      int64_t begun_us)
+{
+    const bool is_together = ahead > 0 && ahead <= turn->together;
+    if (!is_together) {
+        count_times_left(turn);
+    }
+    turn->untimed++;
+    turn->untimed_counts = counts;
+    if (!is_together || ahead == turn->together) {
+        count_times(turn, counts, begun_us);
+    }
+}
+
 /* Counts, pads and shows it; returns its length. */
-static size_t finish_reply(const struct turn *turn, const struct engine_query *query,
+static size_t finish_reply(struct turn *turn, const struct engine_query *query,
                            const struct transport_edns *edns, uint8_t *reply, size_t len,
                            int64_t begun_us)
 {
@@ -98,7 +130,7 @@ static size_t finish_reply(const struct turn *turn, const struct engine_query *q
     const size_t rcode = is_shown ? query_counts_rcode(reply, len) : 0;
     query_counts_reply(counts, reply, len, turn->deferral.name_len);
     len = transport_edns_add(edns, turn->idle_ms, reply, len);
-    query_counts_took(counts, clock_monotonic_us() - begun_us);
+    note_time(turn, counts, query->ahead, begun_us);
     if (is_shown) {
         turn_show(turn, counts, query, reply, len, rcode, begun_us);
     }
@@ -151,7 +183,7 @@ enum engine_verdict turn_answer_connection(void *data, const struct tcp_query *t
         .client = tcp->client,
         .local = tcp->local,
         .transport = tcp->transport,
-        .now_s = clock_wall_s(),
+        .now_s = tcp->ahead > 0 ? turn->ahead_s : clock_wall_s(),
         .now_ms = begun_us / 1000,
         .random = rng_next(&turn->rng),
         .ahead = tcp->ahead,
@@ -190,10 +222,13 @@ void turn_part_left(void *data, uint64_t transfer, bool is_gone)
     transfers_left(turn->transfers->transfers, transfer, is_gone);
 }
 
-void turn_look_ahead(void *data, const struct slice *queries, size_t count)
+void turn_look_ahead(void *data, const struct slice *queries, size_t count, bool are_together)
 {
     struct turn *turn = data;
+    count_times_left(turn);
     turn->ahead_us = clock_monotonic_us();
+    turn->ahead_s = clock_wall_s();
+    turn->together = are_together ? (unsigned)count : 0;
     engine_look_ahead(turn->engine, turn->store, queries, count);
 }
 

@@ -46,8 +46,12 @@ struct turn {
     bool is_entered;           /* from begin to end: while callbacks run */
     const struct store *store; /* while entered: this turn's version */
     unsigned expensive_left;
-    int64_t ahead_us;                /* when queries were last announced; monotonic */
-    struct engine_deferral deferral; /* of the last answer */
+    int64_t ahead_us;  /* when queries were last announced; monotonic */
+    int64_t ahead_s;   /* the same by the wall clock */
+    unsigned together; /* so many of them, from the first, have replies that leave together */
+    unsigned untimed;  /* of these, answered, but their time is not yet counted, */
+    struct query_counts *untimed_counts; /* here */
+    struct engine_deferral deferral;     /* of the last answer */
 };
 
 /* After the sleep, before any other callback. Returns the configuration. */
@@ -73,7 +77,7 @@ void turn_show(const struct turn *turn, struct query_counts *counts,
 /* tcp_answer_fn and tcp_ahead_fn, whose data is the turn. */
 enum engine_verdict turn_answer_connection(void *turn, const struct tcp_query *tcp, uint8_t *reply,
                                            size_t *ret_len);
-void turn_look_ahead(void *turn, const struct slice *queries, size_t count);
+void turn_look_ahead(void *turn, const struct slice *queries, size_t count, bool are_together);
 
 /* tcp_part_left_fn */
 void turn_part_left(void *turn, uint64_t transfer, bool is_gone);

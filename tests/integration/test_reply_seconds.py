@@ -2,6 +2,7 @@
 
 import signal
 import socket
+import struct
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -80,6 +81,34 @@ def test_late_replies(bare_bed):
         before = Histogram(server, "udp").count
         ask_udp(server, message("www.foreign.test."), 10 * SHARE)
         assert 4 <= Histogram(server, "udp").count - before <= 24
+    finally:
+        upstream.close()
+
+
+def ask_together(sock: socket.socket, names: list[str], replies: int) -> None:
+    """In one segment; some of them may get no reply yet."""
+    wires = [message(name).to_wire() for name in names]
+    sock.sendall(b"".join(struct.pack("!H", len(wire)) + wire for wire in wires))
+    reader = sock.makefile("rb")
+    for _ in range(replies):
+        reader.read(struct.unpack("!H", reader.read(2))[0])
+
+
+def test_replies_that_leave_together(bare_bed):
+    """Each counts, whatever becomes of the others in the segment: a late reply does once it has come."""
+    upstream = Upstream(upstream_answer)
+    try:
+        flags = (f"-nameservers=127.0.0.1:{upstream.port}", "-rtimeout=300ms", "-rcache=0")
+        server = Server(bare_bed, *flags, listeners=True)
+        late = "silent.foreign.test."
+        expected = 0
+        for names in ([WEB], [WEB] * 2, [WEB] * 8, [WEB] * 21, [WEB] * 3 + [late], [late] + [WEB] * 3):
+            with socket.create_connection(("127.0.0.1", bare_bed.dns.port), TIMEOUT_S) as sock:
+                ask_together(sock, names, len(names))
+            expected += len(names)
+            wait_until(lambda: Histogram(server, "tcp").count >= expected, f"{names} are counted")
+            assert Histogram(server, "tcp").count == expected
+        assert 2 * 0.25 <= Histogram(server, "tcp").sum_s < expected * TIMEOUT_S  # two are late
     finally:
         upstream.close()
 

@@ -21,9 +21,10 @@ static struct addr address;
 static struct slice told[ENGINE_AHEAD_MAX]; /* expected next */
 static size_t told_count;
 
-static void look_ahead(void *data, const struct slice *queries, size_t count)
+static void look_ahead(void *data, const struct slice *queries, size_t count, bool are_together)
 {
     (void)data;
+    (void)are_together;
     assert(count >= 1 && count <= ENGINE_AHEAD_MAX);
     memcpy(told, queries, count * sizeof(queries[0]));
     told_count = count;

@@ -35,6 +35,7 @@ struct tcp_bed {
     unsigned queries;
     struct slice ahead[ENGINE_AHEAD_MAX]; /* from the latest look-ahead call */
     size_t ahead_count, ahead_most;
+    bool are_together; /* those last announced */
     size_t late_count;
     struct tcp_ref late[LATE_MAX];
     uint64_t late_tags[LATE_MAX];
@@ -92,12 +93,13 @@ static void part_left(void *data, uint64_t transfer, bool is_gone)
     bed->left[bed->left_count++] = is_gone ? ~transfer : transfer;
 }
 
-static void look_ahead(void *data, const struct slice *queries, size_t count)
+static void look_ahead(void *data, const struct slice *queries, size_t count, bool are_together)
 {
     struct tcp_bed *bed = data;
     assert_true(count >= 1 && count <= ENGINE_AHEAD_MAX);
     memcpy(bed->ahead, queries, count * sizeof(queries[0]));
     bed->ahead_count = count;
+    bed->are_together = are_together;
     bed->ahead_most = count > bed->ahead_most ? count : bed->ahead_most;
 }
 

@@ -395,10 +395,25 @@ static void test_many_clients_at_once(void **state)
             assert_frame(f, fds[i], want);
         }
         assert_int_equal(f->ahead_most, ENGINE_AHEAD_MAX);
+        assert_false(f->are_together);
     }
     for (int i = 0; i < CLIENTS; i++) {
         close(fds[i]);
     }
+    teardown(f);
+}
+
+/* One connection's, whose replies leave as one. */
+static void test_queries_together(void **state)
+{
+    struct tcp_bed *f = setup(1, IDLE_MS);
+    int fd = connect_client(f);
+    (void)state;
+    send_all(fd, "\0\3e-1\0\3e-2", 10);
+    assert_frame(f, fd, "e-1");
+    assert_frame(f, fd, "e-2");
+    assert_true(f->are_together);
+    close(fd);
     teardown(f);
 }
 
@@ -583,6 +598,7 @@ int main(void)
         cmocka_unit_test(test_drain_answers_all_that_has_arrived),
         cmocka_unit_test(test_drain_answers_who_waits_to_be_accepted),
         cmocka_unit_test(test_many_clients_at_once),
+        cmocka_unit_test(test_queries_together),
         cmocka_unit_test(test_single_queries_beside_others),
         cmocka_unit_test(test_who_stays_though_others_left),
         cmocka_unit_test(test_who_was_expected_to_leave_gives_way),
