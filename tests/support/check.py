@@ -6,7 +6,7 @@ integration tests that take long or need root (`make check-faults`), podman (`ma
     check.py --build build/release [--only unit|integration|tsan|faults|pod|page]
 
 The list of tests comes from the sources, so that a program that failed to build counts as failed. Unit
-programs and corpora run two at a time, and so do the parts of tests/integration, which pytest runs with
+programs and corpora run three at a time, and so do the parts of tests/integration, which pytest runs with
 BIN_DIR set to the folder of the programs; faults.txt and pod.txt next to that folder get those tests'
 figures. Ends with `N passed, N failed`, and `, N skipped` if any; exit status 1 if a test failed or none ran.
 """
@@ -28,8 +28,9 @@ UNIT_TIMEOUT_S = 900
 INTEGRATION_TIMEOUT_S = 3600
 GRACE_S = 20
 
-# Unit programs that start an etcd, and integration tests, mostly wait.
-AT_ONCE = 2
+# Unit programs that start an etcd, and integration tests, mostly wait: with three, two cores are busy two thirds of the
+# time.
+AT_ONCE = 3
 
 # Of the integration tests: whoever has ended one takes the next, so that both end at about the same time. More would
 # start pytest more often, for half a second each.
