@@ -12,7 +12,7 @@ import dns.message
 import pytest
 from churn import STEADY
 from fault_bed import PATIENCE_S, FaultBed, PeakMemory, full
-from programs import wait_until
+from programs import TimeUp, wait_until
 
 pytestmark = pytest.mark.faults
 
@@ -32,6 +32,7 @@ def _query(cookie: bytes = b"") -> bytes:
 class Hog:
     def __init__(self, port: int, source: str = _HOG):
         self.answered = self.truncated = self.bad_cookies = 0
+        self._next_id, self._replied_id = 0, -1
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.bind((source, 0))
         self._socket.connect(("127.0.0.1", port))
@@ -46,13 +47,15 @@ class Hog:
         return self.answered + self.truncated + self.bad_cookies
 
     def flood(self, query: bytes, count: int) -> None:
-        """The replies are the clock: at least every second query has one."""
+        """The replies are the clock, and come in order: of two queries, one at least has a reply. So a turn's are done
+        before the next one's are sent: more replies than a turn's might not fit the socket's buffer.
+        """
         for _ in range(count // _TURN):
-            due = self.replies() + _TURN // 2
             for _ in range(_TURN):
-                self._socket.send(query)
-            self.take_until(due)
-            self._take_all()
+                last, self._next_id = self._next_id, (self._next_id + 1) & 0xFFFF
+                self._socket.send(last.to_bytes(2, "big") + query[2:])
+            while self._replied_id not in (last, (last - 1) & 0xFFFF):
+                self._take(PATIENCE_S)
 
     def take_until(self, total: int) -> None:
         while self.replies() < total:
@@ -63,15 +66,20 @@ class Hog:
 
         def is_all() -> bool:
             self._take_all()
+            told["sums"] = f"{self.replies()} replies and {_limited(bed)} (truncated, dropped) of {sent}"
             return self.replies() + _limited(bed)[1] == sent
 
-        wait_until(is_all, "the end of the flood", PATIENCE_S)
+        told = {}
+        try:
+            wait_until(is_all, "the end of the flood", PATIENCE_S)
+        except TimeUp as error:
+            raise AssertionError(told) from error
 
     def send(self, query: bytes) -> None:
         self._socket.send(query)
 
     def _take_all(self) -> None:
-        """What has arrived: more would not fit the socket's buffer."""
+        """What has arrived."""
         while select.select([self._socket], [], [], 0)[0]:
             self._take(0)
 
@@ -79,6 +87,7 @@ class Hog:
         readable, _, _ = select.select([self._socket], [], [], patience_s)
         assert readable, f"no reply after {self.replies()}"
         reply = self._socket.recv(4096)
+        self._replied_id = int.from_bytes(reply[:2], "big")
         if reply[3] & 15 == 7:
             self.bad_cookies += 1
         elif reply[2] & 2:
