@@ -1,19 +1,27 @@
 """Runs the built tests: unit programs, fuzz corpora, integration tests (`make check`), and those of the
-integration tests that take long or need root (`make check-faults`), podman (`make check-pod`) or Chromium
-(`make check-page`). For
-`make check-tsan`: unit programs, corpora and those integration tests in which threads meet.
+integration tests that take long or need root (`make check-faults`), podman (`make check-pod`), Chromium
+(`make check-page`) or a real Kubernetes (`make check-cluster`). For `make check-tsan`: unit programs, corpora and
+those integration tests in which threads meet.
 
-    check.py --build build/release [--only unit|integration|tsan|faults|pod|page]
+    check.py --build build/release [--only unit|integration|tsan|faults|pod|page|cluster] [--share release|asan]
 
-The list of tests comes from the sources, so that a program that failed to build counts as failed. Unit
-programs and corpora run three at a time, and so do the parts of tests/integration, which pytest runs with
-BIN_DIR set to the folder of the programs; faults.txt and pod.txt next to that folder get those tests'
-figures. Ends with `N passed, N failed`, and `, N skipped` if any; exit status 1 if a test failed or none ran.
+The list of tests comes from the sources, so that a program that failed to build counts as failed. Unit programs and
+corpora run three at a time, and so do parts of the integration tests, which pytest runs with BIN_DIR set to the
+folder of the programs; faults.txt and pod.txt next to that folder get those tests' figures.
+
+--share leaves out what another step of .ci/run does: `asan` the tests of tools; `release` unit programs and corpora,
+which `make coverage` runs, and all integration tests but those of tools, of timing and a dozen others.
+
+A test that failed runs again alone, twice. If it passes both times it is flaky: a race to find, which does not fail
+this run unless more than FLAKY_MAX are. Shows the slowest tests and ends with `N passed, N failed`, with `, N flaky`
+and `, N skipped` if any; exit status 1 if a test failed or none ran.
 """
 import argparse
+import collections
 import concurrent.futures
 import os
 import pathlib
+import resource
 import signal
 import subprocess
 import sys
@@ -22,6 +30,7 @@ import time
 import xml.etree.ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+INTEGRATION = ROOT / "tests/integration"
 
 # Far longer than the slowest program takes under a sanitizer on a busy machine: they only end a hang.
 UNIT_TIMEOUT_S = 900
@@ -32,9 +41,33 @@ GRACE_S = 20
 # time.
 AT_ONCE = 3
 
-# Of the integration tests: whoever has ended one takes the next, so that both end at about the same time. More would
+# Of the integration tests: whoever has ended one takes the next, so that all end at about the same time. More would
 # start pytest more often, for half a second each.
 PARTS = 16
+
+# With more failures than this the cause is no race: none runs again.
+RERUN_MAX = 10
+RERUN_COUNT = 2
+FLAKY_MAX = 3
+SLOWEST_COUNT = 10
+
+# Workers answer while the main thread changes the store or the settings, or ends them; the resolver's thread
+# forwards for them; a look-up of a name has a thread of its own. kube2sky and exechealthz have no other thread.
+TIMING_TESTS = ("answers_random", "cache", "cache_threads", "clients", "config", "dns", "explain", "forwarding",
+                "lameduck", "leases", "nameservers", "poisoning", "socket_buffers", "sockets", "tcp_capacity")
+
+# One of each kind of use, on the programs that users get.
+SMOKE_TESTS = ("config_map", "dnssec", "doh", "exechealthz", "kube_objects", "legacy_keys", "orders", "pipeline",
+               "recovery", "snapshot", "tls_listeners", "transfers", "visibility")
+
+# They try tools, documents and installed files: a sanitizer in the programs would find nothing.
+TOOL_TESTS = ("apiserver", "apiserver_protobuf", "bench", "bench_clients", "bench_instructions", "bench_published",
+              "bench_scale", "bench_start", "check", "completion", "deps", "dist", "documents", "install",
+              "line_coverage", "man_pages", "manual", "monitoring", "rooms", "run", "run_cluster")
+
+# Folders of tests/integration whose tests have a marker of their own, and how many of their files run at a time.
+FOLDERS = {"faults": 3, "pod": 1, "page": 1, "cluster": 1}
+NO_FOLDER = " and ".join(f"not {name}" for name in FOLDERS)
 
 
 def set_sanitizer_options():
@@ -43,26 +76,41 @@ def set_sanitizer_options():
     os.environ.setdefault("TSAN_OPTIONS", "halt_on_error=1")
 
 
-# Workers answer while the main thread changes the store or the settings, or ends them; the resolver's thread
-# forwards for them; a look-up of a name has a thread of its own. kube2sky and exechealthz have no other thread.
-TSAN_TESTS = ("answers_random", "cache", "cache_threads", "clients", "config", "dns", "explain", "forwarding",
-              "lameduck", "leases", "nameservers", "poisoning", "socket_buffers", "sockets", "tcp_capacity")
+# A test that ran: seconds, and what runs it again, a function of no arguments that says whether it passes.
+Case = collections.namedtuple("Case", "name seconds passes_again")
 
 
 class Totals:
     def __init__(self):
         self.passed = 0
-        self.failed = 0
+        self.failed = []  # cases
+        self.flaky = []  # cases
         self.skipped = []  # (name, reason)
+        self.cases = []
 
     def add(self, other):
         self.passed += other.passed
         self.failed += other.failed
         self.skipped += other.skipped
+        self.cases += other.cases
+
+    def fail(self, name, passes_again=None):
+        self.failed.append(Case(name, 0, passes_again))
 
     def line(self):
-        text = f"{self.passed} passed, {self.failed} failed"
-        return text + (f", {len(self.skipped)} skipped" if self.skipped else "")
+        parts = [f"{self.passed} passed, {len(self.failed)} failed"]
+        parts += [f"{len(self.flaky)} flaky"] if self.flaky else []
+        parts += [f"{len(self.skipped)} skipped"] if self.skipped else []
+        return ", ".join(parts)
+
+    def retry_failed(self):
+        """Moves to `flaky` what passes when it runs again alone."""
+        if len(self.failed) > RERUN_MAX:
+            return
+        for case in list(self.failed):
+            if case.passes_again and all(case.passes_again() for _ in range(RERUN_COUNT)):
+                self.failed.remove(case)
+                self.flaky.append(case)
 
 
 def run(command, timeout_s, **options):
@@ -104,16 +152,18 @@ def status_text(status, timeout_s):
     return f"exit status {status}"
 
 
-def read_junit(text):
-    """The totals of one XML report, cmocka's or pytest's, and the text of the failures."""
+def read_junit(text, again):
+    """The totals of one XML report, cmocka's or pytest's, and the text of the failures. again(case): what runs a
+    case once more, alone."""
     totals = Totals()
     failures = ""
     for case in xml.etree.ElementTree.fromstring(text).iter("testcase"):
         name = ".".join(filter(None, [case.get("classname"), case.get("name")]))
         failure = case.find("failure") if case.find("failure") is not None else case.find("error")
         skipped = case.find("skipped")
+        totals.cases.append((float(case.get("time") or 0), name))
         if failure is not None:
-            totals.failed += 1
+            totals.fail(name, again(case))
             failures += f"{name}: {failure.text or ''}\n"
         elif skipped is not None:
             totals.skipped.append((name, skipped.get("message") or "no reason given"))
@@ -130,54 +180,59 @@ class Report:
 
     def add(self, name, totals, seconds, problem="", output=""):
         self.totals.add(totals)
-        failed = totals.failed > 0
-        print(f"{'FAIL' if failed else 'ok':4} {name}: {totals.line()} ({seconds:.1f} s)"
+        has_failed = bool(totals.failed)
+        print(f"{'FAIL' if has_failed else 'ok':4} {name}: {totals.line()} ({seconds:.1f} s)"
               + (f": {problem}" if problem else ""))
-        if failed:
+        if has_failed:
             print("".join(f"     | {line}\n" for line in output.splitlines()), end="")
         sys.stdout.flush()
 
 
-def failed_once():
-    totals = Totals()
-    totals.failed = 1
-    return totals
+# ---- Unit programs and corpora ----
 
 
-def run_unit(program, report_folder):
+def run_unit(program):
     """A cmocka program: (totals, problem, output)."""
-    environment = dict(os.environ, CMOCKA_MESSAGE_OUTPUT="XML",
-                       CMOCKA_XML_FILE=str(report_folder / "%g.xml"), TEST_FILTER="")
-    status, output = run_captured([program], environment)
     totals = Totals()
-    for path in report_folder.glob("*.xml"):
-        text = path.read_text(errors="backslashreplace")
-        try:
-            part, failures = read_junit(text)
-            totals.add(part)
-            output += failures
-        except xml.etree.ElementTree.ParseError:
-            output += text  # a message with bytes not allowed in XML
+    with tempfile.TemporaryDirectory(prefix="check-") as folder:
+        environment = dict(os.environ, CMOCKA_MESSAGE_OUTPUT="XML", CMOCKA_XML_FILE=f"{folder}/%g.xml", TEST_FILTER="")
+        status, output = run_captured([program], environment)
+        for path in pathlib.Path(folder).glob("*.xml"):
+            text = path.read_text(errors="backslashreplace")
+            try:
+                part, failures = read_junit(text, lambda case: unit_again(program, case.get("name")))
+                totals.add(part)
+                output += failures
+            except xml.etree.ElementTree.ParseError:
+                output += text  # a message with bytes not allowed in XML
     problem = ""
-    if totals.failed == 0 and status != 0:  # a crash, a sanitizer's report at exit, a group's set-up
+    if not totals.failed and status != 0:  # a crash, a sanitizer's report at exit, a group's set-up
         problem = status_text(status, UNIT_TIMEOUT_S)
-    elif totals.failed + totals.passed + len(totals.skipped) == 0:
+    elif not totals.failed and totals.passed + len(totals.skipped) == 0:
         problem = "no test in it"
     if problem:
-        totals.failed += 1
+        totals.fail(program, unit_again(program, ""))
     return totals, problem, output
+
+
+def unit_again(program, test):
+    """`test` of it, or all of them."""
+    return lambda: run_captured([program], dict(os.environ, TEST_FILTER=test))[0] == 0
 
 
 def run_corpus(program, corpus):
     """A fuzz target over its corpus, one test: (totals, problem, output)."""
-    if not corpus.is_dir():
-        return failed_once(), f"no corpus {corpus.relative_to(ROOT)}", ""
-    status, output = run_captured([program, str(corpus)], os.environ)
-    if status != 0:
-        return failed_once(), status_text(status, UNIT_TIMEOUT_S), output
     totals = Totals()
+    if not corpus.is_dir():
+        totals.fail(program)
+        return totals, f"no corpus {corpus.relative_to(ROOT)}", ""
+    command = [program, str(corpus)]
+    status, output = run_captured(command, os.environ)
+    if status != 0:
+        totals.fail(program, lambda: run_captured(command, os.environ)[0] == 0)
+        return totals, status_text(status, UNIT_TIMEOUT_S), output
     totals.passed = 1
-    return totals, "", output
+    return totals, "", ""
 
 
 def run_program(source, build):
@@ -186,13 +241,13 @@ def run_program(source, build):
     program = build / "tests" / relative
     start = time.monotonic()
     if not program.is_file():
-        result = failed_once(), "not built", ""
+        totals = Totals()
+        totals.fail(str(program))
+        result = totals, "not built", ""
     elif relative.parts[0] == "fuzz":
-        parser = relative.name.removeprefix("fuzz_")
-        result = run_corpus(str(program), ROOT / "tests/fuzz/corpus" / parser)
+        result = run_corpus(str(program), ROOT / "tests/fuzz/corpus" / relative.name.removeprefix("fuzz_"))
     else:
-        with tempfile.TemporaryDirectory(prefix="check-") as folder:
-            result = run_unit(str(program), pathlib.Path(folder))
+        result = run_unit(str(program))
     totals, problem, output = result
     return str(relative), totals, time.monotonic() - start, problem, output
 
@@ -205,87 +260,139 @@ def check_unit(build, report):
             report.add(*result)
 
 
-def run_pytest(build, marker, paths, output):
-    """(totals, problem)."""
+# ---- Integration tests ----
+
+
+def pytest_command(marker, paths, *options):
+    return [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--rootdir={ROOT}", "-m", marker, *options,
+            *paths]
+
+
+def pytest_environment(build):
+    return dict(os.environ, BIN_DIR=str(build / "bin"), PYTHONDONTWRITEBYTECODE="1")
+
+
+def node_of(case):
+    """What pytest calls the test of a report: file, class if any, name."""
+    file_name = case.get("file") or ""
+    module = file_name.removesuffix(".py").replace("/", ".")
+    within = (case.get("classname") or "").removeprefix(module).strip(".").split(".")
+    return "::".join([file_name, *filter(None, within), case.get("name")])
+
+
+def run_pytest(build, marker, paths, output=None):
+    """(totals, problem). Without `output` pytest's own passes through."""
+
+    def again(case):
+        command = pytest_command(marker, [node_of(case)])
+        return lambda: run(command, INTEGRATION_TIMEOUT_S, env=pytest_environment(build))[0] == 0
+
     with tempfile.TemporaryDirectory(prefix="check-") as folder:
         junit = pathlib.Path(folder) / "junit.xml"
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", marker,
-                   f"--junit-xml={junit}", "-o", "junit_family=xunit1", f"--basetemp={folder}/tmp", *paths]
-        status, _ = run(command, INTEGRATION_TIMEOUT_S, stdout=output, stderr=subprocess.STDOUT,
-                        env=dict(os.environ, BIN_DIR=str(build / "bin"), PYTHONDONTWRITEBYTECODE="1"))
-        totals = read_junit(junit.read_text())[0] if junit.is_file() else Totals()
+        command = pytest_command(marker, paths, f"--junit-xml={junit}", "-o", "junit_family=xunit1",
+                                 f"--basetemp={folder}/tmp")
+        status, _ = run(command, INTEGRATION_TIMEOUT_S, stdout=output, stderr=subprocess.STDOUT if output else None,
+                        env=pytest_environment(build))
+        totals = read_junit(junit.read_text(), again)[0] if junit.is_file() else Totals()
     problem = ""
-    if status != 0 and totals.failed == 0:
-        totals.failed = 1
+    # All tests of a file may be deselected.
+    if status not in (0, 5) and not totals.failed:
         problem = status_text(status, INTEGRATION_TIMEOUT_S)
+        totals.fail(" ".join(paths))
     return totals, problem
 
 
-def check_integration(build, report, files):
-    """In parts, each with files from all over the alphabet; what pytest says of one is shown when it has ended."""
-    files = sorted(map(str, files))
-    parts = min(PARTS, len(files))
+def check_parts(build, report, name, marker, parts, at_once):
+    """Each part is a list of files; what pytest says of one is shown when it has ended."""
 
     def run_part(number):
         start = time.monotonic()
         with tempfile.TemporaryFile() as output:
-            totals, problem = run_pytest(build, "not faults and not pod and not page", files[number::parts], output)
+            totals, problem = run_pytest(build, marker, parts[number], output)
             output.seek(0)
-            told = output.read().decode(errors="backslashreplace")
-        return f"integration {number + 1} of {parts}", totals, time.monotonic() - start, problem, told
+            said = output.read().decode(errors="backslashreplace")
+        return f"{name} {number + 1} of {len(parts)}", totals, time.monotonic() - start, problem, said
 
-    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-        for name, totals, seconds, problem, told in pool.map(run_part, range(parts)):
-            print(told, end="")
-            report.add(name, totals, seconds, problem)
-
-
-def check_folder(build, report, name, folder_name):
-    """The tests of a folder that has its own marker."""
-    start = time.monotonic()
-    # pytest's output passes through unbuffered: it names the failures and shows their logs.
-    totals, problem = run_pytest(build, name, [folder_name], None)
-    report.add(name, totals, time.monotonic() - start, problem)
+    with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+        for part, totals, seconds, problem, said in pool.map(run_part, range(len(parts))):
+            print(said, end="")
+            report.add(part, totals, seconds, problem)
 
 
-def print_figures(figures):
+def check_integration(build, report, files):
+    """In parts with files from all over the alphabet."""
+    files = sorted(map(str, files))
+    count = min(PARTS, len(files))
+    check_parts(build, report, "integration", NO_FOLDER, [files[number::count] for number in range(count)], AT_ONCE)
+
+
+def integration_files(share):
+    chosen = {
+        None: lambda name: True,
+        "asan": lambda name: name not in TOOL_TESTS,
+        "release": lambda name: name in TOOL_TESTS + TIMING_TESTS + SMOKE_TESTS,
+    }[share]
+    return [path for path in INTEGRATION.rglob("test_*.py") if chosen(path.stem.removeprefix("test_"))]
+
+
+def check_folder(build, report, name):
+    """The tests of a folder that has its own marker, and the figures they leave."""
+    figures = build / f"{name}.txt"
+    figures.unlink(missing_ok=True)
+    files = [[str(path)] for path in sorted((INTEGRATION / name).glob("test_*.py"))]
+    check_parts(build, report, name, name, files if FOLDERS[name] > 1 else [sum(files, [])], FOLDERS[name])
     if figures.is_file():
         print(figures.read_text(), end="")
 
 
+# ---- The end ----
+
+
+def print_slowest(totals):
+    print(f"slowest of {len(totals.cases)} tests:")
+    for seconds, name in sorted(totals.cases, reverse=True)[:SLOWEST_COUNT]:
+        print(f"{seconds:7.1f} s  {name}")
+
+
+def print_result(totals, started):
+    for name, reason in totals.skipped:
+        print(f"skipped {name}: {reason}")
+    print_slowest(totals)
+    for case in totals.flaky:
+        print(f"flaky {case.name}: failed, then passed {RERUN_COUNT} times alone")
+    for case in totals.failed:
+        print(f"FAILED {case.name}")
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"{time.monotonic() - started:.0f} s, {used.ru_utime + used.ru_stime:.0f} s of CPU")
+    print(totals.line())
+
+
 def main():
+    started = time.monotonic()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", default="build/release", type=pathlib.Path,
                         help="folder of the variant to test (default %(default)s)")
-    parser.add_argument("--only", choices=["unit", "integration", "tsan", "faults", "pod", "page"])
+    parser.add_argument("--only", choices=["unit", "integration", "tsan", *FOLDERS])
+    parser.add_argument("--share", choices=["release", "asan"])
     options = parser.parse_args()
     build = options.build.resolve()
     set_sanitizer_options()
 
     report = Report()
-    integration = ROOT / "tests/integration"
-    if options.only in (None, "unit", "tsan"):
+    if options.only in (None, "unit", "tsan") and options.share != "release":
         check_unit(build, report)
     if options.only in (None, "integration"):
-        check_integration(build, report, integration.rglob("test_*.py"))
+        check_integration(build, report, integration_files(options.share))
     if options.only == "tsan":
-        check_integration(build, report, (integration / f"test_{name}.py" for name in TSAN_TESTS))
-    if options.only == "faults":
-        check_folder(build, report, "faults", "tests/integration/faults")
-        print_figures(build / "faults.txt")
-    if options.only == "pod":
-        (build / "pod.txt").unlink(missing_ok=True)
-        check_folder(build, report, "pod", "tests/integration/pod")
-        print_figures(build / "pod.txt")
-    if options.only == "page":
-        check_folder(build, report, "page", "tests/integration/page")
+        check_integration(build, report, (INTEGRATION / f"test_{name}.py" for name in TIMING_TESTS))
+    if options.only in FOLDERS:
+        check_folder(build, report, options.only)
     totals = report.totals
-    for name, reason in totals.skipped:
-        print(f"skipped {name}: {reason}")
-    print(totals.line())
+    totals.retry_failed()
+    print_result(totals, started)
     # Where containers do not work, or there is no Chromium, all tests are skipped.
-    none_ran = not totals.passed and not (options.only in ("pod", "page") and totals.skipped)
-    return 1 if totals.failed or none_ran else 0
+    none_ran = not totals.passed and not (options.only in ("pod", "page", "cluster") and totals.skipped)
+    return 1 if totals.failed or none_ran or len(totals.flaky) > FLAKY_MAX else 0
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ changes others; and the checks after every fault.
     # here: no wrong answer, no SERVFAIL, no unanswered query, and every record is right again
 """
 
+import fcntl
 import json
 import os
 import re
@@ -282,12 +283,15 @@ class FaultBed(Bed):
         self.figures.append(figure)
 
     def write_summary(self) -> None:
-        """One line per test, replaced when it runs again."""
-        lines = _SUMMARY.read_text().splitlines() if _SUMMARY.is_file() else []
-        lines = [line for line in lines if not line.startswith(self.name + ": ")]
-        if self.figures:
-            lines.append(f"{self.name}: " + "; ".join(self.figures))
-        _SUMMARY.write_text("".join(line + "\n" for line in sorted(lines)))
+        """One line per test, replaced when it runs again. Other files' tests may run at the same time."""
+        with open(_SUMMARY, "a+") as summary:
+            fcntl.flock(summary, fcntl.LOCK_EX)
+            summary.seek(0)
+            lines = [line for line in summary.read().splitlines() if not line.startswith(self.name + ": ")]
+            if self.figures:
+                lines.append(f"{self.name}: " + "; ".join(self.figures))
+            summary.truncate(0)
+            summary.write("".join(line + "\n" for line in sorted(lines)))
 
 
 class PeakMemory:
