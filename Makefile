@@ -17,6 +17,10 @@ CC      := clang
 else ifeq ($(origin CC),default)
 CC      := gcc
 endif
+# Where they are installed: objects come from a cache that all checkouts share, and tests are linked in half the time.
+CCACHE  ?= $(shell command -v ccache)
+export CCACHE_NOHASHDIR ?= 1
+LLD     := $(if $(shell command -v ld.lld),-fuse-ld=lld)
 comma   := ,
 V       ?= 0
 ifeq ($(V),0)
@@ -47,7 +51,7 @@ FLAGS_release := -O2 -g -D_FORTIFY_SOURCE=2 -fstack-protector-strong
 FLAGS_debug   := -O0 -g3
 FLAGS_asan    := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
 FLAGS_tsan    := -O1 -g -fno-omit-frame-pointer -fsanitize=thread
-FLAGS_cov     := -O0 -g --coverage
+FLAGS_cov     := $(FLAGS_release) --coverage
 FLAGS_fuzz    := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined,fuzzer-no-link \
                  -fno-sanitize-recover=undefined
 
@@ -82,7 +86,7 @@ MAN        := $(patsubst %.scd,$(B)/man/%,$(notdir $(wildcard $(PROGRAMS:%=%/*.s
 .DEFAULT_GOAL := all
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all programs unit objects deps deps-bench run one asan-kube2sky check check-unit check-integration check-faults check-tsan check-pod check-page screenshots coverage images fuzz bench bench-readme bench-etcd bench-readers bench-kube2sky bench-scale bench-pipeline bench-start bench-updates bench-clients bench-pod bench-churn bench-cache-hits bench-clients-flood bench-search-paths bench-instructions bench-transfer bench-watching profile analyze analyzed lint format install uninstall dist deb clean help tests FORCE
+.PHONY: all programs unit objects deps deps-bench run one asan-kube2sky check check-all check-unit check-integration check-faults check-tsan check-pod check-page check-cluster peers screenshots coverage images fuzz bench bench-readme bench-etcd bench-readers bench-kube2sky bench-scale bench-pipeline bench-start bench-updates bench-clients bench-pod bench-churn bench-cache-hits bench-clients-flood bench-search-paths bench-instructions bench-transfer bench-watching profile analyze analyzed lint format install uninstall dist deb clean help tests FORCE
 
 all: $(BINARIES) $(MAN)
 programs: $(BINARIES)
@@ -102,7 +106,7 @@ $(B)/common/base/version.o: VERSION
 $(B)/%.o: %.c $(B)/.flags | $(PROTO_C)
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CPPFLAGS) $(DEFINES_$*) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
+	$(Q)$(CCACHE) $(CC) $(ALL_CPPFLAGS) $(DEFINES_$*) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
 
 # A type of record that a switch forgets does not compile, even where it has a default (store/rr.h).
 $(B)/skydns/%.o: ALL_CFLAGS += -Werror=switch-enum
@@ -124,7 +128,7 @@ $(B)/proto/%.pb-c.c: proto/%.proto $(B)/.flags
 	$(Q)protoc-c --proto_path=proto --c_out=$(@D) $<
 $(B)/proto/%.pb-c.o: $(B)/proto/%.pb-c.c $(B)/.flags | $(PROTO_C)
 	$(call say,CC,$<)
-	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -w -MMD -MP -c $< -o $@
+	$(Q)$(CCACHE) $(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -w -MMD -MP -c $< -o $@
 
 # The page of each program that has one: its folder `page` within the frame that all share, in one document.
 PAGES  := $(patsubst %/page/index.html,%,$(wildcard $(PROGRAMS:%=%/page/index.html)))
@@ -166,10 +170,10 @@ $(B)/tests/support/lib$(1).a: $(call support_o,$(1))
 	@mkdir -p $$(@D) && rm -f $$@ && ar rcs $$@ $$^
 $(B)/tests/unit/$(1)/%: $(B)/tests/unit/$(1)/%.o $(SUPPORT_O) $(call support_o,$(1)) $(2) $(B)/libcommon.a
 	$$(call say,LD,$$@)
-	$$(Q)$$(CC) $$(ALL_LDFLAGS) $$^ -lcmocka $$(LIBS_$(1)) $(LIBS_kube2sky) -o $$@
+	$$(Q)$$(CC) $$(ALL_LDFLAGS) $(LLD) $$^ -lcmocka $$(LIBS_$(1)) $(LIBS_kube2sky) -o $$@
 $(B)/tests/fuzz/$(1)/%: $(B)/tests/fuzz/$(1)/%.o $(if $(filter fuzz,$(VARIANT)),,$(B)/tests/fuzz/replay.o) $(B)/tests/support/lib$(1).a $(2) $(B)/libcommon.a
 	$$(call say,LD,$$@)
-	$$(Q)$$(CC) $$(ALL_LDFLAGS) $(if $(filter fuzz,$(VARIANT)),-fsanitize=fuzzer) $$^ $$(LIBS_$(1)) -o $$@
+	$$(Q)$$(CC) $$(ALL_LDFLAGS) $(LLD) $(if $(filter fuzz,$(VARIANT)),-fsanitize=fuzzer) $$^ $$(LIBS_$(1)) -o $$@
 endef
 $(eval $(call component_tests,common,))
 $(foreach p,$(PROGRAMS),$(eval $(call component_tests,$(p),$(B)/lib$(p).a)))
@@ -234,9 +238,19 @@ run:
 	@$(MAKE) --no-print-directory all
 	@$(PYTHON) tests/support/run.py --bin $(B)/bin
 
+# SHARE=release and SHARE=asan leave out what the other one does (.ci/run).
+SHARE ?=
 check: deps
 	@$(MAKE) --no-print-directory tests $(INSTRUCTIONS_BIN)
-	@$(PYTHON) tests/support/check.py --build $(B)
+	@$(PYTHON) tests/support/check.py --build $(B) $(SHARE:%=--share %)
+
+# Everything, for a release and before a large change is called done: over an hour.
+check-all:
+	@.ci/run --all
+
+# Today's Kubernetes, etcd and CoreDNS, from Go modules, for check-cluster and bench: a quarter of an hour, once.
+peers:
+	@tests/peers/build
 
 check-unit: tests
 	@$(PYTHON) tests/support/check.py --build $(B) --only unit
@@ -279,6 +293,10 @@ check-tsan: deps
 check-pod: all
 	@[ "$$(id -u)" -ne 0 ] || tests/support/deps check pod
 	@$(PYTHON) tests/support/check.py --build $(B) --only pod
+
+# A real Kubernetes with its controllers, and CoreDNS beside skydns. Without `make peers`, all is skipped.
+check-cluster: all
+	@$(PYTHON) tests/support/check.py --build $(B) --only cluster
 
 # The pages in a real Chromium. Without npm, nothing is checked with axe; without Chromium, nothing at all.
 NPM_CI := npm ci --ignore-scripts --no-audit --no-fund
@@ -408,30 +426,34 @@ bench-transfer: $(B)/tests/bench/transfer/bench_transfer all $(BENCH_STORE) $(FL
 	@$<
 	@$(PYTHON) tests/bench/transfers.py --build $(B) $(BENCH_FLAGS)
 
-# gcc's and clang's analysers, clang-tidy and cppcheck over the programs, a stamp for each file: a file is looked at
-# again when it or a header of it changes.
-ANALYZED := $(patsubst %.c,$(BUILD)/analyze/%.ok,$(filter %.c,$(PRODUCT_C)))
+# gcc's analyser, clang-tidy with clang's warnings, and cppcheck over the programs, a stamp for each file: a file is
+# looked at again when it or a header of it changes. DEEP=1: clang's analyser too, ten times as long.
+DEEP     ?= 0
+ANALYZED := $(patsubst %.c,$(BUILD)/analyze-$(DEEP)/%.ok,$(filter %.c,$(PRODUCT_C)))
 ANALYSIS_FLAGS = -std=gnu11 -pthread -O2 -D_GNU_SOURCE -I. -I$(B)/proto $(PKG_CFLAGS) $(DEFINES_$*) \
                  $(if $(filter common/base/err,$*),,-include tests/support/analysis.h)
+TIDY_0 := --checks=-clang-analyzer-*
 # grpc.c counts who is inside a connection, and frees it when the last one leaves: gcc does not follow that.
 GCC_ANALYSIS_common/grpc/grpc := -Wno-analyzer-use-after-free
 # answer_reverse is called for names that answer_is_reverse, and have a form.
 GCC_ANALYSIS_skydns/answer/answer_reverse := -Wno-analyzer-null-dereference
-$(BUILD)/analyze/%.ok: %.c .clang-tidy tests/support/cppcheck.txt tests/support/analysis.h | $(PROTO_C)
+$(BUILD)/analyze-$(DEEP)/%.ok: %.c .clang-tidy tests/support/cppcheck.txt tests/support/analysis.h | $(PROTO_C)
 	$(call say,CHECK,$<)
 	@mkdir -p $(@D)
 	$(Q)gcc $(ANALYSIS_FLAGS) -fanalyzer -Werror $(GCC_ANALYSIS_$*) -MMD -MP -MF $(@:.ok=.d) -MT $@ -c $< -o /dev/null
-	$(Q)clang-tidy --quiet --warnings-as-errors='*' $< -- $(ANALYSIS_FLAGS) 2>$(@:.ok=.count)
+	$(Q)clang-tidy --quiet --warnings-as-errors='*' $(TIDY_$(DEEP)) $< -- $(ANALYSIS_FLAGS) $(WARNINGS) 2>$(@:.ok=.count)
 	$(Q)cppcheck -q --enable=warning,performance,portability --std=c11 -D_GNU_SOURCE -I. \
-		--include=/usr/include/$(shell gcc -print-multiarch)/sys/queue.h --suppressions-list=tests/support/cppcheck.txt \
+		--include=/usr/include/$(MULTIARCH)/sys/queue.h --suppressions-list=tests/support/cppcheck.txt \
 		--inline-suppr --error-exitcode=1 $<
 	@touch $@
+analyzed: MULTIARCH := $(shell gcc -print-multiarch)
 analyze:
 	@tests/support/deps analysis
 	@$(MAKE) --no-print-directory -k -j$$(nproc) analyzed
 analyzed: $(ANALYZED)
 
 lint: deps
+	@$(MAKE) --no-print-directory $(PROTO_C)
 	@tests/support/lint
 
 format:
@@ -493,7 +515,7 @@ clean:
 	rm -rf $(BUILD)
 
 help:
-	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|compile_commands.json|run|one TEST=…|check|check-unit|check-integration|check-faults|check-tsan|check-pod|check-page|screenshots|coverage|images|fuzz|bench|bench-readme|bench-etcd|bench-readers|bench-kube2sky|bench-scale|bench-pipeline|bench-start|bench-updates|bench-clients|bench-pod|bench-churn|bench-cache-hits|bench-clients-flood|bench-search-paths|bench-instructions|bench-transfer|bench-watching|profile|analyze|lint|format|install|uninstall|dist|deb|deps|deps-bench|clean'
+	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|compile_commands.json|run|one TEST=…|check|check-all|check-unit|check-integration|check-faults|check-tsan|check-pod|check-page|check-cluster|peers|screenshots|coverage|images|fuzz|bench|bench-readme|bench-etcd|bench-readers|bench-kube2sky|bench-scale|bench-pipeline|bench-start|bench-updates|bench-clients|bench-pod|bench-churn|bench-cache-hits|bench-clients-flood|bench-search-paths|bench-instructions|bench-transfer|bench-watching|profile|analyze|lint|format|install|uninstall|dist|deb|deps|deps-bench|clean'
 
 -include $(wildcard $(B)/*/*.d $(B)/*/*/*.d $(B)/tests/*/*/*.d $(B)/tests/*/*/*/*.d)
 ifneq ($(filter analyzed,$(MAKECMDGOALS)),)
