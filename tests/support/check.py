@@ -339,7 +339,9 @@ def check_folder(build, report, name):
     """The tests of a folder that has its own marker, and the figures they leave."""
     figures = build / f"{name}.txt"
     figures.unlink(missing_ok=True)
-    files = [[str(path)] for path in sorted((INTEGRATION / name).glob("test_*.py"))]
+    # The longest first, so that none runs alone at the end.
+    paths = sorted((INTEGRATION / name).glob("test_*.py"), key=lambda path: (not path.stem.endswith("_long"), path.stem))
+    files = [[str(path)] for path in paths]
     check_parts(build, report, name, name, files if FOLDERS[name] > 1 else [sum(files, [])], FOLDERS[name])
     if figures.is_file():
         print(figures.read_text(), end="")
