@@ -8,7 +8,11 @@ import ssl
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
-BASES = {"endpointslices": "/apis/discovery.k8s.io/v1"}
+BASES = {
+    "endpointslices": "/apis/discovery.k8s.io/v1",
+    "deployments": "/apis/apps/v1",
+    "statefulsets": "/apis/apps/v1",
+}
 CLUSTER_SCOPED = ("nodes", "namespaces")
 
 
@@ -29,12 +33,14 @@ class Kube:
 
     def __init__(self, url: str, token: str = "", ca_file: str | None = None):
         self.url, self.token, self.ca_file = url, token, ca_file
-        parts = urlsplit(url)
+        self._http = self._connect()
+
+    def _connect(self) -> http.client.HTTPConnection:
+        parts = urlsplit(self.url)
         if parts.scheme == "https":
-            context = ssl.create_default_context(cafile=ca_file)
-            self._http = http.client.HTTPSConnection(parts.hostname, parts.port, timeout=20, context=context)
-        else:
-            self._http = http.client.HTTPConnection(parts.hostname, parts.port, timeout=20)
+            context = ssl.create_default_context(cafile=self.ca_file)
+            return http.client.HTTPSConnection(parts.hostname, parts.port, timeout=20, context=context)
+        return http.client.HTTPConnection(parts.hostname, parts.port, timeout=20)
 
     def request(self, method: str, path: str, body=None, content_type: str = "application/json") -> dict:
         headers = {}
@@ -48,15 +54,16 @@ class Kube:
 
     def send(self, method: str, path: str, body: str | None, headers: dict) -> tuple[int, str, bytes]:
         """Status, content type and body, also of errors."""
-        if self.token:
-            headers = headers | {"Authorization": f"Bearer {self.token}"}
         try:
-            self._http.request(method, path, body, headers)
+            self._http.request(method, path, body, headers | self._authorization())
             reply = self._http.getresponse()
         except (ConnectionError, http.client.HTTPException):
             self._http.close()
             raise
         return reply.status, reply.headers.get("Content-Type", ""), reply.read()
+
+    def _authorization(self) -> dict:
+        return {"Authorization": f"Bearer {self.token}"} if self.token else {}
 
     def path(self, resource: str, namespace: str = "default", name: str = "") -> str:
         where = "" if resource in CLUSTER_SCOPED else f"/namespaces/{namespace}"
@@ -71,6 +78,11 @@ class Kube:
 
     def get(self, resource: str, name: str, namespace: str = "default") -> dict:
         return self.request("GET", self.path(resource, namespace, name))
+
+    def patch(self, resource: str, name: str, changes: dict, namespace: str = "default") -> dict:
+        """A merge patch."""
+        path = self.path(resource, namespace, name)
+        return self.request("PATCH", path, changes, "application/merge-patch+json")
 
     def delete(self, resource: str, name: str, namespace: str = "default") -> None:
         self.request("DELETE", self.path(resource, namespace, name))
@@ -124,10 +136,9 @@ class Kube:
     @contextmanager
     def watch(self, path: str, accept: str = "application/json", read_event=_read_line):
         """An open watch on its own connection: a function that returns the next event, None at the end."""
-        parts = urlsplit(self.url)
-        connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=20)
+        connection = self._connect()
         try:
-            connection.request("GET", path, headers={"Accept": accept})
+            connection.request("GET", path, headers={"Accept": accept} | self._authorization())
             reply = connection.getresponse()
             assert reply.status == 200, reply.read()
             yield lambda: read_event(reply)

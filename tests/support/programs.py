@@ -273,9 +273,11 @@ class Program:
         )
 
 
-def etcd(data_dir: str, client_port: int, peer_port: int, *flags: str, on_line=None) -> Program:
+def etcd(
+    data_dir: str, client_port: int, peer_port: int, *flags: str, on_line=None, path: str = ETCD
+) -> Program:
     client, peer = f"http://127.0.0.1:{client_port}", f"http://127.0.0.1:{peer_port}"
-    argv = [ETCD, "--name", "dns", "--data-dir", data_dir, "--logger", "zap", "--log-level", "warn"]
+    argv = [path, "--name", "dns", "--data-dir", data_dir, "--logger", "zap", "--log-level", "warn"]
     argv += ["--listen-client-urls", client, "--advertise-client-urls", client]
     argv += [
         "--listen-peer-urls",
