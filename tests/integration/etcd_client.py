@@ -130,8 +130,8 @@ class EtcdClient:
         """(revision, key) of every change of every key, from a revision until now."""
         return [(revision, key) for revision, key, _ in self.changes(since)]
 
-    def changes(self, since: int) -> list[tuple[int, str, str | None]]:
-        """The same with the value; None: deleted."""
+    def changes(self, since: int, *prefixes: str) -> list[tuple[int, str, str | None]]:
+        """The same with the value; None: deleted. prefixes: only of keys with one of these."""
         mark = "/history/mark"
         self.put(mark, "")
         create = {"key": _encode("/"), "range_end": _encode("0"), "start_revision": str(since)}
@@ -144,6 +144,8 @@ class EtcdClient:
                     key = base64.b64decode(event["kv"]["key"]).decode()
                     if key == mark:
                         return changes
+                    if not key.startswith(prefixes or ("",)):
+                        continue
                     is_deleted = event.get("type") == "DELETE"
                     value = None if is_deleted else base64.b64decode(event["kv"].get("value", "")).decode()
                     changes.append((int(event["kv"]["mod_revision"]), key, value))

@@ -3,6 +3,7 @@ programs of `make peers`.
 """
 
 import pytest
+from checks import ClusterBed
 from cluster import Cluster, require_peers
 
 
@@ -17,3 +18,33 @@ def cluster(tmp_path_factory):
         yield cluster
     finally:
         cluster.stop()
+
+
+@pytest.fixture
+def dns(cluster, tmp_path, request):
+    """kube2sky, skydns and an etcd of the test's own, in sync with the cluster."""
+    bed = ClusterBed(tmp_path, cluster)
+    request.node.cluster_bed = bed
+    try:
+        bed.start()
+        yield bed
+    finally:
+        bed.close()
+
+
+@pytest.fixture
+def namespace(dns, request):
+    """The name of one of the test's own."""
+    name = request.node.originalname.removeprefix("test_").replace("_", "-")[:63]
+    dns.kube.create_namespace(name)
+    yield name
+    dns.kube.delete("namespaces", name)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Shows the programs' logs after a failure."""
+    report = (yield).get_result()
+    if report.failed and hasattr(item, "cluster_bed"):
+        bed = item.cluster_bed
+        report.sections.append(("logs of the programs", f"{bed.log_text()}\n{bed.cluster.log_text()}"))
