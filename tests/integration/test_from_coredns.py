@@ -14,24 +14,13 @@ import manifests
 import pytest
 import yaml
 from bed import BIN_DIR
+from chapters import FROM_COREDNS, blocks, chapter
 from manifests import Container, Pod
 
 ROOT = Path(__file__).resolve().parents[2]
-CHAPTER = "From CoreDNS (kubeadm) and back"
 COREDNS = Path(__file__).parent / "coredns.yaml"
 SYSTEM = "/namespaces/kube-system"
 LABELS = {"k8s-app": "kube-dns"}
-
-
-def chapter(title: str = CHAPTER) -> str:
-    content = (ROOT / "OPERATING.md").read_text()
-    return re.search(rf"^## {re.escape(title)}\n(.*?)^## ", content, re.M | re.S)[1]
-
-
-def blocks(content: str) -> list[list[str]]:
-    """The lines of each block of commands."""
-    found = re.findall(r"^( *)```\n(.*?)^ *```$", content, re.M | re.S)
-    return [[line.removeprefix(indent) for line in text.splitlines()] for indent, text in found]
 
 
 class Cluster:
@@ -148,7 +137,7 @@ def applied_pod(bed, cluster: Cluster, server) -> Pod:
 
 
 def test_the_chapter_there_and_back(bare_bed, cluster, server):
-    look, apply, query, stop, back, remove = blocks(chapter())
+    look, apply, query, stop, back, remove = blocks(chapter(FROM_COREDNS))
     before = cluster.service()
     deployment = cluster.deployment("coredns")
     others = [

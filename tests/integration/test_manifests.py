@@ -224,6 +224,16 @@ def test_the_old_pod_has_no_snapshot():
 
 
 @pytest.mark.parametrize("name", OURS)
+def test_only_pods_have_the_label_of_cluster_dns(name):
+    """kubeadm takes each Deployment in kube-system with it for CoreDNS's."""
+    (owner,) = [
+        one for one in manifests.objects(name) if one["metadata"]["name"] == "skydns" and manifests.pod_spec(one)
+    ]
+    assert owner["spec"]["template"]["metadata"]["labels"]["k8s-app"] == "kube-dns"
+    assert "k8s-app" not in owner["metadata"]["labels"]
+
+
+@pytest.mark.parametrize("name", OURS)
 def test_selectors_and_references_meet(name):
     owners = [one for one in manifests.objects(name) if manifests.pod_spec(one)]
     labels = [one["spec"]["template"]["metadata"]["labels"] for one in owners]

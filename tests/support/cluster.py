@@ -158,6 +158,9 @@ class Cluster:
         flags = {
             "kube-apiserver": [
                 f"--etcd-servers=http://127.0.0.1:{self._etcd_port}",
+                # Tests read there what objects there were, in the order of their changes.
+                "--storage-media-type=application/json",
+                "--etcd-compaction-interval=0",
                 "--bind-address=127.0.0.1",
                 f"--secure-port={self.url.rsplit(':', 1)[1]}",
                 "--advertise-address=192.0.2.1",  # it refuses loopback addresses; nobody asks there
@@ -242,21 +245,20 @@ class Cluster:
     # ---- Nodes ----
 
     def add_nodes(self, count: int) -> list[str]:
-        """Their names; they are ready. Each has an address and 1,000 Pod addresses of each family."""
-        names = []
-        for number in range(self._nodes, self._nodes + count):
-            addresses = [("InternalIP", f"192.0.2.{10 + number}"), ("InternalIP", f"2001:db8::{10 + number:x}")]
-            names.append(f"node-{number}")
-            nets = [f"10.244.{4 * number}.0/22", f"fd00:10:244:{number:x}::/112"]
-            self.kube.create("nodes", {
-                "metadata": {"name": names[-1], "labels": {"kubernetes.io/os": "linux"}},
-                "spec": {"podCIDR": nets[0], "podCIDRs": nets},
-                "status": {"addresses": [{"type": kind, "address": text} for kind, text in addresses]},
-            })  # fmt: skip
-        self._nodes += count
-        for name in names:
-            wait_until(lambda: self._is_node_usable(name), f"{name} ready", _START_S)
-        return names
+        """Their names. All are ready, each with an address and 1,000 Pod addresses of each family."""
+        return [self.add_node(f"node-{self._nodes}") for _ in range(count)]
+
+    def add_node(self, name: str) -> str:
+        number, self._nodes = self._nodes, self._nodes + 1
+        addresses = [f"192.0.2.{10 + number}", f"2001:db8::{10 + number:x}"]
+        nets = [f"10.244.{4 * number}.0/22", f"fd00:10:244:{number:x}::/112"]
+        self.kube.create("nodes", {
+            "metadata": {"name": name, "labels": {"kubernetes.io/os": "linux"}},
+            "spec": {"podCIDR": nets[0], "podCIDRs": nets},
+            "status": {"addresses": [{"type": "InternalIP", "address": text} for text in addresses]},
+        })  # fmt: skip
+        wait_until(lambda: self._is_node_usable(name), f"{name} ready", _START_S)
+        return name
 
     def _is_node_usable(self, name: str) -> bool:
         node = self.kube.get("nodes", name)
