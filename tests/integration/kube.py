@@ -87,6 +87,10 @@ class Kube:
     def delete(self, resource: str, name: str, namespace: str = "default") -> None:
         self.request("DELETE", self.path(resource, namespace, name))
 
+    def items(self, resource: str) -> list[dict]:
+        """Of all namespaces."""
+        return self.request("GET", f"{BASES.get(resource, '/api/v1')}/{resource}")["items"]
+
     def create_namespace(self, name: str) -> None:
         self.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
 
@@ -95,8 +99,7 @@ class Kube:
         found = {"endpointslices": [], "nodes": []}
         for resource in ("services", "endpoints", "pods", "nodes", "endpointslices"):
             try:
-                path = f"{BASES.get(resource, '/api/v1')}/{resource}"
-                found[resource] = self.request("GET", path)["items"]
+                found[resource] = self.items(resource)
             except KubeError as error:
                 assert resource in ("endpointslices", "nodes") and error.status in (403, 404), error
         return found

@@ -6,6 +6,7 @@ import ipaddress
 import json
 import re
 from dataclasses import dataclass, field
+from functools import cache
 
 from records import DOMAIN, label, value
 
@@ -22,11 +23,13 @@ _SERVICE_NAME = "kubernetes.io/service-name"
 _CLUSTER_IP, _HOSTNAME_RANK, _HASH = range(3)
 
 
+@cache
 def canonical(ip: str) -> str:
     """RFC 5952."""
     return str(ipaddress.ip_address(ip))
 
 
+@cache
 def reverse_key(ip: str) -> str:
     address = ipaddress.ip_address(ip)
     if address.version == 4:

@@ -1,6 +1,7 @@
 """The keys and values of objects, computed here from their specification, without the programs' code."""
 
 import ipaddress
+from functools import cache
 
 SVC = "/skydns/local/cluster/svc"
 DOMAIN = "cluster.local"
@@ -11,6 +12,7 @@ def value(host: str, port: int = 0) -> str:
     return f'{{"host":"{host}",{middle}"priority":10,"weight":10,"ttl":30,"targetstrip":0}}'
 
 
+@cache
 def label(ip: str) -> str:
     """FNV-1a, 32 bits, of the address's value."""
     result = 0x811C9DC5

@@ -9,33 +9,37 @@ demanded. Every answer was right: for names that do not change (`steady`) always
 objects demanded, in the order in which they demanded them.
 """
 
-import json
-import socket
+import itertools
 import threading
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-import dns.flags
-import dns.message
 import manifests
-from answer_model import AnswerModel, Key
 from api_history import ApiHistory
+from asking import (
+    OUTSIDE,
+    PATIENCE_S,
+    Asked,
+    Asking,
+    check_order,
+    is_between,
+    right_answer,
+    right_answers,
+    without_repeats,
+)
 from bed import Bed
 from etcd_client import EtcdClient
-from kube import endpoint, endpoint_slice, headless, port, service
+from kube import KubeError, endpoint, endpoint_slice, headless, port, service
 from manifests import KUBE_DNS
 from model import Model
-from programs import Program, etcd, http_get, is_etcd_healthy, reserve_port, wait_until
-from query_load import Question, QueryLoad, answers_of
+from programs import etcd, http_get, is_etcd_healthy, reserve_port, wait_until
+from query_load import Question, QueryLoad
 
-PATIENCE_S = 60.0  # only ends a hang
 STEADY = "steady"  # the namespace whose objects never change
 _STEADY_SERVICES = 20
 _OWNED = ("/skydns/local/cluster/", "/skydns/arpa/")
-_PAUSE_S = 0.002
-
-Asked = tuple[str, str]  # name and type
+_CHANGE_PAUSE_S = 0.005
 
 
 def manifest_flags(program: str) -> list[str]:
@@ -43,78 +47,6 @@ def manifest_flags(program: str) -> list[str]:
     (container,) = [one for one in manifests.containers(KUBE_DNS) if one.program == program]
     places = ("etcd", "port", "machines", "addr", "domain", "snapshot", "lameduck", "workers")
     return [flag for flag in container.arguments if not any(place in flag.split("=")[0] for place in places)]
-
-
-class Asking:
-    """Asks the questions in turn, all the time, over one TCP connection, so that every answer comes whole. Keeps each
-    answer that differs from the one before.
-    """
-
-    def __init__(self, dns_port: int, asked: Iterable[Asked]):
-        self._port = dns_port
-        self._wire = {one: dns.message.make_query(*one, id=0).to_wire() for one in asked}
-        self._replies: dict[Asked, list[bytes]] = {one: [] for one in self._wire}
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._failure: Exception | None = None
-        self.count = 0
-
-    def __enter__(self) -> "Asking":
-        self._thread.start()
-        return self
-
-    def __exit__(self, *exc) -> None:
-        self._stop.set()
-        self._thread.join()
-        if self._failure and exc[0] is None:
-            raise self._failure
-
-    def _run(self) -> None:
-        try:
-            with socket.create_connection(("127.0.0.1", self._port), timeout=PATIENCE_S) as link:
-                stream = link.makefile("rb")
-                while not self._stop.wait(_PAUSE_S):
-                    for one, wire in self._wire.items():
-                        link.sendall(len(wire).to_bytes(2, "big") + wire)
-                        reply = stream.read(int.from_bytes(stream.read(2), "big"))
-                        if self._replies[one][-1:] != [reply]:
-                            self._replies[one].append(reply)
-                        self.count += 1
-        except OSError as error:
-            self._failure = error
-
-    def answers(self) -> dict[Asked, list[list[str]]]:
-        """Each that differs from the one before, in order."""
-        found = {one: [answers_of(dns.message.from_wire(reply)) for reply in all_] for one, all_ in self._replies.items()}
-        return {one: _without_repeats(answers) for one, answers in found.items()}
-
-
-def _of_service(keys: dict[str, str], name: str) -> dict[str, str]:
-    """The keys of the Service that the name belongs to."""
-    labels = name.split(".")[::-1]
-    base = "/skydns/" + "/".join(labels[:5])  # local cluster svc NAMESPACE SERVICE
-    return {key: text for key, text in keys.items() if key == base or key.startswith(f"{base}/")}
-
-
-def right_answers(states: list[dict[str, str]], asked: Asked) -> list[list[str]]:
-    """One after the other."""
-    parts = _without_repeats(_of_service(keys, asked[0]) for keys in states)
-    return _without_repeats(right_answer(keys, asked) for keys in parts)
-
-
-def _without_repeats(values: Iterable) -> list:
-    kept = []
-    for value in values:
-        if kept[-1:] != [value]:
-            kept.append(value)
-    return kept
-
-
-def right_answer(keys: dict[str, str], asked: Asked) -> list[str]:
-    """As answers_of gives it."""
-    records = [Key(tuple(key.split("/")[2:]), **json.loads(text)) for key, text in keys.items()]
-    rcode, found = AnswerModel(records, "kubernetes").answer(f"{asked[0]}.", asked[1])
-    return sorted(" ".join(map(str, data)) for *_, data in found) if rcode == "NOERROR" else [rcode]
 
 
 class ClusterBed(Bed):
@@ -137,7 +69,10 @@ class ClusterBed(Bed):
         self._clean_etcd_program.start()
         self.create_steady()
         self.start_kube2sky()
-        self.start_skydns(*manifest_flags("skydns"), "-no-rec")
+        hosts = self.folder / "hosts"
+        hosts.write_text("".join(f"{ip} {name}\n" for name, ip in OUTSIDE.items()))
+        # Without turns in their order, the same records are the same bytes.
+        self.start_skydns(*manifest_flags("skydns"), "-no-rec", "-round-robin=false", f"-hosts={hosts}")
         self._clean_etcd_program.wait_ready(self._is_clean_etcd_up, "healthy")
 
     def create_steady(self) -> None:
@@ -159,37 +94,79 @@ class ClusterBed(Bed):
         for number in range(_STEADY_SERVICES):
             asked += [(f"web-{number}.{base}", kind) for kind in ("A", "AAAA")]
             asked += [(f"_http._tcp.web-{number}.{base}", "SRV"), (f"no-web-{number}.{base}", "A")]
-        return [Question(*one, right_answer(_of_service(keys, one[0]), one)) for one in asked]
+        return [Question(*one, right_answer(keys, one)) for one in asked]
 
     # ---- The cluster ----
 
-    def wait_endpoints(self, name: str, namespace: str, count: int) -> None:
-        """Until the Service's slices have so many ready endpoints, and no other."""
+    def endpoints(self, name: str, namespace: str) -> list[dict]:
         path = f"{self.kube.path('endpointslices', namespace)}?labelSelector=kubernetes.io/service-name%3D{name}"
+        return [one for item in self.kube.request("GET", path)["items"] for one in item["endpoints"] or []]
+
+    def wait_endpoints(self, name: str, namespace: str, ready: int, others: int = 0) -> None:
+        """Until the Service's slices have just so many, ready and not."""
 
         def is_there() -> bool:
-            found = [one for item in self.kube.request("GET", path)["items"] for one in item["endpoints"] or []]
-            return len(found) == count and all(one["conditions"]["ready"] for one in found)
+            found = [one["conditions"]["ready"] for one in self.endpoints(name, namespace)]
+            return (found.count(True), found.count(False)) == (ready, others)
 
-        wait_until(is_there, f"{count} endpoints of {name}", PATIENCE_S)
+        wait_until(is_there, f"{ready} endpoints of {name}", PATIENCE_S)
 
-    def wait_rolled_out(self, name: str, namespace: str) -> None:
+    def wait_other_endpoint(self, name: str, namespace: str, uid: str) -> None:
+        """Until none is this Pod's any more."""
+
+        def is_gone() -> bool:
+            return uid not in [one["targetRef"]["uid"] for one in self.endpoints(name, namespace)]
+
+        wait_until(is_gone, f"another endpoint of {name}", PATIENCE_S)
+
+    def wait_rolled_out(self, name: str, namespace: str, resource: str = "deployments") -> None:
         def is_rolled_out() -> bool:
-            value = self.kube.get("deployments", name, namespace)
-            wanted, status = value["spec"]["replicas"], value["status"]
+            value = self.kube.get(resource, name, namespace)
+            status = value["status"]
             counts = {status.get(kind, 0) for kind in ("replicas", "updatedReplicas", "availableReplicas")}
-            return status["observedGeneration"] == value["metadata"]["generation"] and counts == {wanted}
+            is_seen = status.get("observedGeneration") == value["metadata"]["generation"]
+            return is_seen and counts == {value["spec"]["replicas"]}
 
         wait_until(is_rolled_out, f"rollout of {name}", PATIENCE_S)
+
+    def wait_gone(self, resource: str, name: str) -> None:
+        path = self.kube.path(resource, name=name)
+        wait_until(lambda: self.kube.send("GET", path, None, {})[0] == 404, f"no {name}", PATIENCE_S)
+
+    @contextmanager
+    def changing(self, namespace: str, names: list[str]) -> Iterator[None]:
+        """A thread changes the ports of these Services, and creates them again where they are gone, all the time. What
+        the API server refuses does not matter.
+        """
+        kube, stop = self.cluster.connect(), threading.Event()
+
+        def change() -> None:
+            for number, name in enumerate(itertools.cycle(names), start=1):
+                if stop.wait(_CHANGE_PAUSE_S):
+                    return
+                with suppress(KubeError):
+                    ports = [port(number % 60000 + 1, "http")]
+                    kube.patch("services", name, {"spec": {"ports": ports}}, namespace)
+                    continue
+                with suppress(KubeError):
+                    kube.create("services", service(name, port(80, "http"), namespace=namespace))
+
+        thread = threading.Thread(target=change, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
 
     # ---- The checks ----
 
     @contextmanager
-    def asked(self, *changing: Asked, is_settled_before: bool = True) -> Iterator[None]:
-        """All of them. is_settled_before: etcd already holds what the objects demand."""
-        if is_settled_before:
-            self.wait_model(self.model)
-        history, since = ApiHistory(self.cluster.etcd), self.etcd.revision() + 1
+    def asked(self, *changing: Asked) -> Iterator[None]:
+        """All of them."""
+        history = ApiHistory(self.cluster.etcd)
+        self.wait_model()
+        since = self.etcd.revision() + 1
         first = self.etcd.values("/skydns/")
         with ExitStack() as stack:
             stack.enter_context(QueryLoad(self.dns.port, self.steady_questions(), rate=500))
@@ -197,21 +174,35 @@ class ClusterBed(Bed):
             yield
             self.check_settled()
             if changing:
-                self._wait_answered(asking)
+                asking.wait_asked()
+        # The API goes ahead of etcd: what the objects of other tests' namespaces do meanwhile is in both, or only there.
+        changes = self.etcd.changes(since, *_OWNED)
         history.read()
         states = list(history.states(self.model))
-        self.check_writes(first, since, states)
+        self.check_writes(first, changes, states)
         for one, answers in asking.answers().items() if asking else ():
-            check_order(one, answers, right_answers(states, one))
+            check_order(one, answers, right_answers(states, one), is_between)
 
-    def _wait_answered(self, asking: Asking) -> None:
-        """Until every question has been asked twice more: at least once after the last change."""
-        wanted = asking.count + 2 * len(asking._wire)
-        wait_until(lambda: asking.count >= wanted or asking._failure, "further answers", PATIENCE_S)
+    def wait_model(self, model: Model | None = None) -> None:
+        """While controllers may still change the objects."""
+        model, kinds, differs = model or self.model, ("services", "endpointslices"), {}
+
+        def is_right() -> bool:
+            right = model.keys({kind: self.kube.items(kind) for kind in kinds})
+            found = {key: text for key, text in self.etcd.values("/skydns/").items() if model.covers(key)}
+            differs.clear()
+            differs.update({key: (right.get(key), found.get(key)) for key in right.keys() | found.keys()})
+            return right == found
+
+        try:
+            wait_until(is_right, "the records of all objects", PATIENCE_S)
+        except AssertionError:
+            wrong = {key: pair for key, pair in differs.items() if pair[0] != pair[1]}
+            raise AssertionError(f"etcd differs from the objects, key: (right, found): {wrong}") from None
 
     def check_settled(self) -> None:
         """etcd comes to hold exactly what the objects demand, and what a clean start of kube2sky writes."""
-        self.wait_model(self.model)
+        self.wait_model()
         self._clean_etcd.delete_prefix("/")
         readiness_port = reserve_port()
         clean = self.command(
@@ -234,15 +225,17 @@ class ClusterBed(Bed):
         clean.stop()
         self.programs.remove(clean)
 
-    def check_writes(self, first: dict[str, str], since: int, states: list[dict[str, str]]) -> None:
+    def check_writes(
+        self, first: dict[str, str], changes: list[tuple[int, str, str | None]], states: list[dict[str, str]]
+    ) -> None:
         """What each key had in etcd, the objects demanded, and in this order. No value was written twice."""
         demanded = _values_of_keys(states)
         written = {key: [value] for key, value in first.items()}
-        for _, key, value in self.etcd.changes(since, *_OWNED):
+        for _, key, value in changes:
             if self.model.covers(key):
                 written.setdefault(key, [None]).append(value)
         for key, values in written.items():
-            assert values == _without_repeats(values), f"{key} was written again with the same value: {values}"
+            assert values == without_repeats(values), f"{key} was written again with the same value: {values}"
             check_order(key, values, demanded.get(key, [None]))
 
 
@@ -256,13 +249,3 @@ def _values_of_keys(states: list[dict[str, str]]) -> dict[str, list[str | None]]
             if before.get(key) != text:
                 values.setdefault(key, [None]).append(text)
     return values
-
-
-def check_order(what: object, seen: list, right: list) -> None:
-    """Each value that was seen was right at some moment, and not before the one seen before it."""
-    place = 0
-    for number, value in enumerate(seen):
-        if value not in right[place:]:
-            fault = "right no longer" if value in right else "never right"
-            raise AssertionError(f"{what}: {value} was {fault}; seen {seen[: number + 2]}, right {right}")
-        place += right[place:].index(value)

@@ -1,11 +1,14 @@
-"""Objects of the cluster's tests: Deployments, StatefulSets and single Pods, which kwok runs."""
+"""Objects of the cluster's tests: Deployments and StatefulSets, whose Pods kwok runs."""
+
+# A Pod's annotation: "false" makes it not ready (tests/support/kwok/pod.yaml).
+READY = "kwok.test/ready"
 
 
-def _template(app: str, annotations: dict | None, **spec) -> dict:
+def _template(app: str, **spec) -> dict:
     containers = [{"name": "main", "image": "app:1"}]
     # Nobody waits for a container to end; and a namespace's end waits at least half as long.
     spec = {"containers": containers, "terminationGracePeriodSeconds": 1} | spec
-    return {"metadata": {"labels": {"app": app}, "annotations": annotations or {}}, "spec": spec}
+    return {"metadata": {"labels": {"app": app}}, "spec": spec}
 
 
 def deployment(name: str, namespace: str, replicas: int, strategy: dict | None = None, **pod_spec) -> dict:
@@ -13,7 +16,7 @@ def deployment(name: str, namespace: str, replicas: int, strategy: dict | None =
     spec = {
         "replicas": replicas,
         "selector": {"matchLabels": {"app": name}},
-        "template": _template(name, None, **pod_spec),
+        "template": _template(name, **pod_spec),
     }
     if strategy:
         spec["strategy"] = {"type": "RollingUpdate", "rollingUpdate": strategy}
@@ -26,12 +29,6 @@ def stateful_set(name: str, namespace: str, replicas: int, **fields) -> dict:
         "replicas": replicas,
         "serviceName": name,
         "selector": {"matchLabels": {"app": name}},
-        "template": _template(name, None),
+        "template": _template(name),
     }
     return {"metadata": {"name": name, "namespace": namespace}, "spec": spec | fields}
-
-
-def single_pod(name: str, namespace: str, app: str, **spec) -> dict:
-    value = _template(app, None, **spec)
-    value["metadata"] |= {"name": name, "namespace": namespace}
-    return value
