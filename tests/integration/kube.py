@@ -12,6 +12,7 @@ BASES = {
     "endpointslices": "/apis/discovery.k8s.io/v1",
     "deployments": "/apis/apps/v1",
     "statefulsets": "/apis/apps/v1",
+    "jobs": "/apis/batch/v1",
 }
 CLUSTER_SCOPED = ("nodes", "namespaces")
 

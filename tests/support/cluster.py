@@ -222,9 +222,11 @@ class Cluster:
         self.renew_token()
         self._write_kubeconfig(self._path("kube2sky.kubeconfig"), {"tokenFile": str(self.token_file)})
 
-    def request_token(self) -> str:
-        namespace, name = ACCOUNT
-        path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token"
+    def kube2sky_flags(self) -> list[str]:
+        return [f"--kubecfg-file={self._path('kube2sky.kubeconfig')}"]
+
+    def request_token(self, name: str = ACCOUNT[1]) -> str:
+        path = f"/api/v1/namespaces/{ACCOUNT[0]}/serviceaccounts/{name}/token"
         wish = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
         return self.kube.request("POST", path, wish)["status"]["token"]
 
@@ -234,8 +236,17 @@ class Cluster:
         new.write_text(self.request_token())
         os.replace(new, self.token_file)
 
-    def kube2sky_flags(self) -> list[str]:
-        return [f"--kubecfg-file={self._path('kube2sky.kubeconfig')}"]
+    def flags_of_reader(self, *resources: str) -> list[str]:
+        """Flags for a kube2sky whose account may read these resources of all namespaces, too."""
+        name = f"reader-of-{'-'.join(resources)}"
+        subject = f"--serviceaccount={ACCOUNT[0]}:{name}"
+        self.kubectl("-n", ACCOUNT[0], "create", "serviceaccount", name)
+        self.kubectl("create", "clusterrole", name, "--verb=list,watch", f"--resource={','.join(resources)}")
+        for role in (name, ACCOUNT[1]):
+            self.kubectl("create", "clusterrolebinding", f"{name}-{role}", f"--clusterrole={role}", subject)
+        self.kubectl("-n", ACCOUNT[0], "create", "rolebinding", name, f"--role={ACCOUNT[1]}", subject)
+        self._write_kubeconfig(self._path(f"{name}.kubeconfig"), {"token": self.request_token(name)})
+        return [f"--kubecfg-file={self._path(f'{name}.kubeconfig')}"]
 
     def audit(self) -> list[dict]:
         """The events of kube2sky's requests so far; the last line may still be incomplete."""

@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import manifests
-from api_history import ApiHistory
+from api_history import ApiHistory, kinds_of
 from asking import (
     OUTSIDE,
     PATIENCE_S,
@@ -56,6 +56,7 @@ class ClusterBed(Bed):
         super().__init__(folder)
         self.cluster = cluster
         self.model = Model(has_pods=False)
+        self.skydns_flags = manifest_flags("skydns")
         self.use_kube(cluster.connect(), [*cluster.kube2sky_flags(), *manifest_flags("kube2sky")])
         number = reserve_port()
         self._clean_etcd = EtcdClient(number)
@@ -63,6 +64,13 @@ class ClusterBed(Bed):
         self._clean_etcd_program.name = "etcd of the clean start"
         self._clean_url = f"http://127.0.0.1:{number}"
         self._is_clean_etcd_up = lambda: is_etcd_healthy(number)
+
+    def use_pods_and_nodes(self, reader_flags: list[str]) -> None:
+        """Before the start: kube2sky writes records of these, too, and skydns answers from them."""
+        self.model = Model(has_pods=True, has_nodes=True)
+        self.skydns_flags = [flag for flag in self.skydns_flags if not flag.startswith("-pods")]
+        flags = [flag for flag in manifest_flags("kube2sky") if not flag.startswith("--pods")]
+        self.use_kube(self.kube, [*reader_flags, *flags, "--pods=verified", "--nodes"])
 
     def start(self) -> None:
         self.start_etcd()
@@ -72,7 +80,7 @@ class ClusterBed(Bed):
         hosts = self.folder / "hosts"
         hosts.write_text("".join(f"{ip} {name}\n" for name, ip in OUTSIDE.items()))
         # Without turns in their order, the same records are the same bytes.
-        self.start_skydns(*manifest_flags("skydns"), "-no-rec", "-round-robin=false", f"-hosts={hosts}")
+        self.start_skydns(*self.skydns_flags, "-no-rec", "-round-robin=false", f"-hosts={hosts}")
         self._clean_etcd_program.wait_ready(self._is_clean_etcd_up, "healthy")
 
     def create_steady(self) -> None:
@@ -87,7 +95,7 @@ class ClusterBed(Bed):
         self.kube.create("endpointslices", endpoint_slice("db", "db", entries, port(5432, "sql"), namespace=STEADY))
 
     def steady_questions(self) -> list[Question]:
-        keys = self.model.keys(self.kube.objects())
+        keys = self.model.keys({kind: self.kube.items(kind) for kind in kinds_of(self.model)})
         base = f"{STEADY}.svc.cluster.local"
         asked = [("kubernetes.default.svc.cluster.local", "A"), (f"db.{base}", "A"), (f"db.{base}", "SRV")]
         asked += [(f"db-1.db.{base}", "A"), (f"db-9.db.{base}", "A")]
@@ -129,6 +137,20 @@ class ClusterBed(Bed):
 
         wait_until(is_rolled_out, f"rollout of {name}", PATIENCE_S)
 
+    def wait_complete(self, job: str, namespace: str) -> None:
+        wait_until(
+            lambda: self.kube.get("jobs", job, namespace)["status"].get("succeeded"), f"the end of {job}", PATIENCE_S
+        )
+
+    def wait_pods(self, namespace: str, count: int) -> None:
+        """Until so many run, and no other is there."""
+
+        def is_there() -> bool:
+            pods = self.kube.request("GET", self.kube.path("pods", namespace))["items"]
+            return len(pods) == count and all(one["status"]["phase"] == "Running" for one in pods)
+
+        wait_until(is_there, f"{count} Pods in {namespace}", PATIENCE_S)
+
     def wait_gone(self, resource: str, name: str) -> None:
         path = self.kube.path(resource, name=name)
         wait_until(lambda: self.kube.send("GET", path, None, {})[0] == 404, f"no {name}", PATIENCE_S)
@@ -164,7 +186,7 @@ class ClusterBed(Bed):
     @contextmanager
     def asked(self, *changing: Asked) -> Iterator[None]:
         """All of them."""
-        history = ApiHistory(self.cluster.etcd)
+        history = ApiHistory(self.cluster.etcd, self.model)
         self.wait_model()
         since = self.etcd.revision() + 1
         first = self.etcd.values("/skydns/")
@@ -178,17 +200,17 @@ class ClusterBed(Bed):
         # The API goes ahead of etcd: what the objects of other tests' namespaces do meanwhile is in both, or only there.
         changes = self.etcd.changes(since, *_OWNED)
         history.read()
-        states = list(history.states(self.model))
+        states = list(history.states())
         self.check_writes(first, changes, states)
         for one, answers in asking.answers().items() if asking else ():
             check_order(one, answers, right_answers(states, one), is_between)
 
     def wait_model(self, model: Model | None = None) -> None:
         """While controllers may still change the objects."""
-        model, kinds, differs = model or self.model, ("services", "endpointslices"), {}
+        model, differs = model or self.model, {}
 
         def is_right() -> bool:
-            right = model.keys({kind: self.kube.items(kind) for kind in kinds})
+            right = model.keys({kind: self.kube.items(kind) for kind in kinds_of(model)})
             found = {key: text for key, text in self.etcd.values("/skydns/").items() if model.covers(key)}
             differs.clear()
             differs.update({key: (right.get(key), found.get(key)) for key in right.keys() | found.keys()})

@@ -1,7 +1,11 @@
-"""The cluster of these tests itself."""
+"""What kube2sky may ask of the API, and what it asks."""
+
+from collections import Counter
 
 import pytest
+from checks import ClusterBed
 from kube import KubeError
+from programs import wait_until
 
 pytestmark = pytest.mark.cluster
 
@@ -15,3 +19,23 @@ def test_kube2sky_may_do_what_the_manifest_says_and_no_more(cluster):
             kube.request(method, path)
         assert refused.value.status == 403
     assert {"services", "endpointslices", "pods"} <= {one["objectRef"]["resource"] for one in cluster.audit()}
+
+
+def test_kube2sky_lists_each_kind_once_and_then_follows_it(cluster, tmp_path):
+    bed = ClusterBed(tmp_path, cluster)
+    known = {one["auditID"] for one in cluster.audit()}
+    try:
+        bed.start()
+        bed.check_settled()  # a second one: the same requests again
+    finally:
+        bed.close()
+
+    def requests() -> Counter:
+        """Ended ones, which a watch is when its client has gone, a moment later."""
+        new = [one for one in cluster.audit() if one["auditID"] not in known and one["stage"] == "ResponseComplete"]
+        return Counter((one["verb"], one["objectRef"]["resource"], one["responseStatus"]["code"]) for one in new)
+
+    kinds = ("configmaps", "endpointslices", "services")
+    right = {(verb, kind, 200): 2 for verb in ("list", "watch") for kind in kinds}
+    wait_until(lambda: requests().total() >= sum(right.values()), "all requests in the log")
+    assert requests() == right

@@ -1,4 +1,4 @@
-"""Objects of the cluster's tests: Deployments and StatefulSets, whose Pods kwok runs."""
+"""Objects of the cluster's tests: Deployments, StatefulSets and Jobs, whose Pods kwok runs."""
 
 # A Pod's annotation: "false" makes it not ready (tests/support/kwok/pod.yaml).
 READY = "kwok.test/ready"
@@ -11,15 +11,13 @@ def _template(app: str, **spec) -> dict:
     return {"metadata": {"labels": {"app": app}}, "spec": spec}
 
 
-def deployment(name: str, namespace: str, replicas: int, strategy: dict | None = None, **pod_spec) -> dict:
-    """strategy: of the rolling update. Its Pods have the label app=NAME."""
+def deployment(name: str, namespace: str, replicas: int, **pod_spec) -> dict:
+    """Its Pods have the label app=NAME."""
     spec = {
         "replicas": replicas,
         "selector": {"matchLabels": {"app": name}},
         "template": _template(name, **pod_spec),
     }
-    if strategy:
-        spec["strategy"] = {"type": "RollingUpdate", "rollingUpdate": strategy}
     return {"metadata": {"name": name, "namespace": namespace}, "spec": spec}
 
 
@@ -32,3 +30,9 @@ def stateful_set(name: str, namespace: str, replicas: int, **fields) -> dict:
         "template": _template(name),
     }
     return {"metadata": {"name": name, "namespace": namespace}, "spec": spec | fields}
+
+
+def job(name: str, namespace: str) -> dict:
+    """Its Pod ends at once and stays."""
+    spec = {"template": _template(name, restartPolicy="Never")}
+    return {"metadata": {"name": name, "namespace": namespace}, "spec": spec}
