@@ -62,6 +62,30 @@ void inventory_free(struct inventory *inventory)
 
 /* ---- Adding and removing objects ---- */
 
+/* Endpoints or a slice that its Service is about to lose; another object is none of one. */
+static void note_lost_part(struct inventory *inventory, const struct kube_object *part)
+{
+    struct entry *service = index_service_of(&inventory->index, part);
+    if (service && part->kind == inventory->source) {
+        service->is_news = true;
+    }
+}
+
+static void forget_lost_parts(struct inventory *inventory)
+{
+    struct entry *entry;
+    for (size_t at = 0; (entry = key_table_next(&inventory->index.kinds[KUBE_SERVICE], &at));
+         at++) {
+        entry->is_news = false;
+    }
+}
+
+static void discard_entry(struct inventory *inventory, enum kube_kind kind, struct entry *entry)
+{
+    note_lost_part(inventory, entry->object);
+    index_discard(&inventory->index, kind, entry);
+}
+
 /* Removes objects of the kind that are not of this generation; -1: all. */
 static void discard_others(struct inventory *inventory, enum kube_kind kind, int64_t generation)
 {
@@ -71,7 +95,7 @@ static void discard_others(struct inventory *inventory, enum kube_kind kind, int
         if (entry->generation == generation) {
             at++;
         } else {
-            index_discard(&inventory->index, kind, entry);
+            discard_entry(inventory, kind, entry);
         }
     }
 }
@@ -94,6 +118,7 @@ static void switch_source(struct inventory *inventory)
     struct entry *entry;
     set_source(inventory, inventory->next_source);
     unwant(inventory, old);
+    forget_lost_parts(inventory);
     for (size_t at = 0; (entry = key_table_next(&inventory->index.kinds[inventory->source], &at));
          at++) {
         index_tell(&inventory->index, inventory->source, entry);
@@ -227,12 +252,7 @@ static bool needs_no_parts(const struct kube_object *service)
 
 static bool is_part_of_no_use(struct inventory *inventory, const struct kube_object *object)
 {
-    if (object->kind != KUBE_SLICE && object->kind != KUBE_ENDPOINTS) {
-        return false;
-    }
-    const char *name = object->kind == KUBE_SLICE ? object->slice.service : object->name;
-    const struct entry *service =
-        index_lookup(&inventory->index, KUBE_SERVICE, slice_str(object->ns), slice_str(name));
+    const struct entry *service = index_service_of(&inventory->index, object);
     return service && needs_no_parts(service->object);
 }
 
@@ -252,6 +272,12 @@ static void set_object(struct inventory *inventory, enum kube_kind kind, struct 
     }
 }
 
+/* From one Service to another. */
+static bool has_moved(const struct kube_object *old, const struct kube_object *slice)
+{
+    return slice->kind == KUBE_SLICE && strcmp(old->slice.service, slice->slice.service) != 0;
+}
+
 /* Takes the object. The same again: listed again, or changed in fields that are not used. */
 static void replace(struct inventory *inventory, enum kube_kind kind, struct entry *entry,
                     struct kube_object *object)
@@ -265,7 +291,12 @@ static void replace(struct inventory *inventory, enum kube_kind kind, struct ent
     } else if (is_less || is_same) {
         kube_object_free(object);
     } else {
-        entry->is_news = old || !inventory->kinds[kind].is_listing;
+        if (old && has_moved(old, object)) {
+            note_lost_part(inventory, old);
+        }
+        if (kind != KUBE_SERVICE) {
+            entry->is_news = old || !inventory->kinds[kind].is_listing;
+        }
         set_object(inventory, kind, entry, object);
     }
 }
@@ -303,7 +334,7 @@ void inventory_remove(struct inventory *inventory, enum kube_kind kind, const ch
 {
     struct entry *entry = index_lookup(&inventory->index, kind, slice_str(ns), slice_str(name));
     if (entry) {
-        index_discard(&inventory->index, kind, entry);
+        discard_entry(inventory, kind, entry);
     }
     if (entry && kind == KUBE_NODE) {
         inventory_nodes_tell_below(&inventory->index, name);
@@ -376,11 +407,12 @@ static struct slice behind(struct slice owner, const char *prefix)
                                          : slice_of(NULL, 0);
 }
 
-/* Of the Service's endpoints in the source in force. */
-static bool has_news(const struct inventory *inventory, struct slice id)
+/* Its endpoints have changed in the source in force. */
+static bool has_news(const struct inventory *inventory, const struct entry *service)
 {
-    if (inventory->source == KUBE_SLICE) {
-        return index_has_news(&inventory->index, id);
+    struct slice id = slice_of(service->id, service->id_len);
+    if (service->is_news || inventory->source == KUBE_SLICE) {
+        return service->is_news || index_has_news(&inventory->index, id);
     }
     const struct entry *entry = index_find(&inventory->index, KUBE_ENDPOINTS, id);
     return entry && entry->is_news;
@@ -414,7 +446,7 @@ void inventory_get(const struct inventory *inventory, struct slice owner,
     } else {
         index_add_endpoints(&inventory->index, id, ret_objects);
     }
-    if (!inventory->is_settled && !has_news(inventory, id)) {
+    if (!inventory->is_settled && !has_news(inventory, service)) {
         ret_objects->is_in_doubt = true;
     }
 }

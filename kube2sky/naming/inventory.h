@@ -53,9 +53,10 @@ void inventory_free(struct inventory *inventory); /* NULL is fine */
  * of the other kind are dropped. */
 void inventory_use_endpoints(struct inventory *inventory, enum kube_kind kind);
 
-/* false: the source has just changed, and what it lacks may still exist: a headless
- * Service is in doubt unless its endpoints have changed in the new source since. Initially true.
- * A change is reported for each of them. */
+/* false: what the source lacks may still exist (endpoints_source.h): a headless Service is in doubt
+ * unless its endpoints have changed in the source since its first list, or gone from it. true: a
+ * complete list of the source decides alone. Initially true. A change is reported for each of them.
+ */
 void inventory_settle_endpoints(struct inventory *inventory, bool is_settled);
 
 /* Whether pods, Nodes or Namespaces are fed. Of a kind that is not, none are waited for, and none

@@ -293,6 +293,15 @@ struct entry *index_lookup(struct index *index, enum kube_kind kind, struct slic
     return index_find(index, kind, make_id(index, "", ns, name));
 }
 
+struct entry *index_service_of(struct index *index, const struct kube_object *part)
+{
+    if (part->kind != KUBE_SLICE && part->kind != KUBE_ENDPOINTS) {
+        return NULL;
+    }
+    const char *name = part->kind == KUBE_SLICE ? part->slice.service : part->name;
+    return index_lookup(index, KUBE_SERVICE, slice_str(part->ns), slice_str(name));
+}
+
 struct entry *index_get(struct index *index, enum kube_kind kind, struct slice ns,
                         struct slice name)
 {

@@ -20,8 +20,10 @@ struct entry {
     struct entry *next;         /* of a slice: the next one of its Service */
     uint32_t generation;        /* of the list that last named it */
     uint16_t id_len;
-    bool is_news; /* inventory.c's: changed since the first list of its source */
-    char id[];    /* "<namespace>/<name>", lower case; of a Node "/<name>" */
+    /* inventory.c's: Endpoints or a slice that changed since the first list of its source; a
+     * Service that lost one since then. */
+    bool is_news;
+    char id[]; /* "<namespace>/<name>", lower case; of a Node "/<name>" */
 };
 
 struct index {
@@ -46,6 +48,9 @@ struct entry *index_lookup(struct index *index, enum kube_kind kind, struct slic
                            struct slice name);
 struct entry *index_get(struct index *index, enum kube_kind kind, struct slice ns,
                         struct slice name);
+
+/* The Service of Endpoints or of a slice. NULL: it is unknown, or the object is another one. */
+struct entry *index_service_of(struct index *index, const struct kube_object *part);
 
 /* Replaces the entry's object (takes ownership) and reports the owners whose keys that changes.
  * NULL removes it. */

@@ -730,6 +730,44 @@ static void test_change_of_source_deletes_nothing_at_once(void **state)
     }
 }
 
+/* Gone from the new source since its first list, by an event or from a later list, is a change
+ * there; gone with the old source is none. */
+static void test_lost_endpoints_are_a_change(void **state)
+{
+    struct fixture *f = *state;
+    list_services(f, (const char *const[]){"kubernetes", "web", "db", "kept", NULL});
+    inventory_settle_endpoints(f->inventory, false);
+    inventory_list_begin(f->inventory, KUBE_ENDPOINTS);
+    put_endpoints(f, "default", "web");
+    put_endpoints(f, "default", "db");
+    put_endpoints(f, "default", "kept");
+    inventory_list_end(f->inventory, KUBE_ENDPOINTS);
+    assert_has(f, "svc/default/web", "? S web ");
+    inventory_remove(f->inventory, KUBE_ENDPOINTS, "default", "web");
+    assert_has(f, "svc/default/web", "S ");
+    assert_has(f, "svc/default/db", "? S db ");
+    inventory_list_begin(f->inventory, KUBE_ENDPOINTS);
+    put_endpoints(f, "default", "kept");
+    inventory_list_end(f->inventory, KUBE_ENDPOINTS);
+    assert_has(f, "svc/default/db", "S ");
+    assert_has(f, "svc/default/kept", "? S kept ");
+    list_services(f, (const char *const[]){"kubernetes", "web", "db", "kept", NULL});
+    assert_has(f, "svc/default/web", "S ");
+
+    inventory_use_endpoints(f->inventory, KUBE_SLICE);
+    inventory_list_begin(f->inventory, KUBE_SLICE);
+    put_slice(f, "1", "db");
+    put_slice(f, "2", "db");
+    inventory_list_end(f->inventory, KUBE_SLICE);
+    assert_has(f, "svc/default/web", "? S ");
+    assert_has(f, "svc/default/db", "? S 1 2 ");
+    assert_has(f, "svc/default/kept", "? S ");
+    put_slice(f, "2", "kept"); /* another label */
+    assert_has(f, "svc/default/db", "S 1 ");
+    assert_has(f, "svc/default/kept", "S 2 ");
+    assert_has(f, "svc/default/web", "? S ");
+}
+
 static void note_slice_change(void *data, struct slice owner, const struct slice_change *change)
 {
     struct fixture *f = data;
@@ -910,6 +948,7 @@ int main(void)
         TEST_SLICES(test_endpoints_are_ignored_where_slices_count),
         TEST(test_change_of_source_waits_for_the_new_list),
         TEST(test_change_of_source_deletes_nothing_at_once),
+        TEST(test_lost_endpoints_are_a_change),
         TEST(test_slices_count_by_themselves_once_they_are_the_source),
         TEST(test_change_of_source_that_is_taken_back),
         TEST(test_source_before_any_list_changes_at_once),
