@@ -21,6 +21,11 @@ bool endpoints_source_is_refusal(int status)
     return status == FORBIDDEN || status == NOT_FOUND;
 }
 
+bool endpoints_source_is_absence(int status)
+{
+    return status == NOT_FOUND;
+}
+
 const struct kube_resource *endpoints_source_instead(enum endpoints_mode mode,
                                                      const struct endpoints_refusal *refusal)
 {
@@ -32,10 +37,21 @@ const struct kube_resource *endpoints_source_instead(enum endpoints_mode mode,
         bool is_outage = refusal->listed == slices && refusal->lasts_ms < refusal->patience_ms;
         return is_outage ? NULL : kube_resource_of(KUBE_ENDPOINTS);
     }
-    return mode == ENDPOINTS_SLICES && refusal->status == NOT_FOUND ? &slices_v1beta1 : NULL;
+    return mode == ENDPOINTS_SLICES && endpoints_source_is_absence(refusal->status)
+               ? &slices_v1beta1
+               : NULL;
 }
 
 bool endpoints_source_is_second_choice(enum endpoints_mode mode, const struct kube_resource *listed)
 {
     return mode == ENDPOINTS_AUTO && listed == kube_resource_of(KUBE_ENDPOINTS);
+}
+
+bool endpoints_source_is_settled(enum endpoints_mode mode, const struct kube_resource *before,
+                                 const struct kube_resource *listed, int status)
+{
+    if (endpoints_source_is_second_choice(mode, listed)) {
+        return endpoints_source_is_absence(status);
+    }
+    return !before || before->kind == listed->kind;
 }

@@ -17,9 +17,9 @@ struct endpoints_switch {
     bool is_asked;                 /* the trial comes before a list */
     ev_timer minute;               /* to the next trial, or until the source is settled */
 
-    bool is_refused;    /* the last failure was a refusal */
+    int refused_status; /* of the last failure, a refusal; 0: it was none, or has passed */
     int64_t refused_ms; /* when the current row of refusals began */
-    struct err refusal; /* the last one */
+    struct err refusal; /* the last failure */
 };
 
 static enum endpoints_mode mode_of(const struct endpoints_switch *s)
@@ -53,16 +53,18 @@ static void stop_trial(struct endpoints_switch *s)
     s->trial = NULL;
 }
 
-/* A refusal, a minute after Endpoints were chosen, settles that they have to do. */
+/* Slices that the server does not have, or still refuses a minute after Endpoints were chosen:
+ * these have to do. */
 static void on_tried(void *data, enum endpoints_trial_result result)
 {
     struct endpoints_switch *s = data;
     stop_trial(s);
-    if (result == ENDPOINTS_TRIAL_REFUSED && !ev_is_active(&s->minute)) {
+    if (result == ENDPOINTS_TRIAL_ABSENT ||
+        (result == ENDPOINTS_TRIAL_FORBIDDEN && !ev_is_active(&s->minute))) {
         settle(s, true);
     }
     if (result == ENDPOINTS_TRIAL_PERMITTED) {
-        s->is_refused = false;
+        s->refused_status = 0;
         s->is_watching = false;
         s->config.list(s->config.data, kube_resource_of(KUBE_SLICE));
     } else if (s->is_asked) {
@@ -116,10 +118,10 @@ const struct kube_resource *endpoints_switch_failed(struct endpoints_switch *s,
     bool is_refusal = endpoints_source_is_refusal(failure->status);
     stop_trial(s);
     s->is_watching = false;
-    if (is_refusal && !s->is_refused) {
+    if (is_refusal && !s->refused_status) {
         s->refused_ms = now_ms;
     }
-    s->is_refused = is_refusal;
+    s->refused_status = is_refusal ? failure->status : 0;
     s->refusal = failure->err;
     return endpoints_source_instead(
         mode_of(s), &(struct endpoints_refusal){.resource = resource,
@@ -131,7 +133,7 @@ const struct kube_resource *endpoints_switch_failed(struct endpoints_switch *s,
 
 static void tell_source(const struct endpoints_switch *s, const struct kube_resource *before)
 {
-    const char *why = s->is_refused ? s->refusal.msg : "slices are permitted";
+    const char *why = s->refused_status ? s->refusal.msg : "slices are permitted";
     if (before) {
         log_info("source of endpoints changed", LOG_STR("path", s->listed->group_path),
                  LOG_STR("kind", s->listed->name), LOG_STR("reason", why));
@@ -148,7 +150,7 @@ void endpoints_switch_listed(struct endpoints_switch *s, const struct kube_resou
     bool is_news = before != resource && (before || is_second_choice(s));
     if (is_news) {
         tell_source(s, before);
-        settle(s, false);
+        settle(s, endpoints_source_is_settled(mode_of(s), before, resource, s->refused_status));
     }
     if (is_news || (is_second_choice(s) && !ev_is_active(&s->minute))) {
         wait_a_minute(s);
@@ -157,7 +159,7 @@ void endpoints_switch_listed(struct endpoints_switch *s, const struct kube_resou
 
 void endpoints_switch_watched(struct endpoints_switch *s)
 {
-    s->is_refused = false;
+    s->refused_status = 0;
 }
 
 /* ---- Lifecycle ---- */

@@ -38,7 +38,7 @@ const struct kube_resource *endpoints_switch_failed(struct endpoints_switch *s,
                                                     const struct kube_resource *resource,
                                                     const struct kube_failure *failure);
 
-/* A list is complete, and watched from now on. Reports whether the source is settled. */
+/* A list is complete, and watched from now on. Reports whether a new source is settled. */
 void endpoints_switch_listed(struct endpoints_switch *s, const struct kube_resource *resource);
 
 /* Every watch was accepted. A list alone does not show that the source is permitted. */

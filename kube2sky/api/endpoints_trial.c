@@ -30,15 +30,22 @@ static void forget_list(struct endpoints_trial *trial)
 /* May free the trial. */
 static void end(struct endpoints_trial *trial, enum endpoints_trial_result result)
 {
+    bool is_refused = result == ENDPOINTS_TRIAL_ABSENT || result == ENDPOINTS_TRIAL_FORBIDDEN;
     log_debug("endpoint slices tried", LOG_INT("is_permitted", result == ENDPOINTS_TRIAL_PERMITTED),
-              LOG_INT("is_refused", result == ENDPOINTS_TRIAL_REFUSED));
+              LOG_INT("is_refused", is_refused));
     trial->config.done(trial->config.data, result);
 }
 
 static enum endpoints_trial_result result_of(const struct kube_failure *failure)
 {
-    return failure && endpoints_source_is_refusal(failure->status) ? ENDPOINTS_TRIAL_REFUSED
+    return failure && endpoints_source_is_refusal(failure->status) ? ENDPOINTS_TRIAL_FORBIDDEN
                                                                    : ENDPOINTS_TRIAL_UNKNOWN;
+}
+
+static enum endpoints_trial_result result_of_list(const struct kube_failure *failure)
+{
+    return failure && endpoints_source_is_absence(failure->status) ? ENDPOINTS_TRIAL_ABSENT
+                                                                   : result_of(failure);
 }
 
 /* ---- The watch ---- */
@@ -117,7 +124,7 @@ static void on_list_end(void *data, const struct kube_failure *failure)
         try_watch(trial, meta.resource_version);
         kube_list_meta_fini(&meta);
     } else {
-        end(trial, result_of(failure));
+        end(trial, result_of_list(failure));
     }
 }
 

@@ -13,8 +13,9 @@ struct endpoints_trial;
 
 enum endpoints_trial_result {
     ENDPOINTS_TRIAL_PERMITTED,
-    ENDPOINTS_TRIAL_REFUSED, /* 403 or 404 */
-    ENDPOINTS_TRIAL_UNKNOWN, /* the server is away or busy */
+    ENDPOINTS_TRIAL_ABSENT,    /* 404 for the list: the server does not have them */
+    ENDPOINTS_TRIAL_FORBIDDEN, /* 403; or 404 for the watch of what another server has listed */
+    ENDPOINTS_TRIAL_UNKNOWN,   /* the server is away or busy */
 };
 
 struct endpoints_trial_config {

@@ -86,8 +86,9 @@ struct reflector_config {
     void (*upsert)(void *data, struct kube_object *object); /* takes ownership */
     void (*remove)(void *data, enum kube_kind kind, const char *ns, const char *name);
     void (*list_end)(void *data, enum kube_kind kind);
-    /* KUBE_ENDPOINTS only, before list_end: the source has just changed, or is a substitute that
-     * has just been chosen, and may change back: what it lacks may still exist. True: no longer. */
+    /* KUBE_ENDPOINTS only. Whether what the source lacks does not exist (endpoints_source.h):
+     * before the list_end of another source, or of Endpoints chosen in the place of slices; then
+     * whenever it turns out so. Until the first call: true. */
     void (*settled)(void *data, bool is_settled);
     /* An object without a known name, of which nothing can be made; one with a name is upserted,
      * garbled. */

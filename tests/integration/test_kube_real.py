@@ -7,6 +7,7 @@ import signal
 import pytest
 from kube import endpoint, endpoint_slice, headless, pod, port, service
 from model import ENDPOINTS, SLICES, Model
+from records import endpoint_records
 
 BETA = "/apis/discovery.k8s.io/v1beta1"
 
@@ -44,14 +45,18 @@ def test_a_list_of_many_pages(bed):
 
 
 def test_a_real_server_away_and_back_with_its_history_compacted(bed, server):
-    """Away at the start; then away while its earlier history is compacted."""
+    """Away at the start, with keys in etcd that an earlier kube2sky took from slices; then away while its earlier
+    history is compacted.
+    """
     model = Model(ENDPOINTS)
     for name in ("gone", "kept"):
         bed.kube.create("services", service(name, port(80, "http")))
+    bed.kube.create("services", headless("without", port(80, "http")))
+    bed.etcd.put_all(endpoint_records("without", {"10.1.0.9": ""}, ("tcp", "http", 80)))
     server.stop()
     bed.start_kube2sky(is_waiting=False)
     bed.kube2sky.wait_line(r"^(warn|error).*127\.0\.0\.1")
-    assert bed.readiness()[0] == 503 and not bed.etcd.get_prefix("/skydns/")
+    assert bed.readiness()[0] == 503 and len(bed.etcd.get_prefix("/skydns/")) == 2
     server.start()
     bed.use_kube(server.kube, server.flags)
     bed.kube2sky.wait_ready(lambda: bed.readiness()[0] == 200, "ready", timeout_s=60)

@@ -3,8 +3,10 @@ come from one source or the other, and records equal in both are not written twi
 """
 
 import pytest
-from kube import endpoint, endpoint_slice, endpoints, headless, port
-from records import SVC, endpoint_records
+from kube import endpoint, endpoint_slice, endpoints, headless, port, service
+from model import ENDPOINTS, Model, reverse_key
+from programs import http_get, wait_until
+from records import SVC, endpoint_records, label, value
 from test_kube_faults import appears
 
 DB = f"{SVC}/default/db/"
@@ -42,6 +44,7 @@ def list_again(bed) -> None:
 
 
 BOTH = {"10.1.0.1": "a", "10.1.0.2": ""}
+LOST = f"{SVC}/default/lost/"
 
 
 def lists_of(bed, resource: str) -> int:
@@ -60,13 +63,18 @@ WAYS = pytest.mark.parametrize("way", ["forbidden", "not served"])
 
 @WAYS
 def test_slices_come(db, way):
-    """Endpoints are followed as long as slices are refused. Each list begins with a trial of the slices. The change
-    of source writes nothing; later changes are written from the new one, deletes too.
+    """Endpoints are followed as long as slices are refused. Each list begins with a trial of the slices. No change of
+    source writes anything, if the refusal was wrong, too; later changes are written from the new one, deletes too.
     """
+    db.start_kube2sky()
+    wait_addresses(db, BOTH)
+    db.kube2sky.stop()
+    written = db.etcd.get_prefix(DB)
+
     allow_slices(db, way, False)
     db.start_kube2sky()
     db.kube2sky.wait_line(r"endpoint slices are refused, following endpoints .*/endpointslices: 40[34] ")
-    wait_addresses(db, BOTH)
+    assert db.etcd.get_prefix(DB) == written
     set_addresses(db, {"10.1.0.3": ""}, is_new=False)
     wait_addresses(db, {"10.1.0.3": ""})
 
@@ -107,29 +115,64 @@ def test_slices_that_were_followed_and_are_refused_are_waited_for(db, way):
     assert lists_of(db, "endpoints") == listed
 
 
-@WAYS
-def test_a_start_while_slices_are_refused(db, way):
-    """It is ready with Endpoints, and what only slices have stays, until the slices say that it is gone."""
+def test_a_start_while_slices_are_forbidden(db):
+    """It is ready with Endpoints, and what only slices have stays, until the slices say that it is gone. Endpoints that
+    are deleted are gone at once.
+    """
     add_slice(db, "10.1.0.9")
+    db.kube.create("services", headless("lost", port(80, "http")))
+    db.kube.create("endpoints", endpoints("lost", ["10.1.0.8"], port(80, "http")))
     db.start_kube2sky()
     wait_addresses(db, BOTH | {"10.1.0.9": ""})
+    db.wait_records(LOST, endpoint_records("lost", {"10.1.0.8": ""}, ("tcp", "http", 80)))
     db.kube2sky.stop()
     written = db.etcd.get_prefix(DB)
 
-    allow_slices(db, way, False)
+    allow_slices(db, "forbidden", False)
     since = len(db.kube2sky.lines)
     db.start_kube2sky()
     db.kube2sky.wait_line("endpoint slices are refused, following endpoints", since)
     appears(db, "meanwhile")
+    db.kube.delete("endpoints", "lost")
+    db.wait_records(LOST, {})
     assert db.etcd.get_prefix(DB) == written
 
-    allow_slices(db, way, True)
+    allow_slices(db, "forbidden", True)
     db.kube.delete("endpointslices", "db-more")
     list_again(db)
     wait_source(db, "endpointslices")
     appears(db, "after")
     set_addresses(db, {"10.1.0.3": ""}, is_new=False)
     wait_addresses(db, {"10.1.0.3": ""})
+
+
+def test_a_server_without_slices_delays_no_delete(cluster_bed):
+    """Kubernetes 1.20: complete Endpoints decide alone. What an earlier kube2sky took from slices is gone when this one
+    is ready, and what is deleted then goes before slices are tried again, a minute later.
+    """
+    bed, kube = cluster_bed, cluster_bed.kube
+    if bed.apiserver:
+        allow_slices(bed, "not served", False)
+    for name in ("db", "lost", "gone"):
+        kube.create("services", headless(name, port(5432, "pg")))
+        kube.create("endpoints", endpoints(name, ["10.1.0.1", "10.1.0.2"], port(5432, "pg")))
+    kube.create("services", service("web", port(80, "http")))
+    bed.etcd.put_all(endpoint_records("db", {"10.1.0.1": "", "10.1.0.2": "", "10.1.0.9": ""}, ("tcp", "pg", 5432)))
+    bed.etcd.put(reverse_key("10.1.0.9"), value(f"{label('10.1.0.9')}.db.default.svc.cluster.local."))
+    before = bed.etcd.get_prefix(DB)
+
+    bed.start_kube2sky()
+    after = bed.etcd.get_prefix(DB)
+    assert after == {key: entry for key, entry in before.items() if label("10.1.0.9") not in key}
+    assert bed.etcd.values("/skydns/") == Model(ENDPOINTS).keys(kube.objects())
+
+    set_addresses(bed, {"10.1.0.2": ""}, is_new=False)
+    kube.delete("endpoints", "lost")
+    for name in ("gone", "web"):
+        kube.delete("services", name)
+    bed.wait_model(Model(ENDPOINTS))
+    plan = f"http://127.0.0.1:{bed.readiness_port}/plan"
+    wait_until(lambda: http_get(plan)[1] == "# nothing to do\n", "nothing waits")
 
 
 def test_slices_of_v1beta1_are_not_taken_unasked(db):

@@ -142,6 +142,11 @@ static struct http_step forbidden(const char *request)
     return error_step(request, "403 Forbidden", STATUS("403", "no"));
 }
 
+static struct http_step absent(const char *request)
+{
+    return error_step(request, "404 Not Found", "404 page not found\n");
+}
+
 static void run_timed(const struct http_step *steps, size_t count,
                       const struct reflector_timing *timing, const char *want)
 {
@@ -149,13 +154,13 @@ static void run_timed(const struct http_step *steps, size_t count,
     run_with(&f, steps, count, timing);
 }
 
-/* Not served, or not permitted, from the start: not an error. Slices are tried before the next
- * list. */
+/* Not served from the start: not an error, and settled at once. Slices are tried before the next
+ * list; that they are forbidden then unsettles nothing. */
 static void test_endpoints_instead(void **state)
 {
     (void)state;
     const struct http_step steps[] = {
-        error_step(LIST_SLICES, "404 Not Found", "404 page not found\n"),
+        absent(LIST_SLICES),
         list_step(LIST_ENDPOINTS, "10", "", OBJECT("a", "1")),
         watch_step(WATCH_OF(ENDPOINTS, "10"), HTTP_STREAM_GOES_ON,
                    LINES(EVENT("ERROR", STATUS("410", "gone")))),
@@ -169,9 +174,35 @@ static void test_endpoints_instead(void **state)
         held_watch(WATCH_OF(SLICES, "31")),
     };
     run_as(&of_auto, steps, ARRAY_LEN(steps),
-           "begin endpoints\nupsert d/a\nunsettled\nend endpoints\nstate ok\n"
+           "begin endpoints\nupsert d/a\nsettled\nend endpoints\nstate ok\n"
            "begin endpoints\nupsert d/a\nend endpoints\n"
            "begin endpointslices\nunsettled\nend endpointslices\n");
+}
+
+/* Forbidden at first, as by a server whose RBAC is cold: the next trial that finds none settles it,
+ * before the minute is over. A server that lists them has them, whatever becomes of the watch. */
+static void test_slices_turn_out_absent(void **state)
+{
+    (void)state;
+    const struct http_step steps[] = {
+        forbidden(LIST_SLICES),
+        list_step(LIST_ENDPOINTS, "10", "", ""),
+        watch_step(WATCH_OF(ENDPOINTS, "10"), HTTP_STREAM_GOES_ON,
+                   LINES(EVENT("ERROR", STATUS("410", "gone")))),
+        list_step(TRY_SLICES, "11", "", ""),
+        absent(TRY_WATCH("11")),
+        list_step(LIST_ENDPOINTS, "20", "", ""),
+        watch_step(WATCH_OF(ENDPOINTS, "20"), HTTP_STREAM_ENDS, LINES(BOOKMARK("25"))),
+        error_step(WATCH_OF(ENDPOINTS, "25"), "410 Gone", STATUS("410", "gone")),
+        absent(TRY_SLICES),
+        list_step(LIST_ENDPOINTS, "30", "", ""),
+        held_watch(WATCH_OF(ENDPOINTS, "30")),
+    };
+    run_as(&of_auto, steps, ARRAY_LEN(steps),
+           "begin endpoints\nunsettled\nend endpoints\nstate ok\n"
+           "begin endpoints\nend endpoints\n"
+           "settled\n"
+           "begin endpoints\nend endpoints\n");
 }
 
 /* While Endpoints are followed, slices are tried again and again, which disturbs nothing; a refusal
@@ -212,7 +243,7 @@ static void test_refused_slices_are_an_outage(void **state)
         watch_step(WATCH_OF(SLICES, "10"), HTTP_STREAM_ENDS, LINES(BOOKMARK("12"))),
         forbidden(WATCH_OF(SLICES, "12")),
         forbidden(LIST_SLICES),
-        error_step(LIST_SLICES, "404 Not Found", "404 page not found\n"),
+        absent(LIST_SLICES),
         list_step(LIST_SLICES, "20", "", ""),
         forbidden(WATCH_OF(SLICES, "20")),
         forbidden(LIST_SLICES),
@@ -228,28 +259,37 @@ static void test_refused_slices_are_an_outage(void **state)
            "begin endpointslices\nend endpointslices\nstate ok\n");
 }
 
-/* An outage that has lasted too long; time without a reply does not count. */
-static void test_slices_refused_for_long(void **state)
+/* An outage that has lasted too long; time without a reply does not count. Slices that are absent
+ * in the end, as after a downgrade, are no more waited for. */
+static void refuse_for_long(struct http_step last, const char *want_end)
 {
     struct reflector_timing hasty = quick;
-    (void)state;
     hasty.refused_ms = 1;
     const struct http_step steps[] = {
         list_step(LIST_SLICES, "10", "", ""),
         forbidden(WATCH_OF(SLICES, "10")),
         error_step(LIST_SLICES, "503 Service Unavailable", "later"),
         forbidden(LIST_SLICES), /* the first in a row */
-        forbidden(LIST_SLICES),
+        last,
         list_step(LIST_ENDPOINTS, "20", "", ""),
         held_watch(WATCH_OF(ENDPOINTS, "20")),
     };
+    char *want = xasprintf("begin endpointslices\nend endpointslices\n"
+                           "state GET " SLICES ": 403 Forbidden: no\n"
+                           "state GET " SLICES ": 503 Service Unavailable: later\n"
+                           "state GET " SLICES ": 403 Forbidden: no\n"
+                           "begin endpoints\n%s\nend endpoints\nstate ok\n",
+                           want_end);
     hasty.retry_first_ms = hasty.retry_max_ms = 10;
-    run_timed(steps, ARRAY_LEN(steps), &hasty,
-              "begin endpointslices\nend endpointslices\n"
-              "state GET " SLICES ": 403 Forbidden: no\n"
-              "state GET " SLICES ": 503 Service Unavailable: later\n"
-              "state GET " SLICES ": 403 Forbidden: no\n"
-              "begin endpoints\nunsettled\nend endpoints\nstate ok\n");
+    run_timed(steps, ARRAY_LEN(steps), &hasty, want);
+    free(want);
+}
+
+static void test_slices_refused_for_long(void **state)
+{
+    (void)state;
+    refuse_for_long(forbidden(LIST_SLICES), "unsettled");
+    refuse_for_long(absent(LIST_SLICES), "settled");
 }
 
 /* A watch that is accepted ends a row of refusals, a list alone does not. */
@@ -297,7 +337,7 @@ static void test_slices_of_v1beta1(void **state)
 {
     (void)state;
     const struct http_step steps[] = {
-        error_step("GET " SLICES "?limit=500 ", "404 Not Found", "404 page not found\n"),
+        absent(LIST_SLICES),
         list_step("GET " BETA_SLICES "?limit=500 ", "10", "", ""),
         held_watch(WATCH_OF(BETA_SLICES, "10")),
     };
@@ -305,14 +345,31 @@ static void test_slices_of_v1beta1(void **state)
            "begin endpointslices\nend endpointslices\nstate ok\n");
 }
 
+/* An upgraded server has the same slices in v1. */
+static void test_another_version_of_slices(void **state)
+{
+    (void)state;
+    const struct http_step steps[] = {
+        absent(LIST_SLICES),
+        list_step("GET " BETA_SLICES "?limit=500 ", "10", "", ""),
+        watch_step(WATCH_OF(BETA_SLICES, "10"), HTTP_STREAM_GOES_ON,
+                   LINES(EVENT("ERROR", STATUS("410", "gone")))),
+        list_step(LIST_SLICES, "20", "", ""),
+        held_watch(WATCH_OF(SLICES, "20")),
+    };
+    run_as(&of_slices, steps, ARRAY_LEN(steps),
+           "begin endpointslices\nend endpointslices\nstate ok\n"
+           "begin endpointslices\nsettled\nend endpointslices\n");
+}
+
 /* With =slices, it is an error if slices are forbidden or not served in any version. */
 static void test_only_slices(void **state)
 {
     (void)state;
     const struct http_step steps[] = {
-        error_step("GET " SLICES "?limit=500 ", "403 Forbidden", STATUS("403", "no")),
-        error_step("GET " SLICES "?limit=500 ", "404 Not Found", "404 page not found\n"),
-        error_step("GET " BETA_SLICES "?limit=500 ", "404 Not Found", "404 page not found\n"),
+        forbidden(LIST_SLICES),
+        absent(LIST_SLICES),
+        absent("GET " BETA_SLICES "?limit=500 "),
         list_step("GET " SLICES "?limit=500 ", "10", "", ""),
         held_watch(WATCH_OF(SLICES, "10")),
     };
@@ -384,12 +441,14 @@ int main(void)
         cmocka_unit_test(test_label_selector),
         cmocka_unit_test(test_slices_where_served),
         cmocka_unit_test(test_endpoints_instead),
+        cmocka_unit_test(test_slices_turn_out_absent),
         cmocka_unit_test(test_slices_are_tried_meanwhile),
         cmocka_unit_test(test_refused_slices_are_an_outage),
         cmocka_unit_test(test_slices_refused_for_long),
         cmocka_unit_test(test_what_ends_a_row_of_refusals),
         cmocka_unit_test(test_auto_waits_for_slices),
         cmocka_unit_test(test_slices_of_v1beta1),
+        cmocka_unit_test(test_another_version_of_slices),
         cmocka_unit_test(test_only_slices),
         cmocka_unit_test(test_continue_expires_again),
         cmocka_unit_test(test_versions_go_back),
