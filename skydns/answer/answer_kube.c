@@ -50,11 +50,14 @@ bool answer_alias(struct answer *a)
     uint16_t type = a->in.question->type;
     const struct store_record *alias;
     while ((alias = follow_alias(&a->follow.view, a->zone, &a->name))) {
+        if (a->plan.answers.count == FOLLOW_CHAIN_MAX) {
+            return true;
+        }
         struct rr cname = rrsynth_pointer(a->config, alias, a->owner, RR_CNAME);
         bool is_last = type == DNS_TYPE_CNAME || type == DNS_TYPE_ANY || is_ring(a, cname.data) ||
                        rr_same_name(a->owner, cname.data);
         answer_add(a, cname);
-        if (is_last || a->plan.answers.count == FOLLOW_CHAIN_MAX || !lead_on(a, cname.data)) {
+        if (is_last || !lead_on(a, cname.data)) {
             return true;
         }
     }

@@ -229,7 +229,7 @@ static uint32_t denial_ttl(const struct signed_message *m, const struct signed_s
     return minimum_s < soa->ttl_s ? minimum_s : soa->ttl_s;
 }
 
-/* The last name of the question's CNAMEs (RFC 6604). False: they go in a circle, or too far. */
+/* The last name of the question's CNAMEs (RFC 6604). False: they go in a circle. */
 static bool find_last_name(const struct signed_reply *s, struct dname *name)
 {
     const struct signed_message *m = &s->message;
@@ -239,7 +239,7 @@ static bool find_last_name(const struct signed_reply *s, struct dname *name)
         s->question.type == DNS_TYPE_ANY) {
         return true;
     }
-    for (unsigned i = 0; i < FOLLOW_CHAIN_MAX; i++) {
+    for (unsigned i = 0; i <= FOLLOW_CHAIN_MAX; i++) {
         cname = signed_message_find(m, SIGNED_ANSWER, name, DNS_TYPE_CNAME);
         if (!cname) {
             return true;

@@ -249,11 +249,13 @@ class AnswerModel:
         """Adds the CNAMEs from the name on. The name that they lead to; None: no further."""
         been: list[str] = []
         while alias := self._alias(path):
+            if len(been) == CHAIN_MAX:
+                return None
             target = alias.host.rstrip(".") + "."
             been.append(name_of(path))
             self._add(name_of(path), alias.ttl or TTL_S, "CNAME", (target,))
             path = path_of(target)
-            if rdtype == "CNAME" or target in been or len(been) == CHAIN_MAX or path[: len(DOMAIN)] != DOMAIN:
+            if rdtype == "CNAME" or target in been or path[: len(DOMAIN)] != DOMAIN:
                 return None
         return path
 

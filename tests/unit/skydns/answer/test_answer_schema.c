@@ -342,7 +342,7 @@ static void kubernetes_after_a_cname(void **state)
     CHECK(setup_mixtures(), cases);
 }
 
-/* A chain ends after eight CNAMEs, and its last name is in its own domain. */
+/* A chain ends after eight CNAMEs, with what the last name has, and that is in its own domain. */
 static void kubernetes_chains(void **state)
 {
     struct fixture *f = setup_mixtures();
@@ -356,7 +356,13 @@ static void kubernetes_chains(void **state)
     }
     fixture_put(f, &(struct fixture_key){"local/cluster/away", "{'host':'x.other.test.'}"}, 1);
     assert_int_equal(count_lines(fixture_ask(f, "chain-a.cluster.local. A"), "= ", "CNAME"), 8);
-    const char *got = fixture_ask(f, "away.cluster.local. AAAA");
+    const char *got = fixture_ask(f, "chain-c.cluster.local. A");
+    assert_int_equal(count_lines(got, "= ", "CNAME"), 8);
+    assert_int_equal(count_lines(got, "NXDOMAIN", ""), 1);
+    fixture_put(f, &(struct fixture_key){"local/cluster/chain-k", "{'host':'10.0.0.9'}"}, 1);
+    assert_int_equal(count_lines(fixture_ask(f, "chain-b.cluster.local. A"), "= ", "10.0.0.9"), 0);
+    assert_int_equal(count_lines(fixture_ask(f, "chain-c.cluster.local. A"), "= ", "10.0.0.9"), 1);
+    got = fixture_ask(f, "away.cluster.local. AAAA");
     assert_int_equal(count_lines(got, "NXDOMAIN", ""), 1);
     assert_int_equal(count_lines(got, "! other.test. 60 SOA ns.dns.other.test. ", ""), 1);
     fixture_free(f);

@@ -428,11 +428,35 @@ static void open_ends(void **state)
     free_bed(bed);
 }
 
+/* The eighth alias of a chain is the last one that is followed; what its target lacks is denied. */
+static void longest_chain(void **state)
+{
+    struct bed *bed = new_bed(ENGINE_SCHEMA_KUBERNETES);
+    struct fixture *f = bed->f;
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        char key[60], value[80];
+        (void)snprintf(key, sizeof(key), "local/cluster/svc/default/link-%d", i);
+        (void)snprintf(value, sizeof(value), "{'host':'%s%d.default.svc.cluster.local'}",
+                       i < 7 ? "link-" : "last-", i + 1);
+        fixture_put(f, &(struct fixture_key){key, value}, 1);
+    }
+    fixture_put(
+        f, &(struct fixture_key){"local/cluster/svc/default/last-8/x", "{'host':'10.0.0.8'}"}, 1);
+    use_keys(bed);
+    f->may_sign = true;
+    want_signed(bed, "link-0.default.svc.cluster.local. A edns=1232 do tcp");
+    assert_int_equal(count_of(f->text, " A 10.0.0.8"), 1);
+    want_signed(bed, "link-0.default.svc.cluster.local. AAAA edns=1232 do tcp");
+    assert_int_equal(count_of(f->text, " NSEC "), 2); /* it and its signature */
+    free_bed(bed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(skydns), cmocka_unit_test(kubernetes), cmocka_unit_test(limits),
-        cmocka_unit_test(large),  cmocka_unit_test(open_ends),
+        cmocka_unit_test(large),  cmocka_unit_test(open_ends),  cmocka_unit_test(longest_chain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
