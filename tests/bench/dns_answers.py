@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Cost of skydns' answers, compared with a bare responder, which only receives and sends, and with other servers, if
-installed (`make bench`; `make deps-bench` installs them). COREDNS may name a CoreDNS.
+installed (`make bench`; `make deps-bench` installs them). COREDNS may name another CoreDNS than that of `make peers`.
 
 The figure is CPU time of the server's processes per answer, not queries/s: the generator is on the same machine.
 Servers have one worker, on core 0; the generator is on core 1; the servers are loaded one after the other, in

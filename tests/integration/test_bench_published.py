@@ -183,6 +183,23 @@ print(([kind.title for kind in there if not is_bare(kind.name)], absent))
     assert printed.stdout.strip() == str(told)
 
 
+@pytest.mark.parametrize("built, told", [("None", []), ("Path('/peers')", ["/peers/coredns"])])
+def test_coredns_of_the_peers_is_measured(built, told):
+    """In every part, unless COREDNS names another."""
+    script = f"""
+from pathlib import Path
+import peers
+peers.folder_of = lambda _: {built}
+from answers import encrypted, resolvers, servers
+lists = (servers.KINDS, resolvers.KINDS, encrypted.KINDS)
+print([[kind.command for kind in kinds if kind.name == "coredns"] for kinds in lists])
+"""
+    environment = {name: text for name, text in os.environ.items() if name != "COREDNS"}
+    environment |= {"PYTHONPATH": os.pathsep.join(sys.path)}
+    printed = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    assert printed.stdout.strip() == str(3 * [told])
+
+
 # ---- Plot ----
 
 

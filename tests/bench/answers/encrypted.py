@@ -5,7 +5,6 @@ The limit is a bare TLS responder with the same library. All but dnsdist know th
 its cache.
 """
 
-import os
 import resource
 import socket
 import statistics
@@ -14,7 +13,7 @@ import subprocess
 from answers import data, path, rounds, servers
 from answers.bed import Bed
 from answers.kept import Nameserver, ask_all
-from answers.servers import BARE_HTTPS, BARE_TLS, SKYDNS, Kind, Server, Setting, write
+from answers.servers import BARE_HTTPS, BARE_TLS, COREDNS, SKYDNS, Kind, Server, Setting, coredns, write
 from records import DOMAIN
 
 BOTH = ("tls", "https")
@@ -110,7 +109,7 @@ def _coredns(s: Setting) -> list[str]:
         tls = f"  tls {s.certificate} {s.key}\n" * (scheme != "dns")
         for zone in (DOMAIN, data.REVERSE_ZONE):
             blocks += f"{scheme}://{zone}:{port} {{\n  bind 127.0.0.1\n{tls}  file {s.zones}/{zone} {zone}\n}}\n"
-    return [os.environ["COREDNS"], "-conf", write(s.folder / "Corefile", blocks)]
+    return [COREDNS, "-conf", write(s.folder / "Corefile", blocks)]
 
 
 KINDS = [
@@ -122,8 +121,7 @@ KINDS = [
     Kind("bind", "BIND", _bind, "named", transports=BOTH),
     Kind("dnsdist", "dnsdist", _dnsdist, "dnsdist", transports=BOTH),
 ]
-if os.environ.get("COREDNS"):
-    KINDS.append(Kind("coredns", "CoreDNS", _coredns, os.environ["COREDNS"], (("GOMAXPROCS", "1"),), BOTH))
+KINDS += coredns(_coredns, transports=BOTH)
 
 
 def kind(name: str) -> Kind:

@@ -3,10 +3,21 @@ for twice the names asked for. All but dnsdist also know the Services.
 """
 
 import getpass
-import os
 
 from answers import data
-from answers.servers import BARE_TCP, BARE_UDP, SKYDNS, SKYDNS_SEARCH, Kind, Setting, bare, unbound_own_names, write
+from answers.servers import (
+    BARE_TCP,
+    BARE_UDP,
+    COREDNS,
+    SKYDNS,
+    SKYDNS_SEARCH,
+    Kind,
+    Setting,
+    bare,
+    coredns,
+    unbound_own_names,
+    write,
+)
 from records import DOMAIN
 
 NAMESERVER_HOST = "127.0.0.1"
@@ -62,7 +73,7 @@ def _coredns(s: Setting) -> list[str]:
     room = f"success {_room(s)} 86400\n    denial {_room(s)} 86400"
     forward = f"forward . {NAMESERVER_HOST}:{s.nameserver}\n  cache {{\n    {room}\n  }}"
     text = f"{zone}.:{s.port} {{\n  bind 127.0.0.1\n  {forward}\n}}\n"
-    return [os.environ["COREDNS"], "-conf", write(s.folder / "Corefile", text)]
+    return [COREDNS, "-conf", write(s.folder / "Corefile", text)]
 
 
 KINDS = [
@@ -74,8 +85,7 @@ KINDS = [
     Kind("dnsmasq", "dnsmasq", _dnsmasq, "dnsmasq"),
     Kind("dnsdist", "dnsdist", _dnsdist, "dnsdist"),
 ]
-if os.environ.get("COREDNS"):
-    KINDS.append(Kind("coredns", "CoreDNS", _coredns, os.environ["COREDNS"], (("GOMAXPROCS", "1"),)))
+KINDS += coredns(_coredns)
 
 
 def kind(name: str) -> Kind:

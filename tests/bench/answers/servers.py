@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import peers
 from dns_client import Dns
 from programs import Program
 
@@ -213,7 +214,7 @@ def _coredns(s: Setting) -> list[str]:
         f"{zone}:{s.port} {{\n  bind 127.0.0.1\n  file {s.zones}/{zone} {zone}\n}}\n"
         for zone in (DOMAIN, data.REVERSE_ZONE)
     )
-    return [os.environ["COREDNS"], "-conf", write(s.folder / "Corefile", zones)]
+    return [COREDNS, "-conf", write(s.folder / "Corefile", zones)]
 
 
 # ---- The list of servers ----
@@ -230,6 +231,21 @@ class Kind:
 
     def is_there(self) -> bool:
         return not self.command or bool(shutil.which(self.command))
+
+
+def _find_coredns() -> str:
+    """What COREDNS names, or tests/peers/build has built; empty: none. An empty COREDNS leaves it out."""
+    built = peers.folder_of("coredns")
+    return os.environ.get("COREDNS", str(built / "coredns") if built else "")
+
+
+COREDNS = _find_coredns()
+
+
+def coredns(argv: Callable[[Setting], list[str]], name: str = "coredns", transports: tuple[str, ...] = ()) -> list[Kind]:
+    """One kind, if there is a CoreDNS."""
+    env = (("GOMAXPROCS", "1"),)
+    return [Kind(name, "CoreDNS", argv, COREDNS, env, transports)] if COREDNS else []
 
 
 BARE_UDP, BARE_TCP, BARE_TLS = "bare", "bare-tcp", "bare-tls"
@@ -253,8 +269,7 @@ KINDS = [
     Kind("unbound", "unbound", _unbound, "unbound"),
 ]
 TITLES = {kind.name: kind.title for kind in KINDS}
-if os.environ.get("COREDNS"):
-    KINDS.append(Kind("coredns", "CoreDNS", _coredns, os.environ["COREDNS"], (("GOMAXPROCS", "1"),)))
+KINDS += coredns(_coredns)
 TITLES |= {"coredns": "CoreDNS", "dnsmasq": "dnsmasq", "dnsdist": "dnsdist", SKYDNS_SEARCH: "skydns with search paths"}
 TITLES = {BARE_TLS: "bare TLS responder", BARE_HTTPS: "bare HTTPS responder", **TITLES, "bind": "BIND"}
 TITLES |= {BARE_SIGNED: "bare responder", SKYDNS_SIGNING: "skydns with a key", "nsd-signed": "NSD, signed before"}

@@ -5,7 +5,6 @@ The limit is a bare responder whose replies are as long as skydns' signed ones. 
 there to compare: it makes no signatures.
 """
 
-import os
 import re
 import statistics
 import subprocess
@@ -18,7 +17,7 @@ from programs import http_get, reserve_port
 
 from answers import data, encrypted, rounds, servers
 from answers.bed import Bed
-from answers.servers import BARE_SIGNED, BARE_UDP, SKYDNS, SKYDNS_SIGNING, Kind, Server, Setting, write
+from answers.servers import BARE_SIGNED, BARE_UDP, COREDNS, SKYDNS, SKYDNS_SIGNING, Kind, Server, Setting, coredns, write
 from records import DOMAIN
 
 # By number: as dnssec-keygen and openssl speed call them.
@@ -82,7 +81,7 @@ def _coredns(key: Path, services: int):
     def argv(s: Setting) -> list[str]:
         signing = f"  dnssec {{\n    key file {key}\n    cache_capacity {_room(services)}\n  }}\n"
         text = f"{DOMAIN}:{s.port} {{\n  bind 127.0.0.1\n{signing}  file {s.zones}/{DOMAIN} {DOMAIN}\n}}\n"
-        return [os.environ["COREDNS"], "-conf", write(s.folder / "Corefile", text)]
+        return [COREDNS, "-conf", write(s.folder / "Corefile", text)]
 
     return argv
 
@@ -92,10 +91,7 @@ def _rivals(key: Path, services: int) -> list[Kind]:
         Kind("knot-signing", "Knot", _knot, "knotd"),
         Kind("nsd-signed", "NSD", _nsd(key), "nsd"),
     ]
-    if os.environ.get("COREDNS"):
-        argv = _coredns(key, services)
-        kinds.append(Kind("coredns-signing", "CoreDNS", argv, os.environ["COREDNS"], (("GOMAXPROCS", "1"),)))
-    return kinds
+    return kinds + coredns(_coredns(key, services), "coredns-signing")
 
 
 NAMES = ("knot-signing", "nsd-signed", "coredns-signing")
