@@ -230,11 +230,15 @@ static void on_bad(void *data, enum kube_kind kind, const struct err *err)
     tell_skipped(data, kind, "", err->msg);
 }
 
-/* Whoever permits Services and pods may not permit Nodes or Namespaces: that can last. A dry run
- * would not know everything. */
+/* Whoever permits Services and pods may not permit Nodes or Namespaces: that can last. A server
+ * that has just started may permit nothing for a moment, so nothing counts before it has listed the
+ * Services. A dry run would not know everything. */
 static void lack(struct feed *feed, enum kube_kind kind, const struct err *err)
 {
     bool is_refused = err->code == ERR_REFUSED && !kube_kind_is_namespaced(kind);
+    if (!(inventory_complete_kinds(feed->config.inventory) & (1U << KUBE_SERVICE))) {
+        return;
+    }
     if (kind == KUBE_CONFIG_MAP) {
         feed->config.config_map_lacks(feed->config.data);
     } else if (is_refused && !feed->config.is_dry_run) {

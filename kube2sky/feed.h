@@ -5,7 +5,9 @@
  *
  * Nodes and Namespaces are listed as a whole, whatever the label selector, so they need a
  * ClusterRole; of the Namespaces, only those in `namespaces` are passed on. While the server
- * refuses either, the other kinds go on, and nothing waits for it. */
+ * refuses either (401, 403, 404), or the ConfigMap cannot be read, the other kinds go on. Nothing
+ * waits for such a kind once that has happened after the Services were listed: a server that has
+ * just started may refuse everything. Its keys stay, since nothing stands in for it. */
 #ifndef KUBE2SKY_FEED_H
 #define KUBE2SKY_FEED_H
 

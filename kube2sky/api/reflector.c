@@ -65,7 +65,7 @@ static void request_page(struct reflector *reflector);
 static void report(struct reflector *reflector, const struct err *err)
 {
     const struct err now = err ? *err : (struct err){0};
-    if (reflector->has_state && now.code == reflector->state.code &&
+    if (reflector->has_state && now.code != ERR_REFUSED && now.code == reflector->state.code &&
         strcmp(now.msg, reflector->state.msg) == 0) {
         return;
     }

@@ -93,8 +93,9 @@ struct reflector_config {
     /* An object without a known name, of which nothing can be made; one with a name is upserted,
      * garbled. */
     void (*bad)(void *data, enum kube_kind kind, const struct err *err);
-    /* NULL: every watch runs. Else the error; it keeps retrying. Not repeated while unchanged. kind
-     * is the config's, resource the plural of what is followed: endpoints or endpointslices. */
+    /* NULL: every watch runs. Else the error; it keeps retrying. Not repeated while unchanged, but
+     * for ERR_REFUSED: what a server refuses that has just started says little. kind is the
+     * config's, resource the plural of what is followed: endpoints or endpointslices. */
     void (*state)(void *data, enum kube_kind kind, const char *resource, const struct err *err);
     void *data;
 };

@@ -63,8 +63,8 @@ void inventory_settle_endpoints(struct inventory *inventory, bool is_settled);
  * exist. */
 void inventory_want(struct inventory *inventory, enum kube_kind kind, bool is_wanted);
 
-/* The server refuses to list the kind: not waited for either, but nothing of it is known, so its
- * keys stay. For kinds that an older ClusterRole does not permit. */
+/* The server refuses to list the kind, or does not have it: not waited for either, but nothing of
+ * it is known, so its keys stay. For kinds that an older ClusterRole does not permit. */
 void inventory_lack(struct inventory *inventory, enum kube_kind kind);
 
 /* ---- The reflectors' side: see reflector.h. Unwanted kinds are ignored. ---- */

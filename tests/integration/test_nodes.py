@@ -142,6 +142,23 @@ def test_a_server_that_permits_neither(bed):
     bed.wait_records(NODES, keys(f"{NODES}worker-2", "10.0.0.2"))
 
 
+def test_a_server_that_has_just_started_permits_nothing(bed):
+    """Until its RBAC is warm; nothing is written or called complete because of that. Then Nodes are waited for."""
+    kinds = ("services", "nodes", "namespaces")
+    for kind in kinds:
+        bed.kube.control("forbid", resource=kind)
+    bed.start_kube2sky("--nodes", "--namespace-visibility", is_waiting=False)
+    for kind in kinds:
+        bed.kube2sky.wait_line(rf"cannot be followed.* kind={kind}\b.* 403 ")
+    bed.kube.control("fail", status=503, count=1000, match="/api/v1/nodes?")
+    bed.kube2sky.wait_line(r"cannot be followed.* kind=nodes\b.* 503 ")
+    for kind in kinds:
+        bed.kube.control("forbid", resource=kind, on=False)
+    wait_until(lambda: "nodes are not listed yet" in bed.readiness()[1], "only the Nodes are missing")
+    assert bed.readiness()[0] == 503
+    assert not bed.etcd.get_prefix("/kube2sky/cluster.local/store")
+
+
 def visible(bed) -> dict[str, str]:
     return bed.etcd.values(VISIBLE)
 

@@ -338,13 +338,16 @@ static void test_line_too_long(void **state)
     free(line);
 }
 
-/* Reports contain the server's message; the same one is not reported twice. */
+/* Reports contain the server's message; the same one is not reported twice, unless the server
+ * refuses.
+ */
 static void test_refusals(void **state)
 {
     (void)state;
     const struct http_step steps[] = {
         error_step(LIST, "403 Forbidden", STATUS("403", "services is forbidden")),
         error_step(LIST, "403 Forbidden", STATUS("403", "services is forbidden")),
+        error_step(LIST, "503 Service Unavailable", "not yet\nmore"),
         error_step(LIST, "503 Service Unavailable", "not yet\nmore"),
         error_step(LIST, "200 OK", "<html>"),
         list_step(LIST, "10", "", ""),
@@ -354,6 +357,7 @@ static void test_refusals(void **state)
         held_watch(WATCH("20")),
     };
     run(steps, ARRAY_LEN(steps),
+        "state GET /api/v1/services: 403 Forbidden: services is forbidden\n"
         "state GET /api/v1/services: 403 Forbidden: services is forbidden\n"
         "state GET /api/v1/services: 503 Service Unavailable: not yet\n"
         "begin services\n"

@@ -253,8 +253,10 @@ static void test_refused_slices_are_an_outage(void **state)
     run_as(&of_auto, steps, ARRAY_LEN(steps),
            "begin endpointslices\nend endpointslices\nstate ok\n"
            "state GET " SLICES ": 403 Forbidden: no\n"
+           "state GET " SLICES ": 403 Forbidden: no\n"
            "state GET " SLICES ": 404 Not Found: 404 page not found\n"
            "begin endpointslices\nend endpointslices\n"
+           "state GET " SLICES ": 403 Forbidden: no\n"
            "state GET " SLICES ": 403 Forbidden: no\n"
            "begin endpointslices\nend endpointslices\nstate ok\n");
 }
