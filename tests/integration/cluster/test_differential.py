@@ -32,7 +32,7 @@ PODS, NAMES = ("verified", "insecure", "disabled"), ("address", "pod")
 
 
 @pytest.fixture
-def pair(tmp_path):
+def pair(tmp_path, request):
     """On a cluster of its own: the random one leaves no room for other tests."""
     require_peers()
     if reason := peers.missing("coredns"):
@@ -44,6 +44,7 @@ def pair(tmp_path):
         folder = tmp_path / "pair"
         folder.mkdir()
         pair = Pair(folder, cluster, peers.program("coredns", "coredns"), PODS[SEED % 3], NAMES[SEED % 2])
+        request.node.cluster_bed = pair
         try:
             pair.start()
             yield pair
