@@ -1,0 +1,474 @@
+/* The adapter's late answers, as the resolver's thread and the pools give them: resolver_work.c,
+ * resolver_lookup.c, resolver_pools.c, answer_pool.c. There are no limits of places or time here,
+ * and the records never change in between. */
+#include <string.h>
+
+#include "common/base/buf.h"
+#include "common/dns/dns.h"
+#include "skydns/answer/question.h"
+#include "skydns/serve/streams.h"
+#include "skydns/upstream/external.h"
+#include "skydns/upstream/recursion.h"
+#include "tests/recorded/side_engine.h"
+
+/* A deferred query: a copy of the bytes that matter. */
+struct side_late {
+    struct side *side;
+    struct side_asked asked; /* its query: as the resolver's thread has it */
+    bool is_walk;            /* its answer visits many records */
+    size_t external_count;
+    struct external_answer externals[ENGINE_EXTERNAL_MAX];
+    struct buf packed;                     /* their records, */
+    size_t packed_at[ENGINE_EXTERNAL_MAX]; /* each one's from here on */
+    uint8_t wire[TSIG_QUERY_MAX];
+};
+
+static void side_wait_for(struct side_late *late);
+static void side_pool_answer(struct side_late *late, bool may_walk);
+
+/* ---- The end of a query ---- */
+
+static void side_step(struct side *side, const struct side_asked *asked, enum side_step step)
+{
+    side->calls.step(side->calls.data, asked->number, step, NULL, 0);
+}
+
+void side_finish(struct side *side, const struct side_asked *asked, size_t len)
+{
+    if (side->deferral.is_barred) {
+        side_step(side, asked, SIDE_BARRED);
+        side->deferral.is_barred = false;
+    }
+    if (len > 0) {
+        len = transport_edns_add(&asked->edns, STREAMS_IDLE_MS, side->reply, len);
+    }
+    side->calls.step(side->calls.data, asked->number, len > 0 ? SIDE_RESPONSE : SIDE_NOTHING,
+                     side->reply, len);
+}
+
+static void side_end(struct side_late *late, size_t len)
+{
+    side_finish(late->side, &late->asked, len);
+}
+
+static void side_refuse(struct side_late *late, enum edns_error error)
+{
+    side_end(late, engine_servfail(late->side->engines[SIDE_ENGINE_RESOLVER], &late->asked.query,
+                                   error, late->side->reply));
+}
+
+void side_refresh(struct side *side, const struct side_asked *asked)
+{
+    const struct engine_deferral *deferral = &side->deferral;
+    const bool is_clients = deferral->refresh_len == 0;
+    const uint8_t *wire = is_clients ? asked->query.wire : deferral->refresh;
+    const size_t len = is_clients ? asked->query.len : deferral->refresh_len;
+    struct upstream_question question;
+    if (deferral->wants_refresh && upstream_question_read(wire, len, &question)) {
+        side_upstream_step(side, asked->number, SIDE_REFRESH, wire, len);
+        side->asked = asked->number;
+        fetcher_refresh(side->fetcher, &question, asked->query.random);
+    }
+}
+
+/* ---- The engine again ---- */
+
+/* As turn_answer: what costs much is tried twice. */
+static enum engine_verdict side_turn(struct side_late *late,
+                                     const struct external_answers *externals, size_t *ret_len)
+{
+    struct side *side = late->side;
+    struct engine *engine = side->engines[SIDE_ENGINE_RESOLVER];
+    struct engine_query brief = late->asked.query;
+    brief.is_brief = true;
+    enum engine_verdict verdict = engine_answer(engine, side->store, &brief, externals, side->reply,
+                                                ret_len, &side->deferral);
+    if (verdict == ENGINE_DEFER && side->deferral.kind == ENGINE_DEFER_WALK) {
+        verdict = engine_answer(engine, side->store, &late->asked.query, externals, side->reply,
+                                ret_len, &side->deferral);
+    }
+    return verdict;
+}
+
+static void side_forget_lookup(struct side_late *late)
+{
+    late->external_count = 0;
+    buf_clear(&late->packed);
+}
+
+static void side_keep_place(struct side_late *late)
+{
+    const struct engine_deferral *deferral = &late->side->deferral;
+    late->asked.query.path_at = deferral->path_at;
+    late->asked.query.path_has_failed = deferral->path_has_failed;
+    late->asked.query.path_serial = deferral->path_serial;
+}
+
+static bool side_is_later_place(struct side_late *late)
+{
+    const struct engine_deferral *deferral = &late->side->deferral;
+    if (deferral->path_at <= late->asked.query.path_at && deferral->kind != ENGINE_DEFER_SIGN) {
+        return false;
+    }
+    side_forget_lookup(late);
+    side_wait_for(late);
+    return true;
+}
+
+static void side_answer_again(struct side_late *late)
+{
+    size_t len = 0;
+    enum engine_verdict verdict = side_turn(late, NULL, &len);
+    if (verdict == ENGINE_DEFER) {
+        side_wait_for(late);
+        return;
+    }
+    if (verdict == ENGINE_REPLY) {
+        side_refresh(late->side, &late->asked);
+    }
+    side_end(late, verdict == ENGINE_REPLY ? len : 0);
+}
+
+static bool side_try_next_place(struct side_late *late, bool has_failed)
+{
+    struct engine_query *query = &late->asked.query;
+    if (query->path_at == 0 || query->path_at == ENGINE_PATH_OVER) {
+        return false;
+    }
+    query->path_at++;
+    query->path_has_failed = query->path_has_failed || has_failed;
+    side_answer_again(late);
+    return true;
+}
+
+/* ---- FORWARD ---- */
+
+static bool side_answer_stale(struct side_late *late)
+{
+    const struct engine_config *config = late->side->config;
+    size_t len = 0;
+    if (!config->cache || config->cache_limits.stale_ms == 0) {
+        return false;
+    }
+    late->asked.query.takes_stale = true;
+    enum engine_verdict verdict = side_turn(late, NULL, &len);
+    late->asked.query.takes_stale = false;
+    if (verdict == ENGINE_DEFER) {
+        return side_is_later_place(late);
+    }
+    if (verdict == ENGINE_REPLY) {
+        side_refresh(late->side, &late->asked);
+    }
+    side_end(late, verdict == ENGINE_REPLY ? len : 0);
+    return true;
+}
+
+static void side_do_without(struct side_late *late, enum edns_error error)
+{
+    if (!side_answer_stale(late) && !side_try_next_place(late, true)) {
+        side_refuse(late, error);
+    }
+}
+
+static void side_on_forwarded(void *data, const struct forwarder_reply *reply)
+{
+    struct side_late *late = data;
+    if (reply->outcome != FORWARDER_REPLIED) {
+        side_do_without(late, reply->outcome == FORWARDER_FAILED ? EDNS_ERROR_NO_AUTHORITY
+                                                                 : EDNS_ERROR_NETWORK);
+        return;
+    }
+    const bool is_denial = (reply->bytes[3] & DNS_MASK_RCODE) == DNS_RCODE_NXDOMAIN;
+    size_t len = engine_forwarded(late->side->engines[SIDE_ENGINE_RESOLVER], &late->asked.query,
+                                  reply->bytes, reply->len, late->side->reply);
+    if (len > 0) {
+        side_end(late, len);
+    } else if (!is_denial || !side_try_next_place(late, false)) {
+        side_do_without(late, reply->bytes[2] & DNS_FLAG_TC >> 8 ? EDNS_ERROR_NETWORK
+                                                                 : EDNS_ERROR_NO_AUTHORITY);
+    }
+}
+
+static void side_forward(struct side_late *late)
+{
+    struct side *side = late->side;
+    const struct engine_query *query = &late->asked.query;
+    const bool is_clients = side->deferral.forward_len == 0;
+    const uint8_t *wire = is_clients ? query->wire : side->deferral.forward;
+    const size_t len = is_clients ? query->len : side->deferral.forward_len;
+    struct forwarder_wait wait = {.cb = side_on_forwarded, .data = late};
+    struct upstream_question question;
+    side_upstream_step(side, late->asked.number, SIDE_FORWARD, wire, len);
+    if (!upstream_question_read(wire, len, &question)) {
+        side_refuse(late, EDNS_ERROR_OTHER);
+        return;
+    }
+    if (!recursion_allows(&side->recursion, query->client, query->now_ms)) {
+        if (!side_try_next_place(late, false)) {
+            side_end(late, engine_refused(side->engines[SIDE_ENGINE_RESOLVER], query, side->reply));
+        }
+        return;
+    }
+    side->asked = late->asked.number;
+    if (fetcher_ask(side->fetcher, &question, query->random, &wait) != FORWARDER_ASKED) {
+        side_do_without(late, EDNS_ERROR_NETWORK);
+    }
+}
+
+/* ---- LOOKUP ---- */
+
+static void side_answer_with_externals(struct side_late *late)
+{
+    const struct external_answers externals = {late->external_count, late->externals};
+    size_t len = 0;
+    if (late->is_walk) {
+        side_pool_answer(late, true);
+        return;
+    }
+    enum engine_verdict verdict = side_turn(late, &externals, &len);
+    if (verdict != ENGINE_DEFER) {
+        side_end(late, verdict == ENGINE_REPLY ? len : 0);
+    } else if (late->side->deferral.kind == ENGINE_DEFER_WALK) {
+        side_pool_answer(late, true);
+    } else if (late->side->deferral.kind == ENGINE_DEFER_SIGN) {
+        side_pool_answer(late, false);
+    } else if (!side_is_later_place(late)) {
+        side_refuse(late, EDNS_ERROR_OTHER);
+    }
+}
+
+/* One that is looked up, and what is known of it. */
+struct side_lookup {
+    struct side_late *late;
+    struct external_answer *answer;
+};
+
+/* resolver_lookup.c's fit_client: a UDP client gets no more addresses than a datagram holds. */
+static void side_fit_client(const struct side_late *late, size_t room, struct external_answer *a)
+{
+    enum { ADDRESS_RR_MIN = 16 };
+    const bool is_udp = late->asked.query.transport == ENGINE_UDP;
+    if (is_udp) {
+        external_answer_cut(a, EXTERNAL_CNAMES_MAX +
+                                   late->side->config->max_udp_size / ADDRESS_RR_MIN);
+    }
+    if (a->records.len > room) {
+        a->outcome = EXTERNAL_TRUNCATED;
+        a->records.len = 0;
+    }
+    if (a->outcome == EXTERNAL_TRUNCATED && !is_udp) {
+        a->outcome = EXTERNAL_FAILED;
+        a->records.len = 0;
+    }
+}
+
+static void side_take_reply(struct side_lookup *lookup, struct slice message)
+{
+    struct side_late *late = lookup->late;
+    const struct engine_config *config = late->side->config;
+    struct buf packed;
+    buf_init(&packed, EXTERNAL_PACKED_MAX);
+    struct external_answer answer = *lookup->answer;
+    answer.outcome =
+        external_read(&answer.question, (const uint8_t *)message.ptr, message.len,
+                      config->cache ? config->cache_limits.ttl_max_s : EXTERNAL_TTL_MAX_S, &packed);
+    answer.records = buf_slice(&packed);
+    side_fit_client(late, late->packed.limit - late->packed.len, &answer);
+    late->packed_at[lookup->answer - late->externals] = late->packed.len;
+    buf_append_slice(&late->packed, answer.records);
+    *lookup->answer = answer; /* side_look_up sets where its records are */
+    buf_fini(&packed);
+}
+
+static void side_on_external(void *data, const struct forwarder_reply *reply)
+{
+    struct side_lookup *lookup = data;
+    struct slice message;
+    struct upstream_question question = {.name = lookup->answer->question.name,
+                                         .type = lookup->answer->question.type,
+                                         .qclass = DNS_CLASS_IN,
+                                         .flags = DNS_FLAG_RD};
+    dname_lower(&question.name);
+    if (reply && reply->outcome == FORWARDER_REPLIED) {
+        side_take_reply(lookup, slice_of(reply->bytes, reply->len));
+    } else if (fetcher_find(lookup->late->side->fetcher, &question, true, &message) ==
+               FETCHER_REPLY) {
+        side_take_reply(lookup, message);
+    }
+}
+
+static void side_look_up_one(struct side_late *late, const struct external_question *question)
+{
+    struct side *side = late->side;
+    struct side_lookup lookup = {late, &late->externals[late->external_count++]};
+    struct upstream_question upstream = {.name = question->name,
+                                         .type = question->type,
+                                         .qclass = DNS_CLASS_IN,
+                                         .flags = DNS_FLAG_RD};
+    struct forwarder_wait wait = {.cb = side_on_external, .data = &lookup};
+    struct slice message;
+    uint8_t wire[UPSTREAM_QUERY_MAX];
+    *lookup.answer = (struct external_answer){*question, EXTERNAL_FAILED, slice_of(NULL, 0)};
+    dname_lower(&upstream.name);
+    side->calls.step(side->calls.data, late->asked.number, SIDE_LOOK_UP, wire,
+                     upstream_query_write(&upstream, 0, wire));
+    switch (fetcher_find(side->fetcher, &upstream, false, &message)) {
+    case FETCHER_REPLY:
+        side_take_reply(&lookup, message);
+        return;
+    case FETCHER_FAILURE:
+        return;
+    case FETCHER_NOTHING:
+        break;
+    }
+    side->asked = late->asked.number;
+    if (fetcher_ask(side->fetcher, &upstream, late->asked.query.random, &wait) != FORWARDER_ASKED) {
+        side_on_external(&lookup, NULL);
+    }
+}
+
+static void side_look_up(struct side_late *late)
+{
+    struct external_question questions[ENGINE_EXTERNAL_MAX];
+    const size_t count = late->side->deferral.question_count;
+    memcpy(questions, late->side->deferral.questions, count * sizeof(questions[0]));
+    side_forget_lookup(late);
+    for (size_t i = 0; i < count; i++) {
+        side_look_up_one(late, &questions[i]);
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct slice *records = &late->externals[i].records;
+        const size_t len = records->len;
+        *records = slice_of(len > 0 ? late->packed.data + late->packed_at[i] : NULL, len);
+    }
+    side_answer_with_externals(late);
+}
+
+/* ---- WALK and SIGN ---- */
+
+static void side_refuse_in_pool(struct side_late *late, bool is_walk)
+{
+    if (!is_walk && late->asked.query.transport == ENGINE_UDP) {
+        side_end(late, 0);
+    } else {
+        side_refuse(late, EDNS_ERROR_OTHER);
+    }
+}
+
+static bool side_pool_goes_on(const struct side_late *late, bool may_walk)
+{
+    const struct engine_deferral *deferral = &late->side->deferral;
+    if (deferral->path_at > late->asked.query.path_at) {
+        return true;
+    }
+    return deferral->kind == ENGINE_DEFER_LOOKUP ? late->external_count == 0
+                                                 : deferral->kind == ENGINE_DEFER_WALK && !may_walk;
+}
+
+static void side_pool_answer(struct side_late *late, bool may_walk)
+{
+    struct side *side = late->side;
+    const struct external_answers externals = {late->external_count, late->externals};
+    struct engine_query query = late->asked.query;
+    size_t len = 0;
+    side_step(side, &late->asked, may_walk ? SIDE_SCAN : SIDE_SIGN);
+    query.may_walk = may_walk;
+    query.may_sign = true;
+    enum engine_verdict verdict = engine_answer(
+        side->engines[may_walk ? SIDE_ENGINE_WALKER : SIDE_ENGINE_SIGNER], side->store, &query,
+        late->external_count > 0 ? &externals : NULL, side->reply, &len, &side->deferral);
+    if (verdict != ENGINE_DEFER) {
+        if (verdict == ENGINE_REPLY) {
+            side_refresh(side, &late->asked);
+        }
+        side_end(late, verdict == ENGINE_REPLY ? len : 0);
+    } else if (!side_pool_goes_on(late, may_walk)) {
+        side_refuse_in_pool(late, may_walk);
+    } else if (side->deferral.kind == ENGINE_DEFER_WALK) {
+        side_pool_answer(late, true);
+    } else if (side->deferral.kind == ENGINE_DEFER_LOOKUP) {
+        late->is_walk = late->is_walk || may_walk;
+        side_keep_place(late);
+        side_look_up(late);
+    } else if (!side_is_later_place(late)) {
+        side_refuse(late, EDNS_ERROR_OTHER);
+    }
+}
+
+/* ---- The begin ---- */
+
+static void side_wait_for(struct side_late *late)
+{
+    struct side *side = late->side;
+    side_keep_place(late);
+    switch (side->deferral.kind) {
+    case ENGINE_DEFER_FORWARD:
+        side_forward(late);
+        break;
+    case ENGINE_DEFER_LOOKUP:
+        side_look_up(late);
+        break;
+    case ENGINE_DEFER_WALK:
+        side_pool_answer(late, true);
+        break;
+    case ENGINE_DEFER_SIGN:
+        side_pool_answer(late, false);
+        break;
+    case ENGINE_DEFER_TRANSFER:
+    case ENGINE_DEFER_REFRESH:
+        side_refuse(late, EDNS_ERROR_OTHER);
+        break;
+    }
+}
+
+/* As deferred_new, but for what may not be taken. */
+static void side_defer(struct side_late *late, struct side *side, const struct side_asked *asked)
+{
+    *late = (struct side_late){.side = side, .asked = *asked};
+    struct engine_query *query = &late->asked.query;
+    buf_init(&late->packed,
+             query->transport == ENGINE_UDP ? EXTERNAL_PACKED_UDP_MAX : EXTERNAL_PACKED_MAX);
+    if (side->deferral.is_signed && query->len <= sizeof(late->wire)) {
+        memcpy(late->wire, query->wire, query->len);
+    } else {
+        query->len = question_shorten(query->wire, query->len, late->wire);
+    }
+    query->wire = late->wire;
+    query->ahead = 0;
+    query->is_brief = false;
+    query->is_repeated = true;
+}
+
+void side_go_on(struct side *side, const struct side_asked *asked)
+{
+    struct side_late late;
+    if (side->deferral.kind == ENGINE_DEFER_TRANSFER) {
+        side_step(side, asked, SIDE_TRANSFER);
+        return;
+    }
+    side_defer(&late, side, asked);
+    if (side->deferral.kind == ENGINE_DEFER_WALK || side->deferral.kind == ENGINE_DEFER_SIGN) {
+        side_wait_for(&late);
+    } else {
+        side_answer_again(&late);
+    }
+    buf_fini(&late.packed);
+}
+
+void side_answer_late(struct side *side, const struct side_asked *asked)
+{
+    struct side_asked late = *asked;
+    size_t len = 0;
+    late.query.may_walk = late.query.may_sign = true;
+    enum engine_verdict verdict =
+        engine_answer(side->engines[SIDE_ENGINE_WALKER], side->store, &late.query, NULL,
+                      side->reply, &len, &side->deferral);
+    if (verdict == ENGINE_DEFER) {
+        side_go_on(side, asked);
+        return;
+    }
+    if (verdict == ENGINE_REPLY) {
+        side_refresh(side, asked);
+    }
+    side_finish(side, asked, verdict == ENGINE_REPLY ? len : 0);
+}

@@ -1,0 +1,101 @@
+/* The adapter's upstreams: implements forwarder.h, so that the archive's own is not linked. Every
+ * query has its response at once, from the plan's script; the matching, the second try over TCP and
+ * what counts as failure are flight.c's. */
+#include <stdlib.h>
+
+#include "common/base/xalloc.h"
+#include "common/dns/dns.h"
+#include "skydns/foreign/zone_table.h"
+#include "tests/recorded/side_engine.h"
+
+struct forwarder {
+    struct forwarder_config config;
+};
+
+static struct side *side_asking;
+
+void side_upstream_is(struct side *side)
+{
+    side_asking = side;
+}
+
+struct forwarder *forwarder_new(const struct forwarder_config *config)
+{
+    struct forwarder *forwarder = xcalloc(1, sizeof(*forwarder));
+    forwarder->config = *config;
+    return forwarder;
+}
+
+void forwarder_free(struct forwarder *forwarder)
+{
+    free(forwarder);
+}
+
+void forwarder_set_zones(struct forwarder *forwarder, const struct zone_table *table)
+{
+    (void)forwarder;
+    (void)table;
+}
+
+/* What one transport brings, if it answers the query; 0: nothing. */
+static size_t side_exchange(const uint8_t *query, size_t query_len, bool is_tcp, uint8_t *response)
+{
+    const struct side_calls *calls = &side_asking->calls;
+    size_t len =
+        calls->upstream(calls->data, side_asking->asked, query, query_len, is_tcp, response);
+    return len > 0 && upstream_is_reply(query, query_len, response, len, false) ? len : 0;
+}
+
+static struct forwarder_reply side_ask_upstream(const struct upstream_question *question,
+                                                uint8_t *response)
+{
+    static const struct nameserver server;
+    uint8_t query[UPSTREAM_QUERY_MAX];
+    const size_t query_len = upstream_query_write(question, 0, query);
+    size_t len = side_exchange(query, query_len, false, response);
+    if (len > 0 && response[2] & DNS_FLAG_TC >> 8) {
+        len = side_exchange(query, query_len, true, response);
+    }
+    const unsigned rcode = len > 0 ? response[3] & DNS_MASK_RCODE : 0;
+    if (len == 0 || rcode == DNS_RCODE_SERVFAIL || rcode == DNS_RCODE_REFUSED) {
+        return (struct forwarder_reply){.outcome = len == 0 ? FORWARDER_SILENT : FORWARDER_FAILED};
+    }
+    return (struct forwarder_reply){
+        .outcome = FORWARDER_REPLIED, .bytes = response, .len = len, .server = &server};
+}
+
+/* The waiter has its reply before this returns: side_late.c knows. */
+enum forwarder_start forwarder_ask(struct forwarder *forwarder, const struct foreign_zone *zone,
+                                   const struct upstream_question *question, unsigned rotation,
+                                   struct forwarder_wait *wait)
+{
+    struct upstream_question asked = *question;
+    (void)rotation;
+    if (zone->server_count == 0) {
+        return FORWARDER_NO_SERVER;
+    }
+    asked.zone_serial = zone->serial;
+    asked.is_stub = zone_is_stub(zone);
+    uint8_t *response = xmalloc(SIDE_MESSAGE_MAX); /* the waiter may ask for another */
+    const struct forwarder_reply reply = side_ask_upstream(&asked, response);
+    const struct forwarder_end end = {
+        .question = &asked, .reply = &reply, .is_current = true, .is_background = !wait};
+    if (wait) {
+        wait->cb(wait->data, &reply);
+    }
+    forwarder->config.ended(forwarder->config.ended_data, &end);
+    free(response);
+    return FORWARDER_ASKED;
+}
+
+void side_upstream_step(struct side *side, size_t number, enum side_step step, const uint8_t *wire,
+                        size_t len)
+{
+    struct upstream_question question;
+    uint8_t query[UPSTREAM_QUERY_MAX];
+    size_t query_len = 0;
+    if (upstream_question_read(wire, len, &question)) {
+        query_len = upstream_query_write(&question, 0, query);
+    }
+    side->calls.step(side->calls.data, number, step, query, query_len);
+}
