@@ -86,7 +86,7 @@ MAN        := $(patsubst %.scd,$(B)/man/%,$(notdir $(wildcard $(PROGRAMS:%=%/*.s
 .DEFAULT_GOAL := all
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all programs unit objects deps deps-bench run one asan-kube2sky check check-all check-unit check-integration check-faults check-tsan check-pod check-page check-cluster peers screenshots coverage images fuzz bench bench-readme bench-etcd bench-readers bench-kube2sky bench-scale bench-pipeline bench-start bench-updates bench-clients bench-pod bench-churn bench-cache-hits bench-clients-flood bench-search-paths bench-instructions bench-transfer bench-watching profile analyze analyzed lint format install uninstall dist deb clean help tests FORCE
+.PHONY: all programs unit objects deps deps-bench run one asan-kube2sky check check-all check-unit check-integration check-faults check-tsan check-pod check-page check-cluster peers check-recorded screenshots coverage images fuzz bench bench-readme bench-etcd bench-readers bench-kube2sky bench-scale bench-pipeline bench-start bench-updates bench-clients bench-pod bench-churn bench-cache-hits bench-clients-flood bench-search-paths bench-instructions bench-transfer bench-watching profile analyze analyzed lint format install uninstall dist deb clean help tests FORCE
 
 all: $(BINARIES) $(MAN)
 programs: $(BINARIES)
@@ -306,6 +306,11 @@ check-page: all
 	@cd $(BUILD)/page && $(NPM_CI) || echo 'check-page: axe is skipped'
 	@PAGE_NODE_MODULES=$(abspath $(BUILD)/page/node_modules) $(PYTHON) tests/support/check.py --build $(B) --only page
 
+# Whether skydns answers as at another commit, whose checkout and build lie below build/recorded.
+RECORDED_FLAGS ?=
+check-recorded:
+	@$(PYTHON) tests/recorded/check_recorded.py --ref '$(REF)' --build $(BUILD) --cc '$(CC)' $(RECORDED_FLAGS)
+
 # The pictures in README.md, from running programs: a minute.
 screenshots: all
 	@tests/support/deps check page
@@ -515,7 +520,7 @@ clean:
 	rm -rf $(BUILD)
 
 help:
-	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|compile_commands.json|run|one TEST=…|check|check-all|check-unit|check-integration|check-faults|check-tsan|check-pod|check-page|check-cluster|peers|screenshots|coverage|images|fuzz|bench|bench-readme|bench-etcd|bench-readers|bench-kube2sky|bench-scale|bench-pipeline|bench-start|bench-updates|bench-clients|bench-pod|bench-churn|bench-cache-hits|bench-clients-flood|bench-search-paths|bench-instructions|bench-transfer|bench-watching|profile|analyze|lint|format|install|uninstall|dist|deb|deps|deps-bench|clean'
+	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|compile_commands.json|run|one TEST=…|check|check-all|check-unit|check-integration|check-faults|check-tsan|check-pod|check-page|check-cluster|peers|check-recorded REF=…|screenshots|coverage|images|fuzz|bench|bench-readme|bench-etcd|bench-readers|bench-kube2sky|bench-scale|bench-pipeline|bench-start|bench-updates|bench-clients|bench-pod|bench-churn|bench-cache-hits|bench-clients-flood|bench-search-paths|bench-instructions|bench-transfer|bench-watching|profile|analyze|lint|format|install|uninstall|dist|deb|deps|deps-bench|clean'
 
 -include $(wildcard $(B)/*/*.d $(B)/*/*/*.d $(B)/tests/*/*/*.d $(B)/tests/*/*/*/*.d)
 ifneq ($(filter analyzed,$(MAKECMDGOALS)),)

@@ -4,8 +4,9 @@
     check_recorded.py --ref COMMIT [--build build] [--seed N] [--queries N]
 
 The commit is checked out and built below build/recorded/<commit>, so no answers are kept anywhere. One driver
-(record_answers.c) with libskydns.a of each side answers the queries of one plan (plan.py); compare.py says what differs.
-The driver's part that knows the program (side_*.c) is that of the commit itself, if its side.h is today's, else today's.
+(record_answers.c) with libskydns.a of each side answers the queries of one plan (plan.py); compare.py says what
+differs. The driver's part that knows the program (side_*.c) is that of the commit itself, if its side.h is today's,
+else today's.
 
 Exit status 0: equal, or each difference is in a class of classes.py; 1: other differences; 2: it could not be compared.
 """
@@ -86,21 +87,32 @@ def lay_out(side: Side, stage: Path):
         shutil.copy(file, stage / HERE)
 
 
-def build_driver(side: Side, stage: Path, objects_before: tuple[Path, ...] = ()) -> Path:
-    """With the flags of the side's own build. The objects take the place of those in the archive."""
+def flags_of(side: Side) -> list[list[str]]:
+    """The compiler, and the flags of preprocessor, compiler and linker, of the side's own build."""
+    return [line.split() for line in (side.objects / ".flags").read_text().splitlines()]
+
+
+def compile_driver(side: Side, stage: Path) -> list[Path]:
     lay_out(side, stage)
-    compiler, cpp_flags, c_flags, ld_flags = (
-        line.split() for line in (side.objects / ".flags").read_text().splitlines()
-    )
-    libraries = run(["make", "-s", "--eval", "libraries: ; @echo $(LIBS_skydns)", "libraries"], side.tree).split()
-    driver = stage / "record_answers"
-    wrapped = [f"-Wl,--wrap={name}" for name in WRAPPED]
+    compiler, cpp_flags, c_flags, _ = flags_of(side)
     sources = sorted((stage / HERE).glob("*.c"))
-    objects = [source.with_suffix(".o") for source in sources]
-    for source, target in zip(sources, objects, strict=True):
-        run([*compiler, f"-I{stage}", *cpp_flags, *c_flags, "-c", source, "-o", target], side.tree)
-    linked = [*objects, *objects_before, *side.archives]
-    run([*compiler, *ld_flags, *wrapped, *linked, *libraries, "-o", driver], side.tree)
+    for source in sources:
+        command = [*compiler, f"-I{stage}", *cpp_flags, *c_flags, "-c", source, "-o", source.with_suffix(".o")]
+        run(command, side.tree)
+    return [source.with_suffix(".o") for source in sources]
+
+
+def link_driver(side: Side, objects: list[Path], driver: Path):
+    """Objects of the program among these take the place of those in the archive."""
+    compiler, _, _, ld_flags = flags_of(side)
+    libraries = run(["make", "-s", "--eval", "libraries: ; @echo $(LIBS_skydns)", "libraries"], side.tree).split()
+    wrapped = [f"-Wl,--wrap={name}" for name in WRAPPED]
+    run([*compiler, *ld_flags, *wrapped, *objects, *side.archives, *libraries, "-o", driver], side.tree)
+
+
+def build_driver(side: Side, stage: Path) -> Path:
+    driver = stage / "record_answers"
+    link_driver(side, compile_driver(side, stage), driver)
     return driver
 
 

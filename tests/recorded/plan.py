@@ -17,6 +17,7 @@ from pathlib import Path
 
 import wire
 import worlds
+from keys import COOKIE_SECRET, OTHER_COOKIE_SECRET, TSIG_KEY, TSIG_SECRET
 from wire import CLASSES, TYPES
 
 QUERIES = 60_000
@@ -27,7 +28,7 @@ BEGIN_S, BEGIN_MS = 1_760_704_496, 5_000_000  # 17 October 2025
 TRANSPORTS = ("udp", "tcp", "tls", "https", "http", "grpc", "udp-late")
 SCRIPTS = (
     "good", "short", "truncated", "cut", "nxdomain", "nodata", "servfail", "silent", "long", "into-ours", "chain",
-    "strange", "broken",
+    "strange", "broken", "signed", "dname", "referral",
 )  # fmt: skip
 
 CLIENTS = (
@@ -39,19 +40,20 @@ SVC = f"default.svc.{worlds.DOMAIN}"
 NAMES = [
     *(f"{label}.{SVC}" for label in (
         "web", "web6", "db", "db-0.db", "many", "many-7.many", "big", "wide", "external", "external-short", "alias",
-        "alias-alias", "alias-away", "alias-team", "alias-none", "loop-a", "text", "mail", "group", "sub.group", "strip",
-        "a.strip", "zero", "plain", "none", "*", "any", "_tcp.web", "_http._tcp.web", "_dns._udp.web", "_http._tcp.*",
+        "alias-alias", "alias-away", "alias-team", "alias-none", "loop-a", "text", "mail", "group", "sub.group",
+        "strip",
+        "a.strip", "both", "alias-both", "printer", "stub", "_print._tcp", "_x._tcp.cross", "zero", "plain", "none", "*", "any", "_tcp.web", "_http._tcp.web", "_dns._udp.web", "_http._tcp.*",
         "_peer._tcp.db", "_out._tcp.targets", "_p7._tcp.wide", "_tcp.wide", "www.example.com", "x.y.web", "*.db",
     )),
     *(f"{label}.{worlds.DOMAIN}" for label in (
         "svc", "pod", "default.svc", "default.pod", "none.svc", "api.team-a.svc", "mixed.team-a.svc", "api.team-b.svc",
         "api.team-c.svc", "kube-dns.kube-system.svc", "10-244-0-1.default.pod", "10-244-1-1.team-a.pod",
         "1-2-3-4.default.pod", "fd00--1.default.pod", "300-1-1-1.default.pod", "10-244-0-11.none.pod", "dns", "ns.dns",
-        "ns1.ns.dns", "local.dns", "dns-version", "a.b", "a.b.c.d.e", "x.a.b", "acme", "hidden.acme", "host.acme",
+        "ns1.ns.dns", "local.dns", "dns-version", "a.b", "a.b.c.d.e", "x.a.b", "acme", "hidden.acme", "host.in.acme", "in.acme",
         "www.example.com.svc", "www.example.com.team-a.svc", "www.example.com", "skydns", "_http._tcp.any.default.svc",
         "www.sub", "sub",
     )),
-    worlds.DOMAIN, f"web.default.svc.{worlds.NESTED}", f"none.{worlds.NESTED}", f"ns.dns.{worlds.NESTED}",
+    *[worlds.DOMAIN] * 4, *[worlds.NESTED] * 3, f"web.default.svc.{worlds.NESTED}", f"none.{worlds.NESTED}", f"ns.dns.{worlds.NESTED}",
     "10.0.96.10.in-addr.arpa", "99.0.96.10.in-addr.arpa", "10.1.96.10.in-addr.arpa", "96.10.in-addr.arpa",
     "10.in-addr.arpa", "10.0.97.10.in-addr.arpa", "9.2.0.192.in-addr.arpa", "in-addr.arpa",
     "www.example.com", "example.com", "mx.example.org", "host-1.example.net", "a.b.c.d.e.f.example.com", "example",
@@ -83,16 +85,42 @@ AXES = {
     "keepalive": (False, True),
     "stub": (*(False,) * 7, True),
     "tsig": (*(None,) * 20, "good", "good", "bad", "late", "unknown"),
-    "shape": (*("plain",) * 90, "response", "opcode", "questions", "no-question", "junk", "short", "two-opt", "version"),
+    "shape": (*("plain",) * 90, "response", "opcode", "questions", "no-question", "junk", "short", "two-opt",
+              "version"),
 }
 # What stands in the OPT record: without one, no choice.
 EDNS_AXES = ("do", "subnet", "cookie", "padding", "keepalive", "stub")
 
 Choice = dict[str, object]
 
+# What is mostly asked for at names with such a beginning, such an end, or such a whole.
+APEX_TYPES = ("SOA", "NS", "DNSKEY", "CDS", "CDNSKEY", "DS", "DS", "NSEC", "AXFR", "IXFR")
+APT_TYPES = [
+    (lambda name: name in (worlds.DOMAIN, worlds.NESTED), APEX_TYPES),
+    (lambda name: name.startswith("_"), ("SRV", "SRV", "A")),
+    (lambda name: name.endswith("in-addr.arpa"), ("PTR", "PTR", "SOA", "NS", "DNSKEY")),
+    (lambda name: name.startswith(("text", "dns-version", "version", "id", "authors")), ("TXT",)),
+    (lambda name: name.startswith(("mail", "mx")), ("MX", "TXT")),
+]
+
+
+def apt_types(name: str) -> tuple[str, ...]:
+    return next((types for fits, types in APT_TYPES if fits(name)), ("A", "A", "AAAA"))
+
+
+# Names that only the last configuration has records or upstreams for.
+OF_NESTED = (worlds.NESTED, "office.test", "stub.test", f"acme.{worlds.DOMAIN}", "printer." + SVC, "stub." + SVC)
+
 
 def choose(rng: random.Random, fixed: Choice) -> Choice:
+    """Every other one asks for what the name has, where it has it."""
     choice = {axis: fixed[axis] if axis in fixed else rng.choice(values) for axis, values in AXES.items()}
+    if "type" not in fixed and rng.random() < 0.5:
+        choice["type"] = rng.choice(apt_types(str(choice["name"])))
+    if "configuration" not in fixed and str(choice["name"]).endswith(OF_NESTED) and rng.random() < 0.5:
+        choice["configuration"] = "nested"
+    if "tsig" not in fixed and choice["configuration"] == "tsig" and rng.random() < 0.5:
+        choice["tsig"] = "good"
     if choice["edns"] is None:
         choice.update({axis: AXES[axis][-1] if axis == "do" else None for axis in EDNS_AXES})
     return choice
@@ -118,8 +146,10 @@ def complete(rng: random.Random, choices: list[Choice]) -> int:
     """Adds what no choice has yet; returns how many pairs there are."""
     wanted = all_pairs()
     missing = wanted.difference(*(pairs_of(choice) for choice in choices))
-    while missing:
-        a, value_a, b, value_b = min(missing, key=repr)
+    for pair in sorted(missing, key=repr):
+        if pair not in missing:
+            continue
+        a, value_a, b, value_b = pair
         fixed = {a: value_a, b: value_b}
         if fixed.keys() & set(EDNS_AXES):
             fixed.setdefault("edns", 1232)
@@ -149,7 +179,7 @@ def cookie_of(choice: Choice, now_s: int) -> bytes:
         return client
     if choice["cookie"] == "broken":
         return client + b"short"
-    secret = worlds.COOKIE_SECRET if choice["cookie"] != "foreign" else b"another secret16"
+    secret = COOKIE_SECRET if choice["cookie"] != "foreign" else OTHER_COOKIE_SECRET
     age_s = 2000 if choice["cookie"] == "old" else 10
     return client + wire.server_cookie(secret, client, str(choice["client"]), now_s - age_s)
 
@@ -203,9 +233,9 @@ def bytes_of(rng: random.Random, choice: Choice, now_s: int) -> bytes:
     count = 2 if opt and choice["shape"] == "two-opt" else 1 if opt else 0
     message = wire.query(rng.randrange(65536), flags, question, opt * count, count)
     if choice["tsig"]:
-        key = "another.key" if choice["tsig"] == "unknown" else worlds.TSIG_KEY
+        key = "another.key" if choice["tsig"] == "unknown" else TSIG_KEY
         at_s = now_s - (1000 if choice["tsig"] == "late" else 0)
-        message = wire.signed(message, key, worlds.TSIG_SECRET, at_s, choice["tsig"] != "bad")
+        message = wire.signed(message, key, TSIG_SECRET, at_s, choice["tsig"] != "bad")
     return deformed(message, str(choice["shape"]), question)
 
 

@@ -97,6 +97,12 @@ static struct plan_strings plan_take_strings(struct plan *plan)
     return strings;
 }
 
+/* The texts are the plan's. */
+static void plan_strings_fini(struct plan_strings *strings)
+{
+    free(strings->items);
+}
+
 static struct side_address plan_take_address(struct plan *plan)
 {
     struct side_address address = {.ip_len = (uint8_t)plan_number(plan, 1)};
@@ -261,35 +267,59 @@ static void answer_sequence(struct recorder *recorder, const struct side_world *
     side_close(side);
 }
 
-static void answer_plan(struct recorder *recorder, struct plan *plan)
+struct worlds {
+    size_t part_count, version_count;
+    struct world_parts *parts;
+    struct world_records *versions;
+};
+
+static struct worlds worlds_take(struct plan *plan)
 {
-    const size_t parts_count = plan_u32(plan);
-    struct world_parts *parts = recording_alloc(parts_count, sizeof(*parts));
-    for (size_t i = 0; i < parts_count; i++) {
-        parts[i].flags = plan_take_strings(plan);
-        parts[i].pods = plan_take_strings(plan);
-        parts[i].listed = plan_take_strings(plan);
+    struct worlds worlds = {.part_count = plan_u32(plan)};
+    worlds.parts = recording_alloc(worlds.part_count, sizeof(*worlds.parts));
+    for (size_t i = 0; i < worlds.part_count; i++) {
+        worlds.parts[i].flags = plan_take_strings(plan);
+        worlds.parts[i].pods = plan_take_strings(plan);
+        worlds.parts[i].listed = plan_take_strings(plan);
     }
-    const size_t records_count = plan_u32(plan);
-    struct world_records *records = recording_alloc(records_count, sizeof(*records));
-    for (size_t i = 0; i < records_count; i++) {
-        records[i].is_unsynced = plan_number(plan, 1) != 0;
-        records[i].texts = plan_take_strings(plan);
+    worlds.version_count = plan_u32(plan);
+    worlds.versions = recording_alloc(worlds.version_count, sizeof(*worlds.versions));
+    for (size_t i = 0; i < worlds.version_count; i++) {
+        worlds.versions[i].is_unsynced = plan_number(plan, 1) != 0;
+        worlds.versions[i].texts = plan_take_strings(plan);
     }
-    for (size_t left = plan_u32(plan); left > 0; left--) {
-        const size_t part = plan_u32(plan), version = plan_u32(plan), count = plan_u32(plan);
-        struct plan_query *queries = recording_alloc(count, sizeof(*queries));
-        for (size_t i = 0; i < count; i++) {
-            queries[i] = plan_take_query(plan);
-        }
-        if (part >= parts_count || version >= records_count || count == 0) {
-            recording_fail("a sequence without configuration, records or queries");
-        }
-        const struct side_world world = world_of(&parts[part], &records[version]);
-        answer_sequence(recorder, &world, queries, count, 1);
-        answer_sequence(recorder, &world, queries, count, SIDE_BATCH_MAX);
-        free(queries);
+    return worlds;
+}
+
+static void worlds_fini(struct worlds *worlds)
+{
+    for (size_t i = 0; i < worlds->part_count; i++) {
+        plan_strings_fini(&worlds->parts[i].flags);
+        plan_strings_fini(&worlds->parts[i].pods);
+        plan_strings_fini(&worlds->parts[i].listed);
     }
+    for (size_t i = 0; i < worlds->version_count; i++) {
+        plan_strings_fini(&worlds->versions[i].texts);
+    }
+    free(worlds->parts);
+    free(worlds->versions);
+}
+
+/* The plan's next sequence, both ways. */
+static void answer_twice(struct recorder *recorder, const struct worlds *worlds, struct plan *plan)
+{
+    const size_t part = plan_u32(plan), version = plan_u32(plan), count = plan_u32(plan);
+    struct plan_query *queries = recording_alloc(count, sizeof(*queries));
+    for (size_t i = 0; i < count; i++) {
+        queries[i] = plan_take_query(plan);
+    }
+    if (part >= worlds->part_count || version >= worlds->version_count || count == 0) {
+        recording_fail("a sequence without configuration, records or queries");
+    }
+    const struct side_world world = world_of(&worlds->parts[part], &worlds->versions[version]);
+    answer_sequence(recorder, &world, queries, count, 1);
+    answer_sequence(recorder, &world, queries, count, SIDE_BATCH_MAX);
+    free(queries);
 }
 
 int main(int argc, char **argv)
@@ -308,7 +338,12 @@ int main(int argc, char **argv)
     }
     fixed_begin();
     side_begin();
-    answer_plan(&recorder, &plan);
+    struct worlds worlds = worlds_take(&plan);
+    for (size_t left = plan_u32(&plan); left > 0; left--) {
+        answer_twice(&recorder, &worlds, &plan);
+    }
+    worlds_fini(&worlds);
+    free(plan.bytes);
     if (fclose(recorder.out) != 0) {
         recording_fail("cannot write the recording");
     }

@@ -4,7 +4,8 @@
 
 enum { HEADER = 12, MESSAGE_MAX = 65535, POINTER_TO_NAME = 0xc000 | HEADER };
 enum { TYPE_A = 1, TYPE_CNAME = 5, TYPE_SOA = 6, TYPE_PTR = 12, TYPE_MX = 15, TYPE_TXT = 16 };
-enum { TYPE_AAAA = 28, TYPE_SRV = 33, CLASS_IN = 1 };
+enum { TYPE_NS = 2, TYPE_AAAA = 28, TYPE_SRV = 33, TYPE_DNAME = 39, CLASS_IN = 1 };
+enum { TYPE_RRSIG = 46, TYPE_NSEC = 47 };
 enum { FLAG_TC = 0x02, FLAG_RD = 0x01 };                 /* of byte 2 */
 enum { FLAG_RA = 0x80, FLAG_AD = 0x20, FLAG_CD = 0x10 }; /* of byte 3 */
 enum { NXDOMAIN = 3, SERVFAIL = 2 };
@@ -69,9 +70,16 @@ static void script_put_typed(struct message *m, unsigned owner, unsigned type, u
         memcpy(rdata, (const uint8_t[16]){0x20, 1, 0xd, 0xb8, [15] = (uint8_t)number}, 16);
         len = 16;
         break;
+    case TYPE_NS:
+    case TYPE_CNAME:
+    case TYPE_DNAME:
     case TYPE_PTR:
         memcpy(rdata, mail, sizeof(mail));
         len = sizeof(mail);
+        break;
+    case TYPE_SOA:
+        len = sizeof(soa) - 1;
+        memcpy(rdata, soa, len);
         break;
     case TYPE_MX:
         memcpy(rdata + 2, mail, sizeof(mail));
@@ -115,6 +123,50 @@ static void script_put_strange(struct message *m, unsigned type)
     for (size_t i = HEADER + 1; i < HEADER + 4 && i < m->len; i += 2) {
         m->bytes[i] ^= m->bytes[i] >= 'a' && m->bytes[i] <= 'z' ? 0x20 : 0;
     }
+}
+
+/* What is left of the name behind its first label; the root if there is no more. */
+static unsigned script_above(const struct message *m)
+{
+    const unsigned first = m->bytes[HEADER];
+    return POINTER_TO_NAME + (first > 0 ? first + 1 : 0);
+}
+
+/* Nobody checks it; the signer is example.net. */
+static size_t script_signature(uint8_t rdata[128], unsigned covered, uint8_t labels)
+{
+    static const char signer[] = "\7example\3net";
+    memset(rdata, 0x5a, 128);
+    memcpy(rdata, (const uint8_t[]){0, (uint8_t)covered, 13, labels, 0, 0, 1, 44}, 8);
+    memcpy(rdata + 18, signer, sizeof(signer));
+    return 18 + sizeof(signer) + 64;
+}
+
+static void script_put_signed(struct message *m, unsigned type)
+{
+    static const char next[] = "\1z\7example\3net\0\0\1\100"; /* A alone */
+    uint8_t rdata[128];
+    script_put_typed(m, POINTER_TO_NAME, type, LIFE_S, 1);
+    script_put_answer(m, POINTER_TO_NAME, TYPE_RRSIG, LIFE_S, rdata,
+                      script_signature(rdata, type, 1));
+    const bool has_nsec =
+        script_put_record(m, script_above(m), TYPE_NSEC, 60, next, sizeof(next) - 1);
+    const bool has_rrsig = script_put_record(m, script_above(m), TYPE_RRSIG, 60, rdata,
+                                             script_signature(rdata, TYPE_NSEC, 2));
+    m->authorities = (uint16_t)(has_nsec + has_rrsig);
+}
+
+static void script_put_dname(struct message *m, unsigned type)
+{
+    static const char end[] = "\5moved\7example\3net";
+    uint8_t target[64 + sizeof(end)];
+    const size_t head = m->bytes[HEADER] > 0 ? (size_t)m->bytes[HEADER] + 1 : 0;
+    memcpy(target, m->bytes + HEADER, head);
+    memcpy(target + head, end, sizeof(end));
+    script_put_answer(m, script_above(m), TYPE_DNAME, LIFE_S, end, sizeof(end));
+    const unsigned made_at = 0xc000 | (unsigned)(m->len + 12);
+    script_put_answer(m, POINTER_TO_NAME, TYPE_CNAME, LIFE_S, target, head + sizeof(end));
+    script_put_typed(m, made_at, type, LIFE_S, 5);
 }
 
 static void script_put_many(struct message *m, unsigned type, unsigned count, uint32_t ttl_s)
@@ -175,6 +227,15 @@ static void script_put_body(struct message *m, enum script script, unsigned type
         script_put_many(m, type, GOOD_COUNT, LIFE_S);
         m->len -= 3;
         break;
+    case SCRIPT_SIGNED:
+        script_put_signed(m, type);
+        break;
+    case SCRIPT_DNAME:
+        script_put_dname(m, type);
+        break;
+    case SCRIPT_REFERRAL:
+        m->authorities = script_put_record(m, script_above(m), TYPE_NS, LIFE_S, mail, sizeof(mail));
+        break;
     case SCRIPT_SILENT:
     case SCRIPT_COUNT:
         break;
@@ -200,5 +261,9 @@ size_t script_respond(enum script script, const uint8_t *query, size_t len, bool
     response[6] = (uint8_t)(m.answers >> 8);
     response[7] = (uint8_t)m.answers;
     response[9] = (uint8_t)m.authorities;
+    if (script != SCRIPT_BROKEN && query[11] == 1 && m.len + len - end <= MESSAGE_MAX) {
+        response[11] = 1;
+        script_put_bytes(&m, query + end, len - end); /* OPT, with the client's network */
+    }
     return m.len;
 }

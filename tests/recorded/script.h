@@ -22,10 +22,14 @@ enum script {
     SCRIPT_CHAIN,     /* three CNAMEs, then an address */
     SCRIPT_STRANGE,   /* the records of another name, too, and capitals changed */
     SCRIPT_BROKEN,    /* ends within a record */
+    SCRIPT_SIGNED,    /* an address made from a signed wildcard, and that nothing else is there */
+    SCRIPT_DNAME,     /* a DNAME of the name above, and the CNAME made from it */
+    SCRIPT_REFERRAL,  /* to another upstream */
     SCRIPT_COUNT
 };
 
-/* Writes the response, at most 65,535 bytes; returns its length, 0: none. */
+/* Writes the response, at most 65,535 bytes, with the query's own OPT record; returns its length,
+ * 0: none. */
 size_t script_respond(enum script script, const uint8_t *query, size_t len, bool is_tcp,
                       uint8_t *response);
 

@@ -10,8 +10,8 @@ import struct
 from dataclasses import dataclass, field
 
 TYPES = {
-    "A": 1, "NS": 2, "CNAME": 5, "SOA": 6, "PTR": 12, "MX": 15, "TXT": 16, "AAAA": 28, "SRV": 33, "DNAME": 39,
-    "OPT": 41, "DS": 43, "RRSIG": 46, "NSEC": 47, "DNSKEY": 48, "HTTPS": 65, "TSIG": 250, "IXFR": 251, "AXFR": 252,
+    "A": 1, "NS": 2, "CNAME": 5, "SOA": 6, "PTR": 12, "MX": 15, "TXT": 16, "HINFO": 13, "AAAA": 28, "SRV": 33, "DNAME": 39,
+    "OPT": 41, "DS": 43, "RRSIG": 46, "NSEC": 47, "DNSKEY": 48, "CDS": 59, "CDNSKEY": 60, "HTTPS": 65, "TSIG": 250, "IXFR": 251, "AXFR": 252,
     "ANY": 255, "CAA": 257,
 }  # fmt: skip
 CLASSES = {"IN": 1, "CH": 3, "NONE": 254, "ANY": 255}
@@ -20,8 +20,10 @@ QR, AA, TC, RD, RA, AD, CD = 0x8000, 0x0400, 0x0200, 0x0100, 0x0080, 0x0020, 0x0
 # EDNS options
 SUBNET, COOKIE, KEEPALIVE, PADDING, STUB = 8, 10, 11, 12, 65011
 
-# Types whose data begins or ends with names, which messages may compress: (bytes before, names, bytes behind).
-NAMES_IN_DATA = {2: (0, 1), 5: (0, 1), 6: (0, 2), 12: (0, 1), 15: (2, 1), 33: (6, 1), 39: (0, 1), 46: (18, 1), 47: (0, 1)}
+# Types whose data begins or ends with names, which messages may compress: (bytes before, names).
+NAMES_IN_DATA = {
+    2: (0, 1), 5: (0, 1), 6: (0, 2), 12: (0, 1), 15: (2, 1), 33: (6, 1), 39: (0, 1), 46: (18, 1), 47: (0, 1),
+}  # fmt: skip
 
 
 class Unreadable(Exception):
@@ -149,17 +151,17 @@ def read_name(message: bytes, at: int) -> tuple[bytes, int]:
 
 
 def read_data(message: bytes, at: int, size: int, rtype: int) -> bytes:
-    if rtype not in NAMES_IN_DATA:
-        return message[at : at + size]
-    before, names = NAMES_IN_DATA[rtype]
-    end = at + size
+    """As it stands there if it has no names, or not those that it should have."""
+    end, whole = at + size, message[at : at + size]
+    before, names = NAMES_IN_DATA.get(rtype, (0, 0))
     parts, at = [message[at : at + before]], at + before
-    for _ in range(names):
-        name, at = read_name(message, at)
-        parts.append(name)
-    if at > end:
-        raise Unreadable("a name leaves its record")
-    return b"".join(parts) + message[at:end]
+    try:
+        for _ in range(names):
+            name, at = read_name(message, at)
+            parts.append(name)
+    except Unreadable:
+        return whole
+    return b"".join(parts) + message[at:end] if at <= end else whole
 
 
 def read_rr(message: bytes, at: int) -> tuple[Rr, int]:

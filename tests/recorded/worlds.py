@@ -6,9 +6,9 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
-DOMAIN, NESTED = "cluster.local", "sub.cluster.local"
-COOKIE_SECRET = bytes(range(16))
-TSIG_KEY, TSIG_SECRET = "transfer.key", b"a secret of recordings, 32 bytes"
+from keys import COOKIE_SECRET, TSIG_FILE, TSIG_KEY, ZONE_KEYS
+
+DOMAIN, NESTED = "cluster.local", "deep.sub.cluster.local"
 
 PODS = [
     ("default", "10.244.0.1"),
@@ -27,15 +27,6 @@ COMMON = [
 ]
 KUBERNETES = "-schema=kubernetes"
 
-# Made for recordings with dnssec-keygen.
-KEYS = {
-    "Kcluster.local.+013+06729": (
-        "cluster.local. 300 IN DNSKEY 256 3 13 PDG6QfF1CEYZYAE+DN5z2/cWPD4NCT3TBQoSEJoOjOf5aLitOxXtOy90 "
-        "/zHJsIVe+6LO4FTrct1hrvcSTP4+Sg==\n",
-        "Private-key-format: v1.3\nAlgorithm: 13 (ECDSAP256SHA256)\n"
-        "PrivateKey: 2DyFeqMR760jvvaTsFVRJqG58ov9x6RQXFcvgD2PjAs=\n",
-    ),
-}
 HOSTS = "192.0.2.9 printer.office.test printer\n2001:db8::9 printer.office.test\n192.0.2.10 scanner.office.test\n"
 
 NAMES = (
@@ -54,26 +45,27 @@ class Configuration:
 
 def configurations(folder: Path) -> list[Configuration]:
     """Their files are in the folder."""
-    key, cookies, tsig, hosts = (str(folder / name) for name in (*KEYS, "cookies", "tsig", "hosts"))
+    cookies, tsig, hosts = (folder / name for name in ("cookies", "tsig", "hosts"))
+    ours, ours_ksk, reverse, nested = (str(folder / base) for base in ZONE_KEYS)
     flags = {
         "skydns": ["-pods=verified"],
         "kubernetes": [KUBERNETES, "-any=hinfo", "-round-robin"],
-        "insecure": [KUBERNETES, "-pods=insecure", "-ndots=1", "-chaos=false"],
+        "insecure": [KUBERNETES, "-pods=insecure", "-ndots=1", "-chaos=false", "-rcache=20"],
         "disabled": [KUBERNETES, "-pods=disabled", "-rcache=0", "-local=a.dns.cluster.local"],
         "autopath": [KUBERNETES, "-autopath", "-search=corp.example,example.com"],
         "visibility": [KUBERNETES, "-visibility=own", "-public-namespaces=kube-system", "-autopath"],
-        "dnssec": [KUBERNETES, f"-dnssec={key}", "-autopath", "-round-robin"],
-        "tsig": [KUBERNETES, f"-tsig-keys={tsig}", f"-transfer-to=key:{TSIG_KEY}.", f"-dnssec={key}"],
+        "dnssec": [KUBERNETES, f"-dnssec={ours},{ours_ksk},{reverse}", "-autopath", "-round-robin"],
+        "tsig": [KUBERNETES, f"-tsig-keys={tsig}", f"-transfer-to=key:{TSIG_KEY}.", f"-dnssec={ours}"],
         "cookies": [f"-cookie-secret={cookies}", "-max-udp-size=4096", "-rcache-ttl=60"],
         "rate": [KUBERNETES, "-rate=2/4", f"-cookie-secret={cookies}"],
         "allow": [KUBERNETES, "-allow=10.0.0.0/8,fd00::/8", "-no-rec", "-rcache-stale=0"],
         "nested": [
             KUBERNETES, f"-domain={DOMAIN},{NESTED}", f"-hosts={hosts}", "-stub=stub.test=192.0.2.54",
-            f"-stub=acme.{DOMAIN}=192.0.2.55", f"-dnssec={key}", "-visibility=own", f"-tsig-keys={tsig}",
+            f"-stub=in.acme.{DOMAIN}=192.0.2.55", f"-dnssec={ours},{nested}", f"-tsig-keys={tsig}",
             f"-cookie-secret={cookies}", "-round-robin",
         ],
     }  # fmt: skip
-    pods = {name: PODS for name in ("autopath", "visibility", "dnssec", "nested")}
+    pods = {name: PODS for name in ("autopath", "visibility", "dnssec")}
     return [
         Configuration(name, ["skydns", *COMMON, *flags[name]], pods.get(name, []), LISTED if name in pods else [])
         for name in NAMES
@@ -82,23 +74,17 @@ def configurations(folder: Path) -> list[Configuration]:
 
 def write_files(folder: Path):
     folder.mkdir(parents=True, exist_ok=True)
-    for base, (public, private) in KEYS.items():
+    for base, (public, private) in ZONE_KEYS.items():
         (folder / f"{base}.key").write_text(public)
         (folder / f"{base}.private").write_text(private)
         (folder / f"{base}.private").chmod(0o600)
     for name, text in {
         "cookies": COOKIE_SECRET.hex() + "\n",
         "hosts": HOSTS,
-        "tsig": f'key "{TSIG_KEY}." {{ algorithm hmac-sha256; secret "{base64_text(TSIG_SECRET)}"; }};\n',
+        "tsig": TSIG_FILE,
     }.items():
         (folder / name).write_text(text)
         (folder / name).chmod(0o600)
-
-
-def base64_text(data: bytes) -> str:
-    import base64
-
-    return base64.b64encode(data).decode()
 
 
 # ---- Records ----
@@ -177,11 +163,19 @@ def small() -> Records:
         (f"{svc}/group/sub/3", value("10.96.0.33", group="g2")),
         (f"{svc}/strip/a/1", value("10.96.0.41", targetstrip=1, port=99)),
         (f"{svc}/strip/b/1", value("10.96.0.42", targetstrip=2, port=99)),
+        (f"{svc}/both/1", value("10.96.0.52")),
+        (f"{svc}/both/2", value(f"web.default.svc.{DOMAIN}")),
+        (f"{svc}/both/sub/3", value("www.example.org")),
+        (f"{svc}/alias-both", value(f"both.default.svc.{DOMAIN}")),
+        (f"{svc}/printer", value("Printer.office.test")),
+        (f"{svc}/stub", value("www.stub.test")),
+        (f"{svc}/_tcp/_print/1", value("printer.office.test", port=631)),
+        (f"{svc}/cross/_tcp/_x/1", value(f"api.team-a.svc.{DOMAIN}.", port=443)),
         (f"{svc}/zero", value("10.96.0.50", ttl=0)),
         (f"{svc}/plain", '{"host":"10.96.0.51"}'),
         ("/skydns/local/cluster/dns/ns/ns1", value("10.96.0.11")),
         ("/skydns/local/cluster/dns/ns/ns2", value("fd00:96::11")),
-        ("/skydns/local/cluster/sub/svc/default/web/1", value("10.97.0.10")),
+        ("/skydns/local/cluster/sub/deep/svc/default/web/1", value("10.97.0.10")),
         ("/skydns/local/cluster/acme/hidden/1", value("10.98.0.1")),
         ("/skydns/local/cluster/a/b/c/d/e/1", value("10.96.9.1")),
         ("/skydns/local/cluster/a/b/x/1", value("10.96.9.2", port=8080, weight=0)),
