@@ -1,7 +1,8 @@
-"""That `make check-recorded` finds what it is for: the driver answers the same twice, a change of the program planted in
-it is reported, and so is each kind of difference between two responses; a listed class passes, any other fails.
+"""That `make check-recorded` finds what it is for: the driver answers the same twice, a change of the program planted
+in it is reported, and so is each kind of difference between two responses; a listed class passes, any other fails.
 """
 
+import random
 import re
 import struct
 import subprocess
@@ -15,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tests/recorded"))
 
 import check_recorded  # noqa: E402
+import choices  # noqa: E402
 import compare  # noqa: E402
 import plan as plans  # noqa: E402
 import wire  # noqa: E402
@@ -112,10 +114,11 @@ def test_a_plan_that_the_driver_cannot_use(folder, driver):
 
 
 def test_all_pairs_of_values_are_in_a_plan(plan):
-    rng_plan = plans.make_plan(2, CORPORA, 0)
-    assert rng_plan.pair_count == plan.pair_count == len(plans.all_pairs())
+    made, wanted = [], choices.all_pairs()
+    assert choices.complete(random.Random(1), made) == plan.pair_count == len(wanted)
+    assert wanted == set().union(*(choices.pairs_of(choice) for choice in made))
     assert plan.query_count >= QUERIES + len(plan.sequences) * len(plans.corpus_entries(CORPORA))
-    assert {sequence.configuration for sequence in plan.sequences} == set(plans.AXES["configuration"])
+    assert {sequence.configuration for sequence in plan.sequences} == set(choices.AXES["configuration"])
 
 
 def test_a_seed_makes_the_same_plan():

@@ -3,12 +3,17 @@
 First by bytes. What differs is taken apart: names are decompressed, RRsets sorted, and what remains different has a
 kind, or several:
 
-    unreadable   one of the responses cannot be taken apart        id, flags, rcode, truncation   of the header
-    verdict      a response, none, or a transfer                   question                       its bytes
-    deferral     what the query waited for                         answer, authority, additional  an RRset's data
-    upstream     the bytes of a query to an upstream               ttl, case, signature           of RRsets, nothing else
-    options, opt of the OPT record                                 order                          of records
-    padding, tsig   and nothing else: they follow from the rest    compression                    of names, nothing else
+    verdict                        a response, none, or a transfer
+    deferral                       what the query waited for
+    upstream                       the bytes of a query to an upstream
+    unreadable                     one of the responses cannot be taken apart
+    id, flags, rcode, truncation   of the header
+    question                       its bytes
+    answer, authority, additional  data of the section's RRsets
+    ttl, case, signature           of RRsets whose data is otherwise the same
+    order                          of records or options
+    opt, options                   of the OPT record
+    tsig, padding, compression     only where nothing else differs, since they follow from the rest
 
 Each difference must be in a class of classes.py, which says why it may be; any other is a failure.
 """

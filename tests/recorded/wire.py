@@ -10,8 +10,10 @@ import struct
 from dataclasses import dataclass, field
 
 TYPES = {
-    "A": 1, "NS": 2, "CNAME": 5, "SOA": 6, "PTR": 12, "MX": 15, "TXT": 16, "HINFO": 13, "AAAA": 28, "SRV": 33, "DNAME": 39,
-    "OPT": 41, "DS": 43, "RRSIG": 46, "NSEC": 47, "DNSKEY": 48, "CDS": 59, "CDNSKEY": 60, "HTTPS": 65, "TSIG": 250, "IXFR": 251, "AXFR": 252,
+    "A": 1, "NS": 2, "CNAME": 5, "SOA": 6, "PTR": 12, "MX": 15, "TXT": 16, "HINFO": 13, "AAAA": 28, "SRV": 33,
+    "DNAME": 39,
+    "OPT": 41, "DS": 43, "RRSIG": 46, "NSEC": 47, "DNSKEY": 48, "CDS": 59, "CDNSKEY": 60, "HTTPS": 65, "TSIG": 250,
+    "IXFR": 251, "AXFR": 252,
     "ANY": 255, "CAA": 257,
 }  # fmt: skip
 CLASSES = {"IN": 1, "CH": 3, "NONE": 254, "ANY": 255}
