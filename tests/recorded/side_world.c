@@ -9,6 +9,7 @@
 #include "common/dns/record_json.h"
 #include "common/dns/record_key.h"
 #include "skydns/clients/visibility.h"
+#include "skydns/stub_zones.h"
 #include "tests/recorded/side_engine.h"
 #include "tests/support/skydns/records.h"
 
@@ -138,6 +139,7 @@ void side_close(struct side *side)
         engine_free(side->engines[i]);
     }
     live_config_free(side->live);
+    stub_zones_unref(side->options.stubs);
     publisher_free(side->publisher);
     store_writer_free(side->writer);
     client_index_free(side->index);
