@@ -30,7 +30,7 @@ from wire import TYPES, Message, Rr
 
 MODES = ("alone", "batch")  # in this order, of each sequence
 ENDS = "RNT"  # the steps that end a query, as side.h has them
-EXAMPLES = 3
+EXAMPLES, LINE_MAX = 3, 240
 
 Steps = list[tuple[str, bytes]]
 
@@ -131,9 +131,9 @@ def message_kinds(ours: bytes, theirs: bytes) -> set[str]:
     for name, x, y in itertools.zip_longest(("answer", "authority", "additional"), a.sections, b.sections):
         kinds |= section_kinds(name, plain(x), plain(y))
     kinds |= opt_kinds(special(a, "OPT"), special(b, "OPT"))
-    if not kinds:
-        kinds |= {"tsig"} if special(a, "TSIG") != special(b, "TSIG") else set()
-    return kinds or {"compression"}
+    if special(a, "TSIG") != special(b, "TSIG"):
+        kinds.add("tsig")
+    return kinds - {"tsig", "padding"} or kinds or {"compression"}
 
 
 def header_kinds(ours: bytes, theirs: bytes) -> set[str]:
@@ -240,13 +240,13 @@ def lines_of(difference: Difference) -> Iterator[str]:
     only_ours, only_theirs = only_ours - only_theirs, only_theirs - only_ours
     sequence = difference.sequence
     yield f"  {sequence.configuration}, {sequence.records}, {difference.mode}: {difference.query.what}"
-    yield f"    query {difference.query.wire.hex()[:600]}"
+    yield f"    query {difference.query.wire.hex()[:LINE_MAX]}"
     if not only_ours and not only_theirs:
-        yield f"    - {difference.theirs[-1][1].hex()[:600]}"
-        yield f"    + {difference.ours[-1][1].hex()[:600]}"
+        yield f"    - {difference.theirs[-1][1].hex()[:LINE_MAX]}"
+        yield f"    + {difference.ours[-1][1].hex()[:LINE_MAX]}"
     for sign, lines in (("-", only_theirs), ("+", only_ours)):
         for line in list(lines.elements())[:8]:
-            yield f"    {sign} {line[:600]}"
+            yield f"    {sign} {line[:LINE_MAX]}"
 
 
 def judge(found: list[Difference], classes: list[Class]) -> tuple[list[str], bool]:

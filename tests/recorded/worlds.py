@@ -181,6 +181,9 @@ def small() -> Records:
         ("/skydns/local/cluster/a/b/x/1", value("10.96.9.2", port=8080, weight=0)),
         ("/skydns/arpa/in-addr/10/97/0/10", value(f"web.default.svc.{NESTED}.")),
     ]
+    for i in range(10):
+        target = f"chain-{i + 1}" if i < 9 else "web"
+        records.append((f"{svc}/chain-{i}", value(f"{target}.default.svc.{DOMAIN}")))
     for i in range(20):
         records.append((f"{svc}/targets/_tcp/_out/{i}", value(f"host-{i}.example.net", port=1000 + i)))
     return records
