@@ -3,10 +3,10 @@
 
     check_recorded.py --ref COMMIT [--build build] [--seed N] [--queries N]
 
-The commit is checked out and built below build/recorded/<commit>, so no answers are kept anywhere. One driver
-(record_answers.c) with libskydns.a of each side answers the queries of one plan (plan.py); compare.py says what
-differs. The driver's part that knows the program (side_*.c) is that of the commit itself, if its side.h is today's,
-else today's.
+The commit is checked out and built below build/recorded/<commit>, where the next one takes its place, so no answers are
+kept anywhere. One driver (record_answers.c) with libskydns.a of each side answers the queries of one plan (plan.py);
+compare.py says what differs. The driver's part that knows the program (side_*.c) is that of the commit itself, if its
+side.h is today's, else today's.
 
 Exit status 0: equal, or each difference is in a class of classes.py; 1: other differences; 2: it could not be compared.
 """
@@ -64,8 +64,11 @@ class Side:
 def checked_out(ref: str, below: Path) -> Side:
     commit = run(["git", "rev-parse", "--verify", f"{ref}^{{commit}}"], ROOT).strip()
     tree = below / commit / "tree"
+    for other in below.glob("*/tree"):
+        if other != tree:
+            shutil.rmtree(other.parent)
+    run(["git", "worktree", "prune"], ROOT)
     if not tree.exists():
-        run(["git", "worktree", "prune"], ROOT)
         run(["git", "worktree", "add", "--force", "--detach", tree, commit], ROOT)
     return Side(commit[:12], tree, tree / "build/release")
 
