@@ -30,8 +30,8 @@ NAMES = [
         "alias-alias", "alias-away", "alias-team", "alias-none", "loop-a", "text", "mail", "group", "sub.group",
         "strip", "a.strip", "both", "alias-both", "printer", "stub", "_print._tcp", "_x._tcp.cross", "chain-0",
         "chain-1", "chain-2", "chain-3", "zero", "plain", "none", "*", "any", "_tcp.web", "_http._tcp.web",
-        "_dns._udp.web", "_http._tcp.*", "_peer._tcp.db", "_out._tcp.targets", "_p7._tcp.wide", "_tcp.wide", "www.example.com",
-        "x.y.web", "*.db",
+        "_dns._udp.web", "_http._tcp.*", "_peer._tcp.db", "_out._tcp.targets", "_p7._tcp.wide", "_tcp.wide",
+        "www.example.com", "x.y.web", "*.db",
     )),
     *(f"{label}.{worlds.DOMAIN}" for label in (
         "svc", "pod", "default.svc", "default.pod", "none.svc", "api.team-a.svc", "mixed.team-a.svc",
