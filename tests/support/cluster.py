@@ -190,7 +190,8 @@ class Cluster:
             made[name] = Program(name, [peers.program("kubernetes", name), *arguments])
         stages = [f"--config={path}" for path in sorted(STAGES.glob("*.yaml"))]
         leases = "--node-lease-duration-seconds=40"  # without, the nodes are not ready after 40 s
-        made["kwok"] = Program("kwok", [peers.program("kwok", "kwok"), kubeconfig, "--manage-all-nodes", leases, *stages])
+        kwok = [peers.program("kwok", "kwok"), kubeconfig, "--manage-all-nodes", leases, *stages]
+        made["kwok"] = Program("kwok", kwok)
         return made
 
     # ---- Its users ----

@@ -1,5 +1,4 @@
-"""Names of a cluster's Services asked all the time, and the answers that the API's objects demanded one after the other.
-"""
+"""Names of a cluster asked all the time, and the answers that the API's objects demanded one after the other."""
 
 import json
 import socket
@@ -62,8 +61,10 @@ class Asking:
 
     def answers(self) -> dict[Asked, list[list[str]]]:
         """Each that differs from the one before, in order."""
-        found = {one: [answers_of(dns.message.from_wire(reply)) for reply in all_] for one, all_ in self._replies.items()}
-        return {one: without_repeats(answers) for one, answers in found.items()}
+        return {
+            one: without_repeats(answers_of(dns.message.from_wire(reply)) for reply in replies)
+            for one, replies in self._replies.items()
+        }
 
     def wait_asked(self) -> None:
         """Until every question has been asked once more from now on."""
@@ -128,9 +129,11 @@ def right_answers(states: list[dict[str, str]], asked: Asked) -> list[list[str]]
     return without_repeats(right_answer(keys, asked) for keys in parts)
 
 
-def check_order(what: object, seen: list, right: list, is_near: Callable[[list, list, list], bool] | None = None) -> None:
-    """Each value that was seen was right at some moment, and not before the one seen before it. is_near: whether a value
-    may be seen between two right ones.
+def check_order(
+    what: object, seen: list, right: list, is_near: Callable[[list, list, list], bool] | None = None
+) -> None:
+    """Each value that was seen was right at some moment, and not before the one seen before it. is_near: whether a
+    value may be seen between two right ones.
     """
     place = 0
     for number, value in enumerate(seen):

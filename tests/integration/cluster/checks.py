@@ -3,10 +3,10 @@
     with bed.asked(("web.shop.svc.cluster.local", "A")):
         ...  # the cluster changes; returns when its objects have become what the test wants
 
-At the end of the body etcd comes to hold what model.py and a clean start of kube2sky say. Meanwhile, nothing was written
-to etcd that the API's objects did not demand at some moment, nothing twice, and nothing was deleted that they still
-demanded. Every answer was right: for names that do not change (`steady`) always the same; for those given, one that the
-objects demanded, in the order in which they demanded them.
+At the end of the body etcd comes to hold what model.py and a clean start of kube2sky say. Meanwhile, nothing was
+written to etcd that the API's objects did not demand at some moment, nothing twice, and nothing was deleted that they
+still demanded. Every answer was right: for names that do not change (`steady`) always the same; for those given, one
+that the objects demanded, in the order in which they demanded them.
 """
 
 import itertools
@@ -197,7 +197,7 @@ class ClusterBed(Bed):
             self.check_settled()
             if changing:
                 asking.wait_asked()
-        # The API goes ahead of etcd: what the objects of other tests' namespaces do meanwhile is in both, or only there.
+        # In this order: what other tests' namespaces, which are still being deleted, do in between is in the later one.
         changes = self.etcd.changes(since, *_OWNED)
         history.read()
         states = list(history.states())

@@ -2,9 +2,13 @@
 programs of `make peers`.
 """
 
+import itertools
+
 import pytest
 from checks import ClusterBed
 from cluster import Cluster, require_peers
+
+_numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="session")
@@ -34,8 +38,8 @@ def dns(cluster, tmp_path, request):
 
 @pytest.fixture
 def namespace(dns, request):
-    """The name of one of the test's own."""
-    name = request.node.originalname.removeprefix("test_").replace("_", "-")[:63]
+    """The name of one of the test's own. An earlier run's may still be there, being deleted."""
+    name = f"{request.node.originalname.removeprefix('test_').replace('_', '-')[:50]}-{next(_numbers)}"
     dns.kube.create_namespace(name)
     yield name
     dns.kube.delete("namespaces", name)

@@ -81,8 +81,8 @@ class Administrator:
 
 @pytest.fixture
 def administrator(tmp_path):
-    """Of a cluster of the test's own, as kubeadm leaves it: this host is one of its nodes, and there are the Pods of the
-    control plane, from which kubeadm reads its version.
+    """Of a cluster of the test's own, as kubeadm leaves it: this host is one of its nodes, and there are the Pods of
+    the control plane, from which kubeadm reads its version.
     """
     require_peers()
     cluster = Cluster(tmp_path / "cluster")

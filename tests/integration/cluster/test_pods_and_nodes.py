@@ -31,7 +31,8 @@ def test_pods_on_their_own_and_on_the_node_s_network(dns, namespace, cluster):
     node = cluster.kube.get("nodes", "node-0")["status"]["addresses"][0]["address"].replace(".", "-")
     pods = f"{namespace}.pod.cluster.local"
     dns.kube.create("services", headless("agents", port(80, "http"), namespace=namespace, selector={"app": "agent"}))
-    with dns.asked((f"{node}.{pods}", "A"), (f"10-244-0-1.{pods}", "A"), (f"agents.{namespace}.svc.cluster.local", "A")):
+    agents = f"agents.{namespace}.svc.cluster.local"
+    with dns.asked((f"{node}.{pods}", "A"), (f"10-244-0-1.{pods}", "A"), (agents, "A")):
         dns.kube.create("deployments", deployment("agent", namespace, 6, hostNetwork=True))
         dns.kube.create("deployments", deployment("web", namespace, 20))
         for name in ("agent", "web"):

@@ -10,8 +10,8 @@ PORT = port(80, "http")
 
 
 def test_rollout_of_a_deployment(dns, namespace):
-    """50 Pods are replaced by 50 others, a quarter at a time. One Service shows also those that start and end, and claims
-    the same reverse names.
+    """50 Pods are replaced by 50 others, a quarter at a time. One Service shows also those that start and end, and
+    claims the same reverse names.
     """
     base = f"{namespace}.svc.cluster.local"
     app = {"selector": {"app": "web"}}

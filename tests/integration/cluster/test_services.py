@@ -1,7 +1,7 @@
 """Services change in the ways that the API server permits."""
 
 import pytest
-from kube import endpoints, headless, port, service
+from kube import endpoint, endpoint_slice, endpoints, headless, port, service
 from workloads import deployment
 
 pytestmark = pytest.mark.cluster
@@ -95,6 +95,22 @@ def test_endpoints_made_by_hand(dns, namespace):
 
 def by_hand(namespace: str, *addresses: str | tuple[str, str]) -> dict:
     return endpoints("db", list(addresses), port(5432, "sql"), namespace=namespace)
+
+
+def test_all_endpoints_replaced_at_once(dns, namespace):
+    """Too much for one transaction of etcd: the name keeps its addresses until the new ones are there."""
+    name = f"db.{namespace}.svc.cluster.local"
+
+    def slice_of(first: int) -> dict:
+        entries = [endpoint(f"10.7.0.{number}", ready=True) for number in range(first, first + 100)]
+        return endpoint_slice("db", "db", entries, PORT, namespace=namespace)
+
+    dns.kube.create("services", headless("db", PORT, namespace=namespace))
+    dns.kube.create("endpointslices", slice_of(1))
+    with dns.asked((name, "A")):
+        for first in (101, 51, 1):
+            dns.kube.replace("endpointslices", slice_of(first))
+            dns.wait_model()
 
 
 def test_namespace_deleted_while_it_changes(dns, cluster):
