@@ -97,11 +97,12 @@ int client_option_allow(struct client_options *o, const char *list, struct err *
 {
     char item[OPTION_ITEM_MAX];
     const char *rest = list;
-    bool is_all = false;
+    bool is_all = false, is_none = false;
     o->admitted_count = 0;
     while (option_next_item(&rest, item)) {
-        if (strcmp(item, "all") == 0) {
-            is_all = true;
+        if (strcmp(item, "all") == 0 || strcmp(item, "none") == 0) {
+            is_all |= *item == 'a';
+            is_none |= *item == 'n';
             continue;
         }
         if (o->admitted_count == ENGINE_ADMITTED_MAX) {
@@ -110,11 +111,12 @@ int client_option_allow(struct client_options *o, const char *list, struct err *
         int r = network_parse(slice_str(item), &o->admitted[o->admitted_count], err);
         if (r < 0) {
             return err_set(err, ERR_USAGE,
-                           "`%s`: expected a network like 10.0.0.0/8 or fd00::/8, or all", item);
+                           "`%s`: expected a network like 10.0.0.0/8 or fd00::/8, all or none",
+                           item);
         }
         o->admitted_count++;
     }
-    o->is_restricted = !is_all && o->admitted_count > 0;
+    o->is_restricted = !is_all && (is_none || o->admitted_count > 0);
     o->admitted_count = o->is_restricted ? o->admitted_count : 0;
     return 0;
 }
@@ -177,7 +179,7 @@ void client_option_public_text(const struct client_options *o, struct buf *out)
 
 void client_option_allow_text(const struct client_options *o, struct buf *out)
 {
-    buf_append_str(out, o->is_restricted ? "" : "all");
+    buf_append_str(out, !o->is_restricted ? "all" : o->admitted_count == 0 ? "none" : "");
     for (size_t i = 0; i < o->admitted_count; i++) {
         char text[INET6_ADDRSTRLEN];
         write_separator(out, i);

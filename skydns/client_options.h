@@ -55,8 +55,8 @@ static inline bool client_options_want_index(const struct client_options *o)
  * are comma-separated; empty items are ignored, repeated ones count once. */
 int client_option_search(struct client_options *o, const char *list, struct err *err) MUST_CHECK;
 int client_option_public(struct client_options *o, const char *list, struct err *err) MUST_CHECK;
-int client_option_allow(struct client_options *o, const char *list,
-                        struct err *err) MUST_CHECK; /* "" and "all": everybody */
+/* "" and "all": everybody; "none": nobody, unless networks are beside it. */
+int client_option_allow(struct client_options *o, const char *list, struct err *err) MUST_CHECK;
 int client_option_rate(struct client_options *o, const char *text,
                        struct err *err) MUST_CHECK; /* "", "0" and "off": no limit */
 

@@ -52,6 +52,7 @@ void option_text_stubs(const struct options *o, struct buf *out)
     for (size_t i = 0; i < count; i++) {
         write_separator(out, i);
         write_name(&zones[i].name, out);
+        buf_append_str(out, zones[i].server_count ? "" : "=none");
         for (size_t k = 0; k < zones[i].server_count; k++) {
             char text[NAMESERVER_TEXT_MAX];
             buf_printf(out, "%c%s", k ? ',' : '=', nameserver_format(&zones[i].servers[k], text));

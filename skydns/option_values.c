@@ -115,6 +115,9 @@ int option_nameservers(struct options *o, const char *list, struct err *err)
 
 /* ---- Stub zones ---- */
 
+/* In place of servers: nobody is asked about the zone. */
+static const char no_server[] = "none";
+
 int option_zone(struct dname *ret, const char *text, struct err *err)
 {
     struct dname name;
@@ -131,6 +134,9 @@ int option_zone(struct dname *ret, const char *text, struct err *err)
 
 int option_add_server(struct foreign_zone *zone, const char *text, struct err *err)
 {
+    if (strcmp(text, no_server) == 0) {
+        return 0;
+    }
     if (zone->server_count == ZONE_SERVERS_MAX) {
         return err_set(err, ERR_USAGE, "more than %d servers", ZONE_SERVERS_MAX);
     }
@@ -151,8 +157,8 @@ static int set_stub(struct options *o, struct foreign_zone *zone, const char *li
     while (r == 0 && option_next_item(&rest, item)) {
         r = option_add_server(zone, item, err);
     }
-    if (r == 0 && zone->server_count == before) {
-        return err_set(err, ERR_USAGE, "`%s`: expected servers like 10.0.0.1:53", list);
+    if (r == 0 && zone->server_count == before && strcmp(list, no_server) != 0) {
+        return err_set(err, ERR_USAGE, "`%s`: expected servers like 10.0.0.1:53, or none", list);
     }
     if (r == 0 && !stub_zones_set(o->stubs, zone)) {
         return err_set(err, ERR_USAGE, "more than %d zones", ZONE_TABLE_MAX);

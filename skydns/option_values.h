@@ -56,7 +56,7 @@ int option_check_certificate(const struct options *o, struct err *err) MUST_CHEC
 enum { OPTION_LISTENER_MAX = ADDR_TEXT_MAX + sizeof("https://") };
 const char *option_stream_text(const struct stream_address *stream, char out[OPTION_LISTENER_MAX]);
 
-/* The name of a stub zone, and a server more of a zone. */
+/* The name of a stub zone, and a server more of a zone; "none" is no server. */
 int option_zone(struct dname *ret, const char *text, struct err *err) MUST_CHECK;
 int option_add_server(struct foreign_zone *zone, const char *text, struct err *err) MUST_CHECK;
 

@@ -127,8 +127,8 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
                  "repeat; followed"},
         {"stub", FLAG_STRING_LIST, &raw->stubs,
          .help =
-             "ZONE=SERVER,...: nameservers, as -nameservers has them, for the names of a zone; may "
-             "repeat"},
+             "ZONE=SERVER,...: nameservers, as -nameservers has them, for the names of a zone, or "
+             "none: SERVFAIL; may repeat"},
         {"ns-rotate", FLAG_BOOL, &o->ns_rotate,
          .help = "start with another nameserver for each query; false: always with the first"},
         {"mix-case", FLAG_BOOL, &o->random_case,
@@ -207,7 +207,7 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
         {"visibility-unknown", FLAG_CHOICE, &raw->unknown, .choices = VISIBILITY_UNKNOWN_CHOICES,
          .help = "what clients see whose namespace is not known: all, or public namespaces"},
         {"allow", FLAG_STRING, &raw->allow,
-         .help = "comma-separated networks of clients that may ask at all, or all"},
+         .help = "comma-separated networks of clients that may ask at all, all or none"},
         {"rate", FLAG_STRING, &raw->rate,
          .help = "N[/BURST]: UDP queries a second of one client, and at once; 0: no limit"},
         {"cookie-secret", FLAG_STRING, &o->cookie_secret,

@@ -254,4 +254,6 @@ def test_only_those_of_allow_may_ask(bare_bed):
     server.configure('{"allow": "127.0.0.2"}')
     wait_until(lambda: server.ask(source="127.0.0.2").answer, "the new list")
     assert server.ask(source="127.1.2.3").rcode() == dns.rcode.REFUSED
+    server.configure('{"allow": "none"}')
+    wait_until(lambda: server.ask(source="127.0.0.2").rcode() == dns.rcode.REFUSED, "nobody's list")
     assert server.bed.skydns.log_text(1000).count("outside -allow") == 1

@@ -82,6 +82,20 @@ def test_flags_and_the_document(bare_bed, general, one, two):
     bed.wait_answers("www.new.test", "A", ["192.0.2.1"])
 
 
+def test_a_zone_of_which_nobody_is_asked(bare_bed, general, one):
+    """From the flag, and from the document in place of the flag's."""
+    bed = bare_bed
+    bed.start_etcd()
+    start(bed, general, f"-stub=acme.local={at(one)}", "-stub=eu.acme.local=none")
+    assert bed.dns.answers("www.eu.acme.local") == ["SERVFAIL"]
+    assert bed.dns.answers("www.acme.local") == ["192.0.2.11"]
+    bed.etcd.put(KEY, json.dumps({"stubs": {"acme.local": ["none"]}}))
+    bed.wait_answers("www.acme.local", "A", ["SERVFAIL"])
+    assert bed.dns.answers("www.xacme.local") == ["192.0.2.1"]
+    asked = {str(query.question[0].name) for _, query in general.seen + one.seen}
+    assert "www.xacme.local." in asked and "www.eu.acme.local." not in asked
+
+
 def test_a_zone_below_a_domain(bare_bed, general, one):
     """And names that only the stub zone keeps from being ours, or too short to be forwarded."""
     bed = bare_bed

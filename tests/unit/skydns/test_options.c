@@ -137,12 +137,14 @@ static void test_stubs(void **state)
                                   "-stub",
                                   "10.in-addr.arpa.=10.0.0.2:5353",
                                   "-stub=a.corp.test=10.0.0.4",
-                                  "-stub=acme.local.=10.0.0.3,"};
+                                  "-stub=acme.local.=10.0.0.3,",
+                                  "-stub=b.test=none"};
     assert_int_equal(parse(args, &o, NULL), 0);
     buf_init(&out, sizeof(text));
     option_text_stubs(&o, &out);
     assert_string_equal(buf_cstr(&out), "acme.local.=10.0.0.1:53,[fd00::1]:54,10.0.0.3:53 "
-                                        "10.in-addr.arpa.=10.0.0.2:5353 a.corp.test.=10.0.0.4:53");
+                                        "10.in-addr.arpa.=10.0.0.2:5353 a.corp.test.=10.0.0.4:53 "
+                                        "b.test.=none");
     buf_fini(&out);
     stub_zones_unref(o.stubs);
 }
@@ -460,6 +462,9 @@ static void test_clients(void **state)
         {{"-public-namespaces=", "-allow=all", "-rate=off"}, " all/public  all off"},
         {{"-allow=10.0.0.0/8,all", "-rate=0"}, " all/public default,kube-system all off"},
         {{"-allow=,", "-rate=5/9"}, " all/public default,kube-system all 5/9"},
+        {{"-allow=none"}, " all/public default,kube-system none off"},
+        {{"-allow=none,10.0.0.0/8"}, " all/public default,kube-system 10.0.0.0/8 off"},
+        {{"-allow=all,none"}, " all/public default,kube-system all off"},
         {{"-rate=1000000/1000000"}, " all/public default,kube-system all 1000000/1000000"},
     };
     (void)state;
@@ -608,7 +613,7 @@ static void test_refused(void **state)
         {"-public-namespaces=a,b.c", {"-public-namespaces", "`b.c`: expected a namespace like"}},
         {"-public-namespaces=-a", {"-public-namespaces", "`-a`"}},
         {"-allow=10.0.0.0/8,10/8", {"-allow", "`10/8`: expected a network like"}},
-        {"-allow=none", {"-allow", "`none`: expected a network like"}},
+        {"-allow=nobody", {"-allow", "`nobody`: expected a network like"}},
         {"-rate=-1", {"-rate", "`-1`: expected N or N/BURST"}},
         {"-rate=1000001", {"-rate", "`1000001`"}},
         {"-rate=10/", {"-rate", "`10/`"}},
