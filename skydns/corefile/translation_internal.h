@@ -25,6 +25,10 @@ size_t strings_count(const struct strings *strings);
 /* The one after this, the first after NULL; NULL: no more. */
 const char *strings_next(const struct strings *strings, const char *text);
 
+/* The limit of a list. Each word of the Corefile is in a few notes at most, of which a snippet's
+ * may repeat (translate_internal.h limits how often). */
+enum { STRINGS_BYTES_MAX = 64 * 1024 * 1024 };
+
 /* What the flags take at most: with more, a program would not start. */
 enum {
     LISTEN_MAX = 16,
@@ -91,6 +95,10 @@ struct translation {
 void translation_init(struct translation *t, const char *file);
 void translation_fini(struct translation *t);
 
+/* Appends the text's first bytes, those that are not printable as ?. */
+enum { WORD_SHOWN_MAX = 64, FILE_SHOWN_MAX = 4096 };
+void translation_plain(const char *text, size_t max, struct buf *out);
+
 /* Notes about a line: "Corefile:17: cache: keepttl: <why>". Bytes that are not printable become ?,
  * so that a note stays the comment that it is. */
 void translation_missing(struct translation *t, const struct corefile_line *line, const char *why);
@@ -111,7 +119,7 @@ void translation_drop_transfers(struct translation *t);
 /* A flag "-name=value"; formatted. */
 void translation_flag(struct strings *flags, const char *format, ...) PRINTF_LIKE(2, 3);
 
-/* The text: shell commands with the flags, and comments. */
+/* translation_text.c: shell commands with the flags, and comments. */
 void translation_print(const struct translation *t, struct buf *out);
 
 #endif

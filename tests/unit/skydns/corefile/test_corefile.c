@@ -10,61 +10,16 @@
 
 #include "common/base/buf.h"
 #include "skydns/corefile/translate_internal.h"
+#include "tests/support/skydns/corefile_rows.h"
 
 static const char *variable(const char *name)
 {
     return strcmp(name, "ZONE") == 0 ? "cluster.local" : NULL;
 }
 
-/* The translation, or the error. Owned by the caller's buffer. */
-static const char *translated(const char *text, struct buf *out)
-{
-    struct corefile corefile;
-    struct translation t;
-    struct err err = {.code = 0};
-    buf_clear(out);
-    translation_init(&t, "Corefile");
-    int r = corefile_parse(slice_str(text), variable, &corefile, &err);
-    if (r == 0) {
-        r = translate(&corefile, &t, &err);
-    }
-    if (r == 0) {
-        translation_print(&t, out);
-    } else {
-        buf_append_str(out, err.msg);
-    }
-    translation_fini(&t);
-    corefile_fini(&corefile);
-    return buf_cstr(out);
-}
-
-struct row {
-    const char *text;
-    const char *want[6]; /* parts of the translation */
-    const char *without; /* no part of it; NULL: anything may be */
-};
-
-static void check_rows(const struct row *rows, size_t count)
-{
-    struct buf out;
-    buf_init(&out, 64 * 1024 * 1024);
-    for (size_t i = 0; i < count; i++) {
-        const char *got = translated(rows[i].text, &out);
-        for (size_t j = 0; j < ARRAY_LEN(rows[i].want) && rows[i].want[j]; j++) {
-            if (!strstr(got, rows[i].want[j])) {
-                fail_msg("%s\ngot\n%s\nwithout `%s`", rows[i].text, got, rows[i].want[j]);
-            }
-        }
-        if (rows[i].without && strstr(got, rows[i].without)) {
-            fail_msg("%s\ngot\n%s\nwith `%s`", rows[i].text, got, rows[i].without);
-        }
-    }
-    buf_fini(&out);
-}
-
 static void test_structure(void **state)
 {
-    static const struct row rows[] = {
+    static const struct corefile_row rows[] = {
         {".:53 {\n any\n}", {" -addr=0.0.0.0:53", " -any=hinfo"}, NULL},
         {"example.org\nforward . 10.0.0.1\nany\n",
          {"-stub=example.org=10.0.0.1:53 ", "hinfo"},
@@ -91,12 +46,12 @@ static void test_structure(void **state)
         {". {\nlog \"a\n$(b)\x01\"\n}", {"# Corefile:2: log a?$(b)?: -query-log"}, NULL},
     };
     (void)state;
-    check_rows(rows, ARRAY_LEN(rows));
+    corefile_check_rows(rows, ARRAY_LEN(rows));
 }
 
 static void test_errors(void **state)
 {
-    static const struct row rows[] = {
+    static const struct corefile_row rows[] = {
         {". {\nany\n", {"2: expected }, found the end of the file"}, NULL},
         {". {\nforward . 1.1.1.1 {\nany\n", {"3: expected }, found the end"}, NULL},
         {". {\n}\n}", {"3: unexpected }: expected a zone"}, NULL},
@@ -121,7 +76,7 @@ static void test_errors(void **state)
          NULL},
     };
     (void)state;
-    check_rows(rows, ARRAY_LEN(rows));
+    corefile_check_rows(rows, ARRAY_LEN(rows));
 }
 
 static void test_limits(void **state)
@@ -152,7 +107,7 @@ static void test_limits(void **state)
 
 static void test_kubernetes(void **state)
 {
-    static const struct row rows[] = {
+    static const struct corefile_row rows[] = {
         {". {\nkubernetes my_cluster.test\n}",
          {"my_cluster.test: expected a domain of"},
          "domain="},
@@ -201,12 +156,12 @@ static void test_kubernetes(void **state)
          "-tls-pem"},
     };
     (void)state;
-    check_rows(rows, ARRAY_LEN(rows));
+    corefile_check_rows(rows, ARRAY_LEN(rows));
 }
 
 static void test_other_names(void **state)
 {
-    static const struct row rows[] = {
+    static const struct corefile_row rows[] = {
         {"_msdcs.ad.test {\nforward . 10.0.0.1\n}",
          {"-stub=_msdcs.ad.test=10.0.0.1:53", "-rcache=0", "\"rcache\":0"},
          NULL},
@@ -265,12 +220,12 @@ static void test_other_names(void **state)
         {". {\nhosts\n}", {"-hosts=/etc/hosts"}, NULL},
     };
     (void)state;
-    check_rows(rows, ARRAY_LEN(rows));
+    corefile_check_rows(rows, ARRAY_LEN(rows));
 }
 
 static void test_server(void **state)
 {
-    static const struct row rows[] = {
+    static const struct corefile_row rows[] = {
         {". {\nhealth :8081 {\nlameduck 5s\n}\nready\nprometheus :9153\n}",
          {"-http-addr=0.0.0.0:9153", "-lameduck=5s", "/healthz on the port",
           "/readiness on the port"},
@@ -312,12 +267,12 @@ static void test_server(void **state)
         {". {\nunheard of\n}", {"unheard of: no plugin of CoreDNS"}, NULL},
     };
     (void)state;
-    check_rows(rows, ARRAY_LEN(rows));
+    corefile_check_rows(rows, ARRAY_LEN(rows));
 }
 
 static void test_streams(void **state)
 {
-    static const struct row rows[] = {
+    static const struct corefile_row rows[] = {
         {"tls://.:8853 {\ntls /c /k\n}\nTLS://a.org https://. grpc://.:5443 {\nbind 10.0.0.1 "
          "fd00::1\n}",
          {"'-addr=tls://0.0.0.0:8853,tls://10.0.0.1:853,tls://[fd00::1]:853,https://10.0.0.1:443,"
@@ -354,12 +309,12 @@ static void test_streams(void **state)
          NULL},
     };
     (void)state;
-    check_rows(rows, ARRAY_LEN(rows));
+    corefile_check_rows(rows, ARRAY_LEN(rows));
 }
 
 static void test_clients(void **state)
 {
-    static const struct row rows[] = {
+    static const struct corefile_row rows[] = {
         {". {\nautopath @kubernetes\n}", {" -autopath", "into -search"}, NULL},
         {". {\nautopath cluster.local @kubernetes\n}",
          {" -autopath", "-autopath is for all of -domain"},
@@ -394,12 +349,12 @@ static void test_clients(void **state)
          "10.1.0.0/16 "},
     };
     (void)state;
-    check_rows(rows, ARRAY_LEN(rows));
+    corefile_check_rows(rows, ARRAY_LEN(rows));
 }
 
 static void test_dnssec(void **state)
 {
-    static const struct row rows[] = {
+    static const struct corefile_row rows[] = {
         {"cluster.local 96.10.in-addr.arpa {\nkubernetes cluster.local 96.10.in-addr.arpa\n"
          "dnssec {\nkey file /k/Kcluster.local.+013+1.key /k/Kcluster.local.+013+2 "
          "K96.10.in-addr.arpa.+013+3.private /k/mine\ncache_capacity 500\n}\n}",
@@ -418,12 +373,12 @@ static void test_dnssec(void **state)
         {"cluster.local {\nkubernetes\ndnssec\n}", {"dnssec: expected keys"}, "-dnssec"},
     };
     (void)state;
-    check_rows(rows, ARRAY_LEN(rows));
+    corefile_check_rows(rows, ARRAY_LEN(rows));
 }
 
 static void test_tsig(void **state)
 {
-    static const struct row rows[] = {
+    static const struct corefile_row rows[] = {
         {"cluster.local {\nkubernetes\ntsig {\nsecrets /k/tsig\n}\n}\n"
          ". {\nforward . 192.0.2.1\ntsig {\nsecrets /k/tsig\n}\n}",
          {"-tsig-keys=/k/tsig"},
@@ -435,12 +390,12 @@ static void test_tsig(void **state)
          "-tsig-keys=b"},
     };
     (void)state;
-    check_rows(rows, ARRAY_LEN(rows));
+    corefile_check_rows(rows, ARRAY_LEN(rows));
 }
 
 static void test_transfer(void **state)
 {
-    static const struct row rows[] = {
+    static const struct corefile_row rows[] = {
         {"cluster.local {\nkubernetes {\npods verified\n}\ntransfer {\nto 10.0.0.1 10.0.0.2:5353\n"
          "to *\n}\n}",
          {"-transfer-to=10.0.0.1,10.0.0.2:5353,0.0.0.0/0,::/0", "\"transfer_to\""},
@@ -452,7 +407,7 @@ static void test_transfer(void **state)
          "-transfer-to=10"},
     };
     (void)state;
-    check_rows(rows, ARRAY_LEN(rows));
+    corefile_check_rows(rows, ARRAY_LEN(rows));
 }
 
 /* Whatever the default build has, something is said about it. */
@@ -474,7 +429,7 @@ static void test_every_plugin_is_known(void **state)
     for (char *name = strtok_r(copy, " ", &save); name; name = strtok_r(NULL, " ", &save)) {
         buf_clear(&text);
         buf_printf(&text, "a.org {\n%s\n}", name);
-        const char *got = translated(buf_cstr(&text), &out);
+        const char *got = corefile_translated(buf_cstr(&text), &out);
         assert_null(strstr(got, "no plugin of CoreDNS"));
     }
     free(copy);

@@ -1,0 +1,286 @@
+/* The text of a translation: commands that a shell takes, and comments. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/base/json_text.h"
+#include "skydns/corefile/translation_internal.h"
+
+/* One word of a shell command. */
+static void append_quoted(const char *text, struct buf *out)
+{
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:,=@%+";
+    if (*text && text[strspn(text, plain)] == '\0') {
+        buf_append_str(out, text);
+        return;
+    }
+    buf_append_char(out, '\'');
+    for (; *text; text++) {
+        if (*text == '\'') {
+            buf_append_str(out, "'\\''");
+        } else {
+            buf_append_char(out, *text);
+        }
+    }
+    buf_append_char(out, '\'');
+}
+
+static void print_command(const char *program, const struct strings *flags, struct buf *out)
+{
+    const char *flag = NULL;
+    buf_append_str(out, program);
+    while ((flag = strings_next(flags, flag))) {
+        buf_append_str(out, " \\\n  ");
+        append_quoted(flag, out);
+    }
+    buf_append_char(out, '\n');
+}
+
+static void print_notes(const char *title, const struct strings *notes, struct buf *out)
+{
+    const char *note = NULL;
+    if (!strings_is_empty(notes)) {
+        buf_printf(out, "\n# %s\n", title);
+    }
+    while ((note = strings_next(notes, note))) {
+        buf_printf(out, "# %s\n", note);
+    }
+}
+
+#define HOSTS_FILE "skydns.hosts"
+
+/* Each line begins with an address, so none can be the END. */
+static void print_hosts(const struct translation *t, struct buf *out)
+{
+    const char *line = NULL;
+    if (!strings_is_empty(&t->hosts)) {
+        buf_append_str(out, "\ncat >" HOSTS_FILE " <<'END'\n");
+        while ((line = strings_next(&t->hosts, line))) {
+            buf_printf(out, "%s\n", line);
+        }
+        buf_append_str(out, "END\n");
+    }
+}
+
+/* Appends the list with commas, each between a quotation mark or what else. */
+static void append_list(const struct strings *list, bool is_json, struct buf *out)
+{
+    const char *item = NULL, *separator = "";
+    while ((item = strings_next(list, item))) {
+        buf_append_str(out, separator);
+        if (is_json) {
+            json_text_string(out, slice_str(item));
+        } else {
+            buf_append_str(out, item);
+        }
+        separator = ",";
+    }
+}
+
+static void add_list(struct strings *flags, const char *name, const struct strings *list)
+{
+    struct buf text;
+    if (strings_is_empty(list)) {
+        return;
+    }
+    buf_init(&text, STRINGS_BYTES_MAX);
+    append_list(list, false, &text);
+    translation_flag(flags, "%s=%s", name, buf_cstr(&text));
+    buf_fini(&text);
+}
+
+static void add_http(const struct translation *t, struct strings *flags)
+{
+    for (size_t i = 0; i < HTTP_PLUGINS; i++) {
+        if (t->http[i].len) {
+            translation_flag(flags, "-http-addr=%.*s", (int)t->http[i].len,
+                             (char *)t->http[i].data);
+            return;
+        }
+    }
+}
+
+static bool has_no_cache(const struct translation *t)
+{
+    return !t->has_cache && (t->has_forward || !strings_is_empty(&t->stubs));
+}
+
+static void add_cache(const struct translation *t, struct strings *flags)
+{
+    if (has_no_cache(t)) {
+        strings_add(flags, "-rcache=0");
+    } else if (t->rcache >= 0) {
+        translation_flag(flags, "-rcache=%" PRId64, t->rcache);
+    }
+    if (t->rcache_ttl_s >= 0) {
+        translation_flag(flags, "-rcache-ttl=%" PRId64, t->rcache_ttl_s);
+    }
+    if (t->rcache_stale_s >= 0) {
+        translation_flag(flags, "-rcache-stale=%" PRId64 "s", t->rcache_stale_s);
+    }
+}
+
+static void add_strings(struct strings *flags, const char *prefix, const struct strings *list)
+{
+    const char *item = NULL;
+    while ((item = strings_next(list, item))) {
+        translation_flag(flags, "%s%s", prefix, item);
+    }
+}
+
+static void skydns_flags(const struct translation *t, struct strings *flags)
+{
+    static const char *const pods[] = {"disabled", "insecure", "verified"};
+    add_list(flags, "-addr", &t->listen);
+    add_list(flags, "-domain", &t->domains);
+    if (t->has_kubernetes) {
+        strings_add(flags, "-schema=kubernetes");
+        translation_flag(flags, "-pods=%s", pods[t->pods]);
+        if (!t->has_etcd) {
+            strings_add(flags, "-require-store-key");
+        }
+    }
+    add_list(flags, "-reverse-zones", &t->reverse_zones);
+    add_list(flags, "-nameservers", &t->nameservers);
+    if (t->nameservers_ca) {
+        translation_flag(flags, "-nameservers-ca=%s", t->nameservers_ca);
+    }
+    if (t->sequential) {
+        strings_add(flags, "-ns-rotate=false");
+    }
+    if (!t->has_forward) {
+        strings_add(flags, "-no-rec"); /* but stub zones are asked */
+    }
+    add_strings(flags, "-stub=", &t->stubs);
+    if (!strings_is_empty(&t->hosts)) {
+        strings_add(flags, "-hosts=" HOSTS_FILE);
+    }
+    add_cache(t, flags);
+    add_list(flags, "-dnssec", &t->keys);
+    add_list(flags, "-transfer-to", &t->transfers);
+    if (t->scache >= 0 && !strings_is_empty(&t->keys)) {
+        translation_flag(flags, "-scache=%" PRId64, t->scache);
+    }
+    if (t->query_log) {
+        translation_flag(flags, "-query-log=%s", t->query_log);
+    }
+    if (!t->has_loadbalance) {
+        strings_add(flags, "-round-robin=false");
+    }
+    add_http(t, flags);
+    add_strings(flags, "", &t->skydns);
+}
+
+static void kube2sky_flags(const struct translation *t, struct strings *flags)
+{
+    const char *domain = strings_next(&t->domains, NULL);
+    if (domain) {
+        translation_flag(flags, "--domain=%s", domain);
+    }
+    translation_flag(flags, "--pods=%s", t->pods == PODS_VERIFIED ? "verified" : "disabled");
+    add_strings(flags, "", &t->kube2sky);
+}
+
+/* ---- The document ---- */
+
+static void begin_field(const char *name, struct buf *json)
+{
+    buf_printf(json, "%s\"%s\":", json->len > 1 ? "," : "", name);
+}
+
+static void add_stub_fields(const struct translation *t, struct buf *json)
+{
+    const char *stub = NULL, *separator = "";
+    begin_field("stubs", json);
+    buf_append_char(json, '{');
+    while ((stub = strings_next(&t->stubs, stub))) {
+        size_t zone_len = strcspn(stub, "=");
+        const char *at = stub + zone_len + (stub[zone_len] == '=');
+        buf_append_str(json, separator);
+        json_text_string(json, slice_of(stub, zone_len));
+        buf_append_str(json, ":[");
+        for (separator = ""; *at; separator = ",") {
+            size_t n = strcspn(at, ",");
+            buf_append_str(json, separator);
+            json_text_string(json, slice_of(at, n));
+            at += n + (at[n] == ',');
+        }
+        buf_append_char(json, ']');
+        separator = ",";
+    }
+    buf_append_char(json, '}');
+}
+
+static void add_number_field(const char *name, int64_t value, struct buf *json)
+{
+    if (value >= 0) {
+        begin_field(name, json);
+        buf_printf(json, "%" PRId64, value);
+    }
+}
+
+static void add_list_field(const char *name, const struct strings *list, struct buf *json)
+{
+    if (!strings_is_empty(list)) {
+        begin_field(name, json);
+        buf_append_char(json, '[');
+        append_list(list, true, json);
+        buf_append_char(json, ']');
+    }
+}
+
+static void print_document(const struct translation *t, struct buf *out)
+{
+    struct buf json;
+    buf_init(&json, STRINGS_BYTES_MAX);
+    buf_append_char(&json, '{');
+    add_list_field("nameservers", &t->nameservers, &json);
+    if (!strings_is_empty(&t->stubs)) {
+        add_stub_fields(t, &json);
+    }
+    add_number_field("rcache", has_no_cache(t) ? 0 : t->rcache, &json);
+    add_number_field("rcache_ttl", t->rcache_ttl_s, &json);
+    if (t->rcache_stale_s != 0) { /* there, 0 is the default: only the flag can say never */
+        add_number_field("rcache_stale", t->rcache_stale_s, &json);
+    }
+    add_list_field("dnssec", &t->keys, &json);
+    add_list_field("transfer_to", &t->transfers, &json);
+    buf_append_char(&json, '}');
+    if (json.len > 2) {
+        buf_printf(out,
+                   "\n# What of this a running skydns takes from the file of -config, or from "
+                   "/skydns/config in etcd:\n# %s\n",
+                   buf_cstr(&json));
+    }
+    buf_fini(&json);
+}
+
+void translation_print(const struct translation *t, struct buf *out)
+{
+    struct strings skydns, kube2sky;
+    strings_init(&skydns);
+    strings_init(&kube2sky);
+    skydns_flags(t, &skydns);
+    kube2sky_flags(t, &kube2sky);
+    buf_append_str(out, "# ");
+    translation_plain(t->file, FILE_SHOWN_MAX, out);
+    buf_append_str(out, " as flags; each command can be pasted into a shell.\n");
+    print_hosts(t, out);
+    if (t->has_kubernetes) {
+        buf_append_char(out, '\n');
+        print_command("kube2sky", &kube2sky, out);
+    }
+    buf_append_char(out, '\n');
+    print_command("skydns", &skydns, out);
+    print_document(t, out);
+    if (t->has_forward || !strings_is_empty(&t->stubs)) {
+        buf_append_str(
+            out,
+            "\n# Names of other domains are REFUSED to clients outside private networks and those "
+            "of the host,\n# whom CoreDNS would answer: see -allow-recursion.\n");
+    }
+    print_notes("Without a flag:", &t->needless, out);
+    print_notes("Without a counterpart:", &t->missing, out);
+    strings_fini(&skydns);
+    strings_fini(&kube2sky);
+}

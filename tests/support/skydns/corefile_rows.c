@@ -1,0 +1,55 @@
+#include "tests/support/skydns/corefile_rows.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "skydns/corefile/translate_internal.h"
+
+static const char *corefile_variable(const char *name)
+{
+    return strcmp(name, "ZONE") == 0 ? "cluster.local" : NULL;
+}
+
+const char *corefile_translated(const char *text, struct buf *out)
+{
+    struct corefile corefile;
+    struct translation t;
+    struct err err = {.code = 0};
+    buf_clear(out);
+    translation_init(&t, "Corefile");
+    int r = corefile_parse(slice_str(text), corefile_variable, &corefile, &err);
+    if (r == 0) {
+        r = translate(&corefile, &t, &err);
+    }
+    if (r == 0) {
+        translation_print(&t, out);
+    } else {
+        buf_append_str(out, err.msg);
+    }
+    translation_fini(&t);
+    corefile_fini(&corefile);
+    return buf_cstr(out);
+}
+
+void corefile_check_rows(const struct corefile_row *rows, size_t count)
+{
+    struct buf out;
+    buf_init(&out, 64 * 1024 * 1024);
+    for (size_t i = 0; i < count; i++) {
+        const char *got = corefile_translated(rows[i].text, &out);
+        for (size_t j = 0; j < ARRAY_LEN(rows[i].want) && rows[i].want[j]; j++) {
+            if (!strstr(got, rows[i].want[j])) {
+                fail_msg("%s\ngot\n%s\nwithout `%s`", rows[i].text, got, rows[i].want[j]);
+            }
+        }
+        if (rows[i].without && strstr(got, rows[i].without)) {
+            fail_msg("%s\ngot\n%s\nwith `%s`", rows[i].text, got, rows[i].without);
+        }
+    }
+    buf_fini(&out);
+}
