@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "skydns/corefile/imports_internal.h"
+
 /* All arrays are as long as there could be elements, which the words bound: nothing grows. */
 struct parser {
     struct tokens tokens;
@@ -169,6 +171,7 @@ static int parse_keys(struct parser *p, struct corefile_block *block)
         if (r < 0) {
             return r;
         }
+        block->lacks_variable |= token->lacks_variable;
         is_first = false;
         p->at++;
     }
@@ -183,9 +186,8 @@ static int parse_block(struct parser *p, struct corefile_block *block)
 {
     const struct token *first = peek(p);
     *block = (struct corefile_block){.keys = begin_line(p, first->line)};
-    block->is_import = !first->is_quoted && strcmp(first->text, "import") == 0;
     int r = parse_keys(p, block);
-    if (r < 0 || block->is_import) {
+    if (r < 0) {
         return r;
     }
     const struct token *token = peek(p);
@@ -221,7 +223,11 @@ int corefile_parse(struct slice text, variable_fn variable, struct corefile *ret
     struct parser p = {.arena = &ret_corefile->arena, .err = err};
     *ret_corefile = (struct corefile){.blocks = NULL};
     arena_init(&ret_corefile->arena, COREFILE_ARENA_MAX);
-    int r = lexer_split(text, variable, p.arena, &p.tokens, err);
+    struct tokens tokens;
+    int r = lexer_split(text, variable, p.arena, &tokens, err);
+    if (r == 0) {
+        r = imports_expand(tokens, p.arena, &p.tokens, &ret_corefile->unread, err);
+    }
     return r < 0 ? r : parse(&p, ret_corefile);
 }
 

@@ -1,5 +1,6 @@
-/* A Corefile as server blocks, their directives and the lines of those: the structure alone, as
- * Caddy's parser of CoreDNS reads it. What plugins make of it: translate_internal.h. PURE. */
+/* A Corefile as server blocks, their directives and the lines of those, with the words of snippets
+ * where they are imported: the structure alone, as Caddy's parser of CoreDNS reads it. What plugins
+ * make of it: translate_internal.h. PURE. */
 #ifndef SKYDNS_COREFILE_PARSER_INTERNAL_H
 #define SKYDNS_COREFILE_PARSER_INTERNAL_H
 
@@ -27,18 +28,19 @@ struct corefile_directive {
     bool lacks_variable; /* one of its words has a variable that is not set */
 };
 
-/* ".:53 example.org:53 { ... }". A snippet's only key is "(name)". */
+/* ".:53 example.org:53 { ... }". */
 struct corefile_block {
     struct corefile_line keys;
     const struct corefile_directive *directives;
     size_t directive_count;
-    bool is_import; /* not a block, but an `import` above them: its words are the keys */
+    bool lacks_variable; /* as of a directive, of one of its keys */
 };
 
 struct corefile {
     struct arena arena;
     struct corefile_block *blocks;
     size_t block_count;
+    struct tokens unread; /* names of imported files */
 };
 
 /* ERR_SYNTAX, with the line, "17: ...", or ERR_TOO_LARGE. corefile_fini in any case. */

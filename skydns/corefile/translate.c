@@ -305,70 +305,14 @@ static void take_plugin(const struct plugin_use *use)
     }
 }
 
-/* "(name)" */
-static bool is_snippet(const struct corefile_block *block)
+static void take_directives(const struct corefile_block *block, struct translation *t,
+                            const struct strings *zones)
 {
-    const char *key = block->keys.count == 1 ? block->keys.words[0] : "";
-    size_t n = strlen(key);
-    return !block->is_import && n > 2 && key[0] == '(' && key[n - 1] == ')';
-}
-
-static const struct corefile_block *find_snippet(const struct corefile *corefile, const char *name)
-{
-    size_t n = strlen(name);
-    for (size_t i = 0; i < corefile->block_count; i++) {
-        const struct corefile_block *block = &corefile->blocks[i];
-        const char *key = is_snippet(block) ? block->keys.words[0] : "";
-        if (strlen(key) == n + 2 && strncmp(key + 1, name, n) == 0) {
-            return block;
-        }
-    }
-    return NULL;
-}
-
-static int take_directives(const struct corefile *corefile, const struct corefile_block *block,
-                           struct translation *t, const struct strings *zones, unsigned depth,
-                           struct err *err);
-
-static int take_import(const struct corefile *corefile, const struct corefile_line *line,
-                       struct translation *t, const struct strings *zones, unsigned depth,
-                       struct err *err)
-{
-    const struct corefile_block *snippet =
-        line->count > 1 ? find_snippet(corefile, line->words[1]) : NULL;
-    if (!snippet) {
-        translation_missing(t, line, "files are not read: put their contents in its place");
-        return 0;
-    }
-    if (line->count > 2) {
-        translation_missing(t, line, "its arguments are not put into the snippet");
-    }
-    if (depth == IMPORT_DEPTH_MAX) {
-        return err_set(err, ERR_TOO_LARGE, "%u: import: expected snippets at most %d deep",
-                       line->number, IMPORT_DEPTH_MAX);
-    }
-    return take_directives(corefile, snippet, t, zones, depth + 1, err);
-}
-
-static int take_directives(const struct corefile *corefile, const struct corefile_block *block,
-                           struct translation *t, const struct strings *zones, unsigned depth,
-                           struct err *err)
-{
-    int r = 0;
-    for (size_t i = 0; i < block->directive_count && r == 0; i++) {
+    for (size_t i = 0; i < block->directive_count; i++) {
         const struct corefile_directive *directive = &block->directives[i];
         const struct plugin_use use = {.t = t, .zones = zones, .directive = directive};
-        t->directives += 1 + directive->line_count;
-        if (t->directives > DIRECTIVES_MAX) {
-            r = err_set(err, ERR_TOO_LARGE, "%u: expected at most %d lines, with those of snippets",
-                        directive->head.number, DIRECTIVES_MAX);
-        } else if (strcmp(directive->head.words[0], "import") == 0) {
-            r = take_import(corefile, &directive->head, t, zones, depth, err);
-        } else {
-            take_plugin(&use);
-        }
+        take_plugin(&use);
     }
-    return r;
 }
 
 static const struct corefile_directive *find_bind(const struct corefile_block *block)
@@ -381,30 +325,49 @@ static const struct corefile_directive *find_bind(const struct corefile_block *b
     return NULL;
 }
 
-static int take_block(const struct corefile *corefile, const struct corefile_block *block,
-                      struct translation *t, struct err *err)
+static void take_block(const struct corefile_block *block, struct translation *t)
 {
     struct strings zones;
-    int r = 0;
-    if (is_snippet(block)) {
-        return 0;
-    }
-    if (block->is_import) {
-        translation_missing(t, &block->keys, "files are not read: put their contents in its place");
-        return 0;
-    }
     strings_init(&zones);
     translate_listen(t, block, find_bind(block), &zones);
-    r = take_directives(corefile, block, t, &zones, 0, err);
+    take_directives(block, t, &zones);
     strings_fini(&zones);
-    return r;
+}
+
+/* ---- Everything ---- */
+
+static int count_lines(const struct corefile *corefile, struct err *err)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < corefile->block_count; i++) {
+        const struct corefile_block *block = &corefile->blocks[i];
+        for (size_t k = 0; k < block->directive_count; k++) {
+            count += 1 + block->directives[k].line_count;
+            if (count > DIRECTIVES_MAX) {
+                return err_set(err, ERR_TOO_LARGE,
+                               "%u: expected at most %d lines, with those of snippets",
+                               block->directives[k].head.number, DIRECTIVES_MAX);
+            }
+        }
+    }
+    return 0;
+}
+
+static void tell_unread(const struct corefile *corefile, struct translation *t)
+{
+    for (size_t i = 0; i < corefile->unread.count; i++) {
+        const char *words[] = {"import", corefile->unread.items[i].text};
+        const struct corefile_line line = {words, 2, corefile->unread.items[i].line};
+        translation_missing(t, &line, "files are not read: put their contents in its place");
+    }
 }
 
 int translate(const struct corefile *corefile, struct translation *t, struct err *err)
 {
-    int r = 0;
+    int r = count_lines(corefile, err);
+    tell_unread(corefile, t);
     for (size_t i = 0; i < corefile->block_count && r == 0; i++) {
-        r = take_block(corefile, &corefile->blocks[i], t, err);
+        take_block(&corefile->blocks[i], t);
     }
     translate_settle_listeners(t);
     translate_settle_keys(t);

@@ -16,9 +16,8 @@
 #include "skydns/corefile/parser_internal.h"
 #include "skydns/corefile/translation_internal.h"
 
-/* Snippets that import snippets, and all directives with those that snippets add: more is a circle,
- * or text that doubles itself. */
-enum { IMPORT_DEPTH_MAX = 10, DIRECTIVES_MAX = 10000 };
+/* Lines, with those of snippets: what is done with them grows with the square. */
+enum { DIRECTIVES_MAX = 10000 };
 
 /* ERR_TOO_LARGE: beyond these. */
 int translate(const struct corefile *corefile, struct translation *t, struct err *err) MUST_CHECK;

@@ -26,7 +26,7 @@ size_t strings_count(const struct strings *strings);
 const char *strings_next(const struct strings *strings, const char *text);
 
 /* The limit of a list. Each word of the Corefile is in a few notes at most, of which a snippet's
- * may repeat (translate_internal.h limits how often). */
+ * may repeat (imports_internal.h limits how often). */
 enum { STRINGS_BYTES_MAX = 64 * 1024 * 1024 };
 
 /* What the flags take at most: with more, a program would not start. */
@@ -89,7 +89,6 @@ struct translation {
     int64_t scache;
     bool sequential; /* nameservers are asked in order */
     size_t note_count;
-    size_t directives; /* visited, snippets once for each use */
 };
 
 void translation_init(struct translation *t, const char *file);

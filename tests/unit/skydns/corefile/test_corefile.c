@@ -64,16 +64,6 @@ static void test_errors(void **state)
         {"(a) {\nimport a\n}\n. {\nimport a\n}",
          {"2: import: expected snippets at most 10 deep"},
          NULL},
-        {"(a) {\nany\nany\nany\nany\n}\n(b) {\nimport a\nimport a\nimport a\nimport a\nimport a\n"
-         "import a\nimport a\nimport a\n}\n(c) {\nimport b\nimport b\nimport b\nimport b\nimport "
-         "b\n"
-         "import b\nimport b\nimport b\n}\n(d) {\nimport c\nimport c\nimport c\nimport c\nimport "
-         "c\n"
-         "import c\nimport c\nimport c\n}\n(e) {\nimport d\nimport d\nimport d\nimport d\nimport "
-         "d\n"
-         "import d\nimport d\nimport d\n}\n. {\nimport e\n}",
-         {"expected at most 10000 lines, with those of snippets"},
-         NULL},
     };
     (void)state;
     corefile_check_rows(rows, ARRAY_LEN(rows));
