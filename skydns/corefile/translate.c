@@ -18,9 +18,16 @@ struct plugin {
     void (*take)(const struct plugin_use *use);
     const char *missing;  /* else why there is no counterpart */
     const char *needless; /* or why none is needed */
+    const char *closed;   /* or why nobody may ask without one */
+    bool decides;         /* what is answered, and to whom */
+    unsigned zones_from;  /* it answers zones itself, the words from here on; 0: it does not */
 };
 
-#define NONE .missing = "none"
+#define NONE    .missing = "none"
+#define TO_ETCD .missing = "none: put its records into etcd", .decides = true
+#define TO_STUB                                                                              \
+    .missing = "none: put its records into etcd, or ask a server that has the file (-stub)", \
+    .decides = true
 
 /* Those of CoreDNS's default build, in the order of its plugin.cfg. */
 static const struct plugin plugins[] = {
@@ -29,7 +36,7 @@ static const struct plugin plugins[] = {
     {"geoip", NONE},
     {"cancel", .needless = "slow answers end by themselves"},
     {"proxyproto", NONE},
-    {"tls", .take = translate_tls},
+    {"tls", .take = NULL}, /* with the listeners */
     {"quic", .missing = "none: no DNS over QUIC"},
     {"grpc_server", .needless = "connections have limits of their own, see skydns(8)"},
     {"https", .needless = "connections have limits of their own, see skydns(8)"},
@@ -39,7 +46,7 @@ static const struct plugin plugins[] = {
     {"reload", .needless = "files and etcd are followed"},
     {"nsid", NONE},
     {"bufsize", .take = translate_bufsize},
-    {"bind", .take = NULL}, /* with the block's addresses */
+    {"bind", .take = NULL}, /* with the listeners */
     {"debug", .take = translate_debug},
     {"trace", NONE},
     {"ready", .take = translate_ready},
@@ -50,42 +57,44 @@ static const struct plugin plugins[] = {
     {"errors", .needless = "errors are always logged"},
     {"log", .take = translate_log},
     {"dnstap", .take = translate_dnstap},
-    {"local", .missing = "none: names below localhost are like others"},
-    {"dns64", NONE},
-    {"acl", .take = translate_acl},
+    {"local", .take = translate_local, .decides = true},
+    {"dns64", NONE, .decides = true},
+    {"siit", NONE, .decides = true},
+    {"acl", .take = translate_acl, .decides = true},
     {"any", .take = translate_any},
     {"chaos", .take = translate_chaos},
     {"loadbalance", .take = translate_loadbalance},
-    {"tsig", .take = translate_tsig},
+    {"tsig", .take = translate_tsig, .decides = true},
     {"cache", .take = translate_cache},
-    {"rewrite", NONE},
+    {"rewrite", .take = translate_rewrite, .decides = true},
     {"header", NONE},
-    {"dnssec", .take = translate_dnssec},
-    {"autopath", .take = translate_autopath},
+    {"dnssec", .take = translate_dnssec, .decides = true},
+    {"autopath", .take = translate_autopath, .decides = true},
     {"minimal", NONE},
-    {"template", NONE},
-    {"transfer", .take = translate_transfer},
-    {"hosts", .take = translate_hosts},
-    {"route53", .missing = "none: put its records into etcd"},
-    {"azure", .missing = "none: put its records into etcd"},
-    {"clouddns", .missing = "none: put its records into etcd"},
-    {"k8s_external", .missing = "none: no names for external addresses"},
-    {"kubernetes", .take = translate_kubernetes},
-    {"file",
-     .missing = "none: put its records into etcd, or ask a server that has the file (-stub)"},
-    {"auto",
-     .missing = "none: put its records into etcd, or ask a server that has the file (-stub)"},
-    {"secondary", .missing = "none: ask a server that has the zone (-stub)"},
-    {"etcd", .take = translate_etcd},
+    {"template", NONE, .decides = true, .zones_from = 3},
+    {"transfer", .take = translate_transfer, .decides = true},
+    {"dynupdate", .missing = "none: no updates (RFC 2136)", .decides = true, .zones_from = 1},
+    {"hosts", .take = translate_hosts, .decides = true},
+    {"route53", TO_ETCD, .zones_from = 1},
+    {"azure", TO_ETCD, .zones_from = 1},
+    {"clouddns", TO_ETCD, .zones_from = 1},
+    {"k8s_external", .missing = "none: no names for external addresses", .decides = true,
+     .zones_from = 1},
+    {"kubernetes", .take = translate_kubernetes, .decides = true},
+    {"file", TO_STUB, .zones_from = 2},
+    {"auto", TO_STUB, .zones_from = 1},
+    {"secondary", .missing = "none: ask a server that has the zone (-stub)", .decides = true,
+     .zones_from = 1},
+    {"etcd", .take = translate_etcd, .decides = true},
     {"loop", .needless = "nameservers that lead back here are always looked for, and not used"},
-    {"forward", .take = translate_forward},
-    {"grpc", .missing = "none: nameservers are asked over UDP, TCP or TLS"},
-    {"erratic", NONE},
-    {"whoami", NONE},
+    {"forward", .take = translate_forward, .decides = true},
+    {"grpc", .missing = "none: nameservers are asked over UDP, TCP or TLS", .decides = true},
+    {"erratic", NONE, .decides = true},
+    {"whoami", NONE, .decides = true},
     {"on", NONE},
-    {"sign", .missing = "none: no zone files"},
-    {"view", .missing = "none: only -visibility gives clients different answers"},
-    {"nomad", NONE},
+    {"sign", .missing = "none: no zone files", .decides = true},
+    {"view", .closed = "only -visibility gives clients different answers", .decides = true},
+    {"nomad", NONE, .decides = true, .zones_from = 1},
 };
 
 /* ---- Words ---- */
@@ -105,6 +114,8 @@ static void take_option(const struct plugin_use *use, const struct corefile_line
 {
     if (option->take) {
         option->take(use, line);
+    } else if (option->closed) {
+        translation_close(use->t, line, option->closed);
     } else if (option->needless) {
         translation_needless(use->t, line, option->needless);
     } else {
@@ -112,8 +123,11 @@ static void take_option(const struct plugin_use *use, const struct corefile_line
     }
 }
 
-void use_options(const struct plugin_use *use, const struct plugin_option *options, size_t count)
+const char unknown_options[] = "what its unknown options restrict is not known";
+
+bool use_options(const struct plugin_use *use, const struct plugin_option *options, size_t count)
 {
+    bool are_known = true;
     for (size_t i = 0; i < use->directive->line_count; i++) {
         const struct corefile_line *line = &use->directive->lines[i];
         const struct plugin_option *option = NULL;
@@ -124,8 +138,56 @@ void use_options(const struct plugin_use *use, const struct plugin_option *optio
             take_option(use, line, option);
         } else {
             translation_missing(use->t, line, "unknown");
+            are_known = false;
         }
     }
+    return are_known;
+}
+
+const struct corefile_line *use_option(const struct plugin_use *use, const char *name)
+{
+    for (size_t i = 0; i < use->directive->line_count; i++) {
+        if (strcmp(use->directive->lines[i].words[0], name) == 0) {
+            return &use->directive->lines[i];
+        }
+    }
+    return NULL;
+}
+
+bool use_zones(const struct plugin_use *use, size_t first, struct strings *ret_zones)
+{
+    const struct corefile_line *head = &use->directive->head;
+    const char *zone = NULL;
+    bool are_zones = true;
+    struct buf text;
+    buf_init(&text, COREFILE_BYTES_MAX);
+    strings_init(ret_zones);
+    for (size_t i = first; i < head->count; i++) {
+        if (zone_text(head->words[i], &text)) {
+            strings_add(ret_zones, buf_cstr(&text));
+        } else {
+            translation_missing(use->t, head, "a zone is no name, nor a network of whole octets");
+            are_zones = false;
+        }
+    }
+    while (head->count <= first && (zone = strings_next(use->zones, zone))) {
+        strings_add(ret_zones, zone);
+    }
+    buf_fini(&text);
+    return are_zones;
+}
+
+bool use_falls_through(const struct plugin_use *use, const char *zone)
+{
+    const struct corefile_line *line = use_option(use, "fallthrough");
+    bool does = line && line->count == 1;
+    struct buf text;
+    buf_init(&text, COREFILE_BYTES_MAX);
+    for (size_t i = 1; line && i < line->count && !does; i++) {
+        does = zone_text(line->words[i], &text) && strcmp(buf_cstr(&text), zone) == 0;
+    }
+    buf_fini(&text);
+    return does;
 }
 
 void use_duration(const struct plugin_use *use, const struct corefile_line *line, const char *flag,
@@ -209,6 +271,11 @@ static bool ends_with(const char *zone, const char *end)
     return n >= m && strcmp(zone + n - m, end) == 0 && (n == m || zone[n - m - 1] == '.');
 }
 
+bool zone_contains(const char *zone, const char *name)
+{
+    return strcmp(zone, ".") == 0 || ends_with(name, zone);
+}
+
 bool zone_is_reverse(const char *zone)
 {
     return ends_with(zone, "in-addr.arpa") || ends_with(zone, "ip6.arpa");
@@ -287,51 +354,53 @@ static const struct plugin *find_plugin(const char *name)
     return NULL;
 }
 
+bool plugin_decides(const char *name)
+{
+    const struct plugin *plugin = find_plugin(name);
+    return !plugin || plugin->decides;
+}
+
 static void take_plugin(const struct plugin_use *use)
 {
     const struct corefile_line *head = &use->directive->head;
     const struct plugin *plugin = find_plugin(head->words[0]);
-    if (use->directive->lacks_variable) {
-        translation_missing(use->t, head, "a variable here is not set, and read as empty");
-    }
     if (!plugin) {
-        translation_missing(use->t, head, "no plugin of CoreDNS's default build");
+        translation_close(use->t, head,
+                          "no plugin of CoreDNS's default build: what it forbids is not known");
     } else if (plugin->take) {
         plugin->take(use);
+    } else if (plugin->closed) {
+        translation_close(use->t, head, plugin->closed);
     } else if (plugin->needless) {
         translation_needless(use->t, head, plugin->needless);
     } else if (plugin->missing) {
         translation_missing(use->t, head, plugin->missing);
     }
+    if (plugin && plugin->zones_from) {
+        translate_keep(use, plugin->zones_from);
+    }
 }
 
-static void take_directives(const struct corefile_block *block, struct translation *t,
-                            const struct strings *zones)
+static const char unset_variable[] =
+    "a variable here is not set, and read as empty: set it as where CoreDNS runs";
+
+static void take_block(const struct corefile_block *block, struct translation *t,
+                       const struct strings *zones)
 {
+    if (block->lacks_variable) {
+        translation_close(t, &block->keys, unset_variable);
+    }
     for (size_t i = 0; i < block->directive_count; i++) {
         const struct corefile_directive *directive = &block->directives[i];
-        const struct plugin_use use = {.t = t, .zones = zones, .directive = directive};
-        take_plugin(&use);
-    }
-}
-
-static const struct corefile_directive *find_bind(const struct corefile_block *block)
-{
-    for (size_t i = 0; i < block->directive_count; i++) {
-        if (strcmp(block->directives[i].head.words[0], "bind") == 0) {
-            return &block->directives[i];
+        const struct plugin_use use = {t, block, zones, directive};
+        if (directive->lacks_variable) {
+            translation_close(t, &directive->head, unset_variable);
+        }
+        if (!strings_is_empty(zones)) {
+            take_plugin(&use);
         }
     }
-    return NULL;
-}
-
-static void take_block(const struct corefile_block *block, struct translation *t)
-{
-    struct strings zones;
-    strings_init(&zones);
-    translate_listen(t, block, find_bind(block), &zones);
-    take_directives(block, t, &zones);
-    strings_fini(&zones);
+    translate_unforwarded(t, zones);
 }
 
 /* ---- Everything ---- */
@@ -353,25 +422,39 @@ static int count_lines(const struct corefile *corefile, struct err *err)
     return 0;
 }
 
-static void tell_unread(const struct corefile *corefile, struct translation *t)
+static void close_unread(const struct corefile *corefile, struct translation *t)
 {
     for (size_t i = 0; i < corefile->unread.count; i++) {
         const char *words[] = {"import", corefile->unread.items[i].text};
         const struct corefile_line line = {words, 2, corefile->unread.items[i].line};
-        translation_missing(t, &line, "files are not read: put their contents in its place");
+        translation_close(t, &line,
+                          "files are not read, and what they forbid is not known: put their "
+                          "contents in its place");
     }
+}
+
+static void settle_everything(struct translation *t)
+{
+    translate_settle_tls(t);
+    translate_settle_keys(t);
+    translate_settle_kept(t);
+    translate_settle_transfers(t);
+    translate_settle_clients(t);
+    translate_settle_http(t);
 }
 
 int translate(const struct corefile *corefile, struct translation *t, struct err *err)
 {
+    struct block_zones zones = {.zones = NULL};
     int r = count_lines(corefile, err);
-    tell_unread(corefile, t);
-    for (size_t i = 0; i < corefile->block_count && r == 0; i++) {
-        take_block(&corefile->blocks[i], t);
+    if (r == 0) {
+        close_unread(corefile, t);
+        r = translate_blocks(corefile, t, &zones, err);
     }
-    translate_settle_listeners(t);
-    translate_settle_keys(t);
-    translation_drop_own_stubs(t);
-    translation_drop_transfers(t);
+    for (size_t i = 0; i < zones.count && r == 0; i++) {
+        take_block(&corefile->blocks[i], t, &zones.zones[i]);
+    }
+    block_zones_fini(&zones);
+    settle_everything(t);
     return r;
 }

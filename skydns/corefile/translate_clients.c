@@ -1,113 +1,9 @@
-/* The plugins about clients: acl, autopath, transfer and tsig. */
+/* The plugins about clients: autopath, transfer and tsig. */
 #include <string.h>
 
+#include "common/base/addr.h"
 #include "common/base/network.h"
 #include "skydns/corefile/translate_internal.h"
-
-/* ---- acl ---- */
-
-/* What the lines of one acl say so far. */
-struct acl {
-    struct strings networks; /* that may ask */
-    bool is_closed;          /* all others may not */
-    bool is_odd;             /* something has no counterpart */
-};
-
-static bool is_everybody(const char *source)
-{
-    return strcmp(source, "*") == 0 || strcmp(source, "0.0.0.0/0") == 0 ||
-           strcmp(source, "::/0") == 0;
-}
-
-/* "allow net A B": the networks from the third word on. */
-static bool take_networks(const struct plugin_use *use, const struct corefile_line *line,
-                          struct acl *acl)
-{
-    for (size_t i = 2; i < line->count; i++) {
-        struct network network;
-        if (network_parse(slice_str(line->words[i]), &network, NULL) < 0) {
-            return false;
-        }
-        translation_add(use->t, &acl->networks, ALLOWED_MAX, line->words[i], line);
-    }
-    return line->count > 2;
-}
-
-/* "block", "block net *": the end of a list of those who may. */
-static bool is_rest(const struct corefile_line *line)
-{
-    bool is_all = line->count == 1 || line->count > 2;
-    for (size_t i = 2; i < line->count; i++) {
-        is_all = is_all && is_everybody(line->words[i]);
-    }
-    return is_all;
-}
-
-static void take_acl_line(const struct plugin_use *use, const struct corefile_line *line,
-                          struct acl *acl)
-{
-    const char *why = NULL;
-    bool has_net = line->count > 1 && strcmp(line->words[1], "net") == 0;
-    if (acl->is_closed) {
-        why = "none: it comes after the rule for everybody";
-    } else if (line->count > 1 && !has_net) {
-        why = "none: -allow is for all types";
-    } else if (strcmp(line->words[0], "allow") == 0) {
-        why = take_networks(use, line, acl) ? NULL : "expected networks like 10.0.0.0/8";
-    } else if (strcmp(line->words[0], "block") == 0 && is_rest(line)) {
-        acl->is_closed = true;
-    } else {
-        why = "none: -allow lists who may ask, and refuses all others";
-    }
-    if (why) {
-        acl->is_odd = true;
-        translation_missing(use->t, line, why);
-    }
-}
-
-static void give_acl(const struct plugin_use *use, const struct acl *acl)
-{
-    const struct corefile_line *head = &use->directive->head;
-    const char *network = NULL, *separator = "";
-    struct buf list;
-    if (!acl->is_closed || strings_is_empty(&acl->networks)) {
-        translation_missing(use->t, head,
-                            acl->is_odd ? "none: its rules are no list of who may ask"
-                                        : "none: it lets everybody ask, or nobody");
-        return;
-    }
-    if (use->t->has_acl) {
-        translation_missing(use->t, head, "none: -allow is one list, for all names");
-        return;
-    }
-    buf_init(&list, COREFILE_BYTES_MAX);
-    while ((network = strings_next(&acl->networks, network))) {
-        buf_printf(&list, "%s%s", separator, network);
-        separator = ",";
-    }
-    use->t->has_acl = true;
-    translation_flag(&use->t->skydns, "-allow=%s", buf_cstr(&list));
-    buf_fini(&list);
-}
-
-/* Networks that may ask, then everybody else who may not: of all names. */
-void translate_acl(const struct plugin_use *use)
-{
-    struct acl acl = {.is_odd = false};
-    bool is_whole = use_argument_count(use) == 0
-                        ? strings_has(use->zones, ".")
-                        : use_argument_count(use) == 1 && strcmp(use_argument(use, 0), ".") == 0;
-    if (!is_whole) {
-        translation_missing(use->t, &use->directive->head, "none: -allow is for all names");
-        return;
-    }
-    strings_init(&acl.networks);
-    for (size_t i = 0; i < use->directive->line_count; i++) {
-        take_acl_line(use, &use->directive->lines[i], &acl);
-    }
-    give_acl(use, &acl);
-    strings_fini(&acl.networks);
-}
 
 /* ---- autopath ---- */
 
@@ -130,33 +26,185 @@ void translate_autopath(const struct plugin_use *use)
 
 /* ---- transfer ---- */
 
-static void take_to(const struct plugin_use *use, const struct corefile_line *line)
+static const char all_v4[] = "0.0.0.0/0", all_v6[] = "::/0";
+
+static bool is_everybody(const struct strings *who)
 {
-    struct translation *t = use->t;
-    if (line->count < 2) {
-        translation_missing(t, line, "expected addresses, or * for everybody");
-    }
-    for (size_t i = 1; i < line->count; i++) {
-        if (strcmp(line->words[i], "*") == 0) {
-            translation_add(t, &t->transfers, TRANSFERS_MAX, "0.0.0.0/0", line);
-            translation_add(t, &t->transfers, TRANSFERS_MAX, "::/0", line);
-        } else {
-            translation_add(t, &t->transfers, TRANSFERS_MAX, line->words[i], line);
-        }
-    }
+    return strings_has(who, all_v4) && strings_has(who, all_v6);
 }
 
 /* There, an address gets NOTIFY, too, and may be given with its port. */
+static bool is_who(const char *text)
+{
+    struct network network;
+    struct addr addr;
+    return network_parse(slice_str(text), &network, NULL) == 0 ||
+           addr_parse(text, &addr, NULL) == 0;
+}
+
+static void take_to(const struct plugin_use *use, const struct corefile_line *line)
+{
+    bool is_right = line->count > 1;
+    for (size_t i = 1; i < line->count; i++) {
+        is_right &= strcmp(line->words[i], "*") == 0 || is_who(line->words[i]);
+    }
+    if (!is_right) {
+        translation_missing(use->t, line, "expected addresses, or * for everybody");
+    }
+}
+
 void translate_transfer(const struct plugin_use *use)
 {
     static const struct plugin_option options[] = {
         {"to", .take = take_to},
+        {"source", .missing = "none: NOTIFY leaves from the address that the system chooses"},
     };
-    if (use_argument_count(use) > 0) {
-        translation_missing(use->t, &use->directive->head,
-                            "none: -transfer-to is for all domains and reverse zones");
+    use->t->has_transfer = true;
+    if (!use_options(use, options, ARRAY_LEN(options))) {
+        use->t->refuses_transfers = true;
+        translation_narrower(use->t, &use->directive->head, unknown_options);
     }
-    use_options(use, options, ARRAY_LEN(options));
+}
+
+/* The longest of its zones that has this one, as its length; 0: none. */
+static size_t transfer_match(const struct plugin_use *transfer, const char *zone)
+{
+    size_t longest = 0;
+    const char *candidate = NULL;
+    struct strings zones;
+    (void)use_zones(transfer, 1, &zones); /* of those that are none, nothing is transferred */
+    while ((candidate = strings_next(&zones, candidate))) {
+        if (zone_contains(candidate, zone) && strlen(candidate) > longest) {
+            longest = strlen(candidate);
+        }
+    }
+    strings_fini(&zones);
+    return longest;
+}
+
+/* In the block of the zone, the plugin that knows it best. */
+static const struct corefile_directive *find_transfer(const struct plugin_use *use,
+                                                      const char *zone)
+{
+    const struct corefile_directive *best = NULL;
+    size_t longest = 0;
+    for (size_t i = 0; i < use->block->directive_count; i++) {
+        struct plugin_use transfer = *use;
+        transfer.directive = &use->block->directives[i];
+        size_t match = strcmp(transfer.directive->head.words[0], "transfer") == 0
+                           ? transfer_match(&transfer, zone)
+                           : 0;
+        if (match > longest) {
+            longest = match;
+            best = transfer.directive;
+        }
+    }
+    return best;
+}
+
+static void list_who(struct translation *t, const struct corefile_directive *transfer,
+                     struct strings *who)
+{
+    for (size_t i = 0; i < transfer->line_count; i++) {
+        const struct corefile_line *line = &transfer->lines[i];
+        for (size_t k = 1; k < line->count && strcmp(line->words[0], "to") == 0; k++) {
+            if (strcmp(line->words[k], "*") == 0) {
+                translation_add(t, who, TRANSFERS_MAX, all_v4, line);
+                translation_add(t, who, TRANSFERS_MAX, all_v6, line);
+            } else if (is_who(line->words[k])) {
+                translation_add(t, who, TRANSFERS_MAX, line->words[k], line);
+            }
+        }
+    }
+}
+
+/* Those of `list` that are in the other one, too. */
+static void add_members(const struct strings *list, const struct strings *other,
+                        struct strings *ret_both)
+{
+    const char *who = NULL;
+    while ((who = strings_next(list, who))) {
+        if (strings_has(other, who) || is_everybody(other)) {
+            strings_add_once(ret_both, who);
+        }
+    }
+}
+
+void translate_zone_transfers(const struct plugin_use *use, const char *zone, bool can_transfer)
+{
+    struct translation *t = use->t;
+    const struct corefile_directive *transfer =
+        can_transfer && t->transfer_zones < DOMAINS_MAX + REVERSE_ZONES_MAX
+            ? find_transfer(use, zone)
+            : NULL;
+    struct strings who, both;
+    strings_init(&who);
+    strings_init(&both);
+    if (transfer) {
+        list_who(t, transfer, &who);
+    }
+    if (t->transfer_zones++ == 0) {
+        add_members(&who, &who, &both);
+    } else {
+        add_members(&t->transfers, &who, &both);
+        add_members(&who, &t->transfers, &both);
+    }
+    strings_fini(&who);
+    strings_fini(&t->transfers);
+    t->transfers = both;
+}
+
+/* Each with each key's name; everybody with a key is that key. */
+static void sign_transfers(struct translation *t)
+{
+    const char *key = NULL;
+    struct strings signed_ones;
+    strings_init(&signed_ones);
+    while ((key = strings_next(&t->tsig_names, key))) {
+        const char *who = NULL;
+        if (is_everybody(&t->transfers)) {
+            translation_flag(&signed_ones, "key:%s", key);
+            continue;
+        }
+        while ((who = strings_next(&t->transfers, who))) {
+            translation_flag(&signed_ones, "%s+key:%s", who, key);
+        }
+    }
+    strings_fini(&t->transfers);
+    t->transfers = signed_ones;
+    if (!t->tsig && !strings_is_empty(&t->transfers)) {
+        translation_flag(&t->skydns, "-tsig-keys=tsig-keys");
+    }
+}
+
+void translate_settle_transfers(struct translation *t)
+{
+    bool is_possible = t->kubernetes && t->pods != PODS_INSECURE;
+    bool is_signed = t->wants_signed && !strings_is_empty(&t->transfers);
+    if (t->has_transfer && !is_possible) {
+        translation_missing_item(t, "transfer",
+                                 "-transfer-to needs the plugin kubernetes, and pods verified or "
+                                 "disabled: other names cannot be listed");
+    } else if (t->has_transfer && strings_is_empty(&t->transfers)) {
+        translation_narrower_item(
+            t, "transfer",
+            "-transfer-to is for all domains and reverse zones, each of which "
+            "nobody may transfer");
+    } else if (is_signed && strings_is_empty(&t->tsig_names)) {
+        translation_narrower_item(t, "transfer",
+                                  "it must be signed, and the names of the keys are in their file: "
+                                  "say -transfer-to=key:NAME");
+    }
+    if (!is_possible || t->refuses_transfers) {
+        strings_clear(&t->transfers);
+    }
+    if (t->wants_signed) {
+        sign_transfers(t);
+    }
+    if (strings_count(&t->transfers) > TRANSFERS_MAX) {
+        translation_narrower_item(t, "transfer", "more than -transfer-to takes: nobody transfers");
+        strings_clear(&t->transfers);
+    }
 }
 
 /* ---- tsig ---- */
@@ -180,12 +228,67 @@ static void take_secrets(const struct plugin_use *use, const struct corefile_lin
     }
 }
 
+/* Without its secret, which the note need not show. */
+static void take_secret(const struct plugin_use *use, const struct corefile_line *line)
+{
+    struct buf name;
+    struct corefile_line shown = *line;
+    buf_init(&name, COREFILE_BYTES_MAX);
+    shown.count = line->count < 2 ? line->count : 2;
+    translation_missing(use->t, &shown,
+                        "put it into the file of -tsig-keys, as tsig-keygen prints it");
+    if (line->count > 2 && zone_text(line->words[1], &name) && buf_cstr(&name)[0] != '.') {
+        translation_add(use->t, &use->t->tsig_names, TRANSFERS_MAX, buf_cstr(&name), line);
+    }
+    buf_fini(&name);
+}
+
+static bool is_of_transfers(const struct corefile_line *line)
+{
+    for (size_t i = 1; i < line->count; i++) {
+        if (strcmp(line->words[i], "AXFR") != 0 && strcmp(line->words[i], "IXFR") != 0) {
+            return false;
+        }
+    }
+    return line->count > 1;
+}
+
+static void take_require(const struct plugin_use *use, const struct corefile_line *line)
+{
+    if (line->count > 1 && strcmp(line->words[1], "none") == 0) {
+        translation_needless(use->t, line, "no signature is asked for");
+    } else if (is_of_transfers(line)) {
+        use->t->wants_signed = true;
+        translation_needless(use->t, line, "who transfers has a key in -transfer-to");
+    } else {
+        translation_close(use->t, line, "queries without a signature are answered, too");
+    }
+}
+
+/* Queries are the only operation that is answered. */
+static void take_require_opcode(const struct plugin_use *use, const struct corefile_line *line)
+{
+    bool is_none = line->count > 1 && strcmp(line->words[1], "none") == 0;
+    bool is_query = line->count == 1;
+    for (size_t i = 1; i < line->count; i++) {
+        is_query |= strcmp(line->words[i], "QUERY") == 0 || strcmp(line->words[i], "all") == 0;
+    }
+    if (is_query && !is_none) {
+        translation_close(use->t, line, "queries without a signature are answered, too");
+    } else {
+        translation_needless(use->t, line, "other operations than queries are NOTIMP");
+    }
+}
+
 void translate_tsig(const struct plugin_use *use)
 {
     static const struct plugin_option options[] = {
         {"secrets", .take = take_secrets},
-        {"secret", .missing = "put it into the file of -tsig-keys, as tsig-keygen prints it"},
-        {"require", .missing = "none: queries without a signature are answered, too"},
+        {"secret", .take = take_secret},
+        {"require", .take = take_require},
+        {"require_opcode", .take = take_require_opcode},
     };
-    use_options(use, options, ARRAY_LEN(options));
+    if (!use_options(use, options, ARRAY_LEN(options))) {
+        translation_close(use->t, &use->directive->head, unknown_options);
+    }
 }

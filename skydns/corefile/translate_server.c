@@ -1,138 +1,14 @@
-/* What concerns the server itself: its addresses, HTTP, logs, and how it answers. */
+/* The server itself: HTTP, logs, and how it answers. */
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "common/base/addr.h"
 #include "common/base/attributes.h"
 #include "skydns/corefile/translate_internal.h"
 
-/* ---- Addresses ---- */
-
-/* Of skydns -max-udp-size and -workers. */
+/* The limits of -max-udp-size, -workers and -lameduck. */
 enum { UDP_SIZE_MIN = 512, UDP_SIZE_MAX = 4096, WORKERS_MAX = 64 };
-
-/* Of -lameduck. */
 enum { LAMEDUCK_MAX_MS = 60 * 60 * 1000 };
-
-/* Where a key of a block listens. */
-struct place {
-    const char *scheme; /* "" or "tls://" */
-    unsigned port;
-};
-
-/* "0.0.0.0:53" for any, as every node has IPv4. */
-static void append_address(const char *ip, const struct place *place, struct buf *out)
-{
-    bool is_v6 = strchr(ip, ':') != NULL;
-    buf_printf(out, "%s%s%s%s:%u", place->scheme, is_v6 ? "[" : "", ip, is_v6 ? "]" : "",
-               place->port);
-}
-
-static void listen_on(struct translation *t, const struct corefile_line *keys,
-                      const struct corefile_directive *bind, const struct place *place)
-{
-    struct buf text;
-    struct ip ip;
-    bool has_any = false;
-    buf_init(&text, COREFILE_BYTES_MAX);
-    for (size_t i = 1; bind && i < bind->head.count; i++) {
-        buf_clear(&text);
-        if (ip_parse(slice_str(bind->head.words[i]), &ip)) {
-            append_address(bind->head.words[i], place, &text);
-            translation_add(t, &t->listen, LISTEN_MAX, buf_cstr(&text), &bind->head);
-            has_any = true;
-        } else {
-            translation_missing(t, &bind->head, "expected addresses: put those of the interface");
-        }
-    }
-    if (!has_any) {
-        buf_clear(&text);
-        append_address("0.0.0.0", place, &text);
-        translation_add(t, &t->listen, LISTEN_MAX, buf_cstr(&text), keys);
-    }
-    buf_fini(&text);
-}
-
-/* The port after the last colon, else that of the scheme. Cuts it off. False: no number. */
-static bool take_port(char *zone, struct place *place)
-{
-    char *colon = strrchr(zone, ':');
-    if (!colon) {
-        return true;
-    }
-    size_t digits = strspn(colon + 1, "0123456789");
-    place->port = digits > 0 && digits <= 5 ? (unsigned)strtoul(colon + 1, NULL, 10) : 0;
-    bool is_port = colon[1 + digits] == '\0' && place->port >= 1 && place->port <= 65535;
-    *colon = '\0';
-    return is_port;
-}
-
-/* What follows the scheme. NULL: it has no counterpart. */
-static const char *take_scheme(struct translation *t, const struct corefile_line *keys,
-                               const char *key, struct place *place)
-{
-    static const struct {
-        const char *prefix;
-        struct place place;
-    } schemes[] = {
-        {"dns://", {"", 53}},
-        {"tls://", {"tls://", 853}},
-        {"https://", {"https://", 443}},
-        {"grpc://", {"grpc://", 443}},
-    };
-    *place = schemes[0].place;
-    if (!strstr(key, "://")) {
-        return key;
-    }
-    for (size_t i = 0; i < ARRAY_LEN(schemes); i++) {
-        size_t len = strlen(schemes[i].prefix);
-        if (strncasecmp(key, schemes[i].prefix, len) == 0) {
-            *place = schemes[i].place;
-            return key + len;
-        }
-    }
-    translation_missing(t, keys, "none: no DNS over QUIC or HTTP/3");
-    return NULL;
-}
-
-static void take_key(struct translation *t, const struct corefile_block *block,
-                     const struct corefile_directive *bind, const char *key, struct strings *zones)
-{
-    struct buf copy, zone;
-    struct place place;
-    key = take_scheme(t, &block->keys, key, &place);
-    if (!key) {
-        return;
-    }
-    buf_init(&copy, COREFILE_BYTES_MAX);
-    buf_init(&zone, COREFILE_BYTES_MAX);
-    buf_append(&copy, key, strlen(key) + 1);
-    char *text = (char *)copy.data;
-    if (!take_port(text, &place) || !zone_text(*text ? text : ".", &zone)) {
-        translation_missing(t, &block->keys, "expected a zone and a port, like example.org:53");
-    } else {
-        strings_add_once(zones, buf_cstr(&zone));
-        listen_on(t, &block->keys, bind, &place);
-    }
-    buf_fini(&zone);
-    buf_fini(&copy);
-}
-
-void translate_listen(struct translation *t, const struct corefile_block *block,
-                      const struct corefile_directive *bind, struct strings *ret_zones)
-{
-    bool had_others = !strings_is_empty(&t->listen);
-    size_t before = t->listen.bytes.len;
-    for (size_t i = 0; i < block->keys.count; i++) {
-        take_key(t, block, bind, block->keys.words[i], ret_zones);
-    }
-    if (had_others && t->listen.bytes.len > before) {
-        translation_missing(t, &block->keys,
-                            "addresses differ between blocks: all names are answered on all of "
-                            "them");
-    }
-}
 
 /* ---- HTTP ---- */
 
@@ -181,15 +57,77 @@ void translate_ready(const struct plugin_use *use)
     use_options(use, options, ARRAY_LEN(options));
 }
 
+static void take_http_tls(const struct plugin_use *use, const struct corefile_line *line)
+{
+    use->t->has_http_tls = true;
+    translation_narrower(use->t, line, "-http-addr is without TLS: none is given");
+}
+
 void translate_prometheus(const struct plugin_use *use)
 {
+    static const struct plugin_option options[] = {
+        {"runtime_metrics", .missing = "none: no Go runtime"},
+        {"tls", .take = take_http_tls},
+    };
+    use_options(use, options, ARRAY_LEN(options));
     take_http(use, HTTP_PROMETHEUS, "localhost:9153",
               "/metrics on the port of -http-addr, with names of its own: see skydns(8), METRICS");
 }
 
+static bool is_wildcard(const char *address)
+{
+    return strncmp(address, "0.0.0.0:", 8) == 0 || strncmp(address, "[::]:", 5) == 0;
+}
+
+static bool is_loopback(const char *address)
+{
+    return strncmp(address, "127.", 4) == 0 || strncmp(address, "[::1]:", 6) == 0;
+}
+
+/* "10.0.0.1:9153" and "tls://10.0.0.1:853" have one address. */
+static bool is_at(const char *listener, const char *address)
+{
+    const char *scheme_end = strstr(listener, "://");
+    listener = scheme_end ? scheme_end + strlen("://") : listener;
+    size_t n = (size_t)(strrchr(address, ':') - address);
+    return is_wildcard(listener) || (strncmp(listener, address, n) == 0 && listener[n] == ':');
+}
+
+static bool is_answered_at(const struct translation *t, const char *address)
+{
+    const char *listener = NULL;
+    while ((listener = strings_next(&t->listen, listener))) {
+        if (is_at(listener, address)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* HTTP has /explain, which CoreDNS has not: it answers whoever reaches it. */
+void translate_settle_http(struct translation *t)
+{
+    for (size_t i = 0; i < HTTP_PLUGINS; i++) {
+        const char *address = t->http[i].len ? buf_cstr(&t->http[i]) : "127.0.0.1:1";
+        const char *why = NULL;
+        if (t->has_http_tls) {
+            why = "-http-addr is without TLS";
+        } else if (!strings_is_empty(&t->allow) && !is_loopback(address)) {
+            why = "-allow is not for HTTP, where /explain shows all names: only 127.0.0.1 may be "
+                  "-http-addr";
+        } else if (!is_loopback(address) && !is_answered_at(t, address)) {
+            why = "DNS is not answered there, but HTTP would be, where /explain shows all names";
+        }
+        if (why && t->http[i].len) {
+            translation_narrower_item(t, address, why);
+            buf_clear(&t->http[i]);
+        }
+    }
+}
+
 /* ---- Logs and answers ---- */
 
-/* Of CoreDNS's classes, in any combination. */
+/* The counterpart of CoreDNS's classes, in any combination. */
 static const char *query_log_of(const struct corefile_directive *log)
 {
     bool has_class = false, has_denial = false, has_error = false, has_more = false;
@@ -282,16 +220,18 @@ void translate_debug(const struct plugin_use *use)
 
 void translate_any(const struct plugin_use *use)
 {
-    strings_add_once(&use->t->skydns, "-any=hinfo");
+    use->t->has_any = true;
 }
 
 void translate_chaos(const struct plugin_use *use)
 {
+    use->t->has_chaos = true;
     if (use_argument_count(use) > 0) {
         translation_missing(use->t, &use->directive->head,
                             "none: version.bind and the like are answered, with our version");
     } else {
-        translation_needless(use->t, &use->directive->head, "-chaos is the default");
+        translation_needless(use->t, &use->directive->head,
+                             "-chaos is the default: version.bind and the like");
     }
 }
 

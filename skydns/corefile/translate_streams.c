@@ -11,30 +11,30 @@ static bool has_files(const struct corefile_line *line)
     return (line->count == 3 || line->count == 4) && *line->words[1] && *line->words[2];
 }
 
-static bool same_words(const struct corefile_line *a, const struct corefile_line *b)
-{
-    bool same = a->count == b->count;
-    for (size_t i = 0; same && i < a->count; i++) {
-        same = strcmp(a->words[i], b->words[i]) == 0;
-    }
-    return same;
-}
-
-/* CoreDNS looks at the CAs only where they are demanded. */
+/* CoreDNS looks at the CAs only where they are demanded. A certificate that it demands without
+ * looking at is checked here. */
 static void take_client_auth(const struct plugin_use *use, const struct corefile_line *line)
 {
+    static const char *const optional[] = {"request", "verify_if_given"};
     const struct corefile_line *head = &use->directive->head;
+    struct translation *t = use->t;
     const char *kind = line->count == 2 ? line->words[1] : "";
+    const char *ca = head->count == 4 ? head->words[3] : "";
     if (strcmp(kind, "nocert") == 0) {
-        translation_needless(use->t, line, "clients show no certificate without -client-ca");
-    } else if (strcmp(kind, "require_and_verify") != 0) {
-        translation_missing(use->t, line,
+        translation_needless(t, line, "clients show no certificate without -client-ca");
+    } else if (strcmp(kind, optional[0]) == 0 || strcmp(kind, optional[1]) == 0) {
+        translation_missing(t, line,
                             "none: clients show a certificate that is checked (-client-ca), or "
                             "none");
-    } else if (head->count != 4 || !*head->words[3]) {
-        translation_missing(use->t, line, "expected the file of the CAs");
+    } else if (!*ca || (t->client_ca && strcmp(t->client_ca, ca) != 0)) {
+        t->lacks_tls = true;
+        translation_narrower(t, line,
+                             *ca ? "another block has other CAs: put both in one file, or there is "
+                                   "no TLS, HTTPS and gRPC"
+                                 : "expected the file of the CAs: without, there is no TLS, HTTPS "
+                                   "and gRPC");
     } else {
-        use->t->wants_client_ca = true;
+        t->client_ca = ca;
     }
 }
 
@@ -46,16 +46,21 @@ void translate_tls(const struct plugin_use *use)
         {"acme", .missing = "none: get the certificate by cert-manager, or an ACME client"},
     };
     const struct corefile_line *head = &use->directive->head;
+    struct translation *t = use->t;
     if (!has_files(head)) {
-        translation_missing(use->t, head, "expected a certificate and its key");
-    } else if (!use->t->tls) {
-        use->t->tls = head;
-    } else if (!same_words(use->t->tls, head)) {
-        translation_missing(use->t, head,
+        t->has_broken_tls = true;
+        translation_missing(t, head, "expected a certificate and its key");
+    } else if (!t->tls) {
+        t->tls = head;
+    } else if (!corefile_line_equal(t->tls, head)) {
+        translation_missing(t, head,
                             "another block has a certificate, which is shown to all: put the names "
                             "of both into it");
     }
-    use_options(use, options, ARRAY_LEN(options));
+    if (!use_options(use, options, ARRAY_LEN(options)) && has_files(head)) {
+        t->lacks_tls = true;
+        translation_narrower(t, head, unknown_options);
+    }
 }
 
 /* ---- Addresses ---- */
@@ -77,47 +82,52 @@ static bool is_taken(const struct strings *taken, const char *listener)
     const char *other = NULL;
     while ((other = strings_next(taken, other))) {
         if (strcmp(scheme_end(other), scheme_end(listener)) == 0) {
-            return true;
+            return strcmp(other, listener) != 0;
         }
     }
     return false;
 }
 
-static void settle(struct translation *t, const char *listener, struct strings *settled)
+bool translate_listener(struct translation *t, const char *listener, struct buf *out)
 {
-    bool is_https = has_scheme(listener, "https://");
-    if (has_scheme(listener, "tls://") && !t->tls) {
+    bool is_https = has_scheme(listener, "https://"), is_stream = scheme_end(listener) != listener;
+    bool is_plain = is_https && !t->tls && !t->has_broken_tls; /* as CoreDNS does */
+    buf_clear(out);
+    buf_printf(out, "%s%s", is_plain ? "http://" : "", is_plain ? scheme_end(listener) : listener);
+    if (is_stream && t->lacks_tls) {
+        translation_narrower_item(t, listener,
+                                  "left out: not all who have to would show a "
+                                  "certificate");
+    } else if (is_stream && !t->tls && (t->has_broken_tls || has_scheme(listener, "tls://"))) {
         translation_missing_item(t, listener, "expected the plugin tls, with files");
-    } else if (is_taken(settled, listener)) {
+    } else if (is_taken(&t->taken, buf_cstr(out))) {
         translation_missing_item(t, listener, "another protocol has its port");
-    } else if (is_https && !t->tls) { /* as CoreDNS does */
-        translation_flag(settled, "http://%s", scheme_end(listener));
+    } else if (strings_count(&t->taken) == LISTEN_MAX && !strings_has(&t->taken, buf_cstr(out))) {
+        translation_missing_item(t, listener, "left out: more than the flag takes");
     } else {
-        strings_add(settled, listener);
-        t->has_tls_listener |= scheme_end(listener) != listener;
+        strings_add_once(&t->taken, buf_cstr(out));
+        return true;
     }
+    return false;
 }
 
-void translate_settle_listeners(struct translation *t)
+void translate_settle_tls(struct translation *t)
 {
     const char *listener = NULL;
-    struct strings settled;
-    strings_init(&settled);
+    bool has_stream = false;
     while ((listener = strings_next(&t->listen, listener))) {
-        settle(t, listener, &settled);
+        has_stream |= scheme_end(listener) != listener;
     }
-    strings_fini(&t->listen);
-    t->listen = settled;
     if (!t->tls) {
         return;
     }
-    if (!t->has_tls_listener) {
+    if (!has_stream) {
         translation_needless(t, t->tls, "no address of the file speaks TLS");
         return;
     }
     translation_flag(&t->skydns, "-cert=%s", t->tls->words[1]);
     translation_flag(&t->skydns, "-key=%s", t->tls->words[2]);
-    if (t->wants_client_ca) {
-        translation_flag(&t->skydns, "-client-ca=%s", t->tls->words[3]);
+    if (t->client_ca) {
+        translation_flag(&t->skydns, "-client-ca=%s", t->client_ca);
     }
 }

@@ -2,68 +2,34 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/network.h"
 #include "common/dns/dname.h"
 #include "skydns/corefile/translate_internal.h"
 
-/* Those after the plugin's name, or else those of the block. */
-static void plugin_zones(const struct plugin_use *use, struct strings *ret_zones)
+/* ---- Zones ---- */
+
+static void add_network(const struct plugin_use *use, const char *network)
 {
-    const char *zone = NULL;
-    struct buf text;
-    buf_init(&text, COREFILE_BYTES_MAX);
-    strings_init(ret_zones);
-    for (size_t i = 0; i < use_argument_count(use); i++) {
-        if (zone_text(use_argument(use, i), &text)) {
-            strings_add(ret_zones, buf_cstr(&text));
-        } else {
-            translation_missing(use->t, &use->directive->head,
-                                "a zone is no name, nor a network of whole octets");
-        }
-    }
-    while (use_argument_count(use) == 0 && (zone = strings_next(use->zones, zone))) {
-        strings_add(ret_zones, zone);
-    }
-    buf_fini(&text);
+    translation_add(use->t, &use->t->reverse_zones, REVERSE_ZONES_MAX, network,
+                    &use->directive->head);
 }
 
-/* The line of the option, or NULL. */
-static const struct corefile_line *find_option(const struct corefile_directive *directive,
-                                               const char *name)
-{
-    for (size_t i = 0; i < directive->line_count; i++) {
-        if (strcmp(directive->lines[i].words[0], name) == 0) {
-            return &directive->lines[i];
-        }
-    }
-    return NULL;
-}
-
-/* Whether names of the zone that do not exist go to the next plugin. */
-static bool falls_through(const struct plugin_use *use, const char *zone)
-{
-    const struct corefile_line *line = find_option(use->directive, "fallthrough");
-    bool does = line && line->count == 1;
-    struct buf text;
-    buf_init(&text, COREFILE_BYTES_MAX);
-    for (size_t i = 1; line && i < line->count && !does; i++) {
-        does = zone_text(line->words[i], &text) && strcmp(buf_cstr(&text), zone) == 0;
-    }
-    buf_fini(&text);
-    return does;
-}
-
-static void add_reverse_zone(const struct plugin_use *use, const char *zone)
+/* Reverse names of a zone that is none of a network stay here, too. */
+static void add_reverse_zone(const struct plugin_use *use, const char *zone, bool can_transfer)
 {
     struct buf network;
+    if (use_falls_through(use, zone)) {
+        return;
+    }
     buf_init(&network, COREFILE_BYTES_MAX);
-    if (!falls_through(use, zone)) {
-        if (zone_network(zone, &network)) {
-            translation_add(use->t, &use->t->reverse_zones, REVERSE_ZONES_MAX, buf_cstr(&network),
-                            &use->directive->head);
-        } else {
-            translation_missing(use->t, &use->directive->head,
-                                "a reverse zone is none of a network");
-        }
+    if (zone_network(zone, &network)) {
+        add_network(use, buf_cstr(&network));
+        translate_zone_transfers(use, zone, can_transfer);
+    } else {
+        translation_missing(use->t, &use->directive->head, "a reverse zone is none of a network");
+    }
+    if (!strings_has(&use->t->reverse_zones, buf_cstr(&network))) {
+        translate_keep_zone(use->t, zone);
     }
     buf_fini(&network);
 }
@@ -79,30 +45,68 @@ static bool is_host_name(const char *zone)
     return is_it;
 }
 
-static void add_zones(const struct plugin_use *use)
+static void add_domain(const struct plugin_use *use, const char *zone, bool can_transfer)
 {
-    struct strings zones;
+    struct translation *t = use->t;
+    const struct corefile_line *head = &use->directive->head;
+    if (strcmp(zone, ".") == 0) {
+        translation_missing(t, head, "the root is no domain: give -domain the domain's name");
+    } else if (!is_host_name(zone)) {
+        translation_missing(t, head, "expected a domain of letters, digits and inner hyphens");
+    } else {
+        if (!strings_is_empty(&t->domains) && !strings_has(&t->domains, zone)) {
+            translation_missing(t, head,
+                                "a second domain: each takes a kube2sky of its own, with its "
+                                "--domain");
+        }
+        translation_add(t, &t->domains, DOMAINS_MAX, zone, head);
+        translate_zone_transfers(use, zone, can_transfer);
+    }
+    if (!strings_has(&t->domains, zone)) {
+        translate_keep_zone(t, zone);
+    }
+}
+
+static void add_zone(const struct plugin_use *use, const char *zone, bool can_transfer)
+{
+    if (zone_is_reverse(zone)) {
+        add_reverse_zone(use, zone, can_transfer);
+    } else {
+        add_domain(use, zone, can_transfer);
+    }
+}
+
+/* "10.96.0.0/12", which is no zone of whole octets, nor one that can be transferred. */
+static void add_odd_zone(const struct plugin_use *use, const char *text)
+{
+    const struct corefile_line *through = use_option(use, "fallthrough");
+    struct network network;
+    if (!strchr(text, '/') || network_parse(slice_str(text), &network, NULL) < 0) {
+        translation_missing(use->t, &use->directive->head, "a zone is no name, nor a network");
+        translate_keep_zone(use->t, "."); /* there is no telling which */
+    } else if (!through || through->count > 1) {
+        add_network(use, text);
+        translate_zone_transfers(use, text, false);
+    }
+}
+
+/* Those after the plugin's name, or else those of the block. The plugin etcd transfers nothing. */
+static void add_zones(const struct plugin_use *use, bool can_transfer)
+{
     const char *zone = NULL;
-    plugin_zones(use, &zones);
-    while ((zone = strings_next(&zones, zone))) {
-        if (zone_is_reverse(zone)) {
-            add_reverse_zone(use, zone);
-        } else if (strcmp(zone, ".") == 0) {
-            translation_missing(use->t, &use->directive->head,
-                                "the root is no domain: give -domain the domain's name");
-        } else if (!is_host_name(zone)) {
-            translation_missing(use->t, &use->directive->head,
-                                "expected a domain of letters, digits and inner hyphens");
+    struct buf text;
+    buf_init(&text, COREFILE_BYTES_MAX);
+    for (size_t i = 0; i < use_argument_count(use); i++) {
+        if (zone_text(use_argument(use, i), &text)) {
+            add_zone(use, buf_cstr(&text), can_transfer);
         } else {
-            if (!strings_is_empty(&use->t->domains) && !strings_has(&use->t->domains, zone)) {
-                translation_missing(use->t, &use->directive->head,
-                                    "a second domain: each takes a kube2sky of its own, with its "
-                                    "--domain");
-            }
-            translation_add(use->t, &use->t->domains, DOMAINS_MAX, zone, &use->directive->head);
+            add_odd_zone(use, use_argument(use, i));
         }
     }
-    strings_fini(&zones);
+    while (use_argument_count(use) == 0 && (zone = strings_next(use->zones, zone))) {
+        add_zone(use, zone, can_transfer);
+    }
+    buf_fini(&text);
 }
 
 /* ---- kubernetes ---- */
@@ -113,7 +117,8 @@ static void take_text(const struct plugin_use *use, const struct corefile_line *
     if (line->count == 2) {
         translation_flag(&use->t->kube2sky, "--%s=%s", flag, line->words[1]);
     } else {
-        translation_missing(use->t, line, "expected one value");
+        translation_close(use->t, line,
+                          "expected one value: without, the pod's own API server is read");
     }
 }
 
@@ -145,6 +150,8 @@ static void take_namespaces(const struct plugin_use *use, const struct corefile_
     }
     if (names.len) {
         translation_flag(&use->t->kube2sky, "--namespaces=%s", buf_cstr(&names));
+    } else {
+        translation_close(use->t, line, "expected names of namespaces: without, all are answered");
     }
     buf_fini(&names);
 }
@@ -157,23 +164,36 @@ static void take_labels(const struct plugin_use *use, const struct corefile_line
     for (size_t i = 1; i < line->count; i++) {
         buf_printf(&selector, "%s%s", i > 1 ? " " : "", line->words[i]);
     }
-    translation_flag(&use->t->kube2sky, "--label-selector=%s", buf_cstr(&selector));
+    if (selector.len) {
+        translation_flag(&use->t->kube2sky, "--label-selector=%s", buf_cstr(&selector));
+    } else {
+        translation_close(use->t, line, "expected a selector: without, every Service is answered");
+    }
     buf_fini(&selector);
+}
+
+/* The mode that the plugin says, unless another one has fewer names. */
+static enum pods_mode pods_mode_of(const struct plugin_use *use)
+{
+    static const char *const modes[] = {"disabled", "verified", "insecure"};
+    const struct corefile_line *line = use_option(use, "pods");
+    enum pods_mode mode = PODS_DISABLED;
+    for (size_t i = 0; line && line->count == 2 && i < ARRAY_LEN(modes); i++) {
+        mode = strcmp(line->words[1], modes[i]) == 0 ? (enum pods_mode)i : mode;
+    }
+    return use->t->kubernetes && use->t->pods < mode ? use->t->pods : mode;
 }
 
 static void take_pods(const struct plugin_use *use, const struct corefile_line *line)
 {
-    static const char *const modes[] = {"disabled", "insecure", "verified"};
-    for (size_t i = 0; i < ARRAY_LEN(modes) && line->count == 2; i++) {
-        if (strcmp(line->words[1], modes[i]) == 0) {
-            use->t->pods = (enum pods_mode)i;
-            return;
-        }
+    const char *mode = line->count == 2 ? line->words[1] : "";
+    if (strcmp(mode, "disabled") != 0 && strcmp(mode, "verified") != 0 &&
+        strcmp(mode, "insecure") != 0) {
+        translation_missing(use->t, line, "expected disabled, insecure or verified");
     }
-    translation_missing(use->t, line, "expected disabled, insecure or verified");
 }
 
-/* As CoreDNS: 0 to 3600, of which 0 is too small here. */
+/* CoreDNS takes 0 to 3600, of which 0 is too small here. */
 static void take_ttl(const struct plugin_use *use, const struct corefile_line *line)
 {
     const char *text = line->count == 2 ? line->words[1] : "";
@@ -219,24 +239,36 @@ void translate_kubernetes(const struct plugin_use *use)
         {"apiserver_burst", .needless = "it lists once, and watches"},
         {"apiserver_max_inflight", .needless = "it lists once, and watches"},
         {"namespaces", .take = take_namespaces},
-        {"namespace_labels", .missing = "none: name them in --namespaces"},
+        {"namespace_labels", .closed = "name them in --namespaces: without, all are answered"},
         {"labels", .take = take_labels},
         {"pods", .take = take_pods},
         {"endpoint_pod_names", .needless = "--endpoint-names=pod"},
         {"ttl", .take = take_ttl},
-        {"noendpoints", .missing = "none: headless Services have their endpoints"},
+        {"noendpoints", .closed = "headless Services are answered with their endpoints"},
         {"fallthrough", .take = take_fallthrough},
         {"ignore", .missing = "none: a Service without endpoints has its cluster IP"},
         {"multicluster", .missing = "none: no imported Services"},
+        {"upstream", .needless = "CoreDNS ignores it"},
+        {"resyncperiod", .needless = "CoreDNS ignores it"},
+        {"transfer", .missing = "none: write it as the plugin transfer"},
         {"zonal", .missing = "none: no names by zone"},
         {"startup_timeout", .needless = "-require-store-key: not ready before everything is there"},
     };
-    use->t->has_kubernetes = true;
-    add_zones(use);
-    use_options(use, options, ARRAY_LEN(options));
+    struct translation *t = use->t;
+    t->pods = pods_mode_of(use);
+    add_zones(use, true);
+    if (t->kubernetes && !corefile_lines_equal(t->kubernetes, use->directive)) {
+        translation_missing(t, &use->directive->head,
+                            "its options take a kube2sky of its own: these are another plugin's");
+        return;
+    }
+    t->kubernetes = use->directive;
+    if (!use_options(use, options, ARRAY_LEN(options))) {
+        translation_close(t, &use->directive->head, unknown_options);
+    }
     translation_flag(&use->t->kube2sky, "--endpoint-names=%s",
-                     find_option(use->directive, "endpoint_pod_names") ? "pod" : "address");
-    if (!find_option(use->directive, "ttl")) {
+                     use_option(use, "endpoint_pod_names") ? "pod" : "address");
+    if (!use_option(use, "ttl")) {
         translation_flag(&use->t->kube2sky, "--ttl=%d", COREDNS_TTL_S);
     }
 }
@@ -248,7 +280,8 @@ static void take_path(const struct plugin_use *use, const struct corefile_line *
     const char *path = line->count == 2 ? line->words[1] : "";
     path += *path == '/';
     if (!*path || strchr(path, '/')) {
-        translation_missing(use->t, line, "expected one component: keys are below it");
+        translation_close(use->t, line,
+                          "expected one component: keys are below it, or else below /skydns");
         return;
     }
     translation_flag(&use->t->skydns, "-path-prefix=%s", path);
@@ -273,6 +306,8 @@ static void take_endpoints(const struct plugin_use *use, const struct corefile_l
     }
     if (urls.len) {
         translation_flag(&use->t->skydns, "-machines=%s", buf_cstr(&urls));
+    } else {
+        translation_close(use->t, line, "without URLs, an etcd on this host is read");
     }
     buf_fini(&urls);
 }
@@ -321,11 +356,22 @@ void translate_etcd(const struct plugin_use *use)
         {"tls", .take = take_etcd_tls},
         {"fallthrough", .missing = "none: names of the domain that do not exist are NXDOMAIN"},
         {"stubzones", .needless = "CoreDNS ignores it"},
+        {"debug", .needless = "CoreDNS ignores it"},
+        {"no_apex_fallback", .missing = "none"},
         {"upstream", .needless = "targets are always looked up"},
         {"min-lease-ttl", .missing = "none: a TTL is at most what is left of the lease"},
         {"max-lease-ttl", .missing = "none: a TTL is at most what is left of the lease"},
     };
-    use->t->has_etcd = true;
-    add_zones(use);
-    use_options(use, options, ARRAY_LEN(options));
+    struct translation *t = use->t;
+    if (t->etcd && !corefile_lines_equal(t->etcd, use->directive)) {
+        translation_narrower(t, &use->directive->head,
+                             "another one has other keys: it takes a skydns of its own");
+        translate_keep(use, 1);
+        return;
+    }
+    t->etcd = use->directive;
+    add_zones(use, false);
+    if (!use_options(use, options, ARRAY_LEN(options))) {
+        translation_close(t, &use->directive->head, unknown_options);
+    }
 }

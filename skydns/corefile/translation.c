@@ -23,6 +23,11 @@ void strings_fini(struct strings *strings)
     buf_fini(&strings->bytes);
 }
 
+void strings_clear(struct strings *strings)
+{
+    buf_clear(&strings->bytes);
+}
+
 void strings_add(struct strings *strings, const char *text)
 {
     buf_append(&strings->bytes, text, strlen(text) + 1);
@@ -108,7 +113,18 @@ void translation_needless(struct translation *t, const struct corefile_line *lin
     add_note(t, &t->needless, line, why);
 }
 
-void translation_missing_item(struct translation *t, const char *item, const char *why)
+void translation_narrower(struct translation *t, const struct corefile_line *line, const char *why)
+{
+    add_note(t, &t->narrower, line, why);
+}
+
+void translation_close(struct translation *t, const struct corefile_line *line, const char *why)
+{
+    add_note(t, &t->closing, line, why);
+}
+
+static void add_item_note(struct translation *t, struct strings *notes, const char *item,
+                          const char *why)
 {
     struct buf note;
     buf_init(&note, STRINGS_BYTES_MAX);
@@ -116,8 +132,23 @@ void translation_missing_item(struct translation *t, const char *item, const cha
     buf_append_str(&note, ": ");
     translation_plain(item, WORD_SHOWN_MAX, &note);
     buf_printf(&note, ": %s", why);
-    strings_add_once(&t->missing, buf_cstr(&note));
+    strings_add_once(notes, buf_cstr(&note));
     buf_fini(&note);
+}
+
+void translation_missing_item(struct translation *t, const char *item, const char *why)
+{
+    add_item_note(t, &t->missing, item, why);
+}
+
+void translation_close_item(struct translation *t, const char *item, const char *why)
+{
+    add_item_note(t, &t->closing, item, why);
+}
+
+void translation_narrower_item(struct translation *t, const char *item, const char *why)
+{
+    add_item_note(t, &t->narrower, item, why);
 }
 
 void translation_add(struct translation *t, struct strings *list, size_t max, const char *text,
@@ -133,45 +164,6 @@ void translation_add(struct translation *t, struct strings *list, size_t max, co
     strings_add(list, text);
 }
 
-/* Without -domain, it is SkyDNS's default. */
-static bool is_own(const struct translation *t, const char *stub)
-{
-    const char *domain = NULL;
-    size_t n = strcspn(stub, "=");
-    if (strings_is_empty(&t->domains)) {
-        return strncmp(stub, "skydns.local=", n + 1) == 0;
-    }
-    while ((domain = strings_next(&t->domains, domain))) {
-        if (strlen(domain) == n && strncmp(domain, stub, n) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-void translation_drop_own_stubs(struct translation *t)
-{
-    const char *stub = NULL;
-    struct strings others;
-    strings_init(&others);
-    while ((stub = strings_next(&t->stubs, stub))) {
-        if (is_own(t, stub)) {
-            struct buf note;
-            buf_init(&note, STRINGS_BYTES_MAX);
-            translation_plain(t->file, FILE_SHOWN_MAX, &note);
-            buf_append_str(&note, ": forward ");
-            translation_plain(stub, WORD_SHOWN_MAX, &note);
-            buf_append_str(&note, ": none: the zone is a domain that is answered here");
-            strings_add(&t->missing, buf_cstr(&note));
-            buf_fini(&note);
-        } else {
-            strings_add(&others, stub);
-        }
-    }
-    strings_fini(&t->stubs);
-    t->stubs = others;
-}
-
 void translation_flag(struct strings *flags, const char *format, ...)
 {
     char *text = NULL;
@@ -185,24 +177,15 @@ void translation_flag(struct strings *flags, const char *format, ...)
     free(text);
 }
 
-void translation_drop_transfers(struct translation *t)
-{
-    if (!strings_is_empty(&t->transfers) && (!t->has_kubernetes || t->pods == PODS_INSECURE)) {
-        translation_missing_item(t, "transfer",
-                                 "-transfer-to needs the plugin kubernetes, and pods verified or "
-                                 "disabled: other names cannot be listed");
-        strings_fini(&t->transfers);
-        strings_init(&t->transfers);
-    }
-}
-
 /* ---- Lifetime ---- */
 
 static void each_strings(struct translation *t, void (*fn)(struct strings *strings))
 {
-    struct strings *all[] = {&t->skydns,      &t->kube2sky, &t->needless, &t->missing,
-                             &t->hosts,       &t->listen,   &t->domains,  &t->reverse_zones,
-                             &t->nameservers, &t->stubs,    &t->keys,     &t->transfers};
+    struct strings *all[] = {&t->skydns,    &t->kube2sky,      &t->closing,     &t->narrower,
+                             &t->needless,  &t->missing,       &t->hosts,       &t->listen,
+                             &t->domains,   &t->reverse_zones, &t->nameservers, &t->stubs,
+                             &t->kept,      &t->unforwarded,   &t->like_root,   &t->keys,
+                             &t->transfers, &t->tsig_names,    &t->allow,       &t->taken};
     for (size_t i = 0; i < ARRAY_LEN(all); i++) {
         fn(all[i]);
     }

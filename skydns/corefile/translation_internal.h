@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "common/base/buf.h"
+#include "common/base/network.h"
 #include "skydns/corefile/parser_internal.h"
 
 /* Each NUL-terminated, one after the other. */
@@ -17,6 +18,7 @@ struct strings {
 
 void strings_init(struct strings *strings);
 void strings_fini(struct strings *strings);
+void strings_clear(struct strings *strings);
 void strings_add(struct strings *strings, const char *text);
 void strings_add_once(struct strings *strings, const char *text);
 bool strings_has(const struct strings *strings, const char *text);
@@ -29,7 +31,7 @@ const char *strings_next(const struct strings *strings, const char *text);
  * may repeat (imports_internal.h limits how often). */
 enum { STRINGS_BYTES_MAX = 64 * 1024 * 1024 };
 
-/* What the flags take at most: with more, a program would not start. */
+/* The flags take at most these: with more, a program would not start. */
 enum {
     LISTEN_MAX = 16,
     DOMAINS_MAX = 16,
@@ -46,13 +48,28 @@ enum {
 enum http_plugin { HTTP_PROMETHEUS, HTTP_HEALTH, HTTP_READY };
 enum { HTTP_PLUGINS = 3 };
 
-enum pods_mode { PODS_DISABLED, PODS_INSECURE, PODS_VERIFIED };
+enum pods_mode {
+    PODS_DISABLED,
+    PODS_VERIFIED,
+    PODS_INSECURE
+}; /* each has the names of those before */
+
+/* The fate of names that nobody here answers: the first `forward` of the root decides. */
+enum root_forward { ROOT_UNSAID, ROOT_FORWARDED, ROOT_KEPT };
+
+struct clients {
+    struct network items[ALLOWED_MAX];
+    size_t count;
+    bool is_overflown; /* there were more */
+};
 
 struct translation {
     const char *file; /* for notes */
 
     struct strings skydns;   /* flags of their own, "-any=hinfo" */
     struct strings kube2sky; /* the same */
+    struct strings closing;  /* notes: what is restricted and has no flag; then nobody may ask */
+    struct strings narrower; /* notes: what a flag would allow beyond the file, so that none does */
     struct strings needless; /* notes: what is so without a flag */
     struct strings missing;  /* notes: what has no counterpart */
     struct strings hosts;    /* lines of a hosts file */
@@ -61,27 +78,44 @@ struct translation {
     struct strings domains;        /* "cluster.local" */
     struct strings reverse_zones;  /* "10.96.0.0/12" */
     struct strings nameservers;    /* "8.8.8.8:53", "tls://9.9.9.9:853#dns.quad9.net" */
-    struct strings stubs;          /* "acme.local=10.0.0.1:53,10.0.0.2:53" */
+    struct strings stubs;          /* "acme.local=10.0.0.1:53,10.0.0.2:53"; "=none": kept here */
     struct buf http[HTTP_PLUGINS]; /* "0.0.0.0:9153"; empty: not used */
 
-    struct strings keys;      /* "/keys/Kcluster.local.+013+12345" */
-    struct strings transfers; /* "10.0.0.2", who may transfer */
+    /* Zones that are not to reach nameservers: whatever other lines say of them; unless they have
+     * nameservers of their own; unless they go to resolv.conf's, as all others do. */
+    struct strings kept, unforwarded, like_root;
+
+    struct strings keys;       /* "/keys/Kcluster.local.+013+12345" */
+    struct strings transfers;  /* "10.0.0.2", who may transfer every zone */
+    size_t transfer_zones;     /* which had a word in that */
+    bool has_transfer;         /* the plugin, whatever of it counts */
+    bool wants_signed;         /* transfers: a key besides the address */
+    struct strings tsig_names; /* of keys whose secrets the file has */
 
     const char *nameservers_ca; /* their CAs' file; the Corefile's; NULL: the system's */
+    bool has_tls_nameserver;    /* so that this holds */
 
     const char *query_log; /* of -query-log; constant; NULL: nothing is logged */
 
+    struct clients clients; /* that every acl lets ask, if there is one */
+    bool has_acl;
+    struct strings allow; /* the same for -allow; "none"; empty: everybody */
     bool has_dnstap;
-    bool has_kubernetes;
-    bool has_etcd;
-    bool has_forward; /* of the root */
+    const struct corefile_directive *kubernetes, *etcd; /* whose options are flags; NULL: none */
+    enum root_forward root;
+    const struct corefile_line *root_line; /* which decided */
     bool has_cache;
-    bool has_acl; /* one became -allow */
+    bool has_any, has_chaos;
+    bool refuses_any; /* an acl does */
+    bool refuses_transfers;
     bool has_loadbalance;
-    const struct corefile_line *tls;  /* the plugin with its files; the Corefile's; NULL: none */
-    bool wants_client_ca;             /* the third of them */
+    bool has_http_tls;               /* a plugin's HTTPS, which skydns has not */
+    const struct corefile_line *tls; /* the plugin with its files; the Corefile's; NULL: none */
+    const char *client_ca;           /* whose certificates clients must have; NULL: none */
+    bool has_broken_tls;             /* a plugin without them */
+    bool lacks_tls;       /* certificates of clients cannot be demanded as the file does */
+    struct strings taken; /* listeners so far, of which -addr may have some */
     const struct corefile_line *tsig; /* file of the first plugin tsig that has one */
-    bool has_tls_listener;
     enum pods_mode pods;
     int64_t rcache; /* -1: the default, as of the others */
     int64_t rcache_ttl_s;
@@ -102,18 +136,18 @@ void translation_plain(const char *text, size_t max, struct buf *out);
  * so that a note stays the comment that it is. */
 void translation_missing(struct translation *t, const struct corefile_line *line, const char *why);
 void translation_needless(struct translation *t, const struct corefile_line *line, const char *why);
+void translation_narrower(struct translation *t, const struct corefile_line *line, const char *why);
 /* The same of something that several lines may have said. */
 void translation_missing_item(struct translation *t, const char *item, const char *why);
+void translation_narrower_item(struct translation *t, const char *item, const char *why);
+
+/* The line, or the item, restricts something, and no flag does: nobody may ask. */
+void translation_close(struct translation *t, const struct corefile_line *line, const char *why);
+void translation_close_item(struct translation *t, const char *item, const char *why);
 
 /* Adds to a list of at most `max`; beyond it, a note about the line. */
 void translation_add(struct translation *t, struct strings *list, size_t max, const char *text,
                      const struct corefile_line *line);
-
-/* Stub zones that are domains of our own go, with a note: the flags would be refused. */
-void translation_drop_own_stubs(struct translation *t);
-
-/* Who may transfer goes, with a note, where -transfer-to would be refused. */
-void translation_drop_transfers(struct translation *t);
 
 /* A flag "-name=value"; formatted. */
 void translation_flag(struct strings *flags, const char *format, ...) PRINTF_LIKE(2, 3);

@@ -102,7 +102,7 @@ static void add_http(const struct translation *t, struct strings *flags)
 
 static bool has_no_cache(const struct translation *t)
 {
-    return !t->has_cache && (t->has_forward || !strings_is_empty(&t->stubs));
+    return !t->has_cache && (t->root == ROOT_FORWARDED || !strings_is_empty(&t->stubs));
 }
 
 static void add_cache(const struct translation *t, struct strings *flags)
@@ -130,13 +130,13 @@ static void add_strings(struct strings *flags, const char *prefix, const struct 
 
 static void skydns_flags(const struct translation *t, struct strings *flags)
 {
-    static const char *const pods[] = {"disabled", "insecure", "verified"};
+    static const char *const pods[] = {"disabled", "verified", "insecure"};
     add_list(flags, "-addr", &t->listen);
     add_list(flags, "-domain", &t->domains);
-    if (t->has_kubernetes) {
+    if (t->kubernetes) {
         strings_add(flags, "-schema=kubernetes");
         translation_flag(flags, "-pods=%s", pods[t->pods]);
-        if (!t->has_etcd) {
+        if (!t->etcd) {
             strings_add(flags, "-require-store-key");
         }
     }
@@ -148,7 +148,7 @@ static void skydns_flags(const struct translation *t, struct strings *flags)
     if (t->sequential) {
         strings_add(flags, "-ns-rotate=false");
     }
-    if (!t->has_forward) {
+    if (t->root != ROOT_FORWARDED) {
         strings_add(flags, "-no-rec"); /* but stub zones are asked */
     }
     add_strings(flags, "-stub=", &t->stubs);
@@ -157,12 +157,19 @@ static void skydns_flags(const struct translation *t, struct strings *flags)
     }
     add_cache(t, flags);
     add_list(flags, "-dnssec", &t->keys);
+    add_list(flags, "-allow", &t->allow);
     add_list(flags, "-transfer-to", &t->transfers);
     if (t->scache >= 0 && !strings_is_empty(&t->keys)) {
         translation_flag(flags, "-scache=%" PRId64, t->scache);
     }
     if (t->query_log) {
         translation_flag(flags, "-query-log=%s", t->query_log);
+    }
+    if (t->has_any && !t->refuses_any) {
+        strings_add(flags, "-any=hinfo");
+    }
+    if (!t->has_chaos) {
+        strings_add(flags, "-chaos=false");
     }
     if (!t->has_loadbalance) {
         strings_add(flags, "-round-robin=false");
@@ -235,6 +242,10 @@ static void print_document(const struct translation *t, struct buf *out)
     buf_init(&json, STRINGS_BYTES_MAX);
     buf_append_char(&json, '{');
     add_list_field("nameservers", &t->nameservers, &json);
+    if (t->root != ROOT_FORWARDED) {
+        begin_field("no_rec", &json);
+        buf_append_str(&json, "true");
+    }
     if (!strings_is_empty(&t->stubs)) {
         add_stub_fields(t, &json);
     }
@@ -244,6 +255,7 @@ static void print_document(const struct translation *t, struct buf *out)
         add_number_field("rcache_stale", t->rcache_stale_s, &json);
     }
     add_list_field("dnssec", &t->keys, &json);
+    add_list_field("allow", &t->allow, &json);
     add_list_field("transfer_to", &t->transfers, &json);
     buf_append_char(&json, '}');
     if (json.len > 2) {
@@ -265,15 +277,20 @@ void translation_print(const struct translation *t, struct buf *out)
     buf_append_str(out, "# ");
     translation_plain(t->file, FILE_SHOWN_MAX, out);
     buf_append_str(out, " as flags; each command can be pasted into a shell.\n");
+    print_notes(
+        "Nobody may ask (-allow=none), as no flag says what these lines forbid. Take them out, "
+        "or\n# say it in flags:",
+        &t->closing, out);
+    print_notes("Narrower than the file, as a flag would allow more:", &t->narrower, out);
     print_hosts(t, out);
-    if (t->has_kubernetes) {
+    if (t->kubernetes) {
         buf_append_char(out, '\n');
         print_command("kube2sky", &kube2sky, out);
     }
     buf_append_char(out, '\n');
     print_command("skydns", &skydns, out);
     print_document(t, out);
-    if (t->has_forward || !strings_is_empty(&t->stubs)) {
+    if (t->root == ROOT_FORWARDED || !strings_is_empty(&t->stubs)) {
         buf_append_str(
             out,
             "\n# Names of other domains are REFUSED to clients outside private networks and those "

@@ -76,12 +76,12 @@ def test_every_flag_it_prints_exists(tmp_path):
     """From a file that has every plugin with counterparts, and each of their options."""
     file = tmp_path / "Corefile"
     file.write_text(
-        "acme.local {\nforward . 10.0.0.1\n}\n"
+        "acme.local {\nbind 127.0.0.1\nforward . 10.0.0.1\n}\n"
         ". {\nbind 127.0.0.1\nkubernetes a.org 10.0.0.0/8 {\nendpoint http://x\nkubeconfig /k\n"
         "namespaces a\nlabels a=b\npods verified\nendpoint_pod_names\nttl 9\n}\n"
         "etcd b.org {\npath /p\nendpoint http://e\ncredentials u p\ntls a b c\n}\n"
         "forward . 1.1.1.1 {\npolicy sequential\nread_timeout 1s\n}\n"
-        "cache 60 {\nsuccess 100\nserve_stale 1h\n}\nhosts /etc/hosts {\n10.0.0.1 a\n}\n"
+        "cache 60 {\nsuccess 100\nserve_stale 1h\n}\nhosts /etc/hosts {\n10.0.0.1 a\nfallthrough\n}\n"
         "health {\nlameduck 1s\n}\nlog\ndebug\nany\nbufsize 1400\nmultisocket 2\n}\n"
     )
     done = translate(file)
@@ -111,7 +111,7 @@ BEYOND_FLAGS = {
     ". {\nforward . " + MANY + "\n}": "more than the flag takes",
     "a.test {\nforward . " + MANY + "\n}": "more than the flag takes",
     "\n".join(f"z{i}.test {{\nforward . 10.0.0.1\n}}" for i in range(70)): "more than the flag takes",
-    "a.test {\nforward . 10.0.0.1\n}\na.test:54 {\nforward . 10.0.0.2\n}": "another block has nameservers",
+    "a.test {\nforward . 10.0.0.1\nforward . 10.0.0.2\n}": "another block has nameservers",
     ". {\n" + "\n".join(f"kubernetes d{i}.test" for i in range(20)) + "\n}": "more than the flag takes",
     ". {\n" + "\n".join(f"kubernetes d.test 10.{i}.0.0/16" for i in range(40)) + "\n}": "more than the flag takes",
     ". {\nbind " + MANY + "\n}": "more than the flag takes",

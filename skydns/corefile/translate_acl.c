@@ -1,0 +1,262 @@
+/* The plugin acl. -allow is one list of those who may ask anything: so it has the networks that no
+ * acl keeps from any name or type. */
+#include <string.h>
+#include <strings.h>
+
+#include "skydns/corefile/translate_internal.h"
+
+/* ---- Sets of networks ---- */
+
+static bool network_covers(const struct network *outer, const struct network *inner)
+{
+    return outer->prefix_bits <= inner->prefix_bits && network_contains(outer, &inner->ip);
+}
+
+static void add_network(struct clients *clients, const struct network *network)
+{
+    if (clients->count == ALLOWED_MAX) {
+        clients->is_overflown = true;
+        return;
+    }
+    clients->items[clients->count++] = *network;
+}
+
+static void add_everybody(struct clients *clients)
+{
+    static const struct network all[] = {{.ip = {.family_bytes = 4}}, {.ip = {.family_bytes = 16}}};
+    add_network(clients, &all[0]);
+    add_network(clients, &all[1]);
+}
+
+/* The halves of `outer` on the way to `inner` that do not have it. */
+static void add_remainder(struct clients *clients, const struct network *outer,
+                          const struct network *inner)
+{
+    for (unsigned bits = outer->prefix_bits + 1U; bits <= inner->prefix_bits; bits++) {
+        struct ip ip = inner->ip;
+        ip.bytes[(bits - 1) / 8] ^= (uint8_t)(0x80 >> (bits - 1) % 8);
+        struct network sibling = network_of(&ip, (uint8_t)bits);
+        add_network(clients, &sibling);
+    }
+}
+
+static void remove_network(struct clients *clients, const struct network *network)
+{
+    struct clients before = *clients;
+    clients->count = 0;
+    for (size_t i = 0; i < before.count; i++) {
+        if (network_covers(&before.items[i], network)) {
+            add_remainder(clients, &before.items[i], network);
+        } else if (!network_covers(network, &before.items[i])) {
+            add_network(clients, &before.items[i]);
+        }
+    }
+}
+
+/* Adds what both have. */
+static void add_common(struct clients *clients, const struct clients *a, const struct clients *b)
+{
+    for (size_t i = 0; i < a->count; i++) {
+        for (size_t k = 0; k < b->count; k++) {
+            if (network_covers(&b->items[k], &a->items[i])) {
+                add_network(clients, &a->items[i]);
+            } else if (network_covers(&a->items[i], &b->items[k])) {
+                add_network(clients, &b->items[k]);
+            }
+        }
+    }
+    clients->is_overflown |= a->is_overflown || b->is_overflown;
+}
+
+/* ---- Rules ---- */
+
+/* The lines of one acl so far. */
+struct acl {
+    struct clients allowed; /* for every type */
+    struct clients others;  /* whom no line has named */
+    bool blocks;            /* one of them keeps somebody out */
+};
+
+/* A line: whom it is about, and for which types. */
+struct rule {
+    struct clients clients;
+    bool is_allow;
+    bool has_types;       /* not all of them */
+    bool has_all_types;   /* but one is * */
+    bool is_of_any;       /* ANY alone */
+    bool is_of_transfers; /* AXFR and IXFR alone */
+    bool is_understood;
+};
+
+static bool is_word(const char *word, const char *want)
+{
+    return strcasecmp(word, want) == 0;
+}
+
+static void take_source(struct rule *rule, const char *word)
+{
+    struct network network;
+    if (strcmp(word, "*") == 0) {
+        add_everybody(&rule->clients);
+    } else if (network_parse(slice_str(word), &network, NULL) == 0) {
+        add_network(&rule->clients, &network);
+    } else {
+        rule->is_understood = false;
+    }
+}
+
+static void take_type(struct rule *rule, const char *word)
+{
+    rule->has_types = true;
+    rule->has_all_types |= strcmp(word, "*") == 0;
+    rule->is_of_any &= is_word(word, "ANY");
+    rule->is_of_transfers &= is_word(word, "AXFR") || is_word(word, "IXFR");
+}
+
+/* "block type A AAAA net 10.0.0.0/8"; without sources, everybody. */
+static struct rule read_rule(const struct corefile_line *line)
+{
+    const char *action = line->words[0], *section = "";
+    struct rule rule = {.is_allow = is_word(action, "allow")};
+    bool has_net = false;
+    rule.is_understood = rule.is_allow || is_word(action, "block") || is_word(action, "filter") ||
+                         is_word(action, "drop");
+    rule.is_of_any = rule.is_of_transfers = true;
+    for (size_t i = 1; i < line->count; i++) {
+        const char *word = line->words[i];
+        if (is_word(word, "type") || is_word(word, "net")) {
+            section = word;
+        } else if (is_word(section, "net")) {
+            has_net = true;
+            take_source(&rule, word);
+        } else if (is_word(section, "type")) {
+            take_type(&rule, word);
+        } else {
+            rule.is_understood = false;
+        }
+    }
+    if (!has_net) {
+        add_everybody(&rule.clients);
+    }
+    rule.has_types = rule.has_types && !rule.has_all_types;
+    rule.is_understood &= !rule.clients.is_overflown;
+    return rule;
+}
+
+static void take_allow(const struct plugin_use *use, const struct corefile_line *line,
+                       const struct rule *rule, struct acl *acl)
+{
+    if (rule->has_types) {
+        translation_narrower(use->t, line, "-allow is for all types: this lets nobody in");
+        return;
+    }
+    if (!rule->is_understood) {
+        translation_narrower(use->t, line, "expected networks like 10.0.0.0/8, at most 256");
+    }
+    add_common(&acl->allowed, &rule->clients, &acl->others);
+    for (size_t i = 0; i < rule->clients.count; i++) {
+        remove_network(&acl->others, &rule->clients.items[i]);
+    }
+}
+
+/* A client that may not ask for some type may not ask at all. */
+static void take_block(const struct plugin_use *use, const struct corefile_line *line,
+                       const struct rule *rule, struct acl *acl)
+{
+    struct translation *t = use->t;
+    if (rule->is_understood && rule->has_types && rule->is_of_any) {
+        t->refuses_any = true;
+        translation_needless(t, line, "-any=refused is the default");
+        return;
+    }
+    if (rule->is_understood && rule->has_types && rule->is_of_transfers) {
+        t->refuses_transfers = true;
+        translation_narrower(t, line, "-transfer-to has no exceptions: nobody transfers");
+        return;
+    }
+    acl->blocks = true;
+    if (!rule->is_understood) {
+        translation_narrower(t, line,
+                             "expected networks like 10.0.0.0/8: it keeps out everybody "
+                             "whom no line before it lets in");
+        acl->others.count = 0;
+    } else if (rule->has_types) {
+        translation_narrower(t, line, "-allow is for all types: these clients may ask for none");
+    }
+    for (size_t i = 0; i < rule->clients.count; i++) {
+        remove_network(&acl->others, &rule->clients.items[i]);
+    }
+}
+
+static bool is_of_all_names(const struct plugin_use *use)
+{
+    struct strings zones;
+    bool is_it = use_zones(use, 1, &zones) && strings_has(&zones, ".");
+    strings_fini(&zones);
+    return is_it;
+}
+
+/* A client must be let in by each acl. */
+static void take_clients(struct translation *t, const struct clients *allowed)
+{
+    struct clients before = t->clients;
+    if (!t->has_acl) {
+        add_everybody(&before);
+    }
+    t->has_acl = true;
+    t->clients = (struct clients){.count = 0};
+    add_common(&t->clients, allowed, &before);
+}
+
+void translate_acl(const struct plugin_use *use)
+{
+    struct acl acl = {.blocks = false};
+    add_everybody(&acl.others);
+    for (size_t i = 0; i < use->directive->line_count; i++) {
+        const struct corefile_line *line = &use->directive->lines[i];
+        const struct rule rule = read_rule(line);
+        if (rule.is_allow) {
+            take_allow(use, line, &rule, &acl);
+        } else {
+            take_block(use, line, &rule, &acl);
+        }
+    }
+    if (!acl.blocks) {
+        translation_needless(use->t, &use->directive->head, "it keeps nobody out");
+        return;
+    }
+    if (!is_of_all_names(use)) {
+        translation_narrower(use->t, &use->directive->head,
+                             "-allow is for all names: whom this keeps out may ask for none");
+    }
+    for (size_t i = 0; i < acl.others.count; i++) {
+        add_network(&acl.allowed, &acl.others.items[i]);
+    }
+    acl.allowed.is_overflown |= acl.others.is_overflown;
+    take_clients(use->t, &acl.allowed);
+}
+
+/* ---- -allow ---- */
+
+void translate_settle_clients(struct translation *t)
+{
+    const struct clients *clients = &t->clients;
+    if (!strings_is_empty(&t->closing) || (t->has_acl && clients->count == 0)) {
+        strings_add(&t->allow, "none");
+        return;
+    }
+    for (size_t i = 0; i < clients->count; i++) {
+        const struct network *network = &clients->items[i];
+        char ip[INET6_ADDRSTRLEN];
+        (void)ip_format(&network->ip, ip);
+        if (network->prefix_bits == network->ip.family_bytes * 8) {
+            strings_add_once(&t->allow, ip);
+        } else {
+            translation_flag(&t->allow, "%s/%u", ip, network->prefix_bits);
+        }
+    }
+    if (clients->is_overflown) {
+        translation_narrower_item(t, "acl",
+                                  "more networks than -allow takes: the others may not ask");
+    }
+}

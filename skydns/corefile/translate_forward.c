@@ -1,0 +1,322 @@
+/* The plugin forward: names that leave for nameservers. Where these have no counterpart, or are
+ * asked in a way that has none, the names stay. */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/base/addr.h"
+#include "common/dns/dname.h"
+#include "skydns/corefile/translate_internal.h"
+
+/* The limit of -rtimeout. */
+enum { RTIMEOUT_MAX_MS = 60000 };
+
+static bool is_root(const char *zone)
+{
+    return strcmp(zone, ".") == 0;
+}
+
+static bool is_of_resolv_conf(const char *server)
+{
+    return strcmp(server, "/etc/resolv.conf") == 0;
+}
+
+static const char *missing_server(const char *server)
+{
+    if (strstr(server, "://") && strncasecmp(server, "tls://", 6) != 0 &&
+        strncasecmp(server, "dns://", 6) != 0) {
+        return "nameservers are asked over UDP, TCP or TLS";
+    }
+    return server[0] == '/' || server[0] == '.'
+               ? "put the addresses of that file's nameservers in its place"
+               : "expected IP addresses of nameservers";
+}
+
+/* Whether -nameservers takes the name. */
+static bool is_tls_servername(const struct corefile_line *line)
+{
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+    struct dname name;
+    return line->count == 2 && line->words[1][strspn(line->words[1], letters)] == '\0' &&
+           dname_from_text(slice_str(line->words[1]), &name) && name.len > 1;
+}
+
+/* The name in the certificates; NULL: they are for their addresses. */
+static const char *tls_servername(const struct plugin_use *use)
+{
+    const struct corefile_line *line = use_option(use, "tls_servername");
+    return line && is_tls_servername(line) ? line->words[1] : NULL;
+}
+
+/* "tls://9.9.9.9" -> "tls://9.9.9.9:853#dns.example" */
+static bool tls_server_text(const struct plugin_use *use, const char *server, struct buf *out)
+{
+    struct addr addr;
+    struct ip ip;
+    char text[ADDR_TEXT_MAX];
+    const char *name = tls_servername(use);
+    if (strncasecmp(server, "tls://", 6) != 0) {
+        return false;
+    }
+    if (ip_parse(slice_str(server + 6), &ip)) {
+        addr = addr_of_ip(&ip, 853);
+    } else if (addr_parse(server + 6, &addr, NULL) < 0) {
+        return false;
+    }
+    buf_clear(out);
+    buf_printf(out, "tls://%s%s%s", addr_format(&addr, text), name ? "#" : "", name ? name : "");
+    return true;
+}
+
+/* ---- Options ---- */
+
+/* [CERT KEY] [CA] */
+static void take_tls(const struct plugin_use *use, const struct corefile_line *line)
+{
+    if (line->count > 4) {
+        translation_missing(use->t, line, "expected a certificate and its key, and CAs");
+    } else if (line->count > 2) {
+        translation_missing(use->t, line, "none: skydns shows nameservers no certificate");
+    }
+}
+
+static void take_tls_servername(const struct plugin_use *use, const struct corefile_line *line)
+{
+    if (!is_tls_servername(line)) {
+        translation_missing(use->t, line, "expected a name"); /* else it is in each server's text */
+    }
+}
+
+static void take_policy(const struct plugin_use *use, const struct corefile_line *line)
+{
+    const char *policy = line->count == 2 ? line->words[1] : "";
+    if (strcmp(policy, "sequential") == 0) {
+        use->t->sequential = true;
+    } else {
+        translation_needless(use->t, line, "-ns-rotate, the default, begins with each in turn");
+    }
+}
+
+static void take_read_timeout(const struct plugin_use *use, const struct corefile_line *line)
+{
+    use_duration(use, line, "rtimeout", 1, RTIMEOUT_MAX_MS);
+}
+
+/* Those without TLS are told with the servers. */
+static void take_force_tcp(const struct plugin_use *use, const struct corefile_line *line)
+{
+    for (size_t i = 1; i < use_argument_count(use); i++) {
+        if (strncasecmp(use_argument(use, i), "tls://", 6) == 0) {
+            translation_needless(use->t, line, "nameservers with TLS are asked over TCP");
+        }
+    }
+}
+
+static void take_except(const struct plugin_use *use, const struct corefile_line *line)
+{
+    struct strings zones;
+    struct buf zone;
+    strings_init(&zones);
+    buf_init(&zone, COREFILE_BYTES_MAX);
+    for (size_t i = 1; i < line->count; i++) {
+        if (zone_text(line->words[i], &zone) && !is_root(buf_cstr(&zone))) {
+            strings_add(&zones, buf_cstr(&zone));
+        } else {
+            translation_narrower(use->t, line, "expected names: nothing is forwarded");
+            translate_keep_zone(use->t, ".");
+        }
+    }
+    translate_unforwarded(use->t, &zones);
+    buf_fini(&zone);
+    strings_fini(&zones);
+}
+
+/* ---- Servers ---- */
+
+static bool same_text(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* Their certificates are checked by the CAs that the first ones have. */
+static bool has_same_ca(const struct plugin_use *use)
+{
+    struct translation *t = use->t;
+    const struct corefile_line *line = use_option(use, "tls");
+    const char *ca = line && line->count % 2 == 0 ? line->words[line->count - 1] : NULL;
+    if (!t->has_tls_nameserver) {
+        t->nameservers_ca = ca;
+    }
+    t->has_tls_nameserver = true;
+    return same_text(t->nameservers_ca, ca);
+}
+
+/* NULL, and what -nameservers has; otherwise why it cannot be asked. */
+static const char *read_server(const struct plugin_use *use, const char *server, struct buf *out)
+{
+    if (tls_server_text(use, server, out)) {
+        return has_same_ca(use) ? NULL : "another plugin has other CAs: put both in one file";
+    }
+    if (!server_text(server, out)) {
+        return missing_server(server);
+    }
+    return use_option(use, "force_tcp")
+               ? "force_tcp: nameservers without TLS are asked over UDP first, where replies are "
+                 "easier to forge"
+               : NULL;
+}
+
+/* Those of a forward that can be asked as it says. */
+struct forward_servers {
+    struct strings list; /* "IP:port" */
+    bool has_resolv_conf;
+};
+
+static void read_servers(const struct plugin_use *use, struct forward_servers *servers)
+{
+    const struct corefile_line *head = &use->directive->head;
+    struct buf text;
+    buf_init(&text, COREFILE_BYTES_MAX);
+    for (size_t i = 1; i < use_argument_count(use); i++) {
+        const char *server = use_argument(use, i);
+        if (is_of_resolv_conf(server) && !use_option(use, "force_tcp")) {
+            servers->has_resolv_conf = true;
+            continue;
+        }
+        const char *why = read_server(use, server, &text);
+        if (why) {
+            translation_narrower(use->t, head, why);
+        } else {
+            translation_add(use->t, &servers->list, NAMESERVERS_MAX, buf_cstr(&text), head);
+        }
+    }
+    buf_fini(&text);
+}
+
+static bool has_stub(const struct translation *t, const char *zone)
+{
+    const char *stub = NULL;
+    size_t n = strlen(zone);
+    while ((stub = strings_next(&t->stubs, stub))) {
+        if (strncmp(stub, zone, n) == 0 && stub[n] == '=') {
+            return true;
+        }
+    }
+    return strings_has(&t->like_root, zone);
+}
+
+static void add_stub(const struct plugin_use *use, const char *zone,
+                     const struct forward_servers *servers)
+{
+    struct translation *t = use->t;
+    const struct corefile_line *head = &use->directive->head;
+    struct buf stub;
+    const char *server = NULL, *separator = "=";
+    buf_init(&stub, COREFILE_BYTES_MAX);
+    buf_append_str(&stub, zone);
+    while ((server = strings_next(&servers->list, server))) {
+        buf_printf(&stub, "%s%s", separator, server);
+        separator = ",";
+    }
+    if (has_stub(t, zone)) {
+        if (!strings_has(&t->stubs, buf_cstr(&stub))) {
+            translation_missing(t, head, "none: another block has nameservers for the zone");
+        }
+    } else if (!strings_is_empty(&servers->list)) {
+        translation_add(t, &t->stubs, STUBS_MAX, buf_cstr(&stub), head);
+    } else if (servers->has_resolv_conf) {
+        translation_missing(t, head, "a zone of its own needs addresses: -stub=ZONE=IP");
+        strings_add(&t->like_root, zone);
+    }
+    if (!has_stub(t, zone)) {
+        translate_keep_zone(t, zone);
+    }
+    buf_fini(&stub);
+}
+
+static void add_nameservers(const struct plugin_use *use, const struct forward_servers *servers)
+{
+    struct translation *t = use->t;
+    const struct corefile_line *head = &use->directive->head;
+    const char *server = NULL;
+    if (t->root != ROOT_UNSAID) {
+        if (!corefile_line_equal(t->root_line, head)) {
+            translation_narrower(t, head, "another one has these names first");
+        }
+        return;
+    }
+    t->root_line = head;
+    if (strings_is_empty(&servers->list) && !servers->has_resolv_conf) {
+        t->root = ROOT_KEPT;
+        translation_narrower(t, head, "no nameserver is left to ask (-no-rec)");
+        return;
+    }
+    t->root = ROOT_FORWARDED;
+    while ((server = strings_next(&servers->list, server))) {
+        strings_add_once(&t->nameservers, server);
+    }
+}
+
+/* `forward .` is for the zones of its block, another one for its own. */
+static void add_servers(const struct plugin_use *use, const char *from,
+                        const struct forward_servers *servers)
+{
+    const char *zone = NULL;
+    if (!is_root(from)) {
+        add_stub(use, from, servers);
+        return;
+    }
+    while ((zone = strings_next(use->zones, zone))) {
+        if (is_root(zone)) {
+            add_nameservers(use, servers);
+        } else {
+            add_stub(use, zone, servers);
+        }
+    }
+}
+
+void translate_forward(const struct plugin_use *use)
+{
+    static const struct plugin_option options[] = {
+        {"except", .take = take_except},
+        {"force_tcp", .take = take_force_tcp},
+        {"prefer_udp", .needless = "UDP first, TCP for what does not fit"},
+        {"expire", .needless = "TLS connections are kept for ten seconds, others not"},
+        {"max_age", .needless = "TLS connections are kept for ten seconds, others not"},
+        {"max_idle_conns", .needless = "TLS connections are kept for ten seconds, others not"},
+        {"max_fails", .needless = "a nameserver that does not answer is skipped until it does"},
+        {"max_connect_attempts", .needless = "each nameserver is asked once for a question"},
+        {"read_timeout", .take = take_read_timeout},
+        {"doh_method", .missing = "none: nameservers are asked over UDP, TCP or TLS"},
+        {"tls", .take = take_tls},
+        {"tls_servername", .take = take_tls_servername},
+        {"policy", .take = take_policy},
+        {"health_check", .needless = "nameservers that do not answer are probed until they do"},
+        {"max_concurrent", .needless = "10,000 at once, of which one client has at most half"},
+        {"next", .missing = "none"},
+        {"next_on_nodata", .missing = "none"},
+        {"failfast_all_unhealthy_upstreams", .missing = "none"},
+        {"failover", .needless = "after SERVFAIL or REFUSED the next nameserver is asked"},
+        {"source_address", .missing = "none"},
+        {"resolver", .missing = "expected IP addresses of nameservers"},
+    };
+    const struct corefile_line *head = &use->directive->head;
+    struct forward_servers servers = {.has_resolv_conf = false};
+    struct buf from;
+    buf_init(&from, COREFILE_BYTES_MAX);
+    strings_init(&servers.list);
+    if (use_options(use, options, ARRAY_LEN(options))) {
+        read_servers(use, &servers);
+    } else {
+        translation_narrower(use->t, head, unknown_options);
+    }
+    if (use_argument_count(use) < 2 || !zone_text(use_argument(use, 0), &from)) {
+        translation_narrower(use->t, head, "expected a zone and its nameservers");
+        translate_keep_zone(use->t, "."); /* there is no telling which */
+    } else {
+        add_servers(use, buf_cstr(&from), &servers);
+    }
+    strings_fini(&servers.list);
+    buf_fini(&from);
+}
