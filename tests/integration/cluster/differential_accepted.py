@@ -89,9 +89,9 @@ def _one_label(case: Case) -> Answer | None:
 def _reverse_zone(case: Case) -> Answer | None:
     """`in-addr.arpa`, `ip6.arpa`; SOA of reverse names | forwarded | NODATA with a SOA of its own | ours: the zones are
     not the cluster's"""
-    is_top = case.question.name.lower() in ("in-addr.arpa.", "ip6.arpa.")
-    is_soa = case.place.kind in ("reverse", "reverse-zone") and case.rdtype == "SOA" and case.theirs.is_nodata
-    return case.with_ours_unchecked() if (is_top or is_soa) and case.is_forwarded else None
+    is_one = case.question.name.lower() in ("in-addr.arpa.", "ip6.arpa.") or case.rdtype == "SOA"
+    is_one = is_one and case.place.kind in ("reverse", "reverse-zone") and case.is_forwarded
+    return case.with_ours_unchecked() if is_one and case.theirs.is_nodata else None
 
 
 @accept("F3")
@@ -116,6 +116,16 @@ def _aged(case: Case) -> Answer | None:
         return replace(one, ttl=ttl) if is_aged else one
 
     return case.with_records(aged)
+
+
+@accept("F5")
+def _nameservers_reply(case: Case) -> Answer | None:
+    """other domains | the answer alone, no AA | AA, NS and additional records from there | ours: RFC 1035 4.1.1"""
+    told = [{(one.owner, one.rdtype, one.data) for one in answer.answer} for answer in (case.ours, case.theirs)]
+    if case.is_inside or not case.is_forwarded or told[0] != told[1] or case.ours.rcode != case.theirs.rcode:
+        return None
+    authority = tuple(one for one in case.theirs.authority if one.rdtype == "SOA" or one in case.ours.authority)
+    return replace(case.theirs, flags=case.theirs.flags - {"AA"}, authority=authority, additional=())
 
 
 # ---- ExternalName ----
@@ -183,8 +193,7 @@ def _all_published(case: Case) -> Answer | None:
 
 @accept("E3")
 def _names_slice(case: Case) -> Answer | None:
-    """a slice of names (type FQDN) | nothing | several CNAMEs at one name | ours: not in the specification, and RFC 1034
-    3.6.2 allows one; to be mended: no word of it in the log"""
+    """a slice of names (FQDN) | nothing, and no word in the log | CNAMEs | ours: RFC 1034 3.6.2; to be mended, a word"""
     is_one = case.last.service is not None and any(one.is_name for one in case.last.service.ready)
     return case.with_ours() if is_one and case.theirs.rcode == "NOERROR" else None
 
@@ -258,7 +267,7 @@ def _priority(case: Case) -> Answer | None:
 
 @accept("S2")
 def _weight(case: Case) -> Answer | None:
-    """SRV of two families, or of ports without names | weights share 100 | among all addresses and ports | both: equal"""
+    """SRV of two families, or ports without names | weights share 100 | among all addresses and ports | both: equal"""
     weights = [{one.words()[1] for one in answer.of("SRV")} for answer in (case.ours, case.theirs)]
     if any(len(some) != 1 for some in weights) or weights[0] == {"0"} or case.with_ours() is None:
         return None
@@ -338,9 +347,10 @@ def _has_names_below(case: Case) -> Answer | None:
 
 
 @accept("N5")
-def _version_ttl(case: Case) -> Answer | None:
-    """TXT of `dns-version` | TTL 3600 | TTL 28800 | both: not prescribed"""
-    is_one = case.place.kind == "version" and [one.ttl for one in case.ours.of("TXT")] == [3600]
+def _long_ttl(case: Case) -> Answer | None:
+    """`dns-version`; `10-1-2-3.shop.pod…`, `insecure` | TTL 3600 | TTL 28800; 30 | both: they never change"""
+    is_one = case.place.kind == "version" or case.place.kind == "pod" and case.view.pods == "insecure"
+    is_one = is_one and {one.ttl for one in case.ours.answer} == {3600}
     return case.with_records(lambda one: replace(one, ttl=3600), "answer") if is_one else None
 
 
@@ -357,30 +367,21 @@ def _name_server(case: Case) -> Answer | None:
 
 
 @accept("P1")
-def _insecure_ttl(case: Case) -> Answer | None:
-    """`10-1-2-3.shop.pod…`, `-pods=insecure` | TTL 3600 | TTL 30 | both: it never changes"""
-    is_pod = case.place.kind == "pod" and case.view.pods == "insecure"
-    is_one = is_pod and {one.ttl for one in case.ours.answer} == {3600}
-    return case.with_records(lambda one: replace(one, ttl=3600), "answer") if is_one else None
-
-
-@accept("P2")
 def _insecure_namespace(case: Case) -> Answer | None:
-    """the same in a Namespace that does not exist, and that itself | the address; NODATA | NXDOMAIN | both: unchecked;
-    skydns knows no Namespaces"""
+    """`insecure`: pods of a missing Namespace, and that itself | the address; NODATA | NXDOMAIN | both: unchecked"""
     is_pod = case.place.kind in ("pod", "pod-namespace") and not case.place.has_namespace
     is_one = is_pod and case.view.pods == "insecure"
     return case.with_ours() if is_one and case.ours.rcode == "NOERROR" and case.theirs.rcode == "NXDOMAIN" else None
 
 
-@accept("P3")
+@accept("P2")
 def _below_pod(case: Case) -> Answer | None:
     """names below a pod's | NXDOMAIN | the pod's address | ours: the specification has none"""
     is_one = case.place.kind == "below-pod" and case.ours.rcode == "NXDOMAIN" and case.theirs.rcode == "NOERROR"
     return case.with_ours() if is_one else None
 
 
-@accept("P4")
+@accept("P3")
 def _deleted_pod(case: Case) -> Answer | None:
     """a pod that is being deleted, or in phase Unknown, `verified` | its address | NXDOMAIN | ours: it may still run"""
     is_one = case.place.kind == "pod" and case.view.pods == "verified" and case.theirs.rcode == "NXDOMAIN"
@@ -389,16 +390,16 @@ def _deleted_pod(case: Case) -> Answer | None:
     return case.with_ours() if is_leaving else None
 
 
-@accept("P5")
+@accept("P4")
 def _pod_srv(case: Case) -> Answer | None:
     """SRV of a pod's name | NODATA | a SRV with port 0 | ours: a pod has no ports"""
     is_one = case.place.kind == "pod" and case.rdtype == "SRV" and case.ours.is_nodata
     return case.with_ours() if is_one and {one.words()[2] for one in case.theirs.of("SRV")} == {"0"} else None
 
 
-@accept("P6")
+@accept("P5")
 def _ending_in_colons(case: Case) -> Answer | None:
-    """a pod whose address ends in `::`, `verified` | `fd00--0.shop.pod…` | `fd00--.shop.pod…` | ours: no dash at an end"""
+    """an address with `::` at its end, `verified` | `fd00--0.shop.pod…` | `fd00--.shop.pod…` | ours: RFC 1123 2.1"""
     is_one = case.place.kind == "pod" and case.view.pods == "verified" and case.place.ip.endswith("::")
     is_one = is_one and case.view.pods_with(case.place.namespace, case.place.ip)
     ours, theirs = ("NOERROR", "NXDOMAIN") if case.place.name.endswith("0") else ("NXDOMAIN", "NOERROR")
@@ -446,8 +447,8 @@ def _levelled(case: Case) -> Answer | None:
 
 @accept("H2")
 def _recursion_available(case: Case) -> Answer | None:
-    """names of the domain | RA | no RA | ours: RFC 1035 4.1.1"""
-    is_one = "RA" in case.ours.flags and "AA" in case.ours.flags or case.ours.rcode == "SERVFAIL"
+    """every answer | RA | RA only from a nameserver | ours: RFC 1035 4.1.1"""
+    is_one = "RA" in case.ours.flags and case.ours.rcode in ("NOERROR", "NXDOMAIN", "SERVFAIL")
     return replace(case.theirs, flags=case.theirs.flags | {"RA"}) if is_one else None
 
 

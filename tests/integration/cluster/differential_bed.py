@@ -10,7 +10,6 @@ from kube import Kube, endpoint, endpoint_slice, headless, service
 from differential_view import PATHS, SERVICE_NAME, View
 from differential_world import World
 from programs import Program, http_get, reserve_port, wait_until
-from scripted import Nameserver
 
 SETTLE_S = 60.0  # only ends a hang
 _NS = "settled"
@@ -30,7 +29,9 @@ def _corefile(port: int, ready: int, upstream: int, kubeconfig: str, pods: str, 
         fallthrough in-addr.arpa ip6.arpa
         ttl 30
     }}
-    forward . 127.0.0.1:{upstream}
+    forward . 127.0.0.1:{upstream} {{
+        max_fails 0
+    }}
     loadbalance
 }}
 """
@@ -44,12 +45,12 @@ class Pair:
         self.cluster, self.pods, self.names = cluster, pods, names
         self.kube: Kube = cluster.kube
         self.bed = Bed(folder)
-        self.upstream = Nameserver()
-        self.upstream.always = differential_outside.answer
+        self._outside_port = reserve_port()
         self._ready_port = reserve_port()
         self.theirs = Dns(reserve_port())
         self.ours = self.bed.dns
-        text = _corefile(self.theirs.port, self._ready_port, self.upstream.port, cluster.kubeconfig, pods, names)
+        text = _corefile(self.theirs.port, self._ready_port, self._outside_port, cluster.kubeconfig, pods, names)
+        text += differential_outside.write(folder, self._outside_port)
         (folder / "Corefile").write_text(text)
         self._coredns = Program("coredns", [coredns, "-conf", str(folder / "Corefile")])
         self._round = 0
@@ -66,7 +67,7 @@ class Pair:
         has_pods = "verified" if self.pods == "verified" else "disabled"
         self.bed.start_kube2sky(f"--endpoint-names={self.names}", f"--pods={has_pods}")
         self.bed.start_skydns(
-            f"-nameservers=127.0.0.1:{self.upstream.port}", "-schema=kubernetes", f"-pods={self.pods}",
+            f"-nameservers=127.0.0.1:{self._outside_port}", "-rtimeout=20s", "-schema=kubernetes", f"-pods={self.pods}",
             "-hostmaster=hostmaster@cluster.local",
         )  # fmt: skip
         url = f"http://127.0.0.1:{self._ready_port}/ready"
@@ -75,7 +76,6 @@ class Pair:
     def close(self) -> None:
         self._coredns.kill()
         self.bed.close()
-        self.upstream.close()
 
     def log_text(self) -> str:
         return self.bed.log_text() + "\n" + self._coredns.log_text()

@@ -1,50 +1,57 @@
-"""What the nameserver of the differential test knows, to which both servers forward."""
+"""The nameserver of the differential test, to which both servers forward: more blocks of the same CoreDNS, on another
+port. A nameserver in Python could be too slow on a busy machine, and would then count as dead.
+"""
 
-import dns.flags
-import dns.rdatatype
-from scripted import reply, soa
+from pathlib import Path
 
 TTL_S = 3600  # none expires in a test
-# Name → lines of its records, or a response code. Everything else does not exist.
-_KNOWN = {
-    "www.ext.test.": ["www.ext.test. 3600 A 192.0.2.1", 'www.ext.test. 3600 TXT "some text"'],
-    "six.ext.test.": ["six.ext.test. 3600 AAAA 2001:db8::6"],
-    "both.ext.test.": [
-        "both.ext.test. 3600 A 192.0.2.2",
-        "both.ext.test. 3600 A 192.0.2.3",
-        "both.ext.test. 3600 AAAA 2001:db8::2",
-        "both.ext.test. 3600 MX 10 www.ext.test.",
-        "both.ext.test. 3600 SRV 1 2 80 www.ext.test.",
-        'both.ext.test. 3600 HTTPS 1 . alpn="h2"',
-    ],
-    "many.ext.test.": [f"many.ext.test. 3600 A 192.0.2.{n}" for n in range(1, 60)],
-    "nodata.ext.test.": [],
-    "broken.ext.test.": "SERVFAIL",
-    "xn--bcher-kva.ext.test.": ["xn--bcher-kva.ext.test. 3600 A 192.0.2.9"],
-}
-_ALIASES = {"alias.ext.test.": "www.ext.test.", "alias-missing.ext.test.": "missing.ext.test."}
+_SOA = f"{TTL_S} IN SOA ns.ext.test. hostmaster.ext.test. 1 7200 1800 86400 {TTL_S}"
+
+# Below ext.test: name, type, data. broken.ext.test fails, everything else does not exist.
+_RECORDS = [
+    ("@", "NS", "ns"),
+    ("ns", "A", "192.0.2.53"),
+    ("www", "A", "192.0.2.1"),
+    ("www", "TXT", '"some text"'),
+    ("six", "AAAA", "2001:db8::6"),
+    ("both", "A", "192.0.2.2"),
+    ("both", "A", "192.0.2.3"),
+    ("both", "AAAA", "2001:db8::2"),
+    ("both", "MX", "10 www"),
+    ("both", "SRV", "1 2 80 www"),
+    ("both", "HTTPS", '1 . alpn="h2"'),
+    ("nodata", "HINFO", "a b"),
+    ("alias", "CNAME", "www"),
+    ("alias-missing", "CNAME", "missing"),
+    ("xn--bcher-kva", "A", "192.0.2.9"),
+    *(("many", "A", f"192.0.2.{n}") for n in range(1, 60)),
+]
 
 
 def data_of(name: str, rdtype: str) -> set[str]:
-    """Of the records that it has at the name itself."""
-    known = _KNOWN.get(name, [])
-    lines = [] if isinstance(known, str) else [line.split(" ", 3) for line in known]
-    return {data for _, _, kind, data in lines if kind == rdtype}
+    """Of the records at the name itself."""
+    return {data for label, kind, data in _RECORDS if (f"{label}.ext.test.", kind) == (name, rdtype)}
 
 
-def answer(query, transport: str):
-    """A scripted.Reply. CD is the client's, as RFC 4035 3.1.6 has it."""
-    [question] = query.question
-    name, rdtype = question.name.to_text().lower(), dns.rdatatype.to_text(question.rdtype)
-    alias = _ALIASES.get(name)
-    first = [f"{name} {TTL_S} CNAME {alias}"] if alias else []
-    cd = query.flags & dns.flags.CD
-    if rdtype == "CNAME" and alias:
-        return reply(*first, flags=cd)(query, transport)
-    known = _KNOWN.get(alias or name, "NXDOMAIN")
-    denial = [soa("ext.test.", TTL_S, TTL_S)]
-    if isinstance(known, str):
-        authority = denial if known == "NXDOMAIN" else ()
-        return reply(*first, rcode=known, authority=authority, flags=cd)(query, transport)
-    found = [line for line in known if line.split(" ")[2] == rdtype]
-    return reply(*first, *found, authority=() if found else denial, flags=cd)(query, transport)
+def write(folder: Path, port: int) -> str:
+    """The blocks of the Corefile, whose zone is in the folder."""
+    lines = ["$ORIGIN ext.test.", f"@ {_SOA}", *(f"{name} {TTL_S} IN {kind} {data}" for name, kind, data in _RECORDS)]
+    (folder / "ext.test").write_text("\n".join(lines) + "\n")
+    return f"""ext.test:{port} {{
+    bind 127.0.0.1
+    file {folder}/ext.test
+}}
+broken.ext.test:{port} {{
+    bind 127.0.0.1
+    template ANY ANY {{
+        rcode SERVFAIL
+    }}
+}}
+.:{port} {{
+    bind 127.0.0.1
+    template ANY ANY {{
+        rcode NXDOMAIN
+        authority ". {_SOA}"
+    }}
+}}
+"""

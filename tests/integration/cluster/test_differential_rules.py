@@ -1,5 +1,5 @@
-"""The rules of differential_accepted.py hide no fault: for each right pair of answers that they accept, one with a fault of
-ours that they do not.
+"""The rules of differential_accepted.py hide no fault: for each right pair of answers that they accept, there are wrong
+ones that they do not.
 """
 
 from dataclasses import replace
@@ -89,7 +89,8 @@ CASES = [
     ("2.0.1.10.in-addr.arpa. PTR", f"{PTR}10-1-0-2.db.default.{D}",
      f"{PTR}10-1-0-2.db.default.{D},{PTR}10-1-0-2.gone.default.{D}", [f"{PTR}10-1-0-2.gone.default.{D}", "NODATA"]),
     ("10-2-0-1.default.pod.cluster.local. A", "10-2-0-1.default.pod.cluster.local. 30 A 10.2.0.1",
-     "10-2-0-1.default.pod.cluster.local. 30 A 10.2.0.1", ["NXDOMAIN", "10-2-0-1.default.pod.cluster.local. 30 A 10.2.0.2"]),
+     "10-2-0-1.default.pod.cluster.local. 30 A 10.2.0.1",
+     ["NXDOMAIN", "10-2-0-1.default.pod.cluster.local. 30 A 10.2.0.2"]),
 ]  # fmt: skip
 
 
