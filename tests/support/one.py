@@ -78,7 +78,7 @@ def run(path: pathlib.Path, test: str, build: pathlib.Path) -> None:
     if path.suffix == ".py":
         os.environ.update(BIN_DIR=str(build / "bin"), PYTHONDONTWRITEBYTECODE="1")
         target = f"{path.relative_to(ROOT)}" + (f"::{test}" if test else "")
-        arguments = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", target]
+        arguments = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "-m", "", target]
     elif path.stem.startswith("fuzz_"):
         arguments = [program, str(ROOT / "tests/fuzz/corpus" / path.stem.removeprefix("fuzz_"))]
         if build.name == "fuzz":
