@@ -1,4 +1,4 @@
-"""Stands in for etcd: a listener that relays bytes to the real one, or plays a script.
+"""Stands in for etcd or an API server: a listener that relays bytes to the real one, or plays a script.
 
 One thread for each connection and direction: Python's socket calls release the GIL, and a test has only a
 handful of connections.
@@ -58,7 +58,7 @@ class Peer:
         self.drop()
 
     def play(self, script: Script | None) -> None:
-        """Plays the script on new connections; open ones are closed. None: the real etcd."""
+        """Plays the script on new connections; open ones are closed. None: the real server."""
         with self._lock:
             self._script = script
             self.accepted = 0
