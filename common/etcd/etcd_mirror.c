@@ -197,6 +197,14 @@ void etcd_mirror_mark_store(struct etcd_mirror *mirror, const struct etcd_compar
 
 /* ---- Life ---- */
 
+/* One key has two ranges, too: the key, and from it up to the next possible one. */
+static void set_one_key(struct etcd_mirror *mirror, struct slice key)
+{
+    buf_append_slice(&mirror->first_key, key);
+    buf_append_slice(&mirror->shifted_end, key);
+    buf_append_char(&mirror->shifted_end, '\0');
+}
+
 static void set_range(struct etcd_mirror *mirror, struct slice prefix)
 {
     mirror->range_end = xmalloc(prefix.len + 1);
@@ -222,7 +230,11 @@ struct etcd_mirror *etcd_mirror_start(struct etcd *etcd, const struct etcd_mirro
     buf_init(&mirror->shifted_end, ETCD_MIRROR_KEY_MAX + 8);
     buf_init(&mirror->store_key, ETCD_MIRROR_KEY_MAX);
     buf_append_slice(&mirror->store_key, config->store_key);
-    set_range(mirror, config->prefix);
+    if (config->is_one_key) {
+        set_one_key(mirror, config->prefix);
+    } else {
+        set_range(mirror, config->prefix);
+    }
     mirror->pages = etcd_pages_new(&(struct etcd_pages_config){
         .etcd = etcd,
         .first_key = buf_slice(&mirror->first_key),

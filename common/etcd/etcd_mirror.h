@@ -81,6 +81,8 @@ enum { ETCD_MIRROR_CHECK_RARELY_MS = 60000 };
 
 struct etcd_mirror_config {
     struct slice prefix;    /* copied; empty = every key */
+    bool is_one_key;        /* prefix is a key, and longer ones are not read: a user of etcd may be
+                               permitted just that one */
     struct slice store_key; /* copied; see etcd_store_key */
     bool keeps_old;
     int64_t stale_max_ms; /* 0 = no limit */

@@ -46,7 +46,7 @@ struct etcd_mirror {
     struct buf store_key;
     char *range_end;
     size_t range_end_len;
-    struct buf shifted_end; /* another end of the range, below range_end and above every key */
+    struct buf shifted_end; /* another end of the range: above every key, and not range_end */
     struct etcd_mirror_counts counts; /* by each part what it does */
 
     /* ---- etcd_mirror.c ---- */

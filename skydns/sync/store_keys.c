@@ -96,6 +96,7 @@ static void start_mirror(struct domain *domain)
     CLEANUP_FREE char *key = etcd_store_key(slice_str(dname_to_text(&domain->name, text)));
     const struct etcd_mirror_config mirror = {
         .prefix = slice_str(key),
+        .is_one_key = true,
         .store_key = slice_str(key),
         .check_ms = ETCD_MIRROR_CHECK_RARELY_MS,
         .full_begin = on_begin,

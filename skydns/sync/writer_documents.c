@@ -68,9 +68,6 @@ static void on_put(void *data, const struct etcd_kv *kv)
 {
     struct document *document = data;
     size_t limit = WRITER_DOCUMENT_MAX + 1;
-    if (!slice_equal(kv->key, slice_str(document->key))) {
-        return; /* a longer key */
-    }
     buf_clear(&document->text);
     buf_append(&document->text, kv->value.ptr, kv->value.len < limit ? kv->value.len : limit);
     document->is_there = document->is_read = document->is_changed = true;
@@ -82,12 +79,9 @@ static void remove_document(struct document *document)
     document->is_there = false;
 }
 
-static void on_del(void *data, struct slice key, int64_t revision UNUSED)
+static void on_del(void *data, struct slice key UNUSED, int64_t revision UNUSED)
 {
-    struct document *document = data;
-    if (slice_equal(key, slice_str(document->key))) {
-        remove_document(document);
-    }
+    remove_document(data);
 }
 
 static void tell(struct document *document)
@@ -218,6 +212,7 @@ static void start_mirror(struct document *document, struct slice saved)
     document->mirror = etcd_mirror_start(documents->config.etcd,
                                          &(struct etcd_mirror_config){
                                              .prefix = slice_str(document->key),
+                                             .is_one_key = true,
                                              .store_key = slice_str(store_key),
                                              .keeps_old = true,
                                              .stale_max_ms = documents->config.stale_max_ms,

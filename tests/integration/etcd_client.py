@@ -44,24 +44,31 @@ class EtcdClient:
         self._post("auth/user/grant", {"user": "root", "role": "root"})
         self._post("auth/enable", {})
 
-    def add_reader(self, name: str, password: str, prefix: str) -> None:
-        """A user, before authentication is enabled, who may read the keys with this prefix."""
+    def add_user(self, name: str, password: str) -> None:
+        """Before authentication is enabled; with a role of its own, that permits nothing yet."""
         self._post("auth/user/add", {"name": name, "password": password})
         self._post("auth/role/add", {"name": name})
         self._post("auth/user/grant", {"user": name, "role": name})
-        self._grant(name, "READ", prefix)
 
-    def add_writer(self, name: str, password: str, *prefixes: str) -> None:
-        """A user, before authentication is enabled, who may read all keys and write those with these prefixes."""
+    def add_reader(self, name: str, password: str, keys: str) -> None:
+        """A user who may read these keys."""
+        self.add_user(name, password)
+        self.permit(name, "READ", keys)
+
+    def add_writer(self, name: str, password: str, *keys: str) -> None:
+        """A user who may read all keys and write these."""
         self.add_reader(name, password, "/")
-        for prefix in prefixes:
-            self.permit_writer(name, prefix)
+        for one in keys:
+            self.permit_writer(name, one)
 
-    def permit_writer(self, name: str, prefix: str) -> None:
-        self._grant(name, "READWRITE", prefix)
+    def permit_writer(self, name: str, keys: str) -> None:
+        self.permit(name, "READWRITE", keys)
 
-    def _grant(self, role: str, kind: str, prefix: str) -> None:
-        perm = {"permType": kind, "key": _encode(prefix), "range_end": _prefix_end(prefix)}
+    def permit(self, role: str, kind: str, keys: str) -> None:
+        """kind: READ, WRITE or READWRITE. keys: one, or with a / at its end all below."""
+        perm = {"permType": kind, "key": _encode(keys)}
+        if keys.endswith("/"):
+            perm["range_end"] = _prefix_end(keys)
         self._post("auth/role/grant", {"name": role, "perm": perm}, self.token() if self._login else "")
 
     def _connect(self) -> http.client.HTTPConnection:

@@ -569,6 +569,56 @@ static void test_mirror_loses_its_range(void **state)
     etcd_mirror_stop(mirror);
 }
 
+static bool was_silent(const void *data)
+{
+    return etcd_mirror_counts(data).silences > 0 && etcd_mirror_counts(data).is_following;
+}
+
+static bool has_two_puts(const void *data)
+{
+    const struct mirrored *seen = data;
+    return seen->keys == 2;
+}
+
+/* Who is permitted one key can follow it, in either way to ask for it; a longer one is not told. */
+static void test_one_key_may_be_read(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    static const char put[] = "{\"key\":\"L2tleS9vZi9zdG9yZQ==\",\"value\":\"aWQ=\"}",
+                      put_longer[] = "{\"key\":\"L2tleS9vZi9zdG9yZXM=\",\"value\":\"aWQ=\"}";
+    struct mirrored seen = {.ups = 0};
+    connect_as("app", "secret", NULL);
+    etcd_proc_post(f.proc, "auth/role/grant", key_grant);
+    etcd_proc_post(f.proc, "kv/put", put);
+    etcd_proc_post(f.proc, "kv/put", put_longer);
+    struct etcd_mirror *mirror =
+        etcd_mirror_start(f.etcd, &(struct etcd_mirror_config){
+                                      .prefix = slice_str("/key/of/store"),
+                                      .is_one_key = true,
+                                      .store_key = slice_str("/key/of/store"),
+                                      .check_ms = 20,
+                                      .full_begin = on_full_begin,
+                                      .put = on_put,
+                                      .del = on_del,
+                                      .commit = on_commit,
+                                      .state = on_state,
+                                      .data = &seen,
+                                  });
+    wait_mirrored(&seen, 1);
+    assert_int_equal(seen.keys, 1);
+    etcd_proc_post(f.proc, "kv/put", put_longer);
+    loop_until(f.loop, was_silent, mirror); /* begun anew, as the other range */
+    assert_int_equal(seen.keys, 1);
+    etcd_proc_post(f.proc, "kv/put", put);
+    loop_until(f.loop, has_two_puts, &seen);
+    assert_int_equal(seen.reads, 1);
+    assert_int_equal(seen.down.code, 0);
+    etcd_mirror_stop(mirror);
+    etcd_proc_post(f.proc, "auth/role/revoke",
+                   "{\"role\":\"app\",\"key\":\"L2tleS9vZi9zdG9yZQ==\"}");
+}
+
 static void test_password_changed_then_the_file(void **state)
 {
     (void)state;
@@ -633,6 +683,7 @@ int main(void)
         TEST(test_store_key_may_not_be_read),
         TEST(test_saved_and_store_key_may_not_be_read),
         TEST(test_mirror_loses_its_range),
+        TEST(test_one_key_may_be_read),
         TEST(test_password_changed_then_the_file),
         TEST(test_password_file_comes_later),
         TEST(test_etcd_restarted),
