@@ -440,8 +440,8 @@ ANALYSIS_FLAGS = -std=gnu11 -pthread -O2 -D_GNU_SOURCE -I. -I$(B)/proto $(PKG_CF
 TIDY_0 := --checks=-clang-analyzer-*
 # grpc.c counts who is inside a connection, and frees it when the last one leaves: gcc does not follow that.
 GCC_ANALYSIS_common/grpc/grpc := -Wno-analyzer-use-after-free
-# answer_reverse is called for names that answer_is_reverse, and have a form.
-GCC_ANALYSIS_skydns/answer/answer_reverse := -Wno-analyzer-null-dereference
+# reversed_read is called for names that reverse_zone_is_reverse, and have a form.
+GCC_ANALYSIS_skydns/answer/reverse_zone := -Wno-analyzer-null-dereference
 $(BUILD)/analyze-$(DEEP)/%.ok: %.c .clang-tidy tests/support/cppcheck.txt tests/support/analysis.h | $(PROTO_C)
 	$(call say,CHECK,$<)
 	@mkdir -p $(@D)

@@ -4,6 +4,7 @@
 
 #include "common/base/xalloc.h"
 #include "skydns/answer/answer_internal.h"
+#include "skydns/answer/reverse_zone.h"
 
 struct answer *answer_new(const struct engine_config *config)
 {
@@ -197,7 +198,7 @@ static void dispatch(struct answer *a)
         answer_any(a);
     } else if (a->in.question->qclass == DNS_CLASS_CH) {
         answer_chaos(a);
-    } else if (answer_name_is_reverse(&a->name) && answer_reverse(a)) {
+    } else if (reverse_zone_is_reverse(&a->name) && answer_reverse(a)) {
         return;
     } else if (!a->zone) {
         answer_foreign(a);

@@ -1,12 +1,11 @@
-/* The parts that make an answer, for answer*.c alone (plain_names.c, view.c and signed_zones.c use
- * the reverse names): the answer being made, the outcomes they share, and one function for each
- * kind of question. On the engine's thread.
+/* The parts that make an answer, for answer*.c alone: the answer being made, the outcomes they
+ * share, and one function for each kind of question. On the engine's thread.
  *
  *     answer.c          whose name it is; the outcomes; the dispatch
  *     answer_types.c    the types, from the records of a name of ours
  *     answer_kube.c     what -schema=kubernetes answers differently
  *     answer_pods.c     a-b-c-d.<namespace>.pod.<domain> without records
- *     answer_reverse.c  PTR, and the networks that are ours
+ *     answer_reverse.c  PTR, and the networks that are ours (reverse_zone.h)
  *     answer_foreign.c  other domains: hosts files, stub zones, the general nameservers
  *     answer_meta.c     class CHAOS, ANY, and what is no question about records */
 #ifndef SKYDNS_ANSWER_ANSWER_INTERNAL_H
@@ -92,15 +91,6 @@ bool answer_hosts(struct answer *a, const struct ip *ip);
 
 /* Whether the name asked about, or what it stands for, is hidden from the client. */
 bool answer_is_hidden(const struct answer *a);
-
-/* Reverse names are in one of these two. */
-extern const struct dname answer_in_addr_arpa, answer_ip6_arpa;
-bool answer_name_is_reverse(const struct dname *name);
-
-/* The offset in a lower-cased reverse name where the name of its zone begins, among those of
- * -reverse-zones; false: none has it. Pure. */
-bool answer_reverse_zone(const struct engine_config *config, const struct dname *name,
-                         unsigned *ret_at);
 
 /* True: the type or the class is one that no record has, and the question is denied. */
 bool answer_meta(struct answer *a);

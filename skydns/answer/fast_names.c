@@ -4,8 +4,8 @@
 
 #include "common/base/attributes.h"
 #include "common/dns/dns.h"
-#include "skydns/answer/answer_internal.h"
 #include "skydns/answer/lookup.h"
+#include "skydns/answer/reverse_zone.h"
 #include "skydns/foreign/hosts_table.h"
 #include "skydns/foreign/zone_table.h"
 
@@ -19,10 +19,10 @@ static bool is_nested(const struct engine_config *config, const struct dname *do
             return true;
         }
     }
-    return dname_is_within(domain, &answer_in_addr_arpa) ||
-           dname_is_within(domain, &answer_ip6_arpa) ||
-           dname_is_within(&answer_in_addr_arpa, domain) ||
-           dname_is_within(&answer_ip6_arpa, domain);
+    return dname_is_within(domain, &reverse_zone_in_addr_arpa) ||
+           dname_is_within(domain, &reverse_zone_ip6_arpa) ||
+           dname_is_within(&reverse_zone_in_addr_arpa, domain) ||
+           dname_is_within(&reverse_zone_ip6_arpa, domain);
 }
 
 void fast_zones_configure(struct fast_zones *zones, const struct engine_config *config,

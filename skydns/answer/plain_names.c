@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/dns/dns.h"
-#include "skydns/answer/answer_internal.h"
+#include "skydns/answer/reverse_zone.h"
 #include "skydns/store/rr.h"
 
 /* ---- Labels of this server ---- */
@@ -37,8 +37,8 @@ static void find_own(struct plain_names *names, const struct engine_config *conf
     add_own(names, zone, &zone->version);
     add_own(names, zone, &zone->hostmaster);
     if (config->reverse_zone_count > 0) { /* they take precedence over the domain */
-        add_own(names, zone, &answer_in_addr_arpa);
-        add_own(names, zone, &answer_ip6_arpa);
+        add_own(names, zone, &reverse_zone_in_addr_arpa);
+        add_own(names, zone, &reverse_zone_ip6_arpa);
     }
 }
 
@@ -82,7 +82,7 @@ static bool is_plain_tree(const struct plain_names *names, const struct engine_c
             return false;
         }
     }
-    bool is_reverse = config->reverse_zone_count > 0 && answer_name_is_reverse(&zone->domain);
+    bool is_reverse = config->reverse_zone_count > 0 && reverse_zone_is_reverse(&zone->domain);
     return !is_reverse && !(tree == KUBE_TREE_POD && config->pods != ENGINE_PODS_VERIFIED);
 }
 
@@ -144,7 +144,7 @@ void plain_names_make(struct plain_names *names, const struct engine_config *con
 bool plain_names_have_pointers(const struct engine_config *config)
 {
     for (size_t i = 0; i < config->zone_count && config->local.len > 0; i++) {
-        if (answer_name_is_reverse(&config->zones[i].local)) {
+        if (reverse_zone_is_reverse(&config->zones[i].local)) {
             return false; /* it stands for another name */
         }
     }

@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-#include "skydns/answer/answer_internal.h"
+#include "common/dns/dns.h"
+#include "skydns/answer/reverse_zone.h"
 #include "skydns/foreign/zone_table.h"
 
 /* The keys whose owner is exactly this name. */
@@ -40,7 +41,7 @@ static bool find_reverse(const struct engine_config *config, const struct dname 
                          struct signed_place *ret_place)
 {
     unsigned at;
-    if (!answer_name_is_reverse(name) || !answer_reverse_zone(config, name, &at)) {
+    if (!reverse_zone_is_reverse(name) || !reverse_zone_find(config, name, &at)) {
         return false;
     }
     const struct dname apex = tail_of(name, at);

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "skydns/answer/answer_internal.h"
 #include "skydns/answer/kube_place.h"
+#include "skydns/answer/reverse_zone.h"
 
 /* ---- Names ---- */
 
@@ -37,7 +37,8 @@ static bool may_have_reverse(const struct dname *name)
     bool may_be =
         name->len == 1 || (name->len >= sizeof(arpa) &&
                            memcmp(name->wire + name->len - sizeof(arpa), arpa, sizeof(arpa)) == 0);
-    return may_be && (is_related(name, &answer_in_addr_arpa) || is_related(name, &answer_ip6_arpa));
+    return may_be && (is_related(name, &reverse_zone_in_addr_arpa) ||
+                      is_related(name, &reverse_zone_ip6_arpa));
 }
 
 enum view_part view_part_of(const struct view *view, const struct dname *name)
@@ -105,7 +106,7 @@ const struct store_record *view_record(const struct view *view, const struct vie
 {
     const struct store_record *record = store_node_record(node->node);
     bool is_hidden = record && node->part != VIEW_WHOLE && record->host == STORE_HOST_NAME &&
-                     answer_name_is_reverse(&node->name) &&
+                     reverse_zone_is_reverse(&node->name) &&
                      view_hides_target(view, store_record_host_wire(record));
     return is_hidden ? NULL : record;
 }

@@ -4,8 +4,9 @@
 
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
-#include "skydns/answer/answer_internal.h"
+#include "skydns/answer/answer.h"
 #include "skydns/answer/kube_place.h"
+#include "skydns/answer/reverse_zone.h"
 
 /* Stands for the address that a request came to: no name server has the broadcast address. */
 static const struct ip own_address = {.family_bytes = 4, .bytes = {255, 255, 255, 255}};
@@ -53,8 +54,8 @@ bool zone_answers_is_of_zone(const struct engine_config *config, const struct dn
                              const struct dname *name)
 {
     unsigned at;
-    if (answer_name_is_reverse(name)) {
-        return answer_reverse_zone(config, name, &at) && name->len - at == apex->len &&
+    if (reverse_zone_is_reverse(name)) {
+        return reverse_zone_find(config, name, &at) && name->len - at == apex->len &&
                dname_is_within(name, apex);
     }
     const struct engine_zone *zone = engine_config_zone(config, name);
@@ -172,7 +173,7 @@ bool zone_answers_of(struct zone_answers *answers, const struct store *store,
     static const uint16_t types[] = {DNS_TYPE_A,   DNS_TYPE_AAAA, DNS_TYPE_SRV, DNS_TYPE_MX,
                                      DNS_TYPE_TXT, DNS_TYPE_NS,   DNS_TYPE_PTR};
     const struct engine_zone *zone =
-        answer_name_is_reverse(name) ? NULL : engine_config_zone(answers->config, name);
+        reverse_zone_is_reverse(name) ? NULL : engine_config_zone(answers->config, name);
     zone_rrs_clear(out);
     /* Of an alias, this has the CNAME and nothing else: the others would repeat it. */
     if (zone && !ask(answers, store, name, DNS_TYPE_CNAME, out)) {
