@@ -108,7 +108,7 @@ $(B)/%.o: %.c $(B)/.flags | $(PROTO_C)
 	@mkdir -p $(@D)
 	$(Q)$(CCACHE) $(CC) $(ALL_CPPFLAGS) $(DEFINES_$*) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
 
-# A type of record that a switch forgets does not compile, even where it has a default (store/rr.h).
+# A type of record that a switch forgets does not compile, even where it has a default (records/rr.h).
 $(B)/skydns/%.o: ALL_CFLAGS += -Werror=switch-enum
 
 # How each file is compiled, for clangd and clang-tidy; the headers made from proto/ come with it.
@@ -441,7 +441,7 @@ TIDY_0 := --checks=-clang-analyzer-*
 # grpc.c counts who is inside a connection, and frees it when the last one leaves: gcc does not follow that.
 GCC_ANALYSIS_common/grpc/grpc := -Wno-analyzer-use-after-free
 # reversed_read is called for names that reverse_zone_is_reverse, and have a form.
-GCC_ANALYSIS_skydns/answer/reverse_zone := -Wno-analyzer-null-dereference
+GCC_ANALYSIS_skydns/publish/reverse_zone := -Wno-analyzer-null-dereference
 $(BUILD)/analyze-$(DEEP)/%.ok: %.c .clang-tidy tests/support/cppcheck.txt tests/support/analysis.h | $(PROTO_C)
 	$(call say,CHECK,$<)
 	@mkdir -p $(@D)

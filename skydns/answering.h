@@ -12,9 +12,9 @@
 #include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "common/base/err.h"
-#include "skydns/options.h"
 #include "skydns/pages/metrics_table.h"
-#include "skydns/serve/query_log.h"
+#include "skydns/settings/options.h"
+#include "skydns/tap/query_log.h"
 
 struct answering;
 struct dnstap;

@@ -6,7 +6,7 @@
 
 #include "common/base/attributes.h"
 #include "common/base/err.h"
-#include "skydns/options.h"
+#include "skydns/settings/options.h"
 
 struct http_pages;
 struct metrics_sources;

@@ -7,9 +7,9 @@
 #include "common/base/log.h"
 #include "common/base/version.h"
 #include "common/base/xalloc.h"
+#include "skydns/publish/publisher.h"
 #include "skydns/snapshot/snapshot.h"
 #include "skydns/snapshot/snapshot_writer.h"
-#include "skydns/store/publisher.h"
 #include "skydns/sync/store_sync.h"
 #include "skydns/sync/writer_documents.h"
 

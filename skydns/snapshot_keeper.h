@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "skydns/pages/metrics_table.h"
-#include "skydns/store/engine_config.h"
+#include "skydns/publish/engine_config.h"
 
 struct publisher;
 struct snapshot_content;

@@ -8,7 +8,7 @@
 
 #include "common/base/attributes.h"
 #include "common/base/err.h"
-#include "skydns/options.h"
+#include "skydns/settings/options.h"
 #include "skydns/snapshot/snapshot.h"
 
 struct live_config;

@@ -6,7 +6,7 @@
 #include "common/base/log.h"
 #include "common/base/version.h"
 #include "skydns/answering.h"
-#include "skydns/option_text.h"
+#include "skydns/settings/option_text.h"
 
 /* Names in one log line: at most 64, none longer than 16. */
 enum { IGNORED_NAMES_MAX = 1024 };

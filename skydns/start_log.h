@@ -3,7 +3,7 @@
 #define SKYDNS_START_LOG_H
 
 #include "common/base/flags.h"
-#include "skydns/options.h"
+#include "skydns/settings/options.h"
 
 struct answering;
 

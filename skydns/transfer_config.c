@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/base/xalloc.h"
-#include "skydns/foreign/zone_table.h"
+#include "skydns/external/zone_table.h"
 
 struct engine_config *transfer_config(const struct engine_config *published)
 {

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "skydns/store/engine_config.h"
+#include "skydns/publish/engine_config.h"
 
 /* Owned by the caller: engine_config_free. */
 struct engine_config *transfer_config(const struct engine_config *published);

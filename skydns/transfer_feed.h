@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "common/dns/dname.h"
-#include "skydns/store/engine_config.h"
+#include "skydns/publish/engine_config.h"
 
 struct etcd;
 struct publisher;

@@ -1,10 +1,10 @@
-#include "skydns/answer/address_pick_internal.h"
+#include "skydns/answer/address_pick.h"
 #include "skydns/answer/rrsynth_internal.h"
 
 #include <string.h>
 
 #include "common/base/seeded_hash.h"
-#include "skydns/store/store_pick.h"
+#include "skydns/records/store_pick.h"
 
 /* Owner's pointer, type, class, TTL, length. */
 enum { RECORD_HEAD = 12 };

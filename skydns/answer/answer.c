@@ -4,7 +4,7 @@
 
 #include "common/base/xalloc.h"
 #include "skydns/answer/answer_internal.h"
-#include "skydns/answer/reverse_zone.h"
+#include "skydns/publish/reverse_zone.h"
 
 struct answer *answer_new(const struct engine_config *config)
 {

@@ -1,19 +1,19 @@
 /* What to answer: (question, store, configuration, externals) -> the records of a reply, as a plan
- * that encode_internal.h encodes. All policy is here, and no wire format; no I/O, no clock. One per
+ * that encode.h encodes. All policy is here, and no wire format; no I/O, no clock. One per
  * engine; that engine's thread only. */
 #ifndef SKYDNS_ANSWER_ANSWER_H
 #define SKYDNS_ANSWER_ANSWER_H
 
 #include "common/dns/dns.h"
-#include "skydns/answer/deferral.h"
-#include "skydns/answer/edns.h"
-#include "skydns/answer/external_answer.h"
-#include "skydns/answer/query.h"
-#include "skydns/answer/question.h"
-#include "skydns/store/engine_config.h"
-#include "skydns/store/rr.h"
-#include "skydns/store/store.h"
-#include "skydns/store/zone_serials.h"
+#include "skydns/publish/engine_config.h"
+#include "skydns/publish/zone_serials.h"
+#include "skydns/records/rr.h"
+#include "skydns/records/store.h"
+#include "skydns/wire/deferral.h"
+#include "skydns/wire/edns.h"
+#include "skydns/wire/external_answer.h"
+#include "skydns/wire/query.h"
+#include "skydns/wire/question.h"
 
 struct foreign_zone;
 struct kept_access;
@@ -32,8 +32,8 @@ struct answer_input {
     bool (*is_late)(void *data);
     void *is_late_data;
     bool is_brief;
-    struct kept_access *kept; /* what is kept of other domains (kept_access_internal.h); NULL: none
-                               * of it is used, and targets there are asked about */
+    struct kept_access *kept;         /* what is kept of other domains (kept_access.h); NULL: none
+                                       * of it is used, and targets there are asked about */
     const struct engine_query *query; /* with `kept`: the client's query */
 };
 

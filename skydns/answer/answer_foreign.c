@@ -1,8 +1,8 @@
 /* Names of other domains: from hosts files, or by the nameservers of their zone. Whether a kept
- * reply answers them is not decided here (kept_access_internal.h), but after these rules. */
+ * reply answers them is not decided here (kept_access.h), but after these rules. */
 #include "skydns/answer/answer_internal.h"
-#include "skydns/foreign/hosts_table.h"
-#include "skydns/foreign/zone_table.h"
+#include "skydns/external/hosts_table.h"
+#include "skydns/external/zone_table.h"
 
 static struct rr hosts_rr(const struct answer *a, enum rr_type type, struct slice data)
 {

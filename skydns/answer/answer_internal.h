@@ -14,7 +14,7 @@
 #include "skydns/answer/answer.h"
 #include "skydns/answer/follow.h"
 #include "skydns/answer/rrsynth_internal.h"
-#include "skydns/store/engine_config.h"
+#include "skydns/publish/engine_config.h"
 
 enum { CHAOS_NUMBER_MAX = 21 }; /* 64 bits in decimal */
 

@@ -6,7 +6,7 @@
 
 #include "common/base/version.h"
 #include "skydns/answer/answer_internal.h"
-#include "skydns/foreign/cache_counts.h"
+#include "skydns/external/cache_counts.h"
 
 /* As BIND and Knot do. RFC 6895 3.1 keeps 128 to 255 for types that are no data; those among them
  * that nobody defined, and the ones that belong into other sections, are malformed questions. */

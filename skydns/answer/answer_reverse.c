@@ -4,8 +4,8 @@
  * is 96.10.in-addr.arpa. to 111.10.in-addr.arpa. */
 #include "skydns/answer/answer_internal.h"
 #include "skydns/answer/lookup.h"
-#include "skydns/answer/reverse_zone.h"
-#include "skydns/foreign/zone_table.h"
+#include "skydns/external/zone_table.h"
+#include "skydns/publish/reverse_zone.h"
 
 static bool add_pointer(struct answer *a)
 {

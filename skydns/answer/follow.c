@@ -5,13 +5,13 @@
 
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
-#include "skydns/answer/address_pick_internal.h"
+#include "skydns/answer/address_pick.h"
 #include "skydns/answer/kept_targets_internal.h"
 #include "skydns/answer/kube_place.h"
 #include "skydns/answer/rrsynth_internal.h"
-#include "skydns/foreign/hosts_table.h"
-#include "skydns/foreign/zone_table.h"
-#include "skydns/store/store_ready.h"
+#include "skydns/external/hosts_table.h"
+#include "skydns/external/zone_table.h"
+#include "skydns/records/store_ready.h"
 
 _Static_assert(ENGINE_EXTERNAL_MAX <= 32, "follow.added has a bit for each");
 

@@ -9,12 +9,12 @@
 #define SKYDNS_ANSWER_FOLLOW_H
 
 #include "common/base/attributes.h"
-#include "skydns/answer/deferral.h"
-#include "skydns/answer/external_answer.h"
 #include "skydns/answer/lookup.h"
 #include "skydns/answer/view.h"
-#include "skydns/store/engine_config.h"
-#include "skydns/store/rr.h"
+#include "skydns/publish/engine_config.h"
+#include "skydns/records/rr.h"
+#include "skydns/wire/deferral.h"
+#include "skydns/wire/external_answer.h"
 
 struct address_pick;
 struct kept_access;

@@ -1,13 +1,13 @@
-#include "skydns/answer/kept_access_internal.h"
+#include "skydns/answer/kept_access.h"
 
 #include <string.h>
 
 #include "common/base/network.h"
 #include "common/dns/dns.h"
-#include "skydns/answer/edns.h"
-#include "skydns/answer/reply_limit_internal.h"
-#include "skydns/foreign/cache_counts.h"
-#include "skydns/foreign/kept_reply.h"
+#include "skydns/external/cache_counts.h"
+#include "skydns/external/kept_reply.h"
+#include "skydns/wire/edns.h"
+#include "skydns/wire/reply_limit.h"
 
 enum { QUESTION_TAIL = 4 }; /* type, class */
 

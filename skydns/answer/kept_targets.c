@@ -5,7 +5,7 @@
 
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
-#include "skydns/foreign/cache_counts.h"
+#include "skydns/external/cache_counts.h"
 
 /* Of one answer: the records of a message, with CNAMEs that are not compressed. What does not fit
  * would not fit the reply. */

@@ -8,9 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "skydns/answer/deferral.h"
-#include "skydns/answer/external_answer.h"
-#include "skydns/answer/kept_access_internal.h"
+#include "skydns/answer/kept_access.h"
+#include "skydns/wire/deferral.h"
+#include "skydns/wire/external_answer.h"
 
 struct kept_targets {
     uint8_t

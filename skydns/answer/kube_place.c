@@ -1,7 +1,7 @@
 #include "skydns/answer/kube_place.h"
 
 #include "common/dns/dns.h"
-#include "skydns/store/rr.h"
+#include "skydns/records/rr.h"
 
 enum kube_place kube_place_at(enum kube_tree tree, unsigned depth, bool is_protocol_underscored)
 {

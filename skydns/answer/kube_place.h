@@ -1,7 +1,7 @@
 /* What a name below a domain means in Kubernetes DNS-Based Service Discovery 1.1.0, by its labels
  * alone, and which types of records it may have. -schema=kubernetes uses it to answer
  * (answer_kube.c), to follow targets (follow.c) and to prepare the fast path
- * (plain_names_internal.h). Pure; any thread. */
+ * (plain_names.h). Pure; any thread. */
 #ifndef SKYDNS_ANSWER_KUBE_PLACE_H
 #define SKYDNS_ANSWER_KUBE_PLACE_H
 
@@ -11,7 +11,7 @@
 
 #include "common/base/slice.h"
 #include "common/dns/dname.h"
-#include "skydns/store/engine_config.h"
+#include "skydns/publish/engine_config.h"
 
 enum kube_place {
     KUBE_DOMAIN,     /* <domain> */

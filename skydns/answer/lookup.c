@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "common/base/xalloc.h"
-#include "skydns/answer/deferral.h"
 #include "skydns/answer/lookup_internal.h"
 #include "skydns/answer/record_group_internal.h"
-#include "skydns/store/hash.h"
-#include "skydns/store/store_ready.h"
+#include "skydns/records/hash.h"
+#include "skydns/records/store_ready.h"
+#include "skydns/wire/deferral.h"
 
 struct lookup *lookup_new(size_t capacity)
 {

@@ -28,7 +28,7 @@
 #include "common/base/slice.h"
 #include "common/dns/dname.h"
 #include "skydns/answer/view.h"
-#include "skydns/store/store.h"
+#include "skydns/records/store.h"
 
 /* The most records one lookup returns, whatever it may visit: more than the million endpoints and
  * 100,000 services that a cluster is planned for, and 64 MiB of memory, which the engine keeps. */

@@ -1,6 +1,6 @@
 /* Whether a name is an alias: lookup.h. */
 #include "skydns/answer/lookup.h"
-#include "skydns/store/store_ready.h"
+#include "skydns/records/store_ready.h"
 
 /* A port makes it SRV data, `mail` MX data, a text TXT data: of a name that can have several. */
 static bool is_bare_name(const struct store_record *r)

@@ -12,7 +12,7 @@
 #include "skydns/answer/lookup.h"
 #include "skydns/answer/view.h"
 #include "skydns/answer/walk_cache_internal.h"
-#include "skydns/store/store.h"
+#include "skydns/records/store.h"
 
 /* The walk's position: the siblings still to be visited on each level, on one stack. */
 struct node_stack {

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #include "common/base/slice.h"
-#include "skydns/store/store.h"
+#include "skydns/records/store.h"
 
 /* The group of the records closest to the root; empty: none, or they disagree. The scan is in key
  * order and ends at a record closer to the root that has no group. There is at least one record;

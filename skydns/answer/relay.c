@@ -1,10 +1,10 @@
-#include "skydns/answer/relay_internal.h"
+#include "skydns/answer/relay.h"
 
 #include <string.h>
 
 #include "common/base/cursor.h"
 #include "common/dns/dns.h"
-#include "skydns/answer/edns.h"
+#include "skydns/wire/edns.h"
 
 /* Taken from the nameserver's reply. RD and CD come from the client's query; we offer recursion,
  * and have no authority for the name: AA would be the nameserver's, which may be a resolver itself.

@@ -1,4 +1,4 @@
-#include "skydns/answer/relocate_internal.h"
+#include "skydns/answer/relocate.h"
 
 #include <stdbool.h>
 #include <string.h>

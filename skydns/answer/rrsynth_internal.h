@@ -3,9 +3,9 @@
 #ifndef SKYDNS_ANSWER_RRSYNTH_INTERNAL_H
 #define SKYDNS_ANSWER_RRSYNTH_INTERNAL_H
 
-#include "skydns/store/engine_config.h"
-#include "skydns/store/rr.h"
-#include "skydns/store/store.h"
+#include "skydns/publish/engine_config.h"
+#include "skydns/records/rr.h"
+#include "skydns/records/store.h"
 
 /* What an SRV or MX record points to: the host when it is a name, the key's own name when it is an
  * address; without the `targetstrip` leftmost labels, unless nothing would be left. */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "skydns/answer/kube_place.h"
-#include "skydns/answer/reverse_zone.h"
+#include "skydns/publish/reverse_zone.h"
 
 /* ---- Names ---- */
 

@@ -23,9 +23,9 @@
 
 #include "common/base/slice.h"
 #include "common/dns/dname.h"
-#include "skydns/answer/client_view.h"
-#include "skydns/store/engine_config.h"
-#include "skydns/store/store.h"
+#include "skydns/clients/client_view.h"
+#include "skydns/publish/engine_config.h"
+#include "skydns/records/store.h"
 
 struct view {
     const struct store *store;           /* NULL before the first sync */

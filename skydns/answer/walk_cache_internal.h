@@ -13,7 +13,7 @@
 
 #include "common/dns/dname.h"
 #include "skydns/clients/client_index.h"
-#include "skydns/store/store.h"
+#include "skydns/records/store.h"
 
 enum {
     WALK_CACHE_ENTRIES = 16,      /* names walked in turn; few clients ask for even one */

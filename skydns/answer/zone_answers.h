@@ -12,8 +12,8 @@
 #include "common/base/attributes.h"
 #include "common/dns/dname.h"
 #include "skydns/answer/zone_rr.h"
-#include "skydns/store/engine_config.h"
-#include "skydns/store/store.h"
+#include "skydns/publish/engine_config.h"
+#include "skydns/records/store.h"
 
 struct zone_answers;
 

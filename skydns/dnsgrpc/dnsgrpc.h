@@ -8,7 +8,7 @@
 #ifndef SKYDNS_DNSGRPC_DNSGRPC_H
 #define SKYDNS_DNSGRPC_DNSGRPC_H
 
-#include "skydns/serve/stream_protocol.h"
+#include "skydns/streams/stream_protocol.h"
 
 enum {
     /* Calls refused on one connection beyond those answered; then it ends with GOAWAY: they cost

@@ -5,7 +5,7 @@
 #include "common/base/cursor.h"
 #include "common/base/proto_scan.h"
 #include "common/dns/dns.h"
-#include "skydns/answer/question.h"
+#include "skydns/wire/question.h"
 
 enum {
     MSG_NUMBER = 1,

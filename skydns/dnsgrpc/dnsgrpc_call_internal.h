@@ -10,7 +10,7 @@
 
 #include "common/base/attributes.h"
 #include "common/base/slice.h"
-#include "skydns/answer/query.h"
+#include "skydns/wire/query.h"
 
 enum dnsgrpc_status {
     DNSGRPC_OK = 0,

@@ -10,7 +10,7 @@
 #ifndef SKYDNS_DOH_DOH_H
 #define SKYDNS_DOH_DOH_H
 
-#include "skydns/serve/stream_protocol.h"
+#include "skydns/streams/stream_protocol.h"
 
 extern const struct stream_protocol doh_protocol;
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/base/xalloc.h"
-#include "skydns/serve/stream_protocol.h"
+#include "skydns/streams/stream_protocol.h"
 
 void doh_held_init(struct doh_held *held)
 {

@@ -12,8 +12,8 @@
 #ifndef SKYDNS_DOH_DOH_HTTP1_INTERNAL_H
 #define SKYDNS_DOH_DOH_HTTP1_INTERNAL_H
 
-#include "skydns/serve/stream_protocol.h"
-#include "skydns/serve/tcp_server.h"
+#include "skydns/streams/stream_protocol.h"
+#include "skydns/streams/tcp_server.h"
 
 struct doh_http1;
 

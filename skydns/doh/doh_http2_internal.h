@@ -4,7 +4,7 @@
 #ifndef SKYDNS_DOH_DOH_HTTP2_INTERNAL_H
 #define SKYDNS_DOH_DOH_HTTP2_INTERNAL_H
 
-#include "skydns/serve/stream_protocol.h"
+#include "skydns/streams/stream_protocol.h"
 
 struct doh_http2;
 

@@ -3,8 +3,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "skydns/answer/question.h"
 #include "skydns/doh/doh_reply_internal.h"
+#include "skydns/wire/question.h"
 
 static bool is(struct slice s, const char *text)
 {

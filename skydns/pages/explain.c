@@ -6,8 +6,8 @@
 #include "common/base/cursor.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dns_names.h"
-#include "skydns/foreign/hosts_table.h"
-#include "skydns/serve/rate_limit.h"
+#include "skydns/engine/rate_limit.h"
+#include "skydns/external/hosts_table.h"
 #include "skydns/sync/store_sync.h"
 
 struct explainer *explainer_new(const struct engine_config *config)

@@ -8,9 +8,9 @@
 #include "common/base/attributes.h"
 #include "common/base/err.h"
 #include "skydns/answer/answer.h"
-#include "skydns/answer/signed_sets.h"
 #include "skydns/pages/explain_foreign.h"
 #include "skydns/pages/explain_who.h"
+#include "skydns/sign/signed_sets.h"
 #include "skydns/sync/broken.h"
 
 struct explainer;

@@ -4,7 +4,7 @@
 
 #include "common/base/attributes.h"
 #include "common/base/cursor.h"
-#include "skydns/serve/resolver.h"
+#include "skydns/resolver/resolver.h"
 
 static struct cache_key key_of(const struct explain_foreign *x)
 {

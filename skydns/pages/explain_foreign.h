@@ -9,12 +9,12 @@
 #include <stdint.h>
 
 #include "common/dns/dns.h"
-#include "skydns/answer/external_answer.h"
-#include "skydns/foreign/cache.h"
-#include "skydns/foreign/zone_table.h"
-#include "skydns/store/engine_config.h"
+#include "skydns/external/cache.h"
+#include "skydns/external/zone_table.h"
+#include "skydns/publish/engine_config.h"
 #include "skydns/upstream/fetcher.h"
 #include "skydns/upstream/upstreams.h"
+#include "skydns/wire/external_answer.h"
 
 struct resolver;
 

@@ -1,6 +1,6 @@
 /* Which keys of a name each type uses, and why it skips one; mirrors answer_types.c. */
 #include "skydns/pages/explain.h"
-#include "skydns/store/rr.h"
+#include "skydns/records/rr.h"
 
 struct explain_manner explain_manner_of(uint16_t number)
 {

@@ -11,11 +11,11 @@
 #include "common/base/attributes.h"
 #include "common/base/err.h"
 #include "common/base/network.h"
-#include "skydns/answer/client_view.h"
-#include "skydns/answer/path_names.h"
 #include "skydns/answer/view.h"
-#include "skydns/store/engine_config.h"
-#include "skydns/store/store.h"
+#include "skydns/clients/client_view.h"
+#include "skydns/engine/path_names.h"
+#include "skydns/publish/engine_config.h"
+#include "skydns/records/store.h"
 
 /* How the client has its namespace, or why it has none. */
 enum explain_identity {

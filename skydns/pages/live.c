@@ -5,8 +5,8 @@
 #include "common/base/xalloc.h"
 #include "skydns/pages/live_figures_internal.h"
 #include "skydns/pages/top_names_internal.h"
-#include "skydns/serve/name_samples.h"
-#include "skydns/serve/query_tap.h"
+#include "skydns/tap/name_samples.h"
+#include "skydns/tap/query_tap.h"
 
 /* Built from skydns/page. */
 extern const struct page skydns_page;

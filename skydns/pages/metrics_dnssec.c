@@ -3,9 +3,9 @@
 #include <stdio.h>
 
 #include "skydns/dnssec/dnssec.h"
-#include "skydns/serve/resolver.h"
-#include "skydns/store/engine_config.h"
-#include "skydns/store/publisher.h"
+#include "skydns/publish/engine_config.h"
+#include "skydns/publish/publisher.h"
+#include "skydns/resolver/resolver.h"
 
 static void write_signatures(struct metrics_page *page, const struct dnssec_figures *figures)
 {

@@ -1,10 +1,10 @@
 #include "skydns/pages/metrics_foreign_internal.h"
 
 #include "common/base/attributes.h"
-#include "skydns/foreign/cache_counts.h"
-#include "skydns/foreign/hosts_table.h"
-#include "skydns/foreign/zone_table.h"
-#include "skydns/serve/resolver.h"
+#include "skydns/external/cache_counts.h"
+#include "skydns/external/hosts_table.h"
+#include "skydns/external/zone_table.h"
+#include "skydns/resolver/resolver.h"
 #include "skydns/upstream/upstream_figures.h"
 
 static void write_hits(struct metrics_page *page, const struct cache_counts *counts)

@@ -3,7 +3,7 @@
 #define SKYDNS_PAGES_METRICS_FOREIGN_INTERNAL_H
 
 #include "common/base/metrics.h"
-#include "skydns/store/engine_config.h"
+#include "skydns/publish/engine_config.h"
 
 struct resolver;
 

@@ -2,10 +2,10 @@
 
 #include "common/dns/dns.h"
 #include "common/dns/dns_names.h"
-#include "skydns/serve/listen_socket.h"
-#include "skydns/serve/resolver.h"
-#include "skydns/serve/streams.h"
-#include "skydns/serve/worker.h"
+#include "skydns/listen/listen_socket.h"
+#include "skydns/resolver/resolver.h"
+#include "skydns/streams/streams.h"
+#include "skydns/udp/worker.h"
 
 /* ---- Sums ---- */
 

@@ -6,9 +6,9 @@
 #include <stdbool.h>
 
 #include "common/base/metrics.h"
-#include "skydns/answer/query.h"
 #include "skydns/pages/metrics_table.h"
-#include "skydns/serve/query_counts.h"
+#include "skydns/tap/query_counts.h"
+#include "skydns/wire/query.h"
 
 /* Of each transport, over all threads. */
 struct transport_sums {

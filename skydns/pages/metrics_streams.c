@@ -1,9 +1,9 @@
 #include "skydns/pages/metrics_streams_internal.h"
 
 #include "common/base/attributes.h"
-#include "skydns/serve/listen_socket.h"
-#include "skydns/serve/resolver.h"
-#include "skydns/serve/streams.h"
+#include "skydns/listen/listen_socket.h"
+#include "skydns/resolver/resolver.h"
+#include "skydns/streams/streams.h"
 
 static void write_connections(struct metrics_page *page, const struct metrics_sources *sources)
 {

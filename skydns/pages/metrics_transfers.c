@@ -2,8 +2,8 @@
 
 #include "common/base/clock.h"
 #include "skydns/answer/answer.h"
-#include "skydns/store/publisher.h"
-#include "skydns/store/zone_serials.h"
+#include "skydns/publish/publisher.h"
+#include "skydns/publish/zone_serials.h"
 #include "skydns/transfer/transfers.h"
 
 static void write_serial(struct metrics_page *page, const struct dname *apex, uint32_t serial)

@@ -7,7 +7,7 @@
 #define SKYDNS_PAGES_RECORD_PAGE_INTERNAL_H
 
 #include "common/http/http_server.h"
-#include "skydns/store/store.h"
+#include "skydns/records/store.h"
 
 struct store_sync;
 

@@ -6,7 +6,7 @@
 #include "skydns/pages/readiness_internal.h"
 #include "skydns/pages/record_page_internal.h"
 #include "skydns/pages/search_page_internal.h"
-#include "skydns/store/publisher.h"
+#include "skydns/publish/publisher.h"
 #include "skydns/sync/store_sync.h"
 
 static void on_healthz(void *data UNUSED, const struct http_request *request UNUSED,

@@ -1,7 +1,7 @@
 #include "skydns/snapshot/snapshot.h"
 
 #include "common/base/cleanup.h"
-#include "skydns/store/store.h"
+#include "skydns/records/store.h"
 
 void snapshot_image_init(struct snapshot_image *image)
 {

@@ -8,8 +8,8 @@
 #include "common/base/cleanup.h"
 #include "common/base/cursor.h"
 #include "common/base/xalloc.h"
+#include "skydns/records/store_loader.h"
 #include "skydns/snapshot/snapshot_format_internal.h"
-#include "skydns/store/store_loader.h"
 
 struct decoder {
     const struct snapshot_source *source;

@@ -10,8 +10,8 @@
 #include "common/base/low_priority.h"
 #include "common/base/privileges.h"
 #include "common/base/xalloc.h"
+#include "skydns/publish/publisher.h"
 #include "skydns/snapshot/snapshot_writer_internal.h"
-#include "skydns/store/publisher.h"
 
 enum {
     LOW_PRIORITY = 5, /* a quarter of a busy processor: the version must not stay pinned for long */

@@ -12,7 +12,7 @@
 #include "common/etcd/etcd_mirror.h"
 #include "common/etcd/etcd_store_id.h"
 #include "skydns/clients/visibility.h"
-#include "skydns/store/engine_config.h"
+#include "skydns/publish/engine_config.h"
 #include "skydns/sync/broken.h"
 #include "skydns/sync/mark_keys_internal.h"
 #include "skydns/sync/mark_saved_internal.h"

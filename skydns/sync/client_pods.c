@@ -5,7 +5,7 @@
 
 #include "common/base/xalloc.h"
 #include "skydns/clients/client_index.h"
-#include "skydns/store/store.h"
+#include "skydns/records/store.h"
 
 /* Labels of a pod's key below pod.<domain>: namespace and address, with the hash that kube2sky
  * writes or without. With more, it may be one of another domain below this one. */

@@ -15,7 +15,7 @@
 
 #include "common/base/buf.h"
 #include "common/dns/dname.h"
-#include "skydns/store/engine_config.h"
+#include "skydns/publish/engine_config.h"
 
 struct client_index;
 struct store;

@@ -8,8 +8,8 @@
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "skydns/clients/client_index.h"
-#include "skydns/store/publisher.h"
-#include "skydns/store/store.h"
+#include "skydns/publish/publisher.h"
+#include "skydns/records/store.h"
 #include "skydns/sync/client_marks_internal.h"
 #include "skydns/sync/client_pods_internal.h"
 

@@ -1,7 +1,7 @@
 #include "skydns/sync/domain_check_internal.h"
 
 #include "common/base/log.h"
-#include "skydns/store/store.h"
+#include "skydns/records/store.h"
 #include "skydns/sync/store_keys.h"
 
 /* ---- Which domain has keys ---- */

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "common/dns/dname.h"
-#include "skydns/store/engine_config.h"
+#include "skydns/publish/engine_config.h"
 
 struct store;
 struct store_keys;

@@ -24,7 +24,7 @@
 #include "common/base/attributes.h"
 #include "common/base/slice.h"
 #include "common/dns/dname.h"
-#include "skydns/store/store.h"
+#include "skydns/records/store.h"
 
 struct buf;
 struct etcd;

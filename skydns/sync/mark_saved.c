@@ -3,7 +3,7 @@
 #include "common/base/buf.h"
 #include "common/base/cursor.h"
 #include "common/etcd/etcd_mirror.h"
-#include "skydns/store/engine_config.h"
+#include "skydns/publish/engine_config.h"
 #include "skydns/sync/client_marks_internal.h"
 
 void mark_saved_append(const struct mark_keys *keys, struct slice mirror, struct buf *out)

@@ -11,7 +11,7 @@
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_mirror.h"
 #include "common/etcd/etcd_store_id.h"
-#include "skydns/store/engine_config.h"
+#include "skydns/publish/engine_config.h"
 
 /* Of a store key: an etcd request. */
 enum { VALUE_MAX = 2 << 20 };

@@ -10,8 +10,8 @@
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_mirror.h"
 #include "common/etcd/etcd_store_id.h"
+#include "skydns/records/store.h"
 #include "skydns/snapshot/snapshot.h"
-#include "skydns/store/store.h"
 #include "skydns/sync/store_sync_internal.h"
 
 /* Each publication frees what it can; this timer frees what a reader still held then, long after

@@ -26,8 +26,8 @@
 #include "common/etcd/etcd_mirror.h"
 #include "skydns/clients/client_index.h"
 #include "skydns/clients/visibility.h"
-#include "skydns/foreign/zone_table.h"
-#include "skydns/store/publisher.h"
+#include "skydns/external/zone_table.h"
+#include "skydns/publish/publisher.h"
 #include "skydns/sync/lease.h"
 
 struct err;

@@ -5,8 +5,8 @@
 #include "common/base/err.h"
 #include "common/base/log.h"
 #include "common/etcd/etcd_mirror.h"
+#include "skydns/records/store.h"
 #include "skydns/snapshot/snapshot.h"
-#include "skydns/store/store.h"
 #include "skydns/sync/client_marks_internal.h"
 #include "skydns/sync/store_sync_internal.h"
 

@@ -7,8 +7,8 @@
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/dns/record_key.h"
-#include "skydns/store/engine_config.h"
-#include "skydns/store/store.h"
+#include "skydns/publish/engine_config.h"
+#include "skydns/records/store.h"
 #include "skydns/sync/broken.h"
 
 enum { LINES_A_MINUTE = 10, DNS_PORT = 53 };

@@ -15,7 +15,7 @@
 
 #include "common/base/slice.h"
 #include "common/dns/dname.h"
-#include "skydns/foreign/zone_table.h"
+#include "skydns/external/zone_table.h"
 
 enum {
     STUB_KEYS_MAX = ZONE_TABLE_MAX * ZONE_SERVERS_MAX, /* read; all zones with all servers */

@@ -13,7 +13,7 @@
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_mirror.h"
 #include "common/etcd/etcd_store_id.h"
-#include "skydns/store/engine_config.h"
+#include "skydns/publish/engine_config.h"
 
 /* Permissions are given by people: the mirror itself would retry every second. */
 static const double denied_retry_s = 60;

@@ -1,6 +1,6 @@
 #include "skydns/sync/zone_changes_internal.h"
 
-#include "skydns/store/store_diff.h"
+#include "skydns/records/store_diff.h"
 
 static const struct zone_change *find(const struct zone_change *items, size_t count,
                                       const struct dname *apex)

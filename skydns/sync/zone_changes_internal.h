@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 #include "common/dns/dname.h"
-#include "skydns/store/engine_config.h"
-#include "skydns/store/store.h"
+#include "skydns/publish/engine_config.h"
+#include "skydns/records/store.h"
 
 enum { ZONE_CHANGES_MAX = ENGINE_ZONES_MAX + ENGINE_REVERSE_ZONES_MAX };
 

@@ -10,7 +10,7 @@
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
-#include "skydns/store/rng.h"
+#include "skydns/records/rng.h"
 
 enum {
     PAIRS_MAX = TRANSFER_ACCESS_MAX * TRANSFER_ZONES_MAX,

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/dns/dname.h"
-#include "skydns/answer/edns.h"
+#include "skydns/wire/edns.h"
 
 enum { POINTER = 0xc000, LABEL_TYPE = 0xc0 };
 

@@ -2,7 +2,7 @@
 
 #include "common/base/cursor.h"
 #include "common/dns/dns.h"
-#include "skydns/answer/question.h"
+#include "skydns/wire/question.h"
 
 enum { COUNTS_AT = 6 }; /* of answers, authorities, additionals: behind that of the questions */
 

@@ -14,8 +14,8 @@
 #include "common/base/attributes.h"
 #include "common/dns/dname.h"
 #include "skydns/answer/zone_answers.h"
-#include "skydns/store/engine_config.h"
-#include "skydns/store/store.h"
+#include "skydns/publish/engine_config.h"
+#include "skydns/records/store.h"
 #include "skydns/transfer/journal_internal.h"
 #include "skydns/transfer/transfer_query_internal.h"
 

@@ -9,11 +9,11 @@
 #include <sys/queue.h>
 
 #include "common/dns/dns.h"
-#include "skydns/answer/edns.h"
 #include "skydns/transfer/transfer_query_internal.h"
 #include "skydns/transfer/transfer_zones_internal.h"
 #include "skydns/transfer/transfers.h"
 #include "skydns/tsig/tsig.h"
+#include "skydns/wire/edns.h"
 
 /* A request as it was asked. */
 struct transfer_request {

@@ -27,9 +27,9 @@
 #include "common/base/attributes.h"
 #include "common/base/err.h"
 #include "common/base/metrics.h"
-#include "skydns/answer/query.h"
-#include "skydns/store/engine_config.h"
-#include "skydns/store/store.h"
+#include "skydns/publish/engine_config.h"
+#include "skydns/records/store.h"
+#include "skydns/wire/query.h"
 
 struct transfers;
 struct tsig_keys;

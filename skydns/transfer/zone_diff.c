@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "skydns/store/store_diff.h"
+#include "skydns/records/store_diff.h"
 #include "skydns/transfer/zone_diff_internal.h"
 
 /* ---- Names that may have changed ---- */

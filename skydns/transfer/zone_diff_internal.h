@@ -12,8 +12,8 @@
 #include "common/dns/dname.h"
 #include "skydns/answer/zone_answers.h"
 #include "skydns/answer/zone_rr.h"
-#include "skydns/store/engine_config.h"
-#include "skydns/store/store.h"
+#include "skydns/publish/engine_config.h"
+#include "skydns/records/store.h"
 
 /* Changes of one step, of the whole store: about what a journal has room for, and 0.1 s. */
 enum { ZONE_DIFF_CHANGES_MAX = 50000 };

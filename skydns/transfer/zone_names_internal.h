@@ -11,8 +11,8 @@
 
 #include "common/base/attributes.h"
 #include "common/dns/dname.h"
-#include "skydns/store/engine_config.h"
-#include "skydns/store/store.h"
+#include "skydns/publish/engine_config.h"
+#include "skydns/records/store.h"
 
 struct zone_names {
     struct dname apex;

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "common/base/slice.h"
-#include "skydns/foreign/nameserver.h"
+#include "skydns/external/nameserver.h"
 #include "skydns/upstream/upstream_message.h"
 
 struct dname;

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "common/base/buf.h"
-#include "skydns/answer/external_answer.h"
+#include "skydns/wire/external_answer.h"
 
 enum {
     /* Resolvers give up after 11 (unbound) to 17 (BIND). */

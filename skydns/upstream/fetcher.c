@@ -6,9 +6,9 @@
 #include "common/base/cursor.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
-#include "skydns/foreign/cache_counts.h"
-#include "skydns/foreign/zone_table.h"
-#include "skydns/store/engine_config.h"
+#include "skydns/external/cache_counts.h"
+#include "skydns/external/zone_table.h"
+#include "skydns/publish/engine_config.h"
 #include "skydns/upstream/unkept_internal.h"
 
 struct fetcher {

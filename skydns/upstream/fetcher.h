@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #include "common/base/slice.h"
-#include "skydns/foreign/cache.h"
+#include "skydns/external/cache.h"
 #include "skydns/upstream/forwarder.h"
 #include "skydns/upstream/upstream_message.h"
 

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "skydns/foreign/nameserver.h"
+#include "skydns/external/nameserver.h"
 #include "skydns/upstream/forwarder.h"
 #include "skydns/upstream/forwarder_counts.h"
 #include "skydns/upstream/upstream_figures.h"

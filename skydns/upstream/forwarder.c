@@ -6,7 +6,7 @@
 
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
-#include "skydns/foreign/zone_table.h"
+#include "skydns/external/zone_table.h"
 #include "skydns/upstream/flight_internal.h"
 #include "skydns/upstream/upstream_health_internal.h"
 

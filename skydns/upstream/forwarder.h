@@ -29,7 +29,7 @@
 #include <sys/queue.h>
 
 #include "common/base/attributes.h"
-#include "skydns/foreign/nameserver.h"
+#include "skydns/external/nameserver.h"
 #include "skydns/upstream/upstream_message.h"
 #include "skydns/upstream/upstreams.h"
 

@@ -8,7 +8,7 @@
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
-#include "skydns/store/rng.h"
+#include "skydns/records/rng.h"
 #include "skydns/upstream/exchange_internal.h"
 
 /* A label of eight hex digits has 32 random bits; nobody guesses three or more of them; more than

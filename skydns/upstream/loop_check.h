@@ -17,7 +17,7 @@
 #include <stddef.h>
 
 #include "common/dns/dname.h"
-#include "skydns/foreign/nameserver.h"
+#include "skydns/external/nameserver.h"
 #include "skydns/upstream/upstreams.h"
 
 struct dnstap;

@@ -15,7 +15,7 @@
 #include "common/base/buf.h"
 #include "common/base/err.h"
 #include "common/tls/tls_handshakes.h"
-#include "skydns/foreign/nameserver.h"
+#include "skydns/external/nameserver.h"
 #include "skydns/upstream/frame_reader_internal.h"
 
 struct ssl_session_st;

@@ -34,7 +34,7 @@
 #include "common/base/attributes.h"
 #include "common/base/err.h"
 #include "common/base/metrics.h"
-#include "skydns/foreign/nameserver.h"
+#include "skydns/external/nameserver.h"
 
 struct tls_pool;
 struct tls_link_user;

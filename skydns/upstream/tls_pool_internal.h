@@ -11,7 +11,7 @@
 
 #include "common/base/backoff.h"
 #include "common/base/err.h"
-#include "skydns/foreign/nameserver.h"
+#include "skydns/external/nameserver.h"
 #include "skydns/upstream/tls_link_internal.h"
 #include "skydns/upstream/tls_pool.h"
 

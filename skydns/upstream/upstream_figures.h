@@ -10,7 +10,7 @@
 
 #include "common/base/metrics.h"
 #include "common/dns/dname.h"
-#include "skydns/foreign/nameserver.h"
+#include "skydns/external/nameserver.h"
 
 /* Each is 30 lines of the metrics' page, so that 64 are 200 KB; a cluster has a handful. */
 enum { UPSTREAM_FIGURES_MAX = 64 };

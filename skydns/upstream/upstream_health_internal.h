@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "skydns/foreign/nameserver.h"
+#include "skydns/external/nameserver.h"
 #include "skydns/upstream/upstreams.h"
 
 struct dnstap;

@@ -5,8 +5,8 @@
 
 #include "common/base/cursor.h"
 #include "common/dns/dns.h"
-#include "skydns/answer/question.h"
-#include "skydns/store/hash.h"
+#include "skydns/records/hash.h"
+#include "skydns/wire/question.h"
 
 enum { OPTION_KEEPALIVE = 11, OPTION_PADDING = 12 };
 

@@ -11,7 +11,7 @@
 
 #include "common/base/attributes.h"
 #include "common/dns/dname.h"
-#include "skydns/answer/edns.h"
+#include "skydns/wire/edns.h"
 
 enum {
     /* Header, the longest name, type and class, OPT (RFC 6891 6.1.2), and both options. */

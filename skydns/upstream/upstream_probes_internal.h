@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "skydns/foreign/nameserver.h"
+#include "skydns/external/nameserver.h"
 
 struct dnstap;
 struct forwarder_counts;

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "common/dns/dname.h"
-#include "skydns/foreign/zone_table.h"
+#include "skydns/external/zone_table.h"
 #include "skydns/upstream/upstreams.h"
 
 struct dnstap;

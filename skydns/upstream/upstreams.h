@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "skydns/foreign/nameserver.h"
+#include "skydns/external/nameserver.h"
 
 enum {
     UPSTREAMS_MAX = 16, /* a resolv.conf has at most 3, a long -nameservers list a handful */

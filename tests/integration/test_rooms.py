@@ -43,18 +43,18 @@ def test_a_wrong_include_is_found(tree, folder):
 
 
 def test_a_private_header_is_private(tree):
-    plant(tree, "skydns/serve", "skydns/answer/fast_internal.h")
+    plant(tree, "skydns/streams", "skydns/fast/soa_template_internal.h")
     assert list(rooms.wrong_headers(tree)) == [
-        "skydns/answer/fast_internal.h: private to skydns/answer, yet other folders see it"
+        "skydns/fast/soa_template_internal.h: private to skydns/fast, yet other folders see it"
     ]
 
 
 def test_a_header_only_its_folder_sees_is_called_private(tree):
-    (tree / "skydns/answer/fast_internal.h").rename(tree / "skydns/answer/fast.h")
-    for path in (tree / "skydns/answer").glob("*.c"):
-        path.write_text(path.read_text().replace("answer/fast_internal.h", "answer/fast.h"))
+    (tree / "skydns/fast/soa_template_internal.h").rename(tree / "skydns/fast/soa_template.h")
+    for path in (tree / "skydns/fast").glob("*.[ch]"):
+        path.write_text(path.read_text().replace("fast/soa_template_internal.h", "fast/soa_template.h"))
     assert list(rooms.wrong_headers(tree)) == [
-        "skydns/answer/fast.h: no other folder sees it: its name should end in _internal.h"
+        "skydns/fast/soa_template.h: no other folder sees it: its name should end in _internal.h"
     ]
 
 

@@ -4,15 +4,15 @@
 
 #include <ev.h>
 
-#include "skydns/answer/engine.h"
 #include "skydns/clients/client_index.h"
-#include "skydns/live_config.h"
-#include "skydns/options.h"
-#include "skydns/serve/rate_limit.h"
-#include "skydns/serve/transport_edns.h"
-#include "skydns/store/publisher.h"
-#include "skydns/store/store.h"
+#include "skydns/config/live_config.h"
+#include "skydns/engine/engine.h"
+#include "skydns/engine/rate_limit.h"
+#include "skydns/publish/publisher.h"
+#include "skydns/records/store.h"
+#include "skydns/settings/options.h"
 #include "skydns/upstream/fetcher.h"
+#include "skydns/wire/transport_edns.h"
 #include "tests/recorded/side.h"
 
 /* One for each thread of the program. */

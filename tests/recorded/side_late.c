@@ -5,10 +5,10 @@
 
 #include "common/base/buf.h"
 #include "common/dns/dns.h"
-#include "skydns/answer/question.h"
-#include "skydns/serve/streams.h"
+#include "skydns/publish/recursion.h"
+#include "skydns/streams/streams.h"
 #include "skydns/upstream/external.h"
-#include "skydns/upstream/recursion.h"
+#include "skydns/wire/question.h"
 #include "tests/recorded/side_engine.h"
 
 /* A deferred query: a copy of the bytes that matter. */

@@ -5,7 +5,7 @@
 
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
-#include "skydns/foreign/zone_table.h"
+#include "skydns/external/zone_table.h"
 #include "tests/recorded/side_engine.h"
 
 struct forwarder {

@@ -9,7 +9,7 @@
 #include "common/dns/record_json.h"
 #include "common/dns/record_key.h"
 #include "skydns/clients/visibility.h"
-#include "skydns/stub_zones.h"
+#include "skydns/settings/stub_zones.h"
 #include "tests/recorded/side_engine.h"
 #include "tests/support/skydns/records.h"
 

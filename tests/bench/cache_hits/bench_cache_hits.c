@@ -16,7 +16,7 @@
 #include "common/base/seeded_hash.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
-#include "skydns/foreign/cache.h"
+#include "skydns/external/cache.h"
 
 enum {
     NAMES = 1000000,

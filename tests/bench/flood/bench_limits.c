@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "common/base/seeded_hash.h"
-#include "skydns/serve/rate_limit.h"
+#include "skydns/engine/rate_limit.h"
 #include "tests/support/skydns/fixture.h"
 
 enum { ROUNDS = 7, QUERIES = 1 << 20, CLIENTS = 1 << 14 };

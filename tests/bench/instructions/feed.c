@@ -9,7 +9,7 @@
 #include <time.h>
 #include <valgrind/callgrind.h>
 
-#include "skydns/serve/resolver.h"
+#include "skydns/resolver/resolver.h"
 
 /* A prime, so that a batch's names are far from each other. */
 enum { STRIDE = 7919 };

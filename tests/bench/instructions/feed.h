@@ -16,7 +16,7 @@
 
 #include <stddef.h>
 
-#include "skydns/serve/udp_server.h"
+#include "skydns/udp/udp_server.h"
 #include "tests/bench/instructions/kinds.h"
 
 enum {

@@ -18,10 +18,10 @@
 #include "common/base/seeded_hash.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
-#include "skydns/answer/engine.h"
 #include "skydns/clients/client_index.h"
-#include "skydns/foreign/cache.h"
-#include "skydns/foreign/zone_table.h"
+#include "skydns/engine/engine.h"
+#include "skydns/external/cache.h"
+#include "skydns/external/zone_table.h"
 #include "tests/support/skydns/fixture.h"
 
 enum { ROUNDS = 15, ANSWERS = 400000, SERVICES = 1000, TTL_S = 3600, NOW_MS = 1000000 };

@@ -17,12 +17,12 @@
 #include <unistd.h>
 
 #include "common/base/xalloc.h"
-#include "skydns/answer/engine.h"
-#include "skydns/serve/listen_socket.h"
-#include "skydns/serve/query_tap.h"
-#include "skydns/serve/udp_server.h"
-#include "skydns/serve/worker.h"
-#include "skydns/store/engine_config.h"
+#include "skydns/engine/engine.h"
+#include "skydns/listen/listen_socket.h"
+#include "skydns/publish/engine_config.h"
+#include "skydns/tap/query_tap.h"
+#include "skydns/udp/udp_server.h"
+#include "skydns/udp/worker.h"
 #include "tests/bench/updates/hooks.h"
 #include "tests/bench/updates/load.h"
 #include "tests/bench/updates/snapshots.h"

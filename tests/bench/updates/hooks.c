@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "skydns/store/store_pool_internal.h"
+#include "skydns/records/store_pool_internal.h"
 
 /* Versions with a remembered time of publication: six seconds' worth at 10,000 a second, while a
  * batch takes milliseconds at worst. */

@@ -11,7 +11,7 @@
 
 #include <sys/socket.h>
 
-#include "skydns/store/publisher.h"
+#include "skydns/publish/publisher.h"
 #include "tests/bench/updates/histogram.h"
 
 enum { HOOKS_WORKERS_MAX = 8 };

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "common/base/xalloc.h"
-#include "skydns/store/rng.h"
+#include "skydns/records/rng.h"
 #include "tests/support/skydns/questions.h"
 
 enum {

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "common/base/xalloc.h"
+#include "skydns/publish/publisher.h"
 #include "skydns/snapshot/snapshot_writer.h"
-#include "skydns/store/publisher.h"
 #include "tests/bench/updates/histogram.h"
 
 enum { WAIT_MS = 60000 };

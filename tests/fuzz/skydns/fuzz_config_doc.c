@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "skydns/config_doc.h"
-#include "skydns/option_values.h"
-#include "skydns/stub_zones.h"
+#include "skydns/settings/config_doc_internal.h"
+#include "skydns/settings/option_values.h"
+#include "skydns/settings/stub_zones.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "common/dns/dns.h"
-#include "skydns/answer/cookie_envelope_internal.h"
-#include "skydns/answer/question.h"
+#include "skydns/engine/cookie_envelope_internal.h"
+#include "skydns/wire/question.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

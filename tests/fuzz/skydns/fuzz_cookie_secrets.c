@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "skydns/store/cookie_secrets.h"
+#include "skydns/publish/cookie_secrets.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,9 +1,9 @@
 /* Any bytes as the body of a call of DNS over gRPC: refused, or a query within them, whose answer
  * in a reply's body is read back as it was; a connection asks exactly what is a query. The first
  * byte of the input says where the body is split into frames. */
-#include "skydns/answer/question.h"
 #include "skydns/dnsgrpc/dnsgrpc.h"
 #include "skydns/dnsgrpc/dnsgrpc_call_internal.h"
+#include "skydns/wire/question.h"
 #include "tests/support/skydns/stream_host_fake.h"
 
 enum { INPUT_MAX = 8192, END_STREAM = 1, END_HEADERS = 4, DATA = 0, HEADERS = 1, SETTINGS = 4 };

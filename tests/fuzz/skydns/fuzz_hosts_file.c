@@ -2,7 +2,7 @@
  * finds each. */
 #include <stdlib.h>
 
-#include "skydns/foreign/hosts_file.h"
+#include "skydns/external/hosts_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,7 +6,7 @@
 #include "common/base/cursor.h"
 #include "common/base/seeded_hash.h"
 #include "common/dns/dns.h"
-#include "skydns/foreign/kept_reply.h"
+#include "skydns/external/kept_reply.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "common/dns/dns.h"
-#include "skydns/answer/question.h"
-#include "skydns/foreign/cache.h"
-#include "skydns/foreign/hosts_table.h"
-#include "skydns/foreign/zone_table.h"
+#include "skydns/external/cache.h"
+#include "skydns/external/hosts_table.h"
+#include "skydns/external/zone_table.h"
+#include "skydns/wire/question.h"
 #include "tests/support/skydns/fixture.h"
 
 enum {

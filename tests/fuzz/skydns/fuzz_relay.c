@@ -6,12 +6,12 @@
 
 #include "common/base/cursor.h"
 #include "common/dns/dns.h"
-#include "skydns/answer/question.h"
-#include "skydns/answer/relay_internal.h"
-#include "skydns/foreign/cache.h"
-#include "skydns/foreign/zone_table.h"
+#include "skydns/answer/relay.h"
+#include "skydns/external/cache.h"
+#include "skydns/external/zone_table.h"
 #include "skydns/upstream/external.h"
 #include "skydns/upstream/upstream_message.h"
+#include "skydns/wire/question.h"
 #include "tests/support/skydns/fixture.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -6,7 +6,7 @@
 #include "common/base/cursor.h"
 #include "common/dns/dname.h"
 #include "common/dns/dns.h"
-#include "skydns/answer/relocate_internal.h"
+#include "skydns/answer/relocate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/base/seeded_hash.h"
-#include "skydns/store/store.h"
+#include "skydns/records/store.h"
 #include "tests/support/skydns/snapshots.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

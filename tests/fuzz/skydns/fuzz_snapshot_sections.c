@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "common/base/buf.h"
-#include "skydns/store/engine_config.h"
+#include "skydns/publish/engine_config.h"
 #include "skydns/sync/broken.h"
 #include "skydns/sync/client_marks_internal.h"
 #include "skydns/sync/store_keys.h"

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "skydns/serve/listen_socket.h"
-#include "skydns/serve/tcp_server.h"
+#include "skydns/listen/listen_socket.h"
+#include "skydns/streams/tcp_server.h"
 
 enum { CUTS = 4, INPUT_MAX = 8192, FIRST_PORT = 20000, LAST_PORT = 32000, SMALLEST = 3 };
 

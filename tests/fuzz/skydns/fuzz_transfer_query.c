@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "common/dns/dns.h"
-#include "skydns/answer/question.h"
 #include "skydns/transfer/transfer_message_internal.h"
+#include "skydns/wire/question.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/base/cursor.h"
-#include "skydns/serve/transport_edns.h"
+#include "skydns/wire/transport_edns.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

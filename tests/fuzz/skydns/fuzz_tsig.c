@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "common/dns/dns.h"
-#include "skydns/answer/question.h"
 #include "skydns/tsig/tsig.h"
+#include "skydns/wire/question.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

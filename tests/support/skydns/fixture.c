@@ -8,7 +8,7 @@
 #include "common/base/xalloc.h"
 #include "common/dns/record_json.h"
 #include "common/dns/record_key.h"
-#include "skydns/serve/query_counts.h"
+#include "skydns/tap/query_counts.h"
 #include "tests/support/skydns/records.h"
 
 static _Noreturn void die(const char *what, const char *which)

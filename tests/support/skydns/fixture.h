@@ -3,7 +3,7 @@
 #ifndef TESTS_SUPPORT_SKYDNS_FIXTURE_H
 #define TESTS_SUPPORT_SKYDNS_FIXTURE_H
 
-#include "skydns/answer/engine.h"
+#include "skydns/engine/engine.h"
 #include "tests/support/skydns/dns_text.h"
 
 /* A key below /skydns/ and its JSON value, with ' for ". */

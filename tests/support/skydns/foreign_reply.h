@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "common/base/addr.h"
-#include "skydns/foreign/cache.h"
+#include "skydns/external/cache.h"
 
 struct foreign_reply {
     size_t len;

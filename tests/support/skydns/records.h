@@ -3,7 +3,7 @@
 #define TESTS_SUPPORT_SKYDNS_RECORDS_H
 
 #include "common/dns/record.h"
-#include "skydns/store/store.h"
+#include "skydns/records/store.h"
 
 /* Sets the record of a name and frees it. */
 static inline enum store_host records_put(struct store_writer *writer, const struct dname *name,

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "common/dns/dname.h"
-#include "skydns/store/store.h"
+#include "skydns/records/store.h"
 
 enum { SERVICES_MAX = 1000000, KEYS_PER_SERVICE = 3, OPS_PER_CHANGE = 2 * KEYS_PER_SERVICE };
 

@@ -9,8 +9,8 @@
 #include "common/base/cleanup.h"
 #include "common/base/cursor.h"
 #include "common/base/xalloc.h"
+#include "skydns/records/store_loader.h"
 #include "skydns/snapshot/snapshot_encode_internal.h"
-#include "skydns/store/store_loader.h"
 
 static void require(bool holds, const char *what)
 {

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "common/base/buf.h"
-#include "skydns/serve/stream_protocol.h"
+#include "skydns/streams/stream_protocol.h"
 
 enum { FAKE_LATE_MAX = 600 };
 

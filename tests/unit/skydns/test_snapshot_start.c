@@ -12,10 +12,10 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "skydns/live_config.h"
+#include "skydns/config/live_config.h"
+#include "skydns/publish/publisher.h"
 #include "skydns/snapshot/snapshot_file.h"
 #include "skydns/snapshot_start.h"
-#include "skydns/store/publisher.h"
 #include "skydns/sync/store_sync.h"
 #include "skydns/sync/writer_documents.h"
 #include "tests/support/log_capture.h"

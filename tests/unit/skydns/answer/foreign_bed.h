@@ -8,10 +8,10 @@
 
 #include "common/base/cursor.h"
 #include "common/dns/dns.h"
-#include "skydns/answer/question.h"
-#include "skydns/foreign/cache.h"
-#include "skydns/foreign/cache_counts.h"
-#include "skydns/foreign/zone_table.h"
+#include "skydns/external/cache.h"
+#include "skydns/external/cache_counts.h"
+#include "skydns/external/zone_table.h"
+#include "skydns/wire/question.h"
 #include "tests/support/skydns/fixture.h"
 
 enum { BED_START_MS = 1000000, BED_TTL_MAX_S = 3600, BED_STALE_MS = 24 * 3600 * 1000 };

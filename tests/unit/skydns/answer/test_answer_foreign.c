@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "skydns/foreign/hosts_table.h"
+#include "skydns/external/hosts_table.h"
 #include "tests/unit/skydns/answer/foreign_bed.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "common/base/cursor.h"
-#include "skydns/answer/relay_internal.h"
+#include "skydns/answer/relay.h"
 
 enum { A = 1, OPT = 41, IN = 1, RR_LEN = 16, HEAD_LEN = 12 + 10 + 4, OPT_LEN = 11 };
 

@@ -10,7 +10,7 @@
 
 #include "common/base/cursor.h"
 #include "common/dns/dns.h"
-#include "skydns/answer/relocate_internal.h"
+#include "skydns/answer/relocate.h"
 #include "tests/support/skydns/dns_text.h"
 
 static const uint8_t client[] = "\1w\4team\3svc\4test"; /* with the root label */

@@ -13,7 +13,7 @@
 
 #include "common/base/xalloc.h"
 #include "skydns/clients/visibility.h"
-#include "tests/unit/skydns/answer/path_bed.h"
+#include "tests/unit/skydns/engine/path_bed.h"
 
 #define HOST(host)       "{'host':'" host "','ttl':30,'priority':10}"
 #define PORT(host, more) "{'host':'" host "','port':80,'ttl':30,'priority':10" more "}"

@@ -20,8 +20,8 @@
 #include <string.h>
 
 #include "common/base/xalloc.h"
-#include "skydns/answer/direct_internal.h"
 #include "skydns/clients/visibility.h"
+#include "skydns/engine/direct_internal.h"
 #include "tests/support/skydns/fixture.h"
 
 enum { TREES = 150, CLIENTS = 3, QUESTIONS = 90, KEYS_MAX = 90, NAME_SIZE = 200, VALUE_SIZE = 300 };

@@ -15,7 +15,7 @@
 
 #include "common/base/attributes.h"
 #include "skydns/clients/client_index.h"
-#include "skydns/store/publisher.h"
+#include "skydns/publish/publisher.h"
 
 /* Without readers, so that what is handed over can go at once: a stale use shows under ASan. */
 struct fixture {

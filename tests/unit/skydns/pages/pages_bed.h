@@ -17,11 +17,11 @@
 #include "common/base/outage.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_mirror.h"
-#include "skydns/options.h"
 #include "skydns/pages/explain.h"
+#include "skydns/publish/publisher.h"
+#include "skydns/settings/options.h"
+#include "skydns/settings/stub_zones.h"
 #include "skydns/snapshot/snapshot.h"
-#include "skydns/store/publisher.h"
-#include "skydns/stub_zones.h"
 #include "skydns/sync/store_sync.h"
 
 /* A key below /skydns/ and its JSON value, in which ' stands for ". */

@@ -3,7 +3,7 @@
 #include "tests/unit/skydns/pages/pages_bed.h"
 
 #include "common/dns/record_key.h"
-#include "skydns/store/rr.h"
+#include "skydns/records/rr.h"
 
 static struct dname name_of(const char *text)
 {

@@ -4,9 +4,9 @@
 
 #include "common/base/clock.h"
 #include "common/base/cursor.h"
-#include "skydns/foreign/cache_counts.h"
-#include "skydns/foreign/hosts_table.h"
-#include "skydns/foreign/zone_table.h"
+#include "skydns/external/cache_counts.h"
+#include "skydns/external/hosts_table.h"
+#include "skydns/external/zone_table.h"
 #include "skydns/pages/explain_page_internal.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/test_clock.h"

@@ -18,10 +18,10 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
+#include "skydns/records/store.h"
+#include "skydns/records/store_loader.h"
 #include "skydns/snapshot/snapshot_file.h"
 #include "skydns/snapshot/snapshot_format_internal.h"
-#include "skydns/store/store.h"
-#include "skydns/store/store_loader.h"
 #include "tests/support/skydns/snapshots.h"
 
 enum { PATH_BYTES = 128 };

@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
+#include "skydns/records/store.h"
 #include "skydns/snapshot/snapshot_file.h"
-#include "skydns/store/store.h"
 #include "tests/support/skydns/services.h"
 #include "tests/support/skydns/snapshots.h"
 

@@ -17,8 +17,8 @@
 #include <sys/resource.h>
 
 #include "common/base/xalloc.h"
+#include "skydns/publish/publisher.h"
 #include "skydns/snapshot/snapshot_writer_internal.h"
-#include "skydns/store/publisher.h"
 #include "tests/support/skydns/records.h"
 
 enum { BYTES = 1234, PATIENCE_MS = 60000 };

@@ -19,7 +19,7 @@
 #include "common/etcd/etcd_mirror.h"
 #include "skydns/clients/client_index.h"
 #include "skydns/clients/visibility.h"
-#include "skydns/store/publisher.h"
+#include "skydns/publish/publisher.h"
 #include "skydns/sync/broken.h"
 #include "skydns/sync/client_marks_internal.h"
 #include "skydns/sync/client_pods_internal.h"

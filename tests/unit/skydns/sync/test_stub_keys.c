@@ -14,7 +14,7 @@
 #include "common/base/attributes.h"
 #include "common/dns/record_json.h"
 #include "common/dns/record_key.h"
-#include "skydns/store/store.h"
+#include "skydns/records/store.h"
 #include "skydns/sync/broken.h"
 #include "skydns/sync/stub_keys_internal.h"
 #include "tests/support/log_capture.h"

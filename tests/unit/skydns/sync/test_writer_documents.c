@@ -12,7 +12,7 @@
 
 #include "common/base/buf.h"
 #include "common/etcd/etcd_mirror.h"
-#include "skydns/store/engine_config.h"
+#include "skydns/publish/engine_config.h"
 #include "skydns/sync/writer_documents.h"
 #include "tests/support/log_capture.h"
 

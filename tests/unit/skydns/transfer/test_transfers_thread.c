@@ -13,7 +13,7 @@
 
 #include "common/base/cursor.h"
 #include "common/dns/dns.h"
-#include "skydns/store/zone_serials.h"
+#include "skydns/publish/zone_serials.h"
 #include "skydns/transfer/transfers.h"
 #include "skydns/transfer_config.h"
 #include "tests/support/skydns/fixture.h"

@@ -8,8 +8,8 @@
 
 #include "common/base/cursor.h"
 #include "common/dns/dns.h"
-#include "skydns/answer/edns.h"
 #include "skydns/answer/zone_rr.h"
+#include "skydns/wire/edns.h"
 
 struct decoded {
     struct zone_rrs all;    /* in the order of the messages: not to be sorted */

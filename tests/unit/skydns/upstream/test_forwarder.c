@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "common/base/xalloc.h"
-#include "skydns/foreign/zone_table.h"
+#include "skydns/external/zone_table.h"
 #include "skydns/upstream/exchange_internal.h"
 #include "skydns/upstream/forwarder.h"
 #include "skydns/upstream/forwarder_counts.h"

@@ -1,0 +1,59 @@
+/* Replies about other domains from the cache (skydns/external/cache.h), on the thread that received
+ * the query: who may have one, its bytes, and what is counted. The fast path, the slow path and the
+ * first reply to a question end here, so that they say the same. One per engine; that engine's
+ * thread only. No allocation, no lock, no system call. */
+#ifndef SKYDNS_ANSWER_KEPT_ACCESS_H
+#define SKYDNS_ANSWER_KEPT_ACCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "skydns/external/cache.h"
+#include "skydns/external/zone_table.h"
+#include "skydns/publish/engine_config.h"
+#include "skydns/wire/query.h"
+#include "skydns/wire/question.h"
+
+struct kept_access {
+    const struct engine_config *config;
+    struct cache_counts *counts; /* this thread's */
+    size_t allowed_last;         /* of config->allowed, the last client's: the next one's, mostly */
+    struct cache_key key;        /* scratch */
+};
+
+/* The configuration is borrowed until the next call of kept_access_configure. */
+void kept_access_init(struct kept_access *access, const struct engine_config *config);
+void kept_access_configure(struct kept_access *access, const struct engine_config *config);
+
+/* Whether the published networks say that the client's questions about other domains may be
+ * answered; the resolver decides about those that they do not contain. */
+bool kept_access_allows(struct kept_access *access, const struct addr *client);
+
+/* What of a client's query a reply depends on besides the key. */
+struct kept_question {
+    const struct engine_query *query; /* its name, uncompressed, follows the header */
+    uint8_t name_len;
+    bool has_edns;
+    uint16_t udp_size; /* of EDNS */
+    bool dnssec_ok;
+};
+
+/* The reply of what is kept. 0: there is nothing that may be used now. *ret_wants_refresh is set
+ * with a reply, which is as large as engine_answer's. */
+size_t kept_access_reply(struct kept_access *access, const struct kept_question *question,
+                         const struct cache_key *key, uint8_t *reply, bool *ret_wants_refresh);
+
+/* Likewise the first reply, from a nameserver's message, if what can be kept of it is all that
+ * matters. 0: it is passed on as it is, or is no reply. */
+size_t kept_access_first(const struct kept_access *access, const struct kept_question *question,
+                         const struct cache_key *key, const uint8_t *upstream, size_t upstream_len,
+                         uint8_t *reply);
+
+/* A client's question is not answered here. */
+void kept_access_miss(struct kept_access *access, const struct engine_query *query);
+
+/* Whether an expired or failed question is answered from the cache now. */
+bool kept_is_usable(const struct cache_hit *hit, const struct engine_query *query);
+
+#endif

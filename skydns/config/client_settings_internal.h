@@ -1,0 +1,40 @@
+/* What the configuration says of clients, made ready for the threads that answer: who clients are,
+ * what they may see, and the secrets of the cookies they get. Keeps the latter from one publication
+ * to the next, since the lists of a large cluster take a while to index. Main thread.
+ *
+ *     store_sync --index, lists--> client_settings_fill --> engine_config --> answering threads
+ *
+ * With -visibility=own nothing is shown by accident: before the lists are known, what they would
+ * show is hidden, and before the index is known, no client has a namespace. */
+#ifndef SKYDNS_CONFIG_CLIENT_SETTINGS_INTERNAL_H
+#define SKYDNS_CONFIG_CLIENT_SETTINGS_INTERNAL_H
+
+#include <stddef.h>
+
+#include "skydns/clients/client_index.h"
+#include "skydns/clients/visibility.h"
+#include "skydns/publish/cookie_secrets.h"
+#include "skydns/publish/engine_config.h"
+#include "skydns/settings/client_options.h"
+
+struct client_settings;
+
+struct client_settings *client_settings_new(void);
+void client_settings_free(struct client_settings *settings); /* NULL is fine */
+
+/* Whose client an address is; borrowed for good. Counts from the next fill on. */
+void client_settings_set_index(struct client_settings *settings, const struct client_index *index);
+
+/* The namespaces that list who sees them; copied. Counts from the next fill on. */
+void client_settings_set_listed(struct client_settings *settings,
+                                const struct visible_namespace *listed, size_t count);
+
+/* The secrets of cookies: at first, one of this process alone. Counts from the next fill on. */
+void client_settings_set_cookies(struct client_settings *settings,
+                                 const struct cookie_secrets *secrets);
+
+/* Adds what these options say to a configuration that is to be published: references of its own. */
+void client_settings_fill(struct client_settings *settings, const struct client_options *options,
+                          struct engine_config *config);
+
+#endif

@@ -1,0 +1,362 @@
+#include "skydns/config/dnssec_files.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/log.h"
+#include "common/base/xalloc.h"
+#include "skydns/config/clock_watch_internal.h"
+#include "skydns/config/key_set_internal.h"
+#include "skydns/dnssec/dnssec.h"
+#include "skydns/dnssec/ds_text.h"
+
+/* Of a zone's keys, "12345/13 54321/13". */
+enum { KEYS_TEXT_MAX = DNSSEC_ZONE_KEYS_MAX * 16 };
+
+struct dnssec_files {
+    struct dnssec_files_config config;
+    bool has_begun;
+    struct options options; /* in force; without stub zones */
+    struct key_set *used;
+    struct key_set *wanted; /* NULL: `used` are; else they cannot be used yet */
+    struct err refusal;     /* why; or why keys of `used` cannot be together; code 0: they can */
+    struct dnssec *keys;    /* NULL: none */
+    size_t signatures_max;  /* of `keys` */
+    struct clock_watch *clock;
+    ev_timer settle, patience;
+};
+
+/* ---- What the log says ---- */
+
+static void write_keys(const struct dnssec_zone *zone, bool sep, bool all, struct buf *out)
+{
+    for (size_t i = 0; i < zone->key_count; i++) {
+        const struct signing_key *key = zone->keys[i];
+        if (all || key->is_sep == sep) {
+            buf_printf(out, "%s%u/%u", out->len ? " " : "", key->tag, key->algorithm);
+        }
+    }
+}
+
+/* Keys are "tag/algorithm". */
+static void tell_zone(const struct dnssec_zone *zone)
+{
+    char name[DNAME_TEXT_MAX];
+    struct buf keys, others;
+    buf_init(&keys, KEYS_TEXT_MAX);
+    buf_init(&others, KEYS_TEXT_MAX);
+    write_keys(zone, true, !zone->has_both, &keys);
+    write_keys(zone, false, false, &others);
+    (void)dname_to_text(&zone->name, name);
+    if (zone->has_both) {
+        log_info("signing answers", LOG_STR("zone", name),
+                 LOG_STR("key_signing_keys", buf_cstr(&keys)),
+                 LOG_STR("zone_signing_keys", buf_cstr(&others)));
+    } else {
+        log_info("signing answers", LOG_STR("zone", name), LOG_STR("keys", buf_cstr(&keys)));
+    }
+    buf_fini(&keys);
+    buf_fini(&others);
+}
+
+static const struct dnssec_zone *find_zone(const struct dnssec *keys, const struct dname *name)
+{
+    for (size_t i = 0; keys && i < dnssec_zone_count(keys); i++) {
+        const struct dnssec_zone *zone = dnssec_zone_at(keys, i);
+        if (dname_equal(&zone->name, name)) {
+            return zone;
+        }
+    }
+    return NULL;
+}
+
+static void tell_zones(const struct dnssec *before, const struct dnssec *now)
+{
+    char name[DNAME_TEXT_MAX];
+    for (size_t i = 0; now && i < dnssec_zone_count(now); i++) {
+        tell_zone(dnssec_zone_at(now, i));
+    }
+    for (size_t i = 0; before && i < dnssec_zone_count(before); i++) {
+        const struct dnssec_zone *zone = dnssec_zone_at(before, i);
+        if (!find_zone(now, &zone->name)) {
+            log_warn("no longer signing answers",
+                     LOG_STR("zone", dname_to_text(&zone->name, name)));
+        }
+    }
+}
+
+/* Once, until another reason comes. */
+static void refuse(struct dnssec_files *files, const char *message, const struct err *err)
+{
+    if (files->refusal.code == 0 || strcmp(files->refusal.msg, err->msg) != 0) {
+        log_error(message, LOG_STR("error", err->msg));
+    }
+    files->refusal = *err;
+}
+
+/* ---- Keys in force ---- */
+
+/* False: those before stay. */
+static bool make(struct dnssec_files *files)
+{
+    struct dnssec *before = files->keys;
+    struct err err;
+    if (key_set_make(files->used, files->options.scache, false, &files->keys, &err) < 0) {
+        files->keys = before;
+        refuse(files, "cannot use the changed keys together, keeping those in force", &err);
+        return false;
+    }
+    files->signatures_max = files->options.scache;
+    key_set_warn(files->used);
+    tell_zones(before, files->keys);
+    clock_watch_turn(files->clock, files->keys != NULL);
+    dnssec_unref(before);
+    return true;
+}
+
+/* Whether a set can be used with the settings in force. */
+static int try_set(const struct dnssec_files *files, struct key_set *set, struct err *err)
+{
+    struct dnssec *keys = NULL;
+    int r = key_set_open(set, err);
+    if (r == 0) {
+        r = key_set_check_owners(set, &files->options, err);
+    }
+    if (r == 0) {
+        r = key_set_make(set, 1, true, &keys, err);
+    }
+    dnssec_unref(keys);
+    return r;
+}
+
+/* True: the list that is wanted is used. */
+static bool take_wanted(struct dnssec_files *files)
+{
+    struct err err = {0};
+    if (!files->wanted) {
+        return false;
+    }
+    if (try_set(files, files->wanted, &err) < 0) {
+        refuse(files, "cannot use the keys of the changed list, keeping those in force", &err);
+        return false;
+    }
+    key_set_free(files->used);
+    files->used = STEAL(files->wanted);
+    files->refusal.code = 0;
+    return true;
+}
+
+/* True: there are other keys. */
+static bool refresh(struct dnssec_files *files, bool differs)
+{
+    differs = take_wanted(files) || differs;
+    differs = key_set_match(files->used, &files->options) || differs;
+    differs = differs || (files->keys && files->signatures_max != files->options.scache);
+    if (differs && !files->wanted) {
+        files->refusal.code = 0;
+    }
+    return differs && make(files);
+}
+
+/* ---- Files that change ---- */
+
+static void start(struct dnssec_files *files, ev_timer *timer, int ms)
+{
+    if (!ev_is_active(timer)) {
+        ev_timer_set(timer, ms / 1000.0, 0.);
+        ev_timer_start(files->config.loop, timer);
+    }
+}
+
+static void on_file(void *data)
+{
+    struct dnssec_files *files = data;
+    start(files, &files->settle, DNSSEC_FILES_SETTLE_MS);
+}
+
+/* Files may change while etcd is asked for the settings, without which no zone is ours. */
+static void look(struct dnssec_files *files, bool is_final)
+{
+    bool waits = false;
+    if (!files->has_begun) {
+        start(files, &files->settle, DNSSEC_FILES_SETTLE_MS);
+        return;
+    }
+    bool differs = key_set_read(files->used, false, is_final, &waits);
+    if (waits) {
+        start(files, &files->patience, DNSSEC_FILES_PATIENCE_MS);
+    }
+    if (refresh(files, differs)) {
+        files->config.changed(files->config.data);
+    }
+}
+
+static void on_settle(struct ev_loop *loop UNUSED, ev_timer *timer, int events UNUSED)
+{
+    look(timer->data, false);
+}
+
+static void on_patience(struct ev_loop *loop UNUSED, ev_timer *timer, int events UNUSED)
+{
+    look(timer->data, true);
+}
+
+void dnssec_files_reload(struct dnssec_files *files)
+{
+    bool waits = false;
+    bool differs = key_set_read(files->used, true, true, &waits);
+    (void)refresh(files, differs); /* who reloads publishes */
+}
+
+/* ---- Settings ---- */
+
+static struct key_set *new_set(struct dnssec_files *files, const char *list)
+{
+    return key_set_new(&(struct key_set_config){
+        .loop = files->config.loop, .list = list, .changed = on_file, .data = files});
+}
+
+static void take_options(struct dnssec_files *files, const struct options *options)
+{
+    files->options = *options;
+    files->options.stubs = NULL; /* those are not needed here, and change */
+}
+
+static void set_list(struct dnssec_files *files, const char *list)
+{
+    const struct key_set *newest = files->wanted ? files->wanted : files->used;
+    if (strcmp(list, key_set_list(newest)) == 0) {
+        return;
+    }
+    key_set_free(STEAL(files->wanted));
+    files->refusal.code = 0;
+    if (strcmp(list, key_set_list(files->used)) != 0) {
+        files->wanted = new_set(files, list);
+    }
+}
+
+void dnssec_files_set(struct dnssec_files *files, const struct options *options)
+{
+    take_options(files, options);
+    set_list(files, options->dnssec);
+    (void)refresh(files, false); /* who sets publishes */
+}
+
+/* ---- The start ---- */
+
+struct dnssec_files *dnssec_files_new(const struct dnssec_files_config *config)
+{
+    struct dnssec_files *files = xcalloc(1, sizeof(*files));
+    files->config = *config;
+    files->used = new_set(files, "");
+    files->clock = clock_watch_new(config->loop);
+    ev_timer_init(&files->settle, on_settle, 0., 0.);
+    ev_timer_init(&files->patience, on_patience, 0., 0.);
+    files->settle.data = files->patience.data = files;
+    return files;
+}
+
+void dnssec_files_free(struct dnssec_files *files)
+{
+    if (files) {
+        ev_timer_stop(files->config.loop, &files->settle);
+        ev_timer_stop(files->config.loop, &files->patience);
+        key_set_free(files->used);
+        key_set_free(files->wanted);
+        clock_watch_free(files->clock);
+        dnssec_unref(files->keys);
+        free(files);
+    }
+}
+
+int dnssec_files_open(struct dnssec_files *files, const struct options *options, struct err *err)
+{
+    struct dnssec *keys = NULL;
+    key_set_free(files->used);
+    files->used = new_set(files, options->dnssec);
+    int r = key_set_open(files->used, err);
+    if (r == 0) {
+        r = key_set_make(files->used, 1, true, &keys, err) < 0 ? ERR_USAGE : 0;
+    }
+    dnssec_unref(keys);
+    return r < 0 ? err_wrap(err, r, "flag -dnssec") : 0;
+}
+
+int dnssec_files_begin(struct dnssec_files *files, const struct options *options, bool is_certain,
+                       struct err *err)
+{
+    files->has_begun = true;
+    take_options(files, options);
+    set_list(files, options->dnssec);
+    if (is_certain && !files->wanted) {
+        int r = key_set_check_owners(files->used, options, err);
+        if (r < 0) {
+            return err_wrap(err, r, "flag -dnssec");
+        }
+    }
+    (void)refresh(files, true); /* whatever is in force now is published */
+    return 0;
+}
+
+/* ---- For others ---- */
+
+struct dnssec *dnssec_files_keys(const struct dnssec_files *files)
+{
+    return files->keys;
+}
+
+void dnssec_files_text(const struct dnssec_files *files, const struct dname *zone, struct buf *out)
+{
+    if (find_zone(files->keys, zone)) {
+        key_set_text(files->used, zone, out);
+    }
+}
+
+bool dnssec_files_is_refused(const struct dnssec_files *files)
+{
+    return files->refusal.code != 0;
+}
+
+size_t dnssec_files_unusable(const struct dnssec_files *files)
+{
+    size_t count = key_set_unusable(files->used);
+    count += files->wanted ? key_set_unusable(files->wanted) : 0;
+    return count > 0 ? count : dnssec_files_is_refused(files);
+}
+
+static int print_ds(struct dnssec_files *files, const struct options *options, struct err *err)
+{
+    struct dnssec *keys;
+    struct buf text;
+    int r = key_set_make(files->used, 1, true, &keys, err);
+    if (r < 0) {
+        return r;
+    }
+    buf_init(&text, DS_TEXT_MAX);
+    ds_text(keys, options->ttl_s, &text);
+    if (fputs(buf_cstr(&text), stdout) == EOF || fflush(stdout) == EOF) {
+        r = err_set(err, -errno, "print: %s", err_code_text(-errno));
+    }
+    buf_fini(&text);
+    dnssec_unref(keys);
+    return r;
+}
+
+int dnssec_files_print_ds(const struct options *options, struct err *err)
+{
+    if (!*options->dnssec) {
+        return err_set(err, ERR_USAGE, "flag -print-ds: expected -dnssec with it");
+    }
+    struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO); /* never runs: files are read once */
+    struct dnssec_files *files = dnssec_files_new(&(struct dnssec_files_config){.loop = loop});
+    int r = dnssec_files_open(files, options, err);
+    if (r == 0) {
+        r = print_ds(files, options, err);
+    }
+    dnssec_files_free(files);
+    ev_loop_destroy(loop);
+    return r;
+}

@@ -1,0 +1,69 @@
+/* The keys of -dnssec in force: from the flag or a document's field `dnssec`, and their files,
+ * which are followed. Makes the struct dnssec that configurations refer to, anew whenever the keys,
+ * their zones or -scache differ. Another list counts only when all of it can be used; until then,
+ * the keys before it stay in force, and the log says why. Main thread.
+ *
+ *     dnssec_files_new, _open, _begin    at the start
+ *     dnssec_files_set                   before each publication
+ *     dnssec_files_keys                  for it */
+#ifndef SKYDNS_CONFIG_DNSSEC_FILES_H
+#define SKYDNS_CONFIG_DNSSEC_FILES_H
+
+#include <ev.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/base/attributes.h"
+#include "common/base/buf.h"
+#include "common/base/err.h"
+#include "skydns/settings/options.h"
+
+struct dnssec;
+struct dnssec_files;
+
+/* Whoever writes files writes several: those of a key, and of the keys of a rollover. Wait for all,
+ * and a little longer before what cannot be used is told. */
+enum { DNSSEC_FILES_SETTLE_MS = 200, DNSSEC_FILES_PATIENCE_MS = 500 };
+
+struct dnssec_files_config {
+    struct ev_loop *loop;
+    void (*changed)(void *data); /* there are other keys: publish them */
+    void *data;
+};
+
+struct dnssec_files *dnssec_files_new(const struct dnssec_files_config *config);
+void dnssec_files_free(struct dnssec_files *files); /* NULL is fine */
+
+/* Reads the files that these settings name, all of which must be usable. ERR_USAGE: they are, but
+ * not together. */
+int dnssec_files_open(struct dnssec_files *files, const struct options *options,
+                      struct err *err) MUST_CHECK;
+
+/* The first settings in force. ERR_USAGE: a key of _open has an owner that is none of their zones;
+ * unless they are not certain, because a document could not be read: then it is left out. */
+int dnssec_files_begin(struct dnssec_files *files, const struct options *options, bool is_certain,
+                       struct err *err) MUST_CHECK;
+
+/* Other settings are in force. */
+void dnssec_files_set(struct dnssec_files *files, const struct options *options);
+
+/* Reads all files again, whether or not they changed; `changed` is not called. */
+void dnssec_files_reload(struct dnssec_files *files);
+
+/* Borrowed until something changes; NULL: nothing is signed. */
+struct dnssec *dnssec_files_keys(const struct dnssec_files *files);
+
+/* Appends the names of the keys that sign a zone, with commas between; nothing if none does. */
+void dnssec_files_text(const struct dnssec_files *files, const struct dname *zone, struct buf *out);
+
+/* Keys whose files have changed and cannot be used, or are missed; with those of a list that does
+ * not count for that. */
+size_t dnssec_files_unusable(const struct dnssec_files *files);
+
+/* A list, or keys together, cannot be used: older ones are in force. */
+bool dnssec_files_is_refused(const struct dnssec_files *files);
+
+/* Prints the DS records of these settings' keys, for -print-ds. */
+int dnssec_files_print_ds(const struct options *options, struct err *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,148 @@
+#include "skydns/config/foreign_settings_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "common/base/xalloc.h"
+#include "skydns/external/cache.h"
+#include "skydns/external/hosts_table.h"
+#include "skydns/external/zone_table.h"
+#include "skydns/settings/stub_zones.h"
+
+struct foreign_settings {
+    struct cache_tally *tally;
+    struct cache *cache; /* NULL: none */
+    size_t cache_entries;
+    struct hosts_table *hosts; /* NULL: none */
+    struct zone_table *zones;  /* NULL before the first fill */
+    bool is_renewed;
+    bool is_full; /* more stub zones than there is room for: told once */
+    size_t key_count;
+    struct foreign_zone *keys; /* zones that etcd's keys name */
+};
+
+struct foreign_settings *foreign_settings_new(struct cache_tally *tally)
+{
+    struct foreign_settings *foreign = xcalloc(1, sizeof(*foreign));
+    foreign->tally = tally;
+    return foreign;
+}
+
+void foreign_settings_free(struct foreign_settings *foreign)
+{
+    if (foreign) {
+        cache_unref(foreign->cache);
+        hosts_table_unref(foreign->hosts);
+        zone_table_unref(foreign->zones);
+        free(foreign->keys);
+        free(foreign);
+    }
+}
+
+void foreign_settings_renew(struct foreign_settings *foreign)
+{
+    foreign->is_renewed = true;
+}
+
+void foreign_settings_set_keys(struct foreign_settings *foreign, const struct foreign_zone *zones,
+                               size_t count)
+{
+    free(foreign->keys);
+    foreign->keys = xcalloc(count ? count : 1, sizeof(*zones));
+    foreign->key_count = count;
+    if (count > 0) {
+        memcpy(foreign->keys, zones, count * sizeof(*zones));
+    }
+}
+
+void foreign_settings_set_hosts(struct foreign_settings *foreign, struct hosts_table *hosts)
+{
+    hosts_table_unref(foreign->hosts);
+    foreign->hosts = hosts_table_ref(hosts);
+}
+
+static struct foreign_zone general(const struct options *options)
+{
+    _Static_assert(OPTIONS_NAMESERVERS_MAX == (int)ZONE_SERVERS_MAX, "as many as a zone");
+    struct foreign_zone root = {.name = {.len = 1}, .server_count = options->nameserver_count};
+    memcpy(root.servers, options->nameservers, sizeof(options->nameservers));
+    return root;
+}
+
+/* Warns once of zones that are not in the table, which has room for fewer. */
+static void tell_left_out(struct foreign_settings *foreign, const struct foreign_zone *zones,
+                          size_t count)
+{
+    size_t held, left_out = 0;
+    (void)zone_table_items(foreign->zones, &held);
+    for (size_t i = 0; i < count && held > ZONE_TABLE_MAX; i++) {
+        const struct foreign_zone *found = zone_table_find(foreign->zones, &zones[i].name);
+        left_out += !dname_equal(&found->name, &zones[i].name);
+    }
+    if (left_out > 0 && !foreign->is_full) {
+        log_warn("more stub zones than there is room for, the last ones are left out",
+                 LOG_INT("left_out", (int64_t)left_out), LOG_INT("room", ZONE_TABLE_MAX));
+    }
+    foreign->is_full = left_out > 0;
+}
+
+static void set_zones(struct foreign_settings *foreign, const struct options *options)
+{
+    size_t count;
+    const struct foreign_zone *stubs = stub_zones_items(options->stubs, &count);
+    size_t all = 1 + count + foreign->key_count;
+    struct foreign_zone *zones = xcalloc(all, sizeof(*zones));
+    zones[0] = general(options);
+    if (count > 0) {
+        memcpy(zones + 1, stubs, count * sizeof(*zones));
+    }
+    if (foreign->key_count > 0) {
+        memcpy(zones + 1 + count, foreign->keys, foreign->key_count * sizeof(*zones));
+    }
+    struct zone_table *old = foreign->zones;
+    foreign->zones = zone_table_new(zones, all, foreign->is_renewed ? NULL : old);
+    foreign->is_renewed = false;
+    tell_left_out(foreign, zones, all);
+    zone_table_unref(old);
+    free(zones);
+}
+
+static void set_cache(struct foreign_settings *foreign, size_t entries)
+{
+    if (entries != foreign->cache_entries) {
+        cache_unref(foreign->cache);
+        foreign->cache = entries ? cache_new(entries) : NULL;
+        foreign->cache_entries = entries;
+    }
+}
+
+static void copy_allowed(const struct recursion *recursion, struct engine_config *config)
+{
+    bool has_all_v4 = false, has_all_v6 = false;
+    _Static_assert(ENGINE_ALLOWED_MAX == (int)RECURSION_NETWORKS_MAX, "all of them fit");
+    config->allowed_count = recursion->count;
+    memcpy(config->allowed, recursion->networks, recursion->count * sizeof(config->allowed[0]));
+    for (size_t i = 0; i < recursion->count; i++) {
+        const struct network *network = &recursion->networks[i];
+        has_all_v4 = has_all_v4 || (network->prefix_bits == 0 && network->ip.family_bytes == 4);
+        has_all_v6 = has_all_v6 || (network->prefix_bits == 0 && network->ip.family_bytes == 16);
+    }
+    config->allows_all = has_all_v4 && has_all_v6;
+}
+
+void foreign_settings_fill(struct foreign_settings *foreign, const struct options *options,
+                           struct engine_config *config)
+{
+    set_zones(foreign, options);
+    set_cache(foreign, options->rcache);
+    config->zones_of_others = zone_table_ref(foreign->zones);
+    config->hosts = hosts_table_ref(foreign->hosts);
+    config->cache = cache_ref(foreign->cache);
+    config->cache_limits = (struct cache_limits){
+        .ttl_max_s = options->rcache_ttl_s,
+        .stale_ms = options->rcache_stale_ms,
+    };
+    config->cache_tally = foreign->tally;
+    copy_allowed(&options->recursion, config);
+}

@@ -1,0 +1,32 @@
+/* What the configuration says of other domains, made ready for the threads that answer: the table
+ * of zones, the hosts files, the cache and its limits, and who may ask. Keeps what did not change
+ * from one publication to the next: the cache, and the serials of zones. Main thread. */
+#ifndef SKYDNS_CONFIG_FOREIGN_SETTINGS_INTERNAL_H
+#define SKYDNS_CONFIG_FOREIGN_SETTINGS_INTERNAL_H
+
+#include <stddef.h>
+
+#include "skydns/external/zone_table.h"
+#include "skydns/publish/engine_config.h"
+#include "skydns/settings/options.h"
+
+struct foreign_settings;
+
+struct foreign_settings *foreign_settings_new(struct cache_tally *tally); /* borrowed; or NULL */
+void foreign_settings_free(struct foreign_settings *foreign);             /* NULL is fine */
+
+/* All zones get new serials at the next fill: nothing that was kept counts any more. */
+void foreign_settings_renew(struct foreign_settings *foreign);
+
+/* The stub zones that etcd's keys name; copied. They count from the next fill on. */
+void foreign_settings_set_keys(struct foreign_settings *foreign, const struct foreign_zone *zones,
+                               size_t count);
+
+/* What hosts files say; NULL: there are none. Counts from the next fill on. */
+void foreign_settings_set_hosts(struct foreign_settings *foreign, struct hosts_table *hosts);
+
+/* Adds what these options say to a configuration that is to be published: references of its own. */
+void foreign_settings_fill(struct foreign_settings *foreign, const struct options *options,
+                           struct engine_config *config);
+
+#endif

@@ -1,0 +1,62 @@
+/* The keys of one list of -dnssec: what their files said last, which of them have changed, are gone
+ * or cannot be used, and the struct dnssec that they make. Main thread.
+ *
+ * A rollover adds, replaces and removes files one by one. A key whose files are gone is given up,
+ * unless its zone would then have no key that can take its place; one whose files cannot be used
+ * stays as it was. */
+#ifndef SKYDNS_CONFIG_KEY_SET_INTERNAL_H
+#define SKYDNS_CONFIG_KEY_SET_INTERNAL_H
+
+#include <ev.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/base/attributes.h"
+#include "common/base/buf.h"
+#include "common/base/err.h"
+#include "skydns/dnssec/dnssec.h"
+#include "skydns/settings/options.h"
+
+struct key_set;
+
+struct key_set_config {
+    struct ev_loop *loop;
+    const char *list;            /* as options.dnssec; copied */
+    void (*changed)(void *data); /* files have: look at them in a moment */
+    void *data;
+};
+
+struct key_set *key_set_new(const struct key_set_config *config);
+void key_set_free(struct key_set *set); /* NULL is fine */
+
+const char *key_set_list(const struct key_set *set);
+
+/* Reads all files; fails if one cannot be used, with its name. */
+int key_set_open(struct key_set *set, struct err *err) MUST_CHECK;
+
+/* Reads those that have changed, or all. What is gone or cannot be used may still be in the making:
+ * unless it is final, such a key waits as it is, and *ret_waits is set. True: the keys differ. */
+bool key_set_read(struct key_set *set, bool all, bool is_final, bool *ret_waits);
+
+/* ERR_USAGE: a key's owner is no zone of these options. */
+int key_set_check_owners(const struct key_set *set, const struct options *options,
+                         struct err *err) MUST_CHECK;
+
+/* Leaves keys out whose owner is no zone of these options, and says so in the log. True: others
+ * than before. */
+bool key_set_match(struct key_set *set, const struct options *options);
+
+/* The keys that are not left out, NULL if there are none; `all`: those, too. */
+int key_set_make(const struct key_set *set, size_t signatures_max, bool all,
+                 struct dnssec **ret_dnssec, struct err *err) MUST_CHECK;
+
+/* Warns of what is not as it should be with keys that are new: they are in use now. */
+void key_set_warn(struct key_set *set);
+
+/* Appends the names of a zone's keys, with commas between. */
+void key_set_text(const struct key_set *set, const struct dname *zone, struct buf *out);
+
+/* Files that have changed and cannot be used, or are gone and missed. */
+size_t key_set_unusable(const struct key_set *set);
+
+#endif

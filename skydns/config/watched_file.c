@@ -1,0 +1,187 @@
+#include "skydns/config/watched_file_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/xalloc.h"
+
+/* Whoever writes in place needs a moment; events of one second may look the same to libev, hence a
+ * second look; and links of links have no events. */
+static const double settle_s = 0.05, again_s = 1.1, usual_look_s = 5.0;
+
+/* Tells one content from another; all zero: there is no file. */
+struct identity {
+    dev_t device;
+    ino_t inode;
+    off_t size;
+    struct timespec written, changed;
+};
+
+struct watched_file {
+    struct watched_file_config config;
+    char *folder;
+    struct identity read;    /* what was read last, or could not be */
+    struct identity pending; /* seen since */
+    ev_stat on_file, on_folder;
+    ev_timer settle, again, look;
+};
+
+static struct identity identity_of(const struct stat *st)
+{
+    return (struct identity){
+        .device = st->st_dev,
+        .inode = st->st_ino,
+        .size = st->st_size,
+        .written = st->st_mtim,
+        .changed = st->st_ctim,
+    };
+}
+
+static struct identity look_at(const struct watched_file *file)
+{
+    struct stat st;
+    if (stat(file->config.path, &st) < 0) {
+        return (struct identity){0};
+    }
+    return identity_of(&st);
+}
+
+static bool same_time(struct timespec a, struct timespec b)
+{
+    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+static bool same(const struct identity *a, const struct identity *b)
+{
+    return a->device == b->device && a->inode == b->inode && a->size == b->size &&
+           same_time(a->written, b->written) && same_time(a->changed, b->changed);
+}
+
+/* A new content counts when it has been seen twice. */
+static void look(struct watched_file *file)
+{
+    struct identity now = look_at(file);
+    if (same(&now, &file->read)) {
+        return;
+    }
+    if (same(&now, &file->pending)) {
+        file->read = now;
+        file->config.changed(file->config.data);
+        return;
+    }
+    file->pending = now;
+    ev_timer_stop(file->config.loop, &file->settle);
+    ev_timer_set(&file->settle, settle_s, 0.);
+    ev_timer_start(file->config.loop, &file->settle);
+}
+
+static void on_timer(struct ev_loop *loop UNUSED, ev_timer *timer, int events UNUSED)
+{
+    look(timer->data);
+}
+
+static void on_event(struct ev_loop *loop, ev_stat *stat, int events UNUSED)
+{
+    struct watched_file *file = stat->data;
+    ev_timer_stop(loop, &file->again);
+    ev_timer_set(&file->again, again_s, 0.);
+    ev_timer_start(loop, &file->again);
+    look(file);
+}
+
+static void watch(struct watched_file *file, ev_stat *stat, const char *path)
+{
+    ev_stat_init(stat, on_event, path, 0.);
+    stat->data = file;
+    ev_stat_start(file->config.loop, stat);
+}
+
+struct watched_file *watched_file_new(const struct watched_file_config *config)
+{
+    struct watched_file *file = xcalloc(1, sizeof(*file));
+    CLEANUP_FREE char *copy = xstrdup(config->path);
+    file->config = *config;
+    file->folder = xstrdup(dirname(copy));
+    file->read = file->pending = look_at(file);
+    watch(file, &file->on_file, config->path);
+    watch(file, &file->on_folder, file->folder);
+    ev_timer_init(&file->settle, on_timer, settle_s, 0.);
+    ev_timer_init(&file->again, on_timer, again_s, 0.);
+    double look_s = config->look_s > 0 ? config->look_s : usual_look_s;
+    ev_timer_init(&file->look, on_timer, look_s, look_s);
+    file->settle.data = file->again.data = file->look.data = file;
+    ev_timer_start(config->loop, &file->look);
+    return file;
+}
+
+void watched_file_free(struct watched_file *file)
+{
+    if (file) {
+        ev_stat_stop(file->config.loop, &file->on_file);
+        ev_stat_stop(file->config.loop, &file->on_folder);
+        ev_timer_stop(file->config.loop, &file->settle);
+        ev_timer_stop(file->config.loop, &file->again);
+        ev_timer_stop(file->config.loop, &file->look);
+        free(file->folder);
+        free(file);
+    }
+}
+
+const char *watched_file_path(const struct watched_file *file)
+{
+    return file->config.path;
+}
+
+static int read_chunks(const struct watched_file *file, int fd, char *chunk, size_t chunk_len,
+                       struct buf *text, struct err *err)
+{
+    buf_clear(text);
+    for (;;) {
+        ssize_t n = read(fd, chunk, chunk_len);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n < 0) {
+            return err_set(err, -errno, "read `%s`: %s", file->config.path, err_code_text(-errno));
+        }
+        if (n == 0) {
+            return 0;
+        }
+        if (text->len + (size_t)n > file->config.bytes_max) {
+            return err_set(err, ERR_TOO_LARGE, "`%s`: expected at most %zu bytes",
+                           file->config.path, file->config.bytes_max);
+        }
+        buf_append(text, chunk, (size_t)n);
+    }
+}
+
+/* Some files are secrets: nothing of them stays on the stack. */
+static int read_all(const struct watched_file *file, int fd, struct buf *text, struct err *err)
+{
+    char chunk[16 * 1024];
+    int r = read_chunks(file, fd, chunk, sizeof(chunk), text, err);
+    explicit_bzero(chunk, sizeof(chunk));
+    return r;
+}
+
+/* What changes while it is read is noticed afterwards: its identity is that of the beginning. */
+int watched_file_read(struct watched_file *file, struct buf *text, struct err *err)
+{
+    struct stat st;
+    CLEANUP_CLOSE int fd = open(file->config.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 || fstat(fd, &st) < 0) {
+        int code = -errno;
+        return err_set(err, code, "read `%s`: %s", file->config.path, err_code_text(code));
+    }
+    file->read = file->pending = identity_of(&st);
+    if (!S_ISREG(st.st_mode)) {
+        return err_set(err, -EINVAL, "read `%s`: expected a plain file", file->config.path);
+    }
+    return read_all(file, fd, text, err);
+}

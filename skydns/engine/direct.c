@@ -1,0 +1,337 @@
+#include "skydns/engine/direct_internal.h"
+
+#include <stdlib.h>
+
+#include "common/base/attributes.h"
+#include "common/base/xalloc.h"
+#include "common/dns/dns.h"
+#include "skydns/answer/answer.h"
+#include "skydns/answer/kept_access.h"
+#include "skydns/answer/relay.h"
+#include "skydns/fast/fast.h"
+#include "skydns/sign/signed_question.h"
+#include "skydns/sign/signed_reply.h"
+#include "skydns/wire/edns.h"
+#include "skydns/wire/encode.h"
+#include "skydns/wire/question.h"
+#include "skydns/wire/reply_limit.h"
+
+struct direct {
+    const struct engine_config *config;
+    struct kept_access kept;
+    struct answer *answer;
+    struct encoder *encoder;
+    struct fast *fast;
+    struct signed_reply *signer; /* NULL: nothing has been signed so far */
+};
+
+static void configure_signer(struct direct *direct, const struct engine_config *config)
+{
+    if (config->dnssec) {
+        direct->signer = direct->signer ? direct->signer : signed_reply_new();
+        signed_reply_configure(direct->signer, config);
+    }
+}
+
+struct direct *direct_new(const struct engine_config *config)
+{
+    struct direct *direct = xcalloc(1, sizeof(*direct));
+    direct->config = config;
+    kept_access_init(&direct->kept, config);
+    direct->answer = answer_new(config);
+    direct->encoder = encoder_new(config->max_udp_size);
+    direct->fast = fast_new(config, direct->encoder, &direct->kept);
+    configure_signer(direct, config);
+    return direct;
+}
+
+void direct_free(struct direct *direct)
+{
+    if (!direct) {
+        return;
+    }
+    answer_free(direct->answer);
+    encoder_free(direct->encoder);
+    fast_free(direct->fast);
+    signed_reply_free(direct->signer);
+    free(direct);
+}
+
+void direct_configure(struct direct *direct, const struct engine_config *config)
+{
+    direct->config = config;
+    kept_access_configure(&direct->kept, config);
+    answer_configure(direct->answer, config);
+    fast_configure(direct->fast, config, direct->encoder);
+    configure_signer(direct, config);
+}
+
+static size_t reply_limit(const struct direct *direct, const struct engine_query *query,
+                          const struct question *question)
+{
+    return reply_limit_of(query, question->has_edns, question->udp_size,
+                          direct->config->max_udp_size);
+}
+
+/* Over TCP, TC would send the client where it already is. */
+static bool is_cut_over_tcp(const struct engine_query *query, const uint8_t *reply)
+{
+    return query->transport != ENGINE_UDP && (reply[2] & DNS_FLAG_TC >> 8) != 0;
+}
+
+/* The address a client can reach this server at, if the transport knows it. */
+static struct ip local_ip(const struct engine_query *query)
+{
+    if (addr_is_wildcard(query->local)) {
+        return (struct ip){0};
+    }
+    return addr_ip(query->local);
+}
+
+/* ---- Other domains ---- */
+
+static struct kept_question kept_question_of(const struct engine_query *query,
+                                             const struct question *question)
+{
+    return (struct kept_question){.query = query,
+                                  .name_len = question->name.len,
+                                  .has_edns = question->has_edns,
+                                  .udp_size = question->udp_size,
+                                  .dnssec_ok = question->dnssec_ok};
+}
+
+/* Valid until the next call. */
+static const struct cache_key *key_of(struct direct *direct, const struct question *question,
+                                      const struct foreign_zone *zone)
+{
+    struct cache_key *key = &direct->kept.key;
+    *key = (struct cache_key){.name = question->name,
+                              .type = question->type,
+                              .qclass = question->qclass,
+                              .dnssec_ok = question->dnssec_ok,
+                              .checking_disabled = question->checking_disabled,
+                              .zone_serial = zone->serial};
+    dname_lower(&key->name);
+    return key;
+}
+
+/* A question that is to be forwarded: from the cache, if it is there. What a nameserver says to one
+ * network is not for others. */
+static enum engine_verdict answer_kept(struct direct *direct, const struct engine_query *query,
+                                       const struct question *question, uint8_t *reply,
+                                       size_t *ret_len, struct engine_deferral *ret_deferral)
+{
+    const struct foreign_zone *zone = answer_get_foreign_zone(direct->answer);
+    if (!query->is_allowed && !kept_access_allows(&direct->kept, query->client)) {
+        return ENGINE_DEFER; /* the resolver may know more */
+    }
+    if (zone && direct->config->cache && question->subnet_len == 0) {
+        const struct kept_question kept = kept_question_of(query, question);
+        *ret_len = kept_access_reply(&direct->kept, &kept, key_of(direct, question, zone), reply,
+                                     &ret_deferral->wants_refresh);
+        if (*ret_len > 0) {
+            return ENGINE_REPLY;
+        }
+    }
+    kept_access_miss(&direct->kept, query);
+    return ENGINE_DEFER;
+}
+
+/* ---- Answers ---- */
+
+/* A question, and what it is answered from. */
+struct direct_source {
+    struct direct *direct;
+    const struct store *store;
+    const struct external_answers *externals;
+    bool is_probe; /* nobody gets the answer: the cache is left alone */
+};
+
+/* A reply without records, and why. */
+static size_t bare_error(const struct direct *direct, const struct question *question,
+                         enum dns_rcode rcode, uint16_t flags, enum edns_error error,
+                         uint8_t *reply)
+{
+    struct writer w = writer_of(reply, DNS_UDP_SIZE);
+    w.pos = encode_bare(direct->encoder, question, rcode, flags, reply);
+    if (question->has_edns && error != EDNS_ERROR_NONE) {
+        edns_append_error(&w, (uint16_t)error);
+    }
+    return w.pos;
+}
+
+static enum engine_verdict answer_question(const struct direct_source *source,
+                                           const struct engine_query *query,
+                                           const struct question *question, uint8_t *reply,
+                                           size_t *ret_len, struct engine_deferral *ret_deferral)
+{
+    struct direct *direct = source->direct;
+    struct answer_input input = {
+        .question = question,
+        .store = source->store,
+        .client = query->view,
+        .externals = source->externals,
+        .local = local_ip(query),
+        .now_s = query->now_s,
+        .random = query->random,
+        .reply_limit = reply_limit(direct, query, question),
+        .may_cut = query->transport == ENGINE_UDP,
+        .may_walk = query->may_walk,
+        .is_late = query->is_late,
+        .is_late_data = query->is_late_data,
+        .is_brief = query->is_brief,
+        .kept = source->is_probe ? NULL : &direct->kept,
+        .query = query,
+    };
+    enum engine_verdict verdict = answer_build(direct->answer, &input, ret_deferral);
+    if (verdict == ENGINE_REPLY) {
+        *ret_len = encode_plan(direct->encoder, question, answer_get_plan(direct->answer),
+                               input.reply_limit, reply);
+        if (is_cut_over_tcp(query, reply)) {
+            *ret_len = bare_error(direct, question, DNS_RCODE_SERVFAIL, DNS_FLAG_AA | DNS_FLAG_RA,
+                                  EDNS_ERROR_OTHER, reply);
+        }
+    }
+    if (verdict == ENGINE_DEFER && ret_deferral->kind == ENGINE_DEFER_FORWARD &&
+        !source->is_probe) {
+        return answer_kept(direct, query, question, reply, ret_len, ret_deferral);
+    }
+    return verdict;
+}
+
+static NOINLINE enum engine_verdict answer_slowly(const struct direct_source *source,
+                                                  const struct engine_query *query, uint8_t *reply,
+                                                  size_t *ret_len,
+                                                  struct engine_deferral *ret_deferral)
+{
+    struct question question;
+    enum dns_rcode rcode = DNS_RCODE_NOERROR;
+    switch (question_parse(query->wire, query->len, &question)) {
+    case QUESTION_OK:
+        return answer_question(source, query, &question, reply, ret_len, ret_deferral);
+    case QUESTION_DROP:
+        return ENGINE_DROP;
+    case QUESTION_FORMERR:
+    case QUESTION_NONE: /* of a client with a cookie, but there are no cookies */
+        rcode = DNS_RCODE_FORMERR;
+        break;
+    case QUESTION_NOTIMP:
+        rcode = DNS_RCODE_NOTIMP;
+        break;
+    case QUESTION_BADVERS:
+        rcode = DNS_RCODE_BADVERS;
+        break;
+    }
+    *ret_len = encode_bare(source->direct->encoder, &question, rcode, 0, reply);
+    return ENGINE_REPLY;
+}
+
+/* As without DNSSEC. */
+static enum engine_verdict answer_plainly(const struct direct_source *source,
+                                          const struct engine_query *query, uint8_t *reply,
+                                          size_t *ret_len, struct engine_deferral *ret_deferral)
+{
+    if (source->store && !source->externals &&
+        (*ret_len = fast_answer(source->direct->fast, source->store, query, reply, ret_deferral)) >
+            0) {
+        return ENGINE_REPLY;
+    }
+    ret_deferral->name_len = 0;
+    return answer_slowly(source, query, reply, ret_len, ret_deferral);
+}
+
+/* For signed_reply.c: the client's query, or one of its own. */
+static enum engine_verdict answer_signer(void *data, const struct engine_query *query,
+                                         bool is_probe, uint8_t *reply, size_t *ret_len,
+                                         struct engine_deferral *ret_deferral)
+{
+    struct direct_source source = *(const struct direct_source *)data;
+    source.is_probe = is_probe;
+    source.externals = is_probe ? NULL : source.externals;
+    return answer_plainly(&source, query, reply, ret_len, ret_deferral);
+}
+
+static NOINLINE enum engine_verdict answer_signed(const struct direct_source *source,
+                                                  const struct engine_query *query, uint8_t *reply,
+                                                  size_t *ret_len,
+                                                  struct engine_deferral *ret_deferral)
+{
+    struct direct_source copy = *source;
+    const struct signed_source from = {
+        .answer = answer_signer,
+        .data = &copy,
+        .store_serial = source->store ? store_serial(source->store) : 0,
+    };
+    enum engine_verdict verdict =
+        signed_reply_answer(source->direct->signer, &from, query, reply, ret_len, ret_deferral);
+    ret_deferral->name_len = 0; /* it may have been a probe's */
+    return verdict;
+}
+
+enum engine_verdict direct_answer(struct direct *direct, const struct store *store,
+                                  const struct engine_query *query,
+                                  const struct external_answers *externals, uint8_t *reply,
+                                  size_t *ret_len, struct engine_deferral *ret_deferral)
+{
+    const struct direct_source source = {.direct = direct, .store = store, .externals = externals};
+    ret_deferral->wants_refresh = false;
+    ret_deferral->refresh_len = 0;
+    ret_deferral->forward_len = 0;
+    ret_deferral->path_at = 0;
+    ret_deferral->path_has_failed = false;
+    return direct->config->dnssec && signed_question_concerns(query)
+               ? answer_signed(&source, query, reply, ret_len, ret_deferral)
+               : answer_plainly(&source, query, reply, ret_len, ret_deferral);
+}
+
+void direct_look_ahead(struct direct *direct, const struct store *store,
+                       const struct slice *queries, size_t count)
+{
+    fast_look_ahead(direct->fast, store, queries, store ? count : 0);
+}
+
+size_t direct_error(struct direct *direct, const struct engine_query *query, enum dns_rcode rcode,
+                    uint16_t flags, enum edns_error error, uint8_t *reply)
+{
+    struct question question;
+    enum question_verdict verdict = question_parse(query->wire, query->len, &question);
+    if (verdict != QUESTION_OK && verdict != QUESTION_NONE) {
+        return 0;
+    }
+    return bare_error(direct, &question, rcode, flags, error, reply);
+}
+
+/* The reply that later hits will repeat; 0: they will not. */
+static size_t forwarded_as_kept(struct direct *direct, const struct engine_query *query,
+                                const struct question *question, const uint8_t *upstream,
+                                size_t upstream_len, uint8_t *reply)
+{
+    static const struct foreign_zone any_zone; /* the reply is the same whoever sent it */
+    if (!direct->config->cache || question->subnet_len > 0) {
+        return 0;
+    }
+    const struct kept_question kept = kept_question_of(query, question);
+    return kept_access_first(&direct->kept, &kept, key_of(direct, question, &any_zone), upstream,
+                             upstream_len, reply);
+}
+
+size_t direct_forwarded(struct direct *direct, const struct engine_query *query,
+                        const uint8_t *upstream, size_t upstream_len, uint8_t *reply)
+{
+    struct question question;
+    struct relay_parts parts;
+    if (question_parse(query->wire, query->len, &question) != QUESTION_OK ||
+        !relay_read(&question, upstream, upstream_len, &parts)) {
+        return 0;
+    }
+    if (query->transport != ENGINE_UDP && (parts.flags & DNS_FLAG_TC)) {
+        return 0; /* already over TCP: part of an answer would pass for the whole */
+    }
+    size_t len = forwarded_as_kept(direct, query, &question, upstream, upstream_len, reply);
+    if (len > 0) {
+        return len;
+    }
+    len = relay_write(&question, upstream, &parts, direct->config->max_udp_size,
+                      reply_limit(direct, query, &question), reply);
+    return len > 0 && is_cut_over_tcp(query, reply) ? 0 : len;
+}

@@ -1,0 +1,44 @@
+/* Answers a query as it stands, for the client it came from: the fast path, then the slow path, and
+ * nameservers' replies. engine.c calls it, perhaps several times for one query of a client, with
+ * queries that it makes itself (a search path's names, a query without its cookie): who may ask,
+ * who asks and what surrounds the reply is decided there. One per engine; that engine's thread
+ * only. Arguments and results as engine.h's. */
+#ifndef SKYDNS_ENGINE_DIRECT_INTERNAL_H
+#define SKYDNS_ENGINE_DIRECT_INTERNAL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/slice.h"
+#include "common/dns/dns.h"
+#include "skydns/publish/engine_config.h"
+#include "skydns/records/store.h"
+#include "skydns/wire/deferral.h"
+#include "skydns/wire/edns.h"
+#include "skydns/wire/external_answer.h"
+#include "skydns/wire/query.h"
+
+struct direct;
+
+struct direct *direct_new(const struct engine_config *config); /* config is borrowed */
+void direct_free(struct direct *direct);                       /* NULL is fine */
+
+/* The configuration is another one. */
+void direct_configure(struct direct *direct, const struct engine_config *config);
+
+enum engine_verdict direct_answer(struct direct *direct, const struct store *store,
+                                  const struct engine_query *query,
+                                  const struct external_answers *externals, uint8_t *reply,
+                                  size_t *ret_len, struct engine_deferral *ret_deferral);
+
+void direct_look_ahead(struct direct *direct, const struct store *store,
+                       const struct slice *queries, size_t count);
+
+/* Header, question and OPT, with this extended error if it is one; 0: the query makes no sense. */
+size_t direct_error(struct direct *direct, const struct engine_query *query, enum dns_rcode rcode,
+                    uint16_t flags, enum edns_error error, uint8_t *reply);
+
+size_t direct_forwarded(struct direct *direct, const struct engine_query *query,
+                        const uint8_t *upstream, size_t upstream_len, uint8_t *reply);
+
+#endif

@@ -1,0 +1,102 @@
+/* The seam between sockets and records: query bytes in, reply bytes out. It knows nothing of
+ * sockets, and the sockets know nothing of records. UDP workers, the TCP server and the resolver
+ * all call engine_answer; each thread has an engine of its own (scratch memory), made before the
+ * thread starts.
+ *
+ * REPLY: the reply is written. DROP: send nothing (RFC 1035: a response, or a message shorter than
+ * a header; a question about a stub zone that comes from a server of stub zones, which would ask in
+ * a circle; a message without sense from a client that may not ask). DEFER: cannot be answered
+ * without waiting; the caller hands a copy of the query and the deferral to the resolver thread,
+ * which fetches the externals and calls engine_answer again with them, on the store current by
+ * then. A call with externals never defers for LOOKUP again (a target that was not asked about has
+ * what the cache has), a call with may_walk never for WALK; a WALK retried with may_walk may still
+ * defer for LOOKUP. A question that would be forwarded is REPLY if the cache has its answer and the
+ * configuration says that the client may have it. A brief call defers for WALK what the same call
+ * without is_brief may answer.
+ *
+ * A client that may not ask at all (-allow) gets REFUSED, before anything else looks at its query.
+ * A client with a cookie (cookie.h) gets one with each reply, late ones included; callers notice
+ * nothing of it.
+ *
+ * A query with a search path (path_internal.h) may be deferred several times, each time at a later
+ * place, or at ENGINE_PATH_OVER; the caller passes the deferral's place on with the query.
+ * Externals are for that place alone: behind it, the call may defer again, for anything but a WALK
+ * with may_walk.
+ *
+ * Steady state: no allocation, no lock, no system call. */
+#ifndef SKYDNS_ENGINE_ENGINE_H
+#define SKYDNS_ENGINE_ENGINE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/metrics.h"
+#include "common/base/slice.h"
+#include "skydns/engine/cookie.h"
+#include "skydns/publish/engine_config.h"
+#include "skydns/records/store.h"
+#include "skydns/tsig/tsig.h"
+#include "skydns/wire/deferral.h"
+#include "skydns/wire/edns.h"
+#include "skydns/wire/external_answer.h"
+#include "skydns/wire/query.h"
+
+struct engine;
+
+struct engine *engine_new(const struct engine_config *config); /* config is borrowed */
+void engine_free(struct engine *engine);
+
+/* Between queries, on the engine's thread: switches to another configuration, borrowed until the
+ * next one; max_udp_size must be the same. Costs nothing when nothing changes. */
+void engine_configure(struct engine *engine, const struct engine_config *config);
+
+/* An answer over 64 KiB is SERVFAIL over TCP, as SkyDNS's was. store NULL: not synced yet; names of
+ * ours are SERVFAIL, foreign ones are still forwarded. externals NULL: first call. reply has
+ * ENGINE_REPLY_MAX bytes over TCP, at least max_udp_size (and 512) over UDP; *ret_len is set for
+ * REPLY, *ret_deferral for DEFER; its wants_refresh always: with REPLY, the caller passes the query
+ * on for ENGINE_DEFER_REFRESH, if there is room. */
+enum engine_verdict engine_answer(struct engine *engine, const struct store *store,
+                                  const struct engine_query *query,
+                                  const struct external_answers *externals, uint8_t *reply,
+                                  size_t *ret_len, struct engine_deferral *ret_deferral);
+
+/* Batched lookup: looks up the names of these queries, which will be answered next, all at once
+ * (store_walk.h), so that they wait for memory together. Changes no answer. store as above; at most
+ * ENGINE_AHEAD_MAX queries, whose bytes must not change until answered, or until the next call. */
+void engine_look_ahead(struct engine *engine, const struct store *store,
+                       const struct slice *queries, size_t count);
+
+/* For a caller that limits rates: what a query's cookie says about its client's address, without
+ * any other look at the query. ALONE, too, when there are no cookies. */
+enum cookie_verdict engine_check_cookie(struct engine *engine, const struct engine_query *query);
+
+/* The reply to a query beyond its client's rate, over UDP: empty, with TC; BADCOOKIE if the cookie
+ * is WRONG, so that the client asks again with the one it gets. At most DNS_UDP_SIZE bytes; 0: the
+ * query makes no sense. */
+size_t engine_limited(struct engine *engine, const struct engine_query *query,
+                      enum cookie_verdict cookie, uint8_t *reply);
+
+/* A SERVFAIL to a deferred query that cannot be served (queue full, upstream dead), with the reason
+ * for clients with EDNS. Never longer than 512 bytes. */
+size_t engine_servfail(struct engine *engine, const struct engine_query *query,
+                       enum edns_error error, uint8_t *reply);
+
+/* REFUSED, to a client whose query may not be forwarded. The same size. */
+size_t engine_refused(struct engine *engine, const struct engine_query *query, uint8_t *reply);
+
+/* Adapts an upstream's reply to a deferred FORWARD query: as the cache gives it if it can be kept,
+ * else relay.h. 0 when it is not a valid reply to this query, or the query came over TCP
+ * and it is truncated or too long; or the query has a search path, which goes on at the next place.
+ */
+size_t engine_forwarded(struct engine *engine, const struct engine_query *query,
+                        const uint8_t *upstream, size_t upstream_len, uint8_t *reply);
+
+/* What this engine has answered by search paths; any thread. Borrowed. */
+struct engine_counts {
+    struct counter path_answers; /* of names at other places than the first */
+    struct counter path_saved;   /* questions that their clients need not ask: the places before */
+    struct counter tsig[TSIG_VERDICTS]; /* signed queries, by enum tsig_verdict */
+};
+const struct engine_counts *engine_counts(const struct engine *engine);
+
+#endif

@@ -1,0 +1,152 @@
+#include "skydns/engine/path_internal.h"
+
+#include <string.h>
+
+#include "common/dns/dns.h"
+#include "skydns/wire/edns.h"
+
+enum { QUESTION_TAIL = 4 }; /* type, class */
+
+/* ---- The query ---- */
+
+/* A query that the fast path would not read, as it would have. */
+static bool read_slowly(struct path *path, const uint8_t *wire, size_t len)
+{
+    struct question question;
+    struct dname_labels labels;
+    struct fast_query *q = &path->question;
+    if (question_parse(wire, len, &question) != QUESTION_OK || question.qclass != DNS_CLASS_IN) {
+        return false;
+    }
+    path->len = question_shorten(wire, len, path->shortened);
+    path->wire = path->shortened;
+    *q = (struct fast_query){
+        .wire = path->wire,
+        .type = question.type,
+        .udp_size = question.udp_size,
+        .has_edns = question.has_edns,
+        .dnssec_ok = question.dnssec_ok,
+        .name_len = question.name.len,
+    };
+    dname_labels(&question.name, &labels);
+    memcpy(q->offsets, labels.offsets, labels.count);
+    q->offsets[labels.count] = (uint8_t)(question.name.len - 1);
+    q->label_count = labels.count;
+    dname_lower(&question.name);
+    memcpy(q->name, question.name.wire, question.name.len);
+    return true;
+}
+
+static bool read_query(struct path *path, const uint8_t *wire, size_t len)
+{
+    path->wire = wire;
+    path->len = len;
+    return fast_query_read(wire, len, &path->question) || read_slowly(path, wire, len);
+}
+
+/* No record has such a type, whatever the name (answer_meta.c). */
+static bool is_meta(uint16_t type)
+{
+    return type == DNS_TYPE_OPT || (type >= DNS_TYPE_META_FIRST && type <= DNS_TYPE_ANY);
+}
+
+/* ---- The search domain ---- */
+
+static bool is_within(const struct fast_query *q, const struct engine_zone *zone)
+{
+    return q->label_count >= zone->labels && q->name_len >= zone->domain.len &&
+           q->offsets[q->label_count - zone->labels] == q->name_len - zone->domain.len &&
+           memcmp(q->name + q->name_len - zone->domain.len, zone->domain.wire, zone->domain.len) ==
+               0;
+}
+
+/* The first that has the name is the longest: engine_config.h. */
+static const struct engine_zone *find_zone(struct path *path)
+{
+    const struct engine_config *config = path->config;
+    for (unsigned i = 0; i < config->zone_count; i++) {
+        if (is_within(&path->question, &config->zones[i])) {
+            path->zone_at = i;
+            return &config->zones[i];
+        }
+    }
+    return NULL;
+}
+
+/* The label this far in front of the domain, which has labels to spare. */
+static bool is_label(const struct fast_query *q, unsigned at, struct slice text)
+{
+    return slice_equal(fast_query_label(q, at), text);
+}
+
+/* A stub zone may have the name. */
+static bool is_ours(const struct path *path, const struct engine_zone *zone)
+{
+    const struct fast_query *q = &path->question;
+    if (!path->config->zones_of_others) {
+        return true;
+    }
+    struct dname name = {.len = q->name_len};
+    memcpy(name.wire, q->name, q->name_len);
+    return !engine_config_stub(path->config, &name, zone);
+}
+
+bool path_find(struct path *path, const struct engine_config *config,
+               const struct client_space *space, const uint8_t *wire, size_t len)
+{
+    enum { ABOVE_PREFIX = 2 }; /* <namespace>.svc */
+    const struct fast_query *q = &path->question;
+    path->config = config;
+    if (!space || !read_query(path, wire, len) || is_meta(q->type)) {
+        return false;
+    }
+    const struct engine_zone *zone = find_zone(path);
+    if (!zone || q->label_count <= zone->labels + ABOVE_PREFIX) {
+        return false;
+    }
+    path->prefix_labels = q->label_count - zone->labels - ABOVE_PREFIX;
+    path->prefix_len = q->offsets[path->prefix_labels];
+    return is_label(q, path->prefix_labels, client_space_label(space)) &&
+           is_label(q, path->prefix_labels + 1, slice_of("svc", 3)) && is_ours(path, zone);
+}
+
+/* ---- Places ---- */
+
+/* What follows the prefix, with the root label. */
+static struct slice suffix(const struct path *path, unsigned place)
+{
+    static const uint8_t root[1];
+    const struct engine_config *config = path->config;
+    const struct fast_query *q = &path->question;
+    unsigned above = place > PATH_DOMAIN ? PATH_DOMAIN : place;
+    unsigned at = q->offsets[path->prefix_labels + above];
+    if (place < PATH_FIRST_SEARCH) {
+        return slice_of(q->name + at, q->name_len - at);
+    }
+    place -= PATH_FIRST_SEARCH;
+    return place < config->search_count
+               ? slice_of(config->search[place].wire, config->search[place].len)
+               : slice_of(root, sizeof(root));
+}
+
+bool path_name(const struct path *path, unsigned place, struct dname *ret_name)
+{
+    struct slice behind = suffix(path, place);
+    if (path->prefix_len + behind.len > DNAME_MAX) {
+        return false;
+    }
+    memcpy(ret_name->wire, path->wire + DNS_HEADER_SIZE, path->prefix_len);
+    memcpy(ret_name->wire + path->prefix_len, behind.ptr, behind.len);
+    ret_name->len = (uint8_t)(path->prefix_len + behind.len);
+    return true;
+}
+
+size_t path_query(const struct path *path, const struct dname *name, uint8_t out[QUESTION_WIRE_MAX])
+{
+    size_t tail_at = DNS_HEADER_SIZE + (size_t)path->question.name_len;
+    size_t tail_len = path->len - tail_at;
+    memcpy(out, path->wire, DNS_HEADER_SIZE);
+    memcpy(out + DNS_HEADER_SIZE, name->wire, name->len);
+    memcpy(out + DNS_HEADER_SIZE + name->len, path->wire + tail_at, tail_len);
+    return DNS_HEADER_SIZE + name->len + tail_len;
+}

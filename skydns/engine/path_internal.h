@@ -1,0 +1,70 @@
+/* The names that a client's resolver would try one after another for a query like
+ * www.example.com.<its namespace>.svc.<domain>, as pods have a search list in resolv.conf:
+ *
+ *     place 0    www.example.com.<namespace>.svc.<domain>    the query itself
+ *     place 1    www.example.com.svc.<domain>
+ *     place 2    www.example.com.<domain>
+ *     ...        www.example.com.<each of -search>
+ *     the last   www.example.com
+ *
+ * What is before <namespace> is the prefix. path_walk_internal.h tries them. Pure; any thread. */
+#ifndef SKYDNS_ENGINE_PATH_INTERNAL_H
+#define SKYDNS_ENGINE_PATH_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/dns/dname.h"
+#include "skydns/clients/client_index.h"
+#include "skydns/publish/engine_config.h"
+#include "skydns/wire/fast_query.h"
+#include "skydns/wire/query.h"
+#include "skydns/wire/question.h"
+
+enum {
+    PATH_SVC = 1,          /* the place below svc.<domain>, */
+    PATH_DOMAIN = 2,       /* and the one below the domain */
+    PATH_FIRST_SEARCH = 3, /* of -search, if there are any */
+    PATH_PLACES_MAX = PATH_FIRST_SEARCH + ENGINE_SEARCH_MAX + 1,
+};
+
+/* Borrows the query's bytes and the configuration. */
+struct path {
+    const struct engine_config *config;
+    const uint8_t *wire; /* the query: no longer than QUESTION_WIRE_MAX */
+    size_t len;
+    struct fast_query question;           /* its name in lower case, and what EDNS says */
+    unsigned zone_at;                     /* of the configuration: the domain */
+    unsigned prefix_labels;               /* at least one */
+    unsigned prefix_len;                  /* bytes */
+    uint8_t shortened[QUESTION_WIRE_MAX]; /* a query that is longer than it needs to be */
+};
+
+/* False: the query has no search path. It is not ordinary (a class other than IN, a type that no
+ * record has, a message that makes no sense), or not about a name below
+ * <space's label>.svc.<domain>, where the domain is the longest of ours that has the name. */
+bool path_find(struct path *path, const struct engine_config *config,
+               const struct client_space *space, const uint8_t *wire, size_t len);
+
+/* How many places it has. */
+static inline unsigned path_places(const struct path *path)
+{
+    return PATH_FIRST_SEARCH + (unsigned)path->config->search_count + 1;
+}
+
+/* The name at a place, its prefix as the client spells it. False: it is too long, and is skipped.
+ */
+bool path_name(const struct path *path, unsigned place, struct dname *ret_name);
+
+/* The client's query with this name instead; returns its length. */
+size_t path_query(const struct path *path, const struct dname *name,
+                  uint8_t out[QUESTION_WIRE_MAX]);
+
+/* The last label of the prefix, in lower case: the first one below each name of the search list. */
+static inline struct slice path_top(const struct path *path)
+{
+    return fast_query_label(&path->question, path->prefix_labels - 1);
+}
+
+#endif

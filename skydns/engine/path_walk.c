@@ -1,0 +1,445 @@
+#include "skydns/engine/path_walk_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/xalloc.h"
+#include "common/dns/dns.h"
+#include "skydns/answer/lookup.h"
+#include "skydns/answer/relocate.h"
+#include "skydns/engine/direct_internal.h"
+#include "skydns/engine/path_internal.h"
+#include "skydns/external/hosts_table.h"
+#include "skydns/fast/plain_names.h"
+#include "skydns/sign/signed_zones.h"
+#include "skydns/wire/edns.h"
+#include "skydns/wire/reply_limit.h"
+
+/* A domain: what rules its names out. */
+struct path_zone {
+    struct plain_names plain;
+    bool may_rule_out;                     /* nothing below it exists but by its own records */
+    const struct store_node *domain, *svc; /* of the store in use; may be NULL */
+};
+
+/* The end of a name, from its prefix's last label on, and which places in the domain are ruled out
+ * for names with it. Two namespaces and two dozen top-level domains fit side by side. */
+enum { PATH_ENDS_BITS = 7, PATH_END_MAX = 94 };
+
+struct path_end {
+    uint64_t serial; /* of the store; 0: nothing is known */
+    uint8_t ruled_out, len;
+    uint8_t bytes[PATH_END_MAX];
+};
+
+struct path_walk {
+    const struct engine_config *config;
+    struct direct *direct;
+    struct engine_counts *counts;
+    uint64_t serial; /* of the store whose nodes are known; 0: none */
+    struct path_zone zones[ENGINE_ZONES_MAX];
+    struct path_end ends[1 << PATH_ENDS_BITS];
+
+    /* Of the query being answered. */
+    struct path path;
+    unsigned ruled_out; /* of its places in the domain, a bit for each */
+    size_t refresh_len; /* a kept reply on the way asks to be refreshed: its query */
+    uint8_t refresh[ENGINE_REFRESH_MAX];
+    uint8_t wire[QUESTION_WIRE_MAX];
+};
+
+_Static_assert((size_t)ENGINE_FORWARD_MAX >= (size_t)QUESTION_WIRE_MAX, "a candidate's query");
+_Static_assert((int)PATH_PLACES_MAX < (int)ENGINE_PATH_OVER, "places before the end");
+
+void path_walk_configure(struct path_walk *walk, const struct engine_config *config)
+{
+    walk->config = config;
+    walk->serial = 0;
+    memset(walk->ends, 0, sizeof(walk->ends)); /* of another configuration */
+    for (size_t i = 0; i < config->zone_count && config->autopath; i++) {
+        struct path_zone *z = &walk->zones[i];
+        const struct engine_zone *zone = &config->zones[i];
+        plain_names_make(&z->plain, config, zone);
+        z->may_rule_out = !zone->is_incomplete && !z->plain.has_domains_below &&
+                          !engine_config_is_above_stub(config, &zone->domain);
+    }
+}
+
+struct path_walk *path_walk_new(const struct engine_config *config, struct direct *direct,
+                                struct engine_counts *counts)
+{
+    struct path_walk *walk = xcalloc(1, sizeof(*walk));
+    walk->direct = direct;
+    walk->counts = counts;
+    path_walk_configure(walk, config);
+    return walk;
+}
+
+void path_walk_free(struct path_walk *walk)
+{
+    free(walk);
+}
+
+/* ---- Names that need no answer ---- */
+
+static void use_store(struct path_walk *w, const struct store *store)
+{
+    if (w->serial != store_serial(store)) {
+        w->serial = store_serial(store);
+        for (size_t i = 0; i < w->config->zone_count; i++) {
+            struct path_zone *z = &w->zones[i];
+            z->domain = store_find(store, &w->config->zones[i].domain, NULL);
+            z->svc = z->domain ? store_child(z->domain, slice_of("svc", 3)) : NULL;
+        }
+    }
+}
+
+/* In the prefix, or the namespace's name. */
+static bool has_wildcard(const struct path *path)
+{
+    for (unsigned i = 0; i <= path->prefix_labels; i++) {
+        if (lookup_is_wildcard(fast_query_label(&path->question, i))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether names of the domain with this label in front of it are NXDOMAIN if the store lacks them.
+ */
+static bool is_plain(const struct path_zone *z, struct slice label)
+{
+    enum kube_tree tree = kube_tree_of(label);
+    return z->plain.classes[tree][1][0].when_absent == PLAIN_NO_NAME &&
+           !(tree == KUBE_TREE_OTHER && plain_names_are_own(&z->plain, label));
+}
+
+/* Whether the name at a place in the domain is NXDOMAIN, told from the store's having nothing with
+ * its top label. What is hidden from the client may be there, and is left to direct_answer. */
+static bool is_absent(const struct path_walk *w, unsigned place)
+{
+    const struct path *path = &w->path;
+    const struct path_zone *z = &w->zones[path->zone_at];
+    const struct slice top = path_top(path);
+    if (!is_plain(z, place == PATH_DOMAIN ? top : slice_of("svc", 3))) {
+        return false;
+    }
+    const struct store_node *above = place == PATH_DOMAIN ? z->domain : z->svc;
+    if (place == 0 && above) {
+        above = store_child(above, fast_query_label(&path->question, path->prefix_labels));
+    }
+    return !above || !store_child(above, top);
+}
+
+/* Most queries end in one of few ways, .com.<namespace>.svc.<domain>: what is known of an end. */
+static struct path_end *find_end(struct path_walk *w, struct slice end)
+{
+    uint64_t head = 0;
+    memcpy(&head, end.ptr, end.len < sizeof(head) ? end.len : sizeof(head));
+    return &w->ends[head * UINT64_C(0x9e3779b97f4a7c15) >> (64 - PATH_ENDS_BITS)];
+}
+
+/* Finds the places of the path in the domain that need no answer. */
+static void rule_out(struct path_walk *w, const struct store *store)
+{
+    const struct fast_query *q = &w->path.question;
+    unsigned at = q->offsets[w->path.prefix_labels - 1];
+    const struct slice end = slice_of(q->name + at, q->name_len - at);
+    w->ruled_out = 0;
+    if (!store || !w->zones[w->path.zone_at].may_rule_out || has_wildcard(&w->path)) {
+        return;
+    }
+    use_store(w, store);
+    struct path_end *known = find_end(w, end);
+    if (known->serial == w->serial && slice_equal(slice_of(known->bytes, known->len), end)) {
+        w->ruled_out = known->ruled_out;
+        return;
+    }
+    for (unsigned place = 0; place <= PATH_DOMAIN; place++) {
+        w->ruled_out |= is_absent(w, place) ? 1u << place : 0;
+    }
+    if (end.len <= sizeof(known->bytes)) {
+        *known = (struct path_end){
+            .serial = w->serial, .ruled_out = (uint8_t)w->ruled_out, .len = (uint8_t)end.len};
+        memcpy(known->bytes, end.ptr, end.len);
+    }
+}
+
+static bool is_ruled_out(const struct path_walk *w, unsigned place)
+{
+    return place <= PATH_DOMAIN && (w->ruled_out & 1u << place) != 0;
+}
+
+/* Whether the name at a place is one that -ndots keeps from being forwarded. */
+static bool has_too_few_dots(const struct path_walk *w, const struct dname *name)
+{
+    const struct engine_config *config = w->config;
+    struct dname lower = *name;
+    if (dname_label_count(name) >= config->ndots) {
+        return false;
+    }
+    dname_lower(&lower);
+    return !engine_config_zone(config, &lower) && !engine_config_stub(config, &lower, NULL);
+}
+
+/* ---- Places ---- */
+
+/* What a reply is to the search. */
+enum outcome { OUTCOME_ANSWER, OUTCOME_NO_NAME, OUTCOME_FAILED };
+
+static enum outcome outcome_of(const uint8_t *reply)
+{
+    switch (reply[3] & DNS_MASK_RCODE) {
+    case DNS_RCODE_NOERROR:
+        return OUTCOME_ANSWER;
+    case DNS_RCODE_NXDOMAIN:
+        return OUTCOME_NO_NAME;
+    default:
+        return OUTCOME_FAILED;
+    }
+}
+
+/* The query for another name, whose reply leaves room for what relocate adds. False: the reply
+ * could not even hold the question. */
+static bool make_query(struct path_walk *w, const struct engine_query *query,
+                       const struct dname *name, struct engine_query *ret)
+{
+    enum { OPT_MAX = EDNS_OPT_SIZE + EDNS_SUBNET_MAX + EDNS_ERROR_SIZE };
+    const struct fast_query *q = &w->path.question;
+    const size_t room = RELOCATE_ROOM(q->name_len);
+    size_t limit = reply_limit_of(query, q->has_edns, q->udp_size, w->config->max_udp_size);
+    *ret = *query;
+    ret->wire = w->wire;
+    ret->len = path_query(&w->path, name, w->wire);
+    ret->ahead = 0;
+    ret->reserved += room;
+    return ret->len + OPT_MAX + room <= limit;
+}
+
+/* The reply to a name at a place, as the reply to the client's query. 0: it cannot be. */
+static size_t end_reply(struct path_walk *w, const struct engine_query *query, unsigned place,
+                        uint8_t *reply, size_t len)
+{
+    const struct path *path = &w->path;
+    size_t cap = query->transport != ENGINE_UDP           ? (size_t)ENGINE_REPLY_MAX
+                 : w->config->max_udp_size > DNS_UDP_SIZE ? w->config->max_udp_size
+                                                          : (size_t)DNS_UDP_SIZE;
+    len = relocate(reply, len, cap - query->reserved,
+                   slice_of(path->wire + DNS_HEADER_SIZE, path->question.name_len));
+    if (len > 0) {
+        counter_add(&w->counts->path_answers, 1);
+        counter_add(&w->counts->path_saved, place);
+    }
+    return len;
+}
+
+/* ---- Refreshing ---- */
+
+/* One a query: what a second one is made of just expires. */
+static void note_refresh(struct path_walk *w, const struct engine_deferral *deferral,
+                         const struct engine_query *query)
+{
+    if (deferral->wants_refresh && w->refresh_len == 0) {
+        w->refresh_len = deferral->refresh_len ? deferral->refresh_len : query->len;
+        memcpy(w->refresh, deferral->refresh_len ? deferral->refresh : query->wire, w->refresh_len);
+    }
+}
+
+static void pass_refresh(const struct path_walk *w, struct engine_deferral *ret_deferral)
+{
+    if (w->refresh_len) {
+        ret_deferral->wants_refresh = true;
+        ret_deferral->refresh_len = w->refresh_len;
+        memcpy(ret_deferral->refresh, w->refresh, w->refresh_len);
+    }
+}
+
+/* ---- The search ---- */
+
+/* A call's arguments. */
+struct search {
+    const struct store *store;
+    const struct engine_query *query;
+    const struct external_answers *externals;
+    uint8_t *reply;
+    size_t *ret_len;
+    struct engine_deferral *ret_deferral;
+    bool has_failed;
+    bool has_no_room; /* for the reply at a place: the client had better search by itself */
+};
+
+/* The query as it stands. */
+static enum engine_verdict answer_plainly(struct path_walk *w, const struct search *s,
+                                          const struct external_answers *externals)
+{
+    enum engine_verdict verdict = direct_answer(w->direct, s->store, s->query, externals, s->reply,
+                                                s->ret_len, s->ret_deferral);
+    if (s->query->path_at > 0 || w->path.wire) {
+        s->ret_deferral->path_at = ENGINE_PATH_OVER;
+    }
+    return verdict;
+}
+
+/* Nothing answers: what the first name gets, unless it is not known what the others would. */
+static enum engine_verdict give_up(struct path_walk *w, const struct search *s)
+{
+    enum engine_verdict verdict = answer_plainly(w, s, NULL);
+    if (s->has_failed && !s->has_no_room &&
+        !(verdict == ENGINE_REPLY && outcome_of(s->reply) == OUTCOME_FAILED)) {
+        *s->ret_len = direct_error(w->direct, s->query, DNS_RCODE_SERVFAIL, DNS_FLAG_RA,
+                                   EDNS_ERROR_NO_AUTHORITY, s->reply);
+        verdict = ENGINE_REPLY;
+    }
+    pass_refresh(w, s->ret_deferral);
+    return verdict;
+}
+
+enum step { STEP_NEXT, STEP_END, STEP_GIVE_UP };
+
+/* The client's own name, or another one if `query` is not the client's: a reply, a deferral, or
+ * neither. */
+static enum step take_verdict(struct path_walk *w, struct search *s,
+                              const struct engine_query *query, unsigned place,
+                              enum engine_verdict verdict)
+{
+    struct engine_deferral *deferral = s->ret_deferral;
+    if (verdict == ENGINE_DEFER) {
+        deferral->path_at = (uint8_t)place;
+        deferral->path_serial = w->config->serial;
+        deferral->path_has_failed = s->has_failed;
+        if (place > 0 && deferral->kind == ENGINE_DEFER_FORWARD) {
+            deferral->forward_len = question_shorten(query->wire, query->len, deferral->forward);
+        }
+        return STEP_END;
+    }
+    enum outcome outcome = verdict == ENGINE_REPLY ? outcome_of(s->reply) : OUTCOME_FAILED;
+    note_refresh(w, deferral, query);
+    if (outcome == OUTCOME_ANSWER) {
+        s->has_no_room =
+            place > 0 && (*s->ret_len = end_reply(w, s->query, place, s->reply, *s->ret_len)) == 0;
+        return s->has_no_room ? STEP_GIVE_UP : STEP_END;
+    }
+    s->has_failed = s->has_failed || outcome == OUTCOME_FAILED;
+    return STEP_NEXT;
+}
+
+/* A place behind the first. */
+static enum step try_name(struct path_walk *w, struct search *s, unsigned place,
+                          const struct external_answers *externals, enum engine_verdict *verdict)
+{
+    struct dname name;
+    struct engine_query query;
+    if (!path_name(&w->path, place, &name)) {
+        return STEP_NEXT;
+    }
+    bool is_short = place >= PATH_FIRST_SEARCH && has_too_few_dots(w, &name);
+    if (is_short && !w->config->hosts) {
+        return STEP_NEXT;
+    }
+    if (!make_query(w, s->query, &name, &query)) {
+        s->has_no_room = true;
+        return STEP_GIVE_UP;
+    }
+    query.takes_stale = s->query->takes_stale && place == s->query->path_at;
+    *verdict = direct_answer(w->direct, s->store, &query, externals, s->reply, s->ret_len,
+                             s->ret_deferral);
+    if (is_short && *verdict == ENGINE_REPLY && outcome_of(s->reply) != OUTCOME_ANSWER) {
+        return STEP_NEXT;
+    }
+    return take_verdict(w, s, &query, place, *verdict);
+}
+
+static enum step try_place(struct path_walk *w, struct search *s, unsigned place,
+                           enum engine_verdict *verdict)
+{
+    const struct external_answers *externals = place == s->query->path_at ? s->externals : NULL;
+    if (is_ruled_out(w, place)) {
+        return STEP_NEXT;
+    }
+    if (place > 0) {
+        return try_name(w, s, place, externals, verdict);
+    }
+    *verdict = direct_answer(w->direct, s->store, s->query, externals, s->reply, s->ret_len,
+                             s->ret_deferral);
+    return *verdict == ENGINE_DROP ? STEP_END : take_verdict(w, s, s->query, place, *verdict);
+}
+
+static enum engine_verdict search(struct path_walk *w, struct search *s)
+{
+    enum engine_verdict verdict = ENGINE_REPLY;
+    w->refresh_len = 0;
+    s->has_failed = s->query->path_has_failed;
+    rule_out(w, s->store);
+    for (unsigned place = s->query->path_at; place < path_places(&w->path); place++) {
+        switch (try_place(w, s, place, &verdict)) {
+        case STEP_NEXT:
+            break;
+        case STEP_END:
+            pass_refresh(w, s->ret_deferral);
+            return verdict;
+        case STEP_GIVE_UP:
+            return give_up(w, s);
+        }
+    }
+    return give_up(w, s);
+}
+
+/* A place that an earlier configuration's path had may be another name's now. */
+static bool is_over(const struct path_walk *w, const struct engine_query *query)
+{
+    return query->path_at == ENGINE_PATH_OVER ||
+           (query->path_at > 0 && query->path_serial != w->config->serial);
+}
+
+/* Whether the reply to the question as it stands is signed. The search path's CNAME would
+ * contradict it: what the one denies, the other gives. */
+static bool is_signed(const struct path_walk *w)
+{
+    return w->path.question.dnssec_ok &&
+           signed_zones_domain(w->config, &w->config->zones[w->path.zone_at]);
+}
+
+static bool has_path(struct path_walk *w, const struct engine_query *query)
+{
+    w->path.wire = NULL;
+    return w->config->autopath && !is_over(w, query) &&
+           path_find(&w->path, w->config, query->view.space, query->wire, query->len) &&
+           !is_signed(w);
+}
+
+enum engine_verdict path_walk_answer(struct path_walk *walk, const struct store *store,
+                                     const struct engine_query *query,
+                                     const struct external_answers *externals, uint8_t *reply,
+                                     size_t *ret_len, struct engine_deferral *ret_deferral)
+{
+    struct search s = {.store = store,
+                       .query = query,
+                       .externals = externals,
+                       .reply = reply,
+                       .ret_len = ret_len,
+                       .ret_deferral = ret_deferral};
+    if (has_path(walk, query)) {
+        return search(walk, &s);
+    }
+    walk->path.wire = NULL;
+    return answer_plainly(walk, &s, externals);
+}
+
+size_t path_walk_forwarded(struct path_walk *walk, const struct engine_query *query,
+                           const uint8_t *upstream, size_t upstream_len, uint8_t *reply)
+{
+    struct dname name;
+    struct engine_query candidate;
+    if (query->path_at == 0 || query->path_at == ENGINE_PATH_OVER) {
+        return direct_forwarded(walk->direct, query, upstream, upstream_len, reply);
+    }
+    if (!has_path(walk, query) || query->path_at >= path_places(&walk->path) ||
+        !path_name(&walk->path, query->path_at, &name) ||
+        !make_query(walk, query, &name, &candidate)) {
+        return 0;
+    }
+    size_t len = direct_forwarded(walk->direct, &candidate, upstream, upstream_len, reply);
+    return len > 0 && outcome_of(reply) == OUTCOME_ANSWER
+               ? end_reply(walk, query, query->path_at, reply, len)
+               : 0;
+}

@@ -1,0 +1,240 @@
+#include "skydns/external/cache_entry_internal.h"
+
+#include <endian.h>
+#include <string.h>
+
+#include "common/base/seeded_hash.h"
+
+enum {
+    WORD = sizeof(uint64_t),
+    FIRST_WORDS = ENTRY_DATA_END - ENTRY_DATA,
+    LATER_WORDS = CHUNK_WORDS - CHUNK_REST,
+    IS_REPLY = 1, /* bits of ENTRY_KIND */
+    IS_NEGATIVE = 2,
+    IS_AUTHENTIC = 4,
+};
+
+static size_t words_of(size_t bytes)
+{
+    return (bytes + WORD - 1) / WORD;
+}
+
+/* A word of bytes of which there may be fewer: the rest is 0. */
+static uint64_t load_word(const uint8_t *bytes, size_t left)
+{
+    uint64_t word = 0;
+    memcpy(&word, bytes, left < WORD ? left : WORD);
+    return word;
+}
+
+/* The same of a name, without a copy of unknown length. */
+static uint64_t name_word(const struct dname *name, size_t at)
+{
+    size_t left = name->len - at;
+    uint64_t word;
+    const uint8_t *bytes = &name->wire[at];
+    if (at + WORD > DNAME_MAX) {
+        return load_word(bytes, left);
+    }
+    memcpy(&word, bytes, WORD);
+    return left < WORD ? le64toh(htole64(word) & ((UINT64_C(1) << 8 * left) - 1)) : word;
+}
+
+struct entry_key entry_key_of(const struct cache_key *key)
+{
+    enum { IS_CD = 1 << 8, IS_DO = 1 << 9 };
+    uint64_t question = (uint64_t)key->type << 48 | (uint64_t)key->qclass << 32 |
+                        (key->dnssec_ok ? IS_DO : 0u) | (key->checking_disabled ? IS_CD : 0u) |
+                        key->name.len;
+    uint32_t hash = key->hash;
+    if (hash == 0) {
+        uint64_t numbers[] = {seeded_hash(slice_of(key->name.wire, key->name.len)), question,
+                              key->zone_serial};
+        hash = seeded_hash(slice_of(numbers, sizeof(numbers)));
+    }
+    return (struct entry_key){
+        .hash = hash,
+        .question = question,
+        .zone = (uint64_t)hash << 32 | key->zone_serial,
+        .name_words = words_of(key->name.len),
+        .name = &key->name,
+    };
+}
+
+size_t entry_chunks(size_t name_len, size_t records_len)
+{
+    size_t words = words_of(name_len) + words_of(records_len);
+    return words <= FIRST_WORDS ? 1 : 1 + (words - FIRST_WORDS + LATER_WORDS - 1) / LATER_WORDS;
+}
+
+/* ---- Data, word by word ---- */
+
+struct place {
+    const struct cache_chunks *chunks;
+    _Atomic uint64_t *words;
+    size_t at, end; /* in this chunk */
+};
+
+/* The place of the next word. What a reader finds may not be a chunk's number, if it is too late:
+ * then it reads the same chunk again, for nothing. */
+static inline _Atomic uint64_t *step(struct place *place)
+{
+    if (place->at == place->end) {
+        uint64_t next = chunk_get(&place->words[CHUNK_NEXT]);
+        if (next != 0 && next <= place->chunks->count) {
+            place->words = chunk_words(place->chunks, (uint32_t)next);
+        }
+        place->at = CHUNK_REST;
+        place->end = CHUNK_WORDS;
+    }
+    return &place->words[place->at++];
+}
+
+static void skip(struct place *place, size_t count)
+{
+    size_t here = place->end - place->at;
+    here = count < here ? count : here;
+    place->at += here;
+    for (count -= here; count > 0; count--) {
+        (void)step(place);
+    }
+}
+
+static void write_bytes(struct place *place, const uint8_t *bytes, size_t len)
+{
+    for (size_t at = 0; at < len; at += WORD) {
+        chunk_set(step(place), load_word(bytes + at, len - at));
+    }
+}
+
+/* ---- Writing ---- */
+
+static void write_peer(_Atomic uint64_t *words, const struct addr *peer)
+{
+    uint64_t ip[2] = {0}, scope = 0;
+    if (peer->sa.sa_family == AF_INET) {
+        memcpy(ip, &peer->v4.sin_addr, sizeof(peer->v4.sin_addr));
+    } else if (peer->sa.sa_family == AF_INET6) {
+        memcpy(ip, &peer->v6.sin6_addr, sizeof(peer->v6.sin6_addr));
+        scope = peer->v6.sin6_scope_id;
+    }
+    uint64_t port = peer->sa.sa_family == AF_UNSPEC ? 0 : addr_port(peer);
+    chunk_set(&words[ENTRY_PEER], scope << 32 | port << 16 | peer->sa.sa_family);
+    chunk_set(&words[ENTRY_PEER_IP], ip[0]);
+    chunk_set(&words[ENTRY_PEER_IP_END], ip[1]);
+}
+
+static void write_reply(_Atomic uint64_t *words, const struct entry_reply *reply)
+{
+    static const struct addr nobody;
+    static const struct kept_reply nothing;
+    const struct kept_reply *kept = reply->kept ? reply->kept : &nothing;
+    unsigned bits = (reply->kept ? IS_REPLY : 0) | (kept->is_negative ? IS_NEGATIVE : 0) |
+                    (kept->is_authentic ? IS_AUTHENTIC : 0);
+    chunk_set(&words[ENTRY_KEPT_AT], (uint64_t)reply->kept_at_ms);
+    chunk_set(&words[ENTRY_KIND], (uint64_t)kept->ttl_s << 32 | (unsigned)kept->rcode << 8 | bits);
+    chunk_set(&words[ENTRY_COUNTS], (uint64_t)kept->answers << 48 |
+                                        (uint64_t)kept->authorities << 32 |
+                                        (uint64_t)kept->run_at << 16 | kept->run_count);
+    chunk_set(&words[ENTRY_LENGTHS], (uint64_t)kept->records_at << 48 |
+                                         (uint64_t)kept->run_size << 32 |
+                                         (uint64_t)kept->answers_len << 16 | kept->len);
+    write_peer(words, reply->kept ? reply->nameserver : &nobody);
+}
+
+void entry_write(const struct cache_chunks *chunks, uint32_t chunk, const struct entry_key *key,
+                 const struct entry_reply *reply)
+{
+    _Atomic uint64_t *words = chunk_words(chunks, chunk);
+    uint64_t writing = entry_sequence(words) | 1;
+    chunk_set(&words[CHUNK_SEQUENCE], writing);
+    chunk_set(&words[ENTRY_QUESTION], key->question);
+    chunk_set(&words[ENTRY_ZONE], key->zone);
+    write_reply(words, reply);
+    chunk_set(&words[ENTRY_FAILURE], 0);
+    /* The sequence in it tells a late reader that this is another entry. */
+    chunk_set(&words[ENTRY_USE], (writing + 1) << 32);
+    struct place place = {chunks, words, ENTRY_DATA, ENTRY_DATA_END};
+    write_bytes(&place, key->name->wire, key->name->len);
+    write_bytes(&place, reply->records, reply->kept ? reply->kept->len : 0);
+    chunk_set(&words[CHUNK_SEQUENCE], writing + 1);
+}
+
+void entry_drop(const struct cache_chunks *chunks, uint32_t chunk)
+{
+    _Atomic uint64_t *sequence = &chunk_words(chunks, chunk)[CHUNK_SEQUENCE];
+    chunk_set(sequence, chunk_get(sequence) | 1);
+}
+
+/* ---- Reading ---- */
+
+bool entry_has_key(const struct cache_chunks *chunks, _Atomic uint64_t *words,
+                   const struct entry_key *key)
+{
+    if (chunk_get(&words[ENTRY_QUESTION]) != key->question ||
+        chunk_get(&words[ENTRY_ZONE]) != key->zone) {
+        return false;
+    }
+    struct place place = {chunks, words, ENTRY_DATA, ENTRY_DATA_END};
+    for (size_t at = 0; at < key->name->len; at += WORD) {
+        if (chunk_get(step(&place)) != name_word(key->name, at)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool entry_read_reply(_Atomic uint64_t *words, struct kept_reply *ret_kept, int64_t *ret_kept_at_ms)
+{
+    uint64_t kind = chunk_get(&words[ENTRY_KIND]);
+    if (!(kind & IS_REPLY)) {
+        return false;
+    }
+    uint64_t counts = chunk_get(&words[ENTRY_COUNTS]), lengths = chunk_get(&words[ENTRY_LENGTHS]);
+    *ret_kept_at_ms = (int64_t)chunk_get(&words[ENTRY_KEPT_AT]);
+    *ret_kept = (struct kept_reply){
+        .is_negative = kind & IS_NEGATIVE,
+        .is_authentic = kind & IS_AUTHENTIC,
+        .rcode = (uint8_t)(kind >> 8),
+        .ttl_s = (uint32_t)(kind >> 32),
+        .answers = (uint16_t)(counts >> 48),
+        .authorities = (uint16_t)(counts >> 32),
+        .run_at = (uint16_t)(counts >> 16),
+        .run_count = (uint16_t)counts,
+        .records_at = (uint16_t)(lengths >> 48),
+        .run_size = (uint16_t)(lengths >> 32),
+        .answers_len = (uint16_t)(lengths >> 16),
+        .len = (uint16_t)lengths,
+    };
+    return true;
+}
+
+struct addr entry_read_nameserver(_Atomic uint64_t *words)
+{
+    uint64_t peer = chunk_get(&words[ENTRY_PEER]);
+    uint64_t bytes[] = {chunk_get(&words[ENTRY_PEER_IP]), chunk_get(&words[ENTRY_PEER_IP_END])};
+    uint16_t family = (uint16_t)peer;
+    struct ip ip = {.family_bytes = family == AF_INET ? 4 : family == AF_INET6 ? 16 : 0};
+    memcpy(ip.bytes, bytes, ip.family_bytes);
+    struct addr addr = addr_of_ip(&ip, (uint16_t)(peer >> 16));
+    if (family == AF_INET6) {
+        addr.v6.sin6_scope_id = (uint32_t)(peer >> 32);
+    }
+    return addr;
+}
+
+void entry_read_records(const struct cache_chunks *chunks, _Atomic uint64_t *words,
+                        const struct entry_key *key, uint8_t *records, size_t len)
+{
+    struct place place = {chunks, words, ENTRY_DATA, ENTRY_DATA_END};
+    skip(&place, key->name_words);
+    size_t at = 0;
+    for (; len - at >= WORD; at += WORD) {
+        uint64_t word = chunk_get(step(&place));
+        memcpy(records + at, &word, WORD);
+    }
+    if (at < len) {
+        uint64_t word = chunk_get(step(&place));
+        memcpy(records + at, &word, len - at);
+    }
+}

@@ -1,0 +1,84 @@
+/* An entry of the cache in its chunks: what is known of it, its key's name, and the records as
+ * kept_reply has made them, all in one piece, so that a hit waits for two or three lines of memory.
+ *
+ * One thread writes an entry once and never changes it, but for the words that say so; its sequence
+ * is even from then on until it is dropped. Any thread may read it at any time: what it has read is
+ * an entry if the sequence was even before and is the same afterwards. */
+#ifndef SKYDNS_EXTERNAL_CACHE_ENTRY_INTERNAL_H
+#define SKYDNS_EXTERNAL_CACHE_ENTRY_INTERNAL_H
+
+#include <stdbool.h>
+
+#include "skydns/external/cache.h"
+#include "skydns/external/cache_chunks_internal.h"
+#include "skydns/external/kept_reply.h"
+
+/* Words of an entry's first chunk: first what every hit needs, so that it and a short reply lie in
+ * two lines of memory, which processors fetch together. */
+enum {
+    ENTRY_QUESTION = CHUNK_REST, /* type, class, DO, CD, the name's length */
+    ENTRY_ZONE,                  /* serial; hash of the key */
+    ENTRY_KEPT_AT,               /* ms */
+    ENTRY_KIND,                  /* TTL, rcode, bits */
+    ENTRY_COUNTS,                /* records; run of addresses */
+    ENTRY_LENGTHS,
+    ENTRY_FAILURE,                 /* changes: cache.c */
+    ENTRY_USE,                     /* changes, by readers too: cache.c */
+    ENTRY_DATA,                    /* the name, the records, each from a word's beginning */
+    ENTRY_PLACE = CHUNK_WORDS - 1, /* the filling thread's: queue, length of the chain */
+    ENTRY_LINKS = ENTRY_PLACE - 1, /* the filling thread's: neighbours in the queue */
+    ENTRY_PEER_IP_END = ENTRY_LINKS - 1,
+    ENTRY_PEER_IP = ENTRY_PEER_IP_END - 1,
+    ENTRY_PEER = ENTRY_PEER_IP - 1, /* nameserver: family, port, scope, then its address */
+    ENTRY_DATA_END = ENTRY_PEER,    /* continued in the next chunk */
+};
+
+/* A key as entries have it. */
+struct entry_key {
+    uint32_t hash;
+    uint64_t question, zone;
+    size_t name_words;
+    const struct dname *name; /* borrowed */
+};
+struct entry_key entry_key_of(const struct cache_key *key);
+
+/* Chunks for a name and records of such lengths. */
+size_t entry_chunks(size_t name_len, size_t records_len);
+
+/* The filling thread. `chunk` begins a chain of as many; afterwards the entry can be read. `kept`
+ * NULL: an entry without a reply, for a failure. */
+struct entry_reply {
+    const struct kept_reply *kept;
+    const uint8_t *records;
+    const struct addr *nameserver;
+    int64_t kept_at_ms;
+};
+void entry_write(const struct cache_chunks *chunks, uint32_t chunk, const struct entry_key *key,
+                 const struct entry_reply *reply);
+
+/* The filling thread: ends all reading of it. */
+void entry_drop(const struct cache_chunks *chunks, uint32_t chunk);
+
+static inline uint64_t entry_sequence(_Atomic uint64_t *words)
+{
+    return chunk_get(&words[CHUNK_SEQUENCE]);
+}
+
+static inline bool entry_is_at(uint64_t sequence)
+{
+    return sequence % 2 == 0;
+}
+
+/* Whether the entry has this key. Any thread. */
+bool entry_has_key(const struct cache_chunks *chunks, _Atomic uint64_t *words,
+                   const struct entry_key *key);
+
+/* What is known of the reply; false: there is none. Any thread, as the next two. */
+bool entry_read_reply(_Atomic uint64_t *words, struct kept_reply *ret_kept,
+                      int64_t *ret_kept_at_ms);
+struct addr entry_read_nameserver(_Atomic uint64_t *words);
+/* Copies the first `len` bytes of the records. */
+void entry_read_records(const struct cache_chunks *chunks, _Atomic uint64_t *words,
+                        const struct entry_key *key, uint8_t *records, size_t len);
+
+#endif

@@ -1,0 +1,75 @@
+/* What is kept of a nameserver's reply: the records that answer the question, and nothing else. The
+ * CNAMEs from the name asked for (with the DNAMEs they were made from), the records of the type at
+ * their end, or the SOA of a denial; with DO, the signatures of these, and the proofs of a denial
+ * or a wildcard. Whatever else a nameserver sends is left out: a record is shown only to those who
+ * ask for its name, so that no reply can say anything about another name.
+ *
+ * Names are compressed against a question at offset 12 and against earlier records: the records
+ * follow any client's question for this name, however it is spelled, and stand there only.
+ *
+ * The first reply to a question is made with this, too: it says what later ones will say.
+ *
+ * Pure; any thread. kept_reply_make and kept_reply_first allocate what they need meanwhile. */
+#ifndef SKYDNS_EXTERNAL_KEPT_REPLY_H
+#define SKYDNS_EXTERNAL_KEPT_REPLY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/dns/dns.h"
+#include "skydns/external/cache.h"
+
+enum {
+    KEPT_CNAMES_MAX = 16, /* as many as targets outside the domain may have: loops end here */
+    /* Header, question and records: with room for an OPT record in the same message. */
+    KEPT_IMAGE_MAX = DNS_MESSAGE_MAX - 64,
+};
+
+/* What there is to say about the records, beside their bytes. */
+struct kept_reply {
+    bool is_negative;
+    bool is_authentic;
+    uint8_t rcode;
+    uint16_t answers, authorities;
+    uint16_t records_at;       /* where the question ends */
+    uint16_t answers_len, len; /* bytes: of the answer section, of both sections */
+    uint32_t ttl_s;            /* for which it may be kept */
+    /* Equally long address records, which may stand in any order; count 0: none. */
+    uint16_t run_at, run_count, run_size;
+};
+
+/* Reads a nameserver's whole message to a question with the key's name, type and class, and writes
+ * what is kept to image + ret_kept->records_at. With another verdict than CACHE_KEPT, nothing is
+ * kept. */
+enum cache_verdict kept_reply_make(const struct cache_key *key, const uint8_t *reply, size_t len,
+                                   uint32_t ttl_max_s, uint8_t image[KEPT_IMAGE_MAX],
+                                   struct kept_reply *ret_kept);
+
+/* How many bytes a reader with so much room gets: both sections, the answer section, or nothing. */
+size_t kept_reply_fits(const struct kept_reply *kept, size_t room);
+
+/* How old the records are to look. */
+struct kept_age {
+    uint32_t ttl_max_s; /* no TTL is longer */
+    uint32_t kept_s;    /* subtracted from each, down to 1 */
+    bool is_stale;      /* all CACHE_STALE_TTL_S instead */
+};
+
+/* Gives records just copied the TTLs they are to have now and, with `shuffle` != 0, puts the
+ * addresses in a random order. `len`: what kept_reply_fits says. */
+void kept_reply_show(const struct kept_reply *kept, const struct kept_age *age, uint32_t shuffle,
+                     uint8_t *records, size_t len);
+
+/* Sets those fields of a hit that are the same as long as the reply is kept. */
+void kept_reply_describe(const struct kept_reply *kept, struct cache_hit *hit);
+
+/* The first reply, without a cache: what cache_read gives right after cache_put, under the same
+ * conditions about `records` and `room`. With another verdict than CACHE_KEPT, *ret_hit is a miss:
+ * pass the reply on as it is (or as a failure). */
+enum cache_verdict kept_reply_first(const struct cache_key *key, const uint8_t *reply, size_t len,
+                                    const struct addr *nameserver,
+                                    const struct cache_limits *limits, uint32_t shuffle,
+                                    uint8_t *records, size_t room, struct cache_hit *ret_hit);
+
+#endif

@@ -1,0 +1,239 @@
+#include "skydns/external/kept_writer_internal.h"
+
+#include <string.h>
+
+#include "common/base/seeded_hash.h"
+#include "common/dns/dns.h"
+
+/* ---- Names ---- */
+
+/* Of each suffix of a name, from the one of its last label on. */
+static void hash_suffixes(const struct dname *name, const struct dname_labels *labels,
+                          uint32_t ret_hashes[DNAME_LABELS_MAX])
+{
+    enum { FACTOR = 0x9e3779b1 }; /* 2^32 divided by the golden ratio, made odd */
+    struct dname lower = *name;
+    uint32_t hash = 0;
+    dname_lower(&lower);
+    for (size_t i = labels->count; i-- > 0;) {
+        const uint8_t *label = lower.wire + labels->offsets[i];
+        hash = (hash + seeded_hash(slice_of(label, label[0] + 1u))) * (uint32_t)FACTOR;
+        ret_hashes[i] = hash;
+    }
+}
+
+/* Whether the name written there is this one's suffix. */
+static bool is_suffix_at(const struct kept_writer *writer, size_t at, const struct dname *name,
+                         size_t offset)
+{
+    struct reader r = reader_of(writer->out.data, writer->out.pos);
+    struct dname there, suffix = {.len = (uint8_t)(name->len - offset)};
+    memcpy(suffix.wire, name->wire + offset, suffix.len);
+    r.pos = at;
+    return dname_read(&r, &there) && dname_equal(&there, &suffix);
+}
+
+enum { PLACES = 4 };
+
+/* Where this suffix was written before; 0: nowhere. */
+static uint16_t find_suffix(const struct kept_writer *writer, uint32_t hash,
+                            const struct dname *name, size_t offset)
+{
+    for (unsigned i = 0; i < PLACES; i++) {
+        unsigned place = (hash + i) % KEPT_SUFFIXES;
+        uint16_t at = writer->suffixes[place].at;
+        if (at != 0 && writer->suffixes[place].hash == hash &&
+            is_suffix_at(writer, at, name, offset)) {
+            return at;
+        }
+    }
+    return 0;
+}
+
+static void remember_suffix(struct kept_writer *writer, uint32_t hash, size_t at)
+{
+    if (at > DNS_POINTER_MAX) {
+        return;
+    }
+    for (unsigned i = 0; i < PLACES; i++) {
+        unsigned place = (hash + i) % KEPT_SUFFIXES;
+        if (writer->suffixes[place].at == 0) {
+            writer->suffixes[place].hash = hash;
+            writer->suffixes[place].at = (uint16_t)at;
+            return;
+        }
+    }
+}
+
+static void write_compressed(struct kept_writer *writer, const struct dname *name)
+{
+    struct dname_labels labels;
+    uint32_t hashes[DNAME_LABELS_MAX];
+    dname_labels(name, &labels);
+    hash_suffixes(name, &labels, hashes);
+    size_t start = writer->out.pos, whole = labels.count; /* labels that are written out */
+    uint16_t at = 0;
+    for (size_t i = 0; i < labels.count && at == 0; i++) {
+        at = find_suffix(writer, hashes[i], name, labels.offsets[i]);
+        whole = at ? i : whole;
+    }
+    size_t whole_len = whole < labels.count ? labels.offsets[whole] : name->len - 1u;
+    writer_bytes(&writer->out, name->wire, whole_len);
+    if (at) {
+        writer_u16(&writer->out, (uint16_t)(0xc000 | at));
+    } else {
+        writer_u8(&writer->out, 0);
+    }
+    for (size_t i = 0; i < whole && !writer->out.failed; i++) {
+        remember_suffix(writer, hashes[i], start + labels.offsets[i]);
+    }
+}
+
+/* What such a name shares with the question is in lower case: the nameserver may have repeated the
+ * capitals of our query, which are random. */
+static void write_whole(struct kept_writer *writer, const struct dname *name)
+{
+    struct dname_labels labels;
+    uint32_t hashes[DNAME_LABELS_MAX];
+    struct dname shown = *name;
+    dname_labels(name, &labels);
+    hash_suffixes(name, &labels, hashes);
+    for (size_t i = 0; i < labels.count; i++) {
+        uint16_t at = find_suffix(writer, hashes[i], name, labels.offsets[i]);
+        if (at != 0 && at < writer->records_at) {
+            memcpy(shown.wire + labels.offsets[i], writer->out.data + at,
+                   (size_t)name->len - labels.offsets[i]);
+            break;
+        }
+    }
+    writer_bytes(&writer->out, shown.wire, shown.len);
+}
+
+/* ---- Data ---- */
+
+/* Types whose data has names that a nameserver may have compressed (RFC 3597 4): so many bytes,
+ * then character strings, then names, then so many bytes. */
+struct form {
+    uint16_t type;
+    uint8_t head, strings, names;
+    enum { NO_REST, SOA_REST = 20, ANY_REST = 255 } rest;
+    bool is_compressed; /* by us, too: RFC 1035's types only */
+};
+
+static const struct form forms[] = {
+    {.type = DNS_TYPE_NS, .names = 1, .is_compressed = true},
+    {.type = 3 /* MD */, .names = 1, .is_compressed = true},
+    {.type = 4 /* MF */, .names = 1, .is_compressed = true},
+    {.type = DNS_TYPE_CNAME, .names = 1, .is_compressed = true},
+    {.type = DNS_TYPE_SOA, .names = 2, .rest = SOA_REST, .is_compressed = true},
+    {.type = 7 /* MB */, .names = 1, .is_compressed = true},
+    {.type = 8 /* MG */, .names = 1, .is_compressed = true},
+    {.type = 9 /* MR */, .names = 1, .is_compressed = true},
+    {.type = DNS_TYPE_PTR, .names = 1, .is_compressed = true},
+    {.type = 14 /* MINFO */, .names = 2, .is_compressed = true},
+    {.type = DNS_TYPE_MX, .head = 2, .names = 1, .is_compressed = true},
+    {.type = 17 /* RP */, .names = 2},
+    {.type = 18 /* AFSDB */, .head = 2, .names = 1},
+    {.type = 21 /* RT */, .head = 2, .names = 1},
+    {.type = 24 /* SIG */, .head = 18, .names = 1, .rest = ANY_REST},
+    {.type = 26 /* PX */, .head = 2, .names = 2},
+    {.type = 30 /* NXT */, .names = 1, .rest = ANY_REST},
+    {.type = DNS_TYPE_SRV, .head = 6, .names = 1},
+    {.type = DNS_TYPE_NAPTR, .head = 4, .strings = 3, .names = 1},
+    {.type = 36 /* KX */, .head = 2, .names = 1},
+    {.type = KEPT_TYPE_DNAME, .names = 1},
+    {.type = KEPT_TYPE_RRSIG, .head = 18, .names = 1, .rest = ANY_REST},
+    {.type = KEPT_TYPE_NSEC, .names = 1, .rest = ANY_REST},
+};
+
+static const struct form *form_of(uint16_t type)
+{
+    for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
+        if (forms[i].type == type) {
+            return &forms[i];
+        }
+    }
+    return NULL;
+}
+
+static void copy(struct kept_writer *writer, struct reader *r, size_t len)
+{
+    const uint8_t *bytes = reader_take(r, len);
+    if (bytes) {
+        writer_bytes(&writer->out, bytes, len);
+    }
+}
+
+static bool write_formed(struct kept_writer *writer, struct reader *r, const struct form *form)
+{
+    copy(writer, r, form->head);
+    for (unsigned i = 0; i < form->strings; i++) {
+        size_t len = reader_left(r) ? r->data[r->pos] : 0;
+        copy(writer, r, len + 1);
+    }
+    for (unsigned i = 0; i < form->names; i++) {
+        struct dname name;
+        if (!dname_read(r, &name)) {
+            return false;
+        }
+        if (form->is_compressed) {
+            write_compressed(writer, &name);
+        } else {
+            write_whole(writer, &name);
+        }
+    }
+    copy(writer, r, form->rest == ANY_REST ? reader_left(r) : form->rest);
+    return !r->failed && reader_left(r) == 0;
+}
+
+static bool is_address_sound(const struct kept_rr *rr)
+{
+    return rr->rr_class != DNS_CLASS_IN || (rr->type != DNS_TYPE_A && rr->type != DNS_TYPE_AAAA) ||
+           rr->rdata_len == (rr->type == DNS_TYPE_A ? 4 : 16);
+}
+
+static bool write_data(struct kept_writer *writer, const struct kept_message *message,
+                       const struct kept_rr *rr)
+{
+    struct reader r = reader_of(message->bytes, rr->rdata_at + rr->rdata_len);
+    const struct form *form = form_of(rr->type);
+    r.pos = rr->rdata_at;
+    if (form) {
+        return write_formed(writer, &r, form);
+    }
+    copy(writer, &r, rr->rdata_len);
+    return is_address_sound(rr);
+}
+
+size_t kept_writer_put(struct kept_writer *writer, const struct kept_message *message,
+                       const struct kept_rr *rr, const struct dname *owner, uint32_t ttl_s,
+                       bool *ret_is_sound)
+{
+    struct writer *out = &writer->out;
+    size_t start = out->pos;
+    write_compressed(writer, owner);
+    writer_u16(out, rr->type);
+    writer_u16(out, rr->rr_class);
+    writer_u32(out, ttl_s);
+    size_t len_at = out->pos;
+    writer_u16(out, 0);
+    *ret_is_sound = write_data(writer, message, rr);
+    if (!out->failed) {
+        struct writer len = writer_of(out->data + len_at, sizeof(uint16_t));
+        writer_u16(&len, (uint16_t)(out->pos - len_at - sizeof(uint16_t)));
+    }
+    return start;
+}
+
+void kept_writer_init(struct kept_writer *writer, const struct cache_key *key, uint8_t *image,
+                      size_t size)
+{
+    *writer = (struct kept_writer){.out = writer_of(image, size)};
+    struct writer *out = &writer->out;
+    const uint8_t header[DNS_HEADER_SIZE] = {0};
+    writer_bytes(out, header, sizeof(header));
+    write_compressed(writer, &key->name);
+    writer_u16(out, key->type);
+    writer_u16(out, key->qclass);
+    writer->records_at = out->pos;
+}

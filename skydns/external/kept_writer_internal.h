@@ -1,0 +1,34 @@
+/* Writes the records that are kept: into an image of the message that they will be part of, with
+ * the question's name at offset 12, so that compression pointers come out right. Pure.
+ *
+ * Names are compressed where RFC 3597 4 allows it; a nameserver's compression of others is undone.
+ * Which earlier names can be pointed at is remembered in a table of fixed size, of which four
+ * places are looked at for each label: a reply of many names costs no more for each than one of
+ * few. */
+#ifndef SKYDNS_EXTERNAL_KEPT_WRITER_INTERNAL_H
+#define SKYDNS_EXTERNAL_KEPT_WRITER_INTERNAL_H
+
+#include "skydns/external/kept_message_internal.h"
+
+enum { KEPT_SUFFIXES = 256 };
+
+struct kept_writer {
+    struct writer out; /* failed: the records do not fit */
+    size_t records_at; /* where the question ends */
+    struct {
+        uint32_t hash;
+        uint16_t at; /* 0: free */
+    } suffixes[KEPT_SUFFIXES];
+};
+
+/* `image` is borrowed. */
+void kept_writer_init(struct kept_writer *writer, const struct cache_key *key, uint8_t *image,
+                      size_t size);
+
+/* Appends a record under this name, its owner in some spelling. Returns where it begins. False in
+ * *ret_is_sound: its data is not what its type has. */
+size_t kept_writer_put(struct kept_writer *writer, const struct kept_message *message,
+                       const struct kept_rr *rr, const struct dname *owner, uint32_t ttl_s,
+                       bool *ret_is_sound);
+
+#endif

@@ -1,0 +1,153 @@
+#include "skydns/external/nameserver.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/base/key_table.h"
+#include "common/base/xalloc.h"
+#include "common/dns/dname.h"
+
+static const char tls_scheme[] = "tls://";
+
+/* ---- Names ---- */
+
+static struct slice key_of(const void *thing)
+{
+    return slice_str(thing);
+}
+
+/* NULL: there is no room for another. */
+static const char *keep_name(const char *name)
+{
+    static struct key_table names;
+    if (!names.key_of) {
+        key_table_init(&names, key_of);
+    }
+    const char *kept = key_table_find(&names, slice_str(name));
+    if (kept || names.count == NAMESERVER_NAMES_MAX) {
+        return kept;
+    }
+    char *copy = xstrdup(name);
+    (void)key_table_put(&names, copy); /* there was none */
+    return copy;
+}
+
+/* Lower case, without the last dot, as certificates and SNI have it. False: it is no name of a
+ * host: letters, digits, hyphens and underscores between dots; nor an IP address. */
+static bool tidy_name(const char *text, char out[NAMESERVER_NAME_MAX + 1])
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-_.";
+    struct dname name;
+    struct ip ip;
+    char address[INET6_ADDRSTRLEN];
+    if (ip_parse(slice_str(text), &ip)) {
+        (void)snprintf(out, NAMESERVER_NAME_MAX + 1, "%s", ip_format(&ip, address)); /* fits */
+        return true;
+    }
+    if (strchr(text, '\\') || !dname_from_text(slice_str(text), &name) || name.len == 1) {
+        return false;
+    }
+    char lower[DNAME_TEXT_MAX];
+    dname_lower(&name);
+    (void)dname_to_text(&name, lower);
+    size_t len = strlen(lower) - 1;
+    if (len > NAMESERVER_NAME_MAX || strspn(lower, letters) != len + 1) {
+        return false;
+    }
+    memcpy(out, lower, len);
+    out[len] = '\0';
+    return true;
+}
+
+/* ---- Parsing ---- */
+
+static int refuse(const char *text, struct err *err)
+{
+    return err_set(err, ERR_USAGE,
+                   "`%s`: expected IP or IP:port, like 192.0.2.1, 192.0.2.1:53 or [::1]:53, "
+                   "port 1-65535, or tls://IP[:port]#name",
+                   text);
+}
+
+static bool parse_address(struct slice text, unsigned default_port, struct addr *ret)
+{
+    char with_port[ADDR_TEXT_MAX + sizeof(":65535")];
+    struct err reason;
+    if (text.len == 0 || text.len > ADDR_TEXT_MAX) {
+        return false;
+    }
+    bool is_bracketed = text.ptr[0] == '[' && text.ptr[text.len - 1] == ']';
+    bool has_port = memchr(text.ptr, ':', text.len) && !is_bracketed;
+    memcpy(with_port, text.ptr, text.len);
+    int n = snprintf(with_port + text.len, sizeof(with_port) - text.len, ":%u", default_port);
+    if (n < 0 || (size_t)n >= sizeof(with_port) - text.len) {
+        return false;
+    }
+    with_port[text.len + (has_port ? 0 : (size_t)n)] = '\0';
+    return addr_parse(with_port, ret, &reason) == 0;
+}
+
+static int parse_tls(const char *text, struct nameserver *ret, struct err *err)
+{
+    const char *address = text + sizeof(tls_scheme) - 1;
+    const char *hash = strchr(address, '#');
+    char name[NAMESERVER_NAME_MAX + 1] = "";
+    struct nameserver server;
+    size_t len = hash ? (size_t)(hash - address) : strlen(address);
+    if (!parse_address(slice_of(address, len), NAMESERVER_TLS_PORT, &server.address) ||
+        (hash && !tidy_name(hash + 1, name))) {
+        return err_set(err, ERR_USAGE,
+                       "`%s`: expected tls://IP[:port]#name, like tls://192.0.2.1#dns.example or "
+                       "tls://[::1]:853, the name that of its certificate",
+                       text);
+    }
+    server.tls_name = keep_name(name);
+    if (!server.tls_name) {
+        return err_set(err, ERR_USAGE,
+                       "`%s`: expected at most %d different names of nameservers since the start; "
+                       "restart to forget those of before",
+                       text, NAMESERVER_NAMES_MAX);
+    }
+    *ret = server;
+    return 0;
+}
+
+int nameserver_parse(const char *text, struct nameserver *ret, struct err *err)
+{
+    struct addr address;
+    if (strncasecmp(text, tls_scheme, sizeof(tls_scheme) - 1) == 0) {
+        return parse_tls(text, ret, err);
+    }
+    if (!parse_address(slice_str(text), NAMESERVER_PORT, &address)) {
+        return refuse(text, err);
+    }
+    *ret = nameserver_at(address);
+    return 0;
+}
+
+/* ---- The rest ---- */
+
+bool nameserver_equal(const struct nameserver *a, const struct nameserver *b)
+{
+    return a->tls_name == b->tls_name && addr_equal(&a->address, &b->address);
+}
+
+const char *nameserver_format(const struct nameserver *server, char out[NAMESERVER_TEXT_MAX])
+{
+    char address[ADDR_TEXT_MAX];
+    const char *name = server->tls_name ? server->tls_name : "";
+    (void)snprintf(out, NAMESERVER_TEXT_MAX, "%s%s%s%s", server->tls_name ? tls_scheme : "",
+                   addr_format(&server->address, address), *name ? "#" : "", name); /* fits */
+    return out;
+}
+
+const char *nameserver_certificate_name(const struct nameserver *server, char out[INET6_ADDRSTRLEN])
+{
+    if (*server->tls_name) {
+        return server->tls_name;
+    }
+    const struct ip ip = addr_ip(&server->address);
+    return ip_format(&ip, out);
+}

@@ -1,0 +1,58 @@
+/* Which nameservers the name of another domain is asked of: those of the longest stub zone that
+ * contains it, or else the general ones, which are those of the root. Built by the main thread,
+ * published with the configuration (engine_config.h), read by every answering thread; never changed
+ * afterwards. */
+#ifndef SKYDNS_EXTERNAL_ZONE_TABLE_H
+#define SKYDNS_EXTERNAL_ZONE_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/dns/dname.h"
+#include "skydns/external/nameserver.h"
+
+enum {
+    ZONE_TABLE_MAX = 1024, /* stub zones: ten times what a large company delegates */
+    ZONE_SERVERS_MAX = 16, /* of one zone, as UPSTREAMS_MAX */
+};
+
+/* Where a zone's nameservers come from; a later one wins. */
+enum zone_origin { ZONE_FROM_KEYS, ZONE_FROM_FLAG, ZONE_FROM_DOCUMENT };
+
+struct foreign_zone {
+    struct dname name; /* lower case; the root: the general nameservers */
+    enum zone_origin origin;
+    size_t server_count; /* 0: there are none, or none is usable: SERVFAIL */
+    struct nameserver servers[ZONE_SERVERS_MAX];
+    uint32_t serial; /* set by zone_table_new. The same as long as the zone's nameservers are; no
+                      * other zone ever has it. What is kept of a zone's replies goes by it */
+};
+
+struct zone_table;
+
+/* Copies the zones, of which one at most is the root. Of several with one name, the first of the
+ * last origin counts. Zones as in `previous` (NULL: none) keep their serial. Zones beyond
+ * ZONE_TABLE_MAX are left out: the caller reports them. Starts with one reference. Main thread. */
+struct zone_table *zone_table_new(const struct foreign_zone *zones, size_t count,
+                                  const struct zone_table *previous);
+
+/* Any thread; the last unref frees. NULL is fine. */
+struct zone_table *zone_table_ref(struct zone_table *table);
+void zone_table_unref(struct zone_table *table);
+
+/* The longest zone that contains a lower-cased name: the root if no other does. Never NULL. Any
+ * thread. Looks in a hash table once for each number of labels that stub zones have, however many
+ * zones there are and however long the name is; without stub zones it costs nothing. */
+const struct foreign_zone *zone_table_find(const struct zone_table *table,
+                                           const struct dname *name);
+
+static inline bool zone_is_stub(const struct foreign_zone *zone)
+{
+    return zone->name.len > 1;
+}
+
+/* All of them, the root first. */
+const struct foreign_zone *zone_table_items(const struct zone_table *table, size_t *ret_count);
+
+#endif

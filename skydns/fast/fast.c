@@ -1,0 +1,514 @@
+#include "skydns/fast/fast.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/attributes.h"
+#include "common/base/xalloc.h"
+#include "common/dns/dns.h"
+#include "skydns/answer/address_pick.h"
+#include "skydns/answer/answer.h"
+#include "skydns/answer/kept_access.h"
+#include "skydns/fast/fast_names_internal.h"
+#include "skydns/fast/fast_target_internal.h"
+#include "skydns/records/rng.h"
+#include "skydns/records/rr.h"
+#include "skydns/records/store_ready.h"
+#include "skydns/wire/deferral.h"
+#include "skydns/wire/fast_reply.h"
+
+struct fast {
+    const struct engine_config *config;
+    struct kept_access *kept;
+    struct fast_zones zones;
+
+    struct fast_reply reply; /* being made, */
+    struct view view;        /* for this client */
+    uint32_t random;
+
+    uint64_t ahead_serial; /* of the store of the last batched lookup */
+    size_t ahead_count;
+    struct fast_question questions[ENGINE_AHEAD_MAX];
+    struct fast_question alone; /* one that is not in the batch */
+
+    struct address_pick pick; /* scratch */
+};
+
+void fast_configure(struct fast *fast, const struct engine_config *config, struct encoder *encoder)
+{
+    fast->config = config;
+    fast->ahead_count = 0;
+    fast_zones_configure(&fast->zones, config, encoder);
+}
+
+struct fast *fast_new(const struct engine_config *config, struct encoder *encoder,
+                      struct kept_access *kept)
+{
+    struct fast *fast = xcalloc(1, sizeof(*fast));
+    fast->kept = kept;
+    fast_configure(fast, config, encoder);
+    return fast;
+}
+
+void fast_free(struct fast *fast)
+{
+    free(fast);
+}
+
+/* ---- Looking up ---- */
+
+void fast_look_ahead(struct fast *fast, const struct store *store, const struct slice *queries,
+                     size_t count)
+{
+    struct store_walk *walks[ENGINE_AHEAD_MAX];
+    const struct fast_question *foreign[ENGINE_AHEAD_MAX];
+    size_t going = 0, foreign_count = 0;
+    fast->ahead_count = count < ENGINE_AHEAD_MAX ? count : ENGINE_AHEAD_MAX;
+    if (count == 0) {
+        return;
+    }
+    fast_zones_use(&fast->zones, store);
+    fast->ahead_serial = fast->zones.serial;
+    for (size_t i = 0; i < fast->ahead_count; i++) {
+        struct fast_question *question = &fast->questions[i];
+        fast_question_begin(&fast->zones, queries[i], question);
+        if (question->source == FAST_STORE) {
+            walks[going++] = &question->walk;
+        } else if (question->source == FAST_CACHE) {
+            cache_prepare(fast->config->cache, &question->key);
+            foreign[foreign_count++] = question;
+        }
+    }
+    while (going > 0) {
+        for (size_t i = 0; i < going;) {
+            if (store_walk_step(walks[i])) {
+                i++;
+            } else {
+                walks[i] = walks[--going];
+            }
+        }
+    }
+    for (size_t i = 0; i < foreign_count; i++) {
+        cache_look_ahead(fast->config->cache, &foreign[i]->key);
+    }
+}
+
+/* The query's question; its name, if it may be in the store, looked up. */
+static const struct fast_question *find_question(struct fast *f, const struct store *store,
+                                                 const struct engine_query *query)
+{
+    struct fast_question *q = &f->alone;
+    if (query->ahead > 0 && query->ahead <= f->ahead_count &&
+        f->ahead_serial == store_serial(store)) {
+        return &f->questions[query->ahead - 1];
+    }
+    fast_zones_use(&f->zones, store);
+    fast_question_begin(&f->zones, slice_of(query->wire, query->len), q);
+    if (q->source == FAST_STORE) {
+        store_walk_finish(&q->walk);
+    }
+    return q;
+}
+
+/* ---- Addresses ---- */
+
+struct addresses {
+    const uint8_t *bytes;
+    unsigned count;
+    unsigned size; /* of one address */
+    uint32_t ttl_s;
+};
+
+/* The addresses of one family at a node. False: fall back to the slow path. */
+static bool get_addresses(const struct fast *f, const struct store_node *node, unsigned family,
+                          struct addresses *ret)
+{
+    const struct store_record *record = store_node_single(node);
+    const struct store_ready *ready = store_node_ready(node);
+    *ret = (struct addresses){.size = family == 0 ? 4 : 16};
+    if (!record && (record = store_node_record(node)) && store_visible_count(node) != 1) {
+        record = NULL; /* its name also has what is below it */
+    }
+    if (record) {
+        ret->count = record->host_len == ret->size;
+        ret->bytes = record->bytes;
+        ret->ttl_s = record->ttl_s ? record->ttl_s : f->config->ttl_s;
+        return record->host == STORE_HOST_IP;
+    }
+    if (!ready) {
+        struct store_tally tally = store_node_tally(node);
+        return store_tally_of_family(&tally, ret->size) == 0 && tally.names == 0;
+    }
+    ret->count = ready->count[family];
+    ret->bytes = ready->bytes + (family == 0 ? 0 : 4 * ready->count[0]);
+    ret->ttl_s = ready->ttl_s[family];
+    return ready->kind == STORE_READY_ADDRESSES;
+}
+
+/* Writes as many as fit; returns how many. */
+static unsigned put_addresses(struct fast *f, const struct addresses *a, unsigned owner_at)
+{
+    uint8_t order[STORE_READY_MAX];
+    unsigned type = a->size == 4 ? DNS_TYPE_A : DNS_TYPE_AAAA;
+    for (unsigned i = 0; i < a->count; i++) {
+        unsigned other = f->config->round_robin && i > 0 ? shuffle_random(&f->random) % (i + 1) : i;
+        order[i] = (uint8_t)i;
+        order[i] = order[other];
+        order[other] = (uint8_t)i;
+    }
+    for (unsigned i = 0; i < a->count; i++) {
+        uint8_t *data = fast_reply_record(&f->reply, owner_at, type, a->ttl_s, a->size);
+        if (!data) {
+            return i;
+        }
+        memcpy(data, a->bytes + (size_t)order[i] * a->size, a->size);
+    }
+    return a->count;
+}
+
+static uint32_t level(const struct fast *f, unsigned count, uint32_t ttl_s)
+{
+    return count > 1 && f->config->ttl_s < ttl_s ? f->config->ttl_s : ttl_s;
+}
+
+/* ---- Answers ---- */
+
+static size_t end(struct fast *f, const struct fast_query *q, enum dns_rcode rcode)
+{
+    return fast_reply_end(&f->reply, q, f->config->max_udp_size, rcode);
+}
+
+/* No data, or no such name. */
+static size_t deny(struct fast *f, const struct fast_question *question,
+                   const struct engine_query *query, enum dns_rcode rcode)
+{
+    const struct fast_query *q = &question->query;
+    const struct soa_template *soa = &question->zone->soa;
+    if (!q->is_lower || question->zone->zone->is_incomplete ||
+        f->reply.len + soa->len > f->reply.limit) {
+        return 0;
+    }
+    f->reply.len += soa_template_write(
+        soa, q->name_len, answer_soa_serial(question->zone->zone->serial, query->now_s),
+        f->reply.bytes + f->reply.len);
+    f->reply.authorities = 1;
+    return end(f, q, rcode);
+}
+
+/* Shuffles the picked addresses and writes as many as fit. */
+static size_t put_picked(struct fast *f, const struct fast_question *question,
+                         unsigned family_bytes)
+{
+    struct address_pick *pick = &f->pick;
+    uint32_t ttl_s = level(f, (unsigned)pick->count, pick->ttl_s);
+    unsigned type = question->query.type, count = 0;
+    for (unsigned i = 1; i < pick->count && f->config->round_robin; i++) {
+        unsigned other = shuffle_random(&f->random) % (i + 1);
+        const struct store_record *record = pick->records[i];
+        pick->records[i] = pick->records[other];
+        pick->records[other] = record;
+    }
+    for (; count < pick->count; count++) {
+        uint8_t *data = fast_reply_record(&f->reply, DNS_HEADER_SIZE, type, ttl_s, family_bytes);
+        if (!data) {
+            break;
+        }
+        memcpy(data, pick->records[count]->bytes, family_bytes);
+    }
+    f->reply.answers = (uint16_t)count;
+    f->reply.is_cut = count < pick->count;
+    return end(f, &question->query, DNS_RCODE_NOERROR);
+}
+
+/* More addresses than are prepared. 0: the slow path decides. */
+static size_t answer_many(struct fast *f, const struct fast_question *question,
+                          const struct engine_query *query, unsigned family_bytes)
+{
+    const struct store_node *node = question->walk.node;
+    struct store_tally tally = store_node_tally(node);
+    const struct address_wanted wanted = {
+        .config = f->config,
+        .node = node,
+        .family_bytes = family_bytes,
+        .reply_limit = f->reply.max,
+        .visits_max = ENGINE_BRIEF_MAX,
+        .random = query->random,
+    };
+    uint32_t count = store_tally_of_family(&tally, family_bytes);
+    size_t enough = address_pick_enough(family_bytes, wanted.reply_limit);
+    if (tally.names > 0 || tally.groups > 0 ||
+        (count < enough ? count : enough) > ENGINE_BRIEF_MAX) {
+        return 0;
+    }
+    if (!address_pick(&f->pick, &wanted) || (f->pick.is_all && !f->config->round_robin)) {
+        return 0;
+    }
+    return put_picked(f, question, family_bytes);
+}
+
+static size_t answer_addresses(struct fast *f, const struct fast_question *question,
+                               const struct engine_query *query)
+{
+    struct addresses addresses;
+    unsigned family = question->query.type == DNS_TYPE_A ? 0 : 1;
+    if (!get_addresses(f, question->walk.node, family, &addresses)) {
+        return store_visible_count(question->walk.node) > STORE_READY_MAX
+                   ? answer_many(f, question, query, family == 0 ? 4 : 16)
+                   : 0;
+    }
+    if (addresses.count == 0) {
+        return deny(f, question, query, DNS_RCODE_NOERROR);
+    }
+    addresses.ttl_s = level(f, addresses.count, addresses.ttl_s);
+    unsigned count = put_addresses(f, &addresses, DNS_HEADER_SIZE);
+    f->reply.answers = (uint16_t)count;
+    f->reply.is_cut = count < addresses.count;
+    return end(f, &question->query, DNS_RCODE_NOERROR);
+}
+
+/* ---- Ports ---- */
+
+/* Whether a target is in the namespace of the question's name, which the client sees. */
+static bool is_in_same_space(const struct fast *f, const struct fast_question *question,
+                             struct slice target)
+{
+    const struct fast_query *q = &question->query;
+    unsigned below = (unsigned)question->zone->zone->labels + 2;
+    if (f->zones.is_nested || q->label_count <= below) {
+        return false;
+    }
+    const uint8_t *space = q->name + q->offsets[q->label_count - below];
+    size_t len = (size_t)q->name_len - q->offsets[q->label_count - below], at = 0;
+    while (target.len - at > len) {
+        at += (uint8_t)target.ptr[at] + 1u;
+    }
+    return target.len - at == len && memcmp(target.ptr + at, space, len) == 0;
+}
+
+/* What the client sees of a target. */
+static enum view_part target_part(const struct fast *f, const struct fast_question *question,
+                                  struct slice target)
+{
+    if (!f->view.visibility || is_in_same_space(f, question, target)) {
+        return VIEW_WHOLE;
+    }
+    struct dname name = {.len = (uint8_t)target.len};
+    memcpy(name.wire, target.ptr, target.len);
+    dname_lower(&name);
+    return view_part_of(&f->view, &name);
+}
+
+/* Adds the addresses of a target, if all are of one family and have one TTL. False: fall back to
+ * the slow path. */
+static bool add_target(struct fast *f, const struct fast_question *question, struct slice wire,
+                       unsigned written_at)
+{
+    struct fast_target target;
+    struct addresses v4, v6;
+    if (!fast_target_find(&f->zones, question, wire, written_at, &target)) {
+        return false;
+    }
+    enum view_part part = target_part(f, question, wire);
+    if (!target.node || part == VIEW_NONE) {
+        return true;
+    }
+    if (part != VIEW_WHOLE) {
+        return false;
+    }
+    const struct store_ready *ready = store_node_ready(target.node);
+    if (!get_addresses(f, target.node, 0, &v4) || !get_addresses(f, target.node, 1, &v6) ||
+        (v4.count > 0 && v6.count > 0) || (ready && !ready->is_level)) {
+        return false;
+    }
+    const struct addresses *a = v4.count ? &v4 : &v6;
+    f->reply.additionals = (uint16_t)(f->reply.additionals + a->count);
+    return put_addresses(f, a, target.owner_at) == a->count;
+}
+
+struct targets {
+    unsigned count;
+    uint32_t ttl_s;
+    uint32_t weight_sum;
+    const struct store_record *const *records;
+};
+
+static bool get_targets(const struct fast *f, const struct store_node *node,
+                        const struct store_record **single, struct targets *ret)
+{
+    const struct store_ready *ready = store_node_ready(node);
+    *single = store_node_single(node);
+    if (*single) {
+        *ret = (struct targets){1, (*single)->ttl_s, store_record_weight(*single), single};
+        return (*single)->host == STORE_HOST_NAME;
+    }
+    if (!ready || ready->kind != STORE_READY_TARGETS) {
+        return false;
+    }
+    unsigned count = ready->count[0];
+    *ret = (struct targets){count, level(f, count, ready->ttl_s[0]), ready->weight_sum,
+                            ready->records};
+    return true;
+}
+
+/* Writes the SRV record. Returns the offset of the target's name; 0: it does not fit. */
+static unsigned put_target(struct fast *f, const struct store_record *r, const struct targets *all)
+{
+    struct slice target = store_record_host_wire(r);
+    uint8_t *data =
+        fast_reply_record(&f->reply, DNS_HEADER_SIZE, DNS_TYPE_SRV, all->ttl_s, 6 + target.len);
+    if (!data) {
+        return 0;
+    }
+    fast_put16(data, r->priority);
+    fast_put16(data + 2, 100 * store_record_weight(r) / all->weight_sum);
+    fast_put16(data + 4, r->port);
+    memcpy(data + 6, target.ptr, target.len);
+    return (unsigned)(data + 6 - f->reply.bytes);
+}
+
+static size_t answer_targets(struct fast *f, const struct fast_question *question)
+{
+    unsigned written_at[STORE_READY_MAX];
+    const struct store_record *single;
+    struct targets targets;
+    if (!question->query.is_lower || !get_targets(f, question->walk.node, &single, &targets)) {
+        return 0;
+    }
+    for (unsigned i = 0; i < targets.count; i++) {
+        written_at[i] = put_target(f, targets.records[i], &targets);
+        if (written_at[i] == 0) {
+            return 0;
+        }
+    }
+    for (unsigned i = 0; i < targets.count; i++) {
+        struct slice target = store_record_host_wire(targets.records[i]);
+        if (!add_target(f, question, target, written_at[i])) {
+            return 0;
+        }
+    }
+    f->reply.answers = (uint16_t)targets.count;
+    return end(f, &question->query, DNS_RCODE_NOERROR);
+}
+
+/* ---- Questions ---- */
+
+/* The question's node, as the client sees it. False: the slow path decides. */
+static bool get_node(const struct fast *f, const struct fast_question *question,
+                     const struct engine_query *query, const struct store_node **ret_node)
+{
+    *ret_node = question->walk.node;
+    if (!f->view.visibility) {
+        return true;
+    }
+    switch (fast_name_part(&f->zones, question->zone, &question->query, &query->view)) {
+    case VIEW_NONE:
+        *ret_node = NULL;
+        return true;
+    case VIEW_WHOLE:
+        return true;
+    case VIEW_SPACES:
+    case VIEW_SOME:
+        break;
+    }
+    return false;
+}
+
+static size_t answer_in_zone(struct fast *f, const struct fast_question *question,
+                             const struct engine_query *query)
+{
+    const struct store_node *node;
+    struct addresses ignored;
+    if (!get_node(f, question, query, &node)) {
+        return 0;
+    }
+    switch (fast_name_action(&f->zones, question->zone, &question->query, question->kind, node)) {
+    case PLAIN_NOT:
+        break;
+    case PLAIN_NO_NAME:
+        return deny(f, question, query, DNS_RCODE_NXDOMAIN);
+    case PLAIN_NO_DATA:
+        return deny(f, question, query, DNS_RCODE_NOERROR);
+    case PLAIN_IF_ALIAS:
+        return get_addresses(f, question->walk.node, 0, &ignored)
+                   ? deny(f, question, query, DNS_RCODE_NOERROR)
+                   : 0; /* its records may be host names */
+    case PLAIN_ADDRESSES:
+        return answer_addresses(f, question, query);
+    case PLAIN_TARGETS:
+        return answer_targets(f, question);
+    }
+    return 0;
+}
+
+/* Whether a name could share a suffix with a reverse name, whatever the case of either. */
+static bool may_end_like_reverse(struct slice name)
+{
+    static const char arpa[] = "\4arpa"; /* with the root label */
+    return name.len >= sizeof(arpa) &&
+           rr_same_name(slice_of(name.ptr + name.len - sizeof(arpa), sizeof(arpa)),
+                        slice_of(arpa, sizeof(arpa)));
+}
+
+/* From the client: the reverse name, since it is in a domain of ours as well, or its record. */
+static bool may_be_hidden(const struct fast *f, struct slice target)
+{
+    return f->view.visibility && (f->zones.is_nested || view_hides_target(&f->view, target));
+}
+
+/* A reverse name that has a key. */
+static size_t answer_pointer(struct fast *f, const struct fast_question *question)
+{
+    const struct store_node *node = question->walk.node;
+    const struct store_record *record = node ? store_node_record(node) : NULL;
+    struct slice target = record ? store_record_host_wire(record) : slice_of(NULL, 0);
+    if (target.len == 0 || may_end_like_reverse(target) || may_be_hidden(f, target)) {
+        return 0;
+    }
+    uint32_t ttl_s = record->ttl_s ? record->ttl_s : f->config->ttl_s;
+    uint8_t *data = fast_reply_record(&f->reply, DNS_HEADER_SIZE, DNS_TYPE_PTR, ttl_s, target.len);
+    if (!data) {
+        return 0;
+    }
+    memcpy(data, target.ptr, target.len);
+    f->reply.answers = 1;
+    return end(f, &question->query, DNS_RCODE_NOERROR);
+}
+
+/* Whether a name of a stub zone is hidden from the client, since the zone is below a name that is.
+ */
+static bool is_hidden_stub(const struct fast *f, const struct fast_question *question)
+{
+    return f->view.visibility && view_part_of(&f->view, &question->key.name) == VIEW_NONE;
+}
+
+/* A name of another domain, if the cache has it. */
+static NOINLINE size_t answer_kept(struct fast *f, const struct fast_question *question,
+                                   const struct engine_query *query, uint8_t *reply,
+                                   bool *ret_wants_refresh)
+{
+    const struct kept_question kept = {.query = query,
+                                       .name_len = question->query.name_len,
+                                       .has_edns = question->query.has_edns,
+                                       .udp_size = question->query.udp_size,
+                                       .dnssec_ok = question->query.dnssec_ok};
+    return kept_access_allows(f->kept, query->client)
+               ? kept_access_reply(f->kept, &kept, &question->key, reply, ret_wants_refresh)
+               : 0;
+}
+
+size_t fast_answer(struct fast *fast, const struct store *store, const struct engine_query *query,
+                   uint8_t *reply, struct engine_deferral *ret_deferral)
+{
+    struct fast *f = fast;
+    const struct fast_question *question = find_question(f, store, query);
+    ret_deferral->name_len = question->source == FAST_NOWHERE ? 0 : question->query.name_len;
+    f->view = view_of(f->config, store, &query->view);
+    if (question->source != FAST_STORE) {
+        return question->source == FAST_CACHE && !is_hidden_stub(f, question)
+                   ? answer_kept(f, question, query, reply, &ret_deferral->wants_refresh)
+                   : 0;
+    }
+    fast_reply_begin(&f->reply, &question->query, query, f->config->max_udp_size, reply);
+    f->random = query->random;
+    return question->zone ? answer_in_zone(f, question, query) : answer_pointer(f, question);
+}

@@ -1,0 +1,304 @@
+#include "skydns/fast/fast_names_internal.h"
+
+#include <string.h>
+
+#include "common/base/attributes.h"
+#include "common/dns/dns.h"
+#include "skydns/answer/lookup.h"
+#include "skydns/external/hosts_table.h"
+#include "skydns/external/zone_table.h"
+#include "skydns/publish/reverse_zone.h"
+
+/* ---- Domains ---- */
+
+static bool is_nested(const struct engine_config *config, const struct dname *domain)
+{
+    for (size_t i = 0; i < config->zone_count; i++) {
+        const struct dname *other = &config->zones[i].domain;
+        if (other != domain && dname_is_within(domain, other)) {
+            return true;
+        }
+    }
+    return dname_is_within(domain, &reverse_zone_in_addr_arpa) ||
+           dname_is_within(domain, &reverse_zone_ip6_arpa) ||
+           dname_is_within(&reverse_zone_in_addr_arpa, domain) ||
+           dname_is_within(&reverse_zone_ip6_arpa, domain);
+}
+
+void fast_zones_configure(struct fast_zones *zones, const struct engine_config *config,
+                          struct encoder *encoder)
+{
+    zones->config = config;
+    zones->has_kept = config->cache && config->zones_of_others &&
+                      (config->allows_all || config->allowed_count > 0);
+    zones->has_pointers = plain_names_have_pointers(config);
+    zones->is_nested = false;
+    zones->serial = 0;
+    zones->count = config->zone_count;
+    for (size_t i = 0; i < config->zone_count; i++) {
+        struct fast_zone *z = &zones->zones[i];
+        z->zone = &config->zones[i];
+        plain_names_make(&z->plain, config, z->zone);
+        soa_template_make(&z->soa, config, z->zone, encoder);
+        zones->is_nested = zones->is_nested || is_nested(config, &z->zone->domain);
+        z->has_stubs_below = engine_config_is_above_stub(config, &z->zone->domain);
+        if (z->has_stubs_below) { /* whose a target is depends on all of its name */
+            z->plain.is_uniform = false;
+        }
+        z->has_zones_below = z->has_stubs_below || z->plain.has_domains_below;
+    }
+}
+
+void fast_zones_use(struct fast_zones *zones, const struct store *store)
+{
+    if (zones->serial != store_serial(store)) {
+        zones->serial = store_serial(store);
+        zones->arpa =
+            zones->has_pointers ? store_child(store_root(store), slice_of("arpa", 4)) : NULL;
+        for (size_t i = 0; i < zones->count; i++) {
+            struct fast_zone *z = &zones->zones[i];
+            z->node = store_find(store, &z->zone->domain, NULL);
+        }
+    }
+}
+
+static struct dname name_of(const struct fast_query *q)
+{
+    struct dname name = {.len = q->name_len};
+    memcpy(name.wire, q->name, q->name_len);
+    return name;
+}
+
+static NOINLINE bool is_stubs(const struct fast_zones *zones, const struct fast_zone *zone,
+                              const struct fast_query *q)
+{
+    struct dname name = name_of(q);
+    return engine_config_stub(zones->config, &name, zone->zone) != NULL;
+}
+
+const struct fast_zone *fast_zones_find(const struct fast_zones *zones,
+                                        const struct fast_query *query)
+{
+    const struct fast_query *q = query;
+    for (size_t i = 0; i < zones->count; i++) {
+        const struct engine_zone *zone = zones->zones[i].zone;
+        if (q->label_count >= zone->labels && q->name_len >= zone->domain.len &&
+            q->offsets[q->label_count - zone->labels] == q->name_len - zone->domain.len &&
+            memcmp(q->name + q->name_len - zone->domain.len, zone->domain.wire, zone->domain.len) ==
+                0) {
+            const struct fast_zone *found = &zones->zones[i];
+            return found->has_stubs_below && is_stubs(zones, found, q) ? NULL : found;
+        }
+    }
+    return NULL;
+}
+
+/* ---- Questions ---- */
+
+static bool is_label(struct slice label, const char *text, size_t len)
+{
+    return label.len == len && memcmp(label.ptr, text, len) == 0;
+}
+
+/* Compares labels, not bytes: the bytes of one label may end like another. */
+static bool is_reverse(const struct fast_query *q)
+{
+    if (q->label_count < 2 || !is_label(fast_query_label(q, q->label_count - 1u), "arpa", 4)) {
+        return false;
+    }
+    struct slice form = fast_query_label(q, q->label_count - 2u);
+    return is_label(form, "in-addr", 7) || is_label(form, "ip6", 3);
+}
+
+static void begin_walk(const struct store_node *from, unsigned labels, const struct fast_query *q,
+                       struct store_walk *walk)
+{
+    walk->name = q->name;
+    walk->offsets = q->offsets;
+    walk->count = labels;
+    store_walk_begin(walk, from);
+}
+
+void fast_walk_begin(const struct fast_zone *zone, const struct fast_query *query,
+                     struct store_walk *walk)
+{
+    begin_walk(zone->node, query->label_count - zone->zone->labels, query, walk);
+}
+
+/* Types that no record has are denied, whatever is kept (answer_meta.c). */
+static bool is_meta(uint16_t type)
+{
+    return type == DNS_TYPE_OPT || (type >= DNS_TYPE_META_FIRST && type <= DNS_TYPE_ANY);
+}
+
+/* By the rules of answer_foreign.c. What is in hosts files, is not forwarded or may be a reverse
+ * name of ours takes the slow path. */
+static enum fast_source begin_foreign(const struct fast_zones *zones,
+                                      struct fast_question *question)
+{
+    const struct engine_config *config = zones->config;
+    const struct fast_query *q = &question->query;
+    struct cache_key *key = &question->key;
+    size_t unused;
+    if (!zones->has_kept || is_meta(q->type) || is_reverse(q)) {
+        return FAST_NOWHERE;
+    }
+    key->name.len = q->name_len;
+    memcpy(key->name.wire, q->name, q->name_len);
+    const struct foreign_zone *zone = zone_table_find(config->zones_of_others, &key->name);
+    if (zone->server_count == 0 ||
+        (!zone_is_stub(zone) && (config->no_rec || q->label_count < config->ndots)) ||
+        (config->hosts && hosts_table_find(config->hosts, &key->name, &unused))) {
+        return FAST_NOWHERE;
+    }
+    key->type = q->type;
+    key->qclass = DNS_CLASS_IN;
+    key->dnssec_ok = q->dnssec_ok;
+    key->checking_disabled = (q->wire[3] & DNS_FLAG_CD) != 0;
+    key->zone_serial = zone->serial;
+    key->hash = 0;
+    return FAST_CACHE;
+}
+
+static enum fast_source begin_in_zone(const struct fast_zones *zones,
+                                      struct fast_question *question)
+{
+    question->zone = fast_zones_find(zones, &question->query);
+    if (!question->zone) {
+        return begin_foreign(zones, question);
+    }
+    if (!question->zone->node) {
+        return FAST_NOWHERE;
+    }
+    fast_walk_begin(question->zone, &question->query, &question->walk);
+    return FAST_STORE;
+}
+
+/* Of a type that the slow path looks for in domains of ours. */
+static enum fast_source begin_elsewhere(const struct fast_zones *zones,
+                                        struct fast_question *question)
+{
+    return fast_zones_find(zones, &question->query) ? FAST_NOWHERE : begin_foreign(zones, question);
+}
+
+static enum fast_source begin_in_arpa(const struct fast_zones *zones,
+                                      struct fast_question *question)
+{
+    const struct fast_query *q = &question->query;
+    if (!zones->arpa) {
+        return FAST_NOWHERE;
+    }
+    question->zone = NULL;
+    begin_walk(zones->arpa, q->label_count - 1, q, &question->walk);
+    return FAST_STORE;
+}
+
+static enum fast_source begin_question(const struct fast_zones *zones, struct slice wire,
+                                       struct fast_question *question)
+{
+    struct fast_query *q = &question->query;
+    if (!fast_query_read((const uint8_t *)wire.ptr, wire.len, q)) {
+        return FAST_NOWHERE;
+    }
+    switch (q->type) {
+    case DNS_TYPE_A:
+    case DNS_TYPE_AAAA:
+        question->kind = PLAIN_ADDRESS;
+        break;
+    case DNS_TYPE_SRV:
+        question->kind = PLAIN_PORT;
+        break;
+    case DNS_TYPE_SVCB:
+    case DNS_TYPE_HTTPS:
+        question->kind = PLAIN_NO_TYPE;
+        break;
+    case DNS_TYPE_PTR:
+        if (is_reverse(q)) {
+            return begin_in_arpa(zones, question);
+        }
+        return begin_elsewhere(zones, question);
+    default:
+        return begin_elsewhere(zones, question);
+    }
+    return begin_in_zone(zones, question);
+}
+
+void fast_question_begin(const struct fast_zones *zones, struct slice wire,
+                         struct fast_question *question)
+{
+    question->source = begin_question(zones, wire, question);
+}
+
+/* ---- How a name is answered ---- */
+
+static bool has_wildcard(const struct fast_query *q, unsigned labels)
+{
+    for (unsigned i = 0; i < labels; i++) {
+        if (lookup_is_wildcard(fast_query_label(q, i))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Names above a domain of ours exist, whatever the store has. */
+static bool is_above_a_domain(const struct fast_zones *zones, const struct fast_query *q)
+{
+    for (size_t i = 0; i < zones->count; i++) {
+        const struct dname *domain = &zones->zones[i].zone->domain;
+        if (domain->len > q->name_len &&
+            memcmp(domain->wire + domain->len - q->name_len, q->name, q->name_len) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_above_a_stub(const struct fast_zones *zones, const struct fast_query *q)
+{
+    struct dname name = name_of(q);
+    return engine_config_is_above_stub(zones->config, &name);
+}
+
+/* Whether the name, which is the zone's, exists for the sake of one below it. */
+static NOINLINE bool is_above_a_zone(const struct fast_zones *zones, const struct fast_zone *zone,
+                                     const struct fast_query *q)
+{
+    return (zone->plain.has_domains_below && is_above_a_domain(zones, q)) ||
+           (zone->has_stubs_below && is_above_a_stub(zones, q));
+}
+
+enum view_part fast_name_part(const struct fast_zones *zones, const struct fast_zone *zone,
+                              const struct fast_query *query, const struct client_view *client)
+{
+    unsigned labels = (unsigned)query->label_count - zone->zone->labels;
+    if (labels == 0 || zones->is_nested) {
+        return VIEW_SOME;
+    }
+    if (kube_tree_of(fast_query_label(query, labels - 1)) == KUBE_TREE_OTHER) {
+        return VIEW_WHOLE;
+    }
+    if (labels == 1) {
+        return VIEW_SPACES;
+    }
+    return visibility_shows(client->visibility, fast_query_label(query, labels - 2), client->space)
+               ? VIEW_WHOLE
+               : VIEW_NONE;
+}
+
+enum plain_action fast_name_action(const struct fast_zones *zones, const struct fast_zone *zone,
+                                   const struct fast_query *query, enum plain_kind kind,
+                                   const struct store_node *node)
+{
+    unsigned labels = (unsigned)query->label_count - zone->zone->labels;
+    if (labels == 0 || has_wildcard(query, labels)) {
+        return PLAIN_NOT;
+    }
+    const struct plain_class *class =
+        plain_names_class(&zone->plain, query->name, query->offsets, labels);
+    if (node) {
+        return class->when_found[kind];
+    }
+    return zone->has_zones_below && is_above_a_zone(zones, zone, query) ? PLAIN_NOT
+                                                                        : class->when_absent;
+}

@@ -1,0 +1,85 @@
+/* The second step of the fast path: the domain of a question's name, the walk from there to the
+ * name's node, and how the name is answered (plain_names.h); or that the name is another
+ * domain's, and the key that the cache has it under. One set of domains per
+ * engine; that engine's thread only. Nothing allocates. */
+#ifndef SKYDNS_FAST_FAST_NAMES_INTERNAL_H
+#define SKYDNS_FAST_FAST_NAMES_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/slice.h"
+#include "skydns/answer/view.h"
+#include "skydns/external/cache.h"
+#include "skydns/fast/plain_names.h"
+#include "skydns/fast/soa_template_internal.h"
+#include "skydns/publish/engine_config.h"
+#include "skydns/records/store_walk.h"
+#include "skydns/wire/fast_query.h"
+
+/* What the fast path keeps ready for a domain. */
+struct fast_zone {
+    const struct engine_zone *zone;
+    struct soa_template soa;
+    struct plain_names plain;
+    const struct store_node *node; /* of the domain in the store in use; may be NULL */
+    bool has_stubs_below;          /* some of its names are asked of nameservers */
+    bool has_zones_below;          /* such, or domains of ours */
+};
+
+struct fast_zones {
+    const struct engine_config *config;
+    bool has_kept;     /* names of other domains may be in the cache, and some client have them */
+    bool has_pointers; /* reverse names are answered from the store */
+    bool is_nested;    /* domains contain others, or reverse names: view_part_of looks at all */
+    uint64_t serial;   /* of the store whose nodes are known; 0: none */
+    size_t count;
+    const struct store_node *arpa; /* of reverse names in the store in use; may be NULL */
+    struct fast_zone zones[ENGINE_ZONES_MAX];
+};
+
+/* Where the fast path may have an answer. */
+enum fast_source { FAST_NOWHERE, FAST_STORE, FAST_CACHE };
+
+/* A question being answered. It must not move: the walk points into `query`. */
+struct fast_question {
+    enum fast_source source;
+    enum plain_kind kind; /* of names in a zone */
+    struct fast_query query;
+    const struct fast_zone *zone; /* NULL: a reverse name */
+    struct store_walk walk;
+    struct cache_key key; /* of names of other domains */
+};
+
+/* The configuration is borrowed until the next one, the encoder for the call. */
+void fast_zones_configure(struct fast_zones *zones, const struct engine_config *config,
+                          struct encoder *encoder);
+
+/* Sets the version that the next questions are answered from. */
+void fast_zones_use(struct fast_zones *zones, const struct store *store);
+
+/* The longest domain that contains a lower-cased name, or NULL: it is another domain's. */
+const struct fast_zone *fast_zones_find(const struct fast_zones *zones,
+                                        const struct fast_query *query);
+
+/* Parses a query and, if the fast path may have the answer, begins the walk to its name, or makes
+ * its key. The wire bytes are borrowed. */
+void fast_question_begin(const struct fast_zones *zones, struct slice wire,
+                         struct fast_question *question);
+
+/* Begins the walk to the name of `query`, which is in the zone. */
+void fast_walk_begin(const struct fast_zone *zone, const struct fast_query *query,
+                     struct store_walk *walk);
+
+/* view_part_of's result, for a client from whom something is hidden. VIEW_SPACES and VIEW_SOME
+ * leave the name to the slow path. */
+enum view_part fast_name_part(const struct fast_zones *zones, const struct fast_zone *zone,
+                              const struct fast_query *query, const struct client_view *client);
+
+/* How a question of this kind about a name of the zone is answered; `node`: the name's or NULL. */
+enum plain_action fast_name_action(const struct fast_zones *zones, const struct fast_zone *zone,
+                                   const struct fast_query *query, enum plain_kind kind,
+                                   const struct store_node *node);
+
+#endif

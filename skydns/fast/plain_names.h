@@ -1,0 +1,91 @@
+/* Which questions about a domain's names need only the store, worked out once per configuration by
+ * the rules of the slow path (answer*.c, kube_place.h). The fast path consults this table and does
+ * not itself know about schema, pods, reverse zones or this server's own names. Made on the
+ * engine's thread by fast_configure, unchanged until its next call; looking up is pure. */
+#ifndef SKYDNS_FAST_PLAIN_NAMES_H
+#define SKYDNS_FAST_PLAIN_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/slice.h"
+#include "skydns/answer/kube_place.h"
+#include "skydns/publish/engine_config.h"
+
+/* What a question asks for. */
+enum plain_kind {
+    PLAIN_ADDRESS, /* A, AAAA */
+    PLAIN_PORT,    /* SRV */
+    PLAIN_NO_TYPE, /* a type that no name has records of */
+    PLAIN_KINDS,
+};
+
+/* How it is answered. */
+enum plain_action {
+    PLAIN_NOT,       /* by the slow path */
+    PLAIN_NO_NAME,   /* NXDOMAIN */
+    PLAIN_NO_DATA,   /* NOERROR without data */
+    PLAIN_IF_ALIAS,  /* the same, unless the name is an alias */
+    PLAIN_ADDRESSES, /* the addresses at and below the node */
+    PLAIN_TARGETS,   /* what is at and below the node, as SRV */
+};
+
+/* Of names that are answered alike: enum plain_action, in a byte each. */
+struct plain_class {
+    uint8_t when_absent; /* from the store */
+    uint8_t when_found[PLAIN_KINDS];
+};
+
+enum { PLAIN_OWN_MAX = 6 };
+
+/* Of one domain. */
+struct plain_names {
+    /* By the label in front of the domain, the number of labels, and whether the protocol label
+     * begins with `_`. */
+    struct plain_class classes[KUBE_TREES][KUBE_DEPTH_MAX + 1][2];
+    size_t own_count;
+    struct slice own[PLAIN_OWN_MAX]; /* labels in front of the domain whose names are this server's,
+                                      * in reverse zones, or share a suffix with the SOA's names */
+    bool is_uniform;        /* names with the same label in front of the domain have one class */
+    bool has_domains_below; /* contains other domains: names above those exist */
+};
+
+/* The zone is one of the configuration's and borrowed with it. */
+void plain_names_make(struct plain_names *names, const struct engine_config *config,
+                      const struct engine_zone *zone);
+
+/* Whether PTR questions about a reverse name are answered from the key of exactly that name, if it
+ * has a name as its host. */
+bool plain_names_have_pointers(const struct engine_config *config);
+
+/* Whether names with this label in front of the domain take the slow path. */
+static inline bool plain_names_are_own(const struct plain_names *names, struct slice label)
+{
+    for (size_t i = 0; i < names->own_count; i++) {
+        if (slice_equal(names->own[i], label)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The class of a name with `depth` labels, at least one, in front of the domain: their length bytes
+ * are at these offsets of the name in wire form. No label may be a wildcard. */
+static inline const struct plain_class *plain_names_class(const struct plain_names *names,
+                                                          const uint8_t *name,
+                                                          const uint8_t *offsets, unsigned depth)
+{
+    static const struct plain_class own = {.when_absent = PLAIN_NOT};
+    const uint8_t *at = name + offsets[depth - 1];
+    struct slice top = slice_of(at + 1, at[0]);
+    enum kube_tree tree = kube_tree_of(top);
+    if (tree == KUBE_TREE_OTHER && plain_names_are_own(names, top)) {
+        return &own;
+    }
+    bool is_underscored =
+        depth >= KUBE_PROTOCOL_DEPTH && name[offsets[depth - KUBE_PROTOCOL_DEPTH] + 1] == '_';
+    return &names->classes[tree][depth < KUBE_DEPTH_MAX ? depth : KUBE_DEPTH_MAX][is_underscored];
+}
+
+#endif

@@ -1,0 +1,60 @@
+#include "skydns/fast/soa_template_internal.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+
+#include "common/dns/dns.h"
+
+enum { QUESTION_TAIL = 4, FIXED_FIELDS = 10 };
+
+/* The offset after the name at `at`, which ends with the root or a pointer; notes that pointer. */
+static size_t pass_name(struct soa_template *soa, size_t at)
+{
+    while (soa->bytes[at] != 0 && soa->bytes[at] < 0xc0) {
+        at += soa->bytes[at] + 1u;
+    }
+    if (soa->bytes[at] == 0) {
+        return at + 1;
+    }
+    struct soa_pointer *pointer = &soa->pointers[soa->pointer_count++];
+    pointer->at = (uint16_t)at;
+    pointer->base = (uint16_t)((soa->bytes[at] << 8 | soa->bytes[at + 1]) - soa->domain_len);
+    return at + 2;
+}
+
+void soa_template_make(struct soa_template *soa, const struct engine_config *config,
+                       const struct engine_zone *zone, struct encoder *encoder)
+{
+    uint8_t reply[DNS_UDP_SIZE + SOA_TEMPLATE_MAX];
+    struct question question = {.name = zone->domain, .type = DNS_TYPE_A, .qclass = DNS_CLASS_IN};
+    struct answer_plan plan = {
+        .error = EDNS_ERROR_NONE,
+        .rr_class = DNS_CLASS_IN,
+        .has_authority = true,
+        .authority = {.owner = rr_name(&zone->domain), .ttl_s = config->min_ttl_s, .type = RR_SOA},
+        .soa = {.mname = rr_name(&zone->ns),
+                .rname = rr_name(&zone->hostmaster),
+                .minimum_s = config->min_ttl_s},
+    };
+    size_t start = DNS_HEADER_SIZE + (size_t)zone->domain.len + QUESTION_TAIL;
+    size_t len = encode_plan(encoder, &question, &plan, sizeof(reply), reply);
+    *soa = (struct soa_template){.len = len - start, .domain_len = zone->domain.len};
+    memcpy(soa->bytes, reply + start, soa->len);
+    size_t at = pass_name(soa, 0) + FIXED_FIELDS - 2; /* they follow the owner's pointer */
+    at = pass_name(soa, at + 2);
+    soa->serial_at = pass_name(soa, at);
+}
+
+size_t soa_template_write(const struct soa_template *soa, uint8_t name_len, uint32_t serial,
+                          uint8_t *out)
+{
+    memcpy(out, soa->bytes, soa->len);
+    for (unsigned i = 0; i < soa->pointer_count; i++) {
+        const struct soa_pointer *pointer = &soa->pointers[i];
+        uint16_t value = htons((uint16_t)(pointer->base + name_len));
+        memcpy(out + pointer->at, &value, sizeof(value));
+    }
+    serial = htonl(serial);
+    memcpy(out + soa->serial_at, &serial, sizeof(serial));
+    return soa->len;
+}

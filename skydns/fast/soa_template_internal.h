@@ -1,0 +1,41 @@
+/* The authority section of a negative answer, made once by the encoder and adapted to each
+ * question: only the pointers into the question's name and the serial differ. Pure. */
+#ifndef SKYDNS_FAST_SOA_TEMPLATE_INTERNAL_H
+#define SKYDNS_FAST_SOA_TEMPLATE_INTERNAL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "skydns/publish/engine_config.h"
+#include "skydns/wire/encode.h"
+
+enum {
+    /* Owner's pointer, fixed fields, two names, five numbers. */
+    SOA_TEMPLATE_MAX = 12 + 2 * DNAME_MAX + 20,
+    SOA_POINTERS_MAX = 3, /* the owner, and the end of each name */
+};
+
+/* A compression pointer at this offset of the record; its value behind a name of no length. */
+struct soa_pointer {
+    uint16_t at;
+    uint16_t base;
+};
+
+struct soa_template {
+    size_t len;
+    size_t serial_at;
+    unsigned pointer_count;
+    struct soa_pointer pointers[SOA_POINTERS_MAX];
+    uint8_t domain_len;
+    uint8_t bytes[SOA_TEMPLATE_MAX];
+};
+
+void soa_template_make(struct soa_template *soa, const struct engine_config *config,
+                       const struct engine_zone *zone, struct encoder *encoder);
+
+/* Writes it for a question whose name, of name_len bytes, ends with the domain in lower case and
+ * shares no longer suffix with the names of the record. Returns the length. */
+size_t soa_template_write(const struct soa_template *soa, uint8_t name_len, uint32_t serial,
+                          uint8_t *out);
+
+#endif

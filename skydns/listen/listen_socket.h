@@ -1,0 +1,63 @@
+/* The sockets that receive queries: bound to the addresses of -addr, or passed by systemd, which
+ * then owns their addresses and keeps them open over a restart. UDP, TCP, and streams: TCP on which
+ * something else than DNS's own framing is spoken. Main thread, at start. */
+#ifndef SKYDNS_LISTEN_LISTEN_SOCKET_H
+#define SKYDNS_LISTEN_LISTEN_SOCKET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/base/addr.h"
+#include "common/base/attributes.h"
+#include "common/base/err.h"
+#include "common/base/slice.h"
+#include "skydns/wire/query.h"
+
+enum {
+    LISTEN_SOCKETS_MAX = 16, /* of UDP, of TCP, of streams; a host's addresses, IPv4 and IPv6 */
+    LISTEN_PASSED_MAX = 3 * LISTEN_SOCKETS_MAX, /* by systemd */
+    LISTEN_BACKLOG = 1024, /* connections not accepted yet; somaxconn limits it */
+};
+
+struct listen_socket {
+    int fd;
+    struct addr address;
+    enum engine_transport transport;
+    bool is_shared; /* other processes have it, too: never shut down, reconfigured only as needed */
+};
+
+struct listen_sockets {
+    size_t udp_count;
+    size_t tcp_count;
+    size_t stream_count;
+    struct listen_socket udp[LISTEN_SOCKETS_MAX];
+    struct listen_socket tcp[LISTEN_SOCKETS_MAX];
+    struct listen_socket streams[LISTEN_SOCKETS_MAX];
+};
+
+/* "udp", "tcp", "tls", "https", "http", "grpc": in URLs, logs, metrics and systemd's names. */
+const char *listen_transport_name(enum engine_transport transport);
+
+/* The stream with this name; ENGINE_TRANSPORTS: it is none. */
+enum engine_transport listen_stream_transport(struct slice name);
+
+/* Each opens one socket; the error names the address and what to do. Several UDP sockets may share
+ * an address (SO_REUSEPORT). v6_only: an IPv6 wildcard leaves IPv4 to another socket. */
+int listen_udp(const struct addr *address, bool v6_only, struct listen_socket *ret_socket,
+               struct err *err) MUST_CHECK;
+int listen_tcp(const struct addr *address, bool v6_only, struct listen_socket *ret_socket,
+               struct err *err) MUST_CHECK;
+int listen_stream(enum engine_transport transport, const struct addr *address, bool v6_only,
+                  struct listen_socket *ret_socket, struct err *err) MUST_CHECK;
+
+/* Must an IPv6 wildcard of this list leave IPv4 alone? */
+bool listen_wants_v6_only(const struct addr *addresses, size_t count, const struct addr *address);
+
+/* Takes the UDP sockets and listening TCP sockets that systemd passed (sd_listen_fds(3)). A TCP
+ * socket whose FileDescriptorName= is a stream's is one. Any other descriptor is an error, and so
+ * is none at all. Removes the variables from the environment. */
+int listen_from_systemd(struct listen_sockets *ret_sockets, struct err *err) MUST_CHECK;
+
+void listen_sockets_close(struct listen_sockets *sockets); /* those whose fd is not negative */
+
+#endif

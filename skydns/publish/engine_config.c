@@ -1,0 +1,97 @@
+#include "skydns/publish/engine_config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "skydns/clients/visibility.h"
+#include "skydns/dnssec/dnssec.h"
+#include "skydns/external/hosts_table.h"
+#include "skydns/external/zone_table.h"
+#include "skydns/tsig/tsig_keys.h"
+
+/* The labels, leftmost first, in front of the domain; empty when they do not fit. */
+static struct dname below(const struct dname *domain, const char *first, const char *second)
+{
+    struct dname name = *domain;
+    bool fits = (!second || dname_prepend(&name, slice_str(second))) &&
+                dname_prepend(&name, slice_str(first));
+    return fits ? name : (struct dname){0};
+}
+
+/* The first index whose domain has fewer labels: no domain comes after one that contains it. */
+static size_t place_of(const struct engine_config *config, unsigned labels)
+{
+    size_t at = 0;
+    while (at < config->zone_count && config->zones[at].labels >= labels) {
+        at++;
+    }
+    return at;
+}
+
+bool engine_config_add_domain(struct engine_config *config, const struct dname *domain,
+                              const struct dname *hostmaster)
+{
+    for (size_t i = 0; i < config->zone_count; i++) {
+        if (dname_equal(&config->zones[i].domain, domain)) {
+            return true;
+        }
+    }
+    if (config->zone_count == ENGINE_ZONES_MAX) {
+        return false;
+    }
+    unsigned labels = dname_label_count(domain);
+    size_t at = place_of(config, labels);
+    memmove(&config->zones[at + 1], &config->zones[at],
+            (config->zone_count - at) * sizeof(config->zones[0]));
+    struct engine_zone *zone = &config->zones[at];
+    *zone = (struct engine_zone){
+        .domain = *domain,
+        .labels = labels,
+        .hostmaster = hostmaster ? *hostmaster : below(domain, "hostmaster", NULL),
+        .ns = below(domain, "ns", "dns"),
+        .local = below(domain, "local", "dns"),
+        .version = below(domain, "dns-version", NULL),
+        .pods = below(domain, "pod", NULL),
+    };
+    zone->ns = zone->ns.len ? zone->ns : *domain;
+    zone->hostmaster = zone->hostmaster.len ? zone->hostmaster : *domain;
+    config->zone_count++;
+    return true;
+}
+
+const struct foreign_zone *engine_config_stub(const struct engine_config *config,
+                                              const struct dname *name,
+                                              const struct engine_zone *domain)
+{
+    if (!config->zones_of_others) {
+        return NULL;
+    }
+    const struct foreign_zone *zone = zone_table_find(config->zones_of_others, name);
+    return zone_is_stub(zone) && (!domain || zone->name.len > domain->domain.len) ? zone : NULL;
+}
+
+bool engine_config_is_above_stub(const struct engine_config *config, const struct dname *name)
+{
+    size_t count = 0;
+    const struct foreign_zone *zones =
+        config->zones_of_others ? zone_table_items(config->zones_of_others, &count) : NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (zone_is_stub(&zones[i]) && dname_is_within(&zones[i].name, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void engine_config_free(struct engine_config *config)
+{
+    if (config) {
+        tsig_keys_unref(config->tsig);
+        zone_table_unref(config->zones_of_others);
+        hosts_table_unref(config->hosts);
+        cache_unref(config->cache);
+        visibility_unref(config->visibility);
+        dnssec_unref(config->dnssec);
+        free(config);
+    }
+}

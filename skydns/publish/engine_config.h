@@ -1,0 +1,158 @@
+/* What answers depend on apart from the records: the domains, defaults and rules of one server.
+ * Built on the main thread from the flags and the document in etcd (live_config.h), published to
+ * the answering threads like a store version (publisher.h), and never changed afterwards. */
+#ifndef SKYDNS_PUBLISH_ENGINE_CONFIG_H
+#define SKYDNS_PUBLISH_ENGINE_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/addr.h"
+#include "common/base/attributes.h"
+#include "common/base/network.h"
+#include "common/dns/dname.h"
+#include "skydns/external/cache.h"
+#include "skydns/publish/cookie_secrets.h"
+#include "skydns/publish/transfer_access.h"
+
+struct cache_tally;
+struct client_index;
+struct dnssec;
+struct foreign_zone;
+struct hosts_table;
+struct tsig_keys;
+struct visibility;
+struct zone_serial;
+struct zone_table;
+
+enum {
+    ENGINE_ZONES_MAX = 16,         /* domains: a cluster has one, or two during a rename */
+    ENGINE_REVERSE_ZONES_MAX = 32, /* networks: services, pods and nodes, IPv4 and IPv6 */
+    ENGINE_ALLOWED_MAX = 256,      /* networks: as recursion.h */
+    ENGINE_ADMITTED_MAX = 256,     /* networks of -allow: likewise */
+    ENGINE_SEARCH_MAX = 16,        /* names of -search: glibc's limit was 6 for long */
+    ENGINE_RATE_MAX = 1000000,     /* of -rate, both figures: more than a socket takes */
+};
+
+/* How a name's records are found; same names and order as the flag's choices. */
+enum engine_schema {
+    ENGINE_SCHEMA_SKYDNS,     /* records at and below the name; `*` and `any` match any label */
+    ENGINE_SCHEMA_KUBERNETES, /* Kubernetes DNS-Based Service Discovery 1.1.0 (answer_kube.c) */
+};
+
+#define ENGINE_SCHEMA_CHOICES "skydns|kubernetes"
+
+/* What decides whether a-b-c-d.<namespace>.pod.<domain> exists. */
+enum engine_pods {
+    ENGINE_PODS_VERIFIED, /* etcd */
+    ENGINE_PODS_INSECURE, /* the name itself: any address it spells exists */
+    ENGINE_PODS_DISABLED, /* nothing: always NXDOMAIN */
+};
+
+#define ENGINE_PODS_CHOICES "verified|insecure|disabled"
+
+/* A domain and the special names below it. A name that would be too long is empty (len 0), but for
+ * ns and hostmaster, which are the domain itself then. */
+struct engine_zone {
+    struct dname domain; /* lower case, like all names here */
+    unsigned labels;     /* of the domain */
+    struct dname hostmaster;
+    struct dname ns;            /* ns.dns.<domain>: above the name servers' keys; the SOA's MNAME */
+    struct dname local;         /* local.dns.<domain> */
+    struct dname version;       /* dns-version.<domain> */
+    struct dname pods;          /* pod.<domain> */
+    bool is_incomplete;         /* etcd is known to lack records: nothing is denied, but SERVFAIL */
+    struct zone_serial *serial; /* of its SOA; borrowed; NULL: the hour */
+};
+
+struct engine_config {
+    uint64_t serial; /* unique to each published one; set by publisher.c */
+    size_t zone_count;
+    struct engine_zone zones[ENGINE_ZONES_MAX]; /* a domain before those that contain it */
+    size_t reverse_zone_count;
+    struct network reverse_zones[ENGINE_REVERSE_ZONES_MAX];        /* ours alone: never forwarded */
+    struct zone_serial *reverse_serials[ENGINE_REVERSE_ZONES_MAX]; /* as engine_zone.serial */
+
+    struct dname local;    /* what local.dns.<domain> stands for; len 0: nothing */
+    uint32_t ttl_s;        /* of records without one, and of the SOA: 3600 */
+    uint32_t min_ttl_s;    /* SOA minimum and TTL of negative answers: 60 */
+    uint16_t priority;     /* of records without one: 10 */
+    uint16_t max_udp_size; /* reply cap, whatever the client offers: 1232 */
+    enum engine_schema schema;
+    enum engine_pods pods;
+    bool round_robin;      /* shuffle addresses */
+    bool no_rec;           /* clients' foreign names: SERVFAIL instead of forwarding */
+    bool no_chaos;         /* class CHAOS is refused */
+    bool is_for_transfers; /* answers make a zone: TTLs do not count down with leases */
+    bool any_is_hinfo;     /* ANY: HINFO (RFC 8482) instead of REFUSED */
+    bool has_nameservers;  /* there is somewhere to forward to; without zones_of_others only */
+    unsigned ndots;        /* names with fewer labels are not forwarded: 2 */
+
+    /* Other domains. References of this configuration's own, but for the tally. */
+    struct zone_table *zones_of_others; /* NULL: has_nameservers says what there is */
+    struct hosts_table *hosts;          /* NULL: none */
+    struct cache *cache;                /* NULL: nothing is kept */
+    struct cache_limits cache_limits;
+    struct cache_tally *cache_tally; /* borrowed; NULL: nobody sums */
+    /* Clients whose questions about other domains may be answered from the cache, or forwarded, by
+     * what was known at publication; the resolver decides about the others (recursion.h). */
+    bool allows_all;
+    size_t allowed_count;
+    struct network allowed[ENGINE_ALLOWED_MAX];
+
+    /* Who may ask at all. */
+    bool is_restricted; /* only the admitted; the others are refused */
+    size_t admitted_count;
+    struct network admitted[ENGINE_ADMITTED_MAX];
+
+    /* UDP queries a second of one client, and how many at once (rate_limit.h); 0: no limit. */
+    uint32_t rate, rate_burst;
+    struct cookie_secrets cookies; /* of server cookies; none: clients' cookies are ignored */
+
+    struct dnssec *dnssec;  /* a reference; NULL: nothing is signed */
+    struct tsig_keys *tsig; /* a reference; NULL: queries' TSIG records are passed over */
+
+    /* Who may transfer domains and reverse zones: nobody without -transfer-to. */
+    size_t transfer_count;
+    struct transfer_who transfers[TRANSFER_ACCESS_MAX];
+
+    /* Clients known by their pods. */
+    const struct client_index *clients; /* borrowed; NULL: nobody's namespace is asked for */
+    struct visibility *visibility;      /* a reference; NULL: everybody sees everything */
+    bool autopath;                      /* search paths are walked for clients with a namespace */
+    size_t search_count;                /* after the domain's own, before the bare name */
+    struct dname search[ENGINE_SEARCH_MAX]; /* lower case */
+};
+
+/* Frees one, with its references; NULL is fine. */
+void engine_config_free(struct engine_config *config);
+
+/* Adds a domain, given in lower case. `hostmaster` NULL: hostmaster.<domain>. Adding a domain again
+ * changes nothing; false when there is no room. */
+bool engine_config_add_domain(struct engine_config *config, const struct dname *domain,
+                              const struct dname *hostmaster) MUST_CHECK;
+
+/* The longest domain that contains a lower-cased name, or NULL. Any thread. */
+static inline const struct engine_zone *engine_config_zone(const struct engine_config *config,
+                                                           const struct dname *name)
+{
+    for (size_t i = 0; i < config->zone_count; i++) {
+        if (dname_is_within(name, &config->zones[i].domain)) {
+            return &config->zones[i];
+        }
+    }
+    return NULL;
+}
+
+/* The stub zone that a lower-cased name is asked of, or NULL: it is ours, or the general
+ * nameservers'. The longest zone counts, so that a stub zone may lie below a domain, and a domain
+ * below a stub zone. `domain`: engine_config_zone's, or NULL. Any thread; borrowed. */
+const struct foreign_zone *engine_config_stub(const struct engine_config *config,
+                                              const struct dname *name,
+                                              const struct engine_zone *domain);
+
+/* Whether a stub zone lies below the lower-cased name, which exists therefore. */
+bool engine_config_is_above_stub(const struct engine_config *config, const struct dname *name);
+
+#endif

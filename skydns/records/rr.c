@@ -1,0 +1,216 @@
+#include "skydns/records/rr.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/xalloc.h"
+#include "skydns/records/hash.h"
+#include "skydns/records/rng.h"
+
+/* Twice the items, so that searches stay short. */
+enum { SLOTS = 2 * RR_LIST_MAX };
+
+/* Up to this many items, comparing with each is cheaper than clearing and filling the slots. */
+enum { UNINDEXED_MAX = 16 };
+
+bool rr_same_name(struct slice a, struct slice b)
+{
+    if (a.len != b.len) {
+        return false;
+    }
+    if (a.ptr == b.ptr) {
+        return true;
+    }
+    for (size_t i = 0; i < a.len; i++) {
+        if (ascii_lower((uint8_t)a.ptr[i]) != ascii_lower((uint8_t)b.ptr[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void rr_list_init(struct rr_list *list)
+{
+    *list = (struct rr_list){
+        .items = xcalloc(RR_LIST_MAX, sizeof(*list->items)),
+        .slots = xcalloc(SLOTS, sizeof(*list->slots)),
+    };
+}
+
+void rr_list_fini(struct rr_list *list)
+{
+    free(list->items);
+    free(list->slots);
+    *list = (struct rr_list){.items = NULL};
+}
+
+void rr_list_clear(struct rr_list *list)
+{
+    list->count = 0;
+    list->is_cut = false;
+    list->least_bytes = 0;
+    list->is_indexed = false;
+}
+
+static bool data_is_name(enum rr_type type)
+{
+    switch (type) {
+    case RR_A:
+    case RR_AAAA:
+    case RR_TXT:
+    case RR_HINFO:
+        return false;
+    case RR_SRV:
+    case RR_MX:
+    case RR_NS:
+    case RR_CNAME:
+    case RR_PTR:
+    case RR_SOA: /* its data is empty: either comparison finds it equal */
+        break;
+    }
+    return true;
+}
+
+/* Whether the list may hold only one of the two. */
+static bool excludes(const struct rr *a, const struct rr *b)
+{
+    if (a->type != b->type || !rr_same_name(a->owner, b->owner)) {
+        return false;
+    }
+    if (a->type == RR_CNAME) {
+        return true;
+    }
+    return a->priority == b->priority && a->weight == b->weight && a->port == b->port &&
+           (data_is_name(a->type) ? rr_same_name(a->data, b->data) : slice_equal(a->data, b->data));
+}
+
+static uint32_t hash_name(uint32_t h, struct slice name)
+{
+    for (size_t i = 0; i < name.len; i++) {
+        uint8_t c = ascii_lower((uint8_t)name.ptr[i]);
+        h = hash_bytes(h, &c, 1);
+    }
+    return h;
+}
+
+/* Equal for records that exclude each other. */
+static uint32_t hash_rr(const struct rr *rr)
+{
+    uint32_t h = hash_name(HASH_START ^ rr->type, rr->owner);
+    if (rr->type == RR_CNAME) {
+        return h;
+    }
+    h ^= (uint32_t)rr->priority << 16 ^ (uint32_t)rr->weight << 8 ^ rr->port;
+    return data_is_name(rr->type) ? hash_name(h, rr->data)
+                                  : hash_bytes(h, rr->data.ptr, rr->data.len);
+}
+
+/* The slot of the record that excludes this one, or the free slot where this one belongs. */
+static uint16_t *find_slot(struct rr_list *list, const struct rr *rr)
+{
+    size_t at = hash_rr(rr) & (SLOTS - 1);
+    while (list->slots[at] && !excludes(&list->items[list->slots[at] - 1], rr)) {
+        at = (at + 1) & (SLOTS - 1);
+    }
+    return &list->slots[at];
+}
+
+static void build_index(struct rr_list *list)
+{
+    memset(list->slots, 0, SLOTS * sizeof(*list->slots));
+    for (size_t i = 0; i < list->count; i++) {
+        *find_slot(list, &list->items[i]) = (uint16_t)(i + 1);
+    }
+    list->is_indexed = true;
+}
+
+static struct rr *find_excluding(struct rr_list *list, const struct rr *rr)
+{
+    if (list->is_indexed) {
+        uint16_t slot = *find_slot(list, rr);
+        return slot ? &list->items[slot - 1] : NULL;
+    }
+    for (size_t i = 0; i < list->count; i++) {
+        if (excludes(&list->items[i], rr)) {
+            return &list->items[i];
+        }
+    }
+    return NULL;
+}
+
+/* In a message, with names compressed away: the owner and others to the root label alone. */
+static size_t least_bytes(const struct rr *rr)
+{
+    enum { OWNER = 1, FIXED = 10, NAME = 1 };
+    switch (rr->type) {
+    case RR_A:
+    case RR_AAAA:
+    case RR_HINFO:
+    case RR_TXT:
+        return OWNER + FIXED + rr->data.len;
+    case RR_SRV:
+        return OWNER + FIXED + 6 + rr->data.len;
+    case RR_MX:
+        return OWNER + FIXED + 2 + NAME;
+    case RR_NS:
+    case RR_CNAME:
+    case RR_PTR:
+    case RR_SOA:
+        break;
+    }
+    return OWNER + FIXED + NAME;
+}
+
+void rr_list_add(struct rr_list *list, const struct rr *rr)
+{
+    if (list->count == UNINDEXED_MAX && !list->is_indexed) {
+        build_index(list);
+    }
+    struct rr *earlier = find_excluding(list, rr);
+    if (earlier) {
+        uint32_t ttl_s = earlier->ttl_s < rr->ttl_s ? earlier->ttl_s : rr->ttl_s;
+        *earlier = *rr;
+        earlier->ttl_s = ttl_s;
+        return;
+    }
+    if (list->count == RR_LIST_MAX) {
+        list->is_cut = true;
+        return;
+    }
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): rr_list_init allocates them */
+    list->items[list->count++] = *rr;
+    list->least_bytes += least_bytes(rr);
+    if (list->is_indexed) {
+        *find_slot(list, rr) = (uint16_t)list->count;
+    }
+}
+
+static bool are_addresses_of_one_name(const struct rr *a, const struct rr *b)
+{
+    return (a->type == RR_A || a->type == RR_AAAA) && a->type == b->type &&
+           rr_same_name(a->owner, b->owner);
+}
+
+void rr_list_shuffle_addresses(struct rr_list *list, uint32_t *random)
+{
+    struct rr *items = list->items;
+    for (size_t first = 0, end; first < list->count; first = end) {
+        end = first + 1;
+        while (end < list->count && are_addresses_of_one_name(&items[first], &items[end])) {
+            size_t other = first + shuffle_random(random) % (end - first + 1);
+            struct rr rr = items[end];
+            items[end++] = items[other];
+            items[other] = rr;
+        }
+    }
+}
+
+void rr_list_level_ttls(struct rr_list *list, uint32_t ttl_s)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        ttl_s = list->items[i].ttl_s < ttl_s ? list->items[i].ttl_s : ttl_s;
+    }
+    for (size_t i = 0; i < list->count; i++) {
+        list->items[i].ttl_s = ttl_s;
+    }
+}

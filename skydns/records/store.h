@@ -1,0 +1,197 @@
+/* The records, as a tree of labels from the root: one immutable version per etcd revision
+ * published. A query holds a version (publisher.h) and walks it without locks; the writer makes the
+ * next version by copying only the paths to what changed.
+ *
+ *     (root) -- local -- cluster -- svc -- default -- web -- c88f1059   record A 10.0.0.1
+ *                                                        `-- _tcp -- _http -- c88f1059   record SRV
+ *
+ * A node exists exactly when a record is at or below it. Finding a child takes the same time
+ * however many there are (a persistent hash trie), so a change costs the same in a namespace of
+ * 100,000 services as in one of ten.
+ *
+ * Reading: any thread, const only. Writing: the main thread only. */
+#ifndef SKYDNS_RECORDS_STORE_H
+#define SKYDNS_RECORDS_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/addr.h"
+#include "common/base/attributes.h"
+#include "common/base/slice.h"
+#include "common/dns/dname.h"
+#include "common/dns/record.h"
+#include "skydns/records/store_tally.h"
+
+struct store;      /* one version */
+struct store_node; /* one name in it */
+struct store_ready;
+
+enum store_host {
+    STORE_HOST_NONE, /* no host */
+    STORE_HOST_IP,   /* store_record_ip */
+    STORE_HOST_NAME, /* store_record_host_name */
+    STORE_HOST_BAD,  /* neither an address nor a valid name: no answer uses it */
+};
+
+/* A key's value, shared by all versions in which it is unchanged. One block of memory: these
+ * fields, then the host, the key's name and the texts, which the functions below return. A text
+ * with escapes, which are rare, is there twice: as written, and the bytes it stands for. */
+struct store_record {
+    int64_t mod_revision;
+    uint32_t ttl_s;      /* 0 = not set */
+    uint32_t known_s;    /* when the process first saw this revision: clock_monotonic, in seconds */
+    uint32_t generation; /* the writer's own mark; readers never read it */
+    uint16_t port;
+    uint16_t priority;    /* 0 = not set */
+    uint16_t weight;      /* 0 = not set */
+    uint16_t targetstrip; /* labels to remove from the left of the target */
+    uint16_t host_text_len;
+    uint16_t text_len; /* as written */
+    uint16_t group_len;
+    uint8_t host_len; /* 4 or 16 for an address */
+    uint8_t name_len;
+    uint8_t host; /* enum store_host */
+    bool mail : 1;
+    bool has_escapes : 1; /* in the text */
+    bool is_leased : 1;   /* its TTL is bounded by what a lease has left */
+    uint8_t bytes[];      /* host, name, host text, text, group, text without escapes */
+};
+
+/* The host as an address; family_bytes 0 when it is not one. */
+struct ip store_record_ip(const struct store_record *record);
+
+/* The host as a name, case preserved. False, and *ret_name untouched, when it is not one. */
+bool store_record_host_name(const struct store_record *record, struct dname *ret_name);
+
+/* The full name of the key. */
+void store_record_name(const struct store_record *record, struct dname *ret_name);
+
+/* Host and name in place: wire bytes with the root label, borrowed from the record. The host is
+ * empty when it is not a name. */
+struct slice store_record_host_wire(const struct store_record *record);
+struct slice store_record_name_wire(const struct store_record *record);
+
+/* The host as it was written; in `out` or borrowed from the record. Empty when not set. */
+struct slice store_record_host_text(const struct store_record *record, char out[DNAME_TEXT_MAX]);
+
+/* Empty when not set; borrowed from the record. The text as written, in presentation form, and the
+ * bytes that a TXT record has. */
+struct slice store_record_text(const struct store_record *record);
+struct slice store_record_text_bytes(const struct store_record *record);
+struct slice store_record_group(const struct store_record *record);
+
+/* Whether these bytes lie in the record, like all that an answer borrows from it. */
+bool store_record_holds(const struct store_record *record, struct slice part);
+
+/* The weight, or the default if not set. */
+static inline uint32_t store_record_weight(const struct store_record *record)
+{
+    enum { WEIGHT_UNSET = 100 };
+    return record->weight ? record->weight : WEIGHT_UNSET;
+}
+
+/* Equal for SkyDNS's de-duplication: host (as written), port, priority, weight and text. */
+bool store_record_same_data(const struct store_record *a, const struct store_record *b);
+
+/* ---- Reading ---- */
+
+int64_t store_revision(const struct store *store);
+
+/* Unique to each version for as long as the process runs. */
+uint64_t store_serial(const struct store *store);
+
+const struct store_node *store_root(const struct store *store);
+
+/* The child with this label (already lower case), or NULL. */
+const struct store_node *store_child(const struct store_node *node, struct slice label);
+
+/* The node of a lower-cased name, or NULL. `ret_closest`, when not NULL, gets the deepest ancestor
+ * that exists (the node itself when found). */
+const struct store_node *store_find(const struct store *store, const struct dname *name,
+                                    const struct store_node **ret_closest);
+
+/* The record at exactly this name, or NULL. */
+const struct store_record *store_node_record(const struct store_node *node);
+
+/* The answer prepared when the records below the node last changed, or the record itself when there
+ * is only one. Both NULL when the node has a record of its own or the records do not qualify:
+ * store_ready.h. */
+const struct store_ready *store_node_ready(const struct store_node *node);
+const struct store_record *store_node_single(const struct store_node *node);
+
+/* The node's own label; empty at the root. Borrowed from the node. */
+struct slice store_node_label(const struct store_node *node);
+
+/* How many records are at or below the node, excluding hidden ones (below a child whose label
+ * starts with `_`). */
+size_t store_visible_count(const struct store_node *node);
+
+/* Calls fn for each direct child, in no particular order, until it returns false. */
+typedef bool (*store_child_fn)(void *data, const struct store_node *child);
+bool store_each_child(const struct store_node *node, store_child_fn fn, void *data);
+
+/* The same, beginning at a child that depends on this number: those who stop early begin elsewhere
+ * each time. */
+void store_each_child_from(const struct store_node *node, uint32_t from, store_child_fn fn,
+                           void *data);
+
+/* The record after this name, hidden ones included, in an order that is the same for all versions,
+ * whether or not this version has the name; NULL at the end. `after` NULL starts. A caller that
+ * resumes later, perhaps on a later version, misses no record that existed the whole time. */
+const struct store_record *store_next(const struct store *store, const struct dname *after);
+
+/* Calls fn for each record, hidden ones included, until it returns false; then returns false. A
+ * name comes before those below it, and all below it come together: the order that store_loader.h
+ * takes. */
+typedef bool (*store_record_fn)(void *data, const struct store_record *record);
+bool store_each_record(const struct store *store, store_record_fn fn, void *data);
+
+/* ---- Writing ---- */
+
+struct store_writer;
+
+/* The writer holds the newest version and builds the next one. */
+struct store_writer *store_writer_new(void);
+void store_writer_free(struct store_writer *writer); /* and the version it holds */
+
+/* Sets the record of a name; returns the kind of its host. */
+enum store_host store_writer_put_view(struct store_writer *writer, const struct dname *name,
+                                      const struct record_view *record, int64_t mod_revision);
+
+void store_writer_del(struct store_writer *writer, const struct dname *name);
+
+/* Whether the last put or del changed what the record says: not if it was rewritten as it was, nor
+ * if only what its lease has left differs. */
+bool store_writer_has_changed(const struct store_writer *writer);
+
+/* The record of a name in the version being built, or NULL; valid until the writer's next call. */
+const struct store_record *store_writer_find(const struct store_writer *writer,
+                                             const struct dname *name);
+
+/* Sets the TTL of a name's record; sets *is_changed to true if it differed, else leaves it alone.
+ * False when the name has no record of this revision. */
+bool store_writer_set_ttl(struct store_writer *writer, const struct dname *name,
+                          int64_t mod_revision, uint32_t ttl_s, bool *is_changed) MUST_CHECK;
+
+/* Discards everything; the puts that follow make the new content. Readers keep the old version
+ * until the commit, and a record put again unchanged is kept: only what differs is replaced.
+ * Calling it again before the commit starts over. */
+void store_writer_clear(struct store_writer *writer);
+
+/* How many records the version being built has (after a clear: at most). */
+size_t store_writer_count(const struct store_writer *writer);
+
+/* What the commit replaced, to be freed once no reader can hold it. Opaque; NULL when nothing
+ * was. */
+struct store_garbage;
+void store_garbage_free(struct store_garbage *garbage);
+
+/* Ends the build: returns the version to publish and what it replaced. The writer owns the version,
+ * which is valid until the garbage it ends up in is freed. When nothing has changed since the last
+ * version, returns that one again, with its old revision and no garbage. */
+const struct store *store_writer_commit(struct store_writer *writer, int64_t revision,
+                                        struct store_garbage **ret_garbage);
+
+#endif

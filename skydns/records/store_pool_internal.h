@@ -1,0 +1,34 @@
+/* Memory for the store's blocks: a service takes ten of them, of 16 to 150 bytes. Blocks of one
+ * size share slabs, without headers or gaps, which is a quarter less than malloc needs; empty slabs
+ * beyond 1 MiB return their memory to the system. Large stores use huge pages: a lookup of a random
+ * name then misses the cache, but not the TLB as well.
+ *
+ * Main thread only, like the writer. Under the address sanitizer every block is a malloc of its
+ * own, so that a use after free is caught. */
+#ifndef SKYDNS_RECORDS_STORE_POOL_INTERNAL_H
+#define SKYDNS_RECORDS_STORE_POOL_INTERNAL_H
+
+#include <stddef.h>
+
+struct store_pool;
+
+struct store_pool *store_pool_new(void);
+
+/* Much is to come: huge pages from the first block on. */
+void store_pool_expect_much(struct store_pool *pool);
+
+/* No more blocks are allocated. The memory is freed with the last block: garbage may outlive the
+ * writer. */
+void store_pool_close(struct store_pool *pool);
+
+/* A block of at least this many bytes, not cleared, aligned for a pointer. Ends the process when
+ * out of memory, like xmalloc. */
+void *store_pool_alloc(struct store_pool *pool, size_t size);
+
+/* A block of any pool; NULL is fine. */
+void store_pool_free(void *block);
+
+/* The bytes of the slabs that hold blocks or are kept warm; 0 under the address sanitizer. */
+size_t store_pool_bytes(const struct store_pool *pool);
+
+#endif

@@ -1,0 +1,62 @@
+#include "skydns/resolver/client_loads_internal.h"
+
+#include <stdlib.h>
+
+#include "common/base/client_net.h"
+#include "common/base/key_table.h"
+#include "common/base/xalloc.h"
+
+struct load {
+    struct client_net net;
+    size_t count;
+};
+
+struct client_loads {
+    struct key_table table;
+};
+
+static struct slice key_of(const void *thing)
+{
+    return client_net_key(&((const struct load *)thing)->net);
+}
+
+struct client_loads *client_loads_new(void)
+{
+    struct client_loads *loads = xcalloc(1, sizeof(*loads));
+    key_table_init(&loads->table, key_of);
+    return loads;
+}
+
+void client_loads_free(struct client_loads *loads)
+{
+    if (!loads) {
+        return;
+    }
+    for (size_t at = 0; key_table_next(&loads->table, &at); at++) {
+        free(loads->table.slots[at]);
+    }
+    key_table_fini(&loads->table);
+    free(loads);
+}
+
+size_t client_loads_add(struct client_loads *loads, const struct addr *client)
+{
+    const struct client_net net = client_net_of(client);
+    struct load *load = key_table_find(&loads->table, client_net_key(&net));
+    if (!load) {
+        load = xcalloc(1, sizeof(*load));
+        load->net = net;
+        (void)key_table_put(&loads->table, load); /* it was not there */
+    }
+    return ++load->count;
+}
+
+void client_loads_drop(struct client_loads *loads, const struct addr *client)
+{
+    const struct client_net net = client_net_of(client);
+    struct load *load = key_table_find(&loads->table, client_net_key(&net));
+    if (--load->count == 0) {
+        (void)key_table_take(&loads->table, client_net_key(&net)); /* this one */
+        free(load);
+    }
+}

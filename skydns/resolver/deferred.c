@@ -1,0 +1,87 @@
+#include "skydns/resolver/deferred.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/xalloc.h"
+#include "skydns/wire/question.h"
+
+/* Head and tail only grow; the ring holds their difference. */
+struct deferred_ring {
+    _Atomic size_t head; /* next to pop; the consumer's */
+    _Atomic size_t tail; /* next to push; the producer's */
+    struct deferred *slots[DEFERRED_RING_SIZE];
+};
+
+struct deferred *deferred_new(const struct engine_query *query, enum engine_deferral_kind kind,
+                              const struct deferred_origin *origin)
+{
+    uint8_t shortened[QUESTION_WIRE_MAX];
+    const uint8_t *wire = query->is_signed ? query->wire : shortened;
+    size_t len =
+        query->is_signed ? query->len : question_shorten(query->wire, query->len, shortened);
+    struct deferred *d = xmalloc(sizeof(*d) + len);
+    *d = (struct deferred){.kind = kind,
+                           .origin = *origin,
+                           .begun_us = clock_monotonic_us(),
+                           .received_ns = query->received_ns,
+                           .client = *query->client,
+                           .local = *query->local,
+                           .len = len};
+    memcpy(d->wire, wire, len);
+    return d;
+}
+
+void deferred_free(struct deferred *deferred)
+{
+    free(deferred);
+}
+
+struct deferred_ring *deferred_ring_new(void)
+{
+    return xcalloc(1, sizeof(struct deferred_ring));
+}
+
+void deferred_ring_free(struct deferred_ring *ring)
+{
+    if (ring) {
+        struct deferred *d;
+        while ((d = deferred_ring_pop(ring))) {
+            deferred_free(d);
+        }
+        free(ring);
+    }
+}
+
+/* Acquire: the consumer has read a slot's pointer before it is overwritten. */
+size_t deferred_ring_room(const struct deferred_ring *ring)
+{
+    size_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
+    size_t head = atomic_load_explicit(&ring->head, memory_order_acquire);
+    return DEFERRED_RING_SIZE - (tail - head);
+}
+
+bool deferred_ring_push(struct deferred_ring *ring, struct deferred *deferred)
+{
+    size_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
+    if (deferred_ring_room(ring) == 0) {
+        return false;
+    }
+    ring->slots[tail % DEFERRED_RING_SIZE] = deferred;
+    atomic_store_explicit(&ring->tail, tail + 1, memory_order_release);
+    return true;
+}
+
+struct deferred *deferred_ring_pop(struct deferred_ring *ring)
+{
+    size_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+    size_t tail = atomic_load_explicit(&ring->tail, memory_order_acquire);
+    if (head == tail) {
+        return NULL;
+    }
+    struct deferred *d = ring->slots[head % DEFERRED_RING_SIZE];
+    atomic_store_explicit(&ring->head, head + 1, memory_order_release);
+    return d;
+}

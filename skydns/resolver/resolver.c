@@ -1,0 +1,450 @@
+/* The thread, its input from the rings and TCP, and its end. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/privileges.h"
+#include "common/base/xalloc.h"
+#include "skydns/engine/engine.h"
+#include "skydns/external/zone_table.h"
+#include "skydns/publish/publisher.h"
+#include "skydns/resolver/resolver_internal.h"
+#include "skydns/streams/tcp_server.h"
+#include "skydns/upstream/external.h"
+#include "skydns/upstream/loop_check.h"
+#include "skydns/upstream/tls_pool.h"
+
+/* Queries taken from each ring per turn of the loop, so that TCP and timers get theirs. */
+enum { TAKES_A_TURN = 64 };
+
+/* ---- Queries in ---- */
+
+static void begin_or_refuse(struct resolver *r, struct deferred *d)
+{
+    if (d->kind == ENGINE_DEFER_REFRESH) {
+        resolver_refresh(r, d->wire, d->len);
+        deferred_free(d);
+    } else if (!resolver_take(r, d)) {
+        resolver_refuse(r, d);
+    } else {
+        resolver_begin(r, d);
+    }
+}
+
+static void on_wake(struct ev_loop *loop, ev_async *wake, int revents)
+{
+    struct resolver *r = wake->data;
+    (void)revents;
+    r->rings_pending = false;
+    for (unsigned i = 0; i < r->ring_count; i++) {
+        unsigned taken = 0;
+        struct deferred *d;
+        while (taken < TAKES_A_TURN && (d = deferred_ring_pop(r->rings[i]))) {
+            begin_or_refuse(r, d);
+            taken++;
+        }
+        r->rings_pending = r->rings_pending || taken == TAKES_A_TURN;
+    }
+    if (r->rings_pending) {
+        ev_async_send(loop, wake);
+    }
+}
+
+bool resolver_defer(struct resolver *resolver, unsigned producer, const struct engine_query *query,
+                    enum engine_deferral_kind kind, const struct deferred_origin *origin)
+{
+    struct deferred *d = deferred_new(query, kind, origin);
+    if (!deferred_ring_push(resolver->rings[producer], d)) {
+        deferred_free(d);
+        return false;
+    }
+    ev_async_send(resolver->loop, &resolver->wake);
+    return true;
+}
+
+size_t resolver_room(const struct resolver *resolver, unsigned producer)
+{
+    return deferred_ring_room(resolver->rings[producer]);
+}
+
+void resolver_send_part(struct resolver *resolver, struct transfer_part *part)
+{
+    transfer_inbox_put(&resolver->inbox, part);
+}
+
+static void on_refresh(void *data, const struct engine_query *query)
+{
+    resolver_refresh(data, query->wire, query->len);
+}
+
+/* ---- The loop ---- */
+
+/* The general nameservers, if they changed: those of stub zones are asked with an option that says
+ * so when they lead back here. */
+static void check_nameservers(struct resolver *r, const struct engine_config *config)
+{
+    size_t count;
+    if (!config->zones_of_others) {
+        return;
+    }
+    const struct foreign_zone *root = zone_table_items(config->zones_of_others, &count);
+    if (root->serial != r->checked_serial || config->ndots != r->checked_ndots) {
+        r->checked_serial = root->serial;
+        r->checked_ndots = config->ndots;
+        loop_check_set_servers(r->loop_check, root->servers, root->server_count, config->ndots);
+    }
+}
+
+/* Runs first after the sleep, before any other callback. */
+static void on_check(struct ev_loop *loop, ev_check *check, int revents)
+{
+    struct resolver *r = check->data;
+    (void)loop;
+    (void)revents;
+    const struct engine_config *config = turn_begin(&r->turn);
+    if (fetcher_configure(r->fetcher, config)) {
+        check_nameservers(r, config);
+    }
+}
+
+/* Runs last before the sleep: holds no version while asleep. */
+static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int revents)
+{
+    struct resolver *r = prepare->data;
+    (void)revents;
+    turn_end(&r->turn);
+    counter_set(&r->counts.connections, tcp_server_connections(r->turn.tcp));
+    counter_set(&r->counts.evictions, tcp_server_evictions(r->turn.tcp));
+    if (r->draining && !r->rings_pending && counter_get(&r->counts.in_hand) == 0 &&
+        tcp_server_connections(r->turn.tcp) == 0) {
+        ev_break(loop, EVBREAK_ALL);
+    }
+}
+
+static void on_patience(struct ev_loop *loop, ev_timer *timer, int revents)
+{
+    (void)loop;
+    (void)revents;
+    resolver_lose_patience(timer->data);
+}
+
+/* Answers all waiting queries with SERVFAIL, so that their clients ask another server now. Gives up
+ * the nameserver questions first, whose callbacks in this turn would find their queries freed. */
+static void on_drain_end(struct ev_loop *loop, ev_timer *timer, int revents)
+{
+    struct resolver *r = timer->data;
+    (void)revents;
+    forwarder_drop_all(fetcher_forwarder(r->fetcher));
+    for (unsigned i = 0; i < r->ring_count; i++) {
+        struct deferred *d;
+        while ((d = deferred_ring_pop(r->rings[i]))) {
+            if (d->kind == ENGINE_DEFER_REFRESH) {
+                deferred_free(d);
+            } else {
+                (void)resolver_take(r, d); /* refused in any case */
+            }
+        }
+    }
+    while (!TAILQ_EMPTY(&r->in_hand)) {
+        resolver_refuse(r, TAILQ_FIRST(&r->in_hand));
+    }
+    ev_break(loop, EVBREAK_ALL);
+}
+
+/* No other thread fills its ring any more, only TCP connections theirs. */
+static void on_stop(struct ev_loop *loop, ev_async *stop, int revents)
+{
+    struct resolver *r = stop->data;
+    (void)revents;
+    r->draining = true;
+    r->rings_pending = true;
+    ev_async_send(loop, &r->wake);
+    ev_timer_set(&r->drain_timer, RESOLVER_DRAIN_MS / 1000.0, 0.);
+    ev_timer_start(loop, &r->drain_timer);
+    tcp_server_drain(r->turn.tcp);
+}
+
+/* ---- Nameservers ---- */
+
+static void on_judged(void *data, const struct nameserver *server, enum upstream_verdict verdict)
+{
+    struct resolver *r = data;
+    forwarder_judge_server(fetcher_forwarder(r->fetcher), server, verdict);
+}
+
+static void on_loop_suspected(void *data)
+{
+    struct resolver *r = data;
+    loop_check_hurry(r->loop_check);
+}
+
+static void open_upstream(struct resolver *r)
+{
+    const struct fetcher_config fetcher = {
+        .loop = r->loop,
+        .random_case = r->config.random_case,
+        .sockets_max = r->config.sockets_max,
+        .tls = r->tls,
+        .dnstap = r->config.dnstap,
+        .suspect_loop = on_loop_suspected,
+        .data = r,
+        .tally = r->config.cache_tally,
+    };
+    const struct loop_check_config loop_check = {
+        .loop = r->loop,
+        .tls = r->tls,
+        .dnstap = r->config.dnstap,
+        .times = loop_check_times,
+        .judged = on_judged,
+        .data = r,
+    };
+    r->fetcher = fetcher_new(&fetcher);
+    r->counts.forwarder = forwarder_counts(fetcher_forwarder(r->fetcher));
+    r->counts.upstreams = forwarder_figures(fetcher_forwarder(r->fetcher));
+    r->loop_check = loop_check_new(&loop_check);
+    r->counts.tls = tls_pool_counts(r->tls);
+}
+
+static void on_rules(struct ev_loop *loop, ev_async *changed, int revents)
+{
+    struct resolver *r = changed->data;
+    (void)loop;
+    (void)revents;
+    (void)pthread_mutex_lock(
+        &r->rules_lock); /* cannot fail: a plain mutex, not held by this thread */
+    const struct forwarder_rules rules = r->rules;
+    (void)pthread_mutex_unlock(&r->rules_lock); /* the same */
+    forwarder_set_rules(fetcher_forwarder(r->fetcher), &rules);
+}
+
+/* The configuration, with the nameservers, is looked at when the thread wakes. */
+void resolver_set_rules(struct resolver *resolver, const struct forwarder_rules *rules)
+{
+    (void)pthread_mutex_lock(&resolver->rules_lock); /* cannot fail: a plain mutex, not held */
+    resolver->rules = *rules;
+    (void)pthread_mutex_unlock(&resolver->rules_lock); /* the same */
+    ev_async_send(resolver->loop, &resolver->rules_changed);
+}
+
+/* ---- Life ---- */
+
+static void start_watchers(struct resolver *r)
+{
+    ev_async_init(&r->rules_changed, on_rules);
+    ev_set_priority(&r->rules_changed, EV_MAXPRI); /* before the queries of the same turn */
+    r->rules_changed.data = r;
+    ev_async_start(r->loop, &r->rules_changed);
+    ev_async_init(&r->wake, on_wake);
+    r->wake.data = r;
+    ev_async_start(r->loop, &r->wake);
+    ev_async_init(&r->stop, on_stop);
+    r->stop.data = r;
+    ev_async_start(r->loop, &r->stop);
+    ev_init(&r->patience, on_patience);
+    ev_set_priority(&r->patience, EV_MINPRI); /* replies that have arrived count first */
+    r->patience.data = r;
+    ev_init(&r->drain_timer, on_drain_end);
+    r->drain_timer.data = r;
+    ev_check_init(&r->check, on_check);
+    ev_set_priority(&r->check, EV_MAXPRI);
+    r->check.data = r;
+    ev_check_start(r->loop, &r->check);
+    ev_prepare_init(&r->prepare, on_prepare);
+    r->prepare.data = r;
+    ev_prepare_start(r->loop, &r->prepare);
+}
+
+static int open_tcp(struct resolver *r, struct err *err)
+{
+    const struct tcp_server_config tcp = {
+        .loop = r->loop,
+        .sockets = r->config.sockets,
+        .socket_count = r->config.socket_count,
+        .connections_max = r->config.connections_max,
+        .buffers_max = TCP_BUFFERS_MAX,
+        .idle_ms = TCP_IDLE_MS,
+        .answer = turn_answer_connection,
+        .look_ahead = turn_look_ahead,
+        .part_left = turn_part_left,
+        .data = &r->turn,
+    };
+    return tcp_server_new(&tcp, &r->turn.tcp, err);
+}
+
+/* Its connections have at most an eighth of the descriptors for nameservers. */
+static int open_tls(struct resolver *r, struct err *err)
+{
+    size_t eighth = r->config.sockets_max / 8;
+    const struct tls_pool_config tls = {
+        .loop = r->loop,
+        .connections_max =
+            eighth < TLS_POOL_CONNECTIONS_MAX ? eighth + !eighth : TLS_POOL_CONNECTIONS_MAX,
+        .ca_file = r->config.nameservers_ca,
+        .refresh_s = TLS_POOL_REFRESH_S,
+    };
+    int result = tls_pool_new(&tls, &r->tls, err);
+    return result < 0 ? err_wrap(err, result, "-nameservers-ca") : 0;
+}
+
+static int open_loop(struct resolver *r, struct err *err)
+{
+    r->loop = ev_loop_new(EVFLAG_AUTO);
+    if (!r->loop) {
+        return err_set(err, ERR_UNAVAILABLE, "no event loop: too few descriptors?");
+    }
+    int result = open_tls(r, err);
+    if (result == 0) {
+        result = open_tcp(r, err);
+    }
+    if (result < 0) {
+        tls_pool_free(r->tls);
+        ev_loop_destroy(r->loop);
+    }
+    return result;
+}
+
+static void list_engines(struct resolver *r)
+{
+    struct resolver_counts *counts = &r->counts;
+    counts->engines[counts->engine_count++] = engine_counts(r->config.engine);
+    counts->engines[counts->engine_count++] = engine_counts(r->config.walker.engine);
+    for (unsigned i = 0; i < r->config.signer_count; i++) {
+        counts->engines[counts->engine_count++] = engine_counts(r->config.signers[i].engine);
+    }
+}
+
+int resolver_new(const struct resolver_config *config, struct resolver **ret_resolver,
+                 struct err *err)
+{
+    struct resolver *r = xcalloc_aligned(alignof(struct resolver), sizeof(*r));
+    r->config = *config;
+    list_engines(r);
+    query_counts_init(&r->counts.udp, config->want_skydns_metrics);
+    query_counts_init(&r->counts.tcp, config->want_skydns_metrics);
+    TAILQ_INIT(&r->in_hand);
+    TAILQ_INIT(&r->patient);
+    r->loads = client_loads_new();
+    r->lookup_loads = client_loads_new();
+    buf_init(&r->reduced.packed, EXTERNAL_PACKED_MAX);
+    r->turn = (struct turn){
+        .engine = config->engine,
+        .reader = config->reader,
+        .resolver = r,
+        .producer = config->workers,
+        .late_max = SIZE_MAX, /* RESOLVER_IN_HAND_MAX */
+        .tap = config->tap,
+        .counts = {[ENGINE_UDP] = &r->counts.udp, [ENGINE_TCP] = &r->counts.tcp},
+        .refresh = on_refresh,
+        .data = r,
+    };
+    rng_seed(&r->turn.rng);
+    int result = open_loop(r, err);
+    if (result < 0) {
+        client_loads_free(r->loads);
+        client_loads_free(r->lookup_loads);
+        query_counts_fini(&r->counts.udp);
+        query_counts_fini(&r->counts.tcp);
+        free(r);
+        return result;
+    }
+    transfer_inbox_init(&r->inbox, r->loop, r->turn.tcp, config->transfers);
+    r->turn.transfers = &r->inbox;
+    open_upstream(r);
+    resolver_open_pools(r);
+    (void)pthread_mutex_init(&r->rules_lock, NULL); /* cannot fail without attributes */
+    r->rings = xcalloc(config->workers + 2, sizeof(*r->rings));
+    while (r->ring_count <= config->workers) {
+        r->rings[r->ring_count++] = deferred_ring_new();
+    }
+    start_watchers(r);
+    *ret_resolver = r;
+    return 0;
+}
+
+unsigned resolver_attach_streams(struct resolver *resolver, struct streams *streams)
+{
+    resolver->streams = streams;
+    resolver->rings[resolver->ring_count] = deferred_ring_new();
+    return resolver->ring_count++;
+}
+
+static void *run(void *data)
+{
+    struct resolver *r = data;
+    privileges_drop_thread();
+    (void)pthread_setname_np(pthread_self(), "resolver"); /* for top and gdb only */
+    ev_run(r->loop, 0);
+    turn_end(&r->turn); /* the drain may have timed out in the middle of one */
+    return NULL;
+}
+
+int resolver_start(struct resolver *resolver, struct err *err)
+{
+    int r = resolver_start_pools(resolver, err);
+    if (r < 0) {
+        resolver_stop_pools(resolver);
+        return r;
+    }
+    r = -pthread_create(&resolver->thread, NULL, run, resolver);
+    if (r < 0) {
+        resolver_stop_pools(resolver);
+        return err_set(err, r, "start the resolver: %s", err_code_text(r));
+    }
+    resolver->started = true;
+    return 0;
+}
+
+void resolver_stop(struct resolver *resolver)
+{
+    if (resolver->started) {
+        ev_async_send(resolver->loop, &resolver->stop);
+        (void)pthread_join(resolver->thread, NULL); /* cannot fail for a thread of ours */
+        resolver->started = false;
+    }
+    resolver_stop_pools(resolver);
+}
+
+void resolver_free(struct resolver *resolver)
+{
+    if (!resolver) {
+        return;
+    }
+    fetcher_free(resolver->fetcher);
+    loop_check_free(resolver->loop_check);
+    tls_pool_free(resolver->tls);
+    (void)pthread_mutex_destroy(&resolver->rules_lock); /* nobody holds it */
+    while (!TAILQ_EMPTY(&resolver->in_hand)) {
+        resolver_release(resolver, TAILQ_FIRST(&resolver->in_hand));
+    }
+    resolver_free_pools(resolver);
+    client_loads_free(resolver->loads);
+    client_loads_free(resolver->lookup_loads);
+    tcp_server_free(resolver->turn.tcp);
+    transfer_inbox_fini(&resolver->inbox);
+    for (unsigned i = 0; i < resolver->ring_count; i++) {
+        deferred_ring_free(resolver->rings[i]);
+    }
+    free(resolver->rings);
+    buf_fini(&resolver->reduced.packed);
+    ev_loop_destroy(resolver->loop);
+    query_counts_fini(&resolver->counts.udp);
+    query_counts_fini(&resolver->counts.tcp);
+    free(resolver);
+}
+
+const struct resolver_counts *resolver_counts(const struct resolver *resolver)
+{
+    return &resolver->counts;
+}
+
+bool resolver_zone_state(const struct resolver *resolver, uint32_t serial,
+                         struct upstream_states *ret)
+{
+    return forwarder_zone_state(fetcher_forwarder(resolver->fetcher), serial, ret);
+}
+
+bool resolver_unkept(const struct resolver *resolver, const struct cache_key *key,
+                     struct fetcher_unkept *ret)
+{
+    return fetcher_unkept(resolver->fetcher, key, ret);
+}

@@ -1,0 +1,180 @@
+/* The slow path, on a thread that may wait: TCP, and every query that cannot be answered from
+ * memory at once (a name in another domain, a record that points to one, a walk over thousands of
+ * records). It calls the same engine_answer as the workers, on the store's current version:
+ *
+ *     worker -- ring --> resolver: engine_answer --> reply
+ *                          |  FORWARD: fetcher.h, then engine_forwarded --> reply
+ *                          |  LOOKUP: fetcher.h for each name, then engine_answer again --> reply
+ *                          |  WALK: answer_pool.h --> reply, or LOOKUP and again WALK
+ *                          |  SIGN: answer_pool.h --> reply, or LOOKUP or WALK
+ *                          `  REFRESH: fetcher.h; the client has its reply
+ *
+ * A query with a search path (engine.h) may go round several times, once for each place at most: a
+ * name that does not exist, or that no nameserver answers, leads to the next place. One whose
+ * configuration was replaced meanwhile is answered as if it had no search path.
+ *
+ * This thread visits no more records for an answer than a worker may, and makes few of the
+ * expensive answers (ENGINE_BRIEF_MAX) between two looks at its sockets: the walker makes the
+ * others. It makes no signatures: the signers do.
+ *
+ * A client gets its first signatures of a name when it is its turn, whatever the others ask. Where
+ * there is no place at the signers, or the turn comes too late, a query over UDP is as good as
+ * lost: the client asks again, or another server, and what others have waited for meanwhile is
+ * kept. A SERVFAIL would be believed, and told to clients for up to 5 minutes (RFC 9520). On a
+ * connection it is SERVFAIL: there, clients wait for each answer.
+ *
+ * When nameservers fail, or have not replied for stale_wait_ms, an expired reply that is kept is
+ * the answer; the question goes on, and its reply is kept. Any other failure ends in SERVFAIL,
+ * except that SRV and MX do without the addresses of a target that cannot be looked up; every other
+ * query taken is answered once. Created, started, stopped and freed on the main thread; runs its
+ * own loop. */
+#ifndef SKYDNS_RESOLVER_RESOLVER_H
+#define SKYDNS_RESOLVER_RESOLVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/addr.h"
+#include "common/base/attributes.h"
+#include "common/base/err.h"
+#include "common/base/metrics.h"
+#include "skydns/resolver/answer_pool.h"
+#include "skydns/tap/query_counts.h"
+#include "skydns/upstream/fetcher.h"
+#include "skydns/upstream/forwarder.h"
+#include "skydns/upstream/upstreams.h"
+#include "skydns/wire/deferral.h"
+#include "skydns/wire/query.h"
+
+struct deferred_origin;
+struct engine_counts;
+struct forwarder_counts;
+struct dnstap;
+struct listen_socket;
+struct recursion;
+struct resolver;
+struct publisher_reader;
+struct query_tap;
+struct streams;
+struct tls_pool_counts;
+struct transfer_part;
+struct transfers;
+
+enum {
+    /* Queries in hand, from all workers and connections; 0.2-0.5 KB each, signed ones up to 2 KiB.
+     * A client (client_net.h) gets no further place when it has as many as are free: alone it may
+     * have half of them, and there is always one for another. */
+    RESOLVER_IN_HAND_MAX = 10000,
+    /* Of these, lookups of external names; a client has no more than as many as are free. Each
+     * keeps the records of its replies, packed, while it waits for others: at most
+     * EXTERNAL_PACKED_UDP_MAX, so all of them 12 MiB, or over TCP EXTERNAL_PACKED_MAX, 64 MiB;
+     * usually some 100 bytes. */
+    RESOLVER_LOOKUPS_MAX = 1000,
+    /* And queries at the walker, each with a reply of at most 64 KB; a client has no more than a
+     * part of these. Beyond, SERVFAIL at once. */
+    RESOLVER_WALKS_MAX = 256,
+    RESOLVER_CLIENT_WALKS_MAX = 64,
+    /* And queries at the signers, 1 KB each: with RSA, replies with three signatures take one
+     * signer 3 s, about as long as clients wait. A client has no more than as many as are free. */
+    RESOLVER_SIGNS_MAX = 1024,
+    RESOLVER_SIGNERS_NICE = 10, /* as handshakes: a tenth of a processor that is busy answering */
+    /* RFC 8767 5: how long a client waits for nameservers if an expired reply is kept. */
+    RESOLVER_STALE_WAIT_MS = 1800,
+    /* How long resolver_stop waits for the queries in hand. */
+    RESOLVER_DRAIN_MS = 1000,
+};
+
+/* All borrowed until resolver_free; engines and readers are the resolver's alone. */
+struct resolver_config {
+    const struct listen_socket *sockets; /* for TCP; a successful resolver_new takes them over */
+    size_t socket_count;
+    size_t connections_max;          /* at most TCP_CONNECTIONS_MAX: descriptor_limit.h */
+    bool random_case;                /* of the names sent to nameservers: 0x20 */
+    size_t sockets_max;              /* at most FORWARDER_SOCKETS_MAX: likewise */
+    const char *nameservers_ca;      /* CAs of nameservers with TLS; NULL or "": the system's */
+    struct cache_tally *cache_tally; /* NULL: nobody sums */
+    struct transfers *transfers;     /* NULL: none */
+    uint32_t stale_wait_ms;          /* RESOLVER_STALE_WAIT_MS; tests have less patience */
+    struct recursion *recursion;     /* which clients may ask about other domains */
+    struct engine *engine;
+    struct publisher_reader *reader;
+    struct answer_lane walker; /* the walker's, and the signers', at least one */
+    struct answer_lane signers[POOL_THREADS_MAX];
+    unsigned signer_count;
+    uint32_t pool_answer_ms, pool_wait_ms; /* POOL_ANSWER_MS and POOL_WAIT_MS */
+    unsigned workers; /* their producer numbers in resolver_defer: 0 to workers - 1 */
+    const struct query_tap *tap;
+    struct dnstap *dnstap; /* for questions to nameservers; NULL: none */
+    bool want_skydns_metrics;
+};
+
+int resolver_new(const struct resolver_config *config, struct resolver **ret_resolver,
+                 struct err *err) MUST_CHECK;
+
+/* Any thread: how nameservers are asked (forwarder.h). Which ones, the configuration that the
+ * publisher publishes says (engine_config.h); call this after its nameservers changed, too, so that
+ * they are looked at before the next query. */
+void resolver_set_rules(struct resolver *resolver, const struct forwarder_rules *rules);
+
+int resolver_start(struct resolver *resolver, struct err *err) MUST_CHECK;
+
+/* Before the start: the late answers to other transports' queries go to these streams, whose thread
+ * is the producer with the number that this returns: workers + 1. Once. */
+unsigned resolver_attach_streams(struct resolver *resolver, struct streams *streams);
+
+/* Threads that answer, each with its own number. Copies the query. False: no room; the caller
+ * answers SERVFAIL. */
+bool resolver_defer(struct resolver *resolver, unsigned producer, const struct engine_query *query,
+                    enum engine_deferral_kind kind,
+                    const struct deferred_origin *origin) MUST_CHECK;
+
+/* The same threads: how many more resolver_defer takes. */
+size_t resolver_room(const struct resolver *resolver, unsigned producer);
+
+/* Any thread: a message for a connection over plain TCP; takes it over. */
+void resolver_send_part(struct resolver *resolver, struct transfer_part *part);
+
+/* Call when neither worker nor streams run any more: accepts no more connections, finishes the
+ * queries in hand within RESOLVER_DRAIN_MS, ends the thread. Does nothing if it never started. */
+void resolver_stop(struct resolver *resolver);
+
+void resolver_free(struct resolver *resolver); /* stopped; NULL is fine */
+
+/* Written by the resolver's thread. */
+struct resolver_counts {
+    /* Since the start */
+    struct query_counts udp; /* late replies; the workers count the queries */
+    struct query_counts tcp;
+    struct counter forwarded;       /* clients' queries forwarded */
+    struct counter lookups;         /* questions of our own sent */
+    struct counter failures;        /* of both: no usable answer, or not sent */
+    struct counter not_allowed;     /* clients' queries refused: recursion.h */
+    struct counter evictions;       /* TCP connections closed to make room */
+    struct counter signing;         /* queries passed to the signers, */
+    struct counter signing_refused; /* and those of them without a place or too late */
+
+    /* Now */
+    struct counter in_hand;     /* deferred queries */
+    struct counter connections; /* TCP, when the thread last went to sleep */
+
+    const struct forwarder_counts *forwarder;
+    const struct upstream_figures *upstreams; /* of each nameserver */
+    const struct tls_pool_counts *tls;        /* to nameservers */
+    size_t engine_count;                      /* of this thread, the walker and the signers */
+    const struct engine_counts *engines[2 + POOL_THREADS_MAX];
+};
+
+/* Any thread: what is known of the nameservers of the zone with this serial (zone_table.h). False:
+ * nothing, since none was asked. */
+bool resolver_zone_state(const struct resolver *resolver, uint32_t serial,
+                         struct upstream_states *ret);
+
+/* Any thread: why the last reply to a question was not kept. False: nothing is known. */
+bool resolver_unkept(const struct resolver *resolver, const struct cache_key *key,
+                     struct fetcher_unkept *ret);
+
+/* Any thread; borrowed. */
+const struct resolver_counts *resolver_counts(const struct resolver *resolver);
+
+#endif

@@ -1,0 +1,171 @@
+/* The resolver's internals, shared by resolver.c (thread, rings, life cycle), resolver_work.c
+ * (queries in hand), resolver_pools.c (those that the walker and the signers answer) and
+ * resolver_lookup.c (those whose names in other domains are looked up). All fields are the resolver
+ * thread's unless noted. */
+#ifndef SKYDNS_RESOLVER_RESOLVER_INTERNAL_H
+#define SKYDNS_RESOLVER_RESOLVER_INTERNAL_H
+
+#include <ev.h>
+#include <pthread.h>
+
+#include "common/base/buf.h"
+#include "skydns/resolver/client_loads_internal.h"
+#include "skydns/resolver/deferred.h"
+#include "skydns/resolver/resolver.h"
+#include "skydns/streams/transfer_inbox_internal.h"
+#include "skydns/streams/turn_internal.h"
+#include "skydns/upstream/fetcher.h"
+#include "skydns/upstream/forwarder.h"
+#include "skydns/wire/deferral.h"
+#include "skydns/wire/external_answer.h"
+
+struct answer_pool;
+struct loop_check;
+struct tls_pool;
+
+/* The external questions of one query, and what has become of each so far. */
+struct lookup {
+    struct deferred *deferred;
+    int64_t revision;  /* of the records that led to the questions */
+    size_t waiting;    /* questions in flight */
+    struct buf packed; /* records of all items; its limit: RESOLVER_LOOKUPS_MAX */
+    size_t count;
+    struct lookup_item {
+        struct lookup *lookup;
+        struct external_question question;
+        struct forwarder_wait wait; /* for its reply */
+        enum external_outcome outcome;
+        size_t packed_at, packed_len;
+    } items[];
+};
+
+TAILQ_HEAD(deferred_list, deferred);
+
+/* The walker or the signers, and which of the queries in hand they have. */
+struct resolver_pool {
+    struct answer_pool *pool;
+    size_t count;
+    struct client_loads *loads; /* of these, by client */
+};
+
+struct resolver {
+    struct resolver_counts counts;
+    struct resolver_config config;
+    struct ev_loop *loop;
+    pthread_t thread;
+    bool started;
+    bool draining;
+    ev_async wake; /* something is in a ring */
+    ev_async stop;
+    ev_timer drain_timer;
+    ev_check check;
+    ev_prepare prepare;
+    struct turn turn;
+    struct transfer_inbox inbox; /* of TCP connections */
+    struct streams *streams;     /* NULL: there are none */
+    struct tls_pool *tls;        /* to nameservers */
+    struct fetcher *fetcher;
+    struct loop_check *loop_check;
+    uint32_t checked_serial; /* of the nameservers that it checks, */
+    unsigned checked_ndots;  /* and of the names it asks for; 0: none */
+    int64_t refusal_told_ms; /* when a refused client was last logged; 0 = never */
+
+    /* From the main thread. */
+    pthread_mutex_t rules_lock;
+    ev_async rules_changed;
+    struct forwarder_rules rules;
+
+    /* The workers', the TCP server's, and the streams'. */
+    struct deferred_ring **rings;
+    unsigned ring_count;
+    bool rings_pending; /* the last turn may have left queries in one */
+
+    struct deferred_list in_hand;
+    struct client_loads *loads;   /* of them, by client */
+    struct deferred_list patient; /* of them, those that wait for nameservers; oldest first */
+    ev_timer patience;            /* until the first of these takes an expired reply */
+    struct resolver_pool walker, signers;
+    ev_async pooled; /* one of them has finished something */
+    size_t lookup_count;
+    struct client_loads *lookup_loads; /* of them, by client */
+
+    /* The last external reply, reduced: all who share it get a copy. */
+    struct {
+        uint64_t number; /* forwarder_reply's; 0: of none that is shared */
+        enum external_outcome outcome;
+        struct buf packed; /* one reply always fits EXTERNAL_PACKED_MAX */
+    } reduced;
+
+    /* Scratch of one call. */
+    struct external_answer answers[ENGINE_EXTERNAL_MAX];
+    uint8_t reply[ENGINE_REPLY_MAX];
+};
+
+/* ---- resolver_work.c ---- */
+
+/* Puts the query in hand; resolver_begin or resolver_refuse must follow. False: its client has too
+ * many, and it must be refused. */
+bool resolver_take(struct resolver *resolver, struct deferred *deferred);
+
+/* Answers it now, or once nameservers have. */
+void resolver_begin(struct resolver *resolver, struct deferred *deferred);
+
+/* The engine has deferred it at a later place of its search path, as the turn's deferral says, or
+ * for signatures, which nothing here can make up for: does what that asks for. False, and nothing
+ * done: it is neither. */
+bool resolver_goes_on(struct resolver *resolver, struct deferred *deferred) MUST_CHECK;
+
+/* SERVFAIL. */
+void resolver_refuse(struct resolver *resolver, struct deferred *deferred);
+
+/* Asks for a kept reply again, whose client's query, or one like it, this is. */
+void resolver_refresh(struct resolver *resolver, const uint8_t *wire, size_t len);
+
+/* The first of those that wait have done so for long enough. */
+void resolver_lose_patience(struct resolver *resolver);
+
+/* Frees it without an answer. */
+void resolver_release(struct resolver *resolver, struct deferred *deferred);
+
+/* What is in resolver->reply, `len` bytes of it, is the answer; 0: none. */
+void resolver_finish(struct resolver *resolver, struct deferred *deferred, size_t len);
+
+/* Where the query's search path waits, as the turn's deferral says. */
+void resolver_keep_place(struct resolver *resolver, struct deferred *deferred);
+
+/* It waits for nameservers: after stale_wait_ms an expired reply will do. */
+void resolver_be_patient(struct resolver *resolver, struct deferred *deferred);
+void resolver_be_patient_no_more(struct resolver *resolver, struct deferred *deferred);
+
+/* The query as the engine takes it; borrows from the deferred one. */
+struct engine_query resolver_query(struct resolver *resolver, const struct deferred *deferred);
+
+/* ---- resolver_pools.c ---- */
+
+void resolver_open_pools(struct resolver *resolver);
+int resolver_start_pools(struct resolver *resolver, struct err *err) MUST_CHECK;
+void resolver_stop_pools(struct resolver *resolver); /* started or not */
+void resolver_free_pools(struct resolver *resolver);
+
+/* Passes it to the walker, or to the signers; with resolver->answers, `external_count` of them, to
+ * the questions that records of this revision led to. */
+void resolver_walk(struct resolver *resolver, struct deferred *deferred, size_t external_count,
+                   int64_t revision);
+void resolver_sign(struct resolver *resolver, struct deferred *deferred, size_t external_count,
+                   int64_t revision);
+
+/* What a pool has of it, if it does, is given up. */
+void resolver_leave_pool(struct deferred *deferred);
+
+/* ---- resolver_lookup.c ---- */
+
+/* Asks the questions in the turn's deferral, which records of this revision led to. */
+void resolver_look_up(struct resolver *resolver, struct deferred *deferred, int64_t revision);
+
+/* Takes expired replies for what is still awaited. */
+void resolver_look_up_stale(struct resolver *resolver, struct deferred *deferred);
+
+/* Ends its lookup, if there is one. */
+void resolver_free_lookup(struct resolver *resolver, struct deferred *deferred);
+
+#endif

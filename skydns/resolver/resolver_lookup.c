@@ -1,0 +1,279 @@
+/* Names in other domains that records point to: asked about, and the query answered with the
+ * outcomes. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/xalloc.h"
+#include "common/dns/dns.h"
+#include "skydns/engine/engine.h"
+#include "skydns/publish/publisher.h"
+#include "skydns/records/store.h"
+#include "skydns/resolver/resolver_internal.h"
+#include "skydns/upstream/external.h"
+
+void resolver_free_lookup(struct resolver *r, struct deferred *d)
+{
+    struct lookup *lookup = d->lookup;
+    if (lookup) {
+        for (size_t i = 0; i < lookup->count; i++) {
+            forwarder_forget(&lookup->items[i].wait);
+        }
+        client_loads_drop(r->lookup_loads, &d->client);
+        buf_fini(&lookup->packed);
+        free(lookup);
+        d->lookup = NULL;
+        r->lookup_count--;
+    }
+}
+
+/* ---- The answer ---- */
+
+/* True if the records have changed meanwhile and now point to names not asked about: without their
+ * addresses, the answer would deny existing ones. If that is a WALK, so is the answer, and
+ * the walker sees; if it lacks signatures, they are not what is outdated. */
+static bool is_outdated(struct resolver *r, const struct deferred *d,
+                        const struct external_answers *externals)
+{
+    struct engine_query query = resolver_query(r, d);
+    size_t len;
+    return r->turn.store && store_revision(r->turn.store) != d->lookup->revision &&
+           turn_answer(&r->turn, &query, NULL, r->reply, &len) == ENGINE_DEFER &&
+           r->turn.deferral.kind == ENGINE_DEFER_LOOKUP &&
+           !external_answers_cover(externals, r->turn.deferral.questions,
+                                   r->turn.deferral.question_count);
+}
+
+/* Asks the engine again, on the store's current version, with r->answers to the questions that
+ * records of this revision led to. */
+static void answer_with(struct resolver *r, struct deferred *d, size_t count, int64_t revision)
+{
+    const struct external_answers externals = {.count = count, .items = r->answers};
+    struct engine_query query = resolver_query(r, d);
+    size_t len = 0;
+    if (d->kind == ENGINE_DEFER_WALK) {
+        resolver_walk(r, d, count, revision);
+        return;
+    }
+    enum engine_verdict verdict = turn_answer(&r->turn, &query, &externals, r->reply, &len);
+    if (verdict == ENGINE_DEFER && r->turn.deferral.kind == ENGINE_DEFER_WALK) {
+        resolver_walk(r, d, count, revision);
+    } else if (verdict == ENGINE_DEFER && r->turn.deferral.kind == ENGINE_DEFER_SIGN) {
+        resolver_sign(r, d, count, revision);
+    } else if (verdict == ENGINE_DEFER) {
+        if (!resolver_goes_on(r, d)) { /* the name left the domain meanwhile: retry, please */
+            resolver_refuse(r, d);
+        }
+    } else {
+        resolver_finish(r, d, verdict == ENGINE_REPLY ? len : 0);
+    }
+}
+
+/* No question is in flight any more. */
+static void answer_with_externals(struct resolver *r, struct deferred *d)
+{
+    const struct lookup *lookup = d->lookup;
+    resolver_be_patient_no_more(r, d);
+    for (size_t i = 0; i < lookup->count; i++) {
+        const struct lookup_item *item = &lookup->items[i];
+        const uint8_t *packed = item->packed_len ? lookup->packed.data + item->packed_at : NULL;
+        r->answers[i] = (struct external_answer){
+            .question = item->question,
+            .outcome = item->outcome,
+            .records = slice_of(packed, item->packed_len),
+        };
+    }
+    const struct external_answers externals = {.count = lookup->count, .items = r->answers};
+    if (d->kind != ENGINE_DEFER_WALK && is_outdated(r, d, &externals)) { /* ask again, please */
+        resolver_refuse(r, d);
+        return;
+    }
+    answer_with(r, d, lookup->count, lookup->revision);
+}
+
+/* ---- The replies ---- */
+
+static uint32_t ttl_max_s(const struct resolver *r)
+{
+    const struct engine_config *config = publisher_config(r->config.reader);
+    return config->cache ? config->cache_limits.ttl_max_s : EXTERNAL_TTL_MAX_S;
+}
+
+/* Once for all who share the reply with this number; 0: it is not shared. */
+static void reduce(struct resolver *r, const struct external_question *question, uint64_t number,
+                   struct slice reply)
+{
+    if (number == 0 || number != r->reduced.number) {
+        r->reduced.number = number;
+        buf_clear(&r->reduced.packed);
+        r->reduced.outcome = external_read(question, (const uint8_t *)reply.ptr, reply.len,
+                                           ttl_max_s(r), &r->reduced.packed);
+    }
+}
+
+/* What the client can use of it. Over UDP, no more addresses than a datagram holds, so that a long
+ * reply costs what a short one does: it asks for the rest over TCP. Over TCP, part of an answer
+ * would pass for the whole. */
+static void fit_client(struct resolver *r, const struct deferred *d, size_t room,
+                       struct external_answer *answer)
+{
+    enum { ADDRESS_RR_MIN = 16 };
+    if (d->origin.transport == ENGINE_UDP) {
+        const struct engine_config *config = publisher_config(r->config.reader);
+        external_answer_cut(answer, EXTERNAL_CNAMES_MAX + config->max_udp_size / ADDRESS_RR_MIN);
+    }
+    if (answer->records.len > room) {
+        answer->outcome = EXTERNAL_TRUNCATED;
+        answer->records.len = 0;
+    }
+    if (answer->outcome == EXTERNAL_TRUNCATED && d->origin.transport != ENGINE_UDP) {
+        answer->outcome = EXTERNAL_FAILED;
+        answer->records.len = 0;
+    }
+}
+
+static void take_reply(struct lookup_item *item, uint64_t number, struct slice reply)
+{
+    struct lookup *lookup = item->lookup;
+    struct buf *packed = &lookup->packed;
+    struct deferred *d = lookup->deferred;
+    struct resolver *r = d->resolver;
+    reduce(r, &item->question, number, reply);
+    struct external_answer answer = {.outcome = r->reduced.outcome,
+                                     .records = buf_slice(&r->reduced.packed)};
+    fit_client(r, d, packed->limit - packed->len, &answer);
+    item->outcome = answer.outcome;
+    item->packed_at = packed->len;
+    item->packed_len = answer.records.len;
+    buf_append_slice(packed, answer.records);
+    counter_add(&r->counts.failures, item->outcome == EXTERNAL_FAILED);
+}
+
+static struct upstream_question question_of(const struct lookup_item *item)
+{
+    struct upstream_question question = {.name = item->question.name,
+                                         .type = item->question.type,
+                                         .qclass = DNS_CLASS_IN,
+                                         .flags = DNS_FLAG_RD};
+    dname_lower(&question.name);
+    return question;
+}
+
+/* From what is kept, expired or not. False: there is nothing. */
+static bool take_stale(struct lookup_item *item)
+{
+    struct slice message;
+    const struct upstream_question question = question_of(item);
+    if (fetcher_find(item->lookup->deferred->resolver->fetcher, &question, true, &message) !=
+        FETCHER_REPLY) {
+        return false;
+    }
+    take_reply(item, 0, message);
+    return true;
+}
+
+/* No nameserver has a usable reply. */
+static void give_up(struct lookup_item *item)
+{
+    if (!take_stale(item)) {
+        item->outcome = EXTERNAL_FAILED;
+        counter_add(&item->lookup->deferred->resolver->counts.failures, 1);
+    }
+}
+
+static void on_external(void *data, const struct forwarder_reply *reply)
+{
+    struct lookup_item *item = data;
+    struct lookup *lookup = item->lookup;
+    if (reply->outcome == FORWARDER_REPLIED) {
+        take_reply(item, reply->number, slice_of(reply->bytes, reply->len));
+    } else {
+        give_up(item);
+    }
+    if (--lookup->waiting == 0) {
+        answer_with_externals(lookup->deferred->resolver, lookup->deferred);
+    }
+}
+
+void resolver_look_up_stale(struct resolver *r, struct deferred *d)
+{
+    struct lookup *lookup = d->lookup;
+    for (size_t i = 0; i < lookup->count; i++) {
+        struct lookup_item *item = &lookup->items[i];
+        if (item->wait.flight && take_stale(item)) {
+            forwarder_forget(&item->wait);
+            lookup->waiting--;
+        }
+    }
+    if (lookup->waiting == 0) {
+        answer_with_externals(r, d);
+    }
+}
+
+/* ---- The questions ---- */
+
+/* At the limit nothing is asked: as if no nameserver replied. */
+static void do_without(struct resolver *r, struct deferred *d, int64_t revision)
+{
+    size_t count = r->turn.deferral.question_count;
+    for (size_t i = 0; i < count; i++) {
+        r->answers[i] = (struct external_answer){.question = r->turn.deferral.questions[i],
+                                                 .outcome = EXTERNAL_FAILED};
+    }
+    counter_add(&r->counts.failures, count);
+    answer_with(r, d, count, revision);
+}
+
+static void ask(struct resolver *r, struct lookup_item *item)
+{
+    const struct upstream_question question = question_of(item);
+    struct slice message;
+    item->wait.cb = on_external;
+    item->wait.data = item;
+    switch (fetcher_find(r->fetcher, &question, false, &message)) {
+    case FETCHER_REPLY:
+        take_reply(item, 0, message);
+        return;
+    case FETCHER_FAILURE:
+        counter_add(&r->counts.failures, 1);
+        return;
+    case FETCHER_NOTHING:
+        break;
+    }
+    if (fetcher_ask(r->fetcher, &question, rng_next(&r->turn.rng), &item->wait) ==
+        FORWARDER_ASKED) {
+        counter_add(&r->counts.lookups, 1);
+        item->lookup->waiting++;
+    } else {
+        give_up(item);
+    }
+}
+
+void resolver_look_up(struct resolver *r, struct deferred *d, int64_t revision)
+{
+    size_t count = r->turn.deferral.question_count;
+    if (client_loads_add(r->lookup_loads, &d->client) + r->lookup_count > RESOLVER_LOOKUPS_MAX) {
+        client_loads_drop(r->lookup_loads, &d->client);
+        do_without(r, d, revision);
+        return;
+    }
+    struct lookup *lookup = xcalloc(1, sizeof(*lookup) + count * sizeof(lookup->items[0]));
+    buf_init(&lookup->packed,
+             d->origin.transport == ENGINE_UDP ? EXTERNAL_PACKED_UDP_MAX : EXTERNAL_PACKED_MAX);
+    lookup->deferred = d;
+    lookup->count = count;
+    lookup->revision = revision;
+    d->lookup = lookup;
+    r->lookup_count++;
+    for (size_t i = 0; i < count; i++) {
+        struct lookup_item *item = &lookup->items[i];
+        item->lookup = lookup;
+        item->question = r->turn.deferral.questions[i];
+        item->outcome = EXTERNAL_FAILED; /* until a reply says otherwise */
+        ask(r, item);
+    }
+    if (lookup->waiting == 0) { /* all are known, or no question could be sent */
+        answer_with_externals(r, d);
+    } else {
+        resolver_be_patient(r, d);
+    }
+}

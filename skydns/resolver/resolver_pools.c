@@ -1,0 +1,227 @@
+/* Deferred queries that the walker and the signers answer: which of them get a place there, and
+ * what becomes of the results. */
+#include <string.h>
+
+#include "skydns/engine/engine.h"
+#include "skydns/resolver/answer_pool.h"
+#include "skydns/resolver/resolver_internal.h"
+
+/* ---- Places ---- */
+
+/* Few walks, of which each client has a part; of signatures, as many as are free. */
+static bool has_room(const struct resolver *r, const struct resolver_pool *pool, size_t load)
+{
+    return pool == &r->walker
+               ? pool->count < RESOLVER_WALKS_MAX && load <= RESOLVER_CLIENT_WALKS_MAX
+               : load + pool->count <= RESOLVER_SIGNS_MAX;
+}
+
+static bool take_place(const struct resolver *r, struct resolver_pool *pool, struct deferred *d)
+{
+    if (!has_room(r, pool, client_loads_add(pool->loads, &d->client))) {
+        client_loads_drop(pool->loads, &d->client);
+        return false;
+    }
+    pool->count++;
+    d->pool = pool;
+    return true;
+}
+
+void resolver_leave_pool(struct deferred *d)
+{
+    if (d->pool) {
+        d->pooled->data = NULL;
+        client_loads_drop(d->pool->loads, &d->client);
+        d->pool->count--;
+        d->pool = NULL;
+        d->pooled = NULL;
+    }
+}
+
+/* To the pool in which it has taken a place. */
+static void push(struct deferred *d, struct pooled_query *query)
+{
+    d->pooled = query;
+    answer_pool_push(d->pool->pool, query);
+}
+
+static void push_new(struct resolver *r, struct deferred *d, size_t external_count,
+                     int64_t revision)
+{
+    const struct engine_query query = resolver_query(r, d);
+    struct pooled_query *pooled = pooled_query_new(&query, d);
+    if (external_count) {
+        pooled_query_set_externals(pooled, r->answers, external_count, revision);
+    }
+    push(d, pooled);
+}
+
+void resolver_walk(struct resolver *r, struct deferred *d, size_t external_count, int64_t revision)
+{
+    if (!take_place(r, &r->walker, d)) {
+        resolver_refuse(r, d);
+        return;
+    }
+    push_new(r, d, external_count, revision);
+}
+
+/* Over UDP it is as if the query were lost (resolver.h). */
+static void refuse_to_sign(struct resolver *r, struct deferred *d)
+{
+    counter_add(&r->counts.signing_refused, 1);
+    if (d->origin.transport == ENGINE_UDP) {
+        resolver_finish(r, d, 0);
+    } else {
+        resolver_refuse(r, d);
+    }
+}
+
+void resolver_sign(struct resolver *r, struct deferred *d, size_t external_count, int64_t revision)
+{
+    counter_add(&r->counts.signing, 1);
+    if (!take_place(r, &r->signers, d)) {
+        refuse_to_sign(r, d);
+        return;
+    }
+    push_new(r, d, external_count, revision);
+}
+
+/* ---- Results ---- */
+
+/* From the signers, whose outcomes of questions it still has. Takes it over. */
+static void pass_to_walker(struct resolver *r, struct deferred *d, struct pooled_query *query)
+{
+    if (!take_place(r, &r->walker, d)) {
+        pooled_query_free(query);
+        resolver_refuse(r, d);
+        return;
+    }
+    query->data = d;
+    push(d, query);
+}
+
+static void go_on(struct resolver *r, struct deferred *d, const struct pooled_query *query,
+                  bool is_walk)
+{
+    r->turn.deferral = *query->deferral;
+    if (query->deferral->kind == ENGINE_DEFER_LOOKUP) {
+        d->kind = is_walk ? ENGINE_DEFER_WALK : d->kind; /* as its second answer will be */
+        resolver_free_lookup(r, d);                      /* of an earlier place */
+        resolver_keep_place(r, d);
+        resolver_look_up(r, d, query->revision);
+    } else if (!resolver_goes_on(r, d)) {
+        resolver_refuse(r, d);
+    }
+}
+
+static void end(struct resolver *r, struct deferred *d, const struct pooled_query *query,
+                bool is_walk)
+{
+    if (query->is_refused && !is_walk) {
+        refuse_to_sign(r, d);
+    } else if (query->is_refused) {
+        resolver_refuse(r, d);
+    } else if (query->verdict == ENGINE_DEFER) {
+        go_on(r, d, query, is_walk);
+    } else if (query->verdict == ENGINE_DROP) {
+        resolver_finish(r, d, 0);
+    } else {
+        if (query->deferral) {
+            const struct engine_query refresh = resolver_query(r, d);
+            r->turn.deferral = *query->deferral;
+            turn_refresh_if_wanted(&r->turn, &refresh);
+        }
+        memcpy(r->reply, query->reply, query->reply_len);
+        resolver_finish(r, d, query->reply_len);
+    }
+}
+
+static void take_back(struct resolver *r, struct resolver_pool *pool)
+{
+    const bool is_walk = pool == &r->walker;
+    struct pooled_query *query;
+    while ((query = answer_pool_pop(pool->pool))) {
+        struct deferred *d = query->data;
+        if (!d) { /* given up, at the end of the drain */
+            pooled_query_free(query);
+            continue;
+        }
+        resolver_leave_pool(d);
+        if (!query->is_refused && query->verdict == ENGINE_DEFER &&
+            query->deferral->kind == ENGINE_DEFER_WALK) {
+            pass_to_walker(r, d, query);
+        } else {
+            end(r, d, query, is_walk);
+            pooled_query_free(query);
+        }
+    }
+}
+
+static void on_pooled(struct ev_loop *loop, ev_async *pooled, int revents)
+{
+    struct resolver *r = pooled->data;
+    (void)loop;
+    (void)revents;
+    take_back(r, &r->walker);
+    take_back(r, &r->signers);
+}
+
+/* ---- Life ---- */
+
+/* A thread of a pool. */
+static void wake(void *data)
+{
+    struct resolver *r = data;
+    ev_async_send(r->loop, &r->pooled);
+}
+
+static void open_pool(struct resolver_pool *pool, const struct answer_pool_config *config)
+{
+    pool->loads = client_loads_new();
+    pool->pool = answer_pool_new(config);
+}
+
+void resolver_open_pools(struct resolver *r)
+{
+    struct answer_pool_config config = {
+        .name = "walker",
+        .lanes = &r->config.walker,
+        .lane_count = 1,
+        .may_walk = true,
+        .answer_ms = r->config.pool_answer_ms,
+        .wait_ms = r->config.pool_wait_ms,
+        .wake = wake,
+        .data = r,
+    };
+    open_pool(&r->walker, &config);
+    config.name = "signer";
+    config.lanes = r->config.signers;
+    config.lane_count = r->config.signer_count;
+    config.may_walk = false;
+    config.nice = RESOLVER_SIGNERS_NICE;
+    open_pool(&r->signers, &config);
+    ev_async_init(&r->pooled, on_pooled);
+    r->pooled.data = r;
+    ev_async_start(r->loop, &r->pooled);
+}
+
+int resolver_start_pools(struct resolver *r, struct err *err)
+{
+    int result = answer_pool_start(r->walker.pool, err);
+    return result < 0 ? result : answer_pool_start(r->signers.pool, err);
+}
+
+void resolver_stop_pools(struct resolver *r)
+{
+    answer_pool_stop(r->walker.pool);
+    answer_pool_stop(r->signers.pool);
+}
+
+void resolver_free_pools(struct resolver *r)
+{
+    struct resolver_pool *const pools[] = {&r->walker, &r->signers};
+    for (size_t i = 0; i < ARRAY_LEN(pools); i++) {
+        answer_pool_free(pools[i]->pool);
+        client_loads_free(pools[i]->loads);
+    }
+}

@@ -1,0 +1,438 @@
+/* What happens to a deferred query between resolver_take and its reply. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/client_net.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/xalloc.h"
+#include "common/dns/dns.h"
+#include "skydns/engine/engine.h"
+#include "skydns/publish/publisher.h"
+#include "skydns/publish/recursion.h"
+#include "skydns/records/store.h"
+#include "skydns/resolver/resolver_internal.h"
+#include "skydns/streams/streams.h"
+#include "skydns/streams/tcp_server.h"
+#include "skydns/tap/query_tap.h"
+#include "skydns/udp/udp_server.h"
+#include "skydns/upstream/fetcher.h"
+#include "skydns/upstream/forwarder.h"
+#include "skydns/upstream/loop_check.h"
+
+/* What a deferral asks for; it may end with the query's reply. */
+static void wait_for(struct resolver *r, struct deferred *d);
+/* The same, after asking the engine again. */
+static void answer_now(struct resolver *r, struct deferred *d);
+
+/* Time between log lines about refused clients. */
+enum { REFUSAL_PAUSE_MS = 60 * 60 * 1000 };
+
+struct engine_query resolver_query(struct resolver *r, const struct deferred *d)
+{
+    return (struct engine_query){
+        .wire = d->wire,
+        .len = d->len,
+        .client = &d->client,
+        .local = &d->local,
+        .transport = d->origin.transport,
+        .now_s = clock_wall_s(),
+        .now_ms = clock_monotonic_ms(),
+        .random = rng_next(&r->turn.rng),
+        .is_repeated = true,
+        .is_allowed = d->is_allowed,
+        .path_at = d->path_at,
+        .path_serial = d->path_serial,
+        .path_has_failed = d->path_has_failed,
+    };
+}
+
+/* ---- The end of a query ---- */
+
+void resolver_release(struct resolver *r, struct deferred *d)
+{
+    TAILQ_REMOVE(&r->in_hand, d, entry);
+    counter_sub(&r->counts.in_hand, 1);
+    client_loads_drop(r->loads, &d->client);
+    resolver_be_patient_no_more(r, d);
+    forwarder_forget(&d->wait);
+    resolver_free_lookup(r, d);
+    resolver_leave_pool(d);
+    deferred_free(d);
+}
+
+static void count_late(struct query_counts *counts, const struct deferred *d, const uint8_t *reply,
+                       size_t len)
+{
+    if (counts->skydns) {
+        skydns_counts_begin(counts->skydns, d->begun_us, d->kind == ENGINE_DEFER_FORWARD);
+    }
+    query_counts_reply(counts, reply, len, 0);
+}
+
+static void send_datagram(struct resolver *r, const struct deferred *d, size_t len)
+{
+    count_late(&r->counts.udp, d, r->reply, len);
+    if (len && !udp_server_send_one(d->origin.udp, &d->client, &d->local, r->reply, len)) {
+        counter_add(&r->counts.udp.unsent, 1); /* lost as on any link: the client retries */
+    } else if (len && d->received_ns > 0) {
+        query_counts_took(&r->counts.udp, (clock_wall_ns() - d->received_ns) / 1000);
+    }
+}
+
+static void show(struct resolver *r, const struct deferred *d, size_t len, size_t rcode)
+{
+    if (query_tap_wants(r->config.tap, &r->counts.udp)) {
+        struct engine_query query = resolver_query(r, d);
+        turn_show(&r->turn, &r->counts.udp, &query, r->reply, len, rcode, d->begun_us);
+    }
+}
+
+void resolver_finish(struct resolver *r, struct deferred *d, size_t len)
+{
+    if (len) {
+        size_t rcode = query_counts_rcode(r->reply, len);
+        len = transport_edns_add(&d->origin.edns, STREAMS_IDLE_MS, r->reply, len);
+        show(r, d, len, rcode);
+    }
+    if (d->origin.transport == ENGINE_UDP) {
+        send_datagram(r, d, len);
+    } else if (d->origin.transport == ENGINE_TCP) {
+        count_late(&r->counts.tcp, d, r->reply, len);
+        query_counts_took(&r->counts.tcp, clock_monotonic_us() - d->begun_us);
+        turn_reply_late(&r->turn, &d->origin, r->reply, len);
+    } else {
+        streams_reply(r->streams, d, r->reply, len);
+    }
+    resolver_release(r, d);
+}
+
+void resolver_refuse(struct resolver *r, struct deferred *d)
+{
+    struct engine_query query = resolver_query(r, d);
+    resolver_finish(r, d, engine_servfail(r->config.engine, &query, EDNS_ERROR_OTHER, r->reply));
+}
+
+/* ---- Search paths ---- */
+
+void resolver_keep_place(struct resolver *r, struct deferred *d)
+{
+    d->path_at = r->turn.deferral.path_at;
+    d->path_has_failed = r->turn.deferral.path_has_failed;
+    d->path_serial = r->turn.deferral.path_serial;
+}
+
+bool resolver_goes_on(struct resolver *r, struct deferred *d)
+{
+    const struct engine_deferral *deferral = &r->turn.deferral;
+    if (deferral->path_at <= d->path_at && deferral->kind != ENGINE_DEFER_SIGN) {
+        return false;
+    }
+    resolver_free_lookup(r, d);
+    forwarder_forget(&d->wait);
+    wait_for(r, d);
+    return true;
+}
+
+/* The place has no answer; the next ones may. False: the query has no search path. */
+static bool try_next_place(struct resolver *r, struct deferred *d, bool has_failed)
+{
+    if (d->path_at == 0 || d->path_at == ENGINE_PATH_OVER) {
+        return false;
+    }
+    d->path_at++;
+    d->path_has_failed = d->path_has_failed || has_failed;
+    answer_now(r, d);
+    return true;
+}
+
+/* ---- FORWARD ---- */
+
+static bool keeps_stale(const struct resolver *r)
+{
+    const struct engine_config *config = publisher_config(r->config.reader);
+    return config->cache && config->cache_limits.stale_ms > 0;
+}
+
+/* True: it is answered: there was an expired reply, or the question needs no nameserver any more.
+ * Or its search path goes on. */
+static bool answer_stale(struct resolver *r, struct deferred *d)
+{
+    struct engine_query query = resolver_query(r, d);
+    size_t len = 0;
+    query.takes_stale = true;
+    if (!keeps_stale(r)) {
+        return false;
+    }
+    enum engine_verdict verdict = turn_answer(&r->turn, &query, NULL, r->reply, &len);
+    if (verdict == ENGINE_DEFER) {
+        return resolver_goes_on(r, d); /* there is no such name, said an expired reply */
+    }
+    if (verdict == ENGINE_REPLY) {
+        turn_refresh_if_wanted(&r->turn, &query);
+    }
+    resolver_finish(r, d, verdict == ENGINE_REPLY ? len : 0);
+    return true;
+}
+
+/* No nameserver has a usable reply, for this reason. */
+static void do_without(struct resolver *r, struct deferred *d, enum edns_error error)
+{
+    counter_add(&r->counts.failures, 1);
+    if (!answer_stale(r, d) && !try_next_place(r, d, true)) {
+        struct engine_query query = resolver_query(r, d);
+        resolver_finish(r, d, engine_servfail(r->config.engine, &query, error, r->reply));
+    }
+}
+
+/* To the next place of a search path, a denial is no failure. */
+static bool is_denial(const struct forwarder_reply *reply)
+{
+    return (reply->bytes[3] & DNS_MASK_RCODE) == DNS_RCODE_NXDOMAIN;
+}
+
+/* 0 of a whole reply: it makes no sense, or is too long. Of a truncated one: the client cannot get
+ * more over TCP than we did. */
+static void on_forwarded(void *data, const struct forwarder_reply *reply)
+{
+    struct deferred *d = data;
+    struct resolver *r = d->resolver;
+    struct engine_query query = resolver_query(r, d);
+    size_t len = 0;
+    switch (reply->outcome) {
+    case FORWARDER_REPLIED:
+        len = engine_forwarded(r->config.engine, &query, reply->bytes, reply->len, r->reply);
+        break;
+    case FORWARDER_FAILED:
+        do_without(r, d, EDNS_ERROR_NO_AUTHORITY);
+        return;
+    case FORWARDER_SILENT:
+    case FORWARDER_DROPPED: /* never: we wait */
+        do_without(r, d, EDNS_ERROR_NETWORK);
+        return;
+    }
+    if (len > 0) {
+        resolver_finish(r, d, len);
+    } else if (!is_denial(reply) || !try_next_place(r, d, false)) {
+        do_without(r, d,
+                   reply->bytes[2] & DNS_FLAG_TC >> 8 ? EDNS_ERROR_NETWORK
+                                                      : EDNS_ERROR_NO_AUTHORITY);
+    }
+}
+
+/* Answers REFUSED, and tells the operator once an hour. */
+static void refuse_recursion(struct resolver *r, struct deferred *d)
+{
+    char client[ADDR_TEXT_MAX];
+    int64_t now_ms = clock_monotonic_ms();
+    counter_add(&r->counts.not_allowed, 1);
+    if (r->refusal_told_ms == 0 || now_ms - r->refusal_told_ms >= REFUSAL_PAUSE_MS) {
+        r->refusal_told_ms = now_ms;
+        log_warn("refusing queries for other domains; set -allow-recursion to allow them",
+                 LOG_STR("client", addr_format(&d->client, client)));
+    }
+    struct engine_query query = resolver_query(r, d);
+    resolver_finish(r, d, engine_refused(r->config.engine, &query, r->reply));
+}
+
+/* The published list did not have this client, whose network is newer: the engine has not looked
+ * into the cache. True: it is answered from there, or its search path goes on. */
+static bool answer_allowed(struct resolver *r, struct deferred *d)
+{
+    const struct engine_config *config = publisher_config(r->config.reader);
+    const struct ip ip = addr_ip(&d->client);
+    size_t len = 0;
+    bool is_known = d->is_allowed || config->allows_all || !config->cache;
+    for (size_t i = 0; i < config->allowed_count && !is_known; i++) {
+        is_known = network_contains(&config->allowed[i], &ip);
+    }
+    if (is_known) {
+        return false;
+    }
+    d->is_allowed = true;
+    struct engine_query query = resolver_query(r, d);
+    if (turn_answer(&r->turn, &query, NULL, r->reply, &len) != ENGINE_REPLY) {
+        return resolver_goes_on(r, d);
+    }
+    turn_refresh_if_wanted(&r->turn, &query);
+    resolver_finish(r, d, len);
+    return true;
+}
+
+static int64_t patience_left_us(const struct resolver *r, const struct deferred *d)
+{
+    return r->config.stale_wait_ms * INT64_C(1000) - (clock_monotonic_us() - d->begun_us);
+}
+
+/* What has lost patience at one place of a search path has none at the next. */
+static void wait_patiently(struct resolver *r, struct deferred *d)
+{
+    if (d->path_at > 0 && patience_left_us(r, d) <= 0) {
+        (void)answer_stale(r, d); /* false: it goes on waiting */
+    } else {
+        resolver_be_patient(r, d);
+    }
+}
+
+/* The client's id spreads the questions over the servers, as in SkyDNS. */
+static void ask(struct resolver *r, struct deferred *d, const struct upstream_question *question)
+{
+    d->wait.cb = on_forwarded;
+    d->wait.data = d;
+    switch (fetcher_ask(r->fetcher, question, (unsigned)(d->wire[0] << 8 | d->wire[1]), &d->wait)) {
+    case FORWARDER_ASKED:
+        counter_add(&r->counts.forwarded, 1);
+        wait_patiently(r, d);
+        break;
+    case FORWARDER_NO_SERVER:
+        do_without(r, d, EDNS_ERROR_NETWORK);
+        break;
+    case FORWARDER_FULL:
+        do_without(r, d, EDNS_ERROR_OTHER);
+        break;
+    }
+}
+
+/* A client that may not ask for the name at a place of its search path is told of the first name,
+ * as if it had no search path, and is refused when it asks for the other one itself. */
+static void forward(struct resolver *r, struct deferred *d)
+{
+    struct upstream_question question;
+    const uint8_t *wire = r->turn.deferral.forward_len ? r->turn.deferral.forward : d->wire;
+    size_t len = r->turn.deferral.forward_len ? r->turn.deferral.forward_len : d->len;
+    if (!upstream_question_read(wire, len, &question) ||
+        loop_check_came_back(r->loop_check, &question.name)) {
+        resolver_refuse(r, d);
+    } else if (!recursion_allows(r->config.recursion, &d->client, clock_monotonic_ms())) {
+        if (!try_next_place(r, d, false)) {
+            refuse_recursion(r, d);
+        }
+    } else if (!answer_allowed(r, d)) {
+        ask(r, d, &question);
+    }
+}
+
+/* ---- Patience ---- */
+
+/* Until the oldest loses it; queries come nearly in the order of their age. */
+static void set_patience(struct resolver *r)
+{
+    const struct deferred *oldest = TAILQ_FIRST(&r->patient);
+    ev_timer_stop(r->loop, &r->patience);
+    if (oldest) {
+        int64_t left_us = patience_left_us(r, oldest);
+        ev_timer_set(&r->patience, left_us > 0 ? (double)left_us / 1e6 : 0, 0.);
+        ev_timer_start(r->loop, &r->patience);
+    }
+}
+
+void resolver_be_patient(struct resolver *r, struct deferred *d)
+{
+    bool is_first = TAILQ_EMPTY(&r->patient);
+    if (keeps_stale(r) && !d->is_patient) {
+        d->is_patient = true;
+        TAILQ_INSERT_TAIL(&r->patient, d, patience_entry);
+        if (is_first) {
+            set_patience(r);
+        }
+    }
+}
+
+/* A timer that is now too early sets itself again. */
+void resolver_be_patient_no_more(struct resolver *r, struct deferred *d)
+{
+    if (d->is_patient) {
+        d->is_patient = false;
+        TAILQ_REMOVE(&r->patient, d, patience_entry);
+    }
+}
+
+void resolver_lose_patience(struct resolver *r)
+{
+    struct deferred *d;
+    while ((d = TAILQ_FIRST(&r->patient)) && patience_left_us(r, d) <= 0) {
+        resolver_be_patient_no_more(r, d);
+        if (d->lookup) {
+            resolver_look_up_stale(r, d);
+        } else {
+            (void)answer_stale(r, d); /* false: it goes on waiting */
+        }
+    }
+    set_patience(r);
+}
+
+/* ---- REFRESH ---- */
+
+void resolver_refresh(struct resolver *r, const uint8_t *wire, size_t len)
+{
+    struct upstream_question question;
+    if (upstream_question_read(wire, len, &question)) {
+        fetcher_refresh(r->fetcher, &question, rng_next(&r->turn.rng));
+    }
+}
+
+/* ---- The begin ---- */
+
+static void wait_for(struct resolver *r, struct deferred *d)
+{
+    resolver_keep_place(r, d);
+    switch (r->turn.deferral.kind) {
+    case ENGINE_DEFER_LOOKUP:
+        resolver_look_up(r, d, r->turn.store ? store_revision(r->turn.store) : 0);
+        break;
+    case ENGINE_DEFER_FORWARD:
+        forward(r, d);
+        break;
+    case ENGINE_DEFER_WALK:
+        resolver_walk(r, d, 0, 0);
+        break;
+    case ENGINE_DEFER_SIGN:
+        resolver_sign(r, d, 0, 0);
+        break;
+    case ENGINE_DEFER_TRANSFER: /* not one that was answered before */
+        resolver_refuse(r, d);
+        break;
+    case ENGINE_DEFER_REFRESH: /* never of the engine */
+        break;
+    }
+}
+
+static void answer_now(struct resolver *r, struct deferred *d)
+{
+    struct engine_query query = resolver_query(r, d);
+    size_t len = 0;
+    switch (turn_answer(&r->turn, &query, NULL, r->reply, &len)) {
+    case ENGINE_REPLY:
+        turn_refresh_if_wanted(&r->turn, &query);
+        resolver_finish(r, d, len);
+        return;
+    case ENGINE_DROP:
+        resolver_finish(r, d, 0);
+        return;
+    case ENGINE_DEFER:
+        wait_for(r, d);
+        return;
+    }
+}
+
+void resolver_begin(struct resolver *r, struct deferred *d)
+{
+    if (d->kind == ENGINE_DEFER_WALK) {
+        resolver_walk(r, d, 0, 0);
+    } else if (d->kind == ENGINE_DEFER_SIGN) {
+        resolver_sign(r, d, 0, 0);
+    } else {
+        answer_now(r, d);
+    }
+}
+
+/* A client may have as many as are free: alone, half of them. */
+bool resolver_take(struct resolver *r, struct deferred *d)
+{
+    d->resolver = r;
+    TAILQ_INSERT_TAIL(&r->in_hand, d, entry);
+    counter_add(&r->counts.in_hand, 1);
+    return client_loads_add(r->loads, &d->client) + counter_get(&r->counts.in_hand) <=
+           RESOLVER_IN_HAND_MAX + 1;
+}

@@ -1,0 +1,296 @@
+#include "skydns/settings/config_layers.h"
+
+#include <stdlib.h>
+
+#include "common/base/log.h"
+#include "common/base/xalloc.h"
+#include "skydns/settings/config_doc_internal.h"
+#include "skydns/settings/config_source_internal.h"
+#include "skydns/settings/stub_zones.h"
+#include "skydns/sync/store_sync.h"
+#include "skydns/sync/writer_documents.h"
+
+struct writer_source {
+    struct dname domain;
+    struct config_source source; /* name NULL: not in use */
+};
+
+struct config_layers {
+    const struct options *flags;
+    struct config_source file, document;
+    struct writer_source writers[ENGINE_ZONES_MAX];
+};
+
+struct config_layers *config_layers_new(const struct options *flags)
+{
+    struct config_layers *layers = xcalloc(1, sizeof(*layers));
+    layers->flags = flags;
+    config_source_init(&layers->file, xstrdup(flags->config_file), STORE_SYNC_CONFIG_MAX);
+    config_source_init(&layers->document, xasprintf("/%s/config", flags->path_prefix),
+                       STORE_SYNC_CONFIG_MAX);
+    return layers;
+}
+
+void config_layers_free(struct config_layers *layers)
+{
+    if (layers) {
+        config_source_fini(&layers->file);
+        config_source_fini(&layers->document);
+        for (size_t i = 0; i < ENGINE_ZONES_MAX; i++) {
+            config_source_fini(&layers->writers[i].source);
+        }
+        free(layers);
+    }
+}
+
+bool config_layers_has_document(const struct config_layers *layers)
+{
+    return layers->document.has_used;
+}
+
+const char *config_layers_key(const struct config_layers *layers)
+{
+    return layers->document.name;
+}
+
+/* ---- Laying one over the other ---- */
+
+/* The text that counts while the new one of `candidate` is tried. */
+static struct slice text_of(struct config_source *source, const struct config_source *candidate)
+{
+    return source == candidate ? config_source_seen(source) : config_source_used(source);
+}
+
+static struct writer_source *find_writer(struct config_layers *layers, const struct dname *domain)
+{
+    for (size_t i = 0; i < ENGINE_ZONES_MAX; i++) {
+        struct writer_source *writer = &layers->writers[i];
+        if (writer->source.name && dname_equal(&writer->domain, domain)) {
+            return writer;
+        }
+    }
+    return NULL;
+}
+
+/* In the order of the domains, until one has nameservers. */
+static int apply_writers(struct config_layers *layers, const struct config_source *candidate,
+                         struct options *options, struct err *err)
+{
+    struct config_doc_report report = {0};
+    for (size_t i = 0; i < options->domain_count && !report.has_nameservers; i++) {
+        struct writer_source *writer = find_writer(layers, &options->domains[i]);
+        struct slice text = writer ? text_of(&writer->source, candidate) : slice_of(NULL, 0);
+        int r = text.ptr ? config_doc_apply_writers(text, options, &report, err) : 0;
+        if (r < 0) {
+            return r;
+        }
+    }
+    return 0;
+}
+
+static void log_ignored(const struct config_layers *layers, const struct config_source *source,
+                        const struct config_doc_report *report)
+{
+    bool is_file = source == &layers->file;
+    for (size_t i = 0; i < report->ignored_count; i++) {
+        log_warn(is_file ? "field of the configuration file is ignored"
+                         : "field of the configuration in etcd is ignored",
+                 LOG_STR(is_file ? "file" : "key", source->name),
+                 LOG_STR("field", report->ignored[i].field),
+                 LOG_STR("reason", report->ignored[i].why));
+    }
+}
+
+static int apply_document(const struct config_layers *layers, struct config_source *source,
+                          const struct config_source *candidate, struct options *options,
+                          struct config_doc_report *report, struct err *err)
+{
+    struct slice text = text_of(source, candidate);
+    int r = text.ptr ? config_doc_apply(text, options, report, err) : 0;
+    if (r == 0 && source == candidate) {
+        log_ignored(layers, source, report);
+    }
+    return r;
+}
+
+/* With a reference to the stub zones if it succeeds. */
+static int lay_over(struct config_layers *layers, const struct config_source *candidate,
+                    struct options *ret_options, struct err *err)
+{
+    struct options options = *layers->flags;
+    struct config_doc_report file = {0}, document = {0};
+    (void)stub_zones_ref(options.stubs); /* the same pointer */
+    int r = apply_document(layers, &layers->file, candidate, &options, &file, err);
+    if (r == 0) {
+        r = apply_document(layers, &layers->document, candidate, &options, &document, err);
+    }
+    if (r == 0 && !document.has_nameservers) {
+        r = apply_writers(layers, candidate, &options, err);
+    }
+    if (r < 0) {
+        stub_zones_unref(options.stubs);
+        return r;
+    }
+    *ret_options = options;
+    return 0;
+}
+
+/* ---- Taking ---- */
+
+/* Whether the source's new text can be used, by itself and with the others. */
+static int try(struct config_layers *layers, struct config_source *source, bool is_writers,
+               struct err *err)
+{
+    struct options options = *layers->flags;
+    struct config_doc_report report;
+    struct slice text = config_source_seen(source);
+    int r = 0;
+    if (is_writers && text.ptr) { /* another one may hide it now */
+        r = config_doc_apply_writers(text, &options, &report, err);
+    }
+    if (r == 0) {
+        r = lay_over(layers, source, &options, err);
+    }
+    if (r == 0) {
+        stub_zones_unref(options.stubs);
+        config_source_use(source);
+    }
+    return r;
+}
+
+static bool is_in_force(const struct writer_source *writer, const struct options *now)
+{
+    for (size_t i = 0; i < now->domain_count && writer->source.name; i++) {
+        if (dname_equal(&now->domains[i], &writer->domain)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The domain's, or a free one, or that of a domain that is no longer in force. */
+static struct writer_source *claim_writer(struct config_layers *layers, const struct dname *domain)
+{
+    struct writer_source *writer = find_writer(layers, domain);
+    struct options now = config_layers_settings(layers);
+    stub_zones_unref(now.stubs);
+    for (size_t i = 0; i < ENGINE_ZONES_MAX && !writer; i++) {
+        writer = is_in_force(&layers->writers[i], &now) ? NULL : &layers->writers[i];
+    }
+    if (writer && !(writer->source.name && dname_equal(&writer->domain, domain))) {
+        config_source_fini(&writer->source);
+        config_source_init(&writer->source, writer_document_key(domain, "config"),
+                           WRITER_DOCUMENT_MAX);
+        writer->domain = *domain;
+    }
+    return writer;
+}
+
+/* False: it was not refused, or still is. */
+static bool retry(struct config_layers *layers, struct config_source *source, bool is_writers)
+{
+    struct err err;
+    if (!source->name || !config_source_is_refused(source) ||
+        try(layers, source, is_writers, &err) < 0) {
+        return false;
+    }
+    log_info("settings that were refused agree with the others now",
+             LOG_STR("source", source->name));
+    return true;
+}
+
+/* What was refused for what another source said may be right with what it says now. */
+static void retry_refused(struct config_layers *layers)
+{
+    bool is_other = true;
+    while (is_other) { /* at most once for each source */
+        is_other = retry(layers, &layers->file, false) || retry(layers, &layers->document, false);
+        for (size_t i = 0; i < ENGINE_ZONES_MAX && !is_other; i++) {
+            is_other = retry(layers, &layers->writers[i].source, true);
+        }
+    }
+}
+
+bool config_layers_take(struct config_layers *layers, enum config_layer layer,
+                        const struct dname *domain, struct slice text)
+{
+    struct writer_source *writer = layer == CONFIG_WRITERS ? claim_writer(layers, domain) : NULL;
+    struct config_source *source = layer == CONFIG_FILE       ? &layers->file
+                                   : layer == CONFIG_DOCUMENT ? &layers->document
+                                   : writer                   ? &writer->source
+                                                              : NULL;
+    struct err err;
+    if (!source || !config_source_see(source, text)) {
+        return false; /* without a source: of no domain in force */
+    }
+    if (try(layers, source, layer == CONFIG_WRITERS, &err) < 0) {
+        log_error(layer == CONFIG_FILE
+                      ? "cannot use the configuration file, keeping the settings in force"
+                      : "cannot use the configuration in etcd, keeping the settings in force",
+                  LOG_STR(layer == CONFIG_FILE ? "file" : "key", source->name),
+                  LOG_STR("error", err.msg));
+        return false;
+    }
+    retry_refused(layers);
+    return true;
+}
+
+int config_layers_take_file(struct config_layers *layers, struct slice text, struct err *err)
+{
+    (void)config_source_see(&layers->file, text); /* the first one */
+    int r = try(layers, &layers->file, false, err);
+    return r < 0 ? err_wrap(err, r, "`%s`", layers->file.name) : 0;
+}
+
+struct options config_layers_settings(struct config_layers *layers)
+{
+    struct options options;
+    struct err err;
+    if (lay_over(layers, NULL, &options, &err) < 0) { /* each was tried with the others */
+        log_error("cannot use the settings", LOG_STR("error", err.msg));
+        options = *layers->flags;
+        (void)stub_zones_ref(options.stubs); /* the same pointer */
+    }
+    return options;
+}
+
+struct options config_layers_preview(struct config_layers *layers, struct slice document)
+{
+    struct options options = config_layers_settings(layers);
+    struct config_doc_report report;
+    struct err err;
+    if (document.ptr && config_doc_apply(document, &options, &report, &err) < 0) {
+        log_debug("looked at settings that cannot be used", LOG_STR("error", err.msg));
+    }
+    stub_zones_unref(options.stubs);
+    options.stubs = NULL;
+    return options;
+}
+
+/* Whether that of a domain in force is: rarely is any, so rarely are the settings laid out. */
+static bool is_writer_refused(struct config_layers *layers)
+{
+    bool is_refused = false;
+    for (size_t i = 0; i < ENGINE_ZONES_MAX && !is_refused; i++) {
+        const struct writer_source *writer = &layers->writers[i];
+        if (writer->source.name && config_source_is_refused(&writer->source)) {
+            struct options now = config_layers_settings(layers);
+            stub_zones_unref(now.stubs);
+            is_refused = is_in_force(writer, &now);
+        }
+    }
+    return is_refused;
+}
+
+bool config_layers_is_refused(struct config_layers *layers, enum config_layer layer)
+{
+    switch (layer) {
+    case CONFIG_FILE:
+        return config_source_is_refused(&layers->file);
+    case CONFIG_DOCUMENT:
+        return config_source_is_refused(&layers->document);
+    case CONFIG_WRITERS:
+        break;
+    }
+    return is_writer_refused(layers);
+}

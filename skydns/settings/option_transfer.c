@@ -1,0 +1,112 @@
+/* -transfer-to: who may transfer zones, and who is told of changes. */
+#include <string.h>
+
+#include "skydns/settings/option_values.h"
+
+enum { DNS_PORT = 53 };
+
+static const char expected[] =
+    "expected a network like 10.0.0.0/8, an address with or without a port, key:NAME, or one of "
+    "the former with +key:NAME";
+
+static bool read_key(const char *text, struct transfer_who *who)
+{
+    static const char prefix[] = "key:";
+    if (strncmp(text, prefix, sizeof(prefix) - 1) != 0) {
+        return false;
+    }
+    who->has_key =
+        option_lower_name(text + sizeof(prefix) - 1, &who->key) && dname_label_count(&who->key) > 0;
+    return who->has_key;
+}
+
+/* A single address gets NOTIFY. */
+static bool read_network(const char *text, struct transfer_who *who)
+{
+    struct err err;
+    struct addr addr;
+    struct ip ip;
+    who->has_network = true;
+    if (strchr(text, '/')) {
+        return network_parse(slice_str(text), &who->network, &err) == 0;
+    }
+    if (ip_parse(slice_str(text), &ip)) {
+        addr = addr_of_ip(&ip, DNS_PORT);
+    } else if (addr_parse(text, &addr, &err) < 0) {
+        return false;
+    }
+    ip = addr_ip(&addr);
+    who->network = network_of(&ip, (uint8_t)(ip.family_bytes * 8));
+    who->notify = addr;
+    return true;
+}
+
+/* Changes the text. */
+static bool read_who(char *text, struct transfer_who *who)
+{
+    char *plus = strchr(text, '+');
+    *who = (struct transfer_who){.has_key = false};
+    if (!plus) {
+        return read_key(text, who) || read_network(text, who);
+    }
+    *plus = '\0';
+    return read_network(text, who) && read_key(plus + 1, who);
+}
+
+int option_transfer_to(struct options *o, const char *list, struct err *err)
+{
+    char item[OPTION_ITEM_MAX], copy[OPTION_ITEM_MAX];
+    const char *rest = list;
+    o->transfer_count = 0;
+    while (option_next_item(&rest, item)) {
+        memcpy(copy, item, sizeof(copy));
+        if (o->transfer_count == TRANSFER_ACCESS_MAX) {
+            return err_set(err, ERR_USAGE, "expected at most %d", TRANSFER_ACCESS_MAX);
+        }
+        if (!read_who(copy, &o->transfers[o->transfer_count])) {
+            return err_set(err, ERR_USAGE, "`%s`: %s", item, expected);
+        }
+        o->transfer_count++;
+    }
+    return 0;
+}
+
+int option_check_transfers(const struct options *o, struct err *err)
+{
+    if (o->transfer_count > 0 &&
+        (o->schema != ENGINE_SCHEMA_KUBERNETES || o->pods == ENGINE_PODS_INSECURE)) {
+        return err_set(err, ERR_USAGE,
+                       "expected -schema=kubernetes with it, and not -pods=insecure: other names "
+                       "cannot be listed");
+    }
+    return 0;
+}
+
+const struct transfer_who *option_transfer_lacks_key(const struct options *o,
+                                                     const struct tsig_keys *keys)
+{
+    for (size_t i = 0; i < o->transfer_count; i++) {
+        const struct transfer_who *who = &o->transfers[i];
+        if (who->has_key && !(keys && tsig_keys_find(keys, &who->key))) {
+            return who;
+        }
+    }
+    return NULL;
+}
+
+void option_transfer_text(const struct options *o, struct buf *out)
+{
+    for (size_t i = 0; i < o->transfer_count; i++) {
+        const struct transfer_who *who = &o->transfers[i];
+        char text[ADDR_TEXT_MAX], key[DNAME_TEXT_MAX];
+        buf_append_str(out, i ? "," : "");
+        if (who->notify.len > 0) {
+            buf_append_str(out, addr_format(&who->notify, text));
+        } else if (who->has_network) {
+            buf_printf(out, "%s/%u", ip_format(&who->network.ip, text), who->network.prefix_bits);
+        }
+        if (who->has_key) {
+            buf_printf(out, "%skey:%s", who->has_network ? "+" : "", dname_to_text(&who->key, key));
+        }
+    }
+}

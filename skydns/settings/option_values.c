@@ -1,0 +1,266 @@
+#include "skydns/settings/option_values.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "skydns/settings/stub_zones.h"
+
+bool option_next_item(const char **list, char item[OPTION_ITEM_MAX])
+{
+    *list += strspn(*list, ",");
+    size_t len = strcspn(*list, ",");
+    size_t taken = len < OPTION_ITEM_MAX ? len : OPTION_ITEM_MAX - 1;
+    memcpy(item, *list, taken);
+    item[taken] = '\0';
+    *list += len;
+    return len > 0;
+}
+
+bool option_lower_name(const char *text, struct dname *ret_name)
+{
+    if (!dname_from_text(slice_str(text), ret_name)) {
+        return false;
+    }
+    dname_lower(ret_name);
+    return true;
+}
+
+int option_domains(struct options *o, const char *list, struct err *err)
+{
+    char item[OPTION_ITEM_MAX];
+    const char *rest = list;
+    size_t count = 0;
+    struct dname domains[ENGINE_ZONES_MAX];
+    while (option_next_item(&rest, item)) {
+        if (count == ENGINE_ZONES_MAX) {
+            return err_set(err, ERR_USAGE, "`%s`: expected at most %d domains", list,
+                           ENGINE_ZONES_MAX);
+        }
+        if (!option_lower_name(item, &domains[count]) || dname_label_count(&domains[count]) == 0) {
+            return err_set(err, ERR_USAGE, "`%s`: expected a domain like cluster.local.", item);
+        }
+        count++;
+    }
+    if (count == 0) {
+        return err_set(err, ERR_USAGE, "`%s`: expected a domain like cluster.local.", list);
+    }
+    memcpy(o->domains, domains, count * sizeof(domains[0]));
+    o->domain_count = count;
+    return 0;
+}
+
+/* The first `@` becomes a dot, as in zone files. Empty means hostmaster.<domain>. */
+int option_hostmaster(struct options *o, const char *text, struct err *err)
+{
+    char name[DNAME_TEXT_MAX];
+    size_t len = strlen(text);
+    if (len == 0) {
+        o->hostmaster = (struct dname){0};
+        return 0;
+    }
+    bool ok = len < sizeof(name);
+    if (ok) {
+        memcpy(name, text, len + 1);
+        char *at = memchr(name, '@', len);
+        if (at) {
+            *at = '.';
+        }
+        ok = dname_from_text(slice_of(name, len), &o->hostmaster);
+    }
+    if (!ok) {
+        return err_set(err, ERR_USAGE,
+                       "`%s`: expected a mail address like hostmaster@cluster.local", text);
+    }
+    return 0;
+}
+
+int option_local(struct options *o, const char *text, struct err *err)
+{
+    o->local = (struct dname){0};
+    if (*text != '\0' && !option_lower_name(text, &o->local)) {
+        return err_set(err, ERR_USAGE, "`%s`: expected a name like a.skydns.local.", text);
+    }
+    return 0;
+}
+
+int option_address(struct addr *ret, const char *text, struct err *err)
+{
+    struct err reason;
+    if (addr_parse(text, ret, &reason) < 0) {
+        return err_set(err, ERR_USAGE, "%s", reason.msg);
+    }
+    return 0;
+}
+
+int option_add_nameserver(struct options *o, const char *text, struct err *err)
+{
+    if (o->nameserver_count == OPTIONS_NAMESERVERS_MAX) {
+        return err_set(err, ERR_USAGE, "more than %d servers", OPTIONS_NAMESERVERS_MAX);
+    }
+    int r = nameserver_parse(text, &o->nameservers[o->nameserver_count], err);
+    o->nameserver_count += r == 0;
+    return r;
+}
+
+int option_nameservers(struct options *o, const char *list, struct err *err)
+{
+    char item[OPTION_ITEM_MAX];
+    int r = 0;
+    o->nameserver_count = 0;
+    while (r == 0 && option_next_item(&list, item)) {
+        r = option_add_nameserver(o, item, err);
+    }
+    return r;
+}
+
+/* ---- Stub zones ---- */
+
+/* In place of servers: nobody is asked about the zone. */
+static const char no_server[] = "none";
+
+int option_zone(struct dname *ret, const char *text, struct err *err)
+{
+    struct dname name;
+    if (!option_lower_name(text, &name)) {
+        return err_set(err, ERR_USAGE, "`%s`: expected a zone like acme.local", text);
+    }
+    if (name.len == 1) {
+        return err_set(err, ERR_USAGE,
+                       "`%s`: the root is not a stub zone; expected -nameservers for it", text);
+    }
+    *ret = name;
+    return 0;
+}
+
+int option_add_server(struct foreign_zone *zone, const char *text, struct err *err)
+{
+    if (strcmp(text, no_server) == 0) {
+        return 0;
+    }
+    if (zone->server_count == ZONE_SERVERS_MAX) {
+        return err_set(err, ERR_USAGE, "more than %d servers", ZONE_SERVERS_MAX);
+    }
+    int r = nameserver_parse(text, &zone->servers[zone->server_count], err);
+    zone->server_count += r == 0;
+    return r;
+}
+
+/* Adds the servers to those that the zone has from the flag's earlier uses. */
+static int set_stub(struct options *o, struct foreign_zone *zone, const char *list, struct err *err)
+{
+    char item[OPTION_ITEM_MAX];
+    const char *rest = list;
+    int r = 0;
+    const struct foreign_zone *same = stub_zones_find(o->stubs, &zone->name);
+    *zone = same ? *same : *zone;
+    size_t before = zone->server_count;
+    while (r == 0 && option_next_item(&rest, item)) {
+        r = option_add_server(zone, item, err);
+    }
+    if (r == 0 && zone->server_count == before && strcmp(list, no_server) != 0) {
+        return err_set(err, ERR_USAGE, "`%s`: expected servers like 10.0.0.1:53, or none", list);
+    }
+    if (r == 0 && !stub_zones_set(o->stubs, zone)) {
+        return err_set(err, ERR_USAGE, "more than %d zones", ZONE_TABLE_MAX);
+    }
+    return r;
+}
+
+int option_stub(struct options *o, const char *text, struct err *err)
+{
+    char name[OPTION_ITEM_MAX];
+    struct foreign_zone zone = {.origin = ZONE_FROM_FLAG};
+    const char *equals = strchr(text, '=');
+    size_t len = equals ? (size_t)(equals - text) : 0;
+    if (!equals || len == 0 || len >= sizeof(name)) {
+        return err_set(err, ERR_USAGE, "`%s`: expected ZONE=IP[:port], like acme.local=10.0.0.1",
+                       text);
+    }
+    memcpy(name, text, len);
+    name[len] = '\0';
+    int r = option_zone(&zone.name, name, err);
+    if (r < 0) {
+        return r;
+    }
+    if (!o->stubs) {
+        o->stubs = stub_zones_copy(NULL);
+    }
+    r = set_stub(o, &zone, equals + 1, err);
+    return r < 0 ? err_wrap(err, r, "`%s`", text) : 0;
+}
+
+int option_check_stubs(const struct options *o, struct err *err)
+{
+    char text[DNAME_TEXT_MAX];
+    for (size_t i = 0; i < o->domain_count; i++) {
+        if (stub_zones_find(o->stubs, &o->domains[i])) {
+            return err_set(err, ERR_USAGE,
+                           "`%s`: expected a zone of others; this is one of the domains answered "
+                           "here",
+                           dname_to_text(&o->domains[i], text));
+        }
+    }
+    return 0;
+}
+
+int option_reverse_zones(struct options *o, const char *list, struct err *err)
+{
+    char item[OPTION_ITEM_MAX];
+    int r = 0;
+    o->reverse_zone_count = 0;
+    while (r == 0 && option_next_item(&list, item)) {
+        if (o->reverse_zone_count == ENGINE_REVERSE_ZONES_MAX) {
+            return err_set(err, ERR_USAGE, "more than %d networks", ENGINE_REVERSE_ZONES_MAX);
+        }
+        r = network_parse(slice_str(item), &o->reverse_zones[o->reverse_zone_count], err);
+        o->reverse_zone_count += r == 0;
+    }
+    return r;
+}
+
+/* ---- The query log ---- */
+
+static const char *const query_log_modes[] = {[QUERY_LOG_OFF] = "off",
+                                              [QUERY_LOG_ALL] = "all",
+                                              [QUERY_LOG_ERRORS] = "errors",
+                                              [QUERY_LOG_DENIALS] = "denials"};
+
+/* "1/N"; 0: it is not. */
+static uint32_t parse_share(const char *text)
+{
+    uint32_t n = 0;
+    if (strncmp(text, "1/", 2) != 0) {
+        return 0;
+    }
+    for (text += 2; *text >= '0' && *text <= '9' && n <= QUERY_LOG_EVERY_MAX; text++) {
+        n = n * 10 + (uint32_t)(*text - '0');
+    }
+    return *text == '\0' && n <= QUERY_LOG_EVERY_MAX ? n : 0;
+}
+
+int option_query_log(struct options *o, const char *text, struct err *err)
+{
+    for (size_t i = 0; i < ARRAY_LEN(query_log_modes); i++) {
+        if (strcmp(*text ? text : "off", query_log_modes[i]) == 0) {
+            o->query_log = (struct query_log_rule){.mode = (enum query_log_mode)i};
+            return 0;
+        }
+    }
+    uint32_t every = parse_share(text);
+    if (every == 0) {
+        return err_set(err, ERR_USAGE,
+                       "`%s`: expected off, all, errors, denials, or 1/N with N from 1 to %d", text,
+                       QUERY_LOG_EVERY_MAX);
+    }
+    o->query_log = (struct query_log_rule){.mode = QUERY_LOG_SOME, .every = every};
+    return 0;
+}
+
+void option_query_log_text(const struct options *o, struct buf *out)
+{
+    if (o->query_log.mode == QUERY_LOG_SOME) {
+        buf_printf(out, "1/%u", o->query_log.every);
+    } else {
+        buf_append_str(out, query_log_modes[o->query_log.mode]);
+    }
+}

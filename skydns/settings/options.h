@@ -1,0 +1,165 @@
+/* skydns's settings: flags with their environment fallbacks, validated; the document in etcd
+ * overrides them (config_doc_internal.h). Main thread; pure except as noted. */
+#ifndef SKYDNS_SETTINGS_OPTIONS_H
+#define SKYDNS_SETTINGS_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/addr.h"
+#include "common/base/attributes.h"
+#include "common/base/err.h"
+#include "common/base/flags.h"
+#include "common/base/privileges.h"
+#include "common/dns/dname.h"
+#include "skydns/dnssec/dnssec.h"
+#include "skydns/dnstap/dnstap_target.h"
+#include "skydns/listen/listen_socket.h"
+#include "skydns/publish/engine_config.h"
+#include "skydns/publish/recursion.h"
+#include "skydns/settings/client_options.h"
+#include "skydns/tap/query_log.h"
+#include "skydns/upstream/upstreams.h"
+
+struct stub_zones;
+
+enum {
+    OPTIONS_NAMESERVERS_MAX = UPSTREAMS_MAX,
+    OPTIONS_WORKERS_MAX = 64, /* more than any machine needs for DNS; one socket and 0.2 MB each */
+    OPTIONS_WORKERS_DEFAULT = 8,        /* at most; fewer when there are fewer CPUs */
+    OPTIONS_HANDSHAKE_THREADS_MAX = 16, /* tls_handshakes.h has no more */
+    OPTIONS_SIGNERS_MAX = 4,            /* as answer_pool.h */
+    OPTIONS_RCACHE_DEFAULT = 10000,
+    OPTIONS_RCACHE_TTL_S = 3600,
+    OPTIONS_RCACHE_STALE_S = 24 * 60 * 60,
+    /* Data a month old is of no use: RFC 8767 suggests one to three days. */
+    OPTIONS_RCACHE_STALE_MAX_S = 30 * 24 * 60 * 60,
+    OPTIONS_SNAPSHOT_INTERVAL_S = 60,
+    OPTIONS_SNAPSHOT_MAX_S = 24 * 60 * 60,
+    /* Written less than once a day, one would be too old to be used (-snapshot-max). */
+    OPTIONS_SNAPSHOT_INTERVAL_MAX_S = 24 * 60 * 60,
+    OPTIONS_DNSSEC_MAX = DNSSEC_KEYS_MAX * 64, /* bytes; paths of keys are no longer */
+    OPTIONS_SCACHE_DEFAULT = 10000,
+};
+
+/* Where something else than DNS's own framing in the clear is spoken. */
+struct stream_address {
+    enum engine_transport transport;
+    struct addr address;
+};
+
+struct options {
+    const char *machines; /* comma-separated etcd URLs, checked by the etcd client */
+    const char *ca_cert;  /* PEM files for etcd's TLS; "" = unset */
+    const char *tls_pem;
+    const char *tls_key;  /* set if and only if tls_pem is */
+    const char *username; /* empty: no authentication */
+    const char *password;
+    const char *password_file; /* empty: use `password` */
+    struct addr addresses[LISTEN_SOCKETS_MAX];
+    size_t address_count; /* UDP and TCP */
+    struct stream_address streams[LISTEN_SOCKETS_MAX];
+    size_t stream_count;                    /* with the other addresses: 1 to LISTEN_SOCKETS_MAX */
+    bool systemd;                           /* sockets come from systemd; addresses are ignored */
+    const char *cert;                       /* PEM files shown to clients; "" = unset */
+    const char *key;                        /* set if and only if cert is */
+    const char *client_ca;                  /* "" = unset; only with cert */
+    const char *ticket_keys;                /* the same */
+    unsigned handshake_threads;             /* of TLS */
+    unsigned signers;                       /* threads that make signatures */
+    struct dname domains[ENGINE_ZONES_MAX]; /* lower case */
+    size_t domain_count;                    /* at least one */
+    struct dname hostmaster;                /* of the SOA; len 0: hostmaster.<domain> */
+    struct dname local;      /* lower case; what local.dns.<domain> stands for; len 0: nothing */
+    const char *path_prefix; /* one component, without slashes */
+    int64_t stale_max_ms;    /* 0 = no limit */
+    bool require_store_key;  /* a domain without one in etcd is incomplete */
+
+    struct nameserver nameservers[OPTIONS_NAMESERVERS_MAX];
+    size_t nameserver_count;
+    const char *nameservers_ca; /* of those with TLS, also of stub zones; empty: the system's CAs */
+    bool ns_rotate;
+    bool random_case;           /* of the names in queries to them */
+    struct recursion recursion; /* clients that may query other domains */
+    bool no_rec;
+    unsigned ndots;
+    uint32_t rtimeout_ms;
+
+    const char *config_file;   /* "" = none */
+    struct flag_strings hosts; /* paths */
+
+    struct stub_zones *stubs; /* NULL: none. A reference of whoever parsed the flags or applied a
+                               * document; other copies of the options borrow it */
+    bool stubzones;           /* etcd's keys may name further ones */
+    uint32_t rcache;          /* replies kept; 0: none */
+    uint32_t rcache_ttl_s;    /* not 0 */
+    int64_t rcache_stale_ms;  /* 0: expired replies are not used */
+
+    char dnssec[OPTIONS_DNSSEC_MAX]; /* keys: their files' names without .key and .private, with
+                                      * commas between; "" = none */
+    uint32_t scache;                 /* signatures kept; not 0 */
+
+    const char *snapshot; /* the file; "" = none */
+    int64_t snapshot_interval_ms;
+    int64_t snapshot_max_ms; /* 0: of any age */
+
+    struct network reverse_zones[ENGINE_REVERSE_ZONES_MAX];
+    size_t reverse_zone_count;
+
+    struct client_options clients;
+    const char *cookie_secret; /* the file; "" = none */
+    const char *tsig_keys;     /* the same */
+    size_t transfer_count;
+    struct transfer_who transfers[TRANSFER_ACCESS_MAX];
+
+    enum engine_schema schema;
+    enum engine_pods pods;
+    bool any_is_hinfo;
+    bool chaos;
+    uint32_t ttl_s; /* these three can be set only in etcd */
+    uint32_t min_ttl_s;
+    uint16_t priority;
+    bool round_robin;
+    uint16_t max_udp_size;
+    unsigned workers;
+
+    uint16_t prometheus_port; /* 0: off; serves SkyDNS's metrics */
+    const char *prometheus_path;
+    const char *prometheus_namespace;
+    const char *prometheus_subsystem;
+    bool has_http;
+    struct addr http_address;
+    int64_t etcd_timeout_ms; /* log an error when etcd is away for longer; retries continue */
+    int64_t lameduck_ms;     /* after SIGTERM: answer for this long, but not ready */
+    const char *explain;     /* name to ask a running skydns about; "" = none */
+    const char *explain_type;
+    const char *explain_client;  /* the address to answer as for; "" = sees everything */
+    bool top;                    /* show the figures of the one at http_address instead */
+    bool print_ds;               /* print the DS records of the keys instead */
+    const char *corefile;        /* -translate-corefile: the file to translate instead; "": none */
+    const char *healthcheck;     /* URL of a running skydns to check; "" = none */
+    struct privileges_user user; /* to become once the sockets are open */
+    bool verbose;                /* as -query-log=all, where that is not set */
+    struct query_log_rule query_log;
+    struct dnstap_target dnstap; /* not set: nowhere */
+    int log_level;               /* enum log_level */
+    int log_format;              /* enum log_format */
+    bool version;
+
+    struct flag_strings ignored; /* ignored flags and variables */
+};
+
+/* 0; FLAGS_HELP after printing help; ERR_USAGE with a message that names the flag or variable.
+ * Reads the environment, the user database (-user) and, for the default of -workers, the CPUs this
+ * process may use. Borrows strings from argv and the environment. */
+int options_parse(int argc, char *const *argv, struct options *ret_options,
+                  struct err *err) MUST_CHECK;
+
+/* Whether both have the same nameservers with the same settings. */
+bool options_same_upstream(const struct options *a, const struct options *b);
+
+/* The part that answering threads need; one block of memory, owned by the caller. */
+struct engine_config *options_engine_config(const struct options *options);
+
+#endif

@@ -1,0 +1,45 @@
+/* Proofs that a name or a type does not exist: minimally covering NSEC records (RFC 4470). No
+ * record of ours covers a name that exists. For signed_reply.c; that engine's thread only. */
+#ifndef SKYDNS_SIGN_SIGNED_DENIAL_INTERNAL_H
+#define SKYDNS_SIGN_SIGNED_DENIAL_INTERNAL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/dns/dname.h"
+#include "skydns/dnssec/nsec.h"
+#include "skydns/sign/signed_probe.h"
+#include "skydns/sign/signed_zones.h"
+
+struct signed_nsec {
+    struct dname owner;
+    size_t len;
+    uint8_t data[DNAME_MAX + NSEC_BITMAP_MAX];
+};
+
+/* The name; the wildcard that would answer for it. */
+enum { SIGNED_NSECS_MAX = 2 };
+
+struct signed_denial {
+    const struct signed_zones *zones;
+    struct signed_probe *probe;
+    const struct dnssec_zone *keys; /* of the zone that denies */
+    struct dname name;              /* what is denied: in lower case, in that zone */
+    uint16_t type;                  /* the question's */
+
+    size_t count;
+    struct signed_nsec nsecs[SIGNED_NSECS_MAX];
+};
+
+/* Whether `name`, the end of CNAMEs, is not to be denied, although the answer code found nothing
+ * there: it does not follow CNAMEs to a zone's keys and its DS, nor to local.dns. A proof would be
+ * wrong, and kept by resolvers for whoever asks for the name itself; the CNAMEs alone send them
+ * there. `is_of_name`: it is said not to exist. */
+enum signed_fact signed_denial_is_open(struct signed_denial *denial, bool is_of_name);
+
+/* SIGNED_YES: the records are made. `name` does not exist, */
+enum signed_fact signed_denial_of_name(struct signed_denial *denial);
+/* or has nothing of the type. */
+enum signed_fact signed_denial_of_type(struct signed_denial *denial);
+
+#endif

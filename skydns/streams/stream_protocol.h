@@ -1,0 +1,88 @@
+/* The seam between a connection and what is spoken on it. tcp_connection.c has the socket, TLS,
+ * limits, queues and answers; it speaks DNS over TCP and over TLS itself. A further protocol is a
+ * folder of its own (skydns/doh, skydns/dnsgrpc) with one struct stream_protocol. It has no socket
+ * and no clock: bytes in, queries out; replies in, bytes out.
+ *
+ *     bytes ──take──▶ stream_host_query (with a tag of the protocol's choice) ──▶ the answer
+ *                         │ at once: `reply` is called inside stream_host_query
+ *                         ╰ late:    `reply` is called later, from the loop
+ *     bytes ◀──stream_host_put── flush ◀── at the end of each turn, and when there is room again
+ *
+ * Everything on the thread of the connection's loop. */
+#ifndef SKYDNS_STREAMS_STREAM_PROTOCOL_H
+#define SKYDNS_STREAMS_STREAM_PROTOCOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "skydns/wire/query.h"
+
+/* The connection, as its protocol sees it. */
+struct stream_host;
+struct tls_server;
+
+/* Why `take` has stopped. */
+enum stream_take {
+    STREAM_WAITS,  /* for more bytes; those not taken come again, with the next behind them */
+    STREAM_PAUSED, /* stream_host_may_go_on said no; called again with the same bytes, or more */
+    STREAM_ENDS,   /* takes no more: the connection is closed once every query is answered and
+                    * everything that was put is sent */
+    STREAM_BROKEN, /* the same, but no reply is wanted any more: `reply` is called no more */
+};
+
+enum { STREAM_UNTAKEN_MAX = 2 + 65535 }; /* as of DNS's own framing */
+
+struct stream_protocol {
+    /* A connection begins. Never NULL. */
+    void *(*open)(struct stream_host *host);
+    /* It is gone; replies to its queries come no more. Puts nothing. */
+    void (*close)(void *stream);
+
+    /* Bytes that arrived. *ret_taken of them are done with; of the others, STREAM_UNTAKEN_MAX at
+     * most are kept for the next call (else the connection is closed). */
+    enum stream_take (*take)(void *stream, const uint8_t *bytes, size_t len, size_t *ret_taken);
+
+    /* The answer to the query with this tag: ENGINE_REPLY_MAX bytes at most, borrowed during the
+     * call. len 0: there is none. Once for each query. */
+    void (*reply)(void *stream, uint64_t tag, const uint8_t *reply, size_t len);
+
+    /* Puts what is to be sent, at most stream_host_room bytes. True: there is more, call again when
+     * that has left. NULL: `reply` and `take` put everything themselves. */
+    bool (*flush)(void *stream);
+
+    /* skydns stops: takes no new queries from now on, and says so to the client if it can. May be
+     * NULL. */
+    void (*drain)(void *stream);
+
+    /* Bytes that it holds for this connection besides what every idle one has: unfinished requests,
+     * replies not yet put. They count as the connection's buffers (TCP_BUFFERS_MAX). */
+    size_t (*memory)(const void *stream);
+};
+
+/* What is spoken on the sockets of a transport. */
+struct stream_kind {
+    const struct stream_protocol *protocol; /* NULL: DNS's own framing */
+    struct tls_server *tls;                 /* NULL: in the clear */
+    const char *alpn;                       /* with TLS: tls_session_accept's protocols */
+};
+
+/* A whole query, from inside `take`. The reply may come inside the call, or later. */
+void stream_host_query(struct stream_host *host, uint64_t tag, const uint8_t *wire, size_t len);
+
+/* False: the connection has had its share of this turn, or waits for too many late answers: `take`
+ * stops before its next query, with STREAM_PAUSED. */
+bool stream_host_may_go_on(const struct stream_host *host);
+
+/* Appends to what will be sent. Collected until the end of the turn. From inside take, reply, flush
+ * and drain. */
+void stream_host_put(struct stream_host *host, const void *bytes, size_t len);
+
+/* How much of that the socket is likely to take at once. Between queries of `take`, always enough
+ * for the longest reply and STREAM_HEAD_MAX bytes around it; 0 while earlier bytes wait for the
+ * client to read. What is put beyond the room is kept, up to TCP_OUTPUT_MAX; then the client is too
+ * slow, and the connection is closed. */
+enum { STREAM_HEAD_MAX = 1024 };
+size_t stream_host_room(const struct stream_host *host);
+
+#endif

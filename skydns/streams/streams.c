@@ -1,0 +1,366 @@
+#include "skydns/streams/streams.h"
+
+#include <ev.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/privileges.h"
+#include "common/base/xalloc.h"
+#include "common/tls/tls_handshakes.h"
+#include "skydns/resolver/resolver.h"
+#include "skydns/streams/tcp_server.h"
+#include "skydns/streams/transfer_inbox_internal.h"
+#include "skydns/streams/turn_internal.h"
+
+/* Late answers sent in one turn of the loop, so that sockets and timers get theirs. */
+enum { LATE_A_TURN = 64 };
+
+/* A late answer on its way from the resolver. */
+struct late {
+    TAILQ_ENTRY(late) entry;
+    struct deferred_origin origin;
+    int64_t begun_us;
+    bool is_from_forward;
+    size_t len;
+    uint8_t reply[];
+};
+
+TAILQ_HEAD(late_list, late);
+
+struct streams {
+    struct streams_counts counts;
+    struct streams_config config;
+    struct ev_loop *loop;
+    pthread_t thread;
+    bool started;
+    bool draining;
+    ev_async filled; /* there is something in the inbox */
+    ev_async stop;
+    ev_timer drain_timer;
+    ev_check check;
+    ev_prepare prepare;
+    struct tcp_server *tcp;
+    struct tls_handshakes *handshakes; /* NULL: no TLS */
+    ev_async handshaken;               /* it has finished jobs */
+    struct turn turn;
+    struct transfer_inbox parts; /* of zone transfers, over TLS */
+    struct late_list late;       /* taken from the inbox, not sent yet */
+
+    /* With the resolver. */
+    pthread_mutex_t lock;
+    struct late_list inbox;
+};
+
+/* ---- Late answers ---- */
+
+void streams_reply(struct streams *streams, const struct deferred *deferred, const uint8_t *reply,
+                   size_t len)
+{
+    struct late *late = xmalloc(sizeof(*late) + len);
+    *late = (struct late){.origin = deferred->origin,
+                          .begun_us = deferred->begun_us,
+                          .is_from_forward = deferred->kind == ENGINE_DEFER_FORWARD,
+                          .len = len};
+    memcpy(late->reply, reply, len);
+    (void)pthread_mutex_lock(&streams->lock); /* cannot fail: a plain mutex, not held */
+    TAILQ_INSERT_TAIL(&streams->inbox, late, entry);
+    (void)pthread_mutex_unlock(&streams->lock); /* the same */
+    ev_async_send(streams->loop, &streams->filled);
+}
+
+void streams_send_part(struct streams *streams, struct transfer_part *part)
+{
+    transfer_inbox_put(&streams->parts, part);
+}
+
+static void send_late(struct streams *s, const struct late *late)
+{
+    struct query_counts *counts = &s->counts.queries[late->origin.transport];
+    if (counts->skydns) {
+        skydns_counts_begin(counts->skydns, late->begun_us, late->is_from_forward);
+    }
+    query_counts_reply(counts, late->reply, late->len, 0);
+    query_counts_took(counts, clock_monotonic_us() - late->begun_us);
+    turn_reply_late(&s->turn, &late->origin, late->reply, late->len);
+}
+
+static void on_filled(struct ev_loop *loop, ev_async *filled, int revents)
+{
+    struct streams *s = filled->data;
+    struct late *late;
+    (void)revents;
+    (void)pthread_mutex_lock(&s->lock); /* cannot fail: a plain mutex, not held */
+    TAILQ_CONCAT(&s->late, &s->inbox, entry);
+    (void)pthread_mutex_unlock(&s->lock); /* the same */
+    for (unsigned i = 0; i < LATE_A_TURN && (late = TAILQ_FIRST(&s->late)); i++) {
+        TAILQ_REMOVE(&s->late, late, entry);
+        send_late(s, late);
+        free(late);
+    }
+    if (!TAILQ_EMPTY(&s->late)) {
+        ev_async_send(loop, filled);
+    }
+}
+
+static void free_late(struct late_list *list)
+{
+    struct late *late;
+    while ((late = TAILQ_FIRST(list))) {
+        TAILQ_REMOVE(list, late, entry);
+        free(late);
+    }
+}
+
+/* The reply is on its way: if the ring is full, what it is made of just expires. */
+static void on_refresh(void *data, const struct engine_query *query)
+{
+    struct streams *s = data;
+    const struct deferred_origin origin = {.transport = query->transport};
+    (void)!resolver_defer(s->config.resolver, s->turn.producer, query, ENGINE_DEFER_REFRESH,
+                          &origin);
+}
+
+/* ---- Handshakes ---- */
+
+/* A thread of the pool. */
+static void wake_for_handshakes(void *data)
+{
+    struct streams *s = data;
+    ev_async_send(s->loop, &s->handshaken);
+}
+
+static void on_handshaken(struct ev_loop *loop, ev_async *handshaken, int revents)
+{
+    struct streams *s = handshaken->data;
+    (void)loop;
+    (void)revents;
+    tcp_server_take_handshakes(s->tcp);
+}
+
+static void open_handshakes(struct streams *s)
+{
+    const struct tls_handshakes_config config = {
+        .threads = s->config.handshake_threads, .wake = wake_for_handshakes, .data = s};
+    for (unsigned i = 0; i < ENGINE_TRANSPORTS && !s->handshakes; i++) {
+        s->handshakes = s->config.kinds[i].tls ? tls_handshakes_new(&config) : NULL;
+    }
+}
+
+/* ---- The loop ---- */
+
+/* Runs first after the sleep, before any other callback. */
+static void on_check(struct ev_loop *loop, ev_check *check, int revents)
+{
+    struct streams *s = check->data;
+    (void)loop;
+    (void)revents;
+    (void)turn_begin(&s->turn); /* the turn itself looks at the configuration */
+}
+
+static void count_connections(struct streams *s)
+{
+    struct streams_counts *counts = &s->counts;
+    for (unsigned i = ENGINE_TLS; i < ENGINE_TRANSPORTS; i++) {
+        counter_set(&counts->connections[i], tcp_server_connections_of(s->tcp, i));
+    }
+    const struct tcp_handshake_counts *handshakes = tcp_server_handshakes(s->tcp);
+    counter_set(&counts->evictions, tcp_server_evictions(s->tcp));
+    counter_set(&counts->handshakes_full, handshakes->full);
+    counter_set(&counts->handshakes_resumed, handshakes->resumed);
+    counter_set(&counts->handshakes_failed, handshakes->failed);
+}
+
+/* Runs last before the sleep. */
+static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int revents)
+{
+    struct streams *s = prepare->data;
+    (void)revents;
+    turn_end(&s->turn);
+    count_connections(s);
+    if (s->draining && tcp_server_connections(s->tcp) == 0) {
+        ev_break(loop, EVBREAK_ALL);
+    }
+}
+
+static void on_drain_end(struct ev_loop *loop, ev_timer *timer, int revents)
+{
+    (void)timer;
+    (void)revents;
+    ev_break(loop, EVBREAK_ALL);
+}
+
+static void on_stop(struct ev_loop *loop, ev_async *stop, int revents)
+{
+    struct streams *s = stop->data;
+    (void)revents;
+    s->draining = true;
+    ev_timer_set(&s->drain_timer, RESOLVER_DRAIN_MS / 1000.0, 0.);
+    ev_timer_start(loop, &s->drain_timer);
+    tcp_server_drain(s->tcp);
+}
+
+static void start_watchers(struct streams *s)
+{
+    ev_async_init(&s->filled, on_filled);
+    s->filled.data = s;
+    ev_async_start(s->loop, &s->filled);
+    ev_async_init(&s->handshaken, on_handshaken);
+    s->handshaken.data = s;
+    ev_async_start(s->loop, &s->handshaken);
+    ev_async_init(&s->stop, on_stop);
+    s->stop.data = s;
+    ev_async_start(s->loop, &s->stop);
+    ev_init(&s->drain_timer, on_drain_end);
+    ev_check_init(&s->check, on_check);
+    ev_set_priority(&s->check, EV_MAXPRI);
+    s->check.data = s;
+    ev_check_start(s->loop, &s->check);
+    ev_prepare_init(&s->prepare, on_prepare);
+    s->prepare.data = s;
+    ev_prepare_start(s->loop, &s->prepare);
+}
+
+/* ---- Life ---- */
+
+static int open_tcp(struct streams *s, struct err *err)
+{
+    struct tcp_server_config tcp = {
+        .loop = s->loop,
+        .sockets = s->config.sockets,
+        .socket_count = s->config.socket_count,
+        .connections_max = s->config.connections_max,
+        .buffers_max = TCP_BUFFERS_MAX,
+        .idle_ms = STREAMS_IDLE_MS,
+        .handshakes = s->handshakes,
+        .handshake_ms = STREAMS_HANDSHAKE_MS,
+        .answer = turn_answer_connection,
+        .look_ahead = turn_look_ahead,
+        .part_left = turn_part_left,
+        .data = &s->turn,
+    };
+    memcpy(tcp.kinds, s->config.kinds, sizeof(tcp.kinds));
+    return tcp_server_new(&tcp, &s->tcp, err);
+}
+
+static void init_turn(struct streams *s)
+{
+    const struct streams_config *config = &s->config;
+    s->turn = (struct turn){
+        .engine = config->engine,
+        .reader = config->reader,
+        .resolver = config->resolver,
+        .late_max = DEFERRED_RING_SIZE, /* of the inbox, too */
+        .idle_ms = STREAMS_IDLE_MS,
+        .tap = config->tap,
+        .refresh = on_refresh,
+        .data = s,
+    };
+    for (unsigned i = ENGINE_TLS; i < ENGINE_TRANSPORTS; i++) {
+        query_counts_init(&s->counts.queries[i], config->want_skydns_metrics);
+        s->turn.counts[i] = &s->counts.queries[i];
+    }
+    rng_seed(&s->turn.rng);
+}
+
+static void free_counts(struct streams *s)
+{
+    for (unsigned i = ENGINE_TLS; i < ENGINE_TRANSPORTS; i++) {
+        query_counts_fini(&s->counts.queries[i]);
+    }
+}
+
+int streams_new(const struct streams_config *config, struct streams **ret_streams, struct err *err)
+{
+    struct streams *s = xcalloc_aligned(alignof(struct streams), sizeof(*s));
+    s->config = *config;
+    s->counts.engine = engine_counts(config->engine);
+    s->loop = ev_loop_new(EVFLAG_AUTO);
+    if (!s->loop) {
+        free(s);
+        return err_set(err, ERR_UNAVAILABLE, "no event loop: too few descriptors?");
+    }
+    init_turn(s);
+    open_handshakes(s);
+    int r = open_tcp(s, err);
+    if (r < 0) {
+        tls_handshakes_free(s->handshakes);
+        free_counts(s);
+        ev_loop_destroy(s->loop);
+        free(s);
+        return r;
+    }
+    s->turn.tcp = s->tcp;
+    transfer_inbox_init(&s->parts, s->loop, s->tcp, config->transfers);
+    s->turn.transfers = &s->parts;
+    s->turn.producer = resolver_attach_streams(config->resolver, s);
+    TAILQ_INIT(&s->late);
+    TAILQ_INIT(&s->inbox);
+    (void)pthread_mutex_init(&s->lock, NULL); /* cannot fail without attributes */
+    start_watchers(s);
+    *ret_streams = s;
+    return 0;
+}
+
+static void *run(void *data)
+{
+    struct streams *s = data;
+    privileges_drop_thread();
+    (void)pthread_setname_np(pthread_self(), "streams"); /* for top and gdb only */
+    ev_run(s->loop, 0);
+    turn_end(&s->turn); /* the drain may have timed out in the middle of one */
+    return NULL;
+}
+
+static void stop_handshakes(struct streams *s)
+{
+    if (s->handshakes) {
+        tls_handshakes_stop(s->handshakes);
+    }
+}
+
+int streams_start(struct streams *streams, struct err *err)
+{
+    int r = streams->handshakes ? tls_handshakes_start(streams->handshakes, err) : 0;
+    if (r < 0) {
+        return r;
+    }
+    r = -pthread_create(&streams->thread, NULL, run, streams);
+    if (r < 0) {
+        stop_handshakes(streams);
+        return err_set(err, r, "start the streams: %s", err_code_text(r));
+    }
+    streams->started = true;
+    return 0;
+}
+
+void streams_stop(struct streams *streams)
+{
+    if (streams->started) {
+        ev_async_send(streams->loop, &streams->stop);
+        (void)pthread_join(streams->thread, NULL); /* cannot fail for a thread of ours */
+        streams->started = false;
+    }
+    stop_handshakes(streams);
+}
+
+void streams_free(struct streams *streams)
+{
+    if (!streams) {
+        return;
+    }
+    tcp_server_free(streams->tcp);
+    transfer_inbox_fini(&streams->parts);
+    tls_handshakes_free(streams->handshakes);
+    free_late(&streams->late);
+    free_late(&streams->inbox);
+    (void)pthread_mutex_destroy(&streams->lock); /* nobody holds it */
+    ev_loop_destroy(streams->loop);
+    free_counts(streams);
+    free(streams);
+}
+
+const struct streams_counts *streams_counts(const struct streams *streams)
+{
+    return &streams->counts;
+}

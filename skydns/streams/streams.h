@@ -1,0 +1,88 @@
+/* DNS over TLS, HTTPS, HTTP and gRPC: a thread of its own with one tcp_server for all of them, so
+ * that no handshake, no HTTP and no cipher delays UDP or plain TCP. It answers like the resolver's
+ * TCP, with an engine and a reader of its own, and passes on what has to wait:
+ *
+ *     sockets ─ tcp_server ─ engine_answer ─▶ reply
+ *        │                        ╰ deferred ─ ring ─▶ resolver ─ streams_reply ─▶ inbox ─▶ reply
+ *        ╰ handshakes: tls_handshakes.h, threads of their own
+ *
+ * The inbox is bounded by what this thread has deferred: at most a ring's worth. All limits of
+ * connections and buffers are tcp_server.h's, for all four transports together; a handshake has
+ * STREAMS_HANDSHAKE_MS. Without such an address there is no thread, and nothing of it costs
+ * anything. Created, started, stopped and freed on the main thread. */
+#ifndef SKYDNS_STREAMS_STREAMS_H
+#define SKYDNS_STREAMS_STREAMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/attributes.h"
+#include "common/base/err.h"
+#include "common/base/metrics.h"
+#include "skydns/listen/listen_socket.h"
+#include "skydns/streams/stream_protocol.h"
+#include "skydns/tap/query_counts.h"
+
+struct deferred;
+struct engine;
+struct engine_counts;
+struct publisher_reader;
+struct query_tap;
+struct resolver;
+struct streams;
+struct tls_server;
+struct transfer_part;
+struct transfers;
+
+enum {
+    STREAMS_HANDSHAKE_MS = 5000, /* for the first byte, and from it to the end of the handshake */
+    STREAMS_IDLE_MS = 30000,     /* a handshake is dear: longer than TCP_IDLE_MS (RFC 7858 3.4) */
+};
+
+/* All borrowed until streams_free, the resolver until streams_stop; engine and reader are the
+ * thread's alone. */
+struct streams_config {
+    const struct listen_socket
+        *sockets; /* with their transports; a successful new takes them over */
+    size_t socket_count;
+    struct stream_kind kinds[ENGINE_TRANSPORTS]; /* of the transports that sockets have */
+    size_t connections_max;                      /* at most TCP_CONNECTIONS_MAX */
+    unsigned handshake_threads;
+    struct engine *engine;
+    struct publisher_reader *reader;
+    struct resolver *resolver;
+    struct transfers *transfers; /* NULL: none */
+    const struct query_tap *tap;
+    bool want_skydns_metrics;
+};
+
+int streams_new(const struct streams_config *config, struct streams **ret_streams,
+                struct err *err) MUST_CHECK;
+int streams_start(struct streams *streams, struct err *err) MUST_CHECK;
+
+/* Accepts no more, answers what has arrived, closes each connection once its answers are sent,
+ * within RESOLVER_DRAIN_MS; the resolver still runs. Then ends the threads. */
+void streams_stop(struct streams *streams);
+void streams_free(struct streams *streams); /* stopped; NULL is fine */
+
+/* Any thread: a message of a zone transfer, for a connection over TLS; takes it over. */
+void streams_send_part(struct streams *streams, struct transfer_part *part);
+
+/* The resolver's thread: the late answer to a query of this thread; len 0: none. Copied. */
+void streams_reply(struct streams *streams, const struct deferred *deferred, const uint8_t *reply,
+                   size_t len);
+
+/* Written by the streams' thread. Queries and connections are of TLS, HTTPS, HTTP and gRPC. */
+struct streams_counts {
+    struct query_counts queries[ENGINE_TRANSPORTS];
+    struct counter connections[ENGINE_TRANSPORTS]; /* now, handshakes included */
+    struct counter handshakes_full, handshakes_resumed, handshakes_failed; /* as a server */
+    struct counter evictions;
+    const struct engine_counts *engine;
+};
+
+const struct streams_counts *streams_counts(
+    const struct streams *streams); /* any thread; borrowed */
+
+#endif

@@ -1,0 +1,152 @@
+#include "skydns/streams/tcp_acceptor_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/base/log.h"
+#include "common/base/xalloc.h"
+
+enum { ACCEPTS_A_TURN = 64 }; /* then other watchers get their turn */
+
+/* Pause before the next attempt when descriptors run out. */
+static const double pause_s = 0.1;
+
+struct listener {
+    ev_io io;
+    struct tcp_acceptor *owner;
+    struct addr address;
+    enum engine_transport transport;
+    bool is_shared;
+};
+
+struct tcp_acceptor {
+    struct tcp_acceptor_config config;
+    ev_timer pause;
+    size_t count;
+    struct listener listeners[];
+};
+
+static void start_all(struct tcp_acceptor *a)
+{
+    for (size_t i = 0; i < a->count; i++) {
+        ev_io_start(a->config.loop, &a->listeners[i].io);
+    }
+}
+
+static void stop_all(struct tcp_acceptor *a)
+{
+    for (size_t i = 0; i < a->count; i++) {
+        ev_io_stop(a->config.loop, &a->listeners[i].io);
+    }
+}
+
+/* Out of descriptors or memory: the sockets would stay ready, and the loop would spin. */
+static void pause_accepting(struct tcp_acceptor *a, int error)
+{
+    static struct log_limit limit = {.burst = 1};
+    if (log_limit_pass(&limit)) {
+        log_warn("cannot accept connections, pausing", LOG_STR("reason", err_code_text(-error)));
+    }
+    log_debug("accepting paused", LOG_STR("reason", err_code_text(-error)),
+              LOG_INT("pause_ms", (int64_t)(pause_s * 1000)));
+    stop_all(a);
+    ev_timer_set(&a->pause, pause_s, 0.);
+    ev_timer_start(a->config.loop, &a->pause);
+}
+
+static void on_pause(struct ev_loop *loop, ev_timer *timer, int revents)
+{
+    (void)loop;
+    (void)revents;
+    log_debug("accepting resumed");
+    start_all(timer->data);
+}
+
+static bool is_out_of_resources(int error)
+{
+    return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
+static struct addr local_address(const struct listener *l, int fd)
+{
+    struct addr local = {.len = sizeof(local.v6)};
+    if (!addr_is_wildcard(&l->address)) {
+        return l->address;
+    }
+    if (getsockname(fd, &local.sa, &local.len) < 0) {
+        local = (struct addr){.len = 0};
+    }
+    return local;
+}
+
+static void accept_some(const struct listener *l, unsigned limit)
+{
+    const struct tcp_acceptor_config *config = &l->owner->config;
+    for (unsigned i = 0; i < limit; i++) {
+        struct addr client = {.len = sizeof(client.v6)};
+        int fd = accept4(l->io.fd, &client.sa, &client.len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd < 0) {
+            int error = errno;
+            if (is_out_of_resources(error) && !config->make_room(config->data)) {
+                pause_accepting(l->owner, error);
+            }
+            if (error == ECONNABORTED || error == EINTR) {
+                continue;
+            }
+            return;
+        }
+        struct addr local = local_address(l, fd);
+        config->accepted(config->data, fd, l->transport, &client, &local);
+    }
+}
+
+static void on_accept(struct ev_loop *loop, ev_io *io, int revents)
+{
+    (void)loop;
+    (void)revents;
+    accept_some(io->data, ACCEPTS_A_TURN);
+}
+
+struct tcp_acceptor *tcp_acceptor_new(const struct tcp_acceptor_config *config)
+{
+    struct tcp_acceptor *a = xcalloc(1, sizeof(*a) + config->count * sizeof(a->listeners[0]));
+    a->config = *config;
+    a->count = config->count;
+    for (size_t i = 0; i < a->count; i++) {
+        struct listener *l = &a->listeners[i];
+        l->owner = a;
+        l->address = config->sockets[i].address;
+        l->transport = config->sockets[i].transport;
+        l->is_shared = config->sockets[i].is_shared;
+        ev_io_init(&l->io, on_accept, config->sockets[i].fd, EV_READ);
+        l->io.data = l;
+    }
+    a->config.sockets = NULL; /* taken over */
+    ev_init(&a->pause, on_pause);
+    a->pause.data = a;
+    start_all(a);
+    return a;
+}
+
+void tcp_acceptor_take_waiting(struct tcp_acceptor *acceptor)
+{
+    for (size_t i = 0; i < acceptor->count; i++) {
+        if (!acceptor->listeners[i].is_shared) {
+            accept_some(&acceptor->listeners[i], LISTEN_BACKLOG + 1);
+        }
+    }
+}
+
+void tcp_acceptor_free(struct tcp_acceptor *acceptor)
+{
+    if (!acceptor) {
+        return;
+    }
+    stop_all(acceptor);
+    ev_timer_stop(acceptor->config.loop, &acceptor->pause);
+    for (size_t i = 0; i < acceptor->count; i++) {
+        (void)close(acceptor->listeners[i].io.fd); /* nothing buffered */
+    }
+    free(acceptor);
+}

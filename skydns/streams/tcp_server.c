@@ -1,0 +1,505 @@
+#include "skydns/streams/tcp_server.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/xalloc.h"
+#include "skydns/streams/tcp_connection_internal.h"
+
+/* ---- Queues ---- */
+
+static struct tcp_connection_queue *client_queue(const struct tcp_connection *c)
+{
+    return c->place == TCP_OWED ? &c->who->owed : &c->who->idle;
+}
+
+static void remove_from_queues(struct tcp_connection *c)
+{
+    TAILQ_REMOVE(client_queue(c), c, in_client);
+    if (c->place == TCP_IDLE) {
+        TAILQ_REMOVE(&c->server->queue, c, in_server);
+    } else if (c->place == TCP_LINGERS) {
+        TAILQ_REMOVE(&c->server->lingering, c, in_server);
+    }
+}
+
+/* The time of this turn of the loop: turns take milliseconds, and what is idle does so for seconds.
+ * Reading the clock for every query would cost half a percent of its answer. */
+static int64_t turn_ms(struct tcp_server *s)
+{
+    unsigned turn = ev_iteration(s->config.loop);
+    if (turn != s->turn || s->turn_ms == 0) {
+        s->turn = turn;
+        s->turn_ms = clock_monotonic_ms();
+    }
+    return s->turn_ms;
+}
+
+/* At the end: it has just been active. */
+static void add_to_queues(struct tcp_connection *c)
+{
+    c->active_ms = turn_ms(c->server);
+    c->progress = 0;
+    TAILQ_INSERT_TAIL(client_queue(c), c, in_client);
+    if (c->place == TCP_IDLE) {
+        TAILQ_INSERT_TAIL(&c->server->queue, c, in_server);
+    }
+}
+
+void tcp_connection_touch(struct tcp_connection *c)
+{
+    remove_from_queues(c);
+    add_to_queues(c);
+}
+
+/* Charges its client for so many bytes of buffers. */
+static void charge(struct tcp_connection *c, size_t bytes)
+{
+    struct tcp_server *s = c->server;
+    if (bytes == c->buffered) {
+        return;
+    }
+    if (c->buffered == 0) {
+        TAILQ_INSERT_TAIL(&c->who->holders, c, holder);
+    } else if (bytes == 0) {
+        TAILQ_REMOVE(&c->who->holders, c, holder);
+    }
+    s->buffered = s->buffered - c->buffered + bytes;
+    tcp_clients_hold(s->clients, c->who, c->buffered, bytes);
+    c->buffered = bytes;
+}
+
+/* ---- Connections ---- */
+
+void tcp_connection_close(struct tcp_connection *c, const char *why)
+{
+    struct tcp_server *s = c->server;
+    char client[ADDR_TEXT_MAX];
+    log_debug("connection closed", LOG_STR("client", addr_format(&c->client, client)),
+              LOG_STR("reason", why));
+    if (!c->kind || tcp_stream_close(c)) {
+        (void)close(c->fd); /* unsent answers are lost */
+    }
+    if (c->part_of) {
+        s->config.part_left(s->config.data, c->part_of, true);
+    }
+    if (c->turns > 0) {
+        tcp_leavers_learn(s->leavers, c->turns == 1);
+    }
+    remove_from_queues(c);
+    charge(c, 0);
+    c->who->waiting -= c->waiting;
+    tcp_clients_leave(s->clients, c->who);
+    s->slots[c->ref.slot] = NULL;
+    s->generations[c->ref.slot]++;
+    s->count--;
+    s->counts[c->transport]--;
+    s->free_slots[s->config.connections_max - s->count - 1] = c->ref.slot;
+    buf_fini(&c->in);
+    buf_fini(&c->out);
+    free(c);
+}
+
+static void start_idle_timer(struct tcp_server *s)
+{
+    struct tcp_connection *head = TAILQ_FIRST(&s->queue);
+    if (head && !ev_is_active(&s->idle_timer)) {
+        int64_t left_ms = head->active_ms + s->config.idle_ms - clock_monotonic_ms();
+        ev_timer_set(&s->idle_timer, left_ms > 0 ? (double)left_ms / 1000 : 0., 0.);
+        ev_timer_start(s->config.loop, &s->idle_timer);
+    }
+}
+
+/* Apart: plain DNS has none. */
+static NOINLINE void charge_stream(struct tcp_connection *c)
+{
+    charge(c, c->in.cap + c->out.cap + tcp_stream_memory(c));
+}
+
+void tcp_connection_sort_in(struct tcp_connection *c)
+{
+    bool is_owed = c->waiting > 0 && !tcp_connection_wants_to_send(c);
+    if (is_owed != (c->place == TCP_OWED)) {
+        remove_from_queues(c);
+        c->place = is_owed ? TCP_OWED : TCP_IDLE;
+        add_to_queues(c);
+        start_idle_timer(c->server);
+    }
+    if (c->stream) {
+        charge_stream(c);
+    } else {
+        charge(c, c->in.cap + c->out.cap);
+    }
+}
+
+static void on_idle(struct ev_loop *loop, ev_timer *timer, int revents)
+{
+    struct tcp_server *s = timer->data;
+    int64_t limit_ms = clock_monotonic_ms() - s->config.idle_ms;
+    struct tcp_connection *c;
+    (void)loop;
+    (void)revents;
+    while ((c = TAILQ_FIRST(&s->queue)) && c->active_ms <= limit_ms) {
+        tcp_connection_close(c, "idle"); /* those that we owe answers are not in the queue */
+    }
+    start_idle_timer(s);
+}
+
+static void start_linger_timer(struct tcp_server *s)
+{
+    const struct tcp_connection *head = TAILQ_FIRST(&s->lingering);
+    if (head && !ev_is_active(&s->linger_timer)) {
+        int64_t left_ms = head->active_ms + TCP_LINGER_MS - clock_monotonic_ms();
+        ev_timer_set(&s->linger_timer, left_ms > 0 ? (double)left_ms / 1000 : 0., 0.);
+        ev_timer_start(s->config.loop, &s->linger_timer);
+    }
+}
+
+void tcp_connection_linger(struct tcp_connection *c)
+{
+    remove_from_queues(c);
+    c->place = TCP_LINGERS;
+    c->active_ms = clock_monotonic_ms();
+    TAILQ_INSERT_HEAD(&c->who->idle, c, in_client);
+    TAILQ_INSERT_TAIL(&c->server->lingering, c, in_server);
+    start_linger_timer(c->server);
+}
+
+static void on_linger(struct ev_loop *loop, ev_timer *timer, int revents)
+{
+    struct tcp_server *s = timer->data;
+    int64_t limit_ms = clock_monotonic_ms() - TCP_LINGER_MS;
+    struct tcp_connection *c;
+    (void)loop;
+    (void)revents;
+    while ((c = TAILQ_FIRST(&s->lingering)) && c->active_ms <= limit_ms) {
+        tcp_connection_close(c, "ended, and the client goes on");
+    }
+    start_linger_timer(s);
+}
+
+struct tcp_connection *tcp_server_find(const struct tcp_server *server, struct tcp_ref ref)
+{
+    struct tcp_connection *c =
+        ref.slot < server->config.connections_max ? server->slots[ref.slot] : NULL;
+    return c && c->ref.generation == ref.generation ? c : NULL;
+}
+
+/* Both sides have ended, and what the client said before is still to be passed over. */
+static bool is_to_be_emptied(const struct tcp_connection *c, uint32_t events)
+{
+    return c->place == TCP_LINGERS && (events & EPOLLIN);
+}
+
+/* Nobody reads the answers of a reset connection. A spent client's events come again next turn. */
+static void on_event(struct tcp_connection *c, uint32_t events)
+{
+    if ((events & (EPOLLHUP | EPOLLERR)) && !is_to_be_emptied(c, events)) {
+        tcp_connection_close(c, "reset by the client");
+    } else if (tcp_connection_is_spent(c)) {
+        return;
+    } else if (events & EPOLLOUT) {
+        tcp_connection_settle(c, tcp_connection_go_on(c));
+    } else {
+        tcp_connection_read_single(c);
+    }
+}
+
+static void on_events(void *data, const struct tcp_event *events, size_t count)
+{
+    struct tcp_server *s = data;
+    for (size_t i = 0; i < count; i++) {
+        struct tcp_connection *c = tcp_server_find(s, events[i].connection);
+        if (c) {
+            on_event(c, events[i].events);
+        }
+        if (s->single_count == ENGINE_AHEAD_MAX) {
+            tcp_connection_answer_singles(s);
+        }
+    }
+    tcp_connection_answer_singles(s);
+}
+
+/* Its time to leave is over. */
+static void on_leaver(void *data, struct tcp_ref ref)
+{
+    struct tcp_connection *c = tcp_server_find(data, ref);
+    if (c && c->is_leaving) {
+        bool is_sound = tcp_connection_read(c);
+        if (is_sound && !c->ending) {
+            tcp_leavers_learn(c->server->leavers, false);
+        }
+        tcp_connection_settle(c, is_sound);
+    }
+}
+
+bool tcp_server_reply(struct tcp_server *server, struct tcp_ref connection, uint64_t tag,
+                      const uint8_t *reply, size_t len)
+{
+    struct tcp_connection *c = tcp_server_find(server, connection);
+    if (!c || (c->has_ended && c->waiting == 0)) {
+        return false; /* gone, or its protocol wants none */
+    }
+    c->waiting--;
+    c->who->waiting--;
+    bool is_sound = c->stream ? tcp_stream_reply(c, tag, reply, len)
+                              : len == 0 || tcp_connection_reply(c, reply, len);
+    tcp_connection_settle(c, is_sound);
+    return is_sound;
+}
+
+bool tcp_server_reply_part(struct tcp_server *server, struct tcp_ref connection, uint64_t transfer,
+                           bool is_last, const uint8_t *reply, size_t len)
+{
+    struct tcp_connection *c = tcp_server_find(server, connection);
+    if (!c) {
+        return false;
+    }
+    if (is_last) {
+        c->waiting--;
+        c->who->waiting--;
+    } else {
+        c->part_of = transfer;
+    }
+    c->ending = c->ending || !reply;
+    tcp_connection_spend(c, len);
+    tcp_connection_settle(c, len == 0 || tcp_connection_reply(c, reply, len));
+    return true;
+}
+
+void tcp_server_end(struct tcp_server *server, struct tcp_ref connection)
+{
+    struct tcp_connection *c = tcp_server_find(server, connection);
+    if (c) {
+        c->ending = true;
+    }
+}
+
+/* ---- Making room ---- */
+
+void tcp_connection_evict(struct tcp_connection *c)
+{
+    c->server->evictions++;
+    tcp_connection_close(c, "evicted");
+}
+
+void tcp_server_bound_buffers(struct tcp_server *server)
+{
+    while (server->buffered > server->config.buffers_max) {
+        tcp_connection_evict(TAILQ_FIRST(&tcp_clients_most_buffered(server->clients)->holders));
+    }
+}
+
+static struct tcp_connection *longest_idle(const struct tcp_server *s)
+{
+    struct tcp_connection *lingers = TAILQ_FIRST(&s->lingering);
+    return lingers ? lingers : TAILQ_FIRST(&s->queue);
+}
+
+/* Who gives way to one more connection of this client (NULL: not known). A client over its share
+ * first; else whoever lingers, is idle longest, or does not read; then the client with most, even
+ * if it is owed answers, unless the newcomer's has as many. NULL: nobody. */
+static struct tcp_connection *choose_victim(const struct tcp_server *s,
+                                            const struct tcp_client *newcomer)
+{
+    const struct tcp_client *most = tcp_clients_most_connections(s->clients);
+    if (!most) {
+        return NULL;
+    }
+    bool is_over_share = most->connections > 1 + s->config.connections_max / TCP_SHARES;
+    struct tcp_connection *victim = is_over_share ? TAILQ_FIRST(&most->idle) : longest_idle(s);
+    if (!victim && most->connections > 1 + (newcomer ? newcomer->connections : 0)) {
+        victim = TAILQ_FIRST(&most->owed);
+    }
+    return victim;
+}
+
+/* False: nobody gives way. */
+static bool make_room(struct tcp_server *s, const struct tcp_client *newcomer)
+{
+    struct tcp_connection *victim = choose_victim(s, newcomer);
+    if (!victim) {
+        return false;
+    }
+    tcp_connection_evict(victim);
+    return true;
+}
+
+/* ---- Accepting ---- */
+
+static const struct stream_kind *kind_of(const struct tcp_server *s,
+                                         enum engine_transport transport)
+{
+    const struct stream_kind *kind = &s->config.kinds[transport];
+    return kind->protocol || kind->tls ? kind : NULL;
+}
+
+static struct tcp_connection *add_connection(struct tcp_server *s, int fd,
+                                             enum engine_transport transport,
+                                             const struct addr *client, const struct addr *local)
+{
+    struct tcp_connection *c = xcalloc(1, sizeof(*c));
+    uint32_t slot = s->free_slots[s->config.connections_max - s->count - 1];
+    c->server = s;
+    c->ref = (struct tcp_ref){.slot = slot, .generation = s->generations[slot]};
+    c->transport = transport;
+    c->kind = kind_of(s, transport);
+    c->client = *client;
+    c->local = *local;
+    buf_init(&c->in, TCP_INPUT_MAX);
+    buf_init(&c->out, TCP_OUTPUT_MAX);
+    c->fd = fd;
+    s->slots[slot] = c;
+    s->count++;
+    s->counts[transport]++;
+    c->who = tcp_clients_enter(s->clients, client);
+    add_to_queues(c);
+    start_idle_timer(s);
+    return c;
+}
+
+static bool on_full(void *data)
+{
+    return make_room(data, NULL);
+}
+
+static void on_accepted(void *data, int fd, enum engine_transport transport,
+                        const struct addr *client, const struct addr *local)
+{
+    struct tcp_server *s = data;
+    char text[ADDR_TEXT_MAX];
+    if (s->count == s->config.connections_max &&
+        !make_room(s, tcp_clients_find(s->clients, client))) {
+        log_debug("connection refused, every other one is busy",
+                  LOG_STR("client", addr_format(client, text)));
+        (void)close(fd); /* nothing was sent */
+        return;
+    }
+    struct tcp_connection *c = add_connection(s, fd, transport, client, local);
+    log_debug("connection accepted", LOG_STR("client", addr_format(client, text)),
+              LOG_INT("connections", (int64_t)s->count));
+    if (c->kind && c->kind->tls) {
+        tcp_tls_begin(c);
+        return;
+    }
+    if (c->kind) {
+        tcp_stream_open(c);
+    }
+    tcp_connection_settle(c, tcp_connection_read(c));
+}
+
+/* ---- Life ---- */
+
+int tcp_server_new(const struct tcp_server_config *config, struct tcp_server **ret_server,
+                   struct err *err)
+{
+    struct tcp_server *s = xcalloc(1, sizeof(*s));
+    int r = tcp_poller_new(config->loop, on_events, s, &s->poller, err);
+    if (r < 0) {
+        free(s);
+        return r;
+    }
+    s->config = *config;
+    r = tcp_tls_init(s, err);
+    if (r < 0) {
+        tcp_poller_free(s->poller);
+        free(s);
+        return r;
+    }
+    const struct tcp_acceptor_config acceptor = {
+        .loop = config->loop,
+        .sockets = config->sockets,
+        .count = config->socket_count,
+        .accepted = on_accepted,
+        .make_room = on_full,
+        .data = s,
+    };
+    s->config.sockets = NULL; /* the acceptor took them over */
+    s->clients = tcp_clients_new();
+    TAILQ_INIT(&s->queue);
+    TAILQ_INIT(&s->lingering);
+    s->slots = xcalloc(config->connections_max, sizeof(*s->slots));
+    s->generations = xcalloc(config->connections_max, sizeof(*s->generations));
+    s->free_slots = xcalloc(config->connections_max, sizeof(*s->free_slots));
+    for (size_t i = 0; i < config->connections_max; i++) {
+        s->free_slots[i] = (uint32_t)(config->connections_max - 1 - i);
+    }
+    for (size_t i = 0; i < ENGINE_TRANSPORTS && !s->reply; i++) {
+        s->reply = config->kinds[i].protocol ? xmalloc(ENGINE_REPLY_MAX) : NULL;
+    }
+    ev_init(&s->idle_timer, on_idle);
+    s->idle_timer.data = s;
+    ev_init(&s->linger_timer, on_linger);
+    s->linger_timer.data = s;
+    s->leavers = tcp_leavers_new(config->loop, on_leaver, s);
+    s->acceptor = tcp_acceptor_new(&acceptor);
+    *ret_server = s;
+    return 0;
+}
+
+static void stop_accepting(struct tcp_server *s)
+{
+    tcp_acceptor_free(s->acceptor);
+    s->acceptor = NULL;
+}
+
+void tcp_server_free(struct tcp_server *server)
+{
+    if (!server) {
+        return;
+    }
+    stop_accepting(server);
+    server->draining = true; /* no handshake begins */
+    for (size_t i = 0; i < server->config.connections_max; i++) {
+        if (server->slots[i]) {
+            tcp_connection_close(server->slots[i], "stopping");
+        }
+    }
+    tcp_tls_fini(server);
+    tcp_clients_free(server->clients);
+    ev_timer_stop(server->config.loop, &server->idle_timer);
+    ev_timer_stop(server->config.loop, &server->linger_timer);
+    tcp_leavers_free(server->leavers);
+    tcp_poller_free(server->poller);
+    free(server->reply);
+    free(server->slots);
+    free(server->generations);
+    free(server->free_slots);
+    free(server);
+}
+
+/* Pending connections come second: by then, closing the idle ones has made room. */
+void tcp_server_drain(struct tcp_server *server)
+{
+    server->draining = true;
+    for (size_t i = 0; i < server->config.connections_max; i++) {
+        struct tcp_connection *c = server->slots[i];
+        if (c && c->stream) {
+            tcp_stream_drain(c);
+        }
+        if (c && c->handshake) {
+            tcp_tls_drain(c);
+        } else if (c) {
+            tcp_connection_settle(c, tcp_connection_go_on(c));
+        }
+    }
+    tcp_acceptor_take_waiting(server->acceptor);
+    stop_accepting(server);
+}
+
+size_t tcp_server_connections(const struct tcp_server *server)
+{
+    return server->count;
+}
+
+size_t tcp_server_connections_of(const struct tcp_server *server, enum engine_transport transport)
+{
+    return server->counts[transport];
+}
+
+uint64_t tcp_server_evictions(const struct tcp_server *server)
+{
+    return server->evictions;
+}

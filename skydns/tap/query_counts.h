@@ -1,0 +1,152 @@
+/* The counts of a thread that answers: each worker for its UDP queries, the resolver for TCP and
+ * for its late answers to queries that workers deferred. Only that thread writes (relaxed counters,
+ * common/base/metrics.h), any thread reads; each set has its own cache lines, so that counting
+ * never contends for another thread's. */
+#ifndef SKYDNS_TAP_QUERY_COUNTS_H
+#define SKYDNS_TAP_QUERY_COUNTS_H
+
+#include <stdalign.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/clock.h"
+#include "common/base/metrics.h"
+#include "common/dns/dns.h"
+#include "skydns/tap/skydns_metrics.h"
+
+/* The four bits of the header (RFC 1035 4.1.1); BADVERS and BADCOOKIE, whose upper bits are in OPT;
+ * those between are never counted. */
+enum { QUERY_RCODES = DNS_RCODE_BADCOOKIE + 1 };
+
+/* Types with a count of their own, and all others. */
+enum query_type {
+    QUERY_TYPE_OTHER,
+    QUERY_TYPE_A,
+    QUERY_TYPE_AAAA,
+    QUERY_TYPE_SRV,
+    QUERY_TYPE_PTR,
+    QUERY_TYPE_TXT,
+    QUERY_TYPE_MX,
+    QUERY_TYPE_NS,
+    QUERY_TYPE_SOA,
+    QUERY_TYPE_CNAME,
+    QUERY_TYPE_HTTPS,
+    QUERY_TYPE_DNSKEY,
+    QUERY_TYPE_DS,
+    QUERY_TYPE_ANY,
+    QUERY_TYPES
+};
+/* "AAAA", "other". */
+const char *query_type_name(enum query_type type);
+enum { QUERY_TYPES_SMALL = 256 }; /* all that have their own are below */
+extern const uint8_t query_types[QUERY_TYPES_SMALL];
+
+struct query_counts {
+    alignas(COUNTERS_ALIGN) struct counter answered; /* at once, from the store */
+    struct counter deferred;                         /* handed to the resolver */
+    struct counter dropped;                          /* not a query: no reply */
+    struct counter refused;     /* SERVFAIL at once, because the resolver had no room */
+    struct counter limited;     /* beyond the client's rate: an empty reply with TC, or BADCOOKIE */
+    struct counter limit_drops; /* the same, and no reply */
+    struct counter limit_exempt; /* a valid cookie: the client's rate does not count */
+    struct counter
+        not_allowed;          /* of those answered: REFUSED, since the client may not ask at all */
+    struct counter unsent;    /* UDP replies that the kernel rejected */
+    struct counter truncated; /* replies with TC */
+    struct counter log_dropped;          /* lines of the query log that were lost */
+    struct counter rcodes[QUERY_RCODES]; /* replies, late ones too */
+    struct counter types[QUERY_TYPES];   /* of the questions in them */
+    struct histogram took; /* us, of query_reply_scale: until the reply left, or was handed over */
+    struct skydns_counts *skydns; /* owned; NULL: not wanted */
+    uint32_t sampled;             /* its owner's: replies since one was sampled (query_tap.h) */
+};
+
+/* Before the thread starts. want_skydns: also count for SkyDNS's own metrics. */
+void query_counts_init(struct query_counts *counts, bool want_skydns);
+void query_counts_fini(struct query_counts *counts);
+
+/* The whole code of a reply with no records but OPT, which may have a cookie. */
+size_t query_counts_rcode(const uint8_t *reply, size_t len);
+
+/* The offset of its root label: a question's name is not compressed. */
+static inline size_t query_counts_name_end(const uint8_t *reply, size_t len)
+{
+    size_t at = DNS_HEADER_SIZE;
+    while (at < len && reply[at] != 0) {
+        at += (size_t)reply[at] + 1;
+    }
+    return at;
+}
+
+/* Of the question that a reply repeats; OTHER if it repeats none. */
+static inline enum query_type query_counts_type(const uint8_t *reply, size_t len, uint8_t name_len)
+{
+    size_t at = name_len ? DNS_HEADER_SIZE + name_len - 1u : query_counts_name_end(reply, len);
+    return at + 2 < len && reply[5] == 1 && reply[at + 1] == 0
+               ? (enum query_type)query_types[reply[at + 2]]
+               : QUERY_TYPE_OTHER;
+}
+
+/* Counts a reply by its header and its question; len 0: none. name_len: of the question's name,
+ * with the root label, where it is known: the labels are then not looked for again; 0: it is not.
+ */
+static inline void query_counts_reply(struct query_counts *counts, const uint8_t *reply, size_t len,
+                                      uint8_t name_len)
+{
+    if (len < DNS_HEADER_SIZE) {
+        return;
+    }
+    size_t rcode = reply[3] & DNS_MASK_RCODE;
+    if (reply[2] & DNS_FLAG_TC >> 8) {
+        counter_add(&counts->truncated, 1);
+    }
+    if ((rcode == (DNS_RCODE_BADVERS & DNS_MASK_RCODE) ||
+         rcode == (DNS_RCODE_BADCOOKIE & DNS_MASK_RCODE)) &&
+        (reply[6] | reply[7]) == 0) {
+        rcode = query_counts_rcode(reply, len);
+    }
+    counter_add(&counts->rcodes[rcode], 1);
+    counter_add(&counts->types[query_counts_type(reply, len, name_len)], 1);
+    if (counts->skydns) {
+        skydns_counts_reply(counts->skydns, reply, len);
+    }
+}
+
+/* From 50 us, doubling, to 1.6 s. */
+extern const struct histogram_scale query_reply_scale;
+
+static inline void query_counts_took(struct query_counts *counts, int64_t us)
+{
+    histogram_observe(&counts->took, &query_reply_scale, us);
+}
+
+/* This thread starts to answer a query; query_counts_reply follows. */
+static inline void query_counts_begin(struct query_counts *counts)
+{
+    if (counts->skydns) {
+        skydns_counts_begin(counts->skydns, clock_monotonic_us(), false);
+    }
+}
+
+/* One thread's counts, or the sum of several. */
+struct query_sums {
+    uint64_t queries; /* answered, deferred, dropped, refused, or beyond the client's rate */
+    uint64_t answered;
+    uint64_t deferred;
+    uint64_t dropped;
+    uint64_t refused;
+    uint64_t limited, limit_drops, limit_exempt, not_allowed;
+    uint64_t unsent;
+    uint64_t truncated;
+    uint64_t log_dropped;
+    uint64_t rcodes[QUERY_RCODES];
+    uint64_t types[QUERY_TYPES];
+    struct histogram took;
+    struct skydns_sums skydns;
+};
+
+/* Any thread. */
+void query_sums_add(struct query_sums *sums, const struct query_counts *counts);
+
+#endif

@@ -1,0 +1,41 @@
+/* Which queries get a line in the log (-query-log), and that line:
+ *
+ *     query namespace=default client=10.1.0.7:40000 transport=udp
+ * name=web.default.svc.cluster.local. type=A flags=rd,ad rcode=NOERROR size=83 seconds=0.000041
+ *
+ * Pure but for the writing, which never waits (log.h). Any thread that answers. */
+#ifndef SKYDNS_TAP_QUERY_LOG_H
+#define SKYDNS_TAP_QUERY_LOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/addr.h"
+
+struct query_seen;
+
+enum query_log_mode {
+    QUERY_LOG_OFF,
+    QUERY_LOG_ALL,
+    QUERY_LOG_ERRORS,  /* SERVFAIL, REFUSED, FORMERR, NOTIMP */
+    QUERY_LOG_DENIALS, /* NXDOMAIN and NODATA */
+    QUERY_LOG_SOME,    /* one in `every`, at random */
+};
+
+struct query_log_rule {
+    enum query_log_mode mode;
+    uint32_t every; /* of SOME: 1 to QUERY_LOG_EVERY_MAX; else 0 */
+};
+
+enum { QUERY_LOG_EVERY_MAX = 1000000 }; /* at 100,000 queries/s, six lines a minute */
+
+bool query_log_wants(struct query_log_rule rule, const struct query_seen *seen);
+
+/* False: the line is lost, since whoever reads the log is too slow. */
+bool query_log_write(const struct query_seen *seen);
+
+/* The client may not ask at all: tells the operator once an hour. */
+void query_log_not_allowed(const struct addr *client);
+
+#endif

@@ -1,0 +1,101 @@
+#include "skydns/tap/query_tap.h"
+
+#include "skydns/dnstap/dnstap.h"
+#include "skydns/tap/name_samples.h"
+
+void query_tap_init(struct query_tap *tap, struct name_samples *samples, struct dnstap *dnstap)
+{
+    atomic_init(&tap->watched, dnstap ? QUERY_TAP_DNSTAP : 0);
+    atomic_init(&tap->rule, 0);
+    tap->samples = samples;
+    tap->dnstap = dnstap;
+}
+
+static void set_watched(struct query_tap *tap, unsigned bit, bool is_set)
+{
+    if (is_set) {
+        (void)atomic_fetch_or_explicit(&tap->watched, bit, memory_order_relaxed);
+    } else {
+        (void)atomic_fetch_and_explicit(&tap->watched, ~bit, memory_order_relaxed);
+    }
+}
+
+void query_tap_set_log(struct query_tap *tap, struct query_log_rule rule)
+{
+    uint64_t word = (uint64_t)rule.mode << 32 | rule.every;
+    atomic_store_explicit(&tap->rule, word, memory_order_relaxed);
+    set_watched(tap, QUERY_TAP_LOG, rule.mode != QUERY_LOG_OFF);
+}
+
+void query_tap_set_sampling(struct query_tap *tap, bool is_sampling)
+{
+    set_watched(tap, QUERY_TAP_SAMPLES, is_sampling);
+}
+
+/* Of one in QUERY_TAP_SAMPLE_OF, whatever else is watched. */
+static void sample(const struct query_tap *tap, struct query_counts *counts,
+                   const struct query_seen *seen)
+{
+    unsigned watched = atomic_load_explicit(&tap->watched, memory_order_relaxed);
+    if (watched == QUERY_TAP_SAMPLES ||
+        (watched & QUERY_TAP_SAMPLES && ++counts->sampled % QUERY_TAP_SAMPLE_OF == 0)) {
+        name_samples_put(tap->samples, seen->reply, seen->reply_len);
+    }
+}
+
+static struct query_log_rule log_rule(const struct query_tap *tap)
+{
+    uint64_t word = atomic_load_explicit(&tap->rule, memory_order_relaxed);
+    return (struct query_log_rule){.mode = (enum query_log_mode)(word >> 32),
+                                   .every = (uint32_t)word};
+}
+
+/* As the query came: gRPC has no number of its own. */
+static enum dnstap_protocol protocol_of(enum engine_transport transport)
+{
+    switch (transport) {
+    case ENGINE_UDP:
+        return DNSTAP_UDP;
+    case ENGINE_TLS:
+        return DNSTAP_DOT;
+    case ENGINE_HTTPS:
+    case ENGINE_HTTP:
+        return DNSTAP_DOH;
+    case ENGINE_TCP:
+    case ENGINE_GRPC:
+    case ENGINE_TRANSPORTS:
+        break;
+    }
+    return DNSTAP_TCP;
+}
+
+static void show_dnstap(struct dnstap *dnstap, const struct query_seen *seen)
+{
+    const struct engine_query *query = seen->query;
+    const int64_t now_ns = dnstap_now_ns();
+    struct dnstap_event event = {
+        .type = DNSTAP_CLIENT_QUERY,
+        .protocol = protocol_of(query->transport),
+        .asker = query->client,
+        .answerer = query->local,
+        .query_ns = query->received_ns > 0 ? query->received_ns : now_ns - seen->took_us * 1000,
+        .message = slice_of(query->wire, query->len),
+    };
+    dnstap_show(dnstap, &event);
+    event.type = DNSTAP_CLIENT_RESPONSE;
+    event.response_ns = now_ns;
+    event.message = slice_of(seen->reply, seen->reply_len);
+    dnstap_show(dnstap, &event);
+}
+
+void query_tap_show(const struct query_tap *tap, struct query_counts *counts,
+                    const struct query_seen *seen)
+{
+    sample(tap, counts, seen);
+    if (query_log_wants(log_rule(tap), seen) && !query_log_write(seen)) {
+        counter_add(&counts->log_dropped, 1);
+    }
+    if (tap->dnstap) {
+        show_dnstap(tap->dnstap, seen);
+    }
+}

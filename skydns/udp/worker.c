@@ -1,0 +1,390 @@
+#include "skydns/udp/worker.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/base/attributes.h"
+#include "common/base/clock.h"
+#include "common/base/privileges.h"
+#include "common/base/xalloc.h"
+#include "skydns/engine/engine.h"
+#include "skydns/engine/rate_limit.h"
+#include "skydns/publish/publisher.h"
+#include "skydns/records/rng.h"
+#include "skydns/resolver/deferred.h"
+#include "skydns/resolver/resolver.h"
+#include "skydns/tap/query_counts.h"
+#include "skydns/tap/query_log.h"
+#include "skydns/tap/query_tap.h"
+#include "skydns/transfer/transfers.h"
+#include "skydns/udp/udp_server.h"
+
+/* Time that one batch's expensive answers may take, but for the first; what is left goes to the
+ * resolver. It is what the next batch may have to wait. */
+enum { EXPENSIVE_US = 500 };
+
+struct worker {
+    struct query_counts counts;
+    struct worker_config config;
+    pthread_t thread;
+    struct rng rng;
+    struct engine_deferral deferral;
+
+    int64_t batch_us; /* when the batch came; monotonic */
+    bool is_timed;    /* its packets have the kernel's times */
+
+    /* The batch's packets to be answered. */
+    size_t due_count;
+    struct udp_packet *due[UDP_BATCH];
+
+    /* Of these, those whose answers are expensive. */
+    size_t expensive_count;
+    struct udp_packet *expensive[UDP_BATCH];
+};
+
+/* Of a batch. */
+struct worker_time {
+    int64_t wall_s;
+    int64_t monotonic_us;
+};
+
+/* What all queries of a batch have. */
+static struct engine_query query_at(struct worker_time now)
+{
+    return (struct engine_query){
+        .transport = ENGINE_UDP,
+        .now_s = now.wall_s,
+        .now_ms = now.monotonic_us / 1000,
+    };
+}
+
+/* Makes it this packet's: cheaper than another query. */
+static void set_packet(struct worker *w, struct engine_query *query,
+                       const struct udp_packet *packet)
+{
+    query->wire = packet->query;
+    query->len = packet->query_len;
+    query->client = packet->client;
+    query->local = packet->local;
+    query->received_ns = packet->received_ns;
+    query->random = rng_next(&w->rng);
+}
+
+static struct engine_query query_of(struct worker *w, const struct udp_packet *packet,
+                                    struct worker_time now)
+{
+    struct engine_query query = query_at(now);
+    set_packet(w, &query, packet);
+    return query;
+}
+
+static NOINLINE void show(struct worker *w, const struct engine_query *query,
+                          const struct udp_packet *packet)
+{
+    const struct query_seen seen = {
+        .query = query,
+        .reply = packet->reply,
+        .reply_len = packet->reply_len,
+        .rcode = query_counts_rcode(packet->reply, packet->reply_len),
+        .clients = publisher_config(w->config.reader)->clients,
+        .took_us = clock_monotonic_us() - w->batch_us,
+    };
+    query_tap_show(w->config.tap, &w->counts, &seen);
+}
+
+static void count_reply(struct worker *w, const struct engine_query *query,
+                        const struct udp_packet *packet)
+{
+    query_counts_reply(&w->counts, packet->reply, packet->reply_len, w->deferral.name_len);
+    if (query_tap_wants(w->config.tap, &w->counts)) {
+        show(w, query, packet);
+    }
+}
+
+static bool ask_transfer(const struct worker *w, const struct engine_query *query)
+{
+    const struct worker_config *config = &w->config;
+    const struct transfer_origin origin = {.transport = ENGINE_UDP, .udp = config->udp};
+    return config->transfers &&
+           transfers_ask(config->transfers, &origin, query, publisher_config(config->reader)->tsig);
+}
+
+static void defer(struct worker *w, const struct engine_query *query,
+                  enum engine_deferral_kind kind, struct udp_packet *packet)
+{
+    const struct worker_config *config = &w->config;
+    const struct deferred_origin origin = {.udp = config->udp};
+    struct engine_query deferred = *query;
+    deferred.is_signed = w->deferral.is_signed;
+    packet->reply_len = 0;
+    if (kind == ENGINE_DEFER_TRANSFER
+            ? ask_transfer(w, query)
+            : resolver_defer(config->resolver, config->index, &deferred, kind, &origin)) {
+        counter_add(&w->counts.deferred, 1);
+        return;
+    }
+    counter_add(&w->counts.refused, 1);
+    if (kind != ENGINE_DEFER_SIGN) { /* as good as lost: resolver.h */
+        packet->reply_len = engine_servfail(config->engine, query, EDNS_ERROR_OTHER, packet->reply);
+        count_reply(w, query, packet);
+    }
+}
+
+/* The reply is on its way: if the ring is full, what it is made of just expires. */
+static NOINLINE void pass_refresh(struct worker *w, const struct engine_query *query)
+{
+    const struct worker_config *config = &w->config;
+    const struct deferred_origin origin = {.udp = config->udp};
+    struct engine_query refresh = *query;
+    if (w->deferral.refresh_len) {
+        refresh.wire = w->deferral.refresh;
+        refresh.len = w->deferral.refresh_len;
+    }
+    (void)!resolver_defer(config->resolver, config->index, &refresh, ENGINE_DEFER_REFRESH, &origin);
+}
+
+static NOINLINE void note_barred(struct worker *w, const struct engine_query *query)
+{
+    counter_add(&w->counts.not_allowed, 1);
+    query_log_not_allowed(query->client);
+}
+
+static void answer(struct worker *w, const struct store *store, const struct engine_query *query,
+                   struct udp_packet *packet)
+{
+    enum engine_verdict verdict = engine_answer(w->config.engine, store, query, NULL, packet->reply,
+                                                &packet->reply_len, &w->deferral);
+    if (verdict != ENGINE_DEFER && w->deferral.is_barred) {
+        note_barred(w, query);
+    }
+    switch (verdict) {
+    case ENGINE_REPLY:
+        counter_add(&w->counts.answered, 1);
+        count_reply(w, query, packet);
+        if (w->deferral.wants_refresh) {
+            pass_refresh(w, query);
+        }
+        break;
+    case ENGINE_DROP:
+        counter_add(&w->counts.dropped, 1);
+        packet->reply_len = 0;
+        break;
+    case ENGINE_DEFER:
+        if (query->is_brief && w->deferral.kind == ENGINE_DEFER_WALK) {
+            packet->reply_len = 0;
+            w->expensive[w->expensive_count++] = packet;
+        } else {
+            defer(w, query, w->deferral.kind, packet);
+        }
+        break;
+    }
+}
+
+/* ---- Rates ---- */
+
+/* Every second one gets an empty reply, which a client in need follows to TCP. */
+static void limit(struct worker *w, const struct engine_query *query, enum cookie_verdict cookie,
+                  struct udp_packet *packet, bool wants_reply)
+{
+    packet->reply_len = 0;
+    query_counts_begin(&w->counts);
+    if (wants_reply) {
+        packet->reply_len = engine_limited(w->config.engine, query, cookie, packet->reply);
+    }
+    if (packet->reply_len > 0) {
+        counter_add(&w->counts.limited, 1);
+        count_reply(w, query, packet);
+    } else {
+        counter_add(&w->counts.limit_drops, 1);
+    }
+}
+
+/* True: it is within its client's rate, or not subject to one. */
+static bool pass_rate(struct worker *w, const struct rate *rate, struct worker_time now,
+                      uint64_t client, struct udp_packet *packet)
+{
+    const struct engine_query query = query_of(w, packet, now);
+    enum cookie_verdict cookie = engine_check_cookie(w->config.engine, &query);
+    if (cookie == COOKIE_VALID) {
+        counter_add(&w->counts.limit_exempt, 1);
+        return true;
+    }
+    enum rate_verdict verdict =
+        rate_limit_take(w->config.rate_limit, client, rate, now.monotonic_us);
+    if (verdict != RATE_PASS) {
+        limit(w, &query, cookie, packet, verdict == RATE_TRUNCATE);
+    }
+    return verdict == RATE_PASS;
+}
+
+/* Two passes: the entries are loaded together. */
+static NOINLINE void pick_within_rate(struct worker *w, const struct rate *rate,
+                                      struct worker_time now, struct udp_packet *packets,
+                                      size_t count)
+{
+    uint64_t clients[UDP_BATCH];
+    for (size_t i = 0; i < count; i++) {
+        clients[i] = rate_limit_client(packets[i].client);
+        rate_limit_prepare(w->config.rate_limit, clients[i]);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (pass_rate(w, rate, now, clients[i], &packets[i])) {
+            w->due[w->due_count++] = &packets[i];
+        }
+    }
+}
+
+static void pick_due(struct worker *w, struct worker_time now, struct udp_packet *packets,
+                     size_t count)
+{
+    const struct engine_config *config = publisher_config(w->config.reader);
+    const struct rate rate = {config->rate, config->rate_burst};
+    w->due_count = 0;
+    if (rate.per_s > 0) {
+        pick_within_rate(w, &rate, now, packets, count);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        w->due[w->due_count++] = &packets[i];
+    }
+}
+
+/* ---- Batches ---- */
+
+/* Announces the next packets to the engine. */
+static void look_ahead(struct worker *w, const struct store *store,
+                       struct udp_packet *const *packets, size_t left)
+{
+    struct slice queries[ENGINE_AHEAD_MAX];
+    size_t count = left < ENGINE_AHEAD_MAX ? left : ENGINE_AHEAD_MAX;
+    for (size_t i = 0; i < count; i++) {
+        queries[i] = slice_of(packets[i]->query, packets[i]->query_len);
+    }
+    engine_look_ahead(w->config.engine, store, queries, count);
+}
+
+/* How long the batch's timed queries took: now that their replies have left. */
+static NOINLINE void observe(struct worker *w, const int64_t *received_ns, size_t count)
+{
+    int64_t now_ns = clock_wall_ns();
+    for (size_t i = 0; i < count; i++) {
+        query_counts_took(&w->counts, (now_ns - received_ns[i]) / 1000);
+    }
+}
+
+static void send_replies(struct worker *w)
+{
+    int64_t received_ns[UDP_BATCH];
+    size_t timed = 0;
+    for (size_t i = 0; w->is_timed && i < w->due_count; i++) {
+        if (w->due[i]->reply_len > 0 && w->due[i]->received_ns > 0) {
+            received_ns[timed++] = w->due[i]->received_ns;
+        }
+    }
+    size_t unsent = udp_server_send(w->config.udp);
+    if (unsent) {
+        counter_add(&w->counts.unsent, unsent);
+    }
+    if (timed > 0) {
+        observe(w, received_ns, timed);
+    }
+}
+
+/* Answers each packet that costs little; the others are put aside. */
+static void answer_cheap(struct worker *w, const struct store *store, struct worker_time now)
+{
+    struct engine_query query = query_at(now);
+    query.is_brief = true;
+    w->expensive_count = 0;
+    for (size_t i = 0; i < w->due_count; i++) {
+        unsigned ahead = i % ENGINE_AHEAD_MAX;
+        if (ahead == 0) {
+            look_ahead(w, store, w->due + i, w->due_count - i);
+        }
+        set_packet(w, &query, w->due[i]);
+        query.ahead = ahead + 1;
+        query_counts_begin(&w->counts);
+        answer(w, store, &query, w->due[i]);
+    }
+}
+
+/* The others, one by one; their replies wait for nothing else. */
+static void answer_expensive(struct worker *w, const struct store *store, struct worker_time now)
+{
+    int64_t begun_us = clock_monotonic_us();
+    for (size_t i = 0; i < w->expensive_count; i++) {
+        struct engine_query query = query_of(w, w->expensive[i], now);
+        query_counts_begin(&w->counts);
+        if (i > 0 && clock_monotonic_us() - begun_us >= EXPENSIVE_US) {
+            defer(w, &query, ENGINE_DEFER_WALK, w->expensive[i]);
+        } else {
+            answer(w, store, &query, w->expensive[i]);
+        }
+    }
+}
+
+static void *run(void *data)
+{
+    struct worker *w = data;
+    struct udp_packet *packets;
+    size_t count;
+    char name[16];                                                    /* the kernel's limit */
+    (void)snprintf(name, sizeof(name), "worker-%u", w->config.index); /* two digits at most */
+    privileges_drop_thread();
+    (void)pthread_setname_np(pthread_self(), name); /* for top and gdb only */
+    while ((count = udp_server_receive(w->config.udp, &packets))) {
+        struct worker_time now = {clock_wall_s(), clock_monotonic_us()};
+        w->batch_us = now.monotonic_us;
+        w->is_timed = packets[0].received_ns > 0;
+        const struct store *store = publisher_enter(w->config.reader);
+        engine_configure(w->config.engine, publisher_config(w->config.reader));
+        pick_due(w, now, packets, count);
+        answer_cheap(w, store, now);
+        if (w->expensive_count > 0) {
+            send_replies(w);
+            answer_expensive(w, store, now);
+        }
+        publisher_leave(w->config.reader);
+        send_replies(w);
+    }
+    return NULL;
+}
+
+int worker_start(const struct worker_config *config, struct worker **ret_worker, struct err *err)
+{
+    struct worker *w = xcalloc_aligned(alignof(struct worker), sizeof(*w));
+    w->config = *config;
+    query_counts_init(&w->counts, config->want_skydns_metrics);
+    rng_seed(&w->rng);
+    int r = -pthread_create(&w->thread, NULL, run, w);
+    if (r < 0) {
+        worker_free(w);
+        return err_set(err, r, "start worker %u: %s", config->index, err_code_text(r));
+    }
+    *ret_worker = w;
+    return 0;
+}
+
+void worker_join(struct worker *worker)
+{
+    (void)pthread_join(worker->thread, NULL); /* cannot fail for a thread of ours */
+}
+
+void worker_free(struct worker *worker)
+{
+    if (worker) {
+        query_counts_fini(&worker->counts);
+    }
+    free(worker);
+}
+
+void worker_sums_add(const struct worker *worker, struct query_sums *sums)
+{
+    query_sums_add(sums, &worker->counts);
+}
+
+const struct engine_counts *worker_engine_counts(const struct worker *worker)
+{
+    return engine_counts(worker->config.engine);
+}

@@ -1,0 +1,29 @@
+/* Plan -> wire (RFC 1035 4.1, RFC 6891): name compression, room reserved for OPT, truncation. The
+ * reply never exceeds the limit. When it does not fit, the additional section is dropped first, as
+ * a whole; then answers are dropped from the end, and only then is TC set. One per engine; that
+ * engine's thread only. */
+#ifndef SKYDNS_WIRE_ENCODE_H
+#define SKYDNS_WIRE_ENCODE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "skydns/answer/answer.h"
+#include "skydns/wire/question.h"
+
+struct encoder;
+
+/* udp_size is what the OPT records of replies advertise. */
+struct encoder *encoder_new(uint16_t udp_size);
+void encoder_free(struct encoder *encoder);
+
+/* The reply's length. `limit` has room for header, question and OPT (reply_limit.h). */
+size_t encode_plan(struct encoder *encoder, const struct question *question,
+                   const struct answer_plan *plan, size_t limit, uint8_t *reply);
+
+/* A reply of only header, question (if it was parsed) and OPT (if the query had one); at most
+ * DNS_UDP_SIZE bytes. `flags` may have AA, RA and TC. */
+size_t encode_bare(const struct encoder *encoder, const struct question *question,
+                   enum dns_rcode rcode, uint16_t flags, uint8_t *reply);
+
+#endif

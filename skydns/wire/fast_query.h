@@ -1,0 +1,37 @@
+/* The first step of the fast path: parses an ordinary query in one pass. Pure. */
+#ifndef SKYDNS_WIRE_FAST_QUERY_H
+#define SKYDNS_WIRE_FAST_QUERY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/slice.h"
+#include "common/dns/dname.h"
+
+struct fast_query {
+    const uint8_t *wire;
+    uint16_t type;     /* class IN */
+    uint16_t udp_size; /* of EDNS */
+    bool has_edns;
+    bool dnssec_ok;
+    bool is_lower;    /* the name as typed has no capitals */
+    uint8_t name_len; /* with the root label */
+    uint8_t label_count;
+    uint8_t name[DNAME_MAX]; /* in lower case */
+    uint8_t
+        offsets[DNAME_LABELS_MAX + 1]; /* of the labels' length bytes in the name, and the root's */
+};
+
+/* False: not an ordinary query (anything but one question of class IN with an optional OPT of
+ * version 0 without options; or a dot in a label; or a label of 46 bytes, which looks like one).
+ * The slow path decides whether it is valid. */
+bool fast_query_read(const uint8_t *wire, size_t len, struct fast_query *ret_query);
+
+static inline struct slice fast_query_label(const struct fast_query *query, unsigned i)
+{
+    const uint8_t *at = query->name + query->offsets[i];
+    return slice_of(at + 1, at[0]);
+}
+
+#endif

@@ -1,0 +1,75 @@
+/* A query and its possible outcomes: what the sockets pass to the answer layer and get back. Plain
+ * data; the bytes and addresses are borrowed from the caller. */
+#ifndef SKYDNS_WIRE_QUERY_H
+#define SKYDNS_WIRE_QUERY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/addr.h"
+#include "common/dns/dname.h"
+#include "skydns/clients/client_view.h"
+
+/* A reply never exceeds the transport's limit; over TCP 65,535 (RFC 1035 4.2.2). */
+enum { ENGINE_REPLY_MAX = 65535 };
+
+/* Queries whose names one engine_look_ahead looks up together. */
+enum { ENGINE_AHEAD_MAX = 8 };
+
+/* As engine_query.path_at: behind every place of a search path. */
+enum { ENGINE_PATH_OVER = 255 };
+
+/* How a query came. To the answer, all that is not UDP is TCP: only limits of size differ. */
+enum engine_transport {
+    ENGINE_UDP,
+    ENGINE_TCP,
+    ENGINE_TLS,   /* DNS over TLS, RFC 7858 */
+    ENGINE_HTTPS, /* RFC 8484 */
+    ENGINE_HTTP,  /* the same without TLS, behind a proxy */
+    ENGINE_GRPC,  /* CoreDNS's service */
+    ENGINE_TRANSPORTS
+};
+
+struct engine_query {
+    const uint8_t *wire;
+    size_t len;
+    const struct addr *client;
+    const struct addr *local; /* where it was sent to; family AF_UNSPEC when not known */
+    enum engine_transport transport;
+    int64_t received_ns; /* Unix time at which the kernel had it; 0: not measured. Passed on only */
+    int64_t now_s;       /* wall clock */
+    int64_t now_ms;      /* monotonic clock: how old kept replies are */
+    uint32_t random;     /* for rotation */
+    unsigned ahead;      /* its position, from 1, in the last engine_look_ahead; 0: none */
+    bool may_walk; /* on the walker's thread, in every call: no ENGINE_WALK_MAX (deferral.h) */
+    bool may_sign; /* on a signer's or the walker's thread, in every call: signatures that are
+                    * not kept are made; else they are ENGINE_DEFER_SIGN */
+    bool (*is_late)(void *data); /* with may_walk: ends a walk that has taken too long, SERVFAIL;
+                                  * NULL: never */
+    void *is_late_data;
+    bool takes_stale; /* nameservers have failed, or not replied in time: an expired reply will do,
+                       * and is REPLY; without one, DEFER, and the caller says how they failed */
+    bool is_allowed;  /* the resolver knows that the client may ask about other domains, whatever
+                       * the configuration's list says */
+    bool is_repeated; /* deferred before: what it misses in the cache is counted already */
+    bool is_brief;    /* only ENGINE_BRIEF_MAX: others wait for their first try */
+
+    bool is_signed; /* engine_deferral said so: a copy of it that waits keeps all its bytes */
+
+    /* Of a search path (path_internal.h), after a deferral for FORWARD: */
+    uint8_t path_at;      /* the first place still to be tried; 0: from the start;
+                           * ENGINE_PATH_OVER: none, the query is answered as it stands */
+    uint64_t path_serial; /* of the configuration whose path has that place: by another one, it is
+                           * as ENGINE_PATH_OVER */
+    bool path_has_failed; /* a nameserver failed at an earlier one */
+
+    /* The engine's own; callers leave them alone. */
+    struct client_view view;
+    size_t reserved;               /* bytes of the reply's limit that something else is to have */
+    const struct dname *signed_by; /* the key of its good TSIG record; NULL: none */
+};
+
+enum engine_verdict { ENGINE_REPLY, ENGINE_DROP, ENGINE_DEFER }; /* engine.h */
+
+#endif

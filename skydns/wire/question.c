@@ -1,0 +1,218 @@
+#include "skydns/wire/question.h"
+
+#include <string.h>
+
+#include "common/base/cursor.h"
+#include "common/dns/dns.h"
+
+struct counts {
+    uint16_t questions, answers, authorities, additionals;
+};
+
+/* One question, its name uncompressed: nothing precedes it that a pointer could refer to. */
+static bool read_question(struct reader *r, struct question *q)
+{
+    size_t start = r->pos;
+    struct dname name;
+    if (!dname_read(r, &name) || r->pos - start != name.len) {
+        return false;
+    }
+    uint16_t type = reader_u16(r), qclass = reader_u16(r);
+    if (r->failed) {
+        return false;
+    }
+    q->name = name;
+    q->type = type;
+    q->qclass = qclass;
+    return true;
+}
+
+/* RFC 7871 6: as many bytes of an address as the prefix needs, none of its other bits set, and no
+ * scope, which is for replies. Family 0: no network is told. */
+static bool is_subnet(const uint8_t *data, size_t len)
+{
+    enum { SUBNET_HEAD = 4 };
+    if (len < SUBNET_HEAD) {
+        return false;
+    }
+    unsigned family = (unsigned)data[0] << 8 | data[1], bits = data[2], scope = data[3];
+    unsigned bits_max = family == 1 ? 32 : family == 2 ? 128 : 0;
+    if (family > 2 || bits > bits_max || scope != 0 || len != SUBNET_HEAD + (bits + 7) / 8) {
+        return false;
+    }
+    return bits % 8 == 0 || (data[len - 1] & 0xff >> bits % 8) == 0;
+}
+
+/* Of several, the first counts (RFC 7873 5.2). */
+static bool read_cookie(const uint8_t *data, size_t len, struct question *q)
+{
+    if (!cookie_has_sound_length(len)) {
+        return false;
+    }
+    if (q->cookie.len == 0) {
+        q->cookie.len = (uint8_t)len;
+        memcpy(q->cookie.bytes, data, len);
+    }
+    return true;
+}
+
+/* `option` is the whole option. False: it makes no sense. */
+static bool read_option(const uint8_t *option, uint16_t code, size_t len, struct question *q)
+{
+    const uint8_t *data = option + EDNS_OPTION_HEAD;
+    if (code == EDNS_OPTION_STUB) {
+        q->is_from_stub = q->is_from_stub || (len == 1 && data[0] == 1);
+    } else if (code == EDNS_OPTION_SUBNET) {
+        if (!is_subnet(data, len)) {
+            return false;
+        }
+        q->subnet_len = (uint8_t)(EDNS_OPTION_HEAD + len);
+        memcpy(q->subnet, option, q->subnet_len);
+    } else if (code == EDNS_OPTION_COOKIE) {
+        return read_cookie(data, len, q);
+    }
+    return true;
+}
+
+/* They must fill the record exactly; most are ignored. */
+static bool read_options(const uint8_t *data, size_t len, struct question *q)
+{
+    struct reader r = reader_of(data, len);
+    while (reader_left(&r) > 0) {
+        const uint8_t *option = data + r.pos;
+        uint16_t code = reader_u16(&r), option_len = reader_u16(&r);
+        if (!reader_take(&r, option_len) || !read_option(option, code, option_len, q)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A record after the question. Only OPT matters, once, in the additional section and owned by the
+ * root; any other record is skipped. */
+static bool read_record(struct reader *r, bool is_additional, struct question *q,
+                        uint8_t *ret_version)
+{
+    struct dname owner;
+    if (!dname_read(r, &owner)) {
+        return false;
+    }
+    uint16_t type = reader_u16(r), rclass = reader_u16(r);
+    uint32_t ttl = reader_u32(r);
+    uint16_t len = reader_u16(r);
+    const uint8_t *data = reader_take(r, len);
+    if (r->failed) {
+        return false;
+    }
+    if (type != DNS_TYPE_OPT) {
+        return true;
+    }
+    if (!is_additional || q->has_edns || owner.len != 1 || !read_options(data, len, q)) {
+        return false;
+    }
+    q->has_edns = true;
+    q->udp_size = rclass;
+    q->dnssec_ok = (ttl & DNS_EDNS_DO) != 0;
+    *ret_version = (uint8_t)(ttl >> 16);
+    return true;
+}
+
+static bool read_records(struct reader *r, const struct counts *counts, struct question *q,
+                         uint8_t *ret_version)
+{
+    unsigned before = (unsigned)counts->answers + counts->authorities;
+    unsigned total = before + counts->additionals;
+    for (unsigned i = 0; i < total; i++) {
+        if (!read_record(r, i >= before, q, ret_version)) {
+            return false;
+        }
+    }
+    return reader_left(r) == 0;
+}
+
+enum question_verdict question_parse(const uint8_t *wire, size_t len, struct question *ret_question)
+{
+    struct reader r = reader_of(wire, len);
+    struct question *q = ret_question;
+    *q = (struct question){.id = reader_u16(&r)};
+    uint16_t flags = reader_u16(&r);
+    struct counts counts = {.questions = reader_u16(&r)};
+    counts.answers = reader_u16(&r);
+    counts.authorities = reader_u16(&r);
+    counts.additionals = reader_u16(&r);
+    if (r.failed || (flags & DNS_FLAG_QR)) {
+        return QUESTION_DROP;
+    }
+    q->opcode = (flags & DNS_MASK_OPCODE) >> 11;
+    q->recursion_desired = (flags & DNS_FLAG_RD) != 0;
+    q->wants_authentic = (flags & DNS_FLAG_AD) != 0;
+    q->checking_disabled = (flags & DNS_FLAG_CD) != 0;
+    if (q->opcode != DNS_OPCODE_QUERY) {
+        return QUESTION_NOTIMP;
+    }
+    uint8_t version = 0;
+    bool is_none = counts.questions == 0;
+    if (counts.questions > 1 || (!is_none && !read_question(&r, q)) ||
+        !read_records(&r, &counts, q, &version) || (is_none && q->cookie.len == 0)) {
+        return QUESTION_FORMERR;
+    }
+    if (version != 0) {
+        return QUESTION_BADVERS;
+    }
+    return is_none ? QUESTION_NONE : QUESTION_OK;
+}
+
+bool question_is_there(const uint8_t *wire, size_t len)
+{
+    enum { COUNTS_AFTER = 6, LABEL_MAX = 63, TYPE_AND_CLASS = 4 };
+    struct reader r = reader_of(wire, len);
+    (void)reader_u16(&r); /* any id */
+    uint16_t flags = reader_u16(&r), questions = reader_u16(&r);
+    (void)reader_take(&r, COUNTS_AFTER); /* a failure shows below */
+    uint8_t label;
+    while ((label = reader_u8(&r)) > 0 && label <= LABEL_MAX) {
+        (void)reader_take(&r, label);
+    }
+    (void)reader_take(&r, TYPE_AND_CLASS);
+    return !r.failed && label == 0 && questions > 0 && (flags & DNS_FLAG_QR) == 0;
+}
+
+static void append_cookie(struct writer *w, size_t opt_at, const struct cookie *cookie)
+{
+    uint8_t option[EDNS_OPTION_HEAD + EDNS_COOKIE_MAX] = {
+        [1] = EDNS_OPTION_COOKIE, [3] = cookie->len};
+    memcpy(option + EDNS_OPTION_HEAD, cookie->bytes, cookie->len);
+    edns_append_option(w, opt_at, option, cookie->len > 0 ? EDNS_OPTION_HEAD + cookie->len : 0);
+}
+
+size_t question_shorten(const uint8_t *wire, size_t len, uint8_t out[QUESTION_WIRE_MAX])
+{
+    struct question q;
+    return question_parse(wire, len, &q) == QUESTION_OK ? question_write(&q, wire, out) : 0;
+}
+
+size_t question_write(const struct question *question, const uint8_t *wire,
+                      uint8_t out[QUESTION_WIRE_MAX])
+{
+    enum { ID_AND_FLAGS = 4 };
+    const struct question *q = question;
+    struct writer w = writer_of(out, QUESTION_WIRE_MAX);
+    writer_bytes(&w, wire, ID_AND_FLAGS);
+    writer_u16(&w, 1); /* the question */
+    writer_u16(&w, 0);
+    writer_u16(&w, 0);
+    writer_u16(&w, q->has_edns);
+    writer_bytes(&w, q->name.wire, q->name.len);
+    writer_u16(&w, q->type);
+    writer_u16(&w, q->qclass);
+    if (q->has_edns) {
+        static const uint8_t from_stub[EDNS_STUB_SIZE] = {EDNS_OPTION_STUB >> 8,
+                                                          EDNS_OPTION_STUB & 0xff, 0, 1, 1};
+        size_t opt_at = w.pos;
+        edns_append_opt(&w, q->udp_size, 0, q->dnssec_ok);
+        edns_append_option(&w, opt_at, q->subnet, q->subnet_len);
+        edns_append_option(&w, opt_at, from_stub, q->is_from_stub ? EDNS_STUB_SIZE : 0);
+        append_cookie(&w, opt_at, &q->cookie);
+    }
+    return w.pos;
+}

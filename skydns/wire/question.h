@@ -1,0 +1,74 @@
+/* A client's message, checked and parsed: header, the one question, EDNS. The engine calls it for
+ * every query that the fast path does not answer, on any thread; what it rejects never reaches the
+ * records. Pure. */
+#ifndef SKYDNS_WIRE_QUESTION_H
+#define SKYDNS_WIRE_QUESTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/attributes.h"
+#include "common/dns/dname.h"
+#include "skydns/engine/cookie.h"
+#include "skydns/wire/edns.h"
+
+/* All of a query that matters: header, the longest name, type and class, OPT with the options that
+ * something depends on. */
+enum {
+    QUESTION_WIRE_MAX = DNS_HEADER_SIZE + DNAME_MAX + 4 + EDNS_OPT_SIZE + EDNS_SUBNET_MAX +
+                        EDNS_STUB_SIZE + EDNS_OPTION_HEAD + EDNS_COOKIE_MAX
+};
+
+enum question_verdict {
+    QUESTION_OK,
+    QUESTION_DROP,    /* no header, or itself a response: a reply could loop forever */
+    QUESTION_FORMERR, /* not a message, not one question, broken EDNS, or a client's network or a
+                       * cookie that makes no sense (RFC 7871 6, RFC 7873 5.2.2) */
+    QUESTION_NOTIMP,  /* an opcode other than QUERY */
+    QUESTION_BADVERS, /* EDNS of an unsupported version, RFC 6891 6.1.3 */
+    QUESTION_NONE,    /* no question but a cookie, RFC 7873 5.4: all else is as for QUESTION_OK */
+};
+
+struct question {
+    uint16_t id;
+    uint8_t opcode;
+    bool recursion_desired;
+    bool wants_authentic;   /* AD: it understands AD in the reply, RFC 6840 5.7 */
+    bool checking_disabled; /* CD */
+
+    /* name.len 0: the question was not parsed, and a reply repeats none. */
+    struct dname name; /* case as typed */
+    uint16_t type;
+    uint16_t qclass;
+
+    bool has_edns;
+    bool dnssec_ok;
+    uint16_t udp_size; /* as the client's EDNS gives it */
+    bool is_from_stub; /* a server of stub zones forwards it: EDNS_OPTION_STUB */
+    uint8_t subnet_len;
+    uint8_t subnet[EDNS_SUBNET_MAX]; /* the whole client-subnet option; subnet_len 0: none */
+    struct cookie cookie;            /* the first */
+};
+
+/* Fills in what could be parsed, whatever the verdict but DROP: a FORMERR repeats the question
+ * unless the question itself was wrong. The question's name is not compressed in the query, so
+ * replies may point into it at offset 12. */
+enum question_verdict question_parse(const uint8_t *wire, size_t len,
+                                     struct question *ret_question) MUST_CHECK;
+
+/* Whether the bytes are a query at all: a header without QR and a whole question behind it. HTTP
+ * and gRPC refuse anything else by a status of theirs; what else is wrong is the engine's to
+ * answer. */
+bool question_is_there(const uint8_t *wire, size_t len) MUST_CHECK;
+
+/* Copies what matters of a query that question_parse accepts: not the other EDNS options and
+ * records, of up to 64 KB, that question_parse ignores. The copy gets the same answers. Returns its
+ * length; 0: question_parse rejects it. */
+size_t question_shorten(const uint8_t *wire, size_t len, uint8_t out[QUESTION_WIRE_MAX]);
+
+/* The same of a query already parsed, whose verdict was OK; `wire` is the query. */
+size_t question_write(const struct question *question, const uint8_t *wire,
+                      uint8_t out[QUESTION_WIRE_MAX]);
+
+#endif

@@ -1,0 +1,198 @@
+/* A file that changes in every way that files do, and what of it cannot be read. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "skydns/config/watched_file_internal.h"
+#include "tests/support/etcd_sync.h"
+
+enum { PATH_LEN = 128, BYTES_MAX = 64 };
+
+struct fixture {
+    struct ev_loop *loop;
+    char folder[PATH_LEN / 2];
+    char path[PATH_LEN];
+    struct watched_file *file;
+    struct buf text;
+    unsigned changes;
+};
+
+static void on_changed(void *data)
+{
+    struct fixture *f = data;
+    f->changes++;
+}
+
+static const char *in_folder(const struct fixture *f, const char *name)
+{
+    static char paths[4][PATH_LEN];
+    static unsigned next;
+    char *path = paths[next++ % 4];
+    (void)snprintf(path, PATH_LEN, "%s/%s", f->folder, name); /* fits */
+    return path;
+}
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static int setup(void **state)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+    assert_non_null(f);
+    (void)snprintf(f->folder, sizeof(f->folder), "/tmp/watched_file.XXXXXX"); /* fits */
+    assert_non_null(mkdtemp(f->folder));
+    (void)snprintf(f->path, sizeof(f->path), "%s/file", f->folder); /* fits */
+    f->loop = ev_loop_new(0);
+    buf_init(&f->text, BYTES_MAX);
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    char command[PATH_LEN];
+    watched_file_free(f->file);
+    buf_fini(&f->text);
+    ev_loop_destroy(f->loop);
+    (void)snprintf(command, sizeof(command), "rm -r %s", f->folder); /* fits */
+    assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c): a name of our own */
+    free(f);
+    return 0;
+}
+
+static void watch(struct fixture *f)
+{
+    f->file = watched_file_new(&(struct watched_file_config){.loop = f->loop,
+                                                             .path = f->path,
+                                                             .bytes_max = BYTES_MAX,
+                                                             .changed = on_changed,
+                                                             .data = f});
+}
+
+static const char *text_of(struct fixture *f)
+{
+    struct err err;
+    if (watched_file_read(f->file, &f->text, &err) < 0) {
+        fail_msg("%s", err.msg);
+    }
+    return buf_cstr(&f->text);
+}
+
+static bool has_changed(const void *data)
+{
+    const struct fixture *f = data;
+    return f->changes > 0;
+}
+
+static void await_change(struct fixture *f)
+{
+    loop_until(f->loop, has_changed, f);
+    assert_int_equal(f->changes, 1);
+    f->changes = 0;
+}
+
+static void test_written_replaced_removed(void **state)
+{
+    struct fixture *f = *state;
+    struct err err;
+    write_file(f->path, "one");
+    watch(f);
+    assert_string_equal(text_of(f), "one");
+    write_file(f->path, "two, in place");
+    await_change(f);
+    assert_string_equal(text_of(f), "two, in place");
+    write_file(in_folder(f, "new"), "three");
+    assert_int_equal(rename(in_folder(f, "new"), f->path), 0);
+    await_change(f);
+    assert_string_equal(text_of(f), "three");
+    assert_int_equal(unlink(f->path), 0);
+    await_change(f);
+    assert_int_equal(watched_file_read(f->file, &f->text, &err), -ENOENT);
+    assert_non_null(strstr(err.msg, f->path));
+    write_file(f->path, "four");
+    await_change(f);
+    assert_string_equal(text_of(f), "four");
+}
+
+/* As the kubelet replaces the content of a volume: the old folder goes later, or not at all. */
+static void test_a_link_that_leads_elsewhere(void **state)
+{
+    struct fixture *f = *state;
+    assert_int_equal(mkdir(in_folder(f, "..1"), 0700), 0);
+    assert_int_equal(mkdir(in_folder(f, "..2"), 0700), 0);
+    write_file(in_folder(f, "..1/file"), "one");
+    write_file(in_folder(f, "..2/file"), "two");
+    assert_int_equal(symlink("..1", in_folder(f, "..data")), 0);
+    assert_int_equal(symlink("..data/file", f->path), 0);
+    watch(f);
+    assert_string_equal(text_of(f), "one");
+    assert_int_equal(symlink("..2", in_folder(f, "..new")), 0);
+    assert_int_equal(rename(in_folder(f, "..new"), in_folder(f, "..data")), 0);
+    await_change(f);
+    assert_string_equal(text_of(f), "two");
+}
+
+/* A change that came before the first read is part of it. */
+static void test_nothing_new(void **state)
+{
+    struct fixture *f = *state;
+    write_file(f->path, "one");
+    watch(f);
+    write_file(f->path, "two");
+    assert_string_equal(text_of(f), "two");
+    write_file(in_folder(f, "another"), "x"); /* an event, but not of this file */
+    write_file(in_folder(f, "another"), "xy");
+    write_file(f->path, "three");
+    await_change(f);
+}
+
+static void test_what_cannot_be_read(void **state)
+{
+    struct fixture *f = *state;
+    struct err err;
+    char text[BYTES_MAX + 2];
+    memset(text, 'x', sizeof(text));
+    text[BYTES_MAX] = '\0';
+    write_file(f->path, text);
+    watch(f);
+    assert_string_equal(text_of(f), text);
+    text[BYTES_MAX] = 'x';
+    text[BYTES_MAX + 1] = '\0';
+    write_file(f->path, text);
+    assert_int_equal(watched_file_read(f->file, &f->text, &err), ERR_TOO_LARGE);
+    assert_non_null(strstr(err.msg, "at most 64 bytes"));
+    assert_int_equal(unlink(f->path), 0);
+    assert_int_equal(mkdir(f->path, 0700), 0);
+    assert_int_equal(watched_file_read(f->file, &f->text, &err), -EINVAL);
+    assert_int_equal(rmdir(f->path), 0);
+    assert_int_equal(mkfifo(f->path, 0600), 0); /* whose opening would wait for a writer */
+    assert_int_equal(watched_file_read(f->file, &f->text, &err), -EINVAL);
+    assert_non_null(strstr(err.msg, "a plain file"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_written_replaced_removed, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_link_that_leads_elsewhere, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_nothing_new, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_what_cannot_be_read, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

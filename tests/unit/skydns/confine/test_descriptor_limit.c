@@ -1,0 +1,145 @@
+/* How descriptors are shared out, for several limits, and that the soft limit is raised. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "skydns/confine/descriptor_limit.h"
+#include "tests/support/log_capture.h"
+
+enum { ALL_WANT = 20576, PART_WANTS = 10000, WITH_STREAMS = 30864 };
+
+static void test_shares(void **state)
+{
+    static const struct {
+        size_t limit, want;
+    } rows[] = {
+        {0, 1},         {1, 1},         {16, 4},         {256, 64},        {639, 160},
+        {640, 160},     {1024, 256},    {4096, 1760},    {20000, 9712},    {20575, 9999},
+        {20576, 10000}, {65536, 10000}, {524288, 10000}, {1048576, 10000}, {SIZE_MAX, 10000},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct descriptor_shares got = descriptor_limit_share(rows[i].limit, false);
+        if (got.connections != rows[i].want || got.nameservers != rows[i].want) {
+            fail_msg("of %zu: %zu and %zu, expected %zu", rows[i].limit, got.connections,
+                     got.nameservers, rows[i].want);
+        }
+        assert_int_equal(got.streams, 0);
+    }
+}
+
+static void test_shares_with_streams(void **state)
+{
+    static const struct {
+        size_t limit, want;
+    } rows[] = {
+        {0, 1},         {1, 1},          {16, 2},           {256, 42},     {704, 117},
+        {1024, 170},    {1216, 202},     {4096, 1077},      {30863, 9999}, {30864, 10000},
+        {65536, 10000}, {524288, 10000}, {SIZE_MAX, 10000},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct descriptor_shares got = descriptor_limit_share(rows[i].limit, true);
+        if (got.connections != rows[i].want || got.nameservers != rows[i].want ||
+            got.streams != rows[i].want) {
+            fail_msg("of %zu: %zu, %zu and %zu, expected %zu", rows[i].limit, got.connections,
+                     got.streams, got.nameservers, rows[i].want);
+        }
+    }
+}
+
+/* A larger limit shrinks no share, and the rest always keeps as many as connections get, or all it
+ * can want. */
+static void test_everyone_keeps_a_part(void **state)
+{
+    static const struct {
+        bool has_streams;
+        size_t all, parts;
+    } rows[] = {{false, ALL_WANT, 2}, {true, WITH_STREAMS, 3}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        size_t before = 0, rest_wants = rows[i].all - rows[i].parts * PART_WANTS;
+        for (size_t limit = 6; limit < 2 * rows[i].all; limit++) {
+            struct descriptor_shares got = descriptor_limit_share(limit, rows[i].has_streams);
+            size_t rest = limit - got.connections - got.streams - got.nameservers;
+            assert_true(got.connections >= before);
+            assert_true(rest >= got.connections || rest >= rest_wants);
+            before = got.connections;
+        }
+    }
+}
+
+/* Raised from a small soft limit to what is wanted, or to the hard limit; warns only below that. */
+static void check_that_the_soft_limit_is_raised(bool has_streams, size_t all)
+{
+    static struct log_capture log;
+    struct rlimit before, after;
+    char line[128];
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    struct rlimit small = {.rlim_cur = 64, .rlim_max = before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &small), 0);
+    log_capture_begin(&log);
+    struct descriptor_shares got = descriptor_limit_raise(has_streams);
+    const char *text = log_capture_end(&log);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &after), 0);
+    size_t want = before.rlim_max < all ? before.rlim_max : all;
+    assert_int_equal(after.rlim_cur, want);
+    assert_int_equal(after.rlim_max, before.rlim_max);
+    assert_int_equal(got.connections, descriptor_limit_share(want, has_streams).connections);
+    (void)snprintf(line, sizeof(line), "limit=%zu wanted=%zu connections=%zu", want, all,
+                   got.connections);
+    assert_int_equal(log_occurrences(text, line), want < all);
+    assert_int_equal(log_occurrences(text, "warn"), want < all);
+}
+
+static void test_soft_limit_is_raised(void **state)
+{
+    (void)state;
+    check_that_the_soft_limit_is_raised(false, ALL_WANT);
+    check_that_the_soft_limit_is_raised(true, WITH_STREAMS);
+}
+
+/* Must be the last test: a lowered hard limit stays. */
+static void test_a_small_hard_limit(void **state)
+{
+    static struct log_capture log;
+    struct rlimit small = {.rlim_cur = 100, .rlim_max = 256};
+    (void)state;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &small), 0);
+    log_capture_begin(&log);
+    struct descriptor_shares got = descriptor_limit_raise(false);
+    const char *text = log_capture_end(&log);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &small), 0);
+    assert_int_equal(small.rlim_cur, 256);
+    assert_int_equal(got.connections, 64);
+    assert_int_equal(log_occurrences(text, "raise LimitNOFILE= or ulimit -n limit=256 wanted=20576 "
+                                           "connections=64 nameserver_queries=64"),
+                     1);
+    log_capture_begin(&log);
+    got = descriptor_limit_raise(true);
+    text = log_capture_end(&log);
+    assert_int_equal(got.streams, 42);
+    assert_int_equal(log_occurrences(text, "raise LimitNOFILE= or ulimit -n limit=256 wanted=30864 "
+                                           "connections=42 stream_connections=42 "
+                                           "nameserver_queries=42"),
+                     1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_shares),
+        cmocka_unit_test(test_shares_with_streams),
+        cmocka_unit_test(test_everyone_keeps_a_part),
+        cmocka_unit_test(test_soft_limit_is_raised),
+        cmocka_unit_test(test_a_small_hard_limit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

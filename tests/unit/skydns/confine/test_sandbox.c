@@ -1,0 +1,401 @@
+#include "skydns/confine/sandbox_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/base/attributes.h"
+
+/* What a confined child tells about the first thing that went otherwise than expected. */
+enum { TOLD_MAX = 256 };
+
+enum { CANNOT = 77 }; /* its status where the kernel lacks it */
+
+static char told[TOLD_MAX];
+
+static bool expect(bool is_right, const char *what)
+{
+    if (!is_right && !told[0]) {
+        (void)snprintf(told, sizeof(told), "%s: errno %d", what, errno); /* may be cut */
+    }
+    return is_right;
+}
+
+/* Runs the body in a child, which cannot leave its sandbox again. */
+static void in_child(int (*confine)(const char *folder), void (*body)(const char *folder),
+                     const char *folder)
+{
+    int ends[2], status = -1;
+    char text[TOLD_MAX] = "";
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        told[0] = '\0';
+        (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+        if (confine(folder) < 0) {
+            _exit(CANNOT);
+        }
+        body(folder);
+        (void)!write(ends[1], told, strlen(told));
+        _exit(told[0] ? 1 : 0);
+    }
+    (void)close(ends[1]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    (void)!read(ends[0], text, sizeof(text) - 1);
+    (void)close(ends[0]);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == CANNOT) {
+        skip();
+    }
+    if (status != 0) {
+        fail_msg("status %x: %s", status, text);
+    }
+}
+
+/* ---- Files ---- */
+
+static void write_file(const char *folder, const char *name, const char *text)
+{
+    char path[512];
+    (void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+static int open_in(const char *folder, const char *name, int flags)
+{
+    char path[512];
+    (void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+    int fd = open(path, flags | O_CLOEXEC, 0600);
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return fd < 0 ? -errno : 0;
+}
+
+/* A secret as Kubernetes mounts it: secret/key -> ..data/key, ..data -> a folder. A link to another
+ * folder: linked/ca -> elsewhere/ca. Nothing is told about `private`. */
+static int set_up(void **state)
+{
+    static char folder[sizeof("/tmp/sandbox-XXXXXX")];
+    char path[512];
+    (void)snprintf(folder, sizeof(folder), "/tmp/sandbox-XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    static const char *const folders[] = {"secret",    "secret/one", "secret/two", "linked",
+                                          "elsewhere", "private",    "state"};
+    for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
+        (void)snprintf(path, sizeof(path), "%s/%s", folder, folders[i]);
+        assert_int_equal(mkdir(path, 0700), 0);
+    }
+    write_file(folder, "secret/one/key", "one");
+    write_file(folder, "secret/two/key", "two");
+    write_file(folder, "elsewhere/ca", "ca");
+    write_file(folder, "elsewhere/ca.new", "ca");
+    write_file(folder, "private/file", "p");
+    write_file(folder, "state/snapshot", "old");
+    (void)snprintf(path, sizeof(path), "%s/secret/..data", folder);
+    assert_int_equal(symlink("one", path), 0);
+    (void)snprintf(path, sizeof(path), "%s/secret/key", folder);
+    assert_int_equal(symlink("..data/key", path), 0);
+    (void)snprintf(path, sizeof(path), "%s/linked/ca", folder);
+    assert_int_equal(symlink("../elsewhere/ca", path), 0);
+    (void)snprintf(path, sizeof(path), "%s/state-link", folder);
+    assert_int_equal(symlink("state", path), 0);
+    *state = folder;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    static const char *const names[] = {
+        "secret/key",
+        "secret/..data",
+        "secret/one/key",
+        "secret/two/key",
+        "secret/one",
+        "secret/two",
+        "secret",
+        "linked/ca",
+        "linked",
+        "elsewhere/ca",
+        "elsewhere/ca.new",
+        "elsewhere",
+        "private/file",
+        "private",
+        "state/snapshot",
+        "state-link",
+        "state",
+        "",
+    };
+    char path[512];
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        (void)snprintf(path, sizeof(path), "%s/%s", (char *)*state, names[i]);
+        assert_int_equal(remove(path), 0);
+    }
+    return 0;
+}
+
+static int confine_files(const char *folder)
+{
+    char key[512], ca[512], absent[512], written[512];
+    (void)snprintf(key, sizeof(key), "%s/secret/key", folder);
+    (void)snprintf(ca, sizeof(ca), "%s/linked/ca", folder);
+    (void)snprintf(absent, sizeof(absent), "%s/secret/absent", folder);
+    const char *const paths[] = {"", key, ca, absent, "/nowhere/at/all", "/initrd.img"};
+    (void)snprintf(written, sizeof(written), "%s/state-link/snapshot", folder);
+    return sandbox_files(paths, ARRAY_LEN(paths), written);
+}
+
+/* Beside "/", nothing may be written, nor beside nothing. */
+static int confine_to_root(const char *folder)
+{
+    (void)folder;
+    return sandbox_files(NULL, 0, "/snapshot");
+}
+
+static int confine_to_nothing(const char *folder)
+{
+    (void)folder;
+    return sandbox_files(NULL, 0, "");
+}
+
+/* The link to the folder is replaced by the kubelet, outside of the sandbox: here `two` stands for
+ * the new one. */
+static void try_files(const char *folder)
+{
+    expect(open_in(folder, "secret/key", O_RDONLY) == 0, "the file of a flag");
+    expect(open_in(folder, "secret/two/key", O_RDONLY) == 0, "the next version of a secret");
+    expect(open_in(folder, "linked/ca", O_RDONLY) == 0, "a file that is a link");
+    expect(open_in(folder, "elsewhere/ca.new", O_RDONLY) == 0, "beside its target");
+    expect(open_in("/etc", "hosts", O_RDONLY) != -EACCES, "/etc/hosts");
+    expect(open_in("/etc", "resolv.conf", O_RDONLY) != -EACCES, "/etc/resolv.conf");
+    expect(open_in("/usr/lib", "", O_RDONLY | O_DIRECTORY) == 0, "libraries");
+    expect(open_in("/dev", "null", O_RDWR) == 0, "/dev/null");
+
+    expect(open_in(folder, "private/file", O_RDONLY) == -EACCES, "another file");
+    expect(open_in(folder, "private", O_RDONLY | O_DIRECTORY) == -EACCES, "another folder");
+    expect(open_in(folder, "secret/key", O_WRONLY) == -EACCES, "writing to a file of a flag");
+    expect(open_in(folder, "secret/new", O_WRONLY | O_CREAT) == -EACCES, "creating a file");
+    expect(open_in("/etc", "new-file", O_WRONLY | O_CREAT) == -EACCES, "creating one in /etc");
+    expect(mkdir("/tmp/sandbox-new", 0700) < 0 && errno == EACCES, "creating a folder");
+    expect(open_in("/", "", O_RDONLY | O_DIRECTORY) == -EACCES, "the root folder");
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    expect(open_in("/proc", "1/environ", O_RDONLY) == -EACCES, "/proc/1/environ");
+#endif
+    (void)execl("/bin/true", "true", (char *)NULL);
+    expect(errno == EACCES, "executing a program");
+}
+
+static bool is_renamed(const char *folder, const char *from, const char *to)
+{
+    char old[512], new[512];
+    (void)snprintf(old, sizeof(old), "%s/%s", folder, from);
+    (void)snprintf(new, sizeof(new), "%s/%s", folder, to);
+    return rename(old, new) == 0;
+}
+
+/* As a snapshot is written: a file beside it, cut, renamed over it; and removed. */
+static void try_written(const char *folder)
+{
+    char path[512];
+    (void)snprintf(path, sizeof(path), "%s/state-link/snapshot.tmp", folder);
+    expect(open_in(folder, "state-link/snapshot", O_RDONLY) == 0, "reading it");
+    expect(open_in(folder, "state-link/snapshot.tmp", O_RDWR | O_CREAT) == 0, "creating a file");
+    expect(truncate(path, 0) == 0, "cutting it");
+    expect(is_renamed(folder, "state-link/snapshot.tmp", "state-link/snapshot"), "renaming it");
+    expect(open_in(folder, "state/snapshot.tmp", O_RDWR | O_CREAT) == 0, "creating another");
+    expect(unlink(path) == 0, "removing it");
+    expect(open_in(folder, "state", O_RDONLY | O_DIRECTORY) == 0, "the folder, to sync it");
+    (void)snprintf(path, sizeof(path), "%s/state/new", folder);
+    expect(mkdir(path, 0700) < 0 && errno == EACCES, "a folder in it");
+    expect(symlink("x", path) < 0 && errno == EACCES, "a link in it");
+    expect(!is_renamed(folder, "state/snapshot", "secret/snapshot"), "out of the folder");
+    expect(open_in(folder, "new", O_WRONLY | O_CREAT) == -EACCES, "beside the folder");
+}
+
+static void try_nothing(const char *folder)
+{
+    expect(open_in(folder, "state/snapshot.tmp", O_RDWR | O_CREAT) == -EACCES, "some folder");
+    expect(open_in("/", "snapshot.tmp", O_RDWR | O_CREAT) == -EACCES, "the root folder");
+}
+
+static void test_files(void **state)
+{
+    in_child(confine_files, try_files, *state);
+}
+
+static void test_files_that_are_written(void **state)
+{
+    in_child(confine_files, try_written, *state);
+    in_child(confine_to_root, try_nothing, *state);
+    in_child(confine_to_nothing, try_nothing, *state);
+}
+
+/* ---- System calls ---- */
+
+static int confine_calls(const char *folder)
+{
+    (void)folder;
+    return sandbox_calls();
+}
+
+static bool is_refused(long result)
+{
+    return result == -1 && errno == ENOSYS;
+}
+
+static void *nothing(void *data)
+{
+    return data;
+}
+
+static void *try_in_thread(void *data)
+{
+    *(bool *)data = is_refused(syscall(SYS_execve, NULL, NULL, NULL));
+    return NULL;
+}
+
+/* The arguments are such that a kernel which makes the call fails otherwise. */
+static void try_calls(const char *folder)
+{
+    pthread_t thread;
+    int pair[2];
+    bool is_refused_there = false;
+    (void)folder;
+    expect(is_refused(syscall(SYS_execve, NULL, NULL, NULL)), "execve");
+    expect(is_refused(syscall(SYS_execveat, -1, NULL, NULL, NULL, 0)), "execveat");
+    expect(is_refused(syscall(SYS_clone3, NULL, 0)), "clone3");
+    expect(is_refused(syscall(SYS_unshare, -1)), "unshare");
+    expect(is_refused(syscall(SYS_mount, NULL, NULL, NULL, 0, NULL)), "mount");
+    expect(is_refused(syscall(SYS_setuid, -1)), "setuid");
+    expect(is_refused(syscall(SYS_kill, -1, -1)), "kill");
+    expect(is_refused(syscall(SYS_bpf, -1, NULL, 0)), "bpf");
+    expect(is_refused(syscall(SYS_io_uring_setup, 0, NULL)), "io_uring_setup");
+    expect(is_refused(syscall(SYS_linkat, -1, NULL, -1, NULL, 0)), "linkat");
+    expect(is_refused(syscall(SYS_symlinkat, NULL, -1, NULL)), "symlinkat");
+    expect(is_refused(syscall(SYS_fchmodat, -1, NULL, 0)), "fchmodat");
+    expect(is_refused(syscall(SYS_keyctl, -1)), "keyctl");
+    expect(is_refused(syscall(SYS_finit_module, -1, NULL, 0)), "finit_module");
+    expect(is_refused(syscall(SYS_socket, AF_PACKET, SOCK_RAW, 0)), "a packet socket");
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    expect(is_refused(syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL)), "fork");
+    expect(is_refused(syscall(SYS_ptrace, -1, 0, NULL, NULL)), "ptrace");
+    expect(is_refused(prctl(PR_SET_DUMPABLE, 7)), "prctl");
+#endif
+    expect(pthread_create(&thread, NULL, try_in_thread, &is_refused_there) == 0 &&
+               pthread_join(thread, NULL) == 0,
+           "a thread");
+    expect(is_refused_there, "execve in a thread");
+    expect(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0 && errno == ENOSYS, "socketpair");
+    static const int families[] = {AF_INET, AF_INET6, AF_UNIX, AF_NETLINK};
+    for (size_t i = 0; i < ARRAY_LEN(families); i++) {
+        int fd = socket(families[i], SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        expect(fd >= 0 || errno == EAFNOSUPPORT, "a socket");
+        (void)close(fd);
+    }
+    expect(open_in("/dev", "null", O_RDWR) == 0, "a file");
+}
+
+/* A thread that was there before is confined as well: the process, not only the caller. */
+static pthread_barrier_t confined;
+
+static void *try_later(void *data)
+{
+    (void)pthread_barrier_wait(&confined);
+    return try_in_thread(data);
+}
+
+static pthread_t early_thread;
+static bool is_early_refused;
+
+static int confine_calls_with_a_thread(const char *folder)
+{
+    (void)pthread_barrier_init(&confined, NULL, 2);
+    if (pthread_create(&early_thread, NULL, try_later, &is_early_refused) != 0) {
+        _exit(1);
+    }
+    return confine_calls(folder);
+}
+
+static void try_early_thread(const char *folder)
+{
+    (void)folder;
+    (void)pthread_barrier_wait(&confined);
+    expect(pthread_join(early_thread, NULL) == 0 && is_early_refused,
+           "execve in an earlier thread");
+    expect(pthread_create(&early_thread, NULL, nothing, NULL) == 0 &&
+               pthread_join(early_thread, NULL) == 0,
+           "another thread");
+}
+
+/* All that writing a snapshot calls, of files that are none: the folder's rules are Landlock's. */
+static void try_snapshot_calls(const char *folder)
+{
+    const struct sched_param batch = {.sched_priority = 0};
+    (void)folder;
+    expect(setpriority(PRIO_PROCESS, 0, 19) == 0, "its own priority");
+    expect(sched_setscheduler(0, SCHED_BATCH, &batch) == 0, "its own policy");
+    expect(is_refused(sched_setscheduler(0, SCHED_FIFO, &batch)), "another policy");
+    expect(is_refused(sched_setscheduler(getppid(), SCHED_BATCH, &batch)), "another's policy");
+    expect(is_refused(setpriority(PRIO_PROCESS, (id_t)getppid(), 19)), "another's priority");
+    expect(is_refused(setpriority(PRIO_USER, 0, 19)), "the user's priority");
+    expect(fsync(-1) < 0 && errno == EBADF, "fsync");
+    expect(fdatasync(-1) < 0 && errno == EBADF, "fdatasync");
+    expect(flock(-1, LOCK_EX) < 0 && errno == EBADF, "flock");
+    expect(ftruncate(-1, 0) < 0 && errno == EBADF, "ftruncate");
+    expect(fchmod(-1, 0600) < 0 && errno == EBADF, "fchmod");
+    expect(unlinkat(-1, "none", 0) < 0 && errno == EBADF, "unlinkat");
+    expect(unlink("/nowhere/at/all") < 0 && errno == ENOENT, "unlink");
+    expect(renameat(-1, "none", -1, "none") < 0 && errno == EBADF, "renameat");
+    expect(rename("/nowhere/at/all", "/nowhere/else") < 0 && errno == ENOENT, "rename");
+    expect(is_refused(syscall(SYS_fchownat, -1, NULL, 0, 0, 0)), "fchownat");
+}
+
+static void test_snapshot_calls(void **state)
+{
+    in_child(confine_calls, try_snapshot_calls, *state);
+}
+
+static void test_calls(void **state)
+{
+    in_child(confine_calls, try_calls, *state);
+}
+
+static void test_calls_of_earlier_threads(void **state)
+{
+    in_child(confine_calls_with_a_thread, try_early_thread, *state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_files, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_files_that_are_written, set_up, tear_down),
+        cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_snapshot_calls),
+        cmocka_unit_test(test_calls_of_earlier_threads),
+    };
+    return cmocka_run_group_tests_name("sandbox", tests, NULL, NULL);
+}

@@ -1,0 +1,407 @@
+/* What the engine does before and after answers for the sake of the client: cookies, which change
+ * no other byte of a reply, and clients that may not ask at all. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/dns/dns.h"
+#include "skydns/engine/cookie.h"
+#include "skydns/wire/question.h"
+#include "tests/support/skydns/fixture.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static const struct fixture_key keys[] = {
+    {"local/cluster/default/web", "{'host':'10.0.0.1','ttl':30}"},
+    {"local/cluster/default/_http/_tcp/a", "{'host':'web.default.cluster.local','port':80}"},
+    {"local/cluster/far", "{'host':'www.example.com'}"},
+    {"arpa/in-addr/10/0/0/1", "{'host':'web.default.cluster.local'}"},
+};
+
+static const uint8_t sent[COOKIE_CLIENT_SIZE] = {1, 2, 3, 4, 5, 6, 7, 8};
+
+static struct fixture *bed(void)
+{
+    struct fixture *f = fixture_new(keys, COUNT(keys));
+    const struct ip ip = {4, {10, 1, 2, 3}};
+    f->local = addr_of_ip(&ip, 53);
+    f->config.cookies.count = 1;
+    memset(f->config.cookies.items[0], 7, COOKIE_SECRET_SIZE);
+    f->config.has_nameservers = true;
+    f->config.allows_all = true;
+    return f;
+}
+
+/* Adds an option to the query's OPT record, which ends it. Before: as the first one. */
+static void add_option(struct fixture *f, size_t opt_at, const void *option, size_t len,
+                       bool is_first)
+{
+    uint8_t *length = f->query + opt_at + 9;
+    size_t at = is_first ? opt_at + EDNS_OPT_SIZE : f->query_len;
+    memmove(f->query + at + len, f->query + at, f->query_len - at);
+    memcpy(f->query + at, option, len);
+    f->query_len += len;
+    size_t options_len = f->query_len - opt_at - EDNS_OPT_SIZE;
+    length[0] = (uint8_t)(options_len >> 8);
+    length[1] = (uint8_t)options_len;
+}
+
+static void add_cookie(struct fixture *f, size_t opt_at, const uint8_t *cookie, size_t len,
+                       bool is_first)
+{
+    uint8_t option[EDNS_OPTION_HEAD + 64] = {0, EDNS_OPTION_COOKIE, 0, (uint8_t)len};
+    memcpy(option + EDNS_OPTION_HEAD, cookie, len);
+    add_option(f, opt_at, option, EDNS_OPTION_HEAD + len, is_first);
+}
+
+static size_t find_opt(const struct fixture *f)
+{
+    struct question q;
+    enum question_verdict verdict = question_parse(f->query, f->query_len, &q);
+    (void)verdict; /* of whatever version */
+    return DNS_HEADER_SIZE + (size_t)q.name.len + 4;
+}
+
+/* Of a reply without records: header, question, OPT. */
+static unsigned rcode_of(const struct fixture *f, size_t opt_at)
+{
+    return (unsigned)f->reply[opt_at + 5] << 4 | (f->reply[3] & DNS_MASK_RCODE);
+}
+
+/* What a reply must be: the same bytes, with the cookie as the last option. */
+static void assert_same_but_cookie(const struct fixture *f, const uint8_t *plain, size_t plain_len)
+{
+    uint8_t without[4096];
+    assert_int_equal(f->reply_len, plain_len + COOKIE_OPTION_SIZE);
+    const uint8_t *option = f->reply + plain_len;
+    assert_memory_equal(option, "\x00\x0a\x00\x18", EDNS_OPTION_HEAD);
+    assert_memory_equal(option + EDNS_OPTION_HEAD, sent, sizeof(sent));
+    struct cookie cookie = {.len = COOKIE_SIZE};
+    memcpy(cookie.bytes, option + EDNS_OPTION_HEAD, COOKIE_SIZE);
+    const struct ip ip = addr_ip(&f->local);
+    assert_int_equal(cookie_check(&f->config.cookies, &cookie, &ip, FIXTURE_NOW_S), COOKIE_VALID);
+    /* The one byte that differs is the length of the record. */
+    memcpy(without, f->reply, plain_len);
+    size_t differences = 0;
+    for (size_t i = 0; i < plain_len; i++) {
+        if (without[i] != plain[i]) {
+            assert_int_equal(without[i], plain[i] + COOKIE_OPTION_SIZE);
+            differences++;
+        }
+    }
+    assert_int_equal(differences, 1);
+}
+
+static const char *const questions[] = {
+    "web.default.cluster.local. A edns=1232",
+    "WEB.default.cluster.local. A edns=1232 nord",
+    "web.default.cluster.local. TXT edns=512 do",
+    "_http._tcp.default.cluster.local. SRV edns=4096",
+    "none.default.cluster.local. A edns=1232",
+    "none.default.cluster.local. A edns=1232 subnet",
+    "web.default.cluster.local. A edns=1232 stub subnet",
+    "1.0.0.10.in-addr.arpa. PTR edns=1232",
+    "version.bind. TXT ch edns=1232",
+    "web.default.cluster.local. TYPE252 edns=1232",
+    "default.cluster.local. ANY edns=1232 tcp",
+    "web.default.cluster.local. A edns=1232 tcp",
+};
+
+static void changes_nothing_else(void **state)
+{
+    struct fixture *f = bed();
+    for (size_t i = 0; i < COUNT(questions); i++) {
+        for (unsigned way = 0; way < 4; way++) {
+            uint8_t plain[4096];
+            enum engine_transport transport = fixture_query(f, questions[i]);
+            (void)fixture_answer(f, transport);
+            assert_int_equal(f->verdict, ENGINE_REPLY);
+            size_t plain_len = f->reply_len;
+            memcpy(plain, f->reply, plain_len);
+            size_t opt_at = find_opt(f);
+            add_cookie(f, opt_at, sent, sizeof(sent), way & 1);
+            if (way & 2) { /* looked up ahead */
+                const struct slice both[] = {slice_of(f->query, f->query_len),
+                                             slice_of(f->query, f->query_len)};
+                engine_look_ahead(f->engine, f->store, both, 2);
+                f->ahead = 2;
+            }
+            (void)fixture_answer(f, transport);
+            f->ahead = 0;
+            assert_same_but_cookie(f, plain, plain_len);
+        }
+    }
+    fixture_free(f);
+    (void)state;
+}
+
+/* Messages of odd shape: other records around, a long one. */
+static void odd_shapes(void **state)
+{
+    struct fixture *f = bed();
+    uint8_t plain[4096], padding[700] = {0, 12, (700 - 4) >> 8, (700 - 4) & 0xff};
+    (void)fixture_ask(f, questions[0]);
+    size_t plain_len = f->reply_len;
+    memcpy(plain, f->reply, plain_len);
+    add_cookie(f, find_opt(f), sent, sizeof(sent), false);
+    add_option(f, find_opt(f), padding, sizeof(padding), false);
+    (void)fixture_answer(f, ENGINE_UDP);
+    assert_same_but_cookie(f, plain, plain_len);
+
+    (void)fixture_query(f, questions[0]);
+    add_cookie(f, find_opt(f), sent, sizeof(sent), false);
+    static const uint8_t other[] = {0, 0, 16, 0, 1, 0, 0, 0, 0, 0, 2, 1, 'x'};
+    memcpy(f->query + f->query_len, other, sizeof(other));
+    f->query_len += sizeof(other);
+    f->query[11] = 2;
+    (void)fixture_answer(f, ENGINE_UDP);
+    assert_same_but_cookie(f, plain, plain_len);
+    fixture_free(f);
+    (void)state;
+}
+
+/* Errors have cookies, too; a cookie that makes no sense is FORMERR. */
+static void errors(void **state)
+{
+    struct fixture *f = bed();
+    (void)fixture_query(f, questions[0]);
+    size_t opt_at = find_opt(f);
+    f->query[opt_at + 6] = 1; /* the version */
+    add_cookie(f, opt_at, sent, sizeof(sent), false);
+    (void)fixture_answer(f, ENGINE_UDP);
+    assert_int_equal(rcode_of(f, opt_at), DNS_RCODE_BADVERS);
+    assert_int_equal(f->reply_len, opt_at + EDNS_OPT_SIZE + COOKIE_OPTION_SIZE);
+
+    static const size_t bad[] = {0, 1, 7, 9, 15, 41};
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        static const uint8_t bytes[64];
+        (void)fixture_query(f, questions[0]);
+        add_cookie(f, opt_at, bytes, bad[i], false);
+        assert_true(strncmp(fixture_answer(f, ENGINE_UDP), "FORMERR", 7) == 0);
+    }
+
+    (void)fixture_query(f, questions[0]);
+    add_cookie(f, opt_at, sent, sizeof(sent), false);
+    struct engine_query query = {.wire = f->query,
+                                 .len = f->query_len,
+                                 .client = &f->local,
+                                 .local = &f->local,
+                                 .now_s = FIXTURE_NOW_S};
+    assert_int_equal(engine_servfail(f->engine, &query, EDNS_ERROR_NETWORK, f->reply),
+                     opt_at + EDNS_OPT_SIZE + EDNS_ERROR_SIZE + COOKIE_OPTION_SIZE);
+    assert_int_equal(engine_refused(f->engine, &query, f->reply),
+                     opt_at + EDNS_OPT_SIZE + EDNS_ERROR_SIZE + COOKIE_OPTION_SIZE);
+    fixture_free(f);
+    (void)state;
+}
+
+/* A deferred query is a copy that keeps its cookie, and the late reply has one. */
+static void late_replies(void **state)
+{
+    struct fixture *f = bed();
+    uint8_t copy[QUESTION_WIRE_MAX], plain[4096];
+    uint8_t upstream[512];
+    (void)fixture_query(f, "www.example.com. A edns=1232");
+    size_t opt_at = find_opt(f);
+    memcpy(upstream, f->query, opt_at);
+    memcpy(upstream + 2, "\x81\x80\0\1\0\1\0\0\0\0", 10);
+    memcpy(upstream + opt_at, "\xc0\x0c\0\1\0\1\0\0\0\x3c\0\4\xc0\0\2\1", 16);
+    struct engine_query query = {.wire = f->query,
+                                 .len = f->query_len,
+                                 .client = &f->local,
+                                 .local = &f->local,
+                                 .now_s = FIXTURE_NOW_S};
+    size_t plain_len = engine_forwarded(f->engine, &query, upstream, opt_at + 16, plain);
+    assert_true(plain_len > 0);
+    add_cookie(f, opt_at, sent, sizeof(sent), false);
+    assert_string_equal(fixture_answer(f, ENGINE_UDP), "forward");
+    query.len = question_shorten(f->query, f->query_len, copy);
+    query.wire = copy;
+    f->reply_len = engine_forwarded(f->engine, &query, upstream, opt_at + 16, f->reply);
+    assert_same_but_cookie(f, plain, plain_len);
+    fixture_free(f);
+    (void)state;
+}
+
+/* RFC 7873 5.4. */
+static void asks_for_a_cookie_alone(void **state)
+{
+    struct fixture *f = bed();
+    static const uint8_t alone[] = {0x12, 0x34, 1,  0, 0,    0, 0, 0, 0, 0, 0, 1,
+                                    0,    0,    41, 4, 0xd0, 0, 0, 0, 0, 0, 0};
+    uint8_t both[COOKIE_SIZE];
+    for (unsigned i = 0; i < 3; i++) {
+        memcpy(f->query, alone, sizeof(alone));
+        f->query_len = sizeof(alone);
+        add_cookie(f, DNS_HEADER_SIZE, i == 0 ? sent : both, i == 0 ? sizeof(sent) : sizeof(both),
+                   false);
+        (void)fixture_answer(f, i == 1 ? ENGINE_TCP : ENGINE_UDP);
+        assert_int_equal(rcode_of(f, DNS_HEADER_SIZE), i < 2 ? 0 : DNS_RCODE_BADCOOKIE);
+        assert_int_equal(f->reply_len, sizeof(alone) + COOKIE_OPTION_SIZE);
+        memcpy(both, f->reply + sizeof(alone) + EDNS_OPTION_HEAD, COOKIE_SIZE);
+        both[COOKIE_SIZE - 1] ^= (uint8_t)(i > 0);
+    }
+    f->config.cookies.count = 0;
+    assert_true(strncmp(fixture_answer(f, ENGINE_UDP), "FORMERR", 7) == 0);
+    fixture_free(f);
+    (void)state;
+}
+
+/* Header, the longest name, and the cookie fit 512 bytes whatever the answer is. */
+static void fits(void **state)
+{
+    struct fixture *f = bed();
+    struct buf question;
+    buf_init(&question, 600);
+    for (unsigned i = 0; i < 119; i++) {
+        buf_append_str(&question, "a.");
+    }
+    buf_append_str(&question, "cluster.local. A edns=512");
+    (void)fixture_query(f, buf_cstr(&question));
+    buf_fini(&question);
+    add_cookie(f, find_opt(f), sent, sizeof(sent), false);
+    (void)fixture_answer(f, ENGINE_UDP);
+    assert_int_equal(f->verdict, ENGINE_REPLY);
+    assert_in_range(f->reply_len, 1, 512);
+    assert_memory_equal(f->reply + f->reply_len - COOKIE_SIZE, sent, sizeof(sent));
+    fixture_free(f);
+    (void)state;
+}
+
+static void no_secrets_no_cookies(void **state)
+{
+    struct fixture *f = bed();
+    uint8_t plain[4096];
+    f->config.cookies.count = 0;
+    (void)fixture_ask(f, questions[0]);
+    size_t plain_len = f->reply_len;
+    memcpy(plain, f->reply, plain_len);
+    add_cookie(f, find_opt(f), sent, sizeof(sent), false);
+    (void)fixture_answer(f, ENGINE_UDP);
+    assert_int_equal(f->reply_len, plain_len);
+    assert_memory_equal(f->reply, plain, plain_len);
+    fixture_free(f);
+    (void)state;
+}
+
+/* ---- Beyond the rate ---- */
+
+static void limited(void **state)
+{
+    struct fixture *f = bed();
+    enum fixture_len { CLIENT = 8, BOTH = 24 };
+    (void)fixture_query(f, "web.default.cluster.local. A edns=1232");
+    size_t opt_at = find_opt(f);
+    struct engine_query query = {.wire = f->query,
+                                 .len = f->query_len,
+                                 .client = &f->local,
+                                 .local = &f->local,
+                                 .now_s = FIXTURE_NOW_S};
+    size_t len = engine_limited(f->engine, &query, COOKIE_ALONE, f->reply);
+    assert_int_equal(engine_check_cookie(f->engine, &query), COOKIE_ALONE);
+    assert_int_equal(len, opt_at + EDNS_OPT_SIZE);
+    /* QR, TC, RD; RA; one question; OPT. */
+    assert_memory_equal(f->reply, "\x12\x34\x83\x80\0\1\0\0\0\0\0\1", DNS_HEADER_SIZE);
+    assert_memory_equal(f->reply + DNS_HEADER_SIZE, f->query + DNS_HEADER_SIZE,
+                        opt_at - DNS_HEADER_SIZE);
+
+    uint8_t wrong[BOTH] = {1, 2, 3, 4, 5, 6, 7, 8, 1};
+    add_cookie(f, opt_at, wrong, sizeof(wrong), false);
+    query.len = f->query_len;
+    assert_int_equal(engine_check_cookie(f->engine, &query), COOKIE_WRONG);
+    len = engine_limited(f->engine, &query, COOKIE_WRONG, f->reply);
+    assert_int_equal(len, opt_at + EDNS_OPT_SIZE + COOKIE_OPTION_SIZE);
+    assert_int_equal(rcode_of(f, opt_at), DNS_RCODE_BADCOOKIE);
+
+    /* With the one it got, the client is known. */
+    memcpy(f->query + opt_at + EDNS_OPT_SIZE + EDNS_OPTION_HEAD, f->reply + len - COOKIE_SIZE,
+           COOKIE_SIZE);
+    assert_int_equal(engine_check_cookie(f->engine, &query), COOKIE_VALID);
+    query.len = DNS_HEADER_SIZE;
+    assert_int_equal(engine_limited(f->engine, &query, COOKIE_ALONE, f->reply), 0);
+    fixture_free(f);
+    (void)state;
+}
+
+/* ---- Who may ask ---- */
+
+static void admits(void **state)
+{
+    static const struct {
+        const char *client;
+        bool is_admitted;
+    } cases[] = {
+        {"10.1.2.3", true},        {"10.2.0.1", false},  {"192.0.2.1", true},
+        {"10.1.255.255", true},    {"192.0.2.2", false}, {"fd00:1::5", true},
+        {"::ffff:10.1.9.9", true}, {"fd00:2::5", false}, {"::ffff:10.2.0.1", false},
+        {"10.1.0.0", true},
+    };
+    static const char *const networks[] = {"10.1.0.0/16", "192.0.2.1", "fd00:1::/32"};
+    struct fixture *f = bed();
+    struct err err;
+    f->config.is_restricted = true;
+    for (size_t i = 0; i < COUNT(networks); i++) {
+        assert_int_equal(network_parse(slice_str(networks[i]),
+                                       &f->config.admitted[f->config.admitted_count++], &err),
+                         0);
+    }
+    for (size_t i = 0; i < COUNT(cases) * COUNT(questions); i++) {
+        struct ip ip;
+        const char *question = questions[i / COUNT(cases)];
+        bool is_admitted = cases[i % COUNT(cases)].is_admitted;
+        assert_true(ip_parse(slice_str(cases[i % COUNT(cases)].client), &ip));
+        f->local = addr_of_ip(&ip, 53);
+        const char *text = fixture_ask(f, question);
+        assert_int_equal(f->deferral.is_barred, !is_admitted);
+        if (!is_admitted) {
+            assert_true(strncmp(text, "REFUSED", 7) == 0);
+            assert_memory_equal(f->reply + f->reply_len - EDNS_ERROR_SIZE, "\0\x0f\0\2\0\x12",
+                                EDNS_ERROR_SIZE);
+            assert_int_equal(f->reply_len, find_opt(f) + EDNS_OPT_SIZE + EDNS_ERROR_SIZE);
+        }
+    }
+    /* Without EDNS there is no reason; with a cookie, a cookie; without sense, nothing. */
+    struct ip ip;
+    assert_true(ip_parse(slice_str("10.2.0.1"), &ip));
+    f->local = addr_of_ip(&ip, 53);
+    (void)fixture_ask(f, "web.default.cluster.local. A");
+    assert_int_equal(f->reply_len, f->query_len);
+    (void)fixture_query(f, questions[0]);
+    size_t opt_at = find_opt(f);
+    add_cookie(f, opt_at, sent, sizeof(sent), false);
+    (void)fixture_answer(f, ENGINE_UDP);
+    assert_int_equal(f->reply_len, opt_at + EDNS_OPT_SIZE + EDNS_ERROR_SIZE + COOKIE_OPTION_SIZE);
+    f->query_len--;
+    assert_string_equal(fixture_answer(f, ENGINE_UDP), "drop");
+    /* A shorter list: what was remembered is not used. */
+    assert_true(ip_parse(slice_str("fd00:1::5"), &ip));
+    f->local = addr_of_ip(&ip, 53);
+    (void)fixture_ask(f, questions[0]);
+    assert_false(f->deferral.is_barred);
+    f->config.admitted_count = 0;
+    (void)fixture_ask(f, questions[0]);
+    assert_true(f->deferral.is_barred);
+    fixture_free(f);
+    (void)state;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(changes_nothing_else),
+        cmocka_unit_test(odd_shapes),
+        cmocka_unit_test(errors),
+        cmocka_unit_test(late_replies),
+        cmocka_unit_test(asks_for_a_cookie_alone),
+        cmocka_unit_test(fits),
+        cmocka_unit_test(no_secrets_no_cookies),
+        cmocka_unit_test(limited),
+        cmocka_unit_test(admits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,210 @@
+/* Hosts files: what their lines say, what of them is left out, and what is found again. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/attributes.h"
+#include "skydns/external/hosts_file.h"
+
+enum { TEXT_MAX = 4096 };
+
+static struct dname name_of(const char *text)
+{
+    struct dname name;
+    assert_true(dname_from_text(slice_str(text), &name));
+    return name;
+}
+
+static struct ip ip_of(const char *text)
+{
+    struct ip ip;
+    assert_true(ip_parse(slice_str(text), &ip));
+    return ip;
+}
+
+static const char *addresses(const struct hosts_table *table, const char *text)
+{
+    static char out[TEXT_MAX];
+    struct dname name = name_of(text);
+    size_t count, n = 0;
+    const struct ip *ips = hosts_table_find(table, &name, &count);
+    out[0] = '\0';
+    assert_int_equal(ips != NULL, count > 0);
+    for (size_t i = 0; i < count; i++) {
+        char address[INET6_ADDRSTRLEN];
+        n += (size_t)snprintf(out + n, sizeof(out) - n, "%s%s", i ? " " : "",
+                              ip_format(&ips[i], address));
+    }
+    return out;
+}
+
+static const char *first_name(const struct hosts_table *table, const char *text)
+{
+    static char out[DNAME_TEXT_MAX];
+    struct ip ip = ip_of(text);
+    const struct dname *name = hosts_table_name(table, &ip);
+    return name ? dname_to_text(name, out) : "";
+}
+
+static struct hosts_table *table_of(const char *text, struct hosts_report *report)
+{
+    struct hosts_list list = {0};
+    hosts_file_parse(slice_str(text), &list, report);
+    struct hosts_table *table = hosts_table_new(list.items, list.count);
+    hosts_list_free(&list);
+    return table;
+}
+
+static void test_lines(void **state)
+{
+    struct hosts_report report;
+    struct hosts_table *table = table_of("# a comment\n"
+                                         "10.0.0.1 Db.Test db.\tdb2.test# the first\r\n"
+                                         "\n   \t\n"
+                                         "  fd00::1   db.test\n"
+                                         "10.0.0.2\t db.test\n"
+                                         "10.0.0.1 db.test again.test\n"
+                                         "::ffff:10.0.0.3 mapped.test\n"
+                                         "10.0.0.4 last.test",
+                                         &report);
+    (void)state;
+    assert_int_equal(report.bad_lines, 0);
+    assert_int_equal(report.cut_line, 0);
+    assert_int_equal(hosts_table_count(table), 6);
+    assert_string_equal(addresses(table, "db.test"), "10.0.0.1 fd00::1 10.0.0.2");
+    assert_string_equal(addresses(table, "db"), "10.0.0.1");
+    assert_string_equal(addresses(table, "db2.test"), "10.0.0.1");
+    assert_string_equal(addresses(table, "mapped.test"), "10.0.0.3");
+    assert_string_equal(addresses(table, "last.test"), "10.0.0.4");
+    assert_string_equal(addresses(table, "test"), "");
+    assert_string_equal(addresses(table, "x.db.test"), "");
+    assert_string_equal(first_name(table, "10.0.0.1"), "db.test.");
+    assert_string_equal(first_name(table, "fd00::1"), "db.test.");
+    assert_string_equal(first_name(table, "10.0.0.3"), "mapped.test.");
+    assert_string_equal(first_name(table, "10.0.0.9"), "");
+    hosts_table_unref(hosts_table_ref(table));
+    hosts_table_unref(table);
+    hosts_table_unref(NULL);
+}
+
+/* As a whole, so that no name has half of what its line says. */
+static void test_bad_lines(void **state)
+{
+    static const struct {
+        const char *line;
+        const char *why;
+    } rows[] = {
+        {"10.0.0 a.test", "expected an address first"},
+        {"a.test 10.0.0.1", "expected an address first"},
+        {"fe80::1%lo a.test", "expected an address first"},
+        {"10.0.0.1", "expected a name"},
+        {"10.0.0.1 # a.test", "expected a name"},
+        {"10.0.0.1 a.test b..test", "not a DNS name"},
+        {"10.0.0.1 a.test .", "not a DNS name"},
+        {"10.0.0.1 a.test b\\999.test", "not a DNS name"},
+        {"10.0.0.1 a.test \xc3\xa4.test", "not a DNS name"},
+        {"10.0.0.1 a.test b\x01.test", "not a DNS name"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct hosts_report report;
+        char text[128];
+        (void)snprintf(text, sizeof(text), "10.0.0.8 before.test\n%s\n10.0.0.9 after.test\n",
+                       rows[i].line); /* fits */
+        struct hosts_table *table = table_of(text, &report);
+        assert_int_equal(report.bad_lines, 1);
+        assert_int_equal(report.shown[0].line, 2);
+        assert_non_null(strstr(report.shown[0].why, rows[i].why));
+        assert_int_equal(hosts_table_count(table), 2);
+        assert_string_equal(addresses(table, "a.test"), "");
+        assert_string_equal(addresses(table, "after.test"), "10.0.0.9");
+        hosts_table_unref(table);
+    }
+}
+
+static void test_many_bad_lines(void **state)
+{
+    enum { LINES = HOSTS_BAD_LINES_SHOWN + 5 };
+    char text[LINES * 2 + 1] = "";
+    struct hosts_report report;
+    (void)state;
+    for (size_t i = 0; i < LINES; i++) {
+        memcpy(text + 2 * i, "x\n", 3);
+    }
+    hosts_table_unref(table_of(text, &report));
+    assert_int_equal(report.bad_lines, LINES);
+    assert_int_equal(report.shown[HOSTS_BAD_LINES_SHOWN - 1].line, HOSTS_BAD_LINES_SHOWN);
+}
+
+/* Of all files together; each is found. */
+static void test_as_many_names_as_there_may_be(void **state)
+{
+    enum { LINE = 32, BEYOND = 10 };
+    char *text = malloc((HOSTS_NAMES_MAX + BEYOND) * (size_t)LINE);
+    struct hosts_list list = {0};
+    struct hosts_report report;
+    size_t n = 0, first = 1000;
+    (void)state;
+    assert_non_null(text);
+    for (size_t i = 0; i < first; i++) {
+        n += (size_t)snprintf(text + n, LINE, "10.1.0.1 other%zu.test\n", i);
+    }
+    hosts_file_parse(slice_of(text, n), &list, &report);
+    assert_int_equal(report.cut_line, 0);
+    n = 0;
+    for (size_t i = first; i < HOSTS_NAMES_MAX + BEYOND; i++) {
+        n += (size_t)snprintf(text + n, LINE, "0.0.0.0 blocked%zu.test\n", i);
+    }
+    hosts_file_parse(slice_of(text, n), &list, &report);
+    assert_int_equal(report.cut_line, HOSTS_NAMES_MAX - first + 1);
+    assert_int_equal(list.count, HOSTS_NAMES_MAX);
+    struct hosts_table *table = hosts_table_new(list.items, list.count);
+    assert_int_equal(hosts_table_count(table), HOSTS_NAMES_MAX);
+    assert_string_equal(addresses(table, "other0.test"), "10.1.0.1");
+    assert_string_equal(addresses(table, "blocked199999.test"), "0.0.0.0");
+    assert_string_equal(addresses(table, "blocked200000.test"), "");
+    hosts_table_unref(table);
+    hosts_list_free(&list);
+    free(text);
+}
+
+static void test_many_addresses_of_a_name(void **state)
+{
+    enum { IPS = HOSTS_IPS_MAX + 72 };
+    struct hosts_entry *entries = calloc(2 * (size_t)IPS, sizeof(*entries));
+    size_t count;
+    (void)state;
+    assert_non_null(entries);
+    for (unsigned i = 0; i < 2 * IPS; i++) { /* each twice */
+        entries[i].name = name_of("a.test");
+        entries[i].ip = (struct ip){.family_bytes = 4, .bytes = {10, 0, 0, (uint8_t)(i / 2)}};
+    }
+    struct hosts_table *table = hosts_table_new(entries, 2 * (size_t)IPS);
+    const struct ip *ips = hosts_table_find(table, &entries[0].name, &count);
+    assert_int_equal(count, HOSTS_IPS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(ips[i].bytes[3], i);
+    }
+    assert_string_equal(first_name(table, "10.0.0.199"), "a.test.");
+    hosts_table_unref(table);
+    free(entries);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_bad_lines),
+        cmocka_unit_test(test_many_bad_lines),
+        cmocka_unit_test(test_as_many_names_as_there_may_be),
+        cmocka_unit_test(test_many_addresses_of_a_name),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

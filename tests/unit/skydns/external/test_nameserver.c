@@ -1,0 +1,157 @@
+/* How nameservers are written, and which of them are the same. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/attributes.h"
+#include "skydns/external/nameserver.h"
+
+static struct nameserver parse(const char *text)
+{
+    struct nameserver server;
+    struct err err;
+    if (nameserver_parse(text, &server, &err) < 0) {
+        fail_msg("%s", err.msg);
+    }
+    return server;
+}
+
+static void test_texts(void **state)
+{
+    static const struct {
+        const char *text, *want, *certificate; /* NULL: no TLS */
+    } rows[] = {
+        {"192.0.2.1", "192.0.2.1:53", NULL},
+        {"192.0.2.1:5353", "192.0.2.1:5353", NULL},
+        {"[::1]", "[::1]:53", NULL},
+        {"[::1]:54", "[::1]:54", NULL},
+        {"tls://192.0.2.1", "tls://192.0.2.1:853", "192.0.2.1"},
+        {"TLS://192.0.2.1:8853", "tls://192.0.2.1:8853", "192.0.2.1"},
+        {"tls://[2001:db8::1]", "tls://[2001:db8::1]:853", "2001:db8::1"},
+        {"tls://[2001:db8::1]:54#dns.example", "tls://[2001:db8::1]:54#dns.example", "dns.example"},
+        {"tls://192.0.2.1#Dns.Example.", "tls://192.0.2.1:853#dns.example", "dns.example"},
+        {"tls://192.0.2.1#192.0.2.7", "tls://192.0.2.1:853#192.0.2.7", "192.0.2.7"},
+        {"tls://192.0.2.1#2001:DB8::7", "tls://192.0.2.1:853#2001:db8::7", "2001:db8::7"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char text[NAMESERVER_TEXT_MAX], name[INET6_ADDRSTRLEN];
+        struct nameserver server = parse(rows[i].text), again;
+        assert_string_equal(nameserver_format(&server, text), rows[i].want);
+        again = parse(text);
+        assert_true(nameserver_equal(&server, &again));
+        assert_int_equal(nameserver_is_tls(&server), rows[i].certificate != NULL);
+        if (rows[i].certificate) {
+            assert_string_equal(nameserver_certificate_name(&server, name), rows[i].certificate);
+        }
+    }
+}
+
+static void test_refused(void **state)
+{
+    static const char *const rows[] = {
+        "",
+        "dns.example",
+        "192.0.2.1:0",
+        "192.0.2.1:65536",
+        "192.0.2.1#dns.example",
+        "::1",
+        "https://192.0.2.1",
+        "tls:192.0.2.1",
+        "tls://",
+        "tls://#dns.example",
+        "tls://dns.example",
+        "tls://192.0.2.1:",
+        "tls://192.0.2.1:0",
+        "tls://192.0.2.1#",
+        "tls://192.0.2.1#.",
+        "tls://192.0.2.1#a..b",
+        "tls://192.0.2.1#*.example",
+        "tls://192.0.2.1#dns.example/",
+        "tls://192.0.2.1#\\065.example",
+        "tls://192.0.2.1#dns example",
+        "tls://192.0.2.1/#dns.example",
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct nameserver server;
+        struct err err;
+        char quoted[64];
+        assert_int_equal(nameserver_parse(rows[i], &server, &err), ERR_USAGE);
+        (void)snprintf(quoted, sizeof(quoted), "`%s`: expected ", rows[i]); /* fits */
+        assert_memory_equal(err.msg, quoted, strlen(quoted));
+    }
+}
+
+static void test_equality(void **state)
+{
+    static const char *const rows[] = {
+        "192.0.2.1:853",
+        "192.0.2.1:854",
+        "tls://192.0.2.1:853",
+        "tls://192.0.2.1:854",
+        "tls://192.0.2.1:853#a.example",
+        "tls://192.0.2.1:853#b.example",
+        "tls://192.0.2.2:853#a.example",
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        for (size_t k = 0; k < ARRAY_LEN(rows); k++) {
+            struct nameserver a = parse(rows[i]), b = parse(rows[k]);
+            assert_int_equal(nameserver_equal(&a, &b), i == k);
+        }
+    }
+}
+
+/* The longest name there is fits; a longer one is none. */
+static void test_long_names(void **state)
+{
+    enum { SCHEME = sizeof("tls://192.0.2.1#") - 1 };
+    char text[SCHEME + NAMESERVER_NAME_MAX + 2] = "tls://192.0.2.1#", again[NAMESERVER_TEXT_MAX];
+    struct nameserver server;
+    struct err err;
+    (void)state;
+    for (size_t i = 0; i < NAMESERVER_NAME_MAX; i++) {
+        text[SCHEME + i] = i % 50 == 49 ? '.' : 'a';
+    }
+    server = parse(text);
+    assert_int_equal(strlen(server.tls_name), NAMESERVER_NAME_MAX);
+    assert_int_equal(strlen(nameserver_format(&server, again)),
+                     SCHEME + sizeof(":853") - 1 + NAMESERVER_NAME_MAX);
+    text[SCHEME + NAMESERVER_NAME_MAX] = 'a';
+    assert_int_equal(nameserver_parse(text, &server, &err), ERR_USAGE);
+}
+
+/* Names are kept for good: so there is an end. Those that are known go on. */
+static void test_too_many_names(void **state)
+{
+    char text[64];
+    struct nameserver server;
+    struct err err;
+    int r = 0;
+    (void)state;
+    for (unsigned i = 0; r == 0 && i <= NAMESERVER_NAMES_MAX; i++) {
+        (void)snprintf(text, sizeof(text), "tls://192.0.2.1#n%u.example", i); /* fits */
+        r = nameserver_parse(text, &server, &err);
+    }
+    assert_int_equal(r, ERR_USAGE);
+    assert_non_null(strstr(err.msg, "at most 16384 different names"));
+    (void)parse("tls://192.0.2.9#n0.example");
+    (void)parse("192.0.2.9");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_texts),          cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_equality),       cmocka_unit_test(test_long_names),
+        cmocka_unit_test(test_too_many_names),
+    };
+    return cmocka_run_group_tests_name("nameserver", tests, NULL, NULL);
+}

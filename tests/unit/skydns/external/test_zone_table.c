@@ -1,0 +1,197 @@
+/* Which nameservers a name is asked of, and which serial their replies have. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/attributes.h"
+#include "skydns/external/zone_table.h"
+
+static struct dname name_of(const char *text)
+{
+    struct dname name;
+    assert_true(dname_from_text(slice_str(text), &name));
+    return name;
+}
+
+static struct foreign_zone zone_at(const char *name, const char *server)
+{
+    struct foreign_zone zone = {.name = name_of(name)};
+    struct err err;
+    if (*server) {
+        zone.server_count = 1;
+        assert_int_equal(addr_parse(server, &zone.servers[0].address, &err), 0);
+    }
+    return zone;
+}
+
+static const char *found(const struct zone_table *table, const char *name)
+{
+    static char text[DNAME_TEXT_MAX];
+    struct dname wire = name_of(name);
+    return dname_to_text(&zone_table_find(table, &wire)->name, text);
+}
+
+static uint32_t serial(const struct zone_table *table, const char *name)
+{
+    struct dname wire = name_of(name);
+    return zone_table_find(table, &wire)->serial;
+}
+
+static void test_the_longest_zone(void **state)
+{
+    static const struct {
+        const char *name;
+        const char *zone;
+    } rows[] = {
+        {"acme.local.", "acme.local."},
+        {"www.acme.local.", "acme.local."},
+        {"a.b.c.acme.local.", "acme.local."},
+        {"xacme.local.", "."},
+        {"local.", "."},
+        {".", "."},
+        {"eu.acme.local.", "eu.acme.local."},
+        {"www.eu.acme.local.", "eu.acme.local."},
+        {"www.us.acme.local.", "acme.local."},
+        {"test.", "test."},
+        {"a.test.", "test."},
+        {"1.0.0.10.in-addr.arpa.", "10.in-addr.arpa."},
+        {"1.0.0.11.in-addr.arpa.", "."},
+        {"a.b.c.d.e.f.deep.example.", "c.d.e.f.deep.example."},
+        {"b.d.e.f.deep.example.", "."},
+    };
+    const struct foreign_zone zones[] = {
+        zone_at("eu.acme.local", "10.0.0.2:53"), zone_at("test", "10.0.0.3:53"),
+        zone_at("acme.local", "10.0.0.1:53"),    zone_at(".", "192.0.2.1:53"),
+        zone_at("10.in-addr.arpa", ""),          zone_at("c.d.e.f.deep.example", ""),
+    };
+    struct zone_table *table = zone_table_new(zones, ARRAY_LEN(zones), NULL);
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        if (strcmp(found(table, rows[i].name), rows[i].zone) != 0) {
+            fail_msg("%s is in %s", rows[i].name, found(table, rows[i].name));
+        }
+    }
+    size_t count;
+    const struct foreign_zone *items = zone_table_items(table, &count);
+    assert_int_equal(count, ARRAY_LEN(zones));
+    assert_false(zone_is_stub(&items[0]));
+    assert_int_equal(addr_port(&items[0].servers[0].address), 53);
+    zone_table_unref(table);
+}
+
+static void test_without_stub_zones(void **state)
+{
+    struct zone_table *table = zone_table_new(NULL, 0, NULL);
+    size_t count;
+    (void)state;
+    assert_string_equal(found(table, "a.test"), ".");
+    (void)zone_table_items(table, &count);
+    assert_int_equal(count, 1);
+    assert_int_equal(zone_table_items(table, &count)->server_count, 0);
+    zone_table_unref(zone_table_ref(table));
+    zone_table_unref(table);
+    zone_table_unref(NULL);
+}
+
+/* A later origin wins, in any order; of one origin, the first. */
+static void test_origins(void **state)
+{
+    static const enum zone_origin orders[][3] = {
+        {ZONE_FROM_KEYS, ZONE_FROM_FLAG, ZONE_FROM_DOCUMENT},
+        {ZONE_FROM_DOCUMENT, ZONE_FROM_FLAG, ZONE_FROM_KEYS},
+        {ZONE_FROM_FLAG, ZONE_FROM_DOCUMENT, ZONE_FROM_DOCUMENT},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(orders); i++) {
+        struct foreign_zone zones[3];
+        size_t first = 0;
+        for (size_t k = 0; k < 3; k++) {
+            char server[] = "10.0.0.1:53";
+            server[7] = (char)('1' + k);
+            zones[k] = zone_at("a.test", server);
+            zones[k].origin = orders[i][k];
+        }
+        while (zones[first].origin != ZONE_FROM_DOCUMENT) {
+            first++;
+        }
+        struct zone_table *table = zone_table_new(zones, 3, NULL);
+        struct dname name = name_of("a.test");
+        const struct foreign_zone *zone = zone_table_find(table, &name);
+        assert_int_equal(zone->origin, ZONE_FROM_DOCUMENT);
+        assert_true(nameserver_equal(&zone->servers[0], &zones[first].servers[0]));
+        zone_table_unref(table);
+    }
+}
+
+/* The same as long as the servers are; never one that another zone had. */
+static void test_serials(void **state)
+{
+    const struct foreign_zone first[] = {zone_at(".", "192.0.2.1:53"),
+                                         zone_at("a.test", "10.0.0.1:53"),
+                                         zone_at("b.test", "10.0.0.2:53"), zone_at("c.test", "")};
+    const struct foreign_zone second[] = {zone_at("b.test", "10.0.0.9:53"),
+                                          zone_at("a.test", "10.0.0.1:53"), zone_at("c.test", ""),
+                                          zone_at("d.test", ""), zone_at(".", "192.0.2.1:53")};
+    struct zone_table *a = zone_table_new(first, ARRAY_LEN(first), NULL);
+    struct zone_table *b = zone_table_new(second, ARRAY_LEN(second), a);
+    struct zone_table *c = zone_table_new(first, ARRAY_LEN(first), b);
+    struct zone_table *renewed = zone_table_new(first, ARRAY_LEN(first), NULL);
+    uint32_t newest = serial(c, "b.test");
+    (void)state;
+    assert_int_equal(serial(a, "."), serial(b, "."));
+    assert_int_equal(serial(a, "a.test"), serial(b, "a.test"));
+    assert_int_equal(serial(a, "c.test"), serial(b, "c.test"));
+    assert_true(serial(b, "b.test") > serial(a, "c.test"));
+    assert_true(serial(b, "d.test") > serial(b, "b.test"));
+    assert_true(newest > serial(b, "d.test")); /* the servers of before, but not what was kept */
+    assert_true(serial(renewed, ".") > newest && serial(renewed, "a.test") > newest);
+    zone_table_unref(a);
+    zone_table_unref(b);
+    zone_table_unref(c);
+    zone_table_unref(renewed);
+}
+
+/* Each is found among as many as there may be; further ones are left out. */
+static void test_as_many_as_there_may_be(void **state)
+{
+    enum { COUNT = ZONE_TABLE_MAX + 5 };
+    struct foreign_zone *zones = calloc(COUNT, sizeof(*zones));
+    char text[64];
+    size_t count;
+    (void)state;
+    assert_non_null(zones);
+    for (unsigned i = 0; i < COUNT; i++) {
+        (void)snprintf(text, sizeof(text), "z%u.%s.test", i, i % 2 ? "a" : "a.b"); /* fits */
+        zones[i] = zone_at(text, "");
+    }
+    struct zone_table *table = zone_table_new(zones, COUNT, NULL);
+    (void)zone_table_items(table, &count);
+    assert_int_equal(count, ZONE_TABLE_MAX + 1);
+    for (unsigned i = 0; i < COUNT; i++) {
+        struct dname name = zones[i].name;
+        assert_true(dname_prepend(&name, slice_str("www")));
+        const struct foreign_zone *zone = zone_table_find(table, &name);
+        assert_int_equal(dname_equal(&zone->name, &zones[i].name), i < ZONE_TABLE_MAX);
+    }
+    zone_table_unref(table);
+    free(zones);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_longest_zone),
+        cmocka_unit_test(test_without_stub_zones),
+        cmocka_unit_test(test_origins),
+        cmocka_unit_test(test_serials),
+        cmocka_unit_test(test_as_many_as_there_may_be),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,136 @@
+/* Which clients' questions about other domains are forwarded. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "skydns/publish/recursion.h"
+
+static struct addr client_of(const char *ip)
+{
+    char text[ADDR_TEXT_MAX];
+    struct addr addr;
+    struct err err;
+    (void)snprintf(text, sizeof(text), strchr(ip, ':') ? "[%s]:1000" : "%s:1000", ip);
+    assert_int_equal(addr_parse(text, &addr, &err), 0);
+    return addr;
+}
+
+/* No interface has an address in 240.0.0.0/4, or in the other ranges refused here. */
+static void test_clients(void **state)
+{
+    static const struct {
+        const char *list, *client;
+        bool want;
+    } rows[] = {
+        {"", "127.0.0.1", true},
+        {"", "127.255.0.1", true},
+        {"", "::1", true},
+        {"", "169.254.20.10", true},
+        {"", "fe80::1", true},
+        {"", "10.255.255.255", true},
+        {"", "9.255.255.255", false},
+        {"", "172.15.255.255", false},
+        {"", "172.16.0.0", true},
+        {"", "172.31.255.255", true},
+        {"", "172.32.0.0", false},
+        {"", "192.168.1.1", true},
+        {"", "192.169.0.0", false},
+        {"", "100.63.255.255", false},
+        {"", "100.64.0.1", true},
+        {"", "100.127.255.255", true},
+        {"", "100.128.0.0", false},
+        {"", "fd00::1", true},
+        {"", "fe00::1", false},
+        {"", "240.0.0.1", false},
+        {"", "2001:db8::1", false},
+        {"", "::ffff:10.0.0.1", true},
+        {"", "::ffff:240.0.0.1", false},
+        {"192.0.2.0/25,2001:db8::/33", "192.0.2.127", true},
+        {"192.0.2.0/25,2001:db8::/33", "192.0.2.128", false},
+        {"192.0.2.0/25,2001:db8::/33", "2001:db8:7fff::1", true},
+        {"192.0.2.0/25,2001:db8::/33", "2001:db8:8000::1", false},
+        {"192.0.2.0/25,2001:db8::/33", "127.0.0.1", false},
+        {"192.0.2.77/25", "192.0.2.1", true}, /* host bits are ignored */
+        {"192.0.2.1,", "192.0.2.1", true},
+        {"192.0.2.1", "192.0.2.2", false},
+        {"0.0.0.0/0", "192.0.2.1", true},
+        {"0.0.0.0/0", "2001:db8::1", false},
+        {"all", "192.0.2.1", true},
+        {"all", "2001:db8::1", true},
+        {"none", "127.0.0.1", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct recursion recursion;
+        struct err err = {0};
+        struct addr client = client_of(rows[i].client);
+        assert_int_equal(recursion_init(&recursion, rows[i].list, &err), 0);
+        if (recursion_allows(&recursion, &client, 1) != rows[i].want) {
+            fail_msg("`%s`, client %s: not %d", rows[i].list, rows[i].client, rows[i].want);
+        }
+    }
+}
+
+static void test_refused_lists(void **state)
+{
+    static const char *const rows[] = {
+        "10",         "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/8x", "10.0.0.0/0008",
+        "fd00::/129", "10.0.0.0/-1", "x",         "10.0.0.0/8 ", "everybody",
+        "/8",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct recursion recursion;
+        struct err err = {0};
+        if (recursion_init(&recursion, rows[i], &err) == 0) {
+            fail_msg("`%s` was accepted", rows[i]);
+        }
+        assert_non_null(strstr(err.msg, rows[i]));
+    }
+}
+
+static void test_as_many_as_fit(void **state)
+{
+    char list[(RECURSION_NETWORKS_MAX + 1) * 10 + 1] = "";
+    struct recursion recursion;
+    struct err err = {0};
+    (void)state;
+    for (size_t i = 0; i < RECURSION_NETWORKS_MAX; i++) {
+        memcpy(list + i * 10, "192.0.2.1,", 11);
+    }
+    assert_int_equal(recursion_init(&recursion, list, &err), 0);
+    memcpy(list + RECURSION_NETWORKS_MAX * 10, "192.0.2.1,", 11);
+    assert_int_equal(recursion_init(&recursion, list, &err), ERR_USAGE);
+}
+
+/* An interface may appear after the start; interfaces are reread, but not on every refused
+ * question. */
+static void test_interfaces_are_read_again(void **state)
+{
+    struct recursion recursion;
+    struct addr loopback = client_of("127.0.0.1");
+    struct err err;
+    (void)state;
+    assert_int_equal(recursion_init(&recursion, "", &err), 0);
+    recursion.count = 0; /* as if there were no interfaces */
+    recursion.read_ms = 1;
+    assert_false(recursion_allows(&recursion, &loopback, 60000));
+    assert_true(recursion_allows(&recursion, &loopback, 60001));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_clients),
+        cmocka_unit_test(test_refused_lists),
+        cmocka_unit_test(test_as_many_as_fit),
+        cmocka_unit_test(test_interfaces_are_read_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

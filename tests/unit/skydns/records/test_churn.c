@@ -1,0 +1,255 @@
+/* Endless changes must not grow memory: all records are changed repeatedly. First with a reader
+ * that stays inside for a few versions at a time, as a batch does, checking memory; then with
+ * threads that ask meanwhile and must get only right answers (most useful under the sanitizers). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <malloc.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "common/base/xalloc.h"
+#include "skydns/engine/engine.h"
+#include "skydns/publish/engine_config.h"
+#include "skydns/publish/publisher.h"
+#include "tests/support/skydns/questions.h"
+#include "tests/support/skydns/services.h"
+
+/* 3,000 Services take 4 MiB; the rest of the test program is small in comparison. */
+enum { SERVICES = 3000, FIRST_ROUNDS = 4, ROUNDS = 20, GROWTH_MAX_PERCENT = 5 };
+
+/* Versions published while a reader stays inside: a slow batch's, at 10,000 a second. */
+enum { VERSIONS_A_BATCH = 16 };
+
+struct fixture {
+    struct services services;
+    struct publisher *publisher;
+};
+
+static void publish(struct fixture *f, const struct store *store, struct store_garbage *garbage)
+{
+    assert_int_equal(store_revision(store), f->services.revision);
+    publisher_publish(f->publisher, store, garbage);
+}
+
+static void configure(struct fixture *f)
+{
+    struct engine_config *config = xcalloc(1, sizeof(*config));
+    struct dname domain;
+    *config = (struct engine_config){
+        .ttl_s = 3600, .min_ttl_s = 60, .priority = 10, .max_udp_size = ANSWER_MAX, .no_rec = true};
+    assert_true(dname_from_text(slice_str("cluster.local."), &domain));
+    assert_true(engine_config_add_domain(config, &domain, NULL));
+    publisher_configure(f->publisher, config);
+}
+
+static void setup(struct fixture *f, unsigned services)
+{
+    struct store_garbage *garbage;
+    f->publisher = publisher_new();
+    services_init(&f->services, services);
+    configure(f);
+    const struct store *store = services_fill(&f->services, &garbage);
+    publish(f, store, garbage);
+}
+
+static void teardown(struct fixture *f)
+{
+    publisher_free(f->publisher);
+    services_fini(&f->services);
+}
+
+static void change(struct fixture *f, unsigned number)
+{
+    struct store_garbage *garbage;
+    const struct store *store = services_change(&f->services, number, &garbage);
+    publish(f, store, garbage);
+}
+
+/* ---- Memory ---- */
+
+/* Excludes the store's blocks: they live in their own slabs, which resident() sees. */
+static size_t in_use(void)
+{
+    struct mallinfo2 info = mallinfo2();
+    return info.uordblks + info.hblkhd;
+}
+
+static size_t resident(void)
+{
+    unsigned long size, pages;
+    FILE *statm = fopen("/proc/self/statm", "r");
+    assert_non_null(statm);
+    assert_int_equal(fscanf(statm, "%lu %lu", &size, &pages), 2);
+    (void)fclose(statm);
+    return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Every Service once, each change a version; the reader leaves and re-enters now and then. */
+static void change_all(struct fixture *f, struct publisher_reader *reader)
+{
+    enum { STRIDE = 7919 }; /* a prime: visits every Service once, not in memory order */
+    for (unsigned i = 0; i < f->services.count; i++) {
+        if (i % VERSIONS_A_BATCH == 0) {
+            assert_non_null(publisher_enter(reader));
+        }
+        change(f, (unsigned)((uint64_t)i * STRIDE % f->services.count));
+        if (i % VERSIONS_A_BATCH == VERSIONS_A_BATCH - 1) {
+            publisher_leave(reader);
+            assert_false(publisher_reclaim(f->publisher));
+        }
+    }
+    if (f->services.count % VERSIONS_A_BATCH != 0) {
+        publisher_leave(reader);
+    }
+    assert_false(publisher_reclaim(f->publisher));
+}
+
+/* The limit is a percentage of `whole`. */
+static void assert_no_growth(const char *what, size_t before, size_t after, size_t whole)
+{
+    print_message("%s: %zu KiB after %d rounds, %zu KiB after %d more\n", what, before / 1024,
+                  FIRST_ROUNDS, after / 1024, ROUNDS);
+    assert_true(after <= before + whole * GROWTH_MAX_PERCENT / 100);
+}
+
+static void test_memory_comes_back(void **state)
+{
+    struct fixture f;
+    (void)state;
+    bool is_told = in_use() > 0; /* false: a sanitizer's allocator, which keeps freed memory */
+    setup(&f, is_told ? SERVICES : SERVICES / 10);
+    struct publisher_reader *reader = publisher_reader_new(f.publisher);
+    for (int i = 0; i < FIRST_ROUNDS; i++) {
+        change_all(&f, reader);
+    }
+    size_t used = in_use(), kept = resident();
+    for (int i = 0; i < ROUNDS; i++) {
+        change_all(&f, reader);
+    }
+    assert_int_equal(store_writer_count(f.services.writer), f.services.count * KEYS_PER_SERVICE);
+    if (is_told) {
+        assert_no_growth("of malloc", used, in_use(), kept);
+        assert_no_growth("resident", kept, resident(), kept);
+    }
+    teardown(&f);
+}
+
+/* ---- Threads ---- */
+
+enum { THREADS = 3, ASKED_SERVICES = 200, ASKED_MIN = 2000, BATCH = 8 };
+
+struct asker {
+    pthread_t thread;
+    struct engine *engine;
+    struct publisher_reader *reader;
+    const atomic_bool *is_over;
+    uint32_t random;
+    atomic_uint answered;
+    const char *problem; /* read when the thread has ended */
+};
+
+static void ask_one(struct asker *self, const struct store *store)
+{
+    static const struct addr client = {.len = 0};
+    struct question question;
+    uint8_t reply[ANSWER_MAX];
+    size_t len;
+    struct engine_deferral deferral;
+    unsigned number = self->random++;
+    question_make(&question, (enum question_kind)(number % QUESTION_KINDS),
+                  number / QUESTION_KINDS % ASKED_SERVICES, (uint16_t)number);
+    /* Every other one on the slow path: with an upper-case letter. */
+    if (number / QUESTION_KINDS % 2) {
+        question.wire[question.len - sizeof("\5local\0\0\1\0\1") + 2] ^= 0x20;
+    }
+    const struct engine_query query = {.wire = question.wire,
+                                       .len = question.len,
+                                       .client = &client,
+                                       .local = &client,
+                                       .transport = ENGINE_UDP,
+                                       .random = number};
+    if (engine_answer(self->engine, store, &query, NULL, reply, &len, &deferral) != ENGINE_REPLY) {
+        self->problem = "no reply";
+    } else if (!question_is_answered(&question, reply, len)) {
+        self->problem = "a wrong answer";
+    }
+}
+
+static void *ask(void *data)
+{
+    struct asker *self = data;
+    while (!atomic_load(self->is_over)) {
+        const struct store *store = publisher_enter(self->reader);
+        engine_configure(self->engine, publisher_config(self->reader));
+        for (int i = 0; i < BATCH; i++) {
+            ask_one(self, store);
+        }
+        publisher_leave(self->reader);
+        atomic_fetch_add(&self->answered, BATCH);
+    }
+    return NULL;
+}
+
+static bool all_have_asked(const struct asker *askers)
+{
+    for (int i = 0; i < THREADS; i++) {
+        if (atomic_load(&askers[i].answered) < ASKED_MIN) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void test_every_answer_is_right(void **state)
+{
+    struct fixture f;
+    struct asker askers[THREADS] = {0};
+    atomic_bool is_over = false;
+    (void)state;
+    setup(&f, ASKED_SERVICES);
+    for (int i = 0; i < THREADS; i++) {
+        askers[i].engine = engine_new(publisher_newest_config(f.publisher));
+        askers[i].reader = publisher_reader_new(f.publisher);
+        askers[i].is_over = &is_over;
+        askers[i].random = (uint32_t)i;
+        assert_int_equal(pthread_create(&askers[i].thread, NULL, ask, &askers[i]), 0);
+    }
+    for (unsigned i = 0; i < 2 * ASKED_SERVICES || !all_have_asked(askers); i++) {
+        change(&f, i % ASKED_SERVICES);
+        if (i % 256 == 0) {
+            configure(&f);
+        }
+        if (i % VERSIONS_A_BATCH == 0) {
+            sched_yield(); /* lets the askers run on a single processor */
+        }
+    }
+    atomic_store(&is_over, true);
+    for (int i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_join(askers[i].thread, NULL), 0);
+        if (askers[i].problem) {
+            fail_msg("%s", askers[i].problem);
+        }
+        engine_free(askers[i].engine);
+    }
+    assert_false(publisher_reclaim(f.publisher));
+    teardown(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_memory_comes_back),
+        cmocka_unit_test(test_every_answer_is_right),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,164 @@
+/* skydns/records/store_diff.h */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "skydns/records/store_diff.h"
+
+enum { NAMES = 300 }; /* of one parent: branches of branches */
+
+static struct store_writer *writer;
+static struct store_garbage *garbage[2];
+
+static struct dname name_of(unsigned i)
+{
+    char text[64];
+    struct dname name;
+    (void)snprintf(text, sizeof(text), "n%u.svc.test.", i);
+    assert_true(dname_from_text(slice_str(text), &name));
+    return name;
+}
+
+static void put(unsigned i, const char *host, int64_t revision)
+{
+    const struct dname name = name_of(i);
+    const struct record_view view = {
+        .host = slice_str(host), .text = slice_str(""), .group = slice_str("")};
+    assert_int_equal(store_writer_put_view(writer, &name, &view, revision), STORE_HOST_IP);
+}
+
+struct told {
+    unsigned added, removed, changed, most;
+    char host[DNAME_TEXT_MAX]; /* of the last record that is new */
+};
+
+static bool on_difference(void *data, const struct store_record *old_record,
+                          const struct store_record *new_record)
+{
+    struct told *told = data;
+    told->added += !old_record;
+    told->removed += !new_record;
+    told->changed += old_record && new_record;
+    if (new_record) {
+        char text[DNAME_TEXT_MAX];
+        struct slice host = store_record_host_text(new_record, text);
+        (void)snprintf(told->host, sizeof(told->host), "%.*s", (int)host.len,
+                       (const char *)host.ptr);
+    }
+    return told->added + told->removed + told->changed < told->most;
+}
+
+static void expect(const struct store *a, const struct store *b, unsigned added, unsigned removed,
+                   unsigned changed)
+{
+    struct told told = {.most = UINT32_MAX};
+    assert_true(store_diff(a, b, on_difference, &told));
+    assert_int_equal(told.added, added);
+    assert_int_equal(told.removed, removed);
+    assert_int_equal(told.changed, changed);
+}
+
+static const struct store *first(void)
+{
+    for (unsigned i = 0; i < NAMES; i++) {
+        put(i, "10.0.0.1", 1);
+    }
+    return store_writer_commit(writer, 1, &garbage[0]);
+}
+
+static void test_each_kind(void **state)
+{
+    (void)state;
+    const struct store *a = first();
+    const struct dname gone = name_of(7);
+    put(NAMES, "10.0.0.1", 2);
+    put(NAMES + 1, "10.0.0.1", 2);
+    store_writer_del(writer, &gone);
+    put(8, "10.0.0.8", 2);
+    put(9, "10.0.0.1", 2); /* rewritten as it was */
+    const struct store *b = store_writer_commit(writer, 2, &garbage[1]);
+    expect(a, b, 2, 1, 1);
+    expect(b, a, 1, 2, 1);
+    expect(a, a, 0, 0, 0);
+}
+
+/* Which is which. */
+static void test_order(void **state)
+{
+    (void)state;
+    struct told told = {.most = UINT32_MAX};
+    const struct store *a = first();
+    put(3, "10.0.0.3", 2);
+    const struct store *b = store_writer_commit(writer, 2, &garbage[1]);
+    assert_true(store_diff(a, b, on_difference, &told));
+    assert_string_equal(told.host, "10.0.0.3");
+    assert_true(store_diff(b, a, on_difference, &told));
+    assert_string_equal(told.host, "10.0.0.1");
+}
+
+/* All nodes are new; what they say is not. */
+static void test_read_again(void **state)
+{
+    (void)state;
+    const struct store *a = first();
+    store_writer_clear(writer);
+    for (unsigned i = 1; i < NAMES; i++) {
+        put(i, "10.0.0.1", 3);
+    }
+    put(5, "10.0.0.5", 3);
+    const struct store *b = store_writer_commit(writer, 3, &garbage[1]);
+    expect(a, b, 0, 1, 1);
+}
+
+static void test_all_and_nothing(void **state)
+{
+    (void)state;
+    const struct store *a = first();
+    store_writer_clear(writer);
+    const struct store *b = store_writer_commit(writer, 2, &garbage[1]);
+    expect(a, b, 0, NAMES, 0);
+    expect(b, a, NAMES, 0, 0);
+}
+
+static void test_stops(void **state)
+{
+    (void)state;
+    struct told told = {.most = 5};
+    const struct store *a = first();
+    store_writer_clear(writer);
+    const struct store *b = store_writer_commit(writer, 2, &garbage[1]);
+    assert_false(store_diff(a, b, on_difference, &told));
+    assert_int_equal(told.removed, 5);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    writer = store_writer_new();
+    garbage[0] = garbage[1] = NULL;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    store_garbage_free(garbage[0]);
+    store_garbage_free(garbage[1]);
+    store_writer_free(writer);
+    return 0;
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_each_kind),       TEST(test_order), TEST(test_read_again),
+        TEST(test_all_and_nothing), TEST(test_stops),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,202 @@
+/* Whose query is next: what is queued before the threads start is answered in this order; the
+ * limits of time; the end while threads are busy. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/slice.h"
+#include "common/base/xalloc.h"
+#include "skydns/engine/engine.h"
+#include "skydns/publish/publisher.h"
+#include "skydns/resolver/answer_pool.h"
+#include "tests/support/skydns/fixture.h"
+
+enum { PATIENCE_MS = 60000, MANY = 2000 };
+
+struct bed {
+    struct fixture *f;
+    struct publisher *publisher;
+    struct engine *engines[POOL_THREADS_MAX];
+    struct answer_pool *pool;
+};
+
+static void ignore(void *data)
+{
+    (void)data;
+}
+
+static struct bed setup(unsigned threads, uint32_t wait_ms)
+{
+    struct bed b = {.f = fixture_new(NULL, 0), .publisher = publisher_new()};
+    struct engine_config *config = xcalloc(1, sizeof(*config));
+    struct answer_lane lanes[POOL_THREADS_MAX];
+    *config = b.f->config;
+    publisher_configure(b.publisher, config);
+    for (unsigned i = 0; i < threads; i++) {
+        b.engines[i] = engine_new(config);
+        lanes[i] = (struct answer_lane){b.engines[i], publisher_reader_new(b.publisher)};
+    }
+    const struct answer_pool_config pool = {.name = "test",
+                                            .lanes = lanes,
+                                            .lane_count = threads,
+                                            .nice = 10,
+                                            .answer_ms = PATIENCE_MS,
+                                            .wait_ms = wait_ms,
+                                            .wake = ignore};
+    b.pool = answer_pool_new(&pool);
+    fixture_query(b.f, "web.cluster.local. A");
+    return b;
+}
+
+static void start(struct bed *b)
+{
+    struct err err;
+    assert_int_equal(answer_pool_start(b->pool, &err), 0);
+}
+
+static void teardown(struct bed *b)
+{
+    answer_pool_stop(b->pool);
+    answer_pool_free(b->pool);
+    publisher_free(b->publisher);
+    for (unsigned i = 0; i < POOL_THREADS_MAX; i++) {
+        engine_free(b->engines[i]);
+    }
+    fixture_free(b->f);
+}
+
+static void push(struct bed *b, const char *client_text, size_t number)
+{
+    struct ip ip;
+    assert_true(ip_parse(slice_str(client_text), &ip));
+    struct addr client = addr_of_ip(&ip, 53);
+    const struct engine_query query = {
+        .wire = b->f->query, .len = b->f->query_len, .client = &client, .local = &client};
+    answer_pool_push(b->pool, pooled_query_new(&query, (void *)(uintptr_t)(number + 1)));
+}
+
+static struct pooled_query *pop(struct bed *b)
+{
+    struct pooled_query *query;
+    while (!(query = answer_pool_pop(b->pool))) {
+        (void)sched_yield();
+    }
+    return query;
+}
+
+static size_t number_of(const struct pooled_query *query)
+{
+    return (size_t)(uintptr_t)query->data - 1;
+}
+
+/* Pushes one query from each of these addresses, and returns their places in the order in which
+ * they are answered. */
+static void answer_all(const char *const *clients, size_t count, size_t *ret_order)
+{
+    struct bed b = setup(1, PATIENCE_MS);
+    for (size_t i = 0; i < count; i++) {
+        push(&b, clients[i], i);
+    }
+    start(&b);
+    for (size_t i = 0; i < count; i++) {
+        struct pooled_query *query = pop(&b);
+        assert_int_equal(query->verdict, ENGINE_REPLY);
+        ret_order[i] = number_of(query);
+        pooled_query_free(query);
+    }
+    teardown(&b);
+}
+
+/* Who asks for one waits for no client's second. */
+static void test_clients_take_turns(void **state)
+{
+    static const char *const clients[] = {"10.0.0.1", "10.0.0.1", "10.0.0.1", "10.0.0.2",
+                                          "10.0.0.1", "10.0.0.3", "10.0.0.2"};
+    static const size_t want[] = {0, 3, 5, 1, 6, 2, 4};
+    size_t order[7];
+    (void)state;
+    answer_all(clients, 7, order);
+    assert_memory_equal(order, want, sizeof(want));
+}
+
+/* All addresses of one IPv6 network of 64 bits are one client. */
+static void test_a_network_takes_one_turn(void **state)
+{
+    static const char *const clients[] = {"fd00::1", "fd00::2", "fd00::3", "fd00:0:0:1::1"};
+    static const size_t want[] = {0, 3, 1, 2};
+    size_t order[4];
+    (void)state;
+    answer_all(clients, 4, order);
+    assert_memory_equal(order, want, sizeof(want));
+}
+
+/* Several threads answer each query once. */
+static void test_threads_share(void **state)
+{
+    static bool is_answered[MANY];
+    struct bed b = setup(POOL_THREADS_MAX, PATIENCE_MS);
+    (void)state;
+    start(&b);
+    for (size_t i = 0; i < MANY; i++) {
+        push(&b, i % 3 ? "10.0.0.1" : "10.0.0.2", i);
+    }
+    for (size_t i = 0; i < MANY; i++) {
+        struct pooled_query *query = pop(&b);
+        assert_int_equal(query->verdict, ENGINE_REPLY);
+        assert_false(query->is_refused);
+        assert_false(is_answered[number_of(query)]);
+        is_answered[number_of(query)] = true;
+        pooled_query_free(query);
+    }
+    assert_null(answer_pool_pop(b.pool));
+    teardown(&b);
+}
+
+/* Its client has asked again. What is refused is given back, and may be pushed again. */
+static void test_late_is_refused(void **state)
+{
+    struct bed b = setup(2, 0);
+    (void)state;
+    push(&b, "10.0.0.1", 0);
+    start(&b);
+    for (int i = 0; i < 2; i++) {
+        struct pooled_query *query = pop(&b);
+        assert_true(query->is_refused);
+        assert_null(query->reply);
+        answer_pool_push(b.pool, query);
+    }
+    teardown(&b);
+}
+
+/* What is queued, and what nobody has popped, is freed. */
+static void test_stops_while_busy(void **state)
+{
+    (void)state;
+    for (size_t round = 0; round < 20; round++) {
+        struct bed b = setup(POOL_THREADS_MAX, PATIENCE_MS);
+        start(&b);
+        for (size_t i = 0; i < 20 * round; i++) {
+            push(&b, "10.0.0.1", i);
+        }
+        teardown(&b);
+    }
+    answer_pool_free(NULL);
+    pooled_query_free(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_clients_take_turns), cmocka_unit_test(test_a_network_takes_one_turn),
+        cmocka_unit_test(test_threads_share),      cmocka_unit_test(test_late_is_refused),
+        cmocka_unit_test(test_stops_while_busy),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

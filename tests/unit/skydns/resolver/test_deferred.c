@@ -1,0 +1,147 @@
+/* Copies of queries, and the ring between two threads: order, the limit, nothing lost. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+
+#include "skydns/resolver/deferred.h"
+
+enum { HEADER = 12, ROOT = 1, QUERY = HEADER + ROOT + 4 };
+
+/* The smallest query there is; the number is its type and class. */
+static struct deferred *numbered(uint32_t number)
+{
+    const struct addr nobody = {.len = 0};
+    uint8_t wire[QUERY] = {[5] = 1};
+    const struct engine_query query = {
+        .wire = wire, .len = sizeof(wire), .client = &nobody, .local = &nobody};
+    const struct deferred_origin origin = {.udp = NULL};
+    memcpy(wire + HEADER + ROOT, &number, sizeof(number));
+    return deferred_new(&query, ENGINE_DEFER_FORWARD, &origin);
+}
+
+static uint32_t number_of(const struct deferred *d)
+{
+    uint32_t number;
+    assert_int_equal(d->len, QUERY);
+    memcpy(&number, d->wire + HEADER + ROOT, sizeof(number));
+    return number;
+}
+
+static void test_everything_is_copied(void **state)
+{
+    uint8_t wire[QUERY] = {1, 2, 1, [5] = 1, [14] = 28, [16] = 1}, same[QUERY];
+    struct addr client = {.v4 = {.sin_family = AF_INET, .sin_port = 1}, .len = sizeof(client.v4)};
+    struct addr local = {.v4 = {.sin_family = AF_INET, .sin_port = 2}, .len = sizeof(local.v4)};
+    struct engine_query query = {.wire = wire, .len = QUERY, .client = &client, .local = &local};
+    struct deferred_origin origin = {.tcp = {.slot = 4, .generation = 5}};
+    (void)state;
+    memcpy(same, wire, QUERY);
+    struct deferred *d = deferred_new(&query, ENGINE_DEFER_WALK, &origin);
+    assert_int_equal(d->kind, ENGINE_DEFER_WALK);
+    memset(wire, 0, sizeof(wire));
+    memset(&client, 0, sizeof(client));
+    memset(&local, 0, sizeof(local));
+    memset(&origin, 0, sizeof(origin));
+    assert_int_equal(d->len, QUERY);
+    assert_memory_equal(d->wire, same, QUERY);
+    assert_int_equal(d->client.v4.sin_port, 1);
+    assert_int_equal(d->local.v4.sin_port, 2);
+    assert_int_equal(d->origin.tcp.slot, 4);
+    assert_int_equal(d->origin.tcp.generation, 5);
+    deferred_free(d);
+    deferred_free(NULL);
+}
+
+/* The largest message, nearly all of it a record that no answer depends on. */
+static void test_a_long_query_is_not_kept_whole(void **state)
+{
+    enum { LONGEST = 65535, RECORD = 11 };
+    static uint8_t wire[LONGEST] = {[2] = 1, [5] = 1, [9] = 1, [14] = 1, [16] = 1};
+    const struct addr nobody = {.len = 0};
+    const struct engine_query query = {
+        .wire = wire, .len = LONGEST, .client = &nobody, .local = &nobody};
+    const struct deferred_origin origin = {.udp = NULL};
+    const size_t data_len = LONGEST - QUERY - RECORD;
+    (void)state;
+    wire[QUERY + RECORD - 2] = (uint8_t)(data_len >> 8);
+    wire[QUERY + RECORD - 1] = (uint8_t)data_len;
+    struct deferred *d = deferred_new(&query, ENGINE_DEFER_FORWARD, &origin);
+    assert_int_equal(d->len, QUERY);
+    deferred_free(d);
+}
+
+static void test_ring_is_bounded_and_in_order(void **state)
+{
+    struct deferred_ring *ring = deferred_ring_new();
+    (void)state;
+    assert_null(deferred_ring_pop(ring));
+    for (uint32_t i = 0; i < DEFERRED_RING_SIZE; i++) {
+        assert_true(deferred_ring_push(ring, numbered(i)));
+    }
+    struct deferred *one_more = numbered(DEFERRED_RING_SIZE);
+    assert_false(deferred_ring_push(ring, one_more));
+    struct deferred *first = deferred_ring_pop(ring);
+    assert_int_equal(number_of(first), 0);
+    deferred_free(first);
+    assert_true(deferred_ring_push(ring, one_more));
+    for (uint32_t i = 1; i <= DEFERRED_RING_SIZE / 2; i++) {
+        struct deferred *d = deferred_ring_pop(ring);
+        assert_int_equal(number_of(d), i);
+        deferred_free(d);
+    }
+    deferred_ring_free(ring); /* and the remaining half */
+    deferred_ring_free(NULL);
+}
+
+enum { PASSED_ON = 100000 };
+
+static void *produce(void *data)
+{
+    struct deferred_ring *ring = data;
+    for (uint32_t i = 0; i < PASSED_ON; i++) {
+        struct deferred *d = numbered(i);
+        while (!deferred_ring_push(ring, d)) {
+            sched_yield();
+        }
+    }
+    return NULL;
+}
+
+static void test_between_two_threads(void **state)
+{
+    struct deferred_ring *ring = deferred_ring_new();
+    pthread_t producer;
+    (void)state;
+    assert_int_equal(pthread_create(&producer, NULL, produce, ring), 0);
+    for (uint32_t i = 0; i < PASSED_ON;) {
+        struct deferred *d = deferred_ring_pop(ring);
+        if (!d) {
+            sched_yield();
+            continue;
+        }
+        assert_int_equal(number_of(d), i);
+        deferred_free(d);
+        i++;
+    }
+    assert_int_equal(pthread_join(producer, NULL), 0);
+    assert_null(deferred_ring_pop(ring));
+    deferred_ring_free(ring);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_everything_is_copied),
+        cmocka_unit_test(test_a_long_query_is_not_kept_whole),
+        cmocka_unit_test(test_ring_is_bounded_and_in_order),
+        cmocka_unit_test(test_between_two_threads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

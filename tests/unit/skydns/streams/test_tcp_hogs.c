@@ -1,0 +1,338 @@
+/* One TCP client against the others: places, buffers, late answers, slow reading. Client and server
+ * share one loop and one thread. */
+#include "tests/unit/skydns/streams/tcp_bed.h"
+
+#include "tests/support/test_clock.h"
+
+enum { IDLE_MS = 60000 };
+
+static struct tcp_bed *setup(size_t connections_max)
+{
+    return tcp_bed_new(&(struct tcp_bed_limits){
+        .connections = connections_max, .buffers = TCP_BUFFERS_MAX, .idle_ms = IDLE_MS});
+}
+
+enum { HOG = 2, OTHER = 3, PLACES = 16 };
+
+static void close_all(const int *fds, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        close(fds[i]);
+    }
+}
+
+/* Takes all places as the hog, and sends the same on each. */
+static void take_all_places(struct tcp_bed *f, int fds[PLACES], const char *frames, size_t len)
+{
+    for (size_t i = 0; i < PLACES; i++) {
+        unsigned before = f->queries;
+        fds[i] = connect_from(f, HOG);
+        send_all(fds[i], frames, len);
+        wait_for_queries(f, before + 1);
+    }
+    assert_int_equal(tcp_server_connections(f->server), PLACES);
+}
+
+/* Another client gets a place and an answer; exactly the hog's first connection is closed. */
+static void assert_first_gives_way(struct tcp_bed *f, const int fds[PLACES])
+{
+    int other = connect_from(f, OTHER);
+    uint8_t byte;
+    send_all(other, "\0\2e!", 4);
+    assert_frame(f, other, "e!");
+    assert_int_equal(tcp_server_connections(f->server), PLACES);
+    assert_int_equal(tcp_server_evictions(f->server), 1);
+    ssize_t n;
+    do { /* what was sent before */
+        n = recv(fds[0], &byte, 1, MSG_DONTWAIT);
+    } while (n > 0);
+    assert_true(n == 0 || errno == ECONNRESET);
+    close(other);
+}
+
+/* A client with late answers due on every place: its oldest gives way to another client's, but its
+ * own next connection gets none. */
+static void test_a_hog_that_waits_gives_way(void **state)
+{
+    struct tcp_bed *f = setup(PLACES);
+    int fds[PLACES];
+    (void)state;
+    take_all_places(f, fds, "\0\2l1", 4);
+    int more = connect_from(f, HOG);
+    assert_closed(f, more);
+    assert_int_equal(tcp_server_evictions(f->server), 0);
+    assert_first_gives_way(f, fds);
+    close_all(fds, PLACES);
+    teardown(f);
+}
+
+/* The same with unread answers, more than the sockets hold. */
+static void test_a_hog_that_does_not_read_gives_way(void **state)
+{
+    struct tcp_bed *f = setup(PLACES);
+    static char frames[64 * 3];
+    int fds[PLACES];
+    (void)state;
+    for (size_t i = 0; i < sizeof(frames); i += 3) {
+        memcpy(frames + i, "\0\1h", 3);
+    }
+    take_all_places(f, fds, frames, sizeof(frames));
+    assert_first_gives_way(f, fds);
+    close_all(fds, PLACES);
+    teardown(f);
+}
+
+/* However many connections the hog opens, another client's stays, although idle longest. */
+static void test_a_hog_closes_only_its_own(void **state)
+{
+    enum { MORE = 50 };
+    struct tcp_bed *f = setup(PLACES);
+    int other = connect_from(f, OTHER), fds[PLACES + MORE];
+    (void)state;
+    wait_for_connections(f, 1);
+    for (size_t i = 0; i < PLACES + MORE; i++) {
+        fds[i] = connect_from(f, HOG);
+        send_all(fds[i], "\0\2e1", 4);
+        assert_frame(f, fds[i], "e1");
+    }
+    assert_int_equal(tcp_server_connections(f->server), PLACES);
+    assert_int_equal(tcp_server_evictions(f->server), MORE + 1);
+    send_all(other, "\0\2e!", 4);
+    assert_frame(f, other, "e!");
+    close(other);
+    close_all(fds, PLACES + MORE);
+    teardown(f);
+}
+
+/* Begins a long frame, as the hog often, as the other client once: when the memory for them is
+ * used up, the hog's oldest go. */
+static void test_buffers_are_limited_together(void **state)
+{
+    enum { FRAME = 50000, PART = 40000, LIMIT = 512 * 1024, HOGS = 40 };
+    struct tcp_bed *f = tcp_bed_new(
+        &(struct tcp_bed_limits){.connections = 64, .buffers = LIMIT, .idle_ms = IDLE_MS});
+    uint8_t *frame = malloc(2 + FRAME), *back = malloc(2 + FRAME);
+    int fds[HOGS], other = connect_from(f, OTHER);
+    (void)state;
+    memset(frame, ECHO, 2 + FRAME);
+    frame[0] = FRAME >> 8;
+    frame[1] = FRAME & 0xff;
+    send_all(other, frame, PART);
+    wait_for_connections(f, 1);
+    for (size_t i = 0; i < HOGS; i++) {
+        fds[i] = connect_from(f, HOG);
+        send_all(fds[i], frame, PART);
+    }
+    /* A buffer of PART takes 64 KB. */
+    while (tcp_server_evictions(f->server) < HOGS + 1 - LIMIT / (64 * 1024)) {
+        ev_run(f->loop, EVRUN_ONCE);
+    }
+    assert_closed(f, fds[0]);
+    send_all(other, frame + PART, 2 + FRAME - PART);
+    assert_true(receive(f, other, back, 2 + FRAME));
+    assert_memory_equal(back, frame, 2 + FRAME);
+    send_all(fds[HOGS - 1], frame + PART, 2 + FRAME - PART);
+    assert_true(receive(f, fds[HOGS - 1], back, 2 + FRAME));
+    close(other);
+    close_all(fds + 1, HOGS - 1);
+    free(frame);
+    free(back);
+    teardown(f);
+}
+
+/* Many connections with many queries each, all there before another client's single one: it does
+ * not wait for them all, and none of them is lost. */
+static void test_many_connections_share_one_turn(void **state)
+{
+    enum { HOGS = 64, EACH = 200, TURNS = 4 };
+    struct tcp_bed *f = tcp_bed_new(&(struct tcp_bed_limits){
+        .connections = HOGS + 1, .buffers = TCP_BUFFERS_MAX, .idle_ms = IDLE_MS});
+    char queries[EACH * 4], answers[sizeof(queries)];
+    int fds[HOGS];
+    (void)state;
+    for (size_t i = 0; i < sizeof(queries); i += 4) {
+        memcpy(queries + i, "\0\2e1", 4);
+    }
+    for (size_t i = 0; i < HOGS; i++) {
+        fds[i] = connect_from(f, HOG);
+    }
+    wait_for_connections(f, HOGS);
+    int other = connect_from(f, OTHER);
+    wait_for_connections(f, HOGS + 1);
+    for (size_t i = 0; i < HOGS; i++) {
+        send_all(fds[i], queries, sizeof(queries));
+    }
+    send_all(other, "\0\2e!", 4);
+    assert_frame(f, other, "e!");
+    assert_in_range(f->queries, 1, TURNS * (TCP_CLIENT_A_TURN + 1));
+    for (size_t i = 0; i < HOGS; i++) {
+        assert_true(receive(f, fds[i], answers, sizeof(answers)));
+        assert_memory_equal(answers, queries, sizeof(answers));
+    }
+    close(other);
+    close_all(fds, HOGS);
+    teardown(f);
+}
+
+/* Reads so many bytes of long answers a second, on the test's clock, until it has read `most` or
+ * the connection is closed. Returns how many it read. */
+static size_t read_slowly(size_t step, size_t most)
+{
+    struct tcp_bed *f = tcp_bed_new(&(struct tcp_bed_limits){
+        .connections = 4, .buffers = TCP_BUFFERS_MAX, .idle_ms = TCP_IDLE_MS, .send_buffer = 1});
+    const int smallest = 1;
+    static uint8_t bytes[ENGINE_REPLY_MAX];
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    size_t got = 0;
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &smallest, sizeof(smallest)), 0);
+    assert_int_equal(connect(fd, &f->address.sa, f->address.len), 0);
+    for (int i = 0; i < 4; i++) {
+        send_all(fd, "\0\1h", 3);
+    }
+    wait_for_queries(f, 1);
+    test_clock_stop();
+    while (got < most && receive(f, fd, bytes, step)) {
+        got += step;
+        test_clock_advance_ms(1000);
+        ev_timer_again(f->loop, &f->guard);
+        ev_run(f->loop, EVRUN_NOWAIT);
+    }
+    test_clock_run();
+    close(fd);
+    teardown(f);
+    return got;
+}
+
+/* Reading a little now and then keeps no connection; reading steadily does. */
+static void test_unread_answers_must_get_shorter(void **state)
+{
+    enum { DRIP = 512, STEADY = 4096 };
+    (void)state;
+    assert_in_range(read_slowly(DRIP, 2 * ENGINE_REPLY_MAX), 0,
+                    2 * DRIP * TCP_IDLE_MS / 1000 + TCP_PROGRESS_MIN);
+    assert_in_range(read_slowly(STEADY, 2 * ENGINE_REPLY_MAX), 2 * ENGINE_REPLY_MAX, SIZE_MAX);
+}
+
+/* Late answers that join the unread ones keep no connection either. */
+static void test_late_answers_are_no_progress(void **state)
+{
+    enum { WAITING = 100, LIMIT_S = TCP_IDLE_MS / 1000 + 1 };
+    struct tcp_bed *f = tcp_bed_new(&(struct tcp_bed_limits){
+        .connections = 4, .buffers = TCP_BUFFERS_MAX, .idle_ms = TCP_IDLE_MS});
+    int fd = connect_client(f), passed_s = 0;
+    (void)state;
+    for (int i = 0; i < WAITING; i++) {
+        send_all(fd, "\0\2l1", 4);
+    }
+    for (int i = 0; i < 64; i++) {
+        send_all(fd, "\0\1h", 3);
+    }
+    wait_for_queries(f, WAITING + 1);
+    for (int i = 0; i < 64; i++) { /* until the sockets are full */
+        ev_run(f->loop, EVRUN_NOWAIT);
+    }
+    test_clock_stop();
+    while (passed_s < WAITING && tcp_server_connections(f->server) == 1) {
+        (void)tcp_server_reply(f->server, f->late[passed_s++], 0, (const uint8_t *)"late", 4);
+        test_clock_advance_ms(1000);
+        ev_timer_again(f->loop, &f->guard);
+        ev_run(f->loop, EVRUN_NOWAIT);
+    }
+    test_clock_run();
+    assert_in_range(passed_s, 1, LIMIT_S);
+    close(fd);
+    teardown(f);
+}
+
+/* With many late answers due, no more is read until one has left. */
+static void test_many_late_answers(void **state)
+{
+    enum { SENT = TCP_WAITING_MAX + 20 };
+    struct tcp_bed *f = setup(4);
+    int fd = connect_client(f), same_client = connect_client(f), other = connect_from(f, OTHER);
+    (void)state;
+    wait_for_connections(f, 3);
+    for (int i = 0; i < SENT; i++) {
+        send_all(fd, "\0\2l1", 4);
+    }
+    send_all(fd, "\0\2e!", 4);
+    wait_for_queries(f, TCP_WAITING_MAX);
+    send_all(same_client, "\0\2e1", 4);
+    assert_frame(f, same_client, "e1");
+    assert_int_equal(f->client_waiting, TCP_WAITING_MAX);
+    send_all(other, "\0\2e2", 4);
+    assert_frame(f, other, "e2");
+    assert_int_equal(f->client_waiting, 0);
+    assert_int_equal(f->queries, TCP_WAITING_MAX + 2);
+    for (size_t i = 0; i < SENT; i++) {
+        wait_for_queries(f, (unsigned)(i < SENT - TCP_WAITING_MAX ? TCP_WAITING_MAX + 2 + i : 0));
+        assert_true(tcp_server_reply(f->server, f->late[i], 0, (const uint8_t *)"late", 4));
+        assert_frame(f, fd, "late");
+        if (i == SENT - TCP_WAITING_MAX) {
+            assert_frame(f, fd, "e!"); /* the first that need not wait */
+        }
+    }
+    assert_int_equal(f->queries, SENT + 3);
+    close(fd);
+    close(same_client);
+    close(other);
+    teardown(f);
+}
+
+/* Drained while nothing is read from it: what has arrived is still answered. */
+static void test_drain_while_many_wait(void **state)
+{
+    enum { SENT = TCP_WAITING_MAX + 20 };
+    struct tcp_bed *f = setup(4);
+    int fd = connect_client(f);
+    (void)state;
+    wait_for_connections(f, 1);
+    for (int i = 0; i < SENT; i++) {
+        send_all(fd, "\0\2l1", 4);
+    }
+    wait_for_queries(f, TCP_WAITING_MAX);
+    tcp_server_drain(f->server);
+    for (unsigned i = 0; i < SENT; i++) {
+        wait_for_queries(f, i + 1);
+        assert_true(tcp_server_reply(f->server, f->late[i], 0, (const uint8_t *)"late", 4));
+        assert_frame(f, fd, "late");
+    }
+    assert_closed(f, fd);
+    assert_int_equal(f->queries, SENT);
+    teardown(f);
+}
+
+/* A client that goes away while nothing is read from it: its place is free. */
+static void test_a_reset_is_seen_while_many_wait(void **state)
+{
+    const struct linger reset = {.l_onoff = 1};
+    struct tcp_bed *f = setup(4);
+    int fd = connect_client(f);
+    (void)state;
+    for (int i = 0; i < LATE_MAX; i++) {
+        send_all(fd, "\0\2l1", 4);
+    }
+    wait_for_queries(f, TCP_WAITING_MAX);
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)), 0);
+    close(fd);
+    wait_for_connections(f, 0);
+    assert_int_equal(f->queries, TCP_WAITING_MAX);
+    teardown(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_hog_that_waits_gives_way),
+        cmocka_unit_test(test_a_hog_that_does_not_read_gives_way),
+        cmocka_unit_test(test_a_hog_closes_only_its_own),
+        cmocka_unit_test(test_buffers_are_limited_together),
+        cmocka_unit_test(test_many_connections_share_one_turn),
+        cmocka_unit_test(test_unread_answers_must_get_shorter),
+        cmocka_unit_test(test_late_answers_are_no_progress),
+        cmocka_unit_test(test_many_late_answers),
+        cmocka_unit_test(test_drain_while_many_wait),
+        cmocka_unit_test(test_a_reset_is_seen_while_many_wait),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

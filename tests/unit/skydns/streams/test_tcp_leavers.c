@@ -1,0 +1,123 @@
+/* Which connections are briefly left unwatched, and that each comes back once. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "skydns/streams/tcp_leavers_internal.h"
+#include "tests/support/test_clock.h"
+
+struct fixture {
+    struct ev_loop *loop;
+    struct tcp_leavers *leavers;
+    uint32_t next; /* the next slot to come back */
+};
+
+static void on_leaver(void *data, struct tcp_ref connection)
+{
+    struct fixture *f = data;
+    assert_int_equal(connection.slot, f->next++);
+    assert_int_equal(connection.generation, 7);
+}
+
+static int setup(void **state)
+{
+    static struct fixture f;
+    f = (struct fixture){.loop = ev_loop_new(EVFLAG_AUTO)};
+    f.leavers = tcp_leavers_new(f.loop, on_leaver, &f);
+    *state = &f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    test_clock_run();
+    tcp_leavers_free(f->leavers);
+    ev_loop_destroy(f->loop);
+    return 0;
+}
+
+static bool take(struct fixture *f, uint32_t slot)
+{
+    return tcp_leavers_take(f->leavers, (struct tcp_ref){.slot = slot, .generation = 7});
+}
+
+static void learn(struct fixture *f, unsigned times)
+{
+    for (unsigned i = 0; i < times; i++) {
+        tcp_leavers_learn(f->leavers, true);
+    }
+}
+
+static void test_learns_from_those_before(void **state)
+{
+    struct fixture *f = *state;
+    assert_false(take(f, 0));
+    learn(f, TCP_LEAVERS_LEARNT - 1);
+    assert_false(take(f, 0));
+    learn(f, 1);
+    assert_true(take(f, 0));
+    tcp_leavers_learn(f->leavers, false);
+    assert_false(take(f, 1));
+    learn(f, TCP_LEAVERS_LEARNT);
+    assert_true(take(f, 1));
+    ev_run(f->loop, 0); /* until no timer is left */
+    assert_int_equal(f->next, 2);
+}
+
+static void test_comes_back_in_turn_and_not_early(void **state)
+{
+    struct fixture *f = *state;
+    learn(f, TCP_LEAVERS_LEARNT);
+    test_clock_stop();
+    for (int round = 0; round < 3; round++) { /* the ring wraps around */
+        uint32_t first = f->next;
+        for (uint32_t i = 0; i < TCP_LEAVERS_MAX; i++) {
+            assert_true(take(f, first + i));
+        }
+        assert_false(take(f, 0)); /* no room */
+        ev_run(f->loop, EVRUN_NOWAIT);
+        assert_int_equal(f->next, first);
+        test_clock_advance_ms(TCP_LEAVE_MS + 1);
+        ev_run(f->loop, EVRUN_NOWAIT);
+        assert_int_equal(f->next, first + TCP_LEAVERS_MAX);
+    }
+}
+
+/* A wall clock that is set back delays none: here it falls behind by a minute. */
+static void test_whatever_the_wall_clock_says(void **state)
+{
+    enum { MINUTE_MS = 60000 };
+    struct fixture *f = *state;
+    learn(f, TCP_LEAVERS_LEARNT);
+    test_clock_stop();
+    assert_true(take(f, 0));
+    test_clock_advance_ms(MINUTE_MS);
+    ev_run(f->loop, EVRUN_NOWAIT);
+    assert_int_equal(f->next, 1);
+}
+
+static void test_freed_while_one_is_out(void **state)
+{
+    struct fixture *f = *state;
+    learn(f, TCP_LEAVERS_LEARNT);
+    assert_true(take(f, 0));
+    tcp_leavers_free(f->leavers);
+    f->leavers = NULL;
+    ev_run(f->loop, 0);
+    assert_int_equal(f->next, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_learns_from_those_before, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_comes_back_in_turn_and_not_early, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_whatever_the_wall_clock_says, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_freed_while_one_is_out, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

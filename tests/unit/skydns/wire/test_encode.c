@@ -1,0 +1,371 @@
+/* Encoding of plans: exact sizes, truncation, compression. Replies are read back by a decoder that
+ * shares no code with the encoder. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/base/xalloc.h"
+#include "skydns/wire/encode.h"
+#include "tests/support/skydns/fixture.h"
+
+enum { NAMES_MAX = 4100 };
+
+/* A plan under construction, with the names its records point to. */
+struct bench {
+    struct encoder *encoder;
+    struct question question;
+    struct answer_plan plan;
+    struct dname *names;
+    size_t name_count;
+    uint8_t reply[ENGINE_REPLY_MAX];
+    char text[DNS_TEXT_MAX];
+};
+
+static struct bench *bench_new(const char *question, uint16_t type)
+{
+    struct bench *b = xcalloc(1, sizeof(*b));
+    b->encoder = encoder_new(1232);
+    b->question = (struct question){
+        .id = 7, .name = fixture_name(question), .type = type, .qclass = DNS_CLASS_IN};
+    b->plan = (struct answer_plan){.error = EDNS_ERROR_NONE, .rr_class = DNS_CLASS_IN};
+    rr_list_init(&b->plan.answers);
+    rr_list_init(&b->plan.additionals);
+    b->names = xcalloc(NAMES_MAX, sizeof(*b->names));
+    return b;
+}
+
+static void bench_free(struct bench *b)
+{
+    encoder_free(b->encoder);
+    rr_list_fini(&b->plan.answers);
+    rr_list_fini(&b->plan.additionals);
+    free(b->names);
+    free(b);
+}
+
+static struct slice keep_name(struct bench *b, const char *text)
+{
+    assert_true(b->name_count < NAMES_MAX);
+    b->names[b->name_count] = fixture_name(text);
+    return rr_name(&b->names[b->name_count++]);
+}
+
+static struct slice question_name(const struct bench *b)
+{
+    return rr_name(&b->question.name);
+}
+
+static void add_pointer(struct bench *b, struct slice owner, uint16_t type, const char *target)
+{
+    struct rr rr = {.owner = owner, .ttl_s = 30, .type = type, .data = keep_name(b, target)};
+    rr_list_add(&b->plan.answers, &rr);
+}
+
+/* `count` different addresses; `bytes` keeps them. */
+static void add_addresses(struct rr_list *list, struct slice owner, uint32_t *bytes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        bytes[i] = (uint32_t)i;
+        struct rr rr = {.owner = owner, .ttl_s = 30, .type = RR_A, .data = slice_of(&bytes[i], 4)};
+        rr_list_add(list, &rr);
+    }
+}
+
+static size_t encode(struct bench *b, size_t limit)
+{
+    memset(b->reply, 0xa5, sizeof(b->reply));
+    size_t len = encode_plan(b->encoder, &b->question, &b->plan, limit, b->reply);
+    assert_true(len <= limit);
+    for (size_t i = limit; i < sizeof(b->reply); i++) {
+        assert_int_equal(b->reply[i], 0xa5); /* the encoder writes nothing past the limit */
+    }
+    dns_text(b->reply, len, b->text, sizeof(b->text));
+    if (strncmp(b->text, "malformed", 9) == 0) {
+        fail_msg("limit %zu: %s", limit, b->text);
+    }
+    return len;
+}
+
+static unsigned count_lines(const char *text, const char *mark)
+{
+    unsigned n = 0;
+    for (const char *at = text; (at = strstr(at, mark)); at++) {
+        n++;
+    }
+    return n;
+}
+
+/* Header 12, question 10 + 4, 40 answers of 2 + 10 + 4, three additionals of the same size. */
+static void sizes(void **state)
+{
+    static const struct {
+        size_t limit;
+        bool has_edns;
+        size_t want_len;
+        unsigned answers, additionals;
+        bool is_truncated;
+    } cases[] = {
+        {65535, false, 714, 40, 3, false}, {714, false, 714, 40, 3, false},
+        {713, false, 666, 40, 0, false},   {666, false, 666, 40, 0, false},
+        {665, false, 650, 39, 0, true},    {650, false, 650, 39, 0, true},
+        {512, false, 506, 30, 0, true},    {725, true, 725, 40, 3, false},
+        {724, true, 677, 40, 0, false},    {677, true, 677, 40, 0, false},
+        {676, true, 661, 39, 0, true},     {512, true, 501, 29, 0, true},
+    };
+    uint32_t answers[40], additionals[3];
+    struct bench *b = bench_new("big.test.", DNS_TYPE_A);
+    (void)state;
+    add_addresses(&b->plan.answers, question_name(b), answers, 40);
+    add_addresses(&b->plan.additionals, question_name(b), additionals, 3);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        b->question.has_edns = cases[i].has_edns;
+        size_t len = encode(b, cases[i].limit);
+        if (len != cases[i].want_len || count_lines(b->text, "\n= ") != cases[i].answers ||
+            count_lines(b->text, "\n+ ") != cases[i].additionals ||
+            (strstr(b->text, " tc") != NULL) != cases[i].is_truncated ||
+            (strstr(b->text, "\nedns 1232") != NULL) != cases[i].has_edns) {
+            fail_msg("limit %zu, EDNS %d: want %zu bytes, got %zu:\n%s", cases[i].limit,
+                     cases[i].has_edns, cases[i].want_len, len, b->text);
+        }
+    }
+    bench_free(b);
+}
+
+static void cut_list_is_truncated(void **state)
+{
+    uint32_t address;
+    struct bench *b = bench_new("big.test.", DNS_TYPE_A);
+    (void)state;
+    add_addresses(&b->plan.answers, question_name(b), &address, 1);
+    b->plan.answers.is_cut = true;
+    (void)encode(b, 512);
+    assert_string_equal(b->text, "NOERROR qr tc\n? big.test. IN A\n= big.test. 30 A 0.0.0.0");
+    b->plan.answers.is_cut = false;
+    add_addresses(&b->plan.additionals, question_name(b), &address, 1);
+    b->plan.additionals.is_cut = true;
+    (void)encode(b, 512);
+    assert_string_equal(b->text, "NOERROR qr\n? big.test. IN A\n= big.test. 30 A 0.0.0.0");
+    bench_free(b);
+}
+
+/* A question of 255 bytes and a SOA that shares nothing with it: the SOA goes, without TC, since no
+ * answer is missing. */
+static void authority_that_does_not_fit(void **state)
+{
+    char question[256], mailbox[256];
+    (void)state;
+    memset(question, 'q', sizeof(question));
+    memset(mailbox, 'm', sizeof(mailbox));
+    for (size_t i = 49; i < 250; i += 50) {
+        question[i] = mailbox[i] = '.';
+    }
+    question[250] = mailbox[250] = '\0';
+    struct bench *b = bench_new(question, DNS_TYPE_A);
+    b->plan.rcode = DNS_RCODE_NXDOMAIN;
+    b->plan.has_authority = true;
+    b->plan.authority = (struct rr){.owner = keep_name(b, "zone."), .type = RR_SOA};
+    b->plan.soa =
+        (struct answer_soa){.mname = keep_name(b, "ns.zone."), .rname = keep_name(b, mailbox)};
+    (void)encode(b, 512);
+    assert_int_equal(strncmp(b->text, "NXDOMAIN qr\n? ", 14), 0);
+    assert_null(strstr(b->text, "\n!"));
+    (void)encode(b, 600);
+    assert_non_null(strstr(b->text, "\n! zone. 0 SOA ns.zone. mmm"));
+    bench_free(b);
+}
+
+/* What each record adds to a reply to `www.example.com.`, question 12 + 17 + 4 bytes. */
+static void compression(void **state)
+{
+    static const struct {
+        uint16_t type;
+        const char *target;
+        size_t want_data; /* bytes of the name in the record's data */
+    } cases[] = {
+        {DNS_TYPE_CNAME, "www.example.com.", 2},
+        {DNS_TYPE_CNAME, "ftp.example.com.", 4 + 2},
+        {DNS_TYPE_CNAME, "a.b.www.example.com.", 4 + 2},
+        {DNS_TYPE_CNAME, "com.", 2},
+        {DNS_TYPE_CNAME, "example.org.", 13},
+        {DNS_TYPE_CNAME, "WWW.example.com.", 4 + 2},
+        {DNS_TYPE_CNAME, "www.Example.com.", 4 + 8 + 2},
+        {DNS_TYPE_CNAME, ".", 1},
+        {DNS_TYPE_CNAME, "a.a.a.a.", 9},
+        {DNS_TYPE_CNAME, "com.com.com.", 4 + 4 + 2},
+        {DNS_TYPE_NS, "ns.example.com.", 3 + 2},
+        {DNS_TYPE_PTR, "ptr.example.com.", 4 + 2},
+        {DNS_TYPE_MX, "mx.example.com.", 2 + 3 + 2},
+        {DNS_TYPE_SRV, "srv.example.com.", 6 + 17},
+        {DNS_TYPE_SRV, "www.example.com.", 6 + 17},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct bench *b = bench_new("www.example.com.", DNS_TYPE_A);
+        add_pointer(b, question_name(b), cases[i].type, cases[i].target);
+        size_t len = encode(b, 512), want = 33 + 12 + cases[i].want_data;
+        const char *end = strrchr(b->text, ' ');
+        if (len != want || strcmp(end + 1, cases[i].target) != 0) {
+            fail_msg("%s: want %zu bytes, got %zu:\n%s", cases[i].target, want, len, b->text);
+        }
+        bench_free(b);
+    }
+}
+
+/* An address after an SRV record points to the target in its data. */
+static void pointer_into_srv(void **state)
+{
+    uint32_t address;
+    struct bench *b = bench_new("s.test.", DNS_TYPE_SRV);
+    (void)state;
+    add_pointer(b, question_name(b), DNS_TYPE_SRV, "far.example.org.");
+    add_addresses(&b->plan.additionals, b->plan.answers.items[0].data, &address, 1);
+    /* header, question, SRV, and 2 + 10 + 4 for the address */
+    assert_int_equal(encode(b, 512), 12 + 12 + (12 + 6 + 17) + 16);
+    assert_string_equal(b->text, "NOERROR qr\n? s.test. IN SRV\n"
+                                 "= s.test. 30 SRV 0 0 0 far.example.org.\n"
+                                 "+ far.example.org. 30 A 0.0.0.0");
+    bench_free(b);
+}
+
+/* Pointers reach no further than 16,383 bytes, messages no further than 65,535. */
+static void large_messages(void **state)
+{
+    struct bench *b = bench_new("s.test.", DNS_TYPE_SRV);
+    char name[64], line[128];
+    (void)state;
+    for (unsigned i = 0; i < 4000; i++) {
+        (void)snprintf(name, sizeof(name), "host-%u.pool.example.org.", i);
+        add_pointer(b, question_name(b), DNS_TYPE_SRV, name);
+    }
+    size_t len = encode(b, ENGINE_REPLY_MAX);
+    assert_true(len > ENGINE_REPLY_MAX - 64);
+    assert_non_null(strstr(b->text, " tc"));
+    unsigned answers = count_lines(b->text, "\n= ");
+    assert_in_range(answers, 1200, 1700);
+    for (unsigned i = 0; i < answers; i++) {
+        (void)snprintf(line, sizeof(line), "SRV 0 0 0 host-%u.pool.example.org.", i);
+        assert_non_null(strstr(b->text, line));
+    }
+    rr_list_clear(&b->plan.answers);
+    for (unsigned i = 0; i < 4000; i++) { /* 2 + 10 + 9 to 10 + 2: do not fit either */
+        struct rr rr = {.owner = question_name(b), .type = RR_PTR};
+        rr.data = rr_name(&b->names[i]);
+        rr_list_add(&b->plan.answers, &rr);
+    }
+    len = encode(b, ENGINE_REPLY_MAX);
+    answers = count_lines(b->text, "\n= ");
+    assert_in_range(answers, 2000, 3999);
+    assert_non_null(strstr(b->text, "PTR host-1999.pool.example.org."));
+    bench_free(b);
+}
+
+/* Targets beyond the reach of pointers come up again as owners. */
+static void owners_past_the_pointers(void **state)
+{
+    enum { HOSTS = 800 };
+    static uint32_t addresses[HOSTS];
+    struct bench *b = bench_new("s.test.", DNS_TYPE_SRV);
+    char name[64], line[128];
+    (void)state;
+    for (unsigned i = 0; i < HOSTS; i++) {
+        (void)snprintf(name, sizeof(name), "host-%u.pool.example.org.", i);
+        add_pointer(b, question_name(b), DNS_TYPE_SRV, name);
+        add_addresses(&b->plan.additionals, b->plan.answers.items[i].data, &addresses[i], 1);
+    }
+    assert_true(encode(b, ENGINE_REPLY_MAX) > 2 * DNS_POINTER_MAX);
+    assert_int_equal(count_lines(b->text, "\n= "), HOSTS);
+    for (unsigned i = 0; i < HOSTS; i++) {
+        (void)snprintf(line, sizeof(line), "\n+ host-%u.pool.example.org. 30 A 0.0.0.0\n", i);
+        assert_true(strstr(b->text, line) || i == HOSTS - 1);
+    }
+    bench_free(b);
+}
+
+/* The encoder's memory of one message must not leak into the next, even after 65,535 others without
+ * names to remember. */
+static void messages_do_not_mix(void **state)
+{
+    struct bench *b = bench_new("www.example.com.", DNS_TYPE_CNAME);
+    const struct answer_plan empty = {.error = EDNS_ERROR_NONE, .rr_class = DNS_CLASS_IN};
+    (void)state;
+    add_pointer(b, question_name(b), DNS_TYPE_CNAME, "a.b.test.");
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(encode(b, 512), 33 + 12 + 10);
+    }
+    uint8_t other[512];
+    for (unsigned i = 0; i < UINT16_MAX; i++) {
+        (void)encode_plan(b->encoder, &b->question, &empty, sizeof(other), other);
+    }
+    for (unsigned i = 0; i < 3; i++) { /* over the buffer's old content */
+        size_t len = encode_plan(b->encoder, &b->question, &b->plan, 512, b->reply);
+        assert_int_equal(len, 33 + 12 + 10);
+        assert_string_equal(dns_text(b->reply, len, b->text, sizeof(b->text)),
+                            "NOERROR qr\n? www.example.com. IN CNAME\n"
+                            "= www.example.com. 30 CNAME a.b.test.");
+    }
+    bench_free(b);
+}
+
+static void texts(void **state)
+{
+    static const struct {
+        size_t len;
+        size_t want_data;
+    } cases[] = {{1, 2}, {254, 255}, {255, 256}, {256, 258}, {510, 512}, {600, 603}};
+    char text[600];
+    (void)state;
+    memset(text, 't', sizeof(text));
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct bench *b = bench_new("t.", DNS_TYPE_TXT);
+        struct rr rr = {
+            .owner = question_name(b), .type = RR_TXT, .data = slice_of(text, cases[i].len)};
+        rr_list_add(&b->plan.answers, &rr);
+        assert_int_equal(encode(b, 1232), 12 + 7 + 12 + cases[i].want_data);
+        bench_free(b);
+    }
+}
+
+static void bare_replies(void **state)
+{
+    struct bench *b = bench_new("web.test.", DNS_TYPE_A);
+    (void)state;
+    b->question.opcode = 5;
+    b->question.recursion_desired = true;
+    size_t len = encode_bare(b->encoder, &b->question, DNS_RCODE_NOTIMP, 0, b->reply);
+    assert_string_equal(dns_text(b->reply, len, b->text, sizeof(b->text)),
+                        "NOTIMP qr rd opcode=5\n? web.test. IN A");
+    b->question.opcode = 0;
+    b->question.has_edns = b->question.dnssec_ok = true;
+    len = encode_bare(b->encoder, &b->question, DNS_RCODE_BADVERS, 0, b->reply);
+    assert_string_equal(dns_text(b->reply, len, b->text, sizeof(b->text)),
+                        "NOERROR qr rd\n? web.test. IN A\nedns 1232 do rcode=16 version=0 flags=0");
+    b->question = (struct question){.id = 0xabcd};
+    len = encode_bare(b->encoder, &b->question, DNS_RCODE_FORMERR, DNS_FLAG_RA, b->reply);
+    assert_int_equal(len, 12);
+    assert_memory_equal(b->reply, "\xab\xcd", 2);
+    assert_string_equal(dns_text(b->reply, len, b->text, sizeof(b->text)), "FORMERR qr ra");
+    bench_free(b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sizes),
+        cmocka_unit_test(cut_list_is_truncated),
+        cmocka_unit_test(authority_that_does_not_fit),
+        cmocka_unit_test(compression),
+        cmocka_unit_test(pointer_into_srv),
+        cmocka_unit_test(large_messages),
+        cmocka_unit_test(owners_past_the_pointers),
+        cmocka_unit_test(messages_do_not_mix),
+        cmocka_unit_test(texts),
+        cmocka_unit_test(bare_replies),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,215 @@
+/* Padding and keepalive: which queries ask for them, and what their replies get. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "common/base/attributes.h"
+#include "skydns/wire/transport_edns.h"
+
+enum { IDLE_MS = 30000 };
+
+#define HEADER              "\0\1\1\0\0\1\0\0\0\0\0\1"
+#define QUESTION            "\3www\4test\0\0\1\0\1"
+#define OPT(len)            "\0\0\51\4\320\0\0\0\0\0" len
+#define PADDING             "\0\14\0\3\0\0\0"
+#define COOKIE              "\0\12\0\10abcdefgh"
+#define KEEPALIVE           "\0\13\0\0"
+#define KEEPALIVE_WITH_TIME "\0\13\0\2\0\1"
+#define TSIG_LIKE           "\1x\0\0\372\0\377\0\0\0\0\0\2ab"
+
+/* A message of literals. */
+#define WIRE(...) (const uint8_t *)(__VA_ARGS__), sizeof(__VA_ARGS__) - 1
+
+static void test_queries(void **state)
+{
+    static const struct {
+        const char *name;
+        const uint8_t *wire;
+        size_t len;
+        bool padding, keepalive; /* over TLS */
+    } cases[] = {
+        {"no OPT", WIRE("\0\1\1\0\0\1\0\0\0\0\0\0" QUESTION), false, false},
+        {"no option", WIRE(HEADER QUESTION OPT("\0")), false, false},
+        {"padding", WIRE(HEADER QUESTION OPT("\7") PADDING), true, false},
+        {"empty padding", WIRE(HEADER QUESTION OPT("\4") "\0\14\0\0"), true, false},
+        {"keepalive", WIRE(HEADER QUESTION OPT("\4") KEEPALIVE), false, true},
+        {"keepalive with a time", WIRE(HEADER QUESTION OPT("\6") KEEPALIVE_WITH_TIME), false,
+         false},
+        {"both, and a cookie", WIRE(HEADER QUESTION OPT("\27") KEEPALIVE COOKIE PADDING), true,
+         true},
+        {"before another record",
+         WIRE("\0\1\1\0\0\1\0\0\0\0\0\2" QUESTION OPT("\7") PADDING TSIG_LIKE), true, false},
+        {"behind another record",
+         WIRE("\0\1\1\0\0\1\0\0\0\0\0\2" QUESTION TSIG_LIKE OPT("\7") PADDING), true, false},
+        {"an option longer than the record", WIRE(HEADER QUESTION OPT("\7") "\0\14\0\4\0\0\0"),
+         false, false},
+        {"a record longer than the message", WIRE(HEADER QUESTION OPT("\10") PADDING), false,
+         false},
+        {"fewer records than said", WIRE("\0\1\1\0\0\1\0\0\0\0\0\2" QUESTION OPT("\7") PADDING),
+         false, false},
+        {"OPT as an answer", WIRE("\0\1\1\0\0\1\0\1\0\0\0\0" QUESTION OPT("\7") PADDING), false,
+         false},
+        {"OPT with a name", WIRE(HEADER QUESTION "\1x\0\0\51\4\320\0\0\0\0\0\7" PADDING), false,
+         false},
+        {"a label too long", WIRE("\0\1\1\0\0\1\0\0\0\0\0\1\100" QUESTION OPT("\7") PADDING), false,
+         false},
+        {"a header alone", WIRE(HEADER), false, false},
+        {"nothing", NULL, 0, false, false},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        for (int transport = 0; transport < ENGINE_TRANSPORTS; transport++) {
+            const struct transport_edns edns =
+                transport_edns_read((enum engine_transport)transport, cases[i].wire, cases[i].len);
+            bool may_pad =
+                transport == ENGINE_TLS || transport == ENGINE_HTTPS || transport == ENGINE_HTTP;
+            if (edns.wants_padding != (may_pad && cases[i].padding) ||
+                edns.wants_keepalive != (transport == ENGINE_TLS && cases[i].keepalive)) {
+                fail_msg("%s: transport %d", cases[i].name, transport);
+            }
+        }
+    }
+}
+
+static uint8_t reply[ENGINE_REPLY_MAX];
+
+static size_t put(const void *bytes, size_t len)
+{
+    memset(reply, 0xee, sizeof(reply));
+    if (len > 0) {
+        memcpy(reply, bytes, len);
+    }
+    return len;
+}
+
+static size_t opt_len_at(size_t at)
+{
+    return (size_t)(reply[at + 9] << 8 | reply[at + 10]);
+}
+
+/* With a cookie, which stays; zeros up to the next multiple. */
+static void test_padding(void **state)
+{
+    static const char wire[] = HEADER QUESTION OPT("\14") COOKIE;
+    const struct transport_edns edns = {.wants_padding = true};
+    const size_t len = sizeof(wire) - 1, opt_at = 12 + 14;
+    (void)state;
+    size_t padded = transport_edns_add(&edns, IDLE_MS, reply, put(wire, len));
+    assert_int_equal(padded, TRANSPORT_PADDING_BLOCK);
+    assert_int_equal(opt_at + 11 + opt_len_at(opt_at), padded);
+    assert_memory_equal(reply, wire, opt_at + 9);
+    assert_memory_equal(reply + opt_at + 11, COOKIE, sizeof(COOKIE) - 1);
+    assert_int_equal(reply[len], 0);
+    assert_int_equal(reply[len + 1], 12);
+    assert_int_equal(reply[len + 2] << 8 | reply[len + 3], padded - len - 4);
+    for (size_t i = len + 4; i < padded; i++) {
+        assert_int_equal(reply[i], 0);
+    }
+    assert_int_equal(reply[padded], 0xee);
+}
+
+/* A reply with as many bytes of TXT before OPT that it has this length. */
+static size_t put_long(size_t len)
+{
+    enum { FIXED = 12 + 14 + 12 + 11 };
+    static const uint8_t head[] = HEADER QUESTION "\300\14\0\20\0\1\0\0\0\1";
+    size_t data = len - FIXED;
+    memset(reply, 'x', sizeof(reply));
+    memcpy(reply, head, sizeof(head) - 1);
+    reply[7] = 1; /* an answer */
+    reply[sizeof(head) - 1] = (uint8_t)(data >> 8);
+    reply[sizeof(head)] = (uint8_t)data;
+    memcpy(reply + len - 11, OPT("\0"), 11);
+    return len;
+}
+
+static void test_padded_lengths(void **state)
+{
+    enum { BLOCK = TRANSPORT_PADDING_BLOCK, LAST = ENGINE_REPLY_MAX / BLOCK * BLOCK };
+    static const struct {
+        size_t len, want;
+    } cases[] = {
+        {BLOCK - 5, BLOCK},
+        {BLOCK - 4, BLOCK},
+        {BLOCK - 3, 2 * BLOCK},
+        {BLOCK, 2 * BLOCK},
+        {LAST - 4, LAST},
+        {LAST - 3, ENGINE_REPLY_MAX}, /* no further multiple */
+        {ENGINE_REPLY_MAX - 4, ENGINE_REPLY_MAX},
+        {ENGINE_REPLY_MAX - 3, ENGINE_REPLY_MAX - 3}, /* no room for the option */
+        {ENGINE_REPLY_MAX, ENGINE_REPLY_MAX},
+    };
+    const struct transport_edns edns = {.wants_padding = true};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        size_t len = put_long(cases[i].len), opt_at = len - 11;
+        assert_int_equal(transport_edns_add(&edns, IDLE_MS, reply, len), cases[i].want);
+        assert_int_equal(opt_at + 11 + opt_len_at(opt_at), cases[i].want);
+    }
+}
+
+static void test_keepalive(void **state)
+{
+    static const char wire[] = HEADER QUESTION OPT("\0");
+    static const struct {
+        uint32_t idle_ms;
+        unsigned want; /* in 100 ms */
+    } cases[] = {{30000, 300}, {50, 0}, {UINT32_MAX, UINT16_MAX}};
+    const size_t len = sizeof(wire) - 1;
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct transport_edns edns = {.wants_keepalive = true};
+        const uint8_t want[] = {0, 11, 0, 2, (uint8_t)(cases[i].want >> 8), (uint8_t)cases[i].want};
+        assert_int_equal(transport_edns_add(&edns, cases[i].idle_ms, reply, put(wire, len)),
+                         len + 6);
+        assert_memory_equal(reply + len, want, sizeof(want));
+        assert_int_equal(opt_len_at(len - 11), 6);
+        edns.wants_padding = true;
+        assert_int_equal(transport_edns_add(&edns, cases[i].idle_ms, reply, put(wire, len)),
+                         TRANSPORT_PADDING_BLOCK);
+        assert_memory_equal(reply + len, want, sizeof(want));
+    }
+}
+
+static void test_replies_that_stay(void **state)
+{
+    static const struct {
+        const char *name;
+        const uint8_t *wire;
+        size_t len;
+    } cases[] = {
+        {"no OPT", WIRE("\0\1\201\200\0\1\0\0\0\0\0\0" QUESTION)},
+        {"OPT is not the last record",
+         WIRE("\0\1\201\200\0\1\0\0\0\0\0\2" QUESTION OPT("\0") TSIG_LIKE)},
+        {"something behind OPT", WIRE(HEADER QUESTION OPT("\0") "x")},
+        {"no sense", WIRE(HEADER QUESTION OPT("\1"))},
+        {"nothing", NULL, 0},
+    };
+    const struct transport_edns both = {.wants_padding = true, .wants_keepalive = true};
+    const struct transport_edns none = {0};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        size_t len = put(cases[i].wire, cases[i].len);
+        assert_int_equal(transport_edns_add(&both, IDLE_MS, reply, len), len);
+        if (len > 0) {
+            assert_memory_equal(reply, cases[i].wire, len);
+        }
+    }
+    size_t len = put(WIRE(HEADER QUESTION OPT("\0")));
+    assert_int_equal(transport_edns_add(&none, IDLE_MS, reply, len), len);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_queries),           cmocka_unit_test(test_padding),
+        cmocka_unit_test(test_padded_lengths),    cmocka_unit_test(test_keepalive),
+        cmocka_unit_test(test_replies_that_stay),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
