@@ -367,10 +367,10 @@ static void watch_signals(struct program *p)
     watch_signal(p, &p->on_hup, on_hangup, SIGHUP);
 }
 
-static struct metrics_refusals refusals(const void *data)
+static struct config_refusals refusals(const void *data)
 {
     const struct program *p = data;
-    struct metrics_refusals now = live_config_refusals(p->live);
+    struct config_refusals now = live_config_refusals(p->live);
     now.certificate = certificate_is_refused(p->certificate);
     return now;
 }

@@ -363,9 +363,9 @@ size_t live_config_unusable_keys(const struct live_config *live)
     return dnssec_files_unusable(live->dnssec);
 }
 
-struct metrics_refusals live_config_refusals(const struct live_config *live)
+struct config_refusals live_config_refusals(const struct live_config *live)
 {
-    return (struct metrics_refusals){
+    return (struct config_refusals){
         .etcd = config_layers_is_refused(live->layers, CONFIG_DOCUMENT),
         .kube2sky = config_layers_is_refused(live->layers, CONFIG_WRITERS),
         .file = live->is_file_lost || config_layers_is_refused(live->layers, CONFIG_FILE),

@@ -20,7 +20,6 @@
 #include "common/base/slice.h"
 #include "skydns/clients/visibility.h"
 #include "skydns/external/zone_table.h"
-#include "skydns/pages/metrics_table.h"
 #include "skydns/settings/options.h"
 
 struct cache_tally;
@@ -44,6 +43,18 @@ struct live_config_config {
     /* The configuration changed at run time; `now` and `before` are borrowed. */
     void (*changed)(void *data, const struct options *before, const struct options *now);
     void *data;
+};
+
+/* Whose newest settings cannot be used, so that older ones stay in force. */
+struct config_refusals {
+    bool etcd;        /* /skydns/config */
+    bool kube2sky;    /* a document that it keeps in etcd */
+    bool file;        /* -config */
+    bool hosts;       /* a file of -hosts */
+    bool cookies;     /* -cookie-secret */
+    bool tsig;        /* -tsig-keys */
+    bool dnssec;      /* -dnssec, or the document's */
+    bool certificate; /* -cert, -key, -client-ca or -tls-ticket-keys */
 };
 
 struct live_config *live_config_new(const struct live_config_config *config);
@@ -78,8 +89,8 @@ void live_config_opened(const struct live_config *live);
 /* The settings in force; borrowed until the loop turns. After _begin, or _seed. */
 const struct options *live_config_options(const struct live_config *live);
 
-/* Whose newest settings cannot be used, so that older ones are in force. After _begin. */
-struct metrics_refusals live_config_refusals(const struct live_config *live);
+/* After _begin. */
+struct config_refusals live_config_refusals(const struct live_config *live);
 
 /* Appends the names of the keys that sign a zone, with commas between; nothing if none does. And
  * keys whose files cannot be used. After _begin. */

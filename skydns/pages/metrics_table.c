@@ -126,8 +126,8 @@ static void write_client_addresses(struct metrics_page *page, const struct store
 
 static void write_refusals(struct metrics_page *page, const struct metrics_sources *all)
 {
-    const struct metrics_refusals now =
-        all->refusals ? all->refusals(all->settings) : (struct metrics_refusals){0};
+    const struct config_refusals now =
+        all->refusals ? all->refusals(all->settings) : (struct config_refusals){0};
     const struct {
         const char *source;
         bool is_refused;

@@ -9,6 +9,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/metrics.h"
+#include "skydns/config/live_config.h"
 
 struct etcd;
 struct explainer;
@@ -21,18 +22,6 @@ struct store_sync;
 struct transfers;
 struct streams_counts;
 struct worker;
-
-/* Whose newest settings cannot be used, so that older ones stay in force. */
-struct metrics_refusals {
-    bool etcd;        /* /skydns/config */
-    bool kube2sky;    /* a document that it keeps in etcd */
-    bool file;        /* -config */
-    bool hosts;       /* a file of -hosts */
-    bool cookies;     /* -cookie-secret */
-    bool tsig;        /* -tsig-keys */
-    bool dnssec;      /* -dnssec, or the document's */
-    bool certificate; /* -cert, -key, -client-ca or -tls-ticket-keys */
-};
 
 /* Listeners for TLS, HTTPS, HTTP and gRPC. `counts` NULL: there are none. */
 struct metrics_streams {
@@ -69,7 +58,7 @@ struct metrics_sources {
     struct query_tap *tap;       /* samples names for /live; NULL: none */
     struct explainer *explainer; /* NULL without HTTP */
     bool is_lame_duck;           /* stopping, but still answering */
-    struct metrics_refusals (*refusals)(const void *settings); /* NULL: none */
+    struct config_refusals (*refusals)(const void *settings); /* NULL: none */
     const void *settings;
     size_t (*dnssec_unusable)(const void *files); /* keys of -dnssec; NULL: all are usable */
     const void *dnssec_files;

@@ -448,10 +448,10 @@ static void test_explain(void **state)
 
 /* ---- Metrics ---- */
 
-static struct metrics_refusals refuse(const void *settings)
+static struct config_refusals refuse(const void *settings)
 {
     assert_non_null(settings);
-    return (struct metrics_refusals){.file = true};
+    return (struct config_refusals){.file = true};
 }
 
 static void test_metrics(void **state)
