@@ -64,7 +64,6 @@ void foreign_settings_set_hosts(struct foreign_settings *foreign, struct hosts_t
 
 static struct foreign_zone general(const struct options *options)
 {
-    _Static_assert(OPTIONS_NAMESERVERS_MAX == (int)ZONE_SERVERS_MAX, "as many as a zone");
     struct foreign_zone root = {.name = {.len = 1}, .server_count = options->nameserver_count};
     memcpy(root.servers, options->nameservers, sizeof(options->nameservers));
     return root;

@@ -14,7 +14,8 @@
 
 enum {
     ZONE_TABLE_MAX = 1024, /* stub zones: ten times what a large company delegates */
-    ZONE_SERVERS_MAX = 16, /* of one zone, as UPSTREAMS_MAX */
+    ZONE_SERVERS_MAX = 16, /* of one zone: a resolv.conf has at most 3, a long -nameservers list
+                            * a handful */
 };
 
 /* Where a zone's nameservers come from; a later one wins. */

@@ -15,17 +15,17 @@
 #include "common/dns/dname.h"
 #include "skydns/dnssec/dnssec.h"
 #include "skydns/dnstap/dnstap_target.h"
+#include "skydns/external/zone_table.h"
 #include "skydns/listen/listen_socket.h"
 #include "skydns/publish/engine_config.h"
 #include "skydns/publish/recursion.h"
 #include "skydns/settings/client_options.h"
 #include "skydns/tap/query_log.h"
-#include "skydns/upstream/upstreams.h"
 
 struct stub_zones;
 
 enum {
-    OPTIONS_NAMESERVERS_MAX = UPSTREAMS_MAX,
+    OPTIONS_NAMESERVERS_MAX = ZONE_SERVERS_MAX,
     OPTIONS_WORKERS_MAX = 64, /* more than any machine needs for DNS; one socket and 0.2 MB each */
     OPTIONS_WORKERS_DEFAULT = 8,        /* at most; fewer when there are fewer CPUs */
     OPTIONS_HANDSHAKE_THREADS_MAX = 16, /* tls_handshakes.h has no more */

@@ -10,10 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "skydns/external/nameserver.h"
+#include "skydns/external/zone_table.h"
 
 enum {
-    UPSTREAMS_MAX = 16, /* a resolv.conf has at most 3, a long -nameservers list a handful */
+    UPSTREAMS_MAX = ZONE_SERVERS_MAX,
     UPSTREAM_FAILURES_MAX = 2,
 };
 

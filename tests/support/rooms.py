@@ -80,7 +80,6 @@ UPWARD = {
     ("skydns/settings/config_doc_clients.c", "skydns/sync/store_sync.h"),
     ("skydns/settings/config_layers.c", "skydns/sync/store_sync.h"),
     ("skydns/settings/config_layers.c", "skydns/sync/writer_documents.h"),
-    ("skydns/settings/options.h", "skydns/upstream/upstreams.h"),
     ("skydns/tap/query_counts.c", "skydns/engine/cookie.h"),
     ("skydns/wire/encode.h", "skydns/answer/answer.h"),
     ("skydns/wire/question.h", "skydns/engine/cookie.h"),
