@@ -21,6 +21,7 @@
 #include "skydns/publish/publisher.h"
 #include "skydns/publish/reverse_zone.h"
 #include "skydns/publish/zone_serials.h"
+#include "skydns/settings/config_documents.h"
 #include "skydns/settings/config_layers.h"
 #include "skydns/settings/option_text.h"
 #include "skydns/settings/option_values.h"
@@ -75,7 +76,7 @@ struct live_config *live_config_new(const struct live_config_config *config)
     live->clients = client_settings_new();
     live->dnssec = dnssec_files_new(
         &(struct dnssec_files_config){.loop = config->loop, .changed = on_keys, .data = live});
-    buf_init(&live->text, STORE_SYNC_CONFIG_MAX + 1);
+    buf_init(&live->text, CONFIG_DOCUMENT_MAX + 1);
     return live;
 }
 
@@ -381,7 +382,7 @@ static int open_file(struct live_config *live, struct err *err)
     live->file = watched_file_new(&(struct watched_file_config){
         .loop = live->config.loop,
         .path = live->config.flags->config_file,
-        .bytes_max = STORE_SYNC_CONFIG_MAX,
+        .bytes_max = CONFIG_DOCUMENT_MAX,
         .changed = on_file,
         .data = live,
     });

@@ -8,10 +8,9 @@
 #include <strings.h>
 
 #include "skydns/settings/config_doc_fields_internal.h"
+#include "skydns/settings/config_documents.h"
 #include "skydns/settings/option_values.h"
 #include "skydns/settings/stub_zones.h"
-#include "skydns/sync/store_sync.h"
-#include "skydns/sync/writer_documents.h"
 
 /* SkyDNS's values for empty or zero fields. */
 static const char default_address[] = "127.0.0.1:53", default_domain[] = "skydns.local.";
@@ -260,7 +259,7 @@ static int take_stubs(struct overlay *x, json_t *value, struct err *err)
 static int take_dnssec(struct overlay *x, json_t *value, struct err *err)
 {
     struct buf list;
-    buf_init(&list, STORE_SYNC_CONFIG_MAX);
+    buf_init(&list, CONFIG_DOCUMENT_MAX);
     int r = config_list(value, &list, err);
     for (size_t i = 0; i < list.len; i++) {
         list.data[i] = list.data[i] == ' ' ? '+' : list.data[i];
@@ -285,7 +284,7 @@ static int take_scache(struct overlay *x, json_t *value, struct err *err)
 static int take_transfer_to(struct overlay *x, json_t *value, struct err *err)
 {
     struct buf list;
-    buf_init(&list, STORE_SYNC_CONFIG_MAX);
+    buf_init(&list, CONFIG_DOCUMENT_MAX);
     int r = config_list(value, &list, err);
     if (r == 0) {
         r = option_transfer_to(x->o, list.len ? buf_cstr(&list) : "", err);
@@ -439,7 +438,7 @@ int config_doc_apply(struct slice json, struct options *options, struct config_d
 {
     struct options changed = *options;
     struct overlay x = {.o = &changed, .report = report};
-    return apply(&x, json, STORE_SYNC_CONFIG_MAX, options, err);
+    return apply(&x, json, CONFIG_DOCUMENT_MAX, options, err);
 }
 
 int config_doc_apply_writers(struct slice json, struct options *options,

@@ -6,7 +6,7 @@
 
 #include "common/base/buf.h"
 #include "skydns/settings/config_doc_fields_internal.h"
-#include "skydns/sync/store_sync.h"
+#include "skydns/settings/config_documents.h"
 
 static int take_autopath(struct client_options *o, const json_t *value, struct err *err)
 {
@@ -18,7 +18,7 @@ static int take_client_list(struct client_options *o, const json_t *value,
                             const char *if_empty, struct err *err)
 {
     struct buf list;
-    buf_init(&list, STORE_SYNC_CONFIG_MAX);
+    buf_init(&list, CONFIG_DOCUMENT_MAX);
     int r = config_list(value, &list, err);
     if (r == 0) {
         r = set(o, list.len ? buf_cstr(&list) : if_empty, err);

@@ -5,10 +5,9 @@
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "skydns/settings/config_doc_internal.h"
+#include "skydns/settings/config_documents.h"
 #include "skydns/settings/config_source_internal.h"
 #include "skydns/settings/stub_zones.h"
-#include "skydns/sync/store_sync.h"
-#include "skydns/sync/writer_documents.h"
 
 struct writer_source {
     struct dname domain;
@@ -25,9 +24,9 @@ struct config_layers *config_layers_new(const struct options *flags)
 {
     struct config_layers *layers = xcalloc(1, sizeof(*layers));
     layers->flags = flags;
-    config_source_init(&layers->file, xstrdup(flags->config_file), STORE_SYNC_CONFIG_MAX);
+    config_source_init(&layers->file, xstrdup(flags->config_file), CONFIG_DOCUMENT_MAX);
     config_source_init(&layers->document, xasprintf("/%s/config", flags->path_prefix),
-                       STORE_SYNC_CONFIG_MAX);
+                       CONFIG_DOCUMENT_MAX);
     return layers;
 }
 

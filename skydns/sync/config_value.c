@@ -1,8 +1,9 @@
 #include "skydns/sync/config_value_internal.h"
 
+#include "skydns/settings/config_documents.h"
 #include "skydns/sync/store_sync.h"
 
-enum { KEPT_MAX = STORE_SYNC_CONFIG_MAX + 1 };
+enum { KEPT_MAX = CONFIG_DOCUMENT_MAX + 1 };
 
 void config_value_init(struct config_value *value)
 {

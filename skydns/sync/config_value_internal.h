@@ -10,7 +10,7 @@
 #include "common/base/slice.h"
 
 struct config_value {
-    struct buf text; /* one byte over STORE_SYNC_CONFIG_MAX, so that an oversized one shows */
+    struct buf text; /* one byte over CONFIG_DOCUMENT_MAX, so that an oversized one shows */
     bool is_there;
     bool is_read; /* in the current full read */
     bool is_changed;

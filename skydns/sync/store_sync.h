@@ -37,11 +37,6 @@ struct snapshot_content;
 struct snapshot_image;
 struct store_sync;
 
-/* Bytes of SkyDNS's configuration: a page in practice; all stub zones (zone_table.h) with all their
- * nameservers fit. As much as a ConfigMap holds. A longer one is passed on truncated to one byte
- * more. */
-enum { STORE_SYNC_CONFIG_MAX = 1024 * 1024 };
-
 struct store_sync_config {
     struct ev_loop *loop;
     struct etcd *etcd;           /* borrowed, on the same loop */

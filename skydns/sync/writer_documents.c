@@ -14,6 +14,7 @@
 #include "common/etcd/etcd_mirror.h"
 #include "common/etcd/etcd_store_id.h"
 #include "skydns/publish/engine_config.h"
+#include "skydns/settings/config_documents.h"
 
 /* Permissions are given by people: the mirror itself would retry every second. */
 static const double denied_retry_s = 60;
@@ -48,12 +49,6 @@ struct saved_document {
     struct slice text;
     struct slice mirror; /* etcd_mirror_save; empty: etcd denied reading the key */
 };
-
-char *writer_document_key(const struct dname *domain, const char *name)
-{
-    char text[DNAME_TEXT_MAX];
-    return etcd_writer_key(slice_str(dname_to_text(domain, text)), name);
-}
 
 /* ---- The mirror ---- */
 

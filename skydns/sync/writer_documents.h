@@ -20,10 +20,6 @@ struct buf;
 struct etcd;
 struct writer_documents;
 
-/* Bytes: it also lists the keys that kube2sky wrote, and a request to etcd has at most 1.5 MiB. A
- * longer one is passed on truncated to one byte more. */
-enum { WRITER_DOCUMENT_MAX = 1536 * 1024 };
-
 struct writer_documents_config {
     struct ev_loop *loop;
     struct etcd *etcd;    /* borrowed */
@@ -37,9 +33,6 @@ struct writer_documents_config {
     void (*changed)(void *data, const struct dname *domain, struct slice value);
     void *data;
 };
-
-/* "/kube2sky/cluster.local/config", which the caller frees. */
-char *writer_document_key(const struct dname *domain, const char *name);
 
 /* Whether bytes are what writer_documents_save appended. */
 bool writer_documents_is_saved(struct slice saved) MUST_CHECK;

@@ -21,6 +21,7 @@
 #include "skydns/external/zone_table.h"
 #include "skydns/publish/engine_config.h"
 #include "skydns/publish/publisher.h"
+#include "skydns/settings/config_documents.h"
 #include "skydns/sync/store_sync.h"
 #include "tests/support/etcd_proc.h"
 #include "tests/support/etcd_sync.h"
@@ -338,7 +339,7 @@ static void test_ignored_fields(void **state)
 /* A document that is too long is rejected, not truncated, whatever its rest. */
 static void test_too_long_document(void **state)
 {
-    enum { SIZE = STORE_SYNC_CONFIG_MAX + 1 };
+    enum { SIZE = CONFIG_DOCUMENT_MAX + 1 };
     struct fixture *f = *state;
     char *json = malloc(SIZE);
     assert_non_null(json);

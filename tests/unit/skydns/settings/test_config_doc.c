@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "skydns/settings/config_doc_internal.h"
+#include "skydns/settings/config_documents.h"
 #include "skydns/settings/option_text.h"
 #include "skydns/settings/option_values.h"
 #include "skydns/settings/stub_zones.h"
@@ -372,7 +373,7 @@ static void test_snapshot_fields(void **state)
 
 static void test_too_many_stubs(void **state)
 {
-    static char json[STORE_SYNC_CONFIG_MAX];
+    static char json[CONFIG_DOCUMENT_MAX];
     struct options o = flags();
     struct config_doc_report report;
     struct err err;
@@ -394,7 +395,7 @@ static void test_too_many_stubs(void **state)
 
 static void test_too_long(void **state)
 {
-    static char json[STORE_SYNC_CONFIG_MAX + 1];
+    static char json[CONFIG_DOCUMENT_MAX + 1];
     struct options o = flags();
     struct config_doc_report report;
     struct err err;

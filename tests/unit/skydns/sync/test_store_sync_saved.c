@@ -14,6 +14,7 @@
 #include "common/base/clock.h"
 #include "common/base/outage.h"
 #include "common/etcd/etcd_mirror.h"
+#include "skydns/settings/config_documents.h"
 #include "skydns/sync/broken.h"
 #include "skydns/sync/store_sync.h"
 #include "tests/support/log_capture.h"
@@ -791,11 +792,11 @@ static void test_sections_that_make_no_sense(void **state)
     assert_false(store_sync_can_start(&content, &err));
     assert_string_equal(err.msg, "its revision and time make no sense");
     content.header.revision = 9;
-    char *longest = calloc(1, STORE_SYNC_CONFIG_MAX + 2);
+    char *longest = calloc(1, CONFIG_DOCUMENT_MAX + 2);
     assert_non_null(longest);
-    snapshot_copy_set(&content, SNAPSHOT_CONFIG, slice_of(longest, STORE_SYNC_CONFIG_MAX + 2));
+    snapshot_copy_set(&content, SNAPSHOT_CONFIG, slice_of(longest, CONFIG_DOCUMENT_MAX + 2));
     assert_false(store_sync_can_start(&content, &err));
-    snapshot_copy_set(&content, SNAPSHOT_CONFIG, slice_of(longest, STORE_SYNC_CONFIG_MAX + 1));
+    snapshot_copy_set(&content, SNAPSHOT_CONFIG, slice_of(longest, CONFIG_DOCUMENT_MAX + 1));
     assert_true(store_sync_can_start(&content, &err));
     free(longest);
     snapshot_content_fini(&content);

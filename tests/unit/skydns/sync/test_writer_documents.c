@@ -13,6 +13,7 @@
 #include "common/base/buf.h"
 #include "common/etcd/etcd_mirror.h"
 #include "skydns/publish/engine_config.h"
+#include "skydns/settings/config_documents.h"
 #include "skydns/sync/writer_documents.h"
 #include "tests/support/log_capture.h"
 
