@@ -9,6 +9,7 @@
 #include "skydns/publish/zone_serials.h"
 #include "skydns/records/rr.h"
 #include "skydns/records/store.h"
+#include "skydns/wire/answer_plan.h"
 #include "skydns/wire/deferral.h"
 #include "skydns/wire/edns.h"
 #include "skydns/wire/external_answer.h"
@@ -37,40 +38,11 @@ struct answer_input {
     const struct engine_query *query; /* with `kept`: the client's query */
 };
 
-/* SOA timers as in SkyDNS: secondaries learn of changes by NOTIFY. */
-enum {
-    ANSWER_SOA_REFRESH_S = 28800,
-    ANSWER_SOA_RETRY_S = 7200,
-    ANSWER_SOA_EXPIRE_S = 604800,
-};
-
 /* The SOA's serial is the start of the hour, as in SkyDNS, unless the zone can be transferred. */
 static inline uint32_t answer_soa_serial(const struct zone_serial *serial, int64_t now_s)
 {
     return serial ? zone_serial_get(serial) : (uint32_t)(now_s - now_s % 3600);
 }
-
-/* The zone's SOA: the answer to an SOA question, or the authority of a negative answer. */
-struct answer_soa {
-    struct slice mname, rname;
-    uint32_t serial;
-    uint32_t minimum_s;
-};
-
-/* Borrows from the input, the store and the configuration: valid as long as they are, and until the
- * next answer_build. */
-struct answer_plan {
-    enum dns_rcode rcode;
-    bool is_authoritative;
-    bool is_recursive;     /* RA */
-    enum edns_error error; /* why SERVFAIL or REFUSED */
-    uint16_t rr_class;
-    struct rr_list answers;
-    struct rr_list additionals;
-    bool has_authority; /* a negative answer: SOA */
-    struct rr authority;
-    struct answer_soa soa;
-};
 
 struct answer;
 

@@ -5,40 +5,19 @@
 #ifndef SKYDNS_ENGINE_COOKIE_H
 #define SKYDNS_ENGINE_COOKIE_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/addr.h"
 #include "skydns/publish/cookie_secrets.h"
-#include "skydns/wire/edns.h"
+#include "skydns/wire/cookie_option.h"
 
 enum {
-    COOKIE_CLIENT_SIZE = 8,
-    COOKIE_SERVER_SIZE = 16, /* of ours */
-    COOKIE_SIZE = COOKIE_CLIENT_SIZE + COOKIE_SERVER_SIZE,
-    COOKIE_SERVER_MIN = 8, /* of others' */
-    /* A reply's option. */
-    COOKIE_OPTION_SIZE = EDNS_OPTION_HEAD + COOKIE_SIZE,
     /* RFC 9018 4.3: how old, and how far ahead of our clock, a cookie may be; and from which age on
      * the client gets a new one. */
     COOKIE_AGE_MAX_S = 3600,
     COOKIE_AHEAD_MAX_S = 300,
     COOKIE_RENEW_S = 1800,
 };
-
-/* What a client sent: its own cookie, perhaps with the server's. */
-struct cookie {
-    uint8_t len; /* 0: none */
-    uint8_t bytes[EDNS_COOKIE_MAX];
-};
-
-/* RFC 7873 5.2.2: 8 bytes, or 16 to 40. */
-static inline bool cookie_has_sound_length(size_t len)
-{
-    return len == COOKIE_CLIENT_SIZE ||
-           (len >= COOKIE_CLIENT_SIZE + COOKIE_SERVER_MIN && len <= EDNS_COOKIE_MAX);
-}
 
 enum cookie_verdict {
     COOKIE_ALONE, /* no server cookie, or no cookie at all */

@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "common/base/attributes.h"
-#include "skydns/engine/cookie.h"
-#include "skydns/wire/edns.h"
+#include "skydns/wire/cookie_option.h"
 
 enum { COUNTS_AT = 6 };
 

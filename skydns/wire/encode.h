@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "skydns/answer/answer.h"
+#include "skydns/wire/answer_plan.h"
 #include "skydns/wire/question.h"
 
 struct encoder;

@@ -10,7 +10,7 @@
 
 #include "common/base/attributes.h"
 #include "common/dns/dname.h"
-#include "skydns/engine/cookie.h"
+#include "skydns/wire/cookie_option.h"
 #include "skydns/wire/edns.h"
 
 /* All of a query that matters: header, the longest name, type and class, OPT with the options that

@@ -75,9 +75,6 @@ UPWARD = {
     ("skydns/resolver/resolver_work.c", "skydns/streams/streams.h"),
     ("skydns/resolver/resolver_work.c", "skydns/streams/tcp_server.h"),
     ("skydns/resolver/resolver_work.c", "skydns/udp/udp_server.h"),
-    ("skydns/tap/query_counts.c", "skydns/engine/cookie.h"),
-    ("skydns/wire/encode.h", "skydns/answer/answer.h"),
-    ("skydns/wire/question.h", "skydns/engine/cookie.h"),
 }
 # Nothing lies above these, so all their headers are private.
 TOPS = {"kube2sky", "skydns", "exechealthz"}
