@@ -35,6 +35,7 @@
 #include "skydns/pages/top_view.h"
 #include "skydns/publish/publisher.h"
 #include "skydns/publish/zone_serials.h"
+#include "skydns/settings/option_files.h"
 #include "skydns/settings/options.h"
 #include "skydns/settings/stub_zones.h"
 #include "skydns/snapshot/snapshot.h"
@@ -598,6 +599,22 @@ static int print_ds(struct program *p)
     return r == 0 ? 0 : fail(&err);
 }
 
+static void confine_to_files(const struct options *flags)
+{
+    struct option_files *files = option_files_new(flags);
+    confine_files((const char *const *)files->paths, files->count, resolv_conf, flags->snapshot);
+    option_files_free(files);
+}
+
+/* The file of -snapshot has been read, and is not read again. */
+static int drop_privileges(const struct options *flags, struct err *err)
+{
+    struct option_files *files = option_files_new(flags);
+    int r = privileges_drop(&flags->user, (const char *const *)files->paths, files->count, err);
+    option_files_free(files);
+    return r;
+}
+
 int main(int argc, char **argv)
 {
     static struct program program;
@@ -642,7 +659,7 @@ int main(int argc, char **argv)
     (void)signal(SIGPIPE, SIG_IGN); /* writing to a closed peer is an error, not a signal */
     process_metrics_open();
     privileges_begin(&p->flags.user);
-    confine_files(&p->flags, resolv_conf);
+    confine_to_files(&p->flags);
     log_start();
     record_json_use_xalloc();
     p->start_s = clock_wall_s();
@@ -663,7 +680,7 @@ int main(int argc, char **argv)
         r = open_without_snapshot(p, &err);
     }
     if (r == 0) {
-        r = confine_privileges(&p->flags, &err);
+        r = drop_privileges(&p->flags, &err);
     }
     if (r == 0) {
         confine_calls();
