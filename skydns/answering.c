@@ -21,6 +21,7 @@
 #include "skydns/publish/publisher.h"
 #include "skydns/resolver/resolver.h"
 #include "skydns/streams/streams.h"
+#include "skydns/streams/tcp_server.h"
 #include "skydns/tap/name_samples.h"
 #include "skydns/tap/query_tap.h"
 #include "skydns/transfer/transfers.h"
@@ -344,6 +345,17 @@ static int open_lanes(struct answering *a, struct err *err)
     return 0;
 }
 
+static void share_descriptors(struct answering *a)
+{
+    const struct descriptor_wants wants = {
+        .most = {.connections = TCP_CONNECTIONS_MAX,
+                 .streams = a->sockets.stream_count > 0 ? TCP_CONNECTIONS_MAX : 0,
+                 .nameservers = FORWARDER_SOCKETS_MAX},
+        .handshakes = TCP_HANDSHAKES_MAX,
+    };
+    a->descriptors = descriptor_limit_raise(&wants);
+}
+
 /* ---- Lifecycle ---- */
 
 int answering_open(const struct options *options, struct publisher *publisher,
@@ -366,7 +378,7 @@ int answering_open(const struct options *options, struct publisher *publisher,
     }
     if (r == 0) {
         a->lane_count = (unsigned)a->sockets.udp_count * a->options.workers;
-        a->descriptors = descriptor_limit_raise(a->sockets.stream_count > 0);
+        share_descriptors(a);
         r = open_transfers(a, err);
     }
     if (r == 0) {

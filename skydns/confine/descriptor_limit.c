@@ -3,18 +3,15 @@
 #include <sys/resource.h>
 
 #include "common/base/log.h"
-#include "skydns/streams/tcp_server.h"
-#include "skydns/upstream/forwarder.h"
 
 enum {
     /* At most: 80 UDP and listening sockets, 130 for HTTP on two ports, 256 for its streams of
      * events, 48 for probes of nameservers and loop checks, some 50 for etcd, name lookups, event
      * loops and files. */
     RESERVED = 576,
-    /* Listening sockets from systemd, an event loop; connections closed during a handshake step. */
-    STREAMS_RESERVED = 32 + TCP_HANDSHAKES_MAX,
-    WANTED = TCP_CONNECTIONS_MAX + FORWARDER_SOCKETS_MAX + RESERVED,
-    STREAMS_WANTED = TCP_CONNECTIONS_MAX + STREAMS_RESERVED,
+    /* Listening sockets from systemd, an event loop; without connections closed during a handshake
+     * step. */
+    STREAMS_RESERVED = 32,
     USUAL_SOFT_LIMIT = 1024, /* if the kernel does not say */
 };
 
@@ -23,14 +20,19 @@ static size_t at_most(size_t n, size_t limit)
     return n < limit ? n : limit;
 }
 
-struct descriptor_shares descriptor_limit_share(size_t limit, bool has_streams)
+static size_t reserved(const struct descriptor_wants *wants)
 {
-    size_t left = limit - at_most(RESERVED + (has_streams ? STREAMS_RESERVED : 0), limit / 2);
-    size_t part = left / (has_streams ? 3 : 2), share = part ? part : 1;
+    return RESERVED + (wants->most.streams > 0 ? STREAMS_RESERVED + wants->handshakes : 0);
+}
+
+struct descriptor_shares descriptor_limit_share(size_t limit, const struct descriptor_wants *wants)
+{
+    size_t left = limit - at_most(reserved(wants), limit / 2);
+    size_t part = left / (wants->most.streams > 0 ? 3 : 2), share = part ? part : 1;
     return (struct descriptor_shares){
-        .connections = at_most(share, TCP_CONNECTIONS_MAX),
-        .streams = has_streams ? at_most(share, TCP_CONNECTIONS_MAX) : 0,
-        .nameservers = at_most(share, FORWARDER_SOCKETS_MAX),
+        .connections = at_most(share, wants->most.connections),
+        .streams = at_most(share, wants->most.streams),
+        .nameservers = at_most(share, wants->most.nameservers),
     };
 }
 
@@ -49,12 +51,13 @@ static size_t raise_limit(size_t wanted)
     return limit.rlim_cur;
 }
 
-struct descriptor_shares descriptor_limit_raise(bool has_streams)
+struct descriptor_shares descriptor_limit_raise(const struct descriptor_wants *wants)
 {
-    size_t wanted = WANTED + (has_streams ? STREAMS_WANTED : 0);
+    const struct descriptor_shares *most = &wants->most;
+    size_t wanted = most->connections + most->streams + most->nameservers + reserved(wants);
     size_t limit = raise_limit(wanted);
-    struct descriptor_shares shares = descriptor_limit_share(limit, has_streams);
-    if (limit < wanted && has_streams) {
+    struct descriptor_shares shares = descriptor_limit_share(limit, wants);
+    if (limit < wanted && most->streams > 0) {
         log_warn(
             "few descriptors, so fewer connections over TCP, TLS, HTTP and gRPC and queries to "
             "nameservers at once; raise LimitNOFILE= or ulimit -n",

@@ -10,19 +10,25 @@
 #ifndef SKYDNS_CONFINE_DESCRIPTOR_LIMIT_H
 #define SKYDNS_CONFINE_DESCRIPTOR_LIMIT_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 struct descriptor_shares {
-    size_t connections; /* 1 to TCP_CONNECTIONS_MAX */
-    size_t streams;     /* the same; 0 without such listeners */
-    size_t nameservers; /* 1 to FORWARDER_SOCKETS_MAX */
+    size_t connections;
+    size_t streams; /* 0 without such listeners */
+    size_t nameservers;
 };
 
-/* Raises the soft limit to the sum of their maxima, or to a smaller hard limit, with a warning. */
-struct descriptor_shares descriptor_limit_raise(bool has_streams);
+/* The most that each can use, at least 1; and the handshakes of streams whose connections are
+ * closed already. */
+struct descriptor_wants {
+    struct descriptor_shares most;
+    size_t handshakes;
+};
 
-/* Divides this many descriptors. PURE. */
-struct descriptor_shares descriptor_limit_share(size_t limit, bool has_streams);
+/* Raises the soft limit to the sum of these, or to a smaller hard limit, with a warning. */
+struct descriptor_shares descriptor_limit_raise(const struct descriptor_wants *wants);
+
+/* Divides this many descriptors: 1 of each that is wanted, at least. PURE. */
+struct descriptor_shares descriptor_limit_share(size_t limit, const struct descriptor_wants *wants);
 
 #endif

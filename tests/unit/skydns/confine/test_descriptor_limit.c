@@ -15,6 +15,12 @@
 
 enum { ALL_WANT = 20576, PART_WANTS = 10000, WITH_STREAMS = 30864 };
 
+static const struct descriptor_wants plain = {
+    .most = {.connections = PART_WANTS, .nameservers = PART_WANTS}, .handshakes = 256};
+static const struct descriptor_wants streams = {
+    .most = {.connections = PART_WANTS, .streams = PART_WANTS, .nameservers = PART_WANTS},
+    .handshakes = 256};
+
 static void test_shares(void **state)
 {
     static const struct {
@@ -26,7 +32,7 @@ static void test_shares(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct descriptor_shares got = descriptor_limit_share(rows[i].limit, false);
+        struct descriptor_shares got = descriptor_limit_share(rows[i].limit, &plain);
         if (got.connections != rows[i].want || got.nameservers != rows[i].want) {
             fail_msg("of %zu: %zu and %zu, expected %zu", rows[i].limit, got.connections,
                      got.nameservers, rows[i].want);
@@ -46,7 +52,7 @@ static void test_shares_with_streams(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct descriptor_shares got = descriptor_limit_share(rows[i].limit, true);
+        struct descriptor_shares got = descriptor_limit_share(rows[i].limit, &streams);
         if (got.connections != rows[i].want || got.nameservers != rows[i].want ||
             got.streams != rows[i].want) {
             fail_msg("of %zu: %zu, %zu and %zu, expected %zu", rows[i].limit, got.connections,
@@ -60,14 +66,14 @@ static void test_shares_with_streams(void **state)
 static void test_everyone_keeps_a_part(void **state)
 {
     static const struct {
-        bool has_streams;
+        const struct descriptor_wants *wants;
         size_t all, parts;
-    } rows[] = {{false, ALL_WANT, 2}, {true, WITH_STREAMS, 3}};
+    } rows[] = {{&plain, ALL_WANT, 2}, {&streams, WITH_STREAMS, 3}};
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         size_t before = 0, rest_wants = rows[i].all - rows[i].parts * PART_WANTS;
         for (size_t limit = 6; limit < 2 * rows[i].all; limit++) {
-            struct descriptor_shares got = descriptor_limit_share(limit, rows[i].has_streams);
+            struct descriptor_shares got = descriptor_limit_share(limit, rows[i].wants);
             size_t rest = limit - got.connections - got.streams - got.nameservers;
             assert_true(got.connections >= before);
             assert_true(rest >= got.connections || rest >= rest_wants);
@@ -77,7 +83,7 @@ static void test_everyone_keeps_a_part(void **state)
 }
 
 /* Raised from a small soft limit to what is wanted, or to the hard limit; warns only below that. */
-static void check_that_the_soft_limit_is_raised(bool has_streams, size_t all)
+static void check_that_the_soft_limit_is_raised(const struct descriptor_wants *wants, size_t all)
 {
     static struct log_capture log;
     struct rlimit before, after;
@@ -86,13 +92,13 @@ static void check_that_the_soft_limit_is_raised(bool has_streams, size_t all)
     struct rlimit small = {.rlim_cur = 64, .rlim_max = before.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &small), 0);
     log_capture_begin(&log);
-    struct descriptor_shares got = descriptor_limit_raise(has_streams);
+    struct descriptor_shares got = descriptor_limit_raise(wants);
     const char *text = log_capture_end(&log);
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &after), 0);
     size_t want = before.rlim_max < all ? before.rlim_max : all;
     assert_int_equal(after.rlim_cur, want);
     assert_int_equal(after.rlim_max, before.rlim_max);
-    assert_int_equal(got.connections, descriptor_limit_share(want, has_streams).connections);
+    assert_int_equal(got.connections, descriptor_limit_share(want, wants).connections);
     (void)snprintf(line, sizeof(line), "limit=%zu wanted=%zu connections=%zu", want, all,
                    got.connections);
     assert_int_equal(log_occurrences(text, line), want < all);
@@ -102,8 +108,8 @@ static void check_that_the_soft_limit_is_raised(bool has_streams, size_t all)
 static void test_soft_limit_is_raised(void **state)
 {
     (void)state;
-    check_that_the_soft_limit_is_raised(false, ALL_WANT);
-    check_that_the_soft_limit_is_raised(true, WITH_STREAMS);
+    check_that_the_soft_limit_is_raised(&plain, ALL_WANT);
+    check_that_the_soft_limit_is_raised(&streams, WITH_STREAMS);
 }
 
 /* Must be the last test: a lowered hard limit stays. */
@@ -114,7 +120,7 @@ static void test_a_small_hard_limit(void **state)
     (void)state;
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &small), 0);
     log_capture_begin(&log);
-    struct descriptor_shares got = descriptor_limit_raise(false);
+    struct descriptor_shares got = descriptor_limit_raise(&plain);
     const char *text = log_capture_end(&log);
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &small), 0);
     assert_int_equal(small.rlim_cur, 256);
@@ -123,7 +129,7 @@ static void test_a_small_hard_limit(void **state)
                                            "connections=64 nameserver_queries=64"),
                      1);
     log_capture_begin(&log);
-    got = descriptor_limit_raise(true);
+    got = descriptor_limit_raise(&streams);
     text = log_capture_end(&log);
     assert_int_equal(got.streams, 42);
     assert_int_equal(log_occurrences(text, "raise LimitNOFILE= or ulimit -n limit=256 wanted=30864 "
