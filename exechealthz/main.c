@@ -13,7 +13,7 @@
 #include "common/base/service_manager.h"
 #include "common/base/version.h"
 #include "common/base/xalloc.h"
-#include "common/http/healthcheck.h"
+#include "common/health/healthcheck.h"
 #include "common/http/http_server.h"
 #include "common/tls/tls_client.h"
 #include "exechealthz/dns_probe.h"

@@ -18,7 +18,7 @@
 #include "common/base/xalloc.h"
 #include "common/dns/record_json.h"
 #include "common/etcd/etcd.h"
-#include "common/http/healthcheck.h"
+#include "common/health/healthcheck.h"
 #include "common/live/live_view.h"
 #include "kube2sky/api/kube_client.h"
 #include "kube2sky/config_source.h"

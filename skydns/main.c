@@ -19,7 +19,7 @@
 #include "common/base/version.h"
 #include "common/dns/record_json.h"
 #include "common/etcd/etcd.h"
-#include "common/http/healthcheck.h"
+#include "common/health/healthcheck.h"
 #include "common/live/live_view.h"
 #include "skydns/answering.h"
 #include "skydns/config/certificate.h"

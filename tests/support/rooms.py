@@ -20,7 +20,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 ROOMS = {
     "common/base": "",
     "common/dns": "common/base",
-    "common/http": "common/base common/dns",
+    "common/http": "common/base",
+    "common/health": "common/base common/dns common/http",
     "common/page": "common/base common/http",
     "common/tls": "common/base",
     "common/grpc": "common/base common/tls",

@@ -1,4 +1,4 @@
-#include "common/http/healthcheck.h"
+#include "common/health/healthcheck.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /* The flag -healthcheck=URL: asks a running program whether it is healthy, for an image's
  * HEALTHCHECK or an exec probe where there is no curl. main() calls it instead of everything else.
  * Blocks for at most 4 s, less than the usual timeout of such checks. */
-#ifndef COMMON_HTTP_HEALTHCHECK_H
-#define COMMON_HTTP_HEALTHCHECK_H
+#ifndef COMMON_HEALTH_HEALTHCHECK_H
+#define COMMON_HEALTH_HEALTHCHECK_H
 
 #include "common/base/attributes.h"
 #include "common/base/err.h"

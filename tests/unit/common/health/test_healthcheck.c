@@ -1,6 +1,6 @@
 /* -healthcheck: which URLs are accepted, and what counts as healthy, over HTTP and DNS, against
  * servers in a thread. */
-#include "common/http/healthcheck.h"
+#include "common/health/healthcheck.h"
 
 #include <pthread.h>
 #include <setjmp.h>
