@@ -20,6 +20,7 @@
 #include "skydns/publish/engine_config.h"
 #include "skydns/publish/publisher.h"
 #include "skydns/resolver/resolver.h"
+#include "skydns/streams/plain_tcp.h"
 #include "skydns/streams/streams.h"
 #include "skydns/streams/tcp_server.h"
 #include "skydns/tap/name_samples.h"
@@ -53,6 +54,7 @@ struct answering {
     struct engine *pool_engines[1 + POOL_THREADS_MAX]; /* the walker's and the signers' */
     unsigned pool_engine_count;
     struct resolver *resolver;
+    struct plain_tcp *plain_tcp;
     struct engine *stream_engine;
     struct streams *streams;     /* NULL: no such address */
     struct transfers *transfers; /* NULL: not with this -schema or -pods */
@@ -159,14 +161,10 @@ static int open_resolver(struct answering *a, struct err *err)
 {
     a->resolver_engine = engine_new(publisher_newest_config(a->publisher));
     struct resolver_config config = {
-        .sockets = a->sockets.tcp,
-        .socket_count = a->sockets.tcp_count,
-        .connections_max = a->descriptors.connections,
         .random_case = a->options.random_case,
         .sockets_max = a->descriptors.nameservers,
         .nameservers_ca = a->options.nameservers_ca,
         .cache_tally = publisher_newest_config(a->publisher)->cache_tally,
-        .transfers = a->transfers,
         .stale_wait_ms = RESOLVER_STALE_WAIT_MS,
         .recursion = &a->options.recursion,
         .engine = a->resolver_engine,
@@ -185,8 +183,23 @@ static int open_resolver(struct answering *a, struct err *err)
     }
     int r = resolver_new(&config, &a->resolver, err);
     if (r == 0) {
-        a->sockets.tcp_count = 0; /* handed over */
         answering_set_nameservers(a, &a->options);
+    }
+    return r;
+}
+
+static int open_plain_tcp(struct answering *a, struct err *err)
+{
+    const struct plain_tcp_config config = {
+        .sockets = a->sockets.tcp,
+        .socket_count = a->sockets.tcp_count,
+        .connections_max = a->descriptors.connections,
+        .resolver = a->resolver,
+        .transfers = a->transfers,
+    };
+    int r = plain_tcp_new(&config, &a->plain_tcp, err);
+    if (r == 0) {
+        a->sockets.tcp_count = 0; /* handed over */
     }
     return r;
 }
@@ -199,7 +212,7 @@ static void send_part(void *data, struct transfer_part *part)
     const struct answering *a = data;
     switch (part->origin.transport) {
     case ENGINE_TCP:
-        resolver_send_part(a->resolver, part);
+        plain_tcp_send_part(a->plain_tcp, part);
         return;
     case ENGINE_TLS:
         streams_send_part(a->streams, part);
@@ -385,6 +398,9 @@ int answering_open(const struct options *options, struct publisher *publisher,
         r = open_resolver(a, err);
     }
     if (r == 0) {
+        r = open_plain_tcp(a, err);
+    }
+    if (r == 0) {
         r = open_streams(a, err);
     }
     if (r == 0) {
@@ -474,6 +490,7 @@ void answering_stop(struct answering *answering)
         streams_stop(a->streams);
         log_streams(a->streams);
     }
+    plain_tcp_stop(a->plain_tcp);
     resolver_stop(a->resolver);
     if (a->transfers) {
         transfers_stop(a->transfers);
@@ -497,6 +514,7 @@ void answering_free(struct answering *answering)
         return;
     }
     transfers_free(a->transfers);
+    plain_tcp_free(a->plain_tcp);
     resolver_free(a->resolver);
     streams_free(a->streams);
     engine_free(a->stream_engine);

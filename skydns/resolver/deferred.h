@@ -21,7 +21,6 @@ struct lookup;
 struct pooled_query;
 struct resolver;
 struct resolver_pool;
-struct udp_server;
 
 /* A connection of a TCP server, recognised even if its slot has been reused since. */
 struct tcp_ref {
@@ -29,13 +28,24 @@ struct tcp_ref {
     uint32_t generation;
 };
 
+struct deferred;
+
+/* What takes late replies to where their queries came from: a worker's socket, the connections of a
+ * loop. Outlives the queries that name it. */
+struct reply_to {
+    /* The resolver's thread; len 0: there is no reply after all. False: it is known to be lost. */
+    bool (*send)(void *data, const struct deferred *deferred, const uint8_t *reply, size_t len);
+    void *data;
+};
+
 /* Where the reply goes. */
 struct deferred_origin {
     enum engine_transport transport;
-    const struct udp_server *udp; /* of UDP */
-    struct tcp_ref tcp;           /* of the others */
-    struct transport_edns edns;   /* what the reply needs */
-    uint64_t tag;                 /* tcp_server_reply's */
+    const struct reply_to *to;
+    struct tcp_ref tcp;         /* of all but UDP */
+    uint32_t idle_ms;           /* of this connection, as told to clients that ask */
+    struct transport_edns edns; /* what the reply needs */
+    uint64_t tag;               /* tcp_server_reply's */
 };
 
 struct deferred {

@@ -1,4 +1,5 @@
-/* The thread, its input from the rings and TCP, and its end. */
+/* The thread, its input from the rings, and its end. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +10,6 @@
 #include "skydns/external/zone_table.h"
 #include "skydns/publish/publisher.h"
 #include "skydns/resolver/resolver_internal.h"
-#include "skydns/streams/tcp_server.h"
 #include "skydns/upstream/external.h"
 #include "skydns/upstream/loop_check.h"
 #include "skydns/upstream/tls_pool.h"
@@ -67,11 +67,6 @@ size_t resolver_room(const struct resolver *resolver, unsigned producer)
     return deferred_ring_room(resolver->rings[producer]);
 }
 
-void resolver_send_part(struct resolver *resolver, struct transfer_part *part)
-{
-    transfer_inbox_put(&resolver->inbox, part);
-}
-
 static void on_refresh(void *data, const struct engine_query *query)
 {
     resolver_refresh(data, query->wire, query->len);
@@ -113,10 +108,8 @@ static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int revents)
     struct resolver *r = prepare->data;
     (void)revents;
     turn_end(&r->turn);
-    counter_set(&r->counts.connections, tcp_server_connections(r->turn.tcp));
-    counter_set(&r->counts.evictions, tcp_server_evictions(r->turn.tcp));
     if (r->draining && !r->rings_pending && counter_get(&r->counts.in_hand) == 0 &&
-        tcp_server_connections(r->turn.tcp) == 0) {
+        !r->accepts_connections && counter_get(&r->counts.connections) == 0) {
         ev_break(loop, EVBREAK_ALL);
     }
 }
@@ -161,7 +154,6 @@ static void on_stop(struct ev_loop *loop, ev_async *stop, int revents)
     ev_async_send(loop, &r->wake);
     ev_timer_set(&r->drain_timer, RESOLVER_DRAIN_MS / 1000.0, 0.);
     ev_timer_start(loop, &r->drain_timer);
-    tcp_server_drain(r->turn.tcp);
 }
 
 /* ---- Nameservers ---- */
@@ -254,23 +246,6 @@ static void start_watchers(struct resolver *r)
     ev_prepare_start(r->loop, &r->prepare);
 }
 
-static int open_tcp(struct resolver *r, struct err *err)
-{
-    const struct tcp_server_config tcp = {
-        .loop = r->loop,
-        .sockets = r->config.sockets,
-        .socket_count = r->config.socket_count,
-        .connections_max = r->config.connections_max,
-        .buffers_max = TCP_BUFFERS_MAX,
-        .idle_ms = TCP_IDLE_MS,
-        .answer = turn_answer_connection,
-        .look_ahead = turn_look_ahead,
-        .part_left = turn_part_left,
-        .data = &r->turn,
-    };
-    return tcp_server_new(&tcp, &r->turn.tcp, err);
-}
-
 /* Its connections have at most an eighth of the descriptors for nameservers. */
 static int open_tls(struct resolver *r, struct err *err)
 {
@@ -293,11 +268,7 @@ static int open_loop(struct resolver *r, struct err *err)
         return err_set(err, ERR_UNAVAILABLE, "no event loop: too few descriptors?");
     }
     int result = open_tls(r, err);
-    if (result == 0) {
-        result = open_tcp(r, err);
-    }
     if (result < 0) {
-        tls_pool_free(r->tls);
         ev_loop_destroy(r->loop);
     }
     return result;
@@ -329,9 +300,6 @@ int resolver_new(const struct resolver_config *config, struct resolver **ret_res
     r->turn = (struct turn){
         .engine = config->engine,
         .reader = config->reader,
-        .resolver = r,
-        .producer = config->workers,
-        .late_max = SIZE_MAX, /* RESOLVER_IN_HAND_MAX */
         .tap = config->tap,
         .counts = {[ENGINE_UDP] = &r->counts.udp, [ENGINE_TCP] = &r->counts.tcp},
         .refresh = on_refresh,
@@ -347,25 +315,41 @@ int resolver_new(const struct resolver_config *config, struct resolver **ret_res
         free(r);
         return result;
     }
-    transfer_inbox_init(&r->inbox, r->loop, r->turn.tcp, config->transfers);
-    r->turn.transfers = &r->inbox;
     open_upstream(r);
     resolver_open_pools(r);
     (void)pthread_mutex_init(&r->rules_lock, NULL); /* cannot fail without attributes */
-    r->rings = xcalloc(config->workers + 2, sizeof(*r->rings));
-    while (r->ring_count <= config->workers) {
-        r->rings[r->ring_count++] = deferred_ring_new();
+    r->rings = xcalloc(config->workers + RESOLVER_PRODUCERS_MAX, sizeof(*r->rings));
+    while (r->ring_count < config->workers) {
+        (void)resolver_add_producer(r);
     }
     start_watchers(r);
     *ret_resolver = r;
     return 0;
 }
 
-unsigned resolver_attach_streams(struct resolver *resolver, struct streams *streams)
+unsigned resolver_add_producer(struct resolver *resolver)
 {
-    resolver->streams = streams;
+    assert(resolver->ring_count < resolver->config.workers + RESOLVER_PRODUCERS_MAX);
     resolver->rings[resolver->ring_count] = deferred_ring_new();
     return resolver->ring_count++;
+}
+
+struct ev_loop *resolver_loop(struct resolver *resolver)
+{
+    return resolver->loop;
+}
+
+struct turn *resolver_turn(struct resolver *resolver)
+{
+    return &resolver->turn;
+}
+
+void resolver_note_connections(struct resolver *resolver, size_t count, bool are_accepted,
+                               uint64_t evictions)
+{
+    resolver->accepts_connections = are_accepted;
+    counter_set(&resolver->counts.connections, count);
+    counter_set(&resolver->counts.evictions, evictions);
 }
 
 static void *run(void *data)
@@ -419,8 +403,6 @@ void resolver_free(struct resolver *resolver)
     resolver_free_pools(resolver);
     client_loads_free(resolver->loads);
     client_loads_free(resolver->lookup_loads);
-    tcp_server_free(resolver->turn.tcp);
-    transfer_inbox_fini(&resolver->inbox);
     for (unsigned i = 0; i < resolver->ring_count; i++) {
         deferred_ring_free(resolver->rings[i]);
     }

@@ -1,4 +1,4 @@
-/* The slow path, on a thread that may wait: TCP, and every query that cannot be answered from
+/* The slow path, on a thread that may wait: every query that cannot be answered from
  * memory at once (a name in another domain, a record that points to one, a walk over thousands of
  * records). It calls the same engine_answer as the workers, on the store's current version:
  *
@@ -51,15 +51,13 @@ struct deferred_origin;
 struct engine_counts;
 struct forwarder_counts;
 struct dnstap;
-struct listen_socket;
+struct ev_loop;
 struct recursion;
 struct resolver;
 struct publisher_reader;
 struct query_tap;
-struct streams;
 struct tls_pool_counts;
-struct transfer_part;
-struct transfers;
+struct turn;
 
 enum {
     /* Queries in hand, from all workers and connections; 0.2-0.5 KB each, signed ones up to 2 KiB.
@@ -83,18 +81,16 @@ enum {
     RESOLVER_STALE_WAIT_MS = 1800,
     /* How long resolver_stop waits for the queries in hand. */
     RESOLVER_DRAIN_MS = 1000,
+    /* Threads and loops with connections: plain TCP's and the streams'. */
+    RESOLVER_PRODUCERS_MAX = 2,
 };
 
 /* All borrowed until resolver_free; engines and readers are the resolver's alone. */
 struct resolver_config {
-    const struct listen_socket *sockets; /* for TCP; a successful resolver_new takes them over */
-    size_t socket_count;
-    size_t connections_max;          /* at most TCP_CONNECTIONS_MAX: descriptor_limit.h */
     bool random_case;                /* of the names sent to nameservers: 0x20 */
-    size_t sockets_max;              /* at most FORWARDER_SOCKETS_MAX: likewise */
+    size_t sockets_max;              /* at most FORWARDER_SOCKETS_MAX: descriptor_limit.h */
     const char *nameservers_ca;      /* CAs of nameservers with TLS; NULL or "": the system's */
     struct cache_tally *cache_tally; /* NULL: nobody sums */
-    struct transfers *transfers;     /* NULL: none */
     uint32_t stale_wait_ms;          /* RESOLVER_STALE_WAIT_MS; tests have less patience */
     struct recursion *recursion;     /* which clients may ask about other domains */
     struct engine *engine;
@@ -119,9 +115,19 @@ void resolver_set_rules(struct resolver *resolver, const struct forwarder_rules 
 
 int resolver_start(struct resolver *resolver, struct err *err) MUST_CHECK;
 
-/* Before the start: the late answers to other transports' queries go to these streams, whose thread
- * is the producer with the number that this returns: workers + 1. Once. */
-unsigned resolver_attach_streams(struct resolver *resolver, struct streams *streams);
+/* Before the start: the number of a producer besides the workers, at most RESOLVER_PRODUCERS_MAX.
+ */
+unsigned resolver_add_producer(struct resolver *resolver);
+
+/* What else answers on its thread (plain_tcp.h): its loop, and the turns that queries are answered
+ * in. Borrowed. */
+struct ev_loop *resolver_loop(struct resolver *resolver);
+struct turn *resolver_turn(struct resolver *resolver);
+
+/* The thread, before it sleeps: connections of its loop that are open now, whether there will be
+ * more, and those closed to make room since the start. resolver_stop waits for all of them, too. */
+void resolver_note_connections(struct resolver *resolver, size_t count, bool are_accepted,
+                               uint64_t evictions);
 
 /* Threads that answer, each with its own number. Copies the query. False: no room; the caller
  * answers SERVFAIL. */
@@ -132,11 +138,8 @@ bool resolver_defer(struct resolver *resolver, unsigned producer, const struct e
 /* The same threads: how many more resolver_defer takes. */
 size_t resolver_room(const struct resolver *resolver, unsigned producer);
 
-/* Any thread: a message for a connection over plain TCP; takes it over. */
-void resolver_send_part(struct resolver *resolver, struct transfer_part *part);
-
-/* Call when neither worker nor streams run any more: accepts no more connections, finishes the
- * queries in hand within RESOLVER_DRAIN_MS, ends the thread. Does nothing if it never started. */
+/* Call when neither worker nor streams run any more, and after plain_tcp_stop: finishes the queries
+ * in hand within RESOLVER_DRAIN_MS, ends the thread. Does nothing if it never started. */
 void resolver_stop(struct resolver *resolver);
 
 void resolver_free(struct resolver *resolver); /* stopped; NULL is fine */

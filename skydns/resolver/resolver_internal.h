@@ -12,8 +12,7 @@
 #include "skydns/resolver/client_loads_internal.h"
 #include "skydns/resolver/deferred.h"
 #include "skydns/resolver/resolver.h"
-#include "skydns/streams/transfer_inbox_internal.h"
-#include "skydns/streams/turn_internal.h"
+#include "skydns/resolver/turn.h"
 #include "skydns/upstream/fetcher.h"
 #include "skydns/upstream/forwarder.h"
 #include "skydns/wire/deferral.h"
@@ -55,15 +54,14 @@ struct resolver {
     pthread_t thread;
     bool started;
     bool draining;
-    ev_async wake; /* something is in a ring */
+    bool accepts_connections; /* resolver_note_connections */
+    ev_async wake;            /* something is in a ring */
     ev_async stop;
     ev_timer drain_timer;
     ev_check check;
     ev_prepare prepare;
     struct turn turn;
-    struct transfer_inbox inbox; /* of TCP connections */
-    struct streams *streams;     /* NULL: there are none */
-    struct tls_pool *tls;        /* to nameservers */
+    struct tls_pool *tls; /* to nameservers */
     struct fetcher *fetcher;
     struct loop_check *loop_check;
     uint32_t checked_serial; /* of the nameservers that it checks, */

@@ -13,10 +13,7 @@
 #include "skydns/publish/recursion.h"
 #include "skydns/records/store.h"
 #include "skydns/resolver/resolver_internal.h"
-#include "skydns/streams/streams.h"
-#include "skydns/streams/tcp_server.h"
 #include "skydns/tap/query_tap.h"
-#include "skydns/udp/udp_server.h"
 #include "skydns/upstream/fetcher.h"
 #include "skydns/upstream/forwarder.h"
 #include "skydns/upstream/loop_check.h"
@@ -74,11 +71,22 @@ static void count_late(struct query_counts *counts, const struct deferred *d, co
 static void send_datagram(struct resolver *r, const struct deferred *d, size_t len)
 {
     count_late(&r->counts.udp, d, r->reply, len);
-    if (len && !udp_server_send_one(d->origin.udp, &d->client, &d->local, r->reply, len)) {
+    const struct reply_to *to = d->origin.to;
+    if (len && !to->send(to->data, d, r->reply, len)) {
         counter_add(&r->counts.udp.unsent, 1); /* lost as on any link: the client retries */
     } else if (len && d->received_ns > 0) {
         query_counts_took(&r->counts.udp, (clock_wall_ns() - d->received_ns) / 1000);
     }
+}
+
+/* The streams count theirs. */
+static void send_to_connection(struct resolver *r, const struct deferred *d, size_t len)
+{
+    if (d->origin.transport == ENGINE_TCP) {
+        count_late(&r->counts.tcp, d, r->reply, len);
+        query_counts_took(&r->counts.tcp, clock_monotonic_us() - d->begun_us);
+    }
+    (void)d->origin.to->send(d->origin.to->data, d, r->reply, len); /* false: it is gone */
 }
 
 static void show(struct resolver *r, const struct deferred *d, size_t len, size_t rcode)
@@ -93,17 +101,13 @@ void resolver_finish(struct resolver *r, struct deferred *d, size_t len)
 {
     if (len) {
         size_t rcode = query_counts_rcode(r->reply, len);
-        len = transport_edns_add(&d->origin.edns, STREAMS_IDLE_MS, r->reply, len);
+        len = transport_edns_add(&d->origin.edns, d->origin.idle_ms, r->reply, len);
         show(r, d, len, rcode);
     }
     if (d->origin.transport == ENGINE_UDP) {
         send_datagram(r, d, len);
-    } else if (d->origin.transport == ENGINE_TCP) {
-        count_late(&r->counts.tcp, d, r->reply, len);
-        query_counts_took(&r->counts.tcp, clock_monotonic_us() - d->begun_us);
-        turn_reply_late(&r->turn, &d->origin, r->reply, len);
     } else {
-        streams_reply(r->streams, d, r->reply, len);
+        send_to_connection(r, d, len);
     }
     resolver_release(r, d);
 }

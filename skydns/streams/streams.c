@@ -9,9 +9,9 @@
 #include "common/base/xalloc.h"
 #include "common/tls/tls_handshakes.h"
 #include "skydns/resolver/resolver.h"
+#include "skydns/streams/tcp_answers_internal.h"
 #include "skydns/streams/tcp_server.h"
 #include "skydns/streams/transfer_inbox_internal.h"
-#include "skydns/streams/turn_internal.h"
 
 /* Late answers sent in one turn of the loop, so that sockets and timers get theirs. */
 enum { LATE_A_TURN = 64 };
@@ -44,6 +44,7 @@ struct streams {
     struct tls_handshakes *handshakes; /* NULL: no TLS */
     ev_async handshaken;               /* it has finished jobs */
     struct turn turn;
+    struct tcp_answers answers;
     struct transfer_inbox parts; /* of zone transfers, over TLS */
     struct late_list late;       /* taken from the inbox, not sent yet */
 
@@ -54,9 +55,10 @@ struct streams {
 
 /* ---- Late answers ---- */
 
-void streams_reply(struct streams *streams, const struct deferred *deferred, const uint8_t *reply,
-                   size_t len)
+/* The resolver's thread. The inbox is bounded by what this thread has deferred. */
+static bool pass_late(void *data, const struct deferred *deferred, const uint8_t *reply, size_t len)
 {
+    struct streams *streams = data;
     struct late *late = xmalloc(sizeof(*late) + len);
     *late = (struct late){.origin = deferred->origin,
                           .begun_us = deferred->begun_us,
@@ -67,6 +69,7 @@ void streams_reply(struct streams *streams, const struct deferred *deferred, con
     TAILQ_INSERT_TAIL(&streams->inbox, late, entry);
     (void)pthread_mutex_unlock(&streams->lock); /* the same */
     ev_async_send(streams->loop, &streams->filled);
+    return true;
 }
 
 void streams_send_part(struct streams *streams, struct transfer_part *part)
@@ -82,7 +85,8 @@ static void send_late(struct streams *s, const struct late *late)
     }
     query_counts_reply(counts, late->reply, late->len, 0);
     query_counts_took(counts, clock_monotonic_us() - late->begun_us);
-    turn_reply_late(&s->turn, &late->origin, late->reply, late->len);
+    (void)tcp_answers_late(&s->answers, &late->origin, late->reply,
+                           late->len); /* false: it is gone */
 }
 
 static void on_filled(struct ev_loop *loop, ev_async *filled, int revents)
@@ -117,7 +121,7 @@ static void on_refresh(void *data, const struct engine_query *query)
 {
     struct streams *s = data;
     const struct deferred_origin origin = {.transport = query->transport};
-    (void)!resolver_defer(s->config.resolver, s->turn.producer, query, ENGINE_DEFER_REFRESH,
+    (void)!resolver_defer(s->config.resolver, s->answers.producer, query, ENGINE_DEFER_REFRESH,
                           &origin);
 }
 
@@ -176,6 +180,7 @@ static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int revents)
 {
     struct streams *s = prepare->data;
     (void)revents;
+    tcp_answers_end_turn(&s->answers);
     turn_end(&s->turn);
     count_connections(s);
     if (s->draining && tcp_server_connections(s->tcp) == 0) {
@@ -234,10 +239,10 @@ static int open_tcp(struct streams *s, struct err *err)
         .idle_ms = STREAMS_IDLE_MS,
         .handshakes = s->handshakes,
         .handshake_ms = STREAMS_HANDSHAKE_MS,
-        .answer = turn_answer_connection,
-        .look_ahead = turn_look_ahead,
-        .part_left = turn_part_left,
-        .data = &s->turn,
+        .answer = tcp_answers_query,
+        .look_ahead = tcp_answers_look_ahead,
+        .part_left = tcp_answers_part_left,
+        .data = &s->answers,
     };
     memcpy(tcp.kinds, s->config.kinds, sizeof(tcp.kinds));
     return tcp_server_new(&tcp, &s->tcp, err);
@@ -249,9 +254,6 @@ static void init_turn(struct streams *s)
     s->turn = (struct turn){
         .engine = config->engine,
         .reader = config->reader,
-        .resolver = config->resolver,
-        .late_max = DEFERRED_RING_SIZE, /* of the inbox, too */
-        .idle_ms = STREAMS_IDLE_MS,
         .tap = config->tap,
         .refresh = on_refresh,
         .data = s,
@@ -290,10 +292,17 @@ int streams_new(const struct streams_config *config, struct streams **ret_stream
         free(s);
         return r;
     }
-    s->turn.tcp = s->tcp;
     transfer_inbox_init(&s->parts, s->loop, s->tcp, config->transfers);
-    s->turn.transfers = &s->parts;
-    s->turn.producer = resolver_attach_streams(config->resolver, s);
+    s->answers = (struct tcp_answers){
+        .turn = &s->turn,
+        .tcp = s->tcp,
+        .transfers = &s->parts,
+        .resolver = config->resolver,
+        .producer = resolver_add_producer(config->resolver),
+        .reply_to = {pass_late, s},
+        .late_max = DEFERRED_RING_SIZE, /* of the inbox, too */
+        .idle_ms = STREAMS_IDLE_MS,
+    };
     TAILQ_INIT(&s->late);
     TAILQ_INIT(&s->inbox);
     (void)pthread_mutex_init(&s->lock, NULL); /* cannot fail without attributes */
@@ -308,6 +317,7 @@ static void *run(void *data)
     privileges_drop_thread();
     (void)pthread_setname_np(pthread_self(), "streams"); /* for top and gdb only */
     ev_run(s->loop, 0);
+    tcp_answers_end_turn(&s->answers);
     turn_end(&s->turn); /* the drain may have timed out in the middle of one */
     return NULL;
 }

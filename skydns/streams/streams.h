@@ -3,7 +3,7 @@
  * TCP, with an engine and a reader of its own, and passes on what has to wait:
  *
  *     sockets ─ tcp_server ─ engine_answer ─▶ reply
- *        │                        ╰ deferred ─ ring ─▶ resolver ─ streams_reply ─▶ inbox ─▶ reply
+ *        │                        ╰ deferred ─ ring ─▶ resolver ─ reply_to ─▶ inbox ─▶ reply
  *        ╰ handshakes: tls_handshakes.h, threads of their own
  *
  * The inbox is bounded by what this thread has deferred: at most a ring's worth. All limits of
@@ -24,7 +24,6 @@
 #include "skydns/streams/stream_protocol.h"
 #include "skydns/tap/query_counts.h"
 
-struct deferred;
 struct engine;
 struct engine_counts;
 struct publisher_reader;
@@ -68,10 +67,6 @@ void streams_free(struct streams *streams); /* stopped; NULL is fine */
 
 /* Any thread: a message of a zone transfer, for a connection over TLS; takes it over. */
 void streams_send_part(struct streams *streams, struct transfer_part *part);
-
-/* The resolver's thread: the late answer to a query of this thread; len 0: none. Copied. */
-void streams_reply(struct streams *streams, const struct deferred *deferred, const uint8_t *reply,
-                   size_t len);
 
 /* Written by the streams' thread. Queries and connections are of TLS, HTTPS, HTTP and gRPC. */
 struct streams_counts {

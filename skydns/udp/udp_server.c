@@ -9,6 +9,7 @@
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "skydns/listen/listen_error.h"
+#include "skydns/resolver/deferred.h"
 
 /* After a stop: the most full batches that can be queued in the socket (the kernel accounts at
  * least 768 bytes per packet, and twice the buffer asked for). Bounds the drain. */
@@ -40,6 +41,7 @@ struct udp_server {
     unsigned drain_batches; /* left to receive, once stopping */
     _Atomic bool stopping;  /* apart from the flags above, which are read in one word */
     struct addr address;
+    struct reply_to reply_to;
     size_t receive_buffer;
     size_t filled;        /* slots the kernel wrote to, to be rearmed */
     size_t received;      /* of them, the batch's packets */
@@ -123,6 +125,11 @@ static int set_options(struct udp_server *s)
     return 0;
 }
 
+static bool send_late(void *data, const struct deferred *deferred, const uint8_t *reply, size_t len)
+{
+    return udp_server_send_one(data, &deferred->client, &deferred->local, reply, len);
+}
+
 int udp_server_new(const struct udp_server_config *config, struct udp_server **ret_server,
                    struct err *err)
 {
@@ -137,6 +144,7 @@ int udp_server_new(const struct udp_server_config *config, struct udp_server **r
         udp_server_free(s);
         return listen_error("udp", &config->socket->address, code, err);
     }
+    s->reply_to = (struct reply_to){send_late, s};
     prepare_slots(s, config->reply_max);
     *ret_server = s;
     return 0;
@@ -364,6 +372,11 @@ bool udp_server_send_one(const struct udp_server *server, const struct addr *cli
         n = sendmsg(server->fd, &out, MSG_DONTWAIT);
     } while (n < 0 && errno == EINTR);
     return n == (ssize_t)len;
+}
+
+const struct reply_to *udp_server_reply_to(const struct udp_server *server)
+{
+    return &server->reply_to;
 }
 
 void udp_server_stop(struct udp_server *server)

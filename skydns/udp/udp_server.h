@@ -22,6 +22,7 @@
 #include "common/base/err.h"
 #include "skydns/listen/listen_socket.h"
 
+struct reply_to;
 struct udp_server;
 
 enum {
@@ -74,6 +75,9 @@ size_t udp_server_send(struct udp_server *server);
  * fit the socket's buffer is lost, as on any link. False: not sent. */
 bool udp_server_send_one(const struct udp_server *server, const struct addr *client,
                          const struct addr *local, const uint8_t *reply, size_t len);
+
+/* The same for queries deferred to the resolver; borrowed. */
+const struct reply_to *udp_server_reply_to(const struct udp_server *server);
 
 /* Any thread. Wakes the worker; sending remains possible. */
 void udp_server_stop(struct udp_server *server);

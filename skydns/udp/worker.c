@@ -114,7 +114,7 @@ static void defer(struct worker *w, const struct engine_query *query,
                   enum engine_deferral_kind kind, struct udp_packet *packet)
 {
     const struct worker_config *config = &w->config;
-    const struct deferred_origin origin = {.udp = config->udp};
+    const struct deferred_origin origin = {.to = udp_server_reply_to(config->udp)};
     struct engine_query deferred = *query;
     deferred.is_signed = w->deferral.is_signed;
     packet->reply_len = 0;
@@ -135,7 +135,7 @@ static void defer(struct worker *w, const struct engine_query *query,
 static NOINLINE void pass_refresh(struct worker *w, const struct engine_query *query)
 {
     const struct worker_config *config = &w->config;
-    const struct deferred_origin origin = {.udp = config->udp};
+    const struct deferred_origin origin = {.to = udp_server_reply_to(config->udp)};
     struct engine_query refresh = *query;
     if (w->deferral.refresh_len) {
         refresh.wire = w->deferral.refresh;

@@ -64,15 +64,6 @@ ROOMS = {
     "skydns": "common skydns/clients skydns/dnssec skydns/tsig skydns/dnstap skydns/confine skydns/records skydns/wire skydns/external skydns/publish skydns/listen skydns/tap skydns/settings skydns/answer skydns/sign skydns/fast skydns/engine skydns/upstream skydns/transfer skydns/resolver skydns/streams skydns/udp skydns/doh skydns/dnsgrpc skydns/snapshot skydns/sync skydns/config skydns/corefile skydns/pages",
     "exechealthz": "common",
 }
-# Includes that still point upward, to be cut one by one.
-UPWARD = {
-    ("skydns/resolver/resolver.c", "skydns/streams/tcp_server.h"),
-    ("skydns/resolver/resolver_internal.h", "skydns/streams/transfer_inbox_internal.h"),
-    ("skydns/resolver/resolver_internal.h", "skydns/streams/turn_internal.h"),
-    ("skydns/resolver/resolver_work.c", "skydns/streams/streams.h"),
-    ("skydns/resolver/resolver_work.c", "skydns/streams/tcp_server.h"),
-    ("skydns/resolver/resolver_work.c", "skydns/udp/udp_server.h"),
-}
 # Nothing lies above these, so all their headers are private.
 TOPS = {"kube2sky", "skydns", "exechealthz"}
 
@@ -107,8 +98,7 @@ def wrong_includes(root, folder):
     may = allowed(folder)
     return [f'{include.file}:{include.line_number}: {folder} may not include "{include.header}"'
             for include in includes(root, [folder])
-            if "/" in include.header and parent(include.header) not in may
-            and (include.file, include.header) not in UPWARD]
+            if "/" in include.header and parent(include.header) not in may]
 
 
 def strangers(root):
@@ -124,8 +114,6 @@ def visible_headers(root):
     """Headers that another folder includes, directly or through other visible headers."""
     users = collections.defaultdict(set)
     for include in includes(root):
-        if (include.file, include.header) in UPWARD:
-            continue
         users[include.header].add(include.file)
     visible = {header for header, files in users.items() if any(parent(file) != parent(header) for file in files)}
     while True:

@@ -29,6 +29,7 @@
 #include "skydns/publish/recursion.h"
 #include "skydns/resolver/deferred.h"
 #include "skydns/resolver/resolver.h"
+#include "skydns/streams/plain_tcp.h"
 #include "skydns/tap/query_tap.h"
 #include "skydns/udp/udp_server.h"
 #include "skydns/udp/worker.h"
@@ -54,6 +55,7 @@ struct fixture {
     int upstream_udp;
     int upstream_tcp;
     struct resolver *resolver;
+    struct plain_tcp *plain_tcp;
     struct engine *resolver_engine, *walk_engine, *sign_engine;
     struct udp_server *udp[WORKERS];
     struct engine *engines[WORKERS];
@@ -211,9 +213,6 @@ static inline int open_servers(struct fixture *f)
         return r;
     }
     const struct resolver_config config = {
-        .sockets = &tcp,
-        .socket_count = 1,
-        .connections_max = 64,
         .sockets_max = 16,
         .cache_tally = f->tally,
         .stale_wait_ms = f->stale_wait_ms,
@@ -230,6 +229,11 @@ static inline int open_servers(struct fixture *f)
     if (r == 0) {
         r = resolver_new(&config, &f->resolver, &err);
     }
+    if (r == 0) {
+        const struct plain_tcp_config tcp_config = {
+            .sockets = &tcp, .socket_count = 1, .connections_max = 64, .resolver = f->resolver};
+        r = plain_tcp_new(&tcp_config, &f->plain_tcp, &err);
+    }
     for (unsigned i = 0; i < WORKERS && r == 0; i++) {
         const struct udp_server_config udp_config = {&udp, 1232};
         r = listen_udp(&f->address, false, &udp, &err);
@@ -245,6 +249,8 @@ static inline int open_servers(struct fixture *f)
 
 static inline void close_servers(struct fixture *f)
 {
+    plain_tcp_free(f->plain_tcp);
+    f->plain_tcp = NULL;
     resolver_free(f->resolver);
     f->resolver = NULL;
     for (unsigned i = 0; i < WORKERS; i++) {
@@ -346,6 +352,7 @@ static inline void stop(struct fixture *f)
     for (unsigned i = 0; i < WORKERS; i++) {
         worker_join(f->workers[i]);
     }
+    plain_tcp_stop(f->plain_tcp);
     resolver_stop(f->resolver);
 }
 

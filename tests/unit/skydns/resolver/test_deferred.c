@@ -21,7 +21,7 @@ static struct deferred *numbered(uint32_t number)
     uint8_t wire[QUERY] = {[5] = 1};
     const struct engine_query query = {
         .wire = wire, .len = sizeof(wire), .client = &nobody, .local = &nobody};
-    const struct deferred_origin origin = {.udp = NULL};
+    const struct deferred_origin origin = {.to = NULL};
     memcpy(wire + HEADER + ROOT, &number, sizeof(number));
     return deferred_new(&query, ENGINE_DEFER_FORWARD, &origin);
 }
@@ -67,7 +67,7 @@ static void test_a_long_query_is_not_kept_whole(void **state)
     const struct addr nobody = {.len = 0};
     const struct engine_query query = {
         .wire = wire, .len = LONGEST, .client = &nobody, .local = &nobody};
-    const struct deferred_origin origin = {.udp = NULL};
+    const struct deferred_origin origin = {.to = NULL};
     const size_t data_len = LONGEST - QUERY - RECORD;
     (void)state;
     wire[QUERY + RECORD - 2] = (uint8_t)(data_len >> 8);

@@ -2,7 +2,7 @@
  * with this test as the nameserver; and shutdown. Real sockets on loopback. */
 #include "tests/unit/skydns/resolver/resolver_bed.h"
 
-#include "skydns/streams/turn_internal.h"
+#include "skydns/resolver/turn.h"
 
 /* ---- Tests ---- */
 

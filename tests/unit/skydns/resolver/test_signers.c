@@ -183,7 +183,7 @@ static void test_limits(void **state)
     const struct addr from = loopback_addr(9);
     char name[64];
     (void)state;
-    const struct deferred_origin origin = {.udp = f->udp[0]};
+    const struct deferred_origin origin = {.to = udp_server_reply_to(f->udp[0])};
     for (unsigned i = 0; i < RESOLVER_SIGNS_MAX; i++) {
         (void)snprintf(name, sizeof(name), "x%u.cluster.local.", i);
         struct message m = signed_question((uint16_t)i, name);

@@ -2,24 +2,20 @@
  * and of the streams' for the other transports. It sees one version of the records and of the
  * configuration, visits no more records for an answer than a worker may, and makes few of the
  * expensive answers (ENGINE_BRIEF_MAX): the others are deferred. Only on the loop's thread. */
-#ifndef SKYDNS_STREAMS_TURN_INTERNAL_H
-#define SKYDNS_STREAMS_TURN_INTERNAL_H
+#ifndef SKYDNS_RESOLVER_TURN_H
+#define SKYDNS_RESOLVER_TURN_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/base/slice.h"
 #include "skydns/engine/engine.h"
 #include "skydns/records/rng.h"
-#include "skydns/resolver/deferred.h"
-#include "skydns/streams/tcp_server.h"
 #include "skydns/tap/query_counts.h"
 #include "skydns/wire/deferral.h"
 
 struct publisher_reader;
 struct query_tap;
-struct transfer_inbox;
 
 /* Expensive answers in one turn: less than a millisecond. */
 enum { TURN_EXPENSIVE_MAX = 8 };
@@ -28,12 +24,6 @@ struct turn {
     /* Set once by the owner, which also calls rng_seed; zero else. */
     struct engine *engine;
     struct publisher_reader *reader;
-    struct tcp_server *tcp;
-    struct transfer_inbox *transfers; /* of its connections; NULL: none */
-    struct resolver *resolver;        /* defers to it, */
-    unsigned producer;                /* as this one */
-    size_t late_max;                  /* late answers due at once, besides the ring's limit */
-    uint32_t idle_ms;                 /* of connections, as told to clients that ask */
     const struct query_tap *tap;
     struct query_counts *counts[ENGINE_TRANSPORTS]; /* NULL: counted elsewhere */
     /* Asks for a kept reply again, whose query, or one like it, this is. */
@@ -41,17 +31,10 @@ struct turn {
     void *data;
 
     struct rng rng;
-    size_t late; /* answers to connections' queries that are due */
-
     bool is_entered;           /* from begin to end: while callbacks run */
     const struct store *store; /* while entered: this turn's version */
     unsigned expensive_left;
-    int64_t ahead_us;  /* when queries were last announced; monotonic */
-    int64_t ahead_s;   /* the same by the wall clock */
-    unsigned together; /* so many of them, from the first, have replies that leave together */
-    unsigned untimed;  /* of these, answered, but their time is not yet counted, */
-    struct query_counts *untimed_counts; /* here */
-    struct engine_deferral deferral;     /* of the last answer */
+    struct engine_deferral deferral; /* of the last answer */
 };
 
 /* After the sleep, before any other callback. Returns the configuration. */
@@ -73,17 +56,5 @@ void turn_refresh_if_wanted(struct turn *turn, const struct engine_query *query)
 void turn_show(const struct turn *turn, struct query_counts *counts,
                const struct engine_query *query, const uint8_t *reply, size_t len, size_t rcode,
                int64_t begun_us);
-
-/* tcp_answer_fn and tcp_ahead_fn, whose data is the turn. */
-enum engine_verdict turn_answer_connection(void *turn, const struct tcp_query *tcp, uint8_t *reply,
-                                           size_t *ret_len);
-void turn_look_ahead(void *turn, const struct slice *queries, size_t count, bool are_together);
-
-/* tcp_part_left_fn */
-void turn_part_left(void *turn, uint64_t transfer, bool is_gone);
-
-/* The late answer to a connection's query; len 0: none. */
-void turn_reply_late(struct turn *turn, const struct deferred_origin *origin, const uint8_t *reply,
-                     size_t len);
 
 #endif

@@ -1,0 +1,84 @@
+#include "skydns/resolver/turn.h"
+
+#include "common/base/clock.h"
+#include "skydns/publish/publisher.h"
+#include "skydns/tap/query_log.h"
+#include "skydns/tap/query_tap.h"
+
+const struct engine_config *turn_begin(struct turn *turn)
+{
+    turn->store = publisher_enter(turn->reader);
+    const struct engine_config *config = publisher_config(turn->reader);
+    engine_configure(turn->engine, config);
+    turn->expensive_left = TURN_EXPENSIVE_MAX;
+    turn->is_entered = true;
+    return config;
+}
+
+void turn_end(struct turn *turn)
+{
+    if (turn->is_entered) {
+        turn->is_entered = false;
+        turn->store = NULL;
+        publisher_leave(turn->reader);
+    }
+}
+
+static enum engine_verdict answer(struct turn *turn, const struct engine_query *query,
+                                  const struct external_answers *externals, uint8_t *reply,
+                                  size_t *ret_len)
+{
+    enum engine_verdict verdict =
+        engine_answer(turn->engine, turn->store, query, externals, reply, ret_len, &turn->deferral);
+    if (verdict != ENGINE_DEFER && turn->deferral.is_barred) {
+        struct query_counts *counts = turn->counts[query->transport];
+        if (counts) {
+            counter_add(&counts->not_allowed, 1);
+        }
+        query_log_not_allowed(query->client);
+    }
+    return verdict;
+}
+
+enum engine_verdict turn_answer(struct turn *turn, const struct engine_query *query,
+                                const struct external_answers *externals, uint8_t *reply,
+                                size_t *ret_len)
+{
+    struct engine_query brief = *query;
+    brief.is_brief = true;
+    enum engine_verdict verdict = answer(turn, &brief, externals, reply, ret_len);
+    if (verdict != ENGINE_DEFER || turn->deferral.kind != ENGINE_DEFER_WALK ||
+        turn->expensive_left == 0) {
+        return verdict;
+    }
+    turn->expensive_left--;
+    return answer(turn, query, externals, reply, ret_len);
+}
+
+void turn_refresh_if_wanted(struct turn *turn, const struct engine_query *query)
+{
+    const struct engine_deferral *deferral = &turn->deferral;
+    if (deferral->wants_refresh) {
+        struct engine_query refresh = *query;
+        if (deferral->refresh_len) {
+            refresh.wire = deferral->refresh;
+            refresh.len = deferral->refresh_len;
+        }
+        turn->refresh(turn->data, &refresh);
+    }
+}
+
+void turn_show(const struct turn *turn, struct query_counts *counts,
+               const struct engine_query *query, const uint8_t *reply, size_t len, size_t rcode,
+               int64_t begun_us)
+{
+    const struct query_seen seen = {
+        .query = query,
+        .reply = reply,
+        .reply_len = len,
+        .rcode = rcode,
+        .clients = turn->is_entered ? publisher_config(turn->reader)->clients : NULL,
+        .took_us = clock_monotonic_us() - begun_us,
+    };
+    query_tap_show(turn->tap, counts, &seen);
+}

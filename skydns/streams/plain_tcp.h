@@ -1,0 +1,40 @@
+/* Plain DNS over TCP (RFC 1035 4.2.2): a tcp_server on the resolver's loop, whose queries are
+ * answered in the resolver's turns and wait there, too. Created and freed on the main thread while
+ * the resolver's thread does not run; all else on that thread, except as noted. */
+#ifndef SKYDNS_STREAMS_PLAIN_TCP_H
+#define SKYDNS_STREAMS_PLAIN_TCP_H
+
+#include <stddef.h>
+
+#include "common/base/attributes.h"
+#include "common/base/err.h"
+
+struct listen_socket;
+struct plain_tcp;
+struct resolver;
+struct transfer_part;
+struct transfers;
+
+/* All borrowed until plain_tcp_free. */
+struct plain_tcp_config {
+    const struct listen_socket *sockets; /* a successful plain_tcp_new takes them over */
+    size_t socket_count;
+    size_t connections_max; /* at most TCP_CONNECTIONS_MAX: descriptor_limit.h */
+    struct resolver *resolver;
+    struct transfers *transfers; /* NULL: none */
+};
+
+/* Before resolver_start. Fails if no descriptor is left. */
+int plain_tcp_new(const struct plain_tcp_config *config, struct plain_tcp **ret_tcp,
+                  struct err *err) MUST_CHECK;
+
+/* Any thread: a message of a zone transfer; takes it over. */
+void plain_tcp_send_part(struct plain_tcp *tcp, struct transfer_part *part);
+
+/* Main thread, before resolver_stop, which waits for what this begins: no more connections, and
+ * each ends once it has its answers. */
+void plain_tcp_stop(struct plain_tcp *tcp);
+
+void plain_tcp_free(struct plain_tcp *tcp); /* before the resolver; NULL is fine */
+
+#endif

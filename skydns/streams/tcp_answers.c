@@ -1,0 +1,166 @@
+#include "skydns/streams/tcp_answers_internal.h"
+
+#include "common/base/clock.h"
+#include "common/dns/dns.h"
+#include "skydns/publish/publisher.h"
+#include "skydns/resolver/resolver.h"
+#include "skydns/streams/transfer_inbox_internal.h"
+#include "skydns/tap/query_tap.h"
+
+/* The replies that left together, by one look at the clock. */
+static void count_times(struct tcp_answers *a, struct query_counts *counts, int64_t begun_us)
+{
+    const int64_t took_us = clock_monotonic_us() - begun_us;
+    for (; a->untimed > 0; a->untimed--) {
+        query_counts_took(counts, took_us);
+    }
+}
+
+/* Counts those whose last one got no reply. */
+void tcp_answers_end_turn(struct tcp_answers *a)
+{
+    if (a->untimed > 0) {
+        count_times(a, a->untimed_counts, a->ahead_us);
+    }
+}
+
+static void note_time(struct tcp_answers *a, struct query_counts *counts, unsigned ahead,
+                      int64_t begun_us)
+{
+    const bool is_together = ahead > 0 && ahead <= a->together;
+    if (!is_together) {
+        tcp_answers_end_turn(a);
+    }
+    a->untimed++;
+    a->untimed_counts = counts;
+    if (!is_together || ahead == a->together) {
+        count_times(a, counts, begun_us);
+    }
+}
+
+/* Counts, pads and shows it; returns its length. */
+static size_t finish_reply(struct tcp_answers *a, const struct engine_query *query,
+                           const struct transport_edns *edns, uint8_t *reply, size_t len,
+                           int64_t begun_us)
+{
+    const struct turn *turn = a->turn;
+    struct query_counts *counts = turn->counts[query->transport];
+    const bool is_shown = query_tap_wants(turn->tap, counts);
+    const size_t rcode = is_shown ? query_counts_rcode(reply, len) : 0;
+    query_counts_reply(counts, reply, len, turn->deferral.name_len);
+    len = transport_edns_add(edns, a->idle_ms, reply, len);
+    note_time(a, counts, query->ahead, begun_us);
+    if (is_shown) {
+        turn_show(turn, counts, query, reply, len, rcode, begun_us);
+    }
+    return len;
+}
+
+/* A client may have as many late answers due as places are left, so that its bursts leave the
+ * others some. */
+static bool defer(struct tcp_answers *a, const struct tcp_query *tcp,
+                  const struct engine_query *query, struct transport_edns edns)
+{
+    const struct turn *turn = a->turn;
+    const struct deferred_origin origin = {.transport = tcp->transport,
+                                           .to = &a->reply_to,
+                                           .tcp = tcp->connection,
+                                           .tag = tcp->tag,
+                                           .edns = edns,
+                                           .idle_ms = a->idle_ms};
+    if (turn->deferral.kind == ENGINE_DEFER_TRANSFER) {
+        return a->transfers &&
+               transfer_inbox_ask(a->transfers, tcp, query, publisher_config(turn->reader)->tsig);
+    }
+    const size_t room = resolver_room(a->resolver, a->producer);
+    const size_t left = a->late_max - a->late;
+    struct engine_query deferred = *query;
+    deferred.is_signed = turn->deferral.is_signed;
+    if (tcp->client_waiting >= (room < left ? room : left) ||
+        !resolver_defer(a->resolver, a->producer, &deferred, turn->deferral.kind, &origin)) {
+        return false;
+    }
+    a->late++;
+    return true;
+}
+
+/* A query that gets no answer comes from a nameserver of a stub zone that we ask: its connection
+ * is closed, as it would wait. What is no query is passed over. Other protocols say that there is
+ * none. */
+static void drop(const struct tcp_answers *a, const struct tcp_query *tcp)
+{
+    bool is_query = tcp->len >= DNS_HEADER_SIZE && !(tcp->wire[2] & DNS_FLAG_QR >> 8);
+    if (is_query && (tcp->transport == ENGINE_TCP || tcp->transport == ENGINE_TLS)) {
+        tcp_server_end(a->tcp, tcp->connection);
+    }
+}
+
+enum engine_verdict tcp_answers_query(void *data, const struct tcp_query *tcp, uint8_t *reply,
+                                      size_t *ret_len)
+{
+    struct tcp_answers *a = data;
+    struct turn *turn = a->turn;
+    /* One that was announced has waited since then: its answer takes that long. */
+    const int64_t begun_us = tcp->ahead > 0 ? a->ahead_us : clock_monotonic_us();
+    const struct engine_query query = {
+        .wire = tcp->wire,
+        .len = tcp->len,
+        .client = tcp->client,
+        .local = tcp->local,
+        .transport = tcp->transport,
+        .now_s = tcp->ahead > 0 ? a->ahead_s : clock_wall_s(),
+        .now_ms = begun_us / 1000,
+        .random = rng_next(&turn->rng),
+        .ahead = tcp->ahead,
+    };
+    struct transport_edns edns = {0};
+    if (tcp->transport != ENGINE_TCP) {
+        edns = transport_edns_read(tcp->transport, tcp->wire, tcp->len);
+    }
+    struct query_counts *counts = turn->counts[tcp->transport];
+    query_counts_begin(counts);
+    enum engine_verdict verdict = turn_answer(turn, &query, NULL, reply, ret_len);
+    if (verdict == ENGINE_DEFER) {
+        if (defer(a, tcp, &query, edns)) {
+            counter_add(&counts->deferred, 1);
+            return ENGINE_DEFER;
+        }
+        *ret_len = engine_servfail(turn->engine, &query, EDNS_ERROR_OTHER, reply);
+        counter_add(&counts->refused, 1);
+        verdict = ENGINE_REPLY;
+    } else if (verdict == ENGINE_REPLY) {
+        counter_add(&counts->answered, 1);
+        turn_refresh_if_wanted(turn, &query);
+    } else {
+        counter_add(&counts->dropped, 1);
+        drop(a, tcp);
+    }
+    if (verdict == ENGINE_REPLY) {
+        *ret_len = finish_reply(a, &query, &edns, reply, *ret_len, begun_us);
+    }
+    return verdict;
+}
+
+void tcp_answers_part_left(void *data, uint64_t transfer, bool is_gone)
+{
+    const struct tcp_answers *a = data;
+    transfers_left(a->transfers->transfers, transfer, is_gone);
+}
+
+void tcp_answers_look_ahead(void *data, const struct slice *queries, size_t count,
+                            bool are_together)
+{
+    struct tcp_answers *a = data;
+    tcp_answers_end_turn(a);
+    a->ahead_us = clock_monotonic_us();
+    a->ahead_s = clock_wall_s();
+    a->together = are_together ? (unsigned)count : 0;
+    engine_look_ahead(a->turn->engine, a->turn->store, queries, count);
+}
+
+bool tcp_answers_late(struct tcp_answers *answers, const struct deferred_origin *origin,
+                      const uint8_t *reply, size_t len)
+{
+    answers->late--;
+    return tcp_server_reply(answers->tcp, origin->tcp, origin->tag, reply, len);
+}

@@ -1,0 +1,52 @@
+/* What the connections of a loop are answered: queries in the loop's turns (turn.h), at once or by
+ * the resolver, late ones as they come, and the messages of zone transfers. Only on the loop's
+ * thread. */
+#ifndef SKYDNS_STREAMS_TCP_ANSWERS_INTERNAL_H
+#define SKYDNS_STREAMS_TCP_ANSWERS_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/slice.h"
+#include "skydns/resolver/deferred.h"
+#include "skydns/resolver/turn.h"
+#include "skydns/streams/tcp_server.h"
+
+struct resolver;
+struct transfer_inbox;
+
+struct tcp_answers {
+    /* Set once by the owner; zero else. */
+    struct turn *turn;
+    struct tcp_server *tcp;
+    struct transfer_inbox *transfers;
+    struct resolver *resolver; /* defers to it, */
+    unsigned producer;         /* as this one, */
+    struct reply_to reply_to;  /* for this */
+    size_t late_max;           /* late answers due at once, besides the ring's limit */
+    uint32_t idle_ms;          /* of connections, as told to clients that ask */
+
+    size_t late;       /* answers that are due */
+    int64_t ahead_us;  /* when queries were last announced; monotonic */
+    int64_t ahead_s;   /* the same by the wall clock */
+    unsigned together; /* so many of them, from the first, have replies that leave together */
+    unsigned untimed;  /* of these, answered, but their time is not yet counted, */
+    struct query_counts *untimed_counts; /* here */
+};
+
+/* tcp_answer_fn, tcp_ahead_fn and tcp_part_left_fn, whose data is the tcp_answers. */
+enum engine_verdict tcp_answers_query(void *answers, const struct tcp_query *tcp, uint8_t *reply,
+                                      size_t *ret_len);
+void tcp_answers_look_ahead(void *answers, const struct slice *queries, size_t count,
+                            bool are_together);
+void tcp_answers_part_left(void *answers, uint64_t transfer, bool is_gone);
+
+/* The late answer to a connection's query; len 0: none. False: the connection is gone. */
+bool tcp_answers_late(struct tcp_answers *answers, const struct deferred_origin *origin,
+                      const uint8_t *reply, size_t len);
+
+/* Before the sleep: counts the times of what has been answered. */
+void tcp_answers_end_turn(struct tcp_answers *a);
+
+#endif
