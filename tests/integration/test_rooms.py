@@ -28,7 +28,7 @@ def broken(tree):
 
 def test_the_tree_keeps_its_own_rules():
     assert not broken(rooms.ROOT)
-    assert not [*rooms.strangers(rooms.ROOT), *rooms.wrong_headers(rooms.ROOT)]
+    assert not [*rooms.strangers(rooms.ROOT), *rooms.wrong_headers(rooms.ROOT), *rooms.wrong_shape(rooms.ROOT)]
 
 
 @pytest.mark.parametrize("folder", rooms.ROOMS)
@@ -56,6 +56,19 @@ def test_a_header_only_its_folder_sees_is_called_private(tree):
     assert list(rooms.wrong_headers(tree)) == [
         "skydns/fast/soa_template.h: no other folder sees it: its name should end in _internal.h"
     ]
+
+
+def test_a_circle_is_found(tree):
+    table = {**rooms.ROOMS, "skydns/wire": rooms.ROOMS["skydns/wire"] + " skydns/answer"}
+    assert list(rooms.wrong_shape(tree, table)) == [
+        "skydns/wire: skydns/answer is not above it in tests/support/rooms.py"
+    ]
+
+
+def test_a_crowded_room_is_found(tree):
+    for number in range(rooms.FILES_MOST + 1):
+        (tree / f"skydns/udp/more_{number}.c").write_text("int x;\n")
+    assert [line.split(",")[1] for line in rooms.wrong_shape(tree)] == [" more than 60"]
 
 
 def test_a_new_folder_needs_a_line(tree):

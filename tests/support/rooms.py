@@ -4,6 +4,7 @@
     rooms.py FOLDER            prints the includes that FOLDER may not have; exit status 1 if any
     rooms.py --headers         the same for the names of headers: exactly those that no other folder sees,
                                directly or through a public header, end in `_internal.h`
+    rooms.py --shape           the same for the table: no circle, no folder of more files than one can know
     --root DIR                 checks another tree (for the test that plants wrong includes)
 
 Ignores system and third-party headers; tests/support/lint fences those.
@@ -16,7 +17,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-# A folder may include itself and the folders on its line. `common` means all folders of common.
+# A folder may include itself and the folders on its line, which are above it here: data goes down the table.
+# `common` means all folders of common.
 ROOMS = {
     "common/base": "",
     "common/dns": "common/base",
@@ -64,6 +66,7 @@ ROOMS = {
     "skydns": "common skydns/clients skydns/dnssec skydns/tsig skydns/dnstap skydns/confine skydns/records skydns/wire skydns/external skydns/publish skydns/listen skydns/tap skydns/settings skydns/answer skydns/sign skydns/fast skydns/engine skydns/upstream skydns/transfer skydns/resolver skydns/streams skydns/udp skydns/doh skydns/dnsgrpc skydns/snapshot skydns/sync skydns/config skydns/corefile skydns/pages",
     "exechealthz": "common",
 }
+FILES_MOST = 60
 # Nothing lies above these, so all their headers are private.
 TOPS = {"kube2sky", "skydns", "exechealthz"}
 
@@ -110,6 +113,18 @@ def strangers(root):
                 yield f"{path.relative_to(root)}: its folder has no line in tests/support/rooms.py"
 
 
+def wrong_shape(root, table=ROOMS):
+    """Folders that include one further down the table, or have too many files."""
+    seen = set()
+    for folder, may in table.items():
+        yield from (f"{folder}: {name} is not above it in tests/support/rooms.py"
+                    for name in may.split() if name not in seen | {"common"})
+        seen.add(folder)
+        count = len(list(source_files(root, [folder])))
+        if count > FILES_MOST:
+            yield f"{folder}: {count} files, more than {FILES_MOST}"
+
+
 def visible_headers(root):
     """Headers that another folder includes, directly or through other visible headers."""
     users = collections.defaultdict(set)
@@ -140,6 +155,7 @@ def main():
     parser.add_argument("folder", nargs="?", choices=ROOMS)
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--headers", action="store_true")
+    parser.add_argument("--shape", action="store_true")
     parser.add_argument("--root", type=pathlib.Path, default=ROOT)
     options = parser.parse_args()
     if options.list:
@@ -147,6 +163,8 @@ def main():
         return 0
     if options.headers:
         wrong = [*strangers(options.root), *wrong_headers(options.root)]
+    elif options.shape:
+        wrong = list(wrong_shape(options.root))
     else:
         wrong = wrong_includes(options.root, options.folder)
     print("".join(f"{line}\n" for line in wrong), end="")
