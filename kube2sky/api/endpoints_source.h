@@ -6,8 +6,9 @@
  * accept a connection. A 403 proves less, since a server that has just started gives it until its
  * RBAC is warm. So once slices have been listed, a refusal of either kind is an outage like any
  * other, and Endpoints take their place only when it has lasted for minutes. Otherwise Endpoints
- * are followed at once, and slices tried again every minute and before each list. The reflector
- * asks whenever slices are refused.
+ * are followed at once. Slices are tried again as soon as Endpoints are watched, whose permission
+ * shows that the RBAC is warm, then every minute and before each list. The reflector asks whenever
+ * slices are refused.
  *
  * While the source is not settled, what it lacks may still exist elsewhere, and deletes wait
  * (inventory.h). With ENDPOINTS_AUTO:
@@ -15,7 +16,8 @@
  *     slices      never listed, or refused for minutes    while Endpoints are followed
  *     404         Endpoints, settled with their list      settled at once
  *     403         Endpoints, not settled                  settled a minute after they were chosen
- *     200         slices, settled with their list         slices, settled a minute later
+ *     200         slices, settled with their list         slices, settled a minute later; at once
+ *                                                         if Endpoints were not settled
  *     otherwise   no Endpoints; slices again              nothing changes
  *
  * A source once settled stays so until another one takes its place. A 404 that was wrong (a
@@ -56,8 +58,8 @@ const struct kube_resource *endpoints_source_instead(enum endpoints_mode mode,
 bool endpoints_source_is_refusal(int status);
 bool endpoints_source_is_absence(int status);
 
-/* Whether the source is settled with its first list. before: what was listed until now; NULL:
- * nothing. status: the refusal of slices that led to it; 0: none. */
+/* Whether the source is settled with its first list. before: the settled source until now; NULL:
+ * none. status: the refusal of slices that led to it; 0: none. */
 bool endpoints_source_is_settled(enum endpoints_mode mode, const struct kube_resource *before,
                                  const struct kube_resource *listed, int status);
 

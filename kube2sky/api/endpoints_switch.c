@@ -12,9 +12,11 @@ struct endpoints_switch {
     struct endpoints_switch_config config;
     const struct kube_resource *listed; /* of the last complete list; NULL: none */
     bool is_watching;                   /* its watches have not ended */
+    bool is_settled;
 
     struct endpoints_trial *trial; /* NULL: none runs */
     bool is_asked;                 /* the trial comes before a list */
+    bool is_due;                   /* one begins when all is watched */
     ev_timer minute;               /* to the next trial, or until the source is settled */
 
     int refused_status; /* of the last failure, a refusal; 0: it was none, or has passed */
@@ -32,8 +34,9 @@ static bool is_second_choice(const struct endpoints_switch *s)
     return endpoints_source_is_second_choice(mode_of(s), s->listed);
 }
 
-static void settle(const struct endpoints_switch *s, bool is_settled)
+static void settle(struct endpoints_switch *s, bool is_settled)
 {
+    s->is_settled = is_settled;
     s->config.reflector->settled(s->config.reflector->data, is_settled);
 }
 
@@ -51,6 +54,7 @@ static void stop_trial(struct endpoints_switch *s)
 {
     endpoints_trial_stop(s->trial);
     s->trial = NULL;
+    s->is_due = false;
 }
 
 /* Slices that the server does not have, or still refuses a minute after Endpoints were chosen:
@@ -77,6 +81,7 @@ static void on_tried(void *data, enum endpoints_trial_result result)
 static void try_slices(struct endpoints_switch *s, bool is_asked)
 {
     s->is_asked = is_asked;
+    s->is_due = false;
     s->trial = endpoints_trial_start(
         &(struct endpoints_trial_config){.client = s->config.reflector->client,
                                          .resource = kube_resource_of(KUBE_SLICE),
@@ -91,9 +96,9 @@ static void on_minute(struct ev_loop *loop UNUSED, ev_timer *w, int revents UNUS
     struct endpoints_switch *s = w->data;
     if (!is_second_choice(s)) {
         settle(s, true);
-    } else if (s->is_watching) {
+    } else if (s->is_watching && !s->trial) {
         try_slices(s, false);
-    } /* else the next list begins with a trial, and then waits again */
+    } /* else a trial runs, or the next list begins with one; then it waits again */
 }
 
 /* ---- The reflector's side ---- */
@@ -150,7 +155,9 @@ void endpoints_switch_listed(struct endpoints_switch *s, const struct kube_resou
     bool is_news = before != resource && (before || is_second_choice(s));
     if (is_news) {
         tell_source(s, before);
-        settle(s, endpoints_source_is_settled(mode_of(s), before, resource, s->refused_status));
+        settle(s, endpoints_source_is_settled(mode_of(s), s->is_settled ? before : NULL, resource,
+                                              s->refused_status));
+        s->is_due = !s->is_settled && is_second_choice(s);
     }
     if (is_news || (is_second_choice(s) && !ev_is_active(&s->minute))) {
         wait_a_minute(s);
@@ -160,6 +167,9 @@ void endpoints_switch_listed(struct endpoints_switch *s, const struct kube_resou
 void endpoints_switch_watched(struct endpoints_switch *s)
 {
     s->refused_status = 0;
+    if (s->is_due) {
+        try_slices(s, false);
+    }
 }
 
 /* ---- Lifecycle ---- */
@@ -168,6 +178,7 @@ struct endpoints_switch *endpoints_switch_new(const struct endpoints_switch_conf
 {
     struct endpoints_switch *s = xcalloc(1, sizeof(*s));
     s->config = *config;
+    s->is_settled = true;
     ev_timer_init(&s->minute, on_minute, 0, 0);
     s->minute.data = s;
     return s;

@@ -41,7 +41,8 @@ const struct kube_resource *endpoints_switch_failed(struct endpoints_switch *s,
 /* A list is complete, and watched from now on. Reports whether a new source is settled. */
 void endpoints_switch_listed(struct endpoints_switch *s, const struct kube_resource *resource);
 
-/* Every watch was accepted. A list alone does not show that the source is permitted. */
+/* Every watch was accepted. A list alone does not show that the source is permitted. May begin a
+ * trial. */
 void endpoints_switch_watched(struct endpoints_switch *s);
 
 #endif

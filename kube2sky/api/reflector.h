@@ -24,7 +24,7 @@
  * no success. A server that is overloaded says how long to wait (Retry-After).
  *
  * With ENDPOINTS_AUTO the source of endpoints can change (endpoints_source.h). While Endpoints are
- * followed in the place of slices, the slices are tried every minute, and before each list. */
+ * followed in the place of slices, the slices are tried now and then, and before each list. */
 #ifndef KUBE2SKY_API_REFLECTOR_H
 #define KUBE2SKY_API_REFLECTOR_H
 

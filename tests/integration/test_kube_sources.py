@@ -146,6 +146,17 @@ def test_a_start_while_slices_are_forbidden(db):
     wait_addresses(db, {"10.1.0.3": ""})
 
 
+def test_slices_forbidden_for_a_moment(db):
+    """By a server that permits Endpoints a moment later, when its RBAC is warm: slices are followed before the minute
+    in which deletes wait is over, as if they had been permitted at once.
+    """
+    db.etcd.put_all(endpoint_records("db", {"10.1.0.9": ""}, ("tcp", "pg", 5432)))
+    db.kube.control("fail", status=403, match="endpointslices?limit=500")
+    db.start_kube2sky()
+    wait_source(db, "endpointslices")
+    wait_addresses(db, BOTH)
+
+
 def test_a_server_without_slices_delays_no_delete(cluster_bed):
     """Kubernetes 1.20: complete Endpoints decide alone. What an earlier kube2sky took from slices is gone when this one
     is ready, and what is deleted then goes before slices are tried again, a minute later.

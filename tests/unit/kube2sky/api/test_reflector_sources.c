@@ -179,8 +179,35 @@ static void test_endpoints_instead(void **state)
            "begin endpointslices\nunsettled\nend endpointslices\n");
 }
 
-/* Forbidden at first, as by a server whose RBAC is cold: the next trial that finds none settles it,
- * before the minute is over. A server that lists them has them, whatever becomes of the watch. */
+/* Forbidden at first, as by a server whose RBAC is cold: they are tried as soon as the Endpoints
+ * are watched. Permitted then, they are as good as at first. */
+static void test_slices_forbidden_for_a_moment(void **state)
+{
+    (void)state;
+    const struct http_step without[] = {
+        forbidden(LIST_SLICES),
+        list_step(LIST_ENDPOINTS, "10", "", ""),
+        held_watch(WATCH_OF(ENDPOINTS, "10")),
+        absent(TRY_SLICES),
+    };
+    run_as(&of_auto, without, ARRAY_LEN(without),
+           "begin endpoints\nunsettled\nend endpoints\nstate ok\nsettled\n");
+    const struct http_step with[] = {
+        forbidden(LIST_SLICES),
+        list_step(LIST_ENDPOINTS, "10", "", ""),
+        held_watch(WATCH_OF(ENDPOINTS, "10")),
+        list_step(TRY_SLICES, "11", "", ""),
+        held_watch(TRY_WATCH("11")),
+        list_step(LIST_SLICES, "12", "", ""),
+        held_watch(WATCH_OF(SLICES, "12")),
+    };
+    run_as(&of_auto, with, ARRAY_LEN(with),
+           "begin endpoints\nunsettled\nend endpoints\nstate ok\n"
+           "begin endpointslices\nsettled\nend endpointslices\n");
+}
+
+/* A trial before a list that finds none settles it, too. A server that lists them has them,
+ * whatever becomes of the watch. */
 static void test_slices_turn_out_absent(void **state)
 {
     (void)state;
@@ -443,6 +470,7 @@ int main(void)
         cmocka_unit_test(test_label_selector),
         cmocka_unit_test(test_slices_where_served),
         cmocka_unit_test(test_endpoints_instead),
+        cmocka_unit_test(test_slices_forbidden_for_a_moment),
         cmocka_unit_test(test_slices_turn_out_absent),
         cmocka_unit_test(test_slices_are_tried_meanwhile),
         cmocka_unit_test(test_refused_slices_are_an_outage),
