@@ -88,9 +88,9 @@ def _one_label(case: Case) -> Answer | None:
 def _reverse_zone(case: Case) -> Answer | None:
     """`in-addr.arpa`, `ip6.arpa`; SOA of reverse names | forwarded | NODATA with a SOA of its own | ours: the zones are
     not the cluster's"""
-    is_one = case.question.name.lower() in ("in-addr.arpa.", "ip6.arpa.") or case.rdtype == "SOA"
-    is_one = is_one and case.place.kind in ("reverse", "reverse-zone") and case.is_forwarded
-    return case.with_ours_unchecked() if is_one and case.theirs.is_nodata else None
+    is_soa = case.place.kind in ("reverse", "reverse-zone") and case.rdtype == "SOA" and case.theirs.is_nodata
+    is_one = is_soa or case.question.name.lower() in ("in-addr.arpa.", "ip6.arpa.")
+    return case.with_ours_unchecked() if is_one and case.is_forwarded else None
 
 
 @accept("F3")
