@@ -1,6 +1,8 @@
 """tests/support/check.py: what it makes of tests that fail, that fail once, and that do not run; and its last lines."""
 
+import os
 import subprocess
+import sys
 
 import check
 import pytest
@@ -117,3 +119,11 @@ def test_last_lines(tmp_path):
     assert done.returncode == 1
     assert lines[-1].startswith("0 passed, ") and lines[-1].endswith(" failed")
     assert lines[-2].endswith(" s of CPU") and "not built" in done.stdout
+
+
+def test_make_one_runs_a_test_with_a_marker(tmp_path):
+    """Without the peers it is skipped, and not left out."""
+    one = [sys.executable, str(check.ROOT / "tests/support/one.py"), "--build", str(tmp_path), "test_cluster_rights.py"]
+    environment = os.environ | {"PEERS_CACHE": str(tmp_path)}
+    done = subprocess.run(one, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and "make peers" in done.stdout, done.stdout
