@@ -22,6 +22,10 @@ def _prefix_end(prefix: str) -> str:
     return base64.b64encode(raw[:-1] + bytes([raw[-1] + 1])).decode()
 
 
+def _authorization(token: str) -> dict[str, str]:
+    return {"Authorization": token} if token else {}
+
+
 class EtcdClient:
     def __init__(self, port: int, host: str = "127.0.0.1"):
         self.port = port
@@ -69,7 +73,7 @@ class EtcdClient:
         perm = {"permType": kind, "key": _encode(keys)}
         if keys.endswith("/"):
             perm["range_end"] = _prefix_end(keys)
-        self._post("auth/role/grant", {"name": role, "perm": perm}, self.token() if self._login else "")
+        self._post("auth/role/grant", {"name": role, "perm": perm}, self._own_token())
 
     def _connect(self) -> http.client.HTTPConnection:
         if self._tls:
@@ -77,7 +81,10 @@ class EtcdClient:
         return http.client.HTTPConnection(self.host, self.port, timeout=20)
 
     def _call(self, method: str, body: dict) -> dict:
-        return self._post(f"kv/{method}", body, self.token() if self._login else "")
+        return self._post(f"kv/{method}", body, self._own_token())
+
+    def _own_token(self) -> str:
+        return self.token() if self._login else ""
 
     def token(self) -> str:
         return self._post("auth/authenticate", self._login)["token"]
@@ -89,9 +96,8 @@ class EtcdClient:
 
     def _post(self, path: str, body: dict, token: str = "") -> dict:
         connection = self._connect()
-        headers = {"Authorization": token} if token else {}
         try:
-            connection.request("POST", f"/v3/{path}", json.dumps(body), headers)
+            connection.request("POST", f"/v3/{path}", json.dumps(body), _authorization(token))
             reply = connection.getresponse()
             value = json.loads(reply.read())
             assert reply.status == 200, value
@@ -113,8 +119,10 @@ class EtcdClient:
     def values(self, prefix: str) -> dict[str, str]:
         return {key: entry.value for key, entry in self.get_prefix(prefix).items()}
 
-    def put(self, key: str, value: str, lease: int = 0) -> None:
-        self._call("put", {"key": _encode(key), "value": _encode(value), "lease": str(lease)})
+    def put(self, key: str, value: str, lease: int = 0) -> int:
+        """Returns the revision."""
+        reply = self._call("put", {"key": _encode(key), "value": _encode(value), "lease": str(lease)})
+        return int(reply["header"]["revision"])
 
     def put_all(self, records: dict[str, str]) -> None:
         """In one transaction."""
@@ -140,22 +148,23 @@ class EtcdClient:
     def changes(self, since: int, *prefixes: str) -> list[tuple[int, str, str | None]]:
         """The same with the value; None: deleted. prefixes: only of keys with one of these."""
         mark = "/history/mark"
-        self.put(mark, "")
+        until = self.put(mark, "")
         create = {"key": _encode("/"), "range_end": _encode("0"), "start_revision": str(since)}
         connection = self._connect()
         try:
-            connection.request("POST", "/v3/watch", json.dumps({"create_request": create}))
+            connection.request("POST", "/v3/watch", json.dumps({"create_request": create}), _authorization(self._own_token()))
             reply, changes = connection.getresponse(), []
             while True:
                 for event in json.loads(reply.readline())["result"].get("events", []):
                     key = base64.b64decode(event["kv"]["key"]).decode()
-                    if key == mark:
+                    revision = int(event["kv"]["mod_revision"])
+                    if revision == until:
                         return changes
-                    if not key.startswith(prefixes or ("",)):
+                    if key == mark or not key.startswith(prefixes or ("",)):
                         continue
                     is_deleted = event.get("type") == "DELETE"
                     value = None if is_deleted else base64.b64decode(event["kv"].get("value", "")).decode()
-                    changes.append((int(event["kv"]["mod_revision"]), key, value))
+                    changes.append((revision, key, value))
         finally:
             connection.close()
 

@@ -35,6 +35,7 @@ DNS_IP = "10.96.0.10"
 ACCOUNT = ("kube-system", "kube2sky")
 _ADMIN_TOKEN = "admin"
 _START_S = 90.0  # only ends a hang
+_LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"  # of nodes
 
 # Those that make a difference to DNS, and what they, kubectl and kubeadm wait for.
 _CONTROLLERS = (
@@ -86,8 +87,6 @@ class Cluster:
         self.programs = self._programs()
         self.start_etcd()
         self.start_apiserver()
-        for name in ("kube-controller-manager", "kube-scheduler", "kwok"):
-            self.programs[name].start()
         self._create_account()
 
     def stop(self) -> None:
@@ -101,9 +100,26 @@ class Cluster:
         program.wait_ready(lambda: is_etcd_healthy(self._etcd_port), "healthy", _START_S)
 
     def start_apiserver(self) -> None:
-        program = self.programs["kube-apiserver"].start()
-        program.wait_ready(lambda: self._is_ready(), "ready", _START_S)
+        self.launch_apiserver()
+        self.wait_apiserver()
+
+    def launch_apiserver(self) -> None:
+        self.programs["kube-apiserver"].start()
+
+    def wait_apiserver(self) -> None:
+        """Until it is ready."""
+        self.programs["kube-apiserver"].wait_ready(lambda: self._is_ready(), "ready", _START_S)
         self.kube = self.connect()
+        self._start_clients()
+
+    def _start_clients(self) -> None:
+        """Again, if they run: without an API server, their pauses between attempts have grown, up to a minute."""
+        clients = [self.programs[name] for name in ("kube-controller-manager", "kube-scheduler", "kwok")]
+        for program in clients:
+            program.kill()
+        self.kube.request("DELETE", _LEASES)  # another kwok would wait for their end
+        for program in clients:
+            program.start()
 
     def stop_apiserver(self) -> None:
         """SIGTERM, as at an upgrade: it ends its watches and exits."""
@@ -219,23 +235,30 @@ class Cluster:
         kinds = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
         values = [value for value in yaml.safe_load_all(MANIFEST.read_text()) if value["kind"] in kinds]
         (self.folder / "account.yaml").write_text(yaml.safe_dump_all(values))
-        self.kubectl("apply", "-f", self._path("account.yaml"))
+        self.restore_account()
         self.renew_token()
         self._write_kubeconfig(self._path("kube2sky.kubeconfig"), {"tokenFile": str(self.token_file)})
+
+    def restore_account(self) -> None:
+        """After a test has taken something away."""
+        self.kubectl("apply", "-f", self._path("account.yaml"))
 
     def kube2sky_flags(self) -> list[str]:
         return [f"--kubecfg-file={self._path('kube2sky.kubeconfig')}"]
 
-    def request_token(self, name: str = ACCOUNT[1]) -> str:
+    def request_token(self, name: str = ACCOUNT[1], secret: str = "") -> str:
+        """secret: the token is valid as long as this Secret in the account's namespace exists."""
         path = f"/api/v1/namespaces/{ACCOUNT[0]}/serviceaccounts/{name}/token"
-        wish = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+        spec = {"boundObjectRef": {"apiVersion": "v1", "kind": "Secret", "name": secret}} if secret else {}
+        wish = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
         return self.kube.request("POST", path, wish)["status"]["token"]
 
-    def renew_token(self) -> None:
+    def renew_token(self, secret: str = "") -> str:
         """A new token in kube2sky's file, replaced as the kubelet does."""
         new = self.token_file.with_suffix(".new")
-        new.write_text(self.request_token())
+        new.write_text(self.request_token(secret=secret))
         os.replace(new, self.token_file)
+        return self.token_file.read_text()
 
     def flags_of_reader(self, *resources: str) -> list[str]:
         """Flags for a kube2sky whose account may read these resources of all namespaces, too."""

@@ -35,10 +35,10 @@ class ApiHistory:
         self._changes: list[tuple[str, str | None]] = []
 
     def read(self) -> None:
-        """Up to now. Needed before the API's etcd is compacted."""
+        """Up to now. Needed before the API's etcd is compacted, while nobody else writes there."""
+        until = self._etcd.revision()
         changes = self._etcd.changes(self._next, *self._places.values())
-        if changes:
-            self._next = changes[-1][0] + 1
+        self._next = max([until, *(revision for revision, _, _ in changes)]) + 1
         self._changes += [(key, value) for _, key, value in changes]
 
     def states(self) -> Iterator[dict[str, str]]:

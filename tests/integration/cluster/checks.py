@@ -11,7 +11,7 @@ that the objects demanded, in the order in which they demanded them.
 
 import itertools
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -57,6 +57,9 @@ class ClusterBed(Bed):
         self.cluster = cluster
         self.model = Model(has_pods=False)
         self.skydns_flags = manifest_flags("skydns")
+        self.kube2sky_flags: list[str] = []  # to reach etcd
+        self.history: ApiHistory | None = None  # while asked
+        self.load: QueryLoad | None = None  # the same
         self.use_kube(cluster.connect(), [*cluster.kube2sky_flags(), *manifest_flags("kube2sky")])
         number = reserve_port()
         self._clean_etcd = EtcdClient(number)
@@ -72,11 +75,12 @@ class ClusterBed(Bed):
         flags = [flag for flag in manifest_flags("kube2sky") if not flag.startswith("--pods")]
         self.use_kube(self.kube, [*reader_flags, *flags, "--pods=verified", "--nodes"])
 
-    def start(self) -> None:
-        self.start_etcd()
+    def start(self, start_etcd: Callable[[], None] | None = None) -> None:
+        """start_etcd: in the place of the bed's own."""
+        (start_etcd or self.start_etcd)()
         self._clean_etcd_program.start()
         self.create_steady()
-        self.start_kube2sky()
+        self.start_kube2sky(*self.kube2sky_flags)
         hosts = self.folder / "hosts"
         hosts.write_text("".join(f"{ip} {name}\n" for name, ip in OUTSIDE.items()))
         # Without turns in their order, the same records are the same bytes.
@@ -186,12 +190,12 @@ class ClusterBed(Bed):
     @contextmanager
     def asked(self, *changing: Asked) -> Iterator[None]:
         """All of them."""
-        history = ApiHistory(self.cluster.etcd, self.model)
+        self.history = ApiHistory(self.cluster.etcd, self.model)
         self.wait_model()
         since = self.etcd.revision() + 1
         first = self.etcd.values("/skydns/")
         with ExitStack() as stack:
-            stack.enter_context(QueryLoad(self.dns.port, self.steady_questions(), rate=500))
+            self.load = stack.enter_context(QueryLoad(self.dns.port, self.steady_questions(), rate=500))
             asking = stack.enter_context(Asking(self.dns.port, changing)) if changing else None
             yield
             self.check_settled()
@@ -199,8 +203,8 @@ class ClusterBed(Bed):
                 asking.wait_asked()
         # In this order: what other tests' namespaces, which are still being deleted, do in between is in the later one.
         changes = self.etcd.changes(since, *_OWNED)
-        history.read()
-        states = list(history.states())
+        self.history.read()
+        states = list(self.history.states())
         self.check_writes(first, changes, states)
         for one, answers in asking.answers().items() if asking else ():
             check_order(one, answers, right_answers(states, one), is_between)

@@ -7,6 +7,7 @@ import itertools
 import pytest
 from checks import ClusterBed
 from cluster import Cluster, require_peers
+from shop import Shop
 
 _numbers = itertools.count(1)
 
@@ -25,15 +26,21 @@ def cluster(tmp_path_factory):
 
 
 @pytest.fixture
-def dns(cluster, tmp_path, request):
-    """kube2sky, skydns and an etcd of the test's own, in sync with the cluster."""
+def idle_dns(cluster, tmp_path, request):
+    """kube2sky, skydns and an etcd of the test's own; nothing runs yet."""
     bed = ClusterBed(tmp_path, cluster)
     request.node.cluster_bed = bed
     try:
-        bed.start()
         yield bed
     finally:
         bed.close()
+
+
+@pytest.fixture
+def dns(idle_dns):
+    """In sync with the cluster."""
+    idle_dns.start()
+    return idle_dns
 
 
 @pytest.fixture
@@ -43,6 +50,11 @@ def namespace(dns, request):
     dns.kube.create_namespace(name)
     yield name
     dns.kube.delete("namespaces", name)
+
+
+@pytest.fixture
+def shop(dns):
+    return Shop(dns)
 
 
 @pytest.hookimpl(hookwrapper=True)
