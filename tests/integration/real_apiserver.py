@@ -5,6 +5,7 @@ documents how it is called).
 import os
 import subprocess
 import threading
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -29,6 +30,7 @@ class RealApiserver:
         self.kube: Kube | None = None
         self.flags: list[str] = []  # kube2sky's flags to reach it
         self._etcd: EtcdClient | None = None
+        self._starting: Future | None = None
 
     def start(self) -> None:
         done = self._run("start", self.folder, *self._ports, timeout=120)
@@ -37,6 +39,13 @@ class RealApiserver:
         self.kube = Kube(says["URL"], says["TOKEN"], says["CA"])
         self.flags = [f"--kubecfg-file={says['KUBECONFIG']}"]
         self._etcd = EtcdClient(urlsplit(says["ETCD"]).port)
+
+    def launch(self) -> None:
+        """Begins to start it; wait_ready() must follow."""
+        self._starting = ThreadPoolExecutor(1).submit(self.start)
+
+    def wait_ready(self) -> None:
+        self._starting.result()
 
     def stop(self) -> None:
         self._run("stop", self.folder, timeout=60)
