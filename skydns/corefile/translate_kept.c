@@ -164,7 +164,7 @@ static bool is_forwarded(const struct translation *t, const char *zone, bool *re
     const char *stub = find_stub(t, zone, &text);
     buf_fini(&text);
     *ret_by_root = !stub && t->root == ROOT_FORWARDED && !is_in_domain(t, zone);
-    return stub ? strcmp(strchr(stub, '='), "=none") != 0 : *ret_by_root;
+    return stub ? strcmp(stub + strcspn(stub, "="), "=none") != 0 : *ret_by_root;
 }
 
 static bool has_own_stub(const struct translation *t, const char *zone)

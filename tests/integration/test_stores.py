@@ -30,9 +30,9 @@ def make_services(bed, prefix: str, count: int) -> list[str]:
 
 
 def wait_all_there(bed, names: list[str]) -> dict[str, list[str]]:
-    """The right answer for each name, once it is served."""
+    """The right answer for each name, once it is served. SERVFAIL: skydns has not read etcd yet."""
     for name in names:
-        wait_until(lambda name=name: bed.dns.answers(name) != ["NXDOMAIN"], name)
+        wait_until(lambda name=name: bed.dns.answers(name) not in (["NXDOMAIN"], ["SERVFAIL"]), name)
     return {name: bed.dns.answers(name) for name in names}
 
 
