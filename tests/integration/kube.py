@@ -4,6 +4,7 @@ server.
 
 import http.client
 import json
+import select
 import ssl
 from contextlib import contextmanager
 from urllib.parse import urlsplit
@@ -55,10 +56,12 @@ class Kube:
 
     def send(self, method: str, path: str, body: str | None, headers: dict) -> tuple[int, str, bytes]:
         """Status, content type and body, also of errors."""
+        if self._is_ended():
+            self._http.close()  # the request connects again
         try:
             self._http.request(method, path, body, headers | self._authorization())
             reply = self._http.getresponse()
-        except (ConnectionError, http.client.HTTPException):
+        except (OSError, http.client.HTTPException):
             self._http.close()
             raise
         return reply.status, reply.headers.get("Content-Type", ""), reply.read()
@@ -66,9 +69,9 @@ class Kube:
     def _authorization(self) -> dict:
         return {"Authorization": f"Bearer {self.token}"} if self.token else {}
 
-    def close(self) -> None:
-        """The next request connects again: a server ends connections that were idle for a minute and a half."""
-        self._http.close()
+    def _is_ended(self) -> bool:
+        """By the server: it has been restarted, or the connection was idle for a minute and a half."""
+        return self._http.sock is not None and bool(select.select([self._http.sock], [], [], 0)[0])
 
     def path(self, resource: str, namespace: str = "default", name: str = "") -> str:
         where = "" if resource in CLUSTER_SCOPED else f"/namespaces/{namespace}"

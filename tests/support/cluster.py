@@ -84,6 +84,7 @@ class Cluster:
     def start(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         self._write_files()
+        self.kube = self.connect()
         self.programs = self._programs()
         self.start_etcd()
         self.start_apiserver()
@@ -108,8 +109,7 @@ class Cluster:
 
     def wait_apiserver(self) -> None:
         """Until it is ready."""
-        self.programs["kube-apiserver"].wait_ready(lambda: self._is_ready(), "ready", _START_S)
-        self.kube = self.connect()
+        self.programs["kube-apiserver"].wait_ready(self._is_ready, "ready", _START_S)
         self._start_clients()
 
     def _start_clients(self) -> None:
@@ -140,7 +140,7 @@ class Cluster:
         return "\n".join(program.log_text(30) for program in self.programs.values())
 
     def _is_ready(self) -> bool:
-        return self.connect().send("GET", "/readyz", None, {})[0] == 200
+        return self.kube.send("GET", "/readyz", None, {})[0] == 200
 
     # ---- Programs and their files ----
 

@@ -67,7 +67,6 @@ def test_token_rotated_then_revoked(shop, cluster, relay):
             known, since = shop.objects(), len(dns.kube2sky.lines)
             dns.kube.delete("secrets", "holder", "kube-system")
             cluster.restart_apiserver()  # it forgets tokens that it has found valid
-            dns.use_kube(cluster.connect(), dns.kube_flags)
             shop.wait_away("401", since)
             shop.change(gone=1, pods=7)
             shop.wait_known(known)

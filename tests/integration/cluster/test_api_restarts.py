@@ -14,11 +14,6 @@ def wait_away(shop, since: int) -> None:
     shop.dns.load.wait_sent(500)
 
 
-def restart(shop, cluster) -> None:
-    cluster.start_apiserver()
-    shop.dns.use_kube(cluster.connect(), shop.dns.kube_flags)
-
-
 def lists(dns) -> list[float]:
     """How often kube2sky has listed Services and their slices."""
     page = Watched(dns.kube2sky, dns.readiness_port, "kube2sky_").metrics()
@@ -32,7 +27,7 @@ def test_restarted_while_pods_come(shop, cluster, end):
         shop.scale(12)
         (cluster.stop_apiserver if end == "stop" else cluster.kill_apiserver)()
         wait_away(shop, since)
-        restart(shop, cluster)
+        cluster.start_apiserver()
         shop.change(gone=0, pods=8)
 
 
@@ -47,7 +42,7 @@ def test_compacted_and_changed_while_it_is_away(shop, cluster):
         shop.lose(2)
         dns.history.read()
         cluster.compact()
-        restart(shop, cluster)
+        cluster.start_apiserver()
         shop.change(gone=1, pods=4)
     assert all(now > then for now, then in zip(lists(dns), before))
 
@@ -60,7 +55,7 @@ def test_an_api_server_that_permits_nothing_yet(shop, cluster):
             known, since = shop.objects(), len(dns.kube2sky.lines)
             cluster.stop_apiserver()
             cluster.etcd.delete(BINDING)
-            restart(shop, cluster)
+            cluster.start_apiserver()
             shop.wait_away("403", since)
             shop.change(gone=0, pods=3)
             shop.wait_known(known)

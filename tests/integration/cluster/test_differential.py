@@ -72,7 +72,6 @@ def _compare(pair: Pair, earlier: list[View], count: int) -> tuple[Counter, View
     for number in range(TRIES):
         view = pair.settle()
         asked = _ask(pair, Questions(view, earlier, SEED), count)
-        pair.kube.close()  # it was idle for long
         if pair.view().versions() == view.versions():
             break
     else:
