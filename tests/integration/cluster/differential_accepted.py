@@ -18,7 +18,6 @@ from differential_case import Case, accept, table
 
 _DENIAL_MAX_S = 1800  # skydns(8)
 
-
 # ---- Queries that are not for a name's records ----
 
 
@@ -86,10 +85,10 @@ def _one_label(case: Case) -> Answer | None:
 
 @accept("F2")
 def _reverse_zone(case: Case) -> Answer | None:
-    """`in-addr.arpa`, `ip6.arpa`; SOA of reverse names | forwarded | NODATA with a SOA of its own | ours: the zones are
-    not the cluster's"""
+    """`in-addr.arpa`, `svc.in-addr.arpa`; SOA of reverse names | forwarded | NODATA, own SOA | ours: not its zones"""
     is_soa = case.place.kind in ("reverse", "reverse-zone") and case.rdtype == "SOA" and case.theirs.is_nodata
-    is_one = is_soa or case.question.name.lower() in ("in-addr.arpa.", "ip6.arpa.")
+    name = case.question.name.lower().removeprefix("svc.").removeprefix("pod.")
+    is_one = is_soa or name in ("in-addr.arpa.", "ip6.arpa.")
     return case.with_ours_unchecked() if is_one and case.is_forwarded else None
 
 
@@ -114,7 +113,7 @@ def _aged(case: Case) -> Answer | None:
         is_aged = not one.owner.endswith("cluster.local.") and 0 < ttl < one.ttl
         return replace(one, ttl=ttl) if is_aged else one
 
-    return case.with_records(aged)
+    return None if case.is_inside else case.with_records(aged)
 
 
 @accept("F5")
@@ -140,8 +139,7 @@ def _alias_of_every_type(case: Case) -> Answer | None:
 
 @accept("X2")
 def _alias_without_address(case: Case) -> Answer | None:
-    """ExternalName: a target in the domain without addresses, or the name itself | CNAME, and the response code of the
-    last name | NODATA, no CNAME | ours: RFC 6604"""
+    """ExternalName: a target in the domain without addresses | CNAME, the last name's code | NODATA | ours: RFC 6604"""
     has_none = case.theirs.is_nodata and all(one.rdtype == "CNAME" for one in case.ours.answer)
     return case.with_ours() if has_none and case.rdtype in ("A", "AAAA") and case.begins_with_alias else None
 
@@ -183,8 +181,7 @@ def _endpoint_of_cluster_ip(case: Case) -> Answer | None:
 
 @accept("E2")
 def _all_published(case: Case) -> Answer | None:
-    """`publishNotReadyAddresses`, with slices made by hand that say "not ready" | all addresses | the ready ones | both:
-    the field speaks to who makes the slices; the controller's say "ready\""""
+    """`publishNotReadyAddresses`, slices made by hand | all addresses | the ready ones | both: controllers mark all"""
     services = [case.last.service] if case.last.service else case.view.published(case.place.ip)
     is_one = any(one.kind == "headless" and one.has_all and one.ready != one.endpoints for one in services)
     return case.with_ours() if is_one else None
@@ -207,10 +204,12 @@ def _dotted_pod(case: Case) -> Answer | None:
 
 
 @accept("E5")
-def _unnamed_port(case: Case) -> Answer | None:
-    """SRV of a Service whose ports have no names | NODATA | the ports | both: the specification names ports only"""
-    is_one = case.last.kind == "service" and case.rdtype == "SRV" and case.ours.is_nodata and case.last.service
-    if not is_one:
+def _other_srv(case: Case) -> Answer | None:
+    """SRV of ports without names, and of an endpoint's name | NODATA | the ports | both: not in the specification"""
+    is_one = case.rdtype == "SRV" and case.ours.is_nodata and case.theirs.of("SRV")
+    if is_one and case.is_of_endpoint("headless"):
+        return case.with_ours()
+    if not is_one or case.last.kind != "service" or not case.last.service:
         return None
     ports = case.last.service.ports + sum((one.ports for one in case.last.service.ready), ())
     unnamed = {str(number) for _, name, number in ports if not name}
@@ -218,10 +217,11 @@ def _unnamed_port(case: Case) -> Answer | None:
 
 
 @accept("E6")
-def _endpoint_srv(case: Case) -> Answer | None:
-    """SRV of an endpoint's name | NODATA | its ports | both: not in the specification"""
-    is_one = case.is_of_endpoint("headless") and case.rdtype == "SRV" and case.ours.is_nodata
-    return case.with_ours() if is_one and case.theirs.of("SRV") else None
+def _long_label(case: Case) -> Answer | None:
+    """a host name of over 57 bytes, a port with two numbers | one SRV, and a log line | all | CoreDNS's: to be mended"""
+    ours, theirs = ({tuple(one.words()[2:]) for one in some.of("SRV")} for some in (case.ours, case.theirs))
+    is_one = ours < theirs and all(len(target.split(".")[0]) > 57 for _, target in theirs - ours)
+    return case.with_ours() if is_one and case.last.service and case.last.service.kind == "headless" else None
 
 
 @accept("E7")
