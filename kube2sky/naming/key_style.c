@@ -124,7 +124,15 @@ static bool is_host_of(struct slice domain, const struct path *path, struct slic
            slice_equal(host, domain);
 }
 
-/* Of several ports with one name and protocol, all but one have their number after the label. */
+/* The first label of a host's name. */
+static struct slice first_label(struct slice host)
+{
+    const char *dot = memchr(host.ptr, '.', host.len);
+    return dot ? slice_of(host.ptr, (size_t)(dot - host.ptr)) : host;
+}
+
+/* Of several ports with one name and protocol, all but one have their number after the label, or
+ * their record's hash for a label. */
 static struct slice without_number(struct slice label, uint16_t port)
 {
     char number[8];
@@ -135,7 +143,8 @@ static struct slice without_number(struct slice label, uint16_t port)
 
 /* ---- Rows ---- */
 
-static bool is_port(struct slice domain, const struct path *path, const struct record *r)
+static bool is_port(struct slice domain, const struct path *path, const struct record *r,
+                    struct slice value)
 {
     struct slice label = path->segments[5], host = slice_str(r->host);
     struct slice short_label = without_number(label, r->port);
@@ -144,6 +153,7 @@ static bool is_port(struct slice domain, const struct path *path, const struct r
            ((is_host_of(domain, path, slice_of(NULL, 0), host) &&
              (is_hash_form(label) || is_hash_form(short_label))) ||
             is_host_of(domain, path, label, host) ||
+            (is_hash_of(label, value) && is_host_of(domain, path, first_label(host), host)) ||
             (short_label.len && is_host_of(domain, path, short_label, host)));
 }
 
@@ -161,7 +171,7 @@ static bool is_service_key(struct slice domain, const struct path *path, const s
         return says_address(r) && dname_is_host_label(path->segments[3]) &&
                is_hash_of(path->segments[4], value);
     case 6:
-        return is_port(domain, path, r);
+        return is_port(domain, path, r, value);
     default:
         return false;
     }

@@ -17,7 +17,8 @@
  * --endpoint-names says: its hash, its address as of a pod, or its pod's name, for which the
  * address stands in if there is none or it is no label.
  * Addresses that share a label get <label>/<hash> each. Of ports that would share a key, the
- * smallest number gets it, the others <label>-<number>. Names are lower-cased, IPv6 is in RFC 5952
+ * smallest number gets it, the others <label>-<number>, or their record's hash if that is too long
+ * or another's. Names are lower-cased, IPv6 is in RFC 5952
  * form.
  *
  * A Node keeps its name, with its dots, as it is: the labels of ip-10-0-0-1.ec2.internal in

@@ -242,32 +242,39 @@ static int compare_to_key(const void *key, const void *srv)
     return compare_srv_keys(key, srv);
 }
 
-static void add_srv(struct build *b, const struct srv *srv, const char *label, bool is_headless)
+static void make_srv_value(struct build *b, const struct srv *srv, bool is_headless)
 {
     const char *host = is_headless ? name_below(b, srv->label->text) : b->name;
     make_value(b, host, srv->port->number);
+}
+
+static void add_srv(struct build *b, const struct srv *srv, const char *label, bool is_headless)
+{
+    make_srv_value(b, srv, is_headless);
     append_segment(b, "/_", srv->port->protocol.text);
     append_segment(b, "/_", srv->port->name.text);
     append_segment(b, "/", label);
     add_record(b);
 }
 
-/* A port whose key went to an equal one with a smaller number. If its label is taken already, that
- * one keeps it. */
+/* A port whose key went to an equal one with a smaller number. If its label with the number is too
+ * long or another endpoint's, the record's hash is its label; if that is another's, too, somebody
+ * wants it to be. */
 static void add_numbered_srv(struct build *b, const struct srv *srv, const struct srv *srvs,
                              size_t count, bool is_headless)
 {
-    char *text = xasprintf("%s-%u", srv->label->text, srv->port->number);
     struct label label;
-    if (take_label(b, "port label", text, DNAME_LABEL_MAX, &label)) {
-        struct srv plain = {.port = srv->port, .label = &label};
+    struct srv plain = {.port = srv->port, .label = &label};
+    int n = snprintf(label.text, sizeof(label.text), "%s-%u", srv->label->text, srv->port->number);
+    if (n > DNAME_LABEL_MAX || bsearch(&plain, srvs, count, sizeof(*srvs), compare_to_key)) {
+        make_srv_value(b, srv, is_headless);
+        record_label(buf_slice(&b->value), label.text);
         if (bsearch(&plain, srvs, count, sizeof(*srvs), compare_to_key)) {
-            build_drop(b, "port label taken by another endpoint", text);
-        } else {
-            add_srv(b, srv, label.text, is_headless);
+            build_drop(b, "port label taken by another endpoint", label.text);
+            return;
         }
     }
-    free(text);
+    add_srv(b, srv, label.text, is_headless);
 }
 
 void add_srvs(struct build *b, struct srv *srvs, size_t count, bool is_headless)

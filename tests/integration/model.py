@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, field
 from functools import cache
 
-from records import DOMAIN, label, value
+from records import DOMAIN, hash_of, label, value
 
 SLICES = "endpointslices"
 ENDPOINTS = "endpoints"
@@ -124,11 +124,14 @@ class Model:
                 self._claim(ip, _CLUSTER_IP, host)
             self._add_ports(path, label(ips[0]), host, _ports(spec.get("ports")))
 
-    def _add_ports(self, path: list[str], name: str, host: str, ports: set[tuple[str, str, int]]) -> None:
+    def _add_ports(self, path: list[str], name: str, host: str, ports: set[tuple[str, str, int]], taken=()) -> None:
+        """taken: (protocol, port name, label) of all endpoints."""
         seen = set()
         for protocol, port_name, number in sorted(ports):
             if protocol and port_name:
                 last = f"{name}-{number}" if (protocol, port_name) in seen else name
+                if len(last) > 63 or last != name and (protocol, port_name, last) in taken:
+                    last = hash_of(value(host, number))
                 seen.add((protocol, port_name))
                 self._put([*path, "_" + protocol, "_" + port_name, last], host, number)
 
@@ -136,12 +139,13 @@ class Model:
         by_label: dict[str, list[Address]] = {}
         for address in addresses:
             by_label.setdefault(address.label(), []).append(address)
+        taken = {(*port[:2], one.label()) for one in addresses for port in one.ports}
         for name, group in by_label.items():
             for address in group:
                 last = [name] if len(group) == 1 else [name, label(address.ip)]
                 self._put([*path, *last], address.ip)
                 self._claim(address.ip, _HOSTNAME_RANK if address.hostname else _HASH, f"{name}.{host}")
-            self._add_ports(path, name, f"{name}.{host}", set().union(*(a.ports for a in group)))
+            self._add_ports(path, name, f"{name}.{host}", set().union(*(a.ports for a in group)), taken)
 
     # ---- Ready addresses ----
 

@@ -14,9 +14,14 @@ def value(host: str, port: int = 0) -> str:
 
 @cache
 def label(ip: str) -> str:
-    """FNV-1a, 32 bits, of the address's value."""
+    """The hash of the address's value."""
+    return hash_of(value(str(ipaddress.ip_address(ip))))
+
+
+def hash_of(text: str) -> str:
+    """FNV-1a, 32 bits."""
     result = 0x811C9DC5
-    for byte in value(str(ipaddress.ip_address(ip))).encode():
+    for byte in text.encode():
         result = (result ^ byte) * 0x01000193 % 2**32
     return f"{result:x}"
 

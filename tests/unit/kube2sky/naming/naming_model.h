@@ -173,15 +173,20 @@ static inline char *value_of(const char *host, unsigned port)
 }
 
 /* FNV-1a of the value with the address. */
-static inline void hash_of(unsigned ip, char out[9])
+static inline void hash_of_value(const char *host, unsigned port, char out[9])
 {
-    char *value = value_of(ips[ip].text, 0);
+    char *value = value_of(host, port);
     uint32_t hash = 0x811c9dc5;
     for (const char *c = value; *c; c++) {
         hash = (hash ^ (unsigned char)*c) * 0x01000193;
     }
     (void)snprintf(out, 9, "%x", hash);
     free(value);
+}
+
+static inline void hash_of(unsigned ip, char out[9])
+{
+    hash_of_value(ips[ip].text, 0, out);
 }
 
 /* Takes ownership of the key. */
@@ -298,12 +303,12 @@ static inline void expect_port(struct lines *lines, const struct headless *headl
     const char *label = counted->label;
     if (has_port(headless, label, ports[port].path, ports[port].number)) {
         (void)snprintf(numbered, sizeof(numbered), "%s-%u", label, ports[port].number);
-        label = has_port(headless, numbered, ports[port].path, 65536) ? NULL : numbered;
+        if (has_port(headless, numbered, ports[port].path, 65536)) {
+            hash_of_value(host, ports[port].number, numbered);
+        }
+        label = numbered;
     }
-    if (label) {
-        expect(lines, xasprintf("%s/%s/%s", base, ports[port].path, label), host,
-               ports[port].number);
-    }
+    expect(lines, xasprintf("%s/%s/%s", base, ports[port].path, label), host, ports[port].number);
     free(host);
 }
 

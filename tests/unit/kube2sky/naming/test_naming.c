@@ -11,6 +11,7 @@
 #define TAIL       ",\"priority\":10,\"weight\":10,\"ttl\":30,\"targetstrip\":0}\n"
 #define IP(ip)     " {\"host\":\"" ip "\"" TAIL
 #define NAME(name) IP(name)
+#define LONG       "hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh"
 #define SRV(h, p)  " {\"host\":\"" h ".svc.cluster.local.\",\"port\":" p TAIL
 
 /* A row has its endpoints as Endpoints or as slices. */
@@ -301,11 +302,31 @@ static void test_headless(void **state)
          "'protocol':'TCP'},{'name':'p','port':2,'protocol':'TCP'}]},"
          "{'addresses':[{'ip':'10.0.0.9','hostname':'a-2'}],'ports':[{'name':'p','port':7,"
          "'protocol':'TCP'}]}",
+         "default/web/_tcp/_p/15d12939" SRV("a.web.default", "2")
          "default/web/_tcp/_p/a" SRV("a.web.default", "1")
          "default/web/_tcp/_p/a-2" SRV("a-2.web.default", "7")
          "default/web/a" IP("10.0.0.1")
          "default/web/a-2" IP("10.0.0.9"),
-         .dropped = "port label taken by another endpoint=a-2 "},
+         .dropped = NULL},
+        {"and so is the hash for it", "'clusterIP':'None'",
+         "{'addresses':[{'ip':'10.0.0.1','hostname':'a'}],'ports':[{'name':'p','port':1,"
+         "'protocol':'TCP'},{'name':'p','port':2,'protocol':'TCP'}]},"
+         "{'addresses':[{'ip':'10.0.0.9','hostname':'a-2'},{'ip':'10.0.0.9','hostname':'15d12939'}],"
+         "'ports':[{'name':'p','port':7,'protocol':'TCP'}]}",
+         "default/web/15d12939" IP("10.0.0.9")
+         "default/web/_tcp/_p/15d12939" SRV("15d12939.web.default", "7")
+         "default/web/_tcp/_p/a" SRV("a.web.default", "1")
+         "default/web/_tcp/_p/a-2" SRV("a-2.web.default", "7")
+         "default/web/a" IP("10.0.0.1")
+         "default/web/a-2" IP("10.0.0.9"),
+         .dropped = "port label taken by another endpoint=15d12939 "},
+        {"no room for a number", "'clusterIP':'None'",
+         "{'addresses':[{'ip':'10.0.0.1','hostname':'" LONG "'}],'ports':["
+         "{'name':'p','port':1,'protocol':'TCP'},{'name':'p','port':8001,'protocol':'TCP'}]}",
+         "default/web/_tcp/_p/27280803" SRV(LONG ".web.default", "8001")
+         "default/web/_tcp/_p/" LONG SRV(LONG ".web.default", "1")
+         "default/web/" LONG IP("10.0.0.1"),
+         .dropped = NULL},
         {"one hostname, two addresses", "'clusterIP':'None'",
          "{'addresses':[{'ip':'10.0.0.1','hostname':'db'},{'ip':'10.0.0.9','hostname':'DB'}],"
          "'ports':[{'name':'a','port':1,'protocol':'TCP'}]}",

@@ -259,6 +259,10 @@ static void test_only_what_it_could_have_written(void **state)
          true},
         {TREE "svc/default/web/_tcp/_http/db-0-81",
          PORT("db-0.web.default.svc.cluster.local.", "81"), true},
+        {TREE "svc/default/web/_tcp/_p/15d12939", PORT("a.web.default.svc.cluster.local.", "2"),
+         true}, /* there was no room for the number */
+        {TREE "svc/default/web/_tcp/_p/15d1293a", PORT("a.web.default.svc.cluster.local.", "2"),
+         false},
         {TREE "svc/default/web/db-0/c88f1059", HOST("10.0.0.1"), true},
         {TREE "svc/default/web", HOST("www.example.com."), true},
         {TREE "pod/default/10-0-0-1/c88f1059", HOST("10.0.0.1"), true},
