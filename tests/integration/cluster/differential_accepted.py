@@ -217,35 +217,27 @@ def _other_srv(case: Case) -> Answer | None:
 
 
 @accept("E6")
-def _long_label(case: Case) -> Answer | None:
-    """a host name of over 57 bytes, a port with two numbers | one SRV, and a log line | all | CoreDNS's: to be mended"""
-    ours, theirs = ({tuple(one.words()[2:]) for one in some.of("SRV")} for some in (case.ours, case.theirs))
-    is_one = ours < theirs and all(len(target.split(".")[0]) > 57 for _, target in theirs - ours)
-    return case.with_ours() if is_one and case.last.service and case.last.service.kind == "headless" else None
-
-
-@accept("E7")
 def _address_of_port(case: Case) -> Answer | None:
     """A and AAAA of `_http._tcp.web…` | NODATA | the Service's | ours: the specification has SRV there"""
     is_one = case.is_below(2) and case.rdtype in ("A", "AAAA") and case.ours.is_nodata
     return case.with_ours() if is_one and case.theirs.rcode == "NOERROR" else None
 
 
-@accept("E8")
+@accept("E7")
 def _without_underscores(case: Case) -> Answer | None:
     """`http.tcp.web…`, `_http.tcp.…`, `_._tcp.…` | NXDOMAIN | as `_http._tcp.…`; `_` is any port | ours: RFC 2782"""
     is_plain = case.is_below(2) and not all(one.startswith("_") and len(one) > 1 for one in case.last.below)
     return case.with_ours() if is_plain and case.ours.rcode == "NXDOMAIN" and case.theirs.rcode == "NOERROR" else None
 
 
-@accept("E9")
+@accept("E8")
 def _endpoint_port(case: Case) -> Answer | None:
     """`db-0._http._tcp.db…` | SRV of one endpoint | NXDOMAIN | both: an extension of SkyDNS"""
     is_one = case.is_below(3) and case.ours.rcode == "NOERROR" and case.theirs.rcode == "NXDOMAIN"
     return case.with_ours() if is_one else None
 
 
-@accept("E10")
+@accept("E9")
 def _port_without_number(case: Case) -> Answer | None:
     """a slice's port without a number | NXDOMAIN | NODATA, or addresses | both: a SRV needs a number"""
     if not case.is_below(2, "headless") or case.ours.rcode != "NXDOMAIN" or case.theirs.of("SRV"):
@@ -285,7 +277,8 @@ def _no_weight(case: Case) -> Answer | None:
 def _too_large(case: Case) -> Answer | None:
     """what does not fit over UDP | a random part, and TC; at most 1232 bytes | the first, and TC; as much as the client
     takes | both: `-max-udp-size`"""
-    is_one = not case.question.is_tcp and "TC" in case.ours.flags and case.rdtype in ("A", "AAAA", "SRV")
+    is_cut = not case.question.is_tcp and "TC" in case.ours.flags | case.theirs.flags
+    is_one = is_cut and case.rdtype in ("A", "AAAA", "SRV")
     right = case.rights(case.question.name, case.rdtype) if is_one else set()
     is_one = right and case.ours.is_part_of(right) and case.theirs.is_part_of(right)
     return case.with_ours_unchecked() if is_one else None
