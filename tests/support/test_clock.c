@@ -5,8 +5,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Only the monotonic clock: no deadline uses the wall clock. */
+/* The monotonic clock; the wall clock, which no deadline uses, only where a test asks for it. */
 static bool is_stopped;
+static bool is_wall_stopped;
+static struct timespec stopped_wall;
 static int64_t stopped_ns;
 static int64_t ahead_ns; /* offset from the system clock: it never goes back */
 
@@ -19,6 +21,11 @@ static int64_t system_ns(void)
 
 int clock_gettime(clockid_t id, struct timespec *ret)
 {
+    bool is_wall = id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE;
+    if (is_wall && is_wall_stopped) {
+        *ret = stopped_wall;
+        return 0;
+    }
     if (id != CLOCK_MONOTONIC) {
         return (int)syscall(SYS_clock_gettime, id, ret);
     }
@@ -35,6 +42,12 @@ void test_clock_stop(void)
     }
 }
 
+void test_clock_stop_wall(void)
+{
+    (void)syscall(SYS_clock_gettime, CLOCK_REALTIME, &stopped_wall);
+    is_wall_stopped = true;
+}
+
 void test_clock_advance_ms(int64_t ms)
 {
     stopped_ns += ms * 1000000;
@@ -42,6 +55,7 @@ void test_clock_advance_ms(int64_t ms)
 
 void test_clock_run(void)
 {
+    is_wall_stopped = false;
     if (is_stopped) {
         ahead_ns = stopped_ns - system_ns();
         is_stopped = false;

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 void test_clock_stop(void);
+void test_clock_stop_wall(void);        /* until test_clock_run; the monotonic one goes on */
 void test_clock_advance_ms(int64_t ms); /* while stopped */
 void test_clock_run(void);              /* resumes from where it stopped */
 

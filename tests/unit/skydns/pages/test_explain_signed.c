@@ -38,6 +38,7 @@ static int setup(void **state)
     struct signing_key *pair[] = {sample_key_new(SAMPLE_ECDSAP256_KSK),
                                   sample_key_new(SAMPLE_ECDSAP256_ZSK)};
     test_clock_stop();
+    test_clock_stop_wall();
     buf_init(&p->page, PAGE_MAX);
     bed_start(&p->bed, "-nameservers=127.0.0.1:10253");
     bed_fill(&p->bed, keys, ARRAY_LEN(keys));
