@@ -15,7 +15,7 @@ import threading
 import time
 from pathlib import Path
 
-from cluster import PAGE, PATIENCE_S, Bed, Follower, bulk_keys, cpu_s, list_all
+from cluster_bed import PAGE, PATIENCE_S, Bed, Follower, bulk_keys, cpu_s, list_all
 from measuring import Figure, percentile, run_benchmark
 
 # From tests/support and tests/integration, which cluster has added to the path.

@@ -22,7 +22,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from cluster import Bed, Follower, Times, bulk_keys, list_all
+from cluster_bed import Bed, Follower, Times, bulk_keys, list_all
 from hops import Hops, hop_figures
 from measuring import Figure, etcd_looks, percentile, run_benchmark
 

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import cluster
+import cluster_bed
 from answers import data
 from measuring import Figure, run_benchmark
 from scaling import objects, probes, records
@@ -171,7 +171,7 @@ def main() -> int:
     sizes = sorted(arguments.services)
     if not (1 <= len(sizes) <= 2 and all(100 <= services <= data.SERVICES_MAX for services in sizes)):
         parser.error(f"--services: one or two numbers from 100 to {data.SERVICES_MAX}")
-    cluster.PATIENCE_S = probes.PATIENCE_S
+    cluster_bed.PATIENCE_S = probes.PATIENCE_S
     halves = [arguments.only] if arguments.only else list(HALVES)
     measures = [one for half in halves for one in HALVES[half][0] if len(halves) == 2 or one.name != "fill_ratio"]
     return run_benchmark(

@@ -4,7 +4,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from cluster import Bed, Follower, bulk_keys, list_all
+from cluster_bed import Bed, Follower, bulk_keys, list_all
 from etcd_client import EtcdClient
 from measuring import percentile
 from records import SVC
