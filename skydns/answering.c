@@ -251,12 +251,12 @@ static void choose_notify_source(const struct answering *a, struct addr ret_from
 
 static int open_transfers(struct answering *a, struct err *err)
 {
-    if (a->options.schema != ENGINE_SCHEMA_KUBERNETES || a->options.pods == ENGINE_PODS_INSECURE ||
-        !a->wake) {
+    if (a->options.engine.schema != ENGINE_SCHEMA_KUBERNETES ||
+        a->options.engine.pods == ENGINE_PODS_INSECURE || !a->wake) {
         return 0;
     }
     struct transfers_config config = {
-        .send = send_part, .wake = wake_main, .data = a, .udp_max = a->options.max_udp_size};
+        .send = send_part, .wake = wake_main, .data = a, .udp_max = a->options.engine.max_udp_size};
     choose_notify_source(a, config.notify_from);
     return transfers_new(&config, &a->transfers, err);
 }
@@ -340,7 +340,7 @@ static int open_lanes(struct answering *a, struct err *err)
         struct listen_socket socket;
         int r = socket_of(a, i, &socket, err);
         const struct udp_server_config config = {.socket = &socket,
-                                                 .reply_max = a->options.max_udp_size};
+                                                 .reply_max = a->options.engine.max_udp_size};
         if (r == 0) {
             r = udp_server_new(&config, &a->lanes[i].udp, err);
         }

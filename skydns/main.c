@@ -36,6 +36,7 @@
 #include "skydns/publish/publisher.h"
 #include "skydns/publish/zone_serials.h"
 #include "skydns/settings/option_files.h"
+#include "skydns/settings/option_text.h"
 #include "skydns/settings/options.h"
 #include "skydns/settings/stub_zones.h"
 #include "skydns/snapshot/snapshot.h"
@@ -181,7 +182,7 @@ static void on_config(void *data, const struct options *before, const struct opt
         same = dname_equal(&before->domains[i], &now->domains[i]);
     }
     if (p->sync) { /* else the start is in progress and will see it */
-        store_sync_set_default_ttl(p->sync, now->ttl_s);
+        store_sync_set_default_ttl(p->sync, now->engine.ttl_s);
         store_sync_set_domains(p->sync, now->domains, now->domain_count, now->require_store_key);
     }
     if (p->sync && !same) {
@@ -191,7 +192,7 @@ static void on_config(void *data, const struct options *before, const struct opt
         store_sync_set_stubs(p->sync, now->stubzones);
     }
     if (p->sync) {
-        store_sync_set_clients(p->sync, client_options_want_index(&now->clients));
+        store_sync_set_clients(p->sync, options_want_client_index(now));
     }
     if (p->keeper) {
         snapshot_keeper_set(p->keeper, now->snapshot_interval_ms, now->snapshot_max_ms);
@@ -202,7 +203,7 @@ static void on_config(void *data, const struct options *before, const struct opt
     if (p->answering) {
         answering_set_query_log(p->answering, now->query_log);
     }
-    if (!options_same_upstream(before, now)) {
+    if (!option_same_upstream(before, now)) {
         answering_set_nameservers(p->answering, now);
     }
 }
@@ -403,9 +404,9 @@ static void start_sync(struct program *p)
         .etcd = p->etcd,
         .publisher = p->publisher,
         .path_prefix = p->options.path_prefix,
-        .skips_wildcards = p->options.schema == ENGINE_SCHEMA_KUBERNETES,
+        .skips_wildcards = p->options.engine.schema == ENGINE_SCHEMA_KUBERNETES,
         .followed = &p->followed,
-        .default_ttl_s = p->options.ttl_s,
+        .default_ttl_s = p->options.engine.ttl_s,
         .domains = p->options.domains,
         .domain_count = p->options.domain_count,
         .requires_store_key = p->options.require_store_key,
@@ -415,7 +416,7 @@ static void start_sync(struct program *p)
         .on_config = on_document,
         .wants_stubs = p->options.stubzones,
         .on_stubs = on_stubs,
-        .wants_clients = client_options_want_index(&p->options.clients),
+        .wants_clients = options_want_client_index(&p->options),
         .on_visible = on_visible,
         .on_ready = on_ready,
         .data = p};
@@ -456,7 +457,7 @@ static void start_keeper(struct program *p)
             .sync = p->sync,
             .documents = p->documents,
             .path = p->flags.snapshot,
-            .schema = p->options.schema,
+            .schema = p->options.engine.schema,
             .interval_ms = now->snapshot_interval_ms,
             .max_ms = now->snapshot_max_ms,
             .start = p->has_snapshot ? &p->snapshot : NULL,

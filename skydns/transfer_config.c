@@ -8,23 +8,16 @@
 struct engine_config *transfer_config(const struct engine_config *published)
 {
     struct engine_config *config = xcalloc(1, sizeof(*config));
-    *config = (struct engine_config){
-        .zone_count = published->zone_count,
-        .reverse_zone_count = published->reverse_zone_count,
-        .local = published->local,
-        .ttl_s = published->ttl_s,
-        .min_ttl_s = published->min_ttl_s,
-        .priority = published->priority,
-        .max_udp_size = published->max_udp_size,
-        .schema = published->schema,
-        .pods = published->pods,
-        .ndots = published->ndots,
-        .is_for_transfers = true,
-        .zones_of_others = zone_table_ref(published->zones_of_others),
-    };
+    config->zone_count = published->zone_count;
     memcpy(config->zones, published->zones, sizeof(config->zones));
-    memcpy(config->reverse_zones, published->reverse_zones, sizeof(config->reverse_zones));
     memcpy(config->reverse_serials, published->reverse_serials, sizeof(config->reverse_serials));
+    config->zones_of_others = zone_table_ref(published->zones_of_others);
+    config->is_for_transfers = true;
+    config->settings = published->settings;
+    config->settings.round_robin = false; /* one order of addresses */
+    config->settings.no_rec = false;      /* without nameservers, nothing is forwarded */
+    config->settings.autopath = false;
+    config->settings.any_is_hinfo = false;
     for (size_t i = 0; i < config->zone_count; i++) {
         config->zones[i].is_incomplete = false; /* each step says so */
     }
@@ -60,10 +53,14 @@ static bool same_stubs(const struct zone_table *a, const struct zone_table *b)
 bool transfer_config_same(const struct engine_config *a, const struct engine_config *b)
 {
     return same_domains(a, b) && same_stubs(a->zones_of_others, b->zones_of_others) &&
-           a->reverse_zone_count == b->reverse_zone_count &&
-           memcmp(a->reverse_zones, b->reverse_zones, sizeof(a->reverse_zones)) == 0 &&
+           a->settings.reverse_zone_count == b->settings.reverse_zone_count &&
+           memcmp(a->settings.reverse_zones, b->settings.reverse_zones,
+                  sizeof(a->settings.reverse_zones)) == 0 &&
            memcmp(a->reverse_serials, b->reverse_serials, sizeof(a->reverse_serials)) == 0 &&
-           dname_equal(&a->local, &b->local) && a->ttl_s == b->ttl_s &&
-           a->min_ttl_s == b->min_ttl_s && a->priority == b->priority && a->schema == b->schema &&
-           a->pods == b->pods && a->ndots == b->ndots;
+           dname_equal(&a->settings.local, &b->settings.local) &&
+           a->settings.ttl_s == b->settings.ttl_s &&
+           a->settings.min_ttl_s == b->settings.min_ttl_s &&
+           a->settings.priority == b->settings.priority &&
+           a->settings.schema == b->settings.schema && a->settings.pods == b->settings.pods &&
+           a->settings.ndots == b->settings.ndots;
 }

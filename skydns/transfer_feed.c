@@ -140,12 +140,12 @@ static void fill(const struct transfer_feed *feed, const struct engine_config *n
     for (size_t i = 0; i < now->zone_count; i++) {
         add_zone(feed, step, now->zones[i].serial, now->zones[i].is_incomplete);
     }
-    for (size_t i = 0; i < now->reverse_zone_count; i++) {
+    for (size_t i = 0; i < now->settings.reverse_zone_count; i++) {
         add_zone(feed, step, now->reverse_serials[i], lacks_names(now));
     }
-    for (size_t i = 0; i < now->transfer_count; i++) {
-        if (now->transfers[i].notify.len > 0) {
-            step->targets[step->target_count++] = now->transfers[i].notify;
+    for (size_t i = 0; i < now->settings.transfer_count; i++) {
+        if (now->settings.transfers[i].notify.len > 0) {
+            step->targets[step->target_count++] = now->settings.transfers[i].notify;
         }
     }
 }
@@ -156,7 +156,7 @@ static size_t list_zones(const struct engine_config *now, struct dname apexes[TR
     for (size_t i = 0; i < now->zone_count; i++) {
         apexes[count++] = now->zones[i].domain;
     }
-    for (size_t i = 0; i < now->reverse_zone_count; i++) {
+    for (size_t i = 0; i < now->settings.reverse_zone_count; i++) {
         if (now->reverse_serials[i]) {
             apexes[count++] = now->reverse_serials[i]->apex;
         }
@@ -303,7 +303,7 @@ static void consider(struct transfer_feed *feed)
     if (!transfers_is_idle(feed->config.transfers)) {
         return;
     }
-    if (now->transfer_count == 0) {
+    if (now->settings.transfer_count == 0) {
         if (feed->given) {
             end(feed);
         }

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common/base/duration.h"
-#include "common/base/slice.h"
 #include "common/base/typing_errors.h"
 
 static bool parse_bool(const char *text, bool *ret)
@@ -46,8 +45,7 @@ static bool parse_int(const char *text, int64_t *ret)
     return true;
 }
 
-/* The index-th choice; empty after the last one. */
-static struct slice choice_at(const char *choices, int index)
+struct slice flags_choice(const char *choices, int index)
 {
     for (; index > 0 && *choices; index--) {
         choices += strcspn(choices, "|");
@@ -56,11 +54,11 @@ static struct slice choice_at(const char *choices, int index)
     return slice_of(choices, strcspn(choices, "|"));
 }
 
-static bool parse_choice(const char *choices, const char *text, int *ret)
+bool flags_parse_choice(const char *choices, const char *text, int *ret_index)
 {
-    for (int i = 0; choice_at(choices, i).len > 0; i++) {
-        if (slice_equal(choice_at(choices, i), slice_str(text))) {
-            *ret = i;
+    for (int i = 0; flags_choice(choices, i).len > 0; i++) {
+        if (slice_equal(flags_choice(choices, i), slice_str(text))) {
+            *ret_index = i;
             return true;
         }
     }
@@ -152,7 +150,7 @@ static int set_value(const struct flag *flag, const char *text, const char *sour
         ok = parse_bool(text, flag->value);
         break;
     case FLAG_CHOICE:
-        ok = parse_choice(flag->choices, text, flag->value);
+        ok = flags_parse_choice(flag->choices, text, flag->value);
         break;
     case FLAG_IGNORED_BOOL:
         ok = parse_bool(text, &ignored);
@@ -341,7 +339,7 @@ static void print_default(const struct flag *flag)
         }
         break;
     case FLAG_CHOICE: {
-        struct slice choice = choice_at(flag->choices, *(const int *)flag->value);
+        struct slice choice = flags_choice(flag->choices, *(const int *)flag->value);
         printf(" (default %.*s)", (int)choice.len, choice.ptr);
         break;
     }

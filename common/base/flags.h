@@ -16,6 +16,7 @@
 
 #include "common/base/attributes.h"
 #include "common/base/err.h"
+#include "common/base/slice.h"
 
 enum flag_kind {
     FLAG_BOOL,           /* bool *: 1 t true 0 f false, in any case Go accepts */
@@ -62,6 +63,11 @@ enum { FLAGS_HELP = 1 };
 /* Returns 0; FLAGS_HELP for -h, -help or --help (nothing printed yet); ERR_USAGE with a message
  * that names the flag, the given and the expected value. */
 int flags_parse(const struct flags *flags, int argc, char *const *argv, struct err *err) MUST_CHECK;
+
+/* The index-th of "auto|slices|endpoints"; empty after the last one. */
+struct slice flags_choice(const char *choices, int index);
+/* False: the text is none of them. */
+bool flags_parse_choice(const char *choices, const char *text, int *ret_index);
 
 /* The help text, to stdout. */
 void flags_print_help(const struct flags *flags);

@@ -75,7 +75,7 @@ bool address_pick(struct address_pick *pick, const struct address_wanted *wanted
     pick->count = 0;
     pick->visits = 0;
     pick->ttl_s = UINT32_MAX;
-    uint32_t first = wanted->config->round_robin ? first_of(wanted->random, count) : 0;
+    uint32_t first = wanted->config->settings.round_robin ? first_of(wanted->random, count) : 0;
     store_pick_addresses(wanted->node, wanted->family_bytes, first, pick_one, &p);
     pick->is_all = pick->visits == count;
     return !p.is_over;

@@ -70,7 +70,7 @@ struct rr answer_soa_rr(struct answer *a, struct slice owner, uint32_t ttl_s)
         .mname = rr_name(&a->zone->ns),
         .rname = rr_name(&a->zone->hostmaster),
         .serial = answer_soa_serial(a->serial, a->in.now_s),
-        .minimum_s = a->config->min_ttl_s,
+        .minimum_s = a->config->settings.min_ttl_s,
     };
     return (struct rr){.owner = owner, .ttl_s = ttl_s, .type = RR_SOA};
 }
@@ -91,7 +91,7 @@ static void deny(struct answer *a, enum dns_rcode rcode)
     }
     a->plan.rcode = rcode;
     a->plan.has_authority = true;
-    a->plan.authority = answer_soa_rr(a, a->soa_owner, a->config->min_ttl_s);
+    a->plan.authority = answer_soa_rr(a, a->soa_owner, a->config->settings.min_ttl_s);
 }
 
 void answer_no_data(struct answer *a)
@@ -162,8 +162,8 @@ static void take_name(struct answer *a, const struct dname *name)
     }
     if (a->stub) {
         zone = NULL;
-    } else if (config->local.len > 0 && zone && dname_equal(&a->name, &zone->local)) {
-        a->name = config->local;
+    } else if (config->settings.local.len > 0 && zone && dname_equal(&a->name, &zone->local)) {
+        a->name = config->settings.local;
         zone = engine_config_zone(config, &a->name);
     }
     answer_set_zone(a, zone);
@@ -270,13 +270,13 @@ enum engine_verdict answer_build(struct answer *answer, const struct answer_inpu
     if (answer->follow.is_deferred) {
         return ENGINE_DEFER;
     }
-    if (answer->config->round_robin) {
+    if (answer->config->settings.round_robin) {
         uint32_t random = input->random;
         rr_list_shuffle_addresses(&answer->plan.answers, &random);
         rr_list_shuffle_addresses(&answer->plan.additionals, &random);
     }
     if (answer->plan.answers.count > 1 && !answer->is_from_hosts) { /* one record keeps its TTL */
-        rr_list_level_ttls(&answer->plan.answers, answer->config->ttl_s);
+        rr_list_level_ttls(&answer->plan.answers, answer->config->settings.ttl_s);
     }
     return ENGINE_REPLY;
 }

@@ -55,10 +55,11 @@ static void forward(struct answer *a)
     a->plan.is_authoritative = false;
     if (is_stub && a->in.question->is_from_stub) {
         a->is_dropped = true;
-    } else if (!is_stub && config->no_rec) {
+    } else if (!is_stub && config->settings.no_rec) {
         a->plan.is_recursive = false;
         answer_fail(a, DNS_RCODE_SERVFAIL, EDNS_ERROR_NOT_AUTHORITATIVE);
-    } else if (!has_servers(a) || (!is_stub && dname_label_count(&a->name) < config->ndots)) {
+    } else if (!has_servers(a) ||
+               engine_config_is_too_short(config, dname_label_count(&a->name), is_stub)) {
         answer_fail(a, DNS_RCODE_SERVFAIL, EDNS_ERROR_NOT_AUTHORITATIVE);
     } else {
         a->follow.is_deferred = true;

@@ -68,7 +68,7 @@ static void answer_version(struct answer *a)
 {
     if (a->in.question->type == DNS_TYPE_TXT) {
         answer_add(a, (struct rr){.owner = a->owner,
-                                  .ttl_s = a->config->ttl_s,
+                                  .ttl_s = a->config->settings.ttl_s,
                                   .type = RR_TXT,
                                   .data = slice_str("1.1.0")});
     }

@@ -44,7 +44,7 @@ static bool is_transfer(const struct answer *a)
 {
     const struct engine_config *config = a->config;
     const struct engine_query *query = a->in.query;
-    if (config->transfer_count == 0 || !query || a->in.question->qclass != DNS_CLASS_IN) {
+    if (config->settings.transfer_count == 0 || !query || a->in.question->qclass != DNS_CLASS_IN) {
         return false;
     }
     bool is_incremental = a->in.question->type == DNS_TYPE_IXFR;
@@ -52,8 +52,8 @@ static bool is_transfer(const struct answer *a)
                 (query->transport == ENGINE_UDP && is_incremental);
     const struct ip client = addr_ip(query->client);
     return (is_incremental || a->in.question->type == DNS_TYPE_AXFR) && fits &&
-           transfer_access_allows(config->transfers, config->transfer_count, &client,
-                                  query->signed_by);
+           transfer_access_allows(config->settings.transfers, config->settings.transfer_count,
+                                  &client, query->signed_by);
 }
 
 bool answer_meta(struct answer *a)
@@ -152,7 +152,7 @@ static bool add_chaos_number(struct answer *a)
 
 void answer_chaos(struct answer *a)
 {
-    if (a->config->no_chaos) {
+    if (!a->config->settings.chaos) {
         a->plan.is_authoritative = a->plan.is_recursive = false;
         answer_fail(a, DNS_RCODE_REFUSED, EDNS_ERROR_NOT_SUPPORTED);
         return;
@@ -183,7 +183,7 @@ static void answer_hinfo(struct answer *a)
     if (a->plan.rcode == DNS_RCODE_NOERROR && a->plan.answers.count == 0) { /* no CNAME */
         a->plan.has_authority = false;
         answer_add(a, (struct rr){.owner = a->owner,
-                                  .ttl_s = a->config->ttl_s,
+                                  .ttl_s = a->config->settings.ttl_s,
                                   .type = RR_HINFO,
                                   .data = slice_of(hinfo, sizeof(hinfo))}); /* "" is the NUL */
     }
@@ -191,7 +191,7 @@ static void answer_hinfo(struct answer *a)
 
 void answer_any(struct answer *a)
 {
-    if (a->config->any_is_hinfo && a->zone && a->in.question->qclass != DNS_CLASS_CH) {
+    if (a->config->settings.any_is_hinfo && a->zone && a->in.question->qclass != DNS_CLASS_CH) {
         answer_hinfo(a);
         return;
     }

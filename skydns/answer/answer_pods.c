@@ -27,7 +27,7 @@ static void add_pod(struct answer *a)
     enum rr_type type = a->pod.family_bytes == 4 ? RR_A : RR_AAAA;
     if (a->in.question->type == (uint16_t)type) {
         answer_add(a, (struct rr){.owner = a->owner,
-                                  .ttl_s = a->config->ttl_s,
+                                  .ttl_s = a->config->settings.ttl_s,
                                   .type = type,
                                   .data = slice_of(a->pod.bytes, a->pod.family_bytes)});
     }
@@ -41,7 +41,7 @@ bool answer_pod(struct answer *a)
         return false;
     }
     unsigned labels = dname_label_count(&a->name) - a->zone->labels - 1;
-    if (a->config->pods == ENGINE_PODS_DISABLED || labels > 2) {
+    if (a->config->settings.pods == ENGINE_PODS_DISABLED || labels > 2) {
         answer_denied(a);
     } else if (labels == 2 && !parse_label(dname_label(&a->name, 0), &a->pod)) {
         answer_denied(a);

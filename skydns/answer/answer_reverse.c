@@ -78,7 +78,7 @@ static void answer_zone(struct answer *a, const struct reversed *r, unsigned ape
     } else if (add_pointer(a)) {
         return;
     } else if (first == 0 && a->in.question->type == DNS_TYPE_SOA) {
-        answer_add(a, answer_soa_rr(a, a->owner, a->config->ttl_s));
+        answer_add(a, answer_soa_rr(a, a->owner, a->config->settings.ttl_s));
     } else if (first == 0 && a->in.question->type == DNS_TYPE_NS) {
         answer_own_ns(a);
     } else if (add_from_hosts(a, r)) {

@@ -14,7 +14,8 @@ static bool may_take_some(struct answer *a, const struct dname *name)
         return false;
     }
     f->is_some = true;
-    lookup_allow_some(f->lookup, follow_visits(f), a->config->round_robin ? a->in.random : 0);
+    lookup_allow_some(f->lookup, follow_visits(f),
+                      a->config->settings.round_robin ? a->in.random : 0);
     return true;
 }
 
@@ -187,7 +188,7 @@ static void add_own_address(struct answer *a, struct slice owner, enum follow_fa
     enum follow_families family = ip->family_bytes == 4 ? FOLLOW_A : FOLLOW_AAAA;
     if (ip->family_bytes > 0 && (families & family)) {
         struct rr rr = {.owner = owner,
-                        .ttl_s = a->config->ttl_s,
+                        .ttl_s = a->config->settings.ttl_s,
                         .type = family == FOLLOW_A ? RR_A : RR_AAAA,
                         .data = slice_of(ip->bytes, ip->family_bytes)};
         rr_list_add(out, &rr);
@@ -198,7 +199,8 @@ void answer_own_ns(struct answer *a)
 {
     struct slice name = rr_name(&a->zone->ns);
     answer_add(
-        a, (struct rr){.owner = a->owner, .ttl_s = a->config->ttl_s, .type = RR_NS, .data = name});
+        a, (struct rr){
+               .owner = a->owner, .ttl_s = a->config->settings.ttl_s, .type = RR_NS, .data = name});
     add_own_address(a, name, FOLLOW_BOTH, &a->plan.additionals);
 }
 
@@ -318,7 +320,7 @@ static void answer_soa(struct answer *a)
         answer_nothing(a);
         return;
     }
-    answer_add(a, answer_soa_rr(a, a->owner, a->config->ttl_s));
+    answer_add(a, answer_soa_rr(a, a->owner, a->config->settings.ttl_s));
 }
 
 static void answer_type(struct answer *a)
@@ -370,8 +372,8 @@ void answer_in_domain(struct answer *a)
         return;
     }
     size_t aliases = a->plan.answers.count;
-    bool is_special = (a->config->pods != ENGINE_PODS_VERIFIED && answer_pod(a)) ||
-                      (a->config->schema == ENGINE_SCHEMA_KUBERNETES && answer_kube(a));
+    bool is_special = (a->config->settings.pods != ENGINE_PODS_VERIFIED && answer_pod(a)) ||
+                      (a->config->settings.schema == ENGINE_SCHEMA_KUBERNETES && answer_kube(a));
     if (!is_special) {
         answer_type(a);
     }

@@ -247,7 +247,7 @@ static void follow_external(struct follow *f, struct chain *chain, const struct 
     if (follow_hosts(f, chain, lower, name)) {
         return;
     }
-    if (!has_servers || (!is_stub && dname_label_count(lower) < config->ndots)) {
+    if (!has_servers || engine_config_is_too_short(config, dname_label_count(lower), is_stub)) {
         f->has_failed = f->has_failed || is_stub;
         return;
     }
@@ -268,7 +268,7 @@ void follow_outside(struct follow *follow, const struct dname *lower, struct sli
 
 static bool is_kubernetes(const struct follow *f)
 {
-    return f->config->schema == ENGINE_SCHEMA_KUBERNETES;
+    return f->config->settings.schema == ENGINE_SCHEMA_KUBERNETES;
 }
 
 /* Names that the specification or -pods gives their meaning are what they are, whatever the keys.
@@ -277,8 +277,8 @@ const struct store_record *follow_alias(const struct view *view, const struct en
                                         const struct dname *name)
 {
     const struct engine_config *config = view->config;
-    if (config->schema != ENGINE_SCHEMA_KUBERNETES || dname_equal(name, &zone->version) ||
-        (config->pods != ENGINE_PODS_VERIFIED && zone->pods.len > 0 &&
+    if (config->settings.schema != ENGINE_SCHEMA_KUBERNETES || dname_equal(name, &zone->version) ||
+        (config->settings.pods != ENGINE_PODS_VERIFIED && zone->pods.len > 0 &&
          dname_is_within(name, &zone->pods)) ||
         !kube_has_data(zone, name, DNS_TYPE_CNAME)) {
         return NULL;
@@ -348,7 +348,8 @@ static bool add_many(struct follow *f, struct chain *chain, const struct store_n
         return add_target_of_many(f, node, &tally, chain->out);
     }
     if (!is_too_many(f, node, &tally, family_bytes) &&
-        (tally.names > 0 || !f->config->round_robin || !pick(f, node, &tally, family_bytes))) {
+        (tally.names > 0 || !f->config->settings.round_robin ||
+         !pick(f, node, &tally, family_bytes))) {
         return false;
     }
     for (size_t i = 0; i < f->pick->count; i++) {

@@ -63,7 +63,8 @@ static inline struct lookup_rule follow_rule(const struct engine_config *config,
                                              const struct engine_zone *zone)
 {
     return (struct lookup_rule){.domain_labels = zone->labels,
-                                .no_wildcards = config->schema == ENGINE_SCHEMA_KUBERNETES};
+                                .no_wildcards =
+                                    config->settings.schema == ENGINE_SCHEMA_KUBERNETES};
 }
 
 /* Whether the client may not see a lower-cased name, which is in the domain, or below it in a stub

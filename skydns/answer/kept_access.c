@@ -78,7 +78,8 @@ struct frame {
 static struct frame frame_of(const struct kept_access *access, const struct kept_question *q)
 {
     struct frame f = {
-        .limit = reply_limit_of(q->query, q->has_edns, q->udp_size, access->config->max_udp_size),
+        .limit = reply_limit_of(q->query, q->has_edns, q->udp_size,
+                                access->config->settings.max_udp_size),
         .records_at = DNS_HEADER_SIZE + (size_t)q->name_len + QUESTION_TAIL,
     };
     f.room = f.limit - f.records_at - (q->has_edns ? EDNS_OPT_SIZE : 0);
@@ -87,7 +88,7 @@ static struct frame frame_of(const struct kept_access *access, const struct kept
 
 static uint32_t shuffle_of(const struct kept_access *access, const struct kept_question *q)
 {
-    return access->config->round_robin ? q->query->random | 1 : 0;
+    return access->config->settings.round_robin ? q->query->random | 1 : 0;
 }
 
 static enum edns_error error_of(const struct cache_hit *hit)
@@ -116,7 +117,7 @@ static size_t end_edns(const struct kept_access *access, const struct kept_quest
 {
     struct writer w = writer_of(reply, limit);
     w.pos = len;
-    edns_append_opt(&w, access->config->max_udp_size, 0, q->dnssec_ok);
+    edns_append_opt(&w, access->config->settings.max_udp_size, 0, q->dnssec_ok);
     if (error != EDNS_ERROR_NONE) {
         edns_append_error(&w, (uint16_t)error);
     }

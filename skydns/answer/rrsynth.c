@@ -27,7 +27,7 @@ struct slice rrsynth_target(const struct store_record *record)
 
 static uint16_t priority_of(const struct engine_config *config, const struct store_record *record)
 {
-    return record->priority ? record->priority : config->priority;
+    return record->priority ? record->priority : config->settings.priority;
 }
 
 static struct rr start_rr(const struct engine_config *config, const struct store_record *record,

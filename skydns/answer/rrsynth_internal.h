@@ -57,7 +57,7 @@ static inline uint32_t rrsynth_ttl_s(const struct engine_config *config,
     if (config->is_for_transfers && record->is_leased) {
         return RRSYNTH_LEASED_TTL_S;
     }
-    return record->ttl_s ? record->ttl_s : config->ttl_s;
+    return record->ttl_s ? record->ttl_s : config->settings.ttl_s;
 }
 
 #endif

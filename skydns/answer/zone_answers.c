@@ -162,7 +162,7 @@ static bool can_have(const struct zone_answers *answers, const struct engine_zon
     if (!zone) {
         return type == DNS_TYPE_PTR || type == DNS_TYPE_NS;
     }
-    return answers->config->schema != ENGINE_SCHEMA_KUBERNETES ||
+    return answers->config->settings.schema != ENGINE_SCHEMA_KUBERNETES ||
            dname_equal(name, &zone->version) || dname_equal(name, &zone->local) ||
            kube_has_data(zone, name, type);
 }

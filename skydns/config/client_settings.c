@@ -127,14 +127,14 @@ static struct visibility *visibility_of(struct client_settings *settings,
     return visibility_ref(settings->visibility);
 }
 
-void client_settings_fill(struct client_settings *settings, const struct client_options *options,
+void client_settings_fill(struct client_settings *settings, const struct options *options,
                           struct engine_config *config)
 {
     config->cookies = settings->cookies;
-    if (client_options_want_index(options)) {
+    if (options_want_client_index(options)) {
         config->clients = settings->index;
     }
-    if (options->is_own) {
-        config->visibility = visibility_of(settings, options);
+    if (options->clients.is_own) {
+        config->visibility = visibility_of(settings, &options->clients);
     }
 }

@@ -15,7 +15,7 @@
 #include "skydns/clients/visibility.h"
 #include "skydns/publish/cookie_secrets.h"
 #include "skydns/publish/engine_config.h"
-#include "skydns/settings/client_options.h"
+#include "skydns/settings/options.h"
 
 struct client_settings;
 
@@ -34,7 +34,7 @@ void client_settings_set_cookies(struct client_settings *settings,
                                  const struct cookie_secrets *secrets);
 
 /* Adds what these options say to a configuration that is to be published: references of its own. */
-void client_settings_fill(struct client_settings *settings, const struct client_options *options,
+void client_settings_fill(struct client_settings *settings, const struct options *options,
                           struct engine_config *config);
 
 #endif

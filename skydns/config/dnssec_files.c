@@ -336,7 +336,7 @@ static int print_ds(struct dnssec_files *files, const struct options *options, s
         return r;
     }
     buf_init(&text, DS_TEXT_MAX);
-    ds_text(keys, options->ttl_s, &text);
+    ds_text(keys, options->engine.ttl_s, &text);
     if (fputs(buf_cstr(&text), stdout) == EOF || fflush(stdout) == EOF) {
         r = err_set(err, -errno, "print: %s", err_code_text(-errno));
     }

@@ -108,12 +108,12 @@ const struct options *live_config_options(const struct live_config *live)
 /* ---- What changed ---- */
 
 /* settings="domain ttl" domain="a. -> b." ttl="60 -> 30" */
-static void log_each(enum log_level level, const char *message, enum option_scope scope,
+static void log_each(enum log_level level, const char *message, bool needs_restart,
                      const struct options *before, const struct options *now)
 {
-    struct log_field fields[OPTION_CHANGES_MAX + 1];
+    struct log_field fields[SETTINGS_MAX + 1];
     struct option_changes changes;
-    option_changes_init(&changes, scope, before, now);
+    option_changes_init(&changes, needs_restart, before, now);
     fields[0] = LOG_STR("settings", buf_cstr(&changes.names));
     for (size_t i = 0; i < changes.count; i++) {
         fields[i + 1] = LOG_STR(changes.items[i].name, buf_cstr(&changes.items[i].text));
@@ -126,13 +126,12 @@ static void log_each(enum log_level level, const char *message, enum option_scop
 
 static void log_changes(const struct options *before, const struct options *now)
 {
-    log_each(LOG_LEVEL_INFO, "configuration changed", OPTION_AT_ONCE, before, now);
+    log_each(LOG_LEVEL_INFO, "configuration changed", false, before, now);
 }
 
 static void log_restarts(const struct live_config *live, const struct options *now)
 {
-    log_each(LOG_LEVEL_WARN, "changed settings need a restart", OPTION_AT_RESTART, &live->started,
-             now);
+    log_each(LOG_LEVEL_WARN, "changed settings need a restart", true, &live->started, now);
 }
 
 /* ---- Applying ---- */
@@ -141,14 +140,14 @@ static void log_restarts(const struct live_config *live, const struct options *n
 static void set_serials(const struct live_config *live, struct engine_config *config)
 {
     struct dname apex;
-    if (config->transfer_count == 0 || !live->config.serials) {
+    if (config->settings.transfer_count == 0 || !live->config.serials) {
         return;
     }
     for (size_t i = 0; i < config->zone_count; i++) {
         config->zones[i].serial = zone_serials_of(live->config.serials, &config->zones[i].domain);
     }
-    for (size_t i = 0; i < config->reverse_zone_count; i++) {
-        config->reverse_serials[i] = reverse_zone_apex(&config->reverse_zones[i], &apex)
+    for (size_t i = 0; i < config->settings.reverse_zone_count; i++) {
+        config->reverse_serials[i] = reverse_zone_apex(&config->settings.reverse_zones[i], &apex)
                                          ? zone_serials_of(live->config.serials, &apex)
                                          : NULL;
     }
@@ -158,7 +157,7 @@ static void publish(struct live_config *live, const struct options *options)
 {
     struct engine_config *config = options_engine_config(options);
     foreign_settings_fill(live->foreign, options, config);
-    client_settings_fill(live->clients, &options->clients, config);
+    client_settings_fill(live->clients, options, config);
     config->dnssec =
         dnssec_files_keys(live->dnssec) ? dnssec_ref(dnssec_files_keys(live->dnssec)) : NULL;
     config->tsig = tsig_keys_ref(live->tsig_keys);

@@ -20,7 +20,7 @@ bool admission_contains(struct admission *admission, const struct engine_config 
 static inline bool admission_admits(struct admission *admission, const struct engine_config *config,
                                     const struct addr *client)
 {
-    return !config->is_restricted || admission_contains(admission, config, client);
+    return !config->settings.is_restricted || admission_contains(admission, config, client);
 }
 
 #endif

@@ -39,7 +39,7 @@ struct direct *direct_new(const struct engine_config *config)
     direct->config = config;
     kept_access_init(&direct->kept, config);
     direct->answer = answer_new(config);
-    direct->encoder = encoder_new(config->max_udp_size);
+    direct->encoder = encoder_new(config->settings.max_udp_size);
     direct->fast = fast_new(config, direct->encoder, &direct->kept);
     configure_signer(direct, config);
     return direct;
@@ -70,7 +70,7 @@ static size_t reply_limit(const struct direct *direct, const struct engine_query
                           const struct question *question)
 {
     return reply_limit_of(query, question->has_edns, question->udp_size,
-                          direct->config->max_udp_size);
+                          direct->config->settings.max_udp_size);
 }
 
 /* Over TCP, TC would send the client where it already is. */
@@ -331,7 +331,7 @@ size_t direct_forwarded(struct direct *direct, const struct engine_query *query,
     if (len > 0) {
         return len;
     }
-    len = relay_write(&question, upstream, &parts, direct->config->max_udp_size,
+    len = relay_write(&question, upstream, &parts, direct->config->settings.max_udp_size,
                       reply_limit(direct, query, &question), reply);
     return len > 0 && is_cut_over_tcp(query, reply) ? 0 : len;
 }

@@ -124,8 +124,8 @@ static struct slice suffix(const struct path *path, unsigned place)
         return slice_of(q->name + at, q->name_len - at);
     }
     place -= PATH_FIRST_SEARCH;
-    return place < config->search_count
-               ? slice_of(config->search[place].wire, config->search[place].len)
+    return place < config->settings.search_count
+               ? slice_of(config->settings.search[place].wire, config->settings.search[place].len)
                : slice_of(root, sizeof(root));
 }
 

@@ -50,7 +50,7 @@ bool path_find(struct path *path, const struct engine_config *config,
 /* How many places it has. */
 static inline unsigned path_places(const struct path *path)
 {
-    return PATH_FIRST_SEARCH + (unsigned)path->config->search_count + 1;
+    return PATH_FIRST_SEARCH + (unsigned)path->config->settings.search_count + 1;
 }
 
 /* The name at a place, its prefix as the client spells it. False: it is too long, and is skipped.

@@ -29,7 +29,7 @@ void path_names_find(const struct engine_config *config, const struct client_spa
     struct path path;
     ret->count = 0;
     size_t len = write_query(name, type, wire, sizeof(wire));
-    if (!config->autopath || !path_find(&path, config, space, wire, len)) {
+    if (!config->settings.autopath || !path_find(&path, config, space, wire, len)) {
         return;
     }
     ret->count = path_places(&path);

@@ -56,7 +56,7 @@ void path_walk_configure(struct path_walk *walk, const struct engine_config *con
     walk->config = config;
     walk->serial = 0;
     memset(walk->ends, 0, sizeof(walk->ends)); /* of another configuration */
-    for (size_t i = 0; i < config->zone_count && config->autopath; i++) {
+    for (size_t i = 0; i < config->zone_count && config->settings.autopath; i++) {
         struct path_zone *z = &walk->zones[i];
         const struct engine_zone *zone = &config->zones[i];
         plain_names_make(&z->plain, config, zone);
@@ -173,13 +173,13 @@ static bool is_ruled_out(const struct path_walk *w, unsigned place)
 /* Whether the name at a place is one that -ndots keeps from being forwarded. */
 static bool has_too_few_dots(const struct path_walk *w, const struct dname *name)
 {
-    const struct engine_config *config = w->config;
-    struct dname lower = *name;
-    if (dname_label_count(name) >= config->ndots) {
+    struct dname lower;
+    if (!engine_config_is_too_short(w->config, dname_label_count(name), false)) {
         return false;
     }
+    lower = *name;
     dname_lower(&lower);
-    return !engine_config_zone(config, &lower) && !engine_config_stub(config, &lower, NULL);
+    return engine_config_keeps_short_name(w->config, &lower);
 }
 
 /* ---- Places ---- */
@@ -207,7 +207,8 @@ static bool make_query(struct path_walk *w, const struct engine_query *query,
     enum { OPT_MAX = EDNS_OPT_SIZE + EDNS_SUBNET_MAX + EDNS_ERROR_SIZE };
     const struct fast_query *q = &w->path.question;
     const size_t room = RELOCATE_ROOM(q->name_len);
-    size_t limit = reply_limit_of(query, q->has_edns, q->udp_size, w->config->max_udp_size);
+    size_t limit =
+        reply_limit_of(query, q->has_edns, q->udp_size, w->config->settings.max_udp_size);
     *ret = *query;
     ret->wire = w->wire;
     ret->len = path_query(&w->path, name, w->wire);
@@ -221,9 +222,10 @@ static size_t end_reply(struct path_walk *w, const struct engine_query *query, u
                         uint8_t *reply, size_t len)
 {
     const struct path *path = &w->path;
-    size_t cap = query->transport != ENGINE_UDP           ? (size_t)ENGINE_REPLY_MAX
-                 : w->config->max_udp_size > DNS_UDP_SIZE ? w->config->max_udp_size
-                                                          : (size_t)DNS_UDP_SIZE;
+    size_t cap = query->transport != ENGINE_UDP ? (size_t)ENGINE_REPLY_MAX
+                 : w->config->settings.max_udp_size > DNS_UDP_SIZE
+                     ? w->config->settings.max_udp_size
+                     : (size_t)DNS_UDP_SIZE;
     len = relocate(reply, len, cap - query->reserved,
                    slice_of(path->wire + DNS_HEADER_SIZE, path->question.name_len));
     if (len > 0) {
@@ -402,7 +404,7 @@ static bool is_signed(const struct path_walk *w)
 static bool has_path(struct path_walk *w, const struct engine_query *query)
 {
     w->path.wire = NULL;
-    return w->config->autopath && !is_over(w, query) &&
+    return w->config->settings.autopath && !is_over(w, query) &&
            path_find(&w->path, w->config, query->view.space, query->wire, query->len) &&
            !is_signed(w);
 }

@@ -132,7 +132,7 @@ static bool get_addresses(const struct fast *f, const struct store_node *node, u
     if (record) {
         ret->count = record->host_len == ret->size;
         ret->bytes = record->bytes;
-        ret->ttl_s = record->ttl_s ? record->ttl_s : f->config->ttl_s;
+        ret->ttl_s = record->ttl_s ? record->ttl_s : f->config->settings.ttl_s;
         return record->host == STORE_HOST_IP;
     }
     if (!ready) {
@@ -151,7 +151,8 @@ static unsigned put_addresses(struct fast *f, const struct addresses *a, unsigne
     uint8_t order[STORE_READY_MAX];
     unsigned type = a->size == 4 ? DNS_TYPE_A : DNS_TYPE_AAAA;
     for (unsigned i = 0; i < a->count; i++) {
-        unsigned other = f->config->round_robin && i > 0 ? shuffle_random(&f->random) % (i + 1) : i;
+        unsigned other =
+            f->config->settings.round_robin && i > 0 ? shuffle_random(&f->random) % (i + 1) : i;
         order[i] = (uint8_t)i;
         order[i] = order[other];
         order[other] = (uint8_t)i;
@@ -168,14 +169,14 @@ static unsigned put_addresses(struct fast *f, const struct addresses *a, unsigne
 
 static uint32_t level(const struct fast *f, unsigned count, uint32_t ttl_s)
 {
-    return count > 1 && f->config->ttl_s < ttl_s ? f->config->ttl_s : ttl_s;
+    return count > 1 && f->config->settings.ttl_s < ttl_s ? f->config->settings.ttl_s : ttl_s;
 }
 
 /* ---- Answers ---- */
 
 static size_t end(struct fast *f, const struct fast_query *q, enum dns_rcode rcode)
 {
-    return fast_reply_end(&f->reply, q, f->config->max_udp_size, rcode);
+    return fast_reply_end(&f->reply, q, f->config->settings.max_udp_size, rcode);
 }
 
 /* No data, or no such name. */
@@ -202,7 +203,7 @@ static size_t put_picked(struct fast *f, const struct fast_question *question,
     struct address_pick *pick = &f->pick;
     uint32_t ttl_s = level(f, (unsigned)pick->count, pick->ttl_s);
     unsigned type = question->query.type, count = 0;
-    for (unsigned i = 1; i < pick->count && f->config->round_robin; i++) {
+    for (unsigned i = 1; i < pick->count && f->config->settings.round_robin; i++) {
         unsigned other = shuffle_random(&f->random) % (i + 1);
         const struct store_record *record = pick->records[i];
         pick->records[i] = pick->records[other];
@@ -240,7 +241,7 @@ static size_t answer_many(struct fast *f, const struct fast_question *question,
         (count < enough ? count : enough) > ENGINE_BRIEF_MAX) {
         return 0;
     }
-    if (!address_pick(&f->pick, &wanted) || (f->pick.is_all && !f->config->round_robin)) {
+    if (!address_pick(&f->pick, &wanted) || (f->pick.is_all && !f->config->settings.round_robin)) {
         return 0;
     }
     return put_picked(f, question, family_bytes);
@@ -464,7 +465,7 @@ static size_t answer_pointer(struct fast *f, const struct fast_question *questio
     if (target.len == 0 || may_end_like_reverse(target) || may_be_hidden(f, target)) {
         return 0;
     }
-    uint32_t ttl_s = record->ttl_s ? record->ttl_s : f->config->ttl_s;
+    uint32_t ttl_s = record->ttl_s ? record->ttl_s : f->config->settings.ttl_s;
     uint8_t *data = fast_reply_record(&f->reply, DNS_HEADER_SIZE, DNS_TYPE_PTR, ttl_s, target.len);
     if (!data) {
         return 0;
@@ -508,7 +509,7 @@ size_t fast_answer(struct fast *fast, const struct store *store, const struct en
                    ? answer_kept(f, question, query, reply, &ret_deferral->wants_refresh)
                    : 0;
     }
-    fast_reply_begin(&f->reply, &question->query, query, f->config->max_udp_size, reply);
+    fast_reply_begin(&f->reply, &question->query, query, f->config->settings.max_udp_size, reply);
     f->random = query->random;
     return question->zone ? answer_in_zone(f, question, query) : answer_pointer(f, question);
 }

@@ -146,8 +146,8 @@ static enum fast_source begin_foreign(const struct fast_zones *zones,
     key->name.len = q->name_len;
     memcpy(key->name.wire, q->name, q->name_len);
     const struct foreign_zone *zone = zone_table_find(config->zones_of_others, &key->name);
-    if (zone->server_count == 0 ||
-        (!zone_is_stub(zone) && (config->no_rec || q->label_count < config->ndots)) ||
+    if (zone->server_count == 0 || (!zone_is_stub(zone) && config->settings.no_rec) ||
+        engine_config_is_too_short(config, q->label_count, zone_is_stub(zone)) ||
         (config->hosts && hosts_table_find(config->hosts, &key->name, &unused))) {
         return FAST_NOWHERE;
     }

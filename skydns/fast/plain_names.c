@@ -36,7 +36,7 @@ static void find_own(struct plain_names *names, const struct engine_config *conf
     add_own(names, zone, &zone->local);
     add_own(names, zone, &zone->version);
     add_own(names, zone, &zone->hostmaster);
-    if (config->reverse_zone_count > 0) { /* they take precedence over the domain */
+    if (config->settings.reverse_zone_count > 0) { /* they take precedence over the domain */
         add_own(names, zone, &reverse_zone_in_addr_arpa);
         add_own(names, zone, &reverse_zone_ip6_arpa);
     }
@@ -60,7 +60,7 @@ static enum plain_action action_of(const struct engine_config *config, enum kube
         [PLAIN_PORT] = {DNS_TYPE_SRV, PLAIN_TARGETS},
         [PLAIN_NO_TYPE] = {DNS_TYPE_HTTPS, PLAIN_NO_DATA},
     };
-    if (config->schema == ENGINE_SCHEMA_SKYDNS) {
+    if (config->settings.schema == ENGINE_SCHEMA_SKYDNS) {
         return kinds[kind].action;
     }
     bool may_be_alias = kube_place_has_data(place, DNS_TYPE_CNAME);
@@ -82,8 +82,9 @@ static bool is_plain_tree(const struct plain_names *names, const struct engine_c
             return false;
         }
     }
-    bool is_reverse = config->reverse_zone_count > 0 && reverse_zone_is_reverse(&zone->domain);
-    return !is_reverse && !(tree == KUBE_TREE_POD && config->pods != ENGINE_PODS_VERIFIED);
+    bool is_reverse =
+        config->settings.reverse_zone_count > 0 && reverse_zone_is_reverse(&zone->domain);
+    return !is_reverse && !(tree == KUBE_TREE_POD && config->settings.pods != ENGINE_PODS_VERIFIED);
 }
 
 static void make_tree(struct plain_names *names, const struct engine_config *config,
@@ -143,7 +144,7 @@ void plain_names_make(struct plain_names *names, const struct engine_config *con
 
 bool plain_names_have_pointers(const struct engine_config *config)
 {
-    for (size_t i = 0; i < config->zone_count && config->local.len > 0; i++) {
+    for (size_t i = 0; i < config->zone_count && config->settings.local.len > 0; i++) {
         if (reverse_zone_is_reverse(&config->zones[i].local)) {
             return false; /* it stands for another name */
         }

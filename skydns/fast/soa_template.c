@@ -31,10 +31,12 @@ void soa_template_make(struct soa_template *soa, const struct engine_config *con
         .error = EDNS_ERROR_NONE,
         .rr_class = DNS_CLASS_IN,
         .has_authority = true,
-        .authority = {.owner = rr_name(&zone->domain), .ttl_s = config->min_ttl_s, .type = RR_SOA},
+        .authority = {.owner = rr_name(&zone->domain),
+                      .ttl_s = config->settings.min_ttl_s,
+                      .type = RR_SOA},
         .soa = {.mname = rr_name(&zone->ns),
                 .rname = rr_name(&zone->hostmaster),
-                .minimum_s = config->min_ttl_s},
+                .minimum_s = config->settings.min_ttl_s},
     };
     size_t start = DNS_HEADER_SIZE + (size_t)zone->domain.len + QUESTION_TAIL;
     size_t len = encode_plan(encoder, &question, &plan, sizeof(reply), reply);

@@ -140,8 +140,9 @@ static struct dname name_meant(const struct explainer *e)
     struct dname name = e->result.question.name;
     dname_lower(&name);
     const struct engine_zone *zone = engine_config_zone(e->config, &name);
-    return zone && e->config->local.len > 0 && dname_equal(&name, &zone->local) ? e->config->local
-                                                                                : name;
+    return zone && e->config->settings.local.len > 0 && dname_equal(&name, &zone->local)
+               ? e->config->settings.local
+               : name;
 }
 
 static void explain_version(struct explainer *e)
@@ -194,7 +195,8 @@ static void explain_serial(struct explainer *e)
     struct reader r = reader_of(plan->answers.items[0].owner.ptr, plan->answers.items[0].owner.len);
     if (dname_read(&r, &apex)) {
         dname_lower(&apex);
-        *serial = (struct explain_serial){.is_hour = e->config->transfer_count == 0 || !e->serials};
+        *serial = (struct explain_serial){.is_hour = e->config->settings.transfer_count == 0 ||
+                                                     !e->serials};
         if (!serial->is_hour) {
             e->serials(e->feed, &apex, serial);
         }
@@ -210,12 +212,6 @@ static enum explain_outcome outcome_of_rcode(unsigned rcode)
                                          : EXPLAIN_FAILED;
 }
 
-static bool is_too_short(const struct explainer *e, const struct dname *name)
-{
-    return dname_label_count(name) < e->config->ndots && !engine_config_zone(e->config, name) &&
-           !engine_config_stub(e->config, name, NULL);
-}
-
 static enum explain_outcome outcome_of(const struct explainer *e, const struct dname *meant)
 {
     const struct explain_foreign *x = &e->result.foreign;
@@ -225,7 +221,9 @@ static enum explain_outcome outcome_of(const struct explainer *e, const struct d
     } else if (x->source == EXPLAIN_FROM_CACHE) {
         outcome = x->kept.state == CACHE_FAILED ? EXPLAIN_FAILED : outcome_of_rcode(x->kept.rcode);
     }
-    return outcome != EXPLAIN_ANSWERS && is_too_short(e, meant) ? EXPLAIN_TOO_SHORT : outcome;
+    return outcome != EXPLAIN_ANSWERS && engine_config_keeps_short_name(e->config, meant)
+               ? EXPLAIN_TOO_SHORT
+               : outcome;
 }
 
 enum explain_outcome explain_try(struct explainer *e, const struct dname *name)

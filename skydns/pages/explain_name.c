@@ -95,7 +95,7 @@ static bool is_against_schema(const struct explainer *e, const struct explain_na
 {
     const struct engine_zone *zone = engine_config_zone(e->config, &name->name);
     uint16_t type = e->result.question.type;
-    if (e->config->schema != ENGINE_SCHEMA_KUBERNETES || !zone) {
+    if (e->config->settings.schema != ENGINE_SCHEMA_KUBERNETES || !zone) {
         return false;
     }
     if (!name->is_asked) { /* its addresses are wanted */
@@ -109,7 +109,8 @@ static bool is_ignored_host(const struct explainer *e, const struct explain_name
                             const struct store_record *record)
 {
     uint16_t type = name->is_asked ? e->result.question.type : DNS_TYPE_A;
-    return e->config->schema == ENGINE_SCHEMA_KUBERNETES && record->host == STORE_HOST_NAME &&
+    return e->config->settings.schema == ENGINE_SCHEMA_KUBERNETES &&
+           record->host == STORE_HOST_NAME &&
            (type == DNS_TYPE_A || type == DNS_TYPE_AAAA || type == DNS_TYPE_CNAME);
 }
 
@@ -168,7 +169,7 @@ static struct dname listed_part(const struct explainer *e, const struct dname *n
     struct dname_labels labels;
     struct dname listed = *name;
     dname_labels(name, &labels);
-    if (e->config->schema == ENGINE_SCHEMA_KUBERNETES || !zone) {
+    if (e->config->settings.schema == ENGINE_SCHEMA_KUBERNETES || !zone) {
         return listed;
     }
     for (unsigned i = labels.count - zone->labels; i > 0; i--) {

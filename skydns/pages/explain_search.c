@@ -38,8 +38,8 @@ static void find_names(const struct engine_config *config, const struct dname *n
         (void)add(search, name, &suffixes[1]);
     }
     (void)add(search, name, &config->zones[0].domain);
-    for (size_t i = 0; i < config->search_count; i++) {
-        (void)add(search, name, &config->search[i]);
+    for (size_t i = 0; i < config->settings.search_count; i++) {
+        (void)add(search, name, &config->settings.search[i]);
     }
     (void)add(search, name, NULL);
 }

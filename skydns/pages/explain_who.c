@@ -33,9 +33,10 @@ static const struct network *find_network(const struct network *networks, size_t
 static void admit(const struct engine_config *config, struct explain_who *who)
 {
     const struct network *network =
-        config->is_restricted ? find_network(config->admitted, config->admitted_count, &who->ip)
-                              : NULL;
-    who->is_refused = config->is_restricted && !network;
+        config->settings.is_restricted
+            ? find_network(config->settings.admitted, config->settings.admitted_count, &who->ip)
+            : NULL;
+    who->is_refused = config->settings.is_restricted && !network;
     who->has_network = network != NULL;
     if (network) {
         who->network = *network;
@@ -72,8 +73,8 @@ int explain_who(const struct engine_config *config, const char *address, struct 
     ret->identity = identify(config, ret);
     ret->view.visibility = config->visibility;
     admit(config, ret);
-    ret->rate = config->rate;
-    ret->burst = config->rate_burst;
+    ret->rate = config->settings.rate;
+    ret->burst = config->settings.rate_burst;
     return 0;
 }
 

@@ -3,7 +3,7 @@
 
 static const char *why_not_ours(const struct explain_case *c)
 {
-    if (c->config->no_rec) {
+    if (c->config->settings.no_rec) {
         return "in no domain of this server, and -no-rec forbids forwarding";
     }
     if (!c->config->has_nameservers) {
@@ -52,13 +52,14 @@ static const char *why_ours(const struct explain_case *c)
     if (!c->store) {
         return nothing_read;
     }
-    if (zone->pods.len > 0 && c->config->pods != ENGINE_PODS_VERIFIED &&
+    if (zone->pods.len > 0 && c->config->settings.pods != ENGINE_PODS_VERIFIED &&
         dname_is_within(c->name, &zone->pods)) {
-        return c->config->pods == ENGINE_PODS_DISABLED
+        return c->config->settings.pods == ENGINE_PODS_DISABLED
                    ? "-pods=disabled: names of pods do not exist"
                    : "-pods=insecure: the name itself gives the address; no key is used";
     }
-    if (c->config->schema == ENGINE_SCHEMA_KUBERNETES && dname_equal(c->name, &zone->version)) {
+    if (c->config->settings.schema == ENGINE_SCHEMA_KUBERNETES &&
+        dname_equal(c->name, &zone->version)) {
         return "-schema=kubernetes: the version of the specification";
     }
     if (dname_equal(c->name, &zone->ns) && !store_find(c->store, &zone->ns, NULL)) {

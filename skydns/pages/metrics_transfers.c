@@ -20,7 +20,7 @@ static void write_serials(struct metrics_page *page, const struct engine_config 
         const struct engine_zone *zone = &config->zones[i];
         write_serial(page, &zone->domain, answer_soa_serial(zone->serial, clock_wall_s()));
     }
-    for (size_t i = 0; i < config->reverse_zone_count; i++) {
+    for (size_t i = 0; i < config->settings.reverse_zone_count; i++) {
         const struct zone_serial *serial = config->reverse_serials[i];
         if (serial) {
             write_serial(page, &serial->apex, zone_serial_get(serial));

@@ -95,3 +95,9 @@ void engine_config_free(struct engine_config *config)
         free(config);
     }
 }
+
+bool engine_config_keeps_short_name(const struct engine_config *config, const struct dname *name)
+{
+    return engine_config_is_too_short(config, dname_label_count(name), false) &&
+           !engine_config_zone(config, name) && !engine_config_stub(config, name, NULL);
+}

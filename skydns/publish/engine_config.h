@@ -66,28 +66,51 @@ struct engine_zone {
     struct zone_serial *serial; /* of its SOA; borrowed; NULL: the hour */
 };
 
-struct engine_config {
-    uint64_t serial; /* unique to each published one; set by publisher.c */
-    size_t zone_count;
-    struct engine_zone zones[ENGINE_ZONES_MAX]; /* a domain before those that contain it */
+/* What the settings say of answers, as one block of plain data: struct options (options.h) has it
+ * as parsed, and each configuration a copy. */
+struct engine_settings {
     size_t reverse_zone_count;
-    struct network reverse_zones[ENGINE_REVERSE_ZONES_MAX];        /* ours alone: never forwarded */
-    struct zone_serial *reverse_serials[ENGINE_REVERSE_ZONES_MAX]; /* as engine_zone.serial */
+    struct network reverse_zones[ENGINE_REVERSE_ZONES_MAX]; /* ours alone: never forwarded */
 
-    struct dname local;    /* what local.dns.<domain> stands for; len 0: nothing */
+    struct dname local;    /* lower case; what local.dns.<domain> stands for; len 0: nothing */
     uint32_t ttl_s;        /* of records without one, and of the SOA: 3600 */
     uint32_t min_ttl_s;    /* SOA minimum and TTL of negative answers: 60 */
     uint16_t priority;     /* of records without one: 10 */
     uint16_t max_udp_size; /* reply cap, whatever the client offers: 1232 */
     enum engine_schema schema;
     enum engine_pods pods;
-    bool round_robin;      /* shuffle addresses */
-    bool no_rec;           /* clients' foreign names: SERVFAIL instead of forwarding */
-    bool no_chaos;         /* class CHAOS is refused */
+    bool round_robin;  /* shuffle addresses */
+    bool no_rec;       /* clients' foreign names: SERVFAIL instead of forwarding */
+    bool chaos;        /* class CHAOS is answered, else refused */
+    bool any_is_hinfo; /* ANY: HINFO (RFC 8482) instead of REFUSED */
+    unsigned ndots;    /* names with fewer labels are not forwarded: 2 */
+
+    /* Who may ask at all. */
+    bool is_restricted; /* only the admitted; the others are refused */
+    size_t admitted_count;
+    struct network admitted[ENGINE_ADMITTED_MAX];
+
+    /* UDP queries a second of one client, and how many at once (rate_limit.h); 0: no limit. */
+    uint32_t rate, rate_burst;
+
+    /* Who may transfer domains and reverse zones: nobody without -transfer-to. */
+    size_t transfer_count;
+    struct transfer_who transfers[TRANSFER_ACCESS_MAX];
+
+    bool autopath;       /* search paths are walked for clients with a namespace */
+    size_t search_count; /* after the domain's own, before the bare name */
+    struct dname search[ENGINE_SEARCH_MAX]; /* lower case, each once */
+};
+
+struct engine_config {
+    uint64_t serial; /* unique to each published one; set by publisher.c */
+    size_t zone_count;
+    struct engine_zone zones[ENGINE_ZONES_MAX]; /* a domain before those that contain it */
+    struct engine_settings settings;
+    struct zone_serial *reverse_serials[ENGINE_REVERSE_ZONES_MAX]; /* as engine_zone.serial */
+
     bool is_for_transfers; /* answers make a zone: TTLs do not count down with leases */
-    bool any_is_hinfo;     /* ANY: HINFO (RFC 8482) instead of REFUSED */
     bool has_nameservers;  /* there is somewhere to forward to; without zones_of_others only */
-    unsigned ndots;        /* names with fewer labels are not forwarded: 2 */
 
     /* Other domains. References of this configuration's own, but for the tally. */
     struct zone_table *zones_of_others; /* NULL: has_nameservers says what there is */
@@ -101,28 +124,14 @@ struct engine_config {
     size_t allowed_count;
     struct network allowed[ENGINE_ALLOWED_MAX];
 
-    /* Who may ask at all. */
-    bool is_restricted; /* only the admitted; the others are refused */
-    size_t admitted_count;
-    struct network admitted[ENGINE_ADMITTED_MAX];
-
-    /* UDP queries a second of one client, and how many at once (rate_limit.h); 0: no limit. */
-    uint32_t rate, rate_burst;
     struct cookie_secrets cookies; /* of server cookies; none: clients' cookies are ignored */
 
     struct dnssec *dnssec;  /* a reference; NULL: nothing is signed */
     struct tsig_keys *tsig; /* a reference; NULL: queries' TSIG records are passed over */
 
-    /* Who may transfer domains and reverse zones: nobody without -transfer-to. */
-    size_t transfer_count;
-    struct transfer_who transfers[TRANSFER_ACCESS_MAX];
-
     /* Clients known by their pods. */
     const struct client_index *clients; /* borrowed; NULL: nobody's namespace is asked for */
     struct visibility *visibility;      /* a reference; NULL: everybody sees everything */
-    bool autopath;                      /* search paths are walked for clients with a namespace */
-    size_t search_count;                /* after the domain's own, before the bare name */
-    struct dname search[ENGINE_SEARCH_MAX]; /* lower case */
 };
 
 /* Frees one, with its references; NULL is fine. */
@@ -151,6 +160,17 @@ static inline const struct engine_zone *engine_config_zone(const struct engine_c
 const struct foreign_zone *engine_config_stub(const struct engine_config *config,
                                               const struct dname *name,
                                               const struct engine_zone *domain);
+
+/* Whether -ndots keeps a name with so many labels from being forwarded: names of stub zones never.
+ * Any thread. */
+static inline bool engine_config_is_too_short(const struct engine_config *config, size_t labels,
+                                              bool is_stub)
+{
+    return !is_stub && labels < config->settings.ndots;
+}
+
+/* The same for a lower-cased name, wherever it is; false for names of ours. Any thread. */
+bool engine_config_keeps_short_name(const struct engine_config *config, const struct dname *name);
 
 /* Whether a stub zone lies below the lower-cased name, which exists therefore. */
 bool engine_config_is_above_stub(const struct engine_config *config, const struct dname *name);

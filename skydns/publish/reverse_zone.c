@@ -79,8 +79,8 @@ int reversed_find_zone(const struct engine_config *config, const struct reversed
 {
     struct ip ip = {.family_bytes = r->form->family_bytes};
     memcpy(ip.bytes, r->bytes, ip.family_bytes);
-    for (size_t i = 0; i < config->reverse_zone_count; i++) {
-        const struct network *network = &config->reverse_zones[i];
+    for (size_t i = 0; i < config->settings.reverse_zone_count; i++) {
+        const struct network *network = &config->settings.reverse_zones[i];
         unsigned apex = (network->prefix_bits + r->form->label_bits - 1u) / r->form->label_bits;
         if (r->said >= apex && network_contains(network, &ip)) {
             *ret_index = i;

@@ -83,10 +83,11 @@ static void check_nameservers(struct resolver *r, const struct engine_config *co
         return;
     }
     const struct foreign_zone *root = zone_table_items(config->zones_of_others, &count);
-    if (root->serial != r->checked_serial || config->ndots != r->checked_ndots) {
+    if (root->serial != r->checked_serial || config->settings.ndots != r->checked_ndots) {
         r->checked_serial = root->serial;
-        r->checked_ndots = config->ndots;
-        loop_check_set_servers(r->loop_check, root->servers, root->server_count, config->ndots);
+        r->checked_ndots = config->settings.ndots;
+        loop_check_set_servers(r->loop_check, root->servers, root->server_count,
+                               config->settings.ndots);
     }
 }
 

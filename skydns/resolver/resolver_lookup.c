@@ -119,7 +119,8 @@ static void fit_client(struct resolver *r, const struct deferred *d, size_t room
     enum { ADDRESS_RR_MIN = 16 };
     if (d->origin.transport == ENGINE_UDP) {
         const struct engine_config *config = publisher_config(r->config.reader);
-        external_answer_cut(answer, EXTERNAL_CNAMES_MAX + config->max_udp_size / ADDRESS_RR_MIN);
+        external_answer_cut(answer,
+                            EXTERNAL_CNAMES_MAX + config->settings.max_udp_size / ADDRESS_RR_MIN);
     }
     if (answer->records.len > room) {
         answer->outcome = EXTERNAL_TRUNCATED;

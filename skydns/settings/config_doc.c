@@ -1,21 +1,17 @@
 #include "skydns/settings/config_doc_internal.h"
 
-#include <inttypes.h>
+#include <assert.h>
 #include <jansson.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "skydns/settings/config_doc_fields_internal.h"
+#include "skydns/settings/config_doc_values_internal.h"
 #include "skydns/settings/config_documents.h"
 #include "skydns/settings/option_values.h"
+#include "skydns/settings/setting_values_internal.h"
+#include "skydns/settings/settings_table.h"
 #include "skydns/settings/stub_zones.h"
-
-/* SkyDNS's values for empty or zero fields. */
-static const char default_address[] = "127.0.0.1:53", default_domain[] = "skydns.local.";
-enum { DEFAULT_TTL_S = 3600, DEFAULT_MIN_TTL_S = 60, DEFAULT_PRIORITY = 10, DEFAULT_NDOTS = 2 };
-enum { DEFAULT_TIMEOUT_MS = 2000, TIMEOUT_MAX_MS = 60000, NS_A_MS = 1000000 };
 
 /* Where fields are stored. */
 struct overlay {
@@ -25,75 +21,120 @@ struct overlay {
     bool only_nameservers;
 };
 
-/* ---- Fields ---- */
+/* ---- Fields by form ---- */
 
-static int take_address(struct overlay *x, json_t *value, struct err *err)
+static int take_bool(struct overlay *x, const struct setting *setting, const json_t *value,
+                     struct err *err)
+{
+    bool is = false;
+    int r = config_bool(value, &is, err);
+    if (r == 0) {
+        setting_set_number(setting, x->o, is);
+    }
+    return r;
+}
+
+/* The setting's number, which is `unit` times the field's. 0 and, where SkyDNS took them, negative
+ * numbers mean the default. */
+static int64_t number_of_field(const struct setting *setting, int64_t field, int64_t unit)
+{
+    int64_t number = field * unit;
+    if (field <= 0) {
+        return setting->keeps_zero ? 0 : setting_default_number(setting);
+    }
+    return setting->max && number > setting->max ? setting->max : number;
+}
+
+/* A number, or the seconds of a duration. */
+static int take_number(struct overlay *x, const struct setting *setting, const json_t *value,
+                       struct err *err)
+{
+    int64_t field, unit = setting->kind == SETTING_DURATION ? 1000 : 1;
+    int64_t max = setting->field_max ? setting->field_max : setting->max / unit;
+    int r = config_number(value, setting->field_min, max, &field, err);
+    if (r == 0) {
+        setting_set_number(setting, x->o, number_of_field(setting, field, unit));
+    }
+    return r;
+}
+
+static int take_nanoseconds(struct overlay *x, const struct setting *setting, const json_t *value,
+                            struct err *err)
+{
+    enum { NS_IN_MS = 1000000 };
+    struct err out_of_range;
+    int64_t ns, max_ns = setting->max * NS_IN_MS;
+    if (config_number(value, 0, max_ns, &ns, &out_of_range) < 0 || (ns > 0 && ns < NS_IN_MS)) {
+        char want[96];
+        (void)snprintf(want, sizeof(want), "nanoseconds from %d to %lld; 2000000000 is two seconds",
+                       NS_IN_MS, (long long)max_ns); /* fits */
+        return config_wrong(value, want, err);
+    }
+    setting_set_number(setting, x->o, number_of_field(setting, ns / NS_IN_MS, 1));
+    return 0;
+}
+
+static int take_choice(struct overlay *x, const struct setting *setting, const json_t *value,
+                       struct err *err)
+{
+    int choice = (int)setting->default_number;
+    int r = config_choice(value, setting->choices, &choice, err);
+    if (r == 0) {
+        setting_set_number(setting, x->o, choice);
+    }
+    return r;
+}
+
+/* An empty text means the default, as 0 does. */
+static int parse_field(struct overlay *x, const struct setting *setting, const char *text,
+                       struct err *err)
+{
+    bool is_default = *text == '\0' && !setting->keeps_zero;
+    return setting->parse(x->o, is_default ? setting_default_text(setting) : text, err);
+}
+
+static int take_text(struct overlay *x, const struct setting *setting, const json_t *value,
+                     struct err *err)
 {
     const char *text = "";
     int r = config_text(value, &text, err);
-    return r < 0 ? r : option_addresses(x->o, *text ? text : default_address, err);
+    return r < 0 ? r : parse_field(x, setting, text, err);
 }
 
-static int take_query_log(struct overlay *x, json_t *value, struct err *err)
+static int take_list(struct overlay *x, const struct setting *setting, const json_t *value,
+                     struct err *err)
 {
-    const char *text = "";
-    int r = config_text(value, &text, err);
-    return r < 0 ? r : option_query_log(x->o, text, err);
+    struct buf list;
+    buf_init(&list, CONFIG_DOCUMENT_MAX);
+    int r = config_list(value, &list, err);
+    for (size_t i = 0; i < list.len && setting->form == SETTING_FORM_KEY_FILES; i++) {
+        list.data[i] = list.data[i] == ' ' ? '+' : list.data[i];
+    }
+    if (r == 0) {
+        r = parse_field(x, setting, list.len ? buf_cstr(&list) : "", err);
+    }
+    buf_fini(&list);
+    return r;
 }
 
-static int take_systemd(struct overlay *x, json_t *value, struct err *err)
+static int take_rate(struct overlay *x, const struct setting *setting, const json_t *value,
+                     struct err *err)
 {
-    return config_bool(value, &x->o->systemd, err);
-}
-
-static int take_domain(struct overlay *x, json_t *value, struct err *err)
-{
-    const char *text = "";
-    int r = config_text(value, &text, err);
-    return r < 0 ? r : option_domains(x->o, *text ? text : default_domain, err);
-}
-
-static int take_local(struct overlay *x, json_t *value, struct err *err)
-{
-    const char *text = "";
-    int r = config_text(value, &text, err);
-    return r < 0 ? r : option_local(x->o, text, err);
-}
-
-static int take_hostmaster(struct overlay *x, json_t *value, struct err *err)
-{
-    const char *text = "";
-    int r = config_text(value, &text, err);
-    return r < 0 ? r : option_hostmaster(x->o, text, err);
-}
-
-static int take_round_robin(struct overlay *x, json_t *value, struct err *err)
-{
-    return config_bool(value, &x->o->round_robin, err);
-}
-
-static int take_ns_rotate(struct overlay *x, json_t *value, struct err *err)
-{
-    return config_bool(value, &x->o->ns_rotate, err);
-}
-
-static int take_no_rec(struct overlay *x, json_t *value, struct err *err)
-{
-    return config_bool(value, &x->o->no_rec, err);
-}
-
-static int take_stubzones(struct overlay *x, json_t *value, struct err *err)
-{
-    return config_bool(value, &x->o->stubzones, err);
-}
-
-static int take_require_store_key(struct overlay *x, json_t *value, struct err *err)
-{
-    return config_bool(value, &x->o->require_store_key, err);
+    char text[32];
+    int64_t number;
+    if (json_is_string(value)) {
+        return parse_field(x, setting, json_string_value(value), err);
+    }
+    int r = config_number(value, 0, ENGINE_RATE_MAX, &number, err);
+    if (r < 0) {
+        return r;
+    }
+    (void)snprintf(text, sizeof(text), "%lld", (long long)number); /* fits */
+    return parse_field(x, setting, text, err);
 }
 
 /* The list replaces the flag's; an empty one means resolv.conf's. */
-static int take_nameservers(struct overlay *x, json_t *value, struct err *err)
+static int take_nameservers(struct overlay *x, const json_t *value, struct err *err)
 {
     if (!json_is_array(value)) {
         return config_wrong(value, "a list of strings like \"192.0.2.1:53\"", err);
@@ -113,112 +154,7 @@ static int take_nameservers(struct overlay *x, json_t *value, struct err *err)
     return 0;
 }
 
-static int take_read_timeout(struct overlay *x, json_t *value, struct err *err)
-{
-    static const char want[] = "nanoseconds from 1000000 to 60000000000; 2000000000 is two seconds";
-    struct err out_of_range;
-    int64_t ns;
-    if (config_number(value, 0, (int64_t)TIMEOUT_MAX_MS * NS_A_MS, &ns, &out_of_range) < 0 ||
-        (ns > 0 && ns < NS_A_MS)) {
-        return config_wrong(value, want, err);
-    }
-    x->o->rtimeout_ms = ns == 0 ? DEFAULT_TIMEOUT_MS : (uint32_t)(ns / NS_A_MS);
-    return 0;
-}
-
-static int take_priority(struct overlay *x, json_t *value, struct err *err)
-{
-    int64_t number;
-    int r = config_count(value, UINT16_MAX, DEFAULT_PRIORITY, &number, err);
-    x->o->priority = r < 0 ? x->o->priority : (uint16_t)number;
-    return r;
-}
-
-/* RFC 2181 section 8: a TTL has 31 bits; SkyDNS accepted 32. */
-static uint32_t ttl_of(int64_t number)
-{
-    return number > INT32_MAX ? INT32_MAX : (uint32_t)number;
-}
-
-static int take_ttl(struct overlay *x, json_t *value, struct err *err)
-{
-    int64_t number;
-    int r = config_count(value, UINT32_MAX, DEFAULT_TTL_S, &number, err);
-    x->o->ttl_s = r < 0 ? x->o->ttl_s : ttl_of(number);
-    return r;
-}
-
-static int take_min_ttl(struct overlay *x, json_t *value, struct err *err)
-{
-    int64_t number;
-    int r = config_count(value, UINT32_MAX, DEFAULT_MIN_TTL_S, &number, err);
-    x->o->min_ttl_s = r < 0 ? x->o->min_ttl_s : ttl_of(number);
-    return r;
-}
-
-static int take_ndot(struct overlay *x, json_t *value, struct err *err)
-{
-    int64_t number;
-    int r = config_number(value, INT32_MIN, INT32_MAX, &number, err);
-    if (r == 0) {
-        x->o->ndots = number <= 0 ? DEFAULT_NDOTS : (unsigned)number;
-    }
-    return r;
-}
-
-/* Of SkyDNS's fields, a negative number is 0. */
-static int take_rcache(struct overlay *x, json_t *value, struct err *err)
-{
-    int64_t number;
-    int r = config_number(value, INT32_MIN, CACHE_ENTRIES_MAX, &number, err);
-    if (r == 0) {
-        x->o->rcache = number < 0 ? 0 : (uint32_t)number;
-    }
-    return r;
-}
-
-static int take_rcache_ttl(struct overlay *x, json_t *value, struct err *err)
-{
-    int64_t number;
-    int r = config_number(value, INT32_MIN, INT32_MAX, &number, err);
-    if (r == 0) {
-        x->o->rcache_ttl_s = number <= 0 ? OPTIONS_RCACHE_TTL_S : (uint32_t)number;
-    }
-    return r;
-}
-
-static int take_rcache_stale(struct overlay *x, json_t *value, struct err *err)
-{
-    int64_t number;
-    int r = config_count(value, OPTIONS_RCACHE_STALE_MAX_S, OPTIONS_RCACHE_STALE_S, &number, err);
-    if (r == 0) {
-        x->o->rcache_stale_ms = number * 1000;
-    }
-    return r;
-}
-
-static int take_snapshot_interval(struct overlay *x, json_t *value, struct err *err)
-{
-    int64_t number;
-    int r = config_count(value, OPTIONS_SNAPSHOT_INTERVAL_MAX_S, OPTIONS_SNAPSHOT_INTERVAL_S,
-                         &number, err);
-    if (r == 0) {
-        x->o->snapshot_interval_ms = number * 1000;
-    }
-    return r;
-}
-
-static int take_snapshot_max(struct overlay *x, json_t *value, struct err *err)
-{
-    int64_t number;
-    int r = config_count(value, INT32_MAX, OPTIONS_SNAPSHOT_MAX_S, &number, err);
-    if (r == 0) {
-        x->o->snapshot_max_ms = number * 1000;
-    }
-    return r;
-}
-
-static int take_stub(struct overlay *x, const char *name, const json_t *value, struct err *err)
+static int take_zone(struct overlay *x, const char *name, const json_t *value, struct err *err)
 {
     struct foreign_zone zone = {.origin = ZONE_FROM_DOCUMENT};
     int r = option_zone(&zone.name, name, err);
@@ -239,7 +175,7 @@ static int take_stub(struct overlay *x, const char *name, const json_t *value, s
 }
 
 /* Zone by zone in place of the flags'. */
-static int take_stubs(struct overlay *x, json_t *value, struct err *err)
+static int take_zones(struct overlay *x, json_t *value, struct err *err)
 {
     if (!json_is_object(value)) {
         return config_wrong(value, "an object like {\"acme.local\":[\"10.0.0.1:53\"]}", err);
@@ -247,7 +183,7 @@ static int take_stubs(struct overlay *x, json_t *value, struct err *err)
     stub_zones_unref(x->stubs); /* of an earlier field with this name */
     x->stubs = stub_zones_copy(x->o->stubs);
     for (void *at = json_object_iter(value); at; at = json_object_iter_next(value, at)) {
-        int r = take_stub(x, json_object_iter_key(at), json_object_iter_value(at), err);
+        int r = take_zone(x, json_object_iter_key(at), json_object_iter_value(at), err);
         if (r < 0) {
             return r;
         }
@@ -255,43 +191,50 @@ static int take_stubs(struct overlay *x, json_t *value, struct err *err)
     return 0;
 }
 
-/* A blank is a + that somebody sent in a form, as SkyDNS had it. */
-static int take_dnssec(struct overlay *x, json_t *value, struct err *err)
+static int take_parsed(struct overlay *x, const struct setting *setting, json_t *value,
+                       struct err *err)
 {
-    struct buf list;
-    buf_init(&list, CONFIG_DOCUMENT_MAX);
-    int r = config_list(value, &list, err);
-    for (size_t i = 0; i < list.len; i++) {
-        list.data[i] = list.data[i] == ' ' ? '+' : list.data[i];
+    switch (setting->form) {
+    case SETTING_FORM_LIST:
+    case SETTING_FORM_KEY_FILES:
+        return take_list(x, setting, value, err);
+    case SETTING_FORM_RATE:
+        return take_rate(x, setting, value, err);
+    case SETTING_FORM_NAMESERVERS:
+        return take_nameservers(x, value, err);
+    case SETTING_FORM_ZONES:
+        return take_zones(x, value, err);
+    case SETTING_FORM_OF_KIND:
+    case SETTING_FORM_NANOSECONDS:
+        break;
     }
-    if (r == 0) {
-        r = option_dnssec(x->o, buf_cstr(&list), err);
-    }
-    buf_fini(&list);
-    return r;
+    return take_text(x, setting, value, err);
 }
 
-static int take_scache(struct overlay *x, json_t *value, struct err *err)
+static int take_setting(struct overlay *x, const struct setting *setting, json_t *value,
+                        struct err *err)
 {
-    int64_t number;
-    int r = config_number(value, INT32_MIN, DNSSEC_SIGNATURES_MAX, &number, err);
-    if (r == 0) {
-        x->o->scache = number <= 0 ? OPTIONS_SCACHE_DEFAULT : (uint32_t)number;
+    switch (setting->kind) {
+    case SETTING_BOOL:
+        return take_bool(x, setting, value, err);
+    case SETTING_NUMBER:
+    case SETTING_DURATION:
+        return setting->form == SETTING_FORM_NANOSECONDS ? take_nanoseconds(x, setting, value, err)
+                                                         : take_number(x, setting, value, err);
+    case SETTING_CHOICE:
+        return take_choice(x, setting, value, err);
+    case SETTING_PARSED:
+        return take_parsed(x, setting, value, err);
+    case SETTING_TEXT:
+    case SETTING_TEXTS:
+    case SETTING_IGNORED: /* flags alone */
+        break;
     }
-    return r;
+    assert(false);
+    return 0;
 }
 
-static int take_transfer_to(struct overlay *x, json_t *value, struct err *err)
-{
-    struct buf list;
-    buf_init(&list, CONFIG_DOCUMENT_MAX);
-    int r = config_list(value, &list, err);
-    if (r == 0) {
-        r = option_transfer_to(x->o, list.len ? buf_cstr(&list) : "", err);
-    }
-    buf_fini(&list);
-    return r == 0 ? option_check_transfers(x->o, err) : r;
-}
+/* ---- The document ---- */
 
 static void ignore(struct overlay *x, const char *field, const char *why)
 {
@@ -309,40 +252,6 @@ static bool asks_for_something(const json_t *value)
     return json_is_true(value) || json_number_value(value) != 0 || json_string_length(value) > 0;
 }
 
-/* ---- The document ---- */
-
-static const struct {
-    const char *name;
-    int (*take)(struct overlay *x, json_t *value, struct err *err);
-} fields[] = {
-    {"dns_addr", take_address},
-    {"systemd", take_systemd},
-    {"domain", take_domain},
-    {"local", take_local},
-    {"hostmaster", take_hostmaster},
-    {"round_robin", take_round_robin},
-    {"ns_rotate", take_ns_rotate},
-    {"nameservers", take_nameservers},
-    {"no_rec", take_no_rec},
-    {"read_timeout", take_read_timeout},
-    {"priority", take_priority},
-    {"ttl", take_ttl},
-    {"min_ttl", take_min_ttl},
-    {"ndot", take_ndot},
-    {"require_store_key", take_require_store_key},
-    {"rcache", take_rcache},
-    {"rcache_ttl", take_rcache_ttl},
-    {"rcache_stale", take_rcache_stale},
-    {"snapshot_interval", take_snapshot_interval},
-    {"snapshot_max", take_snapshot_max},
-    {"stubs", take_stubs},
-    {"stubzones", take_stubzones},
-    {"dnssec", take_dnssec},
-    {"scache", take_scache},
-    {"transfer_to", take_transfer_to},
-    {"query_log", take_query_log},
-};
-
 static const struct {
     const char *name;
     const char *why;
@@ -352,31 +261,34 @@ static const struct {
     {"verbose", "only a flag; the field is `query_log`"},
 };
 
-static int take_field(struct overlay *x, const char *name, json_t *value, struct err *err)
+/* Notes a field that is no setting. */
+static void take_other(struct overlay *x, const char *name, const json_t *value)
 {
-    if (json_is_null(value) || (x->only_nameservers && strcmp(name, "nameservers") != 0)) {
-        return 0;
-    }
-    for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
-        if (strcasecmp(fields[i].name, name) == 0) {
-            int r = fields[i].take(x, value, err);
-            return r < 0 ? err_wrap(err, ERR_SYNTAX, "field `%s`", fields[i].name) : 0;
-        }
-    }
-    bool is_known = false;
-    int r = config_client_field(&x->o->clients, name, value, &is_known, err);
-    if (is_known) {
-        return r < 0 ? err_wrap(err, ERR_SYNTAX, "field `%s`", name) : 0;
-    }
     for (size_t i = 0; i < ARRAY_LEN(without_effect); i++) {
         if (strcasecmp(without_effect[i].name, name) == 0) {
             if (without_effect[i].why && asks_for_something(value)) {
                 ignore(x, without_effect[i].name, without_effect[i].why);
             }
-            return 0;
+            return;
         }
     }
     ignore(x, name, strcasecmp(name, "ndots") == 0 ? "unknown; the field is `ndot`" : "unknown");
+}
+
+static int take_field(struct overlay *x, const char *name, json_t *value, struct err *err)
+{
+    size_t count;
+    const struct setting *settings = settings_table(&count);
+    if (json_is_null(value) || (x->only_nameservers && strcmp(name, "nameservers") != 0)) {
+        return 0;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (settings[i].field && strcasecmp(settings[i].field, name) == 0) {
+            int r = take_setting(x, &settings[i], value, err);
+            return r < 0 ? err_wrap(err, ERR_SYNTAX, "field `%s`", settings[i].field) : 0;
+        }
+    }
+    take_other(x, name, value);
     return 0;
 }
 
@@ -401,6 +313,9 @@ static int settle(struct overlay *x, struct options *options, struct err *err)
     x->o->stubs = x->stubs ? x->stubs : before;
     if (option_check_stubs(x->o, err) < 0) {
         return err_wrap(err, ERR_SYNTAX, "field `stubs`");
+    }
+    if (option_check_transfers(x->o, err) < 0) {
+        return err_wrap(err, ERR_SYNTAX, "field `transfer_to`");
     }
     if (x->stubs) {
         stub_zones_unref(before);

@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "skydns/settings/config_doc_fields_internal.h"
+#include "common/base/flags.h"
+#include "skydns/settings/config_doc_values_internal.h"
 
 /* How much of a value an error message quotes. */
 enum { SHOWN_BYTES = 40 };
@@ -53,13 +54,32 @@ int config_number(const json_t *value, int64_t min, int64_t max, int64_t *ret, s
     return config_wrong(value, want, err);
 }
 
-/* Zero is the default. */
-int config_count(const json_t *value, int64_t max, int64_t if_zero, int64_t *ret, struct err *err)
+/* Appends the choice as JSON. */
+static void append_choice(struct buf *out, struct slice choice)
 {
-    int r = config_number(value, 0, max, ret, err);
-    if (r == 0 && *ret == 0) {
-        *ret = if_zero;
+    buf_append_str(out, out->len ? " or \"" : "\"");
+    buf_append_slice(out, choice);
+    buf_append_str(out, "\"");
+}
+
+int config_choice(const json_t *value, const char *choices, int *choice, struct err *err)
+{
+    enum { WANT_MAX = 256 };
+    const char *text = "";
+    struct buf want;
+    int r = config_text(value, &text, err);
+    if (r < 0 || *text == '\0' || flags_parse_choice(choices, text, choice)) {
+        return r;
     }
+    buf_init(&want, WANT_MAX);
+    append_choice(&want, flags_choice(choices, *choice)); /* the default first */
+    for (int i = 0; flags_choice(choices, i).len > 0; i++) {
+        if (i != *choice) {
+            append_choice(&want, flags_choice(choices, i));
+        }
+    }
+    r = config_wrong(value, buf_cstr(&want), err);
+    buf_fini(&want);
     return r;
 }
 

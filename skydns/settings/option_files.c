@@ -4,23 +4,35 @@
 
 #include "common/base/xalloc.h"
 #include "skydns/settings/option_values.h"
+#include "skydns/settings/settings_table.h"
+
+/* Those of one row. */
+static void add_files(struct option_files *files, const struct setting *setting,
+                      const struct options *flags)
+{
+    const void *member = (const char *)flags + setting->member_at;
+    bool is_list = setting->kind == SETTING_TEXTS;
+    const struct flag_strings *list = member;
+    for (size_t i = 0; is_list && i < list->count; i++) {
+        files->paths[files->count++] = xstrdup(list->items[i]);
+    }
+    if (!is_list) {
+        files->paths[files->count++] = xstrdup(*(const char *const *)member);
+    }
+}
 
 struct option_files *option_files_new(const struct options *flags)
 {
-    const char *const own[] = {
-        flags->ca_cert,     flags->tls_pem,       flags->tls_key,        flags->password_file,
-        flags->config_file, flags->cookie_secret, flags->cert,           flags->key,
-        flags->client_ca,   flags->ticket_keys,   flags->nameservers_ca, flags->tsig_keys,
-    };
-    enum { MOST = ARRAY_LEN(own) + FLAG_STRINGS_MAX + 2 * DNSSEC_KEYS_MAX };
+    enum { MOST = SETTINGS_MAX + FLAG_STRINGS_MAX + 2 * DNSSEC_KEYS_MAX };
     struct option_files *files = xcalloc(1, sizeof(*files) + MOST * sizeof(files->paths[0]));
     char base[OPTION_ITEM_MAX];
     const char *rest = flags->dnssec;
-    for (size_t i = 0; i < ARRAY_LEN(own); i++) {
-        files->paths[files->count++] = xstrdup(own[i]);
-    }
-    for (size_t i = 0; i < flags->hosts.count; i++) {
-        files->paths[files->count++] = xstrdup(flags->hosts.items[i]);
+    size_t count;
+    const struct setting *settings = settings_table(&count);
+    for (size_t i = 0; i < count; i++) {
+        if (settings[i].is_file) {
+            add_files(files, &settings[i], flags);
+        }
     }
     while (option_next_item(&rest, base)) {
         files->paths[files->count++] = xasprintf("%s.key", base);

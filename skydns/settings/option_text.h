@@ -1,5 +1,5 @@
-/* Settings as text for log lines: lists of them, and what changed from one state to the next. Pure.
- * Main thread. */
+/* Settings as text for log lines: values, and what changed from one state to the next. Pure. Main
+ * thread. */
 #ifndef SKYDNS_SETTINGS_OPTION_TEXT_H
 #define SKYDNS_SETTINGS_OPTION_TEXT_H
 
@@ -8,6 +8,7 @@
 
 #include "common/base/buf.h"
 #include "skydns/settings/options.h"
+#include "skydns/settings/settings_table.h"
 
 /* The longest list: 1,024 stub zones of 1,009 characters with 16 servers of 54; a log line shows
  * the first 4,096 bytes. */
@@ -17,11 +18,20 @@ enum { OPTION_TEXT_MAX = 2 * 1024 * 1024 };
 void option_text_domains(const struct options *o, struct buf *out);
 void option_text_nameservers(const struct options *o, struct buf *out);
 void option_text_stubs(const struct options *o, struct buf *out); /* "a.test.=IP:port,IP:port" */
+void option_text_addresses(const struct options *o, struct buf *out);
+
+/* Append what the flag takes. */
+void option_text_hostmaster(const struct options *o, struct buf *out);
+void option_text_local(const struct options *o, struct buf *out);
+void option_text_dnssec(const struct options *o, struct buf *out);
+void option_text_search(const struct options *o, struct buf *out);
+void option_text_public_namespaces(const struct options *o, struct buf *out);
+void option_text_allow(const struct options *o, struct buf *out);
+void option_text_rate(const struct options *o, struct buf *out);
+void option_text_transfer_to(const struct options *o, struct buf *out);
+void option_text_query_log(const struct options *o, struct buf *out);
 
 const char *option_text_schema(enum engine_schema schema); /* constant */
-
-/* More than there are settings in the document. */
-enum { OPTION_CHANGES_MAX = 40 };
 
 struct option_changes {
     struct buf names; /* of all, separated by blanks */
@@ -29,14 +39,16 @@ struct option_changes {
     struct {
         const char *name; /* as in the document in etcd; constant */
         struct buf text;  /* "old -> new" */
-    } items[OPTION_CHANGES_MAX];
+    } items[SETTINGS_MAX];
 };
 
-/* What differs: of the settings that apply at once, or of those of the open sockets, which need a
+/* The settings of the document that differ: those that apply at once, or those that need a
  * restart. */
-enum option_scope { OPTION_AT_ONCE, OPTION_AT_RESTART };
-void option_changes_init(struct option_changes *changes, enum option_scope scope,
+void option_changes_init(struct option_changes *changes, bool needs_restart,
                          const struct options *before, const struct options *now);
 void option_changes_fini(struct option_changes *changes);
+
+/* Whether both have the same nameservers, asked in the same way. */
+bool option_same_upstream(const struct options *a, const struct options *b);
 
 #endif

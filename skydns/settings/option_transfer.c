@@ -57,24 +57,24 @@ int option_transfer_to(struct options *o, const char *list, struct err *err)
 {
     char item[OPTION_ITEM_MAX], copy[OPTION_ITEM_MAX];
     const char *rest = list;
-    o->transfer_count = 0;
+    o->engine.transfer_count = 0;
     while (option_next_item(&rest, item)) {
         memcpy(copy, item, sizeof(copy));
-        if (o->transfer_count == TRANSFER_ACCESS_MAX) {
+        if (o->engine.transfer_count == TRANSFER_ACCESS_MAX) {
             return err_set(err, ERR_USAGE, "expected at most %d", TRANSFER_ACCESS_MAX);
         }
-        if (!read_who(copy, &o->transfers[o->transfer_count])) {
+        if (!read_who(copy, &o->engine.transfers[o->engine.transfer_count])) {
             return err_set(err, ERR_USAGE, "`%s`: %s", item, expected);
         }
-        o->transfer_count++;
+        o->engine.transfer_count++;
     }
     return 0;
 }
 
 int option_check_transfers(const struct options *o, struct err *err)
 {
-    if (o->transfer_count > 0 &&
-        (o->schema != ENGINE_SCHEMA_KUBERNETES || o->pods == ENGINE_PODS_INSECURE)) {
+    if (o->engine.transfer_count > 0 &&
+        (o->engine.schema != ENGINE_SCHEMA_KUBERNETES || o->engine.pods == ENGINE_PODS_INSECURE)) {
         return err_set(err, ERR_USAGE,
                        "expected -schema=kubernetes with it, and not -pods=insecure: other names "
                        "cannot be listed");
@@ -85,28 +85,11 @@ int option_check_transfers(const struct options *o, struct err *err)
 const struct transfer_who *option_transfer_lacks_key(const struct options *o,
                                                      const struct tsig_keys *keys)
 {
-    for (size_t i = 0; i < o->transfer_count; i++) {
-        const struct transfer_who *who = &o->transfers[i];
+    for (size_t i = 0; i < o->engine.transfer_count; i++) {
+        const struct transfer_who *who = &o->engine.transfers[i];
         if (who->has_key && !(keys && tsig_keys_find(keys, &who->key))) {
             return who;
         }
     }
     return NULL;
-}
-
-void option_transfer_text(const struct options *o, struct buf *out)
-{
-    for (size_t i = 0; i < o->transfer_count; i++) {
-        const struct transfer_who *who = &o->transfers[i];
-        char text[ADDR_TEXT_MAX], key[DNAME_TEXT_MAX];
-        buf_append_str(out, i ? "," : "");
-        if (who->notify.len > 0) {
-            buf_append_str(out, addr_format(&who->notify, text));
-        } else if (who->has_network) {
-            buf_printf(out, "%s/%u", ip_format(&who->network.ip, text), who->network.prefix_bits);
-        }
-        if (who->has_key) {
-            buf_printf(out, "%skey:%s", who->has_network ? "+" : "", dname_to_text(&who->key, key));
-        }
-    }
 }

@@ -76,11 +76,61 @@ int option_hostmaster(struct options *o, const char *text, struct err *err)
 
 int option_local(struct options *o, const char *text, struct err *err)
 {
-    o->local = (struct dname){0};
-    if (*text != '\0' && !option_lower_name(text, &o->local)) {
+    o->engine.local = (struct dname){0};
+    if (*text != '\0' && !option_lower_name(text, &o->engine.local)) {
         return err_set(err, ERR_USAGE, "`%s`: expected a name like a.skydns.local.", text);
     }
     return 0;
+}
+
+int option_path_prefix(struct options *o, const char *text, struct err *err)
+{
+    if (*text == '\0' || strchr(text, '/')) {
+        return err_set(err, ERR_USAGE, "`%s`: expected one path component, without slashes", text);
+    }
+    o->path_prefix = text;
+    return 0;
+}
+
+int option_snapshot(struct options *o, const char *text, struct err *err)
+{
+    size_t len = strlen(text);
+    if (len > 0 && text[len - 1] == '/') {
+        return err_set(err, ERR_USAGE, "`%s`: expected a file, not a folder", text);
+    }
+    o->snapshot = text;
+    return 0;
+}
+
+int option_user(struct options *o, const char *text, struct err *err)
+{
+    return *text ? privileges_find_user(text, &o->user, err) : 0;
+}
+
+int option_dnstap(struct options *o, const char *text, struct err *err)
+{
+    return dnstap_target_parse(text, &o->dnstap, err);
+}
+
+int option_allow_recursion(struct options *o, const char *list, struct err *err)
+{
+    return recursion_init(&o->recursion, list, err);
+}
+
+/* With -top, ":8080" is every address of this machine. */
+int option_http_address(struct options *o, const char *text, struct err *err)
+{
+    char any[ADDR_TEXT_MAX];
+    int r = 0;
+    if (o->top && *text == ':') {
+        (void)snprintf(any, sizeof(any), "0.0.0.0%s", text); /* what is cut is no port */
+        text = any;
+    }
+    o->has_http = *text != '\0';
+    if (o->has_http) {
+        r = option_address(&o->http_address, text, err);
+    }
+    return r;
 }
 
 int option_address(struct addr *ret, const char *text, struct err *err)
@@ -207,13 +257,14 @@ int option_reverse_zones(struct options *o, const char *list, struct err *err)
 {
     char item[OPTION_ITEM_MAX];
     int r = 0;
-    o->reverse_zone_count = 0;
+    o->engine.reverse_zone_count = 0;
     while (r == 0 && option_next_item(&list, item)) {
-        if (o->reverse_zone_count == ENGINE_REVERSE_ZONES_MAX) {
+        if (o->engine.reverse_zone_count == ENGINE_REVERSE_ZONES_MAX) {
             return err_set(err, ERR_USAGE, "more than %d networks", ENGINE_REVERSE_ZONES_MAX);
         }
-        r = network_parse(slice_str(item), &o->reverse_zones[o->reverse_zone_count], err);
-        o->reverse_zone_count += r == 0;
+        r = network_parse(slice_str(item), &o->engine.reverse_zones[o->engine.reverse_zone_count],
+                          err);
+        o->engine.reverse_zone_count += r == 0;
     }
     return r;
 }
@@ -256,11 +307,7 @@ int option_query_log(struct options *o, const char *text, struct err *err)
     return 0;
 }
 
-void option_query_log_text(const struct options *o, struct buf *out)
+const char *option_query_log_mode(enum query_log_mode mode)
 {
-    if (o->query_log.mode == QUERY_LOG_SOME) {
-        buf_printf(out, "1/%u", o->query_log.every);
-    } else {
-        buf_append_str(out, query_log_modes[o->query_log.mode]);
-    }
+    return query_log_modes[mode];
 }

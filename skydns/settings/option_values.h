@@ -28,6 +28,18 @@ int option_nameservers(struct options *o, const char *list, struct err *err) MUS
 int option_add_nameserver(struct options *o, const char *text, struct err *err) MUST_CHECK;
 int option_stub(struct options *o, const char *text, struct err *err) MUST_CHECK;
 int option_reverse_zones(struct options *o, const char *list, struct err *err) MUST_CHECK;
+int option_search(struct options *o, const char *list, struct err *err) MUST_CHECK;
+int option_public_namespaces(struct options *o, const char *list, struct err *err) MUST_CHECK;
+/* "" and "all": everybody; "none": nobody, unless networks are beside it. */
+int option_allow(struct options *o, const char *list, struct err *err) MUST_CHECK;
+int option_allow_recursion(struct options *o, const char *list, struct err *err) MUST_CHECK;
+/* "N/BURST" or "N"; "", "0" and "off": no limit. */
+int option_rate(struct options *o, const char *text, struct err *err) MUST_CHECK;
+int option_path_prefix(struct options *o, const char *text, struct err *err) MUST_CHECK;
+int option_snapshot(struct options *o, const char *text, struct err *err) MUST_CHECK;
+int option_user(struct options *o, const char *text, struct err *err) MUST_CHECK; /* "": nobody */
+int option_dnstap(struct options *o, const char *text, struct err *err) MUST_CHECK;
+int option_http_address(struct options *o, const char *text, struct err *err) MUST_CHECK;
 
 /* The names of key files without .key and .private; whether keys of this owner can sign anything:
  * a domain, or a reverse zone on an octet or nibble boundary. */
@@ -41,9 +53,6 @@ int option_check_transfers(const struct options *o, struct err *err) MUST_CHECK;
 /* The first whose key these lack; NULL: none does. */
 const struct transfer_who *option_transfer_lacks_key(const struct options *o,
                                                      const struct tsig_keys *keys);
-
-/* Appends what option_transfer_to takes. */
-void option_transfer_text(const struct options *o, struct buf *out);
 
 /* IP:port for UDP and TCP, and URLs of streams; those that need -cert are refused without. */
 int option_addresses(struct options *o, const char *list, struct err *err) MUST_CHECK;
@@ -60,9 +69,9 @@ const char *option_stream_text(const struct stream_address *stream, char out[OPT
 int option_zone(struct dname *ret, const char *text, struct err *err) MUST_CHECK;
 int option_add_server(struct foreign_zone *zone, const char *text, struct err *err) MUST_CHECK;
 
-/* "off", "all", "errors", "denials" or "1/N"; "" is off. And its text. */
+/* "off", "all", "errors", "denials" or "1/N"; "" is off. And the word of a mode but the last. */
 int option_query_log(struct options *o, const char *text, struct err *err) MUST_CHECK;
-void option_query_log_text(const struct options *o, struct buf *out);
+const char *option_query_log_mode(enum query_log_mode mode);
 
 /* Reads the settings that only the environment has; what cannot be used is added to `ignored`. */
 void option_variables(struct options *o);

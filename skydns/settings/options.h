@@ -27,20 +27,12 @@ struct stub_zones;
 enum {
     OPTIONS_NAMESERVERS_MAX = ZONE_SERVERS_MAX,
     OPTIONS_WORKERS_MAX = 64, /* more than any machine needs for DNS; one socket and 0.2 MB each */
-    OPTIONS_WORKERS_DEFAULT = 8,        /* at most; fewer when there are fewer CPUs */
-    OPTIONS_HANDSHAKE_THREADS_MAX = 16, /* tls_handshakes.h has no more */
-    OPTIONS_SIGNERS_MAX = 4,            /* as answer_pool.h */
-    OPTIONS_RCACHE_DEFAULT = 10000,
-    OPTIONS_RCACHE_TTL_S = 3600,
-    OPTIONS_RCACHE_STALE_S = 24 * 60 * 60,
-    /* Data a month old is of no use: RFC 8767 suggests one to three days. */
-    OPTIONS_RCACHE_STALE_MAX_S = 30 * 24 * 60 * 60,
-    OPTIONS_SNAPSHOT_INTERVAL_S = 60,
-    OPTIONS_SNAPSHOT_MAX_S = 24 * 60 * 60,
-    /* Written less than once a day, one would be too old to be used (-snapshot-max). */
-    OPTIONS_SNAPSHOT_INTERVAL_MAX_S = 24 * 60 * 60,
+    OPTIONS_WORKERS_DEFAULT = 8,               /* at most; fewer when there are fewer CPUs */
+    OPTIONS_HANDSHAKE_THREADS_MAX = 16,        /* tls_handshakes.h has no more */
+    OPTIONS_SIGNERS_MAX = 4,                   /* as answer_pool.h */
     OPTIONS_DNSSEC_MAX = DNSSEC_KEYS_MAX * 64, /* bytes; paths of keys are no longer */
     OPTIONS_SCACHE_DEFAULT = 10000,
+    SETTINGS_MAX = 96, /* more than the table has (settings_table.h) */
 };
 
 /* Where something else than DNS's own framing in the clear is spoken. */
@@ -71,10 +63,9 @@ struct options {
     struct dname domains[ENGINE_ZONES_MAX]; /* lower case */
     size_t domain_count;                    /* at least one */
     struct dname hostmaster;                /* of the SOA; len 0: hostmaster.<domain> */
-    struct dname local;      /* lower case; what local.dns.<domain> stands for; len 0: nothing */
-    const char *path_prefix; /* one component, without slashes */
-    int64_t stale_max_ms;    /* 0 = no limit */
-    bool require_store_key;  /* a domain without one in etcd is incomplete */
+    const char *path_prefix;                /* one component, without slashes */
+    int64_t stale_max_ms;                   /* 0 = no limit */
+    bool require_store_key;                 /* a domain without one in etcd is incomplete */
 
     struct nameserver nameservers[OPTIONS_NAMESERVERS_MAX];
     size_t nameserver_count;
@@ -82,8 +73,6 @@ struct options {
     bool ns_rotate;
     bool random_case;           /* of the names in queries to them */
     struct recursion recursion; /* clients that may query other domains */
-    bool no_rec;
-    unsigned ndots;
     uint32_t rtimeout_ms;
 
     const char *config_file;   /* "" = none */
@@ -104,24 +93,10 @@ struct options {
     int64_t snapshot_interval_ms;
     int64_t snapshot_max_ms; /* 0: of any age */
 
-    struct network reverse_zones[ENGINE_REVERSE_ZONES_MAX];
-    size_t reverse_zone_count;
-
+    struct engine_settings engine;
     struct client_options clients;
     const char *cookie_secret; /* the file; "" = none */
     const char *tsig_keys;     /* the same */
-    size_t transfer_count;
-    struct transfer_who transfers[TRANSFER_ACCESS_MAX];
-
-    enum engine_schema schema;
-    enum engine_pods pods;
-    bool any_is_hinfo;
-    bool chaos;
-    uint32_t ttl_s; /* these three can be set only in etcd */
-    uint32_t min_ttl_s;
-    uint16_t priority;
-    bool round_robin;
-    uint16_t max_udp_size;
     unsigned workers;
 
     uint16_t prometheus_port; /* 0: off; serves SkyDNS's metrics */
@@ -156,8 +131,11 @@ struct options {
 int options_parse(int argc, char *const *argv, struct options *ret_options,
                   struct err *err) MUST_CHECK;
 
-/* Whether both have the same nameservers with the same settings. */
-bool options_same_upstream(const struct options *a, const struct options *b);
+/* Whether anything depends on the namespaces of clients. */
+static inline bool options_want_client_index(const struct options *o)
+{
+    return o->engine.autopath || o->clients.is_own;
+}
 
 /* The part that answering threads need; one block of memory, owned by the caller. */
 struct engine_config *options_engine_config(const struct options *options);

@@ -40,7 +40,7 @@ static size_t end(struct writer *w, const struct signed_zones *zones,
 {
     if (q->has_edns) {
         w->cap += EDNS_OPT_SIZE;
-        edns_append_opt(w, zones->config->max_udp_size, 0, q->dnssec_ok);
+        edns_append_opt(w, zones->config->settings.max_udp_size, 0, q->dnssec_ok);
     }
     return w->pos;
 }
@@ -110,7 +110,7 @@ static void put_set(struct writer *w, const struct signed_zones *zones,
                     const struct signed_question *q, const struct dnssec_apex_set *set,
                     struct records *records)
 {
-    uint32_t ttl_s = set->ttl_s ? set->ttl_s : zones->config->ttl_s;
+    uint32_t ttl_s = set->ttl_s ? set->ttl_s : zones->config->settings.ttl_s;
     for (size_t i = 0; i < set->count; i++) {
         put_record(w, DNS_HEADER_SIZE, q->type, ttl_s, set->rdata[i]);
     }

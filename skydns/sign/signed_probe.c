@@ -158,7 +158,7 @@ static enum signed_fact find_alias(struct signed_probe *p, const struct dname *n
 {
     struct said said;
     *ret_bits = 0;
-    if (p->config->schema != ENGINE_SCHEMA_KUBERNETES) {
+    if (p->config->settings.schema != ENGINE_SCHEMA_KUBERNETES) {
         return SIGNED_YES;
     }
     enum signed_fact fact = ask(p, name, DNS_TYPE_CNAME, &said);

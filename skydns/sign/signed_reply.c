@@ -397,7 +397,7 @@ static enum step put_additionals(struct signed_reply *s)
 static void put_end(struct signed_reply *s)
 {
     s->w.cap += EDNS_OPT_SIZE;
-    edns_append_opt(&s->w, s->config->max_udp_size, 0, true);
+    edns_append_opt(&s->w, s->config->settings.max_udp_size, 0, true);
     s->counts[SIGNED_ADDITIONAL]++;
     struct writer w = writer_of(s->w.data, DNS_HEADER_SIZE);
     (void)writer_take(&w, 6); /* id, flags and the question's count are as they were */
@@ -482,7 +482,8 @@ static enum engine_verdict sign_reply(struct signed_reply *s, uint8_t *reply, si
     if ((!m->is_signed && !m->place.keys) || is_cut) {
         return ENGINE_REPLY;
     }
-    size_t limit = reply_limit_of(s->query, q->has_edns, q->udp_size, s->config->max_udp_size);
+    size_t limit =
+        reply_limit_of(s->query, q->has_edns, q->udp_size, s->config->settings.max_udp_size);
     memset(s->counts, 0, sizeof(s->counts));
     s->w = writer_of(reply, limit - EDNS_OPT_SIZE);
     return end_step(s, put_reply(s), reply, ret_len, ret_deferral);
@@ -499,8 +500,8 @@ enum engine_verdict signed_reply_answer(struct signed_reply *signer,
     }
     s->query = query;
     signed_probe_begin(s->probe, source, query);
-    size_t limit =
-        reply_limit_of(query, s->question.has_edns, s->question.udp_size, s->config->max_udp_size);
+    size_t limit = reply_limit_of(query, s->question.has_edns, s->question.udp_size,
+                                  s->config->settings.max_udp_size);
     *ret_len = signed_apex_reply(&s->zones, s->probe, &s->question, query, limit, reply);
     enum engine_verdict verdict =
         *ret_len > 0 ? ENGINE_REPLY

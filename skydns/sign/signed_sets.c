@@ -50,7 +50,7 @@ static bool read_plan(const struct engine_config *config, const struct question 
 {
     struct question plain = *question;
     struct dname name = question->name;
-    struct encoder *encoder = encoder_new(config->max_udp_size);
+    struct encoder *encoder = encoder_new(config->settings.max_udp_size);
     plain.has_edns = false;
     size_t len = encode_plan(encoder, &plain, plan, sizeof(s->reply), s->reply);
     encoder_free(encoder);
@@ -89,7 +89,7 @@ struct signed_keys_shown signed_sets_of_keys(const struct engine_config *config,
     struct signed_place place = signed_zones_find(&zones, &name);
     if (place.is_ours && place.keys && place.apex_at == 0) {
         shown.set = signed_apex_set(place.keys, question->type);
-        shown.ttl_s = shown.set && shown.set->ttl_s ? shown.set->ttl_s : config->ttl_s;
+        shown.ttl_s = shown.set && shown.set->ttl_s ? shown.set->ttl_s : config->settings.ttl_s;
     }
     return shown;
 }

@@ -85,11 +85,11 @@ static struct zone_rr soa(struct transfer_session *s, uint32_t serial)
     buf_append_u32(&s->soa, ANSWER_SOA_REFRESH_S);
     buf_append_u32(&s->soa, ANSWER_SOA_RETRY_S);
     buf_append_u32(&s->soa, ANSWER_SOA_EXPIRE_S);
-    buf_append_u32(&s->soa, config->min_ttl_s);
+    buf_append_u32(&s->soa, config->settings.min_ttl_s);
     return (struct zone_rr){
         .owner = rr_name(s->ask.apex),
         .type = DNS_TYPE_SOA,
-        .ttl_s = config->ttl_s,
+        .ttl_s = config->settings.ttl_s,
         .data = buf_slice(&s->soa),
     };
 }

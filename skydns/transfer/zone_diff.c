@@ -36,7 +36,7 @@ static bool on_change(void *data, const struct store_record *before,
 /* The name that stands for another, wherever that is. */
 static void add_local(struct affected *affected, const struct zone_diff_ask *ask)
 {
-    for (size_t i = 0; ask->config->local.len > 0 && i < ask->config->zone_count; i++) {
+    for (size_t i = 0; ask->config->settings.local.len > 0 && i < ask->config->zone_count; i++) {
         const struct engine_zone *zone = &ask->config->zones[i];
         if (zone->local.len > 0 && dname_equal(&zone->domain, ask->apex)) {
             add_name(affected, &zone->local);

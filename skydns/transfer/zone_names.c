@@ -32,7 +32,7 @@ static unsigned made_up(const struct zone_names *names, const struct engine_conf
         if (zone->version.len > 0) {
             ret[count++] = &zone->version;
         }
-        if (zone->local.len > 0 && config->local.len > 0) {
+        if (zone->local.len > 0 && config->settings.local.len > 0) {
             ret[count++] = &zone->local;
         }
     }

@@ -239,7 +239,7 @@ static void pick_due(struct worker *w, struct worker_time now, struct udp_packet
                      size_t count)
 {
     const struct engine_config *config = publisher_config(w->config.reader);
-    const struct rate rate = {config->rate, config->rate_burst};
+    const struct rate rate = {config->settings.rate, config->settings.rate_burst};
     w->due_count = 0;
     if (rate.per_s > 0) {
         pick_within_rate(w, &rate, now, packets, count);

@@ -58,3 +58,24 @@ def test_every_variable_is_there():
     in_page = set(re.findall(r"\*([A-Z_0-9]+)\*(?:[,\]])", flags))
     assert variables_in_help("skydns") == {name for name in in_page if name.startswith(("SKYDNS_", "ETCD_"))}
     assert not variables_in_help("kube2sky") | variables_in_help("exechealthz")
+
+
+def test_every_field_is_there():
+    """The settings table's fields are those of the page's table, which says of each which flag has its value, too."""
+    table = (ROOT / "skydns/settings/settings_table.c").read_text()
+    rows = re.findall(r"^    \{(.*?)\},$", table, re.M | re.S)
+    fields = {}
+    for row in rows:
+        field, flag = (re.search(rf'\.{key} = "([a-z0-9_-]+)"', row) for key in ("field", "flag"))
+        if field:
+            fields[field[1]] = flag and flag[1]
+    page = (ROOT / "skydns/skydns.8.scd").read_text()
+    lines = re.search(r"^\[\[ field\n:- flag\n(.*?)\n\n", page, re.M | re.S)[1].replace("\n:", "").split("\n|")
+    documented = {}
+    for line in lines:
+        names, _, says = line.lstrip("| ").partition("  ")
+        for name in names.split(", "):
+            named = re.search(r"\*-([a-z-]+)\*", says)
+            documented[name] = named[1] if named else None if "no flags" in says else name.replace("_", "-")
+    assert len(fields) > 30
+    assert documented == fields

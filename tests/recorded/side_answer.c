@@ -42,7 +42,7 @@ static void side_take(struct side_asked *asked, const struct side_query *from, s
 static bool side_passes_rate(struct side *side, const struct side_asked *asked)
 {
     struct engine *engine = side->engines[SIDE_ENGINE_WORKER];
-    const struct rate rate = {side->config->rate, side->config->rate_burst};
+    const struct rate rate = {side->config->settings.rate, side->config->settings.rate_burst};
     if (rate.per_s == 0) {
         return true;
     }

@@ -250,7 +250,7 @@ static void side_fit_client(const struct side_late *late, size_t room, struct ex
     const bool is_udp = late->asked.query.transport == ENGINE_UDP;
     if (is_udp) {
         external_answer_cut(a, EXTERNAL_CNAMES_MAX +
-                                   late->side->config->max_udp_size / ADDRESS_RR_MIN);
+                                   late->side->config->settings.max_udp_size / ADDRESS_RR_MIN);
     }
     if (a->records.len > room) {
         a->outcome = EXTERNAL_TRUNCATED;

@@ -133,10 +133,10 @@ static struct engine_config *make_config(struct bench *b, bool is_autopath)
     if (options_parse(ARRAY_LEN(args), argv, &options, &err) != 0) {
         fail(err.msg);
     }
-    options.clients.autopath = is_autopath;
+    options.engine.autopath = is_autopath;
     struct engine_config *config = options_engine_config(&options);
     foreign_settings_fill(b->foreign, &options, config);
-    client_settings_fill(b->clients, &options.clients, config);
+    client_settings_fill(b->clients, &options, config);
     return config;
 }
 
@@ -188,7 +188,7 @@ static struct udp_server *open_udp(const struct engine_config *config)
     if (listener.fd < 0 || addr_parse("0.0.0.0:53", &listener.address, &err) < 0) {
         fail("a socket");
     }
-    const struct udp_server_config udp_config = {&listener, config->max_udp_size};
+    const struct udp_server_config udp_config = {&listener, config->settings.max_udp_size};
     if (udp_server_new(&udp_config, &udp, &err) < 0) {
         fail(err.msg);
     }

@@ -131,7 +131,7 @@ static void measure(struct fixture *f, const struct client_index *clients, struc
                                  .now_s = FIXTURE_NOW_S,
                                  .now_ms = NOW_MS};
     f->config.clients = kind->is_path ? clients : NULL;
-    f->config.autopath = kind->is_path;
+    f->config.settings.autopath = kind->is_path;
     (void)fixture_ask(f, kind->question);
     query.len = f->query_len;
     double begun_ns = now_ns();

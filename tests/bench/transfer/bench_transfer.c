@@ -38,9 +38,10 @@ static void bench_init(struct bench *b, unsigned count)
 {
     struct err err;
     b->fixture = fixture_new(NULL, 0);
-    b->fixture->config.schema = ENGINE_SCHEMA_KUBERNETES;
-    b->fixture->config.reverse_zone_count = 1;
-    if (network_parse(slice_str("10.0.0.0/8"), &b->fixture->config.reverse_zones[0], &err) != 0) {
+    b->fixture->config.settings.schema = ENGINE_SCHEMA_KUBERNETES;
+    b->fixture->config.settings.reverse_zone_count = 1;
+    if (network_parse(slice_str("10.0.0.0/8"), &b->fixture->config.settings.reverse_zones[0],
+                      &err) != 0) {
         abort();
     }
     services_init(&b->services, count);

@@ -120,7 +120,12 @@ static void open_config(struct bench *b)
     struct engine_config *config = xcalloc(1, sizeof(*config));
     struct dname domain;
     *config = (struct engine_config){
-        .ttl_s = 3600, .min_ttl_s = 60, .priority = 10, .max_udp_size = REPLY_MAX, .no_rec = true};
+        .settings = {.ttl_s = 3600,
+                     .min_ttl_s = 60,
+                     .priority = 10,
+                     .max_udp_size = REPLY_MAX,
+                     .no_rec = true},
+    };
     if (!dname_from_text(slice_str("cluster.local."), &domain) ||
         !engine_config_add_domain(config, &domain, NULL)) {
         fail("the domain");

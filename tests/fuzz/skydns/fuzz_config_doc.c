@@ -11,15 +11,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void check(const struct options *o)
 {
     struct engine_config *config = options_engine_config(o);
-    if (o->domain_count == 0 || config->zone_count == 0 || o->rtimeout_ms == 0 || o->ttl_s == 0 ||
-        o->priority == 0 || o->nameserver_count > OPTIONS_NAMESERVERS_MAX ||
-        o->rcache > CACHE_ENTRIES_MAX || o->rcache_ttl_s == 0 || option_check_stubs(o, NULL) < 0 ||
-        o->clients.search_count > ENGINE_SEARCH_MAX ||
+    if (o->domain_count == 0 || config->zone_count == 0 || o->rtimeout_ms == 0 ||
+        o->engine.ttl_s == 0 || o->engine.priority == 0 ||
+        o->nameserver_count > OPTIONS_NAMESERVERS_MAX || o->rcache > CACHE_ENTRIES_MAX ||
+        o->rcache_ttl_s == 0 || option_check_stubs(o, NULL) < 0 ||
+        o->engine.search_count > ENGINE_SEARCH_MAX ||
         o->clients.public_count > VISIBILITY_PUBLIC_MAX ||
-        o->clients.admitted_count > ENGINE_ADMITTED_MAX ||
-        o->clients.is_restricted != (o->clients.admitted_count > 0) ||
-        (o->clients.rate == 0) != (o->clients.burst == 0) || o->clients.rate > ENGINE_RATE_MAX ||
-        o->clients.burst > ENGINE_RATE_MAX) {
+        o->engine.admitted_count > ENGINE_ADMITTED_MAX ||
+        o->engine.is_restricted != (o->engine.admitted_count > 0) ||
+        (o->engine.rate == 0) != (o->engine.rate_burst == 0) || o->engine.rate > ENGINE_RATE_MAX ||
+        o->engine.rate_burst > ENGINE_RATE_MAX) {
         abort();
     }
     free(config);

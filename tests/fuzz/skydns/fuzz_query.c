@@ -131,11 +131,11 @@ static void start(void)
 static void set_flags(bool is_other)
 {
     struct engine_config *config = &fixture->config;
-    config->schema = is_other ? ENGINE_SCHEMA_KUBERNETES : ENGINE_SCHEMA_SKYDNS;
-    config->pods = is_other ? ENGINE_PODS_INSECURE : ENGINE_PODS_VERIFIED;
-    config->any_is_hinfo = is_other;
-    config->reverse_zone_count = is_other;
-    config->reverse_zones[0] = reverse_zone;
+    config->settings.schema = is_other ? ENGINE_SCHEMA_KUBERNETES : ENGINE_SCHEMA_SKYDNS;
+    config->settings.pods = is_other ? ENGINE_PODS_INSECURE : ENGINE_PODS_VERIFIED;
+    config->settings.any_is_hinfo = is_other;
+    config->settings.reverse_zone_count = is_other;
+    config->settings.reverse_zones[0] = reverse_zone;
 }
 
 static void check(bool holds, const char *what)
@@ -214,7 +214,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fixture->store = data[0] & CASE_UNSYNCED ? NULL : store;
     set_others((data[0] & CASE_NAMESERVERS) != 0);
     fixture->has_externals = (data[0] & CASE_EXTERNALS) != 0;
-    fixture->config.round_robin = (data[0] & CASE_ROTATE) != 0;
+    fixture->config.settings.round_robin = (data[0] & CASE_ROTATE) != 0;
     set_flags((data[0] & CASE_OTHER_FLAGS) != 0);
     fixture->may_walk = (data[0] & CASE_MAY_WALK) != 0;
     if (data[0] & CASE_UPSTREAM) {

@@ -62,7 +62,7 @@ static void start(void)
     fixture->config.cache = cache_new(1);
     fixture->config.cache_limits = (struct cache_limits){3600, 3600 * 1000};
     fixture->config.allows_all = true;
-    fixture->config.ndots = 0;
+    fixture->config.settings.ndots = 0;
     fixture->config.serial++;
     engine_configure(fixture->engine, &fixture->config);
     general = zone_table_items(fixture->config.zones_of_others, &count);
@@ -173,7 +173,7 @@ static void ask_all(const struct question *question, const uint8_t *upstream, si
         size_t limit = query.transport == ENGINE_TCP ? DNS_MESSAGE_MAX
                                                      : edns_udp_limit(udp_size > 0, udp_size, 1232);
         query.len = write_query(question, flags[i / 16], udp_size > 0, udp_size, i & 2, wire);
-        fixture->config.round_robin = i & 1;
+        fixture->config.settings.round_robin = i & 1;
         ask(&query, limit);
         size_t len = engine_forwarded(fixture->engine, &query, upstream, upstream_len, first);
         assert(len <= limit);

@@ -67,11 +67,12 @@ struct fixture *fixture_new(const struct fixture_key *keys, size_t count)
 {
     struct fixture *fixture = xcalloc(1, sizeof(*fixture));
     fixture->config = (struct engine_config){
-        .ttl_s = 3600,
-        .min_ttl_s = 60,
-        .priority = 10,
-        .max_udp_size = 1232,
-        .ndots = 2,
+        .settings = {.ttl_s = 3600,
+                     .min_ttl_s = 60,
+                     .priority = 10,
+                     .max_udp_size = 1232,
+                     .ndots = 2,
+                     .chaos = true},
     };
     fixture_domain(fixture, "cluster.local.");
     fixture->writer = store_writer_new();
@@ -225,7 +226,7 @@ const char *fixture_answer(struct fixture *fixture, enum engine_transport transp
         DNS_HEADER_SIZE + (size_t)fixture->deferral.name_len != name_end + 1) {
         die("not the length of the question's name", "name_len");
     }
-    if (transport == ENGINE_UDP && fixture->reply_len > fixture->config.max_udp_size) {
+    if (transport == ENGINE_UDP && fixture->reply_len > fixture->config.settings.max_udp_size) {
         die("reply too long", "UDP");
     }
     return dns_text(fixture->reply, fixture->reply_len, fixture->text, sizeof(fixture->text));

@@ -511,7 +511,7 @@ static void local_name(void **state)
     };
     (void)state;
     struct fixture *fixture = setup();
-    fixture->config.local = fixture_name("web.default.svc.cluster.local.");
+    fixture->config.settings.local = fixture_name("web.default.svc.cluster.local.");
     check(fixture, cases, COUNT(cases));
     fixture_free(fixture);
 }
@@ -557,7 +557,7 @@ static void rotation(void **state)
     (void)state;
     struct fixture *fixture = setup();
     fixture_put(fixture, many, COUNT(many));
-    fixture->config.round_robin = true;
+    fixture->config.settings.round_robin = true;
     unsigned first[3] = {0};
     for (uint32_t i = 0; i < 300; i++) {
         fixture->random = i * 2654435761u;

@@ -97,9 +97,9 @@ static void hosts(void **state)
     (void)state;
     bed_put_addresses(&b, "db.acme.test. A", "db.acme.test.", 100, 1); /* of no use */
     check(&b, rows, COUNT(rows));
-    b.f->config.no_rec = true;
+    b.f->config.settings.no_rec = true;
     b.f->config.allows_all = false;
-    b.f->config.ttl_s = 20; /* of our records, not of these */
+    b.f->config.settings.ttl_s = 20; /* of our records, not of these */
     static const struct row others[] = {
         {"db.acme.test. A",
          "NOERROR qr rd ra\n? db.acme.test. IN A\n= db.acme.test. 30 A 10.9.0.1"},
@@ -142,8 +142,8 @@ static void stubs(void **state)
     };
     struct foreign_bed b = bed_new(keys, COUNT(keys));
     (void)state;
-    b.f->config.no_rec = true;
-    b.f->config.ndots = 5;
+    b.f->config.settings.no_rec = true;
+    b.f->config.settings.ndots = 5;
     check(&b, rows, COUNT(rows));
     b.f->store = NULL; /* before the first sync */
     assert_string_equal(fixture_ask(b.f, "x.stub.cluster.local. A"), "forward");
@@ -192,9 +192,9 @@ static void zones_in_zones(void **state)
     zone_table_unref(b.zones);
     config->zones_of_others = b.zones = zone_table_new(zones, COUNT(zones), NULL);
     fixture_domain(b.f, "own.test.");
-    config->reverse_zone_count = 1;
-    assert_true(ip_parse(slice_str("10.96.0.0"), &config->reverse_zones[0].ip));
-    config->reverse_zones[0].prefix_bits = 16;
+    config->settings.reverse_zone_count = 1;
+    assert_true(ip_parse(slice_str("10.96.0.0"), &config->settings.reverse_zones[0].ip));
+    config->settings.reverse_zones[0].prefix_bits = 16;
     check(&b, inside, COUNT(inside));
     teardown(&b);
 }
@@ -290,9 +290,9 @@ static void other_targets(void **state)
 {
     struct foreign_bed b = setup();
     (void)state;
-    b.f->config.ndots = 5; /* not for stub zones */
+    b.f->config.settings.ndots = 5; /* not for stub zones */
     for (int schema = 0; schema < 2; schema++) {
-        b.f->config.schema = schema ? ENGINE_SCHEMA_KUBERNETES : ENGINE_SCHEMA_SKYDNS;
+        b.f->config.settings.schema = schema ? ENGINE_SCHEMA_KUBERNETES : ENGINE_SCHEMA_SKYDNS;
         assert_string_equal(fixture_ask(b.f, "listed.cluster.local. A"),
                             "NOERROR qr aa rd ra\n? listed.cluster.local. IN A"
                             "\n= listed.cluster.local. 30 CNAME db.acme.test."

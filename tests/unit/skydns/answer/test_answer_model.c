@@ -519,7 +519,7 @@ static void test_indexed_answers_equal_naive_ones(void **state)
         struct model model = {.count = 0};
         struct fixture *fixture = fixture_new(NULL, 0);
         fixture_domain(fixture, "test.");
-        fixture->config.ttl_s = TTL_S;
+        fixture->config.settings.ttl_s = TTL_S;
         random_state = seed;
         print_message("seed %llu\n", (unsigned long long)seed);
         make_tree(&model, fixture);

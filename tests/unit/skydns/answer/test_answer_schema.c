@@ -156,7 +156,7 @@ static void kubernetes(void **state)
     };
     struct fixture *f = setup();
     (void)state;
-    f->config.schema = ENGINE_SCHEMA_KUBERNETES;
+    f->config.settings.schema = ENGINE_SCHEMA_KUBERNETES;
     CHECK(f, cases);
 }
 
@@ -179,7 +179,7 @@ static void kubernetes_targets(void **state)
     struct fixture *f = setup();
     (void)state;
     fixture_put(f, more, sizeof(more) / sizeof(more[0]));
-    f->config.schema = ENGINE_SCHEMA_KUBERNETES;
+    f->config.settings.schema = ENGINE_SCHEMA_KUBERNETES;
     CHECK(f, cases);
 }
 
@@ -217,8 +217,8 @@ static struct fixture *setup_mixtures(void)
 {
     struct fixture *f = setup();
     fixture_put(f, mixtures, sizeof(mixtures) / sizeof(mixtures[0]));
-    f->config.schema = ENGINE_SCHEMA_KUBERNETES;
-    f->config.any_is_hinfo = true;
+    f->config.settings.schema = ENGINE_SCHEMA_KUBERNETES;
+    f->config.settings.any_is_hinfo = true;
     return f;
 }
 
@@ -410,7 +410,7 @@ static void pods_insecure(void **state)
     };
     struct fixture *f = setup();
     (void)state;
-    f->config.pods = ENGINE_PODS_INSECURE;
+    f->config.settings.pods = ENGINE_PODS_INSECURE;
     CHECK(f, cases);
 }
 
@@ -424,13 +424,14 @@ static void pods_disabled(void **state)
     };
     struct fixture *f = setup();
     (void)state;
-    f->config.pods = ENGINE_PODS_DISABLED;
+    f->config.settings.pods = ENGINE_PODS_DISABLED;
     CHECK(f, cases);
 }
 
 static void add_network(struct fixture *f, const char *address, uint8_t bits)
 {
-    struct network *network = &f->config.reverse_zones[f->config.reverse_zone_count++];
+    struct network *network =
+        &f->config.settings.reverse_zones[f->config.settings.reverse_zone_count++];
     assert_true(ip_parse(slice_str(address), &network->ip));
     network->prefix_bits = bits;
 }
@@ -538,7 +539,7 @@ static void chaos_refused(void **state)
     };
     struct fixture *f = setup();
     (void)state;
-    f->config.no_chaos = true;
+    f->config.settings.chaos = false;
     CHECK(f, cases);
 }
 
@@ -557,7 +558,7 @@ static void any_as_hinfo(void **state)
     };
     struct fixture *f = setup();
     (void)state;
-    f->config.any_is_hinfo = true;
+    f->config.settings.any_is_hinfo = true;
     CHECK(f, cases);
 }
 
@@ -576,13 +577,13 @@ static void any_where_flags_say_what_exists(void **state)
     };
     struct fixture *f = setup();
     (void)state;
-    f->config.any_is_hinfo = true;
-    f->config.schema = ENGINE_SCHEMA_KUBERNETES;
-    f->config.pods = ENGINE_PODS_INSECURE;
+    f->config.settings.any_is_hinfo = true;
+    f->config.settings.schema = ENGINE_SCHEMA_KUBERNETES;
+    f->config.settings.pods = ENGINE_PODS_INSECURE;
     CHECK(f, insecure);
     f = setup();
-    f->config.any_is_hinfo = true;
-    f->config.pods = ENGINE_PODS_DISABLED;
+    f->config.settings.any_is_hinfo = true;
+    f->config.settings.pods = ENGINE_PODS_DISABLED;
     CHECK(f, disabled);
 }
 

@@ -82,7 +82,7 @@ static void replies(void **state)
         }
         assert_true(b.f->verdict != ENGINE_REPLY || memcmp(b.f->reply, "\x12\x34", 2) == 0);
     }
-    b.f->config.max_udp_size = 1232;
+    b.f->config.settings.max_udp_size = 1232;
     b.f->store = NULL; /* not synced yet: only the slow path, and the same */
     assert_string_equal(fixture_ask(b.f, rows[0].question), rows[0].want);
     bed_free(&b);
@@ -100,10 +100,10 @@ static void who(void **state)
     bed_put_addresses(&b, "single. A", "single.", 100, 1);
     bed_put_addresses(&b, "www.acme.test. A", "www.acme.test.", 100, 1);
     assert_string_equal(ask(&b, "single. A"), "SERVFAIL qr rd ra\n? single. IN A");
-    config->no_rec = true;
+    config->settings.no_rec = true;
     assert_string_equal(ask(&b, question), "SERVFAIL qr rd\n? www.example.com. IN A");
     assert_int_equal(strncmp(ask(&b, "www.acme.test. A"), "NOERROR", 7), 0);
-    config->no_rec = false;
+    config->settings.no_rec = false;
 
     config->allows_all = false;
     assert_string_equal(ask(&b, question), "forward");
@@ -299,7 +299,7 @@ static void counts(void **state)
     b.f->config.cache = NULL;
     assert_non_null(strstr(fixture_ask(b.f, "cachesize.bind. TXT ch"), "\"0\""));
     assert_non_null(strstr(fixture_ask(b.f, "hits.bind. TXT ch"), "\"4\""));
-    b.f->config.no_chaos = true;
+    b.f->config.settings.chaos = false;
     assert_string_equal(fixture_ask(b.f, "hits.bind. TXT ch"),
                         "REFUSED qr rd\n? hits.bind. CH TXT");
     bed_free(&b);
@@ -335,7 +335,7 @@ static void rotation(void **state)
         assert_non_null(strstr(ask(&b, "www.example.com. A"), "A 192.0.0.1\n"));
         assert_int_equal(b.f->reply[33 + 15], 1);
     }
-    b.f->config.round_robin = true;
+    b.f->config.settings.round_robin = true;
     for (uint32_t i = 0; i < 200; i++) {
         b.f->random = i * 0x9e3779b9U;
         (void)ask(&b, "www.example.com. A");

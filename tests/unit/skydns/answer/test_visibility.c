@@ -67,8 +67,8 @@ static struct bed *bed_of(enum engine_schema schema)
     b = (struct bed){.p = path_bed_new(keys, KEYS)};
     path_bed_without_stub_below(&b.p);
     b.f = b.p.f;
-    b.f->config.schema = schema;
-    b.f->config.autopath = false;
+    b.f->config.settings.schema = schema;
+    b.f->config.settings.autopath = false;
     see(&b, VISIBILITY_UNKNOWN_PUBLIC, "");
     return &b;
 }
@@ -103,8 +103,8 @@ static void expect(struct bed *b, const char *question, const char *want)
 {
     const char *got = summary_of(b, fixture_ask(b->f, question));
     if (strcmp(got, want) != 0) {
-        fail_msg("schema %d, `%s`:\n  got  %s\n  want %s", (int)b->f->config.schema, question, got,
-                 want);
+        fail_msg("schema %d, `%s`:\n  got  %s\n  want %s", (int)b->f->config.settings.schema,
+                 question, got, want);
     }
 }
 
@@ -133,7 +133,7 @@ static void test_names_and_types(void **state)
     (void)state;
     for (int schema = 0; schema < 2; schema++) {
         struct bed *b = bed_of((enum engine_schema)schema);
-        b->f->config.any_is_hinfo = true;
+        b->f->config.settings.any_is_hinfo = true;
         EXPECT_ALL(b, {"web.team.svc.cluster.local. A", "NOERROR =A 10.1.0.1"},
                    {"kubernetes.default.svc.cluster.local. A", "NOERROR =A 10.0.0.1"},
                    {"web" VAULT " A", "NXDOMAIN"}, {"WEB.Vault.SVC.cluster.local. A", "NXDOMAIN"},
@@ -189,7 +189,7 @@ static void test_names_above(void **state)
         b->p = path_bed_new(hidden, 2);
         path_bed_without_stub_below(&b->p);
         b->f = b->p.f;
-        b->f->config.schema = (enum engine_schema)schema;
+        b->f->config.settings.schema = (enum engine_schema)schema;
         b->f->config.visibility = b->visibility;
         EXPECT_ALL(b, {"svc.cluster.local. A", "NXDOMAIN"}, {"pod.cluster.local. TXT", "NXDOMAIN"},
                    {"*.svc.cluster.local. A", "NXDOMAIN"}, {"cluster.local. A", "NOERROR"});
@@ -225,13 +225,13 @@ static void test_pods_that_only_names_give(void **state)
 {
     struct bed *b = bed_of(ENGINE_SCHEMA_KUBERNETES);
     (void)state;
-    b->f->config.pods = ENGINE_PODS_INSECURE;
+    b->f->config.settings.pods = ENGINE_PODS_INSECURE;
     EXPECT_ALL(b, {"10-2-0-9.vault.pod.cluster.local. A", "NXDOMAIN"},
                {"10-2-0-9.nowhere.pod.cluster.local. A", "NXDOMAIN"},
                {"vault.pod.cluster.local. A", "NXDOMAIN"},
                {"10-2-0-9.team.pod.cluster.local. A", "NOERROR =A 10.2.0.9"},
                {"pod.cluster.local. A", "NOERROR"});
-    b->f->config.pods = ENGINE_PODS_DISABLED;
+    b->f->config.settings.pods = ENGINE_PODS_DISABLED;
     EXPECT_ALL(b, {"10-2-0-9.vault.pod.cluster.local. A", "NXDOMAIN"},
                {"10-9-0-1.team.pod.cluster.local. A", "NXDOMAIN"});
     bed_free_all(b);
@@ -241,9 +241,9 @@ static void test_local_dns(void **state)
 {
     struct bed *b = bed_of(ENGINE_SCHEMA_SKYDNS);
     (void)state;
-    b->f->config.local = fixture_name(WEB_VAULT);
+    b->f->config.settings.local = fixture_name(WEB_VAULT);
     expect(b, "local.dns.cluster.local. A", "NXDOMAIN");
-    b->f->config.local = fixture_name(WEB_TEAM);
+    b->f->config.settings.local = fixture_name(WEB_TEAM);
     expect(b, "local.dns.cluster.local. A", "NOERROR =A 10.1.0.1");
     bed_free_all(b);
 }
@@ -253,8 +253,9 @@ static void test_reverse_names(void **state)
     static const char soa[] = "! 1.2.0.192.in-addr.arpa. 60 SOA ";
     struct bed *b = bed_of(ENGINE_SCHEMA_KUBERNETES);
     (void)state;
-    b->f->config.reverse_zone_count = 1;
-    b->f->config.reverse_zones[0] = (struct network){{.family_bytes = 4, .bytes = {10}}, 8};
+    b->f->config.settings.reverse_zone_count = 1;
+    b->f->config.settings.reverse_zones[0] =
+        (struct network){{.family_bytes = 4, .bytes = {10}}, 8};
     EXPECT_ALL(b, {"1.0.1.10.in-addr.arpa. PTR", "NOERROR =PTR " WEB_TEAM},
                {"1.0.2.10.in-addr.arpa. PTR", "NXDOMAIN"}, {"1.0.2.10.in-addr.arpa. A", "NXDOMAIN"},
                {"0.1.10.in-addr.arpa. PTR", "NOERROR"}, /* whatever is below */
@@ -284,7 +285,7 @@ static void test_stub_zones(void **state)
     b->p.b.zones = zone_table_new(zones, 3, NULL);
     b->f->config.zones_of_others = b->p.b.zones;
     for (int schema = 0; schema < 2; schema++) {
-        b->f->config.schema = (enum engine_schema)schema;
+        b->f->config.settings.schema = (enum engine_schema)schema;
         EXPECT_ALL(b, {"x.stub.vault.svc.cluster.local. A", "NXDOMAIN"},
                    {"stub.vault.svc.cluster.local. A", "NXDOMAIN"},
                    {"vault.svc.cluster.local. A", "NXDOMAIN"}, {"web" VAULT " A", "NXDOMAIN"},
@@ -365,7 +366,7 @@ static void test_kept_walks(void **state)
         fixture_put(b->f, &(struct fixture_key){key, host}, 1);
     }
     path_bed_pod(&b->p, 2, "vault");
-    b->f->config.max_udp_size = 1232;
+    b->f->config.settings.max_udp_size = 1232;
     assert_string_equal(fixture_ask(b->f, "svc.cluster.local. TXT tcp"), "walk");
     b->f->may_walk = true;
     for (int round = 0; round < 3; round++) {
@@ -415,7 +416,7 @@ static void test_search_paths(void **state)
 {
     struct bed *b = bed_of(ENGINE_SCHEMA_KUBERNETES);
     (void)state;
-    b->f->config.autopath = true;
+    b->f->config.settings.autopath = true;
     b->f->config.has_nameservers = false;
     b->f->config.zones_of_others = NULL;
     expect(b, "web.vault" TEAM "A", "SERVFAIL");

@@ -496,22 +496,22 @@ static void draw_config(struct engine_config *config, const struct tree *t)
         struct dname domain = fixture_name(t->domains.names[i]);
         assert_true(engine_config_add_domain(config, &domain, NULL));
     }
-    config->schema = draw(2) ? ENGINE_SCHEMA_KUBERNETES : ENGINE_SCHEMA_SKYDNS;
-    config->pods = t->has_pod_targets ? ENGINE_PODS_VERIFIED
-                   : draw(2)          ? ENGINE_PODS_INSECURE
-                                      : ENGINE_PODS_DISABLED;
-    config->any_is_hinfo = draw(2);
-    config->round_robin = draw(2);
+    config->settings.schema = draw(2) ? ENGINE_SCHEMA_KUBERNETES : ENGINE_SCHEMA_SKYDNS;
+    config->settings.pods = t->has_pod_targets ? ENGINE_PODS_VERIFIED
+                            : draw(2)          ? ENGINE_PODS_INSECURE
+                                               : ENGINE_PODS_DISABLED;
+    config->settings.any_is_hinfo = draw(2);
+    config->settings.round_robin = draw(2);
     config->has_nameservers = draw(4) == 0;
-    config->max_udp_size = 1232;
+    config->settings.max_udp_size = 1232;
     if (draw(3) == 0) {
         char name[NAME_SIZE];
         draw_name_in(t, true, name);
-        config->local = fixture_name(name);
+        config->settings.local = fixture_name(name);
     }
     if (draw(2)) {
-        config->reverse_zone_count = 1;
-        config->reverse_zones[0] =
+        config->settings.reverse_zone_count = 1;
+        config->settings.reverse_zones[0] =
             (struct network){{.family_bytes = 4, .bytes = {10}}, (uint8_t)(draw(2) ? 8 : 12)};
     }
 }
@@ -638,8 +638,8 @@ static void report(const struct bed *b, const char *why, const char *question)
     }
     print_message("client `%.*s`, %u domains, schema %d, pods %d, %zu reverse zones\n",
                   b->client.space.label_len, b->client.space.label, b->tree.domains.count,
-                  (int)b->all.f->config.schema, (int)b->all.f->config.pods,
-                  b->all.f->config.reverse_zone_count);
+                  (int)b->all.f->config.settings.schema, (int)b->all.f->config.settings.pods,
+                  b->all.f->config.settings.reverse_zone_count);
     fail_msg("SEED=%lu: %s: `%s`\n%s\nexpected:\n%s", b->seed, why, question,
              text_of(&b->all, text_all), text_of(&b->visible, text_visible));
 }
@@ -651,9 +651,9 @@ static bool is_hidden_reverse(const struct bed *b, const char *name)
 {
     const struct engine_config *config = &b->all.f->config;
     bool is_ours =
-        config->reverse_zone_count > 0 &&
-        ends_with(name, config->reverse_zones[0].prefix_bits == 8 ? "10.in-addr.arpa."
-                                                                  : "0.10.in-addr.arpa.");
+        config->settings.reverse_zone_count > 0 &&
+        ends_with(name, config->settings.reverse_zones[0].prefix_bits == 8 ? "10.in-addr.arpa."
+                                                                           : "0.10.in-addr.arpa.");
     for (unsigned i = 0; i < b->tree.domains.count; i++) {
         is_ours = is_ours || ends_with(name, b->tree.domains.names[i]);
     }
@@ -670,10 +670,10 @@ static bool is_hidden_reverse(const struct bed *b, const char *name)
 static const char *real_name(const struct bed *b, const char *name, char out[DNAME_TEXT_MAX])
 {
     const struct engine_config *config = &b->all.f->config;
-    bool is_local = strncmp(name, "local.dns.", 10) == 0 && config->local.len > 0;
+    bool is_local = strncmp(name, "local.dns.", 10) == 0 && config->settings.local.len > 0;
     for (unsigned i = 0; is_local && i < b->tree.domains.count; i++) {
         if (strcmp(name + 10, b->tree.domains.names[i]) == 0) {
-            return dname_to_text(&config->local, out);
+            return dname_to_text(&config->settings.local, out);
         }
     }
     return name;
@@ -684,13 +684,13 @@ static bool is_made_by_config(const struct bed *b, const char *name)
 {
     const struct engine_config *config = &b->all.f->config;
     const char *listed = name; /* behind the last wildcard */
-    for (const char *at = name; *at && config->schema == ENGINE_SCHEMA_SKYDNS;
+    for (const char *at = name; *at && config->settings.schema == ENGINE_SCHEMA_SKYDNS;
          at = strchr(at, '.') + 1) {
         bool is_wildcard = strncmp(at, "*.", 2) == 0 || strncmp(at, "any.", 4) == 0;
         listed = is_wildcard ? strchr(at, '.') + 1 : listed;
     }
     bool is_hidden = is_name_hidden(&b->client, &b->tree.domains, listed);
-    bool is_pod = config->pods == ENGINE_PODS_INSECURE && strstr(name, ".pod.");
+    bool is_pod = config->settings.pods == ENGINE_PODS_INSECURE && strstr(name, ".pod.");
     bool is_nested = false; /* in such a domain, or above it */
     for (unsigned i = 0; i < b->tree.domains.count; i++) {
         const char *domain = b->tree.domains.names[i];

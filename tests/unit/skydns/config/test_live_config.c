@@ -268,19 +268,19 @@ static void test_what_is_published(void **state)
     assert_string_equal(nameservers(in_force(f)), "192.0.2.9:53 ");
     assert_int_equal(published(f)->zone_count, 1);
     assert_string_equal(domain_of(&published(f)->zones[0].domain), "doc.test.");
-    assert_int_equal(published(f)->ttl_s, 31);
-    assert_int_equal(published(f)->min_ttl_s, 32);
-    assert_int_equal(published(f)->priority, 11);
-    assert_int_equal(published(f)->ndots, 4);
-    assert_true(published(f)->no_rec);
+    assert_int_equal(published(f)->settings.ttl_s, 31);
+    assert_int_equal(published(f)->settings.min_ttl_s, 32);
+    assert_int_equal(published(f)->settings.priority, 11);
+    assert_int_equal(published(f)->settings.ndots, 4);
+    assert_true(published(f)->settings.no_rec);
 
     /* A later document replaces the earlier one: fields it leaves out revert to the flags. */
     take(f, "{'ttl':33}");
     assert_string_equal(domain_of(&published(f)->zones[0].domain), "flag.test.");
-    assert_int_equal(published(f)->ttl_s, 33);
-    assert_false(published(f)->no_rec);
+    assert_int_equal(published(f)->settings.ttl_s, 33);
+    assert_false(published(f)->settings.no_rec);
     take(f, NULL);
-    assert_int_equal(published(f)->ttl_s, 3600);
+    assert_int_equal(published(f)->settings.ttl_s, 3600);
     assert_string_equal(nameservers(in_force(f)), "192.0.2.1:53 ");
 }
 
@@ -299,7 +299,7 @@ static void test_the_same_again(void **state)
     take(f, "");   /* an empty document, unlike a missing one, is unusable */
     take(f, NULL); /* so that this is a change */
     assert_int_equal(f->changes, 2);
-    assert_int_equal(published(f)->ttl_s, 3600);
+    assert_int_equal(published(f)->settings.ttl_s, 3600);
 }
 
 static void test_unusable_documents(void **state)
@@ -317,10 +317,10 @@ static void test_unusable_documents(void **state)
         assert_int_equal(log_occurrences(log_capture_end(&capture), "/skydns/config"), 1);
         assert_int_equal(f->changes, 1);
         assert_int_equal(published(f)->serial, serial);
-        assert_int_equal(in_force(f)->ttl_s, 31);
+        assert_int_equal(in_force(f)->engine.ttl_s, 31);
     }
     take(f, "{'ttl':32}");
-    assert_int_equal(in_force(f)->ttl_s, 32);
+    assert_int_equal(in_force(f)->engine.ttl_s, 32);
 }
 
 /* The other fields take effect, and the log names the ignored one. */
@@ -333,7 +333,7 @@ static void test_ignored_fields(void **state)
     log_capture_begin(&capture);
     take(f, "{'ttl':31,'nosuch':1}");
     assert_int_equal(log_occurrences(log_capture_end(&capture), "nosuch"), 1);
-    assert_int_equal(in_force(f)->ttl_s, 31);
+    assert_int_equal(in_force(f)->engine.ttl_s, 31);
 }
 
 /* A document that is too long is rejected, not truncated, whatever its rest. */
@@ -349,9 +349,9 @@ static void test_too_long_document(void **state)
     begin(f);
     live_config_take(f->live, slice_of(json, SIZE));
     assert_int_equal(f->changes, 0);
-    assert_int_equal(in_force(f)->ttl_s, 3600);
+    assert_int_equal(in_force(f)->engine.ttl_s, 3600);
     live_config_take(f->live, slice_of(json, 1000));
-    assert_int_equal(in_force(f)->ttl_s, 31);
+    assert_int_equal(in_force(f)->engine.ttl_s, 31);
     free(json);
 }
 
@@ -394,21 +394,21 @@ static void test_values_of_a_change(void **state)
             "'round_robin':false,'ndot':3,'priority':7,'ttl':31,'min_ttl':9,'ns_rotate':false,"
             "'nameservers':['192.0.2.9:53','[2001:db8::9]:54'],'read_timeout':1500000000}");
     static const char *const wants[] = {
-        " configuration changed settings=\"domain hostmaster local round_robin no_rec ndot "
-        "priority "
-        "ttl min_ttl nameservers ns_rotate read_timeout\" ",
+        " configuration changed settings=\"domain hostmaster local nameservers ns_rotate no_rec "
+        "ndot "
+        "read_timeout round_robin ttl min_ttl priority\" ",
         " domain=\"flag.test. -> a.test. b.test.\" ",
         " hostmaster=\"hostmaster.skydns.local. -> me.a.test.\" ",
         " local=\" -> x.a.test.\" ",
         " round_robin=\"true -> false\" ",
         " no_rec=\"false -> true\" ",
         " ndot=\"2 -> 3\" ",
-        " priority=\"10 -> 7\" ",
+        " priority=\"10 -> 7\"\n",
         " ttl=\"3600 -> 31\" ",
         " min_ttl=\"60 -> 9\" ",
         " nameservers=\"192.0.2.1:53 -> 192.0.2.9:53 [2001:db8::9]:54\" ",
         " ns_rotate=\"true -> false\" ",
-        " read_timeout=\"2000ms -> 1500ms\"\n",
+        " read_timeout=\"2s -> 1s500ms\" ",
     };
     const char *text = log_capture_end(&capture);
     for (size_t i = 0; i < sizeof(wants) / sizeof(wants[0]); i++) {
@@ -583,21 +583,22 @@ static void test_clients_are_published(void **state)
     begin(f);
     assert_null(published(f)->clients);
     assert_null(published(f)->visibility);
-    assert_false(published(f)->autopath || published(f)->is_restricted || published(f)->rate);
+    assert_false(published(f)->settings.autopath || published(f)->settings.is_restricted ||
+                 published(f)->settings.rate);
     take(f, "{'autopath':true,'search':'a.test','allow':'10.0.0.0/8','rate':'7/9'}");
     const struct client_index *nobody = published(f)->clients;
     assert_non_null(nobody);
     assert_null(published(f)->visibility);
-    assert_true(published(f)->autopath && published(f)->is_restricted);
-    assert_int_equal(published(f)->search_count, 1);
-    assert_int_equal(published(f)->rate_burst, 9);
+    assert_true(published(f)->settings.autopath && published(f)->settings.is_restricted);
+    assert_int_equal(published(f)->settings.search_count, 1);
+    assert_int_equal(published(f)->settings.rate_burst, 9);
     live_config_set_clients(f->live, index);
     live_config_republish(f->live);
     assert_ptr_equal(published(f)->clients, index);
     take(f, "{'visibility':'own'}");
     assert_ptr_equal(published(f)->clients, index);
     assert_non_null(published(f)->visibility);
-    assert_false(published(f)->autopath);
+    assert_false(published(f)->settings.autopath);
     take(f, NULL);
     assert_null(published(f)->clients);
     assert_null(published(f)->visibility);
@@ -774,7 +775,7 @@ static void test_resolv_conf_becomes_unreadable(void **state)
     take(f, "{'ttl':31}");
     assert_int_equal(f->changes, 1);
     assert_string_equal(nameservers(in_force(f)), "192.0.2.2:53 ");
-    assert_int_equal(published(f)->ttl_s, 31);
+    assert_int_equal(published(f)->settings.ttl_s, 31);
 }
 
 static void test_resolv_conf_is_not_needed(void **state)
@@ -814,8 +815,8 @@ static void test_document_is_read(void **state)
         new_live(f, true);
         live_config_read(f->live, etcd);
         begin(f);
-        assert_int_equal(in_force(f)->ttl_s, rows[i].ttl_s);
-        assert_int_equal(published(f)->ttl_s, rows[i].ttl_s);
+        assert_int_equal(in_force(f)->engine.ttl_s, rows[i].ttl_s);
+        assert_int_equal(published(f)->settings.ttl_s, rows[i].ttl_s);
         log_capture_begin(&capture);
         live_config_opened(f->live);
         assert_string_equal(log_capture_end(&capture), ""); /* it was read */
@@ -856,7 +857,7 @@ static void test_seeded(void **state)
                         "doc.test."); /* whose writers follow */
     begin(f);
     assert_int_equal(f->changes, 0);
-    assert_int_equal(published(f)->ttl_s, 31);
+    assert_int_equal(published(f)->settings.ttl_s, 31);
     assert_string_equal(addr_format(&in_force(f)->addresses[0], text), "127.0.0.2:1053");
     log_capture_begin(&capture);
     live_config_opened(f->live);
@@ -868,9 +869,9 @@ static void test_seeded(void **state)
     const char *lines = log_capture_end(&capture);
     assert_int_equal(log_occurrences(lines, "changed settings need a restart"), 1);
     assert_int_equal(log_occurrences(lines, "dns_addr=\"127.0.0.2:1053 -> 127.0.0.3:1053\""), 1);
-    assert_int_equal(published(f)->ttl_s, 32);
+    assert_int_equal(published(f)->settings.ttl_s, 32);
     live_config_take(f->live, slice_of(NULL, 0)); /* or it is gone */
-    assert_int_equal(published(f)->ttl_s, 3600);
+    assert_int_equal(published(f)->settings.ttl_s, 3600);
     assert_string_equal(domain_of(&in_force(f)->domains[0]), "flag.test.");
 }
 
@@ -905,7 +906,7 @@ static void test_seeded_with_nonsense(void **state)
     live_config_seed(f->live, slice_str("no JSON"));
     assert_int_equal(log_occurrences(log_capture_end(&capture), "cannot use the configuration"), 1);
     begin(f);
-    assert_int_equal(published(f)->ttl_s, 3600);
+    assert_int_equal(published(f)->settings.ttl_s, 3600);
     assert_true(live_config_refusals(f->live).etcd);
 }
 
@@ -923,12 +924,12 @@ static void test_etcd_is_silent(void **state)
     new_live(f, true);
     live_config_read(f->live, etcd);
     begin(f);
-    assert_int_equal(in_force(f)->ttl_s, 3600);
+    assert_int_equal(in_force(f)->engine.ttl_s, 3600);
     log_capture_begin(&capture);
     live_config_opened(f->live);
     assert_int_equal(log_occurrences(log_capture_end(&capture), "/skydns/config"), 1);
     take(f, "{'ttl':31}");
-    assert_int_equal(published(f)->ttl_s, 31);
+    assert_int_equal(published(f)->settings.ttl_s, 31);
     etcd_free(etcd);
     close(listener);
 }

@@ -53,7 +53,7 @@ static inline struct path_bed path_bed_new(const struct fixture_key *keys, size_
     struct path_bed p = {.b = bed_new(keys, count), .clients = client_index_new(&config)};
     p.f = p.b.f;
     p.f->config.clients = p.clients;
-    p.f->config.autopath = true;
+    p.f->config.settings.autopath = true;
     p.f->client = pod_address(1);
     path_bed_pod(&p, 1, "team");
     return p;
@@ -67,7 +67,7 @@ static inline void path_bed_free(struct path_bed *p)
 
 static inline void path_bed_search(struct path_bed *p, const char *name)
 {
-    p->f->config.search[p->f->config.search_count++] = fixture_name(name);
+    p->f->config.settings.search[p->f->config.settings.search_count++] = fixture_name(name);
 }
 
 static inline uint64_t path_bed_answers(const struct path_bed *p)

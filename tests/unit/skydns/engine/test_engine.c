@@ -219,12 +219,12 @@ static void incomplete(void **state)
     (void)state;
     fixture_put(f, gone, COUNT(gone));
     fixture_domain(f, "whole.test.");
-    f->config.reverse_zone_count = 1;
-    f->config.reverse_zones[0] = (struct network){.prefix_bits = 8};
-    assert_true(ip_parse(slice_str("10.0.0.0"), &f->config.reverse_zones[0].ip));
-    f->config.any_is_hinfo = true;
+    f->config.settings.reverse_zone_count = 1;
+    f->config.settings.reverse_zones[0] = (struct network){.prefix_bits = 8};
+    assert_true(ip_parse(slice_str("10.0.0.0"), &f->config.settings.reverse_zones[0].ip));
+    f->config.settings.any_is_hinfo = true;
     for (int schema = 0; schema < 2; schema++) {
-        f->config.schema = schema ? ENGINE_SCHEMA_KUBERNETES : ENGINE_SCHEMA_SKYDNS;
+        f->config.settings.schema = schema ? ENGINE_SCHEMA_KUBERNETES : ENGINE_SCHEMA_SKYDNS;
         for (int is_incomplete = 0; is_incomplete < 2; is_incomplete++) {
             for (size_t i = 0; i < f->config.zone_count; i++) {
                 struct engine_zone *zone = &f->config.zones[i];
@@ -262,9 +262,9 @@ static void foreign_names(void **state)
     want(f, "xcluster.local. A", "forward");
     want(f, "com. A", "SERVFAIL qr rd ra\n? com. IN A");
     want(f, ". NS", "SERVFAIL qr rd ra\n? . IN NS");
-    f->config.ndots = 0;
+    f->config.settings.ndots = 0;
     want(f, "com. A", "forward");
-    f->config.no_rec = true;
+    f->config.settings.no_rec = true;
     want(f, "www.example.com. A edns=512",
          "SERVFAIL qr rd\n? www.example.com. IN A\nedns 1232 ede=20");
     fixture_free(f);
@@ -297,7 +297,7 @@ static void no_questions_about_records(void **state)
     const struct store *store = f->store;
     (void)state;
     f->config.has_nameservers = true;
-    f->config.ndots = 0;
+    f->config.settings.ndots = 0;
     for (size_t i = 0; i < COUNT(names) * COUNT(cases) * 2; i++) {
         char question[80], start[40];
         size_t which = i / 2 % COUNT(cases);
@@ -365,7 +365,7 @@ static void external_alias(void **state)
     (void)state;
     want(f, "ext.cluster.local. A", OK "\n? ext.cluster.local. IN A" SOA);
     f->config.has_nameservers = true;
-    f->config.no_rec = true; /* only affects clients' questions */
+    f->config.settings.no_rec = true; /* only affects clients' questions */
     want(f, "ext.cluster.local. A", "lookup www.example.com./A");
     want(f, "ext.cluster.local. AAAA", "lookup www.example.com./AAAA");
     want(f, "single.cluster.local. A", OK "\n? single.cluster.local. IN A" SOA); /* ndots */
@@ -428,7 +428,7 @@ static void external_outcomes(void **state)
     said_init(&said, f);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         for (unsigned schema = 0; schema < SCHEMAS; schema++) {
-            f->config.schema = schema ? ENGINE_SCHEMA_KUBERNETES : ENGINE_SCHEMA_SKYDNS;
+            f->config.settings.schema = schema ? ENGINE_SCHEMA_KUBERNETES : ENGINE_SCHEMA_SKYDNS;
             say(&said, 0, rows[i].outcome, 100, rows[i].target, rows[i].address);
             want(f, "ext.cluster.local. A", rows[i].want[schema]);
         }
@@ -534,7 +534,7 @@ static void walks(void **state)
     assert_int_equal(count_lines(got, "\n= "), 29);
     assert_non_null(strstr(got, " tc"));
     /* 4,093 fit 65,535 bytes after header and question; there is no way to ask for more */
-    f->config.round_robin = true;
+    f->config.settings.round_robin = true;
     put_many(f, "w", 4093);
     assert_int_equal(count_lines(fixture_ask(f, "w.cluster.local. A tcp"), "\n= "), 4093);
     put_many(f, "w", 4094);
@@ -580,7 +580,7 @@ static void answers_cost_what_fits(void **state)
     fixture_put(f, &alias, 1);
     f->is_brief = true;
     for (int rotates = 0; rotates < 2; rotates++) {
-        f->config.round_robin = rotates;
+        f->config.settings.round_robin = rotates;
         assert_int_equal(count_lines(fixture_ask(f, "m.cluster.local. A"), "\n= "), 29);
         const char *got = fixture_ask(f, "alias.cluster.local. A edns=1232");
         assert_int_equal(count_lines(got, "\n= "), 74); /* a CNAME, and 73 addresses */
@@ -618,7 +618,7 @@ static void replies_that_are_cut_need_no_walk(void **state)
     } cut[] = {{"m.cluster.local. SRV", 11}, {"*.m.cluster.local. SRV edns=1232", 28}};
     (void)state;
     put_many(f, "m", LARGE);
-    f->config.round_robin = true;
+    f->config.settings.round_robin = true;
     for (int brief = 0; brief < 2; brief++) {
         f->is_brief = brief;
         for (size_t i = 0; i < COUNT(cut); i++) {
@@ -653,7 +653,7 @@ static void all_matches_have_their_turn(void **state)
     unsigned unseen = 0;
     (void)state;
     put_many(f, "m", MANY);
-    f->config.round_robin = true;
+    f->config.settings.round_robin = true;
     f->random = 1;
     for (unsigned i = 0; i < ROUNDS; i++) {
         f->random = f->random * 1664525 + 1013904223;
@@ -675,7 +675,7 @@ static void all_addresses_have_their_turn(void **state)
     static unsigned seen[MANY], total;
     (void)state;
     put_many(f, "m", MANY);
-    f->config.round_robin = true;
+    f->config.settings.round_robin = true;
     f->random = 1;
     for (unsigned i = 0; i < ROUNDS; i++) {
         f->random = f->random * 1664525 + 1013904223;
@@ -703,7 +703,7 @@ static void repeated_addresses_are_one(void **state)
         fixture_put(f, &(struct fixture_key){key, value}, 1);
     }
     for (int rotates = 0; rotates < 2; rotates++) {
-        f->config.round_robin = rotates;
+        f->config.settings.round_robin = rotates;
         const char *got = fixture_ask(f, "r.cluster.local. A");
         assert_int_equal(count_lines(got, "\n= r.cluster.local. 100 A 10.7.0."), 3);
         assert_int_equal(count_lines(got, "\n= "), 3);
@@ -721,7 +721,7 @@ static void names_among_many_addresses(void **state)
     (void)state;
     put_many(f, "m", 60);
     fixture_put(f, &name, 1);
-    f->config.round_robin = true;
+    f->config.settings.round_robin = true;
     const char *got = fixture_ask(f, "m.cluster.local. A edns=1232");
     assert_int_equal(count_lines(got, "\n= "), 62);
     assert_null(strstr(got, " tc"));

@@ -344,11 +344,12 @@ static void admits(void **state)
     static const char *const networks[] = {"10.1.0.0/16", "192.0.2.1", "fd00:1::/32"};
     struct fixture *f = bed();
     struct err err;
-    f->config.is_restricted = true;
+    f->config.settings.is_restricted = true;
     for (size_t i = 0; i < COUNT(networks); i++) {
-        assert_int_equal(network_parse(slice_str(networks[i]),
-                                       &f->config.admitted[f->config.admitted_count++], &err),
-                         0);
+        assert_int_equal(
+            network_parse(slice_str(networks[i]),
+                          &f->config.settings.admitted[f->config.settings.admitted_count++], &err),
+            0);
     }
     for (size_t i = 0; i < COUNT(cases) * COUNT(questions); i++) {
         struct ip ip;
@@ -383,7 +384,7 @@ static void admits(void **state)
     f->local = addr_of_ip(&ip, 53);
     (void)fixture_ask(f, questions[0]);
     assert_false(f->deferral.is_barred);
-    f->config.admitted_count = 0;
+    f->config.settings.admitted_count = 0;
     (void)fixture_ask(f, questions[0]);
     assert_true(f->deferral.is_barred);
     fixture_free(f);

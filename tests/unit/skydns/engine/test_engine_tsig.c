@@ -187,7 +187,7 @@ static void an_old_one(void **state)
 static void not_admitted(void **state)
 {
     struct fixture *f = *state;
-    f->config.is_restricted = true;
+    f->config.settings.is_restricted = true;
     (void)ask(f, web_signed, sizeof(web_signed));
     assert_int_equal(f->reply[3] & DNS_MASK_RCODE, DNS_RCODE_REFUSED);
     assert_true(f->deferral.is_barred);

@@ -88,7 +88,7 @@ static void who_and_what(void **state)
     path_bed_pod(&p, 2, "other");
     check(&p, "www.example" TEAM "A", DENIED("www.example.team.svc.cluster.local."));
     p.f->client = pod_address(1);
-    p.f->config.autopath = false;
+    p.f->config.settings.autopath = false;
     check(&p, "www.example" TEAM "A", DENIED("www.example.team.svc.cluster.local."));
     assert_int_equal(path_bed_answers(&p), 2);
     path_bed_free(&p);
@@ -159,7 +159,7 @@ static void few_dots(void **state)
     struct hosts_entry entry = {.name = fixture_name("nas.")};
     (void)state;
     check(&p, "redis" TEAM "A", DENIED("redis.team.svc.cluster.local."));
-    p.f->config.ndots = 3;
+    p.f->config.settings.ndots = 3;
     check(&p, "redis.x" TEAM "A", DENIED("redis.x.team.svc.cluster.local."));
     check(&p, "redis.acme.test" TEAM "A", "forward");
     check(&p, "x.y.z" TEAM "A", "forward");
@@ -170,7 +170,7 @@ static void few_dots(void **state)
     assert_non_null(strstr(fixture_ask(p.f, "nas" TEAM "A"), nas));
     /* a hosts file says nothing about how long it lacks other types */
     assert_non_null(strstr(fixture_ask(p.f, "nas" TEAM "MX"), "= nas" TEAM "0 CNAME nas."));
-    p.f->config.no_rec = true;
+    p.f->config.settings.no_rec = true;
     check(&p, "redis" TEAM "A", DENIED("redis.team.svc.cluster.local."));
     check(&p, "x.y.z" TEAM "A", "SERVFAIL qr rd ra\n? x.y.z" TEAM "IN A");
     hosts_table_unref(p.f->config.hosts);
@@ -360,7 +360,7 @@ static void lookups(void **state)
     struct external_answer gone = {.question = {fixture_name("gone.test."), 1},
                                    .outcome = EXTERNAL_DENIED};
     (void)state;
-    p.f->config.schema = ENGINE_SCHEMA_KUBERNETES;
+    p.f->config.settings.schema = ENGINE_SCHEMA_KUBERNETES;
     check(&p, "out" TEAM "A", "lookup far.test./A");
     assert_int_equal(p.f->deferral.path_at, 0);
     check(&p, "gone.other" TEAM "A", "lookup gone.test./A");

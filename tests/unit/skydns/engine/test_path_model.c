@@ -59,10 +59,10 @@ static struct path_bed make_world(void)
     for (unsigned i = random_below(3); i > 0; i--) {
         path_bed_search(&p, ANY_OF(searches));
     }
-    config->schema = random_below(2) ? ENGINE_SCHEMA_KUBERNETES : ENGINE_SCHEMA_SKYDNS;
-    config->pods = (enum engine_pods)random_below(3);
-    config->ndots = random_below(4);
-    config->no_rec = random_below(8) == 0;
+    config->settings.schema = random_below(2) ? ENGINE_SCHEMA_KUBERNETES : ENGINE_SCHEMA_SKYDNS;
+    config->settings.pods = (enum engine_pods)random_below(3);
+    config->settings.ndots = random_below(4);
+    config->settings.no_rec = random_below(8) == 0;
     config->zones[0].is_incomplete = random_below(10) == 0;
     put_keys(&p);
     return p;
@@ -87,9 +87,9 @@ static void set_names(struct walk *w, const char *prefix)
     for (w->count = 0; w->count < 3; w->count++) {
         (void)snprintf(w->names[w->count], NAME_MAX, "%s%s", prefix, ours[w->count]);
     }
-    for (size_t i = 0; i < config->search_count; i++) {
+    for (size_t i = 0; i < config->settings.search_count; i++) {
         (void)snprintf(w->names[w->count++], NAME_MAX, "%s%.99s", prefix,
-                       dname_to_text(&config->search[i], text));
+                       dname_to_text(&config->settings.search[i], text));
     }
     (void)snprintf(w->names[w->count++], NAME_MAX, "%s", prefix);
 }
@@ -115,7 +115,7 @@ static bool has_too_few_dots(const struct walk *w, const char *name)
     for (const char *at = name; *at; at++) {
         dots += *at == '.';
     }
-    return dots < w->p->f->config.ndots && !ends_with(name, "cluster.local.") &&
+    return dots < w->p->f->config.settings.ndots && !ends_with(name, "cluster.local.") &&
            !ends_with(name, "acme.test.") && !ends_with(name, "empty.test.");
 }
 

@@ -260,7 +260,8 @@ static void change_some(struct bed *b)
 
 static void add_reverse_zone(struct fixture *f, const char *address, uint8_t bits)
 {
-    struct network *network = &f->config.reverse_zones[f->config.reverse_zone_count++];
+    struct network *network =
+        &f->config.settings.reverse_zones[f->config.settings.reverse_zone_count++];
     assert_true(ip_parse(slice_str(address), &network->ip));
     network->prefix_bits = bits;
 }
@@ -285,20 +286,20 @@ static void draw_domains(struct bed *b, unsigned domains, unsigned reverse_zones
 static void draw_config(struct bed *b, unsigned which)
 {
     struct engine_config *config = &b->f->config;
-    config->round_robin = draw(b, 2);
-    config->ttl_s = draw(b, 3) ? 3600 : 20;
+    config->settings.round_robin = draw(b, 2);
+    config->settings.ttl_s = draw(b, 3) ? 3600 : 20;
     config->zones[0].hostmaster =
         fixture_name(PICK(b, "hostmaster.cluster.local.", "hostmaster.skydns.local.", "h.test.",
                           "HM.x.Local.", "a.b.cluster.local.", "x.svc.cluster.local."));
     if (draw(b, 3) == 0) {
-        config->local = fixture_name("web.default.svc.cluster.local.");
+        config->settings.local = fixture_name("web.default.svc.cluster.local.");
     }
-    config->schema = which % SCHEMAS;
-    config->pods = which / SCHEMAS % PODS;
+    config->settings.schema = which % SCHEMAS;
+    config->settings.pods = which / SCHEMAS % PODS;
     unsigned reverse_zones = which / (SCHEMAS * PODS) % REVERSE_ZONES;
     draw_domains(b, which / (SCHEMAS * PODS * REVERSE_ZONES) % DOMAINS, reverse_zones);
     int n = snprintf(b->config, sizeof(b->config), "schema %d, pods %d, %u reverse zones, domains",
-                     (int)config->schema, (int)config->pods, reverse_zones);
+                     (int)config->settings.schema, (int)config->settings.pods, reverse_zones);
     for (size_t i = 0; i < config->zone_count; i++) {
         char text[DNAME_TEXT_MAX];
         n += snprintf(b->config + n, sizeof(b->config) - (size_t)n, " %s",
@@ -341,8 +342,8 @@ static void draw_others(struct bed *b)
     config->cache = draw(b, 8) ? b->cache : NULL;
     config->cache_limits = (struct cache_limits){3600, 24 * 3600 * 1000};
     config->allows_all = draw(b, 8) > 0;
-    config->no_rec = draw(b, 8) == 0;
-    config->ndots = draw(b, 4);
+    config->settings.no_rec = draw(b, 8) == 0;
+    config->settings.ndots = draw(b, 4);
 }
 
 static void drop_others(struct bed *b)
@@ -569,7 +570,7 @@ static void test_the_same_bytes(void **state)
         b.f = fixture_new(NULL, 0);
         draw_config(&b, (unsigned)(seed % CONFIGS));
         draw_others(&b);
-        b.encoder = encoder_new(b.f->config.max_udp_size);
+        b.encoder = encoder_new(b.f->config.settings.max_udp_size);
         kept_access_init(&b.kept, &b.f->config);
         b.fast = fast_new(&b.f->config, b.encoder, &b.kept);
         for (unsigned change = 0; change < CHANGES; change++) {
@@ -662,9 +663,9 @@ static void test_what_is_asked_often(void **state)
     struct bed b = {.state = 1};
     (void)state;
     b.f = fixture_new(keys, sizeof(keys) / sizeof(keys[0]));
-    b.encoder = encoder_new(b.f->config.max_udp_size);
+    b.encoder = encoder_new(b.f->config.settings.max_udp_size);
     for (int schema = 0; schema < 2; schema++) {
-        b.f->config.schema = schema ? ENGINE_SCHEMA_KUBERNETES : ENGINE_SCHEMA_SKYDNS;
+        b.f->config.settings.schema = schema ? ENGINE_SCHEMA_KUBERNETES : ENGINE_SCHEMA_SKYDNS;
         kept_access_init(&b.kept, &b.f->config);
         b.fast = fast_new(&b.f->config, b.encoder, &b.kept);
         for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -716,9 +717,9 @@ static void test_what_is_asked_seldom(void **state)
     b.f = fixture_new(keys, sizeof(keys) / sizeof(keys[0]));
     b.f->local = loopback_addr(53);
     fixture_put(b.f, odd_keys, sizeof(odd_keys) / sizeof(odd_keys[0]));
-    b.encoder = encoder_new(b.f->config.max_udp_size);
+    b.encoder = encoder_new(b.f->config.settings.max_udp_size);
     for (int variant = 0; variant < 4; variant++) {
-        b.f->config.schema = variant % 2 ? ENGINE_SCHEMA_KUBERNETES : ENGINE_SCHEMA_SKYDNS;
+        b.f->config.settings.schema = variant % 2 ? ENGINE_SCHEMA_KUBERNETES : ENGINE_SCHEMA_SKYDNS;
         if (variant == 2) {
             fixture_domain(b.f, "n.svc.cluster.local.");
             fixture_domain(b.f, "a.above.cluster.local.");
@@ -739,7 +740,7 @@ static void test_what_is_asked_seldom(void **state)
 
 static void compare_all(struct bed *b, const char *const *questions, size_t count)
 {
-    b->encoder = encoder_new(b->f->config.max_udp_size);
+    b->encoder = encoder_new(b->f->config.settings.max_udp_size);
     kept_access_init(&b->kept, &b->f->config);
     b->fast = fast_new(&b->f->config, b->encoder, &b->kept);
     for (size_t i = 0; i < count; i++) {
@@ -772,7 +773,7 @@ static void test_aliases(void **state)
                        types[i % 6]);
     }
     fixture_put(b.f, aliases, sizeof(aliases) / sizeof(aliases[0]));
-    b.f->config.schema = ENGINE_SCHEMA_KUBERNETES;
+    b.f->config.settings.schema = ENGINE_SCHEMA_KUBERNETES;
     compare_all(&b, questions, 7 * 6);
     assert_true(b.answered > 0);
 }
@@ -790,7 +791,7 @@ static void test_ports_of_pods(void **state)
     };
     struct bed b = {.state = 1, .f = fixture_new(&key, 1)};
     (void)state;
-    b.f->config.schema = ENGINE_SCHEMA_KUBERNETES;
+    b.f->config.settings.schema = ENGINE_SCHEMA_KUBERNETES;
     compare_all(&b, questions, sizeof(questions) / sizeof(questions[0]));
     assert_true(b.answered > 0);
 }
@@ -829,7 +830,7 @@ static void test_a_reverse_name_of_this_server(void **state)
     struct bed b = {.state = 1, .f = fixture_new(&key, 1)};
     (void)state;
     fixture_domain(b.f, "10.in-addr.arpa.");
-    b.f->config.local = fixture_name("web.default.svc.cluster.local.");
+    b.f->config.settings.local = fixture_name("web.default.svc.cluster.local.");
     compare_all(&b, questions, 1);
 }
 

@@ -134,7 +134,7 @@ static inline void bed_start(struct pages_bed *bed, const char *flags)
     const struct store_sync_config config = {.loop = bed->loop,
                                              .publisher = bed->publisher,
                                              .path_prefix = "skydns",
-                                             .default_ttl_s = bed->options.ttl_s,
+                                             .default_ttl_s = bed->options.engine.ttl_s,
                                              .domains = bed->options.domains,
                                              .domain_count = bed->options.domain_count,
                                              .requires_store_key = bed->options.require_store_key,

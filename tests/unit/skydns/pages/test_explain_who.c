@@ -54,7 +54,7 @@ static void start(struct who_bed *w, const char *flags)
     client_index_bar(w->index, &node);
     struct engine_config *config = options_engine_config(&w->bed.options);
     const struct client_options *clients = &w->bed.options.clients;
-    config->clients = client_options_want_index(clients) ? w->index : NULL;
+    config->clients = options_want_client_index(&w->bed.options) ? w->index : NULL;
     config->visibility =
         clients->is_own ? visibility_new(clients->unknown, NULL, 0, NULL, 0) : NULL;
     publisher_configure(w->bed.publisher, config);

@@ -123,9 +123,9 @@ static void test_sentences(void **state)
         const struct answer_plan plan = {.is_authoritative = rows[i].is_authoritative,
                                          .error = rows[i].error};
         f->config.zones[0].is_incomplete = rows[i].is_incomplete;
-        f->config.pods = rows[i].pods;
-        f->config.schema = rows[i].schema;
-        f->config.no_rec = rows[i].no_rec;
+        f->config.settings.pods = rows[i].pods;
+        f->config.settings.schema = rows[i].schema;
+        f->config.settings.no_rec = rows[i].no_rec;
         f->config.has_nameservers = rows[i].has_nameservers;
         const struct explain_case c = {
             .config = &f->config,

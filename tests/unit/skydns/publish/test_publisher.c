@@ -50,16 +50,16 @@ static void configure(struct fixture *f, uint32_t number)
     struct engine_config *config = calloc(1, sizeof(*config));
     struct dname domain = {.len = 3, .wire = {1, (uint8_t)number, 0}};
     assert_non_null(config);
-    config->ttl_s = number;
-    config->ndots = number;
+    config->settings.ttl_s = number;
+    config->settings.ndots = number;
     assert_true(engine_config_add_domain(config, &domain, NULL));
     publisher_configure(f->publisher, config);
 }
 
 static bool is_consistent(const struct engine_config *config)
 {
-    return config && config->ttl_s == config->ndots &&
-           config->zones[0].domain.wire[1] == (uint8_t)config->ttl_s;
+    return config && config->settings.ttl_s == config->settings.ndots &&
+           config->zones[0].domain.wire[1] == (uint8_t)config->settings.ttl_s;
 }
 
 /* Rewrites the content: one unchanged record that all versions share, and every other name with the
@@ -221,18 +221,18 @@ static void test_configurations(void **state)
     struct fixture f = fixture_new();
     struct publisher_reader *reader = publisher_reader_new(f.publisher);
     configure(&f, 1);
-    assert_int_equal(publisher_newest_config(f.publisher)->ttl_s, 1);
+    assert_int_equal(publisher_newest_config(f.publisher)->settings.ttl_s, 1);
     assert_null(publisher_enter(reader));
     const struct engine_config *held = publisher_config(reader);
     configure(&f, 2);
-    assert_int_equal(publisher_newest_config(f.publisher)->ttl_s, 2);
+    assert_int_equal(publisher_newest_config(f.publisher)->settings.ttl_s, 2);
     assert_true(is_consistent(held));
-    assert_int_equal(held->ttl_s, 1);
+    assert_int_equal(held->settings.ttl_s, 1);
     assert_true(publisher_reclaim(f.publisher));
     publisher_leave(reader);
     assert_false(publisher_reclaim(f.publisher));
     assert_null(publisher_enter(reader));
-    assert_int_equal(publisher_config(reader)->ttl_s, 2);
+    assert_int_equal(publisher_config(reader)->settings.ttl_s, 2);
     publisher_leave(reader);
     fixture_free(&f);
 }

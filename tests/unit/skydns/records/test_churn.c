@@ -46,7 +46,12 @@ static void configure(struct fixture *f)
     struct engine_config *config = xcalloc(1, sizeof(*config));
     struct dname domain;
     *config = (struct engine_config){
-        .ttl_s = 3600, .min_ttl_s = 60, .priority = 10, .max_udp_size = ANSWER_MAX, .no_rec = true};
+        .settings = {.ttl_s = 3600,
+                     .min_ttl_s = 60,
+                     .priority = 10,
+                     .max_udp_size = ANSWER_MAX,
+                     .no_rec = true},
+    };
     assert_true(dname_from_text(slice_str("cluster.local."), &domain));
     assert_true(engine_config_add_domain(config, &domain, NULL));
     publisher_configure(f->publisher, config);

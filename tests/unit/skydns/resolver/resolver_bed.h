@@ -293,12 +293,11 @@ static inline struct fixture *setup_still_with(uint32_t timeout_ms, uint32_t sta
     struct fixture *f = calloc(1, sizeof(*f));
     struct dname domain = name_of("cluster.local."), hostmaster = name_of("h.cluster.local.");
     struct engine_config *config = xcalloc(1, sizeof(*config));
-    *config = (struct engine_config){.ttl_s = 3600,
-                                     .min_ttl_s = 60,
-                                     .priority = 10,
-                                     .max_udp_size = 1232,
-                                     .has_nameservers = true,
-                                     .ndots = 2};
+    *config = (struct engine_config){
+        .settings =
+            {.ttl_s = 3600, .min_ttl_s = 60, .priority = 10, .max_udp_size = 1232, .ndots = 2},
+        .has_nameservers = true,
+    };
     assert_true(engine_config_add_domain(config, &domain, &hostmaster));
     open_upstream(f);
     const struct foreign_zone root = {

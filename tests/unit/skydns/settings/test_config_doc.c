@@ -54,16 +54,16 @@ static const char *text_of(const struct options *o, char out[1024])
     n += (size_t)snprintf(out + n, 1024 - n, " %s",
                           o->hostmaster.len ? dname_to_text(&o->hostmaster, name) : "-");
     n += (size_t)snprintf(out + n, 1024 - n, " %s",
-                          o->local.len ? dname_to_text(&o->local, name) : "-");
+                          o->engine.local.len ? dname_to_text(&o->engine.local, name) : "-");
     for (size_t i = 0; i < o->nameserver_count; i++) {
         n += (size_t)snprintf(out + n, 1024 - n, "%s%s", i ? "," : " ",
                               addr_format(&o->nameservers[i].address, address));
     }
     (void)snprintf(out + n, 1024 - n,
                    "%s rr=%d rotate=%d norec=%d ndots=%u rt=%u ttl=%u/%u prio=%u%s",
-                   o->nameserver_count ? "" : " -", o->round_robin, o->ns_rotate, o->no_rec,
-                   o->ndots, o->rtimeout_ms, o->ttl_s, o->min_ttl_s, o->priority,
-                   o->require_store_key ? " require" : "");
+                   o->nameserver_count ? "" : " -", o->engine.round_robin, o->ns_rotate,
+                   o->engine.no_rec, o->engine.ndots, o->rtimeout_ms, o->engine.ttl_s,
+                   o->engine.min_ttl_s, o->engine.priority, o->require_store_key ? " require" : "");
     return out;
 }
 
@@ -213,16 +213,15 @@ static const char *clients_text(const char *json)
         (void)snprintf(out, sizeof(out), "%s", err.msg); /* may cut */
         return out;
     }
-    const struct client_options *c = &o.clients;
     buf_init(&text, sizeof(out));
-    buf_printf(&text, "%d ", c->autopath);
-    client_option_search_text(c, &text);
-    buf_printf(&text, " %d/%d ", c->is_own, (int)c->unknown);
-    client_option_public_text(c, &text);
+    buf_printf(&text, "%d ", o.engine.autopath);
+    option_text_search(&o, &text);
+    buf_printf(&text, " %d/%d ", o.clients.is_own, (int)o.clients.unknown);
+    option_text_public_namespaces(&o, &text);
     buf_append_char(&text, ' ');
-    client_option_allow_text(c, &text);
+    option_text_allow(&o, &text);
     buf_append_char(&text, ' ');
-    client_option_rate_text(c, &text);
+    option_text_rate(&o, &text);
     (void)snprintf(out, sizeof(out), "%s", buf_cstr(&text)); /* fits */
     buf_fini(&text);
     return out;
@@ -289,7 +288,7 @@ static void test_query_log_field(void **state)
         buf_init(&text, 64);
         o.query_log.mode = QUERY_LOG_ALL;
         int r = config_doc_apply(slice_str(rows[i].json), &o, &report, &err);
-        option_query_log_text(&o, &text);
+        option_text_query_log(&o, &text);
         const char *got = r < 0 ? err.msg : buf_cstr(&text);
         assert_int_equal(strncmp(got, rows[i].want, strlen(rows[i].want)), 0);
         buf_fini(&text);

@@ -57,7 +57,7 @@ static const char *settings(const struct fixture *f)
     struct buf text;
     buf_init(&text, OPTION_TEXT_MAX);
     option_text_domains(&options, &text);
-    buf_printf(&text, " %u ", options.ttl_s);
+    buf_printf(&text, " %u ", options.engine.ttl_s);
     option_text_nameservers(&options, &text);
     buf_append_str(&text, " ");
     option_text_stubs(&options, &text);

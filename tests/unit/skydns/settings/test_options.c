@@ -74,16 +74,16 @@ static void test_defaults(void **state)
     assert_name(&o.hostmaster, "hostmaster.skydns.local.");
     assert_string_equal(o.path_prefix, "skydns");
     assert_int_equal(o.nameserver_count, 0);
-    assert_int_equal(o.local.len, 0);
-    assert_true(o.ns_rotate && o.round_robin);
-    assert_false(o.no_rec || o.verbose || o.version || o.has_http || o.require_store_key);
-    assert_int_equal(o.ndots, 2);
+    assert_int_equal(o.engine.local.len, 0);
+    assert_true(o.ns_rotate && o.engine.round_robin);
+    assert_false(o.engine.no_rec || o.verbose || o.version || o.has_http || o.require_store_key);
+    assert_int_equal(o.engine.ndots, 2);
     assert_int_equal(o.rtimeout_ms, 2000);
     assert_int_equal(o.log_level, LOG_LEVEL_INFO);
     assert_int_equal(o.etcd_timeout_ms, 10000);
     assert_int_equal(o.stale_max_ms, 300000);
     assert_int_equal(o.lameduck_ms, 0);
-    assert_int_equal(o.max_udp_size, 1232);
+    assert_int_equal(o.engine.max_udp_size, 1232);
     assert_in_range(o.workers, 1, OPTIONS_WORKERS_DEFAULT);
 }
 
@@ -310,7 +310,7 @@ static void test_environment_is_overridden_by_flags(void **state)
     assert_int_equal(parse(args, &o, NULL), 0);
     assert_address(&o.addresses[0], "127.0.0.1:1053");
     assert_name(&o.domains[0], "flag.test.");
-    assert_int_equal(o.ndots, 3);
+    assert_int_equal(o.engine.ndots, 3);
     assert_string_equal(o.machines, "http://192.0.2.9:2379");
     assert_string_equal(o.username, "dns");
     assert_string_equal(o.password, "secret");
@@ -357,8 +357,8 @@ static void test_other_values(void **state)
     assert_int_equal(o.log_level, LOG_LEVEL_DEBUG);
     assert_false(o.verbose); /* logs queries; unrelated */
     assert_int_equal(o.workers, 3);
-    assert_name(&o.local, "a.skydns.local.");
-    assert_int_equal(o.max_udp_size, 512);
+    assert_name(&o.engine.local, "a.skydns.local.");
+    assert_int_equal(o.engine.max_udp_size, 512);
     assert_true(o.has_http);
     assert_address(&o.http_address, "127.0.0.1:8080");
 }
@@ -428,20 +428,20 @@ static void test_listeners_and_certificate(void **state)
 }
 
 /* "search visibility/unknown public allow rate" */
-static const char *clients_text(const struct client_options *o)
+static const char *clients_text(const struct options *o)
 {
     static char out[512];
     struct buf text;
     buf_init(&text, sizeof(out));
-    buf_append_str(&text, o->autopath ? "autopath " : "");
-    client_option_search_text(o, &text);
-    buf_printf(&text, " %s/%s ", o->is_own ? "own" : "all",
-               o->unknown == VISIBILITY_UNKNOWN_ALL ? "all" : "public");
-    client_option_public_text(o, &text);
+    buf_append_str(&text, o->engine.autopath ? "autopath " : "");
+    option_text_search(o, &text);
+    buf_printf(&text, " %s/%s ", o->clients.is_own ? "own" : "all",
+               o->clients.unknown == VISIBILITY_UNKNOWN_ALL ? "all" : "public");
+    option_text_public_namespaces(o, &text);
     buf_append_char(&text, ' ');
-    client_option_allow_text(o, &text);
+    option_text_allow(o, &text);
     buf_append_char(&text, ' ');
-    client_option_rate_text(o, &text);
+    option_text_rate(o, &text);
     (void)snprintf(out, sizeof(out), "%s", buf_cstr(&text)); /* fits */
     buf_fini(&text);
     return out;
@@ -474,7 +474,7 @@ static void test_clients(void **state)
         if (parse(rows[i].args, &o, &err) != 0) {
             fail_msg("row %zu: %s", i, err.msg);
         }
-        assert_string_equal(clients_text(&o.clients), rows[i].want);
+        assert_string_equal(clients_text(&o), rows[i].want);
     }
 }
 
@@ -486,23 +486,24 @@ static void test_clients_of_engine(void **state)
     (void)state;
     assert_int_equal(parse((const char *[ARGS_MAX]){NULL}, &o, &err), 0);
     struct engine_config *config = options_engine_config(&o);
-    assert_false(config->is_restricted || config->autopath || config->search_count);
-    assert_int_equal(config->rate, 0);
-    assert_false(client_options_want_index(&o.clients));
+    assert_false(config->settings.is_restricted || config->settings.autopath ||
+                 config->settings.search_count);
+    assert_int_equal(config->settings.rate, 0);
+    assert_false(options_want_client_index(&o));
     engine_config_free(config);
     assert_int_equal(parse((const char *[ARGS_MAX]){"-autopath", "-search=a.test,b.test",
                                                     "-allow=10.0.0.0/8,fd00::/8", "-rate=7/9"},
                            &o, &err),
                      0);
     config = options_engine_config(&o);
-    assert_true(config->is_restricted && config->autopath);
-    assert_int_equal(config->admitted_count, 2);
-    assert_int_equal(config->admitted[1].prefix_bits, 8);
-    assert_int_equal(config->search_count, 2);
-    assert_name(&config->search[1], "b.test.");
-    assert_int_equal(config->rate, 7);
-    assert_int_equal(config->rate_burst, 9);
-    assert_true(client_options_want_index(&o.clients));
+    assert_true(config->settings.is_restricted && config->settings.autopath);
+    assert_int_equal(config->settings.admitted_count, 2);
+    assert_int_equal(config->settings.admitted[1].prefix_bits, 8);
+    assert_int_equal(config->settings.search_count, 2);
+    assert_name(&config->settings.search[1], "b.test.");
+    assert_int_equal(config->settings.rate, 7);
+    assert_int_equal(config->settings.rate_burst, 9);
+    assert_true(options_want_client_index(&o));
     engine_config_free(config);
 }
 
@@ -662,14 +663,14 @@ static void test_transfers(void **state)
     const char *const right[ARGS_MAX] = {"-schema=kubernetes",
                                          "-transfer-to=10.0.0.0/8,fd00::1,key:k1.,10.0.0.2+key:K2"};
     assert_int_equal(parse(right, &o, &err), 0);
-    assert_int_equal(o.transfer_count, 4);
-    assert_int_equal(addr_port(&o.transfers[1].notify), 53);
-    assert_int_equal(o.transfers[0].notify.len, 0);
+    assert_int_equal(o.engine.transfer_count, 4);
+    assert_int_equal(addr_port(&o.engine.transfers[1].notify), 53);
+    assert_int_equal(o.engine.transfers[0].notify.len, 0);
     buf_init(&text, 1024);
-    option_transfer_text(&o, &text);
+    option_text_transfer_to(&o, &text);
     assert_string_equal(buf_cstr(&text), "10.0.0.0/8,[fd00::1]:53,key:k1.,10.0.0.2:53+key:k2.");
     buf_fini(&text);
-    assert_ptr_equal(option_transfer_lacks_key(&o, NULL), &o.transfers[2]);
+    assert_ptr_equal(option_transfer_lacks_key(&o, NULL), &o.engine.transfers[2]);
     const char *const wrong[ARGS_MAX] = {"-transfer-to=10.0.0.1"};
     assert_int_equal(parse(wrong, &o, &err), ERR_USAGE);
 }
@@ -704,7 +705,7 @@ static void test_query_log(void **state)
         struct buf text;
         buf_init(&text, 64);
         if (parse(args, &o, &err) == 0) {
-            option_query_log_text(&o, &text);
+            option_text_query_log(&o, &text);
             assert_string_equal(buf_cstr(&text), cases[i].want);
         } else {
             assert_int_equal(err.code, ERR_USAGE);

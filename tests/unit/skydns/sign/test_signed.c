@@ -153,10 +153,11 @@ static struct bed *new_bed(enum engine_schema schema)
     struct fixture *f = bed->f = fixture_new(keys, COUNT(keys));
     fixture_domain(f, "sub.cluster.local.");
     fixture_domain(f, "plain.cluster.local.");
-    f->config.schema = schema;
-    f->config.any_is_hinfo = true;
-    assert_int_equal(network_parse(slice_str("10.0.0.0/8"), &f->config.reverse_zones[0], &err), 0);
-    f->config.reverse_zone_count = 1;
+    f->config.settings.schema = schema;
+    f->config.settings.any_is_hinfo = true;
+    assert_int_equal(
+        network_parse(slice_str("10.0.0.0/8"), &f->config.settings.reverse_zones[0], &err), 0);
+    f->config.settings.reverse_zone_count = 1;
     struct foreign_zone *stub = xcalloc(2, sizeof(*stub));
     stub[0].name = fixture_name("stub.cluster.local.");
     stub[1].name = fixture_name(".");
@@ -409,7 +410,7 @@ static void open_ends(void **state)
     struct fixture *f = bed->f;
     (void)state;
     fixture_put(f, aliases, COUNT(aliases));
-    f->config.local = fixture_name("web.default.svc.cluster.local.");
+    f->config.settings.local = fixture_name("web.default.svc.cluster.local.");
     use_keys(bed);
     f->may_sign = true;
     for (size_t i = 0; i < COUNT(open); i++) {

@@ -91,10 +91,10 @@ static void hidden_names(void **state)
     struct visibility *visibility =
         visibility_new(VISIBILITY_UNKNOWN_PUBLIC, public_names, 1, NULL, 0);
     (void)state;
-    b.p.f->config.autopath = false;
+    b.p.f->config.settings.autopath = false;
     b.p.f->config.visibility = visibility;
     for (unsigned schema = 0; schema < 2; schema++) {
-        b.p.f->config.schema = schema ? ENGINE_SCHEMA_KUBERNETES : ENGINE_SCHEMA_SKYDNS;
+        b.p.f->config.settings.schema = schema ? ENGINE_SCHEMA_KUBERNETES : ENGINE_SCHEMA_SKYDNS;
         for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++) {
             const char *text = ask(&b, questions[i]);
             assert_int_equal(strncmp(text, "NXDOMAIN", 8), 0);

@@ -33,7 +33,7 @@ static int setup(void **state)
 {
     (void)state;
     fixture = fixture_new(keys, sizeof(keys) / sizeof(keys[0]));
-    fixture->config.schema = ENGINE_SCHEMA_KUBERNETES;
+    fixture->config.settings.schema = ENGINE_SCHEMA_KUBERNETES;
     apex = fixture_name("cluster.local.");
     answers = zone_answers_new(&fixture->config);
     return 0;

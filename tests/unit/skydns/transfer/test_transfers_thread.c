@@ -163,7 +163,7 @@ static int setup(void **state)
     struct bed *bed = calloc(1, sizeof(*bed));
     struct err err;
     bed->fixture = fixture_new(NULL, 0);
-    bed->fixture->config.schema = ENGINE_SCHEMA_KUBERNETES;
+    bed->fixture->config.settings.schema = ENGINE_SCHEMA_KUBERNETES;
     bed->client = (struct addr){.v4 = {.sin_family = AF_INET}, .len = sizeof(bed->client.v4)};
     bed->serials = zone_serials_new();
     bed->writer = store_writer_new();

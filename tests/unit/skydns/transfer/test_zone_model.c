@@ -137,13 +137,15 @@ static void make_version(struct bed *bed, unsigned i)
 
 static void configure(struct engine_config *config)
 {
-    config->schema = ENGINE_SCHEMA_KUBERNETES;
-    config->reverse_zone_count = 2;
+    config->settings.schema = ENGINE_SCHEMA_KUBERNETES;
+    config->settings.reverse_zone_count = 2;
     struct err err;
-    assert_int_equal(network_parse(slice_str("10.96.0.0/16"), &config->reverse_zones[0], &err), 0);
-    assert_int_equal(network_parse(slice_str("fd00::/16"), &config->reverse_zones[1], &err), 0);
+    assert_int_equal(
+        network_parse(slice_str("10.96.0.0/16"), &config->settings.reverse_zones[0], &err), 0);
+    assert_int_equal(
+        network_parse(slice_str("fd00::/16"), &config->settings.reverse_zones[1], &err), 0);
     if (random_below(2)) {
-        config->local = fixture_name("a.web.default.svc.other.test.");
+        config->settings.local = fixture_name("a.web.default.svc.other.test.");
     }
 }
 

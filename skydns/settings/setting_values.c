@@ -1,0 +1,86 @@
+#include "skydns/settings/setting_values_internal.h"
+
+#include <assert.h>
+
+#include "common/base/duration.h"
+#include "common/base/flags.h"
+
+static int64_t unit_of(const struct setting *setting)
+{
+    return setting->kind == SETTING_DURATION ? setting->unit_ms : 1;
+}
+
+void setting_set_number(const struct setting *setting, struct options *options, int64_t number)
+{
+    void *member = (char *)options + setting->member_at;
+    int64_t value = number / unit_of(setting);
+    assert(value >= 0);
+    switch (setting->member_bytes) {
+    case sizeof(uint8_t): /* a bool */
+        *(uint8_t *)member = (uint8_t)value;
+        break;
+    case sizeof(uint16_t):
+        *(uint16_t *)member = (uint16_t)value;
+        break;
+    case sizeof(uint32_t): /* enums, too */
+        *(uint32_t *)member = (uint32_t)value;
+        break;
+    default:
+        assert(setting->member_bytes == sizeof(uint64_t));
+        *(uint64_t *)member = (uint64_t)value;
+        break;
+    }
+}
+
+int64_t setting_number(const struct setting *setting, const struct options *options)
+{
+    const void *member = (const char *)options + setting->member_at;
+    switch (setting->member_bytes) {
+    case sizeof(uint8_t):
+        return *(const uint8_t *)member * unit_of(setting);
+    case sizeof(uint16_t):
+        return *(const uint16_t *)member * unit_of(setting);
+    case sizeof(uint32_t):
+        return *(const uint32_t *)member * unit_of(setting);
+    default:
+        return *(const int64_t *)member * unit_of(setting);
+    }
+}
+
+int64_t setting_default_number(const struct setting *setting)
+{
+    return setting->get_default_number ? setting->get_default_number() : setting->default_number;
+}
+
+const char *setting_default_text(const struct setting *setting)
+{
+    return setting->default_text ? setting->default_text : "";
+}
+
+void setting_show(const struct setting *setting, const struct options *options, struct buf *out)
+{
+    char text[DURATION_TEXT_MAX];
+    switch (setting->kind) {
+    case SETTING_BOOL:
+        buf_append_str(out, setting_number(setting, options) ? "true" : "false");
+        break;
+    case SETTING_NUMBER:
+        buf_printf(out, "%lld", (long long)setting_number(setting, options));
+        break;
+    case SETTING_DURATION:
+        buf_append_str(out, duration_text(setting_number(setting, options), text));
+        break;
+    case SETTING_CHOICE:
+        buf_append_slice(out,
+                         flags_choice(setting->choices, (int)setting_number(setting, options)));
+        break;
+    case SETTING_PARSED:
+        setting->show(options, out);
+        break;
+    case SETTING_TEXT:
+    case SETTING_TEXTS:
+    case SETTING_IGNORED: /* never in a document */
+        assert(false);
+        break;
+    }
+}

@@ -1,0 +1,222 @@
+/* The settings table: its rows agree with each other, with the defaults of the command line, and
+ * with what the document in etcd makes of empty values. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/base/flags.h"
+#include "skydns/settings/config_doc_internal.h"
+#include "skydns/settings/option_text.h"
+#include "skydns/settings/setting_values_internal.h"
+#include "skydns/settings/settings_table.h"
+#include "skydns/settings/stub_zones.h"
+
+static struct options options_of(const char *const *args, int count)
+{
+    static char strings[24][64];
+    char *argv[25] = {NULL};
+    struct options o;
+    struct err err;
+    for (int i = 0; i < count; i++) {
+        assert_true(strlen(args[i]) < sizeof(strings[0]));
+        memcpy(strings[i], args[i], strlen(args[i]) + 1);
+        argv[i] = strings[i];
+    }
+    if (options_parse(count, argv, &o, &err) != 0) {
+        fail_msg("%s", err.msg);
+    }
+    return o;
+}
+
+static struct options defaults(void)
+{
+    static const char *const args[] = {"skydns"};
+    return options_of(args, 1);
+}
+
+/* Every setting of the document that has a flag is other than by default. */
+static struct options others(void)
+{
+    static const char *const args[] = {
+        "skydns",
+        "-addr=127.0.0.9:1053",
+        "-domain=flag.test",
+        "-hostmaster=flag@test",
+        "-local=l.flag.test",
+        "-nameservers=192.0.2.1",
+        "-ndots=5",
+        "-rtimeout=7s",
+        "-dnssec=/k/Kflag.test.+013+00001",
+        "-scache=7",
+        "-rcache=7",
+        "-rcache-ttl=7s",
+        "-rcache-stale=7s",
+        "-snapshot-interval=7s",
+        "-snapshot-max=7s",
+        "-search=corp.test",
+        "-visibility=own",
+        "-public-namespaces=flag",
+        "-visibility-unknown=all",
+        "-allow=10.0.0.0/8",
+        "-rate=7/9",
+        "-transfer-to=10.0.0.7",
+        "-schema=kubernetes",
+        "-query-log=all",
+    };
+    struct options o = options_of(args, ARRAY_LEN(args));
+    o.engine.ttl_s = o.engine.min_ttl_s = o.engine.priority = 7;
+    return o;
+}
+
+static void assert_row_is_whole(const struct setting *setting)
+{
+    const char *name = setting->flag ? setting->flag : setting->field;
+    bool is_number = setting->kind <= SETTING_CHOICE;
+    assert_non_null(name);
+    if (!setting->flag != !setting->help) {
+        fail_msg("%s: expected help if and only if there is a flag", name);
+    }
+    if (!setting->parse != (setting->kind != SETTING_PARSED)) {
+        fail_msg("%s: expected a parser if and only if it is a parsed text", name);
+    }
+    if (setting->field && !is_number && !setting->show) {
+        fail_msg("%s: expected how to show it, for the log of changes", name);
+    }
+    if (!setting->choices != (setting->kind != SETTING_CHOICE)) {
+        fail_msg("%s: expected choices if and only if it is one", name);
+    }
+    if (setting->kind == SETTING_DURATION && setting->unit_ms != 1 && setting->unit_ms != 1000) {
+        fail_msg("%s: expected a unit", name);
+    }
+    if (is_number) {
+        int64_t number = setting_default_number(setting);
+        bool has_range = setting->min != 0 || setting->max != 0;
+        assert_true(!has_range || setting->kind == SETTING_CHOICE ||
+                    setting->kind == SETTING_BOOL ||
+                    (number >= setting->min && number <= setting->max));
+    }
+}
+
+static void test_rows(void **state)
+{
+    size_t count;
+    const struct setting *settings = settings_table(&count);
+    (void)state;
+    for (size_t i = 0; i < count; i++) {
+        assert_row_is_whole(&settings[i]);
+        for (size_t k = 0; k < i; k++) {
+            const struct setting *a = &settings[i], *b = &settings[k];
+            assert_false(a->flag && b->flag && strcmp(a->flag, b->flag) == 0);
+            assert_false(a->field && b->field && strcasecmp(a->field, b->field) == 0);
+            assert_false(a->member_bytes && a->member_at == b->member_at && b->member_bytes);
+        }
+    }
+}
+
+static void test_defaults_are_those_of_the_table(void **state)
+{
+    size_t count;
+    const struct setting *settings = settings_table(&count);
+    struct options o = defaults();
+    (void)state;
+    for (size_t i = 0; i < count; i++) {
+        if (settings[i].kind <= SETTING_CHOICE) {
+            assert_int_equal(setting_number(&settings[i], &o),
+                             setting_default_number(&settings[i]));
+        }
+    }
+}
+
+/* The field with the empty value of its form. */
+static void write_empty(const struct setting *setting, struct buf *json)
+{
+    bool is_number = setting->kind == SETTING_NUMBER || setting->kind == SETTING_DURATION;
+    bool is_list = setting->form == SETTING_FORM_NAMESERVERS;
+    buf_clear(json);
+    buf_printf(json, "{\"%s\":%s}", setting->field, is_number ? "0" : is_list ? "[]" : "\"\"");
+}
+
+/* 0 and "" in the document mean the default, whatever the flag said: SkyDNS's rule. */
+static void test_empty_fields(void **state)
+{
+    size_t count, seen = 0;
+    const struct setting *settings = settings_table(&count);
+    struct options want = defaults();
+    struct buf json, was, now;
+    (void)state;
+    buf_init(&json, 256);
+    buf_init(&was, OPTION_TEXT_MAX);
+    buf_init(&now, OPTION_TEXT_MAX);
+    for (size_t i = 0; i < count; i++) {
+        const struct setting *setting = &settings[i];
+        struct options o = others();
+        struct config_doc_report report;
+        struct err err;
+        if (!setting->field || setting->keeps_zero || setting->kind == SETTING_BOOL ||
+            setting->form == SETTING_FORM_ZONES) {
+            stub_zones_unref(o.stubs);
+            continue;
+        }
+        buf_clear(&was);
+        buf_clear(&now);
+        setting_show(setting, &o, &was);
+        setting_show(setting, &want, &now);
+        assert_string_not_equal(buf_cstr(&was), buf_cstr(&now)); /* others() has it */
+        write_empty(setting, &json);
+        if (config_doc_apply(buf_slice(&json), &o, &report, &err) < 0) {
+            fail_msg("%s: %s", buf_cstr(&json), err.msg);
+        }
+        buf_clear(&was);
+        setting_show(setting, &o, &was);
+        assert_string_equal(buf_cstr(&was), buf_cstr(&now));
+        stub_zones_unref(o.stubs);
+        seen++;
+    }
+    assert_in_range(seen, 20, count);
+    buf_fini(&json);
+    buf_fini(&was);
+    buf_fini(&now);
+}
+
+/* Each setting of the document that differs is in the log's lines, and in one of them. */
+static void test_changes(void **state)
+{
+    size_t count, fields = 0;
+    const struct setting *settings = settings_table(&count);
+    struct options before = defaults(), now = others();
+    struct option_changes live, restart;
+    (void)state;
+    for (size_t i = 0; i < count; i++) {
+        fields += settings[i].field && settings[i].kind != SETTING_BOOL &&
+                  settings[i].form != SETTING_FORM_ZONES;
+    }
+    option_changes_init(&live, false, &before, &now);
+    option_changes_init(&restart, true, &before, &now);
+    assert_int_equal(live.count + restart.count, fields);
+    assert_int_equal(restart.count, 1);
+    assert_string_equal(restart.items[0].name, "dns_addr");
+    assert_string_equal(buf_cstr(&restart.items[0].text), "127.0.0.1:53 -> 127.0.0.9:1053");
+    assert_non_null(strstr(buf_cstr(&live.names), "visibility public_namespaces"));
+    option_changes_fini(&live);
+    option_changes_fini(&restart);
+    assert_false(option_same_upstream(&before, &now));
+    assert_true(option_same_upstream(&now, &now));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_defaults_are_those_of_the_table),
+        cmocka_unit_test(test_empty_fields),
+        cmocka_unit_test(test_changes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
