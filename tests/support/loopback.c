@@ -1,15 +1,19 @@
 #include "tests/support/loopback.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "common/base/backoff.h"
+#include "common/base/cleanup.h"
+#include "common/base/xalloc.h"
 
 enum { PORT_MIN = 10240, PORT_MAX = 32767 };
 
@@ -25,13 +29,30 @@ struct addr loopback_addr(unsigned port)
     return a;
 }
 
+/* Whether the port is this process's from now on until it ends: its owner locks its byte of a file
+ * that all tests share, those in Python too (programs.py), so that a port is nobody else's while
+ * its program is restarted. */
+static bool reserve(unsigned port)
+{
+    static int locks = -1;
+    struct flock byte = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = port, .l_len = 1};
+    if (locks < 0) {
+        const char *folder = getenv("TMPDIR");
+        CLEANUP_FREE char *path =
+            xasprintf("%s/dns-pod-ports-%u.locks", folder && *folder ? folder : "/tmp", getuid());
+        locks = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+    }
+    return locks >= 0 && fcntl(locks, F_SETLK, &byte) == 0;
+}
+
 /* A TCP socket bound to a free port. */
 static int bind_some(struct addr *ret_addr)
 {
     for (int i = 0; i < ATTEMPTS; i++) {
-        *ret_addr = loopback_addr(PORT_MIN + backoff_random() % (PORT_MAX - PORT_MIN + 1));
+        unsigned port = PORT_MIN + backoff_random() % (PORT_MAX - PORT_MIN + 1);
+        *ret_addr = loopback_addr(port);
         int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        if (fd >= 0 && bind(fd, &ret_addr->sa, ret_addr->len) == 0) {
+        if (fd >= 0 && reserve(port) && bind(fd, &ret_addr->sa, ret_addr->len) == 0) {
             return fd;
         }
         if (fd >= 0) {

@@ -13,7 +13,8 @@ struct addr loopback_addr(unsigned port);
 /* Whether this machine has ::1. */
 bool loopback_has_v6(void);
 
-/* A port that is free right now. Fails the running cmocka test if there is none. */
+/* A free port that no other test process gets as long as this one lives. Fails the running cmocka
+ * test if there is none. */
 unsigned loopback_free_port(void);
 
 /* A listening TCP socket; its address in *ret_addr. Fails the running test if it cannot. */

@@ -188,8 +188,8 @@ class ClusterBed(Bed):
     # ---- The checks ----
 
     @contextmanager
-    def asked(self, *changing: Asked) -> Iterator[None]:
-        """All of them."""
+    def asked(self, *changing: Asked) -> Iterator[Asking | None]:
+        """All of them. Gives what asks about the names that change."""
         self.history = ApiHistory(self.cluster.etcd, self.model)
         self.wait_model()
         since = self.etcd.revision() + 1
@@ -197,7 +197,7 @@ class ClusterBed(Bed):
         with ExitStack() as stack:
             self.load = stack.enter_context(QueryLoad(self.dns.port, self.steady_questions(), rate=500))
             asking = stack.enter_context(Asking(self.dns.port, changing)) if changing else None
-            yield
+            yield asking
             self.check_settled()
             if changing:
                 asking.wait_asked()

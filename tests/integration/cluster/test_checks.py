@@ -34,8 +34,9 @@ def test_a_wrong_answer_in_between(dns, namespace, key):
     dns.check_writes = lambda *_: None
     wrong = dns.etcd.values(key)[key].replace('"host":"', '"host":"1')
     asked = (f"web.{namespace}.svc.cluster.local", "A")
-    with pytest.raises(AssertionError, match="was never right"), dns.asked(asked):
+    with pytest.raises(AssertionError, match="was never right"), dns.asked(asked) as asking:
         dns.kube2sky.signal(signal.SIGSTOP)
         dns.etcd.put(key, wrong)
         wait_until(lambda: dns.dns.answers(*asked)[0].startswith("110."), "the wrong answer")
+        asking.wait_asked()  # it has got the wrong one, too
         dns.kube2sky.signal(signal.SIGCONT)
