@@ -13,6 +13,7 @@
 #include "skydns/sign/signed_reply.h"
 #include "skydns/wire/edns.h"
 #include "skydns/wire/encode.h"
+#include "skydns/wire/query_parse.h"
 #include "skydns/wire/question.h"
 #include "skydns/wire/reply_limit.h"
 
@@ -204,11 +205,11 @@ static NOINLINE enum engine_verdict answer_slowly(const struct direct_source *so
                                                   size_t *ret_len,
                                                   struct engine_deferral *ret_deferral)
 {
-    struct question question;
+    const struct question *question = query_question(query->parsed);
     enum dns_rcode rcode = DNS_RCODE_NOERROR;
-    switch (question_parse(query->wire, query->len, &question)) {
+    switch (query->parsed->verdict) {
     case QUESTION_OK:
-        return answer_question(source, query, &question, reply, ret_len, ret_deferral);
+        return answer_question(source, query, question, reply, ret_len, ret_deferral);
     case QUESTION_DROP:
         return ENGINE_DROP;
     case QUESTION_FORMERR:
@@ -222,7 +223,7 @@ static NOINLINE enum engine_verdict answer_slowly(const struct direct_source *so
         rcode = DNS_RCODE_BADVERS;
         break;
     }
-    *ret_len = encode_bare(source->direct->encoder, &question, rcode, 0, reply);
+    *ret_len = encode_bare(source->direct->encoder, question, rcode, 0, reply);
     return ENGINE_REPLY;
 }
 
@@ -231,7 +232,7 @@ static enum engine_verdict answer_plainly(const struct direct_source *source,
                                           const struct engine_query *query, uint8_t *reply,
                                           size_t *ret_len, struct engine_deferral *ret_deferral)
 {
-    if (source->store && !source->externals &&
+    if (source->store && !source->externals && query->parsed->is_ordinary &&
         (*ret_len = fast_answer(source->direct->fast, source->store, query, reply, ret_deferral)) >
             0) {
         return ENGINE_REPLY;
@@ -279,13 +280,13 @@ enum engine_verdict direct_answer(struct direct *direct, const struct store *sto
     ret_deferral->forward_len = 0;
     ret_deferral->path_at = 0;
     ret_deferral->path_has_failed = false;
-    return direct->config->dnssec && signed_question_concerns(query)
+    return direct->config->dnssec && signed_question_concerns(query->parsed)
                ? answer_signed(&source, query, reply, ret_len, ret_deferral)
                : answer_plainly(&source, query, reply, ret_len, ret_deferral);
 }
 
 void direct_look_ahead(struct direct *direct, const struct store *store,
-                       const struct slice *queries, size_t count)
+                       const struct fast_query *const *queries, size_t count)
 {
     fast_look_ahead(direct->fast, store, queries, store ? count : 0);
 }
@@ -293,12 +294,11 @@ void direct_look_ahead(struct direct *direct, const struct store *store,
 size_t direct_error(struct direct *direct, const struct engine_query *query, enum dns_rcode rcode,
                     uint16_t flags, enum edns_error error, uint8_t *reply)
 {
-    struct question question;
-    enum question_verdict verdict = question_parse(query->wire, query->len, &question);
+    enum question_verdict verdict = query->parsed->verdict;
     if (verdict != QUESTION_OK && verdict != QUESTION_NONE) {
         return 0;
     }
-    return bare_error(direct, &question, rcode, flags, error, reply);
+    return bare_error(direct, query_question(query->parsed), rcode, flags, error, reply);
 }
 
 /* The reply that later hits will repeat; 0: they will not. */
@@ -318,20 +318,20 @@ static size_t forwarded_as_kept(struct direct *direct, const struct engine_query
 size_t direct_forwarded(struct direct *direct, const struct engine_query *query,
                         const uint8_t *upstream, size_t upstream_len, uint8_t *reply)
 {
-    struct question question;
+    const struct question *question = query_question(query->parsed);
     struct relay_parts parts;
-    if (question_parse(query->wire, query->len, &question) != QUESTION_OK ||
-        !relay_read(&question, upstream, upstream_len, &parts)) {
+    if (query->parsed->verdict != QUESTION_OK ||
+        !relay_read(question, upstream, upstream_len, &parts)) {
         return 0;
     }
     if (query->transport != ENGINE_UDP && (parts.flags & DNS_FLAG_TC)) {
         return 0; /* already over TCP: part of an answer would pass for the whole */
     }
-    size_t len = forwarded_as_kept(direct, query, &question, upstream, upstream_len, reply);
+    size_t len = forwarded_as_kept(direct, query, question, upstream, upstream_len, reply);
     if (len > 0) {
         return len;
     }
-    len = relay_write(&question, upstream, &parts, direct->config->settings.max_udp_size,
-                      reply_limit(direct, query, &question), reply);
+    len = relay_write(question, upstream, &parts, direct->config->settings.max_udp_size,
+                      reply_limit(direct, query, question), reply);
     return len > 0 && is_cut_over_tcp(query, reply) ? 0 : len;
 }

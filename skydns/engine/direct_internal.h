@@ -19,6 +19,7 @@
 #include "skydns/wire/query.h"
 
 struct direct;
+struct fast_query;
 
 struct direct *direct_new(const struct engine_config *config); /* config is borrowed */
 void direct_free(struct direct *direct);                       /* NULL is fine */
@@ -31,8 +32,9 @@ enum engine_verdict direct_answer(struct direct *direct, const struct store *sto
                                   const struct external_answers *externals, uint8_t *reply,
                                   size_t *ret_len, struct engine_deferral *ret_deferral);
 
+/* NULL: not an ordinary query. */
 void direct_look_ahead(struct direct *direct, const struct store *store,
-                       const struct slice *queries, size_t count);
+                       const struct fast_query *const *queries, size_t count);
 
 /* Header, question and OPT, with this extended error if it is one; 0: the query makes no sense. */
 size_t direct_error(struct direct *direct, const struct engine_query *query, enum dns_rcode rcode,

@@ -8,11 +8,12 @@
 #include "skydns/clients/client_index.h"
 #include "skydns/clients/client_view.h"
 #include "skydns/engine/admission_internal.h"
-#include "skydns/engine/cookie_envelope_internal.h"
+#include "skydns/engine/cookie_reply_internal.h"
 #include "skydns/engine/direct_internal.h"
 #include "skydns/engine/path_walk_internal.h"
 #include "skydns/engine/tsig_envelope_internal.h"
 #include "skydns/wire/edns.h"
+#include "skydns/wire/query_parse.h"
 
 struct engine {
     const struct engine_config *config;
@@ -20,10 +21,10 @@ struct engine {
     struct direct *direct;
     struct path_walk *path;
     struct admission admission;
-    size_t ahead_count; /* queries looked ahead at, with these envelopes if they have cookies */
-    struct cookie_envelope ahead[ENGINE_AHEAD_MAX];
-    struct cookie_envelope alone; /* of one that is not among them */
-    struct tsig_envelope tsig;    /* of the query being answered */
+    size_t ahead_count; /* queries looked ahead at */
+    struct query ahead[ENGINE_AHEAD_MAX];
+    struct query alone;        /* one that is not among them */
+    struct tsig_envelope tsig; /* of the query being answered */
     struct engine_counts counts;
 };
 
@@ -72,70 +73,68 @@ static struct client_view view_of(const struct engine *engine, const struct addr
     return view;
 }
 
-/* ---- Cookies ---- */
+/* ---- Queries ---- */
 
-/* A query as the answers see it. */
-struct opened {
-    const struct cookie_envelope *envelope; /* NULL: it has no cookie */
-    struct engine_query query;
-};
-
-/* NULL: it has no cookie, or nobody wants it. */
-static const struct cookie_envelope *find_envelope(struct engine *engine,
-                                                   const struct engine_query *query)
+/* A query as it was read, once. */
+static struct query *parse(struct engine *engine, const struct engine_query *query)
 {
-    struct cookie_envelope *envelope = &engine->alone;
-    if (engine->config->cookies.count == 0 || !cookie_may_be_in(query->wire, query->len)) {
-        return NULL;
-    }
+    struct query *parsed = &engine->alone;
     if (query->ahead > 0 && query->ahead <= engine->ahead_count) {
-        envelope = &engine->ahead[query->ahead - 1];
+        parsed = &engine->ahead[query->ahead - 1];
     } else {
-        cookie_open(envelope, query->wire, query->len);
+        query_parse_ordinary(query->wire, query->len, parsed);
     }
-    return envelope->cookie.len > 0 ? envelope : NULL;
+    if (!parsed->is_ordinary && !parsed->has_question) {
+        query_parse_other(query->wire, query->len, parsed);
+    }
+    return parsed;
 }
 
-static struct engine_query without_cookie(const struct engine_query *query,
-                                          const struct cookie_envelope *envelope)
+/* Makes the query as the answers see it: parsed, with room in the reply for a cookie, if it gets
+ * one. */
+static inline void open_in_place(struct engine *engine, struct engine_query *query)
 {
-    struct engine_query plain = *query;
-    plain.wire = (const uint8_t *)envelope->query.ptr;
-    plain.len = envelope->query.len;
-    plain.reserved += COOKIE_OPTION_SIZE;
-    return plain;
+    query->parsed = parse(engine, query);
+    query->gets_cookie = engine->config->cookies.count > 0 && query_has_cookie(query->parsed);
+    query->reserved = query->reserved_by_tsig + (query->gets_cookie ? COOKIE_OPTION_SIZE : 0);
 }
 
-static struct opened open_query(struct engine *engine, const struct engine_query *query)
+static struct engine_query open_query(struct engine *engine, const struct engine_query *query)
 {
-    struct opened opened = {.envelope = find_envelope(engine, query)};
-    opened.query = opened.envelope ? without_cookie(query, opened.envelope) : *query;
+    struct engine_query opened = *query;
+    open_in_place(engine, &opened);
     return opened;
 }
 
-static size_t close_reply(const struct engine *engine, const struct engine_query *query,
-                          const struct cookie_envelope *envelope, uint8_t *reply, size_t len)
+static NOINLINE size_t add_cookie(const struct engine *engine, const struct engine_query *opened,
+                                  uint8_t *reply, size_t len)
 {
-    if (!envelope || len == 0) {
-        return len;
-    }
-    const struct ip ip = addr_ip(query->client);
-    return cookie_close(envelope, &engine->config->cookies, &ip, (uint32_t)query->now_s, reply,
-                        len);
+    const struct ip ip = addr_ip(opened->client);
+    const struct query *parsed = opened->parsed;
+    const struct cookie cookie = query_cookie(parsed);
+    bool has_subnet = !parsed->is_ordinary && parsed->question.subnet_len > 0;
+    return cookie_append(&engine->config->cookies, &cookie, &ip, (uint32_t)opened->now_s,
+                         has_subnet, reply, len);
 }
 
-static enum cookie_verdict check_cookie(const struct engine *engine,
-                                        const struct engine_query *query,
-                                        const struct cookie_envelope *envelope)
+static inline size_t close_reply(const struct engine *engine, const struct engine_query *opened,
+                                 uint8_t *reply, size_t len)
 {
-    const struct ip ip = addr_ip(query->client);
-    return cookie_check(&engine->config->cookies, &envelope->cookie, &ip, (uint32_t)query->now_s);
+    return opened->gets_cookie && len > 0 ? add_cookie(engine, opened, reply, len) : len;
 }
 
 enum cookie_verdict engine_check_cookie(struct engine *engine, const struct engine_query *query)
 {
-    const struct cookie_envelope *envelope = find_envelope(engine, query);
-    return envelope ? check_cookie(engine, query, envelope) : COOKIE_ALONE;
+    const struct ip ip = addr_ip(query->client);
+    if (engine->config->cookies.count == 0) {
+        return COOKIE_ALONE;
+    }
+    const struct query *parsed = parse(engine, query);
+    if (!query_has_cookie(parsed)) {
+        return COOKIE_ALONE;
+    }
+    const struct cookie cookie = query_cookie(parsed);
+    return cookie_check(&engine->config->cookies, &cookie, &ip, (uint32_t)query->now_s);
 }
 
 /* ---- Errors ---- */
@@ -145,9 +144,9 @@ static size_t error_reply(struct engine *engine, const struct engine_query *quer
                           enum dns_rcode rcode, uint16_t flags, enum edns_error error,
                           uint8_t *reply)
 {
-    const struct opened opened = open_query(engine, query);
-    size_t len = direct_error(engine->direct, &opened.query, rcode, flags, error, reply);
-    return close_reply(engine, query, opened.envelope, reply, len);
+    const struct engine_query opened = open_query(engine, query);
+    size_t len = direct_error(engine->direct, &opened, rcode, flags, error, reply);
+    return close_reply(engine, &opened, reply, len);
 }
 
 /* NULL: the query is not signed well, or nobody asks. */
@@ -211,7 +210,6 @@ static NOINLINE enum engine_verdict answer_known(struct engine *engine, const st
     return verdict;
 }
 
-/* To a query without its cookie. */
 static enum engine_verdict answer(struct engine *engine, const struct store *store,
                                   const struct engine_query *query,
                                   const struct external_answers *externals, uint8_t *reply,
@@ -235,19 +233,20 @@ static enum engine_verdict answer_cookie(struct engine *engine, const struct eng
     return *ret_len > 0 ? ENGINE_REPLY : ENGINE_DROP;
 }
 
-static NOINLINE enum engine_verdict answer_with_cookie(
-    struct engine *engine, const struct store *store, const struct engine_query *query,
-    const struct cookie_envelope *envelope, const struct external_answers *externals,
-    uint8_t *reply, size_t *ret_len, struct engine_deferral *ret_deferral)
+static NOINLINE enum engine_verdict answer_with_cookie(struct engine *engine,
+                                                       const struct store *store,
+                                                       const struct engine_query *query,
+                                                       const struct external_answers *externals,
+                                                       uint8_t *reply, size_t *ret_len,
+                                                       struct engine_deferral *ret_deferral)
 {
-    const struct engine_query plain = without_cookie(query, envelope);
-    if (!envelope->has_question) {
+    if (query->parsed->verdict == QUESTION_NONE) {
         return answer_cookie(engine, query, reply, ret_len, ret_deferral);
     }
     enum engine_verdict verdict =
-        answer(engine, store, &plain, externals, reply, ret_len, ret_deferral);
+        answer(engine, store, query, externals, reply, ret_len, ret_deferral);
     if (verdict == ENGINE_REPLY) {
-        *ret_len = close_reply(engine, query, envelope, reply, *ret_len);
+        *ret_len = add_cookie(engine, query, reply, *ret_len);
     }
     return verdict;
 }
@@ -264,7 +263,7 @@ static NOINLINE enum engine_verdict bar(struct engine *engine, const struct engi
 
 /* To a query without its TSIG record. */
 static inline enum engine_verdict answer_open(struct engine *engine, const struct store *store,
-                                              const struct engine_query *query,
+                                              struct engine_query *query,
                                               const struct external_answers *externals,
                                               uint8_t *reply, size_t *ret_len,
                                               struct engine_deferral *ret_deferral)
@@ -273,12 +272,10 @@ static inline enum engine_verdict answer_open(struct engine *engine, const struc
         return bar(engine, query, reply, ret_len, ret_deferral);
     }
     ret_deferral->is_barred = false;
-    const struct cookie_envelope *envelope = find_envelope(engine, query);
-    if (envelope) {
-        return answer_with_cookie(engine, store, query, envelope, externals, reply, ret_len,
-                                  ret_deferral);
-    }
-    return answer(engine, store, query, externals, reply, ret_len, ret_deferral);
+    open_in_place(engine, query);
+    return query->gets_cookie
+               ? answer_with_cookie(engine, store, query, externals, reply, ret_len, ret_deferral)
+               : answer(engine, store, query, externals, reply, ret_len, ret_deferral);
 }
 
 /* RFC 8945 5.2: NOTAUTH, and why in the TSIG record; FORMERR if that makes no sense. */
@@ -309,7 +306,7 @@ static NOINLINE enum engine_verdict answer_signed_query(
     if (envelope->tsig.verdict != TSIG_GOOD) {
         return answer_unsound(engine, query, envelope, reply, ret_len, ret_deferral);
     }
-    const struct engine_query plain = tsig_envelope_query(envelope, query);
+    struct engine_query plain = tsig_envelope_query(envelope, query);
     enum engine_verdict verdict =
         answer_open(engine, store, &plain, externals, reply, ret_len, ret_deferral);
     ret_deferral->is_signed = true;
@@ -320,7 +317,7 @@ static NOINLINE enum engine_verdict answer_signed_query(
 }
 
 enum engine_verdict engine_answer(struct engine *engine, const struct store *store,
-                                  const struct engine_query *query,
+                                  struct engine_query *query,
                                   const struct external_answers *externals, uint8_t *reply,
                                   size_t *ret_len, struct engine_deferral *ret_deferral)
 {
@@ -340,24 +337,14 @@ enum engine_verdict engine_answer(struct engine *engine, const struct store *sto
 void engine_look_ahead(struct engine *engine, const struct store *store,
                        const struct slice *queries, size_t count)
 {
-    struct slice plain[ENGINE_AHEAD_MAX];
-    engine->ahead_count = 0;
-    if (engine->config->cookies.count == 0) {
-        direct_look_ahead(engine->direct, store, queries, count);
-        return;
+    const struct fast_query *ordinary[ENGINE_AHEAD_MAX];
+    engine->ahead_count = count < ENGINE_AHEAD_MAX ? count : ENGINE_AHEAD_MAX;
+    for (size_t i = 0; i < engine->ahead_count; i++) {
+        struct query *parsed = &engine->ahead[i];
+        query_parse_ordinary((const uint8_t *)queries[i].ptr, queries[i].len, parsed);
+        ordinary[i] = parsed->is_ordinary ? &parsed->fast : NULL;
     }
-    for (; engine->ahead_count < count && engine->ahead_count < ENGINE_AHEAD_MAX;
-         engine->ahead_count++) {
-        struct slice query = queries[engine->ahead_count];
-        struct cookie_envelope *envelope = &engine->ahead[engine->ahead_count];
-        const uint8_t *wire = (const uint8_t *)query.ptr;
-        plain[engine->ahead_count] = query;
-        if (cookie_may_be_in(wire, query.len)) {
-            cookie_open(envelope, wire, query.len);
-            plain[engine->ahead_count] = envelope->query;
-        }
-    }
-    direct_look_ahead(engine->direct, store, plain, engine->ahead_count);
+    direct_look_ahead(engine->direct, store, ordinary, engine->ahead_count);
 }
 
 size_t engine_forwarded(struct engine *engine, const struct engine_query *query,
@@ -365,10 +352,10 @@ size_t engine_forwarded(struct engine *engine, const struct engine_query *query,
 {
     const struct tsig_envelope *envelope = find_good(engine, query);
     const struct engine_query plain = envelope ? tsig_envelope_query(envelope, query) : *query;
-    struct opened opened = open_query(engine, &plain);
-    opened.query.view = view_of(engine, query->client);
-    size_t len = path_walk_forwarded(engine->path, &opened.query, upstream, upstream_len, reply);
-    len = close_reply(engine, &plain, opened.envelope, reply, len);
+    struct engine_query opened = open_query(engine, &plain);
+    opened.view = view_of(engine, query->client);
+    size_t len = path_walk_forwarded(engine->path, &opened, upstream, upstream_len, reply);
+    len = close_reply(engine, &opened, reply, len);
     return envelope ? tsig_envelope_close(envelope, query, reply, len) : len;
 }
 

@@ -56,7 +56,7 @@ void engine_configure(struct engine *engine, const struct engine_config *config)
  * REPLY, *ret_deferral for DEFER; its wants_refresh always: with REPLY, the caller passes the query
  * on for ENGINE_DEFER_REFRESH, if there is room. */
 enum engine_verdict engine_answer(struct engine *engine, const struct store *store,
-                                  const struct engine_query *query,
+                                  struct engine_query *query,
                                   const struct external_answers *externals, uint8_t *reply,
                                   size_t *ret_len, struct engine_deferral *ret_deferral);
 

@@ -4,44 +4,64 @@
 
 #include "common/dns/dns.h"
 #include "skydns/wire/edns.h"
+#include "skydns/wire/query_parse.h"
 
 enum { QUESTION_TAIL = 4 }; /* type, class */
 
 /* ---- The query ---- */
 
-/* A query that the fast path would not read, as it would have. */
-static bool read_slowly(struct path *path, const uint8_t *wire, size_t len)
+/* The query without what a candidate's answer does not depend on, its cookie among that. */
+static void shorten(struct path *path, const struct question *question, const uint8_t *wire)
 {
-    struct question question;
-    struct dname_labels labels;
-    struct fast_query *q = &path->question;
-    if (question_parse(wire, len, &question) != QUESTION_OK || question.qclass != DNS_CLASS_IN) {
-        return false;
-    }
-    path->len = question_shorten(wire, len, path->shortened);
+    struct question plain = *question;
+    plain.cookie.len = 0;
+    path->len = question_write(&plain, wire, path->shortened);
     path->wire = path->shortened;
-    *q = (struct fast_query){
-        .wire = path->wire,
-        .type = question.type,
-        .udp_size = question.udp_size,
-        .has_edns = question.has_edns,
-        .dnssec_ok = question.dnssec_ok,
-        .name_len = question.name.len,
-    };
-    dname_labels(&question.name, &labels);
-    memcpy(q->offsets, labels.offsets, labels.count);
-    q->offsets[labels.count] = (uint8_t)(question.name.len - 1);
-    q->label_count = labels.count;
-    dname_lower(&question.name);
-    memcpy(q->name, question.name.wire, question.name.len);
-    return true;
 }
 
-static bool read_query(struct path *path, const uint8_t *wire, size_t len)
+/* A query that is not ordinary, as if it were. */
+static void take_other(struct path *path, const struct question *question)
 {
-    path->wire = wire;
-    path->len = len;
-    return fast_query_read(wire, len, &path->question) || read_slowly(path, wire, len);
+    struct dname_labels labels;
+    struct dname name = question->name;
+    struct fast_query *q = &path->other;
+    *q = (struct fast_query){
+        .wire = path->wire,
+        .type = question->type,
+        .udp_size = question->udp_size,
+        .has_edns = question->has_edns,
+        .dnssec_ok = question->dnssec_ok,
+        .name_len = name.len,
+    };
+    dname_labels(&name, &labels);
+    memcpy(q->offsets, labels.offsets, labels.count);
+    q->offsets[labels.count] = (uint8_t)(name.len - 1);
+    q->label_count = labels.count;
+    dname_lower(&name);
+    memcpy(q->name, name.wire, name.len);
+    path->question = q;
+}
+
+static bool take_query(struct path *path, const struct engine_query *query)
+{
+    struct query *parsed = query->parsed;
+    const struct fast_query *fast = &parsed->fast;
+    path->wire = query->wire;
+    path->len = query->len;
+    if (!parsed->is_ordinary) {
+        const struct question *question = query_question(parsed);
+        if (parsed->verdict != QUESTION_OK || question->qclass != DNS_CLASS_IN) {
+            return false;
+        }
+        shorten(path, question, query->wire);
+        take_other(path, question);
+        return true;
+    }
+    path->question = fast;
+    if (query->len > DNS_HEADER_SIZE + (size_t)fast->name_len + QUESTION_TAIL + EDNS_OPT_SIZE) {
+        shorten(path, query_question(parsed), query->wire); /* it has options */
+    }
+    return true;
 }
 
 /* No record has such a type, whatever the name (answer_meta.c). */
@@ -65,7 +85,7 @@ static const struct engine_zone *find_zone(struct path *path)
 {
     const struct engine_config *config = path->config;
     for (unsigned i = 0; i < config->zone_count; i++) {
-        if (is_within(&path->question, &config->zones[i])) {
+        if (is_within(path->question, &config->zones[i])) {
             path->zone_at = i;
             return &config->zones[i];
         }
@@ -82,7 +102,7 @@ static bool is_label(const struct fast_query *q, unsigned at, struct slice text)
 /* A stub zone may have the name. */
 static bool is_ours(const struct path *path, const struct engine_zone *zone)
 {
-    const struct fast_query *q = &path->question;
+    const struct fast_query *q = path->question;
     if (!path->config->zones_of_others) {
         return true;
     }
@@ -92,14 +112,15 @@ static bool is_ours(const struct path *path, const struct engine_zone *zone)
 }
 
 bool path_find(struct path *path, const struct engine_config *config,
-               const struct client_space *space, const uint8_t *wire, size_t len)
+               const struct engine_query *query)
 {
     enum { ABOVE_PREFIX = 2 }; /* <namespace>.svc */
-    const struct fast_query *q = &path->question;
+    const struct client_space *space = query->view.space;
     path->config = config;
-    if (!space || !read_query(path, wire, len) || is_meta(q->type)) {
+    if (!space || !take_query(path, query) || is_meta(path->question->type)) {
         return false;
     }
+    const struct fast_query *q = path->question;
     const struct engine_zone *zone = find_zone(path);
     if (!zone || q->label_count <= zone->labels + ABOVE_PREFIX) {
         return false;
@@ -117,7 +138,7 @@ static struct slice suffix(const struct path *path, unsigned place)
 {
     static const uint8_t root[1];
     const struct engine_config *config = path->config;
-    const struct fast_query *q = &path->question;
+    const struct fast_query *q = path->question;
     unsigned above = place > PATH_DOMAIN ? PATH_DOMAIN : place;
     unsigned at = q->offsets[path->prefix_labels + above];
     if (place < PATH_FIRST_SEARCH) {
@@ -143,7 +164,7 @@ bool path_name(const struct path *path, unsigned place, struct dname *ret_name)
 
 size_t path_query(const struct path *path, const struct dname *name, uint8_t out[QUESTION_WIRE_MAX])
 {
-    size_t tail_at = DNS_HEADER_SIZE + (size_t)path->question.name_len;
+    size_t tail_at = DNS_HEADER_SIZE + (size_t)path->question->name_len;
     size_t tail_len = path->len - tail_at;
     memcpy(out, path->wire, DNS_HEADER_SIZE);
     memcpy(out + DNS_HEADER_SIZE, name->wire, name->len);

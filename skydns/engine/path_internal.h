@@ -29,23 +29,24 @@ enum {
     PATH_PLACES_MAX = PATH_FIRST_SEARCH + ENGINE_SEARCH_MAX + 1,
 };
 
-/* Borrows the query's bytes and the configuration. */
+/* Borrows the query and the configuration. */
 struct path {
     const struct engine_config *config;
     const uint8_t *wire; /* the query: no longer than QUESTION_WIRE_MAX */
     size_t len;
-    struct fast_query question;           /* its name in lower case, and what EDNS says */
+    const struct fast_query *question;    /* its name in lower case, and what EDNS says */
     unsigned zone_at;                     /* of the configuration: the domain */
     unsigned prefix_labels;               /* at least one */
     unsigned prefix_len;                  /* bytes */
+    struct fast_query other;              /* the same of a query that is not ordinary */
     uint8_t shortened[QUESTION_WIRE_MAX]; /* a query that is longer than it needs to be */
 };
 
-/* False: the query has no search path. It is not ordinary (a class other than IN, a type that no
- * record has, a message that makes no sense), or not about a name below
- * <space's label>.svc.<domain>, where the domain is the longest of ours that has the name. */
+/* False: the query, whose client is known, has no search path. It is not usual (a class other than
+ * IN, a type that no record has, a message that makes no sense), or not about a name below <its
+ * namespace>.svc.<domain>, where the domain is the longest of ours that has the name. */
 bool path_find(struct path *path, const struct engine_config *config,
-               const struct client_space *space, const uint8_t *wire, size_t len);
+               const struct engine_query *query);
 
 /* How many places it has. */
 static inline unsigned path_places(const struct path *path)
@@ -64,7 +65,7 @@ size_t path_query(const struct path *path, const struct dname *name,
 /* The last label of the prefix, in lower case: the first one below each name of the search list. */
 static inline struct slice path_top(const struct path *path)
 {
-    return fast_query_label(&path->question, path->prefix_labels - 1);
+    return fast_query_label(path->question, path->prefix_labels - 1);
 }
 
 #endif

@@ -6,6 +6,7 @@
 #include "common/base/cursor.h"
 #include "common/dns/dns.h"
 #include "skydns/engine/path_internal.h"
+#include "skydns/wire/query_parse.h"
 
 _Static_assert((int)PATH_NAMES_MAX == (int)PATH_PLACES_MAX, "a name for each place");
 
@@ -28,8 +29,11 @@ void path_names_find(const struct engine_config *config, const struct client_spa
     uint8_t wire[DNS_HEADER_SIZE + DNAME_MAX + 4];
     struct path path;
     ret->count = 0;
-    size_t len = write_query(name, type, wire, sizeof(wire));
-    if (!config->settings.autopath || !path_find(&path, config, space, wire, len)) {
+    struct query parsed;
+    struct engine_query query = {.wire = wire, .parsed = &parsed, .view.space = space};
+    query.len = write_query(name, type, wire, sizeof(wire));
+    query_parse(wire, query.len, &parsed);
+    if (!config->settings.autopath || !path_find(&path, config, &query)) {
         return;
     }
     ret->count = path_places(&path);

@@ -13,6 +13,7 @@
 #include "skydns/fast/plain_names.h"
 #include "skydns/sign/signed_zones.h"
 #include "skydns/wire/edns.h"
+#include "skydns/wire/query_parse.h"
 #include "skydns/wire/reply_limit.h"
 
 /* A domain: what rules its names out. */
@@ -45,7 +46,8 @@ struct path_walk {
     unsigned ruled_out; /* of its places in the domain, a bit for each */
     size_t refresh_len; /* a kept reply on the way asks to be refreshed: its query */
     uint8_t refresh[ENGINE_REFRESH_MAX];
-    uint8_t wire[QUESTION_WIRE_MAX];
+    uint8_t wire[QUESTION_WIRE_MAX]; /* for the name at a place */
+    struct query parsed;
 };
 
 _Static_assert((size_t)ENGINE_FORWARD_MAX >= (size_t)QUESTION_WIRE_MAX, "a candidate's query");
@@ -98,7 +100,7 @@ static void use_store(struct path_walk *w, const struct store *store)
 static bool has_wildcard(const struct path *path)
 {
     for (unsigned i = 0; i <= path->prefix_labels; i++) {
-        if (lookup_is_wildcard(fast_query_label(&path->question, i))) {
+        if (lookup_is_wildcard(fast_query_label(path->question, i))) {
             return true;
         }
     }
@@ -126,7 +128,7 @@ static bool is_absent(const struct path_walk *w, unsigned place)
     }
     const struct store_node *above = place == PATH_DOMAIN ? z->domain : z->svc;
     if (place == 0 && above) {
-        above = store_child(above, fast_query_label(&path->question, path->prefix_labels));
+        above = store_child(above, fast_query_label(path->question, path->prefix_labels));
     }
     return !above || !store_child(above, top);
 }
@@ -142,7 +144,7 @@ static struct path_end *find_end(struct path_walk *w, struct slice end)
 /* Finds the places of the path in the domain that need no answer. */
 static void rule_out(struct path_walk *w, const struct store *store)
 {
-    const struct fast_query *q = &w->path.question;
+    const struct fast_query *q = w->path.question;
     unsigned at = q->offsets[w->path.prefix_labels - 1];
     const struct slice end = slice_of(q->name + at, q->name_len - at);
     w->ruled_out = 0;
@@ -205,13 +207,15 @@ static bool make_query(struct path_walk *w, const struct engine_query *query,
                        const struct dname *name, struct engine_query *ret)
 {
     enum { OPT_MAX = EDNS_OPT_SIZE + EDNS_SUBNET_MAX + EDNS_ERROR_SIZE };
-    const struct fast_query *q = &w->path.question;
+    const struct fast_query *q = w->path.question;
     const size_t room = RELOCATE_ROOM(q->name_len);
     size_t limit =
         reply_limit_of(query, q->has_edns, q->udp_size, w->config->settings.max_udp_size);
     *ret = *query;
     ret->wire = w->wire;
     ret->len = path_query(&w->path, name, w->wire);
+    query_parse(ret->wire, ret->len, &w->parsed);
+    ret->parsed = &w->parsed;
     ret->ahead = 0;
     ret->reserved += room;
     return ret->len + OPT_MAX + room <= limit;
@@ -227,7 +231,7 @@ static size_t end_reply(struct path_walk *w, const struct engine_query *query, u
                      ? w->config->settings.max_udp_size
                      : (size_t)DNS_UDP_SIZE;
     len = relocate(reply, len, cap - query->reserved,
-                   slice_of(path->wire + DNS_HEADER_SIZE, path->question.name_len));
+                   slice_of(path->wire + DNS_HEADER_SIZE, path->question->name_len));
     if (len > 0) {
         counter_add(&w->counts->path_answers, 1);
         counter_add(&w->counts->path_saved, place);
@@ -310,7 +314,8 @@ static enum step take_verdict(struct path_walk *w, struct search *s,
         deferral->path_serial = w->config->serial;
         deferral->path_has_failed = s->has_failed;
         if (place > 0 && deferral->kind == ENGINE_DEFER_FORWARD) {
-            deferral->forward_len = question_shorten(query->wire, query->len, deferral->forward);
+            deferral->forward_len =
+                question_write(query_question(query->parsed), query->wire, deferral->forward);
         }
         return STEP_END;
     }
@@ -397,7 +402,7 @@ static bool is_over(const struct path_walk *w, const struct engine_query *query)
  * contradict it: what the one denies, the other gives. */
 static bool is_signed(const struct path_walk *w)
 {
-    return w->path.question.dnssec_ok &&
+    return w->path.question->dnssec_ok &&
            signed_zones_domain(w->config, &w->config->zones[w->path.zone_at]);
 }
 
@@ -405,8 +410,7 @@ static bool has_path(struct path_walk *w, const struct engine_query *query)
 {
     w->path.wire = NULL;
     return w->config->settings.autopath && !is_over(w, query) &&
-           path_find(&w->path, w->config, query->view.space, query->wire, query->len) &&
-           !is_signed(w);
+           path_find(&w->path, w->config, query) && !is_signed(w);
 }
 
 enum engine_verdict path_walk_answer(struct path_walk *walk, const struct store *store,

@@ -29,7 +29,7 @@ struct engine_query tsig_envelope_query(const struct tsig_envelope *envelope,
     plain.ahead = 0; /* it was looked ahead at with its record */
     plain.signed_by =
         envelope->tsig.verdict == TSIG_GOOD ? tsig_key_name(envelope->tsig.key) : NULL;
-    plain.reserved += envelope->tsig.key ? tsig_reply_size(&envelope->tsig) : 0;
+    plain.reserved_by_tsig = envelope->tsig.key ? tsig_reply_size(&envelope->tsig) : 0;
     return plain;
 }
 

@@ -16,6 +16,7 @@
 #include "skydns/records/store_ready.h"
 #include "skydns/wire/deferral.h"
 #include "skydns/wire/fast_reply.h"
+#include "skydns/wire/query_parse.h"
 
 struct fast {
     const struct engine_config *config;
@@ -57,8 +58,8 @@ void fast_free(struct fast *fast)
 
 /* ---- Looking up ---- */
 
-void fast_look_ahead(struct fast *fast, const struct store *store, const struct slice *queries,
-                     size_t count)
+void fast_look_ahead(struct fast *fast, const struct store *store,
+                     const struct fast_query *const *queries, size_t count)
 {
     struct store_walk *walks[ENGINE_AHEAD_MAX];
     const struct fast_question *foreign[ENGINE_AHEAD_MAX];
@@ -103,7 +104,7 @@ static const struct fast_question *find_question(struct fast *f, const struct st
         return &f->questions[query->ahead - 1];
     }
     fast_zones_use(&f->zones, store);
-    fast_question_begin(&f->zones, slice_of(query->wire, query->len), q);
+    fast_question_begin(&f->zones, &query->parsed->fast, q);
     if (q->source == FAST_STORE) {
         store_walk_finish(&q->walk);
     }
@@ -183,7 +184,7 @@ static size_t end(struct fast *f, const struct fast_query *q, enum dns_rcode rco
 static size_t deny(struct fast *f, const struct fast_question *question,
                    const struct engine_query *query, enum dns_rcode rcode)
 {
-    const struct fast_query *q = &question->query;
+    const struct fast_query *q = question->query;
     const struct soa_template *soa = &question->zone->soa;
     if (!q->is_lower || question->zone->zone->is_incomplete ||
         f->reply.len + soa->len > f->reply.limit) {
@@ -202,7 +203,7 @@ static size_t put_picked(struct fast *f, const struct fast_question *question,
 {
     struct address_pick *pick = &f->pick;
     uint32_t ttl_s = level(f, (unsigned)pick->count, pick->ttl_s);
-    unsigned type = question->query.type, count = 0;
+    unsigned type = question->query->type, count = 0;
     for (unsigned i = 1; i < pick->count && f->config->settings.round_robin; i++) {
         unsigned other = shuffle_random(&f->random) % (i + 1);
         const struct store_record *record = pick->records[i];
@@ -218,7 +219,7 @@ static size_t put_picked(struct fast *f, const struct fast_question *question,
     }
     f->reply.answers = (uint16_t)count;
     f->reply.is_cut = count < pick->count;
-    return end(f, &question->query, DNS_RCODE_NOERROR);
+    return end(f, question->query, DNS_RCODE_NOERROR);
 }
 
 /* More addresses than are prepared. 0: the slow path decides. */
@@ -251,7 +252,7 @@ static size_t answer_addresses(struct fast *f, const struct fast_question *quest
                                const struct engine_query *query)
 {
     struct addresses addresses;
-    unsigned family = question->query.type == DNS_TYPE_A ? 0 : 1;
+    unsigned family = question->query->type == DNS_TYPE_A ? 0 : 1;
     if (!get_addresses(f, question->walk.node, family, &addresses)) {
         return store_visible_count(question->walk.node) > STORE_READY_MAX
                    ? answer_many(f, question, query, family == 0 ? 4 : 16)
@@ -264,7 +265,7 @@ static size_t answer_addresses(struct fast *f, const struct fast_question *quest
     unsigned count = put_addresses(f, &addresses, DNS_HEADER_SIZE);
     f->reply.answers = (uint16_t)count;
     f->reply.is_cut = count < addresses.count;
-    return end(f, &question->query, DNS_RCODE_NOERROR);
+    return end(f, question->query, DNS_RCODE_NOERROR);
 }
 
 /* ---- Ports ---- */
@@ -273,7 +274,7 @@ static size_t answer_addresses(struct fast *f, const struct fast_question *quest
 static bool is_in_same_space(const struct fast *f, const struct fast_question *question,
                              struct slice target)
 {
-    const struct fast_query *q = &question->query;
+    const struct fast_query *q = question->query;
     unsigned below = (unsigned)question->zone->zone->labels + 2;
     if (f->zones.is_nested || q->label_count <= below) {
         return false;
@@ -372,7 +373,7 @@ static size_t answer_targets(struct fast *f, const struct fast_question *questio
     unsigned written_at[STORE_READY_MAX];
     const struct store_record *single;
     struct targets targets;
-    if (!question->query.is_lower || !get_targets(f, question->walk.node, &single, &targets)) {
+    if (!question->query->is_lower || !get_targets(f, question->walk.node, &single, &targets)) {
         return 0;
     }
     for (unsigned i = 0; i < targets.count; i++) {
@@ -388,7 +389,7 @@ static size_t answer_targets(struct fast *f, const struct fast_question *questio
         }
     }
     f->reply.answers = (uint16_t)targets.count;
-    return end(f, &question->query, DNS_RCODE_NOERROR);
+    return end(f, question->query, DNS_RCODE_NOERROR);
 }
 
 /* ---- Questions ---- */
@@ -401,7 +402,7 @@ static bool get_node(const struct fast *f, const struct fast_question *question,
     if (!f->view.visibility) {
         return true;
     }
-    switch (fast_name_part(&f->zones, question->zone, &question->query, &query->view)) {
+    switch (fast_name_part(&f->zones, question->zone, question->query, &query->view)) {
     case VIEW_NONE:
         *ret_node = NULL;
         return true;
@@ -422,7 +423,7 @@ static size_t answer_in_zone(struct fast *f, const struct fast_question *questio
     if (!get_node(f, question, query, &node)) {
         return 0;
     }
-    switch (fast_name_action(&f->zones, question->zone, &question->query, question->kind, node)) {
+    switch (fast_name_action(&f->zones, question->zone, question->query, question->kind, node)) {
     case PLAIN_NOT:
         break;
     case PLAIN_NO_NAME:
@@ -472,7 +473,7 @@ static size_t answer_pointer(struct fast *f, const struct fast_question *questio
     }
     memcpy(data, target.ptr, target.len);
     f->reply.answers = 1;
-    return end(f, &question->query, DNS_RCODE_NOERROR);
+    return end(f, question->query, DNS_RCODE_NOERROR);
 }
 
 /* Whether a name of a stub zone is hidden from the client, since the zone is below a name that is.
@@ -488,10 +489,10 @@ static NOINLINE size_t answer_kept(struct fast *f, const struct fast_question *q
                                    bool *ret_wants_refresh)
 {
     const struct kept_question kept = {.query = query,
-                                       .name_len = question->query.name_len,
-                                       .has_edns = question->query.has_edns,
-                                       .udp_size = question->query.udp_size,
-                                       .dnssec_ok = question->query.dnssec_ok};
+                                       .name_len = question->query->name_len,
+                                       .has_edns = question->query->has_edns,
+                                       .udp_size = question->query->udp_size,
+                                       .dnssec_ok = question->query->dnssec_ok};
     return kept_access_allows(f->kept, query->client)
                ? kept_access_reply(f->kept, &kept, &question->key, reply, ret_wants_refresh)
                : 0;
@@ -502,14 +503,14 @@ size_t fast_answer(struct fast *fast, const struct store *store, const struct en
 {
     struct fast *f = fast;
     const struct fast_question *question = find_question(f, store, query);
-    ret_deferral->name_len = question->source == FAST_NOWHERE ? 0 : question->query.name_len;
+    ret_deferral->name_len = question->source == FAST_NOWHERE ? 0 : question->query->name_len;
     f->view = view_of(f->config, store, &query->view);
     if (question->source != FAST_STORE) {
         return question->source == FAST_CACHE && !is_hidden_stub(f, question)
                    ? answer_kept(f, question, query, reply, &ret_deferral->wants_refresh)
                    : 0;
     }
-    fast_reply_begin(&f->reply, &question->query, query, f->config->settings.max_udp_size, reply);
+    fast_reply_begin(&f->reply, question->query, query, f->config->settings.max_udp_size, reply);
     f->random = query->random;
     return question->zone ? answer_in_zone(f, question, query) : answer_pointer(f, question);
 }

@@ -1,9 +1,8 @@
-/* The fast path from a query's bytes to the reply's, for common questions: addresses, ports (SRV),
- * reverse names, names without such data and names that do not exist, and whatever the cache has of
- * other domains. It parses, folds and looks up
- * in one pass, copies what the store has prepared (store_ready.h), and falls back to the slow path
- * (answer.h, encode.h) whenever anything is out of the ordinary. Its replies are byte for
- * byte those of the slow path. One per engine; that engine's thread only.
+/* The fast path from a parsed query to the reply's bytes, for common questions: addresses, ports
+ * (SRV), reverse names, names without such data and names that do not exist, and whatever the cache
+ * has of other domains. It looks up, copies what the store has prepared (store_ready.h), and falls
+ * back to the slow path (answer.h, encode.h) whenever anything is out of the ordinary. Its replies
+ * are byte for byte those of the slow path. One per engine; that engine's thread only.
  *
  * No allocation, no lock, no system call. */
 #ifndef SKYDNS_FAST_FAST_H
@@ -19,6 +18,7 @@
 
 struct encoder;
 struct engine_deferral;
+struct fast_query;
 struct fast;
 struct kept_access;
 
@@ -31,14 +31,16 @@ void fast_free(struct fast *fast); /* NULL is fine */
 /* Switches to another configuration, borrowed until the next one. */
 void fast_configure(struct fast *fast, const struct engine_config *config, struct encoder *encoder);
 
-/* The reply's length; 0: take the slow path. `reply` is as large as engine_answer's; the reply may
+/* Answers an ordinary query. The reply's length; 0: take the slow path. `reply` is as large as
+ * engine_answer's; the reply may
  * have come from the cache, which wants its copy refreshed. Of ret_deferral, what comes with a
  * REPLY. */
 size_t fast_answer(struct fast *fast, const struct store *store, const struct engine_query *query,
                    uint8_t *reply, struct engine_deferral *ret_deferral);
 
-/* Like engine_look_ahead; count 0: forgets the last batch and does not read the store. */
-void fast_look_ahead(struct fast *fast, const struct store *store, const struct slice *queries,
-                     size_t count);
+/* Like engine_look_ahead; NULL: not an ordinary query. They are borrowed until answered. count 0:
+ * forgets the last batch and does not read the store. */
+void fast_look_ahead(struct fast *fast, const struct store *store,
+                     const struct fast_query *const *queries, size_t count);
 
 #endif

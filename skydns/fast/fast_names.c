@@ -137,7 +137,7 @@ static enum fast_source begin_foreign(const struct fast_zones *zones,
                                       struct fast_question *question)
 {
     const struct engine_config *config = zones->config;
-    const struct fast_query *q = &question->query;
+    const struct fast_query *q = question->query;
     struct cache_key *key = &question->key;
     size_t unused;
     if (!zones->has_kept || is_meta(q->type) || is_reverse(q)) {
@@ -163,14 +163,14 @@ static enum fast_source begin_foreign(const struct fast_zones *zones,
 static enum fast_source begin_in_zone(const struct fast_zones *zones,
                                       struct fast_question *question)
 {
-    question->zone = fast_zones_find(zones, &question->query);
+    question->zone = fast_zones_find(zones, question->query);
     if (!question->zone) {
         return begin_foreign(zones, question);
     }
     if (!question->zone->node) {
         return FAST_NOWHERE;
     }
-    fast_walk_begin(question->zone, &question->query, &question->walk);
+    fast_walk_begin(question->zone, question->query, &question->walk);
     return FAST_STORE;
 }
 
@@ -178,13 +178,13 @@ static enum fast_source begin_in_zone(const struct fast_zones *zones,
 static enum fast_source begin_elsewhere(const struct fast_zones *zones,
                                         struct fast_question *question)
 {
-    return fast_zones_find(zones, &question->query) ? FAST_NOWHERE : begin_foreign(zones, question);
+    return fast_zones_find(zones, question->query) ? FAST_NOWHERE : begin_foreign(zones, question);
 }
 
 static enum fast_source begin_in_arpa(const struct fast_zones *zones,
                                       struct fast_question *question)
 {
-    const struct fast_query *q = &question->query;
+    const struct fast_query *q = question->query;
     if (!zones->arpa) {
         return FAST_NOWHERE;
     }
@@ -193,13 +193,13 @@ static enum fast_source begin_in_arpa(const struct fast_zones *zones,
     return FAST_STORE;
 }
 
-static enum fast_source begin_question(const struct fast_zones *zones, struct slice wire,
+static enum fast_source begin_question(const struct fast_zones *zones, const struct fast_query *q,
                                        struct fast_question *question)
 {
-    struct fast_query *q = &question->query;
-    if (!fast_query_read((const uint8_t *)wire.ptr, wire.len, q)) {
+    if (!q) {
         return FAST_NOWHERE;
     }
+    question->query = q;
     switch (q->type) {
     case DNS_TYPE_A:
     case DNS_TYPE_AAAA:
@@ -223,10 +223,10 @@ static enum fast_source begin_question(const struct fast_zones *zones, struct sl
     return begin_in_zone(zones, question);
 }
 
-void fast_question_begin(const struct fast_zones *zones, struct slice wire,
+void fast_question_begin(const struct fast_zones *zones, const struct fast_query *query,
                          struct fast_question *question)
 {
-    question->source = begin_question(zones, wire, question);
+    question->source = begin_question(zones, query, question);
 }
 
 /* ---- How a name is answered ---- */

@@ -42,12 +42,12 @@ struct fast_zones {
 /* Where the fast path may have an answer. */
 enum fast_source { FAST_NOWHERE, FAST_STORE, FAST_CACHE };
 
-/* A question being answered. It must not move: the walk points into `query`. */
+/* A question being answered. The walk points into `query`, which is borrowed. */
 struct fast_question {
     enum fast_source source;
-    enum plain_kind kind; /* of names in a zone */
-    struct fast_query query;
-    const struct fast_zone *zone; /* NULL: a reverse name */
+    enum plain_kind kind;           /* of names in a zone */
+    const struct fast_query *query; /* not of FAST_NOWHERE */
+    const struct fast_zone *zone;   /* NULL: a reverse name */
     struct store_walk walk;
     struct cache_key key; /* of names of other domains */
 };
@@ -63,9 +63,9 @@ void fast_zones_use(struct fast_zones *zones, const struct store *store);
 const struct fast_zone *fast_zones_find(const struct fast_zones *zones,
                                         const struct fast_query *query);
 
-/* Parses a query and, if the fast path may have the answer, begins the walk to its name, or makes
- * its key. The wire bytes are borrowed. */
-void fast_question_begin(const struct fast_zones *zones, struct slice wire,
+/* If the fast path may have the answer, begins the walk to the query's name, or makes its key. The
+ * query is borrowed; NULL: it is not ordinary. */
+void fast_question_begin(const struct fast_zones *zones, const struct fast_query *query,
                          struct fast_question *question);
 
 /* Begins the walk to the name of `query`, which is in the zone. */

@@ -104,7 +104,7 @@ static bool find_from_zone(const struct fast_zones *zones, const struct cut *cut
 static const struct store_node *common_node(const struct fast_question *question,
                                             const struct cut *cut)
 {
-    unsigned shared = question->query.label_count - cut->shared_at;
+    unsigned shared = question->query->label_count - cut->shared_at;
     unsigned above = question->zone->zone->labels;
     if (cut->own == cut->count || shared <= above || shared - above > STORE_WALK_PASSED_MAX ||
         (question->zone->has_zones_below && !question->zone->plain.is_uniform)) {
@@ -145,11 +145,11 @@ bool fast_target_find(const struct fast_zones *zones, const struct fast_question
                       struct slice wire, unsigned written_at, struct fast_target *ret_target)
 {
     struct cut cut;
-    cut_target(wire, &question->query, &cut);
+    cut_target(wire, question->query, &cut);
     const struct store_node *common = common_node(question, &cut);
     ret_target->owner_at = written_at;
     if (cut.own == 0 && cut.count > 0) {
-        ret_target->owner_at = DNS_HEADER_SIZE + (unsigned)question->query.offsets[cut.shared_at];
+        ret_target->owner_at = DNS_HEADER_SIZE + (unsigned)question->query->offsets[cut.shared_at];
     }
     return common ? find_from_node(question, &cut, common, &ret_target->node)
                   : find_from_zone(zones, &cut, &ret_target->node);

@@ -99,7 +99,7 @@ static bool is_late(void *data)
 /* Whether the records have changed meanwhile and now point to names not asked about: without their
  * addresses, the answer would deny existing ones. */
 static bool is_outdated(struct pool_thread *t, const struct store *store,
-                        const struct engine_query *query, const struct pooled_query *q,
+                        struct engine_query *query, const struct pooled_query *q,
                         const struct external_answers *externals)
 {
     size_t len;
@@ -128,8 +128,8 @@ static void keep_deferral(const struct pool_thread *t, struct pooled_query *q)
     *q->deferral = t->deferral;
 }
 
-static void answer(struct pool_thread *t, const struct store *store,
-                   const struct engine_query *query, struct pooled_query *q)
+static void answer(struct pool_thread *t, const struct store *store, struct engine_query *query,
+                   struct pooled_query *q)
 {
     const struct external_answers externals = {.count = q->external_count, .items = q->externals};
     if (q->externals && is_outdated(t, store, query, q, &externals)) { /* ask again, please */
@@ -160,7 +160,7 @@ static void take_query(struct pool_thread *t, struct pooled_query *q)
         return;
     }
     t->ends_ms = now_ms + config->answer_ms;
-    const struct engine_query query = {
+    struct engine_query query = {
         .wire = q->wire,
         .len = q->len,
         .client = &q->client,

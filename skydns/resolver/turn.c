@@ -24,7 +24,7 @@ void turn_end(struct turn *turn)
     }
 }
 
-static enum engine_verdict answer(struct turn *turn, const struct engine_query *query,
+static enum engine_verdict answer(struct turn *turn, struct engine_query *query,
                                   const struct external_answers *externals, uint8_t *reply,
                                   size_t *ret_len)
 {
@@ -40,7 +40,7 @@ static enum engine_verdict answer(struct turn *turn, const struct engine_query *
     return verdict;
 }
 
-enum engine_verdict turn_answer(struct turn *turn, const struct engine_query *query,
+enum engine_verdict turn_answer(struct turn *turn, struct engine_query *query,
                                 const struct external_answers *externals, uint8_t *reply,
                                 size_t *ret_len)
 {

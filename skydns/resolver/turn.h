@@ -45,7 +45,7 @@ void turn_end(struct turn *turn);
 
 /* engine_answer, on this turn's version, with the deferral in the turn; what is too expensive for
  * the rest of it is deferred for WALK. */
-enum engine_verdict turn_answer(struct turn *turn, const struct engine_query *query,
+enum engine_verdict turn_answer(struct turn *turn, struct engine_query *query,
                                 const struct external_answers *externals, uint8_t *reply,
                                 size_t *ret_len);
 

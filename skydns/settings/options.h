@@ -13,13 +13,13 @@
 #include "common/base/flags.h"
 #include "common/base/privileges.h"
 #include "common/dns/dname.h"
+#include "skydns/clients/visibility.h"
 #include "skydns/dnssec/dnssec.h"
 #include "skydns/dnstap/dnstap_target.h"
 #include "skydns/external/zone_table.h"
 #include "skydns/listen/listen_socket.h"
 #include "skydns/publish/engine_config.h"
 #include "skydns/publish/recursion.h"
-#include "skydns/settings/client_options.h"
 #include "skydns/tap/query_log.h"
 
 struct stub_zones;
@@ -39,6 +39,22 @@ enum {
 struct stream_address {
     enum engine_transport transport;
     struct addr address;
+};
+
+/* A label of RFC 1035 is no longer, and a namespace is one. */
+enum { NAMESPACE_TEXT_MAX = 63 };
+
+struct namespace_name {
+    uint8_t len;
+    char text[NAMESPACE_TEXT_MAX]; /* in lower case, without a final NUL */
+};
+
+/* What clients see of others' names: -visibility and the flags that go with it. */
+struct client_options {
+    bool is_own; /* -visibility=own */
+    enum visibility_unknown unknown;
+    size_t public_count;
+    struct namespace_name public_names[VISIBILITY_PUBLIC_MAX]; /* each once */
 };
 
 struct options {

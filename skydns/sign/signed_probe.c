@@ -8,6 +8,7 @@
 #include "common/dns/dns.h"
 #include "skydns/records/hash.h"
 #include "skydns/records/rr.h"
+#include "skydns/wire/query_parse.h"
 
 /* The types of names asked about again and again, AAAA of names with only A: a few dozen that many
  * clients use. A longer name is asked about each time. */
@@ -32,6 +33,7 @@ struct signed_probe {
 
     struct engine_deferral deferral; /* scratch, as the others */
     uint8_t wire[DNS_HEADER_SIZE + DNAME_MAX + 4];
+    struct query parsed;
     uint8_t reply[ENGINE_REPLY_MAX];
 };
 
@@ -87,6 +89,8 @@ static enum signed_fact ask(struct signed_probe *p, const struct dname *name, ui
     size_t len = 0;
     query.wire = p->wire;
     query.len = write_query(p->wire, sizeof(p->wire), name, type);
+    query_parse(query.wire, query.len, &p->parsed);
+    query.parsed = &p->parsed;
     query.transport = ENGINE_UDP;
     query.ahead = 0;
     query.reserved = 0;

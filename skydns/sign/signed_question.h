@@ -8,11 +8,12 @@
 
 #include "common/base/attributes.h"
 #include "common/dns/dname.h"
-#include "skydns/wire/query.h"
+
+struct query;
 
 /* Whether a query could have another answer than without DNSSEC: DO is set, or it asks for keys.
- * True also for what is no ordinary query. Costs a few nanoseconds. */
-bool signed_question_concerns(const struct engine_query *query);
+ * True also for what is no ordinary query. */
+bool signed_question_concerns(const struct query *query);
 
 /* A question of class IN. */
 struct signed_question {
@@ -23,7 +24,6 @@ struct signed_question {
 };
 
 /* False: the query makes no sense, or is not of class IN. */
-bool signed_question_read(const struct engine_query *query,
-                          struct signed_question *ret_question) MUST_CHECK;
+bool signed_question_read(struct query *query, struct signed_question *ret_question) MUST_CHECK;
 
 #endif

@@ -495,7 +495,7 @@ enum engine_verdict signed_reply_answer(struct signed_reply *signer,
                                         size_t *ret_len, struct engine_deferral *ret_deferral)
 {
     struct signed_reply *s = signer;
-    if (!signed_question_read(query, &s->question)) {
+    if (!signed_question_read(query->parsed, &s->question)) {
         return source->answer(source->data, query, false, reply, ret_len, ret_deferral);
     }
     s->query = query;

@@ -102,7 +102,7 @@ enum engine_verdict tcp_answers_query(void *data, const struct tcp_query *tcp, u
     struct turn *turn = a->turn;
     /* One that was announced has waited since then: its answer takes that long. */
     const int64_t begun_us = tcp->ahead > 0 ? a->ahead_us : clock_monotonic_us();
-    const struct engine_query query = {
+    struct engine_query query = {
         .wire = tcp->wire,
         .len = tcp->len,
         .client = tcp->client,

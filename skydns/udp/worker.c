@@ -150,7 +150,7 @@ static NOINLINE void note_barred(struct worker *w, const struct engine_query *qu
     query_log_not_allowed(query->client);
 }
 
-static void answer(struct worker *w, const struct store *store, const struct engine_query *query,
+static void answer(struct worker *w, const struct store *store, struct engine_query *query,
                    struct udp_packet *packet)
 {
     enum engine_verdict verdict = engine_answer(w->config.engine, store, query, NULL, packet->reply,
@@ -204,7 +204,7 @@ static void limit(struct worker *w, const struct engine_query *query, enum cooki
 static bool pass_rate(struct worker *w, const struct rate *rate, struct worker_time now,
                       uint64_t client, struct udp_packet *packet)
 {
-    const struct engine_query query = query_of(w, packet, now);
+    struct engine_query query = query_of(w, packet, now);
     enum cookie_verdict cookie = engine_check_cookie(w->config.engine, &query);
     if (cookie == COOKIE_VALID) {
         counter_add(&w->counts.limit_exempt, 1);

@@ -2,7 +2,9 @@
 
 #include <string.h>
 
+#include "common/base/attributes.h"
 #include "common/dns/dns.h"
+#include "skydns/wire/cookie_option.h"
 #include "skydns/wire/edns.h"
 
 enum { QUESTION_TAIL = 4 }; /* type, class */
@@ -96,17 +98,37 @@ static bool fold(const uint8_t *name, struct fast_query *q)
     return q->name_len < BLOCK ? fold_short(name, q) : fold_long(name, q);
 }
 
-/* Version 0, no options, nothing after it. */
+/* Options that fill the record. False: one changes the answer, or makes no sense. */
+static NOINLINE bool read_options(const uint8_t *options, size_t len, struct fast_query *q)
+{
+    size_t at = 0;
+    while (at + EDNS_OPTION_HEAD <= len) {
+        size_t code = u16_at(options + at), data_len = u16_at(options + at + 2);
+        at += EDNS_OPTION_HEAD;
+        if (data_len > len - at || code == EDNS_OPTION_SUBNET || code == EDNS_OPTION_STUB ||
+            (code == EDNS_OPTION_COOKIE && !cookie_has_sound_length(data_len))) {
+            return false;
+        }
+        if (code == EDNS_OPTION_COOKIE && q->cookie_len == 0) {
+            q->cookie_len = (uint8_t)data_len;
+            q->cookie = options + at;
+        }
+        at += data_len;
+    }
+    return at == len;
+}
+
+/* Version 0, nothing after it. */
 static bool read_opt(const uint8_t *opt, size_t left, struct fast_query *q)
 {
-    if (left != EDNS_OPT_SIZE || opt[0] != 0 || u16_at(opt + 1) != DNS_TYPE_OPT || opt[6] != 0 ||
-        u16_at(opt + 9) != 0) {
+    if (left < EDNS_OPT_SIZE || opt[0] != 0 || u16_at(opt + 1) != DNS_TYPE_OPT || opt[6] != 0 ||
+        u16_at(opt + 9) != left - EDNS_OPT_SIZE) {
         return false;
     }
     q->has_edns = true;
     q->udp_size = u16_at(opt + 3);
     q->dnssec_ok = (opt[7] & DNS_EDNS_DO >> 8) != 0;
-    return true;
+    return left == EDNS_OPT_SIZE || read_options(opt + EDNS_OPT_SIZE, left - EDNS_OPT_SIZE, q);
 }
 
 bool fast_query_read(const uint8_t *wire, size_t len, struct fast_query *ret_query)
@@ -126,6 +148,7 @@ bool fast_query_read(const uint8_t *wire, size_t len, struct fast_query *ret_que
     q->type = u16_at(tail);
     q->has_edns = q->dnssec_ok = false;
     q->udp_size = 0;
+    q->cookie_len = 0;
     left -= QUESTION_TAIL;
     return wire[11] ? read_opt(tail + QUESTION_TAIL, left, q) : left == 0;
 }

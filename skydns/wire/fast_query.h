@@ -1,4 +1,4 @@
-/* The first step of the fast path: parses an ordinary query in one pass. Pure. */
+/* Reads an ordinary query in one pass (query_parse.h). Pure. */
 #ifndef SKYDNS_WIRE_FAST_QUERY_H
 #define SKYDNS_WIRE_FAST_QUERY_H
 
@@ -15,8 +15,10 @@ struct fast_query {
     uint16_t udp_size; /* of EDNS */
     bool has_edns;
     bool dnssec_ok;
-    bool is_lower;    /* the name as typed has no capitals */
-    uint8_t name_len; /* with the root label */
+    bool is_lower;         /* the name as typed has no capitals */
+    uint8_t cookie_len;    /* of EDNS's option COOKIE, the first; 0: none */
+    const uint8_t *cookie; /* its data */
+    uint8_t name_len;      /* with the root label */
     uint8_t label_count;
     uint8_t name[DNAME_MAX]; /* in lower case */
     uint8_t
@@ -24,8 +26,8 @@ struct fast_query {
 };
 
 /* False: not an ordinary query (anything but one question of class IN with an optional OPT of
- * version 0 without options; or a dot in a label; or a label of 46 bytes, which looks like one).
- * The slow path decides whether it is valid. */
+ * version 0, whose options say nothing about the answer; or a dot in a label; or a label of 46
+ * bytes, which looks like one). Whether it is valid is for question_parse. */
 bool fast_query_read(const uint8_t *wire, size_t len, struct fast_query *ret_query);
 
 static inline struct slice fast_query_label(const struct fast_query *query, unsigned i)

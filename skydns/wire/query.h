@@ -31,6 +31,8 @@ enum engine_transport {
     ENGINE_TRANSPORTS
 };
 
+struct query;
+
 struct engine_query {
     const uint8_t *wire;
     size_t len;
@@ -65,8 +67,11 @@ struct engine_query {
     bool path_has_failed; /* a nameserver failed at an earlier one */
 
     /* The engine's own; callers leave them alone. */
+    struct query *parsed; /* what the bytes say (query_parse.h) */
+    bool gets_cookie;     /* its reply has one, which is reserved for */
     struct client_view view;
     size_t reserved;               /* bytes of the reply's limit that something else is to have */
+    size_t reserved_by_tsig;       /* of these */
     const struct dname *signed_by; /* the key of its good TSIG record; NULL: none */
 };
 

@@ -6,4 +6,10 @@ commit that changes answers on purpose adds a class, for those who compare acros
 
 from compare import Class
 
-CLASSES: list[Class] = []
+CLASSES: list[Class] = [
+    Class(
+        "a cookie that ends like an OPT record", {"options"},
+        "it gets one back: a look at the query's last bytes does not pass it over any more",
+        lambda difference: difference.query.what.startswith("query_parse/looks_plain"),
+    ),
+]  # fmt: skip

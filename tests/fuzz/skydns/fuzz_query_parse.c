@@ -1,11 +1,12 @@
-/* Any bytes as a query: whatever cookie it has is taken out and nothing else, and every reply to it
- * has room for ours. Bytes that are a reply: the cookie goes into its OPT record, or nowhere. */
+/* Any bytes as a query: what is read in the tuned pass is what question_parse reads, and what is
+ * written of a question reads the same. Bytes that are a reply: the cookie goes into its OPT
+ * record, or nowhere. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/dns/dns.h"
-#include "skydns/engine/cookie_envelope_internal.h"
-#include "skydns/wire/question.h"
+#include "skydns/engine/cookie_reply_internal.h"
+#include "skydns/wire/query_parse.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -18,57 +19,87 @@ static void check(bool holds)
     }
 }
 
-static struct cookie_secrets secrets_of(void)
+static bool is_same_cookie(const struct cookie *a, const struct cookie *b)
 {
-    struct cookie_secrets secrets = {.count = 2};
-    memset(secrets.items[0], 1, COOKIE_SECRET_SIZE);
-    memset(secrets.items[1], 2, COOKIE_SECRET_SIZE);
-    return secrets;
+    return a->len == b->len && memcmp(a->bytes, b->bytes, a->len) == 0;
 }
 
-static void check_query(const struct cookie_envelope *e, const uint8_t *data, size_t size)
+static void check_same(const struct question *a, const struct question *b)
 {
-    struct question before, after;
-    enum question_verdict verdict = question_parse(data, size, &before);
-    enum question_verdict now = question_parse((const uint8_t *)e->query.ptr, e->query.len, &after);
-    check(now == verdict);
-    check(e->cookie.len == 0 || cookie_has_sound_length(e->cookie.len));
-    if (verdict == QUESTION_OK) {
-        check(e->cookie.len == before.cookie.len &&
-              memcmp(e->cookie.bytes, before.cookie.bytes, e->cookie.len) == 0);
-        check(e->has_question && e->has_subnet == (before.subnet_len > 0));
-        check(before.id == after.id && before.type == after.type && before.qclass == after.qclass &&
-              before.name.len == after.name.len &&
-              memcmp(before.name.wire, after.name.wire, before.name.len) == 0 &&
-              before.has_edns == after.has_edns && before.udp_size == after.udp_size &&
-              before.dnssec_ok == after.dnssec_ok && before.is_from_stub == after.is_from_stub &&
-              before.subnet_len == after.subnet_len &&
-              memcmp(before.subnet, after.subnet, before.subnet_len) == 0);
-        check(before.cookie.len == 0 || cookie_may_be_in(data, size) ||
-              data[size - EDNS_OPT_SIZE] == 0);
+    check(a->id == b->id && a->opcode == b->opcode && a->type == b->type && a->qclass == b->qclass);
+    check(a->recursion_desired == b->recursion_desired &&
+          a->wants_authentic == b->wants_authentic && a->checking_disabled == b->checking_disabled);
+    check(a->name.len == b->name.len && memcmp(a->name.wire, b->name.wire, a->name.len) == 0);
+    check(a->has_edns == b->has_edns && a->udp_size == b->udp_size &&
+          a->dnssec_ok == b->dnssec_ok && a->is_from_stub == b->is_from_stub);
+    check(a->subnet_len == b->subnet_len && memcmp(a->subnet, b->subnet, a->subnet_len) == 0);
+    check(is_same_cookie(&a->cookie, &b->cookie));
+}
+
+static void check_ordinary(const struct fast_query *fast, const struct question *question)
+{
+    struct dname lower = question->name;
+    struct dname_labels labels;
+    dname_lower(&lower);
+    dname_labels(&lower, &labels);
+    check(fast->name_len == lower.len && memcmp(fast->name, lower.wire, lower.len) == 0);
+    check(fast->label_count == labels.count && fast->offsets[labels.count] == lower.len - 1);
+    check(memcmp(fast->offsets, labels.offsets, labels.count) == 0);
+    check(fast->is_lower == (memcmp(question->name.wire, lower.wire, lower.len) == 0));
+}
+
+static void check_written(const struct question *question, const uint8_t *data)
+{
+    uint8_t wire[QUESTION_WIRE_MAX];
+    struct query again;
+    query_parse(wire, question_write(question, data, wire), &again);
+    check(again.verdict == QUESTION_OK);
+    check_same(query_question(&again), question);
+}
+
+static void check_query(const uint8_t *data, size_t size)
+{
+    static struct query query;
+    struct question question;
+    enum question_verdict verdict = question_parse(data, size, &question);
+    query_parse(data, size, &query);
+    check(query.verdict == verdict && (!query.is_ordinary || verdict == QUESTION_OK));
+    if (verdict != QUESTION_OK) {
+        check(!query_has_cookie(&query) || verdict == QUESTION_NONE || verdict == QUESTION_BADVERS);
+        return;
     }
-    if (verdict == QUESTION_NONE) {
-        check(!e->has_question && e->cookie.len > 0);
+    check_same(query_question(&query), &question);
+    check(query_has_cookie(&query) == (question.cookie.len > 0));
+    const struct cookie cookie = query_cookie(&query);
+    check(is_same_cookie(&cookie, &question.cookie));
+    if (query.is_ordinary) {
+        check(question.subnet_len == 0 && !question.is_from_stub);
+        check_ordinary(&query.fast, &question);
+    }
+    check_written(&question, data);
+}
+
+static void check_reply(const uint8_t *data, size_t size)
+{
+    static uint8_t reply[QUERY_MAX + COOKIE_OPTION_SIZE];
+    struct cookie_secrets secrets = {.count = 2};
+    const struct ip client = {4, {192, 0, 2, 1}};
+    const struct cookie cookie = {.len = COOKIE_CLIENT_SIZE};
+    memset(secrets.items[0], 1, COOKIE_SECRET_SIZE);
+    memset(secrets.items[1], 2, COOKIE_SECRET_SIZE);
+    for (unsigned subnet = 0; subnet < 2; subnet++) {
+        memcpy(reply, data, size);
+        size_t len =
+            cookie_append(&secrets, &cookie, &client, 1760704496, subnet == 1, reply, size);
+        check(len == size || len == size + COOKIE_OPTION_SIZE);
     }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static uint8_t reply[QUERY_MAX + COOKIE_OPTION_SIZE];
-    static struct cookie_envelope envelope;
-    const struct cookie_secrets secrets = secrets_of();
-    const struct ip client = {4, {192, 0, 2, 1}};
-    if (size > QUERY_MAX) {
-        return 0;
-    }
-    cookie_open(&envelope, data, size);
-    check_query(&envelope, data, size);
-    for (unsigned subnet = 0; subnet < 2; subnet++) {
-        envelope.has_subnet = subnet == 1;
-        memcpy(reply, data, size);
-        envelope.cookie.len = envelope.cookie.len > 0 ? envelope.cookie.len : COOKIE_CLIENT_SIZE;
-        size_t len = cookie_close(&envelope, &secrets, &client, 1760704496, reply, size);
-        check(len == size || len == size + COOKIE_OPTION_SIZE);
+    if (size <= QUERY_MAX) {
+        check_query(data, size);
+        check_reply(data, size);
     }
     return 0;
 }

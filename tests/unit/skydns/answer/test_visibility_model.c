@@ -22,6 +22,7 @@
 #include "common/base/xalloc.h"
 #include "skydns/clients/visibility.h"
 #include "skydns/engine/direct_internal.h"
+#include "skydns/wire/query_parse.h"
 #include "tests/support/skydns/fixture.h"
 
 enum { TREES = 150, CLIENTS = 3, QUESTIONS = 90, KEYS_MAX = 90, NAME_SIZE = 200, VALUE_SIZE = 300 };
@@ -535,6 +536,7 @@ static void side_put(struct side *side, const struct key *key)
 static void side_ask(struct side *side, const char *question, uint32_t random, bool may_walk)
 {
     static const struct addr nobody;
+    struct query parsed;
     struct engine_query query = {.client = &nobody,
                                  .local = &nobody,
                                  .transport = fixture_query(side->f, question),
@@ -544,7 +546,9 @@ static void side_ask(struct side *side, const char *question, uint32_t random, b
                                  .view = side->view};
     query.wire = side->f->query;
     query.len = side->f->query_len;
-    const struct slice ahead = slice_of(query.wire, query.len);
+    query_parse(query.wire, query.len, &parsed);
+    query.parsed = &parsed;
+    const struct fast_query *ahead = parsed.is_ordinary ? &parsed.fast : NULL;
     if (random % 2) {
         direct_look_ahead(side->direct, side->f->store, &ahead, 1);
         query.ahead = 1;

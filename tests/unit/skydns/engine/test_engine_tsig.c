@@ -143,13 +143,13 @@ static void what_waits(void **state)
     assert_string_equal(ask(f, far_signed, sizeof(far_signed)), "forward");
     assert_true(f->deferral.is_signed);
     f->is_repeated = true;
-    const struct engine_query query = {.wire = far_signed,
-                                       .len = sizeof(far_signed),
-                                       .client = &f->local,
-                                       .local = &f->local,
-                                       .now_s = FIXTURE_NOW_S,
-                                       .transport = ENGINE_UDP,
-                                       .is_repeated = true};
+    struct engine_query query = {.wire = far_signed,
+                                 .len = sizeof(far_signed),
+                                 .client = &f->local,
+                                 .local = &f->local,
+                                 .now_s = FIXTURE_NOW_S,
+                                 .transport = ENGINE_UDP,
+                                 .is_repeated = true};
     f->reply_len = engine_forwarded(f->engine, &query, upstream, sizeof(upstream), f->reply);
     assert_int_equal(open_reply(f, true, 0), 0);
     assert_int_equal(f->reply[7], 1);
@@ -167,12 +167,12 @@ static void an_old_one(void **state)
 {
     struct fixture *f = *state;
     struct engine_deferral deferral;
-    const struct engine_query query = {.wire = web_signed,
-                                       .len = sizeof(web_signed),
-                                       .client = &f->local,
-                                       .local = &f->local,
-                                       .now_s = FIXTURE_NOW_S + 301,
-                                       .transport = ENGINE_TCP};
+    struct engine_query query = {.wire = web_signed,
+                                 .len = sizeof(web_signed),
+                                 .client = &f->local,
+                                 .local = &f->local,
+                                 .now_s = FIXTURE_NOW_S + 301,
+                                 .transport = ENGINE_TCP};
     (void)ask(f, web_signed, sizeof(web_signed)); /* with the fixture's configuration */
     assert_int_equal(
         engine_answer(f->engine, f->store, &query, NULL, f->reply, &f->reply_len, &deferral),

@@ -177,12 +177,12 @@ static void ask_one(struct asker *self, const struct store *store)
     if (number / QUESTION_KINDS % 2) {
         question.wire[question.len - sizeof("\5local\0\0\1\0\1") + 2] ^= 0x20;
     }
-    const struct engine_query query = {.wire = question.wire,
-                                       .len = question.len,
-                                       .client = &client,
-                                       .local = &client,
-                                       .transport = ENGINE_UDP,
-                                       .random = number};
+    struct engine_query query = {.wire = question.wire,
+                                 .len = question.len,
+                                 .client = &client,
+                                 .local = &client,
+                                 .transport = ENGINE_UDP,
+                                 .random = number};
     if (engine_answer(self->engine, store, &query, NULL, reply, &len, &deferral) != ENGINE_REPLY) {
         self->problem = "no reply";
     } else if (!question_is_answered(&question, reply, len)) {

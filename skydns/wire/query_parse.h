@@ -1,0 +1,39 @@
+/* A client's query, read once, before anything looks at it: every later step takes what it needs
+ * from here. An ordinary query, as nearly all are, is read in one tuned pass (fast_query.h), any
+ * other by question.h. Pure; any thread. */
+#ifndef SKYDNS_WIRE_QUERY_PARSE_H
+#define SKYDNS_WIRE_QUERY_PARSE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "skydns/wire/cookie_option.h"
+#include "skydns/wire/fast_query.h"
+#include "skydns/wire/question.h"
+
+/* Borrows the bytes it was read from. */
+struct query {
+    bool is_ordinary;  /* `fast` is filled in, and the verdict OK */
+    bool has_question; /* `question` is, as far as the verdict says; of one that is not ordinary,
+                        * query_parse_other has been called */
+    enum question_verdict verdict;
+    struct fast_query fast;
+    struct question question; /* for query_question */
+};
+
+void query_parse(const uint8_t *wire, size_t len, struct query *ret_query);
+
+/* Its two steps: whether the query is ordinary; and, if it is not, what it is. */
+void query_parse_ordinary(const uint8_t *wire, size_t len, struct query *ret_query);
+void query_parse_other(const uint8_t *wire, size_t len, struct query *query);
+
+/* The question and what EDNS says, also of a query that makes no sense as far as it could be read.
+ * Made of an ordinary query when it is first wanted. */
+const struct question *query_question(struct query *query);
+
+/* Whether the query has a cookie and gets one back: a message without sense gets none. */
+bool query_has_cookie(const struct query *query);
+struct cookie query_cookie(const struct query *query); /* of one that has */
+
+#endif
