@@ -34,13 +34,16 @@ struct addr loopback_addr(unsigned port)
  * its program is restarted. */
 static bool reserve(unsigned port)
 {
+    enum { HIGH = 200 }; /* low descriptors are those of sockets that systemd passes */
     static int locks = -1;
     struct flock byte = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = port, .l_len = 1};
     if (locks < 0) {
         const char *folder = getenv("TMPDIR");
         CLEANUP_FREE char *path =
             xasprintf("%s/dns-pod-ports-%u.locks", folder && *folder ? folder : "/tmp", getuid());
-        locks = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+        int low = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+        locks = fcntl(low, F_DUPFD_CLOEXEC, HIGH); /* -1 for -1 */
+        close(low);
     }
     return locks >= 0 && fcntl(locks, F_SETLK, &byte) == 0;
 }
