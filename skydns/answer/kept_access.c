@@ -111,33 +111,36 @@ static void put16(uint8_t *at, unsigned v)
     at[1] = (uint8_t)v;
 }
 
-/* OPT, with the error if there is room for it. Returns the reply's length. */
-static size_t end_edns(const struct kept_access *access, const struct kept_question *q,
-                       enum edns_error error, size_t limit, uint8_t *reply, size_t len)
+/* Appends OPT, with the error if there is room for it. */
+static void end_edns(const struct kept_access *access, const struct kept_question *q,
+                     enum edns_error error, size_t limit, struct response *response)
 {
-    struct writer w = writer_of(reply, limit);
-    w.pos = len;
+    struct writer w = writer_of(response->bytes, limit);
+    w.pos = response->opt_at = response->len;
     edns_append_opt(&w, access->config->settings.max_udp_size, 0, q->dnssec_ok);
     if (error != EDNS_ERROR_NONE) {
         edns_append_error(&w, (uint16_t)error);
     }
-    return w.pos;
+    response->len = w.pos;
 }
 
 /* Around the records: as many of them as cache_read has given. As relay_write: the authority
  * section goes first, then all records, with TC. Over TCP, that would send the client where it
  * already is. */
-static size_t end_reply(const struct kept_access *access, const struct kept_question *q,
-                        const struct cache_hit *hit, const struct frame *frame, uint8_t *reply)
+static void end_reply(const struct kept_access *access, const struct kept_question *q,
+                      const struct cache_hit *hit, const struct frame *frame,
+                      struct response *response)
 {
     const uint8_t *wire = q->query->wire;
+    uint8_t *reply = response->bytes;
     bool has_all = hit->len <= frame->room;
     bool has_answers = has_all || (hit->answers > 0 && hit->answers_len <= frame->room);
     bool is_lost = !has_answers && q->query->transport != ENGINE_UDP;
     bool may_say_ad = q->dnssec_ok || (wire[3] & DNS_FLAG_AD); /* RFC 6840 5.8 */
     unsigned rcode =
         is_lost || hit->state == CACHE_FAILED ? (unsigned)DNS_RCODE_SERVFAIL : hit->rcode;
-    size_t len = frame->records_at + (has_all ? hit->len : has_answers ? hit->answers_len : 0);
+    response->opt_at = 0;
+    response->len = frame->records_at + (has_all ? hit->len : has_answers ? hit->answers_len : 0);
     memcpy(reply, wire, 2);
     reply[2] = (uint8_t)(DNS_FLAG_QR >> 8 | (wire[2] & DNS_FLAG_RD >> 8) |
                          (has_answers || is_lost ? 0 : DNS_FLAG_TC >> 8));
@@ -149,34 +152,41 @@ static size_t end_reply(const struct kept_access *access, const struct kept_ques
     put16(reply + 10, q->has_edns);
     memcpy(reply + DNS_HEADER_SIZE, wire + DNS_HEADER_SIZE, q->name_len + (size_t)QUESTION_TAIL);
     enum edns_error error = is_lost ? EDNS_ERROR_OTHER : error_of(hit);
-    return q->has_edns ? end_edns(access, q, error, frame->limit, reply, len) : len;
+    if (q->has_edns) {
+        end_edns(access, q, error, frame->limit, response);
+    }
 }
 
-size_t kept_access_reply(struct kept_access *access, const struct kept_question *question,
-                         const struct cache_key *key, uint8_t *reply, bool *ret_wants_refresh)
+bool kept_access_reply(struct kept_access *access, const struct kept_question *question,
+                       const struct cache_key *key, struct response *response,
+                       bool *ret_wants_refresh)
 {
     const struct engine_config *config = access->config;
     const struct frame frame = frame_of(access, question);
     struct cache_hit hit;
     cache_read(config->cache, key, &config->cache_limits, question->query->now_ms, CACHE_ANSWER,
-               shuffle_of(access, question), reply + frame.records_at, frame.room, &hit);
+               shuffle_of(access, question), response->bytes + frame.records_at, frame.room, &hit);
     if (!kept_is_usable(&hit, question->query)) {
-        return 0;
+        return false;
     }
     *ret_wants_refresh = hit.state == CACHE_FRESH && hit.wants_refresh;
     cache_counts_hit(access->counts, &hit);
-    return end_reply(access, question, &hit, &frame, reply);
+    end_reply(access, question, &hit, &frame, response);
+    return true;
 }
 
-size_t kept_access_first(const struct kept_access *access, const struct kept_question *question,
-                         const struct cache_key *key, const uint8_t *upstream, size_t upstream_len,
-                         uint8_t *reply)
+bool kept_access_first(const struct kept_access *access, const struct kept_question *question,
+                       const struct cache_key *key, const uint8_t *upstream, size_t upstream_len,
+                       struct response *response)
 {
     static const struct addr nobody; /* is only told to those who explain */
     const struct frame frame = frame_of(access, question);
     struct cache_hit hit;
-    enum cache_verdict verdict =
-        kept_reply_first(key, upstream, upstream_len, &nobody, &access->config->cache_limits,
-                         shuffle_of(access, question), reply + frame.records_at, frame.room, &hit);
-    return verdict == CACHE_KEPT ? end_reply(access, question, &hit, &frame, reply) : 0;
+    enum cache_verdict verdict = kept_reply_first(
+        key, upstream, upstream_len, &nobody, &access->config->cache_limits,
+        shuffle_of(access, question), response->bytes + frame.records_at, frame.room, &hit);
+    if (verdict == CACHE_KEPT) {
+        end_reply(access, question, &hit, &frame, response);
+    }
+    return verdict == CACHE_KEPT;
 }

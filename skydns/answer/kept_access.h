@@ -14,6 +14,7 @@
 #include "skydns/publish/engine_config.h"
 #include "skydns/wire/query.h"
 #include "skydns/wire/question.h"
+#include "skydns/wire/response.h"
 
 struct kept_access {
     const struct engine_config *config;
@@ -39,16 +40,17 @@ struct kept_question {
     bool dnssec_ok;
 };
 
-/* The reply of what is kept. 0: there is nothing that may be used now. *ret_wants_refresh is set
- * with a reply, which is as large as engine_answer's. */
-size_t kept_access_reply(struct kept_access *access, const struct kept_question *question,
-                         const struct cache_key *key, uint8_t *reply, bool *ret_wants_refresh);
+/* The response of what is kept. False: there is nothing that may be used now. *ret_wants_refresh is
+ * set with a response. */
+bool kept_access_reply(struct kept_access *access, const struct kept_question *question,
+                       const struct cache_key *key, struct response *response,
+                       bool *ret_wants_refresh);
 
 /* Likewise the first reply, from a nameserver's message, if what can be kept of it is all that
- * matters. 0: it is passed on as it is, or is no reply. */
-size_t kept_access_first(const struct kept_access *access, const struct kept_question *question,
-                         const struct cache_key *key, const uint8_t *upstream, size_t upstream_len,
-                         uint8_t *reply);
+ * matters. False: it is passed on as it is, or is no reply. */
+bool kept_access_first(const struct kept_access *access, const struct kept_question *question,
+                       const struct cache_key *key, const uint8_t *upstream, size_t upstream_len,
+                       struct response *response);
 
 /* A client's question is not answered here. */
 void kept_access_miss(struct kept_access *access, const struct engine_query *query);

@@ -140,12 +140,13 @@ static bool shrink(struct relay_parts *p, size_t limit)
     return true;
 }
 
-size_t relay_write(const struct question *question, const uint8_t *upstream,
-                   const struct relay_parts *parts, uint16_t udp_size, size_t limit, uint8_t *reply)
+bool relay_write(const struct question *question, const uint8_t *upstream,
+                 const struct relay_parts *parts, uint16_t udp_size, size_t limit,
+                 struct response *response)
 {
     struct relay_parts p = *parts;
     if (p.extended_rcode && !question->has_edns) {
-        return 0;
+        return false;
     }
     size_t question_end = DNS_HEADER_SIZE + (size_t)question->name.len + 4;
     if (p.question_end == 0) {
@@ -159,7 +160,7 @@ size_t relay_write(const struct question *question, const uint8_t *upstream,
                    (question->checking_disabled ? DNS_FLAG_CD : 0) |
                    (p.flags & (FLAGS_PASSED | (may_say_ad ? DNS_FLAG_AD : 0) | DNS_MASK_RCODE)) |
                    (is_cut ? DNS_FLAG_TC : 0));
-    struct writer w = writer_of(reply, limit);
+    struct writer w = writer_of(response->bytes, limit);
     writer_u16(&w, question->id);
     writer_u16(&w, flags);
     writer_u16(&w, 1); /* the question */
@@ -172,10 +173,11 @@ size_t relay_write(const struct question *question, const uint8_t *upstream,
     if (p.additional_end > question_end) {
         writer_bytes(&w, upstream + question_end, p.additional_end - question_end);
     }
+    response->opt_at = question->has_edns ? w.pos : 0;
     if (question->has_edns) {
-        size_t opt_at = w.pos;
         edns_append_opt(&w, udp_size, p.extended_rcode, question->dnssec_ok);
-        edns_append_option(&w, opt_at, upstream + p.subnet_at, subnet_len);
+        edns_append_option(&w, response->opt_at, upstream + p.subnet_at, subnet_len);
     }
-    return w.failed ? 0 : w.pos;
+    response->len = w.pos;
+    return !w.failed;
 }

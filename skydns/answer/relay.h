@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "skydns/wire/question.h"
+#include "skydns/wire/response.h"
 
 /* Where the sections of a reply end, and what its OPT record adds to the header. */
 struct relay_parts {
@@ -31,10 +32,10 @@ bool relay_read(const struct question *question, const uint8_t *upstream, size_t
 
 /* Writes the client's reply, at most `limit` bytes (at least 512). When not everything fits, the
  * additional section is dropped first, then the authority section if there is an answer, then all
- * records, with TC set. `udp_size` is what our own OPT advertises. Returns the length; 0 when the
- * rcode is extended and the client has no EDNS. */
-size_t relay_write(const struct question *question, const uint8_t *upstream,
-                   const struct relay_parts *parts, uint16_t udp_size, size_t limit,
-                   uint8_t *reply);
+ * records, with TC set. `udp_size` is what our own OPT advertises. False when the rcode is
+ * extended and the client has no EDNS. */
+bool relay_write(const struct question *question, const uint8_t *upstream,
+                 const struct relay_parts *parts, uint16_t udp_size, size_t limit,
+                 struct response *response);
 
 #endif

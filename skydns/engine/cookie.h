@@ -1,7 +1,6 @@
 /* DNS cookies (RFC 7873) with the server cookies of RFC 9018: version 1, a timestamp, and a
  * SipHash-2-4 over both, the client's cookie and its address. A client that returns ours has
- * received a reply at that address: it is not forged. Makes and checks cookies; messages are
- * cookie_reply_internal.h's. Pure; any thread. */
+ * received a reply at that address: it is not forged. Pure; any thread. */
 #ifndef SKYDNS_ENGINE_COOKIE_H
 #define SKYDNS_ENGINE_COOKIE_H
 

@@ -119,8 +119,8 @@ static const struct cache_key *key_of(struct direct *direct, const struct questi
 /* A question that is to be forwarded: from the cache, if it is there. What a nameserver says to one
  * network is not for others. */
 static enum engine_verdict answer_kept(struct direct *direct, const struct engine_query *query,
-                                       const struct question *question, uint8_t *reply,
-                                       size_t *ret_len, struct engine_deferral *ret_deferral)
+                                       const struct question *question, struct response *response,
+                                       struct engine_deferral *ret_deferral)
 {
     const struct foreign_zone *zone = answer_get_foreign_zone(direct->answer);
     if (!query->is_allowed && !kept_access_allows(&direct->kept, query->client)) {
@@ -128,9 +128,8 @@ static enum engine_verdict answer_kept(struct direct *direct, const struct engin
     }
     if (zone && direct->config->cache && question->subnet_len == 0) {
         const struct kept_question kept = kept_question_of(query, question);
-        *ret_len = kept_access_reply(&direct->kept, &kept, key_of(direct, question, zone), reply,
-                                     &ret_deferral->wants_refresh);
-        if (*ret_len > 0) {
+        if (kept_access_reply(&direct->kept, &kept, key_of(direct, question, zone), response,
+                              &ret_deferral->wants_refresh)) {
             return ENGINE_REPLY;
         }
     }
@@ -148,23 +147,25 @@ struct direct_source {
     bool is_probe; /* nobody gets the answer: the cache is left alone */
 };
 
-/* A reply without records, and why. */
-static size_t bare_error(const struct direct *direct, const struct question *question,
-                         enum dns_rcode rcode, uint16_t flags, enum edns_error error,
-                         uint8_t *reply)
+/* A response without records, and why. */
+static void bare_error(const struct direct *direct, const struct question *question,
+                       enum dns_rcode rcode, uint16_t flags, enum edns_error error,
+                       struct response *response)
 {
-    struct writer w = writer_of(reply, DNS_UDP_SIZE);
-    w.pos = encode_bare(direct->encoder, question, rcode, flags, reply);
+    struct writer w = writer_of(response->bytes, DNS_UDP_SIZE);
+    encode_bare(direct->encoder, question, rcode, flags, response);
+    w.pos = response->len;
     if (question->has_edns && error != EDNS_ERROR_NONE) {
         edns_append_error(&w, (uint16_t)error);
+        response->len = w.pos;
     }
-    return w.pos;
 }
 
 static enum engine_verdict answer_question(const struct direct_source *source,
                                            const struct engine_query *query,
-                                           const struct question *question, uint8_t *reply,
-                                           size_t *ret_len, struct engine_deferral *ret_deferral)
+                                           const struct question *question,
+                                           struct response *response,
+                                           struct engine_deferral *ret_deferral)
 {
     struct direct *direct = source->direct;
     struct answer_input input = {
@@ -186,30 +187,30 @@ static enum engine_verdict answer_question(const struct direct_source *source,
     };
     enum engine_verdict verdict = answer_build(direct->answer, &input, ret_deferral);
     if (verdict == ENGINE_REPLY) {
-        *ret_len = encode_plan(direct->encoder, question, answer_get_plan(direct->answer),
-                               input.reply_limit, reply);
-        if (is_cut_over_tcp(query, reply)) {
-            *ret_len = bare_error(direct, question, DNS_RCODE_SERVFAIL, DNS_FLAG_AA | DNS_FLAG_RA,
-                                  EDNS_ERROR_OTHER, reply);
+        encode_plan(direct->encoder, question, answer_get_plan(direct->answer), input.reply_limit,
+                    response);
+        if (is_cut_over_tcp(query, response->bytes)) {
+            bare_error(direct, question, DNS_RCODE_SERVFAIL, DNS_FLAG_AA | DNS_FLAG_RA,
+                       EDNS_ERROR_OTHER, response);
         }
     }
     if (verdict == ENGINE_DEFER && ret_deferral->kind == ENGINE_DEFER_FORWARD &&
         !source->is_probe) {
-        return answer_kept(direct, query, question, reply, ret_len, ret_deferral);
+        return answer_kept(direct, query, question, response, ret_deferral);
     }
     return verdict;
 }
 
 static NOINLINE enum engine_verdict answer_slowly(const struct direct_source *source,
-                                                  const struct engine_query *query, uint8_t *reply,
-                                                  size_t *ret_len,
+                                                  const struct engine_query *query,
+                                                  struct response *response,
                                                   struct engine_deferral *ret_deferral)
 {
     const struct question *question = query_question(query->parsed);
     enum dns_rcode rcode = DNS_RCODE_NOERROR;
     switch (query->parsed->verdict) {
     case QUESTION_OK:
-        return answer_question(source, query, question, reply, ret_len, ret_deferral);
+        return answer_question(source, query, question, response, ret_deferral);
     case QUESTION_DROP:
         return ENGINE_DROP;
     case QUESTION_FORMERR:
@@ -223,38 +224,38 @@ static NOINLINE enum engine_verdict answer_slowly(const struct direct_source *so
         rcode = DNS_RCODE_BADVERS;
         break;
     }
-    *ret_len = encode_bare(source->direct->encoder, question, rcode, 0, reply);
+    encode_bare(source->direct->encoder, question, rcode, 0, response);
     return ENGINE_REPLY;
 }
 
 /* As without DNSSEC. */
 static enum engine_verdict answer_plainly(const struct direct_source *source,
-                                          const struct engine_query *query, uint8_t *reply,
-                                          size_t *ret_len, struct engine_deferral *ret_deferral)
+                                          const struct engine_query *query,
+                                          struct response *response,
+                                          struct engine_deferral *ret_deferral)
 {
     if (source->store && !source->externals && query->parsed->is_ordinary &&
-        (*ret_len = fast_answer(source->direct->fast, source->store, query, reply, ret_deferral)) >
-            0) {
+        fast_answer(source->direct->fast, source->store, query, response, ret_deferral)) {
         return ENGINE_REPLY;
     }
     ret_deferral->name_len = 0;
-    return answer_slowly(source, query, reply, ret_len, ret_deferral);
+    return answer_slowly(source, query, response, ret_deferral);
 }
 
 /* For signed_reply.c: the client's query, or one of its own. */
 static enum engine_verdict answer_signer(void *data, const struct engine_query *query,
-                                         bool is_probe, uint8_t *reply, size_t *ret_len,
+                                         bool is_probe, struct response *response,
                                          struct engine_deferral *ret_deferral)
 {
     struct direct_source source = *(const struct direct_source *)data;
     source.is_probe = is_probe;
     source.externals = is_probe ? NULL : source.externals;
-    return answer_plainly(&source, query, reply, ret_len, ret_deferral);
+    return answer_plainly(&source, query, response, ret_deferral);
 }
 
 static NOINLINE enum engine_verdict answer_signed(const struct direct_source *source,
-                                                  const struct engine_query *query, uint8_t *reply,
-                                                  size_t *ret_len,
+                                                  const struct engine_query *query,
+                                                  struct response *response,
                                                   struct engine_deferral *ret_deferral)
 {
     struct direct_source copy = *source;
@@ -264,15 +265,15 @@ static NOINLINE enum engine_verdict answer_signed(const struct direct_source *so
         .store_serial = source->store ? store_serial(source->store) : 0,
     };
     enum engine_verdict verdict =
-        signed_reply_answer(source->direct->signer, &from, query, reply, ret_len, ret_deferral);
+        signed_reply_answer(source->direct->signer, &from, query, response, ret_deferral);
     ret_deferral->name_len = 0; /* it may have been a probe's */
     return verdict;
 }
 
 enum engine_verdict direct_answer(struct direct *direct, const struct store *store,
                                   const struct engine_query *query,
-                                  const struct external_answers *externals, uint8_t *reply,
-                                  size_t *ret_len, struct engine_deferral *ret_deferral)
+                                  const struct external_answers *externals,
+                                  struct response *response, struct engine_deferral *ret_deferral)
 {
     const struct direct_source source = {.direct = direct, .store = store, .externals = externals};
     ret_deferral->wants_refresh = false;
@@ -281,8 +282,8 @@ enum engine_verdict direct_answer(struct direct *direct, const struct store *sto
     ret_deferral->path_at = 0;
     ret_deferral->path_has_failed = false;
     return direct->config->dnssec && signed_question_concerns(query->parsed)
-               ? answer_signed(&source, query, reply, ret_len, ret_deferral)
-               : answer_plainly(&source, query, reply, ret_len, ret_deferral);
+               ? answer_signed(&source, query, response, ret_deferral)
+               : answer_plainly(&source, query, response, ret_deferral);
 }
 
 void direct_look_ahead(struct direct *direct, const struct store *store,
@@ -291,47 +292,44 @@ void direct_look_ahead(struct direct *direct, const struct store *store,
     fast_look_ahead(direct->fast, store, queries, store ? count : 0);
 }
 
-size_t direct_error(struct direct *direct, const struct engine_query *query, enum dns_rcode rcode,
-                    uint16_t flags, enum edns_error error, uint8_t *reply)
+void direct_error(struct direct *direct, const struct engine_query *query, enum dns_rcode rcode,
+                  uint16_t flags, enum edns_error error, struct response *response)
 {
+    response->len = 0;
     enum question_verdict verdict = query->parsed->verdict;
-    if (verdict != QUESTION_OK && verdict != QUESTION_NONE) {
-        return 0;
+    if (verdict == QUESTION_OK || verdict == QUESTION_NONE) {
+        bare_error(direct, query_question(query->parsed), rcode, flags, error, response);
     }
-    return bare_error(direct, query_question(query->parsed), rcode, flags, error, reply);
 }
 
-/* The reply that later hits will repeat; 0: they will not. */
-static size_t forwarded_as_kept(struct direct *direct, const struct engine_query *query,
-                                const struct question *question, const uint8_t *upstream,
-                                size_t upstream_len, uint8_t *reply)
+/* Makes the response that later hits will repeat. False: they will not. */
+static bool forwarded_as_kept(struct direct *direct, const struct engine_query *query,
+                              const struct question *question, const uint8_t *upstream,
+                              size_t upstream_len, struct response *response)
 {
     static const struct foreign_zone any_zone; /* the reply is the same whoever sent it */
     if (!direct->config->cache || question->subnet_len > 0) {
-        return 0;
+        return false;
     }
     const struct kept_question kept = kept_question_of(query, question);
     return kept_access_first(&direct->kept, &kept, key_of(direct, question, &any_zone), upstream,
-                             upstream_len, reply);
+                             upstream_len, response);
 }
 
-size_t direct_forwarded(struct direct *direct, const struct engine_query *query,
-                        const uint8_t *upstream, size_t upstream_len, uint8_t *reply)
+bool direct_forwarded(struct direct *direct, const struct engine_query *query,
+                      const uint8_t *upstream, size_t upstream_len, struct response *response)
 {
     const struct question *question = query_question(query->parsed);
     struct relay_parts parts;
     if (query->parsed->verdict != QUESTION_OK ||
         !relay_read(question, upstream, upstream_len, &parts)) {
-        return 0;
+        return false;
     }
     if (query->transport != ENGINE_UDP && (parts.flags & DNS_FLAG_TC)) {
-        return 0; /* already over TCP: part of an answer would pass for the whole */
+        return false; /* already over TCP: part of an answer would pass for the whole */
     }
-    size_t len = forwarded_as_kept(direct, query, question, upstream, upstream_len, reply);
-    if (len > 0) {
-        return len;
-    }
-    len = relay_write(question, upstream, &parts, direct->config->settings.max_udp_size,
-                      reply_limit(direct, query, question), reply);
-    return len > 0 && is_cut_over_tcp(query, reply) ? 0 : len;
+    return forwarded_as_kept(direct, query, question, upstream, upstream_len, response) ||
+           (relay_write(question, upstream, &parts, direct->config->settings.max_udp_size,
+                        reply_limit(direct, query, question), response) &&
+            !is_cut_over_tcp(query, response->bytes));
 }

@@ -17,6 +17,7 @@
 #include "skydns/wire/edns.h"
 #include "skydns/wire/external_answer.h"
 #include "skydns/wire/query.h"
+#include "skydns/wire/response.h"
 
 struct direct;
 struct fast_query;
@@ -29,18 +30,20 @@ void direct_configure(struct direct *direct, const struct engine_config *config)
 
 enum engine_verdict direct_answer(struct direct *direct, const struct store *store,
                                   const struct engine_query *query,
-                                  const struct external_answers *externals, uint8_t *reply,
-                                  size_t *ret_len, struct engine_deferral *ret_deferral);
+                                  const struct external_answers *externals,
+                                  struct response *response, struct engine_deferral *ret_deferral);
 
 /* NULL: not an ordinary query. */
 void direct_look_ahead(struct direct *direct, const struct store *store,
                        const struct fast_query *const *queries, size_t count);
 
-/* Header, question and OPT, with this extended error if it is one; 0: the query makes no sense. */
-size_t direct_error(struct direct *direct, const struct engine_query *query, enum dns_rcode rcode,
-                    uint16_t flags, enum edns_error error, uint8_t *reply);
+/* Header, question and OPT, with this extended error if it is one; len 0: the query makes no sense.
+ */
+void direct_error(struct direct *direct, const struct engine_query *query, enum dns_rcode rcode,
+                  uint16_t flags, enum edns_error error, struct response *response);
 
-size_t direct_forwarded(struct direct *direct, const struct engine_query *query,
-                        const uint8_t *upstream, size_t upstream_len, uint8_t *reply);
+/* False: as engine_forwarded's 0. */
+bool direct_forwarded(struct direct *direct, const struct engine_query *query,
+                      const uint8_t *upstream, size_t upstream_len, struct response *response);
 
 #endif

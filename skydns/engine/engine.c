@@ -8,12 +8,12 @@
 #include "skydns/clients/client_index.h"
 #include "skydns/clients/client_view.h"
 #include "skydns/engine/admission_internal.h"
-#include "skydns/engine/cookie_reply_internal.h"
 #include "skydns/engine/direct_internal.h"
 #include "skydns/engine/path_walk_internal.h"
 #include "skydns/engine/tsig_envelope_internal.h"
 #include "skydns/wire/edns.h"
 #include "skydns/wire/query_parse.h"
+#include "skydns/wire/response.h"
 
 struct engine {
     const struct engine_config *config;
@@ -75,8 +75,16 @@ static struct client_view view_of(const struct engine *engine, const struct addr
 
 /* ---- Queries ---- */
 
+static NOINLINE struct query *parse_other(const struct engine_query *query, struct query *parsed)
+{
+    if (!parsed->has_question) {
+        query_parse_other(query->wire, query->len, parsed);
+    }
+    return parsed;
+}
+
 /* A query as it was read, once. */
-static struct query *parse(struct engine *engine, const struct engine_query *query)
+static inline struct query *parse(struct engine *engine, const struct engine_query *query)
 {
     struct query *parsed = &engine->alone;
     if (query->ahead > 0 && query->ahead <= engine->ahead_count) {
@@ -84,10 +92,7 @@ static struct query *parse(struct engine *engine, const struct engine_query *que
     } else {
         query_parse_ordinary(query->wire, query->len, parsed);
     }
-    if (!parsed->is_ordinary && !parsed->has_question) {
-        query_parse_other(query->wire, query->len, parsed);
-    }
-    return parsed;
+    return parsed->is_ordinary ? parsed : parse_other(query, parsed);
 }
 
 /* Makes the query as the answers see it: parsed, with room in the reply for a cookie, if it gets
@@ -106,21 +111,26 @@ static struct engine_query open_query(struct engine *engine, const struct engine
     return opened;
 }
 
-static NOINLINE size_t add_cookie(const struct engine *engine, const struct engine_query *opened,
-                                  uint8_t *reply, size_t len)
+/* Appends the cookie to the OPT record, for which there is room. */
+static NOINLINE void add_cookie(const struct engine *engine, const struct engine_query *opened,
+                                struct response *response)
 {
     const struct ip ip = addr_ip(opened->client);
-    const struct query *parsed = opened->parsed;
-    const struct cookie cookie = query_cookie(parsed);
-    bool has_subnet = !parsed->is_ordinary && parsed->question.subnet_len > 0;
-    return cookie_append(&engine->config->cookies, &cookie, &ip, (uint32_t)opened->now_s,
-                         has_subnet, reply, len);
+    const struct cookie cookie = query_cookie(opened->parsed);
+    uint8_t option[COOKIE_OPTION_SIZE];
+    struct writer w = writer_of(response->bytes, response->len + sizeof(option));
+    w.pos = response->len;
+    (void)cookie_answer(&engine->config->cookies, &cookie, &ip, (uint32_t)opened->now_s, option);
+    edns_append_option(&w, response->opt_at, option, sizeof(option));
+    response->len = w.pos;
 }
 
-static inline size_t close_reply(const struct engine *engine, const struct engine_query *opened,
-                                 uint8_t *reply, size_t len)
+static inline void close_reply(const struct engine *engine, const struct engine_query *opened,
+                               struct response *response)
 {
-    return opened->gets_cookie && len > 0 ? add_cookie(engine, opened, reply, len) : len;
+    if (opened->gets_cookie && response->len > 0 && response->opt_at > 0) {
+        add_cookie(engine, opened, response);
+    }
 }
 
 enum cookie_verdict engine_check_cookie(struct engine *engine, const struct engine_query *query)
@@ -145,8 +155,10 @@ static size_t error_reply(struct engine *engine, const struct engine_query *quer
                           uint8_t *reply)
 {
     const struct engine_query opened = open_query(engine, query);
-    size_t len = direct_error(engine->direct, &opened, rcode, flags, error, reply);
-    return close_reply(engine, &opened, reply, len);
+    struct response response = {.bytes = reply};
+    direct_error(engine->direct, &opened, rcode, flags, error, &response);
+    close_reply(engine, &opened, &response);
+    return response.len;
 }
 
 /* NULL: the query is not signed well, or nobody asks. */
@@ -199,26 +211,25 @@ size_t engine_refused(struct engine *engine, const struct engine_query *query, u
 static NOINLINE enum engine_verdict answer_known(struct engine *engine, const struct store *store,
                                                  const struct engine_query *query,
                                                  const struct external_answers *externals,
-                                                 uint8_t *reply, size_t *ret_len,
+                                                 struct response *response,
                                                  struct engine_deferral *ret_deferral)
 {
     struct engine_query known = *query;
     known.view = view_of(engine, query->client);
     enum engine_verdict verdict =
-        path_walk_answer(engine->path, store, &known, externals, reply, ret_len, ret_deferral);
+        path_walk_answer(engine->path, store, &known, externals, response, ret_deferral);
     ret_deferral->name_len = 0; /* it may have been another place's */
     return verdict;
 }
 
 static enum engine_verdict answer(struct engine *engine, const struct store *store,
                                   const struct engine_query *query,
-                                  const struct external_answers *externals, uint8_t *reply,
-                                  size_t *ret_len, struct engine_deferral *ret_deferral)
+                                  const struct external_answers *externals,
+                                  struct response *response, struct engine_deferral *ret_deferral)
 {
     return engine->config->clients || engine->config->visibility
-               ? answer_known(engine, store, query, externals, reply, ret_len, ret_deferral)
-               : direct_answer(engine->direct, store, query, externals, reply, ret_len,
-                               ret_deferral);
+               ? answer_known(engine, store, query, externals, response, ret_deferral)
+               : direct_answer(engine->direct, store, query, externals, response, ret_deferral);
 }
 
 /* The client asks for nothing but a cookie. */
@@ -243,11 +254,12 @@ static NOINLINE enum engine_verdict answer_with_cookie(struct engine *engine,
     if (query->parsed->verdict == QUESTION_NONE) {
         return answer_cookie(engine, query, reply, ret_len, ret_deferral);
     }
-    enum engine_verdict verdict =
-        answer(engine, store, query, externals, reply, ret_len, ret_deferral);
+    struct response response = {.bytes = reply};
+    enum engine_verdict verdict = answer(engine, store, query, externals, &response, ret_deferral);
     if (verdict == ENGINE_REPLY) {
-        *ret_len = add_cookie(engine, query, reply, *ret_len);
+        close_reply(engine, query, &response);
     }
+    *ret_len = response.len;
     return verdict;
 }
 
@@ -273,9 +285,13 @@ static inline enum engine_verdict answer_open(struct engine *engine, const struc
     }
     ret_deferral->is_barred = false;
     open_in_place(engine, query);
-    return query->gets_cookie
-               ? answer_with_cookie(engine, store, query, externals, reply, ret_len, ret_deferral)
-               : answer(engine, store, query, externals, reply, ret_len, ret_deferral);
+    if (query->gets_cookie) {
+        return answer_with_cookie(engine, store, query, externals, reply, ret_len, ret_deferral);
+    }
+    struct response response = {.bytes = reply};
+    enum engine_verdict verdict = answer(engine, store, query, externals, &response, ret_deferral);
+    *ret_len = response.len;
+    return verdict;
 }
 
 /* RFC 8945 5.2: NOTAUTH, and why in the TSIG record; FORMERR if that makes no sense. */
@@ -354,9 +370,12 @@ size_t engine_forwarded(struct engine *engine, const struct engine_query *query,
     const struct engine_query plain = envelope ? tsig_envelope_query(envelope, query) : *query;
     struct engine_query opened = open_query(engine, &plain);
     opened.view = view_of(engine, query->client);
-    size_t len = path_walk_forwarded(engine->path, &opened, upstream, upstream_len, reply);
-    len = close_reply(engine, &opened, reply, len);
-    return envelope ? tsig_envelope_close(envelope, query, reply, len) : len;
+    struct response response = {.bytes = reply};
+    if (!path_walk_forwarded(engine->path, &opened, upstream, upstream_len, &response)) {
+        return 0;
+    }
+    close_reply(engine, &opened, &response);
+    return envelope ? tsig_envelope_close(envelope, query, reply, response.len) : response.len;
 }
 
 const struct engine_counts *engine_counts(const struct engine *engine)

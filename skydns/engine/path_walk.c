@@ -221,22 +221,25 @@ static bool make_query(struct path_walk *w, const struct engine_query *query,
     return ret->len + OPT_MAX + room <= limit;
 }
 
-/* The reply to a name at a place, as the reply to the client's query. 0: it cannot be. */
-static size_t end_reply(struct path_walk *w, const struct engine_query *query, unsigned place,
-                        uint8_t *reply, size_t len)
+/* Makes of the response to a name at a place the one to the client's query. False: it cannot be. */
+static bool end_reply(struct path_walk *w, const struct engine_query *query, unsigned place,
+                      struct response *response)
 {
+    size_t before = response->len;
     const struct path *path = &w->path;
     size_t cap = query->transport != ENGINE_UDP ? (size_t)ENGINE_REPLY_MAX
                  : w->config->settings.max_udp_size > DNS_UDP_SIZE
                      ? w->config->settings.max_udp_size
                      : (size_t)DNS_UDP_SIZE;
-    len = relocate(reply, len, cap - query->reserved,
-                   slice_of(path->wire + DNS_HEADER_SIZE, path->question->name_len));
-    if (len > 0) {
-        counter_add(&w->counts->path_answers, 1);
-        counter_add(&w->counts->path_saved, place);
+    response->len = relocate(response->bytes, before, cap - query->reserved,
+                             slice_of(path->wire + DNS_HEADER_SIZE, path->question->name_len));
+    if (response->len == 0) {
+        return false;
     }
-    return len;
+    response->opt_at += response->opt_at ? response->len - before : 0;
+    counter_add(&w->counts->path_answers, 1);
+    counter_add(&w->counts->path_saved, place);
+    return true;
 }
 
 /* ---- Refreshing ---- */
@@ -267,8 +270,7 @@ struct search {
     const struct store *store;
     const struct engine_query *query;
     const struct external_answers *externals;
-    uint8_t *reply;
-    size_t *ret_len;
+    struct response *response;
     struct engine_deferral *ret_deferral;
     bool has_failed;
     bool has_no_room; /* for the reply at a place: the client had better search by itself */
@@ -278,8 +280,8 @@ struct search {
 static enum engine_verdict answer_plainly(struct path_walk *w, const struct search *s,
                                           const struct external_answers *externals)
 {
-    enum engine_verdict verdict = direct_answer(w->direct, s->store, s->query, externals, s->reply,
-                                                s->ret_len, s->ret_deferral);
+    enum engine_verdict verdict =
+        direct_answer(w->direct, s->store, s->query, externals, s->response, s->ret_deferral);
     if (s->query->path_at > 0 || w->path.wire) {
         s->ret_deferral->path_at = ENGINE_PATH_OVER;
     }
@@ -291,9 +293,9 @@ static enum engine_verdict give_up(struct path_walk *w, const struct search *s)
 {
     enum engine_verdict verdict = answer_plainly(w, s, NULL);
     if (s->has_failed && !s->has_no_room &&
-        !(verdict == ENGINE_REPLY && outcome_of(s->reply) == OUTCOME_FAILED)) {
-        *s->ret_len = direct_error(w->direct, s->query, DNS_RCODE_SERVFAIL, DNS_FLAG_RA,
-                                   EDNS_ERROR_NO_AUTHORITY, s->reply);
+        !(verdict == ENGINE_REPLY && outcome_of(s->response->bytes) == OUTCOME_FAILED)) {
+        direct_error(w->direct, s->query, DNS_RCODE_SERVFAIL, DNS_FLAG_RA, EDNS_ERROR_NO_AUTHORITY,
+                     s->response);
         verdict = ENGINE_REPLY;
     }
     pass_refresh(w, s->ret_deferral);
@@ -319,11 +321,11 @@ static enum step take_verdict(struct path_walk *w, struct search *s,
         }
         return STEP_END;
     }
-    enum outcome outcome = verdict == ENGINE_REPLY ? outcome_of(s->reply) : OUTCOME_FAILED;
+    enum outcome outcome =
+        verdict == ENGINE_REPLY ? outcome_of(s->response->bytes) : OUTCOME_FAILED;
     note_refresh(w, deferral, query);
     if (outcome == OUTCOME_ANSWER) {
-        s->has_no_room =
-            place > 0 && (*s->ret_len = end_reply(w, s->query, place, s->reply, *s->ret_len)) == 0;
+        s->has_no_room = place > 0 && !end_reply(w, s->query, place, s->response);
         return s->has_no_room ? STEP_GIVE_UP : STEP_END;
     }
     s->has_failed = s->has_failed || outcome == OUTCOME_FAILED;
@@ -348,9 +350,8 @@ static enum step try_name(struct path_walk *w, struct search *s, unsigned place,
         return STEP_GIVE_UP;
     }
     query.takes_stale = s->query->takes_stale && place == s->query->path_at;
-    *verdict = direct_answer(w->direct, s->store, &query, externals, s->reply, s->ret_len,
-                             s->ret_deferral);
-    if (is_short && *verdict == ENGINE_REPLY && outcome_of(s->reply) != OUTCOME_ANSWER) {
+    *verdict = direct_answer(w->direct, s->store, &query, externals, s->response, s->ret_deferral);
+    if (is_short && *verdict == ENGINE_REPLY && outcome_of(s->response->bytes) != OUTCOME_ANSWER) {
         return STEP_NEXT;
     }
     return take_verdict(w, s, &query, place, *verdict);
@@ -366,8 +367,8 @@ static enum step try_place(struct path_walk *w, struct search *s, unsigned place
     if (place > 0) {
         return try_name(w, s, place, externals, verdict);
     }
-    *verdict = direct_answer(w->direct, s->store, s->query, externals, s->reply, s->ret_len,
-                             s->ret_deferral);
+    *verdict =
+        direct_answer(w->direct, s->store, s->query, externals, s->response, s->ret_deferral);
     return *verdict == ENGINE_DROP ? STEP_END : take_verdict(w, s, s->query, place, *verdict);
 }
 
@@ -415,14 +416,14 @@ static bool has_path(struct path_walk *w, const struct engine_query *query)
 
 enum engine_verdict path_walk_answer(struct path_walk *walk, const struct store *store,
                                      const struct engine_query *query,
-                                     const struct external_answers *externals, uint8_t *reply,
-                                     size_t *ret_len, struct engine_deferral *ret_deferral)
+                                     const struct external_answers *externals,
+                                     struct response *response,
+                                     struct engine_deferral *ret_deferral)
 {
     struct search s = {.store = store,
                        .query = query,
                        .externals = externals,
-                       .reply = reply,
-                       .ret_len = ret_len,
+                       .response = response,
                        .ret_deferral = ret_deferral};
     if (has_path(walk, query)) {
         return search(walk, &s);
@@ -431,21 +432,20 @@ enum engine_verdict path_walk_answer(struct path_walk *walk, const struct store 
     return answer_plainly(walk, &s, externals);
 }
 
-size_t path_walk_forwarded(struct path_walk *walk, const struct engine_query *query,
-                           const uint8_t *upstream, size_t upstream_len, uint8_t *reply)
+bool path_walk_forwarded(struct path_walk *walk, const struct engine_query *query,
+                         const uint8_t *upstream, size_t upstream_len, struct response *response)
 {
     struct dname name;
     struct engine_query candidate;
     if (query->path_at == 0 || query->path_at == ENGINE_PATH_OVER) {
-        return direct_forwarded(walk->direct, query, upstream, upstream_len, reply);
+        return direct_forwarded(walk->direct, query, upstream, upstream_len, response);
     }
     if (!has_path(walk, query) || query->path_at >= path_places(&walk->path) ||
         !path_name(&walk->path, query->path_at, &name) ||
         !make_query(walk, query, &name, &candidate)) {
-        return 0;
+        return false;
     }
-    size_t len = direct_forwarded(walk->direct, &candidate, upstream, upstream_len, reply);
-    return len > 0 && outcome_of(reply) == OUTCOME_ANSWER
-               ? end_reply(walk, query, query->path_at, reply, len)
-               : 0;
+    return direct_forwarded(walk->direct, &candidate, upstream, upstream_len, response) &&
+           outcome_of(response->bytes) == OUTCOME_ANSWER &&
+           end_reply(walk, query, query->path_at, response);
 }

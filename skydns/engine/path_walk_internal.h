@@ -28,6 +28,7 @@
 #include "skydns/wire/deferral.h"
 #include "skydns/wire/external_answer.h"
 #include "skydns/wire/query.h"
+#include "skydns/wire/response.h"
 
 struct direct;
 struct path_walk;
@@ -43,11 +44,12 @@ void path_walk_configure(struct path_walk *walk, const struct engine_config *con
 /* As engine_answer, for a query whose view is set. */
 enum engine_verdict path_walk_answer(struct path_walk *walk, const struct store *store,
                                      const struct engine_query *query,
-                                     const struct external_answers *externals, uint8_t *reply,
-                                     size_t *ret_len, struct engine_deferral *ret_deferral);
+                                     const struct external_answers *externals,
+                                     struct response *response,
+                                     struct engine_deferral *ret_deferral);
 
 /* As engine_forwarded, likewise. */
-size_t path_walk_forwarded(struct path_walk *walk, const struct engine_query *query,
-                           const uint8_t *upstream, size_t upstream_len, uint8_t *reply);
+bool path_walk_forwarded(struct path_walk *walk, const struct engine_query *query,
+                         const uint8_t *upstream, size_t upstream_len, struct response *response);
 
 #endif

@@ -17,6 +17,7 @@
 #include "skydns/wire/deferral.h"
 #include "skydns/wire/fast_reply.h"
 #include "skydns/wire/query_parse.h"
+#include "skydns/wire/response.h"
 
 struct fast {
     const struct engine_config *config;
@@ -484,33 +485,35 @@ static bool is_hidden_stub(const struct fast *f, const struct fast_question *que
 }
 
 /* A name of another domain, if the cache has it. */
-static NOINLINE size_t answer_kept(struct fast *f, const struct fast_question *question,
-                                   const struct engine_query *query, uint8_t *reply,
-                                   bool *ret_wants_refresh)
+static NOINLINE bool answer_kept(struct fast *f, const struct fast_question *question,
+                                 const struct engine_query *query, struct response *response,
+                                 bool *ret_wants_refresh)
 {
     const struct kept_question kept = {.query = query,
                                        .name_len = question->query->name_len,
                                        .has_edns = question->query->has_edns,
                                        .udp_size = question->query->udp_size,
                                        .dnssec_ok = question->query->dnssec_ok};
-    return kept_access_allows(f->kept, query->client)
-               ? kept_access_reply(f->kept, &kept, &question->key, reply, ret_wants_refresh)
-               : 0;
+    return kept_access_allows(f->kept, query->client) &&
+           kept_access_reply(f->kept, &kept, &question->key, response, ret_wants_refresh);
 }
 
-size_t fast_answer(struct fast *fast, const struct store *store, const struct engine_query *query,
-                   uint8_t *reply, struct engine_deferral *ret_deferral)
+bool fast_answer(struct fast *fast, const struct store *store, const struct engine_query *query,
+                 struct response *response, struct engine_deferral *ret_deferral)
 {
     struct fast *f = fast;
     const struct fast_question *question = find_question(f, store, query);
     ret_deferral->name_len = question->source == FAST_NOWHERE ? 0 : question->query->name_len;
     f->view = view_of(f->config, store, &query->view);
     if (question->source != FAST_STORE) {
-        return question->source == FAST_CACHE && !is_hidden_stub(f, question)
-                   ? answer_kept(f, question, query, reply, &ret_deferral->wants_refresh)
-                   : 0;
+        return question->source == FAST_CACHE && !is_hidden_stub(f, question) &&
+               answer_kept(f, question, query, response, &ret_deferral->wants_refresh);
     }
-    fast_reply_begin(&f->reply, question->query, query, f->config->settings.max_udp_size, reply);
+    fast_reply_begin(&f->reply, question->query, query, f->config->settings.max_udp_size,
+                     response->bytes);
     f->random = query->random;
-    return question->zone ? answer_in_zone(f, question, query) : answer_pointer(f, question);
+    response->len =
+        question->zone ? answer_in_zone(f, question, query) : answer_pointer(f, question);
+    response->opt_at = f->reply.opt_at;
+    return response->len > 0;
 }

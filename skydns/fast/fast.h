@@ -21,6 +21,7 @@ struct engine_deferral;
 struct fast_query;
 struct fast;
 struct kept_access;
+struct response;
 
 /* The encoder is borrowed for this call and for fast_configure; `kept`, which has the same
  * configuration, for good. */
@@ -31,12 +32,10 @@ void fast_free(struct fast *fast); /* NULL is fine */
 /* Switches to another configuration, borrowed until the next one. */
 void fast_configure(struct fast *fast, const struct engine_config *config, struct encoder *encoder);
 
-/* Answers an ordinary query. The reply's length; 0: take the slow path. `reply` is as large as
- * engine_answer's; the reply may
- * have come from the cache, which wants its copy refreshed. Of ret_deferral, what comes with a
- * REPLY. */
-size_t fast_answer(struct fast *fast, const struct store *store, const struct engine_query *query,
-                   uint8_t *reply, struct engine_deferral *ret_deferral);
+/* Answers an ordinary query. False: take the slow path. The response may have come from the cache,
+ * which wants its copy refreshed: *ret_deferral has what comes with a REPLY. */
+bool fast_answer(struct fast *fast, const struct store *store, const struct engine_query *query,
+                 struct response *response, struct engine_deferral *ret_deferral);
 
 /* Like engine_look_ahead; NULL: not an ordinary query. They are borrowed until answered. count 0:
  * forgets the last batch and does not read the store. */

@@ -39,8 +39,9 @@ void soa_template_make(struct soa_template *soa, const struct engine_config *con
                 .minimum_s = config->settings.min_ttl_s},
     };
     size_t start = DNS_HEADER_SIZE + (size_t)zone->domain.len + QUESTION_TAIL;
-    size_t len = encode_plan(encoder, &question, &plan, sizeof(reply), reply);
-    *soa = (struct soa_template){.len = len - start, .domain_len = zone->domain.len};
+    struct response response = {.bytes = reply};
+    encode_plan(encoder, &question, &plan, sizeof(reply), &response);
+    *soa = (struct soa_template){.len = response.len - start, .domain_len = zone->domain.len};
     memcpy(soa->bytes, reply + start, soa->len);
     size_t at = pass_name(soa, 0) + FIXED_FIELDS - 2; /* they follow the owner's pointer */
     at = pass_name(soa, at + 2);

@@ -35,45 +35,47 @@ static void put_header(uint8_t *reply, const struct signed_question *q,
     writer_u16(&w, q->has_edns);
 }
 
-static size_t end(struct writer *w, const struct signed_zones *zones,
-                  const struct signed_question *q)
+static void end(struct writer *w, const struct signed_zones *zones, const struct signed_question *q,
+                struct response *response)
 {
+    response->opt_at = q->has_edns ? w->pos : 0;
     if (q->has_edns) {
         w->cap += EDNS_OPT_SIZE;
         edns_append_opt(w, zones->config->settings.max_udp_size, 0, q->dnssec_ok);
     }
-    return w->pos;
+    response->len = w->pos;
 }
 
-size_t signed_apex_bare(const struct signed_zones *zones, const struct signed_question *question,
-                        const struct engine_query *query, enum dns_rcode rcode, bool is_cut,
-                        uint8_t *reply)
+void signed_apex_bare(const struct signed_zones *zones, const struct signed_question *question,
+                      const struct engine_query *query, enum dns_rcode rcode, bool is_cut,
+                      struct response *response)
 {
     const struct records none = {0};
-    struct writer w = writer_of(reply, DNS_UDP_SIZE - EDNS_OPT_SIZE);
+    struct writer w = writer_of(response->bytes, DNS_UDP_SIZE - EDNS_OPT_SIZE);
     begin(&w, question, query);
-    put_header(reply, question, query, (is_cut ? DNS_FLAG_TC : 0) | (unsigned)rcode, &none);
-    (void)end(&w, zones, question);
+    put_header(response->bytes, question, query, (is_cut ? DNS_FLAG_TC : 0) | (unsigned)rcode,
+               &none);
+    end(&w, zones, question, response);
     if (question->has_edns && rcode == DNS_RCODE_SERVFAIL) {
         w.cap = DNS_UDP_SIZE;
         edns_append_error(&w, EDNS_ERROR_OTHER);
+        response->len = w.pos;
     }
-    return w.pos;
 }
 
 /* Of what has been written; what does not fit is asked for again over TCP, where it does. */
-static size_t finish(struct writer *w, const struct signed_zones *zones,
-                     const struct signed_question *q, const struct engine_query *query,
-                     const struct records *records)
+static void finish(struct writer *w, const struct signed_zones *zones,
+                   const struct signed_question *q, const struct engine_query *query,
+                   const struct records *records, struct response *response)
 {
+    bool is_udp = query->transport == ENGINE_UDP;
     if (w->failed) {
-        return signed_apex_bare(zones, q, query,
-                                query->transport == ENGINE_UDP ? DNS_RCODE_NOERROR
-                                                               : DNS_RCODE_SERVFAIL,
-                                query->transport == ENGINE_UDP, w->data);
+        signed_apex_bare(zones, q, query, is_udp ? DNS_RCODE_NOERROR : DNS_RCODE_SERVFAIL, is_udp,
+                         response);
+    } else {
+        put_header(w->data, q, query, 0, records);
+        end(w, zones, q, response);
     }
-    put_header(w->data, q, query, 0, records);
-    return end(w, zones, q);
 }
 
 /* `owner_at`: where in the message its name is. */
@@ -158,19 +160,22 @@ static bool put_keys(struct writer *w, const struct signed_zones *zones,
     return set != NULL;
 }
 
-size_t signed_apex_reply(const struct signed_zones *zones, struct signed_probe *probe,
-                         const struct signed_question *question, const struct engine_query *query,
-                         size_t limit, uint8_t *reply)
+bool signed_apex_reply(const struct signed_zones *zones, struct signed_probe *probe,
+                       const struct signed_question *question, const struct engine_query *query,
+                       size_t limit, struct response *response)
 {
     const struct signed_question *q = question;
     struct records records = {0};
     if (q->type != DNS_TYPE_DS && q->type != DNS_TYPE_DNSKEY && q->type != DNS_TYPE_CDS &&
         q->type != DNS_TYPE_CDNSKEY) {
-        return 0;
+        return false;
     }
-    struct writer w = writer_of(reply, limit - (q->has_edns ? EDNS_OPT_SIZE : 0));
+    struct writer w = writer_of(response->bytes, limit - (q->has_edns ? EDNS_OPT_SIZE : 0));
     begin(&w, q, query);
     bool is_answered = q->type == DNS_TYPE_DS ? put_ds(&w, zones, probe, q, &records)
                                               : put_keys(&w, zones, q, &records);
-    return is_answered ? finish(&w, zones, q, query, &records) : 0;
+    if (is_answered) {
+        finish(&w, zones, q, query, &records, response);
+    }
+    return is_answered;
 }

@@ -14,19 +14,20 @@
 #include "skydns/sign/signed_question.h"
 #include "skydns/sign/signed_zones.h"
 #include "skydns/wire/query.h"
+#include "skydns/wire/response.h"
 
 /* What a zone's keys give of a type at its apex; NULL: nothing, records do. */
 const struct dnssec_apex_set *signed_apex_set(const struct dnssec_zone *keys, uint16_t type);
 
-/* The reply's length; 0: it is no such question. `limit` as encode_plan's. */
-size_t signed_apex_reply(const struct signed_zones *zones, struct signed_probe *probe,
-                         const struct signed_question *question, const struct engine_query *query,
-                         size_t limit, uint8_t *reply);
+/* False: it is no such question. `limit` as encode_plan's. */
+bool signed_apex_reply(const struct signed_zones *zones, struct signed_probe *probe,
+                       const struct signed_question *question, const struct engine_query *query,
+                       size_t limit, struct response *response);
 
 /* Makes a reply of header, question and OPT, with this rcode and perhaps TC; the flags are those of
  * answers of ours. */
-size_t signed_apex_bare(const struct signed_zones *zones, const struct signed_question *question,
-                        const struct engine_query *query, enum dns_rcode rcode, bool is_cut,
-                        uint8_t *reply);
+void signed_apex_bare(const struct signed_zones *zones, const struct signed_question *question,
+                      const struct engine_query *query, enum dns_rcode rcode, bool is_cut,
+                      struct response *response);
 
 #endif

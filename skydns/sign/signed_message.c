@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "skydns/records/hash.h"
-#include "skydns/wire/edns.h"
 
 enum {
     POINTER = 0xc0,
@@ -205,40 +204,27 @@ static void level_ttls(struct signed_message *m)
     }
 }
 
-/* OPT, which comes last, is not among the records. */
-static bool take_opt(struct signed_message *m, bool has_opt)
-{
-    if (!has_opt) {
-        return true;
-    }
-    if (m->counts[SIGNED_ADDITIONAL] == 0 || m->len < m->question_end + EDNS_OPT_SIZE) {
-        return false;
-    }
-    const uint8_t *opt = m->bytes + m->len - EDNS_OPT_SIZE;
-    m->counts[SIGNED_ADDITIONAL]--;
-    m->len -= EDNS_OPT_SIZE;
-    return opt[0] == 0 && get16(opt + 1) == DNS_TYPE_OPT && get16(opt + EDNS_OPT_SIZE - 2) == 0;
-}
-
 bool signed_message_read(struct signed_message *message, const struct signed_zones *zones,
-                         const struct dname *name, const uint8_t *reply, size_t len, bool has_opt)
+                         const struct dname *name, const struct response *response)
 {
     struct signed_message *m = message;
     m->question_end = DNS_HEADER_SIZE + (size_t)name->len + QUESTION_TAIL;
-    if (len < m->question_end || len > sizeof(m->bytes)) {
+    if (response->len < m->question_end || response->len > sizeof(m->bytes)) {
         return false;
     }
-    memcpy(m->bytes, reply, len);
-    m->len = len;
+    memcpy(m->bytes, response->bytes, response->len);
+    m->len = response->opt_at ? response->opt_at : response->len; /* OPT is not signed */
     m->name = *name;
     m->place = signed_zones_find(zones, name);
     m->is_signed = false;
     m->has_room = m->has_additionals_room = true;
     m->record_count = m->set_count = 0;
     for (unsigned i = 0; i < SIGNED_SECTIONS; i++) {
-        m->counts[i] = (uint16_t)get16(reply + 6 + 2 * (size_t)i);
+        m->counts[i] = (uint16_t)get16(m->bytes + 6 + 2 * (size_t)i);
     }
-    if (!take_opt(m, has_opt) || !read_sections(m, zones)) {
+    m->counts[SIGNED_ADDITIONAL] =
+        (uint16_t)(m->counts[SIGNED_ADDITIONAL] - (response->opt_at > 0));
+    if (!read_sections(m, zones)) {
         return false;
     }
     level_ttls(m);

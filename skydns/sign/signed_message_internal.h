@@ -15,6 +15,7 @@
 #include "common/dns/dname.h"
 #include "common/dns/dns.h"
 #include "skydns/sign/signed_zones.h"
+#include "skydns/wire/response.h"
 
 enum {
     /* A record has at least a pointer, its head of 10 bytes and a byte of data. */
@@ -64,8 +65,7 @@ struct signed_message {
 /* Takes a reply apart, and gives the records of each RRset one TTL (RFC 2181 5.2). `name` is the
  * question's in lower case. False: it is none that we write. */
 bool signed_message_read(struct signed_message *message, const struct signed_zones *zones,
-                         const struct dname *name, const uint8_t *reply, size_t len,
-                         bool has_opt) MUST_CHECK;
+                         const struct dname *name, const struct response *response) MUST_CHECK;
 
 /* The name written at an offset, in lower case. */
 void signed_message_name(const struct signed_message *message, size_t at, struct dname *ret_name);

@@ -86,7 +86,7 @@ static enum signed_fact ask(struct signed_probe *p, const struct dname *name, ui
                             struct said *ret_said)
 {
     struct engine_query query = *p->query;
-    size_t len = 0;
+    struct response response = {.bytes = p->reply};
     query.wire = p->wire;
     query.len = write_query(p->wire, sizeof(p->wire), name, type);
     query_parse(query.wire, query.len, &p->parsed);
@@ -96,7 +96,7 @@ static enum signed_fact ask(struct signed_probe *p, const struct dname *name, ui
     query.reserved = 0;
     query.is_repeated = true;
     query.takes_stale = false;
-    switch (p->source->answer(p->source->data, &query, true, p->reply, &len, &p->deferral)) {
+    switch (p->source->answer(p->source->data, &query, true, &response, &p->deferral)) {
     case ENGINE_REPLY:
         break;
     case ENGINE_DROP:

@@ -14,13 +14,13 @@
 #include "skydns/publish/engine_config.h"
 #include "skydns/wire/deferral.h"
 #include "skydns/wire/query.h"
+#include "skydns/wire/response.h"
 
 /* Who answers, as engine_answer: the client's query, or with `is_probe` one whose answer nobody
  * gets, for which neither the externals nor the cache are used. */
 struct signed_source {
     enum engine_verdict (*answer)(void *data, const struct engine_query *query, bool is_probe,
-                                  uint8_t *reply, size_t *ret_len,
-                                  struct engine_deferral *ret_deferral);
+                                  struct response *response, struct engine_deferral *ret_deferral);
     void *data;
     uint64_t store_serial; /* 0: there are no records yet */
 };

@@ -32,6 +32,7 @@ struct signed_reply {
     const struct engine_query *query;
     struct signed_question question;
     struct writer w; /* the signed reply */
+    size_t opt_at;   /* in it */
     uint16_t counts[SIGNED_SECTIONS];
     size_t shift; /* of what follows the answers */
     struct signed_denial denial;
@@ -396,6 +397,7 @@ static enum step put_additionals(struct signed_reply *s)
 
 static void put_end(struct signed_reply *s)
 {
+    s->opt_at = s->w.pos;
     s->w.cap += EDNS_OPT_SIZE;
     edns_append_opt(&s->w, s->config->settings.max_udp_size, 0, true);
     s->counts[SIGNED_ADDITIONAL]++;
@@ -427,23 +429,24 @@ static enum step put_reply(struct signed_reply *s)
 /* ---- Outcomes ---- */
 
 static enum engine_verdict end_bare(struct signed_reply *s, enum dns_rcode rcode, bool is_cut,
-                                    uint8_t *reply, size_t *ret_len)
+                                    struct response *response)
 {
-    *ret_len = signed_apex_bare(&s->zones, &s->question, s->query, rcode, is_cut, reply);
+    signed_apex_bare(&s->zones, &s->question, s->query, rcode, is_cut, response);
     return ENGINE_REPLY;
 }
 
-static enum engine_verdict end_step(struct signed_reply *s, enum step step, uint8_t *reply,
-                                    size_t *ret_len, struct engine_deferral *ret_deferral)
+static enum engine_verdict end_step(struct signed_reply *s, enum step step,
+                                    struct response *response, struct engine_deferral *ret_deferral)
 {
     bool is_udp = s->query->transport == ENGINE_UDP;
     switch (step) {
     case STEP_DONE:
-        *ret_len = s->w.pos;
+        response->len = s->w.pos;
+        response->opt_at = s->opt_at;
         return ENGINE_REPLY;
     case STEP_FULL:
         return end_bare(s, is_udp ? s->message.bytes[3] & DNS_MASK_RCODE : DNS_RCODE_SERVFAIL,
-                        is_udp, reply, ret_len);
+                        is_udp, response);
     case STEP_SIGN:
         ret_deferral->kind = ENGINE_DEFER_SIGN;
         return ENGINE_DEFER;
@@ -453,7 +456,7 @@ static enum engine_verdict end_step(struct signed_reply *s, enum step step, uint
     case STEP_FAILED:
         break;
     }
-    return end_bare(s, DNS_RCODE_SERVFAIL, false, reply, ret_len);
+    return end_bare(s, DNS_RCODE_SERVFAIL, false, response);
 }
 
 /* Only answers and denials of ours are signed. */
@@ -464,20 +467,21 @@ static bool is_signable(const uint8_t *reply)
            (rcode == DNS_RCODE_NOERROR || rcode == DNS_RCODE_NXDOMAIN);
 }
 
-static enum engine_verdict sign_reply(struct signed_reply *s, uint8_t *reply, size_t *ret_len,
+static enum engine_verdict sign_reply(struct signed_reply *s, struct response *response,
                                       struct engine_deferral *ret_deferral)
 {
+    uint8_t *reply = response->bytes;
     struct signed_message *m = &s->message;
     const struct signed_question *q = &s->question;
     if (!is_signable(reply)) {
         return ENGINE_REPLY;
     }
-    if (!signed_message_read(m, &s->zones, &q->name, reply, *ret_len, true)) {
-        return end_bare(s, DNS_RCODE_SERVFAIL, false, reply, ret_len);
+    if (!signed_message_read(m, &s->zones, &q->name, response)) {
+        return end_bare(s, DNS_RCODE_SERVFAIL, false, response);
     }
     bool is_cut = (reply[2] & DNS_FLAG_TC >> 8) != 0;
     if (m->place.keys && is_cut) {
-        return end_step(s, STEP_FULL, reply, ret_len, ret_deferral);
+        return end_step(s, STEP_FULL, response, ret_deferral);
     }
     if ((!m->is_signed && !m->place.keys) || is_cut) {
         return ENGINE_REPLY;
@@ -486,27 +490,26 @@ static enum engine_verdict sign_reply(struct signed_reply *s, uint8_t *reply, si
         reply_limit_of(s->query, q->has_edns, q->udp_size, s->config->settings.max_udp_size);
     memset(s->counts, 0, sizeof(s->counts));
     s->w = writer_of(reply, limit - EDNS_OPT_SIZE);
-    return end_step(s, put_reply(s), reply, ret_len, ret_deferral);
+    return end_step(s, put_reply(s), response, ret_deferral);
 }
 
 enum engine_verdict signed_reply_answer(struct signed_reply *signer,
                                         const struct signed_source *source,
-                                        const struct engine_query *query, uint8_t *reply,
-                                        size_t *ret_len, struct engine_deferral *ret_deferral)
+                                        const struct engine_query *query, struct response *response,
+                                        struct engine_deferral *ret_deferral)
 {
     struct signed_reply *s = signer;
     if (!signed_question_read(query->parsed, &s->question)) {
-        return source->answer(source->data, query, false, reply, ret_len, ret_deferral);
+        return source->answer(source->data, query, false, response, ret_deferral);
     }
     s->query = query;
     signed_probe_begin(s->probe, source, query);
     size_t limit = reply_limit_of(query, s->question.has_edns, s->question.udp_size,
                                   s->config->settings.max_udp_size);
-    *ret_len = signed_apex_reply(&s->zones, s->probe, &s->question, query, limit, reply);
     enum engine_verdict verdict =
-        *ret_len > 0 ? ENGINE_REPLY
-                     : source->answer(source->data, query, false, reply, ret_len, ret_deferral);
-    return verdict == ENGINE_REPLY && s->question.dnssec_ok
-               ? sign_reply(s, reply, ret_len, ret_deferral)
-               : verdict;
+        signed_apex_reply(&s->zones, s->probe, &s->question, query, limit, response)
+            ? ENGINE_REPLY
+            : source->answer(source->data, query, false, response, ret_deferral);
+    return verdict == ENGINE_REPLY && s->question.dnssec_ok ? sign_reply(s, response, ret_deferral)
+                                                            : verdict;
 }

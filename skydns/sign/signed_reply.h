@@ -44,7 +44,7 @@ void signed_reply_configure(struct signed_reply *signer, const struct engine_con
  * ENGINE_DEFER_SIGN, unless the query may make it. */
 enum engine_verdict signed_reply_answer(struct signed_reply *signer,
                                         const struct signed_source *source,
-                                        const struct engine_query *query, uint8_t *reply,
-                                        size_t *ret_len, struct engine_deferral *ret_deferral);
+                                        const struct engine_query *query, struct response *response,
+                                        struct engine_deferral *ret_deferral);
 
 #endif

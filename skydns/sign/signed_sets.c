@@ -52,11 +52,12 @@ static bool read_plan(const struct engine_config *config, const struct question 
     struct dname name = question->name;
     struct encoder *encoder = encoder_new(config->settings.max_udp_size);
     plain.has_edns = false;
-    size_t len = encode_plan(encoder, &plain, plan, sizeof(s->reply), s->reply);
+    struct response response = {.bytes = s->reply};
+    encode_plan(encoder, &plain, plan, sizeof(s->reply), &response);
     encoder_free(encoder);
     dname_lower(&name);
     signed_zones_configure(&s->zones, config);
-    return signed_message_read(&s->message, &s->zones, &name, s->reply, len, false);
+    return signed_message_read(&s->message, &s->zones, &name, &response);
 }
 
 static size_t show_keys(const struct engine_config *config, const struct question *question,

@@ -306,14 +306,14 @@ static uint16_t write_additionals(struct encoder *e, const struct answer_plan *p
     return (uint16_t)additionals->count;
 }
 
-size_t encode_plan(struct encoder *encoder, const struct question *question,
-                   const struct answer_plan *plan, size_t limit, uint8_t *reply)
+void encode_plan(struct encoder *encoder, const struct question *question,
+                 const struct answer_plan *plan, size_t limit, struct response *response)
 {
     struct encoder *e = encoder;
     assert(question->name.len > 0 &&
            limit >= DNS_HEADER_SIZE + (size_t)question->name.len + 4 + EDNS_OPT_SIZE);
     e->question = question;
-    e->w = writer_of(reply, limit - (question->has_edns ? EDNS_OPT_SIZE : 0));
+    e->w = writer_of(response->bytes, limit - (question->has_edns ? EDNS_OPT_SIZE : 0));
     begin_names(e);
     (void)writer_take(&e->w, DNS_HEADER_SIZE); /* written last */
     write_question(&e->w, question);
@@ -325,6 +325,7 @@ size_t encode_plan(struct encoder *encoder, const struct question *question,
     } else if (is_complete && !plan->additionals.is_cut) {
         counts.additionals = write_additionals(e, plan);
     }
+    response->opt_at = question->has_edns ? e->w.pos : 0;
     if (question->has_edns) {
         e->w.cap = limit;
         edns_append_opt(&e->w, e->udp_size, (uint8_t)(plan->rcode >> 4), question->dnssec_ok);
@@ -336,21 +337,22 @@ size_t encode_plan(struct encoder *encoder, const struct question *question,
     uint16_t flags =
         (uint16_t)((plan->is_authoritative ? DNS_FLAG_AA : 0) |
                    (plan->is_recursive ? DNS_FLAG_RA : 0) | (is_complete ? 0 : DNS_FLAG_TC));
-    write_header(reply, question, plan->rcode, flags, &counts);
-    return e->w.pos;
+    write_header(response->bytes, question, plan->rcode, flags, &counts);
+    response->len = e->w.pos;
 }
 
-size_t encode_bare(const struct encoder *encoder, const struct question *question,
-                   enum dns_rcode rcode, uint16_t flags, uint8_t *reply)
+void encode_bare(const struct encoder *encoder, const struct question *question,
+                 enum dns_rcode rcode, uint16_t flags, struct response *response)
 {
-    struct writer w = writer_of(reply, DNS_UDP_SIZE);
+    struct writer w = writer_of(response->bytes, DNS_UDP_SIZE);
     struct counts counts = {0};
     (void)writer_take(&w, DNS_HEADER_SIZE); /* written last */
     write_question(&w, question);
+    response->opt_at = question->has_edns ? w.pos : 0;
     if (question->has_edns) {
         edns_append_opt(&w, encoder->udp_size, (uint8_t)(rcode >> 4), question->dnssec_ok);
         counts.additionals = 1;
     }
-    write_header(reply, question, rcode, flags, &counts);
-    return w.pos;
+    write_header(response->bytes, question, rcode, flags, &counts);
+    response->len = w.pos;
 }

@@ -10,6 +10,7 @@
 
 #include "skydns/wire/answer_plan.h"
 #include "skydns/wire/question.h"
+#include "skydns/wire/response.h"
 
 struct encoder;
 
@@ -17,13 +18,13 @@ struct encoder;
 struct encoder *encoder_new(uint16_t udp_size);
 void encoder_free(struct encoder *encoder);
 
-/* The reply's length. `limit` has room for header, question and OPT (reply_limit.h). */
-size_t encode_plan(struct encoder *encoder, const struct question *question,
-                   const struct answer_plan *plan, size_t limit, uint8_t *reply);
+/* Writes at most `limit` bytes, which have room for header, question and OPT (reply_limit.h). */
+void encode_plan(struct encoder *encoder, const struct question *question,
+                 const struct answer_plan *plan, size_t limit, struct response *response);
 
 /* A reply of only header, question (if it was parsed) and OPT (if the query had one); at most
  * DNS_UDP_SIZE bytes. `flags` may have AA, RA and TC. */
-size_t encode_bare(const struct encoder *encoder, const struct question *question,
-                   enum dns_rcode rcode, uint16_t flags, uint8_t *reply);
+void encode_bare(const struct encoder *encoder, const struct question *question,
+                 enum dns_rcode rcode, uint16_t flags, struct response *response);
 
 #endif

@@ -52,6 +52,7 @@ size_t fast_reply_end(struct fast_reply *reply, const struct fast_query *questio
     fast_put16(h + 6, reply->answers);
     fast_put16(h + 8, reply->authorities);
     fast_put16(h + 10, (unsigned)reply->additionals + question->has_edns);
+    reply->opt_at = question->has_edns ? reply->len : 0;
     if (question->has_edns) {
         edns_write_opt(h + reply->len, max_udp_size, 0, question->dnssec_ok);
         reply->len += EDNS_OPT_SIZE;

@@ -12,9 +12,10 @@
 struct fast_reply {
     uint8_t *bytes;
     size_t len;
-    size_t max;   /* of the whole reply */
-    size_t limit; /* of what may be written before OPT */
-    bool is_cut;  /* an answer did not fit: TC */
+    size_t opt_at; /* at the end; 0: there is none */
+    size_t max;    /* of the whole reply */
+    size_t limit;  /* of what may be written before OPT */
+    bool is_cut;   /* an answer did not fit: TC */
     uint16_t answers, authorities, additionals;
 };
 

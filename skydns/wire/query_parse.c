@@ -4,13 +4,6 @@
 
 #include "common/dns/dns.h"
 
-void query_parse_ordinary(const uint8_t *wire, size_t len, struct query *ret_query)
-{
-    ret_query->is_ordinary = fast_query_read(wire, len, &ret_query->fast);
-    ret_query->has_question = false;
-    ret_query->verdict = QUESTION_OK;
-}
-
 void query_parse_other(const uint8_t *wire, size_t len, struct query *query)
 {
     query->verdict = question_parse(wire, len, &query->question);

@@ -25,7 +25,12 @@ struct query {
 void query_parse(const uint8_t *wire, size_t len, struct query *ret_query);
 
 /* Its two steps: whether the query is ordinary; and, if it is not, what it is. */
-void query_parse_ordinary(const uint8_t *wire, size_t len, struct query *ret_query);
+static inline void query_parse_ordinary(const uint8_t *wire, size_t len, struct query *ret_query)
+{
+    ret_query->is_ordinary = fast_query_read(wire, len, &ret_query->fast);
+    ret_query->has_question = false;
+    ret_query->verdict = QUESTION_OK;
+}
 void query_parse_other(const uint8_t *wire, size_t len, struct query *query);
 
 /* The question and what EDNS says, also of a query that makes no sense as far as it could be read.

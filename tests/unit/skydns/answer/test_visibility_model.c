@@ -555,8 +555,10 @@ static void side_ask(struct side *side, const char *question, uint32_t random, b
     }
     side->len = 0;
     memset(&side->deferral, 0, sizeof(side->deferral));
-    side->verdict = direct_answer(side->direct, side->f->store, &query, NULL, side->reply,
-                                  &side->len, &side->deferral);
+    struct response response = {.bytes = side->reply};
+    side->verdict =
+        direct_answer(side->direct, side->f->store, &query, NULL, &response, &side->deferral);
+    side->len = response.len;
 }
 
 static bool is_walk(const struct side *side)

@@ -21,6 +21,7 @@
 #include "skydns/wire/edns.h"
 #include "skydns/wire/encode.h"
 #include "skydns/wire/query_parse.h"
+#include "skydns/wire/response.h"
 #include "tests/support/loopback.h"
 #include "tests/support/skydns/fixture.h"
 
@@ -541,10 +542,12 @@ static void compare(struct bed *b, const char *question, unsigned long seed)
         fast_look_ahead(b->fast, f->store, queries, 1 + draw(b, 3));
         query.ahead = draw(b, 2) ? 1 : 0;
     }
-    size_t len = fast_answer(b->fast, f->store, &query, quick, &deferral);
-    if (len == 0) {
+    struct response response = {.bytes = quick};
+    if (!fast_answer(b->fast, f->store, &query, &response, &deferral)) {
         return;
     }
+    size_t len = response.len;
+    assert_int_equal(response.opt_at > 0, parsed.fast.has_edns);
     b->answered++;
     b->cut += (quick[2] & DNS_FLAG_TC >> 8) != 0;
     bool is_kept = (quick[2] & DNS_FLAG_AA >> 8) == 0;

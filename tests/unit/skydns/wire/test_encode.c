@@ -77,10 +77,37 @@ static void add_addresses(struct rr_list *list, struct slice owner, uint32_t *by
     }
 }
 
+/* Where OPT is said to be, it is: the last record. */
+static size_t check_response(const struct bench *b, const struct response *response)
+{
+    const uint8_t *opt = response->bytes + response->opt_at;
+    assert_int_equal(response->opt_at > 0, b->question.has_edns);
+    if (b->question.has_edns) {
+        assert_memory_equal(opt, "\0\0\x29", 3);
+        assert_int_equal(response->opt_at + EDNS_OPT_SIZE + opt[9] * 256u + opt[10], response->len);
+    }
+    return response->len;
+}
+
+static size_t write_plan(struct bench *b, const struct answer_plan *plan, size_t limit,
+                         uint8_t *out)
+{
+    struct response response = {.bytes = out};
+    encode_plan(b->encoder, &b->question, plan, limit, &response);
+    return check_response(b, &response);
+}
+
+static size_t write_bare(struct bench *b, enum dns_rcode rcode, uint16_t flags)
+{
+    struct response response = {.bytes = b->reply};
+    encode_bare(b->encoder, &b->question, rcode, flags, &response);
+    return check_response(b, &response);
+}
+
 static size_t encode(struct bench *b, size_t limit)
 {
     memset(b->reply, 0xa5, sizeof(b->reply));
-    size_t len = encode_plan(b->encoder, &b->question, &b->plan, limit, b->reply);
+    size_t len = write_plan(b, &b->plan, limit, b->reply);
     assert_true(len <= limit);
     for (size_t i = limit; i < sizeof(b->reply); i++) {
         assert_int_equal(b->reply[i], 0xa5); /* the encoder writes nothing past the limit */
@@ -300,10 +327,10 @@ static void messages_do_not_mix(void **state)
     }
     uint8_t other[512];
     for (unsigned i = 0; i < UINT16_MAX; i++) {
-        (void)encode_plan(b->encoder, &b->question, &empty, sizeof(other), other);
+        (void)write_plan(b, &empty, sizeof(other), other);
     }
     for (unsigned i = 0; i < 3; i++) { /* over the buffer's old content */
-        size_t len = encode_plan(b->encoder, &b->question, &b->plan, 512, b->reply);
+        size_t len = write_plan(b, &b->plan, 512, b->reply);
         assert_int_equal(len, 33 + 12 + 10);
         assert_string_equal(dns_text(b->reply, len, b->text, sizeof(b->text)),
                             "NOERROR qr\n? www.example.com. IN CNAME\n"
@@ -337,16 +364,16 @@ static void bare_replies(void **state)
     (void)state;
     b->question.opcode = 5;
     b->question.recursion_desired = true;
-    size_t len = encode_bare(b->encoder, &b->question, DNS_RCODE_NOTIMP, 0, b->reply);
+    size_t len = write_bare(b, DNS_RCODE_NOTIMP, 0);
     assert_string_equal(dns_text(b->reply, len, b->text, sizeof(b->text)),
                         "NOTIMP qr rd opcode=5\n? web.test. IN A");
     b->question.opcode = 0;
     b->question.has_edns = b->question.dnssec_ok = true;
-    len = encode_bare(b->encoder, &b->question, DNS_RCODE_BADVERS, 0, b->reply);
+    len = write_bare(b, DNS_RCODE_BADVERS, 0);
     assert_string_equal(dns_text(b->reply, len, b->text, sizeof(b->text)),
                         "NOERROR qr rd\n? web.test. IN A\nedns 1232 do rcode=16 version=0 flags=0");
     b->question = (struct question){.id = 0xabcd};
-    len = encode_bare(b->encoder, &b->question, DNS_RCODE_FORMERR, DNS_FLAG_RA, b->reply);
+    len = write_bare(b, DNS_RCODE_FORMERR, DNS_FLAG_RA);
     assert_int_equal(len, 12);
     assert_memory_equal(b->reply, "\xab\xcd", 2);
     assert_string_equal(dns_text(b->reply, len, b->text, sizeof(b->text)), "FORMERR qr ra");
