@@ -1,6 +1,6 @@
 /* Answers a query as it stands, for the client it came from: the fast path, then the slow path, and
  * nameservers' replies. engine.c calls it, perhaps several times for one query of a client, with
- * queries that it makes itself (a search path's names, a query without its cookie): who may ask,
+ * queries that it makes itself (a search path's names), each with what was read of it: who may ask,
  * who asks and what surrounds the reply is decided there. One per engine; that engine's thread
  * only. Arguments and results as engine.h's. */
 #ifndef SKYDNS_ENGINE_DIRECT_INTERNAL_H
@@ -9,7 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/base/slice.h"
 #include "common/dns/dns.h"
 #include "skydns/publish/engine_config.h"
 #include "skydns/records/store.h"

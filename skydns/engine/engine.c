@@ -75,7 +75,8 @@ static struct client_view view_of(const struct engine *engine, const struct addr
 
 /* ---- Queries ---- */
 
-static NOINLINE struct query *parse_other(const struct engine_query *query, struct query *parsed)
+/* Out of line, so that ordinary queries are read without a call more. */
+static NOINLINE struct query *parse_rest(const struct engine_query *query, struct query *parsed)
 {
     if (!parsed->has_question) {
         query_parse_other(query->wire, query->len, parsed);
@@ -92,7 +93,7 @@ static inline struct query *parse(struct engine *engine, const struct engine_que
     } else {
         query_parse_ordinary(query->wire, query->len, parsed);
     }
-    return parsed->is_ordinary ? parsed : parse_other(query, parsed);
+    return parsed->is_ordinary ? parsed : parse_rest(query, parsed);
 }
 
 /* Makes the query as the answers see it: parsed, with room in the reply for a cookie, if it gets
@@ -133,21 +134,46 @@ static inline void close_reply(const struct engine *engine, const struct engine_
     }
 }
 
-enum cookie_verdict engine_check_cookie(struct engine *engine, const struct engine_query *query)
+static enum cookie_verdict check_cookie(const struct engine *engine,
+                                        const struct engine_query *query,
+                                        const struct query *parsed)
 {
     const struct ip ip = addr_ip(query->client);
-    if (engine->config->cookies.count == 0) {
-        return COOKIE_ALONE;
-    }
-    const struct query *parsed = parse(engine, query);
-    if (!query_has_cookie(parsed)) {
-        return COOKIE_ALONE;
-    }
     const struct cookie cookie = query_cookie(parsed);
     return cookie_check(&engine->config->cookies, &cookie, &ip, (uint32_t)query->now_s);
 }
 
+/* False, at the cost of one look: the query has no additional record, or ends with an OPT record
+ * without options, as most do. (A client may make its cookie look like one.) */
+static bool may_have_cookie(const uint8_t *wire, size_t len)
+{
+    if (len < DNS_HEADER_SIZE + EDNS_OPT_SIZE || (wire[10] | wire[11]) == 0) {
+        return false;
+    }
+    const uint8_t *opt = wire + len - EDNS_OPT_SIZE;
+    return opt[0] != 0 || opt[1] != 0 || opt[2] != DNS_TYPE_OPT || opt[9] != 0 || opt[10] != 0;
+}
+
+enum cookie_verdict engine_check_cookie(struct engine *engine, const struct engine_query *query)
+{
+    if (engine->config->cookies.count == 0 || !may_have_cookie(query->wire, query->len)) {
+        return COOKIE_ALONE;
+    }
+    const struct query *parsed = parse(engine, query);
+    return query_has_cookie(parsed) ? check_cookie(engine, query, parsed) : COOKIE_ALONE;
+}
+
 /* ---- Errors ---- */
+
+static size_t error_of_opened(struct engine *engine, const struct engine_query *opened,
+                              enum dns_rcode rcode, uint16_t flags, enum edns_error error,
+                              uint8_t *reply)
+{
+    struct response response = {.bytes = reply};
+    direct_error(engine->direct, opened, rcode, flags, error, &response);
+    close_reply(engine, opened, &response);
+    return response.len;
+}
 
 /* To a query without its TSIG record. */
 static size_t error_reply(struct engine *engine, const struct engine_query *query,
@@ -155,10 +181,7 @@ static size_t error_reply(struct engine *engine, const struct engine_query *quer
                           uint8_t *reply)
 {
     const struct engine_query opened = open_query(engine, query);
-    struct response response = {.bytes = reply};
-    direct_error(engine->direct, &opened, rcode, flags, error, &response);
-    close_reply(engine, &opened, &response);
-    return response.len;
+    return error_of_opened(engine, &opened, rcode, flags, error, reply);
 }
 
 /* NULL: the query is not signed well, or nobody asks. */
@@ -233,14 +256,14 @@ static enum engine_verdict answer(struct engine *engine, const struct store *sto
 }
 
 /* The client asks for nothing but a cookie. */
-static enum engine_verdict answer_cookie(struct engine *engine, const struct engine_query *query,
+static enum engine_verdict answer_cookie(struct engine *engine, const struct engine_query *opened,
                                          uint8_t *reply, size_t *ret_len,
                                          struct engine_deferral *ret_deferral)
 {
-    bool is_wrong = engine_check_cookie(engine, query) == COOKIE_WRONG;
+    bool is_wrong = check_cookie(engine, opened, opened->parsed) == COOKIE_WRONG;
     ret_deferral->wants_refresh = false;
-    *ret_len = error_reply(engine, query, is_wrong ? DNS_RCODE_BADCOOKIE : DNS_RCODE_NOERROR,
-                           DNS_FLAG_RA, EDNS_ERROR_NONE, reply);
+    *ret_len = error_of_opened(engine, opened, is_wrong ? DNS_RCODE_BADCOOKIE : DNS_RCODE_NOERROR,
+                               DNS_FLAG_RA, EDNS_ERROR_NONE, reply);
     return *ret_len > 0 ? ENGINE_REPLY : ENGINE_DROP;
 }
 

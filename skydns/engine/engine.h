@@ -54,7 +54,8 @@ void engine_configure(struct engine *engine, const struct engine_config *config)
  * ours are SERVFAIL, foreign ones are still forwarded. externals NULL: first call. reply has
  * ENGINE_REPLY_MAX bytes over TCP, at least max_udp_size (and 512) over UDP; *ret_len is set for
  * REPLY, *ret_deferral for DEFER; its wants_refresh always: with REPLY, the caller passes the query
- * on for ENGINE_DEFER_REFRESH, if there is room. */
+ * on for ENGINE_DEFER_REFRESH, if there is room. Writes the query's fields that are the engine's
+ * own, which hold until the next call. */
 enum engine_verdict engine_answer(struct engine *engine, const struct store *store,
                                   struct engine_query *query,
                                   const struct external_answers *externals, uint8_t *reply,
@@ -66,8 +67,9 @@ enum engine_verdict engine_answer(struct engine *engine, const struct store *sto
 void engine_look_ahead(struct engine *engine, const struct store *store,
                        const struct slice *queries, size_t count);
 
-/* For a caller that limits rates: what a query's cookie says about its client's address, without
- * any other look at the query. ALONE, too, when there are no cookies. */
+/* For a caller that limits rates: what a query's cookie says about its client's address. ALONE,
+ * too, when there are no cookies, or the query makes no sense. Costs one look if it surely has no
+ * cookie, else the query is read. */
 enum cookie_verdict engine_check_cookie(struct engine *engine, const struct engine_query *query);
 
 /* The reply to a query beyond its client's rate, over UDP: empty, with TC; BADCOOKIE if the cookie

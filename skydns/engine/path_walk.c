@@ -1,5 +1,6 @@
 #include "skydns/engine/path_walk_internal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -250,6 +251,8 @@ static void note_refresh(struct path_walk *w, const struct engine_deferral *defe
 {
     if (deferral->wants_refresh && w->refresh_len == 0) {
         w->refresh_len = deferral->refresh_len ? deferral->refresh_len : query->len;
+        /* The client's own query, which may be long, is for a name of ours: it is not cached. */
+        assert(w->refresh_len <= sizeof(w->refresh));
         memcpy(w->refresh, deferral->refresh_len ? deferral->refresh : query->wire, w->refresh_len);
     }
 }

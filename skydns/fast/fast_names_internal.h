@@ -9,7 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/base/slice.h"
 #include "skydns/answer/view.h"
 #include "skydns/external/cache.h"
 #include "skydns/fast/plain_names.h"

@@ -161,15 +161,16 @@ const struct foreign_zone *engine_config_stub(const struct engine_config *config
                                               const struct dname *name,
                                               const struct engine_zone *domain);
 
-/* Whether -ndots keeps a name with so many labels from being forwarded: names of stub zones never.
- * Any thread. */
+/* Whether -ndots keeps a name with so many labels from being forwarded. It never keeps a name of a
+ * stub zone. Any thread. */
 static inline bool engine_config_is_too_short(const struct engine_config *config, size_t labels,
                                               bool is_stub)
 {
     return !is_stub && labels < config->settings.ndots;
 }
 
-/* The same for a lower-cased name, wherever it is; false for names of ours. Any thread. */
+/* The same for a lower-cased name, wherever it is; false for names of ours and of stub zones. Any
+ * thread. */
 bool engine_config_keeps_short_name(const struct engine_config *config, const struct dname *name);
 
 /* Whether a stub zone lies below the lower-cased name, which exists therefore. */

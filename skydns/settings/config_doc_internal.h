@@ -1,12 +1,9 @@
 /* SkyDNS's configuration in etcd: the JSON value of /<prefix>/config, which overrides the flags.
  * jansson stays inside. Pure; main thread.
  *
- * Fields, case-insensitive: dns_addr systemd domain local hostmaster round_robin ns_rotate
- * nameservers no_rec read_timeout priority ttl min_ttl ndot stubzones rcache rcache_ttl dnssec
- * scache, and ours: require_store_key stubs rcache_stale snapshot_interval snapshot_max autopath
- * search visibility public_namespaces visibility_unknown allow rate transfer_to
- * query_log; with SkyDNS's traps: `ndot` is not -ndots, read_timeout is in nanoseconds, and an
- * empty or zero value means the default, not the flag (but rcache 0: none).
+ * Its fields are those of the settings table, in any case, with SkyDNS's traps: `ndot` is not
+ * -ndots, read_timeout is in nanoseconds, and an empty or zero value means the default, not the
+ * flag (but rcache 0: none).
  */
 #ifndef SKYDNS_SETTINGS_CONFIG_DOC_INTERNAL_H
 #define SKYDNS_SETTINGS_CONFIG_DOC_INTERNAL_H

@@ -23,12 +23,14 @@ static void add_files(struct option_files *files, const struct setting *setting,
 
 struct option_files *option_files_new(const struct options *flags)
 {
-    enum { MOST = SETTINGS_MAX + FLAG_STRINGS_MAX + 2 * DNSSEC_KEYS_MAX };
-    struct option_files *files = xcalloc(1, sizeof(*files) + MOST * sizeof(files->paths[0]));
     char base[OPTION_ITEM_MAX];
     const char *rest = flags->dnssec;
-    size_t count;
+    size_t count, most = 2 * DNSSEC_KEYS_MAX;
     const struct setting *settings = settings_table(&count);
+    for (size_t i = 0; i < count; i++) {
+        most += !settings[i].is_file ? 0 : settings[i].kind == SETTING_TEXTS ? FLAG_STRINGS_MAX : 1;
+    }
+    struct option_files *files = xcalloc(1, sizeof(*files) + most * sizeof(files->paths[0]));
     for (size_t i = 0; i < count; i++) {
         if (settings[i].is_file) {
             add_files(files, &settings[i], flags);

@@ -1,6 +1,6 @@
 /* The settings of skydns, one row each. A row is all that flags, -help, completion (which reads
  * -help), the document in etcd and the log of changes know of a setting; skydns(8) has a row for
- * it, too (test_settings_table.c compares both). A new setting is a row here, a member of struct
+ * it, too (test_manual.py compares both). A new setting is a row here, a member of struct
  * options or struct engine_settings to keep it in, the code that uses it, and skydns(8).
  *
  * Constant data; any thread. */

@@ -1,8 +1,10 @@
 #include "skydns/sign/signed_message_internal.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "skydns/records/hash.h"
+#include "skydns/wire/edns.h"
 
 enum {
     POINTER = 0xc0,
@@ -212,6 +214,8 @@ bool signed_message_read(struct signed_message *message, const struct signed_zon
     if (response->len < m->question_end || response->len > sizeof(m->bytes)) {
         return false;
     }
+    /* Whoever answers with AA adds no option: what is signed is no error. */
+    assert(response->opt_at == 0 || response->len - response->opt_at == EDNS_OPT_SIZE);
     memcpy(m->bytes, response->bytes, response->len);
     m->len = response->opt_at ? response->opt_at : response->len; /* OPT is not signed */
     m->name = *name;

@@ -68,10 +68,10 @@ struct engine_query {
 
     /* The engine's own; callers leave them alone. */
     struct query *parsed; /* what the bytes say (query_parse.h) */
-    bool gets_cookie;     /* its reply has one, which is reserved for */
+    bool gets_cookie;     /* its reply gets one; `reserved` includes it */
     struct client_view view;
     size_t reserved;               /* bytes of the reply's limit that something else is to have */
-    size_t reserved_by_tsig;       /* of these */
+    size_t reserved_by_tsig;       /* the part of it for TSIG; 0 from callers */
     const struct dname *signed_by; /* the key of its good TSIG record; NULL: none */
 };
 

@@ -15,8 +15,8 @@
 /* Borrows the bytes it was read from. */
 struct query {
     bool is_ordinary;  /* `fast` is filled in, and the verdict OK */
-    bool has_question; /* `question` is, as far as the verdict says; of one that is not ordinary,
-                        * query_parse_other has been called */
+    bool has_question; /* `question` is filled in, as far as the verdict says; always, once a query
+                        * that is not ordinary has been through query_parse_other */
     enum question_verdict verdict;
     struct fast_query fast;
     struct question question; /* for query_question */

@@ -1,6 +1,7 @@
-/* A client's message, checked and parsed: header, the one question, EDNS. The engine calls it for
- * every query that the fast path does not answer, on any thread; what it rejects never reaches the
- * records. Pure. */
+/* A client's message, checked and parsed: header, the one question, EDNS. query_parse.h calls it
+ * for every query that is not ordinary; the query log, transfers and those that ask nameservers
+ * read kept copies of queries with it. What it rejects never reaches the records. Pure; any thread.
+ */
 #ifndef SKYDNS_WIRE_QUESTION_H
 #define SKYDNS_WIRE_QUESTION_H
 

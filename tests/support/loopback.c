@@ -1,11 +1,13 @@
 #include "tests/support/loopback.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -38,14 +40,17 @@ static bool reserve(unsigned port)
     static int locks = -1;
     struct flock byte = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = port, .l_len = 1};
     if (locks < 0) {
-        const char *folder = getenv("TMPDIR");
+        const char *folder = getenv("TMPDIR"); /* as programs.py's tempfile */
         CLEANUP_FREE char *path =
             xasprintf("%s/dns-pod-ports-%u.locks", folder && *folder ? folder : "/tmp", getuid());
         int low = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
-        locks = fcntl(low, F_DUPFD_CLOEXEC, HIGH); /* -1 for -1 */
+        locks = fcntl(low, F_DUPFD_CLOEXEC, HIGH);
+        if (locks < 0) {
+            fail_msg("%s: %s", path, strerror(errno));
+        }
         close(low);
     }
-    return locks >= 0 && fcntl(locks, F_SETLK, &byte) == 0;
+    return fcntl(locks, F_SETLK, &byte) == 0;
 }
 
 /* A TCP socket bound to a free port. */

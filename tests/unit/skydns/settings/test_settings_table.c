@@ -89,6 +89,13 @@ static void assert_row_is_whole(const struct setting *setting)
     if (setting->field && !is_number && !setting->show) {
         fail_msg("%s: expected how to show it, for the log of changes", name);
     }
+    if (setting->field && (setting->kind == SETTING_NUMBER || setting->kind == SETTING_DURATION) &&
+        setting->max == 0 && setting->field_max == 0) {
+        fail_msg("%s: expected the largest number of the field", name);
+    }
+    if (setting->field && !is_number && setting->kind != SETTING_PARSED) {
+        fail_msg("%s: expected a kind that a document can set", name);
+    }
     if (!setting->choices != (setting->kind != SETTING_CHOICE)) {
         fail_msg("%s: expected choices if and only if it is one", name);
     }
