@@ -195,13 +195,16 @@ def systemd(tmp_path):
 
 
 def listening(text: str, port: int) -> list[socket.socket]:
-    """The sockets of a .socket unit, in order, on another port."""
+    """The sockets of a .socket unit, in order, on another port, as systemd makes them: connections to an earlier
+    listener there, which the kernel still remembers, are in nobody's way.
+    """
     made = []
     for key, address in settings(text):
         if key in ("ListenDatagram", "ListenStream"):
             host = address.rpartition(":")[0]
             kind = socket.SOCK_DGRAM if key == "ListenDatagram" else socket.SOCK_STREAM
             made.append(socket.socket(socket.AF_INET, kind))
+            made[-1].setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, int(kind == socket.SOCK_STREAM))
             made[-1].bind((host, port))
             if kind == socket.SOCK_STREAM:
                 made[-1].listen(int(setting(text, "Backlog")))

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "common/base/attributes.h"
 #include "common/base/backoff.h"
 #include "common/base/cleanup.h"
 #include "common/base/xalloc.h"
@@ -31,6 +32,19 @@ struct addr loopback_addr(unsigned port)
     return a;
 }
 
+/* The temporary folder, found as Python's tempfile finds it. */
+static const char *temporary_folder(void)
+{
+    static const char *const variables[] = {"TMPDIR", "TEMP", "TMP"};
+    for (size_t i = 0; i < ARRAY_LEN(variables); i++) {
+        const char *folder = getenv(variables[i]);
+        if (folder && *folder) {
+            return folder;
+        }
+    }
+    return "/tmp";
+}
+
 /* Whether the port is this process's from now on until it ends: its owner locks its byte of a file
  * that all tests share, those in Python too (programs.py), so that a port is nobody else's while
  * its program is restarted. */
@@ -40,9 +54,8 @@ static bool reserve(unsigned port)
     static int locks = -1;
     struct flock byte = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = port, .l_len = 1};
     if (locks < 0) {
-        const char *folder = getenv("TMPDIR"); /* as programs.py's tempfile */
         CLEANUP_FREE char *path =
-            xasprintf("%s/dns-pod-ports-%u.locks", folder && *folder ? folder : "/tmp", getuid());
+            xasprintf("%s/dns-pod-ports-%u.locks", temporary_folder(), getuid());
         int low = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
         locks = fcntl(low, F_DUPFD_CLOEXEC, HIGH);
         if (locks < 0) {
