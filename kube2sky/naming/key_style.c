@@ -131,8 +131,8 @@ static struct slice first_label(struct slice host)
     return dot ? slice_of(host.ptr, (size_t)(dot - host.ptr)) : host;
 }
 
-/* Of several ports with one name and protocol, all but one have their number after the label, or
- * their record's hash for a label. */
+/* A port keeps its plain label only if no other one has its name and protocol; else it may have its
+ * number after the label, or its record's hash for a label. */
 static struct slice without_number(struct slice label, uint16_t port)
 {
     char number[8];

@@ -85,7 +85,7 @@ static NOINLINE struct query *parse_rest(const struct engine_query *query, struc
 }
 
 /* A query as it was read, once. */
-static inline struct query *parse(struct engine *engine, const struct engine_query *query)
+static inline struct query *parse_once(struct engine *engine, const struct engine_query *query)
 {
     struct query *parsed = &engine->alone;
     if (query->ahead > 0 && query->ahead <= engine->ahead_count) {
@@ -100,7 +100,7 @@ static inline struct query *parse(struct engine *engine, const struct engine_que
  * one. */
 static inline void open_in_place(struct engine *engine, struct engine_query *query)
 {
-    query->parsed = parse(engine, query);
+    query->parsed = parse_once(engine, query);
     query->gets_cookie = engine->config->cookies.count > 0 && query_has_cookie(query->parsed);
     query->reserved = query->reserved_by_tsig + (query->gets_cookie ? COOKIE_OPTION_SIZE : 0);
 }
@@ -159,7 +159,7 @@ enum cookie_verdict engine_check_cookie(struct engine *engine, const struct engi
     if (engine->config->cookies.count == 0 || !may_have_cookie(query->wire, query->len)) {
         return COOKIE_ALONE;
     }
-    const struct query *parsed = parse(engine, query);
+    const struct query *parsed = parse_once(engine, query);
     return query_has_cookie(parsed) ? check_cookie(engine, query, parsed) : COOKIE_ALONE;
 }
 

@@ -11,7 +11,8 @@ enum { QUESTION_TAIL = 4 }; /* type, class */
 /* ---- The query ---- */
 
 /* The query without what a candidate's answer does not depend on, its cookie among that. */
-static void shorten(struct path *path, const struct question *question, const uint8_t *wire)
+static void shorten_path_query(struct path *path, const struct question *question,
+                               const uint8_t *wire)
 {
     struct question plain = *question;
     plain.cookie.len = 0;
@@ -20,7 +21,7 @@ static void shorten(struct path *path, const struct question *question, const ui
 }
 
 /* A query that is not ordinary, as if it were. */
-static void take_other(struct path *path, const struct question *question)
+static void take_other_path_query(struct path *path, const struct question *question)
 {
     struct dname_labels labels;
     struct dname name = question->name;
@@ -42,7 +43,7 @@ static void take_other(struct path *path, const struct question *question)
     path->question = q;
 }
 
-static bool take_query(struct path *path, const struct engine_query *query)
+static bool take_path_query(struct path *path, const struct engine_query *query)
 {
     struct query *parsed = query->parsed;
     const struct fast_query *fast = &parsed->fast;
@@ -53,13 +54,13 @@ static bool take_query(struct path *path, const struct engine_query *query)
         if (parsed->verdict != QUESTION_OK || question->qclass != DNS_CLASS_IN) {
             return false;
         }
-        shorten(path, question, query->wire);
-        take_other(path, question);
+        shorten_path_query(path, question, query->wire);
+        take_other_path_query(path, question);
         return true;
     }
     path->question = fast;
     if (query->len > DNS_HEADER_SIZE + (size_t)fast->name_len + QUESTION_TAIL + EDNS_OPT_SIZE) {
-        shorten(path, query_question(parsed), query->wire); /* it has options */
+        shorten_path_query(path, query_question(parsed), query->wire); /* it has options */
     }
     return true;
 }
@@ -117,7 +118,7 @@ bool path_find(struct path *path, const struct engine_config *config,
     enum { ABOVE_PREFIX = 2 }; /* <namespace>.svc */
     const struct client_space *space = query->view.space;
     path->config = config;
-    if (!space || !take_query(path, query) || is_meta(path->question->type)) {
+    if (!space || !take_path_query(path, query) || is_meta(path->question->type)) {
         return false;
     }
     const struct fast_query *q = path->question;

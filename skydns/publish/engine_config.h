@@ -66,8 +66,8 @@ struct engine_zone {
     struct zone_serial *serial; /* of its SOA; borrowed; NULL: the hour */
 };
 
-/* What the settings say of answers, as one block of plain data: struct options (options.h) has it
- * as parsed, and each configuration a copy. */
+/* The settings that answers depend on, as one block of plain data: struct options (options.h) has
+ * it as parsed, and each configuration a copy. */
 struct engine_settings {
     size_t reverse_zone_count;
     struct network reverse_zones[ENGINE_REVERSE_ZONES_MAX]; /* ours alone: never forwarded */
@@ -85,7 +85,7 @@ struct engine_settings {
     bool any_is_hinfo; /* ANY: HINFO (RFC 8482) instead of REFUSED */
     unsigned ndots;    /* names with fewer labels are not forwarded: 2 */
 
-    /* Who may ask at all. */
+    /* The clients that may send queries at all. */
     bool is_restricted; /* only the admitted; the others are refused */
     size_t admitted_count;
     struct network admitted[ENGINE_ADMITTED_MAX];
@@ -93,7 +93,7 @@ struct engine_settings {
     /* UDP queries a second of one client, and how many at once (rate_limit.h); 0: no limit. */
     uint32_t rate, rate_burst;
 
-    /* Who may transfer domains and reverse zones: nobody without -transfer-to. */
+    /* The clients that may transfer domains and reverse zones: none without -transfer-to. */
     size_t transfer_count;
     struct transfer_who transfers[TRANSFER_ACCESS_MAX];
 

@@ -23,8 +23,8 @@ struct overlay {
 
 /* ---- Fields by form ---- */
 
-static int take_bool(struct overlay *x, const struct setting *setting, const json_t *value,
-                     struct err *err)
+static int take_bool_field(struct overlay *x, const struct setting *setting, const json_t *value,
+                           struct err *err)
 {
     bool is = false;
     int r = config_bool(value, &is, err);
@@ -46,8 +46,8 @@ static int64_t number_of_field(const struct setting *setting, int64_t field, int
 }
 
 /* A number, or the seconds of a duration. */
-static int take_number(struct overlay *x, const struct setting *setting, const json_t *value,
-                       struct err *err)
+static int take_number_field(struct overlay *x, const struct setting *setting, const json_t *value,
+                             struct err *err)
 {
     int64_t field, unit = setting->kind == SETTING_DURATION ? 1000 : 1;
     int64_t max = setting->field_max ? setting->field_max : setting->max / unit;
@@ -74,8 +74,8 @@ static int take_nanoseconds(struct overlay *x, const struct setting *setting, co
     return 0;
 }
 
-static int take_choice(struct overlay *x, const struct setting *setting, const json_t *value,
-                       struct err *err)
+static int take_choice_field(struct overlay *x, const struct setting *setting, const json_t *value,
+                             struct err *err)
 {
     int choice = (int)setting->default_number;
     int r = config_choice(value, setting->choices, &choice, err);
@@ -86,23 +86,23 @@ static int take_choice(struct overlay *x, const struct setting *setting, const j
 }
 
 /* An empty text means the default, as 0 does. */
-static int parse_field(struct overlay *x, const struct setting *setting, const char *text,
-                       struct err *err)
+static int parse_text_field(struct overlay *x, const struct setting *setting, const char *text,
+                            struct err *err)
 {
     bool is_default = *text == '\0' && !setting->keeps_zero;
     return setting->parse(x->o, is_default ? setting_default_text(setting) : text, err);
 }
 
-static int take_text(struct overlay *x, const struct setting *setting, const json_t *value,
-                     struct err *err)
+static int take_text_field(struct overlay *x, const struct setting *setting, const json_t *value,
+                           struct err *err)
 {
     const char *text = "";
     int r = config_text(value, &text, err);
-    return r < 0 ? r : parse_field(x, setting, text, err);
+    return r < 0 ? r : parse_text_field(x, setting, text, err);
 }
 
-static int take_list(struct overlay *x, const struct setting *setting, const json_t *value,
-                     struct err *err)
+static int take_list_of_texts(struct overlay *x, const struct setting *setting, const json_t *value,
+                              struct err *err)
 {
     struct buf list;
     buf_init(&list, CONFIG_DOCUMENT_MAX);
@@ -111,7 +111,7 @@ static int take_list(struct overlay *x, const struct setting *setting, const jso
         list.data[i] = list.data[i] == ' ' ? '+' : list.data[i];
     }
     if (r == 0) {
-        r = parse_field(x, setting, list.len ? buf_cstr(&list) : "", err);
+        r = parse_text_field(x, setting, list.len ? buf_cstr(&list) : "", err);
     }
     buf_fini(&list);
     return r;
@@ -123,14 +123,14 @@ static int take_rate(struct overlay *x, const struct setting *setting, const jso
     char text[32];
     int64_t number;
     if (json_is_string(value)) {
-        return parse_field(x, setting, json_string_value(value), err);
+        return parse_text_field(x, setting, json_string_value(value), err);
     }
     int r = config_number(value, 0, ENGINE_RATE_MAX, &number, err);
     if (r < 0) {
         return r;
     }
     (void)snprintf(text, sizeof(text), "%lld", (long long)number); /* fits */
-    return parse_field(x, setting, text, err);
+    return parse_text_field(x, setting, text, err);
 }
 
 /* The list replaces the flag's; an empty one means resolv.conf's. */
@@ -197,7 +197,7 @@ static int take_parsed(struct overlay *x, const struct setting *setting, json_t 
     switch (setting->form) {
     case SETTING_FORM_LIST:
     case SETTING_FORM_KEY_FILES:
-        return take_list(x, setting, value, err);
+        return take_list_of_texts(x, setting, value, err);
     case SETTING_FORM_RATE:
         return take_rate(x, setting, value, err);
     case SETTING_FORM_NAMESERVERS:
@@ -208,21 +208,22 @@ static int take_parsed(struct overlay *x, const struct setting *setting, json_t 
     case SETTING_FORM_NANOSECONDS:
         break;
     }
-    return take_text(x, setting, value, err);
+    return take_text_field(x, setting, value, err);
 }
 
-static int take_setting(struct overlay *x, const struct setting *setting, json_t *value,
-                        struct err *err)
+static int take_setting_field(struct overlay *x, const struct setting *setting, json_t *value,
+                              struct err *err)
 {
     switch (setting->kind) {
     case SETTING_BOOL:
-        return take_bool(x, setting, value, err);
+        return take_bool_field(x, setting, value, err);
     case SETTING_NUMBER:
     case SETTING_DURATION:
-        return setting->form == SETTING_FORM_NANOSECONDS ? take_nanoseconds(x, setting, value, err)
-                                                         : take_number(x, setting, value, err);
+        return setting->form == SETTING_FORM_NANOSECONDS
+                   ? take_nanoseconds(x, setting, value, err)
+                   : take_number_field(x, setting, value, err);
     case SETTING_CHOICE:
-        return take_choice(x, setting, value, err);
+        return take_choice_field(x, setting, value, err);
     case SETTING_PARSED:
         return take_parsed(x, setting, value, err);
     case SETTING_TEXT:
@@ -262,7 +263,7 @@ static const struct {
 };
 
 /* Notes a field that is no setting. */
-static void take_other(struct overlay *x, const char *name, const json_t *value)
+static void note_other_field(struct overlay *x, const char *name, const json_t *value)
 {
     for (size_t i = 0; i < ARRAY_LEN(without_effect); i++) {
         if (strcasecmp(without_effect[i].name, name) == 0) {
@@ -275,7 +276,7 @@ static void take_other(struct overlay *x, const char *name, const json_t *value)
     ignore(x, name, strcasecmp(name, "ndots") == 0 ? "unknown; the field is `ndot`" : "unknown");
 }
 
-static int take_field(struct overlay *x, const char *name, json_t *value, struct err *err)
+static int take_document_field(struct overlay *x, const char *name, json_t *value, struct err *err)
 {
     size_t count;
     const struct setting *settings = settings_table(&count);
@@ -284,11 +285,11 @@ static int take_field(struct overlay *x, const char *name, json_t *value, struct
     }
     for (size_t i = 0; i < count; i++) {
         if (settings[i].field && strcasecmp(settings[i].field, name) == 0) {
-            int r = take_setting(x, &settings[i], value, err);
+            int r = take_setting_field(x, &settings[i], value, err);
             return r < 0 ? err_wrap(err, ERR_SYNTAX, "field `%s`", settings[i].field) : 0;
         }
     }
-    take_other(x, name, value);
+    note_other_field(x, name, value);
     return 0;
 }
 
@@ -298,7 +299,7 @@ static int take_fields(struct overlay *x, json_t *object, struct err *err)
     json_t *value;
     json_object_foreach(object, name, value)
     {
-        int r = take_field(x, name, value, err);
+        int r = take_document_field(x, name, value, err);
         if (r < 0) {
             return r;
         }

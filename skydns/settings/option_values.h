@@ -30,14 +30,14 @@ int option_stub(struct options *o, const char *text, struct err *err) MUST_CHECK
 int option_reverse_zones(struct options *o, const char *list, struct err *err) MUST_CHECK;
 int option_search(struct options *o, const char *list, struct err *err) MUST_CHECK;
 int option_public_namespaces(struct options *o, const char *list, struct err *err) MUST_CHECK;
-/* "" and "all": everybody; "none": nobody, unless networks are beside it. */
+/* "" and "all": every client; "none": no client, unless networks are beside it. */
 int option_allow(struct options *o, const char *list, struct err *err) MUST_CHECK;
 int option_allow_recursion(struct options *o, const char *list, struct err *err) MUST_CHECK;
 /* "N/BURST" or "N"; "", "0" and "off": no limit. */
 int option_rate(struct options *o, const char *text, struct err *err) MUST_CHECK;
 int option_path_prefix(struct options *o, const char *text, struct err *err) MUST_CHECK;
 int option_snapshot(struct options *o, const char *text, struct err *err) MUST_CHECK;
-int option_user(struct options *o, const char *text, struct err *err) MUST_CHECK; /* "": nobody */
+int option_user(struct options *o, const char *text, struct err *err) MUST_CHECK; /* "": none */
 int option_dnstap(struct options *o, const char *text, struct err *err) MUST_CHECK;
 int option_http_address(struct options *o, const char *text, struct err *err) MUST_CHECK;
 

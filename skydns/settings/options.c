@@ -141,8 +141,8 @@ static void store_plain(const struct setting *setting, const union typed *typed,
 }
 
 /* -verbose is the default of -query-log. */
-static const char *text_of(const struct setting *setting, const union typed *typed,
-                           const struct options *o)
+static const char *text_as_typed(const struct setting *setting, const union typed *typed,
+                                 const struct options *o)
 {
     bool is_verbose = setting->parse == option_query_log && *typed->text == '\0' && o->verbose;
     return is_verbose ? "all" : typed->text;
@@ -152,7 +152,7 @@ static const char *text_of(const struct setting *setting, const union typed *typ
 static int store_parsed(const struct setting *setting, const union typed *typed, struct options *o,
                         struct err *err)
 {
-    const char *const one[] = {setting->repeats ? NULL : text_of(setting, typed, o)};
+    const char *const one[] = {setting->repeats ? NULL : text_as_typed(setting, typed, o)};
     const char *const *texts = setting->repeats ? typed->texts.items : one;
     size_t count = setting->repeats ? typed->texts.count : 1;
     for (size_t i = 0; i < count; i++) {
@@ -249,7 +249,7 @@ static int check_together(const struct options *o, const struct flag_strings *ar
 /* ---- All of them ---- */
 
 /* Stores the flags, and the defaults of settings that only the document has. */
-static int store(const struct command_line *line, struct options *o, struct err *err)
+static int store_settings(const struct command_line *line, struct options *o, struct err *err)
 {
     size_t count;
     const struct setting *settings = settings_table(&count);
@@ -282,7 +282,7 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
     struct command_line *line = xcalloc(1, sizeof(*line));
     int r = read_command_line(argc, argv, line, err);
     if (r == 0) {
-        r = store(line, &o, err);
+        r = store_settings(line, &o, err);
     }
     free(line);
     if (r == 0) {

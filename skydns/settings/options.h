@@ -49,7 +49,7 @@ struct namespace_name {
     char text[NAMESPACE_TEXT_MAX]; /* in lower case, without a final NUL */
 };
 
-/* What clients see of others' names: -visibility and the flags that go with it. */
+/* The names that a client sees: -visibility and the flags that go with it. */
 struct client_options {
     bool is_own; /* -visibility=own */
     enum visibility_unknown unknown;

@@ -5,7 +5,7 @@
 #include "common/base/duration.h"
 #include "common/base/flags.h"
 
-static int64_t unit_of(const struct setting *setting)
+static int64_t setting_unit(const struct setting *setting)
 {
     return setting->kind == SETTING_DURATION ? setting->unit_ms : 1;
 }
@@ -13,7 +13,7 @@ static int64_t unit_of(const struct setting *setting)
 void setting_set_number(const struct setting *setting, struct options *options, int64_t number)
 {
     void *member = (char *)options + setting->member_at;
-    int64_t value = number / unit_of(setting);
+    int64_t value = number / setting_unit(setting);
     assert(value >= 0);
     switch (setting->member_bytes) {
     case sizeof(uint8_t): /* a bool */
@@ -37,13 +37,13 @@ int64_t setting_number(const struct setting *setting, const struct options *opti
     const void *member = (const char *)options + setting->member_at;
     switch (setting->member_bytes) {
     case sizeof(uint8_t):
-        return *(const uint8_t *)member * unit_of(setting);
+        return *(const uint8_t *)member * setting_unit(setting);
     case sizeof(uint16_t):
-        return *(const uint16_t *)member * unit_of(setting);
+        return *(const uint16_t *)member * setting_unit(setting);
     case sizeof(uint32_t):
-        return *(const uint32_t *)member * unit_of(setting);
+        return *(const uint32_t *)member * setting_unit(setting);
     default:
-        return *(const int64_t *)member * unit_of(setting);
+        return *(const int64_t *)member * setting_unit(setting);
     }
 }
 

@@ -214,7 +214,7 @@ bool signed_message_read(struct signed_message *message, const struct signed_zon
     if (response->len < m->question_end || response->len > sizeof(m->bytes)) {
         return false;
     }
-    /* Whoever answers with AA adds no option: what is signed is no error. */
+    /* A signed response is no error, so its OPT record has no option yet. */
     assert(response->opt_at == 0 || response->len - response->opt_at == EDNS_OPT_SIZE);
     memcpy(m->bytes, response->bytes, response->len);
     m->len = response->opt_at ? response->opt_at : response->len; /* OPT is not signed */

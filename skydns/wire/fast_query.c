@@ -99,7 +99,7 @@ static bool fold(const uint8_t *name, struct fast_query *q)
 }
 
 /* Options that fill the record. False: one changes the answer, or makes no sense. */
-static NOINLINE bool read_options(const uint8_t *options, size_t len, struct fast_query *q)
+static NOINLINE bool read_ordinary_options(const uint8_t *options, size_t len, struct fast_query *q)
 {
     size_t at = 0;
     while (at + EDNS_OPTION_HEAD <= len) {
@@ -128,7 +128,8 @@ static bool read_opt(const uint8_t *opt, size_t left, struct fast_query *q)
     q->has_edns = true;
     q->udp_size = u16_at(opt + 3);
     q->dnssec_ok = (opt[7] & DNS_EDNS_DO >> 8) != 0;
-    return left == EDNS_OPT_SIZE || read_options(opt + EDNS_OPT_SIZE, left - EDNS_OPT_SIZE, q);
+    return left == EDNS_OPT_SIZE ||
+           read_ordinary_options(opt + EDNS_OPT_SIZE, left - EDNS_OPT_SIZE, q);
 }
 
 bool fast_query_read(const uint8_t *wire, size_t len, struct fast_query *ret_query)

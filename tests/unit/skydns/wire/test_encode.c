@@ -77,7 +77,7 @@ static void add_addresses(struct rr_list *list, struct slice owner, uint32_t *by
     }
 }
 
-/* Where OPT is said to be, it is: the last record. */
+/* Checks that OPT is the last record and stands at opt_at. */
 static size_t check_response(const struct bench *b, const struct response *response)
 {
     const uint8_t *opt = response->bytes + response->opt_at;
