@@ -20,6 +20,7 @@
 #include "common/dns/record_key.h"
 #include "skydns/config/client_settings_internal.h"
 #include "skydns/config/foreign_settings_internal.h"
+#include "skydns/dnssec/dnssec.h"
 #include "skydns/engine/engine.h"
 #include "skydns/publish/publisher.h"
 #include "skydns/settings/options.h"
@@ -27,9 +28,10 @@
 #include "skydns/udp/worker.h"
 #include "tests/bench/instructions/feed.h"
 #include "tests/support/skydns/records.h"
+#include "tests/support/skydns/sample_keys.h"
 #include "tests/support/skydns/services.h"
 
-enum { FOREIGN_TTL_S = 3600 };
+enum { FOREIGN_TTL_S = 3600, SIGNATURES = 10000 };
 
 struct bench {
     struct services services;
@@ -37,6 +39,7 @@ struct bench {
     struct foreign_settings *foreign;
     struct client_settings *clients;
     struct client_index *index;
+    const struct store *store; /* the newest: the publisher's */
 };
 
 static void fail(const char *what)
@@ -105,6 +108,7 @@ static void publish_records(struct bench *b)
     put_pods(b);
     store = store_writer_commit(b->services.writer, b->services.revision + 1, &garbage);
     publisher_publish(b->publisher, store, garbage);
+    b->store = store;
 }
 
 /* ---- Settings ---- */
@@ -114,9 +118,24 @@ static void retire(void *data, void *block, void (*fn)(void *block))
     publisher_retire(data, block, fn);
 }
 
+/* The servers whose answers are counted, one after the other. */
+enum setup { SETUP_PLAIN, SETUP_AUTOPATH, SETUP_SIGNED, SETUP_COOKIES };
+
+/* A key for everything, as most zones have. */
+static struct dnssec *make_keys(void)
+{
+    struct signing_key *key = sample_key_new(SAMPLE_ECDSAP256_ZSK);
+    struct dnssec *dnssec;
+    struct err err;
+    if (dnssec_new(&key, 1, SIGNATURES, &dnssec, &err) != 0) {
+        fail(err.msg);
+    }
+    return dnssec;
+}
+
 /* As live_config makes it of the flags of docker/manifests, with pods from etcd; but nothing that
  * the machine decides. */
-static struct engine_config *make_config(struct bench *b, bool is_autopath)
+static struct engine_config *make_config(struct bench *b, enum setup setup)
 {
     static struct options options; /* large */
     static char args[][32] = {"skydns",
@@ -133,10 +152,12 @@ static struct engine_config *make_config(struct bench *b, bool is_autopath)
     if (options_parse(ARRAY_LEN(args), argv, &options, &err) != 0) {
         fail(err.msg);
     }
-    options.engine.autopath = is_autopath;
+    options.engine.autopath = setup == SETUP_AUTOPATH;
     struct engine_config *config = options_engine_config(&options);
     foreign_settings_fill(b->foreign, &options, config);
     client_settings_fill(b->clients, &options, config);
+    config->dnssec = setup == SETUP_SIGNED ? make_keys() : NULL;
+    config->cookies.count = setup == SETUP_COOKIES; /* any secret will do */
     return config;
 }
 
@@ -217,11 +238,39 @@ static void ask_all(struct bench *b, const struct kind *kinds, size_t count)
     udp_server_free(udp);
 }
 
-static void configure(struct bench *b, bool is_autopath)
+static void configure(struct bench *b, enum setup setup)
 {
-    struct engine_config *config = make_config(b, is_autopath);
-    fill_cache(config); /* the same both times: they share it */
+    struct engine_config *config = make_config(b, setup);
+    fill_cache(config); /* the same each time: they share it */
     publisher_configure(b->publisher, config);
+}
+
+/* Makes the signatures of all that will be asked, as signers do. */
+static void sign_answers(struct bench *b, const struct kind *kind)
+{
+    static uint8_t reply[ENGINE_REPLY_MAX];
+    static struct engine_deferral deferral;
+    static const struct addr nowhere;
+    uint8_t wire[KIND_QUERY_MAX];
+    size_t len;
+    struct addr client;
+    struct err err;
+    struct engine *engine = engine_new(publisher_newest_config(b->publisher));
+    if (addr_parse("10.244.0.1:1024", &client, &err) < 0) {
+        fail(err.msg);
+    }
+    for (unsigned i = 0; i < (unsigned)kind->batch * (FEED_WARM + FEED_COUNTED); i++) {
+        struct engine_query query = {.wire = wire,
+                                     .len = kinds_query(kind, feed_number(i), wire),
+                                     .client = &client,
+                                     .local = &nowhere,
+                                     .now_s = FEED_NOW_S,
+                                     .may_sign = true};
+        if (engine_answer(engine, b->store, &query, NULL, reply, &len, &deferral) != ENGINE_REPLY) {
+            fail("an answer is not signed");
+        }
+    }
+    engine_free(engine);
 }
 
 int main(void)
@@ -233,12 +282,21 @@ int main(void)
     b.clients = client_settings_new();
     b.index = client_index_new(&index);
     client_settings_set_index(b.clients, b.index);
-    configure(&b, false);
+    configure(&b, SETUP_PLAIN);
     publish_records(&b);
     CALLGRIND_START_INSTRUMENTATION;
     ask_all(&b, kinds_plain, kinds_plain_count);
-    configure(&b, true);
+    configure(&b, SETUP_AUTOPATH);
     ask_all(&b, kinds_autopath, kinds_autopath_count);
+    CALLGRIND_STOP_INSTRUMENTATION;
+    configure(&b, SETUP_SIGNED);
+    for (size_t i = 0; i < kinds_signed_count; i++) {
+        sign_answers(&b, &kinds_signed[i]);
+    }
+    CALLGRIND_START_INSTRUMENTATION;
+    ask_all(&b, kinds_signed, kinds_signed_count);
+    configure(&b, SETUP_COOKIES);
+    ask_all(&b, kinds_cookie, kinds_cookie_count);
     publisher_free(b.publisher);
     services_fini(&b.services);
     client_index_free(b.index);

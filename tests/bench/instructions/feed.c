@@ -11,9 +11,6 @@
 
 #include "skydns/resolver/resolver.h"
 
-/* A prime, so that a batch's names are far from each other. */
-enum { STRIDE = 7919 };
-
 /* How long ago a packet came that has a time. */
 enum { AGE_NS = 50000 };
 
@@ -149,7 +146,7 @@ int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags,
     }
     (void)getsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &is_timed, &len); /* it is a socket */
     for (unsigned i = 0; i < feed.kinds->batch && i < count; i++) {
-        feed.numbers[i] = feed.asked++ * STRIDE;
+        feed.numbers[i] = feed_number(feed.asked++);
         write_packet(&messages[i], feed.numbers[i], is_timed);
     }
     feed.batches++;

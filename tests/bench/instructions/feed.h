@@ -29,6 +29,13 @@ enum {
 /* The time, whatever the clock: 17 October 2025, 12:34:56 UTC. */
 enum { FEED_NOW_S = 1760704496 };
 
+/* The i-th question's number: a batch's names are far from each other. */
+static inline unsigned feed_number(unsigned i)
+{
+    enum { A_PRIME = 7919 };
+    return i * A_PRIME;
+}
+
 /* Everything is borrowed until the worker has ended. `udp` answers on a wildcard address. */
 void feed_begin(struct udp_server *udp, const struct kind *kinds, size_t count);
 

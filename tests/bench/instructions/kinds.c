@@ -100,37 +100,44 @@ static void missed_name(unsigned number, char *text)
 /* ---- Kinds ---- */
 
 const struct kind kinds_plain[] = {
-    {"service-a", service_name, service_address, DNS_TYPE_A, DNS_RCODE_NOERROR, 1, 0, 0, FULL,
-     false, false},
-    {"service-aaaa", service_name, NULL, DNS_TYPE_AAAA, DNS_RCODE_NOERROR, 0, 1, 0, FULL, false,
-     false},
-    {"miss-a", missed_name, NULL, DNS_TYPE_A, DNS_RCODE_NXDOMAIN, 0, 1, 0, FULL, false, false},
-    {"miss-aaaa", missed_name, NULL, DNS_TYPE_AAAA, DNS_RCODE_NXDOMAIN, 0, 1, 0, FULL, false,
-     false},
-    {"port-srv", port_name, service_address, DNS_TYPE_SRV, DNS_RCODE_NOERROR, 1, 0, 1, FULL, false,
-     false},
+    {"service-a", service_name, service_address, DNS_TYPE_A, DNS_RCODE_NOERROR, 1, 0, 0, FULL, 0},
+    {"service-aaaa", service_name, NULL, DNS_TYPE_AAAA, DNS_RCODE_NOERROR, 0, 1, 0, FULL, 0},
+    {"miss-a", missed_name, NULL, DNS_TYPE_A, DNS_RCODE_NXDOMAIN, 0, 1, 0, FULL, 0},
+    {"miss-aaaa", missed_name, NULL, DNS_TYPE_AAAA, DNS_RCODE_NXDOMAIN, 0, 1, 0, FULL, 0},
+    {"port-srv", port_name, service_address, DNS_TYPE_SRV, DNS_RCODE_NOERROR, 1, 0, 1, FULL, 0},
     {"headless-a", kinds_headless_name, first_endpoint, DNS_TYPE_A, DNS_RCODE_NOERROR, ENDPOINTS, 0,
-     0, FULL, false, false},
-    {"pod-a", pod_name, kinds_pod_address, DNS_TYPE_A, DNS_RCODE_NOERROR, 1, 0, 0, FULL, false,
-     false},
-    {"address-ptr", reverse_name, NULL, DNS_TYPE_PTR, DNS_RCODE_NOERROR, 1, 0, 0, FULL, false,
-     false},
+     0, FULL, 0},
+    {"pod-a", pod_name, kinds_pod_address, DNS_TYPE_A, DNS_RCODE_NOERROR, 1, 0, 0, FULL, 0},
+    {"address-ptr", reverse_name, NULL, DNS_TYPE_PTR, DNS_RCODE_NOERROR, 1, 0, 0, FULL, 0},
     {"foreign-a", kinds_foreign_name, kinds_foreign_address, DNS_TYPE_A, DNS_RCODE_NOERROR, 1, 0, 0,
-     FULL, false, false},
-    {"edns-a", service_name, service_address, DNS_TYPE_A, DNS_RCODE_NOERROR, 1, 0, 0, FULL, true,
-     false},
-    {"alone-a", service_name, service_address, DNS_TYPE_A, DNS_RCODE_NOERROR, 1, 0, 0, 1, false,
-     false},
-    {"mixed-case-miss", missed_name, NULL, DNS_TYPE_A, DNS_RCODE_NXDOMAIN, 0, 1, 0, FULL, false,
-     true},
+     FULL, 0},
+    {"edns-a", service_name, service_address, DNS_TYPE_A, DNS_RCODE_NOERROR, 1, 0, 0, FULL,
+     KIND_EDNS},
+    {"alone-a", service_name, service_address, DNS_TYPE_A, DNS_RCODE_NOERROR, 1, 0, 0, 1, 0},
+    {"mixed-case-miss", missed_name, NULL, DNS_TYPE_A, DNS_RCODE_NXDOMAIN, 0, 1, 0, FULL,
+     KIND_MIXED_CASE},
 };
 const size_t kinds_plain_count = sizeof(kinds_plain) / sizeof(kinds_plain[0]);
 
 const struct kind kinds_autopath[] = {
     {"autopath-a", searched_name, kinds_foreign_address, DNS_TYPE_A, DNS_RCODE_NOERROR, 2, 0, 0,
-     FULL, false, false},
+     FULL, 0},
 };
 const size_t kinds_autopath_count = sizeof(kinds_autopath) / sizeof(kinds_autopath[0]);
+
+const struct kind kinds_signed[] = {
+    {"signed-a", service_name, service_address, DNS_TYPE_A, DNS_RCODE_NOERROR, 2, 0, 0, FULL,
+     KIND_EDNS | KIND_DNSSEC_OK},
+    {"signed-miss", missed_name, NULL, DNS_TYPE_A, DNS_RCODE_NXDOMAIN, 0, 6, 0, FULL,
+     KIND_EDNS | KIND_DNSSEC_OK},
+};
+const size_t kinds_signed_count = sizeof(kinds_signed) / sizeof(kinds_signed[0]);
+
+const struct kind kinds_cookie[] = {
+    {"cookie-a", service_name, service_address, DNS_TYPE_A, DNS_RCODE_NOERROR, 1, 0, 0, FULL,
+     KIND_EDNS | KIND_COOKIE},
+};
+const size_t kinds_cookie_count = sizeof(kinds_cookie) / sizeof(kinds_cookie[0]);
 
 /* ---- Messages ---- */
 
@@ -148,10 +155,27 @@ static struct dname name_of(const struct kind *kind, unsigned number)
 {
     char text[KIND_TEXT_MAX];
     kind->write_name(number, text);
-    for (char *c = text; kind->is_mixed_case && *c; c += 2) {
+    for (char *c = text; (kind->flags & KIND_MIXED_CASE) && *c; c += 2) {
         *c = (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
     }
     return kinds_dname(text);
+}
+
+/* A client's cookie as it first comes, without a server's: RFC 7873 5.2.3. */
+static void write_opt(const struct kind *kind, struct writer *w)
+{
+    enum { OPTION_COOKIE = 10, CLIENT_COOKIE = 8, HEAD = 4, DNSSEC_OK = 0x8000 };
+    const bool has_cookie = (kind->flags & KIND_COOKIE) != 0;
+    writer_u8(w, 0);
+    writer_u16(w, DNS_TYPE_OPT);
+    writer_u16(w, EDNS_SIZE);
+    writer_u32(w, kind->flags & KIND_DNSSEC_OK ? DNSSEC_OK : 0);
+    writer_u16(w, has_cookie ? HEAD + CLIENT_COOKIE : 0);
+    if (has_cookie) {
+        writer_u16(w, OPTION_COOKIE);
+        writer_u16(w, CLIENT_COOKIE);
+        writer_bytes(w, "\1\2\3\4\5\6\7\10", CLIENT_COOKIE);
+    }
 }
 
 size_t kinds_query(const struct kind *kind, unsigned number, uint8_t *wire)
@@ -162,16 +186,12 @@ size_t kinds_query(const struct kind *kind, unsigned number, uint8_t *wire)
     writer_u16(&w, DNS_FLAG_RD);
     writer_u16(&w, 1);
     writer_u32(&w, 0);
-    writer_u16(&w, kind->has_edns);
+    writer_u16(&w, (kind->flags & KIND_EDNS) != 0);
     writer_bytes(&w, name.wire, name.len);
     writer_u16(&w, kind->type);
     writer_u16(&w, DNS_CLASS_IN);
-    if (kind->has_edns) {
-        writer_u8(&w, 0);
-        writer_u16(&w, DNS_TYPE_OPT);
-        writer_u16(&w, EDNS_SIZE);
-        writer_u32(&w, 0);
-        writer_u16(&w, 0);
+    if (kind->flags & KIND_EDNS) {
+        write_opt(kind, &w);
     }
     return w.pos;
 }
@@ -194,7 +214,7 @@ const char *kinds_fault(const struct kind *kind, unsigned number, const uint8_t 
         return "wrong flags or code";
     }
     if (u16_at(reply + 6) != kind->answers || u16_at(reply + 8) != kind->authorities ||
-        u16_at(reply + 10) != kind->additionals + (unsigned)kind->has_edns) {
+        u16_at(reply + 10) != kind->additionals + (kind->flags & KIND_EDNS ? 1u : 0u)) {
         return "wrong number of records";
     }
     if (kind->address) {

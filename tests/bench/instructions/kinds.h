@@ -13,6 +13,9 @@
 /* What there is to ask for. A headless Service has ENDPOINTS addresses. */
 enum { SERVICES = 10000, HEADLESS = 200, ENDPOINTS = 5, PODS = 2000, FOREIGN = 1000 };
 
+/* How its questions are asked; DO and a cookie come with EDNS. */
+enum kind_flag { KIND_EDNS = 1, KIND_MIXED_CASE = 2, KIND_DNSSEC_OK = 4, KIND_COOKIE = 8 };
+
 /* Questions of a kind differ by their number alone; any number will do. */
 struct kind {
     const char *name;                                /* "service-a" */
@@ -22,14 +25,15 @@ struct kind {
     uint8_t rcode;
     uint16_t answers, authorities, additionals; /* records, OPT apart */
     uint8_t batch;                              /* how many of them the worker receives at once */
-    bool has_edns, is_mixed_case;
+    unsigned flags;                             /* enum kind_flag */
 };
 
 enum { KIND_TEXT_MAX = 128, KIND_QUERY_MAX = 128 };
 
-/* For a server with the flags' defaults; for one with -autopath, which knows its clients. */
-extern const struct kind kinds_plain[], kinds_autopath[];
-extern const size_t kinds_plain_count, kinds_autopath_count;
+/* For a server with the flags' defaults; for one with -autopath, which knows its clients; one that
+ * signs cluster.local; one with server cookies. */
+extern const struct kind kinds_plain[], kinds_autopath[], kinds_signed[], kinds_cookie[];
+extern const size_t kinds_plain_count, kinds_autopath_count, kinds_signed_count, kinds_cookie_count;
 
 /* Names of the records; KIND_TEXT_MAX bytes. Addresses are in network byte order. */
 void kinds_headless_name(unsigned number, char *text);
