@@ -187,6 +187,10 @@ static bool bytes_equal_nocase(const uint8_t *a, const uint8_t *b, size_t len)
             return false;
         }
     }
+    if (i < len && len > sizeof(uint64_t)) { /* the rest: some bytes again */
+        i = len - sizeof(uint64_t);
+        return lower_word(load_word(a + i)) == lower_word(load_word(b + i));
+    }
     for (; i < len; i++) {
         if (ascii_lower(a[i]) != ascii_lower(b[i])) {
             return false;

@@ -160,24 +160,21 @@ bool nsec_join(struct nsec_gap *gap, const struct nsec_gap *other, const struct 
 
 size_t nsec_bitmap(const uint16_t *types, size_t count, uint8_t out[NSEC_BITMAP_MAX])
 {
-    uint8_t windows[WINDOWS][WINDOW_BYTES] = {0};
+    uint8_t windows[WINDOWS][WINDOW_BYTES] = {0}, lens[WINDOWS] = {0};
     for (size_t i = 0; i < count; i++) {
         unsigned window = types[i] / WINDOW_TYPES, bit = types[i] % WINDOW_TYPES;
         if (window < WINDOWS) {
             windows[window][bit / 8] |= (uint8_t)(0x80 >> bit % 8);
+            lens[window] = lens[window] > bit / 8 ? lens[window] : (uint8_t)(bit / 8 + 1);
         }
     }
     size_t used = 0;
     for (unsigned window = 0; window < WINDOWS; window++) {
-        unsigned len = WINDOW_BYTES;
-        while (len > 0 && windows[window][len - 1] == 0) {
-            len--;
-        }
-        if (len > 0) {
+        if (lens[window] > 0) {
             out[used] = (uint8_t)window;
-            out[used + 1] = (uint8_t)len;
-            memcpy(out + used + WINDOW_HEAD, windows[window], len);
-            used += WINDOW_HEAD + len;
+            out[used + 1] = lens[window];
+            memcpy(out + used + WINDOW_HEAD, windows[window], lens[window]);
+            used += WINDOW_HEAD + lens[window];
         }
     }
     return used;

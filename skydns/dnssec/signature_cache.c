@@ -8,6 +8,7 @@
 #include <sys/random.h>
 #include <xxhash.h>
 
+#include "common/base/attributes.h"
 #include "common/base/xalloc.h"
 
 /* An entry's words. The sequence is even while the entry can be read; what was read of the words
@@ -148,9 +149,9 @@ static struct signature_id digest(const struct hasher *h)
     return (struct signature_id){hash.low64, hash.high64};
 }
 
-static void absorb(struct hasher *h, const void *bytes, size_t len)
+/* Makes room, of what is there its digest. */
+static NOINLINE void absorb_long(struct hasher *h, const uint8_t *from, size_t len)
 {
-    const uint8_t *from = bytes;
     while (len > sizeof(h->bytes) - h->used) {
         size_t part = sizeof(h->bytes) - h->used;
         memcpy(h->bytes + h->used, from, part);
@@ -161,8 +162,16 @@ static void absorb(struct hasher *h, const void *bytes, size_t len)
         from += part;
         len -= part;
     }
-    if (len > 0) {
-        memcpy(h->bytes + h->used, from, len);
+    memcpy(h->bytes + h->used, from, len);
+    h->used += len;
+}
+
+static inline void absorb(struct hasher *h, const void *bytes, size_t len)
+{
+    if (len > sizeof(h->bytes) - h->used) {
+        absorb_long(h, bytes, len);
+    } else if (len > 0) {
+        memcpy(h->bytes + h->used, bytes, len);
         h->used += len;
     }
 }
