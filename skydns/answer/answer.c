@@ -1,5 +1,6 @@
 #include "skydns/answer/answer.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "common/base/xalloc.h"
@@ -35,9 +36,24 @@ void answer_configure(struct answer *answer, const struct engine_config *config)
     answer->follow.config = config;
 }
 
-const struct answer_plan *answer_get_plan(const struct answer *answer)
+struct answer_plan *answer_get_plan(struct answer *answer)
 {
     return &answer->plan;
+}
+
+struct answer_plan *answer_start_plan(struct answer *answer)
+{
+    struct answer_plan *plan = &answer->plan;
+    plan->rcode = DNS_RCODE_NOERROR;
+    plan->is_authoritative = true;
+    plan->is_recursive = true;
+    plan->is_signed = false;
+    plan->error = EDNS_ERROR_NONE;
+    plan->rr_class = DNS_CLASS_IN;
+    plan->authority_count = 0;
+    rr_list_clear(&plan->answers);
+    rr_list_clear(&plan->additionals);
+    return plan;
 }
 
 const struct foreign_zone *answer_get_foreign_zone(const struct answer *answer)
@@ -90,8 +106,8 @@ static void deny(struct answer *a, enum dns_rcode rcode)
         return;
     }
     a->plan.rcode = rcode;
-    a->plan.has_authority = true;
-    a->plan.authority = answer_soa_rr(a, a->soa_owner, a->config->settings.min_ttl_s);
+    a->plan.authority_count = 1;
+    a->plan.authorities[0] = answer_soa_rr(a, a->soa_owner, a->config->settings.min_ttl_s);
 }
 
 void answer_no_data(struct answer *a)
@@ -169,22 +185,25 @@ static void take_name(struct answer *a, const struct dname *name)
     answer_set_zone(a, zone);
 }
 
+void answer_start_denial(struct answer *answer, const struct engine_zone *zone,
+                         enum dns_rcode rcode, int64_t now_s)
+{
+    assert(!zone->is_incomplete);
+    (void)answer_start_plan(answer);
+    answer_set_zone(answer, zone);
+    answer->in.now_s = now_s;
+    deny(answer, rcode);
+}
+
 static void start(struct answer *a, const struct answer_input *input)
 {
     a->in = *input;
-    a->follow.view = view_of(a->config, input->store, &input->client);
+    a->follow.view = view_of(a->config, input->store, &input->client, &a->trail);
     take_name(a, &input->question->name);
     a->foreign = NULL;
     a->is_dropped = false;
     a->is_from_hosts = false;
-    a->plan.rcode = DNS_RCODE_NOERROR;
-    a->plan.is_authoritative = true;
-    a->plan.is_recursive = true;
-    a->plan.error = EDNS_ERROR_NONE;
-    a->plan.rr_class = DNS_CLASS_IN;
-    a->plan.has_authority = false;
-    rr_list_clear(&a->plan.answers);
-    rr_list_clear(&a->plan.additionals);
+    (void)answer_start_plan(a);
 }
 
 /* In SkyDNS's order. Before the first sync, names of ours are SERVFAIL: an NXDOMAIN would stay in
@@ -227,7 +246,7 @@ static void answer_late(struct answer *a)
 {
     rr_list_clear(&a->plan.answers);
     rr_list_clear(&a->plan.additionals);
-    a->plan.has_authority = false;
+    a->plan.authority_count = 0;
     a->follow.is_deferred = false;
     answer_fail(a, DNS_RCODE_SERVFAIL, EDNS_ERROR_OTHER);
 }

@@ -57,7 +57,14 @@ enum engine_verdict answer_build(struct answer *answer, const struct answer_inpu
 /* Between answers: switches to another configuration, borrowed like the first. */
 void answer_configure(struct answer *answer, const struct engine_config *config);
 
-const struct answer_plan *answer_get_plan(const struct answer *answer);
+/* Of the last answer_build; signatures are added to it. */
+struct answer_plan *answer_get_plan(struct answer *answer);
+
+/* Instead of answer_build: an answer of ours without records, which the caller adds; or NXDOMAIN or
+ * no data, of a zone that is complete. */
+struct answer_plan *answer_start_plan(struct answer *answer);
+void answer_start_denial(struct answer *answer, const struct engine_zone *zone,
+                         enum dns_rcode rcode, int64_t now_s);
 
 /* After ENGINE_DEFER for FORWARD: the zone whose nameservers are to be asked; NULL: the
  * configuration has no table of them. Borrowed from the configuration. */

@@ -38,6 +38,7 @@ struct answer {
     struct ip pod;                    /* an address that only the name gives */
     char number[CHAOS_NUMBER_MAX];    /* of the cache, for class CHAOS */
     struct follow follow;
+    struct view_trail trail; /* of the view that follow has */
     struct answer_plan plan;
 };
 

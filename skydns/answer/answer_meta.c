@@ -181,7 +181,7 @@ static void answer_hinfo(struct answer *a)
     }
     answer_in_domain(a); /* no data is of type ANY: only finds whether the name exists */
     if (a->plan.rcode == DNS_RCODE_NOERROR && a->plan.answers.count == 0) { /* no CNAME */
-        a->plan.has_authority = false;
+        a->plan.authority_count = 0;
         answer_add(a, (struct rr){.owner = a->owner,
                                   .ttl_s = a->config->settings.ttl_s,
                                   .type = RR_HINFO,

@@ -47,25 +47,20 @@ static bool has_none(const struct answer *a, const struct dname *name, enum rr_t
 {
     const struct store_node *node = lookup_listed(&a->follow.view, name, a->follow.rule);
     struct store_tally tally = node ? store_node_tally(node) : (struct store_tally){0};
-    switch (type) {
-    case RR_A:
+    switch ((unsigned)type) {
+    case DNS_TYPE_A:
         return node && tally.v4 == 0 && tally.names == 0;
-    case RR_AAAA:
+    case DNS_TYPE_AAAA:
         return node && tally.v6 == 0 && tally.names == 0;
-    case RR_SRV:
+    case DNS_TYPE_SRV:
         return node && tally.v4 == 0 && tally.v6 == 0 && tally.names == 0;
-    case RR_MX:
+    case DNS_TYPE_MX:
         return node && tally.mails == 0;
-    case RR_TXT:
+    case DNS_TYPE_TXT:
         return node && tally.texts == 0;
-    case RR_NS:
-    case RR_CNAME:
-    case RR_PTR:
-    case RR_SOA:
-    case RR_HINFO:
-        break;
+    default:
+        return false;
     }
-    return false;
 }
 
 /* The records of the question's name, or of one below it, for a question of this type; false: the
@@ -325,38 +320,32 @@ static void answer_soa(struct answer *a)
 
 static void answer_type(struct answer *a)
 {
-    enum rr_type type;
-    if (!rr_type_of(a->in.question->type, &type)) {
-        answer_nothing(a);
-        return;
-    }
-    switch (type) {
-    case RR_A:
+    switch (a->in.question->type) {
+    case DNS_TYPE_A:
         answer_address(a, RR_A);
         break;
-    case RR_AAAA:
+    case DNS_TYPE_AAAA:
         answer_address(a, RR_AAAA);
         break;
-    case RR_SRV:
+    case DNS_TYPE_SRV:
         answer_srv(a);
         break;
-    case RR_MX:
+    case DNS_TYPE_MX:
         answer_mx(a);
         break;
-    case RR_TXT:
+    case DNS_TYPE_TXT:
         answer_txt(a);
         break;
-    case RR_NS:
+    case DNS_TYPE_NS:
         answer_ns(a);
         break;
-    case RR_CNAME:
+    case DNS_TYPE_CNAME:
         answer_cname(a);
         break;
-    case RR_SOA:
+    case DNS_TYPE_SOA:
         answer_soa(a);
         break;
-    case RR_PTR:
-    case RR_HINFO:
+    default:
         answer_nothing(a);
         break;
     }
@@ -379,7 +368,7 @@ void answer_in_domain(struct answer *a)
     }
     bool is_known = !a->plan.answers.is_cut && !a->follow.is_open;
     if (a->plan.rcode == DNS_RCODE_NOERROR && a->plan.answers.count == aliases && is_known &&
-        !a->plan.has_authority) {
+        a->plan.authority_count == 0) {
         answer_no_data(a);
     }
 }

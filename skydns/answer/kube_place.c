@@ -52,27 +52,15 @@ static unsigned places_with(uint16_t number)
         ANYWHERE = 1u << KUBE_SERVICE | 1u << KUBE_OTHER,
         ENDPOINTS = 1u << KUBE_ENDPOINT,
     };
-    enum rr_type type;
-    if (!rr_type_of(number, &type)) {
-        return ANYWHERE | ENDPOINTS; /* there are no such records anyway */
-    }
-    switch (type) {
-    case RR_A:
-    case RR_AAAA:
-        return ANYWHERE | ENDPOINTS;
-    case RR_SRV: /* an endpoint's would have port 0 */
+    switch (number) {
+    case DNS_TYPE_SRV: /* an endpoint's would have port 0 */
         return ANYWHERE | 1u << KUBE_PORT | 1u << KUBE_BELOW_PORT;
-    case RR_SOA:
-    case RR_NS:
+    case DNS_TYPE_SOA:
+    case DNS_TYPE_NS:
         return ANYWHERE | ENDPOINTS | 1u << KUBE_DOMAIN;
-    case RR_MX:
-    case RR_TXT:
-    case RR_CNAME:
-    case RR_PTR:
-    case RR_HINFO:
-        break;
+    default:
+        return ANYWHERE | ENDPOINTS;
     }
-    return ANYWHERE | ENDPOINTS;
 }
 
 bool kube_place_has_data(enum kube_place place, uint16_t type)

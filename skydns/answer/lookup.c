@@ -75,16 +75,32 @@ size_t lookup_visits_left(const struct lookup *lookup)
 /* Every label is literal. */
 static const struct lookup_rule as_written = {.no_wildcards = true};
 
+/* Whether a label of the name, of those before the last `literal` ones, has a dot in it. */
+static bool has_dotted_label(const struct dname *name, const struct dname_labels *labels,
+                             unsigned literal)
+{
+    if (!memchr(name->wire, '.', name->len)) {
+        return false; /* as nearly always: a length of 46 looks like one, too */
+    }
+    for (unsigned i = 0; i + literal < labels->count; i++) {
+        struct slice label = dname_label(name, labels->offsets[i]);
+        if (memchr(label.ptr, '.', label.len)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static struct pattern pattern_of(const struct dname *name, struct lookup_rule rule)
 {
     struct pattern p = {.name = name, .wildcard = -1};
     dname_labels(name, &p.labels);
-    for (int i = p.labels.count - (int)rule.domain_labels - 1; i >= 0; i--) {
-        struct slice label = dname_label(name, p.labels.offsets[i]);
-        if (p.wildcard < 0 && !rule.no_wildcards && lookup_is_wildcard(label)) {
+    p.has_dotted_label = has_dotted_label(name, &p.labels, rule.domain_labels);
+    for (int i = p.labels.count - (int)rule.domain_labels - 1; i >= 0 && !rule.no_wildcards; i--) {
+        if (lookup_is_wildcard(dname_label(name, p.labels.offsets[i]))) {
             p.wildcard = i;
+            break;
         }
-        p.has_dotted_label = p.has_dotted_label || memchr(label.ptr, '.', label.len);
     }
     return p;
 }

@@ -43,36 +43,44 @@ static void append_soa(struct buf *out, const struct answer_soa *soa)
                ANSWER_SOA_EXPIRE_S, soa->minimum_s);
 }
 
+static void append_bytes(struct buf *out, const struct rr *rr)
+{
+    if (rr->type == RR_A || rr->type == RR_AAAA) {
+        append_address(out, rr->data);
+    } else if (rr->type == RR_HINFO) {
+        buf_append_str(out, "\"RFC8482\" \"\"");
+    } else { /* RFC 3597 5 */
+        buf_printf(out, "\\# %zu ", rr->data.len);
+        for (size_t i = 0; i < rr->data.len; i++) {
+            buf_printf(out, "%02X", (uint8_t)rr->data.ptr[i]);
+        }
+    }
+}
+
 void rr_text(const struct rr *rr, const struct answer_soa *soa, struct buf *out)
 {
     char type[DNS_TYPE_TEXT_MAX];
     append_name(out, rr->owner);
     buf_printf(out, " %u %s ", rr->ttl_s, dns_type_text(rr->type, type));
-    switch (rr->type) {
-    case RR_A:
-    case RR_AAAA:
-        append_address(out, rr->data);
+    switch (rr_shape_of(rr->type)) {
+    case RR_SHAPE_BYTES:
+        append_bytes(out, rr);
         break;
-    case RR_TXT:
+    case RR_SHAPE_TEXT:
         append_quoted(out, rr->data);
         break;
-    case RR_HINFO:
-        buf_append_str(out, "\"RFC8482\" \"\"");
-        break;
-    case RR_SOA:
+    case RR_SHAPE_ZONE:
         append_soa(out, soa);
         break;
-    case RR_SRV:
+    case RR_SHAPE_SERVICE_NAMED:
         buf_printf(out, "%u %u %u ", rr->priority, rr->weight, rr->port);
         append_name(out, rr->data);
         break;
-    case RR_MX:
+    case RR_SHAPE_PREFERENCE_NAMED:
         buf_printf(out, "%u ", rr->priority);
         append_name(out, rr->data);
         break;
-    case RR_CNAME:
-    case RR_NS:
-    case RR_PTR:
+    case RR_SHAPE_NAMED:
         append_name(out, rr->data);
         break;
     }

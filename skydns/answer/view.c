@@ -73,10 +73,73 @@ bool view_hides_target(const struct view *view, struct slice target)
 
 /* ---- Nodes ---- */
 
+static unsigned offset_from_end(const struct dname *name, const struct dname_labels *labels,
+                                unsigned count)
+{
+    return (unsigned)name->len - labels->offsets[labels->count - count];
+}
+
+/* How many labels with nodes the name has in common with the trail, from their ends on. */
+static unsigned count_shared(const struct view_trail *t, const struct dname *name,
+                             const struct dname_labels *labels)
+{
+    const uint8_t *a = t->name.wire + t->name.len, *b = name->wire + name->len;
+    unsigned shared = 0;
+    while (shared < t->found && shared < labels->count) {
+        unsigned end = offset_from_end(name, labels, shared + 1), from = t->ends[shared];
+        if (end != t->ends[shared + 1] || memcmp(a - end, b - end, end - from) != 0) {
+            break;
+        }
+        shared++;
+    }
+    return shared;
+}
+
+static void begin_trail(struct view_trail *t, const struct store *store)
+{
+    t->store_serial = store_serial(store);
+    t->name.len = 0;
+    t->found = 0;
+    t->ends[0] = 1; /* the root label */
+    t->nodes[0] = store_root(store);
+}
+
+/* As store_find. */
+static const struct store_node *find_node(const struct view *view, const struct dname *name)
+{
+    struct view_trail *t = view->trail;
+    struct dname_labels labels;
+    if (!t) {
+        return store_find(view->store, name, NULL);
+    }
+    if (t->store_serial != store_serial(view->store)) {
+        begin_trail(t, view->store);
+    } else if (t->name.len == name->len && memcmp(t->name.wire, name->wire, name->len) == 0) {
+        return t->node;
+    }
+    dname_labels(name, &labels);
+    if (labels.count > VIEW_TRAIL_LABELS) {
+        return store_find(view->store, name, NULL);
+    }
+    t->found = count_shared(t, name, &labels);
+    const struct store_node *node = t->nodes[t->found];
+    while (t->found < labels.count && node) {
+        const struct slice label = dname_label(name, labels.offsets[labels.count - t->found - 1]);
+        if ((node = store_child(node, label))) {
+            t->found++;
+            t->ends[t->found] = (uint8_t)offset_from_end(name, &labels, t->found);
+            t->nodes[t->found] = node;
+        }
+    }
+    t->name.len = name->len;
+    memcpy(t->name.wire, name->wire, name->len);
+    return t->node = node;
+}
+
 bool view_find(const struct view *view, const struct dname *name, struct view_node *ret_node)
 {
     ret_node->part = view_part_of(view, name);
-    ret_node->node = ret_node->part == VIEW_NONE ? NULL : store_find(view->store, name, NULL);
+    ret_node->node = ret_node->part == VIEW_NONE ? NULL : find_node(view, name);
     if (ret_node->part != VIEW_WHOLE) {
         ret_node->name = *name;
     }

@@ -27,18 +27,33 @@
 #include "skydns/publish/engine_config.h"
 #include "skydns/records/store.h"
 
+/* The nodes on the way to the name that was looked up last. Most names that an answer looks up are
+ * the same one, or share its end: the next search begins where the two part. Zeroed at first. */
+enum { VIEW_TRAIL_LABELS = 16 };
+struct view_trail {
+    uint64_t store_serial;               /* of the version that the nodes are of; 0: none */
+    struct dname name;                   /* lower case */
+    const struct store_node *node;       /* its own; NULL: it has none */
+    unsigned found;                      /* of its labels, from the end, that have nodes: */
+    uint8_t ends[VIEW_TRAIL_LABELS + 1]; /* of none, one, two labels: bytes to the name's end, */
+    const struct store_node *nodes[VIEW_TRAIL_LABELS + 1]; /* and their node */
+};
+
 struct view {
     const struct store *store;           /* NULL before the first sync */
+    struct view_trail *trail;            /* of this thread; NULL: nothing is remembered */
     const struct engine_config *config;  /* the domains */
     const struct visibility *visibility; /* NULL: nothing is hidden */
     const struct client_space *space;
 };
 
+/* `trail` is borrowed, for store versions that only grow newer. */
 static inline struct view view_of(const struct engine_config *config, const struct store *store,
-                                  const struct client_view *client)
+                                  const struct client_view *client, struct view_trail *trail)
 {
     bool is_limited = client->visibility && visibility_limits(client->visibility, client->space);
     return (struct view){.store = store,
+                         .trail = trail,
                          .config = config,
                          .visibility = is_limited ? client->visibility : NULL,
                          .space = client->space};

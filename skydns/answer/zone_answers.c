@@ -7,6 +7,7 @@
 #include "skydns/answer/answer.h"
 #include "skydns/answer/kube_place.h"
 #include "skydns/publish/reverse_zone.h"
+#include "skydns/wire/rr_data.h"
 
 /* Stands for the address that a request came to: no name server has the broadcast address. */
 static const struct ip own_address = {.family_bytes = 4, .bytes = {255, 255, 255, 255}};
@@ -15,12 +16,11 @@ static const struct ip own_address = {.family_bytes = 4, .bytes = {255, 255, 255
 static const size_t REPLY_LIMIT = SIZE_MAX / 2;
 
 /* Longer data than fits a record (RFC 1035, 3.2.1) is left out, as in a reply. */
-enum { DATA_MAX = UINT16_MAX };
 
 struct zone_answers {
     struct answer *answer;
     const struct engine_config *config;
-    struct buf data; /* of the record being added */
+    uint8_t data[UINT16_MAX]; /* of the record being added */
 };
 
 struct zone_answers *zone_answers_new(const struct engine_config *config)
@@ -28,7 +28,6 @@ struct zone_answers *zone_answers_new(const struct engine_config *config)
     struct zone_answers *answers = xcalloc(1, sizeof(*answers));
     answers->answer = answer_new(config);
     answers->config = config;
-    buf_init(&answers->data, DATA_MAX);
     return answers;
 }
 
@@ -38,7 +37,6 @@ void zone_answers_free(struct zone_answers *answers)
         return;
     }
     answer_free(answers->answer);
-    buf_fini(&answers->data);
     free(answers);
 }
 
@@ -64,46 +62,6 @@ bool zone_answers_is_of_zone(const struct engine_config *config, const struct dn
 
 /* ---- Records ---- */
 
-/* An empty text is one empty string. */
-static void append_text(struct buf *data, struct slice text)
-{
-    do {
-        size_t len = text.len < DNS_CHARACTER_STRING ? text.len : DNS_CHARACTER_STRING;
-        buf_append_u8(data, (uint8_t)len);
-        buf_append(data, text.ptr, len);
-        text = slice_of(text.ptr + len, text.len - len);
-    } while (text.len > 0);
-}
-
-static void write_data(struct buf *data, const struct rr *rr)
-{
-    buf_clear(data);
-    switch (rr->type) {
-    case RR_SRV:
-        buf_append_u16(data, rr->priority);
-        buf_append_u16(data, rr->weight);
-        buf_append_u16(data, rr->port);
-        buf_append_slice(data, rr->data);
-        break;
-    case RR_MX:
-        buf_append_u16(data, rr->priority);
-        buf_append_slice(data, rr->data);
-        break;
-    case RR_TXT:
-        append_text(data, rr->data);
-        break;
-    case RR_A:
-    case RR_AAAA:
-    case RR_NS:
-    case RR_CNAME:
-    case RR_PTR:
-    case RR_SOA:
-    case RR_HINFO:
-        buf_append_slice(data, rr->data);
-        break;
-    }
-}
-
 static bool is_own_address(const struct zone_answers *answers, const struct dname *name,
                            const struct rr *rr)
 {
@@ -116,18 +74,21 @@ static bool is_own_address(const struct zone_answers *answers, const struct dnam
 static void take_records(struct zone_answers *answers, const struct dname *name,
                          struct zone_rrs *out)
 {
-    const struct rr_list *list = &answer_get_plan(answers->answer)->answers;
+    const struct answer_plan *plan = answer_get_plan(answers->answer);
+    const struct rr_list *list = &plan->answers;
     for (size_t i = 0; i < list->count; i++) {
         const struct rr *rr = &list->items[i];
         bool is_own = is_own_address(answers, name, rr);
-        write_data(&answers->data, rr);
-        if (rr_same_name(rr->owner, rr_name(name)) && !answers->data.failed) {
-            zone_rrs_add(out, &(struct zone_rr){
-                                  .owner = rr_name(name),
-                                  .type = (uint16_t)rr->type,
-                                  .ttl_s = rr->ttl_s,
-                                  .data = is_own ? slice_of(NULL, 0) : buf_slice(&answers->data),
-                              });
+        struct writer w = writer_of(answers->data, sizeof(answers->data));
+        rr_data_write(rr, &plan->soa, &w);
+        if (rr_same_name(rr->owner, rr_name(name)) && !w.failed) {
+            zone_rrs_add(out,
+                         &(struct zone_rr){
+                             .owner = rr_name(name),
+                             .type = (uint16_t)rr->type,
+                             .ttl_s = rr->ttl_s,
+                             .data = is_own ? slice_of(NULL, 0) : slice_of(answers->data, w.pos),
+                         });
         }
     }
 }

@@ -9,8 +9,7 @@
 #include "skydns/answer/kept_access.h"
 #include "skydns/answer/relay.h"
 #include "skydns/fast/fast.h"
-#include "skydns/sign/signed_question.h"
-#include "skydns/sign/signed_reply.h"
+#include "skydns/sign/answer_signer.h"
 #include "skydns/wire/edns.h"
 #include "skydns/wire/encode.h"
 #include "skydns/wire/query_parse.h"
@@ -23,14 +22,14 @@ struct direct {
     struct answer *answer;
     struct encoder *encoder;
     struct fast *fast;
-    struct signed_reply *signer; /* NULL: nothing has been signed so far */
+    struct answer_signer *signer; /* NULL: nothing has been signed so far */
 };
 
 static void configure_signer(struct direct *direct, const struct engine_config *config)
 {
     if (config->dnssec) {
-        direct->signer = direct->signer ? direct->signer : signed_reply_new();
-        signed_reply_configure(direct->signer, config);
+        direct->signer = direct->signer ? direct->signer : answer_signer_new(config);
+        answer_signer_configure(direct->signer, config);
     }
 }
 
@@ -54,7 +53,7 @@ void direct_free(struct direct *direct)
     answer_free(direct->answer);
     encoder_free(direct->encoder);
     fast_free(direct->fast);
-    signed_reply_free(direct->signer);
+    answer_signer_free(direct->signer);
     free(direct);
 }
 
@@ -144,7 +143,6 @@ struct direct_source {
     struct direct *direct;
     const struct store *store;
     const struct external_answers *externals;
-    bool is_probe; /* nobody gets the answer: the cache is left alone */
 };
 
 /* A response without records, and why. */
@@ -159,6 +157,25 @@ static void bare_error(const struct direct *direct, const struct question *quest
         edns_append_error(&w, (uint16_t)error);
         response->len = w.pos;
     }
+}
+
+/* The answer, signed if that is wanted. */
+static enum engine_verdict build_answer(struct direct *direct, const struct answer_input *input,
+                                        const struct engine_query *query,
+                                        struct engine_deferral *ret_deferral)
+{
+    struct answer_signer *signer = direct->config->dnssec ? direct->signer : NULL;
+    if (!signer || input->question->qclass != DNS_CLASS_IN) {
+        return answer_build(direct->answer, input, ret_deferral);
+    }
+    bool is_built = input->store && !input->externals && query->parsed->is_ordinary &&
+                    !answer_signer_is_of_keys(input->question->type) &&
+                    fast_build(direct->fast, input->store, query, input->question, direct->answer);
+    enum engine_verdict verdict =
+        is_built ? ENGINE_REPLY : answer_signer_build(signer, direct->answer, input, ret_deferral);
+    return verdict == ENGINE_REPLY && input->question->dnssec_ok
+               ? answer_signer_sign(signer, direct->answer, input, query->may_sign, ret_deferral)
+               : verdict;
 }
 
 static enum engine_verdict answer_question(const struct direct_source *source,
@@ -182,10 +199,10 @@ static enum engine_verdict answer_question(const struct direct_source *source,
         .is_late = query->is_late,
         .is_late_data = query->is_late_data,
         .is_brief = query->is_brief,
-        .kept = source->is_probe ? NULL : &direct->kept,
+        .kept = &direct->kept,
         .query = query,
     };
-    enum engine_verdict verdict = answer_build(direct->answer, &input, ret_deferral);
+    enum engine_verdict verdict = build_answer(direct, &input, query, ret_deferral);
     if (verdict == ENGINE_REPLY) {
         encode_plan(direct->encoder, question, answer_get_plan(direct->answer), input.reply_limit,
                     response);
@@ -194,8 +211,7 @@ static enum engine_verdict answer_question(const struct direct_source *source,
                        EDNS_ERROR_OTHER, response);
         }
     }
-    if (verdict == ENGINE_DEFER && ret_deferral->kind == ENGINE_DEFER_FORWARD &&
-        !source->is_probe) {
+    if (verdict == ENGINE_DEFER && ret_deferral->kind == ENGINE_DEFER_FORWARD) {
         return answer_kept(direct, query, question, response, ret_deferral);
     }
     return verdict;
@@ -228,46 +244,14 @@ static NOINLINE enum engine_verdict answer_slowly(const struct direct_source *so
     return ENGINE_REPLY;
 }
 
-/* As without DNSSEC. */
-static enum engine_verdict answer_plainly(const struct direct_source *source,
-                                          const struct engine_query *query,
-                                          struct response *response,
-                                          struct engine_deferral *ret_deferral)
+/* Whether DNSSEC may make the answer another one than the fast path's: other domains' names have no
+ * signatures of ours. */
+static NOINLINE bool is_to_sign(const struct direct *direct, const struct store *store,
+                                const struct engine_query *query)
 {
-    if (source->store && !source->externals && query->parsed->is_ordinary &&
-        fast_answer(source->direct->fast, source->store, query, response, ret_deferral)) {
-        return ENGINE_REPLY;
-    }
-    ret_deferral->name_len = 0;
-    return answer_slowly(source, query, response, ret_deferral);
-}
-
-/* For signed_reply.c: the client's query, or one of its own. */
-static enum engine_verdict answer_signer(void *data, const struct engine_query *query,
-                                         bool is_probe, struct response *response,
-                                         struct engine_deferral *ret_deferral)
-{
-    struct direct_source source = *(const struct direct_source *)data;
-    source.is_probe = is_probe;
-    source.externals = is_probe ? NULL : source.externals;
-    return answer_plainly(&source, query, response, ret_deferral);
-}
-
-static NOINLINE enum engine_verdict answer_signed(const struct direct_source *source,
-                                                  const struct engine_query *query,
-                                                  struct response *response,
-                                                  struct engine_deferral *ret_deferral)
-{
-    struct direct_source copy = *source;
-    const struct signed_source from = {
-        .answer = answer_signer,
-        .data = &copy,
-        .store_serial = source->store ? store_serial(source->store) : 0,
-    };
-    enum engine_verdict verdict =
-        signed_reply_answer(source->direct->signer, &from, query, response, ret_deferral);
-    ret_deferral->name_len = 0; /* it may have been a probe's */
-    return verdict;
+    const struct fast_query *q = &query->parsed->fast;
+    return answer_signer_is_of_keys(q->type) ||
+           (q->dnssec_ok && !fast_is_external(direct->fast, store, query));
 }
 
 enum engine_verdict direct_answer(struct direct *direct, const struct store *store,
@@ -281,9 +265,13 @@ enum engine_verdict direct_answer(struct direct *direct, const struct store *sto
     ret_deferral->forward_len = 0;
     ret_deferral->path_at = 0;
     ret_deferral->path_has_failed = false;
-    return direct->config->dnssec && signed_question_concerns(query->parsed)
-               ? answer_signed(&source, query, response, ret_deferral)
-               : answer_plainly(&source, query, response, ret_deferral);
+    if (store && !externals && query->parsed->is_ordinary &&
+        !(direct->config->dnssec && is_to_sign(direct, store, query)) &&
+        fast_answer(direct->fast, store, query, response, ret_deferral)) {
+        return ENGINE_REPLY;
+    }
+    ret_deferral->name_len = 0;
+    return answer_slowly(&source, query, response, ret_deferral);
 }
 
 void direct_look_ahead(struct direct *direct, const struct store *store,

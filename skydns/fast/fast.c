@@ -95,21 +95,25 @@ void fast_look_ahead(struct fast *fast, const struct store *store,
     }
 }
 
-/* The query's question; its name, if it may be in the store, looked up. */
-static const struct fast_question *find_question(struct fast *f, const struct store *store,
-                                                 const struct engine_query *query)
+static NOINLINE const struct fast_question *find_alone(struct fast *f, const struct store *store,
+                                                       const struct engine_query *query)
 {
     struct fast_question *q = &f->alone;
-    if (query->ahead > 0 && query->ahead <= f->ahead_count &&
-        f->ahead_serial == store_serial(store)) {
-        return &f->questions[query->ahead - 1];
-    }
     fast_zones_use(&f->zones, store);
     fast_question_begin(&f->zones, &query->parsed->fast, q);
     if (q->source == FAST_STORE) {
         store_walk_finish(&q->walk);
     }
     return q;
+}
+
+/* The query's question; its name, if it may be in the store, looked up. */
+static inline const struct fast_question *find_question(struct fast *f, const struct store *store,
+                                                        const struct engine_query *query)
+{
+    bool is_ahead = query->ahead > 0 && query->ahead <= f->ahead_count &&
+                    f->ahead_serial == store_serial(store);
+    return is_ahead ? &f->questions[query->ahead - 1] : find_alone(f, store, query);
 }
 
 /* ---- Addresses ---- */
@@ -181,14 +185,35 @@ static size_t end(struct fast *f, const struct fast_query *q, enum dns_rcode rco
     return fast_reply_end(&f->reply, q, f->config->settings.max_udp_size, rcode);
 }
 
+/* What the encoder would write behind a question in mixed case; NULL: it is not at hand. */
+static NOINLINE const struct soa_template *find_mixed_soa(const struct fast_question *question)
+{
+    const struct fast_zone *z = question->zone;
+    const struct fast_query *q = question->query;
+    const uint8_t *typed = q->wire + DNS_HEADER_SIZE;
+    unsigned shared = 0;
+    while (shared < z->zone->labels) {
+        const uint8_t at = q->offsets[q->label_count - shared - 1];
+        if (memcmp(typed + at, q->name + at, q->name[at] + 1u) != 0) {
+            break;
+        }
+        shared++;
+    }
+    if (z->mixed_soa_count == 0) {
+        return NULL;
+    }
+    return shared == z->zone->labels     ? &z->soa
+           : shared < z->mixed_soa_count ? &z->mixed_soa[shared]
+                                         : NULL;
+}
+
 /* No data, or no such name. */
 static size_t deny(struct fast *f, const struct fast_question *question,
                    const struct engine_query *query, enum dns_rcode rcode)
 {
     const struct fast_query *q = question->query;
-    const struct soa_template *soa = &question->zone->soa;
-    if (!q->is_lower || question->zone->zone->is_incomplete ||
-        f->reply.len + soa->len > f->reply.limit) {
+    const struct soa_template *soa = q->is_lower ? &question->zone->soa : find_mixed_soa(question);
+    if (!soa || question->zone->zone->is_incomplete || f->reply.len + soa->len > f->reply.limit) {
         return 0;
     }
     f->reply.len += soa_template_write(
@@ -498,13 +523,88 @@ static NOINLINE bool answer_kept(struct fast *f, const struct fast_question *que
            kept_access_reply(f->kept, &kept, &question->key, response, ret_wants_refresh);
 }
 
+/* ---- Answers to be signed ---- */
+
+static void build_addresses(struct fast *f, const struct fast_question *question,
+                            const struct addresses *a, struct slice owner, struct answer_plan *plan)
+{
+    for (unsigned i = 0; i < a->count; i++) {
+        const struct rr rr = {.owner = owner,
+                              .type = (enum rr_type)question->query->type,
+                              .ttl_s = level(f, a->count, a->ttl_s),
+                              .data = slice_of(a->bytes + (size_t)i * a->size, a->size)};
+        rr_list_add(&plan->answers, &rr);
+    }
+    if (f->config->settings.round_robin) {
+        rr_list_shuffle_addresses(&plan->answers, &f->random);
+    }
+}
+
+/* False: the slow path decides. */
+static bool build_in_zone(struct fast *f, const struct fast_question *question,
+                          const struct engine_query *query, const struct question *q,
+                          struct answer *answer)
+{
+    const struct engine_zone *zone = question->zone->zone;
+    const struct store_node *node;
+    struct addresses a;
+    if (zone->is_incomplete || !get_node(f, question, query, &node)) {
+        return false;
+    }
+    switch (fast_name_action(&f->zones, question->zone, question->query, question->kind, node)) {
+    case PLAIN_NOT:
+    case PLAIN_TARGETS:
+        return false;
+    case PLAIN_NO_NAME:
+        answer_start_denial(answer, zone, DNS_RCODE_NXDOMAIN, query->now_s);
+        return true;
+    case PLAIN_NO_DATA:
+        answer_start_denial(answer, zone, DNS_RCODE_NOERROR, query->now_s);
+        return true;
+    case PLAIN_IF_ALIAS:
+        if (!get_addresses(f, node, 0, &a)) {
+            return false;
+        }
+        a.count = 0;
+        break;
+    case PLAIN_ADDRESSES:
+        if (!get_addresses(f, node, question->query->type == DNS_TYPE_A ? 0 : 1, &a)) {
+            return false;
+        }
+        break;
+    }
+    if (a.count == 0) {
+        answer_start_denial(answer, zone, DNS_RCODE_NOERROR, query->now_s);
+    } else {
+        build_addresses(f, question, &a, rr_name(&q->name), answer_start_plan(answer));
+    }
+    return true;
+}
+
+bool fast_is_external(struct fast *fast, const struct store *store,
+                      const struct engine_query *query)
+{
+    return find_question(fast, store, query)->source == FAST_CACHE;
+}
+
+bool fast_build(struct fast *fast, const struct store *store, const struct engine_query *query,
+                const struct question *question, struct answer *answer)
+{
+    struct fast *f = fast;
+    const struct fast_question *found = find_question(f, store, query);
+    f->view = view_of(f->config, store, &query->view, NULL);
+    f->random = query->random;
+    return found->source == FAST_STORE && found->zone &&
+           build_in_zone(f, found, query, question, answer);
+}
+
 bool fast_answer(struct fast *fast, const struct store *store, const struct engine_query *query,
                  struct response *response, struct engine_deferral *ret_deferral)
 {
     struct fast *f = fast;
     const struct fast_question *question = find_question(f, store, query);
     ret_deferral->name_len = question->source == FAST_NOWHERE ? 0 : question->query->name_len;
-    f->view = view_of(f->config, store, &query->view);
+    f->view = view_of(f->config, store, &query->view, NULL);
     if (question->source != FAST_STORE) {
         return question->source == FAST_CACHE && !is_hidden_stub(f, question) &&
                answer_kept(f, question, query, response, &ret_deferral->wants_refresh);

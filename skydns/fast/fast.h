@@ -16,11 +16,13 @@
 #include "skydns/records/store.h"
 #include "skydns/wire/query.h"
 
+struct answer;
 struct encoder;
 struct engine_deferral;
 struct fast_query;
 struct fast;
 struct kept_access;
+struct question;
 struct response;
 
 /* The encoder is borrowed for this call and for fast_configure; `kept`, which has the same
@@ -36,6 +38,15 @@ void fast_configure(struct fast *fast, const struct engine_config *config, struc
  * which wants its copy refreshed: *ret_deferral has what comes with a REPLY. */
 bool fast_answer(struct fast *fast, const struct store *store, const struct engine_query *query,
                  struct response *response, struct engine_deferral *ret_deferral);
+
+/* Whether an ordinary query's name is another domain's, which only the cache may answer. */
+bool fast_is_external(struct fast *fast, const struct store *store,
+                      const struct engine_query *query);
+
+/* Makes the plan of an ordinary query's answer, as answer_build does, if it is addresses or a
+ * denial. False: take the slow path. */
+bool fast_build(struct fast *fast, const struct store *store, const struct engine_query *query,
+                const struct question *question, struct answer *answer);
 
 /* Like engine_look_ahead; NULL: not an ordinary query. They are borrowed until answered. count 0:
  * forgets the last batch and does not read the store. */

@@ -17,10 +17,15 @@
 #include "skydns/records/store_walk.h"
 #include "skydns/wire/fast_query.h"
 
+/* Labels of a domain for whose questions in mixed case the fast path has a SOA. */
+enum { FAST_SOA_LABELS_MAX = 4 };
+
 /* What the fast path keeps ready for a domain. */
 struct fast_zone {
     const struct engine_zone *zone;
-    struct soa_template soa;
+    struct soa_template soa; /* for questions in lower case; in mixed, by the labels they share: */
+    struct soa_template mixed_soa[FAST_SOA_LABELS_MAX];
+    unsigned mixed_soa_count; /* 0: names in the SOA have capitals, which a question may share */
     struct plain_names plain;
     const struct store_node *node; /* of the domain in the store in use; may be NULL */
     bool has_stubs_below;          /* some of its names are asked of nameservers */

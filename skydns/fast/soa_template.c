@@ -22,18 +22,31 @@ static size_t pass_name(struct soa_template *soa, size_t at)
     return at + 2;
 }
 
+/* The domain, but for a label just before the shared ones that is none of its own. */
+static struct dname name_sharing(const struct engine_zone *zone, unsigned shared)
+{
+    struct dname name = zone->domain;
+    struct dname_labels labels;
+    dname_labels(&name, &labels);
+    if (shared < labels.count) {
+        name.wire[labels.offsets[labels.count - shared - 1] + 1] ^= 1;
+    }
+    return name;
+}
+
 void soa_template_make(struct soa_template *soa, const struct engine_config *config,
-                       const struct engine_zone *zone, struct encoder *encoder)
+                       const struct engine_zone *zone, unsigned shared, struct encoder *encoder)
 {
     uint8_t reply[DNS_UDP_SIZE + SOA_TEMPLATE_MAX];
-    struct question question = {.name = zone->domain, .type = DNS_TYPE_A, .qclass = DNS_CLASS_IN};
+    const struct question question = {
+        .name = name_sharing(zone, shared), .type = DNS_TYPE_A, .qclass = DNS_CLASS_IN};
     struct answer_plan plan = {
         .error = EDNS_ERROR_NONE,
         .rr_class = DNS_CLASS_IN,
-        .has_authority = true,
-        .authority = {.owner = rr_name(&zone->domain),
-                      .ttl_s = config->settings.min_ttl_s,
-                      .type = RR_SOA},
+        .authority_count = 1,
+        .authorities = {{.owner = rr_name(&zone->domain),
+                         .ttl_s = config->settings.min_ttl_s,
+                         .type = RR_SOA}},
         .soa = {.mname = rr_name(&zone->ns),
                 .rname = rr_name(&zone->hostmaster),
                 .minimum_s = config->settings.min_ttl_s},

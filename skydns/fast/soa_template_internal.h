@@ -1,5 +1,7 @@
 /* The authority section of a negative answer, made once by the encoder and adapted to each
- * question: only the pointers into the question's name and the serial differ. Pure. */
+ * question: only the pointers and the serial differ. Compression is case-exact, so a question that
+ * mixes cases has another template for each number of the domain's labels that it ends with as they
+ * are written. Pure. */
 #ifndef SKYDNS_FAST_SOA_TEMPLATE_INTERNAL_H
 #define SKYDNS_FAST_SOA_TEMPLATE_INTERNAL_H
 
@@ -10,8 +12,8 @@
 #include "skydns/wire/encode.h"
 
 enum {
-    /* Owner's pointer, fixed fields, two names, five numbers. */
-    SOA_TEMPLATE_MAX = 12 + 2 * DNAME_MAX + 20,
+    /* Three names, fixed fields, five numbers. */
+    SOA_TEMPLATE_MAX = 10 + 3 * DNAME_MAX + 20,
     SOA_POINTERS_MAX = 3, /* the owner, and the end of each name */
 };
 
@@ -30,11 +32,12 @@ struct soa_template {
     uint8_t bytes[SOA_TEMPLATE_MAX];
 };
 
+/* For questions that end with exactly the last `shared` of the domain's labels. */
 void soa_template_make(struct soa_template *soa, const struct engine_config *config,
-                       const struct engine_zone *zone, struct encoder *encoder);
+                       const struct engine_zone *zone, unsigned shared, struct encoder *encoder);
 
-/* Writes it for a question whose name, of name_len bytes, ends with the domain in lower case and
- * shares no longer suffix with the names of the record. Returns the length. */
+/* Writes it for such a question, whose name has name_len bytes and shares no longer suffix with the
+ * names of the record. Returns the length. */
 size_t soa_template_write(const struct soa_template *soa, uint8_t name_len, uint32_t serial,
                           uint8_t *out);
 

@@ -336,7 +336,7 @@ static int begin(struct explainer *e, const struct explain_query *query, struct 
     if (r == 0) {
         e->result.asked = e->result.question.name;
         explain_rate(e, who);
-        e->view = view_of(e->config, e->store, &who->view);
+        e->view = view_of(e->config, e->store, &who->view, NULL);
         path_names_find(e->config, who->view.space, &e->result.asked, e->result.question.type,
                         &who->path);
     }

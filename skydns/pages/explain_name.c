@@ -259,7 +259,8 @@ static enum lookup_result look_up(struct explainer *e, const struct explain_name
     const struct engine_zone *zone = engine_config_zone(e->config, &x->name);
     struct lookup_rule rule =
         zone ? follow_rule(e->config, zone) : (struct lookup_rule){.no_wildcards = true};
-    const struct view view = view_of(e->config, e->store, &(struct client_view){.space = NULL});
+    const struct view view =
+        view_of(e->config, e->store, &(struct client_view){.space = NULL}, NULL);
     struct lookup_span span;
     lookup_start(e->lookup);
     lookup_allow(e->lookup, VISITS_MAX);
@@ -287,7 +288,8 @@ static uint16_t type_wanted(const struct explainer *e, const struct explain_name
 static void explain_name(struct explainer *e, struct explain_name *x)
 {
     struct found found;
-    const struct view view = view_of(e->config, e->store, &(struct client_view){.space = NULL});
+    const struct view view =
+        view_of(e->config, e->store, &(struct client_view){.space = NULL}, NULL);
     const struct engine_zone *zone = engine_config_zone(e->config, &x->name);
     struct dname listed = listed_part(e, &x->name);
     x->alias = zone ? follow_alias(&view, zone, &x->name) : NULL;

@@ -247,7 +247,7 @@ void explain_page_text(const struct explanation *x, struct buf *out)
     explain_text_keys(x, out);
     if (x->plan && !x->keys.set) {
         text_section(x, "answer     ", x->plan->answers.items, x->plan->answers.count, out);
-        text_section(x, "authority  ", &x->plan->authority, x->plan->has_authority, out);
+        text_section(x, "authority  ", x->plan->authorities, x->plan->authority_count, out);
         text_section(x, "additional ", x->plan->additionals.items, x->plan->additionals.count, out);
     }
     text_serial(x, out);
@@ -388,7 +388,7 @@ void explain_page_json(const struct explanation *x, struct buf *out)
     explain_json_keys(x, out);
     if (x->plan && !x->keys.set) {
         json_section(x, "answer", x->plan->answers.items, x->plan->answers.count, out);
-        json_section(x, "authority", &x->plan->authority, x->plan->has_authority, out);
+        json_section(x, "authority", x->plan->authorities, x->plan->authority_count, out);
         json_section(x, "additional", x->plan->additionals.items, x->plan->additionals.count, out);
     }
     json_serial(x, out);

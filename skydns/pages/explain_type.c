@@ -1,29 +1,18 @@
 /* Which keys of a name each type uses, and why it skips one; mirrors answer_types.c. */
 #include "skydns/pages/explain.h"
-#include "skydns/records/rr.h"
 
 struct explain_manner explain_manner_of(uint16_t number)
 {
-    enum rr_type type;
-    if (!rr_type_of(number, &type)) {
+    switch (number) {
+    case DNS_TYPE_A:
+    case DNS_TYPE_AAAA:
+    case DNS_TYPE_SRV:
+        return (struct explain_manner){.leads_on = true};
+    case DNS_TYPE_MX:
+        return (struct explain_manner){.leads_on = true, .ignores_groups = true};
+    default:
         return (struct explain_manner){0};
     }
-    switch (type) {
-    case RR_A:
-    case RR_AAAA:
-    case RR_SRV:
-        return (struct explain_manner){.leads_on = true};
-    case RR_MX:
-        return (struct explain_manner){.leads_on = true, .ignores_groups = true};
-    case RR_TXT:
-    case RR_NS:
-    case RR_CNAME:
-    case RR_PTR:
-    case RR_SOA:
-    case RR_HINFO:
-        break;
-    }
-    return (struct explain_manner){0};
 }
 
 static enum explain_rule host_rule(const struct store_record *record, enum explain_rule if_address,
@@ -43,9 +32,9 @@ static enum explain_rule host_rule(const struct store_record *record, enum expla
 }
 
 static enum explain_rule address_rule(const struct engine_config *config,
-                                      const struct store_record *record, enum rr_type type)
+                                      const struct store_record *record, uint16_t type)
 {
-    bool is_wanted = record->host_len == (type == RR_A ? 4 : 16);
+    bool is_wanted = record->host_len == (type == DNS_TYPE_A ? 4 : 16);
     struct dname host;
     bool is_external = false;
     if (store_record_host_name(record, &host)) {
@@ -56,34 +45,27 @@ static enum explain_rule address_rule(const struct engine_config *config,
                      is_external ? EXPLAIN_EXTERNAL : EXPLAIN_TARGET);
 }
 
-enum explain_rule explain_type_rule(const struct engine_config *config, uint16_t number,
+enum explain_rule explain_type_rule(const struct engine_config *config, uint16_t type,
                                     const struct dname *name, const struct store_record *record)
 {
     struct dname own;
-    enum rr_type type;
     store_record_name(record, &own);
-    if (!rr_type_of(number, &type)) {
-        return EXPLAIN_TYPE;
-    }
     switch (type) {
-    case RR_A:
-    case RR_AAAA:
+    case DNS_TYPE_A:
+    case DNS_TYPE_AAAA:
         return address_rule(config, record, type);
-    case RR_SRV:
+    case DNS_TYPE_SRV:
         return host_rule(record, EXPLAIN_DUPLICATE, EXPLAIN_DUPLICATE);
-    case RR_MX:
+    case DNS_TYPE_MX:
         return record->mail ? host_rule(record, EXPLAIN_DUPLICATE, EXPLAIN_DUPLICATE)
                             : EXPLAIN_NO_MAIL;
-    case RR_TXT:
+    case DNS_TYPE_TXT:
         return record->text_len ? EXPLAIN_DUPLICATE : EXPLAIN_NO_TEXT;
-    case RR_CNAME:
-    case RR_PTR:
+    case DNS_TYPE_CNAME:
+    case DNS_TYPE_PTR:
         return dname_equal(&own, name) ? host_rule(record, EXPLAIN_ADDRESS, EXPLAIN_DUPLICATE)
                                        : EXPLAIN_BELOW;
-    case RR_NS:
-    case RR_SOA:
-    case RR_HINFO:
-        break;
+    default:
+        return EXPLAIN_TYPE;
     }
-    return EXPLAIN_TYPE;
 }

@@ -54,21 +54,9 @@ void rr_list_clear(struct rr_list *list)
 
 static bool data_is_name(enum rr_type type)
 {
-    switch (type) {
-    case RR_A:
-    case RR_AAAA:
-    case RR_TXT:
-    case RR_HINFO:
-        return false;
-    case RR_SRV:
-    case RR_MX:
-    case RR_NS:
-    case RR_CNAME:
-    case RR_PTR:
-    case RR_SOA: /* its data is empty: either comparison finds it equal */
-        break;
-    }
-    return true;
+    enum rr_shape shape = rr_shape_of(type);
+    return shape != RR_SHAPE_BYTES &&
+           shape != RR_SHAPE_TEXT; /* RR_SHAPE_ZONE: empty, equal either way */
 }
 
 /* Whether the list may hold only one of the two. */
@@ -142,20 +130,16 @@ static struct rr *find_excluding(struct rr_list *list, const struct rr *rr)
 static size_t least_bytes(const struct rr *rr)
 {
     enum { OWNER = 1, FIXED = 10, NAME = 1 };
-    switch (rr->type) {
-    case RR_A:
-    case RR_AAAA:
-    case RR_HINFO:
-    case RR_TXT:
+    switch (rr_shape_of(rr->type)) {
+    case RR_SHAPE_BYTES:
+    case RR_SHAPE_TEXT:
         return OWNER + FIXED + rr->data.len;
-    case RR_SRV:
+    case RR_SHAPE_SERVICE_NAMED:
         return OWNER + FIXED + 6 + rr->data.len;
-    case RR_MX:
+    case RR_SHAPE_PREFERENCE_NAMED:
         return OWNER + FIXED + 2 + NAME;
-    case RR_NS:
-    case RR_CNAME:
-    case RR_PTR:
-    case RR_SOA:
+    case RR_SHAPE_NAMED:
+    case RR_SHAPE_ZONE:
         break;
     }
     return OWNER + FIXED + NAME;

@@ -7,43 +7,62 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "common/base/slice.h"
 #include "common/dns/dname.h"
 #include "common/dns/dns.h"
 
-/* The record types that answers contain. Every switch over enum rr_type must handle a type added
- * here, or it does not compile (-Werror=switch-enum). */
-#define RR_TYPES(X) \
-    X(A)            \
-    X(AAAA)         \
-    X(SRV)          \
-    X(MX)           \
-    X(TXT)          \
-    X(NS)           \
-    X(CNAME)        \
-    X(PTR)          \
-    X(SOA)          \
-    X(HINFO)
+/* What a type's data is, in struct rr and on the wire. */
+enum rr_shape {
+    RR_SHAPE_BYTES, /* as on the wire: without names */
+    RR_SHAPE_TEXT,  /* strings, in struct rr one text that is not split (RFC 1035 3.3.14) */
+    RR_SHAPE_NAMED, /* a name */
+    RR_SHAPE_PREFERENCE_NAMED, /* a number before it (RFC 1035 3.3.9) */
+    RR_SHAPE_SERVICE_NAMED,    /* three, and the name is never compressed (RFC 2782) */
+    RR_SHAPE_ZONE,             /* two names and five numbers: the answer's own, it has one SOA */
+};
+
+/* The record types that names have. Where they are looked for: answer_types.c. */
+#define RR_TYPES(X)         \
+    X(A, BYTES)             \
+    X(AAAA, BYTES)          \
+    X(SRV, SERVICE_NAMED)   \
+    X(MX, PREFERENCE_NAMED) \
+    X(TXT, TEXT)            \
+    X(NS, NAMED)            \
+    X(CNAME, NAMED)         \
+    X(PTR, NAMED)           \
+    X(SOA, ZONE)            \
+    X(HINFO, BYTES)
+
+/* Those that come from keys (RFC 4034, RFC 7344). The name in NSEC and in RRSIG is no name to
+ * compress or to lower (RFC 4034 3.1.7, 4.1.1). */
+#define RR_SIGNING_TYPES(X) \
+    X(DS, BYTES)            \
+    X(RRSIG, BYTES)         \
+    X(NSEC, BYTES)          \
+    X(DNSKEY, BYTES)        \
+    X(CDS, BYTES)           \
+    X(CDNSKEY, BYTES)
 
 enum rr_type {
-#define RR_ENUMERATOR(name) RR_##name = DNS_TYPE_##name,
-    RR_TYPES(RR_ENUMERATOR)
+#define RR_ENUMERATOR(name, shape) RR_##name = DNS_TYPE_##name,
+    RR_TYPES(RR_ENUMERATOR) RR_SIGNING_TYPES(RR_ENUMERATOR)
 #undef RR_ENUMERATOR
 };
 
-/* From a question's type; false: answers never have records of it. */
-static inline bool rr_type_of(uint16_t number, enum rr_type *ret_type)
+static inline enum rr_shape rr_shape_of(enum rr_type type)
 {
-    switch (number) {
-#define RR_CASE(name) case DNS_TYPE_##name:
+    switch (type) {
+#define RR_CASE(name, shape) \
+    case RR_##name:          \
+        return RR_SHAPE_##shape;
         RR_TYPES(RR_CASE)
+        RR_SIGNING_TYPES(RR_CASE)
 #undef RR_CASE
-        *ret_type = (enum rr_type)number;
-        return true;
-    default:
-        return false;
     }
+    return RR_SHAPE_BYTES;
 }
 
 struct rr {
@@ -53,13 +72,20 @@ struct rr {
     uint16_t priority; /* SRV; MX: the preference */
     uint16_t weight;   /* SRV */
     uint16_t port;     /* SRV */
-    struct slice data; /* A, AAAA, HINFO: as on the wire; TXT: its bytes, not split; SOA: empty, the
-                        * answer has one SOA; others: the name it points to */
+    struct slice data; /* by its shape; of RR_SHAPE_ZONE: empty */
 };
 
 static inline struct slice rr_name(const struct dname *name)
 {
     return slice_of(name->wire, name->len);
+}
+
+static inline struct dname rr_owner(const struct rr *rr) /* in lower case */
+{
+    struct dname owner = {.len = (uint8_t)rr->owner.len};
+    memcpy(owner.wire, rr->owner.ptr, owner.len);
+    dname_lower(&owner);
+    return owner;
 }
 
 /* Ignores case. */

@@ -8,7 +8,7 @@
 
 struct type_list {
     size_t count;
-    uint16_t types[SIGNED_TYPES + 8];
+    uint16_t types[NAME_FACT_TYPES + 8];
 };
 
 static void add_type(struct type_list *list, uint16_t type)
@@ -26,16 +26,16 @@ static void add_cut_types(struct type_list *list, const struct signed_place *chi
 }
 
 /* The types of a name that exists. */
-static enum signed_fact find_types(struct signed_denial *d, const struct dname *name,
-                                   struct type_list *list)
+static enum name_fact find_types(struct signed_denial *d, const struct dname *name,
+                                 struct type_list *list)
 {
     struct signed_place place, parent;
     if (signed_zones_is_cut(d->zones, name, &place, &parent) && parent.keys == d->keys) {
         add_cut_types(list, &place);
-        return SIGNED_YES;
+        return NAME_FACT_YES;
     }
-    enum signed_fact fact = signed_probe_types(d->probe, name, list->types, &list->count);
-    if (fact == SIGNED_YES && dname_equal(name, &d->keys->name)) {
+    enum name_fact fact = name_facts_types(d->facts, name, list->types, &list->count);
+    if (fact == NAME_FACT_YES && dname_equal(name, &d->keys->name)) {
         add_type(list, DNS_TYPE_DNSKEY);
         add_type(list, DNS_TYPE_CDS);
         add_type(list, DNS_TYPE_CDNSKEY);
@@ -60,13 +60,13 @@ static void finish(const struct signed_denial *d, struct signed_nsec *nsec,
     nsec->len = next->len + nsec_bitmap(list->types, list->count, nsec->data + next->len);
 }
 
-enum signed_fact signed_denial_of_type(struct signed_denial *denial)
+enum name_fact signed_denial_of_type(struct signed_denial *denial)
 {
     struct signed_nsec *nsec = &denial->nsecs[0];
     struct type_list list = {.count = 0};
     struct dname next;
-    enum signed_fact fact = find_types(denial, &denial->name, &list);
-    if (fact == SIGNED_YES) {
+    enum name_fact fact = find_types(denial, &denial->name, &list);
+    if (fact == NAME_FACT_YES) {
         nsec->owner = denial->name;
         nsec_next(&denial->name, &denial->keys->name, &next);
         finish(denial, nsec, &next, &list);
@@ -85,12 +85,12 @@ static bool is_of_apex(const struct signed_denial *d)
            signed_zones_find(d->zones, &d->name).apex_at == 0;
 }
 
-enum signed_fact signed_denial_is_open(struct signed_denial *denial, bool is_of_name)
+enum name_fact signed_denial_is_open(struct signed_denial *denial, bool is_of_name)
 {
     if (is_of_apex(denial)) {
-        return SIGNED_YES;
+        return NAME_FACT_YES;
     }
-    return is_of_name ? signed_probe_exists(denial->probe, &denial->name) : SIGNED_NO;
+    return is_of_name ? name_facts_exists(denial->facts, &denial->name) : NAME_FACT_NO;
 }
 
 /* ---- Names ---- */
@@ -98,7 +98,7 @@ enum signed_fact signed_denial_is_open(struct signed_denial *denial, bool is_of_
 /* How many labels of the name to take off for its closest ancestor that exists (RFC 4592 3.3.1).
  * Ancestors of what exists do, too, and the apex does: so half of those in doubt are ruled out at
  * once. */
-static enum signed_fact find_encloser(struct signed_denial *d, unsigned *ret_labels)
+static enum name_fact find_encloser(struct signed_denial *d, unsigned *ret_labels)
 {
     unsigned absent = 0;
     unsigned there = dname_label_count(&d->name) - d->keys->labels;
@@ -106,34 +106,34 @@ static enum signed_fact find_encloser(struct signed_denial *d, unsigned *ret_lab
         unsigned middle = (absent + there) / 2;
         struct dname name = d->name;
         dname_strip(&name, middle);
-        enum signed_fact fact = signed_probe_exists(d->probe, &name);
-        if (fact != SIGNED_YES && fact != SIGNED_NO) {
+        enum name_fact fact = name_facts_exists(d->facts, &name);
+        if (fact != NAME_FACT_YES && fact != NAME_FACT_NO) {
             return fact;
         }
-        *(fact == SIGNED_YES ? &there : &absent) = middle;
+        *(fact == NAME_FACT_YES ? &there : &absent) = middle;
     }
     *ret_labels = there;
-    return SIGNED_YES;
+    return NAME_FACT_YES;
 }
 
-/* A name so far before `name` that nothing lies between. SIGNED_YES: it exists itself; SIGNED_NO:
- * it is invented. */
-static enum signed_fact find_before(struct signed_denial *d, const struct dname *name,
-                                    struct dname *ret)
+/* A name so far before `name` that nothing lies between. NAME_FACT_YES: it exists itself;
+ * NAME_FACT_NO: it is invented. */
+static enum name_fact find_before(struct signed_denial *d, const struct dname *name,
+                                  struct dname *ret)
 {
     enum { TRIES_MAX = 4 }; /* nobody has names like these, unless to annoy */
     if (nsec_before(name, ret) == NSEC_BEFORE_PARENT) {
-        return SIGNED_YES;
+        return NAME_FACT_YES;
     }
     for (unsigned i = 0; i < TRIES_MAX; i++) {
         struct dname below;
-        enum signed_fact fact = signed_probe_exists(d->probe, ret);
-        if (fact != SIGNED_YES || !nsec_last_below(ret, &below)) {
+        enum name_fact fact = name_facts_exists(d->facts, ret);
+        if (fact != NAME_FACT_YES || !nsec_last_below(ret, &below)) {
             return fact;
         }
         *ret = below;
     }
-    return SIGNED_UNKNOWN;
+    return NAME_FACT_UNKNOWN;
 }
 
 /* What a record is to cover: a name and all below it. */
@@ -142,12 +142,12 @@ struct gap {
     bool has_owner; /* it exists */
 };
 
-static enum signed_fact find_gap(struct signed_denial *d, const struct dname *name, struct gap *ret)
+static enum name_fact find_gap(struct signed_denial *d, const struct dname *name, struct gap *ret)
 {
-    enum signed_fact fact = find_before(d, name, &ret->names.owner);
+    enum name_fact fact = find_before(d, name, &ret->names.owner);
     nsec_after(name, &d->keys->name, &ret->names.next);
-    ret->has_owner = fact == SIGNED_YES;
-    return fact == SIGNED_NO ? SIGNED_YES : fact;
+    ret->has_owner = fact == NAME_FACT_YES;
+    return fact == NAME_FACT_NO ? NAME_FACT_YES : fact;
 }
 
 /* Both in the first, if they overlap. */
@@ -162,25 +162,25 @@ static bool join(const struct signed_denial *d, struct gap gaps[SIGNED_NSECS_MAX
 }
 
 /* Adds the record that covers the gap. */
-static enum signed_fact cover(struct signed_denial *d, const struct gap *gap)
+static enum name_fact cover(struct signed_denial *d, const struct gap *gap)
 {
     struct signed_nsec *nsec = &d->nsecs[d->count];
     struct type_list list = {.count = 0};
     nsec->owner = gap->names.owner;
-    enum signed_fact fact = gap->has_owner ? find_types(d, &nsec->owner, &list) : SIGNED_YES;
-    if (fact == SIGNED_YES) {
+    enum name_fact fact = gap->has_owner ? find_types(d, &nsec->owner, &list) : NAME_FACT_YES;
+    if (fact == NAME_FACT_YES) {
         finish(d, nsec, &gap->names.next, &list);
         d->count++;
     }
     return fact;
 }
 
-enum signed_fact signed_denial_of_name(struct signed_denial *denial)
+enum name_fact signed_denial_of_name(struct signed_denial *denial)
 {
     unsigned labels = 0;
-    enum signed_fact fact = find_encloser(denial, &labels);
-    if (fact != SIGNED_YES || labels == 0) {
-        return fact == SIGNED_YES ? SIGNED_UNKNOWN : fact; /* the apex exists */
+    enum name_fact fact = find_encloser(denial, &labels);
+    if (fact != NAME_FACT_YES || labels == 0) {
+        return fact == NAME_FACT_YES ? NAME_FACT_UNKNOWN : fact; /* the apex exists */
     }
     struct gap gaps[SIGNED_NSECS_MAX];
     struct dname next_closer = denial->name, wildcard = denial->name;
@@ -188,12 +188,12 @@ enum signed_fact signed_denial_of_name(struct signed_denial *denial)
     dname_strip(&next_closer, labels - 1);
     dname_strip(&wildcard, labels);
     fact = find_gap(denial, &next_closer, &gaps[0]);
-    if (fact == SIGNED_YES && dname_prepend(&wildcard, slice_of("*", 1))) {
+    if (fact == NAME_FACT_YES && dname_prepend(&wildcard, slice_of("*", 1))) {
         fact = find_gap(denial, &wildcard, &gaps[1]);
-        count = fact == SIGNED_YES && !join(denial, gaps) ? 2 : 1;
+        count = fact == NAME_FACT_YES && !join(denial, gaps) ? 2 : 1;
     }
     denial->count = 0;
-    for (size_t i = 0; i < count && fact == SIGNED_YES; i++) {
+    for (size_t i = 0; i < count && fact == NAME_FACT_YES; i++) {
         fact = cover(denial, &gaps[i]);
     }
     return fact;

@@ -1,5 +1,5 @@
 /* Proofs that a name or a type does not exist: minimally covering NSEC records (RFC 4470). No
- * record of ours covers a name that exists. For signed_reply.c; that engine's thread only. */
+ * record of ours covers a name that exists. For answer_signer.c; that engine's thread only. */
 #ifndef SKYDNS_SIGN_SIGNED_DENIAL_INTERNAL_H
 #define SKYDNS_SIGN_SIGNED_DENIAL_INTERNAL_H
 
@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 #include "common/dns/dname.h"
+#include "skydns/answer/name_facts.h"
 #include "skydns/dnssec/nsec.h"
-#include "skydns/sign/signed_probe.h"
 #include "skydns/sign/signed_zones.h"
 
 struct signed_nsec {
@@ -22,7 +22,7 @@ enum { SIGNED_NSECS_MAX = 2 };
 
 struct signed_denial {
     const struct signed_zones *zones;
-    struct signed_probe *probe;
+    struct name_facts *facts;
     const struct dnssec_zone *keys; /* of the zone that denies */
     struct dname name;              /* what is denied: in lower case, in that zone */
     uint16_t type;                  /* the question's */
@@ -35,11 +35,11 @@ struct signed_denial {
  * there: it does not follow CNAMEs to a zone's keys and its DS, nor to local.dns. A proof would be
  * wrong, and kept by resolvers for whoever asks for the name itself; the CNAMEs alone send them
  * there. `is_of_name`: it is said not to exist. */
-enum signed_fact signed_denial_is_open(struct signed_denial *denial, bool is_of_name);
+enum name_fact signed_denial_is_open(struct signed_denial *denial, bool is_of_name);
 
-/* SIGNED_YES: the records are made. `name` does not exist, */
-enum signed_fact signed_denial_of_name(struct signed_denial *denial);
+/* NAME_FACT_YES: the records are made. `name` does not exist, */
+enum name_fact signed_denial_of_name(struct signed_denial *denial);
 /* or has nothing of the type. */
-enum signed_fact signed_denial_of_type(struct signed_denial *denial);
+enum name_fact signed_denial_of_type(struct signed_denial *denial);
 
 #endif

@@ -4,17 +4,14 @@
 
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
+#include "skydns/sign/rrsets_internal.h"
 #include "skydns/sign/signed_apex_internal.h"
-#include "skydns/sign/signed_message_internal.h"
 #include "skydns/sign/signed_zones.h"
-#include "skydns/wire/encode.h"
 
 struct scratch {
     struct signed_zones zones;
-    struct signed_message message;
-    uint8_t reply[DNS_MESSAGE_MAX];
-    struct slice data[SIGNED_RECORDS_MAX];
-    uint8_t canonical[SIGNED_CANONICAL_MAX];
+    struct rrsets sets;
+    struct rrset_scratch canonical;
 };
 
 static struct signed_set_shown show(const struct engine_config *config,
@@ -28,36 +25,23 @@ static struct signed_set_shown show(const struct engine_config *config,
     return shown;
 }
 
-static struct signed_set_shown show_set(const struct engine_config *config, struct scratch *s,
-                                        const struct signed_set *set)
+/* Those of a section, behind `count` others. */
+static size_t show_section(const struct engine_config *config, struct scratch *s,
+                           const struct answer_plan *plan, const struct rr *rrs, size_t rr_count,
+                           size_t count, struct signed_set_shown ret_sets[SIGNED_SETS_SHOWN_MAX])
 {
-    struct dname owner;
-    signed_message_name(&s->message, set->owner_at, &owner);
-    signed_message_data(&s->message, set, s->data, s->canonical);
-    const struct dnssec_rrset rrset = {
-        .owner = slice_of(owner.wire, owner.len),
-        .type = set->type,
-        .ttl_s = set->ttl_s,
-        .count = dnssec_sort(s->data, set->count),
-        .rdata = s->data,
-    };
-    return show(config, set->keys, &owner, &rrset);
-}
-
-/* As a client without EDNS gets it: OPT is not signed. */
-static bool read_plan(const struct engine_config *config, const struct question *question,
-                      const struct answer_plan *plan, struct scratch *s)
-{
-    struct question plain = *question;
-    struct dname name = question->name;
-    struct encoder *encoder = encoder_new(config->settings.max_udp_size);
-    plain.has_edns = false;
-    struct response response = {.bytes = s->reply};
-    encode_plan(encoder, &plain, plan, sizeof(s->reply), &response);
-    encoder_free(encoder);
-    dname_lower(&name);
-    signed_zones_configure(&s->zones, config);
-    return signed_message_read(&s->message, &s->zones, &name, &response);
+    (void)!rrsets_find(&s->sets, rrs, rr_count); /* of too many, those found will do */
+    for (size_t i = 0; i < s->sets.count && count < SIGNED_SETS_SHOWN_MAX; i++) {
+        const struct rrset *set = &s->sets.items[i];
+        const struct dname owner = rr_owner(&rrs[set->first]);
+        const struct dnssec_zone *keys = signed_zones_keys(&s->zones, &owner, (uint16_t)set->type);
+        if (keys) {
+            const struct dnssec_rrset rrset =
+                rrsets_canonical(&s->sets, set, &owner, &plan->soa, &s->canonical);
+            ret_sets[count++] = show(config, keys, &owner, &rrset);
+        }
+    }
+    return count;
 }
 
 static size_t show_keys(const struct engine_config *config, const struct question *question,
@@ -107,14 +91,14 @@ size_t signed_sets_show(const struct engine_config *config, const struct questio
         (plan->rcode != DNS_RCODE_NOERROR && plan->rcode != DNS_RCODE_NXDOMAIN)) {
         return 0;
     }
-    size_t count = 0;
     struct scratch *s = xcalloc(1, sizeof(*s));
-    bool is_read = read_plan(config, question, plan, s);
-    for (size_t i = 0; is_read && i < s->message.set_count && count < SIGNED_SETS_SHOWN_MAX; i++) {
-        if (s->message.sets[i].keys) {
-            ret_sets[count++] = show_set(config, s, &s->message.sets[i]);
-        }
-    }
+    signed_zones_configure(&s->zones, config);
+    size_t count =
+        show_section(config, s, plan, plan->answers.items, plan->answers.count, 0, ret_sets);
+    count =
+        show_section(config, s, plan, plan->authorities, plan->authority_count, count, ret_sets);
+    count = show_section(config, s, plan, plan->additionals.items, plan->additionals.count, count,
+                         ret_sets);
     free(s);
     return count;
 }

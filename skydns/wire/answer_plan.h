@@ -25,18 +25,24 @@ struct answer_soa {
     uint32_t minimum_s;
 };
 
+/* In the authority section: the SOA of a negative answer, with its signatures and those of the
+ * denial's two NSEC records, by up to eight keys. */
+enum { ANSWER_AUTHORITIES_MAX = 3 * (1 + 8) };
+
 /* Borrows from what it was made of, the version of the records and the configuration among that:
  * valid as long as they are, and until the next answer_build (answer.h). */
 struct answer_plan {
     enum dns_rcode rcode;
     bool is_authoritative;
     bool is_recursive;     /* RA */
+    bool is_signed;        /* its answers and authorities are sent whole, or none of them with TC: a
+                            * validator takes no part of them */
     enum edns_error error; /* why SERVFAIL or REFUSED */
     uint16_t rr_class;
     struct rr_list answers;
     struct rr_list additionals;
-    bool has_authority; /* a negative answer: SOA */
-    struct rr authority;
+    size_t authority_count; /* in a negative answer, of which the SOA is the first */
+    struct rr authorities[ANSWER_AUTHORITIES_MAX];
     struct answer_soa soa;
 };
 

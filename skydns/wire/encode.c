@@ -1,30 +1,24 @@
 #include "skydns/wire/encode.h"
 
+#include <arpa/inet.h>
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/cursor.h"
 #include "common/base/xalloc.h"
-#include "skydns/records/hash.h"
 #include "skydns/wire/edns.h"
+#include "skydns/wire/name_table_internal.h"
+#include "skydns/wire/rr_data.h"
 
-/* Names that later ones may point to. A message has room for more only if they are tiny, and then
- * there is little to save. Half of the slots stay free, so that searches stay short. */
-enum { KNOWN_NAMES_MAX = 2048, SLOTS = 2 * KNOWN_NAMES_MAX };
-
-struct slot {
-    uint16_t message; /* the message it belongs to; free unless the current one */
-    uint16_t offset;
-};
+enum { QUESTION_TAIL = 4, RR_HEAD = 10 }; /* type, class; type, class, TTL, length */
 
 struct encoder {
     uint16_t udp_size;
-    uint16_t message;
-    unsigned known_names;
     const struct question *question;
     struct writer w;
-    struct slot slots[SLOTS];
+    bool has_withdrawn; /* records: the names in them are still in the table */
+    struct name_table names;
 };
 
 struct encoder *encoder_new(uint16_t udp_size)
@@ -41,213 +35,75 @@ void encoder_free(struct encoder *encoder)
 
 /* ---- Names ---- */
 
-static uint8_t byte_at(struct slice name, size_t at)
-{
-    return (uint8_t)name.ptr[at];
-}
-
-/* Whether the name written at this offset equals the rest of `name` from `at` on, case included:
- * names keep the capitals they are stored with. Only names of this message are read, so pointers
- * are ours, and point backwards. */
-static bool is_written_at(const struct encoder *e, size_t offset, struct slice name, size_t at)
-{
-    const uint8_t *wire = e->w.data;
-    for (;;) {
-        while (wire[offset] >= 0xc0) {
-            offset = (size_t)(wire[offset] & 0x3f) << 8 | wire[offset + 1];
-        }
-        size_t len = wire[offset] + 1u;
-        if (len > name.len - at || memcmp(wire + offset, name.ptr + at, len) != 0) {
-            return false;
-        }
-        if (len == 1) {
-            return true;
-        }
-        offset += len;
-        at += len;
-    }
-}
-
-/* The slot of a name already written, or a free one. */
-static struct slot *find_slot(struct encoder *e, uint32_t hash, struct slice name, size_t at)
-{
-    size_t i = (hash ^ hash >> 16) & (SLOTS - 1);
-    while (e->slots[i].message == e->message && !is_written_at(e, e->slots[i].offset, name, at)) {
-        i = (i + 1) & (SLOTS - 1);
-    }
-    return &e->slots[i];
-}
-
-static void learn(struct encoder *e, struct slot *slot, size_t offset)
-{
-    if (offset <= DNS_POINTER_MAX && e->known_names < KNOWN_NAMES_MAX) {
-        *slot = (struct slot){e->message, (uint16_t)offset};
-        e->known_names++;
-    }
-}
-
-/* A name cut into its suffixes, `www.example.com.`, `example.com.`, `com.`, each with a hash. */
-struct ends {
-    unsigned count;
-    uint8_t at[DNAME_LABELS_MAX];
-    uint32_t hash[DNAME_LABELS_MAX];
-};
-
-static void cut_ends(struct slice name, struct ends *ends)
-{
-    ends->count = 0;
-    for (size_t at = 0; byte_at(name, at) != 0; at += byte_at(name, at) + 1u) {
-        ends->at[ends->count++] = (uint8_t)at;
-    }
-    uint32_t hash = HASH_START;
-    for (unsigned i = ends->count; i-- > 0;) {
-        hash = hash_bytes(hash, name.ptr + ends->at[i], byte_at(name, ends->at[i]) + 1u);
-        ends->hash[i] = hash;
-    }
-}
-
-/* The longest suffix of the name already written, as an index into ends; ends->count: none. */
-static unsigned find_known_end(struct encoder *e, struct slice name, const struct ends *ends,
-                               size_t *ret_offset)
-{
-    unsigned i = 0;
-    while (i < ends->count) {
-        const struct slot *slot = find_slot(e, ends->hash[i], name, ends->at[i]);
-        if (slot->message == e->message) {
-            *ret_offset = slot->offset;
-            break;
-        }
-        i++;
-    }
-    return i;
-}
-
-/* Only a completely written name may be searched for, hence nothing after a failure. */
-static void learn_ends(struct encoder *e, struct slice name, const struct ends *ends,
-                       unsigned count, size_t offset)
-{
-    for (unsigned i = 0; i < count && !e->w.failed; i++) {
-        learn(e, find_slot(e, ends->hash[i], name, ends->at[i]), offset + ends->at[i]);
-    }
-}
-
-/* The question's name follows the header. It is learnt when a second name comes. */
-static void learn_question(struct encoder *e)
-{
-    struct ends ends;
-    cut_ends(rr_name(&e->question->name), &ends);
-    learn_ends(e, rr_name(&e->question->name), &ends, ends.count, DNS_HEADER_SIZE);
-}
-
-static void begin_names(struct encoder *e)
-{
-    e->known_names = 0;
-    if (++e->message == 0) { /* after 65,535 messages, old slots would look new */
-        memset(e->slots, 0, sizeof(e->slots));
-        e->message = 1;
-    }
-}
-
-enum name_form { NAME_COMPRESSED, NAME_WHOLE };
-
-/* Compressed: the labels that no earlier name ends with, then a pointer to the earlier one. A whole
- * name is not compressed, but later ones may point to it. */
 static void write_name(struct encoder *e, struct slice name, enum name_form form)
 {
+    assert(!e->has_withdrawn);
     if (form == NAME_COMPRESSED && name.ptr == (const char *)e->question->name.wire) {
         writer_u16(&e->w, 0xc000 | DNS_HEADER_SIZE);
         return;
     }
-    if (e->known_names == 0) {
-        learn_question(e);
+    if (e->names.names == 0) { /* the question's is learnt when a second one comes */
+        name_table_learn(&e->names, rr_name(&e->question->name), DNS_HEADER_SIZE);
     }
-    struct ends ends;
-    cut_ends(name, &ends);
-    size_t start = e->w.pos, target = 0;
-    unsigned known = find_known_end(e, name, &ends, &target);
-    if (form == NAME_WHOLE || known == ends.count) {
-        writer_bytes(&e->w, name.ptr, name.len);
-    } else {
-        writer_bytes(&e->w, name.ptr, ends.at[known]);
-        writer_u16(&e->w, (uint16_t)(0xc000 | target));
-    }
-    learn_ends(e, name, &ends, known, start);
+    name_table_write(&e->names, name, form, &e->w);
 }
 
 /* ---- Records ---- */
 
-static void write_text(struct encoder *e, struct slice text)
-{
-    do { /* an empty text is one empty string */
-        size_t n = text.len < DNS_CHARACTER_STRING ? text.len : DNS_CHARACTER_STRING;
-        writer_u8(&e->w, (uint8_t)n);
-        writer_bytes(&e->w, text.ptr, n);
-        text = slice_of(text.ptr + n, text.len - n);
-    } while (text.len > 0);
-}
-
-static void write_soa(struct encoder *e, const struct answer_soa *soa)
-{
-    write_name(e, soa->mname, NAME_COMPRESSED);
-    write_name(e, soa->rname, NAME_COMPRESSED);
-    writer_u32(&e->w, soa->serial);
-    writer_u32(&e->w, ANSWER_SOA_REFRESH_S);
-    writer_u32(&e->w, ANSWER_SOA_RETRY_S);
-    writer_u32(&e->w, ANSWER_SOA_EXPIRE_S);
-    writer_u32(&e->w, soa->minimum_s);
-}
-
 static void write_data(struct encoder *e, const struct rr *rr, const struct answer_soa *soa)
 {
-    switch (rr->type) {
-    case RR_A:
-    case RR_AAAA:
-    case RR_HINFO:
+    switch (rr_shape_of(rr->type)) {
+    case RR_SHAPE_BYTES:
         writer_bytes(&e->w, rr->data.ptr, rr->data.len);
         break;
-    case RR_SRV:
-        writer_u16(&e->w, rr->priority);
-        writer_u16(&e->w, rr->weight);
-        writer_u16(&e->w, rr->port);
+    case RR_SHAPE_TEXT:
+        rr_data_write_text(rr->data, &e->w);
+        break;
+    case RR_SHAPE_SERVICE_NAMED:
+        rr_data_write_numbers(rr, &e->w);
         write_name(e, rr->data, NAME_WHOLE); /* RFC 2782, RFC 3597 section 4 */
         break;
-    case RR_MX:
-        writer_u16(&e->w, rr->priority);
+    case RR_SHAPE_PREFERENCE_NAMED:
+        rr_data_write_numbers(rr, &e->w);
         write_name(e, rr->data, NAME_COMPRESSED);
         break;
-    case RR_TXT:
-        write_text(e, rr->data);
+    case RR_SHAPE_ZONE:
+        write_name(e, soa->mname, NAME_COMPRESSED);
+        write_name(e, soa->rname, NAME_COMPRESSED);
+        rr_data_write_soa_numbers(soa, &e->w);
         break;
-    case RR_SOA:
-        write_soa(e, soa);
-        break;
-    case RR_CNAME:
-    case RR_NS:
-    case RR_PTR:
+    case RR_SHAPE_NAMED:
         write_name(e, rr->data, NAME_COMPRESSED);
         break;
     }
 }
 
-/* False, and nothing written, when it does not fit. Names learnt in the failed attempt are not
- * forgotten: only OPT is written after it, and points to none. */
+static void put_head(uint8_t head[RR_HEAD], const struct rr *rr, uint16_t rr_class, size_t data_len)
+{
+    const uint16_t type = htons((uint16_t)rr->type), class_be = htons(rr_class);
+    const uint32_t ttl_s = htonl(rr->ttl_s);
+    const uint16_t len = htons((uint16_t)data_len);
+    memcpy(head, &type, 2);
+    memcpy(head + 2, &class_be, 2);
+    memcpy(head + 4, &ttl_s, 4);
+    memcpy(head + 8, &len, 2);
+}
+
+/* False, and nothing written, when it does not fit. */
 static bool write_rr(struct encoder *e, const struct answer_plan *plan, const struct rr *rr)
 {
     size_t start = e->w.pos;
     write_name(e, rr->owner, NAME_COMPRESSED);
-    writer_u16(&e->w, rr->type);
-    writer_u16(&e->w, plan->rr_class);
-    writer_u32(&e->w, rr->ttl_s);
-    uint8_t *length = writer_take(&e->w, 2);
+    uint8_t *head = writer_take(&e->w, RR_HEAD);
     size_t data = e->w.pos;
     write_data(e, rr, &plan->soa);
     if (e->w.failed) {
         e->w.failed = false;
         e->w.pos = start;
+        e->has_withdrawn = true; /* only OPT follows, and points to none */
         return false;
     }
-    length[0] = (uint8_t)((e->w.pos - data) >> 8);
-    length[1] = (uint8_t)(e->w.pos - data);
+    put_head(head, rr, plan->rr_class, e->w.pos - data);
     return true;
 }
 
@@ -293,17 +149,31 @@ static bool write_answers(struct encoder *e, const struct answer_plan *plan, uin
 }
 
 /* All or nothing: part of an address set would look like the whole set. */
-static uint16_t write_additionals(struct encoder *e, const struct answer_plan *plan)
+static uint16_t write_all(struct encoder *e, const struct answer_plan *plan, const struct rr *rrs,
+                          size_t count)
 {
-    const struct rr_list *additionals = &plan->additionals;
     size_t start = e->w.pos;
-    for (size_t i = 0; i < additionals->count; i++) {
-        if (!write_rr(e, plan, &additionals->items[i])) {
+    for (size_t i = 0; i < count; i++) {
+        if (!write_rr(e, plan, &rrs[i])) {
             e->w.pos = start;
             return 0;
         }
     }
-    return (uint16_t)additionals->count;
+    return (uint16_t)count;
+}
+
+/* False: a part is lacking without which the others say something else. */
+static bool write_records(struct encoder *e, const struct answer_plan *plan, struct counts *counts)
+{
+    bool is_complete = write_answers(e, plan, &counts->answers);
+    if (is_complete && plan->authority_count > 0) {
+        counts->authorities = write_all(e, plan, plan->authorities, plan->authority_count);
+        is_complete = counts->authorities > 0 || !plan->is_signed;
+    } else if (is_complete && !plan->additionals.is_cut) {
+        const struct rr_list *additionals = &plan->additionals;
+        counts->additionals = write_all(e, plan, additionals->items, additionals->count);
+    }
+    return is_complete;
 }
 
 void encode_plan(struct encoder *encoder, const struct question *question,
@@ -311,19 +181,19 @@ void encode_plan(struct encoder *encoder, const struct question *question,
 {
     struct encoder *e = encoder;
     assert(question->name.len > 0 &&
-           limit >= DNS_HEADER_SIZE + (size_t)question->name.len + 4 + EDNS_OPT_SIZE);
+           limit >= DNS_HEADER_SIZE + (size_t)question->name.len + QUESTION_TAIL + EDNS_OPT_SIZE);
     e->question = question;
     e->w = writer_of(response->bytes, limit - (question->has_edns ? EDNS_OPT_SIZE : 0));
-    begin_names(e);
+    e->has_withdrawn = false;
+    name_table_begin(&e->names);
     (void)writer_take(&e->w, DNS_HEADER_SIZE); /* written last */
     write_question(&e->w, question);
 
     struct counts counts = {0};
-    bool is_complete = write_answers(e, plan, &counts.answers);
-    if (is_complete && plan->has_authority) {
-        counts.authorities = write_rr(e, plan, &plan->authority) ? 1 : 0;
-    } else if (is_complete && !plan->additionals.is_cut) {
-        counts.additionals = write_additionals(e, plan);
+    bool is_complete = write_records(e, plan, &counts);
+    if (!is_complete && plan->is_signed) {
+        e->w.pos = DNS_HEADER_SIZE + (size_t)question->name.len + QUESTION_TAIL;
+        counts = (struct counts){0};
     }
     response->opt_at = question->has_edns ? e->w.pos : 0;
     if (question->has_edns) {

@@ -4,7 +4,10 @@ commit that changes answers on purpose adds a class, for those who compare acros
     Class("shorter names", {"compression"}, "the name table finds more", lambda d: d.sequence.records == "big")
 """
 
+import wire
 from compare import Class, Difference
+
+TYPES = wire.TYPES
 
 
 def follows_exempt_nonsense(difference: Difference) -> bool:
@@ -17,7 +20,33 @@ def follows_exempt_nonsense(difference: Difference) -> bool:
     )
 
 
+def without_signing(message: wire.Message) -> list:
+    """Its records, but for when signatures were made and the capitals of owners that are compressed."""
+    fields = 8  # of RRSIG, before its times
+    kept = [rr for section in message.sections for rr in section if rr.type not in (TYPES["OPT"], TYPES["TSIG"])]
+    return [
+        (rr.owner.lower(), rr.type, rr.ttl_s, rr.data[:fields] if rr.type == TYPES["RRSIG"] else rr.data) for rr in kept
+    ]
+
+
+def signs_the_same(difference: Difference) -> bool:
+    """Whether both sign the same records, or only ours had room for them."""
+    (step, ours), (their_step, theirs) = difference.ours[-1], difference.theirs[-1]
+    if "do=True" not in difference.query.what or step != "R" or their_step != "R":
+        return False
+    a, b = wire.read_message(ours), wire.read_message(theirs)
+    is_cut, was_cut = (bool(int.from_bytes(message.header[2:], "big") & wire.TC) for message in (a, b))
+    return (was_cut and not is_cut) or without_signing(a) == without_signing(b)
+
+
 CLASSES: list[Class] = [
+    Class(
+        "names of signed answers", {"compression", "padding", "tsig", "case", "answer", "authority", "truncation",
+                                    "deferral"},
+        "the encoder compresses owners of NSEC and RRSIG records as all others: answers are shorter, more of them fit, "
+        "and signatures are made for other answers first, so at another time",
+        signs_the_same,
+    ),
     Class(
         "a cookie that ends like an OPT record", {"options"},
         "it gets one back: a look at the query's last bytes does not pass it over any more",

@@ -195,8 +195,8 @@ static void authority_that_does_not_fit(void **state)
     question[250] = mailbox[250] = '\0';
     struct bench *b = bench_new(question, DNS_TYPE_A);
     b->plan.rcode = DNS_RCODE_NXDOMAIN;
-    b->plan.has_authority = true;
-    b->plan.authority = (struct rr){.owner = keep_name(b, "zone."), .type = RR_SOA};
+    b->plan.authority_count = 1;
+    b->plan.authorities[0] = (struct rr){.owner = keep_name(b, "zone."), .type = RR_SOA};
     b->plan.soa =
         (struct answer_soa){.mname = keep_name(b, "ns.zone."), .rname = keep_name(b, mailbox)};
     (void)encode(b, 512);

@@ -1,0 +1,246 @@
+#include "skydns/answer/name_facts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/xalloc.h"
+#include "common/dns/dns.h"
+#include "skydns/records/hash.h"
+
+/* The types of names asked about again and again, AAAA of names with only A: a few dozen that many
+ * clients use. A longer name is asked about each time. */
+enum { KNOWN_BITS = 8, KNOWN_NAME_MAX = 102 };
+
+struct known {
+    uint64_t store_serial; /* 0: nothing is known */
+    uint16_t types;        /* a bit for each */
+    uint8_t family;        /* of the address that the query was sent to, which our names have */
+    uint8_t len;
+    uint8_t name[KNOWN_NAME_MAX];
+};
+
+struct name_facts {
+    const struct engine_config *config;
+    struct answer *answer;
+    struct known known[1 << KNOWN_BITS];
+
+    /* Of the client's query. */
+    struct answer_input input;
+    struct question question;
+    uint64_t store_serial;           /* 0: there are no records yet */
+    struct engine_deferral deferral; /* scratch */
+};
+
+struct name_facts *name_facts_new(const struct engine_config *config)
+{
+    struct name_facts *facts = xcalloc(1, sizeof(*facts));
+    facts->answer = answer_new(config);
+    facts->config = config;
+    return facts;
+}
+
+void name_facts_free(struct name_facts *facts)
+{
+    if (!facts) {
+        return;
+    }
+    answer_free(facts->answer);
+    free(facts);
+}
+
+void name_facts_configure(struct name_facts *facts, const struct engine_config *config)
+{
+    facts->config = config;
+    answer_configure(facts->answer, config);
+    memset(facts->known, 0, sizeof(facts->known));
+}
+
+void name_facts_begin(struct name_facts *facts, const struct answer_input *input)
+{
+    facts->input = *input;
+    facts->input.question = &facts->question;
+    facts->input.externals = NULL;
+    facts->input.kept = NULL;
+    facts->input.query = NULL;
+    facts->input.reply_limit = DNS_UDP_SIZE; /* whether there is one record is all that counts */
+    facts->input.may_cut = true;
+    facts->store_serial = input->store ? store_serial(input->store) : 0;
+}
+
+/* ---- Asking ---- */
+
+/* NAME_FACT_NO: there is an answer. NAME_FACT_YES: the name leads to other domains, whose
+ * nameservers would be asked. */
+static enum name_fact ask(struct name_facts *f, const struct dname *name, uint16_t type,
+                          const struct answer_plan **ret_plan)
+{
+    f->question = (struct question){.name = *name, .type = type, .qclass = DNS_CLASS_IN};
+    switch (answer_build(f->answer, &f->input, &f->deferral)) {
+    case ENGINE_REPLY:
+        break;
+    case ENGINE_DROP:
+        return NAME_FACT_UNKNOWN;
+    case ENGINE_DEFER:
+        return f->deferral.kind == ENGINE_DEFER_WALK ? NAME_FACT_WALK : NAME_FACT_YES;
+    }
+    const struct answer_plan *plan = answer_get_plan(f->answer);
+    *ret_plan = plan;
+    if (plan->rcode == DNS_RCODE_NOERROR || plan->rcode == DNS_RCODE_NXDOMAIN) {
+        return NAME_FACT_NO;
+    }
+    /* A stub zone without nameservers. */
+    return plan->is_authoritative ? NAME_FACT_UNKNOWN : NAME_FACT_YES;
+}
+
+static bool is_denied(const struct answer_plan *plan)
+{
+    return plan->rcode == DNS_RCODE_NXDOMAIN;
+}
+
+static bool has_records(const struct answer_plan *plan)
+{
+    return plan->answers.count > 0 || plan->answers.is_cut;
+}
+
+/* CNAME is the type that leads nowhere: the rcode is the name's own, and no target is asked for. */
+enum name_fact name_facts_exists(struct name_facts *facts, const struct dname *name)
+{
+    const struct answer_plan *plan;
+    enum name_fact fact = ask(facts, name, DNS_TYPE_CNAME, &plan);
+    return fact != NAME_FACT_NO                    ? fact
+           : is_denied(plan) && !has_records(plan) ? NAME_FACT_NO
+                                                   : NAME_FACT_YES;
+}
+
+/* ---- Types ---- */
+
+enum { IS_ALIAS = 1 << NAME_FACT_TYPES }; /* beside a bit for each */
+
+static const uint16_t types[NAME_FACT_TYPES] = {
+    DNS_TYPE_A,  DNS_TYPE_NS,  DNS_TYPE_SOA,  DNS_TYPE_PTR,
+    DNS_TYPE_MX, DNS_TYPE_TXT, DNS_TYPE_AAAA, DNS_TYPE_SRV,
+};
+
+enum {
+#define NUMBERED(name, shape) NUMBERED_##name,
+    RR_TYPES(NUMBERED)
+#undef NUMBERED
+        NUMBERED_TYPES,
+};
+_Static_assert(NAME_FACT_TYPES + 2 == NUMBERED_TYPES,
+               "every type but CNAME and HINFO is asked for");
+
+/* NULL: it is not kept. What a client sees may be its own. */
+static struct known *find_known(struct name_facts *f, const struct dname *name)
+{
+    if (name->len > KNOWN_NAME_MAX || f->config->visibility || f->store_serial == 0) {
+        return NULL;
+    }
+    uint32_t hash = hash_bytes(HASH_START, (const char *)name->wire, name->len);
+    return &f->known[(hash ^ hash >> 16) & ((1 << KNOWN_BITS) - 1)];
+}
+
+static uint8_t family_of(const struct name_facts *f)
+{
+    return f->input.local.family_bytes;
+}
+
+static bool is_known(const struct name_facts *f, const struct known *known,
+                     const struct dname *name)
+{
+    return known && known->store_serial == f->store_serial && known->family == family_of(f) &&
+           known->len == name->len && memcmp(known->name, name->wire, name->len) == 0;
+}
+
+static enum name_fact find_alias(struct name_facts *f, const struct dname *name, unsigned *ret_bits)
+{
+    const struct answer_plan *plan;
+    *ret_bits = 0;
+    if (f->config->settings.schema != ENGINE_SCHEMA_KUBERNETES) {
+        return NAME_FACT_YES;
+    }
+    enum name_fact fact = ask(f, name, DNS_TYPE_CNAME, &plan);
+    *ret_bits = fact == NAME_FACT_NO && has_records(plan) ? IS_ALIAS : 0;
+    return fact == NAME_FACT_NO ? NAME_FACT_YES : fact;
+}
+
+static enum name_fact find_types(struct name_facts *f, const struct dname *name, unsigned *ret_bits)
+{
+    enum name_fact alias = find_alias(f, name, ret_bits);
+    if (alias != NAME_FACT_YES || *ret_bits) {
+        return alias;
+    }
+    for (unsigned i = 0; i < NAME_FACT_TYPES; i++) {
+        const struct answer_plan *plan;
+        enum name_fact fact = ask(f, name, types[i], &plan);
+        if (fact == NAME_FACT_WALK || fact == NAME_FACT_UNKNOWN) {
+            return fact;
+        }
+        bool has_it = fact == NAME_FACT_YES || (!is_denied(plan) && has_records(plan));
+        *ret_bits |= has_it ? 1u << i : 0;
+    }
+    return NAME_FACT_YES;
+}
+
+enum name_fact name_facts_types(struct name_facts *facts, const struct dname *name,
+                                uint16_t ret_types[NAME_FACT_TYPES], size_t *ret_count)
+{
+    struct known *known = find_known(facts, name);
+    unsigned bits = 0;
+    if (is_known(facts, known, name)) {
+        bits = known->types;
+    } else {
+        enum name_fact fact = find_types(facts, name, &bits);
+        if (fact != NAME_FACT_YES) {
+            return fact;
+        }
+        if (known) {
+            *known = (struct known){.store_serial = facts->store_serial,
+                                    .types = (uint16_t)bits,
+                                    .family = family_of(facts),
+                                    .len = name->len};
+            memcpy(known->name, name->wire, name->len);
+        }
+    }
+    *ret_count = 0;
+    if (bits & IS_ALIAS) {
+        ret_types[(*ret_count)++] = DNS_TYPE_CNAME;
+    }
+    for (unsigned i = 0; i < NAME_FACT_TYPES; i++) {
+        if (bits & 1u << i) {
+            ret_types[(*ret_count)++] = types[i];
+        }
+    }
+    return NAME_FACT_YES;
+}
+
+/* ---- Data ---- */
+
+static bool is_among(const struct rr *rr, const struct rr *rrs, uint16_t first,
+                     const uint16_t *next)
+{
+    for (uint16_t i = first; i != NAME_FACTS_END; i = next[i]) {
+        if (rr->type == rrs[i].type && slice_equal(rr->data, rrs[i].data)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool name_facts_has_just(struct name_facts *facts, const struct rr *rrs, uint16_t first,
+                         const uint16_t *next, size_t count)
+{
+    const struct answer_plan *plan;
+    struct dname owner = rr_owner(&rrs[first]);
+    if (ask(facts, &owner, rrs[first].type, &plan) != NAME_FACT_NO || plan->answers.is_cut ||
+        plan->answers.count != count) {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct rr *rr = &plan->answers.items[i];
+        if (!rr_same_name(rr->owner, rrs[first].owner) || !is_among(rr, rrs, first, next)) {
+            return false;
+        }
+    }
+    return true;
+}

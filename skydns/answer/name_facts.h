@@ -1,0 +1,52 @@
+/* What the answer code says of names, for proofs that something does not exist: whether a name
+ * does, and which types it has. It is answer_build itself that is asked, like by a client of the
+ * same view; so there is no second opinion of what a name has. Neither externals nor the response
+ * cache are used. One per engine; that engine's thread only. */
+#ifndef SKYDNS_ANSWER_NAME_FACTS_H
+#define SKYDNS_ANSWER_NAME_FACTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/attributes.h"
+#include "common/dns/dname.h"
+#include "skydns/answer/answer.h"
+#include "skydns/publish/engine_config.h"
+#include "skydns/records/rr.h"
+
+enum name_fact {
+    NAME_FACT_NO,
+    NAME_FACT_YES,
+    NAME_FACT_WALK,    /* too many records for this thread: ENGINE_DEFER_WALK */
+    NAME_FACT_UNKNOWN, /* SERVFAIL */
+};
+
+/* The types that names answer: RR_TYPES without HINFO, which is an answer to ANY alone, and CNAME,
+ * which is never listed beside others. */
+enum { NAME_FACT_TYPES = 8 };
+
+struct name_facts;
+
+struct name_facts *name_facts_new(const struct engine_config *config); /* borrowed */
+void name_facts_free(struct name_facts *facts);                        /* NULL is fine */
+void name_facts_configure(struct name_facts *facts, const struct engine_config *config);
+
+/* What a client's query is answered from, whose view and limits hold: borrowed until the next. */
+void name_facts_begin(struct name_facts *facts, const struct answer_input *input);
+
+enum name_fact name_facts_exists(struct name_facts *facts, const struct dname *name);
+
+/* The types that a lower-cased name answers: NAME_FACT_YES, and *ret_count of them. With
+ * -schema=kubernetes, an alias has CNAME alone. */
+enum name_fact name_facts_types(struct name_facts *facts, const struct dname *name,
+                                uint16_t ret_types[NAME_FACT_TYPES], size_t *ret_count);
+
+/* Whether the first record's owner has these records of its type and no others, as its own answer
+ * has them: `next` links them, ending with NAME_FACTS_END. False also if that is not known, or they
+ * do not fit a small response. */
+enum { NAME_FACTS_END = UINT16_MAX };
+bool name_facts_has_just(struct name_facts *facts, const struct rr *rrs, uint16_t first,
+                         const uint16_t *next, size_t count);
+
+#endif

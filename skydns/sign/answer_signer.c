@@ -1,0 +1,514 @@
+#include "skydns/sign/answer_signer.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/xalloc.h"
+#include "common/dns/dns.h"
+#include "skydns/answer/follow.h"
+#include "skydns/answer/name_facts.h"
+#include "skydns/dnssec/dnssec.h"
+#include "skydns/sign/rrsets_internal.h"
+#include "skydns/sign/signed_apex_internal.h"
+#include "skydns/sign/signed_denial_internal.h"
+#include "skydns/sign/signed_zones.h"
+#include "skydns/wire/edns.h"
+#include "skydns/wire/query_parse.h"
+
+enum {
+    POINTER_SIZE = 2,
+    QUESTION_TAIL = 4,                              /* type, class */
+    RR_HEAD = 10,                                   /* type, class, TTL, length */
+    RRSIG_LEAST = POINTER_SIZE + RR_HEAD + 18 + 64, /* without the signer's name: ECDSA P-256 */
+    ADDITIONALS_MAX = 256, /* RRsets, each a question of half a microsecond */
+};
+
+_Static_assert((int)ANSWER_AUTHORITIES_MAX ==
+                   (1 + (int)SIGNED_NSECS_MAX) * (1 + (int)DNSSEC_ZONE_KEYS_MAX),
+               "a SOA and the NSEC records, each with the signatures of all keys");
+_Static_assert((int)RRSETS_END == (int)NAME_FACTS_END, "one kind of chain");
+
+struct answer_signer {
+    const struct engine_config *config;
+    struct signed_zones zones;
+    struct name_facts *facts;
+
+    /* Of the answer being signed. */
+    const struct answer_input *input;
+    bool may_sign;
+    struct dname name;         /* the question's, in lower case, */
+    struct signed_place place; /* and where it belongs */
+    struct answer_plan *plan;
+    size_t room; /* bytes that are left of the limit, at most: names take more than pointers */
+    struct signed_denial denial;
+    struct dname nsec_owners[SIGNED_NSECS_MAX]; /* as they are sent */
+    struct rrsets answers, authorities, additionals;
+
+    struct dnssec_signature signatures[DNSSEC_ZONE_KEYS_MAX]; /* scratch */
+    struct rrset_scratch scratch;
+    size_t rdata_used;
+    uint8_t rdata[DNS_MESSAGE_MAX]; /* of the answer's RRSIG records */
+};
+
+struct answer_signer *answer_signer_new(const struct engine_config *config)
+{
+    struct answer_signer *signer = xcalloc(1, sizeof(*signer));
+    signer->facts = name_facts_new(config);
+    signer->denial.zones = &signer->zones;
+    signer->denial.facts = signer->facts;
+    answer_signer_configure(signer, config);
+    return signer;
+}
+
+void answer_signer_free(struct answer_signer *signer)
+{
+    if (!signer) {
+        return;
+    }
+    name_facts_free(signer->facts);
+    free(signer);
+}
+
+void answer_signer_configure(struct answer_signer *signer, const struct engine_config *config)
+{
+    signer->config = config;
+    signed_zones_configure(&signer->zones, config);
+    name_facts_configure(signer->facts, config);
+}
+
+/* ---- Questions ---- */
+
+bool answer_signer_is_of_keys(uint16_t type)
+{
+    return signed_apex_is_type(type);
+}
+
+enum engine_verdict answer_signer_build(struct answer_signer *signer, struct answer *answer,
+                                        const struct answer_input *input,
+                                        struct engine_deferral *ret_deferral)
+{
+    return signed_apex_build(&signer->zones, answer, input)
+               ? ENGINE_REPLY
+               : answer_build(answer, input, ret_deferral);
+}
+
+/* ---- Signatures ---- */
+
+/* What became of a part of the answer. */
+enum step {
+    STEP_DONE,
+    STEP_FULL,  /* it does not fit */
+    STEP_SIGN,  /* a signature is missing */
+    STEP_WALK,  /* a question has too many records for this thread */
+    STEP_FAILED /* nobody knows, or libcrypto failed */
+};
+
+/* Records of a section that signatures are added to. */
+struct section {
+    struct rr *rrs;
+    size_t count, count_max;
+};
+
+static bool take_room(struct answer_signer *s, size_t bytes)
+{
+    if (bytes > s->room) {
+        return false;
+    }
+    s->room -= bytes;
+    return true;
+}
+
+static bool add_rr(struct answer_signer *s, struct section *section, const struct rr *rr)
+{
+    if (section->count == section->count_max ||
+        !take_room(s, POINTER_SIZE + RR_HEAD + rr->data.len)) {
+        return false;
+    }
+    section->rrs[section->count++] = *rr;
+    return true;
+}
+
+static bool add_rrsig(struct answer_signer *s, struct section *section, struct slice owner,
+                      uint32_t ttl_s, const struct dnssec_signature *signature)
+{
+    uint8_t *rdata = s->rdata + s->rdata_used;
+    if (signature->len > sizeof(s->rdata) - s->rdata_used) {
+        return false;
+    }
+    memcpy(rdata, signature->rdata, signature->len);
+    s->rdata_used += signature->len;
+    const struct rr rr = {
+        .owner = owner, .type = RR_RRSIG, .ttl_s = ttl_s, .data = slice_of(rdata, signature->len)};
+    return add_rr(s, section, &rr);
+}
+
+/* Adds an RRset's signatures. Those that cannot fit are not asked for. */
+static enum step sign_rrset(struct answer_signer *s, struct section *section,
+                            const struct dnssec_zone *keys, const struct dnssec_rrset *rrset,
+                            struct slice owner)
+{
+    size_t count = 0;
+    if (s->room < RRSIG_LEAST + (size_t)keys->name.len) {
+        return STEP_FULL;
+    }
+    switch (dnssec_sign(s->config->dnssec, keys, rrset, s->input->now_s, s->may_sign, s->signatures,
+                        &count)) {
+    case DNSSEC_SIGNED:
+        break;
+    case DNSSEC_MISSING:
+        return STEP_SIGN;
+    case DNSSEC_FAILED:
+        return STEP_FAILED;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!add_rrsig(s, section, owner, rrset->ttl_s, &s->signatures[i])) {
+            return STEP_FULL;
+        }
+    }
+    return STEP_DONE;
+}
+
+static bool is_of_question(const struct answer_signer *s, const struct rrset *set)
+{
+    return set->owner.ptr == (const char *)s->input->question->name.wire;
+}
+
+/* In lower case; `other` may be used for it. */
+static const struct dname *owner_of(const struct answer_signer *s, const struct rrsets *sets,
+                                    const struct rrset *set, struct dname *other)
+{
+    if (is_of_question(s, set)) {
+        return &s->name;
+    }
+    *other = rr_owner(&sets->rrs[set->first]);
+    return other;
+}
+
+static enum step sign_rrsets(struct answer_signer *s, const struct rrsets *sets,
+                             struct section *section)
+{
+    for (size_t i = 0; i < sets->count; i++) {
+        const struct rrset *set = &sets->items[i];
+        if (set->keys) {
+            struct dname other;
+            const struct dname *owner = owner_of(s, sets, set, &other);
+            const struct dnssec_rrset rrset =
+                rrsets_canonical(sets, set, owner, &s->plan->soa, &s->scratch);
+            enum step step = sign_rrset(s, section, set->keys, &rrset, set->owner);
+            if (step != STEP_DONE) {
+                return step;
+            }
+        }
+    }
+    return STEP_DONE;
+}
+
+/* ---- RRsets ---- */
+
+/* Finds what signs each of them; returns whether anything signs one. */
+static bool find_keys(struct answer_signer *s, struct rrsets *sets)
+{
+    bool is_signed = false;
+    for (size_t i = 0; i < sets->count; i++) {
+        struct rrset *set = &sets->items[i];
+        if (is_of_question(s, set) && set->type != RR_DS) {
+            set->keys = s->place.keys;
+        } else {
+            const struct dname owner = rr_owner(&sets->rrs[set->first]);
+            set->keys = signed_zones_keys(&s->zones, &owner, (uint16_t)set->type);
+        }
+        is_signed = is_signed || set->keys;
+    }
+    return is_signed;
+}
+
+/* Finds the RRsets. False: the answer stays as it is without DNSSEC. */
+static bool find_rrsets(struct answer_signer *s, bool *ret_has_room)
+{
+    struct answer_plan *plan = s->plan;
+    s->authorities.count = 0; /* not reached if the answers have no room */
+    *ret_has_room = rrsets_find(&s->answers, plan->answers.items, plan->answers.count) &&
+                    rrsets_find(&s->authorities, plan->authorities, plan->authority_count);
+    if (plan->authority_count > 0 || plan->additionals.is_cut ||
+        !rrsets_find(&s->additionals, plan->additionals.items, plan->additionals.count)) {
+        rr_list_clear(&plan->additionals);
+        s->additionals.count = 0;
+    }
+    bool answers = find_keys(s, &s->answers), authorities = find_keys(s, &s->authorities);
+    return find_keys(s, &s->additionals) || answers || authorities || s->place.keys;
+}
+
+/* ---- Denials ---- */
+
+/* The last name of the question's CNAMEs (RFC 6604). False: they go in a circle. */
+static bool find_last_name(const struct answer_signer *s, struct dname *name)
+{
+    const uint16_t type = s->input->question->type;
+    *name = s->name;
+    if (s->answers.count == 0 || type == DNS_TYPE_CNAME || type == DNS_TYPE_ANY) {
+        return true;
+    }
+    for (unsigned i = 0; i <= FOLLOW_CHAIN_MAX; i++) {
+        const struct rrset *cname = rrsets_of_name(&s->answers, rr_name(name), RR_CNAME);
+        if (!cname) {
+            return true;
+        }
+        const struct slice target = s->plan->answers.items[cname->first].data;
+        name->len = (uint8_t)target.len;
+        memcpy(name->wire, target.ptr, target.len);
+        dname_lower(name);
+    }
+    return false;
+}
+
+static enum step step_of(enum name_fact fact)
+{
+    switch (fact) {
+    case NAME_FACT_YES:
+        return STEP_DONE;
+    case NAME_FACT_WALK:
+        return STEP_WALK;
+    case NAME_FACT_NO:
+    case NAME_FACT_UNKNOWN:
+        break;
+    }
+    return STEP_FAILED;
+}
+
+/* CNAMEs whose end is not denied: signed_denial_is_open. */
+static void leave_open(struct answer_plan *plan)
+{
+    plan->rcode = DNS_RCODE_NOERROR;
+    plan->authority_count = 0;
+}
+
+/* Makes the denial's records, if the answer is one. */
+static enum step find_denial(struct answer_signer *s)
+{
+    struct signed_denial *denial = &s->denial;
+    const bool is_denied = s->plan->rcode == DNS_RCODE_NXDOMAIN;
+    denial->count = 0;
+    denial->type = s->input->question->type;
+    if (s->plan->authority_count == 0 || !find_last_name(s, &denial->name)) {
+        return STEP_DONE;
+    }
+    if (!dname_equal(&denial->name, &s->name)) {
+        enum name_fact fact = signed_denial_is_open(denial, is_denied);
+        if (fact != NAME_FACT_NO) {
+            leave_open(s->plan);
+            return step_of(fact);
+        }
+    }
+    denial->keys = s->authorities.items[0].keys;
+    const struct dname apex = rr_owner(&s->plan->authorities[0]);
+    if (!denial->keys || !dname_equal(&apex, &denial->keys->name) ||
+        !dname_is_within(&denial->name, &apex)) {
+        return STEP_DONE;
+    }
+    return step_of(is_denied ? signed_denial_of_name(denial) : signed_denial_of_type(denial));
+}
+
+/* The owner with the question's capitals where both end alike, so that it can point there. */
+static struct dname owner_as_typed(const struct answer_signer *s, const struct dname *owner)
+{
+    const struct dname *typed = &s->input->question->name;
+    struct dname tail = *owner, ret = *owner;
+    while (tail.len > 1 && !dname_is_within(&s->name, &tail)) {
+        dname_strip(&tail, 1);
+    }
+    memcpy(ret.wire + ret.len - tail.len, typed->wire + typed->len - tail.len, tail.len);
+    return ret;
+}
+
+/* A signed NSEC record; without the record itself for a question of type RRSIG. RFC 9077 3: the
+ * smaller of the SOA's TTL and its minimum. */
+static enum step add_nsec(struct answer_signer *s, size_t i, uint32_t ttl_s,
+                          struct section *section)
+{
+    const struct signed_nsec *nsec = &s->denial.nsecs[i];
+    const struct slice data = slice_of(nsec->data, nsec->len);
+    const struct dnssec_rrset rrset = {.owner = rr_name(&nsec->owner),
+                                       .type = DNS_TYPE_NSEC,
+                                       .ttl_s = ttl_s,
+                                       .count = 1,
+                                       .rdata = &data};
+    s->nsec_owners[i] = owner_as_typed(s, &nsec->owner);
+    const struct rr rr = {
+        .owner = rr_name(&s->nsec_owners[i]), .type = RR_NSEC, .ttl_s = ttl_s, .data = data};
+    bool is_asked = section->rrs == s->plan->answers.items;
+    if (!(is_asked && s->input->question->type == DNS_TYPE_RRSIG) && !add_rr(s, section, &rr)) {
+        return STEP_FULL;
+    }
+    return sign_rrset(s, section, s->denial.keys, &rrset, rr.owner);
+}
+
+/* Whether the denial's record is what the question asks for. */
+static bool is_for_nsec(const struct answer_signer *s)
+{
+    const uint16_t type = s->input->question->type;
+    return s->denial.count == 1 && s->plan->rcode == DNS_RCODE_NOERROR &&
+           (type == DNS_TYPE_NSEC || type == DNS_TYPE_RRSIG);
+}
+
+/* ---- Sections ---- */
+
+static enum step sign_answers(struct answer_signer *s, uint32_t nsec_ttl_s)
+{
+    struct rr_list *answers = &s->plan->answers;
+    struct section section = {answers->items, answers->count, RR_LIST_MAX};
+    enum step step = sign_rrsets(s, &s->answers, &section);
+    if (step == STEP_DONE && is_for_nsec(s)) {
+        step = add_nsec(s, 0, nsec_ttl_s, &section);
+        s->plan->authority_count = 0;
+    }
+    answers->count = section.count;
+    return step;
+}
+
+static enum step sign_authorities(struct answer_signer *s, uint32_t nsec_ttl_s)
+{
+    struct answer_plan *plan = s->plan;
+    struct section section = {plan->authorities, plan->authority_count, ANSWER_AUTHORITIES_MAX};
+    if (plan->authority_count == 0) {
+        return STEP_DONE;
+    }
+    enum step step = sign_rrsets(s, &s->authorities, &section);
+    for (size_t i = 0; i < s->denial.count && step == STEP_DONE; i++) {
+        step = add_nsec(s, i, nsec_ttl_s, &section);
+    }
+    plan->authority_count = section.count;
+    return step;
+}
+
+/* Additional addresses can be some of a name's, those of the record that is the target, or be at a
+ * name that by the schema has none. A validator would keep them, signed, as the name's answer. */
+static bool are_additionals_whole(struct answer_signer *s)
+{
+    const struct rrsets *sets = &s->additionals;
+    unsigned asked = 0;
+    for (size_t i = 0; i < sets->count; i++) {
+        const struct rrset *set = &sets->items[i];
+        if (set->keys &&
+            (++asked > ADDITIONALS_MAX ||
+             !name_facts_has_just(s->facts, sets->rrs, set->first, sets->next, set->count))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* All or nothing. */
+static enum step sign_additionals(struct answer_signer *s)
+{
+    struct rr_list *additionals = &s->plan->additionals;
+    struct section section = {additionals->items, additionals->count, RR_LIST_MAX};
+    if (additionals->count == 0) {
+        return STEP_DONE;
+    }
+    enum step step = STEP_FULL;
+    if (take_room(s, additionals->least_bytes) && are_additionals_whole(s)) {
+        step = sign_rrsets(s, &s->additionals, &section);
+        additionals->count = section.count;
+    }
+    if (step == STEP_FULL) {
+        rr_list_clear(additionals);
+        step = STEP_DONE;
+    }
+    return step;
+}
+
+static enum step sign_plan(struct answer_signer *s)
+{
+    struct answer_plan *plan = s->plan;
+    const size_t fixed = DNS_HEADER_SIZE + (size_t)s->name.len + QUESTION_TAIL + EDNS_OPT_SIZE;
+    assert(s->input->reply_limit >= fixed);
+    s->room = s->input->reply_limit - fixed;
+    if (plan->answers.is_cut || !take_room(s, plan->answers.least_bytes)) {
+        return STEP_FULL;
+    }
+    rrsets_level_ttls(&s->answers, plan->answers.items);
+    rrsets_level_ttls(&s->additionals, plan->additionals.items);
+    const uint32_t soa_ttl_s = plan->authority_count > 0 ? plan->authorities[0].ttl_s : 0;
+    const uint32_t nsec_ttl_s = plan->soa.minimum_s < soa_ttl_s ? plan->soa.minimum_s : soa_ttl_s;
+    enum step step = find_denial(s);
+    step = step == STEP_DONE ? sign_answers(s, nsec_ttl_s) : step;
+    step = step == STEP_DONE ? sign_authorities(s, nsec_ttl_s) : step;
+    return step == STEP_DONE ? sign_additionals(s) : step;
+}
+
+/* ---- Outcomes ---- */
+
+static void clear_records(struct answer_plan *plan)
+{
+    rr_list_clear(&plan->answers);
+    rr_list_clear(&plan->additionals);
+    plan->authority_count = 0;
+}
+
+static enum engine_verdict defer(enum engine_deferral_kind kind,
+                                 struct engine_deferral *ret_deferral)
+{
+    ret_deferral->kind = kind;
+    return ENGINE_DEFER;
+}
+
+static enum engine_verdict end_step(struct answer_plan *plan, enum step step,
+                                    struct engine_deferral *ret_deferral)
+{
+    switch (step) {
+    case STEP_DONE:
+        break;
+    case STEP_FULL:
+        clear_records(plan);
+        plan->answers.is_cut = true;
+        break;
+    case STEP_SIGN:
+        return defer(ENGINE_DEFER_SIGN, ret_deferral);
+    case STEP_WALK:
+        return defer(ENGINE_DEFER_WALK, ret_deferral);
+    case STEP_FAILED:
+        clear_records(plan);
+        plan->rcode = DNS_RCODE_SERVFAIL;
+        plan->error = EDNS_ERROR_OTHER;
+        break;
+    }
+    return ENGINE_REPLY;
+}
+
+static void take_name(struct answer_signer *s, const struct answer_input *input)
+{
+    const struct query *parsed = input->query->parsed;
+    const struct dname *typed = &input->question->name;
+    s->name.len = typed->len;
+    memcpy(s->name.wire, parsed->is_ordinary ? parsed->fast.name : typed->wire, typed->len);
+    if (!parsed->is_ordinary) {
+        dname_lower(&s->name);
+    }
+}
+
+enum engine_verdict answer_signer_sign(struct answer_signer *signer, struct answer *answer,
+                                       const struct answer_input *input, bool may_sign,
+                                       struct engine_deferral *ret_deferral)
+{
+    struct answer_signer *s = signer;
+    struct answer_plan *plan = s->plan = answer_get_plan(answer);
+    bool has_room;
+    if (!plan->is_authoritative ||
+        (plan->rcode != DNS_RCODE_NOERROR && plan->rcode != DNS_RCODE_NXDOMAIN)) {
+        return ENGINE_REPLY; /* only answers and denials of ours are signed */
+    }
+    s->input = input;
+    s->may_sign = may_sign;
+    take_name(s, input);
+    s->place = signed_zones_find(&s->zones, &s->name);
+    s->rdata_used = 0;
+    if (!find_rrsets(s, &has_room)) {
+        return ENGINE_REPLY;
+    }
+    plan->is_signed = true;
+    if (plan->authority_count > 0 || plan->additionals.count > 0) {
+        name_facts_begin(s->facts, input); /* they may be asked */
+    }
+    return end_step(plan, has_room ? sign_plan(s) : STEP_FULL, ret_deferral);
+}

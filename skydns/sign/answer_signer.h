@@ -1,0 +1,49 @@
+/* Signs answers of ours, RRset by RRset, before they are encoded: the step between answer.h and
+ * encode.h for clients that set DO. What a name has, and whether it exists, is for the answer code
+ * alone to say: it is asked (name_facts.h).
+ *
+ *     answer_signer.c     the step; what is dropped when it does not fit
+ *     rrsets.c            a section's RRsets, and their canonical form
+ *     signed_denial.c     NSEC records
+ *     signed_apex.c       questions that keys answer: DNSKEY, CDS, CDNSKEY, DS
+ *     signed_zones.c      which zone signs a name
+ *
+ * An answer that cannot fit with its signatures loses its additional section first, as a whole, and
+ * so does one with only some of a name's addresses there: resolvers would keep them as its answer;
+ * then all: TC over UDP, SERVFAIL over TCP, where it would exceed 64 KiB.
+ *
+ * One per engine; that engine's thread only. No lock but those of making signatures. */
+#ifndef SKYDNS_SIGN_ANSWER_SIGNER_H
+#define SKYDNS_SIGN_ANSWER_SIGNER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/attributes.h"
+#include "skydns/answer/answer.h"
+#include "skydns/publish/engine_config.h"
+#include "skydns/wire/deferral.h"
+
+struct answer_signer;
+
+struct answer_signer *answer_signer_new(const struct engine_config *config);
+void answer_signer_free(struct answer_signer *signer); /* NULL is fine */
+
+/* To a configuration with dnssec, borrowed until the next one. */
+void answer_signer_configure(struct answer_signer *signer, const struct engine_config *config);
+
+/* Whether keys may answer questions of this type: DNSKEY, CDS, CDNSKEY, DS. */
+bool answer_signer_is_of_keys(uint16_t type);
+
+/* As answer_build, also for what keys answer. The question is of class IN. */
+enum engine_verdict answer_signer_build(struct answer_signer *signer, struct answer *answer,
+                                        const struct answer_input *input,
+                                        struct engine_deferral *ret_deferral) MUST_CHECK;
+
+/* Adds to the answer's plan, which the input led to, what a client with DO gets. A signature that
+ * is not kept is ENGINE_DEFER_SIGN, unless may_sign. */
+enum engine_verdict answer_signer_sign(struct answer_signer *signer, struct answer *answer,
+                                       const struct answer_input *input, bool may_sign,
+                                       struct engine_deferral *ret_deferral) MUST_CHECK;
+
+#endif
