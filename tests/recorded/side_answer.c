@@ -63,7 +63,7 @@ static bool side_passes_rate(struct side *side, const struct side_asked *asked)
 }
 
 /* True: it is answered, or waits for something else than its turn. */
-static bool side_try(struct side *side, struct engine *engine, const struct side_asked *asked)
+static bool side_try(struct side *side, struct engine *engine, struct side_asked *asked)
 {
     size_t len = 0;
     switch (engine_answer(engine, side->store, &asked->query, NULL, side->reply, &len,
