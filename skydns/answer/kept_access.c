@@ -140,6 +140,7 @@ static void end_reply(const struct kept_access *access, const struct kept_questi
     unsigned rcode =
         is_lost || hit->state == CACHE_FAILED ? (unsigned)DNS_RCODE_SERVFAIL : hit->rcode;
     response->opt_at = 0;
+    response->name_len = q->name_len;
     response->len = frame->records_at + (has_all ? hit->len : has_answers ? hit->answers_len : 0);
     memcpy(reply, wire, 2);
     reply[2] = (uint8_t)(DNS_FLAG_QR >> 8 | (wire[2] & DNS_FLAG_RD >> 8) |

@@ -179,5 +179,6 @@ bool relay_write(const struct question *question, const uint8_t *upstream,
         edns_append_option(&w, response->opt_at, upstream + p.subnet_at, subnet_len);
     }
     response->len = w.pos;
+    response->name_len = question->name.len;
     return !w.failed;
 }

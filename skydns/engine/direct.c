@@ -270,7 +270,6 @@ enum engine_verdict direct_answer(struct direct *direct, const struct store *sto
         fast_answer(direct->fast, store, query, response, ret_deferral)) {
         return ENGINE_REPLY;
     }
-    ret_deferral->name_len = 0;
     return answer_slowly(&source, query, response, ret_deferral);
 }
 

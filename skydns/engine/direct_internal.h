@@ -41,7 +41,7 @@ void direct_look_ahead(struct direct *direct, const struct store *store,
 void direct_error(struct direct *direct, const struct engine_query *query, enum dns_rcode rcode,
                   uint16_t flags, enum edns_error error, struct response *response);
 
-/* False: as engine_forwarded's 0. */
+/* As engine_forwarded. */
 bool direct_forwarded(struct direct *direct, const struct engine_query *query,
                       const uint8_t *upstream, size_t upstream_len, struct response *response);
 

@@ -165,23 +165,21 @@ enum cookie_verdict engine_check_cookie(struct engine *engine, const struct engi
 
 /* ---- Errors ---- */
 
-static size_t error_of_opened(struct engine *engine, const struct engine_query *opened,
-                              enum dns_rcode rcode, uint16_t flags, enum edns_error error,
-                              uint8_t *reply)
+static void error_of_opened(struct engine *engine, const struct engine_query *opened,
+                            enum dns_rcode rcode, uint16_t flags, enum edns_error error,
+                            struct response *response)
 {
-    struct response response = {.bytes = reply};
-    direct_error(engine->direct, opened, rcode, flags, error, &response);
-    close_reply(engine, opened, &response);
-    return response.len;
+    direct_error(engine->direct, opened, rcode, flags, error, response);
+    close_reply(engine, opened, response);
 }
 
 /* To a query without its TSIG record. */
-static size_t error_reply(struct engine *engine, const struct engine_query *query,
-                          enum dns_rcode rcode, uint16_t flags, enum edns_error error,
-                          uint8_t *reply)
+static void error_reply(struct engine *engine, const struct engine_query *query,
+                        enum dns_rcode rcode, uint16_t flags, enum edns_error error,
+                        struct response *response)
 {
     const struct engine_query opened = open_query(engine, query);
-    return error_of_opened(engine, &opened, rcode, flags, error, reply);
+    error_of_opened(engine, &opened, rcode, flags, error, response);
 }
 
 /* NULL: the query is not signed well, or nobody asks. */
@@ -193,39 +191,43 @@ static const struct tsig_envelope *find_good(struct engine *engine,
     return envelope && envelope->tsig.verdict == TSIG_GOOD ? envelope : NULL;
 }
 
-static size_t signed_error(struct engine *engine, const struct engine_query *query,
-                           enum dns_rcode rcode, uint16_t flags, enum edns_error error,
-                           uint8_t *reply)
+static void signed_error(struct engine *engine, const struct engine_query *query,
+                         enum dns_rcode rcode, uint16_t flags, enum edns_error error,
+                         struct response *response)
 {
     const struct tsig_envelope *envelope = find_good(engine, query);
     if (!envelope) {
-        return error_reply(engine, query, rcode, flags, error, reply);
+        error_reply(engine, query, rcode, flags, error, response);
+        return;
     }
     const struct engine_query plain = tsig_envelope_query(envelope, query);
-    size_t len = error_reply(engine, &plain, rcode, flags, error, reply);
-    return tsig_envelope_close(envelope, query, reply, len);
+    error_reply(engine, &plain, rcode, flags, error, response);
+    tsig_envelope_close(envelope, query, response);
 }
 
 /* Not signed, so that a flood of these costs no hash. RA: without it, glibc's resolver takes an
  * empty reply for a referral, and asks another server. */
-size_t engine_limited(struct engine *engine, const struct engine_query *query,
-                      enum cookie_verdict cookie, uint8_t *reply)
+bool engine_limited(struct engine *engine, const struct engine_query *query,
+                    enum cookie_verdict cookie, struct response *response)
 {
-    return cookie == COOKIE_WRONG ? error_reply(engine, query, DNS_RCODE_BADCOOKIE, DNS_FLAG_RA,
-                                                EDNS_ERROR_NONE, reply)
-                                  : error_reply(engine, query, DNS_RCODE_NOERROR,
-                                                DNS_FLAG_TC | DNS_FLAG_RA, EDNS_ERROR_NONE, reply);
+    const bool is_wrong = cookie == COOKIE_WRONG;
+    error_reply(engine, query, is_wrong ? DNS_RCODE_BADCOOKIE : DNS_RCODE_NOERROR,
+                is_wrong ? DNS_FLAG_RA : DNS_FLAG_TC | DNS_FLAG_RA, EDNS_ERROR_NONE, response);
+    return response->len > 0;
 }
 
-size_t engine_servfail(struct engine *engine, const struct engine_query *query,
-                       enum edns_error error, uint8_t *reply)
+bool engine_servfail(struct engine *engine, const struct engine_query *query, enum edns_error error,
+                     struct response *response)
 {
-    return signed_error(engine, query, DNS_RCODE_SERVFAIL, DNS_FLAG_RA, error, reply);
+    signed_error(engine, query, DNS_RCODE_SERVFAIL, DNS_FLAG_RA, error, response);
+    return response->len > 0;
 }
 
-size_t engine_refused(struct engine *engine, const struct engine_query *query, uint8_t *reply)
+bool engine_refused(struct engine *engine, const struct engine_query *query,
+                    struct response *response)
 {
-    return signed_error(engine, query, DNS_RCODE_REFUSED, 0, EDNS_ERROR_PROHIBITED, reply);
+    signed_error(engine, query, DNS_RCODE_REFUSED, 0, EDNS_ERROR_PROHIBITED, response);
+    return response->len > 0;
 }
 
 /* ---- Answers ---- */
@@ -239,10 +241,7 @@ static NOINLINE enum engine_verdict answer_known(struct engine *engine, const st
 {
     struct engine_query known = *query;
     known.view = view_of(engine, query->client);
-    enum engine_verdict verdict =
-        path_walk_answer(engine->path, store, &known, externals, response, ret_deferral);
-    ret_deferral->name_len = 0; /* it may have been another place's */
-    return verdict;
+    return path_walk_answer(engine->path, store, &known, externals, response, ret_deferral);
 }
 
 static enum engine_verdict answer(struct engine *engine, const struct store *store,
@@ -257,120 +256,115 @@ static enum engine_verdict answer(struct engine *engine, const struct store *sto
 
 /* The client asks for nothing but a cookie. */
 static enum engine_verdict answer_cookie(struct engine *engine, const struct engine_query *opened,
-                                         uint8_t *reply, size_t *ret_len,
+                                         struct response *response,
                                          struct engine_deferral *ret_deferral)
 {
     bool is_wrong = check_cookie(engine, opened, opened->parsed) == COOKIE_WRONG;
     ret_deferral->wants_refresh = false;
-    *ret_len = error_of_opened(engine, opened, is_wrong ? DNS_RCODE_BADCOOKIE : DNS_RCODE_NOERROR,
-                               DNS_FLAG_RA, EDNS_ERROR_NONE, reply);
-    return *ret_len > 0 ? ENGINE_REPLY : ENGINE_DROP;
+    error_of_opened(engine, opened, is_wrong ? DNS_RCODE_BADCOOKIE : DNS_RCODE_NOERROR, DNS_FLAG_RA,
+                    EDNS_ERROR_NONE, response);
+    return response->len > 0 ? ENGINE_REPLY : ENGINE_DROP;
 }
 
 static NOINLINE enum engine_verdict answer_with_cookie(struct engine *engine,
                                                        const struct store *store,
                                                        const struct engine_query *query,
                                                        const struct external_answers *externals,
-                                                       uint8_t *reply, size_t *ret_len,
+                                                       struct response *response,
                                                        struct engine_deferral *ret_deferral)
 {
     if (query->parsed->verdict == QUESTION_NONE) {
-        return answer_cookie(engine, query, reply, ret_len, ret_deferral);
+        return answer_cookie(engine, query, response, ret_deferral);
     }
-    struct response response = {.bytes = reply};
-    enum engine_verdict verdict = answer(engine, store, query, externals, &response, ret_deferral);
+    enum engine_verdict verdict = answer(engine, store, query, externals, response, ret_deferral);
     if (verdict == ENGINE_REPLY) {
-        close_reply(engine, query, &response);
+        close_reply(engine, query, response);
     }
-    *ret_len = response.len;
     return verdict;
 }
 
 static NOINLINE enum engine_verdict bar(struct engine *engine, const struct engine_query *query,
-                                        uint8_t *reply, size_t *ret_len,
+                                        struct response *response,
                                         struct engine_deferral *ret_deferral)
 {
     ret_deferral->is_barred = true;
     ret_deferral->wants_refresh = false;
-    *ret_len = error_reply(engine, query, DNS_RCODE_REFUSED, 0, EDNS_ERROR_PROHIBITED, reply);
-    return *ret_len > 0 ? ENGINE_REPLY : ENGINE_DROP;
+    error_reply(engine, query, DNS_RCODE_REFUSED, 0, EDNS_ERROR_PROHIBITED, response);
+    return response->len > 0 ? ENGINE_REPLY : ENGINE_DROP;
 }
 
 /* To a query without its TSIG record. */
 static inline enum engine_verdict answer_open(struct engine *engine, const struct store *store,
                                               struct engine_query *query,
                                               const struct external_answers *externals,
-                                              uint8_t *reply, size_t *ret_len,
+                                              struct response *response,
                                               struct engine_deferral *ret_deferral)
 {
     if (!admission_admits(&engine->admission, engine->config, query->client)) {
-        return bar(engine, query, reply, ret_len, ret_deferral);
+        return bar(engine, query, response, ret_deferral);
     }
     ret_deferral->is_barred = false;
     open_in_place(engine, query);
     if (query->gets_cookie) {
-        return answer_with_cookie(engine, store, query, externals, reply, ret_len, ret_deferral);
+        return answer_with_cookie(engine, store, query, externals, response, ret_deferral);
     }
-    struct response response = {.bytes = reply};
-    enum engine_verdict verdict = answer(engine, store, query, externals, &response, ret_deferral);
-    *ret_len = response.len;
-    return verdict;
+    return answer(engine, store, query, externals, response, ret_deferral);
 }
 
 /* RFC 8945 5.2: NOTAUTH, and why in the TSIG record; FORMERR if that makes no sense. */
 static enum engine_verdict answer_unsound(struct engine *engine, const struct engine_query *query,
-                                          const struct tsig_envelope *envelope, uint8_t *reply,
-                                          size_t *ret_len, struct engine_deferral *ret_deferral)
+                                          const struct tsig_envelope *envelope,
+                                          struct response *response,
+                                          struct engine_deferral *ret_deferral)
 {
     ret_deferral->is_barred = false;
     ret_deferral->wants_refresh = false;
     if (envelope->tsig.verdict == TSIG_MALFORMED) {
-        *ret_len = error_reply(engine, query, DNS_RCODE_FORMERR, 0, EDNS_ERROR_NONE, reply);
+        error_reply(engine, query, DNS_RCODE_FORMERR, 0, EDNS_ERROR_NONE, response);
     } else {
         const struct engine_query plain = tsig_envelope_query(envelope, query);
-        *ret_len = error_reply(engine, &plain, DNS_RCODE_NOTAUTH, 0, EDNS_ERROR_NONE, reply);
-        *ret_len = tsig_envelope_close(envelope, query, reply, *ret_len);
+        error_reply(engine, &plain, DNS_RCODE_NOTAUTH, 0, EDNS_ERROR_NONE, response);
+        tsig_envelope_close(envelope, query, response);
     }
-    return *ret_len > 0 ? ENGINE_REPLY : ENGINE_DROP;
+    return response->len > 0 ? ENGINE_REPLY : ENGINE_DROP;
 }
 
 static NOINLINE enum engine_verdict answer_signed_query(
     struct engine *engine, const struct store *store, const struct engine_query *query,
-    const struct tsig_envelope *envelope, const struct external_answers *externals, uint8_t *reply,
-    size_t *ret_len, struct engine_deferral *ret_deferral)
+    const struct tsig_envelope *envelope, const struct external_answers *externals,
+    struct response *response, struct engine_deferral *ret_deferral)
 {
     if (!query->is_repeated) {
         counter_add(&engine->counts.tsig[envelope->tsig.verdict], 1);
     }
     if (envelope->tsig.verdict != TSIG_GOOD) {
-        return answer_unsound(engine, query, envelope, reply, ret_len, ret_deferral);
+        return answer_unsound(engine, query, envelope, response, ret_deferral);
     }
     struct engine_query plain = tsig_envelope_query(envelope, query);
     enum engine_verdict verdict =
-        answer_open(engine, store, &plain, externals, reply, ret_len, ret_deferral);
+        answer_open(engine, store, &plain, externals, response, ret_deferral);
     ret_deferral->is_signed = true;
     if (verdict == ENGINE_REPLY) {
-        *ret_len = tsig_envelope_close(envelope, query, reply, *ret_len);
+        tsig_envelope_close(envelope, query, response);
     }
     return verdict;
 }
 
 enum engine_verdict engine_answer(struct engine *engine, const struct store *store,
                                   struct engine_query *query,
-                                  const struct external_answers *externals, uint8_t *reply,
-                                  size_t *ret_len, struct engine_deferral *ret_deferral)
+                                  const struct external_answers *externals,
+                                  struct response *response, struct engine_deferral *ret_deferral)
 {
     ret_deferral->is_signed = false;
-    ret_deferral->name_len = 0;
     if (engine->config->tsig) {
         const struct tsig_envelope *envelope =
             tsig_envelope_open(&engine->tsig, engine->config->tsig, query);
         if (envelope) {
-            return answer_signed_query(engine, store, query, envelope, externals, reply, ret_len,
+            return answer_signed_query(engine, store, query, envelope, externals, response,
                                        ret_deferral);
         }
     }
-    return answer_open(engine, store, query, externals, reply, ret_len, ret_deferral);
+    return answer_open(engine, store, query, externals, response, ret_deferral);
 }
 
 void engine_look_ahead(struct engine *engine, const struct store *store,
@@ -386,19 +380,21 @@ void engine_look_ahead(struct engine *engine, const struct store *store,
     direct_look_ahead(engine->direct, store, ordinary, engine->ahead_count);
 }
 
-size_t engine_forwarded(struct engine *engine, const struct engine_query *query,
-                        const uint8_t *upstream, size_t upstream_len, uint8_t *reply)
+bool engine_forwarded(struct engine *engine, const struct engine_query *query,
+                      const uint8_t *upstream, size_t upstream_len, struct response *response)
 {
     const struct tsig_envelope *envelope = find_good(engine, query);
     const struct engine_query plain = envelope ? tsig_envelope_query(envelope, query) : *query;
     struct engine_query opened = open_query(engine, &plain);
     opened.view = view_of(engine, query->client);
-    struct response response = {.bytes = reply};
-    if (!path_walk_forwarded(engine->path, &opened, upstream, upstream_len, &response)) {
-        return 0;
+    if (!path_walk_forwarded(engine->path, &opened, upstream, upstream_len, response)) {
+        return false;
     }
-    close_reply(engine, &opened, &response);
-    return envelope ? tsig_envelope_close(envelope, query, reply, response.len) : response.len;
+    close_reply(engine, &opened, response);
+    if (envelope) {
+        tsig_envelope_close(envelope, query, response);
+    }
+    return true;
 }
 
 const struct engine_counts *engine_counts(const struct engine *engine)

@@ -40,6 +40,7 @@
 #include "skydns/wire/edns.h"
 #include "skydns/wire/external_answer.h"
 #include "skydns/wire/query.h"
+#include "skydns/wire/response.h"
 
 struct engine;
 
@@ -51,15 +52,15 @@ void engine_free(struct engine *engine);
 void engine_configure(struct engine *engine, const struct engine_config *config);
 
 /* An answer over 64 KiB is SERVFAIL over TCP, as SkyDNS's was. store NULL: not synced yet; names of
- * ours are SERVFAIL, foreign ones are still forwarded. externals NULL: first call. reply has
- * ENGINE_REPLY_MAX bytes over TCP, at least max_udp_size (and 512) over UDP; *ret_len is set for
- * REPLY, *ret_deferral for DEFER; its wants_refresh always: with REPLY, the caller passes the query
- * on for ENGINE_DEFER_REFRESH, if there is room. Writes the query's fields that are the engine's
- * own, which hold until the next call. */
+ * ours are SERVFAIL, foreign ones are still forwarded. externals NULL: first call. response->bytes
+ * are ENGINE_REPLY_MAX over TCP, at least max_udp_size (and 512) over UDP; the rest of it is set
+ * for REPLY, *ret_deferral for DEFER; its wants_refresh always: with REPLY, the caller passes the
+ * query on for ENGINE_DEFER_REFRESH, if there is room. Writes the query's fields that are the
+ * engine's own, which hold until the next call. */
 enum engine_verdict engine_answer(struct engine *engine, const struct store *store,
                                   struct engine_query *query,
-                                  const struct external_answers *externals, uint8_t *reply,
-                                  size_t *ret_len, struct engine_deferral *ret_deferral);
+                                  const struct external_answers *externals,
+                                  struct response *response, struct engine_deferral *ret_deferral);
 
 /* Batched lookup: looks up the names of these queries, which will be answered next, all at once
  * (store_walk.h), so that they wait for memory together. Changes no answer. store as above; at most
@@ -73,25 +74,26 @@ void engine_look_ahead(struct engine *engine, const struct store *store,
 enum cookie_verdict engine_check_cookie(struct engine *engine, const struct engine_query *query);
 
 /* The reply to a query beyond its client's rate, over UDP: empty, with TC; BADCOOKIE if the cookie
- * is WRONG, so that the client asks again with the one it gets. At most DNS_UDP_SIZE bytes; 0: the
- * query makes no sense. */
-size_t engine_limited(struct engine *engine, const struct engine_query *query,
-                      enum cookie_verdict cookie, uint8_t *reply);
+ * is WRONG, so that the client asks again with the one it gets. At most DNS_UDP_SIZE bytes. False,
+ * and response->len 0: the query makes no sense; likewise below. */
+bool engine_limited(struct engine *engine, const struct engine_query *query,
+                    enum cookie_verdict cookie, struct response *response);
 
 /* A SERVFAIL to a deferred query that cannot be served (queue full, upstream dead), with the reason
  * for clients with EDNS. Never longer than 512 bytes. */
-size_t engine_servfail(struct engine *engine, const struct engine_query *query,
-                       enum edns_error error, uint8_t *reply);
+bool engine_servfail(struct engine *engine, const struct engine_query *query, enum edns_error error,
+                     struct response *response);
 
 /* REFUSED, to a client whose query may not be forwarded. The same size. */
-size_t engine_refused(struct engine *engine, const struct engine_query *query, uint8_t *reply);
+bool engine_refused(struct engine *engine, const struct engine_query *query,
+                    struct response *response);
 
 /* Adapts an upstream's reply to a deferred FORWARD query: as the cache gives it if it can be kept,
- * else relay.h. 0 when it is not a valid reply to this query, or the query came over TCP
+ * else relay.h. False when it is not a valid reply to this query, or the query came over TCP
  * and it is truncated or too long; or the query has a search path, which goes on at the next place.
  */
-size_t engine_forwarded(struct engine *engine, const struct engine_query *query,
-                        const uint8_t *upstream, size_t upstream_len, uint8_t *reply);
+bool engine_forwarded(struct engine *engine, const struct engine_query *query,
+                      const uint8_t *upstream, size_t upstream_len, struct response *response);
 
 /* What this engine has answered by search paths; any thread. Borrowed. */
 struct engine_counts {

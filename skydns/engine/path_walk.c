@@ -238,6 +238,7 @@ static bool end_reply(struct path_walk *w, const struct engine_query *query, uns
         return false;
     }
     response->opt_at += response->opt_at ? response->len - before : 0;
+    response->name_len = path->question->name_len;
     counter_add(&w->counts->path_answers, 1);
     counter_add(&w->counts->path_saved, place);
     return true;

@@ -33,12 +33,14 @@ struct engine_query tsig_envelope_query(const struct tsig_envelope *envelope,
     return plain;
 }
 
-size_t tsig_envelope_close(const struct tsig_envelope *envelope, const struct engine_query *query,
-                           uint8_t *reply, size_t len)
+void tsig_envelope_close(const struct tsig_envelope *envelope, const struct engine_query *query,
+                         struct response *response)
 {
     size_t size = tsig_reply_size(&envelope->tsig);
-    bool fits = envelope->tsig.key || query->transport != ENGINE_UDP || len + size <= DNS_UDP_SIZE;
-    return len > 0 && fits
-               ? tsig_sign(&envelope->tsig, NULL, 0, query->now_s, reply, len, NULL, NULL)
-               : len;
+    bool fits = envelope->tsig.key || query->transport != ENGINE_UDP ||
+                response->len + size <= DNS_UDP_SIZE;
+    if (response->len > 0 && fits) {
+        response->len = tsig_sign(&envelope->tsig, NULL, 0, query->now_s, response->bytes,
+                                  response->len, NULL, NULL);
+    }
 }

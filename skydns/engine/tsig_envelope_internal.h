@@ -9,6 +9,7 @@
 
 #include "skydns/tsig/tsig.h"
 #include "skydns/wire/query.h"
+#include "skydns/wire/response.h"
 
 struct tsig_envelope {
     struct tsig_query tsig;
@@ -25,9 +26,9 @@ const struct tsig_envelope *tsig_envelope_open(struct tsig_envelope *envelope,
 struct engine_query tsig_envelope_query(const struct tsig_envelope *envelope,
                                         const struct engine_query *query);
 
-/* Appends the record to a reply of `len` bytes, 0: none; returns its new length. One over UDP that
- * names an unknown key at such length that 512 bytes do not hold it stays as it is. */
-size_t tsig_envelope_close(const struct tsig_envelope *envelope, const struct engine_query *query,
-                           uint8_t *reply, size_t len);
+/* Appends the record to a response, if there is one. One over UDP that names an unknown key at such
+ * length that 512 bytes do not hold it stays as it is. */
+void tsig_envelope_close(const struct tsig_envelope *envelope, const struct engine_query *query,
+                         struct response *response);
 
 #endif

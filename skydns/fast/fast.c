@@ -603,7 +603,6 @@ bool fast_answer(struct fast *fast, const struct store *store, const struct engi
 {
     struct fast *f = fast;
     const struct fast_question *question = find_question(f, store, query);
-    ret_deferral->name_len = question->source == FAST_NOWHERE ? 0 : question->query->name_len;
     f->view = view_of(f->config, store, &query->view, NULL);
     if (question->source != FAST_STORE) {
         return question->source == FAST_CACHE && !is_hidden_stub(f, question) &&
@@ -615,5 +614,6 @@ bool fast_answer(struct fast *fast, const struct store *store, const struct engi
     response->len =
         question->zone ? answer_in_zone(f, question, query) : answer_pointer(f, question);
     response->opt_at = f->reply.opt_at;
+    response->name_len = question->query->name_len;
     return response->len > 0;
 }

@@ -66,7 +66,7 @@ void pooled_query_free(struct pooled_query *query)
     buf_fini(&query->packed);
     free(query->externals);
     free(query->deferral);
-    free(query->reply);
+    free(query->response.bytes);
     free(query);
 }
 
@@ -102,9 +102,9 @@ static bool is_outdated(struct pool_thread *t, const struct store *store,
                         struct engine_query *query, const struct pooled_query *q,
                         const struct external_answers *externals)
 {
-    size_t len;
+    struct response response = {.bytes = t->reply};
     return store && store_revision(store) != q->revision &&
-           engine_answer(t->lane.engine, store, query, NULL, t->reply, &len, &t->deferral) ==
+           engine_answer(t->lane.engine, store, query, NULL, &response, &t->deferral) ==
                ENGINE_DEFER &&
            t->deferral.kind == ENGINE_DEFER_LOOKUP &&
            !external_answers_cover(externals, t->deferral.questions, t->deferral.question_count);
@@ -136,12 +136,14 @@ static void answer(struct pool_thread *t, const struct store *store, struct engi
         q->is_refused = true;
         return;
     }
+    struct response response = {.bytes = t->reply};
     q->revision = store ? store_revision(store) : 0;
     q->verdict = engine_answer(t->lane.engine, store, query, q->externals ? &externals : NULL,
-                               t->reply, &q->reply_len, &t->deferral);
+                               &response, &t->deferral);
     if (q->verdict == ENGINE_REPLY) {
-        q->reply = xmalloc(q->reply_len);
-        memcpy(q->reply, t->reply, q->reply_len);
+        q->response = response;
+        q->response.bytes = xmalloc(response.len);
+        memcpy(q->response.bytes, response.bytes, response.len);
     }
     if (q->verdict == ENGINE_DEFER && !goes_on(t, q)) { /* the client should retry */
         q->is_refused = true;
@@ -297,10 +299,9 @@ void answer_pool_free(struct answer_pool *pool)
 static void forget_result(struct pooled_query *query)
 {
     free(query->deferral);
-    free(query->reply);
+    free(query->response.bytes);
     query->deferral = NULL;
-    query->reply = NULL;
-    query->reply_len = 0;
+    query->response = (struct response){0};
     query->is_refused = false;
 }
 

@@ -30,6 +30,7 @@
 #include "common/base/fair_queue.h"
 #include "skydns/wire/deferral.h"
 #include "skydns/wire/query.h"
+#include "skydns/wire/response.h"
 
 struct answer_pool;
 struct engine;
@@ -68,8 +69,7 @@ struct pooled_query {
     bool is_refused;
     enum engine_verdict verdict;
     struct engine_deferral *deferral; /* owned; of DEFER, and of REPLY if it wants_refresh */
-    uint8_t *reply;                   /* owned */
-    size_t reply_len;
+    struct response response;         /* its bytes are owned */
 
     size_t len;
     uint8_t wire[];

@@ -21,6 +21,7 @@ struct lookup;
 struct pooled_query;
 struct resolver;
 struct resolver_pool;
+struct response;
 
 /* A connection of a TCP server, recognised even if its slot has been reused since. */
 struct tcp_ref {
@@ -33,8 +34,9 @@ struct deferred;
 /* What takes late replies to where their queries came from: a worker's socket, the connections of a
  * loop. Outlives the queries that name it. */
 struct reply_to {
-    /* The resolver's thread; len 0: there is no reply after all. False: it is known to be lost. */
-    bool (*send)(void *data, const struct deferred *deferred, const uint8_t *reply, size_t len);
+    /* The resolver's thread; length 0: there is no response after all. False: it is known to be
+     * lost. */
+    bool (*send)(void *data, const struct deferred *deferred, const struct response *response);
     void *data;
 };
 

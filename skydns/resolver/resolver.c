@@ -289,6 +289,7 @@ int resolver_new(const struct resolver_config *config, struct resolver **ret_res
                  struct err *err)
 {
     struct resolver *r = xcalloc_aligned(alignof(struct resolver), sizeof(*r));
+    r->response.bytes = r->reply;
     r->config = *config;
     list_engines(r);
     query_counts_init(&r->counts.udp, config->want_skydns_metrics);

@@ -17,6 +17,7 @@
 #include "skydns/upstream/forwarder.h"
 #include "skydns/wire/deferral.h"
 #include "skydns/wire/external_answer.h"
+#include "skydns/wire/response.h"
 
 struct answer_pool;
 struct loop_check;
@@ -97,6 +98,7 @@ struct resolver {
     /* Scratch of one call. */
     struct external_answer answers[ENGINE_EXTERNAL_MAX];
     uint8_t reply[ENGINE_REPLY_MAX];
+    struct response response; /* of these bytes */
 };
 
 /* ---- resolver_work.c ---- */
@@ -125,8 +127,9 @@ void resolver_lose_patience(struct resolver *resolver);
 /* Frees it without an answer. */
 void resolver_release(struct resolver *resolver, struct deferred *deferred);
 
-/* What is in resolver->reply, `len` bytes of it, is the answer; 0: none. */
-void resolver_finish(struct resolver *resolver, struct deferred *deferred, size_t len);
+/* resolver->response is the answer; or there is none. */
+void resolver_finish(struct resolver *resolver, struct deferred *deferred);
+void resolver_drop(struct resolver *resolver, struct deferred *deferred);
 
 /* Where the query's search path waits, as the turn's deferral says. */
 void resolver_keep_place(struct resolver *resolver, struct deferred *deferred);

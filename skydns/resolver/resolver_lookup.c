@@ -35,9 +35,8 @@ static bool is_outdated(struct resolver *r, const struct deferred *d,
                         const struct external_answers *externals)
 {
     struct engine_query query = resolver_query(r, d);
-    size_t len;
     return r->turn.store && store_revision(r->turn.store) != d->lookup->revision &&
-           turn_answer(&r->turn, &query, NULL, r->reply, &len) == ENGINE_DEFER &&
+           turn_answer(&r->turn, &query, NULL, &r->response) == ENGINE_DEFER &&
            r->turn.deferral.kind == ENGINE_DEFER_LOOKUP &&
            !external_answers_cover(externals, r->turn.deferral.questions,
                                    r->turn.deferral.question_count);
@@ -49,12 +48,11 @@ static void answer_with(struct resolver *r, struct deferred *d, size_t count, in
 {
     const struct external_answers externals = {.count = count, .items = r->answers};
     struct engine_query query = resolver_query(r, d);
-    size_t len = 0;
     if (d->kind == ENGINE_DEFER_WALK) {
         resolver_walk(r, d, count, revision);
         return;
     }
-    enum engine_verdict verdict = turn_answer(&r->turn, &query, &externals, r->reply, &len);
+    enum engine_verdict verdict = turn_answer(&r->turn, &query, &externals, &r->response);
     if (verdict == ENGINE_DEFER && r->turn.deferral.kind == ENGINE_DEFER_WALK) {
         resolver_walk(r, d, count, revision);
     } else if (verdict == ENGINE_DEFER && r->turn.deferral.kind == ENGINE_DEFER_SIGN) {
@@ -63,8 +61,10 @@ static void answer_with(struct resolver *r, struct deferred *d, size_t count, in
         if (!resolver_goes_on(r, d)) { /* the name left the domain meanwhile: retry, please */
             resolver_refuse(r, d);
         }
+    } else if (verdict == ENGINE_REPLY) {
+        resolver_finish(r, d);
     } else {
-        resolver_finish(r, d, verdict == ENGINE_REPLY ? len : 0);
+        resolver_drop(r, d);
     }
 }
 

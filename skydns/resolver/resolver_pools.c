@@ -70,7 +70,7 @@ static void refuse_to_sign(struct resolver *r, struct deferred *d)
 {
     counter_add(&r->counts.signing_refused, 1);
     if (d->origin.transport == ENGINE_UDP) {
-        resolver_finish(r, d, 0);
+        resolver_drop(r, d);
     } else {
         resolver_refuse(r, d);
     }
@@ -124,15 +124,18 @@ static void end(struct resolver *r, struct deferred *d, const struct pooled_quer
     } else if (query->verdict == ENGINE_DEFER) {
         go_on(r, d, query, is_walk);
     } else if (query->verdict == ENGINE_DROP) {
-        resolver_finish(r, d, 0);
+        resolver_drop(r, d);
     } else {
         if (query->deferral) {
             const struct engine_query refresh = resolver_query(r, d);
             r->turn.deferral = *query->deferral;
             turn_refresh_if_wanted(&r->turn, &refresh);
         }
-        memcpy(r->reply, query->reply, query->reply_len);
-        resolver_finish(r, d, query->reply_len);
+        memcpy(r->response.bytes, query->response.bytes, query->response.len);
+        r->response.len = query->response.len;
+        r->response.opt_at = query->response.opt_at;
+        r->response.name_len = query->response.name_len;
+        resolver_finish(r, d);
     }
 }
 

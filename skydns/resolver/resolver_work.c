@@ -59,63 +59,77 @@ void resolver_release(struct resolver *r, struct deferred *d)
     deferred_free(d);
 }
 
-static void count_late(struct query_counts *counts, const struct deferred *d, const uint8_t *reply,
-                       size_t len)
+static void count_late(const struct resolver *r, struct query_counts *counts,
+                       const struct deferred *d)
 {
     if (counts->skydns) {
         skydns_counts_begin(counts->skydns, d->begun_us, d->kind == ENGINE_DEFER_FORWARD);
     }
-    query_counts_reply(counts, reply, len, 0);
+    query_counts_response(counts, &r->response);
 }
 
-static void send_datagram(struct resolver *r, const struct deferred *d, size_t len)
+static void send_datagram(struct resolver *r, const struct deferred *d)
 {
-    count_late(&r->counts.udp, d, r->reply, len);
+    count_late(r, &r->counts.udp, d);
     const struct reply_to *to = d->origin.to;
-    if (len && !to->send(to->data, d, r->reply, len)) {
+    const bool is_there = r->response.len > 0;
+    if (is_there && !to->send(to->data, d, &r->response)) {
         counter_add(&r->counts.udp.unsent, 1); /* lost as on any link: the client retries */
-    } else if (len && d->received_ns > 0) {
+    } else if (is_there && d->received_ns > 0) {
         query_counts_took(&r->counts.udp, (clock_wall_ns() - d->received_ns) / 1000);
     }
 }
 
 /* The streams count theirs. */
-static void send_to_connection(struct resolver *r, const struct deferred *d, size_t len)
+static void send_to_connection(struct resolver *r, const struct deferred *d)
 {
     if (d->origin.transport == ENGINE_TCP) {
-        count_late(&r->counts.tcp, d, r->reply, len);
+        count_late(r, &r->counts.tcp, d);
         query_counts_took(&r->counts.tcp, clock_monotonic_us() - d->begun_us);
     }
-    (void)d->origin.to->send(d->origin.to->data, d, r->reply, len); /* false: it is gone */
+    (void)d->origin.to->send(d->origin.to->data, d, &r->response); /* false: it is gone */
 }
 
-static void show(struct resolver *r, const struct deferred *d, size_t len, size_t rcode)
+static void show(struct resolver *r, const struct deferred *d)
 {
     if (query_tap_wants(r->config.tap, &r->counts.udp)) {
         struct engine_query query = resolver_query(r, d);
-        turn_show(&r->turn, &r->counts.udp, &query, r->reply, len, rcode, d->begun_us);
+        turn_show(&r->turn, &r->counts.udp, &query, &r->response, d->begun_us);
     }
 }
 
-void resolver_finish(struct resolver *r, struct deferred *d, size_t len)
+void resolver_finish(struct resolver *r, struct deferred *d)
 {
-    if (len) {
-        size_t rcode = query_counts_rcode(r->reply, len);
-        len = transport_edns_add(&d->origin.edns, d->origin.idle_ms, r->reply, len);
-        show(r, d, len, rcode);
+    if (r->response.len > 0) {
+        r->response.len = transport_edns_add(&d->origin.edns, d->origin.idle_ms, r->response.bytes,
+                                             r->response.len);
+        show(r, d);
     }
     if (d->origin.transport == ENGINE_UDP) {
-        send_datagram(r, d, len);
+        send_datagram(r, d);
     } else {
-        send_to_connection(r, d, len);
+        send_to_connection(r, d);
     }
     resolver_release(r, d);
 }
 
+void resolver_drop(struct resolver *r, struct deferred *d)
+{
+    r->response.len = 0;
+    resolver_finish(r, d);
+}
+
+/* SERVFAIL, for this reason. */
+static void finish_failed(struct resolver *r, struct deferred *d, enum edns_error error)
+{
+    const struct engine_query query = resolver_query(r, d);
+    (void)!engine_servfail(r->config.engine, &query, error, &r->response); /* false: none */
+    resolver_finish(r, d);
+}
+
 void resolver_refuse(struct resolver *r, struct deferred *d)
 {
-    struct engine_query query = resolver_query(r, d);
-    resolver_finish(r, d, engine_servfail(r->config.engine, &query, EDNS_ERROR_OTHER, r->reply));
+    finish_failed(r, d, EDNS_ERROR_OTHER);
 }
 
 /* ---- Search paths ---- */
@@ -164,19 +178,21 @@ static bool keeps_stale(const struct resolver *r)
 static bool answer_stale(struct resolver *r, struct deferred *d)
 {
     struct engine_query query = resolver_query(r, d);
-    size_t len = 0;
     query.takes_stale = true;
     if (!keeps_stale(r)) {
         return false;
     }
-    enum engine_verdict verdict = turn_answer(&r->turn, &query, NULL, r->reply, &len);
-    if (verdict == ENGINE_DEFER) {
+    switch (turn_answer(&r->turn, &query, NULL, &r->response)) {
+    case ENGINE_DEFER:
         return resolver_goes_on(r, d); /* there is no such name, said an expired reply */
-    }
-    if (verdict == ENGINE_REPLY) {
+    case ENGINE_REPLY:
         turn_refresh_if_wanted(&r->turn, &query);
+        resolver_finish(r, d);
+        break;
+    case ENGINE_DROP:
+        resolver_drop(r, d);
+        break;
     }
-    resolver_finish(r, d, verdict == ENGINE_REPLY ? len : 0);
     return true;
 }
 
@@ -185,8 +201,7 @@ static void do_without(struct resolver *r, struct deferred *d, enum edns_error e
 {
     counter_add(&r->counts.failures, 1);
     if (!answer_stale(r, d) && !try_next_place(r, d, true)) {
-        struct engine_query query = resolver_query(r, d);
-        resolver_finish(r, d, engine_servfail(r->config.engine, &query, error, r->reply));
+        finish_failed(r, d, error);
     }
 }
 
@@ -196,17 +211,18 @@ static bool is_denial(const struct forwarder_reply *reply)
     return (reply->bytes[3] & DNS_MASK_RCODE) == DNS_RCODE_NXDOMAIN;
 }
 
-/* 0 of a whole reply: it makes no sense, or is too long. Of a truncated one: the client cannot get
- * more over TCP than we did. */
+/* No answer of a whole reply: it makes no sense, or is too long. Of a truncated one: the client
+ * cannot get more over TCP than we did. */
 static void on_forwarded(void *data, const struct forwarder_reply *reply)
 {
     struct deferred *d = data;
     struct resolver *r = d->resolver;
     struct engine_query query = resolver_query(r, d);
-    size_t len = 0;
+    bool is_answered = false;
     switch (reply->outcome) {
     case FORWARDER_REPLIED:
-        len = engine_forwarded(r->config.engine, &query, reply->bytes, reply->len, r->reply);
+        is_answered =
+            engine_forwarded(r->config.engine, &query, reply->bytes, reply->len, &r->response);
         break;
     case FORWARDER_FAILED:
         do_without(r, d, EDNS_ERROR_NO_AUTHORITY);
@@ -216,8 +232,8 @@ static void on_forwarded(void *data, const struct forwarder_reply *reply)
         do_without(r, d, EDNS_ERROR_NETWORK);
         return;
     }
-    if (len > 0) {
-        resolver_finish(r, d, len);
+    if (is_answered) {
+        resolver_finish(r, d);
     } else if (!is_denial(reply) || !try_next_place(r, d, false)) {
         do_without(r, d,
                    reply->bytes[2] & DNS_FLAG_TC >> 8 ? EDNS_ERROR_NETWORK
@@ -237,7 +253,8 @@ static void refuse_recursion(struct resolver *r, struct deferred *d)
                  LOG_STR("client", addr_format(&d->client, client)));
     }
     struct engine_query query = resolver_query(r, d);
-    resolver_finish(r, d, engine_refused(r->config.engine, &query, r->reply));
+    (void)!engine_refused(r->config.engine, &query, &r->response); /* false: none */
+    resolver_finish(r, d);
 }
 
 /* The published list did not have this client, whose network is newer: the engine has not looked
@@ -246,7 +263,6 @@ static bool answer_allowed(struct resolver *r, struct deferred *d)
 {
     const struct engine_config *config = publisher_config(r->config.reader);
     const struct ip ip = addr_ip(&d->client);
-    size_t len = 0;
     bool is_known = d->is_allowed || config->allows_all || !config->cache;
     for (size_t i = 0; i < config->allowed_count && !is_known; i++) {
         is_known = network_contains(&config->allowed[i], &ip);
@@ -256,11 +272,11 @@ static bool answer_allowed(struct resolver *r, struct deferred *d)
     }
     d->is_allowed = true;
     struct engine_query query = resolver_query(r, d);
-    if (turn_answer(&r->turn, &query, NULL, r->reply, &len) != ENGINE_REPLY) {
+    if (turn_answer(&r->turn, &query, NULL, &r->response) != ENGINE_REPLY) {
         return resolver_goes_on(r, d);
     }
     turn_refresh_if_wanted(&r->turn, &query);
-    resolver_finish(r, d, len);
+    resolver_finish(r, d);
     return true;
 }
 
@@ -405,14 +421,13 @@ static void wait_for(struct resolver *r, struct deferred *d)
 static void answer_now(struct resolver *r, struct deferred *d)
 {
     struct engine_query query = resolver_query(r, d);
-    size_t len = 0;
-    switch (turn_answer(&r->turn, &query, NULL, r->reply, &len)) {
+    switch (turn_answer(&r->turn, &query, NULL, &r->response)) {
     case ENGINE_REPLY:
         turn_refresh_if_wanted(&r->turn, &query);
-        resolver_finish(r, d, len);
+        resolver_finish(r, d);
         return;
     case ENGINE_DROP:
-        resolver_finish(r, d, 0);
+        resolver_drop(r, d);
         return;
     case ENGINE_DEFER:
         wait_for(r, d);

@@ -25,11 +25,11 @@ void turn_end(struct turn *turn)
 }
 
 static enum engine_verdict answer(struct turn *turn, struct engine_query *query,
-                                  const struct external_answers *externals, uint8_t *reply,
-                                  size_t *ret_len)
+                                  const struct external_answers *externals,
+                                  struct response *response)
 {
     enum engine_verdict verdict =
-        engine_answer(turn->engine, turn->store, query, externals, reply, ret_len, &turn->deferral);
+        engine_answer(turn->engine, turn->store, query, externals, response, &turn->deferral);
     if (verdict != ENGINE_DEFER && turn->deferral.is_barred) {
         struct query_counts *counts = turn->counts[query->transport];
         if (counts) {
@@ -41,18 +41,17 @@ static enum engine_verdict answer(struct turn *turn, struct engine_query *query,
 }
 
 enum engine_verdict turn_answer(struct turn *turn, struct engine_query *query,
-                                const struct external_answers *externals, uint8_t *reply,
-                                size_t *ret_len)
+                                const struct external_answers *externals, struct response *response)
 {
     struct engine_query brief = *query;
     brief.is_brief = true;
-    enum engine_verdict verdict = answer(turn, &brief, externals, reply, ret_len);
+    enum engine_verdict verdict = answer(turn, &brief, externals, response);
     if (verdict != ENGINE_DEFER || turn->deferral.kind != ENGINE_DEFER_WALK ||
         turn->expensive_left == 0) {
         return verdict;
     }
     turn->expensive_left--;
-    return answer(turn, query, externals, reply, ret_len);
+    return answer(turn, query, externals, response);
 }
 
 void turn_refresh_if_wanted(struct turn *turn, const struct engine_query *query)
@@ -69,14 +68,11 @@ void turn_refresh_if_wanted(struct turn *turn, const struct engine_query *query)
 }
 
 void turn_show(const struct turn *turn, struct query_counts *counts,
-               const struct engine_query *query, const uint8_t *reply, size_t len, size_t rcode,
-               int64_t begun_us)
+               const struct engine_query *query, const struct response *response, int64_t begun_us)
 {
     const struct query_seen seen = {
         .query = query,
-        .reply = reply,
-        .reply_len = len,
-        .rcode = rcode,
+        .response = response,
         .clients = turn->is_entered ? publisher_config(turn->reader)->clients : NULL,
         .took_us = clock_monotonic_us() - begun_us,
     };

@@ -46,15 +46,15 @@ void turn_end(struct turn *turn);
 /* engine_answer, on this turn's version, with the deferral in the turn; what is too expensive for
  * the rest of it is deferred for WALK. */
 enum engine_verdict turn_answer(struct turn *turn, struct engine_query *query,
-                                const struct external_answers *externals, uint8_t *reply,
-                                size_t *ret_len);
+                                const struct external_answers *externals,
+                                struct response *response);
 
 /* After a reply: refreshes if the deferral asks for that. */
 void turn_refresh_if_wanted(struct turn *turn, const struct engine_query *query);
 
-/* Shows the tap, which is on, a reply to a query that came at begun_us (clock_monotonic_us). */
+/* Shows the tap, which is on, the response to a query that came at begun_us (clock_monotonic_us).
+ */
 void turn_show(const struct turn *turn, struct query_counts *counts,
-               const struct engine_query *query, const uint8_t *reply, size_t len, size_t rcode,
-               int64_t begun_us);
+               const struct engine_query *query, const struct response *response, int64_t begun_us);
 
 #endif

@@ -20,10 +20,10 @@ struct plain_tcp {
     ev_prepare prepare;
 };
 
-static bool send_late(void *data, const struct deferred *deferred, const uint8_t *reply, size_t len)
+static bool send_late(void *data, const struct deferred *deferred, const struct response *response)
 {
     struct plain_tcp *tcp = data;
-    return tcp_answers_late(&tcp->answers, &deferred->origin, reply, len);
+    return tcp_answers_late(&tcp->answers, &deferred->origin, response);
 }
 
 /* Runs before the resolver ends its turn, and looks at what this notes. */

@@ -22,8 +22,8 @@ struct late {
     struct deferred_origin origin;
     int64_t begun_us;
     bool is_from_forward;
-    size_t len;
-    uint8_t reply[];
+    struct response response; /* of these bytes */
+    uint8_t bytes[];
 };
 
 TAILQ_HEAD(late_list, late);
@@ -56,15 +56,16 @@ struct streams {
 /* ---- Late answers ---- */
 
 /* The resolver's thread. The inbox is bounded by what this thread has deferred. */
-static bool pass_late(void *data, const struct deferred *deferred, const uint8_t *reply, size_t len)
+static bool pass_late(void *data, const struct deferred *deferred, const struct response *response)
 {
     struct streams *streams = data;
-    struct late *late = xmalloc(sizeof(*late) + len);
+    struct late *late = xmalloc(sizeof(*late) + response->len);
     *late = (struct late){.origin = deferred->origin,
                           .begun_us = deferred->begun_us,
                           .is_from_forward = deferred->kind == ENGINE_DEFER_FORWARD,
-                          .len = len};
-    memcpy(late->reply, reply, len);
+                          .response = *response};
+    late->response.bytes = late->bytes;
+    memcpy(late->bytes, response->bytes, response->len);
     (void)pthread_mutex_lock(&streams->lock); /* cannot fail: a plain mutex, not held */
     TAILQ_INSERT_TAIL(&streams->inbox, late, entry);
     (void)pthread_mutex_unlock(&streams->lock); /* the same */
@@ -83,10 +84,9 @@ static void send_late(struct streams *s, const struct late *late)
     if (counts->skydns) {
         skydns_counts_begin(counts->skydns, late->begun_us, late->is_from_forward);
     }
-    query_counts_reply(counts, late->reply, late->len, 0);
+    query_counts_response(counts, &late->response);
     query_counts_took(counts, clock_monotonic_us() - late->begun_us);
-    (void)tcp_answers_late(&s->answers, &late->origin, late->reply,
-                           late->len); /* false: it is gone */
+    (void)tcp_answers_late(&s->answers, &late->origin, &late->response); /* false: it is gone */
 }
 
 static void on_filled(struct ev_loop *loop, ev_async *filled, int revents)

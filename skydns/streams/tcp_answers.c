@@ -38,22 +38,19 @@ static void note_time(struct tcp_answers *a, struct query_counts *counts, unsign
     }
 }
 
-/* Counts, pads and shows it; returns its length. */
-static size_t finish_reply(struct tcp_answers *a, const struct engine_query *query,
-                           const struct transport_edns *edns, uint8_t *reply, size_t len,
-                           int64_t begun_us)
+/* Counts, pads and shows it. */
+static void finish_reply(struct tcp_answers *a, const struct engine_query *query,
+                         const struct transport_edns *edns, struct response *response,
+                         int64_t begun_us)
 {
     const struct turn *turn = a->turn;
     struct query_counts *counts = turn->counts[query->transport];
-    const bool is_shown = query_tap_wants(turn->tap, counts);
-    const size_t rcode = is_shown ? query_counts_rcode(reply, len) : 0;
-    query_counts_reply(counts, reply, len, turn->deferral.name_len);
-    len = transport_edns_add(edns, a->idle_ms, reply, len);
+    query_counts_response(counts, response);
+    response->len = transport_edns_add(edns, a->idle_ms, response->bytes, response->len);
     note_time(a, counts, query->ahead, begun_us);
-    if (is_shown) {
-        turn_show(turn, counts, query, reply, len, rcode, begun_us);
+    if (query_tap_wants(turn->tap, counts)) {
+        turn_show(turn, counts, query, response, begun_us);
     }
-    return len;
 }
 
 /* A client may have as many late answers due as places are left, so that its bursts leave the
@@ -119,13 +116,14 @@ enum engine_verdict tcp_answers_query(void *data, const struct tcp_query *tcp, u
     }
     struct query_counts *counts = turn->counts[tcp->transport];
     query_counts_begin(counts);
-    enum engine_verdict verdict = turn_answer(turn, &query, NULL, reply, ret_len);
+    struct response response = {.bytes = reply};
+    enum engine_verdict verdict = turn_answer(turn, &query, NULL, &response);
     if (verdict == ENGINE_DEFER) {
         if (defer(a, tcp, &query, edns)) {
             counter_add(&counts->deferred, 1);
             return ENGINE_DEFER;
         }
-        *ret_len = engine_servfail(turn->engine, &query, EDNS_ERROR_OTHER, reply);
+        (void)!engine_servfail(turn->engine, &query, EDNS_ERROR_OTHER, &response);
         counter_add(&counts->refused, 1);
         verdict = ENGINE_REPLY;
     } else if (verdict == ENGINE_REPLY) {
@@ -136,7 +134,8 @@ enum engine_verdict tcp_answers_query(void *data, const struct tcp_query *tcp, u
         drop(a, tcp);
     }
     if (verdict == ENGINE_REPLY) {
-        *ret_len = finish_reply(a, &query, &edns, reply, *ret_len, begun_us);
+        finish_reply(a, &query, &edns, &response, begun_us);
+        *ret_len = response.len;
     }
     return verdict;
 }
@@ -159,8 +158,8 @@ void tcp_answers_look_ahead(void *data, const struct slice *queries, size_t coun
 }
 
 bool tcp_answers_late(struct tcp_answers *answers, const struct deferred_origin *origin,
-                      const uint8_t *reply, size_t len)
+                      const struct response *response)
 {
     answers->late--;
-    return tcp_server_reply(answers->tcp, origin->tcp, origin->tag, reply, len);
+    return tcp_server_reply(answers->tcp, origin->tcp, origin->tag, response->bytes, response->len);
 }

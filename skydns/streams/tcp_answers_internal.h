@@ -42,9 +42,9 @@ void tcp_answers_look_ahead(void *answers, const struct slice *queries, size_t c
                             bool are_together);
 void tcp_answers_part_left(void *answers, uint64_t transfer, bool is_gone);
 
-/* The late answer to a connection's query; len 0: none. False: the connection is gone. */
+/* The late answer to a connection's query; length 0: none. False: the connection is gone. */
 bool tcp_answers_late(struct tcp_answers *answers, const struct deferred_origin *origin,
-                      const uint8_t *reply, size_t len);
+                      const struct response *response);
 
 /* Before the sleep: counts the times of what has been answered. */
 void tcp_answers_end_turn(struct tcp_answers *a);

@@ -1,7 +1,8 @@
 #include "skydns/tap/name_samples.h"
 
-#include "common/base/cursor.h"
-#include "common/dns/dns.h"
+#include <string.h>
+
+#include "skydns/wire/response.h"
 
 void name_samples_init(struct name_samples *samples)
 {
@@ -12,31 +13,21 @@ void name_samples_init(struct name_samples *samples)
     }
 }
 
-static bool read_question(const uint8_t *message, size_t len, struct name_sample *ret)
-{
-    struct reader r = reader_of(message, len);
-    reader_seek(&r, DNS_HEADER_SIZE);
-    if (!dname_read(&r, &ret->name)) {
-        return false;
-    }
-    ret->type = reader_u16(&r);
-    return !r.failed;
-}
-
 /* Of D. Vyukov's bounded queues: a thread owns the place whose number it has advanced `put` past.
  */
-void name_samples_put(struct name_samples *samples, const uint8_t *message, size_t len)
+void name_samples_put(struct name_samples *samples, const struct response *response)
 {
-    struct name_sample sample;
     uint32_t number = atomic_load_explicit(&samples->put, memory_order_relaxed);
     struct name_place *place = &samples->places[number % NAME_SAMPLES_MAX];
     if (atomic_load_explicit(&place->turn, memory_order_acquire) != number ||
-        !read_question(message, len, &sample)) {
-        return; /* full, or another thread is at it */
+        response->name_len == 0) {
+        return; /* full, or another thread is at it; or there is no question */
     }
     if (atomic_compare_exchange_strong_explicit(&samples->put, &number, number + 1,
                                                 memory_order_relaxed, memory_order_relaxed)) {
-        place->sample = sample;
+        place->sample =
+            (struct name_sample){.name.len = response->name_len, .type = response_type(response)};
+        memcpy(place->sample.name.wire, response_name(response), response->name_len);
         atomic_store_explicit(&place->turn, number + 1, memory_order_release);
     }
 }

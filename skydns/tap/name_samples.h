@@ -12,6 +12,8 @@
 #include "common/base/attributes.h"
 #include "common/dns/dname.h"
 
+struct response;
+
 enum { NAME_SAMPLES_MAX = 256 }; /* a second's worth, 70 KB; a power of two */
 
 struct name_sample {
@@ -30,8 +32,8 @@ struct name_samples {
 
 void name_samples_init(struct name_samples *samples);
 
-/* Any thread: the question of a query or reply with a whole one. */
-void name_samples_put(struct name_samples *samples, const uint8_t *message, size_t len);
+/* Any thread: the question of a response, if it has one. */
+void name_samples_put(struct name_samples *samples, const struct response *response);
 
 /* One thread. False: there is none. */
 bool name_samples_take(struct name_samples *samples, struct name_sample *ret) MUST_CHECK;

@@ -1,14 +1,6 @@
 #include "skydns/tap/query_counts.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-#include "common/base/attributes.h"
-#include "skydns/wire/cookie_option.h"
-
-enum { COUNTS_AT = 6 };
-
-enum { OPT_EXTENDED_AT = 5, OPT_LENGTH_AT = 9 };
 
 const struct histogram_scale query_reply_scale = {
     .bound_count = 16,
@@ -38,32 +30,6 @@ const char *query_type_name(enum query_type type)
         [QUERY_TYPE_DS] = "DS",       [QUERY_TYPE_ANY] = "ANY",
     };
     return names[type];
-}
-
-/* RFC 6891 6.1.3. The OPT record, which ends such a reply, has no option or a cookie; a reply with
- * others counts by its header. */
-static const uint8_t *find_opt(const uint8_t *reply, size_t len)
-{
-    static const size_t options[] = {0, COOKIE_OPTION_SIZE};
-    for (size_t i = 0; i < ARRAY_LEN(options); i++) {
-        size_t size = EDNS_OPT_SIZE + options[i];
-        const uint8_t *opt = len >= DNS_HEADER_SIZE + size ? reply + len - size : NULL;
-        if (opt && opt[0] == 0 && opt[1] == 0 && opt[2] == DNS_TYPE_OPT &&
-            opt[OPT_LENGTH_AT] == 0 && opt[OPT_LENGTH_AT + 1] == options[i]) {
-            return opt;
-        }
-    }
-    return NULL;
-}
-
-size_t query_counts_rcode(const uint8_t *reply, size_t len)
-{
-    static const uint8_t only_opt[] = {0, 0, 0, 0, 0, 1};
-    const uint8_t *opt =
-        memcmp(reply + COUNTS_AT, only_opt, sizeof(only_opt)) == 0 ? find_opt(reply, len) : NULL;
-    size_t low = reply[3] & DNS_MASK_RCODE;
-    size_t rcode = (size_t)(opt ? opt[OPT_EXTENDED_AT] << 4 : 0) | low;
-    return rcode == DNS_RCODE_BADVERS || rcode == DNS_RCODE_BADCOOKIE ? rcode : low;
 }
 
 void query_counts_init(struct query_counts *counts, bool want_skydns)

@@ -14,6 +14,7 @@
 #include "common/base/metrics.h"
 #include "common/dns/dns.h"
 #include "skydns/tap/skydns_metrics.h"
+#include "skydns/wire/response.h"
 
 /* The four bits of the header (RFC 1035 4.1.1); BADVERS and BADCOOKIE, whose upper bits are in OPT;
  * those between are never counted. */
@@ -66,50 +67,27 @@ struct query_counts {
 void query_counts_init(struct query_counts *counts, bool want_skydns);
 void query_counts_fini(struct query_counts *counts);
 
-/* The whole code of a reply with no records but OPT, which may have a cookie. */
-size_t query_counts_rcode(const uint8_t *reply, size_t len);
-
-/* The offset of its root label: a question's name is not compressed. */
-static inline size_t query_counts_name_end(const uint8_t *reply, size_t len)
+/* Of the question that a response repeats; OTHER if it repeats none. */
+static inline enum query_type query_counts_type(const struct response *response)
 {
-    size_t at = DNS_HEADER_SIZE;
-    while (at < len && reply[at] != 0) {
-        at += (size_t)reply[at] + 1;
-    }
-    return at;
+    const unsigned type = response->name_len > 0 ? response_type(response) : QUERY_TYPES_SMALL;
+    return type < QUERY_TYPES_SMALL ? (enum query_type)query_types[type] : QUERY_TYPE_OTHER;
 }
 
-/* Of the question that a reply repeats; OTHER if it repeats none. */
-static inline enum query_type query_counts_type(const uint8_t *reply, size_t len, uint8_t name_len)
+/* Counts a response, if there is one. */
+static inline void query_counts_response(struct query_counts *counts,
+                                         const struct response *response)
 {
-    size_t at = name_len ? DNS_HEADER_SIZE + name_len - 1u : query_counts_name_end(reply, len);
-    return at + 2 < len && reply[5] == 1 && reply[at + 1] == 0
-               ? (enum query_type)query_types[reply[at + 2]]
-               : QUERY_TYPE_OTHER;
-}
-
-/* Counts a reply by its header and its question; len 0: none. name_len: of the question's name,
- * with the root label, where it is known: the labels are then not looked for again; 0: it is not.
- */
-static inline void query_counts_reply(struct query_counts *counts, const uint8_t *reply, size_t len,
-                                      uint8_t name_len)
-{
-    if (len < DNS_HEADER_SIZE) {
+    if (response->len == 0) {
         return;
     }
-    size_t rcode = reply[3] & DNS_MASK_RCODE;
-    if (reply[2] & DNS_FLAG_TC >> 8) {
+    if (response_is_truncated(response)) {
         counter_add(&counts->truncated, 1);
     }
-    if ((rcode == (DNS_RCODE_BADVERS & DNS_MASK_RCODE) ||
-         rcode == (DNS_RCODE_BADCOOKIE & DNS_MASK_RCODE)) &&
-        (reply[6] | reply[7]) == 0) {
-        rcode = query_counts_rcode(reply, len);
-    }
-    counter_add(&counts->rcodes[rcode], 1);
-    counter_add(&counts->types[query_counts_type(reply, len, name_len)], 1);
+    counter_add(&counts->rcodes[response_rcode(response)], 1);
+    counter_add(&counts->types[query_counts_type(response)], 1);
     if (counts->skydns) {
-        skydns_counts_reply(counts->skydns, reply, len);
+        skydns_counts_response(counts->skydns, response);
     }
 }
 
@@ -121,7 +99,7 @@ static inline void query_counts_took(struct query_counts *counts, int64_t us)
     histogram_observe(&counts->took, &query_reply_scale, us);
 }
 
-/* This thread starts to answer a query; query_counts_reply follows. */
+/* This thread starts to answer a query; query_counts_response follows. */
 static inline void query_counts_begin(struct query_counts *counts)
 {
     if (counts->skydns) {

@@ -15,6 +15,7 @@
 #include "skydns/listen/listen_socket.h"
 #include "skydns/tap/query_tap.h"
 #include "skydns/wire/question.h"
+#include "skydns/wire/response.h"
 
 /* Time between log lines about refused clients. */
 enum { REFUSAL_PAUSE_MS = 60 * 60 * 1000 };
@@ -23,7 +24,7 @@ enum { FLAGS_TEXT_MAX = sizeof("rd,ad,cd,do") };
 
 /* ---- Which ---- */
 
-static bool is_error(size_t rcode)
+static bool is_error(unsigned rcode)
 {
     return rcode == DNS_RCODE_SERVFAIL || rcode == DNS_RCODE_REFUSED ||
            rcode == DNS_RCODE_FORMERR || rcode == DNS_RCODE_NOTIMP;
@@ -32,16 +33,16 @@ static bool is_error(size_t rcode)
 /* NODATA: there is a question, and no answer, not even one that did not fit. */
 static bool is_denial(const struct query_seen *seen)
 {
-    const uint8_t *reply = seen->reply;
-    bool has_question = (reply[4] | reply[5]) != 0, has_answer = (reply[6] | reply[7]) != 0;
-    bool is_cut = reply[2] & DNS_FLAG_TC >> 8;
-    return seen->rcode == DNS_RCODE_NXDOMAIN ||
-           (seen->rcode == DNS_RCODE_NOERROR && has_question && !has_answer && !is_cut);
+    const struct response *response = seen->response;
+    const unsigned rcode = response_rcode(response);
+    return rcode == DNS_RCODE_NXDOMAIN ||
+           (rcode == DNS_RCODE_NOERROR && response->name_len > 0 &&
+            !response_has_answer(response) && !response_is_truncated(response));
 }
 
 bool query_log_wants(struct query_log_rule rule, const struct query_seen *seen)
 {
-    if (seen->reply_len < DNS_HEADER_SIZE) {
+    if (seen->response->len == 0) {
         return false;
     }
     switch (rule.mode) {
@@ -50,7 +51,7 @@ bool query_log_wants(struct query_log_rule rule, const struct query_seen *seen)
     case QUERY_LOG_ALL:
         return true;
     case QUERY_LOG_ERRORS:
-        return is_error(seen->rcode);
+        return is_error(response_rcode(seen->response));
     case QUERY_LOG_DENIALS:
         return is_denial(seen);
     case QUERY_LOG_SOME:
@@ -122,8 +123,8 @@ bool query_log_write(const struct query_seen *seen)
         LOG_STR("name", asked.has_name ? dname_to_text(&asked.name, name) : NULL),
         LOG_STR("type", asked.has_type ? dns_type_text(asked.type, type) : NULL),
         LOG_STR("flags", asked.flags),
-        LOG_STR("rcode", dns_rcode_text((uint8_t)seen->rcode, rcode)),
-        LOG_INT("size", (int64_t)seen->reply_len),
+        LOG_STR("rcode", dns_rcode_text((uint8_t)response_rcode(seen->response), rcode)),
+        LOG_INT("size", (int64_t)seen->response->len),
         LOG_SECONDS("seconds", seen->took_us),
     };
     size_t from = space.len == 0;

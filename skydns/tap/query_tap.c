@@ -2,6 +2,7 @@
 
 #include "skydns/dnstap/dnstap.h"
 #include "skydns/tap/name_samples.h"
+#include "skydns/wire/response.h"
 
 void query_tap_init(struct query_tap *tap, struct name_samples *samples, struct dnstap *dnstap)
 {
@@ -39,7 +40,7 @@ static void sample(const struct query_tap *tap, struct query_counts *counts,
     unsigned watched = atomic_load_explicit(&tap->watched, memory_order_relaxed);
     if (watched == QUERY_TAP_SAMPLES ||
         (watched & QUERY_TAP_SAMPLES && ++counts->sampled % QUERY_TAP_SAMPLE_OF == 0)) {
-        name_samples_put(tap->samples, seen->reply, seen->reply_len);
+        name_samples_put(tap->samples, seen->response);
     }
 }
 
@@ -84,7 +85,7 @@ static void show_dnstap(struct dnstap *dnstap, const struct query_seen *seen)
     dnstap_show(dnstap, &event);
     event.type = DNSTAP_CLIENT_RESPONSE;
     event.response_ns = now_ns;
-    event.message = slice_of(seen->reply, seen->reply_len);
+    event.message = slice_of(seen->response->bytes, seen->response->len);
     dnstap_show(dnstap, &event);
 }
 

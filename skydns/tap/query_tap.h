@@ -17,13 +17,12 @@
 struct client_index;
 struct dnstap;
 struct name_samples;
+struct response;
 
-/* A query and its reply; all borrowed. */
+/* A query and its response; all borrowed. */
 struct query_seen {
-    const struct engine_query *query; /* of a late reply: what is left of it (question_shorten) */
-    const uint8_t *reply;             /* as it leaves */
-    size_t reply_len;
-    size_t rcode;                       /* with OPT's bits */
+    const struct engine_query *query;   /* of a late reply: what is left of it (question_shorten) */
+    const struct response *response;    /* as it leaves */
     const struct client_index *clients; /* whose addresses are known; NULL: nobody's */
     int64_t took_us;                    /* since this program has had the query */
 };

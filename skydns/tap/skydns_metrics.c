@@ -1,10 +1,12 @@
 #include "skydns/tap/skydns_metrics.h"
 
+#include <string.h>
+
 #include "common/base/clock.h"
-#include "common/base/cursor.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dname.h"
 #include "common/dns/dns.h"
+#include "skydns/wire/response.h"
 
 static const struct histogram_scale duration_scale = {
     .bound_count = 13,
@@ -38,38 +40,38 @@ void skydns_counts_begin(struct skydns_counts *counts, int64_t begun_us, bool is
     counts->is_from_forward = is_from_forward;
 }
 
-static bool is_reverse_pointer(const uint8_t *reply, size_t len)
+static bool is_reverse_pointer(const struct response *response)
 {
     static const struct dname arpa = {.len = 6, .wire = "\4arpa"};
-    struct reader r = reader_of(reply, len);
-    struct dname name;
-    reader_seek(&r, DNS_HEADER_SIZE);
-    return dname_read(&r, &name) && reader_u16(&r) == DNS_TYPE_PTR && !r.failed &&
-           dname_is_within(&name, &arpa);
+    struct dname name = {.len = response->name_len};
+    if (name.len == 0 || response_type(response) != DNS_TYPE_PTR) {
+        return false;
+    }
+    memcpy(name.wire, response_name(response), name.len);
+    return dname_is_within(&name, &arpa);
 }
 
 /* Recursive: a nameserver's reply, or our SERVFAIL without AA, for another domain's name. Cache:
  * what was known of such a name, from a nameserver or a hosts file. */
-static enum skydns_system system_of(const struct skydns_counts *counts, const uint8_t *reply,
-                                    size_t len)
+static enum skydns_system system_of(const struct skydns_counts *counts,
+                                    const struct response *response)
 {
-    bool is_authoritative = (reply[2] & DNS_FLAG_AA >> 8) != 0;
-    unsigned rcode = reply[3] & DNS_MASK_RCODE;
+    const bool is_authoritative = response_is_authoritative(response);
+    const unsigned rcode = response_low_rcode(response);
     if (counts->is_from_forward || (!is_authoritative && rcode == DNS_RCODE_SERVFAIL)) {
         return SKYDNS_RECURSIVE;
     }
-    if (!is_authoritative && (reply[3] & DNS_FLAG_RA) != 0 &&
+    if (!is_authoritative && response_offers_recursion(response) &&
         (rcode == DNS_RCODE_NOERROR || rcode == DNS_RCODE_NXDOMAIN)) {
         return SKYDNS_CACHE;
     }
-    return is_reverse_pointer(reply, len) ? SKYDNS_REVERSE : SKYDNS_AUTH;
+    return is_reverse_pointer(response) ? SKYDNS_REVERSE : SKYDNS_AUTH;
 }
 
-static void count_cause(struct counter causes[SKYDNS_CAUSES], const uint8_t *reply)
+static void count_cause(struct counter causes[SKYDNS_CAUSES], const struct response *response)
 {
-    bool is_empty = (reply[6] | reply[7]) == 0;
     enum skydns_cause cause = SKYDNS_CAUSES;
-    switch (reply[3] & DNS_MASK_RCODE) {
+    switch (response_low_rcode(response)) {
     case DNS_RCODE_NXDOMAIN:
         cause = SKYDNS_NXDOMAIN;
         break;
@@ -80,10 +82,10 @@ static void count_cause(struct counter causes[SKYDNS_CAUSES], const uint8_t *rep
         cause = SKYDNS_SERVFAIL;
         break;
     case DNS_RCODE_NOERROR:
-        cause = is_empty ? SKYDNS_NODATA : SKYDNS_CAUSES;
+        cause = response_has_answer(response) ? SKYDNS_CAUSES : SKYDNS_NODATA;
         break;
     }
-    if (reply[2] & DNS_FLAG_TC >> 8) {
+    if (response_is_truncated(response)) {
         cause = SKYDNS_TRUNCATED;
     }
     if (cause != SKYDNS_CAUSES) {
@@ -91,14 +93,14 @@ static void count_cause(struct counter causes[SKYDNS_CAUSES], const uint8_t *rep
     }
 }
 
-void skydns_counts_reply(struct skydns_counts *counts, const uint8_t *reply, size_t len)
+void skydns_counts_response(struct skydns_counts *counts, const struct response *response)
 {
-    enum skydns_system system = system_of(counts, reply, len);
+    enum skydns_system system = system_of(counts, response);
     counter_add(&counts->sums.systems[system].requests, 1);
     histogram_observe(&counts->sums.systems[system].durations, &duration_scale,
                       clock_monotonic_us() - counts->begun_us);
-    histogram_observe(&counts->sums.systems[system].sizes, &size_scale, (int64_t)len);
-    count_cause(counts->sums.systems[system].causes, reply);
+    histogram_observe(&counts->sums.systems[system].sizes, &size_scale, (int64_t)response->len);
+    count_cause(counts->sums.systems[system].causes, response);
 }
 
 /* ---- The page ---- */

@@ -12,6 +12,8 @@
 
 #include "common/base/metrics.h"
 
+struct response;
+
 /* Who answered, and what was wrong. SkyDNS also had `stub`, which counts as recursive here, and
  * `overflow`. */
 enum skydns_system { SKYDNS_AUTH, SKYDNS_CACHE, SKYDNS_RECURSIVE, SKYDNS_REVERSE, SKYDNS_SYSTEMS };
@@ -43,9 +45,10 @@ struct skydns_counts {
 /* On cache lines of its own; freed with free. */
 struct skydns_counts *skydns_counts_new(void);
 
-/* Begins a query that arrived at begun_us (clock_monotonic_us); then counts its reply. */
+/* Begins a query that arrived at begun_us (clock_monotonic_us); then counts its response, which
+ * there is. */
 void skydns_counts_begin(struct skydns_counts *counts, int64_t begun_us, bool is_from_forward);
-void skydns_counts_reply(struct skydns_counts *counts, const uint8_t *reply, size_t len);
+void skydns_counts_response(struct skydns_counts *counts, const struct response *response);
 
 /* Appends the page; `cache_misses`: questions that the response cache could not answer;
  * `signature_misses`: signatures that were not kept; `prefix` is "<namespace>_<subsystem>_". */

@@ -65,7 +65,7 @@ static void prepare_slots(struct udp_server *s, size_t reply_max)
             .query = slot->query,
             .client = &slot->client,
             .local = s->wildcard ? &slot->local : &s->address,
-            .reply = slot->reply_iov.iov_base,
+            .response.bytes = slot->reply_iov.iov_base,
         };
         struct msghdr *in = &s->in[i].msg_hdr;
         in->msg_name = &slot->client.sa;
@@ -125,9 +125,10 @@ static int set_options(struct udp_server *s)
     return 0;
 }
 
-static bool send_late(void *data, const struct deferred *deferred, const uint8_t *reply, size_t len)
+static bool send_late(void *data, const struct deferred *deferred, const struct response *response)
 {
-    return udp_server_send_one(data, &deferred->client, &deferred->local, reply, len);
+    return udp_server_send_one(data, &deferred->client, &deferred->local, response->bytes,
+                               response->len);
 }
 
 int udp_server_new(const struct udp_server_config *config, struct udp_server **ret_server,
@@ -285,7 +286,7 @@ size_t udp_server_receive(struct udp_server *server, struct udp_packet **ret_pac
             take_control(server, slot, in, &server->packets[i].received_ns);
         }
         server->packets[i].query_len = in->msg_flags & MSG_TRUNC ? 0 : server->in[i].msg_len;
-        server->packets[i].reply_len = 0;
+        server->packets[i].response.len = 0;
     }
     server->received = n;
     *ret_packets = server->packets;
@@ -321,7 +322,7 @@ static size_t put_local(uint8_t control[CONTROL_MAX], const struct addr *local)
 static void address_reply(struct udp_server *s, size_t i, struct msghdr *out)
 {
     struct slot *slot = &s->slots[i];
-    slot->reply_iov.iov_len = s->packets[i].reply_len;
+    slot->reply_iov.iov_len = s->packets[i].response.len;
     out->msg_name = &slot->client.sa;
     out->msg_namelen = slot->client.len;
     out->msg_iov = &slot->reply_iov;
@@ -337,9 +338,9 @@ size_t udp_server_send(struct udp_server *server)
     unsigned count = 0, sent = 0;
     size_t failed = 0;
     for (size_t i = 0; i < server->received; i++) {
-        if (server->packets[i].reply_len) {
+        if (server->packets[i].response.len) {
             address_reply(server, i, &server->out[count++].msg_hdr);
-            server->packets[i].reply_len = 0; /* sent once */
+            server->packets[i].response.len = 0; /* sent once */
         }
     }
     while (sent < count) {

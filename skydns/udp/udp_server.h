@@ -21,6 +21,7 @@
 #include "common/base/attributes.h"
 #include "common/base/err.h"
 #include "skydns/listen/listen_socket.h"
+#include "skydns/wire/response.h"
 
 struct reply_to;
 struct udp_server;
@@ -42,15 +43,14 @@ struct udp_server_config {
     size_t reply_max;                   /* bytes of the reply buffers: 512 to 65,507 */
 };
 
-/* One slot of the batch. The worker fills in reply and reply_len; the rest is read-only. */
+/* One slot of the batch. The worker fills in the response; the rest is read-only. */
 struct udp_packet {
     const uint8_t *query;
     size_t query_len; /* 0: longer than UDP_QUERY_MAX */
     const struct addr *client;
     const struct addr *local; /* the address it was sent to, also on a wildcard socket */
     int64_t received_ns;      /* Unix time at which the kernel had it; 0: not asked for */
-    uint8_t *reply;           /* reply_max bytes */
-    size_t reply_len;         /* 0 = no reply */
+    struct response response; /* of reply_max bytes */
 };
 
 /* Fails, and closes the socket, if a required socket option is missing. */
@@ -67,7 +67,7 @@ size_t udp_server_receive_buffer(const struct udp_server *server);
  * server's, valid until the next call. */
 size_t udp_server_receive(struct udp_server *server, struct udp_packet **ret_packets);
 
-/* Sends the replies of the batch, and sets their reply_len to 0: what the worker fills in later,
+/* Sends the replies of the batch, and sets their length to 0: what the worker fills in later,
  * the next call sends. Returns how many failed. */
 size_t udp_server_send(struct udp_server *server);
 

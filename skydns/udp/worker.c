@@ -84,9 +84,7 @@ static NOINLINE void show(struct worker *w, const struct engine_query *query,
 {
     const struct query_seen seen = {
         .query = query,
-        .reply = packet->reply,
-        .reply_len = packet->reply_len,
-        .rcode = query_counts_rcode(packet->reply, packet->reply_len),
+        .response = &packet->response,
         .clients = publisher_config(w->config.reader)->clients,
         .took_us = clock_monotonic_us() - w->batch_us,
     };
@@ -96,7 +94,7 @@ static NOINLINE void show(struct worker *w, const struct engine_query *query,
 static void count_reply(struct worker *w, const struct engine_query *query,
                         const struct udp_packet *packet)
 {
-    query_counts_reply(&w->counts, packet->reply, packet->reply_len, w->deferral.name_len);
+    query_counts_response(&w->counts, &packet->response);
     if (query_tap_wants(w->config.tap, &w->counts)) {
         show(w, query, packet);
     }
@@ -117,7 +115,7 @@ static void defer(struct worker *w, const struct engine_query *query,
     const struct deferred_origin origin = {.to = udp_server_reply_to(config->udp)};
     struct engine_query deferred = *query;
     deferred.is_signed = w->deferral.is_signed;
-    packet->reply_len = 0;
+    packet->response.len = 0;
     if (kind == ENGINE_DEFER_TRANSFER
             ? ask_transfer(w, query)
             : resolver_defer(config->resolver, config->index, &deferred, kind, &origin)) {
@@ -126,7 +124,7 @@ static void defer(struct worker *w, const struct engine_query *query,
     }
     counter_add(&w->counts.refused, 1);
     if (kind != ENGINE_DEFER_SIGN) { /* as good as lost: resolver.h */
-        packet->reply_len = engine_servfail(config->engine, query, EDNS_ERROR_OTHER, packet->reply);
+        (void)!engine_servfail(config->engine, query, EDNS_ERROR_OTHER, &packet->response);
         count_reply(w, query, packet);
     }
 }
@@ -153,8 +151,8 @@ static NOINLINE void note_barred(struct worker *w, const struct engine_query *qu
 static void answer(struct worker *w, const struct store *store, struct engine_query *query,
                    struct udp_packet *packet)
 {
-    enum engine_verdict verdict = engine_answer(w->config.engine, store, query, NULL, packet->reply,
-                                                &packet->reply_len, &w->deferral);
+    enum engine_verdict verdict =
+        engine_answer(w->config.engine, store, query, NULL, &packet->response, &w->deferral);
     if (verdict != ENGINE_DEFER && w->deferral.is_barred) {
         note_barred(w, query);
     }
@@ -168,11 +166,11 @@ static void answer(struct worker *w, const struct store *store, struct engine_qu
         break;
     case ENGINE_DROP:
         counter_add(&w->counts.dropped, 1);
-        packet->reply_len = 0;
+        packet->response.len = 0;
         break;
     case ENGINE_DEFER:
         if (query->is_brief && w->deferral.kind == ENGINE_DEFER_WALK) {
-            packet->reply_len = 0;
+            packet->response.len = 0;
             w->expensive[w->expensive_count++] = packet;
         } else {
             defer(w, query, w->deferral.kind, packet);
@@ -187,12 +185,9 @@ static void answer(struct worker *w, const struct store *store, struct engine_qu
 static void limit(struct worker *w, const struct engine_query *query, enum cookie_verdict cookie,
                   struct udp_packet *packet, bool wants_reply)
 {
-    packet->reply_len = 0;
+    packet->response.len = 0;
     query_counts_begin(&w->counts);
-    if (wants_reply) {
-        packet->reply_len = engine_limited(w->config.engine, query, cookie, packet->reply);
-    }
-    if (packet->reply_len > 0) {
+    if (wants_reply && engine_limited(w->config.engine, query, cookie, &packet->response)) {
         counter_add(&w->counts.limited, 1);
         count_reply(w, query, packet);
     } else {
@@ -278,7 +273,7 @@ static void send_replies(struct worker *w)
     int64_t received_ns[UDP_BATCH];
     size_t timed = 0;
     for (size_t i = 0; w->is_timed && i < w->due_count; i++) {
-        if (w->due[i]->reply_len > 0 && w->due[i]->received_ns > 0) {
+        if (w->due[i]->response.len > 0 && w->due[i]->received_ns > 0) {
             received_ns[timed++] = w->due[i]->received_ns;
         }
     }

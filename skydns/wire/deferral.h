@@ -40,10 +40,9 @@ enum engine_deferral_kind {
 };
 
 struct engine_deferral {
-    bool is_barred;   /* with REPLY: REFUSED, because the client may not ask at all */
-    bool is_signed;   /* the query has a good TSIG record: when it comes again, whole, its reply is
-                       * signed */
-    uint8_t name_len; /* with REPLY: of the question's name in it, as query_counts_reply wants it */
+    bool is_barred; /* with REPLY: REFUSED, because the client may not ask at all */
+    bool is_signed; /* the query has a good TSIG record: when it comes again, whole, its reply is
+                     * signed */
     bool wants_refresh; /* also with REPLY: the reply came from the cache, whose copy should be
                          * asked for again before it expires; once for each copy */
     size_t refresh_len; /* with it: the query to pass on; 0: the client's, which it answers */

@@ -209,6 +209,7 @@ void encode_plan(struct encoder *encoder, const struct question *question,
                    (plan->is_recursive ? DNS_FLAG_RA : 0) | (is_complete ? 0 : DNS_FLAG_TC));
     write_header(response->bytes, question, plan->rcode, flags, &counts);
     response->len = e->w.pos;
+    response->name_len = question->name.len;
 }
 
 void encode_bare(const struct encoder *encoder, const struct question *question,
@@ -225,4 +226,5 @@ void encode_bare(const struct encoder *encoder, const struct question *question,
     }
     write_header(response->bytes, question, rcode, flags, &counts);
     response->len = w.pos;
+    response->name_len = question->name.len;
 }

@@ -1,14 +1,80 @@
-/* A response being made, and what is known of it without reading it again. Plain data. */
+/* A response being made, and what is known of it without reading it again: whoever writes one fills
+ * this in, and the functions below say what counters, log and taps want to know. Plain data. */
 #ifndef SKYDNS_WIRE_RESPONSE_H
 #define SKYDNS_WIRE_RESPONSE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/dns/dns.h"
+
 struct response {
-    uint8_t *bytes; /* the caller's: as many as engine_answer's reply has */
-    size_t len;     /* 0: there is none */
-    size_t opt_at;  /* its OPT record, which comes last; 0: it has none */
+    uint8_t *bytes;   /* the caller's: as many as engine_answer's response has */
+    size_t len;       /* 0: there is none, and the rest says nothing */
+    size_t opt_at;    /* its OPT record, with only TSIG behind it; 0: it has none */
+    uint8_t name_len; /* of the name in the question that it repeats; 0: it repeats none */
 };
+
+/* ---- Of one that there is ---- */
+
+static inline bool response_has_answer(const struct response *response)
+{
+    return (response->bytes[6] | response->bytes[7]) != 0;
+}
+
+/* But for additional ones. */
+static inline bool response_has_record(const struct response *response)
+{
+    return response_has_answer(response) || (response->bytes[8] | response->bytes[9]) != 0;
+}
+
+/* Of the header alone. */
+static inline unsigned response_low_rcode(const struct response *response)
+{
+    return response->bytes[3] & DNS_MASK_RCODE;
+}
+
+/* With OPT's bits (RFC 6891 6.1.3) if that is a code that we give ourselves, which never has
+ * records: at most BADCOOKIE. An upstream's other extended code is what the header says. */
+static inline unsigned response_rcode(const struct response *response)
+{
+    enum { OPT_EXTENDED_AT = 5 };
+    const unsigned low = response_low_rcode(response);
+    if (response->opt_at == 0 || response_has_record(response)) {
+        return low;
+    }
+    const unsigned all = (unsigned)response->bytes[response->opt_at + OPT_EXTENDED_AT] << 4 | low;
+    return all == DNS_RCODE_BADVERS || all == DNS_RCODE_BADCOOKIE ? all : low;
+}
+
+static inline bool response_is_authoritative(const struct response *response)
+{
+    return (response->bytes[2] & DNS_FLAG_AA >> 8) != 0;
+}
+
+/* RA */
+static inline bool response_offers_recursion(const struct response *response)
+{
+    return (response->bytes[3] & DNS_FLAG_RA) != 0;
+}
+
+static inline bool response_is_truncated(const struct response *response)
+{
+    return (response->bytes[2] & DNS_FLAG_TC >> 8) != 0;
+}
+
+/* Its question's name, as the client spells it; name_len bytes. */
+static inline const uint8_t *response_name(const struct response *response)
+{
+    return response->bytes + DNS_HEADER_SIZE;
+}
+
+/* Of one with a question. */
+static inline uint16_t response_type(const struct response *response)
+{
+    const uint8_t *type = response_name(response) + response->name_len;
+    return (uint16_t)(type[0] << 8 | type[1]);
+}
 
 #endif

@@ -56,24 +56,26 @@ static bool side_passes_rate(struct side *side, const struct side_asked *asked)
         return true;
     }
     side->calls.step(side->calls.data, asked->number, SIDE_LIMITED, NULL, 0);
-    side_finish(
-        side, asked,
-        verdict == RATE_TRUNCATE ? engine_limited(engine, &asked->query, cookie, side->reply) : 0);
+    side->response.len = 0;
+    if (verdict == RATE_TRUNCATE) {
+        (void)!engine_limited(engine, &asked->query, cookie, &side->response);
+    }
+    side_finish(side, asked);
     return false;
 }
 
 /* True: it is answered, or waits for something else than its turn. */
 static bool side_try(struct side *side, struct engine *engine, struct side_asked *asked)
 {
-    size_t len = 0;
-    switch (engine_answer(engine, side->store, &asked->query, NULL, side->reply, &len,
-                          &side->deferral)) {
+    switch (
+        engine_answer(engine, side->store, &asked->query, NULL, &side->response, &side->deferral)) {
     case ENGINE_REPLY:
         side_refresh(side, asked);
-        side_finish(side, asked, len);
+        side_finish(side, asked);
         return true;
     case ENGINE_DROP:
-        side_finish(side, asked, 0);
+        side->response.len = 0;
+        side_finish(side, asked);
         return true;
     case ENGINE_DEFER:
         break;

@@ -44,7 +44,8 @@ struct side {
     const struct engine_config *config;
     struct engine_deferral deferral;
     uint8_t reply[ENGINE_REPLY_MAX];
-    size_t asked; /* the query whose upstreams are asked */
+    struct response response; /* of these bytes */
+    size_t asked;             /* the query whose upstreams are asked */
 };
 
 /* A query as the engine takes it, and what it borrows. */
@@ -66,8 +67,8 @@ void side_answer_late(struct side *side, const struct side_asked *asked);
 /* If side->deferral wants it. */
 void side_refresh(struct side *side, const struct side_asked *asked);
 
-/* side->reply is the response; len 0: none. */
-void side_finish(struct side *side, const struct side_asked *asked, size_t len);
+/* side->response is the response; length 0: none. */
+void side_finish(struct side *side, const struct side_asked *asked);
 
 /* ---- side_upstream.c: in place of forwarder.c, which the linker does not see ---- */
 

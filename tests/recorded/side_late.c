@@ -33,8 +33,9 @@ static void side_step(struct side *side, const struct side_asked *asked, enum si
     side->calls.step(side->calls.data, asked->number, step, NULL, 0);
 }
 
-void side_finish(struct side *side, const struct side_asked *asked, size_t len)
+void side_finish(struct side *side, const struct side_asked *asked)
 {
+    size_t len = side->response.len;
     if (side->deferral.is_barred) {
         side_step(side, asked, SIDE_BARRED);
         side->deferral.is_barred = false;
@@ -46,15 +47,25 @@ void side_finish(struct side *side, const struct side_asked *asked, size_t len)
                      side->reply, len);
 }
 
-static void side_end(struct side_late *late, size_t len)
+static void side_end(struct side_late *late)
 {
-    side_finish(late->side, &late->asked, len);
+    side_finish(late->side, &late->asked);
+}
+
+/* The engine's last verdict was no deferral. */
+static void side_end_with(struct side_late *late, enum engine_verdict verdict)
+{
+    if (verdict != ENGINE_REPLY) {
+        late->side->response.len = 0;
+    }
+    side_end(late);
 }
 
 static void side_refuse(struct side_late *late, enum edns_error error)
 {
-    side_end(late, engine_servfail(late->side->engines[SIDE_ENGINE_RESOLVER], &late->asked.query,
-                                   error, late->side->reply));
+    (void)!engine_servfail(late->side->engines[SIDE_ENGINE_RESOLVER], &late->asked.query, error,
+                           &late->side->response);
+    side_end(late);
 }
 
 void side_refresh(struct side *side, const struct side_asked *asked)
@@ -75,17 +86,17 @@ void side_refresh(struct side *side, const struct side_asked *asked)
 
 /* As turn_answer: what costs much is tried twice. */
 static enum engine_verdict side_turn(struct side_late *late,
-                                     const struct external_answers *externals, size_t *ret_len)
+                                     const struct external_answers *externals)
 {
     struct side *side = late->side;
     struct engine *engine = side->engines[SIDE_ENGINE_RESOLVER];
     struct engine_query brief = late->asked.query;
     brief.is_brief = true;
-    enum engine_verdict verdict = engine_answer(engine, side->store, &brief, externals, side->reply,
-                                                ret_len, &side->deferral);
+    enum engine_verdict verdict =
+        engine_answer(engine, side->store, &brief, externals, &side->response, &side->deferral);
     if (verdict == ENGINE_DEFER && side->deferral.kind == ENGINE_DEFER_WALK) {
-        verdict = engine_answer(engine, side->store, &late->asked.query, externals, side->reply,
-                                ret_len, &side->deferral);
+        verdict = engine_answer(engine, side->store, &late->asked.query, externals, &side->response,
+                                &side->deferral);
     }
     return verdict;
 }
@@ -117,8 +128,7 @@ static bool side_is_later_place(struct side_late *late)
 
 static void side_answer_again(struct side_late *late)
 {
-    size_t len = 0;
-    enum engine_verdict verdict = side_turn(late, NULL, &len);
+    enum engine_verdict verdict = side_turn(late, NULL);
     if (verdict == ENGINE_DEFER) {
         side_wait_for(late);
         return;
@@ -126,7 +136,7 @@ static void side_answer_again(struct side_late *late)
     if (verdict == ENGINE_REPLY) {
         side_refresh(late->side, &late->asked);
     }
-    side_end(late, verdict == ENGINE_REPLY ? len : 0);
+    side_end_with(late, verdict);
 }
 
 static bool side_try_next_place(struct side_late *late, bool has_failed)
@@ -146,12 +156,11 @@ static bool side_try_next_place(struct side_late *late, bool has_failed)
 static bool side_answer_stale(struct side_late *late)
 {
     const struct engine_config *config = late->side->config;
-    size_t len = 0;
     if (!config->cache || config->cache_limits.stale_ms == 0) {
         return false;
     }
     late->asked.query.takes_stale = true;
-    enum engine_verdict verdict = side_turn(late, NULL, &len);
+    enum engine_verdict verdict = side_turn(late, NULL);
     late->asked.query.takes_stale = false;
     if (verdict == ENGINE_DEFER) {
         return side_is_later_place(late);
@@ -159,7 +168,7 @@ static bool side_answer_stale(struct side_late *late)
     if (verdict == ENGINE_REPLY) {
         side_refresh(late->side, &late->asked);
     }
-    side_end(late, verdict == ENGINE_REPLY ? len : 0);
+    side_end_with(late, verdict);
     return true;
 }
 
@@ -179,10 +188,9 @@ static void side_on_forwarded(void *data, const struct forwarder_reply *reply)
         return;
     }
     const bool is_denial = (reply->bytes[3] & DNS_MASK_RCODE) == DNS_RCODE_NXDOMAIN;
-    size_t len = engine_forwarded(late->side->engines[SIDE_ENGINE_RESOLVER], &late->asked.query,
-                                  reply->bytes, reply->len, late->side->reply);
-    if (len > 0) {
-        side_end(late, len);
+    if (engine_forwarded(late->side->engines[SIDE_ENGINE_RESOLVER], &late->asked.query,
+                         reply->bytes, reply->len, &late->side->response)) {
+        side_end(late);
     } else if (!is_denial || !side_try_next_place(late, false)) {
         side_do_without(late, reply->bytes[2] & DNS_FLAG_TC >> 8 ? EDNS_ERROR_NETWORK
                                                                  : EDNS_ERROR_NO_AUTHORITY);
@@ -205,7 +213,8 @@ static void side_forward(struct side_late *late)
     }
     if (!recursion_allows(&side->recursion, query->client, query->now_ms)) {
         if (!side_try_next_place(late, false)) {
-            side_end(late, engine_refused(side->engines[SIDE_ENGINE_RESOLVER], query, side->reply));
+            (void)!engine_refused(side->engines[SIDE_ENGINE_RESOLVER], query, &side->response);
+            side_end(late);
         }
         return;
     }
@@ -220,14 +229,13 @@ static void side_forward(struct side_late *late)
 static void side_answer_with_externals(struct side_late *late)
 {
     const struct external_answers externals = {late->external_count, late->externals};
-    size_t len = 0;
     if (late->is_walk) {
         side_pool_answer(late, true);
         return;
     }
-    enum engine_verdict verdict = side_turn(late, &externals, &len);
+    enum engine_verdict verdict = side_turn(late, &externals);
     if (verdict != ENGINE_DEFER) {
-        side_end(late, verdict == ENGINE_REPLY ? len : 0);
+        side_end_with(late, verdict);
     } else if (late->side->deferral.kind == ENGINE_DEFER_WALK) {
         side_pool_answer(late, true);
     } else if (late->side->deferral.kind == ENGINE_DEFER_SIGN) {
@@ -349,7 +357,7 @@ static void side_look_up(struct side_late *late)
 static void side_refuse_in_pool(struct side_late *late, bool is_walk)
 {
     if (!is_walk && late->asked.query.transport == ENGINE_UDP) {
-        side_end(late, 0);
+        side_end_with(late, ENGINE_DROP);
     } else {
         side_refuse(late, EDNS_ERROR_OTHER);
     }
@@ -370,18 +378,17 @@ static void side_pool_answer(struct side_late *late, bool may_walk)
     struct side *side = late->side;
     const struct external_answers externals = {late->external_count, late->externals};
     struct engine_query query = late->asked.query;
-    size_t len = 0;
     side_step(side, &late->asked, may_walk ? SIDE_SCAN : SIDE_SIGN);
     query.may_walk = may_walk;
     query.may_sign = true;
     enum engine_verdict verdict = engine_answer(
         side->engines[may_walk ? SIDE_ENGINE_WALKER : SIDE_ENGINE_SIGNER], side->store, &query,
-        late->external_count > 0 ? &externals : NULL, side->reply, &len, &side->deferral);
+        late->external_count > 0 ? &externals : NULL, &side->response, &side->deferral);
     if (verdict != ENGINE_DEFER) {
         if (verdict == ENGINE_REPLY) {
             side_refresh(side, &late->asked);
         }
-        side_end(late, verdict == ENGINE_REPLY ? len : 0);
+        side_end_with(late, verdict);
     } else if (!side_pool_goes_on(late, may_walk)) {
         side_refuse_in_pool(late, may_walk);
     } else if (side->deferral.kind == ENGINE_DEFER_WALK) {
@@ -458,11 +465,10 @@ void side_go_on(struct side *side, const struct side_asked *asked)
 void side_answer_late(struct side *side, const struct side_asked *asked)
 {
     struct side_asked late = *asked;
-    size_t len = 0;
     late.query.may_walk = late.query.may_sign = true;
     enum engine_verdict verdict =
         engine_answer(side->engines[SIDE_ENGINE_WALKER], side->store, &late.query, NULL,
-                      side->reply, &len, &side->deferral);
+                      &side->response, &side->deferral);
     if (verdict == ENGINE_DEFER) {
         side_go_on(side, asked);
         return;
@@ -470,5 +476,8 @@ void side_answer_late(struct side *side, const struct side_asked *asked)
     if (verdict == ENGINE_REPLY) {
         side_refresh(side, asked);
     }
-    side_finish(side, asked, verdict == ENGINE_REPLY ? len : 0);
+    if (verdict != ENGINE_REPLY) {
+        side->response.len = 0;
+    }
+    side_finish(side, asked);
 }

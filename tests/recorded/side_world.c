@@ -116,6 +116,7 @@ void side_begin(void)
 struct side *side_open(const struct side_world *world, const struct side_calls *calls)
 {
     struct side *side = xcalloc(1, sizeof(*side));
+    side->response.bytes = side->reply;
     side->calls = *calls;
     side->loop = ev_loop_new(EVFLAG_AUTO);
     side->publisher = publisher_new();

@@ -49,8 +49,7 @@ static double time_answers(struct fixture *f)
         if (query.ahead == 1) {
             engine_look_ahead(f->engine, f->store, eight, ENGINE_AHEAD_MAX);
         }
-        (void)!engine_answer(f->engine, f->store, &query, NULL, f->reply, &f->reply_len,
-                             &f->deferral);
+        (void)!engine_answer(f->engine, f->store, &query, NULL, &f->response, &f->deferral);
     });
     return best;
 }

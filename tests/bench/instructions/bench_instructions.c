@@ -252,7 +252,7 @@ static void sign_answers(struct bench *b, const struct kind *kind)
     static struct engine_deferral deferral;
     static const struct addr nowhere;
     uint8_t wire[KIND_QUERY_MAX];
-    size_t len;
+    struct response response = {.bytes = reply};
     struct addr client;
     struct err err;
     struct engine *engine = engine_new(publisher_newest_config(b->publisher));
@@ -266,7 +266,7 @@ static void sign_answers(struct bench *b, const struct kind *kind)
                                      .local = &nowhere,
                                      .now_s = FEED_NOW_S,
                                      .may_sign = true};
-        if (engine_answer(engine, b->store, &query, NULL, reply, &len, &deferral) != ENGINE_REPLY) {
+        if (engine_answer(engine, b->store, &query, NULL, &response, &deferral) != ENGINE_REPLY) {
             fail("an answer is not signed");
         }
     }

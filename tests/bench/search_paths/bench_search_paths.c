@@ -136,8 +136,8 @@ static void measure(struct fixture *f, const struct client_index *clients, struc
     query.len = f->query_len;
     double begun_ns = now_ns();
     for (unsigned i = 0; i < ANSWERS; i++) {
-        if (engine_answer(f->engine, f->store, &query, NULL, f->reply, &f->reply_len,
-                          &f->deferral) != ENGINE_REPLY) {
+        if (engine_answer(f->engine, f->store, &query, NULL, &f->response, &f->deferral) !=
+            ENGINE_REPLY) {
             abort();
         }
     }

@@ -140,15 +140,16 @@ static void ask(struct engine_query *query, size_t limit)
     static uint8_t quick[DNS_MESSAGE_MAX], slow[DNS_MESSAGE_MAX];
     static const struct external_answers none = {0};
     struct engine_deferral deferral;
-    size_t len = 0, slow_len = 0;
+    struct response fast = {.bytes = quick}, full = {.bytes = slow};
     enum engine_verdict verdict =
-        engine_answer(fixture->engine, fixture->store, query, NULL, quick, &len, &deferral);
-    assert(engine_answer(fixture->engine, fixture->store, query, &none, slow, &slow_len,
-                         &deferral) == verdict);
+        engine_answer(fixture->engine, fixture->store, query, NULL, &fast, &deferral);
+    assert(engine_answer(fixture->engine, fixture->store, query, &none, &full, &deferral) ==
+           verdict);
     if (verdict == ENGINE_REPLY) {
-        assert(len == slow_len && memcmp(quick, slow, len) == 0 && len <= limit);
+        assert(fast.len == full.len && memcmp(quick, slow, fast.len) == 0 && fast.len <= limit);
+        assert(fast.opt_at == full.opt_at && fast.name_len == full.name_len);
         assert(memcmp(quick, query->wire, 2) == 0);
-        check_records(quick, len);
+        check_records(quick, fast.len);
     }
 }
 
@@ -176,8 +177,9 @@ static void ask_all(const struct question *question, const uint8_t *upstream, si
         query.len = write_query(question, flags[i / 16], udp_size > 0, udp_size, i & 2, wire);
         fixture->config.settings.round_robin = i & 1;
         ask(&query, limit);
-        size_t len = engine_forwarded(fixture->engine, &query, upstream, upstream_len, first);
-        assert(len <= limit);
+        struct response response = {.bytes = first};
+        assert(!engine_forwarded(fixture->engine, &query, upstream, upstream_len, &response) ||
+               response.len <= limit);
     }
 }
 

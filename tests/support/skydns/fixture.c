@@ -8,7 +8,6 @@
 #include "common/base/xalloc.h"
 #include "common/dns/record_json.h"
 #include "common/dns/record_key.h"
-#include "skydns/tap/query_counts.h"
 #include "tests/support/skydns/records.h"
 
 static _Noreturn void die(const char *what, const char *which)
@@ -66,6 +65,7 @@ void fixture_domain(struct fixture *fixture, const char *text)
 struct fixture *fixture_new(const struct fixture_key *keys, size_t count)
 {
     struct fixture *fixture = xcalloc(1, sizeof(*fixture));
+    fixture->response.bytes = fixture->reply;
     fixture->config = (struct engine_config){
         .settings = {.ttl_s = 3600,
                      .min_ttl_s = 60,
@@ -185,6 +185,24 @@ static void configure(struct fixture *fixture)
     }
 }
 
+/* What is said of a response against its bytes. */
+static void check_response(const struct response *response)
+{
+    static const uint8_t opt[] = {0, 0, DNS_TYPE_OPT};
+    struct reader r = reader_of(response->bytes, response->len);
+    struct dname name = {.len = 0};
+    reader_seek(&r, DNS_HEADER_SIZE);
+    if (response->bytes[5] > 0 && !dname_read(&r, &name)) {
+        die("no question", "response");
+    }
+    if (name.len != response->name_len) {
+        die("not the length of the question's name", "name_len");
+    }
+    if (response->opt_at > 0 && memcmp(response->bytes + response->opt_at, opt, sizeof(opt)) != 0) {
+        die("not the place of OPT", "opt_at");
+    }
+}
+
 const char *fixture_answer(struct fixture *fixture, enum engine_transport transport)
 {
     configure(fixture);
@@ -212,7 +230,7 @@ const char *fixture_answer(struct fixture *fixture, enum engine_transport transp
     fixture->reply_len = 0;
     fixture->verdict = engine_answer(fixture->engine, fixture->store, &query,
                                      fixture->has_externals ? &fixture->externals : NULL,
-                                     fixture->reply, &fixture->reply_len, &fixture->deferral);
+                                     &fixture->response, &fixture->deferral);
     switch (fixture->verdict) {
     case ENGINE_DROP:
         return "drop";
@@ -221,11 +239,8 @@ const char *fixture_answer(struct fixture *fixture, enum engine_transport transp
     case ENGINE_REPLY:
         break;
     }
-    size_t name_end = query_counts_name_end(fixture->reply, fixture->reply_len);
-    if (fixture->deferral.name_len > 0 &&
-        DNS_HEADER_SIZE + (size_t)fixture->deferral.name_len != name_end + 1) {
-        die("not the length of the question's name", "name_len");
-    }
+    fixture->reply_len = fixture->response.len;
+    check_response(&fixture->response);
     if (transport == ENGINE_UDP && fixture->reply_len > fixture->config.settings.max_udp_size) {
         die("reply too long", "UDP");
     }

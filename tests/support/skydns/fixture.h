@@ -41,6 +41,7 @@ struct fixture {
     size_t query_len;
     uint8_t reply[ENGINE_REPLY_MAX];
     size_t reply_len;
+    struct response response; /* of the reply's bytes; for calls of the engine, too */
     char text[DNS_TEXT_MAX];
 };
 

@@ -841,12 +841,12 @@ static void servfail(void **state)
     (void)state;
     struct engine_query query = query_of(f, fixture_query(f, "WWW.example.com. A edns=512 do"));
     query.len = f->query_len;
-    size_t len = engine_servfail(f->engine, &query, EDNS_ERROR_NONE, f->reply);
-    assert_string_equal(dns_text(f->reply, len, f->text, sizeof(f->text)),
+    assert_true(engine_servfail(f->engine, &query, EDNS_ERROR_NONE, &f->response));
+    assert_string_equal(dns_text(f->reply, f->response.len, f->text, sizeof(f->text)),
                         "SERVFAIL qr rd ra\n? WWW.example.com. IN A\nedns 1232 do");
     assert_memory_equal(f->reply, "\x12\x34", 2);
     query.len = 11;
-    assert_int_equal(engine_servfail(f->engine, &query, EDNS_ERROR_NONE, f->reply), 0);
+    assert_false(engine_servfail(f->engine, &query, EDNS_ERROR_NONE, &f->response));
     fixture_free(f);
 }
 
@@ -883,8 +883,9 @@ static const char *forwarded(struct fixture *f, const char *question, const uint
 {
     enum engine_transport transport = fixture_query(f, question);
     struct engine_query query = query_of(f, transport);
-    size_t len = engine_forwarded(f->engine, &query, upstream, upstream_len, f->reply);
-    return len == 0 ? "invalid" : dns_text(f->reply, len, f->text, sizeof(f->text));
+    return engine_forwarded(f->engine, &query, upstream, upstream_len, &f->response)
+               ? dns_text(f->reply, f->response.len, f->text, sizeof(f->text))
+               : "invalid";
 }
 
 static void forwarded_replies(void **state)

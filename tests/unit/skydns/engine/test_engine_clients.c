@@ -192,9 +192,11 @@ static void errors(void **state)
                                  .client = &f->local,
                                  .local = &f->local,
                                  .now_s = FIXTURE_NOW_S};
-    assert_int_equal(engine_servfail(f->engine, &query, EDNS_ERROR_NETWORK, f->reply),
+    assert_true(engine_servfail(f->engine, &query, EDNS_ERROR_NETWORK, &f->response));
+    assert_int_equal(f->response.len,
                      opt_at + EDNS_OPT_SIZE + EDNS_ERROR_SIZE + COOKIE_OPTION_SIZE);
-    assert_int_equal(engine_refused(f->engine, &query, f->reply),
+    assert_true(engine_refused(f->engine, &query, &f->response));
+    assert_int_equal(f->response.len,
                      opt_at + EDNS_OPT_SIZE + EDNS_ERROR_SIZE + COOKIE_OPTION_SIZE);
     fixture_free(f);
     (void)state;
@@ -216,14 +218,15 @@ static void late_replies(void **state)
                                  .client = &f->local,
                                  .local = &f->local,
                                  .now_s = FIXTURE_NOW_S};
-    size_t plain_len = engine_forwarded(f->engine, &query, upstream, opt_at + 16, plain);
-    assert_true(plain_len > 0);
+    struct response without = {.bytes = plain};
+    assert_true(engine_forwarded(f->engine, &query, upstream, opt_at + 16, &without));
     add_cookie(f, opt_at, sent, sizeof(sent), false);
     assert_string_equal(fixture_answer(f, ENGINE_UDP), "forward");
     query.len = question_shorten(f->query, f->query_len, copy);
     query.wire = copy;
-    f->reply_len = engine_forwarded(f->engine, &query, upstream, opt_at + 16, f->reply);
-    assert_same_but_cookie(f, plain, plain_len);
+    assert_true(engine_forwarded(f->engine, &query, upstream, opt_at + 16, &f->response));
+    f->reply_len = f->response.len;
+    assert_same_but_cookie(f, plain, without.len);
     fixture_free(f);
     (void)state;
 }
@@ -302,9 +305,9 @@ static void limited(void **state)
                                  .client = &f->local,
                                  .local = &f->local,
                                  .now_s = FIXTURE_NOW_S};
-    size_t len = engine_limited(f->engine, &query, COOKIE_ALONE, f->reply);
+    assert_true(engine_limited(f->engine, &query, COOKIE_ALONE, &f->response));
     assert_int_equal(engine_check_cookie(f->engine, &query), COOKIE_ALONE);
-    assert_int_equal(len, opt_at + EDNS_OPT_SIZE);
+    assert_int_equal(f->response.len, opt_at + EDNS_OPT_SIZE);
     /* QR, TC, RD; RA; one question; OPT. */
     assert_memory_equal(f->reply, "\x12\x34\x83\x80\0\1\0\0\0\0\0\1", DNS_HEADER_SIZE);
     assert_memory_equal(f->reply + DNS_HEADER_SIZE, f->query + DNS_HEADER_SIZE,
@@ -314,16 +317,16 @@ static void limited(void **state)
     add_cookie(f, opt_at, wrong, sizeof(wrong), false);
     query.len = f->query_len;
     assert_int_equal(engine_check_cookie(f->engine, &query), COOKIE_WRONG);
-    len = engine_limited(f->engine, &query, COOKIE_WRONG, f->reply);
-    assert_int_equal(len, opt_at + EDNS_OPT_SIZE + COOKIE_OPTION_SIZE);
+    assert_true(engine_limited(f->engine, &query, COOKIE_WRONG, &f->response));
+    assert_int_equal(f->response.len, opt_at + EDNS_OPT_SIZE + COOKIE_OPTION_SIZE);
     assert_int_equal(rcode_of(f, opt_at), DNS_RCODE_BADCOOKIE);
 
     /* With the one it got, the client is known. */
-    memcpy(f->query + opt_at + EDNS_OPT_SIZE + EDNS_OPTION_HEAD, f->reply + len - COOKIE_SIZE,
-           COOKIE_SIZE);
+    memcpy(f->query + opt_at + EDNS_OPT_SIZE + EDNS_OPTION_HEAD,
+           f->reply + f->response.len - COOKIE_SIZE, COOKIE_SIZE);
     assert_int_equal(engine_check_cookie(f->engine, &query), COOKIE_VALID);
     query.len = DNS_HEADER_SIZE;
-    assert_int_equal(engine_limited(f->engine, &query, COOKIE_ALONE, f->reply), 0);
+    assert_false(engine_limited(f->engine, &query, COOKIE_ALONE, &f->response));
     fixture_free(f);
     (void)state;
 }

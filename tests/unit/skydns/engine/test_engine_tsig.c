@@ -150,13 +150,16 @@ static void what_waits(void **state)
                                  .now_s = FIXTURE_NOW_S,
                                  .transport = ENGINE_UDP,
                                  .is_repeated = true};
-    f->reply_len = engine_forwarded(f->engine, &query, upstream, sizeof(upstream), f->reply);
+    assert_true(engine_forwarded(f->engine, &query, upstream, sizeof(upstream), &f->response));
+    f->reply_len = f->response.len;
     assert_int_equal(open_reply(f, true, 0), 0);
     assert_int_equal(f->reply[7], 1);
-    f->reply_len = engine_servfail(f->engine, &query, EDNS_ERROR_NONE, f->reply);
+    assert_true(engine_servfail(f->engine, &query, EDNS_ERROR_NONE, &f->response));
+    f->reply_len = f->response.len;
     assert_int_equal(open_reply(f, true, 0), 0);
     assert_int_equal(f->reply[3] & DNS_MASK_RCODE, DNS_RCODE_SERVFAIL);
-    f->reply_len = engine_refused(f->engine, &query, f->reply);
+    assert_true(engine_refused(f->engine, &query, &f->response));
+    f->reply_len = f->response.len;
     assert_int_equal(open_reply(f, true, 0), 0);
     assert_int_equal(f->reply[3] & DNS_MASK_RCODE, DNS_RCODE_REFUSED);
     (void)fixture_answer(f, ENGINE_UDP);
@@ -174,12 +177,13 @@ static void an_old_one(void **state)
                                  .now_s = FIXTURE_NOW_S + 301,
                                  .transport = ENGINE_TCP};
     (void)ask(f, web_signed, sizeof(web_signed)); /* with the fixture's configuration */
-    assert_int_equal(
-        engine_answer(f->engine, f->store, &query, NULL, f->reply, &f->reply_len, &deferral),
-        ENGINE_REPLY);
+    assert_int_equal(engine_answer(f->engine, f->store, &query, NULL, &f->response, &deferral),
+                     ENGINE_REPLY);
+    f->reply_len = f->response.len;
     assert_int_equal(f->reply[3] & DNS_MASK_RCODE, DNS_RCODE_NOTAUTH);
     assert_int_equal(open_reply(f, true, OTHER_SIZE), 18);
-    f->reply_len = engine_servfail(f->engine, &query, EDNS_ERROR_NONE, f->reply);
+    assert_true(engine_servfail(f->engine, &query, EDNS_ERROR_NONE, &f->response));
+    f->reply_len = f->response.len;
     assert_int_equal(f->reply[11], 1); /* OPT alone: it is not signed */
 }
 

@@ -267,8 +267,9 @@ static const char *forwarded(struct path_bed *p, const char *question, unsigned 
                                  .transport = transport,
                                  .path_at = (uint8_t)place,
                                  .path_serial = p->f->config.serial - p->f->path_age};
-    size_t len = engine_forwarded(p->f->engine, &query, r->wire, r->w.pos, p->f->reply);
-    return len == 0 ? "none" : dns_text(p->f->reply, len, p->f->text, sizeof(p->f->text));
+    return engine_forwarded(p->f->engine, &query, r->wire, r->w.pos, &p->f->response)
+               ? dns_text(p->f->reply, p->f->response.len, p->f->text, sizeof(p->f->text))
+               : "none";
 }
 
 static void check_forward(struct path_bed *p, const char *name, unsigned place)

@@ -224,11 +224,11 @@ static size_t forwarded(const struct walk *w, unsigned place, const struct bed_r
                                  .now_ms = f->now_ms,
                                  .path_at = (uint8_t)(is_pod ? place : 0),
                                  .path_serial = f->config.serial};
-    size_t len = engine_forwarded(f->engine, &query, r->wire, r->w.pos, f->reply);
-    if (len > 0) {
-        (void)dns_text(f->reply, len, f->text, sizeof(f->text));
+    if (!engine_forwarded(f->engine, &query, r->wire, r->w.pos, &f->response)) {
+        return 0;
     }
-    return len;
+    (void)dns_text(f->reply, f->response.len, f->text, sizeof(f->text));
+    return f->response.len;
 }
 
 /* The nameserver replies to the question for the name at a place. True: that is the answer. */

@@ -168,7 +168,7 @@ static void ask_one(struct asker *self, const struct store *store)
     static const struct addr client = {.len = 0};
     struct question question;
     uint8_t reply[ANSWER_MAX];
-    size_t len;
+    struct response response = {.bytes = reply};
     struct engine_deferral deferral;
     unsigned number = self->random++;
     question_make(&question, (enum question_kind)(number % QUESTION_KINDS),
@@ -183,9 +183,9 @@ static void ask_one(struct asker *self, const struct store *store)
                                  .local = &client,
                                  .transport = ENGINE_UDP,
                                  .random = number};
-    if (engine_answer(self->engine, store, &query, NULL, reply, &len, &deferral) != ENGINE_REPLY) {
+    if (engine_answer(self->engine, store, &query, NULL, &response, &deferral) != ENGINE_REPLY) {
         self->problem = "no reply";
-    } else if (!question_is_answered(&question, reply, len)) {
+    } else if (!question_is_answered(&question, reply, response.len)) {
         self->problem = "a wrong answer";
     }
 }

@@ -169,7 +169,7 @@ static void test_late_is_refused(void **state)
     for (int i = 0; i < 2; i++) {
         struct pooled_query *query = pop(&b);
         assert_true(query->is_refused);
-        assert_null(query->reply);
+        assert_null(query->response.bytes);
         answer_pool_push(b.pool, query);
     }
     teardown(&b);

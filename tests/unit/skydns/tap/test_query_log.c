@@ -17,23 +17,24 @@
 #include "skydns/tap/query_tap.h"
 #include "tests/support/log_capture.h"
 
-#define QUESTION    "\3web\4test\0\0\1\0\1"
+#define QUESTION "\3web\4test\0\0\1\0\1"
+enum { NAME_LEN = 10 };
 #define BYTES(text) (const uint8_t *)(text), sizeof(text) - 1
 
 static const struct addr client = {
     .v4 = {.sin_family = AF_INET, .sin_port = 0x401f, .sin_addr = {0x0700010a}},
     .len = sizeof(client.v4)};
 
-static struct query_seen seen(struct engine_query *query, const uint8_t *wire, size_t len,
-                              const uint8_t *reply, size_t reply_len)
+/* The bytes are only read. */
+static struct query_seen seen(struct engine_query *query, struct response *response,
+                              const uint8_t *wire, size_t len, const uint8_t *reply,
+                              size_t reply_len)
 {
     *query =
         (struct engine_query){.wire = wire, .len = len, .client = &client, .transport = ENGINE_TCP};
-    return (struct query_seen){.query = query,
-                               .reply = reply,
-                               .reply_len = reply_len,
-                               .rcode = query_counts_rcode(reply, reply_len),
-                               .took_us = 1234};
+    *response = (struct response){.len = reply_len, .name_len = reply[5] > 0 ? NAME_LEN : 0};
+    memcpy(&response->bytes, &reply, sizeof(reply));
+    return (struct query_seen){.query = query, .response = response, .took_us = 1234};
 }
 
 static void test_which(void **state)
@@ -59,8 +60,10 @@ static void test_which(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct engine_query query;
+        struct response response;
         const struct query_seen s =
-            seen(&query, BYTES("\0\7\1\0\0\1\0\0\0\0\0\0" QUESTION), cases[i].reply, cases[i].len);
+            seen(&query, &response, BYTES("\0\7\1\0\0\1\0\0\0\0\0\0" QUESTION), cases[i].reply,
+                 cases[i].len);
         print_message("%s\n", cases[i].name);
         assert_false(query_log_wants((struct query_log_rule){QUERY_LOG_OFF, 0}, &s));
         assert_true(query_log_wants((struct query_log_rule){QUERY_LOG_ALL, 0}, &s));
@@ -78,9 +81,11 @@ static void test_some(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(every); i++) {
         struct engine_query query;
+        struct response response;
         unsigned wanted = 0;
-        const struct query_seen s = seen(&query, BYTES("\0\7\1\0\0\1\0\0\0\0\0\0" QUESTION),
-                                         BYTES("\0\7\x84\0\0\1\0\1\0\0\0\0"));
+        const struct query_seen s =
+            seen(&query, &response, BYTES("\0\7\1\0\0\1\0\0\0\0\0\0" QUESTION),
+                 BYTES("\0\7\x84\0\0\1\0\1\0\0\0\0"));
         for (uint32_t k = 0; k < 4096; k++) {
             query.random = k << 20;
             wanted += query_log_wants((struct query_log_rule){QUERY_LOG_SOME, every[i]}, &s);
@@ -94,9 +99,11 @@ static struct name_samples samples;
 static const char *line_of(struct log_capture *capture, const uint8_t *wire, size_t len)
 {
     struct engine_query query;
+    struct response response;
     struct query_tap tap;
     struct query_counts counts = {.answered = {0}};
-    const struct query_seen s = seen(&query, wire, len, BYTES("\0\7\x84\3\0\1\0\0\0\1\0\0"));
+    const struct query_seen s =
+        seen(&query, &response, wire, len, BYTES("\0\7\x84\3\0\1\0\0\0\1\0\0"));
     query_tap_init(&tap, &samples, NULL);
     assert_false(query_tap_wants(&tap, &counts));
     query_tap_set_log(&tap, (struct query_log_rule){QUERY_LOG_DENIALS, 0});
@@ -142,13 +149,17 @@ static void test_samples(void **state)
 {
     static const uint8_t reply[] = "\0\7\x84\0\0\1\0\0\0\0\0\0" QUESTION;
     struct engine_query query;
+    struct response response, without;
     struct query_tap tap;
     struct query_counts counts = {.answered = {0}};
     struct name_sample sample;
     int seen_count = 0, taken = 0;
-    const struct query_seen s = seen(&query, reply, sizeof(reply) - 1, reply, sizeof(reply) - 1);
-    const struct query_seen bare = seen(&query, reply, sizeof(reply) - 1, reply, DNS_HEADER_SIZE);
+    const struct query_seen s =
+        seen(&query, &response, reply, sizeof(reply) - 1, reply, sizeof(reply) - 1);
+    const struct query_seen bare =
+        seen(&query, &without, reply, sizeof(reply) - 1, reply, DNS_HEADER_SIZE);
     (void)state;
+    without.name_len = 0;
     name_samples_init(&samples);
     query_tap_init(&tap, &samples, NULL);
     query_tap_set_sampling(&tap, true);

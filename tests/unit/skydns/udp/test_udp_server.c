@@ -82,9 +82,9 @@ static void echo(struct udp_server *server, size_t want)
         size_t n = udp_server_receive(server, &packets);
         assert_in_range(n, 1, UDP_BATCH);
         for (size_t i = 0; i < n; i++) {
-            memcpy(packets[i].reply, packets[i].query, packets[i].query_len);
-            packets[i].reply[packets[i].query_len] = '!';
-            packets[i].reply_len = packets[i].query_len + 1;
+            memcpy(packets[i].response.bytes, packets[i].query, packets[i].query_len);
+            packets[i].response.bytes[packets[i].query_len] = '!';
+            packets[i].response.len = packets[i].query_len + 1;
         }
         assert_int_equal(udp_server_send(server), 0);
         seen += n;
@@ -153,8 +153,8 @@ static void test_a_packet_can_stay_unanswered(void **state)
     client_send(fd, &address, "c", 1);
     assert_int_equal(udp_server_receive(server, &packets), 3);
     for (size_t i = 0; i < 3; i += 2) {
-        packets[i].reply[0] = packets[i].query[0];
-        packets[i].reply_len = 1;
+        packets[i].response.bytes[0] = packets[i].query[0];
+        packets[i].response.len = 1;
     }
     assert_int_equal(udp_server_send(server), 0);
     assert_int_equal(recv(fd, reply, sizeof(reply), 0), 1);
@@ -180,10 +180,10 @@ static void test_a_reply_that_cannot_be_sent_holds_up_no_other(void **state)
     client_send(fd, &address, "c", 1);
     assert_int_equal(udp_server_receive(server, &packets), 3);
     for (size_t i = 0; i < 3; i++) {
-        packets[i].reply[0] = packets[i].query[0];
-        packets[i].reply_len = 1;
+        packets[i].response.bytes[0] = packets[i].query[0];
+        packets[i].response.len = 1;
     }
-    packets[1].reply_len = LONGER_THAN_ANY_DATAGRAM;
+    packets[1].response.len = LONGER_THAN_ANY_DATAGRAM;
     assert_int_equal(udp_server_send(server), 1);
     assert_int_equal(recv(fd, reply, sizeof(reply), 0), 1);
     assert_int_equal(reply[0], 'a');
@@ -228,8 +228,8 @@ static void check_wildcard(const char *wildcard, const char *asked, const char *
     ip = addr_ip(packets[0].local);
     assert_string_equal(ip_format(&ip, ip_text), local);
     assert_int_equal(addr_port(packets[0].local), addr_port(&bound));
-    packets[0].reply[0] = 'r';
-    packets[0].reply_len = 1;
+    packets[0].response.bytes[0] = 'r';
+    packets[0].response.len = 1;
     struct addr client = *packets[0].client, here = *packets[0].local;
     assert_int_equal(udp_server_send(server), 0);
     assert_true(udp_server_send_one(server, &client, &here, (const uint8_t *)"l", 1));
