@@ -9,9 +9,9 @@
 #include "skydns/clients/client_view.h"
 #include "skydns/engine/admission_internal.h"
 #include "skydns/engine/direct_internal.h"
+#include "skydns/engine/finish_internal.h"
 #include "skydns/engine/path_walk_internal.h"
 #include "skydns/engine/tsig_envelope_internal.h"
-#include "skydns/wire/edns.h"
 #include "skydns/wire/query_parse.h"
 #include "skydns/wire/response.h"
 
@@ -96,13 +96,14 @@ static inline struct query *parse_once(struct engine *engine, const struct engin
     return parsed->is_ordinary ? parsed : parse_rest(query, parsed);
 }
 
-/* Makes the query as the answers see it: parsed, with room in the reply for a cookie, if it gets
+/* Makes the query as the answers see it: parsed, with room in the response for a cookie, if it gets
  * one. */
 static inline void open_in_place(struct engine *engine, struct engine_query *query)
 {
     query->parsed = parse_once(engine, query);
-    query->gets_cookie = engine->config->cookies.count > 0 && query_has_cookie(query->parsed);
-    query->reserved = query->reserved_by_tsig + (query->gets_cookie ? COOKIE_OPTION_SIZE : 0);
+    query->gets = query_asks(query->parsed) ? finish_gets(engine->config, query) : 0;
+    query->reserved =
+        query->reserved_by_tsig + (query->gets & EDNS_ASKS_COOKIE ? COOKIE_OPTION_SIZE : 0);
 }
 
 static struct engine_query open_query(struct engine *engine, const struct engine_query *query)
@@ -112,25 +113,11 @@ static struct engine_query open_query(struct engine *engine, const struct engine
     return opened;
 }
 
-/* Appends the cookie to the OPT record, for which there is room. */
-static NOINLINE void add_cookie(const struct engine *engine, const struct engine_query *opened,
-                                struct response *response)
-{
-    const struct ip ip = addr_ip(opened->client);
-    const struct cookie cookie = query_cookie(opened->parsed);
-    uint8_t option[COOKIE_OPTION_SIZE];
-    struct writer w = writer_of(response->bytes, response->len + sizeof(option));
-    w.pos = response->len;
-    (void)cookie_answer(&engine->config->cookies, &cookie, &ip, (uint32_t)opened->now_s, option);
-    edns_append_option(&w, response->opt_at, option, sizeof(option));
-    response->len = w.pos;
-}
-
 static inline void close_reply(const struct engine *engine, const struct engine_query *opened,
                                struct response *response)
 {
-    if (opened->gets_cookie && response->len > 0 && response->opt_at > 0) {
-        add_cookie(engine, opened, response);
+    if (opened->gets && response->len > 0 && response->opt_at > 0) {
+        finish_options(&engine->config->cookies, opened, response);
     }
 }
 
@@ -266,14 +253,14 @@ static enum engine_verdict answer_cookie(struct engine *engine, const struct eng
     return response->len > 0 ? ENGINE_REPLY : ENGINE_DROP;
 }
 
-static NOINLINE enum engine_verdict answer_with_cookie(struct engine *engine,
-                                                       const struct store *store,
-                                                       const struct engine_query *query,
-                                                       const struct external_answers *externals,
-                                                       struct response *response,
-                                                       struct engine_deferral *ret_deferral)
+static NOINLINE enum engine_verdict answer_with_options(struct engine *engine,
+                                                        const struct store *store,
+                                                        const struct engine_query *query,
+                                                        const struct external_answers *externals,
+                                                        struct response *response,
+                                                        struct engine_deferral *ret_deferral)
 {
-    if (query->parsed->verdict == QUESTION_NONE) {
+    if (query->parsed->verdict == QUESTION_NONE && query->gets & EDNS_ASKS_COOKIE) {
         return answer_cookie(engine, query, response, ret_deferral);
     }
     enum engine_verdict verdict = answer(engine, store, query, externals, response, ret_deferral);
@@ -305,8 +292,8 @@ static inline enum engine_verdict answer_open(struct engine *engine, const struc
     }
     ret_deferral->is_barred = false;
     open_in_place(engine, query);
-    if (query->gets_cookie) {
-        return answer_with_cookie(engine, store, query, externals, response, ret_deferral);
+    if (query->gets) {
+        return answer_with_options(engine, store, query, externals, response, ret_deferral);
     }
     return answer(engine, store, query, externals, response, ret_deferral);
 }

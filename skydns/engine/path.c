@@ -10,12 +10,13 @@ enum { QUESTION_TAIL = 4 }; /* type, class */
 
 /* ---- The query ---- */
 
-/* The query without what a candidate's answer does not depend on, its cookie among that. */
+/* The query without what a candidate's answer does not depend on: what only the end of the client's
+ * response has is among that. */
 static void shorten_path_query(struct path *path, const struct question *question,
                                const uint8_t *wire)
 {
     struct question plain = *question;
-    plain.cookie.len = 0;
+    plain.cookie.len = plain.asks = 0;
     path->len = question_write(&plain, wire, path->shortened);
     path->wire = path->shortened;
 }

@@ -26,6 +26,7 @@ struct engine_query tsig_envelope_query(const struct tsig_envelope *envelope,
     struct engine_query plain = *query;
     plain.wire = envelope->plain;
     plain.len = envelope->tsig.plain_len;
+    plain.ends_in_tsig = true;
     plain.ahead = 0; /* it was looked ahead at with its record */
     plain.signed_by =
         envelope->tsig.verdict == TSIG_GOOD ? tsig_key_name(envelope->tsig.key) : NULL;

@@ -48,6 +48,7 @@ struct pooled_query *pooled_query_new(const struct engine_query *query, void *da
     q->client = *query->client;
     q->local = *query->local;
     q->transport = query->transport;
+    q->idle_ms = query->idle_ms;
     q->is_allowed = query->is_allowed;
     q->path_at = query->path_at;
     q->path_serial = query->path_serial;
@@ -168,6 +169,7 @@ static void take_query(struct pool_thread *t, struct pooled_query *q)
         .client = &q->client,
         .local = &q->local,
         .transport = q->transport,
+        .idle_ms = q->idle_ms,
         .now_s = clock_wall_s(),
         .now_ms = now_ms,
         .random = rng_next(&t->rng),

@@ -51,7 +51,8 @@ struct pooled_query {
     void *data; /* the pusher's alone, also while it is pushed */
     struct addr client, local;
     enum engine_transport transport;
-    bool is_allowed; /* engine_query's, like the next three */
+    uint32_t idle_ms; /* engine_query's, like the next four */
+    bool is_allowed;
     uint8_t path_at;
     uint64_t path_serial;
     bool path_has_failed;

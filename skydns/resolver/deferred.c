@@ -27,6 +27,7 @@ struct deferred *deferred_new(const struct engine_query *query, enum engine_defe
                            .origin = *origin,
                            .begun_us = clock_monotonic_us(),
                            .received_ns = query->received_ns,
+                           .idle_ms = query->idle_ms,
                            .client = *query->client,
                            .local = *query->local,
                            .len = len};

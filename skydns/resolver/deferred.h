@@ -15,7 +15,6 @@
 #include "skydns/upstream/forwarder.h"
 #include "skydns/wire/deferral.h"
 #include "skydns/wire/query.h"
-#include "skydns/wire/transport_edns.h"
 
 struct lookup;
 struct pooled_query;
@@ -44,10 +43,8 @@ struct reply_to {
 struct deferred_origin {
     enum engine_transport transport;
     const struct reply_to *to;
-    struct tcp_ref tcp;         /* of all but UDP */
-    uint32_t idle_ms;           /* of this connection, as told to clients that ask */
-    struct transport_edns edns; /* what the reply needs */
-    uint64_t tag;               /* tcp_server_reply's */
+    struct tcp_ref tcp; /* of all but UDP */
+    uint64_t tag;       /* tcp_server_reply's */
 };
 
 struct deferred {
@@ -70,7 +67,8 @@ struct deferred {
     /* Set once, by deferred_new. */
     struct deferred_origin origin;
     int64_t begun_us;    /* when it was deferred; clock_monotonic_us */
-    int64_t received_ns; /* engine_query's */
+    int64_t received_ns; /* engine_query's, like the next one */
+    uint32_t idle_ms;
     struct addr client;
     struct addr local;
     size_t len; /* at most QUESTION_WIRE_MAX, however long the query was; signed: TSIG_QUERY_MAX */

@@ -127,8 +127,9 @@ void resolver_lose_patience(struct resolver *resolver);
 /* Frees it without an answer. */
 void resolver_release(struct resolver *resolver, struct deferred *deferred);
 
-/* resolver->response is the answer; or there is none. */
-void resolver_finish(struct resolver *resolver, struct deferred *deferred);
+/* This is the answer; or there is none. */
+void resolver_finish(struct resolver *resolver, struct deferred *deferred,
+                     const struct response *response);
 void resolver_drop(struct resolver *resolver, struct deferred *deferred);
 
 /* Where the query's search path waits, as the turn's deferral says. */

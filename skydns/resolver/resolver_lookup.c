@@ -62,7 +62,7 @@ static void answer_with(struct resolver *r, struct deferred *d, size_t count, in
             resolver_refuse(r, d);
         }
     } else if (verdict == ENGINE_REPLY) {
-        resolver_finish(r, d);
+        resolver_finish(r, d, &r->response);
     } else {
         resolver_drop(r, d);
     }

@@ -1,6 +1,5 @@
 /* Deferred queries that the walker and the signers answer: which of them get a place there, and
  * what becomes of the results. */
-#include <string.h>
 
 #include "skydns/engine/engine.h"
 #include "skydns/resolver/answer_pool.h"
@@ -131,11 +130,7 @@ static void end(struct resolver *r, struct deferred *d, const struct pooled_quer
             r->turn.deferral = *query->deferral;
             turn_refresh_if_wanted(&r->turn, &refresh);
         }
-        memcpy(r->response.bytes, query->response.bytes, query->response.len);
-        r->response.len = query->response.len;
-        r->response.opt_at = query->response.opt_at;
-        r->response.name_len = query->response.name_len;
-        resolver_finish(r, d);
+        resolver_finish(r, d, &query->response);
     }
 }
 

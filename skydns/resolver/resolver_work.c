@@ -34,6 +34,7 @@ struct engine_query resolver_query(struct resolver *r, const struct deferred *d)
         .client = &d->client,
         .local = &d->local,
         .transport = d->origin.transport,
+        .idle_ms = d->idle_ms,
         .now_s = clock_wall_s(),
         .now_ms = clock_monotonic_ms(),
         .random = rng_next(&r->turn.rng),
@@ -59,21 +60,22 @@ void resolver_release(struct resolver *r, struct deferred *d)
     deferred_free(d);
 }
 
-static void count_late(const struct resolver *r, struct query_counts *counts,
-                       const struct deferred *d)
+static void count_late(struct query_counts *counts, const struct deferred *d,
+                       const struct response *response)
 {
     if (counts->skydns) {
         skydns_counts_begin(counts->skydns, d->begun_us, d->kind == ENGINE_DEFER_FORWARD);
     }
-    query_counts_response(counts, &r->response);
+    query_counts_response(counts, response);
 }
 
-static void send_datagram(struct resolver *r, const struct deferred *d)
+static void send_datagram(struct resolver *r, const struct deferred *d,
+                          const struct response *response)
 {
-    count_late(r, &r->counts.udp, d);
+    count_late(&r->counts.udp, d, response);
     const struct reply_to *to = d->origin.to;
-    const bool is_there = r->response.len > 0;
-    if (is_there && !to->send(to->data, d, &r->response)) {
+    const bool is_there = response->len > 0;
+    if (is_there && !to->send(to->data, d, response)) {
         counter_add(&r->counts.udp.unsent, 1); /* lost as on any link: the client retries */
     } else if (is_there && d->received_ns > 0) {
         query_counts_took(&r->counts.udp, (clock_wall_ns() - d->received_ns) / 1000);
@@ -81,42 +83,41 @@ static void send_datagram(struct resolver *r, const struct deferred *d)
 }
 
 /* The streams count theirs. */
-static void send_to_connection(struct resolver *r, const struct deferred *d)
+static void send_to_connection(struct resolver *r, const struct deferred *d,
+                               const struct response *response)
 {
     if (d->origin.transport == ENGINE_TCP) {
-        count_late(r, &r->counts.tcp, d);
+        count_late(&r->counts.tcp, d, response);
         query_counts_took(&r->counts.tcp, clock_monotonic_us() - d->begun_us);
     }
-    (void)d->origin.to->send(d->origin.to->data, d, &r->response); /* false: it is gone */
+    (void)d->origin.to->send(d->origin.to->data, d, response); /* false: it is gone */
 }
 
-static void show(struct resolver *r, const struct deferred *d)
+static void show(struct resolver *r, const struct deferred *d, const struct response *response)
 {
     if (query_tap_wants(r->config.tap, &r->counts.udp)) {
         struct engine_query query = resolver_query(r, d);
-        turn_show(&r->turn, &r->counts.udp, &query, &r->response, d->begun_us);
+        turn_show(&r->turn, &r->counts.udp, &query, response, d->begun_us);
     }
 }
 
-void resolver_finish(struct resolver *r, struct deferred *d)
+void resolver_finish(struct resolver *r, struct deferred *d, const struct response *response)
 {
-    if (r->response.len > 0) {
-        r->response.len = transport_edns_add(&d->origin.edns, d->origin.idle_ms, r->response.bytes,
-                                             r->response.len);
-        show(r, d);
+    if (response->len > 0) {
+        show(r, d, response);
     }
     if (d->origin.transport == ENGINE_UDP) {
-        send_datagram(r, d);
+        send_datagram(r, d, response);
     } else {
-        send_to_connection(r, d);
+        send_to_connection(r, d, response);
     }
     resolver_release(r, d);
 }
 
 void resolver_drop(struct resolver *r, struct deferred *d)
 {
-    r->response.len = 0;
-    resolver_finish(r, d);
+    static const struct response none;
+    resolver_finish(r, d, &none);
 }
 
 /* SERVFAIL, for this reason. */
@@ -124,7 +125,7 @@ static void finish_failed(struct resolver *r, struct deferred *d, enum edns_erro
 {
     const struct engine_query query = resolver_query(r, d);
     (void)!engine_servfail(r->config.engine, &query, error, &r->response); /* false: none */
-    resolver_finish(r, d);
+    resolver_finish(r, d, &r->response);
 }
 
 void resolver_refuse(struct resolver *r, struct deferred *d)
@@ -187,7 +188,7 @@ static bool answer_stale(struct resolver *r, struct deferred *d)
         return resolver_goes_on(r, d); /* there is no such name, said an expired reply */
     case ENGINE_REPLY:
         turn_refresh_if_wanted(&r->turn, &query);
-        resolver_finish(r, d);
+        resolver_finish(r, d, &r->response);
         break;
     case ENGINE_DROP:
         resolver_drop(r, d);
@@ -233,7 +234,7 @@ static void on_forwarded(void *data, const struct forwarder_reply *reply)
         return;
     }
     if (is_answered) {
-        resolver_finish(r, d);
+        resolver_finish(r, d, &r->response);
     } else if (!is_denial(reply) || !try_next_place(r, d, false)) {
         do_without(r, d,
                    reply->bytes[2] & DNS_FLAG_TC >> 8 ? EDNS_ERROR_NETWORK
@@ -254,7 +255,7 @@ static void refuse_recursion(struct resolver *r, struct deferred *d)
     }
     struct engine_query query = resolver_query(r, d);
     (void)!engine_refused(r->config.engine, &query, &r->response); /* false: none */
-    resolver_finish(r, d);
+    resolver_finish(r, d, &r->response);
 }
 
 /* The published list did not have this client, whose network is newer: the engine has not looked
@@ -276,7 +277,7 @@ static bool answer_allowed(struct resolver *r, struct deferred *d)
         return resolver_goes_on(r, d);
     }
     turn_refresh_if_wanted(&r->turn, &query);
-    resolver_finish(r, d);
+    resolver_finish(r, d, &r->response);
     return true;
 }
 
@@ -424,7 +425,7 @@ static void answer_now(struct resolver *r, struct deferred *d)
     switch (turn_answer(&r->turn, &query, NULL, &r->response)) {
     case ENGINE_REPLY:
         turn_refresh_if_wanted(&r->turn, &query);
-        resolver_finish(r, d);
+        resolver_finish(r, d, &r->response);
         return;
     case ENGINE_DROP:
         resolver_drop(r, d);

@@ -38,15 +38,13 @@ static void note_time(struct tcp_answers *a, struct query_counts *counts, unsign
     }
 }
 
-/* Counts, pads and shows it. */
-static void finish_reply(struct tcp_answers *a, const struct engine_query *query,
-                         const struct transport_edns *edns, struct response *response,
-                         int64_t begun_us)
+/* Counts and shows it. */
+static void count_response(struct tcp_answers *a, const struct engine_query *query,
+                           const struct response *response, int64_t begun_us)
 {
     const struct turn *turn = a->turn;
     struct query_counts *counts = turn->counts[query->transport];
     query_counts_response(counts, response);
-    response->len = transport_edns_add(edns, a->idle_ms, response->bytes, response->len);
     note_time(a, counts, query->ahead, begun_us);
     if (query_tap_wants(turn->tap, counts)) {
         turn_show(turn, counts, query, response, begun_us);
@@ -56,15 +54,11 @@ static void finish_reply(struct tcp_answers *a, const struct engine_query *query
 /* A client may have as many late answers due as places are left, so that its bursts leave the
  * others some. */
 static bool defer(struct tcp_answers *a, const struct tcp_query *tcp,
-                  const struct engine_query *query, struct transport_edns edns)
+                  const struct engine_query *query)
 {
     const struct turn *turn = a->turn;
-    const struct deferred_origin origin = {.transport = tcp->transport,
-                                           .to = &a->reply_to,
-                                           .tcp = tcp->connection,
-                                           .tag = tcp->tag,
-                                           .edns = edns,
-                                           .idle_ms = a->idle_ms};
+    const struct deferred_origin origin = {
+        .transport = tcp->transport, .to = &a->reply_to, .tcp = tcp->connection, .tag = tcp->tag};
     if (turn->deferral.kind == ENGINE_DEFER_TRANSFER) {
         return a->transfers &&
                transfer_inbox_ask(a->transfers, tcp, query, publisher_config(turn->reader)->tsig);
@@ -105,21 +99,18 @@ enum engine_verdict tcp_answers_query(void *data, const struct tcp_query *tcp, u
         .client = tcp->client,
         .local = tcp->local,
         .transport = tcp->transport,
+        .idle_ms = a->idle_ms,
         .now_s = tcp->ahead > 0 ? a->ahead_s : clock_wall_s(),
         .now_ms = begun_us / 1000,
         .random = rng_next(&turn->rng),
         .ahead = tcp->ahead,
     };
-    struct transport_edns edns = {0};
-    if (tcp->transport != ENGINE_TCP) {
-        edns = transport_edns_read(tcp->transport, tcp->wire, tcp->len);
-    }
     struct query_counts *counts = turn->counts[tcp->transport];
     query_counts_begin(counts);
     struct response response = {.bytes = reply};
     enum engine_verdict verdict = turn_answer(turn, &query, NULL, &response);
     if (verdict == ENGINE_DEFER) {
-        if (defer(a, tcp, &query, edns)) {
+        if (defer(a, tcp, &query)) {
             counter_add(&counts->deferred, 1);
             return ENGINE_DEFER;
         }
@@ -134,7 +125,7 @@ enum engine_verdict tcp_answers_query(void *data, const struct tcp_query *tcp, u
         drop(a, tcp);
     }
     if (verdict == ENGINE_REPLY) {
-        finish_reply(a, &query, &edns, &response, begun_us);
+        count_response(a, &query, &response, begun_us);
         *ret_len = response.len;
     }
     return verdict;

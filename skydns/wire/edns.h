@@ -37,14 +37,39 @@ static inline void edns_append_opt(struct writer *w, uint16_t udp_size, uint8_t 
 
 /* Options that something depends on. */
 enum {
-    EDNS_OPTION_SUBNET = 8,   /* the client's network, RFC 7871 */
-    EDNS_OPTION_COOKIE = 10,  /* RFC 7873 */
-    EDNS_OPTION_STUB = 65011, /* data 1: a server of stub zones forwards the query, as SkyDNS's */
-    EDNS_OPTION_HEAD = 4,     /* code, length */
+    EDNS_OPTION_SUBNET = 8,     /* the client's network, RFC 7871 */
+    EDNS_OPTION_COOKIE = 10,    /* RFC 7873 */
+    EDNS_OPTION_KEEPALIVE = 11, /* how long an idle connection stays open, RFC 7828 */
+    EDNS_OPTION_PADDING = 12,   /* so that the length of what is encrypted says little, RFC 7830 */
+    EDNS_OPTION_STUB = 65011,   /* data 1: a server of stub zones forwards the query, as SkyDNS's */
+    EDNS_OPTION_HEAD = 4,       /* code, length */
     EDNS_SUBNET_MAX = EDNS_OPTION_HEAD + 4 + 16, /* family, two prefix lengths, an IPv6 address */
     EDNS_STUB_SIZE = EDNS_OPTION_HEAD + 1,
     EDNS_COOKIE_MAX = 40, /* the client's and the server's, without the head */
 };
+
+/* Options of a query that ask for the same in its response; together, bits. */
+enum {
+    EDNS_ASKS_COOKIE = 1,
+    EDNS_ASKS_KEEPALIVE = 2,
+    EDNS_ASKS_PADDING = 4,
+};
+
+/* The bit of an option with this code and length, else 0: a client that tells a timeout itself asks
+ * for none (RFC 7828 3.2.1). */
+static inline unsigned edns_asks(unsigned code, size_t len)
+{
+    switch (code) {
+    case EDNS_OPTION_COOKIE:
+        return EDNS_ASKS_COOKIE;
+    case EDNS_OPTION_KEEPALIVE:
+        return len == 0 ? EDNS_ASKS_KEEPALIVE : 0;
+    case EDNS_OPTION_PADDING:
+        return EDNS_ASKS_PADDING;
+    default:
+        return 0;
+    }
+}
 
 /* Adds a whole option to the OPT record at `opt_at`, which ends the message. If it does not fit,
  * writes nothing and the writer fails. */

@@ -113,6 +113,7 @@ static NOINLINE bool read_ordinary_options(const uint8_t *options, size_t len, s
             q->cookie_len = (uint8_t)data_len;
             q->cookie = options + at;
         }
+        q->asks |= (uint8_t)edns_asks((unsigned)code, data_len);
         at += data_len;
     }
     return at == len;
@@ -149,7 +150,7 @@ bool fast_query_read(const uint8_t *wire, size_t len, struct fast_query *ret_que
     q->type = u16_at(tail);
     q->has_edns = q->dnssec_ok = false;
     q->udp_size = 0;
-    q->cookie_len = 0;
+    q->asks = q->cookie_len = 0;
     left -= QUESTION_TAIL;
     return wire[11] ? read_opt(tail + QUESTION_TAIL, left, q) : left == 0;
 }

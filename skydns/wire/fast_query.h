@@ -15,6 +15,7 @@ struct fast_query {
     uint16_t udp_size; /* of EDNS */
     bool has_edns;
     bool dnssec_ok;
+    uint8_t asks;          /* EDNS_ASKS_... */
     bool is_lower;         /* the name as typed has no capitals */
     uint8_t cookie_len;    /* of EDNS's option COOKIE, the first; 0: none */
     const uint8_t *cookie; /* its data */

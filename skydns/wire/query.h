@@ -39,6 +39,7 @@ struct engine_query {
     const struct addr *client;
     const struct addr *local; /* where it was sent to; family AF_UNSPEC when not known */
     enum engine_transport transport;
+    uint32_t idle_ms;    /* of its connection, as told to a client that asks */
     int64_t received_ns; /* Unix time at which the kernel had it; 0: not measured. Passed on only */
     int64_t now_s;       /* wall clock */
     int64_t now_ms;      /* monotonic clock: how old kept replies are */
@@ -68,10 +69,11 @@ struct engine_query {
 
     /* The engine's own; callers leave them alone. */
     struct query *parsed; /* what the bytes say (query_parse.h) */
-    bool gets_cookie;     /* its reply gets one; `reserved` includes it */
+    uint8_t gets;         /* EDNS_ASKS_...: its response has these; `reserved` has the cookie */
     struct client_view view;
     size_t reserved;               /* bytes of the reply's limit that something else is to have */
     size_t reserved_by_tsig;       /* the part of it for TSIG; 0 from callers */
+    bool ends_in_tsig;             /* the response does; false from callers */
     const struct dname *signed_by; /* the key of its good TSIG record; NULL: none */
 };
 

@@ -46,26 +46,12 @@ const struct question *query_question(struct query *query)
         .has_edns = fast->has_edns,
         .dnssec_ok = fast->dnssec_ok,
         .udp_size = fast->udp_size,
+        .asks = fast->asks,
     };
     memcpy(q->name.wire, wire + DNS_HEADER_SIZE, fast->name_len);
     fill_cookie(fast, &q->cookie);
     query->has_question = true;
     return q;
-}
-
-bool query_has_cookie(const struct query *query)
-{
-    switch (query->verdict) {
-    case QUESTION_OK:
-    case QUESTION_NONE:
-    case QUESTION_BADVERS:
-        break;
-    case QUESTION_DROP:
-    case QUESTION_FORMERR:
-    case QUESTION_NOTIMP:
-        return false;
-    }
-    return (query->is_ordinary ? query->fast.cookie_len : query->question.cookie.len) > 0;
 }
 
 struct cookie query_cookie(const struct query *query)

@@ -37,8 +37,17 @@ void query_parse_other(const uint8_t *wire, size_t len, struct query *query);
  * Made of an ordinary query when it is first wanted. */
 const struct question *query_question(struct query *query);
 
+/* Its EDNS_ASKS_... */
+static inline unsigned query_asks(const struct query *query)
+{
+    return query->is_ordinary ? query->fast.asks : query->question.asks;
+}
+
 /* Whether the query has a cookie and gets one back: a message without sense gets none. */
-bool query_has_cookie(const struct query *query);
+static inline bool query_has_cookie(const struct query *query)
+{
+    return (query_asks(query) & EDNS_ASKS_COOKIE) != 0;
+}
 struct cookie query_cookie(const struct query *query); /* of one that has */
 
 #endif

@@ -60,6 +60,7 @@ static bool read_cookie(const uint8_t *data, size_t len, struct question *q)
 static bool read_option(const uint8_t *option, uint16_t code, size_t len, struct question *q)
 {
     const uint8_t *data = option + EDNS_OPTION_HEAD;
+    q->asks |= (uint8_t)edns_asks(code, len);
     if (code == EDNS_OPTION_STUB) {
         q->is_from_stub = q->is_from_stub || (len == 1 && data[0] == 1);
     } else if (code == EDNS_OPTION_SUBNET) {
@@ -124,6 +125,7 @@ static bool read_records(struct reader *r, const struct counts *counts, struct q
     unsigned total = before + counts->additionals;
     for (unsigned i = 0; i < total; i++) {
         if (!read_record(r, i >= before, q, ret_version)) {
+            q->asks = r->failed ? 0 : q->asks; /* a message that is cut off asks for nothing */
             return false;
         }
     }
@@ -154,6 +156,7 @@ enum question_verdict question_parse(const uint8_t *wire, size_t len, struct que
     bool is_none = counts.questions == 0;
     if (counts.questions > 1 || (!is_none && !read_question(&r, q)) ||
         !read_records(&r, &counts, q, &version) || (is_none && q->cookie.len == 0)) {
+        q->asks &= (uint8_t)~EDNS_ASKS_COOKIE;
         return QUESTION_FORMERR;
     }
     if (version != 0) {
@@ -175,6 +178,15 @@ bool question_is_there(const uint8_t *wire, size_t len)
     }
     (void)reader_take(&r, TYPE_AND_CLASS);
     return !r.failed && label == 0 && questions > 0 && (flags & DNS_FLAG_QR) == 0;
+}
+
+/* What asks for the transport's options. */
+static void append_bare_options(struct writer *w, size_t opt_at, unsigned asks)
+{
+    static const uint8_t keepalive[EDNS_OPTION_HEAD] = {[1] = EDNS_OPTION_KEEPALIVE};
+    static const uint8_t padding[EDNS_OPTION_HEAD] = {[1] = EDNS_OPTION_PADDING};
+    edns_append_option(w, opt_at, keepalive, asks & EDNS_ASKS_KEEPALIVE ? EDNS_OPTION_HEAD : 0);
+    edns_append_option(w, opt_at, padding, asks & EDNS_ASKS_PADDING ? EDNS_OPTION_HEAD : 0);
 }
 
 static void append_cookie(struct writer *w, size_t opt_at, const struct cookie *cookie)
@@ -213,6 +225,7 @@ size_t question_write(const struct question *question, const uint8_t *wire,
         edns_append_option(&w, opt_at, q->subnet, q->subnet_len);
         edns_append_option(&w, opt_at, from_stub, q->is_from_stub ? EDNS_STUB_SIZE : 0);
         append_cookie(&w, opt_at, &q->cookie);
+        append_bare_options(&w, opt_at, q->asks);
     }
     return w.pos;
 }

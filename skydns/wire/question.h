@@ -18,7 +18,7 @@
  * something depends on. */
 enum {
     QUESTION_WIRE_MAX = DNS_HEADER_SIZE + DNAME_MAX + 4 + EDNS_OPT_SIZE + EDNS_SUBNET_MAX +
-                        EDNS_STUB_SIZE + EDNS_OPTION_HEAD + EDNS_COOKIE_MAX
+                        EDNS_STUB_SIZE + EDNS_OPTION_HEAD + EDNS_COOKIE_MAX + 2 * EDNS_OPTION_HEAD
 };
 
 enum question_verdict {
@@ -46,6 +46,7 @@ struct question {
     bool has_edns;
     bool dnssec_ok;
     uint16_t udp_size; /* as the client's EDNS gives it */
+    uint8_t asks;      /* EDNS_ASKS_...; of FORMERR, no cookie */
     bool is_from_stub; /* a server of stub zones forwards it: EDNS_OPTION_STUB */
     uint8_t subnet_len;
     uint8_t subnet[EDNS_SUBNET_MAX]; /* the whole client-subnet option; subnet_len 0: none */

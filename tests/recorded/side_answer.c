@@ -1,4 +1,5 @@
 /* The adapter's first answer, as the threads give it that receive queries: worker.c, turn.c. */
+#include "skydns/streams/streams.h"
 #include "tests/recorded/side_engine.h"
 
 static const enum engine_transport side_transports[SIDE_TRANSPORTS] = {
@@ -29,13 +30,11 @@ static void side_take(struct side_asked *asked, const struct side_query *from, s
         .client = &asked->client,
         .local = &asked->local,
         .transport = side_transports[from->transport],
+        .idle_ms = STREAMS_IDLE_MS,
         .now_s = from->now_s,
         .now_ms = from->now_ms,
         .random = from->random,
     };
-    if (asked->query.transport != ENGINE_UDP && asked->query.transport != ENGINE_TCP) {
-        asked->edns = transport_edns_read(asked->query.transport, from->wire, from->len);
-    }
 }
 
 /* False: it is beyond its client's rate, and has what it gets. */

@@ -12,7 +12,6 @@
 #include "skydns/records/store.h"
 #include "skydns/settings/options.h"
 #include "skydns/upstream/fetcher.h"
-#include "skydns/wire/transport_edns.h"
 #include "tests/recorded/side.h"
 
 /* One for each thread of the program. */
@@ -53,7 +52,6 @@ struct side_asked {
     size_t number; /* in the call of side_answer */
     struct addr client, local;
     struct engine_query query;
-    struct transport_edns edns;
 };
 
 /* ---- side_late.c ---- */

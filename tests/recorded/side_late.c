@@ -6,7 +6,6 @@
 #include "common/base/buf.h"
 #include "common/dns/dns.h"
 #include "skydns/publish/recursion.h"
-#include "skydns/streams/streams.h"
 #include "skydns/upstream/external.h"
 #include "skydns/wire/question.h"
 #include "tests/recorded/side_engine.h"
@@ -35,13 +34,10 @@ static void side_step(struct side *side, const struct side_asked *asked, enum si
 
 void side_finish(struct side *side, const struct side_asked *asked)
 {
-    size_t len = side->response.len;
+    const size_t len = side->response.len;
     if (side->deferral.is_barred) {
         side_step(side, asked, SIDE_BARRED);
         side->deferral.is_barred = false;
-    }
-    if (len > 0) {
-        len = transport_edns_add(&asked->edns, STREAMS_IDLE_MS, side->reply, len);
     }
     side->calls.step(side->calls.data, asked->number, len > 0 ? SIDE_RESPONSE : SIDE_NOTHING,
                      side->reply, len);

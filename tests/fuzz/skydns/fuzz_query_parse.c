@@ -31,7 +31,7 @@ static void check_same(const struct question *a, const struct question *b)
     check(a->has_edns == b->has_edns && a->udp_size == b->udp_size &&
           a->dnssec_ok == b->dnssec_ok && a->is_from_stub == b->is_from_stub);
     check(a->subnet_len == b->subnet_len && memcmp(a->subnet, b->subnet, a->subnet_len) == 0);
-    check(is_same_cookie(&a->cookie, &b->cookie));
+    check(is_same_cookie(&a->cookie, &b->cookie) && a->asks == b->asks);
 }
 
 static void check_ordinary(const struct fast_query *fast, const struct question *question)
@@ -62,6 +62,7 @@ static void check_query(const uint8_t *data, size_t size)
     enum question_verdict verdict = question_parse(data, size, &question);
     query_parse(data, size, &query);
     check(query.verdict == verdict && (!query.is_ordinary || verdict == QUESTION_OK));
+    check(query_asks(&query) == question.asks);
     if (verdict != QUESTION_OK) {
         check(!query_has_cookie(&query) || verdict == QUESTION_NONE || verdict == QUESTION_BADVERS);
         return;

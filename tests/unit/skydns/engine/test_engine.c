@@ -850,6 +850,34 @@ static void servfail(void **state)
     fixture_free(f);
 }
 
+/* Padding and keepalive, of an answer and of an error; plain TCP has neither. */
+static void asked_of_the_transport(void **state)
+{
+    static const uint8_t options[] = {0, 12, 0, 2, 0, 0, 0, 11, 0, 0};
+    struct fixture *f = setup();
+    (void)state;
+    (void)fixture_query(f, "nope.cluster.local. A edns=1232");
+    memcpy(f->query + f->query_len, options, sizeof(options));
+    f->query[f->query_len - 1] = sizeof(options);
+    f->query_len += sizeof(options);
+    (void)fixture_answer(f, ENGINE_TCP);
+    const size_t len = f->reply_len, opt_at = f->response.opt_at;
+    assert_int_equal(opt_at + EDNS_OPT_SIZE, len);
+    (void)fixture_answer(f, ENGINE_TLS);
+    assert_int_equal(f->reply_len, 468);
+    assert_int_equal(f->response.opt_at, opt_at);
+    assert_memory_equal(f->reply + len, "\0\13\0\2\0\0\0\14", 8);
+    (void)fixture_answer(f, ENGINE_HTTP);
+    assert_int_equal(f->reply_len, 468);
+    assert_memory_equal(f->reply + len, "\0\14", 2);
+    struct engine_query query = query_of(f, ENGINE_TLS);
+    query.idle_ms = 30000;
+    assert_true(engine_servfail(f->engine, &query, EDNS_ERROR_NONE, &f->response));
+    assert_int_equal(f->response.len, 468);
+    assert_memory_equal(f->reply + f->response.opt_at + EDNS_OPT_SIZE, "\0\13\0\2\1\54\0\14", 8);
+    fixture_free(f);
+}
+
 /* An upstream's reply to `WWW.example.com. A` with `count` addresses. Returns the length. */
 static size_t make_upstream(uint8_t *wire, uint16_t flags, unsigned count)
 {
@@ -969,6 +997,7 @@ int main(void)
         cmocka_unit_test(names_among_many_addresses),
         cmocka_unit_test(fan_out),
         cmocka_unit_test(servfail),
+        cmocka_unit_test(asked_of_the_transport),
         cmocka_unit_test(forwarded_replies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

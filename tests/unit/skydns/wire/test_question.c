@@ -288,17 +288,17 @@ static void shortened(void **state)
          BYTES("\x12\x34\x07\x7f\x00\x01\x00\x00\x00\x00\x00\x00" WEB)},
         {"EDNS", BYTES(WITH_OPT WEB OPT("\x00", "\x80")), BYTES(WITH_OPT WEB OPT("\x00", "\x80"))},
         {"an option of EDNS",
-         BYTES(WITH_OPT WEB "\x00\x00\x29\x04\xd0\x00\x00\x00\x00\x00\x06\x00\x0c\x00\x02hi"),
+         BYTES(WITH_OPT WEB "\x00\x00\x29\x04\xd0\x00\x00\x00\x00\x00\x06\x00\x03\x00\x02hi"),
          BYTES(WITH_OPT WEB OPT("\x00", "\x00"))},
         {"options that matter, and one that does not",
-         BYTES(WITH_OPT WEB OPTION("\x16", "\xfd\xf3\x00\x01\x01\x00\x0c\x00\x02hi"
+         BYTES(WITH_OPT WEB OPTION("\x16", "\xfd\xf3\x00\x01\x01\x00\x03\x00\x02hi"
                                            "\x00\x08\x00\x07\x00\x01\x18\x00\x0a\x01\x02")),
          BYTES(WITH_OPT WEB OPTION("\x10", "\x00\x08\x00\x07\x00\x01\x18\x00\x0a\x01\x02"
                                            "\xfd\xf3\x00\x01\x01"))},
         {"a cookie",
          BYTES(WITH_OPT WEB OPTION("\x10", "\x00\x0a\x00\x08"
                                            "12345678"
-                                           "\x00\x0c\x00\x00")),
+                                           "\x00\x03\x00\x00")),
          BYTES(WITH_OPT WEB OPTION("\x0c", "\x00\x0a\x00\x08"
                                            "12345678"))},
         {"two cookies",
@@ -308,6 +308,14 @@ static void shortened(void **state)
                                            "abcdefgh")),
          BYTES(WITH_OPT WEB OPTION("\x0c", "\x00\x0a\x00\x08"
                                            "12345678"))},
+        {"padding, and keepalive, of which there are two",
+         BYTES(WITH_OPT WEB OPTION("\x0f", "\x00\x0c\x00\x03\x00\x00\x00"
+                                           "\x00\x0b\x00\x00"
+                                           "\x00\x0b\x00\x00")),
+         BYTES(WITH_OPT WEB OPTION("\x08", "\x00\x0b\x00\x00"
+                                           "\x00\x0c\x00\x00"))},
+        {"keepalive with a time", BYTES(WITH_OPT WEB OPTION("\x06", "\x00\x0b\x00\x02\x00\x01")),
+         BYTES(WITH_OPT WEB OPT("\x00", "\x00"))},
         {"nothing but a cookie",
          BYTES(HEADER("\x00", "\x00", "\x01") OPTION("\x0c", "\x00\x0a\x00\x08"
                                                              "12345678")),
@@ -341,8 +349,9 @@ static void shortened_to_the_most(void **state)
     for (size_t at = 0; at < DNAME_MAX - 1; at += 2) {
         name[at] = 1;
     }
-    static const uint8_t options[] = {0, 8, 0, 20,       0,  2, 128, [24] = 0xfd, 0xf3,
-                                      0, 1, 1, [29] = 0, 10, 0, 40,  1,           [72] = 2};
+    static const uint8_t options[] = {0, 8, 0,        20, 0, 2,  128, [24] = 0xfd, 0xf3, 0,
+                                      1, 1, [29] = 0, 10, 0, 40, 1,   [72] = 2,    0,    11,
+                                      0, 0, 0,        12, 0, 0};
     uint8_t *opt = name + DNAME_MAX + 4;
     edns_write_opt(opt, 4096, 0, true);
     opt[10] = sizeof(options);

@@ -1,4 +1,4 @@
-/* Padding and keepalive: which queries ask for them, and what their replies get. */
+/* What ends a response: which queries ask for padding and keepalive, and what they get. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,9 @@
 #include <string.h>
 
 #include "common/base/attributes.h"
-#include "skydns/wire/transport_edns.h"
+#include "skydns/engine/finish_internal.h"
+#include "skydns/wire/edns.h"
+#include "skydns/wire/query_parse.h"
 
 enum { IDLE_MS = 30000 };
 
@@ -25,13 +27,27 @@ enum { IDLE_MS = 30000 };
 /* A message of literals. */
 #define WIRE(...) (const uint8_t *)(__VA_ARGS__), sizeof(__VA_ARGS__) - 1
 
+static struct engine_config config = {.cookies.count = 1};
+
+static unsigned gets_over(int transport, const uint8_t *wire, size_t len, bool ends_in_tsig)
+{
+    static struct query parsed;
+    struct engine_query query = {.wire = wire,
+                                 .len = len,
+                                 .transport = (enum engine_transport)transport,
+                                 .parsed = &parsed,
+                                 .ends_in_tsig = ends_in_tsig};
+    query_parse(wire, len, &parsed);
+    return finish_gets(&config, &query);
+}
+
 static void test_queries(void **state)
 {
     static const struct {
         const char *name;
         const uint8_t *wire;
         size_t len;
-        bool padding, keepalive; /* over TLS */
+        bool padding, keepalive; /* over TLS; a cookie is no matter of the transport */
     } cases[] = {
         {"no OPT", WIRE("\0\1\1\0\0\1\0\0\0\0\0\0" QUESTION), false, false},
         {"no option", WIRE(HEADER QUESTION OPT("\0")), false, false},
@@ -60,20 +76,41 @@ static void test_queries(void **state)
          false},
         {"a header alone", WIRE(HEADER), false, false},
         {"nothing", NULL, 0, false, false},
+        /* Errors of which OPT is no part are padded, too. */
+        {"a byte too many", WIRE(HEADER QUESTION OPT("\7") PADDING "x"), true, false},
+        {"two OPT records",
+         WIRE("\0\1\1\0\0\1\0\0\0\0\0\2" QUESTION OPT("\7") PADDING OPT("\7") PADDING), true,
+         false},
+        {"no question", WIRE("\0\1\1\0\0\0\0\0\0\0\0\1" OPT("\7") PADDING), true, false},
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         for (int transport = 0; transport < ENGINE_TRANSPORTS; transport++) {
-            const struct transport_edns edns =
-                transport_edns_read((enum engine_transport)transport, cases[i].wire, cases[i].len);
+            const unsigned gets = gets_over(transport, cases[i].wire, cases[i].len, false);
             bool may_pad =
                 transport == ENGINE_TLS || transport == ENGINE_HTTPS || transport == ENGINE_HTTP;
-            if (edns.wants_padding != (may_pad && cases[i].padding) ||
-                edns.wants_keepalive != (transport == ENGINE_TLS && cases[i].keepalive)) {
+            if (((gets & EDNS_ASKS_PADDING) != 0) != (may_pad && cases[i].padding) ||
+                ((gets & EDNS_ASKS_KEEPALIVE) != 0) !=
+                    (transport == ENGINE_TLS && cases[i].keepalive)) {
                 fail_msg("%s: transport %d", cases[i].name, transport);
             }
         }
     }
+}
+
+/* With TSIG, only a cookie; that needs secrets. */
+static void test_what_excludes(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        gets_over(ENGINE_TLS, WIRE(HEADER QUESTION OPT("\27") KEEPALIVE COOKIE PADDING), false),
+        EDNS_ASKS_COOKIE | EDNS_ASKS_KEEPALIVE | EDNS_ASKS_PADDING);
+    assert_int_equal(
+        gets_over(ENGINE_TLS, WIRE(HEADER QUESTION OPT("\27") KEEPALIVE COOKIE PADDING), true),
+        EDNS_ASKS_COOKIE);
+    config.cookies.count = 0;
+    assert_int_equal(gets_over(ENGINE_HTTPS, WIRE(HEADER QUESTION OPT("\14") COOKIE), false), 0);
+    config.cookies.count = 1;
 }
 
 static uint8_t reply[ENGINE_REPLY_MAX];
@@ -87,6 +124,15 @@ static size_t put(const void *bytes, size_t len)
     return len;
 }
 
+/* The response in `reply`, whose OPT record is at `opt_at`; returns its new length. */
+static size_t finish(size_t len, size_t opt_at, unsigned gets, uint32_t idle_ms)
+{
+    const struct engine_query query = {.gets = (uint8_t)gets, .idle_ms = idle_ms};
+    struct response response = {.bytes = reply, .len = len, .opt_at = opt_at};
+    finish_options(&config.cookies, &query, &response);
+    return response.len;
+}
+
 static size_t opt_len_at(size_t at)
 {
     return (size_t)(reply[at + 9] << 8 | reply[at + 10]);
@@ -96,11 +142,10 @@ static size_t opt_len_at(size_t at)
 static void test_padding(void **state)
 {
     static const char wire[] = HEADER QUESTION OPT("\14") COOKIE;
-    const struct transport_edns edns = {.wants_padding = true};
     const size_t len = sizeof(wire) - 1, opt_at = 12 + 14;
     (void)state;
-    size_t padded = transport_edns_add(&edns, IDLE_MS, reply, put(wire, len));
-    assert_int_equal(padded, TRANSPORT_PADDING_BLOCK);
+    size_t padded = finish(put(wire, len), opt_at, EDNS_ASKS_PADDING, IDLE_MS);
+    assert_int_equal(padded, FINISH_PADDING_BLOCK);
     assert_int_equal(opt_at + 11 + opt_len_at(opt_at), padded);
     assert_memory_equal(reply, wire, opt_at + 9);
     assert_memory_equal(reply + opt_at + 11, COOKIE, sizeof(COOKIE) - 1);
@@ -130,7 +175,7 @@ static size_t put_long(size_t len)
 
 static void test_padded_lengths(void **state)
 {
-    enum { BLOCK = TRANSPORT_PADDING_BLOCK, LAST = ENGINE_REPLY_MAX / BLOCK * BLOCK };
+    enum { BLOCK = FINISH_PADDING_BLOCK, LAST = ENGINE_REPLY_MAX / BLOCK * BLOCK };
     static const struct {
         size_t len, want;
     } cases[] = {
@@ -144,11 +189,10 @@ static void test_padded_lengths(void **state)
         {ENGINE_REPLY_MAX - 3, ENGINE_REPLY_MAX - 3}, /* no room for the option */
         {ENGINE_REPLY_MAX, ENGINE_REPLY_MAX},
     };
-    const struct transport_edns edns = {.wants_padding = true};
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         size_t len = put_long(cases[i].len), opt_at = len - 11;
-        assert_int_equal(transport_edns_add(&edns, IDLE_MS, reply, len), cases[i].want);
+        assert_int_equal(finish(len, opt_at, EDNS_ASKS_PADDING, IDLE_MS), cases[i].want);
         assert_int_equal(opt_at + 11 + opt_len_at(opt_at), cases[i].want);
     }
 }
@@ -163,53 +207,33 @@ static void test_keepalive(void **state)
     const size_t len = sizeof(wire) - 1;
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct transport_edns edns = {.wants_keepalive = true};
         const uint8_t want[] = {0, 11, 0, 2, (uint8_t)(cases[i].want >> 8), (uint8_t)cases[i].want};
-        assert_int_equal(transport_edns_add(&edns, cases[i].idle_ms, reply, put(wire, len)),
+        assert_int_equal(finish(put(wire, len), len - 11, EDNS_ASKS_KEEPALIVE, cases[i].idle_ms),
                          len + 6);
         assert_memory_equal(reply + len, want, sizeof(want));
         assert_int_equal(opt_len_at(len - 11), 6);
-        edns.wants_padding = true;
-        assert_int_equal(transport_edns_add(&edns, cases[i].idle_ms, reply, put(wire, len)),
-                         TRANSPORT_PADDING_BLOCK);
+        assert_int_equal(finish(put(wire, len), len - 11, EDNS_ASKS_KEEPALIVE | EDNS_ASKS_PADDING,
+                                cases[i].idle_ms),
+                         FINISH_PADDING_BLOCK);
         assert_memory_equal(reply + len, want, sizeof(want));
     }
 }
 
-static void test_replies_that_stay(void **state)
+/* No room for the one, nor for the other. */
+static void test_full(void **state)
 {
-    static const struct {
-        const char *name;
-        const uint8_t *wire;
-        size_t len;
-    } cases[] = {
-        {"no OPT", WIRE("\0\1\201\200\0\1\0\0\0\0\0\0" QUESTION)},
-        {"OPT is not the last record",
-         WIRE("\0\1\201\200\0\1\0\0\0\0\0\2" QUESTION OPT("\0") TSIG_LIKE)},
-        {"something behind OPT", WIRE(HEADER QUESTION OPT("\0") "x")},
-        {"no sense", WIRE(HEADER QUESTION OPT("\1"))},
-        {"nothing", NULL, 0},
-    };
-    const struct transport_edns both = {.wants_padding = true, .wants_keepalive = true};
-    const struct transport_edns none = {0};
+    const size_t len = put_long(ENGINE_REPLY_MAX - 3);
     (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        size_t len = put(cases[i].wire, cases[i].len);
-        assert_int_equal(transport_edns_add(&both, IDLE_MS, reply, len), len);
-        if (len > 0) {
-            assert_memory_equal(reply, cases[i].wire, len);
-        }
-    }
-    size_t len = put(WIRE(HEADER QUESTION OPT("\0")));
-    assert_int_equal(transport_edns_add(&none, IDLE_MS, reply, len), len);
+    assert_int_equal(finish(len, len - 11, EDNS_ASKS_KEEPALIVE | EDNS_ASKS_PADDING, IDLE_MS), len);
+    assert_int_equal(opt_len_at(len - 11), 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_queries),           cmocka_unit_test(test_padding),
-        cmocka_unit_test(test_padded_lengths),    cmocka_unit_test(test_keepalive),
-        cmocka_unit_test(test_replies_that_stay),
+        cmocka_unit_test(test_queries),   cmocka_unit_test(test_what_excludes),
+        cmocka_unit_test(test_padding),   cmocka_unit_test(test_padded_lengths),
+        cmocka_unit_test(test_keepalive), cmocka_unit_test(test_full),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
