@@ -46,11 +46,12 @@ static void send_status(struct dnsgrpc_stream *s, int32_t stream, struct dnsgrpc
     http2_server_reply(s->server, stream, &reply);
 }
 
-static void dnsgrpc_reply(void *stream, uint64_t tag, const uint8_t *reply, size_t len)
+static void dnsgrpc_reply(void *stream, uint64_t tag, const struct response *response)
 {
     uint8_t body[DNSGRPC_PREFIX_MAX + ENGINE_REPLY_MAX];
-    if (len > 0) {
-        send_reply(stream, (int32_t)tag, slice_of(body, dnsgrpc_call_reply(reply, len, body)));
+    if (response->len > 0) {
+        send_reply(stream, (int32_t)tag,
+                   slice_of(body, dnsgrpc_call_reply(response->bytes, response->len, body)));
     } else {
         const struct dnsgrpc_result none = {DNSGRPC_UNAVAILABLE, "this query gets no reply"};
         send_status(stream, (int32_t)tag, none);

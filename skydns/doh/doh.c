@@ -77,13 +77,13 @@ static enum stream_take doh_take(void *stream, const uint8_t *bytes, size_t len,
                     : doh_http2_take(s->http2, bytes, len, ret_taken);
 }
 
-static void doh_reply(void *stream, uint64_t tag, const uint8_t *reply, size_t len)
+static void doh_reply(void *stream, uint64_t tag, const struct response *response)
 {
     struct doh_stream *s = stream;
     if (s->http1) {
-        doh_http1_reply(s->http1, tag, reply, len);
+        doh_http1_reply(s->http1, tag, response);
     } else {
-        doh_http2_reply(s->http2, tag, reply, len);
+        doh_http2_reply(s->http2, tag, response);
     }
 }
 

@@ -10,6 +10,7 @@
 #include "skydns/doh/doh_held_internal.h"
 #include "skydns/doh/doh_reply_internal.h"
 #include "skydns/doh/doh_request_internal.h"
+#include "skydns/wire/response.h"
 
 /* What comes next. */
 enum phase {
@@ -74,16 +75,15 @@ static bool put_now(struct doh_http1 *s, struct slice head, struct slice body)
 
 /* The reply to the request in hand, or a late one to one that is held. */
 static void put_reply(struct doh_http1 *s, struct doh_held_reply *held, enum doh_status status,
-                      struct slice body)
+                      struct slice body, uint32_t max_age_s)
 {
     uint8_t text[DOH_REPLY_HEAD_MAX];
-    const struct doh_reply_head head = {
-        .status = status,
-        .content_length = (uint32_t)body.len,
-        .max_age = status == DOH_OK ? doh_reply_max_age((const uint8_t *)body.ptr, body.len) : 0,
-        .date = doh_date_now(&s->date),
-        .is_last = held ? held->is_last : s->is_last,
-        .keeps_alive = held ? held->keeps_alive : s->keeps_alive};
+    const struct doh_reply_head head = {.status = status,
+                                        .content_length = (uint32_t)body.len,
+                                        .max_age = max_age_s,
+                                        .date = doh_date_now(&s->date),
+                                        .is_last = held ? held->is_last : s->is_last,
+                                        .keeps_alive = held ? held->keeps_alive : s->keeps_alive};
     struct slice head_text = slice_of(text, doh_reply_head(&head, text));
     if (held ? held->is_head : s->is_head) {
         body.len = 0;
@@ -96,15 +96,17 @@ static void put_reply(struct doh_http1 *s, struct doh_held_reply *held, enum doh
     }
 }
 
-void doh_http1_reply(struct doh_http1 *stream, uint64_t tag, const uint8_t *reply, size_t len)
+void doh_http1_reply(struct doh_http1 *stream, uint64_t tag, const struct response *response)
 {
     struct doh_http1 *s = stream;
     bool is_in_hand = s->is_asking && tag == s->last_tag;
     struct doh_held_reply *held = is_in_hand ? NULL : doh_held_find(&s->held, tag);
     s->has_answered = s->has_answered || is_in_hand;
-    if (is_in_hand || held) {
-        enum doh_status status = len > 0 ? DOH_OK : DOH_NO_REPLY;
-        put_reply(s, held, status, len > 0 ? slice_of(reply, len) : doh_reply_error(status));
+    if ((is_in_hand || held) && response->len > 0) {
+        put_reply(s, held, DOH_OK, slice_of(response->bytes, response->len),
+                  response_max_age_s(response));
+    } else if (is_in_hand || held) {
+        put_reply(s, held, DOH_NO_REPLY, doh_reply_error(DOH_NO_REPLY), 0);
     }
     if (held) {
         (void)doh_held_flush(&s->held, s->host); /* the rest: flush */
@@ -136,7 +138,7 @@ static void ask(struct doh_http1 *s, struct slice query)
 static void refuse(struct doh_http1 *s, unsigned status)
 {
     s->is_last = s->is_last || ++s->refused > DOH_REFUSED_MAX;
-    put_reply(s, NULL, status, doh_reply_error(status));
+    put_reply(s, NULL, status, doh_reply_error(status), 0);
 }
 
 /* What follows on the connection cannot be understood. */

@@ -33,7 +33,7 @@ struct doh_http1 *doh_http1_new(struct stream_host *host);
 void doh_http1_free(struct doh_http1 *stream);
 enum stream_take doh_http1_take(struct doh_http1 *stream, const uint8_t *bytes, size_t len,
                                 size_t *ret_taken);
-void doh_http1_reply(struct doh_http1 *stream, uint64_t tag, const uint8_t *reply, size_t len);
+void doh_http1_reply(struct doh_http1 *stream, uint64_t tag, const struct response *response);
 bool doh_http1_flush(struct doh_http1 *stream);
 void doh_http1_drain(struct doh_http1 *stream);
 size_t doh_http1_memory(const struct doh_http1 *stream);

@@ -8,6 +8,7 @@
 #include "skydns/doh/doh_date_internal.h"
 #include "skydns/doh/doh_reply_internal.h"
 #include "skydns/doh/doh_request_internal.h"
+#include "skydns/wire/response.h"
 
 _Static_assert((int)HTTP2_BODY_MAX >= (int)DOH_QUERY_MAX, "the longest query is not cut off");
 _Static_assert((int)HTTP2_HEADERS_MAX <= (int)DOH_HEAD_MAX, "a query in a target fits");
@@ -25,11 +26,10 @@ struct doh_http2 {
 
 /* ---- Replies ---- */
 
-static void put_reply(struct doh_http2 *s, uint64_t tag, enum doh_status status, struct slice body)
+static void put_reply(struct doh_http2 *s, uint64_t tag, enum doh_status status, struct slice body,
+                      uint32_t max_age_s)
 {
     char length[DOH_NUMBER_MAX], max_age[sizeof("max-age=") + DOH_NUMBER_MAX] = "max-age=";
-    uint32_t max_age_s =
-        status == DOH_OK ? doh_reply_max_age((const uint8_t *)body.ptr, body.len) : 0;
     (void)doh_reply_number((uint32_t)body.len, length);                  /* NUL-terminated */
     (void)doh_reply_number(max_age_s, max_age + sizeof("max-age=") - 1); /* likewise */
     const struct http2_field fields[] = {
@@ -47,12 +47,13 @@ static void put_reply(struct doh_http2 *s, uint64_t tag, enum doh_status status,
     http2_server_reply(s->server, (int32_t)(tag & INT32_MAX), &reply);
 }
 
-void doh_http2_reply(struct doh_http2 *stream, uint64_t tag, const uint8_t *reply, size_t len)
+void doh_http2_reply(struct doh_http2 *stream, uint64_t tag, const struct response *response)
 {
-    if (len > 0) {
-        put_reply(stream, tag, DOH_OK, slice_of(reply, len));
+    if (response->len > 0) {
+        put_reply(stream, tag, DOH_OK, slice_of(response->bytes, response->len),
+                  response_max_age_s(response));
     } else {
-        put_reply(stream, tag, DOH_NO_REPLY, doh_reply_error(DOH_NO_REPLY));
+        put_reply(stream, tag, DOH_NO_REPLY, doh_reply_error(DOH_NO_REPLY), 0);
     }
 }
 
@@ -60,7 +61,7 @@ void doh_http2_reply(struct doh_http2 *stream, uint64_t tag, const uint8_t *repl
 
 static void refuse(struct doh_http2 *s, uint64_t tag, unsigned status)
 {
-    put_reply(s, tag, status, doh_reply_error(status));
+    put_reply(s, tag, status, doh_reply_error(status), 0);
     if (++s->refused > DOH_REFUSED_MAX && !s->is_over) {
         s->is_over = true;
         http2_server_drain(s->server);

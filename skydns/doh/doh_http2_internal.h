@@ -13,7 +13,7 @@ struct doh_http2 *doh_http2_new(struct stream_host *host);
 void doh_http2_free(struct doh_http2 *stream);
 enum stream_take doh_http2_take(struct doh_http2 *stream, const uint8_t *bytes, size_t len,
                                 size_t *ret_taken);
-void doh_http2_reply(struct doh_http2 *stream, uint64_t tag, const uint8_t *reply, size_t len);
+void doh_http2_reply(struct doh_http2 *stream, uint64_t tag, const struct response *response);
 bool doh_http2_flush(struct doh_http2 *stream);
 void doh_http2_drain(struct doh_http2 *stream);
 size_t doh_http2_memory(const struct doh_http2 *stream);

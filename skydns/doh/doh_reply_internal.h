@@ -1,5 +1,4 @@
-/* What a reply says besides DNS: status, how long it may be kept (RFC 8484 5.1), its head in
- * HTTP/1.1. Pure. */
+/* What a reply says besides DNS: status, texts, its head in HTTP/1.1. Pure. */
 #ifndef SKYDNS_DOH_DOH_REPLY_INTERNAL_H
 #define SKYDNS_DOH_DOH_REPLY_INTERNAL_H
 
@@ -37,10 +36,6 @@ enum {
      * connect again after so many. */
     DOH_REFUSED_MAX = 64,
 };
-
-/* Seconds that a cache may keep a reply: the smallest TTL of the answer section; for a negative
- * reply the smaller of the SOA's TTL and its minimum (RFC 2308 5); else, or if malformed, 0. */
-uint32_t doh_reply_max_age(const uint8_t *reply, size_t len);
 
 /* The body of a reply that refuses: says what was expected, repeats nothing of the request. */
 struct slice doh_reply_error(enum doh_status status);

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "skydns/wire/query.h"
+#include "skydns/wire/response.h"
 
 /* The connection, as its protocol sees it. */
 struct stream_host;
@@ -44,8 +45,8 @@ struct stream_protocol {
     enum stream_take (*take)(void *stream, const uint8_t *bytes, size_t len, size_t *ret_taken);
 
     /* The answer to the query with this tag: ENGINE_REPLY_MAX bytes at most, borrowed during the
-     * call. len 0: there is none. Once for each query. */
-    void (*reply)(void *stream, uint64_t tag, const uint8_t *reply, size_t len);
+     * call. Length 0: there is none. Once for each query. */
+    void (*reply)(void *stream, uint64_t tag, const struct response *response);
 
     /* Puts what is to be sent, at most stream_host_room bytes. True: there is more, call again when
      * that has left. NULL: `reply` and `take` put everything themselves. */

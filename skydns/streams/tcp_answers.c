@@ -86,8 +86,8 @@ static void drop(const struct tcp_answers *a, const struct tcp_query *tcp)
     }
 }
 
-enum engine_verdict tcp_answers_query(void *data, const struct tcp_query *tcp, uint8_t *reply,
-                                      size_t *ret_len)
+enum engine_verdict tcp_answers_query(void *data, const struct tcp_query *tcp,
+                                      struct response *response)
 {
     struct tcp_answers *a = data;
     struct turn *turn = a->turn;
@@ -107,14 +107,13 @@ enum engine_verdict tcp_answers_query(void *data, const struct tcp_query *tcp, u
     };
     struct query_counts *counts = turn->counts[tcp->transport];
     query_counts_begin(counts);
-    struct response response = {.bytes = reply};
-    enum engine_verdict verdict = turn_answer(turn, &query, NULL, &response);
+    enum engine_verdict verdict = turn_answer(turn, &query, NULL, response);
     if (verdict == ENGINE_DEFER) {
         if (defer(a, tcp, &query)) {
             counter_add(&counts->deferred, 1);
             return ENGINE_DEFER;
         }
-        (void)!engine_servfail(turn->engine, &query, EDNS_ERROR_OTHER, &response);
+        (void)!engine_servfail(turn->engine, &query, EDNS_ERROR_OTHER, response);
         counter_add(&counts->refused, 1);
         verdict = ENGINE_REPLY;
     } else if (verdict == ENGINE_REPLY) {
@@ -125,8 +124,7 @@ enum engine_verdict tcp_answers_query(void *data, const struct tcp_query *tcp, u
         drop(a, tcp);
     }
     if (verdict == ENGINE_REPLY) {
-        count_response(a, &query, &response, begun_us);
-        *ret_len = response.len;
+        count_response(a, &query, response, begun_us);
     }
     return verdict;
 }
@@ -152,5 +150,5 @@ bool tcp_answers_late(struct tcp_answers *answers, const struct deferred_origin 
                       const struct response *response)
 {
     answers->late--;
-    return tcp_server_reply(answers->tcp, origin->tcp, origin->tag, response->bytes, response->len);
+    return tcp_server_reply(answers->tcp, origin->tcp, origin->tag, response);
 }

@@ -36,8 +36,8 @@ struct tcp_answers {
 };
 
 /* tcp_answer_fn, tcp_ahead_fn and tcp_part_left_fn, whose data is the tcp_answers. */
-enum engine_verdict tcp_answers_query(void *answers, const struct tcp_query *tcp, uint8_t *reply,
-                                      size_t *ret_len);
+enum engine_verdict tcp_answers_query(void *answers, const struct tcp_query *tcp,
+                                      struct response *response);
 void tcp_answers_look_ahead(void *answers, const struct slice *queries, size_t count,
                             bool are_together);
 void tcp_answers_part_left(void *answers, uint64_t transfer, bool is_gone);

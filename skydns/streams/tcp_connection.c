@@ -75,10 +75,9 @@ static void put_frame(struct tcp_server *s, const uint8_t *reply, size_t len)
 static void answer_one(struct tcp_connection *c, struct slice wire, unsigned ahead)
 {
     struct tcp_server *s = c->server;
-    uint8_t *reply = s->out + s->out_len + TCP_PREFIX;
-    size_t reply_len;
-    if (tcp_connection_ask(c, wire, 0, ahead, reply, &reply_len) == ENGINE_REPLY) {
-        put_frame(s, reply, reply_len);
+    struct response response = {.bytes = s->out + s->out_len + TCP_PREFIX};
+    if (tcp_connection_ask(c, wire, 0, ahead, &response) == ENGINE_REPLY) {
+        put_frame(s, response.bytes, response.len);
     }
 }
 

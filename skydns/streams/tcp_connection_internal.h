@@ -160,8 +160,8 @@ static inline void tcp_connection_spend(struct tcp_connection *c, size_t reply_l
 
 /* Asks for the answer to a query, counts a deferral, and charges its client. */
 static inline enum engine_verdict tcp_connection_ask(struct tcp_connection *c, struct slice wire,
-                                                     uint64_t tag, unsigned ahead, uint8_t *reply,
-                                                     size_t *ret_len)
+                                                     uint64_t tag, unsigned ahead,
+                                                     struct response *response)
 {
     const struct tcp_server_config *config = &c->server->config;
     struct tcp_query query = {.wire = (const uint8_t *)wire.ptr,
@@ -173,13 +173,12 @@ static inline enum engine_verdict tcp_connection_ask(struct tcp_connection *c, s
                               .tag = tag,
                               .client_waiting = c->who->waiting,
                               .ahead = ahead};
-    *ret_len = 0;
-    enum engine_verdict verdict = config->answer(config->data, &query, reply, ret_len);
+    enum engine_verdict verdict = config->answer(config->data, &query, response);
     if (verdict == ENGINE_DEFER) {
         c->waiting++;
         c->who->waiting++;
     }
-    tcp_connection_spend(c, *ret_len);
+    tcp_connection_spend(c, verdict == ENGINE_REPLY ? response->len : 0);
     return verdict;
 }
 
@@ -242,9 +241,9 @@ bool tcp_stream_flush(struct tcp_connection *c) MUST_CHECK;
  * False: that is over, or of no use; the caller closes it. */
 bool tcp_stream_linger(struct tcp_connection *c);
 
-/* Passes the late answer on; len 0: none. */
-bool tcp_stream_reply(struct tcp_connection *c, uint64_t tag, const uint8_t *reply,
-                      size_t len) MUST_CHECK;
+/* Passes the late answer on; length 0: none. */
+bool tcp_stream_reply(struct tcp_connection *c, uint64_t tag,
+                      const struct response *response) MUST_CHECK;
 
 void tcp_stream_drain(struct tcp_connection *c);
 

@@ -236,7 +236,7 @@ static void on_leaver(void *data, struct tcp_ref ref)
 }
 
 bool tcp_server_reply(struct tcp_server *server, struct tcp_ref connection, uint64_t tag,
-                      const uint8_t *reply, size_t len)
+                      const struct response *response)
 {
     struct tcp_connection *c = tcp_server_find(server, connection);
     if (!c || (c->has_ended && c->waiting == 0)) {
@@ -244,8 +244,9 @@ bool tcp_server_reply(struct tcp_server *server, struct tcp_ref connection, uint
     }
     c->waiting--;
     c->who->waiting--;
-    bool is_sound = c->stream ? tcp_stream_reply(c, tag, reply, len)
-                              : len == 0 || tcp_connection_reply(c, reply, len);
+    bool is_sound =
+        c->stream ? tcp_stream_reply(c, tag, response)
+                  : response->len == 0 || tcp_connection_reply(c, response->bytes, response->len);
     tcp_connection_settle(c, is_sound);
     return is_sound;
 }

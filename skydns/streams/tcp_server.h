@@ -97,10 +97,10 @@ struct tcp_query {
     unsigned ahead;        /* its place, from 1, in the last call of tcp_ahead_fn; 0: none */
 };
 
-/* REPLY: the answer is in reply (ENGINE_REPLY_MAX bytes), its length set. DROP: no answer. DEFER:
+/* REPLY: the response, of ENGINE_REPLY_MAX bytes, is filled in. DROP: no answer. DEFER:
  * one tcp_server_reply follows later, not from inside this call. */
 typedef enum engine_verdict (*tcp_answer_fn)(void *data, const struct tcp_query *query,
-                                             uint8_t *reply, size_t *ret_len);
+                                             struct response *response);
 
 /* The message that tcp_server_reply_part had for this transfer has been taken by the socket; or, if
  * is_gone, its connection was closed before. May not call back. */
@@ -134,10 +134,10 @@ int tcp_server_new(const struct tcp_server_config *config, struct tcp_server **r
 /* Closes everything at once. NULL is fine. */
 void tcp_server_free(struct tcp_server *server);
 
-/* The late answer to a deferred query, with its tag; len 0: none after all. False: the connection
- * is gone, which is not an error; nothing was sent. */
+/* The late answer to a deferred query, with its tag; length 0: none after all. False: the
+ * connection is gone, which is not an error; nothing was sent. */
 bool tcp_server_reply(struct tcp_server *server, struct tcp_ref connection, uint64_t tag,
-                      const uint8_t *reply, size_t len);
+                      const struct response *response);
 
 /* One of the messages that answer a deferred query: with the last one, or with none (len 0,
  * is_last) the query is answered. reply NULL: it is broken off, and the connection reads no more.

@@ -12,14 +12,15 @@ void stream_host_query(struct stream_host *host, uint64_t tag, const uint8_t *wi
 {
     struct tcp_connection *c = host->connection;
     struct tcp_server *s = c->server;
-    size_t reply_len;
+    struct response response = {.bytes = s->reply};
+    static const struct response none;
     s->turn_queries++;
-    switch (tcp_connection_ask(c, slice_of(wire, len), tag, 0, s->reply, &reply_len)) {
+    switch (tcp_connection_ask(c, slice_of(wire, len), tag, 0, &response)) {
     case ENGINE_REPLY:
-        c->kind->protocol->reply(c->stream, tag, s->reply, reply_len);
+        c->kind->protocol->reply(c->stream, tag, &response);
         break;
     case ENGINE_DROP:
-        c->kind->protocol->reply(c->stream, tag, NULL, 0);
+        c->kind->protocol->reply(c->stream, tag, &none);
         break;
     case ENGINE_DEFER:
         break;
@@ -165,10 +166,10 @@ bool tcp_stream_read(struct tcp_connection *c)
     return is_sound;
 }
 
-bool tcp_stream_reply(struct tcp_connection *c, uint64_t tag, const uint8_t *reply, size_t len)
+bool tcp_stream_reply(struct tcp_connection *c, uint64_t tag, const struct response *response)
 {
     bool was_stuck = tcp_connection_wants_to_send(c);
-    c->kind->protocol->reply(c->stream, tag, reply, len);
+    c->kind->protocol->reply(c->stream, tag, response);
     if (!tcp_stream_flush(c)) {
         return false;
     }

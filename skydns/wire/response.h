@@ -77,4 +77,10 @@ static inline uint16_t response_type(const struct response *response)
     return (uint16_t)(type[0] << 8 | type[1]);
 }
 
+/* Seconds that a cache may keep it (RFC 8484 5.1): the smallest TTL of the answer section; of a
+ * negative one also the smaller of the SOA's TTL and its minimum (RFC 2308 5); else 0. The only
+ * reader of records that are written: few transports want to know this, and whoever writes records
+ * for the others need not count. */
+uint32_t response_max_age_s(const struct response *response);
+
 #endif

@@ -31,8 +31,8 @@ static void look_ahead(void *data, const struct slice *queries, size_t count, bo
 }
 
 /* Echoes the query; ignores one that is too short. */
-static enum engine_verdict answer(void *data, const struct tcp_query *query, uint8_t *reply,
-                                  size_t *ret_len)
+static enum engine_verdict answer(void *data, const struct tcp_query *query,
+                                  struct response *response)
 {
     (void)data;
     assert(query->ahead >= 1 && query->ahead <= told_count);
@@ -40,8 +40,8 @@ static enum engine_verdict answer(void *data, const struct tcp_query *query, uin
     if (query->len < SMALLEST) {
         return ENGINE_DROP;
     }
-    memcpy(reply, query->wire, query->len);
-    *ret_len = query->len;
+    memcpy(response->bytes, query->wire, query->len);
+    response->len = query->len;
     return ENGINE_REPLY;
 }
 

@@ -9,7 +9,11 @@
 #include <string.h>
 
 #include "common/base/buf.h"
+#include "common/base/cursor.h"
+#include "common/dns/dname.h"
+#include "common/dns/dns.h"
 #include "skydns/streams/stream_protocol.h"
+#include "skydns/wire/response.h"
 
 enum { FAKE_LATE_MAX = 600 };
 
@@ -85,12 +89,26 @@ static inline void fake_host_arrive(struct stream_host *host, const void *bytes,
     fake_host_go_on(host);
 }
 
+/* These bytes as the answer, which are only read: those of a query or response, or any others. */
+static void fake_host_pass(struct stream_host *host, uint64_t tag, const void *reply, size_t len)
+{
+    struct response response = {.len = len};
+    struct reader r = reader_of(reply, len);
+    struct dname name;
+    memcpy(&response.bytes, &reply, sizeof(reply));
+    reader_seek(&r, DNS_HEADER_SIZE);
+    if (!r.failed && response.bytes[5] == 1 && dname_read(&r, &name)) {
+        response.name_len = name.len;
+    }
+    host->protocol->reply(host->stream, tag, &response);
+}
+
 /* The late answer to the query with this number, from 0; `len` 0: none. */
 static inline void fake_host_reply(struct stream_host *host, size_t number, const void *reply,
                                    size_t len)
 {
     assert(number < host->late);
-    host->protocol->reply(host->stream, host->tags[number], reply, len);
+    fake_host_pass(host, host->tags[number], reply, len);
     fake_host_flush(host);
 }
 
@@ -104,15 +122,15 @@ void stream_host_query(struct stream_host *host, uint64_t tag, const uint8_t *wi
         assert(host->late < FAKE_LATE_MAX);
         host->tags[host->late++] = tag;
     } else if (host->answers == FAKE_NONE) {
-        host->protocol->reply(host->stream, tag, NULL, 0);
+        fake_host_pass(host, tag, NULL, 0);
     } else if (host->reply) {
-        host->protocol->reply(host->stream, tag, host->reply, host->reply_len);
+        fake_host_pass(host, tag, host->reply, host->reply_len);
     } else {
         uint8_t *echo = malloc(len);
         assert(echo && len > 2);
         memcpy(echo, wire, len);
         echo[2] |= 0x80;
-        host->protocol->reply(host->stream, tag, echo, len);
+        fake_host_pass(host, tag, echo, len);
         free(echo);
     }
 }

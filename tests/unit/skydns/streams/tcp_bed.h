@@ -56,8 +56,17 @@ struct tcp_bed_limits {
     uint32_t handshake_ms;
 };
 
-static enum engine_verdict answer(void *data, const struct tcp_query *query, uint8_t *reply,
-                                  size_t *ret_len)
+/* tcp_server_reply with these bytes, which are only read. */
+static inline bool tcp_bed_reply(struct tcp_server *server, struct tcp_ref connection, uint64_t tag,
+                                 const uint8_t *reply, size_t len)
+{
+    struct response response = {.len = len};
+    memcpy(&response.bytes, &reply, sizeof(reply));
+    return tcp_server_reply(server, connection, tag, &response);
+}
+
+static enum engine_verdict answer(void *data, const struct tcp_query *query,
+                                  struct response *response)
 {
     struct tcp_bed *bed = data;
     bed->queries++;
@@ -68,12 +77,12 @@ static enum engine_verdict answer(void *data, const struct tcp_query *query, uin
     }
     switch (query->len ? query->wire[0] : SILENT) {
     case ECHO:
-        memcpy(reply, query->wire, query->len);
-        *ret_len = query->len;
+        memcpy(response->bytes, query->wire, query->len);
+        response->len = query->len;
         return ENGINE_REPLY;
     case HUGE_REPLY:
-        memset(reply, 'H', ENGINE_REPLY_MAX);
-        *ret_len = ENGINE_REPLY_MAX;
+        memset(response->bytes, 'H', ENGINE_REPLY_MAX);
+        response->len = ENGINE_REPLY_MAX;
         return ENGINE_REPLY;
     case LATE:
         assert_true(bed->late_count < LATE_MAX);

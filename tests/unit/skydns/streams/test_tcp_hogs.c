@@ -233,7 +233,7 @@ static void test_late_answers_are_no_progress(void **state)
     }
     test_clock_stop();
     while (passed_s < WAITING && tcp_server_connections(f->server) == 1) {
-        (void)tcp_server_reply(f->server, f->late[passed_s++], 0, (const uint8_t *)"late", 4);
+        (void)tcp_bed_reply(f->server, f->late[passed_s++], 0, (const uint8_t *)"late", 4);
         test_clock_advance_ms(1000);
         ev_timer_again(f->loop, &f->guard);
         ev_run(f->loop, EVRUN_NOWAIT);
@@ -266,7 +266,7 @@ static void test_many_late_answers(void **state)
     assert_int_equal(f->queries, TCP_WAITING_MAX + 2);
     for (size_t i = 0; i < SENT; i++) {
         wait_for_queries(f, (unsigned)(i < SENT - TCP_WAITING_MAX ? TCP_WAITING_MAX + 2 + i : 0));
-        assert_true(tcp_server_reply(f->server, f->late[i], 0, (const uint8_t *)"late", 4));
+        assert_true(tcp_bed_reply(f->server, f->late[i], 0, (const uint8_t *)"late", 4));
         assert_frame(f, fd, "late");
         if (i == SENT - TCP_WAITING_MAX) {
             assert_frame(f, fd, "e!"); /* the first that need not wait */
@@ -294,7 +294,7 @@ static void test_drain_while_many_wait(void **state)
     tcp_server_drain(f->server);
     for (unsigned i = 0; i < SENT; i++) {
         wait_for_queries(f, i + 1);
-        assert_true(tcp_server_reply(f->server, f->late[i], 0, (const uint8_t *)"late", 4));
+        assert_true(tcp_bed_reply(f->server, f->late[i], 0, (const uint8_t *)"late", 4));
         assert_frame(f, fd, "late");
     }
     assert_closed(f, fd);

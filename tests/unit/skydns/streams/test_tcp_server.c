@@ -93,8 +93,8 @@ static void test_late_answers_in_any_order(void **state)
     assert_frame(f, fd, "e3");
     assert_int_equal(f->late_count, 2);
     assert_int_equal(f->late_tag[0], '1');
-    assert_true(tcp_server_reply(f->server, f->late[1], 0, (const uint8_t *)"two", 3));
-    assert_true(tcp_server_reply(f->server, f->late[0], 0, (const uint8_t *)"one", 3));
+    assert_true(tcp_bed_reply(f->server, f->late[1], 0, (const uint8_t *)"two", 3));
+    assert_true(tcp_bed_reply(f->server, f->late[0], 0, (const uint8_t *)"one", 3));
     assert_frame(f, fd, "two");
     assert_frame(f, fd, "one");
     close(fd);
@@ -111,18 +111,18 @@ static void test_a_late_answer_never_reaches_another_client(void **state)
     wait_for_queries(f, 1);
     close(first);
     wait_for_connections(f, 1); /* its answer is still due */
-    tcp_server_reply(f->server, f->late[0], 0, NULL, 0);
+    tcp_bed_reply(f->server, f->late[0], 0, NULL, 0);
     wait_for_connections(f, 0);
 
     int second = connect_client(f);
     send_all(second, "\0\2l2", 4);
     wait_for_queries(f, 2);
     assert_int_equal(f->late[1].slot, f->late[0].slot);
-    assert_false(tcp_server_reply(f->server, f->late[0], 0, (const uint8_t *)"stale", 5));
-    assert_true(tcp_server_reply(f->server, f->late[1], 0, (const uint8_t *)"fresh", 5));
+    assert_false(tcp_bed_reply(f->server, f->late[0], 0, (const uint8_t *)"stale", 5));
+    assert_true(tcp_bed_reply(f->server, f->late[1], 0, (const uint8_t *)"fresh", 5));
     assert_frame(f, second, "fresh");
     close(second);
-    assert_false(tcp_server_reply(f->server, (struct tcp_ref){.slot = 9}, 0, NULL, 0));
+    assert_false(tcp_bed_reply(f->server, (struct tcp_ref){.slot = 9}, 0, NULL, 0));
     teardown(f);
 }
 
@@ -135,7 +135,7 @@ static void test_half_closed_clients_are_answered(void **state)
     send_all(fd, "\0\2l1\0\2e2\0\7part", 14);
     assert_int_equal(shutdown(fd, SHUT_WR), 0);
     assert_frame(f, fd, "e2");
-    assert_true(tcp_server_reply(f->server, f->late[0], 0, (const uint8_t *)"late", 4));
+    assert_true(tcp_bed_reply(f->server, f->late[0], 0, (const uint8_t *)"late", 4));
     assert_frame(f, fd, "late");
     assert_closed(f, fd);
     wait_for_connections(f, 0);
@@ -211,7 +211,7 @@ static void test_output_limit(void **state)
     send_all(fd, "\0\2l1", 4);
     wait_for_queries(f, 1);
     while (there && given < 64u << 20) {
-        there = tcp_server_reply(f->server, f->late[0], 0, reply, sizeof(reply));
+        there = tcp_bed_reply(f->server, f->late[0], 0, reply, sizeof(reply));
         given += sizeof(reply);
     }
     assert_false(there);
@@ -240,7 +240,7 @@ static void test_connection_limit(void **state)
     d = connect_client(f); /* both have a query in flight */
     assert_closed(f, d);
     assert_int_equal(tcp_server_connections(f->server), 2);
-    assert_true(tcp_server_reply(f->server, f->late[0], 0, (const uint8_t *)"c", 1));
+    assert_true(tcp_bed_reply(f->server, f->late[0], 0, (const uint8_t *)"c", 1));
     assert_frame(f, c, "c");
     close(a);
     close(c);
@@ -259,7 +259,7 @@ static void test_idle_connections_are_closed(void **state)
     assert_closed(f, idle);
     assert_closed(f, dripping);
     wait_for_connections(f, 1);
-    assert_true(tcp_server_reply(f->server, f->late[0], 0, (const uint8_t *)"x", 1));
+    assert_true(tcp_bed_reply(f->server, f->late[0], 0, (const uint8_t *)"x", 1));
     assert_frame(f, waiting, "x");
     assert_closed(f, waiting);
     teardown(f);
@@ -282,7 +282,7 @@ static void test_an_idle_client_with_unread_answers_is_closed(void **state)
     wait_for_queries(f, 2);
     wait_for_connections(f, 0);
     assert_in_range(f->queries, 2, HUGE_ANSWERS);
-    assert_false(tcp_server_reply(f->server, f->late[0], 0, (const uint8_t *)"x", 1));
+    assert_false(tcp_bed_reply(f->server, f->late[0], 0, (const uint8_t *)"x", 1));
     close(fd);
     teardown(f);
 }
@@ -305,7 +305,7 @@ static void test_drain(void **state)
     int late = socket(AF_INET, SOCK_STREAM, 0);
     assert_int_equal(connect(late, &f->address.sa, f->address.len), -1);
     close(late);
-    assert_true(tcp_server_reply(f->server, f->late[0], 0, (const uint8_t *)"x", 1));
+    assert_true(tcp_bed_reply(f->server, f->late[0], 0, (const uint8_t *)"x", 1));
     assert_int_equal(tcp_server_connections(f->server), 0);
     assert_frame(f, waiting, "x");
     assert_closed(f, waiting);
@@ -462,7 +462,7 @@ static void assert_kinds_answered(struct tcp_bed *f, const int fds[KINDS])
     }
     wait_for_queries(f, 7 + MANY);
     assert_int_equal(f->late_count, 1);
-    assert_true(tcp_server_reply(f->server, f->late[0], 0, (const uint8_t *)"l", 1));
+    assert_true(tcp_bed_reply(f->server, f->late[0], 0, (const uint8_t *)"l", 1));
     assert_frame(f, fds[LATE_KIND], "l");
 }
 
@@ -514,8 +514,7 @@ static void ask_for_a_late_one(struct tcp_bed *f, int fd)
 {
     send_all(fd, "\0\3l-3", 5);
     wait_for_queries(f, f->queries + 1);
-    assert_true(
-        tcp_server_reply(f->server, f->late[f->late_count - 1], 0, (const uint8_t *)"l", 1));
+    assert_true(tcp_bed_reply(f->server, f->late[f->late_count - 1], 0, (const uint8_t *)"l", 1));
     assert_frame(f, fd, "l");
 }
 

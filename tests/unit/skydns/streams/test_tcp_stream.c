@@ -49,11 +49,11 @@ static void put(struct lines *lines, const void *bytes, size_t len)
     lines->unsent_len += len;
 }
 
-static void lines_reply(void *stream, uint64_t tag, const uint8_t *reply, size_t len)
+static void lines_reply(void *stream, uint64_t tag, const struct response *response)
 {
     char head[] = {(char)('0' + tag % 10), ':'};
     put(stream, head, sizeof(head));
-    put(stream, reply, len);
+    put(stream, response->bytes, response->len);
     put(stream, "\n", 1);
 }
 
@@ -197,10 +197,10 @@ static void test_late_replies_by_tag(void **state)
         assert_int_equal(tcp_server_connections_of(f->server, ENGINE_HTTP), 1);
         assert_int_equal(f->late_tags[2], 2);
         assert_true(
-            tcp_server_reply(f->server, f->late[2], f->late_tags[2], (const uint8_t *)"three", 5));
-        assert_true(tcp_server_reply(f->server, f->late[0], f->late_tags[0], NULL, 0));
+            tcp_bed_reply(f->server, f->late[2], f->late_tags[2], (const uint8_t *)"three", 5));
+        assert_true(tcp_bed_reply(f->server, f->late[0], f->late_tags[0], NULL, 0));
         assert_true(
-            tcp_server_reply(f->server, f->late[1], f->late_tags[1], (const uint8_t *)"two", 3));
+            tcp_bed_reply(f->server, f->late[1], f->late_tags[1], (const uint8_t *)"two", 3));
         assert_text(f, fd, "2:three\n0:\n1:two\n");
         close(fd);
         finish(f);
@@ -216,7 +216,7 @@ static void test_half_closed_clients_are_answered(void **state)
     say(fd, "l1\ne2\npart");
     assert_int_equal(shutdown(fd, SHUT_WR), 0);
     assert_text(f, fd, "1:e2\n");
-    assert_true(tcp_server_reply(f->server, f->late[0], 0, (const uint8_t *)"late", 4));
+    assert_true(tcp_bed_reply(f->server, f->late[0], 0, (const uint8_t *)"late", 4));
     assert_text(f, fd, "0:late\n");
     assert_closed(f, fd);
     wait_for_connections(f, 0);
@@ -232,7 +232,7 @@ static void test_a_protocol_may_end(void **state)
     say(fd, "l1\ne2\n!\ne3\n");
     assert_text(f, fd, "1:e2\n");
     assert_int_equal(tcp_server_connections(f->server), 1);
-    assert_true(tcp_server_reply(f->server, f->late[0], 0, (const uint8_t *)"late", 4));
+    assert_true(tcp_bed_reply(f->server, f->late[0], 0, (const uint8_t *)"late", 4));
     assert_text(f, fd, "0:late\n");
     assert_closed(f, fd);
     assert_int_equal(f->queries, 2);
@@ -260,7 +260,7 @@ static void test_a_protocol_may_break(void **state)
         assert_ends(f, fd);
         assert_int_equal(close_count, 1);
         assert_int_equal(tcp_server_connections(f->server), 2);
-        assert_false(tcp_server_reply(f->server, f->late[0], 0, (const uint8_t *)"late", 4));
+        assert_false(tcp_bed_reply(f->server, f->late[0], 0, (const uint8_t *)"late", 4));
         close(fd);
         wait_for_connections(f, 1);
         assert_int_equal(f->queries, 2);
@@ -407,7 +407,7 @@ static void test_waiting_pauses_the_protocol(void **state)
         ev_run(f->loop, EVRUN_NOWAIT);
     }
     assert_int_equal(f->queries, TCP_WAITING_MAX);
-    assert_true(tcp_server_reply(f->server, f->late[5], 5, (const uint8_t *)"x", 1));
+    assert_true(tcp_bed_reply(f->server, f->late[5], 5, (const uint8_t *)"x", 1));
     assert_text(f, fd, "5:x\n8:e!\n");
     close(fd);
     finish(f);
@@ -459,7 +459,7 @@ static void test_unread_late_replies_are_limited(void **state)
     }
     wait_for_queries(f, TCP_WAITING_MAX);
     while (sent < TCP_WAITING_MAX && tcp_server_connections(f->server) == 1) {
-        (void)tcp_server_reply(f->server, f->late[sent], sent, reply, sizeof(reply));
+        (void)tcp_bed_reply(f->server, f->late[sent], sent, reply, sizeof(reply));
         sent++;
     }
     assert_int_equal(tcp_server_connections(f->server), 0);
@@ -551,7 +551,7 @@ static void test_drain(void **state)
         assert_text(f, idle, "bye\n");
         assert_closed(f, idle);
         assert_text(f, waiting, "bye\n1:e2\n");
-        assert_true(tcp_server_reply(f->server, f->late[0], 0, (const uint8_t *)"late", 4));
+        assert_true(tcp_bed_reply(f->server, f->late[0], 0, (const uint8_t *)"late", 4));
         assert_text(f, waiting, "0:late\n");
         assert_closed(f, waiting);
         wait_for_connections(f, 0);

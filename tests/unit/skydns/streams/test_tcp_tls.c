@@ -20,7 +20,7 @@ static void test_queries(void **state)
         assert_heard(f, &p, "e-1");
         assert_heard(f, &p, "e-two");
         wait_for_queries(f, 3 * (unsigned)cut);
-        assert_true(tcp_server_reply(f->server, f->late[cut - 1], 0, (const uint8_t *)"late", 4));
+        assert_true(tcp_bed_reply(f->server, f->late[cut - 1], 0, (const uint8_t *)"late", 4));
         assert_heard(f, &p, "late");
     }
     assert_int_equal(tcp_server_connections_of(f->server, ENGINE_TLS), 1);
@@ -70,7 +70,7 @@ static void test_half_closed_clients_are_answered(void **state)
     assert_heard(f, &p, "e2");
     run_some(f);
     assert_int_equal(tcp_server_connections(f->server), 1);
-    assert_true(tcp_server_reply(f->server, f->late[0], 0, (const uint8_t *)"late", 4));
+    assert_true(tcp_bed_reply(f->server, f->late[0], 0, (const uint8_t *)"late", 4));
     assert_heard(f, &p, "late");
     assert_hung_up(f, &p);
     wait_for_connections(f, 0);
@@ -119,7 +119,7 @@ static void test_unread_replies_are_limited(void **state)
     }
     wait_for_queries(f, TCP_WAITING_MAX);
     while (sent < TCP_WAITING_MAX && tcp_server_connections(f->server) == 1) {
-        (void)tcp_server_reply(f->server, f->late[sent++], 0, reply, sizeof(reply));
+        (void)tcp_bed_reply(f->server, f->late[sent++], 0, reply, sizeof(reply));
     }
     assert_int_equal(tcp_server_connections(f->server), 0);
     assert_in_range(sent, TCP_OUTPUT_MAX / ENGINE_REPLY_MAX, TCP_WAITING_MAX - 1);
@@ -177,7 +177,7 @@ static void test_drain(void **state)
     release_pool();
     wait_for_connections(f, 1);
     hang_up(&out);
-    assert_true(tcp_server_reply(f->server, f->late[0], 0, (const uint8_t *)"late", 4));
+    assert_true(tcp_bed_reply(f->server, f->late[0], 0, (const uint8_t *)"late", 4));
     assert_heard(f, &waiting, "late");
     assert_hung_up(f, &waiting);
     wait_for_connections(f, 0);
@@ -208,10 +208,10 @@ static enum stream_take ok_take(void *stream, const uint8_t *bytes, size_t len, 
     return STREAM_WAITS;
 }
 
-static void ok_reply(void *stream, uint64_t tag, const uint8_t *reply, size_t len)
+static void ok_reply(void *stream, uint64_t tag, const struct response *response)
 {
     assert_int_equal(tag, 7);
-    stream_host_put(stream, reply, len);
+    stream_host_put(stream, response->bytes, response->len);
 }
 
 static size_t ok_memory(const void *stream)
@@ -243,7 +243,7 @@ static void test_a_protocol_over_tls(void **state)
     assert_string_equal(text, "oke!");
     say(f, &p, "l", 1);
     wait_for_queries(f, 2);
-    assert_true(tcp_server_reply(f->server, f->late[0], 7, (const uint8_t *)"late", 4));
+    assert_true(tcp_bed_reply(f->server, f->late[0], 7, (const uint8_t *)"late", 4));
     assert_true(hear(f, &p, text, 6));
     assert_string_equal(text, "oklate");
     hang_up(&p);
