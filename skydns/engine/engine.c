@@ -84,8 +84,8 @@ static NOINLINE struct query *parse_rest(const struct engine_query *query, struc
     return parsed;
 }
 
-/* A query as it was read, once. */
-static inline struct query *parse_once(struct engine *engine, const struct engine_query *query)
+/* A query as it was read, once, if it is ordinary. */
+static inline struct query *parse_begin(struct engine *engine, const struct engine_query *query)
 {
     struct query *parsed = &engine->alone;
     if (query->ahead > 0 && query->ahead <= engine->ahead_count) {
@@ -93,14 +93,19 @@ static inline struct query *parse_once(struct engine *engine, const struct engin
     } else {
         query_parse_ordinary(query->wire, query->len, parsed);
     }
+    return parsed;
+}
+
+static inline struct query *parse_end(const struct engine_query *query, struct query *parsed)
+{
     return parsed->is_ordinary ? parsed : parse_rest(query, parsed);
 }
 
-/* Makes the query as the answers see it: parsed, with room in the response for a cookie, if it gets
- * one. */
-static inline void open_in_place(struct engine *engine, struct engine_query *query)
+/* Makes the query, of which `parsed` is what parse_begin gave, as the answers see it: with room in
+ * the response for a cookie, if it gets one. */
+static inline void open_in_place(const struct engine *engine, struct engine_query *query)
 {
-    query->parsed = parse_once(engine, query);
+    query->parsed = parse_end(query, query->parsed);
     query->gets = query_asks(query->parsed) ? finish_gets(engine->config, query) : 0;
     query->reserved =
         query->reserved_by_tsig + (query->gets & EDNS_ASKS_COOKIE ? COOKIE_OPTION_SIZE : 0);
@@ -109,6 +114,7 @@ static inline void open_in_place(struct engine *engine, struct engine_query *que
 static struct engine_query open_query(struct engine *engine, const struct engine_query *query)
 {
     struct engine_query opened = *query;
+    opened.parsed = parse_begin(engine, query);
     open_in_place(engine, &opened);
     return opened;
 }
@@ -146,7 +152,7 @@ enum cookie_verdict engine_check_cookie(struct engine *engine, const struct engi
     if (engine->config->cookies.count == 0 || !may_have_cookie(query->wire, query->len)) {
         return COOKIE_ALONE;
     }
-    const struct query *parsed = parse_once(engine, query);
+    const struct query *parsed = parse_end(query, parse_begin(engine, query));
     return query_has_cookie(parsed) ? check_cookie(engine, query, parsed) : COOKIE_ALONE;
 }
 
@@ -270,17 +276,18 @@ static NOINLINE enum engine_verdict answer_with_options(struct engine *engine,
     return verdict;
 }
 
-static NOINLINE enum engine_verdict bar(struct engine *engine, const struct engine_query *query,
+static NOINLINE enum engine_verdict bar(struct engine *engine, struct engine_query *query,
                                         struct response *response,
                                         struct engine_deferral *ret_deferral)
 {
     ret_deferral->is_barred = true;
     ret_deferral->wants_refresh = false;
-    error_reply(engine, query, DNS_RCODE_REFUSED, 0, EDNS_ERROR_PROHIBITED, response);
+    open_in_place(engine, query);
+    error_of_opened(engine, query, DNS_RCODE_REFUSED, 0, EDNS_ERROR_PROHIBITED, response);
     return response->len > 0 ? ENGINE_REPLY : ENGINE_DROP;
 }
 
-/* To a query without its TSIG record. */
+/* To a query without its TSIG record, with what parse_begin gave. */
 static inline enum engine_verdict answer_open(struct engine *engine, const struct store *store,
                                               struct engine_query *query,
                                               const struct external_answers *externals,
@@ -328,6 +335,7 @@ static NOINLINE enum engine_verdict answer_signed_query(
         return answer_unsound(engine, query, envelope, response, ret_deferral);
     }
     struct engine_query plain = tsig_envelope_query(envelope, query);
+    plain.parsed = parse_begin(engine, &plain);
     enum engine_verdict verdict =
         answer_open(engine, store, &plain, externals, response, ret_deferral);
     ret_deferral->is_signed = true;
@@ -343,7 +351,8 @@ enum engine_verdict engine_answer(struct engine *engine, const struct store *sto
                                   struct response *response, struct engine_deferral *ret_deferral)
 {
     ret_deferral->is_signed = false;
-    if (engine->config->tsig) {
+    query->parsed = parse_begin(engine, query);
+    if (engine->config->tsig && !query->parsed->is_ordinary) { /* no ordinary one has the record */
         const struct tsig_envelope *envelope =
             tsig_envelope_open(&engine->tsig, engine->config->tsig, query);
         if (envelope) {

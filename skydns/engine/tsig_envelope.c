@@ -8,11 +8,18 @@ enum { REPLY_LEAST = DNS_HEADER_SIZE + DNAME_MAX + 4 + EDNS_OPT_SIZE + COOKIE_OP
 _Static_assert((int)REPLY_LEAST + (int)TSIG_KNOWN_MAX <= (int)DNS_UDP_SIZE,
                "any reply can be signed with a known key");
 
+static bool has_additional(const struct engine_query *query)
+{
+    enum { ADDITIONAL_AT = 10 };
+    return query->len >= DNS_HEADER_SIZE &&
+           (query->wire[ADDITIONAL_AT] | query->wire[ADDITIONAL_AT + 1]) != 0;
+}
+
 const struct tsig_envelope *tsig_envelope_open(struct tsig_envelope *envelope,
                                                const struct tsig_keys *keys,
                                                const struct engine_query *query)
 {
-    if (!keys || !tsig_may_be_in(query->wire, query->len)) {
+    if (!keys || !has_additional(query)) {
         return NULL;
     }
     enum tsig_verdict verdict =

@@ -16,7 +16,8 @@ struct tsig_envelope {
     uint8_t plain[TSIG_QUERY_MAX];
 };
 
-/* NULL: there are no keys, or the query has no TSIG record. Costs a hash if it has one. */
+/* NULL: there are no keys, or the query has no TSIG record, or one, but no additional records: then
+ * it is as any other that is passed over. Costs a hash if it has one. */
 const struct tsig_envelope *tsig_envelope_open(struct tsig_envelope *envelope,
                                                const struct tsig_keys *keys,
                                                const struct engine_query *query);

@@ -10,23 +10,6 @@ enum { COUNTS_AT = 4, ADDITIONAL_AT = 10, QUESTION_TAIL = 4, TYPE_ANY = 255 };
 
 /* ---- Where it is ---- */
 
-bool tsig_may_be_in(const uint8_t *wire, size_t len)
-{
-    static const uint8_t usual[] = {0, 1, 0, 0, 0, 0, 0, 1};
-    size_t at = DNS_HEADER_SIZE;
-    if (len < DNS_HEADER_SIZE || (wire[ADDITIONAL_AT] | wire[ADDITIONAL_AT + 1]) == 0) {
-        return false;
-    }
-    if (memcmp(wire + COUNTS_AT, usual, sizeof(usual)) != 0) {
-        return true;
-    }
-    while (at < len && wire[at] != 0 && wire[at] <= DNAME_LABEL_MAX) {
-        at += wire[at] + 1u;
-    }
-    at += 1 + QUESTION_TAIL; /* the only record behind it: usually OPT, of the root */
-    return !(at + 2 < len && wire[at] == 0 && wire[at + 1] == 0 && wire[at + 2] == DNS_TYPE_OPT);
-}
-
 /* A TSIG record in a message: the last one, or one where none may be. */
 struct place {
     size_t at; /* of the record; 0: there is none */

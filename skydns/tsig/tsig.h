@@ -3,13 +3,11 @@
  * thread. What was read of the query is in struct tsig_query alone, so that a query that waits can
  * be opened again later from its bytes.
  *
- *     tsig_may_be_in ──no──▶ (as ever)
- *          │ maybe
- *     tsig_open ──▶ TSIG_NONE           no TSIG record: as ever
- *                   TSIG_GOOD           the query without it; then tsig_sign each message
- *                   TSIG_BAD_*          NOTAUTH, with the error in its TSIG record: tsig_sign, too,
- *                                       which leaves BADKEY and BADSIG unsigned (5.2, 5.3.2)
- *                   TSIG_MALFORMED      FORMERR: it is not the last record, or there are two (5.1)
+ *     tsig_open ──▶ TSIG_NONE           no TSIG record: as ever. A query that fast_query.h reads
+ * has none, and need not come here TSIG_GOOD           the query without it; then tsig_sign each
+ * message TSIG_BAD_*          NOTAUTH, with the error in its TSIG record: tsig_sign, too, which
+ * leaves BADKEY and BADSIG unsigned (5.2, 5.3.2) TSIG_MALFORMED      FORMERR: it is not the last
+ * record, or there are two (5.1)
  */
 #ifndef SKYDNS_TSIG_TSIG_H
 #define SKYDNS_TSIG_TSIG_H
@@ -56,10 +54,6 @@ struct tsig_query {
     uint8_t mac[TSIG_MAC_MAX];
     size_t plain_len; /* of what tsig_open wrote; 0 with NONE and MALFORMED */
 };
-
-/* False, at the cost of one look: it has no additional record, or ends as an OPT record without
- * options does. */
-bool tsig_may_be_in(const uint8_t *wire, size_t len);
 
 /* `plain` has TSIG_QUERY_MAX bytes and gets the query without the record, its ID as received.
  * Compares in constant time. */
