@@ -11,7 +11,6 @@
 #include "skydns/engine/direct_internal.h"
 #include "skydns/engine/finish_internal.h"
 #include "skydns/engine/path_walk_internal.h"
-#include "skydns/engine/tsig_envelope_internal.h"
 #include "skydns/wire/query_parse.h"
 #include "skydns/wire/response.h"
 
@@ -23,8 +22,9 @@ struct engine {
     struct admission admission;
     size_t ahead_count; /* queries looked ahead at */
     struct query ahead[ENGINE_AHEAD_MAX];
-    struct query alone;        /* one that is not among them */
-    struct tsig_envelope tsig; /* of the query being answered */
+    struct query alone;            /* one that is not among them */
+    struct tsig_query tsig;        /* of the query being answered, if it has one, */
+    uint8_t plain[TSIG_QUERY_MAX]; /* and the query without it */
     struct engine_counts counts;
 };
 
@@ -156,6 +156,52 @@ enum cookie_verdict engine_check_cookie(struct engine *engine, const struct engi
     return query_has_cookie(parsed) ? check_cookie(engine, query, parsed) : COOKIE_ALONE;
 }
 
+/* ---- TSIG ---- */
+
+static bool has_additional(const struct engine_query *query)
+{
+    enum { ADDITIONAL_AT = 10 };
+    return query->len >= DNS_HEADER_SIZE &&
+           (query->wire[ADDITIONAL_AT] | query->wire[ADDITIONAL_AT + 1]) != 0;
+}
+
+/* Checks a TSIG record and takes it off, before anything else looks at the query: it gets the
+ * answer of one without. NULL: there are no keys, or it has none; or no additional record, and one
+ * elsewhere is as any other that is passed over. Costs a hash if it has one. */
+static const struct tsig_query *open_tsig(struct engine *engine, const struct engine_query *query)
+{
+    const struct tsig_keys *keys = engine->config->tsig;
+    return keys && has_additional(query) &&
+                   tsig_open(keys, query->wire, query->len, query->now_s, &engine->tsig,
+                             engine->plain) != TSIG_NONE
+               ? &engine->tsig
+               : NULL;
+}
+
+/* NULL: the query is not signed well, or nobody asks. */
+static const struct tsig_query *open_good_tsig(struct engine *engine,
+                                               const struct engine_query *query)
+{
+    const struct tsig_query *tsig = open_tsig(engine, query);
+    return tsig && tsig->verdict == TSIG_GOOD ? tsig : NULL;
+}
+
+/* The query without the record that open_tsig has found, unless that was MALFORMED; with room in
+ * the response for that of the response. */
+static struct engine_query without_tsig(const struct engine *engine,
+                                        const struct engine_query *query)
+{
+    const struct tsig_query *tsig = &engine->tsig;
+    struct engine_query plain = *query;
+    plain.wire = engine->plain;
+    plain.len = tsig->plain_len;
+    plain.ends_in_tsig = true;
+    plain.ahead = 0; /* it was looked ahead at with its record */
+    plain.signed_by = tsig->verdict == TSIG_GOOD ? tsig_key_name(tsig->key) : NULL;
+    plain.reserved_by_tsig = tsig->key ? tsig_reply_size(tsig) : 0;
+    return plain;
+}
+
 /* ---- Errors ---- */
 
 static void error_of_opened(struct engine *engine, const struct engine_query *opened,
@@ -175,27 +221,18 @@ static void error_reply(struct engine *engine, const struct engine_query *query,
     error_of_opened(engine, &opened, rcode, flags, error, response);
 }
 
-/* NULL: the query is not signed well, or nobody asks. */
-static const struct tsig_envelope *find_good(struct engine *engine,
-                                             const struct engine_query *query)
-{
-    const struct tsig_envelope *envelope =
-        tsig_envelope_open(&engine->tsig, engine->config->tsig, query);
-    return envelope && envelope->tsig.verdict == TSIG_GOOD ? envelope : NULL;
-}
-
 static void signed_error(struct engine *engine, const struct engine_query *query,
                          enum dns_rcode rcode, uint16_t flags, enum edns_error error,
                          struct response *response)
 {
-    const struct tsig_envelope *envelope = find_good(engine, query);
-    if (!envelope) {
+    const struct tsig_query *tsig = open_good_tsig(engine, query);
+    if (!tsig) {
         error_reply(engine, query, rcode, flags, error, response);
         return;
     }
-    const struct engine_query plain = tsig_envelope_query(envelope, query);
+    const struct engine_query plain = without_tsig(engine, query);
     error_reply(engine, &plain, rcode, flags, error, response);
-    tsig_envelope_close(envelope, query, response);
+    finish_tsig(tsig, query, response);
 }
 
 /* Not signed, so that a flood of these costs no hash. RA: without it, glibc's resolver takes an
@@ -307,40 +344,39 @@ static inline enum engine_verdict answer_open(struct engine *engine, const struc
 
 /* RFC 8945 5.2: NOTAUTH, and why in the TSIG record; FORMERR if that makes no sense. */
 static enum engine_verdict answer_unsound(struct engine *engine, const struct engine_query *query,
-                                          const struct tsig_envelope *envelope,
-                                          struct response *response,
+                                          const struct tsig_query *tsig, struct response *response,
                                           struct engine_deferral *ret_deferral)
 {
     ret_deferral->is_barred = false;
     ret_deferral->wants_refresh = false;
-    if (envelope->tsig.verdict == TSIG_MALFORMED) {
+    if (tsig->verdict == TSIG_MALFORMED) {
         error_reply(engine, query, DNS_RCODE_FORMERR, 0, EDNS_ERROR_NONE, response);
     } else {
-        const struct engine_query plain = tsig_envelope_query(envelope, query);
+        const struct engine_query plain = without_tsig(engine, query);
         error_reply(engine, &plain, DNS_RCODE_NOTAUTH, 0, EDNS_ERROR_NONE, response);
-        tsig_envelope_close(envelope, query, response);
+        finish_tsig(tsig, query, response);
     }
     return response->len > 0 ? ENGINE_REPLY : ENGINE_DROP;
 }
 
 static NOINLINE enum engine_verdict answer_signed_query(
     struct engine *engine, const struct store *store, const struct engine_query *query,
-    const struct tsig_envelope *envelope, const struct external_answers *externals,
+    const struct tsig_query *tsig, const struct external_answers *externals,
     struct response *response, struct engine_deferral *ret_deferral)
 {
     if (!query->is_repeated) {
-        counter_add(&engine->counts.tsig[envelope->tsig.verdict], 1);
+        counter_add(&engine->counts.tsig[tsig->verdict], 1);
     }
-    if (envelope->tsig.verdict != TSIG_GOOD) {
-        return answer_unsound(engine, query, envelope, response, ret_deferral);
+    if (tsig->verdict != TSIG_GOOD) {
+        return answer_unsound(engine, query, tsig, response, ret_deferral);
     }
-    struct engine_query plain = tsig_envelope_query(envelope, query);
+    struct engine_query plain = without_tsig(engine, query);
     plain.parsed = parse_begin(engine, &plain);
     enum engine_verdict verdict =
         answer_open(engine, store, &plain, externals, response, ret_deferral);
     ret_deferral->is_signed = true;
     if (verdict == ENGINE_REPLY) {
-        tsig_envelope_close(envelope, query, response);
+        finish_tsig(tsig, query, response);
     }
     return verdict;
 }
@@ -353,10 +389,9 @@ enum engine_verdict engine_answer(struct engine *engine, const struct store *sto
     ret_deferral->is_signed = false;
     query->parsed = parse_begin(engine, query);
     if (engine->config->tsig && !query->parsed->is_ordinary) { /* no ordinary one has the record */
-        const struct tsig_envelope *envelope =
-            tsig_envelope_open(&engine->tsig, engine->config->tsig, query);
-        if (envelope) {
-            return answer_signed_query(engine, store, query, envelope, externals, response,
+        const struct tsig_query *tsig = open_tsig(engine, query);
+        if (tsig) {
+            return answer_signed_query(engine, store, query, tsig, externals, response,
                                        ret_deferral);
         }
     }
@@ -379,16 +414,16 @@ void engine_look_ahead(struct engine *engine, const struct store *store,
 bool engine_forwarded(struct engine *engine, const struct engine_query *query,
                       const uint8_t *upstream, size_t upstream_len, struct response *response)
 {
-    const struct tsig_envelope *envelope = find_good(engine, query);
-    const struct engine_query plain = envelope ? tsig_envelope_query(envelope, query) : *query;
+    const struct tsig_query *tsig = open_good_tsig(engine, query);
+    const struct engine_query plain = tsig ? without_tsig(engine, query) : *query;
     struct engine_query opened = open_query(engine, &plain);
     opened.view = view_of(engine, query->client);
     if (!path_walk_forwarded(engine->path, &opened, upstream, upstream_len, response)) {
         return false;
     }
     close_reply(engine, &opened, response);
-    if (envelope) {
-        tsig_envelope_close(envelope, query, response);
+    if (tsig) {
+        finish_tsig(tsig, query, response);
     }
     return true;
 }

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "common/base/cursor.h"
+#include "common/dns/dname.h"
+#include "common/dns/dns.h"
 #include "skydns/engine/cookie.h"
 #include "skydns/wire/edns.h"
 #include "skydns/wire/query_parse.h"
@@ -103,4 +105,21 @@ void finish_options(const struct cookie_secrets *secrets, const struct engine_qu
     }
     assert(!w.failed);
     response->len = w.pos;
+}
+
+/* What a response of 512 bytes always has room for. */
+enum { RESPONSE_LEAST = DNS_HEADER_SIZE + DNAME_MAX + 4 + EDNS_OPT_SIZE + COOKIE_OPTION_SIZE };
+_Static_assert((int)RESPONSE_LEAST + (int)TSIG_KNOWN_MAX <= (int)DNS_UDP_SIZE,
+               "any response can be signed with a known key");
+
+void finish_tsig(const struct tsig_query *tsig, const struct engine_query *query,
+                 struct response *response)
+{
+    const size_t size = tsig_reply_size(tsig);
+    const bool fits =
+        tsig->key || query->transport != ENGINE_UDP || response->len + size <= DNS_UDP_SIZE;
+    if (response->len > 0 && fits) {
+        response->len =
+            tsig_sign(tsig, NULL, 0, query->now_s, response->bytes, response->len, NULL, NULL);
+    }
 }

@@ -1,15 +1,20 @@
-/* What ends a response, behind all that its answer is: the options of its OPT record that belong to
- * the client and its transport rather than to the answer. They are appended in the order of what
- * they may cost: a cookie (cookie.h), for which the answer has left room; as room is left, how long
- * an idle connection stays open (RFC 7828), and padding (RFC 7830, RFC 8467). A TSIG record comes
- * last (tsig_envelope_internal.h), and excludes the latter two: the room for it is known, not its
- * length. engine.c calls this. Pure; any thread. */
+/* What ends a response, behind all that its answer is. engine.c calls this. Pure but for
+ * libcrypto's HMAC; any thread.
+ *
+ *     OPT of the answer, its extended error
+ *     its options that belong to the client and the transport rather than to the answer:
+ *         cookie       (cookie.h) the answer has left room for it
+ *         keepalive    how long an idle connection stays open (RFC 7828), as room is left
+ *         padding      (RFC 7830, RFC 8467) as room is left
+ *     TSIG             the answer has left room for it; excludes keepalive and padding
+ */
 #ifndef SKYDNS_ENGINE_FINISH_INTERNAL_H
 #define SKYDNS_ENGINE_FINISH_INTERNAL_H
 
 #include <stdint.h>
 
 #include "skydns/publish/engine_config.h"
+#include "skydns/tsig/tsig.h"
 #include "skydns/wire/query.h"
 #include "skydns/wire/response.h"
 
@@ -23,5 +28,10 @@ uint8_t finish_gets(const struct engine_config *config, const struct engine_quer
 /* Appends what the query `gets` to a response whose OPT record ends it. */
 void finish_options(const struct cookie_secrets *secrets, const struct engine_query *query,
                     struct response *response);
+
+/* Appends the TSIG record to the response, if there is one, to a query that had this. One over UDP
+ * to an unknown key whose name is so long that 512 bytes do not hold the record stays as it is. */
+void finish_tsig(const struct tsig_query *tsig, const struct engine_query *query,
+                 struct response *response);
 
 #endif
