@@ -5,6 +5,7 @@
 
 #include "common/dns/dname.h"
 #include "common/dns/dns.h"
+#include "skydns/wire/rdata_layout.h"
 
 enum {
     POINTERS_MAX = 1 << 14, /* offsets that a pointer may have */
@@ -89,63 +90,19 @@ static void move_name(struct move *m)
 
 /* ---- Records ---- */
 
-/* Where the data of a type has names: those that senders may have compressed (RFC 3597 4), and some
- * that no sender should. */
-struct layout {
-    uint8_t before; /* bytes */
-    uint8_t strings;
-    uint8_t names;
-};
-
-static struct layout layout_of(unsigned type)
-{
-    enum { MD = 3, MF, MB = 7, MG, MR, MINFO = 14, RP = 17, AFSDB, RT = 21, SIG = 24, PX = 26 };
-    enum { NXT = 30, NAPTR = 35, KX, DNAME = 39, RRSIG = 46, NSEC };
-    switch (type) {
-    case DNS_TYPE_NS:
-    case MD:
-    case MF:
-    case DNS_TYPE_CNAME:
-    case MB:
-    case MG:
-    case MR:
-    case DNS_TYPE_PTR:
-    case NXT:
-    case DNAME:
-    case NSEC:
-        return (struct layout){0, 0, 1};
-    case DNS_TYPE_SOA:
-    case MINFO:
-    case RP:
-        return (struct layout){0, 0, 2};
-    case DNS_TYPE_MX:
-    case AFSDB:
-    case RT:
-    case KX:
-        return (struct layout){2, 0, 1};
-    case PX:
-        return (struct layout){2, 0, 2};
-    case DNS_TYPE_SRV:
-        return (struct layout){6, 0, 1};
-    case NAPTR:
-        return (struct layout){4, 3, 1};
-    case SIG:
-    case RRSIG:
-        return (struct layout){18, 0, 1};
-    default:
-        return (struct layout){0, 0, 0};
-    }
-}
-
 /* `end` is that of the data, and within the message. */
 static void move_data(struct move *m, unsigned type, size_t end)
 {
-    const struct layout layout = layout_of(type);
-    m->pos += layout.before;
-    for (unsigned i = 0; i < layout.strings && m->pos < end; i++) {
+    const struct rdata_layout *layout = rdata_layout_of(type);
+    if (layout->names == 0) {
+        m->pos = end;
+        return;
+    }
+    m->pos += layout->head;
+    for (unsigned i = 0; i < layout->strings && m->pos < end; i++) {
         m->pos += 1u + m->bytes[m->pos];
     }
-    for (unsigned i = 0; i < layout.names && !m->has_failed; i++) {
+    for (unsigned i = 0; i < layout->names && !m->has_failed; i++) {
         move_name(m);
     }
     if (m->pos > end) {

@@ -4,6 +4,7 @@
 
 #include "common/base/seeded_hash.h"
 #include "common/dns/dns.h"
+#include "skydns/wire/rdata_layout.h"
 
 /* ---- Names ---- */
 
@@ -111,51 +112,6 @@ static void write_whole(struct kept_writer *writer, const struct dname *name)
 
 /* ---- Data ---- */
 
-/* Types whose data has names that a nameserver may have compressed (RFC 3597 4): so many bytes,
- * then character strings, then names, then so many bytes. */
-struct form {
-    uint16_t type;
-    uint8_t head, strings, names;
-    enum { NO_REST, SOA_REST = 20, ANY_REST = 255 } rest;
-    bool is_compressed; /* by us, too: RFC 1035's types only */
-};
-
-static const struct form forms[] = {
-    {.type = DNS_TYPE_NS, .names = 1, .is_compressed = true},
-    {.type = 3 /* MD */, .names = 1, .is_compressed = true},
-    {.type = 4 /* MF */, .names = 1, .is_compressed = true},
-    {.type = DNS_TYPE_CNAME, .names = 1, .is_compressed = true},
-    {.type = DNS_TYPE_SOA, .names = 2, .rest = SOA_REST, .is_compressed = true},
-    {.type = 7 /* MB */, .names = 1, .is_compressed = true},
-    {.type = 8 /* MG */, .names = 1, .is_compressed = true},
-    {.type = 9 /* MR */, .names = 1, .is_compressed = true},
-    {.type = DNS_TYPE_PTR, .names = 1, .is_compressed = true},
-    {.type = 14 /* MINFO */, .names = 2, .is_compressed = true},
-    {.type = DNS_TYPE_MX, .head = 2, .names = 1, .is_compressed = true},
-    {.type = 17 /* RP */, .names = 2},
-    {.type = 18 /* AFSDB */, .head = 2, .names = 1},
-    {.type = 21 /* RT */, .head = 2, .names = 1},
-    {.type = 24 /* SIG */, .head = 18, .names = 1, .rest = ANY_REST},
-    {.type = 26 /* PX */, .head = 2, .names = 2},
-    {.type = 30 /* NXT */, .names = 1, .rest = ANY_REST},
-    {.type = DNS_TYPE_SRV, .head = 6, .names = 1},
-    {.type = DNS_TYPE_NAPTR, .head = 4, .strings = 3, .names = 1},
-    {.type = 36 /* KX */, .head = 2, .names = 1},
-    {.type = KEPT_TYPE_DNAME, .names = 1},
-    {.type = KEPT_TYPE_RRSIG, .head = 18, .names = 1, .rest = ANY_REST},
-    {.type = KEPT_TYPE_NSEC, .names = 1, .rest = ANY_REST},
-};
-
-static const struct form *form_of(uint16_t type)
-{
-    for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
-        if (forms[i].type == type) {
-            return &forms[i];
-        }
-    }
-    return NULL;
-}
-
 static void copy(struct kept_writer *writer, struct reader *r, size_t len)
 {
     const uint8_t *bytes = reader_take(r, len);
@@ -164,25 +120,26 @@ static void copy(struct kept_writer *writer, struct reader *r, size_t len)
     }
 }
 
-static bool write_formed(struct kept_writer *writer, struct reader *r, const struct form *form)
+static bool write_formed(struct kept_writer *writer, struct reader *r,
+                         const struct rdata_layout *layout)
 {
-    copy(writer, r, form->head);
-    for (unsigned i = 0; i < form->strings; i++) {
+    copy(writer, r, layout->head);
+    for (unsigned i = 0; i < layout->strings; i++) {
         size_t len = reader_left(r) ? r->data[r->pos] : 0;
         copy(writer, r, len + 1);
     }
-    for (unsigned i = 0; i < form->names; i++) {
+    for (unsigned i = 0; i < layout->names; i++) {
         struct dname name;
         if (!dname_read(r, &name)) {
             return false;
         }
-        if (form->is_compressed) {
+        if (layout->is_compressible) {
             write_compressed(writer, &name);
         } else {
             write_whole(writer, &name);
         }
     }
-    copy(writer, r, form->rest == ANY_REST ? reader_left(r) : form->rest);
+    copy(writer, r, layout->rest == RDATA_REST_ANY ? reader_left(r) : layout->rest);
     return !r->failed && reader_left(r) == 0;
 }
 
@@ -196,10 +153,10 @@ static bool write_data(struct kept_writer *writer, const struct kept_message *me
                        const struct kept_rr *rr)
 {
     struct reader r = reader_of(message->bytes, rr->rdata_at + rr->rdata_len);
-    const struct form *form = form_of(rr->type);
+    const struct rdata_layout *layout = rdata_layout_of(rr->type);
     r.pos = rr->rdata_at;
-    if (form) {
-        return write_formed(writer, &r, form);
+    if (layout->names > 0) {
+        return write_formed(writer, &r, layout);
     }
     copy(writer, &r, rr->rdata_len);
     return is_address_sound(rr);
