@@ -7,6 +7,7 @@
 #include "common/dns/dns.h"
 #include "skydns/records/hash.h"
 #include "skydns/wire/question.h"
+#include "skydns/wire/response_parse.h"
 
 enum { OPTION_KEEPALIVE = 11, OPTION_PADDING = 12 };
 
@@ -128,28 +129,12 @@ static bool find_keepalive(struct reader options, uint16_t *ret_ds)
 
 bool upstream_reply_keepalive(const uint8_t *reply, size_t len, uint16_t *ret_ds)
 {
-    enum { CLASS_AND_TTL = 6 };
-    struct reader r = reader_of(reply, len);
-    struct dname name;
-    uint16_t counts[4];
-    reader_seek(&r, 4);
-    for (size_t i = 0; i < 4; i++) {
-        counts[i] = reader_u16(&r);
-    }
-    for (unsigned i = 0; i < counts[0] && dname_read(&r, &name); i++) {
-        (void)reader_u32(&r); /* type and class */
-    }
-    size_t records = (size_t)counts[1] + counts[2] + counts[3];
-    for (size_t i = 0; i < records && !r.failed && dname_read(&r, &name); i++) {
-        uint16_t type = reader_u16(&r);
-        (void)reader_take(&r, CLASS_AND_TTL);
-        uint16_t data_len = reader_u16(&r);
-        const uint8_t *data = reader_take(&r, data_len);
-        if (data && type == DNS_TYPE_OPT) {
-            return find_keepalive(reader_of(data, data_len), ret_ds);
-        }
-    }
-    return false;
+    struct parsed_response response;
+    response_parse(reply, len, &response);
+    const struct response_rr *opt = response.opt;
+    bool has_found = opt && find_keepalive(reader_of(reply + opt->data_at, opt->data_len), ret_ds);
+    response_parse_fini(&response);
+    return has_found;
 }
 
 /* Only label bytes change; a length byte is at most 63, below any letter. */
@@ -167,26 +152,6 @@ void upstream_query_mix_case(uint8_t *query, size_t len, const uint8_t bits[DNAM
     }
 }
 
-struct asked {
-    struct dname name;
-    uint16_t type;
-    uint16_t qclass;
-};
-
-static bool read_asked(const uint8_t *message, size_t len, struct asked *ret)
-{
-    struct reader r = reader_of(message, len);
-    reader_seek(&r, 4);
-    uint16_t count = reader_u16(&r);
-    reader_seek(&r, DNS_HEADER_SIZE);
-    if (r.failed || count != 1 || !dname_read(&r, &ret->name)) {
-        return false;
-    }
-    ret->type = reader_u16(&r);
-    ret->qclass = reader_u16(&r);
-    return !r.failed;
-}
-
 /* Id, QR, opcode. */
 static bool is_header_of_reply(const uint8_t *query, const uint8_t *reply, size_t reply_len)
 {
@@ -197,10 +162,13 @@ static bool is_header_of_reply(const uint8_t *query, const uint8_t *reply, size_
 bool upstream_is_reply(const uint8_t *query, size_t query_len, const uint8_t *reply,
                        size_t reply_len, bool exact_case)
 {
-    struct asked asked, answered;
-    return is_header_of_reply(query, reply, reply_len) && read_asked(query, query_len, &asked) &&
-           read_asked(reply, reply_len, &answered) && asked.type == answered.type &&
-           asked.qclass == answered.qclass && dname_equal(&asked.name, &answered.name) &&
+    struct response_head asked, answered;
+    if (!is_header_of_reply(query, reply, reply_len)) {
+        return false;
+    }
+    response_head_read(query, query_len, &asked); /* it begins as its response does */
+    response_head_read(reply, reply_len, &answered);
+    return response_head_asks(&answered, &asked.name, asked.type, asked.qclass) &&
            (!exact_case || memcmp(asked.name.wire, answered.name.wire, asked.name.len) == 0);
 }
 

@@ -1,0 +1,189 @@
+#include "skydns/wire/response_parse.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "common/base/cursor.h"
+#include "common/base/seeded_hash.h"
+#include "common/base/xalloc.h"
+#include "common/dns/dns.h"
+
+enum { RR_SIZE_MIN = 11 }; /* root owner, type, class, TTL, length */
+
+/* ---- Head ---- */
+
+static bool read_head_question(struct reader *r, struct response_head *head)
+{
+    struct dname name;
+    if (!dname_read(r, &name)) {
+        return false;
+    }
+    head->type = reader_u16(r);
+    head->qclass = reader_u16(r);
+    if (!r->failed) {
+        head->name = name;
+    }
+    return !r->failed;
+}
+
+void response_head_read(const uint8_t *bytes, size_t len, struct response_head *ret_head)
+{
+    struct response_head *head = ret_head;
+    struct reader r = reader_of(bytes, len);
+    *head = (struct response_head){0};
+    if (len < DNS_HEADER_SIZE || len > DNS_MESSAGE_MAX) {
+        return;
+    }
+    (void)reader_u16(&r); /* id: for the receiver to check */
+    head->flags = reader_u16(&r);
+    head->questions = reader_u16(&r);
+    for (unsigned i = 0; i < RESPONSE_SECTIONS; i++) {
+        head->counts[i] = reader_u16(&r);
+    }
+    head->is_readable =
+        head->questions == 0 || (head->questions == 1 && read_head_question(&r, head));
+    head->records_at = head->is_readable ? r.pos : 0;
+}
+
+bool response_head_asks(const struct response_head *head, const struct dname *name, uint16_t type,
+                        uint16_t qclass)
+{
+    return head->is_readable && head->questions == 1 && head->type == type &&
+           head->qclass == qclass && dname_equal(&head->name, name);
+}
+
+/* ---- Records ---- */
+
+uint32_t response_name_hash(const struct dname *name)
+{
+    struct dname lower = *name;
+    dname_lower(&lower);
+    return seeded_hash(slice_of(lower.wire, lower.len));
+}
+
+static bool read_response_rr(struct reader *r, struct response_rr *ret)
+{
+    struct dname owner;
+    ret->owner_at = (uint16_t)r->pos;
+    if (!dname_read(r, &owner)) {
+        return false;
+    }
+    dname_lower(&owner);
+    ret->owner_hash = seeded_hash(slice_of(owner.wire, owner.len));
+    ret->type = reader_u16(r);
+    ret->rr_class = reader_u16(r);
+    uint32_t ttl_s = reader_u32(r);
+    ret->ttl_s = ttl_s > INT32_MAX ? 0 : ttl_s;
+    ret->data_len = reader_u16(r);
+    ret->data_at = (uint16_t)r->pos;
+    return reader_take(r, ret->data_len) != NULL;
+}
+
+static size_t records_claimed(const struct response_head *head)
+{
+    return (size_t)head->counts[RESPONSE_ANSWER] + head->counts[RESPONSE_AUTHORITY] +
+           head->counts[RESPONSE_ADDITIONAL];
+}
+
+static const struct response_rr *find_opt_rr(const struct parsed_response *response)
+{
+    const struct response_span span = response_section_span(response, RESPONSE_ADDITIONAL);
+    for (size_t i = span.from; i < span.to; i++) {
+        if (response->rrs[i].type == DNS_TYPE_OPT) {
+            return &response->rrs[i];
+        }
+    }
+    return NULL;
+}
+
+void response_parse(const uint8_t *bytes, size_t len, struct parsed_response *ret_response)
+{
+    struct parsed_response *p = ret_response;
+    struct reader r = reader_of(bytes, len);
+    *p = (struct parsed_response){.bytes = bytes, .len = len};
+    response_head_read(bytes, len, &p->head);
+    if (!p->head.is_readable) {
+        return;
+    }
+    reader_seek(&r, p->head.records_at);
+    const size_t claimed = records_claimed(&p->head), most = reader_left(&r) / RR_SIZE_MIN;
+    const size_t room = claimed < most ? claimed : most;
+    p->rrs = room ? xmalloc(room * sizeof(p->rrs[0])) : NULL;
+    while (p->count < room && read_response_rr(&r, &p->rrs[p->count])) {
+        p->count++;
+    }
+    p->is_whole = p->count == claimed;
+    p->opt = find_opt_rr(p);
+}
+
+void response_parse_fini(struct parsed_response *response)
+{
+    free(response->rrs);
+    *response = (struct parsed_response){0};
+}
+
+/* ---- Reading the table ---- */
+
+struct response_span response_section_span(const struct parsed_response *response,
+                                           enum response_section section)
+{
+    struct response_span span = {0};
+    for (unsigned i = 0; i <= section; i++) {
+        span.from = span.to;
+        span.to += response->head.counts[i];
+        span.to = span.to < response->count ? span.to : response->count;
+    }
+    return span;
+}
+
+size_t response_span_end(const struct parsed_response *response, struct response_span span)
+{
+    if (span.to == 0) {
+        return response->head.records_at;
+    }
+    const struct response_rr *last = &response->rrs[span.to - 1];
+    return (size_t)last->data_at + last->data_len;
+}
+
+uint8_t response_rr_extended_rcode(const struct parsed_response *response,
+                                   const struct response_rr *opt)
+{
+    enum { TTL_BEFORE_DATA = 6 };
+    return response->bytes[opt->data_at - TTL_BEFORE_DATA];
+}
+
+struct dname response_rr_owner(const struct parsed_response *response, const struct response_rr *rr)
+{
+    struct reader r = reader_of(response->bytes, response->len);
+    struct dname owner = {0};
+    reader_seek(&r, rr->owner_at);
+    bool was_read = dname_read(&r, &owner);
+    assert(was_read); /* by response_parse */
+    (void)was_read;
+    return owner;
+}
+
+bool response_rr_is_of(const struct parsed_response *response, const struct response_rr *rr,
+                       const struct dname *name, uint32_t hash)
+{
+    if (rr->owner_hash != hash) {
+        return false;
+    }
+    struct dname owner = response_rr_owner(response, rr);
+    return dname_equal(&owner, name);
+}
+
+bool response_rr_name(const struct parsed_response *response, const struct response_rr *rr,
+                      size_t offset, struct dname *ret_name, size_t *ret_end)
+{
+    struct reader r = reader_of(response->bytes, (size_t)rr->data_at + rr->data_len);
+    reader_seek(&r, rr->data_at);
+    (void)reader_take(&r, offset); /* the reader remembers the failure */
+    if (!dname_read(&r, ret_name)) {
+        return false;
+    }
+    if (ret_end) {
+        *ret_end = r.pos;
+    }
+    return true;
+}

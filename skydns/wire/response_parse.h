@@ -1,0 +1,98 @@
+/* A response message, read once into a table: the header and question, and where each record lies.
+ * The only parser of response messages; whatever relays, caches, follows or prints an upstream's
+ * response reads the table instead of the bytes.
+ *
+ *     bytes --> response_head_read --> is this ours? id, question, capitals (upstream_message.h)
+ *               response_parse ------> parsed_response: head | answer | authority | additional
+ *
+ * The head costs one name, so that a forged datagram costs no more. The table's cost is linear in
+ * the bytes, whatever the counts say: a record has 11 bytes at least, and a name 255 at most
+ * (dname.h). Owner names are checked; rdata is not, rdata_layout.h says where it has names.
+ *
+ * Pure; any thread. The table borrows the bytes and owns its records. */
+#ifndef SKYDNS_WIRE_RESPONSE_PARSE_H
+#define SKYDNS_WIRE_RESPONSE_PARSE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/attributes.h"
+#include "common/dns/dname.h"
+
+enum response_section {
+    RESPONSE_ANSWER,
+    RESPONSE_AUTHORITY,
+    RESPONSE_ADDITIONAL,
+    RESPONSE_SECTIONS,
+};
+
+/* The header, and the question if there is one. */
+struct response_head {
+    bool is_readable; /* at most one question, and that one is whole */
+    uint16_t flags;   /* 0: fewer bytes than a header has */
+    uint16_t questions;
+    uint16_t counts[RESPONSE_SECTIONS]; /* of records, as the header says */
+    size_t records_at;                  /* the end of the question, if is_readable */
+    struct dname name;                  /* as it is spelled there; len 0: no question */
+    uint16_t type, qclass;
+};
+
+struct response_rr {
+    uint16_t owner_at;
+    uint16_t data_at, data_len;
+    uint16_t type, rr_class;
+    uint32_t ttl_s;      /* RFC 2181 8: 0 if its top bit is set */
+    uint32_t owner_hash; /* response_name_hash */
+};
+
+struct parsed_response {
+    const uint8_t *bytes; /* borrowed */
+    size_t len;
+    struct response_head head;
+    bool is_whole; /* there are as many records as the head says; bytes behind them are ignored */
+    size_t count;  /* of the records before the first that is malformed, in all sections */
+    struct response_rr *rrs;       /* owned; in order */
+    const struct response_rr *opt; /* the additional section's first; NULL: none */
+};
+
+/* Reads nothing but the header and the question. */
+void response_head_read(const uint8_t *bytes, size_t len, struct response_head *ret_head);
+
+/* Whether the response has exactly this question, however it is spelled. */
+bool response_head_asks(const struct response_head *head, const struct dname *name, uint16_t type,
+                        uint16_t qclass);
+
+/* Always returns a table, maybe an empty one: see head.is_readable and is_whole. The caller frees
+ * it. seeded_hash_init comes first where hashes matter. */
+void response_parse(const uint8_t *bytes, size_t len, struct parsed_response *ret_response);
+void response_parse_fini(struct parsed_response *response);
+
+/* The records of a section that were read: rrs[from] to rrs[to - 1]. */
+struct response_span {
+    size_t from, to;
+};
+struct response_span response_section_span(const struct parsed_response *response,
+                                           enum response_section section);
+
+/* Where the span's last record ends; records that would follow it begin there. */
+size_t response_span_end(const struct parsed_response *response, struct response_span span);
+
+/* The upper bits of the rcode that an OPT record has in place of a TTL (RFC 6891 6.1.3). */
+uint8_t response_rr_extended_rcode(const struct parsed_response *response,
+                                   const struct response_rr *opt);
+
+/* Any spelling has the same hash: a chain is followed by comparing numbers, not names. */
+uint32_t response_name_hash(const struct dname *name);
+
+struct dname response_rr_owner(const struct parsed_response *response,
+                               const struct response_rr *rr);
+bool response_rr_is_of(const struct parsed_response *response, const struct response_rr *rr,
+                       const struct dname *name, uint32_t hash);
+
+/* A name within the rdata, `offset` bytes into it. *ret_end, unless NULL, is the first byte of the
+ * message behind it, at most the end of the rdata. False: there is none. */
+bool response_rr_name(const struct parsed_response *response, const struct response_rr *rr,
+                      size_t offset, struct dname *ret_name, size_t *ret_end) MUST_CHECK;
+
+#endif

@@ -1,0 +1,102 @@
+/* Any bytes as a response: records lie in order and within bounds, names lead backwards, sections
+ * cover the table, and the table written out without compression parses to the same one. */
+#include <assert.h>
+
+#include "common/base/cursor.h"
+#include "common/base/seeded_hash.h"
+#include "common/dns/dns.h"
+#include "skydns/wire/response_parse.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_order(const struct parsed_response *p)
+{
+    size_t at = p->head.records_at;
+    for (size_t i = 0; i < p->count; i++) {
+        const struct response_rr *rr = &p->rrs[i];
+        struct reader r = reader_of(p->bytes, (size_t)rr->data_at + rr->data_len);
+        struct dname owner;
+        assert(rr->owner_at == at && rr->data_at > at && r.len <= p->len);
+        reader_seek(&r, at);
+        assert(dname_read(&r, &owner) && r.pos + 10 == rr->data_at);
+        assert(rr->owner_hash == response_name_hash(&owner));
+        assert(response_rr_is_of(p, rr, &owner, rr->owner_hash));
+        at = r.len;
+    }
+}
+
+static void check_sections(const struct parsed_response *p)
+{
+    size_t from = 0, claimed = 0, end = p->head.records_at;
+    for (unsigned section = 0; section < RESPONSE_SECTIONS; section++) {
+        const struct response_span span = response_section_span(p, section);
+        claimed += p->head.counts[section];
+        assert(span.from == from && span.from <= span.to && span.to <= p->count);
+        assert(span.to - span.from <= p->head.counts[section]);
+        assert(response_span_end(p, span) >= end);
+        from = span.to;
+        end = response_span_end(p, span);
+    }
+    assert(from == p->count && (!p->is_whole || p->count == claimed));
+    assert(!p->opt || p->opt->type == DNS_TYPE_OPT);
+}
+
+static void check_rdata_names(const struct parsed_response *p)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        const struct response_rr *rr = &p->rrs[i];
+        struct dname name;
+        size_t end;
+        if (response_rr_name(p, rr, i % 4, &name, &end)) {
+            assert(end > rr->data_at + i % 4 && end <= (size_t)rr->data_at + rr->data_len);
+        }
+    }
+}
+
+/* As large as names spelled out make it: 255 bytes for each record of 11. */
+static void check_written(const struct parsed_response *p)
+{
+    static uint8_t out[DNS_MESSAGE_MAX];
+    struct writer w = writer_of(out, sizeof(out));
+    struct parsed_response again;
+    writer_bytes(&w, p->bytes, p->head.records_at);
+    for (size_t i = 0; i < p->count; i++) {
+        const struct response_rr *rr = &p->rrs[i];
+        const struct dname owner = response_rr_owner(p, rr);
+        writer_bytes(&w, owner.wire, owner.len);
+        writer_bytes(&w, p->bytes + rr->data_at - 10, 10u + rr->data_len);
+    }
+    if (w.failed) {
+        return;
+    }
+    response_parse(out, w.pos, &again);
+    assert(again.head.is_readable && again.count == p->count && again.is_whole == p->is_whole);
+    assert(!again.opt == !p->opt && (!p->opt || p->opt - p->rrs == again.opt - again.rrs));
+    for (size_t i = 0; i < p->count; i++) {
+        const struct response_rr *a = &p->rrs[i], *b = &again.rrs[i];
+        assert(a->type == b->type && a->rr_class == b->rr_class && a->data_len == b->data_len);
+        assert(a->ttl_s == b->ttl_s && a->owner_hash == b->owner_hash);
+    }
+    response_parse_fini(&again);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct parsed_response p;
+    struct response_head head;
+    seeded_hash_init();
+    response_parse(data, size, &p);
+    response_head_read(data, size, &head);
+    assert(head.is_readable == p.head.is_readable && head.records_at == p.head.records_at);
+    if (p.head.is_readable) {
+        assert(p.head.records_at >= DNS_HEADER_SIZE && p.head.records_at <= size);
+        check_order(&p);
+        check_sections(&p);
+        check_rdata_names(&p);
+        check_written(&p);
+    } else {
+        assert(p.count == 0 && !p.is_whole && !p.opt);
+    }
+    response_parse_fini(&p);
+    return 0;
+}
