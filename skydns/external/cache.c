@@ -405,8 +405,11 @@ enum cache_verdict cache_put(struct cache *cache, const struct cache_key *key, c
 {
     struct kept_reply kept;
     const struct entry_key entry_key = entry_key_of(key);
+    struct parsed_response response;
+    response_parse(reply, len, &response);
     enum cache_verdict verdict =
-        kept_reply_make(key, reply, len, limits->ttl_max_s, cache->image, &kept);
+        kept_reply_make(key, &response, limits->ttl_max_s, cache->image, &kept);
+    response_parse_fini(&response);
     if (verdict != CACHE_KEPT) {
         return verdict;
     }

@@ -3,11 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/cursor.h"
 #include "common/base/xalloc.h"
-#include "skydns/external/kept_message_internal.h"
 #include "skydns/external/kept_writer_internal.h"
 
 enum {
+    TYPE_DNAME = 39, /* RFC 6672 */
+    TYPE_NSEC3 = 50, /* RFC 5155 */
     /* Looked at in one reply: three for a denial, as many for each wildcard on the way (RFC 5155
      * 7.2). A nameserver that sends thousands keeps us no longer. */
     PROOFS_MAX = 32,
@@ -16,7 +18,7 @@ enum {
 
 struct making {
     const struct cache_key *key;
-    struct kept_message message;
+    const struct parsed_response *response;
     struct kept_writer writer;
     struct kept_reply kept;
     bool is_sound;
@@ -31,19 +33,15 @@ struct making {
 
 /* ---- Records ---- */
 
-struct section {
-    size_t from, to;
-};
-
 /* The section's next record, from *at on, of a name and type (ANY: every type); NULL: no more. */
-static const struct kept_rr *next_rr(const struct making *m, const struct section *section,
-                                     size_t *at, const struct dname *name, uint32_t hash,
-                                     uint16_t type)
+static const struct response_rr *next_rr(const struct making *m,
+                                         const struct response_span *section, size_t *at,
+                                         const struct dname *name, uint32_t hash, uint16_t type)
 {
     for (; *at < section->to; ++*at) {
-        const struct kept_rr *rr = &m->message.rrs[*at];
+        const struct response_rr *rr = &m->response->rrs[*at];
         if ((type == DNS_TYPE_ANY || rr->type == type) && rr->rr_class == m->key->qclass &&
-            kept_rr_is_of(&m->message, rr, name, hash)) {
+            response_rr_is_of(m->response, rr, name, hash)) {
             ++*at;
             return rr;
         }
@@ -51,24 +49,47 @@ static const struct kept_rr *next_rr(const struct making *m, const struct sectio
     return NULL;
 }
 
-static struct section answers_of(const struct making *m)
+static struct response_span answers_of(const struct making *m)
 {
-    return (struct section){0, m->message.answers};
+    return response_section_span(m->response, RESPONSE_ANSWER);
 }
 
-static struct section authorities_of(const struct making *m)
+static struct response_span authorities_of(const struct making *m)
 {
-    return (struct section){m->message.answers, m->message.count};
+    return response_section_span(m->response, RESPONSE_AUTHORITY);
 }
 
-static size_t put(struct making *m, const struct kept_rr *rr, const struct dname *owner,
+/* RFC 4034 3.1: the type it covers, the labels of the name that was signed, and whose key it was
+ * made with. */
+struct kept_signature {
+    uint16_t covered;
+    uint8_t labels;
+    struct dname signer;
+};
+
+/* False: not one. */
+static bool read_signature(const struct making *m, const struct response_rr *rr,
+                           struct kept_signature *ret)
+{
+    enum { LABELS_AT = 3, SIGNER_AT = 18 };
+    const uint8_t *rdata = m->response->bytes + rr->data_at;
+    if (rr->type != DNS_TYPE_RRSIG ||
+        !response_rr_name(m->response, rr, SIGNER_AT, &ret->signer, NULL)) {
+        return false;
+    }
+    ret->covered = (uint16_t)(rdata[0] << 8 | rdata[1]);
+    ret->labels = rdata[LABELS_AT];
+    return true;
+}
+
+static size_t put(struct making *m, const struct response_rr *rr, const struct dname *owner,
                   uint32_t ttl_s)
 {
     bool is_sound = true;
     if (m->writer.out.failed) {
         return m->writer.out.pos; /* too large already */
     }
-    size_t at = kept_writer_put(&m->writer, &m->message, rr, owner, ttl_s, &is_sound);
+    size_t at = kept_writer_put(&m->writer, m->response, rr, owner, ttl_s, &is_sound);
     m->is_sound &= is_sound;
     m->kept.answers++; /* of the authority section, too, until the sections are told apart */
     return at;
@@ -93,16 +114,16 @@ static void note_wildcard(struct making *m, const struct dname *owner,
     }
 }
 
-static void put_signatures(struct making *m, const struct section *section,
+static void put_signatures(struct making *m, const struct response_span *section,
                            const struct dname *owner, uint32_t hash, uint16_t type,
                            uint32_t ttl_max_s)
 {
-    const struct kept_rr *rr;
+    const struct response_rr *rr;
     struct kept_signature signature;
     size_t at = section->from;
     while (m->wants_signatures &&
-           (rr = next_rr(m, section, &at, owner, hash, KEPT_TYPE_RRSIG)) != NULL) {
-        if (kept_rr_signature(&m->message, rr, &signature) && signature.covered == type) {
+           (rr = next_rr(m, section, &at, owner, hash, DNS_TYPE_RRSIG)) != NULL) {
+        if (read_signature(m, rr, &signature) && signature.covered == type) {
             put(m, rr, owner, rr->ttl_s < ttl_max_s ? rr->ttl_s : ttl_max_s);
             note_wildcard(m, owner, &signature);
         }
@@ -114,16 +135,16 @@ static void put_signatures(struct making *m, const struct section *section,
 static void set_name(struct making *m, const struct dname *name)
 {
     m->name = *name;
-    m->name_hash = kept_name_hash(name);
+    m->name_hash = response_name_hash(name);
 }
 
 /* Whether the DNAME turns the name into the target: RFC 6672 2.2. */
-static bool is_made_by(const struct making *m, const struct kept_rr *dname,
+static bool is_made_by(const struct making *m, const struct response_rr *dname,
                        const struct dname *target)
 {
-    struct dname owner = kept_rr_owner(&m->message, dname), end;
+    struct dname owner = response_rr_owner(m->response, dname), end;
     if (owner.len >= m->name.len || !dname_is_within(&m->name, &owner) ||
-        !kept_rr_name(&m->message, dname, 0, &end)) {
+        !response_rr_name(m->response, dname, 0, &end, NULL)) {
         return false;
     }
     size_t head = (size_t)m->name.len - owner.len;
@@ -139,14 +160,14 @@ static bool is_made_by(const struct making *m, const struct kept_rr *dname,
 /* Keeps the DNAME that a CNAME was made from: validators check that one's signature. */
 static void put_dname(struct making *m, const struct dname *target)
 {
-    const struct section section = answers_of(m);
+    const struct response_span section = answers_of(m);
     for (size_t i = section.from; i < section.to; i++) {
-        const struct kept_rr *rr = &m->message.rrs[i];
-        if (rr->type == KEPT_TYPE_DNAME && rr->rr_class == m->key->qclass &&
+        const struct response_rr *rr = &m->response->rrs[i];
+        if (rr->type == TYPE_DNAME && rr->rr_class == m->key->qclass &&
             m->dnames_seen++ < DNAMES_MAX && is_made_by(m, rr, target)) {
-            struct dname owner = kept_rr_owner(&m->message, rr);
+            struct dname owner = response_rr_owner(m->response, rr);
             put(m, rr, &owner, rr->ttl_s);
-            put_signatures(m, &section, &owner, rr->owner_hash, KEPT_TYPE_DNAME, UINT32_MAX);
+            put_signatures(m, &section, &owner, rr->owner_hash, TYPE_DNAME, UINT32_MAX);
             return;
         }
     }
@@ -157,19 +178,19 @@ static void put_dname(struct making *m, const struct dname *target)
  * too many, or one that is none. */
 static bool put_chain(struct making *m)
 {
-    const struct section section = answers_of(m);
+    const struct response_span section = answers_of(m);
     const uint16_t type = m->key->type;
     const bool wants_cname = type == DNS_TYPE_CNAME || type == DNS_TYPE_ANY;
     const bool wants_address = type == DNS_TYPE_A || type == DNS_TYPE_AAAA;
     for (unsigned hops = 0; !wants_cname; hops++) {
         size_t at = section.from, asked_at = section.from;
-        const struct kept_rr *rr;
+        const struct response_rr *rr;
         struct dname target;
         if ((!wants_address && next_rr(m, &section, &asked_at, &m->name, m->name_hash, type)) ||
             !(rr = next_rr(m, &section, &at, &m->name, m->name_hash, DNS_TYPE_CNAME))) {
             return true;
         }
-        if (hops == KEPT_CNAMES_MAX || !kept_rr_name(&m->message, rr, 0, &target)) {
+        if (hops == KEPT_CNAMES_MAX || !response_rr_name(m->response, rr, 0, &target, NULL)) {
             return false;
         }
         put_dname(m, &target);
@@ -193,11 +214,11 @@ static void note_address(struct kept_reply *kept, size_t at, size_t size)
 
 static bool put_asked(struct making *m)
 {
-    const struct section section = answers_of(m);
+    const struct response_span section = answers_of(m);
     const uint16_t type = m->key->type;
     const bool is_address =
         m->key->qclass == DNS_CLASS_IN && (type == DNS_TYPE_A || type == DNS_TYPE_AAAA);
-    const struct kept_rr *rr;
+    const struct response_rr *rr;
     size_t at = section.from, count = 0;
     while ((rr = next_rr(m, &section, &at, &m->name, m->name_hash, type)) != NULL) {
         size_t start = put(m, rr, &m->name, rr->ttl_s);
@@ -215,14 +236,14 @@ static bool put_asked(struct making *m)
 /* ---- The authority section ---- */
 
 /* RFC 2308 5: the smaller of the SOA's TTL and its last field. */
-static uint32_t denial_ttl_s(const struct kept_message *message, const struct kept_rr *soa)
+static uint32_t denial_ttl_s(const struct parsed_response *response, const struct response_rr *soa)
 {
     enum { MINIMUM_SIZE = 4, SOA_MIN = 22 };
-    if (soa->rdata_len < SOA_MIN) {
+    if (soa->data_len < SOA_MIN) {
         return 0;
     }
-    struct reader r = reader_of(message->bytes, message->len);
-    r.pos = soa->rdata_at + soa->rdata_len - MINIMUM_SIZE;
+    struct reader r = reader_of(response->bytes, response->len);
+    r.pos = (size_t)soa->data_at + soa->data_len - MINIMUM_SIZE;
     uint32_t minimum_s = reader_u32(&r);
     minimum_s = minimum_s > INT32_MAX ? 0 : minimum_s;
     return minimum_s < soa->ttl_s ? minimum_s : soa->ttl_s;
@@ -236,17 +257,17 @@ static void shorten(uint32_t *ttl_s, uint32_t max_s)
 /* A denial is that of the zone that contains the name, and says so with its SOA. */
 static enum cache_verdict put_soa(struct making *m)
 {
-    const struct section section = authorities_of(m);
+    const struct response_span section = authorities_of(m);
     bool is_referral = false;
     for (size_t i = section.from; i < section.to; i++) {
-        const struct kept_rr *rr = &m->message.rrs[i];
+        const struct response_rr *rr = &m->response->rrs[i];
         is_referral |= rr->type == DNS_TYPE_NS;
         if (rr->type != DNS_TYPE_SOA || rr->rr_class != m->key->qclass) {
             continue;
         }
-        struct dname owner = kept_rr_owner(&m->message, rr);
+        struct dname owner = response_rr_owner(m->response, rr);
         if (dname_is_within(&m->name, &owner)) {
-            shorten(&m->kept.ttl_s, denial_ttl_s(&m->message, rr));
+            shorten(&m->kept.ttl_s, denial_ttl_s(m->response, rr));
             shorten(&m->kept.ttl_s, CACHE_NEGATIVE_MAX_S);
             put(m, rr, &owner, m->kept.ttl_s);
             put_signatures(m, &section, &owner, rr->owner_hash, DNS_TYPE_SOA, m->kept.ttl_s);
@@ -269,15 +290,15 @@ static bool is_in_zones(const struct making *m, const struct dname *owner)
 
 static void put_proofs(struct making *m)
 {
-    const struct section section = authorities_of(m);
+    const struct response_span section = authorities_of(m);
     size_t i = m->wants_signatures && m->zone_count > 0 ? section.from : section.to;
     for (unsigned seen = 0; i < section.to && seen < PROOFS_MAX; i++) {
-        const struct kept_rr *rr = &m->message.rrs[i];
-        if ((rr->type != KEPT_TYPE_NSEC && rr->type != KEPT_TYPE_NSEC3) ||
+        const struct response_rr *rr = &m->response->rrs[i];
+        if ((rr->type != DNS_TYPE_NSEC && rr->type != TYPE_NSEC3) ||
             rr->rr_class != m->key->qclass) {
             continue;
         }
-        struct dname owner = kept_rr_owner(&m->message, rr);
+        struct dname owner = response_rr_owner(m->response, rr);
         if (is_in_zones(m, &owner)) {
             put(m, rr, &owner, rr->ttl_s);
             put_signatures(m, &section, &owner, rr->owner_hash, rr->type, UINT32_MAX);
@@ -340,41 +361,84 @@ static bool is_meta(uint16_t type)
     return type == DNS_TYPE_OPT || (type >= DNS_TYPE_META_FIRST && type < DNS_TYPE_ANY);
 }
 
-enum cache_verdict kept_reply_make(const struct cache_key *key, const uint8_t *reply, size_t len,
-                                   uint32_t ttl_max_s, uint8_t image[KEPT_IMAGE_MAX],
-                                   struct kept_reply *ret_kept)
+/* With the upper bits of an rcode, the lower ones mean something else (RFC 6891 6.1.3). */
+static bool has_extended_rcode(const struct parsed_response *response)
 {
-    struct making m = {.key = key, .is_sound = true};
+    const struct response_span span = response_section_span(response, RESPONSE_ADDITIONAL);
+    bool is_extended = false;
+    for (size_t i = span.from; i < span.to; i++) {
+        const struct response_rr *rr = &response->rrs[i];
+        is_extended |= rr->type == DNS_TYPE_OPT && response_rr_extended_rcode(response, rr) != 0;
+    }
+    return is_extended;
+}
+
+/* CACHE_KEPT: it may hold an answer. */
+static enum cache_verdict check_response(const struct cache_key *key,
+                                         const struct parsed_response *response)
+{
+    const struct response_head *head = &response->head;
+    unsigned rcode = head->flags & DNS_MASK_RCODE;
+    if (!(head->flags & DNS_FLAG_QR) || (head->flags & DNS_MASK_OPCODE)) {
+        return CACHE_MALFORMED;
+    }
+    if (head->flags & DNS_FLAG_TC) {
+        return CACHE_TRUNCATED;
+    }
+    if (rcode != DNS_RCODE_NOERROR && rcode != DNS_RCODE_NXDOMAIN) {
+        return CACHE_NO_ANSWER; /* perhaps without the question */
+    }
+    if (!response_head_asks(head, &key->name, key->type, key->qclass) || !response->is_whole) {
+        return CACHE_MALFORMED;
+    }
+    return has_extended_rcode(response) ? CACHE_NO_ANSWER : CACHE_KEPT;
+}
+
+/* Of the answer and authority sections. */
+static uint32_t smallest_ttl_s(const struct parsed_response *response, uint32_t ttl_max_s)
+{
+    const size_t count = response_section_span(response, RESPONSE_AUTHORITY).to;
+    uint32_t ttl_s = ttl_max_s;
+    for (size_t i = 0; i < count; i++) {
+        shorten(&ttl_s, response->rrs[i].ttl_s);
+    }
+    return ttl_s;
+}
+
+enum cache_verdict kept_reply_make(const struct cache_key *key,
+                                   const struct parsed_response *response, uint32_t ttl_max_s,
+                                   uint8_t image[KEPT_IMAGE_MAX], struct kept_reply *ret_kept)
+{
+    struct making m = {.key = key, .response = response, .is_sound = true};
     if (is_meta(key->type)) {
         return CACHE_NO_ANSWER;
     }
-    enum cache_verdict verdict = kept_message_parse(key, reply, len, &m.message);
+    enum cache_verdict verdict = check_response(key, response);
     if (verdict != CACHE_KEPT) {
         return verdict;
     }
     kept_writer_init(&m.writer, key, image, KEPT_IMAGE_MAX);
-    m.wants_signatures =
-        key->dnssec_ok && key->type != DNS_TYPE_ANY && key->type != KEPT_TYPE_RRSIG;
+    m.wants_signatures = key->dnssec_ok && key->type != DNS_TYPE_ANY && key->type != DNS_TYPE_RRSIG;
     m.kept.records_at = (uint16_t)m.writer.records_at;
-    m.kept.rcode = m.message.flags & DNS_MASK_RCODE;
-    m.kept.is_authentic = m.message.flags & DNS_FLAG_AD;
-    m.kept.ttl_s = m.message.ttl_min_s < ttl_max_s ? m.message.ttl_min_s : ttl_max_s;
+    m.kept.rcode = response->head.flags & DNS_MASK_RCODE;
+    m.kept.is_authentic = response->head.flags & DNS_FLAG_AD;
+    m.kept.ttl_s = smallest_ttl_s(response, ttl_max_s);
     verdict = make(&m);
-    kept_message_free(&m.message);
     if (verdict == CACHE_KEPT) {
         *ret_kept = m.kept;
     }
     return verdict;
 }
 
-enum cache_verdict kept_reply_first(const struct cache_key *key, const uint8_t *reply, size_t len,
+enum cache_verdict kept_reply_first(const struct cache_key *key,
+                                    const struct parsed_response *response,
                                     const struct addr *nameserver,
                                     const struct cache_limits *limits, uint32_t shuffle,
                                     uint8_t *records, size_t room, struct cache_hit *ret_hit)
 {
     struct kept_reply kept;
     uint8_t *image = xmalloc(KEPT_IMAGE_MAX);
-    enum cache_verdict verdict = kept_reply_make(key, reply, len, limits->ttl_max_s, image, &kept);
+    enum cache_verdict verdict = kept_reply_make(key, response, limits->ttl_max_s, image, &kept);
     *ret_hit = (struct cache_hit){.state = CACHE_MISS};
     if (verdict == CACHE_KEPT) {
         const struct kept_age now = {.ttl_max_s = limits->ttl_max_s};

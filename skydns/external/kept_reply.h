@@ -9,7 +9,7 @@
  *
  * The first reply to a question is made with this, too: it says what later ones will say.
  *
- * Pure; any thread. kept_reply_make and kept_reply_first allocate what they need meanwhile. */
+ * Pure; any thread. kept_reply_first allocates what it needs meanwhile. */
 #ifndef SKYDNS_EXTERNAL_KEPT_REPLY_H
 #define SKYDNS_EXTERNAL_KEPT_REPLY_H
 
@@ -19,6 +19,7 @@
 
 #include "common/dns/dns.h"
 #include "skydns/external/cache.h"
+#include "skydns/wire/response_parse.h"
 
 enum {
     KEPT_CNAMES_MAX = 16, /* as many as targets outside the domain may have: loops end here */
@@ -39,12 +40,12 @@ struct kept_reply {
     uint16_t run_at, run_count, run_size;
 };
 
-/* Reads a nameserver's whole message to a question with the key's name, type and class, and writes
- * what is kept to image + ret_kept->records_at. With another verdict than CACHE_KEPT, nothing is
+/* Takes a nameserver's response to a question with the key's name, type and class, and writes what
+ * is kept of it to image + ret_kept->records_at. With another verdict than CACHE_KEPT, nothing is
  * kept. */
-enum cache_verdict kept_reply_make(const struct cache_key *key, const uint8_t *reply, size_t len,
-                                   uint32_t ttl_max_s, uint8_t image[KEPT_IMAGE_MAX],
-                                   struct kept_reply *ret_kept);
+enum cache_verdict kept_reply_make(const struct cache_key *key,
+                                   const struct parsed_response *response, uint32_t ttl_max_s,
+                                   uint8_t image[KEPT_IMAGE_MAX], struct kept_reply *ret_kept);
 
 /* How many bytes a reader with so much room gets: both sections, the answer section, or nothing. */
 size_t kept_reply_fits(const struct kept_reply *kept, size_t room);
@@ -67,7 +68,8 @@ void kept_reply_describe(const struct kept_reply *kept, struct cache_hit *hit);
 /* The first reply, without a cache: what cache_read gives right after cache_put, under the same
  * conditions about `records` and `room`. With another verdict than CACHE_KEPT, *ret_hit is a miss:
  * pass the reply on as it is (or as a failure). */
-enum cache_verdict kept_reply_first(const struct cache_key *key, const uint8_t *reply, size_t len,
+enum cache_verdict kept_reply_first(const struct cache_key *key,
+                                    const struct parsed_response *response,
                                     const struct addr *nameserver,
                                     const struct cache_limits *limits, uint32_t shuffle,
                                     uint8_t *records, size_t room, struct cache_hit *ret_hit);

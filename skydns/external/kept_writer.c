@@ -143,27 +143,27 @@ static bool write_formed(struct kept_writer *writer, struct reader *r,
     return !r->failed && reader_left(r) == 0;
 }
 
-static bool is_address_sound(const struct kept_rr *rr)
+static bool is_address_sound(const struct response_rr *rr)
 {
     return rr->rr_class != DNS_CLASS_IN || (rr->type != DNS_TYPE_A && rr->type != DNS_TYPE_AAAA) ||
-           rr->rdata_len == (rr->type == DNS_TYPE_A ? 4 : 16);
+           rr->data_len == (rr->type == DNS_TYPE_A ? 4 : 16);
 }
 
-static bool write_data(struct kept_writer *writer, const struct kept_message *message,
-                       const struct kept_rr *rr)
+static bool write_data(struct kept_writer *writer, const struct parsed_response *response,
+                       const struct response_rr *rr)
 {
-    struct reader r = reader_of(message->bytes, rr->rdata_at + rr->rdata_len);
+    struct reader r = reader_of(response->bytes, (size_t)rr->data_at + rr->data_len);
     const struct rdata_layout *layout = rdata_layout_of(rr->type);
-    r.pos = rr->rdata_at;
+    r.pos = rr->data_at;
     if (layout->names > 0) {
         return write_formed(writer, &r, layout);
     }
-    copy(writer, &r, rr->rdata_len);
+    copy(writer, &r, rr->data_len);
     return is_address_sound(rr);
 }
 
-size_t kept_writer_put(struct kept_writer *writer, const struct kept_message *message,
-                       const struct kept_rr *rr, const struct dname *owner, uint32_t ttl_s,
+size_t kept_writer_put(struct kept_writer *writer, const struct parsed_response *response,
+                       const struct response_rr *rr, const struct dname *owner, uint32_t ttl_s,
                        bool *ret_is_sound)
 {
     struct writer *out = &writer->out;
@@ -174,7 +174,7 @@ size_t kept_writer_put(struct kept_writer *writer, const struct kept_message *me
     writer_u32(out, ttl_s);
     size_t len_at = out->pos;
     writer_u16(out, 0);
-    *ret_is_sound = write_data(writer, message, rr);
+    *ret_is_sound = write_data(writer, response, rr);
     if (!out->failed) {
         struct writer len = writer_of(out->data + len_at, sizeof(uint16_t));
         writer_u16(&len, (uint16_t)(out->pos - len_at - sizeof(uint16_t)));

@@ -8,7 +8,9 @@
 #ifndef SKYDNS_EXTERNAL_KEPT_WRITER_INTERNAL_H
 #define SKYDNS_EXTERNAL_KEPT_WRITER_INTERNAL_H
 
-#include "skydns/external/kept_message_internal.h"
+#include "common/base/cursor.h"
+#include "skydns/external/cache.h"
+#include "skydns/wire/response_parse.h"
 
 enum { KEPT_SUFFIXES = 256 };
 
@@ -27,8 +29,8 @@ void kept_writer_init(struct kept_writer *writer, const struct cache_key *key, u
 
 /* Appends a record under this name, its owner in some spelling. Returns where it begins. False in
  * *ret_is_sound: its data is not what its type has. */
-size_t kept_writer_put(struct kept_writer *writer, const struct kept_message *message,
-                       const struct kept_rr *rr, const struct dname *owner, uint32_t ttl_s,
+size_t kept_writer_put(struct kept_writer *writer, const struct parsed_response *response,
+                       const struct response_rr *rr, const struct dname *owner, uint32_t ttl_s,
                        bool *ret_is_sound);
 
 #endif

@@ -87,7 +87,10 @@ static void check_again(const struct cache_key *key, uint8_t *image, const struc
     writer_u16(&w, kept->authorities);
     writer_u16(&w, 0);
     size_t len = kept->records_at + (size_t)kept->len;
-    assert(kept_reply_make(key, image, len, TTL_MAX_S, again, &second) == CACHE_KEPT);
+    struct parsed_response response;
+    response_parse(image, len, &response);
+    assert(kept_reply_make(key, &response, TTL_MAX_S, again, &second) == CACHE_KEPT);
+    response_parse_fini(&response);
     assert(second.len == kept->len && second.answers == kept->answers &&
            second.authorities == kept->authorities && second.is_negative == kept->is_negative &&
            second.ttl_s >= kept->ttl_s && second.run_count == kept->run_count);
@@ -101,8 +104,10 @@ static void check_cache(const struct cache_key *key, const uint8_t *data, size_t
     const struct addr nobody = {0};
     struct cache_hit first_hit, hit;
     struct cache *cache = cache_new(300);
+    struct parsed_response response;
+    response_parse(data, size, &response);
     enum cache_verdict verdict =
-        kept_reply_first(key, data, size, &nobody, &limits, 7, first, room, &first_hit);
+        kept_reply_first(key, &response, &nobody, &limits, 7, first, room, &first_hit);
     enum cache_verdict put = cache_put(cache, key, data, size, &nobody, &limits, 0);
     assert(put == verdict || put == CACHE_TOO_LARGE);
     cache_read(cache, key, &limits, 0, CACHE_ANSWER, 7, hit_records, room, &hit);
@@ -114,6 +119,7 @@ static void check_cache(const struct cache_key *key, const uint8_t *data, size_t
     } else {
         assert(hit.state == CACHE_MISS);
     }
+    response_parse_fini(&response);
     cache_unref(cache);
 }
 
@@ -136,18 +142,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static uint8_t image[KEPT_IMAGE_MAX];
     struct cache_key key;
     struct kept_reply kept;
+    struct parsed_response response;
     seeded_hash_init();
     if (size > DNS_MESSAGE_MAX || !read_key(data, size, &key)) {
         return 0;
     }
+    response_parse(data, size, &response);
     for (unsigned i = 0; i < 2; i++) {
         key.dnssec_ok = i == 1;
-        if (kept_reply_make(&key, data, size, TTL_MAX_S, image, &kept) == CACHE_KEPT) {
+        if (kept_reply_make(&key, &response, TTL_MAX_S, image, &kept) == CACHE_KEPT) {
             check_records(&key, image, &kept);
             check_again(&key, image, &kept);
         }
         check_cache(&key, data, size, KEPT_IMAGE_MAX);
         check_cache(&key, data, size, DNS_UDP_SIZE);
     }
+    response_parse_fini(&response);
     return 0;
 }

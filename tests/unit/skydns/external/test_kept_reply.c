@@ -31,9 +31,12 @@ static struct result read_with(const struct cache_key *key, uint32_t ttl_max_s, 
     struct result result;
     /* Exactly so long, so that asan sees a read beyond it. */
     uint8_t *exact = test_malloc(reply.len);
+    struct parsed_response response;
     memcpy(exact, reply.wire, reply.len);
-    result.verdict = kept_reply_first(key, exact, reply.len, &nameserver, &limits, shuffle, records,
+    response_parse(exact, reply.len, &response);
+    result.verdict = kept_reply_first(key, &response, &nameserver, &limits, shuffle, records,
                                       sizeof(records), &result.hit);
+    response_parse_fini(&response);
     test_free(exact);
     return result;
 }
@@ -495,13 +498,15 @@ static void test_room(void **state)
     struct cache_hit hit;
     foreign_reply_make(&reply, "NOERROR qr\n? b.test. IN A\n= b.test. 60 CNAME c.test.\n"
                                "! test. 60" SOA);
+    struct parsed_response response;
+    response_parse(reply.wire, reply.len, &response);
     memset(records, 0, sizeof(records));
     for (size_t room = 200; room-- > 0;) {
         uint8_t *exact = test_malloc(room + 1);
         memset(exact, 0x55, room + 1);
-        assert_int_equal(kept_reply_first(&key, reply.wire, reply.len, &nameserver, &limits, 1,
-                                          exact, room, &hit),
-                         CACHE_KEPT);
+        assert_int_equal(
+            kept_reply_first(&key, &response, &nameserver, &limits, 1, exact, room, &hit),
+            CACHE_KEPT);
         size_t copied = hit.len <= room ? hit.len : hit.answers_len <= room ? hit.answers_len : 0;
         assert_int_equal(hit.answers, 1);
         assert_int_equal(hit.authorities, 1);
@@ -510,6 +515,7 @@ static void test_room(void **state)
         assert_true(copied == 0 || exact[copied - 1] != 0x55);
         test_free(exact);
     }
+    response_parse_fini(&response);
 }
 
 /* The largest reply is kept whole; one whose names grow beyond a message is not. */
