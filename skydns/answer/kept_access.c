@@ -177,18 +177,15 @@ bool kept_access_reply(struct kept_access *access, const struct kept_question *q
 }
 
 bool kept_access_first(const struct kept_access *access, const struct kept_question *question,
-                       const struct cache_key *key, const uint8_t *upstream, size_t upstream_len,
+                       const struct cache_key *key, const struct parsed_response *upstream,
                        struct response *response)
 {
     static const struct addr nobody; /* is only told to those who explain */
     const struct frame frame = frame_of(access, question);
     struct cache_hit hit;
-    struct parsed_response parsed;
-    response_parse(upstream, upstream_len, &parsed);
     enum cache_verdict verdict = kept_reply_first(
-        key, &parsed, &nobody, &access->config->cache_limits, shuffle_of(access, question),
+        key, upstream, &nobody, &access->config->cache_limits, shuffle_of(access, question),
         response->bytes + frame.records_at, frame.room, &hit);
-    response_parse_fini(&parsed);
     if (verdict == CACHE_KEPT) {
         end_reply(access, question, &hit, &frame, response);
     }

@@ -11,11 +11,12 @@
  */
 enum { FLAGS_PASSED = DNS_FLAG_TC };
 
-/* The reader stands behind OPT's data afterwards. Options that do not fill it are none. */
-static void find_subnet(const struct reader *after, size_t len, struct relay_parts *parts)
+/* Options that do not fill OPT's data are none. */
+static void find_subnet(const struct parsed_response *upstream, struct relay_parts *parts)
 {
-    struct reader r = reader_of(after->data, after->pos);
-    reader_seek(&r, after->pos - len);
+    const struct response_rr *opt = upstream->opt;
+    struct reader r = reader_of(upstream->bytes, (size_t)opt->data_at + opt->data_len);
+    reader_seek(&r, opt->data_at);
     while (reader_left(&r) > 0) {
         size_t at = r.pos;
         uint16_t code = reader_u16(&r), option_len = reader_u16(&r);
@@ -25,100 +26,48 @@ static void find_subnet(const struct reader *after, size_t len, struct relay_par
             parts->subnet_len = (uint8_t)(r.pos - at);
             return;
         }
-        if (r.failed) {
-            return;
-        }
     }
-}
-
-static bool read_record(struct reader *r, uint16_t *ret_type, uint8_t *ret_extended_rcode,
-                        uint16_t *ret_len)
-{
-    struct dname owner;
-    if (!dname_read(r, &owner)) {
-        return false;
-    }
-    *ret_type = reader_u16(r);
-    (void)reader_u16(r); /* class */
-    *ret_extended_rcode = (uint8_t)(reader_u32(r) >> 24);
-    *ret_len = reader_u16(r);
-    (void)reader_take(r, *ret_len);
-    return !r->failed;
-}
-
-static bool read_section(struct reader *r, uint16_t count, size_t *ret_end)
-{
-    uint16_t type, len;
-    uint8_t unused;
-    for (unsigned i = 0; i < count; i++) {
-        if (!read_record(r, &type, &unused, &len)) {
-            return false;
-        }
-    }
-    *ret_end = r->pos;
-    return true;
 }
 
 /* Up to OPT. Records after it could point into it, and are dropped with it. */
-static bool read_additional(struct reader *r, uint16_t count, struct relay_parts *parts)
+static void find_sections(const struct parsed_response *upstream, struct relay_parts *parts)
 {
-    bool has_opt = false;
-    parts->additional_end = r->pos;
-    for (unsigned i = 0; i < count; i++) {
-        uint16_t type, len;
-        uint8_t extended_rcode;
-        if (!read_record(r, &type, &extended_rcode, &len)) {
-            return false;
-        }
-        if (type == DNS_TYPE_OPT && !has_opt) {
-            has_opt = true;
-            parts->extended_rcode = extended_rcode;
-            find_subnet(r, len, parts);
-        }
-        if (!has_opt) {
-            parts->additionals++;
-            parts->additional_end = r->pos;
-        }
+    const struct response_span answers = response_section_span(upstream, RESPONSE_ANSWER),
+                               authorities = response_section_span(upstream, RESPONSE_AUTHORITY);
+    struct response_span additionals = response_section_span(upstream, RESPONSE_ADDITIONAL);
+    if (upstream->opt) {
+        additionals.to = (size_t)(upstream->opt - upstream->rrs);
+        parts->extended_rcode = response_rr_extended_rcode(upstream, upstream->opt);
+        find_subnet(upstream, parts);
     }
-    return true;
+    parts->question_end = upstream->head.records_at;
+    parts->answers = upstream->head.counts[RESPONSE_ANSWER];
+    parts->answer_end = response_span_end(upstream, answers);
+    parts->authorities = upstream->head.counts[RESPONSE_AUTHORITY];
+    parts->authority_end = response_span_end(upstream, authorities);
+    parts->additionals = (uint16_t)(additionals.to - additionals.from);
+    parts->additional_end = response_span_end(upstream, additionals);
 }
 
-static bool read_question(struct reader *r, const struct question *question)
-{
-    struct dname name;
-    return dname_read(r, &name) && dname_equal(&name, &question->name) &&
-           reader_u16(r) == question->type && reader_u16(r) == question->qclass && !r->failed &&
-           r->pos == DNS_HEADER_SIZE + (size_t)question->name.len + 4;
-}
-
-bool relay_read(const struct question *question, const uint8_t *upstream, size_t len,
+bool relay_read(const struct question *question, const struct parsed_response *upstream,
                 struct relay_parts *ret_parts)
 {
+    const struct response_head *head = &upstream->head;
     struct relay_parts *p = ret_parts;
-    struct reader r = reader_of(upstream, len);
-    *p = (struct relay_parts){0};
-    (void)reader_u16(&r); /* the exchange has checked the id */
-    p->flags = reader_u16(&r);
-    uint16_t questions = reader_u16(&r);
-    p->answers = reader_u16(&r);
-    p->authorities = reader_u16(&r);
-    uint16_t additionals = reader_u16(&r);
-    if (r.failed || !(p->flags & DNS_FLAG_QR) ||
-        (p->flags & DNS_MASK_OPCODE) != DNS_OPCODE_QUERY << 11) {
+    *p = (struct relay_parts){.flags = head->flags};
+    if (!(p->flags & DNS_FLAG_QR) || (p->flags & DNS_MASK_OPCODE) != DNS_OPCODE_QUERY << 11) {
         return false;
     }
-    if (questions == 0) {
-        p->answers = p->authorities = 0;
+    if (head->questions == 0) {
         p->flags &= (uint16_t)~DNS_FLAG_TC;
         return (p->flags & DNS_MASK_RCODE) != DNS_RCODE_NOERROR;
     }
-    if (questions != 1 || !read_question(&r, question)) {
+    if (!response_head_asks(head, &question->name, question->type, question->qclass) ||
+        !upstream->is_whole) {
         return false;
     }
-    p->question_end = r.pos;
-    return read_section(&r, p->answers, &p->answer_end) &&
-           read_section(&r, p->authorities, &p->authority_end) &&
-           read_additional(&r, additionals, p);
+    find_sections(upstream, p);
+    return true;
 }
 
 /* Drops what does not fit; true: all records, and the reply needs TC. */
@@ -140,7 +89,7 @@ static bool shrink(struct relay_parts *p, size_t limit)
     return true;
 }
 
-bool relay_write(const struct question *question, const uint8_t *upstream,
+bool relay_write(const struct question *question, const struct parsed_response *upstream,
                  const struct relay_parts *parts, uint16_t udp_size, size_t limit,
                  struct response *response)
 {
@@ -171,12 +120,12 @@ bool relay_write(const struct question *question, const uint8_t *upstream,
     writer_u16(&w, question->type);
     writer_u16(&w, question->qclass);
     if (p.additional_end > question_end) {
-        writer_bytes(&w, upstream + question_end, p.additional_end - question_end);
+        writer_bytes(&w, upstream->bytes + question_end, p.additional_end - question_end);
     }
     response->opt_at = question->has_edns ? w.pos : 0;
     if (question->has_edns) {
         edns_append_opt(&w, udp_size, p.extended_rcode, question->dnssec_ok);
-        edns_append_option(&w, response->opt_at, upstream + p.subnet_at, subnet_len);
+        edns_append_option(&w, response->opt_at, upstream->bytes + p.subnet_at, subnet_len);
     }
     response->len = w.pos;
     response->name_len = question->name.len;

@@ -11,6 +11,7 @@
 
 #include "skydns/wire/question.h"
 #include "skydns/wire/response.h"
+#include "skydns/wire/response_parse.h"
 
 /* Where the sections of a reply end, and what its OPT record adds to the header. */
 struct relay_parts {
@@ -25,16 +26,16 @@ struct relay_parts {
     uint8_t subnet_len;                         /* 0: none */
 };
 
-/* Parses the reply. False when it is not a reply to this question, or its records do not parse. An
- * error may come without the question: then there are no records. */
-bool relay_read(const struct question *question, const uint8_t *upstream, size_t len,
+/* False when it is not a reply to this question, or its records do not parse. An error may come
+ * without the question: then there are no records. */
+bool relay_read(const struct question *question, const struct parsed_response *upstream,
                 struct relay_parts *ret_parts) MUST_CHECK;
 
 /* Writes the client's reply, at most `limit` bytes (at least 512). When not everything fits, the
  * additional section is dropped first, then the authority section if there is an answer, then all
  * records, with TC set. `udp_size` is what our own OPT advertises. False when the rcode is
  * extended and the client has no EDNS. */
-bool relay_write(const struct question *question, const uint8_t *upstream,
+bool relay_write(const struct question *question, const struct parsed_response *upstream,
                  const struct relay_parts *parts, uint16_t udp_size, size_t limit,
                  struct response *response);
 

@@ -291,8 +291,8 @@ void direct_error(struct direct *direct, const struct engine_query *query, enum 
 
 /* Makes the response that later hits will repeat. False: they will not. */
 static bool forwarded_as_kept(struct direct *direct, const struct engine_query *query,
-                              const struct question *question, const uint8_t *upstream,
-                              size_t upstream_len, struct response *response)
+                              const struct question *question,
+                              const struct parsed_response *upstream, struct response *response)
 {
     static const struct foreign_zone any_zone; /* the reply is the same whoever sent it */
     if (!direct->config->cache || question->subnet_len > 0) {
@@ -300,23 +300,35 @@ static bool forwarded_as_kept(struct direct *direct, const struct engine_query *
     }
     const struct kept_question kept = kept_question_of(query, question);
     return kept_access_first(&direct->kept, &kept, key_of(direct, question, &any_zone), upstream,
-                             upstream_len, response);
+                             response);
 }
 
-bool direct_forwarded(struct direct *direct, const struct engine_query *query,
-                      const uint8_t *upstream, size_t upstream_len, struct response *response)
+static bool forward_parsed(struct direct *direct, const struct engine_query *query,
+                           const struct parsed_response *upstream, struct response *response)
 {
     const struct question *question = query_question(query->parsed);
     struct relay_parts parts;
-    if (query->parsed->verdict != QUESTION_OK ||
-        !relay_read(question, upstream, upstream_len, &parts)) {
+    if (!relay_read(question, upstream, &parts)) {
         return false;
     }
     if (query->transport != ENGINE_UDP && (parts.flags & DNS_FLAG_TC)) {
         return false; /* already over TCP: part of an answer would pass for the whole */
     }
-    return forwarded_as_kept(direct, query, question, upstream, upstream_len, response) ||
+    return forwarded_as_kept(direct, query, question, upstream, response) ||
            (relay_write(question, upstream, &parts, direct->config->settings.max_udp_size,
                         reply_limit(direct, query, question), response) &&
             !is_cut_over_tcp(query, response->bytes));
+}
+
+bool direct_forwarded(struct direct *direct, const struct engine_query *query,
+                      const uint8_t *upstream, size_t upstream_len, struct response *response)
+{
+    struct parsed_response parsed;
+    if (query->parsed->verdict != QUESTION_OK) {
+        return false;
+    }
+    response_parse(upstream, upstream_len, &parsed);
+    bool is_made = forward_parsed(direct, query, &parsed, response);
+    response_parse_fini(&parsed);
+    return is_made;
 }

@@ -33,17 +33,20 @@ static void check(struct question *question, const uint8_t *data, size_t size, s
 {
     static uint8_t reply[DNS_MESSAGE_MAX], again[DNS_MESSAGE_MAX];
     struct relay_parts parts, reread;
-    if (!relay_read(question, data, size, &parts)) {
-        return;
-    }
+    struct parsed_response upstream, relayed;
     struct response first = {.bytes = reply}, second = {.bytes = again};
-    if (relay_write(question, data, &parts, 1232, limit, &first)) {
+    response_parse(data, size, &upstream);
+    if (relay_read(question, &upstream, &parts) &&
+        relay_write(question, &upstream, &parts, 1232, limit, &first)) {
         assert(first.len <= limit);
-        assert(relay_read(question, reply, first.len, &reread));
-        assert(relay_write(question, reply, &reread, 1232, limit, &second));
+        response_parse(reply, first.len, &relayed);
+        assert(relay_read(question, &relayed, &reread));
+        assert(relay_write(question, &relayed, &reread, 1232, limit, &second));
+        response_parse_fini(&relayed);
         assert(second.len == first.len && second.opt_at == first.opt_at);
         assert(memcmp(reply, again, first.len) == 0);
     }
+    response_parse_fini(&upstream);
 }
 
 /* ---- From the cache ---- */
