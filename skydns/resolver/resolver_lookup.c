@@ -102,11 +102,13 @@ static uint32_t ttl_max_s(const struct resolver *r)
 static void reduce(struct resolver *r, const struct external_question *question, uint64_t number,
                    struct slice reply)
 {
+    struct parsed_response response;
     if (number == 0 || number != r->reduced.number) {
         r->reduced.number = number;
         buf_clear(&r->reduced.packed);
-        r->reduced.outcome = external_read(question, (const uint8_t *)reply.ptr, reply.len,
-                                           ttl_max_s(r), &r->reduced.packed);
+        response_parse((const uint8_t *)reply.ptr, reply.len, &response);
+        r->reduced.outcome = external_read(question, &response, ttl_max_s(r), &r->reduced.packed);
+        response_parse_fini(&response);
     }
 }
 

@@ -2,7 +2,7 @@
  * record, to its outcome and the records that matter. Called by the resolver on its thread as each
  * reply arrives, once however many wait for it. Pure.
  *
- * Its cost is bounded by the reply, at most 64 KiB: it is read twice, whatever it says. */
+ * Its cost is bounded by the table's records: each is looked at twice, whatever it says. */
 #ifndef SKYDNS_UPSTREAM_EXTERNAL_H
 #define SKYDNS_UPSTREAM_EXTERNAL_H
 
@@ -11,6 +11,7 @@
 
 #include "common/base/buf.h"
 #include "skydns/wire/external_answer.h"
+#include "skydns/wire/response_parse.h"
 
 enum {
     /* Resolvers give up after 11 (unbound) to 17 (BIND). */
@@ -30,9 +31,11 @@ enum {
 /* Follows the reply's CNAMEs from the question's name and appends them and the addresses at the end
  * to `packed`. NXDOMAIN is a denial, like a reply without addresses. An rcode other than these two,
  * a malformed reply, one to another question, or a chain that is a loop or longer than
- * EXTERNAL_CNAMES_MAX is a failure and appends nothing. TRUNCATED: the reply says so, or `packed`
- * is full. No TTL is longer than `ttl_max_s`. `reply` NULL: there was none. */
-enum external_outcome external_read(const struct external_question *question, const uint8_t *reply,
-                                    size_t len, uint32_t ttl_max_s, struct buf *packed);
+ * EXTERNAL_CNAMES_MAX is a failure and appends nothing; sections behind the answer may be
+ * malformed. TRUNCATED: the reply says so, or `packed` is full. No TTL is longer than
+ * `ttl_max_s`. */
+enum external_outcome external_read(const struct external_question *question,
+                                    const struct parsed_response *response, uint32_t ttl_max_s,
+                                    struct buf *packed);
 
 #endif

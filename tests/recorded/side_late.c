@@ -270,12 +270,15 @@ static void side_take_reply(struct side_lookup *lookup, struct slice message)
 {
     struct side_late *late = lookup->late;
     const struct engine_config *config = late->side->config;
+    struct parsed_response response;
     struct buf packed;
     buf_init(&packed, EXTERNAL_PACKED_MAX);
     struct external_answer answer = *lookup->answer;
+    response_parse((const uint8_t *)message.ptr, message.len, &response);
     answer.outcome =
-        external_read(&answer.question, (const uint8_t *)message.ptr, message.len,
+        external_read(&answer.question, &response,
                       config->cache ? config->cache_limits.ttl_max_s : EXTERNAL_TTL_MAX_S, &packed);
+    response_parse_fini(&response);
     answer.records = buf_slice(&packed);
     side_fit_client(late, late->packed.limit - late->packed.len, &answer);
     late->packed_at[lookup->answer - late->externals] = late->packed.len;

@@ -40,6 +40,7 @@ static void check(const struct external_answer *answer)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct external_answer answer = {.question.type = DNS_TYPE_A};
+    struct parsed_response response;
     struct buf packed;
     if (size == 0 || size > 1 + DNS_MESSAGE_MAX) {
         return 0;
@@ -48,8 +49,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (dname_from_text(slice_str(data[0] & 2 ? "www.example.com." : "a.b."),
                         &answer.question.name)) {
         buf_init(&packed, data[0] & 4 ? 64 : EXTERNAL_PACKED_MAX);
-        answer.outcome =
-            external_read(&answer.question, data + 1, size - 1, EXTERNAL_TTL_MAX_S, &packed);
+        response_parse(data + 1, size - 1, &response);
+        answer.outcome = external_read(&answer.question, &response, EXTERNAL_TTL_MAX_S, &packed);
+        response_parse_fini(&response);
         answer.records = buf_slice(&packed);
         assert(!packed.failed || answer.outcome == EXTERNAL_TRUNCATED ||
                answer.outcome == EXTERNAL_FAILED);

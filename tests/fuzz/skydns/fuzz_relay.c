@@ -226,7 +226,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct external_question external = {question.name, question.type};
     struct buf packed;
     buf_init(&packed, EXTERNAL_PACKED_MAX);
-    (void)external_read(&external, data, size, EXTERNAL_TTL_MAX_S, &packed); /* fuzz_external */
+    struct parsed_response response;
+    response_parse(data, size, &response);
+    (void)external_read(&external, &response, EXTERNAL_TTL_MAX_S, &packed); /* fuzz_external */
+    response_parse_fini(&response);
     buf_fini(&packed);
     if (upstream_question_read(data, size, &asked)) {
         uint8_t query[UPSTREAM_QUERY_MAX];

@@ -89,7 +89,10 @@ static void read_bytes(struct result *ret, const struct external_question *quest
                        const uint8_t *wire, size_t len)
 {
     buf_init(&ret->packed, EXTERNAL_PACKED_MAX);
-    ret->outcome = external_read(question, wire, len, EXTERNAL_TTL_MAX_S, &ret->packed);
+    struct parsed_response response;
+    response_parse(wire, len, &response);
+    ret->outcome = external_read(question, &response, EXTERNAL_TTL_MAX_S, &ret->packed);
+    response_parse_fini(&response);
     ret->answer = (struct external_answer){
         .question = *question, .outcome = ret->outcome, .records = buf_slice(&ret->packed)};
 }
@@ -352,9 +355,11 @@ static void test_replies_of_64_KiB(void **state)
         assert_int_equal(count_records(&result.answer), count);
         assert_true(result.packed.len <= r.w.pos);
         size_t before = result.packed.len;
-        assert_int_equal(
-            external_read(&question, r.wire, r.w.pos, EXTERNAL_TTL_MAX_S, &result.packed),
-            EXTERNAL_TRUNCATED);
+        struct parsed_response response;
+        response_parse(r.wire, r.w.pos, &response);
+        assert_int_equal(external_read(&question, &response, EXTERNAL_TTL_MAX_S, &result.packed),
+                         EXTERNAL_TRUNCATED);
+        response_parse_fini(&response);
         assert_in_range(result.packed.len, before, EXTERNAL_PACKED_MAX);
         result_free(&result);
     }
