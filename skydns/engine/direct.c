@@ -303,12 +303,12 @@ static bool forwarded_as_kept(struct direct *direct, const struct engine_query *
                              response);
 }
 
-static bool forward_parsed(struct direct *direct, const struct engine_query *query,
-                           const struct parsed_response *upstream, struct response *response)
+bool direct_forwarded(struct direct *direct, const struct engine_query *query,
+                      const struct parsed_response *upstream, struct response *response)
 {
     const struct question *question = query_question(query->parsed);
     struct relay_parts parts;
-    if (!relay_read(question, upstream, &parts)) {
+    if (query->parsed->verdict != QUESTION_OK || !relay_read(question, upstream, &parts)) {
         return false;
     }
     if (query->transport != ENGINE_UDP && (parts.flags & DNS_FLAG_TC)) {
@@ -318,17 +318,4 @@ static bool forward_parsed(struct direct *direct, const struct engine_query *que
            (relay_write(question, upstream, &parts, direct->config->settings.max_udp_size,
                         reply_limit(direct, query, question), response) &&
             !is_cut_over_tcp(query, response->bytes));
-}
-
-bool direct_forwarded(struct direct *direct, const struct engine_query *query,
-                      const uint8_t *upstream, size_t upstream_len, struct response *response)
-{
-    struct parsed_response parsed;
-    if (query->parsed->verdict != QUESTION_OK) {
-        return false;
-    }
-    response_parse(upstream, upstream_len, &parsed);
-    bool is_made = forward_parsed(direct, query, &parsed, response);
-    response_parse_fini(&parsed);
-    return is_made;
 }

@@ -20,6 +20,7 @@
 
 struct direct;
 struct fast_query;
+struct parsed_response;
 
 struct direct *direct_new(const struct engine_config *config); /* config is borrowed */
 void direct_free(struct direct *direct);                       /* NULL is fine */
@@ -43,6 +44,6 @@ void direct_error(struct direct *direct, const struct engine_query *query, enum 
 
 /* As engine_forwarded. */
 bool direct_forwarded(struct direct *direct, const struct engine_query *query,
-                      const uint8_t *upstream, size_t upstream_len, struct response *response);
+                      const struct parsed_response *upstream, struct response *response);
 
 #endif

@@ -412,13 +412,13 @@ void engine_look_ahead(struct engine *engine, const struct store *store,
 }
 
 bool engine_forwarded(struct engine *engine, const struct engine_query *query,
-                      const uint8_t *upstream, size_t upstream_len, struct response *response)
+                      const struct parsed_response *upstream, struct response *response)
 {
     const struct tsig_query *tsig = open_good_tsig(engine, query);
     const struct engine_query plain = tsig ? without_tsig(engine, query) : *query;
     struct engine_query opened = open_query(engine, &plain);
     opened.view = view_of(engine, query->client);
-    if (!path_walk_forwarded(engine->path, &opened, upstream, upstream_len, response)) {
+    if (!path_walk_forwarded(engine->path, &opened, upstream, response)) {
         return false;
     }
     close_reply(engine, &opened, response);

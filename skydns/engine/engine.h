@@ -43,6 +43,7 @@
 #include "skydns/wire/response.h"
 
 struct engine;
+struct parsed_response;
 
 struct engine *engine_new(const struct engine_config *config); /* config is borrowed */
 void engine_free(struct engine *engine);
@@ -93,7 +94,7 @@ bool engine_refused(struct engine *engine, const struct engine_query *query,
  * and it is truncated or too long; or the query has a search path, which goes on at the next place.
  */
 bool engine_forwarded(struct engine *engine, const struct engine_query *query,
-                      const uint8_t *upstream, size_t upstream_len, struct response *response);
+                      const struct parsed_response *upstream, struct response *response);
 
 /* What this engine has answered by search paths; any thread. Borrowed. */
 struct engine_counts {

@@ -437,19 +437,19 @@ enum engine_verdict path_walk_answer(struct path_walk *walk, const struct store 
 }
 
 bool path_walk_forwarded(struct path_walk *walk, const struct engine_query *query,
-                         const uint8_t *upstream, size_t upstream_len, struct response *response)
+                         const struct parsed_response *upstream, struct response *response)
 {
     struct dname name;
     struct engine_query candidate;
     if (query->path_at == 0 || query->path_at == ENGINE_PATH_OVER) {
-        return direct_forwarded(walk->direct, query, upstream, upstream_len, response);
+        return direct_forwarded(walk->direct, query, upstream, response);
     }
     if (!has_path(walk, query) || query->path_at >= path_places(&walk->path) ||
         !path_name(&walk->path, query->path_at, &name) ||
         !make_query(walk, query, &name, &candidate)) {
         return false;
     }
-    return direct_forwarded(walk->direct, &candidate, upstream, upstream_len, response) &&
+    return direct_forwarded(walk->direct, &candidate, upstream, response) &&
            outcome_of(response->bytes) == OUTCOME_ANSWER &&
            end_reply(walk, query, query->path_at, response);
 }

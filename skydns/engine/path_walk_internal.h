@@ -31,6 +31,7 @@
 #include "skydns/wire/response.h"
 
 struct direct;
+struct parsed_response;
 struct path_walk;
 
 /* Both are borrowed; `direct` has the same configuration. */
@@ -50,6 +51,6 @@ enum engine_verdict path_walk_answer(struct path_walk *walk, const struct store 
 
 /* As engine_forwarded, likewise. */
 bool path_walk_forwarded(struct path_walk *walk, const struct engine_query *query,
-                         const uint8_t *upstream, size_t upstream_len, struct response *response);
+                         const struct parsed_response *upstream, struct response *response);
 
 #endif

@@ -399,17 +399,14 @@ static void insert(struct cache *cache, const struct entry_key *key, enum queue_
     enqueue(cache, entry, kind, chunks);
 }
 
-enum cache_verdict cache_put(struct cache *cache, const struct cache_key *key, const uint8_t *reply,
-                             size_t len, const struct addr *nameserver,
+enum cache_verdict cache_put(struct cache *cache, const struct cache_key *key,
+                             const struct parsed_response *response, const struct addr *nameserver,
                              const struct cache_limits *limits, int64_t now_ms)
 {
     struct kept_reply kept;
     const struct entry_key entry_key = entry_key_of(key);
-    struct parsed_response response;
-    response_parse(reply, len, &response);
     enum cache_verdict verdict =
-        kept_reply_make(key, &response, limits->ttl_max_s, cache->image, &kept);
-    response_parse_fini(&response);
+        kept_reply_make(key, response, limits->ttl_max_s, cache->image, &kept);
     if (verdict != CACHE_KEPT) {
         return verdict;
     }

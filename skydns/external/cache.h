@@ -44,6 +44,7 @@ enum {
 
 struct cache;
 struct cache_counts;
+struct parsed_response;
 
 /* `entries` replies at most, from 1 to CACHE_ENTRIES_MAX; of memory, 1,200 bytes for each and 80
  * KB, touched only as it is used. seeded_hash_init comes first. Starts with one reference. */
@@ -121,10 +122,10 @@ enum cache_verdict {
 
 /* ---- The filling thread ---- */
 
-/* Keeps the reply, a whole message to a question with this name, type and class, in place of an
- * older one, and forgets failures. Evicts what it must. */
-enum cache_verdict cache_put(struct cache *cache, const struct cache_key *key, const uint8_t *reply,
-                             size_t len, const struct addr *nameserver,
+/* Keeps the response to a question with this name, type and class, in place of an older one, and
+ * forgets failures. Evicts what it must. */
+enum cache_verdict cache_put(struct cache *cache, const struct cache_key *key,
+                             const struct parsed_response *response, const struct addr *nameserver,
                              const struct cache_limits *limits, int64_t now_ms);
 
 /* Every nameserver failed: the question is not to be asked again for 1 s, doubling up to 30 s while

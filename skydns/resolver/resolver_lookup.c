@@ -10,6 +10,7 @@
 #include "skydns/records/store.h"
 #include "skydns/resolver/resolver_internal.h"
 #include "skydns/upstream/external.h"
+#include "skydns/wire/response_parse.h"
 
 void resolver_free_lookup(struct resolver *r, struct deferred *d)
 {
@@ -100,15 +101,12 @@ static uint32_t ttl_max_s(const struct resolver *r)
 
 /* Once for all who share the reply with this number; 0: it is not shared. */
 static void reduce(struct resolver *r, const struct external_question *question, uint64_t number,
-                   struct slice reply)
+                   const struct parsed_response *response)
 {
-    struct parsed_response response;
     if (number == 0 || number != r->reduced.number) {
         r->reduced.number = number;
         buf_clear(&r->reduced.packed);
-        response_parse((const uint8_t *)reply.ptr, reply.len, &response);
-        r->reduced.outcome = external_read(question, &response, ttl_max_s(r), &r->reduced.packed);
-        response_parse_fini(&response);
+        r->reduced.outcome = external_read(question, response, ttl_max_s(r), &r->reduced.packed);
     }
 }
 
@@ -134,13 +132,14 @@ static void fit_client(struct resolver *r, const struct deferred *d, size_t room
     }
 }
 
-static void take_reply(struct lookup_item *item, uint64_t number, struct slice reply)
+static void take_reply(struct lookup_item *item, uint64_t number,
+                       const struct parsed_response *response)
 {
     struct lookup *lookup = item->lookup;
     struct buf *packed = &lookup->packed;
     struct deferred *d = lookup->deferred;
     struct resolver *r = d->resolver;
-    reduce(r, &item->question, number, reply);
+    reduce(r, &item->question, number, response);
     struct external_answer answer = {.outcome = r->reduced.outcome,
                                      .records = buf_slice(&r->reduced.packed)};
     fit_client(r, d, packed->limit - packed->len, &answer);
@@ -161,6 +160,14 @@ static struct upstream_question question_of(const struct lookup_item *item)
     return question;
 }
 
+static void take_cached(struct lookup_item *item, struct slice message)
+{
+    struct parsed_response response;
+    response_parse((const uint8_t *)message.ptr, message.len, &response);
+    take_reply(item, 0, &response);
+    response_parse_fini(&response);
+}
+
 /* From what is kept, expired or not. False: there is nothing. */
 static bool take_stale(struct lookup_item *item)
 {
@@ -170,7 +177,7 @@ static bool take_stale(struct lookup_item *item)
         FETCHER_REPLY) {
         return false;
     }
-    take_reply(item, 0, message);
+    take_cached(item, message);
     return true;
 }
 
@@ -188,7 +195,7 @@ static void on_external(void *data, const struct forwarder_reply *reply)
     struct lookup_item *item = data;
     struct lookup *lookup = item->lookup;
     if (reply->outcome == FORWARDER_REPLIED) {
-        take_reply(item, reply->number, slice_of(reply->bytes, reply->len));
+        take_reply(item, reply->number, reply->response);
     } else {
         give_up(item);
     }
@@ -234,7 +241,7 @@ static void ask(struct resolver *r, struct lookup_item *item)
     item->wait.data = item;
     switch (fetcher_find(r->fetcher, &question, false, &message)) {
     case FETCHER_REPLY:
-        take_reply(item, 0, message);
+        take_cached(item, message);
         return;
     case FETCHER_FAILURE:
         counter_add(&r->counts.failures, 1);

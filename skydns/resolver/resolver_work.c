@@ -17,6 +17,7 @@
 #include "skydns/upstream/fetcher.h"
 #include "skydns/upstream/forwarder.h"
 #include "skydns/upstream/loop_check.h"
+#include "skydns/wire/response_parse.h"
 
 /* What a deferral asks for; it may end with the query's reply. */
 static void wait_for(struct resolver *r, struct deferred *d);
@@ -209,7 +210,7 @@ static void do_without(struct resolver *r, struct deferred *d, enum edns_error e
 /* To the next place of a search path, a denial is no failure. */
 static bool is_denial(const struct forwarder_reply *reply)
 {
-    return (reply->bytes[3] & DNS_MASK_RCODE) == DNS_RCODE_NXDOMAIN;
+    return (reply->response->head.flags & DNS_MASK_RCODE) == DNS_RCODE_NXDOMAIN;
 }
 
 /* No answer of a whole reply: it makes no sense, or is too long. Of a truncated one: the client
@@ -223,7 +224,7 @@ static void on_forwarded(void *data, const struct forwarder_reply *reply)
     switch (reply->outcome) {
     case FORWARDER_REPLIED:
         is_answered =
-            engine_forwarded(r->config.engine, &query, reply->bytes, reply->len, &r->response);
+            engine_forwarded(r->config.engine, &query, reply->response, &r->response);
         break;
     case FORWARDER_FAILED:
         do_without(r, d, EDNS_ERROR_NO_AUTHORITY);
@@ -237,8 +238,8 @@ static void on_forwarded(void *data, const struct forwarder_reply *reply)
         resolver_finish(r, d, &r->response);
     } else if (!is_denial(reply) || !try_next_place(r, d, false)) {
         do_without(r, d,
-                   reply->bytes[2] & DNS_FLAG_TC >> 8 ? EDNS_ERROR_NETWORK
-                                                      : EDNS_ERROR_NO_AUTHORITY);
+                   reply->response->head.flags & DNS_FLAG_TC ? EDNS_ERROR_NETWORK
+                                                             : EDNS_ERROR_NO_AUTHORITY);
     }
 }
 

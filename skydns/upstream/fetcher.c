@@ -50,9 +50,8 @@ static bool keep(struct fetcher *f, const struct cache_key *key,
 {
     struct cache *cache = f->config->cache;
     const struct cache_figures before = cache_figures(cache);
-    enum cache_verdict verdict =
-        cache_put(cache, key, reply->bytes, reply->len, &reply->server->address,
-                  &f->config->cache_limits, now_ms);
+    enum cache_verdict verdict = cache_put(cache, key, reply->response, &reply->server->address,
+                                           &f->config->cache_limits, now_ms);
     count_change(f, &before);
     if (verdict != CACHE_KEPT) {
         const struct fetcher_unkept what = {

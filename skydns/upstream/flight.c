@@ -12,6 +12,7 @@
 #include "skydns/upstream/flight_internal.h"
 #include "skydns/upstream/tls_pool.h"
 #include "skydns/upstream/upstream_health_internal.h"
+#include "skydns/wire/response_parse.h"
 
 /* ---- Who waits ---- */
 
@@ -142,10 +143,13 @@ static void finish(struct flight *flight, struct forwarder_reply *reply)
 static void finish_with(struct flight *flight, const struct nameserver *server,
                         const uint8_t *bytes, size_t len)
 {
+    struct parsed_response response;
     struct forwarder_reply reply = {
-        .outcome = FORWARDER_REPLIED, .bytes = bytes, .len = len, .server = server};
+        .outcome = FORWARDER_REPLIED, .response = &response, .server = server};
     withdraw(flight);
+    response_parse(bytes, len, &response);
     finish(flight, &reply);
+    response_parse_fini(&response);
 }
 
 static void finish_without(struct flight *flight)

@@ -183,13 +183,13 @@ static void side_on_forwarded(void *data, const struct forwarder_reply *reply)
                                                                  : EDNS_ERROR_NETWORK);
         return;
     }
-    const bool is_denial = (reply->bytes[3] & DNS_MASK_RCODE) == DNS_RCODE_NXDOMAIN;
+    const bool is_denial = (reply->response->head.flags & DNS_MASK_RCODE) == DNS_RCODE_NXDOMAIN;
     if (engine_forwarded(late->side->engines[SIDE_ENGINE_RESOLVER], &late->asked.query,
-                         reply->bytes, reply->len, &late->side->response)) {
+                         reply->response, &late->side->response)) {
         side_end(late);
     } else if (!is_denial || !side_try_next_place(late, false)) {
-        side_do_without(late, reply->bytes[2] & DNS_FLAG_TC >> 8 ? EDNS_ERROR_NETWORK
-                                                                 : EDNS_ERROR_NO_AUTHORITY);
+        side_do_without(late, reply->response->head.flags & DNS_FLAG_TC ? EDNS_ERROR_NETWORK
+                                                                        : EDNS_ERROR_NO_AUTHORITY);
     }
 }
 
@@ -266,25 +266,30 @@ static void side_fit_client(const struct side_late *late, size_t room, struct ex
     }
 }
 
-static void side_take_reply(struct side_lookup *lookup, struct slice message)
+static void side_take_reply(struct side_lookup *lookup, const struct parsed_response *response)
 {
     struct side_late *late = lookup->late;
     const struct engine_config *config = late->side->config;
-    struct parsed_response response;
     struct buf packed;
     buf_init(&packed, EXTERNAL_PACKED_MAX);
     struct external_answer answer = *lookup->answer;
-    response_parse((const uint8_t *)message.ptr, message.len, &response);
     answer.outcome =
-        external_read(&answer.question, &response,
+        external_read(&answer.question, response,
                       config->cache ? config->cache_limits.ttl_max_s : EXTERNAL_TTL_MAX_S, &packed);
-    response_parse_fini(&response);
     answer.records = buf_slice(&packed);
     side_fit_client(late, late->packed.limit - late->packed.len, &answer);
     late->packed_at[lookup->answer - late->externals] = late->packed.len;
     buf_append_slice(&late->packed, answer.records);
     *lookup->answer = answer; /* side_look_up sets where its records are */
     buf_fini(&packed);
+}
+
+static void side_take_cached(struct side_lookup *lookup, struct slice message)
+{
+    struct parsed_response response;
+    response_parse((const uint8_t *)message.ptr, message.len, &response);
+    side_take_reply(lookup, &response);
+    response_parse_fini(&response);
 }
 
 static void side_on_external(void *data, const struct forwarder_reply *reply)
@@ -297,10 +302,10 @@ static void side_on_external(void *data, const struct forwarder_reply *reply)
                                          .flags = DNS_FLAG_RD};
     dname_lower(&question.name);
     if (reply && reply->outcome == FORWARDER_REPLIED) {
-        side_take_reply(lookup, slice_of(reply->bytes, reply->len));
+        side_take_reply(lookup, reply->response);
     } else if (fetcher_find(lookup->late->side->fetcher, &question, true, &message) ==
                FETCHER_REPLY) {
-        side_take_reply(lookup, message);
+        side_take_cached(lookup, message);
     }
 }
 
@@ -321,7 +326,7 @@ static void side_look_up_one(struct side_late *late, const struct external_quest
                      upstream_query_write(&upstream, 0, wire));
     switch (fetcher_find(side->fetcher, &upstream, false, &message)) {
     case FETCHER_REPLY:
-        side_take_reply(&lookup, message);
+        side_take_cached(&lookup, message);
         return;
     case FETCHER_FAILURE:
         return;

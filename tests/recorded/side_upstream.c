@@ -6,6 +6,7 @@
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "skydns/external/zone_table.h"
+#include "skydns/wire/response_parse.h"
 #include "tests/recorded/side_engine.h"
 
 struct forwarder {
@@ -46,8 +47,9 @@ static size_t side_exchange(const uint8_t *query, size_t query_len, bool is_tcp,
     return len > 0 && upstream_is_reply(query, query_len, response, len, false) ? len : 0;
 }
 
+/* `parsed` is of the response, if there is one that is passed on. */
 static struct forwarder_reply side_ask_upstream(const struct upstream_question *question,
-                                                uint8_t *response)
+                                                uint8_t *response, struct parsed_response *parsed)
 {
     static const struct nameserver server;
     uint8_t query[UPSTREAM_QUERY_MAX];
@@ -60,8 +62,9 @@ static struct forwarder_reply side_ask_upstream(const struct upstream_question *
     if (len == 0 || rcode == DNS_RCODE_SERVFAIL || rcode == DNS_RCODE_REFUSED) {
         return (struct forwarder_reply){.outcome = len == 0 ? FORWARDER_SILENT : FORWARDER_FAILED};
     }
+    response_parse(response, len, parsed);
     return (struct forwarder_reply){
-        .outcome = FORWARDER_REPLIED, .bytes = response, .len = len, .server = &server};
+        .outcome = FORWARDER_REPLIED, .response = parsed, .server = &server};
 }
 
 /* The waiter has its reply before this returns: side_late.c knows. */
@@ -77,13 +80,15 @@ enum forwarder_start forwarder_ask(struct forwarder *forwarder, const struct for
     asked.zone_serial = zone->serial;
     asked.is_stub = zone_is_stub(zone);
     uint8_t *response = xmalloc(SIDE_MESSAGE_MAX); /* the waiter may ask for another */
-    const struct forwarder_reply reply = side_ask_upstream(&asked, response);
+    struct parsed_response parsed = {0};
+    const struct forwarder_reply reply = side_ask_upstream(&asked, response, &parsed);
     const struct forwarder_end end = {
         .question = &asked, .reply = &reply, .is_current = true, .is_background = !wait};
     if (wait) {
         wait->cb(wait->data, &reply);
     }
     forwarder->config.ended(forwarder->config.ended_data, &end);
+    response_parse_fini(&parsed);
     free(response);
     return FORWARDER_ASKED;
 }

@@ -17,6 +17,7 @@
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "skydns/external/cache.h"
+#include "tests/support/skydns/response_bytes.h"
 
 enum {
     NAMES = 1000000,
@@ -115,7 +116,7 @@ static void put(struct cache *cache, const struct cache_key *key)
     writer_u32(&w, TTL_S);
     writer_u16(&w, 4);
     writer_u32(&w, 0x0a000001);
-    if (cache_put(cache, key, wire, w.pos, &nobody, &limits, 0) != CACHE_KEPT) {
+    if (cache_put_bytes(cache, key, wire, w.pos, &nobody, &limits, 0) != CACHE_KEPT) {
         abort();
     }
 }

@@ -28,6 +28,7 @@
 #include "skydns/udp/worker.h"
 #include "tests/bench/instructions/feed.h"
 #include "tests/support/skydns/records.h"
+#include "tests/support/skydns/response_bytes.h"
 #include "tests/support/skydns/sample_keys.h"
 #include "tests/support/skydns/services.h"
 
@@ -191,8 +192,8 @@ static void fill_cache(const struct engine_config *config)
         writer_u32(&w, FOREIGN_TTL_S);
         writer_u16(&w, sizeof(address));
         writer_bytes(&w, &address, sizeof(address));
-        if (cache_put(config->cache, &key, wire, w.pos, &nameserver, &config->cache_limits,
-                      (int64_t)FEED_NOW_S * 1000) != CACHE_KEPT) {
+        if (cache_put_bytes(config->cache, &key, wire, w.pos, &nameserver, &config->cache_limits,
+                            (int64_t)FEED_NOW_S * 1000) != CACHE_KEPT) {
             fail("a reply is not kept");
         }
     }

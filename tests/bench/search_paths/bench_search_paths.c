@@ -23,6 +23,7 @@
 #include "skydns/external/cache.h"
 #include "skydns/external/zone_table.h"
 #include "tests/support/skydns/fixture.h"
+#include "tests/support/skydns/response_bytes.h"
 
 enum { ROUNDS = 15, ANSWERS = 400000, SERVICES = 1000, TTL_S = 3600, NOW_MS = 1000000 };
 #define MOST 1.4
@@ -77,7 +78,7 @@ static void keep(struct cache *cache, const struct foreign_zone *general)
     writer_u16(&w, DNS_TYPE_A);
     writer_u16(&w, DNS_CLASS_IN);
     writer_bytes(&w, "\xc0\x0c\0\1\0\1\0\0\x0e\x10\0\4\xc0\0\2\1", 16);
-    if (cache_put(cache, &key, wire, w.pos, &nameserver, &limits, NOW_MS) != CACHE_KEPT) {
+    if (cache_put_bytes(cache, &key, wire, w.pos, &nameserver, &limits, NOW_MS) != CACHE_KEPT) {
         abort();
     }
 }

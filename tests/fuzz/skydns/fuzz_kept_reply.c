@@ -7,6 +7,7 @@
 #include "common/base/seeded_hash.h"
 #include "common/dns/dns.h"
 #include "skydns/external/kept_reply.h"
+#include "tests/support/skydns/response_bytes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -108,7 +109,7 @@ static void check_cache(const struct cache_key *key, const uint8_t *data, size_t
     response_parse(data, size, &response);
     enum cache_verdict verdict =
         kept_reply_first(key, &response, &nobody, &limits, 7, first, room, &first_hit);
-    enum cache_verdict put = cache_put(cache, key, data, size, &nobody, &limits, 0);
+    enum cache_verdict put = cache_put_bytes(cache, key, data, size, &nobody, &limits, 0);
     assert(put == verdict || put == CACHE_TOO_LARGE);
     cache_read(cache, key, &limits, 0, CACHE_ANSWER, 7, hit_records, room, &hit);
     if (put == CACHE_KEPT) {

@@ -12,6 +12,7 @@
 #include "skydns/external/zone_table.h"
 #include "skydns/wire/question.h"
 #include "tests/support/skydns/fixture.h"
+#include "tests/support/skydns/response_bytes.h"
 
 enum {
     CASE_TCP = 0x01,
@@ -62,7 +63,7 @@ static void keep(const char *text, uint32_t zone_serial)
     writer_bytes(&w, "\0\0\x81\x80\0\1\0\1\0\0\0\0", DNS_HEADER_SIZE);
     writer_bytes(&w, key.name.wire, key.name.len);
     writer_bytes(&w, "\0\1\0\1\xc0\x0c\0\1\0\1\0\0\0\x3c\0\4\xc0\0\2\1", 20);
-    if (cache_put(cache, &key, wire, w.pos, &nameserver, &limits, 0) != CACHE_KEPT) {
+    if (cache_put_bytes(cache, &key, wire, w.pos, &nameserver, &limits, 0) != CACHE_KEPT) {
         abort();
     }
 }
@@ -198,7 +199,7 @@ static void forward(enum engine_transport transport, const uint8_t *upstream, si
     struct engine_query query = {.wire = fixture->query, .transport = transport};
     (void)fixture_query(fixture, "www.example.com. A edns=512");
     query.len = fixture->query_len;
-    if (engine_forwarded(fixture->engine, &query, upstream, size, &fixture->response)) {
+    if (engine_forwarded_bytes(fixture->engine, &query, upstream, size, &fixture->response)) {
         check(fixture->response.len <= (transport == ENGINE_TCP ? ENGINE_REPLY_MAX : 512),
               "forwarded too long");
         check(memcmp(fixture->reply, fixture->query, 2) == 0, "forwarded with another id");

@@ -13,6 +13,7 @@
 #include "skydns/upstream/upstream_message.h"
 #include "skydns/wire/question.h"
 #include "tests/support/skydns/fixture.h"
+#include "tests/support/skydns/response_bytes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -181,7 +182,7 @@ static void ask_all(const struct question *question, const uint8_t *upstream, si
         fixture->config.settings.round_robin = i & 1;
         ask(&query, limit);
         struct response response = {.bytes = first};
-        assert(!engine_forwarded(fixture->engine, &query, upstream, upstream_len, &response) ||
+        assert(!engine_forwarded_bytes(fixture->engine, &query, upstream, upstream_len, &response) ||
                response.len <= limit);
     }
 }
@@ -202,8 +203,8 @@ static void check_kept(const struct question *question, const uint8_t *data, siz
                                 .checking_disabled = i & 2,
                                 .zone_serial = general->serial};
         dname_lower(&key.name);
-        (void)cache_put(fixture->config.cache, &key, data, size, &nameserver,
-                        &fixture->config.cache_limits, NOW_MS);
+        (void)cache_put_bytes(fixture->config.cache, &key, data, size, &nameserver,
+                              &fixture->config.cache_limits, NOW_MS);
     }
     ask_all(question, data, size);
 }

@@ -13,6 +13,7 @@
 #include "skydns/external/zone_table.h"
 #include "skydns/wire/question.h"
 #include "tests/support/skydns/fixture.h"
+#include "tests/support/skydns/response_bytes.h"
 
 enum { BED_START_MS = 1000000, BED_TTL_MAX_S = 3600, BED_STALE_MS = 24 * 3600 * 1000 };
 
@@ -153,8 +154,8 @@ static inline enum cache_verdict bed_put(struct foreign_bed *b, const char *ques
 {
     static const struct addr nameserver;
     struct cache_key key = bed_key(b, question);
-    return cache_put(b->cache, &key, r->wire, r->w.pos, &nameserver, &b->f->config.cache_limits,
-                     b->f->now_ms);
+    return cache_put_bytes(b->cache, &key, r->wire, r->w.pos, &nameserver,
+                           &b->f->config.cache_limits, b->f->now_ms);
 }
 
 /* Keeps `count` addresses of a name. */

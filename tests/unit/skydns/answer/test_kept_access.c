@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "tests/support/skydns/response_bytes.h"
 #include "tests/unit/skydns/answer/foreign_bed.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -372,7 +373,7 @@ static void first_replies(void **state)
                                      .now_ms = f->now_ms,
                                      .wire = f->query,
                                      .len = f->query_len};
-        assert_true(engine_forwarded(f->engine, &query, r.wire, r.w.pos, &f->response));
+        assert_true(engine_forwarded_bytes(f->engine, &query, r.wire, r.w.pos, &f->response));
         (void)dns_text(f->reply, f->response.len, first, sizeof(first));
         assert_non_null(strstr(first, " 3600 CNAME x.example.com."));
         assert_null(strstr(first, "evil"));
@@ -386,7 +387,7 @@ static void first_replies(void **state)
     (void)fixture_query(b.f, "www.example.com. A");
     struct engine_query query = {
         .wire = b.f->query, .len = b.f->query_len, .client = &b.f->local, .local = &b.f->local};
-    assert_true(engine_forwarded(b.f->engine, &query, r.wire, r.w.pos, &b.f->response));
+    assert_true(engine_forwarded_bytes(b.f->engine, &query, r.wire, r.w.pos, &b.f->response));
     assert_string_equal(
         dns_text(b.f->reply, b.f->response.len, first, sizeof(first)),
         "NOERROR qr rd ra\n? www.example.com. IN A\n= www.example.com. 0 A 192.0.0.1"

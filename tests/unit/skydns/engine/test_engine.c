@@ -14,6 +14,7 @@
 #include "common/dns/dns.h"
 #include "skydns/records/rr.h"
 #include "tests/support/skydns/fixture.h"
+#include "tests/support/skydns/response_bytes.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -911,7 +912,7 @@ static const char *forwarded(struct fixture *f, const char *question, const uint
 {
     enum engine_transport transport = fixture_query(f, question);
     struct engine_query query = query_of(f, transport);
-    return engine_forwarded(f->engine, &query, upstream, upstream_len, &f->response)
+    return engine_forwarded_bytes(f->engine, &query, upstream, upstream_len, &f->response)
                ? dns_text(f->reply, f->response.len, f->text, sizeof(f->text))
                : "invalid";
 }

@@ -13,6 +13,7 @@
 #include "skydns/engine/cookie.h"
 #include "skydns/wire/question.h"
 #include "tests/support/skydns/fixture.h"
+#include "tests/support/skydns/response_bytes.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -219,12 +220,12 @@ static void late_replies(void **state)
                                  .local = &f->local,
                                  .now_s = FIXTURE_NOW_S};
     struct response without = {.bytes = plain};
-    assert_true(engine_forwarded(f->engine, &query, upstream, opt_at + 16, &without));
+    assert_true(engine_forwarded_bytes(f->engine, &query, upstream, opt_at + 16, &without));
     add_cookie(f, opt_at, sent, sizeof(sent), false);
     assert_string_equal(fixture_answer(f, ENGINE_UDP), "forward");
     query.len = question_shorten(f->query, f->query_len, copy);
     query.wire = copy;
-    assert_true(engine_forwarded(f->engine, &query, upstream, opt_at + 16, &f->response));
+    assert_true(engine_forwarded_bytes(f->engine, &query, upstream, opt_at + 16, &f->response));
     f->reply_len = f->response.len;
     assert_same_but_cookie(f, plain, without.len);
     fixture_free(f);

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "skydns/external/hosts_table.h"
+#include "tests/support/skydns/response_bytes.h"
 #include "tests/unit/skydns/engine/path_bed.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -267,7 +268,7 @@ static const char *forwarded(struct path_bed *p, const char *question, unsigned 
                                  .transport = transport,
                                  .path_at = (uint8_t)place,
                                  .path_serial = p->f->config.serial - p->f->path_age};
-    return engine_forwarded(p->f->engine, &query, r->wire, r->w.pos, &p->f->response)
+    return engine_forwarded_bytes(p->f->engine, &query, r->wire, r->w.pos, &p->f->response)
                ? dns_text(p->f->reply, p->f->response.len, p->f->text, sizeof(p->f->text))
                : "none";
 }

@@ -13,6 +13,7 @@
 #include "common/base/buf.h"
 #include "common/base/xalloc.h"
 #include "tests/support/random_numbers.h"
+#include "tests/support/skydns/response_bytes.h"
 #include "tests/unit/skydns/engine/path_bed.h"
 
 enum { TREES = 120, KEYS_MAX = 14, QUESTIONS = 60, PLACES_MAX = 8, NAME_MAX = 200 };
@@ -224,7 +225,7 @@ static size_t forwarded(const struct walk *w, unsigned place, const struct bed_r
                                  .now_ms = f->now_ms,
                                  .path_at = (uint8_t)(is_pod ? place : 0),
                                  .path_serial = f->config.serial};
-    if (!engine_forwarded(f->engine, &query, r->wire, r->w.pos, &f->response)) {
+    if (!engine_forwarded_bytes(f->engine, &query, r->wire, r->w.pos, &f->response)) {
         return 0;
     }
     (void)dns_text(f->reply, f->response.len, f->text, sizeof(f->text));

@@ -10,6 +10,7 @@
 #include "common/dns/dns.h"
 #include "skydns/external/cache.h"
 #include "tests/support/skydns/foreign_reply.h"
+#include "tests/support/skydns/response_bytes.h"
 
 static inline struct cache_key bed_key(unsigned number)
 {
@@ -51,7 +52,7 @@ static inline enum cache_verdict bed_put(struct cache *cache, const struct cache
     const struct cache_limits limits = {.ttl_max_s = 3600};
     const struct addr nameserver = foreign_nameserver();
     size_t len = bed_reply(key, version, addresses, ttl_s, wire, sizeof(wire));
-    return cache_put(cache, key, wire, len, &nameserver, &limits, now_ms);
+    return cache_put_bytes(cache, key, wire, len, &nameserver, &limits, now_ms);
 }
 
 /* Whether the records are those of one version, whole. Returns it. */

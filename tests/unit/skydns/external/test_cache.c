@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tests/support/skydns/dns_text.h"
+#include "tests/support/skydns/response_bytes.h"
 #include "tests/unit/skydns/external/cache_bed.h"
 
 static const struct cache_limits day = {.ttl_max_s = 3600, .stale_ms = 24 * 3600 * 1000};
@@ -32,7 +33,7 @@ static enum cache_verdict put(struct cache *cache, const char *question, const c
     const struct cache_key key = foreign_key(question);
     const struct addr nameserver = foreign_nameserver();
     foreign_reply_make(&reply, given);
-    return cache_put(cache, &key, reply.wire, reply.len, &nameserver, &day, now_ms);
+    return cache_put_bytes(cache, &key, reply.wire, reply.len, &nameserver, &day, now_ms);
 }
 
 /* "miss", "failed", or the reply. */

@@ -26,6 +26,7 @@
 #include "skydns/wire/response.h"
 #include "tests/support/loopback.h"
 #include "tests/support/skydns/fixture.h"
+#include "tests/support/skydns/response_bytes.h"
 
 enum { CHANGES = 6, QUERIES = 250, CHANGE_EACH = 50, KEYS_MAX = 64, KEY_SIZE = 200 };
 
@@ -402,7 +403,7 @@ static void keep_one(struct bed *b)
         writer_bytes(&w, is_denial ? soa : data[kind], len);
     }
     assert_false(w.failed);
-    (void)cache_put(b->cache, &key, wire, w.pos, &nameserver, &b->f->config.cache_limits, 0);
+    (void)cache_put_bytes(b->cache, &key, wire, w.pos, &nameserver, &b->f->config.cache_limits, 0);
 }
 
 /* ---- Questions ---- */

@@ -9,6 +9,7 @@
 #include "skydns/external/zone_table.h"
 #include "skydns/pages/explain_page_internal.h"
 #include "tests/support/skydns/fixture.h"
+#include "tests/support/skydns/response_bytes.h"
 #include "tests/support/test_clock.h"
 
 enum { TTL_S = 300, REPLY_MAX = 512, PAGE_MAX = 65536 };
@@ -102,8 +103,8 @@ static void keep(struct told *t, const char *text, uint8_t from)
     writer_u32(&w, TTL_S);
     writer_bytes(&w, "\0\4\xc6\x33\x64\7", 6);
     assert_false(w.failed);
-    assert_int_equal(cache_put(t->config->cache, &key, reply, w.pos, &server,
-                               &t->config->cache_limits, clock_monotonic_ms()),
+    assert_int_equal(cache_put_bytes(t->config->cache, &key, reply, w.pos, &server,
+                                     &t->config->cache_limits, clock_monotonic_ms()),
                      CACHE_KEPT);
 }
 

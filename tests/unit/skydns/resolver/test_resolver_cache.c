@@ -4,6 +4,7 @@
 
 #include "common/base/clock.h"
 #include "skydns/upstream/forwarder_counts.h"
+#include "tests/support/skydns/response_bytes.h"
 
 enum { EDE_NONE = -1, EDE_STALE = 3, EDE_CACHED = 13, EDE_NO_AUTHORITY = 22, EDE_NETWORK = 23 };
 
@@ -142,8 +143,8 @@ static void keep_since(const struct fixture *f, const char *name, int64_t ago_ms
     const struct cache_key key = key_of(f, name);
     struct message m = question(1, name);
     make_reply(&m, name);
-    assert_int_equal(cache_put(config->cache, &key, m.wire, m.len, &f->upstream_address,
-                               &config->cache_limits, clock_monotonic_ms() - ago_ms),
+    assert_int_equal(cache_put_bytes(config->cache, &key, m.wire, m.len, &f->upstream_address,
+                                     &config->cache_limits, clock_monotonic_ms() - ago_ms),
                      CACHE_KEPT);
 }
 

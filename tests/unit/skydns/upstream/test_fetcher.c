@@ -23,6 +23,7 @@
 #include "skydns/upstream/fetcher.h"
 #include "skydns/upstream/forwarder_counts.h"
 #include "tests/support/scripted_nameserver.h"
+#include "tests/support/skydns/response_bytes.h"
 
 enum { SERVERS_MAX = 3, ZONES_MAX = 4, QUESTIONS_MAX = 64 };
 
@@ -295,8 +296,8 @@ static void keep_since(struct bed *bed, const char *name, uint32_t ttl_s, int64_
     message[2] |= 0x80;
     message[3] = 0x80;
     message[7] = 1;
-    assert_int_equal(cache_put(bed->config.cache, &key, message, w.pos, &nameserver,
-                               &bed->config.cache_limits, clock_monotonic_ms() - ago_ms),
+    assert_int_equal(cache_put_bytes(bed->config.cache, &key, message, w.pos, &nameserver,
+                                     &bed->config.cache_limits, clock_monotonic_ms() - ago_ms),
                      CACHE_KEPT);
 }
 
