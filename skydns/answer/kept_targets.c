@@ -6,6 +6,7 @@
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "skydns/external/cache_counts.h"
+#include "skydns/wire/rr_step.h"
 
 /* Of one answer: the records of a message, with CNAMEs that are not compressed. What does not fit
  * would not fit the reply. */
@@ -30,41 +31,23 @@ void kept_targets_start(struct kept_targets *targets)
     buf_clear(&targets->packed);
 }
 
-/* Moves past a record and packs it: a CNAME, or an address. The chain is in order (kept_reply.h);
- * what else there is, DNAMEs, is of no use to those who ask for addresses. */
-static void pack_record(struct reader *r, struct buf *packed)
-{
-    struct dname name;
-    if (!dname_read(r, &name)) {
-        return;
-    }
-    uint16_t type = reader_u16(r);
-    (void)reader_u16(r); /* class */
-    uint32_t ttl_s = reader_u32(r);
-    uint16_t len = reader_u16(r);
-    size_t data_at = r->pos;
-    const uint8_t *data = reader_take(r, len);
-    if (r->failed) {
-        return;
-    }
-    if (type == DNS_TYPE_A || type == DNS_TYPE_AAAA) {
-        external_answer_put(packed, type, ttl_s, slice_of(data, len));
-    } else if (type == DNS_TYPE_CNAME) {
-        struct reader target = *r;
-        reader_seek(&target, data_at);
-        if (dname_read(&target, &name)) {
-            external_answer_put(packed, type, ttl_s, slice_of(name.wire, name.len));
-        }
-    }
-}
-
-/* Packs the answer section, which begins behind the question. */
+/* Packs the answer section, which begins behind the question: CNAMEs and addresses. The chain is in
+ * order (kept_reply.h); what else there is, DNAMEs, is of no use to those who ask for addresses. */
 static void pack(struct kept_targets *t, size_t question_end, const struct cache_hit *hit)
 {
     struct reader r = reader_of(t->message, question_end + hit->answers_len);
+    struct rr_step rr;
     reader_seek(&r, question_end);
-    for (unsigned i = 0; i < hit->answers && !r.failed; i++) {
-        pack_record(&r, &t->packed);
+    for (unsigned i = 0; i < hit->answers && rr_step_next(&r, &rr); i++) {
+        struct slice data = slice_of(t->message + rr.data_at, rr.data_len);
+        struct reader target = r;
+        struct dname name;
+        reader_seek(&target, rr.data_at);
+        if (rr.type == DNS_TYPE_A || rr.type == DNS_TYPE_AAAA) {
+            external_answer_put(&t->packed, rr.type, rr.ttl_s, data);
+        } else if (rr.type == DNS_TYPE_CNAME && dname_read(&target, &name)) {
+            external_answer_put(&t->packed, rr.type, rr.ttl_s, slice_of(name.wire, name.len));
+        }
     }
 }
 

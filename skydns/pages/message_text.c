@@ -7,6 +7,7 @@
 #include "common/dns/dname.h"
 #include "common/dns/dns.h"
 #include "common/dns/dns_names.h"
+#include "skydns/wire/rr_step.h"
 
 enum { TYPE_DNAME = 39 }; /* RFC 6672 */
 
@@ -115,26 +116,21 @@ static void append_unknown(struct reader *r, size_t len, struct buf *out)
 bool message_text_record(struct reader *message, struct buf *out)
 {
     char type_text[DNS_TYPE_TEXT_MAX];
-    if (!append_name(message, out)) {
+    struct rr_step rr;
+    if (!append_name(message, out) || !rr_step_body(message, &rr)) {
         return false;
     }
-    uint16_t type = reader_u16(message);
-    (void)reader_u16(message); /* the class is the question's */
-    uint32_t ttl_s = reader_u32(message);
-    size_t len = reader_u16(message);
-    if (message->failed || len > reader_left(message)) {
-        return false;
-    }
-    buf_printf(out, " %u %s ", ttl_s, dns_type_text(type, type_text));
-    size_t from = message->pos, form_from = out->len;
-    struct reader data = reader_of(message->data, from + len);
-    reader_seek(&data, from);
-    if (!append_data(&data, type, from + len, out) || data.pos != from + len) {
+    /* Without the class, which is the question's. */
+    buf_printf(out, " %u %s ", rr.ttl_s, dns_type_text(rr.type, type_text));
+    const size_t form_from = out->len;
+    const struct reader whole = reader_of(message->data, message->pos);
+    struct reader data = whole;
+    reader_seek(&data, rr.data_at);
+    if (!append_data(&data, rr.type, whole.len, out) || data.pos != whole.len) {
         out->len = form_from;
-        data = reader_of(message->data, from + len);
-        reader_seek(&data, from);
-        append_unknown(&data, len, out);
+        data = whole;
+        reader_seek(&data, rr.data_at);
+        append_unknown(&data, rr.data_len, out);
     }
-    reader_seek(message, from + len);
     return true;
 }

@@ -1,53 +1,17 @@
 #include "skydns/wire/response.h"
 
 #include "common/base/cursor.h"
-
-/* False: it does not end. */
-static bool skip_written_name(struct reader *r)
-{
-    enum { LABEL_MAX = 63, POINTER = 0xc0 };
-    uint8_t label;
-    while ((label = reader_u8(r)) > 0 && label <= LABEL_MAX) {
-        (void)reader_take(r, label); /* sticky */
-    }
-    if (label >= POINTER) {
-        (void)reader_u8(r);
-    }
-    return !r->failed && (label == 0 || label >= POINTER);
-}
-
-struct written_record {
-    uint16_t type;
-    uint32_t ttl_s;
-    const uint8_t *data;
-    size_t len;
-};
-
-static bool next_written_record(struct reader *r, struct written_record *record)
-{
-    if (!skip_written_name(r)) {
-        return false;
-    }
-    record->type = reader_u16(r);
-    (void)reader_u16(r); /* class */
-    record->ttl_s = reader_u32(r);
-    record->len = reader_u16(r);
-    record->data = reader_take(r, record->len);
-    if (record->ttl_s > INT32_MAX) {
-        record->ttl_s = 0; /* RFC 2181 8 */
-    }
-    return !r->failed;
-}
+#include "skydns/wire/rr_step.h"
 
 /* A SOA's minimum is its last field. */
-static uint32_t written_negative_ttl(const struct written_record *soa)
+static uint32_t negative_ttl_s(const struct reader *message, const struct rr_step *soa)
 {
     enum { MINIMUM_SIZE = 4 };
-    struct reader r = reader_of(soa->data, soa->len);
-    if (soa->len < MINIMUM_SIZE) {
+    struct reader r = *message;
+    if (soa->data_len < MINIMUM_SIZE) {
         return 0;
     }
-    reader_seek(&r, soa->len - MINIMUM_SIZE);
+    reader_seek(&r, soa->data_at + soa->data_len - MINIMUM_SIZE);
     uint32_t minimum_s = reader_u32(&r);
     return minimum_s < soa->ttl_s ? minimum_s : soa->ttl_s;
 }
@@ -58,19 +22,19 @@ static uint32_t smallest_written_ttl(struct reader *r, const uint16_t counts[2],
 {
     uint32_t smallest = UINT32_MAX;
     bool is_negative = is_no_name || counts[0] == 0, has_soa = false;
-    struct written_record record;
+    struct rr_step record;
     for (unsigned i = 0; i < counts[0]; i++) {
-        if (!next_written_record(r, &record)) {
+        if (!rr_step_next(r, &record)) {
             return 0;
         }
         smallest = record.ttl_s < smallest ? record.ttl_s : smallest;
     }
     for (unsigned i = 0; i < counts[1]; i++) {
-        if (!next_written_record(r, &record)) {
+        if (!rr_step_next(r, &record)) {
             return 0;
         }
         if (record.type == DNS_TYPE_SOA) {
-            uint32_t ttl_s = written_negative_ttl(&record);
+            uint32_t ttl_s = negative_ttl_s(r, &record);
             smallest = ttl_s < smallest ? ttl_s : smallest;
             has_soa = true;
         }

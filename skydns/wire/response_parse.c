@@ -7,6 +7,7 @@
 #include "common/base/seeded_hash.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
+#include "skydns/wire/rr_step.h"
 
 enum { RR_SIZE_MIN = 11 }; /* root owner, type, class, TTL, length */
 
@@ -70,13 +71,16 @@ static bool read_response_rr(struct reader *r, struct response_rr *ret)
     }
     dname_lower(&owner);
     ret->owner_hash = seeded_hash(slice_of(owner.wire, owner.len));
-    ret->type = reader_u16(r);
-    ret->rr_class = reader_u16(r);
-    uint32_t ttl_s = reader_u32(r);
-    ret->ttl_s = ttl_s > INT32_MAX ? 0 : ttl_s;
-    ret->data_len = reader_u16(r);
-    ret->data_at = (uint16_t)r->pos;
-    return reader_take(r, ret->data_len) != NULL;
+    struct rr_step step;
+    if (!rr_step_body(r, &step)) {
+        return false;
+    }
+    ret->type = step.type;
+    ret->rr_class = step.rr_class;
+    ret->ttl_s = step.ttl_s;
+    ret->data_at = (uint16_t)step.data_at;
+    ret->data_len = step.data_len;
+    return true;
 }
 
 static size_t records_claimed(const struct response_head *head)

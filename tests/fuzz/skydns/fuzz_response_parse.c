@@ -6,6 +6,7 @@
 #include "common/base/seeded_hash.h"
 #include "common/dns/dns.h"
 #include "skydns/wire/response_parse.h"
+#include "skydns/wire/rr_step.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -39,6 +40,20 @@ static void check_sections(const struct parsed_response *p)
     }
     assert(from == p->count && (!p->is_whole || p->count == claimed));
     assert(!p->opt || p->opt->type == DNS_TYPE_OPT);
+}
+
+/* Steps lead to the same records, and as far at least: they do not read names. */
+static void check_steps(const struct parsed_response *p)
+{
+    struct reader r = reader_of(p->bytes, p->len);
+    reader_seek(&r, p->head.records_at);
+    for (size_t i = 0; i < p->count; i++) {
+        const struct response_rr *rr = &p->rrs[i];
+        struct rr_step step;
+        assert(r.pos == rr->owner_at && rr_step_next(&r, &step));
+        assert(step.type == rr->type && step.rr_class == rr->rr_class && step.ttl_s == rr->ttl_s);
+        assert(step.data_at == rr->data_at && step.data_len == rr->data_len);
+    }
 }
 
 static void check_rdata_names(const struct parsed_response *p)
@@ -92,6 +107,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         assert(p.head.records_at >= DNS_HEADER_SIZE && p.head.records_at <= size);
         check_order(&p);
         check_sections(&p);
+        check_steps(&p);
         check_rdata_names(&p);
         check_written(&p);
     } else {

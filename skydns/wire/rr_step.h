@@ -1,0 +1,47 @@
+/* From record to record of a message without reading names: for messages that we have made, or have
+ * parsed before (response_parse.h is for those of others). Steps stay within the bytes, whatever
+ * these say; a name is only passed by, and may lead anywhere.
+ *
+ * Pure; any thread; allocates nothing. */
+#ifndef SKYDNS_WIRE_RR_STEP_H
+#define SKYDNS_WIRE_RR_STEP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/attributes.h"
+#include "common/base/cursor.h"
+
+/* A record's fields between owner and rdata (RFC 1035 4.1.3), and where its rdata lies. */
+struct rr_step {
+    uint16_t type, rr_class;
+    uint32_t ttl_s; /* RFC 2181 8: 0 if its top bit is set */
+    size_t data_at;
+    uint16_t data_len;
+};
+
+/* Moves past a name. False, and the reader has failed: it does not end, or has a label of another
+ * kind than RFC 1035's. */
+bool rr_step_name(struct reader *r) MUST_CHECK;
+
+/* The same past a question. */
+bool rr_step_question(struct reader *r) MUST_CHECK;
+
+/* Moves from behind the owner to behind the rdata. False, and the reader has failed: there is no
+ * whole record. */
+static inline bool rr_step_body(struct reader *r, struct rr_step *ret)
+{
+    ret->type = reader_u16(r);
+    ret->rr_class = reader_u16(r);
+    ret->ttl_s = reader_u32(r);
+    ret->ttl_s = ret->ttl_s > INT32_MAX ? 0 : ret->ttl_s;
+    ret->data_len = reader_u16(r);
+    ret->data_at = r->pos;
+    return reader_take(r, ret->data_len) != NULL;
+}
+
+/* Moves past a whole record. */
+bool rr_step_next(struct reader *r, struct rr_step *ret) MUST_CHECK;
+
+#endif
