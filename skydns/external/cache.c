@@ -209,7 +209,7 @@ static void describe(const struct view *v, struct cache_hit *hit)
     if (!v->has_reply) {
         return;
     }
-    kept_reply_describe(&v->kept, hit);
+    entry_describe(&v->kept, hit);
     hit->is_failing = v->state == CACHE_STALE && v->is_failing;
     hit->kept_s = (uint32_t)(v->age_ms / MS_PER_S);
     hit->left_s = v->state == CACHE_FRESH ? (uint32_t)((v->left_ms + MS_PER_S - 1) / MS_PER_S) : 0;
@@ -224,7 +224,7 @@ static bool read_entry(const struct reading *r, _Atomic uint64_t *words, uint64_
     size_t len = 0;
     view(r, words, &v);
     if (v.has_reply) {
-        len = kept_reply_fits(&v.kept, r->room);
+        len = entry_fits(&v.kept, r->room);
         entry_read_records(&r->cache->chunks, words, r->key, r->records, len);
     }
     if (v.has_reply && r->use == CACHE_PEEK) {
@@ -235,12 +235,12 @@ static bool read_entry(const struct reading *r, _Atomic uint64_t *words, uint64_
     }
     describe(&v, ret_hit);
     if (v.has_reply) {
-        const struct kept_age age = {
+        const struct entry_age age = {
             .ttl_max_s = r->limits->ttl_max_s,
             .kept_s = ret_hit->kept_s,
             .is_stale = v.state == CACHE_STALE,
         };
-        kept_reply_show(&v.kept, &age, r->shuffle, r->records, len);
+        entry_show(&v.kept, &age, r->shuffle, r->records, len);
     }
     if (r->use == CACHE_PEEK) {
         ret_hit->nameserver = nameserver;

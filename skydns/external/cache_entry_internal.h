@@ -81,4 +81,24 @@ struct addr entry_read_nameserver(_Atomic uint64_t *words);
 void entry_read_records(const struct cache_chunks *chunks, _Atomic uint64_t *words,
                         const struct entry_key *key, uint8_t *records, size_t len);
 
+/* ---- Copied records, as a client is to see them; any thread ---- */
+
+/* How many bytes a reader with so much room gets: both sections, the answer section, or nothing. */
+size_t entry_fits(const struct kept_reply *kept, size_t room);
+
+/* How old the records are to look. */
+struct entry_age {
+    uint32_t ttl_max_s; /* no TTL is longer */
+    uint32_t kept_s;    /* subtracted from each, down to 1 */
+    bool is_stale;      /* all CACHE_STALE_TTL_S instead */
+};
+
+/* Gives records just copied the TTLs they are to have now and, with `shuffle` != 0, puts the
+ * addresses in a random order. `len`: what entry_fits says. */
+void entry_show(const struct kept_reply *kept, const struct entry_age *age, uint32_t shuffle,
+                uint8_t *records, size_t len);
+
+/* Sets those fields of a hit that are the same as long as the reply is kept. */
+void entry_describe(const struct kept_reply *kept, struct cache_hit *hit);
+
 #endif

@@ -5,6 +5,7 @@
 
 #include "common/base/cursor.h"
 #include "common/base/xalloc.h"
+#include "skydns/external/cache_entry_internal.h"
 #include "skydns/external/kept_writer_internal.h"
 
 enum {
@@ -441,11 +442,11 @@ enum cache_verdict kept_reply_first(const struct cache_key *key,
     enum cache_verdict verdict = kept_reply_make(key, response, limits->ttl_max_s, image, &kept);
     *ret_hit = (struct cache_hit){.state = CACHE_MISS};
     if (verdict == CACHE_KEPT) {
-        const struct kept_age now = {.ttl_max_s = limits->ttl_max_s};
-        size_t fits = kept_reply_fits(&kept, room);
+        const struct entry_age now = {.ttl_max_s = limits->ttl_max_s};
+        size_t fits = entry_fits(&kept, room);
         memcpy(records, image + kept.records_at, fits);
-        kept_reply_show(&kept, &now, shuffle, records, fits);
-        kept_reply_describe(&kept, ret_hit);
+        entry_show(&kept, &now, shuffle, records, fits);
+        entry_describe(&kept, ret_hit);
         ret_hit->state = CACHE_FRESH;
         ret_hit->left_s = kept.ttl_s;
         ret_hit->nameserver = *nameserver;

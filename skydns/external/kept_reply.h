@@ -47,24 +47,6 @@ enum cache_verdict kept_reply_make(const struct cache_key *key,
                                    const struct parsed_response *response, uint32_t ttl_max_s,
                                    uint8_t image[KEPT_IMAGE_MAX], struct kept_reply *ret_kept);
 
-/* How many bytes a reader with so much room gets: both sections, the answer section, or nothing. */
-size_t kept_reply_fits(const struct kept_reply *kept, size_t room);
-
-/* How old the records are to look. */
-struct kept_age {
-    uint32_t ttl_max_s; /* no TTL is longer */
-    uint32_t kept_s;    /* subtracted from each, down to 1 */
-    bool is_stale;      /* all CACHE_STALE_TTL_S instead */
-};
-
-/* Gives records just copied the TTLs they are to have now and, with `shuffle` != 0, puts the
- * addresses in a random order. `len`: what kept_reply_fits says. */
-void kept_reply_show(const struct kept_reply *kept, const struct kept_age *age, uint32_t shuffle,
-                     uint8_t *records, size_t len);
-
-/* Sets those fields of a hit that are the same as long as the reply is kept. */
-void kept_reply_describe(const struct kept_reply *kept, struct cache_hit *hit);
-
 /* The first reply, without a cache: what cache_read gives right after cache_put, under the same
  * conditions about `records` and `room`. With another verdict than CACHE_KEPT, *ret_hit is a miss:
  * pass the reply on as it is (or as a failure). */
