@@ -11,20 +11,16 @@
  */
 enum { FLAGS_PASSED = DNS_FLAG_TC };
 
-/* Options that do not fill OPT's data are none. */
 static void find_subnet(const struct parsed_response *upstream, struct relay_parts *parts)
 {
-    const struct response_rr *opt = upstream->opt;
-    struct reader r = reader_of(upstream->bytes, (size_t)opt->data_at + opt->data_len);
-    reader_seek(&r, opt->data_at);
-    while (reader_left(&r) > 0) {
-        size_t at = r.pos;
-        uint16_t code = reader_u16(&r), option_len = reader_u16(&r);
-        (void)reader_take(&r, option_len);
-        if (!r.failed && code == EDNS_OPTION_SUBNET && r.pos - at <= EDNS_SUBNET_MAX) {
-            parts->subnet_at = at;
-            parts->subnet_len = (uint8_t)(r.pos - at);
-            return;
+    struct reader options = response_options(upstream);
+    struct slice data;
+    uint16_t code;
+    while (parts->subnet_len == 0 && edns_option_next(&options, &code, &data)) {
+        const size_t len = EDNS_OPTION_HEAD + data.len;
+        if (code == EDNS_OPTION_SUBNET && len <= EDNS_SUBNET_MAX) {
+            parts->subnet_at = options.pos - len;
+            parts->subnet_len = (uint8_t)len;
         }
     }
 }

@@ -8,6 +8,7 @@
 #include "skydns/records/hash.h"
 #include "skydns/wire/question.h"
 #include "skydns/wire/response_parse.h"
+#include "skydns/wire/rr_step.h"
 
 enum { OPTION_KEEPALIVE = 11, OPTION_PADDING = 12 };
 
@@ -75,14 +76,9 @@ size_t upstream_query_write(const struct upstream_question *question, uint16_t i
 /* OPT is the last record, and follows the question. Returns where. */
 static size_t find_opt(const uint8_t *query, size_t len)
 {
-    enum { TYPE_AND_CLASS = 4 };
     struct reader r = reader_of(query, len);
-    struct dname name;
     reader_seek(&r, DNS_HEADER_SIZE);
-    if (!dname_read(&r, &name)) {
-        return len; /* never: it is our own */
-    }
-    return r.pos + TYPE_AND_CLASS;
+    return rr_step_question(&r) ? r.pos : len; /* always: it is our own */
 }
 
 size_t upstream_query_strip_edns(uint8_t *query, size_t len)
@@ -111,28 +107,20 @@ size_t upstream_query_pad(uint8_t query[UPSTREAM_PADDED_MAX], size_t len)
     return w.pos;
 }
 
-static bool find_keepalive(struct reader options, uint16_t *ret_ds)
-{
-    while (reader_left(&options) > 0) {
-        uint16_t code = reader_u16(&options), len = reader_u16(&options);
-        const uint8_t *data = reader_take(&options, len);
-        if (!data) {
-            return false;
-        }
-        if (code == OPTION_KEEPALIVE && len == 2) {
-            *ret_ds = (uint16_t)(data[0] << 8 | data[1]);
-            return true;
-        }
-    }
-    return false;
-}
-
 bool upstream_reply_keepalive(const uint8_t *reply, size_t len, uint16_t *ret_ds)
 {
     struct parsed_response response;
+    struct slice data;
+    uint16_t code;
+    bool has_found = false;
     response_parse(reply, len, &response);
-    const struct response_rr *opt = response.opt;
-    bool has_found = opt && find_keepalive(reader_of(reply + opt->data_at, opt->data_len), ret_ds);
+    struct reader options = response_options(&response);
+    while (!has_found && edns_option_next(&options, &code, &data)) {
+        has_found = code == OPTION_KEEPALIVE && data.len == sizeof(*ret_ds);
+    }
+    if (has_found) {
+        *ret_ds = (uint16_t)(reply[options.pos - 2] << 8 | reply[options.pos - 1]);
+    }
     response_parse_fini(&response);
     return has_found;
 }

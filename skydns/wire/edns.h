@@ -85,6 +85,20 @@ static inline void edns_append_option(struct writer *w, size_t opt_at, const uin
     }
 }
 
+/* The next option of OPT's data (RFC 6891 6.1.2), borrowed from it. False: there is none, or the
+ * reader has failed: the options do not fill the data. */
+static inline bool edns_option_next(struct reader *options, uint16_t *ret_code,
+                                    struct slice *ret_data)
+{
+    if (reader_left(options) == 0) {
+        return false;
+    }
+    *ret_code = reader_u16(options);
+    size_t len = reader_u16(options);
+    *ret_data = slice_of(reader_take(options, len), len);
+    return !options->failed;
+}
+
 /* Extended errors, RFC 8914, each as the only option of the OPT record just appended: in every
  * SERVFAIL and REFUSED of ours, and with what is expired. Without text: the codes' names, which dig
  * prints, say it. */

@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "common/base/cursor.h"
 #include "common/base/seeded_hash.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
@@ -175,6 +174,14 @@ bool response_rr_is_of(const struct parsed_response *response, const struct resp
     }
     struct dname owner = response_rr_owner(response, rr);
     return dname_equal(&owner, name);
+}
+
+struct reader response_options(const struct parsed_response *response)
+{
+    const struct response_rr *opt = response->opt;
+    struct reader r = reader_of(response->bytes, opt ? (size_t)opt->data_at + opt->data_len : 0);
+    reader_seek(&r, opt ? opt->data_at : 0);
+    return r;
 }
 
 bool response_rr_name(const struct parsed_response *response, const struct response_rr *rr,

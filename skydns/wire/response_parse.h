@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "common/base/attributes.h"
+#include "common/base/cursor.h"
 #include "common/dns/dname.h"
 
 enum response_section {
@@ -89,6 +90,10 @@ struct dname response_rr_owner(const struct parsed_response *response,
                                const struct response_rr *rr);
 bool response_rr_is_of(const struct parsed_response *response, const struct response_rr *rr,
                        const struct dname *name, uint32_t hash);
+
+/* Over the OPT record's options, at offsets of the message (edns_option_next); empty without OPT.
+ */
+struct reader response_options(const struct parsed_response *response);
 
 /* A name within the rdata, `offset` bytes into it. *ret_end, unless NULL, is the first byte of the
  * message behind it, at most the end of the rdata. False: there is none. */
