@@ -11,6 +11,7 @@
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "skydns/records/rng.h"
+#include "skydns/wire/response_parse.h"
 
 enum {
     PAIRS_MAX = TRANSFER_ACCESS_MAX * TRANSFER_ZONES_MAX,
@@ -161,20 +162,11 @@ static void on_timer(struct ev_loop *loop, ev_timer *timer, int revents)
 
 bool notifier_is_reply(const uint8_t *wire, size_t len, uint16_t id, const struct dname *apex)
 {
-    struct reader r = reader_of(wire, len);
-    struct dname name;
-    uint16_t its_id = reader_u16(&r), flags = reader_u16(&r), questions = reader_u16(&r);
-    if (r.failed || its_id != id || !(flags & DNS_FLAG_QR) ||
-        (flags & OPCODE_MASK) != OPCODE_NOTIFY || questions != 1) {
-        return false;
-    }
-    reader_seek(&r, DNS_HEADER_SIZE);
-    if (!dname_read(&r, &name)) {
-        return false;
-    }
-    dname_lower(&name);
-    uint16_t type = reader_u16(&r);
-    return !r.failed && type == DNS_TYPE_SOA && dname_equal(&name, apex);
+    struct response_head head;
+    response_head_read(wire, len, &head);
+    return (head.flags & DNS_FLAG_QR) && (head.flags & OPCODE_MASK) == OPCODE_NOTIFY &&
+           (wire[0] << 8 | wire[1]) == id &&
+           response_head_asks(&head, apex, DNS_TYPE_SOA, head.qclass);
 }
 
 /* Whatever it says: it knows. */
