@@ -10,6 +10,8 @@
 
 enum { RR_SIZE_MIN = 11 }; /* root owner, type, class, TTL, length */
 
+static_assert(sizeof(struct response_rr) <= 20, "a table has 120 KB at most");
+
 /* ---- Head ---- */
 
 static bool read_head_question(struct reader *r, struct response_head *head)

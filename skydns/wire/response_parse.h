@@ -1,13 +1,14 @@
 /* A response message, read once into a table: the header and question, and where each record lies.
- * The only parser of response messages; whatever relays, caches, follows or prints an upstream's
- * response reads the table instead of the bytes.
+ * The only parser of responses from outside; whatever relays, caches or follows one reads the table
+ * instead of the bytes.
  *
  *     bytes --> response_head_read --> is this ours? id, question, capitals (upstream_message.h)
  *               response_parse ------> parsed_response: head | answer | authority | additional
  *
  * The head costs one name, so that a forged datagram costs no more. The table's cost is linear in
- * the bytes, whatever the counts say: a record has 11 bytes at least, and a name 255 at most
- * (dname.h). Owner names are checked; rdata is not, rdata_layout.h says where it has names.
+ * the bytes, whatever the counts say: a record has 11 bytes at least, so that there are 5,957 at
+ * most, and a name 255 at most (dname.h). Owner names are checked; rdata is not: rdata_layout.h
+ * says where it has names.
  *
  * Pure; any thread. The table borrows the bytes and owns its records. */
 #ifndef SKYDNS_WIRE_RESPONSE_PARSE_H
