@@ -223,8 +223,7 @@ static void on_forwarded(void *data, const struct forwarder_reply *reply)
     bool is_answered = false;
     switch (reply->outcome) {
     case FORWARDER_REPLIED:
-        is_answered =
-            engine_forwarded(r->config.engine, &query, reply->response, &r->response);
+        is_answered = engine_forwarded(r->config.engine, &query, reply->response, &r->response);
         break;
     case FORWARDER_FAILED:
         do_without(r, d, EDNS_ERROR_NO_AUTHORITY);

@@ -15,11 +15,13 @@
 #include "skydns/sign/signed_zones.h"
 #include "skydns/wire/edns.h"
 #include "skydns/wire/query_parse.h"
+#include "skydns/wire/rr_data.h"
 
 enum {
     POINTER_SIZE = 2,
-    QUESTION_TAIL = 4,                              /* type, class */
-    RR_HEAD = 10,                                   /* type, class, TTL, length */
+    QUESTION_TAIL = 4, /* type, class */
+    RR_HEAD = 10,      /* type, class, TTL, length */
+    SOA_LEAST = 3 * POINTER_SIZE + RR_HEAD + RR_DATA_SOA_NUMBERS,
     RRSIG_LEAST = POINTER_SIZE + RR_HEAD + 18 + 64, /* without the signer's name: ECDSA P-256 */
     ADDITIONALS_MAX = 256, /* RRsets, each a question of half a microsecond */
 };
@@ -309,15 +311,18 @@ static enum step find_denial(struct answer_signer *s)
     return step_of(is_denied ? signed_denial_of_name(denial) : signed_denial_of_type(denial));
 }
 
-/* The owner with the question's capitals where both end alike, so that it can point there. */
-static struct dname owner_as_typed(const struct answer_signer *s, const struct dname *owner)
+/* The owner with the question's capitals where both end alike, so that it can point there; and the
+ * bytes before that. */
+static struct dname owner_as_typed(const struct answer_signer *s, const struct dname *owner,
+                                   size_t *ret_own)
 {
     const struct dname *typed = &s->input->question->name;
     struct dname tail = *owner, ret = *owner;
     while (tail.len > 1 && !dname_is_within(&s->name, &tail)) {
         dname_strip(&tail, 1);
     }
-    memcpy(ret.wire + ret.len - tail.len, typed->wire + typed->len - tail.len, tail.len);
+    *ret_own = (size_t)owner->len - tail.len;
+    memcpy(ret.wire + *ret_own, typed->wire + typed->len - tail.len, tail.len);
     return ret;
 }
 
@@ -333,11 +338,13 @@ static enum step add_nsec(struct answer_signer *s, size_t i, uint32_t ttl_s,
                                        .ttl_s = ttl_s,
                                        .count = 1,
                                        .rdata = &data};
-    s->nsec_owners[i] = owner_as_typed(s, &nsec->owner);
+    size_t own_bytes;
+    s->nsec_owners[i] = owner_as_typed(s, &nsec->owner, &own_bytes);
     const struct rr rr = {
         .owner = rr_name(&s->nsec_owners[i]), .type = RR_NSEC, .ttl_s = ttl_s, .data = data};
     bool is_asked = section->rrs == s->plan->answers.items;
-    if (!(is_asked && s->input->question->type == DNS_TYPE_RRSIG) && !add_rr(s, section, &rr)) {
+    if (!(is_asked && s->input->question->type == DNS_TYPE_RRSIG) &&
+        !(take_room(s, own_bytes) && add_rr(s, section, &rr))) {
         return STEP_FULL;
     }
     return sign_rrset(s, section, s->denial.keys, &rrset, rr.owner);
@@ -373,7 +380,8 @@ static enum step sign_authorities(struct answer_signer *s, uint32_t nsec_ttl_s)
     if (plan->authority_count == 0) {
         return STEP_DONE;
     }
-    enum step step = sign_rrsets(s, &s->authorities, &section);
+    enum step step =
+        take_room(s, SOA_LEAST) ? sign_rrsets(s, &s->authorities, &section) : STEP_FULL;
     for (size_t i = 0; i < s->denial.count && step == STEP_DONE; i++) {
         step = add_nsec(s, i, nsec_ttl_s, &section);
     }

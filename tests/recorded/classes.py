@@ -32,17 +32,19 @@ def without_signing(message: wire.Message) -> list:
 def signs_the_same(difference: Difference) -> bool:
     """Whether both sign the same records, or only ours had room for them."""
     (step, ours), (their_step, theirs) = difference.ours[-1], difference.theirs[-1]
-    if "do=True" not in difference.query.what or step != "R" or their_step != "R":
+    if step != "R" or their_step != "R":
         return False
     a, b = wire.read_message(ours), wire.read_message(theirs)
     is_cut, was_cut = (bool(int.from_bytes(message.header[2:], "big") & wire.TC) for message in (a, b))
-    return (was_cut and not is_cut) or without_signing(a) == without_signing(b)
+    records = without_signing(a)
+    is_signed = is_cut or any(rtype == TYPES["RRSIG"] for _, rtype, *_ in records)
+    return is_signed and (was_cut or records == without_signing(b))
 
 
 CLASSES: list[Class] = [
     Class(
-        "names of signed answers", {"compression", "padding", "tsig", "case", "answer", "authority", "truncation",
-                                    "deferral"},
+        "names of signed answers", {"compression", "padding", "tsig", "case", "answer", "authority", "additional",
+                                    "truncation", "deferral"},
         "the encoder compresses owners of NSEC and RRSIG records as all others: answers are shorter, more of them fit, "
         "and signatures are made for other answers first, so at another time",
         signs_the_same,
