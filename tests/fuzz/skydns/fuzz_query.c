@@ -194,6 +194,33 @@ static void ask_shortened(enum engine_transport transport)
     check(strcmp(fixture_answer(fixture, transport), whole) == 0, "answer of a shortened query");
 }
 
+/* As over TCP, with what TLS adds behind OPT. */
+static void ask_over_tls(void)
+{
+    enum { LENGTH_AT = 9, BLOCK = 468 };
+    static uint8_t plain[ENGINE_REPLY_MAX];
+    (void)fixture_answer(fixture, ENGINE_TCP);
+    const struct response tcp = fixture->response, *tls = &fixture->response;
+    if (fixture->verdict != ENGINE_REPLY) {
+        return;
+    }
+    memcpy(plain, tcp.bytes, tcp.len);
+    check(strncmp(fixture_answer(fixture, ENGINE_TLS), "malformed", 9) != 0, "over TLS");
+    check(fixture->verdict == ENGINE_REPLY && tls->opt_at == tcp.opt_at, "OPT over TLS");
+    if (tcp.opt_at == 0) {
+        check(tls->len == tcp.len && memcmp(plain, tls->bytes, tcp.len) == 0, "without OPT");
+        return;
+    }
+    const size_t options_at = tcp.opt_at + EDNS_OPT_SIZE;
+    check(memcmp(plain, tls->bytes, tcp.opt_at + LENGTH_AT) == 0, "answer over TLS");
+    check(tls->len >= tcp.len &&
+              memcmp(plain + options_at, tls->bytes + options_at, tcp.len - options_at) == 0,
+          "options over TLS");
+    check(tls->len <= tcp.len + EDNS_OPTION_HEAD + 2 || tls->len % BLOCK == 0 ||
+              tls->len == ENGINE_REPLY_MAX,
+          "padded length");
+}
+
 static void forward(enum engine_transport transport, const uint8_t *upstream, size_t size)
 {
     struct engine_query query = {.wire = fixture->query, .transport = transport};
@@ -228,6 +255,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(fixture->query, data + 1, size - 1);
     fixture->query_len = size - 1;
     ask(transport);
+    if (transport == ENGINE_TCP) {
+        ask_over_tls();
+        transport = ENGINE_TLS; /* a copy keeps what asks for that, too */
+    }
     ask_shortened(transport);
     return 0;
 }

@@ -249,20 +249,31 @@ struct edns {
     bool is_present;
     unsigned udp_size;
     unsigned ttl;
-    int error; /* extended, RFC 8914; -1: none */
+    int error; /* extended, RFC 8914; -1: none, like the next ones */
+    int keepalive, padding;
 };
 
-/* The only option that replies have. */
-static void option(struct decoder *d, unsigned len, struct edns *edns)
+/* Those that responses have but for a cookie, in their order: extended error, keepalive, padding.
+ */
+static void options(struct decoder *d, unsigned len, struct edns *edns)
 {
-    if (len == 0) {
-        return;
+    const size_t end = d->pos + len;
+    unsigned before = 0;
+    while (!d->error && d->pos < end) {
+        static const unsigned codes[] = {15, 11, 12};
+        const unsigned code = number(d, 2), size = number(d, 2);
+        while (before < 3 && codes[before] != code) {
+            before++;
+        }
+        if (before++ == 3 || size > end - d->pos || (code != 12 && size != 2)) {
+            fail(d, "an option that is no extended error, keepalive or padding");
+        } else if (code == 12) {
+            edns->padding = (int)size;
+            d->pos += size;
+        } else {
+            *(code == 15 ? &edns->error : &edns->keepalive) = (int)number(d, 2);
+        }
     }
-    if (len != 6 || number(d, 2) != 15 || number(d, 2) != 2) {
-        fail(d, "an option that is no extended error");
-        return;
-    }
-    edns->error = (int)number(d, 2);
 }
 
 static void record(struct decoder *d, const char *mark, struct edns *edns)
@@ -281,8 +292,8 @@ static void record(struct decoder *d, const char *mark, struct edns *edns)
         if (edns->is_present || *mark != '+' || d->used - line != 4) {
             fail(d, "OPT where none may be");
         }
-        *edns = (struct edns){true, rclass, ttl, -1};
-        option(d, rdlen, edns);
+        *edns = (struct edns){true, rclass, ttl, -1, -1, -1};
+        options(d, rdlen, edns);
         d->used = line;
         return;
     }
@@ -352,6 +363,12 @@ static void message(struct decoder *d)
         }
         if (edns.error >= 0) {
             print(d, " ede=%d", edns.error);
+        }
+        if (edns.keepalive >= 0) {
+            print(d, " keepalive=%d", edns.keepalive);
+        }
+        if (edns.padding >= 0) {
+            print(d, " padding=%d", edns.padding);
         }
     }
     if (!d->error && d->pos != d->len) {

@@ -864,18 +864,17 @@ static void asked_of_the_transport(void **state)
     (void)fixture_answer(f, ENGINE_TCP);
     const size_t len = f->reply_len, opt_at = f->response.opt_at;
     assert_int_equal(opt_at + EDNS_OPT_SIZE, len);
-    (void)fixture_answer(f, ENGINE_TLS);
+    assert_non_null(strstr(fixture_answer(f, ENGINE_TLS), "\nedns 1232 keepalive=0 padding="));
     assert_int_equal(f->reply_len, 468);
     assert_int_equal(f->response.opt_at, opt_at);
-    assert_memory_equal(f->reply + len, "\0\13\0\2\0\0\0\14", 8);
-    (void)fixture_answer(f, ENGINE_HTTP);
+    assert_non_null(strstr(fixture_answer(f, ENGINE_HTTP), "\nedns 1232 padding="));
     assert_int_equal(f->reply_len, 468);
-    assert_memory_equal(f->reply + len, "\0\14", 2);
     struct engine_query query = query_of(f, ENGINE_TLS);
     query.idle_ms = 30000;
     assert_true(engine_servfail(f->engine, &query, EDNS_ERROR_NONE, &f->response));
     assert_int_equal(f->response.len, 468);
-    assert_memory_equal(f->reply + f->response.opt_at + EDNS_OPT_SIZE, "\0\13\0\2\1\54\0\14", 8);
+    assert_non_null(strstr(dns_text(f->reply, f->response.len, f->text, sizeof(f->text)),
+                           "\nedns 1232 keepalive=300 padding="));
     fixture_free(f);
 }
 
