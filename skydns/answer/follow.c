@@ -6,7 +6,7 @@
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "skydns/answer/address_pick.h"
-#include "skydns/answer/kept_targets_internal.h"
+#include "skydns/answer/kept_access.h"
 #include "skydns/answer/kube_place.h"
 #include "skydns/answer/rrsynth_internal.h"
 #include "skydns/external/hosts_table.h"
