@@ -182,8 +182,9 @@ static void ask_all(const struct question *question, const uint8_t *upstream, si
         fixture->config.settings.round_robin = i & 1;
         ask(&query, limit);
         struct response response = {.bytes = first};
-        assert(!engine_forwarded_bytes(fixture->engine, &query, upstream, upstream_len, &response) ||
-               response.len <= limit);
+        assert(
+            !engine_forwarded_bytes(fixture->engine, &query, upstream, upstream_len, &response) ||
+            response.len <= limit);
     }
 }
 

@@ -151,7 +151,8 @@ static void what_waits(void **state)
                                  .now_s = FIXTURE_NOW_S,
                                  .transport = ENGINE_UDP,
                                  .is_repeated = true};
-    assert_true(engine_forwarded_bytes(f->engine, &query, upstream, sizeof(upstream), &f->response));
+    assert_true(
+        engine_forwarded_bytes(f->engine, &query, upstream, sizeof(upstream), &f->response));
     f->reply_len = f->response.len;
     assert_int_equal(open_reply(f, true, 0), 0);
     assert_int_equal(f->reply[7], 1);
