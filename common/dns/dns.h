@@ -3,6 +3,8 @@
 #ifndef COMMON_DNS_DNS_H
 #define COMMON_DNS_DNS_H
 
+#include <stdbool.h>
+
 enum {
     DNS_HEADER_SIZE = 12,
     DNS_UDP_SIZE = 512,        /* a client's limit without EDNS, 4.2.1 */
@@ -75,6 +77,12 @@ enum dns_type {
     DNS_TYPES(DNS_TYPE_ENUMERATOR)
 #undef DNS_TYPE_ENUMERATOR
 };
+
+/* Types that no record has, whatever its name; ANY apart, which is no type of its own. */
+static inline bool dns_type_is_meta(unsigned type)
+{
+    return type == DNS_TYPE_OPT || (type >= DNS_TYPE_META_FIRST && type < DNS_TYPE_ANY);
+}
 
 enum dns_class {
     DNS_CLASS_IN = 1,

@@ -23,7 +23,7 @@ static enum dns_rcode meta_rcode(uint16_t type, uint16_t qclass)
     case DNS_TYPE_MAILB:
         return DNS_RCODE_NOTIMP;
     default:
-        if (type == DNS_TYPE_OPT || (type >= DNS_TYPE_META_FIRST && type < DNS_TYPE_ANY)) {
+        if (dns_type_is_meta(type)) {
             return DNS_RCODE_FORMERR;
         }
     }

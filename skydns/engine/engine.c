@@ -136,20 +136,10 @@ static enum cookie_verdict check_cookie(const struct engine *engine,
     return cookie_check(&engine->config->cookies, &cookie, &ip, (uint32_t)query->now_s);
 }
 
-/* False, at the cost of one look: the query has no additional record, or ends with an OPT record
- * without options, as most do. (A client may make its cookie look like one.) */
-static bool may_have_cookie(const uint8_t *wire, size_t len)
-{
-    if (len < DNS_HEADER_SIZE + EDNS_OPT_SIZE || (wire[10] | wire[11]) == 0) {
-        return false;
-    }
-    const uint8_t *opt = wire + len - EDNS_OPT_SIZE;
-    return opt[0] != 0 || opt[1] != 0 || opt[2] != DNS_TYPE_OPT || opt[9] != 0 || opt[10] != 0;
-}
-
 enum cookie_verdict engine_check_cookie(struct engine *engine, const struct engine_query *query)
 {
-    if (engine->config->cookies.count == 0 || !may_have_cookie(query->wire, query->len)) {
+    if (engine->config->cookies.count == 0 ||
+        !fast_query_may_have_cookie(query->wire, query->len)) {
         return COOKIE_ALONE;
     }
     const struct query *parsed = parse_end(query, parse_begin(engine, query));

@@ -66,12 +66,6 @@ static bool take_path_query(struct path *path, const struct engine_query *query)
     return true;
 }
 
-/* No record has such a type, whatever the name (answer_meta.c). */
-static bool is_meta(uint16_t type)
-{
-    return type == DNS_TYPE_OPT || (type >= DNS_TYPE_META_FIRST && type <= DNS_TYPE_ANY);
-}
-
 /* ---- The search domain ---- */
 
 static bool is_within(const struct fast_query *q, const struct engine_zone *zone)
@@ -119,7 +113,8 @@ bool path_find(struct path *path, const struct engine_config *config,
     enum { ABOVE_PREFIX = 2 }; /* <namespace>.svc */
     const struct client_space *space = query->view.space;
     path->config = config;
-    if (!space || !take_path_query(path, query) || is_meta(path->question->type)) {
+    if (!space || !take_path_query(path, query) || dns_type_is_meta(path->question->type) ||
+        path->question->type == DNS_TYPE_ANY) {
         return false;
     }
     const struct fast_query *q = path->question;

@@ -356,24 +356,6 @@ static enum cache_verdict make(struct making *m)
     return m->writer.out.failed ? CACHE_TOO_LARGE : CACHE_KEPT;
 }
 
-/* Types that no reply answers with records of that type: 128 to 254, and OPT. */
-static bool is_meta(uint16_t type)
-{
-    return type == DNS_TYPE_OPT || (type >= DNS_TYPE_META_FIRST && type < DNS_TYPE_ANY);
-}
-
-/* With the upper bits of an rcode, the lower ones mean something else (RFC 6891 6.1.3). */
-static bool has_extended_rcode(const struct parsed_response *response)
-{
-    const struct response_span span = response_section_span(response, RESPONSE_ADDITIONAL);
-    bool is_extended = false;
-    for (size_t i = span.from; i < span.to; i++) {
-        const struct response_rr *rr = &response->rrs[i];
-        is_extended |= rr->type == DNS_TYPE_OPT && response_rr_extended_rcode(response, rr) != 0;
-    }
-    return is_extended;
-}
-
 /* CACHE_KEPT: it may hold an answer. */
 static enum cache_verdict check_response(const struct cache_key *key,
                                          const struct parsed_response *response)
@@ -392,7 +374,7 @@ static enum cache_verdict check_response(const struct cache_key *key,
     if (!response_head_asks(head, &key->name, key->type, key->qclass) || !response->is_whole) {
         return CACHE_MALFORMED;
     }
-    return has_extended_rcode(response) ? CACHE_NO_ANSWER : CACHE_KEPT;
+    return response_has_extended_rcode(response) ? CACHE_NO_ANSWER : CACHE_KEPT;
 }
 
 /* Of the answer and authority sections. */
@@ -411,7 +393,7 @@ enum cache_verdict kept_reply_make(const struct cache_key *key,
                                    uint8_t image[KEPT_IMAGE_MAX], struct kept_reply *ret_kept)
 {
     struct making m = {.key = key, .response = response, .is_sound = true};
-    if (is_meta(key->type)) {
+    if (dns_type_is_meta(key->type)) {
         return CACHE_NO_ANSWER;
     }
     enum cache_verdict verdict = check_response(key, response);

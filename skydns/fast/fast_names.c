@@ -146,12 +146,6 @@ void fast_walk_begin(const struct fast_zone *zone, const struct fast_query *quer
     begin_walk(zone->node, query->label_count - zone->zone->labels, query, walk);
 }
 
-/* Types that no record has are denied, whatever is kept (answer_meta.c). */
-static bool is_meta(uint16_t type)
-{
-    return type == DNS_TYPE_OPT || (type >= DNS_TYPE_META_FIRST && type <= DNS_TYPE_ANY);
-}
-
 /* By the rules of answer_foreign.c. What is in hosts files, is not forwarded or may be a reverse
  * name of ours takes the slow path. */
 static enum fast_source begin_foreign(const struct fast_zones *zones,
@@ -161,7 +155,7 @@ static enum fast_source begin_foreign(const struct fast_zones *zones,
     const struct fast_query *q = question->query;
     struct cache_key *key = &question->key;
     size_t unused;
-    if (!zones->has_kept || is_meta(q->type) || is_reverse(q)) {
+    if (!zones->has_kept || dns_type_is_meta(q->type) || q->type == DNS_TYPE_ANY || is_reverse(q)) {
         return FAST_NOWHERE;
     }
     key->name.len = q->name_len;

@@ -85,7 +85,7 @@ const char *explain_why(const struct explain_case *c)
         return "too many records to answer at once; another thread makes the answer, not "
                "shown here";
     }
-    if (c->type == DNS_TYPE_OPT || (c->type >= DNS_TYPE_META_FIRST && c->type < DNS_TYPE_ANY)) {
+    if (dns_type_is_meta(c->type)) {
         return "no record has this type: transfers, and questions about other things than records, "
                "are not answered";
     }

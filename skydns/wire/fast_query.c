@@ -154,3 +154,13 @@ bool fast_query_read(const uint8_t *wire, size_t len, struct fast_query *ret_que
     left -= QUESTION_TAIL;
     return wire[11] ? read_opt(tail + QUESTION_TAIL, left, q) : left == 0;
 }
+
+bool fast_query_may_have_cookie(const uint8_t *wire, size_t len)
+{
+    enum { ADDITIONALS_AT = 10 };
+    if (len < DNS_HEADER_SIZE + EDNS_OPT_SIZE || u16_at(wire + ADDITIONALS_AT) == 0) {
+        return false;
+    }
+    const uint8_t *opt = wire + len - EDNS_OPT_SIZE;
+    return opt[0] != 0 || u16_at(opt + 1) != DNS_TYPE_OPT || u16_at(opt + 9) != 0;
+}

@@ -31,6 +31,10 @@ struct fast_query {
  * bytes, which looks like one). Whether it is valid is for question_parse. */
 bool fast_query_read(const uint8_t *wire, size_t len, struct fast_query *ret_query);
 
+/* False, at the cost of one look: the query has no additional record, or ends with an OPT record
+ * without options, as most do. (A client may make its cookie look like one.) */
+bool fast_query_may_have_cookie(const uint8_t *wire, size_t len);
+
 static inline struct slice fast_query_label(const struct fast_query *query, unsigned i)
 {
     const uint8_t *at = query->name + query->offsets[i];

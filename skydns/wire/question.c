@@ -79,14 +79,15 @@ static bool read_option(const uint8_t *option, uint16_t code, size_t len, struct
 static bool read_options(const uint8_t *data, size_t len, struct question *q)
 {
     struct reader r = reader_of(data, len);
-    while (reader_left(&r) > 0) {
-        const uint8_t *option = data + r.pos;
-        uint16_t code = reader_u16(&r), option_len = reader_u16(&r);
-        if (!reader_take(&r, option_len) || !read_option(option, code, option_len, q)) {
+    uint16_t code;
+    struct slice option;
+    while (edns_option_next(&r, &code, &option)) {
+        if (!read_option((const uint8_t *)option.ptr - EDNS_OPTION_HEAD, code, (uint16_t)option.len,
+                         q)) {
             return false;
         }
     }
-    return true;
+    return !r.failed;
 }
 
 /* A record after the question. Only OPT matters, once, in the additional section and owned by the

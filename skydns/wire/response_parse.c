@@ -157,6 +157,18 @@ uint8_t response_rr_extended_rcode(const struct parsed_response *response,
     return response->bytes[opt->data_at - TTL_BEFORE_DATA];
 }
 
+bool response_has_extended_rcode(const struct parsed_response *response)
+{
+    const struct response_span span = response_section_span(response, RESPONSE_ADDITIONAL);
+    for (size_t i = span.from; i < span.to; i++) {
+        const struct response_rr *rr = &response->rrs[i];
+        if (rr->type == DNS_TYPE_OPT && response_rr_extended_rcode(response, rr) != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 struct dname response_rr_owner(const struct parsed_response *response, const struct response_rr *rr)
 {
     struct reader r = reader_of(response->bytes, response->len);

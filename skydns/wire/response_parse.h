@@ -84,6 +84,9 @@ size_t response_span_end(const struct parsed_response *response, struct response
 uint8_t response_rr_extended_rcode(const struct parsed_response *response,
                                    const struct response_rr *opt);
 
+/* Whether any OPT record has such bits: the lower ones mean something else then. */
+bool response_has_extended_rcode(const struct parsed_response *response);
+
 /* Any spelling has the same hash: a chain is followed by comparing numbers, not names. */
 uint32_t response_name_hash(const struct dname *name);
 

@@ -147,7 +147,7 @@ static bool is_name_hidden(const struct client *c, const struct domains *domains
             }
             bool is_seen = false;
             for (unsigned k = 0; k < NAMESPACES; k++) {
-                char whole[NAME_SIZE];
+                char whole[NAME_SIZE + 16];
                 (void)snprintf(whole, sizeof(whole), "%s.%s", namespaces[k], end);
                 is_seen = is_seen || (c->sees[k] && ends_with(name, whole));
             }
