@@ -22,9 +22,10 @@ struct engine {
     struct admission admission;
     size_t ahead_count; /* queries looked ahead at */
     struct query ahead[ENGINE_AHEAD_MAX];
-    struct query alone;            /* one that is not among them */
-    struct tsig_query tsig;        /* of the query being answered, if it has one, */
-    uint8_t plain[TSIG_QUERY_MAX]; /* and the query without it */
+    struct query alone;               /* one that is not among them */
+    struct tsig_query tsig;           /* of the query being answered, if it has one, */
+    struct engine_query signed_query; /* without it */
+    uint8_t plain[TSIG_QUERY_MAX];    /* and the query without it */
     struct engine_counts counts;
 };
 
@@ -194,21 +195,14 @@ static struct engine_query without_tsig(const struct engine *engine,
 
 /* ---- Errors ---- */
 
-static void error_of_opened(struct engine *engine, const struct engine_query *opened,
-                            enum dns_rcode rcode, uint16_t flags, enum edns_error error,
-                            struct response *response)
-{
-    direct_error(engine->direct, opened, rcode, flags, error, response);
-    close_reply(engine, opened, response);
-}
-
 /* To a query without its TSIG record. */
 static void error_reply(struct engine *engine, const struct engine_query *query,
                         enum dns_rcode rcode, uint16_t flags, enum edns_error error,
                         struct response *response)
 {
     const struct engine_query opened = open_query(engine, query);
-    error_of_opened(engine, &opened, rcode, flags, error, response);
+    direct_error(engine->direct, &opened, rcode, flags, error, response);
+    close_reply(engine, &opened, response);
 }
 
 static void signed_error(struct engine *engine, const struct engine_query *query,
@@ -264,80 +258,51 @@ static NOINLINE enum engine_verdict answer_known(struct engine *engine, const st
     return path_walk_answer(engine->path, store, &known, externals, response, ret_deferral);
 }
 
-static enum engine_verdict answer(struct engine *engine, const struct store *store,
-                                  const struct engine_query *query,
-                                  const struct external_answers *externals,
-                                  struct response *response, struct engine_deferral *ret_deferral)
-{
-    return engine->config->clients || engine->config->visibility
-               ? answer_known(engine, store, query, externals, response, ret_deferral)
-               : direct_answer(engine->direct, store, query, externals, response, ret_deferral);
-}
-
 /* The client asks for nothing but a cookie. */
-static enum engine_verdict answer_cookie(struct engine *engine, const struct engine_query *opened,
-                                         struct response *response,
-                                         struct engine_deferral *ret_deferral)
+static NOINLINE enum engine_verdict answer_cookie(struct engine *engine,
+                                                  const struct engine_query *opened,
+                                                  struct response *response,
+                                                  struct engine_deferral *ret_deferral)
 {
     bool is_wrong = check_cookie(engine, opened, opened->parsed) == COOKIE_WRONG;
     ret_deferral->wants_refresh = false;
-    error_of_opened(engine, opened, is_wrong ? DNS_RCODE_BADCOOKIE : DNS_RCODE_NOERROR, DNS_FLAG_RA,
-                    EDNS_ERROR_NONE, response);
+    direct_error(engine->direct, opened, is_wrong ? DNS_RCODE_BADCOOKIE : DNS_RCODE_NOERROR,
+                 DNS_FLAG_RA, EDNS_ERROR_NONE, response);
     return response->len > 0 ? ENGINE_REPLY : ENGINE_DROP;
 }
 
-static NOINLINE enum engine_verdict answer_with_options(struct engine *engine,
-                                                        const struct store *store,
-                                                        const struct engine_query *query,
-                                                        const struct external_answers *externals,
-                                                        struct response *response,
-                                                        struct engine_deferral *ret_deferral)
+/* Its options and its signature; `opened` is the query itself, or what TSIG was taken off. */
+static NOINLINE void finish_response(const struct engine *engine, const struct engine_query *opened,
+                                     const struct engine_query *query, struct response *response)
 {
-    if (query->parsed->verdict == QUESTION_NONE && query->gets & EDNS_ASKS_COOKIE) {
-        return answer_cookie(engine, query, response, ret_deferral);
+    close_reply(engine, opened, response);
+    if (opened != query) {
+        finish_tsig(&engine->tsig, query, response);
     }
-    enum engine_verdict verdict = answer(engine, store, query, externals, response, ret_deferral);
-    if (verdict == ENGINE_REPLY) {
-        close_reply(engine, query, response);
-    }
-    return verdict;
 }
 
-static NOINLINE enum engine_verdict bar(struct engine *engine, struct engine_query *query,
-                                        struct response *response,
+static NOINLINE enum engine_verdict bar(struct engine *engine, const struct engine_query *query,
+                                        struct engine_query *opened, struct response *response,
                                         struct engine_deferral *ret_deferral)
 {
     ret_deferral->is_barred = true;
     ret_deferral->wants_refresh = false;
-    open_in_place(engine, query);
-    error_of_opened(engine, query, DNS_RCODE_REFUSED, 0, EDNS_ERROR_PROHIBITED, response);
-    return response->len > 0 ? ENGINE_REPLY : ENGINE_DROP;
-}
-
-/* To a query without its TSIG record, with what parse_begin gave. */
-static inline enum engine_verdict answer_open(struct engine *engine, const struct store *store,
-                                              struct engine_query *query,
-                                              const struct external_answers *externals,
-                                              struct response *response,
-                                              struct engine_deferral *ret_deferral)
-{
-    if (!admission_admits(&engine->admission, engine->config, query->client)) {
-        return bar(engine, query, response, ret_deferral);
+    open_in_place(engine, opened);
+    direct_error(engine->direct, opened, DNS_RCODE_REFUSED, 0, EDNS_ERROR_PROHIBITED, response);
+    if (response->len == 0) {
+        return ENGINE_DROP;
     }
-    ret_deferral->is_barred = false;
-    open_in_place(engine, query);
-    if (query->gets) {
-        return answer_with_options(engine, store, query, externals, response, ret_deferral);
-    }
-    return answer(engine, store, query, externals, response, ret_deferral);
+    finish_response(engine, opened, query, response);
+    return ENGINE_REPLY;
 }
 
 /* RFC 8945 5.2: NOTAUTH, and why in the TSIG record; FORMERR if that makes no sense. */
-static enum engine_verdict answer_unsound(struct engine *engine, const struct engine_query *query,
-                                          const struct tsig_query *tsig, struct response *response,
-                                          struct engine_deferral *ret_deferral)
+static NOINLINE enum engine_verdict answer_unsound(struct engine *engine,
+                                                   const struct engine_query *query,
+                                                   const struct tsig_query *tsig,
+                                                   struct response *response,
+                                                   struct engine_deferral *ret_deferral)
 {
-    ret_deferral->is_barred = false;
     ret_deferral->wants_refresh = false;
     if (tsig->verdict == TSIG_MALFORMED) {
         error_reply(engine, query, DNS_RCODE_FORMERR, 0, EDNS_ERROR_NONE, response);
@@ -349,43 +314,77 @@ static enum engine_verdict answer_unsound(struct engine *engine, const struct en
     return response->len > 0 ? ENGINE_REPLY : ENGINE_DROP;
 }
 
-static NOINLINE enum engine_verdict answer_signed_query(
-    struct engine *engine, const struct store *store, const struct engine_query *query,
-    const struct tsig_query *tsig, const struct external_answers *externals,
-    struct response *response, struct engine_deferral *ret_deferral)
+/* The query without its TSIG record, if it has a good one, else itself. NULL: its record is no
+ * good; *ret_verdict is what comes of that. */
+static NOINLINE struct engine_query *take_off_tsig(struct engine *engine,
+                                                   struct engine_query *query,
+                                                   struct response *response,
+                                                   struct engine_deferral *ret_deferral,
+                                                   enum engine_verdict *ret_verdict)
 {
+    const struct tsig_query *tsig = open_tsig(engine, query);
+    if (!tsig) {
+        return query;
+    }
     if (!query->is_repeated) {
         counter_add(&engine->counts.tsig[tsig->verdict], 1);
     }
     if (tsig->verdict != TSIG_GOOD) {
-        return answer_unsound(engine, query, tsig, response, ret_deferral);
+        *ret_verdict = answer_unsound(engine, query, tsig, response, ret_deferral);
+        return NULL;
     }
-    struct engine_query plain = without_tsig(engine, query);
-    plain.parsed = parse_begin(engine, &plain);
-    enum engine_verdict verdict =
-        answer_open(engine, store, &plain, externals, response, ret_deferral);
+    engine->signed_query = without_tsig(engine, query);
+    engine->signed_query.parsed = parse_begin(engine, &engine->signed_query);
     ret_deferral->is_signed = true;
+    return &engine->signed_query;
+}
+
+static inline bool knows_clients(const struct engine *engine)
+{
+    return engine->config->clients || engine->config->visibility;
+}
+
+static NOINLINE enum engine_verdict answer_and_finish(
+    struct engine *engine, const struct store *store, const struct engine_query *query,
+    const struct engine_query *opened, const struct external_answers *externals,
+    struct response *response, struct engine_deferral *ret_deferral)
+{
+    bool is_cookie = opened->parsed->verdict == QUESTION_NONE && opened->gets & EDNS_ASKS_COOKIE;
+    enum engine_verdict verdict =
+        is_cookie ? answer_cookie(engine, opened, response, ret_deferral)
+        : knows_clients(engine)
+            ? answer_known(engine, store, opened, externals, response, ret_deferral)
+            : direct_answer(engine->direct, store, opened, externals, response, ret_deferral);
     if (verdict == ENGINE_REPLY) {
-        finish_tsig(tsig, query, response);
+        finish_response(engine, opened, query, response);
     }
     return verdict;
 }
 
+/* Few calls deep: this is on the way of every query. */
 enum engine_verdict engine_answer(struct engine *engine, const struct store *store,
                                   struct engine_query *query,
                                   const struct external_answers *externals,
                                   struct response *response, struct engine_deferral *ret_deferral)
 {
-    ret_deferral->is_signed = false;
+    enum engine_verdict verdict;
+    struct engine_query *opened = query;
+    ret_deferral->is_signed = ret_deferral->is_barred = false;
     query->parsed = parse_begin(engine, query);
-    if (engine->config->tsig && !query->parsed->is_ordinary) { /* no ordinary one has the record */
-        const struct tsig_query *tsig = open_tsig(engine, query);
-        if (tsig) {
-            return answer_signed_query(engine, store, query, tsig, externals, response,
-                                       ret_deferral);
-        }
+    if (engine->config->tsig && !query->parsed->is_ordinary && /* no ordinary one has the record */
+        !(opened = take_off_tsig(engine, query, response, ret_deferral, &verdict))) {
+        return verdict;
     }
-    return answer_open(engine, store, query, externals, response, ret_deferral);
+    if (!admission_admits(&engine->admission, engine->config, query->client)) {
+        return bar(engine, query, opened, response, ret_deferral);
+    }
+    open_in_place(engine, opened);
+    if (opened->gets || opened != query) {
+        return answer_and_finish(engine, store, query, opened, externals, response, ret_deferral);
+    }
+    return knows_clients(engine)
+               ? answer_known(engine, store, query, externals, response, ret_deferral)
+               : direct_answer(engine->direct, store, query, externals, response, ret_deferral);
 }
 
 void engine_look_ahead(struct engine *engine, const struct store *store,

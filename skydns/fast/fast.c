@@ -125,6 +125,12 @@ struct addresses {
     uint32_t ttl_s;
 };
 
+/* 0: IPv4; 1: IPv6. */
+static unsigned query_family(const struct fast_question *question)
+{
+    return question->query->type == DNS_TYPE_A ? 0 : 1;
+}
+
 /* The addresses of one family at a node. False: fall back to the slow path. */
 static bool get_addresses(const struct fast *f, const struct store_node *node, unsigned family,
                           struct addresses *ret)
@@ -278,7 +284,7 @@ static size_t answer_addresses(struct fast *f, const struct fast_question *quest
                                const struct engine_query *query)
 {
     struct addresses addresses;
-    unsigned family = question->query->type == DNS_TYPE_A ? 0 : 1;
+    unsigned family = query_family(question);
     if (!get_addresses(f, question->walk.node, family, &addresses)) {
         return store_visible_count(question->walk.node) > STORE_READY_MAX
                    ? answer_many(f, question, query, family == 0 ? 4 : 16)
@@ -421,8 +427,8 @@ static size_t answer_targets(struct fast *f, const struct fast_question *questio
 /* ---- Questions ---- */
 
 /* The question's node, as the client sees it. False: the slow path decides. */
-static bool get_node(const struct fast *f, const struct fast_question *question,
-                     const struct engine_query *query, const struct store_node **ret_node)
+static inline bool get_node(const struct fast *f, const struct fast_question *question,
+                            const struct engine_query *query, const struct store_node **ret_node)
 {
     *ret_node = question->walk.node;
     if (!f->view.visibility) {
@@ -441,31 +447,23 @@ static bool get_node(const struct fast *f, const struct fast_question *question,
     return false;
 }
 
-static size_t answer_in_zone(struct fast *f, const struct fast_question *question,
-                             const struct engine_query *query)
+/* How a name in a zone is answered; PLAIN_NOT: the slow path decides. Never PLAIN_IF_ALIAS. */
+static inline enum plain_action find_action(const struct fast *f,
+                                            const struct fast_question *question,
+                                            const struct engine_query *query)
 {
     const struct store_node *node;
     struct addresses ignored;
     if (!get_node(f, question, query, &node)) {
-        return 0;
+        return PLAIN_NOT;
     }
-    switch (fast_name_action(&f->zones, question->zone, question->query, question->kind, node)) {
-    case PLAIN_NOT:
-        break;
-    case PLAIN_NO_NAME:
-        return deny(f, question, query, DNS_RCODE_NXDOMAIN);
-    case PLAIN_NO_DATA:
-        return deny(f, question, query, DNS_RCODE_NOERROR);
-    case PLAIN_IF_ALIAS:
-        return get_addresses(f, question->walk.node, 0, &ignored)
-                   ? deny(f, question, query, DNS_RCODE_NOERROR)
-                   : 0; /* its records may be host names */
-    case PLAIN_ADDRESSES:
-        return answer_addresses(f, question, query);
-    case PLAIN_TARGETS:
-        return answer_targets(f, question);
+    enum plain_action action =
+        fast_name_action(&f->zones, question->zone, question->query, question->kind, node);
+    if (action != PLAIN_IF_ALIAS) {
+        return action;
     }
-    return 0;
+    /* Its records may be host names. */
+    return get_addresses(f, node, 0, &ignored) ? PLAIN_NO_DATA : PLAIN_NOT;
 }
 
 /* Whether a name could share a suffix with a reverse name, whatever the case of either. */
@@ -541,34 +539,27 @@ static void build_addresses(struct fast *f, const struct fast_question *question
 }
 
 /* False: the slow path decides. */
-static bool build_in_zone(struct fast *f, const struct fast_question *question,
-                          const struct engine_query *query, const struct question *q,
-                          struct answer *answer)
+static NOINLINE bool build_in_zone(struct fast *f, const struct fast_question *question,
+                                   const struct engine_query *query, const struct question *q,
+                                   struct answer *answer)
 {
     const struct engine_zone *zone = question->zone->zone;
-    const struct store_node *node;
-    struct addresses a;
-    if (zone->is_incomplete || !get_node(f, question, query, &node)) {
+    struct addresses a = {.count = 0};
+    if (zone->is_incomplete) {
         return false;
     }
-    switch (fast_name_action(&f->zones, question->zone, question->query, question->kind, node)) {
+    switch (find_action(f, question, query)) {
     case PLAIN_NOT:
+    case PLAIN_IF_ALIAS:
     case PLAIN_TARGETS:
         return false;
     case PLAIN_NO_NAME:
         answer_start_denial(answer, zone, DNS_RCODE_NXDOMAIN, query->now_s);
         return true;
     case PLAIN_NO_DATA:
-        answer_start_denial(answer, zone, DNS_RCODE_NOERROR, query->now_s);
-        return true;
-    case PLAIN_IF_ALIAS:
-        if (!get_addresses(f, node, 0, &a)) {
-            return false;
-        }
-        a.count = 0;
         break;
     case PLAIN_ADDRESSES:
-        if (!get_addresses(f, node, question->query->type == DNS_TYPE_A ? 0 : 1, &a)) {
+        if (!get_addresses(f, question->walk.node, query_family(question), &a)) {
             return false;
         }
         break;
@@ -611,9 +602,27 @@ bool fast_answer(struct fast *fast, const struct store *store, const struct engi
     fast_reply_begin(&f->reply, question->query, query, f->config->settings.max_udp_size,
                      response->bytes);
     f->random = query->random;
-    response->len =
-        question->zone ? answer_in_zone(f, question, query) : answer_pointer(f, question);
+    size_t len = 0;
+    switch (question->zone ? find_action(f, question, query) : PLAIN_NOT) {
+    case PLAIN_NOT:
+    case PLAIN_IF_ALIAS:
+        len = question->zone ? 0 : answer_pointer(f, question);
+        break;
+    case PLAIN_NO_NAME:
+        len = deny(f, question, query, DNS_RCODE_NXDOMAIN);
+        break;
+    case PLAIN_NO_DATA:
+        len = deny(f, question, query, DNS_RCODE_NOERROR);
+        break;
+    case PLAIN_ADDRESSES:
+        len = answer_addresses(f, question, query);
+        break;
+    case PLAIN_TARGETS:
+        len = answer_targets(f, question);
+        break;
+    }
+    response->len = len;
     response->opt_at = f->reply.opt_at;
     response->name_len = question->query->name_len;
-    return response->len > 0;
+    return len > 0;
 }
