@@ -82,6 +82,7 @@ void answer_add(struct answer *a, struct rr rr)
 
 struct rr answer_soa_rr(struct answer *a, struct slice owner, uint32_t ttl_s)
 {
+    assert(a->zone);
     a->plan.soa = (struct answer_soa){
         .mname = rr_name(&a->zone->ns),
         .rname = rr_name(&a->zone->hostmaster),

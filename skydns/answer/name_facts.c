@@ -1,5 +1,6 @@
 #include "skydns/answer/name_facts.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -202,6 +203,7 @@ enum name_fact name_facts_types(struct name_facts *facts, const struct dname *na
             memcpy(known->name, name->wire, name->len);
         }
     }
+    assert(!(bits & IS_ALIAS) || bits == IS_ALIAS); /* a CNAME is alone (RFC 2181 10.1) */
     *ret_count = 0;
     if (bits & IS_ALIAS) {
         ret_types[(*ret_count)++] = DNS_TYPE_CNAME;
@@ -231,6 +233,7 @@ bool name_facts_has_just(struct name_facts *facts, const struct rr *rrs, uint16_
                          const uint16_t *next, size_t count)
 {
     const struct answer_plan *plan;
+    assert(first != NAME_FACTS_END && count > 0);
     struct dname owner = rr_owner(&rrs[first]);
     if (ask(facts, &owner, rrs[first].type, &plan) != NAME_FACT_NO || plan->answers.is_cut ||
         plan->answers.count != count) {

@@ -1,5 +1,6 @@
 #include "skydns/answer/view.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "skydns/answer/kube_place.h"
@@ -122,6 +123,7 @@ static const struct store_node *find_node(const struct view *view, const struct 
         return store_find(view->store, name, NULL);
     }
     t->found = count_shared(t, name, &labels);
+    assert(t->found <= labels.count);
     const struct store_node *node = t->nodes[t->found];
     while (t->found < labels.count && node) {
         const struct slice label = dname_label(name, labels.offsets[labels.count - t->found - 1]);

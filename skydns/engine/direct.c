@@ -1,5 +1,6 @@
 #include "skydns/engine/direct_internal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "common/base/attributes.h"
@@ -154,6 +155,7 @@ static void bare_error(const struct direct *direct, const struct question *quest
     encode_bare(direct->encoder, question, rcode, flags, response);
     w.pos = response->len;
     if (question->has_edns && error != EDNS_ERROR_NONE) {
+        assert(response->opt_at > 0 && response->opt_at + EDNS_OPT_SIZE == response->len);
         edns_append_error(&w, (uint16_t)error);
         response->len = w.pos;
     }
@@ -204,6 +206,7 @@ static enum engine_verdict answer_question(const struct direct_source *source,
     };
     enum engine_verdict verdict = build_answer(direct, &input, query, ret_deferral);
     if (verdict == ENGINE_REPLY) {
+        assert(input.reply_limit <= ENGINE_REPLY_MAX);
         encode_plan(direct->encoder, question, answer_get_plan(direct->answer), input.reply_limit,
                     response);
         if (is_cut_over_tcp(query, response->bytes)) {

@@ -1,5 +1,6 @@
 #include "skydns/engine/engine.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "common/base/attributes.h"
@@ -184,6 +185,7 @@ static struct engine_query without_tsig(const struct engine *engine,
 {
     const struct tsig_query *tsig = &engine->tsig;
     struct engine_query plain = *query;
+    assert(tsig->plain_len <= sizeof(engine->plain));
     plain.wire = engine->plain;
     plain.len = tsig->plain_len;
     plain.ends_in_tsig = true;

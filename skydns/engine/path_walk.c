@@ -216,6 +216,7 @@ static bool make_query(struct path_walk *w, const struct engine_query *query,
     ret->wire = w->wire;
     ret->len = path_query(&w->path, name, w->wire);
     query_parse(ret->wire, ret->len, &w->parsed);
+    assert(ret->len <= sizeof(w->wire));
     ret->parsed = &w->parsed;
     ret->ahead = 0;
     ret->reserved += room;

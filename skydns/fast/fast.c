@@ -1,5 +1,6 @@
 #include "skydns/fast/fast.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -583,6 +584,7 @@ bool fast_build(struct fast *fast, const struct store *store, const struct engin
 {
     struct fast *f = fast;
     const struct fast_question *found = find_question(f, store, query);
+    assert(query->parsed->is_ordinary);
     f->view = view_of(f->config, store, &query->view, NULL);
     f->random = query->random;
     return found->source == FAST_STORE && found->zone &&

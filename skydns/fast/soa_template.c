@@ -1,6 +1,7 @@
 #include "skydns/fast/soa_template_internal.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <string.h>
 
 #include "common/dns/dns.h"
@@ -16,6 +17,7 @@ static size_t pass_name(struct soa_template *soa, size_t at)
     if (soa->bytes[at] == 0) {
         return at + 1;
     }
+    assert(soa->pointer_count < SOA_POINTERS_MAX);
     struct soa_pointer *pointer = &soa->pointers[soa->pointer_count++];
     pointer->at = (uint16_t)at;
     pointer->base = (uint16_t)((soa->bytes[at] << 8 | soa->bytes[at + 1]) - soa->domain_len);
@@ -55,6 +57,7 @@ void soa_template_make(struct soa_template *soa, const struct engine_config *con
     struct response response = {.bytes = reply};
     encode_plan(encoder, &question, &plan, sizeof(reply), &response);
     *soa = (struct soa_template){.len = response.len - start, .domain_len = zone->domain.len};
+    assert(soa->len <= sizeof(soa->bytes));
     memcpy(soa->bytes, reply + start, soa->len);
     size_t at = pass_name(soa, 0) + FIXED_FIELDS - 2; /* they follow the owner's pointer */
     at = pass_name(soa, at + 2);

@@ -151,6 +151,7 @@ static enum step sign_rrset(struct answer_signer *s, struct section *section,
                             struct slice owner)
 {
     size_t count = 0;
+    assert(rrset->count > 0);
     if (s->room < RRSIG_LEAST + (size_t)keys->name.len) {
         return STEP_FULL;
     }
@@ -321,6 +322,7 @@ static struct dname owner_as_typed(const struct answer_signer *s, const struct d
     while (tail.len > 1 && !dname_is_within(&s->name, &tail)) {
         dname_strip(&tail, 1);
     }
+    assert(tail.len >= 1 && tail.len <= typed->len);
     *ret_own = (size_t)owner->len - tail.len;
     memcpy(ret.wire + *ret_own, typed->wire + typed->len - tail.len, tail.len);
     return ret;
@@ -339,6 +341,7 @@ static enum step add_nsec(struct answer_signer *s, size_t i, uint32_t ttl_s,
                                        .count = 1,
                                        .rdata = &data};
     size_t own_bytes;
+    assert(i < s->denial.count && dname_is_within(&nsec->owner, &s->denial.keys->name));
     s->nsec_owners[i] = owner_as_typed(s, &nsec->owner, &own_bytes);
     const struct rr rr = {
         .owner = rr_name(&s->nsec_owners[i]), .type = RR_NSEC, .ttl_s = ttl_s, .data = data};
@@ -506,6 +509,7 @@ enum engine_verdict answer_signer_sign(struct answer_signer *signer, struct answ
         (plan->rcode != DNS_RCODE_NOERROR && plan->rcode != DNS_RCODE_NXDOMAIN)) {
         return ENGINE_REPLY; /* only answers and denials of ours are signed */
     }
+    assert(input->question->has_edns && input->question->dnssec_ok);
     s->input = input;
     s->may_sign = may_sign;
     take_name(s, input);

@@ -44,6 +44,7 @@ const struct rrset *rrsets_of_name(const struct rrsets *sets, struct slice owner
 
 static struct rrset *add_set(struct rrsets *sets, const struct rr *rr, uint32_t hash)
 {
+    assert(sets->count < RRSETS_MAX);
     struct rrset *set = &sets->items[sets->count++];
     *set = (struct rrset){.owner = rr->owner,
                           .type = rr->type,

@@ -1,5 +1,6 @@
 #include "skydns/sign/signed_denial_internal.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "common/dns/dns.h"
@@ -13,6 +14,7 @@ struct type_list {
 
 static void add_type(struct type_list *list, uint16_t type)
 {
+    assert(list->count < sizeof(list->types) / sizeof(list->types[0]));
     list->types[list->count++] = type;
 }
 
@@ -57,6 +59,7 @@ static void finish(const struct signed_denial *d, struct signed_nsec *nsec,
     add_type(list, DNS_TYPE_RRSIG);
     add_type(list, DNS_TYPE_NSEC);
     memcpy(nsec->data, next->wire, next->len);
+    assert(dname_is_within(next, &d->keys->name));
     nsec->len = next->len + nsec_bitmap(list->types, list->count, nsec->data + next->len);
 }
 
@@ -164,6 +167,7 @@ static bool join(const struct signed_denial *d, struct gap gaps[SIGNED_NSECS_MAX
 /* Adds the record that covers the gap. */
 static enum name_fact cover(struct signed_denial *d, const struct gap *gap)
 {
+    assert(d->count < SIGNED_NSECS_MAX);
     struct signed_nsec *nsec = &d->nsecs[d->count];
     struct type_list list = {.count = 0};
     nsec->owner = gap->names.owner;

@@ -165,6 +165,7 @@ static uint16_t write_all(struct encoder *e, const struct answer_plan *plan, con
 /* False: a part is lacking without which the others say something else. */
 static bool write_records(struct encoder *e, const struct answer_plan *plan, struct counts *counts)
 {
+    assert(plan->answers.count <= RR_LIST_MAX && plan->authority_count <= ANSWER_AUTHORITIES_MAX);
     bool is_complete = write_answers(e, plan, &counts->answers);
     if (is_complete && plan->authority_count > 0) {
         counts->authorities = write_all(e, plan, plan->authorities, plan->authority_count);
@@ -209,6 +210,7 @@ void encode_plan(struct encoder *encoder, const struct question *question,
                    (plan->is_recursive ? DNS_FLAG_RA : 0) | (is_complete ? 0 : DNS_FLAG_TC));
     write_header(response->bytes, question, plan->rcode, flags, &counts);
     response->len = e->w.pos;
+    assert(!e->w.failed && response->len <= limit);
     response->name_len = question->name.len;
 }
 
@@ -225,6 +227,7 @@ void encode_bare(const struct encoder *encoder, const struct question *question,
         counts.additionals = 1;
     }
     write_header(response->bytes, question, rcode, flags, &counts);
+    assert(!w.failed); /* a question and an OPT record always fit */
     response->len = w.pos;
     response->name_len = question->name.len;
 }

@@ -121,8 +121,10 @@ void name_table_write(struct name_table *table, struct slice name, enum name_for
 {
     struct name_ends ends;
     size_t start = w->pos, target = 0;
+    assert(!w->failed || start <= w->cap);
     cut_ends(name, &ends);
     unsigned known = find_longest(table, w->data, name, &ends, &target);
+    assert(known == ends.count || target < start);
     if (form == NAME_WHOLE || known == ends.count) {
         writer_bytes(w, name.ptr, name.len);
     } else {

@@ -1,5 +1,6 @@
 #include "skydns/wire/query_parse.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "common/dns/dns.h"
@@ -33,6 +34,7 @@ const struct question *query_question(struct query *query)
     if (query->has_question) {
         return q;
     }
+    assert(query->is_ordinary && fast->name_len <= DNAME_MAX);
     const uint8_t *wire = fast->wire;
     *q = (struct question){
         .id = (uint16_t)(wire[0] << 8 | wire[1]),
@@ -57,6 +59,7 @@ const struct question *query_question(struct query *query)
 struct cookie query_cookie(const struct query *query)
 {
     struct cookie cookie = query->question.cookie;
+    assert(query_has_cookie(query));
     if (query->is_ordinary) {
         fill_cookie(&query->fast, &cookie);
     }

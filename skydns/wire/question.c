@@ -1,5 +1,6 @@
 #include "skydns/wire/question.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "common/base/cursor.h"
@@ -228,5 +229,6 @@ size_t question_write(const struct question *question, const uint8_t *wire,
         append_cookie(&w, opt_at, &q->cookie);
         append_bare_options(&w, opt_at, q->asks);
     }
+    assert(!w.failed); /* QUESTION_WIRE_MAX has room for all of these */
     return w.pos;
 }

@@ -117,6 +117,7 @@ void response_parse(const uint8_t *bytes, size_t len, struct parsed_response *re
     while (p->count < room && read_response_rr(&r, &p->rrs[p->count])) {
         p->count++;
     }
+    assert(p->count <= room && r.pos <= len);
     p->is_whole = p->count == claimed;
     p->opt = find_opt_rr(p);
 }
