@@ -84,6 +84,7 @@ bool signed_apex_build(const struct signed_zones *zones, struct answer *answer,
         return build_ds(zones, answer, input, &name);
     }
     const struct signed_place place = signed_zones_find(zones, &name);
-    return place.keys && place.apex_at == 0 &&
-           build_set(zones, answer, input->question, signed_apex_set(place.keys, type));
+    const struct dnssec_apex_set *set =
+        place.keys && place.apex_at == 0 ? signed_apex_set(place.keys, type) : NULL;
+    return set && build_set(zones, answer, input->question, set);
 }
