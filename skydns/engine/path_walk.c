@@ -47,6 +47,7 @@ struct path_walk {
     unsigned ruled_out; /* of its places in the domain, a bit for each */
     size_t refresh_len; /* a kept reply on the way asks to be refreshed: its query */
     uint8_t refresh[ENGINE_REFRESH_MAX];
+    size_t limit;                    /* of the response, once a name behind the first is tried */
     uint8_t wire[QUESTION_WIRE_MAX]; /* for the name at a place */
     struct query parsed;
 };
@@ -210,8 +211,7 @@ static bool make_query(struct path_walk *w, const struct engine_query *query,
     enum { OPT_MAX = EDNS_OPT_SIZE + EDNS_SUBNET_MAX + EDNS_ERROR_SIZE };
     const struct fast_query *q = w->path.question;
     const size_t room = RELOCATE_ROOM(q->name_len);
-    size_t limit =
-        reply_limit_of(query, q->has_edns, q->udp_size, w->config->settings.max_udp_size);
+    w->limit = reply_limit_of(query, q->has_edns, q->udp_size, w->config->settings.max_udp_size);
     *ret = *query;
     ret->wire = w->wire;
     ret->len = path_query(&w->path, name, w->wire);
@@ -220,20 +220,15 @@ static bool make_query(struct path_walk *w, const struct engine_query *query,
     ret->parsed = &w->parsed;
     ret->ahead = 0;
     ret->reserved += room;
-    return ret->len + OPT_MAX + room <= limit;
+    return ret->len + OPT_MAX + room <= w->limit;
 }
 
 /* Makes of the response to a name at a place the one to the client's query. False: it cannot be. */
-static bool end_reply(struct path_walk *w, const struct engine_query *query, unsigned place,
-                      struct response *response)
+static bool end_reply(struct path_walk *w, unsigned place, struct response *response)
 {
     size_t before = response->len;
     const struct path *path = &w->path;
-    size_t cap = query->transport != ENGINE_UDP ? (size_t)ENGINE_REPLY_MAX
-                 : w->config->settings.max_udp_size > DNS_UDP_SIZE
-                     ? w->config->settings.max_udp_size
-                     : (size_t)DNS_UDP_SIZE;
-    response->len = relocate(response->bytes, before, cap - query->reserved,
+    response->len = relocate(response->bytes, before, w->limit,
                              slice_of(path->wire + DNS_HEADER_SIZE, path->question->name_len));
     if (response->len == 0) {
         return false;
@@ -330,7 +325,7 @@ static enum step take_verdict(struct path_walk *w, struct search *s,
         verdict == ENGINE_REPLY ? outcome_of(s->response->bytes) : OUTCOME_FAILED;
     note_refresh(w, deferral, query);
     if (outcome == OUTCOME_ANSWER) {
-        s->has_no_room = place > 0 && !end_reply(w, s->query, place, s->response);
+        s->has_no_room = place > 0 && !end_reply(w, place, s->response);
         return s->has_no_room ? STEP_GIVE_UP : STEP_END;
     }
     s->has_failed = s->has_failed || outcome == OUTCOME_FAILED;
@@ -452,5 +447,5 @@ bool path_walk_forwarded(struct path_walk *walk, const struct engine_query *quer
     }
     return direct_forwarded(walk->direct, &candidate, upstream, response) &&
            outcome_of(response->bytes) == OUTCOME_ANSWER &&
-           end_reply(walk, query, query->path_at, response);
+           end_reply(walk, query->path_at, response);
 }
