@@ -144,6 +144,7 @@ struct direct_source {
     struct direct *direct;
     const struct store *store;
     const struct external_answers *externals;
+    bool is_built; /* the plan is made; it is to be signed */
 };
 
 /* A response without records, and why. */
@@ -162,21 +163,20 @@ static void bare_error(const struct direct *direct, const struct question *quest
 }
 
 /* The answer, signed if that is wanted. */
-static enum engine_verdict build_answer(struct direct *direct, const struct answer_input *input,
-                                        const struct engine_query *query,
+static enum engine_verdict build_answer(const struct direct_source *source,
+                                        const struct answer_input *input,
                                         struct engine_deferral *ret_deferral)
 {
+    struct direct *direct = source->direct;
     struct answer_signer *signer = direct->config->dnssec ? direct->signer : NULL;
     if (!signer || input->question->qclass != DNS_CLASS_IN) {
         return answer_build(direct->answer, input, ret_deferral);
     }
-    bool is_built = input->store && !input->externals && query->parsed->is_ordinary &&
-                    !answer_signer_is_of_keys(input->question->type) &&
-                    fast_build(direct->fast, input->store, query, input->question, direct->answer);
     enum engine_verdict verdict =
-        is_built ? ENGINE_REPLY : answer_signer_build(signer, direct->answer, input, ret_deferral);
+        source->is_built ? ENGINE_REPLY
+                         : answer_signer_build(signer, direct->answer, input, ret_deferral);
     return verdict == ENGINE_REPLY && input->question->dnssec_ok
-               ? answer_signer_sign(signer, direct->answer, input, query->may_sign, ret_deferral)
+               ? answer_signer_sign(signer, direct->answer, input, ret_deferral)
                : verdict;
 }
 
@@ -204,7 +204,7 @@ static enum engine_verdict answer_question(const struct direct_source *source,
         .kept = &direct->kept,
         .query = query,
     };
-    enum engine_verdict verdict = build_answer(direct, &input, query, ret_deferral);
+    enum engine_verdict verdict = build_answer(source, &input, ret_deferral);
     if (verdict == ENGINE_REPLY) {
         assert(input.reply_limit <= ENGINE_REPLY_MAX);
         encode_plan(direct->encoder, question, answer_get_plan(direct->answer), input.reply_limit,
@@ -247,14 +247,10 @@ static NOINLINE enum engine_verdict answer_slowly(const struct direct_source *so
     return ENGINE_REPLY;
 }
 
-/* Whether DNSSEC may make the answer another one than the fast path's: other domains' names have no
- * signatures of ours. */
-static NOINLINE bool is_to_sign(const struct direct *direct, const struct store *store,
-                                const struct engine_query *query)
+/* Whether DNSSEC may make the answer another one. */
+static inline bool may_be_signed(const struct fast_query *query)
 {
-    const struct fast_query *q = &query->parsed->fast;
-    return answer_signer_is_of_keys(q->type) ||
-           (q->dnssec_ok && !fast_is_external(direct->fast, store, query));
+    return query->dnssec_ok || answer_signer_is_of_keys(query->type);
 }
 
 enum engine_verdict direct_answer(struct direct *direct, const struct store *store,
@@ -262,16 +258,25 @@ enum engine_verdict direct_answer(struct direct *direct, const struct store *sto
                                   const struct external_answers *externals,
                                   struct response *response, struct engine_deferral *ret_deferral)
 {
-    const struct direct_source source = {.direct = direct, .store = store, .externals = externals};
+    struct direct_source source = {.direct = direct, .store = store, .externals = externals};
     ret_deferral->wants_refresh = false;
     ret_deferral->refresh_len = 0;
     ret_deferral->forward_len = 0;
     ret_deferral->path_at = 0;
     ret_deferral->path_has_failed = false;
-    if (store && !externals && query->parsed->is_ordinary &&
-        !(direct->config->dnssec && is_to_sign(direct, store, query)) &&
-        fast_answer(direct->fast, store, query, response, ret_deferral)) {
-        return ENGINE_REPLY;
+    if (store && !externals && query->parsed->is_ordinary) {
+        bool is_answered = false;
+        if (!direct->config->dnssec || !may_be_signed(&query->parsed->fast)) {
+            is_answered = fast_answer(direct->fast, store, query, response, ret_deferral);
+        } else if (!answer_signer_is_of_keys(query->parsed->fast.type)) {
+            enum fast_outcome outcome =
+                fast_prepare(direct->fast, store, query, direct->answer, response, ret_deferral);
+            is_answered = outcome == FAST_ANSWERED;
+            source.is_built = outcome == FAST_BUILT;
+        }
+        if (is_answered) {
+            return ENGINE_REPLY;
+        }
     }
     return answer_slowly(&source, query, response, ret_deferral);
 }

@@ -573,22 +573,25 @@ static NOINLINE bool build_in_zone(struct fast *f, const struct fast_question *q
     return true;
 }
 
-bool fast_is_external(struct fast *fast, const struct store *store,
-                      const struct engine_query *query)
-{
-    return find_question(fast, store, query)->source == FAST_CACHE;
-}
-
-bool fast_build(struct fast *fast, const struct store *store, const struct engine_query *query,
-                const struct question *question, struct answer *answer)
+enum fast_outcome fast_prepare(struct fast *fast, const struct store *store,
+                               const struct engine_query *query, struct answer *answer,
+                               struct response *response, struct engine_deferral *ret_deferral)
 {
     struct fast *f = fast;
-    const struct fast_question *found = find_question(f, store, query);
     assert(query->parsed->is_ordinary);
+    const struct fast_question *question = find_question(f, store, query);
     f->view = view_of(f->config, store, &query->view, NULL);
     f->random = query->random;
-    return found->source == FAST_STORE && found->zone &&
-           build_in_zone(f, found, query, question, answer);
+    if (question->source == FAST_CACHE) {
+        return !is_hidden_stub(f, question) &&
+                       answer_kept(f, question, query, response, &ret_deferral->wants_refresh)
+                   ? FAST_ANSWERED
+                   : FAST_LEFT;
+    }
+    return question->source == FAST_STORE && question->zone &&
+                   build_in_zone(f, question, query, query_question(query->parsed), answer)
+               ? FAST_BUILT
+               : FAST_LEFT;
 }
 
 bool fast_answer(struct fast *fast, const struct store *store, const struct engine_query *query,

@@ -22,7 +22,6 @@ struct engine_deferral;
 struct fast_query;
 struct fast;
 struct kept_access;
-struct question;
 struct response;
 
 /* The encoder is borrowed for this call and for fast_configure; `kept`, which has the same
@@ -39,14 +38,16 @@ void fast_configure(struct fast *fast, const struct engine_config *config, struc
 bool fast_answer(struct fast *fast, const struct store *store, const struct engine_query *query,
                  struct response *response, struct engine_deferral *ret_deferral);
 
-/* Whether an ordinary query's name is another domain's, which only the cache may answer. */
-bool fast_is_external(struct fast *fast, const struct store *store,
-                      const struct engine_query *query);
-
-/* Makes the plan of an ordinary query's answer, as answer_build does, if it is addresses or a
- * denial. False: take the slow path. */
-bool fast_build(struct fast *fast, const struct store *store, const struct engine_query *query,
-                const struct question *question, struct answer *answer);
+/* For a query whose answer is signed if it is ours. */
+enum fast_outcome {
+    FAST_LEFT,     /* take the slow path */
+    FAST_ANSWERED, /* from the cache, as fast_answer: other domains' names have no signatures of
+                      ours */
+    FAST_BUILT,    /* `answer` has the plan, as answer_build makes it: addresses, or a denial */
+};
+enum fast_outcome fast_prepare(struct fast *fast, const struct store *store,
+                               const struct engine_query *query, struct answer *answer,
+                               struct response *response, struct engine_deferral *ret_deferral);
 
 /* Like engine_look_ahead; NULL: not an ordinary query. They are borrowed until answered. count 0:
  * forgets the last batch and does not read the store. */

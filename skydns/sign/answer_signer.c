@@ -38,7 +38,6 @@ struct answer_signer {
 
     /* Of the answer being signed. */
     const struct answer_input *input;
-    bool may_sign;
     struct dname name;         /* the question's, in lower case, */
     struct signed_place place; /* and where it belongs */
     struct answer_plan *plan;
@@ -155,8 +154,8 @@ static enum step sign_rrset(struct answer_signer *s, struct section *section,
     if (s->room < RRSIG_LEAST + (size_t)keys->name.len) {
         return STEP_FULL;
     }
-    switch (dnssec_sign(s->config->dnssec, keys, rrset, s->input->now_s, s->may_sign, s->signatures,
-                        &count)) {
+    switch (dnssec_sign(s->config->dnssec, keys, rrset, s->input->now_s, s->input->query->may_sign,
+                        s->signatures, &count)) {
     case DNSSEC_SIGNED:
         break;
     case DNSSEC_MISSING:
@@ -499,7 +498,7 @@ static void take_name(struct answer_signer *s, const struct answer_input *input)
 }
 
 enum engine_verdict answer_signer_sign(struct answer_signer *signer, struct answer *answer,
-                                       const struct answer_input *input, bool may_sign,
+                                       const struct answer_input *input,
                                        struct engine_deferral *ret_deferral)
 {
     struct answer_signer *s = signer;
@@ -511,7 +510,6 @@ enum engine_verdict answer_signer_sign(struct answer_signer *signer, struct answ
     }
     assert(input->question->has_edns && input->question->dnssec_ok);
     s->input = input;
-    s->may_sign = may_sign;
     take_name(s, input);
     s->place = signed_zones_find(&s->zones, &s->name);
     s->rdata_used = 0;

@@ -41,9 +41,9 @@ enum engine_verdict answer_signer_build(struct answer_signer *signer, struct ans
                                         struct engine_deferral *ret_deferral) MUST_CHECK;
 
 /* Adds to the answer's plan, which the input led to, what a client with DO gets. A signature that
- * is not kept is ENGINE_DEFER_SIGN, unless may_sign. */
+ * is not kept is ENGINE_DEFER_SIGN, unless the query may make it. */
 enum engine_verdict answer_signer_sign(struct answer_signer *signer, struct answer *answer,
-                                       const struct answer_input *input, bool may_sign,
+                                       const struct answer_input *input,
                                        struct engine_deferral *ret_deferral) MUST_CHECK;
 
 #endif
