@@ -7,6 +7,8 @@
 
 enum {
     DNS_HEADER_SIZE = 12,
+    DNS_QUESTION_TAIL = 4,     /* type, class: behind a question's name, 4.1.2 */
+    DNS_RR_HEAD = 10,          /* type, class, TTL, length: behind a record's owner, 4.1.3 */
     DNS_UDP_SIZE = 512,        /* a client's limit without EDNS, 4.2.1 */
     DNS_MESSAGE_MAX = 65535,   /* the length over TCP has 16 bits, 4.2.2 */
     DNS_POINTER_MAX = 0x3fff,  /* last offset a compression pointer can reach, 4.1.4 */

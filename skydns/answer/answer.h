@@ -57,7 +57,7 @@ enum engine_verdict answer_build(struct answer *answer, const struct answer_inpu
 /* Between answers: switches to another configuration, borrowed like the first. */
 void answer_configure(struct answer *answer, const struct engine_config *config);
 
-/* Of the last answer_build; signatures are added to it. */
+/* Returns the plan that the last answer_build made; the signer adds to it. */
 struct answer_plan *answer_get_plan(struct answer *answer);
 
 /* Instead of answer_build: an answer of ours without records, which the caller adds; or NXDOMAIN or

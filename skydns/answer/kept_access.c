@@ -12,8 +12,6 @@
 #include "skydns/wire/reply_limit.h"
 #include "skydns/wire/rr_step.h"
 
-enum { QUESTION_TAIL = 4 }; /* type, class */
-
 void kept_access_init(struct kept_access *access, const struct engine_config *config)
 {
     *access = (struct kept_access){.counts = cache_tally_join(config->cache_tally)};
@@ -83,7 +81,7 @@ static struct frame frame_of(const struct kept_access *access, const struct kept
     struct frame f = {
         .limit = reply_limit_of(q->query, q->has_edns, q->udp_size,
                                 access->config->settings.max_udp_size),
-        .records_at = DNS_HEADER_SIZE + (size_t)q->name_len + QUESTION_TAIL,
+        .records_at = DNS_HEADER_SIZE + (size_t)q->name_len + DNS_QUESTION_TAIL,
     };
     f.room = f.limit - f.records_at - (q->has_edns ? EDNS_OPT_SIZE : 0);
     return f;
@@ -154,7 +152,8 @@ static void end_reply(const struct kept_access *access, const struct kept_questi
     put16(reply + 6, has_answers ? hit->answers : 0);
     put16(reply + 8, has_all ? hit->authorities : 0);
     put16(reply + 10, q->has_edns);
-    memcpy(reply + DNS_HEADER_SIZE, wire + DNS_HEADER_SIZE, q->name_len + (size_t)QUESTION_TAIL);
+    memcpy(reply + DNS_HEADER_SIZE, wire + DNS_HEADER_SIZE,
+           q->name_len + (size_t)DNS_QUESTION_TAIL);
     enum edns_error error = is_lost ? EDNS_ERROR_OTHER : error_of(hit);
     if (q->has_edns) {
         end_edns(access, q, error, frame->limit, response);
@@ -197,8 +196,8 @@ bool kept_access_first(const struct kept_access *access, const struct kept_quest
 
 /* ---- Targets ---- */
 
-/* Of one answer: the records of a message, with CNAMEs that are not compressed. What does not fit
- * would not fit the reply. */
+/* One answer's packed targets: a message's records, with CNAMEs whole. What exceeds this would not
+ * fit the response either. */
 enum { PACKED_MAX = 64 * 1024 };
 
 void kept_targets_init(struct kept_targets *targets)
@@ -222,7 +221,7 @@ void kept_targets_start(struct kept_targets *targets)
 
 /* Packs the answer section, which begins behind the question: CNAMEs and addresses. The chain is in
  * order (kept_reply.h); what else there is, DNAMEs, is of no use to those who ask for addresses. */
-static void pack(struct kept_targets *t, size_t question_end, const struct cache_hit *hit)
+static void pack_target(struct kept_targets *t, size_t question_end, const struct cache_hit *hit)
 {
     struct reader r = reader_of(t->message, question_end + hit->answers_len);
     struct rr_step rr;
@@ -240,7 +239,7 @@ static void pack(struct kept_targets *t, size_t question_end, const struct cache
     }
 }
 
-static enum external_outcome outcome_of(const struct cache_hit *hit, size_t room)
+static enum external_outcome target_outcome_of(const struct cache_hit *hit, size_t room)
 {
     return hit->state == CACHE_FAILED ? EXTERNAL_FAILED
            : hit->answers_len > room  ? EXTERNAL_TRUNCATED
@@ -249,11 +248,12 @@ static enum external_outcome outcome_of(const struct cache_hit *hit, size_t room
 }
 
 /* False: nothing usable, or no room for it. */
-static bool read_kept(struct kept_targets *t, struct kept_access *access,
-                      const struct engine_query *query, const struct cache_key *key, size_t room)
+static bool read_kept_target(struct kept_targets *t, struct kept_access *access,
+                             const struct engine_query *query, const struct cache_key *key,
+                             size_t room)
 {
     const struct engine_config *config = access->config;
-    const size_t question_end = DNS_HEADER_SIZE + (size_t)key->name.len + 4;
+    const size_t question_end = DNS_HEADER_SIZE + (size_t)key->name.len + DNS_QUESTION_TAIL;
     struct external_answer *item = &t->items[t->count];
     struct cache_hit *hit = &t->hits[t->count];
     const size_t packed_at = t->packed.len;
@@ -263,9 +263,9 @@ static bool read_kept(struct kept_targets *t, struct kept_access *access,
     if (!kept_is_usable(hit, query)) {
         return false;
     }
-    item->outcome = outcome_of(hit, room);
+    item->outcome = target_outcome_of(hit, room);
     if (item->outcome == EXTERNAL_ANSWERED || item->outcome == EXTERNAL_DENIED) {
-        pack(t, question_end, hit);
+        pack_target(t, question_end, hit);
     }
     item->records = slice_of(t->packed.data + packed_at, t->packed.len - packed_at);
     return !t->packed.failed;
@@ -287,7 +287,7 @@ const struct external_answer *kept_targets_find(
                                   .type = question->type,
                                   .qclass = DNS_CLASS_IN,
                                   .zone_serial = zone->serial};
-    if (!read_kept(t, access, query, &key, reply_limit < most ? reply_limit : most)) {
+    if (!read_kept_target(t, access, query, &key, reply_limit < most ? reply_limit : most)) {
         return NULL;
     }
     t->items[t->count].question = *question;
@@ -301,7 +301,7 @@ void kept_targets_count(const struct kept_targets *targets, struct kept_access *
     }
 }
 
-/* As a client's query for the target. */
+/* Writes the query that a client would send for the target. */
 static void write_refresh(const struct external_question *question, struct engine_deferral *d)
 {
     struct writer w = writer_of(d->refresh, sizeof(d->refresh));

@@ -72,7 +72,7 @@ struct kept_targets {
     uint8_t
         *message; /* scratch: the question that a kept reply's names point into, and the reply */
     struct buf packed;
-    /* Of the answer being made. */
+    /* The answer being made: */
     size_t count;
     struct external_answer items[ENGINE_EXTERNAL_MAX];
     struct cache_hit hits[ENGINE_EXTERNAL_MAX]; /* in the same order */
@@ -84,7 +84,7 @@ void kept_targets_fini(struct kept_targets *targets);
 /* Starts an answer. */
 void kept_targets_start(struct kept_targets *targets);
 
-/* What is kept of this question about a lower-cased name, or NULL: nothing that may be used for
+/* Finds the cached answer to this question about a lower-cased name. NULL: none may be used for
  * this query. Reads the cache once for each question of an answer. Records that would not fit
  * `reply_limit` by themselves are left out: TRUNCATED. */
 const struct external_answer *kept_targets_find(

@@ -25,7 +25,7 @@ struct name_facts {
     struct answer *answer;
     struct known known[1 << KNOWN_BITS];
 
-    /* Of the client's query. */
+    /* The client's query: */
     struct answer_input input;
     struct question question;
     uint64_t store_serial;           /* 0: there are no records yet */
@@ -72,8 +72,8 @@ void name_facts_begin(struct name_facts *facts, const struct answer_input *input
 
 /* NAME_FACT_NO: there is an answer. NAME_FACT_YES: the name leads to other domains, whose
  * nameservers would be asked. */
-static enum name_fact ask(struct name_facts *f, const struct dname *name, uint16_t type,
-                          const struct answer_plan **ret_plan)
+static enum name_fact ask_answer(struct name_facts *f, const struct dname *name, uint16_t type,
+                                 const struct answer_plan **ret_plan)
 {
     f->question = (struct question){.name = *name, .type = type, .qclass = DNS_CLASS_IN};
     switch (answer_build(f->answer, &f->input, &f->deferral)) {
@@ -93,12 +93,12 @@ static enum name_fact ask(struct name_facts *f, const struct dname *name, uint16
     return plan->is_authoritative ? NAME_FACT_UNKNOWN : NAME_FACT_YES;
 }
 
-static bool is_denied(const struct answer_plan *plan)
+static bool plan_is_denied(const struct answer_plan *plan)
 {
     return plan->rcode == DNS_RCODE_NXDOMAIN;
 }
 
-static bool has_records(const struct answer_plan *plan)
+static bool plan_has_records(const struct answer_plan *plan)
 {
     return plan->answers.count > 0 || plan->answers.is_cut;
 }
@@ -107,10 +107,10 @@ static bool has_records(const struct answer_plan *plan)
 enum name_fact name_facts_exists(struct name_facts *facts, const struct dname *name)
 {
     const struct answer_plan *plan;
-    enum name_fact fact = ask(facts, name, DNS_TYPE_CNAME, &plan);
-    return fact != NAME_FACT_NO                    ? fact
-           : is_denied(plan) && !has_records(plan) ? NAME_FACT_NO
-                                                   : NAME_FACT_YES;
+    enum name_fact fact = ask_answer(facts, name, DNS_TYPE_CNAME, &plan);
+    return fact != NAME_FACT_NO                              ? fact
+           : plan_is_denied(plan) && !plan_has_records(plan) ? NAME_FACT_NO
+                                                             : NAME_FACT_YES;
 }
 
 /* ---- Types ---- */
@@ -132,7 +132,7 @@ _Static_assert(NAME_FACT_TYPES + 2 == NUMBERED_TYPES,
                "every type but CNAME and HINFO is asked for");
 
 /* NULL: it is not kept. What a client sees may be its own. */
-static struct known *find_known(struct name_facts *f, const struct dname *name)
+static struct known *find_known_fact(struct name_facts *f, const struct dname *name)
 {
     if (name->len > KNOWN_NAME_MAX || f->config->visibility || f->store_serial == 0) {
         return NULL;
@@ -141,43 +141,43 @@ static struct known *find_known(struct name_facts *f, const struct dname *name)
     return &f->known[(hash ^ hash >> 16) & ((1 << KNOWN_BITS) - 1)];
 }
 
-static uint8_t family_of(const struct name_facts *f)
+static uint8_t own_family_of(const struct name_facts *f)
 {
     return f->input.local.family_bytes;
 }
 
-static bool is_known(const struct name_facts *f, const struct known *known,
-                     const struct dname *name)
+static bool is_known_fact(const struct name_facts *f, const struct known *known,
+                          const struct dname *name)
 {
-    return known && known->store_serial == f->store_serial && known->family == family_of(f) &&
+    return known && known->store_serial == f->store_serial && known->family == own_family_of(f) &&
            known->len == name->len && memcmp(known->name, name->wire, name->len) == 0;
 }
 
-static enum name_fact find_alias(struct name_facts *f, const struct dname *name, unsigned *ret_bits)
+static enum name_fact ask_alias(struct name_facts *f, const struct dname *name, unsigned *ret_bits)
 {
     const struct answer_plan *plan;
     *ret_bits = 0;
     if (f->config->settings.schema != ENGINE_SCHEMA_KUBERNETES) {
         return NAME_FACT_YES;
     }
-    enum name_fact fact = ask(f, name, DNS_TYPE_CNAME, &plan);
-    *ret_bits = fact == NAME_FACT_NO && has_records(plan) ? IS_ALIAS : 0;
+    enum name_fact fact = ask_answer(f, name, DNS_TYPE_CNAME, &plan);
+    *ret_bits = fact == NAME_FACT_NO && plan_has_records(plan) ? IS_ALIAS : 0;
     return fact == NAME_FACT_NO ? NAME_FACT_YES : fact;
 }
 
-static enum name_fact find_types(struct name_facts *f, const struct dname *name, unsigned *ret_bits)
+static enum name_fact ask_types(struct name_facts *f, const struct dname *name, unsigned *ret_bits)
 {
-    enum name_fact alias = find_alias(f, name, ret_bits);
+    enum name_fact alias = ask_alias(f, name, ret_bits);
     if (alias != NAME_FACT_YES || *ret_bits) {
         return alias;
     }
     for (unsigned i = 0; i < NAME_FACT_TYPES; i++) {
         const struct answer_plan *plan;
-        enum name_fact fact = ask(f, name, types[i], &plan);
+        enum name_fact fact = ask_answer(f, name, types[i], &plan);
         if (fact == NAME_FACT_WALK || fact == NAME_FACT_UNKNOWN) {
             return fact;
         }
-        bool has_it = fact == NAME_FACT_YES || (!is_denied(plan) && has_records(plan));
+        bool has_it = fact == NAME_FACT_YES || (!plan_is_denied(plan) && plan_has_records(plan));
         *ret_bits |= has_it ? 1u << i : 0;
     }
     return NAME_FACT_YES;
@@ -186,19 +186,19 @@ static enum name_fact find_types(struct name_facts *f, const struct dname *name,
 enum name_fact name_facts_types(struct name_facts *facts, const struct dname *name,
                                 uint16_t ret_types[NAME_FACT_TYPES], size_t *ret_count)
 {
-    struct known *known = find_known(facts, name);
+    struct known *known = find_known_fact(facts, name);
     unsigned bits = 0;
-    if (is_known(facts, known, name)) {
+    if (is_known_fact(facts, known, name)) {
         bits = known->types;
     } else {
-        enum name_fact fact = find_types(facts, name, &bits);
+        enum name_fact fact = ask_types(facts, name, &bits);
         if (fact != NAME_FACT_YES) {
             return fact;
         }
         if (known) {
             *known = (struct known){.store_serial = facts->store_serial,
                                     .types = (uint16_t)bits,
-                                    .family = family_of(facts),
+                                    .family = own_family_of(facts),
                                     .len = name->len};
             memcpy(known->name, name->wire, name->len);
         }
@@ -218,8 +218,8 @@ enum name_fact name_facts_types(struct name_facts *facts, const struct dname *na
 
 /* ---- Data ---- */
 
-static bool is_among(const struct rr *rr, const struct rr *rrs, uint16_t first,
-                     const uint16_t *next)
+static bool is_rr_among(const struct rr *rr, const struct rr *rrs, uint16_t first,
+                        const uint16_t *next)
 {
     for (uint16_t i = first; i != NAME_FACTS_END; i = next[i]) {
         if (rr->type == rrs[i].type && slice_equal(rr->data, rrs[i].data)) {
@@ -235,13 +235,13 @@ bool name_facts_has_just(struct name_facts *facts, const struct rr *rrs, uint16_
     const struct answer_plan *plan;
     assert(first != NAME_FACTS_END && count > 0);
     struct dname owner = rr_owner(&rrs[first]);
-    if (ask(facts, &owner, rrs[first].type, &plan) != NAME_FACT_NO || plan->answers.is_cut ||
+    if (ask_answer(facts, &owner, rrs[first].type, &plan) != NAME_FACT_NO || plan->answers.is_cut ||
         plan->answers.count != count) {
         return false;
     }
     for (size_t i = 0; i < count; i++) {
         const struct rr *rr = &plan->answers.items[i];
-        if (!rr_same_name(rr->owner, rrs[first].owner) || !is_among(rr, rrs, first, next)) {
+        if (!rr_same_name(rr->owner, rrs[first].owner) || !is_rr_among(rr, rrs, first, next)) {
             return false;
         }
     }

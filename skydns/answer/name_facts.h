@@ -1,6 +1,6 @@
-/* What the answer code says of names, for proofs that something does not exist: whether a name
- * does, and which types it has. It is answer_build itself that is asked, like by a client of the
- * same view; so there is no second opinion of what a name has. Neither externals nor the response
+/* Tells what the answer code says of names, for proofs of denials: whether a name exists, and which
+ * types it has. It asks answer_build itself, like a client of the same view; so there is no second
+ * opinion of what a name has. Neither externals nor the response
  * cache are used. One per engine; that engine's thread only. */
 #ifndef SKYDNS_ANSWER_NAME_FACTS_H
 #define SKYDNS_ANSWER_NAME_FACTS_H
@@ -32,7 +32,8 @@ struct name_facts *name_facts_new(const struct engine_config *config); /* borrow
 void name_facts_free(struct name_facts *facts);                        /* NULL is fine */
 void name_facts_configure(struct name_facts *facts, const struct engine_config *config);
 
-/* What a client's query is answered from, whose view and limits hold: borrowed until the next. */
+/* Takes what a client's query is answered from, whose view and limits hold: borrowed until the next
+ * call. */
 void name_facts_begin(struct name_facts *facts, const struct answer_input *input);
 
 enum name_fact name_facts_exists(struct name_facts *facts, const struct dname *name);

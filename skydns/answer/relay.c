@@ -93,7 +93,7 @@ bool relay_write(const struct question *question, const struct parsed_response *
     if (p.extended_rcode && !question->has_edns) {
         return false;
     }
-    size_t question_end = DNS_HEADER_SIZE + (size_t)question->name.len + 4;
+    size_t question_end = DNS_HEADER_SIZE + (size_t)question->name.len + DNS_QUESTION_TAIL;
     if (p.question_end == 0) {
         p.question_end = p.answer_end = p.authority_end = p.additional_end = question_end;
     }

@@ -10,8 +10,6 @@
 enum {
     POINTERS_MAX = 1 << 14, /* offsets that a pointer may have */
     POINTER = 0xc0,
-    QUESTION_TAIL = 4, /* type, class */
-    RR_HEAD = 10,      /* type, class, TTL, length */
 };
 
 struct move {
@@ -134,14 +132,14 @@ static void move_record(struct move *m, enum section section)
 {
     enum { SOA_MINIMUM = 4 };
     move_name(m);
-    if (m->has_failed || m->len - m->pos < RR_HEAD) {
+    if (m->has_failed || m->len - m->pos < DNS_RR_HEAD) {
         fail(m);
         return;
     }
     const uint8_t *head = m->bytes + m->pos;
     unsigned type = get16(head), data_len = get16(head + 8);
     uint32_t ttl_s = get32(head + 4);
-    m->pos += RR_HEAD;
+    m->pos += DNS_RR_HEAD;
     size_t end = m->pos + data_len;
     if (end > m->len || (type == DNS_TYPE_OPT && head[4] != 0)) {
         fail(m);
@@ -172,32 +170,32 @@ static void take_question(struct move *m, size_t name_len)
         mark(m, m->pos);
         m->pos += 1u + m->bytes[m->pos];
     }
-    if (m->pos >= m->len || m->bytes[m->pos] != 0 || m->len - m->pos < 1 + QUESTION_TAIL ||
+    if (m->pos >= m->len || m->bytes[m->pos] != 0 || m->len - m->pos < 1 + DNS_QUESTION_TAIL ||
         m->pos - DNS_HEADER_SIZE >= DNAME_MAX) {
         fail(m);
         return;
     }
     mark(m, m->pos++);
     m->name_end = m->pos;
-    m->pos += QUESTION_TAIL;
+    m->pos += DNS_QUESTION_TAIL;
     m->records_shift = RELOCATE_ROOM(name_len);
-    m->name_shift = RELOCATE_ROOM(name_len) + QUESTION_TAIL;
+    m->name_shift = RELOCATE_ROOM(name_len) + DNS_QUESTION_TAIL;
 }
 
 /* The client's question and the CNAME, before the records. */
 static void put_head(struct move *m, struct slice name)
 {
-    uint8_t candidate[DNAME_MAX], tail[QUESTION_TAIL];
+    uint8_t candidate[DNAME_MAX], tail[DNS_QUESTION_TAIL];
     size_t candidate_len = m->name_end - DNS_HEADER_SIZE;
-    size_t records_at = m->name_end + QUESTION_TAIL;
+    size_t records_at = m->name_end + DNS_QUESTION_TAIL;
     memcpy(candidate, m->bytes + DNS_HEADER_SIZE, candidate_len);
-    memcpy(tail, m->bytes + m->name_end, QUESTION_TAIL);
+    memcpy(tail, m->bytes + m->name_end, DNS_QUESTION_TAIL);
     memmove(m->bytes + records_at + m->records_shift, m->bytes + records_at, m->len - records_at);
     uint8_t *at = m->bytes + DNS_HEADER_SIZE;
     memcpy(at, name.ptr, name.len);
     at += name.len;
-    memcpy(at, tail, QUESTION_TAIL);
-    at += QUESTION_TAIL;
+    memcpy(at, tail, DNS_QUESTION_TAIL);
+    at += DNS_QUESTION_TAIL;
     put16(at, POINTER << 8 | DNS_HEADER_SIZE);
     put16(at + 2, DNS_TYPE_CNAME);
     put16(at + 4, DNS_CLASS_IN);

@@ -105,7 +105,7 @@ static void begin_trail(struct view_trail *t, const struct store *store)
     t->nodes[0] = store_root(store);
 }
 
-/* As store_find. */
+/* Finds what store_find does. */
 static const struct store_node *find_node(const struct view *view, const struct dname *name)
 {
     struct view_trail *t = view->trail;

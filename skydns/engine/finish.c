@@ -41,7 +41,7 @@ uint8_t finish_gets(const struct engine_config *config, const struct engine_quer
     return (uint8_t)gets;
 }
 
-static void put_head(uint8_t *option, uint16_t code, size_t len)
+static void put_option_head(uint8_t *option, uint16_t code, size_t len)
 {
     const uint8_t head[EDNS_OPTION_HEAD] = {[0] = (uint8_t)(code >> 8),
                                             [1] = (uint8_t)code,
@@ -66,7 +66,7 @@ static void append_keepalive(struct writer *w, size_t opt_at, uint32_t idle_ms)
     uint8_t option[KEEPALIVE_SIZE];
     const uint32_t units = idle_ms / KEEPALIVE_UNIT_MS;
     const uint16_t timeout = units > UINT16_MAX ? UINT16_MAX : (uint16_t)units;
-    put_head(option, EDNS_OPTION_KEEPALIVE, sizeof(timeout));
+    put_option_head(option, EDNS_OPTION_KEEPALIVE, sizeof(timeout));
     option[EDNS_OPTION_HEAD] = (uint8_t)(timeout >> 8);
     option[EDNS_OPTION_HEAD + 1] = (uint8_t)timeout;
     edns_append_option(w, opt_at, option, sizeof(option));
@@ -81,7 +81,7 @@ static void append_padding(struct writer *w, size_t opt_at)
     const size_t wanted = (least + BLOCK - 1) / BLOCK * BLOCK;
     const size_t end = wanted < w->cap ? wanted : w->cap;
     if (least <= end) {
-        put_head(option, EDNS_OPTION_PADDING, end - least);
+        put_option_head(option, EDNS_OPTION_PADDING, end - least);
         edns_append_option(w, opt_at, option, end - w->pos);
     }
 }

@@ -6,8 +6,6 @@
 #include "skydns/wire/edns.h"
 #include "skydns/wire/query_parse.h"
 
-enum { QUESTION_TAIL = 4 }; /* type, class */
-
 /* ---- The query ---- */
 
 /* The query without what a candidate's answer does not depend on: what only the end of the client's
@@ -60,7 +58,7 @@ static bool take_path_query(struct path *path, const struct engine_query *query)
         return true;
     }
     path->question = fast;
-    if (query->len > DNS_HEADER_SIZE + (size_t)fast->name_len + QUESTION_TAIL + EDNS_OPT_SIZE) {
+    if (query->len > DNS_HEADER_SIZE + (size_t)fast->name_len + DNS_QUESTION_TAIL + EDNS_OPT_SIZE) {
         shorten_path_query(path, query_question(parsed), query->wire); /* it has options */
     }
     return true;

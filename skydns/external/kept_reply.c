@@ -377,7 +377,7 @@ static enum cache_verdict check_response(const struct cache_key *key,
     return response_has_extended_rcode(response) ? CACHE_NO_ANSWER : CACHE_KEPT;
 }
 
-/* Of the answer and authority sections. */
+/* Returns the smallest TTL of the answer and authority sections. */
 static uint32_t smallest_ttl_s(const struct parsed_response *response, uint32_t ttl_max_s)
 {
     const size_t count = response_section_span(response, RESPONSE_AUTHORITY).to;

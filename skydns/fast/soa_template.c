@@ -6,8 +6,6 @@
 
 #include "common/dns/dns.h"
 
-enum { QUESTION_TAIL = 4, FIXED_FIELDS = 10 };
-
 /* The offset after the name at `at`, which ends with the root or a pointer; notes that pointer. */
 static size_t pass_name(struct soa_template *soa, size_t at)
 {
@@ -53,13 +51,13 @@ void soa_template_make(struct soa_template *soa, const struct engine_config *con
                 .rname = rr_name(&zone->hostmaster),
                 .minimum_s = config->settings.min_ttl_s},
     };
-    size_t start = DNS_HEADER_SIZE + (size_t)zone->domain.len + QUESTION_TAIL;
+    size_t start = DNS_HEADER_SIZE + (size_t)zone->domain.len + DNS_QUESTION_TAIL;
     struct response response = {.bytes = reply};
     encode_plan(encoder, &question, &plan, sizeof(reply), &response);
     *soa = (struct soa_template){.len = response.len - start, .domain_len = zone->domain.len};
     assert(soa->len <= sizeof(soa->bytes));
     memcpy(soa->bytes, reply + start, soa->len);
-    size_t at = pass_name(soa, 0) + FIXED_FIELDS - 2; /* they follow the owner's pointer */
+    size_t at = pass_name(soa, 0) + DNS_RR_HEAD - 2; /* they follow the owner's pointer */
     at = pass_name(soa, at + 2);
     soa->serial_at = pass_name(soa, at);
 }

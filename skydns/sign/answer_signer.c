@@ -19,10 +19,8 @@
 
 enum {
     POINTER_SIZE = 2,
-    QUESTION_TAIL = 4, /* type, class */
-    RR_HEAD = 10,      /* type, class, TTL, length */
-    SOA_LEAST = 3 * POINTER_SIZE + RR_HEAD + RR_DATA_SOA_NUMBERS,
-    RRSIG_LEAST = POINTER_SIZE + RR_HEAD + 18 + 64, /* without the signer's name: ECDSA P-256 */
+    SOA_LEAST = 3 * POINTER_SIZE + DNS_RR_HEAD + RR_DATA_SOA_NUMBERS,
+    RRSIG_LEAST = POINTER_SIZE + DNS_RR_HEAD + 18 + 64, /* without the signer's name: ECDSA P-256 */
     ADDITIONALS_MAX = 256, /* RRsets, each a question of half a microsecond */
 };
 
@@ -36,7 +34,7 @@ struct answer_signer {
     struct signed_zones zones;
     struct name_facts *facts;
 
-    /* Of the answer being signed. */
+    /* The answer being signed: */
     const struct answer_input *input;
     struct dname name;         /* the question's, in lower case, */
     struct signed_place place; /* and where it belongs */
@@ -123,7 +121,7 @@ static bool take_room(struct answer_signer *s, size_t bytes)
 static bool add_rr(struct answer_signer *s, struct section *section, const struct rr *rr)
 {
     if (section->count == section->count_max ||
-        !take_room(s, POINTER_SIZE + RR_HEAD + rr->data.len)) {
+        !take_room(s, POINTER_SIZE + DNS_RR_HEAD + rr->data.len)) {
         return false;
     }
     section->rrs[section->count++] = *rr;
@@ -431,7 +429,7 @@ static enum step sign_additionals(struct answer_signer *s)
 static enum step sign_plan(struct answer_signer *s)
 {
     struct answer_plan *plan = s->plan;
-    const size_t fixed = DNS_HEADER_SIZE + (size_t)s->name.len + QUESTION_TAIL + EDNS_OPT_SIZE;
+    const size_t fixed = DNS_HEADER_SIZE + (size_t)s->name.len + DNS_QUESTION_TAIL + EDNS_OPT_SIZE;
     assert(s->input->reply_limit >= fixed);
     s->room = s->input->reply_limit - fixed;
     if (plan->answers.is_cut || !take_room(s, plan->answers.least_bytes)) {
@@ -456,8 +454,8 @@ static void clear_records(struct answer_plan *plan)
     plan->authority_count = 0;
 }
 
-static enum engine_verdict defer(enum engine_deferral_kind kind,
-                                 struct engine_deferral *ret_deferral)
+static enum engine_verdict defer_signing(enum engine_deferral_kind kind,
+                                         struct engine_deferral *ret_deferral)
 {
     ret_deferral->kind = kind;
     return ENGINE_DEFER;
@@ -474,9 +472,9 @@ static enum engine_verdict end_step(struct answer_plan *plan, enum step step,
         plan->answers.is_cut = true;
         break;
     case STEP_SIGN:
-        return defer(ENGINE_DEFER_SIGN, ret_deferral);
+        return defer_signing(ENGINE_DEFER_SIGN, ret_deferral);
     case STEP_WALK:
-        return defer(ENGINE_DEFER_WALK, ret_deferral);
+        return defer_signing(ENGINE_DEFER_WALK, ret_deferral);
     case STEP_FAILED:
         clear_records(plan);
         plan->rcode = DNS_RCODE_SERVFAIL;
@@ -486,7 +484,7 @@ static enum engine_verdict end_step(struct answer_plan *plan, enum step step,
     return ENGINE_REPLY;
 }
 
-static void take_name(struct answer_signer *s, const struct answer_input *input)
+static void take_lower_name(struct answer_signer *s, const struct answer_input *input)
 {
     const struct query *parsed = input->query->parsed;
     const struct dname *typed = &input->question->name;
@@ -510,7 +508,7 @@ enum engine_verdict answer_signer_sign(struct answer_signer *signer, struct answ
     }
     assert(input->question->has_edns && input->question->dnssec_ok);
     s->input = input;
-    take_name(s, input);
+    take_lower_name(s, input);
     s->place = signed_zones_find(&s->zones, &s->name);
     s->rdata_used = 0;
     if (!find_rrsets(s, &has_room)) {

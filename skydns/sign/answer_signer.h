@@ -29,13 +29,13 @@ struct answer_signer;
 struct answer_signer *answer_signer_new(const struct engine_config *config);
 void answer_signer_free(struct answer_signer *signer); /* NULL is fine */
 
-/* To a configuration with dnssec, borrowed until the next one. */
+/* Switches to a configuration with dnssec, borrowed until the next one. */
 void answer_signer_configure(struct answer_signer *signer, const struct engine_config *config);
 
 /* Whether keys may answer questions of this type: DNSKEY, CDS, CDNSKEY, DS. */
 bool answer_signer_is_of_keys(uint16_t type);
 
-/* As answer_build, also for what keys answer. The question is of class IN. */
+/* Does what answer_build does, also for what keys answer. The question is of class IN. */
 enum engine_verdict answer_signer_build(struct answer_signer *signer, struct answer *answer,
                                         const struct answer_input *input,
                                         struct engine_deferral *ret_deferral) MUST_CHECK;

@@ -24,8 +24,8 @@ static uint32_t hash_owner(struct slice name)
 }
 
 /* Most records are of the RRset before. */
-static size_t find_set(const struct rrsets *sets, struct slice owner, enum rr_type type,
-                       uint32_t hash)
+static size_t find_rrset(const struct rrsets *sets, struct slice owner, enum rr_type type,
+                         uint32_t hash)
 {
     for (size_t i = sets->count; i-- > 0;) {
         const struct rrset *set = &sets->items[i];
@@ -38,11 +38,11 @@ static size_t find_set(const struct rrsets *sets, struct slice owner, enum rr_ty
 
 const struct rrset *rrsets_of_name(const struct rrsets *sets, struct slice owner, enum rr_type type)
 {
-    size_t i = find_set(sets, owner, type, sets->record_count > 1 ? hash_owner(owner) : 0);
+    size_t i = find_rrset(sets, owner, type, sets->record_count > 1 ? hash_owner(owner) : 0);
     return i < sets->count ? &sets->items[i] : NULL;
 }
 
-static struct rrset *add_set(struct rrsets *sets, const struct rr *rr, uint32_t hash)
+static struct rrset *add_rrset(struct rrsets *sets, const struct rr *rr, uint32_t hash)
 {
     assert(sets->count < RRSETS_MAX);
     struct rrset *set = &sets->items[sets->count++];
@@ -55,7 +55,7 @@ static struct rrset *add_set(struct rrsets *sets, const struct rr *rr, uint32_t 
     return set;
 }
 
-static void add_record(struct rrsets *sets, struct rrset *set, uint16_t at)
+static void chain_rr(struct rrsets *sets, struct rrset *set, uint16_t at)
 {
     *(set->last == RRSETS_END ? &set->first : &sets->next[set->last]) = at;
     sets->next[at] = RRSETS_END;
@@ -76,12 +76,12 @@ bool rrsets_find(struct rrsets *sets, const struct rr *rrs, size_t count)
                           rrs[i].owner.len != rrs[i - 1].owner.len)) {
             hash = hash_owner(rrs[i].owner);
         }
-        size_t at = find_set(sets, rrs[i].owner, rrs[i].type, hash);
+        size_t at = find_rrset(sets, rrs[i].owner, rrs[i].type, hash);
         if (at == RRSETS_MAX) {
             return false;
         }
-        add_record(sets, at < sets->count ? &sets->items[at] : add_set(sets, &rrs[i], hash),
-                   (uint16_t)i);
+        chain_rr(sets, at < sets->count ? &sets->items[at] : add_rrset(sets, &rrs[i], hash),
+                 (uint16_t)i);
     }
     return true;
 }

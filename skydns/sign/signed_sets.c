@@ -14,9 +14,9 @@ struct scratch {
     struct rrset_scratch canonical;
 };
 
-static struct signed_set_shown show(const struct engine_config *config,
-                                    const struct dnssec_zone *zone, const struct dname *owner,
-                                    const struct dnssec_rrset *rrset)
+static struct signed_set_shown show_rrset(const struct engine_config *config,
+                                          const struct dnssec_zone *zone, const struct dname *owner,
+                                          const struct dnssec_rrset *rrset)
 {
     struct signed_set_shown shown = {.owner = *owner, .type = rrset->type, .zone = zone};
     for (size_t i = 0; i < zone->key_count; i++) {
@@ -38,7 +38,7 @@ static size_t show_section(const struct engine_config *config, struct scratch *s
         if (keys) {
             const struct dnssec_rrset rrset =
                 rrsets_canonical(&s->sets, set, &owner, &plan->soa, &s->canonical);
-            ret_sets[count++] = show(config, keys, &owner, &rrset);
+            ret_sets[count++] = show_rrset(config, keys, &owner, &rrset);
         }
     }
     return count;
@@ -56,7 +56,7 @@ static size_t show_keys(const struct engine_config *config, const struct questio
         .count = keys->set->count,
         .rdata = keys->set->rdata,
     };
-    *ret = show(config, dnssec_zone_of(config->dnssec, &name), &name, &rrset);
+    *ret = show_rrset(config, dnssec_zone_of(config->dnssec, &name), &name, &rrset);
     return 1;
 }
 

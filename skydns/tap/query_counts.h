@@ -67,7 +67,7 @@ struct query_counts {
 void query_counts_init(struct query_counts *counts, bool want_skydns);
 void query_counts_fini(struct query_counts *counts);
 
-/* Of the question that a response repeats; OTHER if it repeats none. */
+/* Returns the type of the question that a response repeats; OTHER if it repeats none. */
 static inline enum query_type query_counts_type(const struct response *response)
 {
     const unsigned type = response->name_len > 0 ? response_type(response) : QUERY_TYPES_SMALL;

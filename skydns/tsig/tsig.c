@@ -6,7 +6,7 @@
 #include "common/dns/dns.h"
 #include "skydns/tsig/tsig_internal.h"
 
-enum { COUNTS_AT = 4, ADDITIONAL_AT = 10, QUESTION_TAIL = 4, TYPE_ANY = 255 };
+enum { COUNTS_AT = 4, ADDITIONAL_AT = 10, TYPE_ANY = 255 };
 
 /* ---- Where it is ---- */
 
@@ -31,7 +31,7 @@ static bool find(const uint8_t *wire, size_t len, struct place *ret)
         len >= DNS_HEADER_SIZE ? (size_t)(wire[ADDITIONAL_AT] << 8 | wire[ADDITIONAL_AT + 1]) : 0;
     for (size_t i = 0; i < questions && !r.failed; i++) {
         if (dname_read(&r, &name)) {
-            (void)reader_take(&r, QUESTION_TAIL);
+            (void)reader_take(&r, DNS_QUESTION_TAIL);
         }
     }
     for (size_t i = 0; i < records && !r.failed; i++) {

@@ -11,8 +11,6 @@
 #include "skydns/wire/name_table_internal.h"
 #include "skydns/wire/rr_data.h"
 
-enum { QUESTION_TAIL = 4, RR_HEAD = 10 }; /* type, class; type, class, TTL, length */
-
 struct encoder {
     uint16_t udp_size;
     const struct question *question;
@@ -50,7 +48,7 @@ static void write_name(struct encoder *e, struct slice name, enum name_form form
 
 /* ---- Records ---- */
 
-static void write_data(struct encoder *e, const struct rr *rr, const struct answer_soa *soa)
+static void write_rr_data(struct encoder *e, const struct rr *rr, const struct answer_soa *soa)
 {
     switch (rr_shape_of(rr->type)) {
     case RR_SHAPE_BYTES:
@@ -78,7 +76,8 @@ static void write_data(struct encoder *e, const struct rr *rr, const struct answ
     }
 }
 
-static void put_head(uint8_t head[RR_HEAD], const struct rr *rr, uint16_t rr_class, size_t data_len)
+static void put_rr_head(uint8_t head[DNS_RR_HEAD], const struct rr *rr, uint16_t rr_class,
+                        size_t data_len)
 {
     const uint16_t type = htons((uint16_t)rr->type), class_be = htons(rr_class);
     const uint32_t ttl_s = htonl(rr->ttl_s);
@@ -94,16 +93,16 @@ static bool write_rr(struct encoder *e, const struct answer_plan *plan, const st
 {
     size_t start = e->w.pos;
     write_name(e, rr->owner, NAME_COMPRESSED);
-    uint8_t *head = writer_take(&e->w, RR_HEAD);
+    uint8_t *head = writer_take(&e->w, DNS_RR_HEAD);
     size_t data = e->w.pos;
-    write_data(e, rr, &plan->soa);
+    write_rr_data(e, rr, &plan->soa);
     if (e->w.failed) {
         e->w.failed = false;
         e->w.pos = start;
         e->has_withdrawn = true; /* only OPT follows, and points to none */
         return false;
     }
-    put_head(head, rr, plan->rr_class, e->w.pos - data);
+    put_rr_head(head, rr, plan->rr_class, e->w.pos - data);
     return true;
 }
 
@@ -149,8 +148,8 @@ static bool write_answers(struct encoder *e, const struct answer_plan *plan, uin
 }
 
 /* All or nothing: part of an address set would look like the whole set. */
-static uint16_t write_all(struct encoder *e, const struct answer_plan *plan, const struct rr *rrs,
-                          size_t count)
+static uint16_t write_section_whole(struct encoder *e, const struct answer_plan *plan,
+                                    const struct rr *rrs, size_t count)
 {
     size_t start = e->w.pos;
     for (size_t i = 0; i < count; i++) {
@@ -168,11 +167,12 @@ static bool write_records(struct encoder *e, const struct answer_plan *plan, str
     assert(plan->answers.count <= RR_LIST_MAX && plan->authority_count <= ANSWER_AUTHORITIES_MAX);
     bool is_complete = write_answers(e, plan, &counts->answers);
     if (is_complete && plan->authority_count > 0) {
-        counts->authorities = write_all(e, plan, plan->authorities, plan->authority_count);
+        counts->authorities =
+            write_section_whole(e, plan, plan->authorities, plan->authority_count);
         is_complete = counts->authorities > 0 || !plan->is_signed;
     } else if (is_complete && !plan->additionals.is_cut) {
         const struct rr_list *additionals = &plan->additionals;
-        counts->additionals = write_all(e, plan, additionals->items, additionals->count);
+        counts->additionals = write_section_whole(e, plan, additionals->items, additionals->count);
     }
     return is_complete;
 }
@@ -181,8 +181,8 @@ void encode_plan(struct encoder *encoder, const struct question *question,
                  const struct answer_plan *plan, size_t limit, struct response *response)
 {
     struct encoder *e = encoder;
-    assert(question->name.len > 0 &&
-           limit >= DNS_HEADER_SIZE + (size_t)question->name.len + QUESTION_TAIL + EDNS_OPT_SIZE);
+    assert(question->name.len > 0 && limit >= DNS_HEADER_SIZE + (size_t)question->name.len +
+                                                  DNS_QUESTION_TAIL + EDNS_OPT_SIZE);
     e->question = question;
     e->w = writer_of(response->bytes, limit - (question->has_edns ? EDNS_OPT_SIZE : 0));
     e->has_withdrawn = false;
@@ -193,7 +193,7 @@ void encode_plan(struct encoder *encoder, const struct question *question,
     struct counts counts = {0};
     bool is_complete = write_records(e, plan, &counts);
     if (!is_complete && plan->is_signed) {
-        e->w.pos = DNS_HEADER_SIZE + (size_t)question->name.len + QUESTION_TAIL;
+        e->w.pos = DNS_HEADER_SIZE + (size_t)question->name.len + DNS_QUESTION_TAIL;
         counts = (struct counts){0};
     }
     response->opt_at = question->has_edns ? e->w.pos : 0;

@@ -7,8 +7,6 @@
 #include "skydns/wire/cookie_option.h"
 #include "skydns/wire/edns.h"
 
-enum { QUESTION_TAIL = 4 }; /* type, class */
-
 static uint16_t u16_at(const uint8_t *at)
 {
     return (uint16_t)(at[0] << 8 | at[1]);
@@ -143,7 +141,7 @@ bool fast_query_read(const uint8_t *wire, size_t len, struct fast_query *ret_que
     }
     const uint8_t *tail = wire + DNS_HEADER_SIZE + q->name_len;
     size_t left = len - DNS_HEADER_SIZE - q->name_len;
-    if (left < QUESTION_TAIL || u16_at(tail + 2) != DNS_CLASS_IN) {
+    if (left < DNS_QUESTION_TAIL || u16_at(tail + 2) != DNS_CLASS_IN) {
         return false;
     }
     q->wire = wire;
@@ -151,8 +149,8 @@ bool fast_query_read(const uint8_t *wire, size_t len, struct fast_query *ret_que
     q->has_edns = q->dnssec_ok = false;
     q->udp_size = 0;
     q->asks = q->cookie_len = 0;
-    left -= QUESTION_TAIL;
-    return wire[11] ? read_opt(tail + QUESTION_TAIL, left, q) : left == 0;
+    left -= DNS_QUESTION_TAIL;
+    return wire[11] ? read_opt(tail + DNS_QUESTION_TAIL, left, q) : left == 0;
 }
 
 bool fast_query_may_have_cookie(const uint8_t *wire, size_t len)

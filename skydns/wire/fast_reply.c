@@ -5,8 +5,6 @@
 #include "skydns/wire/edns.h"
 #include "skydns/wire/reply_limit.h"
 
-enum { QUESTION_TAIL = 4 }; /* type, class */
-
 /* Owner's pointer, type, class, TTL, length. */
 enum { RECORD_HEAD = 12 };
 
@@ -16,7 +14,7 @@ void fast_reply_begin(struct fast_reply *reply, const struct fast_query *questio
     size_t limit = reply_limit_of(query, question->has_edns, question->udp_size, max_udp_size);
     *reply = (struct fast_reply){
         .bytes = bytes,
-        .len = DNS_HEADER_SIZE + (size_t)question->name_len + QUESTION_TAIL,
+        .len = DNS_HEADER_SIZE + (size_t)question->name_len + DNS_QUESTION_TAIL,
         .max = limit,
         .limit = limit - (question->has_edns ? EDNS_OPT_SIZE : 0),
     };

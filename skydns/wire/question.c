@@ -169,7 +169,7 @@ enum question_verdict question_parse(const uint8_t *wire, size_t len, struct que
 
 bool question_is_there(const uint8_t *wire, size_t len)
 {
-    enum { COUNTS_AFTER = 6, LABEL_MAX = 63, TYPE_AND_CLASS = 4 };
+    enum { COUNTS_AFTER = 6, LABEL_MAX = 63 };
     struct reader r = reader_of(wire, len);
     (void)reader_u16(&r); /* any id */
     uint16_t flags = reader_u16(&r), questions = reader_u16(&r);
@@ -178,7 +178,7 @@ bool question_is_there(const uint8_t *wire, size_t len)
     while ((label = reader_u8(&r)) > 0 && label <= LABEL_MAX) {
         (void)reader_take(&r, label);
     }
-    (void)reader_take(&r, TYPE_AND_CLASS);
+    (void)reader_take(&r, DNS_QUESTION_TAIL);
     return !r.failed && label == 0 && questions > 0 && (flags & DNS_FLAG_QR) == 0;
 }
 

@@ -16,8 +16,8 @@ static uint32_t negative_ttl_s(const struct reader *message, const struct rr_ste
     return minimum_s < soa->ttl_s ? minimum_s : soa->ttl_s;
 }
 
-/* Of `counts[0]` answers and `counts[1]` records of the authority section, where a SOA makes the
- * reply negative, also behind aliases. */
+/* Finds the smallest TTL of `counts[0]` answers and `counts[1]` records of the authority section,
+ * where a SOA makes the response negative, also behind aliases. */
 static uint32_t smallest_written_ttl(struct reader *r, const uint16_t counts[2], bool is_no_name)
 {
     uint32_t smallest = UINT32_MAX;
@@ -44,13 +44,14 @@ static uint32_t smallest_written_ttl(struct reader *r, const uint16_t counts[2],
 
 uint32_t response_max_age_s(const struct response *response)
 {
-    enum { COUNTS_AT = 6, QUESTION_TAIL = 4 };
+    enum { COUNTS_AT = 6 };
     struct reader r = reader_of(response->bytes, response->len);
     reader_seek(&r, COUNTS_AT);
     const uint16_t answers = reader_u16(&r), authorities = reader_u16(&r);
     const uint16_t counts[] = {answers, authorities};
-    reader_seek(&r, DNS_HEADER_SIZE +
-                        (response->name_len > 0 ? (size_t)response->name_len + QUESTION_TAIL : 0));
+    reader_seek(&r,
+                DNS_HEADER_SIZE +
+                    (response->name_len > 0 ? (size_t)response->name_len + DNS_QUESTION_TAIL : 0));
     if (r.failed) {
         return 0;
     }

@@ -29,13 +29,13 @@ static inline bool response_has_record(const struct response *response)
     return response_has_answer(response) || (response->bytes[8] | response->bytes[9]) != 0;
 }
 
-/* Of the header alone. */
+/* The header's four bits. */
 static inline unsigned response_low_rcode(const struct response *response)
 {
     return response->bytes[3] & DNS_MASK_RCODE;
 }
 
-/* With OPT's bits (RFC 6891 6.1.3) if that is a code that we give ourselves, which never has
+/* Adds OPT's bits (RFC 6891 6.1.3) if that is a code that we give ourselves, which never has
  * records: at most BADCOOKIE. An upstream's other extended code is what the header says. */
 static inline unsigned response_rcode(const struct response *response)
 {
@@ -70,7 +70,7 @@ static inline const uint8_t *response_name(const struct response *response)
     return response->bytes + DNS_HEADER_SIZE;
 }
 
-/* Of one with a question. */
+/* The response has a question. */
 static inline uint16_t response_type(const struct response *response)
 {
     const uint8_t *type = response_name(response) + response->name_len;

@@ -70,8 +70,7 @@ static bool read_response_rr(struct reader *r, struct response_rr *ret)
     if (!dname_read(r, &owner)) {
         return false;
     }
-    dname_lower(&owner);
-    ret->owner_hash = seeded_hash(slice_of(owner.wire, owner.len));
+    ret->owner_hash = response_name_hash(&owner);
     struct rr_step step;
     if (!rr_step_body(r, &step)) {
         return false;

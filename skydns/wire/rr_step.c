@@ -1,6 +1,7 @@
 #include "skydns/wire/rr_step.h"
 
 #include "common/dns/dname.h"
+#include "common/dns/dns.h"
 
 bool rr_step_name(struct reader *r)
 {
@@ -19,8 +20,7 @@ bool rr_step_name(struct reader *r)
 
 bool rr_step_question(struct reader *r)
 {
-    enum { TYPE_AND_CLASS = 4 };
-    return rr_step_name(r) && reader_take(r, TYPE_AND_CLASS);
+    return rr_step_name(r) && reader_take(r, DNS_QUESTION_TAIL);
 }
 
 bool rr_step_next(struct reader *r, struct rr_step *ret)

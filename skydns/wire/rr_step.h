@@ -25,7 +25,7 @@ struct rr_step {
  * kind than RFC 1035's. */
 bool rr_step_name(struct reader *r) MUST_CHECK;
 
-/* The same past a question. */
+/* Moves past a question, with the same failures. */
 bool rr_step_question(struct reader *r) MUST_CHECK;
 
 /* Moves from behind the owner to behind the rdata. False, and the reader has failed: there is no

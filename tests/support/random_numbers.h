@@ -14,4 +14,9 @@ static inline uint32_t random_below(uint32_t n)
     return (uint32_t)((z ^ z >> 31) % n);
 }
 
+/* One of the items. */
+#define RANDOM_PICK(...)                                                                           \
+    ((const char *const[]){__VA_ARGS__})[random_below(sizeof((const char *const[]){__VA_ARGS__}) / \
+                                                      sizeof(const char *))]
+
 #endif

@@ -23,30 +23,13 @@
 #include "skydns/clients/visibility.h"
 #include "skydns/engine/direct_internal.h"
 #include "skydns/wire/query_parse.h"
+#include "tests/support/random_numbers.h"
 #include "tests/support/skydns/fixture.h"
 
 enum { TREES = 150, CLIENTS = 3, QUESTIONS = 90, KEYS_MAX = 90, NAME_SIZE = 200, VALUE_SIZE = 300 };
 
 static const char *const namespaces[] = {"own", "team", "open", "other", "any", "_odd"};
 enum { NAMESPACES = ARRAY_LEN(namespaces) };
-
-static uint64_t random_state;
-
-/* splitmix64 */
-static uint32_t draw(uint32_t below)
-{
-    uint64_t z = random_state += 0x9e3779b97f4a7c15;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    return (uint32_t)((z ^ z >> 31) % below);
-}
-
-static const char *pick(const char *const *items, size_t count)
-{
-    return items[draw((uint32_t)count)];
-}
-#define PICK(...) \
-    pick((const char *const[]){__VA_ARGS__}, ARRAY_LEN(((const char *const[]){__VA_ARGS__})))
 
 /* ---- Who may see what ---- */
 
@@ -61,21 +44,24 @@ struct rules {
 
 static void draw_rules(struct rules *r)
 {
-    *r = (struct rules){.unknown = draw(4) ? VISIBILITY_UNKNOWN_PUBLIC : VISIBILITY_UNKNOWN_ALL};
+    *r = (struct rules){.unknown =
+                            random_below(4) ? VISIBILITY_UNKNOWN_PUBLIC : VISIBILITY_UNKNOWN_ALL};
     for (unsigned i = 0; i < NAMESPACES; i++) {
-        r->is_public[i] = strcmp(namespaces[i], "open") == 0 ? draw(4) > 0 : draw(8) == 0;
-        r->is_listed[i] = draw(3) == 0;
-        for (unsigned n = draw(4); r->is_listed[i] && n > 0; n--) {
-            unsigned to = draw(NAMESPACES);
+        r->is_public[i] =
+            strcmp(namespaces[i], "open") == 0 ? random_below(4) > 0 : random_below(8) == 0;
+        r->is_listed[i] = random_below(3) == 0;
+        for (unsigned n = random_below(4); r->is_listed[i] && n > 0; n--) {
+            unsigned to = random_below(NAMESPACES);
             bool is_name = namespaces[to][0] != '_'; /* no namespace is called so */
             r->shows[i][to] = r->shows[i][to] || is_name;
             size_t used = strlen(r->texts[i]);
             (void)snprintf(r->texts[i] + used, sizeof(r->texts[i]) - used, "%s%s%s",
-                           used ? PICK(",", " , ", ",,") : "", namespaces[to], PICK("", " "));
+                           used ? RANDOM_PICK(",", " , ", ",,") : "", namespaces[to],
+                           RANDOM_PICK("", " "));
         }
-        if (r->is_listed[i] && draw(6) == 0) {
+        if (r->is_listed[i] && random_below(6) == 0) {
             r->is_for_all[i] = true;
-            (void)snprintf(r->texts[i], sizeof(r->texts[i]), "%s", PICK("*", "other, *"));
+            (void)snprintf(r->texts[i], sizeof(r->texts[i]), "%s", RANDOM_PICK("*", "other, *"));
         }
     }
 }
@@ -107,8 +93,8 @@ struct client {
 
 static void draw_client(const struct rules *r, struct client *c)
 {
-    unsigned own = draw(NAMESPACES);
-    *c = (struct client){.has_space = draw(4) > 0};
+    unsigned own = random_below(NAMESPACES);
+    *c = (struct client){.has_space = random_below(4) > 0};
     c->sees_all = !c->has_space && r->unknown == VISIBILITY_UNKNOWN_ALL;
     if (c->has_space) {
         c->space.label_len = (uint8_t)strlen(namespaces[own]);
@@ -185,27 +171,27 @@ static bool is_key_hidden(const struct client *c, const struct tree *t, const st
 
 static void draw_name_in(const struct tree *t, bool may_be_pod, char *out)
 {
-    const char *domain = t->domains.names[draw(t->domains.count)];
-    switch (draw(8)) {
+    const char *domain = t->domains.names[random_below(t->domains.count)];
+    switch (random_below(8)) {
     case 0:
-        (void)snprintf(out, NAME_SIZE, "%s%s.", PICK("", "x.", "web.top."), domain);
+        (void)snprintf(out, NAME_SIZE, "%s%s.", RANDOM_PICK("", "x.", "web.top."), domain);
         break;
     case 1:
         (void)snprintf(out, NAME_SIZE, "%s.%s.",
-                       PICK("top", "a.top", "svc", "pod", "ns1.dns.ns.dns"), domain);
+                       RANDOM_PICK("top", "a.top", "svc", "pod", "ns1.dns.ns.dns"), domain);
         break;
     case 2:
         if (may_be_pod) {
-            (void)snprintf(out, NAME_SIZE, "10-0-0-%u.%s.pod.%s.", draw(4),
-                           namespaces[draw(NAMESPACES)], domain);
+            (void)snprintf(out, NAME_SIZE, "10-0-0-%u.%s.pod.%s.", random_below(4),
+                           namespaces[random_below(NAMESPACES)], domain);
             break;
         }
         /* fall through */
     default:
         (void)snprintf(out, NAME_SIZE, "%s%s%s.svc.%s.",
-                       PICK("", "", "h1.", "h2.", "_http._tcp.", "h1._http._tcp."),
-                       PICK("web.", "db.", "web.", "any.", ""), namespaces[draw(NAMESPACES)],
-                       domain);
+                       RANDOM_PICK("", "", "h1.", "h2.", "_http._tcp.", "h1._http._tcp."),
+                       RANDOM_PICK("web.", "db.", "web.", "any.", ""),
+                       namespaces[random_below(NAMESPACES)], domain);
         break;
     }
     out[strlen(out) - 1] = '\0'; /* the domain has its dot */
@@ -233,25 +219,25 @@ static void name_to_key(const char *name, char *out)
 static void draw_case(char *name, unsigned one_in)
 {
     for (char *p = name; *p; p++) {
-        *p = *p >= 'a' && *p <= 'z' && draw(one_in) == 0 ? (char)(*p - 32) : *p;
+        *p = *p >= 'a' && *p <= 'z' && random_below(one_in) == 0 ? (char)(*p - 32) : *p;
     }
 }
 
 static void draw_host(const struct tree *t, unsigned number, char *out)
 {
-    switch (draw(6)) {
+    switch (random_below(6)) {
     case 0:
         (void)snprintf(out, NAME_SIZE, "fd00::%x", number);
         break;
     case 1:
     case 2:
         draw_name_in(t, t->has_pod_targets, out);
-        if (draw(4) == 0) {
+        if (random_below(4) == 0) {
             draw_case(out, 3);
         }
         break;
     case 3:
-        (void)snprintf(out, NAME_SIZE, "%s", PICK("www.test.", "10.0.0.1", "", "no name"));
+        (void)snprintf(out, NAME_SIZE, "%s", RANDOM_PICK("www.test.", "10.0.0.1", "", "no name"));
         break;
     default:
         (void)snprintf(out, NAME_SIZE, "10.7.%u.%u", number / 200, number % 200 + 1);
@@ -261,13 +247,14 @@ static void draw_host(const struct tree *t, unsigned number, char *out)
 
 static void draw_reverse(char out[NAME_SIZE])
 {
-    (void)snprintf(out, NAME_SIZE, "%s%u.%u.%s", PICK("", "", "", "x."), draw(4), draw(2),
-                   PICK("0.10.in-addr.arpa.", "96.10.in-addr.arpa.", "0.192.in-addr.arpa."));
-    if (draw(8) == 0) {
+    (void)snprintf(out, NAME_SIZE, "%s%u.%u.%s", RANDOM_PICK("", "", "", "x."), random_below(4),
+                   random_below(2),
+                   RANDOM_PICK("0.10.in-addr.arpa.", "96.10.in-addr.arpa.", "0.192.in-addr.arpa."));
+    if (random_below(8) == 0) {
         (void)snprintf(out, NAME_SIZE,
                        "%u.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0."
                        "0.d.f.ip6.arpa.",
-                       draw(4));
+                       random_below(4));
     }
 }
 
@@ -280,15 +267,15 @@ static bool is_inner(const char *domain)
 static void draw_key(struct tree *t)
 {
     struct key *key = &t->keys[t->count];
-    bool is_reverse = draw(5) == 0;
+    bool is_reverse = random_below(5) == 0;
     is_reverse ? draw_reverse(key->name) : draw_name_in(t, true, key->name);
-    if (!is_reverse && draw(2)) {
+    if (!is_reverse && random_below(2)) {
         size_t len = strlen(key->name);
         memmove(key->name + 3, key->name, len + 1);
-        memcpy(key->name, PICK("c0.", "c1.", "c2.", "c3.", "c4."), 3);
+        memcpy(key->name, RANDOM_PICK("c0.", "c1.", "c2.", "c3.", "c4."), 3);
     }
     draw_host(t, t->count, key->host);
-    if (is_reverse && draw(4) > 0) {
+    if (is_reverse && random_below(4) > 0) {
         draw_name_in(t, true, key->host);
     }
     for (unsigned i = 0; i < t->domains.count; i++) {
@@ -304,11 +291,13 @@ static void draw_key(struct tree *t)
     name_to_key(key->name, key->key);
     char host[NAME_SIZE];
     memcpy(host, key->host, sizeof(host));
-    (void)snprintf(key->value, sizeof(key->value), "{'host':'%s'%s%s%s%s}", host,
-                   PICK("", ",'ttl':30,'priority':10", ",'ttl':30,'priority':10", ",'ttl':7"),
-                   PICK("", "", ",'port':80"), PICK("", "", "", "", ",'group':'g'", ",'group':'h'"),
-                   PICK("", "", "", ",'mail':true", ",'weight':3", ",'targetstrip':1"));
-    if (draw(6) == 0) {
+    (void)snprintf(
+        key->value, sizeof(key->value), "{'host':'%s'%s%s%s%s}", host,
+        RANDOM_PICK("", ",'ttl':30,'priority':10", ",'ttl':30,'priority':10", ",'ttl':7"),
+        RANDOM_PICK("", "", ",'port':80"),
+        RANDOM_PICK("", "", "", "", ",'group':'g'", ",'group':'h'"),
+        RANDOM_PICK("", "", "", ",'mail':true", ",'weight':3", ",'targetstrip':1"));
+    if (random_below(6) == 0) {
         size_t len = strlen(key->value);
         (void)snprintf(key->value + len - 1, sizeof(key->value) - len + 1, ",'text':'t%u'}",
                        t->count);
@@ -337,22 +326,22 @@ static void draw_service(struct tree *t)
 {
     char service[80], name[NAME_SIZE], host[NAME_SIZE];
     const char *domain = t->domains.names[0];
-    (void)snprintf(service, sizeof(service), "%s.%s.svc.%s", PICK("web", "db"),
-                   namespaces[draw(NAMESPACES)], domain);
-    (void)snprintf(name, sizeof(name), "k%u.%s", draw(2), service);
+    (void)snprintf(service, sizeof(service), "%s.%s.svc.%s", RANDOM_PICK("web", "db"),
+                   namespaces[random_below(NAMESPACES)], domain);
+    (void)snprintf(name, sizeof(name), "k%u.%s", random_below(2), service);
     (void)snprintf(host, sizeof(host), "10.7.8.%u", t->count + 1);
     draw_plain_key(t, name, host, "");
-    (void)snprintf(name, sizeof(name), "k%u._http._tcp.%s", draw(2), service);
-    (void)snprintf(host, sizeof(host), "%s.%s.svc.%s", PICK("web", "db"),
-                   namespaces[draw(NAMESPACES)], domain);
-    draw_plain_key(t, name, draw(2) ? host : service, ",'port':80");
+    (void)snprintf(name, sizeof(name), "k%u._http._tcp.%s", random_below(2), service);
+    (void)snprintf(host, sizeof(host), "%s.%s.svc.%s", RANDOM_PICK("web", "db"),
+                   namespaces[random_below(NAMESPACES)], domain);
+    draw_plain_key(t, name, random_below(2) ? host : service, ",'port':80");
 }
 
 /* A service with more addresses than are prepared, or than fit. */
 static void draw_many(struct tree *t)
 {
-    const char *ns = namespaces[draw(NAMESPACES)], *domain = t->domains.names[0];
-    for (unsigned n = 33 + draw(20); n > 0 && t->count < KEYS_MAX; n--) {
+    const char *ns = namespaces[random_below(NAMESPACES)], *domain = t->domains.names[0];
+    for (unsigned n = 33 + random_below(20); n > 0 && t->count < KEYS_MAX; n--) {
         struct key *key = &t->keys[t->count];
         (void)snprintf(key->name, sizeof(key->name), "m%u.many.%s.svc.%s", n, ns, domain);
         (void)snprintf(key->host, sizeof(key->host), "10.8.0.%u", n);
@@ -373,15 +362,15 @@ static void draw_tree(struct tree *t)
         {2, {"cluster.local.", "10.in-addr.arpa."}},
         {3, {"cluster.local.", "svc.cluster.local.", "a.b.other.test."}},
     };
-    t->domains = kinds[draw(ARRAY_LEN(kinds))];
+    t->domains = kinds[random_below(ARRAY_LEN(kinds))];
     t->count = 0;
-    for (unsigned n = 1 + draw(45); n > 0; n--) {
+    for (unsigned n = 1 + random_below(45); n > 0; n--) {
         draw_key(t);
     }
-    for (unsigned n = draw(8); n > 0; n--) {
+    for (unsigned n = random_below(8); n > 0; n--) {
         draw_service(t);
     }
-    t->has_many = draw(6) == 0;
+    t->has_many = random_below(6) == 0;
     if (t->has_many) {
         draw_many(t);
     }
@@ -391,12 +380,12 @@ static void draw_tree(struct tree *t)
 
 static void draw_labels(const struct tree *t, char *out)
 {
-    (void)snprintf(out, NAME_SIZE, "%s", t->domains.names[draw(t->domains.count)]);
-    for (unsigned n = draw(6); n > 0; n--) {
+    (void)snprintf(out, NAME_SIZE, "%s", t->domains.names[random_below(t->domains.count)]);
+    for (unsigned n = random_below(6); n > 0; n--) {
         char longer[NAME_SIZE + 20];
         (void)snprintf(longer, sizeof(longer), "%s.%s",
-                       PICK("svc", "svc", "pod", "*", "any", "own", "team", "other", "web", "_tcp",
-                            "_http", "nothing", "10-0-0-1", "top", "dns", "ns"),
+                       RANDOM_PICK("svc", "svc", "pod", "*", "any", "own", "team", "other", "web",
+                                   "_tcp", "_http", "nothing", "10-0-0-1", "top", "dns", "ns"),
                        out);
         memcpy(out, longer, strlen(longer) + 1); /* 6 labels of 8 bytes */
     }
@@ -405,20 +394,21 @@ static void draw_labels(const struct tree *t, char *out)
 /* A key's name, or one above, with wildcards in place of some labels. */
 static void draw_known(const struct client *c, const struct tree *t, char *out)
 {
-    const struct key *key = &t->keys[t->count ? draw(t->count) : 0];
-    for (unsigned tries = draw(4); t->count && tries > 0 && is_key_hidden(c, t, key); tries--) {
-        key = &t->keys[draw(t->count)];
+    const struct key *key = &t->keys[t->count ? random_below(t->count) : 0];
+    for (unsigned tries = random_below(4); t->count && tries > 0 && is_key_hidden(c, t, key);
+         tries--) {
+        key = &t->keys[random_below(t->count)];
     }
     const char *name = t->count ? key->name : "cluster.local.";
     size_t used = 0;
-    for (unsigned n = draw(2) ? 0 : draw(4); n > 0 && strchr(name, '.')[1]; n--) {
+    for (unsigned n = random_below(2) ? 0 : random_below(4); n > 0 && strchr(name, '.')[1]; n--) {
         name = strchr(name, '.') + 1;
     }
-    bool has_wildcards = draw(4) == 0;
+    bool has_wildcards = random_below(4) == 0;
     out[0] = '\0';
     for (const char *at = name; *at; at = strchr(at, '.') + 1) {
         size_t len = strcspn(at, ".");
-        bool is_wildcard = has_wildcards && draw(4) == 0 && strlen(at) > 14;
+        bool is_wildcard = has_wildcards && random_below(4) == 0 && strlen(at) > 14;
         used += (size_t)snprintf(out + used, NAME_SIZE - used, "%.*s.", is_wildcard ? 1 : (int)len,
                                  is_wildcard ? "*" : at);
     }
@@ -427,10 +417,10 @@ static void draw_known(const struct client *c, const struct tree *t, char *out)
 static void draw_question(const struct client *c, const struct tree *t, char *name, char *question,
                           size_t size)
 {
-    switch (draw(9)) {
+    switch (random_below(9)) {
     case 3:
-        (void)snprintf(name, NAME_SIZE, "_http._tcp.%s.%s.svc.%s", PICK("web", "db"),
-                       namespaces[draw(NAMESPACES)], t->domains.names[0]);
+        (void)snprintf(name, NAME_SIZE, "_http._tcp.%s.%s.svc.%s", RANDOM_PICK("web", "db"),
+                       namespaces[random_below(NAMESPACES)], t->domains.names[0]);
         break;
     case 0:
         draw_labels(t, name);
@@ -440,7 +430,7 @@ static void draw_question(const struct client *c, const struct tree *t, char *na
         break;
     case 2:
         draw_reverse(name);
-        for (unsigned n = draw(4); n > 0; n--) {
+        for (unsigned n = random_below(4); n > 0; n--) {
             memmove(name, strchr(name, '.') + 1, strlen(strchr(name, '.')));
         }
         break;
@@ -448,24 +438,25 @@ static void draw_question(const struct client *c, const struct tree *t, char *na
         draw_known(c, t, name);
         break;
     }
-    if (draw(8) == 0) {
+    if (random_below(8) == 0) {
         (void)snprintf(name, NAME_SIZE, "%s",
-                       PICK("local.dns.cluster.local.", "svc.cluster.local.", "pod.cluster.local.",
-                            "cluster.local.", "*.svc.cluster.local.", "ns.dns.cluster.local.",
-                            "any.any.svc.cluster.local."));
+                       RANDOM_PICK("local.dns.cluster.local.", "svc.cluster.local.",
+                                   "pod.cluster.local.", "cluster.local.", "*.svc.cluster.local.",
+                                   "ns.dns.cluster.local.", "any.any.svc.cluster.local."));
     }
     char typed[NAME_SIZE];
     (void)snprintf(typed, sizeof(typed), "%s", name);
-    if (draw(6) == 0) {
+    if (random_below(6) == 0) {
         draw_case(typed, 3);
     }
-    const char *type = strncmp(name, "_http", 5) == 0 && draw(4) ? "SRV"
-                       : strstr(name, "arpa") && draw(4)
-                           ? "PTR"
-                           : PICK("A", "A", "A", "A", "AAAA", "SRV", "SRV", "SRV", "TXT", "MX",
-                                  "CNAME", "NS", "SOA", "PTR", "ANY", "TYPE65", "TYPE257");
-    (void)snprintf(question, size, "%s %s%s%s", typed, type, draw(6) ? "" : " tcp",
-                   PICK("", "", " edns=1232", " edns=512 do"));
+    const char *type =
+        strncmp(name, "_http", 5) == 0 && random_below(4) ? "SRV"
+        : strstr(name, "arpa") && random_below(4)
+            ? "PTR"
+            : RANDOM_PICK("A", "A", "A", "A", "AAAA", "SRV", "SRV", "SRV", "TXT", "MX", "CNAME",
+                          "NS", "SOA", "PTR", "ANY", "TYPE65", "TYPE257");
+    (void)snprintf(question, size, "%s %s%s%s", typed, type, random_below(6) ? "" : " tcp",
+                   RANDOM_PICK("", "", " edns=1232", " edns=512 do"));
 }
 
 /* ---- Both sides ---- */
@@ -497,23 +488,23 @@ static void draw_config(struct engine_config *config, const struct tree *t)
         struct dname domain = fixture_name(t->domains.names[i]);
         assert_true(engine_config_add_domain(config, &domain, NULL));
     }
-    config->settings.schema = draw(2) ? ENGINE_SCHEMA_KUBERNETES : ENGINE_SCHEMA_SKYDNS;
+    config->settings.schema = random_below(2) ? ENGINE_SCHEMA_KUBERNETES : ENGINE_SCHEMA_SKYDNS;
     config->settings.pods = t->has_pod_targets ? ENGINE_PODS_VERIFIED
-                            : draw(2)          ? ENGINE_PODS_INSECURE
+                            : random_below(2)  ? ENGINE_PODS_INSECURE
                                                : ENGINE_PODS_DISABLED;
-    config->settings.any_is_hinfo = draw(2);
-    config->settings.round_robin = draw(2);
-    config->has_nameservers = draw(4) == 0;
+    config->settings.any_is_hinfo = random_below(2);
+    config->settings.round_robin = random_below(2);
+    config->has_nameservers = random_below(4) == 0;
     config->settings.max_udp_size = 1232;
-    if (draw(3) == 0) {
+    if (random_below(3) == 0) {
         char name[NAME_SIZE];
         draw_name_in(t, true, name);
         config->settings.local = fixture_name(name);
     }
-    if (draw(2)) {
+    if (random_below(2)) {
         config->settings.reverse_zone_count = 1;
-        config->settings.reverse_zones[0] =
-            (struct network){{.family_bytes = 4, .bytes = {10}}, (uint8_t)(draw(2) ? 8 : 12)};
+        config->settings.reverse_zones[0] = (struct network){{.family_bytes = 4, .bytes = {10}},
+                                                             (uint8_t)(random_below(2) ? 8 : 12)};
     }
 }
 
@@ -752,7 +743,7 @@ static void check_leaks(struct bed *b, const char *name, const char *question)
 static void ask_both(struct bed *b)
 {
     char name[NAME_SIZE], question[NAME_SIZE + 40], local[DNAME_TEXT_MAX];
-    uint32_t random = draw(UINT32_MAX);
+    uint32_t random = random_below(UINT32_MAX);
     draw_question(&b->client, &b->tree, name, question, sizeof(question));
     side_ask(&b->all, question, random, false);
     side_ask(&b->visible, question, random, false);
@@ -802,7 +793,7 @@ static void ask_tree(struct bed *b, unsigned long seed)
 {
     struct fixture *f = fixture_new(NULL, 0);
     random_state = b->seed = seed;
-    b->tree.has_pod_targets = draw(3) > 0;
+    b->tree.has_pod_targets = random_below(3) > 0;
     draw_tree(&b->tree);
     draw_rules(&b->rules);
     draw_config(&f->config, &b->tree);

@@ -13,6 +13,7 @@
 #include "common/base/xalloc.h"
 #include "skydns/records/store.h"
 #include "skydns/records/store_pick.h"
+#include "tests/support/random_numbers.h"
 #include "tests/support/skydns/records.h"
 
 /* Few labels, so that names are often put, deleted, parents or hidden; 300 steps of up to six
@@ -23,17 +24,7 @@ enum { DUMP_MAX = 4 << 20 };
 static const char *const labels[] = {"a", "b", "_tcp", "_http", "web"};
 enum { LABELS_DEEP = 4 };
 
-static uint64_t random_state;
 static size_t order_count; /* what check_order saw */
-
-/* splitmix64 */
-static uint32_t random_below(uint32_t n)
-{
-    uint64_t z = random_state += 0x9e3779b97f4a7c15;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    return (uint32_t)((z ^ z >> 31) % n);
-}
 
 /* ---- The model ---- */
 

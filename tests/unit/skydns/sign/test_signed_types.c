@@ -19,33 +19,16 @@
 #include "skydns/dnssec/dnssec.h"
 #include "skydns/external/zone_table.h"
 #include "tests/support/loopback.h"
+#include "tests/support/random_numbers.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/skydns/sample_keys.h"
 
 enum { WORLDS = 60, NAMES = 40, KEYS_MAX = 24, KEY_SIZE = 200, TYPES_MAX = 64 };
 enum { TYPE_RRSIG = 46, TYPE_NSEC = 47, TYPE_DNSKEY = 48, TYPE_CDS = 59, TYPE_CDNSKEY = 60 };
 
-static uint64_t random_state;
-
-/* splitmix64 */
-static uint32_t draw(uint32_t below)
-{
-    uint64_t z = random_state += 0x9e3779b97f4a7c15;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    return (uint32_t)((z ^ z >> 31) % below);
-}
-
-static const char *pick(const char *const *items, size_t count)
-{
-    return items[draw((uint32_t)count)];
-}
-#define PICK(...) \
-    pick((const char *const[]){__VA_ARGS__}, ARRAY_LEN(((const char *const[]){__VA_ARGS__})))
-
 static const char *draw_space(void)
 {
-    return PICK("svc/a", "svc/a", "svc/b", "pod/a", "dns", "sub", "other");
+    return RANDOM_PICK("svc/a", "svc/a", "svc/b", "pod/a", "dns", "sub", "other");
 }
 
 /* ---- Worlds ---- */
@@ -60,14 +43,15 @@ struct world {
 static void put_key(struct world *w)
 {
     char key[KEY_SIZE], value[KEY_SIZE];
-    const char *host =
-        PICK("10.0.0.1", "10.0.0.2", "fd00::1", "x.a.svc.cluster.local", "y.b.svc.cluster.local",
-             "z.sub.cluster.local", "www.example.com", "q.stub.cluster.local");
+    const char *host = RANDOM_PICK("10.0.0.1", "10.0.0.2", "fd00::1", "x.a.svc.cluster.local",
+                                   "y.b.svc.cluster.local", "z.sub.cluster.local",
+                                   "www.example.com", "q.stub.cluster.local");
     (void)snprintf(key, sizeof(key), "local/cluster/%s%s%s%s", draw_space(),
-                   PICK("/x", "/y", "/z", "/ns", "/1-2-3-4"), PICK("", "", "/k", "/_tcp/_http/k"),
-                   PICK("", "", "/l"));
-    (void)snprintf(value, sizeof(value), "{'host':'%s'%s%s%s}", host, draw(4) ? "" : ",'mail':true",
-                   draw(4) ? "" : ",'text':'t'", draw(4) ? "" : ",'port':80");
+                   RANDOM_PICK("/x", "/y", "/z", "/ns", "/1-2-3-4"),
+                   RANDOM_PICK("", "", "/k", "/_tcp/_http/k"), RANDOM_PICK("", "", "/l"));
+    (void)snprintf(value, sizeof(value), "{'host':'%s'%s%s%s}", host,
+                   random_below(4) ? "" : ",'mail':true", random_below(4) ? "" : ",'text':'t'",
+                   random_below(4) ? "" : ",'port':80");
     const struct fixture_key fixture_key = {key, value};
     fixture_put(w->f, &fixture_key, 1);
 }
@@ -80,9 +64,9 @@ static struct world make_world(void)
     struct world w = {.f = fixture_new(NULL, 0)};
     struct engine_config *config = &w.f->config;
     struct err err;
-    config->settings.schema = draw(3) ? ENGINE_SCHEMA_KUBERNETES : ENGINE_SCHEMA_SKYDNS;
-    config->settings.pods = pods[draw(ARRAY_LEN(pods))];
-    if (draw(2)) {
+    config->settings.schema = random_below(3) ? ENGINE_SCHEMA_KUBERNETES : ENGINE_SCHEMA_SKYDNS;
+    config->settings.pods = pods[random_below(ARRAY_LEN(pods))];
+    if (random_below(2)) {
         fixture_domain(w.f, "sub.cluster.local.");
     }
     struct foreign_zone *stubs = calloc(2, sizeof(*stubs));
@@ -91,11 +75,11 @@ static struct world make_world(void)
     stubs[1].name = fixture_name(".");
     w.zones = zone_table_new(stubs, 2, NULL);
     free(stubs);
-    config->zones_of_others = draw(3) ? w.zones : NULL;
+    config->zones_of_others = random_below(3) ? w.zones : NULL;
     w.visibility = visibility_new(VISIBILITY_UNKNOWN_PUBLIC, public_names, 1, NULL, 0);
-    config->visibility = draw(3) ? NULL : w.visibility;
+    config->visibility = random_below(3) ? NULL : w.visibility;
     w.f->local = loopback_addr(53);
-    if (draw(3) == 0) {
+    if (random_below(3) == 0) {
         assert_int_equal(addr_parse("[::1]:53", &w.f->local, &err), 0);
     }
     struct signing_key *key = sample_key_new(SAMPLE_ECDSAP256_ZSK);
@@ -118,10 +102,10 @@ static void free_world(struct world *w)
 static void draw_name(char out[KEY_SIZE])
 {
     (void)snprintf(out, KEY_SIZE, "%s%s%scluster.local.",
-                   PICK("", "", "k.", "_http._tcp.", "l.k.", "*."),
-                   PICK("", "x.", "y.", "z.", "ns.", "1-2-3-4.", "X."),
-                   PICK("a.svc.", "a.svc.", "b.svc.", "svc.", "a.pod.", "dns.", "sub.", "other.",
-                        "stub.", ""));
+                   RANDOM_PICK("", "", "k.", "_http._tcp.", "l.k.", "*."),
+                   RANDOM_PICK("", "x.", "y.", "z.", "ns.", "1-2-3-4.", "X."),
+                   RANDOM_PICK("a.svc.", "a.svc.", "b.svc.", "svc.", "a.pod.", "dns.", "sub.",
+                               "other.", "stub.", ""));
 }
 
 /* ---- Types ---- */
