@@ -65,13 +65,13 @@ const struct foreign_zone *answer_get_foreign_zone(const struct answer *answer)
 
 void answer_fail(struct answer *a, enum dns_rcode rcode, enum edns_error error)
 {
+    rr_list_clear(&a->plan.answers); /* the CNAMEs that led here */
     a->plan.rcode = rcode;
     a->plan.error = error;
 }
 
 void answer_not_ready(struct answer *a)
 {
-    rr_list_clear(&a->plan.answers); /* the CNAMEs that led here */
     answer_fail(a, DNS_RCODE_SERVFAIL, EDNS_ERROR_NOT_READY);
 }
 
@@ -94,7 +94,6 @@ struct rr answer_soa_rr(struct answer *a, struct slice owner, uint32_t ttl_s)
 
 void answer_unknown(struct answer *a)
 {
-    rr_list_clear(&a->plan.answers);
     a->plan.is_authoritative = false;
     answer_fail(a, DNS_RCODE_SERVFAIL, EDNS_ERROR_NO_AUTHORITY);
 }
@@ -245,7 +244,6 @@ static bool answer_cut(struct answer *a)
 /* What a walk that took too long has found would pass for the whole answer. */
 static void answer_late(struct answer *a)
 {
-    rr_list_clear(&a->plan.answers);
     rr_list_clear(&a->plan.additionals);
     a->plan.authority_count = 0;
     a->follow.is_deferred = false;

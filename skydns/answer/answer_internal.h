@@ -44,6 +44,7 @@ struct answer {
 
 /* ---- Outcomes (answer.c) ---- */
 
+/* Instead of the answers so far: a response with an error has no records. */
 void answer_fail(struct answer *a, enum dns_rcode rcode, enum edns_error error);
 /* SERVFAIL instead of the answers so far: upstream could not say where the name leads. */
 void answer_unknown(struct answer *a);

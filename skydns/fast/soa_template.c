@@ -22,14 +22,15 @@ static size_t pass_name(struct soa_template *soa, size_t at)
     return at + 2;
 }
 
-/* The domain, but for a label just before the shared ones that is none of its own. */
+/* The domain, but for a capital just before the shared labels: no name of a SOA has one
+ * (fast_names.c), so none is compressed further than against these. */
 static struct dname name_sharing(const struct engine_zone *zone, unsigned shared)
 {
     struct dname name = zone->domain;
     struct dname_labels labels;
     dname_labels(&name, &labels);
     if (shared < labels.count) {
-        name.wire[labels.offsets[labels.count - shared - 1] + 1] ^= 1;
+        name.wire[labels.offsets[labels.count - shared - 1] + 1] = 'A';
     }
     return name;
 }

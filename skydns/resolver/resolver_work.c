@@ -1,4 +1,5 @@
 /* What happens to a deferred query between resolver_take and its reply. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,6 +105,7 @@ static void show(struct resolver *r, const struct deferred *d, const struct resp
 
 void resolver_finish(struct resolver *r, struct deferred *d, const struct response *response)
 {
+    assert(response->bytes); /* also of none: its receivers may copy it */
     if (response->len > 0) {
         show(r, d, response);
     }
@@ -117,8 +119,8 @@ void resolver_finish(struct resolver *r, struct deferred *d, const struct respon
 
 void resolver_drop(struct resolver *r, struct deferred *d)
 {
-    static const struct response none;
-    resolver_finish(r, d, &none);
+    r->response.len = 0;
+    resolver_finish(r, d, &r->response);
 }
 
 /* SERVFAIL, for this reason. */

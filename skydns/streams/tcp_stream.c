@@ -13,14 +13,14 @@ void stream_host_query(struct stream_host *host, uint64_t tag, const uint8_t *wi
     struct tcp_connection *c = host->connection;
     struct tcp_server *s = c->server;
     struct response response = {.bytes = s->reply};
-    static const struct response none;
     s->turn_queries++;
     switch (tcp_connection_ask(c, slice_of(wire, len), tag, 0, &response)) {
     case ENGINE_REPLY:
         c->kind->protocol->reply(c->stream, tag, &response);
         break;
     case ENGINE_DROP:
-        c->kind->protocol->reply(c->stream, tag, &none);
+        response.len = 0;
+        c->kind->protocol->reply(c->stream, tag, &response);
         break;
     case ENGINE_DEFER:
         break;

@@ -3,11 +3,13 @@
  * thread. What was read of the query is in struct tsig_query alone, so that a query that waits can
  * be opened again later from its bytes.
  *
- *     tsig_open ──▶ TSIG_NONE           no TSIG record: as ever. A query that fast_query.h reads
- * has none, and need not come here TSIG_GOOD           the query without it; then tsig_sign each
- * message TSIG_BAD_*          NOTAUTH, with the error in its TSIG record: tsig_sign, too, which
- * leaves BADKEY and BADSIG unsigned (5.2, 5.3.2) TSIG_MALFORMED      FORMERR: it is not the last
- * record, or there are two (5.1)
+ *     tsig_open ──▶ TSIG_NONE       no TSIG record: as ever
+ *                   TSIG_GOOD       the query without it; then tsig_sign each message
+ *                   TSIG_BAD_*      NOTAUTH, with the error in its TSIG record: tsig_sign, too,
+ *                                   which leaves BADKEY and BADSIG unsigned (5.2, 5.3.2)
+ *                   TSIG_MALFORMED  FORMERR: it is not the last record, or there are two (5.1)
+ *
+ * A query that fast_query.h reads has no such record, and need not come here.
  */
 #ifndef SKYDNS_TSIG_TSIG_H
 #define SKYDNS_TSIG_TSIG_H
@@ -44,7 +46,7 @@ enum tsig_verdict {
 /* A query's TSIG record, and the query without it. */
 struct tsig_query {
     enum tsig_verdict verdict;
-    const struct tsig_key *key; /* of GOOD, BAD_TIME and BAD_SIG; borrowed from the keys */
+    const struct tsig_key *key; /* once it is known; borrowed from the keys */
     struct dname key_name;      /* as the query has it */
     struct dname algorithm;
     uint64_t time_s; /* signed at; 48 bits */

@@ -1,0 +1,527 @@
+/* The fast path against the slow path: random stores and queries. Prints the seed on failure. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/dns/record_key.h"
+#include "skydns/external/cache.h"
+#include "skydns/external/hosts_table.h"
+#include "skydns/external/zone_table.h"
+#include "tests/support/skydns/response_bytes.h"
+#include "tests/unit/skydns/fast/fast_bed.h"
+
+enum { CHANGES = 6, QUERIES = 250, CHANGE_EACH = 50 };
+
+/* Every combination of the settings that decide whose a name is and what it means. */
+enum { SCHEMAS = 2, PODS = 3, REVERSE_ZONES = 3, DOMAINS = 3 };
+enum { CONFIGS = SCHEMAS * PODS * REVERSE_ZONES * DOMAINS, STORES = 2 * CONFIGS };
+
+/* Names of other domains that are kept, or were; some below our domains. */
+static const char *const foreign_names[] = {
+    "www.test.",
+    "gone.www.test.",
+    "www.sub.test.",
+    "x.stub.cluster.local.",
+    "single.",
+    "big.test.",
+    "a.n.svc.default.svc.cluster.local.",
+    "1.2.0.10.in-addr.arpa.",
+    "x.n.svc.cluster.local.",
+    "www.none.test.",
+    "absent.n.svc.cluster.local.",
+};
+enum { FOREIGN_NAMES = sizeof(foreign_names) / sizeof(foreign_names[0]) };
+
+static const char *pick(struct bed *b, const char *const *items, size_t count)
+{
+    return items[draw(b, (uint32_t)count)];
+}
+#define PICK(b, ...)                            \
+    pick(b, (const char *const[]){__VA_ARGS__}, \
+         sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
+
+/* ---- Stores ---- */
+
+static void put(struct bed *b, const char *key, const char *value)
+{
+    (void)snprintf(b->put[b->put_count++ % KEYS_MAX], KEY_SIZE, "%s", key);
+    fixture_put(b->f, &(struct fixture_key){key, value}, 1);
+}
+
+static void draw_address(struct bed *b, char *out, size_t size)
+{
+    if (draw(b, 4) == 0) {
+        (void)snprintf(out, size, "fd00::%x", draw(b, 40));
+    } else {
+        (void)snprintf(out, size, "10.0.%u.%u", draw(b, 2), draw(b, 40));
+    }
+}
+
+/* Mostly values as kube2sky writes them, sometimes as other writers may. */
+static void draw_value(struct bed *b, const char *host, unsigned port, char *out, size_t size)
+{
+    const char *odd = "";
+    if (draw(b, 12) == 0) {
+        odd = PICK(b, ",'group':'g'", ",'weight':3", ",'priority':20", ",'ttl':7", ",'text':'t'",
+                   ",'targetstrip':1", ",'mail':true");
+    }
+    bool is_bare = draw(b, 15) == 0;
+    int n = snprintf(out, size, "{'host':'%s'%s%s", host, is_bare ? "" : ",'ttl':30,'priority':10",
+                     odd);
+    if (port) {
+        n += snprintf(out + n, size - (size_t)n, ",'port':%u", port);
+    }
+    (void)snprintf(out + n, size - (size_t)n, "}");
+}
+
+static const char *draw_service(struct bed *b)
+{
+    return PICK(b, "a", "b", "web", "x-y", "dns", "any", "_odd");
+}
+
+static const char *draw_namespace(struct bed *b)
+{
+    return PICK(b, "default", "kube-system", "n");
+}
+
+static void put_service(struct bed *b)
+{
+    char key[200], value[300], host[64];
+    const char *name = draw_service(b), *ns = draw_namespace(b);
+    unsigned endpoints = draw(b, 20) == 0 ? 40 : 1 + draw(b, 4);
+    bool is_large = draw(b, 20) == 0; /* more than are prepared, and mostly than fit */
+    bool is_v6 = draw(b, 3) == 0, has_names = draw(b, 3) == 0;
+    endpoints = is_large ? 33 + draw(b, 120) : endpoints;
+    for (unsigned i = 0; i < endpoints; i++) {
+        draw_address(b, host, sizeof(host));
+        if (is_large && has_names && draw(b, 40) == 0) {
+            (void)snprintf(host, sizeof(host), "%s",
+                           PICK(b, "www.test.", "b.n.svc.cluster.local.", "top.cluster.local."));
+        }
+        if (is_large && (host[0] == 'f' || host[0] == '1') && draw(b, 30) > 0) {
+            (void)snprintf(host, sizeof(host), is_v6 ? "fd01::%x" : "10.1.0.%u", i);
+            (void)snprintf(value, sizeof(value), "{'host':'%s','ttl':%u}", host, 30 + draw(b, 2));
+            (void)snprintf(key, sizeof(key), "local/cluster/svc/%s/%s/l%u", ns, name, i);
+            put(b, key, value);
+            continue;
+        }
+        draw_value(b, host, 0, value, sizeof(value));
+        (void)snprintf(key, sizeof(key), "local/cluster/svc/%s/%s/e%u", ns, name, draw(b, 50));
+        put(b, key, value);
+    }
+    for (unsigned i = draw(b, 4); i > 0; i--) {
+        char target[200];
+        switch (draw(b, 8)) {
+        case 0:
+            (void)snprintf(target, sizeof(target), "%s",
+                           PICK(b, "www.test.", "A.b.cluster.local.", "absent.n.svc.cluster.local.",
+                                "ns.dns.cluster.local.", "any.n.svc.cluster.local.",
+                                "A.n.svc.cluster.local.", "n.svc.cluster.local."));
+            break;
+        case 1:
+        case 2:
+        case 3:
+            (void)snprintf(target, sizeof(target), "e%u.%s.%s.svc.cluster.local.", draw(b, 50),
+                           name, ns);
+            break;
+        default:
+            (void)snprintf(target, sizeof(target), "%s.%s.svc.cluster.local.", name, ns);
+            break;
+        }
+        draw_value(b, target, 80 + draw(b, 3), value, sizeof(value));
+        (void)snprintf(key, sizeof(key), "local/cluster/svc/%s/%s/_tcp/_http/e%u", ns, name,
+                       draw(b, 5));
+        put(b, key, value);
+    }
+}
+
+static void put_other(struct bed *b)
+{
+    char key[200], value[300];
+    switch (draw(b, 8)) {
+    case 6: /* at and below what may be a domain in a reverse zone */
+        (void)snprintf(key, sizeof(key), "arpa/in-addr/10%s",
+                       PICK(b, "/96/x/h", "/96/x/svc/n/a/h", "/96/0/1", "/h",
+                            "/svc/n/a/_tcp/_http/h", "/dns/local"));
+        draw_value(
+            b, PICK(b, "10.0.0.7", "a.n.svc.10.in-addr.arpa.", "web.default.svc.cluster.local."),
+            80, value, sizeof(value));
+        break;
+    case 7: /* pods with ports, which -schema=kubernetes lacks */
+        (void)snprintf(key, sizeof(key), "local/cluster/pod/n/10-0-0-%u/%s", draw(b, 9),
+                       PICK(b, "_tcp/_http/h", "_tcp/h", "e/h"));
+        draw_value(b, PICK(b, "10.0.0.7", "a.n.svc.cluster.local."), 80, value, sizeof(value));
+        break;
+    case 0:
+        (void)snprintf(key, sizeof(key), "arpa/%s/10/0/0/%u",
+                       PICK(b, "in-addr", "in-addr", "other"), draw(b, 40));
+        draw_value(b, PICK(b, "web.default.svc.cluster.local.", "x.arpa.", "x.Arpa.", "10.0.0.1"),
+                   0, value, sizeof(value));
+        break;
+    case 1: /* aliases, at the name and below it */
+        (void)snprintf(key, sizeof(key), "local/cluster/%s%s%s",
+                       PICK(b, "svc/n/ext", "svc/default/ext", "svc/n/a/e1", "pod/n/10-0-0-3",
+                            "top", "svc/n/a"),
+                       PICK(b, "", "/h", "/i"), PICK(b, "", "", "/deep"));
+        draw_value(b,
+                   PICK(b, "web.default.svc.cluster.local.", "www.test.",
+                        "ext.n.svc.cluster.local.", "top.cluster.local.", "h.top.cluster.local."),
+                   0, value, sizeof(value));
+        break;
+    case 2:
+        (void)snprintf(key, sizeof(key), "local/cluster/pod/n/10-0-0-%u/h", draw(b, 9));
+        draw_value(b, "10.0.0.7", 0, value, sizeof(value));
+        break;
+    case 3: /* more labels than a service's port */
+        (void)snprintf(key, sizeof(key), "local/cluster/svc/n/a/d/e/e/p/e/%s/h",
+                       PICK(b, "r", "_tcp/_http", "r/_tcp/_http"));
+        draw_value(b,
+                   PICK(b, "r.e.p.e.e.d.a.n.svc.cluster.local.", "p.e.e.d.a.n.svc.cluster.local.",
+                        "e.d.a.n.svc.cluster.local.", "10.0.0.8"),
+                   80, value, sizeof(value));
+        break;
+    case 4:
+        (void)snprintf(key, sizeof(key), "local/cluster/%s",
+                       PICK(b, "hostmaster/a", "dns/ns/a", "top", "top/below", "svc/n/a"));
+        draw_value(b, "10.0.0.9", 0, value, sizeof(value));
+        break;
+    default:
+        (void)snprintf(key, sizeof(key), "local/cluster/text");
+        (void)snprintf(value, sizeof(value), "{'text':'only'}");
+        break;
+    }
+    put(b, key, value);
+}
+
+static void change_one(struct bed *b)
+{
+    struct dname name;
+    bool is_changed = false;
+    unsigned known = b->put_count < KEYS_MAX ? b->put_count : KEYS_MAX;
+    assert_true(record_key_to_name(slice_str(""), slice_str(b->put[draw(b, known)]), &name));
+    if (draw(b, 2)) {
+        store_writer_del(b->f->writer, &name);
+    } else {
+        assert_true(store_writer_set_ttl(b->f->writer, &name, 1, 20 + draw(b, 3), &is_changed) ||
+                    !is_changed);
+    }
+}
+
+/* Several in one version; rarely, drops everything not put again right away. */
+static void change_some(struct bed *b)
+{
+    if (draw(b, 30) == 0) {
+        store_writer_clear(b->f->writer);
+    }
+    for (unsigned i = 1 + draw(b, 3); i > 0; i--) {
+        change_one(b);
+    }
+    if (draw(b, 2)) {
+        put_service(b); /* its first key must be of the same version */
+    }
+    fixture_put(b->f, NULL, 0);
+}
+
+static void draw_domains(struct bed *b, unsigned domains, unsigned reverse_zones)
+{
+    if (domains == 1) { /* side by side */
+        fixture_domain(b->f, PICK(b, "other.test.", "10.in-addr.arpa."));
+    } else if (domains == 2) { /* nested */
+        fixture_domain(b->f, PICK(b, "n.svc.cluster.local.", "deep.top.cluster.local.",
+                                  "below.absent.cluster.local.", "n.pod.cluster.local.", "local."));
+    }
+    if (reverse_zones > 0) {
+        add_reverse_zone(b->f, "10.96.0.0", 12);
+    }
+    if (reverse_zones == 2) { /* a domain in it, or around it */
+        fixture_domain(b->f, PICK(b, "10.in-addr.arpa.", "x.96.10.in-addr.arpa.",
+                                  "96.10.in-addr.arpa.", "in-addr.arpa.", "arpa.", "."));
+    }
+}
+
+static void draw_config(struct bed *b, unsigned which)
+{
+    struct engine_config *config = &b->f->config;
+    config->settings.round_robin = draw(b, 2);
+    config->settings.ttl_s = draw(b, 3) ? 3600 : 20;
+    config->zones[0].hostmaster =
+        fixture_name(PICK(b, "hostmaster.cluster.local.", "hostmaster.skydns.local.", "h.test.",
+                          "HM.x.Local.", "a.b.cluster.local.", "x.svc.cluster.local."));
+    if (draw(b, 3) == 0) {
+        config->settings.local = fixture_name("web.default.svc.cluster.local.");
+    }
+    config->settings.schema = which % SCHEMAS;
+    config->settings.pods = which / SCHEMAS % PODS;
+    unsigned reverse_zones = which / (SCHEMAS * PODS) % REVERSE_ZONES;
+    draw_domains(b, which / (SCHEMAS * PODS * REVERSE_ZONES) % DOMAINS, reverse_zones);
+    int n = snprintf(b->config, sizeof(b->config), "schema %d, pods %d, %u reverse zones, domains",
+                     (int)config->settings.schema, (int)config->settings.pods, reverse_zones);
+    for (size_t i = 0; i < config->zone_count; i++) {
+        char text[DNAME_TEXT_MAX];
+        n += snprintf(b->config + n, sizeof(b->config) - (size_t)n, " %s",
+                      dname_to_text(&config->zones[i].domain, text));
+    }
+}
+
+/* ---- Other domains ---- */
+
+static void draw_others(struct bed *b)
+{
+    struct engine_config *config = &b->f->config;
+    const struct ip ip = {.family_bytes = 4, .bytes = {127, 0, 0, 1}};
+    struct foreign_zone zones[8];
+    size_t count = 0;
+    for (size_t i = 0; i < 8; i++) {
+        static const char *const names[] = {".",
+                                            "sub.test.",
+                                            "stub.cluster.local.",
+                                            "default.svc.cluster.local.",
+                                            "2.0.10.in-addr.arpa.",
+                                            "local.",
+                                            "below.absent.cluster.local.",
+                                            "absent.n.svc.cluster.local."};
+        if (i == 0 || draw(b, 2)) {
+            zones[count] = (struct foreign_zone){.name = fixture_name(names[i]),
+                                                 .server_count = draw(b, 8) > 0};
+            zones[count++].servers[0] = nameserver_at(addr_of_ip(&ip, 53));
+        }
+    }
+    b->others = zone_table_new(zones, count, NULL);
+    b->cache = cache_new(1000);
+    const struct hosts_entry entries[] = {
+        {.ip = ip, .name = fixture_name("www.test.")},
+        {.ip = ip, .name = fixture_name("x.n.svc.cluster.local.")},
+        {.ip = ip, .name = fixture_name("x.stub.cluster.local.")}};
+    b->hosts = draw(b, 3) == 0 ? hosts_table_new(entries, 3) : NULL;
+    config->hosts = b->hosts;
+    config->zones_of_others = b->others;
+    config->cache = draw(b, 8) ? b->cache : NULL;
+    config->cache_limits = (struct cache_limits){3600, 24 * 3600 * 1000};
+    config->allows_all = draw(b, 8) > 0;
+    config->settings.no_rec = draw(b, 8) == 0;
+    config->settings.ndots = draw(b, 4);
+}
+
+static void drop_others(struct bed *b)
+{
+    zone_table_unref(b->others);
+    hosts_table_unref(b->hosts);
+    cache_unref(b->cache);
+    b->others = NULL;
+    b->cache = NULL;
+}
+
+/* Whatever the name, a reply, an old one, a denial or a failure. */
+static void keep_one(struct bed *b)
+{
+    static const struct addr nameserver;
+    uint8_t wire[4096];
+    struct cache_key key = {.name = fixture_name(foreign_names[draw(b, FOREIGN_NAMES)]),
+                            .type = draw(b, 3)   ? DNS_TYPE_A
+                                    : draw(b, 2) ? DNS_TYPE_TXT
+                                                 : DNS_TYPE_PTR,
+                            .qclass = DNS_CLASS_IN,
+                            .dnssec_ok = draw(b, 3) == 0,
+                            .checking_disabled = draw(b, 4) == 0};
+    key.zone_serial = zone_table_find(b->others, &key.name)->serial;
+    if (draw(b, 6) == 0) {
+        cache_fail(b->cache, &key, draw(b, 2000));
+        return;
+    }
+    bool is_denial = draw(b, 3) == 0;
+    unsigned count = is_denial ? 1 : 1 + draw(b, draw(b, 4) ? 4 : 90);
+    struct writer w = writer_of(wire, sizeof(wire));
+    writer_u16(&w, 0);
+    writer_u16(&w, (uint16_t)(0x8180 | (draw(b, 2) ? 0x20 : 0) | (is_denial ? 3 : 0)));
+    writer_u16(&w, 1);
+    writer_u16(&w, is_denial ? 0 : (uint16_t)count);
+    writer_u16(&w, is_denial);
+    writer_u16(&w, 0);
+    writer_bytes(&w, key.name.wire, key.name.len);
+    writer_u16(&w, key.type);
+    writer_u16(&w, DNS_CLASS_IN);
+    for (unsigned i = 0; i < count; i++) {
+        static const uint8_t soa[22] = {[21] = 60};
+        const uint8_t data[][4] = {{192, 0, 2, (uint8_t)i}, {3, 'a', 'b', (uint8_t)i}, {1, 'x', 0}};
+        unsigned kind = key.type == DNS_TYPE_A ? 0 : key.type == DNS_TYPE_TXT ? 1 : 2;
+        uint16_t len = is_denial ? sizeof(soa) : kind == 2 ? 3 : 4;
+        writer_u16(&w, 0xc00c);
+        writer_u16(&w, is_denial ? DNS_TYPE_SOA : key.type);
+        writer_u16(&w, DNS_CLASS_IN);
+        writer_u32(&w, 1 + draw(b, 3));
+        writer_u16(&w, len);
+        writer_bytes(&w, is_denial ? soa : data[kind], len);
+    }
+    assert_false(w.failed);
+    (void)cache_put_bytes(b->cache, &key, wire, w.pos, &nameserver, &b->f->config.cache_limits, 0);
+}
+
+/* ---- Questions ---- */
+
+/* A key's name, or a parent of it. */
+static void draw_known_name(struct bed *b, char *out)
+{
+    struct dname name;
+    unsigned known = b->put_count < KEYS_MAX ? b->put_count : KEYS_MAX;
+    assert_true(record_key_to_name(slice_str(""), slice_str(b->put[draw(b, known)]), &name));
+    dname_strip(&name, draw(b, dname_label_count(&name)));
+    (void)dname_to_text(&name, out);
+}
+
+/* Any labels, at any depth, in a domain or in a reverse zone. */
+static void draw_any_name(struct bed *b, char *out)
+{
+    struct engine_config *config = &b->f->config;
+    struct dname name = draw(b, 4) ? config->zones[draw(b, (uint32_t)config->zone_count)].domain
+                                   : fixture_name("96.10.in-addr.arpa.");
+    for (unsigned labels = draw(b, 9); labels > 0; labels--) {
+        assert_true(
+            dname_prepend(&name, slice_str(PICK(b, "svc", "svc", "pod", "n", "default", "a", "web",
+                                                "_tcp", "_http", "dns", "ns", "local", "x", "0",
+                                                "1", "dns-version", "10-0-0-3", "*", "b"))));
+    }
+    (void)dname_to_text(&name, out);
+}
+
+static void draw_name(struct bed *b, char *out, size_t size)
+{
+    char first[80] = "";
+    if (draw(b, 3) == 0) {
+        (void)snprintf(
+            first, sizeof(first), "%s",
+            PICK(b, "_http._tcp.", "_tcp.", "*.", "e1.", "e1._http._tcp.", "nothing.", "a.b."));
+    }
+    switch (draw(b, 10)) {
+    case 0: /* also where the end of a label looks like another one */
+        (void)snprintf(
+            out, size, "%u.0.0.10.%s", draw(b, 40),
+            PICK(b, "in-addr.arpa.", "in-addr.Arpa.", "other.arpa.", "in-addr.x\\004arpa."));
+        break;
+    case 1:
+        (void)snprintf(out, size, "%scluster.local.",
+                       PICK(b, "", "svc.", "default.svc.", "hostmaster.", "x.hostmaster.", "dns.",
+                            "ns.dns.", "dns-version.", "text.", "top.", "pod.", "n.pod.",
+                            "10-0-0-3.n.pod.", "b.", "x.b."));
+        break;
+    case 2: /* as expanded by search lists */
+        (void)snprintf(
+            out, size, "%s%s.%s.svc.cluster.local.%s", first, draw_service(b), draw_namespace(b),
+            PICK(b, "default.svc.cluster.local.", "svc.cluster.local.", "cluster.local."));
+        break;
+    case 3:
+        (void)snprintf(out, size, "%s%s", first,
+                       PICK(b, "www.test.", "local.", "xcluster.local.", "absent.cluster.local.",
+                            "below.absent.cluster.local.", "deep.top.cluster.local."));
+        break;
+    case 4:
+        (void)snprintf(out, size, "%s%sp.e.e.d.a.n.svc.cluster.local.", PICK(b, "_http._tcp.", ""),
+                       PICK(b, "r.e.", "e.", ""));
+        break;
+    default:
+        (void)snprintf(out, size, "%s%s.%s.svc.cluster.local.", first, draw_service(b),
+                       draw_namespace(b));
+        break;
+    }
+}
+
+static void draw_question(struct bed *b, char *out, size_t size)
+{
+    char name[DNAME_TEXT_MAX];
+    if (draw(b, 4) == 0) {
+        (void)snprintf(out, size, "_http._tcp.%s.%s.svc.cluster.local. SRV%s", draw_service(b),
+                       draw_namespace(b), PICK(b, "", " tcp", " edns=1232"));
+        return;
+    }
+    bool is_foreign = draw(b, 6) == 0;
+    switch (is_foreign ? 4 : draw(b, 4)) {
+    case 4:
+        (void)snprintf(name, sizeof(name), "%s", foreign_names[draw(b, FOREIGN_NAMES)]);
+        break;
+    case 0:
+        draw_known_name(b, name);
+        break;
+    case 1:
+        draw_any_name(b, name);
+        break;
+    default:
+        draw_name(b, name, sizeof(name));
+        break;
+    }
+    if (draw(b, 5) == 0) {
+        for (char *p = name; *p; p++) {
+            *p = *p >= 'a' && *p <= 'z' && draw(b, 3) == 0 ? (char)(*p - 32) : *p;
+        }
+    }
+    const char *type = is_foreign && draw(b, 5) ? PICK(b, "A", "A", "A", "TXT", "PTR")
+                       : strstr(name, "arpa") && draw(b, 5)
+                           ? "PTR"
+                           : PICK(b, "A", "A", "AAAA", "SRV", "SRV", "TYPE65", "TYPE64", "TXT",
+                                  "PTR", "ANY", "CNAME", "NS", "SOA", "MX", "TYPE257");
+    (void)snprintf(
+        out, size, "%s %s%s%s%s%s%s%s", name, type, draw(b, 8) ? "" : " tcp",
+        draw(b, 4) ? "" : " nord", draw(b, 4) ? "" : " ad", draw(b, 4) ? "" : " cd",
+        draw(b, 2) ? ""
+                   : PICK(b, " edns=4096", " edns=600", " edns=0", " edns=1232 do", " edns=400 do"),
+        draw(b, 20) ? "" : " ch");
+}
+
+static void test_the_same_bytes(void **state)
+{
+    static struct bed b;
+    (void)state;
+    for (unsigned long seed = 1; seed <= STORES; seed++) {
+        unsigned long answered_before = b.answered;
+        b.state = seed * 0x9e3779b97f4a7c15U;
+        b.put_count = 0;
+        b.f = fixture_new(NULL, 0);
+        draw_config(&b, (unsigned)(seed % CONFIGS));
+        draw_others(&b);
+        open_paths(&b);
+        for (unsigned change = 0; change < CHANGES; change++) {
+            for (size_t i = 0; i < b.f->config.zone_count; i++) {
+                b.f->config.zones[i].is_incomplete = draw(&b, 6) == 0;
+            }
+            for (unsigned i = 0; i < 4; i++) {
+                draw(&b, 3) ? put_service(&b) : put_other(&b);
+            }
+            for (unsigned i = 0; i < 30; i++) {
+                keep_one(&b);
+            }
+            for (unsigned i = 0; i < QUERIES; i++) {
+                if (i % CHANGE_EACH == CHANGE_EACH - 1) {
+                    change_some(&b);
+                }
+                char question[DNAME_TEXT_MAX + 64];
+                draw_question(&b, question, sizeof(question));
+                compare(&b, question, seed);
+            }
+        }
+        close_paths(&b);
+        fixture_free(b.f);
+        drop_others(&b);
+        assert_true(b.answered > answered_before); /* in every configuration */
+    }
+    /* The cases under test really occur. */
+    assert_true(b.answered * 6 > b.asked);
+    assert_true(b.with_targets > 500);
+    assert_true(b.cut > 100);
+    assert_true(b.kept_count > 1000);
+    assert_true(b.stale > 20);
+    assert_true(b.built > 1000);
+    assert_true(b.failed > 50);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_same_bytes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
