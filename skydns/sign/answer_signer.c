@@ -78,11 +78,6 @@ void answer_signer_configure(struct answer_signer *signer, const struct engine_c
 
 /* ---- Questions ---- */
 
-bool answer_signer_is_of_keys(uint16_t type)
-{
-    return signed_apex_is_type(type);
-}
-
 enum engine_verdict answer_signer_build(struct answer_signer *signer, struct answer *answer,
                                         const struct answer_input *input,
                                         struct engine_deferral *ret_deferral)

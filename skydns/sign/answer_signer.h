@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "common/base/attributes.h"
+#include "common/dns/dns.h"
 #include "skydns/answer/answer.h"
 #include "skydns/publish/engine_config.h"
 #include "skydns/wire/deferral.h"
@@ -33,7 +34,11 @@ void answer_signer_free(struct answer_signer *signer); /* NULL is fine */
 void answer_signer_configure(struct answer_signer *signer, const struct engine_config *config);
 
 /* Whether keys may answer questions of this type: DNSKEY, CDS, CDNSKEY, DS. */
-bool answer_signer_is_of_keys(uint16_t type);
+static inline bool answer_signer_is_of_keys(uint16_t type)
+{
+    return type == DNS_TYPE_DNSKEY || type == DNS_TYPE_CDS || type == DNS_TYPE_CDNSKEY ||
+           type == DNS_TYPE_DS;
+}
 
 /* Does what answer_build does, also for what keys answer. The question is of class IN. */
 enum engine_verdict answer_signer_build(struct answer_signer *signer, struct answer *answer,

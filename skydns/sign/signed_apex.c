@@ -2,12 +2,7 @@
 
 #include "common/dns/dns.h"
 #include "skydns/dnssec/dnssec.h"
-
-bool signed_apex_is_type(uint16_t type)
-{
-    return type == DNS_TYPE_DNSKEY || type == DNS_TYPE_CDS || type == DNS_TYPE_CDNSKEY ||
-           type == DNS_TYPE_DS;
-}
+#include "skydns/sign/answer_signer.h"
 
 const struct dnssec_apex_set *signed_apex_set(const struct dnssec_zone *keys, uint16_t type)
 {
@@ -75,7 +70,7 @@ bool signed_apex_build(const struct signed_zones *zones, struct answer *answer,
                        const struct answer_input *input)
 {
     const uint16_t type = input->question->type;
-    if (!signed_apex_is_type(type) || input->question->qclass != DNS_CLASS_IN) {
+    if (!answer_signer_is_of_keys(type) || input->question->qclass != DNS_CLASS_IN) {
         return false;
     }
     struct dname name = input->question->name;

@@ -11,9 +11,6 @@
 #include "skydns/answer/answer.h"
 #include "skydns/sign/signed_zones.h"
 
-/* Whether keys answer questions of this type. */
-bool signed_apex_is_type(uint16_t type);
-
 /* What a zone's keys give of a type at its apex; NULL: nothing, records do. */
 const struct dnssec_apex_set *signed_apex_set(const struct dnssec_zone *keys, uint16_t type);
 
