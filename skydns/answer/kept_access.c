@@ -11,6 +11,7 @@
 #include "skydns/wire/edns.h"
 #include "skydns/wire/reply_limit.h"
 #include "skydns/wire/rr_step.h"
+#include "skydns/wire/search_alias.h"
 
 void kept_access_init(struct kept_access *access, const struct engine_config *config)
 {
@@ -69,21 +70,22 @@ bool kept_is_usable(const struct cache_hit *hit, const struct engine_query *quer
 
 /* ---- Bytes ---- */
 
-/* A reply being written: its limit, where its records begin, and the room for them. */
+/* A reply being written: its limit, how it begins, and the room for its records. */
 struct frame {
     size_t limit;
-    size_t records_at;
+    struct response_start start;
     size_t room;
 };
 
-static struct frame frame_of(const struct kept_access *access, const struct kept_question *q)
+static struct frame frame_of(const struct kept_access *access, const struct kept_question *q,
+                             struct slice asked)
 {
     struct frame f = {
         .limit = reply_limit_of(q->query, q->has_edns, q->udp_size,
                                 access->config->settings.max_udp_size),
-        .records_at = DNS_HEADER_SIZE + (size_t)q->name_len + DNS_QUESTION_TAIL,
+        .start = response_start_of(asked, q->name_len),
     };
-    f.room = f.limit - f.records_at - (q->has_edns ? EDNS_OPT_SIZE : 0);
+    f.room = f.limit - f.start.records_at - (q->has_edns ? EDNS_OPT_SIZE : 0);
     return f;
 }
 
@@ -125,35 +127,57 @@ static void end_edns(const struct kept_access *access, const struct kept_questio
     response->len = w.pos;
 }
 
-/* Around the records: as many of them as cache_read has given. As relay_write: the authority
- * section goes first, then all records, with TC. Over TCP, that would send the client where it
- * already is. */
+/* The question; or that of the client, and the CNAME, behind which the records move. Returns how
+ * many records that adds. */
+static unsigned begin_reply(const struct kept_question *q, const struct cache_key *key,
+                            const struct cache_hit *hit, const struct frame *frame,
+                            struct response *response)
+{
+    const uint8_t *name = q->query->wire + DNS_HEADER_SIZE;
+    const struct slice asked = response->asked;
+    if (asked.len == 0) {
+        memcpy(response->bytes + DNS_HEADER_SIZE, name, q->name_len + (size_t)DNS_QUESTION_TAIL);
+        response->name_len = q->name_len;
+        return 0;
+    }
+    const bool has_records = hit->shown_answers > 0 || hit->shown_authorities > 0;
+    const uint32_t fresh_s = hit->left_s > 0 ? hit->left_s : 1;
+    const uint32_t ttl_s = hit->state == CACHE_STALE ? (uint32_t)CACHE_STALE_TTL_S : fresh_s;
+    search_alias_write(response->bytes, asked, slice_of(name, q->name_len), key->type, key->qclass);
+    search_alias_set_ttl(response->bytes, asked, has_records ? ttl_s : 0);
+    kept_records_move(response->bytes + frame->start.records_at, hit->shown_len, q->name_len,
+                      &frame->start);
+    response->name_len = (uint8_t)asked.len;
+    return 1;
+}
+
+/* Around the records, as many of them as cache_read has given, and TC if those are not all that
+ * answer. Over TCP, that would send the client where it already is. */
 static void end_reply(const struct kept_access *access, const struct kept_question *q,
-                      const struct cache_hit *hit, const struct frame *frame,
-                      struct response *response)
+                      const struct cache_key *key, const struct cache_hit *hit,
+                      const struct frame *frame, struct response *response)
 {
     const uint8_t *wire = q->query->wire;
     uint8_t *reply = response->bytes;
-    bool has_all = hit->len <= frame->room;
-    bool has_answers = has_all || (hit->answers > 0 && hit->answers_len <= frame->room);
-    bool is_lost = !has_answers && q->query->transport != ENGINE_UDP;
-    bool may_say_ad = q->dnssec_ok || (wire[3] & DNS_FLAG_AD); /* RFC 6840 5.8 */
+    bool is_cut = hit->shown_answers < hit->answers ||
+                  (hit->answers == 0 && hit->shown_authorities < hit->authorities);
+    bool is_lost = is_cut && q->query->transport != ENGINE_UDP;
+    bool may_say_ad = (q->dnssec_ok || (wire[3] & DNS_FLAG_AD)) && /* RFC 6840 5.8 */
+                      response->asked.len == 0;                    /* nobody signed the CNAME */
     unsigned rcode =
         is_lost || hit->state == CACHE_FAILED ? (unsigned)DNS_RCODE_SERVFAIL : hit->rcode;
+    const unsigned aliases = begin_reply(q, key, hit, frame, response);
     response->opt_at = 0;
-    response->name_len = q->name_len;
-    response->len = frame->records_at + (has_all ? hit->len : has_answers ? hit->answers_len : 0);
+    response->len = frame->start.records_at + (is_lost ? 0 : hit->shown_len);
     memcpy(reply, wire, 2);
     reply[2] = (uint8_t)(DNS_FLAG_QR >> 8 | (wire[2] & DNS_FLAG_RD >> 8) |
-                         (has_answers || is_lost ? 0 : DNS_FLAG_TC >> 8));
+                         (is_cut && !is_lost ? DNS_FLAG_TC >> 8 : 0));
     reply[3] = (uint8_t)(DNS_FLAG_RA | (hit->is_authentic && may_say_ad ? DNS_FLAG_AD : 0) |
                          (wire[3] & DNS_FLAG_CD) | rcode);
     put16(reply + 4, 1);
-    put16(reply + 6, has_answers ? hit->answers : 0);
-    put16(reply + 8, has_all ? hit->authorities : 0);
+    put16(reply + 6, aliases + (is_lost ? 0 : hit->shown_answers));
+    put16(reply + 8, is_lost ? 0 : hit->shown_authorities);
     put16(reply + 10, q->has_edns);
-    memcpy(reply + DNS_HEADER_SIZE, wire + DNS_HEADER_SIZE,
-           q->name_len + (size_t)DNS_QUESTION_TAIL);
     enum edns_error error = is_lost ? EDNS_ERROR_OTHER : error_of(hit);
     if (q->has_edns) {
         end_edns(access, q, error, frame->limit, response);
@@ -165,16 +189,17 @@ bool kept_access_reply(struct kept_access *access, const struct kept_question *q
                        bool *ret_wants_refresh)
 {
     const struct engine_config *config = access->config;
-    const struct frame frame = frame_of(access, question);
+    const struct frame frame = frame_of(access, question, response->asked);
     struct cache_hit hit;
     cache_read(config->cache, key, &config->cache_limits, question->query->now_ms, CACHE_ANSWER,
-               shuffle_of(access, question), response->bytes + frame.records_at, frame.room, &hit);
+               shuffle_of(access, question), response->bytes + frame.start.records_at, frame.room,
+               &hit);
     if (!kept_is_usable(&hit, question->query)) {
         return false;
     }
     *ret_wants_refresh = hit.state == CACHE_FRESH && hit.wants_refresh;
     cache_counts_hit(access->counts, &hit);
-    end_reply(access, question, &hit, &frame, response);
+    end_reply(access, question, key, &hit, &frame, response);
     return true;
 }
 
@@ -183,13 +208,13 @@ bool kept_access_first(const struct kept_access *access, const struct kept_quest
                        struct response *response)
 {
     static const struct addr nobody; /* is only told to those who explain */
-    const struct frame frame = frame_of(access, question);
+    const struct frame frame = frame_of(access, question, response->asked);
     struct cache_hit hit;
     enum cache_verdict verdict = kept_reply_first(
         key, upstream, &nobody, &access->config->cache_limits, shuffle_of(access, question),
-        response->bytes + frame.records_at, frame.room, &hit);
+        response->bytes + frame.start.records_at, frame.room, &hit);
     if (verdict == CACHE_KEPT) {
-        end_reply(access, question, &hit, &frame, response);
+        end_reply(access, question, key, &hit, &frame, response);
     }
     return verdict == CACHE_KEPT;
 }

@@ -4,7 +4,9 @@
 
 #include "common/base/cursor.h"
 #include "common/dns/dns.h"
+#include "skydns/external/kept_writer.h"
 #include "skydns/wire/edns.h"
+#include "skydns/wire/search_alias.h"
 
 /* Taken from the nameserver's reply. RD and CD come from the client's query; we offer recursion,
  * and have no authority for the name: AA would be the nameserver's, which may be a resolver itself.
@@ -25,24 +27,17 @@ static void find_subnet(const struct parsed_response *upstream, struct relay_par
     }
 }
 
-/* Up to OPT. Records after it could point into it, and are dropped with it. */
+/* Up to OPT: what is behind it is dropped with it. */
 static void find_sections(const struct parsed_response *upstream, struct relay_parts *parts)
 {
-    const struct response_span answers = response_section_span(upstream, RESPONSE_ANSWER),
-                               authorities = response_section_span(upstream, RESPONSE_AUTHORITY);
-    struct response_span additionals = response_section_span(upstream, RESPONSE_ADDITIONAL);
+    for (unsigned i = 0; i < RESPONSE_SECTIONS; i++) {
+        parts->sections[i] = response_section_span(upstream, (enum response_section)i);
+    }
     if (upstream->opt) {
-        additionals.to = (size_t)(upstream->opt - upstream->rrs);
+        parts->sections[RESPONSE_ADDITIONAL].to = (size_t)(upstream->opt - upstream->rrs);
         parts->extended_rcode = response_rr_extended_rcode(upstream, upstream->opt);
         find_subnet(upstream, parts);
     }
-    parts->question_end = upstream->head.records_at;
-    parts->answers = upstream->head.counts[RESPONSE_ANSWER];
-    parts->answer_end = response_span_end(upstream, answers);
-    parts->authorities = upstream->head.counts[RESPONSE_AUTHORITY];
-    parts->authority_end = response_span_end(upstream, authorities);
-    parts->additionals = (uint16_t)(additionals.to - additionals.from);
-    parts->additional_end = response_span_end(upstream, additionals);
 }
 
 bool relay_read(const struct question *question, const struct parsed_response *upstream,
@@ -66,64 +61,137 @@ bool relay_read(const struct question *question, const struct parsed_response *u
     return true;
 }
 
-/* Drops what does not fit; true: all records, and the reply needs TC. */
-static bool shrink(struct relay_parts *p, size_t limit)
+/* A reply's records being written. */
+struct relay_records {
+    const struct parsed_response *upstream;
+    struct kept_writer writer;
+    uint16_t counts[RESPONSE_SECTIONS];
+    uint32_t ttl_s; /* of the search path's CNAME; UINT32_MAX: nothing says */
+    bool is_sound;
+};
+
+static void note_relayed_ttl(struct relay_records *r, enum response_section section,
+                             const struct response_rr *rr)
 {
-    if (p->additional_end > limit) {
-        p->additionals = 0;
-        p->additional_end = p->authority_end;
+    const bool is_soa = section == RESPONSE_AUTHORITY && rr->type == DNS_TYPE_SOA;
+    const uint32_t ttl_s = is_soa                       ? response_rr_denial_ttl_s(r->upstream, rr)
+                           : section == RESPONSE_ANSWER ? rr->ttl_s
+                                                        : UINT32_MAX;
+    r->ttl_s = ttl_s < r->ttl_s ? ttl_s : r->ttl_s;
+}
+
+/* As many as fit; true when that is all. */
+static bool put_relayed(struct relay_records *r, const struct relay_parts *parts,
+                        enum response_section section)
+{
+    const struct response_span span = parts->sections[section];
+    struct writer *out = &r->writer.out;
+    for (size_t i = span.from; i < span.to; i++) {
+        const struct response_rr *rr = &r->upstream->rrs[i];
+        const struct dname owner = response_rr_owner(r->upstream, rr);
+        bool is_sound = true;
+        const size_t at =
+            kept_writer_put(&r->writer, r->upstream, rr, &owner, rr->ttl_s, &is_sound);
+        r->is_sound = r->is_sound && (is_sound || out->failed);
+        if (out->failed) {
+            out->failed = false;
+            out->pos = at;
+            return false;
+        }
+        note_relayed_ttl(r, section, rr);
+        r->counts[section]++;
     }
-    if (p->additional_end > limit && p->answers > 0) {
-        p->authorities = 0;
-        p->additional_end = p->answer_end;
-    }
-    if (p->additional_end <= limit) {
-        return false;
-    }
-    p->answers = p->authorities = 0;
-    p->additional_end = p->question_end;
     return true;
+}
+
+/* All of them or none: part of an address set would look like the whole set. Nothing may follow
+ * those that were withdrawn, whose names the writer still knows. */
+static bool put_relayed_whole(struct relay_records *r, const struct relay_parts *parts,
+                              enum response_section section)
+{
+    const size_t start = r->writer.out.pos;
+    const bool is_whole = put_relayed(r, parts, section);
+    if (!is_whole) {
+        r->writer.out.pos = start;
+        r->counts[section] = 0;
+    }
+    return is_whole;
+}
+
+/* True: a part of the answer is lacking. */
+static bool put_sections(struct relay_records *r, const struct relay_parts *parts)
+{
+    if (!put_relayed(r, parts, RESPONSE_ANSWER)) {
+        return true;
+    }
+    if (!put_relayed_whole(r, parts, RESPONSE_AUTHORITY)) {
+        return r->counts[RESPONSE_ANSWER] == 0;
+    }
+    (void)put_relayed_whole(r, parts, RESPONSE_ADDITIONAL);
+    return false;
+}
+
+static void write_relayed_head(const struct question *question, const struct relay_parts *p,
+                               const struct relay_records *r, bool is_cut,
+                               const struct response *response)
+{
+    const bool has_alias = response->asked.len > 0;
+    const bool may_say_ad = !has_alias && /* nobody signed the CNAME */
+                            (question->wants_authentic || question->dnssec_ok); /* RFC 6840 5.8 */
+    struct writer w = writer_of(response->bytes, DNS_HEADER_SIZE);
+    writer_u16(&w, question->id);
+    writer_u16(
+        &w,
+        (uint16_t)(DNS_FLAG_QR | DNS_FLAG_RA | (question->recursion_desired ? DNS_FLAG_RD : 0) |
+                   (question->checking_disabled ? DNS_FLAG_CD : 0) |
+                   (p->flags & (FLAGS_PASSED | (may_say_ad ? DNS_FLAG_AD : 0) | DNS_MASK_RCODE)) |
+                   (is_cut ? DNS_FLAG_TC : 0)));
+    writer_u16(&w, 1); /* the question */
+    writer_u16(&w, (uint16_t)(r->counts[RESPONSE_ANSWER] + has_alias));
+    writer_u16(&w, r->counts[RESPONSE_AUTHORITY]);
+    writer_u16(&w, (uint16_t)(r->counts[RESPONSE_ADDITIONAL] + question->has_edns));
+}
+
+/* As the client spells it, or with its own question and the CNAME in front. */
+static void write_relayed_question(const struct question *q, const struct relay_records *r,
+                                   struct response *response)
+{
+    const struct slice asked = response->asked;
+    response->name_len = asked.len > 0 ? (uint8_t)asked.len : q->name.len;
+    if (asked.len > 0) {
+        const struct slice name = slice_of(q->name.wire, q->name.len);
+        search_alias_write(response->bytes, asked, name, q->type, q->qclass);
+        search_alias_set_ttl(response->bytes, asked, r->ttl_s == UINT32_MAX ? 0 : r->ttl_s);
+        return;
+    }
+    struct writer w = writer_of(response->bytes + DNS_HEADER_SIZE, DNAME_MAX + DNS_QUESTION_TAIL);
+    writer_bytes(&w, q->name.wire, q->name.len);
+    writer_u16(&w, q->type);
+    writer_u16(&w, q->qclass);
 }
 
 bool relay_write(const struct question *question, const struct parsed_response *upstream,
                  const struct relay_parts *parts, uint16_t udp_size, size_t limit,
                  struct response *response)
 {
-    struct relay_parts p = *parts;
-    if (p.extended_rcode && !question->has_edns) {
+    const size_t subnet_len = question->subnet_len > 0 ? parts->subnet_len : 0;
+    const size_t opt_len = question->has_edns ? EDNS_OPT_SIZE + subnet_len : 0;
+    const struct response_start start = response_start_of(response->asked, question->name.len);
+    struct relay_records r = {.upstream = upstream, .ttl_s = UINT32_MAX, .is_sound = true};
+    if (parts->extended_rcode && !question->has_edns) {
         return false;
     }
-    size_t question_end = DNS_HEADER_SIZE + (size_t)question->name.len + DNS_QUESTION_TAIL;
-    if (p.question_end == 0) {
-        p.question_end = p.answer_end = p.authority_end = p.additional_end = question_end;
-    }
-    size_t subnet_len = question->subnet_len > 0 ? p.subnet_len : 0;
-    bool may_say_ad = question->wants_authentic || question->dnssec_ok; /* RFC 6840 5.8 */
-    bool is_cut = shrink(&p, limit - (question->has_edns ? EDNS_OPT_SIZE + subnet_len : 0));
-    uint16_t flags =
-        (uint16_t)(DNS_FLAG_QR | DNS_FLAG_RA | (question->recursion_desired ? DNS_FLAG_RD : 0) |
-                   (question->checking_disabled ? DNS_FLAG_CD : 0) |
-                   (p.flags & (FLAGS_PASSED | (may_say_ad ? DNS_FLAG_AD : 0) | DNS_MASK_RCODE)) |
-                   (is_cut ? DNS_FLAG_TC : 0));
+    kept_writer_init(&r.writer, &question->name, &start, response->bytes, limit - opt_len);
+    const bool is_cut = put_sections(&r, parts);
+    write_relayed_question(question, &r, response);
+    write_relayed_head(question, parts, &r, is_cut, response);
     struct writer w = writer_of(response->bytes, limit);
-    writer_u16(&w, question->id);
-    writer_u16(&w, flags);
-    writer_u16(&w, 1); /* the question */
-    writer_u16(&w, p.answers);
-    writer_u16(&w, p.authorities);
-    writer_u16(&w, (uint16_t)(p.additionals + question->has_edns));
-    writer_bytes(&w, question->name.wire, question->name.len); /* as the client spells it */
-    writer_u16(&w, question->type);
-    writer_u16(&w, question->qclass);
-    if (p.additional_end > question_end) {
-        writer_bytes(&w, upstream->bytes + question_end, p.additional_end - question_end);
-    }
+    w.pos = r.writer.out.pos;
     response->opt_at = question->has_edns ? w.pos : 0;
     if (question->has_edns) {
-        edns_append_opt(&w, udp_size, p.extended_rcode, question->dnssec_ok);
-        edns_append_option(&w, response->opt_at, upstream->bytes + p.subnet_at, subnet_len);
+        edns_append_opt(&w, udp_size, parts->extended_rcode, question->dnssec_ok);
+        edns_append_option(&w, response->opt_at, upstream->bytes + parts->subnet_at, subnet_len);
     }
     response->len = w.pos;
-    response->name_len = question->name.len;
-    return !w.failed;
+    return r.is_sound && !w.failed;
 }

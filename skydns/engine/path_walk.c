@@ -7,7 +7,6 @@
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "skydns/answer/lookup.h"
-#include "skydns/answer/relocate.h"
 #include "skydns/engine/direct_internal.h"
 #include "skydns/engine/path_internal.h"
 #include "skydns/external/hosts_table.h"
@@ -16,6 +15,7 @@
 #include "skydns/wire/edns.h"
 #include "skydns/wire/query_parse.h"
 #include "skydns/wire/reply_limit.h"
+#include "skydns/wire/search_alias.h"
 
 /* A domain: what rules its names out. */
 struct path_zone {
@@ -47,7 +47,6 @@ struct path_walk {
     unsigned ruled_out; /* of its places in the domain, a bit for each */
     size_t refresh_len; /* a kept reply on the way asks to be refreshed: its query */
     uint8_t refresh[ENGINE_REFRESH_MAX];
-    size_t limit;                    /* of the response, once a name behind the first is tried */
     uint8_t wire[QUESTION_WIRE_MAX]; /* for the name at a place */
     struct query parsed;
 };
@@ -203,15 +202,21 @@ static enum outcome outcome_of(const uint8_t *reply)
     }
 }
 
-/* The query for another name, whose reply leaves room for what relocate adds. False: the reply
- * could not even hold the question. */
+/* The client's name, as it is typed. */
+static struct slice asked_name(const struct path_walk *w)
+{
+    return slice_of(w->path.wire + DNS_HEADER_SIZE, w->path.question->name_len);
+}
+
+/* The query for another name, whose response is to begin with a CNAME to it. False: that would not
+ * even hold the question. */
 static bool make_query(struct path_walk *w, const struct engine_query *query,
                        const struct dname *name, struct engine_query *ret)
 {
     enum { OPT_MAX = EDNS_OPT_SIZE + EDNS_SUBNET_MAX + EDNS_ERROR_SIZE };
     const struct fast_query *q = w->path.question;
-    const size_t room = RELOCATE_ROOM(q->name_len);
-    w->limit = reply_limit_of(query, q->has_edns, q->udp_size, w->config->settings.max_udp_size);
+    const size_t limit =
+        reply_limit_of(query, q->has_edns, q->udp_size, w->config->settings.max_udp_size);
     *ret = *query;
     ret->wire = w->wire;
     ret->len = path_query(&w->path, name, w->wire);
@@ -219,25 +224,13 @@ static bool make_query(struct path_walk *w, const struct engine_query *query,
     assert(ret->len <= sizeof(w->wire));
     ret->parsed = &w->parsed;
     ret->ahead = 0;
-    ret->reserved += room;
-    return ret->len + OPT_MAX + room <= w->limit;
+    return response_start_of(asked_name(w), name->len).records_at + OPT_MAX <= limit;
 }
 
-/* Makes of the response to a name at a place the one to the client's query. False: it cannot be. */
-static bool end_reply(struct path_walk *w, unsigned place, struct response *response)
+static void count_answer(struct path_walk *w, unsigned place)
 {
-    size_t before = response->len;
-    const struct path *path = &w->path;
-    response->len = relocate(response->bytes, before, w->limit,
-                             slice_of(path->wire + DNS_HEADER_SIZE, path->question->name_len));
-    if (response->len == 0) {
-        return false;
-    }
-    response->opt_at += response->opt_at ? response->len - before : 0;
-    response->name_len = path->question->name_len;
     counter_add(&w->counts->path_answers, 1);
     counter_add(&w->counts->path_saved, place);
-    return true;
 }
 
 /* ---- Refreshing ---- */
@@ -325,8 +318,10 @@ static enum step take_verdict(struct path_walk *w, struct search *s,
         verdict == ENGINE_REPLY ? outcome_of(s->response->bytes) : OUTCOME_FAILED;
     note_refresh(w, deferral, query);
     if (outcome == OUTCOME_ANSWER) {
-        s->has_no_room = place > 0 && !end_reply(w, place, s->response);
-        return s->has_no_room ? STEP_GIVE_UP : STEP_END;
+        if (place > 0) {
+            count_answer(w, place);
+        }
+        return STEP_END;
     }
     s->has_failed = s->has_failed || outcome == OUTCOME_FAILED;
     return STEP_NEXT;
@@ -350,7 +345,9 @@ static enum step try_name(struct path_walk *w, struct search *s, unsigned place,
         return STEP_GIVE_UP;
     }
     query.takes_stale = s->query->takes_stale && place == s->query->path_at;
+    s->response->asked = asked_name(w);
     *verdict = direct_answer(w->direct, s->store, &query, externals, s->response, s->ret_deferral);
+    s->response->asked = slice_of(NULL, 0);
     if (is_short && *verdict == ENGINE_REPLY && outcome_of(s->response->bytes) != OUTCOME_ANSWER) {
         return STEP_NEXT;
     }
@@ -445,7 +442,12 @@ bool path_walk_forwarded(struct path_walk *walk, const struct engine_query *quer
         !make_query(walk, query, &name, &candidate)) {
         return false;
     }
-    return direct_forwarded(walk->direct, &candidate, upstream, response) &&
-           outcome_of(response->bytes) == OUTCOME_ANSWER &&
-           end_reply(walk, query->path_at, response);
+    response->asked = asked_name(walk);
+    const bool is_answer = direct_forwarded(walk->direct, &candidate, upstream, response) &&
+                           outcome_of(response->bytes) == OUTCOME_ANSWER;
+    response->asked = slice_of(NULL, 0);
+    if (is_answer) {
+        count_answer(walk, query->path_at);
+    }
+    return is_answer;
 }

@@ -1,6 +1,6 @@
 /* Tries the names of a client's search path (path_internal.h) in their order, so that its resolver
  * need not: the first answer that is not NXDOMAIN is the reply, behind a CNAME from the client's
- * name (relocate.h). An answer to the query itself is given as it is; so is its NXDOMAIN
+ * name (search_alias.h). An answer to the query itself is given as it is; so is its NXDOMAIN
  * if no other name exists. A place that could not be answered (SERVFAIL, REFUSED) is passed over,
  * and the reply is SERVFAIL if nothing else answers.
  *

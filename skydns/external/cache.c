@@ -224,7 +224,7 @@ static bool read_entry(const struct reading *r, _Atomic uint64_t *words, uint64_
     size_t len = 0;
     view(r, words, &v);
     if (v.has_reply) {
-        len = entry_fits(&v.kept, r->room);
+        len = entry_copied(&v.kept, r->room);
         entry_read_records(&r->cache->chunks, words, r->key, r->records, len);
     }
     if (v.has_reply && r->use == CACHE_PEEK) {
@@ -240,7 +240,7 @@ static bool read_entry(const struct reading *r, _Atomic uint64_t *words, uint64_
             .kept_s = ret_hit->kept_s,
             .is_stale = v.state == CACHE_STALE,
         };
-        entry_show(&v.kept, &age, r->shuffle, r->records, len);
+        entry_show(&v.kept, &age, r->shuffle, r->records, len, ret_hit);
     }
     if (r->use == CACHE_PEEK) {
         ret_hit->nameserver = nameserver;

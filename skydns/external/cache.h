@@ -87,9 +87,12 @@ struct cache_hit {
     uint8_t rcode;                 /* NOERROR or NXDOMAIN */
     uint16_t answers, authorities; /* records */
     uint32_t answers_len, len;     /* bytes: of the answer section, of both sections */
-    uint32_t kept_s;               /* how long ago the reply came */
-    uint32_t left_s;               /* until it expires; STALE: 0 */
-    struct addr nameserver;        /* that sent it; CACHE_PEEK only */
+    /* Of them, what the room had: both sections, the answer section, or part of that. */
+    uint16_t shown_answers, shown_authorities;
+    uint32_t shown_len;
+    uint32_t kept_s;        /* how long ago the reply came */
+    uint32_t left_s;        /* until it expires; STALE: 0 */
+    struct addr nameserver; /* that sent it; CACHE_PEEK only */
 };
 
 enum cache_use {
@@ -98,8 +101,8 @@ enum cache_use {
 };
 
 /* Copies the records, TTLs as they are to be shown now, to `records`, of `room` bytes. If both
- * sections do not fit, copies the answer section alone; if that does not fit, nothing: compare with
- * the lengths in *ret_hit. With `shuffle` != 0, addresses in a random order. */
+ * sections do not fit, copies the answer section alone; if that does not fit, as many of its
+ * records as do. With `shuffle` != 0, addresses in a random order. */
 void cache_read(struct cache *cache, const struct cache_key *key, const struct cache_limits *limits,
                 int64_t now_ms, enum cache_use use, uint32_t shuffle, uint8_t *records, size_t room,
                 struct cache_hit *ret_hit);

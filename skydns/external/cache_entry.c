@@ -241,9 +241,10 @@ void entry_read_records(const struct cache_chunks *chunks, _Atomic uint64_t *wor
 
 /* ---- Showing ---- */
 
-size_t entry_fits(const struct kept_reply *kept, size_t room)
+size_t entry_copied(const struct kept_reply *kept, size_t room)
 {
-    return kept->len <= room ? kept->len : kept->answers_len <= room ? kept->answers_len : 0;
+    const size_t answers = kept->answers_len < room ? kept->answers_len : room;
+    return kept->len <= room ? kept->len : answers;
 }
 
 /* The hit path: trusts the records, which kept_writer has written. */
@@ -267,33 +268,47 @@ static uint32_t shown_ttl_s(uint32_t ttl_s, const struct entry_age *age)
     return ttl_s > age->kept_s ? ttl_s - age->kept_s : 1;
 }
 
-static void age_records(uint8_t *records, size_t len, const struct entry_age *age)
+/* Counts the records that are whole, all but perhaps the last, in *ret_count; returns where they
+ * end. */
+static size_t age_records(uint8_t *records, size_t len, const struct entry_age *age,
+                          unsigned *ret_count)
 {
     enum { TTL_AT = 4, RDATA_LEN_AT = 8, RDATA_AT = 10 }; /* behind the owner */
-    for (size_t at = 0; at < len;) {
-        at = name_end(records, len, at);
-        if (at + RDATA_AT > len) {
-            return; /* never: the records are ours */
+    size_t at = 0;
+    for (*ret_count = 0; at < len; ++*ret_count) {
+        const size_t head = name_end(records, len, at);
+        if (head + RDATA_AT > len) {
+            return at;
         }
-        uint8_t *ttl = records + at + TTL_AT;
+        uint8_t *ttl = records + head + TTL_AT;
+        const size_t end =
+            head + RDATA_AT +
+            ((size_t)records[head + RDATA_LEN_AT] << 8 | records[head + RDATA_LEN_AT + 1]);
+        if (end > len) {
+            return at;
+        }
         uint32_t ttl_s = shown_ttl_s(
             (uint32_t)ttl[0] << 24 | (uint32_t)ttl[1] << 16 | (uint32_t)ttl[2] << 8 | ttl[3], age);
         ttl[0] = (uint8_t)(ttl_s >> 24);
         ttl[1] = (uint8_t)(ttl_s >> 16);
         ttl[2] = (uint8_t)(ttl_s >> 8);
         ttl[3] = (uint8_t)ttl_s;
-        at += RDATA_AT + ((size_t)records[at + RDATA_LEN_AT] << 8 | records[at + RDATA_LEN_AT + 1]);
+        at = end;
     }
+    return at;
 }
 
 /* Fisher and Yates, with a xorshift32; record by record, TTLs and all. */
-static void shuffle_addresses(const struct kept_reply *kept, uint8_t *records, uint32_t random)
+static void shuffle_addresses(const struct kept_reply *kept, uint8_t *records, size_t len,
+                              uint32_t random)
 {
     enum { OWNER_MAX = DNAME_MAX, REST = 10 + 16 };
     uint8_t held[OWNER_MAX + REST];
     uint8_t *run = records + kept->run_at;
     const size_t size = kept->run_size;
-    for (uint32_t left = kept->run_count; left > 1 && size <= sizeof(held); left--) {
+    const size_t shown = size > 0 && len > kept->run_at ? (len - kept->run_at) / size : 0;
+    size_t left = shown < kept->run_count ? shown : kept->run_count;
+    for (; left > 1 && size <= sizeof(held); left--) {
         random ^= random << 13;
         random ^= random >> 17;
         random ^= random << 5;
@@ -305,12 +320,16 @@ static void shuffle_addresses(const struct kept_reply *kept, uint8_t *records, u
 }
 
 void entry_show(const struct kept_reply *kept, const struct entry_age *age, uint32_t shuffle,
-                uint8_t *records, size_t len)
+                uint8_t *records, size_t len, struct cache_hit *hit)
 {
-    size_t run_end = kept->run_at + (size_t)kept->run_size * kept->run_count;
-    age_records(records, len, age);
-    if (shuffle && run_end <= len) {
-        shuffle_addresses(kept, records, shuffle);
+    unsigned count;
+    const size_t whole_len = age_records(records, len, age, &count);
+    const bool has_answers = len >= kept->answers_len;
+    hit->shown_len = (uint32_t)whole_len;
+    hit->shown_answers = has_answers ? kept->answers : (uint16_t)count;
+    hit->shown_authorities = len == kept->len ? kept->authorities : 0;
+    if (shuffle) {
+        shuffle_addresses(kept, records, whole_len, shuffle);
     }
 }
 

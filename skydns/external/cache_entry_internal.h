@@ -83,8 +83,9 @@ void entry_read_records(const struct cache_chunks *chunks, _Atomic uint64_t *wor
 
 /* ---- Copied records, as a client is to see them; any thread ---- */
 
-/* How many bytes a reader with so much room gets: both sections, the answer section, or nothing. */
-size_t entry_fits(const struct kept_reply *kept, size_t room);
+/* How many bytes a reader with so much room copies: both sections, the answer section, or what
+ * there is room for of that. */
+size_t entry_copied(const struct kept_reply *kept, size_t room);
 
 /* How old the records are to look. */
 struct entry_age {
@@ -94,9 +95,9 @@ struct entry_age {
 };
 
 /* Gives records just copied the TTLs they are to have now and, with `shuffle` != 0, puts the
- * addresses in a random order. `len`: what entry_fits says. */
+ * addresses in a random order. `len`: what entry_copied says. Sets the hit's shown_... fields. */
 void entry_show(const struct kept_reply *kept, const struct entry_age *age, uint32_t shuffle,
-                uint8_t *records, size_t len);
+                uint8_t *records, size_t len, struct cache_hit *hit);
 
 /* Sets those fields of a hit that are the same as long as the reply is kept. */
 void entry_describe(const struct kept_reply *kept, struct cache_hit *hit);

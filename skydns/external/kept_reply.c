@@ -1,12 +1,14 @@
 #include "skydns/external/kept_reply.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/cursor.h"
 #include "common/base/xalloc.h"
 #include "skydns/external/cache_entry_internal.h"
-#include "skydns/external/kept_writer_internal.h"
+#include "skydns/external/kept_writer.h"
+#include "skydns/wire/rdata_layout.h"
 
 enum {
     TYPE_DNAME = 39, /* RFC 6672 */
@@ -236,20 +238,6 @@ static bool put_asked(struct making *m)
 
 /* ---- The authority section ---- */
 
-/* RFC 2308 5: the smaller of the SOA's TTL and its last field. */
-static uint32_t denial_ttl_s(const struct parsed_response *response, const struct response_rr *soa)
-{
-    enum { MINIMUM_SIZE = 4, SOA_MIN = 22 };
-    if (soa->data_len < SOA_MIN) {
-        return 0;
-    }
-    struct reader r = reader_of(response->bytes, response->len);
-    r.pos = (size_t)soa->data_at + soa->data_len - MINIMUM_SIZE;
-    uint32_t minimum_s = reader_u32(&r);
-    minimum_s = minimum_s > INT32_MAX ? 0 : minimum_s;
-    return minimum_s < soa->ttl_s ? minimum_s : soa->ttl_s;
-}
-
 static void shorten(uint32_t *ttl_s, uint32_t max_s)
 {
     *ttl_s = *ttl_s < max_s ? *ttl_s : max_s;
@@ -268,7 +256,7 @@ static enum cache_verdict put_soa(struct making *m)
         }
         struct dname owner = response_rr_owner(m->response, rr);
         if (dname_is_within(&m->name, &owner)) {
-            shorten(&m->kept.ttl_s, denial_ttl_s(m->response, rr));
+            shorten(&m->kept.ttl_s, response_rr_denial_ttl_s(m->response, rr));
             shorten(&m->kept.ttl_s, CACHE_NEGATIVE_MAX_S);
             put(m, rr, &owner, m->kept.ttl_s);
             put_signatures(m, &section, &owner, rr->owner_hash, DNS_TYPE_SOA, m->kept.ttl_s);
@@ -400,7 +388,8 @@ enum cache_verdict kept_reply_make(const struct cache_key *key,
     if (verdict != CACHE_KEPT) {
         return verdict;
     }
-    kept_writer_init(&m.writer, key, image, KEPT_IMAGE_MAX);
+    const struct response_start start = response_start_of(slice_of(NULL, 0), key->name.len);
+    kept_writer_init(&m.writer, &key->name, &start, image, KEPT_IMAGE_MAX);
     m.wants_signatures = key->dnssec_ok && key->type != DNS_TYPE_ANY && key->type != DNS_TYPE_RRSIG;
     m.kept.records_at = (uint16_t)m.writer.records_at;
     m.kept.rcode = response->head.flags & DNS_MASK_RCODE;
@@ -425,14 +414,62 @@ enum cache_verdict kept_reply_first(const struct cache_key *key,
     *ret_hit = (struct cache_hit){.state = CACHE_MISS};
     if (verdict == CACHE_KEPT) {
         const struct entry_age now = {.ttl_max_s = limits->ttl_max_s};
-        size_t fits = entry_fits(&kept, room);
-        memcpy(records, image + kept.records_at, fits);
-        entry_show(&kept, &now, shuffle, records, fits);
+        const size_t len = entry_copied(&kept, room);
+        memcpy(records, image + kept.records_at, len);
         entry_describe(&kept, ret_hit);
+        entry_show(&kept, &now, shuffle, records, len, ret_hit);
         ret_hit->state = CACHE_FRESH;
         ret_hit->left_s = kept.ttl_s;
         ret_hit->nameserver = *nameserver;
     }
     free(image);
     return verdict;
+}
+
+/* ---- Behind a search path's CNAME ---- */
+
+struct kept_move {
+    uint8_t *records;
+    size_t name_end, name_by, records_by; /* of the image; what each part moves by */
+};
+
+/* A name of the image, which kept_writer has written: returns where it ends. */
+static size_t move_kept_name(const struct kept_move *m, size_t at)
+{
+    uint8_t *label = m->records + at;
+    while (*label != 0 && *label < 0xc0) {
+        label += *label + 1u;
+    }
+    if (*label == 0) {
+        return (size_t)(label + 1 - m->records);
+    }
+    size_t target = (size_t)(label[0] & ~0xc0) << 8 | label[1];
+    target += target < m->name_end ? m->name_by : m->records_by;
+    assert(target <= DNS_POINTER_MAX);
+    label[0] = (uint8_t)(0xc0 | target >> 8);
+    label[1] = (uint8_t)target;
+    return (size_t)(label + 2 - m->records);
+}
+
+void kept_records_move(uint8_t *records, size_t len, size_t name_len,
+                       const struct response_start *start)
+{
+    const struct response_start image = response_start_of(slice_of(NULL, 0), name_len);
+    const struct kept_move m = {
+        .records = records,
+        .name_end = image.name_at + name_len,
+        .name_by = start->name_at - image.name_at,
+        .records_by = start->records_at - image.records_at,
+    };
+    for (size_t at = 0; at < len;) {
+        const uint8_t *head = records + (at = move_kept_name(&m, at));
+        const struct rdata_layout *layout = rdata_layout_of((unsigned)head[0] << 8 | head[1]);
+        at += DNS_RR_HEAD;
+        size_t name_at = at + layout->head;
+        for (unsigned i = 0; i < layout->names && layout->is_compressible; i++) {
+            name_at = move_kept_name(&m, name_at);
+        }
+        at += (size_t)head[8] << 8 | head[9];
+        assert(at <= len);
+    }
 }

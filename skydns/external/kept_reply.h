@@ -20,6 +20,7 @@
 #include "common/dns/dns.h"
 #include "skydns/external/cache.h"
 #include "skydns/wire/response_parse.h"
+#include "skydns/wire/search_alias.h"
 
 enum {
     KEPT_CNAMES_MAX = 16, /* as many as targets outside the domain may have: loops end here */
@@ -55,5 +56,10 @@ enum cache_verdict kept_reply_first(const struct cache_key *key,
                                     const struct addr *nameserver,
                                     const struct cache_limits *limits, uint32_t shuffle,
                                     uint8_t *records, size_t room, struct cache_hit *ret_hit);
+
+/* Makes of shown records (cache_read, kept_reply_first), whole ones of `len` bytes about a name of
+ * name_len, those that follow a search path's CNAME at `start`: their pointers move. */
+void kept_records_move(uint8_t *records, size_t len, size_t name_len,
+                       const struct response_start *start);
 
 #endif

@@ -1,5 +1,6 @@
-#include "skydns/external/kept_writer_internal.h"
+#include "skydns/external/kept_writer.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "common/base/seeded_hash.h"
@@ -53,7 +54,7 @@ static uint16_t find_suffix(const struct kept_writer *writer, uint32_t hash,
 
 static void remember_suffix(struct kept_writer *writer, uint32_t hash, size_t at)
 {
-    if (at > DNS_POINTER_MAX) {
+    if (at > DNS_POINTER_MAX - SEARCH_ALIAS_SHIFT_MAX) {
         return;
     }
     for (unsigned i = 0; i < PLACES; i++) {
@@ -182,15 +183,12 @@ size_t kept_writer_put(struct kept_writer *writer, const struct parsed_response 
     return start;
 }
 
-void kept_writer_init(struct kept_writer *writer, const struct cache_key *key, uint8_t *image,
-                      size_t size)
+void kept_writer_init(struct kept_writer *writer, const struct dname *name,
+                      const struct response_start *start, uint8_t *image, size_t size)
 {
-    *writer = (struct kept_writer){.out = writer_of(image, size)};
-    struct writer *out = &writer->out;
-    const uint8_t header[DNS_HEADER_SIZE] = {0};
-    writer_bytes(out, header, sizeof(header));
-    write_compressed(writer, &key->name);
-    writer_u16(out, key->type);
-    writer_u16(out, key->qclass);
-    writer->records_at = out->pos;
+    assert(start->records_at <= size);
+    *writer = (struct kept_writer){.out = writer_of(image, size), .records_at = start->records_at};
+    writer->out.pos = start->name_at;
+    write_compressed(writer, name);
+    writer->out.pos = start->records_at;
 }

@@ -25,8 +25,9 @@ struct fast {
     struct kept_access *kept;
     struct fast_zones zones;
 
-    struct fast_reply reply; /* being made, */
-    struct view view;        /* for this client */
+    struct response *response; /* being made, */
+    struct fast_reply reply;   /* record by record, */
+    struct view view;          /* for this client */
     uint32_t random;
 
     uint64_t ahead_serial; /* of the store of the last batched lookup */
@@ -187,9 +188,11 @@ static uint32_t level(const struct fast *f, unsigned count, uint32_t ttl_s)
 
 /* ---- Answers ---- */
 
-static size_t end(struct fast *f, const struct fast_query *q, enum dns_rcode rcode)
+/* ttl_s is the answers', or the denial's. */
+static bool end(struct fast *f, const struct fast_query *q, enum dns_rcode rcode, uint32_t ttl_s)
 {
-    return fast_reply_end(&f->reply, q, f->config->settings.max_udp_size, rcode);
+    fast_reply_end(&f->reply, q, f->config->settings.max_udp_size, rcode, ttl_s, f->response);
+    return true;
 }
 
 /* What the encoder would write behind a question in mixed case; NULL: it is not at hand. */
@@ -214,28 +217,44 @@ static NOINLINE const struct soa_template *find_mixed_soa(const struct fast_ques
                                          : NULL;
 }
 
+/* False: one of its pointers would lie. */
+static NOINLINE bool put_soa_behind_alias(struct fast *f, const struct fast_query *q,
+                                          const struct soa_template *soa, uint32_t serial)
+{
+    const size_t name_len = f->reply.name_at - (size_t)DNS_HEADER_SIZE + q->name_len;
+    if (soa->has_own_suffix) {
+        return false;
+    }
+    f->reply.len += soa_template_write(soa, name_len, serial, f->reply.bytes + f->reply.len);
+    return true;
+}
+
 /* No data, or no such name. */
-static size_t deny(struct fast *f, const struct fast_question *question,
-                   const struct engine_query *query, enum dns_rcode rcode)
+static bool deny(struct fast *f, const struct fast_question *question,
+                 const struct engine_query *query, enum dns_rcode rcode)
 {
     const struct fast_query *q = question->query;
     const struct soa_template *soa = q->is_lower ? &question->zone->soa : find_mixed_soa(question);
     if (!soa || question->zone->zone->is_incomplete || f->reply.len + soa->len > f->reply.limit) {
-        return 0;
+        return false;
     }
-    f->reply.len += soa_template_write(
-        soa, q->name_len, answer_soa_serial(question->zone->zone->serial, query->now_s),
-        f->reply.bytes + f->reply.len);
+    const uint32_t serial = answer_soa_serial(question->zone->zone->serial, query->now_s);
+    uint8_t *at = f->reply.bytes + f->reply.len;
+    if (f->reply.name_at == DNS_HEADER_SIZE) {
+        f->reply.len += soa_template_write(soa, q->name_len, serial, at);
+    } else if (!put_soa_behind_alias(f, q, soa, serial)) {
+        return false;
+    }
     f->reply.authorities = 1;
-    return end(f, q, rcode);
+    return end(f, q, rcode, f->config->settings.min_ttl_s);
 }
 
 /* Shuffles the picked addresses and writes as many as fit. */
-static size_t put_picked(struct fast *f, const struct fast_question *question,
-                         unsigned family_bytes)
+static bool put_picked(struct fast *f, const struct fast_question *question, unsigned family_bytes)
 {
     struct address_pick *pick = &f->pick;
     uint32_t ttl_s = level(f, (unsigned)pick->count, pick->ttl_s);
+    unsigned owner_at = f->reply.name_at;
     unsigned type = question->query->type, count = 0;
     for (unsigned i = 1; i < pick->count && f->config->settings.round_robin; i++) {
         unsigned other = shuffle_random(&f->random) % (i + 1);
@@ -244,7 +263,7 @@ static size_t put_picked(struct fast *f, const struct fast_question *question,
         pick->records[other] = record;
     }
     for (; count < pick->count; count++) {
-        uint8_t *data = fast_reply_record(&f->reply, DNS_HEADER_SIZE, type, ttl_s, family_bytes);
+        uint8_t *data = fast_reply_record(&f->reply, owner_at, type, ttl_s, family_bytes);
         if (!data) {
             break;
         }
@@ -252,12 +271,12 @@ static size_t put_picked(struct fast *f, const struct fast_question *question,
     }
     f->reply.answers = (uint16_t)count;
     f->reply.is_cut = count < pick->count;
-    return end(f, question->query, DNS_RCODE_NOERROR);
+    return end(f, question->query, DNS_RCODE_NOERROR, ttl_s);
 }
 
-/* More addresses than are prepared. 0: the slow path decides. */
-static size_t answer_many(struct fast *f, const struct fast_question *question,
-                          const struct engine_query *query, unsigned family_bytes)
+/* More addresses than are prepared. False: the slow path decides. */
+static bool answer_many(struct fast *f, const struct fast_question *question,
+                        const struct engine_query *query, unsigned family_bytes)
 {
     const struct store_node *node = question->walk.node;
     struct store_tally tally = store_node_tally(node);
@@ -273,32 +292,32 @@ static size_t answer_many(struct fast *f, const struct fast_question *question,
     size_t enough = address_pick_enough(family_bytes, wanted.reply_limit);
     if (tally.names > 0 || tally.groups > 0 ||
         (count < enough ? count : enough) > ENGINE_BRIEF_MAX) {
-        return 0;
+        return false;
     }
     if (!address_pick(&f->pick, &wanted) || (f->pick.is_all && !f->config->settings.round_robin)) {
-        return 0;
+        return false;
     }
     return put_picked(f, question, family_bytes);
 }
 
-static size_t answer_addresses(struct fast *f, const struct fast_question *question,
-                               const struct engine_query *query)
+static bool answer_addresses(struct fast *f, const struct fast_question *question,
+                             const struct engine_query *query)
 {
     struct addresses addresses;
     unsigned family = query_family(question);
     if (!get_addresses(f, question->walk.node, family, &addresses)) {
         return store_visible_count(question->walk.node) > STORE_READY_MAX
                    ? answer_many(f, question, query, family == 0 ? 4 : 16)
-                   : 0;
+                   : false;
     }
     if (addresses.count == 0) {
         return deny(f, question, query, DNS_RCODE_NOERROR);
     }
     addresses.ttl_s = level(f, addresses.count, addresses.ttl_s);
-    unsigned count = put_addresses(f, &addresses, DNS_HEADER_SIZE);
+    unsigned count = put_addresses(f, &addresses, f->reply.name_at);
     f->reply.answers = (uint16_t)count;
     f->reply.is_cut = count < addresses.count;
-    return end(f, question->query, DNS_RCODE_NOERROR);
+    return end(f, question->query, DNS_RCODE_NOERROR, addresses.ttl_s);
 }
 
 /* ---- Ports ---- */
@@ -340,9 +359,11 @@ static bool add_target(struct fast *f, const struct fast_question *question, str
 {
     struct fast_target target;
     struct addresses v4, v6;
-    if (!fast_target_find(&f->zones, question, wire, written_at, &target)) {
+    if (!fast_target_find(&f->zones, question, wire, &target)) {
         return false;
     }
+    unsigned owner_at =
+        target.shared_at < 0 ? written_at : f->reply.name_at + (unsigned)target.shared_at;
     enum view_part part = target_part(f, question, wire);
     if (!target.node || part == VIEW_NONE) {
         return true;
@@ -357,7 +378,7 @@ static bool add_target(struct fast *f, const struct fast_question *question, str
     }
     const struct addresses *a = v4.count ? &v4 : &v6;
     f->reply.additionals = (uint16_t)(f->reply.additionals + a->count);
-    return put_addresses(f, a, target.owner_at) == a->count;
+    return put_addresses(f, a, owner_at) == a->count;
 }
 
 struct targets {
@@ -390,7 +411,7 @@ static unsigned put_target(struct fast *f, const struct store_record *r, const s
 {
     struct slice target = store_record_host_wire(r);
     uint8_t *data =
-        fast_reply_record(&f->reply, DNS_HEADER_SIZE, DNS_TYPE_SRV, all->ttl_s, 6 + target.len);
+        fast_reply_record(&f->reply, f->reply.name_at, DNS_TYPE_SRV, all->ttl_s, 6 + target.len);
     if (!data) {
         return 0;
     }
@@ -401,28 +422,28 @@ static unsigned put_target(struct fast *f, const struct store_record *r, const s
     return (unsigned)(data + 6 - f->reply.bytes);
 }
 
-static size_t answer_targets(struct fast *f, const struct fast_question *question)
+static bool answer_targets(struct fast *f, const struct fast_question *question)
 {
     unsigned written_at[STORE_READY_MAX];
     const struct store_record *single;
     struct targets targets;
     if (!question->query->is_lower || !get_targets(f, question->walk.node, &single, &targets)) {
-        return 0;
+        return false;
     }
     for (unsigned i = 0; i < targets.count; i++) {
         written_at[i] = put_target(f, targets.records[i], &targets);
         if (written_at[i] == 0) {
-            return 0;
+            return false;
         }
     }
     for (unsigned i = 0; i < targets.count; i++) {
         struct slice target = store_record_host_wire(targets.records[i]);
         if (!add_target(f, question, target, written_at[i])) {
-            return 0;
+            return false;
         }
     }
     f->reply.answers = (uint16_t)targets.count;
-    return end(f, question->query, DNS_RCODE_NOERROR);
+    return end(f, question->query, DNS_RCODE_NOERROR, targets.ttl_s);
 }
 
 /* ---- Questions ---- */
@@ -483,22 +504,22 @@ static bool may_be_hidden(const struct fast *f, struct slice target)
 }
 
 /* A reverse name that has a key. */
-static size_t answer_pointer(struct fast *f, const struct fast_question *question)
+static bool answer_pointer(struct fast *f, const struct fast_question *question)
 {
     const struct store_node *node = question->walk.node;
     const struct store_record *record = node ? store_node_record(node) : NULL;
     struct slice target = record ? store_record_host_wire(record) : slice_of(NULL, 0);
     if (target.len == 0 || may_end_like_reverse(target) || may_be_hidden(f, target)) {
-        return 0;
+        return false;
     }
     uint32_t ttl_s = record->ttl_s ? record->ttl_s : f->config->settings.ttl_s;
-    uint8_t *data = fast_reply_record(&f->reply, DNS_HEADER_SIZE, DNS_TYPE_PTR, ttl_s, target.len);
+    uint8_t *data = fast_reply_record(&f->reply, f->reply.name_at, DNS_TYPE_PTR, ttl_s, target.len);
     if (!data) {
-        return 0;
+        return false;
     }
     memcpy(data, target.ptr, target.len);
     f->reply.answers = 1;
-    return end(f, question->query, DNS_RCODE_NOERROR);
+    return end(f, question->query, DNS_RCODE_NOERROR, ttl_s);
 }
 
 /* Whether a name of a stub zone is hidden from the client, since the zone is below a name that is.
@@ -604,30 +625,21 @@ bool fast_answer(struct fast *fast, const struct store *store, const struct engi
         return question->source == FAST_CACHE && !is_hidden_stub(f, question) &&
                answer_kept(f, question, query, response, &ret_deferral->wants_refresh);
     }
-    fast_reply_begin(&f->reply, question->query, query, f->config->settings.max_udp_size,
-                     response->bytes);
+    fast_reply_begin(&f->reply, question->query, query, f->config->settings.max_udp_size, response);
+    f->response = response;
     f->random = query->random;
-    size_t len = 0;
     switch (question->zone ? find_action(f, question, query) : PLAIN_NOT) {
     case PLAIN_NOT:
     case PLAIN_IF_ALIAS:
-        len = question->zone ? 0 : answer_pointer(f, question);
-        break;
+        return !question->zone && answer_pointer(f, question);
     case PLAIN_NO_NAME:
-        len = deny(f, question, query, DNS_RCODE_NXDOMAIN);
-        break;
+        return deny(f, question, query, DNS_RCODE_NXDOMAIN);
     case PLAIN_NO_DATA:
-        len = deny(f, question, query, DNS_RCODE_NOERROR);
-        break;
+        return deny(f, question, query, DNS_RCODE_NOERROR);
     case PLAIN_ADDRESSES:
-        len = answer_addresses(f, question, query);
-        break;
+        return answer_addresses(f, question, query);
     case PLAIN_TARGETS:
-        len = answer_targets(f, question);
-        break;
+        return answer_targets(f, question);
     }
-    response->len = len;
-    response->opt_at = f->reply.opt_at;
-    response->name_len = question->query->name_len;
-    return len > 0;
+    return false;
 }

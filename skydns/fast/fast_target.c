@@ -142,15 +142,13 @@ static bool find_from_node(const struct fast_question *question, const struct cu
 }
 
 bool fast_target_find(const struct fast_zones *zones, const struct fast_question *question,
-                      struct slice wire, unsigned written_at, struct fast_target *ret_target)
+                      struct slice wire, struct fast_target *ret_target)
 {
     struct cut cut;
     cut_target(wire, question->query, &cut);
     const struct store_node *common = common_node(question, &cut);
-    ret_target->owner_at = written_at;
-    if (cut.own == 0 && cut.count > 0) {
-        ret_target->owner_at = DNS_HEADER_SIZE + (unsigned)question->query->offsets[cut.shared_at];
-    }
+    ret_target->shared_at =
+        cut.own == 0 && cut.count > 0 ? question->query->offsets[cut.shared_at] : -1;
     return common ? find_from_node(question, &cut, common, &ret_target->node)
                   : find_from_zone(zones, &cut, &ret_target->node);
 }

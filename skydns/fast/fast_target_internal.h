@@ -11,12 +11,12 @@
 
 struct fast_target {
     const struct store_node *node; /* NULL: it has no addresses */
-    unsigned owner_at;             /* offset of its name in the reply */
+    int shared_at;                 /* where the question's name has it as its end; -1: nowhere */
 };
 
-/* For a target in wire form, written at `written_at` of the reply to a question whose name is in
- * lower case, plain and found. False: fall back to the slow path. */
+/* For a target in wire form, of a question whose name is in lower case, plain and found. False:
+ * fall back to the slow path. */
 bool fast_target_find(const struct fast_zones *zones, const struct fast_question *question,
-                      struct slice wire, unsigned written_at, struct fast_target *ret_target);
+                      struct slice wire, struct fast_target *ret_target);
 
 #endif

@@ -18,7 +18,9 @@ static size_t pass_name(struct soa_template *soa, size_t at)
     assert(soa->pointer_count < SOA_POINTERS_MAX);
     struct soa_pointer *pointer = &soa->pointers[soa->pointer_count++];
     pointer->at = (uint16_t)at;
-    pointer->base = (uint16_t)((soa->bytes[at] << 8 | soa->bytes[at + 1]) - soa->domain_len);
+    const unsigned target = (unsigned)(soa->bytes[at] << 8 | soa->bytes[at + 1]);
+    pointer->base = (uint16_t)(target - soa->domain_len);
+    soa->has_own_suffix |= (target & DNS_POINTER_MAX) >= DNS_HEADER_SIZE + (size_t)soa->domain_len;
     return at + 2;
 }
 
@@ -63,7 +65,7 @@ void soa_template_make(struct soa_template *soa, const struct engine_config *con
     soa->serial_at = pass_name(soa, at);
 }
 
-size_t soa_template_write(const struct soa_template *soa, uint8_t name_len, uint32_t serial,
+size_t soa_template_write(const struct soa_template *soa, size_t name_len, uint32_t serial,
                           uint8_t *out)
 {
     memcpy(out, soa->bytes, soa->len);

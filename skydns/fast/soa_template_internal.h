@@ -5,6 +5,7 @@
 #ifndef SKYDNS_FAST_SOA_TEMPLATE_INTERNAL_H
 #define SKYDNS_FAST_SOA_TEMPLATE_INTERNAL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,6 +30,8 @@ struct soa_template {
     unsigned pointer_count;
     struct soa_pointer pointers[SOA_POINTERS_MAX];
     uint8_t domain_len;
+    bool has_own_suffix; /* a name points to another in the record: it must lie right behind the
+                          * question */
     uint8_t bytes[SOA_TEMPLATE_MAX];
 };
 
@@ -36,9 +39,9 @@ struct soa_template {
 void soa_template_make(struct soa_template *soa, const struct engine_config *config,
                        const struct engine_zone *zone, unsigned shared, struct encoder *encoder);
 
-/* Writes it for such a question, whose name has name_len bytes and shares no longer suffix with the
- * names of the record. Returns the length. */
-size_t soa_template_write(const struct soa_template *soa, uint8_t name_len, uint32_t serial,
+/* Writes it for such a question, whose name ends name_len bytes behind the header and shares no
+ * longer suffix with the names of the record. Returns the length. */
+size_t soa_template_write(const struct soa_template *soa, size_t name_len, uint32_t serial,
                           uint8_t *out);
 
 #endif

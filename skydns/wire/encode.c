@@ -10,10 +10,12 @@
 #include "skydns/wire/edns.h"
 #include "skydns/wire/name_table_internal.h"
 #include "skydns/wire/rr_data.h"
+#include "skydns/wire/search_alias.h"
 
 struct encoder {
     uint16_t udp_size;
     const struct question *question;
+    uint16_t name_at; /* where its name is written */
     struct writer w;
     bool has_withdrawn; /* records: the names in them are still in the table */
     struct name_table names;
@@ -37,11 +39,11 @@ static void write_name(struct encoder *e, struct slice name, enum name_form form
 {
     assert(!e->has_withdrawn);
     if (form == NAME_COMPRESSED && name.ptr == (const char *)e->question->name.wire) {
-        writer_u16(&e->w, 0xc000 | DNS_HEADER_SIZE);
+        writer_u16(&e->w, 0xc000 | e->name_at);
         return;
     }
     if (e->names.names == 0) { /* the question's is learnt when a second one comes */
-        name_table_learn(&e->names, rr_name(&e->question->name), DNS_HEADER_SIZE);
+        name_table_learn(&e->names, rr_name(&e->question->name), e->name_at);
     }
     name_table_write(&e->names, name, form, &e->w);
 }
@@ -177,24 +179,60 @@ static bool write_records(struct encoder *e, const struct answer_plan *plan, str
     return is_complete;
 }
 
+/* The question and, if there is one, the search path's CNAME. */
+static size_t write_start(struct encoder *e, struct slice asked)
+{
+    const struct question *q = e->question;
+    const struct response_start start = response_start_of(asked, q->name.len);
+    e->name_at = (uint16_t)start.name_at;
+    if (asked.len > 0) {
+        search_alias_write(e->w.data, asked, rr_name(&q->name), q->type, q->qclass);
+        e->w.pos = start.records_at;
+    } else {
+        write_question(&e->w, q);
+    }
+    assert(e->w.pos == start.records_at);
+    return start.records_at;
+}
+
+static uint32_t alias_ttl_s(const struct answer_plan *plan, const struct counts *counts)
+{
+    uint32_t ttl_s = UINT32_MAX;
+    for (size_t i = 0; i < counts->answers; i++) {
+        const uint32_t this_s = plan->answers.items[i].ttl_s;
+        ttl_s = this_s < ttl_s ? this_s : ttl_s;
+    }
+    if (counts->authorities > 0) {
+        const uint32_t soa_s = plan->authorities[0].ttl_s, minimum_s = plan->soa.minimum_s;
+        ttl_s = soa_s < ttl_s ? soa_s : ttl_s;
+        ttl_s = minimum_s < ttl_s ? minimum_s : ttl_s;
+    }
+    return ttl_s == UINT32_MAX ? 0 : ttl_s;
+}
+
 void encode_plan(struct encoder *encoder, const struct question *question,
                  const struct answer_plan *plan, size_t limit, struct response *response)
 {
     struct encoder *e = encoder;
-    assert(question->name.len > 0 && limit >= DNS_HEADER_SIZE + (size_t)question->name.len +
-                                                  DNS_QUESTION_TAIL + EDNS_OPT_SIZE);
+    const struct slice asked = response->asked;
+    assert(question->name.len > 0 &&
+           limit >= response_start_of(asked, question->name.len).records_at + EDNS_OPT_SIZE);
     e->question = question;
     e->w = writer_of(response->bytes, limit - (question->has_edns ? EDNS_OPT_SIZE : 0));
     e->has_withdrawn = false;
     name_table_begin(&e->names);
     (void)writer_take(&e->w, DNS_HEADER_SIZE); /* written last */
-    write_question(&e->w, question);
+    const size_t records_at = write_start(e, asked);
 
     struct counts counts = {0};
     bool is_complete = write_records(e, plan, &counts);
     if (!is_complete && plan->is_signed) {
-        e->w.pos = DNS_HEADER_SIZE + (size_t)question->name.len + DNS_QUESTION_TAIL;
+        e->w.pos = records_at;
         counts = (struct counts){0};
+    }
+    if (asked.len > 0) {
+        search_alias_set_ttl(response->bytes, asked, alias_ttl_s(plan, &counts));
+        counts.answers++;
     }
     response->opt_at = question->has_edns ? e->w.pos : 0;
     if (question->has_edns) {
@@ -211,7 +249,7 @@ void encode_plan(struct encoder *encoder, const struct question *question,
     write_header(response->bytes, question, plan->rcode, flags, &counts);
     response->len = e->w.pos;
     assert(!e->w.failed && response->len <= limit);
-    response->name_len = question->name.len;
+    response->name_len = asked.len > 0 ? (uint8_t)asked.len : question->name.len;
 }
 
 void encode_bare(const struct encoder *encoder, const struct question *question,

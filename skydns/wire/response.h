@@ -7,13 +7,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/slice.h"
 #include "common/dns/dns.h"
 
 struct response {
-    uint8_t *bytes;   /* the caller's: as many as engine_answer's response has */
-    size_t len;       /* 0: there is none, and the rest says nothing */
-    size_t opt_at;    /* its OPT record, with only TSIG behind it; 0: it has none */
-    uint8_t name_len; /* of the name in the question that it repeats; 0: it repeats none */
+    uint8_t *bytes;     /* the caller's: as many as engine_answer's response has */
+    struct slice asked; /* the client's name, if its question is answered with another name of its
+                         * search path (search_alias.h); else empty. Set before it is written */
+    size_t len;         /* 0: there is none, and the rest says nothing */
+    size_t opt_at;      /* its OPT record, with only TSIG behind it; 0: it has none */
+    uint8_t name_len;   /* of the name in the question that it repeats; 0: it repeats none */
 };
 
 /* ---- Of one that there is ---- */

@@ -212,3 +212,17 @@ bool response_rr_name(const struct parsed_response *response, const struct respo
     }
     return true;
 }
+
+uint32_t response_rr_denial_ttl_s(const struct parsed_response *response,
+                                  const struct response_rr *soa)
+{
+    enum { MINIMUM_SIZE = 4, SOA_MIN = 22 };
+    if (soa->data_len < SOA_MIN) {
+        return 0;
+    }
+    struct reader r = reader_of(response->bytes, response->len);
+    r.pos = (size_t)soa->data_at + soa->data_len - MINIMUM_SIZE;
+    uint32_t minimum_s = reader_u32(&r);
+    minimum_s = minimum_s > INT32_MAX ? 0 : minimum_s;
+    return minimum_s < soa->ttl_s ? minimum_s : soa->ttl_s;
+}

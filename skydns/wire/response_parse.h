@@ -99,6 +99,11 @@ bool response_rr_is_of(const struct parsed_response *response, const struct resp
  */
 struct reader response_options(const struct parsed_response *response);
 
+/* Seconds for which a denial with this SOA holds: the smaller of its TTL and its last field (RFC
+ * 2308 5). */
+uint32_t response_rr_denial_ttl_s(const struct parsed_response *response,
+                                  const struct response_rr *soa);
+
 /* A name within the rdata, `offset` bytes into it. *ret_end, unless NULL, is the first byte of the
  * message behind it, at most the end of the rdata. False: there is none. */
 bool response_rr_name(const struct parsed_response *response, const struct response_rr *rr,

@@ -52,7 +52,7 @@ CEILINGS = {
     "edns-a": 2083,
     "alone-a": 2603,
     "mixed-case-miss": 1740,
-    "autopath-a": 4807,
+    "autopath-a": 4587,
     "signed-a": 4752,
     "signed-miss": 28440,
     "cookie-a": 2794,

@@ -20,34 +20,73 @@ def follows_exempt_nonsense(difference: Difference) -> bool:
     )
 
 
-def without_signing(message: wire.Message) -> list:
-    """Its records, but for when signatures were made and the capitals of owners that are compressed."""
-    fields = 8  # of RRSIG, before its times
-    kept = [rr for section in message.sections for rr in section if rr.type not in (TYPES["OPT"], TYPES["TSIG"])]
-    return [
-        (rr.owner.lower(), rr.type, rr.ttl_s, rr.data[:fields] if rr.type == TYPES["RRSIG"] else rr.data) for rr in kept
-    ]
-
-
-def signs_the_same(difference: Difference) -> bool:
-    """Whether both sign the same records, or only ours had room for them."""
+def replies_of(difference: Difference) -> tuple[wire.Message, wire.Message] | None:
+    """Ours and theirs, if both answer last."""
     (step, ours), (their_step, theirs) = difference.ours[-1], difference.theirs[-1]
-    if step != "R" or their_step != "R":
+    return (wire.read_message(ours), wire.read_message(theirs)) if step == their_step == "R" else None
+
+
+def flags_of(message: wire.Message) -> int:
+    return int.from_bytes(message.header[2:], "big")
+
+
+def records_of(message: wire.Message) -> list[wire.Rr]:
+    others = TYPES["OPT"], TYPES["TSIG"]
+    return [rr for section in message.sections for rr in section if rr.type not in others]
+
+
+def has_nonsense(difference: Difference) -> bool:
+    """Whether they answer with signatures or proofs that are none, and we with SERVFAIL."""
+    replies = replies_of(difference)
+    if not replies or flags_of(replies[0]) & 15 != 2 or records_of(replies[0]):
         return False
-    a, b = wire.read_message(ours), wire.read_message(theirs)
-    is_cut, was_cut = (bool(int.from_bytes(message.header[2:], "big") & wire.TC) for message in (a, b))
-    records = without_signing(a)
-    is_signed = is_cut or any(rtype == TYPES["RRSIG"] for _, rtype, *_ in records)
-    return is_signed and (was_cut or records == without_signing(b))
+    name_at = {TYPES["RRSIG"]: 18, TYPES["NSEC"]: 0}
+    for rr in records_of(replies[1]):
+        if rr.type in name_at:
+            try:
+                wire.read_name(rr.data, name_at[rr.type])
+            except wire.Unreadable:
+                return True
+    return False
+
+
+def has_more_than_they(difference: Difference) -> bool:
+    """Whether theirs is cut and has no record but a search path's CNAME, and ours has some."""
+    replies = replies_of(difference)
+    return bool(replies) and all(flags_of(reply) & wire.TC for reply in replies) and len(records_of(replies[0])) > len(
+        records_of(replies[1])
+    )
+
+
+def has_shorter_alias(difference: Difference) -> bool:
+    """Whether the records differ in the TTL of the first alone, a CNAME that ours does not keep longer."""
+    replies = replies_of(difference)
+    if not replies:
+        return False
+    (first, *rest), (their_first, *their_rest) = map(records_of, replies)
+    return rest == their_rest and first.type == TYPES["CNAME"] and first.ttl_s < their_first.ttl_s
 
 
 CLASSES: list[Class] = [
     Class(
-        "names of signed answers", {"compression", "padding", "tsig", "case", "answer", "authority", "additional",
-                                    "truncation", "deferral"},
-        "the encoder compresses owners of NSEC and RRSIG records as all others: answers are shorter, more of them fit, "
-        "and signatures are made for other answers first, so at another time",
-        signs_the_same,
+        "an upstream's records written anew", {"compression", "padding", "tsig", "case"},
+        "names are compressed against the client's question where the upstream did not",
+        lambda difference: True,
+    ),
+    Class(
+        "an upstream's nonsense", {"answer", "authority", "flags", "options", "padding", "rcode", "truncation", "tsig"},
+        "the data of a record is not what its type has: SERVFAIL",
+        has_nonsense,
+    ),
+    Class(
+        "what fits of a long answer", {"answer", "compression", "options", "padding", "tsig", "ttl"},
+        "as many records as fit come with TC, where none did",
+        has_more_than_they,
+    ),
+    Class(
+        "the TTL of a search path's CNAME", {"ttl", "tsig"},
+        "a proof beside the kept answer may be the first to expire",
+        has_shorter_alias,
     ),
     Class(
         "a cookie that ends like an OPT record", {"options"},

@@ -177,7 +177,10 @@ def without_signature(rr: Rr) -> Rr:
     """The data of an RRSIG up to the signer's name."""
     if rr.type != TYPES["RRSIG"]:
         return rr
-    _, end = wire.read_name(rr.data, 18)
+    try:
+        _, end = wire.read_name(rr.data, 18)
+    except wire.Unreadable:  # a nameserver's nonsense
+        return rr
     return Rr(rr.owner, rr.type, rr.rclass, rr.ttl_s, rr.data[:end])
 
 

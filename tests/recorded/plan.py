@@ -144,7 +144,7 @@ class Clock:
 
 WIRE_CORPORA = (
     "query", "query_parse", "tsig", "transfer_query", "tcp_frames", "upstream_frames", "message_text",
-    "relay", "relocate", "kept_reply", "external", "signer", "nsec", "notify", "dns_reply", "dname", "dnsgrpc",
+    "relay", "kept_reply", "external", "signer", "nsec", "notify", "dns_reply", "dname", "dnsgrpc",
     "doh_reply",
 )  # fmt: skip
 

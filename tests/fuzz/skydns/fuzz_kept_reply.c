@@ -1,12 +1,13 @@
 /* Any bytes as a nameserver's reply: what is kept of them parses, stands under a name of the chain,
- * is kept unchanged when it is sent again, and comes out of a cache as it would without one. The
- * question is the one in the reply. */
+ * is kept unchanged when it is sent again, comes out of a cache as it would without one, and says
+ * the same behind a search path's CNAME. The question is the one in the reply. */
 #include <assert.h>
 
 #include "common/base/cursor.h"
 #include "common/base/seeded_hash.h"
 #include "common/dns/dns.h"
 #include "skydns/external/kept_reply.h"
+#include "tests/support/skydns/behind_alias.h"
 #include "tests/support/skydns/response_bytes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -87,6 +88,10 @@ static void check_again(const struct cache_key *key, uint8_t *image, const struc
     writer_u16(&w, kept->answers);
     writer_u16(&w, kept->authorities);
     writer_u16(&w, 0);
+    struct writer question = writer_of(image, kept->records_at);
+    question.pos = kept->records_at - (size_t)DNS_QUESTION_TAIL;
+    writer_u16(&question, key->type);
+    writer_u16(&question, key->qclass);
     size_t len = kept->records_at + (size_t)kept->len;
     struct parsed_response response;
     response_parse(image, len, &response);
@@ -96,6 +101,37 @@ static void check_again(const struct cache_key *key, uint8_t *image, const struc
            second.authorities == kept->authorities && second.is_negative == kept->is_negative &&
            second.ttl_s >= kept->ttl_s && second.run_count == kept->run_count);
     assert(memcmp(again + second.records_at, image + kept->records_at, kept->len) == 0);
+}
+
+static void check_alias(const struct cache_key *key, const uint8_t *data, const uint8_t *records,
+                        const struct cache_hit *hit)
+{
+    static const struct slice asked = {BEHIND_ALIAS_NAME, sizeof(BEHIND_ALIAS_NAME)};
+    static uint8_t plain[DNS_MESSAGE_MAX], aliased[DNS_MESSAGE_MAX];
+    const struct response_start own = response_start_of(slice_of(NULL, 0), key->name.len);
+    const struct response_start start = response_start_of(asked, key->name.len);
+    if (key->qclass != DNS_CLASS_IN || start.records_at + hit->shown_len > sizeof(aliased)) {
+        return;
+    }
+    uint8_t header[DNS_HEADER_SIZE] = {[2] = 0x80, [5] = 1};
+    struct writer w = writer_of(header, sizeof(header));
+    w.pos = 6;
+    writer_u16(&w, hit->shown_answers);
+    writer_u16(&w, hit->shown_authorities);
+    memcpy(plain, header, sizeof(header));
+    w.pos = 6;
+    writer_u16(&w, (uint16_t)(hit->shown_answers + 1));
+    memcpy(aliased, header, sizeof(header));
+    memcpy(plain + own.name_at, key->name.wire, key->name.len);
+    memcpy(plain + own.name_at + key->name.len, data + own.name_at + key->name.len,
+           DNS_QUESTION_TAIL);
+    memcpy(plain + own.records_at, records, hit->shown_len);
+    search_alias_write(aliased, asked, slice_of(key->name.wire, key->name.len), key->type,
+                       key->qclass);
+    memcpy(aliased + start.records_at, records, hit->shown_len);
+    kept_records_move(aliased + start.records_at, hit->shown_len, key->name.len, &start);
+    behind_alias_check(slice_of(plain, own.records_at + hit->shown_len),
+                       slice_of(aliased, start.records_at + hit->shown_len));
 }
 
 static void check_cache(const struct cache_key *key, const uint8_t *data, size_t size, size_t room)
@@ -115,8 +151,10 @@ static void check_cache(const struct cache_key *key, const uint8_t *data, size_t
     if (put == CACHE_KEPT) {
         assert(hit.state == CACHE_FRESH && hit.len == first_hit.len &&
                hit.answers_len == first_hit.answers_len && hit.left_s == first_hit.left_s);
-        size_t len = hit.len <= room ? hit.len : hit.answers_len <= room ? hit.answers_len : 0;
-        assert(memcmp(first, hit_records, len) == 0);
+        assert(hit.shown_len <= room && hit.shown_len == first_hit.shown_len);
+        assert(hit.shown_answers == first_hit.shown_answers);
+        assert(memcmp(first, hit_records, hit.shown_len) == 0);
+        check_alias(key, data, first, &hit);
     } else {
         assert(hit.state == CACHE_MISS);
     }

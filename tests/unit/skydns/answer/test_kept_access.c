@@ -143,16 +143,25 @@ static void who(void **state)
 }
 
 /* The authority goes first, then all records with TC; a TCP client gets all. */
+static unsigned count_answers(const char *text)
+{
+    unsigned n = 0;
+    for (const char *at = text; (at = strstr(at, "\n= ")); at++) {
+        n++;
+    }
+    return n;
+}
+
 static void sizes(void **state)
 {
     struct foreign_bed b = bed_new(keys, COUNT(keys));
     static struct bed_reply r;
     (void)state;
     bed_put_addresses(&b, "www.example.com. A", "www.example.com.", 100, 40); /* 33 + 640 */
-    assert_string_equal(ask(&b, "www.example.com. A"),
-                        "NOERROR qr tc rd ra\n? www.example.com. IN A");
-    assert_string_equal(ask(&b, "www.example.com. A edns=683"),
-                        "NOERROR qr tc rd ra\n? www.example.com. IN A\nedns 1232");
+    assert_int_equal(count_answers(ask(&b, "www.example.com. A")), 29);
+    assert_non_null(strstr(ask(&b, "www.example.com. A"), " tc"));
+    assert_int_equal(count_answers(ask(&b, "www.example.com. A edns=683")), 39);
+    assert_non_null(strstr(ask(&b, "www.example.com. A edns=683"), " tc"));
     assert_non_null(strstr(ask(&b, "www.example.com. A edns=684"), "192.0.0.40"));
     assert_non_null(strstr(ask(&b, "www.example.com. A tcp"), "192.0.0.40"));
     b.f->now_ms += 200 * 1000; /* the error's option goes before any record */

@@ -938,11 +938,11 @@ static void forwarded_replies(void **state)
     assert_string_equal(forwarded(f, asked, up, len), "invalid");
 
     len = make_upstream(up, 0x8180, 40); /* 33 + 640 */
-    assert_string_equal(forwarded(f, asked, up, len),
-                        "NOERROR qr tc rd ra\n? WWW.example.com. IN A");
-    assert_string_equal(forwarded(f, "www.example.com. A edns=600 do", up, len),
-                        "NOERROR qr tc rd ra\n? www.example.com. IN A\nedns 1232 do");
-    assert_int_equal(count_lines(forwarded(f, "www.example.com. A edns=683", up, len), "\n= "), 0);
+    assert_int_equal(count_lines(forwarded(f, asked, up, len), "\n= "), 29);
+    assert_non_null(strstr(forwarded(f, asked, up, len), " tc"));
+    assert_int_equal(count_lines(forwarded(f, "www.example.com. A edns=600 do", up, len), "\n= "),
+                     34);
+    assert_int_equal(count_lines(forwarded(f, "www.example.com. A edns=683", up, len), "\n= "), 39);
     assert_int_equal(count_lines(forwarded(f, "www.example.com. A edns=684", up, len), "\n= "), 40);
     assert_int_equal(count_lines(forwarded(f, "www.example.com. A tcp", up, len), "\n= "), 40);
 

@@ -533,7 +533,8 @@ static void test_room(void **state)
                         : room >= whole.answers_len ? whole.answers_len
                                                     : 0;
         assert_memory_equal(exact, records, copied);
-        assert_int_equal(exact[copied], 0x55);
+        assert_int_equal(hit.shown_len, copied);
+        assert_int_equal(exact[room], 0x55);
         assert_int_equal(hit.len, whole.len);
         test_free(exact);
     }

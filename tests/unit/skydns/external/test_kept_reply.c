@@ -511,7 +511,10 @@ static void test_room(void **state)
         assert_int_equal(hit.answers, 1);
         assert_int_equal(hit.authorities, 1);
         assert_true(hit.answers_len > 0 && hit.answers_len < hit.len);
-        assert_int_equal(exact[copied], 0x55);
+        assert_int_equal(hit.shown_len, copied);
+        assert_int_equal(hit.shown_answers, copied > 0);
+        assert_int_equal(hit.shown_authorities, copied == hit.len);
+        assert_int_equal(exact[room], 0x55);
         assert_true(copied == 0 || exact[copied - 1] != 0x55);
         test_free(exact);
     }

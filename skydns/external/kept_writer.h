@@ -1,31 +1,35 @@
-/* Writes the records that are kept: into an image of the message that they will be part of, with
- * the question's name at offset 12, so that compression pointers come out right. Pure.
+/* Writes records of a nameserver's response into another message, behind the question's name, so
+ * that compression pointers come out right: into the image that the cache keeps (kept_reply.h), and
+ * into a client's response (relay.h). Pure.
  *
  * Names are compressed where RFC 3597 4 allows it; a nameserver's compression of others is undone.
  * Which earlier names can be pointed at is remembered in a table of fixed size, of which four
  * places are looked at for each label: a reply of many names costs no more for each than one of
- * few. */
-#ifndef SKYDNS_EXTERNAL_KEPT_WRITER_INTERNAL_H
-#define SKYDNS_EXTERNAL_KEPT_WRITER_INTERNAL_H
+ * few. None is pointed at that an image put behind a search path's CNAME would move out of reach.
+ */
+#ifndef SKYDNS_EXTERNAL_KEPT_WRITER_H
+#define SKYDNS_EXTERNAL_KEPT_WRITER_H
 
 #include "common/base/cursor.h"
 #include "skydns/external/cache.h"
 #include "skydns/wire/response_parse.h"
+#include "skydns/wire/search_alias.h"
 
 enum { KEPT_SUFFIXES = 256 };
 
 struct kept_writer {
     struct writer out; /* failed: the records do not fit */
-    size_t records_at; /* where the question ends */
+    size_t records_at; /* names before it are the question's */
     struct {
         uint32_t hash;
         uint16_t at; /* 0: free */
     } suffixes[KEPT_SUFFIXES];
 };
 
-/* `image` is borrowed. */
-void kept_writer_init(struct kept_writer *writer, const struct cache_key *key, uint8_t *image,
-                      size_t size);
+/* `image` is borrowed, of `size` bytes, which have room for the name at name_at; records follow
+ * from records_at on. */
+void kept_writer_init(struct kept_writer *writer, const struct dname *name,
+                      const struct response_start *start, uint8_t *image, size_t size);
 
 /* Appends a record under this name, its owner in some spelling. Returns where it begins. False in
  * *ret_is_sound: its data is not what its type has. */
