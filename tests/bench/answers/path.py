@@ -20,7 +20,7 @@ CHANGES = 1000
 STARTS = 3
 CONNECTIONS = 10_000
 _AT_ONCE = 250  # fits a listener's backlog
-# skydns reserves some for other uses, and half of the rest for nameservers; a third, if it speaks TLS, too.
+# skydns reserves some for other uses, and half of the rest for nameservers.
 DESCRIPTORS_OTHERS = 640
 _DESCRIPTORS = 3 * CONNECTIONS + 2 * DESCRIPTORS_OTHERS
 BOTH_CORES = f"{servers.SERVER_CORE},{servers.GENERATOR_CORE}"
