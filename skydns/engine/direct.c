@@ -263,7 +263,7 @@ enum engine_verdict direct_answer(struct direct *direct, const struct store *sto
     ret_deferral->refresh_len = 0;
     ret_deferral->forward_len = 0;
     ret_deferral->path_at = 0;
-    ret_deferral->path_has_failed = false;
+    ret_deferral->path_seen = 0;
     if (store && !externals && query->parsed->is_ordinary) {
         bool is_answered = false;
         if (!direct->config->dnssec || !may_be_signed(&query->parsed->fast)) {

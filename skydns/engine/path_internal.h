@@ -17,15 +17,16 @@
 
 #include "common/dns/dname.h"
 #include "skydns/clients/client_index.h"
+#include "skydns/engine/path_names.h"
 #include "skydns/publish/engine_config.h"
 #include "skydns/wire/fast_query.h"
 #include "skydns/wire/query.h"
 #include "skydns/wire/question.h"
 
 enum {
-    PATH_SVC = 1,          /* the place below svc.<domain>, */
-    PATH_DOMAIN = 2,       /* and the one below the domain */
-    PATH_FIRST_SEARCH = 3, /* of -search, if there are any */
+    PATH_SVC = 1,                                /* the place below svc.<domain>, */
+    PATH_DOMAIN = 2,                             /* and the one below the domain */
+    PATH_FIRST_SEARCH = PATH_NAMES_FIRST_SEARCH, /* of -search, if there are any */
     PATH_PLACES_MAX = PATH_FIRST_SEARCH + ENGINE_SEARCH_MAX + 1,
 };
 

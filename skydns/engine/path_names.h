@@ -12,7 +12,18 @@
 #include "skydns/publish/engine_config.h"
 
 /* The cluster's, those of -search, the bare name. */
-enum { PATH_NAMES_MAX = 3 + ENGINE_SEARCH_MAX + 1 };
+enum {
+    PATH_NAMES_FIRST_SEARCH = 3,
+    PATH_NAMES_MAX = PATH_NAMES_FIRST_SEARCH + ENGINE_SEARCH_MAX + 1
+};
+
+/* Whether the search goes on at a place whose name exists without such data. In a domain of -search
+ * it does, as a resolver's: an external name may have it. In the cluster's own, what exists is what
+ * is meant, and its other addresses are the answer. */
+static inline bool path_names_pass_no_data(size_t place, size_t places)
+{
+    return place >= PATH_NAMES_FIRST_SEARCH && place + 1 < places;
+}
 
 struct path_names {
     size_t count;                       /* 0: the question has no search path */

@@ -188,13 +188,18 @@ static bool has_too_few_dots(const struct path_walk *w, const struct dname *name
 /* ---- Places ---- */
 
 /* What a reply is to the search. */
-enum outcome { OUTCOME_ANSWER, OUTCOME_NO_NAME, OUTCOME_FAILED };
+enum outcome { OUTCOME_ANSWER, OUTCOME_NO_DATA, OUTCOME_NO_NAME, OUTCOME_FAILED };
 
-static enum outcome outcome_of(const uint8_t *reply)
+static enum outcome outcome_of(const struct path_walk *w, unsigned place,
+                               const struct response *response)
 {
-    switch (reply[3] & DNS_MASK_RCODE) {
+    const unsigned aliases = place > 0;
+    switch (response_low_rcode(response)) {
     case DNS_RCODE_NOERROR:
-        return OUTCOME_ANSWER;
+        return path_names_pass_no_data(place, path_places(&w->path)) &&
+                       response_answers(response) == aliases && !response_is_truncated(response)
+                   ? OUTCOME_NO_DATA
+                   : OUTCOME_ANSWER;
     case DNS_RCODE_NXDOMAIN:
         return OUTCOME_NO_NAME;
     default:
@@ -265,7 +270,7 @@ struct search {
     const struct external_answers *externals;
     struct response *response;
     struct engine_deferral *ret_deferral;
-    bool has_failed;
+    unsigned seen;    /* ENGINE_PATH_SAW_... */
     bool has_no_room; /* for the reply at a place: the client had better search by itself */
 };
 
@@ -285,11 +290,15 @@ static enum engine_verdict answer_plainly(struct path_walk *w, const struct sear
 static enum engine_verdict give_up(struct path_walk *w, const struct search *s)
 {
     enum engine_verdict verdict = answer_plainly(w, s, NULL);
-    if (s->has_failed && !s->has_no_room &&
-        !(verdict == ENGINE_REPLY && outcome_of(s->response->bytes) == OUTCOME_FAILED)) {
+    const enum outcome outcome =
+        verdict == ENGINE_REPLY ? outcome_of(w, 0, s->response) : OUTCOME_ANSWER;
+    const unsigned seen = s->has_no_room ? 0 : s->seen;
+    if (seen & ENGINE_PATH_SAW_FAILURE && outcome != OUTCOME_FAILED) {
         direct_error(w->direct, s->query, DNS_RCODE_SERVFAIL, DNS_FLAG_RA, EDNS_ERROR_NO_AUTHORITY,
                      s->response);
         verdict = ENGINE_REPLY;
+    } else if (seen & ENGINE_PATH_SAW_NO_DATA && outcome == OUTCOME_NO_NAME) {
+        response_set_no_data(s->response);
     }
     pass_refresh(w, s->ret_deferral);
     return verdict;
@@ -307,7 +316,7 @@ static enum step take_verdict(struct path_walk *w, struct search *s,
     if (verdict == ENGINE_DEFER) {
         deferral->path_at = (uint8_t)place;
         deferral->path_serial = w->config->serial;
-        deferral->path_has_failed = s->has_failed;
+        deferral->path_seen = (uint8_t)s->seen;
         if (place > 0 && deferral->kind == ENGINE_DEFER_FORWARD) {
             deferral->forward_len =
                 question_write(query_question(query->parsed), query->wire, deferral->forward);
@@ -315,7 +324,7 @@ static enum step take_verdict(struct path_walk *w, struct search *s,
         return STEP_END;
     }
     enum outcome outcome =
-        verdict == ENGINE_REPLY ? outcome_of(s->response->bytes) : OUTCOME_FAILED;
+        verdict == ENGINE_REPLY ? outcome_of(w, place, s->response) : OUTCOME_FAILED;
     note_refresh(w, deferral, query);
     if (outcome == OUTCOME_ANSWER) {
         if (place > 0) {
@@ -323,7 +332,9 @@ static enum step take_verdict(struct path_walk *w, struct search *s,
         }
         return STEP_END;
     }
-    s->has_failed = s->has_failed || outcome == OUTCOME_FAILED;
+    s->seen |= outcome == OUTCOME_FAILED    ? ENGINE_PATH_SAW_FAILURE
+               : outcome == OUTCOME_NO_DATA ? ENGINE_PATH_SAW_NO_DATA
+                                            : 0;
     return STEP_NEXT;
 }
 
@@ -348,7 +359,8 @@ static enum step try_name(struct path_walk *w, struct search *s, unsigned place,
     s->response->asked = asked_name(w);
     *verdict = direct_answer(w->direct, s->store, &query, externals, s->response, s->ret_deferral);
     s->response->asked = slice_of(NULL, 0);
-    if (is_short && *verdict == ENGINE_REPLY && outcome_of(s->response->bytes) != OUTCOME_ANSWER) {
+    if (is_short && *verdict == ENGINE_REPLY &&
+        outcome_of(w, place, s->response) != OUTCOME_ANSWER) {
         return STEP_NEXT;
     }
     return take_verdict(w, s, &query, place, *verdict);
@@ -373,7 +385,7 @@ static enum engine_verdict search(struct path_walk *w, struct search *s)
 {
     enum engine_verdict verdict = ENGINE_REPLY;
     w->refresh_len = 0;
-    s->has_failed = s->query->path_has_failed;
+    s->seen = s->query->path_seen;
     rule_out(w, s->store);
     for (unsigned place = s->query->path_at; place < path_places(&w->path); place++) {
         switch (try_place(w, s, place, &verdict)) {
@@ -444,7 +456,7 @@ bool path_walk_forwarded(struct path_walk *walk, const struct engine_query *quer
     }
     response->asked = asked_name(walk);
     const bool is_answer = direct_forwarded(walk->direct, &candidate, upstream, response) &&
-                           outcome_of(response->bytes) == OUTCOME_ANSWER;
+                           outcome_of(walk, query->path_at, response) == OUTCOME_ANSWER;
     response->asked = slice_of(NULL, 0);
     if (is_answer) {
         count_answer(walk, query->path_at);

@@ -2,7 +2,8 @@
  * need not: the first answer that is not NXDOMAIN is the reply, behind a CNAME from the client's
  * name (search_alias.h). An answer to the query itself is given as it is; so is its NXDOMAIN
  * if no other name exists. A place that could not be answered (SERVFAIL, REFUSED) is passed over,
- * and the reply is SERVFAIL if nothing else answers.
+ * and the reply is SERVFAIL if nothing else answers; so is a name below a domain of -search that
+ * has no such data, and then NXDOMAIN becomes NODATA.
  *
  *     direct_answer, once for each place --> reply, or a deferral with the place that waits
  *

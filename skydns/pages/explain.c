@@ -205,9 +205,9 @@ static void explain_serial(struct explainer *e)
     }
 }
 
-static enum explain_outcome outcome_of_rcode(unsigned rcode)
+static enum explain_outcome outcome_of_rcode(unsigned rcode, bool is_empty)
 {
-    return rcode == DNS_RCODE_NOERROR    ? EXPLAIN_ANSWERS
+    return rcode == DNS_RCODE_NOERROR    ? is_empty ? EXPLAIN_NO_DATA : EXPLAIN_ANSWERS
            : rcode == DNS_RCODE_NXDOMAIN ? EXPLAIN_NO_NAME
                                          : EXPLAIN_FAILED;
 }
@@ -216,12 +216,17 @@ static enum explain_outcome outcome_of(const struct explainer *e, const struct d
 {
     const struct explain_foreign *x = &e->result.foreign;
     enum explain_outcome outcome = EXPLAIN_ASKED;
-    if (e->result.plan) {
-        outcome = outcome_of_rcode(e->result.plan->rcode);
+    const struct answer_plan *plan = e->result.plan;
+    if (plan) {
+        outcome = outcome_of_rcode(plan->rcode,
+                                   plan->answers.count == 0 && e->result.external_count == 0);
     } else if (x->source == EXPLAIN_FROM_CACHE) {
-        outcome = x->kept.state == CACHE_FAILED ? EXPLAIN_FAILED : outcome_of_rcode(x->kept.rcode);
+        outcome = x->kept.state == CACHE_FAILED
+                      ? EXPLAIN_FAILED
+                      : outcome_of_rcode(x->kept.rcode, x->kept.answers == 0);
     }
-    return outcome != EXPLAIN_ANSWERS && engine_config_keeps_short_name(e->config, meant)
+    return outcome != EXPLAIN_ANSWERS && outcome != EXPLAIN_NO_DATA &&
+                   engine_config_keeps_short_name(e->config, meant)
                ? EXPLAIN_TOO_SHORT
                : outcome;
 }
@@ -231,10 +236,7 @@ enum explain_outcome explain_try(struct explainer *e, const struct dname *name)
     struct dname meant;
     e->result.question.name = *name;
     (void)explain_answer(e, &meant); /* its outcome tells */
-    const struct answer_plan *plan = e->result.plan;
-    enum explain_outcome outcome = outcome_of(e, &meant);
-    bool is_empty = plan && plan->answers.count == 0 && e->result.external_count == 0;
-    return outcome == EXPLAIN_ANSWERS && is_empty ? EXPLAIN_NO_DATA : outcome;
+    return outcome_of(e, &meant);
 }
 
 /* Tries the names in their order; afterwards, the question is about the one that answers, or about
@@ -248,8 +250,11 @@ static void walk(struct explainer *e)
         if (who->path.names[i].len > 0) {
             *outcome = explain_try(e, &who->path.names[i]);
         }
-        who->has_answer =
-            *outcome == EXPLAIN_ANSWERS || *outcome == EXPLAIN_NO_DATA || *outcome == EXPLAIN_ASKED;
+        const bool is_passed =
+            *outcome == EXPLAIN_NO_DATA && path_names_pass_no_data(i, who->path.count);
+        who->has_answer = *outcome == EXPLAIN_ANSWERS || *outcome == EXPLAIN_ASKED ||
+                          (*outcome == EXPLAIN_NO_DATA && !is_passed);
+        who->has_no_data = who->has_no_data || is_passed;
         who->has_failed = who->has_failed || *outcome == EXPLAIN_FAILED;
     }
     if (!who->has_answer) {

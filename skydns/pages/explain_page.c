@@ -56,6 +56,9 @@ static const char *status_of(const struct explanation *x)
     if (x->who.has_failed && !x->who.has_answer) {
         return dns_rcode_name(DNS_RCODE_SERVFAIL);
     }
+    if (x->who.has_no_data && !x->who.has_answer) {
+        return dns_rcode_name(DNS_RCODE_NOERROR);
+    }
     if (foreign->source == EXPLAIN_FROM_CACHE) {
         return dns_rcode_name(foreign->kept.state == CACHE_FAILED ? DNS_RCODE_SERVFAIL
                                                                   : foreign->kept.rcode);

@@ -69,8 +69,9 @@ struct explain_who {
     struct path_names path;
     size_t tried; /* of its names, the first ones */
     enum explain_outcome outcomes[PATH_NAMES_MAX];
-    bool has_answer; /* the last one tried is it, or decides */
-    bool has_failed; /* without an answer: SERVFAIL, since one failed */
+    bool has_answer;  /* the last one tried is it, or decides */
+    bool has_failed;  /* without an answer: SERVFAIL, since one failed */
+    bool has_no_data; /* without an answer, and none failed: NODATA, since one exists */
 };
 
 /* "10.1.0.7"; NULL or "": nobody is named. ERR_USAGE: no address. */

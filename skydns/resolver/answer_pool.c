@@ -52,7 +52,7 @@ struct pooled_query *pooled_query_new(const struct engine_query *query, void *da
     q->is_allowed = query->is_allowed;
     q->path_at = query->path_at;
     q->path_serial = query->path_serial;
-    q->path_has_failed = query->path_has_failed;
+    q->path_seen = query->path_seen;
     q->len = query->len;
     memcpy(q->wire, query->wire, query->len);
     buf_init(&q->packed, EXTERNAL_PACKED_MAX);
@@ -181,7 +181,7 @@ static void take_query(struct pool_thread *t, struct pooled_query *q)
         .is_repeated = true,
         .path_at = q->path_at,
         .path_serial = q->path_serial,
-        .path_has_failed = q->path_has_failed,
+        .path_seen = q->path_seen,
     };
     const struct store *store = publisher_enter(t->lane.reader);
     engine_configure(t->lane.engine, publisher_config(t->lane.reader));

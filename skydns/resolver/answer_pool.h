@@ -55,7 +55,7 @@ struct pooled_query {
     bool is_allowed;
     uint8_t path_at;
     uint64_t path_serial;
-    bool path_has_failed;
+    uint8_t path_seen;
 
     /* The result has the revision of the records that led to its questions. Pushed again with
      * their outcomes, it still does: pooled_query_set_externals. */

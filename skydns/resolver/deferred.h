@@ -58,7 +58,7 @@ struct deferred {
     TAILQ_ENTRY(deferred) patience_entry; /* while is_patient */
     bool is_patient;                      /* an expired reply will be the answer, in time */
     bool is_allowed;                      /* engine_query's, like the next two */
-    bool path_has_failed;
+    uint8_t path_seen;
     uint8_t path_at;
     uint64_t path_serial; /* engine_query's, too */
 

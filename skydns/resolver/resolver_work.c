@@ -44,7 +44,7 @@ struct engine_query resolver_query(struct resolver *r, const struct deferred *d)
         .is_allowed = d->is_allowed,
         .path_at = d->path_at,
         .path_serial = d->path_serial,
-        .path_has_failed = d->path_has_failed,
+        .path_seen = d->path_seen,
     };
 }
 
@@ -141,7 +141,7 @@ void resolver_refuse(struct resolver *r, struct deferred *d)
 void resolver_keep_place(struct resolver *r, struct deferred *d)
 {
     d->path_at = r->turn.deferral.path_at;
-    d->path_has_failed = r->turn.deferral.path_has_failed;
+    d->path_seen = r->turn.deferral.path_seen;
     d->path_serial = r->turn.deferral.path_serial;
 }
 
@@ -158,13 +158,13 @@ bool resolver_goes_on(struct resolver *r, struct deferred *d)
 }
 
 /* The place has no answer; the next ones may. False: the query has no search path. */
-static bool try_next_place(struct resolver *r, struct deferred *d, bool has_failed)
+static bool try_next_place(struct resolver *r, struct deferred *d, unsigned seen)
 {
     if (d->path_at == 0 || d->path_at == ENGINE_PATH_OVER) {
         return false;
     }
     d->path_at++;
-    d->path_has_failed = d->path_has_failed || has_failed;
+    d->path_seen = (uint8_t)(d->path_seen | seen);
     answer_now(r, d);
     return true;
 }
@@ -204,15 +204,20 @@ static bool answer_stale(struct resolver *r, struct deferred *d)
 static void do_without(struct resolver *r, struct deferred *d, enum edns_error error)
 {
     counter_add(&r->counts.failures, 1);
-    if (!answer_stale(r, d) && !try_next_place(r, d, true)) {
+    if (!answer_stale(r, d) && !try_next_place(r, d, ENGINE_PATH_SAW_FAILURE)) {
         finish_failed(r, d, error);
     }
 }
 
 /* To the next place of a search path, a denial is no failure. */
-static bool is_denial(const struct forwarder_reply *reply)
+static bool is_denial(const struct forwarder_reply *reply, unsigned *ret_seen)
 {
-    return (reply->response->head.flags & DNS_MASK_RCODE) == DNS_RCODE_NXDOMAIN;
+    const struct response_head *head = &reply->response->head;
+    const unsigned rcode = head->flags & DNS_MASK_RCODE;
+    const bool is_no_data = rcode == DNS_RCODE_NOERROR && head->counts[RESPONSE_ANSWER] == 0 &&
+                            (head->flags & DNS_FLAG_TC) == 0;
+    *ret_seen = is_no_data ? ENGINE_PATH_SAW_NO_DATA : 0;
+    return is_no_data || rcode == DNS_RCODE_NXDOMAIN;
 }
 
 /* No answer of a whole reply: it makes no sense, or is too long. Of a truncated one: the client
@@ -223,6 +228,7 @@ static void on_forwarded(void *data, const struct forwarder_reply *reply)
     struct resolver *r = d->resolver;
     struct engine_query query = resolver_query(r, d);
     bool is_answered = false;
+    unsigned seen = 0;
     switch (reply->outcome) {
     case FORWARDER_REPLIED:
         is_answered = engine_forwarded(r->config.engine, &query, reply->response, &r->response);
@@ -237,7 +243,7 @@ static void on_forwarded(void *data, const struct forwarder_reply *reply)
     }
     if (is_answered) {
         resolver_finish(r, d, &r->response);
-    } else if (!is_denial(reply) || !try_next_place(r, d, false)) {
+    } else if (!is_denial(reply, &seen) || !try_next_place(r, d, seen)) {
         do_without(r, d,
                    reply->response->head.flags & DNS_FLAG_TC ? EDNS_ERROR_NETWORK
                                                              : EDNS_ERROR_NO_AUTHORITY);
@@ -328,7 +334,7 @@ static void forward(struct resolver *r, struct deferred *d)
         loop_check_came_back(r->loop_check, &question.name)) {
         resolver_refuse(r, d);
     } else if (!recursion_allows(r->config.recursion, &d->client, clock_monotonic_ms())) {
-        if (!try_next_place(r, d, false)) {
+        if (!try_next_place(r, d, 0)) {
             refuse_recursion(r, d);
         }
     } else if (!answer_allowed(r, d)) {

@@ -49,12 +49,12 @@ struct engine_deferral {
     uint8_t refresh[ENGINE_REFRESH_MAX];
     enum engine_deferral_kind kind;
     /* The place of the client's search path that waits, the configuration that the path is of, and
-     * whether a nameserver failed at an earlier place: for engine_query, when the query is answered
+     * what was seen at earlier places: for engine_query, when the query is answered
      * again. At least the query's own path_at; 0: it has no search path, or its first place waits.
      */
     uint8_t path_at;
     uint64_t path_serial;
-    bool path_has_failed;
+    uint8_t path_seen;
     /* FORWARD only: the query to be forwarded, for the name at this place; 0: the client's. */
     size_t forward_len;
     uint8_t forward[ENGINE_FORWARD_MAX];

@@ -20,6 +20,10 @@ enum { ENGINE_AHEAD_MAX = 8 };
 /* As engine_query.path_at: behind every place of a search path. */
 enum { ENGINE_PATH_OVER = 255 };
 
+/* As engine_query.path_seen, what decides if no place of a search path answers: a nameserver
+ * failed, or said that a name exists without such data. Bits. */
+enum { ENGINE_PATH_SAW_FAILURE = 1, ENGINE_PATH_SAW_NO_DATA = 2 };
+
 /* How a query came. To the answer, all that is not UDP is TCP: only limits of size differ. */
 enum engine_transport {
     ENGINE_UDP,
@@ -65,7 +69,7 @@ struct engine_query {
                            * ENGINE_PATH_OVER: none, the query is answered as it stands */
     uint64_t path_serial; /* of the configuration whose path has that place: by another one, it is
                            * as ENGINE_PATH_OVER */
-    bool path_has_failed; /* a nameserver failed at an earlier one */
+    uint8_t path_seen;    /* ENGINE_PATH_SAW_..., at earlier ones */
 
     /* The engine's own; callers leave them alone. */
     struct query *parsed; /* what the bytes say (query_parse.h) */

@@ -21,9 +21,14 @@ struct response {
 
 /* ---- Of one that there is ---- */
 
+static inline unsigned response_answers(const struct response *response)
+{
+    return (unsigned)response->bytes[6] << 8 | response->bytes[7];
+}
+
 static inline bool response_has_answer(const struct response *response)
 {
-    return (response->bytes[6] | response->bytes[7]) != 0;
+    return response_answers(response) != 0;
 }
 
 /* But for additional ones. */
@@ -36,6 +41,12 @@ static inline bool response_has_record(const struct response *response)
 static inline unsigned response_low_rcode(const struct response *response)
 {
     return response->bytes[3] & DNS_MASK_RCODE;
+}
+
+/* Makes of a denial of the name one of the type: its SOA says for how long either holds. */
+static inline void response_set_no_data(struct response *response)
+{
+    response->bytes[3] = (uint8_t)(response->bytes[3] & ~DNS_MASK_RCODE);
 }
 
 /* Adds OPT's bits (RFC 6891 6.1.3) if that is a code that we give ourselves, which never has

@@ -24,6 +24,7 @@ KEYS = {
     f"{SVC}/other/far": value("far.example."),
 }
 SEARCH = "-search=corp.test"
+NO_DATA = reply(authority=[soa(".")])
 NO_NAME = reply(rcode="NXDOMAIN", authority=[soa(".")])
 FAILED = reply(rcode="SERVFAIL")
 PLACES_BEFORE_BARE = 3
@@ -111,6 +112,25 @@ def test_place_after_place(bare_bed, is_tcp, cache):
     assert ask(server, "b.test", tcp=is_tcp).rcode() == dns.rcode.NXDOMAIN
     assert shown(ask(server, "d.test", tcp=is_tcp)) == found("d.test", "d.test.")
     assert server.nameserver.asked("a.test.corp.test") == (2 if cache else 1)
+
+
+def test_search_domain_without_data(bare_bed, is_tcp, cache):
+    """NODATA of a domain of -search ends nothing; the reply if no other name answers."""
+    server = start(bare_bed, SEARCH, *cache)
+    tell = server.nameserver.tell
+    for name in ("a.test", "b.test", "c.test", "d.test"):
+        tell(f"{name}.corp.test.", "A", NO_DATA)
+    tell("b.test.", "A", NO_NAME)
+    tell("c.test.", "A", FAILED)
+    tell("d.test.", "A", NO_DATA)
+    for _ in ("asked", "kept"):
+        assert shown(ask(server, "a.test", tcp=is_tcp)) == found("a.test", "a.test.")
+        got = ask(server, "b.test", tcp=is_tcp)
+        assert (got.rcode(), shown(got)) == (dns.rcode.NOERROR, [])
+        assert [rrset.rdtype for rrset in got.authority] == [dns.rdatatype.SOA]
+        assert ask(server, "c.test", tcp=is_tcp).rcode() == dns.rcode.SERVFAIL
+        got = ask(server, "d.test", tcp=is_tcp)
+        assert (got.rcode(), shown(got)) == (dns.rcode.NOERROR, [f"d.test.{OWN} CNAME d.test."])
 
 
 def test_a_silent_nameserver(bare_bed, is_tcp):

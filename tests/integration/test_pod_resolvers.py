@@ -147,13 +147,15 @@ def log_reader(asked: list[tuple[str, str]]):
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    """Two servers with the same records, with and without -autopath, and a pod of the namespace default."""
+    """Servers with the same records, with and without -autopath, one that also searches a domain of names without
+    addresses; and a pod of the namespace default.
+    """
     reason = network_missing()
     if reason:
         pytest.skip(reason)
     folder = tmp_path_factory.mktemp("pod_resolvers")
-    with Network(count=3) as network:
-        first, second, pod = network.addresses
+    with Network(count=4) as network:
+        first, _second, _third, pod = network.addresses
         etcd_port, foreign_port = reserve_port(), reserve_port()
         started = []
 
@@ -172,7 +174,8 @@ def world(tmp_path_factory):
         start(foreign_server(folder, foreign_port, first, network.command(0)))
         keys = KEYS | {f"/skydns/local/cluster/pod/default/{pod.replace('.', '-')}/1": value(pod)}
         served = {}
-        for number, (name, flags) in enumerate((("autopath", ["-autopath"]), ("plain", []))):
+        kinds = {"autopath": ["-autopath"], "plain": [], "empty": ["-autopath", "-search=empty.test"]}
+        for number, (name, flags) in enumerate(kinds.items()):
             address = network.addresses[number]
             asked: list[tuple[str, str]] = []
             skydns = start(
@@ -188,10 +191,12 @@ def world(tmp_path_factory):
             conf = folder / f"{name}.conf"
             conf.write_text(
                 f"nameserver {address}\n"
-                "search default.svc.cluster.local svc.cluster.local cluster.local\noptions ndots:5\n"
+                "search default.svc.cluster.local svc.cluster.local cluster.local"
+                + (" empty.test" if name == "empty" else "")
+                + "\noptions ndots:5\n"
             )
             bind = f'mount --bind {conf} /etc/resolv.conf && exec "$@"'
-            prefix = [*network.command(2), "unshare", "-m", "sh", "-c", bind, "sh"]
+            prefix = [*network.command(3), "unshare", "-m", "sh", "-c", bind, "sh"]
             served[name] = Served(skydns, prefix, address, asked, network.command(number), pod)
         for key, text in keys.items():
             output(*network.command(0), "etcdctl", f"--endpoints=http://{first}:{etcd_port}", "put", key, text)
@@ -218,8 +223,9 @@ def wait_known(prefix: list[str], pod: str) -> None:
 
 
 def foreign_server(folder: Path, port: int, host: str, prefix: list[str]) -> Program:
-    """Knows the names of FOREIGN, and that no others exist."""
-    lines = ["local-zone: . static"]
+    """Knows the names of FOREIGN, and that no others exist, but those below empty.test: all do, without addresses."""
+    lines = ["local-zone: . static", "local-zone: empty.test redirect"]
+    lines += [f'local-data: "{zone} SOA ns.test. root.test. 1 3600 600 86400 60"' for zone in (".", "empty.test.")]
     lines += [f'local-data: "{name}. 60 A {address}"' for name, address in FOREIGN.items()]
     return unbound(folder, 1, port, *lines, host=host, prefix=prefix)
 
@@ -278,6 +284,28 @@ def test_what_is_told_about_it(world):
     assert '\nskydns_client_addresses{state="known"} 1\n' in metrics
     assert '\nskydns_client_addresses{state="shared"} 0\n' in metrics
     assert "\nskydns_client_namespaces 1\n" in metrics
+
+
+@pytest.mark.parametrize("name", RESOLVERS)
+def test_a_search_domain_without_data(world, tools, name):
+    """It hides no external name, as it hides none from glibc; musl by itself would end its search there."""
+    command = [resolver(tools, name), "www.example.com"]
+    assert looked_up(world["empty"], [*command, "absent.example"]) == (
+        "www.example.com found 192.0.2.1\nabsent.example absent\n"
+    )
+    assert sorted(rdtype for _, rdtype in world["empty"].questions(command)) == ["A", "AAAA"]
+
+
+def test_what_is_told_about_a_domain_without_data(world, tools):
+    served = world["empty"]
+    output(*served.prefix, str(tools / "glibc"), "www.example.com", "absent.example")  # so that both are kept
+    explain = [*served.beside, str(BIN_DIR / "skydns"), "-http-addr=127.0.0.1:8080", "-client", served.pod, "-explain"]
+    told = output(*explain, "www.example.com.default.svc.cluster.local")
+    assert "\n           4. www.example.com.empty.test. exists, but has no such record\n" in told
+    assert "\n           5. www.example.com. answers\n" in told
+    told = output(*explain, "absent.example.default.svc.cluster.local")
+    assert "\n           5. absent.example. does not exist\n" in told
+    assert told.startswith("absent.example.default.svc.cluster.local. A: NOERROR;")
 
 
 def test_getent(world):

@@ -67,6 +67,15 @@ def has_shorter_alias(difference: Difference) -> bool:
     return rest == their_rest and first.type == TYPES["CNAME"] and first.ttl_s < their_first.ttl_s
 
 
+def ended_with_no_data(difference: Difference) -> bool:
+    """Whether they answer a search path with the CNAME to a name without data, and our search goes on."""
+    step, bytes_ = difference.theirs[-1]
+    theirs = wire.read_message(bytes_) if step == "R" else None
+    return bool(theirs) and not flags_of(theirs) & (15 | wire.TC) and [rr.type for rr in theirs.sections[0]] == [
+        TYPES["CNAME"]
+    ]
+
+
 CLASSES: list[Class] = [
     Class(
         "an upstream's records written anew", {"compression", "padding", "tsig", "case"},
@@ -82,6 +91,12 @@ CLASSES: list[Class] = [
         "what fits of a long answer", {"answer", "compression", "options", "padding", "tsig", "ttl"},
         "as many records as fit come with TC, where none did",
         has_more_than_they,
+    ),
+    Class(
+        "a search that NODATA does not end", {"answer", "authority", "compression", "deferral", "flags", "options",
+                                              "padding", "rcode", "tsig", "upstream"},
+        "a domain of -search that has the name, but no such record, does not end the search",
+        ended_with_no_data,
     ),
     Class(
         "the TTL of a search path's CNAME", {"ttl", "tsig"},

@@ -107,7 +107,7 @@ static void side_keep_place(struct side_late *late)
 {
     const struct engine_deferral *deferral = &late->side->deferral;
     late->asked.query.path_at = deferral->path_at;
-    late->asked.query.path_has_failed = deferral->path_has_failed;
+    late->asked.query.path_seen = deferral->path_seen;
     late->asked.query.path_serial = deferral->path_serial;
 }
 
@@ -135,14 +135,14 @@ static void side_answer_again(struct side_late *late)
     side_end_with(late, verdict);
 }
 
-static bool side_try_next_place(struct side_late *late, bool has_failed)
+static bool side_try_next_place(struct side_late *late, unsigned seen)
 {
     struct engine_query *query = &late->asked.query;
     if (query->path_at == 0 || query->path_at == ENGINE_PATH_OVER) {
         return false;
     }
     query->path_at++;
-    query->path_has_failed = query->path_has_failed || has_failed;
+    query->path_seen = (uint8_t)(query->path_seen | seen);
     side_answer_again(late);
     return true;
 }
@@ -170,7 +170,7 @@ static bool side_answer_stale(struct side_late *late)
 
 static void side_do_without(struct side_late *late, enum edns_error error)
 {
-    if (!side_answer_stale(late) && !side_try_next_place(late, true)) {
+    if (!side_answer_stale(late) && !side_try_next_place(late, ENGINE_PATH_SAW_FAILURE)) {
         side_refuse(late, error);
     }
 }
@@ -183,11 +183,16 @@ static void side_on_forwarded(void *data, const struct forwarder_reply *reply)
                                                                  : EDNS_ERROR_NETWORK);
         return;
     }
-    const bool is_denial = (reply->response->head.flags & DNS_MASK_RCODE) == DNS_RCODE_NXDOMAIN;
+    const struct response_head *head = &reply->response->head;
+    const unsigned rcode = head->flags & DNS_MASK_RCODE;
+    const bool is_no_data = rcode == DNS_RCODE_NOERROR && head->counts[RESPONSE_ANSWER] == 0 &&
+                            (head->flags & DNS_FLAG_TC) == 0;
+    const bool is_denial = is_no_data || rcode == DNS_RCODE_NXDOMAIN;
+    const unsigned seen = is_no_data ? ENGINE_PATH_SAW_NO_DATA : 0;
     if (engine_forwarded(late->side->engines[SIDE_ENGINE_RESOLVER], &late->asked.query,
                          reply->response, &late->side->response)) {
         side_end(late);
-    } else if (!is_denial || !side_try_next_place(late, false)) {
+    } else if (!is_denial || !side_try_next_place(late, seen)) {
         side_do_without(late, reply->response->head.flags & DNS_FLAG_TC ? EDNS_ERROR_NETWORK
                                                                         : EDNS_ERROR_NO_AUTHORITY);
     }
@@ -208,7 +213,7 @@ static void side_forward(struct side_late *late)
         return;
     }
     if (!recursion_allows(&side->recursion, query->client, query->now_ms)) {
-        if (!side_try_next_place(late, false)) {
+        if (!side_try_next_place(late, 0)) {
             (void)!engine_refused(side->engines[SIDE_ENGINE_RESOLVER], query, &side->response);
             side_end(late);
         }

@@ -220,7 +220,7 @@ const char *fixture_answer(struct fixture *fixture, enum engine_transport transp
         .ahead = fixture->ahead,
         .path_at = fixture->path_at,
         .path_serial = fixture->config.serial - fixture->path_age,
-        .path_has_failed = fixture->path_has_failed,
+        .path_seen = fixture->path_seen,
         .may_walk = fixture->may_walk,
         .may_sign = fixture->may_sign,
         .is_brief = fixture->is_brief,

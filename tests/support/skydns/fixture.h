@@ -25,7 +25,7 @@ struct fixture {
     struct addr client;                /* family 0: `local` */
     unsigned char path_at;             /* as engine_query's */
     unsigned path_age;                 /* of how many configurations ago that place is */
-    bool path_has_failed;              /* as engine_query's */
+    uint8_t path_seen;                 /* as engine_query's */
     struct external_answers externals; /* passed on the second call if has_externals */
     bool has_externals;
     bool may_walk, may_sign, is_brief;

@@ -310,7 +310,7 @@ static void forwarding(void **state)
     check_forward(&p, "www.acme.", 4);
     p.f->path_at = 5;
     check(&p, "www.acme" TEAM "A", DENIED("www.acme.team.svc.cluster.local."));
-    p.f->path_has_failed = true;
+    p.f->path_seen = ENGINE_PATH_SAW_FAILURE;
     check(&p, "www.acme" TEAM "A", "SERVFAIL qr rd ra\n? www.acme" TEAM "IN A");
     /* and one that is over */
     p.f->path_at = ENGINE_PATH_OVER;
