@@ -172,7 +172,7 @@ static void take_name(struct answer *a, const struct dname *name)
     dname_lower(&a->asked);
     a->name = a->asked;
     const struct engine_zone *zone = engine_config_zone(config, &a->name);
-    a->stub = engine_config_stub(config, &a->asked, zone);
+    a->stub = engine_config_stub(config, &a->asked, a->in.question->type, zone);
     if (a->stub && zone && follow_is_hidden(&a->follow.view, zone, &a->asked)) {
         a->stub = NULL; /* denied, not forwarded */
     }

@@ -49,9 +49,10 @@ static void forward(struct answer *a)
 {
     const struct engine_config *config = a->config;
     bool is_stub = a->stub != NULL;
-    a->foreign = is_stub                   ? a->stub
-                 : config->zones_of_others ? zone_table_find(config->zones_of_others, &a->asked)
-                                           : NULL;
+    a->foreign = is_stub ? a->stub
+                 : config->zones_of_others
+                     ? zone_table_find_for(config->zones_of_others, &a->asked, a->in.question->type)
+                     : NULL;
     a->plan.is_authoritative = false;
     if (is_stub && a->in.question->is_from_stub) {
         a->is_dropped = true;

@@ -31,7 +31,7 @@ static bool lead_on(struct answer *a, struct slice target)
     dname_lower(&name);
     const struct engine_zone *zone = engine_config_zone(a->config, &name);
     bool is_hidden = zone && follow_is_hidden(&a->follow.view, zone, &name);
-    if (!zone || (!is_hidden && engine_config_stub(a->config, &name, zone))) {
+    if (!zone || (!is_hidden && engine_config_stub(a->config, &name, DNS_TYPE_SOA, zone))) {
         follow_outside(&a->follow, &name, target, families_of(a->in.question->type),
                        &a->plan.answers);
         if (a->follow.has_failed) {

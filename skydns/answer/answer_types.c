@@ -351,8 +351,20 @@ static void answer_type(struct answer *a)
     }
 }
 
+/* Asked for the DS of a stub zone within the domain, which is the domain's to deny, whatever keys
+ * the name has. */
+static bool is_stub_delegation(const struct answer *a)
+{
+    return a->in.question->type == DNS_TYPE_DS &&
+           engine_config_stub(a->config, &a->asked, DNS_TYPE_SOA, a->zone) && !answer_is_hidden(a);
+}
+
 void answer_in_domain(struct answer *a)
 {
+    if (is_stub_delegation(a)) {
+        answer_no_data(a);
+        return;
+    }
     if (answer_alias(a)) {
         return;
     }

@@ -382,7 +382,7 @@ static void follow_name(struct follow *f, struct chain *chain, struct slice name
     dname_lower(&lower);
     const struct engine_zone *zone = engine_config_zone(f->config, &lower);
     bool is_hidden = zone && follow_is_hidden(&f->view, zone, &lower);
-    if (!zone || (!is_hidden && engine_config_stub(f->config, &lower, zone))) {
+    if (!zone || (!is_hidden && engine_config_stub(f->config, &lower, DNS_TYPE_A, zone))) {
         follow_external(f, chain, &lower, name);
         return;
     }

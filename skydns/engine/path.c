@@ -102,7 +102,7 @@ static bool is_ours(const struct path *path, const struct engine_zone *zone)
     }
     struct dname name = {.len = q->name_len};
     memcpy(name.wire, q->name, q->name_len);
-    return !engine_config_stub(path->config, &name, zone);
+    return !engine_config_stub(path->config, &name, DNS_TYPE_SOA, zone);
 }
 
 bool path_find(struct path *path, const struct engine_config *config,

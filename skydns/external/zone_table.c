@@ -134,6 +134,14 @@ const struct foreign_zone *zone_table_find(const struct zone_table *table, const
     return &table->zones[0];
 }
 
+const struct foreign_zone *zone_table_find_above(const struct zone_table *table,
+                                                 const struct dname *name)
+{
+    struct dname above = *name;
+    dname_strip(&above, 1);
+    return zone_table_find(table, &above);
+}
+
 const struct foreign_zone *zone_table_items(const struct zone_table *table, size_t *ret_count)
 {
     *ret_count = table->count;

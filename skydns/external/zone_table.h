@@ -1,7 +1,7 @@
-/* Which nameservers the name of another domain is asked of: those of the longest stub zone that
- * contains it, or else the general ones, which are those of the root. Built by the main thread,
- * published with the configuration (engine_config.h), read by every answering thread; never changed
- * afterwards. */
+/* Which nameservers a question about another domain is sent to: those of the longest stub zone that
+ * contains the name, or else the general ones, which are those of the root. Built by the main
+ * thread, published with the configuration (engine_config.h), read by every answering thread; never
+ * changed afterwards. */
 #ifndef SKYDNS_EXTERNAL_ZONE_TABLE_H
 #define SKYDNS_EXTERNAL_ZONE_TABLE_H
 
@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "common/dns/dname.h"
+#include "common/dns/dns.h"
 #include "skydns/external/nameserver.h"
 
 enum {
@@ -47,6 +48,19 @@ void zone_table_unref(struct zone_table *table);
  * zones there are and however long the name is; without stub zones it costs nothing. */
 const struct foreign_zone *zone_table_find(const struct zone_table *table,
                                            const struct dname *name);
+
+/* The longest zone that contains the name above a lower-cased name. Never NULL. Any thread. */
+const struct foreign_zone *zone_table_find_above(const struct zone_table *table,
+                                                 const struct dname *name);
+
+/* The zone whose nameservers have the records of a lower-cased name: the longest that contains it.
+ * A zone's DS is in its parent (RFC 4035 section 3.1.4.1). Never NULL. Any thread. */
+static inline const struct foreign_zone *zone_table_find_for(const struct zone_table *table,
+                                                             const struct dname *name,
+                                                             uint16_t type)
+{
+    return type == DNS_TYPE_DS ? zone_table_find_above(table, name) : zone_table_find(table, name);
+}
 
 static inline bool zone_is_stub(const struct foreign_zone *zone)
 {

@@ -94,7 +94,7 @@ static NOINLINE bool is_stubs(const struct fast_zones *zones, const struct fast_
                               const struct fast_query *q)
 {
     struct dname name = name_of(q);
-    return engine_config_stub(zones->config, &name, zone->zone) != NULL;
+    return engine_config_stub(zones->config, &name, q->type, zone->zone) != NULL;
 }
 
 const struct fast_zone *fast_zones_find(const struct fast_zones *zones,
@@ -160,7 +160,8 @@ static enum fast_source begin_foreign(const struct fast_zones *zones,
     }
     key->name.len = q->name_len;
     memcpy(key->name.wire, q->name, q->name_len);
-    const struct foreign_zone *zone = zone_table_find(config->zones_of_others, &key->name);
+    const struct foreign_zone *zone =
+        zone_table_find_for(config->zones_of_others, &key->name, q->type);
     if (zone->server_count == 0 || (!zone_is_stub(zone) && config->settings.no_rec) ||
         engine_config_is_too_short(config, q->label_count, zone_is_stub(zone)) ||
         (config->hosts && hosts_table_find(config->hosts, &key->name, &unused))) {

@@ -78,7 +78,8 @@ static void explain_elsewhere(struct explainer *e, enum engine_verdict verdict,
     } else if (plan && !plan->is_authoritative && plan->rcode == DNS_RCODE_NOERROR && !domain) {
         *x = (struct explain_foreign){.source = EXPLAIN_FROM_HOSTS, .ttl_s = HOSTS_TTL_S};
     } else if (plan && !plan->is_authoritative && plan->rcode == DNS_RCODE_SERVFAIL) {
-        x->zone = engine_config_stub(e->config, name, domain); /* without nameservers */
+        x->zone = engine_config_stub(e->config, name, e->result.question.type,
+                                     domain); /* without nameservers */
         x->source = x->zone ? EXPLAIN_FROM_STUB : EXPLAIN_FROM_HERE;
     }
     explain_foreign_servers(e->resolver, x);

@@ -129,7 +129,7 @@ static enum explain_rule type_rule(const struct explainer *e, const struct expla
 static bool is_in_stub_zone(const struct explainer *e, const struct dname *name)
 {
     const struct engine_zone *domain = engine_config_zone(e->config, name);
-    return domain && engine_config_stub(e->config, name, domain);
+    return domain && engine_config_stub(e->config, name, e->result.question.type, domain);
 }
 
 static bool is_veiled(const struct explainer *e, const struct store_record *record)

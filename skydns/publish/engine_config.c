@@ -60,13 +60,13 @@ bool engine_config_add_domain(struct engine_config *config, const struct dname *
 }
 
 const struct foreign_zone *engine_config_stub(const struct engine_config *config,
-                                              const struct dname *name,
+                                              const struct dname *name, uint16_t type,
                                               const struct engine_zone *domain)
 {
     if (!config->zones_of_others) {
         return NULL;
     }
-    const struct foreign_zone *zone = zone_table_find(config->zones_of_others, name);
+    const struct foreign_zone *zone = zone_table_find_for(config->zones_of_others, name, type);
     return zone_is_stub(zone) && (!domain || zone->name.len > domain->domain.len) ? zone : NULL;
 }
 
@@ -99,5 +99,6 @@ void engine_config_free(struct engine_config *config)
 bool engine_config_keeps_short_name(const struct engine_config *config, const struct dname *name)
 {
     return engine_config_is_too_short(config, dname_label_count(name), false) &&
-           !engine_config_zone(config, name) && !engine_config_stub(config, name, NULL);
+           !engine_config_zone(config, name) &&
+           !engine_config_stub(config, name, DNS_TYPE_SOA, NULL);
 }

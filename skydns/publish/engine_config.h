@@ -154,11 +154,12 @@ static inline const struct engine_zone *engine_config_zone(const struct engine_c
     return NULL;
 }
 
-/* The stub zone that a lower-cased name is asked of, or NULL: it is ours, or the general
- * nameservers'. The longest zone counts, so that a stub zone may lie below a domain, and a domain
- * below a stub zone. `domain`: engine_config_zone's, or NULL. Any thread; borrowed. */
+/* The stub zone that has the records of this type of a lower-cased name (zone_table_find_for), or
+ * NULL: they are ours, or the general nameservers'. The longest zone counts, so that a stub zone
+ * may lie below a domain, and a domain below a stub zone. DNS_TYPE_SOA finds the zone that the name
+ * is in. `domain`: engine_config_zone's, or NULL. Any thread; borrowed. */
 const struct foreign_zone *engine_config_stub(const struct engine_config *config,
-                                              const struct dname *name,
+                                              const struct dname *name, uint16_t type,
                                               const struct engine_zone *domain);
 
 /* Whether -ndots keeps a name with so many labels from being forwarded. It never keeps a name of a

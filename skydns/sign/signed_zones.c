@@ -71,7 +71,7 @@ struct signed_place signed_zones_find(const struct signed_zones *zones, const st
     if (!find_reverse(zones->config, name, &place)) {
         place = find_domain(zones, name);
     }
-    const struct foreign_zone *stub = engine_config_stub(zones->config, name, NULL);
+    const struct foreign_zone *stub = engine_config_stub(zones->config, name, DNS_TYPE_SOA, NULL);
     if (stub && name->len - stub->name.len < place.apex_at) { /* the longest has it */
         place = (struct signed_place){.apex_at = (uint8_t)(name->len - stub->name.len)};
     }

@@ -95,9 +95,10 @@ static void on_revived(void *data, uint32_t zone_serial)
 
 /* ---- Asking ---- */
 
-static const struct foreign_zone *zone_of(const struct fetcher *f, const struct dname *name)
+static const struct foreign_zone *zone_of(const struct fetcher *f,
+                                          const struct upstream_question *question)
 {
-    return zone_table_find(f->config->zones_of_others, name);
+    return zone_table_find_for(f->config->zones_of_others, &question->name, question->type);
 }
 
 enum forwarder_start fetcher_ask(struct fetcher *fetcher, const struct upstream_question *question,
@@ -106,8 +107,7 @@ enum forwarder_start fetcher_ask(struct fetcher *fetcher, const struct upstream_
     if (!fetcher->config->zones_of_others) {
         return FORWARDER_NO_SERVER;
     }
-    return forwarder_ask(fetcher->forwarder, zone_of(fetcher, &question->name), question, rotation,
-                         wait);
+    return forwarder_ask(fetcher->forwarder, zone_of(fetcher, question), question, rotation, wait);
 }
 
 void fetcher_refresh(struct fetcher *fetcher, const struct upstream_question *question,
@@ -119,7 +119,7 @@ void fetcher_refresh(struct fetcher *fetcher, const struct upstream_question *qu
     if (fetcher_ask(fetcher, &q, rotation, NULL) == FORWARDER_ASKED) {
         counter_add(&fetcher->counts->prefetches, 1);
     } else if (fetcher->config->zones_of_others && key_of(fetcher, &q, &key)) {
-        key.zone_serial = zone_of(fetcher, &q.name)->serial;
+        key.zone_serial = zone_of(fetcher, &q)->serial;
         cache_refresh_over(fetcher->config->cache, &key);
     }
 }
@@ -164,7 +164,7 @@ enum fetcher_found fetcher_find(struct fetcher *fetcher, const struct upstream_q
     if (!key_of(fetcher, question, &key) || !config->zones_of_others) {
         return FETCHER_NOTHING;
     }
-    key.zone_serial = zone_of(fetcher, &question->name)->serial;
+    key.zone_serial = zone_of(fetcher, question)->serial;
     struct writer w = begin_message(fetcher, question);
     cache_read(config->cache, &key, &config->cache_limits, clock_monotonic_ms(), CACHE_ANSWER, 0,
                w.data + w.pos, w.cap - w.pos, &hit);

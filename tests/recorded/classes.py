@@ -114,4 +114,10 @@ CLASSES: list[Class] = [
         "a query that makes no sense is not exempt from the rate for its cookie any more, so that less is left",
         follows_exempt_nonsense,
     ),
+    Class(
+        "DS of a stub zone", {"verdict", "deferral", "upstream", "flags", "options", "rcode", "case", "answer",
+                              "authority", "additional"},
+        "it is asked of the zone around, or denied by the domain around",
+        lambda difference: "type=DS" in difference.query.what.split(),
+    ),
 ]  # fmt: skip

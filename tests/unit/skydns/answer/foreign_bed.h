@@ -144,7 +144,7 @@ static inline struct cache_key bed_key(struct foreign_bed *b, const char *questi
                             .dnssec_ok = q.dnssec_ok,
                             .checking_disabled = q.checking_disabled};
     dname_lower(&key.name);
-    key.zone_serial = zone_table_find(b->zones, &key.name)->serial;
+    key.zone_serial = zone_table_find_for(b->zones, &key.name, key.type)->serial;
     return key;
 }
 

@@ -20,6 +20,7 @@ static const struct fixture_key keys[] = {
     {"local/cluster/stub/x", "{'host':'10.0.0.2','ttl':30}"},
     {"local/cluster/ext", "{'host':'www.example.com','ttl':300}"},
     {"local/cluster/inner", "{'host':'x.stub.cluster.local','ttl':300}"},
+    {"local/cluster/keyed", "{'host':'www.example.com','ttl':300}"},
     {"local/cluster/listed", "{'host':'db.acme.test','ttl':300}"},
     {"local/cluster/lost", "{'host':'db.empty.test','ttl':300}"},
     {"local/cluster/_s/a", "{'host':'www.example.com','port':80}"},
@@ -123,6 +124,9 @@ static void stubs(void **state)
         {"www.acme.test. A edns=512 subnet", "forward"},
         {"www.acme.test. A edns=512 stub", "drop"},
         {"www.acme.test. A edns=512 stub tcp", "drop"},
+        {"acme.test. DS", "SERVFAIL qr rd\n? acme.test. IN DS"}, /* the parent's */
+        {"www.acme.test. DS", "forward"},
+        {"acme.test. DNSKEY", "forward"},
         {"xacme.test. A", "SERVFAIL qr rd\n? xacme.test. IN A"}, /* the general ones', -no-rec */
         {"www.empty.test. A", "SERVFAIL qr rd ra\n? www.empty.test. IN A"},
         {"www.empty.test. A edns=512 stub", "drop"},
@@ -168,6 +172,17 @@ static void zones_in_zones(void **state)
         {"7.0.96.10.in-addr.arpa. PTR", "NOERROR qr rd ra\n? 7.0.96.10.in-addr.arpa. IN PTR"
                                         "\n= 7.0.96.10.in-addr.arpa. 30 PTR ours.test."},
         {"www.any.test. A", "forward"},
+        /* The DS of a zone is its parent's: ours, whatever the keys, or another stub zone's. */
+        {"keyed.cluster.local. DS",
+         "NOERROR qr aa rd ra\n? keyed.cluster.local. IN DS"
+         "\n! cluster.local. 60 SOA ns.dns.cluster.local. hostmaster.cluster.local. "
+         "1760702400 28800 7200 604800 60"},
+        {"keyed.cluster.local. CNAME", "forward"},
+        {"2.96.10.in-addr.arpa. DS",
+         "NOERROR qr aa rd ra\n? 2.96.10.in-addr.arpa. IN DS"
+         "\n! 96.10.in-addr.arpa. 60 SOA ns.dns.cluster.local. hostmaster.cluster.local. "
+         "1760702400 28800 7200 604800 60"},
+        {"eu.any.test. DS edns=512 stub", "drop"}, /* the stub zone around */
         {"www.own.test. A", "NXDOMAIN qr aa rd ra\n? www.own.test. IN A"
                             "\n! own.test. 60 SOA ns.dns.own.test. hostmaster.own.test. "
                             "1760702400 28800 7200 604800 60"},
@@ -182,13 +197,15 @@ static void zones_in_zones(void **state)
          "1760702400 28800 7200 604800 60"},
     };
     struct foreign_bed b = setup();
-    struct foreign_zone zones[4];
+    struct foreign_zone zones[6];
     struct engine_config *config = &b.f->config;
     (void)state;
     bed_zone(&zones[0], "2.96.10.in-addr.arpa.", 1);
     bed_zone(&zones[1], "10.in-addr.arpa.", 1);
     bed_zone(&zones[2], "test.", 1);
     bed_zone(&zones[3], "below.above.cluster.local.", 1);
+    bed_zone(&zones[4], "keyed.cluster.local.", 1);
+    bed_zone(&zones[5], "eu.any.test.", 1);
     zone_table_unref(b.zones);
     config->zones_of_others = b.zones = zone_table_new(zones, COUNT(zones), NULL);
     fixture_domain(b.f, "own.test.");

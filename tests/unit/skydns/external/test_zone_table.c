@@ -86,6 +86,35 @@ static void test_the_longest_zone(void **state)
     zone_table_unref(table);
 }
 
+/* RFC 4035 section 3.1.4.1: the parent has the DS, and only that. */
+static void test_ds(void **state)
+{
+    static const struct {
+        const char *name;
+        const char *zone;
+    } rows[] = {
+        {"acme.local.", "."},
+        {"eu.acme.local.", "acme.local."},
+        {"us.acme.local.", "acme.local."},
+        {"de.eu.acme.local.", "eu.acme.local."},
+        {"example.", "."},
+        {".", "."},
+    };
+    const struct foreign_zone zones[] = {zone_at("acme.local", "10.0.0.1:53"),
+                                         zone_at("eu.acme.local", "10.0.0.2:53")};
+    struct zone_table *table = zone_table_new(zones, ARRAY_LEN(zones), NULL);
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct dname name = name_of(rows[i].name);
+        const struct foreign_zone *zone = zone_table_find_for(table, &name, DNS_TYPE_DS);
+        char text[DNAME_TEXT_MAX];
+        assert_string_equal(dname_to_text(&zone->name, text), rows[i].zone);
+        assert_ptr_equal(zone_table_find_for(table, &name, DNS_TYPE_DNSKEY),
+                         zone_table_find(table, &name));
+    }
+    zone_table_unref(table);
+}
+
 static void test_without_stub_zones(void **state)
 {
     struct zone_table *table = zone_table_new(NULL, 0, NULL);
@@ -188,6 +217,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_longest_zone),
+        cmocka_unit_test(test_ds),
         cmocka_unit_test(test_without_stub_zones),
         cmocka_unit_test(test_origins),
         cmocka_unit_test(test_serials),

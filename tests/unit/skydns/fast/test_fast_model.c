@@ -36,6 +36,9 @@ static const char *const foreign_names[] = {
     "x.n.svc.cluster.local.",
     "www.none.test.",
     "absent.n.svc.cluster.local.",
+    "sub.test.",
+    "stub.cluster.local.",
+    "local.",
 };
 enum { FOREIGN_NAMES = sizeof(foreign_names) / sizeof(foreign_names[0]) };
 
@@ -326,11 +329,12 @@ static void keep_one(struct bed *b)
     struct cache_key key = {.name = fixture_name(foreign_names[draw(b, FOREIGN_NAMES)]),
                             .type = draw(b, 3)   ? DNS_TYPE_A
                                     : draw(b, 2) ? DNS_TYPE_TXT
+                                    : draw(b, 2) ? DNS_TYPE_DS
                                                  : DNS_TYPE_PTR,
                             .qclass = DNS_CLASS_IN,
                             .dnssec_ok = draw(b, 3) == 0,
                             .checking_disabled = draw(b, 4) == 0};
-    key.zone_serial = zone_table_find(b->others, &key.name)->serial;
+    key.zone_serial = zone_table_find_for(b->others, &key.name, key.type)->serial;
     if (draw(b, 6) == 0) {
         cache_fail(b->cache, &key, draw(b, 2000));
         return;
@@ -459,7 +463,7 @@ static void draw_question(struct bed *b, char *out, size_t size)
             *p = *p >= 'a' && *p <= 'z' && draw(b, 3) == 0 ? (char)(*p - 32) : *p;
         }
     }
-    const char *type = is_foreign && draw(b, 5) ? PICK(b, "A", "A", "A", "TXT", "PTR")
+    const char *type = is_foreign && draw(b, 5) ? PICK(b, "A", "A", "A", "TXT", "PTR", "DS")
                        : strstr(name, "arpa") && draw(b, 5)
                            ? "PTR"
                            : PICK(b, "A", "A", "AAAA", "SRV", "SRV", "TYPE65", "TYPE64", "TXT",
