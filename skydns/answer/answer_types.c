@@ -210,7 +210,20 @@ static bool has_address(const struct rr_list *list)
 }
 
 /* A target that upstream could not resolve, or one of a zone that is incomplete, costs the name's
- * other addresses nothing; but without any, nobody knows whether there are some. */
+ * other addresses nothing; but without any, nobody knows whether there are some. A target that
+ * nobody was asked about leaves its CNAME for the client to follow. */
+static void answer_no_address(struct answer *a)
+{
+    struct follow *f = &a->follow;
+    if (f->has_failed) {
+        answer_unknown(a);
+    } else if (f->is_lacking && !f->is_deferred) {
+        answer_not_ready(a);
+    } else if (!a->config->is_for_transfers) { /* a zone does not depend on upstreams */
+        follow_show_unasked(f, &a->plan.answers);
+    }
+}
+
 static void answer_address(struct answer *a, enum rr_type type)
 {
     struct follow *f = &a->follow;
@@ -228,10 +241,8 @@ static void answer_address(struct answer *a, enum rr_type type)
     if (find_records(a, &a->name, type, &span)) {
         lookup_keep_group(f->lookup, &span);
         follow_records(f, &span, a->owner, families, &a->plan.answers);
-        if (f->has_failed && !has_address(&a->plan.answers)) {
-            answer_unknown(a);
-        } else if (f->is_lacking && !f->is_deferred && !has_address(&a->plan.answers)) {
-            answer_not_ready(a);
+        if (!has_address(&a->plan.answers)) {
+            answer_no_address(a);
         }
     }
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/attributes.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "skydns/answer/address_pick.h"
@@ -51,6 +52,7 @@ void follow_start(struct follow *follow)
     follow->has_failed = false;
     follow->is_open = false;
     follow->is_lacking = false;
+    follow->unasked_count = 0;
     follow->missed = 0;
     follow->added = follow->added_kept = 0;
     kept_targets_start(follow->kept);
@@ -68,7 +70,9 @@ void follow_end(struct follow *follow)
     for (unsigned i = 0; i < follow->missed; i++) {
         kept_access_miss(follow->kept_access, follow->query);
     }
-    kept_targets_refresh(kept, follow->deferral);
+    if (follow->may_ask) {
+        kept_targets_refresh(kept, follow->deferral);
+    }
 }
 
 size_t follow_visits(const struct follow *follow)
@@ -152,6 +156,22 @@ static void add_external(struct chain *chain, const struct external_answer *answ
     }
 }
 
+/* Remembers the first chain that leads to a name nobody was asked about, unless it is shown. */
+static NOINLINE void note_unasked(struct follow *f, const struct chain *chain)
+{
+    if (f->unasked_count == 0 && chain->shown == 0 && !chain->is_for_target) {
+        memcpy(f->unasked, chain->links, chain->count * sizeof(chain->links[0]));
+        f->unasked_count = chain->count;
+    }
+}
+
+void follow_show_unasked(struct follow *follow, struct rr_list *out)
+{
+    for (unsigned i = 0; i < follow->unasked_count; i++) {
+        rr_list_add(out, &follow->unasked[i]);
+    }
+}
+
 static void use_external(struct follow *f, struct chain *chain,
                          const struct external_answer *answer, struct slice name, uint32_t bit,
                          uint32_t *added)
@@ -171,7 +191,11 @@ static void use_external(struct follow *f, struct chain *chain,
         }
         break;
     case EXTERNAL_FAILED:
-        f->has_failed = true;
+        if (f->may_ask) {
+            f->has_failed = true;
+        } else {
+            note_unasked(f, chain); /* a cached failure of someone else's question */
+        }
         break;
     }
 }
@@ -203,6 +227,10 @@ static void follow_question(struct follow *f, struct chain *chain, const struct 
     if (answer) {
         use_external(f, chain, answer, name, UINT32_C(1) << (answer - f->externals->items),
                      &f->added);
+    } else if (!f->may_ask) {
+        if (!use_kept(f, chain, zone, question, name)) {
+            note_unasked(f, chain);
+        }
     } else if (list_question(f, question) && !use_kept(f, chain, zone, question, name) &&
                !f->externals) {
         ask_external(f, listed_before);
@@ -248,7 +276,8 @@ static void follow_external(struct follow *f, struct chain *chain, const struct 
         return;
     }
     if (!has_servers || engine_config_is_too_short(config, dname_label_count(lower), is_stub)) {
-        f->has_failed = f->has_failed || is_stub;
+        f->has_failed = f->has_failed || (is_stub && f->may_ask);
+        note_unasked(f, chain);
         return;
     }
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {

@@ -46,13 +46,16 @@ struct follow {
     size_t reply_limit;
     uint32_t random;
     bool may_walk;
+    bool may_ask; /* RD is set: else upstreams are not asked, only the cache */
     bool is_brief;
-    bool is_some;        /* the question's name has more records than were visited */
-    bool is_deferred;    /* the answer cannot be made in this call; *deferral says why */
-    bool has_failed;     /* upstream could not say what addresses a target has */
-    bool is_open;        /* upstream was not asked: EXTERNAL_NOT_ASKED */
-    bool is_lacking;     /* a target is in a zone that may have what is not found */
-    unsigned missed;     /* questions to be asked, of those in the deferral */
+    bool is_some;           /* the question's name has more records than were visited */
+    bool is_deferred;       /* the answer cannot be made in this call; *deferral says why */
+    bool has_failed;        /* upstream could not say what addresses a target has */
+    bool is_open;           /* upstream was not asked: EXTERNAL_NOT_ASKED */
+    bool is_lacking;        /* a target is in a zone that may have what is not found */
+    unsigned unasked_count; /* CNAMEs to the first external name that nobody was asked about, */
+    struct rr unasked[FOLLOW_CHAIN_MAX]; /* and that are not in the answer yet */
+    unsigned missed;                     /* questions to be asked, of those in the deferral */
     uint32_t added;      /* externals, a bit for each, whose records are in the answer, */
     uint32_t added_kept; /* and of those that the cache has */
     struct engine_deferral *deferral;
@@ -110,6 +113,10 @@ bool follow_many(struct follow *follow, const struct store_node *node, struct sl
  * upstream could give only some of a target's, cuts the list. */
 void follow_records(struct follow *follow, const struct lookup_span *span, struct slice owner,
                     enum follow_families families, struct rr_list *out);
+
+/* Adds the CNAMEs to an external name that nobody was asked about: RD is clear, or there is no
+ * upstream. For an answer without addresses. */
+void follow_show_unasked(struct follow *follow, struct rr_list *out);
 
 /* Adds the addresses of both families of a name, once per name in an answer; none of a target
  * outside the domain of which upstream could give only some. */

@@ -75,7 +75,8 @@ void name_facts_begin(struct name_facts *facts, const struct answer_input *input
 static enum name_fact ask_answer(struct name_facts *f, const struct dname *name, uint16_t type,
                                  const struct answer_plan **ret_plan)
 {
-    f->question = (struct question){.name = *name, .type = type, .qclass = DNS_CLASS_IN};
+    f->question = (struct question){
+        .name = *name, .type = type, .qclass = DNS_CLASS_IN, .recursion_desired = true};
     switch (answer_build(f->answer, &f->input, &f->deferral)) {
     case ENGINE_REPLY:
         break;

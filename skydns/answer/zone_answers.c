@@ -97,7 +97,8 @@ static void take_records(struct zone_answers *answers, const struct dname *name,
 static bool ask(struct zone_answers *answers, const struct store *store, const struct dname *name,
                 uint16_t type, struct zone_rrs *out)
 {
-    const struct question question = {.name = *name, .type = type, .qclass = DNS_CLASS_IN};
+    const struct question question = {
+        .name = *name, .type = type, .qclass = DNS_CLASS_IN, .recursion_desired = true};
     const struct answer_input input = {
         .question = &question,
         .store = store,

@@ -14,8 +14,10 @@ import dns.rdatatype
 import dns.rrset
 import pytest
 from dns_client import Dns
+from nameservers import needs
 from programs import reserve_port, wait_until
 from records import value
+from test_cookies import output
 
 
 # skydns waits for a nameserver for twice as long: a thread of ours may be slow on a busy machine.
@@ -215,6 +217,26 @@ def test_forwards_before_etcd_is_there(bare_bed, upstream):
 def test_targets_outside_the_domain_are_looked_up(bed):
     bed.etcd.put("/skydns/local/cluster/ext", value("www.example.com."))
     bed.wait_answers("ext.cluster.local", "A", ["192.0.2.7", "www.example.com."])
+
+
+def test_targets_are_not_looked_up_without_recursion(bed, upstream):
+    """As `dig +norec` asks: the CNAME alone, for the client to follow, until the cache has the target."""
+    bed.etcd.put("/skydns/local/cluster/ext", value("www.example.com."))
+    bed.wait_answers("ext.cluster.local", "CNAME", ["www.example.com."])
+    ask = (needs("dig"), "-p", str(bed.dns.port), "@127.0.0.1", "ext.cluster.local", "A", "+noall", "+comments", "+answer")
+    for transport in ("+notcp", "+tcp"):
+        text = output(*ask, "+norec", transport)
+        assert "status: NOERROR" in text and "flags: qr aa ra;" in text and "ANSWER: 1," in text
+        assert "CNAME\twww.example.com." in text
+    assert upstream.seen == []
+    assert "192.0.2.7" in output(*ask, "+rec")
+    assert len(upstream.seen) == 1
+    assert "192.0.2.7" in output(*ask, "+norec")
+    upstream.close()
+    bed.etcd.put("/skydns/local/cluster/ext", value("lost.example.com."))
+    bed.wait_answers("ext.cluster.local", "CNAME", ["lost.example.com."])
+    assert "status: SERVFAIL" in output(*ask, "+rec")
+    assert "CNAME\tlost.example.com." in output(*ask, "+norec")
 
 
 def test_a_target_that_changes_while_it_is_looked_up(bare_bed):

@@ -76,6 +76,22 @@ def ended_with_no_data(difference: Difference) -> bool:
     ]
 
 
+def until(difference: Difference) -> list:
+    """The queries of its sequence up to its own."""
+    queries = difference.sequence.queries
+    return queries[: 1 + next(i for i, query in enumerate(queries) if query is difference.query)]
+
+
+def follows_no_recursion(difference: Difference) -> bool:
+    """Whether this query or one before it, which left its target to be asked for or not, has RD clear."""
+    return any(not query.wire[2] & wire.RD >> 8 for query in until(difference))
+
+
+def leads_to_a_short_name(difference: Difference) -> bool:
+    """Whether nobody is asked about the target: `-ndots`."""
+    return b"external-short" in difference.query.wire.lower()
+
+
 CLASSES: list[Class] = [
     Class(
         "an upstream's records written anew", {"compression", "padding", "tsig", "case"},
@@ -102,6 +118,18 @@ CLASSES: list[Class] = [
         "the TTL of a search path's CNAME", {"ttl", "tsig"},
         "a proof beside the kept answer may be the first to expire",
         has_shorter_alias,
+    ),
+    Class(
+        "targets without recursion", {"answer", "authority", "additional", "truncation", "deferral", "options",
+                                      "flags", "rcode", "ttl"},
+        "upstreams are not asked for a query whose RD is clear: the CNAME alone, or what the cache has; nor is then "
+        "anything cached for later queries",
+        follows_no_recursion,
+    ),
+    Class(
+        "a target that nobody is asked about", {"answer", "authority"},
+        "-schema=skydns: the CNAME alone, as with -schema=kubernetes, instead of NODATA",
+        leads_to_a_short_name,
     ),
     Class(
         "a cookie that ends like an OPT record", {"options"},

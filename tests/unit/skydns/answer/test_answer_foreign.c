@@ -283,6 +283,30 @@ static void kept_targets(void **state)
     bed_free(&b);
 }
 
+/* RD is clear: nobody is asked, the cache may answer, and what failed for others is not said. */
+static void targets_without_recursion(void **state)
+{
+    static const char alone[] = "NOERROR qr aa ra\n? ext.cluster.local. IN A"
+                                "\n= ext.cluster.local. 300 CNAME www.example.com.";
+    struct foreign_bed b = bed_new(keys, COUNT(keys));
+    (void)state;
+    assert_string_equal(fixture_ask(b.f, "ext.cluster.local. A nord"), alone);
+    bed_fail(&b, "www.example.com. A");
+    assert_string_equal(fixture_ask(b.f, "ext.cluster.local. A"),
+                        "SERVFAIL qr rd ra\n? ext.cluster.local. IN A");
+    assert_string_equal(fixture_ask(b.f, "ext.cluster.local. A nord"), alone);
+    bed_put_addresses(&b, "www.example.com. A", "www.example.com.", 100, 1);
+    b.f->now_ms += 95 * 1000;
+    for (unsigned i = 1; i <= CACHE_REFRESH_HITS; i++) {
+        assert_string_equal(fixture_ask(b.f, "ext.cluster.local. A nord"),
+                            "NOERROR qr aa ra\n? ext.cluster.local. IN A"
+                            "\n= ext.cluster.local. 5 CNAME www.example.com."
+                            "\n= www.example.com. 5 A 192.0.0.1");
+        assert_false(b.f->deferral.wants_refresh);
+    }
+    bed_free(&b);
+}
+
 /* What is said about a target when asked counts, but one that was not asked about may be kept. */
 static void targets_with_externals(void **state)
 {
@@ -357,6 +381,7 @@ int main(void)
         cmocka_unit_test(stubs),
         cmocka_unit_test(zones_in_zones),
         cmocka_unit_test(kept_targets),
+        cmocka_unit_test(targets_without_recursion),
         cmocka_unit_test(targets_with_externals),
         cmocka_unit_test(other_targets),
         cmocka_unit_test(refreshed_targets),

@@ -359,17 +359,21 @@ static void say(struct said *said, unsigned i, enum external_outcome outcome, ui
     said->answers[i].records = buf_slice(&said->packed[i]);
 }
 
+#define EXT_ALONE OK "\n? ext.cluster.local. IN A\n= ext.cluster.local. 300 CNAME www.example.com."
+
 static void external_alias(void **state)
 {
     struct said said;
     struct fixture *f = setup();
     (void)state;
-    want(f, "ext.cluster.local. A", OK "\n? ext.cluster.local. IN A" SOA);
+    want(f, "ext.cluster.local. A", EXT_ALONE); /* no upstream: the client may follow it */
     f->config.has_nameservers = true;
     f->config.settings.no_rec = true; /* only affects clients' questions */
     want(f, "ext.cluster.local. A", "lookup www.example.com./A");
     want(f, "ext.cluster.local. AAAA", "lookup www.example.com./AAAA");
-    want(f, "single.cluster.local. A", OK "\n? single.cluster.local. IN A" SOA); /* ndots */
+    want(f, "single.cluster.local. A",
+         OK
+         "\n? single.cluster.local. IN A\n= single.cluster.local. 3600 CNAME router."); /* ndots */
 
     said_init(&said, f);
     say(&said, 0, EXTERNAL_ANSWERED, 500, "cdn.example.net.", "192.0.2.1");
@@ -435,6 +439,44 @@ static void external_outcomes(void **state)
         }
     }
     said_fini(&said);
+    fixture_free(f);
+}
+
+/* RD is clear: nobody is asked, whatever the schema, the flags and the way to the target. */
+static void without_recursion(void **state)
+{
+    static const struct fixture_key more[] = {
+        {"local/cluster/way", "{'host':'ext.cluster.local','ttl':50}"},
+        {"local/cluster/both/1", "{'host':'10.0.0.9','ttl':50}"},
+        {"local/cluster/both/2", "{'host':'www.example.com','ttl':50}"},
+    };
+    static const char ext_alone[] =
+        "NOERROR qr aa ra\n? ext.cluster.local. IN A\n= ext.cluster.local. 300 CNAME "
+        "www.example.com.";
+    static const char way_alone[] =
+        "NOERROR qr aa ra\n? way.cluster.local. IN A\n= way.cluster.local. 50 CNAME "
+        "ext.cluster.local.\n= ext.cluster.local. 50 CNAME www.example.com.";
+    struct fixture *f = setup();
+    (void)state;
+    fixture_put(f, more, ARRAY_LEN(more));
+    for (unsigned i = 0; i < 8; i++) {
+        f->config.has_nameservers = i & 1;
+        f->config.settings.no_rec = i & 2;
+        f->config.settings.schema = i & 4 ? ENGINE_SCHEMA_KUBERNETES : ENGINE_SCHEMA_SKYDNS;
+        want(f, "ext.cluster.local. A nord", ext_alone);
+        want(f, "ext.cluster.local. A nord tcp", ext_alone);
+        want(f, "way.cluster.local. A nord", way_alone);
+        want(f, "both.cluster.local. A nord",
+             "NOERROR qr aa ra\n? both.cluster.local. IN A\n= both.cluster.local. 50 A 10.0.0.9");
+    }
+    f->config.settings.schema = ENGINE_SCHEMA_SKYDNS;
+    f->config.has_nameservers = true;
+    want(f, "_s.cluster.local. SRV nord",
+         "NOERROR qr aa ra\n? _s.cluster.local. IN SRV"
+         "\n= _s.cluster.local. 3600 SRV 10 33 80 www.example.com."
+         "\n= _s.cluster.local. 3600 SRV 10 33 81 www.example.com."
+         "\n= _s.cluster.local. 3600 SRV 10 33 82 web.cluster.local."
+         "\n+ web.cluster.local. 30 A 10.0.0.1");
     fixture_free(f);
 }
 
@@ -982,6 +1024,7 @@ int main(void)
         cmocka_unit_test(no_questions_about_records),
         cmocka_unit_test(external_alias),
         cmocka_unit_test(external_outcomes),
+        cmocka_unit_test(without_recursion),
         cmocka_unit_test(external_target_of_many),
         cmocka_unit_test(external_targets),
         cmocka_unit_test(many_external_targets),

@@ -178,6 +178,20 @@ static void few_dots(void **state)
     path_bed_free(&p);
 }
 
+/* RD is clear: a target in another domain is left to the client, at any place. */
+static void without_recursion(void **state)
+{
+    struct path_bed p = setup();
+    (void)state;
+    check(&p, "out" TEAM "A nord",
+          "NOERROR qr aa ra\n? out" TEAM "IN A\n= out" TEAM "3600 CNAME far.test.");
+    check(&p, "gone.other.svc" TEAM "A nord",
+          "NOERROR qr aa ra\n? gone.other.svc" TEAM "IN A\n= gone.other.svc" TEAM
+          "3600 CNAME gone.other.svc.cluster.local.\n= gone.other.svc.cluster.local. 3600 CNAME "
+          "near.test.");
+    path_bed_free(&p);
+}
+
 static void not_ready(void **state)
 {
     struct path_bed p = setup();
@@ -424,13 +438,21 @@ static void stale(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_and_what), cmocka_unit_test(places),
-        cmocka_unit_test(no_data),      cmocka_unit_test(few_dots),
-        cmocka_unit_test(not_ready),    cmocka_unit_test(flags_and_edns),
-        cmocka_unit_test(limits),       cmocka_unit_test(long_names),
-        cmocka_unit_test(forwarding),   cmocka_unit_test(earlier_configurations),
-        cmocka_unit_test(not_allowed),  cmocka_unit_test(lookups),
-        cmocka_unit_test(refreshes),    cmocka_unit_test(stale),
+        cmocka_unit_test(who_and_what),
+        cmocka_unit_test(places),
+        cmocka_unit_test(no_data),
+        cmocka_unit_test(few_dots),
+        cmocka_unit_test(not_ready),
+        cmocka_unit_test(without_recursion),
+        cmocka_unit_test(flags_and_edns),
+        cmocka_unit_test(limits),
+        cmocka_unit_test(long_names),
+        cmocka_unit_test(forwarding),
+        cmocka_unit_test(earlier_configurations),
+        cmocka_unit_test(not_allowed),
+        cmocka_unit_test(lookups),
+        cmocka_unit_test(refreshes),
+        cmocka_unit_test(stale),
     };
     int failed = cmocka_run_group_tests_name("in_full", tests, NULL, NULL);
     may_rule_out = true;
