@@ -191,6 +191,8 @@ class AnswerModel:
         path = path_of(target)
         if path[: len(DOMAIN)] == DOMAIN:
             self._addresses(target, self._find(path), rdtype, chain)
+        else:
+            self._unasked = self._unasked or [link[:-1] for link in chain]
         chain.pop()
 
     def _services(self, owner: str, keys: list[Key]) -> None:
@@ -204,7 +206,11 @@ class AnswerModel:
     def _by_type(self, path: Path, rdtype: str) -> None:
         owner = name_of(path)
         if rdtype in ("A", "AAAA"):
+            self._unasked: list[list] = []  # CNAMEs to the first external name: nobody is asked about it
             self._addresses(owner, self._find(path), rdtype, [])
+            if not any(kind == rdtype for _, _, kind, _ in self._answers):
+                for link in self._unasked:
+                    self._add(*link)
         elif rdtype == "SRV":
             self._services(owner, self._find(path))
         elif rdtype == "TXT":
