@@ -74,10 +74,12 @@ void answer_in_domain(struct answer *a);
 /* Single types, for parts that choose among them. */
 void answer_nothing(struct answer *a); /* a type without data */
 void answer_ports(struct answer *a);   /* SRV at a service's own name: its named ports */
+void answer_txt(struct answer *a);
 void answer_own_ns(struct answer *a);
 
-/* With -schema=kubernetes: adds the CNAMEs from the name on, and makes the last target the name.
- * True: answered; nothing more is known of the target, or wanted. */
+/* With -schema=kubernetes: adds the CNAMEs from the name on, and makes the last target the name;
+ * or, for TXT, the texts of the first alias that has some. True: answered; nothing more is known of
+ * the target, or wanted. */
 bool answer_alias(struct answer *a);
 
 /* True: answered. */

@@ -1,7 +1,7 @@
 /* -schema=kubernetes: where Kubernetes DNS-Based Service Discovery 1.1.0 differs from SkyDNS. A
- * name with a CNAME has nothing else and answers every type with it (RFC 1034 3.6.2); the rcode is
- * that of the last name (RFC 6604). Wildcards are not handled here: with this schema no lookup
- * knows them (follow_rule). */
+ * name with a CNAME has nothing else and answers every type with it (RFC 1034 3.6.2), but for TXT
+ * if its record has a text; the rcode is that of the last name (RFC 6604). Wildcards are not
+ * handled here: with this schema no lookup knows them (follow_rule). */
 #include <string.h>
 
 #include "skydns/answer/answer_internal.h"
@@ -45,12 +45,28 @@ static bool lead_on(struct answer *a, struct slice target)
     return true;
 }
 
+/* Adds the texts beside the host names that make the name an alias: its own record's, or those of
+ * the records below it. False: there are none. */
+static bool add_alias_texts(struct answer *a, const struct store_record *alias)
+{
+    size_t before = a->plan.answers.count;
+    if (lookup_exact(&a->follow.view, &a->name) != alias) {
+        answer_txt(a);
+    } else if (alias->text_len > 0) {
+        answer_add(a, rrsynth_txt(a->config, alias, a->owner));
+    }
+    return a->plan.answers.count > before || follow_is_walk_deferred(&a->follow);
+}
+
 bool answer_alias(struct answer *a)
 {
     uint16_t type = a->in.question->type;
     const struct store_record *alias;
     while ((alias = follow_alias(&a->follow.view, a->zone, &a->name))) {
         if (a->plan.answers.count == FOLLOW_CHAIN_MAX) {
+            return true;
+        }
+        if (type == DNS_TYPE_TXT && add_alias_texts(a, alias)) {
             return true;
         }
         struct rr cname = rrsynth_pointer(a->config, alias, a->owner, RR_CNAME);

@@ -294,7 +294,7 @@ static void answer_ns(struct answer *a)
 
 /* ---- Other types ---- */
 
-static void answer_txt(struct answer *a)
+void answer_txt(struct answer *a)
 {
     struct lookup_span span;
     if (!find_records(a, &a->name, RR_TXT, &span)) {

@@ -123,9 +123,10 @@ bool lookup_find_literal(const struct view *view, const struct dname *name,
 const struct store_record *lookup_exact(const struct view *view, const struct dname *name);
 
 /* Under -schema=kubernetes, where a name has one truth: the record that makes the name an alias, a
- * CNAME and nothing else, or NULL. That is the record of exactly this name if its host is a name;
- * for a name without a record of its own, the first of at most STORE_READY_MAX records below it,
- * provided that all of them are nothing but host names. Ends at the first record that is more. */
+ * CNAME and nothing else but its texts, or NULL. That is the record of exactly this name if its
+ * host is a name; for a name without a record of its own, the first of at most STORE_READY_MAX
+ * records below it, provided that all of them are nothing but host names and texts. Ends at the
+ * first record that is more. */
 const struct store_record *lookup_alias(const struct view *view, const struct dname *name);
 
 /* Keeps the records of one group and those without a group, as SkyDNS did: the group of the record

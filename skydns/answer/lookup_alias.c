@@ -2,10 +2,11 @@
 #include "skydns/answer/lookup.h"
 #include "skydns/records/store_ready.h"
 
-/* A port makes it SRV data, `mail` MX data, a text TXT data: of a name that can have several. */
+/* A port makes it SRV data, `mail` MX data: of a name that can have several. A text beside the host
+ * is the alias's TXT data. */
 static bool is_bare_name(const struct store_record *r)
 {
-    return r->host == STORE_HOST_NAME && r->port == 0 && !r->mail && r->text_len == 0;
+    return r->host == STORE_HOST_NAME && r->port == 0 && !r->mail;
 }
 
 static bool has_hidden_label(const struct store_node *node)

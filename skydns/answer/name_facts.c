@@ -118,9 +118,11 @@ enum name_fact name_facts_exists(struct name_facts *facts, const struct dname *n
 
 enum { IS_ALIAS = 1 << NAME_FACT_TYPES }; /* beside a bit for each */
 
+enum { TXT_AT = 5, HAS_TXT = 1 << TXT_AT };
+
 static const uint16_t types[NAME_FACT_TYPES] = {
-    DNS_TYPE_A,  DNS_TYPE_NS,  DNS_TYPE_SOA,  DNS_TYPE_PTR,
-    DNS_TYPE_MX, DNS_TYPE_TXT, DNS_TYPE_AAAA, DNS_TYPE_SRV,
+    DNS_TYPE_A,    DNS_TYPE_NS,  DNS_TYPE_SOA, DNS_TYPE_PTR, DNS_TYPE_MX, [TXT_AT] = DNS_TYPE_TXT,
+    DNS_TYPE_AAAA, DNS_TYPE_SRV,
 };
 
 enum {
@@ -154,6 +156,14 @@ static bool is_known_fact(const struct name_facts *f, const struct known *known,
            known->len == name->len && memcmp(known->name, name->wire, name->len) == 0;
 }
 
+/* Whether an alias has texts of its own: else TXT is answered with its CNAME. */
+static bool has_alias_texts(struct name_facts *f, const struct dname *name)
+{
+    const struct answer_plan *plan;
+    return ask_answer(f, name, DNS_TYPE_TXT, &plan) == NAME_FACT_NO && plan->answers.count > 0 &&
+           plan->answers.items[0].type == RR_TXT;
+}
+
 static enum name_fact ask_alias(struct name_facts *f, const struct dname *name, unsigned *ret_bits)
 {
     const struct answer_plan *plan;
@@ -162,7 +172,9 @@ static enum name_fact ask_alias(struct name_facts *f, const struct dname *name, 
         return NAME_FACT_YES;
     }
     enum name_fact fact = ask_answer(f, name, DNS_TYPE_CNAME, &plan);
-    *ret_bits = fact == NAME_FACT_NO && plan_has_records(plan) ? IS_ALIAS : 0;
+    if (fact == NAME_FACT_NO && plan_has_records(plan)) {
+        *ret_bits = IS_ALIAS | (has_alias_texts(f, name) ? HAS_TXT : 0);
+    }
     return fact == NAME_FACT_NO ? NAME_FACT_YES : fact;
 }
 
@@ -204,7 +216,7 @@ enum name_fact name_facts_types(struct name_facts *facts, const struct dname *na
             memcpy(known->name, name->wire, name->len);
         }
     }
-    assert(!(bits & IS_ALIAS) || bits == IS_ALIAS); /* a CNAME is alone (RFC 2181 10.1) */
+    assert(!(bits & IS_ALIAS) || !(bits & ~(unsigned)(IS_ALIAS | HAS_TXT)));
     *ret_count = 0;
     if (bits & IS_ALIAS) {
         ret_types[(*ret_count)++] = DNS_TYPE_CNAME;

@@ -23,7 +23,7 @@ enum name_fact {
 };
 
 /* The types that names answer: RR_TYPES without HINFO, which is an answer to ANY alone, and CNAME,
- * which is never listed beside others. */
+ * which is listed alone or beside TXT. */
 enum { NAME_FACT_TYPES = 8 };
 
 struct name_facts;

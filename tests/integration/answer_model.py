@@ -52,7 +52,7 @@ class Key:
 
     @property
     def is_bare_name(self) -> bool:
-        return self.family == "NAME" and not (self.port or self.mail or self.text)
+        return self.family == "NAME" and not (self.port or self.mail)
 
     @property
     def target(self) -> str:
@@ -251,11 +251,22 @@ class AnswerModel:
         below = [key for key in self._at_or_below(path) if not any(map(is_hidden, key.path[len(path) :]))]
         return below[0] if 0 < len(below) <= ALIAS_MAX and all(key.is_bare_name for key in below) else None
 
+    def _alias_texts(self, path: Path, alias: Key) -> bool:
+        """Adds the texts of the records that make the name an alias, if there are any."""
+        before = len(self._answers)
+        if alias.path != path:
+            self._by_type(path, "TXT")
+        elif alias.text:
+            self._add(name_of(path), alias.ttl or TTL_S, "TXT", (f'"{alias.text}"',))
+        return len(self._answers) > before
+
     def _resolve(self, path: Path, rdtype: str) -> Path | None:
         """Adds the CNAMEs from the name on. The name that they lead to; None: no further."""
         been: list[str] = []
         while alias := self._alias(path):
             if len(been) == CHAIN_MAX:
+                return None
+            if rdtype == "TXT" and self._alias_texts(path, alias):
                 return None
             target = alias.host.rstrip(".") + "."
             been.append(name_of(path))

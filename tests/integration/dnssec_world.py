@@ -169,8 +169,8 @@ class World:
             return None  # a resolver goes on to the keys
         if set(aliases.values()) & (set(aliases) | {parsed(name)}) - self._led_to(aliases, parsed(name)):
             return None
-        if self.schema == "skydns" and any(map(self._is_mixed, owners)):
-            return None
+        if (self.schema == "skydns" or rdtype == "TXT") and any(map(self._is_mixed, owners)):
+            return None  # a resolver that has the CNAME follows it
         return reply
 
     @staticmethod
@@ -183,7 +183,7 @@ class World:
         return set() if name in been else {*been[1:], name}
 
     def _is_mixed(self, owner: Name) -> bool:
-        """Only with -schema=skydns."""
+        """With -schema=kubernetes, a CNAME may have TXT beside it."""
         kinds = set()
         for rdtype in ("A", "AAAA", "CNAME", *DATA_TYPES):
             if rdtype == "SRV" and dns.rdatatype.CNAME not in kinds:
@@ -204,8 +204,10 @@ class World:
         """Asked directly."""
         replies = {rdtype: self.server.ask(name, rdtype, do=False) for rdtype in (*DATA_TYPES, "CNAME")}
         types = {dns.rdatatype.from_text(rdtype) for rdtype, reply in replies.items() if reply.answer}
-        is_alias = self.schema == "kubernetes" and dns.rdatatype.CNAME in types  # and has nothing else
-        return {dns.rdatatype.CNAME} if is_alias else types
+        if self.schema == "kubernetes" and dns.rdatatype.CNAME in types:  # and has nothing else, but texts
+            has_texts = replies["TXT"].answer[0].rdtype == dns.rdatatype.TXT
+            return {dns.rdatatype.CNAME, dns.rdatatype.TXT} if has_texts else {dns.rdatatype.CNAME}
+        return types
 
 
 def same(a: dns.message.Message, b: dns.message.Message) -> bool:

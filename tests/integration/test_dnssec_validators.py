@@ -3,7 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from dnssec_bed import BOGUS, INSECURE, SECURE, Delv, Resolver, unbound
+from dnssec_bed import BOGUS, INSECURE, SECURE, Delv, Resolver, Server, keygen, unbound
 from dnssec_world import World, same
 
 QUESTIONS, DELV_QUESTIONS = 200, 40
@@ -75,6 +75,20 @@ def test_unbound(world, bare_bed):
     resolver.start()
     check_resolver(world, resolver, QUESTIONS)
     resolver.stop()
+
+
+def test_a_text_beside_a_cname(bare_bed):
+    """As external-dns writes it, with its registry in the text."""
+    bare_bed.start_etcd()
+    key = keygen(bare_bed.folder, "cluster.local")
+    server = Server(bare_bed, "-no-rec", keys=(key,)).start()
+    bare_bed.etcd.put("/skydns/local/cluster/web/1", '{"host":"10.0.0.1"}')
+    bare_bed.etcd.put("/skydns/local/cluster/owned/1", '{"host":"web.cluster.local","text":"heritage=x","targetstrip":1}')
+    server.wait_etcd(1)
+    delv = Delv(bare_bed.folder, server.dns.port, [key])
+    for rdtype, word in (("TXT", '"heritage=x"'), ("A", "10.0.0.1"), ("CNAME", "web.cluster.local."), ("MX", "web")):
+        verdict, text = delv.judge("owned.cluster.local", rdtype)
+        assert verdict == SECURE and word in text, text
 
 
 @pytest.mark.parametrize("world", [CASES[0], CASES[-1]], indirect=True)

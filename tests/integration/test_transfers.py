@@ -224,6 +224,21 @@ def test_leased_records(server):
     assert server.serial() == serial
 
 
+def test_hosts_with_texts(server):
+    """A secondary takes nothing beside a CNAME, as validators do; clients of ours get both."""
+    before = server.wait_serial(LOWEST)
+    server.put("addressed/1", '{"host":"10.0.7.7","text":"near"}')
+    server.put("alias/1", f'{{"host":"web1.default.svc.{DOMAIN}","text":"far"}}')
+    server.wait_serial(before + 1)
+    lines = [line.split(None, 4)[2:] for line in server.axfr() if line.startswith("alias.default")]
+    assert [line[-2] for line in lines] == ["CNAME"], lines
+    assert server.bed.dns.answers(f"alias.default.svc.{DOMAIN}", "TXT") == ['"far"']
+    assert server.bed.dns.answers(f"alias.default.svc.{DOMAIN}") == ["10.0.0.1", f"web1.default.svc.{DOMAIN}."]
+    lines = [line for line in server.axfr() if line.startswith("addressed.default")]
+    assert sorted(" A " in line for line in lines) == [False, True], lines
+    assert [line for line in lines if ' TXT "near"' in line]
+
+
 def test_with_dnssec(bare_bed):
     """Answers are signed, the zone is not, and the log says so."""
     server = Server(bare_bed, f"-dnssec={make_signing_key(bare_bed.folder)}")

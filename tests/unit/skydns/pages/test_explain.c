@@ -188,6 +188,7 @@ static void test_aliases(void **state)
         {"local/cluster/svc/default/ext/a", "{'host':'10.0.0.2','text':'t'}"},
         {"local/cluster/svc/default/web/a", "{'host':'10.0.0.1'}"},
         {"local/cluster/svc/default/web/b", "{'host':'ext.default.svc.cluster.local.'}"},
+        {"local/cluster/said", "{'host':'web.default.svc.cluster.local.','text':'t'}"},
     };
     static const struct {
         const char *type;
@@ -210,6 +211,10 @@ static void test_aliases(void **state)
         assert_int_equal(find_record(x, keys[2].key)->rule, rows[i].target);
         assert_int_equal(find_record(x, keys[3].key)->rule, rows[i].ignored);
     }
+    assert_int_equal(bed_explain(&bed, "said.cluster.local", "MX")->name_count, 2);
+    const struct explanation *said = bed_explain(&bed, "said.cluster.local", "TXT");
+    assert_int_equal(said->name_count, 1); /* not its target */
+    assert_int_equal(find_record(said, keys[4].key)->rule, EXPLAIN_GAVE);
     bed_stop(&bed);
 }
 
