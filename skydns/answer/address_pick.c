@@ -52,13 +52,6 @@ static bool pick_one(void *data, const struct store_record *record)
     return pick->count < p->enough;
 }
 
-/* An even share of each number below the count; the shuffle uses the random number itself. */
-static uint32_t first_of(uint32_t random, uint32_t count)
-{
-    enum { SPREAD = 0x9e3779b1 }; /* 2^32 over the golden ratio */
-    return (uint32_t)((uint64_t)(random * (uint32_t)SPREAD) * count >> 32);
-}
-
 bool address_pick(struct address_pick *pick, const struct address_wanted *wanted)
 {
     struct store_tally tally = store_node_tally(wanted->node);
@@ -75,7 +68,8 @@ bool address_pick(struct address_pick *pick, const struct address_wanted *wanted
     pick->count = 0;
     pick->visits = 0;
     pick->ttl_s = UINT32_MAX;
-    uint32_t first = wanted->config->settings.round_robin ? first_of(wanted->random, count) : 0;
+    uint32_t first =
+        wanted->config->settings.round_robin ? address_pick_first(wanted->random, count) : 0;
     store_pick_addresses(wanted->node, wanted->family_bytes, first, pick_one, &p);
     pick->is_all = pick->visits == count;
     return !p.is_over;

@@ -28,7 +28,7 @@ struct answer_input {
     int64_t now_s;
     uint32_t random;
     size_t reply_limit; /* bytes: no more records are collected than could fit */
-    bool may_cut;       /* over UDP: a client asks again over TCP */
+    bool may_cut;       /* over UDP: a client asks again over TCP, and gets what fits there */
     bool may_walk;
     bool (*is_late)(void *data);
     void *is_late_data;

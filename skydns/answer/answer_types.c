@@ -1,5 +1,6 @@
 #include "skydns/answer/answer_internal.h"
 
+#include "skydns/answer/address_pick.h"
 #include "skydns/answer/lookup.h"
 
 /* ---- Types that collect records ---- */
@@ -94,6 +95,38 @@ static bool may_add(struct answer *a)
     return !answers->is_cut && !follow_is_walk_deferred(&a->follow);
 }
 
+/* Bytes that the record takes in a message as this type, at least. */
+static size_t least_size(const struct store_record *record, enum rr_type type)
+{
+    enum { OWNER_POINTER = 2 };
+    const size_t fixed = OWNER_POINTER + DNS_RR_HEAD;
+    switch ((unsigned)type) {
+    case DNS_TYPE_TXT:
+        return record->text_len > 0 ? fixed + 1 + store_record_text_bytes(record).len : 0;
+    case DNS_TYPE_MX:
+        return record->mail && rrsynth_has_target(record) ? fixed + 4 : 0;
+    default:
+        return rrsynth_has_target(record) ? fixed + 6 + rrsynth_target(record).len : 0;
+    }
+}
+
+/* Where an answer begins. Over a stream it is not asked for again, so with rotation each of more
+ * records than it holds has its turn, and no target is looked up: additional records go first. A
+ * datagram with TC only says to come again. */
+static size_t begin_records(struct answer *a, const struct lookup_span *span, enum rr_type type)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; !a->in.may_cut && i < span->count && bytes <= a->in.reply_limit; i++) {
+        bytes += least_size(nth(a, span, i), type);
+    }
+    if (bytes <= a->in.reply_limit) {
+        return 0;
+    }
+    a->plan.additionals.is_cut = true;
+    return a->config->settings.round_robin ? address_pick_first(a->in.random, (uint32_t)span->count)
+                                           : 0;
+}
+
 /* Adds the addresses of what an SRV, MX or NS record points to, or an IP host itself. */
 static void add_target(struct answer *a, const struct store_record *record, struct slice owner)
 {
@@ -117,8 +150,9 @@ static void add_services(struct answer *a, const struct lookup_span *span)
             weights_add(&a->weights, a->config, record);
         }
     }
+    size_t first = begin_records(a, span, RR_SRV);
     for (size_t i = 0; i < span->count && may_add(a); i++) {
-        const struct store_record *record = nth(a, span, i);
+        const struct store_record *record = nth(a, span, (first + i) % span->count);
         if (rrsynth_has_target(record)) {
             uint16_t weight = weights_share(&a->weights, a->config, record);
             struct rr rr = rrsynth_srv(a->config, record, a->owner, weight);
@@ -157,8 +191,9 @@ static void answer_mx(struct answer *a)
     if (!find_records(a, &a->name, RR_MX, &span)) {
         return;
     }
+    size_t first = begin_records(a, &span, RR_MX);
     for (size_t i = 0; i < span.count && may_add(a); i++) {
-        const struct store_record *record = nth(a, &span, i);
+        const struct store_record *record = nth(a, &span, (first + i) % span.count);
         if (record->mail && rrsynth_has_target(record)) {
             struct rr rr = rrsynth_mx(a->config, record, a->owner);
             rr_list_add(&a->plan.answers, &rr);
@@ -301,8 +336,9 @@ void answer_txt(struct answer *a)
         return;
     }
     lookup_keep_group(a->follow.lookup, &span);
+    size_t first = begin_records(a, &span, RR_TXT);
     for (size_t i = 0; i < span.count && may_add(a); i++) {
-        const struct store_record *record = nth(a, &span, i);
+        const struct store_record *record = nth(a, &span, (first + i) % span.count);
         if (record->text_len > 0) {
             answer_add(a, rrsynth_txt(a->config, record, a->owner));
         }

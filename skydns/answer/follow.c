@@ -185,7 +185,9 @@ static void use_external(struct follow *f, struct chain *chain,
         add_external(chain, answer, name, bit, added);
         break;
     case EXTERNAL_TRUNCATED:
-        if (!chain->is_for_target) {
+        if (!chain->is_for_target && !f->may_cut) {
+            f->has_failed = true; /* upstream had no more over TCP: nor has the client */
+        } else if (!chain->is_for_target) {
             add_external(chain, answer, name, bit, added);
             chain->out->is_cut = true;
         }

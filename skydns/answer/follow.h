@@ -47,6 +47,7 @@ struct follow {
     uint32_t random;
     bool may_walk;
     bool may_ask; /* RD is set: else upstreams are not asked, only the cache */
+    bool may_cut; /* over UDP */
     bool is_brief;
     bool is_some;           /* the question's name has more records than were visited */
     bool is_deferred;       /* the answer cannot be made in this call; *deferral says why */

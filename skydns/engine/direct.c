@@ -74,7 +74,7 @@ static size_t reply_limit(const struct direct *direct, const struct engine_query
                           direct->config->settings.max_udp_size);
 }
 
-/* Over TCP, TC would send the client where it already is. */
+/* Over TCP, TC would send the client where it already is: it stays beside a part of the records. */
 static bool is_cut_over_tcp(const struct engine_query *query, const uint8_t *reply)
 {
     return query->transport != ENGINE_UDP && (reply[2] & DNS_FLAG_TC >> 8) != 0;
@@ -209,7 +209,7 @@ static enum engine_verdict answer_question(const struct direct_source *source,
         assert(input.reply_limit <= ENGINE_REPLY_MAX);
         encode_plan(direct->encoder, question, answer_get_plan(direct->answer), input.reply_limit,
                     response);
-        if (is_cut_over_tcp(query, response->bytes)) {
+        if (is_cut_over_tcp(query, response->bytes) && !response_has_answer(response)) {
             bare_error(direct, question, DNS_RCODE_SERVFAIL, DNS_FLAG_AA | DNS_FLAG_RA,
                        EDNS_ERROR_OTHER, response);
         }

@@ -427,7 +427,8 @@ static enum step sign_plan(struct answer_signer *s)
     const size_t fixed = DNS_HEADER_SIZE + (size_t)s->name.len + DNS_QUESTION_TAIL + EDNS_OPT_SIZE;
     assert(s->input->reply_limit >= fixed);
     s->room = s->input->reply_limit - fixed;
-    if (plan->answers.is_cut || !take_room(s, plan->answers.least_bytes)) {
+    /* An owner takes two bytes, as a pointer: one more than least_bytes has. */
+    if (plan->answers.is_cut || !take_room(s, plan->answers.least_bytes + plan->answers.count)) {
         return STEP_FULL;
     }
     rrsets_level_ttls(&s->answers, plan->answers.items);
@@ -447,6 +448,21 @@ static void clear_records(struct answer_plan *plan)
     rr_list_clear(&plan->answers);
     rr_list_clear(&plan->additionals);
     plan->authority_count = 0;
+}
+
+/* Leaves the first records as they are without DNSSEC: over a stream, where a client asks for no
+ * more, a part serves those who do not validate, and the others as little as none. */
+static bool leave_unsigned(struct answer_signer *s, size_t count)
+{
+    struct answer_plan *plan = s->plan;
+    if (s->input->may_cut || count == 0 || plan->authority_count > 0) {
+        return false;
+    }
+    plan->answers.count = count;
+    plan->answers.is_cut = true;
+    plan->is_signed = false;
+    rr_list_clear(&plan->additionals);
+    return true;
 }
 
 static enum engine_verdict defer_signing(enum engine_deferral_kind kind,
@@ -513,5 +529,8 @@ enum engine_verdict answer_signer_sign(struct answer_signer *signer, struct answ
     if (plan->authority_count > 0 || plan->additionals.count > 0) {
         name_facts_begin(s->facts, input); /* they may be asked */
     }
-    return end_step(plan, has_room ? sign_plan(s) : STEP_FULL, ret_deferral);
+    const size_t count = plan->answers.count;
+    enum step step = has_room ? sign_plan(s) : STEP_FULL;
+    return step == STEP_FULL && leave_unsigned(s, count) ? ENGINE_REPLY
+                                                         : end_step(plan, step, ret_deferral);
 }

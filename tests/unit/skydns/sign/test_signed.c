@@ -365,7 +365,7 @@ static void limits(void **state)
     free_bed(bed);
 }
 
-/* Over TCP: all that fits, else no additional records, else SERVFAIL. */
+/* Over TCP: all that fits, else no additional records, else a part without signatures, and TC. */
 static void large(void **state)
 {
     struct bed *bed = new_bed(ENGINE_SCHEMA_KUBERNETES);
@@ -386,6 +386,12 @@ static void large(void **state)
     put_many(f, 4000);
     want_signed(bed, "many.default.svc.cluster.local. A edns=1232 do tcp");
     assert_int_equal(count_of(f->text, " A 10.2."), 4000);
+    put_many(f, 5000);
+    f->may_sign = false; /* there is nothing to sign */
+    const char *got = fixture_ask(f, "many.default.svc.cluster.local. A edns=1232 do tcp");
+    assert_int_equal(strncmp(got, "NOERROR qr aa tc rd ra", 22), 0);
+    assert_int_equal(count_of(got, " A 10.2."), 4092);
+    assert_int_equal(count_of(got, " RRSIG "), 0);
     free_bed(bed);
 }
 
