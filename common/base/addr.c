@@ -33,6 +33,29 @@ bool ip_parse(struct slice text, struct ip *ret_ip)
     return true;
 }
 
+bool ip_parse_sloppy(struct slice text, struct ip *ret_ip)
+{
+    static const char digits[] = "0123456789abcdefABCDEF";
+    char kept[INET6_ADDRSTRLEN];
+    size_t len = 0;
+    bool is_leading = false; /* a zero before another digit of its group */
+    if (ip_parse(text, ret_ip)) {
+        return true;
+    }
+    for (size_t i = 0; i < text.len; i++) {
+        bool begins_group = i == 0 || text.ptr[i - 1] == '.' || text.ptr[i - 1] == ':';
+        is_leading = (begins_group || is_leading) && text.ptr[i] == '0' && i + 1 < text.len &&
+                     memchr(digits, text.ptr[i + 1], strlen(digits));
+        if (!is_leading && len == sizeof(kept)) {
+            return false;
+        }
+        if (!is_leading) {
+            kept[len++] = text.ptr[i];
+        }
+    }
+    return len < text.len && ip_parse(slice_of(kept, len), ret_ip);
+}
+
 /* "10.0.0.1", without the printf of inet_ntop: kube2sky formats thousands at once. */
 static void format_v4(const uint8_t bytes[4], char *out)
 {

@@ -28,8 +28,13 @@ struct ip {
 };
 
 /* "1.2.3.4", "fd00::1". False for anything else: spaces, a trailing dot or leading zeros make the
- * text a name. */
+ * text a name. For flags, URLs and names in queries: there, a zero could mean an octal number. */
 bool ip_parse(struct slice text, struct ip *ret_ip);
+
+/* The same, but with leading zeros, which count as nothing: "10.96.011.012" is 10.96.11.12. Like
+ * ParseIPSloppy of Kubernetes, whose API server stores such addresses. For objects of the API,
+ * records in etcd and hosts files. */
+bool ip_parse_sloppy(struct slice text, struct ip *ret_ip);
 
 /* RFC 5952 text; INET6_ADDRSTRLEN bytes are always enough. Returns out. */
 const char *ip_format(const struct ip *ip, char out[INET6_ADDRSTRLEN]);

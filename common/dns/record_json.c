@@ -120,7 +120,7 @@ static int take_fields(json_t *object, struct record *ret_record, struct err *er
             return r;
         }
     }
-    if (!ip_parse(slice_str(record.host), &record.ip)) {
+    if (!ip_parse_sloppy(slice_str(record.host), &record.ip)) {
         record.ip = (struct ip){0};
     }
     *ret_record = record;

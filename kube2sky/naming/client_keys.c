@@ -242,7 +242,7 @@ static void set_addresses(struct client_keys *keys, struct host_pod *pod,
     pod->count = 0;
     for (size_t i = 0; i < object->pod.ip_count; i++) {
         struct ip ip;
-        if (ip_parse(slice_str(object->pod.ips[i]), &ip)) {
+        if (ip_parse_sloppy(slice_str(object->pod.ips[i]), &ip)) {
             pod->keys[pod->count++] = count_address(keys, &ip);
         }
     }

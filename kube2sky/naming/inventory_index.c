@@ -224,7 +224,7 @@ static struct slice owner_of_pod(struct index *index, const struct kube_object *
     struct slice owner;
     struct buf name;
     buf_init(&name, OWNER_ID_MAX);
-    if (ip_parse(slice_str(text), ret_ip)) {
+    if (ip_parse_sloppy(slice_str(text), ret_ip)) {
         naming_pod_label(ret_ip, &name);
     } else {
         *ret_ip = (struct ip){.family_bytes = 0};

@@ -97,7 +97,7 @@ bool take_label(const struct build *b, const char *what, const char *text, size_
 
 bool take_address(const struct build *b, const char *text, struct address *ret_address)
 {
-    if (!ip_parse(slice_str(text), &ret_address->ip)) {
+    if (!ip_parse_sloppy(slice_str(text), &ret_address->ip)) {
         build_drop(b, "address", text);
         return false;
     }

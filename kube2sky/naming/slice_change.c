@@ -116,10 +116,11 @@ static bool collect(struct slice_change *change, const struct kube_object *objec
 static bool is_same_address(const char *a, const char *b)
 {
     struct ip x, y;
-    if (!strchr(a, ':')) {
-        return strcmp(a, b) == 0;
+    size_t a_len = strlen(a), b_len = strlen(b);
+    if (a_len == 0 || b_len == 0 || (!strchr(a, ':') && a[a_len - 1] != b[b_len - 1])) {
+        return false; /* all forms of an IPv4 address end in the same digit */
     }
-    return ip_parse(slice_str(a), &x) && ip_parse(slice_str(b), &y) &&
+    return ip_parse_sloppy(slice_str(a), &x) && ip_parse_sloppy(slice_str(b), &y) &&
            claim_compare_ips(&x, &y) == 0;
 }
 

@@ -71,7 +71,7 @@ static const char *take_line(struct slice line, struct hosts_list *list, bool *i
     if (word.len == 0) {
         return NULL;
     }
-    if (!ip_parse(word, &ip)) {
+    if (!ip_parse_sloppy(word, &ip)) {
         return "expected an address first";
     }
     word = next_word(&line);

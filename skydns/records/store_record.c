@@ -17,8 +17,8 @@ struct host {
     struct slice text;
 };
 
-/* Digits without leading zeros and three dots: text that parsed as these bytes and is as long as
- * their printed form is their printed form. */
+/* Digits and three dots: text that parsed as these bytes and is as long as their printed form has
+ * no leading zeros, and is their printed form. */
 static bool is_printed_v4(const struct ip *ip, struct slice written)
 {
     size_t len = 3;
@@ -59,7 +59,7 @@ static struct host host_of(struct slice written, struct ip *ip, struct dname *na
     if (written.len == 0) {
         return (struct host){.kind = STORE_HOST_NONE};
     }
-    if (ip_parse(written, ip)) {
+    if (ip_parse_sloppy(written, ip)) {
         return (struct host){.kind = STORE_HOST_IP,
                              .bytes = ip->bytes,
                              .len = ip->family_bytes,

@@ -61,7 +61,7 @@ bool client_marks_read_address(struct slice value, struct ip *ret_ip)
     struct record_view view;
     struct err err;
     if (record_scan(value, &view)) {
-        return ip_parse(view.host, ret_ip);
+        return ip_parse_sloppy(view.host, ret_ip);
     }
     if (record_from_json(value, &record, &err) != 0) {
         return false;

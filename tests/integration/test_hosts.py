@@ -26,7 +26,7 @@ def replace(path, text: str) -> None:
 def test_names_and_addresses(bare_bed, upstream):
     bed = bare_bed
     path = bed.folder / "hosts"
-    path.write_text("# ours\n10.9.0.1 Db.Example.Com db\n10.9.0.2 db.example.com\nfd00::9 six.example.com\n10.9.0.7 web.cluster.local\n")
+    path.write_text("# ours\n10.9.0.1 Db.Example.Com db\n10.09.000.002 db.example.com\nfd00::9 six.example.com\n10.9.0.7 web.cluster.local\n")
     bed.start_etcd()
     bed.etcd.put("/skydns/local/cluster/web", value("10.0.0.1"))
     bed.start_skydns(f"-nameservers=127.0.0.1:{upstream.port}", f"-hosts={path}", PATIENT)

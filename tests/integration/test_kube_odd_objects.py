@@ -163,3 +163,22 @@ def test_plan_marks_deletes_that_wait(bed):
     assert re.match("# not everything is known yet: services are not listed yet", lines[0])
     assert all(line.startswith("? /skydns/") for line in lines[1:]), lines
     assert http_get(f"http://127.0.0.1:{bed.readiness_port}/readiness")[0] == 503
+
+
+def test_leading_zeros_are_decimal(bed):
+    """The API server has let such addresses in since its first version and keeps them as they were written."""
+    for spec in ({"clusterIP": "10.96.011.012"}, {"clusterIP": "None"}):
+        name = "all" if spec["clusterIP"] == "None" else "odd"
+        made = {"metadata": {"name": name, "namespace": "default"}, "spec": spec | {"ports": [port(80, "http")]}}
+        bed.kube.control("put", resource="services", object=made)
+    made = endpoint_slice("all-1", "all", [endpoint("010.1.0.08"), endpoint("10.1.0.8")], port(80, "http"))
+    bed.kube.control("put", resource="endpointslices", object=made)
+    bed.start_writer_and_reader()
+    bed.etcd.put("/skydns/local/cluster/old", value("10.1.00.009"))
+    bed.wait_answers("odd.default.svc.cluster.local", "A", ["10.96.11.12"])
+    bed.wait_answers("12.11.96.10.in-addr.arpa", "PTR", ["odd.default.svc.cluster.local."])
+    bed.wait_answers("all.default.svc.cluster.local", "A", ["10.1.0.8"])
+    bed.wait_answers("old.cluster.local", "A", ["10.1.0.9"])
+    records = service_records("odd", "10.96.11.12", ("tcp", "http", 80))
+    assert {k: v for k, v in bed.etcd.values(f"{SVC}/default/odd/").items()} == records
+    wait_plan(bed, "# nothing to do")

@@ -58,6 +58,49 @@ static void test_ip(void **state)
     assert_string_equal(ip_format(&none, text), "10.0.0.1");
 }
 
+/* As net.ParseIP of Go 1.16 and older, which reads a zero in front as nothing. */
+static void test_leading_zeros(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *in;
+        const char *want; /* NULL: no address */
+    } cases[] = {
+        {"10.96.11.12", "10.96.11.12"},
+        {"10.96.011.012", "10.96.11.12"},
+        {"010.000.00.08", "10.0.0.8"},
+        {"000000000000000000000000000000000000000000000010.0.0.1", "10.0.0.1"},
+        {"00.0.0.0", "0.0.0.0"},
+        {"10.0.0.100", "10.0.0.100"},
+        {"::ffff:010.1.2.003", "10.1.2.3"},
+        {"fd00:00000::0000a", "fd00::a"},
+        {"FD00:0db8::00", "fd00:db8::"},
+        {"0256.0.0.1", NULL},
+        {"10.0.0.0x1", NULL},
+        {"10.0.0.0a", NULL},
+        {"10.0.0.01.", NULL},
+        {"010.0.0", NULL},
+        {" 010.0.0.1", NULL},
+        {"fd00::0fffff", NULL},
+        {"0", NULL},
+        {"00", NULL},
+        {"", NULL},
+        {"web.01.svc", NULL},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct ip ip = {.family_bytes = 99};
+        char text[INET6_ADDRSTRLEN];
+        bool ok = ip_parse_sloppy(slice_str(cases[i].in), &ip);
+        if (ok != (cases[i].want != NULL) ||
+            (ok && strcmp(ip_format(&ip, text), cases[i].want) != 0)) {
+            fail_msg("`%s`: %d, family %d", cases[i].in, ok, ip.family_bytes);
+        }
+        assert_true(ok || ip.family_bytes == 99); /* untouched on failure */
+    }
+    struct ip ip;
+    assert_false(ip_parse_sloppy(slice_of("10.0.0.01\0x", 11), &ip));
+}
+
 /* Each byte in each place, as inet_ntop prints it. */
 static void test_ipv4_texts(void **state)
 {
@@ -181,6 +224,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ip),
+        cmocka_unit_test(test_leading_zeros),
         cmocka_unit_test(test_mapped_ip_equals_the_plain_one),
         cmocka_unit_test(test_ipv4_texts),
         cmocka_unit_test(test_addr),

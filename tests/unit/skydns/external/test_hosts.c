@@ -72,12 +72,13 @@ static void test_lines(void **state)
                                          "10.0.0.2\t db.test\n"
                                          "10.0.0.1 db.test again.test\n"
                                          "::ffff:10.0.0.3 mapped.test\n"
+                                         "010.000.0.05 zeros.test\n"
                                          "10.0.0.4 last.test",
                                          &report);
     (void)state;
     assert_int_equal(report.bad_lines, 0);
     assert_int_equal(report.cut_line, 0);
-    assert_int_equal(hosts_table_count(table), 6);
+    assert_int_equal(hosts_table_count(table), 7);
     assert_string_equal(addresses(table, "db.test"), "10.0.0.1 fd00::1 10.0.0.2");
     assert_string_equal(addresses(table, "db"), "10.0.0.1");
     assert_string_equal(addresses(table, "db2.test"), "10.0.0.1");
@@ -88,6 +89,8 @@ static void test_lines(void **state)
     assert_string_equal(first_name(table, "10.0.0.1"), "db.test.");
     assert_string_equal(first_name(table, "fd00::1"), "db.test.");
     assert_string_equal(first_name(table, "10.0.0.3"), "mapped.test.");
+    assert_string_equal(addresses(table, "zeros.test"), "10.0.0.5");
+    assert_string_equal(first_name(table, "10.0.0.5"), "zeros.test.");
     assert_string_equal(first_name(table, "10.0.0.9"), "");
     hosts_table_unref(hosts_table_ref(table));
     hosts_table_unref(table);
