@@ -72,13 +72,26 @@ static void format_v4(const uint8_t bytes[4], char *out)
     }
 }
 
+/* inet_ntop writes ::1:2 as ::0.1.0.2, which RFC 5952 section 5 leaves to well-known prefixes. */
+static void format_v6(const uint8_t bytes[16], char *out)
+{
+    static const uint8_t none[12];
+    unsigned high = (unsigned)(bytes[12] << 8 | bytes[13]);
+    unsigned low = (unsigned)(bytes[14] << 8 | bytes[15]);
+    if (high && memcmp(bytes, none, sizeof(none)) == 0) {
+        (void)snprintf(out, INET6_ADDRSTRLEN, "::%x:%x", high, low); /* fits */
+    } else {
+        (void)inet_ntop(AF_INET6, bytes, out, INET6_ADDRSTRLEN); /* it is large enough */
+    }
+}
+
 const char *ip_format(const struct ip *ip, char out[INET6_ADDRSTRLEN])
 {
     out[0] = '\0';
     if (ip->family_bytes == 4) {
         format_v4(ip->bytes, out);
     } else if (ip->family_bytes) {
-        (void)inet_ntop(AF_INET6, ip->bytes, out, INET6_ADDRSTRLEN); /* it is large enough */
+        format_v6(ip->bytes, out);
     }
     return out;
 }

@@ -89,19 +89,18 @@ static void build_external_name(struct build *b, const char *external_name)
 
 void naming_pod_label(const struct ip *ip, struct buf *out)
 {
-    char text[INET6_ADDRSTRLEN + 1];
+    char text[INET6_ADDRSTRLEN];
     (void)ip_format(ip, text);
     size_t n = strlen(text);
     for (size_t i = 0; i < n; i++) {
         text[i] = text[i] == '.' || text[i] == ':' ? '-' : text[i];
     }
-    if (n && text[n - 1] == '-') {
-        text[n++] = '0';
-    }
+    buf_append_str(out, n && text[0] == '-' ? "0" : "");
     buf_append(out, text, n);
+    buf_append_str(out, n && text[n - 1] == '-' ? "0" : "");
 }
 
-/* Longer than the longest: an IPv6 address with a 0 appended. */
+/* Longer than the longest: an IPv6 address with a 0 at either end. */
 enum { ADDRESS_LABEL_SIZE = INET6_ADDRSTRLEN + 2 };
 
 static bool is_address_label(struct slice text, char separator)

@@ -69,8 +69,8 @@ struct naming_config {
 void naming_value(const struct naming_config *config, struct slice host, uint16_t port,
                   struct buf *out);
 
-/* Appends an address as a label, a pod's or an endpoint's: "10-1-0-1", "fd00--1"; a trailing hyphen
- * gets a 0, since fd00:: is fd00::0. */
+/* Appends an address as a label, a pod's or an endpoint's: "10-1-0-1", "fd00--1"; a hyphen at
+ * either end gets a 0, since fd00:: is fd00::0 and ::1 is 0::1. */
 void naming_pod_label(const struct ip *ip, struct buf *out);
 
 /* Whether the text is such a label, of any address. */

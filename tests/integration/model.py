@@ -39,7 +39,7 @@ def reverse_key(ip: str) -> str:
 
 def pod_label(ip: str) -> str:
     text = canonical(ip).replace(".", "-").replace(":", "-")
-    return text + "0" if text.endswith("-") else text
+    return "0" * text.startswith("-") + text + "0" * text.endswith("-")
 
 
 @dataclass

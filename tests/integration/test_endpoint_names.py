@@ -87,3 +87,15 @@ def test_a_hostname_of_before_may_be_a_copy(bed):
     assert bed.etcd.values(f"{SVC}/default/web/db-0") == {f"{SVC}/default/web/db-0": value("10.1.2.4")}
     bed.kube.replace("endpointslices", endpoint_slice("web-1", "web", [ENTRIES[0], ENTRIES[2]], port(80, "http")))
     bed.wait_model()
+
+
+def test_an_address_that_begins_with_colons(bed):
+    """Its label is one of a host (RFC 1123 2.1), and spells the address again."""
+    bed.kube.create("services", headless("web", port(80, "http")))
+    made = endpoint_slice("web-1", "web", [endpoint("::1:0:2"), endpoint("::1:2")], port(80, "http"), family="IPv6")
+    bed.kube.create("endpointslices", made)
+    bed.start_kube2sky("--endpoint-names=address")
+    bed.start_skydns()
+    targets = [f"10 50 80 {name}.web.default.svc.cluster.local." for name in ("0--1-0-2", "0--1-2")]
+    bed.wait_answers("_http._tcp.web.default.svc.cluster.local", "SRV", targets)
+    assert bed.dns.answers("0--1-2.web.default.svc.cluster.local", "AAAA") == ["::0.1.0.2"]

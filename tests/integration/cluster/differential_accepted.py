@@ -15,6 +15,7 @@ from dataclasses import replace
 import dns.opcode
 from differential_asking import CH, COOKIE, EDE, IN, KEEPALIVE, Answer, Record
 from differential_case import Case, accept, table
+from differential_view import dashed
 
 _DENIAL_MAX_S = 1800  # skydns(8)
 
@@ -391,10 +392,10 @@ def _pod_srv(case: Case) -> Answer | None:
 
 @accept("P5")
 def _ending_in_colons(case: Case) -> Answer | None:
-    """an address with `::` at its end, `verified` | `fd00--0.shop.pod…` | `fd00--.shop.pod…` | ours: RFC 1123 2.1"""
-    is_one = case.place.kind == "pod" and case.view.pods == "verified" and case.place.ip.endswith("::")
+    """an address with `::` at an end, `verified` | `fd00--0.shop.pod…` | `fd00--.shop.pod…` | ours: RFC 1123 2.1"""
+    is_one = case.place.kind == "pod" and case.view.pods == "verified" and "::" in (case.place.ip[:2], case.place.ip[-2:])
     is_one = is_one and case.view.pods_with(case.place.namespace, case.place.ip)
-    ours, theirs = ("NOERROR", "NXDOMAIN") if case.place.name.endswith("0") else ("NXDOMAIN", "NOERROR")
+    ours, theirs = ("NOERROR", "NXDOMAIN") if case.place.name == dashed(case.place.ip) else ("NXDOMAIN", "NOERROR")
     return case.with_ours() if is_one and (case.ours.rcode, case.theirs.rcode) == (ours, theirs) else None
 
 

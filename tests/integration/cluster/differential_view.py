@@ -78,7 +78,7 @@ def _ports(values: list[dict] | None) -> tuple:
 
 def dashed(ip: str) -> str:
     text = ip.replace(".", "-").replace(":", "-")
-    return text + "0" if text.endswith("-") else text
+    return "0" * text.startswith("-") + text + "0" * text.endswith("-")
 
 
 class View:

@@ -309,6 +309,8 @@ static void test_names(void **state UNUSED)
 {
     assert_true(client_keys_is_name(CLIENT_KEYS_NODE_ADDRESS, slice_str("10-1-0-1")));
     assert_true(client_keys_is_name(CLIENT_KEYS_NODE_ADDRESS, slice_str("fd00--0")));
+    assert_true(client_keys_is_name(CLIENT_KEYS_NODE_ADDRESS, slice_str("0--1-2")));
+    assert_false(client_keys_is_name(CLIENT_KEYS_NODE_ADDRESS, slice_str("--1-2")));
     assert_false(client_keys_is_name(CLIENT_KEYS_NODE_ADDRESS, slice_str("10-1-0-1/x")));
     assert_false(client_keys_is_name(CLIENT_KEYS_NODE_ADDRESS, slice_str("web")));
     assert_true(client_keys_is_name(CLIENT_KEYS_VISIBLE, slice_str("team-a")));

@@ -390,11 +390,12 @@ static void test_endpoint_names(void **state)
          "10.1.2.4 hostname db-0.web.default.svc.cluster.local.\n"
          "10.1.2.5 hash 10-1-2-5.web.default.svc.cluster.local.\n"},
         {"IPv6", "'clusterIP':'None'", NULL,
+         "default/web/0--1-2" IP("::1:2")
          "default/web/2001-db8--0" IP("2001:db8::")
          "default/web/fd00--1" IP("fd00::1"),
          .dropped = NULL, .endpoint_names = ENDPOINT_NAMES_ADDRESS,
          .slices = {"'addressType':'IPv6','endpoints':[{'addresses':['FD00:0::1']},"
-                    "{'addresses':['2001:db8::']}]"}},
+                    "{'addresses':['2001:db8::']},{'addresses':['::0.1.0.2']}]"}},
         {"one pod, both families: a label for two addresses", "'clusterIP':'None'", NULL,
          "default/web/web-0/479bcb2e" IP("fd00::1")
          "default/web/web-0/c88f1059" IP("10.0.0.1"),
@@ -685,7 +686,9 @@ static void test_pod_labels(void **state)
         {"fd00::1", "fd00--1"},
         {"FD00:0:0::", "fd00--0"},
         {"2001:db8:0:1:0:0:0:1", "2001-db8-0-1--1"},
-        {"::", "--0"},
+        {"::", "0--0"},
+        {"::1:2", "0--1-2"},
+        {"::1:0:2", "0--1-0-2"},
         {"::ffff:10.0.0.1", "10-0-0-1"},
     };
     (void)state;
