@@ -1,6 +1,5 @@
 #include "kube2sky/feed.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +10,7 @@
 #include "kube2sky/api/kube_client.h"
 #include "kube2sky/naming/client_keys.h"
 #include "kube2sky/naming/inventory.h"
+#include "kube2sky/reconcile/flaw_list.h"
 
 /* Endpoints are listed again because a Service became headless: at most a tenth of the time, since
  * whoever may edit one could demand it all the time, and not before a second. */
@@ -25,9 +25,7 @@ struct feed {
     struct outage_source followed[KUBE_KIND_COUNT];
     struct reflector *reflectors[KUBE_KIND_COUNT];
     struct feed_counts counts[KUBE_KIND_COUNT];
-    bool has_config_map;                     /* it exists */
-    struct feed_flaw flaws[FEED_FLAWS_KEPT]; /* a ring */
-    uint64_t flaw_count;                     /* since the start */
+    bool has_config_map; /* it exists */
 };
 
 /* ---- Reflectors to inventory ---- */
@@ -50,10 +48,9 @@ static void on_list_begin(void *data, enum kube_kind kind)
 
 static void keep_flaw(struct feed *feed, enum kube_kind kind, const char *name, const char *why)
 {
-    struct feed_flaw *flaw = &feed->flaws[feed->flaw_count++ % FEED_FLAWS_KEPT];
-    flaw->time_ms = clock_wall_ms();
-    (void)snprintf(flaw->what, sizeof(flaw->what), "%s %s", kube_kind_name(kind), name); /* cut */
-    (void)snprintf(flaw->reason, sizeof(flaw->reason), "%s", why);
+    char *what = xasprintf("%s %s", kube_kind_name(kind), name);
+    flaw_list_add(feed->config.flaws, what, why);
+    free(what);
 }
 
 /* name: "default/web", of a Node "worker-1", "" if unknown. */
@@ -351,12 +348,6 @@ void feed_free(struct feed *feed)
 const struct outage *feed_outage(const struct feed *feed)
 {
     return &feed->outage;
-}
-
-const struct feed_flaw *feed_flaw(const struct feed *feed, size_t back)
-{
-    bool is_kept = back < FEED_FLAWS_KEPT && back < feed->flaw_count;
-    return is_kept ? &feed->flaws[(feed->flaw_count - 1 - back) % FEED_FLAWS_KEPT] : NULL;
 }
 
 bool feed_follows(const struct feed *feed, enum kube_kind kind)

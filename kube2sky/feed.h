@@ -23,6 +23,7 @@
 
 struct client_keys;
 struct feed;
+struct flaw_list;
 struct inventory;
 struct kube_client;
 
@@ -31,6 +32,7 @@ struct feed_config {
     struct kube_client *client; /* both outlive the feed */
     struct inventory *inventory;
     struct client_keys *client_keys; /* outlives the feed; NULL: none */
+    struct flaw_list *flaws;         /* outlives the feed, too */
     enum endpoints_mode endpoints_mode;
     bool wants_pods;
     bool wants_nodes;
@@ -67,16 +69,6 @@ bool feed_follows(const struct feed *feed, enum kube_kind kind);
 
 /* Whether such a kind is followed or away. */
 const struct outage_source *feed_followed(const struct feed *feed, enum kube_kind kind);
-
-/* The latest objects that could not be understood, or not in part: the latest for 0, ...; NULL:
- * there are no more. Longer texts are cut. For pages. */
-enum { FEED_FLAWS_KEPT = 20, FEED_FLAW_TEXT_MAX = 255 };
-struct feed_flaw {
-    int64_t time_ms;                   /* Unix time */
-    char what[FEED_FLAW_TEXT_MAX + 1]; /* "services default/web" */
-    char reason[FEED_FLAW_TEXT_MAX + 1];
-};
-const struct feed_flaw *feed_flaw(const struct feed *feed, size_t back);
 
 /* Objects known of the kind. */
 size_t feed_count(const struct feed *feed, enum kube_kind kind);

@@ -10,6 +10,7 @@
 #include "kube2sky/api/kube_client.h"
 #include "kube2sky/feed.h"
 #include "kube2sky/reconcile/change_ring.h"
+#include "kube2sky/reconcile/flaw_list.h"
 #include "kube2sky/reconcile/reconciler.h"
 #include "kube2sky/status.h"
 
@@ -64,11 +65,11 @@ static void write_kinds(const struct feed *feed, struct buf *out)
     buf_append_char(out, ']');
 }
 
-static void write_skipped(const struct feed *feed, struct buf *out)
+static void write_skipped(const struct flaw_list *list, struct buf *out)
 {
-    const struct feed_flaw *flaw;
     buf_append_str(out, ",\"skipped\":[");
-    for (size_t i = 0; (flaw = feed_flaw(feed, i)); i++) {
+    for (size_t i = 0; i < list->count; i++) {
+        const struct flaw *flaw = &list->items[i];
         buf_append_str(out, i ? ",{" : "{");
         buf_printf(out, "\"time_ms\":%" PRId64 ",\"what\":", flaw->time_ms);
         json_text_string(out, slice_str(flaw->what));
@@ -139,6 +140,6 @@ void live_figures_write(const struct metrics_sources *all, struct buf *out)
     write_etcd(all, &stats, out);
     write_owners(&stats, out);
     write_changes(stats.changes, out);
-    write_skipped(all->feed, out);
+    write_skipped(all->flaws, out);
     buf_append_char(out, '}');
 }

@@ -29,6 +29,7 @@
 #include "kube2sky/naming/client_keys.h"
 #include "kube2sky/naming/inventory.h"
 #include "kube2sky/options.h"
+#include "kube2sky/reconcile/flaw_list.h"
 #include "kube2sky/reconcile/reconciler.h"
 #include "kube2sky/status.h"
 #include "kube2sky/top_view.h"
@@ -58,6 +59,7 @@ struct app {
     struct reconciler *reconciler;
     struct config_source *config_source; /* NULL: no ConfigMap is followed */
     struct feed *feed;
+    struct flaw_list flaws;
     struct outage etcd_outage;
     struct metrics_sources sources;
     struct status *status;   /* NULL in a dry run */
@@ -206,6 +208,7 @@ static void start_middle(struct app *app, const struct options *o)
         .inventory = app->inventory,
         .client_keys = app->client_keys,
         .outage = &app->etcd_outage,
+        .flaws = &app->flaws,
         .domain = o->domain,
         .ttl_s = (uint32_t)o->ttl_s,
         .endpoint_names = o->endpoint_names,
@@ -228,6 +231,7 @@ static void start_middle(struct app *app, const struct options *o)
         .inventory = app->inventory,
         .endpoints_mode = o->endpoints_mode,
         .client_keys = app->client_keys,
+        .flaws = &app->flaws,
         .wants_pods = o->wants_pods,
         .wants_nodes = o->wants_nodes,
         .wants_namespaces = o->wants_visibility,
@@ -247,6 +251,7 @@ static void start_middle(struct app *app, const struct options *o)
         .etcd = app->etcd,
         .etcd_outage = &app->etcd_outage,
         .feed = app->feed,
+        .flaws = &app->flaws,
         .inventory = app->inventory,
         .reconciler = app->reconciler,
         .config_source = app->config_source,

@@ -12,6 +12,7 @@
 struct config_source;
 struct etcd;
 struct feed;
+struct flaw_list;
 struct inventory;
 struct outage;
 struct reconciler;
@@ -22,6 +23,7 @@ struct metrics_sources {
     const struct etcd *etcd;
     const struct outage *etcd_outage;
     const struct feed *feed;
+    const struct flaw_list *flaws;
     const struct inventory *inventory;
     struct reconciler *reconciler;
     const struct config_source *config_source; /* NULL: no ConfigMap is followed */

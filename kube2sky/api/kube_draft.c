@@ -208,16 +208,24 @@ int kube_draft_pod_ips(struct kube_draft *draft, const char *const *pod_ips, siz
     return pod->ips ? 0 : ERR_TOO_LARGE;
 }
 
-enum kube_address_type kube_draft_address_type(const char *type)
+int kube_draft_address_type(struct kube_draft *draft, const char *type)
 {
     static const char *const names[] = {
         [KUBE_IPV4] = "IPv4", [KUBE_IPV6] = "IPv6", [KUBE_FQDN] = "FQDN"};
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        if (strcmp(type, names[i]) == 0) {
-            return (enum kube_address_type)i;
-        }
+    struct err why = {.code = 0};
+    size_t i = 0;
+    int rc = 0;
+    while (i < ARRAY_LEN(names) && strcmp(type, names[i]) != 0) {
+        i++;
     }
-    return KUBE_OTHER_ADDRESS;
+    draft->object.slice.address_type =
+        i < ARRAY_LEN(names) ? (enum kube_address_type)i : KUBE_OTHER_ADDRESS;
+    if (i != KUBE_IPV4 && i != KUBE_IPV6) {
+        rc = err_set(&why, ERR_SYNTAX,
+                     "addressType: `%.64s`: expected IPv4 or IPv6, there are no records for others",
+                     type);
+    }
+    return kube_draft_leave_out(draft, rc, &why);
 }
 
 /* ---- Packing: walks twice, to measure and to copy ---- */

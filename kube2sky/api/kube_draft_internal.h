@@ -66,7 +66,8 @@ int kube_draft_cluster_ips(struct kube_draft *draft, const char *const *cluster_
                            const char *cluster_ip, struct err *err) MUST_CHECK;
 int kube_draft_pod_ips(struct kube_draft *draft, const char *const *pod_ips, size_t count,
                        const char *pod_ip, struct err *err) MUST_CHECK;
-enum kube_address_type kube_draft_address_type(const char *type);
+/* A type without addresses is a fault: the endpoints have no records. */
+int kube_draft_address_type(struct kube_draft *draft, const char *type) MUST_CHECK;
 
 /* Copies the draft into one block, owned by the caller; for KUBE_METADATA_ONLY just namespace, name
  * and version. */

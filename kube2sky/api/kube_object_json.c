@@ -328,8 +328,7 @@ static int decode_slice(struct decoder *d, const json_t *json)
         (rc = decode_ports(d, json, &slice->ports, &slice->port_count)) < 0) {
         return rc;
     }
-    slice->address_type = kube_draft_address_type(type);
-    return 0;
+    return kube_draft_address_type(d->draft, type);
 }
 
 /* ---- Pods ---- */

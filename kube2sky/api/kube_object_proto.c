@@ -380,8 +380,7 @@ static int decode_slice(struct decoder *d, struct slice object)
         (rc = decode_ports(d, from->ports, from->n_ports, &slice->ports, &slice->port_count)) < 0) {
         return rc;
     }
-    slice->address_type = kube_draft_address_type(type);
-    return 0;
+    return kube_draft_address_type(d->draft, type);
 }
 
 /* ---- Pods ---- */

@@ -151,7 +151,7 @@ static void name_pod(const struct naming_config *config, const struct owner_obje
     struct build b;
     char *ns = xstrndup(objects->pod_ns.ptr, objects->pod_ns.len);
     char *name = xstrndup(objects->pod_name.ptr, objects->pod_name.len);
-    struct naming_drop object = {.kind = "pod", .ns = ns, .name = name};
+    struct naming_drop object = {.kind = "pods", .ns = ns, .name = name};
     build_init(&b, config, &object, desired, claims);
     build_pod(&b, &objects->pod_ip);
     build_fini(&b);
@@ -192,7 +192,7 @@ static int name_node(const struct naming_config *config, const struct owner_obje
                      struct desired *desired, struct claims *claims, struct err *err)
 {
     struct build b;
-    struct naming_drop object = {.kind = "node", .ns = "", .name = objects->node->name};
+    struct naming_drop object = {.kind = "nodes", .ns = "", .name = objects->node->name};
     build_init(&b, config, &object, desired, claims);
     int r = build_node(&b, objects, err);
     build_fini(&b);
@@ -224,7 +224,7 @@ static int name_service(const struct naming_config *config, const struct owner_o
 {
     struct build b;
     struct naming_drop object = {
-        .kind = "service",
+        .kind = "services",
         .ns = objects->service->ns,
         .name = objects->service->name,
     };

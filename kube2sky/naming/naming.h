@@ -44,7 +44,7 @@
 
 /* A part that cannot be in a key: only that key is left out. */
 struct naming_drop {
-    const char *kind;  /* "service", "pod" or "node" */
+    const char *kind;  /* "services", "pods" or "nodes" */
     const char *ns;    /* of a node "" */
     const char *name;  /* for a pod its address, as in the key */
     const char *what;  /* "service name", "port name", "address", ... */

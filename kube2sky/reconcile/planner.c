@@ -1,5 +1,7 @@
 #include "kube2sky/reconcile/planner_internal.h"
 
+#include <stdlib.h>
+
 #include "common/base/attributes.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
@@ -10,11 +12,24 @@
 /* Foreign keys can be as long as a request to etcd, 1.5 MiB by default. */
 enum { ETCD_KEY_MAX = 16 * 1024 * 1024 };
 
+/* For pages; frees both texts. */
+static void note_flaw(struct planner *planner, char *what, char *why)
+{
+    if (planner->config.flaws) {
+        flaw_list_add(planner->config.flaws, what, why);
+    }
+    free(what);
+    free(why);
+}
+
 static void on_dropped(void *data, const struct naming_drop *drop)
 {
     static struct log_limit limit = {.burst = 10};
     struct planner *planner = data;
     planner->dropped++;
+    note_flaw(planner,
+              xasprintf("%s %s%s%s", drop->kind, drop->ns, *drop->ns ? "/" : "", drop->name),
+              xasprintf("%s `%s`: cannot be part of a key", drop->what, drop->value));
     if (log_limit_pass(&limit)) {
         log_warn("part of an object cannot be part of a key, left out", LOG_STR("kind", drop->kind),
                  LOG_STR("namespace", drop->ns), LOG_STR("name", drop->name),
@@ -163,6 +178,7 @@ size_t planner_claim(struct planner *planner, struct owner *owner)
     owner->is_in_doubt = r < 0 || planner->objects.is_in_doubt;
     set_too_large(planner, owner, r < 0);
     if (r < 0) {
+        note_flaw(planner, xstrndup(owner->id.ptr, owner->id.len), xstrdup(err.msg));
         if (log_limit_pass(&limit)) {
             log_error("too many records for one owner, its keys are unchanged",
                       LOG_SLICE("owner", owner->id), LOG_STR("error", err.msg));

@@ -36,6 +36,7 @@
 #include "kube2sky/naming/naming.h"
 #include "kube2sky/naming/owner_objects.h"
 #include "kube2sky/naming/reverse.h"
+#include "kube2sky/reconcile/flaw_list.h"
 #include "kube2sky/reconcile/owners_internal.h"
 #include "kube2sky/reconcile/plan.h"
 #include "kube2sky/reconcile/reverse_keys_internal.h"
@@ -47,7 +48,8 @@ struct planner_config {
     const char *domain;
     uint32_t ttl_s;
     enum endpoint_names endpoint_names;
-    bool has_reverse; /* reverse keys are desired */
+    bool has_reverse;        /* reverse keys are desired */
+    struct flaw_list *flaws; /* outlives it; NULL: not wanted */
     /* Whether a pod's address is its node's, and that is not in etcd yet. NULL: never. */
     bool (*lacks_node_address)(const void *data, struct slice label);
     const void *data;

@@ -413,6 +413,7 @@ static void start_planner(struct reconciler *r)
                                   .ttl_s = config->ttl_s,
                                   .endpoint_names = config->endpoint_names,
                                   .has_reverse = !config->no_reverse,
+                                  .flaws = config->flaws,
                                   .lacks_node_address = reconciler_lacks_node_address,
                                   .data = r,
                               });

@@ -37,6 +37,7 @@ struct etcd;
 struct change_ring;
 struct client_keys;
 struct config_map;
+struct flaw_list;
 struct inventory;
 struct plan;
 struct outage;
@@ -48,9 +49,10 @@ struct reconciler_config {
     struct ev_loop *loop;
     struct etcd *etcd; /* outlives the reconciler, as do the inventory and the outage */
     const struct inventory *inventory;
-    struct outage *outage; /* etcd's; gets `followed` and failed transactions */
-    const char *domain;    /* "cluster.local.", lower case, with the dot; borrowed for good */
-    uint32_t ttl_s;        /* of the records */
+    struct outage *outage;   /* etcd's; gets `followed` and failed transactions */
+    struct flaw_list *flaws; /* gets what has no keys; outlives it; NULL: not wanted */
+    const char *domain;      /* "cluster.local.", lower case, with the dot; borrowed for good */
+    uint32_t ttl_s;          /* of the records */
     enum endpoint_names endpoint_names;
     size_t txn_ops_max; /* operations in one transaction, at least 2 */
 

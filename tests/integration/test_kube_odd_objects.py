@@ -11,6 +11,8 @@ from model import Model, reverse_key
 from programs import http_get, wait_until
 from records import SVC, service_records, value
 from test_kube_dry_run import dry_run, plan
+from test_kube_explain import ask, run
+from test_kube_live import live
 from watched import Watched
 
 _MAP = "endpoints.beta.kubernetes.io/hostnames-map"
@@ -181,4 +183,50 @@ def test_leading_zeros_are_decimal(bed):
     bed.wait_answers("old.cluster.local", "A", ["10.1.0.9"])
     records = service_records("odd", "10.96.11.12", ("tcp", "http", 80))
     assert {k: v for k, v in bed.etcd.values(f"{SVC}/default/odd/").items()} == records
+    wait_plan(bed, "# nothing to do")
+
+
+def wait_skipped(bed, *right: tuple[str, str]) -> None:
+    """In /live, the latest first."""
+    with live(bed) as event:
+
+        def told() -> bool:
+            found = [(one["what"], one["reason"]) for one in event()["skipped"]]
+            return found == list(right)
+
+        wait_until(told, f"skipped are {right}")
+
+
+def test_names_that_cannot_be_in_a_key_are_told(bed):
+    """In the log, /live, /explain and --explain; once, however often the Service is named again."""
+    made = {"metadata": {"name": "odd_name", "namespace": "default"}, "spec": {"clusterIP": "10.96.0.9", "ports": []}}
+    bed.kube.control("put", resource="services", object=made)
+    bed.start_kube2sky()
+    reason = "cannot be part of a key"
+    wait_skipped(bed, ("services default/odd_name", f"service name `odd_name`: {reason}"))
+    bed.kube2sky.wait_line(f"{reason}, left out .*kind=services .*what=.*service name.* value=odd_name")
+    bed.kube.create("services", service("web", port(80, "not_a_label"), port(81, "ok")))
+    web = ("services default/web", f"port name `not_a_label`: {reason}")
+    wait_skipped(bed, web, ("services default/odd_name", f"service name `odd_name`: {reason}"))
+    made["spec"]["clusterIP"] = "10.96.0.10"
+    bed.kube.control("put", resource="services", object=made)
+    wait_skipped(bed, ("services default/odd_name", f"service name `odd_name`: {reason}"), web)
+    (skipped,) = ask(bed, "default/odd_name")["skipped"]
+    assert skipped == {"what": "service name", "value": "odd_name", "reason": reason}
+    assert f"service name `odd_name`: {reason}" in run(bed, "default/odd_name").stdout
+
+
+def test_a_slice_of_names_is_told(bed):
+    """Its endpoints are host names (addressType FQDN): an endpoint's name cannot be an alias and have addresses."""
+    bed.kube.create("services", headless("db", port(80, "http")))
+    made = endpoint_slice("db-1", "db", [endpoint("www.example.org")], port(80, "http"), family="FQDN")
+    bed.kube.create("endpointslices", made)
+    bed.start_kube2sky()
+    bed.wait_model()
+    reason = "addressType: `FQDN`: expected IPv4 or IPv6, there are no records for others"
+    wait_skipped(bed, ("endpointslices default/db-1", reason))
+    bed.kube2sky.wait_line(f"part of an object cannot be understood, left out .*name=default/db-1 .*{reason}")
+    (fault,) = ask(bed, "default/db")["faults"]
+    assert fault == {"kind": "endpointslices", "name": "db-1", "reason": reason}
+    assert reason in run(bed, "default/db").stdout
     wait_plan(bed, "# nothing to do")

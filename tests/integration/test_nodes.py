@@ -75,7 +75,7 @@ def test_no_node_has_the_address_of_another(node_bed):
     bed.kube.put_node(node("ec2.internal", "10.0.0.3"))
     bed.wait_records(NODES, keys(f"{NODES}internal/ec2", "10.0.0.3"))
     bed.wait_answers("ec2.internal.node.cluster.local", "A", ["10.0.0.3"])
-    bed.kube2sky.wait_line(r"cannot be part of a key.* kind=node .* name=ip-10-0-0-2\.ec2\.internal .* value=ec2\.internal")
+    bed.kube2sky.wait_line(r"cannot be part of a key.* kind=nodes .* name=ip-10-0-0-2\.ec2\.internal .* value=ec2\.internal")
     bed.kube.delete("nodes", "ec2.internal")
     bed.wait_records(NODES, keys(EC2[:-1], "10.0.0.2"))
     bed.wait_answers("ip-10-0-0-2.ec2.internal.node.cluster.local", "A", ["10.0.0.2"])

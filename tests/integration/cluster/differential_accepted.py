@@ -190,7 +190,7 @@ def _all_published(case: Case) -> Answer | None:
 
 @accept("E3")
 def _names_slice(case: Case) -> Answer | None:
-    """a slice of names (FQDN) | nothing, and no word in the log | CNAMEs | ours: RFC 1034 3.6.2; to be mended, a word"""
+    """a slice of names (FQDN) | nothing; the log and `/explain` say so | CNAMEs | ours: RFC 1034 3.6.2"""
     is_one = case.last.service is not None and any(one.is_name for one in case.last.service.ready)
     return case.with_ours() if is_one and case.theirs.rcode == "NOERROR" else None
 

@@ -16,6 +16,7 @@
 #include "kube2sky/feed.h"
 #include "kube2sky/live_figures.h"
 #include "kube2sky/naming/client_keys.h"
+#include "kube2sky/reconcile/flaw_list.h"
 #include "kube2sky/status.h"
 #include "tests/support/http_ask.h"
 #include "tests/support/log_capture.h"
@@ -38,6 +39,7 @@ struct bed {
     struct http_server *api;
     struct kube_client *client;
     struct feed *feed;
+    struct flaw_list flaws;
     struct metrics_sources sources;
     struct status *status;
     struct addr address;
@@ -109,6 +111,7 @@ static void start_feed(struct bed *b, const struct addr *api, int64_t patience_m
         .namespaces = b->namespaces,
         .namespace_count = b->namespace_count,
         .client_keys = b->client_keys,
+        .flaws = &b->flaws,
         .is_dry_run = b->is_dry,
         .patience_ms = patience_ms,
     });
@@ -120,6 +123,7 @@ static void fill_sources(struct bed *b)
                                           .etcd = b->f->etcd,
                                           .etcd_outage = &b->f->outage,
                                           .feed = b->feed,
+                                          .flaws = &b->flaws,
                                           .inventory = b->f->inventory,
                                           .reconciler = b->f->reconciler};
 }

@@ -158,9 +158,11 @@ static const struct object_case object_cases[] = {
      "::4(not ready)(terminating) ::5(not serving)"},
     {"slice of nothing", KUBE_SLICE,
      "{" META ",\"addressType\":\"FQDN\",\"endpoints\":null,\"ports\":null}",
-     "default/web of= FQDN"},
+     "default/web of= FQDN without 1: addressType: `FQDN`: expected IPv4 or IPv6, there are no "
+     "records for others"},
     {"slice of an unknown type", KUBE_SLICE, "{" META ",\"addressType\":\"IP\",\"endpoints\":[]}",
-     "default/web of= other"},
+     "default/web of= other without 1: addressType: `IP`: expected IPv4 or IPv6, there are no "
+     "records for others"},
     {"slice mirrored from endpoints with a hostnames map", KUBE_SLICE,
      "{" META_WITH(
          "endpoints.beta.kubernetes.io/hostnames-map",
@@ -186,10 +188,11 @@ static const struct object_case object_cases[] = {
     {"slice, endpoints are no array", KUBE_SLICE, "{" SLICE_META ",\"endpoints\":7}",
      "default/web-x garbled of=web: endpoints: expected an array, found a number"},
     {"slice, condition is no boolean", KUBE_SLICE,
-     "{" META ",\"endpoints\":[{\"conditions\":{\"ready\":1}}]}",
-     "default/web of= other without 1: endpoints[0]: ready: expected a boolean, found a number"},
-    {"slice, endpoint is no object", KUBE_SLICE, "{" META ",\"endpoints\":[\"10.1.0.1\"]}",
-     "default/web of= other without 1: endpoints[0]: expected an object, found a string"},
+     "{" META ",\"addressType\":\"IPv4\",\"endpoints\":[{\"conditions\":{\"ready\":1}}]}",
+     "default/web of= IPv4 without 1: endpoints[0]: ready: expected a boolean, found a number"},
+    {"slice, endpoint is no object", KUBE_SLICE,
+     "{" META ",\"addressType\":\"IPv6\",\"endpoints\":[\"10.1.0.1\"]}",
+     "default/web of= IPv6 without 1: endpoints[0]: expected an object, found a string"},
 
     {"pod", KUBE_POD,
      "{" META ",\"status\":{\"phase\":\"Running\",\"podIP\":\"10.1.0.1\",\"podIPs\":["

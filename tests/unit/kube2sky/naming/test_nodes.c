@@ -77,7 +77,7 @@ static void put(struct fixture *f, const char *name, const char *addresses)
 
 static void note_drop(void *data, const struct naming_drop *drop)
 {
-    assert_string_equal(drop->kind, "node");
+    assert_string_equal(drop->kind, "nodes");
     assert_string_equal(drop->ns, "");
     buf_printf(data, "(%s: %s=%s)", drop->name, drop->what, drop->value);
 }

@@ -1,0 +1,28 @@
+/* The latest objects, and parts of objects, that have no keys because they cannot be understood or
+ * cannot be part of a key: for pages. The feed and the planner add to it. Plain data, zeroed at
+ * first; on the main loop. */
+#ifndef KUBE2SKY_RECONCILE_FLAW_LIST_H
+#define KUBE2SKY_RECONCILE_FLAW_LIST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* What fits on a page; 10 KB. Longer texts are cut. */
+enum { FLAWS_KEPT = 20, FLAW_TEXT_MAX = 255 };
+
+struct flaw {
+    int64_t time_ms;              /* Unix time */
+    char what[FLAW_TEXT_MAX + 1]; /* "services default/web" */
+    char reason[FLAW_TEXT_MAX + 1];
+};
+
+struct flaw_list {
+    struct flaw items[FLAWS_KEPT]; /* the latest first, no two alike */
+    size_t count;
+};
+
+/* Puts it first, wherever it was: a Service is named again with each change of its endpoints. The
+ * oldest gives way. */
+void flaw_list_add(struct flaw_list *list, const char *what, const char *reason);
+
+#endif
