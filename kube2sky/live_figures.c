@@ -42,23 +42,37 @@ static void write_away(const struct outage_source *source, struct buf *out)
     json_text_string_field(out, "reason", source->is_away ? source->err.msg : "");
 }
 
+/* Endpoints and the slices in their place are one row: only those that are followed are known. */
+static void write_counts(const struct feed *feed, enum kube_kind kind, struct buf *out)
+{
+    size_t count = feed_count(feed, kind);
+    uint64_t skipped = counter_get(&feed_counts(feed, kind)->skipped);
+    uint64_t faults = counter_get(&feed_counts(feed, kind)->faults);
+    if (kind == KUBE_ENDPOINTS) {
+        count += feed_count(feed, KUBE_SLICE);
+        skipped += counter_get(&feed_counts(feed, KUBE_SLICE)->skipped);
+        faults += counter_get(&feed_counts(feed, KUBE_SLICE)->faults);
+    }
+    json_text_number_field(out, "count", count);
+    json_text_number_field(out, "skipped", skipped);
+    json_text_number_field(out, "faults", faults);
+}
+
 static void write_kinds(const struct feed *feed, struct buf *out)
 {
     bool is_first = true;
     buf_append_str(out, ",\"kinds\":[");
     for (size_t i = 0; i < KUBE_KIND_COUNT; i++) {
         enum kube_kind kind = (enum kube_kind)i;
-        const struct feed_counts *counts = feed_counts(feed, kind);
         if (!feed_follows(feed, kind)) {
             continue;
         }
         const struct outage_source *followed = feed_followed(feed, kind);
         buf_printf(out, "%s{\"kind\":\"%s\"", is_first ? "" : ",", kube_kind_name(kind));
-        json_text_number_field(out, "count", feed_count(feed, kind));
+        json_text_string_field(out, "resource", followed->kind);
+        write_counts(feed, kind, out);
         buf_append_str(out, followed->is_away ? ",\"followed\":false" : ",\"followed\":true");
         write_away(followed, out);
-        json_text_number_field(out, "skipped", counter_get(&counts->skipped));
-        json_text_number_field(out, "faults", counter_get(&counts->faults));
         buf_append_char(out, '}');
         is_first = false;
     }

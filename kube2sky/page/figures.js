@@ -63,7 +63,7 @@ function whyLink(owner) {
 
 function showKinds(event) {
   const rows = event.kinds.map((kind) => [
-    kind.kind,
+    kind.resource === kind.kind ? kind.kind : `${kind.kind} (${kind.resource})`,
     make('span', {}, kind.followed ? badge('followed', 'good') : badge('away', 'bad'),
       kind.followed ? '' : ` for ${formatSpan(kind.away_s)}${kind.reason ? ': ' + kind.reason : ''}`),
     {number: formatCount(kind.count)}, {number: formatCount(kind.skipped)}, {number: formatCount(kind.faults)},

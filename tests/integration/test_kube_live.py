@@ -4,7 +4,7 @@ import http.client
 import json
 from contextlib import contextmanager
 
-from kube import port, service
+from kube import endpoint, endpoint_slice, headless, port, service
 from programs import wait_until
 
 
@@ -87,6 +87,25 @@ def test_an_object_that_appears(bed):
             return {"services": 2}.items() <= {kind["kind"]: kind["count"] for kind in event()["kinds"]}.items()
 
         wait_until(seen, "the Service")
+
+
+def test_slices_in_the_place_of_endpoints(bed):
+    """The row of endpoints has the number of what is followed, and its faults."""
+    bed.kube.create("services", headless("db", port(80, "http")))
+    for i in range(3):
+        made = endpoint_slice(f"db-{i}", "db", [endpoint(f"10.1.0.{i}")], port(80, "http"))
+        bed.kube.create("endpointslices", made)
+    made = endpoint_slice("db-x", "db", [endpoint("www.example.org")], port(80, "http"), family="FQDN")
+    bed.kube.create("endpointslices", made)
+    for flags, resource in (([], "endpointslices"), (["--endpoints=endpoints"], "endpoints")):
+        bed.start_kube2sky(*flags)
+        objects = len(bed.kube.items(resource))
+        with live(bed) as event:
+            (row,) = [kind for kind in event()["kinds"] if kind["kind"] == "endpoints"]
+        faults = 1 if resource == "endpointslices" else 0
+        assert (row["resource"], row["count"], row["faults"]) == (resource, objects, faults)
+        bed.kube2sky.stop()
+        bed.kube2sky = None
 
 
 def test_etcd_that_is_away(bed):
