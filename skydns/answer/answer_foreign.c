@@ -44,14 +44,27 @@ static bool has_servers(const struct answer *a)
     return a->foreign ? a->foreign->server_count > 0 : a->config->has_nameservers;
 }
 
+/* NXDOMAIN, as dnsmasq's --domain-needed: the last name of a search list, to which musl and Go
+ * would not take SERVFAIL for an answer. The root's SOA says that it is nobody's. */
+static void deny_short_name(struct answer *a)
+{
+    static const struct dname root = {.len = 1};
+    a->zone = &a->config->zones[0]; /* its name server and hostmaster */
+    a->soa_owner = rr_name(&root);
+    answer_denied(a);
+}
+
 /* -no-rec and -ndots are about the general nameservers. */
 static void forward(struct answer *a)
 {
     const struct engine_config *config = a->config;
-    bool is_stub = a->stub != NULL;
+    const bool is_stub = a->stub != NULL;
+    const uint16_t type = a->in.question->type;
+    const size_t labels = dname_label_count(&a->name);
+    const bool is_too_short = engine_config_is_too_short(config, labels, type, is_stub);
     a->foreign = is_stub ? a->stub
                  : config->zones_of_others
-                     ? zone_table_find_for(config->zones_of_others, &a->asked, a->in.question->type)
+                     ? zone_table_find_for(config->zones_of_others, &a->asked, type)
                      : NULL;
     a->plan.is_authoritative = false;
     if (is_stub && a->in.question->is_from_stub) {
@@ -59,8 +72,9 @@ static void forward(struct answer *a)
     } else if (!is_stub && config->settings.no_rec) {
         a->plan.is_recursive = false;
         answer_fail(a, DNS_RCODE_SERVFAIL, EDNS_ERROR_NOT_AUTHORITATIVE);
-    } else if (!has_servers(a) ||
-               engine_config_is_too_short(config, dname_label_count(&a->name), is_stub)) {
+    } else if (is_too_short && labels == 1) {
+        deny_short_name(a);
+    } else if (is_too_short || !has_servers(a)) {
         answer_fail(a, DNS_RCODE_SERVFAIL, EDNS_ERROR_NOT_AUTHORITATIVE);
     } else {
         a->follow.is_deferred = true;

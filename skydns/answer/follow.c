@@ -277,7 +277,8 @@ static void follow_external(struct follow *f, struct chain *chain, const struct 
     if (follow_hosts(f, chain, lower, name)) {
         return;
     }
-    if (!has_servers || engine_config_is_too_short(config, dname_label_count(lower), is_stub)) {
+    if (!has_servers ||
+        engine_config_is_too_short(config, dname_label_count(lower), DNS_TYPE_A, is_stub)) {
         f->has_failed = f->has_failed || (is_stub && f->may_ask);
         note_unasked(f, chain);
         return;

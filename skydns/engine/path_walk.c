@@ -176,13 +176,14 @@ static bool is_ruled_out(const struct path_walk *w, unsigned place)
 /* Whether the name at a place is one that -ndots keeps from being forwarded. */
 static bool has_too_few_dots(const struct path_walk *w, const struct dname *name)
 {
+    const uint16_t type = w->path.question->type;
     struct dname lower;
-    if (!engine_config_is_too_short(w->config, dname_label_count(name), false)) {
+    if (!engine_config_is_too_short(w->config, dname_label_count(name), type, false)) {
         return false;
     }
     lower = *name;
     dname_lower(&lower);
-    return engine_config_keeps_short_name(w->config, &lower);
+    return engine_config_keeps_short_name(w->config, &lower, type);
 }
 
 /* ---- Places ---- */

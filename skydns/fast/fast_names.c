@@ -163,7 +163,7 @@ static enum fast_source begin_foreign(const struct fast_zones *zones,
     const struct foreign_zone *zone =
         zone_table_find_for(config->zones_of_others, &key->name, q->type);
     if (zone->server_count == 0 || (!zone_is_stub(zone) && config->settings.no_rec) ||
-        engine_config_is_too_short(config, q->label_count, zone_is_stub(zone)) ||
+        engine_config_is_too_short(config, q->label_count, q->type, zone_is_stub(zone)) ||
         (config->hosts && hosts_table_find(config->hosts, &key->name, &unused))) {
         return FAST_NOWHERE;
     }

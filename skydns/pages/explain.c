@@ -227,7 +227,7 @@ static enum explain_outcome outcome_of(const struct explainer *e, const struct d
                       : outcome_of_rcode(x->kept.rcode, x->kept.answers == 0);
     }
     return outcome != EXPLAIN_ANSWERS && outcome != EXPLAIN_NO_DATA &&
-                   engine_config_keeps_short_name(e->config, meant)
+                   engine_config_keeps_short_name(e->config, meant, e->result.question.type)
                ? EXPLAIN_TOO_SHORT
                : outcome;
 }

@@ -6,6 +6,10 @@ static const char *why_not_ours(const struct explain_case *c)
     if (c->config->settings.no_rec) {
         return "in no domain of this server, and -no-rec forbids forwarding";
     }
+    if (c->plan->rcode == DNS_RCODE_NXDOMAIN) {
+        return "in no domain of this server; -ndots keeps it from being forwarded, so it does not "
+               "exist";
+    }
     if (!c->config->has_nameservers) {
         return "in no domain of this server, and no nameserver is known";
     }

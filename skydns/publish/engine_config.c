@@ -96,9 +96,10 @@ void engine_config_free(struct engine_config *config)
     }
 }
 
-bool engine_config_keeps_short_name(const struct engine_config *config, const struct dname *name)
+bool engine_config_keeps_short_name(const struct engine_config *config, const struct dname *name,
+                                    uint16_t type)
 {
-    return engine_config_is_too_short(config, dname_label_count(name), false) &&
+    return engine_config_is_too_short(config, dname_label_count(name), type, false) &&
            !engine_config_zone(config, name) &&
            !engine_config_stub(config, name, DNS_TYPE_SOA, NULL);
 }

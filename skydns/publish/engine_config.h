@@ -12,6 +12,7 @@
 #include "common/base/attributes.h"
 #include "common/base/network.h"
 #include "common/dns/dname.h"
+#include "common/dns/dns.h"
 #include "skydns/external/cache.h"
 #include "skydns/publish/cookie_secrets.h"
 #include "skydns/publish/transfer_access.h"
@@ -162,17 +163,21 @@ const struct foreign_zone *engine_config_stub(const struct engine_config *config
                                               const struct dname *name, uint16_t type,
                                               const struct engine_zone *domain);
 
-/* Whether -ndots keeps a name with so many labels from being forwarded. It never keeps a name of a
- * stub zone. Any thread. */
+/* Whether -ndots keeps a question about a name with so many labels from being forwarded. Never one
+ * about a name of a stub zone; nor what resolvers and validators ask of the root and of top-level
+ * domains. Any thread. */
 static inline bool engine_config_is_too_short(const struct engine_config *config, size_t labels,
-                                              bool is_stub)
+                                              uint16_t type, bool is_stub)
 {
-    return !is_stub && labels < config->settings.ndots;
+    const bool is_of_zone = type == DNS_TYPE_DS || type == DNS_TYPE_DNSKEY || type == DNS_TYPE_NS ||
+                            type == DNS_TYPE_SOA;
+    return labels < config->settings.ndots && !is_stub && !(is_of_zone && labels <= 1);
 }
 
 /* The same for a lower-cased name, wherever it is; false for names of ours and of stub zones. Any
  * thread. */
-bool engine_config_keeps_short_name(const struct engine_config *config, const struct dname *name);
+bool engine_config_keeps_short_name(const struct engine_config *config, const struct dname *name,
+                                    uint16_t type);
 
 /* Whether a stub zone lies below the lower-cased name, which exists therefore. */
 bool engine_config_is_above_stub(const struct engine_config *config, const struct dname *name);

@@ -261,6 +261,13 @@ def test_one_question_for_each_type(world, tools, name):
 
 
 @pytest.mark.parametrize("name", RESOLVERS)
+def test_a_short_name_that_does_not_exist(world, tools, name):
+    """The last question of a search is for one label: musl takes SERVFAIL for no answer and asks for five seconds."""
+    for served in world.values():
+        assert looked_up(served, [resolver(tools, name), "absent"]) == "absent absent\n"
+
+
+@pytest.mark.parametrize("name", RESOLVERS)
 def test_names_of_the_search_list_take_one_question(world, tools, name):
     for ours in ("web", "both.other", "deep.name"):
         assert len(world["autopath"].questions([resolver(tools, name), ours])) == 2, ours

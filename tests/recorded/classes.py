@@ -67,6 +67,12 @@ def has_shorter_alias(difference: Difference) -> bool:
     return rest == their_rest and first.type == TYPES["CNAME"] and first.ttl_s < their_first.ttl_s
 
 
+def is_of_one_label(difference: Difference) -> bool:
+    """Or of the root."""
+    name, _ = wire.read_name(difference.query.wire, 12)
+    return len(name) <= 1 + name[0] + 1
+
+
 def ended_with_no_data(difference: Difference) -> bool:
     """Whether they answer a search path with the CNAME to a name without data, and our search goes on."""
     step, bytes_ = difference.theirs[-1]
@@ -117,6 +123,12 @@ CLASSES: list[Class] = [
         "what fits of a long answer", {"answer", "compression", "options", "padding", "tsig", "ttl"},
         "as many records as fit come with TC, where none did",
         has_more_than_they,
+    ),
+    Class(
+        "names of one label", {"verdict", "deferral", "upstream", "flags", "options", "padding", "tsig", "rcode",
+                               "answer", "authority"},
+        "NXDOMAIN instead of SERVFAIL; DS, DNSKEY, NS and SOA of one, and of the root, are forwarded",
+        is_of_one_label,
     ),
     Class(
         "a search that NODATA does not end", {"answer", "authority", "compression", "deferral", "flags", "options",

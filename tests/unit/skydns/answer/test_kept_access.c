@@ -100,7 +100,7 @@ static void who(void **state)
     bed_put_addresses(&b, question, "www.example.com.", 100, 1);
     bed_put_addresses(&b, "single. A", "single.", 100, 1);
     bed_put_addresses(&b, "www.acme.test. A", "www.acme.test.", 100, 1);
-    assert_string_equal(ask(&b, "single. A"), "SERVFAIL qr rd ra\n? single. IN A");
+    assert_memory_equal(ask(&b, "single. A"), "NXDOMAIN qr rd ra\n", 18);
     config->settings.no_rec = true;
     assert_string_equal(ask(&b, question), "SERVFAIL qr rd\n? www.example.com. IN A");
     assert_int_equal(strncmp(ask(&b, "www.acme.test. A"), "NOERROR", 7), 0);

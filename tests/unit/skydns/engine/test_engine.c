@@ -261,8 +261,28 @@ static void foreign_names(void **state)
     want(f, "www.example.com. A", "forward");
     want(f, "example.com. TYPE65", "forward");
     want(f, "xcluster.local. A", "forward");
-    want(f, "com. A", "SERVFAIL qr rd ra\n? com. IN A");
-    want(f, ". NS", "SERVFAIL qr rd ra\n? . IN NS");
+    static const char *const short_types[] = {"A", "AAAA", "TYPE65", "SRV", "TXT", "MX", "TYPE64"};
+    static const char *const zone_types[] = {"DS", "DNSKEY", "NS", "SOA"};
+    char question[64], right[256];
+    for (size_t i = 0; i < ARRAY_LEN(short_types); i++) {
+        (void)snprintf(question, sizeof(question), "cOm. %s", short_types[i]);
+        (void)snprintf(right, sizeof(right),
+                       "NXDOMAIN qr rd ra\n? cOm. IN %s\n! . 60 SOA ns.dns.cluster.local. "
+                       "hostmaster.cluster.local. 1760702400 28800 7200 604800 60",
+                       short_types[i]);
+        want(f, question, right);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(zone_types); i++) {
+        for (unsigned is_root = 0; is_root < 2; is_root++) {
+            (void)snprintf(question, sizeof(question), "%s %s", is_root ? "." : "com.",
+                           zone_types[i]);
+            want(f, question, "forward");
+        }
+    }
+    want(f, ". A", "SERVFAIL qr rd ra\n? . IN A");
+    f->config.settings.ndots = 3; /* others may exist below a name of two labels */
+    want(f, "example.com. A", "SERVFAIL qr rd ra\n? example.com. IN A");
+    want(f, "example.com. NS", "SERVFAIL qr rd ra\n? example.com. IN NS");
     f->config.settings.ndots = 0;
     want(f, "com. A", "forward");
     f->config.settings.no_rec = true;
