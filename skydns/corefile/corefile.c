@@ -13,7 +13,7 @@
 enum { OUTPUT_BYTES_MAX = 256 * 1024 * 1024 };
 
 /* Exit statuses. */
-enum { STATUS_NO_OUTPUT = 1, STATUS_BAD_FILE = 2 };
+enum { STATUS_NO_OUTPUT = 1, STATUS_BAD_FILE = 2, STATUS_INCOMPLETE = 3 };
 
 /* One byte more than a Corefile may have shows that it is too long. */
 static int read_file(const char *path, struct buf *text, struct err *err)
@@ -38,6 +38,7 @@ static const char *environment(const char *name)
     return getenv(name);
 }
 
+/* Returns an error, or the exit status. */
 static int translate_text(const char *path, struct slice text, struct buf *out, struct err *err)
 {
     struct corefile corefile;
@@ -49,6 +50,7 @@ static int translate_text(const char *path, struct slice text, struct buf *out, 
     }
     if (r == 0) {
         translation_print(&t, out);
+        r = translation_is_whole(&t) ? 0 : STATUS_INCOMPLETE;
     }
     translation_fini(&t);
     corefile_fini(&corefile);
@@ -59,7 +61,6 @@ int corefile_main(const char *path)
 {
     struct err err = {.code = 0};
     struct buf text, out;
-    int status = 0;
     buf_init(&text, 2 * COREFILE_BYTES_MAX);
     buf_init(&out, OUTPUT_BYTES_MAX);
     int r = read_file(path, &text, &err);
@@ -71,12 +72,12 @@ int corefile_main(const char *path)
         (void)err_set(&whole, r, "%s:%s%s", path, err.msg[0] >= '0' && err.msg[0] <= '9' ? "" : " ",
                       err.msg);
         log_plain("skydns", whole.msg);
-        status = STATUS_BAD_FILE;
+        r = STATUS_BAD_FILE;
     } else if (fwrite(out.data, 1, out.len, stdout) < out.len || fflush(stdout) != 0) {
         log_plain("skydns", "cannot write to stdout");
-        status = STATUS_NO_OUTPUT;
+        r = STATUS_NO_OUTPUT;
     }
     buf_fini(&text);
     buf_fini(&out);
-    return status;
+    return r;
 }

@@ -3,8 +3,9 @@
 #ifndef SKYDNS_COREFILE_COREFILE_H
 #define SKYDNS_COREFILE_COREFILE_H
 
-/* Prints the translation of the file. Returns the exit status: 0; 2 and a line on stderr if the
- * file cannot be read or makes no sense; 1 if stdout cannot be written. {$VARIABLES} are this
+/* Prints the translation of the file. Returns the exit status: 0; 3 if something of the file
+ * is not carried over, which comments say; 2 and a line on stderr if the file cannot be read or
+ * makes no sense; 1 if stdout cannot be written. {$VARIABLES} are this
  * process's. */
 int corefile_main(const char *path);
 

@@ -177,6 +177,12 @@ void translation_flag(struct strings *flags, const char *format, ...)
     free(text);
 }
 
+bool translation_is_whole(const struct translation *t)
+{
+    return strings_is_empty(&t->closing) && strings_is_empty(&t->narrower) &&
+           strings_is_empty(&t->missing);
+}
+
 /* ---- Lifetime ---- */
 
 static void each_strings(struct translation *t, void (*fn)(struct strings *strings))

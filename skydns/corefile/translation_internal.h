@@ -152,6 +152,9 @@ void translation_add(struct translation *t, struct strings *list, size_t max, co
 /* A flag "-name=value"; formatted. */
 void translation_flag(struct strings *flags, const char *format, ...) PRINTF_LIKE(2, 3);
 
+/* Whether the flags say all that the file does: no note tells of something else. */
+bool translation_is_whole(const struct translation *t);
+
 /* translation_text.c: shell commands with the flags, and comments. */
 void translation_print(const struct translation *t, struct buf *out);
 

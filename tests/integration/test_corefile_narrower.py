@@ -25,7 +25,7 @@ def start(bed, corefile: str, *more: str, right: list[str], name: str = NAME) ->
     file = bed.folder / "Corefile"
     file.write_text(corefile.replace("%s", str(bed.dns.port)))
     done = translate(file)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode in (0, 3) and not done.stderr
     both = commands(done.stdout)
     if "kube2sky" in both:
         bed.kube.create("services", service("web", clusterIP=ADDRESS))

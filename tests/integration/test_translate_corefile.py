@@ -85,7 +85,7 @@ def test_every_flag_it_prints_exists(tmp_path):
         "health {\nlameduck 1s\n}\nlog\ndebug\nany\nbufsize 1400\nmultisocket 2\n}\n"
     )
     done = translate(file)
-    assert done.returncode == 0
+    assert done.returncode == 3  # there is a password to be put into a file
     for program, words in commands(done.stdout.split("END\n", 2)[-1]).items():
         known = set(re.findall(r"^  (-[a-z0-9-]+)", help_text(program), re.M))
         flags = {re.sub("^-+", "-", word.split("=")[0]) for word in words}
@@ -133,7 +133,7 @@ def test_what_it_prints_is_accepted(tmp_path, text, note):
     file = tmp_path / "Corefile"
     file.write_text(text)
     done = translate(file)
-    assert done.returncode == 0
+    assert done.returncode == 3
     assert note in done.stdout
     # All flags are checked before it asks a skydns that is not there.
     command = [BIN_DIR / "skydns", *commands(done.stdout)["skydns"], "-http-addr=127.0.0.1:1", "-explain=a.test"]
@@ -151,6 +151,26 @@ def test_no_cache_is_no_cache_in_the_document_too(tmp_path):
 
 def help_text(program: str) -> str:
     return subprocess.run([BIN_DIR / program, "-help"], capture_output=True, text=True, timeout=60).stdout
+
+
+# A restriction without a flag, a stricter flag, no counterpart; a line that needs no flag is none of these.
+@pytest.mark.parametrize(
+    ("line", "status"),
+    [
+        ("view v {\nexpr true\n}", 3),
+        ("acl {\nblock type A net 10.0.0.1\n}", 3),
+        ("forward . 10.0.0.1 {\nexcept corp.test\n}", 3),
+        ("tsig {\nrequire all\n}", 3),
+        ("nsid", 3),
+        ("errors", 0),
+    ],
+)
+def test_the_status_says_whether_something_is_not_carried_over(tmp_path, line, status):
+    file = tmp_path / "Corefile"
+    file.write_text(". {\nkubernetes cluster.local\n" + line + "\n}")
+    done = translate(file)
+    assert (done.returncode, done.stderr) == (status, "")
+    assert "skydns" in commands(done.stdout)
 
 
 def test_a_file_that_cannot_be_read(tmp_path):
