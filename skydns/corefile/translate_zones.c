@@ -45,19 +45,36 @@ static bool is_host_name(const char *zone)
     return is_it;
 }
 
+/* Whether the plugin has only imported Services there. */
+static bool is_multicluster(const struct plugin_use *use, const char *zone)
+{
+    const struct corefile_line *line = use_option(use, "multicluster");
+    struct buf text;
+    bool is_it = false;
+    buf_init(&text, COREFILE_BYTES_MAX);
+    for (size_t i = 1; line && i < line->count && !is_it; i++) {
+        is_it = zone_text(line->words[i], &text) && strcmp(buf_cstr(&text), zone) == 0;
+    }
+    buf_fini(&text);
+    return is_it;
+}
+
 static void add_domain(const struct plugin_use *use, const char *zone, bool can_transfer)
 {
     struct translation *t = use->t;
     const struct corefile_line *head = &use->directive->head;
     if (strcmp(zone, ".") == 0) {
         translation_missing(t, head, "the root is no domain: give -domain the domain's name");
+    } else if (is_multicluster(use, zone)) {
+        translation_narrower(t, use_option(use, "multicluster"),
+                             "no imported Services: the zone is left out");
     } else if (!is_host_name(zone)) {
         translation_missing(t, head, "expected a domain of letters, digits and inner hyphens");
     } else {
         if (!strings_is_empty(&t->domains) && !strings_has(&t->domains, zone)) {
             translation_missing(t, head,
                                 "a second domain: each takes a kube2sky of its own, with its "
-                                "--domain");
+                                "--domain, before which skydns is not ready");
         }
         translation_add(t, &t->domains, DOMAINS_MAX, zone, head);
         translate_zone_transfers(use, zone, can_transfer);
@@ -172,7 +189,6 @@ static void take_labels(const struct plugin_use *use, const struct corefile_line
     buf_fini(&selector);
 }
 
-/* The mode that the plugin says, unless another one has fewer names. */
 static enum pods_mode pods_mode_of(const struct plugin_use *use)
 {
     static const char *const modes[] = {"disabled", "verified", "insecure"};
@@ -181,7 +197,7 @@ static enum pods_mode pods_mode_of(const struct plugin_use *use)
     for (size_t i = 0; line && line->count == 2 && i < ARRAY_LEN(modes); i++) {
         mode = strcmp(line->words[1], modes[i]) == 0 ? (enum pods_mode)i : mode;
     }
-    return use->t->kubernetes && use->t->pods < mode ? use->t->pods : mode;
+    return mode;
 }
 
 static void take_pods(const struct plugin_use *use, const struct corefile_line *line)
@@ -226,6 +242,25 @@ static void take_fallthrough(const struct plugin_use *use, const struct corefile
     }
 }
 
+/* Its options would be those of another plugin's names: neither has more names than its own say. */
+static void leave_out_kubernetes(const struct plugin_use *use)
+{
+    struct strings zones;
+    const char *zone = NULL;
+    translation_narrower(use->t, &use->directive->head,
+                         "another one has other options: it takes a kube2sky and a skydns of its "
+                         "own");
+    if (!use_zones(use, 1, &zones)) {
+        translate_keep_zone(use->t, "."); /* there is no telling which */
+    }
+    while ((zone = strings_next(&zones, zone))) {
+        if (!use_falls_through(use, zone)) {
+            translate_keep_zone(use->t, zone);
+        }
+    }
+    strings_fini(&zones);
+}
+
 /* CoreDNS's default, if no line says it. */
 enum { COREDNS_TTL_S = 5 };
 
@@ -255,13 +290,12 @@ void translate_kubernetes(const struct plugin_use *use)
         {"startup_timeout", .needless = "-require-store-key: not ready before everything is there"},
     };
     struct translation *t = use->t;
-    t->pods = pods_mode_of(use);
-    add_zones(use, true);
     if (t->kubernetes && !corefile_lines_equal(t->kubernetes, use->directive)) {
-        translation_missing(t, &use->directive->head,
-                            "its options take a kube2sky of its own: these are another plugin's");
+        leave_out_kubernetes(use);
         return;
     }
+    t->pods = pods_mode_of(use);
+    add_zones(use, true);
     t->kubernetes = use->directive;
     if (!use_options(use, options, ARRAY_LEN(options))) {
         translation_close(t, &use->directive->head, unknown_options);

@@ -122,6 +122,8 @@ BEYOND_FLAGS = {
     '. {\netcd a.test {\ncredentials "" ""\n}\n}': "expected a user",
     '. {\netcd a.test {\ntls cert ""\n}\n}': "expected a certificate and its key",
     ". {\netcd a.test {\nendpoint ftp://x\n}\n}": "expected URLs",
+    ". {\nkubernetes a.test {\nttl 10\n}\nkubernetes b.test {\nnamespaces shop\n}\n}": "a kube2sky and a skydns of its own",
+    ". {\nkubernetes a.test b.test {\nmulticluster b.test\n}\n}": "multicluster b.test: no imported Services",
     "tls://. {\n}": "tls://0.0.0.0:853: expected the plugin tls",
     "tls://. https://. grpc://. {\ntls c k\n}": "grpc://0.0.0.0:443: another protocol has its port",
     "tls://. {\ntls c k ca {\nclient_auth require_and_verify\n}\n}\n. {\ntls d k\n}": "which is shown to all",
