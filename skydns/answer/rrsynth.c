@@ -115,8 +115,7 @@ void weights_add(struct weights *weights, const struct engine_config *config,
 uint16_t weights_share(const struct weights *weights, const struct engine_config *config,
                        const struct store_record *record)
 {
-    return (uint16_t)(UINT64_C(100) * store_record_weight(record) /
-                      weights->sums[priority_of(config, record)]);
+    return store_record_share(record, weights->sums[priority_of(config, record)]);
 }
 
 void weights_forget(struct weights *weights, const struct engine_config *config,

@@ -32,8 +32,7 @@ struct rr rrsynth_txt(const struct engine_config *config, const struct store_rec
 struct rr rrsynth_ns(const struct engine_config *config, const struct store_record *record,
                      struct slice owner);
 
-/* SRV weights as in SkyDNS: each record's share, in percent and rounded down, of the weights of its
- * priority; a weight that is not set counts as 100. */
+/* SRV weights: each record's share of the weights of its priority (store_record_share). */
 struct weights {
     uint64_t *sums; /* by priority; all zero between answers */
 };

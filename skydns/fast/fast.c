@@ -416,7 +416,7 @@ static unsigned put_target(struct fast *f, const struct store_record *r, const s
         return 0;
     }
     fast_put16(data, r->priority);
-    fast_put16(data + 2, 100 * store_record_weight(r) / all->weight_sum);
+    fast_put16(data + 2, store_record_share(r, all->weight_sum));
     fast_put16(data + 4, r->port);
     memcpy(data + 6, target.ptr, target.len);
     return (unsigned)(data + 6 - f->reply.bytes);

@@ -92,6 +92,15 @@ static inline uint32_t store_record_weight(const struct store_record *record)
     return record->weight ? record->weight : WEIGHT_UNSET;
 }
 
+/* An SRV record's weight: the share of 100 that the record's weight is of the sum of its
+ * priority's, but at least 1. RFC 2782 all but excludes a target of weight 0; HAProxy sends it
+ * nothing. */
+static inline uint16_t store_record_share(const struct store_record *record, uint64_t weight_sum)
+{
+    uint64_t share = UINT64_C(100) * store_record_weight(record) / weight_sum;
+    return (uint16_t)(share + (share == 0));
+}
+
 /* Equal for SkyDNS's de-duplication: host (as written), port, priority, weight and text. */
 bool store_record_same_data(const struct store_record *a, const struct store_record *b);
 

@@ -199,7 +199,7 @@ class AnswerModel:
         keys = [key for key in keys if key.family]
         for key in keys:
             total = sum(k.weight or 100 for k in keys if (k.priority or PRIORITY) == (key.priority or PRIORITY))
-            share = 100 * (key.weight or 100) // total
+            share = max(1, 100 * (key.weight or 100) // total)
             data = (key.priority or PRIORITY, share, key.port, key.target)
             self._add(owner, key.ttl or TTL_S, "SRV", data)
 

@@ -1,16 +1,19 @@
 """Common clients get their answers: dig, kdig, drill, nslookup; and the resolvers of C libraries, which read
-resolv.conf (in a network namespace, where skydns has port 53; needs root).
+resolv.conf (in a network namespace, where skydns has port 53; needs root); HAProxy, which balances by SRV records.
 """
 
 import shutil
+import socket
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 from bed import BIN_DIR
 from nameservers import needs
-from programs import Program, reserve_port
+from programs import Program, http_get, reserve_port
 from records import value
 
 sys.path.insert(0, str(Path(__file__).parent / "faults"))
@@ -28,6 +31,8 @@ KEYS = {
 LONG = [f"10.1.0.{n + 1}" for n in range(100)]  # too large for a datagram of 1,232 bytes
 KEYS |= {f"/skydns/local/cluster/svc/default/long/x{n}": value(ip) for n, ip in enumerate(LONG)}
 NAME = "web.default.svc.cluster.local"
+
+POOL = [f"127.1.0.{n + 1}" for n in range(101)]  # 1 % for each is too much
 
 
 @pytest.fixture(scope="module")
@@ -160,3 +165,72 @@ def test_a_long_answer_over_tcp(resolve):
     addresses = resolve("long")
     assert set(addresses) <= set(LONG)
     assert len(addresses) >= 29  # this many fit 512 bytes: musl before 1.2.4 has no TCP
+
+
+# ---- HAProxy ----
+
+HAPROXY_CFG = """
+global
+    stats socket {folder}/stats
+defaults
+    mode http
+    timeout connect 20s
+    timeout client 20s
+    timeout server 20s
+resolvers skydns
+    nameserver skydns tcp@127.0.0.1:{dns_port}
+    accepted_payload_size 65535
+frontend web
+    bind 127.0.0.1:{port}
+    default_backend pool
+backend pool
+    server-template pool {size} _http._tcp.pool.default.svc.cluster.local resolvers skydns
+"""
+
+
+class Endpoint(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def endpoints():
+    """The port of servers at all of POOL's addresses."""
+    server = ThreadingHTTPServer(("0.0.0.0", reserve_port()), Endpoint)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server.server_port
+    server.shutdown()
+    server.server_close()
+
+
+def haproxy_weights(stats: Path) -> list[int]:
+    """Those of the servers that have an address."""
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(str(stats))
+        client.sendall(b"show servers state pool\n")
+        with client.makefile() as lines:
+            rows = [line.split() for line in lines]
+    address, weight = 4, 7
+    return [int(row[weight]) for row in rows if len(row) > weight and row[address] in POOL]
+
+
+def test_haproxy_sends_to_each_of_101_endpoints(dns_bed, endpoints, tmp_path):
+    for number, ip in enumerate(POOL):
+        host = f"p{number}.pool.default.svc.cluster.local."
+        dns_bed.etcd.put(f"/skydns/local/cluster/svc/default/pool/_tcp/_http/p{number}", value(host, endpoints))
+        dns_bed.etcd.put(f"/skydns/local/cluster/svc/default/pool/p{number}", value(ip))
+    dns_bed.wait_answers(host, "A", [POOL[-1]])  # what was written before it is there, too
+    port, config = reserve_port(), tmp_path / "haproxy.cfg"
+    config.write_text(HAPROXY_CFG.format(folder=tmp_path, dns_port=dns_bed.dns.port, port=port, size=len(POOL)))
+    haproxy = Program("haproxy", [needs("haproxy"), "-db", "-f", str(config)]).start()
+    try:
+        stats = tmp_path / "stats"
+        haproxy.wait_ready(lambda: stats.exists() and len(haproxy_weights(stats)) == len(POOL), "knows all servers")
+        assert all(haproxy_weights(stats))
+        assert {http_get(f"http://127.0.0.1:{port}/")[0] for _ in POOL} == {200}
+    finally:
+        haproxy.kill()

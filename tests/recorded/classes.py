@@ -108,7 +108,23 @@ def is_part_over_a_stream(difference: Difference) -> bool:
     return len(ours) > 60000 and bool(flags & wire.TC) and b.header[3] & 15 == 2
 
 
+def has_no_weight_0(difference: Difference) -> bool:
+    """Whether theirs differs only in SRV records of weight 0, which is 1 in ours, and in what signs them."""
+    weight = slice(2, 4)
+
+    def answers(message: wire.Message) -> list:
+        kept = [rr for rr in message.sections[0] if rr.type != TYPES["RRSIG"]]
+        is_least = [rr.type == TYPES["SRV"] and rr.data[weight] == b"\0\0" for rr in kept]
+        data = [rr.data[:2] + b"\0\1" + rr.data[4:] if is_0 else rr.data for rr, is_0 in zip(kept, is_least)]
+        return sorted((rr.owner.lower(), rr.type, rr.ttl_s, one) for rr, one in zip(kept, data))
+
+    ours, theirs = (wire.read_message(steps[-1][1]) for steps in (difference.ours, difference.theirs))
+    has_one = any(rr.type == TYPES["SRV"] and rr.data[weight] == b"\0\0" for rr in theirs.sections[0])
+    return has_one and answers(ours) == answers(theirs)
+
+
 CLASSES: list[Class] = [
+    Class("weights of 0", {"answer", "tsig", "signature"}, "an SRV record's weight is at least 1", has_no_weight_0),
     Class(
         "an upstream's records written anew", {"compression", "padding", "tsig", "case"},
         "names are compressed against the client's question where the upstream did not",

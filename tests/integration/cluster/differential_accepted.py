@@ -261,17 +261,9 @@ def _priority(case: Case) -> Answer | None:
 def _weight(case: Case) -> Answer | None:
     """SRV of two families, or ports without names | weights share 100 | among all addresses and ports | both: equal"""
     weights = [{one.words()[1] for one in answer.of("SRV")} for answer in (case.ours, case.theirs)]
-    if any(len(some) != 1 for some in weights) or weights[0] == {"0"} or case.with_ours() is None:
+    if any(len(some) != 1 for some in weights) or case.with_ours() is None:
         return None
     return case.with_srv(lambda theirs, ours: [theirs[0], ours[1], *theirs[2:]])
-
-
-@accept("S3")
-def _no_weight(case: Case) -> Answer | None:
-    """SRV of more than 100 endpoints | weight 0 | weight 1 | CoreDNS's: HAProxy sends nothing there; to be mended"""
-    if len(case.ours.of("SRV")) <= 100 or case.with_ours() is None:
-        return None
-    return case.with_srv(lambda theirs, ours: [theirs[0], "0" if theirs[1] == "1" else theirs[1], *theirs[2:]])
 
 
 @accept("S4")

@@ -99,6 +99,8 @@ static const struct fixture_key keys[] = {
     {"local/cluster/weight/c", "{'host':'10.8.0.3','weight':3}"},
     {"local/cluster/weight/d", "{'host':'10.8.0.4','priority':20}"},
     {"local/cluster/weight/e", "{'host':'10.8.0.5','priority':20,'weight':300}"},
+    {"local/cluster/heavy/a", "{'host':'10.8.1.1','weight':1}"},
+    {"local/cluster/heavy/b", "{'host':'10.8.1.2','weight':65535}"},
 
     /* groups */
     {"local/cluster/g1/a", "{'host':'10.9.0.1','group':'x'}"},
@@ -277,6 +279,12 @@ static void services(void **state)
             "+ a.weight.cluster.local. 3600 A 10.8.0.1\n+ b.weight.cluster.local. 3600 A 10.8.0.2\n"
             "+ c.weight.cluster.local. 3600 A 10.8.0.3\n+ d.weight.cluster.local. 3600 A 10.8.0.4\n"
             "+ e.weight.cluster.local. 3600 A 10.8.0.5"},
+        /* no weight is 0 */
+        {"heavy.cluster.local. SRV",
+         OK "\n? heavy.cluster.local. IN SRV\n"
+            "= heavy.cluster.local. 3600 SRV 10 1 0 a.heavy.cluster.local.\n"
+            "= heavy.cluster.local. 3600 SRV 10 99 0 b.heavy.cluster.local.\n"
+            "+ a.heavy.cluster.local. 3600 A 10.8.1.1\n+ b.heavy.cluster.local. 3600 A 10.8.1.2"},
         /* weight sums of one answer do not carry over to the next */
         {"a.weight.cluster.local. SRV",
          OK "\n? a.weight.cluster.local. IN SRV\n"

@@ -299,6 +299,13 @@ static unsigned weight_of(const struct key *key)
     return key->weight ? key->weight : 100;
 }
 
+/* Of 100, but at least 1. */
+static unsigned share_of(const struct key *key, unsigned sum)
+{
+    unsigned share = 100 * weight_of(key) / sum;
+    return share ? share : 1;
+}
+
 static unsigned priority_of(const struct key *key)
 {
     return key->priority ? key->priority : 10;
@@ -322,7 +329,7 @@ static void add_services(const struct found *f, const char *owner, struct answer
         if (key->host != HOST_NONE) {
             char *target = target_of(key);
             add_line(out, xasprintf("%s SRV %u %u %u %s", owner, priority_of(key),
-                                    100 * weight_of(key) / sum, key->port, target));
+                                    share_of(key, sum), key->port, target));
             free(target);
         }
     }
@@ -415,13 +422,13 @@ static struct path random_key_path(void)
 
 static struct key random_key(void)
 {
-    static const unsigned some[] = {0, 0, 0, 5};
+    static const unsigned some[] = {0, 0, 0, 5}, weights[] = {0, 0, 5, 20000};
     struct key key = {
         .path = random_key_path(),
         .host = (enum host)random_below(4),
         .port = random_below(2),
         .priority = some[random_below(ARRAY_LEN(some))],
-        .weight = some[random_below(ARRAY_LEN(some))],
+        .weight = weights[random_below(ARRAY_LEN(weights))],
         .text = random_below(4) ? "" : "text",
         .group = groups[random_below(ARRAY_LEN(groups))],
         .mail = random_below(3) == 0,

@@ -72,8 +72,8 @@ static void draw_value(struct bed *b, const char *host, unsigned port, char *out
 {
     const char *odd = "";
     if (draw(b, 12) == 0) {
-        odd = PICK(b, ",'group':'g'", ",'weight':3", ",'priority':20", ",'ttl':7", ",'text':'t'",
-                   ",'targetstrip':1", ",'mail':true");
+        odd = PICK(b, ",'group':'g'", ",'weight':3", ",'weight':30000", ",'priority':20",
+                   ",'ttl':7", ",'text':'t'", ",'targetstrip':1", ",'mail':true");
     }
     bool is_bare = draw(b, 15) == 0;
     int n = snprintf(out, size, "{'host':'%s'%s%s", host, is_bare ? "" : ",'ttl':30,'priority':10",

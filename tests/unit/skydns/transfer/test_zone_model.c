@@ -61,6 +61,7 @@ static const char *const values[] = {
     "{'host':'10.0.0.2','ttl':30}",
     "{'host':'fd00::1'}",
     "{'host':'10.0.0.1','port':80}",
+    "{'host':'10.0.0.1','port':80,'weight':20000}",
     "{'host':'web.default.svc.cluster.local','port':80}",
     "{'host':'db.other.svc.other.test','port':81,'priority':5,'weight':7}",
     "{'host':'www.example.com'}",
