@@ -71,6 +71,13 @@ bool answer_meta(struct answer *a)
     return rcode != DNS_RCODE_NOERROR;
 }
 
+/* Without AA and RA, which say something about names in class IN. */
+static void refuse_unsupported(struct answer *a)
+{
+    a->plan.is_authoritative = a->plan.is_recursive = false;
+    answer_fail(a, DNS_RCODE_REFUSED, EDNS_ERROR_NOT_SUPPORTED);
+}
+
 static bool is_a_domain(const struct answer *a)
 {
     return a->zone && answer_is_apex(a);
@@ -139,8 +146,7 @@ static bool add_chaos_number(struct answer *a)
 {
     char name[DNAME_TEXT_MAX];
     uint64_t number;
-    if (a->in.question->type != DNS_TYPE_TXT ||
-        !chaos_number(a, dname_to_text(&a->asked, name), &number)) {
+    if (!chaos_number(a, dname_to_text(&a->asked, name), &number)) {
         return false;
     }
     int len = snprintf(a->number, sizeof(a->number), "%" PRIu64, number);
@@ -152,17 +158,16 @@ static bool add_chaos_number(struct answer *a)
 
 void answer_chaos(struct answer *a)
 {
-    if (!a->config->settings.chaos) {
-        a->plan.is_authoritative = a->plan.is_recursive = false;
-        answer_fail(a, DNS_RCODE_REFUSED, EDNS_ERROR_NOT_SUPPORTED);
+    if (!a->config->settings.chaos || a->in.question->type != DNS_TYPE_TXT) {
+        refuse_unsupported(a);
         return;
     }
     if (add_chaos_number(a)) {
         return;
     }
     const char *const *texts = chaos_texts(a);
-    if (!texts || a->in.question->type != DNS_TYPE_TXT) {
-        answer_fail(a, DNS_RCODE_SERVFAIL, EDNS_ERROR_NOT_SUPPORTED);
+    if (!texts) {
+        refuse_unsupported(a);
         return;
     }
     a->plan.rr_class = DNS_CLASS_CH;
@@ -195,6 +200,5 @@ void answer_any(struct answer *a)
         answer_hinfo(a);
         return;
     }
-    a->plan.is_authoritative = a->plan.is_recursive = false;
-    answer_fail(a, DNS_RCODE_REFUSED, EDNS_ERROR_NOT_SUPPORTED);
+    refuse_unsupported(a);
 }

@@ -70,7 +70,8 @@ def test_what_nobody_gets(fed):
     check(fed, OURS, "REFUSED", 21, "ANY")
     transfer = fed.dns.query("cluster.local", "IXFR", use_edns=0)
     assert (dns.rcode.to_text(transfer.rcode()), errors(transfer)) == ("REFUSED", [18])
-    assert dig(fed, "nothing.bind", "CH", "TXT") == ("SERVFAIL", [21])
+    assert dig(fed, "nothing.bind", "CH", "TXT") == ("REFUSED", [21])
+    assert dig(fed, OURS, "CH", "A") == ("REFUSED", [21])
 
 
 def test_prohibited(fed):

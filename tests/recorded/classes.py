@@ -123,7 +123,17 @@ def has_no_weight_0(difference: Difference) -> bool:
     return has_one and answers(ours) == answers(theirs)
 
 
+def refuses_chaos(difference: Difference) -> bool:
+    ours = wire.read_message(difference.ours[-1][1])
+    refused = 5
+    return ours.question[-2:] == b"\0\3" and int.from_bytes(ours.header[2:], "big") & 15 == refused
+
+
 CLASSES: list[Class] = [
+    Class(
+        "class CH", {"rcode", "flags", "tsig"}, "what class CH does not have is REFUSED, without AA and RA",
+        refuses_chaos,
+    ),
     Class("weights of 0", {"answer", "tsig", "signature"}, "an SRV record's weight is at least 1", has_no_weight_0),
     Class(
         "an upstream's records written anew", {"compression", "padding", "tsig", "case"},

@@ -538,10 +538,12 @@ static void chaos(void **state)
             "= cluster.local. 0 CH TXT \"Brian Ketelsen\"\n"
             "= cluster.local. 0 CH TXT \"Miek Gieben\"\n"
             "= cluster.local. 0 CH TXT \"Michael Crosby\""},
-        {"id.server. A ch", "SERVFAIL qr aa rd ra\n? id.server. CH A"},
+        {"id.server. A ch", "REFUSED qr rd\n? id.server. CH A"},
+        {"nosuch.bind. TXT ch", "REFUSED qr rd\n? nosuch.bind. CH TXT"},
+        {"cluster.local. A ch", "REFUSED qr rd\n? cluster.local. CH A"},
         {"web.default.svc.cluster.local. A ch",
-         "SERVFAIL qr aa rd ra\n? web.default.svc.cluster.local. CH A"},
-        {"example.com. TXT ch", "SERVFAIL qr aa rd ra\n? example.com. CH TXT"},
+         "REFUSED qr rd\n? web.default.svc.cluster.local. CH A"},
+        {"example.com. TXT ch", "REFUSED qr rd\n? example.com. CH TXT"},
     };
     (void)state;
     check_once(cases, COUNT(cases));
