@@ -176,7 +176,27 @@ void answer_chaos(struct answer *a)
     }
 }
 
-/* RFC 8482 4.2: one record for every existing name of ours. */
+/* Adds the name's A and AAAA records, as far as nobody must be asked for them. */
+static void add_addresses_of_any(struct answer *a)
+{
+    static const uint16_t types[] = {DNS_TYPE_A, DNS_TYPE_AAAA};
+    const struct question *any = a->in.question;
+    struct question question = *any;
+    a->in.question = &question;
+    a->follow.may_ask = false;
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+        if (a->plan.rcode == DNS_RCODE_NOERROR && !a->follow.is_deferred) {
+            question.type = types[i];
+            answer_in_domain(a);
+            a->plan.authority_count = 0;
+        }
+    }
+    a->in.question = any;
+}
+
+/* RFC 8482 4.2: one record for every existing name of ours; over streams, the addresses as well
+ * (4.1, 4.4), and TC says so over UDP. Java's JNDI asks ANY when it wants more than one type, over
+ * UDP first. A resolver with DO asks for types. */
 static void answer_hinfo(struct answer *a)
 {
     static const char hinfo[] = "\7RFC8482";
@@ -191,6 +211,11 @@ static void answer_hinfo(struct answer *a)
                                   .ttl_s = a->config->settings.ttl_s,
                                   .type = RR_HINFO,
                                   .data = slice_of(hinfo, sizeof(hinfo))}); /* "" is the NUL */
+        if (!a->in.may_cut) {
+            add_addresses_of_any(a);
+        } else if (!a->in.question->dnssec_ok) {
+            a->plan.answers.is_cut = true;
+        }
     }
 }
 

@@ -127,6 +127,12 @@ def refuses_chaos(difference: Difference) -> bool:
     ours = wire.read_message(difference.ours[-1][1])
     refused = 5
     return ours.question[-2:] == b"\0\3" and int.from_bytes(ours.header[2:], "big") & 15 == refused
+def is_any_of_ours(difference: Difference) -> bool:
+    """Whether RFC 8482's record answers."""
+    (step, ours), (their_step, theirs) = difference.ours[-1], difference.theirs[-1]
+    return all(s in "RW" or b"\x07RFC8482" in reply for s, reply in ((step, ours), (their_step, theirs))) and (
+        b"\x07RFC8482" in ours + theirs
+    )
 
 
 CLASSES: list[Class] = [
@@ -166,6 +172,11 @@ CLASSES: list[Class] = [
         "the TTL of a search path's CNAME", {"ttl", "tsig"},
         "a proof beside the kept answer may be the first to expire",
         has_shorter_alias,
+    ),
+    Class(
+        "addresses for ANY", {"answer", "truncation", "deferral", "verdict", "options"},
+        "-any=hinfo: over streams A and AAAA come with HINFO, and TC over UDP without DO says so",
+        is_any_of_ours,
     ),
     Class(
         "parts over streams", {"answer", "rcode", "truncation", "options", "flags", "deferral", "upstream"},

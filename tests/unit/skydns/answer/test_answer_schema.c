@@ -590,21 +590,43 @@ static void chaos_refused(void **state)
     CHECK(f, cases);
 }
 
+/* The rest comes over TCP. */
+#define OK_TC "NOERROR qr aa tc rd ra\n"
+
 static void any_as_hinfo(void **state)
 {
     static const struct answer_case cases[] = {
         {"web.default.svc.cluster.local. ANY",
-         OK "= web.default.svc.cluster.local. 3600 HINFO \"RFC8482\" \"\""},
+         OK_TC "= web.default.svc.cluster.local. 3600 HINFO \"RFC8482\" \"\""},
         {"web.*.svc.cluster.local. ANY",
-         OK "= web.*.svc.cluster.local. 3600 HINFO \"RFC8482\" \"\""},
-        {"cluster.local. ANY", OK "= cluster.local. 3600 HINFO \"RFC8482\" \"\""},
-        {"ns.dns.cluster.local. ANY", OK "= ns.dns.cluster.local. 3600 HINFO \"RFC8482\" \"\""},
+         OK_TC "= web.*.svc.cluster.local. 3600 HINFO \"RFC8482\" \"\""},
+        {"cluster.local. ANY", OK_TC "= cluster.local. 3600 HINFO \"RFC8482\" \"\""},
+        {"ns.dns.cluster.local. ANY", OK_TC "= ns.dns.cluster.local. 3600 HINFO \"RFC8482\" \"\""},
+        /* with the addresses over streams */
+        {"web.default.svc.cluster.local. ANY tcp",
+         OK "= web.default.svc.cluster.local. 30 HINFO \"RFC8482\" \"\"\n"
+            "= web.default.svc.cluster.local. 30 A 10.0.0.1"},
+        {"out.default.svc.cluster.local. ANY tcp", /* nobody is asked */
+         OK "= out.default.svc.cluster.local. 30 HINFO \"RFC8482\" \"\"\n"
+            "= out.default.svc.cluster.local. 30 CNAME www.example."},
+        {"dual.default.svc.cluster.local. ANY tcp",
+         OK "= dual.default.svc.cluster.local. 30 HINFO \"RFC8482\" \"\"\n"
+            "= dual.default.svc.cluster.local. 30 A 10.0.0.7\n"
+            "= dual.default.svc.cluster.local. 30 AAAA fd00::7"},
         {"nope.cluster.local. ANY", NXDOMAIN},
+        {"nope.cluster.local. ANY tcp", NXDOMAIN},
         {"example.com. ANY", "REFUSED qr rd"},
         {"version.bind. ANY ch", "REFUSED qr rd"},
     };
+    static const struct fixture_key more[] = {
+        {"local/cluster/svc/default/out", "{'host':'www.example.','ttl':30}"},
+        {"local/cluster/svc/default/dual/1", "{'host':'10.0.0.7','ttl':30}"},
+        {"local/cluster/svc/default/dual/2", "{'host':'fd00::7','ttl':30}"},
+    };
     struct fixture *f = setup();
     (void)state;
+    fixture_put(f, more, sizeof(more) / sizeof(more[0]));
+    f->config.has_nameservers = true;
     f->config.settings.any_is_hinfo = true;
     CHECK(f, cases);
 }
@@ -614,10 +636,15 @@ static void any_where_flags_say_what_exists(void **state)
 {
     static const struct answer_case insecure[] = {
         {"10-9-9-9.x.pod.cluster.local. ANY",
-         OK "= 10-9-9-9.x.pod.cluster.local. 3600 HINFO \"RFC8482\" \"\""},
+         OK_TC "= 10-9-9-9.x.pod.cluster.local. 3600 HINFO \"RFC8482\" \"\""},
+        {"10-9-9-9.x.pod.cluster.local. ANY tcp",
+         OK "= 10-9-9-9.x.pod.cluster.local. 3600 HINFO \"RFC8482\" \"\"\n"
+            "= 10-9-9-9.x.pod.cluster.local. 3600 A 10.9.9.9"},
+        {"dns-version.cluster.local. ANY tcp",
+         OK "= dns-version.cluster.local. 3600 HINFO \"RFC8482\" \"\""},
         {"nope.x.pod.cluster.local. ANY", NXDOMAIN},
         {"dns-version.cluster.local. ANY",
-         OK "= dns-version.cluster.local. 3600 HINFO \"RFC8482\" \"\""},
+         OK_TC "= dns-version.cluster.local. 3600 HINFO \"RFC8482\" \"\""},
     };
     static const struct answer_case disabled[] = {
         {"10-0-0-5.default.pod.cluster.local. ANY", NXDOMAIN},
