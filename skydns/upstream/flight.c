@@ -338,11 +338,14 @@ static void on_step(struct ev_loop *loop, ev_timer *timer, int revents)
     next_try(flight);
 }
 
-/* The server cannot or will not answer; another one may. */
+/* The server cannot or will not answer; another one may. Whatever lacks the question is a bare
+ * failure (upstream_message.h). */
 static bool is_refusal(const uint8_t *reply)
 {
+    enum { QUESTIONS_AT = 4 };
     unsigned rcode = reply[3] & DNS_MASK_RCODE;
-    return rcode == DNS_RCODE_SERVFAIL || rcode == DNS_RCODE_REFUSED;
+    bool has_question = reply[QUESTIONS_AT] || reply[QUESTIONS_AT + 1];
+    return rcode == DNS_RCODE_SERVFAIL || rcode == DNS_RCODE_REFUSED || !has_question;
 }
 
 static void on_exchange(void *data, const uint8_t *reply, size_t len)

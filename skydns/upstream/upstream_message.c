@@ -160,16 +160,30 @@ bool upstream_is_reply(const uint8_t *query, size_t query_len, const uint8_t *re
            (!exact_case || memcmp(asked.name.wire, answered.name.wire, asked.name.len) == 0);
 }
 
+/* Nothing follows the header, or an OPT record does. */
+static bool has_no_records_but_opt(const uint8_t *reply, size_t reply_len)
+{
+    enum { COUNTS_AT = 4, ADDITIONALS_AT = 11 };
+    static const uint8_t none[ADDITIONALS_AT - COUNTS_AT];
+    struct parsed_response response;
+    if (memcmp(reply + COUNTS_AT, none, sizeof(none)) != 0 || reply[ADDITIONALS_AT] > 1) {
+        return false; /* before anything is parsed */
+    }
+    response_parse(reply, reply_len, &response);
+    const bool has_opt = response.opt != NULL;
+    response_parse_fini(&response);
+    return reply[ADDITIONALS_AT] ? has_opt : reply_len == DNS_HEADER_SIZE;
+}
+
 bool upstream_is_bare_failure(const uint8_t *query, const uint8_t *reply, size_t reply_len)
 {
-    enum { COUNTS_AT = 4 };
-    static const uint8_t none[DNS_HEADER_SIZE - COUNTS_AT];
-    if (reply_len != DNS_HEADER_SIZE || !is_header_of_reply(query, reply, reply_len)) {
+    if (!is_header_of_reply(query, reply, reply_len) || (reply[2] & DNS_FLAG_TC >> 8)) {
         return false;
     }
     unsigned rcode = reply[3] & DNS_MASK_RCODE;
-    return (rcode == DNS_RCODE_SERVFAIL || rcode == DNS_RCODE_REFUSED) &&
-           !(reply[2] & DNS_FLAG_TC >> 8) && memcmp(reply + COUNTS_AT, none, sizeof(none)) == 0;
+    return (rcode == DNS_RCODE_SERVFAIL || rcode == DNS_RCODE_REFUSED ||
+            rcode == DNS_RCODE_FORMERR || rcode == DNS_RCODE_NOTIMP) &&
+           has_no_records_but_opt(reply, reply_len);
 }
 
 bool upstream_is_edns_refusal(const uint8_t *query, size_t query_len, const uint8_t *reply,

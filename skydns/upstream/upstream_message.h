@@ -69,9 +69,9 @@ void upstream_query_mix_case(uint8_t *query, size_t len, const uint8_t bits[DNAM
 bool upstream_is_reply(const uint8_t *query, size_t query_len, const uint8_t *reply,
                        size_t reply_len, bool exact_case);
 
-/* Does the server refuse to answer, in a header without the question, as Unbound does to clients
- * that it is not for? SERVFAIL or REFUSED and nothing else: whoever guesses the id gains nothing
- * but a failure. */
+/* Does the server refuse to answer, without the question, as Unbound does to clients that it is not
+ * for? SERVFAIL, REFUSED, FORMERR or NOTIMP, and nothing else but an OPT record: whoever guesses
+ * the id gains nothing but a failure. upstream_is_edns_refusal comes first. */
 bool upstream_is_bare_failure(const uint8_t *query, const uint8_t *reply, size_t reply_len);
 
 /* Does the server reject the query as unintelligible, as servers without EDNS do (RFC 6891 7)?

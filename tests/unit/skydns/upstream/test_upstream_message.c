@@ -180,6 +180,45 @@ static void test_keepalive_of_a_reply(void **state)
     assert_false(upstream_reply_keepalive(without, sizeof(without), &ds));
 }
 
+/* A header, or a header and an OPT record; of four rcodes. */
+static void test_a_failure_without_the_question(void **state)
+{
+    static const uint8_t asked[] = {0xab, 0xcd, 1, 0x20, 0, 1, 0, 0, 0, 0, 0, 0};
+    static const uint8_t bare[] = {0xab, 0xcd, 0x81, 0x82, 0, 0, 0, 0,    0, 0, 0, 1,
+                                   0,    0,    41,   4,    0, 0, 0, 0x80, 0, 0, 0};
+    enum { HEADER = 12, QUESTIONS = 5, OPTS = 11, OPT_TYPE = 14 };
+    static const struct {
+        size_t at; /* where a byte becomes another */
+        uint8_t byte;
+        size_t len;
+        bool is_failure;
+    } cases[] = {
+        {3, 0x82, sizeof(bare), true},
+        {3, 0x85, sizeof(bare), true},
+        {3, 0x81, sizeof(bare), true},
+        {3, 0x84, sizeof(bare), true},
+        {3, 0x80, sizeof(bare), false},
+        {3, 0x83, sizeof(bare), false},
+        {OPTS, 0, HEADER, true},
+        {OPTS, 0, sizeof(bare), false},
+        {OPTS, 1, HEADER, false},
+        {OPTS, 2, sizeof(bare), false},
+        {OPT_TYPE, 40, sizeof(bare), false},
+        {QUESTIONS, 1, sizeof(bare), false},
+        {2, 0x83, sizeof(bare), false},
+        {2, 0x01, sizeof(bare), false},
+        {0, 0xaa, sizeof(bare), false},
+        {OPTS, 1, sizeof(bare) - 1, false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        uint8_t reply[sizeof(bare)];
+        memcpy(reply, bare, sizeof(bare));
+        reply[cases[i].at] = cases[i].byte;
+        assert_int_equal(upstream_is_bare_failure(asked, reply, cases[i].len), cases[i].is_failure);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -191,6 +230,7 @@ int main(void)
         cmocka_unit_test(test_mixed_case),
         cmocka_unit_test(test_padding),
         cmocka_unit_test(test_keepalive_of_a_reply),
+        cmocka_unit_test(test_a_failure_without_the_question),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
