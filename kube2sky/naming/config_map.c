@@ -197,7 +197,7 @@ static bool take_server(const char *text, struct ip *ret_ip, uint16_t *ret_port)
 
 static int add_stub_server(struct reading *r, const struct dname *zone, const json_t *json)
 {
-    static const char expected[] = "an IP address, IP:port or a host name";
+    static const char expected[] = "an IP address, IP:port or a host name of this domain";
     const struct naming_config naming = {.ttl_s = r->rules->ttl_s};
     char address[INET6_ADDRSTRLEN], host[DNAME_TEXT_MAX];
     struct ip ip;
@@ -209,7 +209,7 @@ static int add_stub_server(struct reading *r, const struct dname *zone, const js
     }
     if (take_server(text, &ip, &port)) {
         naming_value(&naming, slice_str(ip_format(&ip, address)), port, &r->value);
-    } else if (is_host(text, &name)) {
+    } else if (is_host(text, &name) && dname_is_within(&name, &r->domain)) {
         naming_value(&naming, slice_str(dname_to_text(&name, host)), 0, &r->value);
     } else {
         return refuse(r, text, expected);

@@ -16,9 +16,13 @@ bool option_next_item(const char **list, char item[OPTION_ITEM_MAX])
     return len > 0;
 }
 
+/* The slash is RFC 2317's. Quotation marks that no shell took away, and $(DOMAIN) that nobody
+ * replaced, would make names that no client asks for. */
 bool option_lower_name(const char *text, struct dname *ret_name)
 {
-    if (!dname_from_text(slice_str(text), ret_name)) {
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                  "0123456789-_./";
+    if (text[strspn(text, allowed)] != '\0' || !dname_from_text(slice_str(text), ret_name)) {
         return false;
     }
     dname_lower(ret_name);
@@ -58,7 +62,7 @@ int option_hostmaster(struct options *o, const char *text, struct err *err)
         o->hostmaster = (struct dname){0};
         return 0;
     }
-    bool ok = len < sizeof(name);
+    bool ok = len < sizeof(name) && text[strcspn(text, "\"'` ")] == '\0';
     if (ok) {
         memcpy(name, text, len + 1);
         char *at = memchr(name, '@', len);
@@ -85,8 +89,11 @@ int option_local(struct options *o, const char *text, struct err *err)
 
 int option_path_prefix(struct options *o, const char *text, struct err *err)
 {
-    if (*text == '\0' || strchr(text, '/')) {
-        return err_set(err, ERR_USAGE, "`%s`: expected one path component, without slashes", text);
+    if (*text == '\0' || strpbrk(text, "/\"'` ")) {
+        return err_set(err, ERR_USAGE,
+                       "`%s`: expected one path component, without slashes, quotation marks and "
+                       "blanks",
+                       text);
     }
     o->path_prefix = text;
     return 0;

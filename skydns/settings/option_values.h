@@ -15,7 +15,7 @@ enum { OPTION_ITEM_MAX = DNAME_TEXT_MAX };
 /* Copies the next non-empty item of a comma-separated list; `*list` moves past it. */
 bool option_next_item(const char **list, char item[OPTION_ITEM_MAX]);
 
-/* A domain name in lower case; false: it is none. */
+/* A domain name in lower case, of letters, digits and -_./ ; false: it is none. */
 bool option_lower_name(const char *text, struct dname *ret_name) MUST_CHECK;
 
 /* Each replaces the option's value, or fails with ERR_USAGE. Lists are comma-separated; empty items

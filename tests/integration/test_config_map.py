@@ -93,8 +93,8 @@ def any_bed(request, bare_bed):
         bare_bed.kube.delete("configmaps", "other", "kube-system")
 
 
-ACME = {"stubDomains": '{"acme.local": ["10.0.0.1:10053", "ns.example.com"]}'}
-ACME_KEYS = stub("acme.local", "10.0.0.1", 10053) | stub("acme.local", "ns.example.com.")
+ACME = {"stubDomains": '{"acme.local": ["10.0.0.1:10053", "ns.default.svc.cluster.local"]}'}
+ACME_KEYS = stub("acme.local", "10.0.0.1", 10053) | stub("acme.local", "ns.default.svc.cluster.local.")
 
 
 def test_from_creation_to_deletion(any_bed):
@@ -130,7 +130,7 @@ def test_an_invalid_map_leaves_the_last_good_one(any_bed):
     wrong = '{"acme.local": ["10.0.0.300"]}'
     bed.kube.replace("configmaps", config_map(stubDomains=wrong, upstreamNameservers='["8.8.8.8"]'))
     line = bed.kube2sky.wait_line("ConfigMap refused")
-    why = "stubDomains: acme.local: `10.0.0.300`: expected an IP address, IP:port or a host name"
+    why = "stubDomains: acme.local: `10.0.0.300`: expected an IP address, IP:port or a host name of this domain"
     assert why in line
     status, text = strict(bed)
     assert status == 503 and why in text

@@ -72,8 +72,8 @@ static const struct one good[] = {
     {"stubDomains", "{'acme.local': ['fd00:0::1', '[fd00::1]:53']}",
      STUB "local/acme/479bcb2e {'host':'fd00::1'" REST STUB
           "local/acme/5cb48f4b {'host':'fd00::1','port':53" REST},
-    {"stubDomains", "{'acme.local': ['ns.example.com']}",
-     STUB "local/acme/5f317c37 {'host':'ns.example.com.'" REST},
+    {"stubDomains", "{'acme.local': ['ns.default.svc.cluster.local']}",
+     STUB "local/acme/30868a4e {'host':'ns.default.svc.cluster.local.'" REST},
     {"stubDomains", "{'a.b': ['10.0.0.1'], '10.in-addr.arpa': ['10.0.0.1']}",
      STUB "arpa/in-addr/10/c88f1059 {'host':'10.0.0.1'" REST STUB
           "b/a/c88f1059 {'host':'10.0.0.1'" REST},
@@ -98,7 +98,7 @@ static const struct one good[] = {
 };
 
 #define NAME_WANTED   "expected a name below cluster.local., outside svc, pod, node and stub.dns"
-#define SERVER_WANTED "expected an IP address, IP:port or a host name"
+#define SERVER_WANTED "expected an IP address, IP:port or a host name of this domain"
 
 static const struct one bad[] = {
     {"records", "{'worker-1.node.cluster.local': {'host': '10.1.2.3'}}",
@@ -135,6 +135,10 @@ static const struct one bad[] = {
      "stubDomains: acme.local: `10.0.0.1:65536`: " SERVER_WANTED},
     {"stubDomains", "{'acme.local': ['10.0.0.1:dns']}",
      "stubDomains: acme.local: `10.0.0.1:dns`: " SERVER_WANTED},
+    {"stubDomains", "{'acme.local': ['ns.example.com']}",
+     "stubDomains: acme.local: `ns.example.com`: " SERVER_WANTED},
+    {"stubDomains", "{'acme.local': ['\\\"10.0.0.1\\\"']}",
+     "stubDomains: acme.local: `\"10.0.0.1\"`: " SERVER_WANTED},
     {"stubDomains", "{'acme.local': ['ns.example.com:53']}",
      "stubDomains: acme.local: `ns.example.com:53`: " SERVER_WANTED},
     {"stubDomains", "{'acme.local': ['ns.example.com.']}",

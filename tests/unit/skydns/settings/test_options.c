@@ -306,11 +306,13 @@ static void test_environment_is_overridden_by_flags(void **state)
     setenv("ETCD_MACHINES", "http://192.0.2.9:2379", 1);
     setenv("ETCD_USERNAME", "dns", 1);
     setenv("ETCD_PASSWORD", "secret", 1);
-    const char *args[ARGS_MAX] = {"--domain=flag.test."};
+    setenv("SKYDNS_NAMESERVERS", "192.0.2.1", 1);
+    const char *args[ARGS_MAX] = {"--domain=flag.test.", "-nameservers="}; /* resolv.conf's */
     assert_int_equal(parse(args, &o, NULL), 0);
     assert_address(&o.addresses[0], "127.0.0.1:1053");
     assert_name(&o.domains[0], "flag.test.");
     assert_int_equal(o.engine.ndots, 3);
+    assert_int_equal(o.nameserver_count, 0);
     assert_string_equal(o.machines, "http://192.0.2.9:2379");
     assert_string_equal(o.username, "dns");
     assert_string_equal(o.password, "secret");
@@ -555,6 +557,18 @@ static void test_refused(void **state)
         {"-tls-ticket-keys=/a", {"flag -tls-ticket-keys: `/a`", "expected -cert and -key"}},
         {"-allow-recursion=10.0.0.0/8,10/8", {"-allow-recursion", "`10/8`"}},
         {"-domain=", {"-domain", "expected a domain"}},
+        {"-domain=\"cluster.local.\"", {"-domain", "`\"cluster.local.\"`: expected a domain"}},
+        {"-domain='cluster.local'", {"-domain", "expected a domain"}},
+        {"-domain=$(DOMAIN)", {"-domain", "expected a domain"}},
+        {"-domain=cluster.local ", {"-domain", "expected a domain"}},
+        {"-local=\"a.b\"", {"-local", "expected a name like"}},
+        {"-search=\"a.b\"", {"-search", "expected a domain like"}},
+        {"-stub=\"a\"=10.0.0.1", {"-stub", "expected a zone like"}},
+        {"-stub=acme.local=ns.example.com", {"-stub", "expected IP or IP:port"}},
+        {"-hostmaster=\"a@b\"", {"-hostmaster", "expected a mail address"}},
+        {"-path-prefix=\"skydns\"", {"-path-prefix", "without slashes, quotation marks"}},
+        {"-nameservers=\"\"", {"-nameservers", "`\"\"`: expected IP or IP:port"}},
+        {"-nameservers=\"8.8.8.8\"", {"-nameservers", "expected IP or IP:port"}},
         {"-domain=.", {"-domain", "`.`"}},
         {"-domain=a..b", {"-domain", "`a..b`"}},
         {"-domain=a.test,b..c", {"-domain", "`b..c`"}},
