@@ -75,8 +75,12 @@ def knot(folder: Path, address: str, port: int, primary: int) -> Program:
     return Program("knot-secondary", [needs("knotd"), "-c", str(path)])
 
 
-def bind(folder: Path, address: str, port: int, primary: int) -> Program:
-    """Signs what it asks."""
+# BIND holds a zone back in which a name has more records of a type than a hundred.
+MANY_RECORDS = "max-records-per-type 0"
+
+
+def bind(folder: Path, address: str, port: int, primary: int, *more: str) -> Program:
+    """Signs what it asks. `more`: options."""
     home = folder / "named-secondary"
     home.mkdir()
     options = [
@@ -87,6 +91,7 @@ def bind(folder: Path, address: str, port: int, primary: int) -> Program:
         "recursion no; allow-query { any; }",
         f"transfer-source {address}; notify no",
         "empty-zones-enable no; minimal-responses no; max-refresh-time 20; min-refresh-time 1",
+        *more,
     ]
     zones = "".join(
         f'zone "{zone}" {{ type secondary; file "{zone}.db"; '
