@@ -1,6 +1,6 @@
-/* The one table of where the rdata of a type has names: those that senders may have compressed
- * (RFC 3597 4), and some that no sender should compress. Used by whatever reads, moves or writes
- * rdata byte by byte. Constant; any thread.
+/* The one table of what the rdata of a type consists of: where it has names, those that senders may
+ * have compressed (RFC 3597 4) and some that no sender should compress, and what else it must have.
+ * Used by whatever reads, checks, moves or writes rdata byte by byte. Constant; any thread.
  *
  *     | head bytes | character strings | names | rest |
  */
@@ -11,19 +11,30 @@
 #include <stdint.h>
 
 enum {
-    RDATA_LAYOUT_TYPES = 48, /* no type from here on has names that may be compressed */
+    RDATA_LAYOUT_TYPES = 258, /* of those from here on nothing is known */
     RDATA_REST_ANY = 255,
+};
+
+/* The form of a rest whose length is not fixed. */
+enum rdata_form {
+    RDATA_BYTES,
+    RDATA_STRINGS, /* further <character-string>s, or none */
+    RDATA_BITMAP,  /* types: RFC 4034 4.1.2 */
+    RDATA_OPTIONS, /* code, length, data: RFC 6891 6.1.2 */
+    RDATA_SERVICE, /* a name that is not compressed, and parameters in order: RFC 9460 2.2 */
 };
 
 struct rdata_layout {
     uint8_t head;         /* bytes before the first string or name */
     uint8_t strings;      /* <character-string>s (RFC 1035 3.3) before the first name */
-    uint8_t names;        /* 0: the rdata is bytes, and the other fields are 0 */
+    uint8_t names;        /* 0: moved as bytes */
     uint8_t rest;         /* bytes behind the last name; RDATA_REST_ANY: any number */
+    uint8_t form;         /* of that any number: enum rdata_form */
     bool is_compressible; /* when we write it: RFC 1035's types only (RFC 3597 4) */
 };
 
-/* Indexed by type, 0 for those beyond; rdata_layout_of is the way in. */
+/* Indexed by type, 0 for those beyond; rdata_layout_of is the way in. All fields are 0: the rdata
+ * may be anything. */
 extern const struct rdata_layout rdata_layouts[RDATA_LAYOUT_TYPES];
 
 /* Never NULL. A comparison, no call: of each record that is moved. */
