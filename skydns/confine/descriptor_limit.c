@@ -6,8 +6,8 @@
 
 enum {
     /* At most: 80 UDP and listening sockets, 130 for HTTP on two ports, 256 for its streams of
-     * events, 48 for probes of nameservers and loop checks, some 50 for etcd, name lookups, event
-     * loops and files. */
+     * events, 48 for probes of nameservers and loop checks, 12 for malformed replies, some 50 for
+     * etcd, name lookups, event loops and files. */
     RESERVED = 576,
     /* Listening sockets from systemd, an event loop; without connections closed during a handshake
      * step. */

@@ -79,7 +79,8 @@ static void write_resolver(struct metrics_page *page, const struct resolver_coun
     metrics_counter(page, "forwards_shared_total",
                     "Questions that shared the query of an identical one in flight.",
                     counter_get(&forwarder->shared));
-    metrics_counter(page, "forward_tcp_retries_total", "Truncated replies retried over TCP.",
+    metrics_counter(page, "forward_tcp_retries_total",
+                    "Truncated or malformed replies retried over TCP.",
                     counter_get(&forwarder->tcp_retries));
     metrics_counter(page, "forward_probes_total", "Probes sent to dead nameservers.",
                     counter_get(&forwarder->probes));

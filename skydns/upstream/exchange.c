@@ -14,22 +14,29 @@
 #include "skydns/dnstap/dnstap.h"
 #include "skydns/upstream/forwarder_counts.h"
 #include "skydns/upstream/tls_pool.h"
+#include "skydns/wire/response_check.h"
 
 enum { FRAME_PREFIX = 2 };
+
+/* A way to the server. */
+struct channel {
+    ev_io io; /* fd -1: not open, or a connection of tls_pool's */
+    enum dnstap_protocol protocol;
+    int64_t asked_ns;  /* with dnstap: Unix time of the query that has no reply yet */
+    struct addr local; /* with dnstap: what it came from; not known of TLS */
+};
 
 struct exchange {
     struct exchange_config config;
     struct nameserver server;
-    ev_io io;
-    bool over_tcp;
+    struct channel udp, tcp, tls;
     bool is_counted; /* in counts->tcp */
     bool without_edns;
+    unsigned malformed;   /* replies */
     size_t sent;          /* TCP: bytes of the frame */
     struct buf received;  /* TCP: the frame so far */
     struct buf truncated; /* the UDP reply that made us switch to TCP */
     struct tls_ask ask;   /* TLS */
-    int64_t asked_ns;     /* with dnstap: Unix time of the query that has no reply yet */
-    struct addr local;    /* with dnstap: what it came from; not known of TLS */
     size_t query_len;
     uint8_t frame[FRAME_PREFIX + UPSTREAM_PADDED_MAX]; /* the length over TCP, the query */
 };
@@ -39,65 +46,63 @@ static const uint8_t *query_of(const struct exchange *x)
     return x->frame + FRAME_PREFIX;
 }
 
-static void close_socket(struct exchange *x)
+static bool is_open(const struct channel *channel)
 {
-    if (x->io.fd >= 0) {
-        ev_io_stop(x->config.loop, &x->io);
-        (void)close(x->io.fd); /* unsent data does not matter */
-        x->io.fd = -1;
+    return channel->io.fd >= 0;
+}
+
+static void close_channel(struct exchange *x, struct channel *channel)
+{
+    if (is_open(channel)) {
+        ev_io_stop(x->config.loop, &channel->io);
+        (void)close(channel->io.fd); /* unsent data does not matter */
+        channel->io.fd = -1;
     }
 }
 
-static void set_events(struct exchange *x, int events)
+static void set_events(struct exchange *x, struct channel *channel, int events)
 {
-    ev_io_stop(x->config.loop, &x->io);
-    ev_io_set(&x->io, x->io.fd, events);
-    ev_io_start(x->config.loop, &x->io);
+    ev_io_stop(x->config.loop, &channel->io);
+    ev_io_set(&channel->io, channel->io.fd, events);
+    ev_io_start(x->config.loop, &channel->io);
 }
 
 /* ---- dnstap ---- */
 
-static enum dnstap_protocol protocol_of(const struct exchange *x)
-{
-    if (nameserver_is_tls(&x->server)) {
-        return DNSTAP_DOT;
-    }
-    return x->over_tcp ? DNSTAP_TCP : DNSTAP_UDP;
-}
-
-static void show(const struct exchange *x, enum dnstap_type type, const uint8_t *message,
-                 size_t len)
+static void show(const struct exchange *x, const struct channel *channel, enum dnstap_type type,
+                 const uint8_t *message, size_t len)
 {
     const struct dname *zone = x->config.zone;
     dnstap_show(x->config.dnstap,
                 &(struct dnstap_event){
                     .type = type,
-                    .protocol = protocol_of(x),
-                    .asker = &x->local,
+                    .protocol = channel->protocol,
+                    .asker = &channel->local,
                     .answerer = &x->server.address,
-                    .query_ns = x->asked_ns,
+                    .query_ns = channel->asked_ns,
                     .response_ns = type == DNSTAP_FORWARDER_RESPONSE ? dnstap_now_ns() : 0,
                     .message = slice_of(message, len),
                     .zone = zone ? slice_of(zone->wire, zone->len) : slice_of(NULL, 0),
                 });
 }
 
-static void show_query(struct exchange *x)
+static void show_query(struct exchange *x, struct channel *channel)
 {
     if (x->config.dnstap) {
-        x->local.len = sizeof(x->local);
-        if (x->io.fd < 0 || getsockname(x->io.fd, &x->local.sa, &x->local.len) < 0) {
-            x->local = (struct addr){.len = 0};
+        channel->local.len = sizeof(channel->local);
+        if (getsockname(channel->io.fd, &channel->local.sa, &channel->local.len) < 0) {
+            channel->local = (struct addr){.len = 0};
         }
-        x->asked_ns = dnstap_now_ns();
-        show(x, DNSTAP_FORWARDER_QUERY, query_of(x), x->query_len);
+        channel->asked_ns = dnstap_now_ns();
+        show(x, channel, DNSTAP_FORWARDER_QUERY, query_of(x), x->query_len);
     }
 }
 
-static void show_reply(const struct exchange *x, const uint8_t *reply, size_t len)
+static void show_reply(const struct exchange *x, const struct channel *channel,
+                       const uint8_t *reply, size_t len)
 {
     if (x->config.dnstap) {
-        show(x, DNSTAP_FORWARDER_RESPONSE, reply, len);
+        show(x, channel, DNSTAP_FORWARDER_RESPONSE, reply, len);
     }
 }
 
@@ -105,13 +110,13 @@ static void show_reply(const struct exchange *x, const uint8_t *reply, size_t le
  * nobody waits for that any more. */
 static void begin_tls(struct exchange *x)
 {
-    x->asked_ns = x->config.dnstap ? dnstap_now_ns() : 0;
+    x->tls.asked_ns = x->config.dnstap ? dnstap_now_ns() : 0;
 }
 
 static void show_tls_query(struct exchange *x)
 {
-    if (x->asked_ns > 0 && nameserver_is_tls(&x->server)) {
-        show(x, DNSTAP_FORWARDER_QUERY, query_of(x), x->query_len);
+    if (x->tls.asked_ns > 0) {
+        show(x, &x->tls, DNSTAP_FORWARDER_QUERY, query_of(x), x->query_len);
     }
 }
 
@@ -141,38 +146,57 @@ static bool make_query(struct exchange *x, const struct upstream_question *quest
 }
 
 /* Opens a socket to the server; over UDP the query is sent at once. */
-static bool open_socket(struct exchange *x)
+static bool open_channel(struct exchange *x, struct channel *channel)
 {
-    int type = (x->over_tcp ? SOCK_STREAM : SOCK_DGRAM) | SOCK_NONBLOCK | SOCK_CLOEXEC;
+    const bool over_tcp = channel == &x->tcp;
+    int type = (over_tcp ? SOCK_STREAM : SOCK_DGRAM) | SOCK_NONBLOCK | SOCK_CLOEXEC;
     CLEANUP_CLOSE int fd = socket(x->server.address.sa.sa_family, type, 0);
     if (fd < 0) {
         return false;
     }
     if (connect(fd, &x->server.address.sa, x->server.address.len) < 0 &&
-        !(x->over_tcp && errno == EINPROGRESS)) {
+        !(over_tcp && errno == EINPROGRESS)) {
         return false;
     }
-    if (!x->over_tcp && send(fd, query_of(x), x->query_len, 0) != (ssize_t)x->query_len) {
+    if (!over_tcp && send(fd, query_of(x), x->query_len, 0) != (ssize_t)x->query_len) {
         return false;
     }
-    x->io.fd = STEAL_FD(fd);
-    set_events(x, x->over_tcp ? EV_WRITE : EV_READ);
-    if (!x->over_tcp) {
-        show_query(x);
+    channel->io.fd = STEAL_FD(fd);
+    set_events(x, channel, over_tcp ? EV_WRITE : EV_READ);
+    if (!over_tcp) {
+        show_query(x, channel);
     }
     return true;
 }
 
-static void end(struct exchange *x, const uint8_t *reply, size_t len)
+static void end(struct exchange *x, enum exchange_outcome outcome,
+                const struct parsed_response *reply)
 {
-    close_socket(x); /* the callback may need its descriptor */
-    x->config.done(x->config.data, reply, len);
+    close_channel(x, &x->udp); /* the callback may need its descriptor */
+    close_channel(x, &x->tcp);
+    x->config.done(x->config.data, outcome, reply);
+}
+
+/* False: it is malformed, and counted as such. */
+static bool end_if_sound(struct exchange *x, const uint8_t *reply, size_t len)
+{
+    struct parsed_response response;
+    response_parse(reply, len, &response);
+    const bool is_sound = response_is_sound(&response);
+    x->malformed += !is_sound;
+    if (is_sound) {
+        end(x, EXCHANGE_REPLIED, &response);
+    }
+    response_parse_fini(&response);
+    return is_sound;
 }
 
 /* On failure: passes on the truncated UDP reply, if any. */
 static void end_broken(struct exchange *x)
 {
-    end(x, x->truncated.data, x->truncated.len);
+    if (x->truncated.len == 0 || !end_if_sound(x, x->truncated.data, x->truncated.len)) {
+        end(x, x->malformed > 0 ? EXCHANGE_MALFORMED : EXCHANGE_UNREACHABLE, NULL);
+    }
 }
 
 static bool is_reply(const struct exchange *x, const uint8_t *bytes, size_t len)
@@ -196,17 +220,57 @@ static bool may_use_tcp(struct exchange *x)
     return true;
 }
 
-static void go_on_over_tcp(struct exchange *x, const uint8_t *reply, size_t len)
+/* TCP brings nothing. If the reply over UDP was malformed, there may still be a right one. */
+static void lose_tcp(struct exchange *x)
+{
+    close_channel(x, &x->tcp);
+    if (!is_open(&x->udp)) {
+        end_broken(x);
+    } else {
+        x->config.doubted(x->config.data);
+    }
+}
+
+static void go_on_over_tcp(struct exchange *x, const char *why, size_t len)
 {
     char server[NAMESERVER_TEXT_MAX];
-    log_debug("reply is truncated, asking over TCP",
-              LOG_STR("server", nameserver_format(&x->server, server)),
+    log_debug(why, LOG_STR("server", nameserver_format(&x->server, server)),
               LOG_INT("bytes", (int64_t)len));
-    close_socket(x);
+    if (!may_use_tcp(x) || !open_channel(x, &x->tcp)) {
+        lose_tcp(x);
+    }
+}
+
+static void take_truncated(struct exchange *x, const uint8_t *reply, size_t len)
+{
+    close_channel(x, &x->udp);
     buf_append(&x->truncated, reply, len);
-    x->over_tcp = true;
-    if (!may_use_tcp(x) || !open_socket(x)) {
-        end_broken(x);
+    if (x->malformed == 0) {
+        go_on_over_tcp(x, "reply is truncated, asking over TCP", len);
+    } else if (!is_open(&x->tcp)) {
+        end_broken(x); /* TCP brought nothing */
+    }
+}
+
+/* Whether it may hold a socket for UDP beside that for TCP. */
+static bool may_listen_on(const struct exchange *x)
+{
+    const struct forwarder_counts *counts = x->config.counts;
+    return counts && counter_get(&counts->tcp) < EXCHANGE_BOTH_MAX;
+}
+
+static void take_malformed(struct exchange *x, size_t len)
+{
+    if (x->malformed == 1) {
+        if (!may_listen_on(x)) {
+            close_channel(x, &x->udp);
+        }
+        go_on_over_tcp(x, "reply is malformed, asking over TCP", len);
+    } else if (x->malformed >= EXCHANGE_MALFORMED_MAX) {
+        close_channel(x, &x->udp);
+        if (!is_open(&x->tcp)) {
+            end_broken(x);
+        }
     }
 }
 
@@ -226,30 +290,39 @@ static void strip_edns(struct exchange *x)
 static void ask_without_edns(struct exchange *x)
 {
     strip_edns(x);
-    if (send(x->io.fd, query_of(x), x->query_len, 0) != (ssize_t)x->query_len) {
+    if (send(x->udp.io.fd, query_of(x), x->query_len, 0) != (ssize_t)x->query_len) {
         end_broken(x);
     } else {
-        show_query(x);
+        show_query(x, &x->udp);
     }
+}
+
+/* While TCP is asked, its query stays as it is. */
+static bool rejects_edns(const struct exchange *x, const uint8_t *bytes, size_t len)
+{
+    return !x->without_edns && !is_open(&x->tcp) &&
+           upstream_is_edns_refusal(query_of(x), x->query_len, bytes, len);
 }
 
 /* A socket error (port unreachable) means that no server runs there. */
 static void receive_udp(struct exchange *x)
 {
     uint8_t bytes[DNS_MESSAGE_MAX];
-    ssize_t n = recv(x->io.fd, bytes, sizeof(bytes), 0);
+    ssize_t n = recv(x->udp.io.fd, bytes, sizeof(bytes), 0);
     if (n < 0 && errno != EAGAIN && errno != EINTR) {
-        end_broken(x);
-    } else if (n > 0 && !x->without_edns &&
-               upstream_is_edns_refusal(query_of(x), x->query_len, bytes, (size_t)n)) {
-        show_reply(x, bytes, (size_t)n);
+        close_channel(x, &x->udp);
+        if (!is_open(&x->tcp)) {
+            end_broken(x);
+        }
+    } else if (n > 0 && rejects_edns(x, bytes, (size_t)n)) {
+        show_reply(x, &x->udp, bytes, (size_t)n);
         ask_without_edns(x);
     } else if (n > 0 && is_reply(x, bytes, (size_t)n)) {
-        show_reply(x, bytes, (size_t)n);
+        show_reply(x, &x->udp, bytes, (size_t)n);
         if (bytes[2] & DNS_FLAG_TC >> 8) {
-            go_on_over_tcp(x, bytes, (size_t)n);
-        } else {
-            end(x, bytes, (size_t)n);
+            take_truncated(x, bytes, (size_t)n);
+        } else if (!end_if_sound(x, bytes, (size_t)n)) {
+            take_malformed(x, (size_t)n);
         }
     }
 }
@@ -257,17 +330,30 @@ static void receive_udp(struct exchange *x)
 static void send_tcp(struct exchange *x)
 {
     size_t frame_len = FRAME_PREFIX + x->query_len;
-    ssize_t n = send(x->io.fd, x->frame + x->sent, frame_len - x->sent, MSG_NOSIGNAL);
+    ssize_t n = send(x->tcp.io.fd, x->frame + x->sent, frame_len - x->sent, MSG_NOSIGNAL);
     if (n < 0) {
         if (errno != EAGAIN && errno != EINTR) {
-            end_broken(x);
+            lose_tcp(x);
         }
         return;
     }
     x->sent += (size_t)n;
     if (x->sent == frame_len) {
-        set_events(x, EV_READ);
-        show_query(x);
+        set_events(x, &x->tcp, EV_READ);
+        show_query(x, &x->tcp);
+    }
+}
+
+/* Nobody forges a reply over TCP: what it says is what the server has to say. */
+static void take_tcp_reply(struct exchange *x, const uint8_t *reply, size_t len)
+{
+    if (!is_reply(x, reply, len)) {
+        lose_tcp(x);
+        return;
+    }
+    show_reply(x, &x->tcp, reply, len);
+    if (!end_if_sound(x, reply, len)) {
+        end_broken(x);
     }
 }
 
@@ -275,27 +361,21 @@ static void send_tcp(struct exchange *x)
 static void receive_tcp(struct exchange *x)
 {
     uint8_t bytes[16 * 1024];
-    ssize_t n = recv(x->io.fd, bytes, sizeof(bytes), 0);
+    ssize_t n = recv(x->tcp.io.fd, bytes, sizeof(bytes), 0);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
         return;
     }
     if (n <= 0) {
-        end_broken(x);
+        lose_tcp(x);
         return;
     }
     buf_append(&x->received, bytes, (size_t)n);
     struct reader r = reader_of(x->received.data, x->received.len);
     uint16_t len = reader_u16(&r);
     if (x->received.failed) {
-        end_broken(x);
+        lose_tcp(x);
     } else if (!r.failed && reader_left(&r) >= len) {
-        const uint8_t *reply = x->received.data + FRAME_PREFIX;
-        if (is_reply(x, reply, len)) {
-            show_reply(x, reply, len);
-            end(x, reply, len);
-        } else {
-            end_broken(x);
-        }
+        take_tcp_reply(x, x->received.data + FRAME_PREFIX, len);
     }
 }
 
@@ -323,8 +403,8 @@ static void on_tls_reply(void *data, const uint8_t *reply, size_t len)
     struct exchange *x = data;
     if (reply) {
         show_tls_query(x);
-        show_reply(x, reply, len);
-        x->asked_ns = 0;
+        show_reply(x, &x->tls, reply, len);
+        x->tls.asked_ns = 0;
     }
     if (reply && !x->without_edns &&
         upstream_is_edns_refusal(query_of(x), x->query_len, reply, len)) {
@@ -332,24 +412,37 @@ static void on_tls_reply(void *data, const uint8_t *reply, size_t len)
         if (!ask_over_tls(x)) {
             end_broken(x);
         }
-    } else {
-        end(x, reply, len);
+    } else if (!reply || !end_if_sound(x, reply, len)) {
+        end_broken(x);
     }
 }
 
 /* ---- Events ---- */
 
-static void on_io(struct ev_loop *loop, ev_io *io, int revents)
+static void on_udp(struct ev_loop *loop, ev_io *io, int revents)
 {
-    struct exchange *x = io->data;
     (void)loop;
-    if (!x->over_tcp) {
-        receive_udp(x);
-    } else if (revents & EV_WRITE) {
-        send_tcp(x);
+    (void)revents;
+    receive_udp(io->data);
+}
+
+static void on_tcp(struct ev_loop *loop, ev_io *io, int revents)
+{
+    (void)loop;
+    if (revents & EV_WRITE) {
+        send_tcp(io->data);
     } else {
-        receive_tcp(x);
+        receive_tcp(io->data);
     }
+}
+
+static void init_channel(struct exchange *x, struct channel *channel, enum dnstap_protocol protocol,
+                         void (*on_io)(struct ev_loop *, ev_io *, int))
+{
+    channel->protocol = protocol;
+    ev_init(&channel->io, on_io);
+    channel->io.fd = -1;
+    channel->io.data = x;
 }
 
 struct exchange *exchange_start(const struct exchange_config *config,
@@ -362,10 +455,10 @@ struct exchange *exchange_start(const struct exchange_config *config,
     x->config.server = &x->server;
     buf_init(&x->received, FRAME_PREFIX + DNS_MESSAGE_MAX);
     buf_init(&x->truncated, DNS_MESSAGE_MAX);
-    ev_init(&x->io, on_io);
-    x->io.fd = -1;
-    x->io.data = x;
-    if (!make_query(x, question) || !(is_tls ? ask_over_tls(x) : open_socket(x))) {
+    init_channel(x, &x->udp, DNSTAP_UDP, on_udp);
+    init_channel(x, &x->tcp, DNSTAP_TCP, on_tcp);
+    init_channel(x, &x->tls, DNSTAP_DOT, NULL);
+    if (!make_query(x, question) || !(is_tls ? ask_over_tls(x) : open_channel(x, &x->udp))) {
         exchange_free(x);
         return NULL;
     }
@@ -375,7 +468,8 @@ struct exchange *exchange_start(const struct exchange_config *config,
 void exchange_free(struct exchange *exchange)
 {
     if (exchange) {
-        close_socket(exchange);
+        close_channel(exchange, &exchange->udp);
+        close_channel(exchange, &exchange->tcp);
         show_tls_query(exchange);
         tls_pool_forget(&exchange->ask);
         if (exchange->is_counted) {
@@ -385,6 +479,11 @@ void exchange_free(struct exchange *exchange)
         buf_fini(&exchange->truncated);
         free(exchange);
     }
+}
+
+bool exchange_has_heard(const struct exchange *exchange)
+{
+    return exchange->malformed > 0 || exchange->truncated.len > 0;
 }
 
 struct slice exchange_truncated(const struct exchange *exchange)

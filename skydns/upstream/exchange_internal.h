@@ -2,6 +2,10 @@
  * then over TCP if the reply is truncated; or on a connection that tls_pool.h keeps, if the server
  * is one for TLS, and never otherwise; without EDNS if the server does not know it. Accepts a
  * reply only from the server asked, with the id and the question sent, and ignores anything else.
+ *
+ * Such a reply over UDP that is malformed (response_check.h) may be forged, or cut on the way: TCP
+ * is asked, and a right one over UDP still counts.
+ *
  * No time limit of its own: its owner frees it. On the resolver's loop and thread. */
 #ifndef SKYDNS_UPSTREAM_EXCHANGE_INTERNAL_H
 #define SKYDNS_UPSTREAM_EXCHANGE_INTERNAL_H
@@ -19,6 +23,7 @@ struct dname;
 struct dnstap;
 struct exchange;
 struct forwarder_counts;
+struct parsed_response;
 struct tls_pool;
 
 /* Exchanges over TCP at once, of those that are counted: 64 KiB each while a slow server sends, so
@@ -26,10 +31,26 @@ struct tls_pool;
  * truncated reply must do. */
 enum { EXCHANGE_TCP_MAX = 256 };
 
-/* Called once, not from inside exchange_start: with the reply, borrowed during the call; or NULL if
- * the server is unreachable or closed the connection. Passes a truncated reply only if TCP brought
- * no better one. The owner frees the exchange, in the call or later. */
-typedef void (*exchange_cb)(void *data, const uint8_t *reply, size_t len);
+/* At most so many exchanges over TCP, when another one begins to listen to UDP as well: few, since
+ * that is a second descriptor, and descriptor_limit.c counts one. The others, and those that are
+ * not counted, do with what TCP brings. */
+enum { EXCHANGE_BOTH_MAX = 12 };
+
+/* Malformed replies over UDP that are looked at; after these, none is, so that whoever knows the id
+ * cannot keep us busy. */
+enum { EXCHANGE_MALFORMED_MAX = 8 };
+
+enum exchange_outcome {
+    EXCHANGE_REPLIED,
+    EXCHANGE_MALFORMED,   /* it replied, but nothing that can be used */
+    EXCHANGE_UNREACHABLE, /* or closed the connection */
+};
+
+/* Called once, not from inside exchange_start: with the reply if REPLIED, else NULL; borrowed
+ * during the call. Passes a truncated reply only if TCP brought no better one. The owner frees the
+ * exchange, in the call or later. */
+typedef void (*exchange_cb)(void *data, enum exchange_outcome outcome,
+                            const struct parsed_response *reply);
 
 struct exchange_config {
     struct ev_loop *loop;
@@ -40,6 +61,10 @@ struct exchange_config {
     const struct dname *zone;        /* borrowed: whose server it is, for dnstap; NULL: none */
     struct forwarder_counts *counts; /* borrowed; NULL: not a client's question, do not count */
     exchange_cb done;
+    /* Called at most once, before `done`: the reply over UDP is malformed, and there is none over
+     * TCP. A right one is still waited for, but another server should be asked. Not NULL if
+     * `counts` is not. */
+    void (*doubted)(void *data);
     void *data;
 };
 
@@ -49,6 +74,9 @@ struct exchange *exchange_start(const struct exchange_config *config,
 
 /* Cancels the callback if it is still due. NULL is fine. */
 void exchange_free(struct exchange *exchange);
+
+/* Whether the server said something, if only a truncated or malformed reply: it is not silent. */
+bool exchange_has_heard(const struct exchange *exchange);
 
 /* The truncated reply, while TCP is still being tried; empty: none. */
 struct slice exchange_truncated(const struct exchange *exchange);

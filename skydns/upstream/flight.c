@@ -12,7 +12,7 @@
 #include "skydns/upstream/flight_internal.h"
 #include "skydns/upstream/tls_pool.h"
 #include "skydns/upstream/upstream_health_internal.h"
-#include "skydns/wire/response_parse.h"
+#include "skydns/wire/response_check.h"
 
 /* ---- Who waits ---- */
 
@@ -141,15 +141,12 @@ static void finish(struct flight *flight, struct forwarder_reply *reply)
 }
 
 static void finish_with(struct flight *flight, const struct nameserver *server,
-                        const uint8_t *bytes, size_t len)
+                        const struct parsed_response *response)
 {
-    struct parsed_response response;
     struct forwarder_reply reply = {
-        .outcome = FORWARDER_REPLIED, .response = &response, .server = server};
+        .outcome = FORWARDER_REPLIED, .response = response, .server = server};
     withdraw(flight);
-    response_parse(bytes, len, &response);
     finish(flight, &reply);
-    response_parse_fini(&response);
 }
 
 static void finish_without(struct flight *flight)
@@ -171,6 +168,7 @@ void flight_give_way(struct flight *flight)
 static void finish_late(struct flight *flight)
 {
     struct buf kept;
+    struct parsed_response response;
     const struct nameserver *server = NULL;
     char name[DNAME_TEXT_MAX];
     log_debug("question ends without a good reply",
@@ -184,15 +182,19 @@ static void finish_late(struct flight *flight)
             buf_append_slice(&kept, truncated);
             server = &t->server;
         }
-        if (t->exchange && truncated.len == 0 && !t->is_noted) {
+        if (t->exchange && exchange_has_heard(t->exchange)) {
+            flight->is_refused = true;
+        } else if (t->exchange && !t->is_noted) {
             note_failure(t);
         }
     }
-    if (server) {
-        finish_with(flight, server, kept.data, kept.len);
+    response_parse(kept.data, kept.len, &response);
+    if (server && response_is_sound(&response)) {
+        finish_with(flight, server, &response);
     } else {
         finish_without(flight);
     }
+    response_parse_fini(&response);
     buf_fini(&kept);
 }
 
@@ -221,23 +223,30 @@ static void log_try(const struct try *t)
     }
 }
 
-/* reply NULL: the nameserver is unreachable. */
-static void log_reply(const struct try *t, const uint8_t *reply)
+static void log_outcome(const struct try *t, enum exchange_outcome outcome,
+                        const struct parsed_response *reply)
 {
     char name[DNAME_TEXT_MAX], server[NAMESERVER_TEXT_MAX];
-    if (reply) {
-        log_debug("reply from nameserver",
-                  LOG_STR("name", dname_to_text(&t->flight->question.name, name)),
-                  LOG_STR("server", nameserver_format(&t->server, server)),
-                  LOG_INT("rcode", reply[3] & DNS_MASK_RCODE));
-    } else {
-        log_debug("nameserver cannot be reached",
-                  LOG_STR("name", dname_to_text(&t->flight->question.name, name)),
-                  LOG_STR("server", nameserver_format(&t->server, server)));
+    dname_to_text(&t->flight->question.name, name);
+    nameserver_format(&t->server, server);
+    switch (outcome) {
+    case EXCHANGE_REPLIED:
+        log_debug("reply from nameserver", LOG_STR("name", name), LOG_STR("server", server),
+                  LOG_INT("rcode", reply->head.flags & DNS_MASK_RCODE));
+        break;
+    case EXCHANGE_MALFORMED:
+        log_debug("reply from nameserver is malformed", LOG_STR("name", name),
+                  LOG_STR("server", server));
+        break;
+    case EXCHANGE_UNREACHABLE:
+        log_debug("nameserver cannot be reached", LOG_STR("name", name), LOG_STR("server", server));
+        break;
     }
 }
 
-static void on_exchange(void *data, const uint8_t *reply, size_t len);
+static void on_exchange(void *data, enum exchange_outcome outcome,
+                        const struct parsed_response *reply);
+static void on_doubt(void *data);
 
 size_t flight_sockets_max(const struct forwarder *f)
 {
@@ -286,6 +295,7 @@ static bool begin_try(struct flight *flight, struct try *t)
         .zone = &flight->zone->name,
         .counts = &f->counts,
         .done = on_exchange,
+        .doubted = on_doubt,
         .data = t,
     };
     t->begun_us = clock_monotonic_us();
@@ -328,7 +338,7 @@ static void on_step(struct ev_loop *loop, ev_timer *timer, int revents)
     struct try *last = &flight->tries[flight->begun - 1];
     (void)loop;
     (void)revents;
-    if (last->exchange && exchange_truncated(last->exchange).len == 0) {
+    if (last->exchange && !exchange_has_heard(last->exchange)) {
         char server[NAMESERVER_TEXT_MAX];
         log_debug("no reply yet", LOG_STR("server", nameserver_format(&last->server, server)),
                   LOG_INT("after_ms", (int64_t)(flight->step_s * 1000)));
@@ -340,41 +350,61 @@ static void on_step(struct ev_loop *loop, ev_timer *timer, int revents)
 
 /* The server cannot or will not answer; another one may. Whatever lacks the question is a bare
  * failure (upstream_message.h). */
-static bool is_refusal(const uint8_t *reply)
+static bool is_refusal(const struct parsed_response *reply)
 {
-    enum { QUESTIONS_AT = 4 };
-    unsigned rcode = reply[3] & DNS_MASK_RCODE;
-    bool has_question = reply[QUESTIONS_AT] || reply[QUESTIONS_AT + 1];
-    return rcode == DNS_RCODE_SERVFAIL || rcode == DNS_RCODE_REFUSED || !has_question;
+    unsigned rcode = reply->head.flags & DNS_MASK_RCODE;
+    return rcode == DNS_RCODE_SERVFAIL || rcode == DNS_RCODE_REFUSED || reply->head.questions == 0;
 }
 
-static void on_exchange(void *data, const uint8_t *reply, size_t len)
+/* The server is alive, but this question needs another one. */
+static void note_refusal(struct try *t)
+{
+    upstream_health_answered(t->flight->zone->health, &t->server);
+    count_failure(t);
+    t->flight->is_refused = true;
+}
+
+static bool has_others_left(const struct flight *flight)
+{
+    return flight->begun < flight->server_count;
+}
+
+static void on_exchange(void *data, enum exchange_outcome outcome,
+                        const struct parsed_response *reply)
 {
     struct try *t = data;
     struct flight *flight = t->flight;
     struct exchange *exchange = detach(t); /* it owns the reply */
-    bool others_left = flight->begun < flight->server_count;
-    log_reply(t, reply);
-    if (!reply) {
+    log_outcome(t, outcome, reply);
+    if (outcome == EXCHANGE_UNREACHABLE) {
         exchange_free(exchange);
         note_failure(t);
         next_try(flight);
         return;
     }
     histogram_observe_us(&t->figure->took, clock_monotonic_us() - t->begun_us);
-    upstream_health_answered(flight->zone->health, &t->server);
-    if (!is_refusal(reply)) {
-        finish_with(flight, &t->server, reply, len);
+    if (outcome == EXCHANGE_REPLIED && !is_refusal(reply)) {
+        upstream_health_answered(flight->zone->health, &t->server);
+        finish_with(flight, &t->server, reply);
         exchange_free(exchange);
         return;
     }
     exchange_free(exchange);
-    count_failure(t);
-    flight->is_refused = true;
-    if (others_left) {
+    note_refusal(t);
+    if (has_others_left(flight)) {
         next_try(flight);
     } else if (flight->open == 0) {
         finish_without(flight);
+    }
+}
+
+/* The try goes on listening. */
+static void on_doubt(void *data)
+{
+    struct try *t = data;
+    note_refusal(t);
+    if (has_others_left(t->flight)) {
+        next_try(t->flight);
     }
 }
 

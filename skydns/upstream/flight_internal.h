@@ -44,7 +44,7 @@ struct flight {
     struct upstream_question question;
     struct forwarder_waits waits;
     bool was_waited;   /* for, at some time */
-    bool is_refused;   /* by a server: SERVFAIL or REFUSED */
+    bool is_refused;   /* by a server: SERVFAIL, REFUSED, or a malformed reply */
     ev_timer step;     /* until the next try */
     ev_timer deadline; /* fires at once when all tries have failed */
     double step_s;

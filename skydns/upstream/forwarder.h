@@ -9,7 +9,8 @@
  * when the next one starts, so that a slow server's reply still counts, unless half of all sockets
  * are open. Moves on at once from an unreachable server, and avoids one that failed twice in a row
  * as long as another lives (upstreams.h), until it answers a probe. If all servers are dead, tries
- * them anyway. SERVFAIL and REFUSED are failures: another server may know better.
+ * them anyway. SERVFAIL, REFUSED and what is malformed are failures: another server may know
+ * better.
  *
  * Each zone's servers are judged for themselves (upstream_zones_internal.h). With stub zones, a
  * zone gets no socket for another question when it has as many as are free: alone it may have half
@@ -52,7 +53,7 @@ enum {
 
 enum forwarder_outcome {
     FORWARDER_REPLIED, /* a reply: maybe truncated, if TCP brought no better one */
-    FORWARDER_FAILED,  /* servers replied, but with SERVFAIL or REFUSED */
+    FORWARDER_FAILED,  /* servers replied, but with SERVFAIL or REFUSED, or what is malformed */
     FORWARDER_SILENT,  /* no server was reachable, or replied in time */
     FORWARDER_DROPPED, /* gave way to others: says nothing about the servers. Only to `ended` */
 };

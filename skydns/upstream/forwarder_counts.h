@@ -10,8 +10,8 @@
 struct forwarder_counts {
     /* Since the start */
     alignas(COUNTERS_ALIGN) struct counter shared; /* questions that joined one in flight */
-    struct counter tcp_retries;                    /* truncated replies retried over TCP */
-    struct counter probes;                         /* sent to dead servers */
+    struct counter tcp_retries; /* truncated or malformed replies retried over TCP */
+    struct counter probes;      /* sent to dead servers */
 
     /* Now */
     struct counter questions;  /* in flight */

@@ -110,12 +110,12 @@ static void drop_exchange(struct suspect *s)
     s->exchange = NULL;
 }
 
-static void on_end(void *data, const uint8_t *reply, size_t len)
+static void on_end(void *data, enum exchange_outcome outcome, const struct parsed_response *reply)
 {
     struct suspect *s = data;
-    (void)len;
+    (void)reply; /* whatever it says */
     drop_exchange(s);
-    if (reply && !s->is_judged) {
+    if (outcome != EXCHANGE_UNREACHABLE && !s->is_judged) {
         judge(s, UPSTREAM_REPLIES);
     }
 }

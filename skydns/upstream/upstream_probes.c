@@ -51,13 +51,14 @@ static void log_end(const struct probe *p, bool is_answered)
               LOG_INT("is_answered", is_answered));
 }
 
-static void on_end(void *data, const uint8_t *reply, size_t len)
+static void on_end(void *data, enum exchange_outcome outcome, const struct parsed_response *reply)
 {
     struct probe *p = data;
-    (void)len;
-    log_end(p, reply != NULL);
+    const bool is_answered = outcome != EXCHANGE_UNREACHABLE;
+    (void)reply; /* whatever it says */
+    log_end(p, is_answered);
     end_exchange(p);
-    if (reply) {
+    if (is_answered) {
         stop(p);
         p->owner->config.answered(p->owner->config.data, &p->server);
     }

@@ -1,10 +1,14 @@
 """Nameservers with faults that resolvers in the field have: what skydns does about each."""
 
+import socket
+import struct
+import time
+
 import dns.message
 import dns.rcode
 import dns.rdatatype
 import pytest
-from test_forwarding import Upstream, address
+from test_forwarding import PATIENT, Upstream, address
 from test_nameservers import metric, start_skydns
 
 
@@ -68,3 +72,87 @@ def test_a_failure_without_the_question(bare_bed, faulty, good, rcode, has_opt):
         assert bare_bed.dns.answers(f"n{number}.example.com") == ["192.0.2.7"]
     assert len(good.seen) == 3 and len(first.seen) in (3, 6)  # without EDNS, too, after FORMERR and NOTIMP
     assert metric(port, "nameservers_dead") == 0
+
+
+# ---- Malformed replies ----
+
+HEADER = 12
+
+
+def records(query: dns.message.Message, *items: tuple[int, int, bytes], count: int | None = None) -> bytes:
+    """An answer of records of (type, class, rdata), whatever they are; `count`: what the header says."""
+    head = dns.message.make_response(query, recursion_available=True)
+    head.use_edns(False)
+    wire = bytearray(head.to_wire())
+    struct.pack_into("!H", wire, 6, len(items) if count is None else count)
+    for rdtype, rdclass, rdata in items:
+        wire += struct.pack("!HHHIH", 0xC000 | HEADER, rdtype, rdclass, 77, len(rdata)) + rdata
+    return bytes(wire)
+
+
+def right(query: dns.message.Message) -> bytes:
+    return address(query).to_wire()
+
+
+def cut(query: dns.message.Message) -> bytes:
+    """Within the record."""
+    return records(query, (1, 1, socket.inet_aton("192.0.2.66")))[:-2]
+
+
+MALFORMED = {
+    "cut": cut,
+    "counts": lambda query: records(query, (1, 1, b"\xc0\0\2\x42"), count=2),
+    "pointer": lambda query: records(query, (5, 1, b"\xc0\xff")),
+    "five bytes": lambda query: records(query, (1, 1, b"\xc0\0\2\x42\0")),
+    "class": lambda query: records(query, (1, 3, b"\xc0\0\2\x42")),
+    "other data": lambda query: records(query, (1, 1, b"\xc0\0\2\x42"), (16, 1, b"\x09text")),
+}
+
+
+@pytest.mark.parametrize("kind", MALFORMED)
+def test_a_malformed_reply_is_asked_for_over_tcp(bare_bed, faulty, kind):
+    first = faulty(lambda transport, query: (right if transport == "tcp" else MALFORMED[kind])(query))
+    port = start_skydns(bare_bed, flag_of(first))
+    assert bare_bed.dns.answers("www.example.com") == ["192.0.2.7"]
+    assert [transport for transport, _ in first.seen] == ["udp", "tcp"]
+    assert metric(port, "forward_tcp_retries_total") == 1 and metric(port, "nameservers_dead") == 0
+
+
+@pytest.mark.parametrize("kind", MALFORMED)
+def test_a_right_reply_after_a_malformed_one(bare_bed, faulty, kind):
+    """As when the first is forged. TCP brings nothing."""
+    first = faulty(lambda transport, query: b"" if transport == "tcp" else [MALFORMED[kind](query), right(query)])
+    start_skydns(bare_bed, flag_of(first))
+    assert bare_bed.dns.answers("www.example.com") == ["192.0.2.7"]
+
+
+@pytest.mark.parametrize("kind", MALFORMED)
+@pytest.mark.parametrize("has_tcp", [True, False], ids=["tcp", "udp"])
+def test_the_next_one_is_asked_after_a_malformed_reply(bare_bed, faulty, good, kind, has_tcp):
+    """At once: the nameservers have 20 s."""
+    first = faulty(lambda transport, query: b"" if transport == "tcp" and not has_tcp else MALFORMED[kind](query))
+    port = start_skydns(bare_bed, flag_of(first, good))
+    for number in range(3):
+        assert bare_bed.dns.answers(f"n{number}.example.com") == ["192.0.2.7"]
+    assert len(good.seen) == 3
+    assert metric(port, "nameservers_dead") == 0
+
+
+def test_a_malformed_reply_is_a_failure_that_is_kept(bare_bed, faulty):
+    """Many clients ask; the nameserver is asked once over UDP and once over TCP, then not for a second."""
+    first = faulty(lambda transport, query: MALFORMED["five bytes"](query))
+    bare_bed.start_etcd()
+    bare_bed.start_skydns(flag_of(first), PATIENT)
+    begun = time.monotonic()
+    for _ in range(200):
+        assert bare_bed.dns.query("www.example.com", "A").rcode() == dns.rcode.SERVFAIL
+    attempts = 1 + int(time.monotonic() - begun)
+    assert len(first.seen) <= 2 * attempts
+
+
+def test_a_flood_of_malformed_replies(bare_bed, faulty):
+    """Whoever knows the id can send thousands: the next nameserver's reply counts."""
+    first = faulty(lambda transport, query: b"" if transport == "tcp" else [cut(query)] * 2000)
+    start_skydns(bare_bed, flag_of(first), rtimeout="-rtimeout=4s")
+    assert bare_bed.dns.query("www.example.com", "A").rcode() == dns.rcode.SERVFAIL
+    assert bare_bed.dns.query("absent.cluster.local", "A").rcode() == dns.rcode.NXDOMAIN
