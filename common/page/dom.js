@@ -47,6 +47,14 @@ function setText(element, text) {
 
 const badge = (text, kind) => make('span', {class: 'badge ' + (kind || '')}, text);
 
+// What is no table to the eye, as on a phone (style.css), is one to who cannot see it only by its roles.
+function keepRoles(table) {
+  for (const [parts, role] of [['thead, tbody', 'rowgroup'], ['tr', 'row'], ['th', 'columnheader']]) {
+    table.querySelectorAll(parts).forEach((part) => part.setAttribute('role', role));
+  }
+  table.setAttribute('role', 'table');
+}
+
 // Rows of cells, each a text, a node, or {number: text}. Replaces them only if something differs, and keeps the focus,
 // so that a table can be read, selected and walked through while it is updated.
 function setRows(body, rows, nothing) {
@@ -56,6 +64,9 @@ function setRows(body, rows, nothing) {
     const is_number = c && c.number !== undefined;
     return make('td', {role: 'cell', class: is_number ? 'number' : null, 'data-title': titles[i]}, is_number ? c.number : c);
   };
+  if (!table.hasAttribute('role')) {
+    keepRoles(table);
+  }
   const fresh = rows.map((cells) => make('tr', {role: 'row'}, ...cells.map(cell)));
   const before = body.querySelectorAll('tr');
   table.hidden = rows.length === 0;

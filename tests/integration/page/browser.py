@@ -173,3 +173,34 @@ def serious_findings(browser: Browser) -> list[tuple[str, list[str]]]:
         for finding in browser.run("axe.run(document)")["violations"]
         if finding["impact"] in ("serious", "critical")
     ]
+
+
+# What makes a page a burden on a phone: something beyond its edge, something that scrolls sideways, a word that is broken
+# (of letters, and shorter than a line; code may be), a column so narrow that its text is a tower.
+_PHONE_FAULTS = """(() => {
+  const faults = [], shown = (element) => element.checkVisibility() && element.getBoundingClientRect().right > 0;
+  const tell = (what, element) => faults.push(`${what}: ${element.tagName} ${element.textContent.slice(0, 60)}`);
+  for (const element of document.querySelectorAll('body, body *:not(svg *)')) {
+    if (!shown(element)) continue;
+    if (element.getBoundingClientRect().right > innerWidth + 1) tell('beyond the edge', element);
+    const style = getComputedStyle(element), box = element.getBoundingClientRect();
+    if (style.overflowX !== 'visible' && element.scrollWidth > element.clientWidth + 1) tell('scrolls', element);
+    if (style.display === 'table-cell' && box.width < 100 && box.height > 80) tell('a tower', element);
+  }
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), range = document.createRange();
+  while (walker.nextNode()) {
+    const text = walker.currentNode, around = text.parentElement;
+    if (!shown(around) || around.closest('code, pre, .mono, svg, script, style')) continue;
+    for (const word of text.data.matchAll(/(?<!\\S)[\\p{L}’-]{2,24}(?!\\S)/gu)) {
+      range.setStart(text, word.index);
+      range.setEnd(text, word.index + word[0].length);
+      const tops = new Set([...range.getClientRects()].map((box) => Math.round(box.top)));
+      if (tops.size > 1 && !word[0].includes('-')) tell(`broken ${word[0]}`, around);
+    }
+  }
+  return faults;
+})()"""
+
+
+def phone_faults(browser: Browser) -> list[str]:
+    return browser.run(_PHONE_FAULTS)

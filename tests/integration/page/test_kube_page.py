@@ -1,7 +1,7 @@
 """kube2sky's page in Chromium: a Service that appears, why it has its records, hostile names, and a narrow screen."""
 
 import pytest
-from browser import serious_findings
+from browser import phone_faults, serious_findings
 from kube import port, service
 from records import SVC, value
 
@@ -66,11 +66,20 @@ def test_plan(bed, browser, kube_page):
     browser.wait("document.querySelector('#plan-lines').textContent.includes('nothing to do')", "the plan")
 
 
-@pytest.mark.parametrize("section", ["now", "plan", "why?service=default/kubernetes"])
+@pytest.mark.parametrize("section", ["now", "plan", "why?service=default/web", "why?service=default/wbe"])
 def test_on_a_phone(bed, browser, kube_page, section):
+    """With a Service that lacks a record, changes and long names."""
+    name = "a-service-with-a-long-name-as-deployments-make-them"
+    bed.kube.create("services", service("web", port(80, "http"), port(81, "not a label")))
+    bed.kube.create("services", service(name, port(80, "http")))
+    bed.wait_model()
+    bed.kube.create("services", service("late", port(80, "http")))
     browser.set_size(360, 740, is_phone=True)
     kube_page(section)
+    shown = {"now": "#changes td", "plan": "#plan-lines:not(:empty)"}.get(section, "#why-answer > *")
+    browser.wait(f"document.querySelector('{shown}') !== null", "content")
     assert browser.run("document.documentElement.scrollWidth") == 360
+    assert phone_faults(browser) == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -3,7 +3,8 @@
 import json
 
 import pytest
-from browser import ARROW_LEFT, ENTER, TAB, serious_findings
+from browser import ARROW_LEFT, ENTER, TAB, phone_faults, serious_findings
+from records import value
 
 pytestmark = pytest.mark.page
 
@@ -167,12 +168,28 @@ def test_by_keyboard_alone(page):
     assert "seconds ago" in page.browser.run("document.activeElement.getAttribute('aria-valuetext')")
 
 
-@pytest.mark.parametrize("section", ["now", "records", "why?name=web.default.svc.cluster.local&type=A"])
+SECTIONS = [
+    "now",
+    "records",
+    "why?name=web.default.svc.cluster.local&type=A",
+    "why?name=default.svc.cluster.local&type=CNAME",  # records that do not count, and why
+    "why?name=web.default&type=A&client=10.3.3.3",
+    "why?name=www.example.com&type=A",
+]
+
+
+@pytest.mark.parametrize("section", SECTIONS)
 def test_on_a_phone(page, section):
+    page.bed.etcd.put("/skydns/local/cluster/dns/stub/example/a-zone/1", value("127.0.0.1", 9))
+    page.put("a-service-with-a-long-name-as-deployments-make-them.production-of-the-shop", "10.0.0.77")
     page.browser.set_size(360, 740, is_phone=True)
     page.open(section)
     page.browser.wait("document.querySelectorAll('td, .tree li').length > 0", "content")
+    page.ask("web.default.svc.cluster.local", 640)
+    if section == "now":
+        page.browser.wait_text("#top", "web.default.svc.cluster.local.")
     assert page.browser.run("document.documentElement.scrollWidth") == 360
+    assert phone_faults(page.browser) == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
