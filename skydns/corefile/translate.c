@@ -88,6 +88,7 @@ static const struct plugin plugins[] = {
     {"etcd", .take = translate_etcd, .decides = true},
     {"loop", .needless = "nameservers that lead back here are always looked for, and not used"},
     {"forward", .take = translate_forward, .decides = true},
+    {"proxy", .take = translate_forward, .decides = true}, /* its name up to CoreDNS 1.4 */
     {"grpc", .missing = "none: nameservers are asked over UDP, TCP or TLS", .decides = true},
     {"erratic", NONE, .decides = true},
     {"whoami", NONE, .decides = true},
@@ -436,11 +437,13 @@ static void close_unread(const struct corefile *corefile, struct translation *t)
 static void settle_everything(struct translation *t)
 {
     translate_settle_tls(t);
+    translate_settle_etcd(t);
     translate_settle_keys(t);
     translate_settle_kept(t);
     translate_settle_transfers(t);
     translate_settle_clients(t);
     translate_settle_http(t);
+    translate_settle_any(t);
 }
 
 int translate(const struct corefile *corefile, struct translation *t, struct err *err)

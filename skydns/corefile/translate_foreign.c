@@ -22,17 +22,26 @@ static bool number_of(const char *text, int64_t max, int64_t *ret_number)
     return number >= 0;
 }
 
+static int64_t min_of(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 /* CAPACITY [TTL [MINTTL]]; replies and denials have one cache here. */
 static void take_capacity(const struct plugin_use *use, const struct corefile_line *line)
 {
+    struct translation *t = use->t;
     int64_t capacity;
     if (line->count < 2 || !number_of(line->words[1], RCACHE_MAX, &capacity)) {
-        translation_missing(use->t, line, "expected a number of replies");
+        translation_missing(t, line, "expected a number of replies");
         return;
     }
-    int64_t others = use->t->rcache < 0 ? COREDNS_CAPACITY : use->t->rcache - COREDNS_CAPACITY;
-    int64_t sum = others + capacity;
-    use->t->rcache = sum < 1 ? 1 : sum > RCACHE_MAX ? RCACHE_MAX : sum;
+    t->has_capacity = true;
+    if (line == use_option(use, line->words[0])) { /* the first of its kind */
+        t->rcache_sum = min_of(t->rcache_sum - COREDNS_CAPACITY + capacity, RCACHE_MAX);
+    } else {
+        translation_missing(t, line, "another line has the capacity first");
+    }
     if (line->count > 2) {
         translation_missing(use->t, line,
                             "none: -rcache-ttl is for all replies, denials are kept "
@@ -124,6 +133,7 @@ void translate_cache(const struct plugin_use *use)
         translation_needless(use->t, head, "one cache for all names but our own");
     }
     use->t->has_cache = true;
+    use->t->rcache_sum += 2 * COREDNS_CAPACITY;
     if (is_of_root && ttl_s > 0) {
         use->t->rcache_ttl_s = ttl_s;
     } else if (ttl_s >= 0) {
@@ -172,16 +182,20 @@ static bool add_entry(const struct plugin_use *use, const struct corefile_line *
     struct ip ip;
     size_t names = 0;
     bool is_entry = line->count > 1 && ip_parse(slice_str(line->words[0]), &ip);
+    bool has_bad_name = false;
     buf_init(&entry, COREFILE_BYTES_MAX);
     buf_append_str(&entry, line->words[0]);
     for (size_t i = 1; i < line->count && is_entry; i++) {
-        is_entry = is_host(line->words[i]);
-        if (is_entry && is_in_zones(zones, line->words[i])) {
+        if (!is_host(line->words[i])) {
+            has_bad_name = true;
+        } else if (is_in_zones(zones, line->words[i])) {
             buf_printf(&entry, " %s", line->words[i]);
             names++;
         }
     }
-    if (is_entry && names + 1 < line->count) {
+    if (has_bad_name) {
+        translation_missing(use->t, line, "expected an address and its names: a word is no name");
+    } else if (is_entry && names + 1 < line->count) {
         translation_missing(use->t, line, "names of other zones than the plugin's");
     }
     if (is_entry && names > 0) {
@@ -239,8 +253,7 @@ void translate_hosts(const struct plugin_use *use)
     const struct corefile_directive *directive = use->directive;
     struct translation *t = use->t;
     struct strings zones;
-    bool has_file = use_argument_count(use) > 0;
-    size_t before = t->hosts.bytes.len;
+    const char *file = use_argument_count(use) > 0 ? use_argument(use, 0) : "/etc/hosts";
     if (!use_zones(use, 2, &zones)) {
         translate_keep_zone(t, "."); /* there is no telling which */
     }
@@ -248,15 +261,11 @@ void translate_hosts(const struct plugin_use *use)
         take_hosts_line(use, &directive->lines[i], &zones);
     }
     if (!strings_has(&zones, ".")) {
-        if (has_file || t->hosts.bytes.len == before) {
-            translation_narrower(t, &directive->head,
-                                 "-hosts has the names of all zones: write those of its zones into "
-                                 "the file's place");
-        }
-    } else if (has_file) {
-        translation_flag(&t->skydns, "-hosts=%s", use_argument(use, 0));
-    } else if (t->hosts.bytes.len == before) {
-        strings_add_once(&t->skydns, "-hosts=/etc/hosts");
+        translation_narrower(t, &directive->head,
+                             "-hosts has the names of all zones: write those of its zones into "
+                             "the file's place");
+    } else {
+        translation_flag(&t->skydns, "-hosts=%s", file); /* beside the lines here */
     }
     keep_hosts_zones(use, &zones);
     strings_fini(&zones);

@@ -191,6 +191,11 @@ static void read_servers(const struct plugin_use *use, struct forward_servers *s
             translation_add(use->t, &servers->list, NAMESERVERS_MAX, buf_cstr(&text), head);
         }
     }
+    if (servers->has_resolv_conf && !strings_is_empty(&servers->list)) {
+        translation_narrower(use->t, head,
+                             "beside addresses, put those of /etc/resolv.conf in its place: it is "
+                             "left out");
+    }
     buf_fini(&text);
 }
 
@@ -297,6 +302,8 @@ void translate_forward(const struct plugin_use *use)
         {"next", .missing = "none"},
         {"next_on_nodata", .missing = "none"},
         {"failfast_all_unhealthy_upstreams", .missing = "none"},
+        {"fail_timeout", .needless = "a nameserver that does not answer is skipped until it does"},
+        {"spray", .needless = "nameservers that do not answer are probed until they do"},
         {"failover", .needless = "after SERVFAIL or REFUSED the next nameserver is asked"},
         {"source_address", .missing = "none"},
         {"resolver", .missing = "expected IP addresses of nameservers"},

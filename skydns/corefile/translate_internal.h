@@ -132,8 +132,12 @@ void translate_settle_transfers(struct translation *t);
 /* translate_acl.c: at the end, who may ask. */
 void translate_settle_clients(struct translation *t);
 
-/* translate_server.c: at the end, HTTP for no more people than DNS. */
+/* translate_server.c: at the end, what of `any` is not ours; HTTP for no more people than DNS. */
+void translate_settle_any(struct translation *t);
 void translate_settle_http(struct translation *t);
+
+/* translate_zones.c: at the end, whether both plugins can be one skydns. */
+void translate_settle_etcd(struct translation *t);
 
 /* translate_dnssec.c: at the end, which keys are of names that are answered here. */
 void translate_settle_keys(struct translation *t);

@@ -29,6 +29,9 @@ static void take_http(const struct plugin_use *use, enum http_plugin plugin, con
     }
     if (addr_parse(buf_cstr(&whole), &addr, NULL) < 0) {
         translation_missing(use->t, &use->directive->head, "expected an address and a port");
+    } else if (out->len && strcmp(buf_cstr(out), addr_format(&addr, formatted)) != 0) {
+        translation_missing(use->t, &use->directive->head,
+                            "none: -http-addr is one address, another line has it first");
     } else {
         buf_clear(out);
         buf_append_str(out, addr_format(&addr, formatted));
@@ -128,9 +131,10 @@ void translate_settle_http(struct translation *t)
 /* ---- Logs and answers ---- */
 
 /* The counterpart of CoreDNS's classes, in any combination. */
-static const char *query_log_of(const struct corefile_directive *log)
+static const char *query_log_of(const struct corefile_directive *log, bool *ret_is_exact)
 {
     bool has_class = false, has_denial = false, has_error = false, has_more = false;
+    bool has_success = false, has_all = false;
     for (size_t i = 0; i < log->line_count; i++) {
         const struct corefile_line *line = &log->lines[i];
         for (size_t k = 1; k < line->count && strcmp(line->words[0], "class") == 0; k++) {
@@ -140,8 +144,12 @@ static const char *query_log_of(const struct corefile_directive *log)
             has_denial |= is_denial;
             has_error |= is_error;
             has_more |= !is_denial && !is_error;
+            has_success |= strcmp(line->words[k], "success") == 0;
+            has_all |= strcmp(line->words[k], "all") == 0;
         }
     }
+    *ret_is_exact = !has_class || has_all || (has_success && has_denial && has_error) ||
+                    (!has_more && has_denial != has_error);
     return !has_class || has_more || has_denial == has_error ? "all"
            : has_denial                                      ? "denials"
                                                              : "errors";
@@ -150,8 +158,14 @@ static const char *query_log_of(const struct corefile_directive *log)
 void translate_log(const struct plugin_use *use)
 {
     struct translation *t = use->t;
-    const char *rule = query_log_of(use->directive);
+    bool is_exact;
+    const char *rule = query_log_of(use->directive, &is_exact);
+    is_exact &= !t->query_log || strcmp(t->query_log, rule) == 0;
     t->query_log = t->query_log && strcmp(t->query_log, rule) != 0 ? "all" : rule;
+    if (!is_exact) {
+        translation_missing(t, &use->directive->head,
+                            "-query-log is all, denials or errors: it has more than these classes");
+    }
     if (use_argument_count(use) > 0) {
         translation_missing(t, &use->directive->head,
                             "-query-log is for the names of all blocks, in a form of its own");
@@ -199,6 +213,7 @@ void translate_dnstap(const struct plugin_use *use)
         {"version", .missing = "none: the version is our own"},
         {"extra", .missing = "none"},
         {"skipverify", .missing = "none: no TLS to the sink"},
+        {"tls", .missing = "none: no TLS to the sink"},
     };
     struct buf flag;
     buf_init(&flag, COREFILE_BYTES_MAX);
@@ -221,6 +236,14 @@ void translate_debug(const struct plugin_use *use)
 void translate_any(const struct plugin_use *use)
 {
     use->t->has_any = true;
+}
+
+void translate_settle_any(struct translation *t)
+{
+    if (t->has_any && (t->root == ROOT_FORWARDED || !strings_is_empty(&t->stubs))) {
+        translation_missing_item(t, "any",
+                                 "-any=hinfo is for names of ours: ANY of others is REFUSED");
+    }
 }
 
 void translate_chaos(const struct plugin_use *use)
@@ -267,8 +290,13 @@ void translate_multisocket(const struct plugin_use *use)
 
 void translate_loadbalance(const struct plugin_use *use)
 {
+    static const struct plugin_option options[] = {
+        {"reload", .missing = "none: no file of weights"},
+        {"prefer", .missing = "none: no network comes first"},
+    };
     const char *policy = use_argument_count(use) ? use_argument(use, 0) : "round_robin";
     use->t->has_loadbalance = true;
+    use_options(use, options, ARRAY_LEN(options));
     if (strcmp(policy, "round_robin") == 0) {
         translation_needless(use->t, &use->directive->head, "-round-robin is the default");
     } else {

@@ -309,6 +309,14 @@ void translate_kubernetes(const struct plugin_use *use)
 
 /* ---- etcd ---- */
 
+/* kube2sky, if there is one, writes where skydns reads. */
+static void etcd_flag(struct translation *t, const char *skydns, const char *kube2sky,
+                      const char *value)
+{
+    translation_flag(&t->skydns, "-%s=%s", skydns, value);
+    translation_flag(&t->kube2sky, "--%s=%s", kube2sky, value);
+}
+
 static void take_path(const struct plugin_use *use, const struct corefile_line *line)
 {
     const char *path = line->count == 2 ? line->words[1] : "";
@@ -319,6 +327,7 @@ static void take_path(const struct plugin_use *use, const struct corefile_line *
         return;
     }
     translation_flag(&use->t->skydns, "-path-prefix=%s", path);
+    use->t->etcd_path = path;
 }
 
 static bool is_url(const char *text)
@@ -339,7 +348,7 @@ static void take_endpoints(const struct plugin_use *use, const struct corefile_l
         }
     }
     if (urls.len) {
-        translation_flag(&use->t->skydns, "-machines=%s", buf_cstr(&urls));
+        etcd_flag(use->t, "machines", "etcd-server", buf_cstr(&urls));
     } else {
         translation_close(use->t, line, "without URLs, an etcd on this host is read");
     }
@@ -355,8 +364,8 @@ static void take_credentials(const struct plugin_use *use, const struct corefile
     }
     const char *words[] = {line->words[0], line->words[1]};
     const struct corefile_line shown = {.words = words, .count = 2, .number = line->number};
-    translation_flag(&use->t->skydns, "-username=%s", line->words[1]);
-    strings_add_once(&use->t->skydns, "-password-file=etcd-password");
+    etcd_flag(use->t, "username", "etcd-username", line->words[1]);
+    etcd_flag(use->t, "password-file", "etcd-password-file", "etcd-password");
     translation_missing(use->t, &shown, "put the password into the file etcd-password");
 }
 
@@ -373,11 +382,20 @@ static void take_etcd_tls(const struct plugin_use *use, const struct corefile_li
         return;
     }
     if (files >= 2) {
-        translation_flag(&use->t->skydns, "-tls-pem=%s", line->words[1]);
-        translation_flag(&use->t->skydns, "-tls-key=%s", line->words[2]);
+        etcd_flag(use->t, "tls-pem", "etcd-certfile", line->words[1]);
+        etcd_flag(use->t, "tls-key", "etcd-keyfile", line->words[2]);
     }
     if (files == 1 || files == 3) {
-        translation_flag(&use->t->skydns, "-ca-cert=%s", line->words[files]);
+        etcd_flag(use->t, "ca-cert", "etcd-cafile", line->words[files]);
+    }
+}
+
+void translate_settle_etcd(struct translation *t)
+{
+    if (t->kubernetes && t->etcd_path && strcmp(t->etcd_path, "skydns") != 0) {
+        translation_narrower(t, &t->etcd->head,
+                             "kube2sky writes below /skydns: the records of both plugins take a "
+                             "skydns each");
     }
 }
 
@@ -404,6 +422,9 @@ void translate_etcd(const struct plugin_use *use)
         return;
     }
     t->etcd = use->directive;
+    translation_missing(t, &use->directive->head,
+                        "records without a ttl have 300 s there, 3600 s here: no flag says it, but "
+                        "ttl in the document");
     add_zones(use, false);
     if (!use_options(use, options, ARRAY_LEN(options))) {
         translation_close(t, &use->directive->head, unknown_options);

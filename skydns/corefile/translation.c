@@ -199,8 +199,7 @@ static void each_strings(struct translation *t, void (*fn)(struct strings *strin
 
 void translation_init(struct translation *t, const char *file)
 {
-    *t = (struct translation){
-        .file = file, .rcache = -1, .rcache_ttl_s = -1, .rcache_stale_s = -1, .scache = -1};
+    *t = (struct translation){.file = file, .rcache_ttl_s = -1, .rcache_stale_s = -1, .scache = -1};
     each_strings(t, strings_init);
     for (size_t i = 0; i < HTTP_PLUGINS; i++) {
         buf_init(&t->http[i], COREFILE_BYTES_MAX);

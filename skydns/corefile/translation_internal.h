@@ -102,9 +102,11 @@ struct translation {
     struct strings allow; /* the same for -allow; "none"; empty: everybody */
     bool has_dnstap;
     const struct corefile_directive *kubernetes, *etcd; /* whose options are flags; NULL: none */
+    const char *etcd_path; /* of that, without slashes; the Corefile's; NULL: the default */
     enum root_forward root;
     const struct corefile_line *root_line; /* which decided */
     bool has_cache;
+    bool has_capacity; /* a cache does, so that rcache is the sum of all */
     bool has_any, has_chaos;
     bool refuses_any; /* an acl does */
     bool refuses_transfers;
@@ -117,8 +119,8 @@ struct translation {
     struct strings taken; /* listeners so far, of which -addr may have some */
     const struct corefile_line *tsig; /* file of the first plugin tsig that has one */
     enum pods_mode pods;
-    int64_t rcache; /* -1: the default, as of the others */
-    int64_t rcache_ttl_s;
+    int64_t rcache_sum;   /* of all caches */
+    int64_t rcache_ttl_s; /* -1: the default, as of the others */
     int64_t rcache_stale_s;
     int64_t scache;
     bool sequential; /* nameservers are asked in order */

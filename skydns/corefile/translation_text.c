@@ -105,12 +105,20 @@ static bool has_no_cache(const struct translation *t)
     return !t->has_cache && (t->root == ROOT_FORWARDED || !strings_is_empty(&t->stubs));
 }
 
-static void add_cache(const struct translation *t, struct strings *flags)
+/* -1: the default. */
+static int64_t rcache_of(const struct translation *t)
 {
     if (has_no_cache(t)) {
-        strings_add(flags, "-rcache=0");
-    } else if (t->rcache >= 0) {
-        translation_flag(flags, "-rcache=%" PRId64, t->rcache);
+        return 0;
+    }
+    int64_t least = 1; /* 0 would be no cache */
+    return !t->has_capacity ? -1 : t->rcache_sum < least ? least : t->rcache_sum;
+}
+
+static void add_cache(const struct translation *t, struct strings *flags)
+{
+    if (rcache_of(t) >= 0) {
+        translation_flag(flags, "-rcache=%" PRId64, rcache_of(t));
     }
     if (t->rcache_ttl_s >= 0) {
         translation_flag(flags, "-rcache-ttl=%" PRId64, t->rcache_ttl_s);
@@ -190,6 +198,9 @@ static void kube2sky_flags(const struct translation *t, struct strings *flags)
 
 /* ---- The document ---- */
 
+/* CoreDNS's plugin etcd gives it to records without one. */
+enum { COREDNS_ETCD_TTL_S = 300 };
+
 static void begin_field(const char *name, struct buf *json)
 {
     buf_printf(json, "%s\"%s\":", json->len > 1 ? "," : "", name);
@@ -249,7 +260,10 @@ static void print_document(const struct translation *t, struct buf *out)
     if (!strings_is_empty(&t->stubs)) {
         add_stub_fields(t, &json);
     }
-    add_number_field("rcache", has_no_cache(t) ? 0 : t->rcache, &json);
+    if (t->etcd) {
+        add_number_field("ttl", COREDNS_ETCD_TTL_S, &json);
+    }
+    add_number_field("rcache", rcache_of(t), &json);
     add_number_field("rcache_ttl", t->rcache_ttl_s, &json);
     if (t->rcache_stale_s != 0) { /* there, 0 is the default: only the flag can say never */
         add_number_field("rcache_stale", t->rcache_stale_s, &json);

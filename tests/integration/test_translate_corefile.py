@@ -94,6 +94,7 @@ def test_every_flag_it_prints_exists(tmp_path):
     assert json.loads(document) == {
         "nameservers": ["1.1.1.1:53"],
         "stubs": {"acme.local": ["10.0.0.1:53"]},
+        "ttl": 300,
         "rcache": 10084,
         "rcache_ttl": 60,
         "rcache_stale": 3600,
@@ -122,6 +123,8 @@ BEYOND_FLAGS = {
     '. {\netcd a.test {\ncredentials "" ""\n}\n}': "expected a user",
     '. {\netcd a.test {\ntls cert ""\n}\n}': "expected a certificate and its key",
     ". {\netcd a.test {\nendpoint ftp://x\n}\n}": "expected URLs",
+    ". {\nkubernetes a.test\netcd b.test {\nendpoint http://e:1\npath /p\n}\n}": "kube2sky writes below /skydns",
+    ". {\nproxy . 10.0.0.1 10.0.0.2 {\nspray\nfail_timeout 9s\n}\nnsid\n}": "nsid: none",
     ". {\nkubernetes a.test {\nttl 10\n}\nkubernetes b.test {\nnamespaces shop\n}\n}": "a kube2sky and a skydns of its own",
     ". {\nkubernetes a.test b.test {\nmulticluster b.test\n}\n}": "multicluster b.test: no imported Services",
     "tls://. {\n}": "tls://0.0.0.0:853: expected the plugin tls",

@@ -203,7 +203,7 @@ static void test_other_names(void **state)
          {"cat >skydns.hosts <<'END'\n10.0.0.1 a.example b.example\nfd00::1 c.example\nEND\n",
           "-hosts=skydns.hosts", "Corefile:5: 10.0.0.2 $(x): expected an address and its names",
           "Corefile:6: 10.0.0.3: expected an address"},
-         "-hosts=/etc/hosts"},
+         NULL},
         {". {\nhosts /etc/more {\nttl 60\n}\n}",
          {"-hosts=/etc/more", "ttl 60: none: 30 s"},
          "skydns.hosts"},
