@@ -178,6 +178,16 @@ def test_the_status_says_whether_something_is_not_carried_over(tmp_path, line, s
     assert "skydns" in commands(done.stdout)
 
 
+def test_a_config_map_as_kubectl_prints_it(tmp_path):
+    file = tmp_path / "coredns.yaml"
+    corefile = ". {\n    kubernetes cluster.local\n    nsid\n}\n"
+    lines = "".join(f"    {line}\n" for line in corefile.splitlines())
+    file.write_text(f"apiVersion: v1\ndata:\n  Corefile: |\n{lines}kind: ConfigMap\n")
+    done = translate(file)
+    assert done.returncode == 3 and "coredns.yaml:6: nsid" in done.stdout
+    assert "-domain=cluster.local" in commands(done.stdout)["skydns"]
+
+
 def test_a_file_that_cannot_be_read(tmp_path):
     done = translate(tmp_path / "none")
     assert (done.returncode, done.stdout) == (2, "")

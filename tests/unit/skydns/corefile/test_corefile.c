@@ -69,6 +69,26 @@ static void test_errors(void **state)
     corefile_check_rows(rows, ARRAY_LEN(rows));
 }
 
+#define CONFIG_MAP(value) \
+    "apiVersion: v1\ndata:\n  Other: |\n    x\n  Corefile: " value "\nkind: ConfigMap\n"
+
+static void test_sources(void **state)
+{
+    static const struct corefile_row rows[] = {
+        {"\xef\xbb\xbf. {\nany\n}", {"-any=hinfo"}, "?"},
+        {CONFIG_MAP("|\n    . {\n        any\n\n        log\n    }\n  Z: |\n    debug {"),
+         {"-any=hinfo", "-query-log=all"},
+         "debug"},
+        {CONFIG_MAP("|-\r\n    . {\r\n    nsid\r\n    }\r"), {"Corefile:7: nsid: none"}, NULL},
+        {CONFIG_MAP("|1\n    . {\n   nsid\n   }"), {"Corefile:7: nsid: none"}, NULL},
+        {CONFIG_MAP("\". {\\nany\\n}\""), {"1: expected `Corefile: |` in an object"}, "skydns"},
+        {CONFIG_MAP(">\n    . {\n    any\n    }"), {"1: expected `Corefile: |`"}, "skydns"},
+        {CONFIG_MAP("|\n    . {"), {"6: expected }"}, "skydns"},
+    };
+    (void)state;
+    corefile_check_rows(rows, ARRAY_LEN(rows));
+}
+
 static void test_limits(void **state)
 {
     struct corefile corefile;
@@ -411,12 +431,19 @@ static void test_every_plugin_is_known(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_structure),   cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_limits),      cmocka_unit_test(test_kubernetes),
-        cmocka_unit_test(test_other_names), cmocka_unit_test(test_server),
-        cmocka_unit_test(test_streams),     cmocka_unit_test(test_clients),
-        cmocka_unit_test(test_dnssec),      cmocka_unit_test(test_tsig),
-        cmocka_unit_test(test_transfer),    cmocka_unit_test(test_every_plugin_is_known),
+        cmocka_unit_test(test_structure),
+        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_sources),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_kubernetes),
+        cmocka_unit_test(test_other_names),
+        cmocka_unit_test(test_server),
+        cmocka_unit_test(test_streams),
+        cmocka_unit_test(test_clients),
+        cmocka_unit_test(test_dnssec),
+        cmocka_unit_test(test_tsig),
+        cmocka_unit_test(test_transfer),
+        cmocka_unit_test(test_every_plugin_is_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
