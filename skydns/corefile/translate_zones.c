@@ -209,7 +209,7 @@ static void take_pods(const struct plugin_use *use, const struct corefile_line *
     }
 }
 
-/* CoreDNS takes 0 to 3600, of which 0 is too small here. */
+/* Of records and of what does not exist. CoreDNS takes 0 to 3600, of which 0 is too small here. */
 static void take_ttl(const struct plugin_use *use, const struct corefile_line *line)
 {
     const char *text = line->count == 2 ? line->words[1] : "";
@@ -222,6 +222,7 @@ static void take_ttl(const struct plugin_use *use, const struct corefile_line *l
         translation_missing(use->t, line, "none: at least 1");
     }
     translation_flag(&use->t->kube2sky, "--ttl=%ld", ttl_s ? ttl_s : 1);
+    translation_flag(&use->t->skydns, "-min-ttl=%ld", ttl_s ? ttl_s : 1);
 }
 
 static void take_fallthrough(const struct plugin_use *use, const struct corefile_line *line)

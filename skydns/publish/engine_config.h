@@ -75,7 +75,7 @@ struct engine_settings {
 
     struct dname local;    /* lower case; what local.dns.<domain> stands for; len 0: nothing */
     uint32_t ttl_s;        /* of records without one, and of the SOA: 3600 */
-    uint32_t min_ttl_s;    /* SOA minimum and TTL of negative answers: 60 */
+    uint32_t min_ttl_s;    /* SOA minimum and TTL of negative answers: 60, or 5 */
     uint16_t priority;     /* of records without one: 10 */
     uint16_t max_udp_size; /* reply cap, whatever the client offers: 1232 */
     enum engine_schema schema;

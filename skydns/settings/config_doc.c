@@ -36,11 +36,12 @@ static int take_bool_field(struct overlay *x, const struct setting *setting, con
 
 /* The setting's number, which is `unit` times the field's. 0 and, where SkyDNS took them, negative
  * numbers mean the default. */
-static int64_t number_of_field(const struct setting *setting, int64_t field, int64_t unit)
+static int64_t number_of_field(const struct overlay *x, const struct setting *setting,
+                               int64_t field, int64_t unit)
 {
     int64_t number = field * unit;
     if (field <= 0) {
-        return setting->keeps_zero ? 0 : setting_default_number(setting);
+        return setting->keeps_zero ? 0 : setting_default_number(setting, x->o);
     }
     return setting->max && number > setting->max ? setting->max : number;
 }
@@ -53,7 +54,7 @@ static int take_number_field(struct overlay *x, const struct setting *setting, c
     int64_t max = setting->field_max ? setting->field_max : setting->max / unit;
     int r = config_number(value, setting->field_min, max, &field, err);
     if (r == 0) {
-        setting_set_number(setting, x->o, number_of_field(setting, field, unit));
+        setting_set_number(setting, x->o, number_of_field(x, setting, field, unit));
     }
     return r;
 }
@@ -70,7 +71,7 @@ static int take_nanoseconds(struct overlay *x, const struct setting *setting, co
                        NS_IN_MS, (long long)max_ns); /* fits */
         return config_wrong(value, want, err);
     }
-    setting_set_number(setting, x->o, number_of_field(setting, ns / NS_IN_MS, 1));
+    setting_set_number(setting, x->o, number_of_field(x, setting, ns / NS_IN_MS, 1));
     return 0;
 }
 

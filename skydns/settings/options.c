@@ -40,12 +40,14 @@ union typed {
 /* All of them, in the table's order. */
 struct command_line {
     union typed typed[SETTINGS_MAX];
+    bool was_given[SETTINGS_MAX];
     struct flag_strings ignored; /* names of flags */
     struct flag_strings arguments;
 };
 
+/* `unset`: for the default that -help shows. */
 static struct flag flag_of(const struct setting *setting, struct command_line *line,
-                           union typed *typed)
+                           union typed *typed, const struct options *unset)
 {
     struct flag flag = {
         .name = setting->flag,
@@ -63,7 +65,7 @@ static struct flag flag_of(const struct setting *setting, struct command_line *l
         break;
     case SETTING_NUMBER:
     case SETTING_DURATION:
-        typed->number = setting_default_number(setting);
+        typed->number = setting_default_number(setting, unset);
         flag.kind = setting->kind == SETTING_NUMBER ? FLAG_INT : FLAG_DURATION_MS;
         break;
     case SETTING_CHOICE:
@@ -88,8 +90,8 @@ static struct flag flag_of(const struct setting *setting, struct command_line *l
     return flag;
 }
 
-static int read_command_line(int argc, char *const *argv, struct command_line *line,
-                             struct err *err)
+static int read_command_line(int argc, char *const *argv, const struct options *unset,
+                             struct command_line *line, struct err *err)
 {
     size_t count;
     const struct setting *settings = settings_table(&count);
@@ -101,8 +103,9 @@ static int read_command_line(int argc, char *const *argv, struct command_line *l
         .arguments = &line->arguments,
     };
     for (size_t i = 0; i < count; i++) {
-        struct flag flag = flag_of(&settings[i], line, &line->typed[i]);
+        struct flag flag = flag_of(&settings[i], line, &line->typed[i], unset);
         if (flag.name) {
+            flag.was_given = &line->was_given[i];
             table[flags.count++] = flag;
         }
     }
@@ -248,6 +251,18 @@ static int check_together(const struct options *o, const struct flag_strings *ar
 
 /* ---- All of them ---- */
 
+/* Those that depend on other flags. */
+static void store_defaults(const struct command_line *line, struct options *o)
+{
+    size_t count;
+    const struct setting *settings = settings_table(&count);
+    for (size_t i = 0; i < count; i++) {
+        if (settings[i].get_default_number && !line->was_given[i]) {
+            setting_set_number(&settings[i], o, setting_default_number(&settings[i], o));
+        }
+    }
+}
+
 /* Stores the flags, and the defaults of settings that only the document has. */
 static int store_settings(const struct command_line *line, struct options *o, struct err *err)
 {
@@ -256,6 +271,7 @@ static int store_settings(const struct command_line *line, struct options *o, st
     for (size_t i = 0; i < count; i++) {
         store_plain(&settings[i], &line->typed[i], o);
     }
+    store_defaults(line, o);
     o->explain_type = line->arguments.count ? line->arguments.items[0] : "";
     o->ignored = line->ignored;
     o->machines = *o->machines ? o->machines : ETCD_DEFAULT_ENDPOINTS;
@@ -280,7 +296,7 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
         .signers = default_signers(),
     };
     struct command_line *line = xcalloc(1, sizeof(*line));
-    int r = read_command_line(argc, argv, line, err);
+    int r = read_command_line(argc, argv, &o, line, err);
     if (r == 0) {
         r = store_settings(line, &o, err);
     }

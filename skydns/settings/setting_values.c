@@ -47,9 +47,10 @@ int64_t setting_number(const struct setting *setting, const struct options *opti
     }
 }
 
-int64_t setting_default_number(const struct setting *setting)
+int64_t setting_default_number(const struct setting *setting, const struct options *options)
 {
-    return setting->get_default_number ? setting->get_default_number() : setting->default_number;
+    return setting->get_default_number ? setting->get_default_number(options)
+                                       : setting->default_number;
 }
 
 const char *setting_default_text(const struct setting *setting)

@@ -10,7 +10,8 @@
 void setting_set_number(const struct setting *setting, struct options *options, int64_t number);
 int64_t setting_number(const struct setting *setting, const struct options *options);
 
-int64_t setting_default_number(const struct setting *setting);
+/* The default beside these options. */
+int64_t setting_default_number(const struct setting *setting, const struct options *options);
 const char *setting_default_text(const struct setting *setting); /* "" without one */
 
 /* Appends the value of a setting with a field as the log shows it. Two states have the same setting

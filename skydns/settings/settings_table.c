@@ -16,6 +16,10 @@ enum { UDP_SIZE_MIN = 512, UDP_SIZE_MAX = 4096 };
 /* More labels than a name can have, so that "forward nothing" can be expressed. */
 enum { NDOTS_MAX = DNAME_LABELS_MAX + 1 };
 
+/* A name that appears is denied for as long; RFC 2308 5 suggests one to three hours at most. A
+ * larger field of a document counts as this, since SkyDNS takes it. */
+enum { MIN_TTL_MAX = 3600 };
+
 /* A TTL has 31 bits: RFC 2181 section 8. */
 #define TTL_MAX_MS ((int64_t)INT32_MAX * 1000)
 
@@ -23,10 +27,16 @@ enum { NDOTS_MAX = DNAME_LABELS_MAX + 1 };
 #define RCACHE_STALE_MAX_MS ((int64_t)30 * DAY_MS)
 
 /* UDP has no use for more threads than CPUs. */
-static int64_t default_workers(void)
+static int64_t default_workers(UNUSED const struct options *options)
 {
     unsigned limit = cpu_limit();
     return limit > OPTIONS_WORKERS_DEFAULT ? OPTIONS_WORKERS_DEFAULT : limit;
+}
+
+/* SkyDNS's, or CoreDNS's: a search list goes through names that soon exist. */
+static int64_t default_min_ttl(const struct options *options)
+{
+    return options->engine.schema == ENGINE_SCHEMA_KUBERNETES ? 5 : 60;
 }
 
 #define IN(member)                                 \
@@ -124,8 +134,11 @@ static const struct setting rows[] = {
      .taker = SETTING_LIVE, IN(engine.round_robin), .help = "shuffle the addresses of an answer"},
     {.field = "ttl", .kind = SETTING_NUMBER, .max = INT32_MAX, .field_max = UINT32_MAX,
      .default_number = 3600, .taker = SETTING_LIVE, IN(engine.ttl_s)},
-    {.field = "min_ttl", .kind = SETTING_NUMBER, .max = INT32_MAX, .field_max = UINT32_MAX,
-     .default_number = 60, .taker = SETTING_LIVE, IN(engine.min_ttl_s)},
+    {.flag = "min-ttl", .field = "min_ttl", .kind = SETTING_NUMBER, .min = 1, .max = MIN_TTL_MAX,
+     .field_max = UINT32_MAX, .get_default_number = default_min_ttl, .taker = SETTING_LIVE,
+     IN(engine.min_ttl_s),
+     .help = "seconds that clients may keep a negative answer about a domain; with "
+             "-schema=kubernetes by default 5"},
     {.field = "priority", .kind = SETTING_NUMBER, .max = UINT16_MAX, .default_number = 10,
      .taker = SETTING_LIVE, IN(engine.priority)},
     {.flag = "schema", .kind = SETTING_CHOICE, .choices = ENGINE_SCHEMA_CHOICES, IN(engine.schema),

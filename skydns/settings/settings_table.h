@@ -61,10 +61,10 @@ struct setting {
     int64_t min, max;
     uint32_t unit_ms; /* SETTING_DURATION: what the member counts */
 
-    /* The default: 0 or 1, a number, ms, or the index of a choice; or what this machine suggests;
-     * or a text. */
+    /* The default: 0 or 1, a number, ms, or the index of a choice; or what this machine or a flag
+     * without a field suggests, of which the function reads no other; or a text. */
     int64_t default_number;
-    int64_t (*get_default_number)(void);
+    int64_t (*get_default_number)(const struct options *options);
     const char *default_text;
 
     const char *choices; /* "all|own" */

@@ -39,6 +39,30 @@ def test_the_document_says_where_to_listen(bare_bed):
     bed.skydns.wait_line(rf"for udp://127\.0\.0\.2:{bed.dns.port}")
 
 
+def test_how_long_denials_are_kept(bare_bed):
+    bed = bare_bed
+    bed.start_etcd()
+    bed.etcd.put("/skydns/local/cluster/svc/default/web/a", value("10.0.0.1"))
+    bed.start_skydns("-schema=kubernetes", "-no-rec")
+
+    def is_kept_s(seconds: int) -> bool:
+        for name in ("absent.default.svc.cluster.local", "ABSENT.cluster.local", "svc.cluster.local"):
+            (rrset,) = bed.dns.query(name, "A").authority
+            if (rrset.ttl, rrset[0].minimum) != (seconds, seconds):
+                return False
+        return soa(bed, "cluster.local")[2] == seconds
+
+    assert is_kept_s(5)
+    for field, seconds in ((7, 7), (0, 5), (3601, 3600)):
+        bed.etcd.put(KEY, json.dumps({"min_ttl": field}))
+        wait_until(lambda: is_kept_s(seconds), f"{seconds} s")
+    bed.skydns.stop()
+    bed.skydns.argv.append("-min-ttl=9")
+    bed.etcd.delete(KEY)
+    bed.start_skydns()
+    assert is_kept_s(9)
+
+
 def test_a_document_that_cannot_be_used(bare_bed):
     bed = bare_bed
     bed.start_etcd()

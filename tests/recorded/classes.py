@@ -135,7 +135,29 @@ def is_any_of_ours(difference: Difference) -> bool:
     )
 
 
+def has_shorter_denials(difference: Difference) -> bool:
+    """Whether theirs differs only in SOA records whose minimum is 60, 5 in ours, and in TTLs and signatures with it."""
+    shorter, longer = b"\0\0\0\5", b"\0\0\0\x3c"
+
+    def records(message: wire.Message) -> list:
+        data = {TYPES["SOA"]: slice(-4), TYPES["RRSIG"]: slice(4)}
+        kept = [rr for section in message.sections for rr in section if rr.type not in (TYPES["OPT"], TYPES["TSIG"])]
+        return [(rr.owner.lower(), rr.type, rr.data[data.get(rr.type, slice(None))]) for rr in kept]
+
+    ours, theirs = (wire.read_message(steps[-1][1]) for steps in (difference.ours, difference.theirs))
+    minima = [
+        {rr.data[-4:] for section in message.sections for rr in section if rr.type == TYPES["SOA"]}
+        for message in (ours, theirs)
+    ]
+    are_proofs = minima == [set(), set()] and {TYPES["NSEC"], TYPES["RRSIG"]} & {rtype for _, rtype, _ in records(ours)}
+    return (minima == [{shorter}, {longer}] or are_proofs) and records(ours) == records(theirs)
+
+
 CLASSES: list[Class] = [
+    Class(
+        "shorter denials", {"answer", "authority", "ttl", "signature"},
+        "with -schema=kubernetes, clients keep what does not exist for 5 s", has_shorter_denials,
+    ),
     Class(
         "class CH", {"rcode", "flags", "tsig"}, "what class CH does not have is REFUSED, without AA and RA",
         refuses_chaos,

@@ -470,14 +470,14 @@ def _edns_options(case: Case) -> Answer | None:
 
 @accept("H7")
 def _soa_values(case: Case) -> Answer | None:
-    """SOA | TTL 3600, minimum 60, serials for secondaries | TTL and minimum are `ttl` | both: not prescribed; to be
-    mended: a minimum of 5, CoreDNS's default"""
+    """SOA | TTL 3600, minimum 5 (`-min-ttl`), serials for secondaries | TTL and minimum are `ttl` | both: not
+    prescribed"""
     ours = case.ours.of_all("SOA")
 
     def changed(one: Record) -> Record:
         same = [mine for mine in ours if (mine.owner, mine.words()[:2]) == (one.owner, one.words()[:2])]
         is_one = one.rdtype == "SOA" and same and one.ttl == 30 and one.words()[3:] == "7200 1800 86400 30".split()
-        return same[0] if is_one and same[0].words()[3:] == "28800 7200 604800 60".split() else one
+        return same[0] if is_one and same[0].words()[3:] == "28800 7200 604800 5".split() else one
 
     return case.with_records(changed)
 

@@ -129,11 +129,12 @@ static void test_kubernetes(void **state)
          {"kube2sky \\\n  --domain=cluster.local \\\n  --pods=disabled \\\n  --ttl=30 \\\n  "
           "--endpoint-names=address\n",
           "-domain=cluster.local \\\n  -schema=kubernetes \\\n  -pods=insecure \\\n  "
-          "-require-store-key"},
+          "-require-store-key",
+          "-min-ttl=30"},
          "-reverse-zones="},
         {"cluster.local 10.in-addr.arpa {\nkubernetes\n}",
          {"-domain=cluster.local ", "-reverse-zones=10.0.0.0/8", "--ttl=5", "-pods=disabled"},
-         NULL},
+         "-min-ttl="},
         {". {\nkubernetes a.org 10.96.0.0/16 8.b.d.0.1.0.0.2.ip6.arpa in-addr.arpa {\nfallthrough "
          "in-addr.arpa\n}\n}",
          {"-reverse-zones=10.96.0.0/16,2001:db8::/32 "},

@@ -274,6 +274,28 @@ static void test_rcache(void **state)
     assert_int_equal(o.rcache_stale_ms, 1800 * 1000);
 }
 
+/* The default depends on another flag, before or after it. */
+static void test_min_ttl(void **state)
+{
+    static const struct {
+        const char *args[ARGS_MAX];
+        uint32_t want_s;
+    } rows[] = {
+        {{NULL}, 60},
+        {{"-schema=skydns"}, 60},
+        {{"-schema=kubernetes"}, 5},
+        {{"-schema=kubernetes", "-min-ttl=60"}, 60},
+        {{"-min-ttl=1", "-schema=kubernetes"}, 1},
+        {{"-min-ttl", "3600"}, 3600},
+    };
+    struct options o;
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        assert_int_equal(parse(rows[i].args, &o, NULL), 0);
+        assert_int_equal(o.engine.min_ttl_s, rows[i].want_s);
+    }
+}
+
 static void test_snapshot(void **state)
 {
     struct options o;
@@ -854,6 +876,7 @@ int main(void)
         cmocka_unit_test(test_dnssec_limits),
         cmocka_unit_test_setup(test_dnssec_owners, clear_environment),
         cmocka_unit_test_setup(test_rcache, clear_environment),
+        cmocka_unit_test_setup(test_min_ttl, clear_environment),
         cmocka_unit_test_setup(test_snapshot, clear_environment),
         cmocka_unit_test_setup(test_environment_is_overridden_by_flags, clear_environment),
         cmocka_unit_test_setup(test_tls, clear_environment),
