@@ -19,14 +19,40 @@ static void add_addresses(struct answer *a, const struct ip *ips, size_t count)
     }
 }
 
-/* Other types are denied without an SOA: a hosts file has none. */
+/* -ndots is about the general nameservers, as -no-rec is. */
+static bool is_too_short(const struct answer *a)
+{
+    return engine_config_is_too_short(a->config, dname_label_count(&a->name), a->in.question->type,
+                                      a->stub != NULL);
+}
+
+/* Finds whose nameservers are responsible. False: none is asked. */
+static bool find_servers(struct answer *a)
+{
+    const struct engine_config *config = a->config;
+    const struct zone_table *zones = config->zones_of_others;
+    const bool is_stub = a->stub != NULL;
+    a->foreign = is_stub ? a->stub
+                 : zones ? zone_table_find_for(zones, &a->asked, a->in.question->type)
+                         : NULL;
+    return (is_stub || !config->settings.no_rec) && !is_too_short(a) &&
+           (a->foreign ? a->foreign->server_count > 0 : config->has_nameservers);
+}
+
+static bool is_address_type(const struct answer *a)
+{
+    return a->in.question->type == DNS_TYPE_A || a->in.question->type == DNS_TYPE_AAAA;
+}
+
+/* Other types of a name are upstream's; without one they are denied without an SOA: a hosts file
+ * has none. */
 bool answer_hosts(struct answer *a, const struct ip *ip)
 {
     const struct hosts_table *hosts = a->config->hosts;
     size_t count;
     const struct dname *name = hosts && ip ? hosts_table_name(hosts, ip) : NULL;
     const struct ip *ips = hosts && !ip ? hosts_table_find(hosts, &a->asked, &count) : NULL;
-    if (!name && !ips) {
+    if ((!name && !ips) || (ips && !is_address_type(a) && find_servers(a))) {
         return false;
     }
     a->plan.is_authoritative = false;
@@ -39,11 +65,6 @@ bool answer_hosts(struct answer *a, const struct ip *ip)
     return true;
 }
 
-static bool has_servers(const struct answer *a)
-{
-    return a->foreign ? a->foreign->server_count > 0 : a->config->has_nameservers;
-}
-
 /* NXDOMAIN, as dnsmasq's --domain-needed: the last name of a search list, to which musl and Go
  * would not take SERVFAIL for an answer. The root's SOA says that it is nobody's. */
 static void deny_short_name(struct answer *a)
@@ -54,31 +75,21 @@ static void deny_short_name(struct answer *a)
     answer_denied(a);
 }
 
-/* -no-rec and -ndots are about the general nameservers. */
 static void forward(struct answer *a)
 {
-    const struct engine_config *config = a->config;
-    const bool is_stub = a->stub != NULL;
-    const uint16_t type = a->in.question->type;
-    const size_t labels = dname_label_count(&a->name);
-    const bool is_too_short = engine_config_is_too_short(config, labels, type, is_stub);
-    a->foreign = is_stub ? a->stub
-                 : config->zones_of_others
-                     ? zone_table_find_for(config->zones_of_others, &a->asked, type)
-                     : NULL;
+    const bool is_asked = find_servers(a);
+    const bool has_recursion = a->stub || !a->config->settings.no_rec;
     a->plan.is_authoritative = false;
-    if (is_stub && a->in.question->is_from_stub) {
+    if (a->stub && a->in.question->is_from_stub) {
         a->is_dropped = true;
-    } else if (!is_stub && config->settings.no_rec) {
-        a->plan.is_recursive = false;
-        answer_fail(a, DNS_RCODE_SERVFAIL, EDNS_ERROR_NOT_AUTHORITATIVE);
-    } else if (is_too_short && labels == 1) {
-        deny_short_name(a);
-    } else if (is_too_short || !has_servers(a)) {
-        answer_fail(a, DNS_RCODE_SERVFAIL, EDNS_ERROR_NOT_AUTHORITATIVE);
-    } else {
+    } else if (is_asked) {
         a->follow.is_deferred = true;
         a->follow.deferral->kind = ENGINE_DEFER_FORWARD;
+    } else if (has_recursion && is_too_short(a) && dname_label_count(&a->name) == 1) {
+        deny_short_name(a);
+    } else {
+        a->plan.is_recursive = has_recursion;
+        answer_fail(a, DNS_RCODE_SERVFAIL, EDNS_ERROR_NOT_AUTHORITATIVE);
     }
 }
 

@@ -9,6 +9,7 @@
 #include "skydns/answer/answer.h"
 #include "skydns/answer/kept_access.h"
 #include "skydns/answer/relay.h"
+#include "skydns/external/hosts_table.h"
 #include "skydns/fast/fast.h"
 #include "skydns/sign/answer_signer.h"
 #include "skydns/wire/edns.h"
@@ -116,6 +117,29 @@ static const struct cache_key *key_of(struct direct *direct, const struct questi
     return key;
 }
 
+/* A name of a hosts file exists, whatever upstreams say: NXDOMAIN for one type would hide its
+ * addresses from clients that ask for several, as musl does. */
+static NOINLINE void keep_listed_name(const struct direct *direct, const struct question *question,
+                                      struct response *response)
+{
+    struct dname name = question->name;
+    size_t unused;
+    dname_lower(&name);
+    if (hosts_table_find(direct->config->hosts, &name, &unused) &&
+        !engine_config_zone(direct->config, &name)) {
+        response->bytes[3] &= (uint8_t) ~(DNS_MASK_RCODE | DNS_FLAG_AD);
+    }
+}
+
+/* The response about another domain is made. */
+static void end_foreign(const struct direct *direct, const struct question *question,
+                        struct response *response)
+{
+    if (direct->config->hosts && response_low_rcode(response) == DNS_RCODE_NXDOMAIN) {
+        keep_listed_name(direct, question, response);
+    }
+}
+
 /* A question that is to be forwarded: from the cache, if it is there. What a nameserver says to one
  * network is not for others. */
 static enum engine_verdict answer_kept(struct direct *direct, const struct engine_query *query,
@@ -130,6 +154,7 @@ static enum engine_verdict answer_kept(struct direct *direct, const struct engin
         const struct kept_question kept = kept_question_of(query, question);
         if (kept_access_reply(&direct->kept, &kept, key_of(direct, question, zone), response,
                               &ret_deferral->wants_refresh)) {
+            end_foreign(direct, question, response);
             return ENGINE_REPLY;
         }
     }
@@ -322,8 +347,12 @@ bool direct_forwarded(struct direct *direct, const struct engine_query *query,
     if (query->transport != ENGINE_UDP && (parts.flags & DNS_FLAG_TC)) {
         return false; /* already over TCP: part of an answer would pass for the whole */
     }
-    return forwarded_as_kept(direct, query, question, upstream, response) ||
-           (relay_write(question, upstream, &parts, direct->config->settings.max_udp_size,
-                        reply_limit(direct, query, question), response) &&
-            !is_cut_over_tcp(query, response->bytes));
+    bool is_made = forwarded_as_kept(direct, query, question, upstream, response) ||
+                   (relay_write(question, upstream, &parts, direct->config->settings.max_udp_size,
+                                reply_limit(direct, query, question), response) &&
+                    !is_cut_over_tcp(query, response->bytes));
+    if (is_made) {
+        end_foreign(direct, question, response);
+    }
+    return is_made;
 }

@@ -4,6 +4,7 @@
 
 #include "common/base/attributes.h"
 #include "common/base/cursor.h"
+#include "skydns/external/hosts_table.h"
 #include "skydns/resolver/resolver.h"
 
 static struct cache_key key_of(const struct explain_foreign *x)
@@ -104,8 +105,14 @@ size_t explain_foreign(const struct engine_config *config, const struct external
         .zone = zone,
         .kept = {.state = CACHE_MISS},
     };
+    size_t unused;
+    ret->is_listed =
+        config->hosts && hosts_table_find(config->hosts, &question->name, &unused) != NULL;
     if (zone && config->cache) {
         records_at = read_kept(config, now_ms, message, ret);
+    }
+    if (ret->is_listed && ret->kept.rcode == DNS_RCODE_NXDOMAIN) {
+        ret->kept.rcode = DNS_RCODE_NOERROR; /* as the engine does: the name exists */
     }
     if (answers_now(&ret->kept)) {
         ret->source = EXPLAIN_FROM_CACHE;

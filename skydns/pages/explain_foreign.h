@@ -34,6 +34,7 @@ struct explain_foreign {
     struct cache_hit kept;           /* for a client without DO and CD */
     uint32_t ttl_s;                  /* FROM_HOSTS, FROM_CACHE: of the answer */
     struct upstream_states states;   /* of the zone's nameservers */
+    bool is_listed;                  /* a hosts file has the name, for A and AAAA */
     bool has_unkept;                 /* nothing is kept: the last reply could not be */
     struct fetcher_unkept unkept;
 };

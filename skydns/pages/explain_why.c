@@ -21,6 +21,10 @@ static const char *why_from_elsewhere(const struct explain_foreign *x)
     if (x->source == EXPLAIN_FROM_HOSTS) {
         return "in a file of -hosts, which comes before all nameservers";
     }
+    if (x->is_listed) {
+        return "in a file of -hosts, which has A and AAAA; other types are the nameservers', whose "
+               "NXDOMAIN is NODATA";
+    }
     if (x->zone && zone_is_stub(x->zone)) {
         return x->zone->server_count == 0
                    ? "in a stub zone none of whose nameservers can be used"

@@ -4,7 +4,11 @@ import os
 
 import dns.flags
 import dns.message
+import dns.rcode
+import dns.rdatatype
+import dns.rrset
 import pytest
+from programs import http_get, reserve_port
 from records import value
 from test_forwarding import PATIENT, Upstream, address
 
@@ -33,7 +37,7 @@ def test_names_and_addresses(bare_bed, upstream):
     assert bed.dns.answers("dB.example.com") == ["10.9.0.1", "10.9.0.2"]
     assert bed.dns.answers("db") == ["10.9.0.1"]
     assert bed.dns.answers("six.example.com", "AAAA") == ["fd00::9"]
-    for name, rdtype in (("db.example.com", "AAAA"), ("six.example.com", "A"), ("db.example.com", "TXT")):
+    for name, rdtype in (("db.example.com", "AAAA"), ("six.example.com", "A"), ("db", "TXT")):
         assert bed.dns.answers(name, rdtype) == []
     assert bed.dns.answers("1.0.9.10.in-addr.arpa", "PTR") == ["db.example.com."]
     assert bed.dns.answers("web.cluster.local") == ["10.0.0.1"]
@@ -41,6 +45,39 @@ def test_names_and_addresses(bare_bed, upstream):
     reply = bed.dns.query("db.example.com", tcp=True)
     assert reply.answer[0].ttl == 30 and not reply.flags & dns.flags.AA
     assert bed.dns.answers("www.example.com") == ["192.0.2.7"]
+
+
+def test_other_types_are_upstreams(bare_bed):
+    """Whose NXDOMAIN says that there is no data: musl drops the address of a name that does not exist for AAAA."""
+
+    def answer(query):
+        reply = dns.message.make_response(query, recursion_available=True)
+        name, rdtype = query.question[0].name, query.question[0].rdtype
+        if rdtype == dns.rdatatype.TXT:
+            reply.answer.append(dns.rrset.from_text(name, 60, "IN", "TXT", "far"))
+        else:
+            reply.set_rcode(dns.rcode.NXDOMAIN)
+            reply.authority.append(dns.rrset.from_text("example.com.", 60, "IN", "SOA", "ns.example.com. me. 1 2 3 4 60"))
+        return reply
+
+    upstream = Upstream(answer)
+    path = bare_bed.folder / "hosts"
+    path.write_text("10.9.0.1 db.example.com\n")
+    bare_bed.start_etcd()
+    http = reserve_port()
+    bare_bed.start_skydns(
+        f"-nameservers=127.0.0.1:{upstream.port}", f"-hosts={path}", f"-http-addr=127.0.0.1:{http}", PATIENT
+    )
+    assert bare_bed.dns.answers("db.example.com", "TXT") == ['"far"']
+    for tcp in (False, True, False):  # from upstream, then from the cache
+        reply = bare_bed.dns.query("db.example.com", "MX", tcp=tcp)
+        assert reply.rcode() == dns.rcode.NOERROR and not reply.answer and len(reply.authority) == 1
+    assert bare_bed.dns.answers("other.example.com", "MX") == ["NXDOMAIN"]
+    why = http_get(f"http://127.0.0.1:{http}/explain?name=db.example.com&type=MX")[1]
+    assert '"status":"NOERROR"' in why and "in a file of -hosts, which has A and AAAA" in why, why
+    assert bare_bed.dns.answers("db.example.com", "AAAA") == []
+    assert {query.question[0].rdtype for _, query in upstream.seen} == {dns.rdatatype.TXT, dns.rdatatype.MX}
+    upstream.close()
 
 
 def test_changes_are_followed(bare_bed):

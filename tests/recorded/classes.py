@@ -101,11 +101,13 @@ def leads_to_a_short_name(difference: Difference) -> bool:
 def is_part_over_a_stream(difference: Difference) -> bool:
     """Whether a stream's answer that no message holds is now as many of its records as fit."""
     (step, ours), (their_step, theirs) = difference.ours[-1], difference.theirs[-1]
-    if step != "R" or their_step != "R" or difference.query.transport == "udp":
-        return False
-    a, b = wire.read_message(ours), wire.read_message(theirs)
-    flags = int.from_bytes(a.header[2:], "big")
-    return len(ours) > 60000 and bool(flags & wire.TC) and b.header[3] & 15 == 2
+    is_reply = step == their_step == "R" and difference.query.transport != "udp"
+    return is_reply and len(ours) > 60000 and bool(ours[2] & wire.TC >> 8) and theirs[3] & 15 == 2
+
+
+def is_listed_in_hosts(difference: Difference) -> bool:
+    """Whether the name, or one before it in the sequence, is in the hosts file, and another type is asked."""
+    return any(name in query.wire.lower() for query in until(difference) for name in (b"printer", b"scanner"))
 
 
 def has_no_weight_0(difference: Difference) -> bool:
@@ -204,6 +206,12 @@ CLASSES: list[Class] = [
         "parts over streams", {"answer", "rcode", "truncation", "options", "flags", "deferral", "upstream"},
         "as many records as fit, with TC, instead of SERVFAIL",
         is_part_over_a_stream,
+    ),
+    Class(
+        "other types of hosts", {"answer", "authority", "additional", "deferral", "rcode", "flags", "options", "verdict",
+                                 "truncation", "upstream", "ttl"},
+        "types but A and AAAA of a name in a hosts file are forwarded; an NXDOMAIN for them is NODATA",
+        is_listed_in_hosts,
     ),
     Class(
         "targets without recursion", {"answer", "authority", "additional", "truncation", "deferral", "options",

@@ -76,7 +76,9 @@ static void hosts(void **state)
          "NOERROR qr rd ra\n? DB.acme.test. IN A\n= DB.acme.test. 30 A 10.9.0.1"},
         {"db.acme.test. AAAA edns=512", "NOERROR qr rd ra\n? db.acme.test. IN AAAA"
                                         "\n= db.acme.test. 30 AAAA fd00::9\nedns 1232"},
-        {"db.acme.test. TXT nord", "NOERROR qr ra\n? db.acme.test. IN TXT"},
+        {"db.acme.test. TXT nord", "forward"}, /* other types are upstream's, */
+        {"www.example.com. MX", "forward"},
+        {"single. TXT", "NOERROR qr rd ra\n? single. IN TXT"}, /* if one is asked */
         {"second.test. AAAA", "NOERROR qr rd ra\n? second.test. IN AAAA"},
         {"single. A", "NOERROR qr rd ra\n? single. IN A\n= single. 30 A 10.9.0.6"},
         {"db.acme.test. A edns=512 stub", "NOERROR qr rd ra\n? db.acme.test. IN A"
@@ -107,11 +109,31 @@ static void hosts(void **state)
         {"www.example.com. A",
          "NOERROR qr rd ra\n? www.example.com. IN A"
          "\n= www.example.com. 30 A 10.9.0.4\n= www.example.com. 30 A 10.9.0.5"},
+        {"www.example.com. TXT", "NOERROR qr rd ra\n? www.example.com. IN TXT"},
         {"nope.example.com. A", "SERVFAIL qr rd\n? nope.example.com. IN A"},
         {"1.0.9.10.in-addr.arpa. PTR", "NOERROR qr rd ra\n? 1.0.9.10.in-addr.arpa. IN PTR"
                                        "\n= 1.0.9.10.in-addr.arpa. 30 PTR db.acme.test."},
     };
     check(&b, others, COUNT(others));
+    teardown(&b);
+}
+
+/* An upstream's NXDOMAIN for another type of a name that a hosts file has: the name exists. */
+static void hosts_and_denials(void **state)
+{
+    static struct bed_reply r;
+    static const char *const questions[] = {"www.example.com. MX", "nope.example.com. MX"};
+    struct foreign_bed b = setup();
+    (void)state;
+    for (size_t i = 0; i < COUNT(questions); i++) {
+        reply_begin(&r, &b, questions[i], 0x8183);
+        reply_add_soa(&r, "example.com.", 1000);
+        assert_int_equal(bed_put(&b, questions[i], &r), CACHE_KEPT);
+    }
+    assert_int_equal(strncmp(fixture_ask(b.f, "WWW.example.com. MX"),
+                             "NOERROR qr rd ra\n? WWW.example.com. IN MX\n! ", 43),
+                     0);
+    assert_int_equal(strncmp(fixture_ask(b.f, questions[1]), "NXDOMAIN qr rd ra\n", 18), 0);
     teardown(&b);
 }
 
@@ -378,6 +400,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hosts),
+        cmocka_unit_test(hosts_and_denials),
         cmocka_unit_test(stubs),
         cmocka_unit_test(zones_in_zones),
         cmocka_unit_test(kept_targets),
