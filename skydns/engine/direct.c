@@ -127,7 +127,7 @@ static NOINLINE void keep_listed_name(const struct direct *direct, const struct 
     dname_lower(&name);
     if (hosts_table_find(direct->config->hosts, &name, &unused) &&
         !engine_config_zone(direct->config, &name)) {
-        response->bytes[3] &= (uint8_t) ~(DNS_MASK_RCODE | DNS_FLAG_AD);
+        response_set_no_data(response);
     }
 }
 

@@ -43,10 +43,11 @@ static inline unsigned response_low_rcode(const struct response *response)
     return response->bytes[3] & DNS_MASK_RCODE;
 }
 
-/* Makes of a denial of the name one of the type: its SOA says for how long either holds. */
+/* Makes of a denial of the name one of the type: its SOA says for how long either holds. Nobody has
+ * signed that: AD is clear. */
 static inline void response_set_no_data(struct response *response)
 {
-    response->bytes[3] = (uint8_t)(response->bytes[3] & ~DNS_MASK_RCODE);
+    response->bytes[3] = (uint8_t)(response->bytes[3] & ~(DNS_MASK_RCODE | DNS_FLAG_AD));
 }
 
 /* Adds OPT's bits (RFC 6891 6.1.3) if that is a code that we give ourselves, which never has
