@@ -97,7 +97,8 @@ static void note_ip(void *data, const struct ip *ip)
     struct world *w = data;
     for (size_t i = 0; i < ARRAY_LEN(ips); i++) {
         struct ip other;
-        if (ip_parse(slice_str(ips[i].given), &other) && claim_compare_ips(ip, &other) == 0) {
+        if (ip_parse_sloppy(slice_str(ips[i].given), &other) &&
+            claim_compare_ips(ip, &other) == 0) {
             w->changed_ips[i] = 1;
         }
     }
@@ -138,7 +139,8 @@ static char *reverse_line(const struct world *w, size_t i)
     struct reverse_winner winner;
     struct ip ip;
     struct buf key;
-    if (!ip_parse(slice_str(ips[i].given), &ip) || !reverse_winner(w->reverse, &ip, &winner)) {
+    if (!ip_parse_sloppy(slice_str(ips[i].given), &ip) ||
+        !reverse_winner(w->reverse, &ip, &winner)) {
         return xstrdup("");
     }
     buf_init(&key, REVERSE_KEY_MAX);

@@ -169,8 +169,9 @@ static void append_endpoint(struct world *w, struct buf *out)
     uint32_t pool = next_random(w, 4) ? 120 : 6;
     const char *hostname = hostnames[next_random(w, ARRAY_LEN(hostnames) - (pool > 6 ? 2 : 0))];
     const char *pod = pods[next_random(w, ARRAY_LEN(pods) - (pool > 6))];
-    buf_printf(out, "{'addresses':['10.1.0.%u'],'conditions':{'ready':%s}", next_random(w, pool),
-               next_random(w, 4) ? "true" : "false");
+    const char *zeros = next_random(w, 4) ? "" : "00"; /* the same address */
+    buf_printf(out, "{'addresses':['10.1.0.%s%u'],'conditions':{'ready':%s}", zeros,
+               next_random(w, pool), next_random(w, 4) ? "true" : "false");
     if (*hostname && next_random(w, 3) == 0) {
         buf_printf(out, ",'hostname':'%s'", hostname);
     }
