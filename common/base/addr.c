@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const uint8_t mapped_prefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
@@ -116,47 +117,134 @@ static bool parse_port(const char *text, uint16_t *ret_port)
     return true;
 }
 
-int addr_parse(const char *text, struct addr *ret_addr, struct err *err)
+/* The text before `%`, and the scope behind it. False: that is none. */
+static bool split_scope(struct slice *text, char ret_scope[IF_NAMESIZE])
 {
-    static const char expected[] = "expected IP:port, like 127.0.0.1:53 or [::1]:53";
+    const char *percent = memchr(text->ptr, '%', text->len);
+    ret_scope[0] = '\0';
+    if (!percent) {
+        return true;
+    }
+    struct slice scope = slice_of(percent + 1, (size_t)(text->ptr + text->len - percent - 1));
+    if (scope.len == 0 || scope.len >= IF_NAMESIZE) {
+        return false;
+    }
+    for (size_t i = 0; i < scope.len;
+         i++) { /* what the kernel takes for a name, and can be shown */
+        if (scope.ptr[i] <= ' ' || scope.ptr[i] > '~' || strchr("/:%[]\"\\,#", scope.ptr[i])) {
+            return false;
+        }
+    }
+    memcpy(ret_scope, scope.ptr, scope.len);
+    ret_scope[scope.len] = '\0';
+    text->len = (size_t)(percent - text->ptr);
+    return true;
+}
+
+static bool needs_scope(const struct addr *addr)
+{
+    return addr->sa.sa_family == AF_INET6 && (IN6_IS_ADDR_LINKLOCAL(&addr->v6.sin6_addr) ||
+                                              IN6_IS_ADDR_MC_LINKLOCAL(&addr->v6.sin6_addr));
+}
+
+/* The scope's interface, by number or name. False: there is none. */
+static bool find_scope(struct addr *addr, const char *scope)
+{
+    if (*scope == '\0' || !needs_scope(addr)) {
+        return true;
+    }
+    char *end;
+    unsigned long number = strtoul(scope, &end, 10);
+    addr->v6.sin6_scope_id =
+        *end == '\0' && number <= UINT32_MAX ? (uint32_t)number : if_nametoindex(scope);
+    return addr->v6.sin6_scope_id != 0;
+}
+
+/* Without a port. */
+static bool parse_host(struct slice text, uint16_t port, struct addr *ret,
+                       char ret_scope[IF_NAMESIZE])
+{
+    struct ip ip;
+    if (!split_scope(&text, ret_scope) || !ip_parse(text, &ip) ||
+        (*ret_scope && ip.family_bytes != 16)) {
+        return false;
+    }
+    *ret = addr_of_ip(&ip, port);
+    return true;
+}
+
+/* With a port. An IPv4-mapped address in brackets is one of IPv6. */
+static bool parse_host_port(const char *text, struct addr *ret, char ret_scope[IF_NAMESIZE])
+{
     const char *colon = strrchr(text, ':');
     uint16_t port;
-    if (!colon || !parse_port(colon + 1, &port)) {
-        return err_set(err, ERR_SYNTAX, "`%s`: %s, port 1-65535", text, expected);
-    }
-    struct slice host = slice_of(text, (size_t)(colon - text));
-    bool bracketed = host.len >= 2 && host.ptr[0] == '[' && host.ptr[host.len - 1] == ']';
-    if (bracketed) {
-        host = slice_of(host.ptr + 1, host.len - 2);
-    }
-    struct addr a = {0};
     struct in6_addr v6;
     char s[INET6_ADDRSTRLEN] = "";
-    if (host.len < sizeof(s)) {
-        memcpy(s, host.ptr, host.len);
+    if (!colon || !parse_port(colon + 1, &port)) {
+        return false;
     }
-    if (!bracketed && inet_pton(AF_INET, s, &a.v4.sin_addr) == 1) {
-        a.v4.sin_family = AF_INET;
-        a.v4.sin_port = htons(port);
-        a.len = sizeof(a.v4);
-    } else if (bracketed && inet_pton(AF_INET6, s, &v6) == 1) {
-        a.v6.sin6_family = AF_INET6;
-        a.v6.sin6_addr = v6;
-        a.v6.sin6_port = htons(port);
-        a.len = sizeof(a.v6);
-    } else {
-        return err_set(err, ERR_SYNTAX, "`%s`: %s", text, expected);
+    struct slice host = slice_of(text, (size_t)(colon - text));
+    bool is_bracketed = host.len >= 2 && host.ptr[0] == '[' && host.ptr[host.len - 1] == ']';
+    ret_scope[0] = '\0';
+    if (!is_bracketed) {
+        return !memchr(host.ptr, ':', host.len) && parse_host(host, port, ret, ret_scope);
     }
-    *ret_addr = a;
+    host = slice_of(host.ptr + 1, host.len - 2);
+    if (!split_scope(&host, ret_scope) || host.len >= sizeof(s)) {
+        return false;
+    }
+    memcpy(s, host.ptr, host.len);
+    if (inet_pton(AF_INET6, s, &v6) != 1) {
+        return false;
+    }
+    *ret = (struct addr){.len = sizeof(ret->v6)};
+    ret->v6.sin6_family = AF_INET6;
+    ret->v6.sin6_addr = v6;
+    ret->v6.sin6_port = htons(port);
+    return true;
+}
+
+int addr_parse(const char *text, struct addr *ret_addr, struct err *err)
+{
+    struct addr addr;
+    char scope[IF_NAMESIZE];
+    if (!parse_host_port(text, &addr, scope)) {
+        return err_set(err, ERR_SYNTAX,
+                       "`%s`: expected IP:port, like 127.0.0.1:53 or [::1]:53, port 1-65535", text);
+    }
+    if (!find_scope(&addr, scope)) {
+        return err_set(err, ERR_SYNTAX, "`%s`: no interface %s here, expected the name of one",
+                       text, scope);
+    }
+    *ret_addr = addr;
     return 0;
 }
 
-const char *addr_format(const struct addr *addr, char out[ADDR_TEXT_MAX])
+bool addr_parse_ip(struct slice text, uint16_t port, struct addr *ret_addr)
+{
+    struct addr addr;
+    char scope[IF_NAMESIZE];
+    if (!parse_host(text, port, &addr, scope) || !find_scope(&addr, scope)) {
+        return false;
+    }
+    *ret_addr = addr;
+    return true;
+}
+
+bool addr_parse_remote(const char *text, uint16_t default_port, struct addr *ret_addr,
+                       char ret_scope[IF_NAMESIZE])
+{
+    return (default_port > 0 && parse_host(slice_str(text), default_port, ret_addr, ret_scope)) ||
+           parse_host_port(text, ret_addr, ret_scope);
+}
+
+const char *addr_format_remote(const struct addr *addr, const char *scope, char out[ADDR_TEXT_MAX])
 {
     char ip[INET6_ADDRSTRLEN] = "";
     if (addr->sa.sa_family == AF_INET6) {
         (void)inet_ntop(AF_INET6, &addr->v6.sin6_addr, ip, sizeof(ip)); /* fits */
-        (void)snprintf(out, ADDR_TEXT_MAX, "[%s]:%u", ip, addr_port(addr));
+        (void)snprintf(out, ADDR_TEXT_MAX, "[%s%s%s]:%u", ip, *scope ? "%" : "", scope,
+                       addr_port(addr));
     } else if (addr->sa.sa_family == AF_INET) {
         (void)inet_ntop(AF_INET, &addr->v4.sin_addr, ip, sizeof(ip)); /* fits */
         (void)snprintf(out, ADDR_TEXT_MAX, "%s:%u", ip, addr_port(addr));
@@ -164,6 +252,15 @@ const char *addr_format(const struct addr *addr, char out[ADDR_TEXT_MAX])
         (void)snprintf(out, ADDR_TEXT_MAX, "unknown");
     }
     return out;
+}
+
+const char *addr_format(const struct addr *addr, char out[ADDR_TEXT_MAX])
+{
+    char scope[IF_NAMESIZE] = "";
+    if (addr->sa.sa_family == AF_INET6 && addr->v6.sin6_scope_id != 0) {
+        (void)snprintf(scope, sizeof(scope), "%u", addr->v6.sin6_scope_id); /* fits */
+    }
+    return addr_format_remote(addr, scope, out);
 }
 
 struct addr addr_of_ip(const struct ip *ip, uint16_t port)

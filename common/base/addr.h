@@ -1,8 +1,13 @@
-/* IP addresses and socket addresses: parsing and printing, never a name lookup. Pure; any thread.
- */
+/* IP addresses and socket addresses: parsing and printing, never a name lookup. Any thread; pure,
+ * except that addr_parse and addr_parse_ip ask the kernel for the number of an interface.
+ *
+ * A link-local IPv6 address has a scope (RFC 4007 section 11): "fe80::1%eth0" or "fe80::1%2", the
+ * interface that it is reached through. A scope of any other IPv6 address means nothing and is
+ * passed over, as by the kernel. */
 #ifndef COMMON_BASE_ADDR_H
 #define COMMON_BASE_ADDR_H
 
+#include <net/if.h>
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <sys/socket.h>
@@ -39,12 +44,25 @@ bool ip_parse_sloppy(struct slice text, struct ip *ret_ip);
 /* RFC 5952 text; INET6_ADDRSTRLEN bytes are always enough. Returns out. */
 const char *ip_format(const struct ip *ip, char out[INET6_ADDRSTRLEN]);
 
-/* "1.2.3.4:53", "[fd00::1]:53". The port is mandatory, 1-65535. */
+/* "1.2.3.4:53", "[fd00::1]:53", "[fe80::1%eth0]:53". The port is mandatory, 1-65535; the interface
+ * of a scope has to be there. */
 int addr_parse(const char *text, struct addr *ret_addr, struct err *err) MUST_CHECK;
 
-/* Prints the same form; ADDR_TEXT_MAX bytes are always enough. Returns out. */
-#define ADDR_TEXT_MAX (INET6_ADDRSTRLEN + sizeof("[]:65535"))
+/* "1.2.3.4", "fd00::1", "fe80::1%eth0". False as for addr_parse. */
+bool addr_parse_ip(struct slice text, uint16_t port, struct addr *ret_addr);
+
+/* Both forms, for another machine, whose interfaces nobody knows here: the scope is its text, empty
+ * for none. Without a port, the address has the default one; 0: it has to have one. */
+bool addr_parse_remote(const char *text, uint16_t default_port, struct addr *ret_addr,
+                       char ret_scope[IF_NAMESIZE]);
+
+/* Prints addr_parse's form, a scope as its number; ADDR_TEXT_MAX bytes are always enough. Returns
+ * out. */
+#define ADDR_TEXT_MAX (INET6_ADDRSTRLEN + IF_NAMESIZE + sizeof("[%]:65535"))
 const char *addr_format(const struct addr *addr, char out[ADDR_TEXT_MAX]);
+
+/* Prints an address of addr_parse_remote with its scope. */
+const char *addr_format_remote(const struct addr *addr, const char *scope, char out[ADDR_TEXT_MAX]);
 
 /* AF_UNSPEC for none. */
 struct addr addr_of_ip(const struct ip *ip, uint16_t port);

@@ -181,11 +181,12 @@ static bool is_host(const char *text, struct dname *ret_name)
 static bool take_server(const char *text, struct ip *ret_ip, uint16_t *ret_port)
 {
     struct addr addr;
+    char scope[IF_NAMESIZE];
     *ret_port = 0;
     if (ip_parse(slice_str(text), ret_ip)) {
         return true;
     }
-    if (addr_parse(text, &addr, NULL) < 0) {
+    if (!addr_parse_remote(text, 0, &addr, scope) || *scope) { /* a key's host has none */
         return false;
     }
     *ret_ip = addr_ip(&addr);
@@ -264,19 +265,19 @@ static int read_stub_zones(struct reading *r, json_t *json)
 static int add_nameserver(struct reading *r, const json_t *json)
 {
     static const char expected[] = "an IP address or IP:port";
-    char text[ADDR_TEXT_MAX];
-    struct ip ip;
-    uint16_t port = 0;
+    char text[ADDR_TEXT_MAX], scope[IF_NAMESIZE];
+    struct addr addr;
     const char *given = json_string_value(json);
     if (!given) {
         return refuse_json(r, json, expected);
     }
-    if (!take_server(given, &ip, &port)) {
+    if (!addr_parse_remote(given, DNS_PORT, &addr, scope)) {
         return refuse(r, given, expected);
     }
-    struct addr addr = addr_of_ip(&ip, port ? port : DNS_PORT);
+    const struct ip ip = addr_ip(&addr);
+    addr = addr_of_ip(&ip, addr_port(&addr));
     buf_append_char(&r->map->nameservers, r->map->nameservers.len ? ',' : '[');
-    json_text_string(&r->map->nameservers, slice_str(addr_format(&addr, text)));
+    json_text_string(&r->map->nameservers, slice_str(addr_format_remote(&addr, scope, text)));
     return 0;
 }
 

@@ -50,10 +50,9 @@ static bool is_transfer(const struct answer *a)
     bool is_incremental = a->in.question->type == DNS_TYPE_IXFR;
     bool fits = query->transport == ENGINE_TCP || query->transport == ENGINE_TLS ||
                 (query->transport == ENGINE_UDP && is_incremental);
-    const struct ip client = addr_ip(query->client);
     return (is_incremental || a->in.question->type == DNS_TYPE_AXFR) && fits &&
            transfer_access_allows(config->settings.transfers, config->settings.transfer_count,
-                                  &client, query->signed_by);
+                                  query->client, query->signed_by);
 }
 
 bool answer_meta(struct answer *a)

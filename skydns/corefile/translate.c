@@ -330,16 +330,13 @@ bool zone_network(const char *zone, struct buf *out)
 bool server_text(const char *server, struct buf *out)
 {
     struct addr addr;
-    struct ip ip;
-    char text[ADDR_TEXT_MAX];
+    char text[ADDR_TEXT_MAX], scope[IF_NAMESIZE];
     buf_clear(out);
     server += strncasecmp(server, "dns://", 6) == 0 ? 6 : 0;
-    if (ip_parse(slice_str(server), &ip)) {
-        addr = addr_of_ip(&ip, 53);
-    } else if (addr_parse(server, &addr, NULL) < 0) {
+    if (!addr_parse_remote(server, 53, &addr, scope)) {
         return false;
     }
-    buf_append_str(out, addr_format(&addr, text));
+    buf_append_str(out, addr_format_remote(&addr, scope, text));
     return true;
 }
 

@@ -38,8 +38,9 @@ static bool is_who(const char *text)
 {
     struct network network;
     struct addr addr;
+    char scope[IF_NAMESIZE];
     return network_parse(slice_str(text), &network, NULL) == 0 ||
-           addr_parse(text, &addr, NULL) == 0;
+           addr_parse_remote(text, 53, &addr, scope);
 }
 
 static void take_to(const struct plugin_use *use, const struct corefile_line *line)

@@ -53,19 +53,15 @@ static const char *tls_servername(const struct plugin_use *use)
 static bool tls_server_text(const struct plugin_use *use, const char *server, struct buf *out)
 {
     struct addr addr;
-    struct ip ip;
-    char text[ADDR_TEXT_MAX];
+    char text[ADDR_TEXT_MAX], scope[IF_NAMESIZE];
     const char *name = tls_servername(use);
-    if (strncasecmp(server, "tls://", 6) != 0) {
-        return false;
-    }
-    if (ip_parse(slice_str(server + 6), &ip)) {
-        addr = addr_of_ip(&ip, 853);
-    } else if (addr_parse(server + 6, &addr, NULL) < 0) {
+    if (strncasecmp(server, "tls://", 6) != 0 ||
+        !addr_parse_remote(server + 6, 853, &addr, scope)) {
         return false;
     }
     buf_clear(out);
-    buf_printf(out, "tls://%s%s%s", addr_format(&addr, text), name ? "#" : "", name ? name : "");
+    buf_printf(out, "tls://%s%s%s", addr_format_remote(&addr, scope, text), name ? "#" : "",
+               name ? name : "");
     return true;
 }
 

@@ -20,21 +20,21 @@ static void take_http(const struct plugin_use *use, enum http_plugin plugin, con
     const char *text = use_argument_count(use) ? use_argument(use, 0) : if_none;
     struct addr addr;
     struct buf whole;
-    char formatted[ADDR_TEXT_MAX];
+    char formatted[ADDR_TEXT_MAX], scope[IF_NAMESIZE];
     buf_init(&whole, COREFILE_BYTES_MAX);
     if (strncmp(text, "localhost:", 10) == 0) {
         buf_printf(&whole, "127.0.0.1%s", text + 9);
     } else {
         buf_printf(&whole, "%s%s", text[0] == ':' ? "0.0.0.0" : "", text);
     }
-    if (addr_parse(buf_cstr(&whole), &addr, NULL) < 0) {
+    if (!addr_parse_remote(buf_cstr(&whole), 0, &addr, scope)) {
         translation_missing(use->t, &use->directive->head, "expected an address and a port");
     } else if (out->len && strcmp(buf_cstr(out), addr_format(&addr, formatted)) != 0) {
         translation_missing(use->t, &use->directive->head,
                             "none: -http-addr is one address, another line has it first");
     } else {
         buf_clear(out);
-        buf_append_str(out, addr_format(&addr, formatted));
+        buf_append_str(out, addr_format_remote(&addr, scope, formatted));
         translation_needless(use->t, &use->directive->head, note);
     }
     buf_fini(&whole);
@@ -177,12 +177,12 @@ static bool sink_text(const char *sink, struct buf *out)
 {
     static const char unix_scheme[] = "unix://", tcp_scheme[] = "tcp://";
     struct addr addr;
-    char text[ADDR_TEXT_MAX];
+    char text[ADDR_TEXT_MAX], scope[IF_NAMESIZE];
     if (strncmp(sink, tcp_scheme, strlen(tcp_scheme)) == 0) {
-        if (addr_parse(sink + strlen(tcp_scheme), &addr, NULL) < 0) {
+        if (!addr_parse_remote(sink + strlen(tcp_scheme), 0, &addr, scope)) {
             return false;
         }
-        buf_printf(out, "%s%s", tcp_scheme, addr_format(&addr, text));
+        buf_printf(out, "%s%s", tcp_scheme, addr_format_remote(&addr, scope, text));
         return true;
     }
     if (strncmp(sink, unix_scheme, strlen(unix_scheme)) == 0) {

@@ -63,12 +63,12 @@ static bool tidy_name(const char *text, char out[NAMESERVER_NAME_MAX + 1])
 
 /* ---- Parsing ---- */
 
-static int refuse(const char *text, struct err *err)
+static int refuse(const char *text, const char *expected, struct err *err)
 {
-    return err_set(err, ERR_USAGE,
-                   "`%s`: expected IP or IP:port, like 192.0.2.1, 192.0.2.1:53 or [::1]:53, "
-                   "port 1-65535, or tls://IP[:port]#name",
-                   text);
+    if (strchr(text, '%')) {
+        expected = "[IP%interface]:port, like [fe80::1%eth0]:53, with an interface of this machine";
+    }
+    return err_set(err, ERR_USAGE, "`%s`: expected %s", text, expected);
 }
 
 static bool parse_address(struct slice text, unsigned default_port, struct addr *ret)
@@ -98,10 +98,10 @@ static int parse_tls(const char *text, struct nameserver *ret, struct err *err)
     size_t len = hash ? (size_t)(hash - address) : strlen(address);
     if (!parse_address(slice_of(address, len), NAMESERVER_TLS_PORT, &server.address) ||
         (hash && !tidy_name(hash + 1, name))) {
-        return err_set(err, ERR_USAGE,
-                       "`%s`: expected tls://IP[:port]#name, like tls://192.0.2.1#dns.example or "
-                       "tls://[::1]:853, the name that of its certificate",
-                       text);
+        return refuse(text,
+                      "tls://IP[:port]#name, like tls://192.0.2.1#dns.example or tls://[::1]:853, "
+                      "the name that of its certificate",
+                      err);
     }
     server.tls_name = keep_name(name);
     if (!server.tls_name) {
@@ -121,7 +121,10 @@ int nameserver_parse(const char *text, struct nameserver *ret, struct err *err)
         return parse_tls(text, ret, err);
     }
     if (!parse_address(slice_str(text), NAMESERVER_PORT, &address)) {
-        return refuse(text, err);
+        return refuse(text,
+                      "IP or IP:port, like 192.0.2.1, 192.0.2.1:53 or [::1]:53, port 1-65535, or "
+                      "tls://IP[:port]#name",
+                      err);
     }
     *ret = nameserver_at(address);
     return 0;

@@ -17,11 +17,12 @@ struct transfer_who {
     bool has_network, has_key;
     struct network network;
     struct dname key;   /* TSIG; lower case */
-    struct addr notify; /* gets NOTIFY: a single address, with its port; AF_UNSPEC: none */
+    struct addr notify; /* gets NOTIFY: a single address, with its port; AF_UNSPEC: none. The client
+                         * has its scope, too, if it has one */
 };
 
 /* One of them is right. `key`: whose signature the query has, in lower case; NULL: no good one. */
-bool transfer_access_allows(const struct transfer_who *who, size_t count, const struct ip *client,
+bool transfer_access_allows(const struct transfer_who *who, size_t count, const struct addr *client,
                             const struct dname *key);
 
 #endif

@@ -8,6 +8,7 @@ enum { DNS_PORT = 53 };
 static const char expected[] =
     "expected a network like 10.0.0.0/8, an address with or without a port, key:NAME, or one of "
     "the former with +key:NAME";
+static const char expected_scope[] = "expected an interface of this machine behind %";
 
 static bool read_key(const char *text, struct transfer_who *who)
 {
@@ -25,17 +26,14 @@ static bool read_network(const char *text, struct transfer_who *who)
 {
     struct err err;
     struct addr addr;
-    struct ip ip;
     who->has_network = true;
     if (strchr(text, '/')) {
         return network_parse(slice_str(text), &who->network, &err) == 0;
     }
-    if (ip_parse(slice_str(text), &ip)) {
-        addr = addr_of_ip(&ip, DNS_PORT);
-    } else if (addr_parse(text, &addr, &err) < 0) {
+    if (!addr_parse_ip(slice_str(text), DNS_PORT, &addr) && addr_parse(text, &addr, &err) < 0) {
         return false;
     }
-    ip = addr_ip(&addr);
+    const struct ip ip = addr_ip(&addr);
     who->network = network_of(&ip, (uint8_t)(ip.family_bytes * 8));
     who->notify = addr;
     return true;
@@ -64,7 +62,8 @@ int option_transfer_to(struct options *o, const char *list, struct err *err)
             return err_set(err, ERR_USAGE, "expected at most %d", TRANSFER_ACCESS_MAX);
         }
         if (!read_who(copy, &o->engine.transfers[o->engine.transfer_count])) {
-            return err_set(err, ERR_USAGE, "`%s`: %s", item, expected);
+            return err_set(err, ERR_USAGE, "`%s`: %s", item,
+                           strchr(item, '%') ? expected_scope : expected);
         }
         o->engine.transfer_count++;
     }

@@ -142,6 +142,18 @@ static void test_addr(void **state)
         {"[::]:1", "[::]:1", 1, "::", true},
         {"[FD00::1]:053", "[fd00::1]:53", 53, "fd00::1", false},
         {"[::ffff:1.2.3.4]:53", "[::ffff:1.2.3.4]:53", 53, "1.2.3.4", false},
+        {"[fe80::1%lo]:53", "[fe80::1%1]:53", 53, "fe80::1", false},
+        {"[fe80::1%1]:53", "[fe80::1%1]:53", 53, "fe80::1", false},
+        {"[fd00::1%lo]:53", "[fd00::1]:53", 53, "fd00::1", false}, /* means nothing there */
+        {"[fe80::1%]:53", NULL, 0, NULL, false},
+        {"[fe80::1%0]:53", NULL, 0, NULL, false},
+        {"[fe80::1%4294967296]:53", NULL, 0, NULL, false},
+        {"[fe80::1%absent]:53", NULL, 0, NULL, false},
+        {"[fe80::1%a-name-too-long]:53", NULL, 0, NULL, false},
+        {"[fe80::1%lo%lo]:53", NULL, 0, NULL, false},
+        {"[fe80::1]%lo:53", NULL, 0, NULL, false},
+        {"fe80::1%lo:53", NULL, 0, NULL, false},
+        {"127.0.0.1%lo:53", NULL, 0, NULL, false},
         {"127.0.0.1", NULL, 0, NULL, false},
         {"127.0.0.1:", NULL, 0, NULL, false},
         {"127.0.0.1:0", NULL, 0, NULL, false},
@@ -182,6 +194,56 @@ static void test_addr(void **state)
     }
 }
 
+static void test_addr_without_port(void **state)
+{
+    static const struct {
+        const char *in, *want; /* NULL: refused */
+    } cases[] = {
+        {"10.0.0.1", "10.0.0.1:53"}, {"::ffff:10.0.0.1", "10.0.0.1:53"},
+        {"fd00::1", "[fd00::1]:53"}, {"fe80::1%lo", "[fe80::1%1]:53"},
+        {"fe80::1%absent", NULL},    {"10.0.0.1%lo", NULL},
+        {"[fd00::1]", NULL},         {"10.0.0.1:53", NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct addr addr;
+        char text[ADDR_TEXT_MAX];
+        assert_int_equal(addr_parse_ip(slice_str(cases[i].in), 53, &addr), cases[i].want != NULL);
+        if (cases[i].want) {
+            assert_string_equal(addr_format(&addr, text), cases[i].want);
+        }
+    }
+}
+
+/* The interface is another machine's. */
+static void test_remote(void **state)
+{
+    static const struct {
+        const char *in;
+        uint16_t port;
+        const char *want; /* NULL: refused */
+    } cases[] = {
+        {"fe80::1%absent", 53, "[fe80::1%absent]:53"},
+        {"[fe80::1%absent]:54", 53, "[fe80::1%absent]:54"},
+        {"10.0.0.1", 53, "10.0.0.1:53"},
+        {"10.0.0.1", 0, NULL},
+        {"10.0.0.1:54", 0, "10.0.0.1:54"},
+        {"fe80::1%a b", 53, NULL},
+        {"fe80::1%a\"b", 53, NULL},
+        {"name", 53, NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct addr addr;
+        char text[ADDR_TEXT_MAX], scope[IF_NAMESIZE];
+        assert_int_equal(addr_parse_remote(cases[i].in, cases[i].port, &addr, scope),
+                         cases[i].want != NULL);
+        if (cases[i].want) {
+            assert_string_equal(addr_format_remote(&addr, scope, text), cases[i].want);
+        }
+    }
+}
+
 static void test_addr_of_ip(void **state)
 {
     (void)state;
@@ -216,11 +278,14 @@ static void test_unknown_addr(void **state)
 static void test_longest_addr_fits(void **state)
 {
     (void)state;
-    static const char longest[] = "[1111:2222:3333:4444:5555:6666:7777:8888]:65535";
+    static const char longest[] = "[fe80:2222:3333:4444:5555:6666:7777:8888%4294967295]:65535";
+    static const char named[] = "[fe80:2222:3333:4444:5555:6666:7777:8888%fifteen-letters]:65535";
     struct addr addr;
-    char text[ADDR_TEXT_MAX];
+    char text[ADDR_TEXT_MAX], scope[IF_NAMESIZE];
     assert_int_equal(addr_parse(longest, &addr, NULL), 0);
     assert_string_equal(addr_format(&addr, text), longest);
+    assert_true(addr_parse_remote(named, 0, &addr, scope));
+    assert_string_equal(addr_format_remote(&addr, scope, text), named);
 }
 
 int main(void)
@@ -231,6 +296,8 @@ int main(void)
         cmocka_unit_test(test_mapped_ip_equals_the_plain_one),
         cmocka_unit_test(test_ipv4_texts),
         cmocka_unit_test(test_addr),
+        cmocka_unit_test(test_addr_without_port),
+        cmocka_unit_test(test_remote),
         cmocka_unit_test(test_addr_of_ip),
         cmocka_unit_test(test_unknown_addr),
         cmocka_unit_test(test_longest_addr_fits),

@@ -191,6 +191,7 @@ static void test_other_names(void **state)
           "{\"no_rec\":true,\"stubs\":{\"acme.local\":[\"10.0.0.1:5353\",\"10.0.0.2:53\"]},"
           "\"rcache\":0}"},
          "-nameservers"},
+        {"a.org {\nforward . fe80::1%eth7\n}", {"-stub=a.org=[fe80::1%eth7]:53"}, NULL},
         {"10.0.0.0/8 {\nforward . 10.0.0.1\n}", {"-stub=10.in-addr.arpa=10.0.0.1:53"}, NULL},
         {". {\nforward . tls://9.9.9.9 TLS://[::1]:54 10.0.0.1\n}",
          {"-nameservers=tls://9.9.9.9:853,tls://[::1]:54,10.0.0.1:53"},

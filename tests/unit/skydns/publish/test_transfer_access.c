@@ -12,13 +12,13 @@
 static bool allows(const struct transfer_who *who, size_t count, const char *client,
                    const char *key)
 {
-    struct ip ip;
+    struct addr from;
     struct dname name;
-    assert_true(ip_parse(slice_str(client), &ip));
+    assert_true(addr_parse_ip(slice_str(client), 4711, &from));
     if (key) {
         name = fixture_name(key);
     }
-    return transfer_access_allows(who, count, &ip, key ? &name : NULL);
+    return transfer_access_allows(who, count, &from, key ? &name : NULL);
 }
 
 static void test_allows(void **state)
@@ -42,10 +42,27 @@ static void test_allows(void **state)
     assert_false(allows(who, 3, "fd00::1", "k3."));
 }
 
+/* The same link-local address is another machine's on another interface. */
+static void test_scope(void **state)
+{
+    struct transfer_who who = {.has_network = true};
+    struct addr here, there;
+    struct err err;
+    (void)state;
+    assert_int_equal(network_parse(slice_str("fe80::1"), &who.network, &err), 0);
+    assert_true(addr_parse_ip(slice_str("fe80::1%1"), 53, &here));
+    assert_true(addr_parse_ip(slice_str("fe80::1%2"), 53, &there));
+    assert_true(transfer_access_allows(&who, 1, &there, NULL));
+    who.notify = here;
+    assert_true(transfer_access_allows(&who, 1, &here, NULL));
+    assert_false(transfer_access_allows(&who, 1, &there, NULL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_allows),
+        cmocka_unit_test(test_scope),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -679,6 +679,8 @@ static void test_transfers(void **state)
         const char *list, *error; /* NULL: it is right */
     } cases[] = {
         {"10.0.0.0/8,fd00::1,10.0.0.1:5353,key:k1.,10.0.0.2+key:K2", NULL},
+        {"fe80::1%lo,[fe80::2%1]:54+key:k1.", NULL},
+        {"fe80::1%absent", "`fe80::1%absent`: expected an interface"},
         {"10.0.0.0/33", "expected a network"},
         {"key:", "expected a network"},
         {"10.0.0.1+k", "expected a network"},
@@ -851,9 +853,9 @@ static void test_resolv_conf(void **state)
     assert_address(&o.nameservers[0].address, "192.0.2.53:53");
     assert_address(&o.nameservers[1].address, "[2001:db8::53]:53");
     assert_address(&o.nameservers[2].address, "192.0.2.55:53");
-    assert_address(&o.nameservers[3].address, "[fe80::3]:53");
+    assert_address(&o.nameservers[3].address, "[fe80::3%1]:53");
     assert_int_equal(o.nameservers[3].address.v6.sin6_scope_id, if_nametoindex("lo"));
-    assert_address(&o.nameservers[4].address, "[fe80::3]:53");
+    assert_address(&o.nameservers[4].address, "[fe80::3%4711]:53");
     assert_int_equal(o.nameservers[4].address.v6.sin6_scope_id, 4711);
 
     o.nameserver_count = 0;
