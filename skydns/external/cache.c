@@ -450,9 +450,9 @@ void cache_zone_answered(struct cache *cache, uint32_t zone_serial, int64_t now_
     cache_zones_answer(&cache->zones, zone_serial, now_ms);
 }
 
-void cache_zone_revived(struct cache *cache, uint32_t zone_serial, int64_t now_ms)
+void cache_zone_revived(struct cache *cache, uint32_t zone_serial, bool was_away, int64_t now_ms)
 {
-    cache_zones_recover(&cache->zones, zone_serial, now_ms);
+    cache_zones_recover(&cache->zones, zone_serial, was_away, now_ms);
 }
 
 void cache_refresh_over(struct cache *cache, const struct cache_key *key)

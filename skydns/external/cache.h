@@ -144,8 +144,10 @@ void cache_fail(struct cache *cache, const struct cache_key *key, int64_t now_ms
  * second after its last failure on. */
 void cache_zone_answered(struct cache *cache, uint32_t zone_serial, int64_t now_ms);
 
-/* A nameserver of the zone that was dead answers, whatever it says: the zone has recovered. */
-void cache_zone_revived(struct cache *cache, uint32_t zone_serial, int64_t now_ms);
+/* A nameserver of the zone that was dead answers, whatever it says: the zone has recovered, if the
+ * server could not be reached by anybody (`was_away`), or two names or more had failed since the
+ * last good reply. Else it is silent for one name only, which waits on. */
+void cache_zone_revived(struct cache *cache, uint32_t zone_serial, bool was_away, int64_t now_ms);
 
 /* A refresh that was wanted is not under way any more: the next hit may want another. */
 void cache_refresh_over(struct cache *cache, const struct cache_key *key);

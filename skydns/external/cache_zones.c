@@ -62,10 +62,11 @@ void cache_zones_answer(struct cache_zones *zones, uint32_t serial, int64_t now_
     }
 }
 
-void cache_zones_recover(struct cache_zones *zones, uint32_t serial, int64_t now_ms)
+void cache_zones_recover(struct cache_zones *zones, uint32_t serial, bool was_away, int64_t now_ms)
 {
     struct cache_zone *zone = place_of(zones, serial);
-    if (atomic_load_explicit(&zone->failing, memory_order_relaxed) >> 32 == serial) {
+    if (atomic_load_explicit(&zone->failing, memory_order_relaxed) >> 32 == serial &&
+        (was_away || names_failed(zone, serial) >= ZONE_TROUBLED_NAMES)) {
         set_recovered(zone, now_ms);
     }
 }

@@ -48,8 +48,8 @@ void cache_zones_fail(struct cache_zones *zones, uint32_t serial, uint32_t name_
 /* The filling thread: the zone gave a good reply. */
 void cache_zones_answer(struct cache_zones *zones, uint32_t serial, int64_t now_ms);
 
-/* The filling thread: one of its dead nameservers answers. */
-void cache_zones_recover(struct cache_zones *zones, uint32_t serial, int64_t now_ms);
+/* The filling thread: one of its dead nameservers answers; cache_zone_revived. */
+void cache_zones_recover(struct cache_zones *zones, uint32_t serial, bool was_away, int64_t now_ms);
 
 /* Any thread: whether the zone has recovered since then. */
 bool cache_zones_recovered(const struct cache_zones *zones, uint32_t serial, int64_t since_ms);

@@ -85,11 +85,11 @@ static void on_ended(void *data, const struct forwarder_end *end)
     }
 }
 
-static void on_revived(void *data, uint32_t zone_serial)
+static void on_revived(void *data, uint32_t zone_serial, bool was_away)
 {
     const struct fetcher *f = data;
     if (f->config->cache) {
-        cache_zone_revived(f->config->cache, zone_serial, clock_monotonic_ms());
+        cache_zone_revived(f->config->cache, zone_serial, was_away, clock_monotonic_ms());
     }
 }
 

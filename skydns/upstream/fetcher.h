@@ -11,7 +11,8 @@
  * questions in flight, nameservers get one question for each name, type and flags at a time, and
  * while they fail one in 1 s, then 2 s and so on up to 30 s, however many clients ask; and, for
  * the zone as a whole, one trial a second, so that a recovery is noticed soon and ends all waiting
- * (cache_zone_answered).
+ * (cache_zone_answered). A nameserver that is silent for one name only, and answers probes, ends no
+ * waiting.
  *
  * On the resolver's loop and thread; any thread where it says so. */
 #ifndef SKYDNS_UPSTREAM_FETCHER_H

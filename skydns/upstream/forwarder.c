@@ -95,14 +95,14 @@ enum forwarder_start forwarder_ask(struct forwarder *forwarder, const struct for
 
 /* ---- Life ---- */
 
-static void on_revived(void *data, const struct upstream_zone *zone)
+static void on_revived(void *data, const struct upstream_zone *zone, bool was_away)
 {
     struct forwarder *f = data;
     if (zone->name.len == 1) {
         suspect_loop(f);
     }
     if (f->config.revived) {
-        f->config.revived(f->config.ended_data, zone->serial);
+        f->config.revived(f->config.ended_data, zone->serial, was_away);
     }
 }
 

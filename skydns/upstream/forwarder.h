@@ -84,9 +84,9 @@ struct forwarder_config {
     /* After those who waited for a question have their reply; once for each question. May be NULL.
      */
     void (*ended)(void *data, const struct forwarder_end *end);
-    /* A dead nameserver of the zone with this serial answers: a question or a probe. May be NULL.
-     */
-    void (*revived)(void *data, uint32_t zone_serial);
+    /* A dead nameserver of the zone with this serial answers a question or a probe. was_away: a
+     * probe had not reached it; else it may have been silent for some names only. May be NULL. */
+    void (*revived)(void *data, uint32_t zone_serial, bool was_away);
     void *ended_data; /* of both */
     /* Something looks like a loop: a question that waits for a general nameserver is asked again,
      * or a dead one answers, maybe not as before. Often called, and for nothing as a rule. May be

@@ -64,7 +64,7 @@ void upstream_health_answered(struct upstream_health *health, const struct names
     if (log_limit_pass(&limit)) {
         log_info("nameserver answers again", LOG_STR("server", nameserver_format(server, text)));
     }
-    health->config.revived(health->config.data);
+    health->config.revived(health->config.data, upstream->was_away);
 }
 
 void upstream_health_judge(struct upstream_health *health, const struct nameserver *server,
@@ -101,6 +101,15 @@ static bool is_still_dead(void *data, const struct nameserver *server)
     return upstream && upstream_is_dead(upstream) && !upstream->is_looping;
 }
 
+static void on_probe_silence(void *data, const struct nameserver *server)
+{
+    struct upstream_health *h = data;
+    struct upstream *upstream = upstreams_find(&h->upstreams, server);
+    if (upstream) {
+        upstream->was_away = true;
+    }
+}
+
 static void on_probe_answer(void *data, const struct nameserver *server)
 {
     upstream_health_answered(data, server);
@@ -135,6 +144,7 @@ struct upstream_health *upstream_health_new(const struct upstream_health_config 
         .under_way_max = config->is_stub ? UPSTREAM_STUB_PROBES_MAX : UPSTREAM_PROBES_MAX,
         .is_wanted = is_still_dead,
         .answered = on_probe_answer,
+        .unanswered = on_probe_silence,
         .data = h,
     };
     h->config = *config;

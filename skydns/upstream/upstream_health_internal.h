@@ -24,7 +24,9 @@ struct upstream_health_config {
     struct forwarder_counts *counts; /* borrowed: of probes */
     bool is_stub;                    /* of a stub zone: fewer probes */
     void (*changed)(void *data);     /* a server's state or times, or the list */
-    void (*revived)(void *data);     /* a dead server answers: maybe it is not the one it was */
+    /* A dead server answers: maybe it is not the one it was. was_away: probes had not reached it.
+     */
+    void (*revived)(void *data, bool was_away);
     void *data;
 };
 

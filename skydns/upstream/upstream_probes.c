@@ -61,6 +61,8 @@ static void on_end(void *data, enum exchange_outcome outcome, const struct parse
     if (is_answered) {
         stop(p);
         p->owner->config.answered(p->owner->config.data, &p->server);
+    } else {
+        p->owner->config.unanswered(p->owner->config.data, &p->server);
     }
 }
 
@@ -96,6 +98,7 @@ static void on_timer(struct ev_loop *loop, ev_timer *timer, int revents)
     (void)revents;
     if (p->exchange) {
         log_end(p, false);
+        config->unanswered(config->data, &p->server);
     }
     end_exchange(p);
     if (!config->is_wanted(config->data, &p->server)) {

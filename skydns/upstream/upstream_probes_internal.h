@@ -30,6 +30,7 @@ struct upstream_probes_config {
     /* Called before each probe: false ends them. */
     bool (*is_wanted)(void *data, const struct nameserver *server);
     void (*answered)(void *data, const struct nameserver *server); /* ends the probes */
+    void (*unanswered)(void *data, const struct nameserver *server);
     void *data;
 };
 

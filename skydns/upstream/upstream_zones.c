@@ -112,10 +112,10 @@ static void on_changed(void *data)
     }
 }
 
-static void on_revived(void *data)
+static void on_revived(void *data, bool was_away)
 {
     const struct upstream_zone *zone = data;
-    zone->owner->config.revived(zone->owner->config.data, zone);
+    zone->owner->config.revived(zone->owner->config.data, zone, was_away);
 }
 
 static void read_times(const struct state_times *times, struct upstream_states *ret)

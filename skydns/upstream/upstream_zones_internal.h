@@ -37,8 +37,8 @@ struct upstream_zones_config {
     struct tls_pool *tls;            /* as forwarder.h */
     struct dnstap *dnstap;           /* the same */
     struct forwarder_counts *counts; /* borrowed: the servers of the root, the probes of all */
-    /* A dead server of the zone answers. */
-    void (*revived)(void *data, const struct upstream_zone *zone);
+    /* A dead server of the zone answers; was_away: probes had not reached it. */
+    void (*revived)(void *data, const struct upstream_zone *zone, bool was_away);
     void *data;
 };
 

@@ -61,6 +61,7 @@ bool upstream_note_failure(struct upstream *upstream, uint32_t now_s)
     upstream->failed_s = now_s;
     if (!was_dead) {
         upstream->failures++;
+        upstream->was_away = false;
     }
     return note_turn(upstream, !was_dead && upstream_is_dead(upstream), now_s);
 }

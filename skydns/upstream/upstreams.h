@@ -22,6 +22,8 @@ struct upstream {
     unsigned failures; /* in a row */
     bool is_looping;
     bool has_answered; /* at least once */
+    bool was_away;     /* since it became dead, a probe had no answer: it is not silent for some
+                        * names only */
     uint32_t turned_s; /* when it became dead or looping, or ceased to be: monotonic; 0: never */
     uint32_t failed_s; /* its last failure, likewise */
 };

@@ -8,7 +8,8 @@ import dns.message
 import dns.rcode
 import dns.rdatatype
 import pytest
-from test_forwarding import PATIENT, Upstream, address
+from programs import reserve_port, wait_until
+from test_forwarding import IMPATIENT, PATIENT, Upstream, address
 from test_nameservers import metric, start_skydns
 
 
@@ -156,3 +157,26 @@ def test_a_flood_of_malformed_replies(bare_bed, faulty):
     start_skydns(bare_bed, flag_of(first), rtimeout="-rtimeout=4s")
     assert bare_bed.dns.query("www.example.com", "A").rcode() == dns.rcode.SERVFAIL
     assert bare_bed.dns.query("absent.cluster.local", "A").rcode() == dns.rcode.NXDOMAIN
+
+
+# ---- Silence ----
+
+
+def test_the_pause_doubles_for_a_name_that_a_nameserver_is_silent_for(bare_bed, good):
+    """RFC 9520 3.2. Two silences mark it dead, and the first probe alive: that says nothing about this name."""
+    silent, port = good, reserve_port()
+    bare_bed.start_etcd()
+    bare_bed.start_skydns(flag_of(silent), f"-http-addr=127.0.0.1:{port}", IMPATIENT)
+    attempts = []  # when each began at the earliest, and was over at the latest
+
+    def attempt():
+        begun, seen = time.monotonic(), len(silent.seen)
+        assert bare_bed.dns.query("silent.example.com", "A").rcode() == dns.rcode.SERVFAIL
+        if len(silent.seen) > seen:
+            attempts.append((begun, time.monotonic()))
+        return len(attempts) == 3
+
+    wait_until(attempt, "three attempts")
+    assert metric(port, "forward_probes_total") > 0
+    # Both attempts last twice the timeout; the second one's pause is 2 s, not 1 s.
+    assert attempts[2][1] - attempts[1][0] >= 0.6 + 2 + 0.6

@@ -260,9 +260,10 @@ static void test_a_revived_zone(void **state)
     const struct cache_key key = key_in(ZONE, 0);
     int64_t failed_ms = fail_often(cache, ZONE, 1);
     (void)fail_often(cache, OTHER, 1);
-    cache_zone_revived(cache, STRANGER, failed_ms + 1); /* of the same place: says nothing */
+    cache_zone_revived(cache, STRANGER, true, failed_ms + 1); /* of the same place: says nothing */
+    cache_zone_revived(cache, ZONE, false, failed_ms + 1);    /* silent for this name only */
     assert_int_equal(state_of(cache, ZONE, 0, failed_ms + 1000), CACHE_FAILED);
-    cache_zone_revived(cache, ZONE, failed_ms + 1);
+    cache_zone_revived(cache, ZONE, true, failed_ms + 1);
     assert_int_equal(state_of(cache, ZONE, 0, failed_ms + 999), CACHE_FAILED);
     assert_int_equal(state_of(cache, ZONE, 0, failed_ms + 1000), CACHE_MISS);
     assert_int_equal(state_of(cache, OTHER, 0, failed_ms + 29999), CACHE_FAILED);

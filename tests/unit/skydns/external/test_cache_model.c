@@ -86,7 +86,7 @@ static void fail_question(struct model *m, struct cache *cache, unsigned number)
 static void recover(struct model *m, struct cache *cache, unsigned number)
 {
     struct modelled *item = &m->items[number];
-    cache_zone_revived(cache, key_of(number).zone_serial, m->now_ms);
+    cache_zone_revived(cache, key_of(number).zone_serial, true, m->now_ms);
     item->recovered_at_ms = item->failed_ms > 0 ? m->now_ms : item->recovered_at_ms;
 }
 

@@ -433,6 +433,25 @@ static void test_a_recovery_ends_waiting(void **state)
     }
 }
 
+/* Dead by its silence for one name, and alive by the first probe: that name waits on. */
+static void test_a_name_that_a_server_is_silent_for(void **state)
+{
+    struct bed *bed = *state;
+    struct server *server = add_server(bed);
+    start(bed, 8, 50);
+    use_general(bed, server);
+    fail_before(bed, "silent.test.");
+    server->is_silent = true;
+    (void)ask(bed, "silent.test.");
+    settle(bed);
+    assert_int_equal(counter_get(&counts(bed)->dead), 1);
+    server->is_silent = false;
+    while (counter_get(&counts(bed)->dead) > 0) {
+        ev_run(bed->loop, EVRUN_ONCE);
+    }
+    assert_true(is_waiting(bed, "silent.test."));
+}
+
 /* What fills nothing: no RD, a client's network, no cache; and why a reply was not kept. */
 static void test_what_is_not_kept(void **state)
 {
@@ -827,6 +846,7 @@ int main(void)
         TEST(test_a_failure_is_kept),
         TEST(test_an_expired_reply_bridges_failures),
         TEST(test_a_recovery_ends_waiting),
+        TEST(test_a_name_that_a_server_is_silent_for),
         TEST(test_what_is_not_kept),
         TEST(test_a_refresh),
         TEST(test_a_lookup_refreshes),
