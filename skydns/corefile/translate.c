@@ -164,10 +164,10 @@ bool use_zones(const struct plugin_use *use, size_t first, struct strings *ret_z
     buf_init(&text, COREFILE_BYTES_MAX);
     strings_init(ret_zones);
     for (size_t i = first; i < head->count; i++) {
-        if (zone_text(head->words[i], &text)) {
+        if (zone_or_network_text(head->words[i], &text)) {
             strings_add(ret_zones, buf_cstr(&text));
         } else {
-            translation_missing(use->t, head, "a zone is no name, nor a network of whole octets");
+            translation_missing(use->t, head, "a zone is no name, nor a network");
             are_zones = false;
         }
     }
@@ -185,7 +185,7 @@ bool use_falls_through(const struct plugin_use *use, const char *zone)
     struct buf text;
     buf_init(&text, COREFILE_BYTES_MAX);
     for (size_t i = 1; line && i < line->count && !does; i++) {
-        does = zone_text(line->words[i], &text) && strcmp(buf_cstr(&text), zone) == 0;
+        does = zone_or_network_text(line->words[i], &text) && strcmp(buf_cstr(&text), zone) == 0;
     }
     buf_fini(&text);
     return does;
@@ -206,19 +206,68 @@ void use_duration(const struct plugin_use *use, const struct corefile_line *line
 
 /* ---- Zones and servers ---- */
 
-/* "10.1.0.0/16" -> "1.10.in-addr.arpa"; only of whole octets. */
+/* 10.1.0.0/16 -> "1.10.in-addr.arpa", with as many octets as are whole; of IPv6, nibbles. */
+static void append_reverse_name(const struct network *network, struct buf *out)
+{
+    const uint8_t *bytes = network->ip.bytes;
+    bool is_v4 = network->ip.family_bytes == 4;
+    for (unsigned i = network->prefix_bits / (is_v4 ? 8 : 4); i > 0; i--) {
+        if (is_v4) {
+            buf_printf(out, "%u.", bytes[i - 1]);
+        } else {
+            buf_printf(out, "%x.", (bytes[(i - 1) / 2] >> (i % 2 ? 4 : 0)) & 15U);
+        }
+    }
+    buf_append_str(out, is_v4 ? "in-addr.arpa" : "ip6.arpa");
+}
+
+static bool is_of_whole_labels(const struct network *network)
+{
+    return network->prefix_bits % (network->ip.family_bytes == 4 ? 8 : 4) == 0;
+}
+
+/* Only of whole octets or nibbles. */
 static bool network_zone(const char *text, struct buf *out)
 {
     struct network network;
-    if (network_parse(slice_str(text), &network, NULL) < 0 || network.ip.family_bytes != 4 ||
-        network.prefix_bits % 8 != 0 || network.prefix_bits == 0) {
+    if (network_parse(slice_str(text), &network, NULL) < 0 || !is_of_whole_labels(&network) ||
+        network.prefix_bits == 0) {
         return false;
     }
-    for (unsigned i = network.prefix_bits / 8; i > 0; i--) {
-        buf_printf(out, "%u.", network.ip.bytes[i - 1]);
-    }
-    buf_append_str(out, "in-addr.arpa");
+    append_reverse_name(&network, out);
     return true;
+}
+
+bool zone_is_odd(const char *zone)
+{
+    return strchr(zone, '/') != NULL;
+}
+
+bool zone_or_network_text(const char *zone, struct buf *out)
+{
+    struct network network;
+    char text[INET6_ADDRSTRLEN];
+    if (zone_text(zone, out)) {
+        return true;
+    }
+    buf_clear(out);
+    if (!zone_is_odd(zone) || network_parse(slice_str(zone), &network, NULL) < 0 ||
+        network.prefix_bits == 0) {
+        return false;
+    }
+    buf_printf(out, "%s/%u", ip_format(&network.ip, text), network.prefix_bits);
+    return true;
+}
+
+void zone_enclosing(const char *zone, struct buf *out)
+{
+    struct network network;
+    buf_clear(out);
+    if (!zone_is_odd(zone)) {
+        buf_append_str(out, zone);
+    } else if (network_parse(slice_str(zone), &network, NULL) == 0) {
+        append_reverse_name(&network, out);
+    }
 }
 
 /* Letters, digits, hyphens and underscores, as in _msdcs.ad.test: nothing that separates the words
@@ -279,7 +328,7 @@ bool zone_contains(const char *zone, const char *name)
 
 bool zone_is_reverse(const char *zone)
 {
-    return ends_with(zone, "in-addr.arpa") || ends_with(zone, "ip6.arpa");
+    return zone_is_odd(zone) || ends_with(zone, "in-addr.arpa") || ends_with(zone, "ip6.arpa");
 }
 
 /* Octets, least significant first, before in-addr.arpa. */
@@ -324,6 +373,10 @@ static bool nibbles_network(const char *zone, struct buf *out)
 bool zone_network(const char *zone, struct buf *out)
 {
     buf_clear(out);
+    if (zone_is_odd(zone)) {
+        buf_append_str(out, zone);
+        return true;
+    }
     return ends_with(zone, "in-addr.arpa") ? octets_network(zone, out) : nibbles_network(zone, out);
 }
 

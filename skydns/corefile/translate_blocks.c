@@ -98,7 +98,7 @@ static void block_ips(struct translation *t, const struct corefile_block *block,
 static bool take_port(char *zone, struct place *place)
 {
     char *colon = strrchr(zone, ':');
-    if (!colon) {
+    if (!colon || strchr(colon, '/')) { /* "fd00::/64" */
         return true;
     }
     size_t digits = strspn(colon + 1, "0123456789");
@@ -144,7 +144,7 @@ static bool read_key(struct translation *t, const struct corefile_line *keys, co
     buf_init(&copy, COREFILE_BYTES_MAX + 1);
     buf_append(&copy, key, strlen(key) + 1);
     char *text = (char *)copy.data;
-    bool is_key = take_port(text, place) && zone_text(*text ? text : ".", zone);
+    bool is_key = take_port(text, place) && zone_or_network_text(*text ? text : ".", zone);
     buf_fini(&copy);
     if (!is_key) {
         translation_missing(t, keys, "expected a zone and a port, like example.org:53");

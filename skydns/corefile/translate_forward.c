@@ -214,6 +214,11 @@ static void add_stub(const struct plugin_use *use, const char *zone,
     const struct corefile_line *head = &use->directive->head;
     struct buf stub;
     const char *server = NULL, *separator = "=";
+    if (zone_is_odd(zone)) {
+        translation_narrower(t, head, "-stub takes names: of networks, those of whole octets");
+        translate_keep_zone(t, zone);
+        return;
+    }
     buf_init(&stub, COREFILE_BYTES_MAX);
     buf_append_str(&stub, zone);
     while ((server = strings_next(&servers->list, server))) {

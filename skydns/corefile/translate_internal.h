@@ -61,6 +61,12 @@ bool use_falls_through(const struct plugin_use *use, const char *zone);
 /* A zone of a Corefile in lower case without the last dot, "." for the root; a network as the
  * reverse name of its octets. False: no such name. */
 bool zone_text(const char *zone, struct buf *out);
+/* The same, but a network that ends within an octet (IPv6: a nibble) stays one: an odd zone,
+ * "10.96.0.0/12", which is as many zones for CoreDNS. */
+bool zone_or_network_text(const char *zone, struct buf *out);
+bool zone_is_odd(const char *zone);
+/* The zone, or of an odd one the smallest reverse name that has it all. */
+void zone_enclosing(const char *zone, struct buf *out);
 bool zone_is_reverse(const char *zone);
 /* Whether the name is the zone or below it. */
 bool zone_contains(const char *zone, const char *name);

@@ -28,7 +28,11 @@ static void list_zone(struct translation *t, struct strings *list, const char *z
 
 void translate_keep_zone(struct translation *t, const char *zone)
 {
-    list_zone(t, &t->kept, zone);
+    struct buf name;
+    buf_init(&name, COREFILE_BYTES_MAX);
+    zone_enclosing(zone, &name); /* -stub takes names */
+    list_zone(t, &t->kept, buf_cstr(&name));
+    buf_fini(&name);
 }
 
 void translate_keep(const struct plugin_use *use, size_t first)
@@ -191,6 +195,14 @@ static void add_empty_stub(struct translation *t, const char *zone)
 {
     bool is_by_root;
     if (is_domain(t, zone) || is_reverse_zone(t, zone) || !is_forwarded(t, zone, &is_by_root)) {
+        return;
+    }
+    if (zone_is_odd(zone)) {
+        struct buf name;
+        buf_init(&name, COREFILE_BYTES_MAX);
+        zone_enclosing(zone, &name);
+        add_empty_stub(t, buf_cstr(&name));
+        buf_fini(&name);
         return;
     }
     translation_narrower_item(t, zone, nobody_asked);

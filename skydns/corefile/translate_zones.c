@@ -93,37 +93,19 @@ static void add_zone(const struct plugin_use *use, const char *zone, bool can_tr
     }
 }
 
-/* "10.96.0.0/12", which is no zone of whole octets, nor one that can be transferred. */
-static void add_odd_zone(const struct plugin_use *use, const char *text)
-{
-    const struct corefile_line *through = use_option(use, "fallthrough");
-    struct network network;
-    if (!strchr(text, '/') || network_parse(slice_str(text), &network, NULL) < 0) {
-        translation_missing(use->t, &use->directive->head, "a zone is no name, nor a network");
-        translate_keep_zone(use->t, "."); /* there is no telling which */
-    } else if (!through || through->count > 1) {
-        add_network(use, text);
-        translate_zone_transfers(use, text, false);
-    }
-}
-
-/* Those after the plugin's name, or else those of the block. The plugin etcd transfers nothing. */
+/* Those after the plugin's name, or else those of the block. The plugin etcd transfers nothing, and
+ * nobody a network that ends within an octet. */
 static void add_zones(const struct plugin_use *use, bool can_transfer)
 {
+    struct strings zones;
     const char *zone = NULL;
-    struct buf text;
-    buf_init(&text, COREFILE_BYTES_MAX);
-    for (size_t i = 0; i < use_argument_count(use); i++) {
-        if (zone_text(use_argument(use, i), &text)) {
-            add_zone(use, buf_cstr(&text), can_transfer);
-        } else {
-            add_odd_zone(use, use_argument(use, i));
-        }
+    if (!use_zones(use, 1, &zones)) {
+        translate_keep_zone(use->t, "."); /* there is no telling which */
     }
-    while (use_argument_count(use) == 0 && (zone = strings_next(use->zones, zone))) {
-        add_zone(use, zone, can_transfer);
+    while ((zone = strings_next(&zones, zone))) {
+        add_zone(use, zone, can_transfer && !zone_is_odd(zone));
     }
-    buf_fini(&text);
+    strings_fini(&zones);
 }
 
 /* ---- kubernetes ---- */

@@ -100,6 +100,24 @@ static void test_both_plugins_of_domains(void **state)
     corefile_check_rows(rows, ARRAY_LEN(rows));
 }
 
+/* -reverse-zones takes any network; CoreDNS makes zones of whole octets of it. */
+static void test_networks(void **state)
+{
+    static const struct corefile_row rows[] = {
+        {". {\nkubernetes a.test 10.96.0.0/12 fd00:10:96::/112\n" FORWARD "}",
+         {"-reverse-zones=10.96.0.0/12,fd00:10:96::/112", "-nameservers=9.9.9.9:53"},
+         "ip6.arpa"},
+        {"a.test 10.96.0.0/17 {\nkubernetes\n}\n. {\n" FORWARD "}",
+         {"-domain=a.test ", "-reverse-zones=10.96.0.0/17 ", "-nameservers=9.9.9.9:53"},
+         "in-addr.arpa"},
+        {". {\nkubernetes a.test 10.96.0.0/12 {\nfallthrough 10.96.0.0/12\n}\n}",
+         {"-domain=a.test"},
+         "-reverse-zones="},
+    };
+    (void)state;
+    corefile_check_rows(rows, ARRAY_LEN(rows));
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -107,6 +125,7 @@ int main(void)
         cmocka_unit_test(test_options),
         cmocka_unit_test(test_caches_of_blocks),
         cmocka_unit_test(test_both_plugins_of_domains),
+        cmocka_unit_test(test_networks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
