@@ -48,11 +48,25 @@ static bool is_asked(const struct explain_foreign *x, size_t server)
     return x->states.asked >> server & 1;
 }
 
-/* Since then, as upstream_health.c counts: from 1 on. */
+/* As upstream_health.c counts: from 1 on. */
+static uint32_t health_now_s(void)
+{
+    return (uint32_t)(clock_monotonic_ms() / 1000) + 1;
+}
+
+/* Since then. */
 static uint32_t passed_s(uint32_t then_s)
 {
-    uint32_t now_s = (uint32_t)(clock_monotonic_ms() / 1000) + 1;
+    const uint32_t now_s = health_now_s();
     return now_s > then_s ? now_s - then_s : 0;
+}
+
+/* How long the server is still asked without EDNS. */
+static uint32_t plain_left_s(const struct explain_foreign *x, size_t server)
+{
+    const uint32_t until_s = x->states.plain_until_s[server];
+    const uint32_t now_s = health_now_s();
+    return until_s > now_s ? until_s - now_s : 0;
 }
 
 static uint32_t unkept_s(const struct explain_foreign *x)
@@ -111,6 +125,10 @@ static void text_state(const struct explain_foreign *x, size_t server, struct bu
         }
     } else {
         buf_append_str(out, is_asked(x, server) ? ", up" : ", not asked yet");
+    }
+    if (plain_left_s(x, server) > 0) {
+        buf_append_str(out, ", asked without EDNS for another ");
+        explain_text_age(plain_left_s(x, server), out);
     }
     if (states->failed_s[server] > 0) {
         buf_append_str(out, ", last failed ");
@@ -237,6 +255,9 @@ static void json_state(const struct explain_foreign *x, size_t server, struct bu
                is_asked(x, server) ? "true" : "false");
     if (states->turned_s[server] > 0) {
         buf_printf(out, ",\"since_s\":%" PRIu32, passed_s(states->turned_s[server]));
+    }
+    if (plain_left_s(x, server) > 0) {
+        buf_printf(out, ",\"without_edns_s\":%" PRIu32, plain_left_s(x, server));
     }
     if (states->failed_s[server] > 0) {
         buf_printf(out, ",\"failed_s\":%" PRIu32, passed_s(states->failed_s[server]));

@@ -122,6 +122,14 @@ static void show_tls_query(struct exchange *x)
 
 /* ---- Asking ---- */
 
+static void strip_edns(struct exchange *x)
+{
+    x->without_edns = true;
+    x->query_len = upstream_query_strip_edns(x->frame + FRAME_PREFIX, x->query_len);
+    x->frame[0] = (uint8_t)(x->query_len >> 8);
+    x->frame[1] = (uint8_t)x->query_len;
+}
+
 /* Picks the id and the capitals, which nobody can guess. False: no random bytes from the kernel. */
 static bool make_query(struct exchange *x, const struct upstream_question *question)
 {
@@ -139,6 +147,9 @@ static bool make_query(struct exchange *x, const struct upstream_question *quest
     }
     x->frame[0] = (uint8_t)(x->query_len >> 8);
     x->frame[1] = (uint8_t)x->query_len;
+    if (x->config.without_edns) {
+        strip_edns(x);
+    }
     if (x->config.random_case) {
         upstream_query_mix_case(query, x->query_len, secret.capitals);
     }
@@ -274,21 +285,18 @@ static void take_malformed(struct exchange *x, size_t len)
     }
 }
 
-static void strip_edns(struct exchange *x)
+static void log_without_edns(const struct exchange *x)
 {
     char server[NAMESERVER_TEXT_MAX];
     log_debug("nameserver does not know EDNS, asking without",
               LOG_STR("server", nameserver_format(&x->server, server)));
-    x->without_edns = true;
-    x->query_len = upstream_query_strip_edns(x->frame + FRAME_PREFIX, x->query_len);
-    x->frame[0] = (uint8_t)(x->query_len >> 8);
-    x->frame[1] = (uint8_t)x->query_len;
 }
 
 /* For servers without EDNS: repeats the question in plain RFC 1035. A truncated reply still leads
  * to TCP. */
 static void ask_without_edns(struct exchange *x)
 {
+    log_without_edns(x);
     strip_edns(x);
     if (send(x->udp.io.fd, query_of(x), x->query_len, 0) != (ssize_t)x->query_len) {
         end_broken(x);
@@ -408,6 +416,7 @@ static void on_tls_reply(void *data, const uint8_t *reply, size_t len)
     }
     if (reply && !x->without_edns &&
         upstream_is_edns_refusal(query_of(x), x->query_len, reply, len)) {
+        log_without_edns(x);
         strip_edns(x);
         if (!ask_over_tls(x)) {
             end_broken(x);
@@ -479,6 +488,25 @@ void exchange_free(struct exchange *exchange)
         buf_fini(&exchange->truncated);
         free(exchange);
     }
+}
+
+bool exchange_ask_plainly(struct exchange *exchange)
+{
+    struct exchange *x = exchange;
+    char server[NAMESERVER_TEXT_MAX];
+    if (x->without_edns || !is_open(&x->udp) || is_open(&x->tcp)) {
+        return false;
+    }
+    log_debug("no reply yet, asking without EDNS, too",
+              LOG_STR("server", nameserver_format(&x->server, server)));
+    for (unsigned i = 0; i < 2; i++) {
+        if (i == 1) {
+            strip_edns(x);
+        }
+        (void)!send(x->udp.io.fd, query_of(x), x->query_len, 0); /* an error shows when receiving */
+        show_query(x, &x->udp);
+    }
+    return true;
 }
 
 bool exchange_has_heard(const struct exchange *exchange)

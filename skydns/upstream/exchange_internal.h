@@ -56,6 +56,7 @@ struct exchange_config {
     struct ev_loop *loop;
     const struct nameserver *server; /* copied */
     bool random_case;                /* of the name's letters; the reply must repeat them */
+    bool without_edns;               /* the server is known to drop queries with it */
     struct tls_pool *tls;            /* borrowed; NULL: servers for TLS cannot be asked */
     struct dnstap *dnstap;           /* borrowed; NULL: none */
     const struct dname *zone;        /* borrowed: whose server it is, for dnstap; NULL: none */
@@ -74,6 +75,11 @@ struct exchange *exchange_start(const struct exchange_config *config,
 
 /* Cancels the callback if it is still due. NULL is fine. */
 void exchange_free(struct exchange *exchange);
+
+/* After silence, over UDP: asks again, with EDNS, since the query or the reply may have been lost,
+ * and then without, since the server, or a firewall before it, may drop queries with EDNS. True: it
+ * did. A reply without OPT then comes from a server that needs this. */
+bool exchange_ask_plainly(struct exchange *exchange);
 
 /* Whether the server said something, if only a truncated or malformed reply: it is not silent. */
 bool exchange_has_heard(const struct exchange *exchange);

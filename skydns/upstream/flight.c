@@ -286,10 +286,12 @@ static bool make_room(struct flight *flight)
 static bool begin_try(struct flight *flight, struct try *t)
 {
     struct forwarder *f = flight->owner;
+    t->is_plain = upstream_health_is_plain(flight->zone->health, &t->server);
     const struct exchange_config config = {
         .loop = f->config.loop,
         .server = &t->server,
         .random_case = f->config.random_case,
+        .without_edns = t->is_plain,
         .tls = f->config.tls,
         .dnstap = f->config.dnstap,
         .zone = &flight->zone->name,
@@ -343,6 +345,9 @@ static void on_step(struct ev_loop *loop, ev_timer *timer, int revents)
         log_debug("no reply yet", LOG_STR("server", nameserver_format(&last->server, server)),
                   LOG_INT("after_ms", (int64_t)(flight->step_s * 1000)));
         last->is_noted = true;
+        if (upstream_health_may_be_plain(flight->zone->health, &last->server)) {
+            last->is_plain |= exchange_ask_plainly(last->exchange);
+        }
         note_failure(last);
     }
     next_try(flight);
@@ -383,6 +388,10 @@ static void on_exchange(void *data, enum exchange_outcome outcome,
         return;
     }
     histogram_observe_us(&t->figure->took, clock_monotonic_us() - t->begun_us);
+    if (outcome == EXCHANGE_REPLIED) {
+        upstream_health_edns(flight->zone->health, &t->server, reply->opt != NULL,
+                             t->is_plain && !is_refusal(reply));
+    }
     if (outcome == EXCHANGE_REPLIED && !is_refusal(reply)) {
         upstream_health_answered(flight->zone->health, &t->server);
         finish_with(flight, &t->server, reply);

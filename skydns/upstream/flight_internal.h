@@ -29,6 +29,7 @@ try {
     struct exchange *exchange; /* NULL: not started, or over */
     bool is_noted;             /* its silence was counted as a failure of the server */
     bool has_failed;           /* in `figure` */
+    bool is_plain;             /* asked without EDNS, maybe after silence with it */
     int64_t begun_us;
     struct upstream_figure *figure;
 };

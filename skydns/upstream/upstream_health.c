@@ -67,6 +67,36 @@ void upstream_health_answered(struct upstream_health *health, const struct names
     health->config.revived(health->config.data, upstream->was_away);
 }
 
+void upstream_health_edns(struct upstream_health *health, const struct nameserver *server,
+                          bool has_opt, bool was_plain)
+{
+    static struct log_limit limit = {.burst = TURNS_TOLD_A_MINUTE};
+    char text[NAMESERVER_TEXT_MAX];
+    struct upstream *upstream = upstreams_find(&health->upstreams, server);
+    if (!upstream || !upstream_note_edns(upstream, has_opt, was_plain, now_s())) {
+        return;
+    }
+    tell(health);
+    if (!has_opt && log_limit_pass(&limit)) {
+        log_warn(
+            "nameserver answers only without EDNS, asking it so: no signatures, no long replies "
+            "over UDP",
+            LOG_STR("server", nameserver_format(server, text)), LOG_INT("for_s", UPSTREAM_PLAIN_S));
+    }
+}
+
+bool upstream_health_is_plain(struct upstream_health *health, const struct nameserver *server)
+{
+    const struct upstream *upstream = upstreams_find(&health->upstreams, server);
+    return upstream && upstream->plain_until_s > now_s();
+}
+
+bool upstream_health_may_be_plain(struct upstream_health *health, const struct nameserver *server)
+{
+    const struct upstream *upstream = upstreams_find(&health->upstreams, server);
+    return upstream && !upstream->knows_edns;
+}
+
 void upstream_health_judge(struct upstream_health *health, const struct nameserver *server,
                            enum upstream_verdict verdict)
 {

@@ -45,6 +45,13 @@ size_t upstream_health_order(const struct upstream_health *health, size_t first,
 
 void upstream_health_failed(struct upstream_health *health, const struct nameserver *server);
 void upstream_health_answered(struct upstream_health *health, const struct nameserver *server);
+
+/* upstream_note_edns; whether it is asked without EDNS now; whether it may need that. */
+void upstream_health_edns(struct upstream_health *health, const struct nameserver *server,
+                          bool has_opt, bool was_plain);
+bool upstream_health_is_plain(struct upstream_health *health, const struct nameserver *server);
+bool upstream_health_may_be_plain(struct upstream_health *health, const struct nameserver *server);
+
 void upstream_health_judge(struct upstream_health *health, const struct nameserver *server,
                            enum upstream_verdict verdict);
 

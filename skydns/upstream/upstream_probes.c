@@ -75,6 +75,7 @@ static void ask(struct probe *p)
         .server = &p->server,
         .tls = p->owner->config.tls,
         .dnstap = p->owner->config.dnstap,
+        .without_edns = true, /* some drop queries with it */
         .done = on_end,
         .data = p,
     };

@@ -20,6 +20,7 @@ struct state_times {
     _Atomic uint32_t asked; /* a bit for each server */
     _Atomic uint32_t turned_s[UPSTREAMS_MAX];
     _Atomic uint32_t failed_s[UPSTREAMS_MAX];
+    _Atomic uint32_t plain_until_s[UPSTREAMS_MAX];
 };
 
 struct upstream_zones {
@@ -68,6 +69,8 @@ static void write_times(const struct upstream_zone *zone, const struct upstreams
         asked |= (uint32_t)(server->has_answered || server->failed_s > 0) << i;
         atomic_store_explicit(&times->turned_s[i], server->turned_s, memory_order_relaxed);
         atomic_store_explicit(&times->failed_s[i], server->failed_s, memory_order_relaxed);
+        atomic_store_explicit(&times->plain_until_s[i], server->plain_until_s,
+                              memory_order_relaxed);
     }
     atomic_store_explicit(&times->asked, asked, memory_order_relaxed);
 }
@@ -124,6 +127,8 @@ static void read_times(const struct state_times *times, struct upstream_states *
     for (size_t i = 0; i < UPSTREAMS_MAX; i++) {
         ret->turned_s[i] = atomic_load_explicit(&times->turned_s[i], memory_order_relaxed);
         ret->failed_s[i] = atomic_load_explicit(&times->failed_s[i], memory_order_relaxed);
+        ret->plain_until_s[i] =
+            atomic_load_explicit(&times->plain_until_s[i], memory_order_relaxed);
     }
 }
 

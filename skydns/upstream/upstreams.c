@@ -63,6 +63,9 @@ bool upstream_note_failure(struct upstream *upstream, uint32_t now_s)
         upstream->failures++;
         upstream->was_away = false;
     }
+    if (upstream_is_dead(upstream)) {
+        upstream->knows_edns = false; /* another one may take its place */
+    }
     return note_turn(upstream, !was_dead && upstream_is_dead(upstream), now_s);
 }
 
@@ -72,6 +75,18 @@ bool upstream_note_answer(struct upstream *upstream, uint32_t now_s)
     upstream->failures = 0;
     upstream->has_answered = true;
     return note_turn(upstream, was_dead, now_s);
+}
+
+bool upstream_note_edns(struct upstream *upstream, bool has_opt, bool was_plain, uint32_t now_s)
+{
+    const uint32_t before_s = upstream->plain_until_s;
+    upstream->knows_edns |= has_opt;
+    if (has_opt) {
+        upstream->plain_until_s = 0;
+    } else if (was_plain && before_s <= now_s) {
+        upstream->plain_until_s = now_s + UPSTREAM_PLAIN_S;
+    }
+    return upstream->plain_until_s != before_s;
 }
 
 bool upstream_note_verdict(struct upstream *upstream, enum upstream_verdict verdict, uint32_t now_s)

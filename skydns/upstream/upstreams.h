@@ -15,6 +15,7 @@
 enum {
     UPSTREAMS_MAX = ZONE_SERVERS_MAX,
     UPSTREAM_FAILURES_MAX = 2,
+    UPSTREAM_PLAIN_S = 15 * 60, /* so long is a server asked without EDNS that needs it */
 };
 
 struct upstream {
@@ -24,6 +25,8 @@ struct upstream {
     bool has_answered; /* at least once */
     bool was_away;     /* since it became dead, a probe had no answer: it is not silent for some
                         * names only */
+    bool knows_edns;   /* its replies had OPT, and it did not die since */
+    uint32_t plain_until_s; /* asked without EDNS until then: monotonic; 0: with it */
     uint32_t turned_s; /* when it became dead or looping, or ceased to be: monotonic; 0: never */
     uint32_t failed_s; /* its last failure, likewise */
 };
@@ -40,8 +43,9 @@ struct upstream_states {
     uint16_t asked;   /* answered or failed at least once */
 
     /* By server, clock_monotonic in seconds; 0: never. */
-    uint32_t turned_s[UPSTREAMS_MAX]; /* when `dead` or `looping` last changed */
-    uint32_t failed_s[UPSTREAMS_MAX]; /* the last failure */
+    uint32_t turned_s[UPSTREAMS_MAX];      /* when `dead` or `looping` last changed */
+    uint32_t failed_s[UPSTREAMS_MAX];      /* the last failure */
+    uint32_t plain_until_s[UPSTREAMS_MAX]; /* asked without EDNS until then */
 };
 
 /* What a loop check found out. */
@@ -67,6 +71,11 @@ size_t upstreams_order(const struct upstreams *upstreams, size_t first,
 /* True if this made the server dead (alive). now_s: clock_monotonic, from 1 on. */
 bool upstream_note_failure(struct upstream *upstream, uint32_t now_s);
 bool upstream_note_answer(struct upstream *upstream, uint32_t now_s);
+
+/* It replied, with OPT or not, to a question that was also asked without EDNS (`was_plain`) or only
+ * with. One that has replied with OPT is never asked without because of silence: its replies would
+ * lack signatures. True if this changed how it is asked. */
+bool upstream_note_edns(struct upstream *upstream, bool has_opt, bool was_plain, uint32_t now_s);
 
 /* True if this changed whether the server is used. A looping one that is silent is used again, but
  * as a dead one: after the others, and probed. */

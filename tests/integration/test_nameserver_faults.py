@@ -1,5 +1,6 @@
 """Nameservers with faults that resolvers in the field have: what skydns does about each."""
 
+import json
 import socket
 import struct
 import time
@@ -8,7 +9,7 @@ import dns.message
 import dns.rcode
 import dns.rdatatype
 import pytest
-from programs import reserve_port, wait_until
+from programs import http_get, reserve_port, wait_until
 from test_forwarding import IMPATIENT, PATIENT, Upstream, address
 from test_nameservers import metric, start_skydns
 
@@ -180,3 +181,39 @@ def test_the_pause_doubles_for_a_name_that_a_nameserver_is_silent_for(bare_bed, 
     assert metric(port, "forward_probes_total") > 0
     # Both attempts last twice the timeout; the second one's pause is 2 s, not 1 s.
     assert attempts[2][1] - attempts[1][0] >= 0.6 + 2 + 0.6
+
+
+def drops_edns(transport: str, query: dns.message.Message) -> bytes | None:
+    return None if query.edns >= 0 else right(query)
+
+
+def explained(port: int) -> dict:
+    """The first nameserver."""
+    page = http_get(f"http://127.0.0.1:{port}/explain?name=www.example.com&type=A")[1]
+    return json.loads(page)["nameservers"][0]
+
+
+def test_a_nameserver_that_drops_queries_with_edns(bare_bed, faulty):
+    """Only the first question waits for the timeout; /explain says why there is no EDNS."""
+    first = faulty(drops_edns)
+    port = start_skydns(bare_bed, flag_of(first), rtimeout="-rtimeout=1s")
+    assert bare_bed.dns.answers("www.example.com") == ["192.0.2.7"]
+    assert {query.edns for _, query in first.seen} == {0, -1}
+    seen = len(first.seen)
+    for number in range(5):
+        assert bare_bed.dns.answers(f"n{number}.example.com") == ["192.0.2.7"]
+    assert [query.edns for _, query in first.seen[seen:]] == [-1] * 5
+    assert metric(port, "nameservers_dead") == 0
+    assert 0 < explained(port)["without_edns_s"] <= 900
+
+
+def test_a_nameserver_that_knows_edns_is_asked_with_it(bare_bed, faulty):
+    """Silence for one name does not cost the others their signatures."""
+    first = faulty(lambda transport, query: None if b"silent" in query.question[0].name.labels else right(query))
+    port = start_skydns(bare_bed, flag_of(first), rtimeout=IMPATIENT)
+    assert bare_bed.dns.answers("www.example.com") == ["192.0.2.7"]
+    assert bare_bed.dns.query("silent.example.com", "A").rcode() == dns.rcode.SERVFAIL
+    assert bare_bed.dns.answers("www2.example.com") == ["192.0.2.7"]
+    names = [query for _, query in first.seen if query.question[0].rdtype == dns.rdatatype.A]
+    assert all(query.edns == 0 for query in names)
+    assert "without_edns_s" not in explained(port)

@@ -39,6 +39,21 @@ struct addr scripted_nameserver_nowhere(void)
     return address;
 }
 
+static void count_try(struct scripted_nameserver *ns)
+{
+    const uint32_t port_and_id =
+        (uint32_t)addr_port(&ns->client) << 16 | (uint32_t)ns->message[0] << 8 | ns->message[1];
+    for (unsigned i = 0; i < ns->tries && i < SCRIPTED_TRIES_MAX; i++) {
+        if (ns->known[i] == port_and_id) {
+            return;
+        }
+    }
+    if (ns->tries < SCRIPTED_TRIES_MAX) {
+        ns->known[ns->tries] = port_and_id;
+    }
+    ns->tries++;
+}
+
 static void on_query(struct ev_loop *loop, ev_io *io, int revents)
 {
     struct scripted_nameserver *ns = io->data;
@@ -52,6 +67,7 @@ static void on_query(struct ev_loop *loop, ev_io *io, int revents)
     }
     ns->len = (size_t)n;
     ns->seen++;
+    count_try(ns);
     if (ns->script) {
         ns->script(ns);
     }

@@ -9,13 +9,17 @@
 
 #include "common/base/addr.h"
 
+enum { SCRIPTED_TRIES_MAX = 256 };
+
 struct scripted_nameserver {
     struct ev_loop *loop;
     ev_io udp;
     ev_io listener;
     ev_io connection; /* the latest; fd -1: none */
     struct addr address;
-    unsigned seen; /* queries over UDP */
+    unsigned seen;  /* queries over UDP */
+    unsigned tries; /* of them, those from another port, or with another id, than any before */
+    uint32_t known[SCRIPTED_TRIES_MAX]; /* ports and ids of these; later ones count as new */
     unsigned connections;
     uint8_t message[512]; /* the last query; a script may edit it in place */
     size_t len;
