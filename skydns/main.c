@@ -479,6 +479,14 @@ static void explain_serial(const void *feed, const struct dname *apex,
     serial->revision = origin.revision;
 }
 
+/* Documents of settings, else bases of serials: one denial is enough to be told. */
+static bool explain_denied(const void *program, struct buf *out)
+{
+    const struct program *p = program;
+    return writer_documents_explain_denied(p->documents, out) ||
+           transfer_feed_explain_denied(p->feed, out);
+}
+
 static void set_status(struct program *p)
 {
     unsigned worker_count;
@@ -486,6 +494,8 @@ static void set_status(struct program *p)
     p->status = (struct metrics_sources){
         .refusals = refusals,
         .settings = p,
+        .explain_denied = explain_denied,
+        .documents = p,
         .certificate_ends = p->certificate ? certificate_ends : NULL,
         .certificate = p->certificate,
         .dnssec_unusable = unusable_keys,

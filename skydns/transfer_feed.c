@@ -382,3 +382,8 @@ void transfer_feed_free(struct transfer_feed *feed)
     engine_config_free(feed->given);
     free(feed);
 }
+
+bool transfer_feed_explain_denied(const struct transfer_feed *feed, struct buf *out)
+{
+    return feed && writer_documents_explain_denied(feed->keys, out);
+}

@@ -16,6 +16,7 @@
 #include "common/dns/dname.h"
 #include "skydns/publish/engine_config.h"
 
+struct buf;
 struct etcd;
 struct publisher;
 struct store_sync;
@@ -51,5 +52,8 @@ struct transfer_origin_of_serial {
 };
 struct transfer_origin_of_serial transfer_feed_origin(const struct transfer_feed *feed,
                                                       const struct dname *apex);
+
+/* writer_documents_explain_denied, of the bases. feed NULL: there are none. */
+bool transfer_feed_explain_denied(const struct transfer_feed *feed, struct buf *out);
 
 #endif

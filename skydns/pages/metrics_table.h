@@ -58,6 +58,9 @@ struct metrics_sources {
     struct query_tap *tap;       /* samples names for /live; NULL: none */
     struct explainer *explainer; /* NULL without HTTP */
     bool is_lame_duck;           /* stopping, but still answering */
+    /* Appends which of kube2sky's documents etcd denies reading, and why; NULL: there are none. */
+    bool (*explain_denied)(const void *documents, struct buf *out);
+    const void *documents;
     struct config_refusals (*refusals)(const void *settings); /* NULL: none */
     const void *settings;
     size_t (*dnssec_unusable)(const void *files); /* keys of -dnssec; NULL: all are usable */

@@ -74,6 +74,12 @@ static bool explain_snapshot(const struct store_sync *sync, struct buf *out)
     return is_from_snapshot;
 }
 
+/* True, with the reason, if settings or serials of kube2sky are not known. */
+static bool explain_denied(const struct metrics_sources *sources, struct buf *out)
+{
+    return sources->explain_denied && sources->explain_denied(sources->documents, out);
+}
+
 static void explain_unready(const struct metrics_sources *sources, struct buf *out)
 {
     if (store_sync_store(sources->sync)) { /* of etcd, or of a snapshot */
@@ -96,5 +102,6 @@ bool readiness_explain(const struct metrics_sources *sources, bool is_strict, st
     }
     return is_strict &&
            (explain_snapshot(sources->sync, out) || outage_explain_overdue(sources->outage, out) ||
-            explain_holding(sources->sync, out) || explain_incomplete(sources->sync, out));
+            explain_holding(sources->sync, out) || explain_incomplete(sources->sync, out) ||
+            explain_denied(sources, out));
 }

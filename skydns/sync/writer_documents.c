@@ -17,7 +17,7 @@
 #include "skydns/settings/config_documents.h"
 
 /* Permissions are given by people: the mirror itself would retry every second. */
-static const double denied_retry_s = 60;
+static const double denied_retry_s = 10;
 
 /* One domain's. */
 struct document {
@@ -27,6 +27,7 @@ struct document {
     struct etcd_mirror *mirror; /* NULL: etcd denies reading the key */
     ev_timer retry;             /* runs then */
     bool is_denied;             /* told, until it can be read */
+    struct err denial;          /* why */
     struct buf text;            /* as of the mirror's uncommitted sequence */
     bool is_there;
     bool is_read; /* in the current full read */
@@ -114,12 +115,27 @@ static void on_state(void *data, const struct err *err)
                      LOG_STR("key", document->key), LOG_STR("reason", err->msg));
         }
         document->is_denied = true;
+        document->denial = *err;
         ev_timer_start(document->documents->config.loop, &document->retry);
         etcd_mirror_stop(STEAL(document->mirror));
         if (!document->is_told) {
             tell(document); /* that there is none, as far as anybody may know */
         }
     }
+}
+
+bool writer_documents_explain_denied(const struct writer_documents *documents, struct buf *out)
+{
+    bool is_denied = false;
+    for (size_t i = 0; documents && i < documents->count; i++) {
+        const struct document *document = documents->items[i];
+        if (document->is_denied) {
+            buf_printf(out, "%scannot read %s: %s", is_denied ? "; " : "", document->key,
+                       document->denial.msg);
+            is_denied = true;
+        }
+    }
+    return is_denied;
 }
 
 /* ---- Across restarts: how many, then name, whether there is one, text and mirror of each ---- */

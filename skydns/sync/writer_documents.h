@@ -2,7 +2,8 @@
  * nameservers of a ConfigMap; and `/kube2sky/<domain>/serial`, the base of zones' serials. Each
  * domain's is a mirror of one key: two watches on the connection that exists anyway. As the
  * records, a document survives an etcd that came back without its data until kube2sky has written
- * everything again. An etcd whose user may not read it is asked once a minute, with one warning.
+ * everything again. An etcd whose user may not read it is asked every 10 s, with one warning,
+ * and is not strictly ready.
  * Main thread. */
 #ifndef SKYDNS_SYNC_WRITER_DOCUMENTS_H
 #define SKYDNS_SYNC_WRITER_DOCUMENTS_H
@@ -47,5 +48,9 @@ bool writer_documents_save(const struct writer_documents *documents, struct buf 
  * From `changed`, only with the same domains. */
 void writer_documents_set_domains(struct writer_documents *documents, const struct dname *domains,
                                   size_t count);
+
+/* True, with the keys and the reason, if etcd denies reading some. documents NULL: there are none.
+ */
+bool writer_documents_explain_denied(const struct writer_documents *documents, struct buf *out);
 
 #endif

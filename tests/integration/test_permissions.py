@@ -4,6 +4,8 @@ import pytest
 from etcd_users import add_documented_users
 from kube import endpoints, headless, node, pod, port, service
 from model import Model
+from programs import reserve_port
+from watched import Watched
 
 CONFIG_MAP = {
     "metadata": {"name": "kube-dns", "namespace": "kube-system"},
@@ -33,10 +35,34 @@ def test_documented_permissions_are_enough(bed, has_options):
         "--config-map=kube-dns", "--etcd-username=kube2sky", f"--etcd-password-file={file}", *kube2sky_flags
     )
     bed.wait_model(Model(has_nodes=has_options))
-    bed.start_skydns("-schema=kubernetes", "-username=skydns", f"-password-file={file}", *skydns_flags)
+    http = reserve_port()
+    bed.start_skydns(
+        "-schema=kubernetes", "-username=skydns", f"-password-file={file}", f"-http-addr=127.0.0.1:{http}", *skydns_flags
+    )
     bed.skydns.wait_line(r"192\.0\.2\.53")
     address = bed.kube.get("services", "web")["spec"]["clusterIP"]
     bed.wait_answers("web.default.svc.cluster.local", "A", [address])
+    Watched(bed.skydns, http, "skydns").wait_strict(200)
     for program in (bed.kube2sky, bed.skydns):
         program.stop()
         assert not [line for line in program.lines if "denied" in line]
+
+
+def test_documents_that_may_not_be_read(bare_bed):
+    """skydns answers, and its strict readiness names the keys and why."""
+    bed = bare_bed
+    bed.start_etcd()
+    bed.etcd.add_user("skydns", "secret")
+    for keys in ("/skydns/", "/kube2sky/cluster.local/store", "/kube2sky/cluster.local/config"):
+        bed.etcd.permit("skydns", "READ", keys)
+    bed.etcd.enable_authentication("root")
+    file = bed.folder / "password"
+    file.write_text("secret\n")
+    http = reserve_port()
+    flags = ["-username=skydns", f"-password-file={file}", f"-http-addr=127.0.0.1:{http}", "-no-rec"]
+    bed.start_skydns("-schema=kubernetes", "-transfer-to=127.0.0.1", *flags)
+    watched = Watched(bed.skydns, http, "skydns")
+    text = watched.wait_strict(503)
+    assert "cannot read /kube2sky/cluster.local/serial: " in text and "permission" in text and "config" not in text
+    assert watched.ask("/readiness")[0] == 200
+    bed.skydns.stop()

@@ -126,6 +126,19 @@ static void set_domains(struct fixture *f, const char *first, const char *second
     writer_documents_set_domains(f->documents, domains, second ? 2 : 1);
 }
 
+/* Empty: every document may be read. */
+static const char *denied_text(const struct fixture *f)
+{
+    static char text[256];
+    struct buf out;
+    buf_init(&out, sizeof(text));
+    const bool is_denied = writer_documents_explain_denied(f->documents, &out);
+    assert_int_equal(is_denied, out.len > 0);
+    (void)snprintf(text, sizeof(text), "%s", out.len ? buf_cstr(&out) : ""); /* fits */
+    buf_fini(&out);
+    return text;
+}
+
 static int setup(void **state)
 {
     struct fixture *f = calloc(1, sizeof(*f));
@@ -240,6 +253,7 @@ static void test_a_document_that_may_not_be_read(void **state)
     const char *log = log_capture_end(&capture);
     assert_int_equal(log_occurrences(log, "\n"), 1);
     assert_int_equal(log_occurrences(log, "permission denied"), 1);
+    assert_string_equal(denied_text(f), "cannot read /kube2sky/a.test/config: permission denied");
     assert_told(f, 1, "a.test. {}");
     set_domains(f, "b.test", NULL); /* while the timer runs */
     assert_int_equal(started, 2);
