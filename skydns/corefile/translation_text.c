@@ -158,6 +158,8 @@ static void skydns_flags(const struct translation *t, struct strings *flags)
     }
     if (t->root != ROOT_FORWARDED) {
         strings_add(flags, "-no-rec"); /* but stub zones are asked */
+    } else {
+        strings_add(flags, "-ndots=0"); /* names of one label, too */
     }
     add_strings(flags, "-stub=", &t->stubs);
     if (!strings_is_empty(&t->hosts)) {

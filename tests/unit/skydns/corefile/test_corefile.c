@@ -177,7 +177,7 @@ static void test_other_names(void **state)
          {"-stub=_msdcs.ad.test=10.0.0.1:53", "-rcache=0", "\"rcache\":0"},
          NULL},
         {". {\nforward . /etc/resolv.conf\n}",
-         {"-rcache=0", "see -allow-recursion"},
+         {"-rcache=0", "see -allow-recursion", "-ndots=0"},
          "-nameservers"},
         {". {\nforward . 8.8.8.8 dns://8.8.4.4:54 [2001:db8::1]:53 {\npolicy "
          "sequential\nread_timeout "
@@ -194,7 +194,7 @@ static void test_other_names(void **state)
         {"a.org {\nforward . fe80::1%eth7\n}", {"-stub=a.org=[fe80::1%eth7]:53"}, NULL},
         {"10.0.0.0/8 {\nforward . 10.0.0.1\n}", {"-stub=10.in-addr.arpa=10.0.0.1:53"}, NULL},
         {". {\nforward . tls://9.9.9.9 TLS://[::1]:54 10.0.0.1\n}",
-         {"-nameservers=tls://9.9.9.9:853,tls://[::1]:54,10.0.0.1:53"},
+         {"-nameservers=tls://9.9.9.9:853,tls://[::1]:54,10.0.0.1:53", "-ndots=0"},
          "no counterpart"},
         {". {\nforward . tls://9.9.9.9 {\ntls_servername dns.quad9.net\ntls /ca\n}\n}",
          {"-nameservers=tls://9.9.9.9:853#dns.quad9.net", "-nameservers-ca=/ca"},
