@@ -50,9 +50,9 @@ bool answer_hosts(struct answer *a, const struct ip *ip)
 {
     const struct hosts_table *hosts = a->config->hosts;
     size_t count;
-    const struct dname *name = hosts && ip ? hosts_table_name(hosts, ip) : NULL;
+    const struct slice name = hosts && ip ? hosts_table_name(hosts, ip) : slice_of(NULL, 0);
     const struct ip *ips = hosts && !ip ? hosts_table_find(hosts, &a->asked, &count) : NULL;
-    if ((!name && !ips) || (ips && !is_address_type(a) && find_servers(a))) {
+    if ((name.len == 0 && !ips) || (ips && !is_address_type(a) && find_servers(a))) {
         return false;
     }
     a->plan.is_authoritative = false;
@@ -60,7 +60,7 @@ bool answer_hosts(struct answer *a, const struct ip *ip)
     if (ips) {
         add_addresses(a, ips, count);
     } else if (a->in.question->type == DNS_TYPE_PTR) {
-        answer_add(a, hosts_rr(a, RR_PTR, rr_name(name)));
+        answer_add(a, hosts_rr(a, RR_PTR, name));
     }
     return true;
 }

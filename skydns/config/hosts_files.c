@@ -33,29 +33,32 @@ static void log_report(const char *path, const struct hosts_report *report)
         log_warn("further lines of a hosts file are left out", LOG_STR("file", path),
                  LOG_INT("lines", (int64_t)report->bad_lines - HOSTS_BAD_LINES_SHOWN));
     }
-    if (report->cut_line > 0) {
-        log_warn("hosts files have more names than there is room for", LOG_STR("file", path),
-                 LOG_INT("line", (int64_t)report->cut_line), LOG_INT("room", HOSTS_NAMES_MAX));
-    }
 }
 
 /* `news`: the file whose lines are logged; NULL: all. */
 static void make_table(struct hosts_files *files, const struct hosts_file *news)
 {
-    struct hosts_list list = {0};
+    struct hosts_table *table = hosts_table_new(files->config.table_bytes_max);
     for (size_t i = 0; i < files->count; i++) {
-        struct hosts_report report;
         const struct hosts_file *file = &files->items[i];
-        hosts_file_parse(buf_slice(&file->text), &list, &report);
+        const char *path = watched_file_path(file->watched);
+        struct hosts_reader reader = {.text = buf_slice(&file->text)};
+        struct hosts_entry entry;
+        while (hosts_reader_next(&reader, &entry)) {
+            if (!hosts_table_add(table, &entry) && hosts_table_left_out(table) == 1) {
+                log_warn("names of hosts files are left out; raise -hosts-max",
+                         LOG_STR("file", path), LOG_INT("line", (int64_t)reader.line));
+            }
+        }
         if (!news || news == file) {
-            log_report(watched_file_path(file->watched), &report);
+            log_report(path, &reader.report);
         }
     }
     hosts_table_unref(files->table);
-    files->table = hosts_table_new(list.items, list.count);
-    hosts_list_free(&list);
+    files->table = table;
     log_info("hosts files read", LOG_INT("files", (int64_t)files->count),
-             LOG_INT("names", (int64_t)hosts_table_count(files->table)));
+             LOG_INT("names", (int64_t)hosts_table_count(table)),
+             LOG_INT("left_out", (int64_t)hosts_table_left_out(table)));
 }
 
 static int read_file(struct hosts_file *file, struct err *err)

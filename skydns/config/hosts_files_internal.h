@@ -16,6 +16,7 @@ struct hosts_files;
 struct hosts_files_config {
     struct ev_loop *loop;
     const struct flag_strings *paths; /* borrowed */
+    size_t table_bytes_max;           /* of the memory for names */
     void (*changed)(void *data);      /* there is another table */
     void *data;
 };

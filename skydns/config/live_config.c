@@ -464,11 +464,13 @@ int live_config_open_files(struct live_config *live, struct err *err)
         r = open_keys(live, err);
     }
     if (r == 0) {
-        r = hosts_files_new(&(struct hosts_files_config){.loop = live->config.loop,
-                                                         .paths = &flags->hosts,
-                                                         .changed = on_hosts,
-                                                         .data = live},
-                            &live->hosts, err);
+        r = hosts_files_new(
+            &(struct hosts_files_config){.loop = live->config.loop,
+                                         .paths = &flags->hosts,
+                                         .table_bytes_max = (size_t)flags->hosts_max_mib << 20,
+                                         .changed = on_hosts,
+                                         .data = live},
+            &live->hosts, err);
     }
     if (r == 0) {
         foreign_settings_set_hosts(live->foreign, hosts_files_table(live->hosts));

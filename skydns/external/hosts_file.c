@@ -1,11 +1,6 @@
 #include "skydns/external/hosts_file.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-#include "common/base/xalloc.h"
-
-enum { CAP_MIN = 64 };
 
 /* Takes what is in front of the separator off the text; all if there is none. */
 static struct slice cut_at(struct slice *text, char separator)
@@ -53,41 +48,26 @@ static bool parse_name(struct slice word, struct dname *ret_name)
     return true;
 }
 
-static struct hosts_entry *add(struct hosts_list *list)
+/* Takes the line's address off it. What is wrong with the line; NULL: nothing, or it is empty. */
+static const char *check_line(struct slice *line, struct ip *ret_ip)
 {
-    if (list->count == list->cap) {
-        list->cap = list->cap ? 2 * list->cap : CAP_MIN;
-        list->items = xrealloc_array(list->items, list->cap, sizeof(*list->items));
-    }
-    return &list->items[list->count++];
-}
-
-/* Adds the line's entries. Returns what is wrong with it, or NULL; sets *is_cut if there is no room
- * for all. */
-static const char *take_line(struct slice line, struct hosts_list *list, bool *is_cut)
-{
-    struct ip ip;
-    struct slice word = next_word(&line);
+    struct slice word = next_word(line);
     if (word.len == 0) {
         return NULL;
     }
-    if (!ip_parse_sloppy(word, &ip)) {
+    if (!ip_parse_sloppy(word, ret_ip)) {
         return "expected an address first";
     }
-    word = next_word(&line);
+    struct slice names = *line;
+    word = next_word(&names);
     if (word.len == 0) {
         return "expected a name after the address";
     }
-    for (; word.len > 0; word = next_word(&line)) {
+    for (; word.len > 0; word = next_word(&names)) {
         struct dname name;
         if (!parse_name(word, &name)) {
             return "a name is not a DNS name";
         }
-        if (list->count == HOSTS_NAMES_MAX) {
-            *is_cut = true;
-            return NULL;
-        }
-        *add(list) = (struct hosts_entry){.ip = ip, .name = name};
     }
     return NULL;
 }
@@ -101,30 +81,26 @@ static void note_bad(struct hosts_report *report, size_t line, const char *why)
     report->bad_lines++;
 }
 
-void hosts_file_parse(struct slice text, struct hosts_list *list, struct hosts_report *ret_report)
+bool hosts_reader_next(struct hosts_reader *reader, struct hosts_entry *ret_entry)
 {
-    *ret_report = (struct hosts_report){0};
-    for (size_t number = 1; text.len > 0; number++) {
-        struct slice rest = cut_at(&text, '\n');
+    for (;;) {
+        const struct slice word = next_word(&reader->names);
+        if (word.len > 0) {
+            ret_entry->ip = reader->ip;
+            (void)parse_name(word, &ret_entry->name); /* checked with its line */
+            return true;
+        }
+        if (reader->text.len == 0) {
+            return false;
+        }
+        struct slice rest = cut_at(&reader->text, '\n');
         struct slice line = cut_at(&rest, '#');
-        size_t before = list->count;
-        bool is_cut = false;
-        const char *why = take_line(line, list, &is_cut);
-        if (why || is_cut) {
-            list->count = before;
-        }
-        if (is_cut) {
-            ret_report->cut_line = number;
-            return;
-        }
+        reader->line++;
+        const char *why = check_line(&line, &reader->ip);
         if (why) {
-            note_bad(ret_report, number, why);
+            note_bad(&reader->report, reader->line, why);
+        } else {
+            reader->names = line;
         }
     }
-}
-
-void hosts_list_free(struct hosts_list *list)
-{
-    free(list->items);
-    *list = (struct hosts_list){0};
 }

@@ -10,15 +10,8 @@
 #include "skydns/external/hosts_table.h"
 
 enum {
-    HOSTS_FILE_MAX = 16 * 1024 * 1024, /* bytes: fifty times the largest lists of blocked names */
-    HOSTS_NAMES_MAX = 200000,          /* entries of all files; 60 MB while they are read */
+    HOSTS_FILE_MAX = 64 * 1024 * 1024, /* bytes: twice the largest lists of blocked names */
     HOSTS_BAD_LINES_SHOWN = 8,
-};
-
-/* Entries, in the files' order; zeroed at first. */
-struct hosts_list {
-    struct hosts_entry *items;
-    size_t count, cap;
 };
 
 /* What of a file is left out. */
@@ -28,12 +21,18 @@ struct hosts_report {
         size_t line;     /* from 1 */
         const char *why; /* constant */
     } shown[HOSTS_BAD_LINES_SHOWN];
-    size_t cut_line; /* the first one beyond HOSTS_NAMES_MAX; 0: none */
 };
 
-/* Appends the file's entries. A bad line is left out as a whole. */
-void hosts_file_parse(struct slice text, struct hosts_list *list, struct hosts_report *ret_report);
+/* A file being read; zeroed at first, but for its text. */
+struct hosts_reader {
+    struct slice text;  /* borrowed; what is left of it */
+    size_t line;        /* of the last entry; from 1 */
+    struct ip ip;       /* that line's, */
+    struct slice names; /* and its further names */
+    struct hosts_report report;
+};
 
-void hosts_list_free(struct hosts_list *list);
+/* The next entry. A bad line is left out as a whole. False: there are no more. */
+bool hosts_reader_next(struct hosts_reader *reader, struct hosts_entry *ret_entry);
 
 #endif

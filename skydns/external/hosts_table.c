@@ -4,29 +4,33 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/arena.h"
 #include "common/base/key_table.h"
 #include "common/base/xalloc.h"
 
 /* A name and its addresses. */
 struct host {
-    uint32_t count, cap;
-    struct ip *ips; /* a part of the table's */
-    uint8_t len;
+    struct ip *ips; /* the first, or an array of `cap` in the arena */
+    struct ip first;
+    uint8_t count, cap, len;
     uint8_t name[]; /* wire */
 };
 
-/* An address and its first name. */
+/* An address and the first name that has it. */
 struct reverse {
     struct ip ip;
-    struct dname name;
+    const struct host *host;
 };
 
 struct hosts_table {
     atomic_uint references;
+    struct arena arena;       /* hosts, reverses, addresses */
     struct key_table by_name; /* struct host */
     struct key_table by_ip;   /* struct reverse */
-    struct ip *ips;           /* of all names */
+    size_t bytes_max, left_out;
 };
+
+_Static_assert((int)HOSTS_IPS_MAX <= UINT8_MAX, "a host's count");
 
 static struct slice name_of(const void *thing)
 {
@@ -52,76 +56,94 @@ static struct host *find(const struct hosts_table *table, const struct dname *na
 
 /* ---- Building ---- */
 
-/* Counts the addresses of each name, as often as they occur. */
-static void count_names(struct hosts_table *table, const struct hosts_entry *entries, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        const struct dname *name = &entries[i].name;
-        struct host *host = find(table, name);
-        if (!host) {
-            host = xcalloc(1, sizeof(*host) + name->len);
-            host->len = name->len;
-            memcpy(host->name, name->wire, name->len);
-            (void)key_table_put(&table->by_name, host); /* there was none */
-        }
-        host->cap += host->cap < HOSTS_IPS_MAX;
-    }
-}
-
-static void add_ip(struct host *host, const struct ip *ip)
-{
-    for (uint32_t i = 0; i < host->count; i++) {
-        if (slice_equal(bytes_of(&host->ips[i]), bytes_of(ip))) {
-            return;
-        }
-    }
-    if (host->count < host->cap) {
-        host->ips[host->count++] = *ip;
-    }
-}
-
-static void add_reverse(struct hosts_table *table, const struct hosts_entry *entry)
-{
-    if (!key_table_find(&table->by_ip, bytes_of(&entry->ip))) {
-        struct reverse *reverse = xcalloc(1, sizeof(*reverse));
-        reverse->ip = entry->ip;
-        reverse->name = entry->name;
-        (void)key_table_put(&table->by_ip, reverse); /* there was none */
-    }
-}
-
-struct hosts_table *hosts_table_new(const struct hosts_entry *entries, size_t count)
+struct hosts_table *hosts_table_new(size_t bytes_max)
 {
     struct hosts_table *table = xcalloc(1, sizeof(*table));
-    size_t used = 0;
     atomic_init(&table->references, 1);
+    table->bytes_max = bytes_max;
+    arena_init(&table->arena, bytes_max);
     key_table_init(&table->by_name, name_of);
     key_table_init(&table->by_ip, ip_of);
-    table->ips = xcalloc(count ? count : 1, sizeof(*table->ips));
-    count_names(table, entries, count);
-    for (size_t i = 0; i < count; i++) {
-        struct host *host = find(table, &entries[i].name);
-        if (!host->ips) {
-            host->ips = table->ips + used;
-            used += host->cap;
-        }
-        add_ip(host, &entries[i].ip);
-        add_reverse(table, &entries[i]);
-    }
     return table;
 }
 
-/* ---- References ---- */
-
-static void free_things(struct key_table *things)
+/* NULL: no room, for this or anything else from now on. */
+static void *take_room(struct hosts_table *table, size_t size)
 {
-    size_t at = 0;
-    for (void *thing = key_table_next(things, &at); thing; thing = key_table_next(things, &at)) {
-        free(thing);
-        at++;
+    enum { TABLE_ENTRY = 19 }; /* key_table.h */
+    const size_t entries = table->by_name.count + table->by_ip.count + 1;
+    if (table->arena.reserved + entries * TABLE_ENTRY > table->bytes_max) {
+        table->arena.failed = true;
     }
-    key_table_fini(things);
+    return table->arena.failed ? NULL : arena_alloc(&table->arena, size);
 }
+
+static struct host *add_host(struct hosts_table *table, const struct hosts_entry *entry)
+{
+    struct host *host = take_room(table, sizeof(*host) + entry->name.len);
+    if (host) {
+        host->first = entry->ip;
+        host->ips = &host->first;
+        host->count = host->cap = 1;
+        host->len = entry->name.len;
+        memcpy(host->name, entry->name.wire, entry->name.len);
+        (void)key_table_put(&table->by_name, host); /* there was none */
+    }
+    return host;
+}
+
+/* What an array leaves behind when it grows stays in the arena: as much as it has, at most. */
+static bool add_ip(struct hosts_table *table, struct host *host, const struct ip *ip)
+{
+    for (unsigned i = 0; i < host->count; i++) {
+        if (slice_equal(bytes_of(&host->ips[i]), bytes_of(ip))) {
+            return true;
+        }
+    }
+    if (host->count == HOSTS_IPS_MAX) {
+        return true;
+    }
+    if (host->count == host->cap) {
+        const unsigned cap = 2u * host->cap;
+        struct ip *ips = take_room(table, cap * sizeof(*ips));
+        if (!ips) {
+            return false;
+        }
+        memcpy(ips, host->ips, host->count * sizeof(*ips));
+        host->ips = ips;
+        host->cap = (uint8_t)cap;
+    }
+    host->ips[host->count++] = *ip;
+    return true;
+}
+
+static bool add_reverse(struct hosts_table *table, const struct host *host, const struct ip *ip)
+{
+    if (key_table_find(&table->by_ip, bytes_of(ip))) {
+        return true;
+    }
+    struct reverse *reverse = take_room(table, sizeof(*reverse));
+    if (reverse) {
+        *reverse = (struct reverse){.ip = *ip, .host = host};
+        (void)key_table_put(&table->by_ip, reverse); /* there was none */
+    }
+    return reverse != NULL;
+}
+
+bool hosts_table_add(struct hosts_table *table, const struct hosts_entry *entry)
+{
+    struct host *host = table->arena.failed ? NULL : find(table, &entry->name);
+    const bool is_new = !host && !table->arena.failed;
+    if (is_new) {
+        host = add_host(table, entry);
+    }
+    const bool is_added =
+        host && (is_new || add_ip(table, host, &entry->ip)) && add_reverse(table, host, &entry->ip);
+    table->left_out += !is_added;
+    return is_added;
+}
+
+/* ---- References ---- */
 
 struct hosts_table *hosts_table_ref(struct hosts_table *table)
 {
@@ -134,9 +156,9 @@ struct hosts_table *hosts_table_ref(struct hosts_table *table)
 void hosts_table_unref(struct hosts_table *table)
 {
     if (table && atomic_fetch_sub_explicit(&table->references, 1, memory_order_acq_rel) == 1) {
-        free_things(&table->by_name);
-        free_things(&table->by_ip);
-        free(table->ips);
+        key_table_fini(&table->by_name);
+        key_table_fini(&table->by_ip);
+        arena_fini(&table->arena);
         free(table);
     }
 }
@@ -151,13 +173,18 @@ const struct ip *hosts_table_find(const struct hosts_table *table, const struct 
     return host ? host->ips : NULL;
 }
 
-const struct dname *hosts_table_name(const struct hosts_table *table, const struct ip *ip)
+struct slice hosts_table_name(const struct hosts_table *table, const struct ip *ip)
 {
     const struct reverse *reverse = key_table_find(&table->by_ip, bytes_of(ip));
-    return reverse ? &reverse->name : NULL;
+    return reverse ? name_of(reverse->host) : slice_of(NULL, 0);
 }
 
 size_t hosts_table_count(const struct hosts_table *table)
 {
     return table->by_name.count;
+}
+
+size_t hosts_table_left_out(const struct hosts_table *table)
+{
+    return table->left_out;
 }

@@ -4,10 +4,12 @@
 #ifndef SKYDNS_EXTERNAL_HOSTS_TABLE_H
 #define SKYDNS_EXTERNAL_HOSTS_TABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/addr.h"
+#include "common/base/slice.h"
 #include "common/dns/dname.h"
 
 enum {
@@ -23,9 +25,13 @@ struct hosts_entry {
     struct dname name; /* lower case */
 };
 
-/* Copies the entries. The first name of an address is its reverse name. About 100 bytes for each
- * name and 300 for each address. Starts with one reference. */
-struct hosts_table *hosts_table_new(const struct hosts_entry *entries, size_t count);
+/* Empty, for so much memory: about 90 bytes for each name, 50 for each address's reverse name and
+ * 20 for each further address of a name. Starts with one reference. */
+struct hosts_table *hosts_table_new(size_t bytes_max);
+
+/* Before others have the table. The first name of an address is its reverse name. False: there is
+ * no room for it, or for any further name; the entry is left out and counted. */
+bool hosts_table_add(struct hosts_table *table, const struct hosts_entry *entry);
 
 /* Any thread; the last unref frees. NULL is fine. */
 struct hosts_table *hosts_table_ref(struct hosts_table *table);
@@ -36,9 +42,10 @@ void hosts_table_unref(struct hosts_table *table);
 const struct ip *hosts_table_find(const struct hosts_table *table, const struct dname *name,
                                   size_t *ret_count);
 
-/* The first name of an address, or NULL. */
-const struct dname *hosts_table_name(const struct hosts_table *table, const struct ip *ip);
+/* The first name of an address in wire form, or an empty slice. */
+struct slice hosts_table_name(const struct hosts_table *table, const struct ip *ip);
 
-size_t hosts_table_count(const struct hosts_table *table); /* names */
+size_t hosts_table_count(const struct hosts_table *table);    /* names */
+size_t hosts_table_left_out(const struct hosts_table *table); /* entries without room */
 
 #endif

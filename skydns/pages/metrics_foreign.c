@@ -159,5 +159,7 @@ uint64_t metrics_foreign_write(struct metrics_page *page, const struct engine_co
     }
     metrics_gauge(page, "hosts_names", "Names in the files of -hosts.",
                   config->hosts ? (double)hosts_table_count(config->hosts) : 0);
+    metrics_gauge(page, "hosts_left_out", "Names in them for which -hosts-max has no room.",
+                  config->hosts ? (double)hosts_table_left_out(config->hosts) : 0);
     return counter_get(&counts.misses);
 }

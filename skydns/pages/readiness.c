@@ -6,6 +6,8 @@
 #include "common/base/duration.h"
 #include "common/base/outage.h"
 #include "common/etcd/etcd_store_id.h"
+#include "skydns/external/hosts_table.h"
+#include "skydns/publish/publisher.h"
 #include "skydns/sync/store_keys.h"
 #include "skydns/sync/store_sync.h"
 
@@ -80,6 +82,18 @@ static bool explain_denied(const struct metrics_sources *sources, struct buf *ou
     return sources->explain_denied && sources->explain_denied(sources->documents, out);
 }
 
+/* True, with the reason, if names of hosts files are answered as if they were not there. */
+static bool explain_hosts(const struct metrics_sources *sources, struct buf *out)
+{
+    const struct hosts_table *hosts = publisher_newest_config(sources->publisher)->hosts;
+    const size_t left_out = hosts ? hosts_table_left_out(hosts) : 0;
+    if (left_out > 0) {
+        buf_printf(out, "%zu names of hosts files are left out: -hosts-max has no room for them",
+                   left_out);
+    }
+    return left_out > 0;
+}
+
 static void explain_unready(const struct metrics_sources *sources, struct buf *out)
 {
     if (store_sync_store(sources->sync)) { /* of etcd, or of a snapshot */
@@ -103,5 +117,5 @@ bool readiness_explain(const struct metrics_sources *sources, bool is_strict, st
     return is_strict &&
            (explain_snapshot(sources->sync, out) || outage_explain_overdue(sources->outage, out) ||
             explain_holding(sources->sync, out) || explain_incomplete(sources->sync, out) ||
-            explain_denied(sources, out));
+            explain_denied(sources, out) || explain_hosts(sources, out));
 }

@@ -93,6 +93,7 @@ struct options {
 
     const char *config_file;   /* "" = none */
     struct flag_strings hosts; /* paths */
+    unsigned hosts_max_mib;    /* of memory for their names */
 
     struct stub_zones *stubs; /* NULL: none. A reference of whoever parsed the flags or applied a
                                * document; other copies of the options borrow it */

@@ -11,6 +11,7 @@ enum { MINUTE_MS = 60 * 1000, HOUR_MS = 60 * MINUTE_MS, DAY_MS = 24 * HOUR_MS };
 
 /* The payload that every resolver must accept (RFC 1035 4.2.1), and the largest that RFC 6891 6.2.5
  * suggests offering. */
+enum { HOSTS_MAX_MIB = 4096 };
 enum { UDP_SIZE_MIN = 512, UDP_SIZE_MAX = 4096 };
 
 /* More labels than a name can have, so that "forward nothing" can be expressed. */
@@ -107,6 +108,9 @@ static const struct setting rows[] = {
     {.flag = "hosts", .kind = SETTING_TEXTS, IN(hosts), .is_file = true,
      .help = "file of addresses and names as hosts(5), for names outside the domains; may repeat; "
              "followed"},
+    {.flag = "hosts-max", .kind = SETTING_NUMBER, .min = 1, .max = HOSTS_MAX_MIB,
+     .default_number = 96, IN(hosts_max_mib),
+     .help = "MiB of memory for the names of -hosts; those beyond are left out"},
     {.flag = "stub", .field = "stubs", .kind = SETTING_PARSED, .form = SETTING_FORM_ZONES,
      .repeats = true, .parse = option_stub, .show = option_text_stubs, .taker = SETTING_LIVE,
      .help = "ZONE=SERVER,...: nameservers, as -nameservers has them, for the names of a zone, or "

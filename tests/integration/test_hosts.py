@@ -1,6 +1,7 @@
 """Hosts files: names outside the domains that are answered before any nameserver is asked."""
 
 import os
+import re
 
 import dns.flags
 import dns.message
@@ -78,6 +79,29 @@ def test_other_types_are_upstreams(bare_bed):
     assert bare_bed.dns.answers("db.example.com", "AAAA") == []
     assert {query.question[0].rdtype for _, query in upstream.seen} == {dns.rdatatype.TXT, dns.rdatatype.MX}
     upstream.close()
+
+
+def test_more_names_than_there_is_room_for(bare_bed):
+    """What is left out is told, until the file is shorter; the first names answer."""
+    path, http = bare_bed.folder / "hosts", reserve_port()
+    path.write_text("".join(f"0.0.0.0 blocked{number}.example.com\n" for number in range(30_000)))
+    bare_bed.start_etcd()
+    bare_bed.start_skydns("-no-rec", f"-hosts={path}", "-hosts-max=1", f"-http-addr=127.0.0.1:{http}")
+    bare_bed.skydns.wait_line(rf"warn .*names of hosts files are left out; raise -hosts-max file={path} line=\d+")
+    line = bare_bed.skydns.wait_line("hosts files read files=1 names=")
+    names, left_out = (int(number) for number in re.search(r"names=(\d+) left_out=(\d+)", line).groups())
+    assert names > 4_000 and names + left_out == 30_000
+    assert bare_bed.dns.answers("blocked0.example.com") == ["0.0.0.0"]
+    assert bare_bed.dns.answers("blocked29999.example.com") == ["SERVFAIL"]
+    metrics = http_get(f"http://127.0.0.1:{http}/metrics")[1]
+    assert f"\nskydns_hosts_names {names}\n" in metrics and f"\nskydns_hosts_left_out {left_out}\n" in metrics
+    told = f"{left_out} names of hosts files are left out: -hosts-max has no room for them"
+    assert http_get(f"http://127.0.0.1:{http}/readiness")[0] == 200
+    status, reason = http_get(f"http://127.0.0.1:{http}/readiness?strict")
+    assert status == 503 and told in reason, reason
+    replace(path, "10.9.0.1 blocked0.example.com\n")
+    bare_bed.wait_answers("blocked0.example.com", "A", ["10.9.0.1"])
+    assert http_get(f"http://127.0.0.1:{http}/readiness?strict")[0] == 200
 
 
 def test_changes_are_followed(bare_bed):

@@ -12,6 +12,7 @@
 #include "skydns/external/zone_table.h"
 #include "skydns/wire/question.h"
 #include "tests/support/skydns/fixture.h"
+#include "tests/support/skydns/hosts_table_of.h"
 #include "tests/support/skydns/response_bytes.h"
 
 enum {
@@ -77,7 +78,7 @@ static void start_others(void)
     const struct hosts_entry entry = {.ip = {4, {192, 0, 2, 9}}, .name = fixture_name("h.test.")};
     size_t count;
     others = zone_table_new(zones, 2, NULL);
-    hosts = hosts_table_new(&entry, 1);
+    hosts = hosts_table_of(&entry, 1);
     cache = cache_new(16);
     const struct foreign_zone *items = zone_table_items(others, &count);
     keep("www.example.com.", items[0].serial);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "skydns/external/hosts_table.h"
+#include "tests/support/skydns/hosts_table_of.h"
 #include "tests/unit/skydns/answer/foreign_bed.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -44,7 +45,7 @@ static struct foreign_bed setup(void)
         entries[i] = (struct hosts_entry){.name = fixture_name(lines[i].name)};
         assert_true(ip_parse(slice_str(lines[i].ip), &entries[i].ip));
     }
-    b.f->config.hosts = hosts_table_new(entries, COUNT(lines));
+    b.f->config.hosts = hosts_table_of(entries, COUNT(lines));
     return b;
 }
 

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "skydns/external/hosts_table.h"
+#include "tests/support/skydns/hosts_table_of.h"
 #include "tests/support/skydns/response_bytes.h"
 #include "tests/unit/skydns/engine/path_bed.h"
 
@@ -165,7 +166,7 @@ static void few_dots(void **state)
     check(&p, "redis.acme.test" TEAM "A", "forward");
     check(&p, "x.y.z" TEAM "A", "forward");
     assert_true(ip_parse(slice_str("192.168.0.1"), &entry.ip));
-    p.f->config.hosts = hosts_table_new(&entry, 1);
+    p.f->config.hosts = hosts_table_of(&entry, 1);
     check(&p, "redis" TEAM "A", DENIED("redis.team.svc.cluster.local."));
     static const char nas[] = "? nas" TEAM "IN A\n= nas" TEAM;
     assert_non_null(strstr(fixture_ask(p.f, "nas" TEAM "A"), nas));

@@ -15,6 +15,8 @@
 
 enum { TEXT_MAX = 4096 };
 
+enum { ENOUGH = 1 << 20 }; /* bytes */
+
 static struct dname name_of(const char *text)
 {
     struct dname name;
@@ -49,16 +51,24 @@ static const char *first_name(const struct hosts_table *table, const char *text)
 {
     static char out[DNAME_TEXT_MAX];
     struct ip ip = ip_of(text);
-    const struct dname *name = hosts_table_name(table, &ip);
-    return name ? dname_to_text(name, out) : "";
+    const struct slice wire = hosts_table_name(table, &ip);
+    struct dname name = {.len = (uint8_t)wire.len};
+    if (wire.len == 0) {
+        return "";
+    }
+    memcpy(name.wire, wire.ptr, wire.len);
+    return dname_to_text(&name, out);
 }
 
 static struct hosts_table *table_of(const char *text, struct hosts_report *report)
 {
-    struct hosts_list list = {0};
-    hosts_file_parse(slice_str(text), &list, report);
-    struct hosts_table *table = hosts_table_new(list.items, list.count);
-    hosts_list_free(&list);
+    struct hosts_reader reader = {.text = slice_str(text)};
+    struct hosts_table *table = hosts_table_new(ENOUGH);
+    struct hosts_entry entry;
+    while (hosts_reader_next(&reader, &entry)) {
+        assert_true(hosts_table_add(table, &entry));
+    }
+    *report = reader.report;
     return table;
 }
 
@@ -77,7 +87,6 @@ static void test_lines(void **state)
                                          &report);
     (void)state;
     assert_int_equal(report.bad_lines, 0);
-    assert_int_equal(report.cut_line, 0);
     assert_int_equal(hosts_table_count(table), 7);
     assert_string_equal(addresses(table, "db.test"), "10.0.0.1 fd00::1 10.0.0.2");
     assert_string_equal(addresses(table, "db"), "10.0.0.1");
@@ -146,58 +155,52 @@ static void test_many_bad_lines(void **state)
     assert_int_equal(report.shown[HOSTS_BAD_LINES_SHOWN - 1].line, HOSTS_BAD_LINES_SHOWN);
 }
 
-/* Of all files together; each is found. */
-static void test_as_many_names_as_there_may_be(void **state)
+/* As many as there is memory for, which is at least what the flag's text says; each is found. */
+static void test_room(void **state)
 {
-    enum { LINE = 32, BEYOND = 10 };
-    char *text = malloc((HOSTS_NAMES_MAX + BEYOND) * (size_t)LINE);
-    struct hosts_list list = {0};
-    struct hosts_report report;
-    size_t n = 0, first = 1000;
+    enum { BYTES_MAX = 8 << 20, NAMES = 200000, NAME_BYTES = 100 };
+    struct hosts_table *table = hosts_table_new(BYTES_MAX);
+    struct hosts_entry entry = {.ip = {.family_bytes = 4}};
+    size_t kept = 0;
     (void)state;
-    assert_non_null(text);
-    for (size_t i = 0; i < first; i++) {
-        n += (size_t)snprintf(text + n, LINE, "10.1.0.1 other%zu.test\n", i);
+    for (size_t i = 0; i < NAMES; i++) {
+        char text[32];
+        (void)snprintf(text, sizeof(text), "blocked%zu.test", i);
+        entry.name = name_of(text);
+        const bool is_added = hosts_table_add(table, &entry);
+        assert_true(!is_added || kept == i); /* none after the first that is left out */
+        kept += is_added;
+        assert_string_equal(addresses(table, text), is_added ? "0.0.0.0" : "");
     }
-    hosts_file_parse(slice_of(text, n), &list, &report);
-    assert_int_equal(report.cut_line, 0);
-    n = 0;
-    for (size_t i = first; i < HOSTS_NAMES_MAX + BEYOND; i++) {
-        n += (size_t)snprintf(text + n, LINE, "0.0.0.0 blocked%zu.test\n", i);
-    }
-    hosts_file_parse(slice_of(text, n), &list, &report);
-    assert_int_equal(report.cut_line, HOSTS_NAMES_MAX - first + 1);
-    assert_int_equal(list.count, HOSTS_NAMES_MAX);
-    struct hosts_table *table = hosts_table_new(list.items, list.count);
-    assert_int_equal(hosts_table_count(table), HOSTS_NAMES_MAX);
-    assert_string_equal(addresses(table, "other0.test"), "10.1.0.1");
-    assert_string_equal(addresses(table, "blocked199999.test"), "0.0.0.0");
-    assert_string_equal(addresses(table, "blocked200000.test"), "");
+    assert_in_range(kept, BYTES_MAX / NAME_BYTES, NAMES - 1);
+    assert_int_equal(hosts_table_count(table), kept);
+    assert_int_equal(hosts_table_left_out(table), NAMES - kept);
+    assert_string_equal(addresses(table, "blocked0.test"), "0.0.0.0");
+    entry.name = name_of("blocked0.test"); /* full for further addresses, too */
+    entry.ip.bytes[0] = 10;
+    assert_false(hosts_table_add(table, &entry));
+    assert_string_equal(first_name(table, "0.0.0.0"), "blocked0.test.");
     hosts_table_unref(table);
-    hosts_list_free(&list);
-    free(text);
 }
 
 static void test_many_addresses_of_a_name(void **state)
 {
     enum { IPS = HOSTS_IPS_MAX + 72 };
-    struct hosts_entry *entries = calloc(2 * (size_t)IPS, sizeof(*entries));
+    struct hosts_table *table = hosts_table_new(ENOUGH);
+    struct hosts_entry entry = {.name = name_of("a.test")};
     size_t count;
     (void)state;
-    assert_non_null(entries);
     for (unsigned i = 0; i < 2 * IPS; i++) { /* each twice */
-        entries[i].name = name_of("a.test");
-        entries[i].ip = (struct ip){.family_bytes = 4, .bytes = {10, 0, 0, (uint8_t)(i / 2)}};
+        entry.ip = (struct ip){.family_bytes = 4, .bytes = {10, 0, 0, (uint8_t)(i / 2)}};
+        assert_true(hosts_table_add(table, &entry));
     }
-    struct hosts_table *table = hosts_table_new(entries, 2 * (size_t)IPS);
-    const struct ip *ips = hosts_table_find(table, &entries[0].name, &count);
+    const struct ip *ips = hosts_table_find(table, &entry.name, &count);
     assert_int_equal(count, HOSTS_IPS_MAX);
     for (size_t i = 0; i < count; i++) {
         assert_int_equal(ips[i].bytes[3], i);
     }
     assert_string_equal(first_name(table, "10.0.0.199"), "a.test.");
     hosts_table_unref(table);
-    free(entries);
 }
 
 int main(void)
@@ -206,7 +209,7 @@ int main(void)
         cmocka_unit_test(test_lines),
         cmocka_unit_test(test_bad_lines),
         cmocka_unit_test(test_many_bad_lines),
-        cmocka_unit_test(test_as_many_names_as_there_may_be),
+        cmocka_unit_test(test_room),
         cmocka_unit_test(test_many_addresses_of_a_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,6 +14,7 @@
 #include "skydns/external/cache.h"
 #include "skydns/external/hosts_table.h"
 #include "skydns/external/zone_table.h"
+#include "tests/support/skydns/hosts_table_of.h"
 #include "tests/support/skydns/response_bytes.h"
 #include "tests/unit/skydns/fast/fast_bed.h"
 
@@ -302,7 +303,7 @@ static void draw_others(struct bed *b)
         {.ip = ip, .name = fixture_name("www.test.")},
         {.ip = ip, .name = fixture_name("x.n.svc.cluster.local.")},
         {.ip = ip, .name = fixture_name("x.stub.cluster.local.")}};
-    b->hosts = draw(b, 3) == 0 ? hosts_table_new(entries, 3) : NULL;
+    b->hosts = draw(b, 3) == 0 ? hosts_table_of(entries, 3) : NULL;
     config->hosts = b->hosts;
     config->zones_of_others = b->others;
     config->cache = draw(b, 8) ? b->cache : NULL;

@@ -9,6 +9,7 @@
 #include "skydns/external/zone_table.h"
 #include "skydns/pages/explain_page_internal.h"
 #include "tests/support/skydns/fixture.h"
+#include "tests/support/skydns/hosts_table_of.h"
 #include "tests/support/skydns/response_bytes.h"
 #include "tests/support/test_clock.h"
 
@@ -201,7 +202,7 @@ static void test_hosts(void **state)
     struct told *t = *state;
     const struct hosts_entry entry = {.ip = {.family_bytes = 4, .bytes = {10, 9, 8, 7}},
                                       .name = fixture_name("printer.office")};
-    publish(t, hosts_table_new(&entry, 1));
+    publish(t, hosts_table_of(&entry, 1));
     const struct explanation *x = bed_explain(&t->bed, "Printer.Office", "A");
     assert_int_equal(x->foreign.source, EXPLAIN_FROM_HOSTS);
     assert_int_equal(x->foreign.ttl_s, HOSTS_TTL_S);
