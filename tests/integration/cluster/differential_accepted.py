@@ -79,9 +79,11 @@ def _transfer(case: Case) -> Answer | None:
 
 @accept("F1")
 def _one_label(case: Case) -> Answer | None:
-    """names of one label, and the root | SERVFAIL | forwarded | CoreDNS's: musl waits 5 s; to be mended"""
+    """names of one label, and the root | NXDOMAIN, SERVFAIL; DS, DNSKEY, NS and SOA forwarded | forwarded | both: `-ndots`"""
     is_short = case.place.kind == "external" and "." not in case.question.name.rstrip(".")
-    return case.with_ours_unchecked() if is_short and case.ours.rcode == "SERVFAIL" else None
+    right = "SERVFAIL" if case.question.name == "." else "NXDOMAIN"
+    is_one = is_short and case.ours.rcode == right and case.rdtype not in ("DS", "DNSKEY", "NS", "SOA")
+    return case.with_ours_unchecked() if is_one else None
 
 
 @accept("F2")

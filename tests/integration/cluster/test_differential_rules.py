@@ -14,7 +14,7 @@ from kube import endpoint, endpoint_slice, headless, pod, port, service
 
 D = "svc.cluster.local."
 _SOA = "ns.dns.cluster.local. hostmaster.cluster.local."
-OURS_SOA = f"cluster.local. 60 SOA {_SOA} 1 28800 7200 604800 60"
+OURS_SOA = f"cluster.local. 5 SOA {_SOA} 1 28800 7200 604800 5"
 THEIR_SOA = f"cluster.local. 30 SOA {_SOA} 1 7200 1800 86400 30"
 
 

@@ -20,10 +20,12 @@
 
 static struct options options_of(const char *const *args, int count)
 {
-    static char strings[24][64];
-    char *argv[25] = {NULL};
+    enum { ARGS_MAX = 64 };
+    static char strings[ARGS_MAX][64];
+    char *argv[ARGS_MAX + 1] = {NULL};
     struct options o;
     struct err err;
+    assert_true(count <= ARGS_MAX);
     for (int i = 0; i < count; i++) {
         assert_true(strlen(args[i]) < sizeof(strings[0]));
         memcpy(strings[i], args[i], strlen(args[i]) + 1);
