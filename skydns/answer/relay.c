@@ -181,7 +181,9 @@ bool relay_write(const struct question *question, const struct parsed_response *
     if (parts->extended_rcode && !question->has_edns) {
         return false;
     }
-    kept_writer_init(&r.writer, &question->name, &start, response->bytes, limit - opt_len);
+    struct dname name = question->name; /* in signed data, the client's capitals would not verify */
+    dname_lower(&name);
+    kept_writer_init(&r.writer, &name, &start, response->bytes, limit - opt_len);
     const bool is_cut = put_sections(&r, parts);
     write_relayed_question(question, &r, response);
     write_relayed_head(question, parts, &r, is_cut, response);

@@ -32,8 +32,9 @@ struct exchange {
     struct channel udp, tcp, tls;
     bool is_counted; /* in counts->tcp */
     bool without_edns;
-    unsigned malformed;   /* replies */
-    size_t sent;          /* TCP: bytes of the frame */
+    unsigned malformed; /* replies */
+    unsigned refusals;  /* of EDNS, over UDP, that say nothing of the query asked without it, too */
+    size_t sent;        /* TCP: bytes of the frame */
     struct buf received;  /* TCP: the frame so far */
     struct buf truncated; /* the UDP reply that made us switch to TCP */
     struct tls_ask ask;   /* TLS */
@@ -325,6 +326,10 @@ static void receive_udp(struct exchange *x)
     } else if (n > 0 && rejects_edns(x, bytes, (size_t)n)) {
         show_reply(x, &x->udp, bytes, (size_t)n);
         ask_without_edns(x);
+    } else if (n > 0 && x->refusals > 0 && !is_open(&x->tcp) &&
+               upstream_is_edns_refusal(query_of(x), x->query_len, bytes, (size_t)n)) {
+        show_reply(x, &x->udp, bytes, (size_t)n);
+        x->refusals--;
     } else if (n > 0 && is_reply(x, bytes, (size_t)n)) {
         show_reply(x, &x->udp, bytes, (size_t)n);
         if (bytes[2] & DNS_FLAG_TC >> 8) {
@@ -499,6 +504,7 @@ bool exchange_ask_plainly(struct exchange *exchange)
     }
     log_debug("no reply yet, asking without EDNS, too",
               LOG_STR("server", nameserver_format(&x->server, server)));
+    x->refusals = 2; /* of the query before, and of its copy */
     for (unsigned i = 0; i < 2; i++) {
         if (i == 1) {
             strip_edns(x);

@@ -388,12 +388,15 @@ static void on_exchange(void *data, enum exchange_outcome outcome,
         return;
     }
     histogram_observe_us(&t->figure->took, clock_monotonic_us() - t->begun_us);
-    if (outcome == EXCHANGE_REPLIED) {
-        upstream_health_edns(flight->zone->health, &t->server, reply->opt != NULL,
-                             t->is_plain && !is_refusal(reply));
-    }
-    if (outcome == EXCHANGE_REPLIED && !is_refusal(reply)) {
+    const bool is_usable = outcome == EXCHANGE_REPLIED && !is_refusal(reply);
+    if (is_usable) {
         upstream_health_answered(flight->zone->health, &t->server);
+    }
+    if (outcome == EXCHANGE_REPLIED) {
+        upstream_health_edns(flight->zone->health, &t->server, reply->opt != NULL || !t->is_plain,
+                             t->is_plain && is_usable);
+    }
+    if (is_usable) {
         finish_with(flight, &t->server, reply);
         exchange_free(exchange);
         return;

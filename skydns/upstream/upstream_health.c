@@ -68,16 +68,16 @@ void upstream_health_answered(struct upstream_health *health, const struct names
 }
 
 void upstream_health_edns(struct upstream_health *health, const struct nameserver *server,
-                          bool has_opt, bool was_plain)
+                          bool took_edns, bool was_plain)
 {
     static struct log_limit limit = {.burst = TURNS_TOLD_A_MINUTE};
     char text[NAMESERVER_TEXT_MAX];
     struct upstream *upstream = upstreams_find(&health->upstreams, server);
-    if (!upstream || !upstream_note_edns(upstream, has_opt, was_plain, now_s())) {
+    if (!upstream || !upstream_note_edns(upstream, took_edns, was_plain, now_s())) {
         return;
     }
     tell(health);
-    if (!has_opt && log_limit_pass(&limit)) {
+    if (!took_edns && log_limit_pass(&limit)) {
         log_warn(
             "nameserver answers only without EDNS, asking it so: no signatures, no long replies "
             "over UDP",

@@ -48,7 +48,7 @@ void upstream_health_answered(struct upstream_health *health, const struct names
 
 /* upstream_note_edns; whether it is asked without EDNS now; whether it may need that. */
 void upstream_health_edns(struct upstream_health *health, const struct nameserver *server,
-                          bool has_opt, bool was_plain);
+                          bool took_edns, bool was_plain);
 bool upstream_health_is_plain(struct upstream_health *health, const struct nameserver *server);
 bool upstream_health_may_be_plain(struct upstream_health *health, const struct nameserver *server);
 

@@ -63,9 +63,6 @@ bool upstream_note_failure(struct upstream *upstream, uint32_t now_s)
         upstream->failures++;
         upstream->was_away = false;
     }
-    if (upstream_is_dead(upstream)) {
-        upstream->knows_edns = false; /* another one may take its place */
-    }
     return note_turn(upstream, !was_dead && upstream_is_dead(upstream), now_s);
 }
 
@@ -74,14 +71,17 @@ bool upstream_note_answer(struct upstream *upstream, uint32_t now_s)
     bool was_dead = upstream_is_dead(upstream);
     upstream->failures = 0;
     upstream->has_answered = true;
+    /* Another one may be in its place, and a probe has no EDNS. A slow one is not asked any more
+     * often while it is dead. */
+    upstream->knows_edns = upstream->knows_edns && !was_dead;
     return note_turn(upstream, was_dead, now_s);
 }
 
-bool upstream_note_edns(struct upstream *upstream, bool has_opt, bool was_plain, uint32_t now_s)
+bool upstream_note_edns(struct upstream *upstream, bool took_edns, bool was_plain, uint32_t now_s)
 {
     const uint32_t before_s = upstream->plain_until_s;
-    upstream->knows_edns |= has_opt;
-    if (has_opt) {
+    upstream->knows_edns |= took_edns;
+    if (took_edns) {
         upstream->plain_until_s = 0;
     } else if (was_plain && before_s <= now_s) {
         upstream->plain_until_s = now_s + UPSTREAM_PLAIN_S;

@@ -25,7 +25,7 @@ struct upstream {
     bool has_answered; /* at least once */
     bool was_away;     /* since it became dead, a probe had no answer: it is not silent for some
                         * names only */
-    bool knows_edns;   /* its replies had OPT, and it did not die since */
+    bool knows_edns;   /* it has replied to a query with EDNS, and did not come back since */
     uint32_t plain_until_s; /* asked without EDNS until then: monotonic; 0: with it */
     uint32_t turned_s; /* when it became dead or looping, or ceased to be: monotonic; 0: never */
     uint32_t failed_s; /* its last failure, likewise */
@@ -72,10 +72,11 @@ size_t upstreams_order(const struct upstreams *upstreams, size_t first,
 bool upstream_note_failure(struct upstream *upstream, uint32_t now_s);
 bool upstream_note_answer(struct upstream *upstream, uint32_t now_s);
 
-/* It replied, with OPT or not, to a question that was also asked without EDNS (`was_plain`) or only
- * with. One that has replied with OPT is never asked without because of silence: its replies would
- * lack signatures. True if this changed how it is asked. */
-bool upstream_note_edns(struct upstream *upstream, bool has_opt, bool was_plain, uint32_t now_s);
+/* It replied, to a query with EDNS for all that is known (`took_edns`: with OPT, or the question
+ * was asked in no other way), or to one without (`was_plain`). One that takes EDNS is never asked
+ * without because of silence: its replies would lack signatures, and a slow server would be asked
+ * three times. True if this changed how it is asked. */
+bool upstream_note_edns(struct upstream *upstream, bool took_edns, bool was_plain, uint32_t now_s);
 
 /* True if this changed whether the server is used. A looping one that is silent is used again, but
  * as a dead one: after the others, and probed. */

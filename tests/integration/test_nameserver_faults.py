@@ -207,6 +207,26 @@ def test_a_nameserver_that_drops_queries_with_edns(bare_bed, faulty):
     assert 0 < explained(port)["without_edns_s"] <= 900
 
 
+def test_a_nameserver_that_refuses_edns_and_loses_a_datagram(bare_bed, faulty):
+    """Of the queries that go out after the timeout, the refusal of the one with EDNS is no answer to the other."""
+    lost = []
+
+    def answer(transport, query):
+        if query.question[0].rdtype == dns.rdatatype.A and not lost:
+            lost.append(query)
+            return None
+        if query.edns < 0:
+            return right(query)
+        reply = dns.message.make_response(query)
+        reply.use_edns(False)
+        reply.set_rcode(dns.rcode.FORMERR)
+        return reply.to_wire()
+
+    start_skydns(bare_bed, flag_of(faulty(answer)), rtimeout="-rtimeout=1s")
+    assert bare_bed.dns.answers("www.example.com") == ["192.0.2.7"]
+    assert lost
+
+
 def test_a_nameserver_that_knows_edns_is_asked_with_it(bare_bed, faulty):
     """Silence for one name does not cost the others their signatures."""
     first = faulty(lambda transport, query: None if b"silent" in query.question[0].name.labels else right(query))

@@ -249,6 +249,25 @@ static void test_subnet(void **state)
     }
 }
 
+/* The next name of an NSEC is signed as it is spelled (RFC 6840 5.1): not as the client spells the
+ * question. */
+static void test_signed_names(void **state)
+{
+    static const uint8_t rr[] = {0xc0, 12,  0,   47,  0, IN,  0,   0,   0,   77, 0, 15, 1,   'z',
+                                 3,    'w', 'w', 'w', 4, 't', 'e', 's', 't', 0,  0, 1,  0x40};
+    uint8_t up[4096], reply[512];
+    struct relay_parts parts;
+    struct question q = question_of(false);
+    (void)state;
+    size_t len = make_reply(up, 0x8180, (struct counts){0, 0, 0}, -1, 0);
+    memcpy(up + len, rr, sizeof(rr));
+    up[9] = 1;
+    assert_true(read_reply(&q, up, len + sizeof(rr), &parts));
+    assert_int_equal(write_reply(&q, &parts, 512, reply), HEAD_LEN + sizeof(rr));
+    assert_memory_equal(reply + HEAD_LEN, rr, sizeof(rr));
+    assert_memory_equal(reply + DNS_HEADER_SIZE, "\3WwW\4Test", 10);
+}
+
 /* No prefix of a reply is accepted as a complete one. */
 static void test_cut_replies(void **state)
 {
@@ -268,7 +287,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sections),       cmocka_unit_test(test_flags),
         cmocka_unit_test(test_extended_rcode), cmocka_unit_test(test_subnet),
-        cmocka_unit_test(test_cut_replies),
+        cmocka_unit_test(test_signed_names),   cmocka_unit_test(test_cut_replies),
     };
     return cmocka_run_group_tests(tests, NULL, forget_reply);
 }
