@@ -43,7 +43,7 @@ static void write_away(const struct outage_source *source, struct buf *out)
 }
 
 /* Endpoints and the slices in their place are one row: only those that are followed are known. */
-static void write_counts(const struct feed *feed, enum kube_kind kind, struct buf *out)
+static void write_live_counts(const struct feed *feed, enum kube_kind kind, struct buf *out)
 {
     size_t count = feed_count(feed, kind);
     uint64_t skipped = counter_get(&feed_counts(feed, kind)->skipped);
@@ -70,7 +70,7 @@ static void write_kinds(const struct feed *feed, struct buf *out)
         const struct outage_source *followed = feed_followed(feed, kind);
         buf_printf(out, "%s{\"kind\":\"%s\"", is_first ? "" : ",", kube_kind_name(kind));
         json_text_string_field(out, "resource", followed->kind);
-        write_counts(feed, kind, out);
+        write_live_counts(feed, kind, out);
         buf_append_str(out, followed->is_away ? ",\"followed\":false" : ",\"followed\":true");
         write_away(followed, out);
         buf_append_char(out, '}');

@@ -51,8 +51,8 @@ int addr_parse(const char *text, struct addr *ret_addr, struct err *err) MUST_CH
 /* "1.2.3.4", "fd00::1", "fe80::1%eth0". False as for addr_parse. */
 bool addr_parse_ip(struct slice text, uint16_t port, struct addr *ret_addr);
 
-/* Both forms, for another machine, whose interfaces nobody knows here: the scope is its text, empty
- * for none. Without a port, the address has the default one; 0: it has to have one. */
+/* Parses both forms for another machine, whose interfaces are unknown here: the scope is its text,
+ * empty for none. Without a port, the address has the default one; 0: it has to have one. */
 bool addr_parse_remote(const char *text, uint16_t default_port, struct addr *ret_addr,
                        char ret_scope[IF_NAMESIZE]);
 

@@ -47,7 +47,7 @@ function setText(element, text) {
 
 const badge = (text, kind) => make('span', {class: 'badge ' + (kind || '')}, text);
 
-// What is no table to the eye, as on a phone (style.css), is one to who cannot see it only by its roles.
+// On a phone, style.css makes blocks of tables; only these roles tell a screen reader that they are tables.
 function keepRoles(table) {
   for (const [parts, role] of [['thead, tbody', 'rowgroup'], ['tr', 'row'], ['th', 'columnheader']]) {
     table.querySelectorAll(parts).forEach((part) => part.setAttribute('role', role));

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What fits on a page; 10 KB. Longer texts are cut. */
+/* Limits for one page, 10 KB in all: the last flaws, and the bytes of a text, which is cut. */
 enum { FLAWS_KEPT = 20, FLAW_TEXT_MAX = 255 };
 
 struct flaw {

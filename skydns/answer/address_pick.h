@@ -39,8 +39,8 @@ struct address_wanted {
  * more than a section's list does. */
 size_t address_pick_enough(unsigned family_bytes, size_t reply_limit);
 
-/* Where in `count` records an answer begins that cannot have all, with rotation: an even share of
- * each number below the count. The shuffle uses the query's random number itself. */
+/* Returns the index, below `count`, at which an answer begins that cannot have all records: each
+ * equally often. The shuffle uses the query's random number itself. */
 static inline uint32_t address_pick_first(uint32_t random, uint32_t count)
 {
     const uint32_t spread = 0x9e3779b1; /* 2^32 over the golden ratio */

@@ -66,7 +66,8 @@ bool answer_hosts(struct answer *a, const struct ip *ip)
 }
 
 /* NXDOMAIN, as dnsmasq's --domain-needed: the last name of a search list, to which musl and Go
- * would not take SERVFAIL for an answer. The root's SOA says that it is nobody's. */
+ * would not take SERVFAIL for an answer. The SOA is the root's, since no domain of ours has the
+ * name. */
 static void deny_short_name(struct answer *a)
 {
     static const struct dname root = {.len = 1};

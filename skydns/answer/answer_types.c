@@ -110,9 +110,9 @@ static size_t least_size(const struct store_record *record, enum rr_type type)
     }
 }
 
-/* Where an answer begins. Over a stream it is not asked for again, so with rotation each of more
- * records than it holds has its turn, and no target is looked up: additional records go first. A
- * datagram with TC only says to come again. */
+/* Returns the index of the first record. A client does not repeat a query of a stream: if an answer
+ * holds fewer records than there are, rotation gives each its turn, and no target is looked up,
+ * since additional records are dropped first. A datagram with TC is repeated over TCP. */
 static size_t begin_records(struct answer *a, const struct lookup_span *span, enum rr_type type)
 {
     size_t bytes = 0;

@@ -157,7 +157,7 @@ static void add_external(struct chain *chain, const struct external_answer *answ
 }
 
 /* Remembers the first chain that leads to a name nobody was asked about, unless it is shown. */
-static NOINLINE void note_unasked(struct follow *f, const struct chain *chain)
+static NOINLINE void note_unasked_target(struct follow *f, const struct chain *chain)
 {
     if (f->unasked_count == 0 && chain->shown == 0 && !chain->is_for_target) {
         memcpy(f->unasked, chain->links, chain->count * sizeof(chain->links[0]));
@@ -196,7 +196,7 @@ static void use_external(struct follow *f, struct chain *chain,
         if (f->may_ask) {
             f->has_failed = true;
         } else {
-            note_unasked(f, chain); /* a cached failure of someone else's question */
+            note_unasked_target(f, chain); /* a cached failure of someone else's question */
         }
         break;
     }
@@ -231,7 +231,7 @@ static void follow_question(struct follow *f, struct chain *chain, const struct 
                      &f->added);
     } else if (!f->may_ask) {
         if (!use_kept(f, chain, zone, question, name)) {
-            note_unasked(f, chain);
+            note_unasked_target(f, chain);
         }
     } else if (list_question(f, question) && !use_kept(f, chain, zone, question, name) &&
                !f->externals) {
@@ -280,7 +280,7 @@ static void follow_external(struct follow *f, struct chain *chain, const struct 
     if (!has_servers ||
         engine_config_is_too_short(config, dname_label_count(lower), DNS_TYPE_A, is_stub)) {
         f->has_failed = f->has_failed || (is_stub && f->may_ask);
-        note_unasked(f, chain);
+        note_unasked_target(f, chain);
         return;
     }
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {

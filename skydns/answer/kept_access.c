@@ -129,9 +129,9 @@ static void end_edns(const struct kept_access *access, const struct kept_questio
 
 /* The question; or that of the client, and the CNAME, behind which the records move. Returns how
  * many records that adds. */
-static unsigned begin_reply(const struct kept_question *q, const struct cache_key *key,
-                            const struct cache_hit *hit, const struct frame *frame,
-                            struct response *response)
+static unsigned begin_kept_reply(const struct kept_question *q, const struct cache_key *key,
+                                 const struct cache_hit *hit, const struct frame *frame,
+                                 struct response *response)
 {
     const uint8_t *name = q->query->wire + DNS_HEADER_SIZE;
     const struct slice asked = response->asked;
@@ -153,9 +153,9 @@ static unsigned begin_reply(const struct kept_question *q, const struct cache_ke
 
 /* Around the records, as many of them as cache_read has given, and TC if those are not all that
  * answer. Over TCP, that would send the client where it already is. */
-static void end_reply(const struct kept_access *access, const struct kept_question *q,
-                      const struct cache_key *key, const struct cache_hit *hit,
-                      const struct frame *frame, struct response *response)
+static void end_kept_reply(const struct kept_access *access, const struct kept_question *q,
+                           const struct cache_key *key, const struct cache_hit *hit,
+                           const struct frame *frame, struct response *response)
 {
     const uint8_t *wire = q->query->wire;
     uint8_t *reply = response->bytes;
@@ -166,7 +166,7 @@ static void end_reply(const struct kept_access *access, const struct kept_questi
                       response->asked.len == 0;                    /* nobody signed the CNAME */
     unsigned rcode =
         is_lost || hit->state == CACHE_FAILED ? (unsigned)DNS_RCODE_SERVFAIL : hit->rcode;
-    const unsigned aliases = begin_reply(q, key, hit, frame, response);
+    const unsigned aliases = begin_kept_reply(q, key, hit, frame, response);
     response->opt_at = 0;
     response->len = frame->start.records_at + (is_lost ? 0 : hit->shown_len);
     memcpy(reply, wire, 2);
@@ -199,7 +199,7 @@ bool kept_access_reply(struct kept_access *access, const struct kept_question *q
     }
     *ret_wants_refresh = hit.state == CACHE_FRESH && hit.wants_refresh;
     cache_counts_hit(access->counts, &hit);
-    end_reply(access, question, key, &hit, &frame, response);
+    end_kept_reply(access, question, key, &hit, &frame, response);
     return true;
 }
 
@@ -214,7 +214,7 @@ bool kept_access_first(const struct kept_access *access, const struct kept_quest
         key, upstream, &nobody, &access->config->cache_limits, shuffle_of(access, question),
         response->bytes + frame.start.records_at, frame.room, &hit);
     if (verdict == CACHE_KEPT) {
-        end_reply(access, question, key, &hit, &frame, response);
+        end_kept_reply(access, question, key, &hit, &frame, response);
     }
     return verdict == CACHE_KEPT;
 }

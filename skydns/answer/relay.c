@@ -80,7 +80,7 @@ static void note_relayed_ttl(struct relay_records *r, enum response_section sect
     r->ttl_s = ttl_s < r->ttl_s ? ttl_s : r->ttl_s;
 }
 
-/* As many as fit; true when that is all. */
+/* Writes as many as fit; true when that is all. */
 static bool put_relayed(struct relay_records *r, const struct relay_parts *parts,
                         enum response_section section)
 {
@@ -152,7 +152,7 @@ static void write_relayed_head(const struct question *question, const struct rel
     writer_u16(&w, (uint16_t)(r->counts[RESPONSE_ADDITIONAL] + question->has_edns));
 }
 
-/* As the client spells it, or with its own question and the CNAME in front. */
+/* Writes the question in the client's spelling, or its own question and the CNAME. */
 static void write_relayed_question(const struct question *q, const struct relay_records *r,
                                    struct response *response)
 {

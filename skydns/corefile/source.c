@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* The next line, without its end. False: no more. */
-static bool take_line(struct slice *rest, struct slice *ret_line)
+static bool take_source_line(struct slice *rest, struct slice *ret_line)
 {
     const char *end = rest->len ? memchr(rest->ptr, '\n', rest->len) : NULL;
     size_t n = end ? (size_t)(end - rest->ptr) : rest->len;
@@ -30,7 +30,7 @@ static size_t indent_of(struct slice line)
     return n;
 }
 
-static bool is_blank(struct slice line)
+static bool is_blank_text(struct slice line)
 {
     size_t n = indent_of(line);
     return n == line.len || (line.ptr[n] == '\r' && n + 1 == line.len);
@@ -41,7 +41,7 @@ static bool is_object(struct slice text)
 {
     struct slice line;
     bool has_version = false, has_kind = false;
-    while (take_line(&text, &line)) {
+    while (take_source_line(&text, &line)) {
         has_version |= begins_with(line, "apiVersion: ");
         has_kind |= begins_with(line, "kind: ");
     }
@@ -49,7 +49,7 @@ static bool is_object(struct slice text)
 }
 
 /* "  Corefile: |-". An indentation indicator may follow, which is rare: 0 without. */
-static bool is_key(struct slice line, size_t *ret_indicator)
+static bool is_yaml_key(struct slice line, size_t *ret_indicator)
 {
     size_t at = indent_of(line);
     struct slice key = slice_of(line.ptr + at, line.len - at);
@@ -73,8 +73,8 @@ static void append_block(struct slice rest, size_t key_indent, size_t indicator,
 {
     struct slice line;
     size_t indent = indicator ? key_indent + indicator : 0;
-    while (take_line(&rest, &line)) {
-        if (!is_blank(line)) {
+    while (take_source_line(&rest, &line)) {
+        if (!is_blank_text(line)) {
             indent = indent ? indent : indent_of(line);
             if (indent_of(line) <= key_indent) {
                 return;
@@ -97,9 +97,9 @@ int source_extract(struct slice text, struct buf *out, struct err *err)
         buf_append_slice(out, text);
         return 0;
     }
-    while (take_line(&text, &line)) {
+    while (take_source_line(&text, &line)) {
         buf_append_char(out, '\n');
-        if (is_key(line, &indicator)) {
+        if (is_yaml_key(line, &indicator)) {
             append_block(text, indent_of(line), indicator, out);
             return 0;
         }

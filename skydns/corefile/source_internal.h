@@ -1,5 +1,5 @@
-/* Where a Corefile is in what people have: after a byte order mark, or in the ConfigMap that
- * kubectl prints as YAML. Called by the parser, before the lexer. PURE. */
+/* Finds the Corefile in a file: after a byte order mark, or in the ConfigMap that kubectl prints as
+ * YAML. Called by the parser, before the lexer. PURE. */
 #ifndef SKYDNS_COREFILE_SOURCE_INTERNAL_H
 #define SKYDNS_COREFILE_SOURCE_INTERNAL_H
 

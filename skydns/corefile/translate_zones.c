@@ -191,7 +191,7 @@ static void take_pods(const struct plugin_use *use, const struct corefile_line *
     }
 }
 
-/* Of records and of what does not exist. CoreDNS takes 0 to 3600, of which 0 is too small here. */
+/* Takes the TTL of records and of denials. CoreDNS allows 0 to 3600; 0 is too small here. */
 static void take_ttl(const struct plugin_use *use, const struct corefile_line *line)
 {
     const char *text = line->count == 2 ? line->words[1] : "";

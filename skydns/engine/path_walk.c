@@ -191,8 +191,8 @@ static bool has_too_few_dots(const struct path_walk *w, const struct dname *name
 /* What a reply is to the search. */
 enum outcome { OUTCOME_ANSWER, OUTCOME_NO_DATA, OUTCOME_NO_NAME, OUTCOME_FAILED };
 
-static enum outcome outcome_of(const struct path_walk *w, unsigned place,
-                               const struct response *response)
+static enum outcome place_outcome(const struct path_walk *w, unsigned place,
+                                  const struct response *response)
 {
     const unsigned aliases = place > 0;
     switch (response_low_rcode(response)) {
@@ -292,7 +292,7 @@ static enum engine_verdict give_up(struct path_walk *w, const struct search *s)
 {
     enum engine_verdict verdict = answer_plainly(w, s, NULL);
     const enum outcome outcome =
-        verdict == ENGINE_REPLY ? outcome_of(w, 0, s->response) : OUTCOME_ANSWER;
+        verdict == ENGINE_REPLY ? place_outcome(w, 0, s->response) : OUTCOME_ANSWER;
     const unsigned seen = s->has_no_room ? 0 : s->seen;
     if (seen & ENGINE_PATH_SAW_FAILURE && outcome != OUTCOME_FAILED) {
         direct_error(w->direct, s->query, DNS_RCODE_SERVFAIL, DNS_FLAG_RA, EDNS_ERROR_NO_AUTHORITY,
@@ -325,7 +325,7 @@ static enum step take_verdict(struct path_walk *w, struct search *s,
         return STEP_END;
     }
     enum outcome outcome =
-        verdict == ENGINE_REPLY ? outcome_of(w, place, s->response) : OUTCOME_FAILED;
+        verdict == ENGINE_REPLY ? place_outcome(w, place, s->response) : OUTCOME_FAILED;
     note_refresh(w, deferral, query);
     if (outcome == OUTCOME_ANSWER) {
         if (place > 0) {
@@ -361,7 +361,7 @@ static enum step try_name(struct path_walk *w, struct search *s, unsigned place,
     *verdict = direct_answer(w->direct, s->store, &query, externals, s->response, s->ret_deferral);
     s->response->asked = slice_of(NULL, 0);
     if (is_short && *verdict == ENGINE_REPLY &&
-        outcome_of(w, place, s->response) != OUTCOME_ANSWER) {
+        place_outcome(w, place, s->response) != OUTCOME_ANSWER) {
         return STEP_NEXT;
     }
     return take_verdict(w, s, &query, place, *verdict);
@@ -457,7 +457,7 @@ bool path_walk_forwarded(struct path_walk *walk, const struct engine_query *quer
     }
     response->asked = asked_name(walk);
     const bool is_answer = direct_forwarded(walk->direct, &candidate, upstream, response) &&
-                           outcome_of(walk, query->path_at, response) == OUTCOME_ANSWER;
+                           place_outcome(walk, query->path_at, response) == OUTCOME_ANSWER;
     response->asked = slice_of(NULL, 0);
     if (is_answer) {
         count_answer(walk, query->path_at);

@@ -87,7 +87,7 @@ struct cache_hit {
     uint8_t rcode;                 /* NOERROR or NXDOMAIN */
     uint16_t answers, authorities; /* records */
     uint32_t answers_len, len;     /* bytes: of the answer section, of both sections */
-    /* Of them, what the room had: both sections, the answer section, or part of that. */
+    /* The part of them that fits the room: both sections, the answer section, or some of it. */
     uint16_t shown_answers, shown_authorities;
     uint32_t shown_len;
     uint32_t kept_s;        /* how long ago the reply came */

@@ -68,7 +68,7 @@ struct hosts_table *hosts_table_new(size_t bytes_max)
 }
 
 /* NULL: no room, for this or anything else from now on. */
-static void *take_room(struct hosts_table *table, size_t size)
+static void *take_hosts_room(struct hosts_table *table, size_t size)
 {
     enum { TABLE_ENTRY = 19 }; /* key_table.h */
     const size_t entries = table->by_name.count + table->by_ip.count + 1;
@@ -78,9 +78,9 @@ static void *take_room(struct hosts_table *table, size_t size)
     return table->arena.failed ? NULL : arena_alloc(&table->arena, size);
 }
 
-static struct host *add_host(struct hosts_table *table, const struct hosts_entry *entry)
+static struct host *add_hosts_name(struct hosts_table *table, const struct hosts_entry *entry)
 {
-    struct host *host = take_room(table, sizeof(*host) + entry->name.len);
+    struct host *host = take_hosts_room(table, sizeof(*host) + entry->name.len);
     if (host) {
         host->first = entry->ip;
         host->ips = &host->first;
@@ -92,8 +92,8 @@ static struct host *add_host(struct hosts_table *table, const struct hosts_entry
     return host;
 }
 
-/* What an array leaves behind when it grows stays in the arena: as much as it has, at most. */
-static bool add_ip(struct hosts_table *table, struct host *host, const struct ip *ip)
+/* Grows the array by copying it; the old one stays in the arena, and is never larger. */
+static bool add_hosts_ip(struct hosts_table *table, struct host *host, const struct ip *ip)
 {
     for (unsigned i = 0; i < host->count; i++) {
         if (slice_equal(bytes_of(&host->ips[i]), bytes_of(ip))) {
@@ -105,7 +105,7 @@ static bool add_ip(struct hosts_table *table, struct host *host, const struct ip
     }
     if (host->count == host->cap) {
         const unsigned cap = 2u * host->cap;
-        struct ip *ips = take_room(table, cap * sizeof(*ips));
+        struct ip *ips = take_hosts_room(table, cap * sizeof(*ips));
         if (!ips) {
             return false;
         }
@@ -117,12 +117,13 @@ static bool add_ip(struct hosts_table *table, struct host *host, const struct ip
     return true;
 }
 
-static bool add_reverse(struct hosts_table *table, const struct host *host, const struct ip *ip)
+static bool add_hosts_reverse(struct hosts_table *table, const struct host *host,
+                              const struct ip *ip)
 {
     if (key_table_find(&table->by_ip, bytes_of(ip))) {
         return true;
     }
-    struct reverse *reverse = take_room(table, sizeof(*reverse));
+    struct reverse *reverse = take_hosts_room(table, sizeof(*reverse));
     if (reverse) {
         *reverse = (struct reverse){.ip = *ip, .host = host};
         (void)key_table_put(&table->by_ip, reverse); /* there was none */
@@ -135,10 +136,10 @@ bool hosts_table_add(struct hosts_table *table, const struct hosts_entry *entry)
     struct host *host = table->arena.failed ? NULL : find(table, &entry->name);
     const bool is_new = !host && !table->arena.failed;
     if (is_new) {
-        host = add_host(table, entry);
+        host = add_hosts_name(table, entry);
     }
-    const bool is_added =
-        host && (is_new || add_ip(table, host, &entry->ip)) && add_reverse(table, host, &entry->ip);
+    const bool is_added = host && (is_new || add_hosts_ip(table, host, &entry->ip)) &&
+                          add_hosts_reverse(table, host, &entry->ip);
     table->left_out += !is_added;
     return is_added;
 }

@@ -48,7 +48,7 @@ static bool is_asked(const struct explain_foreign *x, size_t server)
     return x->states.asked >> server & 1;
 }
 
-/* As upstream_health.c counts: from 1 on. */
+/* The clock of upstream_health.c, which counts from 1 on. */
 static uint32_t health_now_s(void)
 {
     return (uint32_t)(clock_monotonic_ms() / 1000) + 1;

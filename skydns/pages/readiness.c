@@ -77,7 +77,7 @@ static bool explain_snapshot(const struct store_sync *sync, struct buf *out)
 }
 
 /* True, with the reason, if settings or serials of kube2sky are not known. */
-static bool explain_denied(const struct metrics_sources *sources, struct buf *out)
+static bool explain_denied_documents(const struct metrics_sources *sources, struct buf *out)
 {
     return sources->explain_denied && sources->explain_denied(sources->documents, out);
 }
@@ -117,5 +117,5 @@ bool readiness_explain(const struct metrics_sources *sources, bool is_strict, st
     return is_strict &&
            (explain_snapshot(sources->sync, out) || outage_explain_overdue(sources->outage, out) ||
             explain_holding(sources->sync, out) || explain_incomplete(sources->sync, out) ||
-            explain_denied(sources, out) || explain_hosts(sources, out));
+            explain_denied_documents(sources, out) || explain_hosts(sources, out));
 }

@@ -210,7 +210,7 @@ static void do_without(struct resolver *r, struct deferred *d, enum edns_error e
 }
 
 /* To the next place of a search path, a denial is no failure. */
-static bool is_denial(const struct forwarder_reply *reply, unsigned *ret_seen)
+static bool is_forwarded_denial(const struct forwarder_reply *reply, unsigned *ret_seen)
 {
     const struct response_head *head = &reply->response->head;
     const unsigned rcode = head->flags & DNS_MASK_RCODE;
@@ -243,7 +243,7 @@ static void on_forwarded(void *data, const struct forwarder_reply *reply)
     }
     if (is_answered) {
         resolver_finish(r, d, &r->response);
-    } else if (!is_denial(reply, &seen) || !try_next_place(r, d, seen)) {
+    } else if (!is_forwarded_denial(reply, &seen) || !try_next_place(r, d, seen)) {
         do_without(r, d,
                    reply->response->head.flags & DNS_FLAG_TC ? EDNS_ERROR_NETWORK
                                                              : EDNS_ERROR_NO_AUTHORITY);

@@ -36,8 +36,8 @@ enum { EXCHANGE_TCP_MAX = 256 };
  * not counted, do with what TCP brings. */
 enum { EXCHANGE_BOTH_MAX = 12 };
 
-/* Malformed replies over UDP that are looked at; after these, none is, so that whoever knows the id
- * cannot keep us busy. */
+/* Malformed replies over UDP that are parsed; further ones are ignored, so that a sender that knows
+ * the id cannot keep us busy. */
 enum { EXCHANGE_MALFORMED_MAX = 8 };
 
 enum exchange_outcome {

@@ -20,8 +20,8 @@ enum { ENGINE_AHEAD_MAX = 8 };
 /* As engine_query.path_at: behind every place of a search path. */
 enum { ENGINE_PATH_OVER = 255 };
 
-/* As engine_query.path_seen, what decides if no place of a search path answers: a nameserver
- * failed, or said that a name exists without such data. Bits. */
+/* Bits of engine_query.path_seen. They decide if no place of a search path answers: an upstream
+ * failed, or said NODATA. */
 enum { ENGINE_PATH_SAW_FAILURE = 1, ENGINE_PATH_SAW_NO_DATA = 2 };
 
 /* How a query came. To the answer, all that is not UDP is TCP: only limits of size differ. */

@@ -4,7 +4,7 @@
 #include "skydns/wire/rdata_layout.h"
 #include "skydns/wire/rr_step.h"
 
-static void take_string(struct reader *r)
+static void pass_string(struct reader *r)
 {
     (void)reader_take(r, reader_u8(r)); /* the reader remembers the failure */
 }
@@ -60,7 +60,7 @@ static bool is_rest_sound(struct reader *r, const struct rdata_layout *layout)
     switch ((enum rdata_form)layout->form) {
     case RDATA_STRINGS:
         while (!r->failed && reader_left(r) > 0) {
-            take_string(r);
+            pass_string(r);
         }
         break;
     case RDATA_BITMAP:
@@ -87,7 +87,7 @@ static bool is_rdata_sound(const struct parsed_response *response, const struct 
     reader_seek(&r, rr->data_at);
     (void)reader_take(&r, layout->head);
     for (unsigned i = 0; i < layout->strings; i++) {
-        take_string(&r);
+        pass_string(&r);
     }
     for (unsigned i = 0; i < layout->names && !r.failed; i++) {
         struct dname name;

@@ -7,7 +7,7 @@
  *     header | question: asked | asked CNAME web.example. | records of web.example.
  *                                            \_ name_at      \_ records_at
  *
- * For whoever writes responses; pure, any thread. */
+ * Called by all writers of responses. Pure; any thread. */
 #ifndef SKYDNS_WIRE_SEARCH_ALIAS_H
 #define SKYDNS_WIRE_SEARCH_ALIAS_H
 
@@ -24,8 +24,7 @@ enum {
     SEARCH_ALIAS_SHIFT_MAX = DNAME_MAX + DNS_QUESTION_TAIL + SEARCH_ALIAS_HEAD,
 };
 
-/* Where the name that the records are about is written, without compression, and where they begin.
- */
+/* Offsets of the uncompressed name that the records point to, and of the first record. */
 struct response_start {
     size_t name_at, records_at;
 };

@@ -175,7 +175,7 @@ def serious_findings(browser: Browser) -> list[tuple[str, list[str]]]:
     ]
 
 
-# What makes a page a burden on a phone: something beyond its edge, something that scrolls sideways, a word that is broken
+# Faults of a page on a phone: an element beyond its edge, one that scrolls sideways, a word that is broken
 # (of letters, and shorter than a line; code may be), a column so narrow that its text is a tower.
 _PHONE_FAULTS = """(() => {
   const faults = [], shown = (element) => element.checkVisibility() && element.getBoundingClientRect().right > 0;

@@ -61,7 +61,7 @@ static void test_ip(void **state)
     assert_string_equal(ip_format(&none, text), "10.0.0.1");
 }
 
-/* As net.ParseIP of Go 1.16 and older, which reads a zero in front as nothing. */
+/* net.ParseIP of Go 1.16 and older skips zeros in front. */
 static void test_leading_zeros(void **state)
 {
     (void)state;

@@ -299,7 +299,7 @@ static unsigned weight_of(const struct key *key)
     return key->weight ? key->weight : 100;
 }
 
-/* Of 100, but at least 1. */
+/* The share of 100, at least 1. */
 static unsigned share_of(const struct key *key, unsigned sum)
 {
     unsigned share = 100 * weight_of(key) / sum;

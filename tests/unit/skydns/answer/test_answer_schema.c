@@ -239,8 +239,8 @@ static unsigned count_lines(const char *text, const char *start, const char *par
     return n;
 }
 
-/* Of every name: either all types are answered with one CNAME, the same, or none is; but for TXT
- * where the record has a text. */
+/* A name answers all types with one CNAME, the same, or none; TXT differs where the record has a
+ * text. */
 static void kubernetes_cname_alone(void **state)
 {
     static const char *const aliases[] = {

@@ -155,7 +155,7 @@ static void test_many_bad_lines(void **state)
     assert_int_equal(report.shown[HOSTS_BAD_LINES_SHOWN - 1].line, HOSTS_BAD_LINES_SHOWN);
 }
 
-/* As many as there is memory for, which is at least what the flag's text says; each is found. */
+/* The table has as many names as the header promises for the memory; each is found. */
 static void test_room(void **state)
 {
     enum { BYTES_MAX = 8 << 20, NAMES = 200000, NAME_BYTES = 100 };

@@ -1,4 +1,4 @@
-/* Which responses are sound: records as counted, of the question's class, and rdata by type. */
+/* Sound responses: records as counted, of the question's class, and rdata by type. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

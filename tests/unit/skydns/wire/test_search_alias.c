@@ -69,7 +69,7 @@ static struct slice relayed(const struct parsed_response *upstream, struct slice
     return slice_of(bytes, response.len);
 }
 
-/* As kept_access does. */
+/* Does what kept_access does. */
 static struct slice kept(const struct parsed_response *upstream, struct slice of, uint8_t *bytes)
 {
     static const struct addr nobody;
