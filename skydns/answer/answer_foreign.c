@@ -44,22 +44,36 @@ static bool is_address_type(const struct answer *a)
     return a->in.question->type == DNS_TYPE_A || a->in.question->type == DNS_TYPE_AAAA;
 }
 
-/* Other types of a name are upstream's; without one they are denied without an SOA: a hosts file
- * has none. */
-bool answer_hosts(struct answer *a, const struct ip *ip)
+static void begin_hosts_answer(struct answer *a)
+{
+    a->plan.is_authoritative = false;
+    a->is_from_hosts = true;
+}
+
+/* Other types of a name are upstream's; if none `is_asked`, they are denied without an SOA: a hosts
+ * file has none. */
+static bool answer_hosts_name(struct answer *a, bool is_asked)
 {
     const struct hosts_table *hosts = a->config->hosts;
     size_t count;
-    const struct slice name = hosts && ip ? hosts_table_name(hosts, ip) : slice_of(NULL, 0);
-    const struct ip *ips = hosts && !ip ? hosts_table_find(hosts, &a->asked, &count) : NULL;
-    if ((name.len == 0 && !ips) || (ips && !is_address_type(a) && find_servers(a))) {
+    const struct ip *ips = hosts ? hosts_table_find(hosts, &a->asked, &count) : NULL;
+    if (!ips || (is_asked && !is_address_type(a))) {
         return false;
     }
-    a->plan.is_authoritative = false;
-    a->is_from_hosts = true;
-    if (ips) {
-        add_addresses(a, ips, count);
-    } else if (a->in.question->type == DNS_TYPE_PTR) {
+    begin_hosts_answer(a);
+    add_addresses(a, ips, count);
+    return true;
+}
+
+bool answer_hosts_address(struct answer *a, const struct ip *ip)
+{
+    const struct hosts_table *hosts = a->config->hosts;
+    const struct slice name = hosts ? hosts_table_name(hosts, ip) : slice_of(NULL, 0);
+    if (name.len == 0) {
+        return false;
+    }
+    begin_hosts_answer(a);
+    if (a->in.question->type == DNS_TYPE_PTR) {
         answer_add(a, hosts_rr(a, RR_PTR, name));
     }
     return true;
@@ -76,9 +90,8 @@ static void deny_short_name(struct answer *a)
     answer_denied(a);
 }
 
-static void forward(struct answer *a)
+static void forward(struct answer *a, bool is_asked)
 {
-    const bool is_asked = find_servers(a);
     const bool has_recursion = a->stub || !a->config->settings.no_rec;
     a->plan.is_authoritative = false;
     if (a->stub && a->in.question->is_from_stub) {
@@ -96,8 +109,8 @@ static void forward(struct answer *a)
 
 void answer_foreign(struct answer *a)
 {
-    if (!engine_config_zone(a->config, &a->asked) && answer_hosts(a, NULL)) {
-        return;
+    const bool is_asked = find_servers(a);
+    if (engine_config_zone(a->config, &a->asked) || !answer_hosts_name(a, is_asked)) {
+        forward(a, is_asked);
     }
-    forward(a);
 }

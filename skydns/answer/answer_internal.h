@@ -89,9 +89,8 @@ bool answer_reverse(struct answer *a);
 
 /* A name outside our domains, or in a stub zone. */
 void answer_foreign(struct answer *a);
-/* True: answered from hosts files. The name is in no domain of ours; `ip` is what a reverse name
- * spells, or NULL. */
-bool answer_hosts(struct answer *a, const struct ip *ip);
+/* A reverse name, in no domain of ours, that spells the address. True: hosts files answer it. */
+bool answer_hosts_address(struct answer *a, const struct ip *ip);
 
 /* Whether the name asked about, or what it stands for, is hidden from the client. */
 bool answer_is_hidden(const struct answer *a);

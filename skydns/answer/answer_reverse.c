@@ -62,7 +62,7 @@ static bool exists_in_zone(struct answer *a, const struct reversed *r)
 static bool add_from_hosts(struct answer *a, const struct reversed *r)
 {
     struct ip ip;
-    return reversed_address(r, &ip) && answer_hosts(a, &ip);
+    return reversed_address(r, &ip) && answer_hosts_address(a, &ip);
 }
 
 /* From a zone of ours whose name has `apex` labels of the address. */
