@@ -119,7 +119,6 @@ void etcd_encode_watch(const struct etcd_watch_request *request, struct buf *out
     create.range_end = bytes_of(request->range_end);
     create.start_revision = request->start_revision;
     create.progress_notify = true;
-    create.fragment = true;
     m.request_union_case = ETCDSERVERPB__WATCH_REQUEST__REQUEST_UNION_CREATE_REQUEST;
     m.create_request = &create;
     pack(&m.base, out);

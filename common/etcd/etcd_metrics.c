@@ -24,6 +24,10 @@ static void write_mirror(struct metrics_page *page, const struct etcd_mirror_cou
                     "change: a proxy had lost them, or only other keys had changed.",
                     mirror->silences);
     metrics_gauge(
+        page, "etcd_behind_seconds",
+        "For how long etcd has been known to have changes that have not arrived; 0: none.",
+        (double)mirror->behind_ms / 1000.0);
+    metrics_gauge(
         page, "etcd_store_key",
         "1 while etcd has the store key, which marks it as completely written by kube2sky.",
         mirror->has_store_key);
@@ -79,4 +83,18 @@ void etcd_metrics_write(struct metrics_page *page, const struct etcd_metrics *me
     }
     write_connections(page, etcd_counts(metrics->etcd));
     write_mirror(page, &metrics->mirror);
+}
+
+/* A full read of 100,000 keys takes as long. */
+enum { BEHIND_MS = 1000 };
+
+bool etcd_metrics_explain_behind(const struct outage *outage,
+                                 const struct etcd_mirror_counts *mirror, struct buf *out)
+{
+    bool is_behind = !outage_is_away(outage) && mirror->behind_ms > BEHIND_MS;
+    if (is_behind) {
+        buf_printf(out, "behind etcd: for %lld s it has had changes that have not arrived",
+                   (long long)(mirror->behind_ms / 1000));
+    }
+    return is_behind;
 }

@@ -20,4 +20,9 @@ struct etcd_metrics {
 
 void etcd_metrics_write(struct metrics_page *page, const struct etcd_metrics *metrics);
 
+/* For /readiness?strict: appends that what is known of etcd is old although it is there. False, and
+ * nothing appended: it is away, or not known to have had unknown changes for more than a second. */
+bool etcd_metrics_explain_behind(const struct outage *outage,
+                                 const struct etcd_mirror_counts *mirror, struct buf *out);
+
 #endif

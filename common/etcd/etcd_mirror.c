@@ -74,7 +74,15 @@ void etcd_mirror_want_read(struct etcd_mirror *mirror, enum etcd_mirror_cause ca
     if (!mirror->must_read) {
         mirror->must_read = true;
         mirror->read.cause = cause;
+        etcd_mirror_note_behind(mirror, clock_monotonic_ms());
         log_debug("full read needed", LOG_STR("cause", etcd_mirror_cause_text(cause)));
+    }
+}
+
+void etcd_mirror_note_behind(struct etcd_mirror *mirror, int64_t since_ms)
+{
+    if (mirror->behind_since_ms == 0) {
+        mirror->behind_since_ms = since_ms;
     }
 }
 
@@ -122,6 +130,8 @@ static void read_ended(struct etcd_mirror *mirror)
 {
     etcd_mirror_was_read(mirror);
     mirror->must_read = false;
+    mirror->behind_since_ms = 0;
+    mirror->held_keys = (int64_t)mirror->key_count;
     mirror->last_read_ms = clock_monotonic_ms();
     mirror->counts.reads[mirror->read.cause]++;
     log_debug("full read complete", LOG_INT("keys", (int64_t)mirror->key_count),
@@ -226,6 +236,7 @@ struct etcd_mirror *etcd_mirror_start(struct etcd *etcd, const struct etcd_mirro
     struct etcd_mirror *mirror = xcalloc(1, sizeof(*mirror));
     mirror->etcd = etcd;
     mirror->config = *config;
+    mirror->held_keys = -1;
     buf_init(&mirror->first_key, ETCD_MIRROR_KEY_MAX);
     buf_init(&mirror->shifted_end, ETCD_MIRROR_KEY_MAX + 8);
     buf_init(&mirror->store_key, ETCD_MIRROR_KEY_MAX);
@@ -275,12 +286,14 @@ void etcd_mirror_stop(struct etcd_mirror *mirror)
 struct etcd_mirror_counts etcd_mirror_counts(const struct etcd_mirror *mirror)
 {
     struct etcd_mirror_counts counts = mirror->counts;
+    const int64_t now_ms = clock_monotonic_ms();
     counts.revision = mirror->known.revision;
     counts.is_following = mirror->is_up;
     counts.has_store_key = mirror->known.id.len > 0;
     counts.is_caught_up = mirror->catch_up.is_done;
     counts.is_marking = etcd_store_mark_is_under_way(mirror->mark);
     counts.is_holding_old = mirror->is_holding;
-    counts.holding_ms = mirror->is_holding ? clock_monotonic_ms() - mirror->held_since_ms : 0;
+    counts.holding_ms = mirror->is_holding ? now_ms - mirror->held_since_ms : 0;
+    counts.behind_ms = mirror->behind_since_ms ? now_ms - mirror->behind_since_ms : 0;
     return counts;
 }

@@ -18,9 +18,11 @@
  *
  * A proxy may hide that etcd is away, was replaced, or no longer feeds our watch. So FOLLOWING
  * looks at the store every few seconds: at its key, and whether the watch has told of its revision
- * (etcd_silence_internal.h). If not, the next session asks; its watch names the range a bit
- * differently, so that a proxy which merges equal watches does not merge it with a dead one. If
- * that one is silent, too, everything is read.
+ * (etcd_silence_internal.h). If not, it counts the store's keys. As many as the watch has told of:
+ * other keys have changed, or perhaps values, and the next session asks; its watch names the range
+ * a bit differently, so that a proxy which merges equal watches does not merge it with a dead one.
+ * Another number, or that watch silent, too: everything is read, since a second watch from the same
+ * revision would cost etcd the same again.
  *
  * Another store (an etcd that came back empty or older) may lack keys that its writer is about to
  * rewrite. With keeps_old set, the owner keeps its old keys and adds those of the new store, until
@@ -165,6 +167,8 @@ struct etcd_mirror_counts {
     bool has_store_key;  /* the store has one */
     bool is_holding_old; /* holds an earlier store's keys: the new one is incomplete */
     int64_t holding_ms;  /* for how long; 0 if not holding */
+    int64_t behind_ms;   /* for how long the store has been known to have changes that the owner
+                            lacks, or that a read must show; 0: not known to have any */
 };
 
 struct etcd_mirror_counts etcd_mirror_counts(const struct etcd_mirror *mirror);

@@ -45,6 +45,52 @@ static int64_t heard(const struct etcd_mirror *mirror)
     return told > mirror->known.revision ? told : mirror->known.revision;
 }
 
+static void begin_anew(struct etcd_mirror *mirror)
+{
+    mirror->counts.silences++;
+    mirror->is_range_shifted = !mirror->is_range_shifted;
+    log_debug("watch is silent, beginning it anew", LOG_INT("heard", heard(mirror)),
+              LOG_INT("reads", mirror->must_read));
+    etcd_mirror_begin_session(mirror);
+}
+
+static void read_anew(struct etcd_mirror *mirror, enum etcd_mirror_cause cause)
+{
+    etcd_mirror_note_behind(mirror, mirror->silence.since_ms);
+    etcd_mirror_want_read(mirror, cause);
+    begin_anew(mirror);
+}
+
+/* What the watch has told of must be as many keys as the store had at the doubted revision. */
+static void on_counted(void *data, const struct etcd_range_reply *reply, const struct err *err)
+{
+    struct etcd_mirror *mirror = data;
+    mirror->check_call = NULL;
+    if (err) {
+        etcd_mirror_lose(mirror, err);
+    } else if (mirror->silence.doubted == 0 || heard(mirror) >= mirror->silence.doubted) {
+        schedule_next(mirror); /* the watch has spoken meanwhile */
+    } else if (reply->total != mirror->held_keys) {
+        log_debug("changes of the watch are missing", LOG_INT("keys", reply->total),
+                  LOG_INT("told", mirror->held_keys));
+        read_anew(mirror, ETCD_MIRROR_LAG);
+    } else {
+        begin_anew(mirror);
+    }
+}
+
+static void count_keys(struct etcd_mirror *mirror)
+{
+    const struct etcd_range range = {
+        .key = buf_slice(&mirror->first_key),
+        .range_end = slice_of(mirror->range_end, mirror->range_end_len),
+        .limit = 1,
+        .revision = mirror->silence.doubted,
+        .keys_only = true,
+    };
+    mirror->check_call = etcd_watch_range(mirror->etcd, &range, true, on_counted, mirror);
+}
+
 static void on_reply(void *data, const struct etcd_range_reply *reply, const struct err *err)
 {
     struct etcd_mirror *mirror = data;
@@ -58,14 +104,11 @@ static void on_reply(void *data, const struct etcd_range_reply *reply, const str
         etcd_mirror_begin_session(mirror);
     } else if (etcd_silence_is_suspect(&mirror->silence, reply->revision, heard(mirror),
                                        clock_monotonic_ms())) {
-        mirror->counts.silences++;
-        mirror->is_range_shifted = !mirror->is_range_shifted;
         if (etcd_silence_is_hopeless(&mirror->silence)) {
-            etcd_mirror_want_read(mirror, ETCD_MIRROR_UNCERTAIN);
+            read_anew(mirror, ETCD_MIRROR_UNCERTAIN);
+        } else {
+            count_keys(mirror);
         }
-        log_debug("watch is silent, beginning it anew", LOG_INT("revision", reply->revision),
-                  LOG_INT("heard", heard(mirror)));
-        etcd_mirror_begin_session(mirror);
     } else {
         schedule_next(mirror);
     }

@@ -33,6 +33,12 @@ static void on_watch_end(void *data, const struct err *err)
     }
 }
 
+/* Of a key that did not exist: its version begins at 1. */
+static int64_t keys_added(const struct etcd_event *event)
+{
+    return event->kind == ETCD_EVENT_DELETE ? -1 : event->kv.version == 1;
+}
+
 /* Remembers the last put and the last delete, which are the newest. */
 static void learn(struct etcd_mirror *mirror, const struct etcd_event *events, size_t count)
 {
@@ -71,6 +77,7 @@ static void apply(struct etcd_mirror *mirror, const struct etcd_event *events, s
         } else {
             config->del(config->data, kv->key, kv->mod_revision);
         }
+        mirror->held_keys += mirror->held_keys >= 0 ? keys_added(&events[i]) : 0;
     }
     learn(mirror, events, count);
     mirror->last = etcd_digest_of_last(events, count);
@@ -112,7 +119,10 @@ static void on_events(void *data, const struct etcd_event *events, size_t count,
     } else {
         etcd_silence_repeated(&mirror->silence);
     }
-    mirror->is_behind = mirror->is_behind || etcd_watch_lag(mirror->watch) > 0;
+    if (etcd_watch_lag(mirror->watch) > 0) {
+        mirror->is_behind = true;
+        etcd_mirror_note_behind(mirror, clock_monotonic_ms());
+    }
     if (mirror->is_behind && clock_monotonic_ms() - mirror->last_read_ms > LAG_READ_INTERVAL_MS) {
         etcd_mirror_want_read(mirror, ETCD_MIRROR_LAG);
         etcd_mirror_begin_session(mirror);

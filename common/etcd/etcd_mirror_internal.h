@@ -63,8 +63,9 @@ struct etcd_mirror {
     bool must_read;           /* and read.cause: also etcd_mirror_store.c, by its verdict */
     bool is_begun;            /* the owner has had full_begin, but not the commit */
     struct etcd_mirror_read read;
-    int64_t store_revision; /* at which the store key was read; 0: not readable */
-    int64_t last_read_ms;   /* when the last one was committed */
+    int64_t store_revision;  /* at which the store key was read; 0: not readable */
+    int64_t last_read_ms;    /* when the last one was committed */
+    int64_t behind_since_ms; /* see counts.behind_ms; 0: not */
 
     struct etcd_store_mark *mark;
     bool was_mark_refused;
@@ -95,18 +96,19 @@ struct etcd_mirror {
 
     struct etcd_watch *watch; /* FOLLOWING */
     struct etcd_watch *store_watch;
-    struct etcd_digest last;       /* of the newest change followed; etcd_mirror_store.c resets it
-                                    * after a full read, saves and loads it */
-    bool is_replaying;             /* `watch` begins with that revision */
-    bool is_refuted;               /* the store made other changes in that revision */
-    bool is_up;                    /* `watch` is confirmed */
-    bool is_behind;                /* it came in more than one batch: some may be missing */
+    struct etcd_digest last; /* of the newest change followed; etcd_mirror_store.c resets it
+                              * after a full read, saves and loads it */
+    bool is_replaying;       /* `watch` begins with that revision */
+    bool is_refuted;         /* the store made other changes in that revision */
+    bool is_up;              /* `watch` is confirmed */
+    bool is_behind;          /* it came in more than one batch: some may be missing */
+    int64_t held_keys;       /* in the store, as read and followed; -1: not read in this life */
     struct etcd_catch_up catch_up; /* FOLLOWING */
 
     /* ---- etcd_mirror_check.c ---- */
 
     ev_timer check;               /* FOLLOWING */
-    struct etcd_call *check_call; /* or NULL */
+    struct etcd_call *check_call; /* or NULL: the look, or the count after it */
     int64_t checked_at;           /* what was known when it was sent */
     struct etcd_silence silence;
     bool is_range_shifted; /* the watch ends at shifted_end */
@@ -122,6 +124,9 @@ void etcd_mirror_lose(struct etcd_mirror *mirror, const struct err *err);
 
 /* The next session reads everything. A read already wanted keeps its cause. */
 void etcd_mirror_want_read(struct etcd_mirror *mirror, enum etcd_mirror_cause cause);
+
+/* The owner lacks changes of the store, since then at the latest. The next full read ends that. */
+void etcd_mirror_note_behind(struct etcd_mirror *mirror, int64_t since_ms);
 
 /* Reads, at the revision where the store key was read, into `fresh`; then follows. */
 void etcd_mirror_read_all(struct etcd_mirror *mirror);

@@ -105,7 +105,7 @@ static void on_other(struct etcd_mirror *mirror, const struct etcd_store_answer 
                        "it made other changes at revision %lld", (long long)mirror->last.revision);
     }
     mirror->is_other = true;
-    mirror->must_read = true;
+    etcd_mirror_want_read(mirror, ETCD_MIRROR_OTHER_STORE);
     mirror->read.cause = ETCD_MIRROR_OTHER_STORE;
 }
 

@@ -1,7 +1,7 @@
 /* One watch on a key range. It lasts as long as its connection and does not resume by itself, since
  * the next connection may lead to another store (etcd_mirror.h checks before it resumes). Same loop
- * and thread as its etcd. Events arrive as whole revisions (fragments of one response are joined
- * first).
+ * and thread as its etcd. Events arrive as whole revisions: none is asked for in fragments
+ * (etcd_codec_internal.h), and those of a server that sends them are joined first.
  *
  *     start -> on_up -> on_events ... -> on_end: lost, refused, compacted
  *
@@ -35,8 +35,9 @@ struct etcd_watch_config {
     void (*on_events)(void *data, const struct etcd_event *events, size_t count, int64_t revision);
     /* The server has confirmed the watch. */
     void (*on_up)(void *data);
-    /* Once; call etcd_watch_stop. ERR_COMPACTED: start_revision is gone. ERR_TOO_LARGE: one
-     * revision has more changes than are held in memory. After either, read everything again. */
+    /* Once; call etcd_watch_stop. ERR_COMPACTED: start_revision is gone. ERR_TOO_LARGE: a
+     * message is longer than GRPC_RECEIVE_MAX, or one revision has more changes than are held in
+     * memory. After either, read everything again: the same start would bring it again. */
     void (*on_end)(void *data, const struct err *err);
     void *data;
 };

@@ -28,7 +28,8 @@ struct grpc_stream;
 struct tls_client;
 
 /* Longest message accepted: a Range page of 5,000 keys with 6.7 KB each, far more than a DNS record
- * needs; etcd splits event messages into fragments of about 2 MB. */
+ * needs; or the events of a watch, at most 1,000 revisions in one message (a deleted key is about
+ * 90 bytes). */
 enum { GRPC_RECEIVE_MAX = 32 << 20 };
 
 /* Longest message sent: etcd accepts requests of 1.5 MiB and closes the connection at 2 MiB. */

@@ -1,6 +1,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "common/etcd/etcd_metrics.h"
 #include "common/etcd/etcd_mirror.h"
 #include "kube2sky/reconcile/change_ring.h"
 #include "kube2sky/reconcile/client_key_writer_internal.h"
@@ -107,11 +108,18 @@ static bool explain_doubts(const struct reconciler *r, struct buf *out)
                          out);
 }
 
+static bool explain_behind(const struct reconciler *r, struct buf *out)
+{
+    const struct etcd_mirror_counts counts = etcd_mirror_counts(r->mirror);
+    return etcd_metrics_explain_behind(r->config.outage, &counts, out);
+}
+
 bool reconciler_explain_trouble(const struct reconciler *r, struct buf *out)
 {
-    return (r->leader && leader_explain(r->leader, out)) || contests_explain(r->contests, out) ||
-           explain_too_large(r, out) || explain_doubts(r, out) ||
-           config_writer_explain(r->config_writer, out) || explain_clients(r, out);
+    return (r->leader && leader_explain(r->leader, out)) || explain_behind(r, out) ||
+           contests_explain(r->contests, out) || explain_too_large(r, out) ||
+           explain_doubts(r, out) || config_writer_explain(r->config_writer, out) ||
+           explain_clients(r, out);
 }
 
 /* No object's id. */

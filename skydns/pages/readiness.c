@@ -5,6 +5,7 @@
 #include "common/base/clock.h"
 #include "common/base/duration.h"
 #include "common/base/outage.h"
+#include "common/etcd/etcd_metrics.h"
 #include "common/etcd/etcd_store_id.h"
 #include "skydns/external/hosts_table.h"
 #include "skydns/publish/publisher.h"
@@ -22,6 +23,13 @@ static bool explain_holding(const struct store_sync *sync, struct buf *out)
                    (long long)(mirror.holding_ms / 1000));
     }
     return mirror.is_holding_old;
+}
+
+/* The same, while etcd is there and its watch is behind. */
+static bool explain_behind(const struct metrics_sources *sources, struct buf *out)
+{
+    const struct etcd_mirror_counts mirror = store_sync_counts(sources->sync).mirror;
+    return etcd_metrics_explain_behind(sources->outage, &mirror, out);
 }
 
 static void append_missing_key(const struct store_keys *keys, const struct dname *domain,
@@ -116,6 +124,7 @@ bool readiness_explain(const struct metrics_sources *sources, bool is_strict, st
     }
     return is_strict &&
            (explain_snapshot(sources->sync, out) || outage_explain_overdue(sources->outage, out) ||
-            explain_holding(sources->sync, out) || explain_incomplete(sources->sync, out) ||
-            explain_denied_documents(sources, out) || explain_hosts(sources, out));
+            explain_behind(sources, out) || explain_holding(sources->sync, out) ||
+            explain_incomplete(sources->sync, out) || explain_denied_documents(sources, out) ||
+            explain_hosts(sources, out));
 }

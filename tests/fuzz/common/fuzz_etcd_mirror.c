@@ -241,6 +241,7 @@ static void answer(struct etcd_call *call)
         kvs[reply.count].value = value_text(value, texts[reply.count]);
         reply.count += value != 0;
     }
+    reply.total = (int64_t)reply.count;
     if (c.key == KEYS) {
         asked_at = store.revision;
     }

@@ -6,8 +6,10 @@
 
 #include <cmocka.h>
 
+#include "common/etcd/etcd_mirror_internal.h"
 #include "tests/support/etcd_sync.h"
 #include "tests/support/mirror_bed.h"
+#include "tests/support/test_clock.h"
 
 enum { CHECK_MS = 20, CHECKS = 5 };
 
@@ -65,6 +67,46 @@ static void test_other_keys_changed(void **state)
     etcd_mirror_stop(m);
 }
 
+/* The watch has not told of a key that is gone, and another one from the same revision may cost
+ * etcd the same time again: everything is read, at the first suspicion. */
+static void test_watch_misses_a_key(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    bed_put_store_key("first");
+    bed_put("/s/a");
+    struct etcd_mirror *m = start();
+    bed_wait_revision(bed_put("/s/b"));
+    bed_wait_revision(bed_put("/s/b"));
+    assert_int_equal(m->held_keys, 2);
+    m->held_keys++; /* as if /s/c were there, and deleted unseen */
+    bed_put("/elsewhere");
+    bed_wait_fulls(2);
+    assert_int_equal(owner.cause, ETCD_MIRROR_LAG);
+    assert_int_equal(m->held_keys, 2);
+    assert_int_equal(etcd_mirror_counts(m).behind_ms, 0);
+    assert_int_equal(owner.downs, 0);
+    etcd_mirror_stop(m);
+}
+
+/* Not until the read that shows what is missing. */
+static void test_behind(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    bed_put_store_key("first");
+    struct etcd_mirror *m = start();
+    assert_int_equal(etcd_mirror_counts(m).behind_ms, 0);
+    test_clock_stop();
+    etcd_mirror_reread(m);
+    test_clock_advance_ms(1500);
+    assert_int_equal(etcd_mirror_counts(m).behind_ms, 1500);
+    test_clock_run();
+    bed_wait_fulls(2);
+    assert_int_equal(etcd_mirror_counts(m).behind_ms, 0);
+    etcd_mirror_stop(m);
+}
+
 /* A proxy went on with a store that another writer has filled. */
 static void test_store_key_changed(void **state)
 {
@@ -86,9 +128,8 @@ static void test_store_key_changed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_nothing_wrong),
-        TEST(test_other_keys_changed),
-        TEST(test_store_key_changed),
+        TEST(test_nothing_wrong), TEST(test_other_keys_changed), TEST(test_watch_misses_a_key),
+        TEST(test_behind),        TEST(test_store_key_changed),
     };
     return cmocka_run_group_tests(tests, mirror_bed_start, mirror_bed_stop);
 }

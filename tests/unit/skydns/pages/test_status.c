@@ -265,6 +265,24 @@ static void test_lost_data(void **state)
     expect(p, "/readiness?strict", 200, "ok");
 }
 
+/* Or one that is there and has changes that do not arrive. */
+static void test_behind(void **state)
+{
+    struct pages *p = *state;
+    bed_fill(&p->bed, NULL, 0);
+    bed_mirror_counts.behind_ms = 4999;
+    expect(p, "/readiness?strict", 200, "ok"); /* away, but not for long */
+    outage_back(&p->bed.followed);
+    bed_mirror_counts.behind_ms = 1000;
+    expect(p, "/readiness?strict", 200, "ok");
+    bed_mirror_counts.behind_ms = 4999;
+    expect(p, "/readiness", 200, "ok");
+    expect(p, "/readiness?strict", 503, "behind etcd: for 4 s ");
+    expect(p, "/metrics", 200, "\nskydns_etcd_behind_seconds 4.999\n");
+    bed_mirror_counts.behind_ms = 0;
+    expect(p, "/readiness?strict", 200, "ok");
+}
+
 static void tell_key(const char *id)
 {
     bed_mirror.store_key_seen(bed_mirror.data, slice_str(id), false);
@@ -773,6 +791,7 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(test_metrics_of_a_snapshot, setup, teardown),
         cmocka_unit_test_setup_teardown(test_lost_data, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_behind, setup, teardown),
         cmocka_unit_test_setup_teardown(test_incomplete, setup, teardown),
         cmocka_unit_test_setup_teardown(test_never_complete, setup_requiring, teardown),
         cmocka_unit_test_setup_teardown(test_overdue, setup_impatient, teardown),
