@@ -28,6 +28,7 @@ static const double first_soon_s = 2.; /* for the first request, once hurried */
 static const double unread_s = 10.;    /* without progress in reading the reply */
 static const double linger_s = 2.;     /* for the client to read the reply and the end after it */
 
+enum { FRESH_MS = 1000 };      /* more than a client needs to send its first request */
 enum { REPLY_MS = 60 * 1000 }; /* for all of a reply: 16 MiB at 300 KB/s */
 
 enum phase { READING, SKIPPING, SENDING, LINGERING };
@@ -38,7 +39,8 @@ struct http_connection {
     ev_io io;
     ev_timer timer; /* closes it */
     enum phase phase;
-    bool is_new;            /* no complete request yet */
+    bool is_new; /* no complete request yet */
+    int64_t begun_ms;
     int64_t reply_until_ms; /* SENDING */
     struct buf in;          /* from the start of the request */
     size_t head_len;        /* its length in `in`, while it is answered */
@@ -125,6 +127,12 @@ void http_connection_hurry(struct http_connection *connection)
     if (c->is_new && ev_timer_remaining(c->config->loop, &c->timer) > first_soon_s) {
         set_timer(c, first_soon_s);
     }
+}
+
+bool http_connection_is_fresh(const struct http_connection *connection)
+{
+    const struct http_connection *c = connection;
+    return c->is_new && c->phase != SENDING && clock_monotonic_ms() - c->begun_ms < FRESH_MS;
 }
 
 bool http_connection_is_answering(const struct http_connection *connection)
@@ -236,138 +244,6 @@ static void refuse(struct http_connection *c, int status)
     begin_reply(c, &reply, false);
 }
 
-static const struct http_route *find_route(const struct http_connection_config *config,
-                                           const char *path)
-{
-    for (size_t i = 0; i < config->count; i++) {
-        const char *pattern = config->routes[i].path;
-        if (strcmp(pattern, path) == 0 || strcmp(pattern, "*") == 0) {
-            return &config->routes[i];
-        }
-    }
-    return NULL;
-}
-
-/* The socket becomes a stream of events; the connection closes without it. */
-static void give_to_events(struct http_connection *c, const struct http_reply *reply)
-{
-    write_head(c, reply);
-    ev_io_stop(c->config->loop, &c->io);
-    c->is_given = true;
-    http_events_add(reply->events, c->io.fd, &c->client, buf_slice(&c->out_head));
-}
-
-/* False: the connection has nothing more to do. */
-static bool answer(struct http_connection *c)
-{
-    const struct http_request request = {
-        .method = c->head.method, .path = c->head.path, .head = &c->head};
-    struct http_reply reply = new_reply();
-    const struct http_route *route = find_route(c->config, request.path);
-    if (route) {
-        route->handler(route->data, &request, &reply);
-    } else {
-        fill_error(&reply, 404, "not found\n");
-    }
-    if (reply.body.failed) {
-        fill_error(&reply, 500, "reply too large\n");
-    }
-    const char *refusal = reply.events ? http_events_refusal(reply.events, &c->client) : NULL;
-    if (refusal) {
-        fill_error(&reply, 503, refusal);
-    }
-    bool is_head_alone = strcmp(request.method, "HEAD") == 0;
-    c->is_last = c->head.wants_close || reply.events;
-    c->is_new = false;
-    if (reply.events && !is_head_alone) {
-        give_to_events(c, &reply);
-        buf_fini(&reply.body);
-        return false;
-    }
-    c->config->requested(c->config->data, c);
-    begin_reply(c, &reply, is_head_alone);
-    return true;
-}
-
-/* ---- Requests ---- */
-
-/* Cuts out the body's bytes that have arrived; false: the body is too long. */
-static bool begin_body(struct http_connection *c)
-{
-    if (c->head.body_len > REQUEST_BODY_MAX) {
-        return false;
-    }
-    size_t behind = c->in.len - c->head_len, body_len = (size_t)c->head.body_len;
-    size_t here = behind < body_len ? behind : body_len;
-    uint8_t *body = c->in.data + c->head_len;
-    memmove(body, body + here, behind - here);
-    c->in.len -= here;
-    c->skip_left = body_len - here;
-    return true;
-}
-
-/* Sends `100 Continue`. A socket without room for it belongs to a client that does not read.
- */
-static bool send_continue(const struct http_connection *c)
-{
-    static const char word[] = "HTTP/1.1 100 Continue\r\n\r\n";
-    return send(c->io.fd, word, sizeof(word) - 1, MSG_NOSIGNAL) == (ssize_t)(sizeof(word) - 1);
-}
-
-/* Checks for a complete request. False: close the connection, which may have been given away. */
-static bool take_request(struct http_connection *c)
-{
-    c->head_len = http_head_length(c->in.data, c->in.len);
-    if (c->head_len == 0) {
-        if (c->in.len == HTTP_HEAD_MAX) {
-            refuse(c, 431);
-        } else {
-            set_events(c, EV_READ);
-        }
-        return true;
-    }
-    int status = http_head_parse(c->in.data, c->head_len, &c->head);
-    if (status != 0) {
-        refuse(c, status);
-        return true;
-    }
-    if (!begin_body(c)) {
-        return false;
-    }
-    if (c->skip_left == 0) {
-        return answer(c);
-    }
-    c->phase = SKIPPING;
-    set_events(c, EV_READ);
-    return !c->head.wants_continue || send_continue(c);
-}
-
-/* False: end of input, or an error. */
-static bool read_request(struct http_connection *c)
-{
-    size_t room = HTTP_HEAD_MAX - c->in.len;
-    room = room < READ_SIZE ? room : READ_SIZE;
-    ssize_t n = recv(c->io.fd, buf_reserve(&c->in, room), room, 0);
-    if (n <= 0) {
-        return n < 0 && (errno == EAGAIN || errno == EINTR);
-    }
-    c->in.len += (size_t)n;
-    return take_request(c);
-}
-
-/* Discards up to skip_left bytes. False: end of input, or an error. */
-static bool skip(struct http_connection *c)
-{
-    uint8_t bytes[READ_SIZE];
-    ssize_t n =
-        recv(c->io.fd, bytes, c->skip_left < sizeof(bytes) ? c->skip_left : sizeof(bytes), 0);
-    if (n <= 0) {
-        return n < 0 && (errno == EAGAIN || errno == EINTR);
-    }
-    c->skip_left -= (size_t)n;
-    return true;
-}
-
 /* ---- Sending ---- */
 
 /* The reply has been sent. */
@@ -470,6 +346,142 @@ static bool send_reply(struct http_connection *c)
     return true;
 }
 
+/* ---- Answers ---- */
+
+static const struct http_route *find_route(const struct http_connection_config *config,
+                                           const char *path)
+{
+    for (size_t i = 0; i < config->count; i++) {
+        const char *pattern = config->routes[i].path;
+        if (strcmp(pattern, path) == 0 || strcmp(pattern, "*") == 0) {
+            return &config->routes[i];
+        }
+    }
+    return NULL;
+}
+
+/* The socket becomes a stream of events; the connection closes without it. */
+static void give_to_events(struct http_connection *c, const struct http_reply *reply)
+{
+    write_head(c, reply);
+    ev_io_stop(c->config->loop, &c->io);
+    c->is_given = true;
+    http_events_add(reply->events, c->io.fd, &c->client, buf_slice(&c->out_head));
+}
+
+/* False: the connection has nothing more to do. */
+static bool answer(struct http_connection *c)
+{
+    const struct http_request request = {
+        .method = c->head.method, .path = c->head.path, .head = &c->head};
+    struct http_reply reply = new_reply();
+    const struct http_route *route = find_route(c->config, request.path);
+    if (route) {
+        route->handler(route->data, &request, &reply);
+    } else {
+        fill_error(&reply, 404, "not found\n");
+    }
+    if (reply.body.failed) {
+        fill_error(&reply, 500, "reply too large\n");
+    }
+    const char *refusal = reply.events ? http_events_refusal(reply.events, &c->client) : NULL;
+    if (refusal) {
+        fill_error(&reply, 503, refusal);
+    }
+    bool is_head_alone = strcmp(request.method, "HEAD") == 0;
+    c->is_last = c->head.wants_close || reply.events;
+    c->is_new = false;
+    if (reply.events && !is_head_alone) {
+        give_to_events(c, &reply);
+        buf_fini(&reply.body);
+        return false;
+    }
+    c->config->requested(c->config->data, c);
+    begin_reply(c, &reply, is_head_alone);
+    /* At once, so that a burst of small requests does not look busy. Who sends several at a time
+     * waits a turn for each reply: others come in between. */
+    return c->in.len > c->head_len || send_reply(c);
+}
+
+/* ---- Requests ---- */
+
+/* Cuts out the body's bytes that have arrived; false: the body is too long. */
+static bool begin_body(struct http_connection *c)
+{
+    if (c->head.body_len > REQUEST_BODY_MAX) {
+        return false;
+    }
+    size_t behind = c->in.len - c->head_len, body_len = (size_t)c->head.body_len;
+    size_t here = behind < body_len ? behind : body_len;
+    uint8_t *body = c->in.data + c->head_len;
+    memmove(body, body + here, behind - here);
+    c->in.len -= here;
+    c->skip_left = body_len - here;
+    return true;
+}
+
+/* Sends `100 Continue`. A socket without room for it belongs to a client that does not read.
+ */
+static bool send_continue(const struct http_connection *c)
+{
+    static const char word[] = "HTTP/1.1 100 Continue\r\n\r\n";
+    return send(c->io.fd, word, sizeof(word) - 1, MSG_NOSIGNAL) == (ssize_t)(sizeof(word) - 1);
+}
+
+/* Checks for a complete request. False: close the connection, which may have been given away. */
+static bool take_request(struct http_connection *c)
+{
+    c->head_len = http_head_length(c->in.data, c->in.len);
+    if (c->head_len == 0) {
+        if (c->in.len == HTTP_HEAD_MAX) {
+            refuse(c, 431);
+        } else {
+            set_events(c, EV_READ);
+        }
+        return true;
+    }
+    int status = http_head_parse(c->in.data, c->head_len, &c->head);
+    if (status != 0) {
+        refuse(c, status);
+        return true;
+    }
+    if (!begin_body(c)) {
+        return false;
+    }
+    if (c->skip_left == 0) {
+        return answer(c);
+    }
+    c->phase = SKIPPING;
+    set_events(c, EV_READ);
+    return !c->head.wants_continue || send_continue(c);
+}
+
+/* False: end of input, or an error. */
+static bool read_request(struct http_connection *c)
+{
+    size_t room = HTTP_HEAD_MAX - c->in.len;
+    room = room < READ_SIZE ? room : READ_SIZE;
+    ssize_t n = recv(c->io.fd, buf_reserve(&c->in, room), room, 0);
+    if (n <= 0) {
+        return n < 0 && (errno == EAGAIN || errno == EINTR);
+    }
+    c->in.len += (size_t)n;
+    return take_request(c);
+}
+
+/* Discards up to skip_left bytes. False: end of input, or an error. */
+static bool skip(struct http_connection *c)
+{
+    uint8_t bytes[READ_SIZE];
+    ssize_t n =
+        recv(c->io.fd, bytes, c->skip_left < sizeof(bytes) ? c->skip_left : sizeof(bytes), 0);
+    if (n <= 0) {
+        return n < 0 && (errno == EAGAIN || errno == EINTR);
+    }
+    c->skip_left -= (size_t)n;
+    return true;
+}
+
 /* ---- Events ---- */
 
 static bool go_on(struct http_connection *c, int events)
@@ -502,6 +514,7 @@ struct http_connection *http_connection_new(const struct http_connection_config 
     c->config = config;
     c->client = *client;
     c->is_new = true;
+    c->begun_ms = clock_monotonic_ms();
     buf_init(&c->in, HTTP_HEAD_MAX);
     buf_init(&c->out_head, REPLY_HEAD_MAX);
     buf_init(&c->out_body, 0);

@@ -18,7 +18,7 @@ struct http_connection_config {
     struct ev_loop *loop;
     const struct http_route *routes; /* borrowed */
     size_t count;
-    /* A complete request arrived. Must not close the connection. */
+    /* A complete request arrived. Must not close the connection, but may close others. */
     void (*requested)(void *data, struct http_connection *connection);
     /* The connection has closed itself and is freed when this returns. */
     void (*closed)(void *data, struct http_connection *connection);
@@ -34,6 +34,9 @@ void http_connection_free(struct http_connection *connection);
 
 /* Shortens the wait for the first request, if it has not arrived. */
 void http_connection_hurry(struct http_connection *connection);
+
+/* It has made no request yet and has hardly had the time to: closing it would be unfair. */
+bool http_connection_is_fresh(const struct http_connection *connection);
 
 /* A complete request has arrived, and its reply is not out yet. */
 bool http_connection_is_answering(const struct http_connection *connection);

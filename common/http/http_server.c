@@ -15,13 +15,15 @@
 #include "common/http/http_request_internal.h"
 
 enum {
+    /* Without those that are fresh: a second's worth of connections without a request. */
     CONNECTIONS_MAX = 64,
     CLIENT_CONNECTIONS_MAX = CONNECTIONS_MAX / 4,
+    OPEN_MAX = 512, /* with them: half of the usual limit of descriptors */
+    CLIENT_OPEN_MAX = OPEN_MAX / 2,
     CROWDED = CONNECTIONS_MAX / 2, /* from here on the first request must come soon */
-    /* In one turn of the loop, fewer than one client may have: so that the request that came with a
-       connection is read, in the next turn, before that connection can be the longest idle. */
+    /* In one turn of the loop: the requests that came with them are read before more come. */
     ACCEPTS_MAX = CLIENT_CONNECTIONS_MAX / 2,
-    BACKLOG = 256,         /* a burst that a few dozen turns accept */
+    BACKLOG = 1024,        /* a burst that a few dozen turns accept */
     UNACKED_MS = 10 * 1000 /* the kernel drops what a client has not taken for so long */
 };
 
@@ -34,7 +36,7 @@ struct http_server {
     ev_timer pause;
     /* By their last complete request, or else their beginning; the oldest first. */
     size_t count;
-    struct http_connection *connections[CONNECTIONS_MAX];
+    struct http_connection *connections[OPEN_MAX];
 };
 
 /* ---- Places ---- */
@@ -45,24 +47,35 @@ static bool is_same_client(const struct ip *a, const struct ip *b)
     return client_net_equal(&net_a, &net_b);
 }
 
-static size_t count_of(const struct http_server *s, const struct ip *client)
+/* Which connections: of one client, or of all; fresh ones, too, or not. */
+struct group {
+    const struct ip *client; /* NULL: of all */
+    bool has_fresh;
+};
+
+static bool is_in_group(const struct group *group, const struct http_connection *c)
+{
+    return (group->has_fresh || !http_connection_is_fresh(c)) &&
+           (!group->client || is_same_client(http_connection_client(c), group->client));
+}
+
+static size_t group_count(const struct http_server *s, const struct group *group)
 {
     size_t count = 0;
     for (size_t i = 0; i < s->count; i++) {
-        count += is_same_client(http_connection_client(s->connections[i]), client);
+        count += is_in_group(group, s->connections[i]);
     }
     return count;
 }
 
 /* The connection that has been longest without a complete request; if each is being answered, the
- * one whose reply began first. client: only among its connections; NULL: among all. The table is
- * not empty, nor has the client none. */
-static struct http_connection *least_useful(const struct http_server *s, const struct ip *client)
+ * one whose reply began first. The group is not empty. */
+static struct http_connection *least_useful(const struct http_server *s, const struct group *group)
 {
     struct http_connection *answering = NULL;
     for (size_t i = 0; i < s->count; i++) {
         struct http_connection *c = s->connections[i];
-        if (client && !is_same_client(http_connection_client(c), client)) {
+        if (!is_in_group(group, c)) {
             continue;
         }
         if (!http_connection_is_answering(c)) {
@@ -95,14 +108,23 @@ static void evict(struct http_server *s, struct http_connection *connection, con
     http_connection_free(connection);
 }
 
+/* Fewer than `limit` of the group stay. */
+static void evict_down_to(struct http_server *s, struct group group, size_t limit)
+{
+    for (size_t count = group_count(s, &group); count >= limit; count--) {
+        evict(s, least_useful(s, &group),
+              group.client ? "many HTTP connections from one client, closing the longest idle"
+                           : "all HTTP connections taken, closing the longest idle");
+    }
+}
+
+/* For one more of the client. */
 static void make_room(struct http_server *s, const struct ip *client)
 {
-    if (count_of(s, client) >= CLIENT_CONNECTIONS_MAX) {
-        evict(s, least_useful(s, client),
-              "many HTTP connections from one client, closing the longest idle");
-    } else if (s->count >= CONNECTIONS_MAX) {
-        evict(s, least_useful(s, NULL), "all HTTP connections taken, closing the longest idle");
-    }
+    evict_down_to(s, (struct group){client, .has_fresh = false}, CLIENT_CONNECTIONS_MAX);
+    evict_down_to(s, (struct group){NULL, .has_fresh = false}, CONNECTIONS_MAX);
+    evict_down_to(s, (struct group){client, .has_fresh = true}, CLIENT_OPEN_MAX);
+    evict_down_to(s, (struct group){NULL, .has_fresh = true}, OPEN_MAX);
 }
 
 static void add(struct http_server *s, int fd, const struct ip *client)
@@ -118,6 +140,7 @@ static void on_requested(void *data, struct http_connection *connection)
 {
     struct http_server *s = data;
     take_out(s, connection);
+    make_room(s, http_connection_client(connection));
     s->connections[s->count++] = connection;
 }
 

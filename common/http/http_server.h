@@ -5,9 +5,13 @@
  * Nobody can lock out a probe. There are 64 connections (a kubelet, a Prometheus and a few people),
  * 16 for each client address (/64 for IPv6). A further one is accepted at once, and the connection
  * is closed that has been longest without a complete request: the client's own, if it has its 16,
- * because a kubelet may share its node's address with others. A request that arrives together with
- * its connection is answered before that can happen. If every connection is being answered, the one
- * whose reply began first is closed.
+ * because a kubelet may share its node's address with others. If every connection is being
+ * answered, the one whose reply began first is closed.
+ *
+ * A burst is answered whole: a connection counts, and may be closed, only once it has made a
+ * request or has been there for a second without one. Until then there is room for 512 in all, 256
+ * for each client; beyond that the rules above hold for them, too. What the socket takes of a reply
+ * is sent before the next request is read, so that many small replies are no crowd.
  *
  * Limits of time: 10 s for a whole request, but 2 s for the first one once 32 connections are open;
  * 60 s for a whole reply, 10 s without progress in reading it. Of size: 16 KiB of request line and

@@ -20,6 +20,8 @@ enum {
     /* As documented in http_server.h. */
     CONNECTIONS_MAX = 64,
     CLIENT_CONNECTIONS_MAX = 16,
+    CLIENT_OPEN_MAX = 256, /* with fresh ones */
+    FRESH_MS = 1000,
     CROWDED = 32,
     REQUEST_MS = 10000,
     FIRST_SOON_MS = 2000,
@@ -482,6 +484,14 @@ static void pass_ms(struct fixture *f, int64_t ms)
     settle(f);
 }
 
+/* Silent for so long, a connection counts. */
+static void pass_fresh(struct fixture *f)
+{
+    test_clock_stop();
+    pass_ms(f, FRESH_MS);
+    test_clock_run();
+}
+
 /* Fills the server's table, each address with its share, from 127.0.0.2 on. */
 static struct client *hold_all(struct fixture *f, const char *text)
 {
@@ -491,6 +501,7 @@ static struct client *hold_all(struct fixture *f, const char *text)
         client_send(&held[i], text);
         settle(f);
     }
+    pass_fresh(f);
     return held;
 }
 
@@ -572,6 +583,7 @@ static void test_one_client_has_its_share(void **state)
         client_open_from(&many[i], f, 2);
         settle(f);
     }
+    pass_fresh(f);
     client_send(&many[0], "GET /echo HTTP/1.1\r\nHost: h\r\n\r\n");
     settle(f);
     assert_true(is_answered(&many[0]));
@@ -579,11 +591,16 @@ static void test_one_client_has_its_share(void **state)
     settle(f);
     assert_true(many[1].closed);
     assert_int_equal(open_count(many, CLIENT_CONNECTIONS_MAX + 1), CLIENT_CONNECTIONS_MAX);
-    for (int i = CLIENT_CONNECTIONS_MAX + 1; i < (int)ARRAY_LEN(many); i++) {
+    const int last = (int)ARRAY_LEN(many) - 1;
+    for (int i = CLIENT_CONNECTIONS_MAX + 1; i < last; i++) {
         client_open_from(&many[i], f, 2);
         settle(f);
     }
-    assert_int_equal(open_count(many, ARRAY_LEN(many)), CLIENT_CONNECTIONS_MAX);
+    assert_int_equal(open_count(many, last), last - 1); /* fresh ones */
+    pass_fresh(f);
+    client_open_from(&many[last], f, 2);
+    settle(f);
+    assert_int_equal(open_count(many, last + 1), CLIENT_CONNECTIONS_MAX);
     assert_false(other.closed);
     client_send(&other, "GET /echo HTTP/1.1\r\nHost: h\r\n\r\n");
     await(&other, false);
@@ -607,10 +624,59 @@ static void test_a_probe_within_a_burst(void **state)
     }
     await(&probe, true);
     assert_non_null(strstr(buf_cstr(&probe.received), "echo GET /echo"));
+    client_close(&probe);
     settle(f);
-    assert_int_equal(open_count(burst, ARRAY_LEN(burst)), CLIENT_CONNECTIONS_MAX);
+    assert_int_equal(open_count(burst, ARRAY_LEN(burst)), (int)ARRAY_LEN(burst));
+    pass_fresh(f);
+    client_open(&probe, f);
+    settle(f);
+    assert_int_equal(open_count(burst, ARRAY_LEN(burst)), CLIENT_CONNECTIONS_MAX - 1);
     client_close(&probe);
     close_all(burst, ARRAY_LEN(burst));
+}
+
+/* 100 connections before the first request, from one address or from several: all are answered. */
+static void test_a_burst_is_answered(void **state)
+{
+    struct fixture *f = *state;
+    static struct client burst[100];
+    for (int addresses = 1; addresses <= 5; addresses += 4) {
+        for (int i = 0; i < (int)ARRAY_LEN(burst); i++) {
+            client_open_from(&burst[i], f, 2 + i % addresses);
+        }
+        settle(f);
+        for (int i = 0; i < (int)ARRAY_LEN(burst); i++) {
+            client_send(&burst[i], "GET /echo HTTP/1.1\r\nHost: h\r\n\r\n");
+        }
+        for (int i = 0; i < (int)ARRAY_LEN(burst); i++) {
+            await(&burst[i], false);
+            assert_true(is_answered(&burst[i]));
+        }
+        settle(f);
+        assert_int_equal(open_count(burst, ARRAY_LEN(burst)),
+                         addresses == 1 ? CLIENT_CONNECTIONS_MAX : CONNECTIONS_MAX);
+        close_all(burst, ARRAY_LEN(burst));
+        settle(f);
+    }
+}
+
+/* Fresh ones have a limit, too: the client's own longest silent one is closed. */
+static void test_fresh_connections_have_a_limit(void **state)
+{
+    struct fixture *f = *state;
+    static struct client many[CLIENT_OPEN_MAX + 10];
+    struct client other;
+    client_open_from(&other, f, 1);
+    settle(f);
+    for (int i = 0; i < (int)ARRAY_LEN(many); i++) {
+        client_open_from(&many[i], f, 2);
+        settle(f);
+    }
+    assert_int_equal(open_count(many, 10), 0);
+    assert_int_equal(open_count(many + 10, CLIENT_OPEN_MAX), CLIENT_OPEN_MAX);
+    assert_false(other.closed);
+    client_close(&other);
+    close_all(many, ARRAY_LEN(many));
 }
 
 /* Bytes that drip in, of the head or of the body, do not extend the time for a request. */
@@ -919,6 +985,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_unread_replies_make_room, setup, teardown),
         cmocka_unit_test_setup_teardown(test_one_client_has_its_share, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_probe_within_a_burst, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_burst_is_answered, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_fresh_connections_have_a_limit, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_dripping_request_is_closed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_crowd_has_less_time, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_reply_has_an_end, setup, teardown),
