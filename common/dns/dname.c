@@ -145,6 +145,21 @@ bool dname_read(struct reader *reader, struct dname *ret_name)
     return false;
 }
 
+bool dname_skip(struct reader *reader)
+{
+    enum { POINTER = 0xc0 };
+    uint8_t length;
+    while ((length = reader_u8(reader)) > 0 && length <= DNAME_LABEL_MAX) {
+        (void)reader_take(reader, length); /* the reader remembers the failure */
+    }
+    if (length >= POINTER) {
+        (void)reader_u8(reader);
+    } else if (length > 0) {
+        reader->failed = true;
+    }
+    return !reader->failed;
+}
+
 void dname_labels(const struct dname *name, struct dname_labels *ret_labels)
 {
     ret_labels->count = 0;

@@ -43,6 +43,11 @@ const char *dname_to_text(const struct dname *name, char out[DNAME_TEXT_MAX]);
  * with reader->failed set. */
 bool dname_read(struct reader *reader, struct dname *ret_name) MUST_CHECK;
 
+/* Passes over a name in one look at its own bytes: where its pointer leads is not looked at, so
+ * that thousands of names that share a long chain cost no more than their bytes. False, and the
+ * reader has failed: it does not end, or has a label of another kind than RFC 1035's. */
+bool dname_skip(struct reader *reader) MUST_CHECK;
+
 void dname_labels(const struct dname *name, struct dname_labels *ret_labels);
 
 /* ASCII letters folded to lower case, in place. */

@@ -146,8 +146,8 @@ static inline bool tcp_connection_is_spent(const struct tcp_connection *c)
            c->who->turn == ev_iteration(c->server->config.loop);
 }
 
-/* Charges the client for an answer in this turn. */
-static inline void tcp_connection_spend(struct tcp_connection *c, size_t reply_len)
+/* Charges the client for so many bytes read or answered in this turn. */
+static inline void tcp_connection_spend(struct tcp_connection *c, size_t bytes)
 {
     struct tcp_client *who = c->who;
     unsigned turn = ev_iteration(c->server->config.loop);
@@ -155,10 +155,11 @@ static inline void tcp_connection_spend(struct tcp_connection *c, size_t reply_l
         who->turn = turn;
         who->spent = 0;
     }
-    who->spent += 1 + reply_len / TCP_ANSWER_BYTES;
+    who->spent += 1 + bytes / TCP_ANSWER_BYTES;
 }
 
-/* Asks for the answer to a query, counts a deferral, and charges its client. */
+/* Asks for the answer to a query, counts a deferral, and charges its client for both. A stream's
+ * bytes are charged for as they are read. */
 static inline enum engine_verdict tcp_connection_ask(struct tcp_connection *c, struct slice wire,
                                                      uint64_t tag, unsigned ahead,
                                                      struct response *response)
@@ -178,7 +179,8 @@ static inline enum engine_verdict tcp_connection_ask(struct tcp_connection *c, s
         c->waiting++;
         c->who->waiting++;
     }
-    tcp_connection_spend(c, verdict == ENGINE_REPLY ? response->len : 0);
+    tcp_connection_spend(c, (c->stream ? 0 : wire.len) +
+                                (verdict == ENGINE_REPLY ? response->len : 0));
     return verdict;
 }
 

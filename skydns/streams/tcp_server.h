@@ -69,7 +69,7 @@ enum {
      * share to everybody else. */
     TCP_SHARES = 8,
     /* A client's share of one turn of the loop, over all its connections: so many answers, or so
-     * many times TCP_ANSWER_BYTES of them; a millisecond at most. */
+     * many times TCP_ANSWER_BYTES of them and of their queries; a millisecond at most. */
     TCP_CLIENT_A_TURN = 1024,
     TCP_ANSWER_BYTES = 128,
     /* Handshakes begun and not finished: 40 MiB at TLS_HANDSHAKE_BYTES, a fifth of a pod. An honest

@@ -20,7 +20,6 @@ struct place {
 static bool find(const uint8_t *wire, size_t len, struct place *ret)
 {
     struct reader r = reader_of(wire, len);
-    struct dname name;
     *ret = (struct place){0};
     reader_seek(&r, COUNTS_AT);
     size_t questions = reader_u16(&r), records = 0;
@@ -30,13 +29,13 @@ static bool find(const uint8_t *wire, size_t len, struct place *ret)
     size_t additionals =
         len >= DNS_HEADER_SIZE ? (size_t)(wire[ADDITIONAL_AT] << 8 | wire[ADDITIONAL_AT + 1]) : 0;
     for (size_t i = 0; i < questions && !r.failed; i++) {
-        if (dname_read(&r, &name)) {
+        if (dname_skip(&r)) {
             (void)reader_take(&r, DNS_QUESTION_TAIL);
         }
     }
     for (size_t i = 0; i < records && !r.failed; i++) {
         size_t at = r.pos;
-        if (!dname_read(&r, &name)) {
+        if (!dname_skip(&r)) {
             break;
         }
         bool is_tsig = reader_u16(&r) == DNS_TYPE_TSIG;

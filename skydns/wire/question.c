@@ -5,6 +5,7 @@
 
 #include "common/base/cursor.h"
 #include "common/dns/dns.h"
+#include "skydns/wire/rr_step.h"
 
 struct counts {
     uint16_t questions, answers, authorities, additionals;
@@ -92,31 +93,27 @@ static bool read_options(const uint8_t *data, size_t len, struct question *q)
 }
 
 /* A record after the question. Only OPT matters, once, in the additional section and owned by the
- * root; any other record is skipped. */
+ * root; any other record is skipped, whatever its name. */
 static bool read_record(struct reader *r, bool is_additional, struct question *q,
                         uint8_t *ret_version)
 {
-    struct dname owner;
-    if (!dname_read(r, &owner)) {
+    enum { VERSION_BEFORE = 5, FLAGS_BEFORE = 4 }; /* of the rdata */
+    const uint8_t *owner = r->data + r->pos;
+    struct rr_step record;
+    if (!rr_step_next(r, &record)) {
         return false;
     }
-    uint16_t type = reader_u16(r), rclass = reader_u16(r);
-    uint32_t ttl = reader_u32(r);
-    uint16_t len = reader_u16(r);
-    const uint8_t *data = reader_take(r, len);
-    if (r->failed) {
-        return false;
-    }
-    if (type != DNS_TYPE_OPT) {
+    if (record.type != DNS_TYPE_OPT) {
         return true;
     }
-    if (!is_additional || q->has_edns || owner.len != 1 || !read_options(data, len, q)) {
+    const uint8_t *data = r->data + record.data_at;
+    if (!is_additional || q->has_edns || owner[0] != 0 || !read_options(data, record.data_len, q)) {
         return false;
     }
     q->has_edns = true;
-    q->udp_size = rclass;
-    q->dnssec_ok = (ttl & DNS_EDNS_DO) != 0;
-    *ret_version = (uint8_t)(ttl >> 16);
+    q->udp_size = record.rr_class;
+    q->dnssec_ok = (data[-FLAGS_BEFORE] & DNS_EDNS_DO >> 8) != 0;
+    *ret_version = data[-VERSION_BEFORE];
     return true;
 }
 

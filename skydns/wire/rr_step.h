@@ -1,6 +1,7 @@
 /* From record to record of a message without reading names: for messages that we have made, or have
- * parsed before (response_parse.h is for those of others). Steps stay within the bytes, whatever
- * these say; a name is only passed by, and may lead anywhere.
+ * parsed before (response_parse.h is for those of upstreams), and for the records of queries, of
+ * which no name matters. Steps stay within the bytes, whatever these say; a name is only passed by
+ * (dname_skip), and may lead anywhere.
  *
  * Pure; any thread; allocates nothing. */
 #ifndef SKYDNS_WIRE_RR_STEP_H
@@ -21,11 +22,7 @@ struct rr_step {
     uint16_t data_len;
 };
 
-/* Moves past a name. False, and the reader has failed: it does not end, or has a label of another
- * kind than RFC 1035's. */
-bool rr_step_name(struct reader *r) MUST_CHECK;
-
-/* Moves past a question, with the same failures. */
+/* Moves past a question. False, and the reader has failed, as dname_skip. */
 bool rr_step_question(struct reader *r) MUST_CHECK;
 
 /* Moves from behind the owner to behind the rdata. False, and the reader has failed: there is no

@@ -392,16 +392,38 @@ static void test_is_host_label(void **state)
     }
 }
 
+/* RFC 6891 5 and what else is not RFC 1035's. */
+static void test_labels_of_another_kind_are_not_skipped(void **state)
+{
+    uint8_t name[64 + 2] = {0};
+    (void)state;
+    for (unsigned first = 1; first < 256; first++) {
+        struct reader r = reader_of(name, sizeof(name));
+        name[0] = (uint8_t)first;
+        bool is_good = first <= 63 || first >= 0xc0;
+        assert_int_equal(dname_skip(&r), is_good);
+        assert_int_equal(r.failed, !is_good);
+        assert_true(!is_good || r.pos == (first <= 63 ? first + 2 : 2));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),          cmocka_unit_test(test_text_refused),
-        cmocka_unit_test(test_text_lengths),  cmocka_unit_test(test_worst_text_fits),
-        cmocka_unit_test(test_read),          cmocka_unit_test(test_read_pointers),
-        cmocka_unit_test(test_read_lengths),  cmocka_unit_test(test_labels),
-        cmocka_unit_test(test_compare),       cmocka_unit_test(test_lower_every_byte),
-        cmocka_unit_test(test_lower),         cmocka_unit_test(test_prepend_and_strip),
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_text_refused),
+        cmocka_unit_test(test_text_lengths),
+        cmocka_unit_test(test_worst_text_fits),
+        cmocka_unit_test(test_read),
+        cmocka_unit_test(test_read_pointers),
+        cmocka_unit_test(test_read_lengths),
+        cmocka_unit_test(test_labels),
+        cmocka_unit_test(test_compare),
+        cmocka_unit_test(test_lower_every_byte),
+        cmocka_unit_test(test_lower),
+        cmocka_unit_test(test_prepend_and_strip),
         cmocka_unit_test(test_is_host_label),
+        cmocka_unit_test(test_labels_of_another_kind_are_not_skipped),
     };
     return cmocka_run_group_tests_name("dname", tests, NULL, NULL);
 }

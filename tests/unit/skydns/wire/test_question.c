@@ -160,6 +160,12 @@ static void verdicts(void **state)
          QUESTION_FORMERR},
         {"EDNS in the answer section",
          BYTES(HEADER("\x01", "\x01", "\x00") WEB OPT("\x00", "\x00")), QUESTION_FORMERR},
+        {"EDNS at a pointer to the root",
+         BYTES(WITH_OPT WEB "\xc0\x13\x00\x29\x04\xd0\x00\x00\x00\x00\x00\x00"), QUESTION_FORMERR},
+        {"a record whose name ends nowhere, beside EDNS: nobody follows its pointer",
+         BYTES(HEADER("\x01", "\x00", "\x02") WEB
+               "\xff\xff\x00\x01\x00\x01\x00\x00\x00\x00\x00\x00" OPT("\x00", "\x00")),
+         QUESTION_OK},
         {"another record beside EDNS",
          BYTES(HEADER("\x01", "\x00", "\x02") WEB
                "\xc0\x0c\x00\x01\x00\x01\x00\x00\x00\x00\x00\x04\x0a\x00\x00\x01" OPT("\x00",

@@ -54,27 +54,11 @@ static void test_questions(void **state)
     }
 }
 
-/* RFC 6891 5 and what else is not RFC 1035's. */
-static void test_other_labels(void **state)
-{
-    uint8_t name[64 + 2] = {0};
-    (void)state;
-    for (unsigned first = 1; first < 256; first++) {
-        struct reader r = reader_of(name, sizeof(name));
-        name[0] = (uint8_t)first;
-        bool is_good = first <= 63 || first >= 0xc0;
-        assert_int_equal(rr_step_name(&r), is_good);
-        assert_int_equal(r.failed, !is_good);
-        assert_true(!is_good || r.pos == (first <= 63 ? first + 2 : 2));
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_records),
         cmocka_unit_test(test_questions),
-        cmocka_unit_test(test_other_labels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
