@@ -75,6 +75,11 @@ static struct client_view view_of(const struct engine *engine, const struct addr
     return view;
 }
 
+bool engine_admits(struct engine *engine, const struct addr *client)
+{
+    return admission_admits(&engine->admission, engine->config, client);
+}
+
 /* ---- Queries ---- */
 
 /* Out of line, so that ordinary queries are read without a call more. */
@@ -377,7 +382,7 @@ enum engine_verdict engine_answer(struct engine *engine, const struct store *sto
         !(opened = take_off_tsig(engine, query, response, ret_deferral, &verdict))) {
         return verdict;
     }
-    if (!admission_admits(&engine->admission, engine->config, query->client)) {
+    if (!engine_admits(engine, query->client)) {
         return bar(engine, query, opened, response, ret_deferral);
     }
     open_in_place(engine, opened);

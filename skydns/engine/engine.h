@@ -52,6 +52,10 @@ void engine_free(struct engine *engine);
  * next one; max_udp_size must be the same. Costs nothing when nothing changes. */
 void engine_configure(struct engine *engine, const struct engine_config *config);
 
+/* Whether the client may ask at all (-allow), whatever it asks: for callers that refuse queries
+ * before anybody reads them. engine_answer checks it, too. */
+bool engine_admits(struct engine *engine, const struct addr *client);
+
 /* An answer over 64 KiB is SERVFAIL over TCP, as SkyDNS's was. store NULL: not synced yet; names of
  * ours are SERVFAIL, foreign ones are still forwarded. externals NULL: first call. response->bytes
  * are ENGINE_REPLY_MAX over TCP, at least max_udp_size (and 512) over UDP; the rest of it is set

@@ -24,6 +24,10 @@
  * resolver. It is what the next batch may have to wait. */
 enum { EXPENSIVE_US = 500 };
 
+/* REFUSED for those that may not ask, of each worker: two hundredths of its time. Beyond that,
+ * their queries are dropped unread. */
+enum { REFUSALS_A_SECOND = 10000 };
+
 struct worker {
     struct query_counts counts;
     struct worker_config config;
@@ -33,6 +37,9 @@ struct worker {
 
     int64_t batch_us; /* when the batch came; monotonic */
     bool is_timed;    /* its packets have the kernel's times */
+
+    int64_t refusal_s;       /* the monotonic second to which the next belongs */
+    unsigned refusals_given; /* in it */
 
     /* The batch's packets to be answered. */
     size_t due_count;
@@ -179,6 +186,45 @@ static void answer(struct worker *w, const struct store *store, struct engine_qu
     }
 }
 
+/* ---- Who may ask ---- */
+
+static bool take_refusal(struct worker *w, struct worker_time now)
+{
+    const int64_t second = now.monotonic_us / 1000000;
+    if (second != w->refusal_s) {
+        w->refusal_s = second;
+        w->refusals_given = 0;
+    }
+    return w->refusals_given++ < REFUSALS_A_SECOND;
+}
+
+static void drop_barred(struct worker *w, struct udp_packet *packet)
+{
+    const struct engine_query query = {.client = packet->client};
+    query_counts_begin(&w->counts);
+    counter_add(&w->counts.dropped, 1);
+    note_barred(w, &query);
+    packet->response.len = 0;
+}
+
+/* Fills in those that may ask, and returns how many they are. Of the others, some are due, for
+ * REFUSED. No byte of any is read. */
+static size_t pick_admitted(struct worker *w, struct worker_time now, struct udp_packet *packets,
+                            size_t count, struct udp_packet **ret_admitted)
+{
+    size_t admitted = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (engine_admits(w->config.engine, packets[i].client)) {
+            ret_admitted[admitted++] = &packets[i];
+        } else if (take_refusal(w, now)) {
+            w->due[w->due_count++] = &packets[i];
+        } else {
+            drop_barred(w, &packets[i]);
+        }
+    }
+    return admitted;
+}
+
 /* ---- Rates ---- */
 
 /* Every second one gets an empty reply, which a client in need follows to TCP. */
@@ -214,19 +260,35 @@ static bool pass_rate(struct worker *w, const struct rate *rate, struct worker_t
 }
 
 /* Two passes: the entries are loaded together. */
-static NOINLINE void pick_within_rate(struct worker *w, const struct rate *rate,
-                                      struct worker_time now, struct udp_packet *packets,
-                                      size_t count)
+static void pick_within_rate(struct worker *w, const struct rate *rate, struct worker_time now,
+                             struct udp_packet *const *packets, size_t count)
 {
     uint64_t clients[UDP_BATCH];
     for (size_t i = 0; i < count; i++) {
-        clients[i] = rate_limit_client(packets[i].client);
+        clients[i] = rate_limit_client(packets[i]->client);
         rate_limit_prepare(w->config.rate_limit, clients[i]);
     }
     for (size_t i = 0; i < count; i++) {
-        if (pass_rate(w, rate, now, clients[i], &packets[i])) {
-            w->due[w->due_count++] = &packets[i];
+        if (pass_rate(w, rate, now, clients[i], packets[i])) {
+            w->due[w->due_count++] = packets[i];
         }
+    }
+}
+
+/* -allow, then -rate: before anything reads the queries, but for a cookie that exempts one. */
+static NOINLINE void pick_through_gate(struct worker *w, const struct engine_config *config,
+                                       struct worker_time now, struct udp_packet *packets,
+                                       size_t count)
+{
+    const struct rate rate = {config->settings.rate, config->settings.rate_burst};
+    struct udp_packet *admitted[UDP_BATCH];
+    count = pick_admitted(w, now, packets, count, admitted);
+    if (rate.per_s > 0) {
+        pick_within_rate(w, &rate, now, admitted, count);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        w->due[w->due_count++] = admitted[i];
     }
 }
 
@@ -234,10 +296,9 @@ static void pick_due(struct worker *w, struct worker_time now, struct udp_packet
                      size_t count)
 {
     const struct engine_config *config = publisher_config(w->config.reader);
-    const struct rate rate = {config->settings.rate, config->settings.rate_burst};
     w->due_count = 0;
-    if (rate.per_s > 0) {
-        pick_within_rate(w, &rate, now, packets, count);
+    if (config->settings.is_restricted || config->settings.rate > 0) {
+        pick_through_gate(w, config, now, packets, count);
         return;
     }
     for (size_t i = 0; i < count; i++) {

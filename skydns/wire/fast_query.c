@@ -155,8 +155,10 @@ bool fast_query_read(const uint8_t *wire, size_t len, struct fast_query *ret_que
 
 bool fast_query_may_have_cookie(const uint8_t *wire, size_t len)
 {
-    enum { ADDITIONALS_AT = 10 };
-    if (len < DNS_HEADER_SIZE + EDNS_OPT_SIZE || u16_at(wire + ADDITIONALS_AT) == 0) {
+    enum { ANSWERS_AT = 6, AUTHORITIES_AT = 8, ADDITIONALS_AT = 10, OPT_AND_TSIG = 2 };
+    if (len < DNS_HEADER_SIZE + EDNS_OPT_SIZE || u16_at(wire + ADDITIONALS_AT) == 0 ||
+        u16_at(wire + ADDITIONALS_AT) > OPT_AND_TSIG || u16_at(wire + AUTHORITIES_AT) > 1 ||
+        u16_at(wire + ANSWERS_AT) > 0) {
         return false;
     }
     const uint8_t *opt = wire + len - EDNS_OPT_SIZE;

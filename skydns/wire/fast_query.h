@@ -32,7 +32,8 @@ struct fast_query {
 bool fast_query_read(const uint8_t *wire, size_t len, struct fast_query *ret_query);
 
 /* False, at the cost of one look: the query has no additional record, or ends with an OPT record
- * without options, as most do. (A client may make its cookie look like one.) */
+ * without options, as most do (a client may make its cookie look like one); or its header counts
+ * more records than a client's query with a cookie has: OPT and TSIG, and the SOA of an IXFR. */
 bool fast_query_may_have_cookie(const uint8_t *wire, size_t len);
 
 static inline struct slice fast_query_label(const struct fast_query *query, unsigned i)

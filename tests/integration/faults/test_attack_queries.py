@@ -7,9 +7,10 @@ import os
 import socket
 import struct
 import threading
-from contextlib import contextmanager
+import time
 from pathlib import Path
 
+import dns.edns
 import dns.message
 import pytest
 from attack import ATTACKER
@@ -53,6 +54,13 @@ def chained(length: int) -> bytes:
     first = _text(bytes(chain))
     count = (length - len(_question()) - len(first)) // (len(last) + len(_RECORD))
     return _with_records([first] + [last + _RECORD] * count)
+
+
+def with_cookie(wire: bytes, cookie: dns.edns.Option) -> bytes:
+    """The OPT record is the last of the additional ones."""
+    count = struct.unpack("!H", wire[10:12])[0] + 1
+    data = struct.pack("!HH", cookie.otype, len(cookie.to_wire())) + cookie.to_wire()
+    return wire[:10] + struct.pack("!H", count) + wire[12:] + b"\0" + struct.pack("!HHIH", 41, 1232, 0, len(data)) + data
 
 
 def _cpu_s(pid: int) -> float:
@@ -137,3 +145,60 @@ def test_attack_pointer_chains_over_udp(single):
     padding_s, chained_s = (_udp_cost_s(bed, make(longest), count) for make in (padded, chained))
     bed.note(f"1,232 bytes over UDP: {padding_s * 1e6:.1f} us of padding, {chained_s * 1e6:.1f} us of chains")
     assert chained_s < _CHAINED_COST_MAX * padding_s
+
+
+def _gate_cost_s(bed, wire: bytes, count: int, dropped) -> float:
+    """Of a query that gets no response. `dropped` counts them."""
+    before_s, before, sent = _cpu_s(bed.skydns.pid), dropped(), 0
+
+    def is_enough() -> bool:
+        nonlocal sent
+        for _ in range(count // 20):
+            client.send(wire)
+        sent += count // 20
+        return dropped() >= before + count
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        client.bind((ATTACKER, 0))
+        client.connect(("127.0.0.1", bed.dns.port))
+        wait_until(is_enough, "the flood is dropped", PATIENCE_S)
+    return (_cpu_s(bed.skydns.pid) - before_s) / sent
+
+
+@pytest.mark.parametrize("gate", ["allow", "rate"])
+def test_attack_pointer_chains_at_the_gate(fault_bed, gate):
+    """Who may not ask, or has had its rate, is dropped before anything but the header is read."""
+    bed, count = fault_bed, 40_000
+    bed.skydns_flags = {"allow": ["-allow=127.0.0.1,127.0.0.9"], "rate": ["-rate=10000"]}[gate]
+    bed.start_etcd()
+    bed.start()
+
+    def dropped() -> float:
+        page = bed.watched[0].metrics()
+        return {"allow": page.get("not_allowed_total"), "rate": page.get("rate_limited_total", reply="dropped")}[gate]
+
+    cookie = dns.edns.GenericOption(10, b"12345678")
+    with Others(bed.dns.port, full(STEADY), rcode=NXDOMAIN) as others:
+        idle = others.measure()
+        costs_s = [_gate_cost_s(bed, wire, count, dropped) for wire in (padded(1232), with_cookie(chained(1200), cookie))]
+        attacked = others.measure()
+    bed.note(f"-{gate}: {costs_s[0] * 1e6:.1f} us of padding, {costs_s[1] * 1e6:.1f} us of chains and a cookie")
+    others.check(bed, f"1,232 bytes of pointer chains at -{gate}", idle, attacked)
+    assert costs_s[1] < 2 * costs_s[0]
+
+
+def test_attack_refusals_have_a_budget(fault_bed):
+    """Everybody gets REFUSED, but a flood of those that may not ask makes no flood of that."""
+    bed, workers, refusals_a_second = fault_bed, 1, 10_000
+    bed.skydns_flags = ["-allow=127.0.0.1", f"-workers={workers}"]
+    bed.start_etcd()
+    bed.start()
+    begun = time.monotonic()
+
+    def barred() -> float:
+        return bed.watched[0].metrics().get("not_allowed_total")
+
+    _gate_cost_s(bed, _question(), 60_000, barred)
+    refused = bed.watched[0].metrics().get("replies_total", transport="udp", rcode="REFUSED")
+    assert 0 < refused <= refusals_a_second * (time.monotonic() - begun + 2)
+    bed.note(f"{refused:.0f} of {barred():.0f} refused in {time.monotonic() - begun:.1f} s")

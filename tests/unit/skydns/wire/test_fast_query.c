@@ -183,6 +183,25 @@ static void test_label_too_long(void **state)
     free(q.wire);
 }
 
+/* What its header tells. */
+static void test_may_have_a_cookie(void **state)
+{
+    enum { OPT = 11, COOKIE = 4 + 8 };
+    static const struct {
+        uint8_t answers, authorities, additionals;
+        bool may_have;
+    } cases[] = {{0, 0, 0, false}, {0, 0, 1, true},  {0, 0, 2, true}, {0, 1, 2, true},
+                 {0, 0, 3, false}, {0, 2, 1, false}, {1, 0, 1, false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        uint8_t wire[12 + 5 + OPT + COOKIE] = {[5] = 1};
+        wire[7] = cases[i].answers;
+        wire[9] = cases[i].authorities;
+        wire[11] = cases[i].additionals;
+        assert_int_equal(fast_query_may_have_cookie(wire, sizeof(wire)), cases[i].may_have);
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -193,6 +212,7 @@ int main(void)
         cmocka_unit_test(test_too_long),
         cmocka_unit_test(test_cut_off),
         cmocka_unit_test(test_label_too_long),
+        cmocka_unit_test(test_may_have_a_cookie),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
