@@ -201,7 +201,6 @@ static void start(struct answer *a, const struct answer_input *input)
     a->follow.view = view_of(a->config, input->store, &input->client, &a->trail);
     take_name(a, &input->question->name);
     a->foreign = NULL;
-    a->is_dropped = false;
     a->is_from_hosts = false;
     (void)answer_start_plan(a);
 }
@@ -283,9 +282,6 @@ enum engine_verdict answer_build(struct answer *answer, const struct answer_inpu
     }
     if (input->kept && !follow_is_walk_deferred(&answer->follow)) {
         follow_end(&answer->follow);
-    }
-    if (answer->is_dropped) {
-        return ENGINE_DROP;
     }
     if (answer->follow.is_deferred) {
         return ENGINE_DEFER;

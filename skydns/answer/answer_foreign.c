@@ -90,12 +90,15 @@ static void deny_short_name(struct answer *a)
     answer_denied(a);
 }
 
+/* A question of another server of stub zones would be asked in a circle. It is refused at once: one
+ * that is not answered is asked again, and without the option, in case that is what silences us. */
 static void forward(struct answer *a, bool is_asked)
 {
     const bool has_recursion = a->stub || !a->config->settings.no_rec;
     a->plan.is_authoritative = false;
     if (a->stub && a->in.question->is_from_stub) {
-        a->is_dropped = true;
+        a->plan.is_recursive = false;
+        answer_fail(a, DNS_RCODE_REFUSED, EDNS_ERROR_PROHIBITED);
     } else if (is_asked) {
         a->follow.is_deferred = true;
         a->follow.deferral->kind = ENGINE_DEFER_FORWARD;

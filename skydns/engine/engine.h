@@ -4,8 +4,7 @@
  * thread starts.
  *
  * REPLY: the reply is written. DROP: send nothing (RFC 1035: a response, or a message shorter than
- * a header; a question about a stub zone that comes from a server of stub zones, which would ask in
- * a circle; a message without sense from a client that may not ask). DEFER: cannot be answered
+ * a header; a message without sense from a client that may not ask). DEFER: cannot be answered
  * without waiting; the caller hands a copy of the query and the deferral to the resolver thread,
  * which fetches the externals and calls engine_answer again with them, on the store current by
  * then. A call with externals never defers for LOOKUP again (a target that was not asked about has
@@ -15,6 +14,7 @@
  * without is_brief may answer.
  *
  * A client that may not ask at all (-allow) gets REFUSED, before anything else looks at its query.
+ * So does a question about a stub zone from a server of stub zones, which would ask in a circle.
  * A client with a cookie (cookie.h) gets one with each reply, late ones included; callers notice
  * nothing of it.
  *

@@ -1,7 +1,6 @@
 #include "skydns/streams/tcp_answers_internal.h"
 
 #include "common/base/clock.h"
-#include "common/dns/dns.h"
 #include "skydns/publish/publisher.h"
 #include "skydns/resolver/resolver.h"
 #include "skydns/streams/transfer_inbox_internal.h"
@@ -75,17 +74,6 @@ static bool defer(struct tcp_answers *a, const struct tcp_query *tcp,
     return true;
 }
 
-/* A query that gets no answer comes from a nameserver of a stub zone that we ask: its connection
- * is closed, as it would wait. What is no query is passed over. Other protocols say that there is
- * none. */
-static void drop(const struct tcp_answers *a, const struct tcp_query *tcp)
-{
-    bool is_query = tcp->len >= DNS_HEADER_SIZE && !(tcp->wire[2] & DNS_FLAG_QR >> 8);
-    if (is_query && (tcp->transport == ENGINE_TCP || tcp->transport == ENGINE_TLS)) {
-        tcp_server_end(a->tcp, tcp->connection);
-    }
-}
-
 enum engine_verdict tcp_answers_query(void *data, const struct tcp_query *tcp,
                                       struct response *response)
 {
@@ -121,7 +109,6 @@ enum engine_verdict tcp_answers_query(void *data, const struct tcp_query *tcp,
         turn_refresh_if_wanted(turn, &query);
     } else {
         counter_add(&counts->dropped, 1);
-        drop(a, tcp);
     }
     if (verdict == ENGINE_REPLY) {
         count_response(a, &query, response, begun_us);

@@ -270,14 +270,6 @@ bool tcp_server_reply_part(struct tcp_server *server, struct tcp_ref connection,
     return true;
 }
 
-void tcp_server_end(struct tcp_server *server, struct tcp_ref connection)
-{
-    struct tcp_connection *c = tcp_server_find(server, connection);
-    if (c) {
-        c->ending = true;
-    }
-}
-
 /* ---- Making room ---- */
 
 void tcp_connection_evict(struct tcp_connection *c)

@@ -159,10 +159,6 @@ const struct tcp_handshake_counts *tcp_server_handshakes(const struct tcp_server
  * its answers are sent. */
 void tcp_server_drain(struct tcp_server *server);
 
-/* Reads no more from this connection, and closes it once what is in hand is answered. Also from
- * inside tcp_answer_fn. */
-void tcp_server_end(struct tcp_server *server, struct tcp_ref connection);
-
 size_t tcp_server_connections(const struct tcp_server *server);
 size_t tcp_server_connections_of(const struct tcp_server *server, enum engine_transport transport);
 

@@ -155,7 +155,18 @@ def has_shorter_denials(difference: Difference) -> bool:
     return (minima == [{shorter}, {longer}] or are_proofs) and records(ours) == records(theirs)
 
 
+def is_refused_loop(difference: Difference) -> bool:
+    """Whether a server of stub zones asks, and we refuse what they drop."""
+    (step, ours), (their_step, _) = difference.ours[-1], difference.theirs[-1]
+    is_refused = step == "R" and flags_of(wire.read_message(ours)) & 15 == 5
+    return "stub=True" in difference.query.what.split() and their_step == "N" and is_refused
+
+
 CLASSES: list[Class] = [
+    Class(
+        "loops of stub zones", {"verdict"}, "a question about a stub zone from a server of stub zones is REFUSED",
+        is_refused_loop,
+    ),
     Class(
         "shorter denials", {"answer", "authority", "ttl", "signature"},
         "with -schema=kubernetes, clients keep what does not exist for 5 s", has_shorter_denials,

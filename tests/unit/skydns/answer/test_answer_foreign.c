@@ -145,14 +145,17 @@ static void stubs(void **state)
         {"www.acme.test. A", "forward"},
         {"acme.test. NS", "forward"},
         {"www.acme.test. A edns=512 subnet", "forward"},
-        {"www.acme.test. A edns=512 stub", "drop"},
-        {"www.acme.test. A edns=512 stub tcp", "drop"},
+        {"www.acme.test. A edns=512 stub",
+         "REFUSED qr rd\n? www.acme.test. IN A\nedns 1232 ede=18"},
+        {"www.acme.test. A edns=512 stub tcp",
+         "REFUSED qr rd\n? www.acme.test. IN A\nedns 1232 ede=18"},
         {"acme.test. DS", "SERVFAIL qr rd\n? acme.test. IN DS"}, /* the parent's */
         {"www.acme.test. DS", "forward"},
         {"acme.test. DNSKEY", "forward"},
         {"xacme.test. A", "SERVFAIL qr rd\n? xacme.test. IN A"}, /* the general ones', -no-rec */
         {"www.empty.test. A", "SERVFAIL qr rd ra\n? www.empty.test. IN A"},
-        {"www.empty.test. A edns=512 stub", "drop"},
+        {"www.empty.test. A edns=512 stub",
+         "REFUSED qr rd\n? www.empty.test. IN A\nedns 1232 ede=18"},
         {"x.stub.cluster.local. A", "forward"}, /* whatever the keys */
         {"STUB.cluster.local. TXT", "forward"},
         {"xstub.cluster.local. A", "NXDOMAIN qr aa rd ra\n? xstub.cluster.local. IN A"
@@ -205,7 +208,8 @@ static void zones_in_zones(void **state)
          "NOERROR qr aa rd ra\n? 2.96.10.in-addr.arpa. IN DS"
          "\n! 96.10.in-addr.arpa. 60 SOA ns.dns.cluster.local. hostmaster.cluster.local. "
          "1760702400 28800 7200 604800 60"},
-        {"eu.any.test. DS edns=512 stub", "drop"}, /* the stub zone around */
+        {"eu.any.test. DS edns=512 stub", /* the stub zone around */
+         "REFUSED qr rd\n? eu.any.test. IN DS\nedns 1232 ede=18"},
         {"www.own.test. A", "NXDOMAIN qr aa rd ra\n? www.own.test. IN A"
                             "\n! own.test. 60 SOA ns.dns.own.test. hostmaster.own.test. "
                             "1760702400 28800 7200 604800 60"},

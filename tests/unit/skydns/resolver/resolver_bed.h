@@ -40,7 +40,7 @@ static const struct query_tap untapped;
 
 enum { WORKERS = 2, PATIENCE_S = 20, ATTEMPTS = 100 };
 enum { A = 1, CNAME = 5, HINFO = 13, IN = 1 };
-enum { NOERROR = 0, SERVFAIL = 2 };
+enum { NOERROR = 0, SERVFAIL = 2, REFUSED = 5 };
 
 struct fixture {
     struct cache_tally *tally;
