@@ -21,7 +21,12 @@ enum {
     POINTER_SIZE = 2,
     SOA_LEAST = 3 * POINTER_SIZE + DNS_RR_HEAD + RR_DATA_SOA_NUMBERS,
     RRSIG_LEAST = POINTER_SIZE + DNS_RR_HEAD + 18 + 64, /* without the signer's name: ECDSA P-256 */
-    ADDITIONALS_MAX = 256, /* RRsets, each a question of half a microsecond */
+
+    /* Signed additional RRsets. A validator verifies them all before it answers. Measured, of
+     * Debian 12, with keys of up to three algorithms: unbound 1.17 pauses once it has verified 15,
+     * takes 1.9 s for 64 and drops the query with 80; systemd-resolved 252 answers SERVFAIL with
+     * 64. Knot Resolver 5.6, PowerDNS Recursor 4.8 and BIND 9.18 answer at once with 256. */
+    ADDITIONALS_MAX = 12,
 };
 
 _Static_assert((int)ANSWER_AUTHORITIES_MAX ==
@@ -389,16 +394,23 @@ static enum step sign_authorities(struct answer_signer *s, uint32_t nsec_ttl_s)
 static bool are_additionals_whole(struct answer_signer *s)
 {
     const struct rrsets *sets = &s->additionals;
-    unsigned asked = 0;
     for (size_t i = 0; i < sets->count; i++) {
         const struct rrset *set = &sets->items[i];
         if (set->keys &&
-            (++asked > ADDITIONALS_MAX ||
-             !name_facts_has_just(s->facts, sets->rrs, set->first, sets->next, set->count))) {
+            !name_facts_has_just(s->facts, sets->rrs, set->first, sets->next, set->count)) {
             return false;
         }
     }
     return true;
+}
+
+static bool are_additionals_few(const struct rrsets *sets)
+{
+    unsigned signed_count = 0;
+    for (size_t i = 0; i < sets->count && signed_count <= ADDITIONALS_MAX; i++) {
+        signed_count += sets->items[i].keys != NULL;
+    }
+    return signed_count <= ADDITIONALS_MAX;
 }
 
 /* All or nothing. */
@@ -410,7 +422,8 @@ static enum step sign_additionals(struct answer_signer *s)
         return STEP_DONE;
     }
     enum step step = STEP_FULL;
-    if (take_room(s, additionals->least_bytes) && are_additionals_whole(s)) {
+    if (are_additionals_few(&s->additionals) && take_room(s, additionals->least_bytes) &&
+        are_additionals_whole(s)) {
         step = sign_rrsets(s, &s->additionals, &section);
         additionals->count = section.count;
     }

@@ -10,6 +10,7 @@
  *
  * An answer that cannot fit with its signatures loses its additional section first, as a whole, and
  * so does one with only some of a name's addresses there: resolvers would keep them as its answer;
+ * or with more RRsets there than validators verify in good time;
  * then all: TC over UDP, SERVFAIL over TCP, where it would exceed 64 KiB.
  *
  * One per engine; that engine's thread only. No lock but those of making signatures. */

@@ -267,6 +267,7 @@ def bind(folder: Path, upstream: int, keys: list[Key]) -> Resolver:
         f"forward only; forwarders {{ 127.0.0.1 port {upstream}; }}",
         "dnssec-validation yes; empty-zones-enable no; qname-minimization off",
         "synth-from-dnssec yes; minimal-responses no",
+        "max-records-per-type 0",
     ]
     path = home / "named.conf"
     text = "".join(f"  {option};\n" for option in options)

@@ -24,7 +24,7 @@ def installed(tmp_path):
     for name in FAKE:
         (folder / name).write_text("#!/bin/bash\n")
     (folder / "sudo").write_text('#!/bin/bash\n"$@"\n')
-    (folder / "apt-get").write_text(f'#!/bin/bash\n[ "$1" = update ] || echo "$@" >{asked}\n')
+    (folder / "apt-get").write_text(f'#!/bin/bash\n[ "$1" != install ] || echo "$@" >{asked}\n')
     for name in (*FAKE, "apt-get"):
         (folder / name).chmod(0o755)
 
