@@ -6,11 +6,13 @@
 
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
+#include "skydns/answer/address_pick.h"
 #include "skydns/answer/follow.h"
 #include "skydns/answer/name_facts.h"
 #include "skydns/dnssec/dnssec.h"
 #include "skydns/sign/rrsets_internal.h"
 #include "skydns/sign/signed_apex_internal.h"
+#include "skydns/sign/signed_choice_internal.h"
 #include "skydns/sign/signed_denial_internal.h"
 #include "skydns/sign/signed_zones.h"
 #include "skydns/wire/edns.h"
@@ -423,7 +425,7 @@ static enum step sign_additionals(struct answer_signer *s)
     }
     enum step step = STEP_FULL;
     if (are_additionals_few(&s->additionals) && take_room(s, additionals->least_bytes) &&
-        are_additionals_whole(s)) {
+        signed_choice_can_verify(&s->additionals) && are_additionals_whole(s)) {
         step = sign_rrsets(s, &s->additionals, &section);
         additionals->count = section.count;
     }
@@ -434,12 +436,54 @@ static enum step sign_additionals(struct answer_signer *s)
     return step;
 }
 
+/* ---- Choices ---- */
+
+/* Of all answers, at most. */
+static size_t signature_bytes(const struct rrsets *sets)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < sets->count; i++) {
+        const struct dnssec_zone *keys = sets->items[i].keys;
+        bytes +=
+            keys ? keys->key_count * (RRSIG_LEAST + keys->name.len + SIGNING_KEY_SIGNATURE_MAX) : 0;
+    }
+    return bytes;
+}
+
+/* Over a stream, where a client can ask for no more. True: the RRsets of the answers have changed.
+ */
+static NOINLINE bool shorten_answers(struct answer_signer *s)
+{
+    struct answer_plan *plan = s->plan;
+    const size_t signatures = signature_bytes(&s->answers);
+    if (plan->authority_count > 0 || signatures > s->room ||
+        (!plan->answers.is_cut && signed_choice_can_verify(&s->answers) &&
+         plan->answers.least_bytes + plan->answers.count <= s->room - signatures)) {
+        return false;
+    }
+    const size_t first = s->config->settings.round_robin
+                             ? address_pick_first(s->input->random, (uint32_t)plan->answers.count)
+                             : 0;
+    if (!signed_choice_shorten(&plan->answers, &s->answers, s->room - signatures, first)) {
+        return false;
+    }
+    rr_list_clear(&plan->additionals);
+    return true;
+}
+
+/* ---- The plan ---- */
+
 static enum step sign_plan(struct answer_signer *s)
 {
     struct answer_plan *plan = s->plan;
     const size_t fixed = DNS_HEADER_SIZE + (size_t)s->name.len + DNS_QUESTION_TAIL + EDNS_OPT_SIZE;
     assert(s->input->reply_limit >= fixed);
     s->room = s->input->reply_limit - fixed;
+    if (!s->input->may_cut && shorten_answers(s)) {
+        bool has_room;
+        (void)find_rrsets(s, &has_room);
+        assert(has_room);
+    }
     /* An owner takes two bytes, as a pointer: one more than least_bytes has. */
     if (plan->answers.is_cut || !take_room(s, plan->answers.least_bytes + plan->answers.count)) {
         return STEP_FULL;
@@ -463,11 +507,12 @@ static void clear_records(struct answer_plan *plan)
     plan->authority_count = 0;
 }
 
-/* Leaves the first records as they are without DNSSEC: over a stream, where a client asks for no
- * more, a part serves those who do not validate, and the others as little as none. */
-static bool leave_unsigned(struct answer_signer *s, size_t count)
+/* Leaves the first records as they are without DNSSEC: over a stream, where no choice of one RRset
+ * fits, a part serves those who do not validate, and the others as little as none. */
+static bool leave_unsigned(struct answer_signer *s)
 {
     struct answer_plan *plan = s->plan;
+    const size_t count = s->answers.record_count; /* without signatures */
     if (s->input->may_cut || count == 0 || plan->authority_count > 0) {
         return false;
     }
@@ -542,8 +587,7 @@ enum engine_verdict answer_signer_sign(struct answer_signer *signer, struct answ
     if (plan->authority_count > 0 || plan->additionals.count > 0) {
         name_facts_begin(s->facts, input); /* they may be asked */
     }
-    const size_t count = plan->answers.count;
     enum step step = has_room ? sign_plan(s) : STEP_FULL;
-    return step == STEP_FULL && leave_unsigned(s, count) ? ENGINE_REPLY
-                                                         : end_step(plan, step, ret_deferral);
+    return step == STEP_FULL && leave_unsigned(s) ? ENGINE_REPLY
+                                                  : end_step(plan, step, ret_deferral);
 }

@@ -5,13 +5,15 @@
  *     answer_signer.c     the step; what is dropped when it does not fit
  *     rrsets.c            a section's RRsets, and their canonical form
  *     signed_denial.c     NSEC records
+ *     signed_choice.c     some of an RRset's records, where all are too many
  *     signed_apex.c       questions that keys answer: DNSKEY, CDS, CDNSKEY, DS
  *     signed_zones.c      which zone signs a name
  *
  * An answer that cannot fit with its signatures loses its additional section first, as a whole, and
  * so does one with only some of a name's addresses there: resolvers would keep them as its answer;
  * or with more RRsets there than validators verify in good time;
- * then all: TC over UDP, SERVFAIL over TCP, where it would exceed 64 KiB.
+ * then all: TC over UDP. Over TCP, where no more can be asked for, a choice of the records is
+ * signed.
  *
  * One per engine; that engine's thread only. No lock but those of making signatures. */
 #ifndef SKYDNS_SIGN_ANSWER_SIGNER_H

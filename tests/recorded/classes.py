@@ -105,6 +105,27 @@ def is_part_over_a_stream(difference: Difference) -> bool:
     return is_reply and len(ours) > 60000 and bool(ours[2] & wire.TC >> 8) and theirs[3] & 15 == 2
 
 
+def is_signed_choice(difference: Difference) -> bool:
+    """Whether a stream's answer has some records of theirs, signed and without TC."""
+    replies = replies_of(difference)
+    if not replies or difference.query.transport == "udp" or flags_of(replies[0]) & wire.TC:
+        return False
+    ours, theirs = (
+        {rr.data for rr in message.sections[0] if rr.type != TYPES["RRSIG"]} for message in replies
+    )
+    return 500 < len(ours) < len(theirs) and any(rr.type == TYPES["RRSIG"] for rr in replies[0].sections[0])
+
+
+def has_no_additionals(difference: Difference) -> bool:
+    """Whether ours has none, and theirs signed ones of more than 12 RRsets."""
+    replies = replies_of(difference)
+    if not replies:
+        return False
+    signed_sets = {(rr.owner.lower(), rr.data[:2]) for rr in replies[1].sections[2] if rr.type == TYPES["RRSIG"]}
+    ours = [rr for rr in replies[0].sections[2] if rr.type not in (TYPES["OPT"], TYPES["TSIG"])]
+    return not ours and len(signed_sets) > 12
+
+
 def is_listed_in_hosts(difference: Difference) -> bool:
     """Whether the name, or one before it in the sequence, is in the hosts file, and another type is asked."""
     return any(name in query.wire.lower() for query in until(difference) for name in (b"printer", b"scanner"))
@@ -166,6 +187,16 @@ CLASSES: list[Class] = [
     Class(
         "loops of stub zones", {"verdict"}, "a question about a stub zone from a server of stub zones is REFUSED",
         is_refused_loop,
+    ),
+    Class(
+        "signed choices", {"answer", "truncation", "signature", "ttl", "compression", "options", "padding", "tsig"},
+        "of an RRset that is too large for validators or a message, some records are signed over streams",
+        is_signed_choice,
+    ),
+    Class(
+        "few signed additionals", {"additional", "truncation", "compression", "options", "padding", "tsig"},
+        "additional records are left out beyond 12 signed RRsets",
+        has_no_additionals,
     ),
     Class(
         "shorter denials", {"answer", "authority", "ttl", "signature"},

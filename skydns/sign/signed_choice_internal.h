@@ -1,0 +1,33 @@
+/* Some of an RRset's records, over streams, where a signed answer has more of them than validators
+ * can verify or than a message holds. RFC 4035 3.1.1 and RFC 2181 9 have TC for that, which makes a
+ * validator drop the answer: there is no larger message to ask for. The choice is therefore signed
+ * as the whole RRset, without TC, as nameservers that balance load do. Pure. */
+#ifndef SKYDNS_SIGN_SIGNED_CHOICE_INTERNAL_H
+#define SKYDNS_SIGN_SIGNED_CHOICE_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/attributes.h"
+#include "common/dns/dns.h"
+#include "skydns/records/rr.h"
+#include "skydns/sign/rrsets_internal.h"
+
+enum {
+    /* Of an RRset, with the owner in each record, and the part of the RRSIG that is signed, too.
+     * unbound 1.17 and Knot Resolver 5.6 verify in a buffer of a message's size. */
+    SIGNED_CHOICE_CANONICAL_MAX = DNS_MESSAGE_MAX - 18 - DNAME_MAX,
+};
+
+/* Whether validators can verify each signed RRset. */
+bool signed_choice_can_verify(const struct rrsets *sets);
+
+/* Leaves out of the largest signed RRset what is too much; those before its record with the number
+ * `first` go first. `sets` are those of the answers: they must be found again. `room` is for all
+ * answers without their signatures. False: nothing was left out, since the RRset fits or the others
+ * alone do not. */
+bool signed_choice_shorten(struct rr_list *answers, const struct rrsets *sets, size_t room,
+                           size_t first) MUST_CHECK;
+
+#endif
