@@ -89,6 +89,7 @@ static inline bool dns_type_is_meta(unsigned type)
 enum dns_class {
     DNS_CLASS_IN = 1,
     DNS_CLASS_CH = 3,
+    DNS_CLASS_ANY = 255, /* of a question: RFC 1035 3.2.5 */
 };
 
 /* The flags half of an OPT record's TTL field, RFC 3225. */

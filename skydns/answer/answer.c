@@ -286,6 +286,9 @@ enum engine_verdict answer_build(struct answer *answer, const struct answer_inpu
     if (answer->follow.is_deferred) {
         return ENGINE_DEFER;
     }
+    if (input->question->qclass == DNS_CLASS_ANY) { /* there may be other classes: RFC 1035 6.2 */
+        answer->plan.is_authoritative = false;
+    }
     if (answer->config->settings.round_robin) {
         uint32_t random = input->random;
         rr_list_shuffle_addresses(&answer->plan.answers, &random);

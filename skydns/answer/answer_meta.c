@@ -8,10 +8,18 @@
 #include "skydns/answer/answer_internal.h"
 #include "skydns/external/cache_counts.h"
 
+/* Any class is IN for names of ours, as with BIND, NSD and CoreDNS: Java's JNDI asks it when it
+ * wants all attributes. */
+static bool has_class(const struct answer *a, uint16_t qclass)
+{
+    return qclass == DNS_CLASS_IN || qclass == DNS_CLASS_CH || (qclass == DNS_CLASS_ANY && a->zone);
+}
+
 /* As BIND and Knot do. RFC 6895 3.1 keeps 128 to 255 for types that are no data; those among them
  * that nobody defined, and the ones that belong into other sections, are malformed questions. */
-static enum dns_rcode meta_rcode(uint16_t type, uint16_t qclass)
+static enum dns_rcode meta_rcode(const struct answer *a)
 {
+    const uint16_t type = a->in.question->type;
     switch (type) {
     case DNS_TYPE_ANY:
         break;
@@ -27,7 +35,7 @@ static enum dns_rcode meta_rcode(uint16_t type, uint16_t qclass)
             return DNS_RCODE_FORMERR;
         }
     }
-    return qclass == DNS_CLASS_IN || qclass == DNS_CLASS_CH ? DNS_RCODE_NOERROR : DNS_RCODE_REFUSED;
+    return has_class(a, a->in.question->qclass) ? DNS_RCODE_NOERROR : DNS_RCODE_REFUSED;
 }
 
 static enum edns_error meta_error(uint16_t type, enum dns_rcode rcode)
@@ -62,7 +70,7 @@ bool answer_meta(struct answer *a)
         a->follow.deferral->kind = ENGINE_DEFER_TRANSFER;
         return true;
     }
-    enum dns_rcode rcode = meta_rcode(a->in.question->type, a->in.question->qclass);
+    enum dns_rcode rcode = meta_rcode(a);
     if (rcode != DNS_RCODE_NOERROR) {
         a->plan.is_authoritative = a->plan.is_recursive = false;
         answer_fail(a, rcode, meta_error(a->in.question->type, rcode));

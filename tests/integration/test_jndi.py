@@ -1,7 +1,9 @@
-"""Java's JNDI asks for more than one type with ANY: over UDP, and after TC over TCP."""
+"""Java's JNDI asks for more than one type with ANY: over UDP, and after TC over TCP; for all types in any class."""
 
 from pathlib import Path
 
+import dns.flags
+import dns.rcode
 import pytest
 from nameservers import needs
 from records import value
@@ -12,17 +14,22 @@ NAME = "web.cluster.local"
 
 
 @pytest.fixture
-def ask(bare_bed):
-    """What JNDI has of a name, for these types: "A: 10.0.0.1"."""
-    java = needs("java")
-    needs("javac")  # java compiles the program itself, with the development kit only
+def served(bare_bed):
     bare_bed.start_etcd()
     bare_bed.etcd.put("/skydns/local/cluster/web/1", value("10.0.0.1"))
     bare_bed.etcd.put("/skydns/local/cluster/web/2", value("fd00::1"))
     bare_bed.start_skydns("-no-rec", "-any=hinfo")
+    return bare_bed
+
+
+@pytest.fixture
+def ask(served):
+    """What JNDI has of a name, for these types: "A: 10.0.0.1"."""
+    java = needs("java")
+    needs("javac")  # java compiles the program itself, with the development kit only
 
     def ask(*types: str) -> list[str]:
-        return sorted(output(java, str(PROGRAM), str(bare_bed.dns.port), NAME, *types).splitlines())
+        return sorted(output(java, str(PROGRAM), str(served.dns.port), NAME, *types).splitlines())
 
     return ask
 
@@ -32,3 +39,14 @@ def test_jndi(ask):
     assert ask("A", "AAAA") == addresses
     assert ask("A", "MX", "HINFO") == [*addresses[:1], 'HINFO: RFC8482 ""']
     assert ask("A") == addresses[:1]
+    assert ask() == [*addresses, 'HINFO: RFC8482 ""']
+
+
+def test_any_class_is_in_for_names_of_ours(served):
+    for rdclass in ("IN", "ANY"):
+        reply = served.dns.query(NAME, "A", rdclass=rdclass)
+        assert [rr.to_text() for rr in reply.answer] == [f"{NAME}. 30 IN A 10.0.0.1"]
+        assert bool(reply.flags & dns.flags.AA) == (rdclass == "IN")  # RFC 1035 6.2
+        assert served.dns.query("nope.cluster.local", "A", rdclass=rdclass).rcode() == dns.rcode.NXDOMAIN
+    for name, rdclass in (("example.com", "ANY"), (NAME, "HS"), (NAME, "NONE")):
+        assert served.dns.query(name, "A", rdclass=rdclass).rcode() == dns.rcode.REFUSED
