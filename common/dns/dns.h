@@ -5,6 +5,8 @@
 
 #include <stdbool.h>
 
+#include "common/dns/rr_types.h"
+
 enum {
     DNS_HEADER_SIZE = 12,
     DNS_QUESTION_TAIL = 4,     /* type, class: behind a question's name, 4.1.2 */
@@ -42,30 +44,6 @@ enum dns_rcode {
     DNS_RCODE_BADCOOKIE = 23, /* RFC 7873; likewise */
 };
 
-/* Every type with a name: add a line here, and dns_names.h prints and parses the name. */
-#define DNS_TYPES(X)                                                           \
-    X(A, 1)                                                                    \
-    X(NS, 2)                                                                   \
-    X(CNAME, 5)                                                                \
-    X(SOA, 6)                                                                  \
-    X(PTR, 12)                                                                 \
-    X(HINFO, 13)                                                               \
-    X(MX, 15)                                                                  \
-    X(TXT, 16)                                                                 \
-    X(AAAA, 28)    /* RFC 3596 */                                              \
-    X(SRV, 33)     /* RFC 2782 */                                              \
-    X(NAPTR, 35)   /* RFC 3403 */                                              \
-    X(DS, 43)      /* RFC 4034 */                                              \
-    X(RRSIG, 46)   /* RFC 4034 */                                              \
-    X(NSEC, 47)    /* RFC 4034 */                                              \
-    X(DNSKEY, 48)  /* RFC 4034 */                                              \
-    X(CDS, 59)     /* RFC 7344 */                                              \
-    X(CDNSKEY, 60) /* RFC 7344 */                                              \
-    X(SVCB, 64)    /* RFC 9460; browsers ask for these two, nobody has them */ \
-    X(HTTPS, 65)                                                               \
-    X(AXFR, 252)                                                               \
-    X(ANY, 255)
-
 enum dns_type {
     /* Parts of a message, or questions that ask for more than records: RFC 6895 3.1. */
     DNS_TYPE_OPT = 41,         /* RFC 6891 */
@@ -75,8 +53,8 @@ enum dns_type {
     DNS_TYPE_IXFR = 251,       /* RFC 1995 */
     DNS_TYPE_MAILB = 253,      /* RFC 1035; obsolete */
     DNS_TYPE_MAILA = 254,
-#define DNS_TYPE_ENUMERATOR(name, number) DNS_TYPE_##name = (number),
-    DNS_TYPES(DNS_TYPE_ENUMERATOR)
+#define DNS_TYPE_ENUMERATOR(name, number, shape, answer, text) DNS_TYPE_##name = (number),
+    RR_TYPES(DNS_TYPE_ENUMERATOR) RR_OTHER_TYPES(DNS_TYPE_ENUMERATOR)
 #undef DNS_TYPE_ENUMERATOR
 };
 

@@ -11,8 +11,8 @@ static const struct {
     uint16_t type;
     const char *name;
 } types[] = {
-#define TYPE_NAME(name, number) {number, #name},
-    DNS_TYPES(TYPE_NAME)
+#define TYPE_NAME(name, number, shape, answer, text) {number, #name},
+    RR_TYPES(TYPE_NAME) RR_OTHER_TYPES(TYPE_NAME)
 #undef TYPE_NAME
 };
 

@@ -259,9 +259,10 @@ static void answer_no_address(struct answer *a)
     }
 }
 
-static void answer_address(struct answer *a, enum rr_type type)
+static void answer_address(struct answer *a)
 {
     struct follow *f = &a->follow;
+    const enum rr_type type = (enum rr_type)a->in.question->type;
     enum follow_families families = type == RR_A ? FOLLOW_A : FOLLOW_AAAA;
     struct lookup_span span;
     if (dname_equal(&a->name, &a->zone->ns) && !has_ns_keys(a)) {
@@ -368,30 +369,12 @@ static void answer_soa(struct answer *a)
 static void answer_type(struct answer *a)
 {
     switch (a->in.question->type) {
-    case DNS_TYPE_A:
-        answer_address(a, RR_A);
+#define ANSWER_CASE(name, number, shape, answer, text) \
+    case number:                                       \
+        answer_##answer(a);                            \
         break;
-    case DNS_TYPE_AAAA:
-        answer_address(a, RR_AAAA);
-        break;
-    case DNS_TYPE_SRV:
-        answer_srv(a);
-        break;
-    case DNS_TYPE_MX:
-        answer_mx(a);
-        break;
-    case DNS_TYPE_TXT:
-        answer_txt(a);
-        break;
-    case DNS_TYPE_NS:
-        answer_ns(a);
-        break;
-    case DNS_TYPE_CNAME:
-        answer_cname(a);
-        break;
-    case DNS_TYPE_SOA:
-        answer_soa(a);
-        break;
+        RR_TYPES(ANSWER_CASE)
+#undef ANSWER_CASE
     default:
         answer_nothing(a);
         break;

@@ -116,23 +116,20 @@ enum name_fact name_facts_exists(struct name_facts *facts, const struct dname *n
 
 /* ---- Types ---- */
 
-enum { IS_ALIAS = 1 << NAME_FACT_TYPES }; /* beside a bit for each */
-
-enum { TXT_AT = 5, HAS_TXT = 1 << TXT_AT };
-
-static const uint16_t types[NAME_FACT_TYPES] = {
-    DNS_TYPE_A,    DNS_TYPE_NS,  DNS_TYPE_SOA, DNS_TYPE_PTR, DNS_TYPE_MX, [TXT_AT] = DNS_TYPE_TXT,
-    DNS_TYPE_AAAA, DNS_TYPE_SRV,
+static const uint16_t types[] = {
+#define TYPE_NUMBER(name, number, shape, answer, text) DNS_TYPE_##name,
+    RR_TYPES(TYPE_NUMBER)
+#undef TYPE_NUMBER
 };
+_Static_assert(NAME_FACT_TYPES <= 16, "a bit for each");
 
 enum {
-#define NUMBERED(name, shape) NUMBERED_##name,
-    RR_TYPES(NUMBERED)
-#undef NUMBERED
-        NUMBERED_TYPES,
+#define TYPE_PLACE(name, number, shape, answer, text) AT_##name,
+    RR_TYPES(TYPE_PLACE)
+#undef TYPE_PLACE
+        HAS_CNAME = 1 << AT_CNAME,
+    HAS_TXT = 1 << AT_TXT,
 };
-_Static_assert(NAME_FACT_TYPES + 2 == NUMBERED_TYPES,
-               "every type but CNAME and HINFO is asked for");
 
 /* NULL: it is not kept. What a client sees may be its own. */
 static struct known *find_known_fact(struct name_facts *f, const struct dname *name)
@@ -173,7 +170,7 @@ static enum name_fact ask_alias(struct name_facts *f, const struct dname *name, 
     }
     enum name_fact fact = ask_answer(f, name, DNS_TYPE_CNAME, &plan);
     if (fact == NAME_FACT_NO && plan_has_records(plan)) {
-        *ret_bits = IS_ALIAS | (has_alias_texts(f, name) ? HAS_TXT : 0);
+        *ret_bits = HAS_CNAME | (has_alias_texts(f, name) ? HAS_TXT : 0);
     }
     return fact == NAME_FACT_NO ? NAME_FACT_YES : fact;
 }
@@ -186,6 +183,9 @@ static enum name_fact ask_types(struct name_facts *f, const struct dname *name, 
     }
     for (unsigned i = 0; i < NAME_FACT_TYPES; i++) {
         const struct answer_plan *plan;
+        if (i == AT_CNAME) {
+            continue; /* without an alias, A and AAAA have what it leads to */
+        }
         enum name_fact fact = ask_answer(f, name, types[i], &plan);
         if (fact == NAME_FACT_WALK || fact == NAME_FACT_UNKNOWN) {
             return fact;
@@ -216,11 +216,8 @@ enum name_fact name_facts_types(struct name_facts *facts, const struct dname *na
             memcpy(known->name, name->wire, name->len);
         }
     }
-    assert(!(bits & IS_ALIAS) || !(bits & ~(unsigned)(IS_ALIAS | HAS_TXT)));
+    assert(!(bits & HAS_CNAME) || !(bits & ~(unsigned)(HAS_CNAME | HAS_TXT)));
     *ret_count = 0;
-    if (bits & IS_ALIAS) {
-        ret_types[(*ret_count)++] = DNS_TYPE_CNAME;
-    }
     for (unsigned i = 0; i < NAME_FACT_TYPES; i++) {
         if (bits & 1u << i) {
             ret_types[(*ret_count)++] = types[i];

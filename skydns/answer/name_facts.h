@@ -22,9 +22,12 @@ enum name_fact {
     NAME_FACT_UNKNOWN, /* SERVFAIL */
 };
 
-/* The types that names answer: RR_TYPES without HINFO, which is an answer to ANY alone, and CNAME,
- * which is listed alone or beside TXT. */
-enum { NAME_FACT_TYPES = 8 };
+/* The types that names answer. CNAME is listed alone or beside TXT. */
+enum {
+#define NAME_FACT_ONE_MORE(name, number, shape, answer, text) +1
+    NAME_FACT_TYPES = 0 RR_TYPES(NAME_FACT_ONE_MORE)
+#undef NAME_FACT_ONE_MORE
+};
 
 struct name_facts;
 

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "common/base/attributes.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "skydns/answer/answer.h"
@@ -117,10 +118,14 @@ static bool ask(struct zone_answers *answers, const struct store *store, const s
     return plan->error != EDNS_ERROR_NOT_READY;
 }
 
-/* Whether a name can have the type, as the answer code sees it. */
+/* Whether a name can have the type, as the answer code sees it. The SOA is made at each transfer,
+ * and CNAME comes first. */
 static bool can_have(const struct zone_answers *answers, const struct engine_zone *zone,
                      const struct dname *name, uint16_t type)
 {
+    if (type == DNS_TYPE_SOA || type == DNS_TYPE_CNAME) {
+        return false;
+    }
     if (!zone) {
         return type == DNS_TYPE_PTR || type == DNS_TYPE_NS;
     }
@@ -132,8 +137,11 @@ static bool can_have(const struct zone_answers *answers, const struct engine_zon
 bool zone_answers_of(struct zone_answers *answers, const struct store *store,
                      const struct dname *name, struct zone_rrs *out)
 {
-    static const uint16_t types[] = {DNS_TYPE_A,   DNS_TYPE_AAAA, DNS_TYPE_SRV, DNS_TYPE_MX,
-                                     DNS_TYPE_TXT, DNS_TYPE_NS,   DNS_TYPE_PTR};
+    static const uint16_t types[] = {
+#define ZONE_TYPE(name, number, shape, answer, text) DNS_TYPE_##name,
+        RR_TYPES(ZONE_TYPE)
+#undef ZONE_TYPE
+    };
     const struct engine_zone *zone =
         reverse_zone_is_reverse(name) ? NULL : engine_config_zone(answers->config, name);
     zone_rrs_clear(out);
@@ -142,7 +150,7 @@ bool zone_answers_of(struct zone_answers *answers, const struct store *store,
         return false;
     }
     bool is_alias = out->count > 0;
-    for (size_t i = 0; !is_alias && i < sizeof(types) / sizeof(types[0]); i++) {
+    for (size_t i = 0; !is_alias && i < ARRAY_LEN(types); i++) {
         if (can_have(answers, zone, name, types[i]) && !ask(answers, store, name, types[i], out)) {
             return false;
         }

@@ -45,7 +45,7 @@ static void find_own(struct plain_names *names, const struct engine_config *conf
 /* ---- Classes ---- */
 
 /* The fast path denies these types without reading records. */
-#define IS_DENIED(name, shape) \
+#define IS_DENIED(name, number, shape, answer, text) \
     || DNS_TYPE_##name == DNS_TYPE_SVCB || DNS_TYPE_##name == DNS_TYPE_HTTPS
 _Static_assert(!(0 RR_TYPES(IS_DENIED)), "PLAIN_NO_TYPE: no answer has records of these types");
 #undef IS_DENIED

@@ -8,8 +8,8 @@
 #include "common/base/json_text.h"
 #include "common/dns/dns_names.h"
 #include "common/dns/record_key.h"
-#include "skydns/answer/rr_text.h"
 #include "skydns/pages/record_page_internal.h"
+#include "skydns/wire/rr_text.h"
 
 /* The word for programs and the text for people. */
 static const struct {
@@ -284,8 +284,6 @@ static void json_key(const char *field, const struct store_record *record, struc
 static void json_section(const struct explanation *x, const char *field, const struct rr *rrs,
                          size_t count, struct buf *out)
 {
-    /* A name escaped twice; a text of 64 KiB with its escapes. */
-    enum { RR_TEXT_MAX = 2 * DNAME_TEXT_MAX + 4 * 65536 + 64 };
     struct buf text;
     buf_init(&text, RR_TEXT_MAX);
     for (size_t i = 0; i < count; i++) {

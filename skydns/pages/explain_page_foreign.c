@@ -6,7 +6,7 @@
 #include "common/dns/dns.h"
 #include "common/dns/dns_names.h"
 #include "skydns/pages/explain_page_internal.h"
-#include "skydns/pages/message_text_internal.h"
+#include "skydns/wire/rr_text.h"
 
 static const char *const sources[] = {
     [EXPLAIN_FROM_HERE] = "here",
@@ -164,7 +164,7 @@ static void text_records(const struct explanation *x, struct buf *out)
         buf_append_str(out, i == kept->answers ? "authority  "
                             : i == 0           ? "answer     "
                                                : "           ");
-        if (!message_text_record(&r, out)) {
+        if (!rr_text_read(&r, out)) {
             out->len = line;
             break;
         }
@@ -286,11 +286,11 @@ static void json_section(struct reader *r, const char *field, size_t count, stru
 {
     struct buf text;
     bool ok = true;
-    buf_init(&text, MESSAGE_TEXT_MAX);
+    buf_init(&text, RR_TEXT_MAX);
     buf_printf(out, ",\n\"%s\":[", field);
     for (size_t i = 0; i < count && ok; i++) {
         buf_clear(&text);
-        ok = message_text_record(r, &text);
+        ok = rr_text_read(r, &text);
         if (ok) {
             buf_append_str(out, i ? "," : "");
             json_text_string(out, buf_slice(&text));

@@ -13,53 +13,20 @@
 #include "common/dns/dname.h"
 #include "common/dns/dns.h"
 
-/* What a type's data is, in struct rr and on the wire. */
-enum rr_shape {
-    RR_SHAPE_BYTES, /* as on the wire: without names */
-    RR_SHAPE_TEXT,  /* strings, in struct rr one text that is not split (RFC 1035 3.3.14) */
-    RR_SHAPE_NAMED, /* a name */
-    RR_SHAPE_PREFERENCE_NAMED, /* a number before it (RFC 1035 3.3.9) */
-    RR_SHAPE_SERVICE_NAMED,    /* three, and the name is never compressed (RFC 2782) */
-    RR_SHAPE_ZONE,             /* two names and five numbers: the answer's own, it has one SOA */
-};
-
-/* The record types that names have. Where they are looked for: answer_types.c. */
-#define RR_TYPES(X)         \
-    X(A, BYTES)             \
-    X(AAAA, BYTES)          \
-    X(SRV, SERVICE_NAMED)   \
-    X(MX, PREFERENCE_NAMED) \
-    X(TXT, TEXT)            \
-    X(NS, NAMED)            \
-    X(CNAME, NAMED)         \
-    X(PTR, NAMED)           \
-    X(SOA, ZONE)            \
-    X(HINFO, BYTES)
-
-/* Those that come from keys (RFC 4034, RFC 7344). The name in NSEC and in RRSIG is no name to
- * compress or to lower (RFC 4034 3.1.7, 4.1.1). */
-#define RR_SIGNING_TYPES(X) \
-    X(DS, BYTES)            \
-    X(RRSIG, BYTES)         \
-    X(NSEC, BYTES)          \
-    X(DNSKEY, BYTES)        \
-    X(CDS, BYTES)           \
-    X(CDNSKEY, BYTES)
-
 enum rr_type {
-#define RR_ENUMERATOR(name, shape) RR_##name = DNS_TYPE_##name,
-    RR_TYPES(RR_ENUMERATOR) RR_SIGNING_TYPES(RR_ENUMERATOR)
+#define RR_ENUMERATOR(name, number, shape, answer, text) RR_##name = (number),
+    RR_TYPES(RR_ENUMERATOR) RR_OTHER_TYPES(RR_ENUMERATOR)
 #undef RR_ENUMERATOR
 };
 
 static inline enum rr_shape rr_shape_of(enum rr_type type)
 {
     switch (type) {
-#define RR_CASE(name, shape) \
-    case RR_##name:          \
+#define RR_CASE(name, number, shape, answer, text) \
+    case RR_##name:                                \
         return RR_SHAPE_##shape;
         RR_TYPES(RR_CASE)
-        RR_SIGNING_TYPES(RR_CASE)
+        RR_OTHER_TYPES(RR_CASE)
 #undef RR_CASE
     }
     return RR_SHAPE_BYTES;

@@ -11,23 +11,17 @@ const struct histogram_scale query_reply_scale = {
 };
 
 const uint8_t query_types[QUERY_TYPES_SMALL] = {
-    [DNS_TYPE_A] = QUERY_TYPE_A,           [DNS_TYPE_AAAA] = QUERY_TYPE_AAAA,
-    [DNS_TYPE_SRV] = QUERY_TYPE_SRV,       [DNS_TYPE_PTR] = QUERY_TYPE_PTR,
-    [DNS_TYPE_TXT] = QUERY_TYPE_TXT,       [DNS_TYPE_MX] = QUERY_TYPE_MX,
-    [DNS_TYPE_NS] = QUERY_TYPE_NS,         [DNS_TYPE_SOA] = QUERY_TYPE_SOA,
-    [DNS_TYPE_CNAME] = QUERY_TYPE_CNAME,   [DNS_TYPE_HTTPS] = QUERY_TYPE_HTTPS,
-    [DNS_TYPE_DNSKEY] = QUERY_TYPE_DNSKEY, [DNS_TYPE_DS] = QUERY_TYPE_DS,
-    [DNS_TYPE_ANY] = QUERY_TYPE_ANY,
+#define QUERY_TYPE_PLACE(name) [DNS_TYPE_##name] = QUERY_TYPE_##name,
+    QUERY_COUNTED_TYPES(QUERY_TYPE_PLACE)
+#undef QUERY_TYPE_PLACE
 };
 
 const char *query_type_name(enum query_type type)
 {
-    static const char *const names[QUERY_TYPES] = {
-        [QUERY_TYPE_OTHER] = "other", [QUERY_TYPE_A] = "A",         [QUERY_TYPE_AAAA] = "AAAA",
-        [QUERY_TYPE_SRV] = "SRV",     [QUERY_TYPE_PTR] = "PTR",     [QUERY_TYPE_TXT] = "TXT",
-        [QUERY_TYPE_MX] = "MX",       [QUERY_TYPE_NS] = "NS",       [QUERY_TYPE_SOA] = "SOA",
-        [QUERY_TYPE_CNAME] = "CNAME", [QUERY_TYPE_HTTPS] = "HTTPS", [QUERY_TYPE_DNSKEY] = "DNSKEY",
-        [QUERY_TYPE_DS] = "DS",       [QUERY_TYPE_ANY] = "ANY",
+    static const char *const names[QUERY_TYPES] = {[QUERY_TYPE_OTHER] = "other",
+#define QUERY_TYPE_TEXT(name) [QUERY_TYPE_##name] = #name,
+                                                   QUERY_COUNTED_TYPES(QUERY_TYPE_TEXT)
+#undef QUERY_TYPE_TEXT
     };
     return names[type];
 }

@@ -20,23 +20,16 @@
  * those between are never counted. */
 enum { QUERY_RCODES = DNS_RCODE_BADCOOKIE + 1 };
 
-/* Types with a count of their own, and all others. */
+/* Types with a count of their own; all others are OTHER. */
+#define QUERY_COUNTED_TYPES(X) \
+    X(A) X(AAAA) X(SRV) X(PTR) X(TXT) X(MX) X(NS) X(SOA) X(CNAME) X(HTTPS) X(DNSKEY) X(DS) X(ANY)
+
 enum query_type {
     QUERY_TYPE_OTHER,
-    QUERY_TYPE_A,
-    QUERY_TYPE_AAAA,
-    QUERY_TYPE_SRV,
-    QUERY_TYPE_PTR,
-    QUERY_TYPE_TXT,
-    QUERY_TYPE_MX,
-    QUERY_TYPE_NS,
-    QUERY_TYPE_SOA,
-    QUERY_TYPE_CNAME,
-    QUERY_TYPE_HTTPS,
-    QUERY_TYPE_DNSKEY,
-    QUERY_TYPE_DS,
-    QUERY_TYPE_ANY,
-    QUERY_TYPES
+#define QUERY_TYPE_ENUMERATOR(name) QUERY_TYPE_##name,
+    QUERY_COUNTED_TYPES(QUERY_TYPE_ENUMERATOR)
+#undef QUERY_TYPE_ENUMERATOR
+        QUERY_TYPES
 };
 /* "AAAA", "other". */
 const char *query_type_name(enum query_type type);

@@ -4,6 +4,7 @@
 
 #include "common/dns/dname.h"
 #include "skydns/wire/edns.h"
+#include "skydns/wire/rdata_layout.h"
 
 enum { POINTER = 0xc000, LABEL_TYPE = 0xc0 };
 
@@ -88,15 +89,11 @@ static size_t name_len(struct slice data)
 
 static void write_data(struct transfer_message *m, uint16_t type, struct slice data)
 {
-    size_t fixed = type == DNS_TYPE_MX ? 2 : 0;
-    size_t names = type == DNS_TYPE_SOA ? 2
-                   : type == DNS_TYPE_MX || type == DNS_TYPE_NS || type == DNS_TYPE_CNAME ||
-                           type == DNS_TYPE_PTR
-                       ? 1
-                       : 0;
-    writer_bytes(&m->w, data.ptr, fixed);
-    data = slice_of(data.ptr + fixed, data.len - fixed);
-    for (; names > 0; names--) {
+    const struct rdata_layout *layout = rdata_layout_of(type);
+    const size_t head = layout->is_compressible ? layout->head : 0;
+    writer_bytes(&m->w, data.ptr, head);
+    data = slice_of(data.ptr + head, data.len - head);
+    for (unsigned i = 0; layout->is_compressible && i < layout->names; i++) {
         size_t len = name_len(data);
         write_name(m, slice_of(data.ptr, len));
         data = slice_of(data.ptr + len, data.len - len);

@@ -143,7 +143,7 @@ class Clock:
 
 
 WIRE_CORPORA = (
-    "query", "query_parse", "tsig", "transfer_query", "tcp_frames", "upstream_frames", "message_text",
+    "query", "query_parse", "tsig", "transfer_query", "tcp_frames", "upstream_frames", "rr_text",
     "relay", "kept_reply", "external", "signer", "nsec", "notify", "dns_reply", "dname", "dnsgrpc",
     "doh_reply",
 )  # fmt: skip

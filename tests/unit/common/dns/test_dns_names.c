@@ -15,9 +15,9 @@ static void test_types(void **state)
         uint16_t type;
         const char *text;
     } rows[] = {
-        {1, "A"},         {28, "AAAA"},         {33, "SRV"},    {255, "ANY"},
-        {35, "NAPTR"},    {0, "TYPE0"},         {41, "TYPE41"}, /* OPT: never a question's type */
-        {257, "TYPE257"}, {65535, "TYPE65535"},
+        {1, "A"},         {28, "AAAA"}, {33, "SRV"},          {255, "ANY"},
+        {35, "NAPTR"},    {0, "TYPE0"}, {41, "TYPE41"}, /* OPT: never a question's type */
+        {256, "TYPE256"}, {257, "CAA"}, {65535, "TYPE65535"},
     };
     char out[DNS_TYPE_TEXT_MAX];
     (void)state;

@@ -3,7 +3,7 @@
 #include <assert.h>
 
 #include "common/dns/dns.h"
-#include "skydns/pages/message_text_internal.h"
+#include "skydns/wire/rr_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -15,8 +15,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     struct reader r = reader_of(data, size);
     reader_seek(&r, data[0]);
-    buf_init(&text, MESSAGE_TEXT_MAX);
-    for (size_t before = r.pos; !r.failed && message_text_record(&r, &text); before = r.pos) {
+    buf_init(&text, RR_TEXT_MAX);
+    for (size_t before = r.pos; !r.failed && rr_text_read(&r, &text); before = r.pos) {
         assert(r.pos > before && r.pos <= size && !text.failed);
         for (size_t i = 0; i < text.len; i++) {
             assert(text.data[i] >= ' ' && text.data[i] <= '~');

@@ -1,0 +1,24 @@
+/* Resource records as people write them, without the class: "web.cluster.local. 30 A 10.0.0.1". The
+ * form of each type: common/dns/rr_types.h. Others, and data that are not as their type has them,
+ * are printed as RFC 3597 has it: \# 4 0a000001. All of it is printable ASCII. Any thread. */
+#ifndef SKYDNS_WIRE_RR_TEXT_H
+#define SKYDNS_WIRE_RR_TEXT_H
+
+#include <stdbool.h>
+
+#include "common/base/attributes.h"
+#include "common/base/buf.h"
+#include "common/base/cursor.h"
+#include "skydns/wire/answer_plan.h"
+
+/* One record takes no more: a text of 64 KiB with each byte escaped, and some names. */
+enum { RR_TEXT_MAX = 4 * 65536 + 4096 };
+
+/* Appends the record; an SOA's data are in `soa`. */
+void rr_text(const struct rr *rr, const struct answer_soa *soa, struct buf *out);
+
+/* Appends the record at the reader, which is over the whole message, and moves on. False: there is
+ * no whole record; what was appended means nothing. */
+bool rr_text_read(struct reader *message, struct buf *out) MUST_CHECK;
+
+#endif
