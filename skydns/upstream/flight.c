@@ -8,6 +8,7 @@
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "common/dns/dns_names.h"
+#include "skydns/records/hash.h"
 #include "skydns/upstream/exchange_internal.h"
 #include "skydns/upstream/flight_internal.h"
 #include "skydns/upstream/tls_pool.h"
@@ -62,7 +63,12 @@ static void count_failure(struct try *t)
 static void note_failure(struct try *t)
 {
     count_failure(t);
-    upstream_health_failed(t->flight->zone->health, &t->server);
+    const struct dname *name = &t->flight->question.name;
+    const struct upstream_failure failure = {
+        .name_hash = hash_bytes(HASH_START, name->wire, name->len),
+        .asked_us = t->begun_us,
+    };
+    upstream_health_failed(t->flight->zone->health, &t->server, &failure);
 }
 
 /* ---- The end of a question ---- */

@@ -7,10 +7,10 @@
  *
  * Makes one try more than there are servers, spread over twice the timeout; a try keeps listening
  * when the next one starts, so that a slow server's reply still counts, unless half of all sockets
- * are open. Moves on at once from an unreachable server, and avoids one that failed twice in a row
- * as long as another lives (upstreams.h), until it answers a probe. If all servers are dead, tries
- * them anyway. SERVFAIL, REFUSED and what is malformed are failures: another server may know
- * better.
+ * are open. Moves on at once from an unreachable server, and avoids one that failed for two
+ * names in a row as long as another lives (upstreams.h), until it answers a probe. If all servers
+ * are dead, tries them anyway. SERVFAIL, REFUSED and what is malformed are failures: another server
+ * may know better.
  *
  * Each zone's servers are judged for themselves (upstream_zones_internal.h). With stub zones, a
  * zone gets no socket for another question when it has as many as are free: alone it may have half

@@ -26,26 +26,34 @@ static void tell(struct upstream_health *h)
     h->config.changed(h->config.data);
 }
 
-void upstream_health_failed(struct upstream_health *health, const struct nameserver *server)
+static void log_death(const struct nameserver *server)
 {
     static struct log_limit limit = {.burst = TURNS_TOLD_A_MINUTE};
     char text[NAMESERVER_TEXT_MAX];
+    if (log_limit_pass(&limit)) {
+        log_warn("nameserver does not answer, skipping it",
+                 LOG_STR("server", nameserver_format(server, text)));
+    }
+}
+
+void upstream_health_failed(struct upstream_health *health, const struct nameserver *server,
+                            const struct upstream_failure *failure)
+{
+    char text[NAMESERVER_TEXT_MAX];
     struct upstream *upstream = upstreams_find(&health->upstreams, server);
-    bool has_died = upstream && upstream_note_failure(upstream, now_s());
+    bool has_died = upstream && upstream_note_failure(upstream, failure, now_s());
     log_debug("nameserver failed", LOG_STR("server", nameserver_format(server, text)),
               LOG_INT("failures", upstream ? (int64_t)upstream->failures : 0),
               LOG_INT("is_dead", upstream && upstream_is_dead(upstream)));
     if (upstream) {
         tell(health);
     }
-    if (!has_died) {
-        return;
+    if (has_died) {
+        log_death(server);
     }
-    if (log_limit_pass(&limit)) {
-        log_warn("nameserver does not answer, skipping it",
-                 LOG_STR("server", nameserver_format(server, text)));
+    if (has_died || (upstream && upstream->is_suspected)) {
+        upstream_probes_start(health->probes, server);
     }
-    upstream_probes_start(health->probes, server);
 }
 
 void upstream_health_answered(struct upstream_health *health, const struct nameserver *server)
@@ -54,7 +62,7 @@ void upstream_health_answered(struct upstream_health *health, const struct names
     char text[NAMESERVER_TEXT_MAX];
     struct upstream *upstream = upstreams_find(&health->upstreams, server);
     bool is_first = upstream && !upstream->has_answered;
-    bool has_revived = upstream && upstream_note_answer(upstream, now_s());
+    bool has_revived = upstream && upstream_note_answer(upstream, clock_monotonic_us(), now_s());
     if (is_first || has_revived) {
         tell(health);
     }
@@ -124,19 +132,21 @@ void upstream_health_judge(struct upstream_health *health, const struct nameserv
     }
 }
 
-static bool is_still_dead(void *data, const struct nameserver *server)
+static bool is_still_in_doubt(void *data, const struct nameserver *server)
 {
     struct upstream_health *h = data;
     const struct upstream *upstream = upstreams_find(&h->upstreams, server);
-    return upstream && upstream_is_dead(upstream) && !upstream->is_looping;
+    return upstream && (upstream_is_dead(upstream) || upstream->is_suspected) &&
+           !upstream->is_looping;
 }
 
 static void on_probe_silence(void *data, const struct nameserver *server)
 {
     struct upstream_health *h = data;
     struct upstream *upstream = upstreams_find(&h->upstreams, server);
-    if (upstream) {
-        upstream->was_away = true;
+    if (upstream && upstream_note_probe_silence(upstream, now_s())) {
+        tell(h);
+        log_death(server);
     }
 }
 
@@ -172,7 +182,7 @@ struct upstream_health *upstream_health_new(const struct upstream_health_config 
         .dnstap = config->dnstap,
         .counts = config->counts,
         .under_way_max = config->is_stub ? UPSTREAM_STUB_PROBES_MAX : UPSTREAM_PROBES_MAX,
-        .is_wanted = is_still_dead,
+        .is_wanted = is_still_in_doubt,
         .answered = on_probe_answer,
         .unanswered = on_probe_silence,
         .data = h,

@@ -43,7 +43,9 @@ const struct upstreams *upstream_health_servers(const struct upstream_health *he
 size_t upstream_health_order(const struct upstream_health *health, size_t first,
                              struct nameserver ret_order[UPSTREAMS_MAX]);
 
-void upstream_health_failed(struct upstream_health *health, const struct nameserver *server);
+/* upstream_note_failure, upstream_note_answer: probes the dead and the suspected. */
+void upstream_health_failed(struct upstream_health *health, const struct nameserver *server,
+                            const struct upstream_failure *failure);
 void upstream_health_answered(struct upstream_health *health, const struct nameserver *server);
 
 /* upstream_note_edns; whether it is asked without EDNS now; whether it may need that. */

@@ -1,7 +1,7 @@
-/* Probes dead nameservers until they answer: asks `. NS`, first after half a second, then once
- * a second for a minute, since most outages are short, then every five seconds. Any reply counts.
- * RD is not set: even a healthy resolver that cannot reach the root, as in many clusters, answers
- * that at once. On the resolver's loop and thread. Each zone has its own. */
+/* Probes dead or suspected nameservers until they answer: asks `. NS`, first after half a second,
+ * then once a second for a minute, since most outages are short, then every five seconds. Any reply
+ * counts. RD is not set: even a healthy resolver that cannot reach the root, as in many clusters,
+ * answers that at once. On the resolver's loop and thread. Each zone has its own. */
 #ifndef SKYDNS_UPSTREAM_UPSTREAM_PROBES_INTERNAL_H
 #define SKYDNS_UPSTREAM_UPSTREAM_PROBES_INTERNAL_H
 

@@ -55,21 +55,40 @@ static bool note_turn(struct upstream *upstream, bool has_turned, uint32_t now_s
     return has_turned;
 }
 
-bool upstream_note_failure(struct upstream *upstream, uint32_t now_s)
+bool upstream_note_failure(struct upstream *upstream, const struct upstream_failure *failure,
+                           uint32_t now_s)
 {
-    bool was_dead = upstream_is_dead(upstream);
     upstream->failed_s = now_s;
-    if (!was_dead) {
-        upstream->failures++;
-        upstream->was_away = false;
+    if (upstream_is_dead(upstream) || upstream->answered_us > failure->asked_us) {
+        return false;
     }
-    return note_turn(upstream, !was_dead && upstream_is_dead(upstream), now_s);
+    if (upstream->failures > 0 && upstream->failed_name == failure->name_hash) {
+        upstream->is_suspected = true;
+        return false;
+    }
+    upstream->failures++;
+    upstream->failed_name = failure->name_hash;
+    upstream->was_away = false;
+    return note_turn(upstream, upstream_is_dead(upstream), now_s);
 }
 
-bool upstream_note_answer(struct upstream *upstream, uint32_t now_s)
+bool upstream_note_probe_silence(struct upstream *upstream, uint32_t now_s)
+{
+    bool was_dead = upstream_is_dead(upstream);
+    if (!was_dead && !upstream->is_suspected) {
+        return false; /* it has answered meanwhile */
+    }
+    upstream->failures = UPSTREAM_FAILURES_MAX;
+    upstream->was_away = true;
+    return note_turn(upstream, !was_dead, now_s);
+}
+
+bool upstream_note_answer(struct upstream *upstream, int64_t now_us, uint32_t now_s)
 {
     bool was_dead = upstream_is_dead(upstream);
     upstream->failures = 0;
+    upstream->is_suspected = false;
+    upstream->answered_us = now_us;
     upstream->has_answered = true;
     /* Another one may be in its place, and a probe has no EDNS. A slow one is not asked any more
      * often while it is dead. */

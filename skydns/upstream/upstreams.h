@@ -1,8 +1,9 @@
-/* The nameservers and the state of each: one that failed twice in a row is dead, and comes after
- * the others until it answers; one that leads back to this program is not used, until a later check
- * finds that it does not. Plain data, no I/O;
- * the resolver's thread. Servers are identified by what they are (nameserver_equal), since the list
- * may be replaced while questions are in flight. */
+/* The nameservers and the state of each: one that failed for two different names in a row is dead,
+ * and comes after the others until it answers. One that failed twice for the same name is
+ * suspected: it may be silent for this name only, whose owner may want that, so that a probe
+ * decides. One that leads back to this program is not used, until a later check finds that it does
+ * not. Plain data, no I/O; the resolver's thread. Servers are identified by what they are
+ * (nameserver_equal), since the list may be replaced while questions are in flight. */
 #ifndef SKYDNS_UPSTREAM_UPSTREAMS_H
 #define SKYDNS_UPSTREAM_UPSTREAMS_H
 
@@ -14,13 +15,16 @@
 
 enum {
     UPSTREAMS_MAX = ZONE_SERVERS_MAX,
-    UPSTREAM_FAILURES_MAX = 2,
+    UPSTREAM_FAILURES_MAX = 2,  /* of different names */
     UPSTREAM_PLAIN_S = 15 * 60, /* so long is a server asked without EDNS that needs it */
 };
 
 struct upstream {
     struct nameserver server;
-    unsigned failures; /* in a row */
+    unsigned failures;    /* in a row; one for a name that fails again and again */
+    uint32_t failed_name; /* hash: of the last one counted */
+    bool is_suspected;    /* it is probed: without a reply to that, it is dead */
+    int64_t answered_us;  /* its last reply: clock_monotonic_us; 0: none */
     bool is_looping;
     bool has_answered; /* at least once */
     bool was_away;     /* since it became dead, a probe had no answer: it is not silent for some
@@ -68,9 +72,21 @@ bool upstream_is_dead(const struct upstream *upstream);
 size_t upstreams_order(const struct upstreams *upstreams, size_t first,
                        struct nameserver ret_order[UPSTREAMS_MAX]);
 
-/* True if this made the server dead (alive). now_s: clock_monotonic, from 1 on. */
-bool upstream_note_failure(struct upstream *upstream, uint32_t now_s);
-bool upstream_note_answer(struct upstream *upstream, uint32_t now_s);
+/* What failed: the question's name, and when it was asked (clock_monotonic_us). */
+struct upstream_failure {
+    uint32_t name_hash;
+    int64_t asked_us;
+};
+
+/* True if this made the server dead (alive). now_s: clock_monotonic, from 1 on. A server that has
+ * replied to another question since the failed one was asked is not blamed: whoever asks for names
+ * that it is silent about would make it dead for all. */
+bool upstream_note_failure(struct upstream *upstream, const struct upstream_failure *failure,
+                           uint32_t now_s);
+bool upstream_note_answer(struct upstream *upstream, int64_t now_us, uint32_t now_s);
+
+/* A probe had no reply. True if this made the server dead. */
+bool upstream_note_probe_silence(struct upstream *upstream, uint32_t now_s);
 
 /* It replied, to a query with EDNS for all that is known (`took_edns`: with OPT, or the question
  * was asked in no other way), or to one without (`was_plain`). One that takes EDNS is never asked

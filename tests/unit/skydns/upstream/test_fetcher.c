@@ -444,13 +444,13 @@ static void test_a_name_that_a_server_is_silent_for(void **state)
     use_general(bed, server);
     fail_before(bed, "silent.test.");
     server->is_silent = true;
-    (void)ask(bed, "silent.test.");
+    (void)ask(bed, "silent.test."); /* two tries */
     settle(bed);
-    assert_int_equal(counter_get(&counts(bed)->dead), 1);
     server->is_silent = false;
-    while (counter_get(&counts(bed)->dead) > 0) {
+    while (counter_get(&counts(bed)->probes) == 0 || counter_get(&counts(bed)->probing) > 0) {
         ev_run(bed->loop, EVRUN_ONCE);
     }
+    assert_int_equal(counter_get(&counts(bed)->dead), 0);
     assert_true(is_waiting(bed, "silent.test."));
 }
 
@@ -728,7 +728,8 @@ static void test_a_dead_zone_beside_a_living_one(void **state)
     use(bed, zones, 2);
     const uint32_t serial = key_of(bed, "acme.test.").zone_serial;
     unsigned asked = 0;
-    for (question.type = 100; question.type < 100 + SOCKETS; question.type++) {
+    for (unsigned i = 0; i < SOCKETS; i++) {
+        question.name.wire[1] = (uint8_t)('a' + i);
         asked += try_ask(bed, &question) != NULL;
     }
     assert_int_equal(asked, SOCKETS / 2);
@@ -788,6 +789,7 @@ static void test_servers_that_stay_keep_their_state(void **state)
     server->is_silent = true;
     use_general(bed, server);
     (void)ask(bed, "www.test.");
+    (void)ask(bed, "ftp.test.");
     settle(bed);
     assert_int_equal(counter_get(&counts(bed)->dead), 1);
     struct foreign_zone zones[] = {zone_of(".", other), zone_of("acme.test.", server)};

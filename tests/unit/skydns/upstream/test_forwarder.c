@@ -351,14 +351,28 @@ static bool ask(struct forwarder *f, struct result *r)
     return ask_for(f, &a_test, 0, r);
 }
 
-/* A question that has a reply. */
-static struct result asked(struct bed *bed)
+/* A question about another name each time. */
+static struct upstream_question numbered(unsigned number)
+{
+    struct upstream_question question = a_test;
+    assert_true(number < 26);
+    question.name.wire[1] = (uint8_t)('a' + number);
+    return question;
+}
+
+static struct result asked_for(struct bed *bed, const struct upstream_question *question)
 {
     struct result r = {.loop = bed->loop};
-    assert_true(ask(bed->forwarder, &r));
+    assert_true(ask_for(bed->forwarder, question, 0, &r));
     run(&r);
     assert_false(r.failed);
     return r;
+}
+
+/* A question that has a reply. */
+static struct result asked(struct bed *bed)
+{
+    return asked_for(bed, &a_test);
 }
 
 static void test_a_reply_is_passed_on(void **state)
@@ -574,11 +588,14 @@ static void test_a_server_that_comes_and_goes(void **state)
     struct forwarder *f = start(bed, PATIENCE_MS * 2);
     log_capture_begin(log);
     for (int i = 0; i < TURNS; i++) {
-        struct result r = {.loop = bed->loop};
         use(f, NULL, 0, PATIENCE_MS); /* forgotten */
         use(f, bed->servers, 1, PATIENCE_MS);
-        assert_true(ask(f, &r));
-        run(&r);
+        for (unsigned name = 0; name < 2; name++) {
+            struct result r = {.loop = bed->loop};
+            const struct upstream_question question = numbered(name);
+            assert_true(ask_for(f, &question, 0, &r));
+            run(&r);
+        }
         assert_int_equal(counter_get(&forwarder_counts(f)->dead), 1);
     }
     const char *text = log_capture_end(log);
@@ -586,7 +603,7 @@ static void test_a_server_that_comes_and_goes(void **state)
     free(log);
 }
 
-/* Dropped after two failures; back once it answers a probe. */
+/* Dropped after two failures of different names; back once it answers a probe. */
 static void test_a_dead_server_is_left_until_it_answers(void **state)
 {
     struct bed *bed = *state;
@@ -594,7 +611,8 @@ static void test_a_dead_server_is_left_until_it_answers(void **state)
     struct scripted_nameserver *u = add_server(bed, answer);
     struct forwarder *f = start(bed, 300);
     for (unsigned i = 0; i < 4; i++) {
-        (void)asked(bed);
+        const struct upstream_question question = numbered(i);
+        (void)asked_for(bed, &question);
     }
     assert_int_equal(dead->tries, 2);
     assert_int_equal(u->seen, 4);

@@ -1,0 +1,75 @@
+"""A nameserver that keeps up with floods: what it says depends on the labels of the name alone.
+
+`silent`: nothing. `long`: truncated over UDP, nothing over TCP. Any other name: each A is ADDRESS, with TTL 0. What
+skydns asks of itself, probes and loop checks, is always answered.
+"""
+
+import socket
+import struct
+import threading
+from collections import Counter
+
+from programs import reserve_port
+
+ADDRESS = "192.0.2.7"
+
+_A, _TTL_S = 1, 0
+_REPLY, _TRUNCATED = 0x8180, 0x8380
+
+
+class QuickUpstream:
+    def __init__(self):
+        self.port = reserve_port()
+        self.seen: Counter[str] = Counter()  # queries over UDP for addresses: silent, long, other
+        self.connections: list[socket.socket] = []  # accepted, and held open
+        self._udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._udp.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
+        self._udp.bind(("127.0.0.1", self.port))
+        self._tcp = socket.create_server(("127.0.0.1", self.port), backlog=1024)
+        self._threads = [threading.Thread(target=serve, daemon=True) for serve in (self._serve, self._accept)]
+        for thread in self._threads:
+            thread.start()
+
+    def __enter__(self) -> "QuickUpstream":
+        return self
+
+    def __exit__(self, *exc) -> None:
+        for server in (self._udp, self._tcp):
+            try:
+                server.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass  # a UDP socket has no peer; the call still wakes the receiving thread
+        for thread in self._threads:
+            thread.join()
+        for connection in (*self.connections, self._udp, self._tcp):
+            connection.close()
+
+    def _serve(self) -> None:
+        while True:
+            query, client = self._udp.recvfrom(65535)
+            if not query:
+                return  # shut down
+            reply = self.reply(query)
+            if reply:
+                self._udp.sendto(reply, client)
+
+    def _accept(self) -> None:
+        try:
+            while True:
+                self.connections.append(self._tcp.accept()[0])
+        except OSError:
+            pass  # shut down
+
+    def reply(self, query: bytes) -> bytes | None:
+        end = query.index(0, 12) + 5
+        is_address = struct.unpack_from("!H", query, end - 4)[0] == _A
+        labels = query[12 : end - 4].lower()
+        kind = "silent" if b"\x06silent" in labels else "long" if b"\x04long" in labels else "other"
+        self.seen[kind] += is_address
+        if is_address and kind == "silent":
+            return None
+        flags = _TRUNCATED if kind == "long" else _REPLY
+        has_answer = is_address and kind == "other"
+        answer = b"\xc0\x0c" + struct.pack("!HHIH", _A, 1, _TTL_S, 4) + socket.inet_aton(ADDRESS)
+        head = query[:2] + struct.pack("!HHHHH", flags, 1, has_answer, 0, 0)
+        return head + query[12:end] + (answer if has_answer else b"")

@@ -1,0 +1,62 @@
+"""One client makes upstreams look dead, or takes all ways to them: others notice nothing."""
+
+from contextlib import ExitStack
+
+import pytest
+from attack import Attack
+from fault_bed import PATIENCE_S
+from others import Others
+from programs import wait_until
+from quick_upstream import ADDRESS, QuickUpstream
+
+pytestmark = pytest.mark.faults
+
+GOOD = "www.good.test"
+
+
+@pytest.fixture
+def upstreams():
+    """Two, in the order in which they are asked."""
+    with ExitStack() as stack:
+        yield [stack.enter_context(QuickUpstream()) for _ in range(2)]
+
+
+def _start(bed, *flags: str) -> None:
+    bed.skydns_flags = ["-no-rec=false", "-rtimeout=1s", *flags]
+    bed.start_etcd()
+    bed.start()
+
+
+def _servers(*upstreams: QuickUpstream) -> str:
+    return ",".join(f"127.0.0.1:{upstream.port}" for upstream in upstreams)
+
+
+def _wait(condition, what: str) -> None:
+    wait_until(condition, what, PATIENCE_S)
+
+
+def test_attack_names_that_an_upstream_is_silent_about(fault_bed, upstreams):
+    """It answers all others: it is not dead for them, and the next one is not asked."""
+    bed, (first, second) = fault_bed, upstreams
+    _start(bed, f"-nameservers={_servers(*upstreams)}")
+    reader = bed.watched[0]
+    with Others(bed.dns.port, GOOD) as others:
+        idle = others.measure()
+        attack = Attack(bed.dns.port, "silent.test")
+        attacked = others.measure(lambda: second.seen["silent"] > 100)  # the first one has failed for as many
+        assert reader.metrics().get("nameservers_dead") == 0
+        assert attack.stop() > 0
+    others.check(bed, "names that an upstream is silent about", idle, attacked)
+    assert second.seen["other"] == 0, f"{second.seen} against {first.seen}"
+
+
+def test_attack_one_name_that_an_upstream_is_silent_about(fault_bed, upstreams):
+    """Nobody else asks it anything: a probe decides."""
+    bed, (first, second) = fault_bed, upstreams
+    _start(bed, f"-nameservers={_servers(*upstreams)}")
+    reader = bed.watched[0]
+    assert bed.dns.answers("silent.test") == ["SERVFAIL"]  # each was asked twice, or once
+    _wait(lambda: reader.metrics().get("forward_probes_total") > 0, "a probe")
+    assert bed.dns.answers(GOOD) == [ADDRESS]
+    assert second.seen["other"] == 0 and first.seen["other"] == 1
+    assert not [line for line in bed.skydns.lines if "skipping it" in line]
