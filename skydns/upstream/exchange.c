@@ -1,35 +1,25 @@
 #include "skydns/upstream/exchange_internal.h"
 
 #include <errno.h>
-#include <string.h>
+#include <stdlib.h>
 #include <sys/random.h>
-#include <unistd.h>
 
 #include "common/base/buf.h"
-#include "common/base/cleanup.h"
 #include "common/base/cursor.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
-#include "skydns/dnstap/dnstap.h"
+#include "skydns/upstream/exchange_channel_internal.h"
 #include "skydns/upstream/forwarder_counts.h"
 #include "skydns/upstream/tls_pool.h"
 #include "skydns/wire/response_check.h"
 
 enum { FRAME_PREFIX = 2 };
 
-/* A way to the server. */
-struct channel {
-    ev_io io; /* fd -1: not open, or a connection of tls_pool's */
-    enum dnstap_protocol protocol;
-    int64_t asked_ns;  /* with dnstap: Unix time of the query that has no reply yet */
-    struct addr local; /* with dnstap: what it came from; not known of TLS */
-};
-
 struct exchange {
     struct exchange_config config;
     struct nameserver server;
-    struct channel udp, tcp, tls;
+    struct exchange_channel udp, tcp, tls;
     bool is_counted; /* in counts->tcp */
     bool without_edns;
     unsigned malformed; /* replies */
@@ -47,78 +37,9 @@ static const uint8_t *query_of(const struct exchange *x)
     return x->frame + FRAME_PREFIX;
 }
 
-static bool is_open(const struct channel *channel)
+static struct slice query_slice(const struct exchange *x)
 {
-    return channel->io.fd >= 0;
-}
-
-static void close_channel(struct exchange *x, struct channel *channel)
-{
-    if (is_open(channel)) {
-        ev_io_stop(x->config.loop, &channel->io);
-        (void)close(channel->io.fd); /* unsent data does not matter */
-        channel->io.fd = -1;
-    }
-}
-
-static void set_events(struct exchange *x, struct channel *channel, int events)
-{
-    ev_io_stop(x->config.loop, &channel->io);
-    ev_io_set(&channel->io, channel->io.fd, events);
-    ev_io_start(x->config.loop, &channel->io);
-}
-
-/* ---- dnstap ---- */
-
-static void show(const struct exchange *x, const struct channel *channel, enum dnstap_type type,
-                 const uint8_t *message, size_t len)
-{
-    const struct dname *zone = x->config.zone;
-    dnstap_show(x->config.dnstap,
-                &(struct dnstap_event){
-                    .type = type,
-                    .protocol = channel->protocol,
-                    .asker = &channel->local,
-                    .answerer = &x->server.address,
-                    .query_ns = channel->asked_ns,
-                    .response_ns = type == DNSTAP_FORWARDER_RESPONSE ? dnstap_now_ns() : 0,
-                    .message = slice_of(message, len),
-                    .zone = zone ? slice_of(zone->wire, zone->len) : slice_of(NULL, 0),
-                });
-}
-
-static void show_query(struct exchange *x, struct channel *channel)
-{
-    if (x->config.dnstap) {
-        channel->local.len = sizeof(channel->local);
-        if (getsockname(channel->io.fd, &channel->local.sa, &channel->local.len) < 0) {
-            channel->local = (struct addr){.len = 0};
-        }
-        channel->asked_ns = dnstap_now_ns();
-        show(x, channel, DNSTAP_FORWARDER_QUERY, query_of(x), x->query_len);
-    }
-}
-
-static void show_reply(const struct exchange *x, const struct channel *channel,
-                       const uint8_t *reply, size_t len)
-{
-    if (x->config.dnstap) {
-        show(x, channel, DNSTAP_FORWARDER_RESPONSE, reply, len);
-    }
-}
-
-/* The connection chose the id of the query when it was sent: it is shown with its reply, or when
- * nobody waits for that any more. */
-static void begin_tls(struct exchange *x)
-{
-    x->tls.asked_ns = x->config.dnstap ? dnstap_now_ns() : 0;
-}
-
-static void show_tls_query(struct exchange *x)
-{
-    if (x->tls.asked_ns > 0) {
-        show(x, &x->tls, DNSTAP_FORWARDER_QUERY, query_of(x), x->query_len);
-    }
+    return slice_of(query_of(x), x->query_len);
 }
 
 /* ---- Asking ---- */
@@ -158,25 +79,17 @@ static bool make_query(struct exchange *x, const struct upstream_question *quest
 }
 
 /* Opens a socket to the server; over UDP the query is sent at once. */
-static bool open_channel(struct exchange *x, struct channel *channel)
+static bool open_channel(struct exchange *x, struct exchange_channel *channel)
 {
     const bool over_tcp = channel == &x->tcp;
-    int type = (over_tcp ? SOCK_STREAM : SOCK_DGRAM) | SOCK_NONBLOCK | SOCK_CLOEXEC;
-    CLEANUP_CLOSE int fd = socket(x->server.address.sa.sa_family, type, 0);
-    if (fd < 0) {
+    if (exchange_channel_open(channel) < 0 ||
+        (!over_tcp && exchange_channel_send(channel, query_slice(x)) < 0)) {
+        exchange_channel_close(channel);
         return false;
     }
-    if (connect(fd, &x->server.address.sa, x->server.address.len) < 0 &&
-        !(over_tcp && errno == EINPROGRESS)) {
-        return false;
-    }
-    if (!over_tcp && send(fd, query_of(x), x->query_len, 0) != (ssize_t)x->query_len) {
-        return false;
-    }
-    channel->io.fd = STEAL_FD(fd);
-    set_events(x, channel, over_tcp ? EV_WRITE : EV_READ);
+    exchange_channel_watch(channel, over_tcp ? EV_WRITE : EV_READ);
     if (!over_tcp) {
-        show_query(x, channel);
+        exchange_channel_show_query(channel, query_slice(x));
     }
     return true;
 }
@@ -184,8 +97,8 @@ static bool open_channel(struct exchange *x, struct channel *channel)
 static void end(struct exchange *x, enum exchange_outcome outcome,
                 const struct parsed_response *reply)
 {
-    close_channel(x, &x->udp); /* the callback may need its descriptor */
-    close_channel(x, &x->tcp);
+    exchange_channel_close(&x->udp); /* the callback may need its descriptor */
+    exchange_channel_close(&x->tcp);
     x->config.done(x->config.data, outcome, reply);
 }
 
@@ -235,8 +148,8 @@ static bool may_use_tcp(struct exchange *x)
 /* TCP brings nothing. If the reply over UDP was malformed, there may still be a right one. */
 static void lose_tcp(struct exchange *x)
 {
-    close_channel(x, &x->tcp);
-    if (!is_open(&x->udp)) {
+    exchange_channel_close(&x->tcp);
+    if (!exchange_channel_is_open(&x->udp)) {
         end_broken(x);
     } else {
         x->config.doubted(x->config.data);
@@ -255,11 +168,11 @@ static void go_on_over_tcp(struct exchange *x, const char *why, size_t len)
 
 static void take_truncated(struct exchange *x, const uint8_t *reply, size_t len)
 {
-    close_channel(x, &x->udp);
+    exchange_channel_close(&x->udp);
     buf_append(&x->truncated, reply, len);
     if (x->malformed == 0) {
         go_on_over_tcp(x, "reply is truncated, asking over TCP", len);
-    } else if (!is_open(&x->tcp)) {
+    } else if (!exchange_channel_is_open(&x->tcp)) {
         end_broken(x); /* TCP brought nothing */
     }
 }
@@ -275,12 +188,12 @@ static void take_malformed(struct exchange *x, size_t len)
 {
     if (x->malformed == 1) {
         if (!may_listen_on(x)) {
-            close_channel(x, &x->udp);
+            exchange_channel_close(&x->udp);
         }
         go_on_over_tcp(x, "reply is malformed, asking over TCP", len);
     } else if (x->malformed >= EXCHANGE_MALFORMED_MAX) {
-        close_channel(x, &x->udp);
-        if (!is_open(&x->tcp)) {
+        exchange_channel_close(&x->udp);
+        if (!exchange_channel_is_open(&x->tcp)) {
             end_broken(x);
         }
     }
@@ -299,17 +212,17 @@ static void ask_without_edns(struct exchange *x)
 {
     log_without_edns(x);
     strip_edns(x);
-    if (send(x->udp.io.fd, query_of(x), x->query_len, 0) != (ssize_t)x->query_len) {
+    if (exchange_channel_send(&x->udp, query_slice(x)) < 0) {
         end_broken(x);
     } else {
-        show_query(x, &x->udp);
+        exchange_channel_show_query(&x->udp, query_slice(x));
     }
 }
 
 /* While TCP is asked, its query stays as it is. */
 static bool rejects_edns(const struct exchange *x, const uint8_t *bytes, size_t len)
 {
-    return !x->without_edns && !is_open(&x->tcp) &&
+    return !x->without_edns && !exchange_channel_is_open(&x->tcp) &&
            upstream_is_edns_refusal(query_of(x), x->query_len, bytes, len);
 }
 
@@ -319,19 +232,19 @@ static void receive_udp(struct exchange *x)
     uint8_t bytes[DNS_MESSAGE_MAX];
     ssize_t n = recv(x->udp.io.fd, bytes, sizeof(bytes), 0);
     if (n < 0 && errno != EAGAIN && errno != EINTR) {
-        close_channel(x, &x->udp);
-        if (!is_open(&x->tcp)) {
+        exchange_channel_close(&x->udp);
+        if (!exchange_channel_is_open(&x->tcp)) {
             end_broken(x);
         }
     } else if (n > 0 && rejects_edns(x, bytes, (size_t)n)) {
-        show_reply(x, &x->udp, bytes, (size_t)n);
+        exchange_channel_show_reply(&x->udp, slice_of(bytes, (size_t)n));
         ask_without_edns(x);
-    } else if (n > 0 && x->refusals > 0 && !is_open(&x->tcp) &&
+    } else if (n > 0 && x->refusals > 0 && !exchange_channel_is_open(&x->tcp) &&
                upstream_is_edns_refusal(query_of(x), x->query_len, bytes, (size_t)n)) {
-        show_reply(x, &x->udp, bytes, (size_t)n);
+        exchange_channel_show_reply(&x->udp, slice_of(bytes, (size_t)n));
         x->refusals--;
     } else if (n > 0 && is_reply(x, bytes, (size_t)n)) {
-        show_reply(x, &x->udp, bytes, (size_t)n);
+        exchange_channel_show_reply(&x->udp, slice_of(bytes, (size_t)n));
         if (bytes[2] & DNS_FLAG_TC >> 8) {
             take_truncated(x, bytes, (size_t)n);
         } else if (!end_if_sound(x, bytes, (size_t)n)) {
@@ -352,8 +265,8 @@ static void send_tcp(struct exchange *x)
     }
     x->sent += (size_t)n;
     if (x->sent == frame_len) {
-        set_events(x, &x->tcp, EV_READ);
-        show_query(x, &x->tcp);
+        exchange_channel_watch(&x->tcp, EV_READ);
+        exchange_channel_show_query(&x->tcp, query_slice(x));
     }
 }
 
@@ -364,7 +277,7 @@ static void take_tcp_reply(struct exchange *x, const uint8_t *reply, size_t len)
         lose_tcp(x);
         return;
     }
-    show_reply(x, &x->tcp, reply, len);
+    exchange_channel_show_reply(&x->tcp, slice_of(reply, len));
     if (!end_if_sound(x, reply, len)) {
         end_broken(x);
     }
@@ -407,7 +320,7 @@ static bool ask_over_tls(struct exchange *x)
         .done = on_tls_reply,
         .data = x,
     };
-    begin_tls(x);
+    exchange_channel_note_query(&x->tls);
     return x->config.tls && tls_pool_ask(x->config.tls, &x->server, &x->ask);
 }
 
@@ -415,8 +328,8 @@ static void on_tls_reply(void *data, const uint8_t *reply, size_t len)
 {
     struct exchange *x = data;
     if (reply) {
-        show_tls_query(x);
-        show_reply(x, &x->tls, reply, len);
+        exchange_channel_show_noted(&x->tls, query_slice(x));
+        exchange_channel_show_reply(&x->tls, slice_of(reply, len));
         x->tls.asked_ns = 0;
     }
     if (reply && !x->without_edns &&
@@ -450,13 +363,17 @@ static void on_tcp(struct ev_loop *loop, ev_io *io, int revents)
     }
 }
 
-static void init_channel(struct exchange *x, struct channel *channel, enum dnstap_protocol protocol,
-                         void (*on_io)(struct ev_loop *, ev_io *, int))
+static void init_channels(struct exchange *x)
 {
-    channel->protocol = protocol;
-    ev_init(&channel->io, on_io);
-    channel->io.fd = -1;
-    channel->io.data = x;
+    const struct exchange_channel_config config = {
+        .loop = x->config.loop,
+        .server = &x->server.address,
+        .dnstap = x->config.dnstap,
+        .zone = x->config.zone,
+    };
+    exchange_channel_init(&x->udp, &config, DNSTAP_UDP, on_udp, x);
+    exchange_channel_init(&x->tcp, &config, DNSTAP_TCP, on_tcp, x);
+    exchange_channel_init(&x->tls, &config, DNSTAP_DOT, NULL, x);
 }
 
 struct exchange *exchange_start(const struct exchange_config *config,
@@ -469,9 +386,7 @@ struct exchange *exchange_start(const struct exchange_config *config,
     x->config.server = &x->server;
     buf_init(&x->received, FRAME_PREFIX + DNS_MESSAGE_MAX);
     buf_init(&x->truncated, DNS_MESSAGE_MAX);
-    init_channel(x, &x->udp, DNSTAP_UDP, on_udp);
-    init_channel(x, &x->tcp, DNSTAP_TCP, on_tcp);
-    init_channel(x, &x->tls, DNSTAP_DOT, NULL);
+    init_channels(x);
     if (!make_query(x, question) || !(is_tls ? ask_over_tls(x) : open_channel(x, &x->udp))) {
         exchange_free(x);
         return NULL;
@@ -482,9 +397,9 @@ struct exchange *exchange_start(const struct exchange_config *config,
 void exchange_free(struct exchange *exchange)
 {
     if (exchange) {
-        close_channel(exchange, &exchange->udp);
-        close_channel(exchange, &exchange->tcp);
-        show_tls_query(exchange);
+        exchange_channel_close(&exchange->udp);
+        exchange_channel_close(&exchange->tcp);
+        exchange_channel_show_noted(&exchange->tls, query_slice(exchange));
         tls_pool_forget(&exchange->ask);
         if (exchange->is_counted) {
             counter_sub(&exchange->config.counts->tcp, 1);
@@ -499,7 +414,8 @@ bool exchange_ask_plainly(struct exchange *exchange)
 {
     struct exchange *x = exchange;
     char server[NAMESERVER_TEXT_MAX];
-    if (x->without_edns || !is_open(&x->udp) || is_open(&x->tcp)) {
+    if (x->without_edns || !exchange_channel_is_open(&x->udp) ||
+        exchange_channel_is_open(&x->tcp)) {
         return false;
     }
     log_debug("no reply yet, asking without EDNS, too",
@@ -509,8 +425,8 @@ bool exchange_ask_plainly(struct exchange *exchange)
         if (i == 1) {
             strip_edns(x);
         }
-        (void)!send(x->udp.io.fd, query_of(x), x->query_len, 0); /* an error shows when receiving */
-        show_query(x, &x->udp);
+        (void)exchange_channel_send(&x->udp, query_slice(x)); /* an error shows when receiving */
+        exchange_channel_show_query(&x->udp, query_slice(x));
     }
     return true;
 }

@@ -1,0 +1,57 @@
+/* A way to the nameserver of an exchange: a socket over UDP or TCP on the resolver's loop, or a
+ * place on a connection that tls_pool.h keeps, which has no socket here; and what dnstap is shown
+ * of it. For exchange.c alone, on its thread. */
+#ifndef SKYDNS_UPSTREAM_EXCHANGE_CHANNEL_INTERNAL_H
+#define SKYDNS_UPSTREAM_EXCHANGE_CHANNEL_INTERNAL_H
+
+#include <ev.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/addr.h"
+#include "common/base/slice.h"
+#include "skydns/dnstap/dnstap.h"
+
+struct dname;
+
+/* To whom, and who is told; borrowed while the channel is in use. */
+struct exchange_channel_config {
+    struct ev_loop *loop;
+    const struct addr *server;
+    struct dnstap *dnstap;    /* NULL: none */
+    const struct dname *zone; /* whose server it is; NULL: none */
+};
+
+struct exchange_channel {
+    struct exchange_channel_config config;
+    ev_io io; /* fd -1: not open, or a connection of tls_pool's */
+    enum dnstap_protocol protocol;
+    int64_t asked_ns;  /* with dnstap: Unix time of the query that has no reply yet */
+    struct addr local; /* with dnstap: what it came from; not known of TLS */
+};
+
+void exchange_channel_init(struct exchange_channel *channel,
+                           const struct exchange_channel_config *config,
+                           enum dnstap_protocol protocol,
+                           void (*on_io)(struct ev_loop *, ev_io *, int), void *data);
+
+/* Connects a socket, not yet watched: non-blocking over TCP. 0, or -errno. */
+int exchange_channel_open(struct exchange_channel *channel);
+bool exchange_channel_is_open(const struct exchange_channel *channel);
+void exchange_channel_close(struct exchange_channel *channel); /* open or not */
+
+void exchange_channel_watch(struct exchange_channel *channel, int events);
+
+/* Sends a whole datagram; 0, or -errno. */
+int exchange_channel_send(const struct exchange_channel *channel, struct slice query);
+
+/* A query was sent now; or, for TLS, where the connection chose its id: it is sent now, and shown
+ * with its reply, or when nobody waits for that any more. */
+void exchange_channel_show_query(struct exchange_channel *channel, struct slice query);
+void exchange_channel_note_query(struct exchange_channel *channel);
+void exchange_channel_show_noted(struct exchange_channel *channel, struct slice query);
+
+void exchange_channel_show_reply(const struct exchange_channel *channel, struct slice reply);
+
+#endif
