@@ -1,4 +1,4 @@
-#include "skydns/resolver/client_loads_internal.h"
+#include "skydns/clients/client_loads.h"
 
 #include <stdlib.h>
 
@@ -39,7 +39,7 @@ void client_loads_free(struct client_loads *loads)
     free(loads);
 }
 
-size_t client_loads_add(struct client_loads *loads, const struct addr *client)
+static struct load *find_or_add(struct client_loads *loads, const struct addr *client)
 {
     const struct client_net net = client_net_of(client);
     struct load *load = key_table_find(&loads->table, client_net_key(&net));
@@ -48,7 +48,22 @@ size_t client_loads_add(struct client_loads *loads, const struct addr *client)
         load->net = net;
         (void)key_table_put(&loads->table, load); /* it was not there */
     }
-    return ++load->count;
+    return load;
+}
+
+size_t client_loads_add(struct client_loads *loads, const struct addr *client)
+{
+    return ++find_or_add(loads, client)->count;
+}
+
+bool client_loads_take(struct client_loads *loads, const struct addr *client, size_t free_places)
+{
+    struct load *load = free_places > 0 ? find_or_add(loads, client) : NULL;
+    if (!load || load->count >= free_places) {
+        return false; /* a load that is new has none, and there is room for it */
+    }
+    load->count++;
+    return true;
 }
 
 void client_loads_drop(struct client_loads *loads, const struct addr *client)

@@ -1,0 +1,70 @@
+/* Places of clients: no more than are free. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "skydns/clients/client_loads.h"
+
+enum { PLACES = 300 };
+
+static struct addr client_at(const char *ip)
+{
+    struct addr addr;
+    assert_true(addr_parse_ip(slice_str(ip), 1, &addr));
+    return addr;
+}
+
+/* As many of PLACES as it gets. */
+static size_t take_all(struct client_loads *loads, const char *ip, size_t taken)
+{
+    const struct addr client = client_at(ip);
+    size_t count = 0;
+    while (client_loads_take(loads, &client, PLACES - taken - count)) {
+        count++;
+    }
+    return count;
+}
+
+static void test_one_has_half_two_a_third_each(void **state)
+{
+    struct client_loads *loads = client_loads_new();
+    (void)state;
+    size_t taken = take_all(loads, "192.0.2.1", 0);
+    assert_int_equal(taken, PLACES / 2);
+    size_t more = take_all(loads, "192.0.2.2", taken);
+    assert_int_equal(more, PLACES / 4);
+    for (unsigned i = 3; taken + more < PLACES - 1; i++) {
+        char ip[] = "192.0.2.0";
+        ip[8] = (char)('0' + i);
+        taken += more;
+        more = take_all(loads, ip, taken);
+        assert_true(more > 0); /* there is always one for another */
+    }
+    client_loads_free(loads);
+}
+
+static void test_what_is_given_back_is_free(void **state)
+{
+    struct client_loads *loads = client_loads_new();
+    const struct addr a = client_at("2001:db8::1"), neighbour = client_at("2001:db8::2");
+    (void)state;
+    assert_false(client_loads_take(loads, &a, 0));
+    assert_true(client_loads_take(loads, &a, 1));
+    assert_false(client_loads_take(loads, &neighbour, 1)); /* of one /64 */
+    client_loads_drop(loads, &a);
+    assert_true(client_loads_take(loads, &neighbour, 1));
+    assert_int_equal(client_loads_add(loads, &a), 2);
+    client_loads_free(loads);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_has_half_two_a_third_each),
+        cmocka_unit_test(test_what_is_given_back_is_free),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
