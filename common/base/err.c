@@ -1,5 +1,6 @@
 #include "common/base/err.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -34,6 +35,12 @@ int err_wrap(struct err *err, int code, const char *format, ...)
         err->code = code;
     }
     return code;
+}
+
+bool err_is_shortage(int code)
+{
+    return code == -EMFILE || code == -ENFILE || code == -ENOBUFS || code == -ENOMEM ||
+           code == -EAGAIN;
 }
 
 const char *err_code_text(int code)

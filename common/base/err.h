@@ -9,6 +9,7 @@
 #define COMMON_BASE_ERR_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 
 #include "common/base/attributes.h"
 
@@ -39,6 +40,9 @@ struct err {
 /* Both return the code, so that `return err_set(err, -EINVAL, "...")` reads as one step. */
 int err_set(struct err *err, int code, const char *format, ...) PRINTF_LIKE(3, 4);
 int err_wrap(struct err *err, int code, const char *format, ...) PRINTF_LIKE(3, 4);
+
+/* Whether it says that we are short of descriptors, memory or ports, and nothing about a peer. */
+bool err_is_shortage(int code);
 
 /* A code of either kind as text. Never NULL. */
 const char *err_code_text(int code);

@@ -237,8 +237,10 @@ static void on_forwarded(void *data, const struct forwarder_reply *reply)
         do_without(r, d, EDNS_ERROR_NO_AUTHORITY);
         return;
     case FORWARDER_SILENT:
-    case FORWARDER_DROPPED: /* never: we wait */
         do_without(r, d, EDNS_ERROR_NETWORK);
+        return;
+    case FORWARDER_DROPPED:
+        do_without(r, d, EDNS_ERROR_OTHER);
         return;
     }
     if (is_answered) {

@@ -6,6 +6,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/cursor.h"
+#include "common/base/err.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
@@ -78,20 +79,23 @@ static bool make_query(struct exchange *x, const struct upstream_question *quest
     return true;
 }
 
-/* Opens a socket to the server; over UDP the query is sent at once. */
-static bool open_channel(struct exchange *x, struct exchange_channel *channel)
+/* Opens a socket to the server; over UDP the query is sent at once. 0, or -errno. */
+static int open_channel(struct exchange *x, struct exchange_channel *channel)
 {
     const bool over_tcp = channel == &x->tcp;
-    if (exchange_channel_open(channel) < 0 ||
-        (!over_tcp && exchange_channel_send(channel, query_slice(x)) < 0)) {
+    int r = exchange_channel_open(channel);
+    if (r == 0 && !over_tcp) {
+        r = exchange_channel_send(channel, query_slice(x));
+    }
+    if (r < 0) {
         exchange_channel_close(channel);
-        return false;
+        return r;
     }
     exchange_channel_watch(channel, over_tcp ? EV_WRITE : EV_READ);
     if (!over_tcp) {
         exchange_channel_show_query(channel, query_slice(x));
     }
-    return true;
+    return 0;
 }
 
 static void end(struct exchange *x, enum exchange_outcome outcome,
@@ -161,7 +165,7 @@ static void go_on_over_tcp(struct exchange *x, const char *why, size_t len)
     char server[NAMESERVER_TEXT_MAX];
     log_debug(why, LOG_STR("server", nameserver_format(&x->server, server)),
               LOG_INT("bytes", (int64_t)len));
-    if (!may_use_tcp(x) || !open_channel(x, &x->tcp)) {
+    if (!may_use_tcp(x) || open_channel(x, &x->tcp) < 0) {
         lose_tcp(x);
     }
 }
@@ -311,7 +315,7 @@ static void on_tls_reply(void *data, const uint8_t *reply, size_t len);
 
 /* Those who wait for nobody in particular, probes and loop checks, find out whether a nameserver
  * that failed is back. */
-static bool ask_over_tls(struct exchange *x)
+static enum tls_pool_start ask_over_tls(struct exchange *x)
 {
     x->ask = (struct tls_ask){
         .query = x->frame + FRAME_PREFIX,
@@ -321,7 +325,12 @@ static bool ask_over_tls(struct exchange *x)
         .data = x,
     };
     exchange_channel_note_query(&x->tls);
-    return x->config.tls && tls_pool_ask(x->config.tls, &x->server, &x->ask);
+    return x->config.tls ? tls_pool_ask(x->config.tls, &x->server, &x->ask) : TLS_POOL_FAILING;
+}
+
+static enum exchange_outcome outcome_of(enum tls_pool_start start)
+{
+    return start == TLS_POOL_FULL ? EXCHANGE_STARVED : EXCHANGE_UNREACHABLE;
 }
 
 static void on_tls_reply(void *data, const uint8_t *reply, size_t len)
@@ -336,9 +345,12 @@ static void on_tls_reply(void *data, const uint8_t *reply, size_t len)
         upstream_is_edns_refusal(query_of(x), x->query_len, reply, len)) {
         log_without_edns(x);
         strip_edns(x);
-        if (!ask_over_tls(x)) {
-            end_broken(x);
+        const enum tls_pool_start start = ask_over_tls(x);
+        if (start != TLS_POOL_ASKED) {
+            end(x, outcome_of(start), NULL);
         }
+    } else if (!reply && x->ask.is_starved) {
+        end(x, EXCHANGE_STARVED, NULL);
     } else if (!reply || !end_if_sound(x, reply, len)) {
         end_broken(x);
     }
@@ -376,10 +388,21 @@ static void init_channels(struct exchange *x)
     exchange_channel_init(&x->tls, &config, DNSTAP_DOT, NULL, x);
 }
 
-struct exchange *exchange_start(const struct exchange_config *config,
-                                const struct upstream_question *question)
+/* REPLIED: it is under way. */
+static enum exchange_outcome begin_asking(struct exchange *x)
 {
-    bool is_tls = nameserver_is_tls(config->server);
+    if (nameserver_is_tls(&x->server)) {
+        const enum tls_pool_start start = ask_over_tls(x);
+        return start == TLS_POOL_ASKED ? EXCHANGE_REPLIED : outcome_of(start);
+    }
+    int r = open_channel(x, &x->udp);
+    return r == 0 ? EXCHANGE_REPLIED : err_is_shortage(r) ? EXCHANGE_STARVED : EXCHANGE_UNREACHABLE;
+}
+
+struct exchange *exchange_start(const struct exchange_config *config,
+                                const struct upstream_question *question,
+                                enum exchange_outcome *ret_outcome)
+{
     struct exchange *x = xcalloc(1, sizeof(*x));
     x->config = *config;
     x->server = *config->server;
@@ -387,7 +410,8 @@ struct exchange *exchange_start(const struct exchange_config *config,
     buf_init(&x->received, FRAME_PREFIX + DNS_MESSAGE_MAX);
     buf_init(&x->truncated, DNS_MESSAGE_MAX);
     init_channels(x);
-    if (!make_query(x, question) || !(is_tls ? ask_over_tls(x) : open_channel(x, &x->udp))) {
+    *ret_outcome = make_query(x, question) ? begin_asking(x) : EXCHANGE_STARVED;
+    if (*ret_outcome != EXCHANGE_REPLIED) {
         exchange_free(x);
         return NULL;
     }
@@ -434,6 +458,11 @@ bool exchange_ask_plainly(struct exchange *exchange)
 bool exchange_has_heard(const struct exchange *exchange)
 {
     return exchange->malformed > 0 || exchange->truncated.len > 0;
+}
+
+bool exchange_is_starved(const struct exchange *exchange)
+{
+    return tls_ask_is_starved(&exchange->ask);
 }
 
 struct slice exchange_truncated(const struct exchange *exchange)

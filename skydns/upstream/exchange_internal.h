@@ -44,6 +44,7 @@ enum exchange_outcome {
     EXCHANGE_REPLIED,
     EXCHANGE_MALFORMED,   /* it replied, but nothing that can be used */
     EXCHANGE_UNREACHABLE, /* or closed the connection */
+    EXCHANGE_STARVED,     /* it was not asked: there was no descriptor or place of ours */
 };
 
 /* Called once, not from inside exchange_start: with the reply if REPLIED, else NULL; borrowed
@@ -69,9 +70,10 @@ struct exchange_config {
     void *data;
 };
 
-/* NULL: the question could not be sent (no route, no descriptor). */
+/* NULL: the question could not be sent: *ret_outcome is UNREACHABLE, or STARVED. */
 struct exchange *exchange_start(const struct exchange_config *config,
-                                const struct upstream_question *question);
+                                const struct upstream_question *question,
+                                enum exchange_outcome *ret_outcome);
 
 /* Cancels the callback if it is still due. NULL is fine. */
 void exchange_free(struct exchange *exchange);
@@ -83,6 +85,9 @@ bool exchange_ask_plainly(struct exchange *exchange);
 
 /* Whether the server said something, if only a truncated or malformed reply: it is not silent. */
 bool exchange_has_heard(const struct exchange *exchange);
+
+/* Whether it has not been sent yet, and waits for nothing but a place of ours. */
+bool exchange_is_starved(const struct exchange *exchange);
 
 /* The truncated reply, while TCP is still being tried; empty: none. */
 struct slice exchange_truncated(const struct exchange *exchange);

@@ -68,6 +68,7 @@ static void note_failure(struct try *t)
         .name_hash = hash_bytes(HASH_START, name->wire, name->len),
         .asked_us = t->begun_us,
     };
+    t->flight->has_failed = true;
     upstream_health_failed(t->flight->zone->health, &t->server, &failure);
 }
 
@@ -157,8 +158,9 @@ static void finish_with(struct flight *flight, const struct nameserver *server,
 
 static void finish_without(struct flight *flight)
 {
-    struct forwarder_reply reply = {.outcome =
-                                        flight->is_refused ? FORWARDER_FAILED : FORWARDER_SILENT};
+    struct forwarder_reply reply = {.outcome = flight->is_refused   ? FORWARDER_FAILED
+                                               : flight->has_failed ? FORWARDER_SILENT
+                                                                    : FORWARDER_DROPPED};
     withdraw(flight);
     finish(flight, &reply);
 }
@@ -190,7 +192,7 @@ static void finish_late(struct flight *flight)
         }
         if (t->exchange && exchange_has_heard(t->exchange)) {
             flight->is_refused = true;
-        } else if (t->exchange && !t->is_noted) {
+        } else if (t->exchange && !t->is_noted && !exchange_is_starved(t->exchange)) {
             note_failure(t);
         }
     }
@@ -213,17 +215,18 @@ static void on_deadline(struct ev_loop *loop, ev_timer *timer, int revents)
 
 /* ---- Tries ---- */
 
-static void log_try(const struct try *t)
+static void log_try(const struct try *t, enum exchange_outcome outcome)
 {
     const struct upstream_question *question = &t->flight->question;
     char name[DNAME_TEXT_MAX], type[DNS_TYPE_TEXT_MAX], server[NAMESERVER_TEXT_MAX];
-    if (t->exchange) {
+    if (outcome == EXCHANGE_REPLIED) {
         log_debug("question sent", LOG_STR("name", dname_to_text(&question->name, name)),
                   LOG_STR("type", dns_type_text(question->type, type)),
                   LOG_STR("server", nameserver_format(&t->server, server)),
                   LOG_INT("try", t - t->flight->tries + 1));
     } else {
-        log_debug("question not sent: no route or no socket",
+        log_debug(outcome == EXCHANGE_STARVED ? "question not sent: no socket or place left"
+                                              : "question not sent: no way to the nameserver",
                   LOG_STR("name", dname_to_text(&question->name, name)),
                   LOG_STR("server", nameserver_format(&t->server, server)));
     }
@@ -242,6 +245,10 @@ static void log_outcome(const struct try *t, enum exchange_outcome outcome,
         break;
     case EXCHANGE_MALFORMED:
         log_debug("reply from nameserver is malformed", LOG_STR("name", name),
+                  LOG_STR("server", server));
+        break;
+    case EXCHANGE_STARVED:
+        log_debug("question not sent: no socket or place left", LOG_STR("name", name),
                   LOG_STR("server", server));
         break;
     case EXCHANGE_UNREACHABLE:
@@ -289,8 +296,10 @@ static bool make_room(struct flight *flight)
     return f->sockets < max;
 }
 
-static bool begin_try(struct flight *flight, struct try *t)
+/* REPLIED: it is under way. */
+static enum exchange_outcome begin_try(struct flight *flight, struct try *t)
 {
+    enum exchange_outcome outcome = EXCHANGE_STARVED;
     struct forwarder *f = flight->owner;
     t->is_plain = upstream_health_is_plain(flight->zone->health, &t->server);
     const struct exchange_config config = {
@@ -308,15 +317,15 @@ static bool begin_try(struct flight *flight, struct try *t)
     };
     t->begun_us = clock_monotonic_us();
     t->figure = upstream_figures_of(&f->figures, &flight->zone->name, &t->server);
-    counter_add(&t->figure->queries, 1);
-    t->exchange = make_room(flight) ? exchange_start(&config, &flight->question) : NULL;
-    log_try(t);
+    t->exchange = make_room(flight) ? exchange_start(&config, &flight->question, &outcome) : NULL;
+    log_try(t, outcome);
+    counter_add(&t->figure->queries, outcome != EXCHANGE_STARVED);
     if (t->exchange) {
         flight->open++;
         flight->zone->sockets++;
         f->sockets++;
     }
-    return t->exchange != NULL;
+    return outcome;
 }
 
 /* Tries the next reachable server, or ends the question (from the loop, not in the asker). */
@@ -326,12 +335,15 @@ static void next_try(struct flight *flight)
     ev_timer_stop(loop, &flight->step);
     while (flight->begun <= flight->server_count) {
         struct try *t = &flight->tries[flight->begun++];
-        if (begin_try(flight, t)) {
+        const enum exchange_outcome outcome = begin_try(flight, t);
+        if (outcome == EXCHANGE_REPLIED) {
             ev_timer_set(&flight->step, flight->step_s, 0.);
             ev_timer_start(loop, &flight->step);
             return;
         }
-        note_failure(t);
+        if (outcome == EXCHANGE_UNREACHABLE) {
+            note_failure(t);
+        }
     }
     if (flight->open == 0) {
         ev_timer_stop(loop, &flight->deadline);
@@ -346,7 +358,8 @@ static void on_step(struct ev_loop *loop, ev_timer *timer, int revents)
     struct try *last = &flight->tries[flight->begun - 1];
     (void)loop;
     (void)revents;
-    if (last->exchange && !exchange_has_heard(last->exchange)) {
+    if (last->exchange && !exchange_has_heard(last->exchange) &&
+        !exchange_is_starved(last->exchange)) {
         char server[NAMESERVER_TEXT_MAX];
         log_debug("no reply yet", LOG_STR("server", nameserver_format(&last->server, server)),
                   LOG_INT("after_ms", (int64_t)(flight->step_s * 1000)));
@@ -387,9 +400,11 @@ static void on_exchange(void *data, enum exchange_outcome outcome,
     struct flight *flight = t->flight;
     struct exchange *exchange = detach(t); /* it owns the reply */
     log_outcome(t, outcome, reply);
-    if (outcome == EXCHANGE_UNREACHABLE) {
+    if (outcome == EXCHANGE_UNREACHABLE || outcome == EXCHANGE_STARVED) {
         exchange_free(exchange);
-        note_failure(t);
+        if (outcome == EXCHANGE_UNREACHABLE) {
+            note_failure(t);
+        }
         next_try(flight);
         return;
     }

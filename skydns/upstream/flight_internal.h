@@ -46,6 +46,7 @@ struct flight {
     struct forwarder_waits waits;
     bool was_waited;   /* for, at some time */
     bool is_refused;   /* by a server: SERVFAIL, REFUSED, or a malformed reply */
+    bool has_failed;   /* a server was silent, or could not be reached */
     ev_timer step;     /* until the next try */
     ev_timer deadline; /* fires at once when all tries have failed */
     double step_s;

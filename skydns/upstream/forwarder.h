@@ -55,7 +55,8 @@ enum forwarder_outcome {
     FORWARDER_REPLIED, /* a reply: maybe truncated, if TCP brought no better one */
     FORWARDER_FAILED,  /* servers replied, but with SERVFAIL or REFUSED, or what is malformed */
     FORWARDER_SILENT,  /* no server was reachable, or replied in time */
-    FORWARDER_DROPPED, /* gave way to others: says nothing about the servers. Only to `ended` */
+    FORWARDER_DROPPED, /* gave way to others, which only `ended` is told, or found no socket or
+                        * connection: says nothing about the servers */
 };
 
 struct forwarder_reply {

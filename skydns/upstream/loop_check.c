@@ -115,7 +115,7 @@ static void on_end(void *data, enum exchange_outcome outcome, const struct parse
     struct suspect *s = data;
     (void)reply; /* whatever it says */
     drop_exchange(s);
-    if (outcome != EXCHANGE_UNREACHABLE && !s->is_judged) {
+    if ((outcome == EXCHANGE_REPLIED || outcome == EXCHANGE_MALFORMED) && !s->is_judged) {
         judge(s, UPSTREAM_REPLIES);
     }
 }
@@ -133,8 +133,10 @@ static void ask(struct suspect *s)
         .data = s,
     };
     char server[NAMESERVER_TEXT_MAX];
+    enum exchange_outcome unused;
     drop_exchange(s);
-    s->exchange = exchange_start(&config, &question); /* NULL: the next attempt may do better */
+    s->exchange =
+        exchange_start(&config, &question, &unused); /* NULL: the next attempt may do better */
     log_debug("loop check sent", LOG_STR("server", nameserver_format(&s->server, server)),
               LOG_INT("attempt", s->owner->attempts));
 }

@@ -97,6 +97,7 @@ void tls_peer_answered(struct tls_peer *peer)
 {
     char server[NAMESERVER_TEXT_MAX];
     backoff_reset(&peer->backoff);
+    peer->is_starved = false;
     ev_timer_stop(peer->pool->config.loop, &peer->retry);
     if (peer->is_failing) {
         peer->is_failing = false;

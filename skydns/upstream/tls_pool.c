@@ -74,6 +74,7 @@ static void fail_waiting(struct tls_peer *peer)
     uint64_t round = peer->round++;
     while ((ask = TAILQ_FIRST(&peer->waiting)) && ask->round <= round) {
         tls_ask_stop_waiting(ask);
+        ask->is_starved = peer->is_starved;
         ask->done(ask->data, NULL, 0);
     }
 }
@@ -130,6 +131,7 @@ static void on_ended(void *data, const struct err *err)
     bool has_failed = err->code != 0 && (!was_open || (user->asked > 0 && user->answered == 0));
     keep_ticket(user);
     if (has_failed) {
+        peer->is_starved = err_is_shortage(err->code) && !was_open;
         tls_peer_failed(peer, err); /* which may be part of the link */
     }
     reclaim(user);
@@ -254,31 +256,45 @@ void tls_peer_pump(struct tls_peer *peer)
     }
 }
 
-bool tls_pool_ask(struct tls_pool *pool, const struct nameserver *server, struct tls_ask *ask)
+/* Nothing is tried there before its back-off is over. */
+static bool is_put_off(const struct tls_peer *peer)
+{
+    return ev_is_active(&peer->retry) && !is_connecting(peer) && !has_open_link(peer);
+}
+
+bool tls_ask_is_starved(const struct tls_ask *ask)
+{
+    const struct tls_peer *peer = ask->peer;
+    return ask->state == TLS_ASK_WAITS &&
+           (has_open_link(peer) ||
+            (!is_connecting(peer) && (!ev_is_active(&peer->retry) || peer->is_starved)));
+}
+
+enum tls_pool_start tls_pool_ask(struct tls_pool *pool, const struct nameserver *server,
+                                 struct tls_ask *ask)
 {
     struct tls_peer *peer = tls_peer_get(pool, server);
     ask->state = TLS_ASK_NONE;
-    ask->was_lost = false;
+    ask->was_lost = ask->is_starved = false;
     ask->link = NULL;
     ask->peer = peer;
     if (!peer || peer->waiting_count >= TLS_POOL_WAITING_MAX) {
-        return false;
+        return TLS_POOL_FULL;
     }
     struct tls_link_user *user = TAILQ_EMPTY(&peer->waiting) ? choose_link(peer) : NULL;
     if (user) {
         tls_ask_send(user, ask);
-    } else if (ev_is_active(&peer->retry) && !ask->is_urgent && !is_connecting(peer) &&
-               !has_open_link(peer)) {
-        return false;
+    } else if (!ask->is_urgent && is_put_off(peer)) {
+        return peer->is_starved ? TLS_POOL_FULL : TLS_POOL_FAILING;
     } else {
         tls_ask_wait(peer, ask);
     }
     if (wants_link(peer, ask->is_urgent) && !open_link(peer) && ask->state == TLS_ASK_WAITS &&
         !has_open_link(peer)) {
         tls_ask_stop_waiting(ask);
-        return false;
+        return TLS_POOL_FAILING;
     }
-    return true;
+    return TLS_POOL_ASKED;
 }
 
 /* ---- CAs, and the thread ---- */

@@ -85,7 +85,7 @@ int tls_pool_new(const struct tls_pool_config *config, struct tls_pool **ret,
 void tls_pool_free(struct tls_pool *pool);
 
 /* From the loop, once: with the reply, borrowed during the call, whose question and id have been
- * compared; or NULL: the nameserver cannot be reached. */
+ * compared; or NULL: the nameserver cannot be reached, or we have no descriptor (is_starved). */
 typedef void (*tls_ask_cb)(void *data, const uint8_t *reply, size_t len);
 
 /* A question; the asker's memory until the callback or tls_pool_forget. */
@@ -104,14 +104,25 @@ struct tls_ask {
     struct tls_peer *peer;
     struct tls_link_user *link; /* SENT */
     bool was_lost;              /* with a connection */
+    bool is_starved;            /* set before `done`: we, not the nameserver, are the reason */
     uint64_t round;             /* of attempts to connect, that it waits for */
     int64_t sent_ms;
     uint64_t heard; /* messages on its connection before it was sent */
 };
 
-/* False: not asked. The nameserver has just failed, or too many wait for it. */
-bool tls_pool_ask(struct tls_pool *pool, const struct nameserver *server,
-                  struct tls_ask *ask) MUST_CHECK;
+enum tls_pool_start {
+    TLS_POOL_ASKED,
+    TLS_POOL_FAILING, /* the nameserver has just failed */
+    TLS_POOL_FULL,    /* too many wait for it or for others, or we are short of descriptors */
+};
+
+enum tls_pool_start tls_pool_ask(struct tls_pool *pool, const struct nameserver *server,
+                                 struct tls_ask *ask) MUST_CHECK;
+
+/* Whether it waits for a connection that the nameserver does not hold up: all have as many
+ * questions as they may, or there are as many connections as there may be. False also of one that
+ * waits for nothing. */
+bool tls_ask_is_starved(const struct tls_ask *ask);
 
 /* Its reply is not wanted any more. Does nothing if it has none to wait for. */
 void tls_pool_forget(struct tls_ask *ask);

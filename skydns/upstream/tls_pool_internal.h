@@ -54,6 +54,7 @@ struct tls_peer {
     ev_timer retry; /* active: no connection is made until then */
     struct ssl_session_st *ticket;
     bool is_failing;
+    bool is_starved; /* the last connection could not be made for want of descriptors of ours */
     char told[sizeof(((struct err *)0)->msg)]; /* the last failure, while it fails */
 };
 

@@ -54,14 +54,14 @@ static void log_end(const struct probe *p, bool is_answered)
 static void on_end(void *data, enum exchange_outcome outcome, const struct parsed_response *reply)
 {
     struct probe *p = data;
-    const bool is_answered = outcome != EXCHANGE_UNREACHABLE;
+    const bool is_answered = outcome == EXCHANGE_REPLIED || outcome == EXCHANGE_MALFORMED;
     (void)reply; /* whatever it says */
     log_end(p, is_answered);
     end_exchange(p);
     if (is_answered) {
         stop(p);
         p->owner->config.answered(p->owner->config.data, &p->server);
-    } else {
+    } else if (outcome == EXCHANGE_UNREACHABLE) {
         p->owner->config.unanswered(p->owner->config.data, &p->server);
     }
 }
@@ -80,9 +80,10 @@ static void ask(struct probe *p)
         .data = p,
     };
     char server[NAMESERVER_TEXT_MAX];
+    enum exchange_outcome unused;
     struct forwarder_counts *counts = p->owner->config.counts;
     p->exchange = counter_get(&counts->probing) < p->owner->config.under_way_max
-                      ? exchange_start(&config, &root_ns)
+                      ? exchange_start(&config, &root_ns, &unused)
                       : NULL; /* which counts as no answer */
     counter_add(&counts->probes, p->exchange != NULL);
     counter_add(&counts->probing, p->exchange != NULL);

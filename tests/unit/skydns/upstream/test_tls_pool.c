@@ -24,6 +24,7 @@
 #include "skydns/upstream/tls_pool.h"
 #include "skydns/upstream/upstream_message.h"
 #include "tests/support/certs.h"
+#include "tests/support/few_descriptors.h"
 #include "tests/support/loopback.h"
 
 enum {
@@ -300,7 +301,8 @@ static struct nameserver server_of(const struct bed *bed, const char *name)
 
 static void on_done(void *data, const uint8_t *message, size_t len);
 
-static bool try_ask(struct bed *bed, size_t number, const char *server_name, bool is_urgent)
+static enum tls_pool_start start(struct bed *bed, size_t number, const char *server_name,
+                                 bool is_urgent)
 {
     struct question *q = &bed->questions[number];
     const struct nameserver server = server_of(bed, server_name);
@@ -314,6 +316,11 @@ static bool try_ask(struct bed *bed, size_t number, const char *server_name, boo
     q->ask = (struct tls_ask){
         .query = q->query, .len = len, .is_urgent = is_urgent, .done = on_done, .data = q};
     return tls_pool_ask(bed->pool, &server, &q->ask);
+}
+
+static bool try_ask(struct bed *bed, size_t number, const char *server_name, bool is_urgent)
+{
+    return start(bed, number, server_name, is_urgent) == TLS_POOL_ASKED;
 }
 
 static void ask(struct bed *bed, size_t number)
@@ -419,6 +426,47 @@ static void test_limit_of_all(void **state)
     run_until(bed, &bed->replied, 6);
     assert_int_equal(bed->accepted, 4);
     assert_int_equal(bed->failed, 0);
+}
+
+/* What waits for us is no failure of the nameserver; what waits for the nameserver may be. */
+static void test_who_is_waited_for(void **state)
+{
+    struct bed *bed = *state;
+    new_pool(bed, 1);
+    bed->holds = true;
+    ask(bed, 0);
+    assert_false(tls_ask_is_starved(&bed->questions[0].ask)); /* it connects */
+    run_until(bed, &bed->held_count, 1);
+    assert_false(tls_ask_is_starved(&bed->questions[0].ask)); /* it has the question */
+    assert_true(try_ask(bed, 1, "b.dns.example", false));
+    assert_true(tls_ask_is_starved(&bed->questions[1].ask)); /* the only connection is taken */
+    size_t number = 2;
+    for (; number <= TLS_POOL_ASKED_MAX; number++) {
+        ask(bed, number);
+    }
+    ask(bed, number);
+    assert_true(tls_ask_is_starved(&bed->questions[number].ask)); /* it takes no more */
+    tls_pool_forget(&bed->questions[number].ask);
+    assert_false(tls_ask_is_starved(&bed->questions[number].ask));
+}
+
+/* What is asked meanwhile, and until the next attempt, is told so. */
+static void test_no_descriptor_is_no_failure(void **state)
+{
+    struct bed *bed = *state;
+    ask(bed, 0); /* reads the CAs and starts the thread */
+    run_until(bed, &bed->replied, 1);
+    few_descriptors_begin();
+    assert_int_equal(start(bed, 1, "b.dns.example", false), TLS_POOL_ASKED);
+    ev_run(bed->loop, EVRUN_NOWAIT); /* and not until the next attempt */
+    assert_int_equal(bed->failed, 1);
+    assert_true(bed->questions[1].ask.is_starved);
+    assert_int_equal(start(bed, 2, "b.dns.example", false), TLS_POOL_FULL);
+    few_descriptors_end();
+    assert_int_equal(start(bed, 3, "b.dns.example", true), TLS_POOL_ASKED);
+    run_until(bed, &bed->replied, 2);
+    assert_int_equal(start(bed, 4, "b.dns.example", false), TLS_POOL_ASKED);
+    run_until(bed, &bed->replied, 3);
 }
 
 /* Asked again once; then it fails, and what follows is refused until the time is over. */
@@ -611,6 +659,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_limits_of_a_nameserver, setup, teardown),
         cmocka_unit_test_setup_teardown(test_few_questions_share_a_connection, setup, teardown),
         cmocka_unit_test_setup_teardown(test_limit_of_all, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_who_is_waited_for, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_no_descriptor_is_no_failure, setup, teardown),
         cmocka_unit_test_setup_teardown(test_connections_that_answer_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_lost_connection, setup, teardown),
         cmocka_unit_test_setup_teardown(test_junk, setup, teardown),

@@ -1,0 +1,134 @@
+/* What questions to nameservers share: when there is no place for one, that is no failure of the
+ * nameserver. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+
+#include "common/base/xalloc.h"
+#include "common/dns/dns.h"
+#include "skydns/external/zone_table.h"
+#include "skydns/upstream/forwarder.h"
+#include "skydns/upstream/forwarder_counts.h"
+#include "skydns/upstream/upstream_figures.h"
+#include "tests/support/few_descriptors.h"
+#include "tests/support/scripted_nameserver.h"
+
+enum { PATIENCE_MS = 20000, SOCKETS_MAX = 1000, ZONES_MAX = 2 };
+
+/* One question, and how it ended. */
+struct asking {
+    struct forwarder_wait wait;
+    unsigned calls;
+    enum forwarder_outcome outcome;
+};
+
+struct bed {
+    struct ev_loop *loop;
+    struct scripted_nameserver ns[ZONES_MAX];
+    struct foreign_zone items[ZONES_MAX];
+    size_t zone_count;
+    struct zone_table *zones;
+    struct forwarder *forwarder;
+};
+
+static void on_reply(void *data, const struct forwarder_reply *reply)
+{
+    struct asking *asking = data;
+    asking->calls++;
+    asking->outcome = reply->outcome;
+}
+
+static struct scripted_nameserver *add_zone(struct bed *bed, const char *name,
+                                            void (*script)(struct scripted_nameserver *))
+{
+    struct scripted_nameserver *ns = &bed->ns[bed->zone_count];
+    struct foreign_zone *zone = &bed->items[bed->zone_count++];
+    scripted_nameserver_start(ns, bed->loop, script);
+    *zone = (struct foreign_zone){.server_count = 1, .servers = {nameserver_at(ns->address)}};
+    assert_true(dname_from_text(slice_str(name), &zone->name));
+    return ns;
+}
+
+static void use_zones(struct bed *bed)
+{
+    bed->zones = zone_table_new(bed->items, bed->zone_count, NULL);
+    bed->forwarder =
+        forwarder_new(&(struct forwarder_config){.loop = bed->loop, .sockets_max = SOCKETS_MAX});
+    forwarder_set_zones(bed->forwarder, bed->zones);
+    forwarder_set_rules(bed->forwarder, &(struct forwarder_rules){.timeout_ms = PATIENCE_MS});
+}
+
+static int set_up(void **state)
+{
+    struct bed *bed = *state = xcalloc(1, sizeof(*bed));
+    bed->loop = ev_loop_new(EVFLAG_AUTO);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct bed *bed = *state;
+    forwarder_free(bed->forwarder);
+    zone_table_unref(bed->zones);
+    for (size_t i = 0; i < bed->zone_count; i++) {
+        scripted_nameserver_stop(&bed->ns[i]);
+    }
+    ev_loop_destroy(bed->loop);
+    free(bed);
+    return 0;
+}
+
+/* A question about `name` that no other is equal to. */
+static enum forwarder_start begin(struct bed *bed, struct asking *asking, const char *name,
+                                  unsigned number)
+{
+    struct upstream_question question = {
+        .type = (uint16_t)(256 + number), .qclass = DNS_CLASS_IN, .flags = DNS_FLAG_RD};
+    assert_true(dname_from_text(slice_str(name), &question.name));
+    *asking = (struct asking){.wait = {.cb = on_reply, .data = asking}};
+    return forwarder_ask(bed->forwarder, zone_table_find(bed->zones, &question.name), &question, 0,
+                         &asking->wait);
+}
+
+/* Different names fail, and the server is alive, and counts as never asked. */
+static void test_no_descriptor_is_no_failure(void **state)
+{
+    static const char *const names[] = {"a.test.", "b.test.", "c.test."};
+    struct bed *bed = *state;
+    struct asking asking;
+    struct upstream_states states;
+    (void)add_zone(bed, ".", NULL);
+    use_zones(bed);
+    few_descriptors_begin();
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        assert_int_equal(begin(bed, &asking, names[i], 0), FORWARDER_ASKED);
+        while (asking.calls == 0) {
+            ev_run(bed->loop, EVRUN_ONCE);
+        }
+        assert_int_equal(asking.outcome, FORWARDER_DROPPED);
+    }
+    few_descriptors_end();
+    const uint32_t serial = zone_table_find(bed->zones, &bed->items[0].name)->serial;
+    assert_int_equal(counter_get(&forwarder_counts(bed->forwarder)->dead), 0);
+    assert_true(forwarder_zone_state(bed->forwarder, serial, &states));
+    assert_int_equal(states.failed_s[0], 0);
+    const struct upstream_figures *figures = forwarder_figures(bed->forwarder);
+    assert_int_equal(upstream_figures_count(figures), 1);
+    assert_int_equal(counter_get(&figures->items[0].queries), 0);
+    assert_int_equal(counter_get(&figures->items[0].failures), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        TEST(test_no_descriptor_is_no_failure),
+#undef TEST
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
