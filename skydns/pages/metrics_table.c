@@ -82,6 +82,10 @@ static void write_resolver(struct metrics_page *page, const struct resolver_coun
     metrics_counter(page, "forward_tcp_retries_total",
                     "Truncated or malformed replies retried over TCP.",
                     counter_get(&forwarder->tcp_retries));
+    metrics_counter(page, "forward_tcp_refused_total",
+                    "Truncated or malformed replies not retried: the client or the zone had its "
+                    "share of TCP.",
+                    counter_get(&forwarder->tcp_refused));
     metrics_counter(page, "forward_probes_total", "Probes sent to dead nameservers.",
                     counter_get(&forwarder->probes));
     metrics_family(page, METRIC_COUNTER, "upstream_tls_handshakes_total",

@@ -239,6 +239,7 @@ static void ask(struct resolver *r, struct lookup_item *item)
     struct slice message;
     item->wait.cb = on_external;
     item->wait.data = item;
+    item->wait.client = &item->lookup->deferred->client;
     switch (fetcher_find(r->fetcher, &question, false, &message)) {
     case FETCHER_REPLY:
         take_cached(item, message);

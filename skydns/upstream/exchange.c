@@ -11,7 +11,7 @@
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "skydns/upstream/exchange_channel_internal.h"
-#include "skydns/upstream/forwarder_counts.h"
+#include "skydns/upstream/tcp_places_internal.h"
 #include "skydns/upstream/tls_pool.h"
 #include "skydns/wire/response_check.h"
 
@@ -21,7 +21,7 @@ struct exchange {
     struct exchange_config config;
     struct nameserver server;
     struct exchange_channel udp, tcp, tls;
-    bool is_counted; /* in counts->tcp */
+    bool has_place; /* over TCP */
     bool without_edns;
     unsigned malformed; /* replies */
     unsigned refusals;  /* of EDNS, over UDP, that say nothing of the query asked without it, too */
@@ -98,11 +98,20 @@ static int open_channel(struct exchange *x, struct exchange_channel *channel)
     return 0;
 }
 
+static void close_sockets(struct exchange *x)
+{
+    exchange_channel_close(&x->udp);
+    exchange_channel_close(&x->tcp);
+    if (x->has_place) {
+        x->has_place = false;
+        tcp_places_return(x->config.places, x->config.zone_tcp, x->config.client);
+    }
+}
+
 static void end(struct exchange *x, enum exchange_outcome outcome,
                 const struct parsed_response *reply)
 {
-    exchange_channel_close(&x->udp); /* the callback may need its descriptor */
-    exchange_channel_close(&x->tcp);
+    close_sockets(x); /* the callback may need what they take, and free whose it is */
     x->config.done(x->config.data, outcome, reply);
 }
 
@@ -136,17 +145,10 @@ static bool is_reply(const struct exchange *x, const uint8_t *bytes, size_t len)
 
 static bool may_use_tcp(struct exchange *x)
 {
-    struct forwarder_counts *counts = x->config.counts;
-    if (!counts) {
-        return true;
-    }
-    if (counter_get(&counts->tcp) >= EXCHANGE_TCP_MAX) {
-        return false;
-    }
-    counter_add(&counts->tcp_retries, 1);
-    counter_add(&counts->tcp, 1);
-    x->is_counted = true;
-    return true;
+    const struct exchange_config *config = &x->config;
+    x->has_place =
+        config->places && tcp_places_take(config->places, config->zone_tcp, config->client);
+    return x->has_place || !config->places;
 }
 
 /* TCP brings nothing. If the reply over UDP was malformed, there may still be a right one. */
@@ -184,8 +186,8 @@ static void take_truncated(struct exchange *x, const uint8_t *reply, size_t len)
 /* Whether it may hold a socket for UDP beside that for TCP. */
 static bool may_listen_on(const struct exchange *x)
 {
-    const struct forwarder_counts *counts = x->config.counts;
-    return counts && counter_get(&counts->tcp) < EXCHANGE_BOTH_MAX;
+    const struct tcp_places *places = x->config.places;
+    return places && tcp_places_taken(places) < EXCHANGE_BOTH_MAX;
 }
 
 static void take_malformed(struct exchange *x, size_t len)
@@ -320,7 +322,7 @@ static enum tls_pool_start ask_over_tls(struct exchange *x)
     x->ask = (struct tls_ask){
         .query = x->frame + FRAME_PREFIX,
         .len = x->query_len,
-        .is_urgent = !x->config.counts,
+        .is_urgent = !x->config.places,
         .done = on_tls_reply,
         .data = x,
     };
@@ -421,13 +423,9 @@ struct exchange *exchange_start(const struct exchange_config *config,
 void exchange_free(struct exchange *exchange)
 {
     if (exchange) {
-        exchange_channel_close(&exchange->udp);
-        exchange_channel_close(&exchange->tcp);
+        close_sockets(exchange);
         exchange_channel_show_noted(&exchange->tls, query_slice(exchange));
         tls_pool_forget(&exchange->ask);
-        if (exchange->is_counted) {
-            counter_sub(&exchange->config.counts->tcp, 1);
-        }
         buf_fini(&exchange->received);
         buf_fini(&exchange->truncated);
         free(exchange);

@@ -22,14 +22,9 @@
 struct dname;
 struct dnstap;
 struct exchange;
-struct forwarder_counts;
 struct parsed_response;
+struct tcp_places;
 struct tls_pool;
-
-/* Exchanges over TCP at once, of those that are counted: 64 KiB each while a slow server sends, so
- * 16 MiB; enough for 256 long replies a second of servers that take a second. Beyond that, the
- * truncated reply must do. */
-enum { EXCHANGE_TCP_MAX = 256 };
 
 /* At most so many exchanges over TCP, when another one begins to listen to UDP as well: few, since
  * that is a second descriptor, and descriptor_limit.c counts one. The others, and those that are
@@ -61,11 +56,13 @@ struct exchange_config {
     struct tls_pool *tls;            /* borrowed; NULL: servers for TLS cannot be asked */
     struct dnstap *dnstap;           /* borrowed; NULL: none */
     const struct dname *zone;        /* borrowed: whose server it is, for dnstap; NULL: none */
-    struct forwarder_counts *counts; /* borrowed; NULL: not a client's question, do not count */
+    struct tcp_places *places;       /* borrowed; NULL: no client's question, needs none */
+    size_t *zone_tcp;                /* of these places, those of its zone; borrowed */
+    const struct addr *client;       /* whose shares it uses; borrowed */
     exchange_cb done;
     /* Called at most once, before `done`: the reply over UDP is malformed, and there is none over
      * TCP. A right one is still waited for, but another server should be asked. Not NULL if
-     * `counts` is not. */
+     * `places` is not. */
     void (*doubted)(void *data);
     void *data;
 };

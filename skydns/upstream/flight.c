@@ -15,42 +15,6 @@
 #include "skydns/upstream/upstream_health_internal.h"
 #include "skydns/wire/response_check.h"
 
-/* ---- Who waits ---- */
-
-static void join_background(struct flight *flight)
-{
-    TAILQ_INSERT_TAIL(&flight->owner->background, flight, background_entry);
-    counter_add(&flight->owner->counts.background, 1);
-}
-
-static void leave_background(struct flight *flight)
-{
-    TAILQ_REMOVE(&flight->owner->background, flight, background_entry);
-    counter_sub(&flight->owner->counts.background, 1);
-}
-
-void flight_wait(struct flight *flight, struct forwarder_wait *wait)
-{
-    if (TAILQ_EMPTY(&flight->waits)) {
-        leave_background(flight);
-    }
-    flight->was_waited = true;
-    wait->flight = flight;
-    TAILQ_INSERT_TAIL(&flight->waits, wait, entry);
-}
-
-void forwarder_forget(struct forwarder_wait *wait)
-{
-    struct flight *flight = STEAL(wait->flight);
-    if (!flight) {
-        return;
-    }
-    TAILQ_REMOVE(&flight->waits, wait, entry);
-    if (TAILQ_EMPTY(&flight->waits)) {
-        join_background(flight);
-    }
-}
-
 /* ---- Figures ---- */
 
 /* One try fails once: what is silent for long may also turn out to be unreachable. */
@@ -103,7 +67,7 @@ static void withdraw(struct flight *flight)
     }
     LIST_REMOVE(flight, entry);
     if (TAILQ_EMPTY(&flight->waits)) {
-        leave_background(flight);
+        flight_leave_background(flight);
     }
     counter_sub(&f->counts.questions, 1);
 }
@@ -114,16 +78,6 @@ static void free_flight(struct flight *flight)
     free(flight);
 }
 
-static struct forwarder_wait *next_wait(struct flight *flight)
-{
-    struct forwarder_wait *wait = TAILQ_FIRST(&flight->waits);
-    if (wait) {
-        TAILQ_REMOVE(&flight->waits, wait, entry);
-        wait->flight = NULL;
-    }
-    return wait;
-}
-
 /* Of a withdrawn one. Callbacks may forget others of the list, which are removed one by one. While
  * they run, the list counts as waited for. */
 static void finish(struct flight *flight, struct forwarder_reply *reply)
@@ -132,7 +86,7 @@ static void finish(struct flight *flight, struct forwarder_reply *reply)
     struct forwarder_wait *wait, end_of_list = {.flight = flight};
     reply->number = ++f->finished;
     TAILQ_INSERT_TAIL(&flight->waits, &end_of_list, entry);
-    while ((wait = next_wait(flight)) != &end_of_list) {
+    while ((wait = flight_next_wait(flight)) != &end_of_list) {
         wait->cb(wait->data, reply);
     }
     const struct forwarder_end end = {
@@ -310,7 +264,9 @@ static enum exchange_outcome begin_try(struct flight *flight, struct try *t)
         .tls = f->config.tls,
         .dnstap = f->config.dnstap,
         .zone = &flight->zone->name,
-        .counts = &f->counts,
+        .places = &f->tcp,
+        .zone_tcp = &flight->zone->tcp,
+        .client = &flight->client,
         .done = on_exchange,
         .doubted = on_doubt,
         .data = t,
@@ -467,7 +423,8 @@ static void init_timer(ev_timer *timer, void (*fn)(struct ev_loop *, ev_timer *,
 }
 
 struct flight *flight_new(struct forwarder *f, struct upstream_zone *zone,
-                          const struct upstream_question *question, unsigned rotation)
+                          const struct upstream_question *question, unsigned rotation,
+                          const struct addr *client)
 {
     struct flight *flight = xcalloc(1, sizeof(*flight));
     double timeout_s = f->rules.timeout_ms / 1000.0;
@@ -475,10 +432,11 @@ struct flight *flight_new(struct forwarder *f, struct upstream_zone *zone,
     flight->zone = zone;
     upstream_zone_ref(zone);
     flight->question = *question;
+    flight->client = client ? *client : (struct addr){.len = 0};
     flight->server_count = plan_tries(flight, rotation);
     flight->step_s = 2 * timeout_s / (double)(flight->server_count + 1);
     TAILQ_INIT(&flight->waits);
-    join_background(flight); /* until somebody waits */
+    flight_join_background(flight); /* until somebody waits */
     init_timer(&flight->step, on_step, flight);
     init_timer(&flight->deadline, on_deadline, flight);
     ev_timer_set(&flight->deadline, 2 * timeout_s, 0.);
@@ -494,7 +452,7 @@ void flight_begin(struct flight *flight)
 void flight_drop(struct flight *flight)
 {
     withdraw(flight);
-    while (next_wait(flight)) {
+    while (flight_next_wait(flight)) {
     }
     free_flight(flight);
 }

@@ -1,5 +1,5 @@
 /* A question in flight: its tries, those who wait for it, and its end. What forwarder.c, which
- * keeps the table of them, and flight.c, which runs each, share. */
+ * keeps the table of them, flight.c, which runs each, and flight_waits.c share. */
 #ifndef SKYDNS_UPSTREAM_FLIGHT_INTERNAL_H
 #define SKYDNS_UPSTREAM_FLIGHT_INTERNAL_H
 
@@ -12,6 +12,7 @@
 #include "skydns/external/nameserver.h"
 #include "skydns/upstream/forwarder.h"
 #include "skydns/upstream/forwarder_counts.h"
+#include "skydns/upstream/tcp_places_internal.h"
 #include "skydns/upstream/upstream_figures.h"
 #include "skydns/upstream/upstream_message.h"
 #include "skydns/upstream/upstream_zones_internal.h"
@@ -43,6 +44,7 @@ struct flight {
     struct forwarder *owner;
     struct upstream_zone *zone; /* a reference */
     struct upstream_question question;
+    struct addr client; /* who asked first: its shares are used; not known: nobody waited then */
     struct forwarder_waits waits;
     bool was_waited;   /* for, at some time */
     bool is_refused;   /* by a server: SERVFAIL, REFUSED, or a malformed reply */
@@ -67,19 +69,19 @@ struct forwarder {
     size_t sockets;
     uint64_t finished; /* questions */
     struct forwarder_counts counts;
+    struct tcp_places tcp;
     struct upstream_figures figures;
     struct flight_list background; /* in flight, nobody waits for them; oldest first */
     LIST_HEAD(flights, flight) table[FORWARDER_TABLE_SIZE];
 };
 
-/* Nobody waits for it yet; not in the table, and nothing is sent. */
+/* Nobody waits for it yet; not in the table, and nothing is sent. client NULL: nobody's. */
 struct flight *flight_new(struct forwarder *forwarder, struct upstream_zone *zone,
-                          const struct upstream_question *question, unsigned rotation);
+                          const struct upstream_question *question, unsigned rotation,
+                          const struct addr *client);
 
 /* Once it is in the table. Ends only from the loop, not in here. */
 void flight_begin(struct flight *flight);
-
-void flight_wait(struct flight *flight, struct forwarder_wait *wait);
 
 /* How many sockets may be open: those of kept TLS connections are not for questions. */
 size_t flight_sockets_max(const struct forwarder *forwarder);
@@ -92,5 +94,16 @@ void flight_give_way(struct flight *flight);
 
 /* Ends it without any callback. */
 void flight_drop(struct flight *flight);
+
+/* ---- flight_waits.c ---- */
+
+void flight_wait(struct flight *flight, struct forwarder_wait *wait);
+
+/* Takes the one that has waited longest off; NULL: nobody waits. */
+struct forwarder_wait *flight_next_wait(struct flight *flight);
+
+/* Nobody waits for it any more, or yet; somebody does, or it ends. */
+void flight_join_background(struct flight *flight);
+void flight_leave_background(struct flight *flight);
 
 #endif

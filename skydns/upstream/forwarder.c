@@ -83,7 +83,7 @@ enum forwarder_start forwarder_ask(struct forwarder *forwarder, const struct for
     if (!may_begin(f, asked, wait != NULL)) {
         return FORWARDER_FULL;
     }
-    flight = flight_new(f, asked, &q, rotation);
+    flight = flight_new(f, asked, &q, rotation, wait ? wait->client : NULL);
     LIST_INSERT_HEAD(&f->table[hash % FORWARDER_TABLE_SIZE], flight, entry);
     counter_add(&f->counts.questions, 1);
     if (wait) {
@@ -119,6 +119,7 @@ struct forwarder *forwarder_new(const struct forwarder_config *config)
     };
     f->config = *config;
     f->zones = upstream_zones_new(&zones);
+    tcp_places_init(&f->tcp, &f->counts);
     TAILQ_INIT(&f->background);
     if (getrandom(&f->seed, sizeof(f->seed), 0) < 0) {
         f->seed = 0; /* it only seeds a hash table */
@@ -141,7 +142,7 @@ void forwarder_set_zones(struct forwarder *forwarder, const struct zone_table *t
     const struct foreign_zone *root = zone_table_items(table, &count);
     upstream_zones_update(forwarder->zones, table);
     (void)upstream_zones_get(forwarder->zones, root);
-    forwarder->has_stubs = count > 1;
+    forwarder->has_stubs = forwarder->tcp.are_zones_many = count > 1;
 }
 
 void forwarder_judge_server(struct forwarder *forwarder, const struct nameserver *server,
@@ -168,6 +169,7 @@ void forwarder_free(struct forwarder *forwarder)
     if (forwarder) {
         forwarder_drop_all(forwarder);
         upstream_zones_free(forwarder->zones);
+        tcp_places_fini(&forwarder->tcp);
         free(forwarder);
     }
 }

@@ -14,7 +14,8 @@
  *
  * Each zone's servers are judged for themselves (upstream_zones_internal.h). With stub zones, a
  * zone gets no socket for another question when it has as many as are free: alone it may have half
- * of them, two dead zones have a third each, and there is always one for another.
+ * of them, two dead zones have a third each, and there is always one for another. Clients share
+ * TCP, as zones do (tcp_places_internal.h).
  *
  * A question goes on when nobody waits for it any more, or was never waited for: its reply is still
  * worth keeping. Such questions give way to those that clients wait for.
@@ -127,7 +128,9 @@ typedef void (*forwarder_cb)(void *data, const struct forwarder_reply *reply);
  * before the first use. */
 struct forwarder_wait {
     TAILQ_ENTRY(forwarder_wait) entry;
-    struct flight *flight; /* NULL: does not wait */
+    struct flight *flight;     /* NULL: does not wait */
+    const struct addr *client; /* borrowed during forwarder_ask: whose question it is, and whose
+                                * shares it uses if it begins one; NULL: nobody's */
     forwarder_cb cb;
     void *data;
 };

@@ -11,6 +11,7 @@ struct forwarder_counts {
     /* Since the start */
     alignas(COUNTERS_ALIGN) struct counter shared; /* questions that joined one in flight */
     struct counter tcp_retries; /* truncated or malformed replies retried over TCP */
+    struct counter tcp_refused; /* those that found no place over TCP */
     struct counter probes;      /* sent to dead servers */
 
     /* Now */

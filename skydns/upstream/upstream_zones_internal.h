@@ -28,6 +28,7 @@ struct upstream_zone {
     uint32_t serial;   /* of its nameservers now; 0: the zone is gone from the table */
     struct upstream_health *health;
     size_t sockets;   /* open to its servers: the forwarder's */
+    size_t tcp;       /* places of tcp_places_internal.h */
     size_t questions; /* in flight: upstream_zone_ref */
     size_t place;     /* of its state, for other threads */
 };

@@ -1,7 +1,7 @@
 """A nameserver that keeps up with floods: what it says depends on the labels of the name alone.
 
-`silent`: nothing. `long`: truncated over UDP, nothing over TCP. Any other name: each A is ADDRESS, with TTL 0. What
-skydns asks of itself, probes and loop checks, is always answered.
+`silent`: nothing. `long`: truncated over UDP, nothing over TCP. `stream`: truncated over UDP. Otherwise each A is
+ADDRESS, with TTL 0. What skydns asks of itself, probes and loop checks, is always answered.
 """
 
 import socket
@@ -14,14 +14,15 @@ from programs import reserve_port
 ADDRESS = "192.0.2.7"
 
 _A, _TTL_S = 1, 0
+_KINDS = ("silent", "long", "stream")
 _REPLY, _TRUNCATED = 0x8180, 0x8380
 
 
 class QuickUpstream:
     def __init__(self):
         self.port = reserve_port()
-        self.seen: Counter[str] = Counter()  # queries over UDP for addresses: silent, long, other
-        self.connections: list[socket.socket] = []  # accepted, and held open
+        self.seen: Counter[str] = Counter()  # queries for addresses, by what becomes of them
+        self._connections: list[socket.socket] = []  # accepted, and held open
         self._udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._udp.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
         self._udp.bind(("127.0.0.1", self.port))
@@ -41,7 +42,7 @@ class QuickUpstream:
                 pass  # a UDP socket has no peer; the call still wakes the receiving thread
         for thread in self._threads:
             thread.join()
-        for connection in (*self.connections, self._udp, self._tcp):
+        for connection in (*self._connections, self._udp, self._tcp):
             connection.close()
 
     def _serve(self) -> None:
@@ -56,20 +57,31 @@ class QuickUpstream:
     def _accept(self) -> None:
         try:
             while True:
-                self.connections.append(self._tcp.accept()[0])
+                connection = self._tcp.accept()[0]
+                self._connections.append(connection)
+                threading.Thread(target=self._serve_stream, args=(connection,), daemon=True).start()
         except OSError:
             pass  # shut down
 
-    def reply(self, query: bytes) -> bytes | None:
+    def _serve_stream(self, connection: socket.socket) -> None:
+        """One query each, as skydns sends them: in one segment."""
+        try:
+            reply = self.reply(connection.recv(65535)[2:], over_tcp=True)
+            if reply:
+                connection.sendall(len(reply).to_bytes(2, "big") + reply)
+        except (OSError, ValueError):
+            pass  # given up: skydns has closed it
+
+    def reply(self, query: bytes, over_tcp: bool = False) -> bytes | None:
         end = query.index(0, 12) + 5
         is_address = struct.unpack_from("!H", query, end - 4)[0] == _A
         labels = query[12 : end - 4].lower()
-        kind = "silent" if b"\x06silent" in labels else "long" if b"\x04long" in labels else "other"
+        kind = next((kind for kind in _KINDS if bytes([len(kind)]) + kind.encode() in labels), "other")
         self.seen[kind] += is_address
-        if is_address and kind == "silent":
+        if is_address and (kind == "silent" or (kind == "long" and over_tcp)):
             return None
-        flags = _TRUNCATED if kind == "long" else _REPLY
-        has_answer = is_address and kind == "other"
+        flags = _TRUNCATED if kind in ("long", "stream") and not over_tcp else _REPLY
+        has_answer = is_address and flags == _REPLY
         answer = b"\xc0\x0c" + struct.pack("!HHIH", _A, 1, _TTL_S, 4) + socket.inet_aton(ADDRESS)
         head = query[:2] + struct.pack("!HHHHH", flags, 1, has_answer, 0, 0)
         return head + query[12:end] + (answer if has_answer else b"")

@@ -60,3 +60,16 @@ def test_attack_one_name_that_an_upstream_is_silent_about(fault_bed, upstreams):
     assert bed.dns.answers(GOOD) == [ADDRESS]
     assert second.seen["other"] == 0 and first.seen["other"] == 1
     assert not [line for line in bed.skydns.lines if "skipping it" in line]
+
+
+def test_attack_long_replies_of_a_slow_upstream(fault_bed, upstreams):
+    """One client has half of the places over TCP; another one's long reply comes whole."""
+    bed, upstream = fault_bed, upstreams[0]
+    _start(bed, f"-nameservers={_servers(upstream)}")
+    reader = bed.watched[0]
+    with Others(bed.dns.port, "stream.good.test", tcp=True) as others:
+        idle = others.measure()
+        attack = Attack(bed.dns.port, "long.test")
+        attacked = others.measure(lambda: reader.metrics().get("forward_tcp_refused_total") > 1000)
+        assert attack.stop() > 0
+    others.check(bed, "long replies of a slow upstream", idle, attacked)

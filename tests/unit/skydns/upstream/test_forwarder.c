@@ -850,41 +850,6 @@ static void test_limits(void **state)
 }
 
 /* With only one socket, a question stops listening to the first server when it asks the second. */
-/* Truncated replies to distinct questions: as many wait for TCP as may, the rest take what there
- * is. */
-static void test_replies_over_tcp_at_once(void **state)
-{
-    enum { OVER = 3, COUNT = EXCHANGE_TCP_MAX + OVER };
-    struct bed *bed = *state;
-    static struct result results[COUNT];
-    struct scripted_nameserver *u = add_server(bed, answer_truncated);
-    struct forwarder *f = start_with(
-        bed, &(struct forwarder_config){.loop = bed->loop, .sockets_max = COUNT}, PATIENCE_MS);
-    unsigned ended = 0;
-    ev_io_stop(bed->loop, &u->listener); /* connections are never accepted */
-    for (unsigned i = 0; i < COUNT; i++) {
-        struct upstream_question question = a_test;
-        question.type = (uint16_t)(256 + i);
-        results[i] = (struct result){.loop = bed->loop};
-        assert_true(ask_for(f, &question, 0, &results[i]));
-        ev_run(bed->loop, EVRUN_NOWAIT); /* the server's receive buffer holds only some */
-    }
-    while (ended < OVER) {
-        ev_run(bed->loop, EVRUN_NOWAIT);
-        ended = 0;
-        for (unsigned i = 0; i < COUNT; i++) {
-            ended += results[i].calls;
-            assert_true(results[i].calls == 0 || results[i].reply[2] & 0x02);
-        }
-    }
-    assert_int_equal(ended, OVER);
-    assert_int_equal(u->seen, COUNT);
-    assert_int_equal(counter_get(&forwarder_counts(f)->tcp), EXCHANGE_TCP_MAX);
-    assert_int_equal(counter_get(&forwarder_counts(f)->tcp_retries), EXCHANGE_TCP_MAX);
-    forwarder_drop_all(f);
-    assert_int_equal(counter_get(&forwarder_counts(f)->tcp), 0);
-}
-
 static void test_the_last_socket(void **state)
 {
     struct bed *bed = *state;
@@ -969,7 +934,6 @@ int main(void)
         TEST(test_the_asker_chooses_the_first_server),
         TEST(test_other_servers_from_now_on),
         TEST(test_limits),
-        TEST(test_replies_over_tcp_at_once),
         TEST(test_the_last_socket),
         TEST(test_further_tries_leave_sockets),
         TEST(test_no_callback_after_all_were_dropped),

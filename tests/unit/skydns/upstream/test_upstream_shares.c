@@ -1,5 +1,5 @@
-/* What questions to nameservers share: when there is no place for one, that is no failure of the
- * nameserver. */
+/* What questions to nameservers share: places over TCP go to clients and zones; when there is none
+ * of something for a question, that is no failure of the nameserver. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,6 +14,7 @@
 #include "skydns/external/zone_table.h"
 #include "skydns/upstream/forwarder.h"
 #include "skydns/upstream/forwarder_counts.h"
+#include "skydns/upstream/tcp_places_internal.h"
 #include "skydns/upstream/upstream_figures.h"
 #include "tests/support/few_descriptors.h"
 #include "tests/support/scripted_nameserver.h"
@@ -83,14 +84,25 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* A question about `name` that no other is equal to. */
+/* 192.0.2.`number` */
+static struct addr client_number(unsigned number)
+{
+    struct addr client;
+    char text[] = "192.0.2.0";
+    assert_true(number < 10);
+    text[8] = (char)('0' + number);
+    assert_true(addr_parse_ip(slice_str(text), 1, &client));
+    return client;
+}
+
+/* A question about `name` that no other is equal to; client NULL: nobody's. */
 static enum forwarder_start begin(struct bed *bed, struct asking *asking, const char *name,
-                                  unsigned number)
+                                  unsigned number, const struct addr *client)
 {
     struct upstream_question question = {
         .type = (uint16_t)(256 + number), .qclass = DNS_CLASS_IN, .flags = DNS_FLAG_RD};
     assert_true(dname_from_text(slice_str(name), &question.name));
-    *asking = (struct asking){.wait = {.cb = on_reply, .data = asking}};
+    *asking = (struct asking){.wait = {.client = client, .cb = on_reply, .data = asking}};
     return forwarder_ask(bed->forwarder, zone_table_find(bed->zones, &question.name), &question, 0,
                          &asking->wait);
 }
@@ -106,7 +118,7 @@ static void test_no_descriptor_is_no_failure(void **state)
     use_zones(bed);
     few_descriptors_begin();
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        assert_int_equal(begin(bed, &asking, names[i], 0), FORWARDER_ASKED);
+        assert_int_equal(begin(bed, &asking, names[i], 0, NULL), FORWARDER_ASKED);
         while (asking.calls == 0) {
             ev_run(bed->loop, EVRUN_ONCE);
         }
@@ -123,11 +135,107 @@ static void test_no_descriptor_is_no_failure(void **state)
     assert_int_equal(counter_get(&figures->items[0].failures), 0);
 }
 
+/* ---- TCP ---- */
+
+/* Long replies, over TCP alone; connections are never accepted. */
+static void answer_truncated(struct scripted_nameserver *ns)
+{
+    ns->message[2] |= 0x82;
+    scripted_nameserver_send(ns);
+}
+
+static size_t over_tcp(const struct bed *bed)
+{
+    return counter_get(&forwarder_counts(bed->forwarder)->tcp);
+}
+
+/* Begins `count` questions, and waits until each has a place over TCP, or the truncated reply.
+ * Returns how many have a place. */
+static size_t ask_for_long_replies(struct bed *bed, const char *name, const struct addr *client,
+                                   size_t count)
+{
+    static unsigned number;
+    static struct asking asked[TCP_PLACES_MAX + 1][10];
+    static size_t calls;
+    struct asking *askings = asked[calls++];
+    const size_t before = over_tcp(bed);
+    size_t ended = 0;
+    assert_true(count <= 10);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(begin(bed, &askings[i], name, number++, client), FORWARDER_ASKED);
+    }
+    while (ended + over_tcp(bed) - before < count) {
+        ev_run(bed->loop, EVRUN_ONCE);
+        ended = 0;
+        for (size_t i = 0; i < count; i++) {
+            ended += askings[i].calls;
+            assert_true(askings[i].calls == 0 || askings[i].outcome == FORWARDER_REPLIED);
+        }
+    }
+    return over_tcp(bed) - before;
+}
+
+/* As many as it gets. */
+static size_t fill_tcp(struct bed *bed, const char *name, const struct addr *client)
+{
+    size_t taken = 0, more;
+    do {
+        more = ask_for_long_replies(bed, name, client, 10);
+        taken += more;
+    } while (more == 10);
+    return taken;
+}
+
+/* One has half of the places, the next ones still find some. */
+static void test_tcp_is_shared_among_clients(void **state)
+{
+    struct bed *bed = *state;
+    struct scripted_nameserver *ns = add_zone(bed, ".", answer_truncated);
+    size_t taken = 0;
+    ev_io_stop(bed->loop, &ns->listener);
+    use_zones(bed);
+    for (unsigned i = 1; i < 4; i++) {
+        const struct addr client = client_number(i);
+        const size_t left = TCP_PLACES_MAX - taken, got = fill_tcp(bed, "a.test.", &client);
+        assert_in_range(got, left / 2, left / 2 + 1);
+        taken += got;
+        assert_int_equal(over_tcp(bed), taken);
+    }
+    const struct forwarder_counts *counts = forwarder_counts(bed->forwarder);
+    assert_int_equal(counter_get(&counts->tcp_retries), taken);
+    assert_true(counter_get(&counts->tcp_refused) > 0);
+    forwarder_drop_all(bed->forwarder);
+    assert_int_equal(over_tcp(bed), 0);
+    const struct addr again = client_number(1);
+    assert_int_equal(ask_for_long_replies(bed, "a.test.", &again, 1), 1);
+}
+
+/* Whatever clients ask for long replies of a slow zone. */
+static void test_tcp_is_shared_among_zones(void **state)
+{
+    struct bed *bed = *state;
+    struct scripted_nameserver *general = add_zone(bed, ".", answer_truncated);
+    struct scripted_nameserver *slow = add_zone(bed, "slow.test.", answer_truncated);
+    size_t taken = 0;
+    ev_io_stop(bed->loop, &general->listener);
+    ev_io_stop(bed->loop, &slow->listener);
+    use_zones(bed);
+    for (unsigned i = 1; i < 9; i++) {
+        const struct addr client = client_number(i);
+        taken += fill_tcp(bed, "www.slow.test.", &client);
+    }
+    assert_int_equal(taken, TCP_PLACES_MAX / 2);
+    const struct addr other = client_number(9);
+    assert_int_equal(ask_for_long_replies(bed, "www.test.", &other, 10), 10);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
         TEST(test_no_descriptor_is_no_failure),
+        TEST(test_tcp_is_shared_among_clients),
+        TEST(test_tcp_is_shared_among_zones),
 #undef TEST
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,37 @@
+/* Places for exchanges over TCP, shared: a client gets no further one when it has as many as are
+ * free (client_loads.h), nor does, with stub zones, a zone. So neither one client, nor a zone whose
+ * nameservers are slow over TCP, takes what others need. Beyond that, the truncated reply must do.
+ * For the forwarder's exchanges, on the resolver's thread. */
+#ifndef SKYDNS_UPSTREAM_TCP_PLACES_INTERNAL_H
+#define SKYDNS_UPSTREAM_TCP_PLACES_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/base/addr.h"
+#include "common/base/attributes.h"
+
+struct client_loads;
+struct forwarder_counts;
+
+/* 64 KiB each while a slow server sends, so 16 MiB; enough for 256 long replies a second of servers
+ * that take a second. */
+enum { TCP_PLACES_MAX = 256 };
+
+struct tcp_places {
+    struct forwarder_counts *counts; /* borrowed */
+    struct client_loads *loads;
+    bool are_zones_many; /* the owner's to set: zones have shares, too */
+};
+
+void tcp_places_init(struct tcp_places *places, struct forwarder_counts *counts);
+void tcp_places_fini(struct tcp_places *places);
+
+size_t tcp_places_taken(const struct tcp_places *places);
+
+/* *zone_taken: how many the zone has. False: there is none for this client or zone. */
+bool tcp_places_take(struct tcp_places *places, size_t *zone_taken,
+                     const struct addr *client) MUST_CHECK;
+void tcp_places_return(struct tcp_places *places, size_t *zone_taken, const struct addr *client);
+
+#endif
