@@ -10,6 +10,7 @@
 #include "common/base/xalloc.h"
 #include "common/dns/dname.h"
 #include "common/etcd/etcd_store_id.h"
+#include "kube2sky/naming/contract.h"
 #include "kube2sky/naming/naming.h"
 
 /* A domain has at most 255 bytes, a name at most 253 of its own. */
@@ -59,8 +60,8 @@ struct client_keys {
 };
 
 static const char *const folders[CLIENT_KEYS_PARTS] = {
-    [CLIENT_KEYS_NODE_ADDRESS] = "node-address/",
-    [CLIENT_KEYS_VISIBLE] = "visible/",
+    [CLIENT_KEYS_NODE_ADDRESS] = NODE_ADDRESS_PREFIX,
+    [CLIENT_KEYS_VISIBLE] = VISIBLE_PREFIX,
 };
 
 static struct slice key_of(const void *thing)

@@ -11,7 +11,7 @@
  * server allows annotations to be, has no key.
  *
  * Learns of pods and namespaces from the feed, as the inventory does; the reconciler writes what it
- * wants (reconcile/client_key_writer). A part whose kind has been listed completely may lose keys;
+ * wants (reconcile/reconciler_clients). A part whose kind has been listed completely may lose keys;
  * before, keys are only added. A list without any object is not believed (inventory.h). Holds
  * nothing of other pods, so a change of one costs a search. Single-threaded. */
 #ifndef KUBE2SKY_NAMING_CLIENT_KEYS_H

@@ -31,6 +31,11 @@
 enum { OWNER_PREFIX_LEN = sizeof(SERVICE_PREFIX) - 1 };
 _Static_assert(sizeof(POD_PREFIX) == sizeof(SERVICE_PREFIX), "OWNER_PREFIX_LEN is for both");
 
+/* Below /kube2sky/<domain>/: the keys about clients (client_keys.h). Owner ids there have these
+ * prefixes, too. */
+#define NODE_ADDRESS_PREFIX "node-address/"
+#define VISIBLE_PREFIX      "visible/"
+
 /* Reverse names are not below the domain: 1.0.0.10.in-addr.arpa. and, in nibbles, ...ip6.arpa. (RFC
  * 1035, RFC 3596). An unclaimed reverse key's owner id is the key without SKYDNS_TREE, so it begins
  * with ARPA_PREFIX. */

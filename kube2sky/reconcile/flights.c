@@ -10,8 +10,8 @@
 
 struct flights {
     struct flights_config config;
-    int64_t revision;    /* the mirror's revision */
-    struct etcd_op *ops; /* room for those of one transaction */
+    int64_t revisions[KEY_FEEDS]; /* of the mirrors */
+    struct etcd_op *ops;          /* room for those of one transaction */
     struct etcd_compare *compares;
     struct flight items[FLIGHTS_MAX];
 };
@@ -138,7 +138,8 @@ static bool is_seen_stale(const struct flight *flight)
 
 static void land_if_seen(struct flight *flight)
 {
-    bool is_reached = flight->revision <= flight->flights->revision;
+    enum key_feed_id feed = owner_class_feed(flight->class);
+    bool is_reached = flight->revision <= flight->flights->revisions[feed];
     if (flight->state == FLIGHT_DONE && is_reached) {
         land(flight);
     } else if (flight->state == FLIGHT_STALE && (is_seen_stale(flight) || is_reached)) {
@@ -146,11 +147,15 @@ static void land_if_seen(struct flight *flight)
     }
 }
 
-void flights_on_mirror(struct flights *flights, int64_t revision, bool is_full)
+void flights_on_mirror(struct flights *flights, enum key_feed_id feed, int64_t revision,
+                       bool is_full)
 {
-    flights->revision = revision;
+    flights->revisions[feed] = revision;
     for (size_t i = 0; i < FLIGHTS_MAX; i++) {
         struct flight *flight = &flights->items[i];
+        if (owner_class_feed(flight->class) != feed) {
+            continue;
+        }
         land_if_seen(flight);
         if (is_full && (flight->state == FLIGHT_DONE || flight->state == FLIGHT_STALE)) {
             land_undone(flight);
@@ -343,18 +348,33 @@ void flights_ask_again(struct flights *flights)
 
 /* ---- Filling ---- */
 
-static size_t count(const struct flights *flights, enum flight_state state)
+static size_t count_of(const struct flights *flights, enum owner_class class,
+                       enum flight_state state)
 {
     size_t n = 0;
     for (size_t i = 0; i < FLIGHTS_MAX; i++) {
-        n += flights->items[i].state == state;
+        const struct flight *flight = &flights->items[i];
+        n += flight->state == state && flight->class == class;
+    }
+    return n;
+}
+
+size_t flights_used_by(const struct flights *flights, enum owner_class class)
+{
+    size_t n = 0;
+    for (int state = FLIGHT_FREE + 1; state <= FLIGHT_STALE; state++) {
+        n += count_of(flights, class, (enum flight_state)state);
     }
     return n;
 }
 
 size_t flights_used(const struct flights *flights)
 {
-    return FLIGHTS_MAX - count(flights, FLIGHT_FREE);
+    size_t n = 0;
+    for (int class = 0; class < OWNER_CLASSES; class ++) {
+        n += flights_used_by(flights, (enum owner_class) class);
+    }
+    return n;
 }
 
 size_t flights_busy(const struct flights *flights)
@@ -377,19 +397,23 @@ size_t flights_passengers(const struct flights *flights)
     return n;
 }
 
-bool flights_has_free(const struct flights *flights)
+bool flights_has_free(const struct flights *flights, enum owner_class class)
 {
-    size_t sent = count(flights, FLIGHT_SENT) + count(flights, FLIGHT_DOUBTFUL);
-    return sent < FLIGHTS_SENT_MAX && count(flights, FLIGHT_FREE) > 0;
+    if (class != OWNER_RECORDS) {
+        return flights_used_by(flights, class) == 0;
+    }
+    size_t sent = count_of(flights, class, FLIGHT_SENT) + count_of(flights, class, FLIGHT_DOUBTFUL);
+    return sent < FLIGHTS_SENT_MAX && flights_used_by(flights, class) < FLIGHTS_RECORDS_MAX;
 }
 
-struct flight *flights_open(struct flights *flights)
+struct flight *flights_open(struct flights *flights, enum owner_class class)
 {
     struct flight *flight = flights->items;
     while (flight->state != FLIGHT_FREE) {
         flight++;
         assert(flight < flights->items + FLIGHTS_MAX);
     }
+    flight->class = class;
     flight->state = FLIGHT_FILLING;
     flight->passenger_count = 0;
     plan_batch_clear(&flight->batch);
@@ -405,7 +429,7 @@ void flight_close(struct flight *flight)
 
 enum plan_fit flight_board(struct flight *flight, struct owners *owners, struct plan *plan)
 {
-    struct owner *owner = owners_first(owners);
+    struct owner *owner = owners_first(owners, flight->class);
     size_t from = 0;
     enum plan_fit fit = plan_batch_add(&flight->batch, plan, &from);
     if (fit == PLAN_FITS_NOT) {
@@ -417,7 +441,7 @@ enum plan_fit flight_board(struct flight *flight, struct owners *owners, struct 
         flight->rest = larger;
         flight->rest_at = from;
     }
-    owners_dequeue(owners, OWNER_IN_FLIGHT);
+    owners_dequeue(owners, flight->class, OWNER_IN_FLIGHT);
     flight->passengers[flight->passenger_count++] = (struct passenger){
         .owner = owner,
         .changed_us = owner->changed_us,

@@ -39,8 +39,13 @@ struct flights;
 
 /* etcd's throughput hardly changes between two and eight; eight keep it busy while we plan. As many
  * again may wait for the mirror, which learns of a transaction at about the time of its
- * acknowledgement. */
-enum { FLIGHTS_SENT_MAX = 8, FLIGHTS_MAX = 2 * FLIGHTS_SENT_MAX };
+ * acknowledgement. Beside these, one of each other class, until it has landed: they wait for no
+ * record. */
+enum {
+    FLIGHTS_SENT_MAX = 8,
+    FLIGHTS_RECORDS_MAX = 2 * FLIGHTS_SENT_MAX,
+    FLIGHTS_MAX = FLIGHTS_RECORDS_MAX + OWNER_CLASSES - 1,
+};
 
 enum flight_state {
     FLIGHT_FREE,
@@ -60,6 +65,7 @@ struct passenger {
 
 struct flight {
     struct flights *flights;
+    enum owner_class class; /* of its passengers */
     enum flight_state state;
     struct etcd_call *call; /* SENT: the transaction; DOUBTFUL: the read, NULL between reads */
     int64_t sent_us;        /* monotonic */
@@ -112,14 +118,14 @@ void flights_free(struct flights *flights);
 
 /* ---- Filling ---- */
 
-/* False: the maximum is in flight. */
-bool flights_has_free(const struct flights *flights);
+/* False: the class's maximum is in flight. */
+bool flights_has_free(const struct flights *flights, enum owner_class class);
 
 /* An empty flight, to pass to flight_send or flight_close. Requires a free one. */
-struct flight *flights_open(struct flights *flights);
+struct flight *flights_open(struct flights *flights, enum owner_class class);
 void flight_close(struct flight *flight);
 
-/* Adds the non-empty plan of the queue's first owner, which is then in flight. PLAN_FITS_PARTLY:
+/* Adds the non-empty plan of the class's first owner, which is then in flight. PLAN_FITS_PARTLY:
  * the flight keeps the rest, and takes no other owner. */
 enum plan_fit flight_board(struct flight *flight, struct owners *owners, struct plan *plan);
 
@@ -134,9 +140,10 @@ bool flight_is_complete(const struct flight *flight);
 
 /* ---- Events ---- */
 
-/* The mirror has everything up to this revision. After a full read, our changes cannot be told from
- * others': every finished transaction lands. */
-void flights_on_mirror(struct flights *flights, int64_t revision, bool is_full);
+/* The feed's mirror has everything up to this revision. After a full read, our changes cannot be
+ * told from others': every finished transaction of its owners lands. */
+void flights_on_mirror(struct flights *flights, enum key_feed_id feed, int64_t revision,
+                       bool is_full);
 
 /* The additional condition changed: transactions that failed under the old one land. */
 void flights_on_condition(struct flights *flights);
@@ -145,6 +152,7 @@ void flights_on_condition(struct flights *flights);
 void flights_ask_again(struct flights *flights);
 
 size_t flights_used(const struct flights *flights);
+size_t flights_used_by(const struct flights *flights, enum owner_class class);
 size_t flights_busy(const struct flights *flights); /* except those that need flights_ask_again */
 size_t flights_passengers(const struct flights *flights);
 

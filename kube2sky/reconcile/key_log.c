@@ -28,7 +28,8 @@ static struct cause cause_of(const struct passenger *passenger, const struct inv
     struct owner_objects objects;
     owner_objects_init(&objects);
     inventory_get(inventory, passenger->owner->id, &objects);
-    bool is_in_api = objects.is_in_doubt || objects.service || objects.pod_ns.ptr;
+    bool is_in_api = objects.is_in_doubt || objects.service || objects.pod_ns.ptr ||
+                     (passenger->owner->class != OWNER_RECORDS && passenger->owner->desired_count);
     owner_objects_fini(&objects);
     return (struct cause){
         .owner = passenger->owner,

@@ -52,10 +52,10 @@ static void add_reason(struct owner_report *report, const char *text)
 static enum owner_key_state compare(const struct look *look, const struct actual_value *there,
                                     struct slice value)
 {
-    return !look->r->is_mirrored                     ? OWNER_KEY_UNKNOWN
-           : !there                                  ? OWNER_KEY_MISSING
-           : there->hash == actual_value_hash(value) ? OWNER_KEY_PRESENT
-                                                     : OWNER_KEY_DIFFERS;
+    return !look->r->feeds[KEY_FEED_RECORDS].is_mirrored ? OWNER_KEY_UNKNOWN
+           : !there                                      ? OWNER_KEY_MISSING
+           : there->hash == actual_value_hash(value)     ? OWNER_KEY_PRESENT
+                                                         : OWNER_KEY_DIFFERS;
 }
 
 static void tell_wanted(const struct look *look, const struct desired_record *record,
@@ -195,7 +195,7 @@ static void explain_writing(struct look *look)
     struct reconciler *r = look->r;
     struct owner_report *report = look->report;
     bool has_work = report->puts + report->deletes > 0 || look->owner->state == OWNER_IN_FLIGHT;
-    if (!r->is_mirrored) {
+    if (!r->feeds[KEY_FEED_RECORDS].is_mirrored) {
         add_reason(report, "etcd has not been read yet");
         return;
     }
@@ -249,7 +249,7 @@ static void fill_writer(const struct reconciler *r, struct owner_report *report)
     report->is_leading = !r->leader || leader_is_leading(r->leader);
     report->is_electing = r->leader != NULL;
     report->leader = r->leader ? leader_holder(r->leader) : "";
-    report->refusal = r->refused.msg;
+    report->refusal = r->refused[OWNER_RECORDS].msg;
 }
 
 void owner_report(struct reconciler *r, struct slice id, const struct owner_visitor *visitor,
@@ -264,7 +264,7 @@ void owner_report(struct reconciler *r, struct slice id, const struct owner_visi
     buf_init(&look.text, KEY_MAX);
     fill_writer(r, report);
     fill(&look);
-    if (r->is_mirrored) {
+    if (r->feeds[KEY_FEED_RECORDS].is_mirrored) {
         plan(&look);
     }
     if (planner_look(&r->planner, look.owner, visitor->dropped, visitor->data, &err) == 0) {

@@ -6,6 +6,7 @@
 
 #include "common/base/key_table.h"
 #include "common/base/xalloc.h"
+#include "common/dns/dname.h"
 #include "common/etcd/etcd_kv.h"
 #include "kube2sky/naming/contract.h"
 #include "kube2sky/naming/ip_list.h"
@@ -15,7 +16,6 @@
 struct queue {
     struct owner *first;
     struct owner *last;
-    size_t count;
 };
 
 struct owners {
@@ -24,12 +24,10 @@ struct owners {
     struct key_table addresses; /* of pods: the first owner at each */
     struct owner *first_due;
     struct owner *last_due;
-    struct queue queued;
+    struct queue queues[OWNER_CLASSES];
     struct queue blocked;
-    size_t held;
-    size_t contested;
-    size_t refused;
-    size_t key_count;
+    size_t counts[OWNER_CLASSES][OWNER_STATES];
+    size_t key_counts[OWNER_CLASSES];
 };
 
 static struct slice id_of(const void *thing)
@@ -46,6 +44,13 @@ struct slice owner_pod_label(const struct owner *owner)
             ? memchr(owner->id.ptr + OWNER_PREFIX_LEN, '/', owner->id.len - OWNER_PREFIX_LEN)
             : NULL;
     return slash ? slice_of(slash + 1, (size_t)(end - slash - 1)) : slice_of(NULL, 0);
+}
+
+struct slice owner_node_label(const struct owner *owner)
+{
+    size_t skipped = sizeof(NODE_ADDRESS_PREFIX) - 1;
+    bool is_node = owner->class == OWNER_NODE_ADDRESS;
+    return is_node ? slice_of(owner->id.ptr + skipped, owner->id.len - skipped) : slice_of(NULL, 0);
 }
 
 static struct slice label_of(const void *thing)
@@ -138,7 +143,7 @@ static void remove_address(struct owners *owners, struct owner *owner)
     }
 }
 
-void owners_each_at(struct owners *owners, struct slice label,
+void owners_each_at(const struct owners *owners, struct slice label,
                     void (*fn)(void *data, struct owner *owner), void *data)
 {
     struct owner *owner = key_table_find(&owners->addresses, label);
@@ -148,6 +153,20 @@ void owners_each_at(struct owners *owners, struct slice label,
 }
 
 /* ---- The table's owners ---- */
+
+static enum owner_class class_of(struct slice id)
+{
+    return slice_has_prefix(id, slice_str(NODE_ADDRESS_PREFIX)) ? OWNER_NODE_ADDRESS
+           : slice_has_prefix(id, slice_str(VISIBLE_PREFIX))    ? OWNER_VISIBLE
+                                                                : OWNER_RECORDS;
+}
+
+static void set_state(struct owners *owners, struct owner *owner, enum owner_state state)
+{
+    owners->counts[owner->class][owner->state]--;
+    owner->state = state;
+    owners->counts[owner->class][owner->state]++;
+}
 
 /* The id follows the struct. */
 struct owner *owners_get(struct owners *owners, struct slice id)
@@ -159,6 +178,8 @@ struct owner *owners_get(struct owners *owners, struct slice id)
     owner = xcalloc(1, sizeof(*owner) + id.len);
     memcpy(owner + 1, id.ptr, id.len);
     owner->id = slice_of(owner + 1, id.len);
+    owner->class = class_of(id);
+    owners->counts[owner->class][OWNER_SETTLED]++;
     (void)key_table_put(&owners->table, owner);
     add_address(owners, owner);
     return owner;
@@ -167,14 +188,25 @@ struct owner *owners_get(struct owners *owners, struct slice id)
 void owners_base(const struct owners *owners, const struct owner *owner, struct buf *out)
 {
     buf_clear(out);
-    buf_append_slice(out, buf_slice(&owners->ownership->tree));
-    buf_append_slice(out, owner->id);
+    ownership_base(owners->ownership, owner->id, out);
+}
+
+struct owner *owners_find_node(const struct owners *owners, struct slice label)
+{
+    enum { PREFIX_LEN = sizeof(NODE_ADDRESS_PREFIX) - 1 };
+    char id[PREFIX_LEN + DNAME_LABEL_MAX] = NODE_ADDRESS_PREFIX;
+    if (label.len > DNAME_LABEL_MAX) { /* of a key that is nobody's */
+        return NULL;
+    }
+    memcpy(id + PREFIX_LEN, label.ptr, label.len);
+    return owners_find(owners, slice_of(id, PREFIX_LEN + label.len));
 }
 
 /* ---- Events of the mirror ---- */
 
 struct owner *owners_key_put(struct owners *owners, const struct etcd_kv *kv, uint32_t generation)
 {
+    enum key_place place = ownership_place(owners->ownership, kv->key);
     struct object_key key = ownership_part(owners->ownership, kv->key);
     struct owner *owner = owners_get(owners, key.owner);
     size_t before = owner->actual.count;
@@ -182,11 +214,12 @@ struct owner *owners_key_put(struct owners *owners, const struct etcd_kv *kv, ui
         .hash = actual_value_hash(kv->value),
         .revision = kv->mod_revision,
         .generation = generation,
-        .is_ours = ownership_has(owners->ownership, KEY_OBJECT, kv->key, kv->value),
-        .may_be_copy = ownership_may_be_copy(owners->ownership, kv->key, kv->value),
+        .is_ours = ownership_has(owners->ownership, place, kv->key, kv->value),
+        .may_be_copy =
+            place == KEY_OBJECT && ownership_may_be_copy(owners->ownership, kv->key, kv->value),
     };
     bool has_changed = actual_put(&owner->actual, key.suffix, &value);
-    owners->key_count += owner->actual.count - before;
+    owners->key_counts[owner->class] += owner->actual.count - before;
     return has_changed ? owner : NULL;
 }
 
@@ -197,7 +230,7 @@ struct owner *owners_key_delete(struct owners *owners, struct slice key)
     if (!owner || !actual_delete(&owner->actual, parted.suffix)) {
         return NULL;
     }
-    owners->key_count--;
+    owners->key_counts[owner->class]--;
     return owner;
 }
 
@@ -212,18 +245,22 @@ int64_t owners_key_revision(const struct owners *owners, struct slice key)
 bool owners_sweep(struct owners *owners, struct owner *owner, uint32_t generation)
 {
     size_t swept = actual_sweep(&owner->actual, generation);
-    owners->key_count -= swept;
+    owners->key_counts[owner->class] -= swept;
     return swept > 0;
 }
 
-size_t owners_count(const struct owners *owners)
+size_t owners_count(const struct owners *owners, enum owner_class class)
 {
-    return owners->table.count;
+    size_t count = 0;
+    for (size_t state = 0; state < OWNER_STATES; state++) {
+        count += owners->counts[class][state];
+    }
+    return count;
 }
 
-size_t owners_key_count(const struct owners *owners)
+size_t owners_key_count(const struct owners *owners, enum owner_class class)
 {
-    return owners->key_count;
+    return owners->key_counts[class];
 }
 
 /* ---- The table ---- */
@@ -234,6 +271,7 @@ void owners_forget_if_empty(struct owners *owners, struct owner *owner)
     bool is_open = owner->is_claim_due || owner->is_in_doubt || owner->contest || owner->refusal;
     if (owner->state == OWNER_SETTLED && is_empty && !is_open) {
         (void)key_table_take(&owners->table, owner->id);
+        owners->counts[owner->class][OWNER_SETTLED]--;
         remove_address(owners, owner);
         free_owner(owner);
     }
@@ -297,18 +335,13 @@ bool owners_has_due(const struct owners *owners)
     return owners->first_due != NULL;
 }
 
-/* ---- The queue ---- */
+/* ---- The queues ---- */
 
 static void append(struct queue *queue, struct owner *owner)
 {
     owner->next = NULL;
-    if (queue->last) {
-        queue->last->next = owner;
-    } else {
-        queue->first = owner;
-    }
+    *(queue->last ? &queue->last->next : &queue->first) = owner;
     queue->last = owner;
-    queue->count++;
 }
 
 static struct owner *take(struct queue *queue)
@@ -317,7 +350,6 @@ static struct owner *take(struct queue *queue)
     queue->first = owner->next;
     queue->last = queue->first ? queue->last : NULL;
     owner->next = NULL;
-    queue->count--;
     return owner;
 }
 
@@ -325,35 +357,35 @@ void owners_enqueue(struct owners *owners, struct owner *owner)
 {
     assert(owner->state != OWNER_QUEUED && owner->state != OWNER_BLOCKED &&
            owner->state != OWNER_IN_FLIGHT);
-    owners->held -= owner->state == OWNER_HELD;
-    owners->contested -= owner->state == OWNER_CONTESTED;
-    owners->refused -= owner->state == OWNER_REFUSED;
-    owner->state = OWNER_QUEUED;
-    append(&owners->queued, owner);
+    set_state(owners, owner, OWNER_QUEUED);
+    append(&owners->queues[owner->class], owner);
+}
+
+struct owner *owners_first(const struct owners *owners, enum owner_class class)
+{
+    return owners->queues[class].first;
+}
+
+void owners_dequeue(struct owners *owners, enum owner_class class, enum owner_state state)
+{
+    struct owner *owner = take(&owners->queues[class]);
+    owners_free_difference(owner); /* whatever comes next looks at everything */
+    set_state(owners, owner, state);
+    if (state == OWNER_BLOCKED) {
+        append(&owners->blocked, owner);
+    }
 }
 
 void owners_refuse(struct owners *owners, struct owner *owner)
 {
     assert(owner->state == OWNER_SETTLED);
-    owner->state = OWNER_REFUSED;
-    owners->refused++;
+    set_state(owners, owner, OWNER_REFUSED);
 }
 
-struct owner *owners_first(const struct owners *owners)
+void owners_land(struct owners *owners, struct owner *owner)
 {
-    return owners->queued.first;
-}
-
-void owners_dequeue(struct owners *owners, enum owner_state state)
-{
-    struct owner *owner = take(&owners->queued);
-    owners_free_difference(owner); /* whatever comes next looks at everything */
-    owner->state = state;
-    owners->held += state == OWNER_HELD;
-    owners->contested += state == OWNER_CONTESTED;
-    if (state == OWNER_BLOCKED) {
-        append(&owners->blocked, owner);
-    }
+    assert(owner->state == OWNER_IN_FLIGHT);
+    set_state(owners, owner, OWNER_SETTLED);
 }
 
 static void release(void *data, struct owner *owner)
@@ -365,7 +397,7 @@ static void release(void *data, struct owner *owner)
 
 void owners_hold_release(struct owners *owners)
 {
-    if (owners->held) {
+    if (owners_in_all(owners, OWNER_HELD)) {
         owners_each(owners, release, owners);
     }
 }
@@ -374,27 +406,21 @@ void owners_blocked_release(struct owners *owners)
 {
     while (owners->blocked.first) {
         struct owner *owner = take(&owners->blocked);
-        owner->state = OWNER_QUEUED;
-        append(&owners->queued, owner);
+        set_state(owners, owner, OWNER_QUEUED);
+        append(&owners->queues[owner->class], owner);
     }
 }
 
-size_t owners_queued(const struct owners *owners)
+size_t owners_in(const struct owners *owners, enum owner_class class, enum owner_state state)
 {
-    return owners->queued.count + owners->blocked.count;
+    return owners->counts[class][state];
 }
 
-size_t owners_held(const struct owners *owners)
+size_t owners_in_all(const struct owners *owners, enum owner_state state)
 {
-    return owners->held;
-}
-
-size_t owners_contested(const struct owners *owners)
-{
-    return owners->contested;
-}
-
-size_t owners_refused(const struct owners *owners)
-{
-    return owners->refused;
+    size_t count = 0;
+    for (size_t i = 0; i < OWNER_CLASSES; i++) {
+        count += owners->counts[i][state];
+    }
+    return count;
 }

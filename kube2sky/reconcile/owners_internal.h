@@ -1,8 +1,10 @@
 /* Owners of keys, the unit of the reconciler's work: "svc/<namespace>/<name>" for each Service,
  * "pod/<namespace>/<address>", and for anything else below svc/ and pod/ its first three path
  * segments, so that foreign keys have an owner and can be removed. An unclaimed reverse key is an
- * owner of its own, "arpa/in-addr/10/0/0/1", while there is something to do about it. A table of
- * owners and the queue of those to plan. Plain data, no I/O; single-threaded.
+ * owner of its own, "arpa/in-addr/10/0/0/1", while there is something to do about it; and so is
+ * each key about clients, "node-address/10-1-0-1" and "visible/default". A table of owners, and for
+ * each class a queue of those to plan, so that no class waits for another. Plain data, no I/O;
+ * single-threaded.
  *
  *     settled -> queued -> in flight -> settled | queued again
  *                       -> held (nothing of its plan may be written yet) -> queued
@@ -34,7 +36,28 @@ enum owner_state {
     OWNER_CONTESTED,
     OWNER_REFUSED,
     OWNER_IN_FLIGHT,
+    OWNER_STATES,
 };
+
+/* Planned from the last one on: a pod's address is a node's before the pod has a name. */
+enum owner_class {
+    OWNER_RECORDS, /* of objects, and reverse keys */
+    OWNER_VISIBLE,
+    OWNER_NODE_ADDRESS,
+    OWNER_CLASSES,
+};
+
+/* The mirror that shows a class's keys. */
+enum key_feed_id {
+    KEY_FEED_RECORDS, /* /skydns/ */
+    KEY_FEED_BESIDE,  /* /kube2sky/<domain>/ */
+    KEY_FEEDS,
+};
+
+static inline enum key_feed_id owner_class_feed(enum owner_class class)
+{
+    return class == OWNER_RECORDS ? KEY_FEED_RECORDS : KEY_FEED_BESIDE;
+}
 
 struct owner {
     struct slice id;
@@ -45,6 +68,7 @@ struct owner {
     uint32_t desired_count;              /* of its own keys, when last planned */
     uint32_t foreign_count;              /* desired reverse keys that others own, left alone */
     int64_t changed_us; /* monotonic: its objects' oldest change not yet sent; 0 = none */
+    enum owner_class class;
     enum owner_state state;
     bool is_claim_due;    /* its objects changed since it last claimed its reverse names */
     bool is_in_doubt;     /* what it wants is not all known: nothing that may be its is deleted */
@@ -54,6 +78,7 @@ struct owner {
     bool is_refusal_told; /* and was logged as refused alone */
     bool is_overtaken;    /* somebody else changed a key of its last transaction: goes alone */
     bool is_disturbed;    /* somebody else changed its keys since it was last in flight */
+    bool is_told;         /* its plan was passed on, in a dry run */
     struct refusal *refusal; /* NULL for nearly all: refusal_internal.h */
     struct contest *contest; /* NULL for nearly all: contest_internal.h */
 
@@ -79,7 +104,8 @@ struct owner *owners_get(struct owners *owners, struct slice id);        /* crea
 /* Sets out to the owner's part of its keys, "/skydns/local/cluster/svc/default/web". */
 void owners_base(const struct owners *owners, const struct owner *owner, struct buf *out);
 
-/* ---- Events of the mirror; every key is a KEY_OBJECT (ownership_internal.h) ---- */
+/* ---- Events of the mirrors; every key is a KEY_OBJECT or KEY_CLIENT (ownership_internal.h) ----
+ */
 
 /* The key's owner if something changed, else NULL. generation: see actual.h. */
 struct owner *owners_key_put(struct owners *owners, const struct etcd_kv *kv, uint32_t generation);
@@ -91,8 +117,8 @@ int64_t owners_key_revision(const struct owners *owners, struct slice key);
 /* After a full read: forgets the owner's keys of other generations. True if there were any. */
 bool owners_sweep(struct owners *owners, struct owner *owner, uint32_t generation);
 
-size_t owners_count(const struct owners *owners);
-size_t owners_key_count(const struct owners *owners); /* of all owners */
+size_t owners_count(const struct owners *owners, enum owner_class class);
+size_t owners_key_count(const struct owners *owners, enum owner_class class);
 
 /* ---- The table ---- */
 
@@ -110,11 +136,15 @@ bool owners_each_part(struct owners *owners, size_t *at, size_t count,
 size_t owners_slots(const struct owners *owners);
 
 /* The same, of those of one pod address, in whatever namespaces: "10-1-0-1". */
-void owners_each_at(struct owners *owners, struct slice label,
+void owners_each_at(const struct owners *owners, struct slice label,
                     void (*fn)(void *data, struct owner *owner), void *data);
 
 /* The last segment of the id of a pod's address, "10-1-0-1"; empty: it is another owner. */
 struct slice owner_pod_label(const struct owner *owner);
+
+/* Likewise of a node's address; and its owner, NULL: unknown. */
+struct slice owner_node_label(const struct owner *owner);
+struct owner *owners_find_node(const struct owners *owners, struct slice label);
 
 void owners_free_touched(struct owner *owner);
 void owners_free_difference(struct owner *owner);
@@ -125,23 +155,24 @@ void owners_want_claim(struct owners *owners, struct owner *owner);
 struct owner *owners_take_due(struct owners *owners); /* NULL: none */
 bool owners_has_due(const struct owners *owners);
 
-/* ---- The queue, first in, first out ---- */
+/* ---- The queues, first in, first out ---- */
 
-/* Appends the owner, which must be neither queued, blocked nor in flight. */
+/* Appends the owner, which must be neither queued, blocked nor in flight, to its class's queue. */
 void owners_enqueue(struct owners *owners, struct owner *owner);
-struct owner *owners_first(const struct owners *owners); /* NULL: empty */
+struct owner *owners_first(const struct owners *owners, enum owner_class class); /* NULL: empty */
 
-/* Sets a settled owner aside as refused. */
+/* A settled one is set aside as refused; one in flight is settled. */
 void owners_refuse(struct owners *owners, struct owner *owner);
+void owners_land(struct owners *owners, struct owner *owner);
 
-/* Moves the first one from the queue into another state. */
-void owners_dequeue(struct owners *owners, enum owner_state state);
+/* Moves the first one from the class's queue into another state. */
+void owners_dequeue(struct owners *owners, enum owner_class class, enum owner_state state);
 
 void owners_hold_release(struct owners *owners);    /* every held one is queued */
 void owners_blocked_release(struct owners *owners); /* every blocked one */
-size_t owners_queued(const struct owners *owners);  /* and blocked */
-size_t owners_held(const struct owners *owners);
-size_t owners_contested(const struct owners *owners); /* resting */
-size_t owners_refused(const struct owners *owners);   /* waiting */
+
+/* How many of the class, or of all, are in the state. */
+size_t owners_in(const struct owners *owners, enum owner_class class, enum owner_state state);
+size_t owners_in_all(const struct owners *owners, enum owner_state state);
 
 #endif

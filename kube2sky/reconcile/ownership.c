@@ -8,6 +8,8 @@
 #include "common/dns/record.h"
 #include "common/dns/record_json.h"
 #include "common/dns/record_key.h"
+#include "common/etcd/etcd_store_id.h"
+#include "kube2sky/naming/client_keys.h"
 #include "kube2sky/naming/contract.h"
 #include "kube2sky/naming/key_style.h"
 
@@ -21,13 +23,16 @@ void ownership_init(struct ownership *o, const struct ownership_config *config)
     record_key_from_name(slice_str(SKYDNS_TREE), slice_str(config->domain), &o->tree);
     buf_append_char(&o->tree, '/');
     o->host_end = xasprintf("." SERVICE_LABEL ".%s", config->domain);
+    o->beside = etcd_writer_key(slice_str(config->domain), "");
 }
 
 void ownership_fini(struct ownership *o)
 {
     buf_fini(&o->tree);
     free(o->host_end);
+    free(o->beside);
     o->host_end = NULL;
+    o->beside = NULL;
 }
 
 static struct slice rest_of(struct slice s, size_t from)
@@ -56,10 +61,31 @@ static bool is_of_node(struct slice below)
     return slice_has_prefix(below, slice_str(NODE_PREFIX));
 }
 
+static bool is_of_node_address(struct slice below)
+{
+    return slice_has_prefix(below, slice_str(NODE_ADDRESS_PREFIX));
+}
+
+static enum key_place place_beside(const struct ownership *o, struct slice below)
+{
+    bool is_client = false;
+    if (is_of_node_address(below)) {
+        is_client = client_keys_is_name(CLIENT_KEYS_NODE_ADDRESS,
+                                        rest_of(below, sizeof(NODE_ADDRESS_PREFIX) - 1));
+    } else if (slice_has_prefix(below, slice_str(VISIBLE_PREFIX))) {
+        struct slice ns = rest_of(below, sizeof(VISIBLE_PREFIX) - 1);
+        is_client = client_keys_is_name(CLIENT_KEYS_VISIBLE, ns) && is_namespace(o, ns);
+    }
+    return is_client ? KEY_CLIENT : KEY_ELSEWHERE;
+}
+
 enum key_place ownership_place(const struct ownership *o, struct slice key)
 {
     if (slice_has_prefix(key, slice_str(REVERSE_TREE))) {
         return KEY_REVERSE;
+    }
+    if (slice_has_prefix(key, slice_str(o->beside))) {
+        return place_beside(o, rest_of(key, strlen(o->beside)));
     }
     if (!slice_has_prefix(key, buf_slice(&o->tree))) {
         return KEY_ELSEWHERE;
@@ -92,6 +118,10 @@ static struct object_key part_node(struct slice below)
 
 struct object_key ownership_part(const struct ownership *o, struct slice key)
 {
+    if (slice_has_prefix(key, slice_str(o->beside))) {
+        struct slice name = rest_of(key, strlen(o->beside));
+        return (struct object_key){.owner = name, .suffix = rest_of(name, name.len)};
+    }
     struct slice below = rest_of(key, o->tree.len);
     if (is_of_node(below)) {
         return part_node(below);
@@ -103,6 +133,14 @@ struct object_key ownership_part(const struct ownership *o, struct slice key)
     }
     size_t n = slash ? (size_t)(slash - below.ptr) : below.len;
     return (struct object_key){.owner = slice_of(below.ptr, n), .suffix = rest_of(below, n)};
+}
+
+void ownership_base(const struct ownership *o, struct slice owner, struct buf *out)
+{
+    bool is_client =
+        is_of_node_address(owner) || slice_has_prefix(owner, slice_str(VISIBLE_PREFIX));
+    buf_append_slice(out, is_client ? slice_str(o->beside) : buf_slice(&o->tree));
+    buf_append_slice(out, owner);
 }
 
 /* The writer's values begin like this, and no host it writes needs an escape. Empty: no quick
@@ -165,6 +203,8 @@ bool ownership_is_written(const struct ownership *o, struct slice key, struct sl
         return key_style_object(slice_str(o->config.domain), rest_of(key, o->tree.len), value);
     case KEY_REVERSE:
         return key_style_reverse(key, value);
+    case KEY_CLIENT:
+        return true; /* its name says so */
     case KEY_ELSEWHERE:
     case KEY_BESIDE:
         break;
@@ -199,6 +239,9 @@ bool ownership_has(const struct ownership *o, enum key_place place, struct slice
         return !only_written || ownership_is_written(o, key, value);
     case KEY_REVERSE:
         return says_our_host(o, value) && (!only_written || ownership_is_written(o, key, value));
+    case KEY_CLIENT:
+        return o->config.namespace_count == 0 ||
+               !is_of_node_address(rest_of(key, strlen(o->beside)));
     case KEY_ELSEWHERE:
     case KEY_BESIDE:
         break;

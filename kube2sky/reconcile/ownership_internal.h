@@ -11,6 +11,12 @@
  * --nodes, since another writer may have it; with --own-only-written only what it could have
  * written itself, judging by label and value. It deletes only keys that it owns and does not want.
  *
+ * And because of pods and namespaces the keys about clients (client_keys.h):
+ *
+ *     /kube2sky/<domain>/node-address/<address>   with --namespaces never deleted: another writer
+ * may have put it there, for a pod whose key follows /kube2sky/<domain>/visible/<namespace> with
+ * --namespaces only theirs
+ *
  * Elsewhere below the domain are keys of people and other programs, and those of the ConfigMap,
  * which a list of their own tells from the others (config_keys_internal.h). PURE. */
 #ifndef KUBE2SKY_RECONCILE_OWNERSHIP_INTERNAL_H
@@ -33,6 +39,7 @@ struct ownership_config {
 struct ownership {
     struct ownership_config config; /* borrowed for good */
     struct buf tree;                /* "/skydns/local/cluster/" */
+    char *beside;                   /* "/kube2sky/cluster.local/" */
     char *host_end;                 /* ".svc.cluster.local." */
 };
 
@@ -43,25 +50,30 @@ enum key_place {
     KEY_ELSEWHERE, /* not the writer's, whatever its value */
     KEY_OBJECT,    /* below svc/, pod/ or node/ */
     KEY_REVERSE,   /* below /skydns/arpa/ */
+    KEY_CLIENT,    /* about clients */
     KEY_BESIDE,    /* below the domain, but neither svc, pod nor node, nor below them */
 };
 
 enum key_place ownership_place(const struct ownership *ownership, struct slice key);
 
-/* Splits an object key into its owner's id, up to three segments below the domain,
+/* Splits a KEY_OBJECT into its owner's id, up to three segments below the domain,
  * "svc/default/web", and the rest, "/_tcp/_http/c88f1059". Below node/ the rest is the last
- * segment, unless there is only one. */
+ * segment, unless there is only one. A KEY_CLIENT has an owner of its own, "visible/default", and
+ * no rest. */
 struct object_key {
     struct slice owner;
     struct slice suffix;
 };
 struct object_key ownership_part(const struct ownership *ownership, struct slice key);
 
+/* Appends the part of the owner's keys that all of them begin with. */
+void ownership_base(const struct ownership *ownership, struct slice owner, struct buf *out);
+
 /* Appends the id of the Service whose name a reverse key of ours has, "svc/default/web"; nothing if
  * the value is not such a key's. */
 void ownership_claimant(const struct ownership *ownership, struct slice value, struct buf *out);
 
-/* Whether the writer may delete a KEY_OBJECT or KEY_REVERSE with this value. */
+/* Whether the writer may delete a KEY_OBJECT, KEY_REVERSE or KEY_CLIENT with this value. */
 bool ownership_has(const struct ownership *ownership, enum key_place place, struct slice key,
                    struct slice value);
 

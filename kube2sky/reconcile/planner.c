@@ -6,8 +6,10 @@
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/dns/record_json.h"
+#include "kube2sky/naming/client_keys.h"
 #include "kube2sky/naming/contract.h"
 #include "kube2sky/reconcile/actual.h"
+#include "kube2sky/reconcile/key_feed_internal.h"
 
 /* Foreign keys can be as long as a request to etcd, 1.5 MiB by default. */
 enum { ETCD_KEY_MAX = 16 * 1024 * 1024 };
@@ -308,7 +310,74 @@ struct slice planner_reverse_owner(const struct planner *planner, struct slice k
     return winner.owner;
 }
 
-/* ---- Planning ---- */
+/* ---- Keys about clients ---- */
+
+/* Until readers know a pod's address for its node's: it must not be there by chance, or on its way
+ * out. */
+static bool must_wait(struct planner *planner, const struct owner *owner)
+{
+    const struct planner_config *config = &planner->config;
+    struct slice label = owner_pod_label(owner);
+    if (!label.len || !config->client_keys || config->is_dry) {
+        return false;
+    }
+    buf_clear(&planner->key);
+    buf_append_slice(&planner->key,
+                     client_keys_tree(config->client_keys, CLIENT_KEYS_NODE_ADDRESS));
+    buf_append_slice(&planner->key, label);
+    const struct owner *node = owners_find_node(config->owners, label);
+    bool is_there = key_feed_is_confirmed(&config->feeds[KEY_FEED_BESIDE]) && node &&
+                    node->actual.count > 0 && node->state != OWNER_IN_FLIGHT;
+    return client_keys_value(config->client_keys, buf_slice(&planner->key)).ptr && !is_there;
+}
+
+static void look_whether_open(void *data, struct owner *owner)
+{
+    bool *is_open = data;
+    *is_open |= owner->state != OWNER_SETTLED || owner->is_claim_due;
+}
+
+/* Whether a node's address may go: not while keys of pods at it may be about to change. */
+static bool is_node_address_free(const struct planner *planner, const struct owner *node)
+{
+    const struct planner_config *config = &planner->config;
+    bool is_open = !key_feed_is_whole(&config->feeds[KEY_FEED_RECORDS]);
+    owners_each_at(config->owners, owner_node_label(node), look_whether_open, &is_open);
+    return !is_open || config->is_dry;
+}
+
+static bool may_delete_client_key(const struct planner *planner, const struct owner *owner)
+{
+    const struct client_keys *keys = planner->config.client_keys;
+    return owner->class == OWNER_VISIBLE ? client_keys_may_delete(keys, CLIENT_KEYS_VISIBLE)
+                                         : client_keys_may_delete(keys, CLIENT_KEYS_NODE_ADDRESS) &&
+                                               is_node_address_free(planner, owner);
+}
+
+static void plan_client_key(struct planner *planner, const struct owner *owner,
+                            struct planned *planned, struct plan *plan)
+{
+    size_t at = 0;
+    const struct actual_key *there = actual_next(&owner->actual, &at);
+    owners_base(planner->config.owners, owner, &planner->base);
+    struct slice key = buf_slice(&planner->base);
+    struct slice value = client_keys_value(planner->config.client_keys, key);
+    const struct etcd_op op = {
+        .kind = value.ptr ? ETCD_OP_PUT : ETCD_OP_DELETE, .key = key, .value = value};
+    int64_t revision = there ? there->value.revision : 0;
+    planned->desired_count = value.ptr != NULL;
+    if (value.ptr) {
+        if (!there || there->value.hash != actual_value_hash(value)) {
+            plan_add(plan, &op, revision);
+        }
+    } else if (there && there->value.is_ours && may_delete_client_key(planner, owner)) {
+        plan_add(plan, &op, revision);
+    } else if (there && there->value.is_ours) {
+        withhold(planner, &op, revision, planned);
+    }
+}
+
+/* ---- Records ---- */
 
 static void append_ops(struct plan *plan, const struct plan *more, enum etcd_op_kind kind)
 {
@@ -346,14 +415,6 @@ static void plan_deletes(struct planner *planner, const struct owner *owner, str
         plan_add_deletes(&planner->desired, base, &owner->actual,
                          planner_may_delete_own(planner, owner) ? plan : &planner->withheld);
     planned->is_withheld |= planner->withheld.op_count > 0;
-}
-
-/* Until readers know a pod's address for its node's. */
-static bool must_wait(const struct planner *planner, const struct owner *owner)
-{
-    struct slice label = owner_pod_label(owner);
-    return label.len && planner->config.lacks_node_address &&
-           planner->config.lacks_node_address(planner->config.data, label);
 }
 
 /* Puts before deletes, the owner's own keys first. */
@@ -427,6 +488,8 @@ static void plan_difference(struct planner *planner, const struct owner *owner,
     planned->work += owner->difference->come.count + owner->difference->gone.count;
 }
 
+/* ---- Planning ---- */
+
 struct planned planner_plan(struct planner *planner, const struct owner *owner,
                             struct plan *ret_plan)
 {
@@ -435,7 +498,9 @@ struct planned planner_plan(struct planner *planner, const struct owner *owner,
     plan_build_nothing(&planner->reverse_plan);
     plan_build_nothing(&planner->left);
     plan_build_nothing(&planner->withheld);
-    if (slice_has_prefix(owner->id, slice_str(ARPA_PREFIX))) {
+    if (owner->class != OWNER_RECORDS) {
+        plan_client_key(planner, owner, &planned, ret_plan);
+    } else if (slice_has_prefix(owner->id, slice_str(ARPA_PREFIX))) {
         plan_orphan(planner, owner, &planned);
         append_ops(ret_plan, &planner->reverse_plan, ETCD_OP_PUT);
         append_ops(ret_plan, &planner->reverse_plan, ETCD_OP_DELETE);

@@ -15,7 +15,9 @@
  * feeds the owner's keys is listed; changes of reverse keys before all claims are; and both while
  * the owner that has the key now is in doubt. So additions never wait for that, and doubt holds up
  * only the owner that it concerns. Withheld, too, are the additions of a pod on the host network
- * before readers can know that its address is its node's (client_key_writer_internal.h).
+ * before readers can know that its address is its node's: they take an address for its pod's unless
+ * it is among the node addresses. So the node address, in turn, stays until the pod's keys are
+ * gone.
  *
  * Plan only when no claim is due: then the claims are those of all objects known. Single-threaded,
  * no I/O but the log; reuses the steps' memory between owners. */
@@ -41,6 +43,9 @@
 #include "kube2sky/reconcile/plan.h"
 #include "kube2sky/reconcile/reverse_keys_internal.h"
 
+struct client_keys;
+struct key_feed;
+
 struct planner_config {
     const struct inventory *inventory; /* all outlive the planner */
     const struct owners *owners;
@@ -48,11 +53,11 @@ struct planner_config {
     const char *domain;
     uint32_t ttl_s;
     enum endpoint_names endpoint_names;
-    bool has_reverse;        /* reverse keys are desired */
-    struct flaw_list *flaws; /* outlives it; NULL: not wanted */
-    /* Whether a pod's address is its node's, and that is not in etcd yet. NULL: never. */
-    bool (*lacks_node_address)(const void *data, struct slice label);
-    const void *data;
+    bool has_reverse;                      /* reverse keys are desired */
+    struct flaw_list *flaws;               /* outlives it; NULL: not wanted */
+    const struct client_keys *client_keys; /* outlive it; NULL: no owner is of their classes */
+    const struct key_feed *feeds;          /* KEY_FEEDS of them, with client_keys */
+    bool is_dry;                           /* nothing waits for what will not be written */
 };
 
 struct planner {

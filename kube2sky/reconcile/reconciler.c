@@ -38,6 +38,7 @@ void reconciler_want_look(struct reconciler *r, struct owner *owner)
 void reconciler_owner_changed(struct reconciler *r, struct slice id)
 {
     struct owner *owner = owners_get(r->owners, id);
+    owner->is_told = false;
     if (owner->state == OWNER_IN_FLIGHT) {
         owner->has_changed = true;
     }
@@ -47,8 +48,10 @@ void reconciler_owner_changed(struct reconciler *r, struct slice id)
     if (owner->state == OWNER_CONTESTED) { /* the change does not wait for the contest */
         owners_enqueue(r->owners, owner);
     }
-    planner_forget_names(&r->planner);
-    owners_want_claim(r->owners, owner);
+    if (owner->class == OWNER_RECORDS) {
+        planner_forget_names(&r->planner);
+        owners_want_claim(r->owners, owner);
+    }
     reconciler_want_look(r, owner);
 }
 
@@ -73,7 +76,6 @@ static void on_leader_changed(void *data, bool is_leading)
     struct reconciler *r = data;
     flights_on_condition(r->flights);
     config_writer_lead_changed(r->config_writer);
-    reconciler_clients_lead_changed(r);
     if (is_leading) {
         owners_hold_release(r->owners);
     }
@@ -117,7 +119,9 @@ static void tell_foreign(const struct reconciler *r, const struct owner *owner)
 static void count_planned(struct reconciler *r, struct owner *owner, const struct planned *planned)
 {
     tell_foreign(r, owner);
-    r->desired += (uint64_t)planned->desired_count - owner->desired_count;
+    if (owner->class == OWNER_RECORDS) {
+        r->desired += (uint64_t)planned->desired_count - owner->desired_count;
+    }
     r->foreign += (uint64_t)planned->foreign_count - owner->foreign_count;
     owner->desired_count = planned->desired_count;
     owner->foreign_count = planned->foreign_count;
@@ -133,7 +137,7 @@ static void settle_first(struct reconciler *r, struct owner *owner)
     if (owner->refusal) {
         refusal_end(r->refusals, owner);
     }
-    owners_dequeue(r->owners, OWNER_SETTLED);
+    owners_dequeue(r->owners, owner->class, OWNER_SETTLED);
     reconciler_tell_settled(r, owner);
     owners_forget_if_empty(r->owners, owner);
 }
@@ -148,10 +152,10 @@ static void lock_reverse_keys(struct reconciler *r, struct owner *owner, const s
     }
 }
 
-/* Adds the queue's first owner to the flight. False: the flight takes no further owner. */
+/* Adds its class's first owner to the flight. False: the flight takes no further owner. */
 static bool board_first(struct reconciler *r, struct flight *flight, const struct planned *planned)
 {
-    struct owner *owner = owners_first(r->owners);
+    struct owner *owner = owners_first(r->owners, flight->class);
     bool is_alone = owner->is_suspect || owner->is_overtaken;
     if (is_alone && flight->passenger_count) {
         return false;
@@ -168,11 +172,20 @@ static bool board_first(struct reconciler *r, struct flight *flight, const struc
     return fit == PLAN_FITS_WHOLE && !is_alone;
 }
 
-/* Plans the queue's first owner and moves it to its next state. flight NULL: nothing may be
- * written. False: as board_first. */
-static bool plan_first(struct reconciler *r, struct flight *flight, size_t *budget)
+static void pass_on(struct reconciler *r, struct owner *owner)
 {
-    struct owner *owner = owners_first(r->owners);
+    if (r->config.planned && r->plan.op_count && !owner->is_told) {
+        owner->is_told = true;
+        r->config.planned(r->config.data, &r->plan);
+    }
+}
+
+/* Plans the class's first owner and moves it to its next state. flight NULL: nothing may be
+ * written. False: as board_first. */
+static bool plan_first(struct reconciler *r, enum owner_class class, struct flight *flight,
+                       size_t *budget)
+{
+    struct owner *owner = owners_first(r->owners, class);
     struct planned planned = planner_plan(&r->planner, owner, &r->plan);
     key_log_planned(owner, &r->plan, &planned);
     *budget -= planned.work < *budget ? planned.work : *budget;
@@ -185,25 +198,23 @@ static bool plan_first(struct reconciler *r, struct flight *flight, size_t *budg
     }
     count_planned(r, owner, &planned);
     if (planned.other) {
-        owners_dequeue(r->owners, OWNER_BLOCKED);
+        owners_dequeue(r->owners, class, OWNER_BLOCKED);
     } else if (is_settled) {
         settle_first(r, owner);
     } else if (is_held) {
-        if (r->config.planned && !has_none) {
-            r->config.planned(r->config.data, &r->plan);
-        }
-        owners_dequeue(r->owners, OWNER_HELD);
+        pass_on(r, owner);
+        owners_dequeue(r->owners, class, OWNER_HELD);
     } else {
-        owners_dequeue(r->owners, OWNER_CONTESTED);
+        owners_dequeue(r->owners, class, OWNER_CONTESTED);
     }
     return true;
 }
 
-/* Fills one transaction with as many waiting owners as fit. */
-static void fill_flight(struct reconciler *r, size_t *budget)
+/* Fills one transaction with as many waiting owners of the class as fit. */
+static void fill_flight(struct reconciler *r, enum owner_class class, size_t *budget)
 {
-    struct flight *flight = flights_open(r->flights);
-    while (owners_first(r->owners) && *budget && plan_first(r, flight, budget)) {
+    struct flight *flight = flights_open(r->flights, class);
+    while (owners_first(r->owners, class) && *budget && plan_first(r, class, flight, budget)) {
     }
     if (flight->passenger_count) {
         flight_send(flight);
@@ -213,32 +224,47 @@ static void fill_flight(struct reconciler *r, size_t *budget)
 }
 
 /* A non-writer only holds its owners. */
-static void look_over(struct reconciler *r, size_t *budget)
+static void look_over(struct reconciler *r, enum owner_class class, size_t *budget)
 {
-    while (owners_first(r->owners) && *budget) {
-        (void)plan_first(r, NULL, budget);
+    while (owners_first(r->owners, class) && *budget) {
+        (void)plan_first(r, class, NULL, budget);
     }
 }
 
-static bool can_send(struct reconciler *r) /* libev's macro accepts no const */
+static bool can_send(struct reconciler *r, enum owner_class class) /* libev's macro: no const */
 {
-    return !ev_is_active(&r->retry) && flights_has_free(r->flights);
+    return !ev_is_active(&r->retry) && flights_has_free(r->flights, class);
+}
+
+/* What one class wants may depend on the state of the others' owners. */
+static bool can_plan_class(struct reconciler *r, enum owner_class class)
+{
+    bool is_time =
+        reconciler_may_write(r) ? can_send(r, class) : r->was_complete || !r->config.planned;
+    return key_feed_is_whole(&r->feeds[owner_class_feed(class)]) &&
+           !r->feeds[KEY_FEED_RECORDS].is_mid_publication && owners_first(r->owners, class) &&
+           (class != OWNER_RECORDS || !owners_has_due(r->owners)) && is_time;
 }
 
 static bool can_plan(struct reconciler *r)
 {
-    bool is_time = reconciler_may_write(r) ? can_send(r) : r->was_complete || !r->config.planned;
-    return r->is_mirrored && !r->is_mid_publication && !owners_has_due(r->owners) &&
-           owners_first(r->owners) && is_time;
+    bool can = false;
+    for (int class = 0; class < OWNER_CLASSES && !can; class ++) {
+        can = can_plan_class(r, (enum owner_class) class);
+    }
+    return can;
 }
 
 static void plan_some(struct reconciler *r, size_t *budget)
 {
-    while (*budget && can_plan(r)) {
-        if (reconciler_may_write(r)) {
-            fill_flight(r, budget);
-        } else {
-            look_over(r, budget);
+    for (int i = OWNER_CLASSES - 1; i >= 0; i--) {
+        enum owner_class class = (enum owner_class)i;
+        while (*budget && can_plan_class(r, class)) {
+            if (reconciler_may_write(r)) {
+                fill_flight(r, class, budget);
+            } else {
+                look_over(r, class, budget);
+            }
         }
     }
 }
@@ -252,17 +278,24 @@ static bool is_onlooker(const struct reconciler *r)
            (r->leader && !leader_is_leading(r->leader) && *leader_holder(r->leader));
 }
 
+size_t reconciler_queued(const struct reconciler *r)
+{
+    return owners_in(r->owners, OWNER_RECORDS, OWNER_QUEUED) +
+           owners_in(r->owners, OWNER_RECORDS, OWNER_BLOCKED);
+}
+
 /* A non-writer is in sync when it knows what it would write. Owners held by doubt do not count: it
  * may last as long as an object nobody understands, or until the source of endpoints is settled. */
 static bool is_in_sync(const struct reconciler *r)
 {
     bool are_orphans_due = r->are_orphans_due && inventory_knows_claims(r->config.inventory);
-    bool is_known = r->is_mirrored && r->was_complete && !r->is_mid_publication &&
-                    !are_orphans_due && !owners_has_due(r->owners) &&
-                    owners_queued(r->owners) == 0 && !config_writer_is_pending(r->config_writer) &&
+    bool is_known = key_feed_is_whole(&r->feeds[KEY_FEED_RECORDS]) && r->was_complete &&
+                    !are_orphans_due && !owners_has_due(r->owners) && reconciler_queued(r) == 0 &&
+                    !config_writer_is_pending(r->config_writer) &&
                     !reconciler_clients_are_pending(r);
-    bool is_done = flights_used(r->flights) == 0 && owners_refused(r->owners) == 0 &&
-                   !config_writer_is_busy(r->config_writer) && !reconciler_clients_are_busy(r);
+    bool is_done = flights_used(r->flights) == 0 &&
+                   owners_in(r->owners, OWNER_RECORDS, OWNER_REFUSED) == 0 &&
+                   !config_writer_is_busy(r->config_writer);
     return is_known && (is_onlooker(r) || (is_done && reconciler_may_write(r)));
 }
 
@@ -281,8 +314,8 @@ static void finish_drain(struct reconciler *r)
 {
     void (*done)(void *data) = r->drained;
     if (!done || flights_busy(r->flights) || config_writer_is_busy(r->config_writer) ||
-        reconciler_clients_are_busy(r) || serial_key_is_busy(r->serial_key) ||
-        owners_has_due(r->owners) || can_plan(r) || etcd_mirror_counts(r->mirror).is_marking) {
+        serial_key_is_busy(r->serial_key) || owners_has_due(r->owners) || can_plan(r) ||
+        etcd_mirror_counts(r->feeds[KEY_FEED_RECORDS].mirror).is_marking) {
         return;
     }
     r->drained = NULL;
@@ -296,14 +329,15 @@ static void finish_drain(struct reconciler *r)
 /* A transaction planned as leader is not written after losing the lead. */
 static void mark_store(struct reconciler *r)
 {
-    const struct etcd_mirror_counts counts = etcd_mirror_counts(r->mirror);
+    struct etcd_mirror *mirror = r->feeds[KEY_FEED_RECORDS].mirror;
+    const struct etcd_mirror_counts counts = etcd_mirror_counts(mirror);
     struct etcd_compare condition;
     if (r->leader) {
         condition = leader_condition(r->leader);
     }
     if (serial_key_turn(r->serial_key, counts.has_store_key, counts.revision,
                         r->leader ? &condition : NULL)) {
-        etcd_mirror_mark_store(r->mirror, r->leader ? &condition : NULL);
+        etcd_mirror_mark_store(mirror, r->leader ? &condition : NULL);
     }
 }
 
@@ -315,9 +349,9 @@ enum { TRIM_AFTER_DELETES = 4096 };
 static void trim_memory(struct reconciler *r)
 {
     if (r->report.keys_deleted - r->trimmed_at >= TRIM_AFTER_DELETES ||
-        r->reads != r->trimmed_reads) {
+        r->feeds[KEY_FEED_RECORDS].reads != r->trimmed_reads) {
         r->trimmed_at = r->report.keys_deleted;
-        r->trimmed_reads = r->reads;
+        r->trimmed_reads = r->feeds[KEY_FEED_RECORDS].reads;
         xalloc_trim();
     }
 }
@@ -328,14 +362,11 @@ static void on_turn(struct ev_loop *loop, ev_prepare *prepare, int revents UNUSE
     struct reconciler *r = prepare->data;
     size_t budget = WORK_PER_TURN;
     check_completeness(r);
+    reconciler_take_client_changes(r);
     claim_some(r, &budget);
     reconciler_find_orphans(r);
-    bool is_known = !r->config.planned || r->was_complete;
-    if (!r->is_mid_publication && is_known) { /* node addresses before their pods */
-        reconciler_turn_clients(r);
-    }
     plan_some(r, &budget);
-    if (!r->is_mid_publication) {
+    if (!r->feeds[KEY_FEED_RECORDS].is_mid_publication) {
         config_writer_turn(r->config_writer);
     }
     if (owners_has_due(r->owners) || can_plan(r)) {
@@ -346,7 +377,9 @@ static void on_turn(struct ev_loop *loop, ev_prepare *prepare, int revents UNUSE
     bool has_no_work = is_in_sync(r);
     if (has_no_work && reconciler_may_write(r)) {
         outage_back(&r->written); /* the failed change happened after all, or is no longer wanted */
-        r->refused.msg[0] = '\0';
+        for (size_t i = 0; i < OWNER_CLASSES; i++) {
+            r->refused[i].msg[0] = '\0';
+        }
         mark_store(r);
     }
     if (has_no_work) {
@@ -414,8 +447,9 @@ static void start_planner(struct reconciler *r)
                                   .endpoint_names = config->endpoint_names,
                                   .has_reverse = !config->no_reverse,
                                   .flaws = config->flaws,
-                                  .lacks_node_address = reconciler_lacks_node_address,
-                                  .data = r,
+                                  .client_keys = config->client_keys,
+                                  .feeds = r->feeds,
+                                  .is_dry = config->planned != NULL,
                               });
 }
 
@@ -445,7 +479,6 @@ struct reconciler *reconciler_start(const struct reconciler_config *config)
     reconciler_open_config_writer(r);
     r->serial_key = serial_key_new(&(struct serial_key_config){
         .loop = config->loop, .etcd = config->etcd, .domain = config->domain});
-    reconciler_open_clients(r);
     start_leader(r);
     reconciler_follow(r);
     return r;
@@ -456,10 +489,9 @@ void reconciler_stop(struct reconciler *r)
     if (!r) {
         return;
     }
-    etcd_mirror_stop(r->mirror);
+    reconciler_unfollow(r);
     config_writer_stop(r->config_writer);
     serial_key_free(r->serial_key);
-    reconciler_close_clients(r);
     leader_stop(r->leader);
     outage_leave(&r->followed);
     outage_leave(&r->written);

@@ -1,42 +1,29 @@
-#include "common/etcd/etcd_mirror.h"
-#include "kube2sky/reconcile/client_key_writer_internal.h"
+#include "kube2sky/naming/client_keys.h"
+#include "kube2sky/naming/contract.h"
 #include "kube2sky/reconcile/reconciler_internal.h"
 
-/* ---- What they ask of each other ---- */
+static const enum owner_class classes[CLIENT_KEYS_PARTS] = {
+    [CLIENT_KEYS_NODE_ADDRESS] = OWNER_NODE_ADDRESS,
+    [CLIENT_KEYS_VISIBLE] = OWNER_VISIBLE,
+};
 
-static struct client_key_writer *node_addresses(const struct reconciler *r)
+void reconciler_take_client_changes(struct reconciler *r)
 {
-    return r->client_key_writers[CLIENT_KEYS_NODE_ADDRESS];
-}
-
-/* A dry run tells what will be there in the end. */
-bool reconciler_lacks_node_address(const void *data, struct slice label)
-{
-    const struct reconciler *r = data;
-    return node_addresses(r) && !r->config.planned &&
-           client_key_writer_lacks(node_addresses(r), label);
-}
-
-static void look_whether_open(void *data, struct owner *owner)
-{
-    bool *is_open = data;
-    *is_open |= owner->state != OWNER_SETTLED || owner->is_claim_due;
-}
-
-/* A node's address, while keys of pods at it may be about to change. */
-static bool is_free(const void *data, struct slice name)
-{
-    const struct reconciler *r = data;
-    bool is_open = !r->is_mirrored || r->is_mid_publication;
-    owners_each_at(r->owners, name, look_whether_open, &is_open);
-    return !is_open || r->config.planned;
-}
-
-static bool is_always_free(const void *data, struct slice name)
-{
-    (void)data;
-    (void)name;
-    return true;
+    struct client_keys *keys = r->config.client_keys;
+    for (int i = 0; keys && i < CLIENT_KEYS_PARTS; i++) {
+        enum client_keys_part part = (enum client_keys_part)i;
+        struct slice key;
+        while ((key = client_keys_next_change(keys, part)).ptr) {
+            if (ownership_place(&r->ownership, key) == KEY_CLIENT) {
+                reconciler_owner_changed(r, ownership_part(&r->ownership, key).owner);
+            }
+        }
+        bool may_delete = client_keys_may_delete(keys, part);
+        if (may_delete && !r->may_delete_clients[part]) {
+            owners_hold_release(r->owners);
+        }
+        r->may_delete_clients[part] = may_delete;
+    }
 }
 
 static void release(void *data, struct owner *owner)
@@ -46,110 +33,56 @@ static void release(void *data, struct owner *owner)
     }
 }
 
-static void on_settled(void *data, struct slice name)
-{
-    struct reconciler *r = data;
-    if (r->config.planned) { /* nobody waited, and each plan is passed on once */
-        return;
-    }
-    if (name.len) {
-        owners_each_at(r->owners, name, release, r);
-    } else {
-        owners_hold_release(r->owners);
-    }
-}
-
-static void ignore_settled(void *data, struct slice name)
-{
-    (void)data;
-    (void)name;
-}
-
 void reconciler_tell_settled(struct reconciler *r, const struct owner *owner)
 {
-    struct slice label = owner_pod_label(owner);
-    if (node_addresses(r) && label.len) {
-        client_key_writer_recheck(node_addresses(r), label);
+    struct slice pod = owner_pod_label(owner), node = owner_node_label(owner);
+    struct owner *waiting = pod.len ? owners_find_node(r->owners, pod) : NULL;
+    if (waiting) {
+        release(r, waiting);
+    } else if (node.len && !r->config.planned) { /* in a dry run nobody waited */
+        owners_each_at(r->owners, node, release, r);
     }
 }
 
-/* ---- All of them ---- */
-
-void reconciler_recheck_clients(struct reconciler *r)
+/* It takes a person to end it. */
+static bool is_trouble(const struct err *err)
 {
-    if (node_addresses(r)) {
-        client_key_writer_recheck(node_addresses(r), slice_of(NULL, 0));
-    }
+    return err->msg[0] && (err->code == ERR_REFUSED || err->code == ERR_NOT_FOUND ||
+                           err->code == ERR_TOO_LARGE || err->code == ERR_SHUT_OUT);
 }
 
-void reconciler_clients_lead_changed(struct reconciler *r)
+static bool is_pending(const struct reconciler *r, enum owner_class class)
 {
-    for (size_t i = 0; i < CLIENT_KEYS_PARTS && r->client_key_writers[i]; i++) {
-        client_key_writer_lead_changed(r->client_key_writers[i]);
-    }
-}
-
-void reconciler_turn_clients(struct reconciler *r)
-{
-    for (size_t i = 0; i < CLIENT_KEYS_PARTS && r->client_key_writers[i]; i++) {
-        client_key_writer_turn(r->client_key_writers[i]);
-    }
+    return owners_in(r->owners, class, OWNER_QUEUED) > 0 || flights_used_by(r->flights, class) > 0;
 }
 
 bool reconciler_clients_are_pending(const struct reconciler *r)
 {
-    bool are_pending = false;
-    for (size_t i = 0; i < CLIENT_KEYS_PARTS && r->client_key_writers[i]; i++) {
-        are_pending |= client_key_writer_is_pending(r->client_key_writers[i]);
+    const struct key_feed *feed = &r->feeds[KEY_FEED_BESIDE];
+    bool is_onlooker = !reconciler_may_write(r) && !r->config.planned;
+    if (!r->config.client_keys || is_onlooker || is_trouble(&feed->failure)) {
+        return false;
     }
-    return are_pending;
+    return !feed->is_mirrored || !feed->is_following || is_pending(r, OWNER_NODE_ADDRESS) ||
+           is_pending(r, OWNER_VISIBLE);
 }
 
-bool reconciler_clients_are_busy(const struct reconciler *r)
+bool reconciler_explain_clients(const struct reconciler *r, struct buf *out)
 {
-    bool are_busy = false;
-    for (size_t i = 0; i < CLIENT_KEYS_PARTS && r->client_key_writers[i]; i++) {
-        are_busy |= client_key_writer_is_busy(r->client_key_writers[i]);
+    const struct key_feed *feed = &r->feeds[KEY_FEED_BESIDE];
+    if (is_trouble(&feed->failure)) {
+        buf_printf(out, "keys about clients cannot be read below %s: %s", r->ownership.beside,
+                   feed->failure.msg);
+        return true;
     }
-    return are_busy;
-}
-
-/* ---- Lifetime ---- */
-
-static void open_one(struct reconciler *r, enum client_keys_part part)
-{
-    const struct reconciler_config *config = &r->config;
-    bool is_node_address = part == CLIENT_KEYS_NODE_ADDRESS;
-    r->client_key_writers[part] = client_key_writer_start(&(struct client_key_writer_config){
-        .loop = config->loop,
-        .etcd = config->etcd,
-        .keys = config->client_keys,
-        .part = part,
-        .domain = config->domain,
-        .namespaces = config->namespaces,
-        .namespace_count = config->namespace_count,
-        .txn_ops_max = config->txn_ops_max,
-        .may_write = reconciler_writes,
-        .condition = config->leader_lease_s ? reconciler_leads : NULL,
-        .is_free = is_node_address ? is_free : is_always_free,
-        .settled = is_node_address ? on_settled : ignore_settled,
-        .refuted = reconciler_refuted,
-        .wrote = reconciler_wrote_beside,
-        .planned = config->planned ? reconciler_planned_beside : NULL,
-        .data = r,
-    });
-}
-
-void reconciler_open_clients(struct reconciler *r)
-{
-    for (int i = 0; i < CLIENT_KEYS_PARTS && r->config.client_keys; i++) {
-        open_one(r, (enum client_keys_part)i);
+    for (int i = 0; i < CLIENT_KEYS_PARTS; i++) {
+        if (owners_in(r->owners, classes[i], OWNER_REFUSED) && r->config.client_keys) {
+            struct slice tree = client_keys_tree(r->config.client_keys, (enum client_keys_part)i);
+            buf_append_str(out, "keys about clients cannot be written below ");
+            buf_append_slice(out, tree);
+            buf_printf(out, ": %s", r->refused[classes[i]].msg);
+            return true;
+        }
     }
-}
-
-void reconciler_close_clients(struct reconciler *r)
-{
-    for (size_t i = 0; i < CLIENT_KEYS_PARTS; i++) {
-        client_key_writer_stop(r->client_key_writers[i]);
-    }
+    return false;
 }

@@ -39,14 +39,22 @@ static void set_suspect(const struct flight *flight, bool is_suspect)
     }
 }
 
-/* etcd refuses this service alone too: that does not mean etcd is away. */
-static void refuse_again(struct reconciler *r, struct owner *owner, const struct err *err)
+/* etcd refuses this owner alone too: that does not mean etcd is away. */
+static void refuse_again(struct reconciler *r, const struct flight *flight, const struct err *err)
 {
     static struct log_limit limit = {.burst = 10};
-    r->refused = *err;
-    if (!owner->is_refusal_told && log_limit_pass(&limit)) {
-        owner->is_refusal_told = true;
+    struct owner *owner = flight->passengers[0].owner;
+    r->refused[owner->class] = *err;
+    if (owner->is_refusal_told || !log_limit_pass(&limit)) {
+        return;
+    }
+    owner->is_refusal_told = true;
+    if (owner->class == OWNER_RECORDS) {
         log_warn("etcd refuses the service's keys, retrying", LOG_SLICE("service", owner->id),
+                 LOG_STR("reason", err->msg));
+    } else {
+        log_warn("keys about clients cannot be written, retrying",
+                 LOG_SLICE("key", plan_get(&flight->batch.plan, 0).key),
                  LOG_STR("reason", err->msg));
     }
 }
@@ -57,7 +65,7 @@ static void on_failed(void *data, const struct flight *flight, enum flight_failu
     struct reconciler *r = data;
     struct owner *first = flight->passengers[0].owner;
     if (failure == FLIGHT_REFUSED && first->is_suspect) {
-        refuse_again(r, first, err);
+        refuse_again(r, flight, err);
     } else {
         outage_away(&r->written, err);
     }
@@ -146,7 +154,7 @@ static void on_acknowledged(void *data, const struct flight *flight)
     r->report.keys_deleted += plan->op_count - plan->put_count;
     histogram_observe_us(&r->transaction_time, now_us - flight->sent_us);
     count_passengers(r, flight, now_us);
-    etcd_mirror_note_write(r->mirror, flight->revision);
+    etcd_mirror_note_write(r->feeds[owner_class_feed(flight->class)].mirror, flight->revision);
 }
 
 void reconciler_refuted(void *data)
@@ -167,7 +175,7 @@ struct etcd_compare reconciler_leads(const void *data)
 static void on_landed(void *data, struct owner *owner, bool needs_look)
 {
     struct reconciler *r = data;
-    owner->state = OWNER_SETTLED;
+    owners_land(r->owners, owner);
     if (owner->locks) {
         reverse_keys_unlock(r->reverse_keys, owner);
         owners_blocked_release(r->owners);
@@ -198,7 +206,7 @@ void reconciler_wrote_beside(void *data, int64_t revision, size_t puts, size_t d
     r->report.keys_written += puts;
     r->report.keys_deleted += deletes;
     r->keys_restored += is_restoring ? puts + deletes : 0;
-    etcd_mirror_note_write(r->mirror, revision);
+    etcd_mirror_note_write(r->feeds[KEY_FEED_RECORDS].mirror, revision);
 }
 
 void reconciler_planned_beside(void *data, const struct plan *plan)
@@ -224,6 +232,13 @@ bool reconciler_is_reverse_key(struct slice key)
     return slice_has_prefix(key, slice_str(REVERSE_TREE));
 }
 
+/* Whoever else has such keys: reverse names are common to all, and a node address is another
+ * writer's, too. */
+static bool may_be_others(struct slice key)
+{
+    return reconciler_is_reverse_key(key) || !slice_has_prefix(key, slice_str(SKYDNS_TREE));
+}
+
 void reconciler_open_flights(struct reconciler *r)
 {
     const struct reconciler_config *config = &r->config;
@@ -234,7 +249,7 @@ void reconciler_open_flights(struct reconciler *r)
         .etcd = config->etcd,
         .ops_max = config->txn_ops_max,
         .key_revision = reconciler_key_revision,
-        .is_contested = reconciler_is_reverse_key,
+        .is_contested = may_be_others,
         .spares_others = config->own_only_written,
         .condition = config->leader_lease_s ? reconciler_leads : NULL,
         .acknowledged = on_acknowledged,

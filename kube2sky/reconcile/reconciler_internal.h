@@ -1,6 +1,6 @@
 /* Shared by the reconciler's files: reconciler.c plans and sends, reconciler_flights.c handles what
  * becomes of transactions, reconciler_mirror.c handles etcd's events, reconciler_clients.c brings
- * owners and the keys about clients together, reconciler_tell.c serves pages and metrics. */
+ * pods' owners and the keys about clients together, reconciler_tell.c serves pages and metrics. */
 #ifndef KUBE2SKY_RECONCILE_RECONCILER_INTERNAL_H
 #define KUBE2SKY_RECONCILE_RECONCILER_INTERNAL_H
 
@@ -14,6 +14,7 @@
 #include "kube2sky/naming/client_keys.h"
 #include "kube2sky/reconcile/change_ring.h"
 #include "kube2sky/reconcile/flights_internal.h"
+#include "kube2sky/reconcile/key_feed_internal.h"
 #include "kube2sky/reconcile/owners_internal.h"
 #include "kube2sky/reconcile/ownership_internal.h"
 #include "kube2sky/reconcile/plan.h"
@@ -22,7 +23,6 @@
 #include "kube2sky/reconcile/reverse_keys_internal.h"
 #include "kube2sky/reconcile/sync_report_internal.h"
 
-struct client_key_writer;
 struct config_writer;
 struct contests;
 struct leader;
@@ -37,26 +37,19 @@ struct reconciler {
     struct refusals *refusals;
     struct config_writer *config_writer;
     struct serial_key *serial_key;
-    struct client_key_writer *client_key_writers[CLIENT_KEYS_PARTS]; /* NULL without client_keys */
 
-    /* etcd's content, from the mirror */
-    struct etcd_mirror *mirror;
+    /* etcd's content, from the mirrors */
+    struct key_feed feeds[KEY_FEEDS];
     struct ownership ownership;
     struct owners *owners;
     struct reverse_keys *reverse_keys;
-    struct buf claimant; /* scratch */
-    int64_t revision;    /* of the mirror's last commit */
-    uint32_t generation; /* of its full reads */
-    bool is_mirrored;    /* it has read everything once */
-    bool is_mid_publication;
-    bool is_mid_read;
-    bool are_orphans_due; /* must look for unclaimed reverse keys */
-    uint64_t reads;
-    struct outage_source followed; /* away while the mirror's watch is down */
+    struct buf claimant;           /* scratch */
+    bool are_orphans_due;          /* must look for unclaimed reverse keys */
+    struct outage_source followed; /* away while the watch of records is down */
 
     /* Sending */
-    struct outage_source written; /* away from a failed transaction to the next success */
-    struct err refused;           /* the last refusal of a single service; msg "": none waits */
+    struct outage_source written;      /* away from a failed transaction to the next success */
+    struct err refused[OWNER_CLASSES]; /* the last refusal of a single owner; msg "": none waits */
     struct backoff backoff;
     ev_timer retry; /* active while etcd is away: no transaction is sent */
 
@@ -66,11 +59,12 @@ struct reconciler {
     struct planner planner;
     struct plan plan; /* of the owner last planned */
     bool was_complete;
-    unsigned complete_kinds; /* inventory_complete_kinds, when last looked at */
-    uint64_t desired;        /* owners' own keys */
-    uint64_t foreign;        /* desired reverse keys that others own */
-    uint64_t trimmed_at;     /* keys deleted when memory was last given back */
-    uint64_t trimmed_reads;  /* and full reads */
+    unsigned complete_kinds;                    /* inventory_complete_kinds, when last looked at */
+    bool may_delete_clients[CLIENT_KEYS_PARTS]; /* likewise client_keys_may_delete */
+    uint64_t desired;                           /* owners' own keys */
+    uint64_t foreign;                           /* desired reverse keys that others own */
+    uint64_t trimmed_at;                        /* keys deleted when memory was last given back */
+    uint64_t trimmed_reads;                     /* and full reads */
 
     struct sync_report report;
     uint64_t transactions; /* acknowledged */
@@ -90,6 +84,9 @@ struct reconciler {
 void reconciler_want_look(struct reconciler *r, struct owner *owner);
 
 bool reconciler_may_write(const struct reconciler *r);
+
+/* Owners of records that are to be planned. */
+size_t reconciler_queued(const struct reconciler *r);
 
 /* ---- reconciler_flights.c ---- */
 
@@ -114,26 +111,23 @@ bool reconciler_is_reverse_key(struct slice key);
 
 /* ---- reconciler_clients.c ---- */
 
-void reconciler_open_clients(struct reconciler *r);
-void reconciler_close_clients(struct reconciler *r);
+/* In each turn of the loop: what pods and namespaces want of the keys about clients. */
+void reconciler_take_client_changes(struct reconciler *r);
 
-/* planner_config's, for pods' addresses. */
-bool reconciler_lacks_node_address(const void *r, struct slice label);
-
-/* The owner is settled: its address may have waited for that. */
+/* The owner is settled: a node's address, or the pods at it, may have waited for that. */
 void reconciler_tell_settled(struct reconciler *r, const struct owner *owner);
 
-/* What node addresses wait for may have changed for all. */
-void reconciler_recheck_clients(struct reconciler *r);
-
-void reconciler_clients_lead_changed(struct reconciler *r);
-void reconciler_turn_clients(struct reconciler *r);
+/* There is something to write of what is wanted so far, or it is not known yet whether there is.
+ * What etcd refuses does not count: it would hold up everything else. */
 bool reconciler_clients_are_pending(const struct reconciler *r);
-bool reconciler_clients_are_busy(const struct reconciler *r);
+
+/* Appends what keeps going wrong, as one line without newline; false: nothing. */
+bool reconciler_explain_clients(const struct reconciler *r, struct buf *out);
 
 /* ---- reconciler_mirror.c ---- */
 
 void reconciler_follow(struct reconciler *r);
+void reconciler_unfollow(struct reconciler *r);
 
 /* The revision that last wrote the key; 0: absent. */
 int64_t reconciler_key_revision(const void *data, struct slice key);

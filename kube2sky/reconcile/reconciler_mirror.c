@@ -18,11 +18,12 @@ static void owner_touched(struct reconciler *r, struct owner *owner, int64_t rev
     if (!owner) {
         return;
     }
+    const struct key_feed *feed = &r->feeds[owner_class_feed(owner->class)];
     if (owner->state == OWNER_IN_FLIGHT) {
         owner->first_event = owner->first_event ? owner->first_event : revision;
         owner->last_event = revision;
     } else {
-        owner->is_disturbed |= !r->is_mid_read && reconciler_may_write(r);
+        owner->is_disturbed |= !feed->is_mid_read && reconciler_may_write(r);
     }
     reconciler_want_look(r, owner);
 }
@@ -46,7 +47,7 @@ static void reverse_touched(struct reconciler *r, struct slice key, int64_t revi
     const struct reverse_key *there = reverse_keys_find(r->reverse_keys, key);
     if (owner) {
         owner_touched(r, owner, revision);
-    } else if (there && there->value.is_ours && !r->is_mid_read) {
+    } else if (there && there->value.is_ours && !r->feeds[KEY_FEED_RECORDS].is_mid_read) {
         owner_touched(r, owners_get(r->owners, orphan_id(key)), revision);
     }
     struct owner *orphan = owners_find(r->owners, orphan_id(key));
@@ -58,7 +59,8 @@ static void reverse_touched(struct reconciler *r, struct slice key, int64_t revi
 int64_t reconciler_key_revision(const void *data, struct slice key)
 {
     const struct reconciler *r = data;
-    if (ownership_place(&r->ownership, key) == KEY_OBJECT) {
+    enum key_place place = ownership_place(&r->ownership, key);
+    if (place == KEY_OBJECT || place == KEY_CLIENT) {
         return owners_key_revision(r->owners, key);
     }
     const struct reverse_key *there = reverse_keys_find(r->reverse_keys, key);
@@ -76,7 +78,7 @@ static void find_orphan(void *data, struct slice key)
 /* Before all claims are known, any key may look unclaimed. */
 void reconciler_find_orphans(struct reconciler *r)
 {
-    if (r->are_orphans_due && r->is_mirrored && !r->is_mid_publication &&
+    if (r->are_orphans_due && key_feed_is_whole(&r->feeds[KEY_FEED_RECORDS]) &&
         !owners_has_due(r->owners) && inventory_knows_claims(r->config.inventory)) {
         r->are_orphans_due = false;
         reverse_keys_each_own(r->reverse_keys, find_orphan, r);
@@ -87,16 +89,17 @@ void reconciler_find_orphans(struct reconciler *r)
 
 static void on_full_begin(void *data, const struct etcd_mirror_read *read)
 {
-    struct reconciler *r = data;
-    if (read->cause == ETCD_MIRROR_OTHER_STORE) {
+    struct key_feed *feed = data;
+    struct reconciler *r = feed->reconciler;
+    if (read->cause == ETCD_MIRROR_OTHER_STORE && feed == &r->feeds[KEY_FEED_RECORDS]) {
         log_warn("etcd holds another store, writing everything it lacks",
                  LOG_STR("reason", read->reason));
-        serial_key_other_store(r->serial_key, r->revision);
+        serial_key_other_store(r->serial_key, feed->revision);
         etcd_calls_elsewhere(r->config.etcd); /* they may still reach the old store */
     }
-    r->is_mid_publication = true;
-    r->is_mid_read = true;
-    r->generation++;
+    feed->is_mid_publication = true;
+    feed->is_mid_read = true;
+    feed->generation++;
 }
 
 static void put_reverse(struct reconciler *r, const struct etcd_kv *kv)
@@ -104,24 +107,26 @@ static void put_reverse(struct reconciler *r, const struct etcd_kv *kv)
     const struct actual_value value = {
         .hash = actual_value_hash(kv->value),
         .revision = kv->mod_revision,
-        .generation = r->generation,
+        .generation = r->feeds[KEY_FEED_RECORDS].generation,
         .is_ours = ownership_has(&r->ownership, KEY_REVERSE, kv->key, kv->value),
     };
     buf_clear(&r->claimant);
     ownership_claimant(&r->ownership, kv->value, &r->claimant);
     bool has_changed = reverse_keys_put(r->reverse_keys, kv->key, &value, buf_slice(&r->claimant));
-    if (has_changed && r->is_mirrored) { /* before, whoever claims it has not been planned yet */
+    if (has_changed && r->feeds[KEY_FEED_RECORDS]
+                           .is_mirrored) { /* before, whoever claims it has not been planned yet */
         reverse_touched(r, kv->key, kv->mod_revision);
     }
 }
 
 static void on_put(void *data, const struct etcd_kv *kv)
 {
-    struct reconciler *r = data;
+    struct key_feed *feed = data;
+    struct reconciler *r = feed->reconciler;
     enum key_place place = ownership_place(&r->ownership, kv->key);
-    r->is_mid_publication = true;
-    if (place == KEY_OBJECT) {
-        struct owner *owner = owners_key_put(r->owners, kv, r->generation);
+    feed->is_mid_publication = true;
+    if (place == KEY_OBJECT || place == KEY_CLIENT) {
+        struct owner *owner = owners_key_put(r->owners, kv, feed->generation);
         if (owner && owner->contest && owner->state != OWNER_IN_FLIGHT) {
             contest_saw(owner, kv);
         }
@@ -129,16 +134,17 @@ static void on_put(void *data, const struct etcd_kv *kv)
     } else if (place == KEY_REVERSE) {
         put_reverse(r, kv);
     } else if (place == KEY_BESIDE) {
-        config_writer_put(r->config_writer, kv, r->generation);
+        config_writer_put(r->config_writer, kv, feed->generation);
     }
 }
 
 static void on_del(void *data, struct slice key, int64_t revision)
 {
-    struct reconciler *r = data;
+    struct key_feed *feed = data;
+    struct reconciler *r = feed->reconciler;
     enum key_place place = ownership_place(&r->ownership, key);
-    r->is_mid_publication = true;
-    if (place == KEY_OBJECT) {
+    feed->is_mid_publication = true;
+    if (place == KEY_OBJECT || place == KEY_CLIENT) {
         owner_touched(r, owners_key_delete(r->owners, key), revision);
     } else if (place == KEY_REVERSE && reverse_keys_delete(r->reverse_keys, key)) {
         reverse_touched(r, key, revision);
@@ -156,8 +162,10 @@ static void want_another_look(struct reconciler *r, struct owner *owner)
 
 static void sweep_owner(void *data, struct owner *owner)
 {
-    struct reconciler *r = data;
-    if (owners_sweep(r->owners, owner, r->generation)) {
+    const struct key_feed *feed = data;
+    struct reconciler *r = feed->reconciler;
+    if (feed == &r->feeds[owner_class_feed(owner->class)] &&
+        owners_sweep(r->owners, owner, feed->generation)) {
         want_another_look(r, owner);
     }
 }
@@ -172,36 +180,65 @@ static void on_reverse_swept(void *data, struct slice key)
     }
 }
 
+/* What waits for keys of the feed, or for their absence. */
+static void end_read(struct reconciler *r, struct key_feed *feed)
+{
+    bool is_records = feed == &r->feeds[KEY_FEED_RECORDS];
+    if (feed->generation > 1) { /* else nothing is of an earlier read */
+        owners_each(r->owners, sweep_owner, feed);
+    }
+    if (feed->generation > 1 && is_records) {
+        reverse_keys_sweep(r->reverse_keys, feed->generation, on_reverse_swept, r);
+    }
+    feed->is_mirrored = true;
+    feed->is_mid_read = false;
+    feed->reads++;
+    r->are_orphans_due |= is_records;
+    owners_hold_release(r->owners);
+}
+
 static void on_commit(void *data, int64_t revision, bool full)
 {
-    struct reconciler *r = data;
-    r->is_mid_publication = false;
-    r->revision = revision;
+    struct key_feed *feed = data;
+    struct reconciler *r = feed->reconciler;
+    feed->is_mid_publication = false;
+    feed->revision = revision;
     if (full) {
-        if (r->generation > 1) { /* else nothing is of an earlier read */
-            owners_each(r->owners, sweep_owner, r);
-            reverse_keys_sweep(r->reverse_keys, r->generation, on_reverse_swept, r);
-        }
-        r->is_mirrored = true;
-        r->is_mid_read = false;
-        r->are_orphans_due = true;
-        r->reads++;
+        end_read(r, feed);
     }
-    flights_on_mirror(r->flights, revision, full);
-    config_writer_commit(r->config_writer, revision, full, r->generation);
-    if (full) {
-        reconciler_recheck_clients(r);
+    flights_on_mirror(r->flights, (enum key_feed_id)(feed - r->feeds), revision, full);
+    if (feed == &r->feeds[KEY_FEED_RECORDS]) {
+        config_writer_commit(r->config_writer, revision, full, feed->generation);
     }
 }
 
 static void on_state(void *data, const struct err *err)
 {
-    struct reconciler *r = data;
+    struct key_feed *feed = data;
+    struct reconciler *r = feed->reconciler;
     if (err) {
         outage_away(&r->followed, err);
     } else {
         outage_back(&r->followed);
     }
+    feed->is_following = !err;
+}
+
+/* etcd's outages are told by the mirror of the records: here only what concerns these keys. */
+static void on_state_beside(void *data, const struct err *err)
+{
+    struct key_feed *feed = data;
+    struct reconciler *r = feed->reconciler;
+    bool is_denied = err && (err->code == ERR_REFUSED || err->code == ERR_SHUT_OUT);
+    if (is_denied && !feed->failure.msg[0]) {
+        log_warn("keys about clients cannot be read, retrying",
+                 LOG_STR("below", r->ownership.beside), LOG_STR("reason", err->msg));
+    }
+    if (!err && !feed->is_following) {
+        owners_hold_release(r->owners);
+    }
+    feed->is_following = !err;
+    feed->failure = err ? *err : (struct err){.code = 0};
 }
 
 static void on_store_key_state(void *data UNUSED, const struct err *err)
@@ -214,19 +251,35 @@ static void on_store_key_state(void *data UNUSED, const struct err *err)
     }
 }
 
-/* SkyDNS's whole tree: reverse keys are not below the domain. */
+/* SkyDNS's whole tree, since reverse keys are not below the domain; and what is about clients. */
 void reconciler_follow(struct reconciler *r)
 {
     CLEANUP_FREE char *store_key = etcd_store_key(slice_str(r->config.domain));
-    r->mirror = etcd_mirror_start(r->config.etcd, &(struct etcd_mirror_config){
-                                                      .prefix = slice_str(SKYDNS_TREE),
-                                                      .store_key = slice_str(store_key),
-                                                      .full_begin = on_full_begin,
-                                                      .put = on_put,
-                                                      .del = on_del,
-                                                      .commit = on_commit,
-                                                      .state = on_state,
-                                                      .store_key_state = on_store_key_state,
-                                                      .data = r,
-                                                  });
+    for (size_t i = 0; i < KEY_FEEDS; i++) {
+        struct key_feed *feed = &r->feeds[i];
+        feed->reconciler = r;
+        if (i == KEY_FEED_BESIDE && !r->config.client_keys) {
+            continue;
+        }
+        feed->mirror = etcd_mirror_start(
+            r->config.etcd,
+            &(struct etcd_mirror_config){
+                .prefix = slice_str(i == KEY_FEED_RECORDS ? SKYDNS_TREE : r->ownership.beside),
+                .store_key = slice_str(store_key),
+                .full_begin = on_full_begin,
+                .put = on_put,
+                .del = on_del,
+                .commit = on_commit,
+                .state = i == KEY_FEED_RECORDS ? on_state : on_state_beside,
+                .store_key_state = i == KEY_FEED_RECORDS ? on_store_key_state : NULL,
+                .data = feed,
+            });
+    }
+}
+
+void reconciler_unfollow(struct reconciler *r)
+{
+    for (size_t i = 0; i < KEY_FEEDS; i++) {
+        etcd_mirror_stop(r->feeds[i].mirror);
+    }
 }

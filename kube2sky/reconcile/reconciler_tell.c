@@ -4,7 +4,6 @@
 #include "common/etcd/etcd_metrics.h"
 #include "common/etcd/etcd_mirror.h"
 #include "kube2sky/reconcile/change_ring.h"
-#include "kube2sky/reconcile/client_key_writer_internal.h"
 #include "kube2sky/reconcile/config_writer_internal.h"
 #include "kube2sky/reconcile/contest_internal.h"
 #include "kube2sky/reconcile/leader_internal.h"
@@ -25,8 +24,9 @@ static void append_why(const struct outage_source *source, struct buf *out)
 
 static size_t waiting_owners(const struct reconciler *r)
 {
-    return owners_queued(r->owners) + owners_held(r->owners) + owners_contested(r->owners) +
-           owners_refused(r->owners);
+    return reconciler_queued(r) + owners_in(r->owners, OWNER_RECORDS, OWNER_HELD) +
+           owners_in(r->owners, OWNER_RECORDS, OWNER_CONTESTED) +
+           owners_in(r->owners, OWNER_RECORDS, OWNER_REFUSED);
 }
 
 static void explain_clients_missing(const struct reconciler *r, struct buf *out)
@@ -38,17 +38,18 @@ static void explain_clients_missing(const struct reconciler *r, struct buf *out)
 
 void reconciler_explain(const struct reconciler *r, struct buf *out)
 {
-    if (!r->is_mirrored) {
+    if (!r->feeds[KEY_FEED_RECORDS].is_mirrored) {
         buf_append_str(out, "etcd has not been read yet");
         append_why(&r->followed, out);
         return;
     }
     buf_printf(out, "%zu services are waiting to be written to etcd, %zu transactions in flight",
-               owners_queued(r->owners) + owners_refused(r->owners), flights_used(r->flights));
+               reconciler_queued(r) + owners_in(r->owners, OWNER_RECORDS, OWNER_REFUSED),
+               flights_used(r->flights));
     explain_clients_missing(r, out);
     append_why(&r->written, out);
-    if (!r->written.is_away && r->refused.msg[0]) {
-        buf_printf(out, "; the last refusal was: %s", r->refused.msg);
+    if (!r->written.is_away && r->refused[OWNER_RECORDS].msg[0]) {
+        buf_printf(out, "; the last refusal was: %s", r->refused[OWNER_RECORDS].msg);
     }
 }
 
@@ -82,18 +83,10 @@ static bool explain_too_large(const struct reconciler *r, struct buf *out)
 static bool explain_doubt(const struct reconciler *r, enum kube_kind kind, const char *text,
                           struct buf *out)
 {
-    bool is_trouble = owners_held(r->owners) && inventory_doubts(r->config.inventory, kind);
+    bool is_trouble = owners_in(r->owners, OWNER_RECORDS, OWNER_HELD) &&
+                      inventory_doubts(r->config.inventory, kind);
     if (is_trouble) {
         buf_append_str(out, text);
-    }
-    return is_trouble;
-}
-
-static bool explain_clients(const struct reconciler *r, struct buf *out)
-{
-    bool is_trouble = false;
-    for (size_t i = 0; i < CLIENT_KEYS_PARTS && r->client_key_writers[i] && !is_trouble; i++) {
-        is_trouble = client_key_writer_explain(r->client_key_writers[i], out);
     }
     return is_trouble;
 }
@@ -110,7 +103,7 @@ static bool explain_doubts(const struct reconciler *r, struct buf *out)
 
 static bool explain_behind(const struct reconciler *r, struct buf *out)
 {
-    const struct etcd_mirror_counts counts = etcd_mirror_counts(r->mirror);
+    const struct etcd_mirror_counts counts = etcd_mirror_counts(r->feeds[KEY_FEED_RECORDS].mirror);
     return etcd_metrics_explain_behind(r->config.outage, &counts, out);
 }
 
@@ -119,15 +112,11 @@ bool reconciler_explain_trouble(const struct reconciler *r, struct buf *out)
     return (r->leader && leader_explain(r->leader, out)) || explain_behind(r, out) ||
            contests_explain(r->contests, out) || explain_too_large(r, out) ||
            explain_doubts(r, out) || config_writer_explain(r->config_writer, out) ||
-           explain_clients(r, out);
+           reconciler_explain_clients(r, out);
 }
 
 /* No object's id. */
 static const char config_owner[] = "ConfigMap";
-static const char *const client_owners[CLIENT_KEYS_PARTS] = {
-    [CLIENT_KEYS_NODE_ADDRESS] = "node addresses",
-    [CLIENT_KEYS_VISIBLE] = "visible namespaces",
-};
 
 struct unsettled_visit {
     void (*fn)(void *data, struct slice owner);
@@ -162,21 +151,7 @@ enum unsettled_part reconciler_each_unsettled(struct reconciler *r, struct unset
     if (config_writer_is_unsettled(r->config_writer)) {
         fn(data, slice_str(config_owner));
     }
-    for (size_t i = 0; i < CLIENT_KEYS_PARTS && r->client_key_writers[i]; i++) {
-        if (client_key_writer_is_unsettled(r->client_key_writers[i])) {
-            fn(data, slice_str(client_owners[i]));
-        }
-    }
     return UNSETTLED_LAST;
-}
-
-static void preview_clients(struct reconciler *r, struct slice id, struct buf *out)
-{
-    for (size_t i = 0; i < CLIENT_KEYS_PARTS && r->client_key_writers[i]; i++) {
-        if (slice_equal(id, slice_str(client_owners[i]))) {
-            client_key_writer_preview(r->client_key_writers[i], out);
-        }
-    }
 }
 
 void reconciler_preview(struct reconciler *r, struct slice id, struct buf *out)
@@ -184,20 +159,12 @@ void reconciler_preview(struct reconciler *r, struct slice id, struct buf *out)
     struct owner *owner = owners_find(r->owners, id);
     if (slice_equal(id, slice_str(config_owner))) {
         config_writer_preview(r->config_writer, out);
-    } else if (owner && r->is_mirrored) {
+    } else if (owner && r->feeds[owner_class_feed(owner->class)].is_mirrored) {
         (void)planner_plan(&r->planner, owner, &r->plan);
         preview_append(&r->plan, out);
         preview_append_withheld(&r->planner.withheld, out);
         preview_append_left(&r->planner.left, out);
-    } else {
-        preview_clients(r, id, out);
     }
-}
-
-static size_t count_clients(const struct reconciler *r, enum client_keys_part part)
-{
-    const struct client_key_writer *writer = r->client_key_writers[part];
-    return writer ? client_key_writer_count(writer) : 0;
 }
 
 struct reconciler_stats reconciler_get_stats(const struct reconciler *r)
@@ -206,10 +173,10 @@ struct reconciler_stats reconciler_get_stats(const struct reconciler *r)
     struct reconciler_stats stats = {
         .config_keys = config.listed,
         .config_foreign = config.foreign,
-        .node_addresses = count_clients(r, CLIENT_KEYS_NODE_ADDRESS),
-        .visible = count_clients(r, CLIENT_KEYS_VISIBLE),
-        .mirror = etcd_mirror_counts(r->mirror),
-        .reads = r->reads,
+        .node_addresses = owners_key_count(r->owners, OWNER_NODE_ADDRESS),
+        .visible = owners_key_count(r->owners, OWNER_VISIBLE),
+        .mirror = etcd_mirror_counts(r->feeds[KEY_FEED_RECORDS].mirror),
+        .reads = r->feeds[KEY_FEED_RECORDS].reads,
         .keys_written = r->report.keys_written,
         .keys_deleted = r->report.keys_deleted,
         .keys_restored = r->keys_restored,
@@ -221,17 +188,17 @@ struct reconciler_stats reconciler_get_stats(const struct reconciler *r)
         .plan_time = &r->plan_time,
         .change_time = &r->change_time,
         .changes = &r->changes,
-        .revision = r->revision,
+        .revision = r->feeds[KEY_FEED_RECORDS].revision,
         .desired = r->desired + planner_reverse_count(&r->planner),
-        .actual = owners_key_count(r->owners) + reverse_keys_count(r->reverse_keys),
+        .actual = owners_key_count(r->owners, OWNER_RECORDS) + reverse_keys_count(r->reverse_keys),
         .foreign = r->foreign,
         .is_leading = !r->leader || leader_is_leading(r->leader),
         .too_large = r->planner.too_large,
         .contested = contests_count(r->contests),
         .waiting = waiting_owners(r),
-        .owners = owners_count(r->owners),
-        .held = owners_held(r->owners),
-        .refused = owners_refused(r->owners),
+        .owners = owners_count(r->owners, OWNER_RECORDS),
+        .held = owners_in(r->owners, OWNER_RECORDS, OWNER_HELD),
+        .refused = owners_in(r->owners, OWNER_RECORDS, OWNER_REFUSED),
         .leader = r->leader ? leader_holder(r->leader) : "",
         .in_flight = flights_passengers(r->flights),
         .flights = flights_used(r->flights),

@@ -64,7 +64,7 @@ static void on_refuted(void *data)
 static void on_landed(void *data, struct owner *owner, bool needs_look)
 {
     struct fixture *f = data;
-    owner->state = OWNER_SETTLED;
+    owners_land(f->owners, owner);
     f->landed++;
     f->looks += needs_look;
 }
@@ -126,7 +126,7 @@ static struct owner *acknowledged_put(struct fixture *f, const char *id, const c
         &plan,
         &(struct etcd_op){.kind = ETCD_OP_PUT, .key = slice_str(key), .value = slice_str("{}")}, 0);
     owners_enqueue(f->owners, owner);
-    struct flight *flight = flights_open(f->flights);
+    struct flight *flight = flights_open(f->flights, OWNER_RECORDS);
     assert_int_equal(flight_board(flight, f->owners, &plan), PLAN_FITS_WHOLE);
     flight_send(flight);
     f->acknowledged = 0;
@@ -148,10 +148,10 @@ static void test_seen_it_is_over(void **state)
     struct fixture *f = *state;
     etcd_proc_need();
     struct owner *owner = acknowledged_put(f, "svc/default/web", "/skydns/test/svc/default/web/x");
-    flights_on_mirror(f->flights, f->acknowledged - 1, false);
+    flights_on_mirror(f->flights, KEY_FEED_RECORDS, f->acknowledged - 1, false);
     assert_int_equal(f->landed, 0);
     see(owner, f->acknowledged);
-    flights_on_mirror(f->flights, f->acknowledged, false);
+    flights_on_mirror(f->flights, KEY_FEED_RECORDS, f->acknowledged, false);
     assert_int_equal(f->landed, 1);
     assert_int_equal(f->looks, 0);
     assert_int_equal(flights_used(f->flights), 0);
@@ -164,7 +164,7 @@ static void test_what_others_did_is_looked_at(void **state)
     struct owner *owner = acknowledged_put(f, "svc/default/web", "/skydns/test/svc/default/web/x");
     see(owner, f->acknowledged);
     see(owner, f->acknowledged + 1);
-    flights_on_mirror(f->flights, f->acknowledged + 1, false);
+    flights_on_mirror(f->flights, KEY_FEED_RECORDS, f->acknowledged + 1, false);
     assert_int_equal(f->landed, 1);
     assert_int_equal(f->looks, 1);
 }
@@ -176,7 +176,7 @@ static void test_what_the_mirror_does_not_show_is_looked_at(void **state)
     struct fixture *f = *state;
     etcd_proc_need();
     (void)acknowledged_put(f, "svc/default/web", "/skydns/test/svc/default/web/x");
-    flights_on_mirror(f->flights, f->acknowledged + 1, false);
+    flights_on_mirror(f->flights, KEY_FEED_RECORDS, f->acknowledged + 1, false);
     assert_int_equal(f->landed, 1);
     assert_int_equal(f->looks, 1);
 }
@@ -186,7 +186,7 @@ static void test_the_same_after_a_full_read(void **state)
     struct fixture *f = *state;
     etcd_proc_need();
     (void)acknowledged_put(f, "svc/default/web", "/skydns/test/svc/default/web/x");
-    flights_on_mirror(f->flights, f->acknowledged, true);
+    flights_on_mirror(f->flights, KEY_FEED_RECORDS, f->acknowledged, true);
     assert_int_equal(f->landed, 1);
     assert_int_equal(f->looks, 1);
 }
