@@ -166,15 +166,31 @@ bool tcp_connection_take_end(struct tcp_connection *c, ssize_t n, int error)
     return error == EINTR;
 }
 
+/* Whether the frame that the kept bytes begin ends behind so many further ones. */
+static bool is_part_of_frame(const struct tcp_connection *c, size_t len)
+{
+    const uint8_t *bytes = c->in.data;
+    return c->in.len >= TCP_PREFIX && !(c->todo & TCP_HAS_FRAMES) &&
+           c->in.len + len < TCP_PREFIX + (size_t)(bytes[0] << 8 | bytes[1]);
+}
+
+bool tcp_connection_take_frames(struct tcp_connection *c, size_t len)
+{
+    const uint8_t *bytes = c->server->in + c->in.len;
+    if (is_part_of_frame(c, len)) {
+        buf_append(&c->in, bytes, len);
+        return true;
+    }
+    return tcp_connection_answer_frames(c, tcp_connection_load_input(c) + len);
+}
+
 bool tcp_connection_read(struct tcp_connection *c)
 {
     if (c->kind) {
         return tcp_stream_read(c);
     }
-    size_t held = tcp_connection_load_input(c);
-    ssize_t n = socket_recv(c->fd, c->server->in + held, TCP_READ_MAX, 0);
-    return n > 0 ? tcp_connection_answer_frames(c, held + (size_t)n)
-                 : tcp_connection_take_end(c, n, errno);
+    ssize_t n = socket_recv(c->fd, c->server->in + c->in.len, TCP_READ_MAX, 0);
+    return n > 0 ? tcp_connection_take_frames(c, (size_t)n) : tcp_connection_take_end(c, n, errno);
 }
 
 /* ---- Single queries ---- */

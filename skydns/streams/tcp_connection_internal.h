@@ -195,6 +195,11 @@ void tcp_connection_keep_input(struct tcp_connection *c, const uint8_t *bytes, s
 /* One turn: answers the whole frames in the server's input, keeps the rest. */
 bool tcp_connection_answer_frames(struct tcp_connection *c, size_t len) MUST_CHECK;
 
+/* The same with so many bytes just read, to the server's input at the place behind the kept ones,
+ * which is left free for these. Those of a frame that goes on join them: none is moved twice,
+ * however few come at a time. */
+bool tcp_connection_take_frames(struct tcp_connection *c, size_t len) MUST_CHECK;
+
 /* Handles a read that returned no bytes. */
 bool tcp_connection_take_end(struct tcp_connection *c, ssize_t n, int error) MUST_CHECK;
 

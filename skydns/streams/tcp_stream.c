@@ -151,7 +151,7 @@ bool tcp_stream_read(struct tcp_connection *c)
         pass_over(c);
         return true;
     }
-    size_t held = tcp_connection_load_input(c);
+    const size_t held = c->in.len;
     uint8_t *in = c->server->in + held;
     ssize_t n =
         c->tls ? tcp_tls_recv(c, in, TCP_READ_MAX) : socket_recv(c->fd, in, TCP_READ_MAX, 0);
@@ -159,10 +159,11 @@ bool tcp_stream_read(struct tcp_connection *c)
         return tcp_connection_take_end(c, n, errno);
     }
     if (!c->stream) {
-        return tcp_connection_answer_frames(c, held + (size_t)n);
+        return tcp_connection_take_frames(c, (size_t)n);
     }
-    bool is_sound = tcp_stream_turn(c, held + (size_t)n);
-    tcp_connection_spend(c, (size_t)n); /* bytes that become no query take time, too */
+    bool is_sound = tcp_stream_turn(c, tcp_connection_load_input(c) + (size_t)n);
+    /* Bytes that become no query take time, too, and those that were there do again. */
+    tcp_connection_spend(c, held + (size_t)n);
     return is_sound;
 }
 

@@ -1,0 +1,119 @@
+"""One client sends its queries in segments of one byte, on as many connections as there are places. Others notice
+nothing.
+"""
+
+import itertools
+import resource
+import socket
+import threading
+from pathlib import Path
+
+import dns.message
+import pytest
+from attack import ATTACKER
+from churn import STEADY
+from fault_bed import PATIENCE_S, FaultBed, full
+from others import Others
+from programs import wait_until
+
+pytestmark = pytest.mark.faults
+
+_NXDOMAIN = 3  # nobody writes the name
+_CONNECTIONS = 10_000
+_IP_BIND_ADDRESS_NO_PORT = 24  # the port is chosen for the pair of addresses: quick, however many there are
+
+
+_QUERY = dns.message.make_query(full(STEADY), "A", use_edns=False).to_wire()
+_FRAME = len(_QUERY).to_bytes(2, "big") + _QUERY
+# The begin of a query of 64 KB, without its last 15,000 bytes.
+_LONG_BEGIN = b"\xff\xff" + bytes(50_000)
+
+
+class Dripping:
+    """A byte of a query on each connection in turn, as fast as it can; one that was closed is opened again."""
+
+    def __init__(self, port: int, count: int, begin: bytes = b"", frame: bytes = _FRAME, pause_s: float = 0):
+        """`begin` is sent at once, `frame` over and over; a pause after each byte lets each be read alone."""
+        self._begin, self._frame, self._pause_s = begin, frame, pause_s
+        self._port, self._is_over = port, threading.Event()
+        self.sent = 0
+        self._sockets = [self._connect() for _ in range(count)]
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> "Dripping":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_exc) -> None:
+        self._is_over.set()
+        self._thread.join()
+        for connection in self._sockets:
+            connection.close()
+
+    def _connect(self) -> socket.socket:
+        connection = socket.socket()
+        connection.settimeout(PATIENCE_S)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.setsockopt(socket.IPPROTO_IP, _IP_BIND_ADDRESS_NO_PORT, 1)
+        connection.bind((ATTACKER, 0))
+        connection.connect(("127.0.0.1", self._port))
+        connection.sendall(self._begin)
+        connection.setblocking(False)
+        return connection
+
+    def _run(self) -> None:
+        for place in itertools.count():
+            byte = self._frame[place % len(self._frame) :][:1]
+            self._is_over.wait(self._pause_s)
+            for i, connection in enumerate(self._sockets):
+                if self._is_over.is_set():
+                    return
+                try:
+                    connection.send(byte)
+                    self.sent += 1
+                except BlockingIOError:
+                    pass
+                except OSError:
+                    connection.close()
+                    self._sockets[i] = self._connect()
+
+
+def _cpu_s(pid: int) -> float:
+    user, system = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]
+    return (int(user) + int(system)) / 100
+
+
+def _metric(bed: FaultBed, name: str) -> float:
+    return bed.watched[0].metrics().get(name)
+
+
+def _drip(bed: FaultBed, count: int, segments: int, tcp: bool = True, **what) -> float:
+    """Returns what a segment costs, in microseconds."""
+    with Others(bed.dns.port, full(STEADY), tcp=tcp, rcode=_NXDOMAIN) as others:
+        idle = others.measure()
+        with Dripping(bed.dns.port, count, **what) as attack:
+            wait_until(lambda: attack.sent > 2 * count, "all connections are dripped on", PATIENCE_S)
+            begun, begun_s = attack.sent, _cpu_s(bed.skydns.pid)
+            attacked = others.measure(lambda: attack.sent > begun + segments)
+            cost_us = (_cpu_s(bed.skydns.pid) - begun_s) * 1e6 / (attack.sent - begun)
+            bed.note(f"{_metric(bed, 'tcp_connections'):.0f} connections, {cost_us:.1f} us for each segment")
+    others.check(bed, f"segments of one byte on {count} connections", idle, attacked)
+    return cost_us
+
+
+@pytest.mark.parametrize("tcp", [True, False], ids=["tcp", "udp"])
+def test_attack_segments_of_one_byte(single, tcp):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    count = min(_CONNECTIONS, hard - 1000)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    try:
+        _drip(single, count, 10 * count, tcp)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_attack_segments_of_long_queries(single):
+    """What is there already of a query is not moved for each further byte."""
+    short_us = _drip(single, 100, 30_000, pause_s=0.004)
+    long_us = _drip(single, 100, 30_000, begin=_LONG_BEGIN, frame=b"\0", pause_s=0.004)
+    assert long_us < 1.5 * short_us
