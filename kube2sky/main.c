@@ -371,7 +371,8 @@ static int serve(const struct options *o)
     if (r == 0 && o->is_dry_run) {
         app.dry_run = dry_run_new(app.loop);
     } else if (r == 0) {
-        r = status_new(app.loop, &o->healthz, &app.sources, &app.status, &err);
+        r = status_new(&(struct status_config){app.loop, o->healthz, o->http_hosts, &app.sources},
+                       &app.status, &err);
     }
     if (r == 0) {
         r = drop_privileges(&app, o, &err);

@@ -10,6 +10,7 @@
 #include "common/dns/dname.h"
 #include "common/etcd/etcd_defaults.h"
 #include "common/etcd/etcd_txn.h"
+#include "common/http/http_hosts.h"
 #include "kube2sky/api/kube_client.h"
 #include "kube2sky/api/label_selector.h"
 #include "kube2sky/explain.h"
@@ -128,6 +129,9 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
          .help = "TCP port of /readiness, /metrics, /plan, /explain and /healthz"},
         {"healthz-address", FLAG_STRING, &raw->healthz_address,
          .help = "IP address to serve them on; none: every address"},
+        {"http-hosts", FLAG_STRING, &o->http_hosts,
+         .help = "comma-separated names that requests for them may have in Host, beside IP "
+                 "addresses, single labels and names in -domain"},
         {"top", FLAG_BOOL, &o->wants_top,
          .help = "show the figures of the kube2sky running there in this terminal; q ends"},
         {"v", FLAG_INT, &raw->verbosity, .help = "4 and more: like -log-level=debug"},
@@ -323,6 +327,13 @@ static int take_healthz(const struct raw *raw, struct options *o, struct err *er
     return 0;
 }
 
+static int check_http_hosts(const struct options *o, struct err *err)
+{
+    struct err reason;
+    int r = http_hosts_check(o->http_hosts, &reason);
+    return r < 0 ? err_set(err, r, "flag -http-hosts: %s", reason.msg) : 0;
+}
+
 static int check_top(const struct options *o, struct err *err)
 {
     if (o->wants_top && (o->is_dry_run || *o->healthcheck)) {
@@ -363,6 +374,7 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
         .kubecfg_file = "",
         .kube_master_url = "",
         .label_selector = "",
+        .http_hosts = "",
         .healthcheck = "",
         .explain = "",
         .wants_reverse = true,
@@ -383,6 +395,9 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
     }
     if (r == 0) {
         r = take_healthz(&raw, &o, err);
+    }
+    if (r == 0) {
+        r = check_http_hosts(&o, err);
     }
     if (r == 0) {
         r = check_top(&o, err);

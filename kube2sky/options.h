@@ -44,6 +44,7 @@ struct options {
     struct addr healthz;     /* where HTTP is served; the address `::` is every one, IPv4 too */
     int log_level;           /* enum log_level */
     int log_format;          /* enum log_format */
+    const char *http_hosts;  /* comma-separated, "" = none: http_hosts.h */
     bool wants_top;          /* show the figures of the one at healthz instead */
     const char *healthcheck; /* the URL to ask instead of everything else; "": none */
     const char *explain;     /* NAMESPACE/SERVICE to ask a running one about; "": none */

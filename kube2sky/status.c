@@ -5,6 +5,8 @@
 
 #include "common/base/outage.h"
 #include "common/base/xalloc.h"
+#include "common/dns/dname.h"
+#include "common/http/http_hosts.h"
 #include "common/http/http_server.h"
 #include "common/page/live_page.h"
 #include "kube2sky/config_source.h"
@@ -24,7 +26,16 @@ struct status {
     struct http_route routes[ROUTES];
     struct http_server *http;
     struct live_page *live;
+    struct http_hosts hosts;
 };
+
+static bool is_our_name(const void *data, struct slice text)
+{
+    const struct metrics_sources *sources = data;
+    struct dname name, domain;
+    return dname_from_text(text, &name) && dname_from_text(slice_str(sources->domain), &domain) &&
+           dname_is_within(&name, &domain);
+}
 
 static void on_healthz(void *data UNUSED, const struct http_request *request UNUSED,
                        struct http_reply *reply)
@@ -100,9 +111,9 @@ static int listen_at(struct status *status, struct ev_loop *loop, const struct a
     return r < 0 ? err_wrap(err, r, "flag %s", flag) : 0;
 }
 
-int status_new(struct ev_loop *loop, const struct addr *address, struct metrics_sources *sources,
-               struct status **ret_status, struct err *err)
+int status_new(const struct status_config *config, struct status **ret_status, struct err *err)
 {
+    struct metrics_sources *sources = config->sources;
     struct status *status = xcalloc(1, sizeof(*status));
     status->routes[0] = (struct http_route){"/healthz", on_healthz, NULL};
     status->routes[1] = (struct http_route){"/readiness", on_readiness, sources};
@@ -110,15 +121,17 @@ int status_new(struct ev_loop *loop, const struct addr *address, struct metrics_
     status->routes[3] = (struct http_route){"/plan", plan_page_handle, sources};
     status->routes[4] = (struct http_route){"/explain", explain_page_handle, sources};
     status->live = live_page_new(
-        &kube2sky_page,
-        &(struct http_events_config){.loop = loop, .build = build_figures, .data = sources});
+        &kube2sky_page, &(struct http_events_config){
+                            .loop = config->loop, .build = build_figures, .data = sources});
     live_page_routes(status->live, &status->routes[ROUTES - LIVE_PAGE_ROUTES]);
-    int r = listen_at(status, loop, address, err);
+    int r = listen_at(status, config->loop, &config->address, err);
     if (r < 0) {
         live_page_free(status->live);
         free(status);
         return r;
     }
+    status->hosts = (struct http_hosts){config->http_hosts, is_our_name, sources};
+    http_server_limit_hosts(status->http, &status->hosts);
     *ret_status = status;
     return 0;
 }

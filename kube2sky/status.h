@@ -24,10 +24,16 @@
 
 struct status;
 
-/* Listens; at `::` to every address, IPv4 too. Errors name the flag. The sources are borrowed, and
- * set before the loop runs. */
-int status_new(struct ev_loop *loop, const struct addr *address, struct metrics_sources *sources,
-               struct status **ret_status, struct err *err) MUST_CHECK;
+struct status_config {
+    struct ev_loop *loop;
+    struct addr address;             /* `::`: every one, IPv4 too */
+    const char *http_hosts;          /* see http_hosts.h; borrowed, as are the sources */
+    struct metrics_sources *sources; /* set before the loop runs */
+};
+
+/* Listens. Errors name the flag. */
+int status_new(const struct status_config *config, struct status **ret_status,
+               struct err *err) MUST_CHECK;
 
 /* What /readiness says: false, with the reason as one line without newline. */
 bool status_is_ready(const struct metrics_sources *sources, bool is_strict, struct buf *out);

@@ -4,9 +4,13 @@
 #include <stdlib.h>
 
 #include "common/base/xalloc.h"
+#include "common/dns/dname.h"
+#include "common/http/http_hosts.h"
 #include "common/http/http_server.h"
 #include "skydns/pages/live.h"
 #include "skydns/pages/status.h"
+#include "skydns/publish/engine_config.h"
+#include "skydns/publish/publisher.h"
 
 struct http_pages {
     struct http_server *server; /* NULL: off */
@@ -15,7 +19,16 @@ struct http_pages {
     struct http_server *prometheus; /* NULL: off */
     struct http_route prometheus_route;
     char *skydns_prefix;
+    struct http_hosts hosts;
 };
+
+static bool is_our_name(const void *data, struct slice text)
+{
+    const struct metrics_sources *sources = data;
+    struct dname name;
+    return dname_from_text(text, &name) &&
+           engine_config_zone(publisher_newest_config(sources->publisher), &name) != NULL;
+}
 
 /* As SkyDNS did: metrics on every address, including IPv6 where available. */
 static int open_prometheus(struct http_pages *pages, struct ev_loop *loop, const struct options *o,
@@ -49,6 +62,7 @@ int http_pages_open(struct ev_loop *loop, const struct options *options,
                     struct metrics_sources *sources, struct http_pages **ret_pages, struct err *err)
 {
     struct http_pages *pages = xcalloc(1, sizeof(*pages));
+    pages->hosts = (struct http_hosts){options->http_hosts, is_our_name, sources};
     int r = options->prometheus_port ? open_prometheus(pages, loop, options, sources, err) : 0;
     if (r == 0 && options->has_http) {
         r = open_pages(pages, loop, options, sources, err);
@@ -56,6 +70,12 @@ int http_pages_open(struct ev_loop *loop, const struct options *options,
     if (r < 0) {
         http_pages_free(pages);
         return r;
+    }
+    if (pages->prometheus) {
+        http_server_limit_hosts(pages->prometheus, &pages->hosts);
+    }
+    if (pages->server) {
+        http_server_limit_hosts(pages->server, &pages->hosts);
     }
     *ret_pages = pages;
     return 0;

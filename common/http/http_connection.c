@@ -10,8 +10,10 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/http/http_events_internal.h"
+#include "common/http/http_hosts.h"
 #include "common/http/http_request_internal.h"
 
 enum {
@@ -159,6 +161,7 @@ static const char *status_text(int status)
         {405, "Method Not Allowed"},
         {411, "Length Required"},
         {417, "Expectation Failed"},
+        {421, "Misdirected Request"},
         {431, "Request Header Fields Too Large"},
         {500, "Internal Server Error"},
         {503, "Service Unavailable"},
@@ -360,6 +363,26 @@ static const struct http_route *find_route(const struct http_connection_config *
     return NULL;
 }
 
+/* For a name that may be that of somebody's web page: no page of ours. */
+static bool refuse_host(const struct http_connection *c, struct http_reply *reply)
+{
+    static struct log_limit limit = {.burst = 1};
+    const struct http_hosts *hosts = c->config->hosts;
+    if (!hosts || http_hosts_allow(hosts, c->head.host)) {
+        return false;
+    }
+    char text[INET6_ADDRSTRLEN];
+    if (log_limit_pass(&limit)) {
+        log_warn("HTTP request refused, its Host is none of ours; see -http-hosts",
+                 LOG_SLICE("host", c->head.host), LOG_STR("client", ip_format(&c->client, text)));
+    }
+    fill_error(reply, 421, "Host: ");
+    buf_append_slice(&reply->body, c->head.host);
+    buf_append_str(&reply->body, ": expected an IP address, one label, localhost, a name in our "
+                                 "domains, or one of -http-hosts\n");
+    return true;
+}
+
 /* The socket becomes a stream of events; the connection closes without it. */
 static void give_to_events(struct http_connection *c, const struct http_reply *reply)
 {
@@ -376,7 +399,9 @@ static bool answer(struct http_connection *c)
         .method = c->head.method, .path = c->head.path, .head = &c->head};
     struct http_reply reply = new_reply();
     const struct http_route *route = find_route(c->config, request.path);
-    if (route) {
+    if (refuse_host(c, &reply)) {
+        /* whatever the path is */
+    } else if (route) {
         route->handler(route->data, &request, &reply);
     } else {
         fill_error(&reply, 404, "not found\n");

@@ -18,6 +18,7 @@ struct http_connection_config {
     struct ev_loop *loop;
     const struct http_route *routes; /* borrowed */
     size_t count;
+    const struct http_hosts *hosts; /* borrowed; NULL: a request may name any */
     /* A complete request arrived. Must not close the connection, but may close others. */
     void (*requested)(void *data, struct http_connection *connection);
     /* The connection has closed itself and is freed when this returns. */

@@ -225,6 +225,7 @@ static int parse_field(struct slice line, struct fields *fields, struct http_hea
     struct slice value = trim(slice_of(colon + 1, line.len - name.len - 1));
     if (is_word(name, "host")) {
         fields->hosts++;
+        head->host = value;
     } else if (is_word(name, "connection")) {
         head->wants_close = head->wants_close || has_word(value, "close");
     } else if (is_word(name, "transfer-encoding")) {
@@ -253,7 +254,7 @@ static int check_fields(const struct fields *fields, const struct http_head *hea
 
 int http_head_parse(uint8_t *bytes, size_t len, struct http_head *ret_head)
 {
-    struct http_head head = {.path = ""};
+    struct http_head head = {.path = "", .host = slice_of("", 0)};
     struct fields fields = {0};
     char *at = (char *)bytes;
     struct slice line;

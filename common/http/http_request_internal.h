@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "common/base/attributes.h"
+#include "common/base/slice.h"
 
 enum {
     HTTP_HEAD_MAX = 16 * 1024, /* browsers send up to half of it */
@@ -26,6 +27,7 @@ struct http_head {
         const char *name;
         const char *value; /* "" without one */
     } arguments[HTTP_ARGUMENTS_MAX];
+    struct slice host; /* the Host field; empty: none, or it is empty */
     uint64_t body_len;
     bool is_1_0;
     bool wants_close;    /* no request follows the reply */

@@ -240,6 +240,11 @@ int http_server_new(struct ev_loop *loop, const struct addr *address,
     return 0;
 }
 
+void http_server_limit_hosts(struct http_server *server, const struct http_hosts *hosts)
+{
+    server->config.hosts = hosts;
+}
+
 void http_server_free(struct http_server *server)
 {
     struct http_server *s = server;

@@ -36,6 +36,7 @@
 
 struct http_events;
 struct http_head;
+struct http_hosts;
 struct http_server;
 
 struct http_request {
@@ -82,6 +83,10 @@ struct http_route {
 int http_server_new(struct ev_loop *loop, const struct addr *address,
                     const struct http_route *routes, size_t count, struct http_server **ret_server,
                     struct err *err) MUST_CHECK;
+
+/* From now on, requests that name a host which http_hosts.h rejects get 421. Borrowed until
+ * http_server_free. */
+void http_server_limit_hosts(struct http_server *server, const struct http_hosts *hosts);
 
 /* Stops listening and drops open connections. Not from a handler. NULL is fine. */
 void http_server_free(struct http_server *server);

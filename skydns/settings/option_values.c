@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/http/http_hosts.h"
 #include "skydns/settings/stub_zones.h"
 
 bool option_next_item(const char **list, char item[OPTION_ITEM_MAX])
@@ -138,6 +139,12 @@ int option_http_address(struct options *o, const char *text, struct err *err)
         r = option_address(&o->http_address, text, err);
     }
     return r;
+}
+
+int option_http_hosts(struct options *o, const char *text, struct err *err)
+{
+    o->http_hosts = text;
+    return http_hosts_check(text, err);
 }
 
 int option_address(struct addr *ret, const char *text, struct err *err)

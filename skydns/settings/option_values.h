@@ -39,6 +39,7 @@ int option_path_prefix(struct options *o, const char *text, struct err *err) MUS
 int option_snapshot(struct options *o, const char *text, struct err *err) MUST_CHECK;
 int option_user(struct options *o, const char *text, struct err *err) MUST_CHECK; /* "": none */
 int option_dnstap(struct options *o, const char *text, struct err *err) MUST_CHECK;
+int option_http_hosts(struct options *o, const char *text, struct err *err) MUST_CHECK;
 int option_http_address(struct options *o, const char *text, struct err *err) MUST_CHECK;
 
 /* The names of key files without .key and .private; whether keys of this owner can sign anything:

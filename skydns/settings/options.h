@@ -122,6 +122,7 @@ struct options {
     const char *prometheus_subsystem;
     bool has_http;
     struct addr http_address;
+    const char *http_hosts;  /* comma-separated, "" = none: http_hosts.h */
     int64_t etcd_timeout_ms; /* log an error when etcd is away for longer; retries continue */
     int64_t lameduck_ms;     /* after SIGTERM: answer for this long, but not ready */
     const char *explain;     /* name to ask a running skydns about; "" = none */

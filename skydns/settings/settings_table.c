@@ -165,6 +165,9 @@ static const struct setting rows[] = {
     {.flag = "http-addr", .kind = SETTING_PARSED, .parse = option_http_address,
      .help = "IP:port to serve /healthz, /readiness, /metrics, /cache, /search, /explain on; none: "
              "off"},
+    {.flag = "http-hosts", .kind = SETTING_PARSED, .parse = option_http_hosts,
+     .help = "comma-separated names that its requests may have in Host, beside IP addresses, single "
+             "labels and names in -domain"},
     {.flag = "etcd-timeout", .kind = SETTING_DURATION, .unit_ms = 1, .min = 1,
      .max = DAY_MS, /* more is certainly a mistake */
      .default_number = 10000, IN(etcd_timeout_ms),

@@ -135,7 +135,9 @@ static void start_status(struct bed *b)
     fill_sources(b);
     for (int i = 0; i < ATTEMPTS && r == -EADDRINUSE; i++) {
         b->address = loopback_addr(loopback_free_port());
-        r = status_new(b->f->loop, &b->address, &b->sources, &b->status, &err);
+        r = status_new(
+            &(struct status_config){b->f->loop, b->address, "pages.example.com", &b->sources},
+            &b->status, &err);
     }
     if (r < 0) {
         fail_msg("%s", err.msg);
@@ -482,7 +484,9 @@ static void test_port_in_use(void **state)
     struct addr used;
     struct err err;
     int fd = loopback_listen(&used);
-    assert_int_equal(status_new(f->loop, &used, &sources, &status, &err), -EADDRINUSE);
+    assert_int_equal(
+        status_new(&(struct status_config){f->loop, used, "", &sources}, &status, &err),
+        -EADDRINUSE);
     assert_non_null(strstr(err.msg, "healthz-port"));
     assert_null(status);
     close(fd);
