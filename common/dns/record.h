@@ -1,46 +1,47 @@
-/* One SkyDNS record, the content of a key's JSON value (record_json.h parses and prints it).
- * Plain data; owned strings. Any thread once filled. */
+/* One SkyDNS record, the content of a key's JSON value (record_json.h parses and prints it,
+ * record_scan.h parses it where it lies). Plain data; any thread once filled. */
 #ifndef COMMON_DNS_RECORD_H
 #define COMMON_DNS_RECORD_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/base/addr.h"
 #include "common/base/slice.h"
 
+/* Its strings, as written: another one is stored and saved like these. */
+enum record_string {
+    RECORD_HOST,  /* an address or a name */
+    RECORD_TEXT,  /* in presentation form (txt.h) */
+    RECORD_GROUP, /* labels below a name with one group are answered together */
+    RECORD_STRINGS,
+};
+
 struct record {
-    char *host;     /* as written, "" when absent: an address or a name */
-    char *text;     /* as written, "" when absent: in presentation form (txt.h) */
-    char *group;    /* "" when absent */
-    struct ip ip;   /* host as an address; family_bytes 0 when it is a name or absent */
+    union {
+        struct {
+            struct slice host, text, group; /* empty when absent */
+        };
+        struct slice strings[RECORD_STRINGS]; /* the same */
+    };
     uint32_t ttl_s; /* 0 = not set */
     uint16_t port;
     uint16_t priority;    /* 0 = not set */
     uint16_t weight;      /* 0 = not set */
     uint16_t targetstrip; /* labels to remove from the left of the target */
     bool mail;
-};
-
-/* The same, with borrowed strings. */
-struct record_view {
-    struct slice host, text, group; /* borrowed; empty when absent */
-    uint32_t ttl_s;
-    uint16_t port;
-    uint16_t priority;
-    uint16_t weight;
-    uint16_t targetstrip;
-    bool mail;
     bool is_leased; /* not of the value: its key has a lease, which bounds the TTL */
+    char *owned;    /* the strings, if they are the record's own; else they are borrowed */
 };
-
-/* Valid until the record changes. */
-struct record_view record_view_of(const struct record *record);
 
 /* RFC 2181 section 8: a TTL has 31 bits; larger values are capped. */
-uint32_t record_ttl_s(uint32_t ttl_s);
+static inline uint32_t record_ttl_s(uint32_t ttl_s)
+{
+    return ttl_s < INT32_MAX ? ttl_s : INT32_MAX;
+}
 
-void record_init(struct record *record); /* strings "" (owned), rest zero */
+/* A copy of the record whose strings are its own. */
+struct record record_copy(const struct record *record);
+
 void record_fini(struct record *record);
 
 #endif

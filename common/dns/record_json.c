@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "common/base/attributes.h"
 #include "common/base/xalloc.h"
 
 /* SkyDNS accepted 32 bits; record_ttl_s caps them to 31. */
@@ -24,13 +25,13 @@ static int wrong_type(const char *field, const json_t *value, const char *want, 
     return r;
 }
 
-static int take_string(const char *field, const json_t *value, char **out, struct err *err)
+/* Borrowed from the value. */
+static int take_string(const char *field, const json_t *value, struct slice *out, struct err *err)
 {
     if (!json_is_string(value)) {
         return wrong_type(field, value, "a string", err);
     }
-    free(*out);
-    *out = xstrndup(json_string_value(value), json_string_length(value));
+    *out = slice_of(json_string_value(value), json_string_length(value));
     return 0;
 }
 
@@ -67,63 +68,54 @@ static int take_ttl(const json_t *value, uint32_t *out, struct err *err)
     return r;
 }
 
-static int take_field(const char *name, const json_t *value, struct record *record, struct err *err)
+static int take_mail(const json_t *value, bool *out, struct err *err)
 {
+    if (!json_is_boolean(value)) {
+        return wrong_type("mail", value, "true or false", err);
+    }
+    *out = json_is_true(value);
+    return 0;
+}
+
+static int take_field(const char *name, const json_t *value, struct record *r, struct err *err)
+{
+    static const char *const strings[RECORD_STRINGS] = {
+        [RECORD_HOST] = "host", [RECORD_TEXT] = "text", [RECORD_GROUP] = "group"};
+    static const char *const shorts[] = {"port", "priority", "weight", "targetstrip"};
+    uint16_t *const members[] = {&r->port, &r->priority, &r->weight, &r->targetstrip};
     if (json_is_null(value)) {
         return 0;
     }
-    if (strcasecmp(name, "host") == 0) {
-        return take_string("host", value, &record->host, err);
+    for (unsigned i = 0; i < RECORD_STRINGS; i++) {
+        if (strcasecmp(name, strings[i]) == 0) {
+            return take_string(strings[i], value, &r->strings[i], err);
+        }
     }
-    if (strcasecmp(name, "text") == 0) {
-        return take_string("text", value, &record->text, err);
-    }
-    if (strcasecmp(name, "group") == 0) {
-        return take_string("group", value, &record->group, err);
-    }
-    if (strcasecmp(name, "port") == 0) {
-        return take_short("port", value, &record->port, err);
-    }
-    if (strcasecmp(name, "priority") == 0) {
-        return take_short("priority", value, &record->priority, err);
-    }
-    if (strcasecmp(name, "weight") == 0) {
-        return take_short("weight", value, &record->weight, err);
-    }
-    if (strcasecmp(name, "targetstrip") == 0) {
-        return take_short("targetstrip", value, &record->targetstrip, err);
+    for (unsigned i = 0; i < ARRAY_LEN(shorts); i++) {
+        if (strcasecmp(name, shorts[i]) == 0) {
+            return take_short(shorts[i], value, members[i], err);
+        }
     }
     if (strcasecmp(name, "ttl") == 0) {
-        return take_ttl(value, &record->ttl_s, err);
+        return take_ttl(value, &r->ttl_s, err);
     }
-    if (strcasecmp(name, "mail") == 0) {
-        if (!json_is_boolean(value)) {
-            return wrong_type("mail", value, "true or false", err);
-        }
-        record->mail = json_is_true(value);
-    }
-    return 0;
+    return strcasecmp(name, "mail") == 0 ? take_mail(value, &r->mail, err) : 0;
 }
 
 static int take_fields(json_t *object, struct record *ret_record, struct err *err)
 {
-    struct record record;
+    struct record record = {.ttl_s = 0};
     const char *name;
     json_t *value;
     int r = 0;
-    record_init(&record);
     json_object_foreach(object, name, value)
     {
         r = take_field(name, value, &record, err);
         if (r < 0) {
-            record_fini(&record);
             return r;
         }
     }
-    if (!ip_parse_sloppy(slice_str(record.host), &record.ip)) {
-        record.ip = (struct ip){0};
-    }
-    *ret_record = record;
+    *ret_record = record_copy(&record);
     return 0;
 }
 
@@ -145,23 +137,23 @@ int record_from_json(struct slice json, struct record *ret_record, struct err *e
     return r;
 }
 
-static void put_string(const char *s, struct buf *out)
+static void put_string(struct slice s, struct buf *out)
 {
-    const char *plain = s; /* what is not written yet */
+    const char *plain = s.ptr, *end = s.ptr + s.len; /* plain: what is not written yet */
     buf_append_char(out, '"');
-    for (; *s; s++) {
-        bool is_quoted = *s == '"' || *s == '\\', is_control = (unsigned char)*s < ' ';
+    for (const char *p = plain; p < end; p++) {
+        bool is_quoted = *p == '"' || *p == '\\', is_control = (unsigned char)*p < ' ';
         if (is_quoted || is_control) {
-            buf_append(out, plain, (size_t)(s - plain));
-            plain = is_control ? s + 1 : s;
+            buf_append(out, plain, (size_t)(p - plain));
+            plain = is_control ? p + 1 : p;
         }
         if (is_quoted) {
             buf_append_char(out, '\\');
         } else if (is_control) {
-            buf_printf(out, "\\u%04x", (unsigned)*s);
+            buf_printf(out, "\\u%04x", (unsigned)*p);
         }
     }
-    buf_append(out, plain, (size_t)(s - plain));
+    buf_append(out, plain, (size_t)(end - plain));
     buf_append_char(out, '"');
 }
 

@@ -77,7 +77,7 @@ static bool take_bool(struct rest *rest, bool *ret_is_true)
     return *ret_is_true || take_word(rest, slice_str("false"));
 }
 
-static bool take_value(struct rest *rest, struct slice field, struct record_view *view)
+static bool take_value(struct rest *rest, struct slice field, struct record *view)
 {
     if (slice_equal(field, slice_str("host"))) {
         return take_string(rest, &view->host);
@@ -107,10 +107,10 @@ static bool take_value(struct rest *rest, struct slice field, struct record_view
 }
 
 /* The last of duplicate fields counts, as in record_from_json. */
-bool record_scan(struct slice value, struct record_view *ret_view)
+bool record_scan(struct slice value, struct record *ret_view)
 {
     struct rest rest = {value.ptr, value.ptr + value.len};
-    struct record_view view = {.host.len = 0};
+    struct record view = {.host.len = 0};
     struct slice field;
     if (value.len > RECORD_JSON_MAX || !take_char(&rest, '{')) {
         return false;

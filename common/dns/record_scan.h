@@ -14,6 +14,6 @@
 
 /* False, with *ret_view untouched: another form, or not a record. The view borrows from the value.
  */
-bool record_scan(struct slice value, struct record_view *ret_view) MUST_CHECK;
+bool record_scan(struct slice value, struct record *ret_view) MUST_CHECK;
 
 #endif

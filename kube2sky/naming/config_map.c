@@ -327,8 +327,9 @@ static bool is_record_name(const struct reading *r, const struct dname *name)
 static bool is_record_host(const struct record *record)
 {
     struct dname name;
-    return !*record->host || record->ip.family_bytes != 0 ||
-           dname_from_text(slice_str(record->host), &name);
+    struct ip ip;
+    return record->host.len == 0 || ip_parse_sloppy(record->host, &ip) ||
+           dname_from_text(record->host, &name);
 }
 
 /* Checks one value, and leaves it in r->value. */
@@ -347,10 +348,11 @@ static int take_record(struct reading *r, const json_t *json)
     if (rc < 0) {
         return rc;
     }
-    bool has_data = *record.host || *record.text;
+    bool has_data = record.host.len > 0 || record.text.len > 0;
     if (!is_record_host(&record)) {
         rc = err_set(r->err, ERR_SYNTAX, "field `host`: `%.*s`: expected an address or a name",
-                     SHOWN_MAX, record.host);
+                     (int)(record.host.len < SHOWN_MAX ? record.host.len : SHOWN_MAX),
+                     record.host.ptr);
     }
     record_fini(&record);
     if (rc < 0) {

@@ -48,7 +48,7 @@ static bool parse(struct slice value, struct record *ret_record)
         return false;
     }
     buf_init(&again, RECORD_JSON_MAX);
-    naming_value(&(struct naming_config){.ttl_s = r.ttl_s}, slice_str(r.host), r.port, &again);
+    naming_value(&(struct naming_config){.ttl_s = r.ttl_s}, r.host, r.port, &again);
     bool is_same = r.ttl_s > 0 && slice_equal(buf_slice(&again), value);
     buf_fini(&again);
     if (is_same) {
@@ -61,7 +61,8 @@ static bool parse(struct slice value, struct record *ret_record)
 
 static bool says_address(const struct record *r)
 {
-    return r->ip.family_bytes != 0 && r->port == 0;
+    struct ip ip;
+    return r->port == 0 && ip_parse_sloppy(r->host, &ip);
 }
 
 /* ---- Labels ---- */
@@ -146,7 +147,7 @@ static struct slice without_number(struct slice label, uint16_t port)
 static bool is_port(struct slice domain, const struct path *path, const struct record *r,
                     struct slice value)
 {
-    struct slice label = path->segments[5], host = slice_str(r->host);
+    struct slice label = path->segments[5], host = r->host;
     struct slice short_label = without_number(label, r->port);
     return r->port != 0 && is_service_label(path->segments[3]) &&
            is_service_label(path->segments[4]) && dname_is_host_label(label) &&
@@ -160,10 +161,9 @@ static bool is_port(struct slice domain, const struct path *path, const struct r
 static bool is_service_key(struct slice domain, const struct path *path, const struct record *r,
                            struct slice value)
 {
-    size_t host_len = strlen(r->host);
     switch (path->count) {
     case 3: /* ExternalName */
-        return r->port == 0 && host_len > 1 && r->host[host_len - 1] == '.';
+        return r->port == 0 && r->host.len > 1 && slice_has_suffix(r->host, slice_str("."));
     case 4:
         return says_address(r) && dname_is_host_label(path->segments[3]) &&
                (is_hash_of(path->segments[3], value) || !looks_like_hash(path->segments[3]));
@@ -179,8 +179,9 @@ static bool is_service_key(struct slice domain, const struct path *path, const s
 
 static bool is_pod_key(const struct path *path, const struct record *r, struct slice value)
 {
-    return path->count == 4 && says_address(r) && is_pod_label(path->segments[2], &r->ip) &&
-           is_hash_of(path->segments[3], value);
+    struct ip ip;
+    return path->count == 4 && r->port == 0 && ip_parse_sloppy(r->host, &ip) &&
+           is_pod_label(path->segments[2], &ip) && is_hash_of(path->segments[3], value);
 }
 
 static bool is_node_key(struct slice below, const struct record *r, struct slice value)

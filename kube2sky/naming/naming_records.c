@@ -126,9 +126,8 @@ size_t take_ports(const struct build *b, const struct kube_port *ports, size_t c
 void naming_value(const struct naming_config *config, struct slice host, uint16_t port,
                   struct buf *out)
 {
-    char *copy = xstrndup(host.ptr, host.len);
     const struct record record = {
-        .host = copy,
+        .host = host,
         .port = port,
         .priority = RECORD_PRIORITY,
         .weight = RECORD_WEIGHT,
@@ -137,7 +136,6 @@ void naming_value(const struct naming_config *config, struct slice host, uint16_
     };
     buf_clear(out);
     record_to_json(&record, out);
-    free(copy);
 }
 
 static void make_value(struct build *b, const char *host, uint16_t port)

@@ -191,7 +191,7 @@ static bool says_our_host(const struct ownership *o, struct slice value)
     if (record_from_json(value, &record, NULL) < 0) {
         return false;
     }
-    bool is_ours = is_our_host(o, slice_str(record.host));
+    bool is_ours = is_our_host(o, record.host);
     record_fini(&record);
     return is_ours;
 }

@@ -52,7 +52,7 @@ static bool add_alias_texts(struct answer *a, const struct store_record *alias)
     size_t before = a->plan.answers.count;
     if (lookup_exact(&a->follow.view, &a->name) != alias) {
         answer_txt(a);
-    } else if (alias->text_len > 0) {
+    } else if (alias->lens[RECORD_TEXT] > 0) {
         answer_add(a, rrsynth_txt(a->config, alias, a->owner));
     }
     return a->plan.answers.count > before || follow_is_walk_deferred(&a->follow);

@@ -102,7 +102,7 @@ static size_t least_size(const struct store_record *record, enum rr_type type)
     const size_t fixed = OWNER_POINTER + DNS_RR_HEAD;
     switch ((unsigned)type) {
     case DNS_TYPE_TXT:
-        return record->text_len > 0 ? fixed + 1 + store_record_text_bytes(record).len : 0;
+        return record->lens[RECORD_TEXT] > 0 ? fixed + 1 + store_record_text_bytes(record).len : 0;
     case DNS_TYPE_MX:
         return record->mail && rrsynth_has_target(record) ? fixed + 4 : 0;
     default:
@@ -340,7 +340,7 @@ void answer_txt(struct answer *a)
     size_t first = begin_records(a, &span, RR_TXT);
     for (size_t i = 0; i < span.count && may_add(a); i++) {
         const struct store_record *record = nth(a, &span, (first + i) % span.count);
-        if (record->text_len > 0) {
+        if (record->lens[RECORD_TEXT] > 0) {
             answer_add(a, rrsynth_txt(a->config, record, a->owner));
         }
     }

@@ -370,7 +370,7 @@ void lookup_keep_group(struct lookup *lookup, struct lookup_span *span)
     const struct store_record **records = lookup->records + span->first;
     bool has_group = false;
     for (size_t i = 0; i < span->count && !has_group; i++) {
-        has_group = records[i]->group_len > 0;
+        has_group = records[i]->lens[RECORD_GROUP] > 0;
     }
     struct slice group = has_group ? record_group_choose(records, span->count) : slice_of(NULL, 0);
     if (group.len == 0) {
@@ -378,7 +378,8 @@ void lookup_keep_group(struct lookup *lookup, struct lookup_span *span)
     }
     size_t kept = 0;
     for (size_t i = 0; i < span->count; i++) {
-        if (records[i]->group_len == 0 || slice_equal(store_record_group(records[i]), group)) {
+        if (records[i]->lens[RECORD_GROUP] == 0 ||
+            slice_equal(store_record_group(records[i]), group)) {
             records[kept++] = records[i];
         }
     }

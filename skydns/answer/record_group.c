@@ -16,7 +16,7 @@ struct slice record_group_choose(const struct store_record *const *records, size
     for (size_t i = 1; i < count; i++) {
         unsigned d = depth(records[i]);
         if (d < closest) {
-            if (records[i]->group_len == 0) {
+            if (records[i]->lens[RECORD_GROUP] == 0) {
                 break;
             }
             closest = d;
@@ -24,7 +24,7 @@ struct slice record_group_choose(const struct store_record *const *records, size
         }
     }
     for (size_t i = 0; i < count; i++) {
-        if (records[i]->group_len > 0 && depth(records[i]) == closest &&
+        if (records[i]->lens[RECORD_GROUP] > 0 && depth(records[i]) == closest &&
             !slice_equal(store_record_group(records[i]), group)) {
             return slice_of(NULL, 0);
         }

@@ -334,7 +334,8 @@ static void add_targets(struct explainer *e, const struct explain_name *x)
     for (size_t i = 0; i < x->record_count; i++) {
         const struct explain_record *r = &x->records[i];
         struct dname target;
-        bool gave_text = e->result.question.type == DNS_TYPE_TXT && r->record->text_len > 0;
+        bool gave_text =
+            e->result.question.type == DNS_TYPE_TXT && r->record->lens[RECORD_TEXT] > 0;
         bool is_followed = (r->rule == EXPLAIN_GAVE && !gave_text) || r->rule == EXPLAIN_TARGET;
         if (is_followed && store_record_host_name(r->record, &target)) {
             dname_lower(&target);

@@ -111,7 +111,7 @@ static void append_value(const struct store_record *record, struct buf *out)
     if (record->port) {
         buf_printf(out, " port %u", record->port);
     }
-    if (record->text_len) {
+    if (record->lens[RECORD_TEXT]) {
         buf_append_str(out, " text \"");
         append_plain(store_record_text(record), out);
         buf_append_char(out, '"');
@@ -121,7 +121,7 @@ static void append_value(const struct store_record *record, struct buf *out)
         append_plain(store_record_text_bytes(record), out);
         buf_append_char(out, '"');
     }
-    if (record->group_len) {
+    if (record->lens[RECORD_GROUP]) {
         buf_append_str(out, " group ");
         append_plain(store_record_group(record), out);
     }

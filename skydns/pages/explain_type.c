@@ -60,7 +60,7 @@ enum explain_rule explain_type_rule(const struct engine_config *config, uint16_t
         return record->mail ? host_rule(record, EXPLAIN_DUPLICATE, EXPLAIN_DUPLICATE)
                             : EXPLAIN_NO_MAIL;
     case DNS_TYPE_TXT:
-        return record->text_len ? EXPLAIN_DUPLICATE : EXPLAIN_NO_TEXT;
+        return record->lens[RECORD_TEXT] ? EXPLAIN_DUPLICATE : EXPLAIN_NO_TEXT;
     case DNS_TYPE_CNAME:
     case DNS_TYPE_PTR:
         return dname_equal(&own, name) ? host_rule(record, EXPLAIN_ADDRESS, EXPLAIN_DUPLICATE)

@@ -158,7 +158,7 @@ static bool scan(struct search *s)
         }
         store_record_name(record, &s->last);
         s->scanned++;
-        bytes += (size_t)record->text_len + record->host_text_len;
+        bytes += (size_t)record->lens[RECORD_TEXT] + record->lens[RECORD_HOST];
         const struct result result = {match_of(s, record, &s->last), s->last};
         if (result.match != MATCH_NONE) {
             s->matches++;

@@ -44,19 +44,17 @@ struct store_record {
     uint32_t known_s;    /* when the process first saw this revision: clock_monotonic, in seconds */
     uint32_t generation; /* the writer's own mark; readers never read it */
     uint16_t port;
-    uint16_t priority;    /* 0 = not set */
-    uint16_t weight;      /* 0 = not set */
-    uint16_t targetstrip; /* labels to remove from the left of the target */
-    uint16_t host_text_len;
-    uint16_t text_len; /* as written */
-    uint16_t group_len;
-    uint8_t host_len; /* 4 or 16 for an address */
+    uint16_t priority;             /* 0 = not set */
+    uint16_t weight;               /* 0 = not set */
+    uint16_t targetstrip;          /* labels to remove from the left of the target */
+    uint16_t lens[RECORD_STRINGS]; /* the host's: 0 where its printed form is as written */
+    uint8_t host_len;              /* 4 or 16 for an address */
     uint8_t name_len;
     uint8_t host; /* enum store_host */
     bool mail : 1;
     bool has_escapes : 1; /* in the text */
     bool is_leased : 1;   /* its TTL is bounded by what a lease has left */
-    uint8_t bytes[];      /* host, name, host text, text, group, text without escapes */
+    uint8_t bytes[];      /* host, name, the strings as written, text without escapes */
 };
 
 /* The host as an address; family_bytes 0 when it is not one. */
@@ -167,7 +165,7 @@ void store_writer_free(struct store_writer *writer); /* and the version it holds
 
 /* Sets the record of a name; returns the kind of its host. */
 enum store_host store_writer_put_view(struct store_writer *writer, const struct dname *name,
-                                      const struct record_view *record, int64_t mod_revision);
+                                      const struct record *record, int64_t mod_revision);
 
 void store_writer_del(struct store_writer *writer, const struct dname *name);
 

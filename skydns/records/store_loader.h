@@ -23,19 +23,10 @@
  * length can say. */
 struct store_saved {
     int64_t mod_revision;
-    uint32_t ttl_s;
-    uint32_t known_s; /* clock_monotonic of this process, in seconds */
-    uint16_t port;
-    uint16_t priority;
-    uint16_t weight;
-    uint16_t targetstrip;
-    bool mail;
-    bool is_leased;
+    uint32_t known_s;        /* clock_monotonic of this process, in seconds */
     uint8_t host;            /* enum store_host */
     struct slice host_bytes; /* 4 or 16 of an address, the wire name; else empty */
-    struct slice host_text;  /* as written, where the printed form differs */
-    struct slice text;       /* as written */
-    struct slice group;
+    struct record record;    /* its host where the printed form differs from what was written */
 };
 
 /* Borrowed from the record. */

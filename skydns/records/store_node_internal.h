@@ -79,7 +79,7 @@ static inline struct store_record *store_node_own_record(const struct store_node
 
 /* The block of a record: a copy of everything in `record`. */
 struct store_record *store_record_new(struct store_pool *pool, const struct dname *name,
-                                      const struct record_view *record, int64_t mod_revision);
+                                      const struct record *record, int64_t mod_revision);
 
 /* The same from its fields, which must be those of a record (store_record_can_be). */
 struct store_record *store_record_of(struct store_pool *pool, const struct dname *name,

@@ -89,72 +89,54 @@ static size_t record_size(size_t tail)
     return size > sizeof(struct store_record) ? size : sizeof(struct store_record);
 }
 
-static struct store_saved saved_of(const struct record_view *record, const struct host *host,
-                                   int64_t mod_revision)
-{
-    return (struct store_saved){
-        .mod_revision = mod_revision,
-        .ttl_s = record->ttl_s,
-        .known_s = (uint32_t)(clock_monotonic_ms() / 1000),
-        .port = record->port,
-        .priority = record->priority,
-        .weight = record->weight,
-        .targetstrip = record->targetstrip,
-        .mail = record->mail,
-        .is_leased = record->is_leased,
-        .host = (uint8_t)host->kind,
-        .host_bytes = slice_of(host->bytes, host->len),
-        .host_text = host->text,
-        .text = record->text,
-        .group = record->group,
-    };
-}
-
 struct store_record *store_record_new(struct store_pool *pool, const struct dname *name,
-                                      const struct record_view *record, int64_t mod_revision)
+                                      const struct record *record, int64_t mod_revision)
 {
     struct ip ip;
     struct dname host_name;
     struct host host = host_of(record->host, &ip, &host_name);
-    struct store_saved saved = saved_of(record, &host, mod_revision);
+    struct store_saved saved = {.mod_revision = mod_revision,
+                                .known_s = (uint32_t)(clock_monotonic_ms() / 1000),
+                                .host = (uint8_t)host.kind,
+                                .host_bytes = slice_of(host.bytes, host.len),
+                                .record = *record};
+    saved.record.host = host.text;
     return store_record_of(pool, name, &saved);
 }
 
 struct store_record *store_record_of(struct store_pool *pool, const struct dname *name,
                                      const struct store_saved *saved)
 {
-    struct slice host = saved->host_bytes, host_text = saved->host_text;
-    struct slice text = saved->text, group = saved->group;
-    /* A value has at most RECORD_JSON_MAX bytes, quotes included. */
-    assert(host_text.len <= UINT16_MAX && text.len <= UINT16_MAX && group.len <= UINT16_MAX);
-
+    const struct record *record = &saved->record;
+    const struct slice host = saved->host_bytes, text = record->text;
     bool has_escapes = txt_has_escapes(text);
-    size_t tail = host.len + (size_t)name->len + host_text.len + text.len + group.len +
-                  (has_escapes ? txt_unescape(text, NULL) : 0);
+    size_t tail = host.len + (size_t)name->len + (has_escapes ? txt_unescape(text, NULL) : 0);
+    for (unsigned i = 0; i < RECORD_STRINGS; i++) {
+        assert(record->strings[i].len <= UINT16_MAX); /* with quotes, RECORD_JSON_MAX */
+        tail += record->strings[i].len;
+    }
     struct store_record *r = store_pool_alloc(pool, record_size(tail));
     *r = (struct store_record){
         .mod_revision = saved->mod_revision,
-        .ttl_s = saved->ttl_s,
+        .ttl_s = record->ttl_s,
         .known_s = saved->known_s,
-        .port = saved->port,
-        .priority = saved->priority,
-        .weight = saved->weight,
-        .targetstrip = saved->targetstrip,
-        .host_text_len = (uint16_t)host_text.len,
-        .text_len = (uint16_t)text.len,
-        .group_len = (uint16_t)group.len,
+        .port = record->port,
+        .priority = record->priority,
+        .weight = record->weight,
+        .targetstrip = record->targetstrip,
         .host_len = (uint8_t)host.len,
         .name_len = name->len,
         .host = saved->host,
-        .mail = saved->mail,
-        .is_leased = saved->is_leased,
+        .mail = record->mail,
+        .is_leased = record->is_leased,
         .has_escapes = has_escapes,
     };
     uint8_t *at = append(r->bytes, host.ptr, host.len);
     at = append(at, name->wire, name->len);
-    at = append(at, host_text.ptr, host_text.len);
-    at = append(at, text.ptr, text.len);
-    at = append(at, group.ptr, group.len);
+    for (unsigned i = 0; i < RECORD_STRINGS; i++) {
+        r->lens[i] = (uint16_t)record->strings[i].len;
+        at = append(at, record->strings[i].ptr, record->strings[i].len);
+    }
     if (has_escapes) {
         (void)txt_unescape(text, at);
     }
@@ -175,13 +157,13 @@ static bool host_can_be(const struct store_saved *saved)
     size_t len = saved->host_bytes.len;
     switch (saved->host) {
     case STORE_HOST_NONE:
-        return len == 0 && saved->host_text.len == 0;
+        return len == 0 && saved->record.host.len == 0;
     case STORE_HOST_IP:
         return len == 4 || len == 16;
     case STORE_HOST_NAME:
         return is_wire_name(saved->host_bytes);
     case STORE_HOST_BAD:
-        return len == 0 && saved->host_text.len > 0;
+        return len == 0 && saved->record.host.len > 0;
     default:
         return false;
     }
@@ -189,15 +171,27 @@ static bool host_can_be(const struct store_saved *saved)
 
 bool store_record_can_be(const struct store_saved *saved)
 {
-    return host_can_be(saved) && record_ttl_s(saved->ttl_s) == saved->ttl_s &&
-           saved->host_text.len <= UINT16_MAX && saved->text.len <= UINT16_MAX &&
-           saved->group.len <= UINT16_MAX;
+    bool can_be = host_can_be(saved) && record_ttl_s(saved->record.ttl_s) == saved->record.ttl_s;
+    for (unsigned i = 0; i < RECORD_STRINGS; i++) {
+        can_be = can_be && saved->record.strings[i].len <= UINT16_MAX;
+    }
+    return can_be;
+}
+
+/* As written. Behind the last one: what the text stands for. */
+static struct slice record_string(const struct store_record *r, unsigned string)
+{
+    const uint8_t *at = r->bytes + r->host_len + r->name_len;
+    for (unsigned i = 0; i < string; i++) {
+        at += r->lens[i];
+    }
+    return slice_of(at, string < RECORD_STRINGS ? r->lens[string] : 0);
 }
 
 static size_t tail_len(const struct store_record *r)
 {
-    size_t written =
-        (size_t)r->host_len + r->name_len + r->host_text_len + r->text_len + r->group_len;
+    const char *end = record_string(r, RECORD_STRINGS).ptr;
+    size_t written = (size_t)(end - (const char *)r->bytes);
     return written + (r->has_escapes ? store_record_text_bytes(r).len : 0);
 }
 
@@ -216,8 +210,7 @@ bool store_record_same_content(const struct store_record *a, const struct store_
 {
     return a->ttl_s == b->ttl_s && a->port == b->port && a->priority == b->priority &&
            a->weight == b->weight && a->targetstrip == b->targetstrip &&
-           a->host_text_len == b->host_text_len && a->text_len == b->text_len &&
-           a->group_len == b->group_len && a->host_len == b->host_len &&
+           memcmp(a->lens, b->lens, sizeof(a->lens)) == 0 && a->host_len == b->host_len &&
            a->name_len == b->name_len && a->host == b->host && a->mail == b->mail &&
            memcmp(a->bytes, b->bytes, tail_len(a)) == 0;
 }
@@ -262,17 +255,12 @@ void store_record_name(const struct store_record *record, struct dname *ret_name
     copy_name(store_record_name_wire(record), ret_name);
 }
 
-static const uint8_t *texts(const struct store_record *r)
-{
-    return r->bytes + r->host_len + r->name_len;
-}
-
 struct slice store_record_host_text(const struct store_record *record, char out[DNAME_TEXT_MAX])
 {
     struct dname name;
     struct ip ip = store_record_ip(record);
-    if (record->host_text_len > 0) {
-        return slice_of(texts(record), record->host_text_len);
+    if (record->lens[RECORD_HOST] > 0) {
+        return record_string(record, RECORD_HOST);
     }
     if (store_record_host_name(record, &name)) {
         return slice_str(dname_to_text(&name, out));
@@ -288,46 +276,48 @@ bool store_record_holds(const struct store_record *record, struct slice part)
 
 struct slice store_record_text(const struct store_record *record)
 {
-    return slice_of(texts(record) + record->host_text_len, record->text_len);
+    return record_string(record, RECORD_TEXT);
 }
 
 struct slice store_record_text_bytes(const struct store_record *record)
 {
     struct slice text = store_record_text(record);
-    struct slice group = store_record_group(record);
-    return record->has_escapes ? slice_of(group.ptr + group.len, txt_unescape(text, NULL)) : text;
+    return record->has_escapes
+               ? slice_of(record_string(record, RECORD_STRINGS).ptr, txt_unescape(text, NULL))
+               : text;
 }
 
 struct slice store_record_group(const struct store_record *record)
 {
-    return slice_of(texts(record) + record->host_text_len + record->text_len, record->group_len);
+    return record_string(record, RECORD_GROUP);
 }
 
 struct store_saved store_record_saved(const struct store_record *record)
 {
-    return (struct store_saved){
+    struct store_saved saved = {
         .mod_revision = record->mod_revision,
-        .ttl_s = record->ttl_s,
         .known_s = record->known_s,
-        .port = record->port,
-        .priority = record->priority,
-        .weight = record->weight,
-        .targetstrip = record->targetstrip,
-        .mail = record->mail,
-        .is_leased = record->is_leased,
         .host = record->host,
         .host_bytes = slice_of(record->bytes, record->host_len),
-        .host_text = slice_of(texts(record), record->host_text_len),
-        .text = store_record_text(record),
-        .group = store_record_group(record),
+        .record = {.ttl_s = record->ttl_s,
+                   .port = record->port,
+                   .priority = record->priority,
+                   .weight = record->weight,
+                   .targetstrip = record->targetstrip,
+                   .mail = record->mail,
+                   .is_leased = record->is_leased},
     };
+    for (unsigned i = 0; i < RECORD_STRINGS; i++) {
+        saved.record.strings[i] = record_string(record, i);
+    }
+    return saved;
 }
 
 static bool same_host(const struct store_record *a, const struct store_record *b)
 {
     return a->host == b->host && a->host_len == b->host_len &&
            memcmp(a->bytes, b->bytes, a->host_len) == 0 &&
-           slice_equal(slice_of(texts(a), a->host_text_len), slice_of(texts(b), b->host_text_len));
+           slice_equal(record_string(a, RECORD_HOST), record_string(b, RECORD_HOST));
 }
 
 bool store_record_same_data(const struct store_record *a, const struct store_record *b)

@@ -11,9 +11,9 @@ struct store_tally store_record_tally(const struct store_record *record)
         .v4 = is_address && record->host_len == 4,
         .v6 = is_address && record->host_len == 16,
         .names = is_name,
-        .texts = record->text_len > 0,
+        .texts = record->lens[RECORD_TEXT] > 0,
         .mails = record->mail && (is_address || is_name),
-        .groups = record->group_len > 0,
+        .groups = record->lens[RECORD_GROUP] > 0,
     };
 }
 

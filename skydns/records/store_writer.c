@@ -230,7 +230,7 @@ static bool says_the_same(const struct store_record *old, struct store_record *n
 }
 
 enum store_host store_writer_put_view(struct store_writer *writer, const struct dname *name,
-                                      const struct record_view *record, int64_t mod_revision)
+                                      const struct record *record, int64_t mod_revision)
 {
     struct store_record *new = store_record_new(writer->build.pool, name, record, mod_revision);
     struct store_record *old = find_record(writer, name);

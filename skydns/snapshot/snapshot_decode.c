@@ -220,18 +220,19 @@ static const char *read_saved(const struct decoder *d, struct reader *r, struct 
     uint32_t age_s = reader_u32(r);
     *ret = (struct store_saved){.mod_revision = (int64_t)revision,
                                 .known_s = known_s(d, age_s),
-                                .mail = fields & SNAPSHOT_MAIL,
-                                .is_leased = fields & SNAPSHOT_LEASED,
                                 .host = fields & SNAPSHOT_HOST};
-    ret->ttl_s = fields & SNAPSHOT_TTL ? reader_u32(r) : 0;
-    ret->port = fields & SNAPSHOT_PORT ? reader_u16(r) : 0;
-    ret->priority = fields & SNAPSHOT_PRIORITY ? reader_u16(r) : 0;
-    ret->weight = fields & SNAPSHOT_WEIGHT ? reader_u16(r) : 0;
-    ret->targetstrip = fields & SNAPSHOT_TARGETSTRIP ? reader_u16(r) : 0;
+    struct record *record = &ret->record;
+    record->mail = fields & SNAPSHOT_MAIL;
+    record->is_leased = fields & SNAPSHOT_LEASED;
+    record->ttl_s = fields & SNAPSHOT_TTL ? reader_u32(r) : 0;
+    record->port = fields & SNAPSHOT_PORT ? reader_u16(r) : 0;
+    record->priority = fields & SNAPSHOT_PRIORITY ? reader_u16(r) : 0;
+    record->weight = fields & SNAPSHOT_WEIGHT ? reader_u16(r) : 0;
+    record->targetstrip = fields & SNAPSHOT_TARGETSTRIP ? reader_u16(r) : 0;
     ret->host_bytes = read_host(r, ret->host);
-    ret->host_text = read_text(r, fields & SNAPSHOT_HOST_TEXT);
-    ret->text = read_text(r, fields & SNAPSHOT_TEXT);
-    ret->group = read_text(r, fields & SNAPSHOT_GROUP);
+    for (unsigned i = 0; i < RECORD_STRINGS; i++) {
+        record->strings[i] = read_text(r, fields & snapshot_string(i));
+    }
     if (r->failed) {
         return "a record goes on behind its block";
     }

@@ -102,16 +102,17 @@ static void put_name(struct encoder *e, const struct store_record *record)
 static uint16_t fields_of(const struct store_saved *saved)
 {
     unsigned fields = saved->host & SNAPSHOT_HOST;
-    fields |= saved->mail ? SNAPSHOT_MAIL : 0;
-    fields |= saved->is_leased ? SNAPSHOT_LEASED : 0;
-    fields |= saved->ttl_s ? SNAPSHOT_TTL : 0;
-    fields |= saved->port ? SNAPSHOT_PORT : 0;
-    fields |= saved->priority ? SNAPSHOT_PRIORITY : 0;
-    fields |= saved->weight ? SNAPSHOT_WEIGHT : 0;
-    fields |= saved->targetstrip ? SNAPSHOT_TARGETSTRIP : 0;
-    fields |= saved->host_text.len ? SNAPSHOT_HOST_TEXT : 0;
-    fields |= saved->text.len ? SNAPSHOT_TEXT : 0;
-    fields |= saved->group.len ? SNAPSHOT_GROUP : 0;
+    const struct record *record = &saved->record;
+    fields |= record->mail ? SNAPSHOT_MAIL : 0;
+    fields |= record->is_leased ? SNAPSHOT_LEASED : 0;
+    fields |= record->ttl_s ? SNAPSHOT_TTL : 0;
+    fields |= record->port ? SNAPSHOT_PORT : 0;
+    fields |= record->priority ? SNAPSHOT_PRIORITY : 0;
+    fields |= record->weight ? SNAPSHOT_WEIGHT : 0;
+    fields |= record->targetstrip ? SNAPSHOT_TARGETSTRIP : 0;
+    for (unsigned i = 0; i < RECORD_STRINGS; i++) {
+        fields |= record->strings[i].len ? snapshot_string(i) : 0;
+    }
     return (uint16_t)fields;
 }
 
@@ -122,34 +123,28 @@ static void put_number(struct buf *out, uint16_t number)
     }
 }
 
-static void put_text(struct buf *out, struct slice text)
-{
-    if (text.len > 0) {
-        buf_append_u16(out, (uint16_t)text.len);
-        buf_append_slice(out, text);
-    }
-}
-
 static void put_saved(struct encoder *e, const struct store_saved *saved)
 {
     struct buf *out = &e->piece;
+    const struct record *record = &saved->record;
     buf_append_u16(out, fields_of(saved));
     buf_append_u64(out, (uint64_t)saved->mod_revision);
     buf_append_u32(out, e->now_s > saved->known_s ? e->now_s - saved->known_s : 0);
-    if (saved->ttl_s) {
-        buf_append_u32(out, saved->ttl_s);
+    if (record->ttl_s) {
+        buf_append_u32(out, record->ttl_s);
     }
-    put_number(out, saved->port);
-    put_number(out, saved->priority);
-    put_number(out, saved->weight);
-    put_number(out, saved->targetstrip);
+    put_number(out, record->port);
+    put_number(out, record->priority);
+    put_number(out, record->weight);
+    put_number(out, record->targetstrip);
     if (saved->host_bytes.len > 0) {
         buf_append_u8(out, (uint8_t)saved->host_bytes.len);
         buf_append_slice(out, saved->host_bytes);
     }
-    put_text(out, saved->host_text);
-    put_text(out, saved->text);
-    put_text(out, saved->group);
+    for (unsigned i = 0; i < RECORD_STRINGS; i++) {
+        put_number(out, (uint16_t)record->strings[i].len);
+        buf_append_slice(out, record->strings[i]);
+    }
 }
 
 /* Its length comes first, where put_record has left room for it. */
@@ -164,8 +159,11 @@ static void end_block(struct encoder *e)
 
 static size_t record_max(const struct store_saved *saved)
 {
-    return SNAPSHOT_RECORD_MAX - (UINT16_MAX - saved->host_text.len) -
-           (UINT16_MAX - saved->text.len) - (UINT16_MAX - saved->group.len);
+    size_t most = SNAPSHOT_RECORD_MAX;
+    for (unsigned i = 0; i < RECORD_STRINGS; i++) {
+        most -= UINT16_MAX - saved->record.strings[i].len;
+    }
+    return most;
 }
 
 /* Once the sink has refused a piece, neither the record nor the store may be there any more. */

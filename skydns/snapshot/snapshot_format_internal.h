@@ -16,7 +16,7 @@
  *
  *     record  shared:u8  own:u8  own bytes  fields:u16  revision:u64  age_s:u32
  *             [ttl_s:u32] [port:u16] [priority:u16] [weight:u16] [targetstrip:u16]
- *             [len:u8 host] [len:u16 host text] [len:u16 text] [len:u16 group]
+ *             [len:u8 host] [len:u16 host as written] [len:u16 text] [len:u16 group]
  *
  * Its name is `own` bytes, whole labels, and the last `shared` bytes of the name before it, which
  * are the root and all the labels that both end with; the first record's name shares the root.
@@ -28,12 +28,14 @@
  * empty is written in it, so that releases that know no other can start from it.
  *
  * A change of any of this, or of what a section holds, takes a new format number: a program reads
- * these formats alone, and starts as without a snapshot from any other. */
+ * these formats alone, and starts as without a snapshot from any other. Not so a string more of a
+ * record: snapshot_string. */
 #ifndef SKYDNS_SNAPSHOT_SNAPSHOT_FORMAT_INTERNAL_H
 #define SKYDNS_SNAPSHOT_SNAPSHOT_FORMAT_INTERNAL_H
 
 #include <stdint.h>
 
+#include "common/dns/record.h"
 #include "skydns/snapshot/snapshot.h"
 
 /* As PNG's: a byte that is no text, line ends that a transfer as text would change. */
@@ -55,22 +57,32 @@ enum {
     SNAPSHOT_PRIORITY = 0x020,
     SNAPSHOT_WEIGHT = 0x040,
     SNAPSHOT_TARGETSTRIP = 0x080,
-    SNAPSHOT_HOST_TEXT = 0x100,
-    SNAPSHOT_TEXT = 0x200,
-    SNAPSHOT_GROUP = 0x400,
+    SNAPSHOT_STRINGS = 0x100, /* the host as written; text and group follow */
     SNAPSHOT_LEASED = 0x800,
-    SNAPSHOT_FIELDS = 0xfff, /* all of them */
+    SNAPSHOT_MORE_STRINGS = 0x1000,
+    SNAPSHOT_FIELDS = /* all of them */
+    0xfff |
+    ((SNAPSHOT_MORE_STRINGS << (RECORD_STRINGS - RECORD_GROUP - 1)) - SNAPSHOT_MORE_STRINGS),
 };
+
+/* The bit of one of enum record_string. A string more is a bit more: programs that do not know it
+ * start as without a snapshot. */
+static inline unsigned snapshot_string(unsigned string)
+{
+    return string <= RECORD_GROUP ? (unsigned)SNAPSHOT_STRINGS << string
+                                  : (unsigned)SNAPSHOT_MORE_STRINGS << (string - RECORD_GROUP - 1);
+}
 
 /* Version, prefix and domain at their longest take 585 bytes, the rest 17. */
 enum { SNAPSHOT_HEADER_MAX = 1024 };
 
 /* The most that is encoded or decoded at once: few system calls for a large store, and little
- * memory beside it. It has room for the longest record: a name, a host, three texts of 64 KiB. */
+ * memory beside it. It has room for the longest record: a name, a host, strings of 64 KiB. */
 enum {
-    SNAPSHOT_PIECE_MAX = 256 << 10,
+    SNAPSHOT_PIECE_MAX = (64 << 10) * (RECORD_STRINGS + 1),
     SNAPSHOT_BLOCK_MAX = SNAPSHOT_PIECE_MAX - 4, /* behind its length */
-    SNAPSHOT_RECORD_MAX = 2 + DNAME_MAX + 2 + 8 + 4 + 4 + 4 * 2 + 1 + DNAME_MAX + 3 * (2 + 65535),
+    SNAPSHOT_RECORD_MAX =
+        2 + DNAME_MAX + 2 + 8 + 4 + 4 + 4 * 2 + 1 + DNAME_MAX + RECORD_STRINGS * (2 + 65535),
 };
 _Static_assert(SNAPSHOT_RECORD_MAX <= SNAPSHOT_BLOCK_MAX, "a record fits into a block");
 

@@ -18,12 +18,11 @@
 #define LEASE_TTL_MAX_S INT64_C(9000000000) /* etcd grants no more */
 
 struct lease;
-struct lease_withheld;
 
 struct leased_key {
     LIST_ENTRY(leased_key) sibling;
     struct lease *lease;
-    struct lease_withheld *withheld; /* owned; NULL: the writer has the record */
+    struct record *withheld; /* owned, its strings too; NULL: the writer has the record */
     int64_t mod_revision;
     uint32_t ttl_s; /* as the value says; 0 = not set */
     bool is_saved;  /* from a snapshot, and not put since */

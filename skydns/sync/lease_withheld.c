@@ -5,13 +5,8 @@
 #include "common/base/clock.h"
 #include "common/base/xalloc.h"
 #include "common/dns/record.h"
+#include "skydns/records/store_loader.h"
 #include "skydns/sync/lease_internal.h"
-
-/* One block: the record's texts lie behind it. */
-struct lease_withheld {
-    struct record_view record;
-    char texts[];
-};
 
 struct dname lease_key_name(const struct leased_key *key)
 {
@@ -27,35 +22,14 @@ const struct store_record *lease_key_record(const struct leased_key *key)
     return record && record->mod_revision == key->mod_revision ? record : NULL;
 }
 
-/* Copies a text to where the next one goes. */
-static struct slice keep_text(char **at, struct slice text)
-{
-    struct slice kept = slice_of(*at, text.len);
-    if (text.len > 0) {
-        memcpy(*at, text.ptr, text.len);
-    }
-    *at += text.len;
-    return kept;
-}
-
-static struct lease_withheld *copy_of(const struct store_record *record)
+static struct record *copy_withheld(const struct store_record *record)
 {
     char out[DNAME_TEXT_MAX];
-    struct slice host = store_record_host_text(record, out);
-    struct slice text = store_record_text(record);
-    struct slice group = store_record_group(record);
-    struct lease_withheld *copy = xcalloc(1, sizeof(*copy) + host.len + text.len + group.len);
-    char *at = copy->texts;
-    copy->record = (struct record_view){
-        .host = keep_text(&at, host),
-        .text = keep_text(&at, text),
-        .group = keep_text(&at, group),
-        .port = record->port,
-        .priority = record->priority,
-        .weight = record->weight,
-        .targetstrip = record->targetstrip,
-        .mail = record->mail,
-    };
+    struct record shown = store_record_saved(record).record;
+    shown.host = store_record_host_text(record, out);
+    shown.is_leased = false;
+    struct record *copy = xcalloc(1, sizeof(*copy));
+    *copy = record_copy(&shown);
     return copy;
 }
 
@@ -67,7 +41,7 @@ bool lease_withhold(struct leased_key *key, bool *is_changed)
     if (!record) {
         return false;
     }
-    key->withheld = copy_of(record);
+    key->withheld = copy_withheld(record);
     table->counts.withheld++;
     table->counts.moves++;
     store_writer_del(table->writer, &name);
@@ -78,7 +52,7 @@ bool lease_withhold(struct leased_key *key, bool *is_changed)
 void lease_bring_back(struct leased_key *key, uint32_t ttl_s, bool *is_changed)
 {
     struct dname name = lease_key_name(key);
-    struct record_view record = key->withheld->record;
+    struct record record = *key->withheld;
     record.ttl_s = ttl_s;
     (void)store_writer_put_view(key->lease->table->writer, &name, &record, key->mod_revision);
     lease_forget_withheld(key);
@@ -90,6 +64,7 @@ void lease_forget_withheld(struct leased_key *key)
 {
     if (key->withheld) {
         key->lease->table->counts.withheld--;
+        record_fini(key->withheld);
         free(key->withheld);
         key->withheld = NULL;
     }

@@ -58,17 +58,13 @@ void mark_keys_fini(struct mark_keys *keys)
 bool client_marks_read_address(struct slice value, struct ip *ret_ip)
 {
     struct record record;
-    struct record_view view;
     struct err err;
-    if (record_scan(value, &view)) {
-        return ip_parse_sloppy(view.host, ret_ip);
+    bool is_record = record_scan(value, &record) || record_from_json(value, &record, &err) == 0;
+    bool is_address = is_record && ip_parse_sloppy(record.host, ret_ip);
+    if (is_record) {
+        record_fini(&record);
     }
-    if (record_from_json(value, &record, &err) != 0) {
-        return false;
-    }
-    *ret_ip = record.ip;
-    record_fini(&record);
-    return ret_ip->family_bytes > 0;
+    return is_address;
 }
 
 /* A namespace's name, or an address with dashes: IPv6 may begin or end with one. */

@@ -44,7 +44,7 @@ static void note_change(struct store_sync *sync, const struct dname *name, bool 
 }
 
 static void put_record(struct store_sync *sync, const struct etcd_kv *kv, const struct dname *name,
-                       struct record_view *record)
+                       struct record *record)
 {
     clients_note(sync->clients, name);
     record->is_leased = kv->lease != 0;
@@ -89,7 +89,6 @@ void store_sync_on_put(void *data, const struct etcd_kv *kv)
     struct store_sync *sync = data;
     struct dname name;
     struct record record;
-    struct record_view view;
     struct err err;
     if (is_config(sync, kv->key)) {
         config_value_put(&sync->document, kv->value);
@@ -104,11 +103,8 @@ void store_sync_on_put(void *data, const struct etcd_kv *kv)
         skip(sync, kv, "a label is `*`, and -schema=kubernetes has no wildcards");
         return;
     }
-    if (record_scan(kv->value, &view)) {
-        put_record(sync, kv, &name, &view);
-    } else if (record_from_json(kv->value, &record, &err) == 0) {
-        view = record_view_of(&record);
-        put_record(sync, kv, &name, &view);
+    if (record_scan(kv->value, &record) || record_from_json(kv->value, &record, &err) == 0) {
+        put_record(sync, kv, &name, &record);
         record_fini(&record);
     } else {
         skip(sync, kv, err.msg);

@@ -9,8 +9,7 @@
 static inline enum store_host records_put(struct store_writer *writer, const struct dname *name,
                                           struct record *record, int64_t mod_revision)
 {
-    struct record_view view = record_view_of(record);
-    enum store_host host = store_writer_put_view(writer, name, &view, mod_revision);
+    enum store_host host = store_writer_put_view(writer, name, record, mod_revision);
     record_fini(record);
     return host;
 }

@@ -109,7 +109,7 @@ static void put_random(struct store_writer *writer, uint64_t *state)
     CLEANUP_FREE char *long_text = xmalloc(LONG);
     memset(long_text, 'x', LONG);
     const char *text = texts[random_below(state, ARRAY_LEN(texts))];
-    struct record_view view = {
+    struct record view = {
         .host = slice_str(hosts[random_below(state, ARRAY_LEN(hosts))]),
         .text = random_below(state, 8) == 0 ? slice_of(long_text, LONG) : slice_str(text),
         .group = slice_str(texts[random_below(state, ARRAY_LEN(texts))]),
@@ -173,15 +173,16 @@ static bool add_record(void *data, const struct store_record *record)
     struct store_saved saved = store_record_saved(record);
     add_bytes(out, "name", store_record_name_wire(record));
     add_bytes(out, "host", saved.host_bytes);
-    add_bytes(out, "host_text", saved.host_text);
-    add_bytes(out, "text", saved.text);
+    add_bytes(out, "host_text", saved.record.host);
+    add_bytes(out, "text", saved.record.text);
     add_bytes(out, "text_bytes", store_record_text_bytes(record));
-    add_bytes(out, "group", saved.group);
+    add_bytes(out, "group", saved.record.group);
     buf_printf(out,
                " kind=%u revision=%" PRId64 " ttl=%" PRIu32 " known=%" PRIu32
                " port=%u priority=%u weight=%u targetstrip=%u mail=%d\n",
-               saved.host, saved.mod_revision, saved.ttl_s, saved.known_s, saved.port,
-               saved.priority, saved.weight, saved.targetstrip, saved.mail);
+               saved.host, saved.mod_revision, saved.record.ttl_s, saved.known_s, saved.record.port,
+               saved.record.priority, saved.record.weight, saved.record.targetstrip,
+               saved.record.mail);
     return true;
 }
 

@@ -488,7 +488,7 @@ static void append_expected(struct fixture *f, int number, uint32_t host, struct
     struct buf value;
     char label[9];
     char *spoken = xasprintf("10.9.%u.%u", host / 256, host % 256);
-    struct record record = {.host = spoken, .priority = 10, .weight = 10, .ttl_s = 30};
+    struct record record = {.host = slice_str(spoken), .priority = 10, .weight = 10, .ttl_s = 30};
     (void)f;
     buf_init(&value, 1024);
     record_to_json(&record, &value);

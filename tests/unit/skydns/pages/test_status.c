@@ -165,7 +165,7 @@ static int setup_with_snapshot_and(void **state, const char *flags)
     content.header.heard_ms = clock_wall_ms() - 12000;
     save_sections(&content);
     assert_true(dname_from_text(slice_str("web.cluster.local"), &name));
-    const struct record_view record = {.host = slice_str("10.0.0.1"), .ttl_s = 30};
+    const struct record record = {.host = slice_str("10.0.0.1"), .ttl_s = 30};
     (void)store_writer_put_view(content.writer, &name, &record, 40);
     bed_snapshot = &content;
     int r = setup_with(state, flags);

@@ -40,7 +40,7 @@ static void put(struct fixture *f, const char *text, int64_t revision)
     struct dname name;
     struct record record;
     assert_true(dname_from_text(slice_str(text), &name));
-    record_init(&record);
+    record = (struct record){.ttl_s = 0};
     records_put(f->writer, &name, &record, revision);
 }
 

@@ -134,9 +134,8 @@ static struct dname random_name(struct fixture *f)
 static void put(struct fixture *f, const struct dname *name, int64_t revision)
 {
     struct record record;
-    record_init(&record);
-    free(record.host);
-    record.host = strdup(hosts[revision % (int64_t)ARRAY_LEN(hosts)]);
+    record = (struct record){.ttl_s = 0};
+    record.host = slice_str(hosts[revision % (int64_t)ARRAY_LEN(hosts)]);
     record.ttl_s = 30;
     record.priority = 10;
     (void)records_put(f->writer, name, &record, revision);

@@ -26,7 +26,7 @@ static struct dname name_of(unsigned i)
 static void put(unsigned i, const char *host, int64_t revision)
 {
     const struct dname name = name_of(i);
-    const struct record_view view = {
+    const struct record view = {
         .host = slice_str(host), .text = slice_str(""), .group = slice_str("")};
     assert_int_equal(store_writer_put_view(writer, &name, &view, revision), STORE_HOST_IP);
 }

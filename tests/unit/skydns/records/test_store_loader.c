@@ -198,7 +198,7 @@ static struct dname random_name(void)
 static void random_put(struct store_writer *writers[2], int64_t revision)
 {
     struct dname name = random_name();
-    struct record_view record = {
+    struct record record = {
         .host = slice_str(hosts[random_below(ARRAY_LEN(hosts))]),
         .text = slice_str(texts[random_below(4) == 0 ? random_below(ARRAY_LEN(texts)) : 0]),
         .group = slice_str(random_below(9) == 0 ? "group" : ""),
@@ -249,7 +249,7 @@ static void read_again(struct store_writer *writers[2], const struct store *stor
     for (const struct store_record *r = store_next(store, NULL); r;) {
         char text[DNAME_TEXT_MAX];
         struct dname name;
-        struct record_view view = {
+        struct record view = {
             .host = store_record_host_text(r, text),
             .text = store_record_text(r),
             .group = store_record_group(r),
@@ -338,7 +338,7 @@ static void test_equal_hashes(void **state)
         for (uint32_t k = i - 1; k <= i && all[i].hash == all[i - 1].hash; k++) {
             (void)snprintf(text, sizeof(text), "n%u", all[k].number);
             struct dname name = name_of(text);
-            struct record_view record = {.host = slice_str(hosts[k % 3]), .ttl_s = 30};
+            struct record record = {.host = slice_str(hosts[k % 3]), .ttl_s = 30};
             (void)store_writer_put_view(writer, &name, &record, k);
         }
     }
@@ -356,7 +356,7 @@ static void test_equal_hashes(void **state)
 static struct store_saved plain_record(void)
 {
     return (struct store_saved){
-        .ttl_s = 30, .host = STORE_HOST_IP, .host_bytes = slice_of("\x0a\0\0\1", 4)};
+        .record.ttl_s = 30, .host = STORE_HOST_IP, .host_bytes = slice_of("\x0a\0\0\1", 4)};
 }
 
 static void test_refuses_names(void **state)
@@ -437,7 +437,7 @@ static void test_refuses_records(void **state)
     } cases[] = {
         {true, {.host = STORE_HOST_NONE}},
         {false, {.host = STORE_HOST_NONE, .host_bytes = one}},
-        {false, {.host = STORE_HOST_NONE, .host_text = one}},
+        {false, {.host = STORE_HOST_NONE, .record.host = one}},
         {true, {.host = STORE_HOST_IP, .host_bytes = slice_of("\1\2\3\4", 4)}},
         {false, {.host = STORE_HOST_IP, .host_bytes = slice_of("\1\2\3\4\5", 5)}},
         {true, {.host = STORE_HOST_IP, .host_bytes = slice_of(long_text, 16)}},
@@ -451,17 +451,17 @@ static void test_refuses_records(void **state)
         {false, {.host = STORE_HOST_NAME, .host_bytes = slice_of("\300\0", 3)}},
         {false, {.host = STORE_HOST_NAME, .host_bytes = slice_of("\3ab", 4)}},
         {false, {.host = STORE_HOST_NAME, .host_bytes = longest}},
-        {true, {.host = STORE_HOST_BAD, .host_text = one}},
+        {true, {.host = STORE_HOST_BAD, .record.host = one}},
         {false, {.host = STORE_HOST_BAD}},
-        {false, {.host = STORE_HOST_BAD, .host_text = one, .host_bytes = one}},
+        {false, {.host = STORE_HOST_BAD, .record.host = one, .host_bytes = one}},
         {false, {.host = STORE_HOST_BAD + 1}},
         {false, {.host = 255}},
-        {true, {.text = longest, .group = longest}},
-        {false, {.text = too_long}},
-        {false, {.group = too_long}},
-        {false, {.host = STORE_HOST_BAD, .host_text = too_long}},
-        {true, {.ttl_s = INT32_MAX}},
-        {false, {.ttl_s = (uint32_t)INT32_MAX + 1}},
+        {true, {.record = {.text = longest, .group = longest}}},
+        {false, {.record.text = too_long}},
+        {false, {.record.group = too_long}},
+        {false, {.host = STORE_HOST_BAD, .record.host = too_long}},
+        {true, {.record.ttl_s = INT32_MAX}},
+        {false, {.record.ttl_s = (uint32_t)INT32_MAX + 1}},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct store_loader *loader = store_loader_new();

@@ -312,18 +312,15 @@ static void put_both(struct fixture *f, const char *name, int64_t revision)
     struct dname key;
     struct record record;
     assert_true(dname_from_text(slice_str(name), &key));
-    record_init(&record);
+    record = (struct record){.ttl_s = 0};
     record.port = (uint16_t)revision;
-    free(record.host);
-    record.host = xstrdup(hosts[revision % (int64_t)ARRAY_LEN(hosts)]);
+    record.host = slice_str(hosts[revision % (int64_t)ARRAY_LEN(hosts)]);
     record.mail = revision % 3 == 0;
     if (revision % 4 == 0) {
-        free(record.text);
-        record.text = xstrdup("text");
+        record.text = slice_str("text");
     }
     if (revision % 7 == 0) {
-        free(record.group);
-        record.group = xstrdup("group");
+        record.group = slice_str("group");
     }
     records_put(f->writer, &key, &record, revision);
     model_put(&f->model, name, revision);

@@ -146,7 +146,7 @@ static void publish(struct fixture *f)
     struct record record;
     struct store_garbage *garbage;
     assert_true(dname_from_text(slice_str("a.test"), &name));
-    record_init(&record);
+    record = (struct record){.ttl_s = 0};
     (void)records_put(f->store, &name, &record, ++f->revision);
     const struct store *store = store_writer_commit(f->store, f->revision, &garbage);
     publisher_publish(f->publisher, store, garbage);

@@ -38,15 +38,15 @@ static void copy_records(const struct store *store, struct store_writer *to)
     const struct store_record *record;
     while ((record = store_next(store, after))) {
         char out[DNAME_TEXT_MAX];
-        struct record_view view = {.host = store_record_host_text(record, out),
-                                   .text = store_record_text(record),
-                                   .group = store_record_group(record),
-                                   .ttl_s = record->ttl_s,
-                                   .port = record->port,
-                                   .priority = record->priority,
-                                   .weight = record->weight,
-                                   .targetstrip = record->targetstrip,
-                                   .mail = record->mail};
+        struct record view = {.host = store_record_host_text(record, out),
+                              .text = store_record_text(record),
+                              .group = store_record_group(record),
+                              .ttl_s = record->ttl_s,
+                              .port = record->port,
+                              .priority = record->priority,
+                              .weight = record->weight,
+                              .targetstrip = record->targetstrip,
+                              .mail = record->mail};
         store_record_name(record, &name);
         (void)store_writer_put_view(to, &name, &view, record->mod_revision);
         after = &name;
@@ -177,14 +177,14 @@ static void test_ended_meanwhile_and_renewed(void **state)
     etcd_proc_need();
     int64_t lease = leases_grant(LEASE_S);
     struct dname name = leases_name("odd.test");
-    struct record_view odd = {.host = slice_str("FD00::1"),
-                              .text = slice_str("a\\\"b"),
-                              .group = slice_str("g"),
-                              .port = 1,
-                              .priority = 2,
-                              .weight = 3,
-                              .targetstrip = 4,
-                              .mail = true};
+    struct record odd = {.host = slice_str("FD00::1"),
+                         .text = slice_str("a\\\"b"),
+                         .group = slice_str("g"),
+                         .port = 1,
+                         .priority = 2,
+                         .weight = 3,
+                         .targetstrip = 4,
+                         .mail = true};
     odd.ttl_s = lease_table_put(leases_bed.table, &name, lease, 7, 30);
     (void)store_writer_put_view(leases_bed.writer, &name, &odd, 7);
     leases_put("also.test", lease, 40);

@@ -12,7 +12,7 @@
 static void put(struct store_writer *writer, const char *name, const char *host)
 {
     const struct dname key = fixture_name(name);
-    const struct record_view view = {.host = slice_str(host)};
+    const struct record view = {.host = slice_str(host)};
     (void)store_writer_put_view(writer, &key, &view, 1);
 }
 
@@ -70,7 +70,7 @@ static void test_writer(void **state)
 {
     struct store_writer *writer = store_writer_new();
     const struct dname name = fixture_name("a.test.");
-    struct record_view view = {.host = slice_str("10.0.0.1"), .ttl_s = 30};
+    struct record view = {.host = slice_str("10.0.0.1"), .ttl_s = 30};
     (void)state;
     (void)store_writer_put_view(writer, &name, &view, 1);
     assert_true(store_writer_has_changed(writer));

@@ -77,7 +77,7 @@ static void step(struct bed *bed, uint32_t target, bool is_incomplete)
     char text[64];
     (void)snprintf(text, sizeof(text), "w%zu.default.svc.cluster.local.", bed->versions);
     const struct dname name = fixture_name(text), apex = fixture_name("cluster.local.");
-    const struct record_view view = {.host = slice_str("10.0.0.1")};
+    const struct record view = {.host = slice_str("10.0.0.1")};
     wait_idle(bed);
     (void)store_writer_put_view(bed->writer, &name, &view, (int64_t)bed->versions + 1);
     step->store =
@@ -256,7 +256,7 @@ static void put_many(struct bed *bed)
         char text[64];
         (void)snprintf(text, sizeof(text), "x%u.many.default.svc.cluster.local.", i);
         const struct dname name = fixture_name(text);
-        const struct record_view view = {.host = slice_str("10.0.0.2")};
+        const struct record view = {.host = slice_str("10.0.0.2")};
         (void)store_writer_put_view(bed->writer, &name, &view, 1);
     }
 }

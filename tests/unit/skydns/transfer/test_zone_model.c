@@ -110,7 +110,7 @@ static bool put_again(void *data, const struct store_record *record)
     struct dname name;
     store_record_name(record, &name);
     if (random_below(8) > 0) {
-        const struct record_view view = {
+        const struct record view = {
             .host = slice_str("10.0.0.1"), .text = slice_str(""), .group = slice_str("")};
         (void)store_writer_put_view(bed->fixture->writer, &name, &view, ++bed->revision);
     }
@@ -377,7 +377,7 @@ static const struct store *commit(struct bed *bed, unsigned i, const struct fixt
 {
     for (size_t k = 0; k < count; k++) {
         struct dname name = fixture_name(keys[k].key);
-        const struct record_view view = {
+        const struct record view = {
             .host = slice_str(keys[k].value), .text = slice_str(""), .group = slice_str("")};
         (void)store_writer_put_view(bed->fixture->writer, &name, &view, ++bed->revision);
     }
