@@ -99,7 +99,8 @@ static inline uint16_t store_record_share(const struct store_record *record, uin
     return (uint16_t)(share + (share == 0));
 }
 
-/* Equal for SkyDNS's de-duplication: host (as written), port, priority, weight and text. */
+/* Equal for SkyDNS's de-duplication: port, priority, weight, and the strings as written but the
+ * group. */
 bool store_record_same_data(const struct store_record *a, const struct store_record *b);
 
 /* ---- Reading ---- */

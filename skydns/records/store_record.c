@@ -313,15 +313,13 @@ struct store_saved store_record_saved(const struct store_record *record)
     return saved;
 }
 
-static bool same_host(const struct store_record *a, const struct store_record *b)
-{
-    return a->host == b->host && a->host_len == b->host_len &&
-           memcmp(a->bytes, b->bytes, a->host_len) == 0 &&
-           slice_equal(record_string(a, RECORD_HOST), record_string(b, RECORD_HOST));
-}
-
 bool store_record_same_data(const struct store_record *a, const struct store_record *b)
 {
-    return a->port == b->port && a->priority == b->priority && a->weight == b->weight &&
-           same_host(a, b) && slice_equal(store_record_text(a), store_record_text(b));
+    bool is_same = a->port == b->port && a->priority == b->priority && a->weight == b->weight &&
+                   a->host == b->host && a->host_len == b->host_len &&
+                   memcmp(a->bytes, b->bytes, a->host_len) == 0;
+    for (unsigned i = 0; is_same && i < RECORD_STRINGS; i++) {
+        is_same = i == RECORD_GROUP || slice_equal(record_string(a, i), record_string(b, i));
+    }
+    return is_same;
 }
