@@ -277,6 +277,19 @@ static bool is_in_zones(const struct making *m, const struct dname *owner)
     return false;
 }
 
+/* Whether no earlier record of the section has the owner and type: its RRset is met for the first
+ * time. */
+static bool is_first_of_set(const struct making *m, size_t from, size_t at,
+                            const struct dname *owner)
+{
+    const struct response_rr *rr = &m->response->rrs[at];
+    const struct response_span before = {.from = from, .to = at};
+    size_t i = from;
+    return next_rr(m, &before, &i, owner, rr->owner_hash, rr->type) == NULL;
+}
+
+/* A set's signatures once, however often its records are repeated: what a nameserver sends is not
+ * multiplied. */
 static void put_proofs(struct making *m)
 {
     const struct response_span section = authorities_of(m);
@@ -290,7 +303,9 @@ static void put_proofs(struct making *m)
         struct dname owner = response_rr_owner(m->response, rr);
         if (is_in_zones(m, &owner)) {
             put(m, rr, &owner, rr->ttl_s);
-            put_signatures(m, &section, &owner, rr->owner_hash, rr->type, UINT32_MAX);
+            if (is_first_of_set(m, section.from, i, &owner)) {
+                put_signatures(m, &section, &owner, rr->owner_hash, rr->type, UINT32_MAX);
+            }
         }
         seen++;
     }

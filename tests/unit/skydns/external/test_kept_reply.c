@@ -420,6 +420,19 @@ static void test_denial_proofs(void **state)
                         "NXDOMAIN ad\n? b.test. IN A\n! test. 300" SOA "\nfor 300 s");
 }
 
+/* Signatures are not repeated with the records that they sign. */
+static void test_repeated_proofs(void **state)
+{
+    (void)state;
+    assert_string_equal(kept("b.test. A do",
+                             "NXDOMAIN qr\n? b.test. IN A\n! test. 900" SOA "\n"
+                             "! a.test. 700 NSEC c.test.\n! a.test. 700 NSEC d.test.\n"
+                             "! a.test. 600 RRSIG NSEC 2 test.\n! A.test. 700 NSEC e.test."),
+                        "NXDOMAIN\n? b.test. IN A\n! test. 300" SOA "\n"
+                        "! a.test. 700 NSEC c.test.\n! a.test. 600 RRSIG NSEC 2 test.\n"
+                        "! a.test. 700 NSEC d.test.\n! a.test. 700 NSEC e.test.\nfor 300 s");
+}
+
 /* However many proofs a nameserver sends: so many are looked at. */
 static void test_too_many_proofs(void **state)
 {
@@ -566,6 +579,7 @@ int main(void)
         cmocka_unit_test(test_times),
         cmocka_unit_test(test_poison),
         cmocka_unit_test(test_signatures),
+        cmocka_unit_test(test_repeated_proofs),
         cmocka_unit_test(test_wildcard_proofs),
         cmocka_unit_test(test_denial_proofs),
         cmocka_unit_test(test_too_many_proofs),
