@@ -123,14 +123,17 @@ static void write_question(struct writer *w, const struct question *q)
     }
 }
 
+/* CD is repeated where this server is asked as a resolver, and clear where it has authority: RFC
+ * 4035 3.2.2, 3.1.6. */
 static void write_header(uint8_t *reply, const struct question *q, enum dns_rcode rcode,
                          uint16_t flags, const struct counts *counts)
 {
     struct writer w = writer_of(reply, DNS_HEADER_SIZE);
+    const bool has_cd = q->checking_disabled && !(flags & DNS_FLAG_AA);
     writer_u16(&w, q->id);
     writer_u16(&w,
                (uint16_t)(DNS_FLAG_QR | q->opcode << 11 | (q->recursion_desired ? DNS_FLAG_RD : 0) |
-                          flags | (rcode & DNS_MASK_RCODE)));
+                          (has_cd ? DNS_FLAG_CD : 0) | flags | (rcode & DNS_MASK_RCODE)));
     writer_u16(&w, q->name.len > 0 ? 1 : 0);
     writer_u16(&w, counts->answers);
     writer_u16(&w, counts->authorities);

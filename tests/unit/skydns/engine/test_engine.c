@@ -303,9 +303,8 @@ static void no_questions_about_records(void **state)
         {"TYPE41", "FORMERR"},          {"TYPE250", "FORMERR"},
         {"TYPE128", "FORMERR"},         {"TYPE248", "FORMERR"},
         {"A class=4", "REFUSED"},       {"A class=254", "REFUSED"},
-        {"A class=255", "REFUSED"},     {"A class=0", "REFUSED"},
-        {"SRV class=65535", "REFUSED"}, {"TYPE255 class=4", "REFUSED"},
-        {"TYPE252 class=3", "REFUSED"},
+        {"A class=0", "REFUSED"},       {"SRV class=65535", "REFUSED"},
+        {"TYPE255 class=4", "REFUSED"}, {"TYPE252 class=3", "REFUSED"},
     };
     static const char *const names[] = {"web.cluster.local.",
                                         "nope.cluster.local.",
@@ -331,6 +330,11 @@ static void no_questions_about_records(void **state)
             fail_msg("%s\nwant: %s\ngot:  %s", question, start, got);
         }
     }
+    want(f, "web.cluster.local. TYPE127 class=255",
+         "NOERROR qr rd ra\n? web.cluster.local. CLASS255 TYPE127" SOA);
+    want(f, "www.example.com. A class=255 cd", "REFUSED qr rd cd\n? www.example.com. CLASS255 A");
+    want(f, "web.cluster.local. TYPE127 cd", OK "\n? web.cluster.local. IN TYPE127" SOA);
+    want(f, "www.example.com. A class=255", "REFUSED qr rd\n? www.example.com. CLASS255 A");
     want(f, "web.cluster.local. TYPE127", OK "\n? web.cluster.local. IN TYPE127" SOA);
     want(f, "web.cluster.local. TYPE256", OK "\n? web.cluster.local. IN TYPE256" SOA);
     want(f, "www.example.com. TYPE256", "forward");
