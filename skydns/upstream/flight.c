@@ -328,14 +328,6 @@ static void on_step(struct ev_loop *loop, ev_timer *timer, int revents)
     next_try(flight);
 }
 
-/* The server cannot or will not answer; another one may. Whatever lacks the question is a bare
- * failure (upstream_message.h). */
-static bool is_refusal(const struct parsed_response *reply)
-{
-    unsigned rcode = reply->head.flags & DNS_MASK_RCODE;
-    return rcode == DNS_RCODE_SERVFAIL || rcode == DNS_RCODE_REFUSED || reply->head.questions == 0;
-}
-
 /* The server is alive, but this question needs another one. */
 static void note_refusal(struct try *t)
 {
@@ -365,7 +357,7 @@ static void on_exchange(void *data, enum exchange_outcome outcome,
         return;
     }
     histogram_observe_us(&t->figure->took, clock_monotonic_us() - t->begun_us);
-    const bool is_usable = outcome == EXCHANGE_REPLIED && !is_refusal(reply);
+    const bool is_usable = outcome == EXCHANGE_REPLIED && response_is_usable(reply);
     if (is_usable) {
         upstream_health_answered(flight->zone->health, &t->server);
     }

@@ -152,10 +152,65 @@ static void test_classes(void **state)
     }
 }
 
+/* The authority section has a record of each type, with empty names or numbers as data. */
+static bool is_usable(uint16_t flags, uint16_t questions, unsigned extended_rcode, unsigned answers,
+                      const char *authorities)
+{
+    uint8_t message[512];
+    struct writer w = writer_of(message, sizeof(message));
+    struct parsed_response response;
+    const uint16_t head[] = {
+        1, (uint16_t)(0x8180 | flags), questions, (uint16_t)answers, (uint16_t)strlen(authorities),
+        1};
+    for (size_t i = 0; i < sizeof(head) / sizeof(head[0]); i++) {
+        writer_u16(&w, head[i]);
+    }
+    writer_bytes(&w, (const uint8_t *)"\1w\0\0\1\0\1", questions ? 7 : 0);
+    for (unsigned i = 0; i < answers + strlen(authorities) + 1; i++) {
+        const bool is_answer = i < answers, is_opt = i == answers + strlen(authorities);
+        const char kind = is_answer || is_opt ? 0 : authorities[i - answers];
+        writer_u8(&w, 0);
+        writer_u16(&w, is_answer ? 1 : is_opt ? 41 : kind == 'n' ? 2 : 6);
+        writer_u16(&w, is_opt ? 1232 : IN);
+        writer_u32(&w, is_opt ? extended_rcode << 24 : 60);
+        const uint16_t len = is_answer ? 4 : is_opt ? 0 : kind == 'n' ? 1 : 22;
+        static const uint8_t data[22];
+        writer_u16(&w, len);
+        writer_bytes(&w, data, len);
+    }
+    response_parse(message, w.pos, &response);
+    assert_true(response_is_sound(&response));
+    const bool usable = response_is_usable(&response);
+    response_parse_fini(&response);
+    return usable;
+}
+
+static void test_usable(void **state)
+{
+    enum { AA = 0x400, TC = 0x200, SERVFAIL = 2, NXDOMAIN = 3, NOTIMP = 4, REFUSED = 5 };
+    (void)state;
+    assert_true(is_usable(0, 1, 0, 1, ""));
+    assert_true(is_usable(0, 1, 0, 0, "")); /* no data, without an SOA */
+    assert_true(is_usable(0, 1, 0, 0, "s"));
+    assert_true(is_usable(0, 1, 0, 0, "ns")); /* RFC 2308 2.2: type 1 */
+    assert_true(is_usable(AA, 1, 0, 0, "n"));
+    assert_true(is_usable(0, 1, 0, 1, "n"));
+    assert_true(is_usable(NXDOMAIN, 1, 0, 0, "n")); /* 2.1: type 4 */
+    assert_true(is_usable(NOTIMP, 1, 0, 0, ""));    /* of the type: others would say the same */
+    assert_true(is_usable(TC, 1, 0, 0, "n"));
+    assert_false(is_usable(0, 1, 0, 0, "nn")); /* a referral */
+    assert_false(is_usable(SERVFAIL, 1, 0, 0, ""));
+    assert_false(is_usable(REFUSED, 1, 0, 0, ""));
+    assert_false(is_usable(0, 1, 1, 0, "")); /* BADVERS */
+    assert_false(is_usable(0, 1, 1, 1, ""));
+    assert_false(is_usable(NXDOMAIN, 0, 0, 0, ""));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rdata),
+        cmocka_unit_test(test_usable),
         cmocka_unit_test(test_counts),
         cmocka_unit_test(test_classes),
     };
