@@ -88,6 +88,10 @@ static void write_resolver(struct metrics_page *page, const struct resolver_coun
                     counter_get(&forwarder->tcp_refused));
     metrics_counter(page, "forward_probes_total", "Probes sent to dead nameservers.",
                     counter_get(&forwarder->probes));
+    metrics_counter(page, "upstream_tls_refused_total",
+                    "Questions not sent over TLS: the client had its share of the nameserver's "
+                    "connections.",
+                    counter_get(&counts->tls->refused));
     metrics_family(page, METRIC_COUNTER, "upstream_tls_handshakes_total",
                    "TLS connections to nameservers: made with a full or a resumed handshake, or "
                    "failed, because it could not be made or nothing was answered on it.");

@@ -323,6 +323,7 @@ static enum tls_pool_start ask_over_tls(struct exchange *x)
         .query = x->frame + FRAME_PREFIX,
         .len = x->query_len,
         .is_urgent = !x->config.places,
+        .client = x->config.client ? *x->config.client : (struct addr){.len = 0},
         .done = on_tls_reply,
         .data = x,
     };

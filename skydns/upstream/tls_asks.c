@@ -1,8 +1,10 @@
 /* The questions on a connection to a nameserver, and those that wait for one. */
+#include <assert.h>
 #include <sys/random.h>
 
 #include "common/base/clock.h"
 #include "common/dns/dns.h"
+#include "skydns/clients/client_loads.h"
 #include "skydns/upstream/tls_pool_internal.h"
 #include "skydns/upstream/upstream_message.h"
 
@@ -72,6 +74,31 @@ void tls_ask_take_off(struct tls_ask *ask)
     ask->state = TLS_ASK_NONE;
 }
 
+bool tls_ask_take_place(struct tls_peer *peer, struct tls_ask *ask, bool waits)
+{
+    size_t left = peer->taken < TLS_POOL_TAKEN_MAX ? TLS_POOL_TAKEN_MAX - peer->taken : 0;
+    if (waits) {
+        const size_t count = peer->waiting_count;
+        const size_t left_waiting = count < TLS_POOL_WAITING_MAX ? TLS_POOL_WAITING_MAX - count : 0;
+        left = left_waiting < left ? left_waiting : left;
+    }
+    if (ask->is_urgent) {
+        (void)client_loads_add(peer->loads, &ask->client);
+    } else if (!client_loads_take(peer->loads, &ask->client, left)) {
+        counter_add(&peer->pool->counts.refused, 1);
+        return false;
+    }
+    peer->taken++;
+    return true;
+}
+
+void tls_ask_leave_place(struct tls_ask *ask)
+{
+    assert(ask->peer->taken > 0);
+    ask->peer->taken--;
+    client_loads_drop(ask->peer->loads, &ask->client);
+}
+
 void tls_ask_wait(struct tls_peer *peer, struct tls_ask *ask)
 {
     ask->state = TLS_ASK_WAITS;
@@ -104,6 +131,9 @@ static void suspect_silence(struct tls_link_user *user, const struct tls_ask *as
 void tls_pool_forget(struct tls_ask *ask)
 {
     struct tls_link_user *user = ask->link;
+    if (ask->state != TLS_ASK_NONE) {
+        tls_ask_leave_place(ask);
+    }
     if (ask->state == TLS_ASK_WAITS) {
         tls_ask_stop_waiting(ask);
     } else if (ask->state == TLS_ASK_LOST) {
@@ -154,6 +184,7 @@ struct tls_ask *tls_ask_answered(struct tls_link_user *user, const uint8_t *mess
         return NULL;
     }
     tls_ask_take_off(ask);
+    tls_ask_leave_place(ask);
     user->answered++;
     if (!user->knows_idle) {
         learn_idle(user, message, len);

@@ -5,6 +5,7 @@
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/tls/tls_session.h"
+#include "skydns/clients/client_loads.h"
 #include "skydns/upstream/tls_pool_internal.h"
 
 /* A nameserver that fails now and then is told of each time. */
@@ -16,6 +17,7 @@ void tls_peer_free(struct tls_peer *peer)
     peer->pool->peer_count--;
     ev_timer_stop(peer->pool->config.loop, &peer->retry);
     tls_session_ticket_free(peer->ticket);
+    client_loads_free(peer->loads);
     free(peer);
 }
 
@@ -45,6 +47,7 @@ static struct tls_peer *add_peer(struct tls_pool *pool, const struct nameserver 
     struct tls_peer *peer = xcalloc(1, sizeof(*peer));
     peer->pool = pool;
     peer->server = *server;
+    peer->loads = client_loads_new();
     LIST_INIT(&peer->links);
     TAILQ_INIT(&peer->waiting);
     TAILQ_INIT(&peer->lost);

@@ -63,6 +63,7 @@ static void fail_lost(struct tls_peer *peer)
     while ((ask = TAILQ_FIRST(&peer->lost))) {
         TAILQ_REMOVE(&peer->lost, ask, wait_entry);
         ask->state = TLS_ASK_NONE;
+        tls_ask_leave_place(ask);
         ask->done(ask->data, NULL, 0);
     }
 }
@@ -74,6 +75,7 @@ static void fail_waiting(struct tls_peer *peer)
     uint64_t round = peer->round++;
     while ((ask = TAILQ_FIRST(&peer->waiting)) && ask->round <= round) {
         tls_ask_stop_waiting(ask);
+        tls_ask_leave_place(ask);
         ask->is_starved = peer->is_starved;
         ask->done(ask->data, NULL, 0);
     }
@@ -235,12 +237,17 @@ static bool is_connecting(const struct tls_peer *peer)
     return false;
 }
 
+static bool may_connect(struct tls_peer *peer, bool is_urgent)
+{
+    return peer->link_count < TLS_POOL_LINKS_MAX && !is_connecting(peer) &&
+           (is_urgent || !ev_is_active(&peer->retry)) && may_open(peer->pool);
+}
+
 static bool wants_link(struct tls_peer *peer, bool is_urgent)
 {
     const struct tls_link_user *best = choose_link(peer);
     bool is_needed = peer->waiting_count > 0 || (best && best->open >= TLS_POOL_BUSY);
-    return is_needed && peer->link_count < TLS_POOL_LINKS_MAX && !is_connecting(peer) &&
-           (is_urgent || !ev_is_active(&peer->retry)) && may_open(peer->pool);
+    return is_needed && may_connect(peer, is_urgent);
 }
 
 void tls_peer_pump(struct tls_peer *peer)
@@ -278,20 +285,28 @@ enum tls_pool_start tls_pool_ask(struct tls_pool *pool, const struct nameserver 
     ask->was_lost = ask->is_starved = false;
     ask->link = NULL;
     ask->peer = peer;
-    if (!peer || peer->waiting_count >= TLS_POOL_WAITING_MAX) {
+    if (!peer) {
         return TLS_POOL_FULL;
     }
     struct tls_link_user *user = TAILQ_EMPTY(&peer->waiting) ? choose_link(peer) : NULL;
+    if (!user && !ask->is_urgent && is_put_off(peer)) {
+        return peer->is_starved ? TLS_POOL_FULL : TLS_POOL_FAILING;
+    }
+    if (!tls_ask_take_place(peer, ask, !user)) {
+        if (!user && may_connect(peer, false)) {
+            (void)open_link(peer); /* for the next ones */
+        }
+        return TLS_POOL_FULL;
+    }
     if (user) {
         tls_ask_send(user, ask);
-    } else if (!ask->is_urgent && is_put_off(peer)) {
-        return peer->is_starved ? TLS_POOL_FULL : TLS_POOL_FAILING;
     } else {
         tls_ask_wait(peer, ask);
     }
     if (wants_link(peer, ask->is_urgent) && !open_link(peer) && ask->state == TLS_ASK_WAITS &&
         !has_open_link(peer)) {
         tls_ask_stop_waiting(ask);
+        tls_ask_leave_place(ask);
         return TLS_POOL_FAILING;
     }
     return TLS_POOL_ASKED;

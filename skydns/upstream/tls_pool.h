@@ -52,6 +52,10 @@ enum {
     /* Waiting for a connection to one nameserver: ten thousand questions a second while it takes
      * 0.1 s to connect. Beyond, refused. */
     TLS_POOL_WAITING_MAX = 1024,
+    /* Sent to one nameserver or waiting for it. A client gets no further one when it has as many as
+     * are free of these, or, if it is to wait, of those that may wait: names that a nameserver is
+     * slow to answer leave room for others'. */
+    TLS_POOL_TAKEN_MAX = TLS_POOL_LINKS_MAX * TLS_POOL_ASKED_MAX + TLS_POOL_WAITING_MAX,
     /* Nameservers of which something is known: those that were asked last. A kilobyte each, and a
      * ticket of two or three. */
     TLS_POOL_PEERS_MAX = 1024,
@@ -65,7 +69,8 @@ enum {
 struct tls_pool_counts {
     /* Since the start */
     alignas(COUNTERS_ALIGN) struct counter full, resumed; /* handshakes */
-    struct counter failed; /* connections that could not be made, or answered nothing */
+    struct counter failed;  /* connections that could not be made, or answered nothing */
+    struct counter refused; /* questions without a place */
     /* Now */
     struct counter connections;
 };
@@ -93,7 +98,9 @@ struct tls_ask {
     /* Set by the asker */
     uint8_t *query; /* its own; the id in it is changed */
     size_t len;
-    bool is_urgent; /* does not wait until a nameserver that failed may be tried again */
+    bool is_urgent; /* does not wait until a nameserver that failed may be tried again, and needs
+                     * no place: a probe or a loop check */
+    struct addr client; /* whose share it takes; not known: nobody's in particular */
     tls_ask_cb done;
     void *data;
 

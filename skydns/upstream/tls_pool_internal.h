@@ -15,6 +15,7 @@
 #include "skydns/upstream/tls_link_internal.h"
 #include "skydns/upstream/tls_pool.h"
 
+struct client_loads;
 struct ssl_session_st;
 struct tls_client;
 struct tls_handshakes;
@@ -47,7 +48,9 @@ struct tls_peer {
     size_t link_count;
     struct waiting_asks waiting;
     size_t waiting_count;
-    struct waiting_asks lost; /* that fail now */
+    size_t taken;               /* questions sent, waiting or lost, */
+    struct client_loads *loads; /* by client */
+    struct waiting_asks lost;   /* that fail now */
     uint64_t round;
     bool is_calling; /* callbacks run: it stays */
     struct backoff backoff;
@@ -92,6 +95,11 @@ struct tls_ask *tls_ask_answered(struct tls_link_user *user, const uint8_t *mess
 
 /* Off its connection. */
 void tls_ask_take_off(struct tls_ask *ask);
+
+/* The client has a place for it, which is free when it has ended, however it did. `waits`: it will
+ * wait. False: it has its share. */
+bool tls_ask_take_place(struct tls_peer *peer, struct tls_ask *ask, bool waits) MUST_CHECK;
+void tls_ask_leave_place(struct tls_ask *ask);
 
 /* For a connection to its nameserver. */
 void tls_ask_wait(struct tls_peer *peer, struct tls_ask *ask);

@@ -21,7 +21,7 @@ _REPLY, _TRUNCATED = 0x8180, 0x8380
 class QuickUpstream:
     def __init__(self):
         self.port = reserve_port()
-        self.seen: Counter[str] = Counter()  # queries for addresses, by what becomes of them
+        self.seen: Counter[str] = Counter()  # queries, by what becomes of them
         self._connections: list[socket.socket] = []  # accepted, and held open
         self._udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._udp.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
@@ -73,15 +73,21 @@ class QuickUpstream:
             pass  # given up: skydns has closed it
 
     def reply(self, query: bytes, over_tcp: bool = False) -> bytes | None:
+        kind, reply = self.reply_to(query, over_tcp)
+        self.seen[kind] += 1
+        return reply
+
+    @staticmethod
+    def reply_to(query: bytes, over_tcp: bool) -> tuple[str, bytes | None]:
+        """What becomes of it, and the reply."""
         end = query.index(0, 12) + 5
-        is_address = struct.unpack_from("!H", query, end - 4)[0] == _A
+        if struct.unpack_from("!H", query, end - 4)[0] != _A:
+            return "own", query[:2] + struct.pack("!HHHHH", _REPLY, 1, 0, 0, 0) + query[12:end]
         labels = query[12 : end - 4].lower()
         kind = next((kind for kind in _KINDS if bytes([len(kind)]) + kind.encode() in labels), "other")
-        self.seen[kind] += is_address
-        if is_address and (kind == "silent" or (kind == "long" and over_tcp)):
-            return None
-        flags = _TRUNCATED if kind in ("long", "stream") and not over_tcp else _REPLY
-        has_answer = is_address and flags == _REPLY
+        if kind == "silent" or (kind == "long" and over_tcp):
+            return kind, None
+        if kind in ("long", "stream") and not over_tcp:
+            return kind, query[:2] + struct.pack("!HHHHH", _TRUNCATED, 1, 0, 0, 0) + query[12:end]
         answer = b"\xc0\x0c" + struct.pack("!HHIH", _A, 1, _TTL_S, 4) + socket.inet_aton(ADDRESS)
-        head = query[:2] + struct.pack("!HHHHH", flags, 1, has_answer, 0, 0)
-        return head + query[12:end] + (answer if has_answer else b"")
+        return kind, query[:2] + struct.pack("!HHHHH", _REPLY, 1, 1, 0, 0) + query[12:end] + answer

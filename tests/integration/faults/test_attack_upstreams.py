@@ -4,10 +4,12 @@ from contextlib import ExitStack
 
 import pytest
 from attack import Attack
+from certificates import Authority
 from fault_bed import PATIENCE_S
 from others import Others
 from programs import wait_until
 from quick_upstream import ADDRESS, QuickUpstream
+from tls_nameserver import TlsNameserver
 
 pytestmark = pytest.mark.faults
 
@@ -73,3 +75,29 @@ def test_attack_long_replies_of_a_slow_upstream(fault_bed, upstreams):
         attacked = others.measure(lambda: reader.metrics().get("forward_tcp_refused_total") > 1000)
         assert attack.stop() > 0
     others.check(bed, "long replies of a slow upstream", idle, attacked)
+
+
+def test_attack_names_that_an_upstream_over_tls_is_silent_about(fault_bed, tmp_path):
+    """One client has half of the places; that it gets no more is no failure of the upstream."""
+    bed = fault_bed
+    authority = Authority(tmp_path, "ca")
+    reply = QuickUpstream.reply_to
+
+    def answers_most(server: TlsNameserver, connection) -> None:
+        while True:
+            answer = reply(connection.read(), over_tcp=True)[1]
+            if answer:
+                connection.write(answer)
+
+    server = TlsNameserver(*authority.sign("upstream", host="dns.example"), answers_most)
+    _start(bed, f"-nameservers=tls://127.0.0.1:{server.port}#dns.example", f"-nameservers-ca={authority.certificate}")
+    reader = bed.watched[0]
+    with Others(bed.dns.port, GOOD) as others:
+        idle = others.measure()
+        attack = Attack(bed.dns.port, "silent.test")
+        attacked = others.measure(lambda: reader.metrics().get("upstream_tls_refused_total") > 5000)
+        page = reader.metrics()
+        assert attack.stop() > 0
+    server.close()
+    others.check(bed, "names that an upstream over TLS is silent about", idle, attacked)
+    assert page.get("nameservers_dead") == 0 and page.get("upstream_tls_handshakes_total", result="failed") == 0

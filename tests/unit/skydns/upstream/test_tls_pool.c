@@ -76,6 +76,8 @@ struct bed {
     struct held *held;
     struct question *questions;
     size_t replied, failed;
+    struct addr client; /* who asks next: each time another one, but with */
+    bool is_one_client;
 };
 
 /* ---- The nameserver ---- */
@@ -204,6 +206,7 @@ static int setup(void **state)
     struct err err;
     log_set_level(LOG_LEVEL_ERROR);
     bed->loop = ev_loop_new(EVFLAG_AUTO);
+    bed->client = loopback_addr(1);
     bed->held = test_calloc(HELD_MAX, sizeof(*bed->held));
     bed->questions = test_calloc(ASKS_MAX, sizeof(*bed->questions));
     memcpy(bed->folder, "/tmp/test_tls_pool.XXXXXX", sizeof("/tmp/test_tls_pool.XXXXXX"));
@@ -313,8 +316,13 @@ static enum tls_pool_start start(struct bed *bed, size_t number, const char *ser
     q->bed = bed;
     q->is_replied = q->is_failed = false;
     size_t len = upstream_query_pad(q->query, upstream_query_write(&question, 0, q->query));
-    q->ask = (struct tls_ask){
-        .query = q->query, .len = len, .is_urgent = is_urgent, .done = on_done, .data = q};
+    q->ask = (struct tls_ask){.query = q->query,
+                              .len = len,
+                              .is_urgent = is_urgent,
+                              .client = bed->client,
+                              .done = on_done,
+                              .data = q};
+    bed->client.v4.sin_addr.s_addr += bed->is_one_client ? 0 : 1;
     return tls_pool_ask(bed->pool, &server, &q->ask);
 }
 
@@ -350,6 +358,37 @@ static void on_done(void *data, const uint8_t *message, size_t len)
 }
 
 /* ---- Tests ---- */
+
+/* One client has half of the places: of those that wait, and of all. Another one finds some. */
+static void test_share_of_a_client(void **state)
+{
+    struct bed *bed = *state;
+    size_t number = 0;
+    bed->holds = bed->is_one_client = true;
+    while (start(bed, number, "a.dns.example", false) == TLS_POOL_ASKED) {
+        number++;
+    }
+    assert_int_equal(number, TLS_POOL_WAITING_MAX / 2); /* until it is connected */
+    run_until(bed, &bed->held_count, number);
+    while (number < TLS_POOL_TAKEN_MAX / 2) {
+        if (start(bed, number, "a.dns.example", false) == TLS_POOL_ASKED) {
+            run_until(bed, &bed->held_count, ++number);
+        } else {
+            ev_run(bed->loop, EVRUN_ONCE); /* until there is another connection */
+        }
+    }
+    assert_int_equal(start(bed, number, "a.dns.example", false), TLS_POOL_FULL);
+    assert_true(counter_get(&tls_pool_counts(bed->pool)->refused) >= 2);
+    assert_int_equal(start(bed, number, "a.dns.example", true), TLS_POOL_ASKED); /* a probe */
+    bed->client.v4.sin_addr.s_addr ^= 1;
+    ask(bed, number + 1);
+    run_until(bed, &bed->held_count, number + 2); /* at once, beside all that */
+    bed->holds = false;
+    release(bed);
+    run_until(bed, &bed->replied, number + 2);
+    assert_int_equal(start(bed, 0, "a.dns.example", false), TLS_POOL_ASKED); /* places come back */
+    assert_int_equal(bed->failed, 0);
+}
 
 /* The most that one nameserver gets: eight connections with 256 questions each, and 1,024 that
  * wait; the next is refused. Then all are answered, the last one first. */
@@ -656,6 +695,7 @@ static void test_an_idle_connection_that_the_server_closes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_share_of_a_client, setup, teardown),
         cmocka_unit_test_setup_teardown(test_limits_of_a_nameserver, setup, teardown),
         cmocka_unit_test_setup_teardown(test_few_questions_share_a_connection, setup, teardown),
         cmocka_unit_test_setup_teardown(test_limit_of_all, setup, teardown),
