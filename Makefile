@@ -334,11 +334,13 @@ images:
 	$(foreach p,$(PROGRAMS),$(IMAGE_BUILD) --build-arg VERSION=$(shell cat VERSION) -f docker/Dockerfile --target $(p) -t $(IMAGE_PREFIX)$(p):$(shell cat VERSION) . &&) \
 	$(IMAGE_BUILD) -t $(IMAGE_PREFIX)etcd:3.4 docker/etcd
 
-# Every fuzz target for FUZZ_S seconds each, from its corpus.
+# Every fuzz target for FUZZ_S seconds each, from its corpus, or until FUZZ_RUNS executions of each (then
+# FUZZ_S does not count). FUZZ_ONLY='query_parse tsig': these alone.
 FUZZ_S ?= 60
+FUZZ_RUNS ?= 0
 fuzz:
 	@$(MAKE) --no-print-directory VARIANT=fuzz tests
-	@$(PYTHON) tests/support/fuzz.py --build $(BUILD)/fuzz --seconds $(FUZZ_S)
+	@$(PYTHON) tests/support/fuzz.py --build $(BUILD)/fuzz --seconds $(FUZZ_S) --runs $(FUZZ_RUNS) $(FUZZ_ONLY)
 
 # The cost of an answer, compared with a bare responder and the other installed servers.
 BENCH_FLAGS ?=
