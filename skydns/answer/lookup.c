@@ -144,7 +144,7 @@ static uint32_t hash_data(const struct store_record *r)
 {
     uint32_t numbers = (uint32_t)r->port << 16 ^ (uint32_t)r->priority << 8 ^ r->weight;
     uint32_t h = hash_bytes(HASH_START ^ numbers, r->bytes, r->host_len);
-    struct slice text = store_record_text(r);
+    struct slice text = store_record_string(r, RECORD_TEXT);
     return hash_bytes(h, text.ptr, text.len);
 }
 
@@ -379,7 +379,7 @@ void lookup_keep_group(struct lookup *lookup, struct lookup_span *span)
     size_t kept = 0;
     for (size_t i = 0; i < span->count; i++) {
         if (records[i]->lens[RECORD_GROUP] == 0 ||
-            slice_equal(store_record_group(records[i]), group)) {
+            slice_equal(store_record_string(records[i], RECORD_GROUP), group)) {
             records[kept++] = records[i];
         }
     }

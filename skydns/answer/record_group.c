@@ -11,7 +11,7 @@ static unsigned depth(const struct store_record *record)
 
 struct slice record_group_choose(const struct store_record *const *records, size_t count)
 {
-    struct slice group = store_record_group(records[0]);
+    struct slice group = store_record_string(records[0], RECORD_GROUP);
     unsigned closest = depth(records[0]);
     for (size_t i = 1; i < count; i++) {
         unsigned d = depth(records[i]);
@@ -20,12 +20,12 @@ struct slice record_group_choose(const struct store_record *const *records, size
                 break;
             }
             closest = d;
-            group = store_record_group(records[i]);
+            group = store_record_string(records[i], RECORD_GROUP);
         }
     }
     for (size_t i = 0; i < count; i++) {
         if (records[i]->lens[RECORD_GROUP] > 0 && depth(records[i]) == closest &&
-            !slice_equal(store_record_group(records[i]), group)) {
+            !slice_equal(store_record_string(records[i], RECORD_GROUP), group)) {
             return slice_of(NULL, 0);
         }
     }

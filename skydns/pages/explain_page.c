@@ -113,7 +113,7 @@ static void append_value(const struct store_record *record, struct buf *out)
     }
     if (record->lens[RECORD_TEXT]) {
         buf_append_str(out, " text \"");
-        append_plain(store_record_text(record), out);
+        append_plain(store_record_string(record, RECORD_TEXT), out);
         buf_append_char(out, '"');
     }
     if (record->has_escapes) {
@@ -123,7 +123,7 @@ static void append_value(const struct store_record *record, struct buf *out)
     }
     if (record->lens[RECORD_GROUP]) {
         buf_append_str(out, " group ");
-        append_plain(store_record_group(record), out);
+        append_plain(store_record_string(record, RECORD_GROUP), out);
     }
 }
 

@@ -60,7 +60,7 @@ void record_page_fields(const struct store_record *record, struct slice prefix, 
     number_field(out, "port", record->port);
     number_field(out, "priority", record->priority);
     number_field(out, "weight", record->weight);
-    text_field(out, "text", store_record_text(record));
+    text_field(out, "text", store_record_string(record, RECORD_TEXT));
     if (record->has_escapes) {
         text_field(out, "served", store_record_text_bytes(record));
     }
@@ -69,7 +69,7 @@ void record_page_fields(const struct store_record *record, struct slice prefix, 
     }
     number_field(out, "ttl", record->ttl_s);
     number_field(out, "targetstrip", record->targetstrip);
-    text_field(out, "group", store_record_group(record));
+    text_field(out, "group", store_record_string(record, RECORD_GROUP));
     buf_printf(out, ",\"revision\":%" PRId64 ",\"known_s\":%" PRIu32, record->mod_revision,
                record_page_known_s(record));
 }

@@ -98,7 +98,7 @@ static enum match match_value(struct search *s, const struct store_record *recor
     buf_clear(&s->lower);
     lower_into(store_record_host_text(record, host), &s->lower);
     buf_append_char(&s->lower, '\n'); /* no part of both */
-    lower_into(store_record_text(record), &s->lower);
+    lower_into(store_record_string(record, RECORD_TEXT), &s->lower);
     return contains(s, buf_cstr(&s->lower), s->lower.len) ? MATCH_VALUE : MATCH_NONE;
 }
 

@@ -74,11 +74,12 @@ struct slice store_record_name_wire(const struct store_record *record);
 /* The host as it was written; in `out` or borrowed from the record. Empty when not set. */
 struct slice store_record_host_text(const struct store_record *record, char out[DNAME_TEXT_MAX]);
 
-/* Empty when not set; borrowed from the record. The text as written, in presentation form, and the
- * bytes that a TXT record has. */
-struct slice store_record_text(const struct store_record *record);
+/* One of enum record_string as written; empty when not set, or when it is a host that is printed
+ * as it was written. Borrowed from the record. */
+struct slice store_record_string(const struct store_record *record, unsigned string);
+
+/* The bytes that a TXT record has. */
 struct slice store_record_text_bytes(const struct store_record *record);
-struct slice store_record_group(const struct store_record *record);
 
 /* Whether these bytes lie in the record, like all that an answer borrows from it. */
 bool store_record_holds(const struct store_record *record, struct slice part);

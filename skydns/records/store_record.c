@@ -178,8 +178,8 @@ bool store_record_can_be(const struct store_saved *saved)
     return can_be;
 }
 
-/* As written. Behind the last one: what the text stands for. */
-static struct slice record_string(const struct store_record *r, unsigned string)
+/* Behind the last one: what the text stands for. */
+struct slice store_record_string(const struct store_record *r, unsigned string)
 {
     const uint8_t *at = r->bytes + r->host_len + r->name_len;
     for (unsigned i = 0; i < string; i++) {
@@ -190,7 +190,7 @@ static struct slice record_string(const struct store_record *r, unsigned string)
 
 static size_t tail_len(const struct store_record *r)
 {
-    const char *end = record_string(r, RECORD_STRINGS).ptr;
+    const char *end = store_record_string(r, RECORD_STRINGS).ptr;
     size_t written = (size_t)(end - (const char *)r->bytes);
     return written + (r->has_escapes ? store_record_text_bytes(r).len : 0);
 }
@@ -260,7 +260,7 @@ struct slice store_record_host_text(const struct store_record *record, char out[
     struct dname name;
     struct ip ip = store_record_ip(record);
     if (record->lens[RECORD_HOST] > 0) {
-        return record_string(record, RECORD_HOST);
+        return store_record_string(record, RECORD_HOST);
     }
     if (store_record_host_name(record, &name)) {
         return slice_str(dname_to_text(&name, out));
@@ -274,22 +274,12 @@ bool store_record_holds(const struct store_record *record, struct slice part)
     return part.len > 0 && at >= record->bytes && at < record->bytes + tail_len(record);
 }
 
-struct slice store_record_text(const struct store_record *record)
-{
-    return record_string(record, RECORD_TEXT);
-}
-
 struct slice store_record_text_bytes(const struct store_record *record)
 {
-    struct slice text = store_record_text(record);
+    struct slice text = store_record_string(record, RECORD_TEXT);
     return record->has_escapes
-               ? slice_of(record_string(record, RECORD_STRINGS).ptr, txt_unescape(text, NULL))
+               ? slice_of(store_record_string(record, RECORD_STRINGS).ptr, txt_unescape(text, NULL))
                : text;
-}
-
-struct slice store_record_group(const struct store_record *record)
-{
-    return record_string(record, RECORD_GROUP);
 }
 
 struct store_saved store_record_saved(const struct store_record *record)
@@ -308,7 +298,7 @@ struct store_saved store_record_saved(const struct store_record *record)
                    .is_leased = record->is_leased},
     };
     for (unsigned i = 0; i < RECORD_STRINGS; i++) {
-        saved.record.strings[i] = record_string(record, i);
+        saved.record.strings[i] = store_record_string(record, i);
     }
     return saved;
 }
@@ -319,7 +309,8 @@ bool store_record_same_data(const struct store_record *a, const struct store_rec
                    a->host == b->host && a->host_len == b->host_len &&
                    memcmp(a->bytes, b->bytes, a->host_len) == 0;
     for (unsigned i = 0; is_same && i < RECORD_STRINGS; i++) {
-        is_same = i == RECORD_GROUP || slice_equal(record_string(a, i), record_string(b, i));
+        is_same =
+            i == RECORD_GROUP || slice_equal(store_record_string(a, i), store_record_string(b, i));
     }
     return is_same;
 }

@@ -33,8 +33,8 @@ static void tell_record(struct buf *text, const struct store_record *r)
     struct slice written = store_record_host_text(r, host), name = store_record_name_wire(r);
     buf_append_slice(text, name);
     buf_printf(text, " %lld %u %u %u %.*s %.*s\n", (long long)r->mod_revision, r->ttl_s, r->known_s,
-               r->port, (int)written.len, written.ptr, (int)store_record_text(r).len,
-               store_record_text(r).ptr);
+               r->port, (int)written.len, written.ptr, (int)store_record_string(r, RECORD_TEXT).len,
+               store_record_string(r, RECORD_TEXT).ptr);
 }
 
 static void tell_ready(struct buf *text, const struct store_ready *ready)

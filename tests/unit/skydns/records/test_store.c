@@ -424,8 +424,8 @@ static void test_record_fields(void **state)
     assert_int_equal(got->weight, 12);
     assert_int_equal(got->targetstrip, 13);
     assert_true(got->mail);
-    assert_true(slice_equal(store_record_text(got), slice_str("some text")));
-    assert_true(slice_equal(store_record_group(got), slice_str("g1")));
+    assert_true(slice_equal(store_record_string(got, RECORD_TEXT), slice_str("some text")));
+    assert_true(slice_equal(store_record_string(got, RECORD_GROUP), slice_str("g1")));
     store_writer_free(writer);
 }
 
@@ -447,15 +447,15 @@ static void test_text_with_escapes(void **state)
         bool is_changed = false;
         const struct store_record *first = only_record(writer, &record);
         struct slice bytes = store_record_text_bytes(first);
-        assert_true(slice_equal(store_record_text(first), slice_str(rows[i].text)));
+        assert_true(slice_equal(store_record_string(first, RECORD_TEXT), slice_str(rows[i].text)));
         assert_true(slice_equal(bytes, slice_of(rows[i].bytes, rows[i].len)));
         assert_true(bytes.len == 0 || store_record_holds(first, bytes));
         assert_true(store_writer_set_ttl(writer, &name, 1, 7, &is_changed)); /* copies it */
         const struct store_record *copy = store_node_record(find(commit(writer, 2), "key.test"));
-        assert_true(slice_equal(store_record_text(copy), slice_str(rows[i].text)));
+        assert_true(slice_equal(store_record_string(copy, RECORD_TEXT), slice_str(rows[i].text)));
         assert_true(
             slice_equal(store_record_text_bytes(copy), slice_of(rows[i].bytes, rows[i].len)));
-        assert_true(slice_equal(store_record_group(copy), slice_str("g1")));
+        assert_true(slice_equal(store_record_string(copy, RECORD_GROUP), slice_str("g1")));
         store_writer_free(writer);
     }
 }

@@ -251,8 +251,8 @@ static void read_again(struct store_writer *writers[2], const struct store *stor
         struct dname name;
         struct record view = {
             .host = store_record_host_text(r, text),
-            .text = store_record_text(r),
-            .group = store_record_group(r),
+            .text = store_record_string(r, RECORD_TEXT),
+            .group = store_record_string(r, RECORD_GROUP),
             .ttl_s = r->ttl_s,
             .port = r->port,
             .priority = r->priority,

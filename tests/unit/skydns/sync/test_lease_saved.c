@@ -39,8 +39,8 @@ static void copy_records(const struct store *store, struct store_writer *to)
     while ((record = store_next(store, after))) {
         char out[DNAME_TEXT_MAX];
         struct record view = {.host = store_record_host_text(record, out),
-                              .text = store_record_text(record),
-                              .group = store_record_group(record),
+                              .text = store_record_string(record, RECORD_TEXT),
+                              .group = store_record_string(record, RECORD_GROUP),
                               .ttl_s = record->ttl_s,
                               .port = record->port,
                               .priority = record->priority,
@@ -205,8 +205,8 @@ static void test_ended_meanwhile_and_renewed(void **state)
     const struct store_record *back = leases_record("odd.test");
     char out[DNAME_TEXT_MAX];
     assert_true(slice_equal(store_record_host_text(back, out), odd.host));
-    assert_true(slice_equal(store_record_text(back), odd.text));
-    assert_true(slice_equal(store_record_group(back), odd.group));
+    assert_true(slice_equal(store_record_string(back, RECORD_TEXT), odd.text));
+    assert_true(slice_equal(store_record_string(back, RECORD_GROUP), odd.group));
     assert_int_equal(back->mod_revision, 7);
     assert_int_equal(back->ttl_s, 30);
     assert_int_equal(back->port, 1);
