@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tests/support/skydns/dns_text.h"
+#include "tests/support/skydns/hash_seed.h"
 #include "tests/support/skydns/response_bytes.h"
 #include "tests/unit/skydns/external/cache_bed.h"
 
@@ -597,13 +598,6 @@ static void test_look_ahead(void **state)
     cache_unref(cache);
 }
 
-static int seed(void **state)
-{
-    (void)state;
-    seeded_hash_init();
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -628,5 +622,5 @@ int main(void)
         cmocka_unit_test(test_a_good_reply_after_failures),
         cmocka_unit_test(test_trials),
     };
-    return cmocka_run_group_tests(tests, seed, NULL);
+    return cmocka_run_group_tests(tests, hash_seed, NULL);
 }

@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 
+#include "tests/support/skydns/hash_seed.h"
 #include "tests/unit/skydns/external/cache_bed.h"
 
 enum { KEYS = 40, STEPS = 60000, TTL_MAX_S = 20, STALE_MS = 15000 };
@@ -247,18 +248,11 @@ static void test_evictions(void **state)
     cache_unref(cache);
 }
 
-static int seed(void **state)
-{
-    (void)state;
-    seeded_hash_init();
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_fits),
         cmocka_unit_test(test_evictions),
     };
-    return cmocka_run_group_tests(tests, seed, NULL);
+    return cmocka_run_group_tests(tests, hash_seed, NULL);
 }

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "tests/support/skydns/hash_seed.h"
 #include "tests/unit/skydns/external/cache_bed.h"
 
 enum { READERS = 4, KEYS = 64, ENTRIES = 24, HITS_EACH = 20000, PUTS_MIN = 20000 };
@@ -82,17 +83,10 @@ static void test_readers(void **state)
     cache_unref(cache);
 }
 
-static int seed(void **state)
-{
-    (void)state;
-    seeded_hash_init();
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_readers),
     };
-    return cmocka_run_group_tests(tests, seed, NULL);
+    return cmocka_run_group_tests(tests, hash_seed, NULL);
 }

@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/base/seeded_hash.h"
 #include "common/dns/dns.h"
 #include "skydns/external/kept_reply.h"
 #include "tests/support/skydns/dns_text.h"
 #include "tests/support/skydns/foreign_reply.h"
+#include "tests/support/skydns/hash_seed.h"
 
 static struct foreign_reply reply;
 static uint8_t records[65535];
@@ -556,13 +556,6 @@ static void test_size(void **state)
     assert_string_equal(kept("a.test. SRV", given), "too large");
 }
 
-static int seed(void **state)
-{
-    (void)state;
-    seeded_hash_init();
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -587,5 +580,5 @@ int main(void)
         cmocka_unit_test(test_room),
         cmocka_unit_test(test_size),
     };
-    return cmocka_run_group_tests(tests, seed, NULL);
+    return cmocka_run_group_tests(tests, hash_seed, NULL);
 }

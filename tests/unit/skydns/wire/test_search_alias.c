@@ -10,12 +10,12 @@
 #include <cmocka.h>
 
 #include "common/base/cursor.h"
-#include "common/base/seeded_hash.h"
 #include "common/dns/dns.h"
 #include "skydns/answer/relay.h"
 #include "skydns/external/kept_reply.h"
 #include "skydns/wire/encode.h"
 #include "tests/support/skydns/behind_alias.h"
+#include "tests/support/skydns/hash_seed.h"
 
 static const struct slice asked = {BEHIND_ALIAS_NAME, sizeof(BEHIND_ALIAS_NAME)};
 
@@ -211,13 +211,6 @@ static void plans(void **state)
     encoder_free(encoder);
 }
 
-static int seed(void **state)
-{
-    (void)state;
-    seeded_hash_init();
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -226,5 +219,5 @@ int main(void)
         cmocka_unit_test(far_names),
         cmocka_unit_test(plans),
     };
-    return cmocka_run_group_tests(tests, seed, NULL);
+    return cmocka_run_group_tests(tests, hash_seed, NULL);
 }
