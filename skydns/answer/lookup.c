@@ -254,57 +254,51 @@ static enum lookup_result end_kept(struct lookup *l, const struct walk_key *key,
     return result;
 }
 
+/* Of the ports of a name, or of the name itself. */
+static enum lookup_result find_or_walk(struct lookup *l, const struct view *view,
+                                       const struct dname *name, struct lookup_rule rule,
+                                       bool wants_ports, struct lookup_span *ret_span)
+{
+    enum { PROTOCOL_AND_PORT = 2 };
+    struct pattern p = pattern_of(name, rule);
+    size_t visits_before = l->visits_left;
+    struct view_node at;
+    begin(l, view, ret_span);
+    if (!lookup_visit(l)) {
+        return LOOKUP_LIMIT;
+    }
+    enum lookup_result result = find_shown(l, &p, &at);
+    if (result != LOOKUP_FOUND) {
+        return result;
+    }
+    const struct walk_key key = key_of(view, &at, name, rule, wants_ports);
+    if (take_kept(l, &key, ret_span)) {
+        return LOOKUP_FOUND;
+    }
+    bool is_counted = at.part == VIEW_WHOLE && !l->is_some;
+    if (wants_ports) {
+        lookup_walk_hidden(l, &at, PROTOCOL_AND_PORT);
+    } else if (p.wildcard >= 0 && !lookup_is_leaf(l, &at)) {
+        lookup_walk_matching(l, &at, &p, p.wildcard);
+    } else if (!is_counted || store_visible_count(at.node) <= l->visits_left) {
+        lookup_walk_all(l, &at);
+    } else {
+        l->limit_hit = true;
+    }
+    return end_kept(l, &key, visits_before, ret_span);
+}
+
 enum lookup_result lookup_find(struct lookup *lookup, const struct view *view,
                                const struct dname *name, struct lookup_rule rule,
                                struct lookup_span *ret_span)
 {
-    struct pattern p = pattern_of(name, rule);
-    size_t visits_before = lookup->visits_left;
-    struct view_node at;
-    begin(lookup, view, ret_span);
-    if (!lookup_visit(lookup)) {
-        return LOOKUP_LIMIT;
-    }
-    enum lookup_result result = find_shown(lookup, &p, &at);
-    if (result != LOOKUP_FOUND) {
-        return result;
-    }
-    const struct walk_key key = key_of(view, &at, name, rule, false);
-    if (take_kept(lookup, &key, ret_span)) {
-        return LOOKUP_FOUND;
-    }
-    bool is_counted = at.part == VIEW_WHOLE && !lookup->is_some;
-    if (p.wildcard >= 0 && !lookup_is_leaf(lookup, &at)) {
-        lookup_walk_matching(lookup, &at, &p, p.wildcard);
-    } else if (!is_counted || store_visible_count(at.node) <= lookup->visits_left) {
-        lookup_walk_all(lookup, &at);
-    } else {
-        lookup->limit_hit = true;
-    }
-    return end_kept(lookup, &key, visits_before, ret_span);
+    return find_or_walk(lookup, view, name, rule, false, ret_span);
 }
 
 enum lookup_result lookup_find_ports(struct lookup *lookup, const struct view *view,
                                      const struct dname *name, struct lookup_span *ret_span)
 {
-    enum { PROTOCOL_AND_PORT = 2 };
-    struct pattern p = pattern_of(name, as_written);
-    size_t visits_before = lookup->visits_left;
-    struct view_node at;
-    begin(lookup, view, ret_span);
-    if (!lookup_visit(lookup)) {
-        return LOOKUP_LIMIT;
-    }
-    enum lookup_result result = find_shown(lookup, &p, &at);
-    if (result != LOOKUP_FOUND) {
-        return result;
-    }
-    const struct walk_key key = key_of(view, &at, name, as_written, true);
-    if (take_kept(lookup, &key, ret_span)) {
-        return LOOKUP_FOUND;
-    }
-    lookup_walk_hidden(lookup, &at, PROTOCOL_AND_PORT);
-    return end_kept(lookup, &key, visits_before, ret_span);
+    return find_or_walk(lookup, view, name, as_written, true, ret_span);
 }
 
 enum lookup_result lookup_exists(struct lookup *lookup, const struct view *view,
