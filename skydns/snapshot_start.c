@@ -54,8 +54,10 @@ int snapshot_start_check(const struct snapshot_header *header, const struct opti
                        dname_to_text(&settings->domains[0], ours));
     }
     if (header->schema != (uint8_t)settings->engine.schema) {
-        return err_set(err, ERR_USAGE, "it is of another -schema than %s",
-                       option_text_schema(settings->engine.schema));
+        const struct slice schema =
+            flags_choice(ENGINE_SCHEMA_CHOICES, (int)settings->engine.schema);
+        return err_set(err, ERR_USAGE, "it is of another -schema than %.*s", (int)schema.len,
+                       schema.ptr);
     }
     return check_age(header, settings, now_ms, err);
 }

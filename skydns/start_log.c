@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "common/base/buf.h"
+#include "common/base/flags.h"
 #include "common/base/log.h"
 #include "common/base/version.h"
 #include "skydns/answering.h"
@@ -47,7 +48,7 @@ void start_log_started(const struct options *options, const struct answering *an
     log_info("skydns started", LOG_STR("version", version_string),
              LOG_INT("workers", options->workers), LOG_STR("machines", options->machines),
              LOG_STR("addresses", buf_cstr(&addresses)), LOG_STR("domains", buf_cstr(&domains)),
-             LOG_STR("schema", option_text_schema(options->engine.schema)),
+             LOG_SLICE("schema", flags_choice(ENGINE_SCHEMA_CHOICES, (int)options->engine.schema)),
              LOG_STR("nameservers", buf_cstr(&nameservers)));
     buf_fini(&addresses);
     buf_fini(&domains);

@@ -148,17 +148,6 @@ void option_text_query_log(const struct options *o, struct buf *out)
     }
 }
 
-const char *option_text_schema(enum engine_schema schema)
-{
-    switch (schema) {
-    case ENGINE_SCHEMA_SKYDNS:
-        return "skydns";
-    case ENGINE_SCHEMA_KUBERNETES:
-        break;
-    }
-    return "kubernetes";
-}
-
 /* ---- Changes ---- */
 
 /* "old -> new"; the text is empty if they are the same. */

@@ -31,8 +31,6 @@ void option_text_rate(const struct options *o, struct buf *out);
 void option_text_transfer_to(const struct options *o, struct buf *out);
 void option_text_query_log(const struct options *o, struct buf *out);
 
-const char *option_text_schema(enum engine_schema schema); /* constant */
-
 struct option_changes {
     struct buf names; /* of all, separated by blanks */
     size_t count;
