@@ -182,6 +182,13 @@ def asked(upstream: Upstream) -> set[str]:
     return {str(query.question[0].name) for _, query in upstream.seen}
 
 
+def start_forwarding(bed, upstream: Upstream, lines: str, *more: str, right: str) -> None:
+    """A server block that begins with these lines, UPSTREAM in them being the nameserver."""
+    bed.start_etcd()
+    corefile = ".:%s {\nbind 127.0.0.1\n" + lines.replace("UPSTREAM", at(upstream)) + "\n}"
+    start(bed, corefile, *more, right=[right], name="www.example.test")
+
+
 @pytest.mark.parametrize(
     "forward",
     [
@@ -196,27 +203,23 @@ def asked(upstream: Upstream) -> set[str]:
 )
 def test_nothing_is_forwarded_in_another_way(bare_bed, upstream, forward):
     """The flag more stands in for the nameservers of this host's resolv.conf."""
-    bare_bed.start_etcd()
-    corefile = ".:%s {\nbind 127.0.0.1\n" + forward.replace("UPSTREAM", at(upstream)) + "\n}"
-    start(bare_bed, corefile, f"-nameservers={at(upstream)}", right=["SERVFAIL"], name="www.example.test")
+    start_forwarding(bare_bed, upstream, forward, f"-nameservers={at(upstream)}", right="SERVFAIL")
     assert asked(upstream) == set()
 
 
 @pytest.mark.parametrize(
     "more",
     [
-        "forward . UPSTREAM {\nexcept corp.test\n}\n}",
-        "forward . UPSTREAM\nfile db.corp.test corp.test\n}",
-        "forward . UPSTREAM\ntemplate ANY ANY corp.test {\nrcode NXDOMAIN\n}\n}",
-        "forward . UPSTREAM\nrewrite name exact www.corp.test www.a.test\n}",
-        "forward corp.test tls://dns.corp.test\nforward . UPSTREAM\n}",
-        "forward . UPSTREAM\n}\ncorp.test:%s {\nbind 127.0.0.1\nerrors\n}",
+        "forward . UPSTREAM {\nexcept corp.test\n}",
+        "forward . UPSTREAM\nfile db.corp.test corp.test",
+        "forward . UPSTREAM\ntemplate ANY ANY corp.test {\nrcode NXDOMAIN\n}",
+        "forward . UPSTREAM\nrewrite name exact www.corp.test www.a.test",
+        "forward corp.test tls://dns.corp.test\nforward . UPSTREAM",
+        "forward . UPSTREAM\n}\ncorp.test:%s {\nbind 127.0.0.1\nerrors",
     ],
     ids=["except", "file", "template", "rewrite", "unknown", "block"],
 )
 def test_names_that_stay(bare_bed, upstream, more):
-    bare_bed.start_etcd()
-    corefile = ".:%s {\nbind 127.0.0.1\n" + more.replace("UPSTREAM", at(upstream))
-    start(bare_bed, corefile, right=["192.0.2.1"], name="www.example.test")
+    start_forwarding(bare_bed, upstream, more, right="192.0.2.1")
     assert ask(bare_bed, "www.corp.test").rcode() == dns.rcode.SERVFAIL
     assert asked(upstream) == {"www.example.test."}

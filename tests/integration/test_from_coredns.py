@@ -7,14 +7,13 @@ import copy
 import os
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import manifests
 import pytest
 import yaml
 from bed import BIN_DIR
-from chapters import FROM_COREDNS, blocks, chapter
+from chapters import FROM_COREDNS, blocks, chapter, run_in
 from manifests import Container, Pod
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,13 +50,7 @@ class Cluster:
                 path.write_text(path.read_text().replace("apiVersion: policy/v1\n", "apiVersion: policy/v1beta1\n"))
 
     def run(self, *lines: str) -> str:
-        """A shell's output; each command must succeed."""
-        done = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", "\n".join(lines)],
-            cwd=self.folder, env=self._environment, capture_output=True, text=True, timeout=120,
-        )  # fmt: skip
-        assert done.returncode == 0, f"{lines}: {done.stdout}{done.stderr}"
-        return done.stdout
+        return run_in(self.folder, self._environment, *lines)
 
     def get(self, path: str) -> dict:
         return self.kube.request("GET", path)

@@ -4,12 +4,11 @@ import json
 import os
 import shutil
 import socket
-import subprocess
 
 import peers
 import pytest
 from bed import BIN_DIR
-from chapters import FROM_COREDNS, blocks, chapter
+from chapters import FROM_COREDNS, blocks, chapter, run_in
 from cluster import ROOT, Cluster, require_peers
 
 pytestmark = pytest.mark.cluster
@@ -41,13 +40,7 @@ class Administrator:
         (self.folder / "kubeadm.yaml").write_text(CONFIG.format(version=self.version))
 
     def run(self, *lines: str) -> str:
-        """A shell's output; each command must succeed."""
-        done = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", "\n".join(lines)],
-            cwd=self.folder, env=self._environment, capture_output=True, text=True, timeout=120,
-        )  # fmt: skip
-        assert done.returncode == 0, f"{lines}: {done.stdout}{done.stderr}"
-        return done.stdout
+        return run_in(self.folder, self._environment, *lines)
 
     def init_coredns(self) -> None:
         self.run(f"kubeadm init phase addon coredns --config=kubeadm.yaml --kubeconfig={self.cluster.kubeconfig}")
