@@ -424,9 +424,10 @@ enum cache_verdict cache_put(struct cache *cache, const struct cache_key *key,
     return CACHE_KEPT;
 }
 
-void cache_fail(struct cache *cache, const struct cache_key *key, int64_t now_ms)
+void cache_fail(struct cache *cache, const struct cache_key *key, enum cache_asking asking,
+                int64_t now_ms)
 {
-    const struct entry_key entry_key = entry_key_of(key);
+    const struct entry_key entry_key = entry_key_of_failure(key, asking);
     uint32_t entry = find(cache, &entry_key);
     if (entry == 0) {
         while (cache->queues[FAILED].entries >= cache->failed_max) {
@@ -443,6 +444,24 @@ void cache_fail(struct cache *cache, const struct cache_key *key, int64_t now_ms
     chunk_set(word, next_failure(failure, is_forgiven, now_ms));
     cache_zones_fail(&cache->zones, key->zone_serial,
                      (uint32_t)seeded_hash(slice_of(key->name.wire, key->name.len)));
+}
+
+/* PEEK: no trial begins. */
+static bool has_failed(struct cache *cache, const struct entry_key *key, enum cache_use use,
+                       int64_t now_ms)
+{
+    const struct reading reading = {.cache = cache, .key = key, .now_ms = now_ms, .use = use};
+    const uint32_t entry = find(cache, key);
+    return entry != 0 &&
+           is_failing(&reading, chunk_get(&chunk_words(&cache->chunks, entry)[ENTRY_FAILURE]));
+}
+
+bool cache_is_failing(struct cache *cache, const struct cache_key *key, enum cache_asking asking,
+                      int64_t now_ms)
+{
+    const struct entry_key plain = entry_key_of(key), own = entry_key_of_failure(key, asking);
+    return has_failed(cache, &plain, CACHE_PEEK, now_ms) ||
+           has_failed(cache, &own, CACHE_ANSWER, now_ms);
 }
 
 void cache_zone_answered(struct cache *cache, uint32_t zone_serial, int64_t now_ms)

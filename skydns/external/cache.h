@@ -20,6 +20,8 @@
  *     memory, for an eighth as many as replies, and push out only each other.
  *   - A client that mixes names that fail with good ones, so that their zone seems to recover: each
  *     name is still asked for at most once a second.
+ *   - A client that asks without RD, or for networks: such questions fail for themselves, however
+ *     many networks there are, and wait with those that others ask.
  *   - A client that picks names whose hashes collide: the hash is seeded.
  *
  * Times are clock_monotonic_ms: a wall clock that jumps neither keeps nor drops anything. */
@@ -131,11 +133,25 @@ enum cache_verdict cache_put(struct cache *cache, const struct cache_key *key,
                              const struct parsed_response *response, const struct addr *nameserver,
                              const struct cache_limits *limits, int64_t now_ms);
 
+/* How a question was asked. Replies are kept of plain ones alone; failures of each kind for itself,
+ * since nameservers may refuse one kind only, as many do without RD. */
+enum cache_asking {
+    CACHE_PLAIN = 0, /* with RD, for no client's network in particular; else one or both of: */
+    CACHE_WITHOUT_RD = 1,
+    CACHE_FOR_SUBNET = 2, /* whichever: a client may name any */
+};
+
 /* Every nameserver failed: the question is not to be asked again for 1 s, doubling up to 30 s while
  * this goes on: until a reply is put, the zone recovers, or 30 s pass after that time without
  * another failure. One that comes in the first second of that time belongs to the same attempt; a
  * later one, of a trial, begins it again. What is kept stays. */
-void cache_fail(struct cache *cache, const struct cache_key *key, int64_t now_ms);
+void cache_fail(struct cache *cache, const struct cache_key *key, enum cache_asking asking,
+                int64_t now_ms);
+
+/* Whether a question is not asked now, since it has failed like this or as a plain one. Of plain
+ * ones alone, cache_read tells any thread. */
+bool cache_is_failing(struct cache *cache, const struct cache_key *key, enum cache_asking asking,
+                      int64_t now_ms);
 
 /* The zone's nameservers gave a good reply, to any question of theirs. If two or more of its names
  * had failed since the one before, the zone has recovered: every question that failed earlier may

@@ -61,6 +61,19 @@ struct entry_key entry_key_of(const struct cache_key *key)
     };
 }
 
+struct entry_key entry_key_of_failure(const struct cache_key *key, enum cache_asking asking)
+{
+    enum { ASKING_SHIFT = 10 }; /* beside IS_DO */
+    struct entry_key entry_key = entry_key_of(key);
+    if (asking != CACHE_PLAIN) {
+        const uint32_t numbers[] = {entry_key.hash, (uint32_t)asking};
+        entry_key.hash = seeded_hash(slice_of(numbers, sizeof(numbers)));
+        entry_key.question |= (uint64_t)asking << ASKING_SHIFT;
+        entry_key.zone = (uint64_t)entry_key.hash << 32 | key->zone_serial;
+    }
+    return entry_key;
+}
+
 size_t entry_chunks(size_t name_len, size_t records_len)
 {
     size_t words = words_of(name_len) + words_of(records_len);

@@ -41,6 +41,8 @@ struct entry_key {
     const struct dname *name; /* borrowed */
 };
 struct entry_key entry_key_of(const struct cache_key *key);
+/* That of failures of questions that were not CACHE_PLAIN: another one than of these. */
+struct entry_key entry_key_of_failure(const struct cache_key *key, enum cache_asking asking);
 
 /* Chunks for a name and records of such lengths. */
 size_t entry_chunks(size_t name_len, size_t records_len);

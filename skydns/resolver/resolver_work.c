@@ -312,6 +312,10 @@ static void ask(struct resolver *r, struct deferred *d, const struct upstream_qu
     d->wait.cb = on_forwarded;
     d->wait.data = d;
     d->wait.client = &d->client;
+    if (fetcher_is_pausing(r->fetcher, question)) {
+        do_without(r, d, EDNS_ERROR_CACHED);
+        return;
+    }
     switch (fetcher_ask(r->fetcher, question, (unsigned)(d->wire[0] << 8 | d->wire[1]), &d->wait)) {
     case FORWARDER_ASKED:
         counter_add(&r->counts.forwarded, 1);

@@ -22,11 +22,15 @@ struct fetcher {
 
 /* ---- Keeping ---- */
 
-/* False: no reply to this question is kept, nor its failure. */
-static bool key_of(const struct fetcher *f, const struct upstream_question *question,
-                   struct cache_key *ret)
+static enum cache_asking asking_of(const struct upstream_question *question)
 {
-    *ret = (struct cache_key){
+    return (question->flags & DNS_FLAG_RD ? CACHE_PLAIN : CACHE_WITHOUT_RD) |
+           (question->subnet_len == 0 ? CACHE_PLAIN : CACHE_FOR_SUBNET);
+}
+
+static struct cache_key key_of(const struct upstream_question *question)
+{
+    return (struct cache_key){
         .name = question->name,
         .type = question->type,
         .qclass = question->qclass,
@@ -34,7 +38,6 @@ static bool key_of(const struct fetcher *f, const struct upstream_question *ques
         .checking_disabled = (question->flags & DNS_FLAG_CD) != 0,
         .zone_serial = question->zone_serial,
     };
-    return f->config->cache && question->subnet_len == 0;
 }
 
 static void count_change(struct fetcher *f, const struct cache_figures *before)
@@ -64,23 +67,26 @@ static bool keep(struct fetcher *f, const struct cache_key *key,
 static void on_ended(void *data, const struct forwarder_end *end)
 {
     struct fetcher *f = data;
-    struct cache_key key;
+    const struct cache_key key = key_of(end->question);
+    const enum cache_asking asking = asking_of(end->question);
     const int64_t now_ms = clock_monotonic_ms();
     enum forwarder_outcome outcome = end->reply->outcome;
     if (f->config->cache && outcome == FORWARDER_REPLIED) {
         cache_zone_answered(f->config->cache, end->question->zone_serial, now_ms);
     }
-    if (!end->is_current || !(end->question->flags & DNS_FLAG_RD) ||
-        !key_of(f, end->question, &key)) {
+    if (!f->config->cache || !end->is_current) {
         return;
     }
-    if (outcome == FORWARDER_REPLIED && keep(f, &key, end->reply, now_ms)) {
+    if (asking == CACHE_PLAIN && outcome == FORWARDER_REPLIED &&
+        keep(f, &key, end->reply, now_ms)) {
         return;
     }
-    cache_refresh_over(f->config->cache, &key);
+    if (asking == CACHE_PLAIN) {
+        cache_refresh_over(f->config->cache, &key);
+    }
     if ((outcome == FORWARDER_FAILED || outcome == FORWARDER_SILENT) && !end->is_background) {
         const struct cache_figures before = cache_figures(f->config->cache);
-        cache_fail(f->config->cache, &key, now_ms);
+        cache_fail(f->config->cache, &key, asking, now_ms);
         count_change(f, &before);
     }
 }
@@ -114,11 +120,11 @@ void fetcher_refresh(struct fetcher *fetcher, const struct upstream_question *qu
                      unsigned rotation)
 {
     struct upstream_question q = *question;
-    struct cache_key key;
     q.flags |= DNS_FLAG_RD; /* whoever hit the reply: it was asked for with RD */
     if (fetcher_ask(fetcher, &q, rotation, NULL) == FORWARDER_ASKED) {
         counter_add(&fetcher->counts->prefetches, 1);
-    } else if (fetcher->config->zones_of_others && key_of(fetcher, &q, &key)) {
+    } else if (fetcher->config->zones_of_others && fetcher->config->cache) {
+        struct cache_key key = key_of(&q);
         key.zone_serial = zone_of(fetcher, &q)->serial;
         cache_refresh_over(fetcher->config->cache, &key);
     }
@@ -160,8 +166,8 @@ enum fetcher_found fetcher_find(struct fetcher *fetcher, const struct upstream_q
 {
     const struct engine_config *config = fetcher->config;
     struct cache_hit hit;
-    struct cache_key key;
-    if (!key_of(fetcher, question, &key) || !config->zones_of_others) {
+    struct cache_key key = key_of(question);
+    if (!config->cache || !config->zones_of_others || question->subnet_len > 0) {
         return FETCHER_NOTHING;
     }
     key.zone_serial = zone_of(fetcher, question)->serial;
@@ -184,6 +190,23 @@ enum fetcher_found fetcher_find(struct fetcher *fetcher, const struct upstream_q
         fetcher_refresh(fetcher, question, 0);
     }
     return FETCHER_REPLY;
+}
+
+bool fetcher_is_pausing(struct fetcher *fetcher, const struct upstream_question *question)
+{
+    static const struct cache_hit failure = {.state = CACHE_FAILED};
+    const struct engine_config *config = fetcher->config;
+    const enum cache_asking asking = asking_of(question);
+    struct cache_key key = key_of(question);
+    if (!config->cache || !config->zones_of_others || asking == CACHE_PLAIN) {
+        return false;
+    }
+    key.zone_serial = zone_of(fetcher, question)->serial;
+    if (!cache_is_failing(config->cache, &key, asking, clock_monotonic_ms())) {
+        return false;
+    }
+    cache_counts_hit(fetcher->counts, &failure);
+    return true;
 }
 
 /* ---- Life ---- */

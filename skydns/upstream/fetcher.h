@@ -4,15 +4,15 @@
  *
  *     fetcher_ask -- forwarder --> those who wait have the reply --> the cache
  *
- * Which questions fill the cache: those with RD and without a client's network, if the zone still
- * has the nameservers that were asked. A question that fails is not asked again for a while, which
- * the cache remembers (cache_fail) and those who read it respect; one that was only to refresh a
- * kept reply does not count as failed, since that reply is still good. Together with the sharing of
- * questions in flight, nameservers get one question for each name, type and flags at a time, and
- * while they fail one in 1 s, then 2 s and so on up to 30 s, however many clients ask; and, for
- * the zone as a whole, one trial a second, so that a recovery is noticed soon and ends all waiting
- * (cache_zone_answered). A nameserver that is silent for one name only, and answers probes, ends no
- * waiting.
+ * Which replies fill the cache: those to questions with RD and without a client's network, if the
+ * zone still has the nameservers that were asked. A question that fails, however it was asked, is
+ * not asked again for a while, which the cache remembers (cache_fail) and those who read it
+ * respect; one that was only to refresh a kept reply does not count as failed, since that reply is
+ * still good. Together with the sharing of questions in flight, nameservers get one question for
+ * each name, type and flags at a time, and while they fail one in 1 s, then 2 s and so on up to 30
+ * s, however many clients ask; and, for the zone as a whole, one trial a second, so that a recovery
+ * is noticed soon and ends all waiting (cache_zone_answered). A nameserver that is silent for one
+ * name only, and answers probes, ends no waiting.
  *
  * On the resolver's loop and thread; any thread where it says so. */
 #ifndef SKYDNS_UPSTREAM_FETCHER_H
@@ -71,6 +71,10 @@ enum fetcher_found {
  * message with the records, borrowed until the next call. */
 enum fetcher_found fetcher_find(struct fetcher *fetcher, const struct upstream_question *question,
                                 bool takes_stale, struct slice *ret_message);
+
+/* Whether a client's question without RD, or for a network, is not asked now since it failed
+ * recently: those that cache_read does not look at. */
+bool fetcher_is_pausing(struct fetcher *fetcher, const struct upstream_question *question);
 
 /* For what concerns questions in flight and servers alone. */
 struct forwarder *fetcher_forwarder(struct fetcher *fetcher);

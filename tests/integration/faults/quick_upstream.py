@@ -1,7 +1,8 @@
 """A nameserver that keeps up with floods: what it says depends on the labels of the name alone.
 
-`silent`: nothing. `long`: truncated over UDP, nothing over TCP. `stream`: truncated over UDP. Otherwise each A is
-ADDRESS, with TTL 0. What skydns asks of itself, probes and loop checks, is always answered.
+`silent`: nothing. `long`: truncated over UDP, nothing over TCP. `stream`: truncated over UDP. `broken`:
+SERVFAIL. Otherwise each A is ADDRESS, with TTL 0. What skydns asks of itself, probes and loop checks, is always
+answered.
 """
 
 import socket
@@ -14,8 +15,8 @@ from programs import reserve_port
 ADDRESS = "192.0.2.7"
 
 _A, _TTL_S = 1, 0
-_KINDS = ("silent", "long", "stream")
-_REPLY, _TRUNCATED = 0x8180, 0x8380
+_KINDS = ("silent", "long", "stream", "broken")
+_REPLY, _TRUNCATED, _SERVFAIL = 0x8180, 0x8380, 0x8182
 
 
 class QuickUpstream:
@@ -87,7 +88,8 @@ class QuickUpstream:
         kind = next((kind for kind in _KINDS if bytes([len(kind)]) + kind.encode() in labels), "other")
         if kind == "silent" or (kind == "long" and over_tcp):
             return kind, None
-        if kind in ("long", "stream") and not over_tcp:
-            return kind, query[:2] + struct.pack("!HHHHH", _TRUNCATED, 1, 0, 0, 0) + query[12:end]
+        if kind == "broken" or (kind in ("long", "stream") and not over_tcp):
+            flags = _SERVFAIL if kind == "broken" else _TRUNCATED
+            return kind, query[:2] + struct.pack("!HHHHH", flags, 1, 0, 0, 0) + query[12:end]
         answer = b"\xc0\x0c" + struct.pack("!HHIH", _A, 1, _TTL_S, 4) + socket.inet_aton(ADDRESS)
         return kind, query[:2] + struct.pack("!HHHHH", _REPLY, 1, 1, 0, 0) + query[12:end] + answer

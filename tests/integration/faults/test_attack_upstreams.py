@@ -2,6 +2,8 @@
 
 from contextlib import ExitStack
 
+import dns.edns
+import dns.rcode
 import pytest
 from attack import Attack
 from certificates import Authority
@@ -14,6 +16,8 @@ from tls_nameserver import TlsNameserver
 pytestmark = pytest.mark.faults
 
 GOOD = "www.good.test"
+
+_PAUSED = 500
 
 
 @pytest.fixture
@@ -101,3 +105,18 @@ def test_attack_names_that_an_upstream_over_tls_is_silent_about(fault_bed, tmp_p
     server.close()
     others.check(bed, "names that an upstream over TLS is silent about", idle, attacked)
     assert page.get("nameservers_dead") == 0 and page.get("upstream_tls_handshakes_total", result="failed") == 0
+
+
+@pytest.mark.parametrize("kind", ["without RD", "for networks"])
+def test_attack_failure_pause(fault_bed, upstreams, kind):
+    """One name that fails is asked for once and then paused, however it is asked for; others' names are not."""
+    bed, upstream = fault_bed, upstreams[0]
+    _start(bed, f"-nameservers={_servers(upstream)}")
+    for number in range(_PAUSED):
+        network = dns.edns.ECSOption(f"10.{number >> 8}.{number & 255}.0", 24)
+        options = {"flags": 0} if kind == "without RD" else {"options": [network], "use_edns": 0}
+        assert bed.dns.query("www.broken.test", **options).rcode() == dns.rcode.SERVFAIL
+    bed.note(f"{_PAUSED} queries for one name that fails, {kind}: {upstream.seen['broken']} went out")
+    assert upstream.seen["broken"] < _PAUSED // 20
+    assert bed.dns.query(GOOD, **options).answer
+    assert bed.dns.query("www.broken.test").rcode() == dns.rcode.SERVFAIL  # the first one that is asked so

@@ -175,7 +175,7 @@ static inline void bed_put_addresses(struct foreign_bed *b, const char *question
 static inline void bed_fail(struct foreign_bed *b, const char *question)
 {
     struct cache_key key = bed_key(b, question);
-    cache_fail(b->cache, &key, b->f->now_ms);
+    cache_fail(b->cache, &key, CACHE_PLAIN, b->f->now_ms);
 }
 
 static inline struct cache_counts bed_counts(const struct foreign_bed *b)

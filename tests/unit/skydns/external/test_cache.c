@@ -185,10 +185,10 @@ static void test_stale(void **state)
                         "= b.test. 30 A 10.0.0.1");
     assert_int_equal(look(cache, &key, &limits, 24999).state, CACHE_STALE);
     assert_int_equal(look(cache, &key, &limits, 25000).state, CACHE_MISS);
-    cache_fail(cache, &key, 21000);
+    cache_fail(cache, &key, CACHE_PLAIN, 21000);
     assert_true(look(cache, &key, &limits, 21999).is_failing);
     assert_false(look(cache, &key, &limits, 22000).is_failing);
-    cache_fail(cache, &key, 24500);
+    cache_fail(cache, &key, CACHE_PLAIN, 24500);
     assert_int_equal(look(cache, &key, &limits, 25000).state, CACHE_FAILED);
     assert_int_equal(look(cache, &key, &strict, 24600).state, CACHE_FAILED);
     cache_unref(cache);
@@ -203,8 +203,8 @@ static void test_failures(void **state)
     struct cache_key key = foreign_key("a.test. A");
     int64_t now_ms = 5000;
     for (size_t i = 0; i < ARRAY_LEN(waits_ms); i++) {
-        cache_fail(cache, &key, now_ms);
-        cache_fail(cache, &key, now_ms + 1); /* of the same time: no second step */
+        cache_fail(cache, &key, CACHE_PLAIN, now_ms);
+        cache_fail(cache, &key, CACHE_PLAIN, now_ms + 1); /* of the same time: no second step */
         assert_int_equal(look(cache, &key, &day, now_ms + waits_ms[i] - 1).state, CACHE_FAILED);
         now_ms += waits_ms[i];
         assert_int_equal(look(cache, &key, &day, now_ms).state, CACHE_MISS);
@@ -212,13 +212,13 @@ static void test_failures(void **state)
     assert_int_equal(cache_figures(cache).entries, 0); /* no reply is kept */
     bed_put(cache, &key, 1, 1, 1, now_ms);
     assert_int_equal(look(cache, &key, &day, now_ms).state, CACHE_FRESH);
-    cache_fail(cache, &key, now_ms + 2000);
+    cache_fail(cache, &key, CACHE_PLAIN, now_ms + 2000);
     assert_true(look(cache, &key, &day, now_ms + 2999).is_failing);
     assert_false(look(cache, &key, &day, now_ms + 3000).is_failing);
-    cache_fail(cache, &key, now_ms + 3000);
+    cache_fail(cache, &key, CACHE_PLAIN, now_ms + 3000);
     assert_true(look(cache, &key, &day, now_ms + 4999).is_failing);
     now_ms += 5000 + CACHE_FAILURE_MAX_MS + 1;
-    cache_fail(cache, &key, now_ms);
+    cache_fail(cache, &key, CACHE_PLAIN, now_ms);
     assert_true(look(cache, &key, &day, now_ms + 999).is_failing);
     assert_false(look(cache, &key, &day, now_ms + 1000).is_failing);
     cache_unref(cache);
@@ -238,7 +238,7 @@ static int64_t fail_often(struct cache *cache, uint32_t zone_serial, unsigned co
     for (size_t i = 0; i < ARRAY_LEN(times_ms); i++) {
         for (unsigned number = 0; number < count; number++) {
             const struct cache_key key = key_in(zone_serial, number);
-            cache_fail(cache, &key, 50000 + times_ms[i]);
+            cache_fail(cache, &key, CACHE_PLAIN, 50000 + times_ms[i]);
         }
     }
     return 81000;
@@ -268,10 +268,10 @@ static void test_a_revived_zone(void **state)
     assert_int_equal(state_of(cache, ZONE, 0, failed_ms + 999), CACHE_FAILED);
     assert_int_equal(state_of(cache, ZONE, 0, failed_ms + 1000), CACHE_MISS);
     assert_int_equal(state_of(cache, OTHER, 0, failed_ms + 29999), CACHE_FAILED);
-    cache_fail(cache, &key, failed_ms + 1500); /* it still does */
+    cache_fail(cache, &key, CACHE_PLAIN, failed_ms + 1500); /* it still does */
     assert_int_equal(state_of(cache, ZONE, 0, failed_ms + 2499), CACHE_FAILED);
     assert_int_equal(state_of(cache, ZONE, 0, failed_ms + 2500), CACHE_MISS);
-    cache_fail(cache, &key, failed_ms + 2500);
+    cache_fail(cache, &key, CACHE_PLAIN, failed_ms + 2500);
     assert_int_equal(state_of(cache, ZONE, 0, failed_ms + 4499), CACHE_FAILED);
     cache_unref(cache);
 }
@@ -286,7 +286,7 @@ static void test_a_good_reply_after_failures(void **state)
     struct cache_key aaaa = key_in(ONE, 0);
     int64_t failed_ms = fail_often(cache, ONE, 1);
     aaaa.type = DNS_TYPE_AAAA;
-    cache_fail(cache, &aaaa, failed_ms);
+    cache_fail(cache, &aaaa, CACHE_PLAIN, failed_ms);
     (void)fail_often(cache, TWO, 2);
     cache_zone_answered(cache, ONE, failed_ms + 500);
     cache_zone_answered(cache, TWO, failed_ms + 500);
@@ -297,8 +297,8 @@ static void test_a_good_reply_after_failures(void **state)
     }
     /* One that fails afterwards, and more good replies: it is alone, and waits. */
     const struct cache_key key = key_in(TWO, 0);
-    cache_fail(cache, &key, failed_ms + 1000);
-    cache_fail(cache, &key, failed_ms + 2000);
+    cache_fail(cache, &key, CACHE_PLAIN, failed_ms + 1000);
+    cache_fail(cache, &key, CACHE_PLAIN, failed_ms + 2000);
     cache_zone_answered(cache, TWO, failed_ms + 2001);
     assert_int_equal(state_of(cache, TWO, 0, failed_ms + 3999), CACHE_FAILED);
     cache_unref(cache);
@@ -332,7 +332,7 @@ static void test_trials(void **state)
                                                  : state_of(cache, FEW, number, now_ms),
                              CACHE_FAILED);
         }
-        cache_fail(cache, &trial, now_ms + 10);
+        cache_fail(cache, &trial, CACHE_PLAIN, now_ms + 10);
         assert_int_equal(state_of(cache, ALL, round, now_ms + 11), CACHE_FAILED);
         assert_int_equal(state_of(cache, ALL, 3, now_ms + 999), CACHE_FAILED);
         now_ms += 1000;
@@ -361,7 +361,7 @@ static void test_refresh(void **state)
     }
     assert_false(look(cache, &key, &day, 90000).wants_refresh); /* the third, but a tenth left */
     assert_false(look(cache, &key, &day, 99001).wants_refresh);
-    cache_fail(cache, &key, 90500);
+    cache_fail(cache, &key, CACHE_PLAIN, 90500);
     assert_false(look(cache, &key, &day, 90501).wants_refresh);
     assert_true(look(cache, &key, &day, 99000).wants_refresh);
     assert_false(look(cache, &key, &day, 99000).wants_refresh);
@@ -507,7 +507,7 @@ static void test_many_failures(void **state)
     }
     for (unsigned i = ENTRIES; i < FAILURES; i++) {
         struct cache_key key = bed_key(i);
-        cache_fail(cache, &key, 0);
+        cache_fail(cache, &key, CACHE_PLAIN, 0);
         assert_int_equal(look(cache, &key, &day, 0).state, CACHE_FAILED);
     }
     assert_int_equal(count_kept(cache, 0, ENTRIES), ENTRIES);
@@ -576,9 +576,9 @@ static void test_memory(void **state)
     for (unsigned i = 0; i < 2 * ENTRIES; i++) {
         struct cache_key key = bed_key(i);
         bed_put(cache, &key, i, lengths[i % ARRAY_LEN(lengths)], 60, 0);
-        cache_fail(cache, &key, 0);
+        cache_fail(cache, &key, CACHE_PLAIN, 0);
         key.zone_serial++;
-        cache_fail(cache, &key, 0);
+        cache_fail(cache, &key, CACHE_PLAIN, 0);
     }
     assert_in_range(cache_figures(cache).bytes, ENTRIES * 1000, ENTRIES * 1200);
     assert_more_resident(before, ENTRIES * 1000, ENTRIES * 1200 + MIB / 2);

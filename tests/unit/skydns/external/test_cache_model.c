@@ -69,7 +69,7 @@ static void fail_question(struct model *m, struct cache *cache, unsigned number)
     struct modelled *item = &m->items[number];
     struct cache_key key = key_of(number);
     int64_t over_ms = item->failed_at_ms + item->failed_ms;
-    cache_fail(cache, &key, m->now_ms);
+    cache_fail(cache, &key, CACHE_PLAIN, m->now_ms);
     if (item->failed_ms != 0 && m->now_ms < item->failed_at_ms + 1000) {
         return;
     }

@@ -69,7 +69,7 @@ static void test_readers(void **state)
         random = random * 1664525 + 1013904223;
         unsigned number = (random >> 16) % KEYS, addresses = 1 + (random >> 8) % 60;
         if (random >> 28 == 0) {
-            cache_fail(cache, &keys[number], 0);
+            cache_fail(cache, &keys[number], CACHE_PLAIN, 0);
             cache_refresh_over(cache, &keys[number]);
         }
         assert_int_equal(

@@ -337,7 +337,7 @@ static void keep_one(struct bed *b)
                             .checking_disabled = draw(b, 4) == 0};
     key.zone_serial = zone_table_find_for(b->others, &key.name, key.type)->serial;
     if (draw(b, 6) == 0) {
-        cache_fail(b->cache, &key, draw(b, 2000));
+        cache_fail(b->cache, &key, CACHE_PLAIN, draw(b, 2000));
         return;
     }
     bool is_denial = draw(b, 3) == 0;

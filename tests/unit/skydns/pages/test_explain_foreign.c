@@ -173,12 +173,12 @@ static void test_expired_and_failed(void **state)
     assert_int_equal(x->foreign.source, EXPLAIN_FROM_NAMESERVER);
     assert_int_equal(x->foreign.kept.state, CACHE_STALE);
     const struct cache_key key = key_of(t, "www.example.com"), other = key_of(t, "x.example.com");
-    cache_fail(t->config->cache, &key, clock_monotonic_ms());
+    cache_fail(t->config->cache, &key, CACHE_PLAIN, clock_monotonic_ms());
     x = bed_explain(&t->bed, "www.example.com", "A");
     assert_int_equal(x->foreign.source, EXPLAIN_FROM_CACHE);
     assert_int_equal(x->foreign.ttl_s, CACHE_STALE_TTL_S);
     expect_page(x, "answer     www.example.com. 30 A 198.51.100.7\n");
-    cache_fail(t->config->cache, &other, clock_monotonic_ms());
+    cache_fail(t->config->cache, &other, CACHE_PLAIN, clock_monotonic_ms());
     x = bed_explain(&t->bed, "x.example.com", "A");
     assert_int_equal(x->foreign.source, EXPLAIN_FROM_CACHE);
     expect_page(x, "A: SERVFAIL; ");

@@ -156,7 +156,7 @@ static void fail_before(const struct fixture *f, const char *name)
     const struct cache_key key = key_of(f, name);
     int64_t at_ms = clock_monotonic_ms() - 62 * 1000, lasts_ms = CACHE_FAILURE_FIRST_MS;
     for (unsigned i = 0; i < 6 && config->cache; i++) {
-        cache_fail(config->cache, &key, at_ms);
+        cache_fail(config->cache, &key, CACHE_PLAIN, at_ms);
         at_ms += lasts_ms;
         lasts_ms *= 2;
     }

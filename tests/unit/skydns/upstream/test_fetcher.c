@@ -310,7 +310,7 @@ static void fail_before(struct bed *bed, const char *name)
     const struct cache_key key = key_of(bed, name);
     int64_t at_ms = clock_monotonic_ms() - 62 * 1000, lasts_ms = CACHE_FAILURE_FIRST_MS;
     for (unsigned i = 0; i < 6; i++) {
-        cache_fail(bed->config.cache, &key, at_ms);
+        cache_fail(bed->config.cache, &key, CACHE_PLAIN, at_ms);
         at_ms += lasts_ms;
         lasts_ms *= 2;
     }
@@ -452,6 +452,36 @@ static void test_a_name_that_a_server_is_silent_for(void **state)
     }
     assert_int_equal(counter_get(&counts(bed)->dead), 0);
     assert_true(is_waiting(bed, "silent.test."));
+}
+
+/* Without RD, and for any network: each fails for itself, and waits with what others ask. */
+static void test_every_question_that_fails_waits(void **state)
+{
+    struct bed *bed = *state;
+    struct server *server = add_server(bed);
+    struct upstream_question plain = question_of("www.test."), bare = plain, subnet = plain;
+    bare.flags = 0;
+    subnet.subnet_len = 8;
+    start(bed, 8, PATIENCE_MS);
+    use_general(bed, server);
+    server->rcode = DNS_RCODE_SERVFAIL;
+    assert_false(fetcher_is_pausing(bed->fetcher, &bare));
+    (void)ask_for(bed, &bare);
+    settle(bed);
+    assert_true(fetcher_is_pausing(bed->fetcher, &bare));
+    assert_false(fetcher_is_pausing(bed->fetcher, &subnet));
+    (void)ask_for(bed, &subnet);
+    settle(bed);
+    subnet.subnet[7]++; /* another network */
+    assert_true(fetcher_is_pausing(bed->fetcher, &subnet));
+    assert_int_equal(find(bed, "www.test."), FETCHER_NOTHING); /* no failure of it */
+    bare.name = subnet.name = plain.name = name_of("ftp.test.");
+    assert_false(fetcher_is_pausing(bed->fetcher, &bare));
+    (void)ask_for(bed, &plain);
+    settle(bed);
+    assert_true(fetcher_is_pausing(bed->fetcher, &bare));
+    assert_true(fetcher_is_pausing(bed->fetcher, &subnet));
+    assert_false(fetcher_is_pausing(bed->fetcher, &plain)); /* cache_read told its asker */
 }
 
 /* What fills nothing: no RD, a client's network, no cache; and why a reply was not kept. */
@@ -851,6 +881,7 @@ int main(void)
         TEST(test_an_expired_reply_bridges_failures),
         TEST(test_a_recovery_ends_waiting),
         TEST(test_a_name_that_a_server_is_silent_for),
+        TEST(test_every_question_that_fails_waits),
         TEST(test_what_is_not_kept),
         TEST(test_a_refresh),
         TEST(test_a_lookup_refreshes),
