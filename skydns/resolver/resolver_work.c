@@ -306,7 +306,8 @@ static void wait_patiently(struct resolver *r, struct deferred *d)
     }
 }
 
-/* The client's id spreads the questions over the servers, as in SkyDNS. */
+/* Spreads the questions over the servers: SkyDNS took the client's id, but then clients choose the
+ * server, and so whose reply is kept for all. */
 static void ask(struct resolver *r, struct deferred *d, const struct upstream_question *question)
 {
     d->wait.cb = on_forwarded;
@@ -316,7 +317,7 @@ static void ask(struct resolver *r, struct deferred *d, const struct upstream_qu
         do_without(r, d, EDNS_ERROR_CACHED);
         return;
     }
-    switch (fetcher_ask(r->fetcher, question, (unsigned)(d->wire[0] << 8 | d->wire[1]), &d->wait)) {
+    switch (fetcher_ask(r->fetcher, question, rng_next(&r->turn.rng), &d->wait)) {
     case FORWARDER_ASKED:
         counter_add(&r->counts.forwarded, 1);
         wait_patiently(r, d);

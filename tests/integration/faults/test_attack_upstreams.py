@@ -120,3 +120,12 @@ def test_attack_failure_pause(fault_bed, upstreams, kind):
     assert upstream.seen["broken"] < _PAUSED // 20
     assert bed.dns.query(GOOD, **options).answer
     assert bed.dns.query("www.broken.test").rcode() == dns.rcode.SERVFAIL  # the first one that is asked so
+
+
+def test_attack_ids_that_choose_the_upstream(fault_bed, upstreams):
+    """Whatever id a client picks: its questions go to all."""
+    bed = fault_bed
+    _start(bed, f"-nameservers={_servers(*upstreams)}", "-ns-rotate=true")
+    for number in range(64):
+        assert bed.dns.query(f"n{number}.good.test", id=2).answer
+    assert all(upstream.seen["other"] > 0 for upstream in upstreams)
