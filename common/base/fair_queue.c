@@ -42,6 +42,17 @@ void fair_queue_push(struct fair_queue *queue, struct fair_item *item)
     TAILQ_INSERT_TAIL(&turn->items, item, entry);
 }
 
+/* A client with nothing left has no turn. */
+static void take_item(struct fair_queue *queue, struct fair_turn *turn, struct fair_item *item)
+{
+    TAILQ_REMOVE(&turn->items, item, entry);
+    if (TAILQ_EMPTY(&turn->items)) {
+        TAILQ_REMOVE(&queue->turns, turn, entry);
+        (void)key_table_take(&queue->by_client, client_net_key(&turn->net)); /* this one */
+        free(turn);
+    }
+}
+
 struct fair_item *fair_queue_pop(struct fair_queue *queue)
 {
     struct fair_turn *turn = TAILQ_FIRST(&queue->turns);
@@ -49,13 +60,15 @@ struct fair_item *fair_queue_pop(struct fair_queue *queue)
         return NULL;
     }
     struct fair_item *item = TAILQ_FIRST(&turn->items);
-    TAILQ_REMOVE(&turn->items, item, entry);
     TAILQ_REMOVE(&queue->turns, turn, entry);
-    if (!TAILQ_EMPTY(&turn->items)) {
-        TAILQ_INSERT_TAIL(&queue->turns, turn, entry);
-    } else {
-        (void)key_table_take(&queue->by_client, client_net_key(&turn->net)); /* this one */
-        free(turn);
-    }
+    TAILQ_INSERT_TAIL(&queue->turns, turn, entry);
+    take_item(queue, turn, item);
     return item;
+}
+
+void fair_queue_remove(struct fair_queue *queue, struct fair_item *item)
+{
+    struct fair_turn *turn = key_table_find(&queue->by_client, client_net_key(&item->net));
+    assert(turn);
+    take_item(queue, turn, item);
 }

@@ -32,4 +32,7 @@ void fair_queue_push(struct fair_queue *queue, struct fair_item *item);
 /* The oldest of the client whose turn it is, which goes behind the others; NULL: it is empty. */
 struct fair_item *fair_queue_pop(struct fair_queue *queue);
 
+/* Takes out one that is queued; the others keep their order. */
+void fair_queue_remove(struct fair_queue *queue, struct fair_item *item);
+
 #endif

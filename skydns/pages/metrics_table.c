@@ -79,6 +79,10 @@ static void write_resolver(struct metrics_page *page, const struct resolver_coun
     metrics_counter(page, "forwards_shared_total",
                     "Questions that shared the query of an identical one in flight.",
                     counter_get(&forwarder->shared));
+    metrics_counter(page, "forwards_unshared_total",
+                    "Of these, those left without its response, as those shared took too much "
+                    "memory.",
+                    counter_get(&forwarder->unshared));
     metrics_counter(page, "forward_tcp_retries_total",
                     "Truncated or malformed replies retried over TCP.",
                     counter_get(&forwarder->tcp_retries));

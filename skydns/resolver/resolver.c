@@ -298,7 +298,6 @@ int resolver_new(const struct resolver_config *config, struct resolver **ret_res
     TAILQ_INIT(&r->patient);
     r->loads = client_loads_new();
     r->lookup_loads = client_loads_new();
-    buf_init(&r->reduced.packed, EXTERNAL_PACKED_MAX);
     r->turn = (struct turn){
         .engine = config->engine,
         .reader = config->reader,
@@ -409,7 +408,6 @@ void resolver_free(struct resolver *resolver)
         deferred_ring_free(resolver->rings[i]);
     }
     free(resolver->rings);
-    buf_fini(&resolver->reduced.packed);
     ev_loop_destroy(resolver->loop);
     query_counts_fini(&resolver->counts.udp);
     query_counts_fini(&resolver->counts.tcp);

@@ -88,13 +88,6 @@ struct resolver {
     size_t lookup_count;
     struct client_loads *lookup_loads; /* of them, by client */
 
-    /* The last external reply, reduced: all who share it get a copy. */
-    struct {
-        uint64_t number; /* forwarder_reply's; 0: of none that is shared */
-        enum external_outcome outcome;
-        struct buf packed; /* one reply always fits EXTERNAL_PACKED_MAX */
-    } reduced;
-
     /* Scratch of one call. */
     struct external_answer answers[ENGINE_EXTERNAL_MAX];
     uint8_t reply[ENGINE_REPLY_MAX];

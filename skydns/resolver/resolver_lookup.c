@@ -99,17 +99,6 @@ static uint32_t ttl_max_s(const struct resolver *r)
     return config->cache ? config->cache_limits.ttl_max_s : EXTERNAL_TTL_MAX_S;
 }
 
-/* Once for all who share the reply with this number; 0: it is not shared. */
-static void reduce(struct resolver *r, const struct external_question *question, uint64_t number,
-                   const struct parsed_response *response)
-{
-    if (number == 0 || number != r->reduced.number) {
-        r->reduced.number = number;
-        buf_clear(&r->reduced.packed);
-        r->reduced.outcome = external_read(question, response, ttl_max_s(r), &r->reduced.packed);
-    }
-}
-
 /* What the client can use of it. Over UDP, no more addresses than a datagram holds, so that a long
  * reply costs what a short one does: it asks for the rest over TCP. Over TCP, part of an answer
  * would pass for the whole. */
@@ -132,16 +121,16 @@ static void fit_client(struct resolver *r, const struct deferred *d, size_t room
     }
 }
 
-static void take_reply(struct lookup_item *item, uint64_t number,
-                       const struct parsed_response *response)
+static void take_reply(struct lookup_item *item, const struct parsed_response *response,
+                       struct reply_forms *forms)
 {
     struct lookup *lookup = item->lookup;
     struct buf *packed = &lookup->packed;
     struct deferred *d = lookup->deferred;
     struct resolver *r = d->resolver;
-    reduce(r, &item->question, number, response);
-    struct external_answer answer = {.outcome = r->reduced.outcome,
-                                     .records = buf_slice(&r->reduced.packed)};
+    reply_forms_external(forms, &item->question, response, ttl_max_s(r));
+    struct external_answer answer = {.outcome = forms->outcome,
+                                     .records = buf_slice(&forms->packed)};
     fit_client(r, d, packed->limit - packed->len, &answer);
     item->outcome = answer.outcome;
     item->packed_at = packed->len;
@@ -163,8 +152,10 @@ static struct upstream_question question_of(const struct lookup_item *item)
 static void take_cached(struct lookup_item *item, struct slice message)
 {
     struct parsed_response response;
+    struct reply_forms forms = {0};
     response_parse((const uint8_t *)message.ptr, message.len, &response);
-    take_reply(item, 0, &response);
+    take_reply(item, &response, &forms);
+    reply_forms_fini(&forms);
     response_parse_fini(&response);
 }
 
@@ -195,7 +186,7 @@ static void on_external(void *data, const struct forwarder_reply *reply)
     struct lookup_item *item = data;
     struct lookup *lookup = item->lookup;
     if (reply->outcome == FORWARDER_REPLIED) {
-        take_reply(item, reply->number, reply->response);
+        take_reply(item, reply->response, reply->forms);
     } else {
         give_up(item);
     }
@@ -237,6 +228,7 @@ static void ask(struct resolver *r, struct lookup_item *item)
 {
     const struct upstream_question question = question_of(item);
     struct slice message;
+    item->wait.turn.net = client_net_of(&item->lookup->deferred->client);
     item->wait.cb = on_external;
     item->wait.data = item;
     item->wait.client = &item->lookup->deferred->client;

@@ -310,6 +310,7 @@ static void wait_patiently(struct resolver *r, struct deferred *d)
  * server, and so whose reply is kept for all. */
 static void ask(struct resolver *r, struct deferred *d, const struct upstream_question *question)
 {
+    d->wait.turn.net = client_net_of(&d->client);
     d->wait.cb = on_forwarded;
     d->wait.data = d;
     d->wait.client = &d->client;

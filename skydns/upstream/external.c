@@ -1,7 +1,5 @@
 #include "skydns/upstream/external.h"
 
-#include <stdbool.h>
-
 #include "common/dns/dns.h"
 
 struct cname {
@@ -140,4 +138,32 @@ enum external_outcome external_read(const struct external_question *question,
         return EXTERNAL_TRUNCATED;
     }
     return packed->len > addresses_at ? EXTERNAL_ANSWERED : EXTERNAL_DENIED;
+}
+
+/* ---- Shared ---- */
+
+void reply_forms_fini(struct reply_forms *forms)
+{
+    buf_fini(&forms->packed);
+    *forms = (struct reply_forms){0};
+}
+
+size_t reply_forms_bytes(const struct reply_forms *forms)
+{
+    return forms->packed.cap;
+}
+
+void reply_forms_external(struct reply_forms *forms, const struct external_question *question,
+                          const struct parsed_response *response, uint32_t ttl_max_s)
+{
+    if (forms->has_external && forms->ttl_max_s == ttl_max_s) {
+        return;
+    }
+    if (!forms->has_external) {
+        buf_init(&forms->packed, EXTERNAL_PACKED_MAX); /* one response always fits */
+    }
+    buf_clear(&forms->packed);
+    forms->has_external = true;
+    forms->ttl_max_s = ttl_max_s;
+    forms->outcome = external_read(question, response, ttl_max_s, &forms->packed);
 }

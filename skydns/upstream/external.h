@@ -6,6 +6,7 @@
 #ifndef SKYDNS_UPSTREAM_EXTERNAL_H
 #define SKYDNS_UPSTREAM_EXTERNAL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,5 +38,22 @@ enum {
 enum external_outcome external_read(const struct external_question *question,
                                     const struct parsed_response *response, uint32_t ttl_max_s,
                                     struct buf *packed);
+
+/* What those who wait for one response make of it, made when the first needs it. All zero: nothing
+ * yet. Of one response to one question. */
+struct reply_forms {
+    bool has_external; /* external_read's result, with this ttl_max_s */
+    uint32_t ttl_max_s;
+    enum external_outcome outcome;
+    struct buf packed;
+};
+
+void reply_forms_fini(struct reply_forms *forms); /* they are all zero again */
+
+size_t reply_forms_bytes(const struct reply_forms *forms);
+
+/* As external_read: sets `outcome` and `packed`, which hold until the next call. */
+void reply_forms_external(struct reply_forms *forms, const struct external_question *question,
+                          const struct parsed_response *response, uint32_t ttl_max_s);
 
 #endif

@@ -10,6 +10,7 @@
 #include "common/dns/dns_names.h"
 #include "skydns/records/hash.h"
 #include "skydns/upstream/exchange_internal.h"
+#include "skydns/upstream/external.h"
 #include "skydns/upstream/flight_internal.h"
 #include "skydns/upstream/tls_pool.h"
 #include "skydns/upstream/upstream_health_internal.h"
@@ -78,17 +79,24 @@ static void free_flight(struct flight *flight)
     free(flight);
 }
 
-/* Of a withdrawn one. Callbacks may forget others of the list, which are removed one by one. While
- * they run, the list counts as waited for. */
+/* Its callback may forget others of the list, which counts as waited for meanwhile. */
+static void tell_first(struct flight *flight, const struct forwarder_reply *reply)
+{
+    struct forwarder_wait *wait = flight_next_wait(flight), end_of_list = {.flight = flight};
+    if (wait) {
+        TAILQ_INSERT_TAIL(&flight->waits, &end_of_list, entry);
+        wait->cb(wait->data, reply);
+        TAILQ_REMOVE(&flight->waits, &end_of_list, entry);
+    }
+}
+
+/* Of a withdrawn one. */
 static void finish(struct flight *flight, struct forwarder_reply *reply)
 {
     struct forwarder *f = flight->owner;
-    struct forwarder_wait *wait, end_of_list = {.flight = flight};
-    reply->number = ++f->finished;
-    TAILQ_INSERT_TAIL(&flight->waits, &end_of_list, entry);
-    while ((wait = flight_next_wait(flight)) != &end_of_list) {
-        wait->cb(wait->data, reply);
-    }
+    struct reply_forms forms = {0};
+    reply->forms = &forms;
+    tell_first(flight, reply);
     const struct forwarder_end end = {
         .question = &flight->question,
         .reply = reply,
@@ -98,6 +106,10 @@ static void finish(struct flight *flight, struct forwarder_reply *reply)
     if (f->config.ended) {
         f->config.ended(f->config.ended_data, &end);
     }
+    if (!TAILQ_EMPTY(&flight->waits)) {
+        reply_portions_add(f->portions, &flight->waits, reply);
+    }
+    reply_forms_fini(&forms);
     free_flight(flight);
 }
 

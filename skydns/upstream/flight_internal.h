@@ -12,6 +12,7 @@
 #include "skydns/external/nameserver.h"
 #include "skydns/upstream/forwarder.h"
 #include "skydns/upstream/forwarder_counts.h"
+#include "skydns/upstream/reply_portions_internal.h"
 #include "skydns/upstream/tcp_places_internal.h"
 #include "skydns/upstream/upstream_figures.h"
 #include "skydns/upstream/upstream_message.h"
@@ -34,8 +35,6 @@ try {
     int64_t begun_us;
     struct upstream_figure *figure;
 };
-
-TAILQ_HEAD(forwarder_waits, forwarder_wait);
 
 /* A question in flight. */
 struct flight {
@@ -67,7 +66,7 @@ struct forwarder {
     bool has_stubs; /* sockets are shared: forwarder.h */
     uint32_t seed;
     size_t sockets;
-    uint64_t finished; /* questions */
+    struct reply_portions *portions; /* of questions that have ended */
     struct forwarder_counts counts;
     struct tcp_places tcp;
     struct upstream_figures figures;

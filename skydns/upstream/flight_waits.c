@@ -36,6 +36,10 @@ struct forwarder_wait *flight_next_wait(struct flight *flight)
 
 void forwarder_forget(struct forwarder_wait *wait)
 {
+    if (wait->shared) {
+        reply_portions_forget(wait);
+        return;
+    }
     struct flight *flight = STEAL(wait->flight);
     if (!flight) {
         return;

@@ -120,6 +120,7 @@ struct forwarder *forwarder_new(const struct forwarder_config *config)
     f->config = *config;
     f->zones = upstream_zones_new(&zones);
     tcp_places_init(&f->tcp, &f->counts);
+    f->portions = reply_portions_new(config->loop, &f->counts);
     TAILQ_INIT(&f->background);
     if (getrandom(&f->seed, sizeof(f->seed), 0) < 0) {
         f->seed = 0; /* it only seeds a hash table */
@@ -156,6 +157,7 @@ void forwarder_judge_server(struct forwarder *forwarder, const struct nameserver
 
 void forwarder_drop_all(struct forwarder *forwarder)
 {
+    reply_portions_drop_all(forwarder->portions);
     for (size_t i = 0; i < FORWARDER_TABLE_SIZE; i++) {
         struct flight *flight;
         while ((flight = LIST_FIRST(&forwarder->table[i]))) {
@@ -170,6 +172,7 @@ void forwarder_free(struct forwarder *forwarder)
         forwarder_drop_all(forwarder);
         upstream_zones_free(forwarder->zones);
         tcp_places_fini(&forwarder->tcp);
+        reply_portions_free(forwarder->portions);
         free(forwarder);
     }
 }

@@ -17,6 +17,9 @@
  * of them, two dead zones have a third each, and there is always one for another. Clients share
  * TCP, as zones do (tcp_places_internal.h).
  *
+ * The first who waits has the reply at once. If there are others, clients take turns, in portions
+ * of a millisecond, between which the loop goes on (reply_portions_internal.h).
+ *
  * A question goes on when nobody waits for it any more, or was never waited for: its reply is still
  * worth keeping. Such questions give way to those that clients wait for.
  *
@@ -31,6 +34,7 @@
 #include <sys/queue.h>
 
 #include "common/base/attributes.h"
+#include "common/base/fair_queue.h"
 #include "skydns/external/nameserver.h"
 #include "skydns/upstream/upstream_message.h"
 #include "skydns/upstream/upstreams.h"
@@ -41,6 +45,7 @@ struct forwarder_counts;
 struct tls_pool;
 struct foreign_zone;
 struct parsed_response;
+struct reply_forms;
 struct zone_table;
 
 enum {
@@ -56,15 +61,18 @@ enum forwarder_outcome {
     FORWARDER_REPLIED, /* a reply: maybe truncated, if TCP brought no better one */
     FORWARDER_FAILED,  /* servers replied, but with SERVFAIL or REFUSED, or what is malformed */
     FORWARDER_SILENT,  /* no server was reachable, or replied in time */
-    FORWARDER_DROPPED, /* gave way to others, which only `ended` is told, or found no socket or
-                        * connection: says nothing about the servers */
+    /* Says nothing about the servers. It gave way to others, which only `ended` is told, or found
+     * no socket or connection; or, to who waits, too many bytes are shared: what can be cached has
+     * been. */
+    FORWARDER_DROPPED,
 };
 
 struct forwarder_reply {
     enum forwarder_outcome outcome;
-    uint64_t number; /* the same for all who share it, and no other */
-    /* REPLIED only; borrowed during the call. Parsed once for all who share it; its table, of 20
-     * bytes for each of 5,957 records at most, lives as long as the calls. */
+    /* Borrowed during the call. */
+    struct reply_forms *forms; /* what those who share it have made of the response: external.h */
+    /* REPLIED only. Parsed once for all who share it; its table has 20 bytes for each of 5,957
+     * records at most. */
     const struct parsed_response *response; /* with the server's id */
     const struct nameserver *server;
 };
@@ -83,8 +91,8 @@ struct forwarder_config {
     size_t sockets_max;    /* open at once; one per try, also over TLS, where several share one */
     struct tls_pool *tls;  /* borrowed; NULL: nameservers with TLS cannot be asked */
     struct dnstap *dnstap; /* borrowed; is shown what nameservers are asked; NULL: none */
-    /* After those who waited for a question have their reply; once for each question. May be NULL.
-     */
+    /* After the first who waited for a question has its reply, and before the others have; once for
+     * each question. May be NULL. */
     void (*ended)(void *data, const struct forwarder_end *end);
     /* A dead nameserver of the zone with this serial answers a question or a probe. was_away: a
      * probe had not reached it; else it may have been silent for some names only. May be NULL. */
@@ -127,10 +135,12 @@ typedef void (*forwarder_cb)(void *data, const struct forwarder_reply *reply);
 /* One who waits for a reply; the asker's memory, until the callback or forwarder_forget. Zeroed
  * before the first use. */
 struct forwarder_wait {
+    struct fair_item turn; /* its net: the asker's client */
     TAILQ_ENTRY(forwarder_wait) entry;
-    struct flight *flight;     /* NULL: does not wait */
-    const struct addr *client; /* borrowed during forwarder_ask: whose question it is, and whose
-                                * shares it uses if it begins one; NULL: nobody's */
+    struct flight *flight;       /* in flight: this question; NULL: none */
+    struct shared_reply *shared; /* ended: with this, of which it has not had its part; NULL */
+    const struct addr *client;   /* borrowed during forwarder_ask: whose question it is, and whose
+                                  * shares it uses if it begins one; NULL: nobody's */
     forwarder_cb cb;
     void *data;
 };
@@ -142,8 +152,8 @@ enum forwarder_start {
 };
 
 /* Asks the servers of `zone`, which the question's zone_serial and is_stub come from. `rotation`
- * chooses the first server. `wait`, its cb and data set, gets one callback if the result is ASKED;
- * NULL: nobody waits. */
+ * chooses the first server. `wait`, its client, cb and data set, gets one callback if the result is
+ * ASKED; NULL: nobody waits. */
 enum forwarder_start forwarder_ask(struct forwarder *forwarder, const struct foreign_zone *zone,
                                    const struct upstream_question *question, unsigned rotation,
                                    struct forwarder_wait *wait) MUST_CHECK;

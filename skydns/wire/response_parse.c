@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/seeded_hash.h"
 #include "common/base/xalloc.h"
@@ -125,6 +126,18 @@ void response_parse_fini(struct parsed_response *response)
 {
     free(response->rrs);
     *response = (struct parsed_response){0};
+}
+
+void response_copy(const struct parsed_response *response, const uint8_t *bytes,
+                   struct parsed_response *ret_copy)
+{
+    *ret_copy = *response;
+    ret_copy->bytes = bytes;
+    ret_copy->rrs = xcalloc(response->count, sizeof(response->rrs[0]));
+    if (response->count > 0) {
+        memcpy(ret_copy->rrs, response->rrs, response->count * sizeof(response->rrs[0]));
+    }
+    ret_copy->opt = response->opt ? ret_copy->rrs + (response->opt - response->rrs) : NULL;
 }
 
 /* ---- Reading the table ---- */

@@ -70,6 +70,10 @@ bool response_head_asks(const struct response_head *head, const struct dname *na
 void response_parse(const uint8_t *bytes, size_t len, struct parsed_response *ret_response);
 void response_parse_fini(struct parsed_response *response);
 
+/* The same over a copy of the bytes, `bytes`, of the same length: borrowed. */
+void response_copy(const struct parsed_response *response, const uint8_t *bytes,
+                   struct parsed_response *ret_copy);
+
 /* The records of a section that were read: rrs[from] to rrs[to - 1]. */
 struct response_span {
     size_t from, to;

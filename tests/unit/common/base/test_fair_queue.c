@@ -72,11 +72,32 @@ static void test_a_flood_delays_others_by_one(void **state)
     fair_queue_fini(&queue);
 }
 
+/* Also the only one of its client, and the one whose turn it is. */
+static void test_one_is_taken_out(void **state)
+{
+    struct fair_queue queue;
+    struct thing things[4], alone;
+    (void)state;
+    fair_queue_init(&queue);
+    for (unsigned i = 0; i < 4; i++) {
+        push(&queue, &things[i], 1, i);
+    }
+    push(&queue, &alone, 2, MANY);
+    fair_queue_remove(&queue, &things[0].item);
+    fair_queue_remove(&queue, &things[2].item);
+    assert_int_equal(pop(&queue), 1);
+    fair_queue_remove(&queue, &alone.item);
+    assert_int_equal(pop(&queue), 3);
+    assert_null(fair_queue_pop(&queue));
+    fair_queue_fini(&queue);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_clients_take_turns),
         cmocka_unit_test(test_a_flood_delays_others_by_one),
+        cmocka_unit_test(test_one_is_taken_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
