@@ -6,6 +6,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/xalloc.h"
+#include "skydns/clients/client_loads.h"
 #include "skydns/wire/question.h"
 
 /* Head and tail only grow; the ring holds their difference. */
@@ -13,6 +14,12 @@ struct deferred_ring {
     _Atomic size_t head; /* next to pop; the consumer's */
     _Atomic size_t tail; /* next to push; the producer's */
     struct deferred *slots[DEFERRED_RING_SIZE];
+
+    /* The producer's alone: whose the queries from `counted` to the tail are. Those up to the head
+     * are discounted at the next push. */
+    size_t counted;
+    struct client_loads *loads;
+    struct addr clients[DEFERRED_RING_SIZE];
 };
 
 struct deferred *deferred_new(const struct engine_query *query, enum engine_deferral_kind kind,
@@ -42,7 +49,9 @@ void deferred_free(struct deferred *deferred)
 
 struct deferred_ring *deferred_ring_new(void)
 {
-    return xcalloc(1, sizeof(struct deferred_ring));
+    struct deferred_ring *ring = xcalloc(1, sizeof(*ring));
+    ring->loads = client_loads_new();
+    return ring;
 }
 
 void deferred_ring_free(struct deferred_ring *ring)
@@ -52,6 +61,7 @@ void deferred_ring_free(struct deferred_ring *ring)
         while ((d = deferred_ring_pop(ring))) {
             deferred_free(d);
         }
+        client_loads_free(ring->loads);
         free(ring);
     }
 }
@@ -64,12 +74,22 @@ size_t deferred_ring_room(const struct deferred_ring *ring)
     return DEFERRED_RING_SIZE - (tail - head);
 }
 
+static void discount_popped(struct deferred_ring *ring, size_t head)
+{
+    for (; ring->counted != head; ring->counted++) {
+        client_loads_drop(ring->loads, &ring->clients[ring->counted % DEFERRED_RING_SIZE]);
+    }
+}
+
 bool deferred_ring_push(struct deferred_ring *ring, struct deferred *deferred)
 {
     size_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
-    if (deferred_ring_room(ring) == 0) {
+    const size_t room = deferred_ring_room(ring);
+    discount_popped(ring, tail - (DEFERRED_RING_SIZE - room));
+    if (!client_loads_take(ring->loads, &deferred->client, room)) {
         return false;
     }
+    ring->clients[tail % DEFERRED_RING_SIZE] = deferred->client;
     ring->slots[tail % DEFERRED_RING_SIZE] = deferred;
     atomic_store_explicit(&ring->tail, tail + 1, memory_order_release);
     return true;

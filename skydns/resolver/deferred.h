@@ -80,7 +80,9 @@ struct deferred *deferred_new(const struct engine_query *query, enum engine_defe
 void deferred_free(struct deferred *deferred); /* NULL is fine */
 
 /* Queries one thread may have in its ring; beyond that, it answers SERVFAIL itself. A tenth of a
- * second's worth of the external names a resolver thread can forward; 1 MB, at worst 2 MB. */
+ * second's worth of the external names a resolver thread can forward; 1 MB, at worst 2 MB. A client
+ * (client_net.h) gets no further place when it has as many as are free: alone it may have half of
+ * them, and there is always one for another. */
 enum { DEFERRED_RING_SIZE = 4096 };
 
 struct deferred_ring;
@@ -88,7 +90,8 @@ struct deferred_ring;
 struct deferred_ring *deferred_ring_new(void);
 void deferred_ring_free(struct deferred_ring *ring); /* and its contents; NULL is fine */
 
-/* The producer's thread. False: the ring is full, and the caller keeps `deferred`. */
+/* The producer's thread. False: the ring is full, or the client has its share; the caller keeps
+ * `deferred`. */
 bool deferred_ring_push(struct deferred_ring *ring, struct deferred *deferred) MUST_CHECK;
 
 /* The producer's thread: how many more fit. */

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 import dns.flags
 import dns.message
 import pytest
-from attack import ATTACKER
+from attack import ATTACKER, Attack
 from churn import STEADY
 from fault_bed import PATIENCE_S, SLACK, full
 from others import Others
@@ -36,7 +36,9 @@ def _addresses(count: int, ttl_s: int) -> bytes:
 
 
 class HeldUpstream(Upstream):
-    """Over TCP, names of many.example have 4,000 addresses, once `release` is set. Others have one, with a TTL of 0."""
+    """Over TCP, names of many.example have 4,000 addresses, once `release` is set. Those of silent.example have no
+    response; others have one address, with a TTL of 0.
+    """
 
     def __init__(self):
         self.release = threading.Event()
@@ -45,6 +47,8 @@ class HeldUpstream(Upstream):
 
     def _reply(self, transport: str, wire: bytes) -> bytes | None:
         name = wire[12:].lower()
+        if b"\6silent" in name:
+            return None
         if b"\4many" not in name:
             return None if wire[wire.index(b"\0", 12) + 2] == 13 else _response(wire, 0, self._one)
         if transport == "udp":
@@ -161,3 +165,14 @@ def test_attack_waiters_for_targets(held):
     bed, server, metrics = held
     names = [f"t{number}.{_TARGETS}" for number in range(3)]
     _attack(bed, server, metrics, names, 400, "waiters for a target")
+
+
+def test_attack_waiters_for_random_names(held):
+    """One client's are deferred as fast as they come, and wait: others' are deferred and answered meanwhile."""
+    bed, _, _ = held
+    with Others(bed.dns.port, "quick.example.org") as others:
+        idle = others.measure()
+        attack = Attack(bed.dns.port, "silent.example")
+        attacked = others.measure()
+        assert attack.stop() > 0
+    others.check(bed, "one client's random external names", idle, attacked)

@@ -15,12 +15,14 @@
 enum { HEADER = 12, ROOT = 1, QUERY = HEADER + ROOT + 4 };
 
 /* The smallest query there is; the number is its type and class. */
-static struct deferred *numbered(uint32_t number)
+static struct deferred *numbered(uint32_t number, uint32_t client)
 {
     const struct addr nobody = {.len = 0};
+    const struct addr from = {.v4 = {.sin_family = AF_INET, .sin_addr.s_addr = client},
+                              .len = sizeof(from.v4)};
     uint8_t wire[QUERY] = {[5] = 1};
     const struct engine_query query = {
-        .wire = wire, .len = sizeof(wire), .client = &nobody, .local = &nobody};
+        .wire = wire, .len = sizeof(wire), .client = &from, .local = &nobody};
     const struct deferred_origin origin = {.to = NULL};
     memcpy(wire + HEADER + ROOT, &number, sizeof(number));
     return deferred_new(&query, ENGINE_DEFER_FORWARD, &origin);
@@ -83,9 +85,9 @@ static void test_ring_is_bounded_and_in_order(void **state)
     (void)state;
     assert_null(deferred_ring_pop(ring));
     for (uint32_t i = 0; i < DEFERRED_RING_SIZE; i++) {
-        assert_true(deferred_ring_push(ring, numbered(i)));
+        assert_true(deferred_ring_push(ring, numbered(i, i)));
     }
-    struct deferred *one_more = numbered(DEFERRED_RING_SIZE);
+    struct deferred *one_more = numbered(DEFERRED_RING_SIZE, DEFERRED_RING_SIZE);
     assert_false(deferred_ring_push(ring, one_more));
     struct deferred *first = deferred_ring_pop(ring);
     assert_int_equal(number_of(first), 0);
@@ -100,13 +102,38 @@ static void test_ring_is_bounded_and_in_order(void **state)
     deferred_ring_free(NULL);
 }
 
+/* Half of it if it is alone, and again once those are gone; whoever comes later has half of the
+ * rest. */
+static void test_a_client_has_its_share(void **state)
+{
+    struct deferred_ring *ring = deferred_ring_new();
+    struct deferred *d;
+    uint32_t count = 0;
+    (void)state;
+    for (int round = 0; round < 2; round++) {
+        size_t room = DEFERRED_RING_SIZE;
+        for (uint32_t client = 1; client <= 3; client++) {
+            for (count = 0; deferred_ring_push(ring, d = numbered(count, client)); count++) {
+            }
+            deferred_free(d);
+            assert_int_equal(count, room / 2);
+            room -= count;
+            assert_int_equal(deferred_ring_room(ring), room);
+        }
+        while ((d = deferred_ring_pop(ring))) {
+            deferred_free(d);
+        }
+    }
+    deferred_ring_free(ring);
+}
+
 enum { PASSED_ON = 100000 };
 
 static void *produce(void *data)
 {
     struct deferred_ring *ring = data;
     for (uint32_t i = 0; i < PASSED_ON; i++) {
-        struct deferred *d = numbered(i);
+        struct deferred *d = numbered(i, 1);
         while (!deferred_ring_push(ring, d)) {
             sched_yield();
         }
@@ -141,6 +168,7 @@ int main(void)
         cmocka_unit_test(test_everything_is_copied),
         cmocka_unit_test(test_a_long_query_is_not_kept_whole),
         cmocka_unit_test(test_ring_is_bounded_and_in_order),
+        cmocka_unit_test(test_a_client_has_its_share),
         cmocka_unit_test(test_between_two_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
