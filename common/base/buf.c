@@ -28,8 +28,8 @@ static void grow(struct buf *b, size_t need)
     while (cap < need + 1) {
         cap *= 2;
     }
-    b->data = xrealloc(b->data, cap);
-    b->cap = cap;
+    b->cap = cap - 1 > b->limit ? b->limit + 1 : cap;
+    b->data = xrealloc(b->data, b->cap);
 }
 
 uint8_t *buf_reserve(struct buf *b, size_t len)

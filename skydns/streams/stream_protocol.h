@@ -81,8 +81,8 @@ void stream_host_put(struct stream_host *host, const void *bytes, size_t len);
 
 /* How much of that the socket is likely to take at once. Between queries of `take`, always enough
  * for the longest reply and STREAM_HEAD_MAX bytes around it; 0 while earlier bytes wait for the
- * client to read. What is put beyond the room is kept, up to TCP_OUTPUT_MAX; then the client is too
- * slow, and the connection is closed. */
+ * client to read. What is put beyond the room is kept, up to TCP_OUTPUT_MAX, which has room for all
+ * late replies that may be due; beyond that, the connection is closed. */
 enum { STREAM_HEAD_MAX = 1024 };
 size_t stream_host_room(const struct stream_host *host);
 

@@ -12,6 +12,16 @@ static ssize_t send_some(struct tcp_connection *c, const uint8_t *bytes, size_t 
     return c->tls ? tcp_tls_send(c, bytes, len) : socket_send(c->fd, bytes, len, MSG_NOSIGNAL);
 }
 
+/* Moves what is not sent to the front: each byte at most once for as many that were sent, however
+ * little a client reads at a time; or if there is no other room. */
+static void forget_sent(struct tcp_connection *c, size_t wanted)
+{
+    if (c->out_at > c->out.len / 2 || c->out.len + wanted > c->out.limit) {
+        buf_consume(&c->out, c->out_at);
+        c->out_at = 0;
+    }
+}
+
 /* Sends what it can and keeps the rest. False: the connection is broken, or its slow client has
  * reached the limit; the caller closes it. */
 static bool send_bytes(struct tcp_connection *c, const uint8_t *bytes, size_t len)
@@ -25,6 +35,7 @@ static bool send_bytes(struct tcp_connection *c, const uint8_t *bytes, size_t le
         sent = n > 0 ? (size_t)n : 0;
     }
     if (sent < len) {
+        forget_sent(c, len - sent);
         buf_append(&c->out, bytes + sent, len - sent);
     }
     return !c->out.failed;
@@ -41,19 +52,22 @@ bool tcp_connection_send_collected(struct tcp_connection *c)
 /* Sends what is kept. False: broken. */
 static bool send_kept(struct tcp_connection *c)
 {
-    ssize_t n = send_some(c, c->out.data, c->out.len);
+    const size_t left = c->out.len - c->out_at;
+    ssize_t n = send_some(c, c->out.data + c->out_at, left);
     if (n < 0) {
         return errno == EAGAIN || errno == EINTR;
     }
     c->progress += (size_t)n;
-    if ((size_t)n == c->out.len || c->progress >= TCP_PROGRESS_MIN) {
+    if ((size_t)n == left || c->progress >= TCP_PROGRESS_MIN) {
         tcp_connection_touch(c);
     }
-    if ((size_t)n == c->out.len) {
+    c->out_at += (size_t)n;
+    if ((size_t)n == left) {
         buf_fini(&c->out); /* few clients are slow; none keeps its memory afterwards */
         buf_init(&c->out, TCP_OUTPUT_MAX);
+        c->out_at = 0;
     } else {
-        buf_consume(&c->out, (size_t)n);
+        forget_sent(c, 0);
     }
     return true;
 }

@@ -60,6 +60,7 @@ struct tcp_connection {
     uint32_t events;   /* that the poller watches */
     bool is_polled;    /* by the poller, since its first turn */
     uint32_t waiting;  /* deferred queries not answered yet */
+    size_t late_bytes; /* how long a late answer may be, by those before */
     uint64_t part_of;  /* the transfer whose message is in `out`; 0: none */
     bool ending;       /* reads no more; closed once everything is answered */
     bool has_ended;    /* its protocol has; it lingers before it is closed */
@@ -79,7 +80,8 @@ struct tcp_connection {
     struct addr client;
     struct addr local;
     struct buf in;  /* whole frames for the next turn, then an incomplete one */
-    struct buf out; /* not accepted by the socket yet */
+    struct buf out; /* not accepted by the socket yet, */
+    size_t out_at;  /* from here on; all of it before that is sent */
 
     uint8_t place;    /* of enum tcp_place */
     size_t skip_left; /* TCP_LINGERS: bytes still passed over */
@@ -127,10 +129,11 @@ struct tcp_server {
     uint8_t out[TCP_COLLECTED_MAX];
 };
 
-/* So many queries are deferred that no further one is read until an answer has left. */
+/* So many queries are deferred, or ones with such long answers, that no further one is read until
+ * an answer has left. */
 static inline bool tcp_connection_is_held(const struct tcp_connection *c)
 {
-    return c->waiting >= TCP_WAITING_MAX;
+    return c->waiting >= TCP_WAITING_MAX || c->waiting * c->late_bytes >= TCP_AWAITED_MAX;
 }
 
 /* It waits for room in its socket: it has answers to send or to put, or frames to answer. */

@@ -235,6 +235,13 @@ static void on_leaver(void *data, struct tcp_ref ref)
     }
 }
 
+/* At once if it is longer than expected, slowly if it is shorter. */
+static void learn_late_bytes(struct tcp_connection *c, size_t len)
+{
+    enum { SLOWNESS = 8 };
+    c->late_bytes = len > c->late_bytes ? len : c->late_bytes - (c->late_bytes - len) / SLOWNESS;
+}
+
 bool tcp_server_reply(struct tcp_server *server, struct tcp_ref connection, uint64_t tag,
                       const struct response *response)
 {
@@ -244,6 +251,7 @@ bool tcp_server_reply(struct tcp_server *server, struct tcp_ref connection, uint
     }
     c->waiting--;
     c->who->waiting--;
+    learn_late_bytes(c, response->len);
     bool is_sound =
         c->stream ? tcp_stream_reply(c, tag, response)
                   : response->len == 0 || tcp_connection_reply(c, response->bytes, response->len);

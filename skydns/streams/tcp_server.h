@@ -6,7 +6,8 @@
  * ones.
  *
  *     accepted -> reading -> (answers do not fit the socket) -> writing -> reading ...
- *                   |    `-> (TCP_WAITING_MAX late answers due) -> waiting -> reading ...
+ *                   |    `-> (TCP_WAITING_MAX late answers due, or TCP_AWAITED_MAX bytes of
+ *                   |        them) -> waiting -> reading ...
  *                   |  end of input, or drained: closed once everything in hand is answered
  *                   |  nothing for idle_ms: closed, unless an answer is still awaited; while
  *                   |  writing, TCP_PROGRESS_MIN bytes must leave in that time
@@ -55,9 +56,6 @@ struct tls_handshakes;
 enum {
     TCP_CONNECTIONS_MAX = 10000, /* 0.3 KB each while idle, without what TLS needs */
     TCP_IDLE_MS = 10000,         /* RFC 7766 6.2.3: a few seconds; as in SkyDNS */
-    /* Bytes of answers waiting for one slow client: the rest of a batch and late ones. Beyond that,
-     * the connection is closed. */
-    TCP_OUTPUT_MAX = 1 << 20,
     /* Of all connections' buffers, input and output together: four times what ten clients need that
      * send the longest queries and read the longest answers slowly. Exceeded only by one buffer. */
     TCP_BUFFERS_MAX = 16 << 20,
@@ -65,6 +63,12 @@ enum {
     TCP_PROGRESS_MIN = 16 * 1024,
     /* Late answers due on one connection: at 10 ms each, 12,800 queries/s. */
     TCP_WAITING_MAX = 128,
+    /* Bytes of them, if they are as long as the last ones: 8 KiB each, or fewer of the longest. */
+    TCP_AWAITED_MAX = 1 << 20,
+    /* Bytes of answers that one connection's socket has no room for yet: all that may be due, of
+     * any length, as nobody knows it before they come, and what a turn leaves. So a client that
+     * reads has its connection for as long as all buffers are within their limit. */
+    TCP_OUTPUT_MAX = (TCP_WAITING_MAX + 8) * (64 << 10),
     /* Of the places: a client with more than one share gives way first. Seven hogs leave the last
      * share to everybody else. */
     TCP_SHARES = 8,

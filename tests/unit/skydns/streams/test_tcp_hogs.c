@@ -279,6 +279,96 @@ static void test_many_late_answers(void **state)
     teardown(f);
 }
 
+/* Answers to `count` queries, each of the longest, all before the client reads any: it gets them.
+ */
+static void exchange_longest(struct tcp_bed *f, int fd, size_t first, size_t count)
+{
+    static uint8_t reply[ENGINE_REPLY_MAX], got[2 + ENGINE_REPLY_MAX];
+    for (size_t i = first; i < first + count; i++) {
+        memset(reply, (int)i, sizeof(reply));
+        assert_true(tcp_bed_reply(f->server, f->late[i], 0, reply, sizeof(reply)));
+    }
+    for (size_t i = first; i < first + count; i++) {
+        assert_true(receive(f, fd, got, sizeof(got)));
+        assert_true(got[0] == 0xff && got[1] == 0xff);
+        assert_true(got[2] == (uint8_t)i && memcmp(got + 2, got + 3, ENGINE_REPLY_MAX - 1) == 0);
+    }
+}
+
+/* As many of the longest late answers as may be due wait until the client reads; from then on,
+ * fewer queries are read at once. Short answers make them more again. */
+static void test_long_late_answers(void **state)
+{
+    enum { LONGEST = TCP_AWAITED_MAX / ENGINE_REPLY_MAX + 1, SHORT = 64 };
+    struct tcp_bed *f = tcp_bed_new(&(struct tcp_bed_limits){
+        .connections = 4, .buffers = TCP_BUFFERS_MAX, .idle_ms = IDLE_MS, .send_buffer = 1});
+    int fd = connect_client(f);
+    (void)state;
+    for (int i = 0; i < LATE_MAX - SHORT; i++) {
+        send_all(fd, "\0\2l1", 4);
+    }
+    wait_for_queries(f, TCP_WAITING_MAX);
+    exchange_longest(f, fd, 0, TCP_WAITING_MAX);
+    size_t answered = TCP_WAITING_MAX;
+    while (answered < LATE_MAX - SHORT) {
+        for (int i = 0; i < 8; i++) { /* whatever it would read */
+            ev_run(f->loop, EVRUN_NOWAIT);
+        }
+        size_t count = f->queries - answered;
+        assert_in_range(count, 1, LONGEST);
+        exchange_longest(f, fd, answered, count);
+        answered += count;
+        wait_for_queries(f, (unsigned)(answered < LATE_MAX - SHORT ? answered + 1 : answered));
+    }
+    for (int i = 0; i < SHORT; i++) {
+        send_all(fd, "\0\2l1", 4);
+        wait_for_queries(f, (unsigned)answered + 1);
+        assert_true(tcp_bed_reply(f->server, f->late[answered++], 0, (const uint8_t *)"late", 4));
+        assert_frame(f, fd, "late");
+    }
+    assert_int_equal(tcp_server_connections(f->server), 1);
+    close(fd);
+    teardown(f);
+}
+
+/* Twice as many are more than all buffers may have: the client that has most, and does not read,
+ * loses one of its connections, and one that reads has all its answers. */
+static void test_long_late_answers_beyond_all_buffers(void **state)
+{
+    enum { EACH = TCP_WAITING_MAX, READER = 16 };
+    static uint8_t reply[ENGINE_REPLY_MAX];
+    struct tcp_bed *f = tcp_bed_new(&(struct tcp_bed_limits){
+        .connections = 4, .buffers = TCP_BUFFERS_MAX, .idle_ms = IDLE_MS, .send_buffer = 1});
+    int hog = connect_from(f, HOG), other = connect_from(f, OTHER), again;
+    (void)state;
+    for (int i = 0; i < EACH; i++) {
+        send_all(hog, "\0\2l1", 4);
+    }
+    wait_for_queries(f, EACH);
+    for (int i = 0; i < READER; i++) {
+        send_all(other, "\0\2l2", 4);
+    }
+    wait_for_queries(f, EACH + READER);
+    for (size_t i = 0; i < EACH; i++) {
+        assert_true(tcp_bed_reply(f->server, f->late[i], 0, reply, sizeof(reply)));
+    }
+    again = connect_from(f, HOG);
+    for (size_t i = 0; i < LATE_MAX - EACH - READER; i++) {
+        send_all(again, "\0\2l3", 4);
+    }
+    wait_for_queries(f, LATE_MAX);
+    for (size_t i = EACH + READER; i < LATE_MAX; i++) {
+        (void)tcp_bed_reply(f->server, f->late[i], 0, reply, sizeof(reply));
+    }
+    exchange_longest(f, other, EACH, READER);
+    assert_true(tcp_server_evictions(f->server) > 0);
+    assert_int_equal(tcp_server_connections(f->server), 3 - tcp_server_evictions(f->server));
+    close(hog);
+    close(other);
+    close(again);
+    teardown(f);
+}
+
 /* Drained while nothing is read from it: what has arrived is still answered. */
 static void test_drain_while_many_wait(void **state)
 {
@@ -333,6 +423,8 @@ int main(void)
         cmocka_unit_test(test_many_late_answers),
         cmocka_unit_test(test_drain_while_many_wait),
         cmocka_unit_test(test_a_reset_is_seen_while_many_wait),
+        cmocka_unit_test(test_long_late_answers),
+        cmocka_unit_test(test_long_late_answers_beyond_all_buffers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
