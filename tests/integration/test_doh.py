@@ -2,6 +2,7 @@
 
 import base64
 import email.utils
+import http.client
 import json
 import socket
 import threading
@@ -14,6 +15,7 @@ import h2.config
 import h2.connection
 import h2.events
 import pytest
+import tls_bed
 from bed import Bed
 from doh_client import HTTP1, HTTP2, Client
 from records import SVC, value
@@ -426,3 +428,18 @@ def test_skydns_stops(bare_bed, listeners, nameserver, tmp_path):
     bare_bed.skydns.stop()
     for client in clients:
         assert client.has_ended()
+
+
+# ---- Behind a proxy ----
+
+
+def test_nobody_says_who_it_is_by_a_field(bare_bed, tmp_path):
+    """-allow goes by the address of the connection, whatever Forwarded says."""
+    server = tls_bed.Server(bare_bed, tmp_path, "http").start("-allow=127.0.0.1")
+    path = get_path(dns.message.make_query(tls_bed.NAME, "A").to_wire())
+    for source, other, rcode in (("127.0.0.1", "127.0.0.2", dns.rcode.NOERROR), ("127.0.0.2", "127.0.0.1", dns.rcode.REFUSED)):
+        connection = http.client.HTTPConnection("127.0.0.1", server.ports["http"], source_address=(source, 0))
+        fields = {"forwarded": f"for={other}", "x-forwarded-for": other, "x-real-ip": other}
+        connection.request("GET", path, headers={"accept": TYPE, **fields})
+        assert dns.message.from_wire(connection.getresponse().read()).rcode() == rcode
+        connection.close()
