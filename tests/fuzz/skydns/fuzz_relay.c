@@ -39,8 +39,9 @@ static void check(struct question *question, const uint8_t *data, size_t size, s
     struct parsed_response upstream, relayed;
     struct response first = {.bytes = reply}, second = {.bytes = again};
     response_parse(data, size, &upstream);
-    if (relay_read(question, &upstream, &parts) &&
-        relay_write(question, &upstream, &parts, 1232, limit, &first)) {
+    const bool is_relayed = relay_read(question, &upstream, &parts) &&
+                            relay_write(question, &upstream, &parts, 1232, limit, &first);
+    if (is_relayed) {
         assert(first.len <= limit);
         response_parse(reply, first.len, &relayed);
         assert(relay_read(question, &relayed, &reread));
@@ -49,8 +50,8 @@ static void check(struct question *question, const uint8_t *data, size_t size, s
         assert(second.len == first.len && second.opt_at == first.opt_at);
         assert(memcmp(reply, again, first.len) == 0);
     }
-    first.len = limit == DNS_MESSAGE_MAX && !question->has_edns ? first.len : 0;
-    if (first.len > 0 && first.len < DNS_MESSAGE_MAX / 2 && question->qclass == DNS_CLASS_IN) {
+    if (is_relayed && limit == DNS_MESSAGE_MAX && !question->has_edns &&
+        first.len < DNS_MESSAGE_MAX / 2 && question->qclass == DNS_CLASS_IN) {
         const struct slice asked = {BEHIND_ALIAS_NAME, sizeof(BEHIND_ALIAS_NAME)};
         second.asked = asked;
         assert(relay_write(question, &upstream, &parts, 1232, limit, &second));
