@@ -130,19 +130,9 @@ static struct rr *find_excluding(struct rr_list *list, const struct rr *rr)
 static size_t least_bytes(const struct rr *rr)
 {
     enum { OWNER = 1, FIXED = 10, NAME = 1 };
-    switch (rr_shape_of(rr->type)) {
-    case RR_SHAPE_BYTES:
-    case RR_SHAPE_TEXT:
-        return OWNER + FIXED + rr->data.len;
-    case RR_SHAPE_SERVICE_NAMED:
-        return OWNER + FIXED + 6 + rr->data.len;
-    case RR_SHAPE_PREFERENCE_NAMED:
-        return OWNER + FIXED + 2 + NAME;
-    case RR_SHAPE_NAMED:
-    case RR_SHAPE_ZONE:
-        break;
-    }
-    return OWNER + FIXED + NAME;
+    const enum rr_shape shape = rr_shape_of(rr->type);
+    const bool is_whole = shape == RR_SHAPE_SERVICE_NAMED || !data_is_name(rr->type);
+    return OWNER + FIXED + rr_numbers_len(shape) + (is_whole ? rr->data.len : NAME);
 }
 
 void rr_list_add(struct rr_list *list, const struct rr *rr)

@@ -32,6 +32,12 @@ static inline enum rr_shape rr_shape_of(enum rr_type type)
     return RR_SHAPE_BYTES;
 }
 
+/* Bytes of numbers before a name. */
+static inline size_t rr_numbers_len(enum rr_shape shape)
+{
+    return shape == RR_SHAPE_SERVICE_NAMED ? 6 : shape == RR_SHAPE_PREFERENCE_NAMED ? 2 : 0;
+}
+
 struct rr {
     struct slice owner;
     uint32_t ttl_s;

@@ -109,23 +109,14 @@ static void lower_names(uint8_t *names, size_t len)
 static void write_canonical(const struct rr *rr, const struct answer_soa *soa, struct writer *w)
 {
     const size_t start = w->pos;
-    size_t before = 0, behind = 0;
+    const enum rr_shape shape = rr_shape_of(rr->type);
+    const size_t before = rr_numbers_len(shape);
+    const size_t behind = shape == RR_SHAPE_ZONE ? RR_DATA_SOA_NUMBERS : 0;
     rr_data_write(rr, soa, w);
-    switch (rr_shape_of(rr->type)) {
-    case RR_SHAPE_BYTES:
-    case RR_SHAPE_TEXT:
-        return;
-    case RR_SHAPE_SERVICE_NAMED:
-    case RR_SHAPE_PREFERENCE_NAMED:
-        before = w->pos - start - rr->data.len;
-        break;
-    case RR_SHAPE_ZONE:
-        behind = RR_DATA_SOA_NUMBERS;
-        break;
-    case RR_SHAPE_NAMED:
-        break;
+    assert(!w->failed);
+    if (shape != RR_SHAPE_TEXT) {
+        lower_names(w->data + start + before, w->pos - start - before - behind);
     }
-    lower_names(w->data + start + before, w->pos - start - before - behind);
 }
 
 struct dnssec_rrset rrsets_canonical(const struct rrsets *sets, const struct rrset *set,
