@@ -48,16 +48,10 @@ static bool is_asked(const struct explain_foreign *x, size_t server)
     return x->states.asked >> server & 1;
 }
 
-/* The clock of upstream_health.c, which counts from 1 on. */
-static uint32_t health_now_s(void)
-{
-    return (uint32_t)(clock_monotonic_ms() / 1000) + 1;
-}
-
 /* Since then. */
 static uint32_t passed_s(uint32_t then_s)
 {
-    const uint32_t now_s = health_now_s();
+    const uint32_t now_s = upstreams_now_s();
     return now_s > then_s ? now_s - then_s : 0;
 }
 
@@ -65,7 +59,7 @@ static uint32_t passed_s(uint32_t then_s)
 static uint32_t plain_left_s(const struct explain_foreign *x, size_t server)
 {
     const uint32_t until_s = x->states.plain_until_s[server];
-    const uint32_t now_s = health_now_s();
+    const uint32_t now_s = upstreams_now_s();
     return until_s > now_s ? until_s - now_s : 0;
 }
 

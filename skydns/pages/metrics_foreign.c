@@ -6,6 +6,7 @@
 #include "skydns/external/zone_table.h"
 #include "skydns/resolver/resolver.h"
 #include "skydns/upstream/upstream_figures.h"
+#include "skydns/upstream/upstreams.h"
 
 static void write_hits(struct metrics_page *page, const struct cache_counts *counts)
 {
@@ -49,6 +50,34 @@ static unsigned dead_in(const struct foreign_zone *zone, const struct resolver *
     struct upstream_states states = {0}; /* not asked yet */
     (void)resolver_zone_state(resolver, zone->serial, &states);
     return (unsigned)__builtin_popcount(states.dead | states.looping);
+}
+
+static unsigned plain_in(const struct foreign_zone *zone, const struct resolver *resolver)
+{
+    struct upstream_states states = {0}; /* not asked yet */
+    const uint32_t now_s = upstreams_now_s();
+    unsigned count = 0;
+    (void)resolver_zone_state(resolver, zone->serial, &states);
+    for (size_t i = 0; i < zone->server_count; i++) {
+        count += states.plain_until_s[i] > now_s;
+    }
+    return count;
+}
+
+/* At most ZONE_TABLE_MAX and the root. */
+static void write_plain(struct metrics_page *page, const struct zone_table *table,
+                        const struct resolver *resolver)
+{
+    char text[DNAME_TEXT_MAX];
+    size_t count = 0;
+    const struct foreign_zone *zones = table ? zone_table_items(table, &count) : NULL;
+    metrics_family(page, METRIC_GAUGE, "nameservers_without_edns",
+                   "Nameservers of a zone that are asked without EDNS, because they drop queries "
+                   "with it.");
+    for (size_t i = 0; i < count; i++) {
+        metrics_sample(page, METRIC_LABELS({"zone", dname_to_text(&zones[i].name, text)}),
+                       plain_in(&zones[i], resolver));
+    }
 }
 
 /* At most ZONE_TABLE_MAX. */
@@ -152,6 +181,7 @@ uint64_t metrics_foreign_write(struct metrics_page *page, const struct engine_co
         cache_tally_sum(config->cache_tally, &counts);
     }
     write_cache(page, config->cache, &counts);
+    write_plain(page, config->zones_of_others, resolver);
     write_stubs(page, config->zones_of_others, resolver);
     if (figure_count(resolver_counts(resolver)->upstreams) > 0) {
         write_upstream_counts(page, resolver_counts(resolver)->upstreams);

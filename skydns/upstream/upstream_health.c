@@ -16,11 +16,6 @@ struct upstream_health {
     struct upstream_probes *probes;
 };
 
-static uint32_t now_s(void)
-{
-    return (uint32_t)(clock_monotonic_ms() / 1000) + 1; /* never 0 */
-}
-
 static void tell(struct upstream_health *h)
 {
     h->config.changed(h->config.data);
@@ -41,7 +36,7 @@ void upstream_health_failed(struct upstream_health *health, const struct nameser
 {
     char text[NAMESERVER_TEXT_MAX];
     struct upstream *upstream = upstreams_find(&health->upstreams, server);
-    bool has_died = upstream && upstream_note_failure(upstream, failure, now_s());
+    bool has_died = upstream && upstream_note_failure(upstream, failure, upstreams_now_s());
     log_debug("nameserver failed", LOG_STR("server", nameserver_format(server, text)),
               LOG_INT("failures", upstream ? (int64_t)upstream->failures : 0),
               LOG_INT("is_dead", upstream && upstream_is_dead(upstream)));
@@ -62,7 +57,8 @@ void upstream_health_answered(struct upstream_health *health, const struct names
     char text[NAMESERVER_TEXT_MAX];
     struct upstream *upstream = upstreams_find(&health->upstreams, server);
     bool is_first = upstream && !upstream->has_answered;
-    bool has_revived = upstream && upstream_note_answer(upstream, clock_monotonic_us(), now_s());
+    bool has_revived =
+        upstream && upstream_note_answer(upstream, clock_monotonic_us(), upstreams_now_s());
     if (is_first || has_revived) {
         tell(health);
     }
@@ -81,7 +77,7 @@ void upstream_health_edns(struct upstream_health *health, const struct nameserve
     static struct log_limit limit = {.burst = TURNS_TOLD_A_MINUTE};
     char text[NAMESERVER_TEXT_MAX];
     struct upstream *upstream = upstreams_find(&health->upstreams, server);
-    if (!upstream || !upstream_note_edns(upstream, took_edns, was_plain, now_s())) {
+    if (!upstream || !upstream_note_edns(upstream, took_edns, was_plain, upstreams_now_s())) {
         return;
     }
     tell(health);
@@ -96,7 +92,7 @@ void upstream_health_edns(struct upstream_health *health, const struct nameserve
 bool upstream_health_is_plain(struct upstream_health *health, const struct nameserver *server)
 {
     const struct upstream *upstream = upstreams_find(&health->upstreams, server);
-    return upstream && upstream->plain_until_s > now_s();
+    return upstream && upstream->plain_until_s > upstreams_now_s();
 }
 
 bool upstream_health_may_be_plain(struct upstream_health *health, const struct nameserver *server)
@@ -111,7 +107,7 @@ void upstream_health_judge(struct upstream_health *health, const struct nameserv
     static struct log_limit limit = {.burst = TURNS_TOLD_A_MINUTE};
     char text[NAMESERVER_TEXT_MAX];
     struct upstream *upstream = upstreams_find(&health->upstreams, server);
-    if (!upstream || !upstream_note_verdict(upstream, verdict, now_s())) {
+    if (!upstream || !upstream_note_verdict(upstream, verdict, upstreams_now_s())) {
         return;
     }
     tell(health);
@@ -144,7 +140,7 @@ static void on_probe_silence(void *data, const struct nameserver *server)
 {
     struct upstream_health *h = data;
     struct upstream *upstream = upstreams_find(&h->upstreams, server);
-    if (upstream && upstream_note_probe_silence(upstream, now_s())) {
+    if (upstream && upstream_note_probe_silence(upstream, upstreams_now_s())) {
         tell(h);
         log_death(server);
     }

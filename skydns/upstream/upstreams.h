@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/clock.h"
 #include "skydns/external/zone_table.h"
 
 enum {
@@ -51,6 +52,12 @@ struct upstream_states {
     uint32_t failed_s[UPSTREAMS_MAX];      /* the last failure */
     uint32_t plain_until_s[UPSTREAMS_MAX]; /* asked without EDNS until then */
 };
+
+/* The clock of these times; never 0. */
+static inline uint32_t upstreams_now_s(void)
+{
+    return (uint32_t)(clock_monotonic_ms() / 1000) + 1;
+}
 
 /* What a loop check found out. */
 enum upstream_verdict {

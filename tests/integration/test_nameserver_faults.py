@@ -205,6 +205,7 @@ def test_a_nameserver_that_drops_queries_with_edns(bare_bed, faulty):
     assert [query.edns for _, query in first.seen[seen:]] == [-1] * 5
     assert metric(port, "nameservers_dead") == 0
     assert 0 < explained(port)["without_edns_s"] <= 900
+    assert metric(port, "nameservers_without_edns", zone=".") == 1
 
 
 def test_a_nameserver_that_refuses_edns_and_loses_a_datagram(bare_bed, faulty):
@@ -237,3 +238,4 @@ def test_a_nameserver_that_knows_edns_is_asked_with_it(bare_bed, faulty):
     names = [query for _, query in first.seen if query.question[0].rdtype == dns.rdatatype.A]
     assert all(query.edns == 0 for query in names)
     assert "without_edns_s" not in explained(port)
+    assert metric(port, "nameservers_without_edns", zone=".") == 0

@@ -42,9 +42,9 @@ def start_skydns(bed, *flags: str, rtimeout: str = PATIENT) -> int:
     return port
 
 
-def metric(port: int, name: str) -> float:
+def metric(port: int, name: str, **labels: str) -> float:
     page = prometheus.parse(http_get(f"http://127.0.0.1:{port}/metrics")[1])
-    return page[f"skydns_{name}"].samples[(f"skydns_{name}", ())]
+    return page[f"skydns_{name}"].samples[(f"skydns_{name}", tuple(sorted(labels.items())))]
 
 
 @pytest.mark.parametrize("make", MAKES)
