@@ -464,6 +464,11 @@ bool exchange_is_starved(const struct exchange *exchange)
     return tls_ask_is_starved(&exchange->ask);
 }
 
+bool exchange_is_malformed(const struct exchange *exchange)
+{
+    return exchange->malformed > 0;
+}
+
 struct slice exchange_truncated(const struct exchange *exchange)
 {
     return buf_slice(&exchange->truncated);

@@ -86,6 +86,9 @@ bool exchange_has_heard(const struct exchange *exchange);
 /* Whether it has not been sent yet, and waits for nothing but a place of ours. */
 bool exchange_is_starved(const struct exchange *exchange);
 
+/* Whether all that the server said is malformed; TCP may still bring a right reply. */
+bool exchange_is_malformed(const struct exchange *exchange);
+
 /* The truncated reply, while TCP is still being tried; empty: none. */
 struct slice exchange_truncated(const struct exchange *exchange);
 

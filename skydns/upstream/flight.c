@@ -320,6 +320,20 @@ static void next_try(struct flight *flight)
     }
 }
 
+/* Each server has been asked and has its say, none of it usable: nobody needs to be asked twice. */
+static bool are_all_malformed(const struct flight *flight)
+{
+    bool has_one = false;
+    for (size_t i = 0; i < flight->begun; i++) {
+        const struct try *t = &flight->tries[i];
+        if (t->exchange && !exchange_is_malformed(t->exchange)) {
+            return false;
+        }
+        has_one = has_one || t->exchange;
+    }
+    return has_one && flight->begun >= flight->server_count;
+}
+
 static void on_step(struct ev_loop *loop, ev_timer *timer, int revents)
 {
     struct flight *flight = timer->data;
@@ -336,6 +350,9 @@ static void on_step(struct ev_loop *loop, ev_timer *timer, int revents)
             last->is_plain |= exchange_ask_plainly(last->exchange);
         }
         note_failure(last);
+    } else if (are_all_malformed(flight)) {
+        finish_late(flight);
+        return;
     }
     next_try(flight);
 }

@@ -152,6 +152,15 @@ def test_a_malformed_reply_is_a_failure_that_is_kept(bare_bed, faulty):
     assert len(first.seen) <= 2 * attempts
 
 
+@pytest.mark.parametrize("over_tcp", [b"", None], ids=["closes", "silent"])
+def test_a_single_nameserver_that_is_malformed_is_asked_once(bare_bed, faulty, over_tcp):
+    """After one -rtimeout, in which a right reply may still come, there is nobody else to ask."""
+    first = faulty(lambda transport, query: over_tcp if transport == "tcp" else cut(query))
+    start_skydns(bare_bed, flag_of(first), rtimeout="-rtimeout=1s")
+    assert bare_bed.dns.query("www.example.com", "A").rcode() == dns.rcode.SERVFAIL
+    assert [transport for transport, _ in first.seen].count("udp") == 1
+
+
 def test_a_flood_of_malformed_replies(bare_bed, faulty):
     """Whoever knows the id can send thousands: the next nameserver's reply counts."""
     first = faulty(lambda transport, query: b"" if transport == "tcp" else [cut(query)] * 2000)
