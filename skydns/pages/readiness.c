@@ -84,10 +84,11 @@ static bool explain_snapshot(const struct store_sync *sync, struct buf *out)
     return is_from_snapshot;
 }
 
-/* True, with the reason, if settings or serials of kube2sky are not known. */
+/* True, with the reason, if etcd denies reading what kube2sky keeps beside the records. */
 static bool explain_denied_documents(const struct metrics_sources *sources, struct buf *out)
 {
-    return sources->explain_denied && sources->explain_denied(sources->documents, out);
+    return store_sync_explain_denied(sources->sync, out) ||
+           (sources->explain_denied && sources->explain_denied(sources->documents, out));
 }
 
 /* True, with the reason, if names of hosts files are answered as if they were not there. */

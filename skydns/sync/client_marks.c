@@ -20,7 +20,7 @@
 enum { LINES_A_MINUTE = 10 };
 
 /* Permissions are given by people: the mirror itself would retry every second. */
-static const double denied_retry_s = 60;
+static const double denied_retry_s = 10;
 
 static const struct {
     const char *key;
@@ -40,6 +40,7 @@ struct range {
     struct etcd_mirror *mirror; /* NULL: etcd denies reading the keys */
     ev_timer retry;             /* runs then */
     bool is_denied;             /* told, until they can be read */
+    struct err denial;          /* why */
     bool has_read;              /* something is known, even that there are none */
     struct broken_table *told;  /* unusable keys that the log has */
 };
@@ -230,9 +231,26 @@ static void on_state(void *data, const struct err *err)
                      LOG_STR("reason", err->msg));
         }
         range->is_denied = true;
+        range->denial = *err;
         ev_timer_start(range->marks->config.loop, &range->retry);
         etcd_mirror_stop(STEAL(range->mirror));
     }
+}
+
+bool client_marks_explain_denied(const struct client_marks *marks, struct buf *out)
+{
+    bool is_denied = false;
+    for (size_t i = 0; i < marks->count; i++) {
+        for (unsigned kind = 0; kind < MARK_KINDS; kind++) {
+            const struct range *range = &marks->domains[i]->ranges[kind];
+            if (range->is_denied) {
+                buf_printf(out, "%scannot read %s: %s", is_denied ? "; " : "", range->prefix,
+                           range->denial.msg);
+                is_denied = true;
+            }
+        }
+    }
+    return is_denied;
 }
 
 /* saved: of etcd_mirror_save; empty: nothing is known. */

@@ -82,6 +82,9 @@ void client_marks_each_barred(const struct client_marks *marks,
 /* The broken keys were forgotten with a full read of the records: remembers these again. */
 void client_marks_remember_broken(struct client_marks *marks);
 
+/* writer_documents_explain_denied, of these keys. */
+bool client_marks_explain_denied(const struct client_marks *marks, struct buf *out);
+
 /* The address that the value of a key below node-address names. Pure. */
 bool client_marks_read_address(struct slice value, struct ip *ret_ip) MUST_CHECK;
 

@@ -55,6 +55,11 @@ void clients_free(struct clients *clients)
     }
 }
 
+bool clients_explain_denied(const struct clients *clients, struct buf *out)
+{
+    return clients->marks && client_marks_explain_denied(clients->marks, out);
+}
+
 /* ---- The index ---- */
 
 static void bar(void *data, const struct ip *ip)

@@ -326,6 +326,11 @@ bool store_sync_knows_clients(const struct store_sync *sync, const struct dname 
     return clients_is_known(sync->clients, domain);
 }
 
+bool store_sync_explain_denied(const struct store_sync *sync, struct buf *out)
+{
+    return store_keys_explain_denied(sync->keys, out) || clients_explain_denied(sync->clients, out);
+}
+
 const struct client_index *store_sync_clients(const struct store_sync *sync)
 {
     return clients_index(sync->clients);

@@ -252,7 +252,8 @@ void store_sync_on_caught_up(void *data)
 
 void store_sync_on_store_key_state(void *data, const struct err *err)
 {
-    (void)data;
+    struct store_sync *sync = data;
+    store_keys_tell_denied(sync->keys, err);
     if (err) {
         log_warn("cannot read the store key; detecting another etcd by single keys only",
                  LOG_STR("reason", err->msg));

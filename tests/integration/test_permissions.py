@@ -66,3 +66,26 @@ def test_documents_that_may_not_be_read(bare_bed):
     assert "cannot read /kube2sky/cluster.local/serial: " in text and "permission" in text and "config" not in text
     assert watched.ask("/readiness")[0] == 200
     bed.skydns.stop()
+
+
+@pytest.mark.parametrize("denied", ["node-address/", "visible/", "store"])
+def test_keys_beside_the_records_that_may_not_be_read(bare_bed, denied):
+    """The same, of what tells who asks, and which store it is."""
+    bed = bare_bed
+    bed.start_etcd()
+    bed.etcd.add_user("skydns", "secret")
+    for keys in ("node-address/", "visible/", "store", "config"):
+        if keys != denied:
+            bed.etcd.permit("skydns", "READ", f"/kube2sky/cluster.local/{keys}")
+    bed.etcd.permit("skydns", "READ", "/skydns/")
+    bed.etcd.enable_authentication("root")
+    file = bed.folder / "password"
+    file.write_text("secret\n")
+    http = reserve_port()
+    flags = ["-username=skydns", f"-password-file={file}", f"-http-addr=127.0.0.1:{http}", "-no-rec"]
+    bed.start_skydns("-schema=kubernetes", "-visibility=own", *flags)
+    watched = Watched(bed.skydns, http, "skydns")
+    text = watched.wait_strict(503)
+    assert f"cannot read /kube2sky/cluster.local/{denied}: " in text and "permission" in text
+    assert watched.ask("/readiness")[0] == 200
+    bed.skydns.stop()
