@@ -24,6 +24,8 @@ struct exchange {
     bool has_place; /* over TCP */
     bool without_edns;
     unsigned malformed; /* replies */
+    unsigned wrong_ids; /* of replies over UDP */
+    bool was_lost;      /* ICMP said that nobody is there */
     unsigned refusals;  /* of EDNS, over UDP, that say nothing of the query asked without it, too */
     size_t sent;        /* TCP: bytes of the frame */
     struct buf received;  /* TCP: the frame so far */
@@ -133,7 +135,7 @@ static bool end_if_sound(struct exchange *x, const uint8_t *reply, size_t len)
 static void end_broken(struct exchange *x)
 {
     if (x->truncated.len == 0 || !end_if_sound(x, x->truncated.data, x->truncated.len)) {
-        end(x, x->malformed > 0 ? EXCHANGE_MALFORMED : EXCHANGE_UNREACHABLE, NULL);
+        end(x, exchange_has_heard(x) ? EXCHANGE_MALFORMED : EXCHANGE_UNREACHABLE, NULL);
     }
 }
 
@@ -158,7 +160,7 @@ static void lose_tcp(struct exchange *x)
     if (!exchange_channel_is_open(&x->udp)) {
         end_broken(x);
     } else {
-        x->config.doubted(x->config.data);
+        x->config.doubted(x->config.data, EXCHANGE_MALFORMED);
     }
 }
 
@@ -232,16 +234,35 @@ static bool rejects_edns(const struct exchange *x, const uint8_t *bytes, size_t 
            upstream_is_edns_refusal(query_of(x), x->query_len, bytes, len);
 }
 
-/* A socket error (port unreachable) means that no server runs there. */
+/* Another server should be asked, but this one may be there: the socket goes on listening. Probes
+ * and loop checks wait as if it were silent. */
+static void take_error(struct exchange *x)
+{
+    if (x->config.doubted && !x->was_lost && !exchange_has_heard(x)) {
+        x->was_lost = true;
+        x->config.doubted(x->config.data, EXCHANGE_UNREACHABLE);
+    }
+}
+
+static void take_wrong_id(struct exchange *x, size_t len)
+{
+    if (++x->wrong_ids < EXCHANGE_WRONG_IDS_MAX) {
+        return;
+    }
+    exchange_channel_close(&x->udp);
+    if (!exchange_channel_is_open(&x->tcp) && x->malformed == 0) {
+        go_on_over_tcp(x, "replies with wrong ids, asking over TCP", len);
+    } else if (!exchange_channel_is_open(&x->tcp)) {
+        end_broken(x); /* TCP brought nothing */
+    }
+}
+
 static void receive_udp(struct exchange *x)
 {
     uint8_t bytes[DNS_MESSAGE_MAX];
     ssize_t n = recv(x->udp.io.fd, bytes, sizeof(bytes), 0);
     if (n < 0 && errno != EAGAIN && errno != EINTR) {
-        exchange_channel_close(&x->udp);
-        if (!exchange_channel_is_open(&x->tcp)) {
-            end_broken(x);
-        }
+        take_error(x);
     } else if (n > 0 && rejects_edns(x, bytes, (size_t)n)) {
         exchange_channel_show_reply(&x->udp, slice_of(bytes, (size_t)n));
         ask_without_edns(x);
@@ -256,6 +277,8 @@ static void receive_udp(struct exchange *x)
         } else if (!end_if_sound(x, bytes, (size_t)n)) {
             take_malformed(x, (size_t)n);
         }
+    } else if (n > 0 && upstream_has_wrong_id(query_of(x), x->query_len, bytes, (size_t)n)) {
+        take_wrong_id(x, (size_t)n);
     }
 }
 
@@ -316,8 +339,8 @@ static void receive_tcp(struct exchange *x)
 static void on_tls_reply(void *data, const uint8_t *reply, size_t len);
 
 /* Those who wait for nobody in particular, probes and loop checks, find out whether a nameserver
- * that failed is back. */
-static enum tls_pool_start ask_over_tls(struct exchange *x)
+ * that failed is back. REPLIED: it is asked. */
+static enum exchange_outcome ask_over_tls(struct exchange *x)
 {
     x->ask = (struct tls_ask){
         .query = x->frame + FRAME_PREFIX,
@@ -328,12 +351,13 @@ static enum tls_pool_start ask_over_tls(struct exchange *x)
         .data = x,
     };
     exchange_channel_note_query(&x->tls);
-    return x->config.tls ? tls_pool_ask(x->config.tls, &x->server, &x->ask) : TLS_POOL_FAILING;
-}
-
-static enum exchange_outcome outcome_of(enum tls_pool_start start)
-{
-    return start == TLS_POOL_FULL ? EXCHANGE_STARVED : EXCHANGE_UNREACHABLE;
+    enum tls_pool_start start = TLS_POOL_FAILING;
+    if (x->config.tls) {
+        start = tls_pool_ask(x->config.tls, &x->server, &x->ask);
+    }
+    return start == TLS_POOL_ASKED  ? EXCHANGE_REPLIED
+           : start == TLS_POOL_FULL ? EXCHANGE_STARVED
+                                    : EXCHANGE_UNREACHABLE;
 }
 
 static void on_tls_reply(void *data, const uint8_t *reply, size_t len)
@@ -348,9 +372,9 @@ static void on_tls_reply(void *data, const uint8_t *reply, size_t len)
         upstream_is_edns_refusal(query_of(x), x->query_len, reply, len)) {
         log_without_edns(x);
         strip_edns(x);
-        const enum tls_pool_start start = ask_over_tls(x);
-        if (start != TLS_POOL_ASKED) {
-            end(x, outcome_of(start), NULL);
+        const enum exchange_outcome outcome = ask_over_tls(x);
+        if (outcome != EXCHANGE_REPLIED) {
+            end(x, outcome, NULL);
         }
     } else if (!reply && x->ask.is_starved) {
         end(x, EXCHANGE_STARVED, NULL);
@@ -395,8 +419,7 @@ static void init_channels(struct exchange *x)
 static enum exchange_outcome begin_asking(struct exchange *x)
 {
     if (nameserver_is_tls(&x->server)) {
-        const enum tls_pool_start start = ask_over_tls(x);
-        return start == TLS_POOL_ASKED ? EXCHANGE_REPLIED : outcome_of(start);
+        return ask_over_tls(x);
     }
     int r = open_channel(x, &x->udp);
     return r == 0 ? EXCHANGE_REPLIED : err_is_shortage(r) ? EXCHANGE_STARVED : EXCHANGE_UNREACHABLE;
@@ -456,7 +479,8 @@ bool exchange_ask_plainly(struct exchange *exchange)
 
 bool exchange_has_heard(const struct exchange *exchange)
 {
-    return exchange->malformed > 0 || exchange->truncated.len > 0;
+    return exchange->malformed > 0 || exchange->truncated.len > 0 ||
+           exchange->wrong_ids >= EXCHANGE_WRONG_IDS_MAX;
 }
 
 bool exchange_is_starved(const struct exchange *exchange)

@@ -2,6 +2,8 @@
  * then over TCP if the reply is truncated; or on a connection that tls_pool.h keeps, if the server
  * is one for TLS, and never otherwise; without EDNS if the server does not know it. Accepts a
  * reply only from the server asked, with the id and the question sent, and ignores anything else.
+ * After EXCHANGE_WRONG_IDS_MAX replies that are right but for the id, somebody is guessing: then
+ * only TCP counts.
  *
  * Such a reply over UDP that is malformed (response_check.h) may be forged, or cut on the way: TCP
  * is asked, and a right one over UDP still counts.
@@ -35,6 +37,10 @@ enum { EXCHANGE_BOTH_MAX = 12 };
  * the id cannot keep us busy. */
 enum { EXCHANGE_MALFORMED_MAX = 8 };
 
+/* Right replies over UDP with a wrong id, before it is closed: whoever knows the port has so many
+ * guesses at one of 65,536. No nameserver sends one. */
+enum { EXCHANGE_WRONG_IDS_MAX = 3 };
+
 enum exchange_outcome {
     EXCHANGE_REPLIED,
     EXCHANGE_MALFORMED,   /* it replied, but nothing that can be used */
@@ -60,10 +66,11 @@ struct exchange_config {
     size_t *zone_tcp;                /* of these places, those of its zone; borrowed */
     const struct addr *client;       /* whose shares it uses; borrowed */
     exchange_cb done;
-    /* Called at most once, before `done`: the reply over UDP is malformed, and there is none over
-     * TCP. A right one is still waited for, but another server should be asked. Not NULL if
+    /* Called before `done`, at most once for each: MALFORMED: the reply over UDP is, and there is
+     * none over TCP. UNREACHABLE: an ICMP message says so, which anybody can send that guesses the
+     * port. A right reply is still waited for, but another server should be asked. Not NULL if
      * `places` is not. */
-    void (*doubted)(void *data);
+    void (*doubted)(void *data, enum exchange_outcome outcome);
     void *data;
 };
 

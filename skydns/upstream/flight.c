@@ -25,9 +25,8 @@ static void count_failure(struct try *t)
     t->has_failed = true;
 }
 
-static void note_failure(struct try *t)
+static void blame_server(struct try *t)
 {
-    count_failure(t);
     const struct dname *name = &t->flight->question.name;
     const struct upstream_failure failure = {
         .name_hash = hash_bytes(HASH_START, name->wire, name->len),
@@ -35,6 +34,12 @@ static void note_failure(struct try *t)
     };
     t->flight->has_failed = true;
     upstream_health_failed(t->flight->zone->health, &t->server, &failure);
+}
+
+static void note_failure(struct try *t)
+{
+    count_failure(t);
+    blame_server(t);
 }
 
 /* ---- The end of a question ---- */
@@ -53,6 +58,9 @@ static struct exchange *detach(struct try *t)
 
 static void close_try(struct try *t)
 {
+    if (t->exchange && t->is_doubted) {
+        count_failure(t);
+    }
     exchange_free(detach(t));
 }
 
@@ -225,7 +233,7 @@ static void log_outcome(const struct try *t, enum exchange_outcome outcome,
 
 static void on_exchange(void *data, enum exchange_outcome outcome,
                         const struct parsed_response *reply);
-static void on_doubt(void *data);
+static void on_doubt(void *data, enum exchange_outcome outcome);
 
 size_t flight_sockets_max(const struct forwarder *f)
 {
@@ -296,6 +304,16 @@ static enum exchange_outcome begin_try(struct flight *flight, struct try *t)
     return outcome;
 }
 
+/* Whether a reply may still come: to a try that was not told that nobody is there. */
+static bool has_hope(const struct flight *flight)
+{
+    bool has_open = false;
+    for (size_t i = 0; i < flight->begun && !has_open; i++) {
+        has_open = flight->tries[i].exchange && !flight->tries[i].is_lost;
+    }
+    return has_open;
+}
+
 /* Tries the next reachable server, or ends the question (from the loop, not in the asker). */
 static void next_try(struct flight *flight)
 {
@@ -313,7 +331,7 @@ static void next_try(struct flight *flight)
             note_failure(t);
         }
     }
-    if (flight->open == 0) {
+    if (!has_hope(flight)) {
         ev_timer_stop(loop, &flight->deadline);
         ev_timer_set(&flight->deadline, 0., 0.);
         ev_timer_start(loop, &flight->deadline);
@@ -340,7 +358,7 @@ static void on_step(struct ev_loop *loop, ev_timer *timer, int revents)
     struct try *last = &flight->tries[flight->begun - 1];
     (void)loop;
     (void)revents;
-    if (last->exchange && !exchange_has_heard(last->exchange) &&
+    if (last->exchange && !last->is_lost && !exchange_has_heard(last->exchange) &&
         !exchange_is_starved(last->exchange)) {
         char server[NAMESERVER_TEXT_MAX];
         log_debug("no reply yet", LOG_STR("server", nameserver_format(&last->server, server)),
@@ -361,7 +379,6 @@ static void on_step(struct ev_loop *loop, ev_timer *timer, int revents)
 static void note_refusal(struct try *t)
 {
     upstream_health_answered(t->flight->zone->health, &t->server);
-    count_failure(t);
     t->flight->is_refused = true;
 }
 
@@ -400,20 +417,29 @@ static void on_exchange(void *data, enum exchange_outcome outcome,
         return;
     }
     exchange_free(exchange);
+    count_failure(t);
     note_refusal(t);
-    if (has_others_left(flight)) {
+    if (has_others_left(flight) && !t->is_doubted) {
         next_try(flight);
-    } else if (flight->open == 0) {
+    } else if (!has_hope(flight)) {
         finish_without(flight);
     }
 }
 
-/* The try goes on listening. */
-static void on_doubt(void *data)
+/* The try goes on listening, and counts as failed only when that was in vain. */
+static void on_doubt(void *data, enum exchange_outcome outcome)
 {
     struct try *t = data;
-    note_refusal(t);
-    if (has_others_left(t->flight)) {
+    const bool is_first = !t->is_doubted;
+    t->is_doubted = true;
+    if (outcome == EXCHANGE_UNREACHABLE) {
+        t->is_noted = t->is_lost = true;
+        blame_server(t);
+    } else {
+        t->is_lost = false;
+        note_refusal(t);
+    }
+    if (is_first && (outcome == EXCHANGE_UNREACHABLE || has_others_left(t->flight))) {
         next_try(t->flight);
     }
 }

@@ -31,6 +31,8 @@ try {
     struct exchange *exchange; /* NULL: not started, or over */
     bool is_noted;             /* its silence was counted as a failure of the server */
     bool has_failed;           /* in `figure` */
+    bool is_doubted;           /* another server was asked; it fails unless a right reply comes */
+    bool is_lost;              /* doubted: it was told that nobody is there */
     bool is_plain;             /* asked without EDNS, maybe after silence with it */
     int64_t begun_us;
     struct upstream_figure *figure;

@@ -14,6 +14,7 @@
 /* A label of eight hex digits has 32 random bits; nobody guesses three or more of them; more than
  * 28 do not fit a name. */
 enum { LABEL_LEN = 8, LABELS_MIN = 3, LABELS_MAX = 28 };
+_Static_assert(LABELS_MIN *LABEL_LEN * 4 >= 96, "bits of getrandom");
 
 const struct loop_check_times loop_check_times = {
     .retry_s = 2,

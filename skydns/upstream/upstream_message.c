@@ -140,24 +140,41 @@ void upstream_query_mix_case(uint8_t *query, size_t len, const uint8_t bits[DNAM
     }
 }
 
+/* QR, opcode. */
+static bool is_reply_header(const uint8_t *query, const uint8_t *reply, size_t reply_len)
+{
+    return reply_len >= DNS_HEADER_SIZE && (reply[2] & DNS_FLAG_QR >> 8) &&
+           ((reply[2] ^ query[2]) & DNS_MASK_OPCODE >> 8) == 0;
+}
+
 /* Id, QR, opcode. */
 static bool is_header_of_reply(const uint8_t *query, const uint8_t *reply, size_t reply_len)
 {
-    return reply_len >= DNS_HEADER_SIZE && memcmp(reply, query, 2) == 0 &&
-           (reply[2] & DNS_FLAG_QR >> 8) && ((reply[2] ^ query[2]) & DNS_MASK_OPCODE >> 8) == 0;
+    return is_reply_header(query, reply, reply_len) && memcmp(reply, query, 2) == 0;
+}
+
+static bool has_same_question(const uint8_t *query, size_t query_len, const uint8_t *reply,
+                              size_t reply_len, bool exact_case)
+{
+    struct response_head asked, answered;
+    response_head_read(query, query_len, &asked); /* it begins as its response does */
+    response_head_read(reply, reply_len, &answered);
+    return response_head_asks(&answered, &asked.name, asked.type, asked.qclass) &&
+           (!exact_case || memcmp(asked.name.wire, answered.name.wire, asked.name.len) == 0);
 }
 
 bool upstream_is_reply(const uint8_t *query, size_t query_len, const uint8_t *reply,
                        size_t reply_len, bool exact_case)
 {
-    struct response_head asked, answered;
-    if (!is_header_of_reply(query, reply, reply_len)) {
-        return false;
-    }
-    response_head_read(query, query_len, &asked); /* it begins as its response does */
-    response_head_read(reply, reply_len, &answered);
-    return response_head_asks(&answered, &asked.name, asked.type, asked.qclass) &&
-           (!exact_case || memcmp(asked.name.wire, answered.name.wire, asked.name.len) == 0);
+    return is_header_of_reply(query, reply, reply_len) &&
+           has_same_question(query, query_len, reply, reply_len, exact_case);
+}
+
+bool upstream_has_wrong_id(const uint8_t *query, size_t query_len, const uint8_t *reply,
+                           size_t reply_len)
+{
+    return is_reply_header(query, reply, reply_len) && memcmp(reply, query, 2) != 0 &&
+           has_same_question(query, query_len, reply, reply_len, false);
 }
 
 /* Nothing follows the header, or an OPT record does. */

@@ -69,6 +69,10 @@ void upstream_query_mix_case(uint8_t *query, size_t len, const uint8_t bits[DNAM
 bool upstream_is_reply(const uint8_t *query, size_t query_len, const uint8_t *reply,
                        size_t reply_len, bool exact_case);
 
+/* Does the reply match but for its id, as of one who guesses? */
+bool upstream_has_wrong_id(const uint8_t *query, size_t query_len, const uint8_t *reply,
+                           size_t reply_len);
+
 /* Does the server refuse to answer, without the question, as Unbound does to clients that it is not
  * for? SERVFAIL, REFUSED, FORMERR or NOTIMP, and nothing else but an OPT record: whoever guesses
  * the id gains nothing but a failure. upstream_is_edns_refusal comes first. */

@@ -16,6 +16,7 @@
 #include "skydns/upstream/exchange_internal.h"
 #include "skydns/upstream/forwarder.h"
 #include "skydns/upstream/forwarder_counts.h"
+#include "skydns/upstream/upstream_figures.h"
 #include "skydns/wire/response_parse.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/scripted_nameserver.h"
@@ -512,6 +513,71 @@ static void test_a_refusing_server_is_left_at_once(void **state)
     assert_int_equal(u->seen, 1);
 }
 
+static struct scripted_nameserver *lost_one;
+
+/* Wants no EDNS, and is gone when it is asked without. */
+static void leave(struct scripted_nameserver *u)
+{
+    answer_formerr(u);
+    ev_io_stop(u->loop, &u->udp);
+    close(u->udp.fd);
+}
+
+/* It was there all the time: the message that nobody is was forged. */
+static void answer_for_the_lost_one(struct scripted_nameserver *u)
+{
+    (void)u;
+    lost_one->udp.fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(lost_one->udp.fd, &lost_one->address.sa, lost_one->address.len), 0);
+    lost_one->message[3] = 0x80;
+    scripted_nameserver_send(lost_one);
+}
+
+static void test_a_server_that_cannot_be_reached_is_heard(void **state)
+{
+    struct bed *bed = *state;
+    lost_one = add_server(bed, leave);
+    (void)add_server(bed, answer_for_the_lost_one);
+    struct forwarder *f = start(bed, PATIENCE_MS);
+    struct result r = asked(bed);
+    assert_true(addr_equal(&r.server, &lost_one->address));
+    assert_int_equal(counter_get(&forwarder_counts(f)->dead), 0);
+    const struct upstream_figures *figures = forwarder_figures(f);
+    assert_int_equal(counter_get(&figures->items[0].failures), 0);
+}
+
+/* As one that guesses does, then the right reply, too late. */
+static void answer_with_many_ids(struct scripted_nameserver *u)
+{
+    const uint8_t id = u->message[1];
+    u->message[2] |= 0x80;
+    u->message[3] = 0x80;
+    for (unsigned i = 1; i <= EXCHANGE_WRONG_IDS_MAX; i++) {
+        u->message[1] = (uint8_t)(id + i);
+        scripted_nameserver_send(u);
+    }
+    u->message[1] = id;
+    scripted_nameserver_send(u);
+}
+
+/* Then TCP says what is right; without it, nothing does, and the server is alive. */
+static void test_ids_are_not_guessed_for_long(void **state)
+{
+    struct bed *bed = *state;
+    for (int has_tcp = 0; has_tcp < 2; has_tcp++) {
+        struct scripted_nameserver *u = add_server(bed, answer_with_many_ids);
+        u->tcp_script = has_tcp ? answer_over_tcp : scripted_nameserver_close_connection;
+        struct forwarder *f = start(bed, PATIENCE_MS);
+        struct result r = {.loop = bed->loop};
+        assert_true(ask(f, &r));
+        run(&r);
+        assert_int_equal(u->connections, 1);
+        assert_int_equal(r.outcome, has_tcp ? FORWARDER_REPLIED : FORWARDER_FAILED);
+        assert_int_equal(counter_get(&forwarder_counts(f)->dead), 0);
+        renew(bed);
+    }
+}
+
 static void test_a_silent_server_is_left_in_time(void **state)
 {
     struct bed *bed = *state;
@@ -917,6 +983,8 @@ int main(void)
         TEST(test_a_server_that_understands_nothing),
         TEST(test_ids_and_ports_are_fresh),
         TEST(test_a_refusing_server_is_left_at_once),
+        TEST(test_a_server_that_cannot_be_reached_is_heard),
+        TEST(test_ids_are_not_guessed_for_long),
         TEST(test_a_silent_server_is_left_in_time),
         TEST(test_a_slow_server_is_heard),
         TEST(test_all_silent),
