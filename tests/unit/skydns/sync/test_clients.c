@@ -1,5 +1,4 @@
-/* Who clients are: pods in a store, and kube2sky's marks by fake mirrors (this file defines
- * etcd_mirror_start and the like); beside a model, too. */
+/* Who clients are: pods in a store, and kube2sky's marks by fake mirrors; beside a model, too. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +15,6 @@
 #include "common/base/err.h"
 #include "common/dns/record_json.h"
 #include "common/dns/record_key.h"
-#include "common/etcd/etcd_mirror.h"
 #include "skydns/clients/client_index.h"
 #include "skydns/clients/visibility.h"
 #include "skydns/publish/publisher.h"
@@ -26,42 +24,9 @@
 #include "skydns/sync/clients_internal.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/skydns/records.h"
+#include "tests/unit/skydns/sync/fake_mirrors.h"
 
 /* ---- The mirrors ---- */
-
-enum { MIRRORS_MAX = 64 };
-
-static struct etcd_mirror {
-    struct etcd_mirror_config config;
-    char prefix[64];
-    char saved[16];
-    bool is_running;
-} mirrors[MIRRORS_MAX];
-static unsigned started;
-
-struct etcd_mirror *etcd_mirror_start(struct etcd *etcd, const struct etcd_mirror_config *config)
-{
-    assert_null(etcd);
-    assert_true(started < MIRRORS_MAX);
-    struct etcd_mirror *mirror = &mirrors[started++];
-    assert_true(config->keeps_old);
-    assert_int_equal(config->stale_max_ms, 5000);
-    mirror->config = *config;
-    mirror->is_running = true;
-    (void)snprintf(mirror->prefix, sizeof(mirror->prefix), "%.*s", (int)config->prefix.len,
-                   config->prefix.ptr); /* fits */
-    (void)snprintf(mirror->saved, sizeof(mirror->saved), "%.*s", (int)config->saved.len,
-                   config->saved.len ? config->saved.ptr : ""); /* fits */
-    return mirror;
-}
-
-void etcd_mirror_stop(struct etcd_mirror *mirror)
-{
-    if (mirror) {
-        assert_true(mirror->is_running);
-        mirror->is_running = false;
-    }
-}
 
 static bool can_save = true;
 

@@ -1,4 +1,4 @@
-/* kube2sky's documents, with a fake mirror: this file defines etcd_mirror_start and _stop. */
+/* kube2sky's documents, with fake mirrors. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,47 +11,13 @@
 #include <string.h>
 
 #include "common/base/buf.h"
-#include "common/etcd/etcd_mirror.h"
 #include "skydns/publish/engine_config.h"
 #include "skydns/settings/config_documents.h"
 #include "skydns/sync/writer_documents.h"
 #include "tests/support/log_capture.h"
+#include "tests/unit/skydns/sync/fake_mirrors.h"
 
 /* ---- The mirrors ---- */
-
-enum { MIRRORS_MAX = 8 };
-
-static struct etcd_mirror {
-    struct etcd_mirror_config config;
-    char prefix[64];
-    char saved[16];
-    bool is_running;
-} mirrors[MIRRORS_MAX];
-static unsigned started;
-
-struct etcd_mirror *etcd_mirror_start(struct etcd *etcd, const struct etcd_mirror_config *config)
-{
-    assert_null(etcd);
-    assert_true(started < MIRRORS_MAX);
-    struct etcd_mirror *mirror = &mirrors[started++];
-    mirror->config = *config;
-    mirror->is_running = true;
-    assert_true(config->is_one_key && config->keeps_old);
-    assert_int_equal(config->stale_max_ms, 5000);
-    (void)snprintf(mirror->prefix, sizeof(mirror->prefix), "%.*s", (int)config->prefix.len,
-                   config->prefix.ptr); /* fits */
-    (void)snprintf(mirror->saved, sizeof(mirror->saved), "%.*s", (int)config->saved.len,
-                   config->saved.len ? config->saved.ptr : ""); /* fits */
-    return mirror;
-}
-
-void etcd_mirror_stop(struct etcd_mirror *mirror)
-{
-    if (mirror) {
-        assert_true(mirror->is_running);
-        mirror->is_running = false;
-    }
-}
 
 /* Its number among those started, so that a document's own comes back. */
 static bool can_save = true;
@@ -156,7 +122,7 @@ static int teardown(void **state)
     struct fixture *f = *state;
     writer_documents_free(f->documents);
     for (unsigned i = 0; i < started; i++) {
-        assert_false(mirrors[i].is_running);
+        assert_true(mirrors[i].config.is_one_key && !mirrors[i].is_running);
     }
     ev_loop_destroy(f->loop);
     free(f);
