@@ -28,6 +28,9 @@ static void answer_now(struct resolver *r, struct deferred *d);
 /* Time between log lines about refused clients. */
 enum { REFUSAL_PAUSE_MS = 60 * 60 * 1000 };
 
+/* What the loop waits for at most while many lose patience together, beside one of them. */
+enum { PATIENCE_PORTION_US = 1000 };
+
 struct engine_query resolver_query(struct resolver *r, const struct deferred *d)
 {
     return (struct engine_query){
@@ -386,8 +389,10 @@ void resolver_be_patient_no_more(struct resolver *r, struct deferred *d)
     }
 }
 
+/* In portions, as those who share a response: the timer goes on with the rest. */
 void resolver_lose_patience(struct resolver *r)
 {
+    const int64_t begun_us = clock_monotonic_us();
     struct deferred *d;
     while ((d = TAILQ_FIRST(&r->patient)) && patience_left_us(r, d) <= 0) {
         resolver_be_patient_no_more(r, d);
@@ -395,6 +400,9 @@ void resolver_lose_patience(struct resolver *r)
             resolver_look_up_stale(r, d);
         } else {
             (void)answer_stale(r, d); /* false: it goes on waiting */
+        }
+        if (clock_monotonic_us() - begun_us >= PATIENCE_PORTION_US) {
+            break;
         }
     }
     set_patience(r);
