@@ -85,6 +85,26 @@ static void set_address(struct etcd_endpoint *e, const struct ip *ip)
     }
 }
 
+/* In a URL, the scope of an IPv6 address begins with %25 (RFC 6874); people write % as well. */
+static char *host_of_url(struct slice host)
+{
+    static const char escaped[] = "%25";
+    const size_t len = sizeof(escaped) - 1;
+    char *text = xstrndup(host.ptr, host.len);
+    char *scope = strchr(text, ':') ? strstr(text, escaped) : NULL;
+    if (scope && scope[len]) {
+        memmove(scope + 1, scope + len, strlen(scope + len) + 1);
+    }
+    return text;
+}
+
+/* A scope means nothing to others: RFC 6874 4. */
+static size_t without_scope(struct slice host)
+{
+    const char *scope = memchr(host.ptr, '%', host.len);
+    return scope ? (size_t)(scope - host.ptr) : host.len;
+}
+
 static void add(struct etcd_endpoints *list, struct slice url, struct slice host, uint16_t port,
                 bool is_tls)
 {
@@ -93,9 +113,9 @@ static void add(struct etcd_endpoints *list, struct slice url, struct slice host
     bool is_v6_literal = memchr(host.ptr, ':', host.len);
     memset(e, 0, sizeof(*e));
     e->url = xstrndup(url.ptr, url.len);
-    e->authority =
-        xasprintf(is_v6_literal ? "[%.*s]:%u" : "%.*s:%u", (int)host.len, host.ptr, port);
-    e->host = xstrndup(host.ptr, host.len);
+    e->authority = is_v6_literal ? xasprintf("[%.*s]:%u", (int)without_scope(host), host.ptr, port)
+                                 : xasprintf("%.*s:%u", (int)host.len, host.ptr, port);
+    e->host = host_of_url(host);
     e->port = port;
     e->is_tls = is_tls;
     e->is_literal = ip_parse(host, &ip);

@@ -106,6 +106,19 @@ def test_all_addresses_of_servers(inside, bare_bed):
     skydns.wait_ready(lambda: inside.dig("www.real.test") == [address(1)], "the document's server")
 
 
+@pytest.mark.parametrize("percent", ["%25", "%"], ids=["escaped", "bare"])
+def test_etcd(bare_bed, inside, percent):
+    """In a URL a scope begins with %25 (RFC 6874); people write % as well."""
+    bed = bare_bed
+    listens = bed.etcd_program.argv.index("--listen-client-urls") + 1
+    bed.etcd_program.argv[listens] = f"http://[::]:{bed.etcd_port}"
+    inside.start_etcd(bed)
+    inside.put(STORE, '{"host":"10.0.0.1"}')
+    flags = [f"-machines=http://[fe80::4{percent}lo]:{bed.etcd_port}", f"-addr=[{OURS}]:53", "-domain=cluster.local.", "-no-rec"]
+    inside.start(bed.command("skydns", *flags), "ready for queries on .* for udp://")
+    assert inside.dig("web.default.svc.cluster.local") == ["10.0.0.1"]
+
+
 def test_an_interface_that_is_not_there(bare_bed):
     for flag in ("-nameservers=[fe80::1%absent]:53", "-stub=a.test=[fe80::1%absent]", "-transfer-to=fe80::1%absent"):
         done = subprocess.run(bare_bed.command("skydns", flag).argv, capture_output=True, text=True, timeout=60)

@@ -128,12 +128,30 @@ static void test_too_many(void **state)
     buf_fini(&urls);
 }
 
+static void scopes(void **state)
+{
+    static const struct {
+        const char *url, *host;
+    } cases[] = {
+        {"http://[fe80::1%25eth0]:2379", "fe80::1%eth0"},
+        {"http://[fe80::1%eth0]:2379", "fe80::1%eth0"},
+        {"http://[fe80::1%25]:2379", "fe80::1%25"}, /* the interface's number */
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct etcd_endpoints list;
+        assert_int_equal(etcd_endpoints_parse(cases[i].url, &list, NULL), 0);
+        assert_string_equal(list.items[0].host, cases[i].host);
+        assert_string_equal(list.items[0].authority, "[fe80::1]:2379");
+        etcd_endpoints_fini(&list);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_accepted),
-        cmocka_unit_test(test_name),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(scopes),        cmocka_unit_test(test_accepted),
+        cmocka_unit_test(test_name),     cmocka_unit_test(test_refused),
         cmocka_unit_test(test_too_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
