@@ -126,6 +126,16 @@ def has_no_additionals(difference: Difference) -> bool:
     return not ours and len(signed_sets) > 12
 
 
+def is_in_any_class(difference: Difference) -> bool:
+    """Whether they refuse a question for its class, ANY, and we do not and are not authoritative."""
+    _, end = wire.read_name(difference.query.wire, 12)
+    replies = replies_of(difference)
+    refused, authoritative = 5, 0x0400
+    return difference.query.wire[end + 2 : end + 4] == b"\0\xff" and (
+        not replies or (flags_of(replies[1]) & 15 == refused and not flags_of(replies[0]) & authoritative)
+    )
+
+
 def is_listed_in_hosts(difference: Difference) -> bool:
     """Whether the name, or one before it in the sequence, is in the hosts file, and another type is asked."""
     return any(name in query.wire.lower() for query in until(difference) for name in (b"printer", b"scanner"))
@@ -187,6 +197,12 @@ CLASSES: list[Class] = [
     Class(
         "loops of stub zones", {"verdict"}, "a question about a stub zone from a server of stub zones is REFUSED",
         is_refused_loop,
+    ),
+    Class(
+        "class ANY", {"verdict", "deferral", "upstream", "rcode", "flags", "truncation", "answer", "authority",
+                      "additional", "ttl", "compression", "options", "padding", "tsig", "order", "case"},
+        "of names of ours it is class IN, without AA, where it was REFUSED",
+        is_in_any_class,
     ),
     Class(
         "signed choices", {"answer", "truncation", "signature", "ttl", "compression", "options", "padding", "tsig"},
