@@ -29,6 +29,7 @@ struct making {
     struct dname name;     /* at the end of the chain so far */
     uint32_t name_hash;
     unsigned dnames_seen;
+    size_t last_dname; /* its place, one up: a chain may go through it several times; 0: none */
     /* Zones in which something was denied, or made from a wildcard, so that proofs belong to it. */
     size_t zone_count;
     struct dname zones[KEPT_CNAMES_MAX + 2];
@@ -168,6 +169,10 @@ static void put_dname(struct making *m, const struct dname *target)
         const struct response_rr *rr = &m->response->rrs[i];
         if (rr->type == TYPE_DNAME && rr->rr_class == m->key->qclass &&
             m->dnames_seen++ < DNAMES_MAX && is_made_by(m, rr, target)) {
+            if (m->last_dname == i + 1) {
+                return;
+            }
+            m->last_dname = i + 1;
             struct dname owner = response_rr_owner(m->response, rr);
             put(m, rr, &owner, rr->ttl_s);
             put_signatures(m, &section, &owner, rr->owner_hash, TYPE_DNAME, UINT32_MAX);

@@ -125,7 +125,7 @@ static bool response_is_referral(const struct parsed_response *response)
         has_soa |= response->rrs[i].type == DNS_TYPE_SOA;
     }
     return has_ns && !has_soa && response->head.counts[RESPONSE_ANSWER] == 0 &&
-           !(response->head.flags & (DNS_FLAG_TC | DNS_FLAG_AA));
+           (response->head.flags & (DNS_FLAG_RD | DNS_FLAG_TC | DNS_FLAG_AA)) == DNS_FLAG_RD;
 }
 
 bool response_is_usable(const struct parsed_response *response)

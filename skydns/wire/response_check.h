@@ -14,8 +14,8 @@
 bool response_is_sound(const struct parsed_response *response);
 
 /* Whether its server has anything to say of the question, of a sound one: not SERVFAIL or REFUSED,
- * no error of EDNS (BADVERS, to a query of version 0), no referral to other servers (NOERROR
- * without an answer, NS records and no SOA: RFC 2308 2.2), and not without the question
+ * no error of EDNS (BADVERS, to a query of version 0), no referral in reply to a query with RD
+ * (NOERROR without an answer, NS records and no SOA: RFC 2308 2.2), and not without the question
  * (upstream_is_bare_failure). Another server may. */
 bool response_is_usable(const struct parsed_response *response);
 

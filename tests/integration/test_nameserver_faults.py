@@ -173,7 +173,7 @@ def test_a_flood_of_malformed_replies(bare_bed, faulty):
 
 
 def test_the_pause_doubles_for_a_name_that_a_nameserver_is_silent_for(bare_bed, good):
-    """RFC 9520 3.2. Two silences mark it dead, and the first probe alive: that says nothing about this name."""
+    """RFC 9520 3.2. Two silences bring a probe, whose reply says nothing about this name."""
     silent, port = good, reserve_port()
     bare_bed.start_etcd()
     bare_bed.start_skydns(flag_of(silent), f"-http-addr=127.0.0.1:{port}", IMPATIENT)

@@ -780,6 +780,7 @@ static void test_a_question_in_flight_comes_again(void **state)
     assert_true(ask(f, &second));
     assert_int_equal(suspicions, 1);
     run(&first);
+    run(&second);
 }
 
 static void test_another_server_may_know_better(void **state)

@@ -160,7 +160,7 @@ static bool is_usable(uint16_t flags, uint16_t questions, unsigned extended_rcod
     struct writer w = writer_of(message, sizeof(message));
     struct parsed_response response;
     const uint16_t head[] = {
-        1, (uint16_t)(0x8180 | flags), questions, (uint16_t)answers, (uint16_t)strlen(authorities),
+        1, (uint16_t)(0x8180 ^ flags), questions, (uint16_t)answers, (uint16_t)strlen(authorities),
         1};
     for (size_t i = 0; i < sizeof(head) / sizeof(head[0]); i++) {
         writer_u16(&w, head[i]);
@@ -187,7 +187,15 @@ static bool is_usable(uint16_t flags, uint16_t questions, unsigned extended_rcod
 
 static void test_usable(void **state)
 {
-    enum { AA = 0x400, TC = 0x200, SERVFAIL = 2, NXDOMAIN = 3, NOTIMP = 4, REFUSED = 5 };
+    enum {
+        AA = 0x400,
+        TC = 0x200,
+        RD = 0x100,
+        SERVFAIL = 2,
+        NXDOMAIN = 3,
+        NOTIMP = 4,
+        REFUSED = 5
+    };
     (void)state;
     assert_true(is_usable(0, 1, 0, 1, ""));
     assert_true(is_usable(0, 1, 0, 0, "")); /* no data, without an SOA */
@@ -198,6 +206,7 @@ static void test_usable(void **state)
     assert_true(is_usable(NXDOMAIN, 1, 0, 0, "n")); /* 2.1: type 4 */
     assert_true(is_usable(NOTIMP, 1, 0, 0, ""));    /* of the type: others would say the same */
     assert_true(is_usable(TC, 1, 0, 0, "n"));
+    assert_true(is_usable(RD, 1, 0, 0, "nn")); /* RD clear: what was asked for */
     assert_false(is_usable(0, 1, 0, 0, "nn")); /* a referral */
     assert_false(is_usable(SERVFAIL, 1, 0, 0, ""));
     assert_false(is_usable(REFUSED, 1, 0, 0, ""));
