@@ -31,7 +31,9 @@ def _opcode(case: Case) -> Answer | None:
 
 @accept("Q2")
 def _class(case: Case) -> Answer | None:
-    """classes but IN and CH | REFUSED | answered as IN, but HS and unknown ones | ours: there is no such data"""
+    """classes but IN and CH | REFUSED; ANY of our names as IN, without AA | answered as IN, but HS and unknown ones
+    | ours: there is no such data
+    """
     is_one = case.question.rdclass not in (IN, CH) and case.ours.rcode == "REFUSED"
     return case.with_ours_unchecked() if is_one else None
 
