@@ -1,8 +1,11 @@
 /* Names of other domains: from hosts files, or by the nameservers of their zone. Whether a kept
  * reply answers them is not decided here (kept_access.h), but after these rules. */
+#include <string.h>
+
 #include "skydns/answer/answer_internal.h"
 #include "skydns/external/hosts_table.h"
 #include "skydns/external/zone_table.h"
+#include "skydns/wire/external_answer.h"
 
 static struct rr hosts_rr(const struct answer *a, enum rr_type type, struct slice data)
 {
@@ -110,8 +113,43 @@ static void forward(struct answer *a, bool is_asked)
     }
 }
 
+/* A nameserver's CNAMEs led to a name of ours: that one's records follow them. */
+static void lead_home(struct answer *a, const struct external_answer *answer)
+{
+    struct external_reader reader = external_answer_read(answer, a->owner);
+    struct external_rr e;
+    while (external_answer_next(&reader, &e) && e.type == DNS_TYPE_CNAME) {
+        answer_add(
+            a, (struct rr){.owner = e.owner, .ttl_s = e.ttl_s, .type = RR_CNAME, .data = e.data});
+    }
+    struct dname end = {.len = (uint8_t)reader.owner.len};
+    memcpy(end.wire, reader.owner.ptr, reader.owner.len);
+    dname_lower(&end);
+    const struct engine_zone *zone = engine_config_zone(a->config, &end);
+    if (!zone || answer->outcome == EXTERNAL_FAILED) { /* the configuration has changed since */
+        answer_unknown(a);
+        return;
+    }
+    a->owner = reader.owner;
+    a->name = end;
+    answer_set_zone(a, zone);
+    if (!a->follow.view.store) {
+        answer_not_ready(a);
+    } else {
+        answer_in_domain(a);
+    }
+    a->plan.is_authoritative = false;
+}
+
 void answer_foreign(struct answer *a)
 {
+    const struct external_answer *home =
+        a->in.externals ? external_answers_find(a->in.externals, &a->asked, a->in.question->type)
+                        : NULL;
+    if (home) {
+        lead_home(a, home);
+        return;
+    }
     const bool is_asked = find_servers(a);
     if (engine_config_zone(a->config, &a->asked) || !answer_hosts_name(a, is_asked)) {
         forward(a, is_asked);

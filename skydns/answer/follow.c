@@ -137,13 +137,32 @@ static void ask_external(struct follow *f, size_t listed_before)
     f->missed += f->deferral->question_count > listed_before;
 }
 
+static void follow_name(struct follow *f, struct chain *chain, struct slice name);
+
+/* The last CNAME of an external answer without addresses may lead to a name of ours. */
+static void follow_home(struct follow *f, struct chain *chain, uint16_t type, struct slice name)
+{
+    struct dname lower = {.len = (uint8_t)name.len};
+    memcpy(lower.wire, name.ptr, name.len);
+    dname_lower(&lower);
+    const struct engine_zone *zone = engine_config_zone(f->config, &lower);
+    if (zone && !engine_config_stub(f->config, &lower, DNS_TYPE_A, zone)) {
+        const enum follow_families families = chain->families;
+        chain->families = type == DNS_TYPE_A ? FOLLOW_A : FOLLOW_AAAA;
+        follow_name(f, chain, name);
+        chain->families = families;
+    }
+}
+
 /* Once in an answer: thousands of records may point to one target, which may have thousands of
  * addresses. `added` has a bit for each such answer. */
-static void add_external(struct chain *chain, const struct external_answer *answer,
-                         struct slice name, uint32_t bit, uint32_t *added)
+static void add_external(struct follow *f, struct chain *chain,
+                         const struct external_answer *answer, struct slice name, uint32_t bit,
+                         uint32_t *added)
 {
     struct external_reader reader = external_answer_read(answer, name);
     struct external_rr e;
+    bool is_alias = false;
     if (*added & bit && answer->records.len > 0) {
         show_links(chain);
         return;
@@ -153,6 +172,10 @@ static void add_external(struct chain *chain, const struct external_answer *answ
         struct rr rr = {
             .owner = e.owner, .ttl_s = e.ttl_s, .type = (enum rr_type)e.type, .data = e.data};
         add_found(chain, &rr);
+        is_alias = e.type == DNS_TYPE_CNAME;
+    }
+    if (is_alias) {
+        follow_home(f, chain, answer->question.type, reader.owner);
     }
 }
 
@@ -182,13 +205,13 @@ static void use_external(struct follow *f, struct chain *chain,
         break;
     case EXTERNAL_ANSWERED:
     case EXTERNAL_DENIED:
-        add_external(chain, answer, name, bit, added);
+        add_external(f, chain, answer, name, bit, added);
         break;
     case EXTERNAL_TRUNCATED:
         if (!chain->is_for_target && !f->may_cut) {
             f->has_failed = true; /* upstream had no more over TCP: nor has the client */
         } else if (!chain->is_for_target) {
-            add_external(chain, answer, name, bit, added);
+            add_external(f, chain, answer, name, bit, added);
             chain->out->is_cut = true;
         }
         break;

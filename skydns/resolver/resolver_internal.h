@@ -160,6 +160,11 @@ void resolver_look_up(struct resolver *resolver, struct deferred *deferred, int6
 /* Takes expired replies for what is still awaited. */
 void resolver_look_up_stale(struct resolver *resolver, struct deferred *deferred);
 
+/* A nameserver's response to it leads to a name of ours (fetcher_leads_home): that is answered,
+ * with the CNAMEs. False: it does not. */
+bool resolver_lead_home(struct resolver *resolver, struct deferred *deferred,
+                        const struct forwarder_reply *reply) MUST_CHECK;
+
 /* Ends its lookup, if there is one. */
 void resolver_free_lookup(struct resolver *resolver, struct deferred *deferred);
 

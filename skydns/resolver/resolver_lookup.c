@@ -121,6 +121,33 @@ static void fit_client(struct resolver *r, const struct deferred *d, size_t room
     }
 }
 
+/* Into `forms`. Where it leads to a name of ours, no rcode of another server counts. */
+static void read_external(struct resolver *r, const struct external_question *question,
+                          const struct parsed_response *response, struct reply_forms *forms)
+{
+    struct parsed_response shown = *response;
+    if (fetcher_leads_home(r->fetcher, response, forms)) {
+        shown.head.flags &= (uint16_t)~DNS_MASK_RCODE;
+    }
+    reply_forms_external(forms, question, &shown, ttl_max_s(r));
+}
+
+bool resolver_lead_home(struct resolver *r, struct deferred *d, const struct forwarder_reply *reply)
+{
+    const struct response_head *head = &reply->response->head;
+    if (!fetcher_leads_home(r->fetcher, reply->response, reply->forms)) {
+        return false;
+    }
+    struct external_answer *answer = &r->answers[0];
+    *answer = (struct external_answer){.question = {.name = head->name, .type = head->type}};
+    dname_lower(&answer->question.name);
+    read_external(r, &answer->question, reply->response, reply->forms);
+    answer->outcome = reply->forms->outcome;
+    answer->records = buf_slice(&reply->forms->packed);
+    answer_with(r, d, 1, r->turn.store ? store_revision(r->turn.store) : 0);
+    return true;
+}
+
 static void take_reply(struct lookup_item *item, const struct parsed_response *response,
                        struct reply_forms *forms)
 {
@@ -128,7 +155,7 @@ static void take_reply(struct lookup_item *item, const struct parsed_response *r
     struct buf *packed = &lookup->packed;
     struct deferred *d = lookup->deferred;
     struct resolver *r = d->resolver;
-    reply_forms_external(forms, &item->question, response, ttl_max_s(r));
+    read_external(r, &item->question, response, forms);
     struct external_answer answer = {.outcome = forms->outcome,
                                      .records = buf_slice(&forms->packed)};
     fit_client(r, d, packed->limit - packed->len, &answer);

@@ -234,6 +234,9 @@ static void on_forwarded(void *data, const struct forwarder_reply *reply)
     unsigned seen = 0;
     switch (reply->outcome) {
     case FORWARDER_REPLIED:
+        if (resolver_lead_home(r, d, reply)) {
+            return;
+        }
         is_answered = engine_forwarded(r->config.engine, &query, reply->response, &r->response);
         break;
     case FORWARDER_FAILED:

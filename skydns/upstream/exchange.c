@@ -110,8 +110,7 @@ static void close_sockets(struct exchange *x)
     }
 }
 
-static void end(struct exchange *x, enum exchange_outcome outcome,
-                const struct parsed_response *reply)
+static void end(struct exchange *x, enum exchange_outcome outcome, struct parsed_response *reply)
 {
     close_sockets(x); /* the callback may need what they take, and free whose it is */
     x->config.done(x->config.data, outcome, reply);

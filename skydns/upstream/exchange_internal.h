@@ -52,7 +52,7 @@ enum exchange_outcome {
  * during the call. Passes a truncated reply only if TCP brought no better one. The owner frees the
  * exchange, in the call or later. */
 typedef void (*exchange_cb)(void *data, enum exchange_outcome outcome,
-                            const struct parsed_response *reply);
+                            struct parsed_response *reply);
 
 struct exchange_config {
     struct ev_loop *loop;

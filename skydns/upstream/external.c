@@ -66,8 +66,8 @@ static const struct cname *find_cname(const struct chain *chain, const struct dn
     return NULL;
 }
 
-/* Appends the CNAMEs that lead on from the name, which becomes the last one's target. They may come
- * in any order. False: a loop. */
+/* Appends the CNAMEs that lead on from the name, which becomes the last one's target, to `packed`
+ * (NULL: nowhere). They may come in any order. False: a loop. */
 static bool follow(const struct chain *chain, struct dname *name, struct buf *packed)
 {
     const struct cname *cname;
@@ -75,8 +75,10 @@ static bool follow(const struct chain *chain, struct dname *name, struct buf *pa
         if (hops == chain->count) {
             return false;
         }
-        external_answer_put(packed, DNS_TYPE_CNAME, packed_ttl_s(chain, cname->rr),
-                            slice_of(cname->target.wire, cname->target.len));
+        if (packed) {
+            external_answer_put(packed, DNS_TYPE_CNAME, packed_ttl_s(chain, cname->rr),
+                                slice_of(cname->target.wire, cname->target.len));
+        }
         *name = cname->target;
     }
     return true;
@@ -138,6 +140,18 @@ enum external_outcome external_read(const struct external_question *question,
         return EXTERNAL_TRUNCATED;
     }
     return packed->len > addresses_at ? EXTERNAL_ANSWERED : EXTERNAL_DENIED;
+}
+
+bool external_chain_end(const struct parsed_response *response, struct dname *ret_end)
+{
+    struct chain chain = {.response = response,
+                          .answers = response_section_span(response, RESPONSE_ANSWER)};
+    *ret_end = response->head.name;
+    if (!collect_cnames(&chain) || chain.count == 0 || !follow(&chain, ret_end, NULL)) {
+        return false;
+    }
+    dname_lower(ret_end);
+    return !dname_equal(ret_end, &response->head.name);
 }
 
 /* ---- Shared ---- */

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "skydns/wire/external_answer.h"
 #include "skydns/wire/response_parse.h"
@@ -39,10 +40,15 @@ enum external_outcome external_read(const struct external_question *question,
                                     const struct parsed_response *response, uint32_t ttl_max_s,
                                     struct buf *packed);
 
+/* The name at the end of the CNAMEs that lead on from the question's, in lower case. False: there
+ * is none, or no sane chain. */
+bool external_chain_end(const struct parsed_response *response, struct dname *ret_end) MUST_CHECK;
+
 /* What those who wait for one response make of it, made when the first needs it. All zero: nothing
  * yet. Of one response to one question. */
 struct reply_forms {
-    bool has_external; /* external_read's result, with this ttl_max_s */
+    bool has_end, leads_home; /* fetcher_leads_home's result */
+    bool has_external;        /* external_read's result, with this ttl_max_s */
     uint32_t ttl_max_s;
     enum external_outcome outcome;
     struct buf packed;

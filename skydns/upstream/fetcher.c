@@ -9,7 +9,9 @@
 #include "skydns/external/cache_counts.h"
 #include "skydns/external/zone_table.h"
 #include "skydns/publish/engine_config.h"
+#include "skydns/upstream/external.h"
 #include "skydns/upstream/unkept_internal.h"
+#include "skydns/wire/response_parse.h"
 
 struct fetcher {
     struct forwarder *forwarder;
@@ -20,7 +22,7 @@ struct fetcher {
     uint8_t message[DNS_MESSAGE_MAX]; /* fetcher_find's */
 };
 
-/* ---- Keeping ---- */
+/* ---- Keys ---- */
 
 static enum cache_asking asking_of(const struct upstream_question *question)
 {
@@ -47,14 +49,50 @@ static void count_change(struct fetcher *f, const struct cache_figures *before)
     counter_add(&f->counts->evictions, now.evictions - before->evictions);
 }
 
+/* ---- Names of ours ---- */
+
+/* In a domain of ours, and not in a stub zone below it. */
+static bool is_name_of_ours(const void *data, const struct dname *name)
+{
+    const struct engine_config *config = data;
+    struct dname lower = *name;
+    dname_lower(&lower);
+    const struct engine_zone *zone = engine_config_zone(config, &lower);
+    return zone && !engine_config_stub(config, &lower, DNS_TYPE_A, zone);
+}
+
+static void on_arrived(void *data, struct parsed_response *response)
+{
+    const struct fetcher *f = data;
+    response_drop(response, is_name_of_ours, f->config);
+}
+
+bool fetcher_leads_home(const struct fetcher *fetcher, const struct parsed_response *response,
+                        struct reply_forms *forms)
+{
+    struct dname end;
+    if (!forms->has_end) {
+        forms->has_end = true;
+        forms->leads_home = response->head.qclass == DNS_CLASS_IN &&
+                            external_chain_end(response, &end) &&
+                            is_name_of_ours(fetcher->config, &end);
+    }
+    return forms->leads_home;
+}
+
+/* ---- Keeping ---- */
+
 /* Whether it is kept from now on. */
 static bool keep(struct fetcher *f, const struct cache_key *key,
                  const struct forwarder_reply *reply, int64_t now_ms)
 {
     struct cache *cache = f->config->cache;
     const struct cache_figures before = cache_figures(cache);
-    enum cache_verdict verdict = cache_put(cache, key, reply->response, &reply->server->address,
-                                           &f->config->cache_limits, now_ms);
+    enum cache_verdict verdict =
+        fetcher_leads_home(f, reply->response, reply->forms)
+            ? CACHE_NO_ANSWER
+            : cache_put(cache, key, reply->response, &reply->server->address,
+                        &f->config->cache_limits, now_ms);
     count_change(f, &before);
     if (verdict != CACHE_KEPT) {
         const struct fetcher_unkept what = {
@@ -221,6 +259,7 @@ struct fetcher *fetcher_new(const struct fetcher_config *config)
         .tls = config->tls,
         .dnstap = config->dnstap,
         .ended = on_ended,
+        .arrived = on_arrived,
         .revived = on_revived,
         .ended_data = f,
         .suspect_loop = config->suspect_loop,

@@ -60,6 +60,13 @@ enum forwarder_start fetcher_ask(struct fetcher *fetcher, const struct upstream_
 void fetcher_refresh(struct fetcher *fetcher, const struct upstream_question *question,
                      unsigned rotation);
 
+/* Whether a response's CNAMEs end at a name of our domains, whose records are ours to give: what
+ * nameservers say of such names is taken out of every response before anybody has it, and none of
+ * these is kept, since what follows may differ for each client and change at any time. `forms`:
+ * those of the response. */
+bool fetcher_leads_home(const struct fetcher *fetcher, const struct parsed_response *response,
+                        struct reply_forms *forms);
+
 enum fetcher_found {
     FETCHER_NOTHING, /* ask */
     FETCHER_REPLY,

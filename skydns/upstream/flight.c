@@ -122,10 +122,14 @@ static void finish(struct flight *flight, struct forwarder_reply *reply)
 }
 
 static void finish_with(struct flight *flight, const struct nameserver *server,
-                        const struct parsed_response *response)
+                        struct parsed_response *response)
 {
+    const struct forwarder_config *config = &flight->owner->config;
     struct forwarder_reply reply = {
         .outcome = FORWARDER_REPLIED, .response = response, .server = server};
+    if (config->arrived) {
+        config->arrived(config->ended_data, response);
+    }
     withdraw(flight);
     finish(flight, &reply);
 }
@@ -231,8 +235,7 @@ static void log_outcome(const struct try *t, enum exchange_outcome outcome,
     }
 }
 
-static void on_exchange(void *data, enum exchange_outcome outcome,
-                        const struct parsed_response *reply);
+static void on_exchange(void *data, enum exchange_outcome outcome, struct parsed_response *reply);
 static void on_doubt(void *data, enum exchange_outcome outcome);
 
 size_t flight_sockets_max(const struct forwarder *f)
@@ -387,8 +390,7 @@ static bool has_others_left(const struct flight *flight)
     return flight->begun < flight->server_count;
 }
 
-static void on_exchange(void *data, enum exchange_outcome outcome,
-                        const struct parsed_response *reply)
+static void on_exchange(void *data, enum exchange_outcome outcome, struct parsed_response *reply)
 {
     struct try *t = data;
     struct flight *flight = t->flight;

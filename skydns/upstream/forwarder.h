@@ -94,10 +94,13 @@ struct forwarder_config {
     /* After the first who waited for a question has its reply, and before the others have; once for
      * each question. May be NULL. */
     void (*ended)(void *data, const struct forwarder_end *end);
+    /* Before anybody has a response: what its server cannot know may be taken out of it
+     * (response_drop). May be NULL. */
+    void (*arrived)(void *data, struct parsed_response *response);
     /* A dead nameserver of the zone with this serial answers a question or a probe. was_away: a
      * probe had not reached it; else it may have been silent for some names only. May be NULL. */
     void (*revived)(void *data, uint32_t zone_serial, bool was_away);
-    void *ended_data; /* of both */
+    void *ended_data; /* of these three */
     /* Something looks like a loop: a question that waits for a general nameserver is asked again,
      * or a dead one answers, maybe not as before. Often called, and for nothing as a rule. May be
      * NULL. */

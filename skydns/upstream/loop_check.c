@@ -111,7 +111,7 @@ static void drop_exchange(struct suspect *s)
     s->exchange = NULL;
 }
 
-static void on_end(void *data, enum exchange_outcome outcome, const struct parsed_response *reply)
+static void on_end(void *data, enum exchange_outcome outcome, struct parsed_response *reply)
 {
     struct suspect *s = data;
     (void)reply; /* whatever it says */

@@ -51,7 +51,7 @@ static void log_end(const struct probe *p, bool is_answered)
               LOG_INT("is_answered", is_answered));
 }
 
-static void on_end(void *data, enum exchange_outcome outcome, const struct parsed_response *reply)
+static void on_end(void *data, enum exchange_outcome outcome, struct parsed_response *reply)
 {
     struct probe *p = data;
     const bool is_answered = outcome == EXCHANGE_REPLIED || outcome == EXCHANGE_MALFORMED;

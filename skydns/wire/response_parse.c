@@ -140,6 +140,34 @@ void response_copy(const struct parsed_response *response, const uint8_t *bytes,
     ret_copy->opt = response->opt ? ret_copy->rrs + (response->opt - response->rrs) : NULL;
 }
 
+void response_drop(struct parsed_response *response,
+                   bool (*drops)(const void *data, const struct dname *owner), const void *data)
+{
+    struct parsed_response *p = response;
+    size_t kept = 0;
+    uint16_t counts[RESPONSE_SECTIONS];
+    for (unsigned section = 0; section < RESPONSE_SECTIONS; section++) {
+        const struct response_span span = response_section_span(p, (enum response_section)section);
+        const size_t before = kept;
+        bool is_dropped = false;
+        for (size_t i = span.from; i < span.to; i++) {
+            const struct response_rr rr = p->rrs[i];
+            if (i == span.from || p->rrs[i - 1].owner_hash != rr.owner_hash) {
+                const struct dname owner = response_rr_owner(p, &rr);
+                is_dropped = drops(data, &owner);
+            }
+            p->rrs[kept] = rr;
+            kept += !is_dropped;
+        }
+        counts[section] = (uint16_t)(kept - before);
+    }
+    if (kept < p->count) { /* each record that was counted was read: it is sound */
+        memcpy(p->head.counts, counts, sizeof(counts));
+        p->count = kept;
+        p->opt = find_opt_rr(p);
+    }
+}
+
 /* ---- Reading the table ---- */
 
 struct response_span response_section_span(const struct parsed_response *response,
