@@ -24,9 +24,10 @@ enum name_fact {
 
 /* The types that names answer. CNAME is listed alone or beside TXT. */
 enum {
-#define NAME_FACT_ONE_MORE(name, number, shape, answer, text) +1
-    NAME_FACT_TYPES = 0 RR_TYPES(NAME_FACT_ONE_MORE)
-#undef NAME_FACT_ONE_MORE
+#define NAME_FACT_AT(name, number, shape, answer, text) NAME_FACT_AT_##name,
+    RR_TYPES(NAME_FACT_AT)
+#undef NAME_FACT_AT
+        NAME_FACT_TYPES,
 };
 
 struct name_facts;

@@ -99,15 +99,16 @@ static void tell_first(struct flight *flight, const struct forwarder_reply *repl
 }
 
 /* Of a withdrawn one. */
-static void finish(struct flight *flight, struct forwarder_reply *reply)
+static void finish(struct flight *flight, const struct forwarder_reply *reply)
 {
     struct forwarder *f = flight->owner;
     struct reply_forms forms = {0};
-    reply->forms = &forms;
-    tell_first(flight, reply);
+    struct forwarder_reply told = *reply;
+    told.forms = &forms;
+    tell_first(flight, &told);
     const struct forwarder_end end = {
         .question = &flight->question,
-        .reply = reply,
+        .reply = &told,
         .is_current = flight->question.zone_serial == flight->zone->serial,
         .is_background = !flight->was_waited,
     };
@@ -115,7 +116,7 @@ static void finish(struct flight *flight, struct forwarder_reply *reply)
         f->config.ended(f->config.ended_data, &end);
     }
     if (!TAILQ_EMPTY(&flight->waits)) {
-        reply_portions_add(f->portions, &flight->waits, reply);
+        reply_portions_add(f->portions, &flight->waits, &told);
     }
     reply_forms_fini(&forms);
     free_flight(flight);
@@ -435,6 +436,7 @@ static void on_doubt(void *data, enum exchange_outcome outcome)
     const bool is_first = !t->is_doubted;
     t->is_doubted = true;
     if (outcome == EXCHANGE_UNREACHABLE) {
+        log_outcome(t, outcome, NULL);
         t->is_noted = t->is_lost = true;
         blame_server(t);
     } else {

@@ -264,14 +264,14 @@ void tls_peer_pump(struct tls_peer *peer)
 }
 
 /* Nothing is tried there before its back-off is over. */
-static bool is_put_off(const struct tls_peer *peer)
+static bool is_put_off(struct tls_peer *peer) /* libev's macro: no const */
 {
     return ev_is_active(&peer->retry) && !is_connecting(peer) && !has_open_link(peer);
 }
 
 bool tls_ask_is_starved(const struct tls_ask *ask)
 {
-    const struct tls_peer *peer = ask->peer;
+    struct tls_peer *peer = ask->peer;
     return ask->state == TLS_ASK_WAITS &&
            (has_open_link(peer) ||
             (!is_connecting(peer) && (!ev_is_active(&peer->retry) || peer->is_starved)));
