@@ -35,6 +35,8 @@ def _class(case: Case) -> Answer | None:
     | ours: there is no such data
     """
     is_one = case.question.rdclass not in (IN, CH) and case.ours.rcode == "REFUSED"
+    if not is_one and case.is_of_any_class and case.is_inside:
+        return replace(case.theirs, flags=case.theirs.flags - {"AA"})
     return case.with_ours_unchecked() if is_one else None
 
 

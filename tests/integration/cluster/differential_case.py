@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import dns.rdataclass
 import dns.rdatatype
 from differential_asking import Answer, Question, Record
 from differential_outside import data_of
@@ -49,8 +50,12 @@ class Case:
     # ---- The answers ----
 
     @property
+    def is_of_any_class(self) -> bool:
+        return self.question.rdclass == dns.rdataclass.ANY
+
+    @property
     def is_forwarded(self) -> bool:
-        return "AA" not in self.ours.flags
+        return "AA" not in self.ours.flags and not (self.is_of_any_class and self.is_inside)
 
     def has_room_for(self, records: set[Record]) -> bool:
         """Whether our answer could have these addresses, too; their names are in it already."""
