@@ -6,6 +6,7 @@
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "skydns/external/zone_table.h"
+#include "skydns/upstream/external.h"
 #include "skydns/wire/response_parse.h"
 #include "tests/recorded/side_engine.h"
 
@@ -81,13 +82,19 @@ enum forwarder_start forwarder_ask(struct forwarder *forwarder, const struct for
     asked.is_stub = zone_is_stub(zone);
     uint8_t *response = xmalloc(SIDE_MESSAGE_MAX); /* the waiter may ask for another */
     struct parsed_response parsed = {0};
-    const struct forwarder_reply reply = side_ask_upstream(&asked, response, &parsed);
+    struct reply_forms forms = {0};
+    struct forwarder_reply reply = side_ask_upstream(&asked, response, &parsed);
+    reply.forms = &forms;
+    if (reply.outcome == FORWARDER_REPLIED) {
+        forwarder->config.arrived(forwarder->config.ended_data, &parsed);
+    }
     const struct forwarder_end end = {
         .question = &asked, .reply = &reply, .is_current = true, .is_background = !wait};
     if (wait) {
         wait->cb(wait->data, &reply);
     }
     forwarder->config.ended(forwarder->config.ended_data, &end);
+    reply_forms_fini(&forms);
     response_parse_fini(&parsed);
     free(response);
     return FORWARDER_ASKED;
