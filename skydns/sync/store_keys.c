@@ -25,8 +25,6 @@ struct domain {
     bool was_there; /* in this store or an earlier one */
     bool awaits_read;
     bool is_incomplete; /* as settled */
-    bool is_denied;
-    struct err denial; /* why */
 };
 
 /* What an earlier life knew of a domain that has not been in force in this one. */
@@ -41,8 +39,6 @@ struct store_keys {
     size_t remembered_count;
     struct remembered remembered[ENGINE_ZONES_MAX];
     bool is_main_there;
-    bool is_main_denied;
-    struct err main_denial;
     size_t count;
     struct domain *domains[ENGINE_ZONES_MAX];
 };
@@ -90,13 +86,8 @@ static void on_commit(void *data UNUSED, int64_t revision UNUSED, bool full UNUS
 {
 }
 
-static void on_state(void *data, const struct err *err)
+static void on_state(void *data UNUSED, const struct err *err UNUSED)
 {
-    struct domain *domain = data;
-    domain->is_denied = err && err->code == ERR_REFUSED;
-    if (domain->is_denied) {
-        domain->denial = *err;
-    }
 }
 
 static void start_mirror(struct domain *domain)
@@ -117,36 +108,6 @@ static void start_mirror(struct domain *domain)
         .data = domain,
     };
     domain->mirror = etcd_mirror_start(domain->keys->config.etcd, &mirror);
-}
-
-void store_keys_tell_denied(struct store_keys *keys, const struct err *err)
-{
-    keys->is_main_denied = err != NULL;
-    if (err) {
-        keys->main_denial = *err;
-    }
-}
-
-static bool append_denied(const struct dname *domain, const struct err *denial, bool is_first,
-                          struct buf *out)
-{
-    char text[DNAME_TEXT_MAX];
-    CLEANUP_FREE char *key = etcd_store_key(slice_str(dname_to_text(domain, text)));
-    buf_printf(out, "%scannot read %s: %s", is_first ? "" : "; ", key, denial->msg);
-    return true;
-}
-
-bool store_keys_explain_denied(const struct store_keys *keys, struct buf *out)
-{
-    bool is_denied =
-        keys->is_main_denied && append_denied(&keys->config.main, &keys->main_denial, true, out);
-    for (size_t i = 0; i < keys->count; i++) {
-        const struct domain *domain = keys->domains[i];
-        if (domain->is_denied) {
-            is_denied = append_denied(&domain->name, &domain->denial, !is_denied, out);
-        }
-    }
-    return is_denied;
 }
 
 static bool is_main(const struct store_keys *keys, const struct dname *domain)

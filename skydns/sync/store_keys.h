@@ -42,12 +42,6 @@ void store_keys_require(struct store_keys *keys, bool is_required);
 /* The main domain's key is there, or not. */
 void store_keys_tell(struct store_keys *keys, bool is_there);
 
-/* Whether etcd denies reading the main domain's key, and why; NULL: no more. */
-void store_keys_tell_denied(struct store_keys *keys, const struct err *err);
-
-/* writer_documents_explain_denied, of the store keys. */
-bool store_keys_explain_denied(const struct store_keys *keys, struct buf *out);
-
 /* The records now come from another store: the other domains' keys are unknown until read again. */
 void store_keys_other_store(struct store_keys *keys);
 

@@ -328,7 +328,7 @@ bool store_sync_knows_clients(const struct store_sync *sync, const struct dname 
 
 bool store_sync_explain_denied(const struct store_sync *sync, struct buf *out)
 {
-    return store_keys_explain_denied(sync->keys, out) || clients_explain_denied(sync->clients, out);
+    return clients_explain_denied(sync->clients, out);
 }
 
 const struct client_index *store_sync_clients(const struct store_sync *sync)

@@ -140,7 +140,7 @@ void store_sync_set_stubs(struct store_sync *sync, bool wants_stubs);
  * etcd has said which addresses they share with their nodes. */
 void store_sync_set_clients(struct store_sync *sync, bool wants_clients);
 
-/* writer_documents_explain_denied, of store keys, else of keys about clients. */
+/* writer_documents_explain_denied, of keys about clients. */
 bool store_sync_explain_denied(const struct store_sync *sync, struct buf *out);
 
 /* Whether pods of the domain identify clients; not before it is known which addresses they share

@@ -252,8 +252,7 @@ void store_sync_on_caught_up(void *data)
 
 void store_sync_on_store_key_state(void *data, const struct err *err)
 {
-    struct store_sync *sync = data;
-    store_keys_tell_denied(sync->keys, err);
+    (void)data;
     if (err) {
         log_warn("cannot read the store key; detecting another etcd by single keys only",
                  LOG_STR("reason", err->msg));

@@ -68,9 +68,9 @@ def test_documents_that_may_not_be_read(bare_bed):
     bed.skydns.stop()
 
 
-@pytest.mark.parametrize("denied", ["node-address/", "visible/", "store"])
+@pytest.mark.parametrize("denied", ["node-address/", "visible/"])
 def test_keys_beside_the_records_that_may_not_be_read(bare_bed, denied):
-    """The same, of what tells who asks, and which store it is."""
+    """The same, of what tells who asks."""
     bed = bare_bed
     bed.start_etcd()
     bed.etcd.add_user("skydns", "secret")

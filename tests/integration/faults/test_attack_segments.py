@@ -114,6 +114,8 @@ def test_attack_segments_of_one_byte(single, tcp):
 
 def test_attack_segments_of_long_queries(single):
     """What is there already of a query is not moved for each further byte."""
-    short_us = _drip(single, 100, 30_000, pause_s=0.004)
-    long_us = _drip(single, 100, 30_000, begin=_LONG_BEGIN, frame=b"\0", pause_s=0.004)
-    assert long_us < 1.5 * short_us
+    short_us, long_us = [], []
+    for _ in range(3):  # others on the machine cost a round more, not less
+        short_us.append(_drip(single, 100, 15_000, pause_s=0.004))
+        long_us.append(_drip(single, 100, 15_000, begin=_LONG_BEGIN, frame=b"\0", pause_s=0.004))
+    assert min(long_us) < 1.5 * min(short_us)
