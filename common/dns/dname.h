@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "common/base/attributes.h"
 #include "common/base/cursor.h"
@@ -52,6 +53,15 @@ void dname_labels(const struct dname *name, struct dname_labels *ret_labels);
 
 /* ASCII letters folded to lower case, in place. */
 void dname_lower(struct dname *name);
+
+/* The name with this wire form, at most DNAME_MAX bytes, in lower case. */
+static inline struct dname dname_lower_of(struct slice wire)
+{
+    struct dname name = {.len = (uint8_t)wire.len};
+    memcpy(name.wire, wire.ptr, wire.len);
+    dname_lower(&name);
+    return name;
+}
 
 bool dname_equal(const struct dname *a, const struct dname *b);
 

@@ -397,7 +397,11 @@ static void release(void *data, struct owner *owner)
 
 void owners_hold_release(struct owners *owners)
 {
-    if (owners_in_all(owners, OWNER_HELD)) {
+    size_t held = 0;
+    for (size_t i = 0; i < OWNER_CLASSES; i++) {
+        held += owners->counts[i][OWNER_HELD];
+    }
+    if (held > 0) {
         owners_each(owners, release, owners);
     }
 }
@@ -414,13 +418,4 @@ void owners_blocked_release(struct owners *owners)
 size_t owners_in(const struct owners *owners, enum owner_class class, enum owner_state state)
 {
     return owners->counts[class][state];
-}
-
-size_t owners_in_all(const struct owners *owners, enum owner_state state)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < OWNER_CLASSES; i++) {
-        count += owners->counts[i][state];
-    }
-    return count;
 }

@@ -171,8 +171,7 @@ void owners_dequeue(struct owners *owners, enum owner_class class, enum owner_st
 void owners_hold_release(struct owners *owners);    /* every held one is queued */
 void owners_blocked_release(struct owners *owners); /* every blocked one */
 
-/* How many of the class, or of all, are in the state. */
+/* How many of the class are in the state. */
 size_t owners_in(const struct owners *owners, enum owner_class class, enum owner_state state);
-size_t owners_in_all(const struct owners *owners, enum owner_state state);
 
 #endif

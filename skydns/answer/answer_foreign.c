@@ -1,7 +1,5 @@
 /* Names of other domains: from hosts files, or by the nameservers of their zone. Whether a kept
  * reply answers them is not decided here (kept_access.h), but after these rules. */
-#include <string.h>
-
 #include "skydns/answer/answer_internal.h"
 #include "skydns/external/hosts_table.h"
 #include "skydns/external/zone_table.h"
@@ -122,10 +120,8 @@ static void lead_home(struct answer *a, const struct external_answer *answer)
         answer_add(
             a, (struct rr){.owner = e.owner, .ttl_s = e.ttl_s, .type = RR_CNAME, .data = e.data});
     }
-    struct dname end = {.len = (uint8_t)reader.owner.len};
-    memcpy(end.wire, reader.owner.ptr, reader.owner.len);
-    dname_lower(&end);
-    const struct engine_zone *zone = engine_config_zone(a->config, &end);
+    const struct dname end = dname_lower_of(reader.owner);
+    const struct engine_zone *zone = engine_config_own_zone(a->config, &end);
     if (!zone || answer->outcome == EXTERNAL_FAILED) { /* the configuration has changed since */
         answer_unknown(a);
         return;

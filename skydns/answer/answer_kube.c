@@ -26,9 +26,7 @@ static enum follow_families families_of(uint16_t type)
 /* The rest of the answer is about the target. False: it is in no domain of ours. */
 static bool lead_on(struct answer *a, struct slice target)
 {
-    struct dname name = {.len = (uint8_t)target.len};
-    memcpy(name.wire, target.ptr, target.len);
-    dname_lower(&name);
+    const struct dname name = dname_lower_of(target);
     const struct engine_zone *zone = engine_config_zone(a->config, &name);
     bool is_hidden = zone && follow_is_hidden(&a->follow.view, zone, &name);
     if (!zone || (!is_hidden && engine_config_stub(a->config, &name, DNS_TYPE_SOA, zone))) {

@@ -142,11 +142,8 @@ static void follow_name(struct follow *f, struct chain *chain, struct slice name
 /* The last CNAME of an external answer without addresses may lead to a name of ours. */
 static void follow_home(struct follow *f, struct chain *chain, uint16_t type, struct slice name)
 {
-    struct dname lower = {.len = (uint8_t)name.len};
-    memcpy(lower.wire, name.ptr, name.len);
-    dname_lower(&lower);
-    const struct engine_zone *zone = engine_config_zone(f->config, &lower);
-    if (zone && !engine_config_stub(f->config, &lower, DNS_TYPE_A, zone)) {
+    const struct dname lower = dname_lower_of(name);
+    if (engine_config_own_zone(f->config, &lower)) {
         const enum follow_families families = chain->families;
         chain->families = type == DNS_TYPE_A ? FOLLOW_A : FOLLOW_AAAA;
         follow_name(f, chain, name);
@@ -432,9 +429,7 @@ static void follow_host(struct follow *f, struct chain *chain, const struct stor
 /* Adds the addresses of a name inside or outside the domain. */
 static void follow_name(struct follow *f, struct chain *chain, struct slice name)
 {
-    struct dname lower = {.len = (uint8_t)name.len};
-    memcpy(lower.wire, name.ptr, name.len);
-    dname_lower(&lower);
+    const struct dname lower = dname_lower_of(name);
     const struct engine_zone *zone = engine_config_zone(f->config, &lower);
     bool is_hidden = zone && follow_is_hidden(&f->view, zone, &lower);
     if (!zone || (!is_hidden && engine_config_stub(f->config, &lower, DNS_TYPE_A, zone))) {

@@ -63,12 +63,10 @@ enum view_part view_part_of(const struct view *view, const struct dname *name)
 
 bool view_hides_target(const struct view *view, struct slice target)
 {
-    struct dname name = {.len = (uint8_t)target.len};
     if (!view->visibility || target.len == 0) {
         return false;
     }
-    memcpy(name.wire, target.ptr, target.len);
-    dname_lower(&name);
+    const struct dname name = dname_lower_of(target);
     return view_part_of(view, &name) == VIEW_NONE;
 }
 

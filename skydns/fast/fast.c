@@ -346,9 +346,7 @@ static enum view_part target_part(const struct fast *f, const struct fast_questi
     if (!f->view.visibility || is_in_same_space(f, question, target)) {
         return VIEW_WHOLE;
     }
-    struct dname name = {.len = (uint8_t)target.len};
-    memcpy(name.wire, target.ptr, target.len);
-    dname_lower(&name);
+    const struct dname name = dname_lower_of(target);
     return view_part_of(&f->view, &name);
 }
 

@@ -163,6 +163,15 @@ const struct foreign_zone *engine_config_stub(const struct engine_config *config
                                               const struct dname *name, uint16_t type,
                                               const struct engine_zone *domain);
 
+/* The domain of ours that says what a lower-cased name has: not that of a stub zone below it. NULL:
+ * upstreams say. Any thread. */
+static inline const struct engine_zone *engine_config_own_zone(const struct engine_config *config,
+                                                               const struct dname *name)
+{
+    const struct engine_zone *zone = engine_config_zone(config, name);
+    return zone && !engine_config_stub(config, name, DNS_TYPE_A, zone) ? zone : NULL;
+}
+
 /* Whether -ndots keeps a question about a name with so many labels from being forwarded. Never one
  * about a name of a stub zone; nor what resolvers and validators ask of the root and of top-level
  * domains. Any thread. */

@@ -255,7 +255,6 @@ static void ask(struct resolver *r, struct lookup_item *item)
 {
     const struct upstream_question question = question_of(item);
     struct slice message;
-    item->wait.turn.net = client_net_of(&item->lookup->deferred->client);
     item->wait.cb = on_external;
     item->wait.data = item;
     item->wait.client = &item->lookup->deferred->client;
@@ -281,8 +280,7 @@ static void ask(struct resolver *r, struct lookup_item *item)
 void resolver_look_up(struct resolver *r, struct deferred *d, int64_t revision)
 {
     size_t count = r->turn.deferral.question_count;
-    if (client_loads_add(r->lookup_loads, &d->client) + r->lookup_count > RESOLVER_LOOKUPS_MAX) {
-        client_loads_drop(r->lookup_loads, &d->client);
+    if (!client_loads_take(r->lookup_loads, &d->client, RESOLVER_LOOKUPS_MAX - r->lookup_count)) {
         do_without(r, d, revision);
         return;
     }

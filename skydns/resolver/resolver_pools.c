@@ -8,17 +8,17 @@
 /* ---- Places ---- */
 
 /* Few walks, of which each client has a part; of signatures, as many as are free. */
-static bool has_room(const struct resolver *r, const struct resolver_pool *pool, size_t load)
+static size_t client_places(const struct resolver *r, const struct resolver_pool *pool)
 {
-    return pool == &r->walker
-               ? pool->count < RESOLVER_WALKS_MAX && load <= RESOLVER_CLIENT_WALKS_MAX
-               : load + pool->count <= RESOLVER_SIGNS_MAX;
+    if (pool == &r->walker) {
+        return pool->count < RESOLVER_WALKS_MAX ? RESOLVER_CLIENT_WALKS_MAX : 0;
+    }
+    return RESOLVER_SIGNS_MAX - pool->count;
 }
 
 static bool take_place(const struct resolver *r, struct resolver_pool *pool, struct deferred *d)
 {
-    if (!has_room(r, pool, client_loads_add(pool->loads, &d->client))) {
-        client_loads_drop(pool->loads, &d->client);
+    if (!client_loads_take(pool->loads, &d->client, client_places(r, pool))) {
         return false;
     }
     pool->count++;

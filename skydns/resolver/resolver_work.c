@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "common/base/cleanup.h"
-#include "common/base/client_net.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
@@ -316,7 +315,6 @@ static void wait_patiently(struct resolver *r, struct deferred *d)
  * server, and so whose reply is kept for all. */
 static void ask(struct resolver *r, struct deferred *d, const struct upstream_question *question)
 {
-    d->wait.turn.net = client_net_of(&d->client);
     d->wait.cb = on_forwarded;
     d->wait.data = d;
     d->wait.client = &d->client;

@@ -51,14 +51,11 @@ static void count_change(struct fetcher *f, const struct cache_figures *before)
 
 /* ---- Names of ours ---- */
 
-/* In a domain of ours, and not in a stub zone below it. */
 static bool is_name_of_ours(const void *data, const struct dname *name)
 {
-    const struct engine_config *config = data;
     struct dname lower = *name;
     dname_lower(&lower);
-    const struct engine_zone *zone = engine_config_zone(config, &lower);
-    return zone && !engine_config_stub(config, &lower, DNS_TYPE_A, zone);
+    return engine_config_own_zone(data, &lower) != NULL;
 }
 
 static void on_arrived(void *data, struct parsed_response *response)

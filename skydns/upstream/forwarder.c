@@ -66,6 +66,9 @@ enum forwarder_start forwarder_ask(struct forwarder *forwarder, const struct for
     struct forwarder *f = forwarder;
     struct nameserver order[UPSTREAMS_MAX];
     struct upstream_question q = *question;
+    if (wait && wait->client) {
+        wait->turn.net = client_net_of(wait->client);
+    }
     q.zone_serial = zone->serial;
     q.is_stub = zone_is_stub(zone);
     uint32_t hash = upstream_question_hash(&q, f->seed);

@@ -138,7 +138,7 @@ typedef void (*forwarder_cb)(void *data, const struct forwarder_reply *reply);
 /* One who waits for a reply; the asker's memory, until the callback or forwarder_forget. Zeroed
  * before the first use. */
 struct forwarder_wait {
-    struct fair_item turn; /* its net: the asker's client */
+    struct fair_item turn; /* its net: the client's, set by forwarder_ask */
     TAILQ_ENTRY(forwarder_wait) entry;
     struct flight *flight;       /* in flight: this question; NULL: none */
     struct shared_reply *shared; /* ended: with this, of which it has not had its part; NULL */

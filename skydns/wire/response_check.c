@@ -118,6 +118,7 @@ bool response_is_sound(const struct parsed_response *response)
 
 static bool response_is_referral(const struct parsed_response *response)
 {
+    enum { BITS = DNS_FLAG_RD | DNS_FLAG_TC | DNS_FLAG_AA | DNS_MASK_RCODE };
     const struct response_span section = response_section_span(response, RESPONSE_AUTHORITY);
     bool has_ns = false, has_soa = false;
     for (size_t i = section.from; i < section.to; i++) {
@@ -125,23 +126,13 @@ static bool response_is_referral(const struct parsed_response *response)
         has_soa |= response->rrs[i].type == DNS_TYPE_SOA;
     }
     return has_ns && !has_soa && response->head.counts[RESPONSE_ANSWER] == 0 &&
-           (response->head.flags & (DNS_FLAG_RD | DNS_FLAG_TC | DNS_FLAG_AA)) == DNS_FLAG_RD;
+           (response->head.flags & BITS) == (DNS_FLAG_RD | DNS_RCODE_NOERROR);
 }
 
 bool response_is_usable(const struct parsed_response *response)
 {
-    const struct response_head *head = &response->head;
-    switch (head->flags & DNS_MASK_RCODE) {
-    case DNS_RCODE_SERVFAIL:
-    case DNS_RCODE_REFUSED:
-        return false;
-    case DNS_RCODE_NOERROR:
-        if (response_is_referral(response)) {
-            return false;
-        }
-        break;
-    default:
-        break;
-    }
-    return head->questions > 0 && !response_has_extended_rcode(response);
+    const unsigned rcode = response->head.flags & DNS_MASK_RCODE;
+    return rcode != DNS_RCODE_SERVFAIL && rcode != DNS_RCODE_REFUSED &&
+           response->head.questions > 0 && !response_is_referral(response) &&
+           !response_has_extended_rcode(response);
 }

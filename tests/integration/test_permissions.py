@@ -48,44 +48,36 @@ def test_documented_permissions_are_enough(bed, has_options):
         assert not [line for line in program.lines if "denied" in line]
 
 
-def test_documents_that_may_not_be_read(bare_bed):
-    """skydns answers, and its strict readiness names the keys and why."""
-    bed = bare_bed
+def strict_text(bed, permitted: list[str], *skydns_flags: str) -> str:
+    """What strict readiness says of a skydns whose user may read the records, and of `/kube2sky/cluster.local/` only
+    these; it answers nevertheless.
+    """
     bed.start_etcd()
     bed.etcd.add_user("skydns", "secret")
-    for keys in ("/skydns/", "/kube2sky/cluster.local/store", "/kube2sky/cluster.local/config"):
+    for keys in ("/skydns/", *(f"/kube2sky/cluster.local/{name}" for name in permitted)):
         bed.etcd.permit("skydns", "READ", keys)
     bed.etcd.enable_authentication("root")
     file = bed.folder / "password"
     file.write_text("secret\n")
     http = reserve_port()
     flags = ["-username=skydns", f"-password-file={file}", f"-http-addr=127.0.0.1:{http}", "-no-rec"]
-    bed.start_skydns("-schema=kubernetes", "-transfer-to=127.0.0.1", *flags)
+    bed.start_skydns("-schema=kubernetes", *flags, *skydns_flags)
     watched = Watched(bed.skydns, http, "skydns")
     text = watched.wait_strict(503)
-    assert "cannot read /kube2sky/cluster.local/serial: " in text and "permission" in text and "config" not in text
     assert watched.ask("/readiness")[0] == 200
     bed.skydns.stop()
+    return text
+
+
+def test_documents_that_may_not_be_read(bare_bed):
+    """skydns answers, and its strict readiness names the keys and why."""
+    text = strict_text(bare_bed, ["store", "config"], "-transfer-to=127.0.0.1")
+    assert "cannot read /kube2sky/cluster.local/serial: " in text and "permission" in text and "config" not in text
 
 
 @pytest.mark.parametrize("denied", ["node-address/", "visible/"])
 def test_keys_beside_the_records_that_may_not_be_read(bare_bed, denied):
     """The same, of what tells who asks."""
-    bed = bare_bed
-    bed.start_etcd()
-    bed.etcd.add_user("skydns", "secret")
-    for keys in ("node-address/", "visible/", "store", "config"):
-        if keys != denied:
-            bed.etcd.permit("skydns", "READ", f"/kube2sky/cluster.local/{keys}")
-    bed.etcd.permit("skydns", "READ", "/skydns/")
-    bed.etcd.enable_authentication("root")
-    file = bed.folder / "password"
-    file.write_text("secret\n")
-    http = reserve_port()
-    flags = ["-username=skydns", f"-password-file={file}", f"-http-addr=127.0.0.1:{http}", "-no-rec"]
-    bed.start_skydns("-schema=kubernetes", "-visibility=own", *flags)
-    watched = Watched(bed.skydns, http, "skydns")
-    text = watched.wait_strict(503)
+    permitted = [keys for keys in ("node-address/", "visible/", "store", "config") if keys != denied]
+    text = strict_text(bare_bed, permitted, "-visibility=own")
     assert f"cannot read /kube2sky/cluster.local/{denied}: " in text and "permission" in text
-    assert watched.ask("/readiness")[0] == 200
-    bed.skydns.stop()
