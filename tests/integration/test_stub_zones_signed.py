@@ -34,7 +34,7 @@ class Zone:
         records += [f"ns.{name} 77 A 127.0.0.1", f"www.{name} 77 A 192.0.2.1", *delegations, self.key.record.to_text()]
         plain = self.home / "plain"
         plain.write_text("\n".join(records) + "\n")
-        command = [needs("dnssec-signzone"), "-q", "-z", "-o", name, "-f", str(self.home / "signed"), "-K", str(self.home)]
+        command = [needs("dnssec-signzone"), "-q", "-z", "-o", name, "-f", str(self.home / "signed"), "-K", str(self.home), "-d", str(self.home)]
         subprocess.run([*command, str(plain), str(self.key.base)], check=True, capture_output=True)
 
 
