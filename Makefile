@@ -66,13 +66,13 @@ PROTOS     := $(wildcard proto/*.proto)
 PROTO_C    := $(PROTOS:proto/%.proto=$(B)/proto/%.pb-c.c)
 PROTO_O    := $(PROTO_C:.c=.o)
 KUBE_PROTO_O := $(filter $(B)/proto/kube_%,$(PROTO_O))
-objects     = $(patsubst %.c,$(B)/%.o,$(filter-out $(1)/main.c,$(wildcard $(1)/*.c $(1)/*/*.c)))
+objects     = $(patsubst %.c,$(B)/%.o,$(filter-out %/main.c,$(wildcard $(1)/*.c $(1)/*/*.c)))
 SUPPORT_O  := $(patsubst %.c,$(B)/%.o,$(wildcard tests/support/*.c))
 UNIT_SRC   := $(wildcard tests/unit/*/test_*.c tests/unit/*/*/test_*.c)
 UNIT       := $(UNIT_SRC:tests/%.c=$(B)/tests/%)
 FUZZ_SRC   := $(wildcard tests/fuzz/*/fuzz_*.c)
 FUZZ       := $(FUZZ_SRC:tests/%.c=$(B)/tests/%)
-BINARIES   := $(PROGRAMS:%=$(B)/bin/%)
+BINARIES   := $(PROGRAMS:%=$(B)/bin/%) $(B)/bin/corefile-to-skydns
 # The programs of tests/bench/answers; its other files are linked into each of them.
 ANSWERS_BIN := $(addprefix $(B)/tests/bench/answers/,bare_udp bare_tcp bare_tls load_udp load_tcp load_tls burst_udp propagation)
 ANSWERS_O   := $(filter-out $(ANSWERS_BIN:=.o),$(patsubst %.c,$(B)/%.o,$(wildcard tests/bench/answers/*.c)))
@@ -161,6 +161,10 @@ $(B)/bin/$(1): $(B)/$(1)/main.o $(B)/lib$(1).a $(B)/libcommon.a
 	$$(Q)$$(CC) $$(ALL_LDFLAGS) $$^ $$(LIBS_$(1)) -o $$@
 endef
 $(foreach p,$(PROGRAMS),$(eval $(call program,$(p))))
+$(B)/bin/corefile-to-skydns: $(B)/skydns/corefile/main.o $(B)/libskydns.a $(B)/libcommon.a
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(LIBS_common) -o $@
 
 # tests/unit/<component>/test_x.c and tests/fuzz/<component>/fuzz_x.c link that component and common,
 # and tests/support/<component>/; a fuzz target only what it uses of that, and no cmocka.
@@ -501,7 +505,7 @@ install: all
 
 # Keeps settings files that were changed.
 uninstall:
-	rm -f $(PROGRAMS:%=$(TO_BIN)/%) $(patsubst %,$(TO_MAN)/%,$(notdir $(MAN))) $(PROGRAMS:%=$(TO_COMPLETE)/%)
+	rm -f $(patsubst %,$(TO_BIN)/%,$(notdir $(BINARIES))) $(patsubst %,$(TO_MAN)/%,$(notdir $(MAN))) $(PROGRAMS:%=$(TO_COMPLETE)/%)
 	rm -f $(patsubst %,$(TO_UNITS)/%,$(notdir $(UNITS))) $(DOCS:%=$(TO_DOC)/%)
 	[ ! -d $(TO_DOC) ] || rmdir $(TO_DOC)
 	@for p in $(PROGRAMS); do \

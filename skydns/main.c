@@ -3,9 +3,13 @@
  * This thread runs etcd, the store and HTTP on its loop; workers answer UDP; the resolver thread
  * answers TCP and waits for nameservers. Everything is opened before the first thread starts, so
  * that an unusable address ends the program with one line. */
+#include <errno.h>
 #include <ev.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "common/base/buf.h"
 #include "common/base/cleanup.h"
@@ -26,7 +30,6 @@
 #include "skydns/config/dnssec_files.h"
 #include "skydns/config/live_config.h"
 #include "skydns/confine/confinement.h"
-#include "skydns/corefile/corefile.h"
 #include "skydns/etcd_client.h"
 #include "skydns/external/cache_counts.h"
 #include "skydns/http_pages.h"
@@ -626,6 +629,25 @@ static int drop_privileges(const struct options *flags, struct err *err)
     return r;
 }
 
+/* Becomes corefile-to-skydns, which lies beside this program. Returns an exit status if it cannot.
+ */
+static int translate_corefile(const char *file)
+{
+    char path[PATH_MAX];
+    const ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - sizeof("corefile-to-skydns"));
+    struct err err;
+    if (n > 0) {
+        path[n] = '\0';
+        memcpy(strrchr(path, '/') + 1, "corefile-to-skydns", sizeof("corefile-to-skydns"));
+        (void)execl(path, path, file, (char *)NULL); /* returns only if it failed */
+    }
+    (void)err_set(
+        &err, -errno,
+        "flag -translate-corefile: cannot run corefile-to-skydns, expected beside skydns: %s",
+        strerror(errno));
+    return fail(&err);
+}
+
 int main(int argc, char **argv)
 {
     static struct program program;
@@ -640,7 +662,7 @@ int main(int argc, char **argv)
         return 0;
     }
     if (*p->flags.corefile) {
-        return corefile_main(p->flags.corefile);
+        return translate_corefile(p->flags.corefile);
     }
     if (*p->flags.healthcheck) {
         return healthcheck_main("skydns", p->flags.healthcheck);

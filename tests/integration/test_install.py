@@ -72,8 +72,10 @@ def test_files_and_modes(installed):
         want[f"usr/share/bash-completion/completions/{program}"] = 0o644
         want[f"etc/default/{program}"] = 0o644
     want.update({f"usr/lib/systemd/system/{unit}": 0o644 for unit in UNITS})
+    want["usr/bin/corefile-to-skydns"] = 0o755
+    want["usr/share/man/man8/corefile-to-skydns.8"] = 0o644
     assert modes(installed) == want
-    for program in PROGRAMS:
+    for program in (*PROGRAMS, "corefile-to-skydns"):
         shown = subprocess.run([installed / "usr/bin" / program, "-version"], capture_output=True, text=True)
         assert shown.stdout.split()[-1] == (ROOT / "VERSION").read_text().strip()
 

@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import shutil
 import subprocess
 
 import pytest
@@ -188,13 +189,27 @@ def test_a_config_map_as_kubectl_prints_it(tmp_path):
     assert "-domain=cluster.local" in commands(done.stdout)["skydns"]
 
 
+def test_skydns_runs_the_translator_beside_it(tmp_path):
+    file = tmp_path / "Corefile"
+    file.write_text(". {\n    nsid\n}\n")
+    direct = subprocess.run([BIN_DIR / "corefile-to-skydns", file], capture_output=True, text=True, timeout=60)
+    assert translate(file).stdout == direct.stdout and direct.returncode == 3
+    alone = shutil.copy(BIN_DIR / "skydns", tmp_path / "skydns")
+    done = subprocess.run([alone, f"-translate-corefile={file}"], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "cannot run corefile-to-skydns, expected beside skydns: No such file" in done.stderr
+    for arguments in ([], [""], [file, file]):
+        done = subprocess.run([BIN_DIR / "corefile-to-skydns", *arguments], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 2 and "expected one argument" in done.stderr
+
+
 def test_a_file_that_cannot_be_read(tmp_path):
     done = translate(tmp_path / "none")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"skydns: {tmp_path}/none: No such file or directory\n"
+    assert done.stderr == f"corefile-to-skydns: {tmp_path}/none: No such file or directory\n"
     (tmp_path / "open").write_text(". {\n any\n")
     done = translate(tmp_path / "open")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"skydns: {tmp_path}/open:2: expected }}, found the end of the file\n"
+    assert done.stderr == f"corefile-to-skydns: {tmp_path}/open:2: expected }}, found the end of the file\n"
     done = translate(tmp_path)
     assert done.returncode == 2 and str(tmp_path) in done.stderr

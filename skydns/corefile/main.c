@@ -1,5 +1,5 @@
-#include "skydns/corefile/corefile.h"
-
+/* corefile-to-skydns: what a Corefile, CoreDNS's configuration, says in flags of skydns and
+ * kube2sky, and what of it has no counterpart. `skydns -translate-corefile` runs it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,10 +7,13 @@
 
 #include "common/base/buf.h"
 #include "common/base/log.h"
+#include "common/base/version.h"
 #include "skydns/corefile/translate_internal.h"
 
 /* Notes repeat a few words of each line; as much as all of them could have. */
 enum { OUTPUT_BYTES_MAX = 256 * 1024 * 1024 };
+
+static const char program_name[] = "corefile-to-skydns";
 
 /* Exit statuses. */
 enum { STATUS_NO_OUTPUT = 1, STATUS_BAD_FILE = 2, STATUS_INCOMPLETE = 3 };
@@ -57,7 +60,8 @@ static int translate_text(const char *path, struct slice text, struct buf *out, 
     return r;
 }
 
-int corefile_main(const char *path)
+/* {$VARIABLES} are this process's. Returns the exit status. */
+static int translate_file(const char *path)
 {
     struct err err = {.code = 0};
     struct buf text, out;
@@ -71,13 +75,43 @@ int corefile_main(const char *path)
         struct err whole;
         (void)err_set(&whole, r, "%s:%s%s", path, err.msg[0] >= '0' && err.msg[0] <= '9' ? "" : " ",
                       err.msg);
-        log_plain("skydns", whole.msg);
+        log_plain(program_name, whole.msg);
         r = STATUS_BAD_FILE;
     } else if (fwrite(out.data, 1, out.len, stdout) < out.len || fflush(stdout) != 0) {
-        log_plain("skydns", "cannot write to stdout");
+        log_plain(program_name, "cannot write to stdout");
         r = STATUS_NO_OUTPUT;
     }
     buf_fini(&text);
     buf_fini(&out);
     return r;
+}
+
+/* With one dash or two, as the other programs take them. */
+static bool is_flag(const char *argument, const char *name)
+{
+    const size_t dashes = strspn(argument, "-");
+    return (dashes == 1 || dashes == 2) && strcmp(argument + dashes, name) == 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && is_flag(argv[1], "help")) {
+        printf("usage: %s FILE\n"
+               "Prints the flags of skydns and kube2sky that say what the Corefile FILE says, and "
+               "what of it\n"
+               "has no counterpart. Exit status 0; 3 if something is not carried over; 2 if the "
+               "file cannot\n"
+               "be read or makes no sense; 1 if standard output cannot be written.\n",
+               program_name);
+        return 0;
+    }
+    if (argc == 2 && is_flag(argv[1], "version")) {
+        printf("%s version: %s\n", program_name, version_string);
+        return 0;
+    }
+    if (argc != 2 || argv[1][0] == '\0') {
+        log_plain(program_name, "expected one argument, the Corefile (-help tells more)");
+        return STATUS_BAD_FILE;
+    }
+    return translate_file(argv[1]);
 }
