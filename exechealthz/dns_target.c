@@ -203,3 +203,33 @@ int dns_target_parse(const char *text, struct dns_target *ret_target, struct err
     *ret_target = t;
     return 0;
 }
+
+/* ---- HTTPS ---- */
+
+/* The name that the certificate must have, or else the address; the port unless it is HTTPS's. */
+static void append_host(const struct dns_target *target, struct buf *out)
+{
+    char text[ADDR_TEXT_MAX];
+    const struct addr *server = &target->server;
+    uint16_t port = addr_port(server);
+    if (!target->tls_name[0]) {
+        buf_append_str(out, addr_format(server, text));
+        return;
+    }
+    bool is_ipv6 = strchr(target->tls_name, ':');
+    buf_printf(out, is_ipv6 ? "[%s]" : "%s", target->tls_name);
+    if (port != 443) {
+        buf_printf(out, ":%u", port);
+    }
+}
+
+void doh_request_write(const struct dns_target *target, struct slice query, struct buf *out)
+{
+    buf_printf(out, "POST %s HTTP/1.1\r\nHost: ", target->path);
+    append_host(target, out);
+    buf_printf(out,
+               "\r\nAccept: %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
+               "Connection: close\r\n\r\n",
+               DOH_MEDIA_TYPE, DOH_MEDIA_TYPE, query.len);
+    buf_append_slice(out, query);
+}

@@ -4,6 +4,7 @@
 
 #include "common/base/addr.h"
 #include "common/base/attributes.h"
+#include "common/base/buf.h"
 #include "common/base/err.h"
 #include "exechealthz/dns_message.h"
 
@@ -41,5 +42,10 @@ int dns_target_parse(const char *text, struct dns_target *ret_target, struct err
 
 /* "127.0.0.1:53", "tls://127.0.0.1:853", "https://127.0.0.1:443/dns-query". Returns out. */
 const char *dns_target_server(const struct dns_target *target, char out[DNS_SERVER_TEXT_MAX]);
+
+#define DOH_MEDIA_TYPE "application/dns-message"
+
+/* A POST of HTTP/1.1 that asks for the connection's end behind the reply. */
+void doh_request_write(const struct dns_target *target, struct slice query, struct buf *out);
 
 #endif

@@ -9,9 +9,9 @@
 #include "common/base/cleanup.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dname.h"
+#include "common/http/http_response.h"
 #include "common/tls/tls_session.h"
 #include "exechealthz/dns_message.h"
-#include "exechealthz/doh_message.h"
 
 enum {
     LENGTH_SIZE = 2,      /* before each message over TLS (RFC 7858 3.3) */
@@ -30,7 +30,7 @@ struct tls_query {
     struct tls_session *session; /* NULL while it connects */
     struct buf request;          /* what is left of it */
     struct buf message;          /* over TLS: the length and the reply, as far as they are here */
-    struct doh_reply http;       /* over HTTPS */
+    struct http_response http;   /* over HTTPS */
 };
 
 static bool is_https(const struct tls_query *query)
@@ -106,6 +106,21 @@ static struct slice message_of(const struct tls_query *query)
     return slice_of(bytes + LENGTH_SIZE, (size_t)bytes[0] << 8 | bytes[1]);
 }
 
+/* As soon as it is known: the rest need not come. */
+static int check_response(const struct http_response *http, struct err *err)
+{
+    if (http->status != 0 && http->status != 200) {
+        return err_set(err, ERR_REFUSED, "HTTP status %s", http->reason);
+    }
+    if (http->has_type && !http_response_is_type(http, DOH_MEDIA_TYPE)) {
+        return err_set(err, ERR_REFUSED, "content type `%s`, expected " DOH_MEDIA_TYPE, http->type);
+    }
+    if (!http->has_type && http->part >= HTTP_RESPONSE_BODY) {
+        return err_set(err, ERR_REFUSED, "no content type, expected " DOH_MEDIA_TYPE);
+    }
+    return 0;
+}
+
 /* Adds what was received; len 0: the server's end. True when that was the query's end. */
 static bool take_reply(struct tls_query *query, const uint8_t *bytes, size_t len)
 {
@@ -121,13 +136,19 @@ static bool take_reply(struct tls_query *query, const uint8_t *bytes, size_t len
         }
         return false;
     }
-    int r = len > 0 ? doh_reply_add(&query->http, slice_of(bytes, len), &err)
-                    : doh_reply_end(&query->http, &err);
+    int r = len > 0 ? http_response_add(&query->http, slice_of(bytes, len), &err)
+                    : http_response_end(&query->http, &err);
+    struct err refusal;
+    int refused = check_response(&query->http, &refusal);
+    if (refused < 0) {
+        fail_as(query, "reply of", refused, refusal.msg);
+        return true;
+    }
     if (r < 0) {
         fail_as(query, "reply of", r, err.msg);
         return true;
     }
-    if (query->http.part == DOH_DONE) {
+    if (query->http.part == HTTP_RESPONSE_DONE) {
         succeed(query, buf_slice(&query->http.body));
         return true;
     }
@@ -252,7 +273,7 @@ int tls_query_start(const struct tls_query_config *config, struct tls_query **re
     query->config = *config;
     buf_init(&query->request, REQUEST_MAX);
     buf_init(&query->message, LENGTH_SIZE + MESSAGE_MAX + RECEIVE_SIZE); /* and what follows it */
-    doh_reply_init(&query->http);
+    http_response_init(&query->http, MESSAGE_MAX);
     write_request(query, config->message);
     query->config.message = slice_of(NULL, 0); /* the caller's */
     ev_io_init(&query->ready, on_ready, fd, EV_WRITE);
@@ -270,7 +291,7 @@ void tls_query_free(struct tls_query *query)
         (void)close(query->ready.fd); /* its content does not matter */
         buf_fini(&query->request);
         buf_fini(&query->message);
-        doh_reply_fini(&query->http);
+        http_response_fini(&query->http);
         free(query);
     }
 }

@@ -36,16 +36,16 @@ static int usage(const char *url, struct err *err)
 static int check_http(const struct addr *server, const char *path, struct err *err)
 {
     const struct http_fetch fetch = {.server = *server, .target = path, .timeout_ms = TIMEOUT_MS};
-    struct http_page page;
-    struct buf reply;
-    buf_init(&reply, REPLY_MAX);
-    int r = http_fetch(&fetch, &reply, &page, err);
-    if (r == 0 && page.status != 200) {
-        size_t len = strcspn(page.body, "\r\n");
-        r = err_set(err, ERR_REFUSED, "%s: status %u: %.*s", path, page.status,
-                    (int)(len < SHOWN_MAX ? len : SHOWN_MAX), page.body);
+    struct http_response response;
+    http_response_init(&response, REPLY_MAX);
+    int r = http_fetch(&fetch, &response, err);
+    if (r == 0 && response.status != 200) {
+        const char *text = buf_cstr(&response.body);
+        size_t len = strcspn(text, "\r\n");
+        r = err_set(err, ERR_REFUSED, "%s: status %u: %.*s", path, response.status,
+                    (int)(len < SHOWN_MAX ? len : SHOWN_MAX), text);
     }
-    buf_fini(&reply);
+    http_response_fini(&response);
     return r;
 }
 

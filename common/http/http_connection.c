@@ -13,6 +13,7 @@
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/http/http_events_internal.h"
+#include "common/http/http_head.h"
 #include "common/http/http_hosts.h"
 #include "common/http/http_request_internal.h"
 
@@ -46,9 +47,10 @@ struct http_connection {
     int64_t reply_until_ms; /* SENDING */
     struct buf in;          /* from the start of the request */
     size_t head_len;        /* its length in `in`, while it is answered */
-    struct http_head head;  /* its strings are in `in` */
-    size_t skip_left;       /* SKIPPING: left of the body. LINGERING: still accepted */
-    bool is_last;           /* closed after this reply */
+    struct http_head head;
+    struct http_request request; /* its strings are in `in` */
+    size_t skip_left;            /* SKIPPING: left of the body. LINGERING: still accepted */
+    bool is_last;                /* closed after this reply */
 
     /* Being sent: two parts, and how many of their bytes are out. */
     struct buf out_head;
@@ -60,6 +62,11 @@ struct http_connection {
 
     bool is_given; /* its socket is a stream of events now */
 };
+
+static struct http_head new_head(void)
+{
+    return (struct http_head){.takes_bare_lf = true};
+}
 
 /* ---- Life ---- */
 
@@ -160,10 +167,13 @@ static const char *status_text(int status)
         {404, "Not Found"},
         {405, "Method Not Allowed"},
         {411, "Length Required"},
+        {413, "Content Too Large"},
+        {414, "URI Too Long"},
         {417, "Expectation Failed"},
         {421, "Misdirected Request"},
         {431, "Request Header Fields Too Large"},
         {500, "Internal Server Error"},
+        {501, "Not Implemented"},
         {503, "Service Unavailable"},
         {505, "HTTP Version Not Supported"},
     };
@@ -240,7 +250,7 @@ static void refuse(struct http_connection *c, int status)
     fill_error(&reply, status, status_text(status));
     buf_append_char(&reply.body, '\n');
     c->is_last = true;
-    c->head.is_1_0 = false;
+    c->head = new_head();
     buf_fini(&c->in);
     buf_init(&c->in, HTTP_HEAD_MAX);
     c->head_len = 0;
@@ -256,6 +266,7 @@ static void end_reply(struct http_connection *c)
     buf_init(&c->out_body, 0);
     buf_consume(&c->in, c->head_len);
     c->head_len = 0;
+    c->head = new_head();
     set_events(c, EV_READ);
     if (c->is_last) {
         c->phase = LINGERING;
@@ -368,16 +379,17 @@ static bool refuse_host(const struct http_connection *c, struct http_reply *repl
 {
     static struct log_limit limit = {.burst = 1};
     const struct http_hosts *hosts = c->config->hosts;
-    if (!hosts || http_hosts_allow(hosts, c->head.host)) {
+    const struct slice host = http_head_text(c->in.data, c->head.host);
+    if (!hosts || http_hosts_allow(hosts, host)) {
         return false;
     }
     char text[INET6_ADDRSTRLEN];
     if (log_limit_pass(&limit)) {
         log_warn("HTTP request refused, its Host is none of ours; see -http-hosts",
-                 LOG_SLICE("host", c->head.host), LOG_STR("client", ip_format(&c->client, text)));
+                 LOG_SLICE("host", host), LOG_STR("client", ip_format(&c->client, text)));
     }
     fill_error(reply, 421, "Host: ");
-    buf_append_slice(&reply->body, c->head.host);
+    buf_append_slice(&reply->body, host);
     buf_append_str(&reply->body, ": expected an IP address, one label, localhost, a name in our "
                                  "domains, or one of -http-hosts\n");
     return true;
@@ -395,14 +407,13 @@ static void give_to_events(struct http_connection *c, const struct http_reply *r
 /* False: the connection has nothing more to do. */
 static bool answer(struct http_connection *c)
 {
-    const struct http_request request = {
-        .method = c->head.method, .path = c->head.path, .head = &c->head};
+    const struct http_request *request = &c->request;
     struct http_reply reply = new_reply();
-    const struct http_route *route = find_route(c->config, request.path);
+    const struct http_route *route = find_route(c->config, request->path);
     if (refuse_host(c, &reply)) {
         /* whatever the path is */
     } else if (route) {
-        route->handler(route->data, &request, &reply);
+        route->handler(route->data, request, &reply);
     } else {
         fill_error(&reply, 404, "not found\n");
     }
@@ -413,8 +424,8 @@ static bool answer(struct http_connection *c)
     if (refusal) {
         fill_error(&reply, 503, refusal);
     }
-    bool is_head_alone = strcmp(request.method, "HEAD") == 0;
-    c->is_last = c->head.wants_close || reply.events;
+    bool is_head_alone = strcmp(request->method, "HEAD") == 0;
+    c->is_last = c->head.wants_close || c->head.is_1_0 || reply.events;
     c->is_new = false;
     if (reply.events && !is_head_alone) {
         give_to_events(c, &reply);
@@ -456,16 +467,15 @@ static bool send_continue(const struct http_connection *c)
 /* Checks for a complete request. False: close the connection, which may have been given away. */
 static bool take_request(struct http_connection *c)
 {
-    c->head_len = http_head_length(c->in.data, c->in.len);
-    if (c->head_len == 0) {
-        if (c->in.len == HTTP_HEAD_MAX) {
-            refuse(c, 431);
-        } else {
-            set_events(c, EV_READ);
-        }
+    int status = http_head_parse(&c->head, c->in.data, c->in.len);
+    if (status == HTTP_HEAD_MORE) {
+        set_events(c, EV_READ);
         return true;
     }
-    int status = http_head_parse(c->in.data, c->head_len, &c->head);
+    c->head_len = c->head.at;
+    if (status == 0) {
+        status = http_request_parse(c->in.data, &c->head, &c->request);
+    }
     if (status != 0) {
         refuse(c, status);
         return true;
@@ -540,6 +550,7 @@ struct http_connection *http_connection_new(const struct http_connection_config 
     c->client = *client;
     c->is_new = true;
     c->begun_ms = clock_monotonic_ms();
+    c->head = new_head();
     buf_init(&c->in, HTTP_HEAD_MAX);
     buf_init(&c->out_head, REPLY_HEAD_MAX);
     buf_init(&c->out_body, 0);

@@ -12,6 +12,9 @@
 /* Of the request: names that people type; the server accepts 16 KiB. */
 enum { READ_SIZE = 65536, REQUEST_MAX = 16384 };
 
+/* Of a program of ours: it answers immediately, with at most 16 MiB (http_server.h). */
+enum { PRINT_TIMEOUT_MS = 5000, PRINTED_MAX = 16 * 1024 * 1024 };
+
 /* errno as text. A socket timeout is EAGAIN, or EINPROGRESS in connect(). */
 static int failed(const struct addr *server, struct err *err)
 {
@@ -48,31 +51,27 @@ static bool send_all(int fd, const struct buf *request, int64_t deadline_ms)
     return true;
 }
 
-/* Reads until the server closes the connection, as HTTP/1.0 does after the reply. */
+/* The server closes the connection behind its reply, as asked by HTTP/1.0. */
 static int receive_all(int fd, const struct http_fetch *fetch, int64_t deadline_ms,
-                       struct buf *reply, struct err *err)
+                       struct http_response *response, struct err *err)
 {
-    for (;;) {
-        /* Never reserves more than the limit leaves. */
-        size_t left = reply->limit - reply->len;
-        size_t size = left < READ_SIZE ? left : READ_SIZE;
-        uint8_t *room = size ? buf_reserve(reply, size) : NULL;
-        if (!room) {
-            return err_set(err, ERR_TOO_LARGE, "reply of more than %zu bytes", reply->limit);
-        }
-        ssize_t n = limit_time(fd, deadline_ms) ? recv(fd, room, size, 0) : -1;
+    uint8_t bytes[READ_SIZE];
+    while (response->part != HTTP_RESPONSE_DONE) {
+        ssize_t n = limit_time(fd, deadline_ms) ? recv(fd, bytes, sizeof(bytes), 0) : -1;
         if (n < 0) {
             return failed(&fetch->server, err);
         }
-        if (n == 0) {
-            return 0;
+        int r = n > 0 ? http_response_add(response, slice_of(bytes, (size_t)n), err)
+                      : http_response_end(response, err);
+        if (r < 0) {
+            return r;
         }
-        reply->len += (size_t)n;
     }
+    return 0;
 }
 
-static int exchange(const struct http_fetch *fetch, const struct buf *request, struct buf *reply,
-                    struct err *err)
+static int exchange(const struct http_fetch *fetch, const struct buf *request,
+                    struct http_response *response, struct err *err)
 {
     int64_t deadline_ms = clock_monotonic_ms() + fetch->timeout_ms;
     CLEANUP_CLOSE int fd = socket(fetch->server.sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -81,24 +80,10 @@ static int exchange(const struct http_fetch *fetch, const struct buf *request, s
         !send_all(fd, request, deadline_ms)) {
         return failed(&fetch->server, err);
     }
-    return receive_all(fd, fetch, deadline_ms, reply, err);
+    return receive_all(fd, fetch, deadline_ms, response, err);
 }
 
-/* "HTTP/1.0 200 OK", headers, an empty line, the page. */
-static int parse_reply(struct buf *reply, struct http_page *ret_page, struct err *err)
-{
-    const char *text = buf_cstr(reply);
-    const char *head_end = strstr(text, "\r\n\r\n");
-    unsigned status = 0;
-    if (!head_end || sscanf(text, "HTTP/1.%*1u %3u", &status) != 1) {
-        return err_set(err, ERR_PROTOCOL, "the server does not speak HTTP");
-    }
-    *ret_page = (struct http_page){.status = status, .body = head_end + 4};
-    return 0;
-}
-
-int http_fetch(const struct http_fetch *fetch, struct buf *reply, struct http_page *ret_page,
-               struct err *err)
+int http_fetch(const struct http_fetch *fetch, struct http_response *response, struct err *err)
 {
     char host[ADDR_TEXT_MAX];
     struct buf request;
@@ -107,9 +92,33 @@ int http_fetch(const struct http_fetch *fetch, struct buf *reply, struct http_pa
                addr_format(&fetch->server, host));
     int r = request.failed
                 ? err_set(err, ERR_TOO_LARGE, "request of more than %d bytes", REQUEST_MAX)
-                : exchange(fetch, &request, reply, err);
+                : exchange(fetch, &request, response, err);
     buf_fini(&request);
-    return r == 0 ? parse_reply(reply, ret_page, err) : r;
+    return r;
+}
+
+int http_fetch_print(const struct addr *server, const char *target, struct err *err)
+{
+    const struct http_fetch fetch = {
+        .server = http_fetch_server(server), .target = target, .timeout_ms = PRINT_TIMEOUT_MS};
+    struct http_response response;
+    http_response_init(&response, PRINTED_MAX);
+    int r = http_fetch(&fetch, &response, err);
+    const char *text = buf_cstr(&response.body);
+    if (r == 0 && response.status != 200) {
+        r = err_set(err, ERR_REFUSED, "%.*s", (int)strcspn(text, "\n"), text);
+    } else if (r == 0 && fputs(text, stdout) < 0) {
+        r = err_set(err, -EIO, "cannot write to stdout");
+    }
+    http_response_fini(&response);
+    return r;
+}
+
+struct addr http_fetch_server(const struct addr *listening)
+{
+    /* One that listens on :: also answers IPv4, which more machines have. */
+    static const struct ip loopback = {.family_bytes = 4, .bytes = {127, 0, 0, 1}};
+    return addr_is_wildcard(listening) ? addr_of_ip(&loopback, addr_port(listening)) : *listening;
 }
 
 void http_fetch_append_value(struct buf *target, const char *text)

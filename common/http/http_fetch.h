@@ -10,6 +10,7 @@
 #include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "common/base/err.h"
+#include "common/http/http_response.h"
 
 struct http_fetch {
     struct addr server;
@@ -17,15 +18,17 @@ struct http_fetch {
     int64_t timeout_ms; /* until the last byte of the reply */
 };
 
-struct http_page {
-    unsigned status;
-    const char *body; /* NUL-terminated, in the buffer of the reply */
-};
-
-/* Reads the reply into `reply`, up to its limit; *ret_page points into it. Any status is a success;
+/* Reads the reply into the initialised response, up to its body's limit. Any status is a success;
  * an unreachable or slow server, or one that does not speak HTTP, is an error. */
-int http_fetch(const struct http_fetch *fetch, struct buf *reply, struct http_page *ret_page,
+int http_fetch(const struct http_fetch *fetch, struct http_response *response,
                struct err *err) MUST_CHECK;
+
+/* For a command: fetches the target, within 5 s, and prints what comes with status 200. The first
+ * line of another reply is the error's message, with ERR_REFUSED. */
+int http_fetch_print(const struct addr *server, const char *target, struct err *err) MUST_CHECK;
+
+/* Where to reach a server that listens at the address: a wildcard's is the loopback address. */
+struct addr http_fetch_server(const struct addr *listening);
 
 /* Appends a value of the target's query, escaping all but unreserved characters (RFC 3986 2.3). */
 void http_fetch_append_value(struct buf *target, const char *text);

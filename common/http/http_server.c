@@ -260,11 +260,6 @@ void http_server_free(struct http_server *server)
     free(s);
 }
 
-const char *http_request_arg(const struct http_request *request, const char *name)
-{
-    return http_head_argument(request->head, name);
-}
-
 bool http_request_reads(const struct http_request *request, struct http_reply *reply)
 {
     bool reads = strcmp(request->method, "GET") == 0 || strcmp(request->method, "HEAD") == 0;

@@ -35,14 +35,19 @@
 #include "common/base/err.h"
 
 struct http_events;
-struct http_head;
 struct http_hosts;
 struct http_server;
 
+enum { HTTP_ARGUMENTS_MAX = 16 }; /* further ones are ignored; our pages use three */
+
 struct http_request {
-    const char *method;           /* "GET", "HEAD", ... */
-    const char *path;             /* decoded, without the query */
-    const struct http_head *head; /* for http_request_arg */
+    const char *method; /* verbatim: "GET", "HEAD", "BREW" */
+    const char *path;   /* decoded, without the query */
+    size_t argument_count;
+    struct http_argument {
+        const char *name;
+        const char *value;           /* "" without one */
+    } arguments[HTTP_ARGUMENTS_MAX]; /* for http_request_arg */
 };
 
 /* A body produced while it is sent, of any length: `more` appends the next piece, at most

@@ -10,8 +10,9 @@
 #include "common/base/buf.h"
 #include "common/base/err.h"
 #include "common/base/slice.h"
+#include "common/http/http_response.h"
 
-/* Of one event; our programs' have some 10 KiB. A line, too, and the head. */
+/* Of one event; our programs' have some 10 KiB. A line, too. */
 enum { EVENT_STREAM_EVENT_MAX = 1024 * 1024 };
 
 /* The most to add at once. */
@@ -24,17 +25,14 @@ enum event_stream_result {
 };
 
 struct event_stream {
-    struct buf in;
-    size_t pos;     /* of in: where the next line begins */
-    size_t scanned; /* of in: no line ends before */
+    struct http_response http; /* its body: bytes of events */
+    size_t pos;                /* of the body: where the next line begins */
+    size_t scanned;            /* of the body: no line ends before */
     struct buf data;
     bool is_data_new; /* data was returned: the next field starts over */
     bool has_data;
-    bool has_status;
-    bool has_head;
-    bool is_events; /* the head has the type */
-    unsigned status;
     bool has_failed;
+    struct err why; /* http's */
 };
 
 void event_stream_init(struct event_stream *stream);

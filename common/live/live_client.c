@@ -9,6 +9,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/xalloc.h"
+#include "common/http/http_fetch.h"
 #include "common/live/event_stream_internal.h"
 
 /* An event comes every second: five missed ones are no coincidence. */
@@ -31,21 +32,10 @@ struct live_client {
     struct err why;
 };
 
-static struct addr reachable(const struct addr *server)
-{
-    struct ip loopback = addr_ip(server);
-    if (!addr_is_wildcard(server)) {
-        return *server;
-    }
-    /* One that listens on :: also answers IPv4, which more machines have. */
-    loopback = (struct ip){.family_bytes = 4, .bytes = {127, 0, 0, 1}};
-    return addr_of_ip(&loopback, addr_port(server));
-}
-
 struct live_client *live_client_new(const struct addr *server, int64_t now_ms)
 {
     struct live_client *client = xcalloc(1, sizeof(*client));
-    client->server = reachable(server);
+    client->server = http_fetch_server(server);
     client->fd = -1;
     client->tried_ms = now_ms - RETRY_MS;
     client->away_since_ms = now_ms;

@@ -2,7 +2,7 @@
  * on connections to `https://` and `http://` addresses. HTTP/1.1 and HTTP/2, told apart by HTTP/2's
  * preface, so that a client without TLS needs no upgrade.
  *
- *     connection ─ doh ─┬─ doh_http1: doh_head, doh_chunks ──╮
+ *     connection ─ doh ─┬─ doh_http1: http_head, http_chunks ╮
  *                       ╰─ doh_http2: common/http2 ──────────┴─ doh_request ─▶ query
  *                          either ◀─ doh_reply: status, max-age ◀─ doh_date ◀─ reply
  *

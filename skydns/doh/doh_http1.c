@@ -4,9 +4,9 @@
 
 #include "common/base/buf.h"
 #include "common/base/xalloc.h"
-#include "skydns/doh/doh_chunks_internal.h"
+#include "common/http/http_chunks.h"
+#include "common/http/http_head.h"
 #include "skydns/doh/doh_date_internal.h"
-#include "skydns/doh/doh_head_internal.h"
 #include "skydns/doh/doh_held_internal.h"
 #include "skydns/doh/doh_reply_internal.h"
 #include "skydns/doh/doh_request_internal.h"
@@ -36,8 +36,8 @@ struct doh_http1 {
     bool is_head, is_last, keeps_alive;
     size_t left; /* bytes of the body; of SKIP_CHUNKS, how many more are passed over */
 
-    struct doh_head head;
-    struct doh_chunks chunks;
+    struct http_head head;
+    struct http_chunks chunks;
     struct buf body; /* of CHUNKS */
     struct doh_date date;
 };
@@ -74,7 +74,7 @@ static bool put_now(struct doh_http1 *s, struct slice head, struct slice body)
 }
 
 /* The reply to the request in hand, or a late one to one that is held. */
-static void put_reply(struct doh_http1 *s, struct doh_held_reply *held, enum doh_status status,
+static void put_reply(struct doh_http1 *s, struct doh_held_reply *held, enum http_status status,
                       struct slice body, uint32_t max_age_s)
 {
     uint8_t text[DOH_REPLY_HEAD_MAX];
@@ -103,10 +103,10 @@ void doh_http1_reply(struct doh_http1 *stream, uint64_t tag, const struct respon
     struct doh_held_reply *held = is_in_hand ? NULL : doh_held_find(&s->held, tag);
     s->has_answered = s->has_answered || is_in_hand;
     if ((is_in_hand || held) && response->len > 0) {
-        put_reply(s, held, DOH_OK, slice_of(response->bytes, response->len),
+        put_reply(s, held, HTTP_OK, slice_of(response->bytes, response->len),
                   response_max_age_s(response));
     } else if (is_in_hand || held) {
-        put_reply(s, held, DOH_NO_REPLY, doh_reply_error(DOH_NO_REPLY), 0);
+        put_reply(s, held, HTTP_INTERNAL_ERROR, doh_reply_error(HTTP_INTERNAL_ERROR), 0);
     }
     if (held) {
         (void)doh_held_flush(&s->held, s->host); /* the rest: flush */
@@ -179,7 +179,7 @@ static void take_query_in_target(struct doh_http1 *s, struct slice text)
 }
 
 /* The request is answered, or asked: its body does not matter. */
-static void skip_body(struct doh_http1 *s, const struct doh_head *head)
+static void skip_body(struct doh_http1 *s, const struct http_head *head)
 {
     if (head->is_chunked) {
         s->left = DOH_SKIPPED_MAX;
@@ -192,7 +192,7 @@ static void skip_body(struct doh_http1 *s, const struct doh_head *head)
     }
 }
 
-static void expect_body(struct doh_http1 *s, const struct doh_head *head, bool has_begun)
+static void expect_body(struct doh_http1 *s, const struct http_head *head, bool has_begun)
 {
     static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
     struct slice text = slice_str(go_on);
@@ -212,7 +212,7 @@ static bool is_full(const struct doh_http1 *s)
 
 /* A refused body that is too long to read, or that the client may keep to itself: whatever comes
  * next on the connection may be it, or not. */
-static bool leaves_doubt(const struct doh_head *head)
+static bool leaves_doubt(const struct http_head *head)
 {
     bool has_body = head->is_chunked || head->body_len > 0;
     return has_body && (head->wants_continue || head->body_len > DOH_SKIPPED_MAX);
@@ -221,14 +221,14 @@ static bool leaves_doubt(const struct doh_head *head)
 /* A complete head, in `bytes`; behind it, some of the body may have arrived. */
 static void take_request(struct doh_http1 *s, const uint8_t *bytes, bool has_more)
 {
-    const struct doh_head *head = &s->head;
-    const struct doh_request request = {.method = doh_head_text(bytes, head->method),
-                                        .target = doh_head_text(bytes, head->target),
-                                        .content_type = doh_head_text(bytes, head->content_type)};
+    const struct http_head *head = &s->head;
+    const struct doh_request request = {.method = http_head_text(bytes, head->method),
+                                        .target = http_head_text(bytes, head->target),
+                                        .content_type = http_head_text(bytes, head->content_type)};
     struct doh_route route;
     unsigned status = doh_request_route(&request, &route);
     if (status == 0 && route.is_in_body && head->body_len > DOH_QUERY_MAX) {
-        status = DOH_TOO_LONG;
+        status = HTTP_TOO_LONG;
     }
     s->is_head = route.is_head;
     s->keeps_alive = head->is_1_0 && head->wants_keep_alive;
@@ -242,7 +242,7 @@ static void take_request(struct doh_http1 *s, const uint8_t *bytes, bool has_mor
         s->is_last = true;
     }
     if (status != 0 || route.is_in_body) {
-        refuse(s, status ? status : DOH_BAD_REQUEST); /* an empty body */
+        refuse(s, status ? status : HTTP_BAD_REQUEST); /* an empty body */
     } else {
         take_query_in_target(s, route.text);
     }
@@ -257,8 +257,8 @@ static void take_request(struct doh_http1 *s, const uint8_t *bytes, bool has_mor
 
 static size_t take_head(struct doh_http1 *s, const uint8_t *bytes, size_t len)
 {
-    int status = doh_head_parse(&s->head, bytes, len);
-    if (status == DOH_HEAD_MORE) {
+    int status = http_head_parse(&s->head, bytes, len);
+    if (status == HTTP_HEAD_MORE) {
         return 0;
     }
     size_t head_len = s->head.at;
@@ -268,8 +268,8 @@ static size_t take_head(struct doh_http1 *s, const uint8_t *bytes, size_t len)
         s->is_head = false;
         give_up(s, (unsigned)status);
     }
-    s->head = (struct doh_head){0};
-    s->chunks = (struct doh_chunks){0};
+    s->head = (struct http_head){0};
+    s->chunks = (struct http_chunks){0};
     return head_len;
 }
 
@@ -293,16 +293,16 @@ static void forget_body(struct doh_http1 *s)
 static size_t take_chunks(struct doh_http1 *s, const uint8_t *bytes, size_t len)
 {
     size_t taken;
-    int status = doh_chunks_take(&s->chunks, bytes, len, &s->body, &taken);
-    if (status == DOH_CHUNKS_MORE) {
+    int status = http_chunks_take(&s->chunks, bytes, len, &s->body, &taken);
+    if (status == HTTP_CHUNKS_MORE) {
         return taken;
     }
     if (status == 0) {
         take_query(s, buf_slice(&s->body));
         end_request(s);
-    } else if (status == DOH_TOO_LONG) {
+    } else if (status == HTTP_TOO_LONG) {
         s->is_last = true; /* nobody knows how much follows: the reply could not say it later */
-        refuse(s, DOH_TOO_LONG);
+        refuse(s, HTTP_TOO_LONG);
         s->left = DOH_SKIPPED_MAX;
         s->phase = SKIP_CHUNKS;
     } else {
@@ -326,11 +326,11 @@ static size_t skip(struct doh_http1 *s, size_t len)
 static size_t skip_chunks(struct doh_http1 *s, const uint8_t *bytes, size_t len)
 {
     size_t taken;
-    int status = doh_chunks_take(&s->chunks, bytes, len, NULL, &taken);
+    int status = http_chunks_take(&s->chunks, bytes, len, NULL, &taken);
     s->left -= taken < s->left ? taken : s->left;
     if (status == 0) {
         end_request(s);
-    } else if (status != DOH_CHUNKS_MORE || s->left == 0) {
+    } else if (status != HTTP_CHUNKS_MORE || s->left == 0) {
         s->phase = ENDED;
     }
     return taken;

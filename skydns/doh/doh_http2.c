@@ -11,7 +11,7 @@
 #include "skydns/wire/response.h"
 
 _Static_assert((int)HTTP2_BODY_MAX >= (int)DOH_QUERY_MAX, "the longest query is not cut off");
-_Static_assert((int)HTTP2_HEADERS_MAX <= (int)DOH_HEAD_MAX, "a query in a target fits");
+_Static_assert((int)HTTP2_HEADERS_MAX <= (int)HTTP_HEAD_MAX, "a query in a target fits");
 
 /* In a tag, beside the stream's number of 31 bits. */
 #define TAG_IS_HEAD (UINT64_C(1) << 32)
@@ -26,14 +26,14 @@ struct doh_http2 {
 
 /* ---- Replies ---- */
 
-static void put_reply(struct doh_http2 *s, uint64_t tag, enum doh_status status, struct slice body,
+static void put_reply(struct doh_http2 *s, uint64_t tag, enum http_status status, struct slice body,
                       uint32_t max_age_s)
 {
     char length[DOH_NUMBER_MAX], max_age[sizeof("max-age=") + DOH_NUMBER_MAX] = "max-age=";
     (void)doh_reply_number((uint32_t)body.len, length);                  /* NUL-terminated */
     (void)doh_reply_number(max_age_s, max_age + sizeof("max-age=") - 1); /* likewise */
     const struct http2_field fields[] = {
-        {"content-type", status == DOH_OK ? DOH_TYPE : DOH_ERROR_TYPE},
+        {"content-type", status == HTTP_OK ? DOH_TYPE : DOH_ERROR_TYPE},
         {"content-length", length},
         {"cache-control", max_age},
         {"date", doh_date_now(&s->date)},
@@ -42,7 +42,7 @@ static void put_reply(struct doh_http2 *s, uint64_t tag, enum doh_status status,
     const struct http2_reply reply = {.status = status,
                                       .fields = fields,
                                       .field_count =
-                                          ARRAY_LEN(fields) - (status != DOH_WRONG_METHOD),
+                                          ARRAY_LEN(fields) - (status != HTTP_WRONG_METHOD),
                                       .body = tag & TAG_IS_HEAD ? slice_of(NULL, 0) : body};
     http2_server_reply(s->server, (int32_t)(tag & INT32_MAX), &reply);
 }
@@ -50,10 +50,10 @@ static void put_reply(struct doh_http2 *s, uint64_t tag, enum doh_status status,
 void doh_http2_reply(struct doh_http2 *stream, uint64_t tag, const struct response *response)
 {
     if (response->len > 0) {
-        put_reply(stream, tag, DOH_OK, slice_of(response->bytes, response->len),
+        put_reply(stream, tag, HTTP_OK, slice_of(response->bytes, response->len),
                   response_max_age_s(response));
     } else {
-        put_reply(stream, tag, DOH_NO_REPLY, doh_reply_error(DOH_NO_REPLY), 0);
+        put_reply(stream, tag, HTTP_INTERNAL_ERROR, doh_reply_error(HTTP_INTERNAL_ERROR), 0);
     }
 }
 
@@ -100,9 +100,9 @@ static void requested(void *data, const struct http2_request *request)
     unsigned status = doh_request_route(&what, &route);
     uint64_t tag = (uint64_t)request->stream | (route.is_head ? TAG_IS_HEAD : 0);
     if (request->is_head_too_long) {
-        status = DOH_HEAD_TOO_LONG; /* what was judged may be missing */
+        status = HTTP_HEAD_TOO_LONG; /* what was judged may be missing */
     } else if (status == 0 && route.is_in_body && request->is_too_long) {
-        status = DOH_TOO_LONG;
+        status = HTTP_TOO_LONG;
     }
     if (status != 0) {
         refuse(s, tag, status);

@@ -7,25 +7,25 @@
 /* ---- Texts ---- */
 
 static const struct status_text {
-    enum doh_status status;
+    enum http_status status;
     const char *line, *body;
 } status_texts[] = {
-    {DOH_OK, "200 OK", ""},
-    {DOH_BAD_REQUEST, "400 Bad Request", "not a DNS query, or not an HTTP request\n"},
-    {DOH_NOT_FOUND, "404 Not Found", "DNS queries go to /dns-query\n"},
-    {DOH_WRONG_METHOD, "405 Method Not Allowed", "expected " DOH_ALLOWED "\n"},
-    {DOH_TOO_LONG, "413 Content Too Large", "a DNS query has at most 65535 bytes\n"},
-    {DOH_TARGET_TOO_LONG, "414 URI Too Long", "send long queries with POST\n"},
-    {DOH_WRONG_TYPE, "415 Unsupported Media Type", "expected content-type: " DOH_TYPE "\n"},
-    {DOH_EXPECTATION_FAILED, "417 Expectation Failed", "expected 100-continue or none\n"},
-    {DOH_HEAD_TOO_LONG, "431 Request Header Fields Too Large",
+    {HTTP_OK, "200 OK", ""},
+    {HTTP_BAD_REQUEST, "400 Bad Request", "not a DNS query, or not an HTTP request\n"},
+    {HTTP_NOT_FOUND, "404 Not Found", "DNS queries go to /dns-query\n"},
+    {HTTP_WRONG_METHOD, "405 Method Not Allowed", "expected " DOH_ALLOWED "\n"},
+    {HTTP_TOO_LONG, "413 Content Too Large", "a DNS query has at most 65535 bytes\n"},
+    {HTTP_TARGET_TOO_LONG, "414 URI Too Long", "send long queries with POST\n"},
+    {HTTP_WRONG_TYPE, "415 Unsupported Media Type", "expected content-type: " DOH_TYPE "\n"},
+    {HTTP_EXPECTATION_FAILED, "417 Expectation Failed", "expected 100-continue or none\n"},
+    {HTTP_HEAD_TOO_LONG, "431 Request Header Fields Too Large",
      "a request's header has at most 16384 bytes\n"},
-    {DOH_NO_REPLY, "500 Internal Server Error", "this query gets no reply\n"},
-    {DOH_UNKNOWN_CODING, "501 Not Implemented", "expected transfer-encoding: chunked or none\n"},
-    {DOH_WRONG_VERSION, "505 HTTP Version Not Supported", "expected HTTP/1.1 or HTTP/2\n"},
+    {HTTP_INTERNAL_ERROR, "500 Internal Server Error", "this query gets no reply\n"},
+    {HTTP_UNKNOWN_CODING, "501 Not Implemented", "expected transfer-encoding: chunked or none\n"},
+    {HTTP_WRONG_VERSION, "505 HTTP Version Not Supported", "expected HTTP/1.1 or HTTP/2\n"},
 };
 
-static const struct status_text *text_of(enum doh_status status)
+static const struct status_text *text_of(enum http_status status)
 {
     const struct status_text *text = status_texts;
     while (text->status != status) {
@@ -34,7 +34,7 @@ static const struct status_text *text_of(enum doh_status status)
     return text;
 }
 
-struct slice doh_reply_error(enum doh_status status)
+struct slice doh_reply_error(enum http_status status)
 {
     return slice_str(text_of(status)->body);
 }
@@ -70,7 +70,7 @@ static void write_number(struct writer *w, uint32_t number)
 size_t doh_reply_head(const struct doh_reply_head *head, uint8_t out[DOH_REPLY_HEAD_MAX])
 {
     struct writer w = writer_of(out, DOH_REPLY_HEAD_MAX);
-    if (head->status == DOH_OK) {
+    if (head->status == HTTP_OK) {
         write_text(&w, "HTTP/1.1 200 OK\r\nContent-Type: " DOH_TYPE "\r\nContent-Length: ");
     } else {
         write_text(&w, "HTTP/1.1 ");
@@ -82,7 +82,7 @@ size_t doh_reply_head(const struct doh_reply_head *head, uint8_t out[DOH_REPLY_H
     write_number(&w, head->max_age);
     write_text(&w, "\r\nDate: ");
     write_text(&w, head->date);
-    if (head->status == DOH_WRONG_METHOD) {
+    if (head->status == HTTP_WRONG_METHOD) {
         write_text(&w, "\r\nAllow: " DOH_ALLOWED);
     }
     if (head->is_last) {

@@ -7,21 +7,7 @@
 #include <stdint.h>
 
 #include "common/base/slice.h"
-
-enum doh_status {
-    DOH_OK = 200,
-    DOH_BAD_REQUEST = 400,
-    DOH_NOT_FOUND = 404,
-    DOH_WRONG_METHOD = 405,
-    DOH_TOO_LONG = 413,
-    DOH_TARGET_TOO_LONG = 414,
-    DOH_WRONG_TYPE = 415,
-    DOH_EXPECTATION_FAILED = 417,
-    DOH_HEAD_TOO_LONG = 431,
-    DOH_NO_REPLY = 500, /* the query gets none; as CoreDNS says it */
-    DOH_UNKNOWN_CODING = 501,
-    DOH_WRONG_VERSION = 505,
-};
+#include "common/http/http_head.h"
 
 #define DOH_ALLOWED    "GET, POST, HEAD" /* with 405 */
 #define DOH_TYPE       "application/dns-message"
@@ -38,13 +24,13 @@ enum {
 };
 
 /* The body of a reply that refuses: says what was expected, repeats nothing of the request. */
-struct slice doh_reply_error(enum doh_status status);
+struct slice doh_reply_error(enum http_status status);
 
 /* Decimal; returns the length without the NUL behind it. */
 size_t doh_reply_number(uint32_t number, char out[DOH_NUMBER_MAX]);
 
 struct doh_reply_head {
-    enum doh_status status;
+    enum http_status status;
     uint32_t content_length, max_age;
     const char *date;
     bool is_last;     /* the connection closes behind it */

@@ -75,15 +75,15 @@ unsigned doh_request_route(const struct doh_request *request, struct doh_route *
     *ret_route = (struct doh_route){.is_head = is(request->method, "HEAD"),
                                     .is_in_body = is(request->method, "POST")};
     if (!is(path, "/dns-query")) {
-        return DOH_NOT_FOUND;
+        return HTTP_NOT_FOUND;
     }
     if (ret_route->is_in_body) {
-        return is_dns_message(request->content_type) ? 0 : DOH_WRONG_TYPE;
+        return is_dns_message(request->content_type) ? 0 : HTTP_WRONG_TYPE;
     }
     if (!ret_route->is_head && !is(request->method, "GET")) {
-        return DOH_WRONG_METHOD;
+        return HTTP_WRONG_METHOD;
     }
-    return find_dns(arguments, &ret_route->text) ? 0 : DOH_BAD_REQUEST;
+    return find_dns(arguments, &ret_route->text) ? 0 : HTTP_BAD_REQUEST;
 }
 
 /* ---- base64url, RFC 4648 5 ---- */
@@ -132,7 +132,7 @@ unsigned doh_request_decode(struct slice text, uint8_t out[DOH_TARGET_QUERY_MAX]
     while (at < text.len) {
         uint8_t digit = digits[next_character(text, &at)];
         if (digit == 0 || n == DOH_TARGET_QUERY_MAX) {
-            return DOH_BAD_REQUEST;
+            return HTTP_BAD_REQUEST;
         }
         bits = bits << 6 | (digit - 1U);
         count += 6;
@@ -142,13 +142,13 @@ unsigned doh_request_decode(struct slice text, uint8_t out[DOH_TARGET_QUERY_MAX]
         }
     }
     *ret_len = n;
-    return count == 6 ? DOH_BAD_REQUEST : 0; /* a single character is no byte */
+    return count == 6 ? HTTP_BAD_REQUEST : 0; /* a single character is no byte */
 }
 
 unsigned doh_request_check(struct slice query)
 {
     if (query.len > DOH_QUERY_MAX) {
-        return DOH_TOO_LONG;
+        return HTTP_TOO_LONG;
     }
-    return question_is_there((const uint8_t *)query.ptr, query.len) ? 0 : DOH_BAD_REQUEST;
+    return question_is_there((const uint8_t *)query.ptr, query.len) ? 0 : HTTP_BAD_REQUEST;
 }

@@ -9,12 +9,12 @@
 
 #include "common/base/attributes.h"
 #include "common/base/slice.h"
-#include "skydns/doh/doh_head_internal.h"
+#include "common/http/http_head.h"
 
 enum {
     DOH_QUERY_MAX = 65535, /* a DNS message: a longer body is 413 */
     /* A query in a target: a head of that size is refused. */
-    DOH_TARGET_QUERY_MAX = DOH_HEAD_MAX / 4 * 3
+    DOH_TARGET_QUERY_MAX = HTTP_HEAD_MAX / 4 * 3
 };
 
 struct doh_request {

@@ -94,7 +94,7 @@ def test_well(bare_bed, tcp_peer, program):
     [
         (b"HTTP/1.1 503 No\r\n\r\nwaiting for etcd\nmore\n", True, "/x: status 503: waiting for etcd"),
         (b"SSH-2.0-x\r\n\r\n", True, "does not speak HTTP"),
-        (b"", True, "does not speak HTTP"),
+        (b"", True, "closed the connection without a reply"),
         (_OK, False, "timed out"),
         (b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 70000, True, "more than 65536 bytes"),
     ],

@@ -41,7 +41,7 @@ struct http_server *http_ask_serve(struct ev_loop *loop, const struct http_route
 static void *ask(void *data)
 {
     struct asking *a = data;
-    a->result = http_fetch(&a->fetch, &a->asked->reply, &a->asked->page, &a->err);
+    a->result = http_fetch(&a->fetch, &a->asked->response, &a->err);
     ev_async_send(a->loop, &a->done);
     return NULL;
 }
@@ -72,7 +72,7 @@ struct asked_page http_ask(struct ev_loop *loop, const struct addr *server, cons
         .asked = &asked,
     };
     pthread_t thread;
-    buf_init(&asked.reply, REPLY_MAX);
+    http_response_init(&asked.response, REPLY_MAX);
     ev_async_init(&a.done, on_done);
     ev_async_start(loop, &a.done);
     start_thread(&thread, &a);
@@ -82,10 +82,12 @@ struct asked_page http_ask(struct ev_loop *loop, const struct addr *server, cons
     if (a.result != 0) {
         fail_msg("%s: %s", target, a.err.msg);
     }
+    asked.page.status = asked.response.status;
+    asked.page.body = buf_cstr(&asked.response.body);
     return asked;
 }
 
 void asked_page_fini(struct asked_page *asked)
 {
-    buf_fini(&asked->reply);
+    http_response_fini(&asked->response);
 }

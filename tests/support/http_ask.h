@@ -10,8 +10,11 @@
 #include "common/http/http_server.h"
 
 struct asked_page {
-    struct http_page page; /* status and body, in the reply */
-    struct buf reply;      /* including the head */
+    struct http_page {
+        unsigned status;
+        const char *body; /* in the response */
+    } page;
+    struct http_response response;
 };
 
 /* A server on a free port of 127.0.0.1, its address in *ret_address. */

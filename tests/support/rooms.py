@@ -29,7 +29,7 @@ ROOMS = {
     "common/grpc": "common/base common/tls",
     "common/http2": "common/base",
     "common/term": "common/base",
-    "common/live": "common/base common/term",
+    "common/live": "common/base common/http common/term",
     "common/etcd": "common/base common/tls common/grpc",
     "kube2sky/api": "common",
     "kube2sky/naming": "common kube2sky/api",

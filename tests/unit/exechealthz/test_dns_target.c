@@ -147,6 +147,33 @@ static void test_refused(void **state)
     }
 }
 
+static void assert_request(const char *flag, const char *want)
+{
+    struct dns_target target;
+    struct buf out;
+    buf_init(&out, 2048);
+    assert_int_equal(dns_target_parse(flag, &target, NULL), 0);
+    doh_request_write(&target, slice_str("query"), &out);
+    assert_string_equal(buf_cstr(&out), want);
+    buf_fini(&out);
+}
+
+static void test_requests_over_https(void **state)
+{
+    (void)state;
+#define REQUEST(path, host)                                                      \
+    "POST " path " HTTP/1.1\r\nHost: " host "\r\nAccept: " DOH_MEDIA_TYPE "\r\n" \
+    "Content-Type: " DOH_MEDIA_TYPE "\r\n"                                       \
+    "Content-Length: 5\r\nConnection: close\r\n\r\nquery"
+    assert_request("a.b,https://10.0.0.1", REQUEST("/dns-query", "10.0.0.1:443"));
+    assert_request("a.b,https://[::1]:8443/q?a=b", REQUEST("/q?a=b", "[::1]:8443"));
+    assert_request("a.b,https://10.0.0.1#dns.example", REQUEST("/dns-query", "dns.example"));
+    assert_request("a.b,https://10.0.0.1:8443#dns.example",
+                   REQUEST("/dns-query", "dns.example:8443"));
+    assert_request("a.b,https://[::1]:8443#::1", REQUEST("/dns-query", "[::1]:8443"));
+#undef REQUEST
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -154,6 +181,7 @@ int main(void)
         cmocka_unit_test(test_names_of_certificates),
         cmocka_unit_test(test_long_parts),
         cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_requests_over_https),
     };
     return cmocka_run_group_tests_name("exechealthz dns_target", tests, NULL, NULL);
 }

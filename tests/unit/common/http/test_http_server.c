@@ -919,7 +919,8 @@ static void test_a_body_that_waits_to_be_asked_for(void **state)
 /* The reply arrives, even though the client keeps sending what nobody reads. */
 static void test_refusals(void **state)
 {
-    static char long_head[20 * 1024];
+    static char long_target[20 * 1024], long_field[20 * 1024];
+    static const char line[] = "GET / HTTP/1.1\r\nX:";
     static const struct {
         const char *request, *status_line, *body;
     } cases[] = {
@@ -932,10 +933,13 @@ static void test_refusals(void **state)
          "Expectation Failed\n"},
         {"GET / HTTP/3.0\r\nHost: h\r\n\r\n", "HTTP/1.1 505 HTTP Version Not Supported",
          "HTTP Version Not Supported\n"},
-        {long_head, "HTTP/1.1 431 Request Header Fields Too Large",
+        {long_target, "HTTP/1.1 414 URI Too Long", "URI Too Long\n"},
+        {long_field, "HTTP/1.1 431 Request Header Fields Too Large",
          "Request Header Fields Too Large\n"},
     };
-    memset(long_head, 'x', sizeof(long_head) - 1);
+    memset(long_target, 'x', sizeof(long_target) - 1);
+    memset(long_field, 'x', sizeof(long_field) - 1);
+    memcpy(long_field, line, sizeof(line) - 1);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct client c;
         client_open(&c, *state);

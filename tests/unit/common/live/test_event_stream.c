@@ -53,8 +53,8 @@ static void test_streams(void **state)
         {"HTTP/1.0 200 OK\r\ncontent-type: text/html\r\n\r\n", "its /live is no stream of events"},
         {"HTTP/1.0 200 OK\r\n\r\n", "its /live is no stream of events"},
         {"HTTP/1.0 404 Not Found\r\n\r\n", "HTTP status 404"},
-        {"HTTP/2 200\r\n\r\n", "it does not speak HTTP"},
-        {"\n", "it does not speak HTTP"},
+        {"HTTP/2 200\r\n\r\n", "it does not speak HTTP, but `HTTP/2 200`"},
+        {"\n", "it does not speak HTTP, but ``"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         for (size_t chunk = 1; chunk < 200; chunk += 7) {

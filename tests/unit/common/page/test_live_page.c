@@ -23,23 +23,26 @@ static void build(void *data, struct buf *line)
     buf_append_str(line, data);
 }
 
-/* An endless reply, up to the end of its first event. */
-static void expect_event(struct ev_loop *loop, const struct addr *address, const char *event)
+/* Sends the request and reads until the reply has the last of these parts; it has the others, too.
+ */
+static void expect_reply(struct ev_loop *loop, const struct addr *address, const char *request,
+                         const char *const *parts, size_t count)
 {
-    static const char request[] = "GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n";
     struct buf reply;
     char bytes[4096];
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     buf_init(&reply, 16 * 1024);
     assert_int_equal(connect(fd, &address->sa, address->len), 0);
     assert_int_equal(write(fd, request, strlen(request)), strlen(request));
-    while (!strstr(buf_cstr(&reply), event)) {
+    while (!strstr(buf_cstr(&reply), parts[count - 1])) {
         ev_run(loop, EVRUN_ONCE);
         ssize_t n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
         assert_int_not_equal(n, 0);
         buf_append(&reply, bytes, n > 0 ? (size_t)n : 0);
     }
-    assert_non_null(strstr(buf_cstr(&reply), "\r\nContent-Type: text/event-stream\r\n"));
+    for (size_t i = 0; i < count; i++) {
+        assert_non_null(strstr(buf_cstr(&reply), parts[i]));
+    }
     close(fd);
     buf_fini(&reply);
 }
@@ -56,15 +59,19 @@ static void test_page_and_events(void **state)
     live_page_routes(live, routes);
     struct http_server *server = http_ask_serve(loop, routes, ARRAY_LEN(routes), &address);
 
-    struct asked_page asked = http_ask(loop, &address, "/");
-    assert_int_equal(asked.page.status, 200);
-    assert_non_null(
-        strstr(buf_cstr(&asked.reply), "\r\nContent-Type: text/html; charset=utf-8\r\n"));
-    assert_non_null(strstr(buf_cstr(&asked.reply), "\r\nContent-Security-Policy: default-src"));
-    assert_non_null(strstr(buf_cstr(&asked.reply), "\r\nX-Content-Type-Options: nosniff\r\n"));
-    assert_non_null(strstr(buf_cstr(&asked.reply), "\r\n\r\n<p>figures"));
-    asked_page_fini(&asked);
-    expect_event(loop, &address, "data: {\"figures\":1}\n\n");
+    static const char *const of_page[] = {
+        "HTTP/1.1 200 OK\r\n",
+        "\r\nContent-Type: text/html; charset=utf-8\r\n",
+        "\r\nContent-Security-Policy: default-src",
+        "\r\nX-Content-Type-Options: nosniff\r\n",
+        "\r\n\r\n<p>figures",
+    };
+    static const char *const of_events[] = {"\r\nContent-Type: text/event-stream\r\n",
+                                            "data: {\"figures\":1}\n\n"};
+    expect_reply(loop, &address, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", of_page,
+                 ARRAY_LEN(of_page));
+    expect_reply(loop, &address, "GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n", of_events,
+                 ARRAY_LEN(of_events));
 
     http_server_free(server);
     live_page_free(live);

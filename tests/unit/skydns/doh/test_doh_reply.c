@@ -43,11 +43,11 @@ static void test_heads(void **state)
 {
     (void)state;
     static const char date[] = "Sun, 06 Nov 1994 08:49:37 GMT";
-    check_head(&(struct doh_reply_head){.status = DOH_OK, .content_length = 47, .date = date},
+    check_head(&(struct doh_reply_head){.status = HTTP_OK, .content_length = 47, .date = date},
                "HTTP/1.1 200 OK\r\nContent-Type: application/dns-message\r\n"
                "Content-Length: 47\r\nCache-Control: max-age=0\r\n"
                "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n\r\n");
-    check_head(&(struct doh_reply_head){.status = DOH_OK,
+    check_head(&(struct doh_reply_head){.status = HTTP_OK,
                                         .content_length = 65535,
                                         .max_age = 3600,
                                         .date = date,
@@ -55,7 +55,7 @@ static void test_heads(void **state)
                "HTTP/1.1 200 OK\r\nContent-Type: application/dns-message\r\n"
                "Content-Length: 65535\r\nCache-Control: max-age=3600\r\n"
                "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\nConnection: keep-alive\r\n\r\n");
-    check_head(&(struct doh_reply_head){.status = DOH_WRONG_METHOD,
+    check_head(&(struct doh_reply_head){.status = HTTP_WRONG_METHOD,
                                         .content_length = 24,
                                         .date = date,
                                         .is_last = true,
@@ -70,10 +70,18 @@ static void test_heads(void **state)
 static void test_longest_heads(void **state)
 {
     (void)state;
-    static const enum doh_status statuses[] = {
-        DOH_OK,       DOH_BAD_REQUEST,     DOH_NOT_FOUND,      DOH_WRONG_METHOD,
-        DOH_TOO_LONG, DOH_TARGET_TOO_LONG, DOH_WRONG_TYPE,     DOH_EXPECTATION_FAILED,
-        DOH_NO_REPLY, DOH_HEAD_TOO_LONG,   DOH_UNKNOWN_CODING, DOH_WRONG_VERSION};
+    static const enum http_status statuses[] = {HTTP_OK,
+                                                HTTP_BAD_REQUEST,
+                                                HTTP_NOT_FOUND,
+                                                HTTP_WRONG_METHOD,
+                                                HTTP_TOO_LONG,
+                                                HTTP_TARGET_TOO_LONG,
+                                                HTTP_WRONG_TYPE,
+                                                HTTP_EXPECTATION_FAILED,
+                                                HTTP_INTERNAL_ERROR,
+                                                HTTP_HEAD_TOO_LONG,
+                                                HTTP_UNKNOWN_CODING,
+                                                HTTP_WRONG_VERSION};
     for (size_t i = 0; i < ARRAY_LEN(statuses); i++) {
         uint8_t out[DOH_REPLY_HEAD_MAX];
         const struct doh_reply_head head = {.status = statuses[i],
@@ -83,7 +91,7 @@ static void test_longest_heads(void **state)
                                             .is_last = true};
         size_t len = doh_reply_head(&head, out);
         assert_memory_equal(out + len - 4, "\r\n\r\n", 4);
-        assert_int_equal(statuses[i] == DOH_OK, doh_reply_error(statuses[i]).len == 0);
+        assert_int_equal(statuses[i] == HTTP_OK, doh_reply_error(statuses[i]).len == 0);
     }
 }
 

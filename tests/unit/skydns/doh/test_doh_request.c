@@ -123,11 +123,11 @@ static void test_base64url(void **state)
 static void test_longest_text(void **state)
 {
     (void)state;
-    static char text[DOH_HEAD_MAX + 4];
+    static char text[HTTP_HEAD_MAX + 4];
     uint8_t out[DOH_TARGET_QUERY_MAX];
     size_t len;
     memset(text, 'A', sizeof(text));
-    assert_int_equal(doh_request_decode(slice_of(text, DOH_HEAD_MAX), out, &len), 0);
+    assert_int_equal(doh_request_decode(slice_of(text, HTTP_HEAD_MAX), out, &len), 0);
     assert_int_equal(len, DOH_TARGET_QUERY_MAX);
     assert_int_equal(doh_request_decode(slice_of(text, sizeof(text)), out, &len), 400);
 }

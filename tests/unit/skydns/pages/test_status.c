@@ -112,7 +112,7 @@ static json_t *json_of(struct pages *p, const char *target)
     json_error_t error;
     json_t *json = json_loads(asked.page.body, JSON_REJECT_DUPLICATES, &error);
     assert_int_equal(asked.page.status, 200);
-    assert_non_null(strstr((const char *)asked.reply.data, "application/json"));
+    assert_non_null(strstr(asked.response.type, "application/json"));
     if (!json) {
         fail_msg("%s: %s", target, error.text);
     }

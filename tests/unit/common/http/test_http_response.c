@@ -1,4 +1,6 @@
-#include "exechealthz/doh_message.h"
+/* Replies of HTTP servers: bodies, limits, what is refused; the same however the bytes are split.
+ */
+#include "common/http/http_response.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,42 +12,18 @@
 
 #include <cmocka.h>
 
+#include "common/base/attributes.h"
+
 #define OK    "HTTP/1.1 200 OK\r\n"
 #define TYPE  "Content-Type: application/dns-message\r\n"
 #define MEDIA "application/dns-message"
 
-/* ---- The request ---- */
-
-static void assert_request(const char *flag, const char *want)
-{
-    struct dns_target target;
-    struct buf out;
-    buf_init(&out, 2048);
-    assert_int_equal(dns_target_parse(flag, &target, NULL), 0);
-    doh_request_write(&target, slice_str("query"), &out);
-    assert_string_equal(buf_cstr(&out), want);
-    buf_fini(&out);
-}
-
-static void test_requests(void **state)
-{
-    (void)state;
-#define REQUEST(path, host)                                                  \
-    "POST " path " HTTP/1.1\r\nHost: " host "\r\nAccept: " MEDIA "\r\n" TYPE \
-    "Content-Length: 5\r\nConnection: close\r\n\r\nquery"
-    assert_request("a.b,https://10.0.0.1", REQUEST("/dns-query", "10.0.0.1:443"));
-    assert_request("a.b,https://[::1]:8443/q?a=b", REQUEST("/q?a=b", "[::1]:8443"));
-    assert_request("a.b,https://10.0.0.1#dns.example", REQUEST("/dns-query", "dns.example"));
-    assert_request("a.b,https://10.0.0.1:8443#dns.example",
-                   REQUEST("/dns-query", "dns.example:8443"));
-    assert_request("a.b,https://[::1]:8443#::1", REQUEST("/dns-query", "[::1]:8443"));
-#undef REQUEST
-}
+enum { BODY_MAX = 65535 };
 
 /* ---- Replies ---- */
 
 /* Adds the text in pieces of this size, each in memory of its own. */
-static int feed(struct doh_reply *reply, const char *text, size_t piece, struct err *err)
+static int feed(struct http_response *reply, const char *text, size_t piece, struct err *err)
 {
     size_t len = strlen(text);
     int r = 0;
@@ -54,24 +32,24 @@ static int feed(struct doh_reply *reply, const char *text, size_t piece, struct 
         char *copy = malloc(n);
         assert_non_null(copy);
         memcpy(copy, text + at, n);
-        r = doh_reply_add(reply, slice_of(copy, n), err);
+        r = http_response_add(reply, slice_of(copy, n), err);
         free(copy);
     }
-    return r == 0 ? doh_reply_end(reply, err) : r;
+    return r == 0 ? http_response_end(reply, err) : r;
 }
 
 static void assert_body(const char *text, const char *want)
 {
     for (size_t piece = 1; piece <= strlen(text); piece++) {
-        struct doh_reply reply;
+        struct http_response reply;
         struct err err = {0};
-        doh_reply_init(&reply);
+        http_response_init(&reply, BODY_MAX);
         if (feed(&reply, text, piece, &err) != 0) {
             fail_msg("by %zu: %s: %s", piece, text, err.msg);
         }
-        assert_int_equal(reply.part, DOH_DONE);
+        assert_int_equal(reply.part, HTTP_RESPONSE_DONE);
         assert_string_equal(buf_cstr(&reply.body), want);
-        doh_reply_fini(&reply);
+        http_response_fini(&reply);
     }
 }
 
@@ -114,14 +92,43 @@ static void test_chunks(void **state)
 static void assert_error(const char *text, int code, const char *expected)
 {
     for (size_t piece = 1; piece <= 64; piece += 21) {
-        struct doh_reply reply;
+        struct http_response reply;
         struct err err = {0};
-        doh_reply_init(&reply);
+        http_response_init(&reply, BODY_MAX);
         int r = feed(&reply, text, piece, &err);
         if (r != code || err.code != code || !strstr(err.msg, expected)) {
             fail_msg("by %zu: %.200s: %d `%s`", piece, text, r, err.msg);
         }
-        doh_reply_fini(&reply);
+        http_response_fini(&reply);
+    }
+}
+
+static void test_heads(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *reason, *type;
+        unsigned status;
+        bool is_type;
+    } cases[] = {
+        {"HTTP/1.1 404 Not Found\r\n\r\n", "404 Not Found", "", 404, false},
+        {"HTTP/1.1 204 No\1Content\r\n\r\n", "204 No?Content", "", 204, false},
+        {OK "Content-Type: text/html; charset=utf-8\r\n\r\n", "200 OK", "text/html; charset=utf-8",
+         200, false},
+        {OK "Content-Type: " MEDIA "s\r\n\r\n", "200 OK", MEDIA "s", 200, false},
+        {OK "Content-Type:\r\n\r\n", "200 OK", "", 200, false},
+        {OK "content-type: Application/DNS-message ;q=1\r\n\r\n", "200 OK",
+         "Application/DNS-message ;q=1", 200, true},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct http_response reply;
+        http_response_init(&reply, BODY_MAX);
+        assert_int_equal(feed(&reply, cases[i].text, 1, NULL), 0);
+        assert_int_equal(reply.status, cases[i].status);
+        assert_string_equal(reply.reason, cases[i].reason);
+        assert_string_equal(reply.type, cases[i].type);
+        assert_int_equal(http_response_is_type(&reply, MEDIA), cases[i].is_type);
+        http_response_fini(&reply);
     }
 }
 
@@ -137,18 +144,10 @@ static void test_refused(void **state)
         {"HTTP/1.1 200", ERR_PROTOCOL, "closed the connection within its reply"},
         {OK TYPE, ERR_PROTOCOL, "within its reply"},
         {OK TYPE "Content-Length: 5\r\n\r\nbody", ERR_PROTOCOL, "within its reply"},
-        {"HTTP/1.1 404 Not Found\r\n\r\n", ERR_REFUSED, "HTTP status 404 Not Found"},
-        {"HTTP/1.1 503\r\n", ERR_REFUSED, "HTTP status 503"},
-        {"HTTP/1.1 204 No\1Content\r\n", ERR_REFUSED, "HTTP status 204 No?Content"},
-        {"HTTP/2 200 OK\r\n", ERR_PROTOCOL, "not HTTP/1.1, but `HTTP/2 200 OK`"},
-        {"HTTP/1.1 2000\r\n", ERR_PROTOCOL, "not HTTP/1.1"},
-        {"\r\n", ERR_PROTOCOL, "not HTTP/1.1, but ``"},
-        {"HTTP/1.1 20\r\n", ERR_PROTOCOL, "not HTTP/1.1"},
-        {OK "Content-Type: text/html; charset=utf-8\r\n", ERR_REFUSED,
-         "content type `text/html; charset=utf-8`, expected " MEDIA},
-        {OK "Content-Type: " MEDIA "s\r\n", ERR_REFUSED, "content type"},
-        {OK "Content-Type:\r\n", ERR_REFUSED, "content type ``"},
-        {OK "Content-Length: 1\r\n\r\nx", ERR_REFUSED, "no content type"},
+        {"HTTP/2 200 OK\r\n", ERR_PROTOCOL, "it does not speak HTTP, but `HTTP/2 200 OK`"},
+        {"HTTP/1.1 2000\r\n", ERR_PROTOCOL, "not speak HTTP"},
+        {"\r\n", ERR_PROTOCOL, "it does not speak HTTP, but ``"},
+        {"HTTP/1.1 20\r\n", ERR_PROTOCOL, "not speak HTTP"},
         {OK "nothing\r\n", ERR_PROTOCOL, "HTTP header `nothing`"},
         {OK ": x\r\n", ERR_PROTOCOL, "HTTP header `: x`"},
         {OK "Content-Length: x\r\n", ERR_PROTOCOL, "Content-Length `x`: expected one number"},
@@ -157,13 +156,13 @@ static void test_refused(void **state)
         {OK "Content-Length: 65536\r\n", ERR_TOO_LARGE, "more than 65535 bytes"},
         {OK "Content-Length: 99999999999999999999999\r\n", ERR_TOO_LARGE, "more than 65535"},
         {OK "Transfer-Encoding: gzip, chunked\r\n", ERR_PROTOCOL, "`gzip, chunked`"},
-        {OK TYPE "Transfer-Encoding: chunked\r\n\r\nx\r\n", ERR_PROTOCOL, "chunk of size `x`"},
-        {OK TYPE "Transfer-Encoding: chunked\r\n\r\n\r\n", ERR_PROTOCOL, "chunk of size ``"},
-        {OK TYPE "Transfer-Encoding: chunked\r\n\r\n1x\r\n", ERR_PROTOCOL, "chunk of size `1x`"},
-        {OK TYPE "Transfer-Encoding: chunked\r\n\r\n10000\r\n", ERR_TOO_LARGE, "65535"},
-        {OK TYPE "Transfer-Encoding: chunked\r\n\r\n2\r\nxx\r\nfffe\r\n", ERR_TOO_LARGE, "65535"},
-        {OK TYPE "Transfer-Encoding: chunked\r\n\r\nffffffffffffffffffff1\r\n", ERR_TOO_LARGE, "6"},
-        {OK TYPE "Transfer-Encoding: chunked\r\n\r\n1\r\nxy\r\n", ERR_PROTOCOL, "longer than"},
+        {OK TYPE "Transfer-Encoding: chunked\r\n\r\nx\r\n", ERR_PROTOCOL, "make no sense"},
+        {OK TYPE "Transfer-Encoding: chunked\r\n\r\n\r\n", ERR_PROTOCOL, "make no sense"},
+        {OK TYPE "Transfer-Encoding: chunked\r\n\r\n1x\r\n", ERR_PROTOCOL, "make no sense"},
+
+        {OK TYPE "Transfer-Encoding: chunked\r\n\r\nffffffffffffffffffff1\r\n", ERR_PROTOCOL,
+         "make no sense"},
+        {OK TYPE "Transfer-Encoding: chunked\r\n\r\n1\r\nxy\r\n", ERR_PROTOCOL, "make no sense"},
         {OK TYPE "Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n", ERR_PROTOCOL, "within"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -186,33 +185,40 @@ static void test_limits(void **state)
     buf_init(&text, 1 << 20);
 
     buf_append_str(&text, OK TYPE);
-    append_times(&text, "X: y\r\n", (DOH_HEAD_MAX - 60) / 6);
+    append_times(&text, "X: y\r\n", (HTTP_RESPONSE_HEAD_MAX - 60) / 6);
     buf_append_str(&text, "\r\n");
-    struct doh_reply reply;
-    doh_reply_init(&reply);
+    struct http_response reply;
+    http_response_init(&reply, BODY_MAX);
     assert_int_equal(feed(&reply, buf_cstr(&text), SIZE_MAX / 2, NULL), 0);
-    doh_reply_fini(&reply);
+    http_response_fini(&reply);
 
     buf_clear(&text);
-    append_times(&text, "HTTP/1.1 102 x\r\n\r\n", DOH_HEAD_MAX / 18 + 1); /* without end */
+    append_times(&text, "HTTP/1.1 102 x\r\n\r\n",
+                 HTTP_RESPONSE_HEAD_MAX / 18 + 1); /* without end */
     assert_error(buf_cstr(&text), ERR_TOO_LARGE, "8192 bytes of HTTP headers");
 
     buf_clear(&text);
     buf_append_str(&text, OK TYPE "Transfer-Encoding: chunked\r\n\r\n");
-    append_times(&text, "1\r\nx\r\n", DOH_HEAD_MAX); /* more of sizes than of the body */
-    assert_error(buf_cstr(&text), ERR_TOO_LARGE, "8192 bytes of HTTP headers");
+    append_times(&text, "1;xxxxxxxxxxxxxxxxxxxx\r\nx\r\n",
+                 1024); /* more of sizes than of the body */
+    assert_error(buf_cstr(&text), ERR_PROTOCOL, "make no sense");
 
     buf_clear(&text);
-    append_times(&text, "x", DOH_HEAD_MAX + 1); /* a line without end */
+    buf_append_str(&text, OK TYPE "Transfer-Encoding: chunked\r\n\r\n");
+    append_times(&text, "8\r\n01234567\r\n", BODY_MAX / 8 + 1);
+    assert_error(buf_cstr(&text), ERR_TOO_LARGE, "more than 65535 bytes");
+
+    buf_clear(&text);
+    append_times(&text, "x", HTTP_RESPONSE_HEAD_MAX + 1); /* a line without end */
     assert_error(buf_cstr(&text), ERR_TOO_LARGE, "8192 bytes of HTTP headers");
 
     buf_clear(&text);
     buf_append_str(&text, OK TYPE "\r\n");
-    append_times(&text, "x", DOH_BODY_MAX);
-    doh_reply_init(&reply);
+    append_times(&text, "x", BODY_MAX);
+    http_response_init(&reply, BODY_MAX);
     assert_int_equal(feed(&reply, buf_cstr(&text), 1000, NULL), 0);
-    assert_int_equal(reply.body.len, DOH_BODY_MAX);
-    doh_reply_fini(&reply);
+    assert_int_equal(reply.body.len, BODY_MAX);
+    http_response_fini(&reply);
     buf_append_char(&text, 'x');
     assert_error(buf_cstr(&text), ERR_TOO_LARGE, "more than 65535 bytes");
     buf_fini(&text);
@@ -221,9 +227,8 @@ static void test_limits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_requests), cmocka_unit_test(test_replies),
-        cmocka_unit_test(test_chunks),   cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_replies), cmocka_unit_test(test_chunks), cmocka_unit_test(test_heads),
+        cmocka_unit_test(test_refused), cmocka_unit_test(test_limits),
     };
-    return cmocka_run_group_tests_name("exechealthz doh_message", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("http_response", tests, NULL, NULL);
 }

@@ -1,9 +1,7 @@
-#include "skydns/doh/doh_head_internal.h"
+#include "common/http/http_head.h"
 
 #include <string.h>
 #include <strings.h>
-
-#include "skydns/doh/doh_reply_internal.h"
 
 /* More digits than any length that is taken has, and too few to overflow. */
 enum { LENGTH_DIGITS_MAX = 18 };
@@ -67,38 +65,38 @@ static bool has_word(struct slice list, const char *word)
     return false;
 }
 
-static struct doh_text text_at(const uint8_t *bytes, struct slice s)
+static struct http_text text_at(const uint8_t *bytes, struct slice s)
 {
-    return (struct doh_text){(uint16_t)(s.ptr - (const char *)bytes), (uint16_t)s.len};
+    return (struct http_text){(uint16_t)(s.ptr - (const char *)bytes), (uint16_t)s.len};
 }
 
 /* ---- The request line ---- */
 
-static int parse_version(struct slice version, struct doh_head *head)
+static int parse_version(struct slice version, struct http_head *head)
 {
     static const char name[] = "HTTP/";
     const char *at = version.ptr + sizeof(name) - 1;
     if (version.len != sizeof(name) + 2 || memcmp(version.ptr, name, sizeof(name) - 1) != 0 ||
         at[0] < '0' || at[0] > '9' || at[1] != '.' || at[2] < '0' || at[2] > '9') {
-        return DOH_BAD_REQUEST;
+        return HTTP_BAD_REQUEST;
     }
     head->is_1_0 = at[2] == '0';
-    return at[0] == '1' ? 0 : DOH_WRONG_VERSION;
+    return at[0] == '1' ? 0 : HTTP_WRONG_VERSION;
 }
 
 /* Three words with one space between each. */
-static int parse_request_line(struct slice line, const uint8_t *bytes, struct doh_head *head)
+static int parse_request_line(struct slice line, const uint8_t *bytes, struct http_head *head)
 {
     const char *end = line.ptr + line.len;
     const char *first = memchr(line.ptr, ' ', line.len), *last = memrchr(line.ptr, ' ', line.len);
     if (!first || first == last) {
-        return DOH_BAD_REQUEST;
+        return HTTP_BAD_REQUEST;
     }
     struct slice method = slice_of(line.ptr, (size_t)(first - line.ptr));
     struct slice target = slice_of(first + 1, (size_t)(last - first) - 1);
     if (!is_token(method) || target.len == 0 || !is_text(target) ||
         memchr(target.ptr, ' ', target.len) || memchr(target.ptr, '\t', target.len)) {
-        return DOH_BAD_REQUEST;
+        return HTTP_BAD_REQUEST;
     }
     head->method = text_at(bytes, method);
     head->target = text_at(bytes, target);
@@ -107,20 +105,20 @@ static int parse_request_line(struct slice line, const uint8_t *bytes, struct do
 
 /* ---- Header fields ---- */
 
-static int take_length(struct slice value, struct doh_head *head)
+static int take_length(struct slice value, struct http_head *head)
 {
     uint64_t length = 0;
     if (value.len == 0 || value.len > LENGTH_DIGITS_MAX) {
-        return value.len ? DOH_TOO_LONG : DOH_BAD_REQUEST;
+        return value.len ? HTTP_TOO_LONG : HTTP_BAD_REQUEST;
     }
     for (size_t i = 0; i < value.len; i++) {
         if (value.ptr[i] < '0' || value.ptr[i] > '9') {
-            return DOH_BAD_REQUEST;
+            return HTTP_BAD_REQUEST;
         }
         length = length * 10 + (uint64_t)(value.ptr[i] - '0');
     }
     if (head->has_length && length != head->body_len) {
-        return DOH_BAD_REQUEST;
+        return HTTP_BAD_REQUEST;
     }
     head->has_length = true;
     head->body_len = length;
@@ -128,32 +126,33 @@ static int take_length(struct slice value, struct doh_head *head)
 }
 
 /* Another coding than chunked could end anywhere (RFC 9112 6.1). */
-static int take_coding(struct slice value, struct doh_head *head)
+static int take_coding(struct slice value, struct http_head *head)
 {
     if (head->is_chunked || !is_word(value, slice_str("chunked"))) {
-        return DOH_UNKNOWN_CODING;
+        return HTTP_UNKNOWN_CODING;
     }
     head->is_chunked = true;
     return 0;
 }
 
-static int take_host(struct doh_head *head)
+static int take_host(struct slice value, const uint8_t *bytes, struct http_head *head)
 {
+    head->host = text_at(bytes, value);
     bool is_second = head->has_host;
     head->has_host = true;
-    return is_second ? DOH_BAD_REQUEST : 0;
+    return is_second ? HTTP_BAD_REQUEST : 0;
 }
 
-static void take_connection(struct slice value, struct doh_head *head)
+static void take_connection(struct slice value, struct http_head *head)
 {
     head->wants_close = head->wants_close || has_word(value, "close");
     head->wants_keep_alive = head->wants_keep_alive || has_word(value, "keep-alive");
 }
 
-static int take_expectation(struct slice value, struct doh_head *head)
+static int take_expectation(struct slice value, struct http_head *head)
 {
     head->wants_continue = is_word(value, slice_str("100-continue"));
-    return head->wants_continue ? 0 : DOH_EXPECTATION_FAILED;
+    return head->wants_continue ? 0 : HTTP_EXPECTATION_FAILED;
 }
 
 static bool is_field(struct slice name, const char *want, size_t want_len)
@@ -162,22 +161,22 @@ static bool is_field(struct slice name, const char *want, size_t want_len)
 }
 #define IS_FIELD(name, literal) is_field(name, literal, sizeof(literal) - 1)
 
-static int parse_field(struct slice line, const uint8_t *bytes, struct doh_head *head)
+static int parse_field(struct slice line, const uint8_t *bytes, struct http_head *head)
 {
     const char *colon = memchr(line.ptr, ':', line.len);
     if (!colon) {
-        return DOH_BAD_REQUEST;
+        return HTTP_BAD_REQUEST;
     }
     struct slice name = slice_of(line.ptr, (size_t)(colon - line.ptr));
     if (!is_token(name)) {
-        return DOH_BAD_REQUEST;
+        return HTTP_BAD_REQUEST;
     }
     struct slice value = trim(slice_of(colon + 1, line.len - name.len - 1));
     if (!is_text(value)) {
-        return DOH_BAD_REQUEST;
+        return HTTP_BAD_REQUEST;
     }
     if (IS_FIELD(name, "host")) {
-        return take_host(head);
+        return take_host(value, bytes, head);
     }
     if (IS_FIELD(name, "content-length")) {
         return take_length(value, head);
@@ -196,17 +195,17 @@ static int parse_field(struct slice line, const uint8_t *bytes, struct doh_head 
     return 0;
 }
 
-static int check_fields(const struct doh_head *head)
+static int check_fields(const struct http_head *head)
 {
     bool lacks_host = !head->has_host && !head->is_1_0;                         /* RFC 9112 3.2 */
     bool has_two_ends = head->is_chunked && (head->has_length || head->is_1_0); /* 6.1, 6.3 */
-    return lacks_host || has_two_ends ? DOH_BAD_REQUEST : 0;
+    return lacks_host || has_two_ends ? HTTP_BAD_REQUEST : 0;
 }
 
 /* ---- Lines ---- */
 
 /* Empty lines before the request line are passed over (RFC 9112 2.2). */
-static int parse_line(struct slice line, const uint8_t *bytes, struct doh_head *head)
+static int parse_line(struct slice line, const uint8_t *bytes, struct http_head *head)
 {
     if (head->method.len > 0) {
         return parse_field(line, bytes, head);
@@ -214,27 +213,29 @@ static int parse_line(struct slice line, const uint8_t *bytes, struct doh_head *
     return line.len > 0 ? parse_request_line(line, bytes, head) : 0;
 }
 
-int doh_head_parse(struct doh_head *head, const uint8_t *bytes, size_t len)
+int http_head_parse(struct http_head *head, const uint8_t *bytes, size_t len)
 {
-    size_t end = len < DOH_HEAD_MAX ? len : DOH_HEAD_MAX;
+    size_t end = len < HTTP_HEAD_MAX ? len : HTTP_HEAD_MAX;
     const uint8_t *newline;
     while ((newline = memchr(bytes + head->at, '\n', end - head->at))) {
         const uint8_t *start = bytes + head->at;
         size_t line_len = (size_t)(newline - start);
         head->at = (uint16_t)(head->at + line_len + 1);
-        if (line_len == 0 || newline[-1] != '\r') {
-            return DOH_BAD_REQUEST;
+        if (line_len > 0 && newline[-1] == '\r') {
+            line_len--;
+        } else if (!head->takes_bare_lf) {
+            return HTTP_BAD_REQUEST;
         }
-        if (line_len == 1 && head->method.len > 0) {
+        if (line_len == 0 && head->method.len > 0) {
             return check_fields(head);
         }
-        int status = parse_line(slice_of(start, line_len - 1), bytes, head);
+        int status = parse_line(slice_of(start, line_len), bytes, head);
         if (status != 0) {
             return status;
         }
     }
-    if (end < DOH_HEAD_MAX) {
-        return DOH_HEAD_MORE;
+    if (end < HTTP_HEAD_MAX) {
+        return HTTP_HEAD_MORE;
     }
-    return head->method.len > 0 ? DOH_HEAD_TOO_LONG : DOH_TARGET_TOO_LONG;
+    return head->method.len > 0 ? HTTP_HEAD_TOO_LONG : HTTP_TARGET_TOO_LONG;
 }

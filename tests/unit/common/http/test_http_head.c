@@ -1,6 +1,6 @@
 /* Heads of HTTP/1.x requests and chunked bodies: what is accepted, what is refused with which
  * status, the same however the bytes are split. */
-#include "skydns/doh/doh_head_internal.h"
+#include "common/http/http_head.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,31 +12,31 @@
 #include <cmocka.h>
 
 #include "common/base/attributes.h"
-#include "skydns/doh/doh_chunks_internal.h"
+#include "common/http/http_chunks.h"
 
 /* ---- Heads ---- */
 
 /* Parses with one more byte at a time, in a block of exactly that size. */
-static int parse_slowly(const char *text, size_t len, struct doh_head *head)
+static int parse_slowly(const char *text, size_t len, struct http_head *head)
 {
-    int status = DOH_HEAD_MORE;
-    *head = (struct doh_head){0};
-    for (size_t n = 0; n <= len && status == DOH_HEAD_MORE; n++) {
+    int status = HTTP_HEAD_MORE;
+    *head = (struct http_head){0};
+    for (size_t n = 0; n <= len && status == HTTP_HEAD_MORE; n++) {
         uint8_t *bytes = malloc(n + 1);
         assert_non_null(bytes);
         memcpy(bytes + 1, text, n);
-        status = doh_head_parse(head, bytes + 1, n);
+        status = http_head_parse(head, bytes + 1, n);
         free(bytes);
     }
     return status;
 }
 
-static int parse(const char *text, struct doh_head *head)
+static int parse(const char *text, struct http_head *head)
 {
     size_t len = strlen(text);
-    struct doh_head slow;
-    *head = (struct doh_head){0};
-    int status = doh_head_parse(head, (const uint8_t *)text, len);
+    struct http_head slow;
+    *head = (struct http_head){0};
+    int status = http_head_parse(head, (const uint8_t *)text, len);
     assert_int_equal(parse_slowly(text, len, &slow), status);
     assert_memory_equal(&slow, head, sizeof(slow));
     return status;
@@ -71,14 +71,14 @@ static void test_heads(void **state)
         {"GET / HTTP/1.1\r\n" HOST "X: \xff\t\xc3\xa4\r\nX:\r\n\r\n", "GET", "/", "", 0, ""},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct doh_head h;
+        struct http_head h;
         const uint8_t *bytes = (const uint8_t *)cases[i].text;
         const char *flags = cases[i].flags;
         int status = parse(cases[i].text, &h);
         if (status != 0 || h.at != strlen(cases[i].text) || h.body_len != cases[i].body_len ||
-            !slice_equal(doh_head_text(bytes, h.method), slice_str(cases[i].method)) ||
-            !slice_equal(doh_head_text(bytes, h.target), slice_str(cases[i].target)) ||
-            !slice_equal(doh_head_text(bytes, h.content_type), slice_str(cases[i].type)) ||
+            !slice_equal(http_head_text(bytes, h.method), slice_str(cases[i].method)) ||
+            !slice_equal(http_head_text(bytes, h.target), slice_str(cases[i].target)) ||
+            !slice_equal(http_head_text(bytes, h.content_type), slice_str(cases[i].type)) ||
             h.is_1_0 != (strchr(flags, '0') != NULL) ||
             h.wants_close != (strchr(flags, 'c') != NULL) ||
             h.wants_keep_alive != (strchr(flags, 'k') != NULL) ||
@@ -136,7 +136,7 @@ static void test_refused(void **state)
         {"POST / HTTP/1.1\r\n" HOST "Expect: 200-ok\r\n", 417},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct doh_head head;
+        struct http_head head;
         int status = parse(cases[i].text, &head);
         if (status != cases[i].status) {
             fail_msg("case %zu: %d", i, status);
@@ -144,26 +144,51 @@ static void test_refused(void **state)
     }
 }
 
+/* Lines without CR, where they are taken; a stray CR is none. */
+static void test_bare_lf(void **state)
+{
+    (void)state;
+    static const char text[] = "\r\n\nGET /a HTTP/1.1\nHost:  b \r\nX: y\n\nGET";
+    static const char stray[] = "GET /a HTTP/1.1\nHost: b\rc\n";
+    const struct http_head lenient = {.takes_bare_lf = true};
+    struct http_head head = lenient, strict = {0};
+    assert_int_equal(http_head_parse(&head, (const uint8_t *)text, sizeof(text) - 1), 0);
+    assert_int_equal(head.at, sizeof(text) - 1 - 3);
+    assert_true(slice_equal(http_head_text((const uint8_t *)text, head.host), slice_str("b")));
+    assert_int_equal(http_head_parse(&strict, (const uint8_t *)text, sizeof(text) - 1), 400);
+    head = lenient;
+    assert_int_equal(http_head_parse(&head, (const uint8_t *)stray, sizeof(stray) - 1), 400);
+}
+
+static void test_a_nul_is_refused(void **state)
+{
+    (void)state;
+    static const char text[] = "GET /a\0b HTTP/1.1\r\n";
+    struct http_head head = {.takes_bare_lf = true};
+    assert_int_equal(http_head_parse(&head, (const uint8_t *)text, sizeof(text) - 1), 400);
+}
+
 /* One head of exactly the limit, padded in the target or in a field, and one a byte longer. */
 static void test_limit(void **state)
 {
     (void)state;
-    static char text[DOH_HEAD_MAX + 2];
+    static char text[HTTP_HEAD_MAX + 2];
     static const char before[] = "GET /", after[] = " HTTP/1.0\r\n", end[] = "X: y\r\n\r\n";
     size_t rest = sizeof(after) + sizeof(end) - 2;
-    for (size_t len = DOH_HEAD_MAX; len <= DOH_HEAD_MAX + 1; len++) {
-        struct doh_head head = {0};
+    for (size_t len = HTTP_HEAD_MAX; len <= HTTP_HEAD_MAX + 1; len++) {
+        struct http_head head = {0};
         memset(text, 'a', sizeof(text));
         memcpy(text, before, sizeof(before) - 1);
         memcpy(text + len - rest, after, sizeof(after) - 1);
         memcpy(text + len - sizeof(end) + 1, end, sizeof(end) - 1);
-        int want = len > DOH_HEAD_MAX ? 431 : 0;
-        assert_int_equal(doh_head_parse(&head, (const uint8_t *)text, len), want);
+        int want = len > HTTP_HEAD_MAX ? 431 : 0;
+        assert_int_equal(http_head_parse(&head, (const uint8_t *)text, len), want);
     }
-    struct doh_head head = {0};
+    struct http_head head = {0};
     memset(text, 'a', sizeof(text));
-    assert_int_equal(doh_head_parse(&head, (const uint8_t *)text, DOH_HEAD_MAX - 1), DOH_HEAD_MORE);
-    assert_int_equal(doh_head_parse(&head, (const uint8_t *)text, DOH_HEAD_MAX), 414);
+    assert_int_equal(http_head_parse(&head, (const uint8_t *)text, HTTP_HEAD_MAX - 1),
+                     HTTP_HEAD_MORE);
+    assert_int_equal(http_head_parse(&head, (const uint8_t *)text, HTTP_HEAD_MAX), 414);
 }
 
 /* ---- Chunks ---- */
@@ -174,14 +199,14 @@ enum { BODY_MAX = 32 };
 static int take_chunks(const char *text, size_t step, bool is_skipped, struct buf *body,
                        size_t *ret_taken)
 {
-    struct doh_chunks chunks = {0};
+    struct http_chunks chunks = {0};
     size_t len = strlen(text), at = 0, taken;
-    int status = DOH_CHUNKS_MORE;
-    while (status == DOH_CHUNKS_MORE && at < len) {
+    int status = HTTP_CHUNKS_MORE;
+    while (status == HTTP_CHUNKS_MORE && at < len) {
         size_t part = step < len - at ? step : len - at;
-        status = doh_chunks_take(&chunks, (const uint8_t *)text + at, part,
-                                 is_skipped ? NULL : body, &taken);
-        assert_true(taken <= part && (taken == part || status != DOH_CHUNKS_MORE));
+        status = http_chunks_take(&chunks, (const uint8_t *)text + at, part,
+                                  is_skipped ? NULL : body, &taken);
+        assert_true(taken <= part && (taken == part || status != HTTP_CHUNKS_MORE));
         at += taken;
     }
     *ret_taken = at;
@@ -201,8 +226,8 @@ static void test_chunks(void **state)
         {"A;x=\"y\"\r\n0123456789\r\n0;z\r\nSum: 1\r\nT: 2\r\n\r\n\r\n", 0, "0123456789", "\r\n"},
         {"a \t\r\n0123456789\r\n0\r\n\r\n", 0, "0123456789", ""},
         {"0\r\n\r\n", 0, "", ""},
-        {"3\r\nabc\r\n", DOH_CHUNKS_MORE, "", ""},
-        {"0\r\nT: 1\r\n", DOH_CHUNKS_MORE, "", ""},
+        {"3\r\nabc\r\n", HTTP_CHUNKS_MORE, "", ""},
+        {"0\r\nT: 1\r\n", HTTP_CHUNKS_MORE, "", ""},
         {"21\r\n0123456789abcdef0123456789abcdef0\r\n0\r\n\r\n", 413, "", ""},
         {"\r\n", 400, "", ""},
         {"3\nabc", 400, "", ""},
@@ -243,26 +268,27 @@ static void test_chunks(void **state)
 static void test_extra_limit(void **state)
 {
     (void)state;
-    struct doh_chunks chunks = {0};
+    struct http_chunks chunks = {0};
     struct buf body;
     size_t taken, count = 0;
     int status;
     buf_init(&body, SIZE_MAX);
     do {
-        status = doh_chunks_take(&chunks, (const uint8_t *)"1;x\r\na\r\n", 8, &body, &taken);
+        status = http_chunks_take(&chunks, (const uint8_t *)"1;x\r\na\r\n", 8, &body, &taken);
         count++;
-    } while (status == DOH_CHUNKS_MORE && count <= 2 * DOH_CHUNKS_EXTRA_MAX);
+    } while (status == HTTP_CHUNKS_MORE && count <= 2 * HTTP_CHUNKS_EXTRA_MAX);
     assert_int_equal(status, 431);
-    assert_in_range(count, DOH_CHUNKS_EXTRA_MAX, DOH_CHUNKS_EXTRA_MAX + 1);
+    assert_in_range(count, HTTP_CHUNKS_EXTRA_MAX, HTTP_CHUNKS_EXTRA_MAX + 1);
     buf_fini(&body);
 }
 
 int main(void)
 {
-    const struct CMUnitTest doh_head_tests[] = {
+    const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_heads),       cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_bare_lf),     cmocka_unit_test(test_a_nul_is_refused),
         cmocka_unit_test(test_limit),       cmocka_unit_test(test_chunks),
         cmocka_unit_test(test_extra_limit),
     };
-    return cmocka_run_group_tests(doh_head_tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

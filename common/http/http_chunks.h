@@ -1,0 +1,43 @@
+/* Takes a chunked body apart (RFC 9112 7.1): proxies that stream send one when they do not know its
+ * length, as from an HTTP/2 client without content-length. Strict about CR LF, as http_head.h.
+ * Pure.
+ */
+#ifndef COMMON_HTTP_HTTP_CHUNKS_H
+#define COMMON_HTTP_HTTP_CHUNKS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/attributes.h"
+#include "common/base/buf.h"
+
+enum {
+    /* Extensions and trailers of one body: nobody sends any. As much as a head. */
+    HTTP_CHUNKS_EXTRA_MAX = 16 * 1024,
+    HTTP_CHUNKS_MORE = -1,
+};
+
+/* Zeroed before the first byte. */
+struct http_chunks {
+    enum {
+        HTTP_CHUNK_SIZE,
+        HTTP_CHUNK_EXTENSION,
+        HTTP_CHUNK_SIZE_LF,
+        HTTP_CHUNK_DATA,
+        HTTP_CHUNK_DATA_CR,
+        HTTP_CHUNK_DATA_LF,
+        HTTP_CHUNK_TRAILER,
+        HTTP_CHUNK_TRAILER_LF,
+    } phase;
+    uint32_t left;  /* of the chunk; in a trailer, the length of its line */
+    uint8_t digits; /* of the chunk's size */
+    uint32_t extra;
+};
+
+/* Appends the data to the body (NULL: passes over it) and sets how many bytes are done with. 0: the
+ * body is complete. HTTP_CHUNKS_MORE: it is not. 413: the body's limit is passed; the rest can be
+ * passed over. Else a status, and what follows cannot be understood. */
+int http_chunks_take(struct http_chunks *chunks, const uint8_t *bytes, size_t len, struct buf *body,
+                     size_t *ret_taken) MUST_CHECK;
+
+#endif
