@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/json_text.h"
 #include "common/base/outage.h"
 #include "common/base/xalloc.h"
+#include "common/http/http_fetch.h"
 #include "kube2sky/api/kube_client.h"
 #include "kube2sky/feed.h"
 #include "kube2sky/naming/inventory.h"
@@ -239,4 +241,69 @@ void explain_fini(struct explanation *x)
 bool explain_is_absent(const struct explanation *x)
 {
     return !x->service && x->key_total == 0 && x->held_total == 0;
+}
+
+static void reject(const char *service, bool is_text, struct buf *out)
+{
+    if (is_text) {
+        buf_printf(out, "service: %s: " EXPLAIN_EXPECTED "\n", *service ? "no such text" : "none");
+        return;
+    }
+    buf_append_str(out, "{\"service\":");
+    json_text_string(out, slice_str(service));
+    buf_append_str(out, ",\"error\":\"" EXPLAIN_EXPECTED "\"}\n");
+}
+
+static int status_of(const struct explanation *x)
+{
+    if (!explain_is_absent(x)) {
+        return 200;
+    }
+    return x->is_followed && !x->is_listed ? 503 : 404;
+}
+
+void explain_page_handle(void *data, const struct http_request *request, struct http_reply *reply)
+{
+    const char *service = http_request_arg(request, "service");
+    bool is_text = http_request_arg(request, "text") != NULL;
+    char id[EXPLAIN_ID_MAX + 1];
+    struct explanation x;
+    reply->content_type = is_text ? reply->content_type : "application/json";
+    if (!service || !explain_parse(service, id)) {
+        reply->status = 400;
+        reject(service ? service : "", is_text, &reply->body);
+        return;
+    }
+    explain_gather(data, id, &x);
+    reply->status = status_of(&x);
+    if (is_text) {
+        explain_text(&x, &reply->body);
+    } else {
+        explain_json(&x, &reply->body);
+    }
+    explain_fini(&x);
+}
+
+enum { TARGET_MAX = 4096 };
+
+int explain_client(const struct addr *server, const char *id, struct err *err)
+{
+    struct buf target;
+    struct err why;
+    buf_init(&target, TARGET_MAX);
+    buf_append_str(&target, "/explain?text&service=");
+    http_fetch_append_value(&target, id);
+    int r = http_fetch_print(server, buf_cstr(&target), &why);
+    buf_fini(&target);
+    if (r == ERR_REFUSED && strcmp(why.msg, "not found") == 0) {
+        return err_set(err, r, "what answers there is no kube2sky that has /explain");
+    }
+    if (r == ERR_REFUSED) {
+        return err_set(err, r, "%s", why.msg);
+    }
+    return r == 0 ? 0
+                  : err_set(err, r,
+                            "%s; -healthz-address and -healthz-port must be those of a running "
+                            "kube2sky",
+                            why.msg);
 }

@@ -23,7 +23,6 @@
 #include "skydns/streams/plain_tcp.h"
 #include "skydns/streams/streams.h"
 #include "skydns/streams/tcp_server.h"
-#include "skydns/tap/name_samples.h"
 #include "skydns/tap/query_tap.h"
 #include "skydns/transfer/transfers.h"
 #include "skydns/udp/udp_server.h"

@@ -38,7 +38,6 @@
 #include "skydns/pages/top_view.h"
 #include "skydns/publish/publisher.h"
 #include "skydns/publish/zone_serials.h"
-#include "skydns/settings/option_files.h"
 #include "skydns/settings/option_text.h"
 #include "skydns/settings/options.h"
 #include "skydns/settings/stub_zones.h"

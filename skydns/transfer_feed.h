@@ -56,4 +56,15 @@ struct transfer_origin_of_serial transfer_feed_origin(const struct transfer_feed
 /* writer_documents_explain_denied, of the bases. feed NULL: there are none. */
 bool transfer_feed_explain_denied(const struct transfer_feed *feed, struct buf *out);
 
+/* The configuration that zones are listed by (zone_answers.h): a copy of the published one without
+ * what makes answers differ from client to client, or depend on other nameservers, or on time.
+ * Pure.
+ */
+
+/* Owned by the caller: engine_config_free. */
+struct engine_config *transfer_config(const struct engine_config *published);
+
+/* Whether both, made by transfer_config, list the same zones alike. */
+bool transfer_config_same(const struct engine_config *a, const struct engine_config *b);
+
 #endif

@@ -10,6 +10,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/socket.h>
 
 #include "common/base/attributes.h"
@@ -73,5 +74,21 @@ bool addr_is_wildcard(const struct addr *addr);
 /* Same address and port; an IPv4-mapped IPv6 address differs from the IPv4 address, as their
  * sockets do. */
 bool addr_equal(const struct addr *a, const struct addr *b);
+
+/* Networks in CIDR notation. Pure; any thread. */
+
+struct network {
+    struct ip ip; /* host bits zero */
+    uint8_t prefix_bits;
+};
+
+/* The network of this length that contains the address. */
+struct network network_of(const struct ip *ip, uint8_t prefix_bits);
+
+/* "10.0.0.0/8", "fd00::/8"; an address without a length is a network of its own. Host bits may be
+ * set and are ignored. */
+int network_parse(struct slice text, struct network *ret_network, struct err *err) MUST_CHECK;
+
+bool network_contains(const struct network *network, const struct ip *ip);
 
 #endif

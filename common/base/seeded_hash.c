@@ -1,5 +1,6 @@
 #include "common/base/seeded_hash.h"
 
+#include <endian.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -59,4 +60,60 @@ uint32_t seeded_hash(struct slice bytes)
 {
     uint64_t h = seeded_hash64(bytes);
     return (uint32_t)(h ^ h >> 32);
+}
+
+struct state {
+    uint64_t v0, v1, v2, v3;
+};
+
+/* Up to eight bytes. */
+static inline uint64_t load_little(const uint8_t *at, size_t len)
+{
+    uint64_t word = 0;
+    memcpy(&word, at, len);
+    return le64toh(word);
+}
+
+static uint64_t rotate(uint64_t x, unsigned bits)
+{
+    return x << bits | x >> (64 - bits);
+}
+
+static inline void mix(struct state *s, unsigned rounds)
+{
+    for (unsigned i = 0; i < rounds; i++) {
+        s->v0 += s->v1;
+        s->v2 += s->v3;
+        s->v1 = rotate(s->v1, 13) ^ s->v0;
+        s->v3 = rotate(s->v3, 16) ^ s->v2;
+        s->v0 = rotate(s->v0, 32);
+        s->v2 += s->v1;
+        s->v0 += s->v3;
+        s->v1 = rotate(s->v1, 17) ^ s->v2;
+        s->v3 = rotate(s->v3, 21) ^ s->v0;
+        s->v2 = rotate(s->v2, 32);
+    }
+}
+
+static inline void take(struct state *s, uint64_t word)
+{
+    s->v3 ^= word;
+    mix(s, 2);
+    s->v0 ^= word;
+}
+
+uint64_t siphash24(const uint8_t key[SIPHASH_KEY_SIZE], struct slice bytes)
+{
+    const uint8_t *at = (const uint8_t *)bytes.ptr;
+    uint64_t k0 = load_little(key, 8), k1 = load_little(key + 8, 8);
+    struct state s = {k0 ^ UINT64_C(0x736f6d6570736575), k1 ^ UINT64_C(0x646f72616e646f6d),
+                      k0 ^ UINT64_C(0x6c7967656e657261), k1 ^ UINT64_C(0x7465646279746573)};
+    size_t left = bytes.len;
+    for (; left >= 8; left -= 8, at += 8) {
+        take(&s, load_little(at, 8));
+    }
+    take(&s, (left > 0 ? load_little(at, left) : 0) | (uint64_t)bytes.len << 56);
+    s.v2 ^= 0xff;
+    mix(&s, 4);
+    return s.v0 ^ s.v1 ^ s.v2 ^ s.v3;
 }

@@ -16,7 +16,7 @@
 #include "common/etcd/etcd_codec_internal.h"
 #include "common/etcd/etcd_counts_internal.h"
 #include "common/etcd/etcd_link_internal.h"
-#include "common/etcd/etcd_status_internal.h"
+#include "common/etcd/etcd_unary_internal.h"
 #include "common/grpc/grpc.h"
 
 /* etcd hashes passwords with bcrypt, which uses 72 bytes; a larger file is no password. */

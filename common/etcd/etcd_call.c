@@ -3,7 +3,7 @@
 #include "common/base/clock.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_link_state_internal.h"
-#include "common/etcd/etcd_status_internal.h"
+#include "common/etcd/etcd_unary_internal.h"
 
 /* ---- Ends ---- */
 

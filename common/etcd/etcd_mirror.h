@@ -18,7 +18,7 @@
  *
  * A proxy may hide that etcd is away, was replaced, or no longer feeds our watch. So FOLLOWING
  * looks at the store every few seconds: at its key, and whether the watch has told of its revision
- * (etcd_silence_internal.h). If not, it counts the store's keys. As many as the watch has told of:
+ * (etcd_catch_up_internal.h). If not, it counts the store's keys. As many as the watch has told of:
  * other keys have changed, or perhaps values, and the next session asks; its watch names the range
  * a bit differently, so that a proxy which merges equal watches does not merge it with a dead one.
  * Another number, or that watch silent, too: everything is read, since a second watch from the same

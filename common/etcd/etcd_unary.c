@@ -1,12 +1,14 @@
 #include "common/etcd/etcd_unary_internal.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/attributes.h"
+#include "common/base/err.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_codec_internal.h"
 #include "common/etcd/etcd_link_internal.h"
-#include "common/etcd/etcd_status_internal.h"
 #include "common/grpc/grpc.h"
 
 /* A message shows at most this much of each key. */
@@ -117,4 +119,48 @@ struct etcd_call *etcd_unary_start(struct etcd_unary *u)
     };
     struct etcd_link *link = u->is_watched ? etcd_watch_link(u->etcd) : etcd_call_link(u->etcd);
     return etcd_link_call(link, &config, &u->request);
+}
+
+/* By etcd's api/v3rpc/rpctypes/error.go, those of the calls that we make. */
+static const struct {
+    const char *text; /* how it begins, behind "etcdserver: " */
+    int status;
+    int code;
+} errors[] = {
+    {"mvcc: required revision has been compacted", STATUS_OUT_OF_RANGE, ERR_REFUSED},
+    {"mvcc: required revision is a future revision", STATUS_OUT_OF_RANGE, ERR_REFUSED},
+    {"permission denied", STATUS_PERMISSION_DENIED, ERR_REFUSED},
+    {"invalid auth token", STATUS_UNAUTHENTICATED, ERR_REFUSED},
+    {"user name is empty", STATUS_INVALID_ARGUMENT, ERR_REFUSED},
+    {"revision of auth store is old", STATUS_INVALID_ARGUMENT, ERR_REFUSED},
+    {"duplicate key given in txn request", STATUS_INVALID_ARGUMENT, ERR_REFUSED},
+    {"too many operations in txn request", STATUS_INVALID_ARGUMENT, ERR_REFUSED},
+    {"request is too large", STATUS_INVALID_ARGUMENT, ERR_REFUSED},
+    {"key is not provided", STATUS_INVALID_ARGUMENT, ERR_REFUSED},
+    {"authentication is not enabled", STATUS_FAILED_PRECONDITION, ERR_REFUSED},
+    {"requested lease not found", STATUS_NOT_FOUND, ERR_NOT_FOUND},
+    {"lease already exists", STATUS_FAILED_PRECONDITION, ERR_REFUSED},
+    {"mvcc: database space exceeded", STATUS_RESOURCE_EXHAUSTED, ERR_UNAVAILABLE},
+    {"too many requests", STATUS_RESOURCE_EXHAUSTED, ERR_UNAVAILABLE},
+    {"no leader", STATUS_UNAVAILABLE, ERR_UNAVAILABLE},
+    {"leader changed", STATUS_UNAVAILABLE, ERR_UNAVAILABLE},
+    {"request timed out", STATUS_UNAVAILABLE, ERR_UNAVAILABLE},
+    {"server stopped", STATUS_UNAVAILABLE, ERR_UNAVAILABLE},
+    {"unhealthy cluster", STATUS_UNAVAILABLE, ERR_UNAVAILABLE},
+};
+
+int etcd_status_of(int status, struct err *err)
+{
+    static const char source[] = "etcdserver: ";
+    if (status != STATUS_UNKNOWN || strncmp(err->msg, source, sizeof(source) - 1) != 0) {
+        return status;
+    }
+    const char *text = err->msg + sizeof(source) - 1;
+    for (size_t i = 0; i < ARRAY_LEN(errors); i++) {
+        if (strncmp(text, errors[i].text, strlen(errors[i].text)) == 0) {
+            err->code = errors[i].code;
+            return errors[i].status;
+        }
+    }
+    return status;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "common/base/xalloc.h"
+#include "common/http/http_server.h"
 
 struct live_page {
     const struct page *page;
@@ -41,4 +42,14 @@ void live_page_routes(struct live_page *live, struct http_route routes[LIVE_PAGE
 {
     routes[0] = (struct http_route){"/", on_page, live};
     routes[1] = (struct http_route){"/live", on_live, live};
+}
+
+void page_reply(const struct page *page, const struct http_request *request,
+                struct http_reply *reply)
+{
+    if (http_request_reads(request, reply)) {
+        reply->content_type = "text/html; charset=utf-8";
+        reply->fields = page->fields;
+        buf_append(&reply->body, page->html, page->len);
+    }
 }

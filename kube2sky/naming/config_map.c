@@ -11,7 +11,6 @@
 #include "common/dns/dname.h"
 #include "common/dns/record.h"
 #include "common/dns/record_json.h"
-#include "common/dns/record_key.h"
 #include "kube2sky/naming/contract.h"
 #include "kube2sky/naming/naming.h"
 

@@ -5,7 +5,7 @@
  *
  * None of this may change: running clusters hold what kube2sky 1.15 wrote, old readers look for
  * exactly these keys, and a value that differs in one byte has another hash in its key
- * (record_key.h maps names to keys, record_json.h formats values). */
+ * (record.h maps names to keys, record_json.h formats values). */
 #ifndef KUBE2SKY_NAMING_CONTRACT_H
 #define KUBE2SKY_NAMING_CONTRACT_H
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "common/base/xalloc.h"
+#include "common/dns/record.h"
 #include "common/dns/record_json.h"
-#include "common/dns/record_key.h"
 #include "kube2sky/naming/contract.h"
 
 /* The label gets a leading underscore. */

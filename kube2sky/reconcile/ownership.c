@@ -7,7 +7,6 @@
 #include "common/dns/dname.h"
 #include "common/dns/record.h"
 #include "common/dns/record_json.h"
-#include "common/dns/record_key.h"
 #include "common/etcd/etcd_store_id.h"
 #include "kube2sky/naming/client_keys.h"
 #include "kube2sky/naming/contract.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/network.h"
+#include "common/base/addr.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "skydns/external/cache_counts.h"

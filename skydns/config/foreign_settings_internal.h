@@ -6,6 +6,8 @@
 
 #include <stddef.h>
 
+#include "common/base/attributes.h"
+#include "common/base/err.h"
 #include "skydns/external/zone_table.h"
 #include "skydns/publish/engine_config.h"
 #include "skydns/settings/options.h"
@@ -28,5 +30,10 @@ void foreign_settings_set_hosts(struct foreign_settings *foreign, struct hosts_t
 /* Adds what these options say to a configuration that is to be published: references of its own. */
 void foreign_settings_fill(struct foreign_settings *foreign, const struct options *options,
                            struct engine_config *config);
+
+/* The host's own nameservers, used when none are configured. Main thread. */
+
+/* Adds the nameservers of a resolv.conf, port 53. A missing file is not an error and adds none. */
+int resolv_conf_read(struct options *options, const char *path, struct err *err) MUST_CHECK;
 
 #endif

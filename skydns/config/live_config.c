@@ -13,7 +13,6 @@
 #include "skydns/config/dnssec_files.h"
 #include "skydns/config/foreign_settings_internal.h"
 #include "skydns/config/hosts_files_internal.h"
-#include "skydns/config/resolv_conf_internal.h"
 #include "skydns/config/secret_file_internal.h"
 #include "skydns/config/watched_file_internal.h"
 #include "skydns/dnssec/dnssec.h"

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "common/base/addr.h"
-#include "common/base/network.h"
 #include "skydns/corefile/translate_internal.h"
 
 /* ---- autopath ---- */

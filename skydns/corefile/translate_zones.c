@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/network.h"
+#include "common/base/addr.h"
 #include "common/dns/dname.h"
 #include "skydns/corefile/translate_internal.h"
 

@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/addr.h"
 #include "common/base/buf.h"
-#include "common/base/network.h"
 #include "skydns/corefile/parser_internal.h"
 
 /* Each NUL-terminated, one after the other. */

@@ -4,7 +4,7 @@
  *
  *     connection ─ doh ─┬─ doh_http1: http_head, http_chunks ╮
  *                       ╰─ doh_http2: common/http2 ──────────┴─ doh_request ─▶ query
- *                          either ◀─ doh_reply: status, max-age ◀─ doh_date ◀─ reply
+ *                          either ◀─ doh_reply: status, max-age ◀─ reply
  *
  * Queries are at /dns-query. Only on the thread of the connection's loop. */
 #ifndef SKYDNS_DOH_DOH_H

@@ -6,7 +6,6 @@
 #include "common/base/xalloc.h"
 #include "common/http/http_chunks.h"
 #include "common/http/http_head.h"
-#include "skydns/doh/doh_date_internal.h"
 #include "skydns/doh/doh_held_internal.h"
 #include "skydns/doh/doh_reply_internal.h"
 #include "skydns/doh/doh_request_internal.h"

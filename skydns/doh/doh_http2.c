@@ -5,7 +5,6 @@
 #include "common/base/attributes.h"
 #include "common/base/xalloc.h"
 #include "common/http2/http2_server.h"
-#include "skydns/doh/doh_date_internal.h"
 #include "skydns/doh/doh_reply_internal.h"
 #include "skydns/doh/doh_request_internal.h"
 #include "skydns/wire/response.h"

@@ -1,7 +1,9 @@
 #include "skydns/doh/doh_reply_internal.h"
 
 #include <string.h>
+#include <time.h>
 
+#include "common/base/clock.h"
 #include "common/base/cursor.h"
 
 /* ---- Texts ---- */
@@ -92,4 +94,16 @@ size_t doh_reply_head(const struct doh_reply_head *head, uint8_t out[DOH_REPLY_H
     }
     write_text(&w, "\r\n\r\n");
     return w.pos;
+}
+
+const char *doh_date_now(struct doh_date *date)
+{
+    time_t now_s = (time_t)clock_wall_s();
+    if (date->second != now_s || date->text[0] == '\0') {
+        struct tm utc;
+        date->second = now_s;
+        strftime(date->text, sizeof(date->text), "%a, %d %b %Y %H:%M:%S GMT",
+                 gmtime_r(&now_s, &utc));
+    }
+    return date->text;
 }

@@ -1,4 +1,5 @@
-#include "common/base/network.h"
+#include "common/base/addr.h"
+
 #include "skydns/engine/admission_internal.h"
 
 bool admission_contains(struct admission *admission, const struct engine_config *config,

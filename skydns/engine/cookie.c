@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "common/base/siphash.h"
+#include "common/base/seeded_hash.h"
 
 _Static_assert((int)COOKIE_SECRET_SIZE == (int)SIPHASH_KEY_SIZE, "the secret is the key");
 

@@ -60,4 +60,10 @@ int listen_from_systemd(struct listen_sockets *ret_sockets, struct err *err) MUS
 
 void listen_sockets_close(struct listen_sockets *sockets); /* those whose fd is not negative */
 
+/* The error message for an address that cannot be opened. Main thread, at start. */
+
+/* Sets `listen on udp://127.0.0.1:53: address already in use; stop ...` and returns the code
+ * (-errno). */
+int listen_error(const char *transport, const struct addr *address, int code, struct err *err);
+
 #endif

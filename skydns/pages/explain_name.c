@@ -1,7 +1,7 @@
 #include <stdlib.h>
 
 #include "common/base/xalloc.h"
-#include "common/dns/record_key.h"
+#include "common/dns/record.h"
 #include "skydns/answer/follow.h"
 #include "skydns/answer/kube_place.h"
 #include "skydns/pages/explain_internal.h"

@@ -7,7 +7,7 @@
 #include "common/base/duration.h"
 #include "common/base/json_text.h"
 #include "common/dns/dns_names.h"
-#include "common/dns/record_key.h"
+#include "common/dns/record.h"
 #include "skydns/pages/record_page_internal.h"
 #include "skydns/wire/rr_text.h"
 

@@ -2,8 +2,8 @@
 
 #include "common/base/clock.h"
 #include "common/base/json_text.h"
-#include "skydns/pages/change_page_internal.h"
 #include "skydns/pages/explain_page_internal.h"
+#include "skydns/pages/record_page_internal.h"
 
 /* ---- Text ---- */
 

@@ -10,7 +10,6 @@
 #include "common/base/addr.h"
 #include "common/base/attributes.h"
 #include "common/base/err.h"
-#include "common/base/network.h"
 #include "skydns/answer/view.h"
 #include "skydns/clients/client_view.h"
 #include "skydns/engine/path_names.h"

@@ -1,5 +1,9 @@
 /* What an answer depends on other than keys, in a sentence. */
+#include "common/base/clock.h"
+
+#include "common/base/outage.h"
 #include "skydns/pages/explain.h"
+#include "skydns/sync/store_sync.h"
 
 static const char *why_not_ours(const struct explain_case *c)
 {
@@ -111,4 +115,95 @@ const char *explain_why(const struct explain_case *c)
                "other names in -reverse-zones are not forwarded";
     }
     return why_not_ours(c);
+}
+
+/* How old the records are that an explanation is about. */
+
+struct explain_etcd explain_etcd(const struct store_sync *sync, const struct outage *outage)
+{
+    const struct etcd_mirror_counts mirror = store_sync_counts(sync).mirror;
+    int64_t heard_ms = store_sync_heard_ms(sync), now_ms = clock_wall_ms();
+    struct explain_etcd etcd = {
+        .is_away = outage && outage_is_away(outage),
+        .reason = outage ? outage_why(outage) : "",
+        .has_records = store_sync_store(sync) != NULL,
+        .age_s = heard_ms > 0 && now_ms > heard_ms ? (now_ms - heard_ms) / 1000 : 0,
+        .is_holding_old = mirror.is_holding_old,
+        .holding_s = mirror.holding_ms / 1000,
+    };
+    if (etcd.is_away) {
+        etcd.away_s = outage_away_ms(outage) / 1000;
+    }
+    return etcd;
+}
+
+/* Which keys of a name each type uses, and why it skips one; mirrors answer_types.c. */
+
+struct explain_manner explain_manner_of(uint16_t number)
+{
+    switch (number) {
+    case DNS_TYPE_A:
+    case DNS_TYPE_AAAA:
+    case DNS_TYPE_SRV:
+        return (struct explain_manner){.leads_on = true};
+    case DNS_TYPE_MX:
+        return (struct explain_manner){.leads_on = true, .ignores_groups = true};
+    default:
+        return (struct explain_manner){0};
+    }
+}
+
+static enum explain_rule host_rule(const struct store_record *record, enum explain_rule if_address,
+                                   enum explain_rule if_name)
+{
+    switch ((enum store_host)record->host) {
+    case STORE_HOST_NONE:
+        return EXPLAIN_NO_HOST;
+    case STORE_HOST_BAD:
+        return EXPLAIN_BAD_HOST;
+    case STORE_HOST_IP:
+        return if_address;
+    case STORE_HOST_NAME:
+        break;
+    }
+    return if_name;
+}
+
+static enum explain_rule address_rule(const struct engine_config *config,
+                                      const struct store_record *record, uint16_t type)
+{
+    bool is_wanted = record->host_len == (type == DNS_TYPE_A ? 4 : 16);
+    struct dname host;
+    bool is_external = false;
+    if (store_record_host_name(record, &host)) {
+        dname_lower(&host);
+        is_external = !engine_config_zone(config, &host);
+    }
+    return host_rule(record, is_wanted ? EXPLAIN_DUPLICATE : EXPLAIN_FAMILY,
+                     is_external ? EXPLAIN_EXTERNAL : EXPLAIN_TARGET);
+}
+
+enum explain_rule explain_type_rule(const struct engine_config *config, uint16_t type,
+                                    const struct dname *name, const struct store_record *record)
+{
+    struct dname own;
+    store_record_name(record, &own);
+    switch (type) {
+    case DNS_TYPE_A:
+    case DNS_TYPE_AAAA:
+        return address_rule(config, record, type);
+    case DNS_TYPE_SRV:
+        return host_rule(record, EXPLAIN_DUPLICATE, EXPLAIN_DUPLICATE);
+    case DNS_TYPE_MX:
+        return record->mail ? host_rule(record, EXPLAIN_DUPLICATE, EXPLAIN_DUPLICATE)
+                            : EXPLAIN_NO_MAIL;
+    case DNS_TYPE_TXT:
+        return record->lens[RECORD_TEXT] ? EXPLAIN_DUPLICATE : EXPLAIN_NO_TEXT;
+    case DNS_TYPE_CNAME:
+    case DNS_TYPE_PTR:
+        return dname_equal(&own, name) ? host_rule(record, EXPLAIN_ADDRESS, EXPLAIN_DUPLICATE)
+                                       : EXPLAIN_BELOW;
+    default:
+        return EXPLAIN_TYPE;
+    }
 }

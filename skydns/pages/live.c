@@ -1,12 +1,28 @@
 #include "skydns/pages/live.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
+#include "common/base/clock.h"
+#include "common/base/json_text.h"
+#include "common/base/outage.h"
+#include "common/base/version.h"
 #include "common/base/xalloc.h"
-#include "skydns/pages/live_figures_internal.h"
+#include "common/dns/dns_names.h"
+#include "common/etcd/etcd.h"
+#include "skydns/external/cache_counts.h"
+#include "skydns/external/zone_table.h"
+#include "skydns/pages/metrics_queries_internal.h"
+#include "skydns/pages/readiness_internal.h"
+#include "skydns/pages/record_page_internal.h"
 #include "skydns/pages/top_names_internal.h"
-#include "skydns/tap/name_samples.h"
+#include "skydns/publish/engine_config.h"
+#include "skydns/publish/publisher.h"
+#include "skydns/resolver/resolver.h"
+#include "skydns/sync/store_keys.h"
+#include "skydns/sync/store_sync.h"
 #include "skydns/tap/query_tap.h"
+#include "skydns/upstream/upstream_figures.h"
 
 /* Built from skydns/page. */
 extern const struct page skydns_page;
@@ -63,4 +79,259 @@ void live_free(struct live *live)
 void live_routes(struct live *live, struct http_route routes[LIVE_PAGE_ROUTES])
 {
     live_page_routes(live->page, routes);
+}
+
+/* A reason names a domain and its key for each of the domains; longer ones are cut. */
+enum { REASON_MAX = 4096 };
+
+/* ---- The program ---- */
+
+static void write_domains(const struct metrics_sources *all, struct buf *out)
+{
+    const struct store_keys *keys = store_sync_keys(all->sync);
+    buf_append_str(out, ",\"domains\":[");
+    for (size_t i = 0; i < store_keys_count(keys); i++) {
+        char text[DNAME_TEXT_MAX];
+        buf_append_str(out, i ? "," : "");
+        json_text_string(out, slice_str(dname_to_text(store_keys_domain(keys, i), text)));
+    }
+    buf_append_char(out, ']');
+}
+
+static void write_program(const struct metrics_sources *all, struct buf *out)
+{
+    struct buf reason;
+    buf_init(&reason, REASON_MAX);
+    bool is_unready = readiness_explain(all, false, &reason);
+    bool is_doubtful = is_unready || readiness_explain(all, true, &reason);
+    buf_append_str(out, "\"program\":\"skydns\"");
+    json_text_string_field(out, "version", version_string);
+    json_text_number_field(out, "time_ms", (uint64_t)clock_wall_ms());
+    json_text_number_field(out, "uptime_s", (uint64_t)(clock_wall_s() - all->start_s));
+    write_domains(all, out);
+    buf_append_str(out, is_unready ? ",\"ready\":false" : ",\"ready\":true");
+    json_text_string_field(out, "reason", is_doubtful ? buf_cstr(&reason) : "");
+    buf_fini(&reason);
+}
+
+/* ---- Queries ---- */
+
+static void write_queries(const struct transport_sums *transports, struct buf *out)
+{
+    uint64_t limited = 0, refused = 0, dropped = 0;
+    bool is_first = true;
+    buf_append_str(out, ",\"queries\":{");
+    for (size_t i = 0; i < ENGINE_TRANSPORTS; i++) {
+        const struct query_sums *sums = &transports[i].sums;
+        limited += sums->limited + sums->limit_drops;
+        refused += sums->not_allowed;
+        dropped += sums->dropped;
+        if (transports[i].is_shown) {
+            buf_printf(out, "%s\"%s\":%" PRIu64, is_first ? "" : ",", transports[i].name,
+                       sums->queries);
+            is_first = false;
+        }
+    }
+    buf_printf(out, "},\"clients\":{\"limited\":%" PRIu64 ",\"refused\":%" PRIu64 "}", limited,
+               refused);
+    json_text_number_field(out, "dropped", dropped);
+}
+
+static void write_types(const struct transport_sums *transports, struct buf *out)
+{
+    buf_append_str(out, ",\"types\":{");
+    for (size_t type = 0; type < QUERY_TYPES; type++) {
+        uint64_t queries = 0;
+        for (size_t i = 0; i < ENGINE_TRANSPORTS; i++) {
+            queries += transports[i].sums.types[type];
+        }
+        buf_printf(out, "%s\"%s\":%" PRIu64, type ? "," : "",
+                   query_type_name((enum query_type)type), queries);
+    }
+    buf_append_char(out, '}');
+}
+
+static void write_rcodes(const struct transport_sums *transports, struct buf *out)
+{
+    bool is_first = true;
+    buf_append_str(out, ",\"rcodes\":{");
+    for (size_t rcode = 0; rcode < QUERY_RCODES; rcode++) {
+        uint64_t replies = 0;
+        for (size_t i = 0; i < ENGINE_TRANSPORTS; i++) {
+            replies += transports[i].sums.rcodes[rcode];
+        }
+        if (replies > 0) {
+            buf_printf(out, "%s\"%s\":%" PRIu64, is_first ? "" : ",", dns_rcode_name(rcode),
+                       replies);
+            is_first = false;
+        }
+    }
+    buf_append_char(out, '}');
+}
+
+/* How many replies took how long, since the start: up to each bound, then the longer ones. */
+static void write_took(const struct histogram *took, struct buf *out)
+{
+    buf_append_str(out, "{\"bounds_us\":[");
+    for (size_t i = 0; i < query_reply_scale.bound_count; i++) {
+        buf_printf(out, "%s%" PRId64, i ? "," : "", query_reply_scale.bounds[i]);
+    }
+    buf_append_str(out, "],\"counts\":[");
+    for (size_t i = 0; i <= query_reply_scale.bound_count; i++) {
+        buf_printf(out, "%s%" PRIu64, i ? "," : "", counter_get(&took->buckets[i]));
+    }
+    buf_append_str(out, "]}");
+}
+
+static void write_latency(const struct transport_sums *transports, struct buf *out)
+{
+    bool is_first = true;
+    buf_append_str(out, ",\"latency\":{");
+    for (size_t i = 0; i < ENGINE_TRANSPORTS; i++) {
+        if (transports[i].is_shown) {
+            buf_printf(out, "%s\"%s\":", is_first ? "" : ",", transports[i].name);
+            write_took(&transports[i].sums.took, out);
+            is_first = false;
+        }
+    }
+    buf_append_char(out, '}');
+}
+
+/* ---- Other domains ---- */
+
+static void write_cache(const struct engine_config *config, struct buf *out)
+{
+    struct cache_counts counts = {0};
+    if (!config->cache) {
+        return;
+    }
+    const struct cache_figures now = cache_figures(config->cache);
+    if (config->cache_tally) {
+        cache_tally_sum(config->cache_tally, &counts);
+    }
+    buf_printf(out, ",\"cache\":{\"entries\":%" PRIu64, now.entries);
+    json_text_number_field(out, "bytes", now.bytes);
+    json_text_number_field(out, "limit", now.entries_max);
+    json_text_number_field(out, "hits", counter_get(&counts.hits_positive));
+    json_text_number_field(out, "negative_hits", counter_get(&counts.hits_negative));
+    json_text_number_field(out, "stale_hits", counter_get(&counts.hits_stale));
+    json_text_number_field(out, "failure_hits", counter_get(&counts.hits_failure));
+    json_text_number_field(out, "misses", counter_get(&counts.misses));
+    json_text_number_field(out, "prefetches", counter_get(&counts.prefetches));
+    json_text_number_field(out, "evictions", counter_get(&counts.evictions));
+    buf_append_char(out, '}');
+}
+
+/* What it was asked since the start; NULL: nothing yet, or it found no place (upstream_figures.h).
+ */
+static const struct upstream_figure *find_figure(const struct upstream_figures *figures,
+                                                 const struct foreign_zone *zone, size_t server)
+{
+    for (size_t i = 0; i < upstream_figures_count(figures); i++) {
+        const struct upstream_figure *figure = &figures->items[i];
+        if (nameserver_equal(&figure->server, &zone->servers[server]) &&
+            dname_equal(&figure->zone, &zone->name)) {
+            return figure;
+        }
+    }
+    return NULL;
+}
+
+static void write_figure(const struct upstream_figure *figure, struct buf *out)
+{
+    json_text_number_field(out, "queries", counter_get(&figure->queries));
+    json_text_number_field(out, "failures", counter_get(&figure->failures));
+    buf_printf(out, ",\"seconds\":%.6f", (double)counter_get(&figure->took.sum) / 1e6);
+}
+
+static void write_nameserver(const struct metrics_sources *all, const struct foreign_zone *zone,
+                             size_t server, const char *state, struct buf *out)
+{
+    const struct upstream_figures *figures = resolver_counts(all->resolver)->upstreams;
+    const struct upstream_figure *figure = find_figure(figures, zone, server);
+    const struct nameserver *nameserver = &zone->servers[server];
+    char zone_text[DNAME_TEXT_MAX], address[NAMESERVER_TEXT_MAX];
+    buf_append_str(out, "{\"zone\":");
+    json_text_string(out, slice_str(dname_to_text(&zone->name, zone_text)));
+    json_text_string_field(out, "address", nameserver_format(nameserver, address));
+    json_text_string_field(out, "transport", nameserver_is_tls(nameserver) ? "tls" : "udp");
+    json_text_string_field(out, "state", state);
+    if (figure) {
+        write_figure(figure, out);
+    }
+    buf_append_char(out, '}');
+}
+
+/* Never up before it was asked. */
+static const char *state_of(const struct upstream_states *states, size_t server)
+{
+    return states->looping >> server & 1 ? "looping"
+           : states->dead >> server & 1  ? "down"
+           : states->asked >> server & 1 ? "up"
+                                         : "unknown";
+}
+
+static void write_nameservers(const struct metrics_sources *all, const struct engine_config *config,
+                              struct buf *out)
+{
+    size_t zone_count = 0, shown = 0, total = 0;
+    const struct foreign_zone *zones =
+        config->zones_of_others ? zone_table_items(config->zones_of_others, &zone_count) : NULL;
+    buf_append_str(out, ",\"nameservers\":[");
+    for (size_t i = 0; zones && i < zone_count; i++) {
+        struct upstream_states states = {0};
+        (void)resolver_zone_state(all->resolver, zones[i].serial, &states); /* none: not asked */
+        total += zones[i].server_count;
+        for (size_t j = 0; j < zones[i].server_count && shown < LIVE_NAMESERVERS_MAX; j++) {
+            buf_append_str(out, shown++ ? "," : "");
+            write_nameserver(all, &zones[i], j, state_of(&states, j), out);
+        }
+    }
+    buf_append_char(out, ']');
+    if (total > shown) {
+        json_text_number_field(out, "nameservers_more", total - shown);
+    }
+}
+
+/* ---- Records ---- */
+
+static void write_etcd(const struct metrics_sources *all, const struct store_sync_counts *store,
+                       struct buf *out)
+{
+    const struct outage_source *followed = all->followed;
+    int64_t away_ms = followed->is_away ? clock_monotonic_ms() - followed->since_ms : 0;
+    int64_t lag = store->mirror.revision - store->revision;
+    buf_printf(out, ",\"etcd\":{\"connected\":%s", followed->is_away ? "false" : "true");
+    json_text_number_field(out, "revision", (uint64_t)store->revision);
+    json_text_number_field(out, "lag", (uint64_t)(lag > 0 ? lag : 0));
+    json_text_number_field(out, "age_ms", (uint64_t)etcd_silence_ms(all->etcd));
+    json_text_string_field(out, "endpoint", etcd_endpoint(all->etcd));
+    json_text_number_field(out, "away_s", (uint64_t)away_ms / 1000);
+    json_text_string_field(out, "reason", outage_why(all->outage));
+    buf_append_char(out, '}');
+    json_text_number_field(out, "records", store->keys);
+    json_text_number_field(out, "unusable", store->broken);
+}
+
+void live_figures_write(const struct metrics_sources *sources, const struct top_names *top,
+                        struct buf *out)
+{
+    struct transport_sums transports[ENGINE_TRANSPORTS];
+    const struct engine_config *config = publisher_newest_config(sources->publisher);
+    const struct store_sync_counts store = store_sync_counts(sources->sync);
+    metrics_sum_transports(sources, transports);
+    buf_append_char(out, '{');
+    write_program(sources, out);
+    write_queries(transports, out);
+    write_types(transports, out);
+    write_rcodes(transports, out);
+    write_latency(transports, out);
+    write_cache(config, out);
+    write_nameservers(sources, config, out);
+    write_etcd(sources, &store, out);
+    buf_append_str(out, ",\"top\":");
+    top_names_write(top, out);
+    buf_append_str(out, ",\"changes\":");
+    change_page_list(sources->sync, LIVE_CHANGES_MAX, out);
+    buf_append_char(out, '}');
 }

@@ -4,10 +4,12 @@
 #ifndef SKYDNS_PAGES_LIVE_H
 #define SKYDNS_PAGES_LIVE_H
 
+#include "common/base/buf.h"
 #include "common/page/live_page.h"
 #include "skydns/pages/metrics_table.h"
 
 struct live;
+struct top_names;
 
 /* The sources are borrowed, and set before the loop runs. */
 struct live *live_new(struct ev_loop *loop, const struct metrics_sources *sources);
@@ -16,5 +18,16 @@ struct live *live_new(struct ev_loop *loop, const struct metrics_sources *source
 void live_free(struct live *live);
 
 void live_routes(struct live *live, struct http_route routes[LIVE_PAGE_ROUTES]);
+
+/* The JSON of one event of /live. Main thread. */
+
+/* Nameservers shown, those of the first zones: there may be 16,000, and an event has 256 KiB. */
+enum { LIVE_NAMESERVERS_MAX = 64 };
+
+enum { LIVE_CHANGES_MAX = 20 }; /* a screen of them */
+
+/* Appends one line, without newline. */
+void live_figures_write(const struct metrics_sources *sources, const struct top_names *top,
+                        struct buf *out);
 
 #endif

@@ -25,4 +25,10 @@ void metrics_queries_write(struct metrics_page *page,
 void metrics_limits_write(struct metrics_page *page,
                           const struct transport_sums transports[ENGINE_TRANSPORTS]);
 
+/* The part of the metrics that connections have: how many by transport, TLS handshakes, and when
+ * the certificate ends. Main thread. */
+
+/* What has no listener is left out. */
+void metrics_streams_write(struct metrics_page *page, const struct metrics_sources *sources);
+
 #endif

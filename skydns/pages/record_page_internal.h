@@ -6,13 +6,15 @@
 #ifndef SKYDNS_PAGES_RECORD_PAGE_INTERNAL_H
 #define SKYDNS_PAGES_RECORD_PAGE_INTERNAL_H
 
+#include "common/base/buf.h"
 #include "common/http/http_server.h"
 #include "skydns/records/store.h"
+#include "skydns/sync/recent_changes.h"
 
 struct store_sync;
 
 /* Appends the fields, without braces: the key, the value's fields, the key's revision, and for how
- * long this process has known it. `prefix` as in common/dns/record_key.h. */
+ * long this process has known it. `prefix` as in common/dns/record.h. */
 void record_page_fields(const struct store_record *record, struct slice prefix, struct buf *out);
 
 /* Seconds since the record arrived with its revision. */
@@ -21,5 +23,18 @@ uint32_t record_page_known_s(const struct store_record *record);
 /* Serves the whole page as a stream. Each piece comes from one version; the next continues in the
  * newest one. */
 void record_page_stream(const struct store_sync *sync, struct http_reply *reply);
+
+/* Prints changes of records (recent_changes.h) as JSON: for /explain and /live. Main thread.
+ *
+ *     {"time_ms":1767323045000,"revision":17,"kind":"put","name":"web.default.svc.cluster.local.",
+ *      "key":"/skydns/local/cluster/svc/default/web","took_us":85} */
+
+struct store_sync;
+
+/* Without took_us until all threads see it. */
+void change_page_one(const struct recent_change *change, struct slice prefix, struct buf *out);
+
+/* A list, the latest first, at most so many. */
+void change_page_list(const struct store_sync *sync, size_t max, struct buf *out);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "common/base/json_text.h"
 #include "common/base/xalloc.h"
-#include "common/dns/record_key.h"
+#include "common/dns/record.h"
 #include "skydns/pages/record_page_internal.h"
 #include "skydns/sync/store_sync.h"
 

@@ -10,7 +10,6 @@
 
 #include "common/base/addr.h"
 #include "common/base/attributes.h"
-#include "common/base/network.h"
 #include "common/dns/dname.h"
 #include "common/dns/dns.h"
 #include "skydns/external/cache.h"

@@ -13,7 +13,6 @@
 #include "common/base/addr.h"
 #include "common/base/attributes.h"
 #include "common/base/err.h"
-#include "common/base/network.h"
 
 enum { RECURSION_NETWORKS_MAX = 256 }; /* enough for a long flag, or a node with many pods */
 

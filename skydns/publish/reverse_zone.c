@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/base/network.h"
+#include "common/base/addr.h"
 #include "skydns/publish/engine_config.h"
 
 const struct dname reverse_zone_in_addr_arpa = {.len = 14, .wire = "\7in-addr\4arpa"};

@@ -7,7 +7,6 @@
 #include <stddef.h>
 
 #include "common/base/addr.h"
-#include "common/base/network.h"
 #include "common/dns/dname.h"
 
 enum { TRANSFER_ACCESS_MAX = 64 }; /* a zone has a dozen secondaries; each is asked about in turn */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "common/dns/txt.h"
+#include "common/dns/record.h"
 #include "skydns/records/store_loader.h"
 #include "skydns/records/store_node_internal.h"
 

@@ -1,6 +1,8 @@
 #include "skydns/settings/options.h"
 
+#include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/flags.h"
 #include "common/base/xalloc.h"
@@ -307,4 +309,110 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
         stub_zones_unref(o.stubs);
     }
     return r;
+}
+
+/* Settings that only the environment has. */
+
+static const char *variable_or(const char *name, const char *if_unset)
+{
+    const char *value = getenv(name);
+    return value && *value ? value : if_unset;
+}
+
+/* For a Service named prometheus, Kubernetes sets PROMETHEUS_PORT=tcp://..., not a port. */
+static void read_prometheus(struct options *o)
+{
+    const char *port = variable_or("PROMETHEUS_PORT", "");
+    unsigned number = 0;
+    size_t digits = strspn(port, "0123456789");
+    for (size_t i = 0; i < digits && number <= UINT16_MAX; i++) {
+        number = number * 10 + (unsigned)(port[i] - '0');
+    }
+    bool is_port = port[digits] == '\0' && number <= UINT16_MAX;
+    o->prometheus_port = is_port ? (uint16_t)number : 0;
+    if (!is_port && o->ignored.count < FLAG_STRINGS_MAX) {
+        o->ignored.items[o->ignored.count++] = "PROMETHEUS_PORT";
+    }
+    o->prometheus_path = variable_or("PROMETHEUS_PATH", "/metrics");
+    o->prometheus_namespace = variable_or("PROMETHEUS_NAMESPACE", "skydns");
+    o->prometheus_subsystem = variable_or("PROMETHEUS_SUBSYSTEM", "skydns");
+}
+
+/* Where SkyDNS pushed its counts; here /metrics is scraped instead. */
+static void note_variables(struct options *o)
+{
+    static const char *const names[] = {"GRAPHITE_SERVER", "GRAPHITE_PREFIX", "STATHAT_USER"};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        const char *value = getenv(names[i]);
+        if (value && *value && o->ignored.count < FLAG_STRINGS_MAX) {
+            o->ignored.items[o->ignored.count++] = names[i];
+        }
+    }
+}
+
+void option_variables(struct options *o)
+{
+    note_variables(o);
+    read_prometheus(o);
+}
+
+struct engine_config *options_engine_config(const struct options *o)
+{
+    struct engine_config *config = xcalloc(1, sizeof(*config));
+    config->settings = o->engine;
+    config->has_nameservers = o->nameserver_count > 0;
+    for (size_t i = 0; i < o->domain_count; i++) {
+        const struct dname *hostmaster = o->hostmaster.len ? &o->hostmaster : NULL;
+        bool fits = engine_config_add_domain(config, &o->domains[i], hostmaster);
+        assert(fits); /* domains has the same size */
+        (void)fits;
+    }
+    return config;
+}
+
+/* ---- Files ---- */
+
+/* Those of one row. */
+static void add_files(struct option_files *files, const struct setting *setting,
+                      const struct options *flags)
+{
+    const void *member = (const char *)flags + setting->member_at;
+    bool is_list = setting->kind == SETTING_TEXTS;
+    const struct flag_strings *list = member;
+    for (size_t i = 0; is_list && i < list->count; i++) {
+        files->paths[files->count++] = xstrdup(list->items[i]);
+    }
+    if (!is_list) {
+        files->paths[files->count++] = xstrdup(*(const char *const *)member);
+    }
+}
+
+struct option_files *option_files_new(const struct options *flags)
+{
+    char base[OPTION_ITEM_MAX];
+    const char *rest = flags->dnssec;
+    size_t count, most = 2 * DNSSEC_KEYS_MAX;
+    const struct setting *settings = settings_table(&count);
+    for (size_t i = 0; i < count; i++) {
+        most += !settings[i].is_file ? 0 : settings[i].kind == SETTING_TEXTS ? FLAG_STRINGS_MAX : 1;
+    }
+    struct option_files *files = xcalloc(1, sizeof(*files) + most * sizeof(files->paths[0]));
+    for (size_t i = 0; i < count; i++) {
+        if (settings[i].is_file) {
+            add_files(files, &settings[i], flags);
+        }
+    }
+    while (option_next_item(&rest, base)) {
+        files->paths[files->count++] = xasprintf("%s.key", base);
+        files->paths[files->count++] = xasprintf("%s.private", base);
+    }
+    return files;
+}
+
+void option_files_free(struct option_files *files)
+{
+    for (size_t i = 0; i < files->count; i++) {
+        free(files->paths[i]);
+    }
+    free(files);
 }

@@ -158,4 +158,19 @@ static inline bool options_want_client_index(const struct options *o)
 /* The part that answering threads need; one block of memory, owned by the caller. */
 struct engine_config *options_engine_config(const struct options *options);
 
+/* ---- Files ---- */
+
+/* The files that flags name, for those who confine the program to them (confinement.h). Main
+ * thread.
+ */
+
+/* Without that of -snapshot, which is read but once, and written. */
+struct option_files {
+    size_t count;
+    char *paths[]; /* "": the flag is not set */
+};
+
+struct option_files *option_files_new(const struct options *flags);
+void option_files_free(struct option_files *files);
+
 #endif

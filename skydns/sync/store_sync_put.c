@@ -2,8 +2,8 @@
 
 #include "common/base/err.h"
 #include "common/base/log.h"
+#include "common/dns/record.h"
 #include "common/dns/record_json.h"
-#include "common/dns/record_key.h"
 #include "common/dns/record_scan.h"
 #include "common/etcd/etcd_mirror.h"
 #include "skydns/sync/store_sync_internal.h"

@@ -6,7 +6,7 @@
 #include "common/base/buf.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
-#include "common/dns/record_key.h"
+#include "common/dns/record.h"
 #include "skydns/publish/engine_config.h"
 #include "skydns/records/store.h"
 #include "skydns/sync/broken.h"

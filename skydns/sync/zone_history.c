@@ -7,7 +7,7 @@
 #include "common/base/err.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
-#include "common/dns/record_key.h"
+#include "common/dns/record.h"
 #include "common/etcd/etcd.h"
 #include "common/etcd/etcd_watch.h"
 #include "skydns/sync/zone_changes_internal.h"

@@ -8,7 +8,7 @@
 
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
-#include "skydns/listen/listen_error.h"
+#include "skydns/listen/listen_socket.h"
 #include "skydns/resolver/deferred.h"
 
 /* After a stop: the most full batches that can be queued in the socket (the kernel accounts at

@@ -4,9 +4,9 @@
 #include <assert.h>
 #include <string.h>
 
+#include "common/dns/record.h"
 #include "common/dns/record_json.h"
 #include "common/dns/record_scan.h"
-#include "common/dns/txt.h"
 
 static void check_scan(const struct record *scanned, const struct record *record)
 {

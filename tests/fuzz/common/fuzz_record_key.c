@@ -2,7 +2,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "common/dns/record_key.h"
+#include "common/dns/record.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -11,7 +11,6 @@
 #include "common/dns/dname.h"
 #include "common/dns/record.h"
 #include "common/dns/record_json.h"
-#include "common/dns/record_key.h"
 #include "kube2sky/naming/config_document.h"
 #include "kube2sky/naming/config_map.h"
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "common/base/xalloc.h"
+#include "common/dns/record.h"
 #include "common/dns/record_json.h"
-#include "common/dns/record_key.h"
 #include "kube2sky/api/kube_object.h"
 #include "kube2sky/naming/inventory.h"
 #include "kube2sky/naming/naming.h"

@@ -6,8 +6,8 @@
 
 #include "common/base/cursor.h"
 #include "common/base/xalloc.h"
+#include "common/dns/record.h"
 #include "common/dns/record_json.h"
-#include "common/dns/record_key.h"
 #include "tests/support/skydns/records.h"
 
 static _Noreturn void die(const char *what, const char *which)

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "common/base/xalloc.h"
+#include "common/dns/record.h"
 #include "common/dns/record_json.h"
-#include "common/dns/record_key.h"
 #include "tests/support/skydns/records.h"
 
 /* The longest is 96 bytes. */

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "common/base/network.h"
+#include "common/base/addr.h"
 
 static void flip(struct ip *ip, unsigned bit)
 {

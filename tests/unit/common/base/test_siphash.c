@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "common/base/siphash.h"
+#include "common/base/seeded_hash.h"
 
 static const struct {
     size_t len;

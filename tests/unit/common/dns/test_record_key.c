@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "common/dns/record_key.h"
+#include "common/dns/record.h"
 
 static const struct slice prefix = {"/skydns/", 8};
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "common/dns/txt.h"
+#include "common/dns/record.h"
 
 static void test_escapes(void **state)
 {

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "common/etcd/etcd_digest_internal.h"
+#include "common/etcd/etcd_saved_internal.h"
 
 enum { LAST = 7, UPTO = 9 };
 

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "common/etcd/etcd_silence_internal.h"
+#include "common/etcd/etcd_catch_up_internal.h"
 
 enum { FIRST = ETCD_SILENCE_FIRST_MS };
 

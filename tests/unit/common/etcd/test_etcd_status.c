@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "common/base/err.h"
-#include "common/etcd/etcd_status_internal.h"
+#include "common/etcd/etcd_unary_internal.h"
 
 static int status_of(int status, const char *text, int *ret_code)
 {

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "skydns/config/clock_watch_internal.h"
+#include "skydns/config/dnssec_files.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/test_clock.h"
 

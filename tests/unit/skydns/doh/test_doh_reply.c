@@ -13,7 +13,6 @@
 #include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "common/dns/dns.h"
-#include "skydns/doh/doh_date_internal.h"
 
 static void test_numbers(void **state)
 {

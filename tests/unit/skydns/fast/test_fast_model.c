@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/dns/record_key.h"
+#include "common/dns/record.h"
 #include "skydns/external/cache.h"
 #include "skydns/external/hosts_table.h"
 #include "skydns/external/zone_table.h"

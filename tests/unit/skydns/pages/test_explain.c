@@ -2,7 +2,7 @@
  * names, and the limits of the work. */
 #include "tests/unit/skydns/pages/pages_bed.h"
 
-#include "common/dns/record_key.h"
+#include "common/dns/record.h"
 #include "skydns/records/rr.h"
 
 static struct dname name_of(const char *text)

@@ -5,8 +5,8 @@
 #include <jansson.h>
 
 #include "common/base/buf.h"
-#include "skydns/pages/change_page_internal.h"
 #include "skydns/pages/explain_page_internal.h"
+#include "skydns/pages/record_page_internal.h"
 #include "tests/support/test_clock.h"
 
 enum { PAGE_MAX = 4 * 1024 * 1024 };

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "skydns/config/resolv_conf_internal.h"
+#include "skydns/config/foreign_settings_internal.h"
 #include "skydns/settings/option_text.h"
 #include "skydns/settings/option_values.h"
 #include "skydns/settings/options.h"

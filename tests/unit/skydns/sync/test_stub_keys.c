@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "common/base/attributes.h"
+#include "common/dns/record.h"
 #include "common/dns/record_json.h"
-#include "common/dns/record_key.h"
 #include "skydns/records/store.h"
 #include "skydns/sync/broken.h"
 #include "skydns/sync/stub_keys_internal.h"

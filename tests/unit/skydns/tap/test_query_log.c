@@ -12,7 +12,6 @@
 
 #include "common/base/attributes.h"
 #include "common/base/log.h"
-#include "skydns/tap/name_samples.h"
 #include "skydns/tap/query_counts.h"
 #include "skydns/tap/query_tap.h"
 #include "tests/support/log_capture.h"

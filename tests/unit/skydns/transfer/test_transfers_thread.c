@@ -15,7 +15,7 @@
 #include "common/dns/dns.h"
 #include "skydns/publish/zone_serials.h"
 #include "skydns/transfer/transfers.h"
-#include "skydns/transfer_config.h"
+#include "skydns/transfer_feed.h"
 #include "tests/support/skydns/fixture.h"
 
 struct bed {

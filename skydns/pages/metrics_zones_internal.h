@@ -1,7 +1,7 @@
 /* The part of the metrics that -dnssec has: signatures, keys, and queries that waited for the
  * signers. Main thread. */
-#ifndef SKYDNS_PAGES_METRICS_DNSSEC_INTERNAL_H
-#define SKYDNS_PAGES_METRICS_DNSSEC_INTERNAL_H
+#ifndef SKYDNS_PAGES_METRICS_ZONES_INTERNAL_H
+#define SKYDNS_PAGES_METRICS_ZONES_INTERNAL_H
 
 #include <stdint.h>
 
@@ -9,5 +9,9 @@
 
 /* Nothing, if nothing is signed. Returns how many signatures were asked for and not kept. */
 uint64_t metrics_dnssec_write(struct metrics_page *page, const struct metrics_sources *sources);
+
+/* Zone transfers on the metrics page. */
+
+void metrics_transfers_write(struct metrics_page *page, const struct metrics_sources *all);
 
 #endif
