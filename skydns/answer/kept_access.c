@@ -48,7 +48,7 @@ bool kept_access_allows(struct kept_access *access, const struct addr *client)
 
 void kept_access_miss(struct kept_access *access, const struct engine_query *query)
 {
-    if (!query->is_repeated && !query->takes_stale) {
+    if (!query->owned && !query->takes_stale) {
         counter_add(&access->counts->misses, 1);
     }
 }
@@ -326,28 +326,16 @@ void kept_targets_count(const struct kept_targets *targets, struct kept_access *
     }
 }
 
-/* Writes the query that a client would send for the target. */
-static void write_refresh(const struct external_question *question, struct engine_deferral *d)
-{
-    struct writer w = writer_of(d->refresh, sizeof(d->refresh));
-    writer_u16(&w, 0);
-    writer_u16(&w, DNS_FLAG_RD);
-    writer_u16(&w, 1); /* the question */
-    writer_u16(&w, 0);
-    writer_u16(&w, 0);
-    writer_u16(&w, 0);
-    writer_bytes(&w, question->name.wire, question->name.len);
-    writer_u16(&w, question->type);
-    writer_u16(&w, DNS_CLASS_IN);
-    d->refresh_len = w.pos;
-    d->wants_refresh = true;
-}
-
 void kept_targets_refresh(const struct kept_targets *targets, struct engine_deferral *deferral)
 {
     for (size_t i = 0; i < targets->count && !deferral->wants_refresh; i++) {
         if (targets->hits[i].state == CACHE_FRESH && targets->hits[i].wants_refresh) {
-            write_refresh(&targets->items[i].question, deferral);
+            const struct external_question *question = &targets->items[i].question;
+            deferral->wants_refresh = true;
+            deferral->refresh = (struct question){.name = question->name,
+                                                  .type = question->type,
+                                                  .qclass = DNS_CLASS_IN,
+                                                  .recursion_desired = true};
         }
     }
 }

@@ -285,8 +285,8 @@ enum engine_verdict direct_answer(struct direct *direct, const struct store *sto
 {
     struct direct_source source = {.direct = direct, .store = store, .externals = externals};
     ret_deferral->wants_refresh = false;
-    ret_deferral->refresh_len = 0;
-    ret_deferral->forward_len = 0;
+    ret_deferral->refresh.name.len = 0;
+    ret_deferral->forward.len = 0;
     ret_deferral->path_at = 0;
     ret_deferral->path_seen = 0;
     if (store && !externals && query->parsed->is_ordinary) {

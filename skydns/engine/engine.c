@@ -12,6 +12,7 @@
 #include "skydns/engine/direct_internal.h"
 #include "skydns/engine/finish_internal.h"
 #include "skydns/engine/path_walk_internal.h"
+#include "skydns/wire/owned_query.h"
 #include "skydns/wire/query_parse.h"
 #include "skydns/wire/response.h"
 
@@ -23,10 +24,10 @@ struct engine {
     struct admission admission;
     size_t ahead_count; /* queries looked ahead at */
     struct query ahead[ENGINE_AHEAD_MAX];
-    struct query alone;               /* one that is not among them */
-    struct tsig_query tsig;           /* of the query being answered, if it has one, */
-    struct engine_query signed_query; /* without it */
-    uint8_t plain[TSIG_QUERY_MAX];    /* and the query without it */
+    struct query alone;            /* one that is not among them */
+    struct tsig_query tsig;        /* of the query being answered, if it has one, */
+    uint8_t plain[TSIG_QUERY_MAX]; /* and the query without it */
+    struct engine_query opened;    /* as it is answered: one with it, or that has waited */
     struct engine_counts counts;
 };
 
@@ -97,6 +98,8 @@ static inline struct query *parse_begin(struct engine *engine, const struct engi
     struct query *parsed = &engine->alone;
     if (query->ahead > 0 && query->ahead <= engine->ahead_count) {
         parsed = &engine->ahead[query->ahead - 1];
+    } else if (query->owned) {
+        owned_query_read(query->owned, parsed);
     } else {
         query_parse_ordinary(query->wire, query->len, parsed);
     }
@@ -175,14 +178,6 @@ static const struct tsig_query *open_tsig(struct engine *engine, const struct en
                : NULL;
 }
 
-/* NULL: the query is not signed well, or nobody asks. */
-static const struct tsig_query *open_good_tsig(struct engine *engine,
-                                               const struct engine_query *query)
-{
-    const struct tsig_query *tsig = open_tsig(engine, query);
-    return tsig && tsig->verdict == TSIG_GOOD ? tsig : NULL;
-}
-
 /* The query without the record that open_tsig has found, unless that was MALFORMED; with room in
  * the response for that of the response. */
 static struct engine_query without_tsig(const struct engine *engine,
@@ -190,14 +185,51 @@ static struct engine_query without_tsig(const struct engine *engine,
 {
     const struct tsig_query *tsig = &engine->tsig;
     struct engine_query plain = *query;
-    assert(tsig->plain_len <= sizeof(engine->plain));
-    plain.wire = engine->plain;
-    plain.len = tsig->plain_len;
+    if (!query->owned) {
+        assert(tsig->plain_len <= sizeof(engine->plain));
+        plain.wire = engine->plain;
+        plain.len = tsig->plain_len;
+    }
     plain.ends_in_tsig = true;
     plain.ahead = 0; /* it was looked ahead at with its record */
     plain.signed_by = tsig->verdict == TSIG_GOOD ? tsig_key_name(tsig->key) : NULL;
     plain.reserved_by_tsig = tsig->key ? tsig_reply_size(tsig) : 0;
     return plain;
+}
+
+/* The query as it is answered: without its TSIG record if that is good. False: it has waited, and
+ * its key is gone. */
+static bool open_whole(struct engine *engine, const struct engine_query *query,
+                       struct engine_query *ret_opened)
+{
+    const struct tsig_kept *kept = query->owned ? owned_query_tsig(query->owned) : NULL;
+    if (kept && !tsig_restore(engine->config->tsig, kept, &engine->tsig)) {
+        return false;
+    }
+    const bool is_good =
+        query->owned ? kept != NULL : open_tsig(engine, query) && engine->tsig.verdict == TSIG_GOOD;
+    *ret_opened = is_good ? without_tsig(engine, query) : *query;
+    *ret_opened = open_query(engine, ret_opened);
+    return true;
+}
+
+void engine_read(struct engine *engine, struct engine_query *query)
+{
+    struct engine_query opened;
+    assert(!query->owned);
+    (void)!open_whole(engine, query, &opened); /* false: only of one that has waited */
+    query->parsed = opened.parsed;
+    query->tsig = opened.ends_in_tsig ? &engine->tsig : NULL;
+}
+
+/* Its options and its signature. */
+static NOINLINE void finish_response(const struct engine *engine, const struct engine_query *opened,
+                                     struct response *response)
+{
+    close_reply(engine, opened, response);
+    if (opened->ends_in_tsig) {
+        finish_tsig(&engine->tsig, opened, response);
+    }
 }
 
 /* ---- Errors ---- */
@@ -212,18 +244,17 @@ static void error_reply(struct engine *engine, const struct engine_query *query,
     close_reply(engine, &opened, response);
 }
 
-static void signed_error(struct engine *engine, const struct engine_query *query,
+static bool signed_error(struct engine *engine, const struct engine_query *query,
                          enum dns_rcode rcode, uint16_t flags, enum edns_error error,
                          struct response *response)
 {
-    const struct tsig_query *tsig = open_good_tsig(engine, query);
-    if (!tsig) {
-        error_reply(engine, query, rcode, flags, error, response);
-        return;
+    struct engine_query opened;
+    response->len = 0;
+    if (open_whole(engine, query, &opened)) {
+        direct_error(engine->direct, &opened, rcode, flags, error, response);
+        finish_response(engine, &opened, response);
     }
-    const struct engine_query plain = without_tsig(engine, query);
-    error_reply(engine, &plain, rcode, flags, error, response);
-    finish_tsig(tsig, query, response);
+    return response->len > 0;
 }
 
 /* Not signed, so that a flood of these costs no hash. RA: without it, glibc's resolver takes an
@@ -240,15 +271,13 @@ bool engine_limited(struct engine *engine, const struct engine_query *query,
 bool engine_servfail(struct engine *engine, const struct engine_query *query, enum edns_error error,
                      struct response *response)
 {
-    signed_error(engine, query, DNS_RCODE_SERVFAIL, DNS_FLAG_RA, error, response);
-    return response->len > 0;
+    return signed_error(engine, query, DNS_RCODE_SERVFAIL, DNS_FLAG_RA, error, response);
 }
 
 bool engine_refused(struct engine *engine, const struct engine_query *query,
                     struct response *response)
 {
-    signed_error(engine, query, DNS_RCODE_REFUSED, 0, EDNS_ERROR_PROHIBITED, response);
-    return response->len > 0;
+    return signed_error(engine, query, DNS_RCODE_REFUSED, 0, EDNS_ERROR_PROHIBITED, response);
 }
 
 /* ---- Answers ---- */
@@ -278,18 +307,8 @@ static NOINLINE enum engine_verdict answer_cookie(struct engine *engine,
     return response->len > 0 ? ENGINE_REPLY : ENGINE_DROP;
 }
 
-/* Its options and its signature; `opened` is the query itself, or what TSIG was taken off. */
-static NOINLINE void finish_response(const struct engine *engine, const struct engine_query *opened,
-                                     const struct engine_query *query, struct response *response)
-{
-    close_reply(engine, opened, response);
-    if (opened != query) {
-        finish_tsig(&engine->tsig, query, response);
-    }
-}
-
-static NOINLINE enum engine_verdict bar(struct engine *engine, const struct engine_query *query,
-                                        struct engine_query *opened, struct response *response,
+static NOINLINE enum engine_verdict bar(struct engine *engine, struct engine_query *opened,
+                                        struct response *response,
                                         struct engine_deferral *ret_deferral)
 {
     ret_deferral->is_barred = true;
@@ -299,7 +318,7 @@ static NOINLINE enum engine_verdict bar(struct engine *engine, const struct engi
     if (response->len == 0) {
         return ENGINE_DROP;
     }
-    finish_response(engine, opened, query, response);
+    finish_response(engine, opened, response);
     return ENGINE_REPLY;
 }
 
@@ -333,17 +352,15 @@ static NOINLINE struct engine_query *take_off_tsig(struct engine *engine,
     if (!tsig) {
         return query;
     }
-    if (!query->is_repeated) {
-        counter_add(&engine->counts.tsig[tsig->verdict], 1);
-    }
+    counter_add(&engine->counts.tsig[tsig->verdict], 1);
     if (tsig->verdict != TSIG_GOOD) {
         *ret_verdict = answer_unsound(engine, query, tsig, response, ret_deferral);
         return NULL;
     }
-    engine->signed_query = without_tsig(engine, query);
-    engine->signed_query.parsed = parse_begin(engine, &engine->signed_query);
-    ret_deferral->is_signed = true;
-    return &engine->signed_query;
+    engine->opened = without_tsig(engine, query);
+    engine->opened.parsed = query->parsed = parse_begin(engine, &engine->opened);
+    query->tsig = tsig;
+    return &engine->opened;
 }
 
 static inline bool knows_clients(const struct engine *engine)
@@ -351,10 +368,12 @@ static inline bool knows_clients(const struct engine *engine)
     return engine->config->clients || engine->config->visibility;
 }
 
-static NOINLINE enum engine_verdict answer_and_finish(
-    struct engine *engine, const struct store *store, const struct engine_query *query,
-    const struct engine_query *opened, const struct external_answers *externals,
-    struct response *response, struct engine_deferral *ret_deferral)
+static NOINLINE enum engine_verdict answer_and_finish(struct engine *engine,
+                                                      const struct store *store,
+                                                      const struct engine_query *opened,
+                                                      const struct external_answers *externals,
+                                                      struct response *response,
+                                                      struct engine_deferral *ret_deferral)
 {
     bool is_cookie = opened->parsed->verdict == QUESTION_NONE && opened->gets & EDNS_ASKS_COOKIE;
     enum engine_verdict verdict =
@@ -363,9 +382,27 @@ static NOINLINE enum engine_verdict answer_and_finish(
             ? answer_known(engine, store, opened, externals, response, ret_deferral)
             : direct_answer(engine->direct, store, opened, externals, response, ret_deferral);
     if (verdict == ENGINE_REPLY) {
-        finish_response(engine, opened, query, response);
+        finish_response(engine, opened, response);
     }
     return verdict;
+}
+
+/* A query that has waited. */
+static NOINLINE enum engine_verdict answer_owned(struct engine *engine, const struct store *store,
+                                                 const struct engine_query *query,
+                                                 const struct external_answers *externals,
+                                                 struct response *response,
+                                                 struct engine_deferral *ret_deferral)
+{
+    struct engine_query *opened = &engine->opened;
+    ret_deferral->wants_refresh = false;
+    if (!open_whole(engine, query, opened)) {
+        response->len = 0;
+        return ENGINE_DROP;
+    }
+    return engine_admits(engine, query->client)
+               ? answer_and_finish(engine, store, opened, externals, response, ret_deferral)
+               : bar(engine, opened, response, ret_deferral);
 }
 
 /* Few calls deep: this is on the way of every query. */
@@ -376,18 +413,22 @@ enum engine_verdict engine_answer(struct engine *engine, const struct store *sto
 {
     enum engine_verdict verdict;
     struct engine_query *opened = query;
-    ret_deferral->is_signed = ret_deferral->is_barred = false;
+    ret_deferral->is_barred = false;
+    if (query->owned) {
+        return answer_owned(engine, store, query, externals, response, ret_deferral);
+    }
+    query->tsig = NULL;
     query->parsed = parse_begin(engine, query);
     if (engine->config->tsig && !query->parsed->is_ordinary && /* no ordinary one has the record */
         !(opened = take_off_tsig(engine, query, response, ret_deferral, &verdict))) {
         return verdict;
     }
     if (!engine_admits(engine, query->client)) {
-        return bar(engine, query, opened, response, ret_deferral);
+        return bar(engine, opened, response, ret_deferral);
     }
     open_in_place(engine, opened);
     if (opened->gets || opened != query) {
-        return answer_and_finish(engine, store, query, opened, externals, response, ret_deferral);
+        return answer_and_finish(engine, store, opened, externals, response, ret_deferral);
     }
     return knows_clients(engine)
                ? answer_known(engine, store, query, externals, response, ret_deferral)
@@ -410,18 +451,31 @@ void engine_look_ahead(struct engine *engine, const struct store *store,
 bool engine_forwarded(struct engine *engine, const struct engine_query *query,
                       const struct parsed_response *upstream, struct response *response)
 {
-    const struct tsig_query *tsig = open_good_tsig(engine, query);
-    const struct engine_query plain = tsig ? without_tsig(engine, query) : *query;
-    struct engine_query opened = open_query(engine, &plain);
+    struct engine_query opened;
+    if (!open_whole(engine, query, &opened)) {
+        return false;
+    }
     opened.view = view_of(engine, query->client);
     if (!path_walk_forwarded(engine->path, &opened, upstream, response)) {
         return false;
     }
-    close_reply(engine, &opened, response);
-    if (tsig) {
-        finish_tsig(tsig, query, response);
-    }
+    finish_response(engine, &opened, response);
     return true;
+}
+
+struct engine_query engine_refresh(const struct engine_query *query,
+                                   const struct engine_deferral *deferral, struct query *ret_parsed)
+{
+    struct engine_query refresh = *query;
+    if (deferral->refresh.name.len > 0) {
+        *ret_parsed = (struct query){.has_question = true, .question = deferral->refresh};
+        refresh.parsed = ret_parsed;
+    } else if (query->owned) {
+        owned_query_read(query->owned, ret_parsed);
+        refresh.parsed = ret_parsed;
+    }
+    refresh.tsig = NULL; /* nobody gets a response */
+    return refresh;
 }
 
 const struct engine_counts *engine_counts(const struct engine *engine)

@@ -5,13 +5,13 @@
  *
  * REPLY: the reply is written. DROP: send nothing (RFC 1035: a response, or a message shorter than
  * a header; a message without sense from a client that may not ask). DEFER: cannot be answered
- * without waiting; the caller hands a copy of the query and the deferral to the resolver thread,
- * which fetches the externals and calls engine_answer again with them, on the store current by
- * then. A call with externals never defers for LOOKUP again (a target that was not asked about has
- * what the cache has), a call with may_walk never for WALK; a WALK retried with may_walk may still
- * defer for LOOKUP. A question that would be forwarded is REPLY if the cache has its answer and the
- * configuration says that the client may have it. A brief call defers for WALK what the same call
- * without is_brief may answer.
+ * without waiting; the caller hands the query (owned_query.h) and the deferral to the resolver
+ * thread, which fetches the externals and calls engine_answer again with them, on the store current
+ * by then. A call with externals never defers for LOOKUP again (a target that was not asked about
+ * has what the cache has), a call with may_walk never for WALK; a WALK retried with may_walk may
+ * still defer for LOOKUP. A question that would be forwarded is REPLY if the cache has its answer
+ * and the configuration says that the client may have it. A brief call defers for WALK what the
+ * same call without is_brief may answer.
  *
  * A client that may not ask at all (-allow) gets REFUSED, before anything else looks at its query.
  * So does a question about a stub zone from a server of stub zones, which would ask in a circle.
@@ -22,6 +22,9 @@
  * place, or at ENGINE_PATH_OVER; the caller passes the deferral's place on with the query.
  * Externals are for that place alone: behind it, the call may defer again, for anything but a WALK
  * with may_walk.
+ *
+ * A signed query that has waited is signed with the key of that name; if there is none any more, it
+ * is DROP, and has no response of the calls below either.
  *
  * Steady state: no allocation, no lock, no system call. */
 #ifndef SKYDNS_ENGINE_ENGINE_H
@@ -72,6 +75,16 @@ enum engine_verdict engine_answer(struct engine *engine, const struct store *sto
  * ENGINE_AHEAD_MAX queries, whose bytes must not change until answered, or until the next call. */
 void engine_look_ahead(struct engine *engine, const struct store *store,
                        const struct slice *queries, size_t count);
+
+/* Reads a query that is deferred before an answer is tried: sets `parsed` and `tsig`, which hold
+ * until the next call. */
+void engine_read(struct engine *engine, struct engine_query *query);
+
+/* What the caller passes on for ENGINE_DEFER_REFRESH, right after a reply to the query that wants
+ * it; borrows *ret_parsed. */
+struct engine_query engine_refresh(const struct engine_query *query,
+                                   const struct engine_deferral *deferral,
+                                   struct query *ret_parsed);
 
 /* For a caller that limits rates: what a query's cookie says about its client's address. ALONE,
  * too, when there are no cookies, or the query makes no sense. Costs one look if it surely has no

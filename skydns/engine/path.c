@@ -3,63 +3,21 @@
 #include <string.h>
 
 #include "common/dns/dns.h"
-#include "skydns/wire/edns.h"
 #include "skydns/wire/query_parse.h"
 
 /* ---- The query ---- */
 
-/* The query without what a candidate's answer does not depend on: what only the end of the client's
- * response has is among that. */
-static void shorten_path_query(struct path *path, const struct question *question,
-                               const uint8_t *wire)
-{
-    struct question plain = *question;
-    plain.cookie.len = plain.asks = 0;
-    path->len = question_write(&plain, wire, path->shortened);
-    path->wire = path->shortened;
-}
-
-/* A query that is not ordinary, as if it were. */
-static void take_other_path_query(struct path *path, const struct question *question)
-{
-    struct dname_labels labels;
-    struct dname name = question->name;
-    struct fast_query *q = &path->other;
-    *q = (struct fast_query){
-        .wire = path->wire,
-        .type = question->type,
-        .udp_size = question->udp_size,
-        .has_edns = question->has_edns,
-        .dnssec_ok = question->dnssec_ok,
-        .name_len = name.len,
-    };
-    dname_labels(&name, &labels);
-    memcpy(q->offsets, labels.offsets, labels.count);
-    q->offsets[labels.count] = (uint8_t)(name.len - 1);
-    q->label_count = labels.count;
-    dname_lower(&name);
-    memcpy(q->name, name.wire, name.len);
-    path->question = q;
-}
-
 static bool take_path_query(struct path *path, const struct engine_query *query)
 {
-    struct query *parsed = query->parsed;
-    const struct fast_query *fast = &parsed->fast;
-    path->wire = query->wire;
-    path->len = query->len;
-    if (!parsed->is_ordinary) {
-        const struct question *question = query_question(parsed);
-        if (parsed->verdict != QUESTION_OK || question->qclass != DNS_CLASS_IN) {
+    path->query = query;
+    path->question = &query->parsed->fast;
+    if (!query->parsed->is_ordinary) { /* as if it were */
+        const struct question *question = query_question(query->parsed);
+        if (query->parsed->verdict != QUESTION_OK || question->qclass != DNS_CLASS_IN) {
             return false;
         }
-        shorten_path_query(path, question, query->wire);
-        take_other_path_query(path, question);
-        return true;
-    }
-    path->question = fast;
-    if (query->len > DNS_HEADER_SIZE + (size_t)fast->name_len + DNS_QUESTION_TAIL + EDNS_OPT_SIZE) {
-        shorten_path_query(path, query_question(parsed), query->wire); /* it has options */
+        (void)!query_make_fast(question, query->wire, &path->other); /* false: this is known */
+        path->question = &path->other;
     }
     return true;
 }
@@ -151,18 +109,34 @@ bool path_name(const struct path *path, unsigned place, struct dname *ret_name)
     if (path->prefix_len + behind.len > DNAME_MAX) {
         return false;
     }
-    memcpy(ret_name->wire, path->wire + DNS_HEADER_SIZE, path->prefix_len);
+    memcpy(ret_name->wire, path->query->wire + DNS_HEADER_SIZE, path->prefix_len);
     memcpy(ret_name->wire + path->prefix_len, behind.ptr, behind.len);
     ret_name->len = (uint8_t)(path->prefix_len + behind.len);
     return true;
 }
 
-size_t path_query(const struct path *path, const struct dname *name, uint8_t out[QUESTION_WIRE_MAX])
+size_t path_query(const struct path *path, const struct dname *name, struct path_candidate *ret)
 {
-    size_t tail_at = DNS_HEADER_SIZE + (size_t)path->question->name_len;
-    size_t tail_len = path->len - tail_at;
-    memcpy(out, path->wire, DNS_HEADER_SIZE);
-    memcpy(out + DNS_HEADER_SIZE, name->wire, name->len);
-    memcpy(out + DNS_HEADER_SIZE + name->len, path->wire + tail_at, tail_len);
-    return DNS_HEADER_SIZE + name->len + tail_len;
+    const uint8_t *wire = path->query->wire;
+    const struct query *client = path->query->parsed;
+    const size_t name_end = DNS_HEADER_SIZE + (size_t)name->len;
+    struct query *q = &ret->parsed;
+    memcpy(ret->wire, wire, DNS_HEADER_SIZE);
+    memcpy(ret->wire + DNS_HEADER_SIZE, name->wire, name->len);
+    memcpy(ret->wire + name_end, wire + DNS_HEADER_SIZE + path->question->name_len,
+           DNS_QUESTION_TAIL);
+    q->verdict = QUESTION_OK;
+    q->fast.type = path->question->type;
+    q->fast.udp_size = path->question->udp_size;
+    q->fast.has_edns = path->question->has_edns;
+    q->fast.dnssec_ok = path->question->dnssec_ok;
+    q->fast.asks = q->fast.cookie_len = 0; /* the end of the client's response has these */
+    q->is_ordinary = fast_query_set_name(&q->fast, ret->wire, name->len) && client->is_ordinary;
+    q->has_question = !q->is_ordinary;
+    if (q->has_question) {
+        q->question = *query_question(path->query->parsed);
+        q->question.name = *name;
+        q->question.asks = q->question.cookie.len = 0;
+    }
+    return name_end + DNS_QUESTION_TAIL;
 }

@@ -16,12 +16,13 @@
 #include <stdint.h>
 
 #include "common/dns/dname.h"
+#include "common/dns/dns.h"
 #include "skydns/clients/client_index.h"
 #include "skydns/engine/path_names.h"
 #include "skydns/publish/engine_config.h"
 #include "skydns/wire/fast_query.h"
 #include "skydns/wire/query.h"
-#include "skydns/wire/question.h"
+#include "skydns/wire/query_parse.h"
 
 enum {
     PATH_SVC = 1,                                /* the place below svc.<domain>, */
@@ -33,14 +34,19 @@ enum {
 /* Borrows the query and the configuration. */
 struct path {
     const struct engine_config *config;
-    const uint8_t *wire; /* the query: no longer than QUESTION_WIRE_MAX */
-    size_t len;
-    const struct fast_query *question;    /* its name in lower case, and what EDNS says */
-    unsigned zone_at;                     /* of the configuration: the domain */
-    unsigned prefix_labels;               /* at least one */
-    unsigned prefix_len;                  /* bytes */
-    struct fast_query other;              /* the same of a query that is not ordinary */
-    uint8_t shortened[QUESTION_WIRE_MAX]; /* a query that is longer than it needs to be */
+    const struct engine_query *query;
+    const struct fast_query *question; /* its name in lower case, and what EDNS says */
+    unsigned zone_at;                  /* of the configuration: the domain */
+    unsigned prefix_labels;            /* at least one */
+    unsigned prefix_len;               /* bytes */
+    struct fast_query other;           /* the same of a query that is not ordinary */
+};
+
+/* The query for another name, as if it had been read: without what only the end of the client's
+ * response has. */
+struct path_candidate {
+    uint8_t wire[DNS_HEADER_SIZE + DNAME_MAX + DNS_QUESTION_TAIL];
+    struct query parsed;
 };
 
 /* False: the query, whose client is known, has no search path. It is not usual (a class other than
@@ -60,8 +66,7 @@ static inline unsigned path_places(const struct path *path)
 bool path_name(const struct path *path, unsigned place, struct dname *ret_name);
 
 /* The client's query with this name instead; returns its length. */
-size_t path_query(const struct path *path, const struct dname *name,
-                  uint8_t out[QUESTION_WIRE_MAX]);
+size_t path_query(const struct path *path, const struct dname *name, struct path_candidate *ret);
 
 /* The last label of the prefix, in lower case: the first one below each name of the search list. */
 static inline struct slice path_top(const struct path *path)

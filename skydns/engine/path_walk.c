@@ -1,6 +1,5 @@
 #include "skydns/engine/path_walk_internal.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,14 +43,11 @@ struct path_walk {
 
     /* Of the query being answered. */
     struct path path;
-    unsigned ruled_out; /* of its places in the domain, a bit for each */
-    size_t refresh_len; /* a kept reply on the way asks to be refreshed: its query */
-    uint8_t refresh[ENGINE_REFRESH_MAX];
-    uint8_t wire[QUESTION_WIRE_MAX]; /* for the name at a place */
-    struct query parsed;
+    unsigned ruled_out;      /* of its places in the domain, a bit for each */
+    struct question refresh; /* a kept reply on the way asks for this; name.len 0: none does */
+    struct path_candidate candidate;
 };
 
-_Static_assert((size_t)ENGINE_FORWARD_MAX >= (size_t)QUESTION_WIRE_MAX, "a candidate's query");
 _Static_assert((int)PATH_PLACES_MAX < (int)ENGINE_PATH_OVER, "places before the end");
 
 void path_walk_configure(struct path_walk *walk, const struct engine_config *config)
@@ -211,7 +207,7 @@ static enum outcome place_outcome(const struct path_walk *w, unsigned place,
 /* The client's name, as it is typed. */
 static struct slice asked_name(const struct path_walk *w)
 {
-    return slice_of(w->path.wire + DNS_HEADER_SIZE, w->path.question->name_len);
+    return slice_of(w->path.query->wire + DNS_HEADER_SIZE, w->path.question->name_len);
 }
 
 /* The query for another name, whose response is to begin with a CNAME to it. False: that would not
@@ -224,11 +220,9 @@ static bool make_query(struct path_walk *w, const struct engine_query *query,
     const size_t limit =
         reply_limit_of(query, q->has_edns, q->udp_size, w->config->settings.max_udp_size);
     *ret = *query;
-    ret->wire = w->wire;
-    ret->len = path_query(&w->path, name, w->wire);
-    query_parse(ret->wire, ret->len, &w->parsed);
-    assert(ret->len <= sizeof(w->wire));
-    ret->parsed = &w->parsed;
+    ret->len = path_query(&w->path, name, &w->candidate);
+    ret->wire = w->candidate.wire;
+    ret->parsed = &w->candidate.parsed;
     ret->ahead = 0;
     return response_start_of(asked_name(w), name->len).records_at + OPT_MAX <= limit;
 }
@@ -245,20 +239,17 @@ static void count_answer(struct path_walk *w, unsigned place)
 static void note_refresh(struct path_walk *w, const struct engine_deferral *deferral,
                          const struct engine_query *query)
 {
-    if (deferral->wants_refresh && w->refresh_len == 0) {
-        w->refresh_len = deferral->refresh_len ? deferral->refresh_len : query->len;
-        /* The client's own query, which may be long, is for a name of ours: it is not cached. */
-        assert(w->refresh_len <= sizeof(w->refresh));
-        memcpy(w->refresh, deferral->refresh_len ? deferral->refresh : query->wire, w->refresh_len);
+    if (deferral->wants_refresh && w->refresh.name.len == 0) {
+        w->refresh =
+            deferral->refresh.name.len > 0 ? deferral->refresh : *query_question(query->parsed);
     }
 }
 
 static void pass_refresh(const struct path_walk *w, struct engine_deferral *ret_deferral)
 {
-    if (w->refresh_len) {
+    if (w->refresh.name.len > 0) {
         ret_deferral->wants_refresh = true;
-        ret_deferral->refresh_len = w->refresh_len;
-        memcpy(ret_deferral->refresh, w->refresh, w->refresh_len);
+        ret_deferral->refresh = w->refresh;
     }
 }
 
@@ -281,7 +272,7 @@ static enum engine_verdict answer_plainly(struct path_walk *w, const struct sear
 {
     enum engine_verdict verdict =
         direct_answer(w->direct, s->store, s->query, externals, s->response, s->ret_deferral);
-    if (s->query->path_at > 0 || w->path.wire) {
+    if (s->query->path_at > 0 || w->path.query) {
         s->ret_deferral->path_at = ENGINE_PATH_OVER;
     }
     return verdict;
@@ -319,8 +310,7 @@ static enum step take_verdict(struct path_walk *w, struct search *s,
         deferral->path_serial = w->config->serial;
         deferral->path_seen = (uint8_t)s->seen;
         if (place > 0 && deferral->kind == ENGINE_DEFER_FORWARD) {
-            deferral->forward_len =
-                question_write(query_question(query->parsed), query->wire, deferral->forward);
+            deferral->forward = query_question(query->parsed)->name;
         }
         return STEP_END;
     }
@@ -385,7 +375,7 @@ static enum step try_place(struct path_walk *w, struct search *s, unsigned place
 static enum engine_verdict search(struct path_walk *w, struct search *s)
 {
     enum engine_verdict verdict = ENGINE_REPLY;
-    w->refresh_len = 0;
+    w->refresh.name.len = 0;
     s->seen = s->query->path_seen;
     rule_out(w, s->store);
     for (unsigned place = s->query->path_at; place < path_places(&w->path); place++) {
@@ -419,7 +409,7 @@ static bool is_signed(const struct path_walk *w)
 
 static bool has_path(struct path_walk *w, const struct engine_query *query)
 {
-    w->path.wire = NULL;
+    w->path.query = NULL;
     return w->config->settings.autopath && !is_over(w, query) &&
            path_find(&w->path, w->config, query) && !is_signed(w);
 }
@@ -438,7 +428,7 @@ enum engine_verdict path_walk_answer(struct path_walk *walk, const struct store 
     if (has_path(walk, query)) {
         return search(walk, &s);
     }
-    walk->path.wire = NULL;
+    walk->path.query = NULL;
     return answer_plainly(walk, &s, externals);
 }
 

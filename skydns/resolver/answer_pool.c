@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,21 +41,14 @@ struct answer_pool {
     struct query_list finished;
 };
 
-struct pooled_query *pooled_query_new(const struct engine_query *query, void *data)
+struct pooled_query *pooled_query_new(const struct owned_query *query, void *data)
 {
-    struct pooled_query *q = xcalloc(1, sizeof(*q) + query->len);
-    q->turn.net = client_net_of(query->client);
+    const size_t size = owned_query_size(query);
+    assert(offsetof(struct pooled_query, query) + size >= sizeof(struct pooled_query));
+    struct pooled_query *q = xcalloc(1, offsetof(struct pooled_query, query) + size);
+    q->turn.net = client_net_of(&query->client);
     q->data = data;
-    q->client = *query->client;
-    q->local = *query->local;
-    q->transport = query->transport;
-    q->idle_ms = query->idle_ms;
-    q->is_allowed = query->is_allowed;
-    q->path_at = query->path_at;
-    q->path_serial = query->path_serial;
-    q->path_seen = query->path_seen;
-    q->len = query->len;
-    memcpy(q->wire, query->wire, query->len);
+    memcpy(&q->query, query, size);
     buf_init(&q->packed, EXTERNAL_PACKED_MAX);
     return q;
 }
@@ -115,7 +109,7 @@ static bool is_outdated(struct pool_thread *t, const struct store *store,
  * place of a search path waits for. Else the name has left the domain meanwhile. */
 static bool goes_on(const struct pool_thread *t, const struct pooled_query *q)
 {
-    if (t->deferral.path_at > q->path_at) {
+    if (t->deferral.path_at > q->query.path_at) {
         return true;
     }
     return t->deferral.kind == ENGINE_DEFER_LOOKUP
@@ -163,26 +157,12 @@ static void take_query(struct pool_thread *t, struct pooled_query *q)
         return;
     }
     t->ends_ms = now_ms + config->answer_ms;
-    struct engine_query query = {
-        .wire = q->wire,
-        .len = q->len,
-        .client = &q->client,
-        .local = &q->local,
-        .transport = q->transport,
-        .idle_ms = q->idle_ms,
-        .now_s = clock_wall_s(),
-        .now_ms = now_ms,
-        .random = rng_next(&t->rng),
-        .may_walk = config->may_walk,
-        .may_sign = true,
-        .is_late = is_late,
-        .is_late_data = t,
-        .is_allowed = q->is_allowed,
-        .is_repeated = true,
-        .path_at = q->path_at,
-        .path_serial = q->path_serial,
-        .path_seen = q->path_seen,
-    };
+    struct engine_query query =
+        owned_query_open(&q->query, clock_wall_s(), now_ms, rng_next(&t->rng));
+    query.may_walk = config->may_walk;
+    query.may_sign = true;
+    query.is_late = is_late;
+    query.is_late_data = t;
     const struct store *store = publisher_enter(t->lane.reader);
     engine_configure(t->lane.engine, publisher_config(t->lane.reader));
     answer(t, store, &query, q);

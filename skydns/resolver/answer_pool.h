@@ -23,13 +23,12 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "common/base/addr.h"
 #include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "common/base/err.h"
 #include "common/base/fair_queue.h"
 #include "skydns/wire/deferral.h"
-#include "skydns/wire/query.h"
+#include "skydns/wire/owned_query.h"
 #include "skydns/wire/response.h"
 
 struct answer_pool;
@@ -49,13 +48,6 @@ struct pooled_query {
     int64_t pushed_ms; /* clock_monotonic_ms */
 
     void *data; /* the pusher's alone, also while it is pushed */
-    struct addr client, local;
-    enum engine_transport transport;
-    uint32_t idle_ms; /* engine_query's, like the next four */
-    bool is_allowed;
-    uint8_t path_at;
-    uint64_t path_serial;
-    uint8_t path_seen;
 
     /* The result has the revision of the records that led to its questions. Pushed again with
      * their outcomes, it still does: pooled_query_set_externals. */
@@ -72,12 +64,11 @@ struct pooled_query {
     struct engine_deferral *deferral; /* owned; of DEFER, and of REPLY if it wants_refresh */
     struct response response;         /* its bytes are owned */
 
-    size_t len;
-    uint8_t wire[];
+    struct owned_query query;
 };
 
-/* Copies the query, which was deferred before (is_repeated). */
-struct pooled_query *pooled_query_new(const struct engine_query *query, void *data);
+/* Copies the query. */
+struct pooled_query *pooled_query_new(const struct owned_query *query, void *data);
 void pooled_query_free(struct pooled_query *query); /* NULL is fine */
 
 /* Copies what became of the questions that records of this revision led to. Once. */

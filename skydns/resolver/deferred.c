@@ -1,13 +1,14 @@
 #include "skydns/resolver/deferred.h"
 
+#include <assert.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/xalloc.h"
 #include "skydns/clients/client_loads.h"
-#include "skydns/wire/question.h"
 
 /* Head and tail only grow; the ring holds their difference. */
 struct deferred_ring {
@@ -25,20 +26,12 @@ struct deferred_ring {
 struct deferred *deferred_new(const struct engine_query *query, enum engine_deferral_kind kind,
                               const struct deferred_origin *origin)
 {
-    uint8_t shortened[QUESTION_WIRE_MAX];
-    const uint8_t *wire = query->is_signed ? query->wire : shortened;
-    size_t len =
-        query->is_signed ? query->len : question_shorten(query->wire, query->len, shortened);
-    struct deferred *d = xmalloc(sizeof(*d) + len);
-    *d = (struct deferred){.kind = kind,
-                           .origin = *origin,
-                           .begun_us = clock_monotonic_us(),
-                           .received_ns = query->received_ns,
-                           .idle_ms = query->idle_ms,
-                           .client = *query->client,
-                           .local = *query->local,
-                           .len = len};
-    memcpy(d->wire, wire, len);
+    union owned_query_room room;
+    const size_t size = owned_query_take(&room.query, query);
+    assert(offsetof(struct deferred, query) + size >= sizeof(struct deferred));
+    struct deferred *d = xmalloc(offsetof(struct deferred, query) + size);
+    *d = (struct deferred){.kind = kind, .origin = *origin, .begun_us = clock_monotonic_us()};
+    memcpy(&d->query, &room.query, size);
     return d;
 }
 
@@ -86,10 +79,10 @@ bool deferred_ring_push(struct deferred_ring *ring, struct deferred *deferred)
     size_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
     const size_t room = deferred_ring_room(ring);
     discount_popped(ring, tail - (DEFERRED_RING_SIZE - room));
-    if (!client_loads_take(ring->loads, &deferred->client, room)) {
+    if (!client_loads_take(ring->loads, &deferred->query.client, room)) {
         return false;
     }
-    ring->clients[tail % DEFERRED_RING_SIZE] = deferred->client;
+    ring->clients[tail % DEFERRED_RING_SIZE] = deferred->query.client;
     ring->slots[tail % DEFERRED_RING_SIZE] = deferred;
     atomic_store_explicit(&ring->tail, tail + 1, memory_order_release);
     return true;

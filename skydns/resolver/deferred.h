@@ -1,6 +1,5 @@
-/* A query deferred by the thread that received it to the resolver's thread, which can wait: a copy
- * of its addresses and of those bytes that matter (question_shorten), never a pointer into the
- * store. And the ring it travels through: one
+/* A query deferred by the thread that received it to the resolver's thread, which can wait: what it
+ * owns (owned_query.h), never a pointer into the store. And the ring it travels through: one
  * producer, one consumer, bounded; neither ever waits for the other. */
 #ifndef SKYDNS_RESOLVER_DEFERRED_H
 #define SKYDNS_RESOLVER_DEFERRED_H
@@ -10,16 +9,14 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "common/base/addr.h"
 #include "common/base/attributes.h"
 #include "skydns/upstream/forwarder.h"
 #include "skydns/wire/deferral.h"
-#include "skydns/wire/query.h"
+#include "skydns/wire/owned_query.h"
 
 struct lookup;
 struct pooled_query;
 struct resolver;
-struct resolver_pool;
 struct response;
 
 /* A connection of a TCP server, recognised even if its slot has been reused since. */
@@ -41,7 +38,6 @@ struct reply_to {
 
 /* Where the reply goes. */
 struct deferred_origin {
-    enum engine_transport transport;
     const struct reply_to *to;
     struct tcp_ref tcp; /* of all but UDP */
     uint64_t tag;       /* tcp_server_reply's */
@@ -52,37 +48,37 @@ struct deferred {
     TAILQ_ENTRY(deferred) entry;
     struct resolver *resolver;
     struct lookup *lookup;
-    struct resolver_pool *pool;           /* the walker or the signers have a copy of it: this */
-    struct pooled_query *pooled;          /* one; else NULL */
-    struct forwarder_wait wait;           /* for the reply to FORWARD */
+    struct pooled_query *pooled; /* the walker or the signers have a copy of it: this; else NULL */
+    struct forwarder_wait wait;  /* for the reply to FORWARD */
     TAILQ_ENTRY(deferred) patience_entry; /* while is_patient */
     bool is_patient;                      /* an expired reply will be the answer, in time */
-    bool is_allowed;                      /* engine_query's, like the next two */
-    uint8_t path_seen;
-    uint8_t path_at;
-    uint64_t path_serial; /* engine_query's, too */
-
+    bool is_walk;                         /* `pooled` is the walker's */
     enum engine_deferral_kind kind; /* why it could not be answered yet; changed by the resolver */
 
     /* Set once, by deferred_new. */
     struct deferred_origin origin;
-    int64_t begun_us;    /* when it was deferred; clock_monotonic_us */
-    int64_t received_ns; /* engine_query's, like the next one */
-    uint32_t idle_ms;
-    struct addr client;
-    struct addr local;
-    size_t len; /* at most QUESTION_WIRE_MAX, however long the query was; signed: TSIG_QUERY_MAX */
-    uint8_t wire[];
+    int64_t begun_us; /* when it was deferred; clock_monotonic_us */
+    struct owned_query query;
 };
 
+/* What one takes, ten thousand of them in hand: with the longest name and all EDNS options, and
+ * signed. */
+enum {
+    DEFERRED_PLAIN_MAX = offsetof(struct deferred, query) + OWNED_QUERY_PLAIN_MAX,
+    DEFERRED_MAX = offsetof(struct deferred, query) + OWNED_QUERY_MAX,
+};
+_Static_assert((size_t)DEFERRED_PLAIN_MAX <= 600, "what a deferred query owns");
+_Static_assert((size_t)DEFERRED_MAX <= 1024, "what a signed one owns");
+
+/* Takes a query that the engine has read (owned_query_take). */
 struct deferred *deferred_new(const struct engine_query *query, enum engine_deferral_kind kind,
                               const struct deferred_origin *origin);
 void deferred_free(struct deferred *deferred); /* NULL is fine */
 
 /* Queries one thread may have in its ring; beyond that, it answers SERVFAIL itself. A tenth of a
- * second's worth of the external names a resolver thread can forward; 1 MB, at worst 2 MB. A client
- * (client_net.h) gets no further place when it has as many as are free: alone it may have half of
- * them, and there is always one for another. */
+ * second's worth of the external names a resolver thread can forward; 1.5 MB, at worst 3 MB. A
+ * client (client_net.h) gets no further place when it has as many as are free: alone it may have
+ * half of them, and there is always one for another. */
 enum { DEFERRED_RING_SIZE = 4096 };
 
 struct deferred_ring;

@@ -22,7 +22,9 @@ enum { TAKES_A_TURN = 64 };
 static void begin_or_refuse(struct resolver *r, struct deferred *d)
 {
     if (d->kind == ENGINE_DEFER_REFRESH) {
-        resolver_refresh(r, d->wire, d->len);
+        struct query parsed;
+        owned_query_read(&d->query, &parsed);
+        resolver_refresh(r, &parsed.question);
         deferred_free(d);
     } else if (!resolver_take(r, d)) {
         resolver_refuse(r, d);
@@ -69,7 +71,7 @@ size_t resolver_room(const struct resolver *resolver, unsigned producer)
 
 static void on_refresh(void *data, const struct engine_query *query)
 {
-    resolver_refresh(data, query->wire, query->len);
+    resolver_refresh(data, query_question(query->parsed));
 }
 
 /* ---- The loop ---- */

@@ -111,8 +111,8 @@ bool resolver_goes_on(struct resolver *resolver, struct deferred *deferred) MUST
 /* SERVFAIL. */
 void resolver_refuse(struct resolver *resolver, struct deferred *deferred);
 
-/* Asks for a kept reply again, whose client's query, or one like it, this is. */
-void resolver_refresh(struct resolver *resolver, const uint8_t *wire, size_t len);
+/* Asks for a kept reply to this question again. */
+void resolver_refresh(struct resolver *resolver, const struct question *question);
 
 /* The first of those that wait have done so for long enough. */
 void resolver_lose_patience(struct resolver *resolver);
@@ -150,7 +150,7 @@ void resolver_sign(struct resolver *resolver, struct deferred *deferred, size_t 
                    int64_t revision);
 
 /* What a pool has of it, if it does, is given up. */
-void resolver_leave_pool(struct deferred *deferred);
+void resolver_leave_pool(struct resolver *resolver, struct deferred *deferred);
 
 /* ---- resolver_lookup.c ---- */
 

@@ -19,7 +19,7 @@ void resolver_free_lookup(struct resolver *r, struct deferred *d)
         for (size_t i = 0; i < lookup->count; i++) {
             forwarder_forget(&lookup->items[i].wait);
         }
-        client_loads_drop(r->lookup_loads, &d->client);
+        client_loads_drop(r->lookup_loads, &d->query.client);
         buf_fini(&lookup->packed);
         free(lookup);
         d->lookup = NULL;
@@ -106,7 +106,7 @@ static void fit_client(struct resolver *r, const struct deferred *d, size_t room
                        struct external_answer *answer)
 {
     enum { ADDRESS_RR_MIN = 16 };
-    if (d->origin.transport == ENGINE_UDP) {
+    if (d->query.transport == ENGINE_UDP) {
         const struct engine_config *config = publisher_config(r->config.reader);
         external_answer_cut(answer,
                             EXTERNAL_CNAMES_MAX + config->settings.max_udp_size / ADDRESS_RR_MIN);
@@ -115,7 +115,7 @@ static void fit_client(struct resolver *r, const struct deferred *d, size_t room
         answer->outcome = EXTERNAL_TRUNCATED;
         answer->records.len = 0;
     }
-    if (answer->outcome == EXTERNAL_TRUNCATED && d->origin.transport != ENGINE_UDP) {
+    if (answer->outcome == EXTERNAL_TRUNCATED && d->query.transport != ENGINE_UDP) {
         answer->outcome = EXTERNAL_FAILED;
         answer->records.len = 0;
     }
@@ -257,7 +257,7 @@ static void ask(struct resolver *r, struct lookup_item *item)
     struct slice message;
     item->wait.cb = on_external;
     item->wait.data = item;
-    item->wait.client = &item->lookup->deferred->client;
+    item->wait.client = &item->lookup->deferred->query.client;
     switch (fetcher_find(r->fetcher, &question, false, &message)) {
     case FETCHER_REPLY:
         take_cached(item, message);
@@ -280,13 +280,14 @@ static void ask(struct resolver *r, struct lookup_item *item)
 void resolver_look_up(struct resolver *r, struct deferred *d, int64_t revision)
 {
     size_t count = r->turn.deferral.question_count;
-    if (!client_loads_take(r->lookup_loads, &d->client, RESOLVER_LOOKUPS_MAX - r->lookup_count)) {
+    if (!client_loads_take(r->lookup_loads, &d->query.client,
+                           RESOLVER_LOOKUPS_MAX - r->lookup_count)) {
         do_without(r, d, revision);
         return;
     }
     struct lookup *lookup = xcalloc(1, sizeof(*lookup) + count * sizeof(lookup->items[0]));
     buf_init(&lookup->packed,
-             d->origin.transport == ENGINE_UDP ? EXTERNAL_PACKED_UDP_MAX : EXTERNAL_PACKED_MAX);
+             d->query.transport == ENGINE_UDP ? EXTERNAL_PACKED_UDP_MAX : EXTERNAL_PACKED_MAX);
     lookup->deferred = d;
     lookup->count = count;
     lookup->revision = revision;

@@ -18,41 +18,45 @@ static size_t client_places(const struct resolver *r, const struct resolver_pool
 
 static bool take_place(const struct resolver *r, struct resolver_pool *pool, struct deferred *d)
 {
-    if (!client_loads_take(pool->loads, &d->client, client_places(r, pool))) {
+    if (!client_loads_take(pool->loads, &d->query.client, client_places(r, pool))) {
         return false;
     }
     pool->count++;
-    d->pool = pool;
+    d->is_walk = pool == &r->walker;
     return true;
 }
 
-void resolver_leave_pool(struct deferred *d)
+static struct resolver_pool *pool_of(struct resolver *r, const struct deferred *d)
 {
-    if (d->pool) {
+    return d->is_walk ? &r->walker : &r->signers;
+}
+
+void resolver_leave_pool(struct resolver *r, struct deferred *d)
+{
+    if (d->pooled) {
+        struct resolver_pool *pool = pool_of(r, d);
         d->pooled->data = NULL;
-        client_loads_drop(d->pool->loads, &d->client);
-        d->pool->count--;
-        d->pool = NULL;
+        client_loads_drop(pool->loads, &d->query.client);
+        pool->count--;
         d->pooled = NULL;
     }
 }
 
 /* To the pool in which it has taken a place. */
-static void push(struct deferred *d, struct pooled_query *query)
+static void push(struct resolver *r, struct deferred *d, struct pooled_query *query)
 {
     d->pooled = query;
-    answer_pool_push(d->pool->pool, query);
+    answer_pool_push(pool_of(r, d)->pool, query);
 }
 
 static void push_new(struct resolver *r, struct deferred *d, size_t external_count,
                      int64_t revision)
 {
-    const struct engine_query query = resolver_query(r, d);
-    struct pooled_query *pooled = pooled_query_new(&query, d);
+    struct pooled_query *pooled = pooled_query_new(&d->query, d);
     if (external_count) {
         pooled_query_set_externals(pooled, r->answers, external_count, revision);
     }
-    push(d, pooled);
+    push(r, d, pooled);
 }
 
 void resolver_walk(struct resolver *r, struct deferred *d, size_t external_count, int64_t revision)
@@ -68,7 +72,7 @@ void resolver_walk(struct resolver *r, struct deferred *d, size_t external_count
 static void refuse_to_sign(struct resolver *r, struct deferred *d)
 {
     counter_add(&r->counts.signing_refused, 1);
-    if (d->origin.transport == ENGINE_UDP) {
+    if (d->query.transport == ENGINE_UDP) {
         resolver_drop(r, d);
     } else {
         resolver_refuse(r, d);
@@ -96,7 +100,7 @@ static void pass_to_walker(struct resolver *r, struct deferred *d, struct pooled
         return;
     }
     query->data = d;
-    push(d, query);
+    push(r, d, query);
 }
 
 static void go_on(struct resolver *r, struct deferred *d, const struct pooled_query *query,
@@ -144,7 +148,7 @@ static void take_back(struct resolver *r, struct resolver_pool *pool)
             pooled_query_free(query);
             continue;
         }
-        resolver_leave_pool(d);
+        resolver_leave_pool(r, d);
         if (!query->is_refused && query->verdict == ENGINE_DEFER &&
             query->deferral->kind == ENGINE_DEFER_WALK) {
             pass_to_walker(r, d, query);

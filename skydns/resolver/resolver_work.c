@@ -32,22 +32,8 @@ enum { PATIENCE_PORTION_US = 1000 };
 
 struct engine_query resolver_query(struct resolver *r, const struct deferred *d)
 {
-    return (struct engine_query){
-        .wire = d->wire,
-        .len = d->len,
-        .client = &d->client,
-        .local = &d->local,
-        .transport = d->origin.transport,
-        .idle_ms = d->idle_ms,
-        .now_s = clock_wall_s(),
-        .now_ms = clock_monotonic_ms(),
-        .random = rng_next(&r->turn.rng),
-        .is_repeated = true,
-        .is_allowed = d->is_allowed,
-        .path_at = d->path_at,
-        .path_serial = d->path_serial,
-        .path_seen = d->path_seen,
-    };
+    return owned_query_open(&d->query, clock_wall_s(), clock_monotonic_ms(),
+                            rng_next(&r->turn.rng));
 }
 
 /* ---- The end of a query ---- */
@@ -56,11 +42,11 @@ void resolver_release(struct resolver *r, struct deferred *d)
 {
     TAILQ_REMOVE(&r->in_hand, d, entry);
     counter_sub(&r->counts.in_hand, 1);
-    client_loads_drop(r->loads, &d->client);
+    client_loads_drop(r->loads, &d->query.client);
     resolver_be_patient_no_more(r, d);
     forwarder_forget(&d->wait);
     resolver_free_lookup(r, d);
-    resolver_leave_pool(d);
+    resolver_leave_pool(r, d);
     deferred_free(d);
 }
 
@@ -81,8 +67,8 @@ static void send_datagram(struct resolver *r, const struct deferred *d,
     const bool is_there = response->len > 0;
     if (is_there && !to->send(to->data, d, response)) {
         counter_add(&r->counts.udp.unsent, 1); /* lost as on any link: the client retries */
-    } else if (is_there && d->received_ns > 0) {
-        query_counts_took(&r->counts.udp, (clock_wall_ns() - d->received_ns) / 1000);
+    } else if (is_there && d->query.received_ns > 0) {
+        query_counts_took(&r->counts.udp, (clock_wall_ns() - d->query.received_ns) / 1000);
     }
 }
 
@@ -90,7 +76,7 @@ static void send_datagram(struct resolver *r, const struct deferred *d,
 static void send_to_connection(struct resolver *r, const struct deferred *d,
                                const struct response *response)
 {
-    if (d->origin.transport == ENGINE_TCP) {
+    if (d->query.transport == ENGINE_TCP) {
         count_late(&r->counts.tcp, d, response);
         query_counts_took(&r->counts.tcp, clock_monotonic_us() - d->begun_us);
     }
@@ -111,7 +97,7 @@ void resolver_finish(struct resolver *r, struct deferred *d, const struct respon
     if (response->len > 0) {
         show(r, d, response);
     }
-    if (d->origin.transport == ENGINE_UDP) {
+    if (d->query.transport == ENGINE_UDP) {
         send_datagram(r, d, response);
     } else {
         send_to_connection(r, d, response);
@@ -142,15 +128,15 @@ void resolver_refuse(struct resolver *r, struct deferred *d)
 
 void resolver_keep_place(struct resolver *r, struct deferred *d)
 {
-    d->path_at = r->turn.deferral.path_at;
-    d->path_seen = r->turn.deferral.path_seen;
-    d->path_serial = r->turn.deferral.path_serial;
+    d->query.path_at = r->turn.deferral.path_at;
+    d->query.path_seen = r->turn.deferral.path_seen;
+    d->query.path_serial = r->turn.deferral.path_serial;
 }
 
 bool resolver_goes_on(struct resolver *r, struct deferred *d)
 {
     const struct engine_deferral *deferral = &r->turn.deferral;
-    if (deferral->path_at <= d->path_at && deferral->kind != ENGINE_DEFER_SIGN) {
+    if (deferral->path_at <= d->query.path_at && deferral->kind != ENGINE_DEFER_SIGN) {
         return false;
     }
     resolver_free_lookup(r, d);
@@ -162,11 +148,11 @@ bool resolver_goes_on(struct resolver *r, struct deferred *d)
 /* The place has no answer; the next ones may. False: the query has no search path. */
 static bool try_next_place(struct resolver *r, struct deferred *d, unsigned seen)
 {
-    if (d->path_at == 0 || d->path_at == ENGINE_PATH_OVER) {
+    if (d->query.path_at == 0 || d->query.path_at == ENGINE_PATH_OVER) {
         return false;
     }
-    d->path_at++;
-    d->path_seen = (uint8_t)(d->path_seen | seen);
+    d->query.path_at++;
+    d->query.path_seen = (uint8_t)(d->query.path_seen | seen);
     answer_now(r, d);
     return true;
 }
@@ -266,7 +252,7 @@ static void refuse_recursion(struct resolver *r, struct deferred *d)
     if (r->refusal_told_ms == 0 || now_ms - r->refusal_told_ms >= REFUSAL_PAUSE_MS) {
         r->refusal_told_ms = now_ms;
         log_warn("refusing queries for other domains; set -allow-recursion to allow them",
-                 LOG_STR("client", addr_format(&d->client, client)));
+                 LOG_STR("client", addr_format(&d->query.client, client)));
     }
     struct engine_query query = resolver_query(r, d);
     (void)!engine_refused(r->config.engine, &query, &r->response); /* false: none */
@@ -278,15 +264,15 @@ static void refuse_recursion(struct resolver *r, struct deferred *d)
 static bool answer_allowed(struct resolver *r, struct deferred *d)
 {
     const struct engine_config *config = publisher_config(r->config.reader);
-    const struct ip ip = addr_ip(&d->client);
-    bool is_known = d->is_allowed || config->allows_all || !config->cache;
+    const struct ip ip = addr_ip(&d->query.client);
+    bool is_known = d->query.is_allowed || config->allows_all || !config->cache;
     for (size_t i = 0; i < config->allowed_count && !is_known; i++) {
         is_known = network_contains(&config->allowed[i], &ip);
     }
     if (is_known) {
         return false;
     }
-    d->is_allowed = true;
+    d->query.is_allowed = true;
     struct engine_query query = resolver_query(r, d);
     if (turn_answer(&r->turn, &query, NULL, &r->response) != ENGINE_REPLY) {
         return resolver_goes_on(r, d);
@@ -304,7 +290,7 @@ static int64_t patience_left_us(const struct resolver *r, const struct deferred 
 /* What has lost patience at one place of a search path has none at the next. */
 static void wait_patiently(struct resolver *r, struct deferred *d)
 {
-    if (d->path_at > 0 && patience_left_us(r, d) <= 0) {
+    if (d->query.path_at > 0 && patience_left_us(r, d) <= 0) {
         (void)answer_stale(r, d); /* false: it goes on waiting */
     } else {
         resolver_be_patient(r, d);
@@ -317,7 +303,7 @@ static void ask(struct resolver *r, struct deferred *d, const struct upstream_qu
 {
     d->wait.cb = on_forwarded;
     d->wait.data = d;
-    d->wait.client = &d->client;
+    d->wait.client = &d->query.client;
     if (fetcher_is_pausing(r->fetcher, question)) {
         do_without(r, d, EDNS_ERROR_CACHED);
         return;
@@ -340,13 +326,15 @@ static void ask(struct resolver *r, struct deferred *d, const struct upstream_qu
  * as if it had no search path, and is refused when it asks for the other one itself. */
 static void forward(struct resolver *r, struct deferred *d)
 {
-    struct upstream_question question;
-    const uint8_t *wire = r->turn.deferral.forward_len ? r->turn.deferral.forward : d->wire;
-    size_t len = r->turn.deferral.forward_len ? r->turn.deferral.forward_len : d->len;
-    if (!upstream_question_read(wire, len, &question) ||
-        loop_check_came_back(r->loop_check, &question.name)) {
+    struct query parsed;
+    owned_query_read(&d->query, &parsed);
+    if (r->turn.deferral.forward.len > 0) {
+        parsed.question.name = r->turn.deferral.forward;
+    }
+    const struct upstream_question question = upstream_question_of(&parsed.question);
+    if (loop_check_came_back(r->loop_check, &question.name)) {
         resolver_refuse(r, d);
-    } else if (!recursion_allows(r->config.recursion, &d->client, clock_monotonic_ms())) {
+    } else if (!recursion_allows(r->config.recursion, &d->query.client, clock_monotonic_ms())) {
         if (!try_next_place(r, d, 0)) {
             refuse_recursion(r, d);
         }
@@ -411,12 +399,10 @@ void resolver_lose_patience(struct resolver *r)
 
 /* ---- REFRESH ---- */
 
-void resolver_refresh(struct resolver *r, const uint8_t *wire, size_t len)
+void resolver_refresh(struct resolver *r, const struct question *question)
 {
-    struct upstream_question question;
-    if (upstream_question_read(wire, len, &question)) {
-        fetcher_refresh(r->fetcher, &question, rng_next(&r->turn.rng));
-    }
+    const struct upstream_question asked = upstream_question_of(question);
+    fetcher_refresh(r->fetcher, &asked, rng_next(&r->turn.rng));
 }
 
 /* ---- The begin ---- */
@@ -479,6 +465,6 @@ bool resolver_take(struct resolver *r, struct deferred *d)
     d->resolver = r;
     TAILQ_INSERT_TAIL(&r->in_hand, d, entry);
     counter_add(&r->counts.in_hand, 1);
-    return client_loads_add(r->loads, &d->client) + counter_get(&r->counts.in_hand) <=
+    return client_loads_add(r->loads, &d->query.client) + counter_get(&r->counts.in_hand) <=
            RESOLVER_IN_HAND_MAX + 1;
 }

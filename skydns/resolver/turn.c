@@ -4,6 +4,7 @@
 #include "skydns/publish/publisher.h"
 #include "skydns/tap/query_log.h"
 #include "skydns/tap/query_tap.h"
+#include "skydns/wire/query_parse.h"
 
 const struct engine_config *turn_begin(struct turn *turn)
 {
@@ -43,9 +44,9 @@ static enum engine_verdict answer(struct turn *turn, struct engine_query *query,
 enum engine_verdict turn_answer(struct turn *turn, struct engine_query *query,
                                 const struct external_answers *externals, struct response *response)
 {
-    struct engine_query brief = *query;
-    brief.is_brief = true;
-    enum engine_verdict verdict = answer(turn, &brief, externals, response);
+    query->is_brief = true;
+    enum engine_verdict verdict = answer(turn, query, externals, response);
+    query->is_brief = false;
     if (verdict != ENGINE_DEFER || turn->deferral.kind != ENGINE_DEFER_WALK ||
         turn->expensive_left == 0) {
         return verdict;
@@ -56,13 +57,9 @@ enum engine_verdict turn_answer(struct turn *turn, struct engine_query *query,
 
 void turn_refresh_if_wanted(struct turn *turn, const struct engine_query *query)
 {
-    const struct engine_deferral *deferral = &turn->deferral;
-    if (deferral->wants_refresh) {
-        struct engine_query refresh = *query;
-        if (deferral->refresh_len) {
-            refresh.wire = deferral->refresh;
-            refresh.len = deferral->refresh_len;
-        }
+    if (turn->deferral.wants_refresh) {
+        struct query parsed;
+        const struct engine_query refresh = engine_refresh(query, &turn->deferral, &parsed);
         turn->refresh(turn->data, &refresh);
     }
 }

@@ -26,7 +26,7 @@ struct turn {
     struct publisher_reader *reader;
     const struct query_tap *tap;
     struct query_counts *counts[ENGINE_TRANSPORTS]; /* NULL: counted elsewhere */
-    /* Asks for a kept reply again, whose query, or one like it, this is. */
+    /* Asks for a kept reply again: the question of what is `parsed`. */
     void (*refresh)(void *data, const struct engine_query *query);
     void *data;
 

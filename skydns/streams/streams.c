@@ -20,6 +20,7 @@ enum { LATE_A_TURN = 64 };
 struct late {
     TAILQ_ENTRY(late) entry;
     struct deferred_origin origin;
+    enum engine_transport transport;
     int64_t begun_us;
     bool is_from_forward;
     struct response response; /* of these bytes */
@@ -61,6 +62,7 @@ static bool pass_late(void *data, const struct deferred *deferred, const struct 
     struct streams *streams = data;
     struct late *late = xmalloc(sizeof(*late) + response->len);
     *late = (struct late){.origin = deferred->origin,
+                          .transport = deferred->query.transport,
                           .begun_us = deferred->begun_us,
                           .is_from_forward = deferred->kind == ENGINE_DEFER_FORWARD,
                           .response = *response};
@@ -80,7 +82,7 @@ void streams_send_part(struct streams *streams, struct transfer_part *part)
 
 static void send_late(struct streams *s, const struct late *late)
 {
-    struct query_counts *counts = &s->counts.queries[late->origin.transport];
+    struct query_counts *counts = &s->counts.queries[late->transport];
     if (counts->skydns) {
         skydns_counts_begin(counts->skydns, late->begun_us, late->is_from_forward);
     }
@@ -120,7 +122,7 @@ static void free_late(struct late_list *list)
 static void on_refresh(void *data, const struct engine_query *query)
 {
     struct streams *s = data;
-    const struct deferred_origin origin = {.transport = query->transport};
+    const struct deferred_origin origin = {.to = NULL};
     (void)!resolver_defer(s->config.resolver, s->answers.producer, query, ENGINE_DEFER_REFRESH,
                           &origin);
 }

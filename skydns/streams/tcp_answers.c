@@ -57,17 +57,15 @@ static bool defer(struct tcp_answers *a, const struct tcp_query *tcp,
 {
     const struct turn *turn = a->turn;
     const struct deferred_origin origin = {
-        .transport = tcp->transport, .to = &a->reply_to, .tcp = tcp->connection, .tag = tcp->tag};
+        .to = &a->reply_to, .tcp = tcp->connection, .tag = tcp->tag};
     if (turn->deferral.kind == ENGINE_DEFER_TRANSFER) {
         return a->transfers &&
                transfer_inbox_ask(a->transfers, tcp, query, publisher_config(turn->reader)->tsig);
     }
     const size_t room = resolver_room(a->resolver, a->producer);
     const size_t left = a->late_max - a->late;
-    struct engine_query deferred = *query;
-    deferred.is_signed = turn->deferral.is_signed;
     if (tcp->client_waiting >= (room < left ? room : left) ||
-        !resolver_defer(a->resolver, a->producer, &deferred, turn->deferral.kind, &origin)) {
+        !resolver_defer(a->resolver, a->producer, query, turn->deferral.kind, &origin)) {
         return false;
     }
     a->late++;

@@ -14,7 +14,7 @@
 #include "skydns/clients/client_index.h"
 #include "skydns/listen/listen_socket.h"
 #include "skydns/tap/query_tap.h"
-#include "skydns/wire/question.h"
+#include "skydns/wire/owned_query.h"
 #include "skydns/wire/response.h"
 
 /* Time between log lines about refused clients. */
@@ -95,8 +95,9 @@ static void read_query(const struct engine_query *query, struct asked *ret)
     add_flag(ret->flags, bits & DNS_FLAG_AD, "ad");
     add_flag(ret->flags, bits & DNS_FLAG_CD, "cd");
     add_flag(ret->flags,
-             question_parse(query->wire, query->len, &question) == QUESTION_OK &&
-                 question.dnssec_ok,
+             query->owned ? query->owned->dnssec_ok
+                          : question_parse(query->wire, query->len, &question) == QUESTION_OK &&
+                                question.dnssec_ok,
              "do");
 }
 

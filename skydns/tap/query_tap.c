@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "skydns/dnstap/dnstap.h"
+#include "skydns/wire/owned_query.h"
 #include "skydns/wire/response.h"
 
 void query_tap_init(struct query_tap *tap, struct name_samples *samples, struct dnstap *dnstap)
@@ -71,8 +72,20 @@ static enum dnstap_protocol protocol_of(enum engine_transport transport)
     return DNSTAP_TCP;
 }
 
+/* As it came, or what is left of it, written again to `room`. */
+static struct slice query_message(const struct engine_query *query, uint8_t room[QUESTION_WIRE_MAX])
+{
+    struct query parsed;
+    if (!query->owned) {
+        return slice_of(query->wire, query->len);
+    }
+    owned_query_read(query->owned, &parsed);
+    return slice_of(room, question_write(&parsed.question, room));
+}
+
 static void show_dnstap(struct dnstap *dnstap, const struct query_seen *seen)
 {
+    uint8_t room[QUESTION_WIRE_MAX];
     const struct engine_query *query = seen->query;
     const int64_t now_ns = dnstap_now_ns();
     struct dnstap_event event = {
@@ -81,7 +94,7 @@ static void show_dnstap(struct dnstap *dnstap, const struct query_seen *seen)
         .asker = query->client,
         .answerer = query->local,
         .query_ns = query->received_ns > 0 ? query->received_ns : now_ns - seen->took_us * 1000,
-        .message = slice_of(query->wire, query->len),
+        .message = query_message(query, room),
     };
     dnstap_show(dnstap, &event);
     event.type = DNSTAP_CLIENT_RESPONSE;

@@ -23,7 +23,7 @@ struct response;
 
 /* A query and its response; all borrowed. */
 struct query_seen {
-    const struct engine_query *query;   /* of a late reply: what is left of it (question_shorten) */
+    const struct engine_query *query;   /* of a late reply: what it owns */
     const struct response *response;    /* as it leaves */
     const struct client_index *clients; /* whose addresses are known; NULL: nobody's */
     int64_t took_us;                    /* since this program has had the query */

@@ -1,5 +1,6 @@
 #include "skydns/tsig/tsig.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "common/base/cursor.h"
@@ -151,6 +152,34 @@ static enum tsig_verdict judge(const struct tsig_keys *keys, const struct record
         return TSIG_BAD_TIME;
     }
     return q->mac_len == q->key->algorithm->mac_len ? TSIG_GOOD : TSIG_BAD_TRUNC;
+}
+
+void tsig_keep(const struct tsig_query *query, struct tsig_kept *ret_kept)
+{
+    struct tsig_kept *kept = ret_kept;
+    assert(query->verdict == TSIG_GOOD && query->mac_len <= sizeof(kept->mac));
+    assert(query->key_name.len <= sizeof(kept->name));
+    assert(query->algorithm.len <= sizeof(kept->algorithm));
+    *kept = (struct tsig_kept){.mac_len = query->mac_len,
+                               .name_len = query->key_name.len,
+                               .algorithm_len = query->algorithm.len};
+    memcpy(kept->mac, query->mac, kept->mac_len);
+    memcpy(kept->name, query->key_name.wire, kept->name_len);
+    memcpy(kept->algorithm, query->algorithm.wire, kept->algorithm_len);
+}
+
+bool tsig_restore(const struct tsig_keys *keys, const struct tsig_kept *kept,
+                  struct tsig_query *ret)
+{
+    *ret = (struct tsig_query){.verdict = TSIG_GOOD,
+                               .key_name.len = kept->name_len,
+                               .algorithm.len = kept->algorithm_len,
+                               .mac_len = kept->mac_len};
+    memcpy(ret->key_name.wire, kept->name, kept->name_len);
+    memcpy(ret->algorithm.wire, kept->algorithm, kept->algorithm_len);
+    memcpy(ret->mac, kept->mac, kept->mac_len);
+    ret->key = keys ? find_key(keys, ret) : NULL;
+    return ret->key != NULL;
 }
 
 enum tsig_verdict tsig_open(const struct tsig_keys *keys, const uint8_t *wire, size_t len,

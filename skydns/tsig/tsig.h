@@ -1,7 +1,7 @@
 /* Transaction signatures of messages, RFC 8945: a query is checked and its TSIG record taken off; a
  * reply, or each message of a transfer, is signed. Pure but for libcrypto's HMAC (tsig_hmac.c); any
- * thread. What was read of the query is in struct tsig_query alone, so that a query that waits can
- * be opened again later from its bytes.
+ * thread. What was read of the query is in struct tsig_query alone; one that waits keeps a part of
+ * that, and is signed with the key of that name which there is later.
  *
  *     tsig_open ──▶ TSIG_NONE       no TSIG record: as ever
  *                   TSIG_GOOD       the query without it; then tsig_sign each message
@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/attributes.h"
 #include "common/dns/dname.h"
 #include "skydns/tsig/tsig_keys.h"
 
@@ -25,8 +26,9 @@ enum {
     TSIG_MAC_MAX = 64, /* SHA-512 */
     /* Owner, fixed fields, algorithm's name, time, MAC, and BADTIME's other data. */
     TSIG_RECORD_MAX = DNAME_MAX + 10 + DNAME_MAX + 16 + TSIG_MAC_MAX + 6,
-    /* The same with a known key: TSIG_NAME_MAX, and "hmac-sha512.". */
-    TSIG_KNOWN_MAX = TSIG_NAME_MAX + 10 + 13 + 16 + TSIG_MAC_MAX + 6,
+    TSIG_ALGORITHM_MAX = 13, /* of a known one: "hmac-sha512." */
+    /* The same with a known key. */
+    TSIG_KNOWN_MAX = TSIG_NAME_MAX + 10 + TSIG_ALGORITHM_MAX + 16 + TSIG_MAC_MAX + 6,
     /* A signed query that is read at all: the longest name, an SOA for IXFR, EDNS options. Beyond,
      * TSIG_MALFORMED, so that nobody has 64 KB hashed for a question. */
     TSIG_QUERY_MAX = 2048,
@@ -61,6 +63,19 @@ struct tsig_query {
  * Compares in constant time. */
 enum tsig_verdict tsig_open(const struct tsig_keys *keys, const uint8_t *wire, size_t len,
                             int64_t now_s, struct tsig_query *ret, uint8_t *plain);
+
+/* What the late response to a query with a good record needs of it. */
+struct tsig_kept {
+    uint8_t mac_len, mac[TSIG_MAC_MAX];
+    uint8_t name_len, name[TSIG_NAME_MAX]; /* both as the query has them */
+    uint8_t algorithm_len, algorithm[TSIG_ALGORITHM_MAX];
+};
+
+void tsig_keep(const struct tsig_query *query, struct tsig_kept *ret_kept);
+
+/* The same query again, when these are the keys. False: its key is not among them any more. */
+bool tsig_restore(const struct tsig_keys *keys, const struct tsig_kept *kept,
+                  struct tsig_query *ret) MUST_CHECK;
 
 /* How many bytes tsig_sign adds to a reply of this query. */
 size_t tsig_reply_size(const struct tsig_query *query);

@@ -127,8 +127,8 @@ static int set_options(struct udp_server *s)
 
 static bool send_late(void *data, const struct deferred *deferred, const struct response *response)
 {
-    return udp_server_send_one(data, &deferred->client, &deferred->local, response->bytes,
-                               response->len);
+    return udp_server_send_one(data, &deferred->query.client, &deferred->query.local,
+                               response->bytes, response->len);
 }
 
 int udp_server_new(const struct udp_server_config *config, struct udp_server **ret_server,

@@ -19,6 +19,7 @@
 #include "skydns/tap/query_tap.h"
 #include "skydns/transfer/transfers.h"
 #include "skydns/udp/udp_server.h"
+#include "skydns/wire/query_parse.h"
 
 /* Time that one batch's expensive answers may take, but for the first; what is left goes to the
  * resolver. It is what the next batch may have to wait. */
@@ -120,12 +121,10 @@ static void defer(struct worker *w, const struct engine_query *query,
 {
     const struct worker_config *config = &w->config;
     const struct deferred_origin origin = {.to = udp_server_reply_to(config->udp)};
-    struct engine_query deferred = *query;
-    deferred.is_signed = w->deferral.is_signed;
     packet->response.len = 0;
     if (kind == ENGINE_DEFER_TRANSFER
             ? ask_transfer(w, query)
-            : resolver_defer(config->resolver, config->index, &deferred, kind, &origin)) {
+            : resolver_defer(config->resolver, config->index, query, kind, &origin)) {
         counter_add(&w->counts.deferred, 1);
         return;
     }
@@ -141,11 +140,8 @@ static NOINLINE void pass_refresh(struct worker *w, const struct engine_query *q
 {
     const struct worker_config *config = &w->config;
     const struct deferred_origin origin = {.to = udp_server_reply_to(config->udp)};
-    struct engine_query refresh = *query;
-    if (w->deferral.refresh_len) {
-        refresh.wire = w->deferral.refresh;
-        refresh.len = w->deferral.refresh_len;
-    }
+    struct query parsed;
+    const struct engine_query refresh = engine_refresh(query, &w->deferral, &parsed);
     (void)!resolver_defer(config->resolver, config->index, &refresh, ENGINE_DEFER_REFRESH, &origin);
 }
 
@@ -373,6 +369,7 @@ static void answer_expensive(struct worker *w, const struct store *store, struct
         struct engine_query query = query_of(w, w->expensive[i], now);
         query_counts_begin(&w->counts);
         if (i > 0 && clock_monotonic_us() - begun_us >= EXPENSIVE_US) {
+            engine_read(w->config.engine, &query);
             defer(w, &query, ENGINE_DEFER_WALK, w->expensive[i]);
         } else {
             answer(w, store, &query, w->expensive[i]);

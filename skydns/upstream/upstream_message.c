@@ -27,23 +27,20 @@ uint32_t upstream_question_hash(const struct upstream_question *question, uint32
     return hash_bytes(hash, numbers, sizeof(numbers));
 }
 
-bool upstream_question_read(const uint8_t *wire, size_t len, struct upstream_question *ret_question)
+struct upstream_question upstream_question_of(const struct question *question)
 {
-    struct question question;
-    if (question_parse(wire, len, &question) != QUESTION_OK) {
-        return false;
-    }
-    *ret_question = (struct upstream_question){
-        .name = question.name,
-        .type = question.type,
-        .qclass = question.qclass,
-        .flags = (uint16_t)((wire[2] << 8 | wire[3]) & (DNS_FLAG_RD | DNS_FLAG_CD)),
-        .dnssec_ok = question.dnssec_ok,
-        .subnet_len = question.subnet_len,
+    struct upstream_question asked = {
+        .name = question->name,
+        .type = question->type,
+        .qclass = question->qclass,
+        .flags = (uint16_t)((question->recursion_desired ? DNS_FLAG_RD : 0) |
+                            (question->checking_disabled ? DNS_FLAG_CD : 0)),
+        .dnssec_ok = question->dnssec_ok,
+        .subnet_len = question->subnet_len,
     };
-    memcpy(ret_question->subnet, question.subnet, question.subnet_len);
-    dname_lower(&ret_question->name);
-    return true;
+    memcpy(asked.subnet, question->subnet, question->subnet_len);
+    dname_lower(&asked.name);
+    return asked;
 }
 
 static void append_opt(struct writer *w, const struct upstream_question *question)

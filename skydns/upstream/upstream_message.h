@@ -23,6 +23,8 @@ enum {
     UPSTREAM_PADDED_MAX = 3 * UPSTREAM_BLOCK,
 };
 
+struct question;
+
 /* What is asked, and of whom. Clients with equal questions can share an answer. */
 struct upstream_question {
     struct dname name; /* lower case */
@@ -41,10 +43,8 @@ bool upstream_question_equal(const struct upstream_question *a, const struct ups
 /* Seeded, since clients choose the names. */
 uint32_t upstream_question_hash(const struct upstream_question *question, uint32_t seed);
 
-/* Reads the question of a client's query; whom to ask is for the caller to say. False: it is
- * unreadable. */
-bool upstream_question_read(const uint8_t *wire, size_t len,
-                            struct upstream_question *ret_question) MUST_CHECK;
+/* A client's question; whom to ask is for the caller to say. */
+struct upstream_question upstream_question_of(const struct question *question);
 
 /* Returns the length. */
 size_t upstream_query_write(const struct upstream_question *question, uint16_t id,

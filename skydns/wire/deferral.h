@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 #include "common/dns/dname.h"
-#include "common/dns/dns.h"
 #include "skydns/wire/external_answer.h"
+#include "skydns/wire/question.h"
 
 /* The records one answer may visit on a thread that others wait for: a tenth of a millisecond at
  * most. Beyond that, the walk is deferred. */
@@ -23,12 +23,6 @@ enum { ENGINE_BRIEF_MAX = 128 };
  * addresses. */
 enum { ENGINE_EXTERNAL_MAX = 16 };
 
-/* A query for another name of a search path: as QUESTION_WIRE_MAX. */
-enum { ENGINE_FORWARD_MAX = DNS_HEADER_SIZE + DNAME_MAX + 4 + 128 };
-
-/* The same, or a query for a target's address: header, name, type and class. */
-enum { ENGINE_REFRESH_MAX = ENGINE_FORWARD_MAX };
-
 enum engine_deferral_kind {
     ENGINE_DEFER_FORWARD,  /* not our name: forward the query, relay the reply */
     ENGINE_DEFER_LOOKUP,   /* the questions below must be asked upstream first */
@@ -40,13 +34,10 @@ enum engine_deferral_kind {
 };
 
 struct engine_deferral {
-    bool is_barred; /* with REPLY: REFUSED, because the client may not ask at all */
-    bool is_signed; /* the query has a good TSIG record: when it comes again, whole, its reply is
-                     * signed */
-    bool wants_refresh; /* also with REPLY: the reply came from the cache, whose copy should be
-                         * asked for again before it expires; once for each copy */
-    size_t refresh_len; /* with it: the query to pass on; 0: the client's, which it answers */
-    uint8_t refresh[ENGINE_REFRESH_MAX];
+    bool is_barred;          /* with REPLY: REFUSED, because the client may not ask at all */
+    bool wants_refresh;      /* also with REPLY: the reply came from the cache, whose copy should be
+                              * asked for again before it expires; once for each copy */
+    struct question refresh; /* with it: what to ask; name.len 0: the client's, which it answers */
     enum engine_deferral_kind kind;
     /* The place of the client's search path that waits, the configuration that the path is of, and
      * what was seen at earlier places: for engine_query, when the query is answered
@@ -55,9 +46,7 @@ struct engine_deferral {
     uint8_t path_at;
     uint64_t path_serial;
     uint8_t path_seen;
-    /* FORWARD only: the query to be forwarded, for the name at this place; 0: the client's. */
-    size_t forward_len;
-    uint8_t forward[ENGINE_FORWARD_MAX];
+    struct dname forward; /* FORWARD only: the name at this place; len 0: the client's */
 
     size_t question_count; /* LOOKUP only */
     struct external_question questions[ENGINE_EXTERNAL_MAX];

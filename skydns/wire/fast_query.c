@@ -22,7 +22,7 @@ static bool is_ordinary(const uint8_t *wire)
 
 /* Finds the labels; `left` bytes bound the name. So short a name has no more labels than there is
  * room for. */
-static bool find_labels(const uint8_t *name, size_t left, struct fast_query *q)
+static inline bool find_labels(const uint8_t *name, size_t left, struct fast_query *q)
 {
     unsigned pos = 0, labels = 0;
     size_t end = left < DNAME_MAX ? left : DNAME_MAX;
@@ -78,7 +78,7 @@ static bool is_zero(const block *bytes)
 }
 
 /* As fold_short, block by block; the last one ends where the name does. */
-static bool fold_long(const uint8_t *name, struct fast_query *q)
+static inline bool fold_long(const uint8_t *name, struct fast_query *q)
 {
     struct seen seen = {{0}, {0}};
     unsigned last = q->name_len - (unsigned)BLOCK;
@@ -90,7 +90,7 @@ static bool fold_long(const uint8_t *name, struct fast_query *q)
     return is_zero(&seen.dots);
 }
 
-static bool fold(const uint8_t *name, struct fast_query *q)
+static inline bool fold(const uint8_t *name, struct fast_query *q)
 {
     q->is_lower = true;
     return q->name_len < BLOCK ? fold_short(name, q) : fold_long(name, q);
@@ -151,6 +151,13 @@ bool fast_query_read(const uint8_t *wire, size_t len, struct fast_query *ret_que
     q->asks = q->cookie_len = 0;
     left -= DNS_QUESTION_TAIL;
     return wire[11] ? read_opt(tail + DNS_QUESTION_TAIL, left, q) : left == 0;
+}
+
+bool fast_query_set_name(struct fast_query *query, const uint8_t *wire, uint8_t name_len)
+{
+    const bool has_labels = find_labels(wire + DNS_HEADER_SIZE, name_len, query);
+    query->wire = wire;
+    return fold(wire + DNS_HEADER_SIZE, query) && has_labels;
 }
 
 bool fast_query_may_have_cookie(const uint8_t *wire, size_t len)

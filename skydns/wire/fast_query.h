@@ -31,6 +31,10 @@ struct fast_query {
  * bytes, which looks like one). Whether it is valid is for question_parse. */
 bool fast_query_read(const uint8_t *wire, size_t len, struct fast_query *ret_query);
 
+/* Sets the name, of name_len bytes, whole and behind a header at `wire`, and what follows from it.
+ * False: for such a name no query is ordinary. */
+bool fast_query_set_name(struct fast_query *query, const uint8_t *wire, uint8_t name_len);
+
 /* False, at the cost of one look: the query has no additional record, or ends with an OPT record
  * without options, as most do (a client may make its cookie look like one); or its header counts
  * more records than a client's query with a cookie has: OPT and TSIG, and the SOA of an IXFR. */

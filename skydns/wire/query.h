@@ -35,7 +35,9 @@ enum engine_transport {
     ENGINE_TRANSPORTS
 };
 
+struct owned_query;
 struct query;
+struct tsig_query;
 
 struct engine_query {
     const uint8_t *wire;
@@ -59,10 +61,11 @@ struct engine_query {
                        * and is REPLY; without one, DEFER, and the caller says how they failed */
     bool is_allowed;  /* the resolver knows that the client may ask about other domains, whatever
                        * the configuration's list says */
-    bool is_repeated; /* deferred before: what it misses in the cache is counted already */
     bool is_brief;    /* only ENGINE_BRIEF_MAX: others wait for their first try */
 
-    bool is_signed; /* engine_deferral said so: a copy of it that waits keeps all its bytes */
+    /* It was deferred before, and is answered from this: `wire` is header and question, and what it
+     * misses in the cache is counted already. NULL: it has just come. */
+    const struct owned_query *owned;
 
     /* Of a search path (path_internal.h), after a deferral for FORWARD: */
     uint8_t path_at;      /* the first place still to be tried; 0: from the start;
@@ -72,8 +75,9 @@ struct engine_query {
     uint8_t path_seen;    /* ENGINE_PATH_SAW_..., at earlier ones */
 
     /* The engine's own; callers leave them alone. */
-    struct query *parsed; /* what the bytes say (query_parse.h) */
-    uint8_t gets;         /* EDNS_ASKS_...: its response has these; `reserved` has the cookie */
+    struct query *parsed;          /* what the bytes say (query_parse.h), without TSIG */
+    const struct tsig_query *tsig; /* its good TSIG record; NULL: it has none, or has waited */
+    uint8_t gets; /* EDNS_ASKS_...: its response has these; `reserved` has the cookie */
     struct client_view view;
     size_t reserved;               /* bytes of the reply's limit that something else is to have */
     size_t reserved_by_tsig;       /* the part of it for TSIG; 0 from callers */

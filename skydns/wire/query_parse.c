@@ -36,24 +36,30 @@ const struct question *query_question(struct query *query)
     }
     assert(query->is_ordinary && fast->name_len <= DNAME_MAX);
     const uint8_t *wire = fast->wire;
-    *q = (struct question){
-        .id = (uint16_t)(wire[0] << 8 | wire[1]),
-        .opcode = DNS_OPCODE_QUERY,
-        .recursion_desired = (wire[2] & DNS_FLAG_RD >> 8) != 0,
-        .wants_authentic = (wire[3] & DNS_FLAG_AD) != 0,
-        .checking_disabled = (wire[3] & DNS_FLAG_CD) != 0,
-        .name.len = fast->name_len,
-        .type = fast->type,
-        .qclass = DNS_CLASS_IN,
-        .has_edns = fast->has_edns,
-        .dnssec_ok = fast->dnssec_ok,
-        .udp_size = fast->udp_size,
-        .asks = fast->asks,
-    };
+    *q = question_of_header(wire);
+    q->name.len = fast->name_len;
+    q->type = fast->type;
+    q->qclass = DNS_CLASS_IN;
+    q->has_edns = fast->has_edns;
+    q->dnssec_ok = fast->dnssec_ok;
+    q->udp_size = fast->udp_size;
+    q->asks = fast->asks;
     memcpy(q->name.wire, wire + DNS_HEADER_SIZE, fast->name_len);
     fill_cookie(fast, &q->cookie);
     query->has_question = true;
     return q;
+}
+
+bool query_make_fast(const struct question *question, const uint8_t *wire, struct fast_query *ret)
+{
+    ret->type = question->type;
+    ret->udp_size = question->udp_size;
+    ret->has_edns = question->has_edns;
+    ret->dnssec_ok = question->dnssec_ok;
+    ret->asks = question->asks;
+    ret->cookie_len = question->cookie.len;
+    ret->cookie = question->cookie.bytes;
+    return fast_query_set_name(ret, wire, question->name.len);
 }
 
 struct cookie query_cookie(const struct query *query)

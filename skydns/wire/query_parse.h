@@ -37,6 +37,10 @@ void query_parse_other(const uint8_t *wire, size_t len, struct query *query);
  * Made of an ordinary query when it is first wanted. */
 const struct question *query_question(struct query *query);
 
+/* The tuned form of a question of class IN, whose query begins with header and name like `wire`;
+ * borrows both. False: fast_query_set_name. */
+bool query_make_fast(const struct question *question, const uint8_t *wire, struct fast_query *ret);
+
 /* Its EDNS_ASKS_... */
 static inline unsigned query_asks(const struct query *query)
 {

@@ -135,19 +135,17 @@ enum question_verdict question_parse(const uint8_t *wire, size_t len, struct que
 {
     struct reader r = reader_of(wire, len);
     struct question *q = ret_question;
-    *q = (struct question){.id = reader_u16(&r)};
+    (void)reader_u16(&r); /* the id */
     uint16_t flags = reader_u16(&r);
     struct counts counts = {.questions = reader_u16(&r)};
     counts.answers = reader_u16(&r);
     counts.authorities = reader_u16(&r);
     counts.additionals = reader_u16(&r);
     if (r.failed || (flags & DNS_FLAG_QR)) {
+        *q = (struct question){0};
         return QUESTION_DROP;
     }
-    q->opcode = (flags & DNS_MASK_OPCODE) >> 11;
-    q->recursion_desired = (flags & DNS_FLAG_RD) != 0;
-    q->wants_authentic = (flags & DNS_FLAG_AD) != 0;
-    q->checking_disabled = (flags & DNS_FLAG_CD) != 0;
+    *q = question_of_header(wire);
     if (q->opcode != DNS_OPCODE_QUERY) {
         return QUESTION_NOTIMP;
     }
@@ -196,26 +194,29 @@ static void append_cookie(struct writer *w, size_t opt_at, const struct cookie *
     edns_append_option(w, opt_at, option, cookie->len > 0 ? EDNS_OPTION_HEAD + cookie->len : 0);
 }
 
-size_t question_shorten(const uint8_t *wire, size_t len, uint8_t out[QUESTION_WIRE_MAX])
+void question_write_head(const struct question *question, struct writer *w)
 {
-    struct question q;
-    return question_parse(wire, len, &q) == QUESTION_OK ? question_write(&q, wire, out) : 0;
+    const struct question *q = question;
+    writer_u16(w, q->id);
+    writer_u16(w, (q->recursion_desired ? DNS_FLAG_RD : 0) |
+                      (q->wants_authentic ? DNS_FLAG_AD : 0) |
+                      (q->checking_disabled ? DNS_FLAG_CD : 0));
+    writer_u16(w, 1); /* the question */
+    writer_u16(w, 0);
+    writer_u16(w, 0);
+    writer_u16(w, 0);
+    writer_bytes(w, q->name.wire, q->name.len);
+    writer_u16(w, q->type);
+    writer_u16(w, q->qclass);
 }
 
-size_t question_write(const struct question *question, const uint8_t *wire,
-                      uint8_t out[QUESTION_WIRE_MAX])
+size_t question_write(const struct question *question, uint8_t out[QUESTION_WIRE_MAX])
 {
-    enum { ID_AND_FLAGS = 4 };
+    enum { ADDITIONAL_AT = 11 };
     const struct question *q = question;
     struct writer w = writer_of(out, QUESTION_WIRE_MAX);
-    writer_bytes(&w, wire, ID_AND_FLAGS);
-    writer_u16(&w, 1); /* the question */
-    writer_u16(&w, 0);
-    writer_u16(&w, 0);
-    writer_u16(&w, q->has_edns);
-    writer_bytes(&w, q->name.wire, q->name.len);
-    writer_u16(&w, q->type);
-    writer_u16(&w, q->qclass);
+    question_write_head(q, &w);
+    out[ADDITIONAL_AT] = q->has_edns;
     if (q->has_edns) {
         static const uint8_t from_stub[EDNS_STUB_SIZE] = {EDNS_OPTION_STUB >> 8,
                                                           EDNS_OPTION_STUB & 0xff, 0, 1, 1};

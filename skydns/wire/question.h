@@ -10,7 +10,9 @@
 #include <stdint.h>
 
 #include "common/base/attributes.h"
+#include "common/base/cursor.h"
 #include "common/dns/dname.h"
+#include "common/dns/dns.h"
 #include "skydns/wire/cookie_option.h"
 #include "skydns/wire/edns.h"
 
@@ -64,13 +66,23 @@ enum question_verdict question_parse(const uint8_t *wire, size_t len,
  * answer. */
 bool question_is_there(const uint8_t *wire, size_t len) MUST_CHECK;
 
-/* Copies what matters of a query that question_parse accepts: not the other EDNS options and
- * records, of up to 64 KB, that question_parse ignores. The copy gets the same answers. Returns its
- * length; 0: question_parse rejects it. */
-size_t question_shorten(const uint8_t *wire, size_t len, uint8_t out[QUESTION_WIRE_MAX]);
+/* A question with what a query's header says; the rest is zero. */
+static inline struct question question_of_header(const uint8_t header[DNS_HEADER_SIZE])
+{
+    return (struct question){
+        .id = (uint16_t)(header[0] << 8 | header[1]),
+        .opcode = (header[2] & DNS_MASK_OPCODE >> 8) >> 3,
+        .recursion_desired = (header[2] & DNS_FLAG_RD >> 8) != 0,
+        .wants_authentic = (header[3] & DNS_FLAG_AD) != 0,
+        .checking_disabled = (header[3] & DNS_FLAG_CD) != 0,
+    };
+}
 
-/* The same of a query already parsed, whose verdict was OK; `wire` is the query. */
-size_t question_write(const struct question *question, const uint8_t *wire,
-                      uint8_t out[QUESTION_WIRE_MAX]);
+/* Writes a query that asks it, without the other options and records, of up to 64 KB, that
+ * question_parse ignores. It reads the same, and gets the same answers. Returns the length. */
+size_t question_write(const struct question *question, uint8_t out[QUESTION_WIRE_MAX]);
+
+/* The same without EDNS. */
+void question_write_head(const struct question *question, struct writer *w);
 
 #endif

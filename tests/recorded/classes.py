@@ -82,7 +82,20 @@ def has_cd(difference: Difference) -> bool:
     )
 
 
+def is_unread_signed(difference: Difference) -> bool:
+    """Whether only they could not read their copy of a signed query again, which has bytes behind its TSIG record."""
+    words = difference.query.what.split()
+    was_unread = any(step == "F" and not query for step, query in difference.theirs)
+    return "tsig=good" in words and "shape=junk" in words and was_unread
+
+
 CLASSES: list[Class] = [
+    Class(
+        "signed, with junk", {"verdict", "deferral", "upstream", "rcode", "flags", "truncation", "answer", "authority",
+                              "additional", "ttl", "compression", "options", "padding", "tsig", "order", "case"},
+        "a signed query with bytes behind its TSIG record is forwarded, as it is answered; it was SERVFAIL",
+        is_unread_signed,
+    ),
     Class(
         "CD", {"flags", "options", "padding", "tsig"},
         "a response without AA repeats the query's CD, also SERVFAIL and REFUSED of our own",

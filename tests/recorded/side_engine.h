@@ -74,7 +74,7 @@ void side_finish(struct side *side, const struct side_asked *asked);
 void side_upstream_is(struct side *side);
 
 /* The query that goes to an upstream, as a step. */
-void side_upstream_step(struct side *side, size_t number, enum side_step step, const uint8_t *query,
-                        size_t len);
+void side_upstream_step(struct side *side, size_t number, enum side_step step,
+                        const struct upstream_question *question);
 
 #endif

@@ -7,10 +7,10 @@
 #include "common/dns/dns.h"
 #include "skydns/publish/recursion.h"
 #include "skydns/upstream/external.h"
-#include "skydns/wire/question.h"
+#include "skydns/wire/owned_query.h"
 #include "tests/recorded/side_engine.h"
 
-/* A deferred query: a copy of the bytes that matter. */
+/* A deferred query, and what it owns. */
 struct side_late {
     struct side *side;
     struct side_asked asked; /* its query: as the resolver's thread has it */
@@ -19,7 +19,7 @@ struct side_late {
     struct external_answer externals[ENGINE_EXTERNAL_MAX];
     struct buf packed;                     /* their records, */
     size_t packed_at[ENGINE_EXTERNAL_MAX]; /* each one's from here on */
-    uint8_t wire[TSIG_QUERY_MAX];
+    union owned_query_room room;
 };
 
 static void side_wait_for(struct side_late *late);
@@ -66,13 +66,12 @@ static void side_refuse(struct side_late *late, enum edns_error error)
 
 void side_refresh(struct side *side, const struct side_asked *asked)
 {
-    const struct engine_deferral *deferral = &side->deferral;
-    const bool is_clients = deferral->refresh_len == 0;
-    const uint8_t *wire = is_clients ? asked->query.wire : deferral->refresh;
-    const size_t len = is_clients ? asked->query.len : deferral->refresh_len;
-    struct upstream_question question;
-    if (deferral->wants_refresh && upstream_question_read(wire, len, &question)) {
-        side_upstream_step(side, asked->number, SIDE_REFRESH, wire, len);
+    struct query parsed;
+    if (side->deferral.wants_refresh) {
+        const struct engine_query refresh = engine_refresh(&asked->query, &side->deferral, &parsed);
+        const struct upstream_question question =
+            upstream_question_of(query_question(refresh.parsed));
+        side_upstream_step(side, asked->number, SIDE_REFRESH, &question);
         side->asked = asked->number;
         fetcher_refresh(side->fetcher, &question, asked->query.random);
     }
@@ -202,16 +201,14 @@ static void side_forward(struct side_late *late)
 {
     struct side *side = late->side;
     const struct engine_query *query = &late->asked.query;
-    const bool is_clients = side->deferral.forward_len == 0;
-    const uint8_t *wire = is_clients ? query->wire : side->deferral.forward;
-    const size_t len = is_clients ? query->len : side->deferral.forward_len;
     struct forwarder_wait wait = {.cb = side_on_forwarded, .data = late};
-    struct upstream_question question;
-    side_upstream_step(side, late->asked.number, SIDE_FORWARD, wire, len);
-    if (!upstream_question_read(wire, len, &question)) {
-        side_refuse(late, EDNS_ERROR_OTHER);
-        return;
+    struct query parsed;
+    owned_query_read(query->owned, &parsed);
+    if (side->deferral.forward.len > 0) {
+        parsed.question.name = side->deferral.forward;
     }
+    const struct upstream_question question = upstream_question_of(&parsed.question);
+    side_upstream_step(side, late->asked.number, SIDE_FORWARD, &question);
     if (!recursion_allows(&side->recursion, query->client, query->now_ms)) {
         if (!side_try_next_place(late, 0)) {
             (void)!engine_refused(side->engines[SIDE_ENGINE_RESOLVER], query, &side->response);
@@ -444,15 +441,8 @@ static void side_defer(struct side_late *late, struct side *side, const struct s
     struct engine_query *query = &late->asked.query;
     buf_init(&late->packed,
              query->transport == ENGINE_UDP ? EXTERNAL_PACKED_UDP_MAX : EXTERNAL_PACKED_MAX);
-    if (side->deferral.is_signed && query->len <= sizeof(late->wire)) {
-        memcpy(late->wire, query->wire, query->len);
-    } else {
-        query->len = question_shorten(query->wire, query->len, late->wire);
-    }
-    query->wire = late->wire;
-    query->ahead = 0;
-    query->is_brief = false;
-    query->is_repeated = true;
+    (void)owned_query_take(&late->room.query, query);
+    *query = owned_query_open(&late->room.query, query->now_s, query->now_ms, query->random);
 }
 
 void side_go_on(struct side *side, const struct side_asked *asked)
@@ -479,11 +469,11 @@ void side_answer_late(struct side *side, const struct side_asked *asked)
         engine_answer(side->engines[SIDE_ENGINE_WALKER], side->store, &late.query, NULL,
                       &side->response, &side->deferral);
     if (verdict == ENGINE_DEFER) {
-        side_go_on(side, asked);
+        side_go_on(side, &late);
         return;
     }
     if (verdict == ENGINE_REPLY) {
-        side_refresh(side, asked);
+        side_refresh(side, &late);
     }
     if (verdict != ENGINE_REPLY) {
         side->response.len = 0;

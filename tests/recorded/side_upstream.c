@@ -100,14 +100,10 @@ enum forwarder_start forwarder_ask(struct forwarder *forwarder, const struct for
     return FORWARDER_ASKED;
 }
 
-void side_upstream_step(struct side *side, size_t number, enum side_step step, const uint8_t *wire,
-                        size_t len)
+void side_upstream_step(struct side *side, size_t number, enum side_step step,
+                        const struct upstream_question *question)
 {
-    struct upstream_question question;
     uint8_t query[UPSTREAM_QUERY_MAX];
-    size_t query_len = 0;
-    if (upstream_question_read(wire, len, &question)) {
-        query_len = upstream_query_write(&question, 0, query);
-    }
-    side->calls.step(side->calls.data, number, step, query, query_len);
+    const size_t len = upstream_query_write(question, 0, query);
+    side->calls.step(side->calls.data, number, step, query, len);
 }

@@ -273,7 +273,7 @@ static ssize_t receive_probe(const struct lane *lane, uint16_t id, uint8_t answe
 /* Asks until the answer is from the version just published. */
 static void probe(struct bench *b, struct lane *lane, unsigned number, uint64_t start_ns)
 {
-    struct question question;
+    struct asked_question question;
     uint8_t answer[ANSWER_MAX];
     uint32_t right = services_address(number, b->services.states[number]);
     for (;;) {

@@ -35,7 +35,7 @@ struct load {
     atomic_bool is_stopping;
     unsigned next;
     struct load_sums sums[PHASES];
-    struct question questions[QUESTIONS];
+    struct asked_question questions[QUESTIONS];
     uint64_t sent_ns[QUESTIONS]; /* 0: answered */
     uint8_t sent_phase[QUESTIONS];
 

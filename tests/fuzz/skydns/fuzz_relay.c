@@ -224,7 +224,6 @@ static void check_kept(const struct question *question, const uint8_t *data, siz
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct question question;
-    struct upstream_question asked;
     static const size_t limits[] = {DNS_UDP_SIZE, 1232, DNS_MESSAGE_MAX};
     if (size > DNS_MESSAGE_MAX || !read_question(data, size, &question)) {
         return 0;
@@ -244,7 +243,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     (void)external_read(&external, &response, EXTERNAL_TTL_MAX_S, &packed); /* fuzz_external */
     response_parse_fini(&response);
     buf_fini(&packed);
-    if (upstream_question_read(data, size, &asked)) {
+    if (question_parse(data, size, &question) == QUESTION_OK) {
+        const struct upstream_question asked = upstream_question_of(&question);
         uint8_t query[UPSTREAM_QUERY_MAX];
         assert(upstream_query_write(&asked, 1, query) <= sizeof(query));
     }

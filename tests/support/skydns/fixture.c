@@ -8,6 +8,7 @@
 #include "common/base/xalloc.h"
 #include "common/dns/record.h"
 #include "common/dns/record_json.h"
+#include "tests/support/skydns/owned.h"
 #include "tests/support/skydns/records.h"
 
 static _Noreturn void die(const char *what, const char *which)
@@ -216,7 +217,6 @@ const char *fixture_answer(struct fixture *fixture, enum engine_transport transp
         .now_ms = fixture->now_ms,
         .random = fixture->random,
         .takes_stale = fixture->takes_stale,
-        .is_repeated = fixture->is_repeated,
         .ahead = fixture->ahead,
         .path_at = fixture->path_at,
         .path_serial = fixture->config.serial - fixture->path_age,
@@ -227,10 +227,15 @@ const char *fixture_answer(struct fixture *fixture, enum engine_transport transp
         .is_late = fixture->is_late,
         .is_late_data = fixture,
     };
+    union owned_query_room room;
     fixture->reply_len = 0;
+    if (fixture->is_repeated && !own_query(fixture->engine, &query, &room)) {
+        die("never deferred", "query");
+    }
     fixture->verdict = engine_answer(fixture->engine, fixture->store, &query,
                                      fixture->has_externals ? &fixture->externals : NULL,
                                      &fixture->response, &fixture->deferral);
+    fixture->is_signed = query.tsig != NULL;
     switch (fixture->verdict) {
     case ENGINE_DROP:
         return "drop";

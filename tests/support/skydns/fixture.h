@@ -33,9 +33,10 @@ struct fixture {
     unsigned ahead;              /* as engine_query's */
     uint32_t random;
     int64_t now_ms;
-    bool takes_stale, is_repeated;
+    bool takes_stale, is_repeated; /* it waits, and is answered from what it owns */
 
     enum engine_verdict verdict;
+    bool is_signed; /* the query is, well */
     struct engine_deferral deferral;
     uint8_t query[ENGINE_REPLY_MAX];
     size_t query_len;

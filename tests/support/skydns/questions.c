@@ -34,7 +34,7 @@ static const struct {
     [QUESTION_NO_NAME] = {DNS_RCODE_NXDOMAIN, {0, 1, 0, 0, 0, 1, 0, 0}},
 };
 
-void question_make(struct question *question, enum question_kind kind, unsigned service,
+void question_make(struct asked_question *question, enum question_kind kind, unsigned service,
                    uint16_t id)
 {
     struct dname name = services_name(service);
@@ -69,7 +69,7 @@ uint32_t question_address(const uint8_t *wire, size_t len)
     return address;
 }
 
-bool question_is_answered(const struct question *question, const uint8_t *wire, size_t len)
+bool question_is_answered(const struct asked_question *question, const uint8_t *wire, size_t len)
 {
     enum question_kind kind = question->kind;
     if (len < question->len || (wire[3] & DNS_MASK_RCODE) != right[kind].rcode ||

@@ -18,20 +18,20 @@ enum question_kind {
     QUESTION_KINDS,
 };
 
-struct question {
+struct asked_question {
     enum question_kind kind;
     unsigned service;
     uint8_t wire[QUESTION_MAX];
     size_t len;
 };
 
-void question_make(struct question *question, enum question_kind kind, unsigned service,
+void question_make(struct asked_question *question, enum question_kind kind, unsigned service,
                    uint16_t id);
 
 uint16_t question_id(const uint8_t *wire);
 
 /* Whether it is the right answer, with either of the Service's addresses. */
-bool question_is_answered(const struct question *question, const uint8_t *wire, size_t len);
+bool question_is_answered(const struct asked_question *question, const uint8_t *wire, size_t len);
 
 /* The address at the end of a right answer. */
 uint32_t question_address(const uint8_t *wire, size_t len);

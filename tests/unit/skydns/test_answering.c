@@ -214,7 +214,7 @@ static struct message receive_tcp(int fd)
     return m;
 }
 
-static void expect_answer(const struct question *question, const struct message *reply)
+static void expect_answer(const struct asked_question *question, const struct message *reply)
 {
     assert_int_equal(question_id(reply->wire), question_id(question->wire));
     assert_true(question_is_answered(question, reply->wire, reply->len));
@@ -224,7 +224,7 @@ static void expect_answer(const struct question *question, const struct message 
  * connection. */
 static void expect_answers_at(const struct addr *address)
 {
-    struct question question;
+    struct asked_question question;
     struct message reply;
     int tcp = client_at(address, SOCK_STREAM);
     for (unsigned i = 0; i < SERVICES * QUESTION_KINDS; i++) {
@@ -260,7 +260,7 @@ static void test_answers_at_each_address(void **state)
 static void test_before_the_first_content(void **state)
 {
     struct fixture *f = *state;
-    struct question question;
+    struct asked_question question;
     struct message reply;
     open_at(f, 1);
     start(f);
@@ -555,7 +555,7 @@ static void test_sockets_of_systemd(void **state)
     start(f);
     expect_threads(f->threads_before + 2 + f->options.signers + 3);
     for (uint16_t i = 0; i < 2 * SERVICES; i++) {
-        struct question question;
+        struct asked_question question;
         struct message reply;
         int client =
             client_at(i % 2 ? &tcp_address : &udp.address, i % 2 ? SOCK_STREAM : SOCK_DGRAM);
@@ -582,7 +582,7 @@ static void test_what_has_arrived_is_answered(void **state)
 {
     enum { QUESTIONS = 50 };
     struct fixture *f = *state;
-    struct question questions[QUESTIONS];
+    struct asked_question questions[QUESTIONS];
     bool is_answered[QUESTIONS] = {false};
     fill(f);
     open_at(f, 1);

@@ -382,7 +382,7 @@ static void other_targets(void **state)
 static void refreshed_targets(void **state)
 {
     struct foreign_bed b = bed_new(keys, COUNT(keys));
-    struct question q;
+    const struct question *q = &b.f->deferral.refresh;
     (void)state;
     bed_put_addresses(&b, "www.example.com. A", "www.example.com.", 100, 1);
     b.f->now_ms += 95 * 1000;
@@ -390,12 +390,10 @@ static void refreshed_targets(void **state)
         (void)fixture_ask(b.f, "ext.cluster.local. A");
         assert_int_equal(b.f->deferral.wants_refresh, i == CACHE_REFRESH_HITS);
     }
-    assert_int_equal(question_parse(b.f->deferral.refresh, b.f->deferral.refresh_len, &q),
-                     QUESTION_OK);
     struct dname name = fixture_name("www.example.com.");
-    assert_true(dname_equal(&q.name, &name));
-    assert_int_equal(q.type, DNS_TYPE_A);
-    assert_true(q.recursion_desired);
+    assert_true(dname_equal(&q->name, &name));
+    assert_int_equal(q->type, DNS_TYPE_A);
+    assert_true(q->recursion_desired);
     (void)fixture_ask(b.f, "ext.cluster.local. A");
     assert_false(b.f->deferral.wants_refresh);
     bed_free(&b);

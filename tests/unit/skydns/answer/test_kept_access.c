@@ -328,7 +328,7 @@ static void refreshes(void **state)
     b.f->now_ms += 95 * 1000;
     (void)fixture_ask(b.f, "www.example.com. A");
     assert_true(b.f->deferral.wants_refresh);
-    assert_int_equal(b.f->deferral.refresh_len, 0); /* the client's own query */
+    assert_int_equal(b.f->deferral.refresh.name.len, 0); /* the client's own query */
     (void)fixture_ask(b.f, "www.example.com. A");
     assert_false(b.f->deferral.wants_refresh);
     bed_free(&b);

@@ -13,6 +13,7 @@
 #include "skydns/engine/cookie.h"
 #include "skydns/wire/question.h"
 #include "tests/support/skydns/fixture.h"
+#include "tests/support/skydns/owned.h"
 #include "tests/support/skydns/response_bytes.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -207,7 +208,8 @@ static void errors(void **state)
 static void late_replies(void **state)
 {
     struct fixture *f = bed();
-    uint8_t copy[QUESTION_WIRE_MAX], plain[4096];
+    uint8_t plain[4096];
+    union owned_query_room room;
     uint8_t upstream[512];
     (void)fixture_query(f, "www.example.com. A edns=1232");
     size_t opt_at = find_opt(f);
@@ -223,8 +225,8 @@ static void late_replies(void **state)
     assert_true(engine_forwarded_bytes(f->engine, &query, upstream, opt_at + 16, &without));
     add_cookie(f, opt_at, sent, sizeof(sent), false);
     assert_string_equal(fixture_answer(f, ENGINE_UDP), "forward");
-    query.len = question_shorten(f->query, f->query_len, copy);
-    query.wire = copy;
+    query.len = f->query_len;
+    assert_true(own_query(f->engine, &query, &room));
     assert_true(engine_forwarded_bytes(f->engine, &query, upstream, opt_at + 16, &f->response));
     f->reply_len = f->response.len;
     assert_same_but_cookie(f, plain, without.len);

@@ -14,6 +14,7 @@
 #include "signed_queries.h"
 #include "skydns/tsig/tsig_keys.h"
 #include "tests/support/skydns/fixture.h"
+#include "tests/support/skydns/owned.h"
 #include "tests/support/skydns/response_bytes.h"
 
 #define SECRET "AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA="
@@ -88,7 +89,7 @@ static void the_same_reply(void **state)
     memcpy(plain, f->reply, len);
     (void)ask(f, web_signed, sizeof(web_signed));
     assert_int_equal(f->verdict, ENGINE_REPLY);
-    assert_true(f->deferral.is_signed);
+    assert_true(f->is_signed);
     assert_int_equal(open_reply(f, true, 0), 0);
     assert_int_equal(f->reply_len, len);
     assert_memory_equal(f->reply + 4, plain + 4, len - 4); /* behind RD, which dnspython sets */
@@ -113,7 +114,7 @@ static void bad_ones(void **state)
         use_keys(f, cases[i].keys);
         (void)ask(f, web_signed, sizeof(web_signed));
         assert_int_equal(f->reply[3] & DNS_MASK_RCODE, DNS_RCODE_NOTAUTH);
-        assert_false(f->deferral.is_signed);
+        assert_false(f->is_signed);
         assert_int_equal(open_reply(f, false, 0), cases[i].error);
         assert_int_equal(f->reply[7], 0);
         assert_int_equal(counted(f, cases[i].verdict), before + 1);
@@ -133,7 +134,7 @@ static void no_sense(void **state)
     assert_int_equal(counted(f, TSIG_MALFORMED), 1);
 }
 
-/* A query that waits is opened again when its reply is there, and not counted again. */
+/* A query that waits is signed when its reply is there, and not checked or counted again. */
 static void what_waits(void **state)
 {
     struct fixture *f = *state;
@@ -142,15 +143,16 @@ static void what_waits(void **state)
     memcpy(upstream + DNS_HEADER_SIZE, question, sizeof(question) - 1);
     memcpy(upstream + sizeof(upstream) - 16, "\xc0\x0c\0\1\0\1\0\0\0\x4d\0\4\xc0\0\2\1", 16);
     assert_string_equal(ask(f, far_signed, sizeof(far_signed)), "forward");
-    assert_true(f->deferral.is_signed);
-    f->is_repeated = true;
+    assert_true(f->is_signed);
     struct engine_query query = {.wire = far_signed,
                                  .len = sizeof(far_signed),
                                  .client = &f->local,
                                  .local = &f->local,
                                  .now_s = FIXTURE_NOW_S,
-                                 .transport = ENGINE_UDP,
-                                 .is_repeated = true};
+                                 .transport = ENGINE_UDP};
+    union owned_query_room room;
+    assert_true(own_query(f->engine, &query, &room));
+    query.now_s += 1000; /* its time was checked when it came */
     assert_true(
         engine_forwarded_bytes(f->engine, &query, upstream, sizeof(upstream), &f->response));
     f->reply_len = f->response.len;
@@ -164,8 +166,32 @@ static void what_waits(void **state)
     f->reply_len = f->response.len;
     assert_int_equal(open_reply(f, true, 0), 0);
     assert_int_equal(f->reply[3] & DNS_MASK_RCODE, DNS_RCODE_REFUSED);
-    (void)fixture_answer(f, ENGINE_UDP);
+    f->is_repeated = true;
+    assert_string_equal(fixture_answer(f, ENGINE_UDP), "forward");
     assert_int_equal(counted(f, TSIG_GOOD), 1);
+
+    /* its key goes away meanwhile: of that name, or of that algorithm */
+    static const char *const others[] = {
+        "key k2.keys { algorithm hmac-sha256; secret \"" SECRET "\"; };",
+        "key k1.keys { algorithm hmac-sha1; secret \"" SECRET "\"; };", NULL};
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+        if (others[i]) {
+            use_keys(f, others[i]);
+        } else {
+            tsig_keys_unref(f->config.tsig);
+            f->config.tsig = NULL;
+        }
+        f->is_repeated = false;
+        (void)fixture_ask(f, "web.default.cluster.local. A"); /* takes the configuration up */
+        assert_int_equal(
+            engine_answer(f->engine, f->store, &query, NULL, &f->response, &f->deferral),
+            ENGINE_DROP);
+        assert_false(
+            engine_forwarded_bytes(f->engine, &query, upstream, sizeof(upstream), &f->response));
+        assert_false(engine_servfail(f->engine, &query, EDNS_ERROR_NONE, &f->response));
+        assert_false(engine_refused(f->engine, &query, &f->response));
+        assert_int_equal(f->response.len, 0);
+    }
 }
 
 static void an_old_one(void **state)
@@ -207,7 +233,7 @@ static void without_keys(void **state)
     f->config.tsig = NULL;
     assert_non_null(strstr(ask(f, web_signed, sizeof(web_signed)), "10.0.0.1"));
     assert_int_equal(f->reply[11], 1);
-    assert_false(f->deferral.is_signed);
+    assert_false(f->is_signed);
 }
 
 int main(void)

@@ -319,7 +319,8 @@ static bool try_place(struct walk *w, unsigned place, unsigned *waits_at, char *
         assert_string_equal(ask(w, 0, true), "forward");
         assert_int_equal(f->deferral.path_at, place);
         struct dname name = fixture_name(w->names[place]);
-        assert_memory_equal(f->deferral.forward + DNS_HEADER_SIZE, name.wire, name.len);
+        assert_int_equal(f->deferral.forward.len, name.len);
+        assert_memory_equal(f->deferral.forward.wire, name.wire, name.len);
         *waits_at = place + 1;
         *ret_text = NULL;
         return take_reply(w, place);

@@ -166,7 +166,7 @@ struct asker {
 static void ask_one(struct asker *self, const struct store *store)
 {
     static const struct addr client = {.len = 0};
-    struct question question;
+    struct asked_question question;
     uint8_t reply[ANSWER_MAX];
     struct response response = {.bytes = reply};
     struct engine_deferral deferral;

@@ -17,6 +17,7 @@
 #include "skydns/publish/publisher.h"
 #include "skydns/resolver/answer_pool.h"
 #include "tests/support/skydns/fixture.h"
+#include "tests/support/skydns/owned.h"
 
 enum { PATIENCE_MS = 60000, MANY = 2000 };
 
@@ -77,9 +78,11 @@ static void push(struct bed *b, const char *client_text, size_t number)
     struct ip ip;
     assert_true(ip_parse(slice_str(client_text), &ip));
     struct addr client = addr_of_ip(&ip, 53);
-    const struct engine_query query = {
+    struct engine_query query = {
         .wire = b->f->query, .len = b->f->query_len, .client = &client, .local = &client};
-    answer_pool_push(b->pool, pooled_query_new(&query, (void *)(uintptr_t)(number + 1)));
+    union owned_query_room room;
+    assert_true(own_query(b->f->engine, &query, &room));
+    answer_pool_push(b->pool, pooled_query_new(&room.query, (void *)(uintptr_t)(number + 1)));
 }
 
 static struct pooled_query *pop(struct bed *b)

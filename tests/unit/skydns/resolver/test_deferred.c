@@ -14,6 +14,16 @@
 
 enum { HEADER = 12, ROOT = 1, QUERY = HEADER + ROOT + 4 };
 
+/* As the engine has read it. */
+static struct deferred *defer_bytes(struct engine_query query, enum engine_deferral_kind kind,
+                                    const struct deferred_origin *origin)
+{
+    struct query parsed;
+    query_parse(query.wire, query.len, &parsed);
+    query.parsed = &parsed;
+    return deferred_new(&query, kind, origin);
+}
+
 /* The smallest query there is; the number is its type and class. */
 static struct deferred *numbered(uint32_t number, uint32_t client)
 {
@@ -25,14 +35,13 @@ static struct deferred *numbered(uint32_t number, uint32_t client)
         .wire = wire, .len = sizeof(wire), .client = &from, .local = &nobody};
     const struct deferred_origin origin = {.to = NULL};
     memcpy(wire + HEADER + ROOT, &number, sizeof(number));
-    return deferred_new(&query, ENGINE_DEFER_FORWARD, &origin);
+    return defer_bytes(query, ENGINE_DEFER_FORWARD, &origin);
 }
 
 static uint32_t number_of(const struct deferred *d)
 {
     uint32_t number;
-    assert_int_equal(d->len, QUERY);
-    memcpy(&number, d->wire + HEADER + ROOT, sizeof(number));
+    memcpy(&number, d->query.bytes + HEADER + ROOT, sizeof(number));
     return number;
 }
 
@@ -45,16 +54,15 @@ static void test_everything_is_copied(void **state)
     struct deferred_origin origin = {.tcp = {.slot = 4, .generation = 5}};
     (void)state;
     memcpy(same, wire, QUERY);
-    struct deferred *d = deferred_new(&query, ENGINE_DEFER_WALK, &origin);
+    struct deferred *d = defer_bytes(query, ENGINE_DEFER_WALK, &origin);
     assert_int_equal(d->kind, ENGINE_DEFER_WALK);
     memset(wire, 0, sizeof(wire));
     memset(&client, 0, sizeof(client));
     memset(&local, 0, sizeof(local));
     memset(&origin, 0, sizeof(origin));
-    assert_int_equal(d->len, QUERY);
-    assert_memory_equal(d->wire, same, QUERY);
-    assert_int_equal(d->client.v4.sin_port, 1);
-    assert_int_equal(d->local.v4.sin_port, 2);
+    assert_memory_equal(d->query.bytes, same, QUERY);
+    assert_int_equal(d->query.client.v4.sin_port, 1);
+    assert_int_equal(d->query.local.v4.sin_port, 2);
     assert_int_equal(d->origin.tcp.slot, 4);
     assert_int_equal(d->origin.tcp.generation, 5);
     deferred_free(d);
@@ -74,8 +82,53 @@ static void test_a_long_query_is_not_kept_whole(void **state)
     (void)state;
     wire[QUERY + RECORD - 2] = (uint8_t)(data_len >> 8);
     wire[QUERY + RECORD - 1] = (uint8_t)data_len;
-    struct deferred *d = deferred_new(&query, ENGINE_DEFER_FORWARD, &origin);
-    assert_int_equal(d->len, QUERY);
+    struct deferred *d = defer_bytes(query, ENGINE_DEFER_FORWARD, &origin);
+    assert_int_equal(owned_query_size(&d->query), offsetof(struct owned_query, bytes) + QUERY);
+    deferred_free(d);
+}
+
+/* Whatever the answer depends on, in no more memory than is said, wherever the bytes were. */
+static void test_what_is_owned(void **state)
+{
+    enum { OPTIONS = 24 + 5 + 44 + 4 + 4, SIZE = HEADER + DNAME_MAX + 4 + EDNS_OPT_SIZE + OPTIONS };
+    uint8_t wire[SIZE] = {7, 8, 1, 0x10, [5] = 1, [11] = 1}, *at = wire + HEADER;
+    const struct addr nobody = {.len = 0};
+    const struct deferred_origin origin = {.to = NULL};
+    struct question before;
+    struct query after;
+    static const uint8_t options[OPTIONS] = {0,  8, 0, 20,       0,  2, 128, [24] = 0xfd, 0xf3,
+                                             0,  1, 1, [29] = 0, 10, 0, 40,  1,           [73] = 0,
+                                             11, 0, 0, 0,        12, 0, 0};
+    (void)state;
+    for (; at < wire + HEADER + DNAME_MAX - 1; at += 2) {
+        at[0] = 1;
+        at[1] = 'A';
+    }
+    at[2] = at[4] = 1; /* type and class, behind the root */
+    edns_write_opt(at + 5, 4096, 0, true);
+    at[5 + 10] = OPTIONS;
+    memcpy(at + 5 + EDNS_OPT_SIZE, options, OPTIONS);
+    assert_int_equal(question_parse(wire, SIZE, &before), QUESTION_OK);
+    const struct engine_query query = {
+        .wire = wire, .len = SIZE, .client = &nobody, .local = &nobody};
+    struct deferred *d = defer_bytes(query, ENGINE_DEFER_FORWARD, &origin);
+    memset(wire, 0xff, SIZE);
+    assert_true(offsetof(struct deferred, query) + owned_query_size(&d->query) <= 600);
+    owned_query_read(&d->query, &after);
+    const struct question *q = query_question(&after);
+    assert_int_equal(q->id, 0x0708);
+    assert_true(q->recursion_desired && q->checking_disabled && !q->wants_authentic);
+    assert_int_equal(q->name.len, DNAME_MAX);
+    assert_memory_equal(q->name.wire, before.name.wire, DNAME_MAX);
+    assert_int_equal(q->type, 1);
+    assert_int_equal(q->qclass, 1);
+    assert_true(q->has_edns && q->dnssec_ok && q->is_from_stub);
+    assert_int_equal(q->udp_size, 4096);
+    assert_int_equal(q->asks, before.asks);
+    assert_int_equal(q->subnet_len, 24);
+    assert_memory_equal(q->subnet, options, 24);
+    assert_int_equal(q->cookie.len, COOKIE_CLIENT_SIZE); /* one of 40 bytes is not ours */
+    assert_memory_equal(q->cookie.bytes, before.cookie.bytes, COOKIE_CLIENT_SIZE);
     deferred_free(d);
 }
 
@@ -167,6 +220,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_everything_is_copied),
         cmocka_unit_test(test_a_long_query_is_not_kept_whole),
+        cmocka_unit_test(test_what_is_owned),
         cmocka_unit_test(test_ring_is_bounded_and_in_order),
         cmocka_unit_test(test_a_client_has_its_share),
         cmocka_unit_test(test_between_two_threads),

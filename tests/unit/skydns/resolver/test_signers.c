@@ -187,8 +187,9 @@ static void test_limits(void **state)
     for (unsigned i = 0; i < RESOLVER_SIGNS_MAX; i++) {
         (void)snprintf(name, sizeof(name), "x%u.cluster.local.", i);
         struct message m = signed_question((uint16_t)i, name);
-        const struct engine_query query = {
-            .wire = m.wire, .len = m.len, .client = &from, .local = &from};
+        struct query parsed;
+        const struct engine_query query = {.parsed = &parsed, .client = &from, .local = &from};
+        query_parse(m.wire, m.len, &parsed);
         assert_true(resolver_defer(f->resolver, 0, &query, ENGINE_DEFER_SIGN, &origin));
     }
     start_threads(f);

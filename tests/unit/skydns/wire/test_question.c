@@ -279,7 +279,13 @@ static void longest_names(void **state)
     assert_int_equal(parse_long(1, 64, 0, &q), QUESTION_FORMERR);
 }
 
-/* What a shortened query loses, and what it keeps. */
+static size_t shorten(const uint8_t *wire, size_t len, uint8_t out[QUESTION_WIRE_MAX])
+{
+    struct question q;
+    return question_parse(wire, len, &q) == QUESTION_OK ? question_write(&q, out) : 0;
+}
+
+/* What a query loses that is written again, and what it keeps. */
 static void shortened(void **state)
 {
     static const struct {
@@ -291,7 +297,7 @@ static void shortened(void **state)
     } cases[] = {
         {"plain", BYTES(PLAIN WEB), BYTES(PLAIN WEB)},
         {"all flags", BYTES("\x12\x34\x07\x7f\x00\x01\x00\x00\x00\x00\x00\x00" WEB),
-         BYTES("\x12\x34\x07\x7f\x00\x01\x00\x00\x00\x00\x00\x00" WEB)},
+         BYTES("\x12\x34\x01\x30\x00\x01\x00\x00\x00\x00\x00\x00" WEB)},
         {"EDNS", BYTES(WITH_OPT WEB OPT("\x00", "\x80")), BYTES(WITH_OPT WEB OPT("\x00", "\x80"))},
         {"an option of EDNS",
          BYTES(WITH_OPT WEB "\x00\x00\x29\x04\xd0\x00\x00\x00\x00\x00\x06\x00\x03\x00\x02hi"),
@@ -339,7 +345,7 @@ static void shortened(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         uint8_t out[QUESTION_WIRE_MAX];
-        size_t len = question_shorten((const uint8_t *)cases[i].wire, cases[i].len, out);
+        size_t len = shorten((const uint8_t *)cases[i].wire, cases[i].len, out);
         if (len != cases[i].want_len || memcmp(out, cases[i].want, len) != 0) {
             fail_msg("%s: another query, of %zu bytes", cases[i].name, len);
         }
@@ -362,7 +368,7 @@ static void shortened_to_the_most(void **state)
     edns_write_opt(opt, 4096, 0, true);
     opt[10] = sizeof(options);
     memcpy(opt + EDNS_OPT_SIZE, options, sizeof(options));
-    assert_int_equal(question_shorten(wire, sizeof(wire), out), QUESTION_WIRE_MAX);
+    assert_int_equal(shorten(wire, sizeof(wire), out), QUESTION_WIRE_MAX);
     assert_memory_equal(out, wire, QUESTION_WIRE_MAX);
 }
 

@@ -1,0 +1,70 @@
+/* What a query owns while it waits: what was read of it, and where it came from. It is made once,
+ * on the thread that received the query, and answered from on others, perhaps several times;
+ * nothing of it is parsed again. Namespace, zone and key are not in it: whoever answers looks them
+ * up in the version of that moment. Pure; any thread. */
+#ifndef SKYDNS_WIRE_OWNED_QUERY_H
+#define SKYDNS_WIRE_OWNED_QUERY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/addr.h"
+#include "common/dns/dns.h"
+#include "skydns/tsig/tsig.h"
+#include "skydns/wire/cookie_option.h"
+#include "skydns/wire/edns.h"
+#include "skydns/wire/query.h"
+#include "skydns/wire/query_parse.h"
+
+/* Copied as the owned_query_size bytes that it has. */
+struct owned_query {
+    struct addr client, local;
+    int64_t received_ns; /* engine_query's, like the next ones; the place in the search path and
+                          * is_allowed change while it waits */
+    uint64_t path_serial;
+    uint32_t idle_ms;
+    uint16_t udp_size; /* EDNS's, like has_edns, dnssec_ok, is_from_stub, asks */
+    uint8_t transport; /* enum engine_transport */
+    uint8_t path_at, path_seen;
+    uint8_t asks;
+    uint8_t name_len, subnet_len, cookie_len;
+    bool is_allowed : 1;
+    bool is_ordinary : 1, has_edns : 1, dnssec_ok : 1, is_from_stub : 1;
+    bool is_signed : 1;
+    /* A message of header, name as typed, type and class; the option client-subnet; the cookie, of
+     * one that cannot be ours the client's part; if it is signed, struct tsig_kept. */
+    uint8_t bytes[];
+};
+
+enum {
+    OWNED_QUERY_MESSAGE_MAX = DNS_HEADER_SIZE + DNAME_MAX + DNS_QUESTION_TAIL,
+    /* Without a signature. */
+    OWNED_QUERY_PLAIN_MAX = offsetof(struct owned_query, bytes) + OWNED_QUERY_MESSAGE_MAX +
+                            EDNS_SUBNET_MAX + COOKIE_SIZE,
+    OWNED_QUERY_MAX = OWNED_QUERY_PLAIN_MAX + sizeof(struct tsig_kept),
+};
+
+/* Room for any of them. */
+union owned_query_room {
+    struct owned_query query;
+    uint8_t bytes[OWNED_QUERY_MAX];
+};
+
+/* Takes a query that the engine has read (`parsed`, `tsig`), and which makes sense. Returns its
+ * size. */
+size_t owned_query_take(struct owned_query *owned, const struct engine_query *query);
+
+size_t owned_query_size(const struct owned_query *owned);
+
+/* NULL: it was not signed. */
+const struct tsig_kept *owned_query_tsig(const struct owned_query *owned);
+
+/* The query as it is answered now; borrows from `owned`. */
+struct engine_query owned_query_open(const struct owned_query *owned, int64_t now_s, int64_t now_ms,
+                                     uint32_t random);
+
+/* The query as it was read, with its question; borrows from `owned`. */
+void owned_query_read(const struct owned_query *owned, struct query *ret_query);
+
+#endif
