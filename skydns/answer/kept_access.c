@@ -203,20 +203,15 @@ bool kept_access_reply(struct kept_access *access, const struct kept_question *q
     return true;
 }
 
-bool kept_access_first(const struct kept_access *access, const struct kept_question *question,
-                       const struct cache_key *key, const struct parsed_response *upstream,
+void kept_access_first(const struct kept_access *access, const struct kept_question *question,
+                       const struct cache_key *key, const struct kept_image *image,
                        struct response *response)
 {
-    static const struct addr nobody; /* is only told to those who explain */
     const struct frame frame = frame_of(access, question, response->asked);
     struct cache_hit hit;
-    enum cache_verdict verdict = kept_reply_first(
-        key, upstream, &nobody, &access->config->cache_limits, shuffle_of(access, question),
-        response->bytes + frame.start.records_at, frame.room, &hit);
-    if (verdict == CACHE_KEPT) {
-        end_kept_reply(access, question, key, &hit, &frame, response);
-    }
-    return verdict == CACHE_KEPT;
+    kept_image_read(image, shuffle_of(access, question), response->bytes + frame.start.records_at,
+                    frame.room, &hit);
+    end_kept_reply(access, question, key, &hit, &frame, response);
 }
 
 /* ---- Targets ---- */

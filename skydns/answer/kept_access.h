@@ -17,7 +17,8 @@
 #include "skydns/wire/query.h"
 #include "skydns/wire/question.h"
 #include "skydns/wire/response.h"
-#include "skydns/wire/response_parse.h"
+
+struct kept_image;
 
 struct kept_access {
     const struct engine_config *config;
@@ -49,10 +50,9 @@ bool kept_access_reply(struct kept_access *access, const struct kept_question *q
                        const struct cache_key *key, struct response *response,
                        bool *ret_wants_refresh);
 
-/* Likewise the first reply, from a nameserver's response, if what can be kept of it is all that
- * matters. False: it is passed on as it is, or is no reply. */
-bool kept_access_first(const struct kept_access *access, const struct kept_question *question,
-                       const struct cache_key *key, const struct parsed_response *upstream,
+/* Likewise the first response, of what is kept. */
+void kept_access_first(const struct kept_access *access, const struct kept_question *question,
+                       const struct cache_key *key, const struct kept_image *image,
                        struct response *response);
 
 /* A client's question is not answered here. */

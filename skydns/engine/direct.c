@@ -10,6 +10,7 @@
 #include "skydns/answer/kept_access.h"
 #include "skydns/answer/relay.h"
 #include "skydns/external/hosts_table.h"
+#include "skydns/external/kept_reply.h"
 #include "skydns/fast/fast.h"
 #include "skydns/sign/answer_signer.h"
 #include "skydns/wire/edns.h"
@@ -325,19 +326,26 @@ void direct_error(struct direct *direct, const struct engine_query *query, enum 
 /* Makes the response that later hits will repeat. False: they will not. */
 static bool forwarded_as_kept(struct direct *direct, const struct engine_query *query,
                               const struct question *question,
-                              const struct parsed_response *upstream, struct response *response)
+                              const struct parsed_response *upstream, struct kept_image *image,
+                              struct response *response)
 {
     static const struct foreign_zone any_zone; /* the reply is the same whoever sent it */
     if (!direct->config->cache || question->subnet_len > 0) {
         return false;
     }
     const struct kept_question kept = kept_question_of(query, question);
-    return kept_access_first(&direct->kept, &kept, key_of(direct, question, &any_zone), upstream,
-                             response);
+    const struct cache_key *key = key_of(direct, question, &any_zone);
+    if (kept_image_make(image, key, upstream, direct->config->cache_limits.ttl_max_s) !=
+        CACHE_KEPT) {
+        return false;
+    }
+    kept_access_first(&direct->kept, &kept, key, image, response);
+    return true;
 }
 
 bool direct_forwarded(struct direct *direct, const struct engine_query *query,
-                      const struct parsed_response *upstream, struct response *response)
+                      const struct parsed_response *upstream, struct kept_image *image,
+                      struct response *response)
 {
     const struct question *question = query_question(query->parsed);
     struct relay_parts parts;
@@ -347,7 +355,7 @@ bool direct_forwarded(struct direct *direct, const struct engine_query *query,
     if (query->transport != ENGINE_UDP && (parts.flags & DNS_FLAG_TC)) {
         return false; /* already over TCP: part of an answer would pass for the whole */
     }
-    bool is_made = forwarded_as_kept(direct, query, question, upstream, response) ||
+    bool is_made = forwarded_as_kept(direct, query, question, upstream, image, response) ||
                    (relay_write(question, upstream, &parts, direct->config->settings.max_udp_size,
                                 reply_limit(direct, query, question), response) &&
                     !is_cut_over_tcp(query, response->bytes));

@@ -449,14 +449,15 @@ void engine_look_ahead(struct engine *engine, const struct store *store,
 }
 
 bool engine_forwarded(struct engine *engine, const struct engine_query *query,
-                      const struct parsed_response *upstream, struct response *response)
+                      const struct parsed_response *upstream, struct kept_image *image,
+                      struct response *response)
 {
     struct engine_query opened;
     if (!open_whole(engine, query, &opened)) {
         return false;
     }
     opened.view = view_of(engine, query->client);
-    if (!path_walk_forwarded(engine->path, &opened, upstream, response)) {
+    if (!path_walk_forwarded(engine->path, &opened, upstream, image, response)) {
         return false;
     }
     finish_response(engine, &opened, response);

@@ -46,6 +46,7 @@
 #include "skydns/wire/response.h"
 
 struct engine;
+struct kept_image;
 struct parsed_response;
 
 struct engine *engine_new(const struct engine_config *config); /* config is borrowed */
@@ -109,9 +110,10 @@ bool engine_refused(struct engine *engine, const struct engine_query *query,
 /* Adapts an upstream's reply to a deferred FORWARD query: as the cache gives it if it can be kept,
  * else relay.h. False when it is not a valid reply to this query, or the query came over TCP
  * and it is truncated or too long; or the query has a search path, which goes on at the next place.
- */
+ * `image`: the response's, for all who wait for it. */
 bool engine_forwarded(struct engine *engine, const struct engine_query *query,
-                      const struct parsed_response *upstream, struct response *response);
+                      const struct parsed_response *upstream, struct kept_image *image,
+                      struct response *response);
 
 /* What this engine has answered by search paths; any thread. Borrowed. */
 struct engine_counts {

@@ -433,12 +433,13 @@ enum engine_verdict path_walk_answer(struct path_walk *walk, const struct store 
 }
 
 bool path_walk_forwarded(struct path_walk *walk, const struct engine_query *query,
-                         const struct parsed_response *upstream, struct response *response)
+                         const struct parsed_response *upstream, struct kept_image *image,
+                         struct response *response)
 {
     struct dname name;
     struct engine_query candidate;
     if (query->path_at == 0 || query->path_at == ENGINE_PATH_OVER) {
-        return direct_forwarded(walk->direct, query, upstream, response);
+        return direct_forwarded(walk->direct, query, upstream, image, response);
     }
     if (!has_path(walk, query) || query->path_at >= path_places(&walk->path) ||
         !path_name(&walk->path, query->path_at, &name) ||
@@ -446,7 +447,7 @@ bool path_walk_forwarded(struct path_walk *walk, const struct engine_query *quer
         return false;
     }
     response->asked = asked_name(walk);
-    const bool is_answer = direct_forwarded(walk->direct, &candidate, upstream, response) &&
+    const bool is_answer = direct_forwarded(walk->direct, &candidate, upstream, image, response) &&
                            place_outcome(walk, query->path_at, response) == OUTCOME_ANSWER;
     response->asked = slice_of(NULL, 0);
     if (is_answer) {

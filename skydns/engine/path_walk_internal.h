@@ -32,6 +32,7 @@
 #include "skydns/wire/response.h"
 
 struct direct;
+struct kept_image;
 struct parsed_response;
 struct path_walk;
 
@@ -52,6 +53,7 @@ enum engine_verdict path_walk_answer(struct path_walk *walk, const struct store 
 
 /* As engine_forwarded, likewise. */
 bool path_walk_forwarded(struct path_walk *walk, const struct engine_query *query,
-                         const struct parsed_response *upstream, struct response *response);
+                         const struct parsed_response *upstream, struct kept_image *image,
+                         struct response *response);
 
 #endif

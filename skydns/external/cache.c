@@ -34,7 +34,6 @@ struct cache {
     struct cache_queue queues[QUEUES]; /* the filling thread's */
     struct cache_zones zones;
     struct counter entries, used_bytes, insertions, evictions;
-    uint8_t image[KEPT_IMAGE_MAX]; /* the filling thread's */
 };
 
 struct cache *cache_new(size_t entries)
@@ -400,17 +399,15 @@ static void insert(struct cache *cache, const struct entry_key *key, enum queue_
 }
 
 enum cache_verdict cache_put(struct cache *cache, const struct cache_key *key,
-                             const struct parsed_response *response, const struct addr *nameserver,
-                             const struct cache_limits *limits, int64_t now_ms)
+                             const struct kept_image *image, const struct addr *nameserver,
+                             int64_t now_ms)
 {
-    struct kept_reply kept;
+    const struct kept_reply *kept = &image->kept;
     const struct entry_key entry_key = entry_key_of(key);
-    enum cache_verdict verdict =
-        kept_reply_make(key, response, limits->ttl_max_s, cache->image, &kept);
-    if (verdict != CACHE_KEPT) {
-        return verdict;
+    if (image->verdict != CACHE_KEPT) {
+        return image->verdict;
     }
-    size_t chunks = entry_chunks(key->name.len, kept.len);
+    size_t chunks = entry_chunks(key->name.len, kept->len);
     enum queue_kind kind = chunks <= SMALL_CHUNKS ? SMALL : LARGE;
     if (kind == LARGE && chunks > cache->reply_chunks / LARGE_SHARE) {
         return CACHE_TOO_LARGE;
@@ -418,7 +415,7 @@ enum cache_verdict cache_put(struct cache *cache, const struct cache_key *key,
     uint32_t old = find(cache, &entry_key);
     make_room(cache, kind, chunks, old == 0 || kind_of(cache, old) == FAILED);
     insert(cache, &entry_key, kind,
-           &(struct entry_reply){&kept, cache->image + kept.records_at, nameserver, now_ms});
+           &(struct entry_reply){kept, image->bytes + kept->records_at, nameserver, now_ms});
     counter_add(&cache->insertions, 1);
     count_memory(cache);
     return CACHE_KEPT;

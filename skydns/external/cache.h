@@ -46,7 +46,7 @@ enum {
 
 struct cache;
 struct cache_counts;
-struct parsed_response;
+struct kept_image;
 
 /* `entries` replies at most, from 1 to CACHE_ENTRIES_MAX; of memory, 1,200 bytes for each and 80
  * KB, touched only as it is used. seeded_hash_init comes first. Starts with one reference. */
@@ -127,11 +127,11 @@ enum cache_verdict {
 
 /* ---- The filling thread ---- */
 
-/* Keeps the response to a question with this name, type and class, in place of an older one, and
- * forgets failures. Evicts what it must. */
+/* Keeps what was made of the response to a question with this name, type and class
+ * (kept_image_make), in place of an older one, and forgets failures. Evicts what it must. */
 enum cache_verdict cache_put(struct cache *cache, const struct cache_key *key,
-                             const struct parsed_response *response, const struct addr *nameserver,
-                             const struct cache_limits *limits, int64_t now_ms);
+                             const struct kept_image *image, const struct addr *nameserver,
+                             int64_t now_ms);
 
 /* How a question was asked. Replies are kept of plain ones alone; failures of each kind for itself,
  * since nameservers may refuse one kind only, as many do without RD. */

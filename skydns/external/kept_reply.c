@@ -396,9 +396,10 @@ static uint32_t smallest_ttl_s(const struct parsed_response *response, uint32_t 
     return ttl_s;
 }
 
-enum cache_verdict kept_reply_make(const struct cache_key *key,
-                                   const struct parsed_response *response, uint32_t ttl_max_s,
-                                   uint8_t image[KEPT_IMAGE_MAX], struct kept_reply *ret_kept)
+static enum cache_verdict make_kept_reply(const struct cache_key *key,
+                                          const struct parsed_response *response,
+                                          uint32_t ttl_max_s, uint8_t image[KEPT_IMAGE_MAX],
+                                          struct kept_reply *ret_kept)
 {
     struct making m = {.key = key, .response = response, .is_sound = true};
     if (dns_type_is_meta(key->type)) {
@@ -422,28 +423,41 @@ enum cache_verdict kept_reply_make(const struct cache_key *key,
     return verdict;
 }
 
-enum cache_verdict kept_reply_first(const struct cache_key *key,
-                                    const struct parsed_response *response,
-                                    const struct addr *nameserver,
-                                    const struct cache_limits *limits, uint32_t shuffle,
-                                    uint8_t *records, size_t room, struct cache_hit *ret_hit)
+void kept_image_fini(struct kept_image *image)
 {
-    struct kept_reply kept;
-    uint8_t *image = xmalloc(KEPT_IMAGE_MAX);
-    enum cache_verdict verdict = kept_reply_make(key, response, limits->ttl_max_s, image, &kept);
-    *ret_hit = (struct cache_hit){.state = CACHE_MISS};
-    if (verdict == CACHE_KEPT) {
-        const struct entry_age now = {.ttl_max_s = limits->ttl_max_s};
-        const size_t len = entry_copied(&kept, room);
-        memcpy(records, image + kept.records_at, len);
-        entry_describe(&kept, ret_hit);
-        entry_show(&kept, &now, shuffle, records, len, ret_hit);
-        ret_hit->state = CACHE_FRESH;
-        ret_hit->left_s = kept.ttl_s;
-        ret_hit->nameserver = *nameserver;
+    free(image->bytes);
+    *image = (struct kept_image){0};
+}
+
+enum cache_verdict kept_image_make(struct kept_image *image, const struct cache_key *key,
+                                   const struct parsed_response *response, uint32_t ttl_max_s)
+{
+    if (image->made_count == 0 || image->ttl_max_s != ttl_max_s ||
+        image->dnssec_ok != key->dnssec_ok) {
+        image->made_count++;
+        image->ttl_max_s = ttl_max_s;
+        image->dnssec_ok = key->dnssec_ok;
+        image->bytes = xrealloc(image->bytes, KEPT_IMAGE_MAX);
+        image->verdict = make_kept_reply(key, response, ttl_max_s, image->bytes, &image->kept);
+        image->size =
+            image->verdict == CACHE_KEPT ? (size_t)image->kept.records_at + image->kept.len : 1;
+        image->bytes = xrealloc(image->bytes, image->size);
     }
-    free(image);
-    return verdict;
+    return image->verdict;
+}
+
+void kept_image_read(const struct kept_image *image, uint32_t shuffle, uint8_t *records,
+                     size_t room, struct cache_hit *ret_hit)
+{
+    const struct entry_age now = {.ttl_max_s = image->ttl_max_s};
+    const size_t len = entry_copied(&image->kept, room);
+    assert(image->verdict == CACHE_KEPT && image->made_count > 0);
+    memcpy(records, image->bytes + image->kept.records_at, len);
+    *ret_hit = (struct cache_hit){.state = CACHE_MISS};
+    entry_describe(&image->kept, ret_hit);
+    entry_show(&image->kept, &now, shuffle, records, len, ret_hit);
+    ret_hit->state = CACHE_FRESH;
+    ret_hit->left_s = image->kept.ttl_s;
 }
 
 /* ---- Behind a search path's CNAME ---- */

@@ -9,7 +9,7 @@
  *
  * The first reply to a question is made with this, too: it says what later ones will say.
  *
- * Pure; any thread. kept_reply_first allocates what it needs meanwhile. */
+ * Any thread; pure but for the image's memory. */
 #ifndef SKYDNS_EXTERNAL_KEPT_REPLY_H
 #define SKYDNS_EXTERNAL_KEPT_REPLY_H
 
@@ -41,23 +41,32 @@ struct kept_reply {
     uint16_t run_at, run_count, run_size;
 };
 
-/* Takes a nameserver's response to a question with the key's name, type and class, and writes what
- * is kept of it to image + ret_kept->records_at. With another verdict than CACHE_KEPT, nothing is
- * kept. */
-enum cache_verdict kept_reply_make(const struct cache_key *key,
-                                   const struct parsed_response *response, uint32_t ttl_max_s,
-                                   uint8_t image[KEPT_IMAGE_MAX], struct kept_reply *ret_kept);
+/* What is kept of one response, for the cache and all who wait for it: made when the first needs
+ * it, a millisecond for thousands of records. All zero: not yet. */
+struct kept_image {
+    unsigned made_count; /* more than once if the configuration changes in between */
+    enum cache_verdict verdict;
+    uint32_t ttl_max_s; /* it was made for these */
+    bool dnssec_ok;
+    struct kept_reply kept; /* KEPT only: its records are at bytes + kept.records_at */
+    uint8_t *bytes;
+    size_t size;
+};
 
-/* The first reply, without a cache: what cache_read gives right after cache_put, under the same
- * conditions about `records` and `room`. With another verdict than CACHE_KEPT, *ret_hit is a miss:
- * pass the reply on as it is (or as a failure). */
-enum cache_verdict kept_reply_first(const struct cache_key *key,
-                                    const struct parsed_response *response,
-                                    const struct addr *nameserver,
-                                    const struct cache_limits *limits, uint32_t shuffle,
-                                    uint8_t *records, size_t room, struct cache_hit *ret_hit);
+void kept_image_fini(struct kept_image *image); /* all zero again */
 
-/* Makes of shown records (cache_read, kept_reply_first), whole ones of `len` bytes about a name of
+/* Takes a nameserver's response to a question with the key's name, type and class. With another
+ * verdict than CACHE_KEPT, nothing is kept. */
+enum cache_verdict kept_image_make(struct kept_image *image, const struct cache_key *key,
+                                   const struct parsed_response *response, uint32_t ttl_max_s);
+
+/* The first reply, without a cache: what cache_read gives right after cache_put of the response
+ * that the image was made of, under the same conditions about `records` and `room`. Only of what is
+ * CACHE_KEPT. */
+void kept_image_read(const struct kept_image *image, uint32_t shuffle, uint8_t *records,
+                     size_t room, struct cache_hit *ret_hit);
+
+/* Makes of shown records (cache_read, kept_image_read), whole ones of `len` bytes about a name of
  * name_len, those that follow a search path's CNAME at `start`: their pointers move. */
 void kept_records_move(uint8_t *records, size_t len, size_t name_len,
                        const struct response_start *start);

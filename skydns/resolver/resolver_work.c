@@ -14,6 +14,7 @@
 #include "skydns/records/store.h"
 #include "skydns/resolver/resolver_internal.h"
 #include "skydns/tap/query_tap.h"
+#include "skydns/upstream/external.h"
 #include "skydns/upstream/fetcher.h"
 #include "skydns/upstream/forwarder.h"
 #include "skydns/upstream/loop_check.h"
@@ -222,7 +223,8 @@ static void on_forwarded(void *data, const struct forwarder_reply *reply)
         if (resolver_lead_home(r, d, reply)) {
             return;
         }
-        is_answered = engine_forwarded(r->config.engine, &query, reply->response, &r->response);
+        is_answered = engine_forwarded(r->config.engine, &query, reply->response,
+                                       &reply->forms->image, &r->response);
         break;
     case FORWARDER_FAILED:
         do_without(r, d, EDNS_ERROR_NO_AUTHORITY);

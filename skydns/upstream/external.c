@@ -159,12 +159,13 @@ bool external_chain_end(const struct parsed_response *response, struct dname *re
 void reply_forms_fini(struct reply_forms *forms)
 {
     buf_fini(&forms->packed);
+    kept_image_fini(&forms->image);
     *forms = (struct reply_forms){0};
 }
 
 size_t reply_forms_bytes(const struct reply_forms *forms)
 {
-    return forms->packed.cap;
+    return forms->packed.cap + forms->image.size;
 }
 
 void reply_forms_external(struct reply_forms *forms, const struct external_question *question,

@@ -12,6 +12,7 @@
 
 #include "common/base/attributes.h"
 #include "common/base/buf.h"
+#include "skydns/external/kept_reply.h"
 #include "skydns/wire/external_answer.h"
 #include "skydns/wire/response_parse.h"
 
@@ -52,6 +53,7 @@ struct reply_forms {
     uint32_t ttl_max_s;
     enum external_outcome outcome;
     struct buf packed;
+    struct kept_image image; /* what is kept of it */
 };
 
 void reply_forms_fini(struct reply_forms *forms); /* they are all zero again */

@@ -85,11 +85,12 @@ static bool keep(struct fetcher *f, const struct cache_key *key,
 {
     struct cache *cache = f->config->cache;
     const struct cache_figures before = cache_figures(cache);
-    enum cache_verdict verdict =
-        fetcher_leads_home(f, reply->response, reply->forms)
-            ? CACHE_NO_ANSWER
-            : cache_put(cache, key, reply->response, &reply->server->address,
-                        &f->config->cache_limits, now_ms);
+    enum cache_verdict verdict = CACHE_NO_ANSWER;
+    if (!fetcher_leads_home(f, reply->response, reply->forms)) {
+        struct kept_image *image = &reply->forms->image;
+        (void)kept_image_make(image, key, reply->response, f->config->cache_limits.ttl_max_s);
+        verdict = cache_put(cache, key, image, &reply->server->address, now_ms);
+    }
     count_change(f, &before);
     if (verdict != CACHE_KEPT) {
         const struct fetcher_unkept what = {

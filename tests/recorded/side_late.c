@@ -189,7 +189,7 @@ static void side_on_forwarded(void *data, const struct forwarder_reply *reply)
     const bool is_denial = is_no_data || rcode == DNS_RCODE_NXDOMAIN;
     const unsigned seen = is_no_data ? ENGINE_PATH_SAW_NO_DATA : 0;
     if (engine_forwarded(late->side->engines[SIDE_ENGINE_RESOLVER], &late->asked.query,
-                         reply->response, &late->side->response)) {
+                         reply->response, &reply->forms->image, &late->side->response)) {
         side_end(late);
     } else if (!is_denial || !side_try_next_place(late, seen)) {
         side_do_without(late, reply->response->head.flags & DNS_FLAG_TC ? EDNS_ERROR_NETWORK

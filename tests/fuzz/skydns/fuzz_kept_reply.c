@@ -79,8 +79,8 @@ static void check_records(const struct cache_key *key, const uint8_t *image,
 
 static void check_again(const struct cache_key *key, uint8_t *image, const struct kept_reply *kept)
 {
-    static uint8_t again[KEPT_IMAGE_MAX];
-    struct kept_reply second;
+    struct kept_image again = {0};
+    const struct kept_reply *second = &again.kept;
     struct writer w = writer_of(image, DNS_HEADER_SIZE);
     writer_u16(&w, 1);
     writer_u16(&w, (uint16_t)(DNS_FLAG_QR | kept->rcode));
@@ -95,12 +95,13 @@ static void check_again(const struct cache_key *key, uint8_t *image, const struc
     size_t len = kept->records_at + (size_t)kept->len;
     struct parsed_response response;
     response_parse(image, len, &response);
-    assert(kept_reply_make(key, &response, TTL_MAX_S, again, &second) == CACHE_KEPT);
+    assert(kept_image_make(&again, key, &response, TTL_MAX_S) == CACHE_KEPT);
     response_parse_fini(&response);
-    assert(second.len == kept->len && second.answers == kept->answers &&
-           second.authorities == kept->authorities && second.is_negative == kept->is_negative &&
-           second.ttl_s >= kept->ttl_s && second.run_count == kept->run_count);
-    assert(memcmp(again + second.records_at, image + kept->records_at, kept->len) == 0);
+    assert(second->len == kept->len && second->answers == kept->answers &&
+           second->authorities == kept->authorities && second->is_negative == kept->is_negative &&
+           second->ttl_s >= kept->ttl_s && second->run_count == kept->run_count);
+    assert(memcmp(again.bytes + second->records_at, image + kept->records_at, kept->len) == 0);
+    kept_image_fini(&again);
 }
 
 static void check_alias(const struct cache_key *key, const uint8_t *data, const uint8_t *records,
@@ -143,8 +144,7 @@ static void check_cache(const struct cache_key *key, const uint8_t *data, size_t
     struct cache *cache = cache_new(300);
     struct parsed_response response;
     response_parse(data, size, &response);
-    enum cache_verdict verdict =
-        kept_reply_first(key, &response, &nobody, &limits, 7, first, room, &first_hit);
+    enum cache_verdict verdict = kept_first(key, &response, TTL_MAX_S, 7, first, room, &first_hit);
     enum cache_verdict put = cache_put_bytes(cache, key, data, size, &nobody, &limits, 0);
     assert(put == verdict || put == CACHE_TOO_LARGE);
     cache_read(cache, key, &limits, 0, CACHE_ANSWER, 7, hit_records, room, &hit);
@@ -178,9 +178,8 @@ static bool read_key(const uint8_t *data, size_t size, struct cache_key *ret)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static uint8_t image[KEPT_IMAGE_MAX];
+    struct kept_image image = {0};
     struct cache_key key;
-    struct kept_reply kept;
     struct parsed_response response;
     seeded_hash_init();
     if (size > DNS_MESSAGE_MAX || !read_key(data, size, &key)) {
@@ -189,13 +188,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     response_parse(data, size, &response);
     for (unsigned i = 0; i < 2; i++) {
         key.dnssec_ok = i == 1;
-        if (kept_reply_make(&key, &response, TTL_MAX_S, image, &kept) == CACHE_KEPT) {
-            check_records(&key, image, &kept);
-            check_again(&key, image, &kept);
+        if (kept_image_make(&image, &key, &response, TTL_MAX_S) == CACHE_KEPT) {
+            check_records(&key, image.bytes, &image.kept);
+            check_again(&key, image.bytes, &image.kept);
         }
         check_cache(&key, data, size, KEPT_IMAGE_MAX);
         check_cache(&key, data, size, DNS_UDP_SIZE);
     }
+    kept_image_fini(&image);
     response_parse_fini(&response);
     return 0;
 }

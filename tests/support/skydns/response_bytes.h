@@ -7,7 +7,24 @@
 
 #include "skydns/engine/engine.h"
 #include "skydns/external/cache.h"
+#include "skydns/external/kept_reply.h"
 #include "skydns/wire/response_parse.h"
+
+/* What the first who asked gets; a miss if nothing is kept. */
+static inline enum cache_verdict kept_first(const struct cache_key *key,
+                                            const struct parsed_response *response,
+                                            uint32_t ttl_max_s, uint32_t shuffle, uint8_t *records,
+                                            size_t room, struct cache_hit *ret_hit)
+{
+    struct kept_image image = {0};
+    enum cache_verdict verdict = kept_image_make(&image, key, response, ttl_max_s);
+    *ret_hit = (struct cache_hit){.state = CACHE_MISS};
+    if (verdict == CACHE_KEPT) {
+        kept_image_read(&image, shuffle, records, room, ret_hit);
+    }
+    kept_image_fini(&image);
+    return verdict;
+}
 
 static inline enum cache_verdict cache_put_bytes(struct cache *cache, const struct cache_key *key,
                                                  const uint8_t *bytes, size_t len,
@@ -16,7 +33,10 @@ static inline enum cache_verdict cache_put_bytes(struct cache *cache, const stru
 {
     struct parsed_response response;
     response_parse(bytes, len, &response);
-    enum cache_verdict verdict = cache_put(cache, key, &response, nameserver, limits, now_ms);
+    struct kept_image image = {0};
+    (void)kept_image_make(&image, key, &response, limits->ttl_max_s);
+    enum cache_verdict verdict = cache_put(cache, key, &image, nameserver, now_ms);
+    kept_image_fini(&image);
     response_parse_fini(&response);
     return verdict;
 }
@@ -27,7 +47,9 @@ static inline bool engine_forwarded_bytes(struct engine *engine, const struct en
 {
     struct parsed_response parsed;
     response_parse(bytes, len, &parsed);
-    bool is_forwarded = engine_forwarded(engine, query, &parsed, response);
+    struct kept_image image = {0};
+    bool is_forwarded = engine_forwarded(engine, query, &parsed, &image, response);
+    kept_image_fini(&image);
     response_parse_fini(&parsed);
     return is_forwarded;
 }

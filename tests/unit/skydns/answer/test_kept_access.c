@@ -404,13 +404,57 @@ static void first_replies(void **state)
     bed_free(&b);
 }
 
+/* A shared exchange: all who wait for a response, and the cache, have one image of it. */
+static void one_image_for_all(void **state)
+{
+    enum { WAITING = 50, MANY = 1000 };
+    static struct bed_reply r;
+    struct foreign_bed b = bed_new(keys, COUNT(keys));
+    struct fixture *f = b.f;
+    struct parsed_response response;
+    struct kept_image image = {0};
+    struct cache_key key = {.type = DNS_TYPE_A, .qclass = DNS_CLASS_IN};
+    (void)state;
+    reply_begin(&r, &b, "www.example.com. A", 0x8180);
+    for (unsigned i = 0; i < MANY; i++) {
+        reply_add_a(&r, "www.example.com.", 60, (uint8_t)i);
+    }
+    response_parse(r.wire, r.w.pos, &response);
+    for (unsigned i = 0; i < WAITING; i++) {
+        enum engine_transport transport =
+            fixture_query(f, i % 2 ? "WWW.example.com. A tcp" : "www.example.com. A edns=1232");
+        struct engine_query query = {.transport = transport,
+                                     .client = &f->local,
+                                     .local = &f->local,
+                                     .now_ms = f->now_ms,
+                                     .wire = f->query,
+                                     .len = f->query_len};
+        assert_true(engine_forwarded(f->engine, &query, &response, &image, &f->response));
+        assert_int_equal(image.made_count, 1);
+    }
+    key.name = fixture_name("www.example.com.");
+    const uint32_t ttl_max_s = f->config.cache_limits.ttl_max_s;
+    assert_int_equal(kept_image_make(&image, &key, &response, ttl_max_s), CACHE_KEPT);
+    assert_int_equal(image.made_count, 1); /* the cache's */
+    assert_int_equal(kept_image_make(&image, &key, &response, 30), CACHE_KEPT);
+    assert_int_equal(image.made_count, 2); /* -rcache-ttl changes meanwhile */
+    kept_image_fini(&image);
+    response_parse_fini(&response);
+    bed_free(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(replies),  cmocka_unit_test(who),
-        cmocka_unit_test(sizes),    cmocka_unit_test(stale_and_failed),
-        cmocka_unit_test(counts),   cmocka_unit_test(refreshes),
-        cmocka_unit_test(rotation), cmocka_unit_test(first_replies),
+        cmocka_unit_test(one_image_for_all),
+        cmocka_unit_test(replies),
+        cmocka_unit_test(who),
+        cmocka_unit_test(sizes),
+        cmocka_unit_test(stale_and_failed),
+        cmocka_unit_test(counts),
+        cmocka_unit_test(refreshes),
+        cmocka_unit_test(rotation),
+        cmocka_unit_test(first_replies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

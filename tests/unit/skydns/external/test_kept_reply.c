@@ -14,6 +14,7 @@
 #include "tests/support/skydns/dns_text.h"
 #include "tests/support/skydns/foreign_reply.h"
 #include "tests/support/skydns/hash_seed.h"
+#include "tests/support/skydns/response_bytes.h"
 
 static struct foreign_reply reply;
 static uint8_t records[65535];
@@ -26,16 +27,14 @@ struct result {
 
 static struct result read_with(const struct cache_key *key, uint32_t ttl_max_s, uint32_t shuffle)
 {
-    const struct cache_limits limits = {.ttl_max_s = ttl_max_s};
-    const struct addr nameserver = foreign_nameserver();
     struct result result;
     /* Exactly so long, so that asan sees a read beyond it. */
     uint8_t *exact = test_malloc(reply.len);
     struct parsed_response response;
     memcpy(exact, reply.wire, reply.len);
     response_parse(exact, reply.len, &response);
-    result.verdict = kept_reply_first(key, &response, &nameserver, &limits, shuffle, records,
-                                      sizeof(records), &result.hit);
+    result.verdict =
+        kept_first(key, &response, ttl_max_s, shuffle, records, sizeof(records), &result.hit);
     response_parse_fini(&response);
     test_free(exact);
     return result;
@@ -506,8 +505,6 @@ static void test_room(void **state)
 {
     (void)state;
     struct cache_key key = foreign_key("b.test. A");
-    const struct cache_limits limits = {.ttl_max_s = 60};
-    const struct addr nameserver = foreign_nameserver();
     struct cache_hit hit;
     foreign_reply_make(&reply, "NOERROR qr\n? b.test. IN A\n= b.test. 60 CNAME c.test.\n"
                                "! test. 60" SOA);
@@ -517,9 +514,7 @@ static void test_room(void **state)
     for (size_t room = 200; room-- > 0;) {
         uint8_t *exact = test_malloc(room + 1);
         memset(exact, 0x55, room + 1);
-        assert_int_equal(
-            kept_reply_first(&key, &response, &nameserver, &limits, 1, exact, room, &hit),
-            CACHE_KEPT);
+        assert_int_equal(kept_first(&key, &response, 60, 1, exact, room, &hit), CACHE_KEPT);
         size_t copied = hit.len <= room ? hit.len : hit.answers_len <= room ? hit.answers_len : 0;
         assert_int_equal(hit.answers, 1);
         assert_int_equal(hit.authorities, 1);

@@ -16,6 +16,7 @@
 #include "skydns/wire/encode.h"
 #include "tests/support/skydns/behind_alias.h"
 #include "tests/support/skydns/hash_seed.h"
+#include "tests/support/skydns/response_bytes.h"
 
 static const struct slice asked = {BEHIND_ALIAS_NAME, sizeof(BEHIND_ALIAS_NAME)};
 
@@ -72,15 +73,13 @@ static struct slice relayed(const struct parsed_response *upstream, struct slice
 /* Does what kept_access does. */
 static struct slice kept(const struct parsed_response *upstream, struct slice of, uint8_t *bytes)
 {
-    static const struct addr nobody;
-    static const struct cache_limits limits = {.ttl_max_s = 3600};
     const struct cache_key key = {
         .name = question.name, .type = question.type, .qclass = DNS_CLASS_IN};
     const struct response_start start = response_start_of(of, key.name.len);
     struct cache_hit hit;
-    assert_int_equal(kept_reply_first(&key, upstream, &nobody, &limits, 0, bytes + start.records_at,
-                                      KEPT_IMAGE_MAX - 100, &hit),
-                     CACHE_KEPT);
+    assert_int_equal(
+        kept_first(&key, upstream, 3600, 0, bytes + start.records_at, KEPT_IMAGE_MAX - 100, &hit),
+        CACHE_KEPT);
     memcpy(bytes, wire, DNS_HEADER_SIZE);
     if (of.len == 0) {
         memcpy(bytes + start.name_at, wire + start.name_at, start.records_at - start.name_at);
