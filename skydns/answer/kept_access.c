@@ -9,6 +9,7 @@
 #include "skydns/external/cache_counts.h"
 #include "skydns/external/kept_reply.h"
 #include "skydns/wire/edns.h"
+#include "skydns/wire/query_parse.h"
 #include "skydns/wire/reply_limit.h"
 #include "skydns/wire/rr_step.h"
 #include "skydns/wire/search_alias.h"
@@ -72,26 +73,29 @@ bool kept_is_usable(const struct cache_hit *hit, const struct engine_query *quer
 
 /* A reply being written: its limit, how it begins, and the room for its records. */
 struct frame {
+    bool has_edns;
     size_t limit;
     struct response_start start;
     size_t room;
 };
 
-static struct frame frame_of(const struct kept_access *access, const struct kept_question *q,
-                             struct slice asked)
+static struct frame frame_of(const struct kept_access *access, const struct engine_query *query,
+                             const struct cache_key *key, struct slice asked)
 {
+    const bool has_edns = query_has_edns(query->parsed);
     struct frame f = {
-        .limit = reply_limit_of(q->query, q->has_edns, q->udp_size,
+        .has_edns = has_edns,
+        .limit = reply_limit_of(query, has_edns, query_udp_size(query->parsed),
                                 access->config->settings.max_udp_size),
-        .start = response_start_of(asked, q->name_len),
+        .start = response_start_of(asked, key->name.len),
     };
-    f.room = f.limit - f.start.records_at - (q->has_edns ? EDNS_OPT_SIZE : 0);
+    f.room = f.limit - f.start.records_at - (f.has_edns ? EDNS_OPT_SIZE : 0);
     return f;
 }
 
-static uint32_t shuffle_of(const struct kept_access *access, const struct kept_question *q)
+static uint32_t shuffle_of(const struct kept_access *access, const struct engine_query *query)
 {
-    return access->config->settings.round_robin ? q->query->random | 1 : 0;
+    return access->config->settings.round_robin ? query->random | 1 : 0;
 }
 
 static enum edns_error error_of(const struct cache_hit *hit)
@@ -115,12 +119,12 @@ static void put16(uint8_t *at, unsigned v)
 }
 
 /* Appends OPT, with the error if there is room for it. */
-static void end_edns(const struct kept_access *access, const struct kept_question *q,
-                     enum edns_error error, size_t limit, struct response *response)
+static void end_edns(const struct kept_access *access, bool dnssec_ok, enum edns_error error,
+                     size_t limit, struct response *response)
 {
     struct writer w = writer_of(response->bytes, limit);
     w.pos = response->opt_at = response->len;
-    edns_append_opt(&w, access->config->settings.max_udp_size, 0, q->dnssec_ok);
+    edns_append_opt(&w, access->config->settings.max_udp_size, 0, dnssec_ok);
     if (error != EDNS_ERROR_NONE) {
         edns_append_error(&w, (uint16_t)error);
     }
@@ -129,23 +133,24 @@ static void end_edns(const struct kept_access *access, const struct kept_questio
 
 /* The question; or that of the client, and the CNAME, behind which the records move. Returns how
  * many records that adds. */
-static unsigned begin_kept_reply(const struct kept_question *q, const struct cache_key *key,
+static unsigned begin_kept_reply(const struct engine_query *query, const struct cache_key *key,
                                  const struct cache_hit *hit, const struct frame *frame,
                                  struct response *response)
 {
-    const uint8_t *name = q->query->wire + DNS_HEADER_SIZE;
+    const uint8_t *name = query->wire + DNS_HEADER_SIZE;
     const struct slice asked = response->asked;
     if (asked.len == 0) {
-        memcpy(response->bytes + DNS_HEADER_SIZE, name, q->name_len + (size_t)DNS_QUESTION_TAIL);
-        response->name_len = q->name_len;
+        memcpy(response->bytes + DNS_HEADER_SIZE, name, key->name.len + (size_t)DNS_QUESTION_TAIL);
+        response->name_len = key->name.len;
         return 0;
     }
     const bool has_records = hit->shown_answers > 0 || hit->shown_authorities > 0;
     const uint32_t fresh_s = hit->left_s > 0 ? hit->left_s : 1;
     const uint32_t ttl_s = hit->state == CACHE_STALE ? (uint32_t)CACHE_STALE_TTL_S : fresh_s;
-    search_alias_write(response->bytes, asked, slice_of(name, q->name_len), key->type, key->qclass);
+    search_alias_write(response->bytes, asked, slice_of(name, key->name.len), key->type,
+                       key->qclass);
     search_alias_set_ttl(response->bytes, asked, has_records ? ttl_s : 0);
-    kept_records_move(response->bytes + frame->start.records_at, hit->shown_len, q->name_len,
+    kept_records_move(response->bytes + frame->start.records_at, hit->shown_len, key->name.len,
                       &frame->start);
     response->name_len = (uint8_t)asked.len;
     return 1;
@@ -153,20 +158,20 @@ static unsigned begin_kept_reply(const struct kept_question *q, const struct cac
 
 /* Around the records, as many of them as cache_read has given, and TC if those are not all that
  * answer. Over TCP, that would send the client where it already is. */
-static void end_kept_reply(const struct kept_access *access, const struct kept_question *q,
+static void end_kept_reply(const struct kept_access *access, const struct engine_query *query,
                            const struct cache_key *key, const struct cache_hit *hit,
                            const struct frame *frame, struct response *response)
 {
-    const uint8_t *wire = q->query->wire;
+    const uint8_t *wire = query->wire;
     uint8_t *reply = response->bytes;
     bool is_cut = hit->shown_answers < hit->answers ||
                   (hit->answers == 0 && hit->shown_authorities < hit->authorities);
-    bool is_lost = is_cut && q->query->transport != ENGINE_UDP;
-    bool may_say_ad = (q->dnssec_ok || (wire[3] & DNS_FLAG_AD)) && /* RFC 6840 5.8 */
-                      response->asked.len == 0;                    /* nobody signed the CNAME */
+    bool is_lost = is_cut && query->transport != ENGINE_UDP;
+    bool may_say_ad = (key->dnssec_ok || (wire[3] & DNS_FLAG_AD)) && /* RFC 6840 5.8 */
+                      response->asked.len == 0;                      /* nobody signed the CNAME */
     unsigned rcode =
         is_lost || hit->state == CACHE_FAILED ? (unsigned)DNS_RCODE_SERVFAIL : hit->rcode;
-    const unsigned aliases = begin_kept_reply(q, key, hit, frame, response);
+    const unsigned aliases = begin_kept_reply(query, key, hit, frame, response);
     response->opt_at = 0;
     response->len = frame->start.records_at + (is_lost ? 0 : hit->shown_len);
     memcpy(reply, wire, 2);
@@ -177,41 +182,41 @@ static void end_kept_reply(const struct kept_access *access, const struct kept_q
     put16(reply + 4, 1);
     put16(reply + 6, aliases + (is_lost ? 0 : hit->shown_answers));
     put16(reply + 8, is_lost ? 0 : hit->shown_authorities);
-    put16(reply + 10, q->has_edns);
+    put16(reply + 10, frame->has_edns);
     enum edns_error error = is_lost ? EDNS_ERROR_OTHER : error_of(hit);
-    if (q->has_edns) {
-        end_edns(access, q, error, frame->limit, response);
+    if (frame->has_edns) {
+        end_edns(access, key->dnssec_ok, error, frame->limit, response);
     }
 }
 
-bool kept_access_reply(struct kept_access *access, const struct kept_question *question,
+bool kept_access_reply(struct kept_access *access, const struct engine_query *query,
                        const struct cache_key *key, struct response *response,
                        bool *ret_wants_refresh)
 {
     const struct engine_config *config = access->config;
-    const struct frame frame = frame_of(access, question, response->asked);
+    const struct frame frame = frame_of(access, query, key, response->asked);
     struct cache_hit hit;
-    cache_read(config->cache, key, &config->cache_limits, question->query->now_ms, CACHE_ANSWER,
-               shuffle_of(access, question), response->bytes + frame.start.records_at, frame.room,
+    cache_read(config->cache, key, &config->cache_limits, query->now_ms, CACHE_ANSWER,
+               shuffle_of(access, query), response->bytes + frame.start.records_at, frame.room,
                &hit);
-    if (!kept_is_usable(&hit, question->query)) {
+    if (!kept_is_usable(&hit, query)) {
         return false;
     }
     *ret_wants_refresh = hit.state == CACHE_FRESH && hit.wants_refresh;
     cache_counts_hit(access->counts, &hit);
-    end_kept_reply(access, question, key, &hit, &frame, response);
+    end_kept_reply(access, query, key, &hit, &frame, response);
     return true;
 }
 
-void kept_access_first(const struct kept_access *access, const struct kept_question *question,
+void kept_access_first(const struct kept_access *access, const struct engine_query *query,
                        const struct cache_key *key, const struct kept_image *image,
                        struct response *response)
 {
-    const struct frame frame = frame_of(access, question, response->asked);
+    const struct frame frame = frame_of(access, query, key, response->asked);
     struct cache_hit hit;
-    kept_image_read(image, shuffle_of(access, question), response->bytes + frame.start.records_at,
+    kept_image_read(image, shuffle_of(access, query), response->bytes + frame.start.records_at,
                     frame.room, &hit);
-    end_kept_reply(access, question, key, &hit, &frame, response);
+    end_kept_reply(access, query, key, &hit, &frame, response);
 }
 
 /* ---- Targets ---- */

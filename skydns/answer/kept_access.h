@@ -35,23 +35,14 @@ void kept_access_configure(struct kept_access *access, const struct engine_confi
  * answered; the resolver decides about those that they do not contain. */
 bool kept_access_allows(struct kept_access *access, const struct addr *client);
 
-/* What of a client's query a reply depends on besides the key. */
-struct kept_question {
-    const struct engine_query *query; /* its name, uncompressed, follows the header */
-    uint8_t name_len;
-    bool has_edns;
-    uint16_t udp_size; /* of EDNS */
-    bool dnssec_ok;
-};
-
-/* The response of what is kept. False: there is nothing that may be used now. *ret_wants_refresh is
- * set with a response. */
-bool kept_access_reply(struct kept_access *access, const struct kept_question *question,
+/* The response to the query, which has been read, of what is kept. False: there is nothing that may
+ * be used now. *ret_wants_refresh is set with a response. */
+bool kept_access_reply(struct kept_access *access, const struct engine_query *query,
                        const struct cache_key *key, struct response *response,
                        bool *ret_wants_refresh);
 
 /* Likewise the first response, of what is kept. */
-void kept_access_first(const struct kept_access *access, const struct kept_question *question,
+void kept_access_first(const struct kept_access *access, const struct engine_query *query,
                        const struct cache_key *key, const struct kept_image *image,
                        struct response *response);
 

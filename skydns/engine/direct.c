@@ -93,16 +93,6 @@ static struct ip local_ip(const struct engine_query *query)
 
 /* ---- Other domains ---- */
 
-static struct kept_question kept_question_of(const struct engine_query *query,
-                                             const struct question *question)
-{
-    return (struct kept_question){.query = query,
-                                  .name_len = question->name.len,
-                                  .has_edns = question->has_edns,
-                                  .udp_size = question->udp_size,
-                                  .dnssec_ok = question->dnssec_ok};
-}
-
 /* Valid until the next call. */
 static const struct cache_key *key_of(struct direct *direct, const struct question *question,
                                       const struct foreign_zone *zone)
@@ -152,8 +142,7 @@ static enum engine_verdict answer_kept(struct direct *direct, const struct engin
         return ENGINE_DEFER; /* the resolver may know more */
     }
     if (zone && direct->config->cache && question->subnet_len == 0) {
-        const struct kept_question kept = kept_question_of(query, question);
-        if (kept_access_reply(&direct->kept, &kept, key_of(direct, question, zone), response,
+        if (kept_access_reply(&direct->kept, query, key_of(direct, question, zone), response,
                               &ret_deferral->wants_refresh)) {
             end_foreign(direct, question, response);
             return ENGINE_REPLY;
@@ -333,13 +322,12 @@ static bool forwarded_as_kept(struct direct *direct, const struct engine_query *
     if (!direct->config->cache || question->subnet_len > 0) {
         return false;
     }
-    const struct kept_question kept = kept_question_of(query, question);
     const struct cache_key *key = key_of(direct, question, &any_zone);
     if (kept_image_make(image, key, upstream, direct->config->cache_limits.ttl_max_s) !=
         CACHE_KEPT) {
         return false;
     }
-    kept_access_first(&direct->kept, &kept, key, image, response);
+    kept_access_first(&direct->kept, query, key, image, response);
     return true;
 }
 

@@ -532,13 +532,8 @@ static NOINLINE bool answer_kept(struct fast *f, const struct fast_question *que
                                  const struct engine_query *query, struct response *response,
                                  bool *ret_wants_refresh)
 {
-    const struct kept_question kept = {.query = query,
-                                       .name_len = question->query->name_len,
-                                       .has_edns = question->query->has_edns,
-                                       .udp_size = question->query->udp_size,
-                                       .dnssec_ok = question->query->dnssec_ok};
     return kept_access_allows(f->kept, query->client) &&
-           kept_access_reply(f->kept, &kept, &question->key, response, ret_wants_refresh);
+           kept_access_reply(f->kept, query, &question->key, response, ret_wants_refresh);
 }
 
 /* ---- Answers to be signed ---- */

@@ -1,9 +1,6 @@
 #include "skydns/pages/explain_foreign.h"
 
-#include <string.h>
-
 #include "common/base/attributes.h"
-#include "common/base/cursor.h"
 #include "skydns/external/hosts_table.h"
 #include "skydns/resolver/resolver.h"
 
@@ -18,13 +15,9 @@ static struct cache_key key_of(const struct explain_foreign *x)
 /* Header and question; returns where the records begin. */
 static size_t begin_message(const struct external_question *question, uint8_t *message)
 {
-    struct writer w = writer_of(message, DNS_MESSAGE_MAX);
-    memset(message, 0, DNS_HEADER_SIZE);
-    (void)writer_take(&w, DNS_HEADER_SIZE);
-    writer_bytes(&w, question->name.wire, question->name.len);
-    writer_u16(&w, question->type);
-    writer_u16(&w, DNS_CLASS_IN);
-    return w.pos;
+    const struct question asked = {
+        .name = question->name, .type = question->type, .qclass = DNS_CLASS_IN};
+    return question_write(&asked, message);
 }
 
 static size_t read_kept(const struct engine_config *config, int64_t now_ms, uint8_t *message,

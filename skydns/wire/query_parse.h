@@ -41,6 +41,16 @@ const struct question *query_question(struct query *query);
  * borrows both. False: fast_query_set_name. */
 bool query_make_fast(const struct question *question, const uint8_t *wire, struct fast_query *ret);
 
+/* What EDNS says: */
+static inline bool query_has_edns(const struct query *query)
+{
+    return query->is_ordinary ? query->fast.has_edns : query->question.has_edns;
+}
+static inline uint16_t query_udp_size(const struct query *query)
+{
+    return query->is_ordinary ? query->fast.udp_size : query->question.udp_size;
+}
+
 /* Its EDNS_ASKS_... */
 static inline unsigned query_asks(const struct query *query)
 {
