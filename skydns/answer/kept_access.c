@@ -9,6 +9,7 @@
 #include "skydns/external/cache_counts.h"
 #include "skydns/external/kept_reply.h"
 #include "skydns/wire/edns.h"
+#include "skydns/wire/fast_reply.h"
 #include "skydns/wire/query_parse.h"
 #include "skydns/wire/reply_limit.h"
 #include "skydns/wire/rr_step.h"
@@ -112,12 +113,6 @@ static enum edns_error error_of(const struct cache_hit *hit)
     return EDNS_ERROR_NONE;
 }
 
-static void put16(uint8_t *at, unsigned v)
-{
-    at[0] = (uint8_t)(v >> 8);
-    at[1] = (uint8_t)v;
-}
-
 /* Appends OPT, with the error if there is room for it. */
 static void end_edns(const struct kept_access *access, bool dnssec_ok, enum edns_error error,
                      size_t limit, struct response *response)
@@ -179,10 +174,10 @@ static void end_kept_reply(const struct kept_access *access, const struct engine
                          (is_cut && !is_lost ? DNS_FLAG_TC >> 8 : 0));
     reply[3] = (uint8_t)(DNS_FLAG_RA | (hit->is_authentic && may_say_ad ? DNS_FLAG_AD : 0) |
                          (wire[3] & DNS_FLAG_CD) | rcode);
-    put16(reply + 4, 1);
-    put16(reply + 6, aliases + (is_lost ? 0 : hit->shown_answers));
-    put16(reply + 8, is_lost ? 0 : hit->shown_authorities);
-    put16(reply + 10, frame->has_edns);
+    fast_put16(reply + 4, 1);
+    fast_put16(reply + 6, aliases + (is_lost ? 0 : hit->shown_answers));
+    fast_put16(reply + 8, is_lost ? 0 : hit->shown_authorities);
+    fast_put16(reply + 10, frame->has_edns);
     enum edns_error error = is_lost ? EDNS_ERROR_OTHER : error_of(hit);
     if (frame->has_edns) {
         end_edns(access, key->dnssec_ok, error, frame->limit, response);
@@ -191,7 +186,7 @@ static void end_kept_reply(const struct kept_access *access, const struct engine
 
 bool kept_access_reply(struct kept_access *access, const struct engine_query *query,
                        const struct cache_key *key, struct response *response,
-                       bool *ret_wants_refresh)
+                       struct engine_deferral *deferral)
 {
     const struct engine_config *config = access->config;
     const struct frame frame = frame_of(access, query, key, response->asked);
@@ -202,7 +197,10 @@ bool kept_access_reply(struct kept_access *access, const struct engine_query *qu
     if (!kept_is_usable(&hit, query)) {
         return false;
     }
-    *ret_wants_refresh = hit.state == CACHE_FRESH && hit.wants_refresh;
+    deferral->wants_refresh = hit.state == CACHE_FRESH && hit.wants_refresh;
+    if (deferral->wants_refresh) {
+        deferral->refresh = *query_question(query->parsed);
+    }
     cache_counts_hit(access->counts, &hit);
     end_kept_reply(access, query, key, &hit, &frame, response);
     return true;

@@ -35,11 +35,11 @@ void kept_access_configure(struct kept_access *access, const struct engine_confi
  * answered; the resolver decides about those that they do not contain. */
 bool kept_access_allows(struct kept_access *access, const struct addr *client);
 
-/* The response to the query, which has been read, of what is kept. False: there is nothing that may
- * be used now. *ret_wants_refresh is set with a response. */
+/* The response to the query, which has been read, of what is kept; `deferral` says whether that is
+ * to be refreshed. False: there is nothing that may be used now. */
 bool kept_access_reply(struct kept_access *access, const struct engine_query *query,
                        const struct cache_key *key, struct response *response,
-                       bool *ret_wants_refresh);
+                       struct engine_deferral *deferral);
 
 /* Likewise the first response, of what is kept. */
 void kept_access_first(const struct kept_access *access, const struct engine_query *query,

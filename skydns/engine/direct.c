@@ -143,7 +143,7 @@ static enum engine_verdict answer_kept(struct direct *direct, const struct engin
     }
     if (zone && direct->config->cache && question->subnet_len == 0) {
         if (kept_access_reply(&direct->kept, query, key_of(direct, question, zone), response,
-                              &ret_deferral->wants_refresh)) {
+                              ret_deferral)) {
             end_foreign(direct, question, response);
             return ENGINE_REPLY;
         }
@@ -275,7 +275,6 @@ enum engine_verdict direct_answer(struct direct *direct, const struct store *sto
 {
     struct direct_source source = {.direct = direct, .store = store, .externals = externals};
     ret_deferral->wants_refresh = false;
-    ret_deferral->refresh.name.len = 0;
     ret_deferral->forward.len = 0;
     ret_deferral->path_at = 0;
     ret_deferral->path_seen = 0;

@@ -464,21 +464,6 @@ bool engine_forwarded(struct engine *engine, const struct engine_query *query,
     return true;
 }
 
-struct engine_query engine_refresh(const struct engine_query *query,
-                                   const struct engine_deferral *deferral, struct query *ret_parsed)
-{
-    struct engine_query refresh = *query;
-    if (deferral->refresh.name.len > 0) {
-        *ret_parsed = (struct query){.has_question = true, .question = deferral->refresh};
-        refresh.parsed = ret_parsed;
-    } else if (query->owned) {
-        owned_query_read(query->owned, ret_parsed);
-        refresh.parsed = ret_parsed;
-    }
-    refresh.tsig = NULL; /* nobody gets a response */
-    return refresh;
-}
-
 const struct engine_counts *engine_counts(const struct engine *engine)
 {
     return &engine->counts;

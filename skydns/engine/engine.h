@@ -81,12 +81,6 @@ void engine_look_ahead(struct engine *engine, const struct store *store,
  * until the next call. */
 void engine_read(struct engine *engine, struct engine_query *query);
 
-/* What the caller passes on for ENGINE_DEFER_REFRESH, right after a reply to the query that wants
- * it; borrows *ret_parsed. */
-struct engine_query engine_refresh(const struct engine_query *query,
-                                   const struct engine_deferral *deferral,
-                                   struct query *ret_parsed);
-
 /* For a caller that limits rates: what a query's cookie says about its client's address. ALONE,
  * too, when there are no cookies, or the query makes no sense. Costs one look if it surely has no
  * cookie, else the query is read. */

@@ -16,7 +16,6 @@
 #include <stdint.h>
 
 #include "common/dns/dname.h"
-#include "common/dns/dns.h"
 #include "skydns/clients/client_index.h"
 #include "skydns/engine/path_names.h"
 #include "skydns/publish/engine_config.h"
@@ -45,7 +44,7 @@ struct path {
 /* The query for another name, as if it had been read: without what only the end of the client's
  * response has. */
 struct path_candidate {
-    uint8_t wire[DNS_HEADER_SIZE + DNAME_MAX + DNS_QUESTION_TAIL];
+    uint8_t wire[QUESTION_WIRE_MAX];
     struct query parsed;
 };
 

@@ -236,12 +236,10 @@ static void count_answer(struct path_walk *w, unsigned place)
 /* ---- Refreshing ---- */
 
 /* One a query: what a second one is made of just expires. */
-static void note_refresh(struct path_walk *w, const struct engine_deferral *deferral,
-                         const struct engine_query *query)
+static void note_refresh(struct path_walk *w, const struct engine_deferral *deferral)
 {
     if (deferral->wants_refresh && w->refresh.name.len == 0) {
-        w->refresh =
-            deferral->refresh.name.len > 0 ? deferral->refresh : *query_question(query->parsed);
+        w->refresh = deferral->refresh;
     }
 }
 
@@ -316,7 +314,7 @@ static enum step take_verdict(struct path_walk *w, struct search *s,
     }
     enum outcome outcome =
         verdict == ENGINE_REPLY ? place_outcome(w, place, s->response) : OUTCOME_FAILED;
-    note_refresh(w, deferral, query);
+    note_refresh(w, deferral);
     if (outcome == OUTCOME_ANSWER) {
         if (place > 0) {
             count_answer(w, place);

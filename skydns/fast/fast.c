@@ -530,10 +530,10 @@ static bool is_hidden_stub(const struct fast *f, const struct fast_question *que
 /* A name of another domain, if the cache has it. */
 static NOINLINE bool answer_kept(struct fast *f, const struct fast_question *question,
                                  const struct engine_query *query, struct response *response,
-                                 bool *ret_wants_refresh)
+                                 struct engine_deferral *ret_deferral)
 {
     return kept_access_allows(f->kept, query->client) &&
-           kept_access_reply(f->kept, query, &question->key, response, ret_wants_refresh);
+           kept_access_reply(f->kept, query, &question->key, response, ret_deferral);
 }
 
 /* ---- Answers to be signed ---- */
@@ -598,7 +598,7 @@ enum fast_outcome fast_prepare(struct fast *fast, const struct store *store,
     f->random = query->random;
     if (question->source == FAST_CACHE) {
         return !is_hidden_stub(f, question) &&
-                       answer_kept(f, question, query, response, &ret_deferral->wants_refresh)
+                       answer_kept(f, question, query, response, ret_deferral)
                    ? FAST_ANSWERED
                    : FAST_LEFT;
     }
@@ -616,7 +616,7 @@ bool fast_answer(struct fast *fast, const struct store *store, const struct engi
     f->view = view_of(f->config, store, &query->view, NULL);
     if (question->source != FAST_STORE) {
         return question->source == FAST_CACHE && !is_hidden_stub(f, question) &&
-               answer_kept(f, question, query, response, &ret_deferral->wants_refresh);
+               answer_kept(f, question, query, response, ret_deferral);
     }
     fast_reply_begin(&f->reply, question->query, query, f->config->settings.max_udp_size, response);
     f->response = response;

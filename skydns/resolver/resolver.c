@@ -69,9 +69,22 @@ size_t resolver_room(const struct resolver *resolver, unsigned producer)
     return deferred_ring_room(resolver->rings[producer]);
 }
 
-static void on_refresh(void *data, const struct engine_query *query)
+bool resolver_defer_refresh(struct resolver *resolver, unsigned producer,
+                            const struct engine_query *query, const struct question *question)
 {
-    resolver_refresh(data, query_question(query->parsed));
+    const struct deferred_origin origin = {.to = NULL};
+    struct query parsed = {.has_question = true, .question = *question};
+    struct engine_query refresh = *query;
+    refresh.parsed = &parsed;
+    refresh.tsig = NULL; /* nobody gets a response */
+    return resolver_defer(resolver, producer, &refresh, ENGINE_DEFER_REFRESH, &origin);
+}
+
+static void on_refresh(void *data, const struct engine_query *query,
+                       const struct question *question)
+{
+    (void)query;
+    resolver_refresh(data, question);
 }
 
 /* ---- The loop ---- */

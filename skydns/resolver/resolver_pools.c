@@ -130,9 +130,7 @@ static void end(struct resolver *r, struct deferred *d, const struct pooled_quer
         resolver_drop(r, d);
     } else {
         if (query->deferral) {
-            const struct engine_query refresh = resolver_query(r, d);
-            r->turn.deferral = *query->deferral;
-            turn_refresh_if_wanted(&r->turn, &refresh);
+            resolver_refresh(r, &query->deferral->refresh);
         }
         resolver_finish(r, d, &query->response);
     }

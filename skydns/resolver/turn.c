@@ -4,7 +4,6 @@
 #include "skydns/publish/publisher.h"
 #include "skydns/tap/query_log.h"
 #include "skydns/tap/query_tap.h"
-#include "skydns/wire/query_parse.h"
 
 const struct engine_config *turn_begin(struct turn *turn)
 {
@@ -58,9 +57,7 @@ enum engine_verdict turn_answer(struct turn *turn, struct engine_query *query,
 void turn_refresh_if_wanted(struct turn *turn, const struct engine_query *query)
 {
     if (turn->deferral.wants_refresh) {
-        struct query parsed;
-        const struct engine_query refresh = engine_refresh(query, &turn->deferral, &parsed);
-        turn->refresh(turn->data, &refresh);
+        turn->refresh(turn->data, query, &turn->deferral.refresh);
     }
 }
 

@@ -26,8 +26,8 @@ struct turn {
     struct publisher_reader *reader;
     const struct query_tap *tap;
     struct query_counts *counts[ENGINE_TRANSPORTS]; /* NULL: counted elsewhere */
-    /* Asks for a kept reply again: the question of what is `parsed`. */
-    void (*refresh)(void *data, const struct engine_query *query);
+    /* Asks for a kept reply to the question again, which a client's query led to. */
+    void (*refresh)(void *data, const struct engine_query *query, const struct question *question);
     void *data;
 
     struct rng rng;

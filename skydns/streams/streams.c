@@ -119,12 +119,11 @@ static void free_late(struct late_list *list)
 }
 
 /* The reply is on its way: if the ring is full, what it is made of just expires. */
-static void on_refresh(void *data, const struct engine_query *query)
+static void on_refresh(void *data, const struct engine_query *query,
+                       const struct question *question)
 {
     struct streams *s = data;
-    const struct deferred_origin origin = {.to = NULL};
-    (void)!resolver_defer(s->config.resolver, s->answers.producer, query, ENGINE_DEFER_REFRESH,
-                          &origin);
+    (void)!resolver_defer_refresh(s->config.resolver, s->answers.producer, query, question);
 }
 
 /* ---- Handshakes ---- */

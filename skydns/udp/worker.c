@@ -19,7 +19,6 @@
 #include "skydns/tap/query_tap.h"
 #include "skydns/transfer/transfers.h"
 #include "skydns/udp/udp_server.h"
-#include "skydns/wire/query_parse.h"
 
 /* Time that one batch's expensive answers may take, but for the first; what is left goes to the
  * resolver. It is what the next batch may have to wait. */
@@ -135,16 +134,6 @@ static void defer(struct worker *w, const struct engine_query *query,
     }
 }
 
-/* The reply is on its way: if the ring is full, what it is made of just expires. */
-static NOINLINE void pass_refresh(struct worker *w, const struct engine_query *query)
-{
-    const struct worker_config *config = &w->config;
-    const struct deferred_origin origin = {.to = udp_server_reply_to(config->udp)};
-    struct query parsed;
-    const struct engine_query refresh = engine_refresh(query, &w->deferral, &parsed);
-    (void)!resolver_defer(config->resolver, config->index, &refresh, ENGINE_DEFER_REFRESH, &origin);
-}
-
 static NOINLINE void note_barred(struct worker *w, const struct engine_query *query)
 {
     counter_add(&w->counts.not_allowed, 1);
@@ -164,7 +153,8 @@ static void answer(struct worker *w, const struct store *store, struct engine_qu
         counter_add(&w->counts.answered, 1);
         count_reply(w, query, packet);
         if (w->deferral.wants_refresh) {
-            pass_refresh(w, query);
+            (void)!resolver_defer_refresh(w->config.resolver, w->config.index, query,
+                                          &w->deferral.refresh);
         }
         break;
     case ENGINE_DROP:

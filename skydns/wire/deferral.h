@@ -37,7 +37,7 @@ struct engine_deferral {
     bool is_barred;          /* with REPLY: REFUSED, because the client may not ask at all */
     bool wants_refresh;      /* also with REPLY: the reply came from the cache, whose copy should be
                               * asked for again before it expires; once for each copy */
-    struct question refresh; /* with it: what to ask; name.len 0: the client's, which it answers */
+    struct question refresh; /* with it: what to ask */
     enum engine_deferral_kind kind;
     /* The place of the client's search path that waits, the configuration that the path is of, and
      * what was seen at earlier places: for engine_query, when the query is answered

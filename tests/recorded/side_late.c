@@ -66,11 +66,8 @@ static void side_refuse(struct side_late *late, enum edns_error error)
 
 void side_refresh(struct side *side, const struct side_asked *asked)
 {
-    struct query parsed;
     if (side->deferral.wants_refresh) {
-        const struct engine_query refresh = engine_refresh(&asked->query, &side->deferral, &parsed);
-        const struct upstream_question question =
-            upstream_question_of(query_question(refresh.parsed));
+        const struct upstream_question question = upstream_question_of(&side->deferral.refresh);
         side_upstream_step(side, asked->number, SIDE_REFRESH, &question);
         side->asked = asked->number;
         fetcher_refresh(side->fetcher, &question, asked->query.random);
