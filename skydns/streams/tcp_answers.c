@@ -69,6 +69,7 @@ static bool defer(struct tcp_answers *a, const struct tcp_query *tcp,
         return false;
     }
     a->late++;
+    query_tap_show_query(turn->tap, query);
     return true;
 }
 

@@ -72,31 +72,33 @@ static enum dnstap_protocol protocol_of(enum engine_transport transport)
     return DNSTAP_TCP;
 }
 
-/* As it came, or what is left of it, written again to `room`. */
-static struct slice query_message(const struct engine_query *query, uint8_t room[QUESTION_WIRE_MAX])
+static struct dnstap_event event_of(const struct engine_query *query, int64_t query_ns)
 {
-    struct query parsed;
-    if (!query->owned) {
-        return slice_of(query->wire, query->len);
-    }
-    owned_query_read(query->owned, &parsed);
-    return slice_of(room, question_write(&parsed.question, room));
-}
-
-static void show_dnstap(struct dnstap *dnstap, const struct query_seen *seen)
-{
-    uint8_t room[QUESTION_WIRE_MAX];
-    const struct engine_query *query = seen->query;
-    const int64_t now_ns = dnstap_now_ns();
-    struct dnstap_event event = {
+    return (struct dnstap_event){
         .type = DNSTAP_CLIENT_QUERY,
         .protocol = protocol_of(query->transport),
         .asker = query->client,
         .answerer = query->local,
-        .query_ns = query->received_ns > 0 ? query->received_ns : now_ns - seen->took_us * 1000,
-        .message = query_message(query, room),
+        .query_ns = query->received_ns > 0 ? query->received_ns : query_ns,
+        .message = slice_of(query->wire, query->len),
     };
-    dnstap_show(dnstap, &event);
+}
+
+void query_tap_show_query(const struct query_tap *tap, const struct engine_query *query)
+{
+    if (tap->dnstap) {
+        const struct dnstap_event event = event_of(query, dnstap_now_ns());
+        dnstap_show(tap->dnstap, &event);
+    }
+}
+
+static void show_dnstap(struct dnstap *dnstap, const struct query_seen *seen)
+{
+    const int64_t now_ns = dnstap_now_ns();
+    struct dnstap_event event = event_of(seen->query, now_ns - seen->took_us * 1000);
+    if (!seen->query->owned) {
+        dnstap_show(dnstap, &event);
+    }
     event.type = DNSTAP_CLIENT_RESPONSE;
     event.response_ns = now_ns;
     event.message = slice_of(seen->response->bytes, seen->response->len);

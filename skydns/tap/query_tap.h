@@ -60,6 +60,9 @@ static inline bool query_tap_wants(const struct query_tap *tap, struct query_cou
     return watched && (watched & QUERY_TAP_ALL || ++counts->sampled % QUERY_TAP_SAMPLE_OF == 0);
 }
 
+/* The same threads: shows dnstap a query that is deferred, while its bytes are there. */
+void query_tap_show_query(const struct query_tap *tap, const struct engine_query *query);
+
 /* That thread's counts. Never waits. */
 void query_tap_show(const struct query_tap *tap, struct query_counts *counts,
                     const struct query_seen *seen);

@@ -2,9 +2,6 @@
 
 #include <assert.h>
 #include <string.h>
-
-#include "common/base/cursor.h"
-
 static size_t message_len(const struct owned_query *owned)
 {
     return DNS_HEADER_SIZE + (size_t)owned->name_len + DNS_QUESTION_TAIL;
@@ -47,18 +44,14 @@ size_t owned_query_take(struct owned_query *owned, const struct engine_query *qu
         .is_from_stub = question->is_from_stub,
         .is_signed = query->tsig != NULL,
     };
-    struct writer w =
-        writer_of(owned->bytes, OWNED_QUERY_MAX - offsetof(struct owned_query, bytes));
-    question_write_head(question, &w);
-    writer_bytes(&w, question->subnet, question->subnet_len);
-    writer_bytes(&w, question->cookie.bytes, owned->cookie_len);
-    assert(w.pos == tsig_at(owned));
+    uint8_t *at = owned->bytes + question_write(question, owned->bytes);
+    memcpy(at, question->subnet, owned->subnet_len);
+    memcpy(at + owned->subnet_len, question->cookie.bytes, owned->cookie_len);
     if (query->tsig) {
         struct tsig_kept kept;
         tsig_keep(query->tsig, &kept);
-        writer_bytes(&w, &kept, sizeof(kept));
+        memcpy(owned->bytes + tsig_at(owned), &kept, sizeof(kept));
     }
-    assert(!w.failed);
     return owned_query_size(owned);
 }
 

@@ -38,10 +38,9 @@ struct owned_query {
 };
 
 enum {
-    OWNED_QUERY_MESSAGE_MAX = DNS_HEADER_SIZE + DNAME_MAX + DNS_QUESTION_TAIL,
     /* Without a signature. */
-    OWNED_QUERY_PLAIN_MAX = offsetof(struct owned_query, bytes) + OWNED_QUERY_MESSAGE_MAX +
-                            EDNS_SUBNET_MAX + COOKIE_SIZE,
+    OWNED_QUERY_PLAIN_MAX =
+        offsetof(struct owned_query, bytes) + QUESTION_WIRE_MAX + EDNS_SUBNET_MAX + COOKIE_SIZE,
     OWNED_QUERY_MAX = OWNED_QUERY_PLAIN_MAX + sizeof(struct tsig_kept),
 };
 

@@ -177,56 +177,20 @@ bool question_is_there(const uint8_t *wire, size_t len)
     return !r.failed && label == 0 && questions > 0 && (flags & DNS_FLAG_QR) == 0;
 }
 
-/* What asks for the transport's options. */
-static void append_bare_options(struct writer *w, size_t opt_at, unsigned asks)
-{
-    static const uint8_t keepalive[EDNS_OPTION_HEAD] = {[1] = EDNS_OPTION_KEEPALIVE};
-    static const uint8_t padding[EDNS_OPTION_HEAD] = {[1] = EDNS_OPTION_PADDING};
-    edns_append_option(w, opt_at, keepalive, asks & EDNS_ASKS_KEEPALIVE ? EDNS_OPTION_HEAD : 0);
-    edns_append_option(w, opt_at, padding, asks & EDNS_ASKS_PADDING ? EDNS_OPTION_HEAD : 0);
-}
-
-static void append_cookie(struct writer *w, size_t opt_at, const struct cookie *cookie)
-{
-    uint8_t option[EDNS_OPTION_HEAD + EDNS_COOKIE_MAX] = {
-        [1] = EDNS_OPTION_COOKIE, [3] = cookie->len};
-    memcpy(option + EDNS_OPTION_HEAD, cookie->bytes, cookie->len);
-    edns_append_option(w, opt_at, option, cookie->len > 0 ? EDNS_OPTION_HEAD + cookie->len : 0);
-}
-
-void question_write_head(const struct question *question, struct writer *w)
-{
-    const struct question *q = question;
-    writer_u16(w, q->id);
-    writer_u16(w, (q->recursion_desired ? DNS_FLAG_RD : 0) |
-                      (q->wants_authentic ? DNS_FLAG_AD : 0) |
-                      (q->checking_disabled ? DNS_FLAG_CD : 0));
-    writer_u16(w, 1); /* the question */
-    writer_u16(w, 0);
-    writer_u16(w, 0);
-    writer_u16(w, 0);
-    writer_bytes(w, q->name.wire, q->name.len);
-    writer_u16(w, q->type);
-    writer_u16(w, q->qclass);
-}
-
 size_t question_write(const struct question *question, uint8_t out[QUESTION_WIRE_MAX])
 {
-    enum { ADDITIONAL_AT = 11 };
     const struct question *q = question;
     struct writer w = writer_of(out, QUESTION_WIRE_MAX);
-    question_write_head(q, &w);
-    out[ADDITIONAL_AT] = q->has_edns;
-    if (q->has_edns) {
-        static const uint8_t from_stub[EDNS_STUB_SIZE] = {EDNS_OPTION_STUB >> 8,
-                                                          EDNS_OPTION_STUB & 0xff, 0, 1, 1};
-        size_t opt_at = w.pos;
-        edns_append_opt(&w, q->udp_size, 0, q->dnssec_ok);
-        edns_append_option(&w, opt_at, q->subnet, q->subnet_len);
-        edns_append_option(&w, opt_at, from_stub, q->is_from_stub ? EDNS_STUB_SIZE : 0);
-        append_cookie(&w, opt_at, &q->cookie);
-        append_bare_options(&w, opt_at, q->asks);
-    }
-    assert(!w.failed); /* QUESTION_WIRE_MAX has room for all of these */
+    writer_u16(&w, q->id);
+    writer_u16(&w, (q->recursion_desired ? DNS_FLAG_RD : 0) |
+                       (q->wants_authentic ? DNS_FLAG_AD : 0) |
+                       (q->checking_disabled ? DNS_FLAG_CD : 0));
+    writer_u16(&w, 1); /* the question */
+    writer_u16(&w, 0);
+    writer_u32(&w, 0);
+    writer_bytes(&w, q->name.wire, q->name.len);
+    writer_u16(&w, q->type);
+    writer_u16(&w, q->qclass);
+    assert(!w.failed);
     return w.pos;
 }

@@ -10,18 +10,13 @@
 #include <stdint.h>
 
 #include "common/base/attributes.h"
-#include "common/base/cursor.h"
 #include "common/dns/dname.h"
 #include "common/dns/dns.h"
 #include "skydns/wire/cookie_option.h"
 #include "skydns/wire/edns.h"
 
-/* All of a query that matters: header, the longest name, type and class, OPT with the options that
- * something depends on. */
-enum {
-    QUESTION_WIRE_MAX = DNS_HEADER_SIZE + DNAME_MAX + 4 + EDNS_OPT_SIZE + EDNS_SUBNET_MAX +
-                        EDNS_STUB_SIZE + EDNS_OPTION_HEAD + EDNS_COOKIE_MAX + 2 * EDNS_OPTION_HEAD
-};
+/* Header, the longest name, type and class. */
+enum { QUESTION_WIRE_MAX = DNS_HEADER_SIZE + DNAME_MAX + DNS_QUESTION_TAIL };
 
 enum question_verdict {
     QUESTION_OK,
@@ -78,11 +73,7 @@ static inline struct question question_of_header(const uint8_t header[DNS_HEADER
     };
 }
 
-/* Writes a query that asks it, without the other options and records, of up to 64 KB, that
- * question_parse ignores. It reads the same, and gets the same answers. Returns the length. */
+/* Writes a query that asks it, without EDNS. Returns the length. */
 size_t question_write(const struct question *question, uint8_t out[QUESTION_WIRE_MAX]);
-
-/* The same without EDNS. */
-void question_write_head(const struct question *question, struct writer *w);
 
 #endif
