@@ -45,6 +45,7 @@ enum dns_rcode {
 };
 
 enum dns_type {
+    DNS_TYPE_NSEC3 = 50, /* RFC 5155; of proofs, never ours */
     /* Parts of a message, or questions that ask for more than records: RFC 6895 3.1. */
     DNS_TYPE_OPT = 41,         /* RFC 6891 */
     DNS_TYPE_META_FIRST = 128, /* to 255, ANY */

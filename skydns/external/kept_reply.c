@@ -11,8 +11,6 @@
 #include "skydns/wire/rdata_layout.h"
 
 enum {
-    TYPE_DNAME = 39, /* RFC 6672 */
-    TYPE_NSEC3 = 50, /* RFC 5155 */
     /* Looked at in one reply: three for a denial, as many for each wildcard on the way (RFC 5155
      * 7.2). A nameserver that sends thousands keeps us no longer. */
     PROOFS_MAX = 32,
@@ -167,7 +165,7 @@ static void put_dname(struct making *m, const struct dname *target)
     const struct response_span section = answers_of(m);
     for (size_t i = section.from; i < section.to; i++) {
         const struct response_rr *rr = &m->response->rrs[i];
-        if (rr->type == TYPE_DNAME && rr->rr_class == m->key->qclass &&
+        if (rr->type == DNS_TYPE_DNAME && rr->rr_class == m->key->qclass &&
             m->dnames_seen++ < DNAMES_MAX && is_made_by(m, rr, target)) {
             if (m->last_dname == i + 1) {
                 return;
@@ -175,7 +173,7 @@ static void put_dname(struct making *m, const struct dname *target)
             m->last_dname = i + 1;
             struct dname owner = response_rr_owner(m->response, rr);
             put(m, rr, &owner, rr->ttl_s);
-            put_signatures(m, &section, &owner, rr->owner_hash, TYPE_DNAME, UINT32_MAX);
+            put_signatures(m, &section, &owner, rr->owner_hash, DNS_TYPE_DNAME, UINT32_MAX);
             return;
         }
     }
@@ -301,7 +299,7 @@ static void put_proofs(struct making *m)
     size_t i = m->wants_signatures && m->zone_count > 0 ? section.from : section.to;
     for (unsigned seen = 0; i < section.to && seen < PROOFS_MAX; i++) {
         const struct response_rr *rr = &m->response->rrs[i];
-        if ((rr->type != DNS_TYPE_NSEC && rr->type != TYPE_NSEC3) ||
+        if ((rr->type != DNS_TYPE_NSEC && rr->type != DNS_TYPE_NSEC3) ||
             rr->rr_class != m->key->qclass) {
             continue;
         }

@@ -10,6 +10,7 @@
 #include "skydns/external/zone_table.h"
 #include "skydns/publish/engine_config.h"
 #include "skydns/upstream/external.h"
+#include "skydns/upstream/onward_internal.h"
 #include "skydns/upstream/unkept_internal.h"
 #include "skydns/wire/response_parse.h"
 
@@ -49,20 +50,7 @@ static void count_change(struct fetcher *f, const struct cache_figures *before)
     counter_add(&f->counts->evictions, now.evictions - before->evictions);
 }
 
-/* ---- Names of ours ---- */
-
-static bool is_name_of_ours(const void *data, const struct dname *name)
-{
-    struct dname lower = *name;
-    dname_lower(&lower);
-    return engine_config_own_zone(data, &lower) != NULL;
-}
-
-static void on_arrived(void *data, struct parsed_response *response)
-{
-    const struct fetcher *f = data;
-    response_drop(response, is_name_of_ours, f->config);
-}
+/* ---- Where CNAMEs lead ---- */
 
 bool fetcher_leads_home(const struct fetcher *fetcher, const struct parsed_response *response,
                         struct reply_forms *forms)
@@ -70,9 +58,9 @@ bool fetcher_leads_home(const struct fetcher *fetcher, const struct parsed_respo
     struct dname end;
     if (!forms->has_end) {
         forms->has_end = true;
-        forms->leads_home = response->head.qclass == DNS_CLASS_IN &&
-                            external_chain_end(response, &end) &&
-                            is_name_of_ours(fetcher->config, &end);
+        forms->leads_home =
+            response->head.qclass == DNS_CLASS_IN && !onward_is_cname_asked(response->head.type) &&
+            external_chain_end(response, &end) && onward_is_ours(fetcher->config, &end);
     }
     return forms->leads_home;
 }
@@ -245,6 +233,44 @@ bool fetcher_is_pausing(struct fetcher *fetcher, const struct upstream_question 
     return true;
 }
 
+/* ---- Going on ---- */
+
+static void on_arrived(void *data, struct parsed_response *response)
+{
+    const struct fetcher *f = data;
+    onward_drop_ours(f->config, response);
+}
+
+static enum forwarder_way on_leading(void *data, const struct dname *zone,
+                                     const struct upstream_question *question,
+                                     struct parsed_response *response, struct forwarder_on *ret_on)
+{
+    struct fetcher *f = data;
+    struct onward onward;
+    onward_drop_outside(zone, response);
+    switch (onward_find(f->config, zone, question, response, &onward)) {
+    case ONWARD_ENDS:
+        return FORWARDER_ENDS;
+    case ONWARD_ALONE:
+        response->head.flags &= (uint16_t)~DNS_MASK_RCODE;
+        return FORWARDER_ENDS;
+    case ONWARD_NOWHERE:
+        return FORWARDER_LEADS_NOWHERE;
+    case ONWARD_HOSTS:
+        *ret_on = (struct forwarder_on){
+            .known =
+                slice_of(f->message, onward_hosts_write(f->config, &onward.question, f->message))};
+        return FORWARDER_GOES_ON;
+    case ONWARD_UPSTREAM:
+        break;
+    }
+    *ret_on = (struct forwarder_on){.question = onward.question, .zone = onward.zone};
+    const enum fetcher_found found = fetcher_find(f, &onward.question, false, &ret_on->known);
+    return found == FETCHER_FAILURE || fetcher_is_pausing(f, &onward.question)
+               ? FORWARDER_LEADS_NOWHERE
+               : FORWARDER_GOES_ON;
+}
+
 /* ---- Life ---- */
 
 struct fetcher *fetcher_new(const struct fetcher_config *config)
@@ -258,6 +284,7 @@ struct fetcher *fetcher_new(const struct fetcher_config *config)
         .dnstap = config->dnstap,
         .ended = on_ended,
         .arrived = on_arrived,
+        .leads_on = on_leading,
         .revived = on_revived,
         .ended_data = f,
         .suspect_loop = config->suspect_loop,

@@ -61,7 +61,7 @@ void fetcher_refresh(struct fetcher *fetcher, const struct upstream_question *qu
                      unsigned rotation);
 
 /* Whether a response's CNAMEs end at a name of our domains, whose records are ours to give: what
- * nameservers say of such names is taken out of every response before anybody has it, and none of
+ * nameservers say of such names is taken out of every response (onward_internal.h), and none of
  * these is kept, since what follows may differ for each client and change at any time. `forms`:
  * those of the response. */
 bool fetcher_leads_home(const struct fetcher *fetcher, const struct parsed_response *response,

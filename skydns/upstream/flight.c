@@ -12,6 +12,7 @@
 #include "skydns/upstream/exchange_internal.h"
 #include "skydns/upstream/external.h"
 #include "skydns/upstream/flight_internal.h"
+#include "skydns/upstream/onward_internal.h"
 #include "skydns/upstream/tls_pool.h"
 #include "skydns/upstream/upstream_health_internal.h"
 #include "skydns/wire/response_check.h"
@@ -64,16 +65,22 @@ static void close_try(struct try *t)
     exchange_free(detach(t));
 }
 
+void flight_end_tries(struct flight *flight)
+{
+    ev_timer_stop(flight->owner->config.loop, &flight->step);
+    ev_timer_stop(flight->owner->config.loop, &flight->deadline);
+    for (size_t i = 0; i < flight->begun; i++) {
+        close_try(&flight->tries[i]);
+    }
+}
+
 /* Takes it out of the table, so that the same question can be asked again, and closes its sockets,
  * since the waiters' own questions may need the descriptors. */
 static void withdraw(struct flight *flight)
 {
     struct forwarder *f = flight->owner;
-    ev_timer_stop(f->config.loop, &flight->step);
-    ev_timer_stop(f->config.loop, &flight->deadline);
-    for (size_t i = 0; i < flight->begun; i++) {
-        close_try(&flight->tries[i]);
-    }
+    flight_end_tries(flight);
+    flight_end_onward(flight);
     LIST_REMOVE(flight, entry);
     if (TAILQ_EMPTY(&flight->waits)) {
         flight_leave_background(flight);
@@ -84,6 +91,7 @@ static void withdraw(struct flight *flight)
 static void free_flight(struct flight *flight)
 {
     upstream_zone_unref(flight->zone);
+    buf_fini(&flight->chain);
     free(flight);
 }
 
@@ -122,34 +130,35 @@ static void finish(struct flight *flight, const struct forwarder_reply *reply)
     free_flight(flight);
 }
 
-static void finish_with(struct flight *flight, const struct nameserver *server,
-                        struct parsed_response *response)
+void flight_finish_with(struct flight *flight, const struct nameserver *server,
+                        const struct parsed_response *response)
 {
-    const struct forwarder_config *config = &flight->owner->config;
-    struct forwarder_reply reply = {
+    const struct forwarder_reply reply = {
         .outcome = FORWARDER_REPLIED, .response = response, .server = server};
-    if (config->arrived) {
-        config->arrived(config->ended_data, response);
-    }
+    withdraw(flight);
+    finish(flight, &reply);
+}
+
+void flight_finish_as(struct flight *flight, enum forwarder_outcome outcome)
+{
+    const struct forwarder_reply reply = {.outcome = outcome};
     withdraw(flight);
     finish(flight, &reply);
 }
 
 static void finish_without(struct flight *flight)
 {
-    struct forwarder_reply reply = {.outcome = flight->is_refused   ? FORWARDER_FAILED
-                                               : flight->has_failed ? FORWARDER_SILENT
-                                                                    : FORWARDER_DROPPED};
-    withdraw(flight);
-    finish(flight, &reply);
+    flight_finish_as(flight, flight->is_refused   ? FORWARDER_FAILED
+                             : flight->has_failed ? FORWARDER_SILENT
+                                                  : FORWARDER_DROPPED);
 }
 
 void flight_give_way(struct flight *flight)
 {
-    struct forwarder_reply reply = {.outcome = FORWARDER_DROPPED};
-    withdraw(flight);
-    finish(flight, &reply);
+    flight_finish_as(flight, FORWARDER_DROPPED);
 }
+
+/* ---- Out of time ---- */
 
 /* Out of time. A truncated reply is better than none: the client then asks over TCP itself. */
 static void finish_late(struct flight *flight)
@@ -177,7 +186,7 @@ static void finish_late(struct flight *flight)
     }
     response_parse(kept.data, kept.len, &response);
     if (server && response_is_sound(&response)) {
-        finish_with(flight, server, &response);
+        flight_take_response(flight, server, &response);
     } else {
         finish_without(flight);
     }
@@ -415,7 +424,7 @@ static void on_exchange(void *data, enum exchange_outcome outcome, struct parsed
                              t->is_plain && is_usable);
     }
     if (is_usable) {
-        finish_with(flight, &t->server, reply);
+        flight_take_response(flight, &t->server, reply);
         exchange_free(exchange);
         return;
     }
@@ -487,6 +496,7 @@ struct flight *flight_new(struct forwarder *f, struct upstream_zone *zone,
     flight->server_count = plan_tries(flight, rotation);
     flight->step_s = 2 * timeout_s / (double)(flight->server_count + 1);
     TAILQ_INIT(&flight->waits);
+    buf_init(&flight->chain, ONWARD_CHAIN_MAX);
     flight_join_background(flight); /* until somebody waits */
     init_timer(&flight->step, on_step, flight);
     init_timer(&flight->deadline, on_deadline, flight);

@@ -1,5 +1,5 @@
 /* A question in flight: its tries, those who wait for it, and its end. What forwarder.c, which
- * keeps the table of them, flight.c, which runs each, and flight_waits.c share. */
+ * keeps the table of them, flight.c, which runs each, flight_onward.c and flight_waits.c share. */
 #ifndef SKYDNS_UPSTREAM_FLIGHT_INTERNAL_H
 #define SKYDNS_UPSTREAM_FLIGHT_INTERNAL_H
 
@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "common/base/buf.h"
 #include "skydns/external/nameserver.h"
 #include "skydns/upstream/forwarder.h"
 #include "skydns/upstream/forwarder_counts.h"
@@ -56,6 +57,11 @@ struct flight {
     size_t server_count;
     size_t begun; /* tries */
     size_t open;  /* of them */
+    /* Its response leads on: the CNAMEs, who sent them, and the question of their target. */
+    struct buf chain;             /* empty: it does not */
+    struct nameserver chain_from; /* with it */
+    struct forwarder_wait onward;
+    unsigned legs; /* before this one, at most, of those that wait for it so */
     struct try tries[UPSTREAMS_MAX + 1];
 };
 
@@ -95,6 +101,23 @@ void flight_give_way(struct flight *flight);
 
 /* Ends it without any callback. */
 void flight_drop(struct flight *flight);
+
+/* Ends it, with callbacks. */
+void flight_finish_with(struct flight *flight, const struct nameserver *server,
+                        const struct parsed_response *response);
+void flight_finish_as(struct flight *flight, enum forwarder_outcome outcome);
+
+/* Closes its sockets; it goes on to wait. */
+void flight_end_tries(struct flight *flight);
+
+/* ---- flight_onward.c ---- */
+
+/* A usable response, which nobody has had yet, ends it, or leads it on. */
+void flight_take_response(struct flight *flight, const struct nameserver *server,
+                          struct parsed_response *response);
+
+/* It waits for no other one any more, if it did. */
+void flight_end_onward(struct flight *flight);
 
 /* ---- flight_waits.c ---- */
 

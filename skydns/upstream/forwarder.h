@@ -17,6 +17,10 @@
  * of them, two dead zones have a third each, and there is always one for another. Clients share
  * TCP, as zones do (tcp_places_internal.h).
  *
+ * CNAMEs that leave a stub zone lead on (onward_internal.h): the question waits for that of their
+ * target, as a client would, and then has both. Meanwhile it keeps one place among the sockets, so
+ * that shares hold. One that would wait for itself fails, as does one that leads on and on.
+ *
  * The first who waits has the reply at once. If there are others, clients take turns, in portions
  * of a millisecond, between which the loop goes on (reply_portions_internal.h).
  *
@@ -35,6 +39,7 @@
 
 #include "common/base/attributes.h"
 #include "common/base/fair_queue.h"
+#include "common/base/slice.h"
 #include "skydns/external/nameserver.h"
 #include "skydns/upstream/upstream_message.h"
 #include "skydns/upstream/upstreams.h"
@@ -55,6 +60,8 @@ enum {
     /* Questions begun that nobody waits for: an eighth of the sockets, and no more than this: when
      * all names of a full cache are refreshed every few seconds, some hundred are in flight. */
     FORWARDER_BACKGROUND_MAX = 256,
+    /* From one stub zone's nameservers to other ones, for one question. */
+    FORWARDER_LEGS_MAX = 4,
 };
 
 enum forwarder_outcome {
@@ -85,6 +92,20 @@ struct forwarder_end {
     bool is_background; /* nobody ever waited for it */
 };
 
+/* Whether a response ends its question. */
+enum forwarder_way {
+    FORWARDER_ENDS,
+    FORWARDER_GOES_ON,
+    FORWARDER_LEADS_NOWHERE, /* the question fails: FAILED */
+};
+
+/* What follows the CNAMEs of a response; all borrowed. */
+struct forwarder_on {
+    struct slice known; /* a response to that question; empty: it is to be asked */
+    struct upstream_question question;
+    const struct foreign_zone *zone; /* whose nameservers are asked */
+};
+
 struct forwarder_config {
     struct ev_loop *loop;
     bool random_case;      /* of the names sent: 0x20 */
@@ -94,13 +115,19 @@ struct forwarder_config {
     /* After the first who waited for a question has its reply, and before the others have; once for
      * each question. May be NULL. */
     void (*ended)(void *data, const struct forwarder_end *end);
-    /* Before anybody has a response: what its server cannot know may be taken out of it
+    /* Before anybody has a response: what no nameserver can know may be taken out of it
      * (response_drop). May be NULL. */
     void (*arrived)(void *data, struct parsed_response *response);
+    /* After that, of a response of a stub zone's nameservers: what these cannot know is taken out
+     * of it, and its CNAMEs may lead out of the zone (onward_internal.h). *ret_on is set with
+     * GOES_ON. May be NULL. */
+    enum forwarder_way (*leads_on)(void *data, const struct dname *zone,
+                                   const struct upstream_question *question,
+                                   struct parsed_response *response, struct forwarder_on *ret_on);
     /* A dead nameserver of the zone with this serial answers a question or a probe. was_away: a
      * probe had not reached it; else it may have been silent for some names only. May be NULL. */
     void (*revived)(void *data, uint32_t zone_serial, bool was_away);
-    void *ended_data; /* of these three */
+    void *ended_data; /* of these four */
     /* Something looks like a loop: a question that waits for a general nameserver is asked again,
      * or a dead one answers, maybe not as before. Often called, and for nothing as a rule. May be
      * NULL. */

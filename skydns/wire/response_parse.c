@@ -140,8 +140,7 @@ void response_copy(const struct parsed_response *response, const uint8_t *bytes,
     ret_copy->opt = response->opt ? ret_copy->rrs + (response->opt - response->rrs) : NULL;
 }
 
-void response_drop(struct parsed_response *response,
-                   bool (*drops)(const void *data, const struct dname *owner), const void *data)
+void response_drop(struct parsed_response *response, response_drops drops, const void *data)
 {
     struct parsed_response *p = response;
     size_t kept = 0;
@@ -150,12 +149,14 @@ void response_drop(struct parsed_response *response,
         const struct response_span span = response_section_span(p, (enum response_section)section);
         const size_t before = kept;
         bool is_dropped = false;
+        struct response_rr last = {0};
         for (size_t i = span.from; i < span.to; i++) {
             const struct response_rr rr = p->rrs[i];
-            if (i == span.from || p->rrs[i - 1].owner_hash != rr.owner_hash) {
+            if (i == span.from || last.owner_hash != rr.owner_hash || last.type != rr.type) {
                 const struct dname owner = response_rr_owner(p, &rr);
-                is_dropped = drops(data, &owner);
+                is_dropped = drops(data, (enum response_section)section, rr.type, &owner);
             }
+            last = rr;
             p->rrs[kept] = rr;
             kept += !is_dropped;
         }

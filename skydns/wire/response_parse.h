@@ -74,10 +74,11 @@ void response_parse_fini(struct parsed_response *response);
 void response_copy(const struct parsed_response *response, const uint8_t *bytes,
                    struct parsed_response *ret_copy);
 
-/* Takes the records out of a sound table, and out of the head's counts, whose owner is one that
- * `drops` says; never the root, which OPT has. Asks once for records of one name in a row. */
-void response_drop(struct parsed_response *response,
-                   bool (*drops)(const void *data, const struct dname *owner), const void *data);
+/* Takes the records that `drops` says out of a sound table, and out of the head's counts. Asks once
+ * for records of one name and type in a row. */
+typedef bool (*response_drops)(const void *data, enum response_section section, uint16_t type,
+                               const struct dname *owner);
+void response_drop(struct parsed_response *response, response_drops drops, const void *data);
 
 /* The records of a section that were read: rrs[from] to rrs[to - 1]. */
 struct response_span {

@@ -32,6 +32,8 @@ class Zone:
     def _sign(self, name: str, delegations: list[str]) -> None:
         records = [f"{name} 77 SOA ns.{name} hostmaster.{name} 1 3600 600 86400 60", f"{name} 77 NS ns.{name}"]
         records += [f"ns.{name} 77 A 127.0.0.1", f"www.{name} 77 A 192.0.2.1", *delegations, self.key.record.to_text()]
+        if name != ZONES[0]:
+            records += [f"{label}.{name} 77 CNAME www.{ZONES[0]}" for label in ("out", "*.wild")]
         plain = self.home / "plain"
         plain.write_text("\n".join(records) + "\n")
         command = [needs("dnssec-signzone"), "-q", "-z", "-o", name, "-f", str(self.home / "signed"), "-K", str(self.home), "-d", str(self.home)]
@@ -57,5 +59,9 @@ def test_a_validator_behind_us(bare_bed, zones):
         for name in ZONES:
             verdict, reply = resolver.judge(f"www.{name}", "A")
             assert verdict == SECURE and len(reply.answer) == 2, f"{name}: {resolver.complaints()}\n{reply}"
+        for name in (f"{label}.{zone}" for zone in ZONES[1:] for label in ("out", "any.wild")):
+            for _ in range(2):  # from the nameservers, and from the cache
+                verdict, reply = resolver.judge(name, "A")
+                assert verdict == SECURE and len(reply.answer) == 4, f"{name}: {resolver.complaints()}\n{reply}"
     finally:
         resolver.stop()
