@@ -11,10 +11,7 @@
 #include "skydns/wire/rdata_layout.h"
 
 enum {
-    /* Looked at in one reply: three for a denial, as many for each wildcard on the way (RFC 5155
-     * 7.2). A nameserver that sends thousands keeps us no longer. */
-    PROOFS_MAX = 32,
-    DNAMES_MAX = 64, /* likewise: a few for each CNAME */
+    DNAMES_MAX = 64, /* looked at in one reply: a few for each CNAME */
 };
 
 struct making {
@@ -36,11 +33,12 @@ struct making {
 /* ---- Records ---- */
 
 /* The section's next record, from *at on, of a name and type (ANY: every type); NULL: no more. */
-static const struct response_rr *next_rr(const struct making *m,
-                                         const struct response_span *section, size_t *at,
-                                         const struct dname *name, uint32_t hash, uint16_t type)
+static const struct response_rr *next_rr(struct making *m, const struct response_span *section,
+                                         size_t *at, const struct dname *name, uint32_t hash,
+                                         uint16_t type)
 {
     for (; *at < section->to; ++*at) {
+        m->kept.steps++;
         const struct response_rr *rr = &m->response->rrs[*at];
         if ((type == DNS_TYPE_ANY || rr->type == type) && rr->rr_class == m->key->qclass &&
             response_rr_is_of(m->response, rr, name, hash)) {
@@ -165,6 +163,7 @@ static void put_dname(struct making *m, const struct dname *target)
     const struct response_span section = answers_of(m);
     for (size_t i = section.from; i < section.to; i++) {
         const struct response_rr *rr = &m->response->rrs[i];
+        m->kept.steps++;
         if (rr->type == DNS_TYPE_DNAME && rr->rr_class == m->key->qclass &&
             m->dnames_seen++ < DNAMES_MAX && is_made_by(m, rr, target)) {
             if (m->last_dname == i + 1) {
@@ -253,6 +252,7 @@ static enum cache_verdict put_soa(struct making *m)
     bool is_referral = false;
     for (size_t i = section.from; i < section.to; i++) {
         const struct response_rr *rr = &m->response->rrs[i];
+        m->kept.steps++;
         is_referral |= rr->type == DNS_TYPE_NS;
         if (rr->type != DNS_TYPE_SOA || rr->rr_class != m->key->qclass) {
             continue;
@@ -282,8 +282,7 @@ static bool is_in_zones(const struct making *m, const struct dname *owner)
 
 /* Whether no earlier record of the section has the owner and type: its RRset is met for the first
  * time. */
-static bool is_first_of_set(const struct making *m, size_t from, size_t at,
-                            const struct dname *owner)
+static bool is_first_of_set(struct making *m, size_t from, size_t at, const struct dname *owner)
 {
     const struct response_rr *rr = &m->response->rrs[at];
     const struct response_span before = {.from = from, .to = at};
@@ -297,8 +296,9 @@ static void put_proofs(struct making *m)
 {
     const struct response_span section = authorities_of(m);
     size_t i = m->wants_signatures && m->zone_count > 0 ? section.from : section.to;
-    for (unsigned seen = 0; i < section.to && seen < PROOFS_MAX; i++) {
+    for (unsigned seen = 0; i < section.to && seen < KEPT_PROOFS_MAX; i++) {
         const struct response_rr *rr = &m->response->rrs[i];
+        m->kept.steps++;
         if ((rr->type != DNS_TYPE_NSEC && rr->type != DNS_TYPE_NSEC3) ||
             rr->rr_class != m->key->qclass) {
             continue;
@@ -400,6 +400,7 @@ static enum cache_verdict make_kept_reply(const struct cache_key *key,
                                           struct kept_reply *ret_kept)
 {
     struct making m = {.key = key, .response = response, .is_sound = true};
+    ret_kept->steps = 0;
     if (dns_type_is_meta(key->type)) {
         return CACHE_NO_ANSWER;
     }
@@ -415,9 +416,11 @@ static enum cache_verdict make_kept_reply(const struct cache_key *key,
     m.kept.is_authentic = response->head.flags & DNS_FLAG_AD;
     m.kept.ttl_s = smallest_ttl_s(response, ttl_max_s);
     verdict = make(&m);
+    assert(m.kept.steps <= KEPT_SCANS_MAX * response->count);
     if (verdict == CACHE_KEPT) {
         *ret_kept = m.kept;
     }
+    ret_kept->steps = m.kept.steps;
     return verdict;
 }
 

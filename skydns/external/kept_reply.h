@@ -24,6 +24,13 @@
 
 enum {
     KEPT_CNAMES_MAX = 16, /* as many as targets outside the domain may have: loops end here */
+    /* How often a response's records are looked at, each by one or two names: for each name of the
+     * chain, what is asked for, its CNAME, the DNAME of that, and signatures of both; twice for the
+     * records at the end, and twice for an SOA; the proofs, and of each whether its set is new, and
+     * its signatures. So a response of N bytes takes at most 14 N steps, since a record has 11. */
+    KEPT_PROOFS_MAX = 32,
+    KEPT_SCANS_MAX = 5 * (KEPT_CNAMES_MAX + 1) + 2 + 2 + 1 + 2 * KEPT_PROOFS_MAX,
+    KEPT_STEPS_PER_BYTE = KEPT_SCANS_MAX / 11,
     /* Header, question and records: with room for an OPT record in the same message. */
     KEPT_IMAGE_MAX = DNS_MESSAGE_MAX - 64,
 };
@@ -37,6 +44,7 @@ struct kept_reply {
     uint16_t records_at;       /* where the question ends */
     uint16_t answers_len, len; /* bytes: of the answer section, of both sections */
     uint32_t ttl_s;            /* for which it may be kept */
+    size_t steps;              /* it took so many looks at records: KEPT_SCANS_MAX each */
     /* Equally long address records, which may stand in any order; count 0: none. */
     uint16_t run_at, run_count, run_size;
 };
@@ -56,7 +64,7 @@ struct kept_image {
 void kept_image_fini(struct kept_image *image); /* all zero again */
 
 /* Takes a nameserver's response to a question with the key's name, type and class. With another
- * verdict than CACHE_KEPT, nothing is kept. */
+ * verdict than CACHE_KEPT, nothing is kept, and only image->kept.steps is set. */
 enum cache_verdict kept_image_make(struct kept_image *image, const struct cache_key *key,
                                    const struct parsed_response *response, uint32_t ttl_max_s);
 

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/attributes.h"
+#include "common/base/cursor.h"
 #include "common/dns/dns.h"
 #include "skydns/external/kept_reply.h"
 #include "tests/support/skydns/dns_text.h"
@@ -551,6 +553,107 @@ static void test_size(void **state)
     assert_string_equal(kept("a.test. SRV", given), "too large");
 }
 
+/* ---- The dearest responses ---- */
+
+static struct writer dear;
+
+/* "x." and a label of two letters. */
+static struct dname dear_name(unsigned number, bool has_x)
+{
+    char label[16];
+    struct dname name = {0};
+    (void)snprintf(label, sizeof(label), "%s%c%c.", has_x ? "x." : "", 'a' + (int)(number / 26),
+                   'a' + (int)(number % 26));
+    assert_true(dname_from_text(slice_str(label), &name));
+    return name;
+}
+
+static void put_dear(const struct dname *owner, uint16_t type, const uint8_t *data, size_t len)
+{
+    writer_bytes(&dear, owner->wire, owner->len);
+    writer_u16(&dear, type);
+    writer_u16(&dear, DNS_CLASS_IN);
+    writer_u32(&dear, 60);
+    writer_u16(&dear, (uint16_t)len);
+    writer_bytes(&dear, data, len);
+}
+
+/* The smallest record, of nothing. */
+static void put_fillers(unsigned count)
+{
+    static const struct dname root = {.len = 1};
+    for (unsigned i = 0; i < count; i++) {
+        put_dear(&root, 65280, NULL, 0);
+    }
+}
+
+static void begin_dear(unsigned answers, unsigned authorities)
+{
+    const struct dname asked = dear_name(0, true);
+    const uint16_t head[] = {1, 0x8180, 1, (uint16_t)answers, (uint16_t)authorities, 0};
+    dear = writer_of(reply.wire, sizeof(reply.wire));
+    for (size_t i = 0; i < ARRAY_LEN(head); i++) {
+        writer_u16(&dear, head[i]);
+    }
+    writer_bytes(&dear, asked.wire, asked.len);
+    writer_u16(&dear, DNS_TYPE_TXT);
+    writer_u16(&dear, DNS_CLASS_IN);
+}
+
+/* Steps for each byte. */
+static size_t dear_steps(enum cache_verdict wanted)
+{
+    struct cache_key key = {.name = dear_name(0, true),
+                            .type = DNS_TYPE_TXT,
+                            .qclass = DNS_CLASS_IN,
+                            .dnssec_ok = true};
+    struct parsed_response response;
+    struct kept_image image = {0};
+    assert_false(dear.failed);
+    response_parse(reply.wire, dear.pos, &response);
+    assert_true(response.is_whole);
+    assert_int_equal(kept_image_make(&image, &key, &response, 3600), wanted);
+    const size_t steps = image.kept.steps;
+    assert_true(steps <= KEPT_SCANS_MAX * response.count);
+    assert_true(steps <= KEPT_STEPS_PER_BYTE * dear.pos);
+    response_parse_fini(&response);
+    kept_image_fini(&image);
+    return steps / dear.pos;
+}
+
+/* CNAMEs made of DNAMEs, behind everything else: all is looked at five times for each. */
+static void test_steps_of_a_chain(void **state)
+{
+    enum { FILLERS = 5800 };
+    (void)state;
+    begin_dear(FILLERS + 2 * KEPT_CNAMES_MAX, 0);
+    put_fillers(FILLERS);
+    for (unsigned i = KEPT_CNAMES_MAX; i-- > 0;) {
+        const struct dname above = dear_name(i, false), next = dear_name(i + 1, false);
+        const struct dname name = dear_name(i, true), target = dear_name(i + 1, true);
+        put_dear(&name, DNS_TYPE_CNAME, target.wire, target.len);
+        put_dear(&above, DNS_TYPE_DNAME, next.wire, next.len);
+    }
+    assert_in_range(dear_steps(CACHE_NO_SOA), 6, KEPT_STEPS_PER_BYTE);
+}
+
+/* Sets of proofs, each with the zone's denial, in front of everything else or behind it. */
+static void test_steps_of_proofs(void **state)
+{
+    enum { FILLERS = 5300 };
+    static const uint8_t soa[22] = {[21] = 60}, next[1] = {0};
+    static const struct dname root = {.len = 1};
+    (void)state;
+    begin_dear(0, FILLERS + KEPT_PROOFS_MAX + 1);
+    put_fillers(FILLERS);
+    put_dear(&root, DNS_TYPE_SOA, soa, sizeof(soa));
+    for (unsigned i = 0; i < KEPT_PROOFS_MAX; i++) {
+        const struct dname owner = dear_name(i, false);
+        put_dear(&owner, DNS_TYPE_NSEC, next, sizeof(next));
+    }
+    assert_in_range(dear_steps(CACHE_KEPT), 5, KEPT_STEPS_PER_BYTE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -574,6 +677,8 @@ int main(void)
         cmocka_unit_test(test_shuffle),
         cmocka_unit_test(test_room),
         cmocka_unit_test(test_size),
+        cmocka_unit_test(test_steps_of_a_chain),
+        cmocka_unit_test(test_steps_of_proofs),
     };
     return cmocka_run_group_tests(tests, hash_seed, NULL);
 }
