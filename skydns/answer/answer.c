@@ -260,6 +260,7 @@ static void begin_follow(struct follow *follow, const struct answer_input *input
     follow->may_walk = input->may_walk;
     follow->may_cut = input->may_cut;
     follow->may_ask = input->question->recursion_desired;
+    follow->is_from_stub = input->question->is_from_stub;
     follow->is_brief = input->is_brief;
     follow->deferral = ret_deferral;
     follow_start(follow);

@@ -297,6 +297,10 @@ static void follow_external(struct follow *f, struct chain *chain, const struct 
     if (follow_hosts(f, chain, lower, name)) {
         return;
     }
+    if (is_stub && f->is_from_stub) {
+        note_unasked_target(f, chain);
+        return;
+    }
     if (!has_servers ||
         engine_config_is_too_short(config, dname_label_count(lower), DNS_TYPE_A, is_stub)) {
         f->has_failed = f->has_failed || (is_stub && f->may_ask);

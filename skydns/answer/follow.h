@@ -46,8 +46,10 @@ struct follow {
     size_t reply_limit;
     uint32_t random;
     bool may_walk;
-    bool may_ask; /* RD is set: else upstreams are not asked, only the cache */
-    bool may_cut; /* over UDP */
+    bool may_ask;      /* RD is set: else upstreams are not asked, only the cache */
+    bool may_cut;      /* over UDP */
+    bool is_from_stub; /* another server of stub zones asks: it follows CNAMEs into those itself, or
+                        * two that have aliases of each other's names would ask in a circle */
     bool is_brief;
     bool is_some;           /* the question's name has more records than were visited */
     bool is_deferred;       /* the answer cannot be made in this call; *deferral says why */

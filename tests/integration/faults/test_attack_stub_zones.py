@@ -24,12 +24,12 @@ _OPTION = dns.edns.GenericOption(65011, b"\1")  # a server of stub zones forward
 
 
 class _Reader:
-    def __init__(self, bed: FaultBed, port: int, other: int):
+    def __init__(self, bed: FaultBed, port: int, other: int, domain: str = "cluster.local", zone: str = _ZONE):
         http = reserve_port()
         self.port = port
         self._program = bed.command(
-            "skydns", f"-machines={','.join(bed.etcd_urls)}", f"-addr=127.0.0.1:{port}", "-domain=cluster.local.", "-no-rec",
-            f"-stub={_ZONE}=127.0.0.1:{other}", f"-rtimeout={_TIMEOUT_S}s", f"-http-addr=127.0.0.1:{http}",
+            "skydns", f"-machines={','.join(bed.etcd_urls)}", f"-addr=127.0.0.1:{port}", f"-domain={domain}.", "-no-rec",
+            f"-stub={zone}=127.0.0.1:{other}", f"-rtimeout={_TIMEOUT_S}s", f"-http-addr=127.0.0.1:{http}",
         )  # fmt: skip
         self._program.start()
         self._program.wait_line("ready for queries on .* for udp://")
@@ -69,3 +69,25 @@ def test_attack_stub_zones_of_others_over_tcp(fault_bed, readers):
         got = [dns.message.from_wire(replies.read(struct.unpack("!H", replies.read(2))[0])) for _ in sequence]
     assert [reply.id for reply in got] == [query.id for query in sequence]
     assert {reply.rcode() for reply in got if reply.id == looped.id} == {dns.rcode.REFUSED}
+
+
+def test_attack_aliases_of_each_others_names(fault_bed):
+    """Each of the two is asked once, and asks the other once at most; a chain that ends is followed by who asks."""
+    bed = fault_bed
+    bed.start_etcd()
+    bed.etcd.put("/skydns/local/one/x", '{"host":"y.two.local"}')
+    bed.etcd.put("/skydns/local/two/y", '{"host":"x.one.local"}')
+    bed.etcd.put("/skydns/local/one/a", '{"host":"b.two.local"}')
+    bed.etcd.put("/skydns/local/two/b", '{"host":"c.one.local"}')
+    bed.etcd.put("/skydns/local/one/c", '{"host":"10.0.0.3"}')
+    ports = reserve_port(), reserve_port()
+    first = _Reader(bed, *ports, domain="one.local", zone="two.local")
+    second = _Reader(bed, *reversed(ports), domain="two.local", zone="one.local")
+    client = Dns(first.port, timeout_s=PATIENCE_S)
+    begun = time.monotonic()
+    got = client.query("x.one.local")
+    took_s = time.monotonic() - begun
+    counts = first.queries(), second.queries()
+    bed.note(f"one query makes {counts[0]:.0f} and {counts[1]:.0f} at the two, answered after {took_s * 1000:.1f} ms")
+    assert counts == (1, 1) and took_s < _TIMEOUT_S / 2 and len(got.answer) <= 3, str(got)
+    assert client.answers("a.one.local") == ["10.0.0.3", "b.two.local.", "c.one.local."]
