@@ -34,6 +34,9 @@ struct reply_to {
      * lost. */
     bool (*send)(void *data, const struct deferred *deferred, const struct response *response);
     void *data;
+    /* The same thread: whether anybody may still have a response, as far as is known, at the cost
+     * of a look; before work is done for it. NULL: always. */
+    bool (*is_there)(void *data, const struct deferred *deferred);
 };
 
 /* Where the reply goes. */

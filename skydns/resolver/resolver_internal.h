@@ -125,6 +125,10 @@ void resolver_finish(struct resolver *resolver, struct deferred *deferred,
                      const struct response *response);
 void resolver_drop(struct resolver *resolver, struct deferred *deferred);
 
+/* True: nobody can have its response any more, since the connection is closed, and it is dropped.
+ * Before a response is made for one that has waited. */
+bool resolver_drop_if_gone(struct resolver *resolver, struct deferred *deferred);
+
 /* Where the query's search path waits, as the turn's deferral says. */
 void resolver_keep_place(struct resolver *resolver, struct deferred *deferred);
 

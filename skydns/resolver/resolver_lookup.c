@@ -73,6 +73,9 @@ static void answer_with(struct resolver *r, struct deferred *d, size_t count, in
 static void answer_with_externals(struct resolver *r, struct deferred *d)
 {
     const struct lookup *lookup = d->lookup;
+    if (resolver_drop_if_gone(r, d)) {
+        return;
+    }
     resolver_be_patient_no_more(r, d);
     for (size_t i = 0; i < lookup->count; i++) {
         const struct lookup_item *item = &lookup->items[i];

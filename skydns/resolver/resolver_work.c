@@ -112,6 +112,16 @@ void resolver_drop(struct resolver *r, struct deferred *d)
     resolver_finish(r, d, &r->response);
 }
 
+bool resolver_drop_if_gone(struct resolver *r, struct deferred *d)
+{
+    const struct reply_to *to = d->origin.to;
+    const bool is_gone = to->is_there && !to->is_there(to->data, d);
+    if (is_gone) {
+        resolver_drop(r, d);
+    }
+    return is_gone;
+}
+
 /* SERVFAIL, for this reason. */
 static void finish_failed(struct resolver *r, struct deferred *d, enum edns_error error)
 {
@@ -215,6 +225,9 @@ static void on_forwarded(void *data, const struct forwarder_reply *reply)
 {
     struct deferred *d = data;
     struct resolver *r = d->resolver;
+    if (resolver_drop_if_gone(r, d)) {
+        return;
+    }
     struct engine_query query = resolver_query(r, d);
     bool is_answered = false;
     unsigned seen = 0;

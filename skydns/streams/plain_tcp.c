@@ -26,6 +26,12 @@ static bool send_late(void *data, const struct deferred *deferred, const struct 
     return tcp_answers_late(&tcp->answers, &deferred->origin, response);
 }
 
+static bool has_client(void *data, const struct deferred *deferred)
+{
+    const struct plain_tcp *tcp = data;
+    return tcp_server_has(tcp->server, deferred->origin.tcp);
+}
+
 /* Runs before the resolver ends its turn, and looks at what this notes. */
 static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int revents)
 {
@@ -92,7 +98,7 @@ int plain_tcp_new(const struct plain_tcp_config *config, struct plain_tcp **ret_
         .transfers = &tcp->parts,
         .resolver = config->resolver,
         .producer = resolver_add_producer(config->resolver),
-        .reply_to = {send_late, tcp},
+        .reply_to = {send_late, tcp, has_client},
         .late_max = SIZE_MAX, /* RESOLVER_IN_HAND_MAX */
     };
     transfer_inbox_init(&tcp->parts, tcp->loop, tcp->server, config->transfers);

@@ -75,6 +75,13 @@ static bool pass_late(void *data, const struct deferred *deferred, const struct 
     return true;
 }
 
+/* The same thread. */
+static bool has_stream_client(void *data, const struct deferred *deferred)
+{
+    const struct streams *streams = data;
+    return tcp_server_has(streams->tcp, deferred->origin.tcp);
+}
+
 void streams_send_part(struct streams *streams, struct transfer_part *part)
 {
     transfer_inbox_put(&streams->parts, part);
@@ -300,7 +307,7 @@ int streams_new(const struct streams_config *config, struct streams **ret_stream
         .transfers = &s->parts,
         .resolver = config->resolver,
         .producer = resolver_add_producer(config->resolver),
-        .reply_to = {pass_late, s},
+        .reply_to = {pass_late, s, has_stream_client},
         .late_max = DEFERRED_RING_SIZE, /* of the inbox, too */
         .idle_ms = STREAMS_IDLE_MS,
     };

@@ -4,6 +4,7 @@
 #ifndef SKYDNS_STREAMS_TCP_CONNECTION_INTERNAL_H
 #define SKYDNS_STREAMS_TCP_CONNECTION_INTERNAL_H
 
+#include <stdatomic.h>
 #include <sys/queue.h>
 
 #include "common/base/buf.h"
@@ -116,8 +117,8 @@ struct tcp_server {
     size_t buffered; /* bytes of all connections' buffers */
     uint64_t evictions;
     struct tcp_connection **slots; /* connections_max of them */
-    uint32_t *generations;
-    uint32_t *free_slots; /* a stack; connections_max - count of them */
+    atomic_uint *generations;      /* tcp_server_has reads them on any thread */
+    uint32_t *free_slots;          /* a stack; connections_max - count of them */
     size_t single_count;
     struct tcp_single singles[ENGINE_AHEAD_MAX];
     unsigned turn;         /* of the loop, in which a connection was last active; */

@@ -93,7 +93,7 @@ void tcp_connection_close(struct tcp_connection *c, const char *why)
     c->who->waiting -= c->waiting;
     tcp_clients_leave(s->clients, c->who);
     s->slots[c->ref.slot] = NULL;
-    s->generations[c->ref.slot]++;
+    atomic_fetch_add_explicit(&s->generations[c->ref.slot], 1, memory_order_relaxed);
     s->count--;
     s->counts[c->transport]--;
     s->free_slots[s->config.connections_max - s->count - 1] = c->ref.slot;
@@ -337,6 +337,17 @@ static const struct stream_kind *kind_of(const struct tcp_server *s,
     return kind->protocol || kind->tls ? kind : NULL;
 }
 
+static uint32_t read_generation(const struct tcp_server *s, uint32_t slot)
+{
+    return atomic_load_explicit(&s->generations[slot], memory_order_relaxed);
+}
+
+bool tcp_server_has(const struct tcp_server *server, struct tcp_ref connection)
+{
+    return connection.slot < server->config.connections_max &&
+           read_generation(server, connection.slot) == connection.generation;
+}
+
 static struct tcp_connection *add_connection(struct tcp_server *s, int fd,
                                              enum engine_transport transport,
                                              const struct addr *client, const struct addr *local)
@@ -344,7 +355,7 @@ static struct tcp_connection *add_connection(struct tcp_server *s, int fd,
     struct tcp_connection *c = xcalloc(1, sizeof(*c));
     uint32_t slot = s->free_slots[s->config.connections_max - s->count - 1];
     c->server = s;
-    c->ref = (struct tcp_ref){.slot = slot, .generation = s->generations[slot]};
+    c->ref = (struct tcp_ref){.slot = slot, .generation = read_generation(s, slot)};
     c->transport = transport;
     c->kind = kind_of(s, transport);
     c->client = *client;

@@ -138,6 +138,9 @@ int tcp_server_new(const struct tcp_server_config *config, struct tcp_server **r
 /* Closes everything at once. NULL is fine. */
 void tcp_server_free(struct tcp_server *server);
 
+/* Whether the connection is there, or was a moment ago. Any thread. */
+bool tcp_server_has(const struct tcp_server *server, struct tcp_ref connection);
+
 /* The late answer to a deferred query, with its tag; length 0: none after all. False: the
  * connection is gone, which is not an error; nothing was sent. */
 bool tcp_server_reply(struct tcp_server *server, struct tcp_ref connection, uint64_t tag,

@@ -145,7 +145,7 @@ int udp_server_new(const struct udp_server_config *config, struct udp_server **r
         udp_server_free(s);
         return listen_error("udp", &config->socket->address, code, err);
     }
-    s->reply_to = (struct reply_to){send_late, s};
+    s->reply_to = (struct reply_to){.send = send_late, .data = s};
     prepare_slots(s, config->reply_max);
     *ret_server = s;
     return 0;

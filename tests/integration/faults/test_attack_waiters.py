@@ -93,6 +93,12 @@ class Waiters:
         for one in self._sockets:
             one.close()
 
+    def reset(self) -> None:
+        """Leaves no doubt that nothing is read any more."""
+        for one in self._sockets:
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.close()
+
 
 @pytest.fixture
 def held(fault_bed):
@@ -165,6 +171,23 @@ def test_attack_waiters_for_targets(held):
     bed, server, metrics = held
     names = [f"t{number}.{_TARGETS}" for number in range(3)]
     _attack(bed, server, metrics, names, 400, "waiters for a target")
+
+
+@pytest.mark.parametrize("name", ["gone.many.example", f"t0.{_TARGETS}"], ids=["external", "target"])
+def test_attack_waiters_that_are_gone(held, name):
+    """No response is made for them."""
+    bed, server, metrics = held
+    before = metrics.metrics().get("replies_total", transport="tcp", rcode="NOERROR")
+    waiters = Waiters(bed.dns.port, name, 400)
+    wait_until(lambda: metrics.metrics().get("deferred_in_hand") >= 400, "waiting queries", PATIENCE_S)
+    waiters.reset()
+    wait_until(lambda: metrics.metrics().get("tcp_connections") == 0, "closed connections", PATIENCE_S)
+    assert metrics.metrics().get("deferred_in_hand") >= 400
+    server.release.set()
+    wait_until(lambda: metrics.metrics().get("deferred_in_hand") == 0, "their end", PATIENCE_S)
+    made = metrics.metrics().get("replies_total", transport="tcp", rcode="NOERROR") - before
+    bed.note(f"{made:.0f} responses for 400 whose connection was closed meanwhile")
+    assert made == 0
 
 
 def test_attack_waiters_for_random_names(held):
