@@ -12,7 +12,13 @@
  * is touched until a client needs it. When a set is full, the client gives way that is least ahead:
  * one that is idle, before one that is over its limit. A client that gave way starts anew, with a
  * whole burst. So a flood from forged addresses costs the others
- * no query: it can only make the table forget clients that are below their limit. */
+ * no query: it can only make the table forget clients that are below their limit.
+ *
+ * The truncated replies have no budget of their own, as REFUSED of -allow has. It would spare
+ * little: of a flood, a query costs 2.0 us if every second one gets such a reply, and as much if
+ * one in ten gets any. And it would starve whom they are for: whoever forges one client's address
+ * would take the budget, and that client would not learn to come over TCP. They are no longer than
+ * their queries, and half as many. */
 #ifndef SKYDNS_ENGINE_RATE_LIMIT_H
 #define SKYDNS_ENGINE_RATE_LIMIT_H
 
