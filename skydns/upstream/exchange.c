@@ -21,7 +21,8 @@ struct exchange {
     struct exchange_config config;
     struct nameserver server;
     struct exchange_channel udp, tcp, tls;
-    bool has_place; /* over TCP */
+    bool has_place;    /* over TCP */
+    bool is_listening; /* to UDP as well: a place for that */
     bool without_edns;
     unsigned malformed; /* replies */
     unsigned wrong_ids; /* of replies over UDP */
@@ -108,6 +109,10 @@ static void close_sockets(struct exchange *x)
         x->has_place = false;
         tcp_places_return(x->config.places, x->config.zone_tcp, x->config.client);
     }
+    if (x->is_listening) {
+        x->is_listening = false;
+        tcp_places_unlisten(x->config.places, x->config.zone_tcp, x->config.client);
+    }
 }
 
 static void end(struct exchange *x, enum exchange_outcome outcome, struct parsed_response *reply)
@@ -185,10 +190,12 @@ static void take_truncated(struct exchange *x, const uint8_t *reply, size_t len)
 }
 
 /* Whether it may hold a socket for UDP beside that for TCP. */
-static bool may_listen_on(const struct exchange *x)
+static bool may_listen_on(struct exchange *x)
 {
-    const struct tcp_places *places = x->config.places;
-    return places && tcp_places_taken(places) < EXCHANGE_BOTH_MAX;
+    const struct exchange_config *config = &x->config;
+    x->is_listening =
+        config->places && tcp_places_listen(config->places, config->zone_tcp, config->client);
+    return x->is_listening;
 }
 
 static void take_malformed(struct exchange *x, size_t len)

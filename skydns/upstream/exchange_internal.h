@@ -26,12 +26,8 @@ struct dnstap;
 struct exchange;
 struct parsed_response;
 struct tcp_places;
+struct tcp_zone;
 struct tls_pool;
-
-/* At most so many exchanges over TCP, when another one begins to listen to UDP as well: few, since
- * that is a second descriptor, and descriptor_limit.c counts one. The others, and those that are
- * not counted, do with what TCP brings. */
-enum { EXCHANGE_BOTH_MAX = 12 };
 
 /* Malformed replies over UDP that are parsed; further ones are ignored, so that a sender that knows
  * the id cannot keep us busy. */
@@ -63,7 +59,7 @@ struct exchange_config {
     struct dnstap *dnstap;           /* borrowed; NULL: none */
     const struct dname *zone;        /* borrowed: whose server it is, for dnstap; NULL: none */
     struct tcp_places *places;       /* borrowed; NULL: no client's question, needs none */
-    size_t *zone_tcp;                /* of these places, those of its zone; borrowed */
+    struct tcp_zone *zone_tcp;       /* of these places, those of its zone; borrowed */
     const struct addr *client;       /* whose shares it uses; borrowed */
     exchange_cb done;
     /* Called before `done`, at most once for each: MALFORMED: the reply over UDP is, and there is

@@ -5,37 +5,54 @@
 
 void tcp_places_init(struct tcp_places *places, struct forwarder_counts *counts)
 {
-    *places = (struct tcp_places){.counts = counts, .loads = client_loads_new()};
+    *places = (struct tcp_places){
+        .counts = counts, .loads = client_loads_new(), .listening_loads = client_loads_new()};
 }
 
 void tcp_places_fini(struct tcp_places *places)
 {
     client_loads_free(places->loads);
+    client_loads_free(places->listening_loads);
 }
 
-size_t tcp_places_taken(const struct tcp_places *places)
-{
-    return counter_get(&places->counts->tcp);
-}
-
-bool tcp_places_take(struct tcp_places *places, size_t *zone_taken, const struct addr *client)
+bool tcp_places_take(struct tcp_places *places, struct tcp_zone *zone, const struct addr *client)
 {
     struct forwarder_counts *counts = places->counts;
-    const size_t left = TCP_PLACES_MAX - tcp_places_taken(places);
-    const bool may_zone = !places->are_zones_many || *zone_taken < left;
+    const size_t left = TCP_PLACES_MAX - counter_get(&counts->tcp);
+    const bool may_zone = !places->are_zones_many || zone->taken < left;
     if (!may_zone || !client_loads_take(places->loads, client, left)) {
         counter_add(&counts->tcp_refused, 1);
         return false;
     }
-    ++*zone_taken;
+    zone->taken++;
     counter_add(&counts->tcp, 1);
     counter_add(&counts->tcp_retries, 1);
     return true;
 }
 
-void tcp_places_return(struct tcp_places *places, size_t *zone_taken, const struct addr *client)
+void tcp_places_return(struct tcp_places *places, struct tcp_zone *zone, const struct addr *client)
 {
-    --*zone_taken;
+    zone->taken--;
     client_loads_drop(places->loads, client);
     counter_sub(&places->counts->tcp, 1);
+}
+
+bool tcp_places_listen(struct tcp_places *places, struct tcp_zone *zone, const struct addr *client)
+{
+    const size_t left = TCP_LISTENERS_MAX - places->listening;
+    const bool may_zone = !places->are_zones_many || zone->listening < left;
+    if (!may_zone || !client_loads_take(places->listening_loads, client, left)) {
+        return false;
+    }
+    zone->listening++;
+    places->listening++;
+    return true;
+}
+
+void tcp_places_unlisten(struct tcp_places *places, struct tcp_zone *zone,
+                         const struct addr *client)
+{
+    zone->listening--;
+    places->listening--;
+    client_loads_drop(places->listening_loads, client);
 }

@@ -18,20 +18,36 @@ struct forwarder_counts;
  * that take a second. */
 enum { TCP_PLACES_MAX = 256 };
 
+/* Of these exchanges, those that go on listening to UDP as well, for a right reply after a
+ * malformed one, which somebody may have forged: few, since that is a second descriptor, and
+ * descriptor_limit.c counts one. The others do with what TCP brings. */
+enum { TCP_LISTENERS_MAX = 12 };
+
+/* How many one zone has. */
+struct tcp_zone {
+    size_t taken, listening;
+};
+
 struct tcp_places {
     struct forwarder_counts *counts; /* borrowed */
     struct client_loads *loads;
+    size_t listening;
+    struct client_loads *listening_loads;
     bool are_zones_many; /* the owner's to set: zones have shares, too */
 };
 
 void tcp_places_init(struct tcp_places *places, struct forwarder_counts *counts);
 void tcp_places_fini(struct tcp_places *places);
 
-size_t tcp_places_taken(const struct tcp_places *places);
-
-/* *zone_taken: how many the zone has. False: there is none for this client or zone. */
-bool tcp_places_take(struct tcp_places *places, size_t *zone_taken,
+/* False: there is none for this client or zone. */
+bool tcp_places_take(struct tcp_places *places, struct tcp_zone *zone,
                      const struct addr *client) MUST_CHECK;
-void tcp_places_return(struct tcp_places *places, size_t *zone_taken, const struct addr *client);
+void tcp_places_return(struct tcp_places *places, struct tcp_zone *zone, const struct addr *client);
+
+/* The same, to listen. */
+bool tcp_places_listen(struct tcp_places *places, struct tcp_zone *zone,
+                       const struct addr *client) MUST_CHECK;
+void tcp_places_unlisten(struct tcp_places *places, struct tcp_zone *zone,
+                         const struct addr *client);
 
 #endif

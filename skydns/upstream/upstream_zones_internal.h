@@ -14,6 +14,7 @@
 
 #include "common/dns/dname.h"
 #include "skydns/external/zone_table.h"
+#include "skydns/upstream/tcp_places_internal.h"
 #include "skydns/upstream/upstreams.h"
 
 struct dnstap;
@@ -27,8 +28,8 @@ struct upstream_zone {
     struct dname name; /* the root: the general nameservers */
     uint32_t serial;   /* of its nameservers now; 0: the zone is gone from the table */
     struct upstream_health *health;
-    size_t sockets;   /* open to its servers: the forwarder's */
-    size_t tcp;       /* places of tcp_places_internal.h */
+    size_t sockets; /* open to its servers: the forwarder's */
+    struct tcp_zone tcp;
     size_t questions; /* in flight: upstream_zone_ref */
     size_t place;     /* of its state, for other threads */
 };

@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 
+#include "common/base/attributes.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "skydns/external/zone_table.h"
@@ -229,6 +230,42 @@ static void test_tcp_is_shared_among_zones(void **state)
     assert_int_equal(ask_for_long_replies(bed, "www.test.", &other, 10), 10);
 }
 
+/* Malformed: it lacks the record that it counts. Then a right one, about names that begin with r.
+ */
+static void answer_twice(struct scripted_nameserver *ns)
+{
+    ns->message[2] |= 0x80;
+    ns->message[3] |= 0x80;
+    ns->message[7] = 1;
+    scripted_nameserver_send(ns);
+    ns->message[7] = 0;
+    if (ns->message[13] == 'r') {
+        scripted_nameserver_send(ns);
+    }
+}
+
+/* Somebody's malformed replies, which end nothing, keep no other client from the right one. */
+static void test_listening_is_shared_among_clients(void **state)
+{
+    struct bed *bed = *state;
+    static struct asking others[2 * TCP_LISTENERS_MAX], asking; /* until the bed ends */
+    const struct addr client = client_number(1), another = client_number(2);
+    struct scripted_nameserver *ns = add_zone(bed, ".", answer_twice);
+    ev_io_stop(bed->loop, &ns->listener);
+    use_zones(bed);
+    for (unsigned i = 0; i < ARRAY_LEN(others); i++) {
+        assert_int_equal(begin(bed, &others[i], "a.test.", i, &client), FORWARDER_ASKED);
+    }
+    while (over_tcp(bed) < ARRAY_LEN(others)) {
+        ev_run(bed->loop, EVRUN_ONCE);
+    }
+    assert_int_equal(begin(bed, &asking, "right.test.", 0, &another), FORWARDER_ASKED);
+    while (asking.calls == 0) {
+        ev_run(bed->loop, EVRUN_ONCE);
+    }
+    assert_int_equal(asking.outcome, FORWARDER_REPLIED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -236,6 +273,7 @@ int main(void)
         TEST(test_no_descriptor_is_no_failure),
         TEST(test_tcp_is_shared_among_clients),
         TEST(test_tcp_is_shared_among_zones),
+        TEST(test_listening_is_shared_among_clients),
 #undef TEST
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
