@@ -164,7 +164,7 @@ static void gather_objects(struct explanation *x, struct slice owner)
     const struct inventory *inventory = x->sources->inventory;
     struct owner_objects objects;
     x->service = inventory_find(inventory, KUBE_SERVICE, slice_str(x->id));
-    x->is_listed = inventory_complete_kinds(inventory) & (1U << KUBE_SERVICE);
+    x->is_listed = inventory_may_delete(inventory, owner); /* if it is absent */
     x->missing = inventory_missing(inventory);
     if (!x->service) {
         x->near_count = explain_near(inventory, x->id, x->near);

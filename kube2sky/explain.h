@@ -55,7 +55,7 @@ struct explanation {
     char id[EXPLAIN_ID_MAX + 1];       /* "default/web", in lower case */
     struct slice ns;                   /* of it */
     const struct kube_object *service; /* NULL: there is none; borrowed until the next change */
-    bool is_listed;                    /* all Services are known */
+    bool is_listed;                    /* all Services of its namespace are known */
     bool is_followed;                  /* its namespace is */
     const char *missing;               /* what is not listed yet; NULL: nothing */
     const struct metrics_sources *sources;

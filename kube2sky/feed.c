@@ -16,14 +16,25 @@
  * whoever may edit one could demand it all the time, and not before a second. */
 enum { RELIST_SHARE = 10, RELIST_AFTER_MS = 1000 };
 
-struct feed {
-    struct feed_config config;
+/* A kind in one namespace, or in all of them: what happens to one says nothing of another. */
+struct follower {
+    struct feed *feed;
+    enum kube_kind kind;
+    const char *ns;              /* "": all, or the kind has none */
+    struct inventory *inventory; /* where its objects go, but for the ConfigMap */
+    struct outage_source followed;
+    struct reflector *reflector;
+    bool is_listed; /* it has been, completely */
     ev_timer relist;
     int64_t relist_began_ms; /* monotonic; 0 = no such list runs */
     int64_t next_relist_ms;
+};
+
+struct feed {
+    struct feed_config config;
     struct outage outage;
-    struct outage_source followed[KUBE_KIND_COUNT];
-    struct reflector *reflectors[KUBE_KIND_COUNT];
+    struct follower *followers[KUBE_KIND_COUNT];
+    size_t follower_counts[KUBE_KIND_COUNT]; /* 0: the kind is not followed */
     struct feed_counts counts[KUBE_KIND_COUNT];
     bool has_config_map; /* it exists */
 };
@@ -32,17 +43,18 @@ struct feed {
 
 static void on_list_begin(void *data, enum kube_kind kind)
 {
-    struct feed *feed = data;
+    struct follower *follower = data;
+    struct feed *feed = follower->feed;
     if (kind == KUBE_CONFIG_MAP) {
         feed->has_config_map = false;
         return;
     }
     if (kind == KUBE_ENDPOINTS || kind == KUBE_SLICE) {
-        inventory_use_endpoints(feed->config.inventory, kind);
+        inventory_use_endpoints(follower->inventory, kind);
     }
-    inventory_list_begin(feed->config.inventory, kind);
+    inventory_list_begin(follower->inventory, kind);
     if (feed->config.client_keys) {
-        client_keys_list_begin(feed->config.client_keys, kind);
+        client_keys_list_begin(feed->config.client_keys, kind, follower->ns);
     }
 }
 
@@ -67,10 +79,12 @@ static void tell_skipped(struct feed *feed, enum kube_kind kind, const char *nam
 }
 
 /* A relist, or a change of something else, repeats the faults. */
-static void tell_faults(struct feed *feed, const struct kube_object *object, const char *name)
+static void tell_faults(struct follower *follower, const struct kube_object *object,
+                        const char *name)
 {
+    struct feed *feed = follower->feed;
     static struct log_limit limit = {.burst = 10};
-    if (strcmp(object->faults, inventory_faults(feed->config.inventory, object)) == 0) {
+    if (strcmp(object->faults, inventory_faults(follower->inventory, object)) == 0) {
         return;
     }
     counter_add(&feed->counts[object->kind].faults, object->fault_count);
@@ -82,47 +96,58 @@ static void tell_faults(struct feed *feed, const struct kube_object *object, con
     }
 }
 
-static void tell_flaws(struct feed *feed, const struct kube_object *object)
+static void tell_flaws(struct follower *follower, const struct kube_object *object)
 {
     char *name = xasprintf("%s%s%s", object->ns, *object->ns ? "/" : "", object->name);
     if (object->is_garbled) {
-        tell_skipped(feed, object->kind, name, object->faults);
+        tell_skipped(follower->feed, object->kind, name, object->faults);
     } else {
-        tell_faults(feed, object, name);
+        tell_faults(follower, object, name);
     }
     free(name);
 }
 
-/* Not from here: an object of the reflector itself may have caused it. */
-static void check_relist(struct feed *feed)
+static struct follower *follower_of(struct feed *feed, enum kube_kind kind, const char *ns)
 {
-    bool is_wanted = inventory_wants_relist(feed->config.inventory);
-    if (is_wanted && !feed->relist_began_ms && !ev_is_active(&feed->relist)) {
-        int64_t wait_ms = feed->next_relist_ms - clock_monotonic_ms();
-        ev_timer_set(&feed->relist, wait_ms > 0 ? (double)wait_ms / 1000 : 0.0, 0.0);
-        ev_timer_start(feed->config.loop, &feed->relist);
+    struct follower *found = NULL;
+    for (size_t i = 0; i < feed->follower_counts[kind] && !found; i++) {
+        struct follower *follower = &feed->followers[kind][i];
+        found = !*follower->ns || strcmp(follower->ns, ns) == 0 ? follower : NULL;
+    }
+    return found;
+}
+
+/* Of the endpoints' follower. Not from here: an object of the reflector itself may have caused it.
+ */
+static void check_relist(struct follower *follower)
+{
+    bool is_wanted = inventory_wants_relist(follower->inventory);
+    if (is_wanted && !follower->relist_began_ms && !ev_is_active(&follower->relist)) {
+        int64_t wait_ms = follower->next_relist_ms - clock_monotonic_ms();
+        ev_timer_set(&follower->relist, wait_ms > 0 ? (double)wait_ms / 1000 : 0.0, 0.0);
+        ev_timer_start(follower->feed->config.loop, &follower->relist);
     }
 }
 
 static void on_relist(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
 {
-    struct feed *feed = timer->data;
-    if (inventory_wants_relist(feed->config.inventory)) {
+    struct follower *follower = timer->data;
+    if (inventory_wants_relist(follower->inventory)) {
         log_debug("listing again: a service became headless");
-        feed->relist_began_ms = clock_monotonic_ms();
-        reflector_relist(feed->reflectors[KUBE_ENDPOINTS]);
+        follower->relist_began_ms = clock_monotonic_ms();
+        reflector_relist(follower->reflector);
     }
 }
 
-static void end_relist(struct feed *feed)
+static void end_relist(struct follower *follower)
 {
     int64_t now_ms = clock_monotonic_ms();
-    int64_t took_ms = now_ms - feed->relist_began_ms;
-    if (feed->relist_began_ms) {
-        feed->relist_began_ms = 0;
-        feed->next_relist_ms = now_ms + RELIST_AFTER_MS + RELIST_SHARE * took_ms;
+    int64_t took_ms = now_ms - follower->relist_began_ms;
+    if (follower->relist_began_ms) {
+        follower->relist_began_ms = 0;
+        follower->next_relist_ms = now_ms + RELIST_AFTER_MS + RELIST_SHARE * took_ms;
     }
-    check_relist(feed);
+    check_relist(follower);
 }
 
 static bool is_config_map(const struct feed *feed, const char *ns, const char *name)
@@ -160,7 +185,8 @@ static bool is_elsewhere(const struct feed *feed, const struct kube_object *obje
 
 static void on_upsert(void *data, struct kube_object *object)
 {
-    struct feed *feed = data;
+    struct follower *follower = data;
+    struct feed *feed = follower->feed;
     if (object->kind == KUBE_CONFIG_MAP) {
         take_config_map(feed, object);
         return;
@@ -170,88 +196,128 @@ static void on_upsert(void *data, struct kube_object *object)
         return;
     }
     if (object->fault_count) {
-        tell_flaws(feed, object);
+        tell_flaws(follower, object);
     }
     if (feed->config.client_keys) {
         client_keys_upsert(feed->config.client_keys, object);
     }
-    inventory_upsert(feed->config.inventory, object);
-    check_relist(feed);
+    bool is_service = object->kind == KUBE_SERVICE;
+    inventory_upsert(follower->inventory, object);
+    if (is_service) {
+        check_relist(follower_of(feed, KUBE_ENDPOINTS, follower->ns));
+    }
 }
 
 static void on_remove(void *data, enum kube_kind kind, const char *ns, const char *name)
 {
-    struct feed *feed = data;
+    struct follower *follower = data;
+    struct feed *feed = follower->feed;
     if (kind != KUBE_CONFIG_MAP) {
         if (feed->config.client_keys) {
             client_keys_remove(feed->config.client_keys, kind, ns, name);
         }
-        inventory_remove(feed->config.inventory, kind, ns, name);
+        inventory_remove(follower->inventory, kind, ns, name);
     } else if (is_config_map(feed, ns, name)) {
         lose_config_map(feed);
     }
 }
 
-static void end_list(struct feed *feed, enum kube_kind kind)
+static void end_list(struct follower *follower, enum kube_kind kind)
 {
-    if (feed->config.client_keys) {
-        client_keys_list_end(feed->config.client_keys, kind);
+    struct client_keys *client_keys = follower->feed->config.client_keys;
+    if (client_keys) {
+        client_keys_list_end(client_keys, kind, follower->ns);
     }
-    inventory_list_end(feed->config.inventory, kind);
+    inventory_list_end(follower->inventory, kind);
+}
+
+static void tell_listed(const struct follower *follower, enum kube_kind kind)
+{
+    if (*follower->ns && kind != KUBE_CONFIG_MAP) {
+        log_info("listed", LOG_STR("kind", kube_kind_name(kind)),
+                 LOG_INT("objects", (int64_t)inventory_count(follower->inventory, kind)),
+                 LOG_STR("namespace", follower->ns));
+    } else {
+        log_info("listed", LOG_STR("kind", kube_kind_name(kind)),
+                 LOG_INT("objects", (int64_t)feed_count(follower->feed, kind)));
+    }
 }
 
 static void on_list_end(void *data, enum kube_kind kind)
 {
-    struct feed *feed = data;
+    struct follower *follower = data;
+    struct feed *feed = follower->feed;
+    follower->is_listed = true;
     if (kind != KUBE_CONFIG_MAP) {
-        end_list(feed, kind);
+        end_list(follower, kind);
     } else if (!feed->has_config_map) {
         lose_config_map(feed);
     }
     xalloc_trim(); /* what it replaced, and the buffers of the list */
-    log_info("listed", LOG_STR("kind", kube_kind_name(kind)),
-             LOG_INT("objects", (int64_t)feed_count(feed, kind)));
+    tell_listed(follower, kind);
     if (kind == KUBE_ENDPOINTS || kind == KUBE_SLICE) {
-        end_relist(feed);
+        end_relist(follower);
     }
 }
 
 static void on_settled(void *data, bool is_settled)
 {
-    struct feed *feed = data;
-    inventory_settle_endpoints(feed->config.inventory, is_settled || feed->config.is_dry_run);
+    struct follower *follower = data;
+    inventory_settle_endpoints(follower->inventory,
+                               is_settled || follower->feed->config.is_dry_run);
 }
 
 static void on_bad(void *data, enum kube_kind kind, const struct err *err)
 {
-    tell_skipped(data, kind, "", err->msg);
+    struct follower *follower = data;
+    tell_skipped(follower->feed, kind, "", err->msg);
 }
 
-/* Whoever permits Services and pods may not permit Nodes or Namespaces: that can last. A server
- * that has just started may permit nothing for a moment, so nothing counts before it has listed the
- * Services. A dry run would not know everything. */
-static void lack(struct feed *feed, enum kube_kind kind, const struct err *err)
+/* Whether the kind has been listed and believed, in another namespace than the follower's. */
+static bool is_listed_beside(const struct feed *feed, enum kube_kind kind,
+                             const struct follower *follower)
 {
-    bool is_refused = err->code == ERR_REFUSED && !kube_kind_is_namespaced(kind);
-    if (!(inventory_complete_kinds(feed->config.inventory) & (1U << KUBE_SERVICE))) {
+    bool is_listed = false;
+    for (size_t i = 0; i < feed->follower_counts[kind] && !is_listed; i++) {
+        const struct follower *other = &feed->followers[kind][i];
+        is_listed =
+            other != follower && other->is_listed && !inventory_doubts(other->inventory, kind);
+    }
+    return is_listed;
+}
+
+/* Whoever permits Services and pods may not permit Nodes or Namespaces, nor all of them in every
+ * namespace: that can last. A server that has just started may permit nothing for a moment, so
+ * nothing counts before it has listed the Services, or the kind in another namespace. A dry run
+ * would not know everything. */
+static void lack(struct follower *follower, const struct err *err)
+{
+    const struct feed *feed = follower->feed;
+    bool is_refused = err->code == ERR_REFUSED;
+    enum kube_kind witness =
+        kube_kind_is_namespaced(follower->kind) && follower->kind != KUBE_CONFIG_MAP
+            ? follower->kind
+            : KUBE_SERVICE;
+    if (!is_listed_beside(feed, witness, follower)) {
         return;
     }
-    if (kind == KUBE_CONFIG_MAP) {
+    if (follower->kind == KUBE_CONFIG_MAP) {
         feed->config.config_map_lacks(feed->config.data);
     } else if (is_refused && !feed->config.is_dry_run) {
-        inventory_lack(feed->config.inventory, kind);
+        inventory_lack(follower->inventory, follower->kind);
     }
 }
 
-static void on_state(void *data, enum kube_kind kind, const char *resource, const struct err *err)
+static void on_state(void *data, enum kube_kind kind UNUSED, const char *resource,
+                     const struct err *err)
 {
-    struct feed *feed = data;
-    feed->followed[kind].kind = resource; /* for its log line */
+    struct follower *follower = data;
+    follower->followed.kind = resource; /* for its log line */
     if (err) {
-        outage_away(&feed->followed[kind], err);
-        lack(feed, kind, err);
+        outage_away(&follower->followed, err);
+        lack(follower, err);
     } else {
-        outage_back(&feed->followed[kind]);
+        outage_back(&follower->followed);
     }
 }
 
@@ -263,27 +329,29 @@ static bool has_labels(enum kube_kind kind)
     return kind == KUBE_SERVICE || kind == KUBE_POD;
 }
 
-static void start_kind(struct feed *feed, enum kube_kind kind)
+static void start_follower(struct follower *follower)
 {
-    bool is_config_map = kind == KUBE_CONFIG_MAP, is_namespaced = kube_kind_is_namespaced(kind);
-    feed->followed[kind] = (struct outage_source){
+    struct feed *feed = follower->feed;
+    enum kube_kind kind = follower->kind;
+    ev_timer_init(&follower->relist, on_relist, 0.0, 0.0);
+    follower->relist.data = follower;
+    follower->followed = (struct outage_source){
         .away_line = "API cannot be followed, retrying",
         .back_line = "API is followed",
         .kind = kube_kind_name(kind),
+        .ns = *follower->ns && kind != KUBE_CONFIG_MAP ? follower->ns : NULL,
     };
-    outage_join(&feed->outage, &feed->followed[kind], true);
-    feed->reflectors[kind] = reflector_start(&(struct reflector_config){
+    outage_join(&feed->outage, &follower->followed, true);
+    follower->reflector = reflector_start(&(struct reflector_config){
         .loop = feed->config.loop,
         .counts = &feed->counts[kind].reflector,
         .client = feed->config.client,
         .kind = kind,
         .endpoints_mode = feed->config.endpoints_mode,
-        .namespaces = is_config_map ? &feed->config.config_map_namespace : feed->config.namespaces,
-        .namespace_count = is_config_map   ? 1
-                           : is_namespaced ? feed->config.namespace_count
-                                           : 0,
+        .namespaces = &follower->ns,
+        .namespace_count = *follower->ns ? 1 : 0,
         .label_selector = has_labels(kind) ? feed->config.label_selector : "",
-        .object = is_config_map ? feed->config.config_map_name : NULL,
+        .object = kind == KUBE_CONFIG_MAP ? feed->config.config_map_name : NULL,
         .list_begin = on_list_begin,
         .upsert = on_upsert,
         .remove = on_remove,
@@ -291,16 +359,38 @@ static void start_kind(struct feed *feed, enum kube_kind kind)
         .settled = on_settled,
         .bad = on_bad,
         .state = on_state,
-        .data = feed,
+        .data = follower,
     });
+}
+
+static void start_kind(struct feed *feed, enum kube_kind kind)
+{
+    static const char *const everywhere[] = {""};
+    const struct feed_config *config = &feed->config;
+    bool is_config_map = kind == KUBE_CONFIG_MAP;
+    bool is_narrowed = config->namespace_count > 0 && kube_kind_is_namespaced(kind);
+    const char *const *namespaces = is_config_map ? &config->config_map_namespace
+                                    : is_narrowed ? config->namespaces
+                                                  : everywhere;
+    size_t count = is_narrowed && !is_config_map ? config->namespace_count : 1;
+    feed->followers[kind] = xcalloc(count, sizeof(struct follower));
+    feed->follower_counts[kind] = count;
+    for (size_t i = 0; i < count; i++) {
+        struct follower *follower = &feed->followers[kind][i];
+        follower->feed = feed;
+        follower->kind = kind;
+        follower->ns = namespaces[i];
+        follower->inventory = is_config_map
+                                  ? config->inventory
+                                  : inventory_part(config->inventory, kind, namespaces[i]);
+        start_follower(follower);
+    }
 }
 
 struct feed *feed_start(const struct feed_config *config)
 {
     struct feed *feed = xcalloc(1, sizeof(*feed));
     feed->config = *config;
-    ev_timer_init(&feed->relist, on_relist, 0.0, 0.0);
-    feed->relist.data = feed;
     outage_init(&feed->outage, config->loop, "the Kubernetes API", config->patience_ms,
                 "the API has been failing for longer than etcd-mutation-timeout, still retrying");
     inventory_want(config->inventory, KUBE_POD, config->wants_pods);
@@ -325,11 +415,12 @@ struct feed *feed_start(const struct feed_config *config)
 
 void feed_stop(struct feed *feed)
 {
-    ev_timer_stop(feed->config.loop, &feed->relist);
-    for (size_t i = 0; i < KUBE_KIND_COUNT; i++) {
-        if (feed->reflectors[i]) {
-            reflector_stop(feed->reflectors[i]);
-            feed->reflectors[i] = NULL;
+    for (size_t kind = 0; kind < KUBE_KIND_COUNT; kind++) {
+        for (size_t i = 0; i < feed->follower_counts[kind]; i++) {
+            struct follower *follower = &feed->followers[kind][i];
+            ev_timer_stop(feed->config.loop, &follower->relist);
+            reflector_stop(follower->reflector);
+            follower->reflector = NULL;
         }
     }
 }
@@ -339,6 +430,9 @@ void feed_free(struct feed *feed)
     if (feed) {
         feed_stop(feed);
         outage_fini(&feed->outage);
+        for (size_t kind = 0; kind < KUBE_KIND_COUNT; kind++) {
+            free(feed->followers[kind]);
+        }
         free(feed);
     }
 }
@@ -352,12 +446,27 @@ const struct outage *feed_outage(const struct feed *feed)
 
 bool feed_follows(const struct feed *feed, enum kube_kind kind)
 {
-    return feed->followed[kind].outage != NULL;
+    return feed->follower_counts[kind] > 0;
 }
 
 const struct outage_source *feed_followed(const struct feed *feed, enum kube_kind kind)
 {
-    return &feed->followed[kind];
+    const struct outage_source *found = &feed->followers[kind][0].followed;
+    for (size_t i = 1; i < feed->follower_counts[kind]; i++) {
+        const struct outage_source *other = &feed->followers[kind][i].followed;
+        bool is_longer = other->is_away && (!found->is_away || other->since_ms < found->since_ms);
+        found = is_longer ? other : found;
+    }
+    return found;
+}
+
+uint64_t feed_reconnects(const struct feed *feed, enum kube_kind kind, enum outage_reason reason)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < feed->follower_counts[kind]; i++) {
+        count += feed->followers[kind][i].followed.returns[reason];
+    }
+    return count;
 }
 
 size_t feed_count(const struct feed *feed, enum kube_kind kind)

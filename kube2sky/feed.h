@@ -1,13 +1,14 @@
-/* Feeds the inventory from the Kubernetes API: runs a reflector per kind, passes its objects to the
- * inventory, pods and Namespaces to client_keys as well, and the ConfigMap to whoever wants it,
- * logs and counts what of them cannot be understood, and reports an outage while a kind cannot be
- * followed. Created and freed by main(); on the main loop.
+/* Feeds the inventory from the Kubernetes API: runs a reflector for each kind and namespace, passes
+ * its objects to the inventory, pods and Namespaces to client_keys as well, and the ConfigMap to
+ * whoever wants it, logs and counts what of them cannot be understood, and reports an outage while
+ * a kind cannot be followed. Created and freed by main(); on the main loop.
  *
  * Nodes and Namespaces are listed as a whole, whatever the label selector, so they need a
  * ClusterRole; of the Namespaces, only those in `namespaces` are passed on. While the server
  * refuses either (401, 403, 404), or the ConfigMap cannot be read, the other kinds go on. Nothing
  * waits for such a kind once that has happened after the Services were listed: a server that has
- * just started may refuse everything. Its keys stay, since nothing stands in for it. */
+ * just started may refuse everything. Its keys stay, since nothing stands in for it. The same holds
+ * for a kind that is refused in one namespace of several after it was listed in another. */
 #ifndef KUBE2SKY_FEED_H
 #define KUBE2SKY_FEED_H
 
@@ -67,8 +68,11 @@ const struct outage *feed_outage(const struct feed *feed);
  * pods, Nodes, Namespaces and the ConfigMap if wanted. */
 bool feed_follows(const struct feed *feed, enum kube_kind kind);
 
-/* Whether such a kind is followed or away. */
+/* Whether such a kind is followed or away: in the namespace that has been away longest, if any. */
 const struct outage_source *feed_followed(const struct feed *feed, enum kube_kind kind);
+
+/* Past outages of such a kind in all namespaces, by their first reason. */
+uint64_t feed_reconnects(const struct feed *feed, enum kube_kind kind, enum outage_reason reason);
 
 /* Objects known of the kind. */
 size_t feed_count(const struct feed *feed, enum kube_kind kind);

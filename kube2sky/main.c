@@ -191,6 +191,8 @@ static void start_middle(struct app *app, const struct options *o)
     kube_object_keep_pods(o->endpoint_names == ENDPOINT_NAMES_POD);
     app->inventory = inventory_new(&(struct inventory_config){
         .is_narrowed = o->namespace_count > 0 || *o->label_selector,
+        .namespaces = (const char *const *)o->namespaces,
+        .namespace_count = o->namespace_count,
         .changed = on_owner_changed,
         .slice_changed = on_slice_changed,
         .data = app,
@@ -201,6 +203,8 @@ static void start_middle(struct app *app, const struct options *o)
                       [CLIENT_KEYS_VISIBLE] = o->wants_visibility},
         .is_narrowed = {[CLIENT_KEYS_NODE_ADDRESS] = o->namespace_count > 0 || *o->label_selector,
                         [CLIENT_KEYS_VISIBLE] = o->namespace_count > 0},
+        .namespaces = (const char *const *)o->namespaces,
+        .namespace_count = o->namespace_count,
     });
     app->reconciler = reconciler_start(&(struct reconciler_config){
         .loop = app->loop,

@@ -73,14 +73,15 @@ static void write_by_kind(struct metrics_page *page, const struct metrics_source
     }
 }
 
-static void write_reconnects_of(struct metrics_page *page, enum kube_kind kind,
-                                const struct outage_source *followed)
+static void write_reconnects_of(struct metrics_page *page, const struct feed *feed,
+                                enum kube_kind kind)
 {
     for (size_t i = 0; i < OUTAGE_REASON_COUNT; i++) {
-        metrics_sample(page,
-                       METRIC_LABELS({"kind", kube_kind_name(kind)},
-                                     {"reason", outage_reason_name((enum outage_reason)i)}),
-                       followed->returns[i]);
+        enum outage_reason reason = (enum outage_reason)i;
+        metrics_sample(
+            page,
+            METRIC_LABELS({"kind", kube_kind_name(kind)}, {"reason", outage_reason_name(reason)}),
+            feed_reconnects(feed, kind, reason));
     }
 }
 
@@ -89,7 +90,7 @@ static void write_reconnects(struct metrics_page *page, const struct metrics_sou
     for (size_t i = 0; i < KUBE_KIND_COUNT; i++) {
         enum kube_kind kind = (enum kube_kind)i;
         if (feed_follows(sources->feed, kind)) {
-            write_reconnects_of(page, kind, feed_followed(sources->feed, kind));
+            write_reconnects_of(page, sources->feed, kind);
         }
     }
 }

@@ -72,10 +72,13 @@ static bool is_news(struct outage_source *source, const char *text, int64_t now_
 
 static void tell_away(const struct outage_source *source, int64_t now_ms)
 {
-    struct log_field fields[3];
+    struct log_field fields[4];
     size_t count = 0;
     if (source->kind) {
         fields[count++] = LOG_STR("kind", source->kind);
+    }
+    if (source->ns) {
+        fields[count++] = LOG_STR("namespace", source->ns);
     }
     fields[count++] = LOG_STR("reason", source->err.msg);
     if (source->is_told) { /* it has changed */
@@ -88,10 +91,13 @@ static void tell_away(const struct outage_source *source, int64_t now_ms)
 
 static void tell_back(const struct outage_source *source, int64_t after_ms)
 {
-    struct log_field fields[3];
+    struct log_field fields[4];
     size_t count = 0;
     if (source->kind) {
         fields[count++] = LOG_STR("kind", source->kind);
+    }
+    if (source->ns) {
+        fields[count++] = LOG_STR("namespace", source->ns);
     }
     fields[count++] = LOG_INT("after_ms", after_ms);
     if (source->endpoint) {
@@ -238,6 +244,7 @@ void outage_join(struct outage *outage, struct outage_source *source, bool start
         .away_line = source->away_line,
         .back_line = source->back_line,
         .kind = source->kind,
+        .ns = source->ns,
         .endpoint = source->endpoint,
         .data = source->data,
         .outage = outage,

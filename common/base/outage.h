@@ -52,6 +52,7 @@ struct outage_source {
     const char *away_line; /* constants; reason=... follows */
     const char *back_line; /* after_ms=... follows */
     const char *kind;      /* the value of a field kind=...; NULL: none */
+    const char *ns;        /* the value of a field namespace=...; NULL: none */
     /* The current endpoint, for the field endpoint=... of the back line; called with data. NULL:
      * none. */
     const char *(*endpoint)(const void *data);

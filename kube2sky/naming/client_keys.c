@@ -37,17 +37,24 @@ struct host_pod {
     char id[]; /* "default\0web" */
 };
 
+/* The lists of one namespace's objects, or of all. */
+struct listing {
+    const char *ns; /* "": all */
+    uint32_t generation;
+    bool is_listing;
+    bool is_listed;
+    bool has_any;     /* in this list */
+    bool wants_first; /* the last one had no object */
+};
+
 struct part {
     struct key_table table;
     char *tree;
     size_t tree_len;
     struct client_key *first_changed;
     struct client_key **end_changed;
-    uint32_t generation;
-    bool is_listing;
-    bool is_listed;
-    bool has_any;     /* in this list */
-    bool wants_first; /* the last one had no object */
+    struct listing *listings;
+    size_t listing_count;
 };
 
 struct client_keys {
@@ -76,6 +83,15 @@ static struct slice id_of(const void *thing)
     return slice_of(pod->id, pod->id_len);
 }
 
+static void init_listings(struct part *part, const char *const *namespaces, size_t count)
+{
+    part->listing_count = count ? count : 1;
+    part->listings = xcalloc(part->listing_count, sizeof(*part->listings));
+    for (size_t i = 0; i < part->listing_count; i++) {
+        part->listings[i].ns = count ? namespaces[i] : "";
+    }
+}
+
 struct client_keys *client_keys_new(const struct client_keys_config *config)
 {
     struct client_keys *keys = xcalloc(1, sizeof(*keys));
@@ -86,6 +102,8 @@ struct client_keys *client_keys_new(const struct client_keys_config *config)
         part->tree = etcd_writer_key(slice_str(config->domain), folders[i]);
         part->tree_len = strlen(part->tree);
         part->end_changed = &part->first_changed;
+        init_listings(part, config->namespaces,
+                      i == CLIENT_KEYS_NODE_ADDRESS ? config->namespace_count : 0);
     }
     key_table_init(&keys->pods, id_of);
     buf_init(&keys->key, KEY_MAX);
@@ -119,6 +137,7 @@ void client_keys_free(struct client_keys *keys)
         }
         key_table_fini(&part->table);
         free(part->tree);
+        free(part->listings);
     }
     size_t at = 0;
     for (struct host_pod *pod; (pod = key_table_next(&keys->pods, &at)); at++) {
@@ -251,7 +270,8 @@ static void set_addresses(struct client_keys *keys, struct host_pod *pod,
     free(old.keys);
 }
 
-static void upsert_pod(struct client_keys *keys, const struct kube_object *object)
+static void upsert_pod(struct client_keys *keys, const struct kube_object *object,
+                       uint32_t generation)
 {
     struct slice id = make_id(keys, object->ns, object->name);
     struct host_pod *pod = key_table_find(&keys->pods, id);
@@ -264,7 +284,7 @@ static void upsert_pod(struct client_keys *keys, const struct kube_object *objec
         pod = NULL;
     }
     if (pod) {
-        pod->generation = keys->parts[CLIENT_KEYS_NODE_ADDRESS].generation;
+        pod->generation = generation;
     }
 }
 
@@ -276,12 +296,12 @@ static void remove_pod(struct client_keys *keys, const char *ns, const char *nam
     }
 }
 
-static void sweep_pods(struct client_keys *keys)
+static void sweep_pods(struct client_keys *keys, const struct listing *listing)
 {
-    uint32_t generation = keys->parts[CLIENT_KEYS_NODE_ADDRESS].generation;
     size_t at = 0;
     for (struct host_pod *pod; (pod = key_table_next(&keys->pods, &at));) {
-        if (pod->generation == generation) {
+        bool is_elsewhere = *listing->ns && strcmp(pod->id, listing->ns) != 0;
+        if (is_elsewhere || pod->generation == listing->generation) {
             at++;
         } else {
             discard_pod(keys, pod);
@@ -306,7 +326,8 @@ static struct slice namespace_key(struct client_keys *keys, const char *name)
     return buf_slice(&keys->key);
 }
 
-static void upsert_namespace(struct client_keys *keys, const struct kube_object *object)
+static void upsert_namespace(struct client_keys *keys, const struct kube_object *object,
+                             uint32_t generation)
 {
     struct part *part = &keys->parts[CLIENT_KEYS_VISIBLE];
     struct slice text = namespace_key(keys, object->name);
@@ -317,7 +338,7 @@ static void upsert_namespace(struct client_keys *keys, const struct kube_object 
                              : is_wanted ? get_key(part, text)
                                          : key_table_find(&part->table, text);
     if (key) {
-        key->generation = part->generation;
+        key->generation = generation;
     }
     if (key && !object->is_garbled) {
         set_value(part, key, is_wanted ? slice_str(visible_to) : slice_of(NULL, 0));
@@ -334,12 +355,12 @@ static void remove_namespace(struct client_keys *keys, const char *name)
     }
 }
 
-static void sweep_namespaces(struct client_keys *keys)
+static void sweep_namespaces(struct client_keys *keys, uint32_t generation)
 {
     struct part *part = &keys->parts[CLIENT_KEYS_VISIBLE];
     size_t at = 0;
     for (struct client_key *key; (key = key_table_next(&part->table, &at)); at++) {
-        if (key->generation != part->generation) {
+        if (key->generation != generation) {
             set_value(part, key, slice_of(NULL, 0));
         }
     }
@@ -357,56 +378,68 @@ static struct part *part_of(struct client_keys *keys, enum kube_kind kind)
     return is_wanted ? &keys->parts[part] : NULL;
 }
 
-void client_keys_list_begin(struct client_keys *keys, enum kube_kind kind)
+/* Of the namespace, or of all. NULL: it is none of them. */
+static struct listing *find_listing(struct part *part, const char *ns)
 {
-    struct part *part = part_of(keys, kind);
-    if (part) {
-        part->generation++;
-        part->is_listing = true;
-        part->has_any = false;
+    struct listing *found = NULL;
+    for (size_t i = 0; part && i < part->listing_count && !found; i++) {
+        struct listing *listing = &part->listings[i];
+        found = !*listing->ns || strcmp(listing->ns, ns) == 0 ? listing : NULL;
+    }
+    return found;
+}
+
+void client_keys_list_begin(struct client_keys *keys, enum kube_kind kind, const char *ns)
+{
+    struct listing *listing = find_listing(part_of(keys, kind), ns);
+    if (listing) {
+        listing->generation++;
+        listing->is_listing = true;
+        listing->has_any = false;
     }
 }
 
 /* The list is complete: objects it did not name are gone. */
-static void sweep(struct client_keys *keys, enum kube_kind kind, struct part *part)
+static void sweep(struct client_keys *keys, enum kube_kind kind, struct listing *listing)
 {
-    part->is_listed = true;
-    part->wants_first = false;
+    listing->is_listed = true;
+    listing->wants_first = false;
     if (kind == KUBE_POD) {
-        sweep_pods(keys);
+        sweep_pods(keys, listing);
     } else {
-        sweep_namespaces(keys);
+        sweep_namespaces(keys, listing->generation);
     }
 }
 
-void client_keys_list_end(struct client_keys *keys, enum kube_kind kind)
+void client_keys_list_end(struct client_keys *keys, enum kube_kind kind, const char *ns)
 {
     struct part *part = part_of(keys, kind);
-    if (!part) {
+    struct listing *listing = find_listing(part, ns);
+    if (!listing) {
         return;
     }
-    part->is_listing = false;
-    if (part->has_any || keys->config.is_narrowed[part - keys->parts]) {
-        sweep(keys, kind, part);
+    listing->is_listing = false;
+    if (listing->has_any || keys->config.is_narrowed[part - keys->parts]) {
+        sweep(keys, kind, listing);
     } else {
-        part->wants_first = true;
+        listing->wants_first = true;
     }
 }
 
 void client_keys_upsert(struct client_keys *keys, const struct kube_object *object)
 {
-    struct part *part = part_of(keys, object->kind);
-    if (!part) {
+    struct listing *listing = find_listing(part_of(keys, object->kind), object->ns);
+    if (!listing) {
         return;
     }
     if (object->kind == KUBE_POD) {
-        upsert_pod(keys, object);
+        upsert_pod(keys, object, listing->generation);
     } else {
-        upsert_namespace(keys, object);
+        upsert_namespace(keys, object, listing->generation);
     }
-    part->has_any = true;
-    if (part->wants_first && !part->is_listing) {
-        sweep(keys, object->kind, part);
+    listing->has_any = true;
+    if (listing->wants_first && !listing->is_listing) {
+        sweep(keys, object->kind, listing);
     }
 }
 
@@ -480,5 +513,9 @@ void client_keys_each(const struct client_keys *keys,
 bool client_keys_may_delete(const struct client_keys *keys, enum client_keys_part part)
 {
     const struct part *state = &keys->parts[part];
-    return !keys->config.is_wanted[part] || (state->is_listed && !state->wants_first);
+    bool is_known = true;
+    for (size_t i = 0; i < state->listing_count && is_known; i++) {
+        is_known = state->listings[i].is_listed && !state->listings[i].wants_first;
+    }
+    return !keys->config.is_wanted[part] || is_known;
 }

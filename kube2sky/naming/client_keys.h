@@ -11,9 +11,10 @@
  * server allows annotations to be, has no key.
  *
  * Learns of pods and namespaces from the feed, as the inventory does; the reconciler writes what it
- * wants (reconcile/reconciler_clients). A part whose kind has been listed completely may lose keys;
- * before, keys are only added. A list without any object is not believed (inventory.h). Holds
- * nothing of other pods, so a change of one costs a search. Single-threaded. */
+ * wants (reconcile/reconciler_clients). A part whose kind has been listed completely, in every
+ * namespace, may lose keys; before, keys are only added. A list without any object is not believed
+ * (inventory.h). Holds nothing of other pods, so a change of one costs a search. Single-threaded.
+ */
 #ifndef KUBE2SKY_NAMING_CLIENT_KEYS_H
 #define KUBE2SKY_NAMING_CLIENT_KEYS_H
 
@@ -34,19 +35,21 @@ struct client_keys_config {
     const char *domain;                  /* "cluster.local.", borrowed for good */
     bool is_wanted[CLIENT_KEYS_PARTS];   /* of one that is not, all keys are to go */
     bool is_narrowed[CLIENT_KEYS_PARTS]; /* only some are listed, perhaps none: that is believed */
+    const char *const *namespaces;       /* each with its own lists of pods; borrowed for good */
+    size_t namespace_count;              /* none: all in one list */
 };
 
 struct client_keys *client_keys_new(const struct client_keys_config *config);
 void client_keys_free(struct client_keys *keys); /* NULL is fine */
 
 /* ---- The feed's side: of KUBE_POD and KUBE_NAMESPACE; other kinds are ignored. See reflector.h.
- */
+ * ns: the list's, "" of all namespaces or of a kind without one. */
 
-void client_keys_list_begin(struct client_keys *keys, enum kube_kind kind);
+void client_keys_list_begin(struct client_keys *keys, enum kube_kind kind, const char *ns);
 void client_keys_upsert(struct client_keys *keys, const struct kube_object *object); /* borrowed */
 void client_keys_remove(struct client_keys *keys, enum kube_kind kind, const char *ns,
                         const char *name);
-void client_keys_list_end(struct client_keys *keys, enum kube_kind kind);
+void client_keys_list_end(struct client_keys *keys, enum kube_kind kind, const char *ns);
 
 /* ---- The reconciler's side ---- */
 

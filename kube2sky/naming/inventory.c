@@ -5,30 +5,10 @@
 
 #include "common/base/xalloc.h"
 #include "kube2sky/naming/contract.h"
-#include "kube2sky/naming/inventory_index_internal.h"
+#include "kube2sky/naming/inventory_internal.h"
 #include "kube2sky/naming/inventory_nodes_internal.h"
 
 #define FIRST_SERVICE "default/kubernetes"
-
-struct kind_state {
-    uint32_t generation; /* of the current or last list */
-    bool is_wanted;
-    bool is_listing;
-    bool is_listed;
-    bool is_lacking;  /* it could not be listed: not waited for */
-    bool wants_first; /* the list lacked default/kubernetes, or any pod or Node */
-    bool has_any;     /* since the list began, an object came */
-};
-
-struct inventory {
-    struct inventory_config config;
-    struct index index;
-    struct kind_state kinds[KUBE_KIND_COUNT];
-    enum kube_kind source;      /* the source of headless Services' endpoints */
-    enum kube_kind next_source; /* the next source, once it is listed; may be the same */
-    bool is_settled;            /* nothing of another source is worth keeping */
-    bool wants_relist;          /* of the source */
-};
 
 /* While slices are only listed, to take the place of Endpoints, they change no record. */
 static void set_source(struct inventory *inventory, enum kube_kind source)
@@ -37,10 +17,12 @@ static void set_source(struct inventory *inventory, enum kube_kind source)
     inventory->index.slice_changed = source == KUBE_SLICE ? inventory->config.slice_changed : NULL;
 }
 
-struct inventory *inventory_new(const struct inventory_config *config)
+/* One that holds all itself. */
+static struct inventory *new_part(const struct inventory_config *config)
 {
     struct inventory *inventory = xcalloc(1, sizeof(*inventory));
     inventory->config = *config;
+    inventory->config.namespace_count = 0;
     index_init(&inventory->index, config->changed, config->data);
     set_source(inventory, KUBE_ENDPOINTS);
     inventory->next_source = KUBE_ENDPOINTS;
@@ -48,7 +30,40 @@ struct inventory *inventory_new(const struct inventory_config *config)
     inventory->kinds[KUBE_SERVICE].is_wanted = true;
     inventory->kinds[KUBE_ENDPOINTS].is_wanted = true;
     inventory->kinds[KUBE_POD].is_wanted = true;
+    inventory->parts = xcalloc(1, sizeof(struct inventory *));
+    inventory->parts[0] = inventory;
+    inventory->part_count = 1;
     return inventory;
+}
+
+static void split(struct inventory *inventory, const struct inventory_config *config)
+{
+    inventory->config.namespace_count = config->namespace_count;
+    free(inventory->parts);
+    inventory->parts = xcalloc(config->namespace_count, sizeof(struct inventory *));
+    inventory->part_count = config->namespace_count;
+    for (size_t i = 0; i < inventory->part_count; i++) {
+        inventory->parts[i] = new_part(config);
+    }
+    for (size_t i = 0; i < KUBE_KIND_COUNT; i++) {
+        inventory->kinds[i].is_wanted &= !kube_kind_is_namespaced((enum kube_kind)i);
+    }
+}
+
+struct inventory *inventory_new(const struct inventory_config *config)
+{
+    struct inventory *inventory = new_part(config);
+    if (config->namespace_count) {
+        split(inventory, config);
+    }
+    return inventory;
+}
+
+static void free_part(struct inventory *inventory)
+{
+    index_fini(&inventory->index);
+    free(inventory->parts);
+    free(inventory);
 }
 
 void inventory_free(struct inventory *inventory)
@@ -56,8 +71,26 @@ void inventory_free(struct inventory *inventory)
     if (!inventory) {
         return;
     }
-    index_fini(&inventory->index);
-    free(inventory);
+    for (size_t i = 0; i < inventory->config.namespace_count; i++) {
+        free_part(inventory->parts[i]);
+    }
+    free_part(inventory);
+}
+
+struct inventory *inventory_find_part(const struct inventory *inventory, struct slice ns)
+{
+    const struct inventory_config *config = &inventory->config;
+    size_t i = 0;
+    while (i < config->namespace_count && !slice_equal(slice_str(config->namespaces[i]), ns)) {
+        i++;
+    }
+    return i < inventory->part_count ? inventory->parts[i] : NULL;
+}
+
+struct inventory *inventory_part(struct inventory *inventory, enum kube_kind kind, const char *ns)
+{
+    return kube_kind_is_namespaced(kind) ? inventory_find_part(inventory, slice_str(ns))
+                                         : inventory;
 }
 
 /* ---- Adding and removing objects ---- */
@@ -154,7 +187,7 @@ void inventory_settle_endpoints(struct inventory *inventory, bool is_settled)
     }
 }
 
-void inventory_want(struct inventory *inventory, enum kube_kind kind, bool is_wanted)
+static void want(struct inventory *inventory, enum kube_kind kind, bool is_wanted)
 {
     struct kind_state *state = &inventory->kinds[kind];
     if (!is_wanted && state->is_wanted) {
@@ -163,9 +196,20 @@ void inventory_want(struct inventory *inventory, enum kube_kind kind, bool is_wa
     state->is_wanted = is_wanted;
 }
 
+void inventory_want(struct inventory *inventory, enum kube_kind kind, bool is_wanted)
+{
+    if (!kube_kind_is_namespaced(kind)) {
+        want(inventory, kind, is_wanted);
+        return;
+    }
+    for (size_t i = 0; i < inventory->part_count; i++) {
+        want(inventory->parts[i], kind, is_wanted);
+    }
+}
+
 void inventory_lack(struct inventory *inventory, enum kube_kind kind)
 {
-    inventory->kinds[kind].is_lacking = true;
+    inventory->kinds[kind == KUBE_ENDPOINTS ? inventory->source : kind].is_lacking = true;
 }
 
 /* ---- Lists ---- */
@@ -184,6 +228,7 @@ static void sweep(struct inventory *inventory, enum kube_kind kind)
 {
     struct kind_state *state = &inventory->kinds[kind];
     discard_others(inventory, kind, state->generation);
+    inventory->completions++;
     state->is_listed = true;
     state->wants_first = false;
     if (kind == inventory->next_source && kind != inventory->source) {
@@ -338,153 +383,6 @@ void inventory_remove(struct inventory *inventory, enum kube_kind kind, const ch
     }
     if (entry && kind == KUBE_NODE) {
         inventory_nodes_tell_below(&inventory->index, name);
-    }
-}
-
-/* ---- The reconciler's side ---- */
-
-static bool is_complete(const struct inventory *inventory, enum kube_kind kind)
-{
-    const struct kind_state *state = &inventory->kinds[kind];
-    return state->is_listed && !state->wants_first;
-}
-
-const char *inventory_missing(const struct inventory *inventory)
-{
-    static const char *const texts[KUBE_KIND_COUNT] = {
-        [KUBE_SERVICE] = "services are not listed yet",
-        [KUBE_ENDPOINTS] = "endpoints are not listed yet",
-        [KUBE_SLICE] = "endpoint slices are not listed yet",
-        [KUBE_POD] = "pods are not listed yet",
-        [KUBE_NODE] = "nodes are not listed yet",
-        [KUBE_NAMESPACE] = "namespaces are not listed yet",
-    };
-    if (inventory->kinds[KUBE_SERVICE].wants_first) {
-        return "service default/kubernetes does not exist yet";
-    }
-    for (size_t kind = 0; kind < KUBE_KIND_COUNT; kind++) {
-        const struct kind_state *state = &inventory->kinds[kind];
-        bool is_next = kind == inventory->next_source && kind != inventory->source;
-        if (state->is_wanted && !state->is_listed && !state->is_lacking && !is_next) {
-            return texts[kind];
-        }
-    }
-    return NULL;
-}
-
-bool inventory_doubts(const struct inventory *inventory, enum kube_kind kind)
-{
-    return inventory->kinds[kind].wants_first;
-}
-
-bool inventory_is_complete(const struct inventory *inventory)
-{
-    return inventory_missing(inventory) == NULL;
-}
-
-unsigned inventory_complete_kinds(const struct inventory *inventory)
-{
-    unsigned kinds = 0;
-    for (size_t i = 0; i < KUBE_KIND_COUNT; i++) {
-        bool is_wanted = inventory->kinds[i].is_wanted;
-        kinds |= (unsigned)(!is_wanted || is_complete(inventory, (enum kube_kind)i)) << i;
-    }
-    return kinds;
-}
-
-size_t inventory_count(const struct inventory *inventory, enum kube_kind kind)
-{
-    return inventory->index.kinds[kind].count;
-}
-
-/* ---- An owner's objects ---- */
-
-/* "svc/default/web" with "svc/" gives "default/web"; ptr NULL: another prefix. */
-static struct slice behind(struct slice owner, const char *prefix)
-{
-    struct slice text = slice_str(prefix);
-    return slice_has_prefix(owner, text) ? slice_of(owner.ptr + text.len, owner.len - text.len)
-                                         : slice_of(NULL, 0);
-}
-
-/* Its endpoints have changed in the source in force. */
-static bool has_news(const struct inventory *inventory, const struct entry *service)
-{
-    struct slice id = slice_of(service->id, service->id_len);
-    if (service->is_news || inventory->source == KUBE_SLICE) {
-        return service->is_news || index_has_news(&inventory->index, id);
-    }
-    const struct entry *entry = index_find(&inventory->index, KUBE_ENDPOINTS, id);
-    return entry && entry->is_news;
-}
-
-void inventory_get(const struct inventory *inventory, struct slice owner,
-                   struct owner_objects *ret_objects)
-{
-    struct slice id = behind(owner, SERVICE_PREFIX), address = behind(owner, POD_PREFIX);
-    owner_objects_clear(ret_objects);
-    if (inventory_nodes_is_owner(owner)) {
-        inventory_nodes_get(&inventory->index, owner, inventory->kinds[KUBE_NODE].is_listed,
-                            ret_objects);
-        return;
-    }
-    if (address.ptr) {
-        index_add_pod(&inventory->index, address, ret_objects);
-        return;
-    }
-    const struct entry *service = index_find(&inventory->index, KUBE_SERVICE, id);
-    if (!service || service->object->is_garbled) {
-        ret_objects->is_in_doubt = service != NULL;
-        return;
-    }
-    ret_objects->service = service->object;
-    if (!service->object->service.is_headless) {
-        return;
-    }
-    if (inventory->source == KUBE_SLICE) {
-        index_add_slices(&inventory->index, id, ret_objects);
-    } else {
-        index_add_endpoints(&inventory->index, id, ret_objects);
-    }
-    if (!inventory->is_settled && !has_news(inventory, service)) {
-        ret_objects->is_in_doubt = true;
-    }
-}
-
-bool inventory_may_delete(const struct inventory *inventory, struct slice owner)
-{
-    struct slice id = behind(owner, SERVICE_PREFIX), address = behind(owner, POD_PREFIX);
-    if (address.ptr || inventory_nodes_is_owner(owner)) {
-        enum kube_kind kind = address.ptr ? KUBE_POD : KUBE_NODE;
-        return !inventory->kinds[kind].is_wanted || is_complete(inventory, kind);
-    }
-    const struct entry *service = index_find(&inventory->index, KUBE_SERVICE, id);
-    bool needs_endpoints = service && service->object->service.is_headless;
-    return is_complete(inventory, KUBE_SERVICE) &&
-           (!needs_endpoints || is_complete(inventory, inventory->source));
-}
-
-bool inventory_knows_claims(const struct inventory *inventory)
-{
-    return is_complete(inventory, KUBE_SERVICE) && is_complete(inventory, inventory->source);
-}
-
-const struct kube_object *inventory_find(const struct inventory *inventory, enum kube_kind kind,
-                                         struct slice id)
-{
-    const struct entry *entry = index_find(&inventory->index, kind, id);
-    return entry ? entry->object : NULL;
-}
-
-void inventory_each(const struct inventory *inventory, enum kube_kind kind,
-                    bool (*fn)(void *data, struct slice id, const struct kube_object *object),
-                    void *data)
-{
-    const struct entry *entry;
-    bool goes_on = true;
-    for (size_t at = 0; goes_on && (entry = key_table_next(&inventory->index.kinds[kind], &at));
-         at++) {
-        goes_on = fn(data, slice_of(entry->id, entry->id_len), entry->object);
     }
 }
 

@@ -13,6 +13,8 @@
  * nothing waits for that. Kinds are complete independently: one that cannot be listed preserves the
  * keys it feeds, and no others.
  *
+ * With namespaces, each has its own state: lists, source and doubts of one say nothing of another.
+ *
  * Most Endpoints and slices belong to Services with a cluster IP, where they yield no keys: then
  * only their names are kept. If such a Service becomes headless (from ExternalName, or deleted and
  * made again), they must be listed again, since no watch repeats them; meanwhile it is in doubt.
@@ -35,6 +37,8 @@ struct inventory;
 struct inventory_config {
     /* Only some namespaces or labels are listed, which may lack default/kubernetes and pods. */
     bool is_narrowed;
+    const char *const *namespaces; /* lower case, borrowed for good; none: all are one */
+    size_t namespace_count;
     /* The objects behind the owner's keys changed; not called for an unchanged state. Called from
      * inside the functions below; must not call back. */
     void (*changed)(void *data, struct slice owner);
@@ -48,6 +52,11 @@ struct inventory_config {
 struct inventory *inventory_new(const struct inventory_config *config);
 void inventory_free(struct inventory *inventory); /* NULL is fine */
 
+/* Where objects of the kind in this namespace go: the first argument of the functions down to "The
+ * reconciler's side". The inventory itself, unless it has namespaces and the kind is in one; NULL:
+ * this is none of them. */
+struct inventory *inventory_part(struct inventory *inventory, enum kube_kind kind, const char *ns);
+
 /* Sets the source of headless Services' endpoints, KUBE_ENDPOINTS or KUBE_SLICE. A source that was
  * listed stays in force until the new one is listed, so that no key goes away in between. Objects
  * of the other kind are dropped. */
@@ -59,12 +68,13 @@ void inventory_use_endpoints(struct inventory *inventory, enum kube_kind kind);
  */
 void inventory_settle_endpoints(struct inventory *inventory, bool is_settled);
 
-/* Whether pods, Nodes or Namespaces are fed. Of a kind that is not, none are waited for, and none
- * exist. */
+/* Whether pods, Nodes or Namespaces are fed, in every namespace. Of a kind that is not, none are
+ * waited for, and none exist. */
 void inventory_want(struct inventory *inventory, enum kube_kind kind, bool is_wanted);
 
 /* The server refuses to list the kind, or does not have it: not waited for either, but nothing of
- * it is known, so its keys stay. For kinds that an older ClusterRole does not permit. */
+ * it is known, so its keys stay. For kinds that an older ClusterRole does not permit, and for one
+ * namespace of several. KUBE_ENDPOINTS: their source. */
 void inventory_lack(struct inventory *inventory, enum kube_kind kind);
 
 /* ---- The reflectors' side: see reflector.h. Unwanted kinds are ignored. ---- */
@@ -82,7 +92,7 @@ void inventory_list_end(struct inventory *inventory, enum kube_kind kind);
 /* Whether the kind in use for endpoints must be listed again: until its next list begins. */
 bool inventory_wants_relist(const struct inventory *inventory);
 
-/* ---- The reconciler's side ---- */
+/* ---- The reconciler's side: of all namespaces ---- */
 
 /* Fills ret_objects (cleared first), borrowed until the next change. */
 void inventory_get(const struct inventory *inventory, struct slice owner,
@@ -92,13 +102,18 @@ void inventory_get(const struct inventory *inventory, struct slice owner,
  * not want may be deleted, unless it is in doubt (owner_objects.h). */
 bool inventory_may_delete(const struct inventory *inventory, struct slice owner);
 
-/* The same for reverse keys, which any Service may claim: whether they may be changed or deleted.
- */
-bool inventory_knows_claims(const struct inventory *inventory);
+/* The same for a reverse key that names this Service, "svc/default/web": whether it may be changed
+ * or deleted. An empty owner: whichever it names. */
+bool inventory_knows_claims(const struct inventory *inventory, struct slice owner);
 
-/* A bit (1 << kind) for each kind that has been listed completely or is not wanted: when one is
- * added, more may be deleted. */
+/* Claims are still to come: of Services and endpoints that the server does not refuse. */
+bool inventory_awaits_claims(const struct inventory *inventory);
+
+/* A bit (1 << kind) for each kind that has been listed completely or is not wanted. */
 unsigned inventory_complete_kinds(const struct inventory *inventory);
+
+/* Grows when a kind becomes complete somewhere, and at each later list: more may be deleted. */
+uint64_t inventory_completions(const struct inventory *inventory);
 
 /* The faults of the object's last state, borrowed; "" if there are none. */
 const char *inventory_faults(struct inventory *inventory, const struct kube_object *object);

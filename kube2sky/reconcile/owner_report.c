@@ -182,7 +182,7 @@ static void explain_held_back(const struct look *look)
                                  "listed");
     }
     if (has_reverse) {
-        add_reason(look->report, inventory_knows_claims(inventory)
+        add_reason(look->report, inventory_knows_claims(inventory, slice_of(NULL, 0))
                                      ? "a reverse name waits: the Service that has it now is in "
                                        "doubt"
                                      : "reverse names wait: not every Service and endpoint that "

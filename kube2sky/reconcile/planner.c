@@ -227,7 +227,7 @@ static bool may_change(const struct planner *planner, const struct reverse_key *
     struct slice named = reverse_key_claimant(there);
     const struct owner *claimant = owners_find(planner->config.owners, named);
     bool is_in_doubt = claimant && claimant->is_in_doubt;
-    return inventory_knows_claims(planner->config.inventory) &&
+    return inventory_knows_claims(planner->config.inventory, named) &&
            (!is_in_doubt || (winner && slice_equal(winner->owner, named)));
 }
 

@@ -288,7 +288,7 @@ size_t reconciler_queued(const struct reconciler *r)
  * may last as long as an object nobody understands, or until the source of endpoints is settled. */
 static bool is_in_sync(const struct reconciler *r)
 {
-    bool are_orphans_due = r->are_orphans_due && inventory_knows_claims(r->config.inventory);
+    bool are_orphans_due = r->are_orphans_due && !inventory_awaits_claims(r->config.inventory);
     bool is_known = key_feed_is_whole(&r->feeds[KEY_FEED_RECORDS]) && r->was_complete &&
                     !are_orphans_due && !owners_has_due(r->owners) && reconciler_queued(r) == 0 &&
                     !config_writer_is_pending(r->config_writer) &&
@@ -299,13 +299,13 @@ static bool is_in_sync(const struct reconciler *r)
     return is_known && (is_onlooker(r) || (is_done && reconciler_may_write(r)));
 }
 
-/* Owners may have been held because of a kind that is complete now. */
+/* Owners may have been held because of a kind that is complete now in their namespace. */
 static void check_completeness(struct reconciler *r)
 {
-    unsigned before = r->complete_kinds;
-    r->complete_kinds = inventory_complete_kinds(r->config.inventory);
+    uint64_t before = r->completions;
+    r->completions = inventory_completions(r->config.inventory);
     r->was_complete = inventory_is_complete(r->config.inventory);
-    if (r->complete_kinds & ~before) {
+    if (r->completions != before) {
         owners_hold_release(r->owners);
     }
 }

@@ -59,7 +59,7 @@ struct reconciler {
     struct planner planner;
     struct plan plan; /* of the owner last planned */
     bool was_complete;
-    unsigned complete_kinds;                    /* inventory_complete_kinds, when last looked at */
+    uint64_t completions;                       /* inventory_completions, when last looked at */
     bool may_delete_clients[CLIENT_KEYS_PARTS]; /* likewise client_keys_may_delete */
     uint64_t desired;                           /* owners' own keys */
     uint64_t foreign;                           /* desired reverse keys that others own */

@@ -75,11 +75,12 @@ static void find_orphan(void *data, struct slice key)
     }
 }
 
-/* Before all claims are known, any key may look unclaimed. */
+/* Before all claims are known, any key may look unclaimed. One that names a namespace which is
+ * refused stays (planner.c). */
 void reconciler_find_orphans(struct reconciler *r)
 {
     if (r->are_orphans_due && key_feed_is_whole(&r->feeds[KEY_FEED_RECORDS]) &&
-        !owners_has_due(r->owners) && inventory_knows_claims(r->config.inventory)) {
+        !owners_has_due(r->owners) && !inventory_awaits_claims(r->config.inventory)) {
         r->are_orphans_due = false;
         reverse_keys_each_own(r->reverse_keys, find_orphan, r);
     }

@@ -34,7 +34,7 @@ Controls, by POST with a JSON object (defaults in brackets); the reply is JSON:
                           that has forgotten their connections
   /_test/refuse           {}  stop listening and end every connection but this one, which may later send
   /_test/accept           {}  listen again
-  /_test/forbid           {resource, on [true]}  403 for lists and watches of it; open watches end
+  /_test/forbid           {resource, namespace [""], on [true]}  403 for lists and watches of it; open watches end
   /_test/token            {token}  require this bearer token from now on
   /_test/ignore-limit     {on [true]}  lists are complete, whatever limit is requested
   /_test/protobuf         {on [true]}  whether it supports that encoding; open watches end

@@ -35,8 +35,9 @@ class ApiError(Exception):
         self.status = status_document(code, reason, message, **extra)
 
 
-def forbidden(verb: str, resource: Resource) -> ApiError:
-    message = f'{resource.plural} is forbidden: User "test" cannot {verb} resource "{resource.plural}"'
+def forbidden(verb: str, resource: Resource, namespace: str) -> ApiError:
+    where = f' in the namespace "{namespace}"' if namespace else ""
+    message = f'{resource.plural} is forbidden: User "test" cannot {verb} resource "{resource.plural}"{where}'
     return ApiError(403, "Forbidden", message, details={"group": resource.group, "kind": resource.plural})
 
 
@@ -160,8 +161,8 @@ class ApiServer:
         if method == "GET" and not target.name:
             verb = "watch" if query.get("watch") in ("1", "true") else "list"
             self._count(verb, target)
-            if self.faults.is_forbidden(target.resource.plural):
-                raise forbidden(verb, target.resource)
+            if self.faults.is_forbidden(target.resource.plural, target.namespace):
+                raise forbidden(verb, target.resource, target.namespace)
             if verb == "watch":
                 self._watch(connection, request, target, encoding)
             else:

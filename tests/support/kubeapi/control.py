@@ -23,7 +23,7 @@ class Faults:
     def __init__(self):
         self.is_silent = False
         self.is_ignoring_limit = False
-        self._forbidden: set[str] = set()
+        self._forbidden: set[tuple[str, str]] = set()  # resource, namespace; "": all
         self._reorderings: dict[str, int] = {}
         self._rules: list[_Rule] = []
         self._cuts: dict[str, int] = {}
@@ -54,11 +54,11 @@ class Faults:
         self._reorderings[plural] -= 1
         return True
 
-    def is_forbidden(self, plural: str) -> bool:
-        return plural in self._forbidden
+    def is_forbidden(self, plural: str, namespace: str) -> bool:
+        return not self._forbidden.isdisjoint({(plural, ""), (plural, namespace)})
 
-    def forbid(self, plural: str, is_forbidden: bool) -> None:
-        (self._forbidden.add if is_forbidden else self._forbidden.discard)(plural)
+    def forbid(self, plural: str, namespace: str, is_forbidden: bool) -> None:
+        (self._forbidden.add if is_forbidden else self._forbidden.discard)((plural, namespace))
 
     def take_expired_continue(self) -> bool:
         if self._expired_continues == 0:
@@ -190,10 +190,11 @@ class Control:
 
     def do_forbid(self, connection, body):
         resource, is_forbidden = _resource(body), bool(body.get("on", True))
-        self._app.faults.forbid(resource.plural, is_forbidden)
+        self._app.faults.forbid(resource.plural, body.get("namespace", ""), is_forbidden)
         if is_forbidden:
             for watch in self._watches(body):
-                watch.drop()
+                if body.get("namespace", "") in ("", watch.namespace):
+                    watch.drop()
 
     def do_token(self, connection, body):
         self._app.options.token = str(body["token"])

@@ -36,7 +36,7 @@ class Watch:
         self._app = app
         self._connection = connection
         self._collection = collection
-        self._namespace = namespace
+        self.namespace = namespace
         self._predicate = predicate
         self._encoding = encoding
         self._next_index = 0
@@ -52,7 +52,7 @@ class Watch:
             self._start_revision = self._app.store.revision
             objects = [
                 o
-                for o in self._collection.sorted_objects(self._namespace)
+                for o in self._collection.sorted_objects(self.namespace)
                 if not self._predicate or self._predicate(o)
             ]
             self._connection.write_chunks(b"".join(self._encoding.event_of("ADDED", o) for o in objects))
@@ -124,8 +124,8 @@ class Watch:
     def _select(self, batch: list[Event]) -> list[bytes]:
         if batch[0].revision <= self._start_revision:  # a start in the future: silence until then
             batch = [e for e in batch if e.revision > self._start_revision]
-        if self._namespace:
-            batch = [e for e in batch if e.object.namespace == self._namespace]
+        if self.namespace:
+            batch = [e for e in batch if e.object.namespace == self.namespace]
         if self._predicate is None:
             return [self._encoding.event(e) for e in batch]
         seen = [(self._kind_seen(e), e) for e in batch]

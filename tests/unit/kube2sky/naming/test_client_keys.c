@@ -79,8 +79,8 @@ static void put_garbled(struct client_keys *keys, enum kube_kind kind, const cha
 
 static void list_empty(struct client_keys *keys, enum kube_kind kind)
 {
-    client_keys_list_begin(keys, kind);
-    client_keys_list_end(keys, kind);
+    client_keys_list_begin(keys, kind, "");
+    client_keys_list_end(keys, kind, "");
 }
 
 static void remove_pod(struct client_keys *keys, const char *ns, const char *name)
@@ -238,23 +238,23 @@ static void test_lists(void **state UNUSED)
 {
     struct client_keys *keys = keys_of(false);
     assert_deletes(keys, false, false);
-    client_keys_list_begin(keys, KUBE_POD);
+    client_keys_list_begin(keys, KUBE_POD, "");
     put_host_pod(keys, "a", "p", "10.1.0.1");
-    client_keys_list_begin(keys, KUBE_POD); /* it starts over */
+    client_keys_list_begin(keys, KUBE_POD, ""); /* it starts over */
     put_host_pod(keys, "a", "q", "10.1.0.2");
-    client_keys_list_end(keys, KUBE_POD);
+    client_keys_list_end(keys, KUBE_POD, "");
     assert_value(keys, NODES "10-1-0-1", NULL);
     assert_value(keys, NODES "10-1-0-2", "{\"host\":\"10.1.0.2\"}");
     assert_deletes(keys, true, false);
 
-    client_keys_list_begin(keys, KUBE_NAMESPACE);
+    client_keys_list_begin(keys, KUBE_NAMESPACE, "");
     put_namespace(keys, "a", "x");
     put_namespace(keys, "b", "x");
-    client_keys_list_end(keys, KUBE_NAMESPACE);
+    client_keys_list_end(keys, KUBE_NAMESPACE, "");
     assert_deletes(keys, true, true);
-    client_keys_list_begin(keys, KUBE_NAMESPACE);
+    client_keys_list_begin(keys, KUBE_NAMESPACE, "");
     put_garbled(keys, KUBE_NAMESPACE, "", "b");
-    client_keys_list_end(keys, KUBE_NAMESPACE);
+    client_keys_list_end(keys, KUBE_NAMESPACE, "");
     assert_value(keys, VISIBLE "a", NULL);
     assert_value(keys, VISIBLE "b", "x");
     list_empty(keys, KUBE_SERVICE); /* not of interest */
@@ -293,8 +293,8 @@ static void test_unwanted_parts(void **state UNUSED)
     struct client_keys *keys = client_keys_new(&(struct client_keys_config){.domain = "t."});
     put_host_pod(keys, "a", "p", "10.1.0.1");
     put_namespace(keys, "a", "x");
-    client_keys_list_begin(keys, KUBE_POD);
-    client_keys_list_end(keys, KUBE_POD);
+    client_keys_list_begin(keys, KUBE_POD, "");
+    client_keys_list_end(keys, KUBE_POD, "");
     remove_pod(keys, "a", "p");
     assert_deletes(keys, true, true);
     assert_change(keys, CLIENT_KEYS_NODE_ADDRESS, NULL);
@@ -409,7 +409,7 @@ static void change_namespace(struct world *w)
 static void list_pods(struct world *w)
 {
     for (int attempts = 0; attempts < 1 + (int)draw(w, 2); attempts++) {
-        client_keys_list_begin(w->keys, KUBE_POD);
+        client_keys_list_begin(w->keys, KUBE_POD, "");
         for (size_t i = 0; i < PODS; i++) {
             if (draw(w, 4) == 0) {
                 w->pods[i].exists = false;
@@ -421,12 +421,12 @@ static void list_pods(struct world *w)
     }
     w->pods[0] = (struct model_pod){.exists = true, .addresses = 1}; /* never empty */
     tell_pod(w, 0);
-    client_keys_list_end(w->keys, KUBE_POD);
+    client_keys_list_end(w->keys, KUBE_POD, "");
 }
 
 static void list_namespaces(struct world *w)
 {
-    client_keys_list_begin(w->keys, KUBE_NAMESPACE);
+    client_keys_list_begin(w->keys, KUBE_NAMESPACE, "");
     for (size_t i = 0; i < NAMESPACES; i++) {
         w->texts[i] = (int)draw(w, 5);
         if (w->texts[i]) {
@@ -435,7 +435,7 @@ static void list_namespaces(struct world *w)
     }
     w->texts[0] = w->texts[0] ? w->texts[0] : 1;
     tell_namespace(w, 0);
-    client_keys_list_end(w->keys, KUBE_NAMESPACE);
+    client_keys_list_end(w->keys, KUBE_NAMESPACE, "");
 }
 
 static bool wants_address(const struct world *w, unsigned bit)
@@ -520,6 +520,37 @@ static void test_random_events(void **state UNUSED)
     client_keys_free(w.keys);
 }
 
+/* Each namespace's pods are listed by themselves. */
+static void test_pods_of_several_namespaces(void **state)
+{
+    static const char *const namespaces[] = {"team", "crew"};
+    (void)state;
+    struct client_keys *keys = client_keys_new(&(struct client_keys_config){
+        .domain = "cluster.local.",
+        .is_wanted = {[CLIENT_KEYS_NODE_ADDRESS] = true},
+        .is_narrowed = {[CLIENT_KEYS_NODE_ADDRESS] = true},
+        .namespaces = namespaces,
+        .namespace_count = 2,
+    });
+    client_keys_list_begin(keys, KUBE_POD, "team");
+    client_keys_list_begin(keys, KUBE_POD, "crew");
+    put_host_pod(keys, "team", "a", "10.1.0.1");
+    put_host_pod(keys, "crew", "a", "10.1.0.2");
+    put_host_pod(keys, "other", "a", "10.1.0.3");
+    client_keys_list_end(keys, KUBE_POD, "team");
+    assert_false(client_keys_may_delete(keys, CLIENT_KEYS_NODE_ADDRESS));
+    client_keys_list_end(keys, KUBE_POD, "crew");
+    assert_true(client_keys_may_delete(keys, CLIENT_KEYS_NODE_ADDRESS));
+    assert_value(keys, NODES "10-1-0-1", "{\"host\":\"10.1.0.1\"}");
+    assert_value(keys, NODES "10-1-0-3", NULL);
+
+    client_keys_list_begin(keys, KUBE_POD, "team");
+    client_keys_list_end(keys, KUBE_POD, "team");
+    assert_value(keys, NODES "10-1-0-1", NULL);
+    assert_value(keys, NODES "10-1-0-2", "{\"host\":\"10.1.0.2\"}");
+    client_keys_free(keys);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -531,6 +562,7 @@ int main(void)
         cmocka_unit_test(test_lists),
         cmocka_unit_test(test_empty_lists),
         cmocka_unit_test(test_unwanted_parts),
+        cmocka_unit_test(test_pods_of_several_namespaces),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_random_events),
     };

@@ -319,7 +319,7 @@ static void test_later_list_without_kubernetes(void **state)
     list_services(f, (const char *const[]){"a", NULL});
     assert_false(inventory_is_complete(f->inventory));
     assert_false(may_delete(f, "svc/default/a"));
-    assert_false(inventory_knows_claims(f->inventory));
+    assert_false(inventory_knows_claims(f->inventory, slice_of(NULL, 0)));
     assert_has(f, "svc/default/b", "S ");
     assert_has(f, "svc/default/kubernetes", "S ");
     put_service(f, "default", "kubernetes");
@@ -408,7 +408,7 @@ static void test_doubt_is_about_one_owner(void **state)
     garble(f, KUBE_POD, "odd", "");
     inventory_list_end(f->inventory, KUBE_POD);
     assert_true(inventory_is_complete(f->inventory));
-    assert_true(inventory_knows_claims(f->inventory));
+    assert_true(inventory_knows_claims(f->inventory, slice_of(NULL, 0)));
     assert_true(may_delete(f, "svc/default/web"));
     assert_true(may_delete(f, "pod/default/10-0-0-1"));
     assert_has(f, "svc/default/kubernetes", "S ");
@@ -488,10 +488,10 @@ static void test_a_kind_holds_up_what_it_feeds_and_nothing_else(void **state)
     assert_true(may_delete(f, "svc/default/ip"));
     assert_true(may_delete(f, "svc"));
     assert_false(may_delete(f, "svc/default/headless"));
-    assert_false(inventory_knows_claims(f->inventory));
+    assert_false(inventory_knows_claims(f->inventory, slice_of(NULL, 0)));
     list_nothing(f, KUBE_ENDPOINTS);
     assert_true(may_delete(f, "svc/default/headless"));
-    assert_true(inventory_knows_claims(f->inventory));
+    assert_true(inventory_knows_claims(f->inventory, slice_of(NULL, 0)));
 }
 
 static void test_pods_that_cannot_be_listed(void **state)
@@ -500,7 +500,7 @@ static void test_pods_that_cannot_be_listed(void **state)
     list_services(f, (const char *const[]){"kubernetes", NULL});
     list_nothing(f, KUBE_ENDPOINTS);
     assert_true(may_delete(f, "svc/default/gone"));
-    assert_true(inventory_knows_claims(f->inventory));
+    assert_true(inventory_knows_claims(f->inventory, slice_of(NULL, 0)));
     assert_false(may_delete(f, "pod/default/10-0-0-1"));
     assert_false(may_delete(f, "pod/default"));
 }

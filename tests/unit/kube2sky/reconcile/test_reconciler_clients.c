@@ -40,13 +40,13 @@ static void remove_pod(struct fixture *f, const char *ns, const char *name)
 
 static void begin_pods(struct fixture *f)
 {
-    client_keys_list_begin(f->client_keys, KUBE_POD);
+    client_keys_list_begin(f->client_keys, KUBE_POD, "");
     inventory_list_begin(f->inventory, KUBE_POD);
 }
 
 static void end_pods(struct fixture *f)
 {
-    client_keys_list_end(f->client_keys, KUBE_POD);
+    client_keys_list_end(f->client_keys, KUBE_POD, "");
     inventory_list_end(f->inventory, KUBE_POD);
 }
 
@@ -72,9 +72,9 @@ static void put_namespace(struct fixture *f, const char *name, const char *visib
 
 static void list_namespaces(struct fixture *f)
 {
-    client_keys_list_begin(f->client_keys, KUBE_NAMESPACE);
+    client_keys_list_begin(f->client_keys, KUBE_NAMESPACE, "");
     put_namespace(f, "default", NULL);
-    client_keys_list_end(f->client_keys, KUBE_NAMESPACE);
+    client_keys_list_end(f->client_keys, KUBE_NAMESPACE, "");
 }
 
 /* ---- etcd ---- */

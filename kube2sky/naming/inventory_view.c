@@ -1,0 +1,251 @@
+#include <string.h>
+
+#include "kube2sky/naming/contract.h"
+#include "kube2sky/naming/inventory_internal.h"
+#include "kube2sky/naming/inventory_nodes_internal.h"
+
+/* By an id that begins with the namespace, "default/web". */
+static const struct inventory *part_of(const struct inventory *inventory, struct slice id)
+{
+    const char *slash = id.len ? memchr(id.ptr, '/', id.len) : NULL;
+    size_t n = slash ? (size_t)(slash - id.ptr) : id.len;
+    return inventory_find_part(inventory, slice_of(id.ptr, n));
+}
+
+/* ---- What is known ---- */
+
+static bool is_complete(const struct inventory *inventory, enum kube_kind kind)
+{
+    const struct kind_state *state = &inventory->kinds[kind];
+    return state->is_listed && !state->wants_first;
+}
+
+static const char *what_misses(const struct inventory *inventory)
+{
+    static const char *const texts[KUBE_KIND_COUNT] = {
+        [KUBE_SERVICE] = "services are not listed yet",
+        [KUBE_ENDPOINTS] = "endpoints are not listed yet",
+        [KUBE_SLICE] = "endpoint slices are not listed yet",
+        [KUBE_POD] = "pods are not listed yet",
+        [KUBE_NODE] = "nodes are not listed yet",
+        [KUBE_NAMESPACE] = "namespaces are not listed yet",
+    };
+    if (inventory->kinds[KUBE_SERVICE].wants_first) {
+        return "service default/kubernetes does not exist yet";
+    }
+    for (size_t kind = 0; kind < KUBE_KIND_COUNT; kind++) {
+        const struct kind_state *state = &inventory->kinds[kind];
+        bool is_next = kind == inventory->next_source && kind != inventory->source;
+        if (state->is_wanted && !state->is_listed && !state->is_lacking && !is_next) {
+            return texts[kind];
+        }
+    }
+    return NULL;
+}
+
+const char *inventory_missing(const struct inventory *inventory)
+{
+    const char *missing = what_misses(inventory);
+    for (size_t i = 0; i < inventory->part_count && !missing; i++) {
+        missing = what_misses(inventory->parts[i]);
+    }
+    return missing;
+}
+
+/* Lists of a namespace may be empty: they are never doubted. */
+bool inventory_doubts(const struct inventory *inventory, enum kube_kind kind)
+{
+    return inventory->kinds[kind].wants_first;
+}
+
+bool inventory_is_complete(const struct inventory *inventory)
+{
+    return inventory_missing(inventory) == NULL;
+}
+
+static unsigned complete_kinds(const struct inventory *inventory)
+{
+    unsigned kinds = 0;
+    for (size_t i = 0; i < KUBE_KIND_COUNT; i++) {
+        bool is_wanted = inventory->kinds[i].is_wanted;
+        kinds |= (unsigned)(!is_wanted || is_complete(inventory, (enum kube_kind)i)) << i;
+    }
+    return kinds;
+}
+
+unsigned inventory_complete_kinds(const struct inventory *inventory)
+{
+    unsigned kinds = complete_kinds(inventory);
+    for (size_t i = 0; i < inventory->part_count; i++) {
+        kinds &= complete_kinds(inventory->parts[i]);
+    }
+    return kinds;
+}
+
+uint64_t inventory_completions(const struct inventory *inventory)
+{
+    uint64_t completions = inventory->completions;
+    for (size_t i = 0; i < inventory->part_count; i++) {
+        completions += inventory->parts[i]->completions;
+    }
+    return completions;
+}
+
+/* ---- An owner's objects ---- */
+
+/* "svc/default/web" with "svc/" gives "default/web"; ptr NULL: another prefix. */
+static struct slice behind(struct slice owner, const char *prefix)
+{
+    struct slice text = slice_str(prefix);
+    return slice_has_prefix(owner, text) ? slice_of(owner.ptr + text.len, owner.len - text.len)
+                                         : slice_of(NULL, 0);
+}
+
+/* Its endpoints have changed in the source in force. */
+static bool has_news(const struct inventory *inventory, const struct entry *service)
+{
+    struct slice id = slice_of(service->id, service->id_len);
+    if (service->is_news || inventory->source == KUBE_SLICE) {
+        return service->is_news || index_has_news(&inventory->index, id);
+    }
+    const struct entry *entry = index_find(&inventory->index, KUBE_ENDPOINTS, id);
+    return entry && entry->is_news;
+}
+
+static void get_service(const struct inventory *inventory, struct slice id,
+                        struct owner_objects *ret_objects)
+{
+    const struct entry *service = index_find(&inventory->index, KUBE_SERVICE, id);
+    if (!service || service->object->is_garbled) {
+        ret_objects->is_in_doubt = service != NULL;
+        return;
+    }
+    ret_objects->service = service->object;
+    if (!service->object->service.is_headless) {
+        return;
+    }
+    if (inventory->source == KUBE_SLICE) {
+        index_add_slices(&inventory->index, id, ret_objects);
+    } else {
+        index_add_endpoints(&inventory->index, id, ret_objects);
+    }
+    if (!inventory->is_settled && !has_news(inventory, service)) {
+        ret_objects->is_in_doubt = true;
+    }
+}
+
+void inventory_get(const struct inventory *inventory, struct slice owner,
+                   struct owner_objects *ret_objects)
+{
+    struct slice id = behind(owner, SERVICE_PREFIX), address = behind(owner, POD_PREFIX);
+    const struct inventory *part = part_of(inventory, address.ptr ? address : id);
+    owner_objects_clear(ret_objects);
+    if (inventory_nodes_is_owner(owner)) {
+        inventory_nodes_get(&inventory->index, owner, inventory->kinds[KUBE_NODE].is_listed,
+                            ret_objects);
+    } else if (part && address.ptr) {
+        index_add_pod(&part->index, address, ret_objects);
+    } else if (part) {
+        get_service(part, id, ret_objects);
+    }
+}
+
+static bool may_delete_of(const struct inventory *inventory, enum kube_kind kind)
+{
+    return !inventory->kinds[kind].is_wanted || is_complete(inventory, kind);
+}
+
+static bool may_delete_service(const struct inventory *inventory, struct slice id)
+{
+    const struct entry *service = index_find(&inventory->index, KUBE_SERVICE, id);
+    bool needs_endpoints = service && service->object->service.is_headless;
+    return is_complete(inventory, KUBE_SERVICE) &&
+           (!needs_endpoints || is_complete(inventory, inventory->source));
+}
+
+bool inventory_may_delete(const struct inventory *inventory, struct slice owner)
+{
+    struct slice id = behind(owner, SERVICE_PREFIX), address = behind(owner, POD_PREFIX);
+    const struct inventory *part = part_of(inventory, address.ptr ? address : id);
+    if (inventory_nodes_is_owner(owner)) {
+        return may_delete_of(inventory, KUBE_NODE);
+    }
+    return part && (address.ptr ? may_delete_of(part, KUBE_POD) : may_delete_service(part, id));
+}
+
+static bool knows_claims(const struct inventory *inventory)
+{
+    return is_complete(inventory, KUBE_SERVICE) && is_complete(inventory, inventory->source);
+}
+
+bool inventory_knows_claims(const struct inventory *inventory, struct slice owner)
+{
+    const struct inventory *part =
+        owner.len ? part_of(inventory, behind(owner, SERVICE_PREFIX)) : NULL;
+    bool is_known = !owner.len || (part && knows_claims(part));
+    for (size_t i = 0; i < inventory->part_count && is_known && !owner.len; i++) {
+        is_known = knows_claims(inventory->parts[i]);
+    }
+    return is_known;
+}
+
+static bool is_awaited(const struct inventory *inventory, enum kube_kind kind)
+{
+    return !is_complete(inventory, kind) && !inventory->kinds[kind].is_lacking;
+}
+
+bool inventory_awaits_claims(const struct inventory *inventory)
+{
+    bool is_awaiting = false;
+    for (size_t i = 0; i < inventory->part_count && !is_awaiting; i++) {
+        const struct inventory *part = inventory->parts[i];
+        is_awaiting = is_awaited(part, KUBE_SERVICE) || is_awaited(part, part->source);
+    }
+    return is_awaiting;
+}
+
+/* ---- Objects ---- */
+
+/* The parts with objects of the kind: the inventory itself, if the kind is in no namespace. */
+static size_t count_parts(const struct inventory *inventory, enum kube_kind kind)
+{
+    return kube_kind_is_namespaced(kind) ? inventory->part_count : 1;
+}
+
+static const struct inventory *get_part(const struct inventory *inventory, enum kube_kind kind,
+                                        size_t i)
+{
+    return kube_kind_is_namespaced(kind) ? inventory->parts[i] : inventory;
+}
+
+size_t inventory_count(const struct inventory *inventory, enum kube_kind kind)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < count_parts(inventory, kind); i++) {
+        count += get_part(inventory, kind, i)->index.kinds[kind].count;
+    }
+    return count;
+}
+
+const struct kube_object *inventory_find(const struct inventory *inventory, enum kube_kind kind,
+                                         struct slice id)
+{
+    const struct inventory *part =
+        kube_kind_is_namespaced(kind) ? part_of(inventory, id) : inventory;
+    const struct entry *entry = part ? index_find(&part->index, kind, id) : NULL;
+    return entry ? entry->object : NULL;
+}
+
+void inventory_each(const struct inventory *inventory, enum kube_kind kind,
+                    bool (*fn)(void *data, struct slice id, const struct kube_object *object),
+                    void *data)
+{
+    const struct entry *entry;
+    bool goes_on = true;
+    for (size_t i = 0; i < count_parts(inventory, kind) && goes_on; i++) {
+        const struct key_table *table = &get_part(inventory, kind, i)->index.kinds[kind];
+        for (size_t at = 0; goes_on && (entry = key_table_next(table, &at)); at++) {
+            goes_on = fn(data, slice_of(entry->id, entry->id_len), entry->object);
+        }
+    }
+}
