@@ -24,7 +24,8 @@ struct follower {
     struct inventory *inventory; /* where its objects go, but for the ConfigMap */
     struct outage_source followed;
     struct reflector *reflector;
-    bool is_listed; /* it has been, completely */
+    bool is_listed;     /* it has been, completely */
+    struct err refusal; /* told since the last list; code 0: none */
     ev_timer relist;
     int64_t relist_began_ms; /* monotonic; 0 = no such list runs */
     int64_t next_relist_ms;
@@ -248,6 +249,7 @@ static void on_list_end(void *data, enum kube_kind kind)
     struct follower *follower = data;
     struct feed *feed = follower->feed;
     follower->is_listed = true;
+    follower->refusal = (struct err){0};
     if (kind != KUBE_CONFIG_MAP) {
         end_list(follower, kind);
     } else if (!feed->has_config_map) {
@@ -308,15 +310,39 @@ static void lack(struct follower *follower, const struct err *err)
     }
 }
 
+/* "GET <URL>: 403", of "GET <URL>: 403 Forbidden: cannot list ...". */
+static size_t status_end(const char *reason)
+{
+    enum { STATUS_LEN = 3 };
+    const char *colon = strstr(reason, ": ");
+    size_t at = colon ? (size_t)(colon - reason) + strlen(": ") : 0;
+    return at && strspn(reason + at, "0123456789") == STATUS_LEN ? at + STATUS_LEN : strlen(reason);
+}
+
+/* Who may not watch may not list either, or the list will show it: one refusal, told once, however
+ * the server words it for each. */
+static const struct err *told_refusal(struct follower *follower, const struct err *err)
+{
+    struct err *told = &follower->refusal;
+    if (err->code != ERR_REFUSED) {
+        return err;
+    }
+    if (told->code != ERR_REFUSED || strncmp(told->msg, err->msg, status_end(err->msg)) != 0) {
+        *told = *err;
+    }
+    return told;
+}
+
 static void on_state(void *data, enum kube_kind kind UNUSED, const char *resource,
                      const struct err *err)
 {
     struct follower *follower = data;
     follower->followed.kind = resource; /* for its log line */
     if (err) {
-        outage_away(&follower->followed, err);
+        outage_away(&follower->followed, told_refusal(follower, err));
         lack(follower, err);
     } else {
+        follower->refusal = (struct err){0};
         outage_back(&follower->followed);
     }
 }

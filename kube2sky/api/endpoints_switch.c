@@ -19,9 +19,10 @@ struct endpoints_switch {
     bool is_due;                   /* one begins when all is watched */
     ev_timer minute;               /* to the next trial, or until the source is settled */
 
-    int refused_status; /* of the last failure, a refusal; 0: it was none, or has passed */
-    int64_t refused_ms; /* when the current row of refusals began */
-    struct err refusal; /* the last failure */
+    int refused_status;   /* of the last failure, a refusal; 0: it was none, or has passed */
+    int64_t refused_ms;   /* when the current row of refusals began */
+    struct err refusal;   /* the last failure */
+    struct err forbidden; /* the last refusal of slices, if permission lacks; code 0: none */
 };
 
 static enum endpoints_mode mode_of(const struct endpoints_switch *s)
@@ -128,12 +129,30 @@ const struct kube_resource *endpoints_switch_failed(struct endpoints_switch *s,
     }
     s->refused_status = is_refusal ? failure->status : 0;
     s->refusal = failure->err;
+    if (is_refusal && resource == kube_resource_of(KUBE_SLICE)) {
+        bool is_absent = endpoints_source_is_absence(failure->status);
+        s->forbidden = is_absent ? (struct err){0} : failure->err;
+    }
     return endpoints_source_instead(
         mode_of(s), &(struct endpoints_refusal){.resource = resource,
                                                 .status = failure->status,
                                                 .listed = s->listed,
                                                 .lasts_ms = now_ms - s->refused_ms,
                                                 .patience_ms = s->config.timing->refused_ms});
+}
+
+struct endpoints_reason endpoints_switch_reason(const struct endpoints_switch *s,
+                                                const struct kube_resource *resource,
+                                                const struct kube_failure *failure)
+{
+    bool is_instead = mode_of(s) == ENDPOINTS_AUTO &&
+                      resource == kube_resource_of(KUBE_ENDPOINTS) && s->listed != resource &&
+                      endpoints_source_is_refusal(failure->status);
+    bool is_forbidden = is_instead && s->forbidden.code != 0;
+    return (struct endpoints_reason){
+        .resource = is_forbidden ? kube_resource_of(KUBE_SLICE) : resource,
+        .err = is_forbidden ? &s->forbidden : &failure->err,
+    };
 }
 
 static void tell_source(const struct endpoints_switch *s, const struct kube_resource *before)

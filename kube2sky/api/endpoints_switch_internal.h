@@ -38,6 +38,17 @@ const struct kube_resource *endpoints_switch_failed(struct endpoints_switch *s,
                                                     const struct kube_resource *resource,
                                                     const struct kube_failure *failure);
 
+/* Of a failure for which nothing is listed instead: what to tell, borrowed until the next failure.
+ * Where slices are forbidden and Endpoints, in their place, are too, the permission that lacks is
+ * that of the slices. */
+struct endpoints_reason {
+    const struct kube_resource *resource;
+    const struct err *err;
+};
+struct endpoints_reason endpoints_switch_reason(const struct endpoints_switch *s,
+                                                const struct kube_resource *resource,
+                                                const struct kube_failure *failure);
+
 /* A list is complete, and watched from now on. Reports whether a new source is settled. */
 void endpoints_switch_listed(struct endpoints_switch *s, const struct kube_resource *resource);
 

@@ -62,7 +62,8 @@ static void request_page(struct reflector *reflector);
 
 /* ---- Errors and retries ---- */
 
-static void report(struct reflector *reflector, const struct err *err)
+static void report(struct reflector *reflector, const struct kube_resource *resource,
+                   const struct err *err)
 {
     const struct err now = err ? *err : (struct err){0};
     if (reflector->has_state && now.code != ERR_REFUSED && now.code == reflector->state.code &&
@@ -71,8 +72,7 @@ static void report(struct reflector *reflector, const struct err *err)
     }
     reflector->has_state = true;
     reflector->state = now;
-    reflector->config.state(reflector->config.data, reflector->config.kind,
-                            reflector->resource->name, err);
+    reflector->config.state(reflector->config.data, reflector->config.kind, resource->name, err);
 }
 
 static void forget_list(struct reflector *reflector)
@@ -147,6 +147,15 @@ static void retry_later(struct reflector *reflector, uint32_t at_least_ms)
     ev_timer_start(reflector->config.loop, &reflector->retry);
 }
 
+static void report_failure(struct reflector *reflector, const struct kube_failure *failure)
+{
+    struct endpoints_reason reason = {reflector->resource, &failure->err};
+    if (reflector->endpoints) {
+        reason = endpoints_switch_reason(reflector->endpoints, reflector->resource, failure);
+    }
+    report(reflector, reason.resource, reason.err);
+}
+
 /* Lost history is normal after an absence: not reported, and listed again at once, unless something
  * has failed shortly before (a server could answer so each time). Neither is a refusal with a
  * fallback resource. */
@@ -173,7 +182,7 @@ static void fail(struct reflector *reflector, const struct kube_failure *failure
         return;
     }
     if (!is_expired) {
-        report(reflector, &failure->err);
+        report_failure(reflector, failure);
     }
     retry_later(reflector, failure->retry_after_ms);
 }
@@ -242,7 +251,7 @@ static void on_watch_state(void *data, const struct err *err)
         endpoints_switch_watched(reflector->endpoints);
     }
     if (is_open || wrong) {
-        report(reflector, wrong);
+        report(reflector, reflector->resource, wrong);
     }
 }
 

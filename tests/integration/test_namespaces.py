@@ -5,7 +5,7 @@ others.
 import pytest
 from kube import endpoint, endpoint_slice, headless, pod, port, service
 from model import Model
-from programs import reserve_port
+from programs import reserve_port, wait_until
 from records import SVC
 from watched import Watched
 
@@ -125,3 +125,23 @@ def test_a_kind_that_is_refused_everywhere_is_waited_for(empty):
     empty.wait_records(f"{TEAM}web/", {k: v for k, v in right(empty, "team").items() if k.startswith(f"{TEAM}web/")})
     status, text = empty.readiness()
     assert status == 503 and "endpoint" in text
+
+
+def test_the_reason_names_the_permission_that_lacks_once(two):
+    """A role of before the slices' time, or none: the slices of that namespace, first when the watch ends, then when
+    the list is asked; never the Endpoints that were tried instead, nor another namespace.
+    """
+    for resource in ("endpointslices", "endpoints"):
+        two.kube.control("forbid", resource=resource, namespace="crew")
+    two.kube2sky.wait_line(r"API cannot be followed, retrying kind=endpointslices namespace=crew .*crew/endpointslices: 403")
+    wait_until(lambda: two.kube.control("state")["requests"]["list endpointslices"] >= 5, "it is asked again")
+    told = [line for line in two.kube2sky.lines if "cannot be followed" in line and ": 403" in line]
+    assert len(told) == 1, told
+
+    since = len(two.kube2sky.lines)
+    two.kube2sky.stop()
+    two.start_kube2sky()
+    two.kube2sky.wait_line(r"API cannot be followed, .*/crew/endpointslices: 403", since)
+    wait_until(lambda: two.kube.control("state")["requests"]["list endpoints"] >= 3, "it is asked again")
+    told = [line for line in two.kube2sky.lines[since:] if "cannot be followed" in line]
+    assert len(told) == 1, told

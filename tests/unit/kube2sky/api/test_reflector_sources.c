@@ -260,6 +260,34 @@ static void test_slices_are_tried_meanwhile(void **state)
               "begin endpointslices\nunsettled\nend endpointslices\nsettled\n");
 }
 
+/* Both are forbidden: what lacks is the permission for slices. Where the server has none, it is that
+ * for Endpoints. */
+static void test_both_are_forbidden(void **state)
+{
+    (void)state;
+    const struct http_step slices[] = {
+        forbidden(LIST_SLICES),
+        forbidden(LIST_ENDPOINTS),
+        forbidden(LIST_SLICES),
+        list_step(LIST_ENDPOINTS, "10", "", ""),
+        held_watch(WATCH_OF(ENDPOINTS, "10")),
+        forbidden(TRY_SLICES),
+    };
+    run_as(&of_auto, slices, ARRAY_LEN(slices),
+           "state GET " SLICES ": 403 Forbidden: no\n"
+           "begin endpoints\nunsettled\nend endpoints\nstate ok\n");
+    const struct http_step none[] = {
+        absent(LIST_SLICES),
+        forbidden(LIST_ENDPOINTS),
+        absent(LIST_SLICES),
+        list_step(LIST_ENDPOINTS, "10", "", ""),
+        held_watch(WATCH_OF(ENDPOINTS, "10")),
+    };
+    run_as(&of_auto, none, ARRAY_LEN(none),
+           "state GET " ENDPOINTS ": 403 Forbidden: no\n"
+           "begin endpoints\nsettled\nend endpoints\nstate ok\n");
+}
+
 /* Once slices were listed, a refusal of the watch, of the list, or of both in turn is an outage. It
  * does not matter that the list alone is permitted in between. */
 static void test_refused_slices_are_an_outage(void **state)
@@ -473,6 +501,7 @@ int main(void)
         cmocka_unit_test(test_slices_forbidden_for_a_moment),
         cmocka_unit_test(test_slices_turn_out_absent),
         cmocka_unit_test(test_slices_are_tried_meanwhile),
+        cmocka_unit_test(test_both_are_forbidden),
         cmocka_unit_test(test_refused_slices_are_an_outage),
         cmocka_unit_test(test_slices_refused_for_long),
         cmocka_unit_test(test_what_ends_a_row_of_refusals),
