@@ -31,8 +31,17 @@ struct follower {
     int64_t next_relist_ms;
 };
 
+/* What is refused is asked again at once when something else is permitted that was refused, or the
+ * credentials have changed: at most once in this time, in which the credentials' files are looked
+ * at, too. */
+enum { REFUSED_LOOK_MS = 1000 };
+
 struct feed {
     struct feed_config config;
+    ev_timer refused;  /* active while something is refused */
+    bool is_permitted; /* something that was refused, since that was last asked again */
+    int64_t asked_again_ms;
+    uint64_t credentials_id;
     struct outage outage;
     struct follower *followers[KUBE_KIND_COUNT];
     size_t follower_counts[KUBE_KIND_COUNT]; /* 0: the kind is not followed */
@@ -333,10 +342,53 @@ static const struct err *told_refusal(struct follower *follower, const struct er
     return told;
 }
 
+static bool is_refused(const struct follower *follower)
+{
+    return follower->followed.is_away && follower->followed.err.code == ERR_REFUSED;
+}
+
+static bool has_refused(const struct feed *feed)
+{
+    bool has_any = false;
+    for (size_t kind = 0; kind < KUBE_KIND_COUNT && !has_any; kind++) {
+        for (size_t i = 0; i < feed->follower_counts[kind] && !has_any; i++) {
+            has_any = is_refused(&feed->followers[kind][i]);
+        }
+    }
+    return has_any;
+}
+
+static void on_refused(struct ev_loop *loop, ev_timer *timer, int revents UNUSED)
+{
+    struct feed *feed = timer->data;
+    uint64_t credentials_id = kube_client_credentials_id(feed->config.client);
+    if (!has_refused(feed)) {
+        ev_timer_stop(loop, timer);
+    } else if (feed->is_permitted || credentials_id != feed->credentials_id) {
+        feed_ask_refused(feed);
+    }
+    feed->credentials_id = credentials_id;
+}
+
+/* Starts to look for what may end a refusal; permits: this is what. */
+static void note_refusal(struct feed *feed, bool permits)
+{
+    bool is_soon = clock_monotonic_ms() - feed->asked_again_ms < REFUSED_LOOK_MS;
+    feed->is_permitted |= permits;
+    if (!permits && !ev_is_active(&feed->refused)) {
+        feed->credentials_id = kube_client_credentials_id(feed->config.client);
+        ev_timer_start(feed->config.loop, &feed->refused);
+    } else if (permits && ev_is_active(&feed->refused) && !is_soon) {
+        ev_feed_event(feed->config.loop, &feed->refused,
+                      EV_TIMER); /* not from inside a reflector */
+    }
+}
+
 static void on_state(void *data, enum kube_kind kind UNUSED, const char *resource,
                      const struct err *err)
 {
     struct follower *follower = data;
+    bool was_refused = is_refused(follower);
     follower->followed.kind = resource; /* for its log line */
     if (err) {
         outage_away(&follower->followed, told_refusal(follower, err));
@@ -344,6 +396,9 @@ static void on_state(void *data, enum kube_kind kind UNUSED, const char *resourc
     } else {
         follower->refusal = (struct err){0};
         outage_back(&follower->followed);
+    }
+    if (was_refused != is_refused(follower)) {
+        note_refusal(follower->feed, !err);
     }
 }
 
@@ -417,6 +472,8 @@ struct feed *feed_start(const struct feed_config *config)
 {
     struct feed *feed = xcalloc(1, sizeof(*feed));
     feed->config = *config;
+    ev_timer_init(&feed->refused, on_refused, REFUSED_LOOK_MS / 1000.0, REFUSED_LOOK_MS / 1000.0);
+    feed->refused.data = feed;
     outage_init(&feed->outage, config->loop, "the Kubernetes API", config->patience_ms,
                 "the API has been failing for longer than etcd-mutation-timeout, still retrying");
     inventory_want(config->inventory, KUBE_POD, config->wants_pods);
@@ -439,8 +496,23 @@ struct feed *feed_start(const struct feed_config *config)
     return feed;
 }
 
+void feed_ask_refused(struct feed *feed)
+{
+    feed->is_permitted = false;
+    feed->asked_again_ms = clock_monotonic_ms();
+    for (size_t kind = 0; kind < KUBE_KIND_COUNT; kind++) {
+        for (size_t i = 0; i < feed->follower_counts[kind]; i++) {
+            const struct follower *follower = &feed->followers[kind][i];
+            if (is_refused(follower) && follower->reflector) {
+                reflector_retry(follower->reflector);
+            }
+        }
+    }
+}
+
 void feed_stop(struct feed *feed)
 {
+    ev_timer_stop(feed->config.loop, &feed->refused);
     for (size_t kind = 0; kind < KUBE_KIND_COUNT; kind++) {
         for (size_t i = 0; i < feed->follower_counts[kind]; i++) {
             struct follower *follower = &feed->followers[kind][i];

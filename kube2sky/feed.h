@@ -55,6 +55,10 @@ struct feed_config {
 /* Calls nothing of the inventory's from inside. */
 struct feed *feed_start(const struct feed_config *config);
 
+/* Asks again what the server refuses, which otherwise waits up to a minute, as credentials may be
+ * other ones now. */
+void feed_ask_refused(struct feed *feed);
+
 /* Stops feeding the inventory. */
 void feed_stop(struct feed *feed);
 

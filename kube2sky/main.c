@@ -302,6 +302,9 @@ static void on_hangup(struct ev_loop *loop UNUSED, ev_signal *w, int revents UNU
     struct app *app = w->data;
     log_info("reloading the credential files");
     kube_client_reload(app->kube);
+    if (app->feed) {
+        feed_ask_refused(app->feed);
+    }
 }
 
 static void watch_signal(struct app *app, ev_signal *w,

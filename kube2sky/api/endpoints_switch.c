@@ -155,6 +155,13 @@ struct endpoints_reason endpoints_switch_reason(const struct endpoints_switch *s
     };
 }
 
+uint32_t endpoints_switch_shorten(const struct endpoints_switch *s, uint32_t delay_ms)
+{
+    int64_t left_ms = s->refused_ms + s->config.timing->refused_ms - clock_monotonic_ms();
+    bool is_due = s->refused_status && left_ms > 0 && left_ms < (int64_t)delay_ms;
+    return is_due ? (uint32_t)left_ms : delay_ms;
+}
+
 static void tell_source(const struct endpoints_switch *s, const struct kube_resource *before)
 {
     const char *why = s->refused_status ? s->refusal.msg : "slices are permitted";

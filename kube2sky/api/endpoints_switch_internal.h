@@ -49,6 +49,10 @@ struct endpoints_reason endpoints_switch_reason(const struct endpoints_switch *s
                                                 const struct kube_resource *resource,
                                                 const struct kube_failure *failure);
 
+/* The wait after such a failure, at most until Endpoints may take the place of slices that are
+ * refused. */
+uint32_t endpoints_switch_shorten(const struct endpoints_switch *s, uint32_t delay_ms);
+
 /* A list is complete, and watched from now on. Reports whether a new source is settled. */
 void endpoints_switch_listed(struct endpoints_switch *s, const struct kube_resource *resource);
 

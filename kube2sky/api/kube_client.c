@@ -6,6 +6,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/cleanup.h"
+#include "common/base/seeded_hash.h"
 #include "common/base/version.h"
 #include "common/base/xalloc.h"
 #include "common/http/http_client.h"
@@ -67,6 +68,7 @@ int kube_client_new(const struct kube_client_config *config, struct kube_client 
     }
     struct kube_client *client = xcalloc(1, sizeof(*client));
     client->auth = auth;
+    seeded_hash_init();
     client->http = http_client_new(config->loop);
     client->user_agent = xasprintf("kube2sky/%s", version_string);
     *ret_client = client;
@@ -86,6 +88,13 @@ void kube_client_free(struct kube_client *client)
 void kube_client_reload(struct kube_client *client)
 {
     kube_auth_refused(client->auth);
+}
+
+uint64_t kube_client_credentials_id(struct kube_client *client)
+{
+    struct kube_credentials now = kube_auth_credentials(client->auth);
+    struct slice token = slice_str(now.bearer_token ? now.bearer_token : "");
+    return seeded_hash64(token) + 3 * seeded_hash64(now.tls.ca) + 5 * seeded_hash64(now.tls.cert);
 }
 
 size_t kube_client_files(const struct kube_client *client,

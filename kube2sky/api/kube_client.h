@@ -31,6 +31,10 @@ void kube_client_free(struct kube_client *client); /* after its requests; NULL i
 /* Rereads credential files before the next request, even if they look unchanged. */
 void kube_client_reload(struct kube_client *client);
 
+/* A number for the credentials of the next request: another one when they have changed. Rereads
+ * files that did. */
+uint64_t kube_client_credentials_id(struct kube_client *client);
+
 /* The credential files that it rereads when they change; borrowed until the next request. Returns
  * their number. */
 enum { KUBE_CLIENT_FILES_MAX = 4 };

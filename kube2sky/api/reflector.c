@@ -18,6 +18,7 @@ static const struct reflector_timing default_timing = {
     .overdue_ms = 30000,
     .retry_first_ms = 100,
     .retry_max_ms = 5000,
+    .refused_max_ms = 60 * 1000,
     .calm_ms = 30 * 1000,
     .refused_ms = 3 * 60 * 1000,
     .trial_ms = 60 * 1000,
@@ -41,7 +42,7 @@ struct reflector {
     size_t part_count;
 
     struct backoff backoff;
-    int64_t failed_ms; /* the last failure */
+    int64_t failed_ms; /* the last failure, and the wait after it */
     bool has_failed;
     ev_timer retry;               /* WAITING */
     struct kube_request *request; /* LISTING; else NULL */
@@ -137,10 +138,16 @@ static bool was_calm(struct reflector *reflector)
     return was_calm;
 }
 
-static void retry_later(struct reflector *reflector, uint32_t at_least_ms)
+/* The time of the wait is no calm. */
+static void retry_later(struct reflector *reflector, const struct kube_failure *failure)
 {
-    uint32_t delay_ms = backoff_next_ms(&reflector->backoff, backoff_random());
-    delay_ms = delay_ms > at_least_ms ? delay_ms : at_least_ms;
+    uint32_t delay_ms =
+        watcher_retry_ms(&reflector->timing, &reflector->backoff, failure->err.code);
+    if (reflector->endpoints) {
+        delay_ms = endpoints_switch_shorten(reflector->endpoints, delay_ms);
+    }
+    delay_ms = delay_ms > failure->retry_after_ms ? delay_ms : failure->retry_after_ms;
+    reflector->failed_ms += delay_ms;
     log_debug("list retry scheduled", LOG_STR("kind", reflector->resource->name),
               LOG_INT("retry_ms", delay_ms));
     ev_timer_set(&reflector->retry, (double)delay_ms / 1000, 0);
@@ -184,7 +191,7 @@ static void fail(struct reflector *reflector, const struct kube_failure *failure
     if (!is_expired) {
         report_failure(reflector, failure);
     }
-    retry_later(reflector, failure->retry_after_ms);
+    retry_later(reflector, failure);
 }
 
 static void on_source(void *data, const struct kube_resource *resource)
@@ -478,6 +485,20 @@ void reflector_relist(struct reflector *reflector)
 {
     forget_request(reflector);
     list_again(reflector);
+}
+
+void reflector_retry(struct reflector *reflector)
+{
+    if (ev_is_active(&reflector->retry)) {
+        ev_timer_stop(reflector->config.loop, &reflector->retry);
+        backoff_reset(&reflector->backoff);
+        list_again(reflector);
+    }
+    for (size_t i = 0; i < reflector->part_count; i++) {
+        if (reflector->parts[i].watcher) {
+            watcher_retry(reflector->parts[i].watcher);
+        }
+    }
 }
 
 void reflector_stop(struct reflector *reflector)

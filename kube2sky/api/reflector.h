@@ -21,7 +21,8 @@
  *        +- WAITING <------ WAITING, or LISTING at once after the first 410
  *
  * The waits grow until nothing has failed for a while: a watch that brings one event and fails is
- * no success. A server that is overloaded says how long to wait (Retry-After).
+ * no success. A server that is overloaded says how long to wait (Retry-After). One that refuses is
+ * asked less and less, up to once a minute.
  *
  * With ENDPOINTS_AUTO the source of endpoints can change (endpoints_source.h). While Endpoints are
  * followed in the place of slices, the slices are tried now and then, and before each list. */
@@ -51,6 +52,8 @@ struct reflector_timing {
      * should be used soon. */
     uint32_t retry_first_ms;
     uint32_t retry_max_ms;
+    /* The same while the server refuses: that lasts until somebody acts. */
+    uint32_t refused_max_ms;
     /* Without a failure for so long, the next one counts as the first. Several times the longest
      * wait. */
     uint32_t calm_ms;
@@ -105,6 +108,10 @@ struct reflector *reflector_start(const struct reflector_config *config);
 
 /* Lists everything again, at once. Not from inside one of its callbacks. */
 void reflector_relist(struct reflector *reflector);
+
+/* Asks again at once if it waits: what the server refused may be permitted now. Not from inside one
+ * of its callbacks. */
+void reflector_retry(struct reflector *reflector);
 
 /* No callback follows. Not from inside one. NULL is fine. */
 void reflector_stop(struct reflector *reflector);

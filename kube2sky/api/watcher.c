@@ -40,13 +40,22 @@ static const char *kind_name(const struct watcher *watcher)
 
 /* ---- Retries and giving up ---- */
 
-/* One event is no proof of health: the delay grows until a watch has lasted. */
-static void retry_later(struct watcher *watcher, uint32_t at_least_ms)
+uint32_t watcher_retry_ms(const struct reflector_timing *timing, struct backoff *backoff, int code)
 {
+    backoff->max_ms = code == ERR_REFUSED ? timing->refused_max_ms : timing->retry_max_ms;
+    return backoff_next_ms(backoff, backoff_random());
+}
+
+/* One event is no proof of health: the delay grows until a watch has lasted. failure NULL: it only
+ * ended early. */
+static void retry_later(struct watcher *watcher, const struct kube_failure *failure)
+{
+    uint32_t at_least_ms = failure ? failure->retry_after_ms : 0;
     if (clock_monotonic_ms() - watcher->start_ms >= (int64_t)watcher->config.timing->calm_ms) {
         backoff_reset(&watcher->backoff);
     }
-    uint32_t delay_ms = backoff_next_ms(&watcher->backoff, backoff_random());
+    uint32_t delay_ms = watcher_retry_ms(watcher->config.timing, &watcher->backoff,
+                                         failure ? failure->err.code : 0);
     delay_ms = delay_ms > at_least_ms ? delay_ms : at_least_ms;
     log_debug("watch retry scheduled", LOG_STR("kind", kind_name(watcher)),
               LOG_INT("retry_ms", delay_ms));
@@ -174,7 +183,7 @@ static void fail(struct watcher *watcher, const struct kube_failure *failure)
     log_debug("watch ended", LOG_STR("kind", kind_name(watcher)),
               LOG_STR("namespace", watcher->config.scope.ns), LOG_STR("reason", failure->err.msg));
     watcher->config.state(watcher->config.data, &failure->err);
-    retry_later(watcher, failure->retry_after_ms);
+    retry_later(watcher, failure);
 }
 
 static void on_end(void *data, const struct kube_failure *failure)
@@ -199,7 +208,7 @@ static void on_end(void *data, const struct kube_failure *failure)
     } else {
         log_debug("watch ended early", LOG_STR("kind", kind_name(watcher)),
                   LOG_INT("lasted_ms", lasted_ms));
-        retry_later(watcher, 0);
+        retry_later(watcher, NULL);
     }
 }
 
@@ -264,6 +273,15 @@ struct watcher *watcher_start(const struct watcher_config *config, const char *v
     watcher->overdue.data = watcher;
     open_watch(watcher);
     return watcher;
+}
+
+void watcher_retry(struct watcher *watcher)
+{
+    if (ev_is_active(&watcher->retry)) {
+        ev_timer_stop(watcher->config.loop, &watcher->retry);
+        backoff_reset(&watcher->backoff);
+        open_watch(watcher);
+    }
 }
 
 void watcher_stop(struct watcher *watcher)

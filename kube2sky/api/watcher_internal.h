@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/base/backoff.h"
 #include "common/base/err.h"
 #include "kube2sky/api/kube_client.h"
 #include "kube2sky/api/kube_object.h"
@@ -39,6 +40,12 @@ struct watcher_config {
 
 /* Runs no callback. */
 struct watcher *watcher_start(const struct watcher_config *config, const char *version);
+
+/* Asks again at once if it waits. Not from inside a callback. */
+void watcher_retry(struct watcher *watcher);
+
+/* The wait after a failure with this code, of a watch or a list. */
+uint32_t watcher_retry_ms(const struct reflector_timing *timing, struct backoff *backoff, int code);
 
 /* No callback follows. May be called inside `lost`, not inside the others. NULL is fine. */
 void watcher_stop(struct watcher *watcher);

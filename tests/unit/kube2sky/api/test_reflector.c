@@ -2,6 +2,9 @@
 #include "kube2sky/api/kube_frames_internal.h"
 #include "tests/unit/kube2sky/api/reflector_bed.h"
 
+#include "common/base/backoff.h"
+#include "kube2sky/api/watcher_internal.h"
+
 /* The watch begins at the first page's version. */
 static void test_two_pages_then_events(void **state)
 {
@@ -432,9 +435,79 @@ static void test_token_renewed(void **state)
     free(want);
 }
 
+/* What is refused waits longer than what fails otherwise, and grows to it through the same waits: a
+ * server that has started may refuse for a moment. */
+static void test_waits_of_the_refused(void **state)
+{
+    (void)state;
+    static const uint32_t upto_ms[] = {100,  200,   400,   800,   1600,  3200,
+                                       6400, 12800, 25600, 51200, 60000, 60000};
+    const struct reflector_timing timing = {
+        .retry_first_ms = 100, .retry_max_ms = 5000, .refused_max_ms = 60000};
+    struct backoff backoff;
+    backoff_init(&backoff, timing.retry_first_ms, timing.retry_max_ms);
+    for (size_t i = 0; i < ARRAY_LEN(upto_ms); i++) {
+        uint32_t wait_ms = watcher_retry_ms(&timing, &backoff, ERR_REFUSED);
+        assert_in_range(wait_ms, upto_ms[i] / 2, upto_ms[i]);
+    }
+    assert_in_range(watcher_retry_ms(&timing, &backoff, ERR_UNAVAILABLE), 2500, 5000);
+}
+
+static void ask_again(struct ev_loop *loop, ev_timer *w, int revents)
+{
+    struct fixture *f = w->data;
+    (void)revents;
+    if (strstr(buf_cstr(&f->log), "403")) {
+        ev_timer_stop(loop, w);
+        reflector_retry(f->reflector);
+    }
+}
+
+/* A list, or a watch, that is refused would wait for longer than the test runs. */
+static void test_what_is_refused_is_asked_at_once(void **state)
+{
+    (void)state;
+    static const struct reflector_timing timing = {.overdue_ms = 60000,
+                                                   .retry_first_ms = 600 * 1000,
+                                                   .retry_max_ms = 600 * 1000,
+                                                   .refused_max_ms = 600 * 1000,
+                                                   .calm_ms = 60000};
+    const struct http_step list[] = {
+        error_step(LIST, "403 Forbidden", STATUS("403", "no")),
+        list_step(LIST, "10", "", ""),
+        held_watch(WATCH("10")),
+    };
+    const struct http_step watch[] = {
+        list_step(LIST, "10", "", ""),
+        error_step(WATCH("10"), "403 Forbidden", STATUS("403", "no")),
+        held_watch(WATCH("10")),
+    };
+    static const char *const wanted[] = {
+        "state GET /api/v1/services: 403 Forbidden: no\n"
+        "begin services\nend services\nstate ok\n",
+        "begin services\nend services\n"
+        "state GET /api/v1/services: 403 Forbidden: no\nstate ok\n",
+    };
+    for (int i = 0; i < 2; i++) {
+        struct fixture f = {.want = wanted[i]};
+        ev_timer again;
+        start(&f, i ? watch : list, 3, &timing);
+        ev_timer_init(&again, ask_again, 0.01, 0.01);
+        again.data = &f;
+        ev_timer_start(f.loop, &again);
+        while (f.log.len < strlen(f.want)) {
+            ev_run(f.loop, EVRUN_ONCE);
+        }
+        assert_string_equal(buf_cstr(&f.log), f.want);
+        finish(&f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_waits_of_the_refused),
+        cmocka_unit_test(test_what_is_refused_is_asked_at_once),
         cmocka_unit_test(test_two_pages_then_events),
         cmocka_unit_test(test_resume),
         cmocka_unit_test(test_continue_expired),

@@ -260,8 +260,8 @@ static void test_slices_are_tried_meanwhile(void **state)
               "begin endpointslices\nunsettled\nend endpointslices\nsettled\n");
 }
 
-/* Both are forbidden: what lacks is the permission for slices. Where the server has none, it is that
- * for Endpoints. */
+/* Both are forbidden: what lacks is the permission for slices. Where the server has none, it is
+ * that for Endpoints. */
 static void test_both_are_forbidden(void **state)
 {
     (void)state;
@@ -322,6 +322,7 @@ static void refuse_for_long(struct http_step last, const char *want_end)
 {
     struct reflector_timing hasty = quick;
     hasty.refused_ms = 1;
+    hasty.refused_max_ms = 4;
     const struct http_step steps[] = {
         list_step(LIST_SLICES, "10", "", ""),
         forbidden(WATCH_OF(SLICES, "10")),
@@ -355,6 +356,7 @@ static void test_what_ends_a_row_of_refusals(void **state)
     struct reflector_timing hasty = quick;
     (void)state;
     hasty.refused_ms = 1;
+    hasty.refused_max_ms = 4;
     hasty.retry_first_ms = hasty.retry_max_ms = 10;
     const struct http_step steps[] = {
         list_step(LIST_SLICES, "10", "", ""),
