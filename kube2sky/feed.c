@@ -10,11 +10,8 @@
 #include "kube2sky/api/kube_client.h"
 #include "kube2sky/naming/client_keys.h"
 #include "kube2sky/naming/inventory.h"
+#include "kube2sky/parts_fetch.h"
 #include "kube2sky/reconcile/flaw_list.h"
-
-/* Endpoints are listed again because a Service became headless: at most a tenth of the time, since
- * whoever may edit one could demand it all the time, and not before a second. */
-enum { RELIST_SHARE = 10, RELIST_AFTER_MS = 1000 };
 
 /* A kind in one namespace, or in all of them: what happens to one says nothing of another. */
 struct follower {
@@ -26,9 +23,6 @@ struct follower {
     struct reflector *reflector;
     bool is_listed;     /* it has been, completely */
     struct err refusal; /* told since the last list; code 0: none */
-    ev_timer relist;
-    int64_t relist_began_ms; /* monotonic; 0 = no such list runs */
-    int64_t next_relist_ms;
 };
 
 /* What is refused is asked again at once when something else is permitted that was refused, or the
@@ -38,6 +32,7 @@ enum { REFUSED_LOOK_MS = 1000 };
 
 struct feed {
     struct feed_config config;
+    struct parts_fetch *parts;
     ev_timer refused;  /* active while something is refused */
     bool is_permitted; /* something that was refused, since that was last asked again */
     int64_t asked_again_ms;
@@ -127,37 +122,14 @@ static struct follower *follower_of(struct feed *feed, enum kube_kind kind, cons
     return found;
 }
 
-/* Of the endpoints' follower. Not from here: an object of the reflector itself may have caused it.
- */
-static void check_relist(struct follower *follower)
+static const struct kube_resource *resource_of_parts(void *data, const char *ns)
 {
-    bool is_wanted = inventory_wants_relist(follower->inventory);
-    if (is_wanted && !follower->relist_began_ms && !ev_is_active(&follower->relist)) {
-        int64_t wait_ms = follower->next_relist_ms - clock_monotonic_ms();
-        ev_timer_set(&follower->relist, wait_ms > 0 ? (double)wait_ms / 1000 : 0.0, 0.0);
-        ev_timer_start(follower->feed->config.loop, &follower->relist);
-    }
+    return reflector_resource(follower_of(data, KUBE_ENDPOINTS, ns)->reflector);
 }
 
-static void on_relist(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
+static void on_part(void *data, struct kube_object *object)
 {
-    struct follower *follower = timer->data;
-    if (inventory_wants_relist(follower->inventory)) {
-        log_debug("listing again: a service became headless");
-        follower->relist_began_ms = clock_monotonic_ms();
-        reflector_relist(follower->reflector);
-    }
-}
-
-static void end_relist(struct follower *follower)
-{
-    int64_t now_ms = clock_monotonic_ms();
-    int64_t took_ms = now_ms - follower->relist_began_ms;
-    if (follower->relist_began_ms) {
-        follower->relist_began_ms = 0;
-        follower->next_relist_ms = now_ms + RELIST_AFTER_MS + RELIST_SHARE * took_ms;
-    }
-    check_relist(follower);
+    inventory_fill(follower_of(data, KUBE_ENDPOINTS, object->ns)->inventory, object);
 }
 
 static bool is_config_map(const struct feed *feed, const char *ns, const char *name)
@@ -211,11 +183,7 @@ static void on_upsert(void *data, struct kube_object *object)
     if (feed->config.client_keys) {
         client_keys_upsert(feed->config.client_keys, object);
     }
-    bool is_service = object->kind == KUBE_SERVICE;
     inventory_upsert(follower->inventory, object);
-    if (is_service) {
-        check_relist(follower_of(feed, KUBE_ENDPOINTS, follower->ns));
-    }
 }
 
 static void on_remove(void *data, enum kube_kind kind, const char *ns, const char *name)
@@ -266,9 +234,6 @@ static void on_list_end(void *data, enum kube_kind kind)
     }
     xalloc_trim(); /* what it replaced, and the buffers of the list */
     tell_listed(follower, kind);
-    if (kind == KUBE_ENDPOINTS || kind == KUBE_SLICE) {
-        end_relist(follower);
-    }
 }
 
 static void on_settled(void *data, bool is_settled)
@@ -414,8 +379,6 @@ static void start_follower(struct follower *follower)
 {
     struct feed *feed = follower->feed;
     enum kube_kind kind = follower->kind;
-    ev_timer_init(&follower->relist, on_relist, 0.0, 0.0);
-    follower->relist.data = follower;
     follower->followed = (struct outage_source){
         .away_line = "API cannot be followed, retrying",
         .back_line = "API is followed",
@@ -474,6 +437,11 @@ struct feed *feed_start(const struct feed_config *config)
     feed->config = *config;
     ev_timer_init(&feed->refused, on_refused, REFUSED_LOOK_MS / 1000.0, REFUSED_LOOK_MS / 1000.0);
     feed->refused.data = feed;
+    feed->parts = parts_fetch_new(&(struct parts_fetch_config){.loop = config->loop,
+                                                               .client = config->client,
+                                                               .resource = resource_of_parts,
+                                                               .part = on_part,
+                                                               .data = feed});
     outage_init(&feed->outage, config->loop, "the Kubernetes API", config->patience_ms,
                 "the API has been failing for longer than etcd-mutation-timeout, still retrying");
     inventory_want(config->inventory, KUBE_POD, config->wants_pods);
@@ -496,6 +464,13 @@ struct feed *feed_start(const struct feed_config *config)
     return feed;
 }
 
+void feed_want_parts(struct feed *feed, const char *ns, const char *service)
+{
+    if (feed->parts) {
+        parts_fetch_want(feed->parts, ns, service);
+    }
+}
+
 void feed_ask_refused(struct feed *feed)
 {
     feed->is_permitted = false;
@@ -513,10 +488,11 @@ void feed_ask_refused(struct feed *feed)
 void feed_stop(struct feed *feed)
 {
     ev_timer_stop(feed->config.loop, &feed->refused);
+    parts_fetch_free(feed->parts);
+    feed->parts = NULL;
     for (size_t kind = 0; kind < KUBE_KIND_COUNT; kind++) {
         for (size_t i = 0; i < feed->follower_counts[kind]; i++) {
             struct follower *follower = &feed->followers[kind][i];
-            ev_timer_stop(feed->config.loop, &follower->relist);
             reflector_stop(follower->reflector);
             follower->reflector = NULL;
         }

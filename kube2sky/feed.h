@@ -55,6 +55,10 @@ struct feed_config {
 /* Calls nothing of the inventory's from inside. */
 struct feed *feed_start(const struct feed_config *config);
 
+/* The inventory lacks the content of the Service's Endpoints or slices (inventory.h): lists them.
+ * Runs no callback. */
+void feed_want_parts(struct feed *feed, const char *ns, const char *service);
+
 /* Asks again what the server refuses, which otherwise waits up to a minute, as credentials may be
  * other ones now. */
 void feed_ask_refused(struct feed *feed);

@@ -83,6 +83,12 @@ static void on_slice_changed(void *data, struct slice owner, const struct slice_
     reconciler_slice_changed(app->reconciler, owner, change);
 }
 
+static void on_parts_wanted(void *data, const char *ns, const char *service)
+{
+    struct app *app = data;
+    feed_want_parts(app->feed, ns, service);
+}
+
 static void on_config_map(void *data, struct kube_object *map)
 {
     struct app *app = data;
@@ -195,6 +201,7 @@ static void start_middle(struct app *app, const struct options *o)
         .namespace_count = o->namespace_count,
         .changed = on_owner_changed,
         .slice_changed = on_slice_changed,
+        .parts_wanted = on_parts_wanted,
         .data = app,
     });
     app->client_keys = client_keys_new(&(struct client_keys_config){

@@ -487,6 +487,11 @@ void reflector_relist(struct reflector *reflector)
     list_again(reflector);
 }
 
+const struct kube_resource *reflector_resource(const struct reflector *reflector)
+{
+    return reflector->resource;
+}
+
 void reflector_retry(struct reflector *reflector)
 {
     if (ev_is_active(&reflector->retry)) {

@@ -106,6 +106,9 @@ struct reflector_config {
 /* Runs no callback. */
 struct reflector *reflector_start(const struct reflector_config *config);
 
+/* What it lists or follows; a constant. */
+const struct kube_resource *reflector_resource(const struct reflector *reflector);
+
 /* Lists everything again, at once. Not from inside one of its callbacks. */
 void reflector_relist(struct reflector *reflector);
 

@@ -143,6 +143,16 @@ static void unwant(struct inventory *inventory, enum kube_kind kind)
     *state = (struct kind_state){.generation = generation};
 }
 
+/* Of a headless Service whose parts have no content. */
+static void want_parts(const struct inventory *inventory, const struct entry *service)
+{
+    const struct kube_object *object = service->object;
+    if (object->service.is_headless && inventory->config.parts_wanted &&
+        index_has_bare_parts(&inventory->index, slice_of(service->id, service->id_len))) {
+        inventory->config.parts_wanted(inventory->config.data, object->ns, object->name);
+    }
+}
+
 /* Every owner with objects of either kind is planned again: those of the old kind are reported as
  * its objects are removed. */
 static void switch_source(struct inventory *inventory)
@@ -155,6 +165,10 @@ static void switch_source(struct inventory *inventory)
     for (size_t at = 0; (entry = key_table_next(&inventory->index.kinds[inventory->source], &at));
          at++) {
         index_tell(&inventory->index, inventory->source, entry);
+    }
+    for (size_t at = 0; (entry = key_table_next(&inventory->index.kinds[KUBE_SERVICE], &at));
+         at++) {
+        want_parts(inventory, entry);
     }
 }
 
@@ -217,7 +231,6 @@ void inventory_lack(struct inventory *inventory, enum kube_kind kind)
 void inventory_list_begin(struct inventory *inventory, enum kube_kind kind)
 {
     struct kind_state *state = &inventory->kinds[kind];
-    inventory->wants_relist &= kind != inventory->next_source;
     state->generation++;
     state->is_listing = true;
     state->has_any = false;
@@ -312,8 +325,8 @@ static void set_object(struct inventory *inventory, enum kube_kind kind, struct 
     }
     if (needs_no_parts(object)) {
         index_strip_parts(&inventory->index, id);
-    } else if (object->service.is_headless && index_has_bare_parts(&inventory->index, id)) {
-        inventory->wants_relist = true;
+    } else {
+        want_parts(inventory, entry);
     }
 }
 
@@ -369,9 +382,18 @@ void inventory_upsert(struct inventory *inventory, struct kube_object *object)
     object_came(inventory, kind);
 }
 
-bool inventory_wants_relist(const struct inventory *inventory)
+void inventory_fill(struct inventory *inventory, struct kube_object *object)
 {
-    return inventory->wants_relist;
+    enum kube_kind kind = object->kind;
+    struct entry *entry =
+        index_lookup(&inventory->index, kind, slice_str(object->ns), slice_str(object->name));
+    bool is_usable = entry && entry->object->is_bare && !object->is_garbled &&
+                     !has_moved(entry->object, object) && !is_part_of_no_use(inventory, object);
+    if (is_usable) {
+        index_set_object(&inventory->index, kind, entry, object);
+    } else {
+        kube_object_free(object);
+    }
 }
 
 void inventory_remove(struct inventory *inventory, enum kube_kind kind, const char *ns,

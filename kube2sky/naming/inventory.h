@@ -17,7 +17,7 @@
  *
  * Most Endpoints and slices belong to Services with a cluster IP, where they yield no keys: then
  * only their names are kept. If such a Service becomes headless (from ExternalName, or deleted and
- * made again), they must be listed again, since no watch repeats them; meanwhile it is in doubt.
+ * made again), its own are listed again, since no watch repeats them; meanwhile it is in doubt.
  *
  * Single-threaded. */
 #ifndef KUBE2SKY_NAMING_INVENTORY_H
@@ -44,6 +44,9 @@ struct inventory_config {
     void (*changed)(void *data, struct slice owner);
     /* Instead of it, for a slice's change that can be named by itself; borrowed. NULL: changed. */
     void (*slice_changed)(void *data, struct slice owner, const struct slice_change *change);
+    /* The Service's Endpoints or slices must be listed, for inventory_fill; likewise from inside.
+     * NULL: not wanted. */
+    void (*parts_wanted)(void *data, const char *ns, const char *service);
     void *data;
 };
 
@@ -89,8 +92,10 @@ void inventory_remove(struct inventory *inventory, enum kube_kind kind, const ch
                       const char *name);
 void inventory_list_end(struct inventory *inventory, enum kube_kind kind);
 
-/* Whether the kind in use for endpoints must be listed again: until its next list begins. */
-bool inventory_wants_relist(const struct inventory *inventory);
+/* Endpoints or a slice of a Service that wanted them, listed while the watch goes on; takes it.
+ * Only gives content to what is known and has none: what the watch has said is newer, and what it
+ * has not yet said, it will. */
+void inventory_fill(struct inventory *inventory, struct kube_object *object);
 
 /* ---- The reconciler's side: of all namespaces ---- */
 

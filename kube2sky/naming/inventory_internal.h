@@ -26,7 +26,6 @@ struct inventory {
     enum kube_kind source;      /* the source of headless Services' endpoints */
     enum kube_kind next_source; /* the next source, once it is listed; may be the same */
     bool is_settled;            /* nothing of another source is worth keeping */
-    bool wants_relist;          /* of the source */
     uint64_t completions;       /* lists that were believed */
     struct inventory **parts;   /* of the namespaces; without any, itself alone */
     size_t part_count;

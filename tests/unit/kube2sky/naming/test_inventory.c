@@ -10,6 +10,7 @@ struct fixture {
     struct inventory *inventory;
     struct owner_objects objects;
     struct buf changed; /* "owner owner " since the last check */
+    struct buf wanted;  /* "ns/service ", whose parts are */
     struct buf parts;
 };
 
@@ -20,15 +21,23 @@ static void note_change(void *data, struct slice owner)
     buf_append_char(&f->changed, ' ');
 }
 
+static void note_wanted(void *data, const char *ns, const char *service)
+{
+    struct fixture *f = data;
+    buf_printf(&f->wanted, "%s/%s ", ns, service);
+}
+
 static struct fixture *new_fixture(bool is_narrowed)
 {
     struct fixture *f = xcalloc(1, sizeof(*f));
     buf_init(&f->changed, 1 << 20);
+    buf_init(&f->wanted, 1 << 20);
     buf_init(&f->parts, 1 << 20);
     owner_objects_init(&f->objects);
     f->inventory = inventory_new(&(struct inventory_config){
         .is_narrowed = is_narrowed,
         .changed = note_change,
+        .parts_wanted = note_wanted,
         .data = f,
     });
     return f;
@@ -61,6 +70,7 @@ static int tear_down(void **state)
     inventory_free(f->inventory);
     owner_objects_fini(&f->objects);
     buf_fini(&f->changed);
+    buf_fini(&f->wanted);
     buf_fini(&f->parts);
     free(f);
     return 0;
@@ -70,6 +80,12 @@ static void assert_changed(struct fixture *f, const char *want)
 {
     assert_string_equal(buf_cstr(&f->changed), want);
     buf_clear(&f->changed);
+}
+
+static void assert_wanted(struct fixture *f, const char *want)
+{
+    assert_string_equal(buf_cstr(&f->wanted), want);
+    buf_clear(&f->wanted);
 }
 
 static void put_service(struct fixture *f, const char *ns, const char *name)
@@ -85,6 +101,19 @@ static void put_cluster_ip(struct fixture *f, const char *ns, const char *name)
 static void put_endpoints(struct fixture *f, const char *ns, const char *name)
 {
     inventory_upsert(f->inventory, endpoints_from(ns, name, "{'addresses':[{'ip':'10.0.0.1'}]}"));
+}
+
+static void fill_endpoints(struct fixture *f, const char *ns, const char *name)
+{
+    inventory_fill(f->inventory, endpoints_from(ns, name, "{'addresses':[{'ip':'10.0.0.1'}]}"));
+}
+
+static struct kube_object *slice_of_service(const char *name, const char *service, const char *ip)
+{
+    char *rest = xasprintf("'addressType':'IPv4','endpoints':[{'addresses':['%s']}]", ip);
+    struct kube_object *slice = slice_from("default", name, service, rest);
+    free(rest);
+    return slice;
 }
 
 static void put_slice(struct fixture *f, const char *name, const char *service)
@@ -197,15 +226,12 @@ static void test_endpoints_matter_to_headless_services(void **state)
     put_endpoints(f, "default", "web");
     assert_changed(f, "");
     assert_has(f, "svc/default/web", "S ");
-    assert_false(inventory_wants_relist(f->inventory));
+    assert_wanted(f, "");
     put_service(f, "default", "web");
     assert_changed(f, "svc/default/web ");
     assert_has(f, "svc/default/web", "? S "); /* they were not kept */
-    assert_true(inventory_wants_relist(f->inventory));
-    inventory_list_begin(f->inventory, KUBE_ENDPOINTS);
-    assert_false(inventory_wants_relist(f->inventory));
-    put_endpoints(f, "default", "web");
-    inventory_list_end(f->inventory, KUBE_ENDPOINTS);
+    assert_wanted(f, "default/web ");
+    fill_endpoints(f, "default", "web");
     assert_changed(f, "svc/default/web ");
     assert_has(f, "svc/default/web", "S web ");
     put_endpoints(f, "default", "web");
@@ -558,15 +584,15 @@ static void test_slices_are_kept_for_headless_services(void **state)
     put_service(f, "default", "web");
     inventory_upsert(f->inventory, service_from("default", "new", "'clusterIP':''"));
     put_slice(f, "new-1", "new");
-    assert_false(inventory_wants_relist(f->inventory));
+    assert_wanted(f, "");
     assert_has(f, "svc/default/web", "S web-1 ");
     put_service(f, "default", "new");
     assert_has(f, "svc/default/new", "S new-1 ");
-    assert_false(inventory_wants_relist(f->inventory));
+    assert_wanted(f, "");
     assert_int_equal(inventory_count(f->inventory, KUBE_SLICE), 4);
 
     put_service(f, "default", "db");
-    assert_true(inventory_wants_relist(f->inventory));
+    assert_wanted(f, "default/db ");
     assert_has(f, "svc/default/db", "? S ");
     buf_clear(&f->changed);
     put_slice(f, "db-1", "db"); /* an event */
@@ -574,6 +600,76 @@ static void test_slices_are_kept_for_headless_services(void **state)
     assert_has(f, "svc/default/db", "? S db-1 ");
     put_slice(f, "db-2", "db");
     assert_has(f, "svc/default/db", "S db-1 db-2 ");
+}
+
+/* What is listed beside the watch only fills in: the watch has said more since, or will. */
+static void test_fills(void **state)
+{
+    struct fixture *f = *state;
+    list_services(f, (const char *const[]){"kubernetes", NULL});
+    put_cluster_ip(f, "default", "web");
+    inventory_list_begin(f->inventory, KUBE_SLICE);
+    for (int i = 1; i <= 4; i++) {
+        char *name = xasprintf("web-%d", i);
+        inventory_upsert(f->inventory, slice_of_service(name, "web", "10.0.0.1"));
+        free(name);
+    }
+    inventory_list_end(f->inventory, KUBE_SLICE);
+    put_service(f, "default", "web");
+    assert_wanted(f, "default/web ");
+    put_slice(f, "web-2", "web"); /* has changed meanwhile */
+    put_slice(f, "web-3", "other");
+    inventory_remove(f->inventory, KUBE_SLICE, "default", "web-4");
+    buf_clear(&f->changed);
+    for (int i = 2; i <= 5; i++) {
+        char *name = xasprintf("web-%d", i);
+        inventory_fill(f->inventory, slice_of_service(name, "web", "10.0.0.1"));
+        free(name);
+    }
+    assert_changed(f, "");
+    assert_has(f, "svc/default/web", "? S web-2 ");
+    inventory_fill(f->inventory, garbled_from(KUBE_SLICE, "default", "web-1", "web"));
+    assert_has(f, "svc/default/web", "? S web-2 ");
+    inventory_fill(f->inventory, slice_of_service("web-1", "web", "10.0.0.1"));
+    assert_changed(f, "svc/default/web ");
+    assert_has(f, "svc/default/web", "S web-1 web-2 ");
+    assert_int_equal(inventory_count(f->inventory, KUBE_SLICE), 3);
+
+    put_cluster_ip(f, "default", "web"); /* wants none again */
+    inventory_fill(f->inventory, slice_of_service("web-1", "web", "10.0.0.1"));
+    put_service(f, "default", "web");
+    assert_has(f, "svc/default/web", "? S ");
+    assert_wanted(f, "default/web ");
+}
+
+/* A list in progress has not named what is filled in, and may show that it is gone. */
+static void test_a_fill_is_not_of_a_list(void **state)
+{
+    struct fixture *f = *state;
+    put_cluster_ip(f, "default", "web");
+    put_slice(f, "web-1", "web");
+    put_service(f, "default", "web");
+    inventory_list_begin(f->inventory, KUBE_SLICE);
+    inventory_fill(f->inventory, slice_of_service("web-1", "web", "10.0.0.1"));
+    assert_has(f, "svc/default/web", "S web-1 ");
+    inventory_list_end(f->inventory, KUBE_SLICE);
+    assert_has(f, "svc/default/web", "S ");
+}
+
+/* Slices that are listed to take the place of Endpoints. */
+static void test_a_change_of_source_wants_parts(void **state)
+{
+    struct fixture *f = *state;
+    list_services(f, (const char *const[]){"kubernetes", NULL});
+    list_nothing(f, KUBE_ENDPOINTS);
+    put_cluster_ip(f, "default", "web");
+    inventory_use_endpoints(f->inventory, KUBE_SLICE);
+    inventory_list_begin(f->inventory, KUBE_SLICE);
+    put_slice(f, "web-1", "web");
+    put_service(f, "default", "web");
+    assert_wanted(f, "default/web ");
+    inventory_list_end(f->inventory, KUBE_SLICE);
+    assert_wanted(f, "default/web ");
 }
 
 static void test_slice_that_moves_to_another_service(void **state)
@@ -941,6 +1037,9 @@ int main(void)
         TEST(test_complete_kinds),
         TEST_SLICES(test_slices_by_service),
         TEST_SLICES(test_slices_are_kept_for_headless_services),
+        TEST_SLICES(test_fills),
+        TEST_SLICES(test_a_fill_is_not_of_a_list),
+        TEST(test_a_change_of_source_wants_parts),
         TEST_SLICES(test_slice_that_moves_to_another_service),
         TEST_SLICES(test_a_hundred_slices),
         TEST_SLICES(test_garbled_slice),

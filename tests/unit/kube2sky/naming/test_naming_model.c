@@ -23,6 +23,7 @@ struct world {
     uint32_t seed;
     enum endpoint_names endpoint_names;
     struct cluster clusters[NAMESPACES]; /* one per namespace */
+    bool is_wanted;                      /* content of endpoints */
     bool by_slices;
     bool wants_pods;
     struct inventory *inventory;
@@ -307,12 +308,25 @@ static void relist(struct world *w, enum kube_kind kind)
     inventory_list_end(w->inventory, kind);
 }
 
-/* A Service became headless whose endpoints were not kept. */
-static void list_source(struct world *w)
+static void note_wanted(void *data, const char *ns UNUSED, const char *service UNUSED)
+{
+    struct world *w = data;
+    w->is_wanted = true;
+}
+
+/* A Service became headless whose endpoints were not kept: they are listed beside the watch. */
+static void fill_source(struct world *w)
 {
     enum kube_kind kind = w->by_slices ? KUBE_SLICE : KUBE_ENDPOINTS;
-    list_objects(w, kind, NAMESPACES);
-    inventory_list_end(w->inventory, kind);
+    w->is_wanted = false;
+    for (unsigned ns = 0; ns < NAMESPACES; ns++) {
+        for (unsigned i = 0; i < count_of(kind); i++) {
+            struct kube_object *object = object_of(w, kind, ns, i);
+            if (object) {
+                inventory_fill(w->inventory, object);
+            }
+        }
+    }
 }
 
 static void change_source(struct world *w)
@@ -429,6 +443,7 @@ static void run(uint32_t seed, enum endpoint_names endpoint_names)
     w->inventory = inventory_new(&(struct inventory_config){
         .is_narrowed = true,
         .changed = mark_dirty,
+        .parts_wanted = note_wanted,
         .data = w,
     });
     w->reverse = reverse_new();
@@ -443,8 +458,8 @@ static void run(uint32_t seed, enum endpoint_names endpoint_names)
         }
         memset(w->changed_ips, 0, sizeof(w->changed_ips));
         take_step(w);
-        if (inventory_wants_relist(w->inventory)) {
-            list_source(w);
+        if (w->is_wanted) {
+            fill_source(w);
         }
         name_dirty(w);
         check(w, before, step);

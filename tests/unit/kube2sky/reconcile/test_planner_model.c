@@ -33,6 +33,7 @@ struct world {
     uint32_t seed;
     struct model models[NAMES];
     struct inventory *inventory;
+    bool is_wanted;  /* content of endpoints */
     uint8_t foreign; /* one bit for each reverse key of 10.1.0.x that another cluster owns */
     struct ownership ownership;
     struct owners *owners;
@@ -396,18 +397,21 @@ static void tell(struct world *w, unsigned number)
     }
 }
 
-/* A Service became headless whose endpoints were not kept. */
-static void list_endpoints_if_wanted(struct world *w)
+static void note_wanted(void *data, const char *ns UNUSED, const char *service UNUSED)
 {
-    if (inventory_wants_relist(w->inventory)) {
-        inventory_list_begin(w->inventory, KUBE_ENDPOINTS);
-        for (unsigned i = 0; i < NAMES; i++) {
-            if (w->models[i].has_endpoints) {
-                inventory_upsert(w->inventory, endpoints_of(w, i));
-            }
+    struct world *w = data;
+    w->is_wanted = true;
+}
+
+/* A Service became headless whose endpoints were not kept: they are listed beside the watch. */
+static void fill_endpoints_if_wanted(struct world *w)
+{
+    for (unsigned i = 0; w->is_wanted && i < NAMES; i++) {
+        if (w->models[i].has_endpoints) {
+            inventory_fill(w->inventory, endpoints_of(w, i));
         }
-        inventory_list_end(w->inventory, KUBE_ENDPOINTS);
     }
+    w->is_wanted = false;
 }
 
 static void change_object(struct world *w, unsigned number)
@@ -554,7 +558,8 @@ static void init(struct world *w)
 {
     buf_init(&w->dirty, 1 << 20);
     buf_init(&w->store, 1 << 20);
-    w->inventory = inventory_new(&(struct inventory_config){.changed = mark_dirty, .data = w});
+    w->inventory = inventory_new(
+        &(struct inventory_config){.changed = mark_dirty, .parts_wanted = note_wanted, .data = w});
     inventory_want(w->inventory, KUBE_POD, false);
     ownership_init(&w->ownership, &(struct ownership_config){.domain = "cluster.local."});
     w->owners = owners_new(&w->ownership);
@@ -603,11 +608,11 @@ static void test_random_sequences(void **state)
     (void)state;
     init(&w);
     relist(&w);
-    list_endpoints_if_wanted(&w);
+    fill_endpoints_if_wanted(&w);
     (void)apply_dirty(&w);
     for (unsigned step = 0; step < STEPS; step++) {
         bool is_single = take_step(&w);
-        list_endpoints_if_wanted(&w);
+        fill_endpoints_if_wanted(&w);
         char *want = expected_store(&w);
         size_t most = difference(buf_cstr(&w.store), want);
         free(want);

@@ -1,0 +1,332 @@
+#include "kube2sky/parts_fetch.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/attributes.h"
+#include "common/base/backoff.h"
+#include "common/base/buf.h"
+#include "common/base/clock.h"
+#include "common/base/key_table.h"
+#include "common/base/log.h"
+#include "common/base/xalloc.h"
+
+/* After a failure: the reflectors tell of it. */
+enum { FAILED_FIRST_MS = PARTS_FETCH_PAUSE_MS, FAILED_MAX_MS = 60 * 1000 };
+
+static_assert(PARTS_FETCH_NAMED_MAX * 64 + 64 < KUBE_SELECTOR_MAX, "the names fit into a selector");
+
+struct wanted_service {
+    uint32_t len;
+    bool is_asked; /* the list that runs names it */
+    char name[];
+};
+
+struct fetch_namespace {
+    struct parts_fetch *fetch;
+    struct key_table services; /* that are wanted */
+    size_t waiting;            /* of them */
+    int64_t due_ms;            /* when the next list may begin */
+    int64_t start_ms;          /* of the list that runs */
+    struct backoff backoff;
+    struct kube_request *request; /* NULL: no list runs */
+    struct kube_list *list;       /* while it arrives */
+    const struct kube_resource *resource;
+    uint32_t len;
+    char name[];
+};
+
+struct parts_fetch {
+    struct parts_fetch_config config;
+    struct key_table namespaces;
+    size_t running;
+    ev_timer turn;
+};
+
+static struct slice service_key(const void *thing)
+{
+    const struct wanted_service *service = thing;
+    return slice_of(service->name, service->len);
+}
+
+static struct slice namespace_key(const void *thing)
+{
+    const struct fetch_namespace *ns = thing;
+    return slice_of(ns->name, ns->len);
+}
+
+/* ---- Turns ---- */
+
+/* By what waits longest. NULL: nothing waits. */
+static struct fetch_namespace *next_namespace(const struct parts_fetch *fetch)
+{
+    struct fetch_namespace *next = NULL, *ns;
+    for (size_t at = 0; (ns = key_table_next(&fetch->namespaces, &at)); at++) {
+        bool is_waiting = ns->waiting > 0 && !ns->request;
+        next = is_waiting && (!next || ns->due_ms < next->due_ms) ? ns : next;
+    }
+    return next;
+}
+
+static void set_turn(struct parts_fetch *fetch)
+{
+    const struct fetch_namespace *next = next_namespace(fetch);
+    ev_timer_stop(fetch->config.loop, &fetch->turn);
+    if (next && fetch->running < PARTS_FETCHES_MAX) {
+        int64_t wait_ms = next->due_ms - clock_monotonic_ms();
+        ev_now_update(fetch->config.loop);
+        ev_timer_set(&fetch->turn, wait_ms > 0 ? (double)wait_ms / 1000 : 0.0, 0.0);
+        ev_timer_start(fetch->config.loop, &fetch->turn);
+    }
+}
+
+static void free_namespace(struct fetch_namespace *ns)
+{
+    struct wanted_service *service;
+    for (size_t at = 0; (service = key_table_next(&ns->services, &at)); at++) {
+        free(service);
+    }
+    key_table_fini(&ns->services);
+    kube_list_free(ns->list);
+    if (ns->request) {
+        kube_request_cancel(ns->request);
+    }
+    free(ns);
+}
+
+/* Forgets the namespaces of which nothing is wanted, and nothing was listed lately. */
+static void forget_idle(struct parts_fetch *fetch, int64_t now_ms)
+{
+    struct fetch_namespace *ns;
+    size_t at = 0;
+    while ((ns = key_table_next(&fetch->namespaces, &at))) {
+        if (ns->services.count || ns->request || now_ms < ns->due_ms) {
+            at++;
+        } else {
+            (void)key_table_take(&fetch->namespaces, namespace_key(ns));
+            free_namespace(ns);
+        }
+    }
+}
+
+/* ---- A list ---- */
+
+/* Those that it named: listed, or waiting again. */
+static void settle_asked(struct fetch_namespace *ns, bool is_listed)
+{
+    struct wanted_service *service;
+    size_t at = 0;
+    while ((service = key_table_next(&ns->services, &at))) {
+        if (service->is_asked && is_listed) {
+            (void)key_table_take(&ns->services, service_key(service));
+            free(service);
+            continue;
+        }
+        ns->waiting += service->is_asked;
+        service->is_asked = false;
+        at++;
+    }
+}
+
+static void end_list(struct fetch_namespace *ns, const struct err *err)
+{
+    struct parts_fetch *fetch = ns->fetch;
+    int64_t now_ms = clock_monotonic_ms(), took_ms = now_ms - ns->start_ms;
+    int64_t pause_ms = PARTS_FETCH_SHARE * took_ms;
+    ns->request = NULL;
+    kube_list_free(ns->list);
+    ns->list = NULL;
+    fetch->running--;
+    settle_asked(ns, !err);
+    if (err) {
+        log_debug("list of parts failed", LOG_STR("namespace", ns->name),
+                  LOG_STR("reason", err->msg));
+        pause_ms = backoff_next_ms(&ns->backoff, backoff_random());
+    } else {
+        backoff_reset(&ns->backoff);
+    }
+    ns->due_ms = ns->start_ms + PARTS_FETCH_PAUSE_MS;
+    ns->due_ms = now_ms + pause_ms > ns->due_ms ? now_ms + pause_ms : ns->due_ms;
+    set_turn(fetch);
+}
+
+static void on_object(void *data, struct kube_object *object)
+{
+    struct fetch_namespace *ns = data;
+    const char *name = object->kind == KUBE_SLICE ? object->slice.service : object->name;
+    const struct wanted_service *service = key_table_find(&ns->services, slice_str(name));
+    if (service && service->is_asked && strcmp(object->ns, ns->name) == 0) {
+        ns->fetch->config.part(ns->fetch->config.data, object);
+    } else {
+        kube_object_free(object);
+    }
+}
+
+static void on_bad(void *data UNUSED, const struct err *err UNUSED)
+{
+}
+
+static void on_open(void *data, enum kube_encoding encoding)
+{
+    struct fetch_namespace *ns = data;
+    ns->list = kube_list_new(encoding, ns->resource->kind, on_object, on_bad, ns);
+}
+
+static void on_bytes(void *data, struct slice bytes)
+{
+    struct fetch_namespace *ns = data;
+    struct err err = {0};
+    if (kube_list_push(ns->list, bytes, &err) < 0) {
+        kube_request_cancel(ns->request);
+        end_list(ns, &err);
+    }
+}
+
+static void on_end(void *data, const struct kube_failure *failure)
+{
+    struct fetch_namespace *ns = data;
+    struct kube_list_meta meta = {0};
+    struct err err = {0};
+    bool is_listed = !failure && kube_list_end(ns->list, &meta, &err) == 0;
+    if (is_listed) {
+        kube_list_meta_fini(&meta);
+    }
+    end_list(ns, is_listed ? NULL : failure ? &failure->err : &err);
+}
+
+static bool is_plain(struct slice name)
+{
+    bool is_plain = name.len > 0 && name.len < 64;
+    for (size_t i = 0; i < name.len && is_plain; i++) {
+        char c = name.ptr[i];
+        is_plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+    }
+    return is_plain;
+}
+
+/* Marks what waits as asked. Returns the only one, or NULL, and appends them all as a selector,
+ * unless they are too many for one. */
+static const struct wanted_service *ask_waiting(struct fetch_namespace *ns, struct buf *selector)
+{
+    struct wanted_service *service, *one = NULL;
+    bool are_named = ns->waiting <= PARTS_FETCH_NAMED_MAX;
+    const char *before = "kubernetes.io/service-name in (";
+    bool is_only = ns->waiting == 1;
+    for (size_t at = 0; (service = key_table_next(&ns->services, &at)); at++) {
+        are_named = are_named && is_plain(service_key(service));
+        if (are_named) {
+            buf_append_str(selector, before);
+            buf_append_slice(selector, service_key(service));
+        }
+        before = ",";
+        service->is_asked = true;
+        one = service;
+    }
+    buf_append_str(selector, ")");
+    if (!are_named) {
+        buf_clear(selector);
+    }
+    ns->waiting = 0;
+    return is_only && are_named ? one : NULL;
+}
+
+static void start_list(struct fetch_namespace *ns)
+{
+    static const struct kube_list_callbacks callbacks = {
+        .on_open = on_open, .on_bytes = on_bytes, .on_end = on_end};
+    struct parts_fetch *fetch = ns->fetch;
+    struct buf selector;
+    buf_init(&selector, KUBE_SELECTOR_MAX);
+    ns->resource = fetch->config.resource(fetch->config.data, ns->name);
+    const struct wanted_service *only = ask_waiting(ns, &selector);
+    bool is_slice = ns->resource->kind == KUBE_SLICE;
+    const struct kube_scope scope = {
+        .ns = ns->name,
+        .label_selector = is_slice ? buf_cstr(&selector) : "",
+        .object = is_slice || !only ? NULL : only->name,
+    };
+    log_debug("listing parts of services", LOG_STR("kind", ns->resource->name),
+              LOG_STR("namespace", ns->name), LOG_STR("selector", scope.label_selector));
+    ns->start_ms = clock_monotonic_ms();
+    ns->request =
+        kube_client_list(fetch->config.client, ns->resource, &scope, 0, "", &callbacks, ns);
+    fetch->running++;
+    buf_fini(&selector);
+}
+
+static void on_turn(struct ev_loop *loop UNUSED, ev_timer *w, int revents UNUSED)
+{
+    struct parts_fetch *fetch = w->data;
+    int64_t now_ms = clock_monotonic_ms();
+    struct fetch_namespace *next;
+    while (fetch->running < PARTS_FETCHES_MAX && (next = next_namespace(fetch)) &&
+           next->due_ms <= now_ms) {
+        start_list(next);
+    }
+    forget_idle(fetch, now_ms);
+    set_turn(fetch);
+}
+
+/* ---- The feed's side ---- */
+
+static struct fetch_namespace *get_namespace(struct parts_fetch *fetch, struct slice name)
+{
+    struct fetch_namespace *ns = key_table_find(&fetch->namespaces, name);
+    if (!ns) {
+        ns = xcalloc(1, sizeof(*ns) + name.len + 1);
+        ns->fetch = fetch;
+        ns->len = (uint32_t)name.len;
+        memcpy(ns->name, name.ptr, name.len);
+        key_table_init(&ns->services, service_key);
+        backoff_init(&ns->backoff, FAILED_FIRST_MS, FAILED_MAX_MS);
+        (void)key_table_put(&fetch->namespaces, ns); /* was not there */
+    }
+    return ns;
+}
+
+void parts_fetch_want(struct parts_fetch *fetch, const char *ns_name, const char *name)
+{
+    struct fetch_namespace *ns = get_namespace(fetch, slice_str(ns_name));
+    struct wanted_service *service = key_table_find(&ns->services, slice_str(name));
+    int64_t soon_ms = clock_monotonic_ms() + PARTS_FETCH_GATHER_MS;
+    if (!service) {
+        size_t len = strlen(name);
+        service = xcalloc(1, sizeof(*service) + len + 1);
+        service->len = (uint32_t)len;
+        memcpy(service->name, name, len);
+        (void)key_table_put(&ns->services, service); /* was not there */
+        ns->waiting++;
+    } else if (service->is_asked) {
+        service->is_asked = false;
+        ns->waiting++;
+    }
+    if (ns->waiting == 1 && ns->due_ms < soon_ms) {
+        ns->due_ms = soon_ms;
+    }
+    set_turn(fetch);
+}
+
+struct parts_fetch *parts_fetch_new(const struct parts_fetch_config *config)
+{
+    struct parts_fetch *fetch = xcalloc(1, sizeof(*fetch));
+    fetch->config = *config;
+    key_table_init(&fetch->namespaces, namespace_key);
+    ev_timer_init(&fetch->turn, on_turn, 0.0, 0.0);
+    fetch->turn.data = fetch;
+    return fetch;
+}
+
+void parts_fetch_free(struct parts_fetch *fetch)
+{
+    struct fetch_namespace *ns;
+    if (!fetch) {
+        return;
+    }
+    ev_timer_stop(fetch->config.loop, &fetch->turn);
+    for (size_t at = 0; (ns = key_table_next(&fetch->namespaces, &at)); at++) {
+        free_namespace(ns);
+    }
+    key_table_fini(&fetch->namespaces);
+    free(fetch);
+}
