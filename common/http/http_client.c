@@ -11,8 +11,11 @@ struct http_client {
     struct ev_loop *loop;
     CURLM *multi;
     ev_timer timer;
+    ev_timer rest;           /* of what libcurl has read from a connection of HTTP/2 */
     struct http_call *calls; /* doubly linked, newest first */
     bool is_in_curl;         /* libcurl is running: handles must not be removed */
+    bool is_busy;            /* a callback may be running: the client must not be freed */
+    bool is_freed;           /* once it is not busy */
 };
 
 /* The watcher of one of libcurl's sockets. */
@@ -32,6 +35,7 @@ struct http_call {
     size_t body_max;
     bool is_added; /* libcurl has it */
     bool is_canceled;
+    bool wants_http2;
     void (*on_open)(void *data);
     void (*on_data)(void *data, struct slice bytes);
     void (*on_end)(void *data, const struct http_result *result);
@@ -68,6 +72,7 @@ static void finish(struct http_call *call, const struct err *err)
 {
     if (!call->is_canceled) {
         struct http_result result = {.status = http_transfer_status(&call->transfer),
+                                     .was_shared = http_transfer_was_shared(&call->transfer),
                                      .body = buf_slice(&call->body),
                                      .retry_after_s = http_transfer_retry_after_s(&call->transfer),
                                      .err = *err};
@@ -106,13 +111,51 @@ static void after_curl(struct http_client *client)
     }
 }
 
+static void free_client(struct http_client *client)
+{
+    while (client->calls) {
+        free_call(client->calls);
+    }
+    (void)curl_multi_cleanup(client->multi); /* no handle is left */
+    ev_timer_stop(client->loop, &client->timer);
+    ev_timer_stop(client->loop, &client->rest);
+    curl_global_cleanup();
+    free(client);
+}
+
+/* May free the client. */
+static void end_busy(struct http_client *client)
+{
+    client->is_busy = false;
+    if (client->is_freed) {
+        free_client(client);
+    }
+}
+
 static void run_curl(struct http_client *client, curl_socket_t fd, int events)
 {
     int running;
-    client->is_in_curl = true;
+    client->is_busy = client->is_in_curl = true;
     (void)curl_multi_socket_action(client->multi, fd, events, &running); /* each call has its own */
     client->is_in_curl = false;
     after_curl(client);
+    end_busy(client);
+}
+
+/* libcurl 7.88.1 reads from the socket what it has no room for in a stream, and then waits for the
+ * socket. So it is run again until a call has got nothing more. */
+static void on_rest(struct ev_loop *loop, ev_timer *w, int revents)
+{
+    struct http_client *client = w->data;
+    curl_socket_t fd = CURL_SOCKET_BAD;
+    (void)loop;
+    (void)revents;
+    for (struct http_call *call = client->calls; call && fd == CURL_SOCKET_BAD; call = call->next) {
+        fd = call->is_added ? http_transfer_socket(&call->transfer) : CURL_SOCKET_BAD;
+    }
+    if (fd != CURL_SOCKET_BAD) {
+        run_curl(client, fd, CURL_CSELECT_IN);
+    }
 }
 
 /* ---- libcurl on the loop ---- */
@@ -182,6 +225,8 @@ struct http_client *http_client_new(struct ev_loop *loop)
     client->loop = loop;
     ev_timer_init(&client->timer, on_timer, 0, 0);
     client->timer.data = client;
+    ev_timer_init(&client->rest, on_rest, 0, 0);
+    client->rest.data = client;
     (void)curl_multi_setopt(client->multi, CURLMOPT_SOCKETFUNCTION, on_want_socket);
     (void)curl_multi_setopt(client->multi, CURLMOPT_SOCKETDATA, client);
     (void)curl_multi_setopt(client->multi, CURLMOPT_TIMERFUNCTION, on_want_timer);
@@ -194,13 +239,14 @@ void http_client_free(struct http_client *client)
     if (!client) {
         return;
     }
-    while (client->calls) {
-        free_call(client->calls);
+    client->is_freed = true;
+    for (struct http_call *call = client->calls; call; call = call->next) {
+        call->is_canceled = true;
+        ev_timer_stop(client->loop, &call->silence);
     }
-    (void)curl_multi_cleanup(client->multi); /* no handle is left */
-    ev_timer_stop(client->loop, &client->timer);
-    curl_global_cleanup();
-    free(client);
+    if (!client->is_busy) {
+        free_client(client);
+    }
 }
 
 /* ---- Replies ---- */
@@ -217,11 +263,14 @@ static void hear(struct http_call *call)
 static void on_silence(struct ev_loop *loop, ev_timer *w, int revents)
 {
     struct http_call *call = w->data;
+    struct http_client *client = call->client;
     struct err err = {0};
     (void)loop;
     (void)revents;
     err_set(&err, ERR_TIMEOUT, "no data for %u s", (unsigned)(call->silence_ms / 1000));
+    client->is_busy = true;
     finish(call, &err);
+    end_busy(client);
 }
 
 static size_t on_header(char *line, size_t size, size_t count, void *user)
@@ -247,6 +296,10 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *user)
         return 0;
     }
     hear(call);
+    if (call->wants_http2 && http_transfer_has_http2(&call->transfer)) {
+        ev_timer_set(&call->client->rest, 0, 0);
+        ev_timer_start(call->client->loop, &call->client->rest);
+    }
     if (is_success && call->on_data) {
         call->on_data(call->data, slice_of(bytes, len));
         return call->is_canceled ? 0 : len;
@@ -265,6 +318,7 @@ struct http_call *http_call_start(struct http_client *client, const struct http_
     call->client = client;
     call->silence_ms = config->silence_ms;
     call->body_max = config->body_max;
+    call->wants_http2 = config->wants_http2;
     call->on_open = config->on_open;
     call->on_data = config->on_data;
     call->on_end = config->on_end;
@@ -302,4 +356,9 @@ const char *http_call_content_type(const struct http_call *call)
     char *type = NULL;
     (void)curl_easy_getinfo(call->transfer.easy, CURLINFO_CONTENT_TYPE, &type); /* NULL = absent */
     return type ? type : "";
+}
+
+bool http_call_has_http2(const struct http_call *call)
+{
+    return http_transfer_has_http2(&call->transfer);
 }

@@ -1,11 +1,13 @@
-/* HTTP/1.1 requests on a libev loop: libcurl's multi interface, its sockets and timer fed by
- * watchers of ours. For the Kubernetes API (kube2sky/api/kube_client.h): GETs with a bounded body,
- * and endless streams. Runs on the loop's thread only and never blocks (libcurl resolves names in a
+/* HTTP requests on a libev loop: libcurl's multi interface, its sockets and timer fed by watchers
+ * of ours. For the Kubernetes API (kube2sky/api/kube_client.h): GETs with a bounded body, and
+ * endless streams. Runs on the loop's thread only and never blocks (libcurl resolves names in a
  * thread of its own). Redirects are not followed.
  *
  * A running call owns its connection; the next call to the same place with the same TLS settings
- * reuses it. TCP keepalive detects a dead peer within 30 s, silence_ms a live one that sends
- * nothing.
+ * reuses it. With HTTP/2 a small call can share the connection of one that runs, which shows
+ * whether the server still answers there: a client of its own for each such connection, since
+ * libcurl chooses among a client's. TCP keepalive detects a dead peer within 30 s, silence_ms a
+ * live one that sends nothing.
  *
  * Proxies: unless the call names one, https_proxy, http_proxy and no_proxy of the environment, and
  * none for loopback addresses. A proxy reached over TLS is verified like the server, with the same
@@ -27,7 +29,8 @@ struct http_call;
 
 struct http_client *http_client_new(struct ev_loop *loop);
 
-/* Calls in flight end without their callbacks. Not from inside a callback. NULL is fine. */
+/* Calls in flight end without their callbacks. May be called inside a call's callbacks. NULL is
+ * fine. */
 void http_client_free(struct http_client *client);
 
 /* PEM texts; empty slices and NULL mean "not given". */
@@ -41,6 +44,7 @@ struct http_tls {
 
 struct http_result {
     int status;        /* 200, ...; 0: no reply */
+    bool was_shared;   /* it came over a connection that the client already had */
     struct slice body; /* unless streamed; borrowed until on_end returns */
     uint32_t
         retry_after_s; /* the reply's Retry-After, a number or a date; 0: none, or over a day */
@@ -56,6 +60,7 @@ struct http_call_config {
     const char *password;       /* with username */
     const char *proxy_url;      /* of http_url_proxy; NULL = the environment's */
     const struct http_tls *tls; /* NULL = the system's CAs */
+    bool wants_http2;           /* if the server offers it, over TLS; else HTTP/1.1 */
 
     /* After this long without a byte, before or within the reply, the call ends with ERR_TIMEOUT. 0
      * = waits forever. */
@@ -90,5 +95,8 @@ void http_call_cancel(struct http_call *call);
 /* The reply's Content-Type, "application/json; charset=utf-8"; "" without one. Borrowed; inside
  * on_open, on_data and on_end. */
 const char *http_call_content_type(const struct http_call *call);
+
+/* From on_open to on_end: the next call that wants HTTP/2 shares the connection of this one. */
+bool http_call_has_http2(const struct http_call *call);
 
 #endif

@@ -168,7 +168,6 @@ static void set_transport(struct http_transfer *transfer,
     require(curl_easy_setopt(easy, CURLOPT_PRIVATE, callbacks->data));
     require(curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer->message));
     require(curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https"));
-    require(curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1));
     require(curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, (long)RECEIVE_BUFFER_BYTES));
     require(curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS));
     /* A hanging lookup is left to its thread when the call ends. */
@@ -180,6 +179,14 @@ static void set_transport(struct http_transfer *transfer,
     require(curl_easy_setopt(easy, CURLOPT_WRITEDATA, callbacks->data));
 }
 
+/* Waiting for a connection that may be shared costs nothing without one. */
+static void set_version(CURL *easy, bool wants_http2)
+{
+    long version = wants_http2 ? (long)CURL_HTTP_VERSION_2TLS : (long)CURL_HTTP_VERSION_1_1;
+    require(curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, version));
+    require(curl_easy_setopt(easy, CURLOPT_PIPEWAIT, wants_http2 ? 1L : 0L));
+}
+
 void http_transfer_init(struct http_transfer *transfer, const struct http_call_config *config,
                         const struct http_transfer_callbacks *callbacks)
 {
@@ -188,6 +195,7 @@ void http_transfer_init(struct http_transfer *transfer, const struct http_call_c
         xalloc_out_of_memory();
     }
     set_transport(transfer, callbacks);
+    set_version(transfer->easy, config->wants_http2);
     set_url(transfer, config);
     set_proxy(transfer, config);
     set_tls(transfer->easy, config->tls);
@@ -210,6 +218,27 @@ int http_transfer_status(const struct http_transfer *transfer)
     long status = 0;
     (void)curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status); /* 0 = none yet */
     return (int)status;
+}
+
+bool http_transfer_has_http2(const struct http_transfer *transfer)
+{
+    long version = 0;
+    (void)curl_easy_getinfo(transfer->easy, CURLINFO_HTTP_VERSION, &version); /* 0 = none yet */
+    return version == CURL_HTTP_VERSION_2_0;
+}
+
+bool http_transfer_was_shared(const struct http_transfer *transfer)
+{
+    long connects = 1;
+    (void)curl_easy_getinfo(transfer->easy, CURLINFO_NUM_CONNECTS, &connects); /* is known */
+    return connects == 0;
+}
+
+int http_transfer_socket(const struct http_transfer *transfer)
+{
+    curl_socket_t fd = CURL_SOCKET_BAD;
+    (void)curl_easy_getinfo(transfer->easy, CURLINFO_ACTIVESOCKET, &fd); /* bad = none */
+    return fd;
 }
 
 uint32_t http_transfer_retry_after_s(const struct http_transfer *transfer)

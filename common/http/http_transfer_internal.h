@@ -37,6 +37,10 @@ void http_transfer_fini(struct http_transfer *transfer);
 
 int http_transfer_status(const struct http_transfer *transfer); /* 0: no reply yet */
 
+bool http_transfer_has_http2(const struct http_transfer *transfer);  /* once it has a reply */
+bool http_transfer_was_shared(const struct http_transfer *transfer); /* no new connection */
+int http_transfer_socket(const struct http_transfer *transfer);      /* -1: none */
+
 /* Of the reply's header. Over a day it is nonsense, and counts as none. */
 enum { RETRY_AFTER_MAX_S = 24 * 3600 };
 uint32_t http_transfer_retry_after_s(const struct http_transfer *transfer); /* 0: none */

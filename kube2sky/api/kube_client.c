@@ -1,5 +1,6 @@
 #include "kube2sky/api/kube_client.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,15 +36,24 @@ enum { TOLD_BYTES_MAX = 2 * PATH_MAX + 256 };
 /* The API server itself answers 504 to a list after 60 s. */
 enum { LIST_SILENCE_MS = 65000 };
 
+/* Servers answer it without waiting for others (the flow schema "probes") and for etcd, and to
+ * every account; otherwise a refusal is an answer, too. It is a word. */
+#define QUESTION "/livez?exclude=etcd"
+enum { ANSWER_BYTES_MAX = 64 * 1024 };
+
 struct kube_client {
-    struct http_client *http;
+    struct ev_loop *loop;
+    struct http_client *http; /* of all lists */
     struct kube_auth *auth;
     char *user_agent;
 };
 
 struct kube_request {
     struct kube_client *client;
+    struct http_client *own; /* a watch's; NULL: the client's */
     struct http_call *call;
+    struct http_call *question; /* NULL: none runs */
+    void (*answered)(void *data, bool is_there);
     char *what; /* "GET https://.../api/v1/services", for messages */
     struct kube_list_callbacks list;
     struct kube_watch_callbacks watch;
@@ -69,6 +79,7 @@ int kube_client_new(const struct kube_client_config *config, struct kube_client 
     struct kube_client *client = xcalloc(1, sizeof(*client));
     client->auth = auth;
     seeded_hash_init();
+    client->loop = config->loop;
     client->http = http_client_new(config->loop);
     client->user_agent = xasprintf("kube2sky/%s", version_string);
     *ret_client = client;
@@ -231,6 +242,7 @@ static bool is_failure(const struct kube_request *request, const struct http_res
 
 static void free_request(struct kube_request *request)
 {
+    http_client_free(request->own);
     kube_frames_fini(&request->frames);
     free(request->what);
     free(request);
@@ -290,13 +302,13 @@ static struct kube_request *new_request(struct kube_client *client,
     return request;
 }
 
-/* Lists and watches differ only in the URL's query and the callbacks. */
-static void start(struct kube_request *request, const char *query, struct http_call_config *config)
+static struct http_call *call(struct kube_request *request, const char *url,
+                              struct http_call_config *config)
 {
     struct kube_client *client = request->client;
     struct kube_credentials credentials = kube_auth_credentials(client->auth);
-    CLEANUP_FREE char *url = xasprintf("%s?%s", request->what + strlen("GET "), query);
     config->url = url;
+    config->wants_http2 = request->own != NULL;
     config->user_agent = client->user_agent;
     config->bearer_token = credentials.bearer_token;
     config->username = credentials.username;
@@ -304,7 +316,14 @@ static void start(struct kube_request *request, const char *query, struct http_c
     config->proxy_url = credentials.proxy_url;
     config->tls = &credentials.tls;
     config->data = request;
-    request->call = http_call_start(client->http, config);
+    return http_call_start(request->own ? request->own : client->http, config);
+}
+
+/* Lists and watches differ only in the URL's query and the callbacks. */
+static void start(struct kube_request *request, const char *query, struct http_call_config *config)
+{
+    CLEANUP_FREE char *url = xasprintf("%s?%s", request->what + strlen("GET "), query);
+    request->call = call(request, url, config);
 }
 
 /* By the reply's Content-Type. */
@@ -466,6 +485,7 @@ struct kube_request *kube_client_watch(struct kube_client *client,
                                       .on_end = on_watch_end};
     struct buf query;
     request->watch = *callbacks;
+    request->own = http_client_new(client->loop);
     buf_init(&query, QUERY_BYTES_MAX);
     buf_printf(&query,
                "watch=true&allowWatchBookmarks=true&timeoutSeconds=%d&resourceVersion=", timeout_s);
@@ -476,9 +496,32 @@ struct kube_request *kube_client_watch(struct kube_client *client,
     return request;
 }
 
+static void on_answer(void *data, const struct http_result *result)
+{
+    struct kube_request *request = data;
+    request->question = NULL;
+    request->answered(request->data, result->err.code == 0 && result->was_shared);
+}
+
+bool kube_request_ask(struct kube_request *watch, void (*answered)(void *data, bool is_there))
+{
+    struct http_call_config config = {.body_max = ANSWER_BYTES_MAX, .on_end = on_answer};
+    if (!http_call_has_http2(watch->call)) {
+        return false;
+    }
+    assert(!watch->question);
+    CLEANUP_FREE char *url = xasprintf("%s" QUESTION, kube_client_server(watch->client));
+    watch->answered = answered;
+    watch->question = call(watch, url, &config);
+    return true;
+}
+
 void kube_request_cancel(struct kube_request *request)
 {
     http_call_cancel(request->call);
+    if (request->question) {
+        http_call_cancel(request->question);
+    }
     if (request->is_delivering) {
         request->is_canceled = true; /* freed after the callback */
     } else {

@@ -1,5 +1,7 @@
-/* Requests to the Kubernetes API over HTTP/1.1 (common/http/http_client.h): URLs, credentials, list
- * pages and watch streams, readable Status errors. Address and credentials come from
+/* Requests to the Kubernetes API (common/http/http_client.h): URLs, credentials, list pages and
+ * watch streams, readable Status errors. Lists go over HTTP/1.1. A watch has a new connection of
+ * its own, over HTTP/2 where the server has it, so that each one may reach another API server
+ * behind a balancer, and can be asked whether it is still there. Address and credentials come from
  * kube_auth_internal.h. Single-threaded, on the main loop. */
 #ifndef KUBE2SKY_API_KUBE_CLIENT_H
 #define KUBE2SKY_API_KUBE_CLIENT_H
@@ -114,6 +116,13 @@ struct kube_request *kube_client_watch(struct kube_client *client,
                                        const struct kube_scope *scope, const char *resource_version,
                                        int timeout_s, const struct kube_watch_callbacks *callbacks,
                                        void *data);
+
+/* Asks the server, on the connection of a watch that is open, for a word. answered() once, from the
+ * loop: true for any reply, false if the connection takes no more questions (the server wants to
+ * close it). Never, if there is no reply, or if the watch ends before. False, and nothing is asked:
+ * the connection is HTTP/1.1, where a question would go over another one, perhaps to another
+ * server. One at a time. */
+bool kube_request_ask(struct kube_request *watch, void (*answered)(void *data, bool is_there));
 
 /* No callback follows. Do not call it after on_end; the other callbacks may call it. */
 void kube_request_cancel(struct kube_request *request);

@@ -15,7 +15,11 @@
 static const struct reflector_timing default_timing = {
     .watch_min_s = 60,
     .watch_max_s = 120,
-    .overdue_ms = 30000,
+    .silent_ms = 10 * 1000,
+    .doubt_ms = 5 * 1000,
+    .lost_ms = 20 * 1000,
+    .renew_ms = 75 * 1000,
+    .open_ms = 30 * 1000,
     .retry_first_ms = 100,
     .retry_max_ms = 5000,
     .refused_max_ms = 60 * 1000,

@@ -45,9 +45,16 @@ struct reflector_timing {
      * at once; servers send a bookmark about once a minute. */
     int watch_min_s;
     int watch_max_s;
-    /* A watch that is still open this long after its timeout, and silent for as long, is dead: the
-     * server would have closed it. */
-    uint32_t overdue_ms;
+    /* A server that hangs keeps its connections: its kernel answers for it. A watch over HTTP/2
+     * that has been silent for silent_ms asks the server on its own connection; without an answer
+     * it is in doubt after doubt_ms, which is reported, and given up after lost_ms. Over HTTP/1.1
+     * it is asked again, over a new connection, after renew_ms and up to a fifth more: longer than
+     * from one bookmark to the next. open_ms: to be accepted. */
+    uint32_t silent_ms;
+    uint32_t doubt_ms;
+    uint32_t lost_ms;
+    uint32_t renew_ms;
+    uint32_t open_ms;
     /* Between attempts. At most 5 s: a full list every 5 s is little load, and a recovered server
      * should be used soon. */
     uint32_t retry_first_ms;
@@ -80,8 +87,7 @@ struct reflector_config {
     size_t namespace_count;
     const char *label_selector; /* borrowed until stop; NULL or "": every object */
     const char *object; /* borrowed until stop; only that of this name; NULL: every object */
-    const struct reflector_timing
-        *timing; /* NULL: 60-120 s, 30 s, 0.1-5 s, 30 s, 3 min, 1 min; borrowed during start */
+    const struct reflector_timing *timing; /* NULL: that of reflector.c; borrowed during start */
 
     /* kind of the objects: for endpoints KUBE_SLICE or KUBE_ENDPOINTS, which may change between
      * lists. */

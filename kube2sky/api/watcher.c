@@ -23,10 +23,14 @@ struct watcher {
     struct kube_request *request; /* NULL while waiting or lost */
     char *version;                /* where the watch resumes */
 
-    ev_timer overdue;
+    ev_timer pulse; /* looks whether the server is still there */
     int timeout_s;
+    uint32_t renew_ms;
     int64_t start_ms;
-    int64_t last_frame_ms;
+    int64_t heard_ms;        /* accepted, a frame or an answer */
+    int64_t asked_ms;        /* 0 = no question runs */
+    bool is_open;            /* accepted */
+    bool is_doubted;         /* the question has no answer, which was reported */
     bool has_heard;          /* an event or bookmark came on this watch */
     unsigned silent_watches; /* in a row that ended at their timeout without one */
 };
@@ -73,7 +77,7 @@ static void on_retry(struct ev_loop *loop, ev_timer *w, int revents)
 /* The watch ended early. */
 static void leave_watch(struct watcher *watcher)
 {
-    ev_timer_stop(watcher->config.loop, &watcher->overdue);
+    ev_timer_stop(watcher->config.loop, &watcher->pulse);
     kube_request_cancel(watcher->request);
     watcher->request = NULL;
 }
@@ -113,15 +117,29 @@ static bool goes_back(const struct watcher *watcher, const char *version)
     return len != last_len ? len < last_len : strcmp(version, last) < 0;
 }
 
+static void set_pulse(struct watcher *watcher, int64_t wait_ms)
+{
+    ev_timer_stop(watcher->config.loop, &watcher->pulse);
+    ev_timer_set(&watcher->pulse, (double)(wait_ms > 0 ? wait_ms : 0) / 1000, 0);
+    ev_timer_start(watcher->config.loop, &watcher->pulse);
+}
+
+/* Any sign of life. */
 static void hear(struct watcher *watcher)
 {
-    watcher->has_heard = true;
-    watcher->silent_watches = 0;
+    watcher->heard_ms = clock_monotonic_ms();
+    if (watcher->is_doubted) {
+        watcher->is_doubted = false;
+        watcher->config.state(watcher->config.data, NULL);
+    }
 }
 
 static void on_open(void *data)
 {
     struct watcher *watcher = data;
+    watcher->is_open = true;
+    hear(watcher);
+    set_pulse(watcher, watcher->config.timing->silent_ms);
     counter_add(watcher->config.opened, 1);
     log_debug("watch accepted", LOG_STR("kind", kind_name(watcher)),
               LOG_STR("namespace", watcher->config.scope.ns));
@@ -135,7 +153,7 @@ static void on_frame(void *data, enum kube_encoding encoding, struct slice frame
     struct kube_event event = {0};
     struct kube_failure failure = {0};
     struct err *err = &failure.err;
-    watcher->last_frame_ms = clock_monotonic_ms();
+    hear(watcher);
     int rc = kube_decode_event(encoding, watcher->config.resource->kind, frame, &event, err);
     if (rc == 0 && event.kind != KUBE_EVENT_ERROR && event.resource_version &&
         goes_back(watcher, event.resource_version)) {
@@ -143,7 +161,8 @@ static void on_frame(void *data, enum kube_encoding encoding, struct slice frame
                      event.resource_version, watcher->version);
     }
     if (rc == 0 && event.kind != KUBE_EVENT_ERROR) {
-        hear(watcher);
+        watcher->has_heard = true;
+        watcher->silent_watches = 0;
         if (event.resource_version) {
             set_version(watcher, event.resource_version);
         }
@@ -192,7 +211,7 @@ static void on_end(void *data, const struct kube_failure *failure)
     int64_t lasted_ms = clock_monotonic_ms() - watcher->start_ms;
     struct kube_failure silent = {0};
     watcher->request = NULL;
-    ev_timer_stop(watcher->config.loop, &watcher->overdue);
+    ev_timer_stop(watcher->config.loop, &watcher->pulse);
     if (failure && (is_refused(watcher, failure->status) || is_final(&failure->err))) {
         lose(watcher, failure);
     } else if (failure) {
@@ -212,27 +231,93 @@ static void on_end(void *data, const struct kube_failure *failure)
     }
 }
 
-/* A server that ignores timeoutSeconds may still send events. */
-static void on_overdue(struct ev_loop *loop, ev_timer *w, int revents)
+/* ---- A server that hangs ---- */
+
+static void give_up(struct watcher *watcher, const char *why)
 {
-    struct watcher *watcher = w->data;
-    int64_t overdue_ms = watcher->config.timing->overdue_ms;
-    int64_t now_ms = clock_monotonic_ms();
-    int64_t silent_ms = now_ms - watcher->last_frame_ms;
     struct kube_failure failure = {0};
-    (void)revents;
-    if (silent_ms < overdue_ms) {
-        ev_timer_set(w, (double)(overdue_ms - silent_ms) / 1000, 0);
-        ev_timer_start(loop, w);
+    leave_watch(watcher);
+    err_set(&failure.err, ERR_TIMEOUT, "watch of %s: %s", kind_name(watcher), why);
+    fail(watcher, &failure);
+}
+
+static void doubt(struct watcher *watcher)
+{
+    struct err err = {0};
+    watcher->is_doubted = true;
+    err_set(&err, ERR_TIMEOUT, "watch of %s: the server does not answer", kind_name(watcher));
+    watcher->config.state(watcher->config.data, &err);
+}
+
+static void wait_for_answer(struct watcher *watcher, int64_t now_ms)
+{
+    const struct reflector_timing *timing = watcher->config.timing;
+    int64_t heard_ms = watcher->heard_ms, asked_ms = watcher->asked_ms;
+    int64_t waited_ms = now_ms - (asked_ms > heard_ms ? asked_ms : heard_ms);
+    if (waited_ms >= (int64_t)timing->lost_ms) {
+        give_up(watcher, "the server does not answer");
         return;
     }
+    if (waited_ms >= (int64_t)timing->doubt_ms && !watcher->is_doubted) {
+        doubt(watcher);
+    }
+    set_pulse(watcher, (watcher->is_doubted ? timing->lost_ms : timing->doubt_ms) - waited_ms);
+}
+
+/* Silence is no failure: the watch is asked again from the same version. */
+static void renew(struct watcher *watcher, const char *why)
+{
+    struct kube_failure silent = {0};
+    log_debug("watch asked again", LOG_STR("kind", kind_name(watcher)),
+              LOG_STR("namespace", watcher->config.scope.ns), LOG_STR("reason", why));
     leave_watch(watcher);
-    err_set(&failure.err, ERR_TIMEOUT,
-            "watch of %s: silent, and not ended by the server at its timeout", kind_name(watcher));
-    if (is_too_silent(watcher, now_ms - watcher->start_ms)) {
-        lose(watcher, &failure);
+    if (is_too_silent(watcher, INT64_MAX)) {
+        err_set(&silent.err, ERR_COMPACTED, "no event or bookmark in two watches");
+        lose(watcher, &silent);
     } else {
-        fail(watcher, &failure);
+        open_watch(watcher);
+    }
+}
+
+static void on_answered(void *data, bool is_there)
+{
+    struct watcher *watcher = data;
+    watcher->asked_ms = 0;
+    if (is_there) {
+        hear(watcher);
+    } else {
+        renew(watcher, "the server takes no more requests on this connection");
+    }
+}
+
+static void ask(struct watcher *watcher, int64_t now_ms)
+{
+    const struct reflector_timing *timing = watcher->config.timing;
+    int64_t silent_ms = now_ms - watcher->heard_ms;
+    if (silent_ms < (int64_t)timing->silent_ms) {
+        set_pulse(watcher, timing->silent_ms - silent_ms);
+    } else if (kube_request_ask(watcher->request, on_answered)) {
+        watcher->asked_ms = now_ms;
+        set_pulse(watcher, timing->doubt_ms);
+    } else if (silent_ms < (int64_t)watcher->renew_ms) {
+        set_pulse(watcher, watcher->renew_ms - silent_ms);
+    } else {
+        renew(watcher, "silent");
+    }
+}
+
+static void on_pulse(struct ev_loop *loop, ev_timer *w, int revents)
+{
+    struct watcher *watcher = w->data;
+    int64_t now_ms = clock_monotonic_ms();
+    (void)loop;
+    (void)revents;
+    if (!watcher->is_open) {
+        give_up(watcher, "no reply from the server");
+    } else if (watcher->asked_ms) {
+        wait_for_answer(watcher, now_ms);
+    } else {
+        ask(watcher, now_ms);
     }
 }
 
@@ -247,15 +332,18 @@ static void open_watch(struct watcher *watcher)
     uint32_t spread_s = (uint32_t)(timing->watch_max_s - timing->watch_min_s);
     watcher->timeout_s = timing->watch_min_s + (int)(backoff_random() % (spread_s + 1));
     watcher->start_ms = clock_monotonic_ms();
-    watcher->last_frame_ms = watcher->start_ms;
+    watcher->heard_ms = watcher->start_ms;
+    watcher->asked_ms = 0;
+    watcher->renew_ms = timing->renew_ms + backoff_random() % (timing->renew_ms / 5 + 1);
+    watcher->is_open = false;
+    watcher->is_doubted = false;
     watcher->has_heard = false;
     log_debug("watch requested", LOG_STR("kind", kind_name(watcher)),
               LOG_STR("namespace", config->scope.ns), LOG_STR("resource_version", watcher->version),
               LOG_INT("timeout_s", watcher->timeout_s));
     watcher->request = kube_client_watch(config->client, config->resource, &config->scope,
                                          watcher->version, watcher->timeout_s, &callbacks, watcher);
-    ev_timer_set(&watcher->overdue, watcher->timeout_s + (double)timing->overdue_ms / 1000, 0);
-    ev_timer_start(config->loop, &watcher->overdue);
+    set_pulse(watcher, timing->open_ms);
 }
 
 struct watcher *watcher_start(const struct watcher_config *config, const char *version)
@@ -265,12 +353,12 @@ struct watcher *watcher_start(const struct watcher_config *config, const char *v
     watcher->version = xstrdup(version);
     backoff_init(&watcher->backoff, config->timing->retry_first_ms, config->timing->retry_max_ms);
     ev_timer_init(&watcher->retry, on_retry, 0, 0);
-    ev_timer_init(&watcher->overdue, on_overdue, 0, 0);
+    ev_timer_init(&watcher->pulse, on_pulse, 0, 0);
     /* Runs after the sockets of the same turn, so that data which arrived while the process was
      * stopped counts. */
-    ev_set_priority(&watcher->overdue, EV_MINPRI);
+    ev_set_priority(&watcher->pulse, EV_MINPRI);
     watcher->retry.data = watcher;
-    watcher->overdue.data = watcher;
+    watcher->pulse.data = watcher;
     open_watch(watcher);
     return watcher;
 }
@@ -293,7 +381,7 @@ void watcher_stop(struct watcher *watcher)
         kube_request_cancel(watcher->request);
     }
     ev_timer_stop(watcher->config.loop, &watcher->retry);
-    ev_timer_stop(watcher->config.loop, &watcher->overdue);
+    ev_timer_stop(watcher->config.loop, &watcher->pulse);
     free(watcher->version);
     free(watcher);
 }

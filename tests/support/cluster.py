@@ -121,6 +121,15 @@ class Cluster:
         for program in clients:
             program.start()
 
+    def second_apiserver(self, port: int) -> Program:
+        """Started, and ready: another one of the same cluster, on this port. The caller kills it."""
+        first = self.programs["kube-apiserver"].argv
+        argv = [f"--secure-port={port}" if one.startswith("--secure-port=") else one for one in first]
+        program = Program("second kube-apiserver", argv).start()
+        kube = self.connect(port=port)
+        program.wait_ready(lambda: kube.send("GET", "/readyz", None, {})[0] == 200, "ready", _START_S)
+        return program
+
     def stop_apiserver(self) -> None:
         """SIGTERM, as at an upgrade: it ends its watches and exits."""
         self.programs["kube-apiserver"].stop()
@@ -212,9 +221,10 @@ class Cluster:
 
     # ---- Its users ----
 
-    def connect(self, token: str = _ADMIN_TOKEN) -> Kube:
-        """A client for one thread."""
-        return Kube(self.url, token, self.ca_file)
+    def connect(self, token: str = _ADMIN_TOKEN, port: int | None = None) -> Kube:
+        """A client for one thread. port: of another API server."""
+        url = f"https://127.0.0.1:{port}" if port else self.url
+        return Kube(url, token, self.ca_file)
 
     def command(self, name: str, *arguments: str) -> subprocess.CompletedProcess:
         """kubectl or kubeadm as the administrator, whatever its exit status."""

@@ -26,7 +26,9 @@ enum { GUARD_S = 60 };
 
 /* With timeoutSeconds=0 a watch counts as having run its full time, however early it ends. */
 static const struct reflector_timing quick UNUSED = {
-    .overdue_ms = 60000,
+    .silent_ms = 60000,
+    .renew_ms = 60000,
+    .open_ms = 60000,
     .retry_first_ms = 1,
     .retry_max_ms = 4,
     .calm_ms = 60000,

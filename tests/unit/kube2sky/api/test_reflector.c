@@ -77,8 +77,12 @@ static void test_watch_gone(void **state)
 static void test_watch_gone_again_and_again(void **state)
 {
     (void)state;
-    static const struct reflector_timing slow = {
-        .overdue_ms = 60000, .retry_first_ms = 300, .retry_max_ms = 300, .calm_ms = 60000};
+    static const struct reflector_timing slow = {.silent_ms = 60000,
+                                                 .renew_ms = 60000,
+                                                 .open_ms = 60000,
+                                                 .retry_first_ms = 300,
+                                                 .retry_max_ms = 300,
+                                                 .calm_ms = 60000};
     struct fixture f = {.want = "begin services\nend services\n"
                                 "begin services\nend services\n"
                                 "begin services\nend services\nstate ok\n"};
@@ -93,8 +97,12 @@ static void test_watch_gone_again_and_again(void **state)
 }
 
 /* Delays of 50, 100 and 200 ms, at least half of each, less rounding. */
-static const struct reflector_timing growing = {
-    .overdue_ms = 60000, .retry_first_ms = 50, .retry_max_ms = 5000, .calm_ms = 60000};
+static const struct reflector_timing growing = {.silent_ms = 60000,
+                                                .renew_ms = 60000,
+                                                .open_ms = 60000,
+                                                .retry_first_ms = 50,
+                                                .retry_max_ms = 5000,
+                                                .calm_ms = 60000};
 enum { GROWN_MS = 170 };
 
 static void run_growing(const struct http_step *steps, size_t count, const char *want)
@@ -387,24 +395,39 @@ static void test_silent_watches(void **state)
         "begin services\nend services\nstate ok\nbegin services\nupsert d/a\nend services\n");
 }
 
-/* A watch that the server neither ends nor feeds is abandoned; after the second one, it lists
- * again. A second is far more than the reply that opens a watch takes. */
-static void test_overdue_watches(void **state)
+/* Over HTTP/1.1 nobody can be asked whether the server is still there: a silent watch is asked
+ * again from the same version, which is no failure. */
+static void test_silence_renews_a_watch(void **state)
 {
     const struct reflector_timing timing = {
-        .overdue_ms = 1000, .retry_first_ms = 1, .retry_max_ms = 4};
-    struct fixture f = {
-        .want = "begin services\nend services\nstate ok\n"
-                "state watch of services: silent, and not ended by the server at its timeout\n"
-                "state ok\n"
-                "state watch of services: silent, and not ended by the server at its timeout\n"
-                "begin services\nend services\n"};
+        .silent_ms = 1, .renew_ms = 1000, .open_ms = 60000, .retry_first_ms = 1, .retry_max_ms = 4};
+    struct fixture f = {.want = "begin services\nend services\nstate ok\n"};
     (void)state;
     const struct http_step steps[] = {
         list_step(LIST, "10", "", ""),
         held_watch(WATCH("10")),
+        watch_step(WATCH("10"), HTTP_STREAM_GOES_ON, LINES(BOOKMARK("11"))),
+        held_watch(WATCH("11")),
+    };
+    run_with(&f, steps, ARRAY_LEN(steps), &timing);
+}
+
+/* A server that hangs accepts connections: its kernel does. */
+static void test_no_reply_to_a_watch(void **state)
+{
+    const struct reflector_timing timing = {.silent_ms = 60000,
+                                            .renew_ms = 60000,
+                                            .open_ms = 1000,
+                                            .retry_first_ms = 1,
+                                            .retry_max_ms = 4};
+    struct fixture f = {.want = "begin services\nend services\n"
+                                "state watch of services: no reply from the server\n"
+                                "state ok\n"};
+    (void)state;
+    const struct http_step steps[] = {
+        list_step(LIST, "10", "", ""),
+        {.request = WATCH("10")},
         held_watch(WATCH("10")),
-        list_step(LIST, "20", "", ""),
     };
     run_with(&f, steps, ARRAY_LEN(steps), &timing);
 }
@@ -467,7 +490,9 @@ static void ask_again(struct ev_loop *loop, ev_timer *w, int revents)
 static void test_what_is_refused_is_asked_at_once(void **state)
 {
     (void)state;
-    static const struct reflector_timing timing = {.overdue_ms = 60000,
+    static const struct reflector_timing timing = {.silent_ms = 60000,
+                                                   .renew_ms = 60000,
+                                                   .open_ms = 60000,
                                                    .retry_first_ms = 600 * 1000,
                                                    .retry_max_ms = 600 * 1000,
                                                    .refused_max_ms = 600 * 1000,
@@ -525,7 +550,8 @@ int main(void)
         cmocka_unit_test(test_line_too_long),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_silent_watches),
-        cmocka_unit_test(test_overdue_watches),
+        cmocka_unit_test(test_silence_renews_a_watch),
+        cmocka_unit_test(test_no_reply_to_a_watch),
         cmocka_unit_test(test_token_renewed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
