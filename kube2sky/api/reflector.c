@@ -13,8 +13,8 @@
 #include "kube2sky/api/watcher_internal.h"
 
 static const struct reflector_timing default_timing = {
-    .watch_min_s = 60,
-    .watch_max_s = 120,
+    .watch_min_s = 5 * 60,
+    .watch_max_s = 10 * 60,
     .silent_ms = 10 * 1000,
     .doubt_ms = 5 * 1000,
     .lost_ms = 20 * 1000,

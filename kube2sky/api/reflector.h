@@ -42,7 +42,7 @@ struct reflector;
 
 struct reflector_timing {
     /* timeoutSeconds of a watch is random between these, so that many clients' watches do not end
-     * at once; servers send a bookmark about once a minute. */
+     * at once. */
     int watch_min_s;
     int watch_max_s;
     /* A server that hangs keeps its connections: its kernel answers for it. A watch over HTTP/2
