@@ -67,6 +67,9 @@ struct reflector_timing {
     /* How long a refusal of slices that were listed is an outage. The RBAC of a server that has
      * started is warm well within a minute. */
     uint32_t refused_ms;
+    /* How long a refusal of a watch that was listed may come from a server that has just started:
+     * it is asked again from the same version, instead of everything being listed. */
+    uint32_t cold_ms;
     /* Between trials of slices, and from a change of source until it is settled. */
     uint32_t trial_ms;
 };

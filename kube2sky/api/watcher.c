@@ -29,6 +29,7 @@ struct watcher {
     int64_t start_ms;
     int64_t heard_ms;        /* accepted, a frame or an answer */
     int64_t asked_ms;        /* 0 = no question runs */
+    int64_t refused_ms;      /* the first refusal in a row; 0 = none */
     bool is_open;            /* accepted */
     bool is_doubted;         /* the question has no answer, which was reported */
     bool has_heard;          /* an event or bookmark came on this watch */
@@ -138,6 +139,7 @@ static void on_open(void *data)
 {
     struct watcher *watcher = data;
     watcher->is_open = true;
+    watcher->refused_ms = 0;
     hear(watcher);
     set_pulse(watcher, watcher->config.timing->silent_ms);
     counter_add(watcher->config.opened, 1);
@@ -192,9 +194,16 @@ static bool is_final(const struct err *err)
     return err->code == ERR_COMPACTED || err->code == ERR_PROTOCOL || err->code == ERR_TOO_LARGE;
 }
 
-static bool is_refused(const struct watcher *watcher, int status)
+/* For good, as far as can be known. */
+static bool is_refused(struct watcher *watcher, int status)
 {
-    return watcher->config.is_replaceable && (status == 403 || status == 404);
+    int64_t now_ms = clock_monotonic_ms();
+    if (!watcher->config.is_replaceable || (status != 403 && status != 404)) {
+        watcher->refused_ms = 0;
+        return false;
+    }
+    watcher->refused_ms = watcher->refused_ms ? watcher->refused_ms : now_ms;
+    return now_ms - watcher->refused_ms >= (int64_t)watcher->config.timing->cold_ms;
 }
 
 static void fail(struct watcher *watcher, const struct kube_failure *failure)

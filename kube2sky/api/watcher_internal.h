@@ -23,7 +23,8 @@ struct watcher_config {
     struct kube_scope scope;               /* its strings outlive the watcher */
     const struct reflector_timing *timing; /* outlives it, too */
     struct counter *opened;                /* times the server has accepted it; outlives it */
-    bool is_replaceable; /* being refused (403, 404) ends it: another resource can take its place */
+    /* Being refused (403, 404) for a while ends it: another resource can take its place. */
+    bool is_replaceable;
 
     /* Upserts, deletes and bad objects, in order; err is a bad one's. The watcher owns the event;
      * the callback may take its object. Bookmarks too, as a sign of life. */

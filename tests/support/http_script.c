@@ -31,6 +31,7 @@ struct http_script {
     struct http_step *steps;
     size_t count;
     size_t taken;
+    size_t accepted;
     int fd;
     ev_io accept;
     char url[64];
@@ -148,6 +149,7 @@ static void on_accept(struct ev_loop *loop, ev_io *w, int revents)
         note_problem(script, "accept", "failed");
         return;
     }
+    script->accepted++;
     struct connection *connection = xcalloc(1, sizeof(*connection));
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)); /* keeps pieces apart */
     connection->script = script;
@@ -218,6 +220,11 @@ const char *http_script_url(const struct http_script *script)
 size_t http_script_taken(const struct http_script *script)
 {
     return script->taken;
+}
+
+size_t http_script_connections(const struct http_script *script)
+{
+    return script->accepted;
 }
 
 const char *http_script_problem(const struct http_script *script)

@@ -25,6 +25,7 @@ void http_script_free(struct http_script *script);
 
 const char *http_script_url(const struct http_script *script);     /* "http://127.0.0.1:PORT" */
 size_t http_script_taken(const struct http_script *script);        /* requests answered so far */
+size_t http_script_connections(const struct http_script *script);  /* accepted so far */
 const char *http_script_problem(const struct http_script *script); /* NULL: all as expected */
 
 /* Request line and headers of the last request, verbatim. Borrowed until the next one. */

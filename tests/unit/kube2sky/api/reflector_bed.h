@@ -46,6 +46,7 @@ struct fixture {
     ev_timer guard;
     struct buf log; /* a line for each callback */
     const char *want;
+    size_t connections;
     char *token_path; /* rewritten with `new` on a reported 401 */
 };
 
@@ -190,6 +191,7 @@ static inline void start(struct fixture *f, const struct http_step *steps, size_
 
 static inline void finish(struct fixture *f)
 {
+    f->connections = http_script_connections(f->script);
     reflector_stop(f->reflector);
     kube_client_free(f->client);
     http_script_free(f->script);

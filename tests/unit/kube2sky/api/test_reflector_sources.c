@@ -316,6 +316,27 @@ static void test_refused_slices_are_an_outage(void **state)
            "begin endpointslices\nend endpointslices\nstate ok\n");
 }
 
+/* A server that has just started refuses for a moment what it has listed: the watch goes on from
+ * its version, and nothing is listed again. */
+static void test_watch_refused_for_a_moment(void **state)
+{
+    struct reflector_timing patient = quick;
+    (void)state;
+    patient.cold_ms = 60000;
+    const struct http_step steps[] = {
+        list_step(LIST_SLICES, "10", "", ""),
+        watch_step(WATCH_OF(SLICES, "10"), HTTP_STREAM_ENDS, LINES(BOOKMARK("12"))),
+        forbidden(WATCH_OF(SLICES, "12")),
+        absent(WATCH_OF(SLICES, "12")),
+        held_watch(WATCH_OF(SLICES, "12")),
+    };
+    run_timed(steps, ARRAY_LEN(steps), &patient,
+              "begin endpointslices\nend endpointslices\nstate ok\n"
+              "state GET " SLICES ": 403 Forbidden: no\n"
+              "state GET " SLICES ": 404 Not Found: 404 page not found\n"
+              "state ok\n");
+}
+
 /* An outage that has lasted too long; time without a reply does not count. Slices that are absent
  * in the end, as after a downgrade, are no more waited for. */
 static void refuse_for_long(struct http_step last, const char *want_end)
@@ -505,6 +526,7 @@ int main(void)
         cmocka_unit_test(test_slices_are_tried_meanwhile),
         cmocka_unit_test(test_both_are_forbidden),
         cmocka_unit_test(test_refused_slices_are_an_outage),
+        cmocka_unit_test(test_watch_refused_for_a_moment),
         cmocka_unit_test(test_slices_refused_for_long),
         cmocka_unit_test(test_what_ends_a_row_of_refusals),
         cmocka_unit_test(test_auto_waits_for_slices),
