@@ -37,6 +37,7 @@ struct feed {
     bool is_permitted; /* something that was refused, since that was last asked again */
     int64_t asked_again_ms;
     uint64_t credentials_id;
+    ev_timer restored; /* the API's store has gone back: everything is listed again */
     struct outage outage;
     struct follower *followers[KUBE_KIND_COUNT];
     size_t follower_counts[KUBE_KIND_COUNT]; /* 0: the kind is not followed */
@@ -249,6 +250,27 @@ static void on_bad(void *data, enum kube_kind kind, const struct err *err)
     tell_skipped(follower->feed, kind, "", err->msg);
 }
 
+/* Not from inside a reflector's callback. The first kind that sees it speaks for all. */
+static void on_went_back(void *data, enum kube_kind kind, const struct err *err)
+{
+    struct feed *feed = ((struct follower *)data)->feed;
+    if (!ev_is_active(&feed->restored)) {
+        log_warn("the API's store has gone back to an older state, listing everything again",
+                 LOG_STR("kind", kube_kind_name(kind)), LOG_STR("reason", err->msg));
+        ev_timer_start(feed->config.loop, &feed->restored);
+    }
+}
+
+static void on_restored(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
+{
+    struct feed *feed = timer->data;
+    for (size_t kind = 0; kind < KUBE_KIND_COUNT; kind++) {
+        for (size_t i = 0; i < feed->follower_counts[kind]; i++) {
+            reflector_relist(feed->followers[kind][i].reflector);
+        }
+    }
+}
+
 /* Whether the kind has been listed and believed, in another namespace than the follower's. */
 static bool is_listed_beside(const struct feed *feed, enum kube_kind kind,
                              const struct follower *follower)
@@ -401,6 +423,7 @@ static void start_follower(struct follower *follower)
         .remove = on_remove,
         .list_end = on_list_end,
         .settled = on_settled,
+        .went_back = on_went_back,
         .bad = on_bad,
         .state = on_state,
         .data = follower,
@@ -442,6 +465,8 @@ struct feed *feed_start(const struct feed_config *config)
                                                                .resource = resource_of_parts,
                                                                .part = on_part,
                                                                .data = feed});
+    ev_timer_init(&feed->restored, on_restored, 0.0, 0.0);
+    feed->restored.data = feed;
     outage_init(&feed->outage, config->loop, "the Kubernetes API", config->patience_ms,
                 "the API has been failing for longer than etcd-mutation-timeout, still retrying");
     inventory_want(config->inventory, KUBE_POD, config->wants_pods);
@@ -488,6 +513,7 @@ void feed_ask_refused(struct feed *feed)
 void feed_stop(struct feed *feed)
 {
     ev_timer_stop(feed->config.loop, &feed->refused);
+    ev_timer_stop(feed->config.loop, &feed->restored);
     parts_fetch_free(feed->parts);
     feed->parts = NULL;
     for (size_t kind = 0; kind < KUBE_KIND_COUNT; kind++) {

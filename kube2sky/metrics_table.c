@@ -109,7 +109,8 @@ static void write_api(struct metrics_page *page, const struct metrics_sources *s
         "Times list or watch failed and the watch runs again, by the reason of the first failure.");
     write_reconnects(page, sources);
     metrics_family(page, METRIC_COUNTER, "api_lists_total",
-                   "Complete lists: the first, and one whenever the watch's history was gone.");
+                   "Complete lists: the first, one after each hour, and one whenever the watch's "
+                   "history was gone or the API's store had gone back.");
     write_by_followed(page, sources, lists);
     metrics_family(page, METRIC_COUNTER, "api_watches_total",
                    "Watches that the server accepted: one after each list, and one whenever the "

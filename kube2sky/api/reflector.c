@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/attributes.h"
 #include "common/base/backoff.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
@@ -20,6 +21,7 @@ static const struct reflector_timing default_timing = {
     .lost_ms = 20 * 1000,
     .renew_ms = 75 * 1000,
     .open_ms = 30 * 1000,
+    .relist_ms = 55 * 60 * 1000,
     .retry_first_ms = 100,
     .retry_max_ms = 5000,
     .refused_max_ms = 60 * 1000,
@@ -50,6 +52,7 @@ struct reflector {
     int64_t failed_ms; /* the last failure, and the wait after it */
     bool has_failed;
     ev_timer retry;               /* WAITING */
+    ev_timer relist;              /* WATCHING */
     struct kube_request *request; /* LISTING; else NULL */
     struct kube_list *page;       /* while it arrives */
     size_t listing;               /* the part being listed */
@@ -107,6 +110,7 @@ static void stop_watchers(struct reflector *reflector)
 
 static void begin_list(struct reflector *reflector, const struct kube_resource *resource)
 {
+    ev_timer_stop(reflector->config.loop, &reflector->relist);
     forget_list(reflector);
     reflector->resource = resource;
     request_page(reflector);
@@ -267,6 +271,13 @@ static void on_watch_state(void *data, const struct err *err)
     }
 }
 
+static void on_went_back(void *data, const struct err *err)
+{
+    struct part *part = data;
+    struct reflector *reflector = part->reflector;
+    reflector->config.went_back(reflector->config.data, reflector->config.kind, err);
+}
+
 static void on_watch_lost(void *data, const struct kube_failure *failure)
 {
     struct part *part = data;
@@ -297,6 +308,7 @@ static void start_watchers(struct reflector *reflector)
             .is_replaceable = is_replaceable(reflector),
             .event = on_event,
             .state = on_watch_state,
+            .went_back = reflector->config.went_back ? on_went_back : NULL,
             .lost = on_watch_lost,
             .data = part,
         };
@@ -329,6 +341,22 @@ static void on_list_failed(struct reflector *reflector, const struct kube_failur
     fail(reflector, failure);
 }
 
+static void on_relist(struct ev_loop *loop UNUSED, ev_timer *w, int revents UNUSED)
+{
+    reflector_relist(w->data);
+}
+
+static void relist_later(struct reflector *reflector)
+{
+    uint32_t relist_ms = reflector->timing.relist_ms;
+    if (relist_ms) {
+        relist_ms += backoff_random() % (relist_ms / 5 + 1);
+        ev_timer_stop(reflector->config.loop, &reflector->relist);
+        ev_timer_set(&reflector->relist, (double)relist_ms / 1000, 0);
+        ev_timer_start(reflector->config.loop, &reflector->relist);
+    }
+}
+
 static void finish_list(struct reflector *reflector)
 {
     log_debug("list complete", LOG_STR("kind", reflector->resource->name),
@@ -342,6 +370,7 @@ static void finish_list(struct reflector *reflector)
     reflector->config.list_end(reflector->config.data, reflector->resource->kind);
     start_watchers(reflector);
     forget_list(reflector);
+    relist_later(reflector);
 }
 
 /* The watch starts at the first page's version, which later pages share: events in the list may
@@ -461,6 +490,8 @@ struct reflector *reflector_start(const struct reflector_config *config)
                  reflector->timing.retry_max_ms);
     ev_timer_init(&reflector->retry, on_retry, 0, 0);
     reflector->retry.data = reflector;
+    ev_timer_init(&reflector->relist, on_relist, 0, 0);
+    reflector->relist.data = reflector;
     reflector->resource = kube_resource_of(config->kind);
     if (config->kind == KUBE_ENDPOINTS) {
         reflector->endpoints = endpoints_switch_new(
@@ -482,6 +513,7 @@ static void forget_request(struct reflector *reflector)
         reflector->request = NULL;
     }
     ev_timer_stop(reflector->config.loop, &reflector->retry);
+    ev_timer_stop(reflector->config.loop, &reflector->relist);
     stop_watchers(reflector);
     forget_page(reflector);
 }

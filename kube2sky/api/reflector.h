@@ -17,7 +17,7 @@
  *     LISTING ------> LISTING ------------> WATCHING (each watch retries by itself: watcher.c)
  *        ^  \                                |
  *        |   failed                          | 410, another ERROR, an unreadable or too long event,
- *        |    v                              v two silent timeouts, versions going back
+ *        |    v                              v versions going back, an hour
  *        +- WAITING <------ WAITING, or LISTING at once after the first 410
  *
  * The waits grow until nothing has failed for a while: a watch that brings one event and fails is
@@ -55,6 +55,9 @@ struct reflector_timing {
     uint32_t lost_ms;
     uint32_t renew_ms;
     uint32_t open_ms;
+    /* Everything is listed again and compared after so long, and up to a fifth more, so that no
+     * divergence lasts. 0: never. */
+    uint32_t relist_ms;
     /* Between attempts. At most 5 s: a full list every 5 s is little load, and a recovered server
      * should be used soon. */
     uint32_t retry_first_ms;
@@ -102,6 +105,10 @@ struct reflector_config {
      * before the list_end of another source, or of Endpoints chosen in the place of slices; then
      * whenever it turns out so. Until the first call: true. */
     void (*settled)(void *data, bool is_settled);
+    /* The server's store has gone back to an older state, as after a restore from a backup: what is
+     * known of other kinds may be wrong, too. This kind is listed again. NULL: versions are not
+     * compared after reconnections. */
+    void (*went_back)(void *data, enum kube_kind kind, const struct err *err);
     /* An object without a known name, of which nothing can be made; one with a name is upserted,
      * garbled. */
     void (*bad)(void *data, enum kube_kind kind, const struct err *err);

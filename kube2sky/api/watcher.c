@@ -7,11 +7,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
-
-/* A watch from a resourceVersion that the server has not reached (its store was restored from a
- * backup) stays silent, even without bookmarks. One silent timeout is possible on a quiet cluster:
- * bookmarks come about once a minute, and not before the first event. */
-enum { SILENT_WATCHES_MAX = 2 };
+#include "kube2sky/api/version_check_internal.h"
 
 /* A watch that ends sooner, whatever it brought, is not reopened without a pause. */
 enum { SHORT_WATCH_MS = 1000 };
@@ -27,13 +23,13 @@ struct watcher {
     int timeout_s;
     uint32_t renew_ms;
     int64_t start_ms;
-    int64_t heard_ms;        /* accepted, a frame or an answer */
-    int64_t asked_ms;        /* 0 = no question runs */
-    int64_t refused_ms;      /* the first refusal in a row; 0 = none */
-    bool is_open;            /* accepted */
-    bool is_doubted;         /* the question has no answer, which was reported */
-    bool has_heard;          /* an event or bookmark came on this watch */
-    unsigned silent_watches; /* in a row that ended at their timeout without one */
+    int64_t heard_ms;            /* accepted, a frame or an answer */
+    int64_t asked_ms;            /* 0 = no question runs */
+    int64_t refused_ms;          /* the first refusal in a row; 0 = none */
+    bool is_open;                /* accepted */
+    bool is_doubted;             /* the question has no answer, which was reported */
+    struct version_check *check; /* NULL: none since the version was listed */
+    bool is_resumed;             /* it goes on where another one ended */
 };
 
 static void open_watch(struct watcher *watcher);
@@ -79,8 +75,10 @@ static void on_retry(struct ev_loop *loop, ev_timer *w, int revents)
 static void leave_watch(struct watcher *watcher)
 {
     ev_timer_stop(watcher->config.loop, &watcher->pulse);
-    kube_request_cancel(watcher->request);
-    watcher->request = NULL;
+    if (watcher->request) {
+        kube_request_cancel(watcher->request);
+        watcher->request = NULL;
+    }
 }
 
 /* May free the watcher. */
@@ -100,24 +98,6 @@ static void set_version(struct watcher *watcher, const char *version)
     watcher->version = copy;
 }
 
-static bool is_number(const char *version)
-{
-    return *version && *version != '0' && !version[strspn(version, "0123456789")];
-}
-
-/* Within a watch versions grow. A server that goes back repeats or reorders events, so that an
- * object's last state is unknown. Versions that are not numbers are not compared: only equality is
- * defined. */
-static bool goes_back(const struct watcher *watcher, const char *version)
-{
-    const char *last = watcher->version;
-    if (!is_number(version) || !is_number(last)) {
-        return false;
-    }
-    size_t len = strlen(version), last_len = strlen(last);
-    return len != last_len ? len < last_len : strcmp(version, last) < 0;
-}
-
 static void set_pulse(struct watcher *watcher, int64_t wait_ms)
 {
     ev_timer_stop(watcher->config.loop, &watcher->pulse);
@@ -135,6 +115,36 @@ static void hear(struct watcher *watcher)
     }
 }
 
+/* What is known of other kinds may be wrong, too. */
+static void on_went_back(void *data, const char *seen, const char *now)
+{
+    struct watcher *watcher = data;
+    struct kube_failure failure = {0};
+    err_set(&failure.err, ERR_COMPACTED,
+            "watch of %s: the server's version %.40s is before %.40s, which was seen",
+            kind_name(watcher), now, seen);
+    leave_watch(watcher);
+    ev_timer_stop(watcher->config.loop, &watcher->retry);
+    watcher->config.went_back(watcher->config.data, &failure.err);
+    lose(watcher, &failure);
+}
+
+/* After a reconnection: it may be to a server whose store was restored meanwhile. */
+static void check_version(struct watcher *watcher)
+{
+    const struct watcher_config *config = &watcher->config;
+    version_check_stop(watcher->check);
+    watcher->check =
+        version_check_start(&(struct version_check_config){.loop = config->loop,
+                                                           .client = config->client,
+                                                           .resource = config->resource,
+                                                           .scope = &config->scope,
+                                                           .timing = config->timing,
+                                                           .went_back = on_went_back,
+                                                           .data = watcher},
+                            watcher->version);
+}
+
 static void on_open(void *data)
 {
     struct watcher *watcher = data;
@@ -142,13 +152,19 @@ static void on_open(void *data)
     watcher->refused_ms = 0;
     hear(watcher);
     set_pulse(watcher, watcher->config.timing->silent_ms);
+    if (watcher->is_resumed && watcher->config.went_back) {
+        check_version(watcher);
+    }
+    watcher->is_resumed = true;
     counter_add(watcher->config.opened, 1);
     log_debug("watch accepted", LOG_STR("kind", kind_name(watcher)),
               LOG_STR("namespace", watcher->config.scope.ns));
     watcher->config.state(watcher->config.data, NULL);
 }
 
-/* After an ERROR event or an invalid frame, events may have been missed. */
+/* After an ERROR event or an invalid frame, events may have been missed. Within a watch versions
+ * grow: a server that goes back repeats or reorders events, so that an object's last state is
+ * unknown. */
 static void on_frame(void *data, enum kube_encoding encoding, struct slice frame)
 {
     struct watcher *watcher = data;
@@ -158,13 +174,11 @@ static void on_frame(void *data, enum kube_encoding encoding, struct slice frame
     hear(watcher);
     int rc = kube_decode_event(encoding, watcher->config.resource->kind, frame, &event, err);
     if (rc == 0 && event.kind != KUBE_EVENT_ERROR && event.resource_version &&
-        goes_back(watcher, event.resource_version)) {
+        version_is_before(event.resource_version, watcher->version)) {
         rc = err_set(err, ERR_COMPACTED, "an event of version %.40s came after %.40s",
                      event.resource_version, watcher->version);
     }
     if (rc == 0 && event.kind != KUBE_EVENT_ERROR) {
-        watcher->has_heard = true;
-        watcher->silent_watches = 0;
         if (event.resource_version) {
             set_version(watcher, event.resource_version);
         }
@@ -179,14 +193,6 @@ static void on_frame(void *data, enum kube_encoding encoding, struct slice frame
 }
 
 /* ---- The end of a watch ---- */
-
-/* Counts watches that lasted at least half their timeout, so were not cut by a restarting server.
- * True: too many silent ones. */
-static bool is_too_silent(struct watcher *watcher, int64_t lasted_ms)
-{
-    return !watcher->has_heard && lasted_ms >= (int64_t)watcher->timeout_s * 500 &&
-           ++watcher->silent_watches >= SILENT_WATCHES_MAX;
-}
 
 /* Repeating the request would fail the same way. */
 static bool is_final(const struct err *err)
@@ -218,16 +224,12 @@ static void on_end(void *data, const struct kube_failure *failure)
 {
     struct watcher *watcher = data;
     int64_t lasted_ms = clock_monotonic_ms() - watcher->start_ms;
-    struct kube_failure silent = {0};
     watcher->request = NULL;
     ev_timer_stop(watcher->config.loop, &watcher->pulse);
     if (failure && (is_refused(watcher, failure->status) || is_final(&failure->err))) {
         lose(watcher, failure);
     } else if (failure) {
         fail(watcher, failure);
-    } else if (is_too_silent(watcher, lasted_ms)) {
-        err_set(&silent.err, ERR_COMPACTED, "no event or bookmark in two watches");
-        lose(watcher, &silent);
     } else if (lasted_ms >= SHORT_WATCH_MS) {
         log_debug("watch ended at its timeout", LOG_STR("kind", kind_name(watcher)),
                   LOG_STR("namespace", watcher->config.scope.ns), LOG_INT("lasted_ms", lasted_ms));
@@ -276,16 +278,10 @@ static void wait_for_answer(struct watcher *watcher, int64_t now_ms)
 /* Silence is no failure: the watch is asked again from the same version. */
 static void renew(struct watcher *watcher, const char *why)
 {
-    struct kube_failure silent = {0};
     log_debug("watch asked again", LOG_STR("kind", kind_name(watcher)),
               LOG_STR("namespace", watcher->config.scope.ns), LOG_STR("reason", why));
     leave_watch(watcher);
-    if (is_too_silent(watcher, INT64_MAX)) {
-        err_set(&silent.err, ERR_COMPACTED, "no event or bookmark in two watches");
-        lose(watcher, &silent);
-    } else {
-        open_watch(watcher);
-    }
+    open_watch(watcher);
 }
 
 static void on_answered(void *data, bool is_there)
@@ -346,7 +342,6 @@ static void open_watch(struct watcher *watcher)
     watcher->renew_ms = timing->renew_ms + backoff_random() % (timing->renew_ms / 5 + 1);
     watcher->is_open = false;
     watcher->is_doubted = false;
-    watcher->has_heard = false;
     log_debug("watch requested", LOG_STR("kind", kind_name(watcher)),
               LOG_STR("namespace", config->scope.ns), LOG_STR("resource_version", watcher->version),
               LOG_INT("timeout_s", watcher->timeout_s));
@@ -391,6 +386,7 @@ void watcher_stop(struct watcher *watcher)
     }
     ev_timer_stop(watcher->config.loop, &watcher->retry);
     ev_timer_stop(watcher->config.loop, &watcher->pulse);
+    version_check_stop(watcher->check);
     free(watcher->version);
     free(watcher);
 }

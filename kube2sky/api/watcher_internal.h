@@ -33,6 +33,10 @@ struct watcher_config {
     /* NULL: the watch runs. Else it is down and retried. */
     void (*state)(void *data, const struct err *err);
 
+    /* The server's store has gone back to an older state; `lost` follows. NULL: versions are not
+     * compared. */
+    void (*went_back)(void *data, const struct err *err);
+
     /* The watch is lost: list everything again. ERR_COMPACTED is normal. May stop this watcher and
      * others. */
     void (*lost)(void *data, const struct kube_failure *failure);

@@ -1,7 +1,7 @@
 """Faults between kube2sky and the API server, injected by the project's own server."""
 
 import pytest
-from kube import BASES, port, service
+from kube import BASES, endpoints, headless, port, service
 from programs import wait_until
 from records import SVC, service_records, value
 from test_pipeline import kubernetes_records
@@ -119,6 +119,31 @@ def test_a_server_back_from_a_backup(bed):
     bed.wait_records(f"{SVC}/default/lost/", {})
     bed.wait_records(f"{SVC}/default/bulk-9/", service_records("bulk-9", "172.0.0.9", ("tcp", "http", 80)))
     assert bed.etcd.values(f"{SVC}/default/before/")
+
+
+def test_a_store_restored_unnoticed(bed):
+    """Its history says nothing. The Services' version has gone back; that of endpoints is overtaken at once, so that
+    their watch goes on as if nothing had happened.
+    """
+    bed.start_kube2sky()
+    bed.kube.create("services", headless("db", port(80, "http")))
+    bed.kube.create("endpoints", endpoints("db", ["10.9.0.1"], port(80, "http")))
+    prefix = f"{SVC}/default/db/"
+    bed.kube2sky.wait_ready(lambda: "10.9.0.1" in str(bed.etcd.values(prefix)), "the endpoint")
+    before = bed.etcd.values(prefix)
+    bed.kube.control("backup")
+    bed.kube.replace("endpoints", endpoints("db", ["10.9.0.1", "10.9.0.2"], port(80, "http")))
+    bed.kube2sky.wait_ready(lambda: bed.etcd.values(prefix) != before, "another endpoint")
+    for number in range(20):
+        appears(bed, f"lost-{number}")
+    watches_open(bed)
+    since = len(bed.kube2sky.lines)
+    bed.kube.control("restore")
+    bed.kube.control("bulk", count=10)
+    bed.kube2sky.wait_ready(lambda: bed.etcd.values(prefix) == before, "the endpoints of the backup")
+    bed.kube2sky.wait_ready(lambda: not bed.etcd.values(f"{SVC}/default/lost-"), "the Services of the backup")
+    bed.wait_records(f"{SVC}/default/bulk-9/", service_records("bulk-9", "172.0.0.9", ("tcp", "http", 80)))
+    bed.kube2sky.wait_line("the API's store has gone back to an older state", since)
 
 
 def test_bookmarks_move_the_watch_on(bare_bed):

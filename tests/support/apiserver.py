@@ -16,7 +16,7 @@ Deleting a Service deletes its Endpoints, as a real server does.
 Controls, by POST with a JSON object (defaults in brackets); the reply is JSON:
 
   /_test/state            GET or POST: revision, number of objects and open watches by resource, requests
-                          so far by verb
+                          so far by verb; "check": lists of one object that only ask for the version
   /_test/drop-watches     {resource [all]}  end the connections of open watches
   /_test/cut-watch        {resource, count [1]}  the next watch with an event to send sends half of it,
                           then ends the connection

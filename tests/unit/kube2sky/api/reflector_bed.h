@@ -101,6 +101,11 @@ static inline void on_bad(void *data, enum kube_kind kind, const struct err *err
     note(data, "bad: %s", err->msg);
 }
 
+static inline void on_went_back(void *data, enum kube_kind kind UNUSED, const struct err *err)
+{
+    note(data, "went back: %s", err->msg);
+}
+
 static inline void put_token(const char *path, const char *token)
 {
     FILE *f = fopen(path, "w");

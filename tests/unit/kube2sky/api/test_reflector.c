@@ -382,20 +382,63 @@ static void test_refusals(void **state)
         "begin services\nend services\nstate ok\n");
 }
 
-/* A version the server has not reached: two watches that end without an event. */
-static void test_silent_watches(void **state)
+/* A watch that goes on asks for the server's version; one in the past is told, and everything
+ * listed.
+ */
+static void test_store_goes_back(void **state)
 {
+    struct fixture f = {.want = "begin services\nupsert d/a\nend services\nstate ok\n"
+                                "went back: watch of services: the server's version 899 is before "
+                                "900, which was seen\n"
+                                "begin services\nend services\n",
+                        .config.went_back = on_went_back};
+    (void)state;
+    const struct http_step steps[] = {
+        list_step(LIST, "10", "", OBJECT("a", "9")),
+        watch_step(WATCH("10"), HTTP_STREAM_ENDS, LINES(BOOKMARK("900"))),
+        held_watch(WATCH("900")),
+        list_step("GET /api/v1/namespaces/default/services?limit=1&"
+                  "fieldSelector=metadata.name%3Dkubernetes ",
+                  "899", "", ""),
+        list_step(LIST, "901", "", ""),
+        held_watch(WATCH("901")),
+    };
+    run_with(&f, steps, ARRAY_LEN(steps), &quick);
+}
+
+/* A version that is as new is not. What fails is asked again, what is refused is not. */
+static void test_store_goes_on(void **state)
+{
+    const char *const ask =
+        "GET /api/v1/namespaces/default/services?limit=1&fieldSelector=metadata.name%3Dkubernetes ";
+    struct fixture f = {.want = "begin services\nend services\nstate ok\n",
+                        .config.went_back = on_went_back};
     (void)state;
     const struct http_step steps[] = {
         list_step(LIST, "10", "", ""),
         watch_step(WATCH("10"), HTTP_STREAM_ENDS, LINES(BOOKMARK("900"))),
-        watch_step(WATCH("900"), HTTP_STREAM_ENDS, (const char *const[]){NULL}),
-        watch_step(WATCH("900"), HTTP_STREAM_ENDS, (const char *const[]){NULL}),
-        list_step(LIST, "11", "", OBJECT("a", "11")),
-        held_watch(WATCH("11")),
+        held_watch(WATCH("900")),
+        error_step(ask, "503 Service Unavailable", "later"),
+        list_step(ask, "900", "", OBJECT("kubernetes", "3")),
     };
-    run(steps, ARRAY_LEN(steps),
-        "begin services\nend services\nstate ok\nbegin services\nupsert d/a\nend services\n");
+    run_with(&f, steps, ARRAY_LEN(steps), &quick);
+}
+
+/* Everything is listed again, however well it goes. */
+static void test_listed_again_in_time(void **state)
+{
+    struct reflector_timing timing = quick;
+    struct fixture f = {.want = "begin services\nend services\nstate ok\n"
+                                "begin services\nupsert d/missed\nend services\n"};
+    (void)state;
+    timing.relist_ms = 1000;
+    const struct http_step steps[] = {
+        list_step(LIST, "10", "", ""),
+        held_watch(WATCH("10")),
+        list_step(LIST, "20", "", OBJECT("missed", "11")),
+        held_watch(WATCH("20")),
+    };
+    run_with(&f, steps, ARRAY_LEN(steps), &timing);
 }
 
 /* Over HTTP/1.1 nobody can be asked whether the server is still there: a silent watch is asked
@@ -552,7 +595,9 @@ int main(void)
         cmocka_unit_test(test_unreadable_line),
         cmocka_unit_test(test_line_too_long),
         cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_silent_watches),
+        cmocka_unit_test(test_store_goes_back),
+        cmocka_unit_test(test_store_goes_on),
+        cmocka_unit_test(test_listed_again_in_time),
         cmocka_unit_test(test_silence_renews_a_watch),
         cmocka_unit_test(test_no_reply_to_a_watch),
         cmocka_unit_test(test_token_renewed),

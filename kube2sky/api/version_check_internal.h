@@ -1,0 +1,39 @@
+/* Asks whether the API's store has gone back to an older state than a watch has seen, as after a
+ * restore from a backup. The watch itself cannot tell: asked from a version in the future it is
+ * silent, and once other writes have overtaken that version, it goes on as if nothing had happened.
+ * The answer is the version of a list of at most one object. Versions that are not numbers are not
+ * compared: only equality is defined. Owned by a watcher, after each reconnection; on the main
+ * loop, over kube_client. */
+#ifndef KUBE2SKY_API_VERSION_CHECK_INTERNAL_H
+#define KUBE2SKY_API_VERSION_CHECK_INTERNAL_H
+
+#include <ev.h>
+#include <stdbool.h>
+
+#include "kube2sky/api/kube_client.h"
+#include "kube2sky/api/reflector.h"
+
+struct version_check;
+
+struct version_check_config {
+    struct ev_loop *loop;
+    struct kube_client *client; /* outlives it, like all below */
+    const struct kube_resource *resource;
+    const struct kube_scope *scope;        /* the watch's */
+    const struct reflector_timing *timing; /* between attempts */
+    /* At most once, from the loop; stop it in there. Both are numbers; now is before seen. */
+    void (*went_back)(void *data, const char *seen, const char *now);
+    void *data;
+};
+
+/* Runs no callback. Repeats the request until it is answered or refused. */
+struct version_check *version_check_start(const struct version_check_config *config,
+                                          const char *seen);
+
+/* No callback follows. NULL is fine. */
+void version_check_stop(struct version_check *check);
+
+/* Pure. */
+bool version_is_before(const char *version, const char *other);
+
+#endif
