@@ -7,6 +7,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/cleanup.h"
+#include "common/base/clock.h"
 #include "common/base/seeded_hash.h"
 #include "common/base/version.h"
 #include "common/base/xalloc.h"
@@ -36,6 +37,11 @@ enum { TOLD_BYTES_MAX = 2 * PATH_MAX + 256 };
 /* The API server itself answers 504 to a list after 60 s. */
 enum { LIST_SILENCE_MS = 65000 };
 
+enum {
+    EVENT_LIST_MAX_S = 600, /* all pods of a big cluster take seconds */
+    EVENT_LISTS_AGAIN_MS = 3600 * 1000,
+};
+
 /* Servers answer it without waiting for others (the flow schema "probes") and for etcd, and to
  * every account; otherwise a refusal is an answer, too. It is a word. */
 #define QUESTION "/livez?exclude=etcd"
@@ -46,6 +52,7 @@ struct kube_client {
     struct http_client *http; /* of all lists */
     struct kube_auth *auth;
     char *user_agent;
+    int64_t event_lists_from_ms; /* not asked for before; 0: not refused */
 };
 
 struct kube_request {
@@ -472,6 +479,18 @@ static void on_watch_end(void *data, const struct http_result *result)
     end_watch(request, is_failure(request, result, &failure) ? &failure : NULL);
 }
 
+static void start_watch(struct kube_request *request, const char *query, uint32_t silence_ms,
+                        const struct kube_watch_callbacks *callbacks)
+{
+    struct http_call_config config = {.accept = PROTOBUF_TYPE ";stream=watch, " JSON_TYPE,
+                                      .silence_ms = silence_ms,
+                                      .on_open = on_watch_open,
+                                      .on_data = on_watch_data,
+                                      .on_end = on_watch_end};
+    request->watch = *callbacks;
+    start(request, query, &config);
+}
+
 struct kube_request *kube_client_watch(struct kube_client *client,
                                        const struct kube_resource *resource,
                                        const struct kube_scope *scope, const char *resource_version,
@@ -479,21 +498,45 @@ struct kube_request *kube_client_watch(struct kube_client *client,
                                        void *data)
 {
     struct kube_request *request = new_request(client, resource, scope, data);
-    struct http_call_config config = {.accept = PROTOBUF_TYPE ";stream=watch, " JSON_TYPE,
-                                      .on_open = on_watch_open,
-                                      .on_data = on_watch_data,
-                                      .on_end = on_watch_end};
     struct buf query;
-    request->watch = *callbacks;
     request->own = http_client_new(client->loop);
     buf_init(&query, QUERY_BYTES_MAX);
     buf_printf(&query,
                "watch=true&allowWatchBookmarks=true&timeoutSeconds=%d&resourceVersion=", timeout_s);
     append_escaped(&query, resource_version);
     append_selector(&query, scope);
-    start(request, buf_cstr(&query), &config);
+    start_watch(request, buf_cstr(&query), 0, callbacks);
     buf_fini(&query);
     return request;
+}
+
+struct kube_request *kube_client_list_events(struct kube_client *client,
+                                             const struct kube_resource *resource,
+                                             const struct kube_scope *scope,
+                                             const struct kube_watch_callbacks *callbacks,
+                                             void *data)
+{
+    struct kube_request *request = new_request(client, resource, scope, data);
+    struct buf query;
+    buf_init(&query, QUERY_BYTES_MAX);
+    buf_printf(&query,
+               "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
+               "&allowWatchBookmarks=true&timeoutSeconds=%d",
+               EVENT_LIST_MAX_S);
+    append_selector(&query, scope);
+    start_watch(request, buf_cstr(&query), LIST_SILENCE_MS, callbacks);
+    buf_fini(&query);
+    return request;
+}
+
+bool kube_client_has_event_lists(const struct kube_client *client)
+{
+    return clock_monotonic_ms() >= client->event_lists_from_ms;
+}
+
+void kube_client_lacks_event_lists(struct kube_client *client)
+{
+    client->event_lists_from_ms = clock_monotonic_ms() + EVENT_LISTS_AGAIN_MS;
 }
 
 static void on_answer(void *data, const struct http_result *result)

@@ -117,6 +117,17 @@ struct kube_request *kube_client_watch(struct kube_client *client,
                                        int timeout_s, const struct kube_watch_callbacks *callbacks,
                                        void *data);
 
+/* A list as the events of a watch (scope_list_internal.h), over a connection of lists. A server
+ * that turns out to lack such lists may have been upgraded an hour later: until then has is false.
+ */
+struct kube_request *kube_client_list_events(struct kube_client *client,
+                                             const struct kube_resource *resource,
+                                             const struct kube_scope *scope,
+                                             const struct kube_watch_callbacks *callbacks,
+                                             void *data);
+bool kube_client_has_event_lists(const struct kube_client *client);
+void kube_client_lacks_event_lists(struct kube_client *client);
+
 /* Asks the server, on the connection of a watch that is open, for a word. answered() once, from the
  * loop: true for any reply, false if the connection takes no more questions (the server wants to
  * close it). Never, if there is no reply, or if the watch ends before. False, and nothing is asked:

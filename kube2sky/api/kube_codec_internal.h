@@ -50,13 +50,17 @@ struct kube_codec {
     /* For an object that could not be decoded. */
     struct kube_full_name (*full_name)(struct slice object);
 
-    /* Only the resourceVersion of an object: owned, not empty. */
-    int (*version)(struct slice object, char **ret_version, struct err *err);
+    /* A bookmark's object: its resourceVersion, owned, not empty; and whether it has the annotation
+     * k8s.io/initial-events-end. */
+    int (*bookmark)(struct slice object, char **ret_version, bool *ret_is_initial_end,
+                    struct err *err);
 
     /* A Status as an event's object, and as a body. */
     bool (*status)(struct slice object, struct kube_status *ret_status);
     bool (*status_body)(struct slice body, struct kube_status *ret_status);
 };
+
+#define KUBE_INITIAL_END "k8s.io/initial-events-end" /* its value is "true" */
 
 extern const struct kube_codec kube_codec_json;
 extern const struct kube_codec kube_codec_proto;

@@ -217,7 +217,7 @@ int kube_decode_event(enum kube_encoding encoding, enum kube_kind kind, struct s
         decode_change(codec, kind, KUBE_EVENT_DELETE, object, &event, err);
     } else if (slice_equal(type, slice_str("BOOKMARK"))) {
         event.kind = KUBE_EVENT_BOOKMARK;
-        rc = codec->version(object, &event.resource_version, err);
+        rc = codec->bookmark(object, &event.resource_version, &event.is_initial_end, err);
         rc = rc < 0 ? err_wrap(err, rc, "bookmark") : 0;
     } else if (slice_equal(type, slice_str("ERROR"))) {
         decode_error(codec, object, &event, err);

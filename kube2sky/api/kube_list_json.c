@@ -298,7 +298,15 @@ static bool decode_status(struct slice body, struct kube_status *ret_status)
     return true;
 }
 
-static int decode_version(struct slice text, char **ret_version, struct err *err)
+static bool is_initial_end(const json_t *metadata)
+{
+    const json_t *annotations = json_object_get(metadata, "annotations");
+    const char *end = json_string_value(json_object_get(annotations, KUBE_INITIAL_END));
+    return end && strcmp(end, "true") == 0;
+}
+
+static int decode_bookmark(struct slice text, char **ret_version, bool *ret_is_initial_end,
+                           struct err *err)
 {
     CLEANUP_JSON json_t *json = fields_parse(text, err);
     json_t *metadata = NULL;
@@ -312,6 +320,7 @@ static int decode_version(struct slice text, char **ret_version, struct err *err
     }
     if (rc == 0) {
         *ret_version = xstrdup(version);
+        *ret_is_initial_end = is_initial_end(metadata);
     }
     return rc;
 }
@@ -340,7 +349,7 @@ const struct kube_codec kube_codec_json = {
     .event = cut_event,
     .object = kube_object_from_json,
     .full_name = find_name,
-    .version = decode_version,
+    .bookmark = decode_bookmark,
     .status = decode_status,
     .status_body = decode_status,
 };

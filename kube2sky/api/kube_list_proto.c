@@ -20,7 +20,13 @@ enum { WATCH_EVENT_TYPE = 1, WATCH_EVENT_OBJECT = 2 };
 enum { LIST_METADATA = 1, LIST_ITEMS = 2 };
 enum { LIST_META_VERSION = 2, LIST_META_CONTINUE = 3 };
 enum { OBJECT_METADATA = 1 };
-enum { OBJECT_META_NAME = 1, OBJECT_META_NAMESPACE = 3, OBJECT_META_VERSION = 6 };
+enum {
+    OBJECT_META_NAME = 1,
+    OBJECT_META_NAMESPACE = 3,
+    OBJECT_META_VERSION = 6,
+    OBJECT_META_ANNOTATIONS = 12,
+};
+enum { ENTRY_KEY = 1, ENTRY_VALUE = 2 };
 enum { STATUS_MESSAGE = 3, STATUS_CODE = 6 };
 
 struct envelope {
@@ -284,12 +290,31 @@ static bool decode_status_body(struct slice body, struct kube_status *ret_status
            decode_status(envelope.raw, ret_status);
 }
 
-static int decode_version(struct slice object, char **ret_version, struct err *err)
+static bool is_initial_end(struct slice metadata)
 {
-    struct slice version;
+    struct proto_scan scan = proto_scan_of(metadata);
+    struct proto_field field;
+    while (proto_scan_next(&scan, &field)) {
+        struct slice key, value;
+        if (field.number == OBJECT_META_ANNOTATIONS &&
+            proto_scan_find(field.bytes, ENTRY_KEY, &key) &&
+            proto_scan_find(field.bytes, ENTRY_VALUE, &value) &&
+            slice_equal(key, slice_str(KUBE_INITIAL_END))) {
+            return slice_equal(value, slice_str("true"));
+        }
+    }
+    return false;
+}
+
+static int decode_bookmark(struct slice object, char **ret_version, bool *ret_is_initial_end,
+                           struct err *err)
+{
+    struct slice version, metadata;
     if (!find_in_metadata(object, OBJECT_META_VERSION, &version) || version.len == 0) {
         return err_set(err, ERR_SYNTAX, "metadata.resourceVersion: missing");
     }
+    (void)proto_scan_find(object, OBJECT_METADATA, &metadata); /* the version is in it */
+    *ret_is_initial_end = is_initial_end(metadata);
     return kube_replace_text(ret_version, version, "metadata.resourceVersion", KUBE_VERSION_MAX,
                              err);
 }
@@ -322,7 +347,7 @@ const struct kube_codec kube_codec_proto = {
     .event = cut_event,
     .object = kube_object_from_proto,
     .full_name = find_name,
-    .version = decode_version,
+    .bookmark = decode_bookmark,
     .status = decode_status,
     .status_body = decode_status_body,
 };

@@ -213,6 +213,7 @@ struct kube_event {
     struct kube_object *object; /* owned by the event until taken */
     char *resource_version;     /* owned; of the object or bookmark; NULL if unknown */
     int status_code;
+    bool is_initial_end; /* of a bookmark: what existed when the watch began has been sent */
 };
 /* Fails if the frame is not a watch event. */
 int kube_decode_event(enum kube_encoding encoding, enum kube_kind kind, struct slice frame,

@@ -11,6 +11,7 @@
 #include "common/base/xalloc.h"
 #include "kube2sky/api/endpoints_switch_internal.h"
 #include "kube2sky/api/kube_client.h"
+#include "kube2sky/api/scope_list_internal.h"
 #include "kube2sky/api/watcher_internal.h"
 
 static const struct reflector_timing default_timing = {
@@ -51,15 +52,13 @@ struct reflector {
     struct backoff backoff;
     int64_t failed_ms; /* the last failure, and the wait after it */
     bool has_failed;
-    ev_timer retry;               /* WAITING */
-    ev_timer relist;              /* WATCHING */
-    struct kube_request *request; /* LISTING; else NULL */
-    struct kube_list *page;       /* while it arrives */
-    size_t listing;               /* the part being listed */
-    char *continue_token;         /* of its next page; NULL: the first */
-    int64_t object_count;         /* in the current list's pages */
-    bool has_begun;               /* list_begin was called for the current list */
-    unsigned expired_lists;       /* in a row that outlived the server's history */
+    ev_timer retry;          /* WAITING */
+    ev_timer relist;         /* WATCHING */
+    struct scope_list *list; /* LISTING; else NULL */
+    size_t listing;          /* the part being listed */
+    int64_t object_count;    /* in the current list */
+    bool has_begun;          /* list_begin was called for the current list */
+    unsigned expired_lists;  /* in a row that outlived the server's history */
 
     struct endpoints_switch *endpoints; /* NULL: another kind, with one source */
 
@@ -67,7 +66,7 @@ struct reflector {
     struct err state; /* with this; code 0 = NULL */
 };
 
-static void request_page(struct reflector *reflector);
+static void list_part(struct reflector *reflector);
 
 /* ---- Errors and retries ---- */
 
@@ -90,8 +89,6 @@ static void forget_list(struct reflector *reflector)
         free(reflector->parts[i].version);
         reflector->parts[i].version = NULL;
     }
-    free(reflector->continue_token);
-    reflector->continue_token = NULL;
     reflector->listing = 0;
     reflector->has_begun = false;
     reflector->object_count = 0;
@@ -113,7 +110,7 @@ static void begin_list(struct reflector *reflector, const struct kube_resource *
     ev_timer_stop(reflector->config.loop, &reflector->relist);
     forget_list(reflector);
     reflector->resource = resource;
-    request_page(reflector);
+    list_part(reflector);
 }
 
 static void list_again(struct reflector *reflector)
@@ -318,11 +315,26 @@ static void start_watchers(struct reflector *reflector)
 
 /* ---- Listing ---- */
 
+static void on_list_open(void *data)
+{
+    struct reflector *reflector = data;
+    if (!reflector->has_begun) {
+        reflector->has_begun = true;
+        reflector->config.list_begin(reflector->config.data, reflector->resource->kind);
+    }
+}
+
 static void on_listed(void *data, struct kube_object *object)
 {
     struct reflector *reflector = data;
     reflector->object_count++;
     reflector->config.upsert(reflector->config.data, object);
+}
+
+static void on_listed_gone(void *data, const struct kube_object *object)
+{
+    struct reflector *reflector = data;
+    reflector->config.remove(reflector->config.data, object->kind, object->ns, object->name);
 }
 
 static void on_listed_bad(void *data, const struct err *err)
@@ -331,9 +343,17 @@ static void on_listed_bad(void *data, const struct err *err)
     reflector->config.bad(reflector->config.data, reflector->resource->kind, err);
 }
 
-/* A list that takes longer than the server keeps its revision is not paged again. */
-static void on_list_failed(struct reflector *reflector, const struct kube_failure *failure)
+static void forget_scope_list(struct reflector *reflector)
 {
+    scope_list_stop(reflector->list);
+    reflector->list = NULL;
+}
+
+/* A list that takes longer than the server keeps its revision is not paged again. */
+static void on_list_failed(void *data, const struct kube_failure *failure)
+{
+    struct reflector *reflector = data;
+    forget_scope_list(reflector);
     if (failure->err.code == ERR_COMPACTED) {
         reflector->expired_lists++;
     }
@@ -373,98 +393,33 @@ static void finish_list(struct reflector *reflector)
     relist_later(reflector);
 }
 
-/* The watch starts at the first page's version, which later pages share: events in the list may
- * repeat, none is lost. */
-static void take_meta(struct reflector *reflector, struct kube_list_meta *meta)
-{
-    struct part *part = &reflector->parts[reflector->listing];
-    if (!part->version) {
-        part->version = STEAL(meta->resource_version);
-    }
-    free(reflector->continue_token);
-    reflector->continue_token = NULL;
-    if (*meta->continue_token) {
-        reflector->continue_token = STEAL(meta->continue_token);
-    } else {
-        reflector->listing++;
-    }
-}
-
-static void on_page_open(void *data, enum kube_encoding encoding)
+static void on_list_done(void *data, const char *version)
 {
     struct reflector *reflector = data;
-    enum kube_kind kind = reflector->resource->kind;
-    if (!reflector->has_begun) {
-        reflector->has_begun = true;
-        reflector->config.list_begin(reflector->config.data, kind);
-    }
-    reflector->page = kube_list_new(encoding, kind, on_listed, on_listed_bad, reflector);
-}
-
-static void forget_page(struct reflector *reflector)
-{
-    kube_list_free(reflector->page);
-    reflector->page = NULL;
-}
-
-static void on_page_bytes(void *data, struct slice bytes)
-{
-    struct reflector *reflector = data;
-    struct kube_failure bad = {0};
-    if (kube_list_push(reflector->page, bytes, &bad.err) < 0) {
-        kube_request_cancel(reflector->request);
-        reflector->request = NULL;
-        forget_page(reflector);
-        err_wrap(&bad.err, bad.err.code, "%s", reflector->resource->name);
-        on_list_failed(reflector, &bad);
-    }
-}
-
-static void log_page(const struct reflector *reflector, const struct kube_list_meta *meta)
-{
-    log_debug("list page received", LOG_STR("kind", reflector->resource->name),
-              LOG_STR("namespace", reflector->scopes[reflector->listing].ns),
-              LOG_STR("resource_version", meta->resource_version),
-              LOG_INT("objects", reflector->object_count), LOG_INT("more", *meta->continue_token));
-}
-
-static void on_page_end(void *data, const struct kube_failure *failure)
-{
-    struct reflector *reflector = data;
-    struct kube_list_meta meta = {0};
-    struct kube_failure bad = {0};
-    reflector->request = NULL;
-    if (!failure && kube_list_end(reflector->page, &meta, &bad.err) < 0) {
-        err_wrap(&bad.err, bad.err.code, "%s", reflector->resource->name);
-        failure = &bad;
-    }
-    forget_page(reflector);
-    if (failure) {
-        on_list_failed(reflector, failure);
-        return;
-    }
-    log_page(reflector, &meta);
-    take_meta(reflector, &meta);
-    kube_list_meta_fini(&meta);
+    reflector->parts[reflector->listing++].version = xstrdup(version);
+    forget_scope_list(reflector);
     if (reflector->listing < reflector->part_count) {
-        request_page(reflector);
+        list_part(reflector);
     } else {
         finish_list(reflector);
     }
 }
 
-static void request_page(struct reflector *reflector)
+static void list_part(struct reflector *reflector)
 {
-    static const struct kube_list_callbacks callbacks = {
-        .on_open = on_page_open, .on_bytes = on_page_bytes, .on_end = on_page_end};
-    const struct kube_scope scope = reflector->scopes[reflector->listing];
-    const char *token = reflector->continue_token ? reflector->continue_token : "";
-    int limit = reflector->expired_lists > 1 ? 0 : KUBE_PAGE_OBJECTS;
-    log_debug("list page requested", LOG_STR("kind", reflector->resource->name),
-              LOG_STR("namespace", scope.ns), LOG_INT("limit", limit),
-              LOG_INT("is_first", !reflector->continue_token));
-    reflector->request = kube_client_list(reflector->config.client, reflector->resource, &scope,
-                                          limit, token, &callbacks, reflector);
+    reflector->list = scope_list_start(&(struct scope_list_config){
+        .client = reflector->config.client,
+        .resource = reflector->resource,
+        .scope = reflector->scopes[reflector->listing],
+        .page_objects = reflector->expired_lists > 1 ? 0 : KUBE_PAGE_OBJECTS,
+        .open = on_list_open,
+        .upsert = on_listed,
+        .remove = on_listed_gone,
+        .bad = on_listed_bad,
+        .done = on_list_done,
+        .failed = on_list_failed,
+        .data = reflector,
+    });
 }
 
 /* ---- Lifecycle ---- */
@@ -508,14 +463,10 @@ struct reflector *reflector_start(const struct reflector_config *config)
 
 static void forget_request(struct reflector *reflector)
 {
-    if (reflector->request) {
-        kube_request_cancel(reflector->request);
-        reflector->request = NULL;
-    }
+    forget_scope_list(reflector);
     ev_timer_stop(reflector->config.loop, &reflector->retry);
     ev_timer_stop(reflector->config.loop, &reflector->relist);
     stop_watchers(reflector);
-    forget_page(reflector);
 }
 
 void reflector_relist(struct reflector *reflector)

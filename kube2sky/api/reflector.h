@@ -1,5 +1,6 @@
-/* Follows one kind of object: list (paged) -> watch (bookmarks) -> list again on 410, a gap or
- * silence. On the main loop, over kube_client. Failures are states, retried with back-off.
+/* Follows one kind of object: list (scope_list_internal.h) -> watch (bookmarks) -> list again on
+ * 410, a gap or silence. On the main loop, over kube_client. Failures are states, retried with
+ * back-off.
  *
  * Callbacks:
  *     list_begin  upsert*  list_end       everything: known objects without an upsert are gone
@@ -13,7 +14,7 @@
  * Several namespaces are listed in turn, as parts of one list, and have a watch each; if one watch
  * is lost, all are dropped and everything is listed again.
  *
- *              page              last page
+ *           a namespace        the last one
  *     LISTING ------> LISTING ------------> WATCHING (each watch retries by itself: watcher.c)
  *        ^  \                                |
  *        |   failed                          | 410, another ERROR, an unreadable or too long event,

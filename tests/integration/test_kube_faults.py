@@ -7,10 +7,13 @@ from records import SVC, service_records, value
 from test_pipeline import kubernetes_records
 
 
-@pytest.fixture(params=["protobuf", "json"])
+_SERVERS = {"protobuf": [], "json": ["--json-only"], "event-lists": ["--event-lists"]}
+
+
+@pytest.fixture(params=_SERVERS)
 def bed(request, bare_bed):
     bare_bed.start_etcd()
-    bare_bed.start_apiserver(*(["--json-only"] if request.param == "json" else []))
+    bare_bed.start_apiserver(*_SERVERS[request.param])
     return bare_bed
 
 
@@ -35,7 +38,8 @@ def watches_open(bed) -> None:
 
 
 def lists(bed) -> int:
-    return bed.kube.control("state")["requests"]["list services"]
+    requests = bed.kube.control("state")["requests"]
+    return requests.get("list services", 0) + requests.get("list-as-events services", 0)
 
 
 def test_dropped_watches_go_on_where_they_were(bed):
@@ -378,7 +382,7 @@ def test_without_the_kubernetes_service_nothing_is_deleted(bed):
     orphan = f"{SVC}/default/orphan/x"
     bed.etcd.put(orphan, value("10.0.0.1"))
     bed.start_kube2sky(is_waiting=False)
-    bed.kube2sky.wait_ready(lambda: bed.kube.control("state")["requests"].get("list services"), "lists")
+    bed.kube2sky.wait_ready(lambda: lists(bed), "lists")
     status, body = bed.kube2sky.wait_ready(bed.readiness, "answers")
     assert status == 503 and body.strip()
     assert orphan in bed.etcd.get_prefix(SVC)

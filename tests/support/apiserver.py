@@ -16,7 +16,8 @@ Deleting a Service deletes its Endpoints, as a real server does.
 Controls, by POST with a JSON object (defaults in brackets); the reply is JSON:
 
   /_test/state            GET or POST: revision, number of objects and open watches by resource, requests
-                          so far by verb; "check": lists of one object that only ask for the version
+                          so far by verb; "check": lists of one object that only ask for
+                          the version; "list-as-events": watches with sendInitialEvents, or "refused"
   /_test/drop-watches     {resource [all]}  end the connections of open watches
   /_test/cut-watch        {resource, count [1]}  the next watch with an event to send sends half of it,
                           then ends the connection
@@ -123,6 +124,7 @@ def parse_arguments() -> argparse.Namespace:
         "--slices", default="v1", choices=["v1", "v1beta1", "none"], help="version of EndpointSlices"
     )
     parser.add_argument("--no-mirroring", action="store_true", help="no slices from Endpoints")
+    parser.add_argument("--event-lists", action="store_true", help="lists as events, too (sendInitialEvents)")
     parser.add_argument("--json-only", action="store_true", help="do not support protobuf")
     parser.add_argument("--verbose", action="store_true", help="log each request")
     return parser.parse_args()
@@ -138,6 +140,7 @@ async def serve(arguments: argparse.Namespace) -> None:
             page_max=arguments.page_max,
             bookmark_interval_s=arguments.bookmark_interval,
             has_protobuf=not arguments.json_only,
+            has_event_lists=arguments.event_lists,
             is_mirroring=not arguments.no_mirroring,
             is_logging=arguments.verbose,
         )

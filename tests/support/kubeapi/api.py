@@ -55,6 +55,7 @@ class Options:
     page_max: int = 0  # the largest page, whatever limit is requested; 0 = as requested
     bookmark_interval_s: float = 60.0
     has_protobuf: bool = True  # else only JSON
+    has_event_lists: bool = False  # lists as events (sendInitialEvents), as new servers
     is_mirroring: bool = True  # Endpoints to EndpointSlices, as a controller does in real clusters
     is_logging: bool = False
 
@@ -160,7 +161,7 @@ class ApiServer:
             raise ApiError(400, "BadRequest", "dryRun is not supported")
         if method == "GET" and not target.name:
             verb = "watch" if query.get("watch") in ("1", "true") else "list"
-            self._count("check" if _is_version_check(query) else verb, target)
+            self._count(self._purpose(verb, query), target)
             if self.faults.is_forbidden(target.resource.plural, target.namespace):
                 raise forbidden(verb, target.resource, target.namespace)
             if verb == "watch":
@@ -185,6 +186,14 @@ class ApiServer:
                 405, "MethodNotAllowed", "the server does not allow this method on the requested resource"
             )
 
+    def _purpose(self, verb: str, query: dict) -> str:
+        """What a list or watch is counted as."""
+        if query.get("sendInitialEvents") == "true":
+            return "list-as-events" if self.options.has_event_lists else "refused"
+        if query.get("limit") == "1" and query.get("fieldSelector", "").startswith("metadata.name="):
+            return "check"  # kube2sky asks for the version
+        return verb
+
     def _count(self, verb: str, target: Target) -> None:
         key = f"{verb} {target.resource.plural}"
         self.requests[key] = self.requests.get(key, 0) + 1
@@ -208,10 +217,13 @@ class ApiServer:
             raise ApiError(400, "BadRequest", f"invalid resource version {revision!r}")
         timeout_s = float(query.get("timeoutSeconds") or _WATCH_TIMEOUT_S)
         has_bookmarks = query.get("allowWatchBookmarks") in ("1", "true")
+        is_list = query.get("sendInitialEvents") == "true"
+        if is_list and not self.options.has_event_lists:
+            raise Invalid("sendInitialEvents", "Forbidden: sendInitialEvents is forbidden for watch")
         watch = Watch(
             self, connection, self.store.collections[resource], target.namespace, predicate, encoding
         )
-        watch.start(revision, has_bookmarks, timeout_s)
+        watch.start(revision, has_bookmarks, timeout_s, is_list)
 
     def _list(self, request: Request, target: Target, encoding) -> bytes:
         query, resource = request.query, target.resource
@@ -387,11 +399,6 @@ class ApiServer:
             "ports": [{"name": "https", "port": 6443, "protocol": "TCP"}],
         }
         self.create(res.ENDPOINTS, "default", {"metadata": {"name": "kubernetes"}, "subsets": [subset]})
-
-
-def _is_version_check(query: dict) -> bool:
-    """kube2sky's, which asks for at most one object, by its name."""
-    return query.get("limit") == "1" and query.get("fieldSelector", "").startswith("metadata.name=")
 
 
 def _body_value(request: Request) -> dict:

@@ -34,8 +34,8 @@ class JsonEncoding:
     def event_of(self, kind: str, obj: Object) -> bytes:
         return _json_chunk(kind, obj.full_text)
 
-    def bookmark(self, resource: Resource, revision: int) -> bytes:
-        meta = {"metadata": {"resourceVersion": str(revision), "creationTimestamp": None}}
+    def bookmark(self, resource: Resource, revision: int, annotations: dict) -> bytes:
+        meta = {"metadata": {"resourceVersion": str(revision), "creationTimestamp": None} | annotations}
         return _json_chunk("BOOKMARK", resource.type_prefix + encode(meta)[1:])
 
     def status(self, document: dict) -> bytes:
@@ -68,8 +68,8 @@ class ProtobufEncoding:
     def event_of(self, kind: str, obj: Object) -> bytes:
         return chunk(protobuf.event_frame(kind, self.object(obj)))
 
-    def bookmark(self, resource: Resource, revision: int) -> bytes:
-        value = {"metadata": {"resourceVersion": str(revision)}}
+    def bookmark(self, resource: Resource, revision: int, annotations: dict) -> bytes:
+        value = {"metadata": {"resourceVersion": str(revision)} | annotations}
         message = protobuf.encode_object(resource.kind, value)
         return chunk(
             protobuf.event_frame("BOOKMARK", protobuf.envelope(resource.group_version, resource.kind, message))

@@ -46,7 +46,8 @@ class Watch:
         self._timers: list[asyncio.TimerHandle] = []
         self._loop = asyncio.get_running_loop()
 
-    def start(self, revision: str, has_bookmarks: bool, timeout_s: float) -> None:
+    def start(self, revision: str, has_bookmarks: bool, timeout_s: float, is_list: bool) -> None:
+        """is_list: a bookmark tells that all objects have been sent."""
         self._connection.open_stream(self, self._encoding.watch_content_type)
         if revision in ("", "0"):
             self._start_revision = self._app.store.revision
@@ -56,6 +57,8 @@ class Watch:
                 if not self._predicate or self._predicate(o)
             ]
             self._connection.write_chunks(b"".join(self._encoding.event_of("ADDED", o) for o in objects))
+            if is_list:
+                self._write_bookmark(self._start_revision, {"annotations": {"k8s.io/initial-events-end": "true"}})
         else:
             self._start_revision = int(revision)
             if self._start_revision < self._collection.expired_revision:
@@ -156,7 +159,12 @@ class Watch:
             or revision < self._start_revision
         ):
             return
-        self._connection.write_chunks(self._encoding.bookmark(self._collection.resource, revision))
+        self._write_bookmark(revision, {})
+
+    def _write_bookmark(self, revision: int, annotations: dict) -> None:
+        self._connection.write_chunks(
+            self._encoding.bookmark(self._collection.resource, revision, annotations)
+        )
 
     def _finish(self) -> None:
         if not self._is_closed:

@@ -47,7 +47,8 @@ struct fixture {
     struct buf log; /* a line for each callback */
     const char *want;
     size_t connections;
-    char *token_path; /* rewritten with `new` on a reported 401 */
+    bool has_event_lists; /* the server is asked for them */
+    char *token_path;     /* rewritten with `new` on a reported 401 */
 };
 
 /* ---- What the owner sees, as lines ---- */
@@ -177,6 +178,9 @@ static inline void start(struct fixture *f, const struct http_step *steps, size_
     if (config) {
         assert_int_equal(unlink(config), 0);
         free(config);
+    }
+    if (!f->has_event_lists) {
+        kube_client_lacks_event_lists(f->client);
     }
     f->config.loop = f->loop;
     f->config.counts = &f->counts;

@@ -345,9 +345,9 @@ static void decode_event(enum kube_encoding encoding, enum kube_kind kind, struc
         fail_msg("%s", err.msg);
     }
     bool has_failed = event.kind == KUBE_EVENT_BAD || event.kind == KUBE_EVENT_ERROR;
-    buf_printf(out, "event %d version %s code %d error %s\n", (int)event.kind,
-               event.resource_version ? event.resource_version : "-", event.status_code,
-               has_failed ? err.msg : "");
+    buf_printf(out, "event %d version %s end %d code %d error %s\n", (int)event.kind,
+               event.resource_version ? event.resource_version : "-", event.is_initial_end,
+               event.status_code, has_failed ? err.msg : "");
     if (event.object) {
         on_object(out, event.object);
         event.object = NULL;
@@ -563,6 +563,8 @@ static void test_bookmarks_and_errors(void **state)
     both_init(&object);
     both_init(&metadata);
     both_string(&metadata, "resourceVersion", 6, "900");
+    both_map_entry(&metadata, "annotations", 12, "a", "true");
+    both_map_entry(&metadata, "annotations", 12, "k8s.io/initial-events-end", "true");
     both_message(&object, "metadata", 1, &metadata);
     check_event(KUBE_POD, "BOOKMARK", &object);
     both_fini(&object);

@@ -393,6 +393,14 @@ static const struct event_case event_cases[] = {
     {"bookmark",
      EVENT("BOOKMARK", "{\"kind\":\"Endpoints\",\"metadata\":{\"resourceVersion\":\"9\"}}"),
      "bookmark rv=9"},
+    {"the initial events' end",
+     EVENT("BOOKMARK", "{\"metadata\":{\"resourceVersion\":\"9\",\"annotations\":"
+                       "{\"a\":\"b\",\"k8s.io/initial-events-end\":\"true\"}}}"),
+     "bookmark rv=9, initial end"},
+    {"no end",
+     EVENT("BOOKMARK", "{\"metadata\":{\"resourceVersion\":\"9\",\"annotations\":"
+                       "{\"k8s.io/initial-events-end\":true}}}"),
+     "bookmark rv=9"},
     {"bookmark without version", EVENT("BOOKMARK", "{\"metadata\":{}}"),
      "failed: bookmark: metadata.resourceVersion: missing"},
     {"gone",
@@ -424,7 +432,7 @@ static void print_event(struct buf *out, const struct kube_event *event, const s
         buf_printf(out, " rv=%s", version);
         break;
     case KUBE_EVENT_BOOKMARK:
-        buf_printf(out, "bookmark rv=%s", version);
+        buf_printf(out, "bookmark rv=%s%s", version, event->is_initial_end ? ", initial end" : "");
         break;
     case KUBE_EVENT_ERROR:
         buf_printf(out, "error %d: %s", event->status_code, err->msg);

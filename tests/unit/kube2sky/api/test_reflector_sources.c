@@ -512,6 +512,106 @@ static void test_opaque_versions(void **state)
         "begin services\nend services\nstate ok\nupsert d/a\nupsert d/a\n");
 }
 
+/* ---- Lists as events ---- */
+
+#define EVENTS_OF(path)                                                                \
+    "GET " path "?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan" \
+    "&allowWatchBookmarks=true&timeoutSeconds=600 "
+#define EVENTS EVENTS_OF("/api/v1/services")
+#define INITIAL_END(version)                                          \
+    EVENT("BOOKMARK", "{\"metadata\":{\"resourceVersion\":\"" version \
+                      "\",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}}}")
+
+static void run_events(const struct reflector_config *config, const struct http_step *steps,
+                       size_t count, const char *want)
+{
+    struct fixture f = {.want = want, .config = *config, .has_event_lists = true};
+    run_with(&f, steps, count, &quick);
+}
+
+/* Each object once, what changes meanwhile, and the watch from the bookmark's version. */
+static void test_list_as_events(void **state)
+{
+    (void)state;
+    const struct http_step steps[] = {
+        watch_step(EVENTS, HTTP_STREAM_GOES_ON,
+                   LINES(EVENT("ADDED", OBJECT("a", "3")), EVENT("ADDED", OBJECT("b", "2")),
+                         EVENT("DELETED", OBJECT("b", "11")), INITIAL_END("11"))),
+        watch_step(WATCH("11"), HTTP_STREAM_GOES_ON, LINES(EVENT("ADDED", OBJECT("c", "12")))),
+    };
+    run_events(&(struct reflector_config){.kind = KUBE_SERVICE}, steps, ARRAY_LEN(steps),
+               "begin services\nupsert d/a\nupsert d/b\nremove d/b\nend services\n"
+               "state ok\nupsert d/c\n");
+}
+
+/* Namespaces in turn, as parts of one list. */
+static void test_namespaces_as_events(void **state)
+{
+    (void)state;
+    const struct http_step steps[] = {
+        watch_step(EVENTS_OF("/api/v1/namespaces/a/services"), HTTP_STREAM_GOES_ON,
+                   LINES(EVENT("ADDED", OBJECT("x", "3")), INITIAL_END("11"))),
+        watch_step(EVENTS_OF("/api/v1/namespaces/b/services"), HTTP_STREAM_GOES_ON,
+                   LINES(INITIAL_END("11"))),
+        held_watch("GET /api/v1/namespaces/"),
+        held_watch("GET /api/v1/namespaces/"),
+    };
+    run_events(&of_two, steps, ARRAY_LEN(steps),
+               "begin services\nupsert d/x\nend services\nstate ok\n");
+}
+
+/* A server that does not know it is asked for pages, also the next time. */
+static void test_no_list_as_events(void **state)
+{
+    (void)state;
+    const struct http_step steps[] = {
+        error_step(EVENTS, "422 Unprocessable Entity", STATUS("422", "sendInitialEvents")),
+        list_step(LIST, "10", "t", OBJECT("a", "1")),
+        list_step(PAGE("t"), "10", "", ""),
+        watch_step(WATCH("10"), HTTP_STREAM_GOES_ON, LINES(EVENT("ERROR", STATUS("410", "gone")))),
+        list_step(LIST, "20", "", ""),
+        held_watch(WATCH("20")),
+    };
+    run_events(&(struct reflector_config){.kind = KUBE_SERVICE}, steps, ARRAY_LEN(steps),
+               "begin services\nupsert d/a\nend services\nstate ok\n"
+               "begin services\nend services\n");
+}
+
+/* So is one that ignores the wish, from the beginning. */
+static void test_events_without_an_end(void **state)
+{
+    (void)state;
+    const struct http_step steps[] = {
+        watch_step(EVENTS, HTTP_STREAM_GOES_ON,
+                   LINES(EVENT("ADDED", OBJECT("a", "3")), BOOKMARK("9"))),
+        list_step(LIST, "10", "", OBJECT("b", "10")),
+        held_watch(WATCH("10")),
+    };
+    run_events(&(struct reflector_config){.kind = KUBE_SERVICE}, steps, ARRAY_LEN(steps),
+               "begin services\nupsert d/a\nbegin services\nupsert d/b\nend services\nstate ok\n");
+}
+
+/* Who may list and not watch gets pages; what fails is asked again. */
+static void test_list_as_events_fails(void **state)
+{
+    (void)state;
+    const struct http_step steps[] = {
+        error_step(EVENTS, "403 Forbidden", STATUS("403", "no watch")),
+        error_step(LIST, "403 Forbidden", STATUS("403", "no list")),
+        watch_step(EVENTS, HTTP_STREAM_ENDS, LINES(EVENT("ADDED", OBJECT("a", "3")))),
+        error_step(EVENTS, "503 Service Unavailable", "later"),
+        watch_step(EVENTS, HTTP_STREAM_GOES_ON, LINES(EVENT("ERROR", STATUS("410", "gone")))),
+        watch_step(EVENTS, HTTP_STREAM_GOES_ON, LINES(INITIAL_END("11"))),
+        held_watch(WATCH("11")),
+    };
+    run_events(&(struct reflector_config){.kind = KUBE_SERVICE}, steps, ARRAY_LEN(steps),
+               "state GET /api/v1/services: 403 Forbidden: no list\n"
+               "begin services\nupsert d/a\n"
+               "state list of services: ended before everything was sent\n"
+               "state GET /api/v1/services: 503 Service Unavailable: later\n"
+               "begin services\nbegin services\nend services\nstate ok\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -536,6 +636,11 @@ int main(void)
         cmocka_unit_test(test_continue_expires_again),
         cmocka_unit_test(test_versions_go_back),
         cmocka_unit_test(test_opaque_versions),
+        cmocka_unit_test(test_list_as_events),
+        cmocka_unit_test(test_namespaces_as_events),
+        cmocka_unit_test(test_no_list_as_events),
+        cmocka_unit_test(test_events_without_an_end),
+        cmocka_unit_test(test_list_as_events_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,273 @@
+#include "kube2sky/api/scope_list_internal.h"
+
+#include <stdlib.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/log.h"
+#include "common/base/xalloc.h"
+
+struct scope_list {
+    struct scope_list_config config;
+    struct kube_request *request; /* NULL: ended */
+    bool is_open;                 /* open was called */
+    int64_t object_count;
+
+    struct kube_list *page; /* while it arrives */
+    char *version;          /* of the first page; NULL: not known yet */
+    char *continue_token;   /* of the next one; NULL: the first */
+};
+
+static void request_page(struct scope_list *list);
+
+static void leave(struct scope_list *list)
+{
+    if (list->request) {
+        kube_request_cancel(list->request);
+        list->request = NULL;
+    }
+    kube_list_free(list->page);
+    list->page = NULL;
+}
+
+static void begin(struct scope_list *list)
+{
+    if (!list->is_open) {
+        list->is_open = true;
+        list->config.open(list->config.data);
+    }
+}
+
+/* ---- Pages ---- */
+
+static void on_object(void *data, struct kube_object *object)
+{
+    struct scope_list *list = data;
+    list->object_count++;
+    list->config.upsert(list->config.data, object);
+}
+
+static void on_bad_object(void *data, const struct err *err)
+{
+    struct scope_list *list = data;
+    list->config.bad(list->config.data, err);
+}
+
+static void on_page_open(void *data, enum kube_encoding encoding)
+{
+    struct scope_list *list = data;
+    begin(list);
+    list->page =
+        kube_list_new(encoding, list->config.resource->kind, on_object, on_bad_object, list);
+}
+
+static void fail_page(struct scope_list *list, struct kube_failure *bad)
+{
+    leave(list);
+    err_wrap(&bad->err, bad->err.code, "%s", list->config.resource->name);
+    list->config.failed(list->config.data, bad);
+}
+
+static void on_page_bytes(void *data, struct slice bytes)
+{
+    struct scope_list *list = data;
+    struct kube_failure bad = {0};
+    if (kube_list_push(list->page, bytes, &bad.err) < 0) {
+        fail_page(list, &bad);
+    }
+}
+
+static void log_page(const struct scope_list *list, const struct kube_list_meta *meta)
+{
+    log_debug("list page received", LOG_STR("kind", list->config.resource->name),
+              LOG_STR("namespace", list->config.scope.ns),
+              LOG_STR("resource_version", meta->resource_version),
+              LOG_INT("objects", list->object_count), LOG_INT("more", *meta->continue_token));
+}
+
+/* The watch starts at the first page's version, which later pages share. */
+static void take_meta(struct scope_list *list, struct kube_list_meta *meta)
+{
+    if (!list->version) {
+        list->version = STEAL(meta->resource_version);
+    }
+    free(list->continue_token);
+    list->continue_token = *meta->continue_token ? STEAL(meta->continue_token) : NULL;
+    kube_list_meta_fini(meta);
+}
+
+static void on_page_end(void *data, const struct kube_failure *failure)
+{
+    struct scope_list *list = data;
+    struct kube_list_meta meta = {0};
+    struct kube_failure bad = {0};
+    list->request = NULL;
+    if (failure) {
+        leave(list);
+        list->config.failed(list->config.data, failure);
+        return;
+    }
+    if (kube_list_end(list->page, &meta, &bad.err) < 0) {
+        fail_page(list, &bad);
+        return;
+    }
+    leave(list);
+    log_page(list, &meta);
+    take_meta(list, &meta);
+    if (list->continue_token) {
+        request_page(list);
+    } else {
+        list->config.done(list->config.data, list->version);
+    }
+}
+
+static void request_page(struct scope_list *list)
+{
+    static const struct kube_list_callbacks callbacks = {
+        .on_open = on_page_open, .on_bytes = on_page_bytes, .on_end = on_page_end};
+    const struct scope_list_config *config = &list->config;
+    log_debug("list page requested", LOG_STR("kind", config->resource->name),
+              LOG_STR("namespace", config->scope.ns), LOG_INT("limit", config->page_objects),
+              LOG_INT("is_first", !list->continue_token));
+    list->request =
+        kube_client_list(config->client, config->resource, &config->scope, config->page_objects,
+                         list->continue_token ? list->continue_token : "", &callbacks, list);
+}
+
+/* ---- Events ---- */
+
+static void on_events_open(void *data)
+{
+    begin(data);
+}
+
+/* Whoever may list may not watch. If the server had begun, what it sent is void: some of it may be
+ * gone since. */
+static void list_otherwise(struct scope_list *list, const struct kube_failure *failure)
+{
+    log_debug("no list as events", LOG_STR("kind", list->config.resource->name),
+              LOG_STR("reason", failure->err.msg));
+    if (failure->status != 403) {
+        kube_client_lacks_event_lists(list->config.client);
+    }
+    if (list->is_open) {
+        struct kube_failure again = {0};
+        err_set(&again.err, ERR_COMPACTED, "%s", failure->err.msg);
+        list->config.failed(list->config.data, &again);
+    } else {
+        request_page(list);
+    }
+}
+
+/* A server that ignores the wish sends bookmarks of its own accord. */
+static void on_bookmark(struct scope_list *list, const struct kube_event *event)
+{
+    struct kube_failure failure = {0};
+    const char *kind = list->config.resource->name;
+    leave(list);
+    if (event->is_initial_end) {
+        log_debug("list received as events", LOG_STR("kind", kind),
+                  LOG_STR("namespace", list->config.scope.ns),
+                  LOG_STR("resource_version", event->resource_version),
+                  LOG_INT("objects", list->object_count));
+        list->config.done(list->config.data, event->resource_version);
+        return;
+    }
+    err_set(&failure.err, ERR_PROTOCOL, "list of %s: events without an end", kind);
+    list_otherwise(list, &failure);
+}
+
+/* May free the list. */
+static void take_event(struct scope_list *list, struct kube_event *event, struct kube_failure *bad)
+{
+    const struct scope_list_config *config = &list->config;
+    switch (event->kind) {
+    case KUBE_EVENT_UPSERT:
+        on_object(list, STEAL(event->object));
+        break;
+    case KUBE_EVENT_DELETE:
+        config->remove(config->data, event->object);
+        break;
+    case KUBE_EVENT_BAD:
+        config->bad(config->data, &bad->err);
+        break;
+    case KUBE_EVENT_BOOKMARK:
+        on_bookmark(list, event);
+        break;
+    case KUBE_EVENT_ERROR:
+        fail_page(list, bad);
+        break;
+    }
+}
+
+static void on_frame(void *data, enum kube_encoding encoding, struct slice frame)
+{
+    struct scope_list *list = data;
+    struct kube_event event = {0};
+    struct kube_failure bad = {0};
+    if (kube_decode_event(encoding, list->config.resource->kind, frame, &event, &bad.err) < 0) {
+        fail_page(list, &bad);
+    } else {
+        take_event(list, &event, &bad);
+    }
+    kube_event_fini(&event);
+}
+
+/* Older servers refuse what they do not know, or find it invalid in a watch; still older ones send
+ * everything, and then nothing more. */
+static bool is_unknown(const struct scope_list *list, const struct kube_failure *failure)
+{
+    return failure->status == 400 || failure->status == 422 ||
+           (list->is_open && failure->err.code == ERR_TIMEOUT);
+}
+
+static void on_events_end(void *data, const struct kube_failure *failure)
+{
+    struct scope_list *list = data;
+    struct kube_failure ended = {0};
+    list->request = NULL;
+    if (!failure) {
+        err_set(&ended.err, ERR_UNAVAILABLE, "list of %s: ended before everything was sent",
+                list->config.resource->name);
+        failure = &ended;
+    }
+    if (failure->status == 403 || is_unknown(list, failure)) {
+        list_otherwise(list, failure);
+    } else {
+        list->config.failed(list->config.data, failure);
+    }
+}
+
+static void request_events(struct scope_list *list)
+{
+    static const struct kube_watch_callbacks callbacks = {
+        .on_open = on_events_open, .on_frame = on_frame, .on_end = on_events_end};
+    const struct scope_list_config *config = &list->config;
+    log_debug("list requested as events", LOG_STR("kind", config->resource->name),
+              LOG_STR("namespace", config->scope.ns));
+    list->request =
+        kube_client_list_events(config->client, config->resource, &config->scope, &callbacks, list);
+}
+
+/* ---- Lifecycle ---- */
+
+struct scope_list *scope_list_start(const struct scope_list_config *config)
+{
+    struct scope_list *list = xcalloc(1, sizeof(*list));
+    list->config = *config;
+    if (kube_client_has_event_lists(config->client)) {
+        request_events(list);
+    } else {
+        request_page(list);
+    }
+    return list;
+}
+
+void scope_list_stop(struct scope_list *list)
+{
+    if (list) {
+        leave(list);
+        free(list->version);
+        free(list->continue_token);
+        free(list);
+    }
+}
