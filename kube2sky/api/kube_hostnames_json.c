@@ -5,6 +5,34 @@
 
 #include "common/dns/dname.h"
 
+/* The host name of an address's fields; NULL: none. Field names are case-insensitive, as in the
+ * program that defined it. An invalid label counts as no name, as there: nothing else validates
+ * what people put here. */
+static json_t *find_host_name(json_t *fields)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach(fields, key, value)
+    {
+        const char *name = json_string_value(value);
+        if (name && strcasecmp(key, "HostName") == 0 &&
+            dname_is_host_label(slice_of(name, json_string_length(value)))) {
+            return value;
+        }
+    }
+    return NULL;
+}
+
+/* Puts each address's name in the place of its fields. An object may have an address a thousand
+ * times, and the fields are as many as whoever wrote them likes: they are searched once. */
+static void shorten_to_names(json_t *map)
+{
+    for (void *at = json_object_iter(map); at; at = json_object_iter_next(map, at)) {
+        json_t *name = find_host_name(json_object_iter_value(at));
+        json_object_iter_set_new(map, at, name ? json_incref(name) : json_null());
+    }
+}
+
 int kube_hostnames_parse(struct slice text, struct kube_hostnames *ret_hostnames, struct err *err)
 {
     json_t *map = NULL;
@@ -20,6 +48,7 @@ int kube_hostnames_parse(struct slice text, struct kube_hostnames *ret_hostnames
         json_decref(map);
         return rc;
     }
+    shorten_to_names(map);
     ret_hostnames->map = map;
     return 0;
 }
@@ -30,22 +59,9 @@ void kube_hostnames_fini(struct kube_hostnames *hostnames)
     hostnames->map = NULL;
 }
 
-/* Field names are case-insensitive, as in the program that defined it. An invalid label counts as
- * no name, as there: nothing else validates what people put here.
- */
 const char *kube_hostnames_of(const struct kube_hostnames *hostnames, const char *ip,
                               const char *hostname)
 {
-    json_t *entry = *hostname ? NULL : json_object_get(hostnames->map, ip);
-    const char *key;
-    json_t *value;
-    json_object_foreach(entry, key, value)
-    {
-        const char *name = json_string_value(value);
-        if (name && strcasecmp(key, "HostName") == 0 &&
-            dname_is_host_label(slice_of(name, json_string_length(value)))) {
-            return name;
-        }
-    }
-    return hostname;
+    const char *name = *hostname ? NULL : json_string_value(json_object_get(hostnames->map, ip));
+    return name ? name : hostname;
 }

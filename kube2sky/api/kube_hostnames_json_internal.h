@@ -10,15 +10,16 @@
 #define KUBE_HOSTNAMES_ANNOTATION "endpoints.beta.kubernetes.io/hostnames-map"
 
 struct kube_hostnames {
-    json_t *map; /* owned; NULL = none */
+    json_t *map; /* address: name, or null; owned; NULL = none */
 };
 
-/* An empty text is an empty map. */
+/* Reads each field of the map once. An empty text is an empty map. */
 int kube_hostnames_parse(struct slice text, struct kube_hostnames *ret_hostnames,
                          struct err *err) MUST_CHECK;
 void kube_hostnames_fini(struct kube_hostnames *hostnames);
 
-/* The name of an address: *hostname unless "", else the map's (borrowed), else "". */
+/* The name of an address: *hostname unless "", else the map's (borrowed), else "". One look into a
+ * hash table, whatever the map holds. */
 const char *kube_hostnames_of(const struct kube_hostnames *hostnames, const char *ip,
                               const char *hostname);
 

@@ -10,6 +10,7 @@
 #include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "kube2sky/api/kube_object.h"
+#include "tests/support/thread_cpu.h"
 #include "tests/unit/kube2sky/api/print_object.h"
 #include "tests/unit/kube2sky/api/whole_list.h"
 
@@ -482,6 +483,53 @@ static void test_status(void **state)
     assert_false(kube_decode_status(slice_str("Unauthorized"), &status));
 }
 
+/* ---- Costs ---- */
+
+/* Endpoints with one address `count` times, and as many fields for it in the map. */
+static double hostnames_us(unsigned count)
+{
+    struct buf text;
+    double least = 0;
+    buf_init(&text, 64 * 1024 * 1024);
+    buf_append_str(&text, "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"namespace\":\"default\","
+                          "\"name\":\"web\",\"annotations\":{"
+                          "\"endpoints.beta.kubernetes.io/hostnames-map\":"
+                          "\"{\\\"10.1.0.1\\\":{\\\"0\\\":0");
+    for (unsigned i = 1; i < count; i++) {
+        buf_printf(&text, ",\\\"%u\\\":0", i);
+    }
+    buf_append_str(&text, "}}\"}},\"subsets\":[{\"addresses\":[{\"ip\":\"10.1.0.1\"}");
+    for (unsigned i = 1; i < count; i++) {
+        buf_append_str(&text, ",{\"ip\":\"10.1.0.1\"}");
+    }
+    buf_append_str(&text, "]}]}}");
+    for (unsigned round = 0; round < 5; round++) {
+        struct kube_event event;
+        struct err err = {0};
+        double start = thread_cpu_us();
+        int rc = kube_decode_event(KUBE_JSON, KUBE_ENDPOINTS, buf_slice(&text), &event, &err);
+        double took = thread_cpu_us() - start;
+        if (rc < 0 || event.object->is_garbled || event.object->fault_count) {
+            fail_msg("%s", rc < 0 ? err.msg : event.object->faults);
+        }
+        assert_int_equal(event.object->endpoints.subsets[0].address_count, count);
+        kube_event_fini(&event);
+        least = round == 0 || took < least ? took : least;
+    }
+    buf_fini(&text);
+    return least;
+}
+
+/* Eight times as much takes about eight times as long, not sixty-four. */
+static void test_cost_of_hostnames(void **state)
+{
+    enum { COUNT = 500 };
+    (void)state;
+    double some = hostnames_us(COUNT), more = hostnames_us(8 * COUNT);
+    print_message("%d addresses and names %.0f us, %d %.0f us\n", COUNT, some, 8 * COUNT, more);
+    assert_true(more < 24 * some);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -490,6 +538,7 @@ int main(void)
         cmocka_unit_test(test_list_refuses_huge_continue),
         cmocka_unit_test(test_events),
         cmocka_unit_test(test_status),
+        cmocka_unit_test(test_cost_of_hostnames),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,12 +14,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
 #include "common/base/xalloc.h"
 #include "tests/support/skydns/sample_keys.h"
+#include "tests/support/thread_cpu.h"
 
 /* ---- A verifier of its own ---- */
 
@@ -282,13 +282,6 @@ static void test_many_threads(void **state)
     }
 }
 
-static double cpu_us(void)
-{
-    struct timespec t;
-    assert_int_equal(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t), 0);
-    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
-}
-
 /* Shown, not judged: machines differ. */
 static void test_cost(void **state)
 {
@@ -297,7 +290,7 @@ static void test_cost(void **state)
     (void)state;
     for (unsigned i = 0; i <= SAMPLE_RSASHA512; i++) {
         struct signing_key *key = sample_key_new(i);
-        double start = cpu_us();
+        double start = thread_cpu_us();
         for (unsigned n = 0; n < (key->algorithm < 13 ? 10 : ROUNDS); n++) {
             uint8_t signature[SIGNING_KEY_SIGNATURE_MAX];
             size_t len;
@@ -305,7 +298,7 @@ static void test_cost(void **state)
                 signing_key_sign(key, slice_of(data, sizeof(data)), signature, &len, NULL), 0);
         }
         print_message("algorithm %u, %u bytes: %.1f us\n", key->algorithm, key->rdata_len,
-                      (cpu_us() - start) / (key->algorithm < 13 ? 10 : ROUNDS));
+                      (thread_cpu_us() - start) / (key->algorithm < 13 ? 10 : ROUNDS));
         signing_key_free(key);
     }
 }
