@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/cleanup.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dname.h"
 #include "kube2sky/naming/contract.h"
@@ -69,12 +70,22 @@ static void free_things(struct key_table *table)
     key_table_fini(table);
 }
 
+static void free_link(struct entry *entry)
+{
+    if (entry->link) {
+        free(entry->link->words);
+        free(entry->link);
+        entry->link = NULL;
+    }
+}
+
 void index_fini(struct index *index)
 {
     for (size_t kind = 0; kind < KUBE_KIND_COUNT; kind++) {
         struct entry *entry;
         for (size_t at = 0; (entry = key_table_next(&index->kinds[kind], &at)); at++) {
             kube_object_free(entry->object);
+            free_link(entry);
         }
         free_things(&index->kinds[kind]);
     }
@@ -131,7 +142,11 @@ static void link_slice(struct index *index, struct entry *entry)
         memcpy(slices->id, id.ptr, id.len);
         (void)key_table_put(&index->services, slices); /* was not there */
     }
-    entry->next = slices->first;
+    entry->link = xcalloc(1, sizeof(*entry->link));
+    entry->link->next = slices->first;
+    if (slices->first) {
+        slices->first->link->previous = entry;
+    }
     slices->first = entry;
 }
 
@@ -139,12 +154,16 @@ static void unlink_slice(struct index *index, struct entry *entry)
 {
     struct slice id = without_prefix(owner_of_slice(index, entry->object));
     struct slices *slices = key_table_find(&index->services, id);
-    struct entry **link = &slices->first;
-    while (*link != entry) {
-        link = &(*link)->next;
+    const struct slice_link *link = entry->link;
+    if (link->next) {
+        link->next->link->previous = link->previous;
     }
-    *link = entry->next;
-    entry->next = NULL;
+    if (link->previous) {
+        link->previous->link->next = link->next;
+    } else {
+        slices->first = link->next;
+    }
+    free_link(entry);
     if (!slices->first) {
         (void)key_table_take(&index->services, id); /* this one */
         free(slices);
@@ -160,6 +179,18 @@ static void tell_service(struct index *index, struct slice owner)
     }
 }
 
+static bool spares_slice(const struct slice_change *change, struct entry *other)
+{
+    const struct kube_object *object = other->object;
+    if (!slice_change_is_usable(object)) {
+        return false;
+    }
+    if (!other->link->words) {
+        other->link->words = slice_words_new(&object->slice);
+    }
+    return slice_change_spares(change, object, other->link->words);
+}
+
 /* The change of a slice of one headless Service, if no other slice of it has to do with that. */
 static bool tell_slice_alone(struct index *index, struct entry *entry,
                              const struct kube_object *old)
@@ -173,8 +204,8 @@ static bool tell_slice_alone(struct index *index, struct entry *entry,
     struct slice_change change;
     const struct slices *slices = key_table_find(&index->services, without_prefix(owner));
     bool is_alone = slice_change_init(&change, service->object, old, new);
-    for (const struct entry *at = slices ? slices->first : NULL; at && is_alone; at = at->next) {
-        is_alone = at == entry || slice_change_spares(&change, at->object);
+    for (struct entry *at = slices ? slices->first : NULL; at && is_alone; at = at->link->next) {
+        is_alone = at == entry || spares_slice(&change, at);
     }
     if (is_alone) {
         index->slice_changed(index->data, owner, &change);
@@ -386,13 +417,16 @@ static void strip(struct entry *entry)
         struct kube_object *whole = entry->object;
         entry->object = kube_object_bare(whole);
         kube_object_free(whole);
+        if (entry->link) {
+            free(STEAL(entry->link->words));
+        }
     }
 }
 
 void index_strip_parts(struct index *index, struct slice service)
 {
     strip(index_find(index, KUBE_ENDPOINTS, service));
-    for (struct entry *entry = first_slice(index, service); entry; entry = entry->next) {
+    for (struct entry *entry = first_slice(index, service); entry; entry = entry->link->next) {
         strip(entry);
     }
 }
@@ -401,7 +435,7 @@ bool index_has_bare_parts(const struct index *index, struct slice service)
 {
     const struct entry *entry = index_find(index, KUBE_ENDPOINTS, service);
     bool is_bare = entry && entry->object->is_bare;
-    for (entry = first_slice(index, service); entry && !is_bare; entry = entry->next) {
+    for (entry = first_slice(index, service); entry && !is_bare; entry = entry->link->next) {
         is_bare = entry->object->is_bare;
     }
     return is_bare;
@@ -437,7 +471,8 @@ void index_add_endpoints(const struct index *index, struct slice service,
 void index_add_slices(const struct index *index, struct slice service,
                       struct owner_objects *objects)
 {
-    for (const struct entry *entry = first_slice(index, service); entry; entry = entry->next) {
+    for (const struct entry *entry = first_slice(index, service); entry;
+         entry = entry->link->next) {
         add_part(objects, entry->object);
     }
 }
@@ -446,7 +481,8 @@ bool index_has_news(const struct index *index, struct slice service)
 {
     const struct slices *slices = key_table_find(&index->services, service);
     bool has_news = false;
-    for (const struct entry *entry = slices ? slices->first : NULL; entry; entry = entry->next) {
+    for (const struct entry *entry = slices ? slices->first : NULL; entry;
+         entry = entry->link->next) {
         has_news = has_news || entry->is_news;
     }
     return has_news;

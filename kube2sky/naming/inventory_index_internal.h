@@ -14,10 +14,17 @@
 #include "kube2sky/naming/owner_objects.h"
 #include "kube2sky/naming/slice_change.h"
 
+/* A slice among those of its Service. */
+struct slice_link {
+    struct entry *next;
+    struct entry *previous;    /* NULL: it is the first */
+    struct slice_words *words; /* of its object; NULL until a change of another one needs them */
+};
+
 /* One object in its latest state. */
 struct entry {
     struct kube_object *object; /* NULL only while it is added or removed */
-    struct entry *next;         /* of a slice: the next one of its Service */
+    struct slice_link *link;    /* of a slice that names a Service */
     uint32_t generation;        /* of the list that last named it */
     uint16_t id_len;
     /* inventory.c's: Endpoints or a slice that changed since the first list of its source; a

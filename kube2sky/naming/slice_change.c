@@ -6,7 +6,9 @@
 
 #include "common/base/addr.h"
 #include "common/base/attributes.h"
+#include "common/base/seeded_hash.h"
 #include "common/base/xalloc.h"
+#include "common/dns/dname.h"
 
 /* A hash in hex has at most as many digits: such a hostname could be another endpoint's label. */
 enum { HASH_DIGITS_MAX = 8 };
@@ -34,6 +36,66 @@ static bool could_take_a_label(const struct kube_slice_endpoint *endpoint)
 static const struct kube_slice *any_of(const struct slice_change *change)
 {
     return change->after ? &change->after->slice : &change->before->slice;
+}
+
+/* ---- Words ---- */
+
+/* 0: it is none, and shares no key. */
+static size_t hash_name(const char *name, uint32_t *ret_hash)
+{
+    char lower[DNAME_LABEL_MAX];
+    size_t len = strlen(name);
+    if (len == 0 || len > sizeof(lower)) {
+        return 0; /* no label: its endpoint goes by its address */
+    }
+    for (size_t i = 0; i < len; i++) {
+        lower[i] = (char)ascii_lower((uint8_t)name[i]);
+    }
+    *ret_hash = seeded_hash(slice_of(lower, len));
+    return 1;
+}
+
+static size_t hash_address(const char *text, uint32_t *ret_hash)
+{
+    struct ip ip;
+    if (!ip_parse_sloppy(slice_str(text), &ip)) {
+        return 0;
+    }
+    *ret_hash = seeded_hash(slice_of(ip.bytes, ip.family_bytes));
+    return 1;
+}
+
+/* At most two more than it has addresses. Returns how many. */
+static size_t hash_endpoint(const struct kube_slice_endpoint *endpoint, uint32_t *ret_hashes)
+{
+    size_t count = hash_name(endpoint->hostname, ret_hashes);
+    count += hash_name(endpoint->pod, ret_hashes + count);
+    for (size_t i = 0; i < endpoint->address_count; i++) {
+        count += hash_address(endpoint->addresses[i], ret_hashes + count);
+    }
+    return count;
+}
+
+static int compare_hashes(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+struct slice_words *slice_words_new(const struct kube_slice *slice)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < slice->endpoint_count; i++) {
+        most += 2 + slice->endpoints[i].address_count;
+    }
+    struct slice_words *words = xmalloc(sizeof(*words) + most * sizeof(words->hashes[0]));
+    *words = (struct slice_words){.count = 0};
+    for (size_t i = 0; i < slice->endpoint_count; i++) {
+        words->could_take_a_label |= could_take_a_label(&slice->endpoints[i]);
+        words->count += hash_endpoint(&slice->endpoints[i], words->hashes + words->count);
+    }
+    qsort(words->hashes, words->count, sizeof(words->hashes[0]), compare_hashes);
+    return xrealloc(words, sizeof(*words) + words->count * sizeof(words->hashes[0]));
 }
 
 /* ---- Ports ---- */
@@ -108,43 +170,14 @@ static bool collect(struct slice_change *change, const struct kube_object *objec
         if (*addresses > SLICE_CHANGED_MAX || could_take_a_label(endpoint)) {
             return false;
         }
-        change->changed[change->changed_count++] = endpoint;
+        change->word_count += hash_endpoint(endpoint, change->words + change->word_count);
     }
     return true;
 }
 
-static bool is_same_address(const char *a, const char *b)
+bool slice_change_is_usable(const struct kube_object *slice)
 {
-    struct ip x, y;
-    size_t a_len = strlen(a), b_len = strlen(b);
-    if (a_len == 0 || b_len == 0 || (!strchr(a, ':') && a[a_len - 1] != b[b_len - 1])) {
-        return false; /* all forms of an IPv4 address end in the same digit */
-    }
-    return ip_parse_sloppy(slice_str(a), &x) && ip_parse_sloppy(slice_str(b), &y) &&
-           claim_compare_ips(&x, &y) == 0;
-}
-
-static bool is_same_word(const char *a, const char *b)
-{
-    return *a && strcasecmp(a, b) == 0;
-}
-
-/* Whichever of its names an endpoint goes by. */
-static bool share_a_key(const struct kube_slice_endpoint *a, const struct kube_slice_endpoint *b)
-{
-    bool do_share = is_same_word(a->hostname, b->hostname) || is_same_word(a->hostname, b->pod) ||
-                    is_same_word(a->pod, b->hostname) || is_same_word(a->pod, b->pod);
-    for (size_t i = 0; i < a->address_count && !do_share; i++) {
-        for (size_t j = 0; j < b->address_count && !do_share; j++) {
-            do_share = is_same_address(a->addresses[i], b->addresses[j]);
-        }
-    }
-    return do_share;
-}
-
-static bool is_usable(const struct kube_object *object)
-{
-    return !object || (!object->is_garbled && !object->is_bare);
+    return !slice->is_garbled && !slice->is_bare;
 }
 
 bool slice_change_init(struct slice_change *change, const struct kube_object *service,
@@ -152,7 +185,8 @@ bool slice_change_init(struct slice_change *change, const struct kube_object *se
 {
     size_t addresses = 0;
     *change = (struct slice_change){.service = service, .before = before, .after = after};
-    if (!is_usable(before) || !is_usable(after) || !are_ports_distinct(any_of(change))) {
+    if ((before && !slice_change_is_usable(before)) || (after && !slice_change_is_usable(after)) ||
+        !are_ports_distinct(any_of(change))) {
         return false;
     }
     if (before && after &&
@@ -163,15 +197,13 @@ bool slice_change_init(struct slice_change *change, const struct kube_object *se
     return collect(change, before, after, &addresses) && collect(change, after, before, &addresses);
 }
 
-bool slice_change_spares(const struct slice_change *change, const struct kube_object *other)
+bool slice_change_spares(const struct slice_change *change, const struct kube_object *other,
+                         const struct slice_words *words)
 {
-    bool is_spared = is_usable(other) && are_ports_equal(any_of(change), &other->slice);
-    for (size_t i = 0; is_spared && i < other->slice.endpoint_count; i++) {
-        const struct kube_slice_endpoint *endpoint = &other->slice.endpoints[i];
-        is_spared = !could_take_a_label(endpoint);
-        for (size_t j = 0; j < change->changed_count && is_spared; j++) {
-            is_spared = !share_a_key(change->changed[j], endpoint);
-        }
+    bool is_spared = !words->could_take_a_label && are_ports_equal(any_of(change), &other->slice);
+    for (size_t i = 0; i < change->word_count && is_spared; i++) {
+        is_spared = !words->count || !bsearch(&change->words[i], words->hashes, words->count,
+                                              sizeof(words->hashes[0]), compare_hashes);
     }
     return is_spared;
 }
