@@ -1,7 +1,9 @@
 /* Reverse names: PTR records that etcd holds, for any address, then those of hosts files; and the
- * networks of -reverse-zones, whose names are forwarded to stub zones within them only. A network's
- * zones begin at its prefix, rounded up to whole octets (or nibbles): 10.96.0.0/12
- * is 96.10.in-addr.arpa. to 111.10.in-addr.arpa. */
+ * networks of -reverse-zones, whose names are forwarded to stub zones within them only. A record
+ * that is hidden from the client is as good as none: who answers for addresses without one answers
+ * for this one, so that nobody can tell the two apart. A network's zones begin at its prefix,
+ * rounded up to whole octets (or nibbles): 10.96.0.0/12 is 96.10.in-addr.arpa. to
+ * 111.10.in-addr.arpa. */
 #include "skydns/answer/answer_internal.h"
 #include "skydns/answer/lookup.h"
 #include "skydns/external/zone_table.h"
@@ -97,19 +99,6 @@ static bool is_ours(const struct answer *a, const struct reversed *r, int apex)
            (!a->stub || a->stub->name.len <= a->name.len - reversed_zone_at(r, (unsigned)apex));
 }
 
-/* Outside the zones of ours, a name whose record is hidden is nobody else's to answer, either. The
- * SOA is owned by the name itself, so that nothing is denied beside it. */
-static bool deny_hidden(struct answer *a)
-{
-    if (a->zone || !a->follow.view.store || !view_hides_record(&a->follow.view, &a->name)) {
-        return false;
-    }
-    a->zone = &a->config->zones[0];
-    a->soa_owner = rr_name(&a->name);
-    answer_denied(a);
-    return true;
-}
-
 bool answer_reverse(struct answer *a)
 {
     struct reversed r;
@@ -119,9 +108,6 @@ bool answer_reverse(struct answer *a)
     if (is_ours(a, &r, apex)) {
         a->serial = a->config->reverse_serials[index];
         answer_zone(a, &r, (unsigned)apex);
-        return true;
-    }
-    if (deny_hidden(a)) {
         return true;
     }
     if (a->in.question->type == DNS_TYPE_PTR) {

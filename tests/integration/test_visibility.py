@@ -10,6 +10,7 @@ import dns.rdatatype
 import dns.rrset
 import pytest
 from dns_client import TIMEOUT_S
+from dnssec_bed import flag, keygen
 from programs import wait_until
 from records import SVC, value
 from test_forwarding import Upstream
@@ -38,9 +39,9 @@ class Clients:
     def __init__(self, bed):
         self.bed = bed
 
-    def ask(self, source: str, name: str, rdtype: str = "A", tcp: bool = False) -> dns.message.Message:
+    def ask(self, source: str, name: str, rdtype: str = "A", tcp: bool = False, **options) -> dns.message.Message:
         ask = dns.query.tcp if tcp else dns.query.udp
-        question = dns.message.make_query(name, rdtype)
+        question = dns.message.make_query(name, rdtype, **options)
         return ask(question, "127.0.0.1", timeout=TIMEOUT_S, port=self.bed.dns.port, source=source)
 
     def answers(self, source: str, name: str, rdtype: str = "A", tcp: bool = False) -> list[str]:
@@ -82,7 +83,8 @@ def test_own_public_and_hidden(start):
         assert clients.answers(B, "svc.cluster.local", tcp=tcp) == ["10.0.0.1", "10.0.2.1"]
         assert clients.answers(A, "127-0-0-6.team-b.pod.cluster.local", tcp=tcp) == ["NXDOMAIN"]
         assert clients.answers(A, "1.1.0.10.in-addr.arpa", "PTR", tcp=tcp) == [f"{WEB_A}."]
-        assert clients.answers(B, "1.1.0.10.in-addr.arpa", "PTR", tcp=tcp) == ["NXDOMAIN"]
+        absent = clients.answers(B, "1.9.0.10.in-addr.arpa", "PTR", tcp=tcp)
+        assert clients.answers(B, "1.1.0.10.in-addr.arpa", "PTR", tcp=tcp) == absent == ["SERVFAIL"]
 
 
 def test_a_target_is_shown_and_its_addresses_are_not(start):
@@ -166,22 +168,77 @@ def elsewhere(query: dns.message.Message) -> dns.message.Message:
     return reply
 
 
-def test_what_is_hidden_is_not_forwarded(start):
+def test_hidden_names_are_not_forwarded(start):
     upstream = Upstream(elsewhere)
     try:
         server = f"127.0.0.1:{upstream.port}"
         clients = start(f"-nameservers={server}", f"-stub=stub.team-b.svc.cluster.local={server}")
-        hidden = "1.2.0.10.in-addr.arpa"
         for tcp in (False, True):
-            reply = clients.ask(A, hidden, "PTR", tcp)
-            assert reply.rcode() == dns.rcode.NXDOMAIN
-            assert reply.authority[0].name.to_text() == f"{hidden}."
-            assert clients.answers(A, hidden, "TXT", tcp=tcp) == ["NXDOMAIN"]
             assert clients.answers(A, WEB_B, tcp=tcp) == ["NXDOMAIN"]
             assert clients.answers(A, "x.stub.team-b.svc.cluster.local", tcp=tcp) == ["NXDOMAIN"]
         assert upstream.seen == []
-        assert clients.answers(A, "9.2.0.10.in-addr.arpa", "PTR") == ["elsewhere.test."]
         assert clients.answers(B, "x.stub.team-b.svc.cluster.local") == []
-        assert len(upstream.seen) == 2
+        assert len(upstream.seen) == 1
     finally:
         upstream.close()
+
+
+# ---- Hidden and absent look alike ----
+
+TYPES = ("A", "AAAA", "SRV", "TXT", "MX", "CNAME", "NS", "SOA", "PTR", "ANY", "DS", "NSEC", "TYPE65", "TYPE257")
+HIDDEN = (
+    "team-b.svc.cluster.local", "web.team-b.svc.cluster.local", "x.web.team-b.svc.cluster.local",
+    "_http._tcp.web.team-b.svc.cluster.local", "*.team-b.svc.cluster.local", "any.web.team-b.svc.cluster.local",
+    "web.team-b.*.cluster.local", "team-b.pod.cluster.local", "127-0-0-6.team-b.pod.cluster.local",
+    "1.2.0.10.in-addr.arpa", "x.1.2.0.10.in-addr.arpa", "2.0.10.in-addr.arpa",
+)  # fmt: skip
+
+
+def absent_of(name: str) -> str:
+    """As long, and as far from what there is."""
+    return name.replace("team-b", "team-z").replace(".2.0.10.", ".9.0.10.").replace("2.0.10.", "9.0.10.")
+
+
+def shape(reply: dns.message.Message) -> tuple:
+    """All that does not depend on the labels that differ; signatures are as long as each other."""
+    sections = [
+        [(len(rrset.name), rrset.ttl, rrset.rdtype, str(getattr(rrset[0], "windows", "")), len(rrset)) for rrset in section]
+        for section in (reply.answer, reply.authority, reply.additional)
+    ]
+    return dns.rcode.to_text(reply.rcode()), int(reply.flags), sections
+
+
+@pytest.mark.parametrize("schema, zones", [("skydns", ""), ("kubernetes", "10.0.0.0/8")])
+def test_what_is_hidden_looks_like_what_is_not_there(start, tmp_path, schema, zones):
+    """Over both transports, signed or not, asked once and again, which the cache answers."""
+    upstream = Upstream(elsewhere)
+    try:
+        key = keygen(tmp_path, "cluster.local", sep=False)
+        flags = [f"-nameservers=127.0.0.1:{upstream.port}", f"-schema={schema}", flag(key)]
+        clients = start(*flags, *([f"-reverse-zones={zones}"] if zones else []))
+        for name in HIDDEN:
+            for rdtype in TYPES:
+                for tcp, is_signed in ((False, False), (True, True), (False, True)):
+                    before = len(upstream.seen)
+                    hidden = shape(clients.ask(A, name, rdtype, tcp, want_dnssec=is_signed))
+                    asked = len(upstream.seen)
+                    absent = shape(clients.ask(A, absent_of(name), rdtype, tcp, want_dnssec=is_signed))
+                    assert hidden == absent, f"{name} {rdtype} tcp={tcp} do={is_signed}"
+                    assert asked - before == len(upstream.seen) - asked, f"{name} {rdtype} forwarded"
+    finally:
+        upstream.close()
+
+
+@pytest.mark.parametrize("schema", ["skydns", "kubernetes"])
+def test_targets_that_are_hidden_look_like_those_that_are_not_there(start, schema):
+    clients = start("-no-rec", f"-schema={schema}")
+    for label, target in (("to-b", WEB_B), ("to-z", absent_of(WEB_B))):
+        clients.bed.etcd.put(f"{SVC}/team-a/{label}/_tcp/_http/w", value(f"{target}.", 80))
+        clients.bed.etcd.put(f"{SVC}/team-a/as-{label}", value(f"{target}."))
+    clients.wait(A, "_http._tcp.to-z.team-a.svc.cluster.local", [])
+    for start_of in ("_http._tcp.", "as-", ""):
+        for rdtype in TYPES:
+            hidden, absent = (
+                shape(clients.ask(A, f"{start_of}to-{last}.team-a.svc.cluster.local", rdtype)) for last in "bz"
+            )
+            assert hidden == absent, f"{start_of} {rdtype}"

@@ -250,7 +250,9 @@ static void test_local_dns(void **state)
 
 static void test_reverse_names(void **state)
 {
-    static const char soa[] = "! 1.2.0.192.in-addr.arpa. 60 SOA ";
+    static const char *const elsewhere[] = {
+        "1.2.0.192.in-addr.arpa. PTR", "1.2.0.192.IN-ADDR.arpa. PTR", "1.2.0.192.in-addr.arpa. TXT",
+        "2.2.0.192.in-addr.arpa. PTR"}; /* has no record */
     struct bed *b = bed_of(ENGINE_SCHEMA_KUBERNETES);
     (void)state;
     b->f->config.settings.reverse_zone_count = 1;
@@ -260,12 +262,10 @@ static void test_reverse_names(void **state)
                {"1.0.2.10.in-addr.arpa. PTR", "NXDOMAIN"}, {"1.0.2.10.in-addr.arpa. A", "NXDOMAIN"},
                {"0.1.10.in-addr.arpa. PTR", "NOERROR"}, /* whatever is below */
                {"0.2.10.in-addr.arpa. PTR", "NOERROR"}, {"0.9.10.in-addr.arpa. PTR", "NOERROR"},
-               {"2.10.in-addr.arpa. PTR", "NOERROR"}, {"x.2.10.in-addr.arpa. PTR", "NXDOMAIN"},
-               {"1.2.0.192.in-addr.arpa. PTR", "NXDOMAIN"}, /* and not forwarded */
-               {"1.2.0.192.IN-ADDR.arpa. PTR", "NXDOMAIN"},
-               {"1.2.0.192.in-addr.arpa. TXT", "NXDOMAIN"});
-    assert_non_null(strstr(fixture_ask(b->f, "1.2.0.192.in-addr.arpa. PTR"), soa));
-    assert_string_equal(fixture_ask(b->f, "2.2.0.192.in-addr.arpa. PTR"), "forward");
+               {"2.10.in-addr.arpa. PTR", "NOERROR"}, {"x.2.10.in-addr.arpa. PTR", "NXDOMAIN"});
+    for (size_t i = 0; i < ARRAY_LEN(elsewhere); i++) {
+        assert_string_equal(fixture_ask(b->f, elsewhere[i]), "forward");
+    }
     see(b, VISIBILITY_UNKNOWN_PUBLIC, "team");
     EXPECT_ALL(b, {"1.2.0.192.in-addr.arpa. PTR", "NOERROR =PTR WEB.vault.SVC.cluster.local."},
                {"1.0.2.10.in-addr.arpa. PTR", "NOERROR =PTR " WEB_VAULT});
@@ -399,7 +399,7 @@ static void test_looking_ahead(void **state)
     static const char *const rows[][2] = {
         {"web" VAULT " A", "NXDOMAIN"},
         {"web" TEAM "A", "NOERROR =A 10.1.0.1"},
-        {"1.0.2.10.in-addr.arpa. PTR", "NXDOMAIN"},
+        {"1.0.2.10.in-addr.arpa. PTR", "forward"},
     };
     for (unsigned i = 0; i < 3; i++) {
         enum engine_transport transport = fixture_query(b->f, rows[i][0]);

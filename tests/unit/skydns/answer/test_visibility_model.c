@@ -3,8 +3,8 @@
  * client may see; and no reply has a hidden record's data or name, unless a visible record names
  * it. Which are hidden is decided here from the text of their keys.
  *
- * Where the reply is meant to differ (hidden names are NXDOMAIN: reverse names outside our zones,
- * pods of -pods=insecure, domains of ours below a hidden name), that is expected instead.
+ * Where the reply is meant to differ (hidden names are NXDOMAIN: pods of -pods=insecure, domains of
+ * ours below a hidden name), that is expected instead.
  *
  * VISIBILITY_TREES=100000 makes more trees than `make check` has time for; SEED=1234 starts there.
  */
@@ -643,26 +643,6 @@ static void report(const struct bed *b, const char *why, const char *question)
 
 /* ---- What is meant to differ ---- */
 
-/* A reverse name outside our zones whose record is hidden. */
-static bool is_hidden_reverse(const struct bed *b, const char *name)
-{
-    const struct engine_config *config = &b->all.f->config;
-    bool is_ours =
-        config->settings.reverse_zone_count > 0 &&
-        ends_with(name, config->settings.reverse_zones[0].prefix_bits == 8 ? "10.in-addr.arpa."
-                                                                           : "0.10.in-addr.arpa.");
-    for (unsigned i = 0; i < b->tree.domains.count; i++) {
-        is_ours = is_ours || ends_with(name, b->tree.domains.names[i]);
-    }
-    for (unsigned i = 0; i < b->tree.count && !is_ours; i++) {
-        const struct key *key = &b->tree.keys[i];
-        if (strcmp(key->name, name) == 0) {
-            return is_key_hidden(&b->client, &b->tree, key);
-        }
-    }
-    return false;
-}
-
 /* The name that local.dns.<domain> stands for, as typed in the configuration. */
 static const char *real_name(const struct bed *b, const char *name, char out[DNAME_TEXT_MAX])
 {
@@ -756,7 +736,7 @@ static void ask_both(struct bed *b)
     b->hidden += is_name_hidden(&b->client, &b->tree.domains, real);
     b->shown += b->all.verdict == ENGINE_REPLY && b->all.reply[7] > 0;
     check_leaks(b, name, question);
-    if (!is_refused(&b->all) && (is_hidden_reverse(b, real) || is_made_by_config(b, real))) {
+    if (!is_refused(&b->all) && is_made_by_config(b, real)) {
         b->denied++;
         if (!is_nothing(&b->all)) {
             report(b, "not NXDOMAIN", question);
