@@ -107,6 +107,9 @@ static void explain_unready(const struct metrics_sources *sources, struct buf *o
 {
     if (store_sync_store(sources->sync)) { /* of etcd, or of a snapshot */
         explain_missing(sources->sync, out);
+        if (store_sync_awaits_clients(sources->sync)) {
+            buf_printf(out, "%skeys about clients have not been read yet", out->len ? "; " : "");
+        }
     } else {
         buf_append_str(out, "etcd has not been read yet");
         outage_explain(sources->outage, out);

@@ -19,7 +19,8 @@
 
 enum { LINES_A_MINUTE = 10 };
 
-/* Permissions are given by people: the mirror itself would retry every second. */
+/* Permissions are given by people: the mirror itself would retry every second. What was read before
+ * counts until it is denied again: an etcd that has just started may deny for a moment. */
 static const double denied_retry_s = 10;
 
 static const struct {
@@ -41,13 +42,15 @@ struct range {
     ev_timer retry;             /* runs then */
     bool is_denied;             /* told, until they can be read */
     struct err denial;          /* why */
-    bool has_read;              /* something is known, even that there are none */
+    bool has_read;              /* etcd has said in this life what there is, even nothing */
+    bool is_saved;              /* `keys` are an earlier life's: not believed before etcd's word */
     struct broken_table *told;  /* unusable keys that the log has */
 };
 
 struct domain {
     struct dname name;
-    bool is_known; /* as told */
+    bool is_known;        /* as told */
+    bool are_lists_known; /* as told */
     struct range ranges[MARK_KINDS];
 };
 
@@ -72,8 +75,9 @@ static void tell_visible(struct client_marks *marks)
     struct visible_namespace *listed = xcalloc(count + 1, sizeof(*listed));
     count = 0;
     for (size_t i = 0; i < marks->count; i++) {
-        const struct mark_keys *keys = &marks->domains[i]->ranges[MARK_LIST].keys;
-        for (size_t at = 0; (mark = mark_keys_next(keys, &at));) {
+        const struct range *range = &marks->domains[i]->ranges[MARK_LIST];
+        const struct mark_keys *keys = &range->keys;
+        for (size_t at = 0; range->has_read && (mark = mark_keys_next(keys, &at));) {
             listed[count++] = (struct visible_namespace){
                 .ns = mark_label(mark), .text = slice_of(mark->list, mark->list_len)};
         }
@@ -95,6 +99,16 @@ static bool settle_known(struct domain *domain)
     return is_change;
 }
 
+/* The same of lists: if etcd denies reading them, nothing is shown. */
+static bool settle_lists(struct domain *domain)
+{
+    const struct range *lists = &domain->ranges[MARK_LIST];
+    bool are_known = lists->has_read || lists->is_denied;
+    bool is_change = are_known != domain->are_lists_known;
+    domain->are_lists_known = are_known;
+    return is_change;
+}
+
 static void on_address(void *data, const struct ip *ip, bool is_there)
 {
     const struct range *range = data;
@@ -110,13 +124,17 @@ static void tell(struct range *range, bool full)
     bool is_known_change = !is_list && settle_known(range->domain);
     bool is_told_each = !is_list && !is_known_change && range->domain->is_known;
     bool is_change = mark_keys_commit(&range->keys, full, is_told_each ? on_address : NULL, range);
-    if (is_list && is_change) {
+    bool is_lists_change = is_list && settle_lists(range->domain);
+    if (is_list && (is_change || is_lists_change)) {
         tell_visible(range->marks);
     }
     if (is_known_change) {
         config->known(config->data);
     }
-    if (is_change || is_known_change) {
+    if (is_lists_change) {
+        config->lists_known(config->data);
+    }
+    if (is_change || is_known_change || is_lists_change) {
         config->ended(config->data);
     }
 }
@@ -210,11 +228,31 @@ static void on_commit(void *data, int64_t revision UNUSED, bool full)
     struct range *range = data;
     if (full) {
         range->has_read = true;
+        range->is_saved = false;
         if (!range->keys.keeps_old) {
             end_read_of_broken(range);
         }
     }
     tell(range, full);
+}
+
+/* What a process before this one knew is what etcd says. */
+static void on_caught_up(void *data)
+{
+    struct range *range = data;
+    if (range->is_saved) {
+        range->is_saved = false;
+        range->has_read = true;
+        tell(range, false);
+    }
+}
+
+/* As if it had never been read: what the keys say may have been true once. */
+static void forget_read(struct range *range)
+{
+    range->has_read = range->is_saved = false;
+    mark_keys_begin(&range->keys, false);
+    tell(range, true);
 }
 
 /* Outages are those of the records' mirror. */
@@ -226,7 +264,8 @@ static void on_state(void *data, const struct err *err)
         log_info("keys about clients can be read again", LOG_STR("keys", range->prefix));
     }
     if (err && err->code == ERR_REFUSED) {
-        if (!range->is_denied) {
+        bool was_denied = range->is_denied;
+        if (!was_denied) {
             log_warn(kinds[range->keys.kind].without, LOG_STR("keys", range->prefix),
                      LOG_STR("reason", err->msg));
         }
@@ -234,6 +273,9 @@ static void on_state(void *data, const struct err *err)
         range->denial = *err;
         ev_timer_start(range->marks->config.loop, &range->retry);
         etcd_mirror_stop(STEAL(range->mirror));
+        if (was_denied || !range->has_read) {
+            forget_read(range);
+        }
     }
 }
 
@@ -271,6 +313,7 @@ static void start_mirror(struct range *range, struct slice saved)
                                                         .del = on_del,
                                                         .commit = on_commit,
                                                         .state = on_state,
+                                                        .caught_up = on_caught_up,
                                                         .data = range,
                                                     });
 }
@@ -360,7 +403,8 @@ static void domain_free(struct domain *domain)
     }
 }
 
-/* With what an earlier life knew. */
+/* With what an earlier life knew, which etcd is to confirm: meanwhile an address may have passed to
+ * another pod. */
 static void start(struct domain *domain, struct slice saved)
 {
     struct mark_saved before[MARK_KINDS];
@@ -370,12 +414,11 @@ static void start(struct domain *domain, struct slice saved)
         if (is_known) {
             mark_keys_fini(&range->keys);
             range->keys = before[kind].keys;
-            range->has_read = before[kind].is_known;
-            (void)mark_keys_commit(&range->keys, false, NULL, NULL); /* all is told afterwards */
+            range->is_saved = before[kind].is_known;
+            (void)mark_keys_commit(&range->keys, false, NULL, NULL); /* is told when it is known */
         }
         start_mirror(range, is_known ? before[kind].mirror : slice_of(NULL, 0));
     }
-    (void)settle_known(domain); /* likewise */
 }
 
 struct client_marks *client_marks_new(const struct client_marks_config *config)
@@ -451,14 +494,38 @@ void client_marks_set_domains(struct client_marks *marks, const struct dname *na
 
 /* ---- For others ---- */
 
-bool client_marks_is_known(const struct client_marks *marks, const struct dname *domain)
+static const struct domain *find_domain(const struct client_marks *marks, const struct dname *name)
 {
     for (size_t i = 0; i < marks->count; i++) {
-        if (dname_equal(&marks->domains[i]->name, domain)) {
-            return marks->domains[i]->is_known;
+        if (dname_equal(&marks->domains[i]->name, name)) {
+            return marks->domains[i];
         }
     }
-    return false;
+    return NULL;
+}
+
+bool client_marks_is_known(const struct client_marks *marks, const struct dname *domain)
+{
+    const struct domain *found = find_domain(marks, domain);
+    return found && found->is_known;
+}
+
+bool client_marks_are_lists_known(const struct client_marks *marks, const struct dname *domain)
+{
+    const struct domain *found = find_domain(marks, domain);
+    return found && found->are_lists_known;
+}
+
+bool client_marks_are_settled(const struct client_marks *marks)
+{
+    bool are_settled = true;
+    for (size_t i = 0; i < marks->count && are_settled; i++) {
+        const struct range *ranges = marks->domains[i]->ranges;
+        for (unsigned kind = 0; kind < MARK_KINDS && are_settled; kind++) {
+            are_settled = ranges[kind].has_read || ranges[kind].is_denied || ranges[kind].is_saved;
+        }
+    }
+    return are_settled;
 }
 
 void client_marks_each_barred(const struct client_marks *marks,

@@ -6,7 +6,8 @@
  *
  * Each is a mirror: two watches on the connection that exists anyway. As the records, the keys
  * survive an etcd that came back without its data until kube2sky has written everything again. An
- * etcd whose user may not read them is asked once a minute, with one warning. A value that makes no
+ * etcd whose user may not read them is asked every 10 s, with one warning; what was read before
+ * counts until it is denied for the second time. A value that makes no
  * sense is skipped, logged once and remembered with the broken keys (broken.h). Owned by clients.c;
  * main thread. */
 #ifndef SKYDNS_SYNC_CLIENT_MARKS_INTERNAL_H
@@ -44,12 +45,14 @@ struct client_marks_config {
     struct etcd *etcd;           /* borrowed */
     int64_t stale_max_ms;        /* as of the records */
     struct broken_table *broken; /* borrowed */
-    /* What client_marks_save appended in an earlier life, checked; borrowed for the call. Holds for
-     * the domains of the first client_marks_set_domains, until etcd says otherwise. */
+    /* What client_marks_save appended in an earlier life, checked; borrowed for the call. Of the
+     * domains of the first client_marks_set_domains; nothing of it is told before etcd has
+     * confirmed it, or said otherwise. */
     struct slice saved;
 
     /* A commit, or the end of a domain, has changed something; in this order. */
-    void (*known)(void *data); /* client_marks_is_known says something else of a domain */
+    void (*known)(void *data);       /* client_marks_is_known says something else of a domain */
+    void (*lists_known)(void *data); /* so does client_marks_are_lists_known; behind `visible` */
     void (*barred)(void *data, const struct ip *ip, bool is_barred); /* of domains that are known;
                                                                         not with `known` */
     /* The lists of all domains, in no order; a namespace has one in each. */
@@ -74,6 +77,12 @@ void client_marks_set_domains(struct client_marks *marks, const struct dname *do
 
 /* Which addresses its pods share with nodes. */
 bool client_marks_is_known(const struct client_marks *marks, const struct dname *domain);
+
+/* Which of its namespaces others may see: until then, a name that is hidden may be one to show. */
+bool client_marks_are_lists_known(const struct client_marks *marks, const struct dname *domain);
+
+/* Of every domain, etcd has said what there is, or that it denies reading it, or a snapshot has. */
+bool client_marks_are_settled(const struct client_marks *marks);
 
 /* Calls fn for each address of the domains that are known: as often as they have it. */
 void client_marks_each_barred(const struct client_marks *marks,

@@ -21,6 +21,7 @@ struct clients {
     const struct store *store; /* the version followed last, on or off; NULL: none */
     bool is_reading;           /* all is read again: names are not noted */
     bool is_behind;            /* records were put or deleted since that version */
+    bool is_confirmed;         /* the records are etcd's of this life */
     size_t domain_count;
     struct dname domains[ENGINE_ZONES_MAX];
     struct buf saved;
@@ -36,6 +37,7 @@ struct clients *clients_new(const struct clients_config *config)
 {
     struct clients *clients = xcalloc(1, sizeof(*clients));
     clients->config = *config;
+    clients->is_confirmed = !config->is_from_snapshot;
     clients->index =
         client_index_new(&(struct client_index_config){.retire = retire_block, .data = clients});
     client_pods_init(&clients->pods, clients->index);
@@ -74,7 +76,8 @@ static void read_all(struct clients *clients)
     struct client_pods *pods = &clients->pods;
     client_index_clear(clients->index);
     for (size_t i = 0; i < clients->domain_count; i++) {
-        pods->domains[i].is_known = client_marks_is_known(clients->marks, &clients->domains[i]);
+        pods->domains[i].is_known =
+            clients->is_confirmed && client_marks_is_known(clients->marks, &clients->domains[i]);
     }
     client_marks_each_barred(clients->marks, bar, clients);
     if (clients->store) {
@@ -138,6 +141,12 @@ static void on_known(void *data)
     clients->config.known(clients->config.data);
 }
 
+static void on_lists_known(void *data)
+{
+    const struct clients *clients = data;
+    clients->config.known(clients->config.data);
+}
+
 static void on_barred(void *data, const struct ip *ip, bool is_barred)
 {
     struct clients *clients = data;
@@ -157,6 +166,16 @@ static void on_ended(void *data)
     struct clients *clients = data;
     client_index_commit(clients->index);
     clients->config.changed(clients->config.data);
+}
+
+void clients_confirm(struct clients *clients)
+{
+    bool is_news = !clients->is_confirmed;
+    clients->is_confirmed = true;
+    if (is_news && clients->marks) {
+        on_known(clients);
+        on_ended(clients);
+    }
 }
 
 void clients_remember_broken(struct clients *clients)
@@ -183,6 +202,7 @@ static void open_marks(struct clients *clients)
         .broken = config->broken,
         .saved = buf_slice(&clients->saved),
         .known = on_known,
+        .lists_known = on_lists_known,
         .barred = on_barred,
         .visible = on_visible,
         .ended = on_ended,
@@ -234,5 +254,12 @@ const struct client_index *clients_index(const struct clients *clients)
 
 bool clients_is_known(const struct clients *clients, const struct dname *domain)
 {
-    return clients->marks && client_marks_is_known(clients->marks, domain);
+    return clients->marks && clients->is_confirmed &&
+           client_marks_is_known(clients->marks, domain) &&
+           client_marks_are_lists_known(clients->marks, domain);
+}
+
+bool clients_are_settled(const struct clients *clients)
+{
+    return !clients->marks || client_marks_are_settled(clients->marks);
 }

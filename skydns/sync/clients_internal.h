@@ -34,21 +34,27 @@ struct clients_config {
     struct broken_table *broken; /* borrowed */
     int64_t stale_max_ms;
     struct slice saved; /* of clients_save, checked; copied; for the first clients_set alone */
+    bool is_from_snapshot;
     /* store_sync.h; may be NULL. */
     void (*on_visible)(void *data, const struct visible_namespace *listed, size_t count);
     void *on_visible_data;
-    /* clients_is_known says something else of a domain. */
+    /* clients_is_known says something else of a domain, or clients_are_settled at all. */
     void (*known)(void *data);
     /* Something changed that no version did: what was replaced may wait to be reclaimed. */
     void (*changed)(void *data);
     void *data;
 };
 
+/* The records that are followed are a snapshot's until clients_confirm: nobody is identified by
+ * them, since an address may have passed to another pod. */
 struct clients *clients_new(const struct clients_config *config);
 void clients_free(struct clients *clients); /* no reader is left; NULL is fine */
 
 /* Lower case. Nothing happens if they are the same as before. */
 void clients_set(struct clients *clients, bool is_on, const struct dname *domains, size_t count);
+
+/* The records are what etcd has. Nothing happens the second time. */
+void clients_confirm(struct clients *clients);
 
 /* A name's record was put or deleted. */
 void clients_note(struct clients *clients, const struct dname *name);
@@ -70,7 +76,10 @@ bool clients_explain_denied(const struct clients *clients, struct buf *out);
 
 const struct client_index *clients_index(const struct clients *clients);
 
-/* Whether the domain's pods identify their clients; false when off. */
+/* Whether it is known who the domain's clients are and what they may see; false when off. */
 bool clients_is_known(const struct clients *clients, const struct dname *domain);
+
+/* client_marks_are_settled; true when off. */
+bool clients_are_settled(const struct clients *clients);
 
 #endif

@@ -93,7 +93,7 @@ static void set_clients(struct store_sync *sync, const struct dname *domains, si
 
 /* saved: of clients_save. */
 static void start_clients(struct store_sync *sync, const struct store_sync_config *config,
-                          struct slice saved)
+                          bool is_loaded, struct slice saved)
 {
     sync->wants_clients = config->wants_clients;
     sync->clients = clients_new(&(struct clients_config){
@@ -103,6 +103,7 @@ static void start_clients(struct store_sync *sync, const struct store_sync_confi
         .broken = sync->broken,
         .stale_max_ms = config->stale_max_ms,
         .saved = saved,
+        .is_from_snapshot = is_loaded,
         .on_visible = config->on_visible,
         .on_visible_data = config->data,
         .known = store_sync_on_clients_known,
@@ -240,7 +241,7 @@ struct store_sync *store_sync_start(const struct store_sync_config *config)
     }
     store_keys_set_domains(sync->keys, config->domains, config->domain_count);
     start_stubs(sync, config);
-    start_clients(sync, config, saved_section(config, is_loaded, SNAPSHOT_CLIENTS));
+    start_clients(sync, config, is_loaded, saved_section(config, is_loaded, SNAPSHOT_CLIENTS));
     start_mirror(sync, config, saved_section(config, is_loaded, SNAPSHOT_MIRROR));
     if (is_loaded) {
         store_sync_begin_loaded(sync, &config->start->header);
@@ -324,6 +325,11 @@ void store_sync_set_clients(struct store_sync *sync, bool wants_clients)
 bool store_sync_knows_clients(const struct store_sync *sync, const struct dname *domain)
 {
     return clients_is_known(sync->clients, domain);
+}
+
+bool store_sync_awaits_clients(const struct store_sync *sync)
+{
+    return !clients_are_settled(sync->clients);
 }
 
 bool store_sync_explain_denied(const struct store_sync *sync, struct buf *out)

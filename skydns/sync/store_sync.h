@@ -140,11 +140,15 @@ void store_sync_set_stubs(struct store_sync *sync, bool wants_stubs);
  * etcd has said which addresses they share with their nodes. */
 void store_sync_set_clients(struct store_sync *sync, bool wants_clients);
 
+/* The keys about clients have not been read yet, nor denied. */
+bool store_sync_awaits_clients(const struct store_sync *sync);
+
 /* writer_documents_explain_denied, of keys about clients. */
 bool store_sync_explain_denied(const struct store_sync *sync, struct buf *out);
 
-/* Whether pods of the domain identify clients; not before it is known which addresses they share
- * with nodes, and not while clients are not wanted. */
+/* Whether it is known who asks and what he may see: not before etcd has said which pods there are,
+ * which addresses they share with nodes and which namespaces others may see, a snapshot's word is
+ * not enough; and not while clients are not wanted. */
 bool store_sync_knows_clients(const struct store_sync *sync, const struct dname *domain);
 
 /* Whose client an address is, for any thread, as of the newest version; identifies nobody while

@@ -37,10 +37,11 @@ void store_sync_reclaim(struct store_sync *sync)
 /* What is published may depend on it as on completeness. */
 void store_sync_on_clients_known(void *data)
 {
-    const struct store_sync *sync = data;
+    struct store_sync *sync = data;
     if (sync->on_completeness) {
         sync->on_completeness(sync->data);
     }
+    store_sync_become_ready(sync);
 }
 
 void store_sync_on_clients_changed(void *data)
@@ -107,7 +108,7 @@ void store_sync_on_ttls_changed(void *data)
 void store_sync_become_ready(struct store_sync *sync)
 {
     bool is_awaited = sync->requires_store_key && store_keys_is_any_missing(sync->keys);
-    if (sync->has_content && !sync->is_ready && !is_awaited) {
+    if (sync->has_content && !sync->is_ready && !is_awaited && clients_are_settled(sync->clients)) {
         sync->is_ready = true;
         if (sync->on_ready) {
             sync->on_ready(sync->data);
@@ -194,6 +195,9 @@ static void on_full_commit(struct store_sync *sync)
         stub_keys_follow(sync->stubs, sync->published);
     }
     clients_remember_broken(sync->clients);
+    if (!sync->read.keeps_old) {
+        clients_confirm(sync->clients);
+    }
     store_sync_settle(sync, false);
     domain_check(&sync->domain_check, sync->published, sync->keys);
     store_sync_become_ready(sync);
@@ -245,6 +249,7 @@ void store_sync_on_caught_up(void *data)
     }
     if (sync->is_from_snapshot && !etcd_mirror_counts(sync->mirror).is_holding_old) {
         lease_table_confirm(sync->leases);
+        clients_confirm(sync->clients);
     }
     sync->is_from_snapshot = false;
     sync->was_caught_up = true;

@@ -137,12 +137,39 @@ def test_a_start_from_a_snapshot(snapshots):
     snapshots.skydns.stop()
     bed.etcd_program.kill()
     snapshots.start(*OWN)
-    assert [seen(bed, pod_of_a, space) for space in SPACES] == [True, True, False]
-    assert who(bed, of_node) == NOBODY
+    for client in (pod_of_a, of_node):  # addresses may have passed to others since
+        assert who(bed, client) == NOBODY
+        assert [rcode(bed, client, space) for space in SPACES] == ["SERVFAIL"] * 3
     snapshots.check_from_snapshot()
     bed.start_etcd()
+    wait_until(lambda: seen(bed, pod_of_a, "b"), "b is shown to a")
+    assert [seen(bed, pod_of_a, space) for space in SPACES] == [True, True, False]
+    assert who(bed, of_node) == NOBODY
     bed.etcd.delete(node(of_node))  # etcd goes on to be followed
     wait_until(lambda: seen(bed, of_node, "a"), "its address is no node's any more")
+
+
+def test_an_address_that_passed_on_while_a_snapshot_was_written(snapshots):
+    """The new owner is never taken for the former one, nor is a list that is gone believed."""
+    bed, client = snapshots.bed, CLIENTS[0]
+    bed.etcd.put_all(SERVICES | {pod("a", client): value(client), f"{VISIBLE}/c": "a,b"})
+    snapshots.start(*OWN)
+    snapshots.wait_followed()
+    wait_until(lambda: seen(bed, client, "c"), "c is shown to a")
+    snapshots.skydns.stop()
+    bed.etcd.put(pod("b", client), value(client))
+    bed.etcd.delete(pod("a", client))
+    bed.etcd.delete(f"{VISIBLE}/c")
+    for _ in range(3):
+        snapshots.start(*OWN)
+        answers = set()
+        wait_until(lambda: answers.add(said_to(bed, client)) or seen(bed, client, "b"), "b's client")
+        assert {(a, c) for a, _, c in answers} <= {("SERVFAIL", "SERVFAIL"), ("NXDOMAIN", "NXDOMAIN"), ("SERVFAIL", "NXDOMAIN")}
+        snapshots.skydns.stop()
+
+
+def said_to(bed, client: str) -> tuple[str, ...]:
+    return tuple(rcode(bed, client, space) for space in SPACES)
 
 
 def test_a_snapshot_of_a_process_without_clients(snapshots):

@@ -161,6 +161,13 @@ static void set(struct fixture *f, bool is_on, unsigned domain_count)
     clients_set(f->clients, is_on, domains, domain_count);
 }
 
+static bool is_known(const struct fixture *f, const char *domain)
+{
+    const struct dname name = name_of(domain);
+    return clients_is_known(f->clients, &name);
+}
+
+/* saved: with the records of a snapshot, if any. */
 static void open_clients(struct fixture *f, struct slice saved)
 {
     f->broken = broken_new();
@@ -169,6 +176,7 @@ static void open_clients(struct fixture *f, struct slice saved)
                                                       .broken = f->broken,
                                                       .stale_max_ms = 5000,
                                                       .saved = saved,
+                                                      .is_from_snapshot = saved.len > 0,
                                                       .on_visible = on_visible,
                                                       .on_visible_data = f,
                                                       .known = on_known,
@@ -329,6 +337,21 @@ static void test_nobody_before_node_addresses_are_known(void **state)
     end(NODES, true);
     assert_string_equal(who(f, "10.0.0.1"), "x");
     assert_string_equal(who(f, "10.0.0.2"), "");
+}
+
+/* A name that is hidden may be one to show, until it is known which are. */
+static void test_nothing_is_known_before_the_lists_are(void **state)
+{
+    struct fixture *f = *state;
+    assert_true(clients_are_settled(f->clients)); /* off */
+    set(f, true, 1);
+    read_none(NODES);
+    assert_false(is_known(f, "a.test.") || clients_are_settled(f->clients));
+    unsigned known = f->known;
+    read_none(VIS);
+    assert_true(is_known(f, "a.test.") && clients_are_settled(f->clients));
+    assert_int_equal(f->known, known + 1);
+    assert_int_equal(f->told, 0); /* there are none */
 }
 
 static void test_node_addresses(void **state)
@@ -642,7 +665,7 @@ static void refuse(const char *prefix)
     mirror->config.state(mirror->config.data, &denied);
 }
 
-/* One line, and another try in a minute; others still know what they know. */
+/* One line, and another try in 10 s; others still know what they know. */
 static void test_denied(void **state)
 {
     struct fixture *f = *state;
@@ -673,7 +696,51 @@ static void test_denied(void **state)
     buf_fini(&saved);
 }
 
+/* What was read before counts until it is denied for the second time; then nobody is identified and
+ * nothing shown. Whoever may read again knows again. */
+static void test_denied_after_the_start(void **state)
+{
+    struct fixture *f = *state;
+    start(f);
+    pod(f, "h.10-0-0-1.x.pod.a.test.", "10.0.0.1");
+    mark(VIS, "y", "x");
+    end(VIS, false);
+    for (unsigned i = 0; i < 2; i++) {
+        struct etcd_mirror *nodes = mirror_of(NODES), *lists = mirror_of(VIS);
+        const struct err denied = {.code = ERR_REFUSED, .msg = "permission denied"};
+        refuse(NODES);
+        refuse(VIS);
+        assert_true(is_known(f, "a.test."));
+        assert_string_equal(who(f, "10.0.0.1"), "x");
+        assert_string_equal(f->listed, "y=x ");
+        nodes->config.state(nodes->config.data, &denied); /* as another try's mirror would */
+        lists->config.state(lists->config.data, &denied);
+        assert_false(is_known(f, "a.test."));
+        assert_string_equal(who(f, "10.0.0.1"), "");
+        assert_string_equal(f->listed, "");
+        assert_true(clients_are_settled(f->clients));
+
+        nodes->is_running = lists->is_running = true; /* which is permitted again */
+        nodes->config.state(nodes->config.data, NULL);
+        lists->config.state(lists->config.data, NULL);
+        read_none(NODES);
+        begin(VIS, false);
+        mark(VIS, "y", "x");
+        end(VIS, true);
+        assert_true(is_known(f, "a.test."));
+        assert_string_equal(who(f, "10.0.0.1"), "x");
+        assert_string_equal(f->listed, "y=x ");
+        nodes->is_running = lists->is_running = i == 0; /* no more than the first ones are */
+    }
+}
+
 /* ---- Snapshots ---- */
+
+static void catch_up(const char *prefix)
+{
+    struct etcd_mirror *mirror = mirror_of(prefix);
+    mirror->config.caught_up(mirror->config.data);
+}
 
 static void test_saved(void **state)
 {
@@ -705,13 +772,22 @@ static void test_saved(void **state)
     set(f, true, 1);
     assert_string_equal(mirror_of(NODES)->saved, "mirror a");
     assert_string_equal(mirror_of(VIS)->saved, "mirror v");
-    assert_int_equal(f->told, 1);
-    assert_string_equal(f->listed, "x=y ");
     put(f, "h.10-0-0-1.x.pod.a.test.", "10.0.0.1");
     put(f, "h.10-0-0-2.x.pod.a.test.", "10.0.0.2");
     put(f, "h.fd00--2.x.pod.a.test.", "fd00::2");
     publish(f);
+    assert_true(clients_are_settled(f->clients)); /* but nothing is believed yet */
+    assert_false(clients_save(f->clients, &saved));
+    assert_int_equal(f->told, 0);
+    catch_up(NODES);
+    assert_string_equal(who(f, "10.0.0.1"), ""); /* the records are a snapshot's */
+    clients_confirm(f->clients);
     assert_string_equal(who(f, "10.0.0.1"), "x");
+    assert_false(is_known(f, "a.test."));
+    catch_up(VIS);
+    assert_true(is_known(f, "a.test."));
+    assert_int_equal(f->told, 1);
+    assert_string_equal(f->listed, "x=y ");
     assert_string_equal(who(f, "10.0.0.2"), "");
     assert_string_equal(who(f, "fd00::2"), "");
     unmark(NODES, "10-0-0-2");
@@ -928,6 +1004,8 @@ int main(void)
         TEST(test_long_lists),
         TEST(test_more_addresses_than_are_kept),
         TEST(test_denied),
+        TEST(test_nothing_is_known_before_the_lists_are),
+        TEST(test_denied_after_the_start),
         TEST(test_saved),
         TEST(test_saved_of_others),
         TEST(test_model),
