@@ -43,6 +43,7 @@ struct feed {
     size_t follower_counts[KUBE_KIND_COUNT]; /* 0: the kind is not followed */
     struct feed_counts counts[KUBE_KIND_COUNT];
     bool has_config_map; /* it exists */
+    bool has_left_out;   /* told: not all Namespaces' lists have room */
 };
 
 /* ---- Reflectors to inventory ---- */
@@ -166,6 +167,19 @@ static bool is_elsewhere(const struct feed *feed, const struct kube_object *obje
     return is_elsewhere;
 }
 
+/* The longest lists, which are as if there were none. */
+static void tell_left_out(struct feed *feed)
+{
+    size_t left_out = feed_left_out(feed);
+    if (left_out > 0 && !feed->has_left_out) {
+        log_warn("namespaces' lists of who sees them are left out, the longest: there is no room",
+                 LOG_INT("lists", (int64_t)left_out), LOG_INT("bytes", CLIENT_KEYS_TEXTS_MAX));
+    } else if (left_out == 0 && feed->has_left_out) {
+        log_info("all namespaces' lists of who sees them have room again");
+    }
+    feed->has_left_out = left_out > 0;
+}
+
 static void on_upsert(void *data, struct kube_object *object)
 {
     struct follower *follower = data;
@@ -183,6 +197,7 @@ static void on_upsert(void *data, struct kube_object *object)
     }
     if (feed->config.client_keys) {
         client_keys_upsert(feed->config.client_keys, object);
+        tell_left_out(feed);
     }
     inventory_upsert(follower->inventory, object);
 }
@@ -194,6 +209,7 @@ static void on_remove(void *data, enum kube_kind kind, const char *ns, const cha
     if (kind != KUBE_CONFIG_MAP) {
         if (feed->config.client_keys) {
             client_keys_remove(feed->config.client_keys, kind, ns, name);
+            tell_left_out(feed);
         }
         inventory_remove(follower->inventory, kind, ns, name);
     } else if (is_config_map(feed, ns, name)) {
@@ -206,6 +222,7 @@ static void end_list(struct follower *follower, enum kube_kind kind)
     struct client_keys *client_keys = follower->feed->config.client_keys;
     if (client_keys) {
         client_keys_list_end(client_keys, kind, follower->ns);
+        tell_left_out(follower->feed);
     }
     inventory_list_end(follower->inventory, kind);
 }
@@ -567,6 +584,11 @@ uint64_t feed_reconnects(const struct feed *feed, enum kube_kind kind, enum outa
         count += feed->followers[kind][i].followed.returns[reason];
     }
     return count;
+}
+
+size_t feed_left_out(const struct feed *feed)
+{
+    return feed->config.client_keys ? client_keys_left_out(feed->config.client_keys) : 0;
 }
 
 size_t feed_count(const struct feed *feed, enum kube_kind kind)

@@ -82,6 +82,9 @@ const struct outage_source *feed_followed(const struct feed *feed, enum kube_kin
 /* Past outages of such a kind in all namespaces, by their first reason. */
 uint64_t feed_reconnects(const struct feed *feed, enum kube_kind kind, enum outage_reason reason);
 
+/* client_keys_left_out; 0 without. */
+size_t feed_left_out(const struct feed *feed);
+
 /* Objects known of the kind. */
 size_t feed_count(const struct feed *feed, enum kube_kind kind);
 

@@ -125,6 +125,9 @@ static void write_api(struct metrics_page *page, const struct metrics_sources *s
                    "Parts of objects left out because they could not be understood: annotations, "
                    "ports, addresses; once for each state of an object.");
     write_by_kind(page, sources, faults);
+    metrics_gauge(page, "visible_namespaces_left_out",
+                  "Namespaces whose list of who sees them has no room, the longest lists.",
+                  (double)feed_left_out(sources->feed));
 }
 
 /* ---- Writing ---- */

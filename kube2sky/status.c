@@ -59,16 +59,29 @@ static bool explain_config(const struct metrics_sources *sources, struct buf *ou
     return sources->config_source && config_source_explain(sources->config_source, out);
 }
 
+/* True, with the reason, if some namespaces are hidden although they list who may see them. */
+static bool explain_left_out(const struct metrics_sources *sources, struct buf *out)
+{
+    size_t left_out = feed_left_out(sources->feed);
+    if (left_out > 0) {
+        buf_printf(out,
+                   "%zu namespaces' lists of who sees them are left out, the longest: all "
+                   "together are more than 4 MiB",
+                   left_out);
+    }
+    return left_out > 0;
+}
+
 bool status_is_ready(const struct metrics_sources *sources, bool is_strict, struct buf *out)
 {
     if (!reconciler_has_synced(sources->reconciler)) {
         status_explain_missing(sources, out);
         return false;
     }
-    return !is_strict ||
-           !(outage_explain_overdue(sources->etcd_outage, out) ||
-             outage_explain_overdue(feed_outage(sources->feed), out) ||
-             reconciler_explain_trouble(sources->reconciler, out) || explain_config(sources, out));
+    return !is_strict || !(outage_explain_overdue(sources->etcd_outage, out) ||
+                           outage_explain_overdue(feed_outage(sources->feed), out) ||
+                           reconciler_explain_trouble(sources->reconciler, out) ||
+                           explain_config(sources, out) || explain_left_out(sources, out));
 }
 
 static void on_readiness(void *data, const struct http_request *request, struct http_reply *reply)

@@ -228,6 +228,17 @@ int kube_draft_address_type(struct kube_draft *draft, const char *type)
     return kube_draft_leave_out(draft, rc, &why);
 }
 
+int kube_draft_visible_to(struct kube_draft *draft, const char *text, struct err *err)
+{
+    size_t len = strlen(text);
+    if (len > KUBE_VISIBLE_TO_MAX) {
+        return err_set(err, ERR_SYNTAX, "annotation %s: %zu bytes: expected at most %d",
+                       KUBE_VISIBLE_TO_ANNOTATION, len, KUBE_VISIBLE_TO_MAX);
+    }
+    draft->object.ns_object.visible_to = text;
+    return 0;
+}
+
 /* ---- Packing: walks twice, to measure and to copy ---- */
 
 /* Aligned arrays first, then strings. */

@@ -60,6 +60,9 @@ int kube_draft_check_name(const struct kube_object *object, struct err *err) MUS
 /* The object is garbled, for this reason: empties its content, except a slice's Service. */
 void kube_draft_garble(struct kube_draft *draft, const struct err *err);
 
+/* The Namespace's list, borrowed; too long: ERR_SYNTAX. */
+int kube_draft_visible_to(struct kube_draft *draft, const char *text, struct err *err) MUST_CHECK;
+
 /* Fields that all encodings must treat alike. clusterIPs (1.20) and podIPs (1.16) came with dual
  * stack: older servers have only the single field. Strings are borrowed. */
 int kube_draft_cluster_ips(struct kube_draft *draft, const char *const *cluster_ips, size_t count,

@@ -114,6 +114,9 @@ struct kube_node {
     size_t ip_count;
 };
 
+/* Bytes of the annotation: skydns's limit. With more, it is left out. */
+enum { KUBE_VISIBLE_TO_MAX = 64 * 1024 };
+
 struct kube_namespace {
     const char *visible_to; /* the annotation dns.kube2sky/visible-to; NULL: there is none */
 };

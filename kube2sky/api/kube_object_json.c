@@ -459,7 +459,7 @@ static int decode_namespace(struct decoder *d)
     const char *text = NULL;
     int rc = fields_get_string(d->annotations, KUBE_VISIBLE_TO_ANNOTATION, &text, d->err);
     if (rc == 0 && annotation && !json_is_null(annotation)) {
-        d->draft->object.ns_object.visible_to = text;
+        rc = kube_draft_visible_to(d->draft, text, d->err);
     }
     return leave_out(d, rc);
 }

@@ -488,9 +488,12 @@ static int decode_namespace(struct decoder *d)
 {
     const Kube__StringEntry *entry = find_entry(
         d->metadata->annotations, d->metadata->n_annotations, KUBE_VISIBLE_TO_ANNOTATION);
-    return entry ? leave_out(d, take_text(d, entry->value, KUBE_VISIBLE_TO_ANNOTATION,
-                                          &d->draft->object.ns_object.visible_to))
-                 : 0;
+    const char *text = NULL;
+    int rc = entry ? take_text(d, entry->value, KUBE_VISIBLE_TO_ANNOTATION, &text) : 0;
+    if (rc == 0 && entry) {
+        rc = kube_draft_visible_to(d->draft, text, d->err);
+    }
+    return leave_out(d, rc);
 }
 
 /* ---- Objects ---- */

@@ -24,6 +24,7 @@ struct client_key {
     size_t pods; /* node-address: how many name it, each time */
     uint32_t generation;
     bool is_changed;
+    bool is_left_out; /* a list without a share: as if it were not wanted */
     uint16_t key_len;
     char key[];
 };
@@ -55,6 +56,8 @@ struct part {
     struct client_key **end_changed;
     struct listing *listings;
     size_t listing_count;
+    size_t bytes;    /* of all values */
+    size_t left_out; /* of the keys */
 };
 
 struct client_keys {
@@ -164,6 +167,16 @@ static struct client_key *get_key(struct part *part, struct slice text)
     return key;
 }
 
+static void note_change(struct part *part, struct client_key *key)
+{
+    if (!key->is_changed) {
+        key->is_changed = true;
+        key->next_changed = NULL;
+        *part->end_changed = key;
+        part->end_changed = &key->next_changed;
+    }
+}
+
 /* ptr NULL: it is not wanted any more. */
 static void set_value(struct part *part, struct client_key *key, struct slice value)
 {
@@ -172,18 +185,21 @@ static void set_value(struct part *part, struct client_key *key, struct slice va
     if (is_same || (!key->value && !value.ptr)) {
         return;
     }
+    part->bytes += value.len - (key->value ? key->value_len : 0);
     free(key->value);
     key->value = value.ptr ? xmalloc(value.len + 1) : NULL;
     key->value_len = value.len;
+    key->is_left_out = key->is_left_out && value.ptr;
     if (key->value) {
         memcpy(key->value, value.ptr, value.len);
     }
-    if (!key->is_changed) {
-        key->is_changed = true;
-        key->next_changed = NULL;
-        *part->end_changed = key;
-        part->end_changed = &key->next_changed;
-    }
+    note_change(part, key);
+}
+
+static struct slice wanted_value(const struct client_key *key)
+{
+    return key->value && !key->is_left_out ? slice_of(key->value, key->value_len)
+                                           : slice_of(NULL, 0);
 }
 
 /* Sets keys->key. */
@@ -326,6 +342,53 @@ static struct slice namespace_key(struct client_keys *keys, const char *name)
     return buf_slice(&keys->key);
 }
 
+static int compare_lists(const void *a, const void *b)
+{
+    const struct client_key *x = *(const struct client_key *const *)a;
+    const struct client_key *y = *(const struct client_key *const *)b;
+    int d = (x->value_len > y->value_len) - (x->value_len < y->value_len);
+    return d ? d : slice_compare(key_of(x), key_of(y));
+}
+
+static bool is_listing(const struct part *part)
+{
+    for (size_t i = 0; i < part->listing_count; i++) {
+        if (part->listings[i].is_listing) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Leaves the longest lists out if all of them do not fit, so that nobody's is left out for the sake
+ * of longer ones. The same lists have the same result, in whatever order they came. */
+static void share_out(struct client_keys *keys)
+{
+    struct part *part = &keys->parts[CLIENT_KEYS_VISIBLE];
+    size_t count = 0, bytes = 0, at = 0;
+    if (is_listing(part) || (part->bytes <= CLIENT_KEYS_TEXTS_MAX && !part->left_out)) {
+        return;
+    }
+    struct client_key **lists = xcalloc(part->table.count, sizeof(*lists));
+    for (struct client_key *key; (key = key_table_next(&part->table, &at)); at++) {
+        if (key->value) {
+            lists[count++] = key;
+        }
+    }
+    qsort(lists, count, sizeof(*lists), compare_lists);
+    part->left_out = 0;
+    for (size_t i = 0; i < count; i++) {
+        bytes += lists[i]->value_len;
+        bool is_left_out = bytes > CLIENT_KEYS_TEXTS_MAX;
+        part->left_out += is_left_out;
+        if (is_left_out != lists[i]->is_left_out) {
+            lists[i]->is_left_out = is_left_out;
+            note_change(part, lists[i]);
+        }
+    }
+    free(lists);
+}
+
 static void upsert_namespace(struct client_keys *keys, const struct kube_object *object,
                              uint32_t generation)
 {
@@ -342,6 +405,7 @@ static void upsert_namespace(struct client_keys *keys, const struct kube_object 
     }
     if (key && !object->is_garbled) {
         set_value(part, key, is_wanted ? slice_str(visible_to) : slice_of(NULL, 0));
+        share_out(keys);
     }
 }
 
@@ -352,6 +416,7 @@ static void remove_namespace(struct client_keys *keys, const char *name)
     struct client_key *key = text.len ? key_table_find(&part->table, text) : NULL;
     if (key) {
         set_value(part, key, slice_of(NULL, 0));
+        share_out(keys);
     }
 }
 
@@ -364,6 +429,7 @@ static void sweep_namespaces(struct client_keys *keys, uint32_t generation)
             set_value(part, key, slice_of(NULL, 0));
         }
     }
+    share_out(keys);
 }
 
 /* ---- Lists ---- */
@@ -424,6 +490,7 @@ void client_keys_list_end(struct client_keys *keys, enum kube_kind kind, const c
     } else {
         listing->wants_first = true;
     }
+    share_out(keys);
 }
 
 void client_keys_upsert(struct client_keys *keys, const struct kube_object *object)
@@ -472,7 +539,7 @@ struct slice client_keys_value(const struct client_keys *keys, struct slice text
     for (size_t i = 0; i < CLIENT_KEYS_PARTS && !key; i++) {
         key = key_table_find(&keys->parts[i].table, text);
     }
-    return key && key->value ? slice_of(key->value, key->value_len) : slice_of(NULL, 0);
+    return key ? wanted_value(key) : slice_of(NULL, 0);
 }
 
 struct slice client_keys_next_change(struct client_keys *keys, enum client_keys_part which)
@@ -503,11 +570,16 @@ void client_keys_each(const struct client_keys *keys,
         size_t at = 0;
         for (const struct client_key *key; (key = key_table_next(&keys->parts[i].table, &at));
              at++) {
-            if (key->value) {
-                fn(data, key_of(key), slice_of(key->value, key->value_len));
+            if (wanted_value(key).ptr) {
+                fn(data, key_of(key), wanted_value(key));
             }
         }
     }
+}
+
+size_t client_keys_left_out(const struct client_keys *keys)
+{
+    return keys->parts[CLIENT_KEYS_VISIBLE].left_out;
 }
 
 bool client_keys_may_delete(const struct client_keys *keys, enum client_keys_part part)

@@ -7,8 +7,9 @@
  *                                                shows it to people escapes it
  *
  * One node-address key stands for all pods on that node's network, of whatever namespace; pods that
- * have ended do not count. A namespace whose name is no label, or whose text is longer than the API
- * server allows annotations to be, has no key.
+ * have ended do not count. A namespace whose name is no label has no key. If all texts together are
+ * more than readers take, the longest have none: whoever may annotate some namespaces takes nothing
+ * away from others whose text is shorter.
  *
  * Learns of pods and namespaces from the feed, as the inventory does; the reconciler writes what it
  * wants (reconcile/reconciler_clients). A part whose kind has been listed completely, in every
@@ -28,8 +29,8 @@ struct client_keys;
 
 enum client_keys_part { CLIENT_KEYS_NODE_ADDRESS, CLIENT_KEYS_VISIBLE, CLIENT_KEYS_PARTS };
 
-/* Kubernetes' limit on all annotations of an object together, names included. */
-enum { CLIENT_KEYS_TEXT_MAX = 256 * 1024 };
+/* skydns' limits of one list, and of all of a domain (skydns/sync/client_marks_internal.h). */
+enum { CLIENT_KEYS_TEXT_MAX = KUBE_VISIBLE_TO_MAX, CLIENT_KEYS_TEXTS_MAX = 4 * 1024 * 1024 };
 
 struct client_keys_config {
     const char *domain;                  /* "cluster.local.", borrowed for good */
@@ -70,6 +71,9 @@ struct slice client_keys_next_change(struct client_keys *keys, enum client_keys_
 /* Calls fn for each key wanted, in no order. */
 void client_keys_each(const struct client_keys *keys,
                       void (*fn)(void *data, struct slice key, struct slice value), void *data);
+
+/* How many namespaces' texts are too long for all to have a key. */
+size_t client_keys_left_out(const struct client_keys *keys);
 
 /* Keys of the part that are not wanted may be deleted. */
 bool client_keys_may_delete(const struct client_keys *keys, enum client_keys_part part);

@@ -174,6 +174,27 @@ static void finish(struct draft *d)
     free(d->pairs);
 }
 
+static int compare_listed(const void *a, const void *b)
+{
+    const struct visible_namespace *x = a, *y = b;
+    int d = (x->text.len > y->text.len) - (x->text.len < y->text.len);
+    return d ? d : slice_compare(x->ns, y->ns);
+}
+
+/* Shorter lists first: if there is no room for all, the longest go without. */
+static void add_all_listed(struct draft *d, const struct visible_namespace *listed, size_t count)
+{
+    struct visible_namespace *sorted = xcalloc(count + 1, sizeof(*sorted));
+    for (size_t i = 0; i < count; i++) {
+        sorted[i] = listed[i];
+    }
+    qsort(sorted, count, sizeof(*sorted), compare_listed);
+    for (size_t i = 0; i < count && i < VISIBILITY_LISTED_MAX; i++) {
+        add_listed(d, &sorted[i]);
+    }
+    free(sorted);
+}
+
 struct visibility *visibility_new(enum visibility_unknown unknown, const struct slice *public_names,
                                   size_t public_count, const struct visible_namespace *listed,
                                   size_t listed_count)
@@ -186,9 +207,7 @@ struct visibility *visibility_new(enum visibility_unknown unknown, const struct 
     for (size_t i = 0; i < public_count && i < VISIBILITY_PUBLIC_MAX; i++) {
         open_to_all(v, public_names[i]);
     }
-    for (size_t i = 0; i < listed_count && i < VISIBILITY_LISTED_MAX; i++) {
-        add_listed(&draft, &listed[i]);
-    }
+    add_all_listed(&draft, listed, listed_count);
     finish(&draft);
     return v;
 }

@@ -16,8 +16,8 @@ enum {
     VISIBILITY_LISTED_MAX = 65536, /* namespaces with the annotation; further ones stay hidden */
     /* Names in one annotation: beyond, the namespace stays hidden from the rest. */
     VISIBILITY_NAMES_MAX = 1024,
-    /* Pairs of a namespace and one it lists, in all: some 100 MiB at worst. A namespace without its
-     * share stays hidden from the rest. */
+    /* Pairs of a namespace and one it lists, in all: some 100 MiB at worst. With more, those with
+     * the longest lists stay hidden from the rest. */
     VISIBILITY_PAIRS_MAX = 1024 * 1024,
 };
 

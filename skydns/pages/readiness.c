@@ -87,7 +87,7 @@ static bool explain_snapshot(const struct store_sync *sync, struct buf *out)
 /* True, with the reason, if etcd denies reading what kube2sky keeps beside the records. */
 static bool explain_denied_documents(const struct metrics_sources *sources, struct buf *out)
 {
-    return store_sync_explain_denied(sources->sync, out) ||
+    return store_sync_explain_client_keys(sources->sync, out) ||
            (sources->explain_denied && sources->explain_denied(sources->documents, out));
 }
 

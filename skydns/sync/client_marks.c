@@ -78,6 +78,9 @@ static void tell_visible(struct client_marks *marks)
         const struct range *range = &marks->domains[i]->ranges[MARK_LIST];
         const struct mark_keys *keys = &range->keys;
         for (size_t at = 0; range->has_read && (mark = mark_keys_next(keys, &at));) {
+            if (mark->is_left_out) {
+                continue;
+            }
             listed[count++] = (struct visible_namespace){
                 .ns = mark_label(mark), .text = slice_of(mark->list, mark->list_len)};
         }
@@ -87,6 +90,19 @@ static void tell_visible(struct client_marks *marks)
     }
     marks->listed_count = count;
     free(listed);
+}
+
+static void log_left_out(const struct range *range, size_t before)
+{
+    size_t left_out = range->keys.left_out;
+    if (left_out > 0 && before == 0) {
+        log_warn("lists of who sees a namespace are left out, the longest: there is no room",
+                 LOG_STR("keys", range->prefix), LOG_INT("lists", (int64_t)left_out),
+                 LOG_INT("bytes", CLIENT_MARKS_LISTS_MAX));
+    } else if (left_out == 0 && before > 0) {
+        log_info("all lists of who sees a namespace have room again",
+                 LOG_STR("keys", range->prefix));
+    }
 }
 
 /* True: it says something else. */
@@ -123,7 +139,9 @@ static void tell(struct range *range, bool full)
     bool is_list = range->keys.kind == MARK_LIST;
     bool is_known_change = !is_list && settle_known(range->domain);
     bool is_told_each = !is_list && !is_known_change && range->domain->is_known;
+    size_t left_out = range->keys.left_out;
     bool is_change = mark_keys_commit(&range->keys, full, is_told_each ? on_address : NULL, range);
+    log_left_out(range, left_out);
     bool is_lists_change = is_list && settle_lists(range->domain);
     if (is_list && (is_change || is_lists_change)) {
         tell_visible(range->marks);
@@ -279,20 +297,26 @@ static void on_state(void *data, const struct err *err)
     }
 }
 
-bool client_marks_explain_denied(const struct client_marks *marks, struct buf *out)
+bool client_marks_explain_trouble(const struct client_marks *marks, struct buf *out)
 {
-    bool is_denied = false;
+    bool is_trouble = false;
     for (size_t i = 0; i < marks->count; i++) {
         for (unsigned kind = 0; kind < MARK_KINDS; kind++) {
             const struct range *range = &marks->domains[i]->ranges[kind];
+            const char *separator = is_trouble ? "; " : "";
             if (range->is_denied) {
-                buf_printf(out, "%scannot read %s: %s", is_denied ? "; " : "", range->prefix,
+                buf_printf(out, "%scannot read %s: %s", separator, range->prefix,
                            range->denial.msg);
-                is_denied = true;
+            } else if (range->keys.left_out > 0) {
+                buf_printf(out,
+                           "%s%zu lists below %s are left out, the longest: all together are "
+                           "more than 4 MiB",
+                           separator, range->keys.left_out, range->prefix);
             }
+            is_trouble = is_trouble || range->is_denied || range->keys.left_out > 0;
         }
     }
-    return is_denied;
+    return is_trouble;
 }
 
 /* saved: of etcd_mirror_save; empty: nothing is known. */

@@ -35,9 +35,11 @@ enum {
     CLIENT_MARKS_ADDRESSES_MAX = 65536,
     /* Bytes of one list: 1,024 names (visibility.h). A longer one is unusable. */
     CLIENT_MARKS_LIST_MAX = 64 * 1024,
-    /* Bytes of all lists of one domain, some hundred for each of 10,000 namespaces: further ones
-     * are unusable until all is read again. */
+    /* Bytes of all lists of one domain, some hundred for each of 10,000 namespaces: the longest are
+     * left out. */
     CLIENT_MARKS_LISTS_MAX = 4 * 1024 * 1024,
+    /* Those left out included: further ones are unusable until all is read again. */
+    CLIENT_MARKS_LISTS_HELD_MAX = 2 * CLIENT_MARKS_LISTS_MAX,
 };
 
 struct client_marks_config {
@@ -91,8 +93,8 @@ void client_marks_each_barred(const struct client_marks *marks,
 /* The broken keys were forgotten with a full read of the records: remembers these again. */
 void client_marks_remember_broken(struct client_marks *marks);
 
-/* writer_documents_explain_denied, of these keys. */
-bool client_marks_explain_denied(const struct client_marks *marks, struct buf *out);
+/* True, with the reason: etcd denies reading some of these keys, or lists are left out. */
+bool client_marks_explain_trouble(const struct client_marks *marks, struct buf *out);
 
 /* The address that the value of a key below node-address names. Pure. */
 bool client_marks_read_address(struct slice value, struct ip *ret_ip) MUST_CHECK;

@@ -57,9 +57,9 @@ void clients_free(struct clients *clients)
     }
 }
 
-bool clients_explain_denied(const struct clients *clients, struct buf *out)
+bool clients_explain_trouble(const struct clients *clients, struct buf *out)
 {
-    return clients->marks && client_marks_explain_denied(clients->marks, out);
+    return clients->marks && client_marks_explain_trouble(clients->marks, out);
 }
 
 /* ---- The index ---- */

@@ -71,8 +71,8 @@ void clients_remember_broken(struct clients *clients);
 /* Appends what kube2sky keeps; nothing when off. False: something is not known yet. */
 bool clients_save(const struct clients *clients, struct buf *out) MUST_CHECK;
 
-/* client_marks_explain_denied; false when off. */
-bool clients_explain_denied(const struct clients *clients, struct buf *out);
+/* client_marks_explain_trouble; false when off. */
+bool clients_explain_trouble(const struct clients *clients, struct buf *out);
 
 const struct client_index *clients_index(const struct clients *clients);
 

@@ -89,8 +89,8 @@ static const char *refusal_of(const struct mark_keys *keys, const struct mark *k
         return "a list of more than 64 KiB";
     }
     size_t others = keys->list_bytes - (known ? known->list_len : 0);
-    if (others + value.len > CLIENT_MARKS_LISTS_MAX) {
-        return "more than 4 MiB of lists";
+    if (others + value.len > CLIENT_MARKS_LISTS_HELD_MAX) {
+        return "more than 8 MiB of lists";
     }
     return !known && keys->marks.count >= VISIBILITY_LISTED_MAX ? "more than 65,536 lists" : NULL;
 }
@@ -202,6 +202,35 @@ static bool end_change(struct mark *mark,
     return true;
 }
 
+static int compare_lists(const void *a, const void *b)
+{
+    const struct mark *x = *(const struct mark *const *)a, *y = *(const struct mark *const *)b;
+    int d = (x->list_len > y->list_len) - (x->list_len < y->list_len);
+    return d ? d : slice_compare(mark_label(x), mark_label(y));
+}
+
+/* The rule of kube2sky, which writes no more than have room (client_keys.h): of what it takes away
+ * and what it adds instead, the latter may come first. */
+static void share_out(struct mark_keys *keys)
+{
+    size_t count = 0, bytes = 0;
+    if (keys->list_bytes <= CLIENT_MARKS_LISTS_MAX && keys->left_out == 0) {
+        return;
+    }
+    struct mark **lists = xcalloc(keys->marks.count, sizeof(*lists)), *mark;
+    for (size_t at = 0; (mark = key_table_next(&keys->marks, &at)); at++) {
+        lists[count++] = mark;
+    }
+    qsort(lists, count, sizeof(*lists), compare_lists);
+    keys->left_out = 0;
+    for (size_t i = 0; i < count; i++) {
+        bytes += lists[i]->list_len;
+        lists[i]->is_left_out = bytes > CLIENT_MARKS_LISTS_MAX;
+        keys->left_out += lists[i]->is_left_out;
+    }
+    free(lists);
+}
+
 bool mark_keys_commit(struct mark_keys *keys, bool full,
                       void (*fn)(void *data, const struct ip *ip, bool is_there), void *data)
 {
@@ -217,6 +246,9 @@ bool mark_keys_commit(struct mark_keys *keys, bool full,
         }
     }
     keys->changed = NULL;
+    if (is_change) {
+        share_out(keys);
+    }
     return is_change;
 }
 

@@ -27,6 +27,7 @@ struct mark {
     struct ip was; /* as of the last commit; family_bytes 0: it was not there */
     char *list;    /* of a list; owned */
     size_t list_len;
+    bool is_left_out; /* of a list, as of the last commit: longer ones have no room */
     uint8_t label_len;
     char label[]; /* behind the prefix */
 };
@@ -36,7 +37,8 @@ struct mark_keys {
     struct key_table marks;
     struct mark *changed;
     size_t list_bytes;
-    bool is_cut; /* more addresses than are kept: until all is read again */
+    size_t left_out; /* of the lists, as of the last commit */
+    bool is_cut;     /* more addresses than are kept: until all is read again */
     bool keeps_old;
 };
 
@@ -49,8 +51,9 @@ void mark_keys_begin(struct mark_keys *keys, bool keeps_old);
 const char *mark_keys_put(struct mark_keys *keys, struct slice label, struct slice value);
 void mark_keys_del(struct mark_keys *keys, struct slice label);
 
-/* Returns whether anything differs. Of addresses, calls fn (NULL: none) for each that is not there
- * any more, and each that is new. */
+/* Returns whether anything differs. If all lists together are more than CLIENT_MARKS_LISTS_MAX, the
+ * longest are left out, so that nobody's is for the sake of longer ones. Of addresses, calls fn
+ * (NULL: none) for each that is not there any more, and each that is new. */
 bool mark_keys_commit(struct mark_keys *keys, bool full,
                       void (*fn)(void *data, const struct ip *ip, bool is_there), void *data);
 

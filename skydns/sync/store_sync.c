@@ -332,9 +332,9 @@ bool store_sync_awaits_clients(const struct store_sync *sync)
     return !clients_are_settled(sync->clients);
 }
 
-bool store_sync_explain_denied(const struct store_sync *sync, struct buf *out)
+bool store_sync_explain_client_keys(const struct store_sync *sync, struct buf *out)
 {
-    return clients_explain_denied(sync->clients, out);
+    return clients_explain_trouble(sync->clients, out);
 }
 
 const struct client_index *store_sync_clients(const struct store_sync *sync)

@@ -143,8 +143,8 @@ void store_sync_set_clients(struct store_sync *sync, bool wants_clients);
 /* The keys about clients have not been read yet, nor denied. */
 bool store_sync_awaits_clients(const struct store_sync *sync);
 
-/* writer_documents_explain_denied, of keys about clients. */
-bool store_sync_explain_denied(const struct store_sync *sync, struct buf *out);
+/* True, with the reason: etcd denies reading keys about clients, or some have no room. */
+bool store_sync_explain_client_keys(const struct store_sync *sync, struct buf *out);
 
 /* Whether it is known who asks and what he may see: not before etcd has said which pods there are,
  * which addresses they share with nodes and which namespaces others may see, a snapshot's word is

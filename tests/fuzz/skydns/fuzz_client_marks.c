@@ -51,7 +51,7 @@ static void check_limits(const struct mark_keys *keys)
         assert(mark->list_len <= CLIENT_MARKS_LIST_MAX);
         bytes += mark->list_len;
     }
-    assert(bytes == keys->list_bytes && bytes <= CLIENT_MARKS_LISTS_MAX);
+    assert(bytes == keys->list_bytes && bytes <= CLIENT_MARKS_LISTS_HELD_MAX);
 }
 
 static void check_saved(const struct mark_keys *keys, const struct sums *told)

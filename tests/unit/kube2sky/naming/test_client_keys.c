@@ -203,7 +203,7 @@ static void test_namespaces(void **state UNUSED)
     client_keys_free(keys);
 }
 
-/* What is no namespace's name, or longer than annotations can be, has no key. */
+/* What is no namespace's name, or longer than readers take, has no key. */
 static void test_impossible_namespaces(void **state UNUSED)
 {
     static const char *const names[] = {"", "a/b", "../leader", "a.b", "a\nb", "-a", "a-"};
@@ -224,6 +224,45 @@ static void test_impossible_namespaces(void **state UNUSED)
     text[CLIENT_KEYS_TEXT_MAX] = 'x';
     put_namespace(keys, "a", text); /* nobody sees it now */
     assert_value(keys, VISIBLE "a", NULL);
+    free(text);
+    client_keys_free(keys);
+}
+
+/* The longest lists have no key while all together are too long, in whatever order they came. */
+static void test_long_lists_take_nothing_from_short_ones(void **state UNUSED)
+{
+    enum { FULL = CLIENT_KEYS_TEXTS_MAX / CLIENT_KEYS_TEXT_MAX };
+    struct client_keys *keys = keys_of(false);
+    char *text = xmalloc(CLIENT_KEYS_TEXT_MAX + 1), name[16], key[100];
+    memset(text, 'x', CLIENT_KEYS_TEXT_MAX);
+    text[CLIENT_KEYS_TEXT_MAX] = '\0';
+    put_namespace(keys, "before", "a,b");
+    for (unsigned i = 0; i < 2 * FULL; i++) {
+        (void)snprintf(name, sizeof(name), "long-%03u", i);
+        put_namespace(keys, name, text);
+    }
+    put_namespace(keys, "then", "*");
+    assert_value(keys, VISIBLE "before", "a,b");
+    assert_value(keys, VISIBLE "then", "*");
+    assert_int_equal(client_keys_left_out(keys), FULL + 1); /* the short ones take 4 bytes */
+    for (unsigned i = 0; i < 2 * FULL; i++) {
+        (void)snprintf(key, sizeof(key), VISIBLE "long-%03u", i);
+        assert_value(keys, key, i < FULL - 1 ? text : NULL);
+    }
+    while (client_keys_next_change(keys, CLIENT_KEYS_VISIBLE).ptr) {
+    }
+    client_keys_remove(keys, KUBE_NAMESPACE, "", "long-000"); /* makes room for the next one */
+    (void)snprintf(key, sizeof(key), VISIBLE "long-%03u", FULL - 1);
+    assert_value(keys, key, text);
+    assert_change(keys, CLIENT_KEYS_VISIBLE, VISIBLE "long-000");
+    assert_change(keys, CLIENT_KEYS_VISIBLE, key);
+    assert_change(keys, CLIENT_KEYS_VISIBLE, NULL);
+    client_keys_list_begin(keys, KUBE_NAMESPACE); /* all long ones are gone */
+    put_namespace(keys, "before", "a,b");
+    client_keys_list_end(keys, KUBE_NAMESPACE);
+    assert_int_equal(client_keys_left_out(keys), 0);
+    put_namespace(keys, "long-127", text); /* one that was left out before */
+    assert_value(keys, VISIBLE "long-127", text);
     free(text);
     client_keys_free(keys);
 }
@@ -559,6 +598,7 @@ int main(void)
         cmocka_unit_test(test_names_of_pods_do_not_run_together),
         cmocka_unit_test(test_namespaces),
         cmocka_unit_test(test_impossible_namespaces),
+        cmocka_unit_test(test_long_lists_take_nothing_from_short_ones),
         cmocka_unit_test(test_lists),
         cmocka_unit_test(test_empty_lists),
         cmocka_unit_test(test_unwanted_parts),

@@ -132,7 +132,7 @@ static void test_each_tells_every_namespace_once(void **state)
     struct visibility *v =
         visibility_new(VISIBILITY_UNKNOWN_PUBLIC, public_names, 1, listed, ARRAY_LEN(listed));
     (void)state;
-    assert_string_equal(seen(v, "team-a"), "team-a default shop bank");
+    assert_string_equal(seen(v, "team-a"), "team-a default bank shop");
     assert_string_equal(seen(v, "team-b"), "team-b default shop");
     assert_string_equal(seen(v, "team-c"), "team-c default bank");
     assert_string_equal(seen(v, NULL), "default");
@@ -194,14 +194,14 @@ static void test_public_and_listed_namespaces(void **state)
         names[i] = slice_str(texts[i]);
     }
     for (unsigned i = 0; i <= VISIBILITY_LISTED_MAX; i++) {
-        (void)snprintf(labels[i], sizeof(labels[i]), "l%u", i);
+        (void)snprintf(labels[i], sizeof(labels[i]), "l%05u", i);
         listed[i] = (struct visible_namespace){slice_str(labels[i]), slice_str("team-a")};
     }
     struct visibility *v = visibility_new(VISIBILITY_UNKNOWN_PUBLIC, names, ARRAY_LEN(names),
                                           listed, VISIBILITY_LISTED_MAX + 1);
     assert_true(shows(v, "p63", NULL));
     assert_false(shows(v, "p64", NULL));
-    assert_true(shows(v, "l0", "team-a"));
+    assert_true(shows(v, "l00000", "team-a"));
     assert_true(shows(v, "l65535", "team-a"));
     assert_false(shows(v, "l65536", "team-a"));
     visibility_unref(v);
@@ -213,16 +213,18 @@ static void test_pairs_in_all(void **state)
 {
     char *text = names_text(VISIBILITY_NAMES_MAX);
     enum { FULL = VISIBILITY_PAIRS_MAX / VISIBILITY_NAMES_MAX };
-    struct visible_namespace listed[FULL + 1];
+    struct visible_namespace listed[FULL + 2];
     char labels[FULL + 1][12];
     (void)state;
     for (unsigned i = 0; i <= FULL; i++) {
-        (void)snprintf(labels[i], sizeof(labels[i]), "l%u", i);
+        (void)snprintf(labels[i], sizeof(labels[i]), "l%04u", i);
         listed[i] = (struct visible_namespace){slice_str(labels[i]), slice_str(text)};
     }
+    listed[FULL + 1] = (struct visible_namespace){slice_str("short"), slice_str("n1")};
     struct visibility *v =
         visibility_new(VISIBILITY_UNKNOWN_PUBLIC, NULL, 0, listed, ARRAY_LEN(listed));
-    assert_true(shows(v, labels[FULL - 1], "n1"));
+    assert_true(shows(v, "short", "n1")); /* the longest go without */
+    assert_true(shows(v, labels[FULL - 2], "n1"));
     assert_false(shows(v, labels[FULL], "n1"));
     visibility_unref(v);
     free(text);

@@ -122,10 +122,16 @@ struct fixture {
     char listed[256]; /* as told last: "a=x,y b=* " */
 };
 
+static void (*listed_to)(void *data, const struct visible_namespace *listed, size_t count);
+
 static void on_visible(void *data, const struct visible_namespace *listed, size_t count)
 {
     struct fixture *f = data;
     int n = 0;
+    if (listed_to) {
+        listed_to(data, listed, count);
+        return;
+    }
     f->told++;
     f->listed[0] = '\0';
     for (size_t i = 0; i < count; i++) {
@@ -622,17 +628,65 @@ static void test_long_lists(void **state)
     start(f);
     mark_bytes(VIS, "x", slice_of(text, CLIENT_MARKS_LIST_MAX + 1));
     assert_true(is_remembered(f, VIS "x", "a list of more than 64 KiB"));
-    for (unsigned i = 0; i < CLIENT_MARKS_LISTS_MAX / CLIENT_MARKS_LIST_MAX; i++) {
+    for (unsigned i = 0; i < CLIENT_MARKS_LISTS_HELD_MAX / CLIENT_MARKS_LIST_MAX; i++) {
         char label[16];
         (void)snprintf(label, sizeof(label), "n%u", i); /* fits */
         mark_bytes(VIS, label, slice_of(text, CLIENT_MARKS_LIST_MAX));
     }
     assert_int_equal(broken_count(f->broken), 1);
     mark(VIS, "y", "a");
-    assert_true(is_remembered(f, VIS "y", "more than 4 MiB of lists"));
+    assert_true(is_remembered(f, VIS "y", "more than 8 MiB of lists"));
     mark(VIS, "n0", "b"); /* in the place of a long one */
     mark(VIS, "y", "a");
     assert_int_equal(broken_count(f->broken), 1);
+    free(text);
+}
+
+static void count_listed(void *data, const struct visible_namespace *listed, size_t count)
+{
+    struct fixture *f = data;
+    size_t short_ones = 0;
+    f->told++;
+    for (size_t i = 0; i < count; i++) {
+        short_ones += listed[i].text.len < 10;
+    }
+    (void)snprintf(f->listed, sizeof(f->listed), "%zu of %zu", short_ones, count);
+}
+
+/* Nor for the sake of longer ones, whatever came first. */
+static void test_short_lists_are_never_left_out(void **state)
+{
+    enum { FULL = CLIENT_MARKS_LISTS_MAX / CLIENT_MARKS_LIST_MAX };
+    struct fixture *f = *state;
+    char *text = calloc(1, CLIENT_MARKS_LIST_MAX), label[16];
+    char expected[16];
+    struct buf why;
+    assert_non_null(text);
+    memset(text, ',', CLIENT_MARKS_LIST_MAX);
+    listed_to = count_listed;
+    start(f);
+    buf_init(&why, 1000);
+    for (unsigned i = 0; i < FULL; i++) {
+        (void)snprintf(label, sizeof(label), "n%02u", i); /* fits */
+        mark_bytes(VIS, label, slice_of(text, CLIENT_MARKS_LIST_MAX));
+    }
+    end(VIS, false);
+    (void)snprintf(expected, sizeof(expected), "0 of %d", FULL);
+    assert_string_equal(f->listed, expected);
+    assert_false(clients_explain_trouble(f->clients, &why));
+    mark(VIS, "y", "a");
+    mark(VIS, "z", "b");
+    end(VIS, false);
+    (void)snprintf(expected, sizeof(expected), "2 of %d", FULL + 1);
+    assert_string_equal(f->listed, expected);
+    assert_true(clients_explain_trouble(f->clients, &why));
+    assert_non_null(strstr(buf_cstr(&why), "1 lists below " VIS " are left out"));
+    unmark(VIS, "n00");
+    end(VIS, false);
+    assert_string_equal(f->listed, expected);
+    assert_false(clients_explain_trouble(f->clients, &why));
+    listed_to = NULL;
+    buf_fini(&why);
     free(text);
 }
 
@@ -1002,6 +1056,7 @@ int main(void)
         TEST(test_lists),
         TEST(test_values_of_no_use),
         TEST(test_long_lists),
+        TEST(test_short_lists_are_never_left_out),
         TEST(test_more_addresses_than_are_kept),
         TEST(test_denied),
         TEST(test_nothing_is_known_before_the_lists_are),
