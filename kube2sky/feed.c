@@ -38,12 +38,14 @@ struct feed {
     int64_t asked_again_ms;
     uint64_t credentials_id;
     ev_timer restored; /* the API's store has gone back: everything is listed again */
+    ev_timer distrust; /* runs while Namespaces are refused and their lists count */
     struct outage outage;
     struct follower *followers[KUBE_KIND_COUNT];
     size_t follower_counts[KUBE_KIND_COUNT]; /* 0: the kind is not followed */
     struct feed_counts counts[KUBE_KIND_COUNT];
     bool has_config_map; /* it exists */
     bool has_left_out;   /* told: not all Namespaces' lists have room */
+    bool has_lost_lists; /* Namespaces are refused */
 };
 
 /* ---- Reflectors to inventory ---- */
@@ -323,6 +325,33 @@ static void lack(struct follower *follower, const struct err *err)
     }
 }
 
+/* Who sees a namespace is the owner's to say, and he may have taken it back since. Not before the
+ * server has listed the Services, as in lack(). */
+static void on_distrust(struct ev_loop *loop, ev_timer *timer, int revents UNUSED)
+{
+    struct feed *feed = timer->data;
+    if (is_listed_beside(feed, KUBE_SERVICE, NULL)) {
+        ev_timer_stop(loop, timer);
+        feed->has_lost_lists = true;
+        client_keys_lose_lists(feed->config.client_keys, true);
+        log_warn("namespaces are refused, so none is shown to others any more",
+                 LOG_INT("after_ms", feed->config.patience_ms));
+    }
+}
+
+/* err: NULL, Namespaces can be read. */
+static void judge_lists(struct feed *feed, const struct err *err)
+{
+    if (!err) {
+        ev_timer_stop(feed->config.loop, &feed->distrust);
+        feed->has_lost_lists = false;
+        client_keys_lose_lists(feed->config.client_keys, false);
+    } else if (err->code == ERR_REFUSED && !feed->config.is_dry_run && !feed->has_lost_lists &&
+               !ev_is_active(&feed->distrust)) {
+        ev_timer_again(feed->config.loop, &feed->distrust);
+    }
+}
+
 /* "GET <URL>: 403", of "GET <URL>: 403 Forbidden: cannot list ...". */
 static size_t status_end(const char *reason)
 {
@@ -388,12 +417,14 @@ static void note_refusal(struct feed *feed, bool permits)
     }
 }
 
-static void on_state(void *data, enum kube_kind kind UNUSED, const char *resource,
-                     const struct err *err)
+static void on_state(void *data, enum kube_kind kind, const char *resource, const struct err *err)
 {
     struct follower *follower = data;
     bool was_refused = is_refused(follower);
     follower->followed.kind = resource; /* for its log line */
+    if (kind == KUBE_NAMESPACE && follower->feed->config.client_keys) {
+        judge_lists(follower->feed, err);
+    }
     if (err) {
         outage_away(&follower->followed, told_refusal(follower, err));
         lack(follower, err);
@@ -484,6 +515,8 @@ struct feed *feed_start(const struct feed_config *config)
                                                                .data = feed});
     ev_timer_init(&feed->restored, on_restored, 0.0, 0.0);
     feed->restored.data = feed;
+    ev_timer_init(&feed->distrust, on_distrust, 0.0, (double)config->patience_ms / 1000);
+    feed->distrust.data = feed;
     outage_init(&feed->outage, config->loop, "the Kubernetes API", config->patience_ms,
                 "the API has been failing for longer than etcd-mutation-timeout, still retrying");
     inventory_want(config->inventory, KUBE_POD, config->wants_pods);
@@ -531,6 +564,7 @@ void feed_stop(struct feed *feed)
 {
     ev_timer_stop(feed->config.loop, &feed->refused);
     ev_timer_stop(feed->config.loop, &feed->restored);
+    ev_timer_stop(feed->config.loop, &feed->distrust);
     parts_fetch_free(feed->parts);
     feed->parts = NULL;
     for (size_t kind = 0; kind < KUBE_KIND_COUNT; kind++) {

@@ -58,6 +58,7 @@ struct part {
     size_t listing_count;
     size_t bytes;    /* of all values */
     size_t left_out; /* of the keys */
+    bool is_lost;    /* what is wanted can no longer be known: nothing is */
 };
 
 struct client_keys {
@@ -196,10 +197,10 @@ static void set_value(struct part *part, struct client_key *key, struct slice va
     note_change(part, key);
 }
 
-static struct slice wanted_value(const struct client_key *key)
+static struct slice wanted_value(const struct part *part, const struct client_key *key)
 {
-    return key->value && !key->is_left_out ? slice_of(key->value, key->value_len)
-                                           : slice_of(NULL, 0);
+    return key->value && !key->is_left_out && !part->is_lost ? slice_of(key->value, key->value_len)
+                                                             : slice_of(NULL, 0);
 }
 
 /* Sets keys->key. */
@@ -520,6 +521,19 @@ void client_keys_remove(struct client_keys *keys, enum kube_kind kind, const cha
     }
 }
 
+void client_keys_lose_lists(struct client_keys *keys, bool are_lost)
+{
+    struct part *part = &keys->parts[CLIENT_KEYS_VISIBLE];
+    size_t at = 0;
+    if (part->is_lost == are_lost) {
+        return;
+    }
+    part->is_lost = are_lost;
+    for (struct client_key *key; (key = key_table_next(&part->table, &at)); at++) {
+        note_change(part, key);
+    }
+}
+
 /* ---- The reconciler's side ---- */
 
 struct slice client_keys_tree(const struct client_keys *keys, enum client_keys_part part)
@@ -535,11 +549,13 @@ bool client_keys_is_name(enum client_keys_part part, struct slice segment)
 
 struct slice client_keys_value(const struct client_keys *keys, struct slice text)
 {
-    const struct client_key *key = NULL;
-    for (size_t i = 0; i < CLIENT_KEYS_PARTS && !key; i++) {
-        key = key_table_find(&keys->parts[i].table, text);
+    for (size_t i = 0; i < CLIENT_KEYS_PARTS; i++) {
+        const struct client_key *key = key_table_find(&keys->parts[i].table, text);
+        if (key) {
+            return wanted_value(&keys->parts[i], key);
+        }
     }
-    return key ? wanted_value(key) : slice_of(NULL, 0);
+    return slice_of(NULL, 0);
 }
 
 struct slice client_keys_next_change(struct client_keys *keys, enum client_keys_part which)
@@ -567,11 +583,11 @@ void client_keys_each(const struct client_keys *keys,
                       void (*fn)(void *data, struct slice key, struct slice value), void *data)
 {
     for (size_t i = 0; i < CLIENT_KEYS_PARTS; i++) {
+        const struct part *part = &keys->parts[i];
         size_t at = 0;
-        for (const struct client_key *key; (key = key_table_next(&keys->parts[i].table, &at));
-             at++) {
-            if (wanted_value(key).ptr) {
-                fn(data, key_of(key), wanted_value(key));
+        for (const struct client_key *key; (key = key_table_next(&part->table, &at)); at++) {
+            if (wanted_value(part, key).ptr) {
+                fn(data, key_of(key), wanted_value(part, key));
             }
         }
     }
@@ -589,5 +605,5 @@ bool client_keys_may_delete(const struct client_keys *keys, enum client_keys_par
     for (size_t i = 0; i < state->listing_count && is_known; i++) {
         is_known = state->listings[i].is_listed && !state->listings[i].wants_first;
     }
-    return !keys->config.is_wanted[part] || is_known;
+    return !keys->config.is_wanted[part] || state->is_lost || is_known;
 }

@@ -52,6 +52,10 @@ void client_keys_remove(struct client_keys *keys, enum kube_kind kind, const cha
                         const char *name);
 void client_keys_list_end(struct client_keys *keys, enum kube_kind kind, const char *ns);
 
+/* Whether the server has refused Namespaces for so long that their lists can no longer be trusted,
+ * be they of this life or what etcd has: then no namespace has a key, which hides it. */
+void client_keys_lose_lists(struct client_keys *keys, bool are_lost);
+
 /* ---- The reconciler's side ---- */
 
 /* "/kube2sky/<domain>/visible/", below which the part's keys are, each one segment. Borrowed. */

@@ -6,7 +6,7 @@ import signal
 from contextlib import suppress
 
 import pytest
-from kube import KubeError, pod
+from kube import KubeError, pod, port, service
 from programs import http_get, reserve_port, wait_until
 from test_kube_dry_run import dry_run
 
@@ -105,6 +105,41 @@ def test_pods_on_the_host_network(cluster_bed):
     bed.start_kube2sky("--pods=disabled")
     wait_keys(bed, {})
     wait_until(lambda: not bed.etcd.values(PODS), "no records of pods")
+
+
+def test_namespaces_that_are_refused_after_the_start(bed):
+    """After --etcd-mutation-timeout, what a list of namespaces once said counts no more, be it of this life or of an
+    earlier one; the records stay. Permitted again, the lists are what they are now.
+    """
+    flags = (FLAG, "--etcd-mutation-timeout=1s")
+    made = bed.kube.create("services", service("web", port(80)))
+    for name in ("team-a", "team-b"):
+        bed.kube.create_namespace(name)
+        annotate(bed.kube, name, "*")
+    bed.start_kube2sky(*flags)
+    shown = visible(team_a="*", team_b="*")
+    wait_keys(bed, shown)
+    records = bed.etcd.values("/skydns/")
+    assert made["spec"]["clusterIP"] in str(records)
+    strict = f"http://127.0.0.1:{bed.readiness_port}/readiness?strict"
+    for is_new in (False, True):
+        bed.kube.control("forbid", resource="namespaces")
+        if is_new:
+            bed.kube2sky.stop()
+            bed.kube2sky = None
+            bed.start_kube2sky(*flags)
+        bed.kube2sky.wait_line("namespaces are refused, so none is shown to others any more after_ms=1000")
+        wait_keys(bed, {})
+        wait_until(lambda: "namespaces" in http_get(strict)[1], "strict readiness")
+        assert http_get(strict)[0] == 503 and bed.readiness()[0] == 200
+        annotate(bed.kube, "team-b", None if is_new else "team-a")
+        bed.kube.control("forbid", resource="namespaces", on=False)
+        shown = visible(team_a="*") if is_new else visible(team_a="*", team_b="team-a")
+        wait_keys(bed, shown)
+        wait_until(lambda: http_get(strict)[0] == 200, "strictly ready")
+    assert bed.etcd.values("/skydns/") == records
+    lines = [line for line in bed.kube2sky.lines if "none is shown to others" in line]
+    assert len(lines) == 1, lines
 
 
 def test_emptied_and_disturbed(bed):

@@ -273,6 +273,28 @@ static void assert_deletes(const struct client_keys *keys, bool nodes, bool visi
     assert_int_equal(client_keys_may_delete(keys, CLIENT_KEYS_VISIBLE), visible);
 }
 
+/* Before any list, too: what etcd has may go. */
+static void test_lists_that_can_no_longer_be_known(void **state UNUSED)
+{
+    struct client_keys *keys = keys_of(false);
+    client_keys_lose_lists(keys, true);
+    assert_deletes(keys, false, true);
+    client_keys_lose_lists(keys, false);
+    assert_deletes(keys, false, false);
+    client_keys_list_begin(keys, KUBE_NAMESPACE);
+    put_namespace(keys, "team-a", "*");
+    client_keys_list_end(keys, KUBE_NAMESPACE);
+    assert_change(keys, CLIENT_KEYS_VISIBLE, VISIBLE "team-a");
+    client_keys_lose_lists(keys, true);
+    assert_value(keys, VISIBLE "team-a", NULL);
+    assert_change(keys, CLIENT_KEYS_VISIBLE, VISIBLE "team-a");
+    client_keys_lose_lists(keys, false);
+    assert_value(keys, VISIBLE "team-a", "*");
+    assert_change(keys, CLIENT_KEYS_VISIBLE, VISIBLE "team-a");
+    assert_change(keys, CLIENT_KEYS_VISIBLE, NULL);
+    client_keys_free(keys);
+}
+
 static void test_lists(void **state UNUSED)
 {
     struct client_keys *keys = keys_of(false);
@@ -598,6 +620,7 @@ int main(void)
         cmocka_unit_test(test_names_of_pods_do_not_run_together),
         cmocka_unit_test(test_namespaces),
         cmocka_unit_test(test_impossible_namespaces),
+        cmocka_unit_test(test_lists_that_can_no_longer_be_known),
         cmocka_unit_test(test_long_lists_take_nothing_from_short_ones),
         cmocka_unit_test(test_lists),
         cmocka_unit_test(test_empty_lists),
