@@ -9,10 +9,19 @@
 #include "skydns/external/zone_table.h"
 #include "skydns/publish/reverse_zone.h"
 
+static bool has_record(const struct answer *a, struct view_node *ret_at)
+{
+    const struct view *view = &a->follow.view;
+    return view_has_record(view, lookup_find_literal(view, &a->name, ret_at) ? ret_at : NULL);
+}
+
 static bool add_pointer(struct answer *a)
 {
-    const struct store_record *record =
-        a->in.question->type == DNS_TYPE_PTR ? lookup_exact(&a->follow.view, &a->name) : NULL;
+    struct view_node at;
+    if (a->in.question->type != DNS_TYPE_PTR || !has_record(a, &at)) {
+        return false;
+    }
+    const struct store_record *record = view_record(&a->follow.view, &at);
     if (!record || record->host != STORE_HOST_NAME) {
         return false;
     }
@@ -44,6 +53,7 @@ static bool is_above_addresses(const struct reversed *r)
 static bool exists_in_zone(struct answer *a, const struct reversed *r)
 {
     struct follow *f = &a->follow;
+    struct view_node at;
     if (a->config->visibility && is_above_addresses(r)) {
         return true;
     }
@@ -53,6 +63,7 @@ static bool exists_in_zone(struct answer *a, const struct reversed *r)
     case LOOKUP_FOUND:
         return true;
     case LOOKUP_ABSENT:
+        (void)has_record(a, &at); /* takes as long as what was found hidden */
         break;
     case LOOKUP_LIMIT:
         (void)follow_defer_walk(f); /* else it is too much below an address: as absent */

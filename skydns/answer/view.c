@@ -174,6 +174,27 @@ const struct store_record *view_record(const struct view *view, const struct vie
     return is_hidden ? NULL : record;
 }
 
+/* Does what view_hides_target does, for no target. */
+static bool hides_nothing(const struct view *view)
+{
+    static const char *const labels[] = {"svc", "no-namespace", "no-service"};
+    struct dname name = view->config->zones[0].domain;
+    bool fits = true;
+    for (size_t i = 0; i < ARRAY_LEN(labels) && fits; i++) {
+        fits = dname_prepend(&name, slice_str(labels[i]));
+    }
+    return view_part_of(view, &name) == VIEW_NONE;
+}
+
+bool view_has_record(const struct view *view, const struct view_node *node)
+{
+    bool has_record = node && store_node_record(node->node);
+    if (!has_record && view->visibility) {
+        (void)hides_nothing(view);
+    }
+    return has_record;
+}
+
 bool view_hides_record(const struct view *view, const struct dname *name)
 {
     struct view_node node;

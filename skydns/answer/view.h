@@ -101,6 +101,10 @@ bool view_child(const struct view *view, const struct view_node *parent, struct 
 /* The record of exactly this name, or NULL. */
 const struct store_record *view_record(const struct view *view, const struct view_node *node);
 
+/* Whether a reverse name's node has a record, hidden or not; NULL: it has no node. If not, takes as
+ * long as view_record does to find that one is hidden: so time tells nothing of what is. */
+bool view_has_record(const struct view *view, const struct view_node *node);
+
 /* Whether a lower-cased name has a record that may not be shown. */
 bool view_hides_record(const struct view *view, const struct dname *name);
 

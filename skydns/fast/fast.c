@@ -67,8 +67,11 @@ void fast_look_ahead(struct fast *fast, const struct store *store,
     struct store_walk *walks[ENGINE_AHEAD_MAX];
     const struct fast_question *foreign[ENGINE_AHEAD_MAX];
     size_t going = 0, foreign_count = 0;
-    fast->ahead_count = count < ENGINE_AHEAD_MAX ? count : ENGINE_AHEAD_MAX;
-    if (count == 0) {
+    /* What a client may not see is not looked for: how long that takes would tell of it. */
+    fast->ahead_count = fast->config->visibility   ? 0
+                        : count < ENGINE_AHEAD_MAX ? count
+                                                   : ENGINE_AHEAD_MAX;
+    if (fast->ahead_count == 0) {
         return;
     }
     fast_zones_use(&fast->zones, store);
@@ -97,13 +100,22 @@ void fast_look_ahead(struct fast *fast, const struct store *store,
     }
 }
 
+/* From the client, whether or not it exists. All reverse names may be: the slow path decides. */
+static bool may_be_hidden(const struct fast *f, const struct fast_question *question,
+                          const struct engine_query *query)
+{
+    return f->view.visibility &&
+           (!question->zone ||
+            fast_name_part(&f->zones, question->zone, question->query, &query->view) == VIEW_NONE);
+}
+
 static NOINLINE const struct fast_question *find_alone(struct fast *f, const struct store *store,
                                                        const struct engine_query *query)
 {
     struct fast_question *q = &f->alone;
     fast_zones_use(&f->zones, store);
     fast_question_begin(&f->zones, &query->parsed->fast, q);
-    if (q->source == FAST_STORE) {
+    if (q->source == FAST_STORE && !may_be_hidden(f, q, query)) {
         store_walk_finish(&q->walk);
     }
     return q;
@@ -495,19 +507,13 @@ static bool may_end_like_reverse(struct slice name)
                         slice_of(arpa, sizeof(arpa)));
 }
 
-/* From the client: the reverse name, since it is in a domain of ours as well, or its record. */
-static bool may_be_hidden(const struct fast *f, struct slice target)
-{
-    return f->view.visibility && (f->zones.is_nested || view_hides_target(&f->view, target));
-}
-
 /* A reverse name that has a key. */
 static bool answer_pointer(struct fast *f, const struct fast_question *question)
 {
-    const struct store_node *node = question->walk.node;
+    const struct store_node *node = f->view.visibility ? NULL : question->walk.node;
     const struct store_record *record = node ? store_node_record(node) : NULL;
     struct slice target = record ? store_record_host_wire(record) : slice_of(NULL, 0);
-    if (target.len == 0 || may_end_like_reverse(target) || may_be_hidden(f, target)) {
+    if (target.len == 0 || may_end_like_reverse(target)) {
         return false;
     }
     uint32_t ttl_s = record->ttl_s ? record->ttl_s : f->config->settings.ttl_s;
@@ -593,8 +599,8 @@ enum fast_outcome fast_prepare(struct fast *fast, const struct store *store,
 {
     struct fast *f = fast;
     assert(query->parsed->is_ordinary);
-    const struct fast_question *question = find_question(f, store, query);
     f->view = view_of(f->config, store, &query->view, NULL);
+    const struct fast_question *question = find_question(f, store, query);
     f->random = query->random;
     if (question->source == FAST_CACHE) {
         return !is_hidden_stub(f, question) &&
@@ -612,8 +618,8 @@ bool fast_answer(struct fast *fast, const struct store *store, const struct engi
                  struct response *response, struct engine_deferral *ret_deferral)
 {
     struct fast *f = fast;
-    const struct fast_question *question = find_question(f, store, query);
     f->view = view_of(f->config, store, &query->view, NULL);
+    const struct fast_question *question = find_question(f, store, query);
     if (question->source != FAST_STORE) {
         return question->source == FAST_CACHE && !is_hidden_stub(f, question) &&
                answer_kept(f, question, query, response, ret_deferral);

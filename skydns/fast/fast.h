@@ -49,8 +49,8 @@ enum fast_outcome fast_prepare(struct fast *fast, const struct store *store,
                                const struct engine_query *query, struct answer *answer,
                                struct response *response, struct engine_deferral *ret_deferral);
 
-/* Like engine_look_ahead; NULL: not an ordinary query. They are borrowed until answered. count 0:
- * forgets the last batch and does not read the store. */
+/* Like engine_look_ahead; NULL: not an ordinary query. Nothing with visibility. They are borrowed
+ * until answered. count 0: forgets the last batch and does not read the store. */
 void fast_look_ahead(struct fast *fast, const struct store *store,
                      const struct fast_query *const *queries, size_t count);
 
