@@ -224,6 +224,13 @@ static void on_visible(void *data, const struct visible_namespace *listed, size_
     live_config_take_visible(p->live, listed, count);
 }
 
+/* Before there are records, nobody asks for them. */
+static bool knows_clients(void *data, const struct dname *domain)
+{
+    const struct program *p = data;
+    return !p->sync || store_sync_knows_clients(p->sync, domain);
+}
+
 /* With -visibility=own, names that a client would see are not denied before it is known who asks.
  */
 static bool is_incomplete(void *data, const struct dname *domain)
@@ -231,8 +238,7 @@ static bool is_incomplete(void *data, const struct dname *domain)
     const struct program *p = data;
     bool hides = live_config_options(p->live)->clients.is_own;
     return p->sync && /* else there are no records */
-           (store_sync_is_incomplete(p->sync, domain) ||
-            (hides && !store_sync_knows_clients(p->sync, domain)));
+           (store_sync_is_incomplete(p->sync, domain) || (hides && !knows_clients(data, domain)));
 }
 
 static void on_completeness(void *data)
@@ -266,6 +272,7 @@ static int settle_config(struct program *p, struct err *err)
         .tally = p->tally,
         .serials = p->serials,
         .is_incomplete = is_incomplete,
+        .knows_clients = knows_clients,
         .changed = on_config,
         .data = p,
     };

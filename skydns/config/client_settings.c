@@ -128,13 +128,15 @@ static struct visibility *visibility_of(struct client_settings *settings,
 }
 
 void client_settings_fill(struct client_settings *settings, const struct options *options,
-                          struct engine_config *config)
+                          bool knows_clients, struct engine_config *config)
 {
     config->cookies = settings->cookies;
     if (options_want_client_index(options)) {
         config->clients = settings->index;
     }
     if (options->clients.is_own) {
-        config->visibility = visibility_of(settings, &options->clients);
+        struct client_options now = options->clients;
+        now.unknown = knows_clients ? now.unknown : VISIBILITY_UNKNOWN_PUBLIC;
+        config->visibility = visibility_of(settings, &now);
     }
 }

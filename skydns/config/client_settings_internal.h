@@ -5,7 +5,7 @@
  *     store_sync --index, lists--> client_settings_fill --> engine_config --> answering threads
  *
  * With -visibility=own nothing is shown by accident: before the lists are known, what they would
- * show is hidden, and before the index is known, no client has a namespace. */
+ * show is hidden, and before the index is known, no client has a namespace, and none sees all. */
 #ifndef SKYDNS_CONFIG_CLIENT_SETTINGS_INTERNAL_H
 #define SKYDNS_CONFIG_CLIENT_SETTINGS_INTERNAL_H
 
@@ -33,8 +33,10 @@ void client_settings_set_listed(struct client_settings *settings,
 void client_settings_set_cookies(struct client_settings *settings,
                                  const struct cookie_secrets *secrets);
 
-/* Adds what these options say to a configuration that is to be published: references of its own. */
+/* Adds what these options say to a configuration that is to be published: references of its own.
+ * knows_clients: who has no namespace has none. Else he may have one, and sees what is public,
+ * whatever -visibility-unknown says. */
 void client_settings_fill(struct client_settings *settings, const struct options *options,
-                          struct engine_config *config);
+                          bool knows_clients, struct engine_config *config);
 
 #endif

@@ -152,11 +152,20 @@ static void set_serials(const struct live_config *live, struct engine_config *co
     }
 }
 
+static bool knows_clients(const struct live_config *live, const struct engine_config *config)
+{
+    bool does_know = true;
+    for (size_t i = 0; i < config->zone_count && does_know && live->config.knows_clients; i++) {
+        does_know = live->config.knows_clients(live->config.data, &config->zones[i].domain);
+    }
+    return does_know;
+}
+
 static void publish(struct live_config *live, const struct options *options)
 {
     struct engine_config *config = options_engine_config(options);
     foreign_settings_fill(live->foreign, options, config);
-    client_settings_fill(live->clients, options, config);
+    client_settings_fill(live->clients, options, knows_clients(live, config), config);
     config->dnssec =
         dnssec_files_keys(live->dnssec) ? dnssec_ref(dnssec_files_keys(live->dnssec)) : NULL;
     config->tsig = tsig_keys_ref(live->tsig_keys);

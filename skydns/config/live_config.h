@@ -40,6 +40,9 @@ struct live_config_config {
     /* Whether etcd is known to lack records of a domain: asked at each publication. NULL: none. */
     bool (*is_incomplete)(void *data, const struct dname *domain);
 
+    /* Whether it is known which clients a domain's pods are: likewise. NULL: it is. */
+    bool (*knows_clients)(void *data, const struct dname *domain);
+
     /* The configuration changed at run time; `now` and `before` are borrowed. */
     void (*changed)(void *data, const struct options *before, const struct options *now);
     void *data;
@@ -119,7 +122,7 @@ void live_config_set_clients(struct live_config *live, const struct client_index
 void live_config_take_visible(struct live_config *live, const struct visible_namespace *listed,
                               size_t count);
 
-/* Publishes the settings in force again: is_incomplete says something else. */
+/* Publishes the settings in force again: is_incomplete or knows_clients says something else. */
 void live_config_republish(struct live_config *live);
 
 /* Rereads the files, logs again which changes need a restart, and forgets all kept replies. */

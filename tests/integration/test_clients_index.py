@@ -149,6 +149,24 @@ def test_a_start_from_a_snapshot(snapshots):
     wait_until(lambda: seen(bed, of_node, "a"), "its address is no node's any more")
 
 
+def test_nobody_sees_all_before_it_is_known_who_asks(snapshots):
+    """Whoever has no namespace sees all with -visibility-unknown=all: not who may have one."""
+    bed, (client, other), flags = snapshots.bed, CLIENTS[:2], (*OWN, "-visibility-unknown=all")
+    bed.etcd.put_all(SERVICES | {pod("a", client): value(client)})
+    snapshots.start(*flags)
+    snapshots.wait_followed()
+    wait_until(lambda: said_to(bed, client) == ("NOERROR", "NXDOMAIN", "NXDOMAIN"), "a's client")
+    assert said_to(bed, other) == ("NOERROR",) * 3
+    snapshots.skydns.stop()
+    bed.etcd_program.kill()
+    snapshots.start(*flags)
+    for asking in (client, other):
+        assert seen(bed, asking, "common") and said_to(bed, asking) == ("SERVFAIL",) * 3
+    bed.start_etcd()
+    wait_until(lambda: said_to(bed, client) == ("NOERROR", "NXDOMAIN", "NXDOMAIN"), "a's client")
+    assert said_to(bed, other) == ("NOERROR",) * 3
+
+
 def test_an_address_that_passed_on_while_a_snapshot_was_written(snapshots):
     """The new owner is never taken for the former one, nor is a list that is gone believed."""
     bed, client = snapshots.bed, CLIENTS[0]

@@ -156,7 +156,7 @@ static struct engine_config *make_config(struct bench *b, enum setup setup)
     options.engine.autopath = setup == SETUP_AUTOPATH;
     struct engine_config *config = options_engine_config(&options);
     foreign_settings_fill(b->foreign, &options, config);
-    client_settings_fill(b->clients, &options, config);
+    client_settings_fill(b->clients, &options, true, config);
     config->dnssec = setup == SETUP_SIGNED ? make_keys() : NULL;
     config->cookies.count = setup == SETUP_COOKIES; /* any secret will do */
     return config;
