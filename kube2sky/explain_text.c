@@ -120,6 +120,7 @@ static char sign_of(enum owner_key_state state)
     static const char signs[OWNER_KEY_STATES] = {
         [OWNER_KEY_PRESENT] = ' ',  [OWNER_KEY_MISSING] = '+', [OWNER_KEY_DIFFERS] = '~',
         [OWNER_KEY_UNWANTED] = '-', [OWNER_KEY_FOREIGN] = '=', [OWNER_KEY_UNKNOWN] = '?',
+        [OWNER_KEY_TAKEN] = '!',
     };
     return signs[state];
 }
@@ -155,13 +156,17 @@ static void put_claims(const struct explanation *x, struct buf *out)
     for (size_t i = 0; i < x->claim_count; i++) {
         const struct owner_claim *claim = &x->claims[i];
         label(out, i ? "" : "reverse");
-        buf_printf(out, "%s is ", ip_format(&claim->ip, text));
+        bool is_taken = claim->state == OWNER_KEY_TAKEN;
+        buf_printf(out, "%s is %s", ip_format(&claim->ip, text), is_taken ? "not " : "");
         plain(out, claim->winner_host.len ? claim->winner_host : claim->host);
         if (claim->winner_host.len && !claim->is_won) {
             buf_append_str(out, " of ");
             plain(out, claim->winner_owner);
             buf_append_str(out, ", which wins against ");
             plain(out, claim->host);
+        }
+        if (is_taken) {
+            buf_append_str(out, ": a pod of another namespace has the address");
         }
         put_where(claim->state, claim->revision, out);
     }

@@ -141,6 +141,10 @@ static void write_writer(struct metrics_page *page, const struct reconciler_stat
     metrics_gauge(page, "reverse_keys_foreign",
                   "Reverse keys that somebody else wrote and that are left alone.",
                   (double)stats->foreign);
+    metrics_gauge(page, "reverse_names_refused",
+                  "Addresses without a reverse name: pods of other namespaces have them than of "
+                  "those that claim them.",
+                  (double)stats->reverse_refused);
     metrics_gauge(page, "node_addresses",
                   "Keys that list addresses which pods share with their node.",
                   (double)stats->node_addresses);

@@ -27,6 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/addr.h"
 #include "common/base/slice.h"
 #include "kube2sky/api/kube_object.h"
 #include "kube2sky/naming/owner_objects.h"
@@ -113,6 +114,14 @@ bool inventory_knows_claims(const struct inventory *inventory, struct slice owne
 
 /* Claims are still to come: of Services and endpoints that the server does not refuse. */
 bool inventory_awaits_claims(const struct inventory *inventory);
+
+/* Whether pods that have not ended have the address; and such pods of the namespace, in lower case.
+ */
+bool inventory_has_pod(const struct inventory *inventory, const struct ip *ip);
+bool inventory_has_pod_of(const struct inventory *inventory, const struct ip *ip, struct slice ns);
+
+/* Whether those are all: pods have been listed completely, or are not wanted. */
+bool inventory_knows_pods(const struct inventory *inventory);
 
 /* A bit (1 << kind) for each kind that has been listed completely or is not wanted. */
 unsigned inventory_complete_kinds(const struct inventory *inventory);

@@ -26,6 +26,7 @@ struct slices {
 
 /* An address of pods of one namespace: usually one pod, several on the host network. */
 struct address {
+    struct address *next_here; /* of another namespace */
     uint32_t pod_count;
     uint32_t id_len;
     struct ip ip; /* family 0: invalid */
@@ -50,6 +51,18 @@ static struct slice address_key(const void *thing)
     return slice_of(address->id, address->id_len);
 }
 
+/* family_bytes, followed by that many bytes. */
+static struct slice place_of(const struct ip *ip)
+{
+    return slice_of(ip, 1 + (size_t)ip->family_bytes);
+}
+
+static struct slice place_key(const void *thing)
+{
+    const struct address *address = thing;
+    return place_of(&address->ip);
+}
+
 void index_init(struct index *index, void (*changed)(void *data, struct slice owner), void *data)
 {
     *index = (struct index){.changed = changed, .data = data};
@@ -58,6 +71,7 @@ void index_init(struct index *index, void (*changed)(void *data, struct slice ow
     }
     key_table_init(&index->services, slices_key);
     key_table_init(&index->addresses, address_key);
+    key_table_init(&index->places, place_key);
     buf_init(&index->id, OWNER_ID_MAX);
 }
 
@@ -90,6 +104,7 @@ void index_fini(struct index *index)
         free_things(&index->kinds[kind]);
     }
     free_things(&index->services);
+    key_table_fini(&index->places);
     free_things(&index->addresses);
     buf_fini(&index->id);
 }
@@ -267,6 +282,32 @@ static struct slice owner_of_pod(struct index *index, const struct kube_object *
     return owner;
 }
 
+static void link_place(struct index *index, struct address *address)
+{
+    struct address *first = key_table_find(&index->places, place_key(address));
+    if (first) {
+        address->next_here = first->next_here;
+        first->next_here = address;
+    } else {
+        (void)key_table_put(&index->places, address); /* was not there */
+    }
+}
+
+static void unlink_place(struct index *index, struct address *address)
+{
+    struct address *first = key_table_find(&index->places, place_key(address));
+    struct address **link = &first;
+    while (*link != address) {
+        link = &(*link)->next_here;
+    }
+    *link = address->next_here;
+    if (first) {
+        (void)key_table_put(&index->places, first); /* or what was first */
+    } else {
+        (void)key_table_take(&index->places, place_key(address)); /* this one */
+    }
+}
+
 static void count_address(struct index *index, const struct kube_object *pod, size_t i)
 {
     struct ip ip;
@@ -278,6 +319,9 @@ static void count_address(struct index *index, const struct kube_object *pod, si
         address->id_len = (uint32_t)id.len;
         memcpy(address->id, id.ptr, id.len);
         (void)key_table_put(&index->addresses, address); /* was not there */
+        if (ip.family_bytes) {
+            link_place(index, address);
+        }
     }
     address->pod_count++;
     if (address->pod_count == 1) {
@@ -293,6 +337,9 @@ static void uncount_address(struct index *index, const struct kube_object *pod, 
     address->pod_count--;
     if (address->pod_count == 0) {
         (void)key_table_take(&index->addresses, id); /* this one */
+        if (ip.family_bytes) {
+            unlink_place(index, address);
+        }
         free(address);
         index->changed(index->data, owner);
     }
@@ -499,4 +546,19 @@ void index_add_pod(const struct index *index, struct slice address, struct owner
         objects->pod_name = slice_of(found->id + from, found->id_len - from);
         objects->pod_ip = found->ip;
     }
+}
+
+bool index_has_pod(const struct index *index, const struct ip *ip)
+{
+    return key_table_find(&index->places, place_of(ip)) != NULL;
+}
+
+bool index_has_pod_of(const struct index *index, const struct ip *ip, struct slice ns)
+{
+    const struct address *address = key_table_find(&index->places, place_of(ip));
+    while (address && !(address->id_len > ns.len && address->id[ns.len] == '/' &&
+                        memcmp(address->id, ns.ptr, ns.len) == 0)) {
+        address = address->next_here;
+    }
+    return address != NULL;
 }

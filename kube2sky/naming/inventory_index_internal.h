@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/addr.h"
 #include "common/base/buf.h"
 #include "common/base/key_table.h"
 #include "common/base/slice.h"
@@ -36,7 +37,8 @@ struct entry {
 struct index {
     struct key_table kinds[KUBE_KIND_COUNT]; /* of entries */
     struct key_table services;               /* that have slices, and these */
-    struct key_table addresses;              /* of pods that have not ended */
+    struct key_table addresses;              /* of pods that have not ended, by namespace */
+    struct key_table places;                 /* the same: the first of each address */
     struct buf id;                           /* scratch for the current id */
     void (*changed)(void *data, struct slice owner);
     /* Instead of it, for a change that can be named by itself; NULL: never. */
@@ -85,5 +87,10 @@ void index_add_slices(const struct index *index, struct slice service,
                       struct owner_objects *objects);
 bool index_has_news(const struct index *index, struct slice service); /* one of its slices is */
 void index_add_pod(const struct index *index, struct slice address, struct owner_objects *objects);
+
+/* Whether pods that have not ended have the address; and such pods of the namespace, in lower case.
+ */
+bool index_has_pod(const struct index *index, const struct ip *ip);
+bool index_has_pod_of(const struct index *index, const struct ip *ip, struct slice ns);
 
 #endif

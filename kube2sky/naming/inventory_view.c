@@ -189,6 +189,30 @@ bool inventory_knows_claims(const struct inventory *inventory, struct slice owne
     return is_known;
 }
 
+bool inventory_has_pod(const struct inventory *inventory, const struct ip *ip)
+{
+    bool has_pod = false;
+    for (size_t i = 0; i < inventory->part_count && !has_pod; i++) {
+        has_pod = index_has_pod(&inventory->parts[i]->index, ip);
+    }
+    return has_pod;
+}
+
+bool inventory_has_pod_of(const struct inventory *inventory, const struct ip *ip, struct slice ns)
+{
+    const struct inventory *part = inventory_find_part(inventory, ns);
+    return part && index_has_pod_of(&part->index, ip, ns);
+}
+
+bool inventory_knows_pods(const struct inventory *inventory)
+{
+    bool is_known = true;
+    for (size_t i = 0; i < inventory->part_count && is_known; i++) {
+        is_known = may_delete_of(inventory->parts[i], KUBE_POD);
+    }
+    return is_known;
+}
+
 static bool is_awaited(const struct inventory *inventory, enum kube_kind kind)
 {
     return !is_complete(inventory, kind) && !inventory->kinds[kind].is_lacking;

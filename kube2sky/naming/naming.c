@@ -103,29 +103,34 @@ void naming_pod_label(const struct ip *ip, struct buf *out)
 /* Longer than the longest: an IPv6 address with a 0 at either end. */
 enum { ADDRESS_LABEL_SIZE = INET6_ADDRSTRLEN + 2 };
 
-static bool is_address_label(struct slice text, char separator)
+static bool parse_dashed(struct slice text, char separator, struct ip *ret_ip)
 {
     char address[ADDRESS_LABEL_SIZE];
-    struct ip ip;
     struct buf label;
     for (size_t i = 0; i < text.len; i++) {
         address[i] = (char)(text.ptr[i] == '-' ? separator : text.ptr[i]);
     }
-    if (!ip_parse(slice_of(address, text.len), &ip)) {
+    if (!ip_parse(slice_of(address, text.len), ret_ip)) {
         return false;
     }
     buf_init(&label, ADDRESS_LABEL_SIZE);
-    naming_pod_label(&ip, &label);
+    naming_pod_label(ret_ip, &label);
     bool is_it = slice_equal(buf_slice(&label), text);
     buf_fini(&label);
     return is_it;
 }
 
-bool naming_is_address_label(struct slice text)
+bool naming_parse_pod_label(struct slice text, struct ip *ret_ip)
 {
     bool has_hyphen = text.len > 0 && memchr(text.ptr, '-', text.len);
     return has_hyphen && text.len < ADDRESS_LABEL_SIZE &&
-           (is_address_label(text, '.') || is_address_label(text, ':'));
+           (parse_dashed(text, '.', ret_ip) || parse_dashed(text, ':', ret_ip));
+}
+
+bool naming_is_address_label(struct slice text)
+{
+    struct ip ip;
+    return naming_parse_pod_label(text, &ip);
 }
 
 static void build_pod(struct build *b, const struct ip *ip)

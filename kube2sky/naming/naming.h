@@ -73,8 +73,9 @@ void naming_value(const struct naming_config *config, struct slice host, uint16_
  * either end gets a 0, since fd00:: is fd00::0 and ::1 is 0::1. */
 void naming_pod_label(const struct ip *ip, struct buf *out);
 
-/* Whether the text is such a label, of any address. */
+/* Whether the text is such a label, of any address; naming_parse_pod_label: of which. */
 bool naming_is_address_label(struct slice text);
+bool naming_parse_pod_label(struct slice text, struct ip *ret_ip);
 
 /* Fills both (cleared first, sealed after). Without service, pod and node nothing is desired.
  * ERR_TOO_LARGE: more than DESIRED_MAX records; both are then invalid. */

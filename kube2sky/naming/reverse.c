@@ -6,16 +6,18 @@
 
 #include "common/base/key_table.h"
 #include "common/base/xalloc.h"
+#include "kube2sky/naming/inventory.h"
 
 struct claimant;
 
-/* One claim, in two lists: its address's, best first, and its claimant's. */
+/* One claim, in two lists: its address's, the winner first, and its claimant's. */
 struct held_claim {
     struct held_claim *next_here;
     struct held_claim *next_own; /* by address */
     struct claimant *claimant;
     struct ip ip;
     uint8_t rank;
+    bool is_winner;
     uint16_t host_len;
     char host[];
 };
@@ -28,8 +30,10 @@ struct claimant {
 };
 
 struct reverse {
-    struct key_table addresses; /* of the best claims */
+    struct reverse_config config;
+    struct key_table addresses; /* of the first claims */
     struct key_table claimants;
+    size_t winner_count;
 };
 
 /* family_bytes, followed by that many bytes. */
@@ -50,9 +54,10 @@ static struct slice claimant_key(const void *thing)
     return slice_of(claimant->id, claimant->id_len);
 }
 
-struct reverse *reverse_new(void)
+struct reverse *reverse_new(const struct reverse_config *config)
 {
     struct reverse *reverse = xcalloc(1, sizeof(*reverse));
+    reverse->config = *config;
     key_table_init(&reverse->addresses, address_key);
     key_table_init(&reverse->claimants, claimant_key);
     return reverse;
@@ -99,46 +104,187 @@ static struct held_claim *hold(struct claimant *claimant, const struct claim *cl
     return held;
 }
 
-static struct held_claim *best_at(const struct reverse *reverse, const struct ip *ip)
+static struct held_claim *first_at(const struct reverse *reverse, const struct ip *ip)
 {
     return key_table_find(&reverse->addresses, ip_bytes(ip));
 }
 
-static void set_best(struct reverse *reverse, const struct ip *ip, struct held_claim *best)
+static struct held_claim *winner_at(const struct reverse *reverse, const struct ip *ip)
 {
-    if (best) {
+    struct held_claim *first = first_at(reverse, ip);
+    return first && first->is_winner ? first : NULL;
+}
+
+static void set_first(struct reverse *reverse, const struct ip *ip, struct held_claim *first)
+{
+    if (first) {
         (void)key_table_put(&reverse->addresses,
-                            best); /* the previous one is in its list, or gone */
+                            first); /* the previous one is in its list, or gone */
     } else {
         (void)key_table_take(&reverse->addresses, ip_bytes(ip));
     }
 }
 
-static void link_here(struct reverse *reverse, struct held_claim *held)
+static void set_winner(struct reverse *reverse, struct held_claim *held, bool is_winner)
 {
-    struct held_claim *best = best_at(reverse, &held->ip);
-    struct held_claim **link = &best;
-    struct claim claim = view(held);
-    for (; *link; link = &(*link)->next_here) {
-        struct claim other = view(*link);
-        if (claim_compare(&claim, &other) <= 0) {
-            break;
-        }
-    }
-    held->next_here = *link;
-    *link = held;
-    set_best(reverse, &held->ip, best);
+    reverse->winner_count += is_winner;
+    reverse->winner_count -= held->is_winner;
+    held->is_winner = is_winner;
 }
 
-static void unlink_here(struct reverse *reverse, const struct held_claim *held)
+/* Behind the first one, which stays. */
+static void link_here(struct reverse *reverse, struct held_claim *held)
 {
-    struct held_claim *best = best_at(reverse, &held->ip);
-    struct held_claim **link = &best;
+    struct held_claim *first = first_at(reverse, &held->ip);
+    if (first) {
+        held->next_here = first->next_here;
+        first->next_here = held;
+    } else {
+        set_first(reverse, &held->ip, held);
+    }
+}
+
+static void unlink_here(struct reverse *reverse, struct held_claim *held)
+{
+    struct held_claim *first = first_at(reverse, &held->ip);
+    struct held_claim **link = &first;
     while (*link != held) {
         link = &(*link)->next_here;
     }
     *link = held->next_here;
-    set_best(reverse, &held->ip, best);
+    held->next_here = NULL;
+    set_winner(reverse, held, false);
+    set_first(reverse, &held->ip, first);
+}
+
+/* ---- Between claimants ---- */
+
+/* "default" of "svc/default/web". */
+static struct slice namespace_of(struct slice owner)
+{
+    const char *end = owner.ptr + owner.len;
+    const char *from = owner.len ? memchr(owner.ptr, '/', owner.len) : NULL;
+    const char *to = from ? memchr(from + 1, '/', (size_t)(end - from - 1)) : NULL;
+    return to ? slice_of(from + 1, (size_t)(to - from - 1)) : slice_of(NULL, 0);
+}
+
+bool reverse_is_same_namespace(struct slice owner, struct slice other)
+{
+    return slice_equal(namespace_of(owner), namespace_of(other));
+}
+
+static struct slice namespace_of_claim(const struct held_claim *held)
+{
+    return namespace_of(claimant_key(held->claimant));
+}
+
+static bool has_pods(const struct reverse *reverse, const struct ip *ip)
+{
+    return reverse->config.inventory && inventory_has_pod(reverse->config.inventory, ip);
+}
+
+static bool has_pods_of(const struct reverse *reverse, const struct ip *ip, struct slice ns)
+{
+    return inventory_has_pod_of(reverse->config.inventory, ip, ns);
+}
+
+static struct slice holding_namespace(const struct reverse *reverse, const struct ip *ip)
+{
+    const struct reverse_config *config = &reverse->config;
+    return config->holder ? namespace_of(config->holder(config->data, ip)) : slice_of(NULL, 0);
+}
+
+static bool is_same_namespace(const struct held_claim *held, struct slice ns)
+{
+    return ns.len > 0 && slice_equal(namespace_of_claim(held), ns);
+}
+
+/* Smaller wins, whatever the ranks. */
+enum precedence { BY_ALLOCATION, BY_HOLDING, BY_LAST_DECISION, BY_NAME };
+
+/* The claim that wins, of all on the first one's address; NULL: none may. last: the namespace that
+ * won before; empty: none. */
+static struct held_claim *choose(const struct reverse *reverse, struct held_claim *first,
+                                 struct slice last)
+{
+    const struct ip *ip = &first->ip;
+    bool is_pods = has_pods(reverse, ip);
+    struct slice holding = slice_of(NULL, 0);
+    struct held_claim *best = NULL;
+    enum precedence best_precedence = BY_NAME;
+    if (first->next_here) {
+        holding = holding_namespace(reverse, ip);
+    }
+    for (struct held_claim *held = first; held; held = held->next_here) {
+        enum precedence precedence = held->rank == CLAIM_CLUSTER_IP     ? BY_ALLOCATION
+                                     : is_same_namespace(held, holding) ? BY_HOLDING
+                                     : is_same_namespace(held, last)    ? BY_LAST_DECISION
+                                                                        : BY_NAME;
+        if (precedence != BY_ALLOCATION && is_pods &&
+            !has_pods_of(reverse, ip, namespace_of_claim(held))) {
+            continue;
+        }
+        struct claim claim = view(held), other = best ? view(best) : claim;
+        if (!best || precedence < best_precedence ||
+            (precedence == best_precedence && claim_compare(&claim, &other) < 0)) {
+            best = held;
+            best_precedence = precedence;
+        }
+    }
+    return best;
+}
+
+/* last: as choose. Returns the winner, or NULL. */
+static const struct held_claim *decide(struct reverse *reverse, const struct ip *ip,
+                                       struct slice last)
+{
+    struct held_claim *first = first_at(reverse, ip);
+    if (!first) {
+        return NULL;
+    }
+    struct held_claim *winner = choose(reverse, first, last);
+    set_winner(reverse, first, false);
+    if (winner && winner != first) {
+        unlink_here(reverse, winner);
+        winner->next_here = first;
+        set_first(reverse, ip, winner);
+    }
+    if (winner) {
+        set_winner(reverse, winner, true);
+    }
+    return winner;
+}
+
+static bool is_same_host(const struct held_claim *a, const struct held_claim *b)
+{
+    return slice_equal(slice_of(a->host, a->host_len), slice_of(b->host, b->host_len));
+}
+
+bool reverse_decide(struct reverse *reverse, const struct ip *ip)
+{
+    const struct held_claim *before = winner_at(reverse, ip);
+    struct slice last = before ? namespace_of_claim(before) : slice_of(NULL, 0);
+    const struct held_claim *after = decide(reverse, ip, last);
+    return before != after && !(before && after && is_same_host(before, after));
+}
+
+bool reverse_may_win(const struct reverse *reverse, const struct ip *ip, struct slice owner)
+{
+    const struct held_claim *winner = winner_at(reverse, ip);
+    bool is_allocated = winner && winner->rank == CLAIM_CLUSTER_IP;
+    return !is_allocated &&
+           (!has_pods(reverse, ip) || has_pods_of(reverse, ip, namespace_of(owner)));
+}
+
+bool reverse_is_claimed_beside(const struct reverse *reverse, const struct ip *ip,
+                               struct slice owner)
+{
+    const struct held_claim *held = first_at(reverse, ip);
+    struct slice ns = namespace_of(owner);
+    while (held && !is_same_namespace(held, ns)) {
+        held = held->next_here;
+    }
+    return held != NULL;
 }
 
 /* ---- An owner's claims ---- */
@@ -148,23 +294,16 @@ static void unlink_here(struct reverse *reverse, const struct held_claim *held)
 static void replace(struct reverse *reverse, const struct ip *ip, struct held_claim *old,
                     struct held_claim *new, reverse_changed_fn changed, void *data)
 {
-    const struct held_claim *before = best_at(reverse, ip);
-    if (!before && new) { /* the first claim on an address, as nearly all are */
-        set_best(reverse, ip, new);
-        changed(data, ip);
-        return;
+    const struct held_claim *before = winner_at(reverse, ip);
+    struct slice last = before ? namespace_of_claim(before) : slice_of(NULL, 0);
+    if (new) {
+        link_here(reverse, new);
     }
     if (old) {
         unlink_here(reverse, old);
     }
-    if (new) {
-        link_here(reverse, new);
-    }
-    const struct held_claim *after = best_at(reverse, ip);
-    bool is_same = before && after &&
-                   slice_equal(slice_of(before->host, before->host_len),
-                               slice_of(after->host, after->host_len));
-    if (!is_same) {
+    const struct held_claim *after = decide(reverse, ip, last);
+    if (before != after && !(before && after && is_same_host(before, after))) {
         changed(data, ip);
     }
     free(old);
@@ -266,17 +405,23 @@ void reverse_change(struct reverse *reverse, struct slice owner, const struct cl
 bool reverse_winner(const struct reverse *reverse, const struct ip *ip,
                     struct reverse_winner *ret_winner)
 {
-    const struct held_claim *best = best_at(reverse, ip);
-    if (best) {
-        ret_winner->host = slice_of(best->host, best->host_len);
-        ret_winner->owner = claimant_key(best->claimant);
+    const struct held_claim *winner = winner_at(reverse, ip);
+    if (winner) {
+        ret_winner->host = slice_of(winner->host, winner->host_len);
+        ret_winner->owner = claimant_key(winner->claimant);
+        ret_winner->is_allocated = winner->rank == CLAIM_CLUSTER_IP;
     }
-    return best != NULL;
+    return winner != NULL;
 }
 
 size_t reverse_count(const struct reverse *reverse)
 {
-    return reverse->addresses.count;
+    return reverse->winner_count;
+}
+
+size_t reverse_refused_count(const struct reverse *reverse)
+{
+    return reverse->addresses.count - reverse->winner_count;
 }
 
 /* ---- Keys ---- */

@@ -1,5 +1,25 @@
-/* The name of an address that several owners may claim: a table address -> claims. The best claim
- * (claims.h) wins; when it goes, the next one takes over. Also converts addresses to keys and back.
+/* The name of an address that several owners may claim: a table address -> claims. Also converts
+ * addresses to keys and back. An address has one name, and each namespace may claim any address, so
+ * what decides must not be in the claimants' hands:
+ *
+ *     1. A cluster IP: the API server allocates each once, to a Service.
+ *     2. Pods that have the address: then only claims of their namespaces count, and if none of
+ *        them claims it, the address has no name. A kubelet writes a pod's addresses; whoever edits
+ *        a namespace cannot. Pods on the host network share their node's address, so there may be
+ *        several such namespaces.
+ *     3. Otherwise who holds the name in etcd keeps it: its namespace does. So it outlives restarts
+ *        and changes of the leader. Without a holder, the namespace that won the last time.
+ *
+ * Among what is left, and within a namespace, the best claim wins (claims.h). When the winner goes,
+ * the next one takes over.
+ *
+ * Nothing else is trusted. Endpoints and slices, with their hostnames and the pods that they name
+ * (targetRef), are written by a namespace's editors as well as by controllers, and nothing tells
+ * the two apart. externalIPs and addresses of load balancers, which editors write, are never
+ * claimed. With --pods=disabled, or while pods cannot be listed, rule 2 has nothing to say; with
+ * --namespaces or --label-selector only the pods that those let through count, and a name that a
+ * Service of another namespace holds is another writer's, never taken.
+ *
  * Pure data, no I/O; single-threaded, owned by the planner. */
 #ifndef KUBE2SKY_NAMING_REVERSE_H
 #define KUBE2SKY_NAMING_REVERSE_H
@@ -14,9 +34,18 @@
 #include "kube2sky/naming/claims.h"
 #include "kube2sky/naming/contract.h"
 
+struct inventory;
 struct reverse;
 
-struct reverse *reverse_new(void);
+struct reverse_config {
+    const struct inventory *inventory; /* its pods; outlives it. NULL: none are known */
+    /* The Service that holds the address's name in etcd, "svc/default/web"; empty: none of ours.
+     * Asked only if several claim the address; borrowed until the next call. NULL: none does. */
+    struct slice (*holder)(void *data, const struct ip *ip);
+    void *data;
+};
+
+struct reverse *reverse_new(const struct reverse_config *config);
 void reverse_free(struct reverse *reverse); /* NULL is fine */
 
 /* Called for each address whose name changed, appeared or disappeared. It may call reverse_winner,
@@ -31,17 +60,32 @@ void reverse_set(struct reverse *reverse, struct slice owner, const struct claim
 void reverse_change(struct reverse *reverse, struct slice owner, const struct claims *gone,
                     const struct claims *come, reverse_changed_fn changed, void *data);
 
+/* To be called when pods got or lost the address, or its holder changed. True: so did its name. */
+bool reverse_decide(struct reverse *reverse, const struct ip *ip);
+
 struct reverse_winner {
     struct slice host;
     struct slice owner;
+    bool is_allocated; /* a cluster IP */
 };
 
-/* The address's name and its claimant, borrowed until the next reverse_set. False: unclaimed. */
+/* The address's name and its claimant, borrowed until the next reverse_set. False: it has none. */
 bool reverse_winner(const struct reverse *reverse, const struct ip *ip,
                     struct reverse_winner *ret_winner);
 
-/* Addresses that have a name. */
+/* Whether a claim of this owner, which is not known, could win: neither a cluster IP nor pods rule
+ * that out. */
+bool reverse_may_win(const struct reverse *reverse, const struct ip *ip, struct slice owner);
+
+/* Whether the owner's namespace claims the address. */
+bool reverse_is_claimed_beside(const struct reverse *reverse, const struct ip *ip,
+                               struct slice owner);
+
+bool reverse_is_same_namespace(struct slice owner, struct slice other);
+
+/* Addresses that have a name; and those that are claimed and have none. */
 size_t reverse_count(const struct reverse *reverse);
+size_t reverse_refused_count(const struct reverse *reverse);
 
 /* ---- Keys ---- */
 

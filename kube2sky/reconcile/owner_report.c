@@ -25,6 +25,7 @@ const char *owner_key_state_name(enum owner_key_state state)
         [OWNER_KEY_PRESENT] = "present", [OWNER_KEY_MISSING] = "missing",
         [OWNER_KEY_DIFFERS] = "differs", [OWNER_KEY_UNWANTED] = "unwanted",
         [OWNER_KEY_FOREIGN] = "foreign", [OWNER_KEY_UNKNOWN] = "unknown",
+        [OWNER_KEY_TAKEN] = "taken",
     };
     return names[state];
 }
@@ -141,7 +142,9 @@ static void tell_claim(struct look *look, const struct claim *claim)
         .winner_owner = winner.owner,
         .is_won = has_winner && slice_equal(winner.owner, look->owner->id),
         .revision = there ? there->value.revision : 0,
-        .state = compare_reverse(look, there, has_winner ? winner.host : claim->host),
+        .state = !has_winner && !reverse_may_win(r->planner.reverse, &claim->ip, look->owner->id)
+                     ? OWNER_KEY_TAKEN
+                     : compare_reverse(look, there, has_winner ? winner.host : claim->host),
     };
     look->visitor->claim(look->visitor->data, &told);
 }
@@ -182,11 +185,14 @@ static void explain_held_back(const struct look *look)
                                  "listed");
     }
     if (has_reverse) {
-        add_reason(look->report, inventory_knows_claims(inventory, slice_of(NULL, 0))
-                                     ? "a reverse name waits: the Service that has it now is in "
-                                       "doubt"
-                                     : "reverse names wait: not every Service and endpoint that "
-                                       "may claim them has been listed");
+        add_reason(look->report, !inventory_knows_claims(inventory, slice_of(NULL, 0))
+                                     ? "reverse names wait: not every Service and endpoint that "
+                                       "may claim them has been listed"
+                                 : !inventory_knows_pods(inventory)
+                                     ? "a reverse name waits: pods, which may decide whose it is, "
+                                       "have not been listed"
+                                     : "a reverse name waits: the Service that has it now is in "
+                                       "doubt");
     }
 }
 

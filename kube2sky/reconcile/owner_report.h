@@ -21,8 +21,9 @@ enum owner_key_state {
     OWNER_KEY_UNWANTED, /* to be deleted */
     OWNER_KEY_FOREIGN,  /* somebody else's, left alone */
     OWNER_KEY_UNKNOWN,  /* etcd has not been read yet */
+    OWNER_KEY_TAKEN,    /* a reverse key: the address is that of another namespace's pod */
 };
-enum { OWNER_KEY_STATES = 6 };
+enum { OWNER_KEY_STATES = 7 };
 
 const char *owner_key_state_name(enum owner_key_state state); /* "present", ...; constant */
 
@@ -38,7 +39,7 @@ struct owner_claim {
     struct ip ip;
     struct slice key;
     struct slice host;         /* the owner's claim */
-    struct slice winner_host;  /* empty: not decided yet */
+    struct slice winner_host;  /* empty: not decided yet, or nobody may have it */
     struct slice winner_owner; /* "svc/default/web" */
     bool is_won;
     int64_t revision;

@@ -44,6 +44,16 @@ static void ignore_dropped(void *data UNUSED, const struct naming_drop *drop UNU
 {
 }
 
+static struct slice reverse_holder(void *data, const struct ip *ip)
+{
+    struct planner *planner = data;
+    buf_clear(&planner->holder_key);
+    reverse_key(ip, &planner->holder_key);
+    const struct reverse_key *there =
+        reverse_keys_find(planner->config.reverse_keys, buf_slice(&planner->holder_key));
+    return there && there->value.is_ours ? reverse_key_claimant(there) : slice_of(NULL, 0);
+}
+
 void planner_init(struct planner *planner, const struct planner_config *config)
 {
     *planner = (struct planner){
@@ -52,9 +62,11 @@ void planner_init(struct planner *planner, const struct planner_config *config)
                    .ttl_s = config->ttl_s,
                    .endpoint_names = config->endpoint_names,
                    .dropped = on_dropped},
-        .reverse = reverse_new(),
     };
     planner->naming.data = planner;
+    planner->reverse = reverse_new(&(struct reverse_config){
+        .inventory = config->inventory, .holder = reverse_holder, .data = planner});
+    buf_init(&planner->holder_key, REVERSE_KEY_MAX);
     buf_init(&planner->base, ETCD_KEY_MAX);
     buf_init(&planner->key, ETCD_KEY_MAX);
     buf_init(&planner->value, RECORD_JSON_MAX);
@@ -70,6 +82,7 @@ void planner_init(struct planner *planner, const struct planner_config *config)
 void planner_fini(struct planner *planner)
 {
     reverse_free(planner->reverse);
+    buf_fini(&planner->holder_key);
     buf_fini(&planner->base);
     buf_fini(&planner->key);
     buf_fini(&planner->value);
@@ -169,6 +182,16 @@ static size_t claim_difference(struct planner *planner, struct owner *owner)
     return 1 + difference->come.count + difference->gone.count;
 }
 
+/* A pod claims no name, but decides whose its address may have. */
+static void decide_pod_address(struct planner *planner, const struct owner *owner)
+{
+    struct slice label = owner_pod_label(owner);
+    struct ip ip;
+    if (label.len && naming_parse_pod_label(label, &ip) && reverse_decide(planner->reverse, &ip)) {
+        ip_list_add(&planner->touched, &ip);
+    }
+}
+
 size_t planner_claim(struct planner *planner, struct owner *owner)
 {
     if (owner->difference) {
@@ -190,6 +213,7 @@ size_t planner_claim(struct planner *planner, struct owner *owner)
     if (planner->config.has_reverse) {
         ip_list_clear(&planner->touched);
         reverse_set(planner->reverse, owner->id, &planner->claims, on_winner_changed, planner);
+        decide_pod_address(planner, owner);
         touch(planner, owner);
     }
     return 1 + planner->desired.count;
@@ -220,20 +244,34 @@ static void withhold(struct planner *planner, const struct etcd_op *op, int64_t 
     planned->is_withheld = true;
 }
 
-/* Whether the key may be changed from what it is. winner NULL: nobody claims it. */
+/* Whether the key may be changed from what it is. Not while whose it is may want it to stay: an
+ * owner in doubt, or a namespace whose pods are not all known. ip NULL: it is of no address. winner
+ * NULL: the address has no name. */
 static bool may_change(const struct planner *planner, const struct reverse_key *there,
-                       const struct reverse_winner *winner)
+                       const struct ip *ip, const struct reverse_winner *winner)
 {
     struct slice named = reverse_key_claimant(there);
+    const struct inventory *inventory = planner->config.inventory;
     const struct owner *claimant = owners_find(planner->config.owners, named);
     bool is_in_doubt = claimant && claimant->is_in_doubt;
-    return inventory_knows_claims(planner->config.inventory, named) &&
-           (!is_in_doubt || (winner && slice_equal(winner->owner, named)));
+    if (!inventory_knows_claims(inventory, named)) {
+        return false;
+    }
+    if (winner && slice_equal(winner->owner, named)) {
+        return true;
+    }
+    if (is_in_doubt) {
+        return false;
+    }
+    return !ip || (winner && winner->is_allocated) || inventory_knows_pods(inventory) ||
+           !reverse_is_claimed_beside(planner->reverse, ip, named) ||
+           (winner && reverse_is_same_namespace(winner->owner, named));
 }
 
-/* Compares one reverse key, planner->key, with its desired value. */
+/* Compares one reverse key, planner->key, with its desired value. ip and winner: as may_change. */
 static void plan_reverse_key(struct planner *planner, const struct owner *owner,
-                             const struct reverse_winner *winner, struct planned *planned)
+                             const struct ip *ip, const struct reverse_winner *winner,
+                             struct planned *planned)
 {
     struct slice key = buf_slice(&planner->key);
     const struct reverse_key *there = reverse_keys_find(planner->config.reverse_keys, key);
@@ -260,7 +298,7 @@ static void plan_reverse_key(struct planner *planner, const struct owner *owner,
         return;
     }
     int64_t revision = there ? there->value.revision : 0;
-    if (there && !may_change(planner, there, winner)) {
+    if (there && !may_change(planner, there, ip, winner)) {
         withhold(planner, &op, revision, planned);
     } else {
         plan_add(&planner->reverse_plan, &op, revision);
@@ -274,7 +312,7 @@ static void plan_address(struct planner *planner, const struct owner *owner, con
     bool has_winner = reverse_winner(planner->reverse, ip, &winner);
     buf_clear(&planner->key);
     reverse_key(ip, &planner->key);
-    plan_reverse_key(planner, owner, has_winner ? &winner : NULL, planned);
+    plan_reverse_key(planner, owner, ip, has_winner ? &winner : NULL, planned);
 }
 
 /* The addresses that it wins, and those that it touched. */
@@ -298,6 +336,17 @@ static void plan_addresses(struct planner *planner, const struct owner *owner,
 size_t planner_reverse_count(const struct planner *planner)
 {
     return reverse_count(planner->reverse);
+}
+
+size_t planner_reverse_refused(const struct planner *planner)
+{
+    return reverse_refused_count(planner->reverse);
+}
+
+bool planner_decide_reverse(struct planner *planner, struct slice key)
+{
+    struct ip ip;
+    return reverse_parse_key(key, &ip) && reverse_decide(planner->reverse, &ip);
 }
 
 struct slice planner_reverse_owner(const struct planner *planner, struct slice key)
@@ -397,9 +446,9 @@ static void plan_orphan(struct planner *planner, const struct owner *owner, stru
     buf_clear(&planner->key);
     buf_append_str(&planner->key, SKYDNS_TREE);
     buf_append_slice(&planner->key, owner->id);
-    bool has_winner = reverse_parse_key(buf_slice(&planner->key), &ip) &&
-                      reverse_winner(planner->reverse, &ip, &winner);
-    plan_reverse_key(planner, owner, has_winner ? &winner : NULL, planned);
+    bool has_ip = reverse_parse_key(buf_slice(&planner->key), &ip);
+    bool has_winner = has_ip && reverse_winner(planner->reverse, &ip, &winner);
+    plan_reverse_key(planner, owner, has_ip ? &ip : NULL, has_winner ? &winner : NULL, planned);
 }
 
 bool planner_may_delete_own(const struct planner *planner, const struct owner *owner)

@@ -14,10 +14,10 @@
  * Withheld, that is, not in the plan, is what may turn out to be wrong: deletes before all that
  * feeds the owner's keys is listed; changes of reverse keys before all claims are; and both while
  * the owner that has the key now is in doubt. So additions never wait for that, and doubt holds up
- * only the owner that it concerns. Withheld, too, are the additions of a pod on the host network
- * before readers can know that its address is its node's: they take an address for its pod's unless
- * it is among the node addresses. So the node address, in turn, stays until the pod's keys are
- * gone.
+ * only the owner that it concerns. Withheld, too, are the additions of a
+ * pod on the host network before readers can know that its address is its node's: they take an
+ * address for its pod's unless it is among the node addresses. So the node address, in turn, stays
+ * until the pod's keys are gone.
  *
  * Plan only when no claim is due: then the claims are those of all objects known. Single-threaded,
  * no I/O but the log; reuses the steps' memory between owners. */
@@ -70,6 +70,7 @@ struct planner {
     struct buf value;
     struct desired desired; /* and claims: of the owner last named */
     struct claims claims;
+    struct buf holder_key;    /* scratch of reverse_holder */
     struct buf named;         /* its id; empty: none, or objects have changed since */
     struct ip_list touched;   /* in addition to those it wins */
     struct plan reverse_plan; /* only operations on reverse keys */
@@ -121,8 +122,13 @@ struct planned {
 struct planned planner_plan(struct planner *planner, const struct owner *owner,
                             struct plan *ret_plan);
 
-/* The reverse keys that are desired, of all owners. */
+/* The reverse keys that are desired, of all owners; and the addresses that are claimed only by
+ * namespaces whose they cannot be (reverse.h). */
 size_t planner_reverse_count(const struct planner *planner);
+size_t planner_reverse_refused(const struct planner *planner);
+
+/* To be called when etcd's reverse key changed: true if it names another owner now than before. */
+bool planner_decide_reverse(struct planner *planner, struct slice key);
 
 /* The id of the owner that wants the reverse key; empty if none. Borrowed until the next plan. */
 struct slice planner_reverse_owner(const struct planner *planner, struct slice key);

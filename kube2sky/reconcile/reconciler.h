@@ -149,24 +149,25 @@ struct reconciler_stats {
     const struct change_ring *changes;        /* the latest ones; borrowed */
 
     /* Now */
-    int64_t revision;      /* the mirror's */
-    uint64_t desired;      /* keys */
-    uint64_t actual;       /* keys, including others' */
-    uint64_t foreign;      /* desired reverse keys that others own */
-    size_t config_keys;    /* written because of the ConfigMap */
-    size_t config_foreign; /* keys that it asks for and others own */
-    size_t node_addresses; /* keys in etcd that say so (client_keys.h) */
-    size_t visible;        /* keys in etcd of namespaces that are visible to others */
-    bool is_leading;       /* may write; always true without leader_lease_s */
-    size_t contested;      /* owners whose keys another writer keeps changing: contest_internal.h */
-    uint64_t too_large;    /* owners with more than DESIRED_MAX records, whose keys are unchanged */
-    size_t waiting;        /* owners in the queue, held with deletes that wait, or resting */
-    size_t owners;         /* known ones */
-    size_t held;           /* of those waiting: with nothing that may be written yet */
-    size_t refused;        /* of those waiting: which etcd refuses alone */
-    const char *leader;    /* who may write, with leader_lease_s; else, or nobody: "". Borrowed */
-    size_t in_flight;      /* owners in transactions */
-    size_t flights;        /* transactions */
+    int64_t revision;       /* the mirror's */
+    uint64_t desired;       /* keys */
+    uint64_t actual;        /* keys, including others' */
+    uint64_t foreign;       /* desired reverse keys that others own */
+    size_t reverse_refused; /* addresses that pods of others than their claimants have */
+    size_t config_keys;     /* written because of the ConfigMap */
+    size_t config_foreign;  /* keys that it asks for and others own */
+    size_t node_addresses;  /* keys in etcd that say so (client_keys.h) */
+    size_t visible;         /* keys in etcd of namespaces that are visible to others */
+    bool is_leading;        /* may write; always true without leader_lease_s */
+    size_t contested;   /* owners whose keys another writer keeps changing: contest_internal.h */
+    uint64_t too_large; /* owners with more than DESIRED_MAX records, whose keys are unchanged */
+    size_t waiting;     /* owners in the queue, held with deletes that wait, or resting */
+    size_t owners;      /* known ones */
+    size_t held;        /* of those waiting: with nothing that may be written yet */
+    size_t refused;     /* of those waiting: which etcd refuses alone */
+    const char *leader; /* who may write, with leader_lease_s; else, or nobody: "". Borrowed */
+    size_t in_flight;   /* owners in transactions */
+    size_t flights;     /* transactions */
     struct etcd_mirror_counts mirror;
 };
 struct reconciler_stats reconciler_get_stats(const struct reconciler *reconciler);

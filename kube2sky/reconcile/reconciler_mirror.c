@@ -35,15 +35,24 @@ static struct slice orphan_id(struct slice key)
     return slice_of(key.ptr + n, key.len - n);
 }
 
+/* The revision that changed what it wants, or has, is unknown. */
+static void want_another_look(struct reconciler *r, struct owner *owner)
+{
+    owner->has_changed = true;
+    reconciler_want_look(r, owner);
+}
+
 /* Its claimant, or the owner that has it in flight, handles it. Before the objects are known, all
  * keys may look unclaimed: reconciler_find_orphans handles those. */
-static void reverse_touched(struct reconciler *r, struct slice key, int64_t revision)
+static void reverse_touched(struct reconciler *r, struct slice key, int64_t revision, bool is_moved)
 {
     struct owner *owner = reverse_keys_locker(r->reverse_keys, key);
-    if (!owner) {
-        struct slice id = planner_reverse_owner(&r->planner, key);
-        owner = id.len ? owners_find(r->owners, id) : NULL;
+    struct slice id = planner_reverse_owner(&r->planner, key);
+    struct owner *claimant = id.len ? owners_find(r->owners, id) : NULL;
+    if (is_moved && claimant && owner && owner != claimant) {
+        want_another_look(r, claimant);
     }
+    owner = owner ? owner : claimant;
     const struct reverse_key *there = reverse_keys_find(r->reverse_keys, key);
     if (owner) {
         owner_touched(r, owner, revision);
@@ -114,9 +123,10 @@ static void put_reverse(struct reconciler *r, const struct etcd_kv *kv)
     buf_clear(&r->claimant);
     ownership_claimant(&r->ownership, kv->value, &r->claimant);
     bool has_changed = reverse_keys_put(r->reverse_keys, kv->key, &value, buf_slice(&r->claimant));
+    bool is_moved = has_changed && planner_decide_reverse(&r->planner, kv->key);
     if (has_changed && r->feeds[KEY_FEED_RECORDS]
                            .is_mirrored) { /* before, whoever claims it has not been planned yet */
-        reverse_touched(r, kv->key, kv->mod_revision);
+        reverse_touched(r, kv->key, kv->mod_revision, is_moved);
     }
 }
 
@@ -148,17 +158,10 @@ static void on_del(void *data, struct slice key, int64_t revision)
     if (place == KEY_OBJECT || place == KEY_CLIENT) {
         owner_touched(r, owners_key_delete(r->owners, key), revision);
     } else if (place == KEY_REVERSE && reverse_keys_delete(r->reverse_keys, key)) {
-        reverse_touched(r, key, revision);
+        reverse_touched(r, key, revision, false);
     } else if (place == KEY_BESIDE) {
         config_writer_delete(r->config_writer, key);
     }
-}
-
-/* The revision that deleted it is unknown. */
-static void want_another_look(struct reconciler *r, struct owner *owner)
-{
-    owner->has_changed = true;
-    reconciler_want_look(r, owner);
 }
 
 static void sweep_owner(void *data, struct owner *owner)

@@ -192,6 +192,7 @@ struct reconciler_stats reconciler_get_stats(const struct reconciler *r)
         .desired = r->desired + planner_reverse_count(&r->planner),
         .actual = owners_key_count(r->owners, OWNER_RECORDS) + reverse_keys_count(r->reverse_keys),
         .foreign = r->foreign,
+        .reverse_refused = planner_reverse_refused(&r->planner),
         .is_leading = !r->leader || leader_is_leading(r->leader),
         .too_large = r->planner.too_large,
         .contested = contests_count(r->contests),

@@ -182,11 +182,12 @@ class Bed:
         def is_right() -> bool:
             last.clear()
             last.update({k: v for k, v in self.etcd.values("/skydns/").items() if model.covers(k)})
-            return last == right
+            return last == model.adopt(right, last)
 
         try:
             wait_until(is_right, "the records of all objects")
         except AssertionError:
+            right = model.adopt(right, last)
             missing = {k: v for k, v in right.items() if last.get(k) != v}
             wrong = {k: v for k, v in last.items() if right.get(k) != v}
             raise AssertionError(f"etcd differs from the objects:\nmissing {missing}\nwrong {wrong}") from None

@@ -72,9 +72,13 @@ class Model:
         self._base = "/skydns/" + "/".join(reversed(domain.split(".")))
 
     def keys(self, objects: dict[str, list[dict]]) -> dict[str, str]:
-        """objects: resource -> items of its list."""
+        """objects: resource -> items of its list. Sets self.open: reverse keys that several namespaces may have, since
+        none of their pods has the address -> the values that are right, of which the one in etcd stays.
+        """
         self._keys: dict[str, str] = {}
-        self._claims: dict[str, list[tuple[int, str]]] = {}
+        self._claims: dict[str, list[tuple[int, str, str]]] = {}
+        self._pods_at: dict[str, set[str]] = {}
+        self.open: dict[str, set[str]] = {}
         for service in objects["services"]:
             self._add_service(service, objects)
         if self.has_pods:
@@ -85,8 +89,23 @@ class Model:
                 self._add_node(node, [other["metadata"]["name"] for other in objects["nodes"]])
         if self.has_reverse:
             for key, claims in self._claims.items():
-                self._keys[key] = value(min(claims)[1])
+                self._decide(key, claims)
         return self._keys
+
+    def adopt(self, right: dict[str, str], stored: dict[str, str]) -> dict[str, str]:
+        """What is right if etcd holds `stored`."""
+        chosen = {key: stored[key] for key, values in self.open.items() if stored.get(key) in values}
+        return right | chosen
+
+    def _decide(self, key: str, claims: list[tuple[int, str, str]]) -> None:
+        pods = self._pods_at.get(key, set())
+        allocated = [claim for claim in claims if claim[0] == _CLUSTER_IP]
+        may = allocated or [claim for claim in claims if not pods or claim[2] in pods]
+        best = {claim[2]: claim for claim in sorted(may, reverse=True)}
+        if may:
+            self._keys[key] = value(min(may)[1])
+        if len(best) > 1 and not allocated:
+            self.open[key] = {value(claim[1]) for claim in best.values()}
 
     def covers(self, key: str) -> bool:
         """Whether the key is in a tree that keys() fills."""
@@ -105,7 +124,9 @@ class Model:
             self._keys["/".join([self._base, *labels])] = value(host, port)
 
     def _claim(self, ip: str, rank: int, host: str) -> None:
-        self._claims.setdefault(reverse_key(ip), []).append((rank, host))
+        """host ends in ".<namespace>.svc.<domain>."."""
+        namespace = host.removesuffix(f".svc.{self.domain}.").rsplit(".", 1)[1]
+        self._claims.setdefault(reverse_key(ip), []).append((rank, host, namespace))
 
     # ---- Services ----
 
@@ -189,6 +210,7 @@ class Model:
         ips = [entry["ip"] for entry in status.get("podIPs") or []]
         for ip in ips or [status["podIP"]] if status.get("podIP") or ips else []:
             self._put(["pod", pod["metadata"]["namespace"], pod_label(ip), label(ip)], canonical(ip))
+            self._pods_at.setdefault(reverse_key(ip), set()).add(pod["metadata"]["namespace"])
 
     # ---- Nodes ----
 

@@ -203,23 +203,57 @@ struct wish {
     char *host;
 };
 
-/* The best claim on each address; owned. */
+/* Claims on the addresses; owned. */
 struct wishes {
-    struct wish best[ARRAY_LEN(ips)];
+    unsigned ns;                                    /* of the Service that wishes now */
+    struct wish allocated[ARRAY_LEN(ips)];          /* the best cluster IP */
+    struct wish best[ARRAY_LEN(ips)][NAMESPACES];   /* of all of the namespace */
+    struct lines hosts[ARRAY_LEN(ips)][NAMESPACES]; /* all of the namespace */
 };
 
-/* Takes ownership of the host. */
-static inline void wish(struct wishes *wishes, unsigned ip, unsigned rank, char *host)
+static inline void wish_better(struct wish *best, unsigned rank, const char *host)
 {
-    struct wish *best = &wishes->best[ip];
     bool is_better =
         !best->host || rank < best->rank || (rank == best->rank && strcmp(host, best->host) < 0);
     if (is_better) {
         free(best->host);
-        *best = (struct wish){rank, host};
-    } else {
-        free(host);
+        *best = (struct wish){rank, xstrdup(host)};
     }
+}
+
+/* Takes ownership of the host. */
+static inline void wish(struct wishes *wishes, unsigned ip, unsigned rank, char *host)
+{
+    if (rank == 1) {
+        wish_better(&wishes->allocated[ip], rank, host);
+    }
+    wish_better(&wishes->best[ip][wishes->ns], rank, host);
+    add_line(&wishes->hosts[ip][wishes->ns], host);
+}
+
+static inline void free_wishes(struct wishes *wishes)
+{
+    for (size_t ip = 0; ip < ARRAY_LEN(ips); ip++) {
+        free(wishes->allocated[ip].host);
+        for (unsigned ns = 0; ns < NAMESPACES; ns++) {
+            free(wishes->best[ip][ns].host);
+            free_lines(&wishes->hosts[ip][ns]);
+        }
+    }
+    free(wishes);
+}
+
+/* Whether a pod of the namespace has the address. */
+static inline bool has_pod(const struct cluster *cluster, unsigned ip)
+{
+    bool has = false;
+    for (unsigned i = 0; i < PODS; i++) {
+        const struct pod *pod = &cluster->pods[i];
+        for (unsigned j = 0; j < pod->ip_count && pod->exists && !pod->has_ended; j++) {
+            has |= pod->ips[j] == ip;
+        }
+    }
+    return has;
 }
 
 /* One endpoint that counts, with the ports of its part. */

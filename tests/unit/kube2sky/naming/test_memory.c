@@ -118,7 +118,7 @@ static void test_bytes_per_object(void **state)
     struct tables t;
     (void)state;
     t.inventory = inventory_new(&(struct inventory_config){.changed = ignore_change});
-    t.reverse = reverse_new();
+    t.reverse = reverse_new(&(struct reverse_config){.holder = NULL});
     inventory_use_endpoints(t.inventory, KUBE_SLICE);
     owner_objects_init(&t.objects);
     desired_init(&t.desired);

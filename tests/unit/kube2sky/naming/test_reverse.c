@@ -1,17 +1,11 @@
-/* reverse: precedence between claims, takeover when the winner goes, and random sequences against a
- * plain table of all claims, scanned in full. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+/* reverse: precedence between claims and between namespaces, takeover when the winner goes, and
+ * random sequences against a plain table of all claims, scanned in full. */
+#include "tests/unit/kube2sky/objects.h"
 
-#include <cmocka.h>
+#include <stdio.h>
 
 #include "common/base/attributes.h"
-#include "common/base/xalloc.h"
+#include "kube2sky/naming/inventory.h"
 #include "kube2sky/naming/reverse.h"
 
 static struct ip ip_of(const char *text)
@@ -78,7 +72,7 @@ static void assert_winner(const struct reverse *reverse, const char *ip, const c
 
 static void test_precedence_and_take_over(void **state)
 {
-    struct reverse *r = reverse_new();
+    struct reverse *r = reverse_new(&(struct reverse_config){.holder = NULL});
     (void)state;
     SET(r, "svc/n/hash", "10.0.0.1 ", {"10.0.0.1", CLAIM_HASH, "aaa"});
     assert_winner(r, "10.0.0.1", "aaa svc/n/hash");
@@ -101,7 +95,7 @@ static void test_precedence_and_take_over(void **state)
 
 static void test_the_smallest_host_in_byte_order(void **state)
 {
-    struct reverse *r = reverse_new();
+    struct reverse *r = reverse_new(&(struct reverse_config){.holder = NULL});
     (void)state;
     SET(r, "a", "fd00::1 ", {"fd00::1", CLAIM_HASH, "b"});
     SET(r, "b", "", {"fd00::1", CLAIM_HASH, "ba"});
@@ -113,7 +107,7 @@ static void test_the_smallest_host_in_byte_order(void **state)
 
 static void test_only_what_changed_is_told(void **state)
 {
-    struct reverse *r = reverse_new();
+    struct reverse *r = reverse_new(&(struct reverse_config){.holder = NULL});
     (void)state;
     SET(r, "a", "10.0.0.1 10.0.0.2 fd00::1 ", {"fd00::1", CLAIM_HASH, "a"},
         {"10.0.0.2", CLAIM_HASH, "a"}, {"10.0.0.1", CLAIM_HASH, "a"});
@@ -129,12 +123,132 @@ static void test_only_what_changed_is_told(void **state)
 
 static void test_best_of_one_owners_claims(void **state)
 {
-    struct reverse *r = reverse_new();
+    struct reverse *r = reverse_new(&(struct reverse_config){.holder = NULL});
     (void)state;
     SET(r, "a", "10.0.0.1 ", {"10.0.0.1", CLAIM_HASH, "a"}, {"10.0.0.1", CLAIM_HOSTNAME, "c"},
         {"10.0.0.1", CLAIM_HOSTNAME, "b"});
     assert_winner(r, "10.0.0.1", "b a");
     reverse_free(r);
+}
+
+/* ---- Between namespaces ---- */
+
+/* An inventory with pods, and what etcd says. */
+struct cluster {
+    struct inventory *inventory;
+    const char *holder; /* "svc/a/web"; "": none */
+    struct reverse *reverse;
+};
+
+static void ignore_owner(void *data UNUSED, struct slice owner UNUSED)
+{
+}
+
+static struct slice holder_of(void *data, const struct ip *ip UNUSED)
+{
+    const struct cluster *cluster = data;
+    return slice_str(cluster->holder);
+}
+
+static void cluster_init(struct cluster *cluster)
+{
+    *cluster = (struct cluster){.holder = ""};
+    cluster->inventory = inventory_new(&(struct inventory_config){.changed = ignore_owner});
+    cluster->reverse = reverse_new(&(struct reverse_config){
+        .inventory = cluster->inventory, .holder = holder_of, .data = cluster});
+}
+
+static void cluster_fini(struct cluster *cluster)
+{
+    reverse_free(cluster->reverse);
+    inventory_free(cluster->inventory);
+}
+
+/* phase "": the pod goes. Returns whether the address's name changed. */
+static bool put_pod(struct cluster *cluster, const char *ns, const char *name, const char *phase,
+                    const char *ip)
+{
+    struct ip address = ip_of(ip);
+    if (*phase) {
+        char *status = xasprintf("'phase':'%s','podIPs':[{'ip':'%s'}]", phase, ip);
+        inventory_upsert(cluster->inventory, pod_from(ns, name, status));
+        free(status);
+    } else {
+        inventory_remove(cluster->inventory, KUBE_POD, ns, name);
+    }
+    return reverse_decide(cluster->reverse, &address);
+}
+
+static void test_a_pods_address_is_its_namespaces(void **state)
+{
+    struct cluster c;
+    (void)state;
+    cluster_init(&c);
+    SET(c.reverse, "svc/evil/a", "10.1.0.1 ", {"10.1.0.1", CLAIM_HOSTNAME, "a"});
+    assert_true(put_pod(&c, "good", "p", "Running", "10.1.0.1")); /* who does not claim it */
+    assert_winner(c.reverse, "10.1.0.1", "");
+    assert_int_equal(reverse_count(c.reverse), 0);
+    assert_int_equal(reverse_refused_count(c.reverse), 1);
+    SET(c.reverse, "svc/good/z", "10.1.0.1 ", {"10.1.0.1", CLAIM_HASH, "z"});
+    assert_winner(c.reverse, "10.1.0.1", "z svc/good/z");
+    CLEAR(c.reverse, "svc/evil/a", "");
+    SET(c.reverse, "svc/evil/a", "", {"10.1.0.1", CLAIM_HOSTNAME, "a"});
+    assert_winner(c.reverse, "10.1.0.1", "z svc/good/z");
+    struct ip ip = ip_of("10.1.0.1");
+    assert_true(reverse_may_win(c.reverse, &ip, slice_str("svc/good/other")));
+    assert_false(reverse_may_win(c.reverse, &ip, slice_str("svc/evil/other")));
+    SET(c.reverse, "svc/evil/ip", "10.1.0.1 ", {"10.1.0.1", CLAIM_CLUSTER_IP, "ip"});
+    assert_winner(c.reverse, "10.1.0.1", "ip svc/evil/ip"); /* the API server's word */
+    assert_false(reverse_may_win(c.reverse, &ip, slice_str("svc/good/other")));
+    cluster_fini(&c);
+}
+
+static void test_pods_that_ended_or_share_an_address(void **state)
+{
+    struct cluster c;
+    (void)state;
+    cluster_init(&c);
+    assert_false(put_pod(&c, "good", "p", "Succeeded", "10.1.0.1"));
+    SET(c.reverse, "svc/evil/a", "10.1.0.1 ", {"10.1.0.1", CLAIM_HASH, "a"});
+    assert_false(put_pod(&c, "evil", "host", "Running", "10.1.0.1")); /* on the host network */
+    assert_false(put_pod(&c, "good", "p", "Running", "10.1.0.1"));
+    SET(c.reverse, "svc/good/b", "", {"10.1.0.1", CLAIM_HOSTNAME, "b"}); /* the other has it */
+    SET(c.reverse, "svc/third/c", "", {"10.1.0.1", CLAIM_HOSTNAME, "0"});
+    assert_true(put_pod(&c, "evil", "host", "", "10.1.0.1"));
+    assert_winner(c.reverse, "10.1.0.1", "b svc/good/b");
+    assert_false(put_pod(&c, "good", "p", "", "10.1.0.1")); /* and still has the name */
+    CLEAR(c.reverse, "svc/good/b", "10.1.0.1 ");
+    assert_winner(c.reverse, "10.1.0.1", "0 svc/third/c");
+    cluster_fini(&c);
+}
+
+/* Addresses that no pod has: of machines outside, or all with --pods=disabled. */
+static void test_the_holder_keeps_it(void **state)
+{
+    struct cluster c;
+    struct ip ip = ip_of("10.1.0.1");
+    (void)state;
+    cluster_init(&c);
+    c.holder = "svc/good/gone"; /* before a restart; another Service of it claims */
+    SET(c.reverse, "svc/evil/a", "10.1.0.1 ", {"10.1.0.1", CLAIM_HOSTNAME, "a"});
+    SET(c.reverse, "svc/good/z", "10.1.0.1 ", {"10.1.0.1", CLAIM_HASH, "z"});
+    assert_winner(c.reverse, "10.1.0.1", "z svc/good/z");
+    SET(c.reverse, "svc/good/y", "10.1.0.1 ",
+        {"10.1.0.1", CLAIM_HASH, "y"}); /* within it, as ever */
+    assert_winner(c.reverse, "10.1.0.1", "y svc/good/y");
+    c.holder = ""; /* etcd was emptied */
+    assert_false(reverse_decide(c.reverse, &ip));
+    SET(c.reverse, "svc/evil/b", "", {"10.1.0.1", CLAIM_HOSTNAME, "0"});
+    assert_winner(c.reverse, "10.1.0.1", "y svc/good/y");
+    c.holder = "svc/evil/a"; /* another kube2sky decided */
+    assert_true(reverse_decide(c.reverse, &ip));
+    assert_winner(c.reverse, "10.1.0.1", "0 svc/evil/b");
+    assert_true(reverse_is_claimed_beside(c.reverse, &ip, slice_str("svc/good/other")));
+    assert_false(reverse_is_claimed_beside(c.reverse, &ip, slice_str("svc/third/other")));
+    CLEAR(c.reverse, "svc/evil/b", "10.1.0.1 ");
+    CLEAR(c.reverse, "svc/evil/a", "10.1.0.1 ");
+    assert_winner(c.reverse, "10.1.0.1", "y svc/good/y");
+    cluster_fini(&c);
 }
 
 /* ---- Keys ---- */
@@ -296,7 +410,7 @@ static void step(struct model *m, struct reverse *reverse)
 static void test_random_sequences(void **state)
 {
     struct model m = {.seed = 20260214};
-    struct reverse *reverse = reverse_new();
+    struct reverse *reverse = reverse_new(&(struct reverse_config){.holder = NULL});
     (void)state;
     buf_init(&m.told, 1 << 16);
     for (unsigned i = 0; i < STEPS; i++) {
@@ -313,6 +427,9 @@ int main(void)
         cmocka_unit_test(test_the_smallest_host_in_byte_order),
         cmocka_unit_test(test_only_what_changed_is_told),
         cmocka_unit_test(test_best_of_one_owners_claims),
+        cmocka_unit_test(test_a_pods_address_is_its_namespaces),
+        cmocka_unit_test(test_pods_that_ended_or_share_an_address),
+        cmocka_unit_test(test_the_holder_keeps_it),
         cmocka_unit_test(test_keys),
         cmocka_unit_test(test_keys_that_are_none),
         cmocka_unit_test(test_random_sequences),
