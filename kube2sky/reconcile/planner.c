@@ -245,8 +245,8 @@ static void withhold(struct planner *planner, const struct etcd_op *op, int64_t 
 }
 
 /* Whether the key may be changed from what it is. Not while whose it is may want it to stay: an
- * owner in doubt, or a namespace whose pods are not all known. ip NULL: it is of no address. winner
- * NULL: the address has no name. */
+ * owner in doubt whose claim might win, or a namespace whose pods are not all known. ip NULL: it is
+ * of no address. winner NULL: the address has no name. */
 static bool may_change(const struct planner *planner, const struct reverse_key *there,
                        const struct ip *ip, const struct reverse_winner *winner)
 {
@@ -257,13 +257,13 @@ static bool may_change(const struct planner *planner, const struct reverse_key *
     if (!inventory_knows_claims(inventory, named)) {
         return false;
     }
-    if (winner && slice_equal(winner->owner, named)) {
+    if (!ip || (winner && (winner->is_allocated || slice_equal(winner->owner, named)))) {
         return true;
     }
-    if (is_in_doubt) {
+    if (is_in_doubt && reverse_may_win(planner->reverse, ip, named)) {
         return false;
     }
-    return !ip || (winner && winner->is_allocated) || inventory_knows_pods(inventory) ||
+    return inventory_knows_pods(inventory) ||
            !reverse_is_claimed_beside(planner->reverse, ip, named) ||
            (winner && reverse_is_same_namespace(winner->owner, named));
 }

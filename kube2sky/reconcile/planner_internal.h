@@ -13,7 +13,8 @@
  *
  * Withheld, that is, not in the plan, is what may turn out to be wrong: deletes before all that
  * feeds the owner's keys is listed; changes of reverse keys before all claims are; and both while
- * the owner that has the key now is in doubt. So additions never wait for that, and doubt holds up
+ * the owner that has the key now is in doubt and might want it: whoever has a cluster IP, or a pod
+ * where the other has none, does not wait for that. So additions never wait, and doubt holds up
  * only the owner that it concerns. Withheld, too, are the additions of a
  * pod on the host network before readers can know that its address is its node's: they take an
  * address for its pod's unless it is among the node addresses. So the node address, in turn, stays

@@ -6,7 +6,7 @@ import json
 
 import pytest
 from fault_bed import PATIENCE_S
-from kube import endpoint, endpoint_slice, headless, pod, port
+from kube import endpoint, endpoint_slice, headless, pod, port, service
 from model import Model, reverse_key
 from programs import http_get, wait_until
 from records import SVC
@@ -123,4 +123,37 @@ def test_attack_names_that_no_pod_decides(fault_bed, flag):
     bed.kube.delete("services", "z", GOOD)
     for ip in outside:
         names.wait(ip, "a.evil")
+    bed.wait_model(names.model)
+
+
+def test_attack_names_held_by_a_service_that_is_too_large(fault_bed):
+    """It claims cluster IPs and pods' addresses of the future, and then has more records than are permitted: its keys
+    stay as they are, but nobody waits for it.
+    """
+    bed, names = fault_bed, Names(fault_bed)
+    allocated, pods, outside = [[f"{net}.{n}" for n in range(10, 30)] for net in ("10.96.7", "10.1.7", "10.9.0")]
+    everything = allocated + pods + outside
+    names.put_service(EVIL, "big", everything)
+    names.wait_written(EVIL, "big", len(everything))
+    names.wait(allocated[0], "big.evil")
+    before = bed.etcd.values(f"{SVC}/{EVIL}/big/")
+    ports = [port(1 + n, f"p{n}") for n in range(100_000 // len(everything) + 1)]
+    names.put_service(EVIL, "big", everything, *ports)
+    names.watched().wait_metric(1, "services_too_large")
+    for is_restarted in (False, True):  # after a restart its claims are unknown
+        half = slice(10, 20) if is_restarted else slice(0, 10)
+        for n, ip in enumerate(allocated[half]):
+            made = service(f"new-{is_restarted:d}-{n}", port(80), namespace=GOOD, clusterIP=ip, clusterIPs=[ip])
+            bed.kube.control("put", resource="services", object=made)
+        for n, ip in enumerate(pods[half]):
+            bed.kube.put_pod(pod(f"new-{is_restarted:d}-{n}", ip, namespace=GOOD))
+        names.put_service(GOOD, f"pods-{is_restarted:d}", pods[half])
+        for n, ip in enumerate(allocated[half]):
+            names.wait(ip, f"new-{is_restarted:d}-{n}.good")
+        for ip in pods[half]:
+            names.wait(ip, f"pods-{is_restarted:d}.good")
+        names.restart()
+    assert {names.of(ip) for ip in outside} == {"big.evil"}, "its keys are unchanged"
+    assert bed.etcd.values(f"{SVC}/{EVIL}/big/") == before
+    bed.kube.delete("services", "big", EVIL)
     bed.wait_model(names.model)
