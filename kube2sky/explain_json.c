@@ -182,8 +182,10 @@ static void put_state(const struct explanation *x, struct buf *out)
         buf_printf(out, ",\"changed_ms\":%" PRId64, report->changed_ms);
     }
     if (report->is_contested) {
-        buf_printf(out, ",\"contested\":{\"restored\":%u,\"rest_ms\":%" PRId64 "}",
+        buf_printf(out, ",\"contested\":{\"restored\":%u,\"rest_ms\":%" PRId64 ",",
                    report->restored, report->rest_ms);
+        string(out, "key", report->contested_key);
+        buf_append_char(out, '}');
     }
     if (report->is_refused) {
         buf_printf(out, ",\"refused\":{\"retry_ms\":%" PRId64 ",", report->retry_ms);

@@ -203,8 +203,9 @@ static void put_state(const struct explanation *x, struct buf *out)
     }
     if (report->is_contested) {
         label(out, "contested");
-        buf_printf(out, "restored %u times in a row; again in %s\n", report->restored,
-                   duration_text(report->rest_ms, text));
+        buf_printf(out, "restored %u times in a row, such as ", report->restored);
+        plain(out, report->contested_key);
+        buf_printf(out, "; again in %s\n", duration_text(report->rest_ms, text));
     }
     if (report->is_refused) {
         label(out, "refused");

@@ -8,6 +8,7 @@
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_kv.h"
+#include "kube2sky/naming/contract.h"
 #include "kube2sky/reconcile/flights_internal.h"
 #include "kube2sky/reconcile/ownership_internal.h"
 
@@ -33,6 +34,7 @@ struct contest {
     ev_timer timer; /* always active: the end of the rest, or of the contest */
     bool is_resting;
     bool is_told;
+    bool has_own;      /* keys other than reverse ones were restored */
     uint32_t restored; /* times in a row */
     int64_t rest_until_ms;
     int64_t calm_at_ms;
@@ -180,6 +182,10 @@ void contest_restored(struct contests *contests, const struct flight *flight,
     }
     contest = contest ? contest : begin(contests, passenger->owner);
     contest->restored++;
+    for (size_t i = from; i < end; i++) {
+        contest->has_own |=
+            !slice_has_prefix(plan_get(&flight->batch.plan, i).key, slice_str(REVERSE_TREE));
+    }
     contests->count += contest->restored == CONTEST_FREE;
     if (from < end && contest->restored + 1 >= CONTEST_FREE) {
         remember(contest, &flight->batch.plan, from, end);
@@ -263,6 +269,16 @@ bool contest_of(const struct owner *owner, unsigned *ret_restored, int64_t *ret_
     *ret_restored = contest ? contest->restored : 0;
     *ret_rest_ms = rest_ms > 0 ? rest_ms : 0;
     return is;
+}
+
+bool contest_is_of_reverse(const struct owner *owner)
+{
+    return owner->contest && !owner->contest->has_own;
+}
+
+struct slice contest_key(const struct owner *owner)
+{
+    return owner->contest ? text_get(&owner->contest->key) : slice_of(NULL, 0);
 }
 
 size_t contests_count(const struct contests *contests)

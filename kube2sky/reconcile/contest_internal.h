@@ -5,8 +5,9 @@
  *
  * An owner is contested once its keys had to be restored CONTEST_FREE times in a row although its
  * objects had not changed. From then on it rests before each restoration: seconds, more with each
- * one. A change of its objects is written at once. It is calm again when nobody has touched its
- * keys for a while. On the main loop; no I/O but the log. */
+ * one. A change of its objects is written at once, and if only its reverse keys were changed, so
+ * are its other keys. It is calm again when nobody has touched its keys for a while. On the main
+ * loop; no I/O but the log. */
 #ifndef KUBE2SKY_RECONCILE_CONTEST_INTERNAL_H
 #define KUBE2SKY_RECONCILE_CONTEST_INTERNAL_H
 
@@ -74,6 +75,13 @@ void contest_saw(struct owner *owner, const struct etcd_kv *kv);
 /* Whether the owner is contested; times its keys were restored in a row, and how long they rest
  * still. */
 bool contest_of(const struct owner *owner, unsigned *ret_restored, int64_t *ret_rest_ms);
+
+/* Whether only reverse keys of it had to be restored: the others need not rest. */
+bool contest_is_of_reverse(const struct owner *owner);
+
+/* The key that both want, or only one of the two; empty: not known, or it has no contest. Borrowed
+ * until it is restored again. */
+struct slice contest_key(const struct owner *owner);
 
 /* Contested owners. */
 size_t contests_count(const struct contests *contests);

@@ -170,7 +170,7 @@ static bool has_kind(const struct plan *plan, bool is_reverse)
 }
 
 /* In the order in which the planner asks. */
-static void explain_held_back(const struct look *look)
+static void explain_held_back(const struct look *look, const struct planned *planned)
 {
     const struct planner *planner = &look->r->planner;
     const struct inventory *inventory = look->r->config.inventory;
@@ -184,7 +184,10 @@ static void explain_held_back(const struct look *look)
         add_reason(look->report, "deletes wait: not everything that may want its keys has been "
                                  "listed");
     }
-    if (has_reverse) {
+    if (has_reverse && planned->other) {
+        add_reason(look->report,
+                   "a reverse name waits: its key is in another Service's transaction");
+    } else if (has_reverse) {
         add_reason(look->report, !inventory_knows_claims(inventory, slice_of(NULL, 0))
                                      ? "reverse names wait: not every Service and endpoint that "
                                        "may claim them has been listed"
@@ -212,14 +215,15 @@ static void explain_writing(struct look *look)
     if (has_work && (r->followed.is_away || r->written.is_away)) {
         add_reason(report, "etcd is away");
     }
-    if (look->owner->state == OWNER_BLOCKED) {
-        add_reason(report, "a reverse key of it is in another Service's transaction");
-    }
     if (look->owner->is_too_large) {
         add_reason(report, "it has more than 100,000 records: its keys are unchanged");
     }
     if (report->rest_ms > 0) {
-        add_reason(report, "another writer keeps changing its keys: they are restored less often");
+        add_reason(report, contest_is_of_reverse(look->owner)
+                               ? "another writer keeps changing its reverse names: they are "
+                                 "restored less often"
+                               : "another writer keeps changing its keys: they are restored less "
+                                 "often");
     }
     if (report->is_refused) {
         add_reason(report, "etcd refuses its keys");
@@ -229,14 +233,14 @@ static void explain_writing(struct look *look)
 static void plan(struct look *look)
 {
     struct planner *planner = &look->r->planner;
-    (void)planner_plan(planner, look->owner, &look->r->plan);
+    struct planned planned = planner_plan(planner, look->owner, &look->r->plan);
     look->report->puts = look->r->plan.put_count;
     look->report->deletes = look->r->plan.op_count - look->r->plan.put_count;
     for (size_t i = 0; i < planner->withheld.op_count; i++) {
         struct etcd_op op = plan_get(&planner->withheld, i);
         look->visitor->held_back(look->visitor->data, &op);
     }
-    explain_held_back(look);
+    explain_held_back(look, &planned);
 }
 
 static void fill(struct look *look)
@@ -246,6 +250,7 @@ static void fill(struct look *look)
     report->state = state_name(owner->state);
     report->changed_ms = owner->changed_us ? (clock_monotonic_us() - owner->changed_us) / 1000 : 0;
     report->is_contested = contest_of(owner, &report->restored, &report->rest_ms);
+    report->contested_key = contest_key(owner);
     report->is_refused = owner->refusal != NULL;
     report->retry_ms = refusal_wait_ms(owner);
 }

@@ -66,16 +66,17 @@ struct owner_report {
     size_t reason_count;
     size_t puts; /* that the next transaction has, or would have */
     size_t deletes;
-    int64_t changed_ms;  /* since its objects' oldest change that was not sent; 0: none */
-    bool is_contested;   /* another writer keeps changing its keys */
-    unsigned restored;   /* times in a row */
-    int64_t rest_ms;     /* until they are restored again; 0: at once */
-    bool is_refused;     /* by etcd, alone */
-    int64_t retry_ms;    /* until it is tried again */
-    const char *refusal; /* etcd's last refusal of any owner, ""; borrowed until the next */
-    bool is_leading;     /* this kube2sky writes */
-    const char *leader;  /* who does; "": nobody, or there is no election; borrowed */
-    bool is_electing;    /* --leader-elect */
+    int64_t changed_ms;         /* since its objects' oldest change that was not sent; 0: none */
+    bool is_contested;          /* another writer keeps changing its keys */
+    unsigned restored;          /* times in a row */
+    int64_t rest_ms;            /* until they are restored again; 0: at once */
+    struct slice contested_key; /* one of them; borrowed until the next is restored */
+    bool is_refused;            /* by etcd, alone */
+    int64_t retry_ms;           /* until it is tried again */
+    const char *refusal;        /* etcd's last refusal of any owner, ""; borrowed until the next */
+    bool is_leading;            /* this kube2sky writes */
+    const char *leader;         /* who does; "": nobody, or there is no election; borrowed */
+    bool is_electing;           /* --leader-elect */
 };
 
 /* Calls the visitor for each key, claim, part left out and operation held back. */

@@ -8,7 +8,7 @@
  *
  *     settled -> queued -> in flight -> settled | queued again
  *                       -> held (nothing of its plan may be written yet) -> queued
- *                       -> blocked (a key of its plan is in flight with another's) -> queued
+ *                       -> blocked (what is left of its plan is in flight with another's) -> queued
  *                       -> contested (rests: contest_internal.h) -> queued
  *              in flight -> refused (waits: refusal_internal.h) -> queued
  *                       -> settled, if there is nothing to do */
@@ -77,6 +77,7 @@ struct owner {
     bool is_suspect;      /* was in a refused transaction: goes alone until one succeeds */
     bool is_refusal_told; /* and was logged as refused alone */
     bool is_overtaken;    /* somebody else changed a key of its last transaction: goes alone */
+    bool is_split;        /* its reverse keys are left for a transaction of their own: goes alone */
     bool is_disturbed;    /* somebody else changed its keys since it was last in flight */
     bool is_told;         /* its plan was passed on, in a dry run */
     struct refusal *refusal; /* NULL for nearly all: refusal_internal.h */

@@ -59,6 +59,22 @@ void plan_add(struct plan *plan, const struct etcd_op *op, int64_t revision)
     plan->put_count += op->kind == ETCD_OP_PUT;
 }
 
+void plan_move(struct plan *plan, struct slice prefix, struct plan *to)
+{
+    size_t kept = 0, kept_puts = 0;
+    for (size_t i = 0; i < plan->op_count; i++) {
+        struct etcd_op op = plan_get(plan, i);
+        if (slice_has_prefix(op.key, prefix)) {
+            plan_add(to, &op, plan->ops[i].revision);
+        } else {
+            kept_puts += op.kind == ETCD_OP_PUT;
+            plan->ops[kept++] = plan->ops[i];
+        }
+    }
+    plan->op_count = kept;
+    plan->put_count = kept_puts;
+}
+
 /* Moves *at to the first key that does not sort before the suffix. */
 static const struct actual_key *advance(const struct actual_keys *actual, size_t *at,
                                         struct slice suffix)

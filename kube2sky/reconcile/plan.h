@@ -51,6 +51,9 @@ bool plan_add_deletes(const struct desired *desired, struct slice base,
 /* Any other operation; revision: as in struct plan_op. */
 void plan_add(struct plan *plan, const struct etcd_op *op, int64_t revision);
 
+/* Moves the operations on keys with the prefix to the end of the other plan. */
+void plan_move(struct plan *plan, struct slice prefix, struct plan *to);
+
 /* Borrowed until the plan changes. */
 struct etcd_op plan_get(const struct plan *plan, size_t index);
 

@@ -276,15 +276,16 @@ static void plan_reverse_key(struct planner *planner, const struct owner *owner,
     struct slice key = buf_slice(&planner->key);
     const struct reverse_key *there = reverse_keys_find(planner->config.reverse_keys, key);
     struct owner *locker = reverse_keys_locker(planner->config.reverse_keys, key);
-    if (locker && locker != owner) { /* its value in etcd is about to change */
-        planned->other = locker;
-        return;
-    }
     struct etcd_op op = {.kind = ETCD_OP_DELETE, .key = key};
     if (winner) {
         naming_value(&planner->naming, winner->host, 0, &planner->value);
         op.kind = ETCD_OP_PUT;
         op.value = buf_slice(&planner->value);
+    }
+    if (locker && locker != owner) { /* its value in etcd is about to change */
+        withhold(planner, &op, there ? there->value.revision : 0, planned);
+        planned->other = locker;
+        return;
     }
     if (winner && there && !there->value.is_ours) {
         if (slice_equal(winner->owner, owner->id)) { /* counted once, and not for who goes */
@@ -347,6 +348,17 @@ bool planner_decide_reverse(struct planner *planner, struct slice key)
 {
     struct ip ip;
     return reverse_parse_key(key, &ip) && reverse_decide(planner->reverse, &ip);
+}
+
+void planner_leave_reverse(struct planner *planner, struct plan *plan, struct planned *planned)
+{
+    bool has_both = planned->reverse_ops > 0 && planned->reverse_ops < plan->op_count;
+    if (has_both) {
+        plan_move(plan, slice_str(REVERSE_TREE), &planner->withheld);
+        planned->reverse_ops = 0;
+        planned->is_withheld = true;
+        planned->is_split = true;
+    }
 }
 
 struct slice planner_reverse_owner(const struct planner *planner, struct slice key)

@@ -15,7 +15,8 @@
  * feeds the owner's keys is listed; changes of reverse keys before all claims are; and both while
  * the owner that has the key now is in doubt and might want it: whoever has a cluster IP, or a pod
  * where the other has none, does not wait for that. So additions never wait, and doubt holds up
- * only the owner that it concerns. Withheld, too, are the additions of a
+ * only the owner that it concerns. A reverse key in flight with another owner waits until that has
+ * landed; the rest of the plan does not. Withheld, too, are the additions of a
  * pod on the host network before readers can know that its address is its node's: they take an
  * address for its pod's unless it is among the node addresses. So the node address, in turn, stays
  * until the pod's keys are gone.
@@ -115,13 +116,18 @@ struct planned {
     uint32_t foreign_count; /* desired reverse keys that others own: planner->left */
     bool has_copies;        /* plan_add_deletes left some */
     bool is_withheld;       /* planner->withheld has operations */
-    struct owner *other;    /* the owner whose transaction in flight has a key of this plan (then
-                               void), or NULL */
+    bool is_split;          /* planner_leave_reverse withheld some */
+    struct owner *other;    /* the owner whose transaction in flight has a reverse key that this
+                               one wants, withheld until it has landed; or NULL */
 };
 
 /* Fills ret_plan, empty if there is nothing to do, or nothing yet. */
 struct planned planner_plan(struct planner *planner, const struct owner *owner,
                             struct plan *ret_plan);
+
+/* Of a plan that also has the owner's own keys, withholds the reverse keys: another writer keeps
+ * changing those. */
+void planner_leave_reverse(struct planner *planner, struct plan *plan, struct planned *planned);
 
 /* The reverse keys that are desired, of all owners; and the addresses that are claimed only by
  * namespaces whose they cannot be (reverse.h). */

@@ -133,6 +133,7 @@ static void settle_first(struct reconciler *r, struct owner *owner)
     owner->changed_us = 0;
     owner->is_disturbed = false;
     owner->is_overtaken = false;
+    owner->is_split = false;
     owners_free_touched(owner);
     if (owner->refusal) {
         refusal_end(r->refusals, owner);
@@ -156,7 +157,7 @@ static void lock_reverse_keys(struct reconciler *r, struct owner *owner, const s
 static bool board_first(struct reconciler *r, struct flight *flight, const struct planned *planned)
 {
     struct owner *owner = owners_first(r->owners, flight->class);
-    bool is_alone = owner->is_suspect || owner->is_overtaken;
+    bool is_alone = owner->is_suspect || owner->is_overtaken || owner->is_split;
     if (is_alone && flight->passenger_count) {
         return false;
     }
@@ -168,7 +169,8 @@ static bool board_first(struct reconciler *r, struct flight *flight, const struc
     if (planned->reverse_ops) {
         lock_reverse_keys(r, owner, fit == PLAN_FITS_WHOLE ? &r->plan : &flight->rest);
     }
-    owner->has_changed = planned->is_withheld; /* then it is held */
+    owner->has_changed = planned->is_withheld; /* then it is held, blocked, or goes on */
+    owner->is_split = planned->is_split;
     return fit == PLAN_FITS_WHOLE && !is_alone;
 }
 
@@ -191,13 +193,16 @@ static bool plan_first(struct reconciler *r, enum owner_class class, struct flig
     *budget -= planned.work < *budget ? planned.work : *budget;
     bool has_none = r->plan.op_count == 0, is_held = has_none || !flight;
     bool is_settled = has_none && !planned.is_withheld;
-    bool must_rest = !planned.other && !is_held && owner->is_disturbed && !owner->changed_us &&
+    bool must_rest = !is_held && owner->is_disturbed && !owner->changed_us &&
                      contest_must_rest(r->contests, owner);
-    if (!planned.other && !is_held && !must_rest) {
+    if (owner->is_overtaken || owner->is_suspect || (must_rest && contest_is_of_reverse(owner))) {
+        planner_leave_reverse(&r->planner, &r->plan, &planned);
+    }
+    if (!is_held && (!must_rest || planned.is_split)) {
         return board_first(r, flight, &planned);
     }
     count_planned(r, owner, &planned);
-    if (planned.other) {
+    if (planned.other && is_held) {
         owners_dequeue(r->owners, class, OWNER_BLOCKED);
     } else if (is_settled) {
         settle_first(r, owner);

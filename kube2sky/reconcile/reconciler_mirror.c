@@ -28,6 +28,15 @@ static void owner_touched(struct reconciler *r, struct owner *owner, int64_t rev
     reconciler_want_look(r, owner);
 }
 
+/* A key that is no reverse key: it does not rest with those. */
+static void own_key_touched(struct reconciler *r, struct owner *owner, int64_t revision)
+{
+    if (owner && owner->state == OWNER_CONTESTED && contest_is_of_reverse(owner)) {
+        owners_enqueue(r->owners, owner);
+    }
+    owner_touched(r, owner, revision);
+}
+
 /* An unclaimed reverse key is its own owner. */
 static struct slice orphan_id(struct slice key)
 {
@@ -141,7 +150,7 @@ static void on_put(void *data, const struct etcd_kv *kv)
         if (owner && owner->contest && owner->state != OWNER_IN_FLIGHT) {
             contest_saw(owner, kv);
         }
-        owner_touched(r, owner, kv->mod_revision);
+        own_key_touched(r, owner, kv->mod_revision);
     } else if (place == KEY_REVERSE) {
         put_reverse(r, kv);
     } else if (place == KEY_BESIDE) {
@@ -156,7 +165,7 @@ static void on_del(void *data, struct slice key, int64_t revision)
     enum key_place place = ownership_place(&r->ownership, key);
     feed->is_mid_publication = true;
     if (place == KEY_OBJECT || place == KEY_CLIENT) {
-        owner_touched(r, owners_key_delete(r->owners, key), revision);
+        own_key_touched(r, owners_key_delete(r->owners, key), revision);
     } else if (place == KEY_REVERSE && reverse_keys_delete(r->reverse_keys, key)) {
         reverse_touched(r, key, revision, false);
     } else if (place == KEY_BESIDE) {

@@ -1,10 +1,12 @@
 """Somebody else keeps changing kube2sky's keys: it notices, says so, and restores them less often."""
 
+import json
 import shutil
 
 import pytest
 import yaml
 from kube import port, service
+from model import reverse_key
 from programs import reserve_port, wait_until
 from records import SVC, label, value
 from test_monitoring import ALERTS, needs_promtool, promtool
@@ -104,6 +106,27 @@ def test_a_script_that_spoils_a_key(bed, writer):
     line = writer.program.wait_line(f"keeps changing keys of the service.* owner=svc/default/web .*key={key} ours=")
     assert 'writer="not kube2sky"' in line and "mine" in line.split(" theirs=")[1]
     bed.wait_model()
+
+
+def test_a_reverse_name_that_a_script_spoils(bed, writer):
+    """It rests alone, and is told: what somebody changes of the Service's other keys is put right at once."""
+    ip = bed.kube.get("services", "web")["spec"]["clusterIP"]
+    reverse, theirs = reverse_key(ip), value("stolen.default.svc.cluster.local.")
+    own = next(key for key in bed.etcd.values(f"{SVC}/default/web/") if "_tcp" not in key)
+
+    def spoil() -> dict | None:
+        bed.etcd.put(reverse, theirs)
+        _, text = writer.ask("/explain?service=default/web")
+        told = json.loads(text)
+        return told if told["state"] == "contested" else None
+
+    told = writer.program.wait_ready(spoil, "contested")
+    assert told["contested"]["key"] == reverse and told["contested"]["restored"] >= 5
+    assert any("its reverse names" in reason for reason in told["reasons"])
+    bed.etcd.delete(own)
+    bed.wait_model()
+    entries = bed.etcd.get_prefix("/skydns/")
+    assert entries[own].mod_revision < entries[reverse].mod_revision
 
 
 def test_a_leader_s_key_written_by_hand(bed):

@@ -1,0 +1,216 @@
+/* planner: which changes of reverse keys wait, and that nothing else of the plan waits with them.
+ */
+#include "tests/unit/kube2sky/objects.h"
+
+#include "common/base/attributes.h"
+#include "common/base/buf.h"
+#include "common/dns/dname.h"
+#include "kube2sky/naming/inventory.h"
+#include "kube2sky/reconcile/owners_internal.h"
+#include "kube2sky/reconcile/ownership_internal.h"
+#include "kube2sky/reconcile/planner_internal.h"
+
+#define ARPA        "/skydns/arpa/in-addr/"
+#define HEADLESS    "'clusterIP':'None'"
+#define ONE_ADDRESS "{'addresses':[{'ip':'10.1.0.1','hostname':'%s'}]}"
+
+struct fixture {
+    struct inventory *inventory;
+    struct ownership ownership;
+    struct owners *owners;
+    struct reverse_keys *reverse_keys;
+    struct planner planner;
+    struct plan plan;
+};
+
+static void claim_changed(void *data, struct slice id)
+{
+    struct fixture *f = data;
+    owners_want_claim(f->owners, owners_get(f->owners, id));
+}
+
+static void end_list(struct fixture *f, enum kube_kind kind)
+{
+    inventory_list_begin(f->inventory, kind);
+    inventory_list_end(f->inventory, kind);
+}
+
+static int set_up(void **state)
+{
+    struct fixture *f = xcalloc(1, sizeof(*f));
+    f->inventory = inventory_new(
+        &(struct inventory_config){.is_narrowed = true, .changed = claim_changed, .data = f});
+    ownership_init(&f->ownership, &(struct ownership_config){.domain = "cluster.local."});
+    f->owners = owners_new(&f->ownership);
+    f->reverse_keys = reverse_keys_new();
+    planner_init(&f->planner, &(struct planner_config){
+                                  .inventory = f->inventory,
+                                  .owners = f->owners,
+                                  .reverse_keys = f->reverse_keys,
+                                  .domain = "cluster.local.",
+                                  .ttl_s = 30,
+                                  .has_reverse = true,
+                              });
+    plan_init(&f->plan);
+    end_list(f, KUBE_SERVICE);
+    end_list(f, KUBE_ENDPOINTS);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    plan_fini(&f->plan);
+    planner_fini(&f->planner);
+    reverse_keys_free(f->reverse_keys);
+    owners_free(f->owners);
+    ownership_fini(&f->ownership);
+    inventory_free(f->inventory);
+    free(f);
+    return 0;
+}
+
+/* A headless Service with 10.1.0.1 under this hostname. */
+static void put_headless(struct fixture *f, const char *ns, const char *name, const char *hostname)
+{
+    char *subsets = xasprintf(ONE_ADDRESS, hostname);
+    inventory_upsert(f->inventory, service_from(ns, name, HEADLESS));
+    inventory_upsert(f->inventory, endpoints_from(ns, name, subsets));
+    free(subsets);
+}
+
+/* In etcd. */
+static void put_reverse(struct fixture *f, const char *below, const char *host)
+{
+    char *key = xasprintf(ARPA "%s", below);
+    char *value = xasprintf("{\"host\":\"%s.svc.cluster.local.\",\"priority\":10,\"weight\":10,"
+                            "\"ttl\":30,\"targetstrip\":0}",
+                            host);
+    const struct actual_value there = {
+        .hash = actual_value_hash(slice_str(value)), .revision = 7, .is_ours = true};
+    struct buf claimant;
+    buf_init(&claimant, DNAME_MAX);
+    ownership_claimant(&f->ownership, slice_str(value), &claimant);
+    (void)reverse_keys_put(f->reverse_keys, slice_str(key), &there, buf_slice(&claimant));
+    (void)planner_decide_reverse(&f->planner, slice_str(key));
+    buf_fini(&claimant);
+    free(value);
+    free(key);
+}
+
+/* Into f->plan, after all claims that are due. */
+static struct planned plan_owner(struct fixture *f, const char *id)
+{
+    struct owner *owner;
+    while ((owner = owners_take_due(f->owners))) {
+        (void)planner_claim(&f->planner, owner);
+    }
+    owner = owners_get(f->owners, slice_str(id));
+    return planner_plan(&f->planner, owner, &f->plan);
+}
+
+static size_t count_reverse(const struct plan *plan)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < plan->op_count; i++) {
+        count += slice_has_prefix(plan_get(plan, i).key, slice_str(ARPA));
+    }
+    return count;
+}
+
+static void assert_plan(const struct fixture *f, size_t own, size_t reverse, size_t withheld)
+{
+    assert_int_equal(count_reverse(&f->plan), reverse);
+    assert_int_equal(f->plan.op_count - reverse, own);
+    assert_int_equal(count_reverse(&f->planner.withheld), withheld);
+}
+
+static void test_a_key_in_flight_with_another(void **state)
+{
+    struct fixture *f = *state;
+    struct owner *other = owners_get(f->owners, slice_str("svc/a/other"));
+    inventory_upsert(f->inventory, service_from("a", "web",
+                                                "'clusterIP':'10.0.0.1','clusterIPs':['10.0.0.1',"
+                                                "'10.0.0.2']"));
+    reverse_keys_lock(f->reverse_keys, slice_str(ARPA "10/0/0/1"), other);
+    struct planned planned = plan_owner(f, "svc/a/web");
+    assert_ptr_equal(planned.other, other);
+    assert_plan(f, 2, 1, 1);
+    assert_int_equal(planned.reverse_ops, 1);
+    reverse_keys_unlock(f->reverse_keys, other);
+    planned = plan_owner(f, "svc/a/web");
+    assert_null(planned.other);
+    assert_plan(f, 2, 2, 0);
+}
+
+static void test_reverse_keys_left_for_later(void **state)
+{
+    struct fixture *f = *state;
+    inventory_upsert(f->inventory, service_from("a", "web", "'clusterIP':'10.0.0.1'"));
+    struct planned planned = plan_owner(f, "svc/a/web");
+    assert_plan(f, 1, 1, 0);
+    planner_leave_reverse(&f->planner, &f->plan, &planned);
+    assert_true(planned.is_withheld && planned.is_split);
+    assert_plan(f, 1, 0, 1);
+    put_reverse(f, "10/9/9/9", "gone.a"); /* an owner of its own, with nothing else */
+    planned = plan_owner(f, "arpa/in-addr/10/9/9/9");
+    planner_leave_reverse(&f->planner, &f->plan, &planned);
+    assert_false(planned.is_withheld || planned.is_split);
+    assert_plan(f, 0, 1, 0);
+}
+
+/* Before pods are listed, the name of a namespace that still claims the address stays. */
+static void test_pods_that_are_not_listed_yet(void **state)
+{
+    struct fixture *f = *state;
+    put_reverse(f, "10/1/0/1", "h.old.a");
+    put_headless(f, "a", "old", "h");
+    put_headless(f, "b", "new", "h");
+    inventory_upsert(f->inventory, pod_from("b", "p", "'podIPs':[{'ip':'10.1.0.1'}]"));
+    (void)plan_owner(f, "svc/b/new");
+    assert_plan(f, 1, 0, 1);
+    inventory_remove(f->inventory, KUBE_ENDPOINTS, "a", "old");
+    (void)plan_owner(f, "svc/b/new"); /* whose it was claims it no longer */
+    assert_plan(f, 1, 1, 0);
+    put_headless(f, "a", "old", "h");
+    inventory_list_begin(f->inventory, KUBE_POD);
+    inventory_upsert(f->inventory, pod_from("b", "p", "'podIPs':[{'ip':'10.1.0.1'}]"));
+    inventory_list_end(f->inventory, KUBE_POD);
+    (void)plan_owner(f, "svc/b/new");
+    assert_plan(f, 1, 1, 0);
+}
+
+/* A Service with a garbled part keeps what it might still want, and nothing else. */
+static void test_doubt_about_whose_it_is(void **state)
+{
+    struct fixture *f = *state;
+    end_list(f, KUBE_POD);
+    put_reverse(f, "10/1/0/1", "h.unclear.a");
+    put_reverse(f, "10/0/0/1", "h.unclear.a");
+    inventory_upsert(f->inventory, service_from("a", "unclear", HEADLESS));
+    inventory_upsert(f->inventory, garbled_from(KUBE_ENDPOINTS, "a", "unclear", ""));
+    put_headless(f, "b", "new", "h");
+    (void)plan_owner(f, "svc/b/new");
+    assert_plan(f, 1, 0, 1);
+    inventory_upsert(f->inventory, service_from("b", "web", "'clusterIP':'10.0.0.1'"));
+    (void)plan_owner(f, "svc/b/web");
+    assert_plan(f, 1, 1, 0);
+    inventory_upsert(f->inventory, pod_from("b", "p", "'podIPs':[{'ip':'10.1.0.1'}]"));
+    (void)plan_owner(f, "svc/b/new");
+    assert_plan(f, 1, 1, 0);
+    inventory_upsert(f->inventory, pod_from("a", "p", "'podIPs':[{'ip':'10.1.0.1'}]"));
+    (void)plan_owner(f, "svc/b/new"); /* both on the host network */
+    assert_plan(f, 1, 0, 1);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_a_key_in_flight_with_another, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_reverse_keys_left_for_later, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_pods_that_are_not_listed_yet, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_doubt_about_whose_it_is, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
