@@ -203,12 +203,12 @@ size_t planner_claim(struct planner *planner, struct owner *owner)
     owner->is_in_doubt = r < 0 || planner->objects.is_in_doubt;
     set_too_large(planner, owner, r < 0);
     if (r < 0) {
+        claims_clear(&planner->claims);
         note_flaw(planner, xstrndup(owner->id.ptr, owner->id.len), xstrdup(err.msg));
         if (log_limit_pass(&limit)) {
             log_error("too many records for one owner, its keys are unchanged",
                       LOG_SLICE("owner", owner->id), LOG_STR("error", err.msg));
         }
-        return 1;
     }
     if (planner->config.has_reverse) {
         ip_list_clear(&planner->touched);
@@ -216,7 +216,7 @@ size_t planner_claim(struct planner *planner, struct owner *owner)
         decide_pod_address(planner, owner);
         touch(planner, owner);
     }
-    return 1 + planner->desired.count;
+    return r < 0 ? 1 : 1 + planner->desired.count;
 }
 
 int planner_look(struct planner *planner, const struct owner *owner,
@@ -487,6 +487,10 @@ static void plan_objects(struct planner *planner, const struct owner *owner,
     naming.dropped = ignore_dropped;
     bool is_named = slice_equal(buf_slice(&planner->named), owner->id); /* it just claimed */
     if (!is_named && name_owner(planner, &naming, owner, &ignored) < 0) {
+        claims_clear(&planner->claims);
+        plan_addresses(planner, owner, &planner->claims, planned);
+        append_ops(plan, &planner->reverse_plan, ETCD_OP_PUT);
+        append_ops(plan, &planner->reverse_plan, ETCD_OP_DELETE);
         return;
     }
     plan_addresses(planner, owner, &planner->claims, planned);

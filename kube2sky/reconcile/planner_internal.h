@@ -90,7 +90,8 @@ void planner_fini(struct planner *planner);
 void planner_forget_names(struct planner *planner);
 
 /* Registers the owner's claims and adds to owner->touched; sets owner->is_in_doubt, also if it has
- * too many records, and then keeps its last claims. Returns its size in records. */
+ * too many records. Then it has no claims, as after a restart: what etcd holds for it stays, and it
+ * is in nobody's way elsewhere. Returns its size in records. */
 size_t planner_claim(struct planner *planner, struct owner *owner);
 
 /* All that changed about the settled owner: claim and plan cost what the change does. False: they

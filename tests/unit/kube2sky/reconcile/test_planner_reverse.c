@@ -204,6 +204,45 @@ static void test_doubt_about_whose_it_is(void **state)
     assert_plan(f, 1, 0, 1);
 }
 
+/* 10.1.0.1 and others with so many ports that there are more records than permitted. */
+static void put_too_large(struct fixture *f, const char *ns, const char *name)
+{
+    struct buf subset;
+    buf_init(&subset, 1 << 20);
+    buf_append_str(&subset, "{'addresses':[{'ip':'10.1.0.1'}");
+    for (int i = 0; i < 400; i++) {
+        buf_printf(&subset, ",{'ip':'10.2.%d.%d'}", i / 250, i % 250);
+    }
+    buf_append_str(&subset, "],'ports':[{'port':1,'name':'p','protocol':'TCP'}");
+    for (int i = 0; i < 250; i++) {
+        buf_printf(&subset, ",{'port':%d,'name':'p%d','protocol':'TCP'}", i + 2, i);
+    }
+    buf_append_str(&subset, "]}");
+    inventory_upsert(f->inventory, service_from(ns, name, HEADLESS));
+    inventory_upsert(f->inventory, endpoints_from(ns, name, buf_cstr(&subset)));
+    buf_fini(&subset);
+}
+
+/* What etcd has of it stays, and it is in nobody's way where etcd has nothing. */
+static void test_an_owner_that_gets_too_large(void **state)
+{
+    struct fixture *f = *state;
+    end_list(f, KUBE_POD);
+    put_headless(f, "a", "big", "h");
+    put_headless(f, "b", "new", "h");
+    (void)plan_owner(f, "svc/a/big");
+    assert_plan(f, 1, 1, 0); /* the smaller name */
+    put_too_large(f, "a", "big");
+    struct planned planned = plan_owner(f, "svc/a/big"); /* the name is another's now */
+    assert_plan(f, 0, 1, 0);
+    assert_false(planned.is_withheld);
+    put_reverse(f, "10/1/0/1", "h.big.a");
+    (void)plan_owner(f, "svc/a/big");
+    assert_plan(f, 0, 0, 1);
+    (void)plan_owner(f, "svc/b/new");
+    assert_plan(f, 1, 0, 1);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -211,6 +250,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_reverse_keys_left_for_later, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_pods_that_are_not_listed_yet, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_doubt_about_whose_it_is, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_an_owner_that_gets_too_large, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
