@@ -182,12 +182,23 @@ static size_t claim_difference(struct planner *planner, struct owner *owner)
     return 1 + difference->come.count + difference->gone.count;
 }
 
-/* A pod claims no name, but decides whose its address may have. */
+/* Whether etcd has the address's name for another owner than the winner, which may be held. */
+static bool is_another_there(struct planner *planner, const struct ip *ip)
+{
+    struct reverse_winner winner;
+    struct slice holder = reverse_holder(planner, ip);
+    return holder.len > 0 &&
+           !(reverse_winner(planner->reverse, ip, &winner) && slice_equal(winner.owner, holder));
+}
+
+/* A pod claims no name, but decides whose its address may have, and whether a key whose owner is in
+ * doubt may change. */
 static void decide_pod_address(struct planner *planner, const struct owner *owner)
 {
     struct slice label = owner_pod_label(owner);
     struct ip ip;
-    if (label.len && naming_parse_pod_label(label, &ip) && reverse_decide(planner->reverse, &ip)) {
+    if (label.len && naming_parse_pod_label(label, &ip) &&
+        (reverse_decide(planner->reverse, &ip) || is_another_there(planner, &ip))) {
         ip_list_add(&planner->touched, &ip);
     }
 }

@@ -202,6 +202,9 @@ static void test_doubt_about_whose_it_is(void **state)
     inventory_upsert(f->inventory, pod_from("a", "p", "'podIPs':[{'ip':'10.1.0.1'}]"));
     (void)plan_owner(f, "svc/b/new"); /* both on the host network */
     assert_plan(f, 1, 0, 1);
+    inventory_remove(f->inventory, KUBE_POD, "a", "p"); /* the name is b's as before */
+    (void)plan_owner(f, "pod/a/10-1-0-1");
+    assert_plan(f, 0, 1, 0);
 }
 
 /* 10.1.0.1 and others with so many ports that there are more records than permitted. */
