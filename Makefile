@@ -86,7 +86,7 @@ MAN        := $(patsubst %.scd,$(B)/man/%,$(notdir $(wildcard $(PROGRAMS:%=%/*.s
 .DEFAULT_GOAL := all
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all programs unit objects deps deps-bench run one asan-kube2sky check check-all check-unit check-integration check-faults check-tsan check-pod check-page check-cluster peers check-recorded screenshots coverage images fuzz bench bench-readme bench-etcd bench-readers bench-kube2sky bench-scale bench-pipeline bench-start bench-updates bench-clients bench-pod bench-churn bench-cache-hits bench-attack bench-clients-flood bench-search-paths bench-instructions bench-transfer bench-watching profile analyze analyzed lint format install uninstall dist deb clean help tests FORCE
+.PHONY: all programs unit objects deps deps-bench run one asan-kube2sky check check-all check-unit check-integration check-faults check-rounds check-tsan check-pod check-page check-cluster peers check-recorded screenshots coverage images fuzz bench bench-readme bench-etcd bench-readers bench-kube2sky bench-scale bench-pipeline bench-start bench-updates bench-clients bench-pod bench-churn bench-cache-hits bench-attack bench-clients-flood bench-search-paths bench-instructions bench-transfer bench-watching profile analyze analyzed lint format install uninstall dist deb clean help tests FORCE
 
 all: $(BINARIES) $(MAN)
 programs: $(BINARIES)
@@ -284,6 +284,12 @@ check-integration: all $(NEEDS_test_bench) $(NEEDS_test_bench_start) $(NEEDS_tes
 # Faults of etcd and of the network to it that take long, or need root for namespaces.
 check-faults: all asan-kube2sky
 	@$(PYTHON) tests/support/check.py --build $(B) --only faults
+
+# kube2sky with random objects, faults, restarts and changes of the leader, against a model: a few are in `make check`.
+ROUNDS ?= 300
+SEED ?= $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
+check-rounds: all
+	@ROUNDS=$(ROUNDS) SEED=$(SEED) $(PYTHON) tests/support/one.py --build $(B) test_rounds.py
 
 asan-kube2sky:
 	@$(MAKE) --no-print-directory VARIANT=asan $(BUILD)/asan/bin/kube2sky
@@ -530,7 +536,7 @@ clean:
 	rm -rf $(BUILD)
 
 help:
-	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|compile_commands.json|run|one TEST=…|check|check-all|check-unit|check-integration|check-faults|check-tsan|check-pod|check-page|check-cluster|peers|check-recorded REF=…|screenshots|coverage|images|fuzz|bench|bench-readme|bench-etcd|bench-readers|bench-kube2sky|bench-scale|bench-pipeline|bench-start|bench-updates|bench-clients|bench-pod|bench-churn|bench-cache-hits|bench-attack|bench-clients-flood|bench-search-paths|bench-instructions|bench-transfer|bench-watching|profile|analyze|lint|format|install|uninstall|dist|deb|deps|deps-bench|clean'
+	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|compile_commands.json|run|one TEST=…|check|check-all|check-unit|check-integration|check-faults|check-rounds|check-tsan|check-pod|check-page|check-cluster|peers|check-recorded REF=…|screenshots|coverage|images|fuzz|bench|bench-readme|bench-etcd|bench-readers|bench-kube2sky|bench-scale|bench-pipeline|bench-start|bench-updates|bench-clients|bench-pod|bench-churn|bench-cache-hits|bench-attack|bench-clients-flood|bench-search-paths|bench-instructions|bench-transfer|bench-watching|profile|analyze|lint|format|install|uninstall|dist|deb|deps|deps-bench|clean'
 
 -include $(wildcard $(B)/*/*.d $(B)/*/*/*.d $(B)/tests/*/*/*.d $(B)/tests/*/*/*/*.d)
 ifneq ($(filter analyzed,$(MAKECMDGOALS)),)

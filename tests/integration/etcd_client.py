@@ -168,6 +168,13 @@ class EtcdClient:
         finally:
             connection.close()
 
+    def raise_no_space(self, on: bool) -> None:
+        """As if its quota were reached: it refuses all but deletes, until it is told that there is space."""
+        status = self._post("maintenance/status", {})
+        member = status["header"]["member_id"]
+        action = "ACTIVATE" if on else "DEACTIVATE"
+        self._post("maintenance/alarm", {"action": action, "memberID": member, "alarm": "NOSPACE"})
+
     # ---- Leases ----
 
     def grant_lease(self, ttl_s: int) -> int:

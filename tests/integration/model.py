@@ -97,6 +97,11 @@ class Model:
         chosen = {key: stored[key] for key, values in self.open.items() if stored.get(key) in values}
         return right | chosen
 
+    def may_hold(self, key: str, namespace: str) -> bool:
+        """Whether a namespace may have the reverse name: no cluster IP has the address, nor do only others' pods."""
+        is_allocated = any(claim[0] == _CLUSTER_IP for claim in self._claims.get(key, []))
+        return not is_allocated and namespace in self._pods_at.get(key, {namespace})
+
     def _decide(self, key: str, claims: list[tuple[int, str, str]]) -> None:
         pods = self._pods_at.get(key, set())
         allocated = [claim for claim in claims if claim[0] == _CLUSTER_IP]

@@ -114,25 +114,27 @@ class Peer:
             server.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with self._lock:
                 self._open.add(server)
-            back = threading.Thread(target=_pump, args=(server, client), daemon=True)
+            back = threading.Thread(target=self.pump, args=(server, client), daemon=True)
             back.start()
             try:
-                _pump(client, server)
+                self.pump(client, server)
                 back.join()
             finally:
                 with self._lock:
                     self._open.discard(server)
 
-
-def _pump(source: socket.socket, target: socket.socket) -> None:
-    """Relays until one side closes; then closes both."""
-    try:
-        while data := source.recv(_CHUNK):
-            target.sendall(data)
-    except OSError:
-        pass
-    for one in (source, target):
+    def pump(self, source: socket.socket, target: socket.socket) -> None:
+        """Relays until one side closes; then closes both."""
         try:
-            one.shutdown(socket.SHUT_RDWR)
+            while data := source.recv(_CHUNK):
+                self.pass_on(data, source, target)
         except OSError:
             pass
+        for one in (source, target):
+            try:
+                one.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+    def pass_on(self, data: bytes, source: socket.socket, target: socket.socket) -> None:
+        target.sendall(data)
