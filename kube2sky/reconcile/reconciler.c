@@ -340,8 +340,7 @@ static void mark_store(struct reconciler *r)
     if (r->leader) {
         condition = leader_condition(r->leader);
     }
-    if (serial_key_turn(r->serial_key, counts.has_store_key, counts.revision,
-                        r->leader ? &condition : NULL)) {
+    if (serial_key_turn(r->serial_key, counts.revision, r->leader ? &condition : NULL)) {
         etcd_mirror_mark_store(mirror, r->leader ? &condition : NULL);
     }
 }

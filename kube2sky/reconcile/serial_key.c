@@ -6,6 +6,7 @@
 
 #include "common/base/attributes.h"
 #include "common/base/backoff.h"
+#include "common/base/buf.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -14,12 +15,15 @@
 #include "common/etcd/etcd_store_id.h"
 #include "kube2sky/reconcile/serial_base_internal.h"
 
-enum { RETRY_FIRST_MS = 200, RETRY_MAX_MS = 10000 };
+/* Revisions that readers may have seen of a lost store, and this process not. */
+enum { UNSEEN_MAX = 32 };
+
+enum { RETRY_FIRST_MS = 200, RETRY_MAX_MS = 10000, LEADERSHIP_MAX = 512 };
 
 enum state {
     DUE,     /* the key is to be read */
-    READ,    /* it was: what becomes of it is to be decided */
-    SETTLED, /* nothing to do in this store */
+    READ,    /* it was, and is to be written */
+    SETTLED, /* nothing to do in this store, for this leader */
 };
 
 struct serial_key {
@@ -32,9 +36,10 @@ struct serial_key {
     int64_t mod_revision; /* of the key as read; 0: there is none */
     uint32_t base;        /* what it says */
     bool has_base;        /* it is a number */
-    bool has_last;        /* an earlier store reached this serial: */
-    uint32_t last, last_base;
-    uint32_t wanted; /* being written */
+    bool has_last;        /* readers of an earlier store can have given this serial: */
+    uint32_t last;
+    uint32_t wanted;       /* being written */
+    struct buf leadership; /* the value of the leader's key when this process began to lead */
 };
 
 /* ---- What etcd says ---- */
@@ -93,6 +98,7 @@ static void on_written(void *data, const struct etcd_txn_reply *reply, const str
     if (reply->succeeded) {
         k->has_last = false; /* it is after them */
         k->base = k->wanted;
+        k->mod_revision = reply->revision;
         k->has_base = true;
         log_info("base of zones' serials written", LOG_STR("key", k->key),
                  LOG_INT("base", (int64_t)k->base));
@@ -125,46 +131,48 @@ static void write_key(struct serial_key *k, uint32_t base, const struct etcd_com
     k->call = etcd_txn(k->config.etcd, &txn, on_written, k);
 }
 
-/* Of this store: nothing, or it is written. */
-static void decide(struct serial_key *k, bool has_store_key, int64_t revision,
-                   const struct etcd_compare *condition)
+/* What readers can have given in this store and those before. False: nothing is known. */
+static bool find_reached(const struct serial_key *k, int64_t revision, uint32_t *ret_reached)
 {
-    bool is_new = !has_store_key && !k->has_base;
-    uint32_t reached = k->base + (uint32_t)revision;
-    bool is_copy = k->has_base && k->has_last && k->base == k->last_base;
-    bool is_behind = k->has_base && k->has_last && !serial_base_is_after(reached, k->last);
-    if (is_copy && !is_behind) {
-        k->last = reached;
-    }
-    if (!is_new && !is_copy && !is_behind) {
-        k->state = SETTLED;
-        return;
-    }
-    int64_t now_s = clock_wall_s();
-    write_key(k, k->has_last ? serial_base_after(now_s, k->last) : serial_base_of_time(now_s),
-              condition);
+    int64_t newest = revision > k->mod_revision ? revision : k->mod_revision;
+    uint32_t here = k->base + (uint32_t)newest;
+    *ret_reached =
+        k->has_base && !(k->has_last && serial_base_is_after(k->last, here)) ? here : k->last;
+    return k->has_base || k->has_last;
 }
 
-bool serial_key_turn(struct serial_key *k, bool has_store_key, int64_t revision,
-                     const struct etcd_compare *condition)
+/* Each leader claims its key with another value. */
+static void note_leader(struct serial_key *k, const struct etcd_compare *condition)
 {
+    if (condition && !slice_equal(condition->value, buf_slice(&k->leadership))) {
+        buf_clear(&k->leadership);
+        buf_append_slice(&k->leadership, condition->value);
+        k->state = DUE;
+    }
+}
+
+bool serial_key_turn(struct serial_key *k, int64_t revision, const struct etcd_compare *condition)
+{
+    uint32_t reached;
     if (k->call || ev_is_active(&k->retry)) {
         return false;
     }
+    note_leader(k, condition);
     if (k->state == DUE) {
         read_key(k);
     } else if (k->state == READ) {
-        decide(k, has_store_key, revision, condition);
+        bool is_any = find_reached(k, revision, &reached);
+        write_key(k, serial_base_next(clock_wall_s(), revision, is_any ? &reached : NULL),
+                  condition);
     }
     return k->state == SETTLED;
 }
 
 void serial_key_other_store(struct serial_key *k, int64_t revision)
 {
-    if (k->has_base) {
-        uint32_t reached = k->base + (uint32_t)revision;
-        k->last = k->has_last && !serial_base_is_after(reached, k->last) ? k->last : reached;
-        k->last_base = k->base;
+    uint32_t reached;
+    if (find_reached(k, revision, &reached)) {
+        k->last = reached + UNSEEN_MAX;
         k->has_last = true;
     }
     if (k->call) {
@@ -193,6 +201,7 @@ struct serial_key *serial_key_new(const struct serial_key_config *config)
     k->key = etcd_writer_key(slice_str(config->domain), "serial");
     ev_timer_init(&k->retry, on_retry, 0., 0.);
     backoff_init(&k->backoff, RETRY_FIRST_MS, RETRY_MAX_MS);
+    buf_init(&k->leadership, LEADERSHIP_MAX);
     return k;
 }
 
@@ -205,6 +214,7 @@ void serial_key_free(struct serial_key *k)
         etcd_call_cancel(k->call);
     }
     ev_timer_stop(k->config.loop, &k->retry);
+    buf_fini(&k->leadership);
     free(k->key);
     free(k);
 }

@@ -1,10 +1,7 @@
 /* The key `/kube2sky/<domain>/serial`: a decimal number (serial_base_internal.h), which a store
- * gets before its store key. Read once when everything is written, and again in another store:
- *
- *     no store key, no such key       -> written: the store is new
- *     a store key, no such key        -> left alone: readers count without a base
- *     another store that has the key  -> rewritten if it is a copy of the store before, whose later
- *                                        serials it would use again, or is behind it
+ * gets before its store key. Read and written anew once everything else is written, at each start,
+ * by each new leader, and in another store: from then on, serials are after the clock, whatever
+ * became of etcd meanwhile.
  *
  * Written only on the condition that nobody else has, and that this process leads. What etcd
  * refuses is told once and then left: the store key does not wait for it. On the main loop. */
@@ -33,9 +30,10 @@ void serial_key_free(struct serial_key *key); /* NULL is fine */
 /* The store is another one than before, which had this revision. */
 void serial_key_other_store(struct serial_key *key, int64_t revision);
 
-/* Everything is written, and this process may write: reads or writes what is due. `condition`: of
- * the leader, or NULL. True: the store key may be written now. */
-bool serial_key_turn(struct serial_key *key, bool has_store_key, int64_t revision,
+/* Everything is written, and this process may write: reads or writes what is due. `revision`:
+ * that of the store. `condition`: of the leader, or NULL. True: the store key may be written now.
+ */
+bool serial_key_turn(struct serial_key *key, int64_t revision,
                      const struct etcd_compare *condition) MUST_CHECK;
 
 /* A request is under way. */

@@ -134,7 +134,7 @@ def test_random_changes(bare_bed, encoding, seed, names):
             cluster.change()
         repair(bed, number)
         bed.wait_model(model)
-    revision = bed.etcd.revision()
+    records = bed.etcd.get_prefix("/skydns/")
     bed.kube2sky.restart()
     bed.kube2sky.wait_ready(lambda: bed.readiness()[0] == 200, "ready")
-    assert bed.etcd.revision() == revision, "everything was right already"
+    assert bed.etcd.get_prefix("/skydns/") == records, "everything was right already"

@@ -1,4 +1,4 @@
-/* Bases of zones' serials: they grow from store to store, RFC 1982. */
+/* Bases of zones' serials: they grow with each start and from store to store, RFC 1982. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,26 +10,52 @@
 
 static const int64_t begin_s = 1767225600;
 
-static void test_time(void **state)
+static void test_clock(void **state)
 {
     (void)state;
-    assert_int_equal(serial_base_of_time(begin_s), UINT32_C(0x80000000));
-    assert_int_equal(serial_base_of_time(begin_s + 1), UINT32_C(0x80000010));
+    assert_int_equal(serial_clock(begin_s), UINT32_C(0x80000000));
+    assert_int_equal(serial_clock(begin_s + 1), UINT32_C(0x80000010));
     /* Around after 8.5 years, and still after what came shortly before. */
     int64_t around_s = begin_s + (INT64_C(1) << 27);
-    assert_int_equal(serial_base_of_time(around_s), 0);
-    assert_true(
-        serial_base_is_after(serial_base_of_time(around_s), serial_base_of_time(around_s - 86400)));
+    assert_int_equal(serial_clock(around_s), 0);
+    assert_true(serial_base_is_after(serial_clock(around_s), serial_clock(around_s - 86400)));
 }
 
-static void test_after(void **state)
+/* What a reader gives when the base was written at the next revision: at least. */
+static uint32_t lowest(uint32_t base, int64_t revision)
+{
+    return base + (uint32_t)(revision + 1);
+}
+
+static void test_next(void **state)
 {
     (void)state;
-    uint32_t now = serial_base_of_time(begin_s + 1000);
-    assert_int_equal(serial_base_after(begin_s + 1000, now - 5), now);
-    assert_int_equal(serial_base_after(begin_s + 1000, now), now + 1);
-    assert_int_equal(serial_base_after(begin_s + 1000, now + 7), now + 8);
-    assert_int_equal(serial_base_after(begin_s + 1000, UINT32_MAX), 0); /* after it, by RFC 1982 */
+    const uint32_t now = serial_clock(begin_s + 1000);
+    const uint32_t early = now - 5, late = now + 7, last = UINT32_MAX;
+    const int64_t revisions[] = {0, 1, 100000, INT64_C(1) << 40};
+    for (size_t i = 0; i < sizeof(revisions) / sizeof(revisions[0]); i++) {
+        int64_t revision = revisions[i];
+        uint32_t base = serial_base_next(begin_s + 1000, revision, NULL);
+        assert_int_equal(lowest(base, revision), now + 1);
+        base = serial_base_next(begin_s + 1000, revision, &early);
+        assert_int_equal(lowest(base, revision), now + 1);
+        base = serial_base_next(begin_s + 1000, revision, &late);
+        assert_int_equal(lowest(base, revision), late + 1);
+        base = serial_base_next(begin_s + 1000, revision, &last);
+        assert_int_equal(lowest(base, revision), 0); /* after it, by RFC 1982 */
+    }
+}
+
+/* A store restored to fewer revisions, by a kube2sky that knows nothing of what was lost. */
+static void test_restored(void **state)
+{
+    (void)state;
+    const int64_t written_s = begin_s + 1000, restored_s = written_s + 60;
+    const uint32_t base = serial_base_next(written_s, 1000000, NULL);
+    const uint32_t lost = base + 1000000 + 60 * 15; /* 15 revisions a second */
+    const uint32_t in_copy = base + 1000001;
+    const uint32_t next = serial_base_next(restored_s, 1000001, &in_copy);
+    assert_true(serial_base_is_after(lowest(next, 1000001), lost));
 }
 
 static void test_order(void **state)
@@ -45,8 +71,9 @@ static void test_order(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_time),
-        cmocka_unit_test(test_after),
+        cmocka_unit_test(test_clock),
+        cmocka_unit_test(test_next),
+        cmocka_unit_test(test_restored),
         cmocka_unit_test(test_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
