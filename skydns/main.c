@@ -81,6 +81,7 @@ struct program {
     struct answering *answering;
     struct zone_serials *serials;
     struct transfer_feed *feed; /* NULL: no zone can be transferred */
+    bool awaits_serials;        /* of zones; not ready before, unless a snapshot made it so */
     ev_async fed;               /* the transfers have something for it */
 };
 
@@ -102,7 +103,18 @@ static void on_ready(void *data)
 {
     struct program *p = data;
     p->followed.away_line = "etcd away, answering from memory";
-    if (p->status.sync) { /* else it comes from a snapshot, and nothing answers yet */
+    if (p->status.sync && !p->awaits_serials) { /* the former not: it comes from a snapshot, and
+                                                 * nothing answers yet */
+        log_ready(p);
+        service_manager_status(&p->manager, "ready for queries");
+    }
+}
+
+static void on_serials_known(void *data)
+{
+    struct program *p = data;
+    if (p->awaits_serials) {
+        p->awaits_serials = p->status.awaits_serials = false;
         log_ready(p);
         service_manager_status(&p->manager, "ready for queries");
     }
@@ -152,9 +164,11 @@ static void on_document(void *data, struct slice value)
     live_config_take(p->live, value);
 }
 
-static void on_writers_document(void *data, const struct dname *domain, struct slice value)
+static void on_writers_document(void *data, const struct dname *domain, struct slice value,
+                                int64_t revision)
 {
     struct program *p = data;
+    (void)revision;
     live_config_take_writers(p->live, domain, value);
     if (p->keeper) {
         snapshot_keeper_note(p->keeper);
@@ -199,7 +213,7 @@ static void on_config(void *data, const struct options *before, const struct opt
     if (p->keeper) {
         snapshot_keeper_set(p->keeper, now->snapshot_interval_ms, now->snapshot_max_ms);
     }
-    if (!same && p->sync && store_sync_is_ready(p->sync)) {
+    if (!same && p->sync && store_sync_is_ready(p->sync) && !p->awaits_serials) {
         log_ready(p);
     }
     if (p->answering) {
@@ -452,7 +466,11 @@ static void start_feed(struct program *p)
             .sync = p->sync,
             .transfers = transfers,
             .stale_max_ms = p->options.stale_max_ms,
+            .known = on_serials_known,
+            .data = p,
         });
+        p->awaits_serials = live_config_options(p->live)->engine.transfer_count > 0 &&
+                            !store_sync_is_ready(p->sync);
     }
 }
 
@@ -486,6 +504,8 @@ static void explain_serial(const void *feed, const struct dname *apex,
     serial->domain = origin.domain;
     serial->base = origin.base;
     serial->revision = origin.revision;
+    serial->is_of_base = origin.is_of_base;
+    serial->settings_part = origin.settings_part;
 }
 
 /* Documents of settings, else bases of serials: one denial is enough to be told. */
@@ -515,6 +535,7 @@ static void set_status(struct program *p)
         .snapshot = snapshot_keeper_counts,
         .keeper = p->keeper,
         .start_s = p->start_s,
+        .awaits_serials = p->awaits_serials,
         .skydns_prefix = http_pages_skydns_prefix(p->http),
         .publisher = p->publisher,
         .tap = answering_tap(p->answering),

@@ -7,12 +7,12 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
-#include "skydns/external/zone_table.h"
 #include "skydns/publish/publisher.h"
 #include "skydns/publish/zone_serials.h"
 #include "skydns/sync/store_sync.h"
 #include "skydns/sync/writer_documents.h"
 #include "skydns/sync/zone_history.h"
+#include "skydns/transfer/serial.h"
 #include "skydns/transfer/transfers.h"
 
 /* Domains of one life of the process; they change by hand. */
@@ -23,6 +23,7 @@ struct base {
     struct dname domain;
     bool has_key;
     uint32_t value;
+    int64_t revision; /* at which it was written; 0: there is no key */
 };
 
 struct transfer_feed {
@@ -32,14 +33,16 @@ struct transfer_feed {
     struct base bases[BASES_MAX];
     ev_prepare prepare;
     ev_timer pause;
-    struct engine_config *given;        /* NULL: the thread has none */
+    bool has_given;                     /* the thread has a configuration */
     uint64_t given_store, given_config; /* serials */
     struct zone_history *history;       /* NULL: it is not asked */
     size_t zone_count;
     struct dname zones[TRANSFER_ZONES_MAX]; /* whose changes are noted */
     bool has_told;                          /* that signatures are left out */
-    bool wants_history;                     /* of new zones */
-    int64_t asked_at;                       /* revision */
+    bool wants_history;                     /* of new zones, or what was read */
+    uint64_t reads;                         /* of all records, that history was asked after */
+    uint64_t settings;                      /* hash of those given last */
+    bool is_known;                          /* the serials of all zones, and told so */
     bool is_stale;                          /* a base is another one */
     int64_t given_ms;
 };
@@ -70,7 +73,7 @@ static bool parse_base(struct slice value, uint32_t *ret)
     return value.len > 0 && number <= UINT32_MAX;
 }
 
-static void on_key(void *data, const struct dname *domain, struct slice value)
+static void on_key(void *data, const struct dname *domain, struct slice value, int64_t revision)
 {
     struct transfer_feed *feed = data;
     size_t i = find_base(feed, domain);
@@ -82,6 +85,7 @@ static void on_key(void *data, const struct dname *domain, struct slice value)
     base->domain = *domain;
     base->has_key = parse_base(value, &base->value);
     base->value = base->has_key ? base->value : ZONE_SERIAL_LOWEST;
+    base->revision = base->has_key ? revision : 0;
     feed->is_stale = true;
 }
 
@@ -99,12 +103,15 @@ struct transfer_origin_of_serial transfer_feed_origin(const struct transfer_feed
     const struct dname *domain = domain_of(now, apex);
     size_t i = find_base(feed, domain);
     const struct base *base = i < feed->base_count ? &feed->bases[i] : NULL;
+    const int64_t changed_at = store_sync_zone_revision(feed->config.sync, apex);
     return (struct transfer_origin_of_serial){
         .is_known = base != NULL,
         .has_key = base && base->has_key,
         .domain = *domain,
         .base = base ? base->value : ZONE_SERIAL_LOWEST,
-        .revision = store_sync_zone_revision(feed->config.sync, apex),
+        .revision = base && base->revision > changed_at ? base->revision : changed_at,
+        .is_of_base = base && base->revision > changed_at,
+        .settings_part = serial_settings_part(feed->settings),
     };
 }
 
@@ -128,7 +135,7 @@ static void add_zone(const struct transfer_feed *feed, struct transfer_step *ste
         step->zones[step->zone_count++] = (struct transfer_step_zone){
             .apex = serial->apex,
             .serial = serial,
-            .target = origin.base + (uint32_t)origin.revision,
+            .target = origin.base + (uint32_t)origin.revision + origin.settings_part,
             .is_incomplete = is_incomplete,
         };
     }
@@ -189,24 +196,24 @@ static void on_history(void *data, const struct dname *apexes, const int64_t *re
     struct transfer_feed *feed = data;
     for (size_t i = 0; i < count; i++) {
         if (revisions[i] > 0) {
-            store_sync_refine_zone(feed->config.sync, &apexes[i], feed->asked_at, revisions[i]);
+            store_sync_refine_zone(feed->config.sync, &apexes[i], revisions[i]);
         }
     }
     zone_history_free(feed->history);
     feed->history = NULL;
 }
 
-/* Of zones that this process has not watched change: before their first step. */
+/* Of zones that this process has not watched change: before their next step. */
 static void ask_history(struct transfer_feed *feed, const struct engine_config *now)
 {
     struct dname apexes[TRANSFER_ZONES_MAX];
     feed->wants_history = false;
-    feed->asked_at = store_sync_counts(feed->config.sync).revision;
+    zone_history_free(feed->history);
     feed->history = zone_history_start(&(struct zone_history_config){
         .loop = feed->config.loop,
         .etcd = feed->config.etcd,
         .prefix = store_sync_prefix(feed->config.sync),
-        .revision = feed->asked_at,
+        .revision = store_sync_counts(feed->config.sync).revision,
         .apexes = apexes,
         .count = list_zones(now, apexes),
         .patience_ms = TRANSFER_HISTORY_MS,
@@ -245,10 +252,16 @@ static bool knows_bases(const struct transfer_feed *feed, const struct engine_co
     return true;
 }
 
+/* A step has records and bases of one store: each may lead while etcd is replaced by another. */
+static bool is_of_one_store(const struct transfer_feed *feed, const struct engine_config *now)
+{
+    return store_sync_is_ready(feed->config.sync) && store_sync_is_caught_up(feed->config.sync) &&
+           knows_bases(feed, now) && writer_documents_is_caught_up(feed->keys);
+}
+
 static void end(struct transfer_feed *feed)
 {
-    engine_config_free(feed->given);
-    feed->given = NULL;
+    feed->has_given = false;
     feed->given_store = 0;
     transfers_give(feed->config.transfers, xcalloc(1, sizeof(struct transfer_step)));
 }
@@ -279,14 +292,15 @@ static bool give(struct transfer_feed *feed, const struct engine_config *now)
     struct transfer_step *step = xcalloc(1, sizeof(*step));
     struct engine_config *config = transfer_config(now);
     step->store = store;
-    fill(feed, now, step);
-    if (!feed->given || !transfer_config_same(feed->given, config)) {
-        engine_config_free(feed->given);
-        feed->given = config;
-        step->config = transfer_config(now);
+    step->settings = transfer_config_hash(config);
+    if (!feed->has_given || feed->settings != step->settings) {
+        step->config = config;
     } else {
         engine_config_free(config);
     }
+    feed->settings = step->settings;
+    feed->has_given = true;
+    fill(feed, now, step);
     tell_unsigned(feed, now);
     feed->given_store = store_serial(store);
     feed->given_config = now->serial;
@@ -304,7 +318,7 @@ static void consider(struct transfer_feed *feed)
         return;
     }
     if (now->settings.transfer_count == 0) {
-        if (feed->given) {
+        if (feed->has_given) {
             end(feed);
         }
         return;
@@ -314,8 +328,10 @@ static void consider(struct transfer_feed *feed)
         feed->is_stale = true;
         follow_keys(feed, now);
     }
-    bool is_ready = store && store_sync_is_ready(feed->config.sync) && knows_bases(feed, now);
-    if (is_ready && feed->wants_history) {
+    bool is_ready = store && is_of_one_store(feed, now);
+    const uint64_t reads = store_sync_counts(feed->config.sync).reads;
+    if (is_ready && (feed->wants_history || reads != feed->reads)) {
+        feed->reads = reads;
         ask_history(feed, now);
     }
     bool is_new = feed->is_stale || (store && store_serial(store) != feed->given_store);
@@ -324,6 +340,32 @@ static void consider(struct transfer_feed *feed)
     }
     if (clock_monotonic_ms() - feed->given_ms < TRANSFER_FEED_PAUSE_MS || !give(feed, now)) {
         wait_a_little(feed);
+    }
+}
+
+static bool is_shown(const struct zone_serial *serial, bool is_incomplete)
+{
+    return !serial || is_incomplete || zone_serial_is_known(serial);
+}
+
+static bool shows_serials(const struct engine_config *now)
+{
+    bool is_all = true;
+    for (size_t i = 0; i < now->zone_count; i++) {
+        is_all = is_all && is_shown(now->zones[i].serial, now->zones[i].is_incomplete);
+    }
+    for (size_t i = 0; i < now->settings.reverse_zone_count; i++) {
+        is_all = is_all && is_shown(now->reverse_serials[i], lacks_names(now));
+    }
+    return is_all || now->settings.transfer_count == 0;
+}
+
+static void tell_known(struct transfer_feed *feed)
+{
+    if (!feed->is_known && store_sync_is_ready(feed->config.sync) &&
+        shows_serials(publisher_newest_config(feed->config.publisher))) {
+        feed->is_known = true;
+        feed->config.known(feed->config.data);
     }
 }
 
@@ -347,6 +389,7 @@ static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int revents)
     (void)revents;
     unpin(prepare->data);
     consider(prepare->data);
+    tell_known(prepare->data);
 }
 
 static void on_pause(struct ev_loop *loop, ev_timer *timer, int revents)
@@ -379,71 +422,10 @@ void transfer_feed_free(struct transfer_feed *feed)
     ev_timer_stop(feed->config.loop, &feed->pause);
     zone_history_free(feed->history);
     writer_documents_free(feed->keys);
-    engine_config_free(feed->given);
     free(feed);
 }
 
 bool transfer_feed_explain_denied(const struct transfer_feed *feed, struct buf *out)
 {
     return feed && writer_documents_explain_denied(feed->keys, out);
-}
-
-struct engine_config *transfer_config(const struct engine_config *published)
-{
-    struct engine_config *config = xcalloc(1, sizeof(*config));
-    config->zone_count = published->zone_count;
-    memcpy(config->zones, published->zones, sizeof(config->zones));
-    memcpy(config->reverse_serials, published->reverse_serials, sizeof(config->reverse_serials));
-    config->zones_of_others = zone_table_ref(published->zones_of_others);
-    config->is_for_transfers = true;
-    config->settings = published->settings;
-    config->settings.round_robin = false; /* one order of addresses */
-    config->settings.no_rec = false;      /* about clients' questions; nobody asks here */
-    config->settings.autopath = false;
-    config->settings.any_is_hinfo = false;
-    for (size_t i = 0; i < config->zone_count; i++) {
-        config->zones[i].is_incomplete = false; /* each step says so */
-    }
-    return config;
-}
-
-static bool same_domains(const struct engine_config *a, const struct engine_config *b)
-{
-    for (size_t i = 0; i < a->zone_count && i < b->zone_count; i++) {
-        if (!dname_equal(&a->zones[i].domain, &b->zones[i].domain) ||
-            !dname_equal(&a->zones[i].hostmaster, &b->zones[i].hostmaster) ||
-            a->zones[i].serial != b->zones[i].serial) {
-            return false;
-        }
-    }
-    return a->zone_count == b->zone_count;
-}
-
-/* What lies in a stub zone is not ours. */
-static bool same_stubs(const struct zone_table *a, const struct zone_table *b)
-{
-    size_t a_count = 0, b_count = 0;
-    const struct foreign_zone *as = a ? zone_table_items(a, &a_count) : NULL;
-    const struct foreign_zone *bs = b ? zone_table_items(b, &b_count) : NULL;
-    for (size_t i = 0; i < a_count && i < b_count; i++) {
-        if (!dname_equal(&as[i].name, &bs[i].name)) {
-            return false;
-        }
-    }
-    return a_count == b_count;
-}
-
-bool transfer_config_same(const struct engine_config *a, const struct engine_config *b)
-{
-    return same_domains(a, b) && same_stubs(a->zones_of_others, b->zones_of_others) &&
-           a->settings.reverse_zone_count == b->settings.reverse_zone_count &&
-           memcmp(a->settings.reverse_zones, b->settings.reverse_zones,
-                  sizeof(a->settings.reverse_zones)) == 0 &&
-           memcmp(a->reverse_serials, b->reverse_serials, sizeof(a->reverse_serials)) == 0 &&
-           dname_equal(&a->settings.local, &b->settings.local) &&
-           a->settings.ttl_s == b->settings.ttl_s &&
-           a->settings.min_ttl_s == b->settings.min_ttl_s &&
-           a->settings.priority == b->settings.priority &&
-           a->settings.schema == b->settings.schema && a->settings.pods == b->settings.pods &&
-           a->settings.ndots == b->settings.ndots;
 }

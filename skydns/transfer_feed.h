@@ -2,10 +2,11 @@
  * transfers alone, and the serials that zones have at it; and unpins what it has done with. Main
  * thread, on its loop; nothing happens while nobody may transfer.
  *
- * A serial is a base and the revision of the zone's last change, modulo 2^32. The base is
- * kube2sky's key `/kube2sky/<domain>/serial`, which grows from store to store; ZONE_SERIAL_LOWEST
- * without one. Reverse zones have that of the first domain. Until etcd has said which it is, zones
- * are not transferred. */
+ * A serial is a base, the revision of the zone's last change and the settings' part (serial.h),
+ * modulo 2^32. The base is kube2sky's key `/kube2sky/<domain>/serial`, which grows from store to
+ * store; ZONE_SERIAL_LOWEST without one. Writing it counts as a change. Reverse zones have that of
+ * the first domain. Zones are given only while records and bases are known to be of one store, so
+ * neither before etcd has said what the base is, nor while it is away. */
 #ifndef SKYDNS_TRANSFER_FEED_H
 #define SKYDNS_TRANSFER_FEED_H
 
@@ -37,6 +38,11 @@ struct transfer_feed_config {
     struct store_sync *sync;
     struct transfers *transfers;
     int64_t stale_max_ms; /* as of the records */
+
+    /* Once, when the records are ready and all zones show a serial, are known to lack records, or
+     * cannot be transferred. */
+    void (*known)(void *data);
+    void *data;
 };
 
 struct transfer_feed *transfer_feed_new(const struct transfer_feed_config *config);
@@ -48,23 +54,14 @@ struct transfer_origin_of_serial {
     bool has_key;
     uint32_t base;
     struct dname domain; /* whose key it is */
-    int64_t revision;    /* of the last change */
+    int64_t revision;    /* of the last change; */
+    bool is_of_base;     /* which was that of the base */
+    uint32_t settings_part;
 };
 struct transfer_origin_of_serial transfer_feed_origin(const struct transfer_feed *feed,
                                                       const struct dname *apex);
 
 /* writer_documents_explain_denied, of the bases. feed NULL: there are none. */
 bool transfer_feed_explain_denied(const struct transfer_feed *feed, struct buf *out);
-
-/* The configuration that zones are listed by (zone_answers.h): a copy of the published one without
- * what makes answers differ from client to client, or depend on other nameservers, or on time.
- * Pure.
- */
-
-/* Owned by the caller: engine_config_free. */
-struct engine_config *transfer_config(const struct engine_config *published);
-
-/* Whether both, made by transfer_config, list the same zones alike. */
-bool transfer_config_same(const struct engine_config *a, const struct engine_config *b);
 
 #endif

@@ -92,6 +92,15 @@ struct rr answer_soa_rr(struct answer *a, struct slice owner, uint32_t ttl_s)
     return (struct rr){.owner = owner, .ttl_s = ttl_s, .type = RR_SOA};
 }
 
+void answer_own_soa(struct answer *a)
+{
+    if (a->serial && !zone_serial_is_known(a->serial)) {
+        answer_not_ready(a);
+        return;
+    }
+    answer_add(a, answer_soa_rr(a, a->owner, a->config->settings.ttl_s));
+}
+
 void answer_unknown(struct answer *a)
 {
     a->plan.is_authoritative = false;

@@ -60,6 +60,9 @@ void answer_denied(struct answer *a);
 /* The SOA of the zone, as an answer or for the authority section. */
 struct rr answer_soa_rr(struct answer *a, struct slice owner, uint32_t ttl_s);
 
+/* Answers the question for the SOA of the zone: SERVFAIL until its serial is known. */
+void answer_own_soa(struct answer *a);
+
 bool answer_is_apex(const struct answer *a);
 
 /* The domain of the name, which negative answers are about; may be NULL. */

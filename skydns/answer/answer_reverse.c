@@ -5,6 +5,7 @@
  * rounded up to whole octets (or nibbles): 10.96.0.0/12 is 96.10.in-addr.arpa. to
  * 111.10.in-addr.arpa. */
 #include "skydns/answer/answer_internal.h"
+
 #include "skydns/answer/lookup.h"
 #include "skydns/external/zone_table.h"
 #include "skydns/publish/reverse_zone.h"
@@ -91,7 +92,7 @@ static void answer_zone(struct answer *a, const struct reversed *r, unsigned ape
     } else if (add_pointer(a)) {
         return;
     } else if (first == 0 && a->in.question->type == DNS_TYPE_SOA) {
-        answer_add(a, answer_soa_rr(a, a->owner, a->config->settings.ttl_s));
+        answer_own_soa(a);
     } else if (first == 0 && a->in.question->type == DNS_TYPE_NS) {
         answer_own_ns(a);
     } else if (add_from_hosts(a, r)) {

@@ -363,7 +363,7 @@ static void answer_soa(struct answer *a)
         answer_nothing(a);
         return;
     }
-    answer_add(a, answer_soa_rr(a, a->owner, a->config->settings.ttl_s));
+    answer_own_soa(a);
 }
 
 static void answer_type(struct answer *a)

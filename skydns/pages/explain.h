@@ -83,7 +83,9 @@ struct explain_serial {
     bool has_key;
     struct dname domain; /* whose key has the base */
     uint32_t value, base;
-    int64_t revision; /* of the zone's last change */
+    int64_t revision; /* of the zone's last change; */
+    bool is_of_base;  /* which was that of the base */
+    uint32_t settings_part;
 };
 
 /* How old the records are. */

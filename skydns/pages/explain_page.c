@@ -209,15 +209,16 @@ static void text_serial(const struct explanation *x, struct buf *out)
     } else if (!serial->is_known) {
         buf_append_str(out, "etcd has not said yet above which base serials are counted\n");
     } else {
-        buf_printf(out, "etcd's revision %" PRId64 ", of the zone's last change, above the base ",
-                   serial->revision);
-        buf_printf(out, "%" PRIu32, serial->base);
+        buf_printf(out, "etcd's revision %" PRId64 ", of %s, above the base %" PRIu32,
+                   serial->revision, serial->is_of_base ? "the base" : "the zone's last change",
+                   serial->base);
         if (serial->has_key) {
             size_t len = strlen(dname_to_text(&serial->domain, domain)); /* with its dot */
-            buf_printf(out, ", of the key /kube2sky/%.*s/serial\n", (int)len - 1, domain);
+            buf_printf(out, ", of the key /kube2sky/%.*s/serial", (int)len - 1, domain);
         } else {
-            buf_append_str(out, ", as no key of kube2sky's has one\n");
+            buf_append_str(out, ", as no key of kube2sky's has one");
         }
+        buf_printf(out, ", and %" PRIu32 " for the settings\n", serial->settings_part);
     }
 }
 
@@ -360,8 +361,11 @@ static void json_serial(const struct explanation *x, struct buf *out)
     }
     buf_printf(out, ",\n\"serial\":{\"value\":%" PRIu32, serial->value);
     if (!serial->is_hour && serial->is_known) {
-        buf_printf(out, ",\"base\":%" PRIu32 ",\"revision\":%" PRId64 ",\"has_key\":%s",
-                   serial->base, serial->revision, serial->has_key ? "true" : "false");
+        buf_printf(out,
+                   ",\"base\":%" PRIu32 ",\"revision\":%" PRId64 ",\"settings\":%" PRIu32
+                   ",\"has_key\":%s",
+                   serial->base, serial->revision, serial->settings_part,
+                   serial->has_key ? "true" : "false");
     }
     buf_append_char(out, '}');
 }

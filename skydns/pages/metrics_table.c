@@ -238,9 +238,9 @@ void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
     metrics_sum_transports(sources, transports);
     metrics_process(&page, sources->start_s);
     process_metrics_write(page.out, sources->start_s);
-    metrics_gauge(&page, "ready",
-                  "1 while /readiness is 200: etcd has been read, or a snapshot is in use.",
-                  store_sync_is_ready(sources->sync) && !sources->is_lame_duck);
+    metrics_gauge(
+        &page, "ready", "1 while /readiness is 200: etcd has been read, or a snapshot is in use.",
+        store_sync_is_ready(sources->sync) && !sources->awaits_serials && !sources->is_lame_duck);
     write_client_addresses(&page, sources->sync);
     write_refusals(&page, sources);
     etcd_metrics_write(&page, &etcd);

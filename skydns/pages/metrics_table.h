@@ -58,6 +58,7 @@ struct metrics_sources {
     struct query_tap *tap;       /* samples names for /live; NULL: none */
     struct explainer *explainer; /* NULL without HTTP */
     bool is_lame_duck;           /* stopping, but still answering */
+    bool awaits_serials;         /* of zones that can be transferred; not ready before */
     /* Appends which of kube2sky's documents etcd denies reading, and why; NULL: there are none. */
     bool (*explain_denied)(const void *documents, struct buf *out);
     const void *documents;

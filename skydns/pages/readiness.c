@@ -105,7 +105,10 @@ static bool explain_hosts(const struct metrics_sources *sources, struct buf *out
 
 static void explain_unready(const struct metrics_sources *sources, struct buf *out)
 {
-    if (store_sync_store(sources->sync)) { /* of etcd, or of a snapshot */
+    if (store_sync_is_ready(sources->sync)) {
+        buf_append_str(out, "etcd has not said yet above which base serials of zones are counted");
+        outage_explain(sources->outage, out);
+    } else if (store_sync_store(sources->sync)) { /* of etcd, or of a snapshot */
         explain_missing(sources->sync, out);
         if (store_sync_awaits_clients(sources->sync)) {
             buf_printf(out, "%skeys about clients have not been read yet", out->len ? "; " : "");
@@ -122,7 +125,7 @@ bool readiness_explain(const struct metrics_sources *sources, bool is_strict, st
         buf_append_str(out, "stopping: still answering, for clients that have not seen this");
         return true;
     }
-    if (!store_sync_is_ready(sources->sync)) {
+    if (!store_sync_is_ready(sources->sync) || sources->awaits_serials) {
         explain_unready(sources, out);
         return true;
     }

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "common/base/clock.h"
 #include "common/base/xalloc.h"
 
 struct zone_serials {
@@ -37,7 +38,9 @@ struct zone_serial *zone_serials_of(struct zone_serials *serials, const struct d
     }
     struct zone_serial *serial = xcalloc(1, sizeof(*serial));
     serial->apex = *apex;
-    atomic_init(&serial->value, ZONE_SERIAL_LOWEST);
+    const int64_t now_s = clock_wall_s();
+    atomic_init(&serial->value, (uint32_t)(now_s - now_s % 3600));
+    atomic_init(&serial->is_known, false);
     serials->items[serials->count++] = serial;
     return serial;
 }

@@ -386,8 +386,12 @@ int64_t store_sync_zone_revision(const struct store_sync *sync, const struct dna
     return zone_changes_of(&sync->zones, apex);
 }
 
-void store_sync_refine_zone(struct store_sync *sync, const struct dname *apex, int64_t not_at,
-                            int64_t revision)
+void store_sync_refine_zone(struct store_sync *sync, const struct dname *apex, int64_t revision)
 {
-    zone_changes_refine(&sync->zones, apex, not_at, revision);
+    zone_changes_refine(&sync->zones, apex, revision);
+}
+
+bool store_sync_is_caught_up(const struct store_sync *sync)
+{
+    return etcd_mirror_counts(sync->mirror).is_caught_up && !sync->is_reading;
 }

@@ -160,9 +160,11 @@ const struct client_index *store_sync_clients(const struct store_sync *sync);
 void store_sync_set_zones(struct store_sync *sync, const struct dname *apexes, size_t count);
 int64_t store_sync_zone_revision(const struct store_sync *sync, const struct dname *apex);
 
-/* History (zone_history.h) says when it changed before what was read at `not_at`. */
-void store_sync_refine_zone(struct store_sync *sync, const struct dname *apex, int64_t not_at,
-                            int64_t revision);
+/* History (zone_history.h) says when it changed last; counts if only a read says so yet. */
+void store_sync_refine_zone(struct store_sync *sync, const struct dname *apex, int64_t revision);
+
+/* The newest version is of the store that etcd's connection leads to now. */
+bool store_sync_is_caught_up(const struct store_sync *sync);
 
 /* A version was unpinned (publisher.h): frees what it held, now and later. */
 void store_sync_reclaim(struct store_sync *sync);

@@ -1,4 +1,5 @@
 #include "common/base/log.h"
+
 #include "common/base/xalloc.h"
 #include "skydns/sync/store_sync_internal.h"
 
@@ -76,12 +77,19 @@ static void publish(struct store_sync *sync, const struct store *store,
     store_sync_reclaim(sync);
 }
 
+static bool is_perhaps_other_store(const struct etcd_mirror_read *read)
+{
+    return read->cause == ETCD_MIRROR_OTHER_STORE || read->cause == ETCD_MIRROR_UNCERTAIN;
+}
+
 void store_sync_publish(struct store_sync *sync, int64_t revision)
 {
     struct store_garbage *garbage;
     const struct store *store = store_writer_commit(sync->writer, revision, &garbage);
     clients_follow(sync->clients, store);
-    if (sync->is_reading && store != sync->published) {
+    if (sync->is_reading && is_perhaps_other_store(&sync->read)) {
+        zone_changes_restart(&sync->zones, revision);
+    } else if (sync->is_reading) {
         zone_changes_compare(&sync->zones, sync->published, store, revision);
     }
     if (store != sync->published) {

@@ -32,8 +32,9 @@ struct document {
     bool is_there;
     bool is_read; /* in the current full read */
     bool is_changed;
-    bool is_told;   /* something, even that there is none */
-    bool keeps_old; /* the current full read removes nothing */
+    bool is_told;     /* something, even that there is none */
+    bool keeps_old;   /* the current full read removes nothing */
+    int64_t revision; /* at which etcd got it; 0: of an earlier life, or there is none */
 };
 
 struct writer_documents {
@@ -66,6 +67,7 @@ static void on_put(void *data, const struct etcd_kv *kv)
     size_t limit = WRITER_DOCUMENT_MAX + 1;
     buf_clear(&document->text);
     buf_append(&document->text, kv->value.ptr, kv->value.len < limit ? kv->value.len : limit);
+    document->revision = kv->mod_revision;
     document->is_there = document->is_read = document->is_changed = true;
 }
 
@@ -73,6 +75,7 @@ static void remove_document(struct document *document)
 {
     document->is_changed = document->is_changed || document->is_there;
     document->is_there = false;
+    document->revision = 0;
 }
 
 static void on_del(void *data, struct slice key UNUSED, int64_t revision UNUSED)
@@ -87,7 +90,8 @@ static void tell(struct document *document)
     document->is_told = true;
     config->changed(config->data, &document->domain,
                     document->is_there ? slice_of(buf_cstr(&document->text), document->text.len)
-                                       : slice_of(NULL, 0));
+                                       : slice_of(NULL, 0),
+                    document->revision);
 }
 
 static void on_commit(void *data, int64_t revision UNUSED, bool full)
@@ -122,6 +126,22 @@ static void on_state(void *data, const struct err *err)
             tell(document); /* that there is none, as far as anybody may know */
         }
     }
+}
+
+bool writer_documents_is_caught_up(const struct writer_documents *documents)
+{
+    for (size_t i = 0; i < documents->count; i++) {
+        const struct document *document = documents->items[i];
+        if (document->is_denied) {
+            continue;
+        }
+        const struct etcd_mirror_counts counts = etcd_mirror_counts(document->mirror);
+        if (!document->is_told || !counts.is_caught_up ||
+            (document->is_there && counts.is_holding_old)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 bool writer_documents_explain_denied(const struct writer_documents *documents, struct buf *out)

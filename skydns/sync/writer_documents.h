@@ -30,8 +30,9 @@ struct writer_documents_config {
      * known. The first writer_documents_set_domains passes it to `changed`, for its domains, and it
      * holds until etcd says otherwise. */
     struct slice saved;
-    /* A domain's document as of a commit, if it changed; ptr NULL: there is none. Borrowed. */
-    void (*changed)(void *data, const struct dname *domain, struct slice value);
+    /* A domain's document as of a commit, if it changed; ptr NULL: there is none. Borrowed. The
+     * revision is that at which etcd got it; 0: not known, or there is none. */
+    void (*changed)(void *data, const struct dname *domain, struct slice value, int64_t revision);
     void *data;
 };
 
@@ -48,6 +49,9 @@ bool writer_documents_save(const struct writer_documents *documents, struct buf 
  * From `changed`, only with the same domains. */
 void writer_documents_set_domains(struct writer_documents *documents, const struct dname *domains,
                                   size_t count);
+
+/* All that was told is of the store that etcd's connection leads to now, or cannot be read. */
+bool writer_documents_is_caught_up(const struct writer_documents *documents);
 
 /* True, with the keys and the reason, if etcd denies reading some. documents NULL: there are none.
  */

@@ -21,11 +21,22 @@ void zone_changes_set(struct zone_changes *changes, const struct dname *apexes, 
     for (size_t i = 0; i < changes->count; i++) {
         const struct zone_change *known = find(before.items, before.count, &apexes[i]);
         changes->items[i] =
-            (struct zone_change){.apex = apexes[i], .revision = known ? known->revision : revision};
+            known
+                ? *known
+                : (struct zone_change){.apex = apexes[i], .revision = revision, .is_by_read = true};
     }
 }
 
-void zone_changes_note(struct zone_changes *changes, const struct dname *name, int64_t revision)
+static void note(struct zone_change *item, int64_t revision, bool is_by_read)
+{
+    if (item->revision < revision) {
+        item->revision = revision;
+        item->is_by_read = is_by_read;
+    }
+}
+
+static void note_name(struct zone_changes *changes, const struct dname *name, int64_t revision,
+                      bool is_by_read)
 {
     struct zone_change *longest = NULL;
     for (size_t i = 0; i < changes->count; i++) {
@@ -35,15 +46,28 @@ void zone_changes_note(struct zone_changes *changes, const struct dname *name, i
             longest = item;
         }
     }
-    if (longest && longest->revision < revision) {
-        longest->revision = revision;
+    if (longest) {
+        note(longest, revision, is_by_read);
     }
+}
+
+void zone_changes_note(struct zone_changes *changes, const struct dname *name, int64_t revision)
+{
+    note_name(changes, name, revision, false);
 }
 
 void zone_changes_note_all(struct zone_changes *changes, int64_t revision)
 {
     for (size_t i = 0; i < changes->count; i++) {
+        note(&changes->items[i], revision, false);
+    }
+}
+
+void zone_changes_restart(struct zone_changes *changes, int64_t revision)
+{
+    for (size_t i = 0; i < changes->count; i++) {
         changes->items[i].revision = revision;
+        changes->items[i].is_by_read = true;
     }
 }
 
@@ -58,7 +82,7 @@ static bool on_difference(void *data, const struct store_record *old_record,
     struct comparison *c = data;
     struct dname name;
     store_record_name(new_record ? new_record : old_record, &name);
-    zone_changes_note(c->changes, &name, c->revision);
+    note_name(c->changes, &name, c->revision, true);
     size_t left = 0;
     for (size_t i = 0; i < c->changes->count; i++) {
         left += c->changes->items[i].revision < c->revision;
@@ -66,21 +90,15 @@ static bool on_difference(void *data, const struct store_record *old_record,
     return left > 0;
 }
 
-/* Another store's revisions may be lower. */
 void zone_changes_compare(struct zone_changes *changes, const struct store *before,
                           const struct store *after, int64_t revision)
 {
     struct comparison c = {.changes = changes, .revision = revision};
     if (!before) {
-        zone_changes_note_all(changes, revision);
-        return;
+        zone_changes_restart(changes, revision);
+    } else if (before != after) {
+        (void)store_diff(before, after, on_difference, &c); /* false: all zones differ */
     }
-    for (size_t i = 0; i < changes->count; i++) {
-        if (changes->items[i].revision >= revision) {
-            changes->items[i].revision = revision;
-        }
-    }
-    (void)store_diff(before, after, on_difference, &c); /* false: all zones differ */
 }
 
 int64_t zone_changes_of(const struct zone_changes *changes, const struct dname *apex)
@@ -89,13 +107,13 @@ int64_t zone_changes_of(const struct zone_changes *changes, const struct dname *
     return found ? found->revision : 0;
 }
 
-void zone_changes_refine(struct zone_changes *changes, const struct dname *apex, int64_t not_at,
-                         int64_t revision)
+void zone_changes_refine(struct zone_changes *changes, const struct dname *apex, int64_t revision)
 {
     for (size_t i = 0; i < changes->count; i++) {
         struct zone_change *item = &changes->items[i];
-        if (dname_equal(&item->apex, apex) && item->revision == not_at && revision < not_at) {
+        if (dname_equal(&item->apex, apex) && item->is_by_read) {
             item->revision = revision;
+            item->is_by_read = false;
         }
     }
 }

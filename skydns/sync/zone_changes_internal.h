@@ -1,11 +1,13 @@
 /* At which revision of etcd each zone that can be transferred last changed: what serials are made
  * of (transfer_feed.h). A record put, removed or with another value changes the zone that its name
  * is in, the longest one; a value rewritten as it was does not, and what a lease has left is none.
- * After a full read, zones that differ from what was known before changed at its revision: they are
- * at that revision what they were at the last change, which is not known. Main thread. */
+ * A full read does not say when what it found changed: zones that differ from what was known, all
+ * zones in another store, and new zones count as changed when they were read, until etcd's history
+ * (zone_history.h) says better. Main thread. */
 #ifndef SKYDNS_SYNC_ZONE_CHANGES_INTERNAL_H
 #define SKYDNS_SYNC_ZONE_CHANGES_INTERNAL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,6 +20,7 @@ enum { ZONE_CHANGES_MAX = ENGINE_ZONES_MAX + ENGINE_REVERSE_ZONES_MAX };
 struct zone_change {
     struct dname apex;
     int64_t revision; /* 0: before anything was read */
+    bool is_by_read;  /* it changed then or before */
 };
 
 struct zone_changes {
@@ -35,13 +38,15 @@ void zone_changes_note(struct zone_changes *changes, const struct dname *name, i
 /* What all answers depend on changed. */
 void zone_changes_note_all(struct zone_changes *changes, int64_t revision);
 
-/* A full read made this of that; `before` NULL: nothing was known. */
+/* A full read of the same store made this of that; `before` NULL: nothing was known. */
 void zone_changes_compare(struct zone_changes *changes, const struct store *before,
                           const struct store *after, int64_t revision);
 
-/* It is known to have changed last at this earlier revision, and not at that one. */
-void zone_changes_refine(struct zone_changes *changes, const struct dname *apex, int64_t not_at,
-                         int64_t revision);
+/* A full read of another store, or perhaps another: its revisions may be lower. */
+void zone_changes_restart(struct zone_changes *changes, int64_t revision);
+
+/* History says when the zone changed last: counts if that is known by a read alone. */
+void zone_changes_refine(struct zone_changes *changes, const struct dname *apex, int64_t revision);
 
 /* 0: not a zone, or nothing was read. */
 int64_t zone_changes_of(const struct zone_changes *changes, const struct dname *apex);

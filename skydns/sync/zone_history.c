@@ -37,15 +37,28 @@ static void finish(struct zone_history *h, bool is_known)
     h->config.done(h->config.data, apexes, revisions, h->changes.count);
 }
 
+/* The document of settings, `/skydns/config`: all answers may depend on it. */
+static bool is_config(const struct zone_history *h, struct slice key)
+{
+    const size_t len = strlen(h->prefix);
+    return key.len > len &&
+           slice_equal(slice_of(key.ptr + len, key.len - len), slice_str("config"));
+}
+
 static void on_events(void *data, const struct etcd_event *events, size_t count,
                       int64_t revision UNUSED)
 {
     struct zone_history *h = data;
     struct dname name;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].kv.mod_revision <= h->config.revision &&
-            record_key_to_name(slice_str(h->prefix), events[i].kv.key, &name)) {
-            zone_changes_note(&h->changes, &name, events[i].kv.mod_revision);
+        const struct etcd_kv *kv = &events[i].kv;
+        if (kv->mod_revision > h->config.revision) {
+            break;
+        }
+        if (is_config(h, kv->key)) {
+            zone_changes_note_all(&h->changes, kv->mod_revision);
+        } else if (record_key_to_name(slice_str(h->prefix), kv->key, &name)) {
+            zone_changes_note(&h->changes, &name, kv->mod_revision);
         }
     }
     if (etcd_watch_reached(h->watch) >= h->config.revision) {

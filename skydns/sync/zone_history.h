@@ -1,7 +1,7 @@
 /* When zones last changed before this process looked: etcd's history, of which it keeps the latest,
- * tells the last event below each zone. So a reader that has just started gives a zone the serial
- * that the others give it. A value that was rewritten as it was counts here, though not for those
- * who watched it; either serial stands for the same contents.
+ * tells the last event below each zone, and of the document of settings. So a reader that has just
+ * started gives a zone the serial that the others give it. A value that was rewritten as it was
+ * counts here, though not for those who watched it; either serial stands for the same contents.
  *
  * One watch from HISTORY_REVISIONS ago; where that is compacted, from nearer. A zone without an
  * event since counts as changed just before. On the main loop. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/base/xalloc.h"
-#include "skydns/transfer/serial_internal.h"
+#include "skydns/transfer/serial.h"
 
 static size_t size_of(const struct journal_step *step)
 {

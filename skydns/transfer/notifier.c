@@ -17,6 +17,7 @@ enum {
     PAIRS_MAX = TRANSFER_ACCESS_MAX * TRANSFER_ZONES_MAX,
     OPCODE_NOTIFY = 4 << 11,
     OPCODE_MASK = 0xf << 11,
+    RCODE_MASK = 0xf,
     MESSAGE_MAX = DNS_HEADER_SIZE + DNAME_MAX + 4,
     REPLIES_A_TURN = 64, /* others have the loop, too */
 };
@@ -26,11 +27,13 @@ struct pair {
     struct addr target;
     struct dname apex;
     uint32_t serial;
-    uint16_t id;
-    unsigned tries;  /* of this serial; 0: not told yet */
-    bool is_awaited; /* there is something to send, or a reply to come */
-    int64_t sent_ms; /* the last one; 0: never */
-    int64_t due_ms;  /* the next one */
+    uint16_t id, question_id;
+    unsigned tries;    /* of this serial; 0: not told yet */
+    bool is_told;      /* it has answered NOTIFY of this serial */
+    bool wants_serial; /* it is asked for its SOA */
+    bool is_awaited;   /* there is something to send, or a reply to come */
+    int64_t sent_ms;   /* the last one; 0: never */
+    int64_t due_ms;    /* the next one */
 };
 
 struct notifier {
@@ -72,40 +75,42 @@ static bool open_socket(struct notifier *n, unsigned family)
     return true;
 }
 
-static size_t write_message(const struct pair *pair, uint8_t *out)
+static size_t write_message(const struct dname *apex, uint16_t id, uint16_t flags, uint8_t *out)
 {
     struct writer w = writer_of(out, MESSAGE_MAX);
-    writer_u16(&w, pair->id);
-    writer_u16(&w, OPCODE_NOTIFY | DNS_FLAG_AA);
+    writer_u16(&w, id);
+    writer_u16(&w, flags);
     writer_u16(&w, 1);
     writer_u16(&w, 0);
     writer_u16(&w, 0);
     writer_u16(&w, 0);
-    writer_bytes(&w, pair->apex.wire, pair->apex.len);
+    writer_bytes(&w, apex->wire, apex->len);
     writer_u16(&w, DNS_TYPE_SOA);
     writer_u16(&w, DNS_CLASS_IN);
     return w.pos;
 }
 
 /* Lost as on any link, it is sent again. */
-static void send_one(struct notifier *n, struct pair *pair)
+static void send_one(struct notifier *n, const struct pair *pair, uint16_t id, uint16_t flags)
 {
     uint8_t message[MESSAGE_MAX];
     unsigned family = family_of(&pair->target);
-    size_t len = write_message(pair, message);
+    size_t len = write_message(&pair->apex, id, flags, message);
     if (open_socket(n, family) && sendto(n->fds[family], message, len, MSG_NOSIGNAL,
                                          &pair->target.sa, pair->target.len) < 0) {
         char text[ADDR_TEXT_MAX];
-        log_debug("cannot send NOTIFY", LOG_STR("to", addr_format(&pair->target, text)),
+        log_debug("cannot send to a secondary", LOG_STR("to", addr_format(&pair->target, text)),
                   LOG_STR("error", err_code_text(-errno)));
     }
-    counter_add(&n->config.counts->notify_sent, 1);
 }
 
 static void give_up(struct notifier *n, struct pair *pair)
 {
     char zone[DNAME_TEXT_MAX], text[ADDR_TEXT_MAX];
     pair->is_awaited = false;
+    if (pair->is_told) {
+        return; /* that it gives no SOA need not be told */
+    }
     counter_add(&n->config.counts->notify_failed, 1);
     log_info("a secondary does not answer NOTIFY",
              LOG_STR("secondary", addr_format(&pair->target, text)),
@@ -121,8 +126,15 @@ static void go_on(struct notifier *n, struct pair *pair, int64_t now_ms)
     }
     if (pair->tries == 0) {
         pair->id = (uint16_t)rng_next(&n->rng);
+        pair->question_id = (uint16_t)rng_next(&n->rng);
     }
-    send_one(n, pair);
+    if (!pair->is_told) {
+        send_one(n, pair, pair->id, OPCODE_NOTIFY | DNS_FLAG_AA);
+        counter_add(&n->config.counts->notify_sent, 1);
+    }
+    if (pair->wants_serial) {
+        send_one(n, pair, pair->question_id, 0);
+    }
     pair->sent_ms = now_ms;
     pair->due_ms = now_ms + (n->config.pause_ms << pair->tries);
     pair->tries++;
@@ -169,14 +181,74 @@ bool notifier_is_reply(const uint8_t *wire, size_t len, uint16_t id, const struc
            response_head_asks(&head, apex, DNS_TYPE_SOA, head.qclass);
 }
 
-/* Whatever it says: it knows. */
+/* The answer's first record is the SOA, or something else: then the secondary has none. */
+static bool read_serial(const uint8_t *wire, size_t len, size_t at, uint32_t *ret_serial)
+{
+    struct reader r = reader_of(wire, len);
+    r.pos = at;
+    bool is_named = dname_skip(&r);
+    uint16_t type = reader_u16(&r), qclass = reader_u16(&r);
+    (void)reader_u32(&r); /* TTL */
+    (void)reader_u16(&r); /* length: it is read as far as it is needed */
+    is_named = is_named && dname_skip(&r) && dname_skip(&r);
+    *ret_serial = reader_u32(&r);
+    return is_named && !r.failed && type == DNS_TYPE_SOA && qclass == DNS_CLASS_IN;
+}
+
+bool notifier_is_answer(const uint8_t *wire, size_t len, uint16_t id, const struct dname *apex,
+                        bool *ret_has_serial, uint32_t *ret_serial)
+{
+    struct response_head head;
+    response_head_read(wire, len, &head);
+    if (!(head.flags & DNS_FLAG_QR) || (head.flags & OPCODE_MASK) != 0 ||
+        (wire[0] << 8 | wire[1]) != id ||
+        !response_head_asks(&head, apex, DNS_TYPE_SOA, DNS_CLASS_IN)) {
+        return false;
+    }
+    *ret_has_serial = (head.flags & RCODE_MASK) == DNS_RCODE_NOERROR &&
+                      head.counts[RESPONSE_ANSWER] > 0 &&
+                      read_serial(wire, len, head.records_at, ret_serial);
+    return true;
+}
+
+static void settle(struct pair *pair)
+{
+    pair->is_awaited = !pair->is_told || pair->wants_serial;
+}
+
+/* True, and the rest is of no use: it was an answer of this secondary's. */
+static bool take_answer(struct notifier *n, struct pair *pair, const uint8_t *wire, size_t len)
+{
+    const struct dname apex = pair->apex;
+    bool has_serial;
+    uint32_t serial;
+    if (!pair->wants_serial || pair->tries == 0 ||
+        !notifier_is_answer(wire, len, pair->question_id, &apex, &has_serial, &serial)) {
+        return false;
+    }
+    pair->wants_serial = false;
+    settle(pair);
+    if (has_serial) {
+        n->config.heard(n->config.data, &apex, serial); /* pairs may move */
+    }
+    return true;
+}
+
+/* Whatever it says to NOTIFY: it knows. */
 static void take_reply(struct notifier *n, const struct addr *from, const uint8_t *wire, size_t len)
 {
     for (size_t i = 0; n->pairs && i < n->count; i++) {
         struct pair *pair = &n->pairs[i];
-        if (pair->is_awaited && pair->tries > 0 && addr_equal(&pair->target, from) &&
+        if (!addr_equal(&pair->target, from)) {
+            continue;
+        }
+        if (take_answer(n, pair, wire, len)) {
+            return;
+        }
+        if (pair->is_awaited && !pair->is_told && pair->tries > 0 &&
             notifier_is_reply(wire, len, pair->id, &pair->apex)) {
-            pair->is_awaited = false;
+            pair->is_told = true;
+            settle(pair);
             counter_add(&n->config.counts->notify_answered, 1);
         }
     }
@@ -242,7 +314,8 @@ static struct pair *find_pair(struct notifier *n, const struct addr *target,
         n->cap = n->cap ? 2 * n->cap : 4;
         n->pairs = xrealloc(n->pairs, n->cap * sizeof(*n->pairs));
     }
-    n->pairs[n->count] = (struct pair){.target = *target, .apex = *apex};
+    n->pairs[n->count] =
+        (struct pair){.target = *target, .apex = *apex, .wants_serial = n->config.heard != NULL};
     return &n->pairs[n->count++];
 }
 
@@ -257,10 +330,18 @@ void notifier_tell(struct notifier *n, const struct dname *apex, uint32_t serial
         int64_t earliest_ms = pair->sent_ms ? pair->sent_ms + n->config.pause_ms : now_ms;
         pair->serial = serial;
         pair->tries = 0;
+        pair->is_told = false;
         pair->is_awaited = true;
         pair->due_ms = earliest_ms > now_ms ? earliest_ms : now_ms;
     }
     set_timer(n);
+}
+
+void notifier_ask_serials(struct notifier *n)
+{
+    for (size_t i = 0; n->pairs && i < n->count; i++) {
+        n->pairs[i].wants_serial = n->config.heard != NULL;
+    }
 }
 
 void notifier_forget(struct notifier *n)

@@ -4,6 +4,10 @@
  * until the zone changes again. A silent secondary delays no other. A reply counts only if it comes
  * from the address that was asked, with the ID and the zone of the question.
  *
+ * With the first NOTIFY, and after notifier_ask_serials, a secondary is also asked for the zone's
+ * SOA: which serial it has, perhaps of an earlier life of this process, is known nowhere else
+ * (serial.h).
+ *
  * On the loop of the transfers' thread. At most TRANSFER_ACCESS_MAX secondaries. */
 #ifndef SKYDNS_TRANSFER_NOTIFIER_INTERNAL_H
 #define SKYDNS_TRANSFER_NOTIFIER_INTERNAL_H
@@ -26,6 +30,9 @@ struct notifier_config {
     const struct addr *from;         /* two: IPv4 and IPv6, as transfers_config.notify_from */
     struct transfers_counts *counts; /* borrowed */
     int64_t pause_ms;                /* NOTIFY_PAUSE_MS; tests have less patience */
+    /* A secondary has this serial of a zone; may call notifier_tell. NULL: none is asked. */
+    void (*heard)(void *data, const struct dname *apex, uint32_t serial);
+    void *data;
 };
 
 struct notifier *notifier_new(const struct notifier_config *config);
@@ -37,6 +44,9 @@ void notifier_set_targets(struct notifier *notifier, const struct addr *targets,
 /* The zone has a serial that its secondaries have not been told. */
 void notifier_tell(struct notifier *notifier, const struct dname *apex, uint32_t serial);
 
+/* Settings have changed: which serials do they have? Asked with the next NOTIFY. */
+void notifier_ask_serials(struct notifier *notifier);
+
 /* Nobody is told of any zone any more. */
 void notifier_forget(struct notifier *notifier);
 
@@ -44,5 +54,9 @@ void notifier_forget(struct notifier *notifier);
  * for fuzzing, too. */
 bool notifier_is_reply(const uint8_t *wire, size_t len, uint16_t id,
                        const struct dname *apex) MUST_CHECK;
+
+/* The same for the question for the SOA, and the serial in its answer. */
+bool notifier_is_answer(const uint8_t *wire, size_t len, uint16_t id, const struct dname *apex,
+                        bool *ret_has_serial, uint32_t *ret_serial) MUST_CHECK;
 
 #endif

@@ -5,7 +5,7 @@
 #include "common/base/buf.h"
 #include "common/base/xalloc.h"
 #include "skydns/publish/zone_serials.h"
-#include "skydns/transfer/serial_internal.h"
+#include "skydns/transfer/serial.h"
 #include "skydns/transfer/zone_diff_internal.h"
 
 /* ---- Versions ---- */
@@ -116,10 +116,25 @@ static void forget_zones(struct transfer_zones *zones)
     zones->setup = NULL;
 }
 
-/* Every zone is new, but for its serial, which only grows. */
+/* Every zone is new, but for its serial, which only grows. Nobody compares what a zone was with
+ * what it is: with the same settings, it is the same where etcd's part of the serial is. */
+static uint32_t first_serial(const struct transfer_step_zone *zone, bool are_same_settings)
+{
+    struct zone_serial *serial = zone->serial;
+    uint32_t shown = zone_serial_get(serial);
+    bool is_known = zone_serial_is_known(serial);
+    if (is_known && are_same_settings && serial->plain == zone->target) {
+        return shown;
+    }
+    serial->plain = zone->target;
+    return is_known ? serial_after(zone->target, shown) : zone->target;
+}
+
 static void set_up(struct transfer_zones *zones, struct transfer_step *step)
 {
+    bool are_same_settings = zones->settings == step->settings;
     forget_zones(zones);
+    zones->settings = step->settings;
     zones->setup = xcalloc(1, sizeof(*zones->setup));
     *zones->setup = (struct transfer_setup){.references = 1, .config = step->config};
     zones->setup->answers = zone_answers_new(step->config);
@@ -127,10 +142,8 @@ static void set_up(struct transfer_zones *zones, struct transfer_step *step)
     for (; zones->count < step->zone_count; zones->count++) {
         const struct transfer_step_zone *from = &step->zones[zones->count];
         struct transfer_zone *zone = &zones->items[zones->count];
-        uint32_t before = zone_serial_get(from->serial);
-        bool is_later = before == ZONE_SERIAL_LOWEST || serial_is_after(from->target, before);
         *zone = (struct transfer_zone){.apex = from->apex, .serial = from->serial};
-        journal_init(&zone->journal, &zones->account, is_later ? from->target : before + 1);
+        journal_init(&zone->journal, &zones->account, first_serial(from, are_same_settings));
     }
 }
 
@@ -146,11 +159,15 @@ static void on_record(void *data, bool is_added, struct slice bytes)
     buf_append_slice(is_added ? &difference->added : &difference->removed, bytes);
 }
 
-/* The target; but what has changed and yet not moved it, moves it by one. */
+/* What has changed, or counts as changed later than before, goes on. */
 static uint32_t next_serial(const struct transfer_zone *zone, uint32_t target, bool has_changed)
 {
     uint32_t now = zone->journal.serial;
-    return serial_is_after(target, now) ? target : now + has_changed;
+    if (!has_changed && !serial_is_after(target, zone->serial->plain)) {
+        return now;
+    }
+    zone->serial->plain = target;
+    return serial_after(target, now);
 }
 
 /* From the newest version to the step's. */
@@ -194,7 +211,7 @@ static void step_zone(struct transfer_zones *zones, size_t i, const struct trans
     }
     if (zones->newest->of[i].is_whole) {
         compare(zones, zone, step, to->target);
-    } else if (to->target != zone->journal.serial) {
+    } else if (to->target != zone->serial->plain) {
         journal_reset(&zone->journal, next_serial(zone, to->target, true));
     }
 }
@@ -206,7 +223,8 @@ static bool show_serials(const struct transfer_zones *zones, const struct transf
     for (size_t i = 0; i < zones->count; i++) {
         const struct transfer_zone *zone = &zones->items[i];
         if (!step->zones[i].is_incomplete &&
-            zone_serial_get(zone->serial) != zone->journal.serial) {
+            (!zone_serial_is_known(zone->serial) ||
+             zone_serial_get(zone->serial) != zone->journal.serial)) {
             zone_serial_set(zone->serial, zone->journal.serial);
             has_moved = true;
         }
@@ -229,6 +247,25 @@ bool transfer_zones_step(struct transfer_zones *zones, struct transfer_step *ste
     }
     make_newest(zones, step);
     return show_serials(zones, step);
+}
+
+bool transfer_zones_hear(struct transfer_zones *zones, const struct dname *apex, uint32_t theirs,
+                         uint32_t *ret_serial)
+{
+    int i = transfer_zones_find(zones, apex);
+    if (i < 0 || !zones->newest || !zones->newest->of[i].is_whole) {
+        return false;
+    }
+    struct journal *journal = &zones->items[i].journal;
+    uint32_t serial = serial_above(journal->serial, theirs);
+    if (serial == journal->serial) {
+        return false;
+    }
+    journal_append(journal, serial, slice_of(NULL, 0), slice_of(NULL, 0));
+    zones->newest->of[i].serial = serial;
+    zone_serial_set(zones->items[i].serial, serial);
+    *ret_serial = serial;
+    return true;
 }
 
 int transfer_zones_find(const struct transfer_zones *zones, const struct dname *apex)

@@ -45,6 +45,7 @@ struct transfer_zones {
     size_t count;
     struct transfer_zone items[TRANSFER_ZONES_MAX];
     struct transfer_setup *setup;                           /* the newest; NULL: none */
+    uint64_t settings;                                      /* of the last one, as a hash */
     struct transfer_version *newest;                        /* NULL: there was no step */
     TAILQ_HEAD(, transfer_version) versions;                /* held, newest first */
     void (*release)(void *data, const struct store *store); /* nobody reads it any more */
@@ -57,6 +58,11 @@ void transfer_zones_fini(struct transfer_zones *zones); /* no version is held by
 
 /* Takes the step's configuration over. True: a serial has moved. */
 bool transfer_zones_step(struct transfer_zones *zones, struct transfer_step *step);
+
+/* A secondary has this serial of the zone. True: the zone goes on with a later one, above it or, if
+ * it is of a reader with these settings, in its turn (serial_above). */
+bool transfer_zones_hear(struct transfer_zones *zones, const struct dname *apex, uint32_t theirs,
+                         uint32_t *ret_serial);
 
 /* The zone with this lower-cased apex; -1: none. */
 int transfer_zones_find(const struct transfer_zones *zones, const struct dname *apex);

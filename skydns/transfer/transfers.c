@@ -9,6 +9,7 @@
 
 #include "common/base/client_net.h"
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/base/low_priority.h"
 #include "common/base/privileges.h"
 #include "common/base/xalloc.h"
@@ -327,9 +328,26 @@ static void bound_held(struct transfers *t)
     }
 }
 
+/* A secondary's serial, which may be of a process before this one. */
+static void on_heard(void *data, const struct dname *apex, uint32_t theirs)
+{
+    struct transfers *t = data;
+    char zone[DNAME_TEXT_MAX];
+    uint32_t serial;
+    if (transfer_zones_hear(&t->zones, apex, theirs, &serial)) {
+        log_info("a secondary has a later serial, going on above it",
+                 LOG_STR("zone", dname_to_text(apex, zone)), LOG_INT("theirs", (int64_t)theirs),
+                 LOG_INT("serial", (int64_t)serial));
+        notifier_tell(t->notifier, apex, serial);
+    }
+}
+
 static void take_step(struct transfers *t, struct transfer_step *step)
 {
     notifier_set_targets(t->notifier, step->targets, step->target_count);
+    if (step->config) {
+        notifier_ask_serials(t->notifier);
+    }
     (void)transfer_zones_step(&t->zones, step);
     if (!step->store) {
         notifier_forget(t->notifier);
@@ -408,7 +426,9 @@ int transfers_new(const struct transfers_config *config, struct transfers **ret_
     t->notifier = notifier_new(&(struct notifier_config){.loop = t->loop,
                                                          .from = t->config.notify_from,
                                                          .counts = &t->counts,
-                                                         .pause_ms = NOTIFY_PAUSE_MS});
+                                                         .pause_ms = NOTIFY_PAUSE_MS,
+                                                         .heard = on_heard,
+                                                         .data = t});
     ev_async_init(&t->filled, on_filled);
     t->filled.data = t;
     ev_async_start(t->loop, &t->filled);

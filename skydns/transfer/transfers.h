@@ -90,7 +90,7 @@ void transfers_left(struct transfers *transfers, uint64_t transfer, bool is_gone
 struct transfer_step_zone {
     struct dname apex;
     struct zone_serial *serial; /* to be set; borrowed for the transfers' life */
-    uint32_t target;            /* what it is at this version, if it grows */
+    uint32_t target;            /* what it is at this version, without turns */
     bool is_incomplete;         /* etcd is known to lack records of it: nothing is transferred */
 };
 
@@ -98,6 +98,7 @@ struct transfer_step {
     const struct store *store;    /* pinned */
     struct engine_config *config; /* taken over: for transfers alone (zone_answers.h); NULL: as in
                                    * the step before. Another one makes everything new */
+    uint64_t settings;            /* of it, as a hash (transfer_config_hash) */
     size_t zone_count;
     struct transfer_step_zone zones[TRANSFER_ZONES_MAX];
     size_t target_count; /* get NOTIFY */

@@ -41,12 +41,13 @@ def answers_of(server: Dns, name: str, rdtype: str) -> tuple[str, list[str]]:
     return dns.rcode.to_text(reply.rcode()), sorted(text.lower() for text in records)
 
 
-def nsd(folder: Path, address: str, port: int, primary: int) -> Program:
+def nsd(folder: Path, address: str, port: int, *primaries: int) -> Program:
     home = folder / "nsd"
     home.mkdir()
+    transfers = "".join(f"  request-xfr: 127.0.0.1@{primary} NOKEY\n" for primary in primaries)
     zones = "".join(
         f'zone:\n  name: "{zone}"\n  zonefile: "{home}/{zone}.zone"\n  allow-notify: 127.0.0.1 NOKEY\n'
-        f"  request-xfr: 127.0.0.1@{primary} NOKEY\n  outgoing-interface: {address}\n"
+        f"{transfers}  provide-xfr: 127.0.0.1 NOKEY\n  outgoing-interface: {address}\n"
         for zone in (DOMAIN, REVERSE)
     )
     path = home / "nsd.conf"
@@ -59,16 +60,20 @@ def nsd(folder: Path, address: str, port: int, primary: int) -> Program:
     return Program("nsd", [needs("nsd"), "-d", "-c", str(path)])
 
 
-def knot(folder: Path, address: str, port: int, primary: int) -> Program:
+def knot(folder: Path, address: str, port: int, *primaries: int) -> Program:
     home = folder / "knot-secondary"
     home.mkdir()
     path = home / "knot.conf"
-    zones = "".join(f"  - domain: {zone}\n    master: primary\n    acl: notify\n" for zone in (DOMAIN, REVERSE))
+    names = ", ".join(f"primary{primary}" for primary in primaries)
+    remotes = "".join(
+        f"  - id: primary{primary}\n    address: 127.0.0.1@{primary}\n    via: {address}\n" for primary in primaries
+    )
+    zones = "".join(f"  - domain: {zone}\n    master: [{names}]\n    acl: notify\n" for zone in (DOMAIN, REVERSE))
     path.write_text(
         f"server:\n  listen: 127.0.0.1@{port}\n  rundir: {home}\n"
         f"log:\n  - target: stderr\n    any: info\ndatabase:\n  storage: {home}\n"
-        f"remote:\n  - id: primary\n    address: 127.0.0.1@{primary}\n    via: {address}\n"
-        "acl:\n  - id: notify\n    address: 127.0.0.1\n    action: notify\n"
+        f"remote:\n{remotes}"
+        "acl:\n  - id: notify\n    address: 127.0.0.1\n    action: [notify, transfer]\n"
         f"template:\n  - id: default\n    storage: {home}\n    zonefile-sync: -1\n    zonefile-load: none\n"
         f"    journal-content: all\nzone:\n{zones}"
     )
@@ -79,7 +84,7 @@ def knot(folder: Path, address: str, port: int, primary: int) -> Program:
 MANY_RECORDS = "max-records-per-type 0"
 
 
-def bind(folder: Path, address: str, port: int, primary: int, *more: str) -> Program:
+def bind(folder: Path, address: str, port: int, *primaries: int, more: tuple[str, ...] = ()) -> Program:
     """Signs what it asks. `more`: options."""
     home = folder / "named-secondary"
     home.mkdir()
@@ -88,14 +93,15 @@ def bind(folder: Path, address: str, port: int, primary: int, *more: str) -> Pro
         'pid-file none; session-keyfile "session.key"; managed-keys-directory "."',
         f"listen-on port {port} {{ 127.0.0.1; }}",
         "listen-on-v6 { none; }",
-        "recursion no; allow-query { any; }",
+        "recursion no; allow-query { any; }; allow-transfer { any; }",
         f"transfer-source {address}; notify no",
         "empty-zones-enable no; minimal-responses no; max-refresh-time 20; min-refresh-time 1",
         *more,
     ]
+    servers = "".join(f'127.0.0.1 port {primary} key "{KEY}"; ' for primary in primaries)
     zones = "".join(
         f'zone "{zone}" {{ type secondary; file "{zone}.db"; '
-        f'primaries {{ 127.0.0.1 port {primary} key "{KEY}"; }}; allow-notify {{ 127.0.0.1; }}; }};\n'
+        f"primaries {{ {servers}}}; allow-notify {{ 127.0.0.1; }}; }};\n"
         for zone in (DOMAIN, REVERSE)
     )
     path = home / "named.conf"

@@ -39,7 +39,7 @@ def test_bind_and_many_records(bare_bed, options):
         f"-tsig-keys={keys}",
         f"-transfer-to=127.0.0.1:{port},{address}+key:{KEY}",
     )
-    program = bare_bed._add(bind(bare_bed.folder, address, port, bare_bed.dns.port, *options)).start()
+    program = bare_bed._add(bind(bare_bed.folder, address, port, bare_bed.dns.port, more=options)).start()
     server = Dns(port, timeout_s=2)
 
     def addresses() -> list[str]:

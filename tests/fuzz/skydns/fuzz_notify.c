@@ -1,4 +1,5 @@
-/* Any bytes as a reply to NOTIFY: only one with the ID and the zone counts. */
+/* Any bytes as a reply to NOTIFY, and to the question for the SOA: only one with the ID and the
+ * zone counts. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check(size >= DNS_HEADER_SIZE + apex.len + 2U && (data[2] & 0x80) != 0);
         check(!notifier_is_reply(data, size, id ^ 1, &apex));
         check(!notifier_is_reply(data, DNS_HEADER_SIZE, id, &apex));
+    }
+    bool has_serial;
+    uint32_t serial;
+    if (notifier_is_answer(data, size, id, &apex, &has_serial, &serial)) {
+        check(!notifier_is_reply(data, size, id, &apex));
+        check(!has_serial || size >= DNS_HEADER_SIZE + apex.len + 4U + 17U);
     }
     return 0;
 }

@@ -257,9 +257,9 @@ static void test_long_lists_take_nothing_from_short_ones(void **state UNUSED)
     assert_change(keys, CLIENT_KEYS_VISIBLE, VISIBLE "long-000");
     assert_change(keys, CLIENT_KEYS_VISIBLE, key);
     assert_change(keys, CLIENT_KEYS_VISIBLE, NULL);
-    client_keys_list_begin(keys, KUBE_NAMESPACE); /* all long ones are gone */
+    client_keys_list_begin(keys, KUBE_NAMESPACE, ""); /* all long ones are gone */
     put_namespace(keys, "before", "a,b");
-    client_keys_list_end(keys, KUBE_NAMESPACE);
+    client_keys_list_end(keys, KUBE_NAMESPACE, "");
     assert_int_equal(client_keys_left_out(keys), 0);
     put_namespace(keys, "long-127", text); /* one that was left out before */
     assert_value(keys, VISIBLE "long-127", text);
@@ -281,9 +281,9 @@ static void test_lists_that_can_no_longer_be_known(void **state UNUSED)
     assert_deletes(keys, false, true);
     client_keys_lose_lists(keys, false);
     assert_deletes(keys, false, false);
-    client_keys_list_begin(keys, KUBE_NAMESPACE);
+    client_keys_list_begin(keys, KUBE_NAMESPACE, "");
     put_namespace(keys, "team-a", "*");
-    client_keys_list_end(keys, KUBE_NAMESPACE);
+    client_keys_list_end(keys, KUBE_NAMESPACE, "");
     assert_change(keys, CLIENT_KEYS_VISIBLE, VISIBLE "team-a");
     client_keys_lose_lists(keys, true);
     assert_value(keys, VISIBLE "team-a", NULL);

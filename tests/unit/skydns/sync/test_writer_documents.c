@@ -67,6 +67,7 @@ static void commit(const struct etcd_mirror *mirror, bool full)
 /* ---- What is told ---- */
 
 struct fixture {
+    int64_t revision; /* of the last one told */
     struct ev_loop *loop;
     struct writer_documents *documents;
     unsigned told;
@@ -74,9 +75,10 @@ struct fixture {
     size_t len;
 };
 
-static void on_changed(void *data, const struct dname *domain, struct slice value)
+static void on_changed(void *data, const struct dname *domain, struct slice value, int64_t revision)
 {
     struct fixture *f = data;
+    f->revision = revision;
     char name[DNAME_TEXT_MAX];
     f->told++;
     f->len = value.len;
@@ -333,9 +335,9 @@ static void test_documents_that_cannot_be_saved(void **state)
 
 static struct fixture *reentered;
 
-static void set_again(void *data, const struct dname *domain, struct slice value)
+static void set_again(void *data, const struct dname *domain, struct slice value, int64_t revision)
 {
-    on_changed(data, domain, value);
+    on_changed(data, domain, value, revision);
     set_domains(reentered, "a.test", "b.test");
 }
 

@@ -1,4 +1,4 @@
-/* skydns/transfer/journal_internal.h and serial_internal.h */
+/* skydns/transfer/journal_internal.h and serial.h */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "skydns/transfer/journal_internal.h"
-#include "skydns/transfer/serial_internal.h"
+#include "skydns/transfer/serial.h"
 
 static struct journal_bytes account;
 static struct journal zone, other;
@@ -48,6 +48,38 @@ static void test_serials(void **state)
     assert_false(serial_is_after(UINT32_C(0x80000000), 0)); /* no order */
     assert_false(serial_is_after(0, UINT32_C(0x80000000)));
     assert_false(serial_is_after(UINT32_C(0x80000001), 0));
+}
+
+/* From any serial and to any plain one, RFC 1982: after it, with the same settings' part. */
+static void test_turns(void **state)
+{
+    (void)state;
+    const uint32_t shown[] = {0, 7, SERIAL_TURN, UINT32_C(3000000000), UINT32_MAX};
+    for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++) {
+        const uint32_t now = shown[i];
+        assert_int_equal(serial_after(now + 1, now), now + 1);
+        assert_int_equal(serial_after(now, now), now + SERIAL_TURN);
+        assert_int_equal(serial_after(now - 1, now), now - 1 + SERIAL_TURN);
+        assert_int_equal(serial_after(now - SERIAL_TURN, now), now + SERIAL_TURN);
+        assert_int_equal(serial_after(now - SERIAL_TURN - 5, now), now - 5 + SERIAL_TURN);
+        assert_int_equal(serial_after(now + 5 - 9 * SERIAL_TURN, now), now + 5);
+    }
+}
+
+/* What a reader that starts goes on with, if a secondary has this. */
+static void test_above(void **state)
+{
+    (void)state;
+    const uint32_t own = UINT32_MAX - 10;
+    assert_int_equal(serial_above(own, own), own);
+    assert_int_equal(serial_above(own, own - 5), own); /* it has yet to come */
+    assert_int_equal(serial_above(own, own + 5), own); /* we have yet to come */
+    assert_int_equal(serial_above(own, own + SERIAL_TURN), own + SERIAL_TURN);
+    assert_int_equal(serial_above(own, own + SERIAL_TURN - 3), own + SERIAL_TURN);
+    assert_int_equal(serial_above(own, own + 2 * SERIAL_TURN + 3), own + 2 * SERIAL_TURN);
+    assert_int_equal(serial_above(own, own + SERIAL_STEP), own + SERIAL_TURN); /* other settings */
+    assert_int_equal(serial_above(own, own + SERIAL_TURN + 7 * SERIAL_STEP), own + 2 * SERIAL_TURN);
+    assert_int_equal(serial_above(own, own + (UINT32_C(1) << 30)), own);
 }
 
 static void test_finds(void **state)
@@ -149,6 +181,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_serials),
+        cmocka_unit_test(test_turns),
+        cmocka_unit_test(test_above),
         TEST(test_finds),
         TEST(test_reset),
         TEST(test_limit),

@@ -182,6 +182,61 @@ static void test_targets_go(void **state)
     assert_true(counter_get(&bed->counts.notify_sent) <= 1);
 }
 
+static void note_serial(void *data, const struct dname *zone, uint32_t serial)
+{
+    uint32_t *heard = data;
+    assert_true(dname_equal(zone, &apex));
+    *heard = serial;
+}
+
+/* The question goes with NOTIFY until it is answered, and again only when that is wanted. */
+static void test_serials(void **state)
+{
+    struct bed *bed = *state;
+    uint8_t wire[DNS_UDP_SIZE];
+    struct addr from;
+    uint32_t heard = 0;
+    static const uint8_t soa[] = "\xc0\x0c\0\6\0\1\0\0\0\0\0\x18\xc0\x0c\xc0\x0c\0\1\2\3";
+    notifier_free(bed->notifier);
+    bed->notifier = notifier_new(&(struct notifier_config){.loop = bed->loop,
+                                                           .from = bed->from,
+                                                           .counts = &bed->counts,
+                                                           .pause_ms = PAUSE_MS,
+                                                           .heard = note_serial,
+                                                           .data = &heard});
+    notifier_set_targets(bed->notifier, &bed->secondary, 1);
+    for (unsigned round = 1; round <= 2; round++) {
+        notifier_tell(bed->notifier, &apex, round);
+        for (unsigned i = 0; i < 3; i++) { /* NOTIFY; the question, which is lost; again */
+            size_t len = receive(bed, wire, &from);
+            assert_int_equal(wire[2], i == 0 ? 0x24 : 0);
+            if (i == 2) {
+                wire[7] = 1; /* one record */
+                memcpy(wire + len, soa, sizeof(soa) - 1);
+                len += sizeof(soa) - 1;
+            }
+            if (i != 1) {
+                reply(bed, wire, len, &from);
+            }
+        }
+        while (heard == 0) {
+            ev_run(bed->loop, EVRUN_ONCE);
+        }
+        assert_int_equal(heard, 0x010203);
+        heard = 0;
+        notifier_ask_serials(bed->notifier);
+    }
+    notifier_tell(bed->notifier, &apex, 3);
+    size_t len = receive(bed, wire, &from);
+    reply(bed, wire, len, &from);
+    len = receive(bed, wire, &from);
+    wire[3] = DNS_RCODE_REFUSED;
+    reply(bed, wire, len, &from);
+    run_ms(bed, 3 * (int64_t)PAUSE_MS);
+    assert_int_equal(heard, 0);
+    assert_int_equal(recv(bed->fd, wire, sizeof(wire), 0), -1); /* nothing else is sent */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -190,6 +245,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_pace, setup, teardown),
         cmocka_unit_test_setup_teardown(test_wrong_replies, setup, teardown),
         cmocka_unit_test_setup_teardown(test_targets_go, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_serials, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

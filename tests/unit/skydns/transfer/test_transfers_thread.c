@@ -14,6 +14,7 @@
 #include "common/base/cursor.h"
 #include "common/dns/dns.h"
 #include "skydns/publish/zone_serials.h"
+#include "skydns/transfer/serial.h"
 #include "skydns/transfer/transfers.h"
 #include "skydns/transfer_feed.h"
 #include "tests/support/skydns/fixture.h"
@@ -26,6 +27,7 @@ struct bed {
     struct store_garbage *garbage[16];
     size_t versions;
     bool has_config;
+    uint64_t settings; /* of the next configuration */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct transfer_parts parts;
@@ -85,6 +87,7 @@ static void step(struct bed *bed, uint32_t target, bool is_incomplete)
     bed->versions++;
     step->config = bed->has_config ? NULL : transfer_config(&bed->fixture->config);
     bed->has_config = true;
+    step->settings = bed->settings;
     step->zone_count = 1;
     step->zones[0] = (struct transfer_step_zone){.apex = apex,
                                                  .serial = zone_serials_of(bed->serials, &apex),
@@ -209,15 +212,16 @@ static void test_steps(void **state)
     assert_true(part->is_last && answers_of(part) >= 5);
     free(part);
     step(bed, 105, false);
-    step(bed, 105, false); /* it has changed: the serial moves though nobody said so */
-    assert_int_equal(serial(bed), 106);
+    step(bed, 105,
+         false); /* it has changed, though nobody said so: to no serial of other readers' */
+    assert_int_equal(serial(bed), 105 + SERIAL_TURN);
     assert_true(ask(bed, zone, DNS_TYPE_IXFR, 105, ENGINE_TCP, 2));
     expect(bed, DNS_RCODE_NOERROR, 5);
     assert_true(ask(bed, zone, DNS_TYPE_IXFR, 100, ENGINE_UDP, 0));
     expect(bed, DNS_RCODE_NOERROR, 8);
     assert_true(ask(bed, zone, DNS_TYPE_IXFR, 99, ENGINE_UDP, 0));
     expect(bed, DNS_RCODE_NOERROR, 1);
-    assert_true(ask(bed, zone, DNS_TYPE_IXFR, 106, ENGINE_TCP, 3));
+    assert_true(ask(bed, zone, DNS_TYPE_IXFR, 105 + SERIAL_TURN, ENGINE_TCP, 3));
     expect(bed, DNS_RCODE_NOERROR, 1);
     assert_true(ask(bed, "elsewhere.", DNS_TYPE_AXFR, 0, ENGINE_TCP, 4));
     expect(bed, DNS_RCODE_NOTAUTH, 0);
@@ -238,9 +242,17 @@ static void test_incomplete(void **state)
     expect(bed, DNS_RCODE_SERVFAIL, 0);
     step(bed, 111, false);
     assert_int_equal(serial(bed), 111);
-    bed->has_config = false; /* another configuration: a later serial in any case */
+    bed->has_config = false; /* other settings: a later serial in any case */
+    bed->settings++;
     step(bed, 50, false);
-    assert_int_equal(serial(bed), 112);
+    assert_int_equal(serial(bed), 50 + SERIAL_TURN);
+    bed->has_config = false; /* the same settings, and what etcd says: the same contents */
+    step(bed, 50, false);
+    assert_int_equal(serial(bed), 50 + SERIAL_TURN);
+    bed->has_config = false; /* other settings, and a later serial */
+    bed->settings++;
+    step(bed, 60 + SERIAL_TURN, false);
+    assert_int_equal(serial(bed), 60 + SERIAL_TURN);
     wait_idle(bed);
     transfers_give(bed->transfers,
                    calloc(1, sizeof(struct transfer_step))); /* nobody may any more */

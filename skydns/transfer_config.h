@@ -1,0 +1,19 @@
+/* The configuration that zones are listed by (zone_answers.h): a copy of the published one without
+ * what makes answers differ from client to client, or depend on other nameservers, or on time.
+ * Pure.
+ */
+#ifndef SKYDNS_TRANSFER_CONFIG_H
+#define SKYDNS_TRANSFER_CONFIG_H
+
+#include <stdint.h>
+
+#include "skydns/publish/engine_config.h"
+
+/* Owned by the caller: engine_config_free. */
+struct engine_config *transfer_config(const struct engine_config *published);
+
+/* Of all that such a configuration's zones depend on beside the records: the same for all readers
+ * with the same settings, wherever those come from. */
+uint64_t transfer_config_hash(const struct engine_config *config);
+
+#endif
