@@ -23,6 +23,7 @@ import dns.zone
 import prometheus
 import pytest
 from bed import make_signing_key
+from dns_client import Dns
 from kube import service
 from nameservers import needs
 from programs import http_get, reserve_port, wait_until
@@ -394,6 +395,21 @@ def test_a_base_that_may_not_be_read(bare_bed):
         "-no-rec", "-schema=kubernetes", "-transfer-to=127.0.0.1", "-username=skydns", f"-password-file={password}"
     )
     assert LOWEST < bare_bed.dns.query(DOMAIN, "SOA").answer[0][0].serial < LOWEST + 2**22 + 1000, "the lowest base"
+
+
+def test_no_serial_before_it_is_known(server):
+    """From the first answer on, the SOA has the serial that it keeps."""
+    skydns, impatient, before = server.bed.skydns, Dns(server.bed.dns.port, timeout_s=0.2), server.serial()
+    for _ in range(5):
+        seen, since = set(), len(skydns.lines)
+        skydns.restart()
+        while not any("ready for queries" in line and "udp" in line for line in skydns.lines[since:]):
+            try:
+                seen |= {record.serial for rrset in impatient.query(DOMAIN, "SOA").answer for record in rrset}
+            except (OSError, dns.exception.DNSException):
+                pass
+        assert seen | {server.serial()} == {before}
+        assert http_get(f"http://127.0.0.1:{server.http}/readiness")[0] == 200
 
 
 def test_without_the_flag(bare_bed):
