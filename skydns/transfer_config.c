@@ -1,4 +1,4 @@
-#include "skydns/transfer_feed.h"
+#include "skydns/transfer_config.h"
 
 #include <string.h>
 

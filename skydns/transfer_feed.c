@@ -14,6 +14,7 @@
 #include "skydns/sync/zone_history.h"
 #include "skydns/transfer/serial.h"
 #include "skydns/transfer/transfers.h"
+#include "skydns/transfer_config.h"
 
 /* Domains of one life of the process; they change by hand. */
 enum { BASES_MAX = 256 };

@@ -9,7 +9,7 @@
 
 #include "common/base/xalloc.h"
 #include "skydns/external/zone_table.h"
-#include "skydns/transfer_feed.h"
+#include "skydns/transfer_config.h"
 #include "tests/support/skydns/fixture.h"
 
 static struct engine_config *config;

@@ -16,7 +16,7 @@
 #include "skydns/publish/zone_serials.h"
 #include "skydns/transfer/serial.h"
 #include "skydns/transfer/transfers.h"
-#include "skydns/transfer_feed.h"
+#include "skydns/transfer_config.h"
 #include "tests/support/skydns/fixture.h"
 
 struct bed {
