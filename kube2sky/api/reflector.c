@@ -28,7 +28,7 @@ static const struct reflector_timing default_timing = {
     .refused_max_ms = 60 * 1000,
     .calm_ms = 30 * 1000,
     .refused_ms = 3 * 60 * 1000,
-    .cold_ms = 10 * 1000,
+    .cold_ms = 5 * 1000,
     .trial_ms = 60 * 1000,
 };
 

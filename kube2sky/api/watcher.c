@@ -47,8 +47,8 @@ uint32_t watcher_retry_ms(const struct reflector_timing *timing, struct backoff 
     return backoff_next_ms(backoff, backoff_random());
 }
 
-/* One event is no proof of health: the delay grows until a watch has lasted. failure NULL: it only
- * ended early. */
+/* One event is no proof of health: the delay grows until a watch has lasted; not for long while the
+ * server that refuses may have just started. failure NULL: it only ended early. */
 static void retry_later(struct watcher *watcher, const struct kube_failure *failure)
 {
     uint32_t at_least_ms = failure ? failure->retry_after_ms : 0;
@@ -56,7 +56,7 @@ static void retry_later(struct watcher *watcher, const struct kube_failure *fail
         backoff_reset(&watcher->backoff);
     }
     uint32_t delay_ms = watcher_retry_ms(watcher->config.timing, &watcher->backoff,
-                                         failure ? failure->err.code : 0);
+                                         failure && !watcher->refused_ms ? failure->err.code : 0);
     delay_ms = delay_ms > at_least_ms ? delay_ms : at_least_ms;
     log_debug("watch retry scheduled", LOG_STR("kind", kind_name(watcher)),
               LOG_INT("retry_ms", delay_ms));
