@@ -89,12 +89,41 @@ def is_unread_signed(difference: Difference) -> bool:
     return "tsig=good" in words and "shape=junk" in words and was_unread
 
 
+def is_from_stub(query: Query) -> bool:
+    return "stub=True" in query.what.split()
+
+
+def leaves_target(difference: Difference) -> bool:
+    """Whether a server of stub zones asks, and ours has no record that theirs has not, or theirs fails."""
+    replies = replies_of(difference)
+    if not is_from_stub(difference.query) or not replies:
+        return False
+    ours, theirs = ({rr.data for section in message.sections[::2] for rr in section} for message in replies)
+    return ours <= theirs or flags_of(replies[1]) & 15 == 2
+
+
+def follows_left_target(difference: Difference) -> bool:
+    """Whether it is about the stub zone, and a server of stub zones asked before: targets that we left to it are not
+    cached, and the nameserver may say something else now.
+    """
+    queries = difference.sequence.queries
+    before = queries[: next(i for i, query in enumerate(queries) if query is difference.query)]
+    return b"\4stub" in difference.query.wire.lower() and any(is_from_stub(query) for query in before)
+
+
 CLASSES: list[Class] = [
     Class(
         "signed, with junk", {"verdict", "deferral", "upstream", "rcode", "flags", "truncation", "answer", "authority",
                               "additional", "ttl", "compression", "options", "padding", "tsig", "order", "case"},
         "a signed query with bytes behind its TSIG record is forwarded, as it is answered; it was SERVFAIL",
         is_unread_signed,
+    ),
+    Class(
+        "CNAMEs into stub zones", {"deferral", "upstream", "rcode", "flags", "truncation", "answer", "authority",
+                                   "additional", "ttl", "compression", "options", "padding", "tsig", "signature",
+                                   "order"},
+        "a server of stub zones that asks us follows them itself",
+        leaves_target,
     ),
     Class(
         "CD", {"flags", "options", "padding", "tsig"},
@@ -110,6 +139,13 @@ CLASSES: list[Class] = [
                       "additional", "ttl", "compression", "options", "padding", "tsig", "order", "case"},
         "of names of ours it is class IN, without AA, where it was REFUSED",
         is_in_any_class,
+    ),
+    Class(
+        "what CNAMEs into stub zones left", {"verdict", "deferral", "upstream", "rcode", "flags", "truncation", "answer",
+                                             "authority", "additional", "ttl", "compression", "options", "padding",
+                                             "tsig", "signature", "order", "case"},
+        "targets that were left to a server of stub zones are not cached",
+        follows_left_target,
     ),
     Class(
         "what class ANY left", {"answer", "authority", "additional", "deferral", "upstream"},
