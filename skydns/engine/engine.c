@@ -24,10 +24,9 @@ struct engine {
     struct admission admission;
     size_t ahead_count; /* queries looked ahead at */
     struct query ahead[ENGINE_AHEAD_MAX];
-    struct query alone;            /* one that is not among them */
-    struct tsig_query tsig;        /* of the query being answered, if it has one, */
-    uint8_t plain[TSIG_QUERY_MAX]; /* and the query without it */
-    struct engine_query opened;    /* as it is answered: one with it, or that has waited */
+    struct query alone;         /* one that is not among them */
+    struct tsig_query tsig;     /* of the query being answered, if it has one */
+    struct engine_query opened; /* as it is answered: one with it, or that has waited */
     struct engine_counts counts;
 };
 
@@ -121,14 +120,6 @@ static inline void open_in_place(const struct engine *engine, struct engine_quer
         query->reserved_by_tsig + (query->gets & EDNS_ASKS_COOKIE ? COOKIE_OPTION_SIZE : 0);
 }
 
-static struct engine_query open_query(struct engine *engine, const struct engine_query *query)
-{
-    struct engine_query opened = *query;
-    opened.parsed = parse_begin(engine, query);
-    open_in_place(engine, &opened);
-    return opened;
-}
-
 static inline void close_reply(const struct engine *engine, const struct engine_query *opened,
                                struct response *response)
 {
@@ -158,47 +149,29 @@ enum cookie_verdict engine_check_cookie(struct engine *engine, const struct engi
 
 /* ---- TSIG ---- */
 
-static bool has_additional(const struct engine_query *query)
-{
-    enum { ADDITIONAL_AT = 10 };
-    return query->len >= DNS_HEADER_SIZE &&
-           (query->wire[ADDITIONAL_AT] | query->wire[ADDITIONAL_AT + 1]) != 0;
-}
-
-/* Checks a TSIG record and takes it off, before anything else looks at the query: it gets the
- * answer of one without. NULL: there are no keys, or it has none; or no additional record, and one
- * elsewhere is as any other that is passed over. Costs a hash if it has one. */
+/* Checks the TSIG record of a query that has been read. NULL: there are no keys, or it has none.
+ * Costs a hash if it has one. */
 static const struct tsig_query *open_tsig(struct engine *engine, const struct engine_query *query)
 {
     const struct tsig_keys *keys = engine->config->tsig;
-    return keys && has_additional(query) &&
-                   tsig_open(keys, query->wire, query->len, query->now_s, &engine->tsig,
-                             engine->plain) != TSIG_NONE
+    return keys && query->parsed->has_question &&
+                   tsig_open(keys, query->wire, query->len, &query->parsed->question.tsig,
+                             query->now_s, &engine->tsig) != TSIG_NONE
                ? &engine->tsig
                : NULL;
 }
 
-/* The query without the record that open_tsig has found, unless that was MALFORMED; with room in
- * the response for that of the response. */
-static struct engine_query without_tsig(const struct engine *engine,
-                                        const struct engine_query *query)
+/* Makes the query, which open_tsig has found not to be MALFORMED, one whose response ends in TSIG,
+ * with room for it. */
+static void note_tsig(const struct engine *engine, struct engine_query *query)
 {
     const struct tsig_query *tsig = &engine->tsig;
-    struct engine_query plain = *query;
-    if (!query->owned) {
-        assert(tsig->plain_len <= sizeof(engine->plain));
-        plain.wire = engine->plain;
-        plain.len = tsig->plain_len;
-    }
-    plain.ends_in_tsig = true;
-    plain.ahead = 0; /* it was looked ahead at with its record */
-    plain.signed_by = tsig->verdict == TSIG_GOOD ? tsig_key_name(tsig->key) : NULL;
-    plain.reserved_by_tsig = tsig->key ? tsig_reply_size(tsig) : 0;
-    return plain;
+    query->ends_in_tsig = true;
+    query->signed_by = tsig->verdict == TSIG_GOOD ? tsig_key_name(tsig->key) : NULL;
+    query->reserved_by_tsig = tsig->key ? tsig_reply_size(tsig) : 0;
 }
 
-/* The query as it is answered: without its TSIG record if that is good. False: it has waited, and
- * its key is gone. */
+/* The query as it is answered: signed, if it is. False: it has waited, and its key is gone. */
 static bool open_whole(struct engine *engine, const struct engine_query *query,
                        struct engine_query *ret_opened)
 {
@@ -206,10 +179,13 @@ static bool open_whole(struct engine *engine, const struct engine_query *query,
     if (kept && !tsig_restore(engine->config->tsig, kept, &engine->tsig)) {
         return false;
     }
-    const bool is_good =
-        query->owned ? kept != NULL : open_tsig(engine, query) && engine->tsig.verdict == TSIG_GOOD;
-    *ret_opened = is_good ? without_tsig(engine, query) : *query;
-    *ret_opened = open_query(engine, ret_opened);
+    *ret_opened = *query;
+    ret_opened->parsed = parse_end(query, parse_begin(engine, query));
+    if (kept ||
+        (!query->owned && open_tsig(engine, ret_opened) && engine->tsig.verdict == TSIG_GOOD)) {
+        note_tsig(engine, ret_opened);
+    }
+    open_in_place(engine, ret_opened);
     return true;
 }
 
@@ -234,16 +210,6 @@ static NOINLINE void finish_response(const struct engine *engine, const struct e
 
 /* ---- Errors ---- */
 
-/* To a query without its TSIG record. */
-static void error_reply(struct engine *engine, const struct engine_query *query,
-                        enum dns_rcode rcode, uint16_t flags, enum edns_error error,
-                        struct response *response)
-{
-    const struct engine_query opened = open_query(engine, query);
-    direct_error(engine->direct, &opened, rcode, flags, error, response);
-    close_reply(engine, &opened, response);
-}
-
 static bool signed_error(struct engine *engine, const struct engine_query *query,
                          enum dns_rcode rcode, uint16_t flags, enum edns_error error,
                          struct response *response)
@@ -263,8 +229,12 @@ bool engine_limited(struct engine *engine, const struct engine_query *query,
                     enum cookie_verdict cookie, struct response *response)
 {
     const bool is_wrong = cookie == COOKIE_WRONG;
-    error_reply(engine, query, is_wrong ? DNS_RCODE_BADCOOKIE : DNS_RCODE_NOERROR,
-                is_wrong ? DNS_FLAG_RA : DNS_FLAG_TC | DNS_FLAG_RA, EDNS_ERROR_NONE, response);
+    struct engine_query opened = *query;
+    opened.parsed = parse_begin(engine, query);
+    open_in_place(engine, &opened);
+    direct_error(engine->direct, &opened, is_wrong ? DNS_RCODE_BADCOOKIE : DNS_RCODE_NOERROR,
+                 is_wrong ? DNS_FLAG_RA : DNS_FLAG_TC | DNS_FLAG_RA, EDNS_ERROR_NONE, response);
+    close_reply(engine, &opened, response);
     return response->len > 0;
 }
 
@@ -325,41 +295,42 @@ static NOINLINE enum engine_verdict bar(struct engine *engine, struct engine_que
 /* RFC 8945 5.2: NOTAUTH, and why in the TSIG record; FORMERR if that makes no sense. */
 static NOINLINE enum engine_verdict answer_unsound(struct engine *engine,
                                                    const struct engine_query *query,
-                                                   const struct tsig_query *tsig,
                                                    struct response *response,
                                                    struct engine_deferral *ret_deferral)
 {
     ret_deferral->wants_refresh = false;
-    if (tsig->verdict == TSIG_MALFORMED) {
-        error_reply(engine, query, DNS_RCODE_FORMERR, 0, EDNS_ERROR_NONE, response);
-    } else {
-        const struct engine_query plain = without_tsig(engine, query);
-        error_reply(engine, &plain, DNS_RCODE_NOTAUTH, 0, EDNS_ERROR_NONE, response);
-        finish_tsig(tsig, query, response);
+    const bool is_malformed = engine->tsig.verdict == TSIG_MALFORMED;
+    struct engine_query opened = *query;
+    if (!is_malformed) {
+        note_tsig(engine, &opened);
     }
+    open_in_place(engine, &opened);
+    direct_error(engine->direct, &opened, is_malformed ? DNS_RCODE_FORMERR : DNS_RCODE_NOTAUTH, 0,
+                 EDNS_ERROR_NONE, response);
+    finish_response(engine, &opened, response);
     return response->len > 0 ? ENGINE_REPLY : ENGINE_DROP;
 }
 
-/* The query without its TSIG record, if it has a good one, else itself. NULL: its record is no
- * good; *ret_verdict is what comes of that. */
-static NOINLINE struct engine_query *take_off_tsig(struct engine *engine,
-                                                   struct engine_query *query,
-                                                   struct response *response,
-                                                   struct engine_deferral *ret_deferral,
-                                                   enum engine_verdict *ret_verdict)
+/* The query as it is answered: signed, if it has a good TSIG record. NULL: its record is no good;
+ * *ret_verdict is what comes of that. */
+static NOINLINE struct engine_query *check_tsig(struct engine *engine, struct engine_query *query,
+                                                struct response *response,
+                                                struct engine_deferral *ret_deferral,
+                                                enum engine_verdict *ret_verdict)
 {
+    query->parsed = parse_end(query, query->parsed);
     const struct tsig_query *tsig = open_tsig(engine, query);
     if (!tsig) {
         return query;
     }
     counter_add(&engine->counts.tsig[tsig->verdict], 1);
     if (tsig->verdict != TSIG_GOOD) {
-        *ret_verdict = answer_unsound(engine, query, tsig, response, ret_deferral);
+        *ret_verdict = answer_unsound(engine, query, response, ret_deferral);
         return NULL;
     }
-    engine->opened = without_tsig(engine, query);
-    engine->opened.parsed = query->parsed = parse_begin(engine, &engine->opened);
     query->tsig = tsig;
+    engine->opened = *query;
+    note_tsig(engine, &engine->opened);
     return &engine->opened;
 }
 
@@ -420,7 +391,7 @@ enum engine_verdict engine_answer(struct engine *engine, const struct store *sto
     query->tsig = NULL;
     query->parsed = parse_begin(engine, query);
     if (engine->config->tsig && !query->parsed->is_ordinary && /* no ordinary one has the record */
-        !(opened = take_off_tsig(engine, query, response, ret_deferral, &verdict))) {
+        !(opened = check_tsig(engine, query, response, ret_deferral, &verdict))) {
         return verdict;
     }
     if (!engine_admits(engine, query->client)) {

@@ -47,6 +47,7 @@ bool transfer_query_parse(const uint8_t *wire, size_t len, struct transfer_query
         .udp_size = question.has_edns ? question.udp_size : 0,
         .is_incremental = question.type == DNS_TYPE_IXFR,
         .zone = question.name,
+        .tsig = question.tsig,
     };
     return !ret->is_incremental || read_serial(wire, len, &ret->zone, &ret->serial);
 }

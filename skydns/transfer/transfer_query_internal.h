@@ -9,6 +9,7 @@
 
 #include "common/base/attributes.h"
 #include "common/dns/dname.h"
+#include "skydns/tsig/tsig.h"
 
 struct transfer_query {
     uint16_t id;
@@ -18,6 +19,7 @@ struct transfer_query {
     bool is_incremental;
     uint32_t serial;   /* of an incremental one: what the client has */
     struct dname zone; /* as typed: the reply repeats it */
+    struct tsig_place tsig;
 };
 
 /* False: it is neither, or malformed: FORMERR. */

@@ -34,16 +34,10 @@ void transfer_task_free(struct transfer_task *task)
 static void read_request(struct transfer_task *task, int64_t now_s)
 {
     const struct transfer_request *request = task->request;
-    uint8_t plain[TSIG_QUERY_MAX];
-    const uint8_t *wire = request->wire;
-    size_t len = request->len;
-    if (request->keys &&
-        tsig_open(request->keys, wire, len, now_s, &task->tsig, plain) == TSIG_GOOD) {
-        task->is_signed = true;
-        wire = plain;
-        len = task->tsig.plain_len;
-    }
-    task->is_query = transfer_query_parse(wire, len, &task->query);
+    task->is_query = transfer_query_parse(request->wire, request->len, &task->query);
+    task->is_signed =
+        request->keys && tsig_open(request->keys, request->wire, request->len, &task->query.tsig,
+                                   now_s, &task->tsig) == TSIG_GOOD;
     task->apex = task->query.zone;
     dname_lower(&task->apex);
     task->kind = task->query.is_incremental ? TRANSFERS_IXFR : TRANSFERS_AXFR;

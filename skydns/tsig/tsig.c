@@ -3,55 +3,12 @@
 #include <assert.h>
 #include <string.h>
 
+#include "common/base/attributes.h"
 #include "common/base/cursor.h"
 #include "common/dns/dns.h"
 #include "skydns/tsig/tsig_internal.h"
 
-enum { COUNTS_AT = 4, ADDITIONAL_AT = 10, TYPE_ANY = 255 };
-
-/* ---- Where it is ---- */
-
-/* A TSIG record in a message: the last one, or one where none may be. */
-struct place {
-    size_t at; /* of the record; 0: there is none */
-    bool is_misplaced;
-};
-
-/* False: it is no message. */
-static bool find(const uint8_t *wire, size_t len, struct place *ret)
-{
-    struct reader r = reader_of(wire, len);
-    *ret = (struct place){0};
-    reader_seek(&r, COUNTS_AT);
-    size_t questions = reader_u16(&r), records = 0;
-    for (unsigned i = 0; i < 3; i++) {
-        records += reader_u16(&r);
-    }
-    size_t additionals =
-        len >= DNS_HEADER_SIZE ? (size_t)(wire[ADDITIONAL_AT] << 8 | wire[ADDITIONAL_AT + 1]) : 0;
-    for (size_t i = 0; i < questions && !r.failed; i++) {
-        if (dname_skip(&r)) {
-            (void)reader_take(&r, DNS_QUESTION_TAIL);
-        }
-    }
-    for (size_t i = 0; i < records && !r.failed; i++) {
-        size_t at = r.pos;
-        if (!dname_skip(&r)) {
-            break;
-        }
-        bool is_tsig = reader_u16(&r) == DNS_TYPE_TSIG;
-        (void)reader_take(&r, 2 + 4);
-        (void)reader_take(&r, reader_u16(&r));
-        if (is_tsig) {
-            ret->is_misplaced = ret->at > 0 || i + 1 < records || additionals == 0;
-            ret->at = at;
-        }
-        if (ret->is_misplaced) {
-            return true;
-        }
-    }
-    return !r.failed;
-}
+enum { ADDITIONAL_AT = 10, TYPE_ANY = 255 };
 
 /* ---- What it says ---- */
 
@@ -100,23 +57,24 @@ static const struct tsig_key *find_key(const struct tsig_keys *keys, const struc
 }
 
 /* Of the message as it was signed: without the record, with its first ID (4.3.2). */
-static bool is_signed(const struct tsig_query *q, const struct record *record, uint8_t *plain)
+static bool is_signed(const struct tsig_query *q, const struct record *record, const uint8_t *wire)
 {
-    uint8_t variables[TSIG_SIGNED_MAX], mac[TSIG_MAC_MAX];
-    const uint8_t id[2] = {plain[0], plain[1]};
+    uint8_t variables[TSIG_SIGNED_MAX], mac[TSIG_MAC_MAX], header[DNS_HEADER_SIZE];
     const struct tsig_variables v = {.name = &q->key_name,
                                      .algorithm = &q->algorithm,
                                      .time_s = q->time_s,
                                      .fudge_s = q->fudge_s,
                                      .error = record->error,
                                      .other = record->other};
-    plain[0] = (uint8_t)(q->original_id >> 8);
-    plain[1] = (uint8_t)q->original_id;
-    const struct slice pieces[] = {slice_of(plain, q->plain_len),
+    struct writer w = writer_of(header, sizeof(header));
+    writer_u16(&w, q->original_id);
+    writer_bytes(&w, wire + 2, ADDITIONAL_AT - 2);
+    writer_u16(&w, (uint16_t)((wire[ADDITIONAL_AT] << 8 | wire[ADDITIONAL_AT + 1]) - 1));
+    const struct slice pieces[] = {slice_of(header, sizeof(header)),
+                                   slice_of(wire + sizeof(header), q->plain_len - sizeof(header)),
                                    slice_of(variables, tsig_variables_write(&v, false, variables))};
-    bool is_made = tsig_hmac(q->key, pieces, 2, mac);
-    memcpy(plain, id, sizeof(id));
-    return is_made && tsig_same_mac(mac, q->mac, q->mac_len);
+    return tsig_hmac(q->key, pieces, ARRAY_LEN(pieces), mac) &&
+           tsig_same_mac(mac, q->mac, q->mac_len);
 }
 
 /* Shorter MACs than half of one, or than 10 bytes, and longer ones do not exist (5.2.2.1). */
@@ -136,7 +94,7 @@ static bool is_in_time(const struct tsig_query *q, int64_t now_s)
 
 /* In the order of RFC 8945 5.2. */
 static enum tsig_verdict judge(const struct tsig_keys *keys, const struct record *record,
-                               int64_t now_s, struct tsig_query *q, uint8_t *plain)
+                               int64_t now_s, struct tsig_query *q, const uint8_t *wire)
 {
     q->key = find_key(keys, q);
     if (!q->key) {
@@ -145,7 +103,7 @@ static enum tsig_verdict judge(const struct tsig_keys *keys, const struct record
     if (!is_possible(q->mac_len, q->key->algorithm->mac_len)) {
         return TSIG_MALFORMED;
     }
-    if (!is_signed(q, record, plain)) {
+    if (!is_signed(q, record, wire)) {
         return TSIG_BAD_SIG;
     }
     if (!is_in_time(q, now_s)) {
@@ -183,29 +141,20 @@ bool tsig_restore(const struct tsig_keys *keys, const struct tsig_kept *kept,
 }
 
 enum tsig_verdict tsig_open(const struct tsig_keys *keys, const uint8_t *wire, size_t len,
-                            int64_t now_s, struct tsig_query *ret, uint8_t *plain)
+                            const struct tsig_place *place, int64_t now_s, struct tsig_query *ret)
 {
-    struct place place;
     struct record record;
     ret->plain_len = 0;
     ret->key = NULL;
     ret->verdict = TSIG_NONE;
-    if (len < DNS_HEADER_SIZE || !find(wire, len, &place) || place.at == 0) {
-        return TSIG_NONE; /* also what is no message: the caller's to answer */
+    if (place->at == 0) {
+        return TSIG_NONE;
     }
     ret->verdict = TSIG_MALFORMED;
-    if (place.is_misplaced || len > TSIG_QUERY_MAX ||
-        !read_record(wire, len, place.at, ret, &record)) {
-        return TSIG_MALFORMED;
-    }
-    unsigned additionals = (unsigned)(wire[ADDITIONAL_AT] << 8 | wire[ADDITIONAL_AT + 1]) - 1;
-    memcpy(plain, wire, place.at);
-    plain[ADDITIONAL_AT] = (uint8_t)(additionals >> 8);
-    plain[ADDITIONAL_AT + 1] = (uint8_t)additionals;
-    ret->plain_len = place.at;
-    ret->verdict = judge(keys, &record, now_s, ret, plain);
-    if (ret->verdict == TSIG_MALFORMED) {
-        ret->plain_len = 0;
+    if (!place->is_misplaced && len <= TSIG_QUERY_MAX &&
+        read_record(wire, len, place->at, ret, &record)) {
+        ret->plain_len = place->at;
+        ret->verdict = judge(keys, &record, now_s, ret, wire);
     }
     return ret->verdict;
 }

@@ -1,10 +1,10 @@
-/* Transaction signatures of messages, RFC 8945: a query is checked and its TSIG record taken off; a
+/* Transaction signatures of messages, RFC 8945: a query is checked; a
  * reply, or each message of a transfer, is signed. Pure but for libcrypto's HMAC (tsig_hmac.c); any
  * thread. What was read of the query is in struct tsig_query alone; one that waits keeps a part of
  * that, and is signed with the key of that name which there is later.
  *
  *     tsig_open ──▶ TSIG_NONE       no TSIG record: as ever
- *                   TSIG_GOOD       the query without it; then tsig_sign each message
+ *                   TSIG_GOOD       then tsig_sign each message
  *                   TSIG_BAD_*      NOTAUTH, with the error in its TSIG record: tsig_sign, too,
  *                                   which leaves BADKEY and BADSIG unsigned (5.2, 5.3.2)
  *                   TSIG_MALFORMED  FORMERR: it is not the last record, or there are two (5.1)
@@ -45,7 +45,13 @@ enum tsig_verdict {
     TSIG_VERDICTS
 };
 
-/* A query's TSIG record, and the query without it. */
+/* Where a message has it: of those who read the message (question.h). */
+struct tsig_place {
+    uint16_t at;       /* 0: there is none, or it is no whole message */
+    bool is_misplaced; /* not the last record, or there are two (5.1) */
+};
+
+/* A query's TSIG record. */
 struct tsig_query {
     enum tsig_verdict verdict;
     const struct tsig_key *key; /* once it is known; borrowed from the keys */
@@ -56,13 +62,12 @@ struct tsig_query {
     uint16_t original_id;
     uint8_t mac_len;
     uint8_t mac[TSIG_MAC_MAX];
-    size_t plain_len; /* of what tsig_open wrote; 0 with NONE and MALFORMED */
+    size_t plain_len; /* of the query without the record */
 };
 
-/* `plain` has TSIG_QUERY_MAX bytes and gets the query without the record, its ID as received.
- * Compares in constant time. */
+/* Of the query whose record is there. Compares in constant time. */
 enum tsig_verdict tsig_open(const struct tsig_keys *keys, const uint8_t *wire, size_t len,
-                            int64_t now_s, struct tsig_query *ret, uint8_t *plain);
+                            const struct tsig_place *place, int64_t now_s, struct tsig_query *ret);
 
 /* What the late response to a query with a good record needs of it. */
 struct tsig_kept {

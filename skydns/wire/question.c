@@ -29,6 +29,20 @@ static bool read_question(struct reader *r, struct question *q)
     return true;
 }
 
+/* Moves past them. False: there is not one, of a query, or none; or it makes no sense. */
+static bool read_questions(struct reader *r, unsigned count, struct question *q)
+{
+    const bool is_query = q->opcode == DNS_OPCODE_QUERY;
+    struct reader one = *r;
+    if (is_query && count == 1 && read_question(&one, q)) {
+        *r = one;
+        return true;
+    }
+    for (unsigned i = 0; i < count && rr_step_question(r); i++) {
+    }
+    return is_query && count == 0;
+}
+
 /* RFC 7871 6: as many bytes of an address as the prefix needs, none of its other bits set, and no
  * scope, which is for replies. Family 0: no network is told. */
 static bool is_subnet(const uint8_t *data, size_t len)
@@ -92,43 +106,45 @@ static bool read_options(const uint8_t *data, size_t len, struct question *q)
     return !r.failed;
 }
 
-/* A record after the question. Only OPT matters, once, in the additional section and owned by the
- * root; any other record is skipped, whatever its name. */
-static bool read_record(struct reader *r, bool is_additional, struct question *q,
-                        uint8_t *ret_version)
+/* Only one, in the additional section and owned by the root. */
+static bool read_opt(const uint8_t *owner, const uint8_t *data, const struct rr_step *opt,
+                     struct question *q, uint8_t *ret_version)
 {
     enum { VERSION_BEFORE = 5, FLAGS_BEFORE = 4 }; /* of the rdata */
-    const uint8_t *owner = r->data + r->pos;
-    struct rr_step record;
-    if (!rr_step_next(r, &record)) {
-        return false;
-    }
-    if (record.type != DNS_TYPE_OPT) {
-        return true;
-    }
-    const uint8_t *data = r->data + record.data_at;
-    if (!is_additional || q->has_edns || owner[0] != 0 || !read_options(data, record.data_len, q)) {
+    if (q->has_edns || owner[0] != 0 || !read_options(data, opt->data_len, q)) {
         return false;
     }
     q->has_edns = true;
-    q->udp_size = record.rr_class;
+    q->udp_size = opt->rr_class;
     q->dnssec_ok = (data[-FLAGS_BEFORE] & DNS_EDNS_DO >> 8) != 0;
     *ret_version = data[-VERSION_BEFORE];
     return true;
 }
 
-static bool read_records(struct reader *r, const struct counts *counts, struct question *q,
-                         uint8_t *ret_version)
+/* What follows the question: OPT, and where TSIG is; any other record is skipped, whatever its
+ * name. Of a message that made no sense before (is_sound), TSIG alone. */
+static bool read_records(struct reader *r, const struct counts *counts, bool is_sound,
+                         struct question *q, uint8_t *ret_version)
 {
-    unsigned before = (unsigned)counts->answers + counts->authorities;
-    unsigned total = before + counts->additionals;
+    const unsigned before = (unsigned)counts->answers + counts->authorities;
+    const unsigned total = before + counts->additionals;
     for (unsigned i = 0; i < total; i++) {
-        if (!read_record(r, i >= before, q, ret_version)) {
-            q->asks = r->failed ? 0 : q->asks; /* a message that is cut off asks for nothing */
+        const size_t at = r->pos;
+        struct rr_step record;
+        if (!rr_step_next(r, &record)) {
+            q->asks = is_sound ? 0 : q->asks; /* a message that is cut off asks for nothing */
+            q->tsig = (struct tsig_place){0};
             return false;
         }
+        if (record.type == DNS_TYPE_TSIG && counts->additionals > 0) {
+            q->tsig.is_misplaced = q->tsig.at > 0 || i + 1 < total;
+            q->tsig.at = (uint16_t)at;
+        } else if (record.type == DNS_TYPE_OPT && is_sound) {
+            is_sound = i >= before &&
+                       read_opt(r->data + at, r->data + record.data_at, &record, q, ret_version);
+        }
     }
-    return reader_left(r) == 0;
+    return is_sound && reader_left(r) == 0;
 }
 
 enum question_verdict question_parse(const uint8_t *wire, size_t len, struct question *ret_question)
@@ -146,13 +162,14 @@ enum question_verdict question_parse(const uint8_t *wire, size_t len, struct que
         return QUESTION_DROP;
     }
     *q = question_of_header(wire);
+    uint8_t version = 0;
+    const bool is_none = counts.questions == 0;
+    bool is_sound = read_questions(&r, counts.questions, q);
+    is_sound = read_records(&r, &counts, is_sound, q, &version);
     if (q->opcode != DNS_OPCODE_QUERY) {
         return QUESTION_NOTIMP;
     }
-    uint8_t version = 0;
-    bool is_none = counts.questions == 0;
-    if (counts.questions > 1 || (!is_none && !read_question(&r, q)) ||
-        !read_records(&r, &counts, q, &version) || (is_none && q->cookie.len == 0)) {
+    if (!is_sound || (is_none && q->cookie.len == 0)) {
         q->asks &= (uint8_t)~EDNS_ASKS_COOKIE;
         return QUESTION_FORMERR;
     }

@@ -12,6 +12,7 @@
 #include "common/base/attributes.h"
 #include "common/dns/dname.h"
 #include "common/dns/dns.h"
+#include "skydns/tsig/tsig.h"
 #include "skydns/wire/cookie_option.h"
 #include "skydns/wire/edns.h"
 
@@ -48,6 +49,7 @@ struct question {
     uint8_t subnet_len;
     uint8_t subnet[EDNS_SUBNET_MAX]; /* the whole client-subnet option; subnet_len 0: none */
     struct cookie cookie;            /* the first */
+    struct tsig_place tsig; /* whatever the verdict but DROP; not read, nor is what it signs */
 };
 
 /* Fills in what could be parsed, whatever the verdict but DROP: a FORMERR repeats the question

@@ -12,6 +12,7 @@
 #include "common/dns/dns.h"
 #include "skydns/tsig/tsig.h"
 #include "skydns/wire/fast_query.h"
+#include "skydns/wire/question.h"
 #include "tsig_vectors.h"
 
 enum { SIGNED_AT_S = 1700000000, FUDGE_S = 300 };
@@ -32,7 +33,6 @@ static struct tsig_keys *keys_of(const char *text)
 struct bed {
     struct tsig_keys *keys;
     struct tsig_query query;
-    uint8_t plain[TSIG_QUERY_MAX];
 };
 
 static int setup(void **state)
@@ -52,7 +52,10 @@ static int teardown(void **state)
 
 static enum tsig_verdict open_at(struct bed *bed, const uint8_t *wire, size_t len, int64_t now_s)
 {
-    enum tsig_verdict verdict = tsig_open(bed->keys, wire, len, now_s, &bed->query, bed->plain);
+    struct question question;
+    enum tsig_verdict verdict;
+    (void)!question_parse(wire, len, &question); /* says where the record is, whatever it says */
+    verdict = tsig_open(bed->keys, wire, len, &question.tsig, now_s, &bed->query);
     assert_int_equal(bed->query.verdict, verdict);
     return verdict;
 }
@@ -95,14 +98,14 @@ static void leaves_the_query(void **state)
 {
     struct bed *bed = *state;
     struct fast_query ordinary;
+    uint8_t plain[sizeof(query_sha256)];
     assert_int_equal(open_now(bed, query_sha256, sizeof(query_sha256)), TSIG_GOOD);
     size_t len = bed->query.plain_len;
     assert_int_equal(len, DNS_HEADER_SIZE + 13 + 4 + 11); /* the question and OPT */
-    assert_memory_equal(bed->plain, query_sha256, DNS_HEADER_SIZE - 1);
-    assert_int_equal(bed->plain[11], 1);
-    assert_memory_equal(bed->plain + 12, query_sha256 + 12, len - 12);
-    assert_int_equal(open_now(bed, bed->plain, len), TSIG_NONE);
-    assert_true(fast_query_read(bed->plain, len, &ordinary));
+    memcpy(plain, query_sha256, len);
+    plain[11] = 1;
+    assert_int_equal(open_now(bed, plain, len), TSIG_NONE);
+    assert_true(fast_query_read(plain, len, &ordinary));
     assert_string_equal(tsig_key_algorithm(tsig_keys_at(bed->keys, 0)), "hmac-sha256");
 }
 
@@ -114,7 +117,6 @@ static void another_id(void **state)
     memcpy(wire, query_sha256, sizeof(wire));
     wire[0] ^= 0xff;
     assert_int_equal(open_now(bed, wire, sizeof(wire)), TSIG_GOOD);
-    assert_int_equal(bed->plain[0], wire[0]);
 }
 
 static void times(void **state)
@@ -223,7 +225,7 @@ static void not_the_last(void **state)
     assert_int_equal(open_now(bed, wire, len), TSIG_BAD_SIG); /* OPT there; the record is last */
     wire[11] = 0;
     wire[9] = 2;
-    assert_int_equal(open_now(bed, wire, len), TSIG_MALFORMED);
+    assert_int_equal(open_now(bed, wire, len), TSIG_NONE); /* as any other record there */
 }
 
 /* Padded by a record before it, as far as it goes and one byte further. */
