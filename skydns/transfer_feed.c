@@ -118,16 +118,6 @@ struct transfer_origin_of_serial transfer_feed_origin(const struct transfer_feed
 
 /* ---- Steps ---- */
 
-static bool lacks_names(const struct engine_config *config)
-{
-    for (size_t i = 0; i < config->zone_count; i++) {
-        if (config->zones[i].is_incomplete) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void add_zone(const struct transfer_feed *feed, struct transfer_step *step,
                      struct zone_serial *serial, bool is_incomplete)
 {
@@ -149,7 +139,7 @@ static void fill(const struct transfer_feed *feed, const struct engine_config *n
         add_zone(feed, step, now->zones[i].serial, now->zones[i].is_incomplete);
     }
     for (size_t i = 0; i < now->settings.reverse_zone_count; i++) {
-        add_zone(feed, step, now->reverse_serials[i], lacks_names(now));
+        add_zone(feed, step, now->reverse_serials[i], engine_config_lacks_names(now));
     }
     for (size_t i = 0; i < now->settings.transfer_count; i++) {
         if (now->settings.transfers[i].notify.len > 0) {
@@ -356,7 +346,7 @@ static bool shows_serials(const struct engine_config *now)
         is_all = is_all && is_shown(now->zones[i].serial, now->zones[i].is_incomplete);
     }
     for (size_t i = 0; i < now->settings.reverse_zone_count; i++) {
-        is_all = is_all && is_shown(now->reverse_serials[i], lacks_names(now));
+        is_all = is_all && is_shown(now->reverse_serials[i], engine_config_lacks_names(now));
     }
     return is_all || now->settings.transfer_count == 0;
 }

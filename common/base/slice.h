@@ -22,6 +22,18 @@ static inline struct slice slice_str(const char *s)
     return (struct slice){s, strlen(s)};
 }
 
+/* Without blanks and tabs around it. */
+static inline struct slice slice_trim(struct slice s)
+{
+    while (s.len > 0 && (*s.ptr == ' ' || *s.ptr == '\t')) {
+        s = slice_of(s.ptr + 1, s.len - 1);
+    }
+    while (s.len > 0 && (s.ptr[s.len - 1] == ' ' || s.ptr[s.len - 1] == '\t')) {
+        s.len--;
+    }
+    return s;
+}
+
 static inline bool slice_equal(struct slice a, struct slice b)
 {
     /* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): NULL only with len 0 */

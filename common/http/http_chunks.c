@@ -5,7 +5,7 @@
 /* Of a chunk's size: 256 MB, more than is ever read of a body. */
 enum { DIGITS_MAX = 7 };
 
-static int hex_digit(uint8_t c)
+int http_hex_digit(uint8_t c)
 {
     if (c >= '0' && c <= '9') {
         return c - '0';
@@ -16,7 +16,7 @@ static int hex_digit(uint8_t c)
 
 static int take_size(struct http_chunks *c, uint8_t byte)
 {
-    int digit = hex_digit(byte);
+    int digit = http_hex_digit(byte);
     if (digit >= 0) {
         c->left = c->left << 4 | (uint32_t)digit;
         return c->digits++ < DIGITS_MAX ? HTTP_CHUNKS_MORE : HTTP_BAD_REQUEST;

@@ -17,6 +17,8 @@ enum {
     HTTP_CHUNKS_MORE = -1,
 };
 
+int http_hex_digit(uint8_t c); /* -1: it is none */
+
 /* Zeroed before the first byte. */
 struct http_chunks {
     enum {

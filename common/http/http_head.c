@@ -40,23 +40,12 @@ static bool is_word(struct slice s, struct slice word)
     return s.len == word.len && strncasecmp(s.ptr, word.ptr, s.len) == 0;
 }
 
-static struct slice trim(struct slice s)
-{
-    while (s.len > 0 && (*s.ptr == ' ' || *s.ptr == '\t')) {
-        s = slice_of(s.ptr + 1, s.len - 1);
-    }
-    while (s.len > 0 && (s.ptr[s.len - 1] == ' ' || s.ptr[s.len - 1] == '\t')) {
-        s.len--;
-    }
-    return s;
-}
-
 static bool has_word(struct slice list, const char *word)
 {
     while (list.len > 0) {
         const char *comma = memchr(list.ptr, ',', list.len);
         size_t len = comma ? (size_t)(comma - list.ptr) : list.len;
-        if (is_word(trim(slice_of(list.ptr, len)), slice_str(word))) {
+        if (is_word(slice_trim(slice_of(list.ptr, len)), slice_str(word))) {
             return true;
         }
         len += comma != NULL;
@@ -171,7 +160,7 @@ static int parse_field(struct slice line, const uint8_t *bytes, struct http_head
     if (!is_token(name)) {
         return HTTP_BAD_REQUEST;
     }
-    struct slice value = trim(slice_of(colon + 1, line.len - name.len - 1));
+    struct slice value = slice_trim(slice_of(colon + 1, line.len - name.len - 1));
     if (!is_text(value)) {
         return HTTP_BAD_REQUEST;
     }

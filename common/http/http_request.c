@@ -3,12 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
-static int hex_digit(char c)
-{
-    static const char digits[] = "0123456789abcdef";
-    const char *at = memchr(digits, c >= 'A' && c <= 'F' ? c + ('a' - 'A') : c, 16);
-    return at ? (int)(at - digits) : -1;
-}
+#include "common/http/http_chunks.h"
 
 /* Decodes %-escapes, and + where it means a space, in place. */
 static bool decode(char *text, bool plus_is_blank)
@@ -17,7 +12,8 @@ static bool decode(char *text, bool plus_is_blank)
     for (const char *from = text; *from; from++) {
         char c = *from;
         if (c == '%') {
-            int high = hex_digit(from[1]), low = high < 0 ? -1 : hex_digit(from[2]);
+            int high = http_hex_digit((uint8_t)from[1]),
+                low = high < 0 ? -1 : http_hex_digit((uint8_t)from[2]);
             if (low < 0 || high + low == 0) { /* a NUL would cut the string */
                 return false;
             }

@@ -24,17 +24,6 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-static struct slice trimmed(struct slice s)
-{
-    while (s.len > 0 && (*s.ptr == ' ' || *s.ptr == '\t')) {
-        s = slice_of(s.ptr + 1, s.len - 1);
-    }
-    while (s.len > 0 && (s.ptr[s.len - 1] == ' ' || s.ptr[s.len - 1] == '\t')) {
-        s.len--;
-    }
-    return s;
-}
-
 static bool is_word(struct slice s, const char *word)
 {
     return s.len == strlen(word) && strncasecmp(s.ptr, word, s.len) == 0;
@@ -93,7 +82,7 @@ static int take_header(struct http_response *response, struct slice line, struct
                        shown(line, text));
     }
     struct slice name = slice_of(line.ptr, (size_t)(colon - line.ptr));
-    struct slice value = trimmed(slice_of(colon + 1, line.len - name.len - 1));
+    struct slice value = slice_trim(slice_of(colon + 1, line.len - name.len - 1));
     if (response->is_interim) {
         return 0;
     }
@@ -231,7 +220,7 @@ int http_response_end(struct http_response *response, struct err *err)
 bool http_response_is_type(const struct http_response *response, const char *media_type)
 {
     struct slice type = slice_of(response->type, strcspn(response->type, ";"));
-    return response->has_type && is_word(trimmed(type), media_type);
+    return response->has_type && is_word(slice_trim(type), media_type);
 }
 
 /* ---- Lifetime ---- */

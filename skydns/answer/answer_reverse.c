@@ -30,17 +30,6 @@ static bool add_pointer(struct answer *a)
     return true;
 }
 
-/* Reverse names come with the names of any domain. */
-static bool lacks_names(const struct engine_config *config)
-{
-    for (size_t i = 0; i < config->zone_count; i++) {
-        if (config->zones[i].is_incomplete) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* With less than an address, and nothing else: what is below it is no one client's. */
 static bool is_above_addresses(const struct reversed *r)
 {
@@ -84,7 +73,7 @@ static void answer_zone(struct answer *a, const struct reversed *r, unsigned ape
 {
     unsigned first = r->labels.count - r->form->suffix_labels - apex;
     a->zone = &a->config->zones[0]; /* these zones have its hostmaster and name server */
-    a->is_incomplete = lacks_names(a->config);
+    a->is_incomplete = engine_config_lacks_names(a->config);
     a->soa_owner =
         slice_of(a->name.wire + reversed_zone_at(r, apex), a->name.len - reversed_zone_at(r, apex));
     if (!a->follow.view.store) {

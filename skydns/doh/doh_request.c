@@ -3,6 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "common/http/http_chunks.h"
 #include "skydns/doh/doh_reply_internal.h"
 #include "skydns/wire/question.h"
 
@@ -100,15 +101,6 @@ static const uint8_t digits[256] = {
     ['4'] = 57, ['5'] = 58, ['6'] = 59, ['7'] = 60, ['8'] = 61, ['9'] = 62, ['-'] = 63, ['_'] = 64,
 };
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9') {
-        return c - '0';
-    }
-    c |= 'a' - 'A';
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* The character at *at, which moves past it; 0, which is no digit: a broken escape. */
 static uint8_t next_character(struct slice text, size_t *at)
 {
@@ -119,7 +111,8 @@ static uint8_t next_character(struct slice text, size_t *at)
     if (text.len - *at < 2) {
         return 0;
     }
-    int high = hex_digit(text.ptr[*at]), low = hex_digit(text.ptr[*at + 1]);
+    int high = http_hex_digit((uint8_t)text.ptr[*at]),
+        low = http_hex_digit((uint8_t)text.ptr[*at + 1]);
     *at += 2;
     return high < 0 || low < 0 ? 0 : (uint8_t)(high << 4 | low);
 }

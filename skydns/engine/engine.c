@@ -172,8 +172,8 @@ static void note_tsig(const struct engine *engine, struct engine_query *query)
 }
 
 /* The query as it is answered: signed, if it is. False: it has waited, and its key is gone. */
-static bool open_whole(struct engine *engine, const struct engine_query *query,
-                       struct engine_query *ret_opened)
+static NOINLINE bool open_whole(struct engine *engine, const struct engine_query *query,
+                                struct engine_query *ret_opened)
 {
     const struct tsig_kept *kept = query->owned ? owned_query_tsig(query->owned) : NULL;
     if (kept && !tsig_restore(engine->config->tsig, kept, &engine->tsig)) {
@@ -358,24 +358,6 @@ static NOINLINE enum engine_verdict answer_and_finish(struct engine *engine,
     return verdict;
 }
 
-/* A query that has waited. */
-static NOINLINE enum engine_verdict answer_owned(struct engine *engine, const struct store *store,
-                                                 const struct engine_query *query,
-                                                 const struct external_answers *externals,
-                                                 struct response *response,
-                                                 struct engine_deferral *ret_deferral)
-{
-    struct engine_query *opened = &engine->opened;
-    ret_deferral->wants_refresh = false;
-    if (!open_whole(engine, query, opened)) {
-        response->len = 0;
-        return ENGINE_DROP;
-    }
-    return engine_admits(engine, query->client)
-               ? answer_and_finish(engine, store, opened, externals, response, ret_deferral)
-               : bar(engine, opened, response, ret_deferral);
-}
-
 /* Few calls deep: this is on the way of every query. */
 enum engine_verdict engine_answer(struct engine *engine, const struct store *store,
                                   struct engine_query *query,
@@ -386,13 +368,18 @@ enum engine_verdict engine_answer(struct engine *engine, const struct store *sto
     struct engine_query *opened = query;
     ret_deferral->is_barred = false;
     if (query->owned) {
-        return answer_owned(engine, store, query, externals, response, ret_deferral);
-    }
-    query->tsig = NULL;
-    query->parsed = parse_begin(engine, query);
-    if (engine->config->tsig && !query->parsed->is_ordinary && /* no ordinary one has the record */
-        !(opened = check_tsig(engine, query, response, ret_deferral, &verdict))) {
-        return verdict;
+        opened = &engine->opened;
+        if (!open_whole(engine, query, opened)) {
+            response->len = 0;
+            return ENGINE_DROP;
+        }
+    } else {
+        query->tsig = NULL;
+        query->parsed = parse_begin(engine, query);
+        if (engine->config->tsig && !query->parsed->is_ordinary && /* no ordinary one has TSIG */
+            !(opened = check_tsig(engine, query, response, ret_deferral, &verdict))) {
+            return verdict;
+        }
     }
     if (!engine_admits(engine, query->client)) {
         return bar(engine, opened, response, ret_deferral);

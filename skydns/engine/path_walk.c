@@ -235,14 +235,6 @@ static void count_answer(struct path_walk *w, unsigned place)
 
 /* ---- Refreshing ---- */
 
-/* One a query: what a second one is made of just expires. */
-static void note_refresh(struct path_walk *w, const struct engine_deferral *deferral)
-{
-    if (deferral->wants_refresh && w->refresh.name.len == 0) {
-        w->refresh = deferral->refresh;
-    }
-}
-
 static void pass_refresh(const struct path_walk *w, struct engine_deferral *ret_deferral)
 {
     if (w->refresh.name.len > 0) {
@@ -314,7 +306,9 @@ static enum step take_verdict(struct path_walk *w, struct search *s,
     }
     enum outcome outcome =
         verdict == ENGINE_REPLY ? place_outcome(w, place, s->response) : OUTCOME_FAILED;
-    note_refresh(w, deferral);
+    if (deferral->wants_refresh && w->refresh.name.len == 0) { /* one a query: others just expire */
+        w->refresh = deferral->refresh;
+    }
     if (outcome == OUTCOME_ANSWER) {
         if (place > 0) {
             count_answer(w, place);

@@ -154,6 +154,17 @@ static inline const struct engine_zone *engine_config_zone(const struct engine_c
     return NULL;
 }
 
+/* Whether a domain's names are not all known, and so reverse names, which come with those of any.
+ */
+static inline bool engine_config_lacks_names(const struct engine_config *config)
+{
+    bool is_lacking = false;
+    for (size_t i = 0; i < config->zone_count; i++) {
+        is_lacking = is_lacking || config->zones[i].is_incomplete;
+    }
+    return is_lacking;
+}
+
 /* The stub zone that has the records of this type of a lower-cased name (zone_table_find_for), or
  * NULL: they are ours, or the general nameservers'. The longest zone counts, so that a stub zone
  * may lie below a domain, and a domain below a stub zone. DNS_TYPE_SOA finds the zone that the name

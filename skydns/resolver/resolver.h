@@ -135,8 +135,7 @@ bool resolver_defer(struct resolver *resolver, unsigned producer, const struct e
                     enum engine_deferral_kind kind,
                     const struct deferred_origin *origin) MUST_CHECK;
 
-/* The same, for a kept reply that is to be asked for again; false: what it is made of just expires.
- */
+/* The same, for a kept reply that is to be asked for again; false: it just expires. */
 bool resolver_defer_refresh(struct resolver *resolver, unsigned producer,
                             const struct engine_query *query,
                             const struct question *question) MUST_CHECK;

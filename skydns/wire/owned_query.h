@@ -20,8 +20,7 @@
 /* Copied as the owned_query_size bytes that it has. */
 struct owned_query {
     struct addr client, local;
-    int64_t received_ns; /* engine_query's, like the next ones; the place in the search path and
-                          * is_allowed change while it waits */
+    int64_t received_ns; /* engine_query's, like the next; place and is_allowed may change */
     uint64_t path_serial;
     uint32_t idle_ms;
     uint16_t udp_size; /* EDNS's, like has_edns, dnssec_ok, is_from_stub, asks */
@@ -44,8 +43,7 @@ enum {
     OWNED_QUERY_MAX = OWNED_QUERY_PLAIN_MAX + sizeof(struct tsig_kept),
 };
 
-/* Room for any of them. */
-union owned_query_room {
+union owned_query_room { /* for any of them */
     struct owned_query query;
     uint8_t bytes[OWNED_QUERY_MAX];
 };
