@@ -130,6 +130,10 @@ class World:
                 origins = [reader.origin(zone)["serial"] for reader in self.readers]
                 raise AssertionError(f"{error}: {origins} {differ}") from None
 
+    def follow(self, reader: Reader) -> bool:
+        right = zone_of(reader.port, DOMAIN)
+        return bool(right) and all(zone_of(port, DOMAIN) == right for port in self.ports.values())
+
     def is_clock_ahead(self) -> bool:
         """Of all serials, but for settings and turns, so that what a store is restored to is known to be behind."""
         serial = self.readers[0].origin(DOMAIN)["serial"]
@@ -177,10 +181,11 @@ def test_the_same_flags(world):
 
 
 def test_configurations_reloaded(world):
-    """At different moments, with changes between them; and back."""
+    """At different moments, with changes between them that secondaries get from the first; and back."""
     for settings in ({"ttl": 55}, {"ttl": 3600}):
         for reader in world.readers:
             reader.configure(**settings)
+            wait_until(lambda reader=reader: world.follow(reader), "all follow the one that was reloaded last")
             world.change()
         world.check()
 
