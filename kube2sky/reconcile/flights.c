@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd.h"
+#include "kube2sky/reconcile/owner_groups_internal.h"
 
 struct flights {
     struct flights_config config;
@@ -79,6 +80,7 @@ static void land(struct flight *flight)
         owner->is_disturbed |= is_whole && has_event_of_others(owner, flight->revision);
         config->landed(config->data, owner, needs_look(owner, flight->revision));
     }
+    flight->is_large = false;
     plan_batch_clear(&flight->batch); /* not kept for the next large owner */
     plan_build_nothing(&flight->rest);
 }
@@ -160,14 +162,18 @@ void flights_on_mirror(struct flights *flights, enum key_feed_id feed, int64_t r
         if (is_full && (flight->state == FLIGHT_DONE || flight->state == FLIGHT_STALE)) {
             land_undone(flight);
         }
+        flight->is_void |= is_full && flight->state == FLIGHT_UNFINISHED;
     }
 }
 
 void flights_on_condition(struct flights *flights)
 {
     for (size_t i = 0; i < FLIGHTS_MAX; i++) {
-        if (flights->items[i].state == FLIGHT_STALE) {
-            land_undone(&flights->items[i]);
+        struct flight *flight = &flights->items[i];
+        if (flight->state == FLIGHT_UNFINISHED) {
+            flight->passengers[0].owner->has_changed = true;
+        } else if (flight->state == FLIGHT_STALE) {
+            land_undone(flight);
         }
     }
 }
@@ -185,21 +191,51 @@ size_t flight_op_end(const struct flight *flight, size_t passenger)
     return is_last ? flight->batch.plan.op_count : flight->passengers[passenger].op_end;
 }
 
-/* The next part of a plan larger than a transaction. */
-static bool send_rest(struct flight *flight)
+/* Calls fn for each namespace aboard, whose owners lie together. */
+static void each_group(const struct flight *flight, void (*fn)(const struct owner *owner))
+{
+    const struct owner_group *last = NULL;
+    for (size_t i = 0; i < flight->passenger_count; i++) {
+        const struct owner *owner = flight->passengers[i].owner;
+        if (owner->group != last) {
+            fn(owner);
+        }
+        last = owner->group;
+    }
+}
+
+/* etcd has answered, one way or the other. */
+static void end_turns(const struct flight *flight)
+{
+    each_group(flight, owners_end_turn);
+}
+
+/* The owner is planned anew, from what the mirror shows after the parts that were written. */
+static void drop_rest(struct flight *flight)
+{
+    flight->state = FLIGHT_DONE;
+    want_look(flight); /* its change is still to be written */
+    if (flight->is_void) {
+        land(flight);
+    } else {
+        land_if_seen(flight);
+    }
+}
+
+void flight_continue(struct flight *flight, bool may_send)
 {
     const struct passenger *first = &flight->passengers[0];
-    if (flight_is_complete(flight)) {
-        return false;
-    }
-    if (first->owner->has_changed) { /* its change is still to be written */
-        first->owner->changed_us = first->changed_us ? first->changed_us : first->owner->changed_us;
-        return false;
+    assert(flight->state == FLIGHT_UNFINISHED);
+    owners_dequeue_rest(first->owner);
+    if (first->owner->has_changed || flight->is_void || !may_send) {
+        drop_rest(flight);
+        return;
     }
     plan_batch_clear(&flight->batch);
     plan_batch_add(&flight->batch, &flight->rest, &flight->rest_at);
+    owners_charge(first->owner, flight->batch.size, 0);
+    owners_begin_turn(first->owner);
     flight_send(flight);
-    return true;
 }
 
 static void ask(struct flight *flight);
@@ -214,6 +250,7 @@ static void fail(struct flight *flight, const struct err *err)
               LOG_INT("owners", (int64_t)flight->passenger_count));
     config->failed(config->data, flight, is_refused ? FLIGHT_REFUSED : FLIGHT_UNCERTAIN, err);
     if (is_refused) {
+        end_turns(flight);
         land_undone(flight);
     } else {
         ask(flight);
@@ -229,6 +266,7 @@ static void on_txn(void *data, const struct etcd_txn_reply *reply, const struct 
         fail(flight, err);
         return;
     }
+    end_turns(flight);
     flight->revision = reply->revision;
     flight->state = reply->succeeded ? FLIGHT_DONE : FLIGHT_STALE;
     if (reply->succeeded) {
@@ -239,7 +277,10 @@ static void on_txn(void *data, const struct etcd_txn_reply *reply, const struct 
                   LOG_INT("owners", (int64_t)flight->passenger_count));
         config->refuted(config->data);
     }
-    if (!reply->succeeded || !send_rest(flight)) {
+    if (reply->succeeded && !flight_is_complete(flight)) {
+        flight->state = FLIGHT_UNFINISHED;
+        owners_enqueue_rest(flight->passengers[0].owner, flight);
+    } else {
         land_if_seen(flight);
     }
 }
@@ -318,6 +359,7 @@ static void on_answer(void *data, const struct etcd_range_reply *reply, const st
     const struct etcd_kv *kv = reply->count ? &reply->kvs[0] : NULL;
     log_debug("outcome of an uncertain transaction", LOG_SLICE("key", op.key),
               LOG_INT("has_happened", has_happened(&op, kv)));
+    end_turns(flight);
     want_look(flight); /* somebody else may have written the same value */
     if (!has_happened(&op, kv)) {
         land(flight);
@@ -359,10 +401,19 @@ static size_t count_of(const struct flights *flights, enum owner_class class,
     return n;
 }
 
+bool flights_has_large_free(const struct flights *flights)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < FLIGHTS_MAX; i++) {
+        n += flights->items[i].is_large;
+    }
+    return n < FLIGHTS_LARGE_MAX;
+}
+
 size_t flights_used_by(const struct flights *flights, enum owner_class class)
 {
     size_t n = 0;
-    for (int state = FLIGHT_FREE + 1; state <= FLIGHT_STALE; state++) {
+    for (int state = FLIGHT_FREE + 1; state <= FLIGHT_UNFINISHED; state++) {
         n += count_of(flights, class, (enum flight_state)state);
     }
     return n;
@@ -377,12 +428,13 @@ size_t flights_used(const struct flights *flights)
     return n;
 }
 
-size_t flights_busy(const struct flights *flights)
+size_t flights_busy(const struct flights *flights, bool is_paused)
 {
     size_t n = flights_used(flights);
     for (size_t i = 0; i < FLIGHTS_MAX; i++) {
         const struct flight *flight = &flights->items[i];
-        n -= flight->state == FLIGHT_DOUBTFUL && !flight->call;
+        n -= (flight->state == FLIGHT_DOUBTFUL && !flight->call) ||
+             (flight->state == FLIGHT_UNFINISHED && is_paused);
     }
     return n;
 }
@@ -397,13 +449,14 @@ size_t flights_passengers(const struct flights *flights)
     return n;
 }
 
-bool flights_has_free(const struct flights *flights, enum owner_class class)
+bool flights_has_free(const struct flights *flights, enum owner_class class, bool is_further)
 {
     if (class != OWNER_RECORDS) {
-        return flights_used_by(flights, class) == 0;
+        return !is_further && flights_used_by(flights, class) == 0;
     }
     size_t sent = count_of(flights, class, FLIGHT_SENT) + count_of(flights, class, FLIGHT_DOUBTFUL);
-    return sent < FLIGHTS_SENT_MAX && flights_used_by(flights, class) < FLIGHTS_RECORDS_MAX;
+    return sent < (is_further ? FLIGHTS_FURTHER_MAX : FLIGHTS_SENT_MAX) &&
+           flights_used_by(flights, class) < FLIGHTS_RECORDS_MAX;
 }
 
 struct flight *flights_open(struct flights *flights, enum owner_class class)
@@ -415,6 +468,7 @@ struct flight *flights_open(struct flights *flights, enum owner_class class)
     }
     flight->class = class;
     flight->state = FLIGHT_FILLING;
+    flight->is_void = false;
     flight->passenger_count = 0;
     plan_batch_clear(&flight->batch);
     plan_build_nothing(&flight->rest);
@@ -427,11 +481,26 @@ void flight_close(struct flight *flight)
     flight->state = FLIGHT_FREE;
 }
 
-enum plan_fit flight_board(struct flight *flight, struct owners *owners, struct plan *plan)
+bool flight_has_room_for_others(const struct flight *flight)
 {
-    struct owner *owner = owners_first(owners, flight->class);
-    size_t from = 0;
+    return flight->batch.size < FLIGHT_SHARED_BYTES;
+}
+
+static bool has_aboard(const struct flight *flight, const struct owner_group *group)
+{
+    size_t count = flight->passenger_count;
+    return count && flight->passengers[count - 1].owner->group == group;
+}
+
+enum plan_fit flight_board(struct flight *flight, struct owners *owners, struct owner *owner,
+                           struct plan *plan)
+{
+    size_t from = 0, size = flight->batch.size;
     enum plan_fit fit = plan_batch_add(&flight->batch, plan, &from);
+    if (fit == PLAN_FITS_PARTLY && !flights_has_large_free(flight->flights)) {
+        plan_batch_clear(&flight->batch);
+        fit = PLAN_FITS_NOT;
+    }
     if (fit == PLAN_FITS_NOT) {
         return fit;
     }
@@ -440,8 +509,13 @@ enum plan_fit flight_board(struct flight *flight, struct owners *owners, struct 
         *plan = flight->rest;
         flight->rest = larger;
         flight->rest_at = from;
+        flight->is_large = true;
     }
-    owners_dequeue(owners, flight->class, OWNER_IN_FLIGHT);
+    owners_dequeue(owners, owner, OWNER_IN_FLIGHT);
+    owners_charge(owner, flight->batch.size - size, 0);
+    if (!has_aboard(flight, owner->group)) {
+        owners_begin_turn(owner);
+    }
     flight->passengers[flight->passenger_count++] = (struct passenger){
         .owner = owner,
         .changed_us = owner->changed_us,

@@ -4,7 +4,8 @@
  *
  *     open -> filled -> SENT ─── acknowledged ───▶ DONE ──── the mirror has its revision ──▶ landed
  *              ▲         │ │ └── its condition fails ─▶ STALE ── the mirror shows why ─────▶ landed
- *              └─ rest ──┘ │
+ *       its turn         │ │
+ *          UNFINISHED ◀──┘ │
  *                          ├──── refused: it did not happen ──────────────────────────────▶ landed
  *                          └──── reply lost ─▶ DOUBTFUL: the first of those keys is read
  *                                               ├─ it happened ─▶ DONE
@@ -19,8 +20,8 @@
  * again, and the one whose key had changed goes alone, so that a key which somebody keeps changing
  * holds up no other.
  *
- * A plan larger than a transaction gets a flight of its own, which is sent again with the rest,
- * unless its owner's objects have changed. */
+ * A plan larger than a transaction gets a flight of its own, which is sent again with the rest when
+ * it is its namespace's turn, unless its owner's objects have changed. */
 #ifndef KUBE2SKY_RECONCILE_FLIGHTS_INTERNAL_H
 #define KUBE2SKY_RECONCILE_FLIGHTS_INTERNAL_H
 
@@ -37,13 +38,16 @@ struct etcd;
 struct etcd_call;
 struct flights;
 
-/* etcd's throughput hardly changes between two and eight; eight keep it busy while we plan. As many
- * again may wait for the mirror, which learns of a transaction at about the time of its
- * acknowledgement. Beside these, one of each other class, until it has landed: they wait for no
- * record. */
+/* A namespace has one transaction under way, and further ones while no other namespace waits:
+ * etcd's throughput hardly changes between two and eight. Half of the places are kept for who comes
+ * then. As many again may wait for the mirror, which learns of a transaction at about the time of
+ * its acknowledgement. Four may be large plans, whose rests take memory and wait for their turns.
+ * Beside these, one of each other class, until it has landed: they wait for no record. */
 enum {
     FLIGHTS_SENT_MAX = 8,
-    FLIGHTS_RECORDS_MAX = 2 * FLIGHTS_SENT_MAX,
+    FLIGHTS_FURTHER_MAX = FLIGHTS_SENT_MAX / 2,
+    FLIGHTS_LARGE_MAX = 4,
+    FLIGHTS_RECORDS_MAX = 2 * FLIGHTS_SENT_MAX + FLIGHTS_LARGE_MAX,
     FLIGHTS_MAX = FLIGHTS_RECORDS_MAX + OWNER_CLASSES - 1,
 };
 
@@ -54,7 +58,12 @@ enum flight_state {
     FLIGHT_DOUBTFUL,
     FLIGHT_DONE,
     FLIGHT_STALE,
+    FLIGHT_UNFINISHED,
 };
+
+/* A transaction takes owners of further namespaces up to this: those with few changes share one,
+ * and who has many gets its own. */
+enum { FLIGHT_SHARED_BYTES = 32 * 1024 };
 
 struct passenger {
     struct owner *owner; /* has at least one operation in the batch */
@@ -78,6 +87,8 @@ struct flight {
     /* For the only owner, with a plan larger than a transaction: the rest. */
     struct plan rest;
     size_t rest_at; /* rest.op_count: none left */
+    bool is_large;  /* it had one */
+    bool is_void;   /* UNFINISHED only: what it was planned from may not hold any more */
 };
 
 enum flight_failure {
@@ -118,18 +129,30 @@ void flights_free(struct flights *flights);
 
 /* ---- Filling ---- */
 
-/* False: the class's maximum is in flight. */
-bool flights_has_free(const struct flights *flights, enum owner_class class);
+/* False: the class's maximum is in flight. is_further: what may be sent for a namespace that has a
+ * transaction under way. */
+bool flights_has_free(const struct flights *flights, enum owner_class class, bool is_further);
 
 /* An empty flight, to pass to flight_send or flight_close. Requires a free one. */
 struct flight *flights_open(struct flights *flights, enum owner_class class);
 void flight_close(struct flight *flight);
 
-/* Adds the non-empty plan of the class's first owner, which is then in flight. PLAN_FITS_PARTLY:
- * the flight keeps the rest, and takes no other owner. */
-enum plan_fit flight_board(struct flight *flight, struct owners *owners, struct plan *plan);
+/* Adds the non-empty plan of the owner, first of its namespace's queue, which is then in flight.
+ * PLAN_FITS_PARTLY: the flight keeps the rest, and takes no other owner. PLAN_FITS_NOT although the
+ * flight is empty: it is too large for one transaction, and there are FLIGHTS_LARGE_MAX such. */
+enum plan_fit flight_board(struct flight *flight, struct owners *owners, struct owner *owner,
+                           struct plan *plan);
+
+/* Whether the flight takes owners of namespaces that it has not aboard. */
+bool flight_has_room_for_others(const struct flight *flight);
+
+/* Whether a plan larger than a transaction may be sent. */
+bool flights_has_large_free(const struct flights *flights);
 
 void flight_send(struct flight *flight);
+
+/* It is the turn of an unfinished one: its next part is sent, or it lands if that is not to be. */
+void flight_continue(struct flight *flight, bool may_send);
 
 /* The end of the passenger's operations in the batch: those of a large plan's only passenger are
  * all. */
@@ -145,7 +168,8 @@ bool flight_is_complete(const struct flight *flight);
 void flights_on_mirror(struct flights *flights, enum key_feed_id feed, int64_t revision,
                        bool is_full);
 
-/* The additional condition changed: transactions that failed under the old one land. */
+/* The additional condition changed: transactions that failed under the old one land, and rests of
+ * large plans are not sent. */
 void flights_on_condition(struct flights *flights);
 
 /* Repeats unanswered reads. */
@@ -153,7 +177,8 @@ void flights_ask_again(struct flights *flights);
 
 size_t flights_used(const struct flights *flights);
 size_t flights_used_by(const struct flights *flights, enum owner_class class);
-size_t flights_busy(const struct flights *flights); /* except those that need flights_ask_again */
+/* Except those that need flights_ask_again, or, while nothing is sent, flight_continue. */
+size_t flights_busy(const struct flights *flights, bool is_paused);
 size_t flights_passengers(const struct flights *flights);
 
 #endif

@@ -11,21 +11,15 @@
 #include "kube2sky/naming/contract.h"
 #include "kube2sky/naming/ip_list.h"
 #include "kube2sky/naming/slice_change.h"
+#include "kube2sky/reconcile/owner_groups_internal.h"
 #include "kube2sky/reconcile/ownership_internal.h"
-
-struct queue {
-    struct owner *first;
-    struct owner *last;
-};
 
 struct owners {
     const struct ownership *ownership;
     struct key_table table;
     struct key_table addresses; /* of pods: the first owner at each */
-    struct owner *first_due;
-    struct owner *last_due;
-    struct queue queues[OWNER_CLASSES];
-    struct queue blocked;
+    struct owner_groups *groups;
+    struct owner *blocked; /* the last one first */
     size_t counts[OWNER_CLASSES][OWNER_STATES];
     size_t key_counts[OWNER_CLASSES];
 };
@@ -62,6 +56,7 @@ struct owners *owners_new(const struct ownership *ownership)
 {
     struct owners *owners = xcalloc(1, sizeof(*owners));
     owners->ownership = ownership;
+    owners->groups = owner_groups_new(OWNER_CLASSES);
     key_table_init(&owners->table, id_of);
     key_table_init(&owners->addresses, label_of);
     return owners;
@@ -102,6 +97,7 @@ void owners_free(struct owners *owners)
     }
     key_table_fini(&owners->table);
     key_table_fini(&owners->addresses);
+    owner_groups_free(owners->groups);
     free(owners);
 }
 
@@ -181,6 +177,7 @@ struct owner *owners_get(struct owners *owners, struct slice id)
     owner->class = class_of(id);
     owners->counts[owner->class][OWNER_SETTLED]++;
     (void)key_table_put(&owners->table, owner);
+    owner_groups_join(owners->groups, owner);
     add_address(owners, owner);
     return owner;
 }
@@ -273,6 +270,7 @@ void owners_forget_if_empty(struct owners *owners, struct owner *owner)
         (void)key_table_take(&owners->table, owner->id);
         owners->counts[owner->class][OWNER_SETTLED]--;
         remove_address(owners, owner);
+        owner_groups_leave(owners->groups, owner);
         free_owner(owner);
     }
 }
@@ -306,73 +304,122 @@ size_t owners_slots(const struct owners *owners)
 
 void owners_want_claim(struct owners *owners, struct owner *owner)
 {
-    if (owner->is_claim_due) {
-        return;
-    }
-    owner->is_claim_due = true;
-    if (owners->last_due) {
-        owners->last_due->next_due = owner;
-    } else {
-        owners->first_due = owner;
-    }
-    owners->last_due = owner;
+    owner_groups_want_claim(owners->groups, owner);
 }
 
 struct owner *owners_take_due(struct owners *owners)
 {
-    struct owner *owner = owners->first_due;
-    if (owner) {
-        owners->first_due = owner->next_due;
-        owners->last_due = owners->first_due ? owners->last_due : NULL;
-        owner->next_due = NULL;
-        owner->is_claim_due = false;
-    }
-    return owner;
+    return owner_groups_take_due(owners->groups);
+}
+
+void owners_charge_claim(struct owner *owner, size_t records)
+{
+    turns_charge(&owner->group->claiming, (int64_t)records);
 }
 
 bool owners_has_due(const struct owners *owners)
 {
-    return owners->first_due != NULL;
+    return owner_groups_has_due(owners->groups);
 }
 
 /* ---- The queues ---- */
-
-static void append(struct queue *queue, struct owner *owner)
-{
-    owner->next = NULL;
-    *(queue->last ? &queue->last->next : &queue->first) = owner;
-    queue->last = owner;
-}
-
-static struct owner *take(struct queue *queue)
-{
-    struct owner *owner = queue->first;
-    queue->first = owner->next;
-    queue->last = queue->first ? queue->last : NULL;
-    owner->next = NULL;
-    return owner;
-}
 
 void owners_enqueue(struct owners *owners, struct owner *owner)
 {
     assert(owner->state != OWNER_QUEUED && owner->state != OWNER_BLOCKED &&
            owner->state != OWNER_IN_FLIGHT);
     set_state(owners, owner, OWNER_QUEUED);
-    append(&owners->queues[owner->class], owner);
+    owner_group_append(owner);
 }
 
-struct owner *owners_first(const struct owners *owners, enum owner_class class)
+void owners_enqueue_rest(struct owner *owner, struct flight *flight)
 {
-    return owners->queues[class].first;
+    assert(owner->state == OWNER_IN_FLIGHT && !owner->unfinished);
+    owner->unfinished = flight;
+    owner_group_append(owner);
 }
 
-void owners_dequeue(struct owners *owners, enum owner_class class, enum owner_state state)
+void owners_dequeue_rest(struct owner *owner)
 {
-    struct owner *owner = take(&owners->queues[class]);
+    assert(owner->group->first == owner);
+    (void)owner_group_take(owner->group);
+    owner->unfinished = NULL;
+}
+
+bool owners_has_next(const struct owners *owners, enum owner_class class, bool is_further)
+{
+    return owner_groups_has_next(owners->groups, class, is_further);
+}
+
+struct owner *owners_next(struct owners *owners, enum owner_class class, bool is_further)
+{
+    const struct owner_group *group = owner_groups_next(owners->groups, class, is_further);
+    return group ? group->first : NULL;
+}
+
+struct owner *owners_next_aboard(struct owners *owners, const struct owner *last_aboard,
+                                 bool has_room_for_others)
+{
+    const struct owner_group *group = last_aboard->group;
+    bool has_others = owner_groups_has_next(owners->groups, last_aboard->class, false);
+    if (owner_group_has_work(group) && (owner_group_has_credit(group) || !has_others)) {
+        return group->first;
+    }
+    return has_room_for_others ? owners_next(owners, last_aboard->class, false) : NULL;
+}
+
+void owners_begin_turn(const struct owner *owner)
+{
+    turns_begin(owner->group->turns, &owner->group->sending);
+}
+
+void owners_end_turn(const struct owner *owner)
+{
+    turns_end(owner->group->turns, &owner->group->sending);
+}
+
+void owners_charge(struct owner *owner, size_t bytes, size_t records)
+{
+    turns_charge(&owner->group->sending, (int64_t)(bytes + records * OWNER_GROUP_RECORD_BYTES));
+}
+
+void owners_wait_for_place(struct owners *owners, struct owner *owner)
+{
+    assert(owner->group->first == owner);
+    (void)owner_group_take(owner->group);
+    set_state(owners, owner, OWNER_BLOCKED);
+    owner_groups_want_place(owners->groups, owner);
+}
+
+bool owners_wants_place(const struct owners *owners)
+{
+    return owner_groups_has_waiting(owners->groups);
+}
+
+/* A blocked one is queued. */
+static void unblock(struct owners *owners, struct owner *owner)
+{
+    set_state(owners, owner, OWNER_QUEUED);
+    owner_group_append(owner);
+}
+
+void owners_release_place(struct owners *owners)
+{
+    struct owner *owner = owner_groups_take_waiting(owners->groups);
+    if (owner) {
+        unblock(owners, owner);
+    }
+}
+
+void owners_dequeue(struct owners *owners, struct owner *owner, enum owner_state state)
+{
+    assert(owner->group->first == owner);
+    (void)owner_group_take(owner->group);
     owners_free_difference(owner); /* whatever comes next looks at everything */
     set_state(owners, owner, state);
     if (state == OWNER_BLOCKED) {
-        append(&owners->blocked, owner);
+        owner->next = owners->blocked;
+        owners->blocked = owner;
     }
 }
 
@@ -408,10 +455,10 @@ void owners_hold_release(struct owners *owners)
 
 void owners_blocked_release(struct owners *owners)
 {
-    while (owners->blocked.first) {
-        struct owner *owner = take(&owners->blocked);
-        set_state(owners, owner, OWNER_QUEUED);
-        append(&owners->queues[owner->class], owner);
+    while (owners->blocked) {
+        struct owner *owner = owners->blocked;
+        owners->blocked = owner->next;
+        unblock(owners, owner);
     }
 }
 

@@ -2,13 +2,14 @@
  * "pod/<namespace>/<address>", and for anything else below svc/ and pod/ its first three path
  * segments, so that foreign keys have an owner and can be removed. An unclaimed reverse key is an
  * owner of its own, "arpa/in-addr/10/0/0/1", while there is something to do about it; and so is
- * each key about clients, "node-address/10-1-0-1" and "visible/default". A table of owners, and for
- * each class a queue of those to plan, so that no class waits for another. Plain data, no I/O;
+ * each key about clients, "node-address/10-1-0-1" and "visible/default". A table of owners, and
+ * queues of those to plan, which owner_groups_internal.h serves by turns. Plain data, no I/O;
  * single-threaded.
  *
  *     settled -> queued -> in flight -> settled | queued again
  *                       -> held (nothing of its plan may be written yet) -> queued
- *                       -> blocked (what is left of its plan is in flight with another's) -> queued
+ *                       -> blocked (what is left of its plan is in flight with another's, or its
+ * plan is large and too many such are) -> queued
  *                       -> contested (rests: contest_internal.h) -> queued
  *              in flight -> refused (waits: refusal_internal.h) -> queued
  *                       -> settled, if there is nothing to do */
@@ -24,7 +25,9 @@
 #include "kube2sky/reconcile/actual.h"
 
 struct etcd_kv;
+struct flight;
 struct ip_list;
+struct owner_group;
 struct reverse_lock;
 struct slice_difference;
 
@@ -61,6 +64,7 @@ static inline enum key_feed_id owner_class_feed(enum owner_class class)
 
 struct owner {
     struct slice id;
+    struct owner_group *group; /* its namespace's: owner_groups_internal.h */
     struct actual_keys actual; /* without its reverse keys: reverse_keys_internal.h */
     struct ip_list *touched;   /* addresses that it concerns and does not win: planner_internal.h */
     struct slice_difference *difference; /* all that changed since it was settled; NULL: unknown */
@@ -84,12 +88,14 @@ struct owner {
     struct contest *contest; /* NULL for nearly all: contest_internal.h */
 
     /* In flight only: whether to plan again after landing */
-    bool has_changed;        /* its objects changed */
-    int64_t first_event;     /* first and last revision of the changes seen in flight, 0 = none; */
-    int64_t last_event;      /* both its own transaction's if nothing else changed it */
-    struct owner *next;      /* in the queue, or among the blocked ones */
-    struct owner *next_due;  /* among those whose claim is due */
-    struct owner *next_here; /* of a pod's address: of the same address */
+    bool has_changed;    /* its objects changed */
+    int64_t first_event; /* first and last revision of the changes seen in flight, 0 = none; */
+    int64_t last_event;  /* both its own transaction's if nothing else changed it */
+    struct flight *unfinished; /* has the rest of its plan, larger than a transaction: it is in the
+                                  queue, too, until that is sent; else NULL */
+    struct owner *next;        /* in the queue, or among the blocked ones */
+    struct owner *next_due;    /* among those whose claim is due */
+    struct owner *next_here;   /* of a pod's address: of the same address */
 };
 
 struct owners;
@@ -150,24 +156,51 @@ struct owner *owners_find_node(const struct owners *owners, struct slice label);
 void owners_free_touched(struct owner *owner);
 void owners_free_difference(struct owner *owner);
 
-/* ---- Those whose claim is due, first in, first out ---- */
+/* ---- Those whose claim is due ---- */
 
 void owners_want_claim(struct owners *owners, struct owner *owner);
 struct owner *owners_take_due(struct owners *owners); /* NULL: none */
+void owners_charge_claim(struct owner *owner, size_t records);
 bool owners_has_due(const struct owners *owners);
 
-/* ---- The queues, first in, first out ---- */
+/* ---- The queues ---- */
 
-/* Appends the owner, which must be neither queued, blocked nor in flight, to its class's queue. */
+/* Queues the owner, which must be neither queued, blocked nor in flight. */
 void owners_enqueue(struct owners *owners, struct owner *owner);
-struct owner *owners_first(const struct owners *owners, enum owner_class class); /* NULL: empty */
+
+/* Queues the owner, in flight, for the rest of its plan; and takes it out when it is first. */
+void owners_enqueue_rest(struct owner *owner, struct flight *flight);
+void owners_dequeue_rest(struct owner *owner);
+
+/* Whether the class has one to plan; and the next one. is_further: of a namespace that has a
+ * transaction in flight, instead of one that has none. NULL: none. */
+bool owners_has_next(const struct owners *owners, enum owner_class class, bool is_further);
+struct owner *owners_next(struct owners *owners, enum owner_class class, bool is_further);
+
+/* The next one for a transaction that has last_aboard's namespace aboard: another one's when that
+ * has had its share. NULL: none. */
+struct owner *owners_next_aboard(struct owners *owners, const struct owner *last_aboard,
+                                 bool has_room_for_others);
+
+/* Its namespace gets a transaction under way; and etcd has answered that. */
+void owners_begin_turn(const struct owner *owner);
+void owners_end_turn(const struct owner *owner);
+
+/* Its namespace is charged for what was planned and sent. */
+void owners_charge(struct owner *owner, size_t bytes, size_t records);
+
+/* Blocks the first of its namespace's queue until there is a place for its plan, larger than a
+ * transaction; and queues the next one that waits so. */
+void owners_wait_for_place(struct owners *owners, struct owner *owner);
+void owners_release_place(struct owners *owners);
+bool owners_wants_place(const struct owners *owners);
 
 /* A settled one is set aside as refused; one in flight is settled. */
 void owners_refuse(struct owners *owners, struct owner *owner);
 void owners_land(struct owners *owners, struct owner *owner);
 
-/* Moves the first one from the class's queue into another state. */
-void owners_dequeue(struct owners *owners, enum owner_class class, enum owner_state state);
+/* Moves the owner, the first of its namespace's queue, into another state. */
+void owners_dequeue(struct owners *owners, struct owner *owner, enum owner_state state);
 
 void owners_hold_release(struct owners *owners);    /* every held one is queued */
 void owners_blocked_release(struct owners *owners); /* every blocked one */

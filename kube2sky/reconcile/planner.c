@@ -265,7 +265,7 @@ static bool may_change(const struct planner *planner, const struct reverse_key *
     const struct inventory *inventory = planner->config.inventory;
     const struct owner *claimant = owners_find(planner->config.owners, named);
     bool is_in_doubt = claimant && claimant->is_in_doubt;
-    if (!inventory_knows_claims(inventory, named)) {
+    if (!inventory_knows_claims(inventory, named) || owners_has_due(planner->config.owners)) {
         return false;
     }
     if (!ip || (winner && (winner->is_allocated || slice_equal(winner->owner, named)))) {

@@ -12,16 +12,16 @@
  * that they survive a failed transaction.
  *
  * Withheld, that is, not in the plan, is what may turn out to be wrong: deletes before all that
- * feeds the owner's keys is listed; changes of reverse keys before all claims are; and both while
- * the owner that has the key now is in doubt and might want it: whoever has a cluster IP, or a pod
- * where the other has none, does not wait for that. So additions never wait, and doubt holds up
- * only the owner that it concerns. A reverse key in flight with another owner waits until that has
- * landed; the rest of the plan does not. Withheld, too, are the additions of a
- * pod on the host network before readers can know that its address is its node's: they take an
- * address for its pod's unless it is among the node addresses. So the node address, in turn, stays
- * until the pod's keys are gone.
+ * feeds the owner's keys is listed; changes of reverse keys before all claims are, and while
+ * some are due; and both while the owner that has the key now is in doubt and might want it:
+ * whoever has a cluster IP, or a pod where the other has none, does not wait for that. So additions
+ * never wait, and doubt holds up only the owner that it concerns. A reverse key in flight with
+ * another owner waits until that has landed; the rest of the plan does not. Withheld, too, are the
+ * additions of a pod on the host network before readers can know that its address is its node's:
+ * they take an address for its pod's unless it is among the node addresses. So the node address, in
+ * turn, stays until the pod's keys are gone.
  *
- * Plan only when no claim is due: then the claims are those of all objects known. Single-threaded,
+ * Plan only when no claim of the owner's namespace is due. Single-threaded,
  * no I/O but the log; reuses the steps' memory between owners. */
 #ifndef KUBE2SKY_RECONCILE_PLANNER_INTERNAL_H
 #define KUBE2SKY_RECONCILE_PLANNER_INTERNAL_H

@@ -81,199 +81,6 @@ static void on_leader_changed(void *data, bool is_leading)
     }
 }
 
-/* ---- Planning ---- */
-
-/* What was not all known about it is: others may have waited for that. */
-static void on_doubt_over(struct reconciler *r)
-{
-    r->are_orphans_due = true;
-    owners_hold_release(r->owners);
-}
-
-static void claim_some(struct reconciler *r, size_t *budget)
-{
-    while (*budget && owners_has_due(r->owners)) {
-        struct owner *owner = owners_take_due(r->owners);
-        bool was_in_doubt = owner->is_in_doubt;
-        size_t work = planner_claim(&r->planner, owner);
-        *budget -= work < *budget ? work : *budget;
-        if (was_in_doubt && !owner->is_in_doubt) {
-            on_doubt_over(r);
-        }
-    }
-}
-
-/* Logged once, until it has none again. */
-static void tell_foreign(const struct reconciler *r, const struct owner *owner)
-{
-    static struct log_limit limit = {.burst = 10};
-    const struct plan *left = &r->planner.left;
-    if (!owner->foreign_count && left->op_count && log_limit_pass(&limit)) {
-        const struct etcd_op op = plan_get(left, 0);
-        log_warn("somebody else owns a reverse key, left alone", LOG_SLICE("key", op.key),
-                 LOG_SLICE("owner", owner->id), LOG_SLICE("wanted", op.value));
-    }
-}
-
-/* When the owner is about to leave the queue, and so is not planned again from the same change. */
-static void count_planned(struct reconciler *r, struct owner *owner, const struct planned *planned)
-{
-    tell_foreign(r, owner);
-    if (owner->class == OWNER_RECORDS) {
-        r->desired += (uint64_t)planned->desired_count - owner->desired_count;
-    }
-    r->foreign += (uint64_t)planned->foreign_count - owner->foreign_count;
-    owner->desired_count = planned->desired_count;
-    owner->foreign_count = planned->foreign_count;
-    owner->has_copies = planned->has_copies;
-}
-
-static void settle_first(struct reconciler *r, struct owner *owner)
-{
-    owner->changed_us = 0;
-    owner->is_disturbed = false;
-    owner->is_overtaken = false;
-    owner->is_split = false;
-    owners_free_touched(owner);
-    if (owner->refusal) {
-        refusal_end(r->refusals, owner);
-    }
-    owners_dequeue(r->owners, owner->class, OWNER_SETTLED);
-    reconciler_tell_settled(r, owner);
-    owners_forget_if_empty(r->owners, owner);
-}
-
-static void lock_reverse_keys(struct reconciler *r, struct owner *owner, const struct plan *plan)
-{
-    for (size_t i = 0; i < plan->op_count; i++) {
-        struct slice key = plan_get(plan, i).key;
-        if (reconciler_is_reverse_key(key)) {
-            reverse_keys_lock(r->reverse_keys, key, owner);
-        }
-    }
-}
-
-/* Adds its class's first owner to the flight. False: the flight takes no further owner. */
-static bool board_first(struct reconciler *r, struct flight *flight, const struct planned *planned)
-{
-    struct owner *owner = owners_first(r->owners, flight->class);
-    bool is_alone = owner->is_suspect || owner->is_overtaken || owner->is_split;
-    if (is_alone && flight->passenger_count) {
-        return false;
-    }
-    enum plan_fit fit = flight_board(flight, r->owners, &r->plan);
-    if (fit == PLAN_FITS_NOT) {
-        return false;
-    }
-    count_planned(r, owner, planned);
-    if (planned->reverse_ops) {
-        lock_reverse_keys(r, owner, fit == PLAN_FITS_WHOLE ? &r->plan : &flight->rest);
-    }
-    owner->has_changed = planned->is_withheld; /* then it is held, blocked, or goes on */
-    owner->is_split = planned->is_split;
-    return fit == PLAN_FITS_WHOLE && !is_alone;
-}
-
-static void pass_on(struct reconciler *r, struct owner *owner)
-{
-    if (r->config.planned && r->plan.op_count && !owner->is_told) {
-        owner->is_told = true;
-        r->config.planned(r->config.data, &r->plan);
-    }
-}
-
-/* Plans the class's first owner and moves it to its next state. flight NULL: nothing may be
- * written. False: as board_first. */
-static bool plan_first(struct reconciler *r, enum owner_class class, struct flight *flight,
-                       size_t *budget)
-{
-    struct owner *owner = owners_first(r->owners, class);
-    struct planned planned = planner_plan(&r->planner, owner, &r->plan);
-    key_log_planned(owner, &r->plan, &planned);
-    *budget -= planned.work < *budget ? planned.work : *budget;
-    bool has_none = r->plan.op_count == 0, is_held = has_none || !flight;
-    bool is_settled = has_none && !planned.is_withheld;
-    bool must_rest = !is_held && owner->is_disturbed && !owner->changed_us &&
-                     contest_must_rest(r->contests, owner);
-    if (owner->is_overtaken || owner->is_suspect || (must_rest && contest_is_of_reverse(owner))) {
-        planner_leave_reverse(&r->planner, &r->plan, &planned);
-    }
-    if (!is_held && (!must_rest || planned.is_split)) {
-        return board_first(r, flight, &planned);
-    }
-    count_planned(r, owner, &planned);
-    if (planned.other && is_held) {
-        owners_dequeue(r->owners, class, OWNER_BLOCKED);
-    } else if (is_settled) {
-        settle_first(r, owner);
-    } else if (is_held) {
-        pass_on(r, owner);
-        owners_dequeue(r->owners, class, OWNER_HELD);
-    } else {
-        owners_dequeue(r->owners, class, OWNER_CONTESTED);
-    }
-    return true;
-}
-
-/* Fills one transaction with as many waiting owners of the class as fit. */
-static void fill_flight(struct reconciler *r, enum owner_class class, size_t *budget)
-{
-    struct flight *flight = flights_open(r->flights, class);
-    while (owners_first(r->owners, class) && *budget && plan_first(r, class, flight, budget)) {
-    }
-    if (flight->passenger_count) {
-        flight_send(flight);
-    } else {
-        flight_close(flight);
-    }
-}
-
-/* A non-writer only holds its owners. */
-static void look_over(struct reconciler *r, enum owner_class class, size_t *budget)
-{
-    while (owners_first(r->owners, class) && *budget) {
-        (void)plan_first(r, class, NULL, budget);
-    }
-}
-
-static bool can_send(struct reconciler *r, enum owner_class class) /* libev's macro: no const */
-{
-    return !ev_is_active(&r->retry) && flights_has_free(r->flights, class);
-}
-
-/* What one class wants may depend on the state of the others' owners. */
-static bool can_plan_class(struct reconciler *r, enum owner_class class)
-{
-    bool is_time =
-        reconciler_may_write(r) ? can_send(r, class) : r->was_complete || !r->config.planned;
-    return key_feed_is_whole(&r->feeds[owner_class_feed(class)]) &&
-           !r->feeds[KEY_FEED_RECORDS].is_mid_publication && owners_first(r->owners, class) &&
-           (class != OWNER_RECORDS || !owners_has_due(r->owners)) && is_time;
-}
-
-static bool can_plan(struct reconciler *r)
-{
-    bool can = false;
-    for (int class = 0; class < OWNER_CLASSES && !can; class ++) {
-        can = can_plan_class(r, (enum owner_class) class);
-    }
-    return can;
-}
-
-static void plan_some(struct reconciler *r, size_t *budget)
-{
-    for (int i = OWNER_CLASSES - 1; i >= 0; i--) {
-        enum owner_class class = (enum owner_class)i;
-        while (*budget && can_plan_class(r, class)) {
-            if (reconciler_may_write(r)) {
-                fill_flight(r, class, budget);
-            } else {
-                look_over(r, class, budget);
-            }
-        }
-    }
-}
-
 /* ---- The turn of the loop ---- */
 
 /* Another process writes, or this is a dry run. */
@@ -318,8 +125,9 @@ static void check_completeness(struct reconciler *r)
 static void finish_drain(struct reconciler *r)
 {
     void (*done)(void *data) = r->drained;
-    if (!done || flights_busy(r->flights) || config_writer_is_busy(r->config_writer) ||
-        serial_key_is_busy(r->serial_key) || owners_has_due(r->owners) || can_plan(r) ||
+    if (!done || flights_busy(r->flights, ev_is_active(&r->retry)) ||
+        config_writer_is_busy(r->config_writer) || serial_key_is_busy(r->serial_key) ||
+        owners_has_due(r->owners) || reconciler_can_plan(r) ||
         etcd_mirror_counts(r->feeds[KEY_FEED_RECORDS].mirror).is_marking) {
         return;
     }
@@ -367,13 +175,13 @@ static void on_turn(struct ev_loop *loop, ev_prepare *prepare, int revents UNUSE
     size_t budget = WORK_PER_TURN;
     check_completeness(r);
     reconciler_take_client_changes(r);
-    claim_some(r, &budget);
+    reconciler_claim_some(r, &budget);
     reconciler_find_orphans(r);
-    plan_some(r, &budget);
+    reconciler_plan_some(r, &budget);
     if (!r->feeds[KEY_FEED_RECORDS].is_mid_publication) {
         config_writer_turn(r->config_writer);
     }
-    if (owners_has_due(r->owners) || can_plan(r)) {
+    if (owners_has_due(r->owners) || reconciler_can_plan(r)) {
         ev_idle_start(loop, &r->stay_awake);
     } else {
         ev_idle_stop(loop, &r->stay_awake);

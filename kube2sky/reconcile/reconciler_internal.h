@@ -1,6 +1,7 @@
-/* Shared by the reconciler's files: reconciler.c plans and sends, reconciler_flights.c handles what
- * becomes of transactions, reconciler_mirror.c handles etcd's events, reconciler_clients.c brings
- * pods' owners and the keys about clients together, reconciler_tell.c serves pages and metrics. */
+/* Shared by the reconciler's files: reconciler.c says what is to be done in each turn of the loop,
+ * reconciler_send.c claims, plans and sends, reconciler_flights.c handles what becomes of
+ * transactions, reconciler_mirror.c handles etcd's events, reconciler_clients.c brings pods' owners
+ * and the keys about clients together, reconciler_tell.c serves pages and metrics. */
 #ifndef KUBE2SKY_RECONCILE_RECONCILER_INTERNAL_H
 #define KUBE2SKY_RECONCILE_RECONCILER_INTERNAL_H
 
@@ -59,7 +60,10 @@ struct reconciler {
     struct planner planner;
     struct plan plan; /* of the owner last planned */
     bool was_complete;
-    uint64_t completions;                       /* inventory_completions, when last looked at */
+    uint64_t completions;   /* inventory_completions, when last looked at */
+    bool has_claimed;       /* all claims were registered once */
+    bool has_passed_claims; /* something was withheld while claims were due */
+    int64_t claims_due_us;  /* monotonic: since then some were due all the time; 0: none are */
     bool may_delete_clients[CLIENT_KEYS_PARTS]; /* likewise client_keys_may_delete */
     uint64_t desired;                           /* owners' own keys */
     uint64_t foreign;                           /* desired reverse keys that others own */
@@ -87,6 +91,13 @@ bool reconciler_may_write(const struct reconciler *r);
 
 /* Owners of records that are to be planned. */
 size_t reconciler_queued(const struct reconciler *r);
+
+/* ---- reconciler_send.c ---- */
+
+/* Work by turns, as far as the budget of records goes. */
+void reconciler_claim_some(struct reconciler *r, size_t *budget);
+void reconciler_plan_some(struct reconciler *r, size_t *budget);
+bool reconciler_can_plan(struct reconciler *r);
 
 /* ---- reconciler_flights.c ---- */
 

@@ -127,7 +127,7 @@ static struct owner *acknowledged_put(struct fixture *f, const char *id, const c
         &(struct etcd_op){.kind = ETCD_OP_PUT, .key = slice_str(key), .value = slice_str("{}")}, 0);
     owners_enqueue(f->owners, owner);
     struct flight *flight = flights_open(f->flights, OWNER_RECORDS);
-    assert_int_equal(flight_board(flight, f->owners, &plan), PLAN_FITS_WHOLE);
+    assert_int_equal(flight_board(flight, f->owners, owner, &plan), PLAN_FITS_WHOLE);
     flight_send(flight);
     f->acknowledged = 0;
     loop_until(f->loop, is_acknowledged, f);

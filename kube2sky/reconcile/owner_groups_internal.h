@@ -1,0 +1,81 @@
+/* Owners of keys in groups that share etcd and the loop's time: one for each namespace, one for
+ * unclaimed reverse keys, and one for each class of keys beside the records. A group has two
+ * queues, of owners to plan and of owners whose claim is due, each first in, first out; who is next
+ * among groups is decided here, by turns_internal.h. Plain data; single-threaded. */
+#ifndef KUBE2SKY_RECONCILE_OWNER_GROUPS_INTERNAL_H
+#define KUBE2SKY_RECONCILE_OWNER_GROUPS_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/slice.h"
+#include "kube2sky/reconcile/turns_internal.h"
+
+struct owner;
+
+/* What a group may write before the next has its turn: about one full transaction, so that a round
+ * among many groups costs etcd no more transactions. A record that is planned counts like some
+ * bytes written, for the time it takes. */
+enum { OWNER_GROUP_QUANTUM_BYTES = 64 * 1024, OWNER_GROUP_RECORD_BYTES = 32 };
+
+/* And how many records it may claim: what the loop does in a turn. */
+enum { OWNER_GROUP_QUANTUM_RECORDS = 4096 };
+
+struct owner_group {
+    struct slice name; /* of the namespace, "arpa/", "node-address/" or "visible/" */
+    struct turns *turns;
+    size_t owner_count; /* freed with the last one */
+    struct turn sending;
+    struct turn claiming;
+    struct owner *first; /* to plan, or with the rest of a large plan to send */
+    struct owner *last;
+    struct owner *first_due;
+    struct owner *last_due;
+    struct turn placing;
+    struct owner *first_waiting; /* for a place for a plan larger than a transaction */
+    struct owner *last_waiting;
+};
+
+struct owner_groups;
+
+/* One of `turns` for each class of owners. */
+struct owner_groups *owner_groups_new(size_t class_count);
+void owner_groups_free(struct owner_groups *groups); /* the owners are gone. NULL is fine */
+
+/* Joins the owner to the group that its id says, created if need be; and leaves it. */
+void owner_groups_join(struct owner_groups *groups, struct owner *owner);
+void owner_groups_leave(struct owner_groups *groups, struct owner *owner);
+
+/* ---- Owners to plan ---- */
+
+void owner_group_append(struct owner *owner);
+struct owner *owner_group_take(struct owner_group *group); /* the first one */
+
+/* The group, with work, whose turn it is, of those with nothing in flight, or with; NULL: none. */
+struct owner_group *owner_groups_next(struct owner_groups *groups, size_t class, bool is_further);
+bool owner_groups_has_next(const struct owner_groups *groups, size_t class, bool is_further);
+
+static inline bool owner_group_has_work(const struct owner_group *group)
+{
+    return group->sending.has_work;
+}
+
+static inline bool owner_group_has_credit(const struct owner_group *group)
+{
+    return turns_has_credit(group->turns, &group->sending);
+}
+
+/* ---- Owners whose plan is larger than a transaction, while too many such are being sent ---- */
+
+void owner_groups_want_place(struct owner_groups *groups, struct owner *owner);
+struct owner *owner_groups_take_waiting(struct owner_groups *groups); /* by turns; NULL: none */
+bool owner_groups_has_waiting(const struct owner_groups *groups);
+
+/* ---- Due claims ---- */
+
+void owner_groups_want_claim(struct owner_groups *groups, struct owner *owner);
+struct owner *owner_groups_take_due(struct owner_groups *groups); /* NULL: none */
+bool owner_groups_has_due(const struct owner_groups *groups);
+
+#endif

@@ -1,0 +1,281 @@
+#include "common/base/attributes.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "kube2sky/reconcile/contest_internal.h"
+#include "kube2sky/reconcile/key_log_internal.h"
+#include "kube2sky/reconcile/reconciler_internal.h"
+#include "kube2sky/reconcile/refusal_internal.h"
+
+/* Planning waits so long for claims of other namespaces. */
+enum { CLAIMS_AWAITED_US = 100 * 1000 };
+
+/* ---- Claims ---- */
+
+/* What was not all known about it is: others may have waited for that. */
+static void on_doubt_over(struct reconciler *r)
+{
+    r->are_orphans_due = true;
+    owners_hold_release(r->owners);
+}
+
+/* Those who are planned while somebody's claims are due may have been held for that. */
+static void on_claims_done(struct reconciler *r)
+{
+    r->claims_due_us = 0;
+    r->has_claimed |= r->was_complete;
+    if (r->has_passed_claims) {
+        r->has_passed_claims = false;
+        owners_hold_release(r->owners);
+    }
+}
+
+void reconciler_claim_some(struct reconciler *r, size_t *budget)
+{
+    while (*budget && owners_has_due(r->owners)) {
+        struct owner *owner = owners_take_due(r->owners);
+        bool was_in_doubt = owner->is_in_doubt;
+        size_t work = planner_claim(&r->planner, owner);
+        owners_charge_claim(owner, work);
+        *budget -= work < *budget ? work : *budget;
+        if (was_in_doubt && !owner->is_in_doubt) {
+            on_doubt_over(r);
+        }
+    }
+    if (!owners_has_due(r->owners)) {
+        on_claims_done(r);
+    } else if (!r->claims_due_us) {
+        r->claims_due_us = clock_monotonic_us();
+    }
+}
+
+/* A plan is best made when all claims are those of the objects: what others want of a reverse key
+ * is known then. But a namespace whose objects change faster than they can be looked at holds up
+ * only itself. */
+static bool are_claims_done(const struct reconciler *r)
+{
+    return !owners_has_due(r->owners) ||
+           (r->has_claimed && clock_monotonic_us() - r->claims_due_us > CLAIMS_AWAITED_US);
+}
+
+/* ---- Planning ---- */
+
+/* Logged once, until it has none again. */
+static void tell_foreign(const struct reconciler *r, const struct owner *owner)
+{
+    static struct log_limit limit = {.burst = 10};
+    const struct plan *left = &r->planner.left;
+    if (!owner->foreign_count && left->op_count && log_limit_pass(&limit)) {
+        const struct etcd_op op = plan_get(left, 0);
+        log_warn("somebody else owns a reverse key, left alone", LOG_SLICE("key", op.key),
+                 LOG_SLICE("owner", owner->id), LOG_SLICE("wanted", op.value));
+    }
+}
+
+/* When the owner is about to leave the queue, and so is not planned again from the same change. */
+static void count_planned(struct reconciler *r, struct owner *owner, const struct planned *planned)
+{
+    tell_foreign(r, owner);
+    if (owner->class == OWNER_RECORDS) {
+        r->desired += (uint64_t)planned->desired_count - owner->desired_count;
+    }
+    r->foreign += (uint64_t)planned->foreign_count - owner->foreign_count;
+    owner->desired_count = planned->desired_count;
+    owner->foreign_count = planned->foreign_count;
+    owner->has_copies = planned->has_copies;
+}
+
+static void settle_first(struct reconciler *r, struct owner *owner)
+{
+    owner->changed_us = 0;
+    owner->is_disturbed = false;
+    owner->is_overtaken = false;
+    owner->is_split = false;
+    owners_free_touched(owner);
+    if (owner->refusal) {
+        refusal_end(r->refusals, owner);
+    }
+    owners_dequeue(r->owners, owner, OWNER_SETTLED);
+    reconciler_tell_settled(r, owner);
+    owners_forget_if_empty(r->owners, owner);
+}
+
+static void lock_reverse_keys(struct reconciler *r, struct owner *owner, const struct plan *plan)
+{
+    for (size_t i = 0; i < plan->op_count; i++) {
+        struct slice key = plan_get(plan, i).key;
+        if (reconciler_is_reverse_key(key)) {
+            reverse_keys_lock(r->reverse_keys, key, owner);
+        }
+    }
+}
+
+/* Adds the owner to the flight. False: the flight takes no further owner. */
+static bool board(struct reconciler *r, struct owner *owner, struct flight *flight,
+                  const struct planned *planned)
+{
+    bool is_alone = owner->is_suspect || owner->is_overtaken || owner->is_split;
+    if (is_alone && flight->passenger_count) {
+        return false;
+    }
+    enum plan_fit fit = flight_board(flight, r->owners, owner, &r->plan);
+    if (fit == PLAN_FITS_NOT && !flight->passenger_count) {
+        owners_wait_for_place(r->owners, owner);
+    }
+    if (fit == PLAN_FITS_NOT) {
+        return false;
+    }
+    count_planned(r, owner, planned);
+    if (planned->reverse_ops) {
+        lock_reverse_keys(r, owner, fit == PLAN_FITS_WHOLE ? &r->plan : &flight->rest);
+    }
+    owner->has_changed = planned->is_withheld; /* then it is held, blocked, or goes on */
+    owner->is_split = planned->is_split;
+    return fit == PLAN_FITS_WHOLE && !is_alone;
+}
+
+static void pass_on(struct reconciler *r, struct owner *owner)
+{
+    if (r->config.planned && r->plan.op_count && !owner->is_told) {
+        owner->is_told = true;
+        r->config.planned(r->config.data, &r->plan);
+    }
+}
+
+/* Plans the owner, the first of its namespace, and moves it to its next state. flight NULL: nothing
+ * may be written. False: as board. */
+static bool plan_owner(struct reconciler *r, struct owner *owner, struct flight *flight,
+                       size_t *budget)
+{
+    struct planned planned = planner_plan(&r->planner, owner, &r->plan);
+    key_log_planned(owner, &r->plan, &planned);
+    *budget -= planned.work < *budget ? planned.work : *budget;
+    owners_charge(owner, 0, planned.work);
+    r->has_passed_claims |= planned.is_withheld && owners_has_due(r->owners);
+    bool has_none = r->plan.op_count == 0, is_held = has_none || !flight;
+    bool is_settled = has_none && !planned.is_withheld;
+    bool must_rest = !is_held && owner->is_disturbed && !owner->changed_us &&
+                     contest_must_rest(r->contests, owner);
+    if (owner->is_overtaken || owner->is_suspect || (must_rest && contest_is_of_reverse(owner))) {
+        planner_leave_reverse(&r->planner, &r->plan, &planned);
+    }
+    if (!is_held && (!must_rest || planned.is_split)) {
+        return board(r, owner, flight, &planned);
+    }
+    count_planned(r, owner, &planned);
+    if (planned.other && is_held) {
+        owners_dequeue(r->owners, owner, OWNER_BLOCKED);
+    } else if (is_settled) {
+        settle_first(r, owner);
+    } else if (is_held) {
+        pass_on(r, owner);
+        owners_dequeue(r->owners, owner, OWNER_HELD);
+    } else {
+        owners_dequeue(r->owners, owner, OWNER_CONTESTED);
+    }
+    return true;
+}
+
+static bool can_send(struct reconciler *r, enum owner_class class, bool is_further)
+{
+    return !ev_is_active(&r->retry) && flights_has_free(r->flights, class, is_further) &&
+           owners_has_next(r->owners, class, is_further);
+}
+
+/* Who is next, for a transaction of its own; NULL: nobody, or nothing can be sent. */
+static struct owner *next_to_send(struct reconciler *r, enum owner_class class)
+{
+    bool is_further = !can_send(r, class, false);
+    return can_send(r, class, is_further) ? owners_next(r->owners, class, is_further) : NULL;
+}
+
+static struct owner *next_aboard(struct reconciler *r, const struct flight *flight)
+{
+    size_t count = flight->passenger_count;
+    return count ? owners_next_aboard(r->owners, flight->passengers[count - 1].owner,
+                                      flight_has_room_for_others(flight))
+                 : next_to_send(r, flight->class);
+}
+
+/* Fills one transaction with as many waiting owners of the class as fit, by turns, from this one
+ * on. */
+static void fill_flight(struct reconciler *r, struct owner *owner, size_t *budget)
+{
+    struct flight *flight = flights_open(r->flights, owner->class);
+    while (owner && !owner->unfinished && *budget && plan_owner(r, owner, flight, budget)) {
+        owner = next_aboard(r, flight);
+    }
+    if (flight->passenger_count) {
+        flight_send(flight);
+    } else {
+        flight_close(flight);
+    }
+}
+
+static void send_next(struct reconciler *r, enum owner_class class, size_t *budget)
+{
+    struct owner *owner = next_to_send(r, class);
+    if (owner && owner->unfinished) {
+        flight_continue(owner->unfinished, true);
+    } else if (owner) {
+        fill_flight(r, owner, budget);
+    }
+}
+
+/* A non-writer only holds its owners. */
+static void look_over(struct reconciler *r, enum owner_class class, size_t *budget)
+{
+    struct owner *owner = owners_next(r->owners, class, !owners_has_next(r->owners, class, false));
+    if (owner->unfinished) {
+        flight_continue(owner->unfinished, false);
+    } else {
+        (void)plan_owner(r, owner, NULL, budget);
+    }
+}
+
+static bool can_look_over(const struct reconciler *r, enum owner_class class)
+{
+    return (r->was_complete || !r->config.planned) &&
+           (owners_has_next(r->owners, class, false) || owners_has_next(r->owners, class, true));
+}
+
+/* What one class wants may depend on the state of the others' owners. */
+static bool can_plan_class(struct reconciler *r, enum owner_class class)
+{
+    return key_feed_is_whole(&r->feeds[owner_class_feed(class)]) &&
+           !r->feeds[KEY_FEED_RECORDS].is_mid_publication &&
+           (class != OWNER_RECORDS || are_claims_done(r)) &&
+           (reconciler_may_write(r) ? can_send(r, class, false) || can_send(r, class, true)
+                                    : can_look_over(r, class));
+}
+
+bool reconciler_can_plan(struct reconciler *r)
+{
+    bool can = owners_wants_place(r->owners) && flights_has_large_free(r->flights);
+    for (int class = 0; class < OWNER_CLASSES && !can; class ++) {
+        can = can_plan_class(r, (enum owner_class) class);
+    }
+    return can;
+}
+
+/* One in each turn of the loop: it may need the place. */
+static void free_place(struct reconciler *r)
+{
+    if (owners_wants_place(r->owners) && flights_has_large_free(r->flights)) {
+        owners_release_place(r->owners);
+    }
+}
+
+void reconciler_plan_some(struct reconciler *r, size_t *budget)
+{
+    free_place(r);
+    for (int i = OWNER_CLASSES - 1; i >= 0; i--) {
+        enum owner_class class = (enum owner_class)i;
+        while (*budget && can_plan_class(r, class)) {
+            if (reconciler_may_write(r)) {
+                send_next(r, class, budget);
+            } else {
+                look_over(r, class, budget);
+            }
+        }
+    }
+}
