@@ -224,6 +224,7 @@ static void start_middle(struct app *app, const struct options *o)
         .ttl_s = (uint32_t)o->ttl_s,
         .endpoint_names = o->endpoint_names,
         .txn_ops_max = (size_t)o->etcd_max_txn_ops,
+        .etcd_space_bytes = (uint64_t)o->etcd_space_mib << 20,
         .namespaces = (const char *const *)o->namespaces,
         .namespace_count = o->namespace_count,
         .own_only_written = o->own_only_written,

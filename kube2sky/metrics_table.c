@@ -157,6 +157,12 @@ static void write_writer(struct metrics_page *page, const struct reconciler_stat
     metrics_gauge(page, "services_too_large",
                   "Services with more than 100,000 records, whose keys are unchanged.",
                   (double)stats->too_large);
+    metrics_gauge(page, "namespaces_over_share",
+                  "Namespaces that have filled their share of etcd's space, whose additions wait "
+                  "for the next compaction.",
+                  (double)stats->over_share);
+    metrics_gauge(page, "etcd_out_of_space", "1 while etcd refuses writes for want of space.",
+                  stats->is_out_of_space);
     metrics_gauge(page, "leader", "1 while this process may write, 0 while another one does.",
                   stats->is_leading);
     metrics_counter(page, "keys_written_total",

@@ -62,6 +62,9 @@ struct raw {
  * thousand operations, a transaction is limited by its bytes. */
 enum { TXN_OPS_MIN = 2, TXN_OPS_MAX = 8192 };
 
+/* From what a test can fill to more than etcd advises, 8 GiB. */
+enum { ETCD_SPACE_MIN_MIB = 1, ETCD_SPACE_MAX_MIB = 1024 * 1024 };
+
 static int parse_flags(int argc, char *const *argv, struct options *o, struct raw *raw,
                        struct err *err)
 {
@@ -119,6 +122,11 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
         {"etcd-max-txn-ops", FLAG_INT, &o->etcd_max_txn_ops, .min = TXN_OPS_MIN, .max = TXN_OPS_MAX,
          .help =
              "operations per transaction; etcd accepts 128 unless its --max-txn-ops is changed"},
+        {"etcd-space", FLAG_INT, &o->etcd_space_mib, .min = ETCD_SPACE_MIN_MIB,
+         .max = ETCD_SPACE_MAX_MIB,
+         .help =
+             "etcd's --quota-backend-bytes in MiB; one namespace's changes fill a tenth between "
+             "two compactions"},
         {"kubecfg-file", FLAG_STRING, &o->kubecfg_file,
          .help = "kubeconfig with the API server and credentials"},
         {"kube-master-url", FLAG_STRING, &o->kube_master_url,
@@ -381,6 +389,7 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
         .etcd_mutation_timeout_ms = 10000,
         .ttl_s = RECORD_TTL_S,
         .etcd_max_txn_ops = ETCD_TXN_OPS_MAX,
+        .etcd_space_mib = 512,
         .log_level = LOG_LEVEL_INFO,
     };
     int r = parse_flags(argc, argv, &o, &raw, err);

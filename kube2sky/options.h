@@ -40,6 +40,7 @@ struct options {
     char *config_map;           /* the name of a ConfigMap with settings; NULL: none; owned */
     char *config_map_namespace; /* owned */
     int64_t etcd_max_txn_ops;
+    int64_t etcd_space_mib;
     bool is_dry_run;
     struct addr healthz;     /* where HTTP is served; the address `::` is every one, IPv4 too */
     int log_level;           /* enum log_level */

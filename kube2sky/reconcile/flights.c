@@ -191,6 +191,11 @@ size_t flight_op_end(const struct flight *flight, size_t passenger)
     return is_last ? flight->batch.plan.op_count : flight->passengers[passenger].op_end;
 }
 
+bool flight_rest_has_puts(const struct flight *flight)
+{
+    return flight->rest_at < flight->rest.put_count;
+}
+
 /* Calls fn for each namespace aboard, whose owners lie together. */
 static void each_group(const struct flight *flight, void (*fn)(const struct owner *owner))
 {

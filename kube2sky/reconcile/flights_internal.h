@@ -151,6 +151,9 @@ bool flights_has_large_free(const struct flights *flights);
 
 void flight_send(struct flight *flight);
 
+/* Whether the rest of a large plan has additions. */
+bool flight_rest_has_puts(const struct flight *flight);
+
 /* It is the turn of an unfinished one: its next part is sent, or it lands if that is not to be. */
 void flight_continue(struct flight *flight, bool may_send);
 

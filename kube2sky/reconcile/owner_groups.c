@@ -51,18 +51,11 @@ void owner_groups_free(struct owner_groups *groups)
     free(groups);
 }
 
-/* The second segment of a Service's or pod's id; else the first one, with its slash, which no
- * namespace has. */
+/* Visibility is a group of its own. */
 static struct slice group_name(const struct owner *owner)
 {
-    struct slice id = owner->id;
-    bool is_object = slice_has_prefix(id, slice_str(SERVICE_PREFIX)) ||
-                     slice_has_prefix(id, slice_str(POD_PREFIX));
-    const char *from = id.ptr + (is_object ? OWNER_PREFIX_LEN : 0);
-    size_t left = (size_t)(id.ptr + id.len - from);
-    const char *slash = memchr(from, '/', left);
-    size_t len = slash ? (size_t)(slash - from) + !is_object : left;
-    return slice_of(from, len);
+    size_t len = sizeof(VISIBLE_PREFIX) - 1;
+    return owner->class == OWNER_VISIBLE ? slice_of(owner->id.ptr, len) : owner_namespace(owner);
 }
 
 /* The name follows the struct. */

@@ -215,6 +215,13 @@ static void explain_writing(struct look *look)
     if (has_work && (r->followed.is_away || r->written.is_away)) {
         add_reason(report, "etcd is away");
     }
+    if (report->puts && reconciler_is_over_share(r, look->owner)) {
+        add_reason(report, "its namespace has filled its share of etcd's space: additions wait for "
+                           "the next compaction");
+    }
+    if (r->is_out_of_space) {
+        add_reason(report, "etcd is out of space and refuses writes");
+    }
     if (look->owner->is_too_large) {
         add_reason(report, "it has more than 100,000 records: its keys are unchanged");
     }
@@ -241,6 +248,9 @@ static void plan(struct look *look)
         look->visitor->held_back(look->visitor->data, &op);
     }
     explain_held_back(look, &planned);
+    if (look->owner->state == OWNER_BLOCKED && !planned.other) {
+        add_reason(look->report, "it waits for a place among the large changes");
+    }
 }
 
 static void fill(struct look *look)

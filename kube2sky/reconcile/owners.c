@@ -30,6 +30,20 @@ static struct slice id_of(const void *thing)
     return owner->id;
 }
 
+struct slice owner_namespace(const struct owner *owner)
+{
+    struct slice id = owner->id;
+    bool is_object = slice_has_prefix(id, slice_str(SERVICE_PREFIX)) ||
+                     slice_has_prefix(id, slice_str(POD_PREFIX));
+    size_t skipped = is_object                       ? OWNER_PREFIX_LEN
+                     : owner->class == OWNER_VISIBLE ? sizeof(VISIBLE_PREFIX) - 1
+                                                     : 0;
+    const char *from = id.ptr + skipped;
+    size_t left = id.len - skipped;
+    const char *slash = memchr(from, '/', left);
+    return slice_of(from, slash ? (size_t)(slash - from) + (skipped == 0) : left);
+}
+
 struct slice owner_pod_label(const struct owner *owner)
 {
     const char *end = owner->id.ptr + owner->id.len;

@@ -146,6 +146,10 @@ size_t owners_slots(const struct owners *owners);
 void owners_each_at(const struct owners *owners, struct slice label,
                     void (*fn)(void *data, struct owner *owner), void *data);
 
+/* The namespace in the id of a Service's, pod's or visibility's owner; of others, the first segment
+ * with its slash, which no namespace has. */
+struct slice owner_namespace(const struct owner *owner);
+
 /* The last segment of the id of a pod's address, "10-1-0-1"; empty: it is another owner. */
 struct slice owner_pod_label(const struct owner *owner);
 

@@ -1,6 +1,7 @@
 #include "kube2sky/reconcile/plan.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/xalloc.h"
 
@@ -179,6 +180,13 @@ bool plan_add_deletes(const struct desired *desired, struct slice base,
     free(values.hashes);
     buf_fini(&key);
     return has_copies;
+}
+
+void plan_drop_puts(struct plan *plan)
+{
+    plan->op_count -= plan->put_count;
+    memmove(plan->ops, plan->ops + plan->put_count, plan->op_count * sizeof(*plan->ops));
+    plan->put_count = 0;
 }
 
 struct etcd_op plan_get(const struct plan *plan, size_t index)

@@ -54,6 +54,9 @@ void plan_add(struct plan *plan, const struct etcd_op *op, int64_t revision);
 /* Moves the operations on keys with the prefix to the end of the other plan. */
 void plan_move(struct plan *plan, struct slice prefix, struct plan *to);
 
+/* Leaves the deletes. */
+void plan_drop_puts(struct plan *plan);
+
 /* Borrowed until the plan changes. */
 struct etcd_op plan_get(const struct plan *plan, size_t index);
 

@@ -287,6 +287,7 @@ struct reconciler *reconciler_start(const struct reconciler_config *config)
     join_outage(r);
     sync_report_init(&r->report, config->loop);
     reconciler_open_flights(r);
+    reconciler_open_history(r);
     init_watchers(r);
     reconciler_open_config_writer(r);
     r->serial_key = serial_key_new(&(struct serial_key_config){
@@ -308,6 +309,7 @@ void reconciler_stop(struct reconciler *r)
     outage_leave(&r->followed);
     outage_leave(&r->written);
     ev_timer_stop(r->config.loop, &r->retry);
+    reconciler_close_history(r);
     sync_report_fini(&r->report);
     ev_prepare_stop(r->config.loop, &r->turn);
     ev_idle_stop(r->config.loop, &r->stay_awake);

@@ -54,7 +54,8 @@ struct reconciler_config {
     const char *domain;      /* "cluster.local.", lower case, with the dot; borrowed for good */
     uint32_t ttl_s;          /* of the records */
     enum endpoint_names endpoint_names;
-    size_t txn_ops_max; /* operations in one transaction, at least 2 */
+    size_t txn_ops_max;        /* operations in one transaction, at least 2 */
+    uint64_t etcd_space_bytes; /* etcd's quota, which namespaces share; 0: without limit */
 
     /* Which keys it owns: ownership_internal.h. */
     const char *const *namespaces; /* borrowed for good */
@@ -159,6 +160,8 @@ struct reconciler_stats {
     size_t node_addresses;  /* keys in etcd that say so (client_keys.h) */
     size_t visible;         /* keys in etcd of namespaces that are visible to others */
     bool is_leading;        /* may write; always true without leader_lease_s */
+    size_t over_share;      /* namespaces whose additions wait for a compaction of etcd */
+    bool is_out_of_space;   /* etcd refuses writes for that */
     size_t contested;   /* owners whose keys another writer keeps changing: contest_internal.h */
     uint64_t too_large; /* owners with more than DESIRED_MAX records, whose keys are unchanged */
     size_t waiting;     /* owners in the queue, held with deletes that wait, or resting */

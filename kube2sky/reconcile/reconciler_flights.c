@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "common/base/attributes.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -59,11 +61,23 @@ static void refuse_again(struct reconciler *r, const struct flight *flight, cons
     }
 }
 
+/* etcd has no code of its own for that, and its alarm ends all writes. */
+static void note_space(struct reconciler *r, const struct err *err)
+{
+    bool was_out = r->is_out_of_space;
+    r->is_out_of_space = err && strstr(err->msg, "database space exceeded");
+    if (r->is_out_of_space && !was_out) {
+        log_error("etcd is out of space and refuses writes: compact, defragment, disarm its alarm",
+                  LOG_STR("reason", err->msg));
+    }
+}
+
 static void on_failed(void *data, const struct flight *flight, enum flight_failure failure,
                       const struct err *err)
 {
     struct reconciler *r = data;
     struct owner *first = flight->passengers[0].owner;
+    note_space(r, err);
     if (failure == FLIGHT_REFUSED && first->is_suspect) {
         refuse_again(r, flight, err);
     } else {
@@ -146,6 +160,8 @@ static void on_acknowledged(void *data, const struct flight *flight)
               LOG_INT("operations", (int64_t)plan->op_count),
               LOG_INT("duration_us", now_us - flight->sent_us));
     key_log(flight, r->config.inventory);
+    note_space(r, NULL);
+    reconciler_charge_history(r, flight);
     outage_back(&r->written);
     backoff_reset(&r->backoff);
     end_refusals(r, flight);

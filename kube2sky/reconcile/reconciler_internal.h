@@ -1,7 +1,8 @@
 /* Shared by the reconciler's files: reconciler.c says what is to be done in each turn of the loop,
  * reconciler_send.c claims, plans and sends, reconciler_flights.c handles what becomes of
- * transactions, reconciler_mirror.c handles etcd's events, reconciler_clients.c brings pods' owners
- * and the keys about clients together, reconciler_tell.c serves pages and metrics. */
+ * transactions, reconciler_mirror.c handles etcd's events, reconciler_history.c limits what fills
+ * etcd's space, reconciler_clients.c brings pods' owners and the keys about clients together,
+ * reconciler_tell.c serves pages and metrics. */
 #ifndef KUBE2SKY_RECONCILE_RECONCILER_INTERNAL_H
 #define KUBE2SKY_RECONCILE_RECONCILER_INTERNAL_H
 
@@ -26,6 +27,8 @@
 
 struct config_writer;
 struct contests;
+struct etcd_call;
+struct history;
 struct leader;
 struct refusals;
 struct serial_key;
@@ -51,6 +54,10 @@ struct reconciler {
     /* Sending */
     struct outage_source written;      /* away from a failed transaction to the next success */
     struct err refused[OWNER_CLASSES]; /* the last refusal of a single owner; msg "": none waits */
+    bool is_out_of_space;              /* etcd's last refusal was for that */
+    struct history *history;
+    ev_timer history_timer;
+    struct etcd_call *history_call; /* NULL: none */
     struct backoff backoff;
     ev_timer retry; /* active while etcd is away: no transaction is sent */
 
@@ -119,6 +126,18 @@ void reconciler_planned_beside(void *r, const struct plan *plan);
 
 /* The keys in a transaction other than its owner's own. */
 bool reconciler_is_reverse_key(struct slice key);
+
+/* ---- reconciler_history.c ---- */
+
+void reconciler_open_history(struct reconciler *r);
+void reconciler_close_history(struct reconciler *r);
+void reconciler_forget_history(struct reconciler *r); /* it is another store */
+
+/* The transaction was acknowledged. */
+void reconciler_charge_history(struct reconciler *r, const struct flight *flight);
+
+/* The owner's namespace may only delete until etcd has been compacted. */
+bool reconciler_is_over_share(const struct reconciler *r, const struct owner *owner);
 
 /* ---- reconciler_clients.c ---- */
 

@@ -114,6 +114,7 @@ static void on_full_begin(void *data, const struct etcd_mirror_read *read)
         log_warn("etcd holds another store, writing everything it lacks",
                  LOG_STR("reason", read->reason));
         serial_key_other_store(r->serial_key, feed->revision);
+        reconciler_forget_history(r);
         etcd_calls_elsewhere(r->config.etcd); /* they may still reach the old store */
     }
     feed->is_mid_publication = true;

@@ -133,6 +133,16 @@ static bool board(struct reconciler *r, struct owner *owner, struct flight *flig
     return fit == PLAN_FITS_WHOLE && !is_alone;
 }
 
+/* A namespace that has filled its share of etcd's space only deletes until the next compaction:
+ * then what its objects want by that time is written. */
+static void hold_back_puts(struct reconciler *r, const struct owner *owner, struct planned *planned)
+{
+    if (r->plan.put_count && reconciler_is_over_share(r, owner)) {
+        plan_drop_puts(&r->plan);
+        planned->is_withheld = true;
+    }
+}
+
 static void pass_on(struct reconciler *r, struct owner *owner)
 {
     if (r->config.planned && r->plan.op_count && !owner->is_told) {
@@ -147,6 +157,7 @@ static bool plan_owner(struct reconciler *r, struct owner *owner, struct flight 
                        size_t *budget)
 {
     struct planned planned = planner_plan(&r->planner, owner, &r->plan);
+    hold_back_puts(r, owner, &planned);
     key_log_planned(owner, &r->plan, &planned);
     *budget -= planned.work < *budget ? planned.work : *budget;
     owners_charge(owner, 0, planned.work);
@@ -215,7 +226,8 @@ static void send_next(struct reconciler *r, enum owner_class class, size_t *budg
 {
     struct owner *owner = next_to_send(r, class);
     if (owner && owner->unfinished) {
-        flight_continue(owner->unfinished, true);
+        bool is_held = reconciler_is_over_share(r, owner);
+        flight_continue(owner->unfinished, !is_held || !flight_rest_has_puts(owner->unfinished));
     } else if (owner) {
         fill_flight(r, owner, budget);
     }

@@ -6,6 +6,7 @@
 #include "kube2sky/reconcile/change_ring.h"
 #include "kube2sky/reconcile/config_writer_internal.h"
 #include "kube2sky/reconcile/contest_internal.h"
+#include "kube2sky/reconcile/history_internal.h"
 #include "kube2sky/reconcile/leader_internal.h"
 #include "kube2sky/reconcile/preview.h"
 #include "kube2sky/reconcile/reconciler_internal.h"
@@ -107,12 +108,21 @@ static bool explain_behind(const struct reconciler *r, struct buf *out)
     return etcd_metrics_explain_behind(r->config.outage, &counts, out);
 }
 
+static bool explain_space(const struct reconciler *r, struct buf *out)
+{
+    if (r->is_out_of_space) {
+        buf_append_str(out, "etcd is out of space and refuses writes: compact, defragment, disarm "
+                            "its alarm");
+    }
+    return r->is_out_of_space;
+}
+
 bool reconciler_explain_trouble(const struct reconciler *r, struct buf *out)
 {
-    return (r->leader && leader_explain(r->leader, out)) || explain_behind(r, out) ||
-           contests_explain(r->contests, out) || explain_too_large(r, out) ||
-           explain_doubts(r, out) || config_writer_explain(r->config_writer, out) ||
-           reconciler_explain_clients(r, out);
+    return (r->leader && leader_explain(r->leader, out)) || explain_space(r, out) ||
+           explain_behind(r, out) || contests_explain(r->contests, out) ||
+           explain_too_large(r, out) || explain_doubts(r, out) ||
+           config_writer_explain(r->config_writer, out) || reconciler_explain_clients(r, out);
 }
 
 /* No object's id. */
@@ -195,6 +205,8 @@ struct reconciler_stats reconciler_get_stats(const struct reconciler *r)
         .reverse_refused = planner_reverse_refused(&r->planner),
         .is_leading = !r->leader || leader_is_leading(r->leader),
         .too_large = r->planner.too_large,
+        .over_share = history_over_count(r->history),
+        .is_out_of_space = r->is_out_of_space,
         .contested = contests_count(r->contests),
         .waiting = waiting_owners(r),
         .owners = owners_count(r->owners, OWNER_RECORDS),

@@ -1,0 +1,156 @@
+#include "kube2sky/reconcile/history_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/key_table.h"
+#include "common/base/xalloc.h"
+#include "common/etcd/etcd_txn.h"
+
+/* Of a revision, beside its key and value: etcd's own fields and the database's. Of a deleted key:
+ * the usual value, and the tombstone, which has the key again. */
+enum { REVISION_BYTES = 64, DELETED_VALUE_BYTES = 128 };
+
+struct spender {
+    struct slice name;
+    uint64_t marked_bytes; /* by revisions up to the mark */
+    uint64_t later_bytes;
+};
+
+struct history {
+    uint64_t share_bytes;
+    struct key_table table;
+    size_t over_count;
+    uint64_t most_bytes;   /* of any, since the last compaction that was seen */
+    int64_t mark;          /* 0: none */
+    int64_t last_revision; /* that was charged */
+};
+
+static struct slice name_of(const void *thing)
+{
+    const struct spender *spender = thing;
+    return spender->name;
+}
+
+struct history *history_new(uint64_t share_bytes)
+{
+    struct history *history = xcalloc(1, sizeof(*history));
+    history->share_bytes = share_bytes;
+    key_table_init(&history->table, name_of);
+    return history;
+}
+
+void history_forget(struct history *history)
+{
+    size_t at = 0;
+    for (struct spender *spender = key_table_next(&history->table, &at); spender;
+         at++, spender = key_table_next(&history->table, &at)) {
+        free(spender);
+    }
+    key_table_fini(&history->table);
+    key_table_init(&history->table, name_of);
+    history->over_count = 0;
+    history->most_bytes = 0;
+    history->mark = 0;
+}
+
+void history_free(struct history *history)
+{
+    if (history) {
+        history_forget(history);
+        key_table_fini(&history->table);
+        free(history);
+    }
+}
+
+uint64_t history_op_bytes(const struct etcd_op *op)
+{
+    uint64_t revision_bytes = op->key.len + REVISION_BYTES;
+    return op->kind == ETCD_OP_PUT ? revision_bytes + op->value.len
+                                   : 2 * revision_bytes + DELETED_VALUE_BYTES;
+}
+
+/* The name follows the struct. */
+static struct spender *get_spender(struct history *history, struct slice ns)
+{
+    struct spender *spender = key_table_find(&history->table, ns);
+    if (!spender) {
+        spender = xcalloc(1, sizeof(*spender) + ns.len);
+        memcpy(spender + 1, ns.ptr, ns.len);
+        spender->name = slice_of(spender + 1, ns.len);
+        (void)key_table_put(&history->table, spender);
+    }
+    return spender;
+}
+
+static bool is_over(const struct history *history, const struct spender *spender)
+{
+    return spender->marked_bytes + spender->later_bytes >= history->share_bytes;
+}
+
+bool history_charge(struct history *history, struct slice ns, uint64_t bytes, int64_t revision)
+{
+    struct spender *spender = get_spender(history, ns);
+    bool was_over = is_over(history, spender);
+    spender->later_bytes += bytes;
+    uint64_t all_bytes = spender->marked_bytes + spender->later_bytes;
+    bool is_new = is_over(history, spender) && !was_over;
+    history->most_bytes = all_bytes > history->most_bytes ? all_bytes : history->most_bytes;
+    history->last_revision = revision;
+    history->over_count += is_new;
+    return is_new;
+}
+
+bool history_is_over(const struct history *history, struct slice ns)
+{
+    const struct spender *spender = key_table_find(&history->table, ns);
+    return spender && is_over(history, spender);
+}
+
+size_t history_over_count(const struct history *history)
+{
+    return history->over_count;
+}
+
+/* From here on, what was charged so far is up to the mark. Frees those who have nothing left. */
+static void set_mark(struct history *history)
+{
+    size_t at = 0;
+    history->most_bytes = 0;
+    history->over_count = 0;
+    struct spender *spender = key_table_next(&history->table, &at);
+    while (spender) {
+        spender->marked_bytes = spender->later_bytes;
+        spender->later_bytes = 0;
+        if (spender->marked_bytes == 0) {
+            (void)key_table_take(&history->table, spender->name);
+            free(spender);
+        } else {
+            history->most_bytes = spender->marked_bytes > history->most_bytes
+                                      ? spender->marked_bytes
+                                      : history->most_bytes;
+            history->over_count += is_over(history, spender);
+            at++;
+        }
+        spender = key_table_next(&history->table, &at);
+    }
+    history->mark = history->table.count ? history->last_revision : 0;
+}
+
+int64_t history_mark(struct history *history)
+{
+    if (history->most_bytes < history->share_bytes / 2) {
+        return 0;
+    }
+    if (!history->mark) {
+        set_mark(history);
+    }
+    return history->mark;
+}
+
+bool history_compacted(struct history *history)
+{
+    size_t before = history->over_count;
+    set_mark(history);
+    return history->over_count < before;
+}
