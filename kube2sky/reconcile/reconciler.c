@@ -16,8 +16,8 @@
 #include "kube2sky/reconcile/refusal_internal.h"
 #include "kube2sky/reconcile/serial_key_internal.h"
 
-/* Owners planned per loop turn, weighted by records: about 10 ms, so that probes, API events and
- * etcd's acknowledgements are served in between. */
+/* Owners claimed per loop turn, and planned, weighted by records: about 10 ms, so that probes, API
+ * events and etcd's acknowledgements are served in between. */
 enum { WORK_PER_TURN = 4096 };
 
 bool reconciler_may_write(const struct reconciler *r)
@@ -172,12 +172,12 @@ static void trim_memory(struct reconciler *r)
 static void on_turn(struct ev_loop *loop, ev_prepare *prepare, int revents UNUSED)
 {
     struct reconciler *r = prepare->data;
-    size_t budget = WORK_PER_TURN;
+    size_t claim_budget = WORK_PER_TURN, plan_budget = WORK_PER_TURN;
     check_completeness(r);
     reconciler_take_client_changes(r);
-    reconciler_claim_some(r, &budget);
+    reconciler_claim_some(r, &claim_budget);
     reconciler_find_orphans(r);
-    reconciler_plan_some(r, &budget);
+    reconciler_plan_some(r, &plan_budget);
     if (!r->feeds[KEY_FEED_RECORDS].is_mid_publication) {
         config_writer_turn(r->config_writer);
     }

@@ -47,6 +47,18 @@ static bool is_quiet_written(const void *data)
     return is_written;
 }
 
+struct changing {
+    struct fixture *f;
+    ev_prepare each_turn;
+    unsigned turns;
+};
+
+static bool is_put_and_written(const void *data)
+{
+    const struct changing *changing = data;
+    return changing->turns > 10 && is_quiet_written(changing->f);
+}
+
 static uint64_t keys_written(const struct fixture *f)
 {
     return reconciler_get_stats(f->reconciler).keys_written;
@@ -91,16 +103,14 @@ static void test_many_owners_wait_for_few(void **state)
     wait_drained(f);
 }
 
-struct changing {
-    struct fixture *f;
-    ev_prepare each_turn;
-};
-
 static void on_turn(struct ev_loop *loop, ev_prepare *watcher, int revents)
 {
     (void)loop;
     (void)revents;
     struct changing *changing = watcher->data;
+    if (++changing->turns == 10) { /* by now they are endless */
+        put_quiet_service(changing->f);
+    }
     reconciler_owner_changed(changing->f->reconciler, slice_str("svc/busy/db-0"));
     reconciler_owner_changed(changing->f->reconciler, slice_str("svc/busy/db-1"));
 }
@@ -117,8 +127,7 @@ static void test_changes_without_end_hold_up_their_namespace_only(void **state)
     ev_prepare_init(&changing.each_turn, on_turn);
     changing.each_turn.data = &changing;
     ev_prepare_start(f->loop, &changing.each_turn);
-    put_quiet_service(f);
-    loop_until(f->loop, is_quiet_written, f);
+    loop_until(f->loop, is_put_and_written, &changing);
     ev_prepare_stop(f->loop, &changing.each_turn);
     wait_drained(f);
 }
