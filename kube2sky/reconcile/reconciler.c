@@ -175,9 +175,14 @@ static void on_turn(struct ev_loop *loop, ev_prepare *prepare, int revents UNUSE
     size_t claim_budget = WORK_PER_TURN, plan_budget = WORK_PER_TURN;
     check_completeness(r);
     reconciler_take_client_changes(r);
-    reconciler_claim_some(r, &claim_budget);
+    if (!r->must_plan) {
+        reconciler_claim_some(r, &claim_budget);
+    }
+    r->must_plan = !r->must_plan && claim_budget == 0;
     reconciler_find_orphans(r);
-    reconciler_plan_some(r, &plan_budget);
+    if (!r->must_plan) {
+        reconciler_plan_some(r, &plan_budget);
+    }
     if (!r->feeds[KEY_FEED_RECORDS].is_mid_publication) {
         config_writer_turn(r->config_writer);
     }

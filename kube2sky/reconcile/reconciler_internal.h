@@ -67,6 +67,7 @@ struct reconciler {
     struct planner planner;
     struct plan plan; /* of the owner last planned */
     bool was_complete;
+    bool must_plan;         /* claims took all of a turn: the next one is for plans */
     uint64_t completions;   /* inventory_completions, when last looked at */
     bool has_claimed;       /* all claims were registered once */
     bool has_passed_claims; /* something was withheld while claims were due */
