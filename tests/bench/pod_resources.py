@@ -49,7 +49,8 @@ class MeasuredPod(manifests.Pod):
 
     def __init__(self, folder: Path, bin_dir: Path, kube: Kube):
         super().__init__(manifests.containers(manifests.KUBE_DNS), folder, bin_dir)
-        self.programs["kube2sky"].argv.append(f"--kube-master-url={kube.url}")
+        # All changes are in one namespace, whose share of etcd's space must not end.
+        self.programs["kube2sky"].argv += [f"--kube-master-url={kube.url}", "--etcd-space=8192"]
 
     def __enter__(self) -> "MeasuredPod":
         self.start(PATIENCE_S)
