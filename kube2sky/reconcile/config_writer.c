@@ -16,7 +16,6 @@
 #include "kube2sky/naming/config_document.h"
 #include "kube2sky/reconcile/actual.h"
 #include "kube2sky/reconcile/config_keys_internal.h"
-#include "kube2sky/reconcile/config_rest_internal.h"
 #include "kube2sky/reconcile/config_step_internal.h"
 #include "kube2sky/reconcile/contest_internal.h"
 #include "kube2sky/reconcile/ownership_internal.h"

@@ -10,6 +10,7 @@
 #include "kube2sky/naming/contract.h"
 #include "kube2sky/reconcile/actual.h"
 #include "kube2sky/reconcile/key_feed_internal.h"
+#include "kube2sky/reconcile/planner_reverse_internal.h"
 
 /* Foreign keys can be as long as a request to etcd, 1.5 MiB by default. */
 enum { ETCD_KEY_MAX = 16 * 1024 * 1024 };
@@ -44,16 +45,6 @@ static void ignore_dropped(void *data UNUSED, const struct naming_drop *drop UNU
 {
 }
 
-static struct slice reverse_holder(void *data, const struct ip *ip)
-{
-    struct planner *planner = data;
-    buf_clear(&planner->holder_key);
-    reverse_key(ip, &planner->holder_key);
-    const struct reverse_key *there =
-        reverse_keys_find(planner->config.reverse_keys, buf_slice(&planner->holder_key));
-    return there && there->value.is_ours ? reverse_key_claimant(there) : slice_of(NULL, 0);
-}
-
 void planner_init(struct planner *planner, const struct planner_config *config)
 {
     *planner = (struct planner){
@@ -65,7 +56,7 @@ void planner_init(struct planner *planner, const struct planner_config *config)
     };
     planner->naming.data = planner;
     planner->reverse = reverse_new(&(struct reverse_config){
-        .inventory = config->inventory, .holder = reverse_holder, .data = planner});
+        .inventory = config->inventory, .holder = planner_reverse_holder, .data = planner});
     buf_init(&planner->holder_key, REVERSE_KEY_MAX);
     buf_init(&planner->base, ETCD_KEY_MAX);
     buf_init(&planner->key, ETCD_KEY_MAX);
@@ -111,12 +102,6 @@ static void on_winner_changed(void *data, const struct ip *ip)
     ip_list_add(&planner->touched, ip);
 }
 
-static bool wins(const struct planner *planner, const struct owner *owner, const struct ip *ip)
-{
-    struct reverse_winner winner;
-    return reverse_winner(planner->reverse, ip, &winner) && slice_equal(winner.owner, owner->id);
-}
-
 /* Adds planner->touched to the owner's, and keeps the addresses that it does not win. */
 static void touch(struct planner *planner, struct owner *owner)
 {
@@ -126,7 +111,7 @@ static void touch(struct planner *planner, struct owner *owner)
         ip_list_add(touched, &owner->touched->ips[i]);
     }
     for (size_t i = 0; i < touched->count; i++) {
-        if (!wins(planner, owner, &touched->ips[i])) {
+        if (!planner_reverse_wins(planner, owner, &touched->ips[i])) {
             touched->ips[kept++] = touched->ips[i];
         }
     }
@@ -182,27 +167,6 @@ static size_t claim_difference(struct planner *planner, struct owner *owner)
     return 1 + difference->come.count + difference->gone.count;
 }
 
-/* Whether etcd has the address's name for another owner than the winner, which may be held. */
-static bool is_another_there(struct planner *planner, const struct ip *ip)
-{
-    struct reverse_winner winner;
-    struct slice holder = reverse_holder(planner, ip);
-    return holder.len > 0 &&
-           !(reverse_winner(planner->reverse, ip, &winner) && slice_equal(winner.owner, holder));
-}
-
-/* A pod claims no name, but decides whose its address may have, and whether a key whose owner is in
- * doubt may change. */
-static void decide_pod_address(struct planner *planner, const struct owner *owner)
-{
-    struct slice label = owner_pod_label(owner);
-    struct ip ip;
-    if (label.len && naming_parse_pod_label(label, &ip) &&
-        (reverse_decide(planner->reverse, &ip) || is_another_there(planner, &ip))) {
-        ip_list_add(&planner->touched, &ip);
-    }
-}
-
 size_t planner_claim(struct planner *planner, struct owner *owner)
 {
     if (owner->difference) {
@@ -224,7 +188,7 @@ size_t planner_claim(struct planner *planner, struct owner *owner)
     if (planner->config.has_reverse) {
         ip_list_clear(&planner->touched);
         reverse_set(planner->reverse, owner->id, &planner->claims, on_winner_changed, planner);
-        decide_pod_address(planner, owner);
+        planner_reverse_decide_pod(planner, owner);
         touch(planner, owner);
     }
     return r < 0 ? 1 : 1 + planner->desired.count;
@@ -238,148 +202,6 @@ int planner_look(struct planner *planner, const struct owner *owner,
     naming.dropped = dropped;
     naming.data = data;
     return name_owner(planner, &naming, owner, err);
-}
-
-bool planner_winner(const struct planner *planner, const struct ip *ip,
-                    struct reverse_winner *ret_winner)
-{
-    return reverse_winner(planner->reverse, ip, ret_winner);
-}
-
-/* ---- Reverse keys ---- */
-
-static void withhold(struct planner *planner, const struct etcd_op *op, int64_t revision,
-                     struct planned *planned)
-{
-    plan_add(&planner->withheld, op, revision);
-    planned->is_withheld = true;
-}
-
-/* Whether the key may be changed from what it is. Not while whose it is may want it to stay: an
- * owner in doubt whose claim might win, or a namespace whose pods are not all known. ip NULL: it is
- * of no address. winner NULL: the address has no name. */
-static bool may_change(const struct planner *planner, const struct reverse_key *there,
-                       const struct ip *ip, const struct reverse_winner *winner)
-{
-    struct slice named = reverse_key_claimant(there);
-    const struct inventory *inventory = planner->config.inventory;
-    const struct owner *claimant = owners_find(planner->config.owners, named);
-    bool is_in_doubt = claimant && claimant->is_in_doubt;
-    if (!inventory_knows_claims(inventory, named) || owners_has_due(planner->config.owners)) {
-        return false;
-    }
-    if (!ip || (winner && (winner->is_allocated || slice_equal(winner->owner, named)))) {
-        return true;
-    }
-    if (is_in_doubt && reverse_may_win(planner->reverse, ip, named)) {
-        return false;
-    }
-    return inventory_knows_pods(inventory) ||
-           !reverse_is_claimed_beside(planner->reverse, ip, named) ||
-           (winner && reverse_is_same_namespace(winner->owner, named));
-}
-
-/* Compares one reverse key, planner->key, with its desired value. ip and winner: as may_change. */
-static void plan_reverse_key(struct planner *planner, const struct owner *owner,
-                             const struct ip *ip, const struct reverse_winner *winner,
-                             struct planned *planned)
-{
-    struct slice key = buf_slice(&planner->key);
-    const struct reverse_key *there = reverse_keys_find(planner->config.reverse_keys, key);
-    struct owner *locker = reverse_keys_locker(planner->config.reverse_keys, key);
-    struct etcd_op op = {.kind = ETCD_OP_DELETE, .key = key};
-    if (winner) {
-        naming_value(&planner->naming, winner->host, 0, &planner->value);
-        op.kind = ETCD_OP_PUT;
-        op.value = buf_slice(&planner->value);
-    }
-    if (locker && locker != owner) { /* its value in etcd is about to change */
-        withhold(planner, &op, there ? there->value.revision : 0, planned);
-        planned->other = locker;
-        return;
-    }
-    if (winner && there && !there->value.is_ours) {
-        if (slice_equal(winner->owner, owner->id)) { /* counted once, and not for who goes */
-            planned->foreign_count++;
-            plan_add(&planner->left, &op, 0);
-        }
-        return;
-    }
-    if (winner ? there && there->value.hash == actual_value_hash(op.value)
-               : !there || !there->value.is_ours) {
-        return;
-    }
-    int64_t revision = there ? there->value.revision : 0;
-    if (there && !may_change(planner, there, ip, winner)) {
-        withhold(planner, &op, revision, planned);
-    } else {
-        plan_add(&planner->reverse_plan, &op, revision);
-    }
-}
-
-static void plan_address(struct planner *planner, const struct owner *owner, const struct ip *ip,
-                         struct planned *planned)
-{
-    struct reverse_winner winner;
-    bool has_winner = reverse_winner(planner->reverse, ip, &winner);
-    buf_clear(&planner->key);
-    reverse_key(ip, &planner->key);
-    plan_reverse_key(planner, owner, ip, has_winner ? &winner : NULL, planned);
-}
-
-/* The addresses that it wins, and those that it touched. */
-static void plan_addresses(struct planner *planner, const struct owner *owner,
-                           const struct claims *claims, struct planned *planned)
-{
-    for (size_t i = 0; i < claims->count; i++) {
-        struct claim claim = claims_get(claims, i);
-        if (wins(planner, owner, &claim.ip)) {
-            plan_address(planner, owner, &claim.ip, planned);
-            planned->work++;
-        }
-    }
-    for (size_t i = 0; owner->touched && i < owner->touched->count; i++) {
-        if (!wins(planner, owner, &owner->touched->ips[i])) {
-            plan_address(planner, owner, &owner->touched->ips[i], planned);
-        }
-    }
-}
-
-size_t planner_reverse_count(const struct planner *planner)
-{
-    return reverse_count(planner->reverse);
-}
-
-size_t planner_reverse_refused(const struct planner *planner)
-{
-    return reverse_refused_count(planner->reverse);
-}
-
-bool planner_decide_reverse(struct planner *planner, struct slice key)
-{
-    struct ip ip;
-    return reverse_parse_key(key, &ip) && reverse_decide(planner->reverse, &ip);
-}
-
-void planner_leave_reverse(struct planner *planner, struct plan *plan, struct planned *planned)
-{
-    bool has_both = planned->reverse_ops > 0 && planned->reverse_ops < plan->op_count;
-    if (has_both) {
-        plan_move(plan, slice_str(REVERSE_TREE), &planner->withheld);
-        planned->reverse_ops = 0;
-        planned->is_withheld = true;
-        planned->is_split = true;
-    }
-}
-
-struct slice planner_reverse_owner(const struct planner *planner, struct slice key)
-{
-    struct reverse_winner winner;
-    struct ip ip;
-    if (!reverse_parse_key(key, &ip) || !reverse_winner(planner->reverse, &ip, &winner)) {
-        return slice_of(NULL, 0);
-    }
-    return winner.owner;
 }
 
 /* ---- Keys about clients ---- */
@@ -445,7 +267,7 @@ static void plan_client_key(struct planner *planner, const struct owner *owner,
     } else if (there && there->value.is_ours && may_delete_client_key(planner, owner)) {
         plan_add(plan, &op, revision);
     } else if (there && there->value.is_ours) {
-        withhold(planner, &op, revision, planned);
+        planner_withhold(planner, &op, revision, planned);
     }
 }
 
@@ -471,7 +293,8 @@ static void plan_orphan(struct planner *planner, const struct owner *owner, stru
     buf_append_slice(&planner->key, owner->id);
     bool has_ip = reverse_parse_key(buf_slice(&planner->key), &ip);
     bool has_winner = has_ip && reverse_winner(planner->reverse, &ip, &winner);
-    plan_reverse_key(planner, owner, has_ip ? &ip : NULL, has_winner ? &winner : NULL, planned);
+    planner_reverse_plan_key(planner, owner, has_ip ? &ip : NULL, has_winner ? &winner : NULL,
+                             planned);
 }
 
 bool planner_may_delete_own(const struct planner *planner, const struct owner *owner)
@@ -499,12 +322,12 @@ static void plan_objects(struct planner *planner, const struct owner *owner,
     bool is_named = slice_equal(buf_slice(&planner->named), owner->id); /* it just claimed */
     if (!is_named && name_owner(planner, &naming, owner, &ignored) < 0) {
         claims_clear(&planner->claims);
-        plan_addresses(planner, owner, &planner->claims, planned);
+        planner_reverse_plan_addresses(planner, owner, &planner->claims, planned);
         append_ops(plan, &planner->reverse_plan, ETCD_OP_PUT);
         append_ops(plan, &planner->reverse_plan, ETCD_OP_DELETE);
         return;
     }
-    plan_addresses(planner, owner, &planner->claims, planned);
+    planner_reverse_plan_addresses(planner, owner, &planner->claims, planned);
     planned->desired_count = (uint32_t)planner->desired.count;
     owners_base(planner->config.owners, owner, &planner->base);
     plan_add_puts(&planner->desired, buf_slice(&planner->base), &owner->actual,
@@ -552,7 +375,7 @@ static void plan_difference(struct planner *planner, const struct owner *owner,
                             struct planned *planned, struct plan *plan)
 {
     bool may_delete = planner_may_delete_own(planner, owner);
-    plan_addresses(planner, owner, &owner->difference->claims_come, planned);
+    planner_reverse_plan_addresses(planner, owner, &owner->difference->claims_come, planned);
     owners_base(planner->config.owners, owner, &planner->base);
     plan_come(owner, buf_slice(&planner->base), plan);
     append_ops(plan, &planner->reverse_plan, ETCD_OP_PUT);

@@ -1,5 +1,5 @@
 /* config_rest: when keys of the ConfigMap are restored at once, and when after a rest. */
-#include "kube2sky/reconcile/config_rest_internal.h"
+#include "kube2sky/reconcile/config_step_internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "kube2sky/reconcile/serial_base_internal.h"
+#include "kube2sky/reconcile/serial_key_internal.h"
 
 static const int64_t begin_s = 1767225600;
 

@@ -1,0 +1,182 @@
+#include "kube2sky/reconcile/planner_reverse_internal.h"
+
+#include "kube2sky/naming/contract.h"
+#include "kube2sky/reconcile/reverse_keys_internal.h"
+
+struct slice planner_reverse_holder(void *data, const struct ip *ip)
+{
+    struct planner *planner = data;
+    buf_clear(&planner->holder_key);
+    reverse_key(ip, &planner->holder_key);
+    const struct reverse_key *there =
+        reverse_keys_find(planner->config.reverse_keys, buf_slice(&planner->holder_key));
+    return there && there->value.is_ours ? reverse_key_claimant(there) : slice_of(NULL, 0);
+}
+
+/* Whether etcd has the address's name for another owner than the winner, which may be held. */
+static bool is_another_there(struct planner *planner, const struct ip *ip)
+{
+    struct reverse_winner winner;
+    struct slice holder = planner_reverse_holder(planner, ip);
+    return holder.len > 0 &&
+           !(reverse_winner(planner->reverse, ip, &winner) && slice_equal(winner.owner, holder));
+}
+
+void planner_reverse_decide_pod(struct planner *planner, const struct owner *owner)
+{
+    struct slice label = owner_pod_label(owner);
+    struct ip ip;
+    if (label.len && naming_parse_pod_label(label, &ip) &&
+        (reverse_decide(planner->reverse, &ip) || is_another_there(planner, &ip))) {
+        ip_list_add(&planner->touched, &ip);
+    }
+}
+
+bool planner_reverse_wins(const struct planner *planner, const struct owner *owner,
+                          const struct ip *ip)
+{
+    struct reverse_winner winner;
+    return reverse_winner(planner->reverse, ip, &winner) && slice_equal(winner.owner, owner->id);
+}
+
+/* ---- Plans ---- */
+
+void planner_withhold(struct planner *planner, const struct etcd_op *op, int64_t revision,
+                      struct planned *planned)
+{
+    plan_add(&planner->withheld, op, revision);
+    planned->is_withheld = true;
+}
+
+/* Whether the key may be changed from what it is. Not while whose it is may want it to stay: an
+ * owner in doubt whose claim might win, or a namespace whose pods are not all known. ip NULL: it is
+ * of no address. winner NULL: the address has no name. */
+static bool may_change(const struct planner *planner, const struct reverse_key *there,
+                       const struct ip *ip, const struct reverse_winner *winner)
+{
+    struct slice named = reverse_key_claimant(there);
+    const struct inventory *inventory = planner->config.inventory;
+    const struct owner *claimant = owners_find(planner->config.owners, named);
+    bool is_in_doubt = claimant && claimant->is_in_doubt;
+    if (!inventory_knows_claims(inventory, named) || owners_has_due(planner->config.owners)) {
+        return false;
+    }
+    if (!ip || (winner && (winner->is_allocated || slice_equal(winner->owner, named)))) {
+        return true;
+    }
+    if (is_in_doubt && reverse_may_win(planner->reverse, ip, named)) {
+        return false;
+    }
+    return inventory_knows_pods(inventory) ||
+           !reverse_is_claimed_beside(planner->reverse, ip, named) ||
+           (winner && reverse_is_same_namespace(winner->owner, named));
+}
+
+void planner_reverse_plan_key(struct planner *planner, const struct owner *owner,
+                              const struct ip *ip, const struct reverse_winner *winner,
+                              struct planned *planned)
+{
+    struct slice key = buf_slice(&planner->key);
+    const struct reverse_key *there = reverse_keys_find(planner->config.reverse_keys, key);
+    struct owner *locker = reverse_keys_locker(planner->config.reverse_keys, key);
+    struct etcd_op op = {.kind = ETCD_OP_DELETE, .key = key};
+    if (winner) {
+        naming_value(&planner->naming, winner->host, 0, &planner->value);
+        op.kind = ETCD_OP_PUT;
+        op.value = buf_slice(&planner->value);
+    }
+    if (locker && locker != owner) { /* its value in etcd is about to change */
+        planner_withhold(planner, &op, there ? there->value.revision : 0, planned);
+        planned->other = locker;
+        return;
+    }
+    if (winner && there && !there->value.is_ours) {
+        if (slice_equal(winner->owner, owner->id)) { /* counted once, and not for who goes */
+            planned->foreign_count++;
+            plan_add(&planner->left, &op, 0);
+        }
+        return;
+    }
+    if (winner ? there && there->value.hash == actual_value_hash(op.value)
+               : !there || !there->value.is_ours) {
+        return;
+    }
+    int64_t revision = there ? there->value.revision : 0;
+    if (there && !may_change(planner, there, ip, winner)) {
+        planner_withhold(planner, &op, revision, planned);
+    } else {
+        plan_add(&planner->reverse_plan, &op, revision);
+    }
+}
+
+static void plan_address(struct planner *planner, const struct owner *owner, const struct ip *ip,
+                         struct planned *planned)
+{
+    struct reverse_winner winner;
+    bool has_winner = reverse_winner(planner->reverse, ip, &winner);
+    buf_clear(&planner->key);
+    reverse_key(ip, &planner->key);
+    planner_reverse_plan_key(planner, owner, ip, has_winner ? &winner : NULL, planned);
+}
+
+void planner_reverse_plan_addresses(struct planner *planner, const struct owner *owner,
+                                    const struct claims *claims, struct planned *planned)
+{
+    for (size_t i = 0; i < claims->count; i++) {
+        struct claim claim = claims_get(claims, i);
+        if (planner_reverse_wins(planner, owner, &claim.ip)) {
+            plan_address(planner, owner, &claim.ip, planned);
+            planned->work++;
+        }
+    }
+    for (size_t i = 0; owner->touched && i < owner->touched->count; i++) {
+        if (!planner_reverse_wins(planner, owner, &owner->touched->ips[i])) {
+            plan_address(planner, owner, &owner->touched->ips[i], planned);
+        }
+    }
+}
+
+/* ---- For others ---- */
+
+bool planner_winner(const struct planner *planner, const struct ip *ip,
+                    struct reverse_winner *ret_winner)
+{
+    return reverse_winner(planner->reverse, ip, ret_winner);
+}
+
+size_t planner_reverse_count(const struct planner *planner)
+{
+    return reverse_count(planner->reverse);
+}
+
+size_t planner_reverse_refused(const struct planner *planner)
+{
+    return reverse_refused_count(planner->reverse);
+}
+
+bool planner_decide_reverse(struct planner *planner, struct slice key)
+{
+    struct ip ip;
+    return reverse_parse_key(key, &ip) && reverse_decide(planner->reverse, &ip);
+}
+
+void planner_leave_reverse(struct planner *planner, struct plan *plan, struct planned *planned)
+{
+    bool has_both = planned->reverse_ops > 0 && planned->reverse_ops < plan->op_count;
+    if (has_both) {
+        plan_move(plan, slice_str(REVERSE_TREE), &planner->withheld);
+        planned->reverse_ops = 0;
+        planned->is_withheld = true;
+        planned->is_split = true;
+    }
+}
+
+struct slice planner_reverse_owner(const struct planner *planner, struct slice key)
+{
+    struct reverse_winner winner;
+    struct ip ip;
+    if (!reverse_parse_key(key, &ip) || !reverse_winner(planner->reverse, &ip, &winner)) {
+        return slice_of(NULL, 0);
+    }
+    return winner.owner;
+}
