@@ -213,24 +213,26 @@ static void on_frame(void *data, enum kube_encoding encoding, struct slice frame
 }
 
 /* Older servers refuse what they do not know, or find it invalid in a watch; still older ones send
- * everything, and then nothing more. */
-static bool is_unknown(const struct scope_list *list, const struct kube_failure *failure)
+ * everything, and then nothing more or the end. */
+static bool is_unknown(const struct scope_list *list, const struct kube_failure *failure,
+                       bool has_ended)
 {
     return failure->status == 400 || failure->status == 422 ||
-           (list->is_open && failure->err.code == ERR_TIMEOUT);
+           (list->is_open && (has_ended || failure->err.code == ERR_TIMEOUT));
 }
 
 static void on_events_end(void *data, const struct kube_failure *failure)
 {
     struct scope_list *list = data;
     struct kube_failure ended = {0};
+    const bool has_ended = !failure;
     list->request = NULL;
-    if (!failure) {
+    if (has_ended) {
         err_set(&ended.err, ERR_UNAVAILABLE, "list of %s: ended before everything was sent",
                 list->config.resource->name);
         failure = &ended;
     }
-    if (failure->status == 403 || is_unknown(list, failure)) {
+    if (failure->status == 403 || is_unknown(list, failure, has_ended)) {
         list_otherwise(list, failure);
     } else {
         list->config.failed(list->config.data, failure);

@@ -120,8 +120,9 @@ bool inventory_awaits_claims(const struct inventory *inventory);
 bool inventory_has_pod(const struct inventory *inventory, const struct ip *ip);
 bool inventory_has_pod_of(const struct inventory *inventory, const struct ip *ip, struct slice ns);
 
-/* Whether those are all: pods have been listed completely, or are not wanted. */
-bool inventory_knows_pods(const struct inventory *inventory);
+/* Whether those of the namespace of this Service, "svc/default/web", are all: pods have been listed
+ * completely, or are not wanted. An empty owner: of all namespaces. */
+bool inventory_knows_pods(const struct inventory *inventory, struct slice owner);
 
 /* A bit (1 << kind) for each kind that has been listed completely or is not wanted. */
 unsigned inventory_complete_kinds(const struct inventory *inventory);

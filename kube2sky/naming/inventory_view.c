@@ -204,10 +204,12 @@ bool inventory_has_pod_of(const struct inventory *inventory, const struct ip *ip
     return part && index_has_pod_of(&part->index, ip, ns);
 }
 
-bool inventory_knows_pods(const struct inventory *inventory)
+bool inventory_knows_pods(const struct inventory *inventory, struct slice owner)
 {
-    bool is_known = true;
-    for (size_t i = 0; i < inventory->part_count && is_known; i++) {
+    const struct inventory *part =
+        owner.len ? part_of(inventory, behind(owner, SERVICE_PREFIX)) : NULL;
+    bool is_known = !owner.len || (part && may_delete_of(part, KUBE_POD));
+    for (size_t i = 0; i < inventory->part_count && is_known && !owner.len; i++) {
         is_known = may_delete_of(inventory->parts[i], KUBE_POD);
     }
     return is_known;

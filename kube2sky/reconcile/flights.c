@@ -61,7 +61,8 @@ void flights_free(struct flights *flights)
  * keys were written, which belong to no owner, planning finds nothing to do.) */
 static bool needs_look(const struct owner *owner, int64_t revision)
 {
-    return owner->has_changed || owner->first_event != revision || owner->last_event != revision;
+    return owner->has_changed || owner->is_partial || owner->first_event != revision ||
+           owner->last_event != revision;
 }
 
 static bool has_event_of_others(const struct owner *owner, int64_t revision)

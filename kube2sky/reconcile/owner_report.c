@@ -191,9 +191,11 @@ static void explain_held_back(const struct look *look, const struct planned *pla
         add_reason(look->report, !inventory_knows_claims(inventory, slice_of(NULL, 0))
                                      ? "reverse names wait: not every Service and endpoint that "
                                        "may claim them has been listed"
-                                 : !inventory_knows_pods(inventory)
+                                 : !inventory_knows_pods(inventory, slice_of(NULL, 0))
                                      ? "a reverse name waits: pods, which may decide whose it is, "
                                        "have not been listed"
+                                 : owners_has_due(look->r->owners)
+                                     ? "a reverse name waits: objects that may claim it are due"
                                      : "a reverse name waits: the Service that has it now is in "
                                        "doubt");
     }

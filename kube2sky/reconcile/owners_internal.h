@@ -89,6 +89,7 @@ struct owner {
 
     /* In flight only: whether to plan again after landing */
     bool has_changed;    /* its objects changed */
+    bool is_partial;     /* something was withheld when it boarded: it is looked at after landing */
     int64_t first_event; /* first and last revision of the changes seen in flight, 0 = none; */
     int64_t last_event;  /* both its own transaction's if nothing else changed it */
     struct flight *unfinished; /* has the rest of its plan, larger than a transaction: it is in the

@@ -167,6 +167,13 @@ static size_t claim_difference(struct planner *planner, struct owner *owner)
     return 1 + difference->come.count + difference->gone.count;
 }
 
+/* Of the owner last named: what went in, or what came out. */
+static size_t work_done(const struct planner *planner)
+{
+    size_t in = owner_objects_work(&planner->objects), out = planner->desired.count;
+    return in > out ? in : out;
+}
+
 size_t planner_claim(struct planner *planner, struct owner *owner)
 {
     if (owner->difference) {
@@ -191,7 +198,7 @@ size_t planner_claim(struct planner *planner, struct owner *owner)
         planner_reverse_decide_pod(planner, owner);
         touch(planner, owner);
     }
-    return r < 0 ? 1 : 1 + planner->desired.count;
+    return 1 + work_done(planner);
 }
 
 int planner_look(struct planner *planner, const struct owner *owner,
@@ -325,6 +332,7 @@ static void plan_objects(struct planner *planner, const struct owner *owner,
         planner_reverse_plan_addresses(planner, owner, &planner->claims, planned);
         append_ops(plan, &planner->reverse_plan, ETCD_OP_PUT);
         append_ops(plan, &planner->reverse_plan, ETCD_OP_DELETE);
+        planned->work += work_done(planner);
         return;
     }
     planner_reverse_plan_addresses(planner, owner, &planner->claims, planned);
@@ -335,7 +343,7 @@ static void plan_objects(struct planner *planner, const struct owner *owner,
     append_ops(plan, &planner->reverse_plan, ETCD_OP_PUT);
     plan_deletes(planner, owner, plan, planned);
     append_ops(plan, &planner->reverse_plan, ETCD_OP_DELETE);
-    planned->work += planned->desired_count + owner->actual.count;
+    planned->work += (is_named ? planned->desired_count : work_done(planner)) + owner->actual.count;
 }
 
 static const struct actual_key *find_actual(const struct owner *owner, struct slice base,

@@ -58,16 +58,22 @@ static bool may_change(const struct planner *planner, const struct reverse_key *
     const struct inventory *inventory = planner->config.inventory;
     const struct owner *claimant = owners_find(planner->config.owners, named);
     bool is_in_doubt = claimant && claimant->is_in_doubt;
-    if (!inventory_knows_claims(inventory, named) || owners_has_due(planner->config.owners)) {
+    if (!inventory_knows_claims(inventory, named)) {
         return false;
     }
-    if (!ip || (winner && (winner->is_allocated || slice_equal(winner->owner, named)))) {
+    if (ip && winner && (winner->is_allocated || slice_equal(winner->owner, named))) {
+        return true; /* whatever is claimed next */
+    }
+    if (owners_has_due(planner->config.owners)) {
+        return false;
+    }
+    if (!ip) {
         return true;
     }
     if (is_in_doubt && reverse_may_win(planner->reverse, ip, named)) {
         return false;
     }
-    return inventory_knows_pods(inventory) ||
+    return inventory_knows_pods(inventory, named) ||
            !reverse_is_claimed_beside(planner->reverse, ip, named) ||
            (winner && reverse_is_same_namespace(winner->owner, named));
 }
@@ -133,6 +139,7 @@ void planner_reverse_plan_addresses(struct planner *planner, const struct owner 
         if (!planner_reverse_wins(planner, owner, &owner->touched->ips[i])) {
             plan_address(planner, owner, &owner->touched->ips[i], planned);
         }
+        planned->work++;
     }
 }
 
@@ -162,8 +169,11 @@ bool planner_decide_reverse(struct planner *planner, struct slice key)
 
 void planner_leave_reverse(struct planner *planner, struct plan *plan, struct planned *planned)
 {
-    bool has_both = planned->reverse_ops > 0 && planned->reverse_ops < plan->op_count;
-    if (has_both) {
+    size_t reverse_ops = 0;
+    for (size_t i = 0; i < plan->op_count; i++) {
+        reverse_ops += slice_has_prefix(plan_get(plan, i).key, slice_str(REVERSE_TREE));
+    }
+    if (reverse_ops > 0 && reverse_ops < plan->op_count) {
         plan_move(plan, slice_str(REVERSE_TREE), &planner->withheld);
         planned->reverse_ops = 0;
         planned->is_withheld = true;

@@ -128,7 +128,7 @@ static bool board(struct reconciler *r, struct owner *owner, struct flight *flig
     if (planned->reverse_ops) {
         lock_reverse_keys(r, owner, fit == PLAN_FITS_WHOLE ? &r->plan : &flight->rest);
     }
-    owner->has_changed = planned->is_withheld; /* then it is held, blocked, or goes on */
+    owner->is_partial = planned->is_withheld;
     owner->is_split = planned->is_split;
     return fit == PLAN_FITS_WHOLE && !is_alone;
 }
@@ -169,7 +169,7 @@ static bool plan_owner(struct reconciler *r, struct owner *owner, struct flight 
     if (owner->is_overtaken || owner->is_suspect || (must_rest && contest_is_of_reverse(owner))) {
         planner_leave_reverse(&r->planner, &r->plan, &planned);
     }
-    if (!is_held && (!must_rest || planned.is_split)) {
+    if (!is_held && (!must_rest || (planned.is_split && contest_is_of_reverse(owner)))) {
         return board(r, owner, flight, &planned);
     }
     count_planned(r, owner, &planned);

@@ -294,6 +294,9 @@ static void on_state(void *data, const struct err *err)
         if (was_denied || !range->has_read) {
             forget_read(range);
         }
+        if (!was_denied) { /* who waited for this range, waits no longer */
+            range->marks->config.ended(range->marks->config.data);
+        }
     }
 }
 

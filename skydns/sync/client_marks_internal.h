@@ -52,7 +52,7 @@ struct client_marks_config {
      * confirmed it, or said otherwise. */
     struct slice saved;
 
-    /* A commit, or the end of a domain, has changed something; in this order. */
+    /* A commit, a denial, or the end of a domain has changed something; in this order. */
     void (*known)(void *data);       /* client_marks_is_known says something else of a domain */
     void (*lists_known)(void *data); /* so does client_marks_are_lists_known; behind `visible` */
     void (*barred)(void *data, const struct ip *ip, bool is_barred); /* of domains that are known;

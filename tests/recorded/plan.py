@@ -145,7 +145,7 @@ class Clock:
 WIRE_CORPORA = (
     "query", "query_parse", "tsig", "transfer_query", "tcp_frames", "upstream_frames", "rr_text",
     "relay", "kept_reply", "external", "signer", "nsec", "notify", "dns_reply", "dname", "dnsgrpc",
-    "doh_reply",
+    "http_response",
 )  # fmt: skip
 
 

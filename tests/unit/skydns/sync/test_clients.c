@@ -752,6 +752,19 @@ static void test_denied(void **state)
 
 /* What was read before counts until it is denied for the second time; then nobody is identified and
  * nothing shown. Whoever may read again knows again. */
+/* Who waits for what can be known of clients hears of the last denial, too. */
+static void test_denied_last(void **state)
+{
+    struct fixture *f = *state;
+    set(f, true, 1);
+    read_none(VIS);
+    assert_false(clients_are_settled(f->clients));
+    unsigned changes = f->changed;
+    refuse(NODES);
+    assert_true(clients_are_settled(f->clients));
+    assert_int_equal(f->changed, changes + 1);
+}
+
 static void test_denied_after_the_start(void **state)
 {
     struct fixture *f = *state;
@@ -1060,6 +1073,7 @@ int main(void)
         TEST(test_more_addresses_than_are_kept),
         TEST(test_denied),
         TEST(test_nothing_is_known_before_the_lists_are),
+        TEST(test_denied_last),
         TEST(test_denied_after_the_start),
         TEST(test_saved),
         TEST(test_saved_of_others),
