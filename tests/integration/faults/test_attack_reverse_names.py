@@ -92,9 +92,9 @@ def test_attack_names_of_anothers_pods(fault_bed):
     names.put_service(GOOD, "web", [*WEB, LATER])
     names.wait(LATER, "web.good")
     bed.wait_model(names.model)
-    revision = bed.etcd.revision()
+    records = bed.etcd.get_prefix("/skydns/")
     names.restart()
-    assert bed.etcd.revision() == revision
+    assert bed.etcd.get_prefix("/skydns/") == records
     bed.kube.delete("pods", "later", GOOD)
     names.put_service(GOOD, "web", WEB)
     names.wait(LATER, "a.evil")
