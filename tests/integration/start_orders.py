@@ -181,8 +181,14 @@ class StartOrders:
 
     def _wrong(self, beds: list[OrderBed]) -> list[OrderBed]:
         objects = self._kube.objects() | {SLICES: self._api.slices()}
-        right = {source: _ours(Model(source, has_pods=False).keys(objects)) for source in (SLICES, ENDPOINTS)}
-        return [bed for bed in beds if _ours(bed.etcd.values("/skydns/")) != right[bed.case.source]]
+        models = {source: Model(source, has_pods=False) for source in (SLICES, ENDPOINTS)}
+        right = {source: model.keys(objects) for source, model in models.items()}
+
+        def is_wrong(bed: OrderBed) -> bool:
+            found, source = bed.etcd.values("/skydns/"), bed.case.source
+            return _ours(found) != _ours(models[source].adopt(right[source], found))
+
+        return [bed for bed in beds if is_wrong(bed)]
 
     def _wait_prompt(self, what: str) -> None:
         """Whoever writes later changes, has deleted what must go."""

@@ -214,8 +214,8 @@ class ClusterBed(Bed):
         model, differs = model or self.model, {}
 
         def is_right() -> bool:
-            right = model.keys({kind: self.kube.items(kind) for kind in kinds_of(model)})
             found = {key: text for key, text in self.etcd.values("/skydns/").items() if model.covers(key)}
+            right = model.adopt(model.keys({kind: self.kube.items(kind) for kind in kinds_of(model)}), found)
             differs.clear()
             differs.update({key: (right.get(key), found.get(key)) for key in right.keys() | found.keys()})
             return right == found

@@ -426,6 +426,19 @@ def _longer_reverse(case: Case) -> Answer | None:
     return case.with_ours_unchecked() if is_one and case.theirs.of("PTR") else None
 
 
+@accept("R4")
+def _ptr_by_namespace(case: Case) -> Answer | None:
+    """PTR of an address that endpoints of other namespaces than its pod's have, or of several | none, or one name | all |
+    ours: whoever may write endpoints could take it
+    """
+    is_one = case.place.kind == "reverse" and case.rdtype == "PTR"
+    names = {one.name for one in case.view.claims(case.place.ip)} if is_one else set()
+    right = case.view.reverse_hosts(case.place.ip) if is_one else set()
+    ours, theirs = ({one.data for one in each.of("PTR")} for each in (case.ours, case.theirs))
+    is_right = len(ours) == 1 and ours <= right or case.is_forwarded and not ours and not right
+    return case.with_ours_unchecked() if theirs and theirs <= names and is_right else None
+
+
 # ---- Every answer ----
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from answer_model import AnswerModel, Key
-from model import Model
+from model import Model, reverse_key
 
 DOMAIN = "cluster.local."
 SERVICE_NAME = "kubernetes.io/service-name"
@@ -100,7 +100,9 @@ class View:
         for key in self._slices:
             for endpoint in self._endpoints(*key):
                 self._by_ip.setdefault(endpoint.ip, []).append(endpoint)
-        made = Model(endpoint_names=names, has_pods=pods == "verified").keys(objects)
+        writer = Model(endpoint_names=names, has_pods=pods == "verified")
+        made = writer.keys(objects)
+        self._open = writer.open
         keys = [_VERSION, *(_key(path, text) for path, text in made.items())]
         self._model = AnswerModel(keys, "kubernetes")
         paths = [_NS, *(key.path for key in keys)]
@@ -166,6 +168,12 @@ class View:
         """The Services that have an endpoint with this address, ready or not."""
         names = {one.service for one in self._by_ip.get(ip, ())}
         return [one for one in self.services.values() if f"{one.name}.{one.namespace}" in names]
+
+    def reverse_hosts(self, ip: str) -> set[str]:
+        """The names that ours may give the address: one of several that no pod decides between, or none."""
+        key = reverse_key(ip)
+        host = self._hosts.get(_path(ipaddress.ip_address(ip).reverse_pointer + "."))
+        return {_key(key, text).host.lower() for text in self._open.get(key, ())} or ({host.lower()} if host else set())
 
     # ---- Names ----
 
