@@ -435,8 +435,8 @@ def _ptr_by_namespace(case: Case) -> Answer | None:
     names = {one.name for one in case.view.claims(case.place.ip)} if is_one else set()
     right = case.view.reverse_hosts(case.place.ip) if is_one else set()
     ours, theirs = ({one.data for one in each.of("PTR")} for each in (case.ours, case.theirs))
-    is_right = len(ours) == 1 and ours <= right or case.is_forwarded and not ours and not right
-    return case.with_ours_unchecked() if theirs and theirs <= names and is_right else None
+    is_right = not ours and not right if case.is_forwarded else len(ours) == 1 and ours <= right
+    return case.with_our_records() if theirs and theirs <= names and is_right else None
 
 
 # ---- Every answer ----

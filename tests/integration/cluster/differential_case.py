@@ -104,9 +104,12 @@ class Case:
 
     def with_ours(self) -> Answer | None:
         """Ours, if it is that of skydns' own model: the difference hides CoreDNS's whole answer."""
+        return self.with_our_records() if self._is_ours_right() else None
+
+    def with_our_records(self) -> Answer:
+        """Ours, but for flags that have nothing to do with what is answered: the rule itself says what is right."""
         taken = {"AA", "TC", "RA"}
-        flags = self.theirs.flags - taken | self.ours.flags & taken
-        return replace(self.with_ours_unchecked(), flags=flags) if self._is_ours_right() else None
+        return replace(self.with_ours_unchecked(), flags=self.theirs.flags - taken | self.ours.flags & taken)
 
     def with_ours_unchecked(self) -> Answer:
         """Ours, where the model has no opinion and the rule itself says what ours must be."""
