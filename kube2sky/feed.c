@@ -1,5 +1,6 @@
 #include "kube2sky/feed.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -128,12 +129,19 @@ static struct follower *follower_of(struct feed *feed, enum kube_kind kind, cons
 
 static const struct kube_resource *resource_of_parts(void *data, const char *ns)
 {
-    return reflector_resource(follower_of(data, KUBE_ENDPOINTS, ns)->reflector);
+    const struct follower *follower = follower_of(data, KUBE_ENDPOINTS, ns);
+    assert(follower); /* parts are wanted of namespaces that are followed */
+    return reflector_resource(follower->reflector);
 }
 
 static void on_part(void *data, struct kube_object *object)
 {
-    inventory_fill(follower_of(data, KUBE_ENDPOINTS, object->ns)->inventory, object);
+    const struct follower *follower = follower_of(data, KUBE_ENDPOINTS, object->ns);
+    if (follower) {
+        inventory_fill(follower->inventory, object);
+    } else {
+        kube_object_free(object); /* of a namespace that nobody asked for */
+    }
 }
 
 static bool is_config_map(const struct feed *feed, const char *ns, const char *name)

@@ -130,8 +130,10 @@ const struct kube_resource *endpoints_switch_failed(struct endpoints_switch *s,
     s->refused_status = is_refusal ? failure->status : 0;
     s->refusal = failure->err;
     if (is_refusal && resource == kube_resource_of(KUBE_SLICE)) {
-        bool is_absent = endpoints_source_is_absence(failure->status);
-        s->forbidden = is_absent ? (struct err){0} : failure->err;
+        s->forbidden = (struct err){0};
+        if (!endpoints_source_is_absence(failure->status)) {
+            s->forbidden = failure->err;
+        }
     }
     return endpoints_source_instead(
         mode_of(s), &(struct endpoints_refusal){.resource = resource,
