@@ -31,7 +31,6 @@ struct fetch_namespace {
     int64_t start_ms;          /* of the list that runs */
     struct backoff backoff;
     struct kube_request *request; /* NULL: no list runs */
-    struct kube_list *list;       /* while it arrives */
     const struct kube_resource *resource;
     uint32_t len;
     char name[];
@@ -88,7 +87,6 @@ static void free_namespace(struct fetch_namespace *ns)
         free(service);
     }
     key_table_fini(&ns->services);
-    kube_list_free(ns->list);
     if (ns->request) {
         kube_request_cancel(ns->request);
     }
@@ -135,8 +133,6 @@ static void end_list(struct fetch_namespace *ns, const struct err *err)
     int64_t now_ms = clock_monotonic_ms(), took_ms = now_ms - ns->start_ms;
     int64_t pause_ms = PARTS_FETCH_SHARE * took_ms;
     ns->request = NULL;
-    kube_list_free(ns->list);
-    ns->list = NULL;
     fetch->running--;
     settle_asked(ns, !err);
     if (err) {
@@ -163,36 +159,10 @@ static void on_object(void *data, struct kube_object *object)
     }
 }
 
-static void on_bad(void *data UNUSED, const struct err *err UNUSED)
+static void on_end(void *data, struct kube_list_meta *meta UNUSED,
+                   const struct kube_failure *failure)
 {
-}
-
-static void on_open(void *data, enum kube_encoding encoding)
-{
-    struct fetch_namespace *ns = data;
-    ns->list = kube_list_new(encoding, ns->resource->kind, on_object, on_bad, ns);
-}
-
-static void on_bytes(void *data, struct slice bytes)
-{
-    struct fetch_namespace *ns = data;
-    struct err err = {0};
-    if (kube_list_push(ns->list, bytes, &err) < 0) {
-        kube_request_cancel(ns->request);
-        end_list(ns, &err);
-    }
-}
-
-static void on_end(void *data, const struct kube_failure *failure)
-{
-    struct fetch_namespace *ns = data;
-    struct kube_list_meta meta = {0};
-    struct err err = {0};
-    bool is_listed = !failure && kube_list_end(ns->list, &meta, &err) == 0;
-    if (is_listed) {
-        kube_list_meta_fini(&meta);
-    }
-    end_list(ns, is_listed ? NULL : failure ? &failure->err : &err);
+    end_list(data, failure ? &failure->err : NULL);
 }
 
 static bool is_plain(struct slice name)
@@ -233,8 +203,7 @@ static const struct wanted_service *ask_waiting(struct fetch_namespace *ns, stru
 
 static void start_list(struct fetch_namespace *ns)
 {
-    static const struct kube_list_callbacks callbacks = {
-        .on_open = on_open, .on_bytes = on_bytes, .on_end = on_end};
+    static const struct kube_list_callbacks callbacks = {.on_object = on_object, .on_end = on_end};
     struct parts_fetch *fetch = ns->fetch;
     struct buf selector;
     buf_init(&selector, KUBE_SELECTOR_MAX);

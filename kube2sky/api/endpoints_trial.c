@@ -13,19 +13,12 @@ enum { WATCH_S = 1 };
 struct endpoints_trial {
     struct endpoints_trial_config config;
     struct kube_request *request; /* NULL: it has ended */
-    struct kube_list *list;       /* while it arrives */
     size_t at;                    /* the namespace being tried */
 };
 
 static void try_namespace(struct endpoints_trial *trial);
 
 /* ---- The end ---- */
-
-static void forget_list(struct endpoints_trial *trial)
-{
-    kube_list_free(trial->list);
-    trial->list = NULL;
-}
 
 /* May free the trial. */
 static void end(struct endpoints_trial *trial, enum endpoints_trial_result result)
@@ -85,44 +78,12 @@ static void try_watch(struct endpoints_trial *trial, const char *version)
 
 /* ---- The list ---- */
 
-static void on_object(void *data UNUSED, struct kube_object *object)
-{
-    kube_object_free(object);
-}
-
-static void on_bad(void *data UNUSED, const struct err *err UNUSED)
-{
-}
-
-static void on_list_open(void *data, enum kube_encoding encoding)
+static void on_list_end(void *data, struct kube_list_meta *meta, const struct kube_failure *failure)
 {
     struct endpoints_trial *trial = data;
-    trial->list = kube_list_new(encoding, trial->config.resource->kind, on_object, on_bad, trial);
-}
-
-static void on_list_bytes(void *data, struct slice bytes)
-{
-    struct endpoints_trial *trial = data;
-    struct err err = {0};
-    if (kube_list_push(trial->list, bytes, &err) < 0) {
-        kube_request_cancel(trial->request);
-        trial->request = NULL;
-        forget_list(trial);
-        end(trial, ENDPOINTS_TRIAL_UNKNOWN);
-    }
-}
-
-static void on_list_end(void *data, const struct kube_failure *failure)
-{
-    struct endpoints_trial *trial = data;
-    struct kube_list_meta meta = {0};
-    struct err err = {0};
     trial->request = NULL;
-    bool is_listed = !failure && kube_list_end(trial->list, &meta, &err) == 0;
-    forget_list(trial);
-    if (is_listed) {
-        try_watch(trial, meta.resource_version);
-        kube_list_meta_fini(&meta);
+    if (meta) {
+        try_watch(trial, meta->resource_version);
     } else {
         end(trial, result_of_list(failure));
     }
@@ -130,8 +91,7 @@ static void on_list_end(void *data, const struct kube_failure *failure)
 
 static void try_namespace(struct endpoints_trial *trial)
 {
-    static const struct kube_list_callbacks callbacks = {
-        .on_open = on_list_open, .on_bytes = on_list_bytes, .on_end = on_list_end};
+    static const struct kube_list_callbacks callbacks = {.on_end = on_list_end};
     trial->request = kube_client_list(trial->config.client, trial->config.resource,
                                       &trial->config.scopes[trial->at], 1, "", &callbacks, trial);
 }
@@ -154,6 +114,5 @@ void endpoints_trial_stop(struct endpoints_trial *trial)
     if (trial->request) {
         kube_request_cancel(trial->request);
     }
-    forget_list(trial);
     free(trial);
 }

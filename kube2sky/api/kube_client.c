@@ -62,7 +62,9 @@ struct kube_request {
     struct http_call *question; /* NULL: none runs */
     void (*answered)(void *data, bool is_there);
     char *what; /* "GET https://.../api/v1/services", for messages */
+    const struct kube_resource *resource;
     struct kube_list_callbacks list;
+    struct kube_list *objects; /* while a list arrives */
     struct kube_watch_callbacks watch;
     void *data;
     struct kube_frames frames;
@@ -251,6 +253,7 @@ static void free_request(struct kube_request *request)
 {
     http_client_free(request->own);
     kube_frames_fini(&request->frames);
+    kube_list_free(request->objects);
     free(request->what);
     free(request);
 }
@@ -303,6 +306,7 @@ static struct kube_request *new_request(struct kube_client *client,
 {
     struct kube_request *request = xcalloc(1, sizeof(*request));
     request->client = client;
+    request->resource = resource;
     request->what = what_is_asked(client, resource, scope);
     request->data = data;
     kube_frames_init(&request->frames, KUBE_JSON);
@@ -352,9 +356,10 @@ static int find_encoding(const struct kube_request *request, enum kube_encoding 
     return 0;
 }
 
-static void end_list(struct kube_request *request, const struct kube_failure *failure)
+static void end_list(struct kube_request *request, struct kube_list_meta *meta,
+                     const struct kube_failure *failure)
 {
-    request->list.on_end(request->data, failure);
+    request->list.on_end(request->data, meta, failure);
     free_request(request);
 }
 
@@ -367,6 +372,24 @@ static void end_delivery(struct kube_request *request)
     }
 }
 
+static void on_list_object(void *data, struct kube_object *object)
+{
+    struct kube_request *request = data;
+    if (request->list.on_object && !request->is_canceled) {
+        request->list.on_object(request->data, object);
+    } else {
+        kube_object_free(object);
+    }
+}
+
+static void on_list_bad_object(void *data, const struct err *err)
+{
+    struct kube_request *request = data;
+    if (request->list.on_bad && !request->is_canceled) {
+        request->list.on_bad(request->data, err);
+    }
+}
+
 static void on_list_open(void *data)
 {
     struct kube_request *request = data;
@@ -374,20 +397,38 @@ static void on_list_open(void *data)
     struct kube_failure failure = {.status = 200};
     if (find_encoding(request, &encoding, &failure.err) < 0) {
         http_call_cancel(request->call);
-        end_list(request, &failure);
+        end_list(request, NULL, &failure);
         return;
     }
-    request->is_delivering = true;
-    request->list.on_open(request->data, encoding);
-    end_delivery(request);
+    request->objects = kube_list_new(encoding, request->resource->kind, on_list_object,
+                                     on_list_bad_object, request);
+    if (request->list.on_open) {
+        request->is_delivering = true;
+        request->list.on_open(request->data);
+        end_delivery(request);
+    }
+}
+
+/* It is no list. */
+static void end_bad_list(struct kube_request *request, struct kube_failure *bad)
+{
+    err_wrap(&bad->err, bad->err.code, "%s", request->resource->name);
+    end_list(request, NULL, bad);
 }
 
 static void on_list_data(void *data, struct slice bytes)
 {
     struct kube_request *request = data;
+    struct kube_failure bad = {0};
     request->is_delivering = true;
-    request->list.on_bytes(request->data, bytes);
-    end_delivery(request);
+    int r = kube_list_push(request->objects, bytes, &bad.err);
+    request->is_delivering = false;
+    if (request->is_canceled) {
+        free_request(request);
+    } else if (r < 0) {
+        http_call_cancel(request->call);
+        end_bad_list(request, &bad);
+    }
 }
 
 static void on_list_end(void *data, const struct http_result *result)
@@ -397,7 +438,17 @@ static void on_list_end(void *data, const struct http_result *result)
     if (result->status == 401) {
         kube_auth_refused(request->client->auth);
     }
-    end_list(request, is_failure(request, result, &failure) ? &failure : NULL);
+    if (is_failure(request, result, &failure)) {
+        end_list(request, NULL, &failure);
+        return;
+    }
+    struct kube_list_meta meta = {0};
+    if (kube_list_end(request->objects, &meta, &failure.err) < 0) {
+        end_bad_list(request, &failure);
+    } else {
+        end_list(request, &meta, NULL);
+        kube_list_meta_fini(&meta);
+    }
 }
 
 struct kube_request *kube_client_list(struct kube_client *client,

@@ -89,13 +89,15 @@ struct kube_failure {
 enum { KUBE_RETRY_AFTER_MAX_MS = 60 * 1000 };
 
 /* One page of a list; continue_token "" for the first. limit: how many objects, 0 = all. on_open
- * once the server has answered 200, on_bytes for the body as it arrives, on_end once: failure NULL
- * if it is complete. */
+ * once the server has answered 200, on_object and on_bad as the body arrives (kube_list_new),
+ * on_end once: failure NULL and meta, whose strings may be taken, if it is complete; else meta
+ * NULL. */
 enum { KUBE_PAGE_OBJECTS = 500 };
 struct kube_list_callbacks {
-    void (*on_open)(void *data, enum kube_encoding encoding);
-    void (*on_bytes)(void *data, struct slice bytes);
-    void (*on_end)(void *data, const struct kube_failure *failure);
+    void (*on_open)(void *data); /* NULL: nobody waits for that */
+    kube_object_fn on_object;    /* NULL: objects are freed */
+    kube_bad_object_fn on_bad;   /* NULL: they are passed over */
+    void (*on_end)(void *data, struct kube_list_meta *meta, const struct kube_failure *failure);
 };
 struct kube_request *kube_client_list(struct kube_client *client,
                                       const struct kube_resource *resource,

@@ -12,9 +12,8 @@ struct scope_list {
     bool is_open;                 /* open was called */
     int64_t object_count;
 
-    struct kube_list *page; /* while it arrives */
-    char *version;          /* of the first page; NULL: not known yet */
-    char *continue_token;   /* of the next one; NULL: the first */
+    char *version;        /* of the first page; NULL: not known yet */
+    char *continue_token; /* of the next one; NULL: the first */
 };
 
 static void request_page(struct scope_list *list);
@@ -25,12 +24,11 @@ static void leave(struct scope_list *list)
         kube_request_cancel(list->request);
         list->request = NULL;
     }
-    kube_list_free(list->page);
-    list->page = NULL;
 }
 
-static void begin(struct scope_list *list)
+static void begin(void *data)
 {
+    struct scope_list *list = data;
     if (!list->is_open) {
         list->is_open = true;
         list->config.open(list->config.data);
@@ -52,30 +50,6 @@ static void on_bad_object(void *data, const struct err *err)
     list->config.bad(list->config.data, err);
 }
 
-static void on_page_open(void *data, enum kube_encoding encoding)
-{
-    struct scope_list *list = data;
-    begin(list);
-    list->page =
-        kube_list_new(encoding, list->config.resource->kind, on_object, on_bad_object, list);
-}
-
-static void fail_page(struct scope_list *list, struct kube_failure *bad)
-{
-    leave(list);
-    err_wrap(&bad->err, bad->err.code, "%s", list->config.resource->name);
-    list->config.failed(list->config.data, bad);
-}
-
-static void on_page_bytes(void *data, struct slice bytes)
-{
-    struct scope_list *list = data;
-    struct kube_failure bad = {0};
-    if (kube_list_push(list->page, bytes, &bad.err) < 0) {
-        fail_page(list, &bad);
-    }
-}
-
 static void log_page(const struct scope_list *list, const struct kube_list_meta *meta)
 {
     log_debug("list page received", LOG_STR("kind", list->config.resource->name),
@@ -92,27 +66,18 @@ static void take_meta(struct scope_list *list, struct kube_list_meta *meta)
     }
     free(list->continue_token);
     list->continue_token = *meta->continue_token ? STEAL(meta->continue_token) : NULL;
-    kube_list_meta_fini(meta);
 }
 
-static void on_page_end(void *data, const struct kube_failure *failure)
+static void on_page_end(void *data, struct kube_list_meta *meta, const struct kube_failure *failure)
 {
     struct scope_list *list = data;
-    struct kube_list_meta meta = {0};
-    struct kube_failure bad = {0};
     list->request = NULL;
     if (failure) {
-        leave(list);
         list->config.failed(list->config.data, failure);
         return;
     }
-    if (kube_list_end(list->page, &meta, &bad.err) < 0) {
-        fail_page(list, &bad);
-        return;
-    }
-    leave(list);
-    log_page(list, &meta);
-    take_meta(list, &meta);
+    log_page(list, meta);
+    take_meta(list, meta);
     if (list->continue_token) {
         request_page(list);
     } else {
@@ -123,7 +88,7 @@ static void on_page_end(void *data, const struct kube_failure *failure)
 static void request_page(struct scope_list *list)
 {
     static const struct kube_list_callbacks callbacks = {
-        .on_open = on_page_open, .on_bytes = on_page_bytes, .on_end = on_page_end};
+        .on_open = begin, .on_object = on_object, .on_bad = on_bad_object, .on_end = on_page_end};
     const struct scope_list_config *config = &list->config;
     log_debug("list page requested", LOG_STR("kind", config->resource->name),
               LOG_STR("namespace", config->scope.ns), LOG_INT("limit", config->page_objects),
@@ -134,11 +99,6 @@ static void request_page(struct scope_list *list)
 }
 
 /* ---- Events ---- */
-
-static void on_events_open(void *data)
-{
-    begin(data);
-}
 
 /* Whoever may list may not watch. If the server had begun, what it sent is void: some of it may be
  * gone since. */
@@ -156,6 +116,13 @@ static void list_otherwise(struct scope_list *list, const struct kube_failure *f
     } else {
         request_page(list);
     }
+}
+
+static void fail_events(struct scope_list *list, struct kube_failure *bad)
+{
+    leave(list);
+    err_wrap(&bad->err, bad->err.code, "%s", list->config.resource->name);
+    list->config.failed(list->config.data, bad);
 }
 
 /* A server that ignores the wish sends bookmarks of its own accord. */
@@ -194,7 +161,7 @@ static void take_event(struct scope_list *list, struct kube_event *event, struct
         on_bookmark(list, event);
         break;
     case KUBE_EVENT_ERROR:
-        fail_page(list, bad);
+        fail_events(list, bad);
         break;
     }
 }
@@ -205,7 +172,7 @@ static void on_frame(void *data, enum kube_encoding encoding, struct slice frame
     struct kube_event event = {0};
     struct kube_failure bad = {0};
     if (kube_decode_event(encoding, list->config.resource->kind, frame, &event, &bad.err) < 0) {
-        fail_page(list, &bad);
+        fail_events(list, &bad);
     } else {
         take_event(list, &event, &bad);
     }
@@ -242,7 +209,7 @@ static void on_events_end(void *data, const struct kube_failure *failure)
 static void request_events(struct scope_list *list)
 {
     static const struct kube_watch_callbacks callbacks = {
-        .on_open = on_events_open, .on_frame = on_frame, .on_end = on_events_end};
+        .on_open = begin, .on_frame = on_frame, .on_end = on_events_end};
     const struct scope_list_config *config = &list->config;
     log_debug("list requested as events", LOG_STR("kind", config->resource->name),
               LOG_STR("namespace", config->scope.ns));

@@ -15,7 +15,6 @@ struct version_check {
     struct backoff backoff;
     ev_timer retry;
     struct kube_request *request; /* NULL: waiting, or done */
-    struct kube_list *list;
 };
 
 static void ask(struct version_check *check);
@@ -38,12 +37,6 @@ bool version_is_before(const char *version, const char *other)
 
 /* ---- The request ---- */
 
-static void forget_list(struct version_check *check)
-{
-    kube_list_free(check->list);
-    check->list = NULL;
-}
-
 static void ask_later(struct version_check *check, const struct kube_failure *failure)
 {
     uint32_t delay_ms = backoff_next_ms(&check->backoff, backoff_random());
@@ -57,32 +50,6 @@ static void on_retry(struct ev_loop *loop UNUSED, ev_timer *w, int revents UNUSE
     ask(w->data);
 }
 
-static void on_object(void *data UNUSED, struct kube_object *object)
-{
-    kube_object_free(object);
-}
-
-static void on_bad(void *data UNUSED, const struct err *err UNUSED)
-{
-}
-
-static void on_open(void *data, enum kube_encoding encoding)
-{
-    struct version_check *check = data;
-    check->list = kube_list_new(encoding, check->config.resource->kind, on_object, on_bad, check);
-}
-
-static void on_bytes(void *data, struct slice bytes)
-{
-    struct version_check *check = data;
-    struct err err;
-    if (kube_list_push(check->list, bytes, &err) < 0) {
-        kube_request_cancel(check->request);
-        check->request = NULL;
-        forget_list(check);
-    }
-}
-
 /* May free the check. */
 static void compare(struct version_check *check, const char *now)
 {
@@ -94,26 +61,26 @@ static void compare(struct version_check *check, const char *now)
 }
 
 /* What is refused, or makes no sense, does so again; the hourly list is left. */
-static void on_end(void *data, const struct kube_failure *failure)
+static bool is_lasting(const struct err *err)
+{
+    return err->code == ERR_REFUSED || err->code == ERR_PROTOCOL || err->code == ERR_SYNTAX ||
+           err->code == ERR_TOO_LARGE;
+}
+
+static void on_end(void *data, struct kube_list_meta *meta, const struct kube_failure *failure)
 {
     struct version_check *check = data;
-    struct kube_list_meta meta = {0};
-    struct err err;
     check->request = NULL;
-    bool is_read = !failure && kube_list_end(check->list, &meta, &err) == 0;
-    forget_list(check);
-    if (is_read) {
-        compare(check, meta.resource_version);
-        kube_list_meta_fini(&meta);
-    } else if (failure && failure->err.code != ERR_REFUSED && failure->err.code != ERR_PROTOCOL) {
+    if (meta) {
+        compare(check, meta->resource_version);
+    } else if (!is_lasting(&failure->err)) {
         ask_later(check, failure);
     }
 }
 
 static void ask(struct version_check *check)
 {
-    static const struct kube_list_callbacks callbacks = {
-        .on_open = on_open, .on_bytes = on_bytes, .on_end = on_end};
+    static const struct kube_list_callbacks callbacks = {.on_end = on_end};
     check->request = kube_client_list(check->config.client, check->config.resource, &check->scope,
                                       1, "", &callbacks, check);
 }
@@ -152,7 +119,6 @@ void version_check_stop(struct version_check *check)
             kube_request_cancel(check->request);
         }
         ev_timer_stop(check->config.loop, &check->retry);
-        forget_list(check);
         free(check->seen);
         free(check);
     }

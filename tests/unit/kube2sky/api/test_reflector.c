@@ -164,28 +164,22 @@ static void test_resumed_watches_slow_down(void **state)
 
 /* ---- Retry-After ---- */
 
-static void on_unused(void *data, enum kube_encoding encoding)
+static void on_unused(void *data)
 {
     (void)data;
-    (void)encoding;
     fail_msg("the list was opened");
 }
 
-static void on_no_bytes(void *data, struct slice bytes)
+static void on_refused(void *data, struct kube_list_meta *meta, const struct kube_failure *failure)
 {
-    (void)data;
-    (void)bytes;
-}
-
-static void on_refused(void *data, const struct kube_failure *failure)
-{
+    assert_null(meta);
     *(struct kube_failure *)data = *failure;
 }
 
 static void test_retry_after(void **state)
 {
-    static const struct kube_list_callbacks callbacks = {
-        .on_open = on_unused, .on_bytes = on_no_bytes, .on_end = on_refused};
+    static const struct kube_list_callbacks callbacks = {.on_open = on_unused,
+                                                         .on_end = on_refused};
     static const struct {
         const char *status;
         uint32_t want_ms;
