@@ -156,35 +156,6 @@ const struct ip *http_connection_client(const struct http_connection *connection
 
 /* ---- Replies ---- */
 
-static const char *status_text(int status)
-{
-    static const struct {
-        int status;
-        const char *text;
-    } texts[] = {
-        {200, "OK"},
-        {400, "Bad Request"},
-        {404, "Not Found"},
-        {405, "Method Not Allowed"},
-        {411, "Length Required"},
-        {413, "Content Too Large"},
-        {414, "URI Too Long"},
-        {417, "Expectation Failed"},
-        {421, "Misdirected Request"},
-        {431, "Request Header Fields Too Large"},
-        {500, "Internal Server Error"},
-        {501, "Not Implemented"},
-        {503, "Service Unavailable"},
-        {505, "HTTP Version Not Supported"},
-    };
-    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-        if (texts[i].status == status) {
-            return texts[i].text;
-        }
-    }
-    return "Other";
-}
-
 static void write_head(struct http_connection *c, const struct http_reply *reply)
 {
     struct buf *out = &c->out_head;
@@ -194,8 +165,9 @@ static void write_head(struct http_connection *c, const struct http_reply *reply
     size_t date_len =
         strftime(date, sizeof(date), "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&now, &utc));
     buf_clear(out);
-    buf_printf(out, "HTTP/1.1 %d %s\r\nDate: %.*s\r\nContent-Type: %s\r\n", reply->status,
-               status_text(reply->status), (int)date_len, date, reply->content_type);
+    buf_printf(out, "HTTP/1.1 %s\r\nDate: %.*s\r\nContent-Type: %s\r\n",
+               http_status_line((enum http_status)reply->status), (int)date_len, date,
+               reply->content_type);
     buf_append_str(out, reply->fields ? reply->fields : "");
     if (c->is_chunked) {
         buf_append_str(out, "Transfer-Encoding: chunked\r\n");
@@ -228,7 +200,7 @@ static void begin_reply(struct http_connection *c, struct http_reply *reply, boo
 
 static struct http_reply new_reply(void)
 {
-    struct http_reply reply = {.status = 200, .content_type = "text/plain; charset=utf-8"};
+    struct http_reply reply = {.status = HTTP_OK, .content_type = "text/plain; charset=utf-8"};
     buf_init(&reply.body, REPLY_BODY_MAX);
     return reply;
 }
@@ -247,7 +219,7 @@ static void fill_error(struct http_reply *reply, int status, const char *text)
 static void refuse(struct http_connection *c, int status)
 {
     struct http_reply reply = new_reply();
-    fill_error(&reply, status, status_text(status));
+    fill_error(&reply, status, http_status_line((enum http_status)status) + 4); /* the words */
     buf_append_char(&reply.body, '\n');
     c->is_last = true;
     c->head = new_head();
@@ -388,7 +360,7 @@ static bool refuse_host(const struct http_connection *c, struct http_reply *repl
         log_warn("HTTP request refused, its Host is none of ours; see -http-hosts",
                  LOG_SLICE("host", host), LOG_STR("client", ip_format(&c->client, text)));
     }
-    fill_error(reply, 421, "Host: ");
+    fill_error(reply, HTTP_WRONG_HOST, "Host: ");
     buf_append_slice(&reply->body, host);
     buf_append_str(&reply->body, ": expected an IP address, one label, localhost, a name in our "
                                  "domains, or one of -http-hosts\n");
@@ -415,14 +387,14 @@ static bool answer(struct http_connection *c)
     } else if (route) {
         route->handler(route->data, request, &reply);
     } else {
-        fill_error(&reply, 404, "not found\n");
+        fill_error(&reply, HTTP_NOT_FOUND, "not found\n");
     }
     if (reply.body.failed) {
-        fill_error(&reply, 500, "reply too large\n");
+        fill_error(&reply, HTTP_INTERNAL_ERROR, "reply too large\n");
     }
     const char *refusal = reply.events ? http_events_refusal(reply.events, &c->client) : NULL;
     if (refusal) {
-        fill_error(&reply, 503, refusal);
+        fill_error(&reply, HTTP_UNAVAILABLE, refusal);
     }
     bool is_head_alone = strcmp(request->method, "HEAD") == 0;
     c->is_last = c->head.wants_close || c->head.is_1_0 || reply.events;

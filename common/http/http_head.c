@@ -228,3 +228,40 @@ int http_head_parse(struct http_head *head, const uint8_t *bytes, size_t len)
     }
     return head->method.len > 0 ? HTTP_HEAD_TOO_LONG : HTTP_TARGET_TOO_LONG;
 }
+
+const char *http_status_line(enum http_status status)
+{
+    switch (status) {
+    case HTTP_OK:
+        return "200 OK";
+    case HTTP_BAD_REQUEST:
+        return "400 Bad Request";
+    case HTTP_NOT_FOUND:
+        return "404 Not Found";
+    case HTTP_WRONG_METHOD:
+        return "405 Method Not Allowed";
+    case HTTP_LENGTH_REQUIRED:
+        return "411 Length Required";
+    case HTTP_TOO_LONG:
+        return "413 Content Too Large";
+    case HTTP_TARGET_TOO_LONG:
+        return "414 URI Too Long";
+    case HTTP_WRONG_TYPE:
+        return "415 Unsupported Media Type";
+    case HTTP_EXPECTATION_FAILED:
+        return "417 Expectation Failed";
+    case HTTP_WRONG_HOST:
+        return "421 Misdirected Request";
+    case HTTP_HEAD_TOO_LONG:
+        return "431 Request Header Fields Too Large";
+    case HTTP_INTERNAL_ERROR:
+        break;
+    case HTTP_UNKNOWN_CODING:
+        return "501 Not Implemented";
+    case HTTP_UNAVAILABLE:
+        return "503 Service Unavailable";
+    case HTTP_WRONG_VERSION:
+        return "505 HTTP Version Not Supported";
+    }
+    return "500 Internal Server Error";
+}

@@ -31,6 +31,9 @@ enum http_status {
     HTTP_WRONG_VERSION = 505,
 };
 
+/* "404 Not Found": of a status line. */
+const char *http_status_line(enum http_status status);
+
 enum {
     /* As HTTP/2's (HTTP2_HEADERS_MAX): a DNS query of 12 KB in the target, or a browser's cookies.
      */

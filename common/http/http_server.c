@@ -12,6 +12,7 @@
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/http/http_connection_internal.h"
+#include "common/http/http_head.h"
 #include "common/http/http_request_internal.h"
 
 enum {
@@ -264,7 +265,7 @@ bool http_request_reads(const struct http_request *request, struct http_reply *r
 {
     bool reads = strcmp(request->method, "GET") == 0 || strcmp(request->method, "HEAD") == 0;
     if (!reads) {
-        reply->status = 405;
+        reply->status = HTTP_WRONG_METHOD;
         reply->fields = "Allow: GET, HEAD\r\n";
         buf_append_str(&reply->body, "expected: GET or HEAD\n");
     }

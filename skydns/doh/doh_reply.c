@@ -8,37 +8,31 @@
 
 /* ---- Texts ---- */
 
-static const struct status_text {
+static const struct error_text {
     enum http_status status;
-    const char *line, *body;
-} status_texts[] = {
-    {HTTP_OK, "200 OK", ""},
-    {HTTP_BAD_REQUEST, "400 Bad Request", "not a DNS query, or not an HTTP request\n"},
-    {HTTP_NOT_FOUND, "404 Not Found", "DNS queries go to /dns-query\n"},
-    {HTTP_WRONG_METHOD, "405 Method Not Allowed", "expected " DOH_ALLOWED "\n"},
-    {HTTP_TOO_LONG, "413 Content Too Large", "a DNS query has at most 65535 bytes\n"},
-    {HTTP_TARGET_TOO_LONG, "414 URI Too Long", "send long queries with POST\n"},
-    {HTTP_WRONG_TYPE, "415 Unsupported Media Type", "expected content-type: " DOH_TYPE "\n"},
-    {HTTP_EXPECTATION_FAILED, "417 Expectation Failed", "expected 100-continue or none\n"},
-    {HTTP_HEAD_TOO_LONG, "431 Request Header Fields Too Large",
-     "a request's header has at most 16384 bytes\n"},
-    {HTTP_INTERNAL_ERROR, "500 Internal Server Error", "this query gets no reply\n"},
-    {HTTP_UNKNOWN_CODING, "501 Not Implemented", "expected transfer-encoding: chunked or none\n"},
-    {HTTP_WRONG_VERSION, "505 HTTP Version Not Supported", "expected HTTP/1.1 or HTTP/2\n"},
+    const char *body;
+} error_texts[] = {
+    {HTTP_OK, ""},
+    {HTTP_BAD_REQUEST, "not a DNS query, or not an HTTP request\n"},
+    {HTTP_NOT_FOUND, "DNS queries go to /dns-query\n"},
+    {HTTP_WRONG_METHOD, "expected " DOH_ALLOWED "\n"},
+    {HTTP_TOO_LONG, "a DNS query has at most 65535 bytes\n"},
+    {HTTP_TARGET_TOO_LONG, "send long queries with POST\n"},
+    {HTTP_WRONG_TYPE, "expected content-type: " DOH_TYPE "\n"},
+    {HTTP_EXPECTATION_FAILED, "expected 100-continue or none\n"},
+    {HTTP_HEAD_TOO_LONG, "a request's header has at most 16384 bytes\n"},
+    {HTTP_INTERNAL_ERROR, "this query gets no reply\n"},
+    {HTTP_UNKNOWN_CODING, "expected transfer-encoding: chunked or none\n"},
+    {HTTP_WRONG_VERSION, "expected HTTP/1.1 or HTTP/2\n"},
 };
-
-static const struct status_text *text_of(enum http_status status)
-{
-    const struct status_text *text = status_texts;
-    while (text->status != status) {
-        text++;
-    }
-    return text;
-}
 
 struct slice doh_reply_error(enum http_status status)
 {
-    return slice_str(text_of(status)->body);
+    const struct error_text *text = error_texts;
+    while (text->status != status) {
+        text++;
+    }
+    return slice_str(text->body);
 }
 
 size_t doh_reply_number(uint32_t number, char out[DOH_NUMBER_MAX])
@@ -76,7 +70,7 @@ size_t doh_reply_head(const struct doh_reply_head *head, uint8_t out[DOH_REPLY_H
         write_text(&w, "HTTP/1.1 200 OK\r\nContent-Type: " DOH_TYPE "\r\nContent-Length: ");
     } else {
         write_text(&w, "HTTP/1.1 ");
-        write_text(&w, text_of(head->status)->line);
+        write_text(&w, http_status_line(head->status));
         write_text(&w, "\r\nContent-Type: " DOH_ERROR_TYPE "\r\nContent-Length: ");
     }
     write_number(&w, head->content_length);
