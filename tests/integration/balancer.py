@@ -16,6 +16,17 @@ _POLL_S = 0.005
 _IDLE_S = 0.05  # how often a thread checks whether to stop
 
 
+def splice(client: socket.socket, server: socket.socket, stop: threading.Event) -> None:
+    """Copies both ways until either side closes, or this is to stop."""
+    other = {client: server, server: client}
+    while not stop.is_set():
+        for one in select.select(list(other), [], [], _IDLE_S)[0]:
+            data = one.recv(65535)
+            if not data:
+                return
+            other[one].sendall(data)
+
+
 class Reader:
     def __init__(self, host: str, port: int, readiness_url: str):
         self.address = (host, port)
@@ -124,7 +135,7 @@ class Balancer:
                 return
             try:
                 with socket.create_connection(reader.address, timeout=10) as server:
-                    self._splice(client, server)
+                    splice(client, server, self._stop)
             except OSError:
                 pass  # the client misses a reply, and reports it
             with self._lock:
@@ -137,13 +148,3 @@ class Balancer:
                 reader.connections += 1
                 reader.open_connections += 1
         return reader
-
-    def _splice(self, client: socket.socket, server: socket.socket) -> None:
-        """Copies both ways until either side closes."""
-        other = {client: server, server: client}
-        while not self._stop.is_set():
-            for one in select.select(list(other), [], [], _IDLE_S)[0]:
-                data = one.recv(65535)
-                if not data:
-                    return
-                other[one].sendall(data)

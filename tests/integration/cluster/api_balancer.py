@@ -1,9 +1,10 @@
 """Several API servers behind a balancer of connections, as in a cluster with several control planes."""
 
 import itertools
-import select
 import socket
 import threading
+
+from balancer import splice
 
 _IDLE_S = 0.05  # how often a thread looks whether to stop
 
@@ -46,15 +47,6 @@ class ApiBalancer:
         with client:
             try:
                 with socket.create_connection(("127.0.0.1", port), timeout=10) as server:
-                    self._splice(client, server)
+                    splice(client, server, self._stop)
             except OSError:
                 pass  # the client sees its connection end
-
-    def _splice(self, client: socket.socket, server: socket.socket) -> None:
-        other = {client: server, server: client}
-        while not self._stop.is_set():
-            for one in select.select(list(other), [], [], _IDLE_S)[0]:
-                data = one.recv(65535)
-                if not data:
-                    return
-                other[one].sendall(data)
