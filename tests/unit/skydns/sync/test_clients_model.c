@@ -1,0 +1,172 @@
+/* Clients beside a model: random pods, keys, reads and domains. */
+#include "tests/unit/skydns/sync/clients_bed.h"
+
+enum { NAMES = 60, HOSTS = 12, MARKS = 8, STEPS = 20000 };
+
+/* What was put, and what was committed; hosts from 1, 0: none. */
+struct model {
+    unsigned put[NAMES], shown[NAMES];
+    unsigned marked[2][MARKS], barred[2][MARKS];
+    bool is_known[2];
+    bool is_on;
+};
+
+static uint32_t next_random(uint32_t *random)
+{
+    *random = *random * 1664525 + 1013904223;
+    return *random >> 8;
+}
+
+static const char *const spaces[] = {"x", "y", "z"};
+static const char *const node_prefixes[] = {NODES, NODES_B};
+
+/* Name n: of namespace n mod 3, domain n mod 2. */
+static void text_of(unsigned n, char out[64])
+{
+    (void)snprintf(out, 64, "h%u.p.%s.pod.%c.test.", n, spaces[n % 3],
+                   n % 2 ? 'b' : 'a'); /* fits */
+}
+
+static void host_of(unsigned host, char out[16])
+{
+    out[0] = '\0';
+    if (host) {
+        (void)snprintf(out, 16, "10.0.0.%u", host % 256); /* fits */
+    }
+}
+
+static const char *expected(const struct model *model, unsigned host)
+{
+    const char *found = "";
+    bool is_nobody = !model->is_on;
+    for (unsigned n = 0; n < NAMES; n++) {
+        if (model->shown[n] == host) {
+            is_nobody = is_nobody || !model->is_known[n % 2] || (*found && found != spaces[n % 3]);
+            found = spaces[n % 3];
+        }
+    }
+    for (unsigned d = 0; d < 2; d++) {
+        for (unsigned m = 0; m < MARKS; m++) {
+            is_nobody = is_nobody || (model->is_known[d] && model->barred[d][m] == host);
+        }
+    }
+    return is_nobody ? "" : found;
+}
+
+static void compare(const struct fixture *f, const struct model *model)
+{
+    for (unsigned host = 1; host <= HOSTS; host++) {
+        char address[16];
+        host_of(host, address);
+        assert_string_equal(who(f, address), expected(model, host));
+    }
+}
+
+static void show(struct fixture *f, struct model *model)
+{
+    publish(f);
+    memcpy(model->shown, model->put, sizeof(model->put));
+}
+
+static void mark_step(struct model *model, unsigned d, uint32_t *random)
+{
+    unsigned m = next_random(random) % MARKS, host = next_random(random) % (HOSTS + 1);
+    char label[8], address[16], value[40];
+    (void)snprintf(label, sizeof(label), "m%u", m); /* fits */
+    host_of(host, address);
+    (void)snprintf(value, sizeof(value), "{\"host\":\"%s\"}", address);
+    if (next_random(random) % 2) {
+        mark(node_prefixes[d], label, value); /* also one without an address */
+        model->marked[d][m] = host;
+    } else {
+        unmark(node_prefixes[d], label);
+        model->marked[d][m] = 0;
+    }
+}
+
+static void read_marks(struct model *model, unsigned d, uint32_t *random)
+{
+    begin(node_prefixes[d], false);
+    memset(model->marked[d], 0, sizeof(model->marked[d]));
+    for (unsigned n = next_random(random) % MARKS; n > 0; n--) {
+        mark_step(model, d, random);
+    }
+    end(node_prefixes[d], true);
+    memcpy(model->barred[d], model->marked[d], sizeof(model->barred[d]));
+    model->is_known[d] = true;
+}
+
+static void switch_over(struct fixture *f, struct model *model)
+{
+    model->is_on = !model->is_on;
+    set(f, model->is_on, 2);
+    memset(model->marked, 0, sizeof(model->marked));
+    memset(model->barred, 0, sizeof(model->barred));
+    model->is_known[0] = model->is_known[1] = false;
+}
+
+static void read_records(struct fixture *f, struct model *model, uint32_t *random)
+{
+    clients_read_again(f->clients);
+    store_writer_clear(f->writer);
+    for (unsigned n = 0; n < NAMES; n++) {
+        char name[64], host[16];
+        text_of(n, name);
+        model->put[n] = next_random(random) % 3 ? model->put[n] : 0;
+        host_of(model->put[n], host);
+        if (*host) {
+            put(f, name, host);
+        }
+    }
+    show(f, model);
+}
+
+static void step(struct fixture *f, struct model *model, uint32_t *random)
+{
+    unsigned what = next_random(random) % 200, d = next_random(random) % 2;
+    unsigned n = next_random(random) % NAMES;
+    char name[64], host[16];
+    if (what < 120) {
+        text_of(n, name);
+        model->put[n] = next_random(random) % 2 ? 1 + next_random(random) % HOSTS : 0;
+        host_of(model->put[n], host);
+        put(f, name, host);
+    } else if (what < 160) {
+        show(f, model);
+    } else if (model->is_on && what < 180) {
+        mark_step(model, d, random);
+    } else if (model->is_on && what < 194 && model->is_known[d]) {
+        end(node_prefixes[d], false);
+        memcpy(model->barred[d], model->marked[d], sizeof(model->barred[d]));
+    } else if (model->is_on && what < 198) {
+        read_marks(model, d, random);
+    } else if (what == 198) {
+        read_records(f, model, random);
+    } else if (what == 199 && next_random(random) % 20 == 0 && started < MIRRORS_MAX - 4) {
+        switch_over(f, model);
+    }
+}
+
+static void test_model(void **state)
+{
+    struct fixture *f = *state;
+    static struct model model;
+    uint32_t random = 1;
+    unsigned identified = 0;
+    memset(&model, 0, sizeof(model));
+    for (unsigned n = 0; n < STEPS; n++) {
+        step(f, &model, &random);
+        compare(f, &model);
+        identified += *who(f, "10.0.0.1") != '\0';
+    }
+    assert_true(identified > STEPS / 50); /* it is about something */
+    set(f, false, 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_model),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
