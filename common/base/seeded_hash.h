@@ -14,10 +14,10 @@ void seeded_hash_init(void);
 uint32_t seeded_hash(struct slice bytes);
 uint64_t seeded_hash64(struct slice bytes);
 
-/* SipHash-2-4 (Aumasson, Bernstein 2012): a short keyed hash that nobody without the key can
- * predict, in about 15 ns for the 20 bytes of a cookie. libcrypto's takes 60 ns, and needs a
- * context for each thread and key. Hash tables use seeded_hash.h, which is faster still. Pure; any
- * thread.
+/* SipHash-2-4 (Aumasson, Bernstein 2012): a short keyed hash that cannot be predicted
+ * without the key, in about 15 ns for the 20 bytes of a cookie. libcrypto's takes 60 ns, and needs
+ * a context for each thread and key. Hash tables use the hash above, which is faster still. Pure;
+ * any thread.
  */
 
 enum { SIPHASH_KEY_SIZE = 16 };

@@ -27,7 +27,7 @@ struct etcd_digest {
     uint64_t dels; /* 0 = no deletes */
 };
 
-/* Of the newest revision among these, which are in order and whole revisions; at least one. */
+/* The newest revision of these, which are in order and whole revisions; at least one. */
 struct etcd_digest etcd_digest_of_last(const struct etcd_event *events, size_t count);
 
 enum etcd_digest_verdict {

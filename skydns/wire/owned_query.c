@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <string.h>
+
 static size_t message_len(const struct owned_query *owned)
 {
     return DNS_HEADER_SIZE + (size_t)owned->name_len + DNS_QUESTION_TAIL;

@@ -429,7 +429,7 @@ def _longer_reverse(case: Case) -> Answer | None:
 @accept("R4")
 def _ptr_by_namespace(case: Case) -> Answer | None:
     """PTR of an address that endpoints of other namespaces than its pod's have, or of several | none, or one name | all |
-    ours: whoever may write endpoints could take it
+    ours: else any editor of endpoints could take it
     """
     is_one = case.place.kind == "reverse" and case.rdtype == "PTR"
     names = {one.name for one in case.view.claims(case.place.ip)} if is_one else set()
