@@ -529,8 +529,12 @@ def test_slow_secondaries(server):
     wait_until(lambda: server.metric("skydns_transfers_running") == 10, "the closed ones are gone")
     wait_until(lambda: server.metric("skydns_transfers_running") == 0, "and those that read nothing", timeout_s=60)
     assert server.metric("skydns_transfers_total", kind="axfr", result="lost") == 20
-    lines = [line for line in server.bed.skydns.lines if re.search(r"zone transfer .* result=lost", line)]
-    assert len(lines) == 20
+
+    def lost_lines() -> list[str]:
+        return [line for line in server.bed.skydns.lines if re.search(r"zone transfer .* result=lost", line)]
+
+    wait_until(lambda: len(lost_lines()) >= 20, "a line for each, from the log's thread")
+    assert len(lost_lines()) == 20
     for sock in slow[10:]:
         sock.close()
 
