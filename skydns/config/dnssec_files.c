@@ -13,7 +13,6 @@
 #include "common/base/xalloc.h"
 #include "skydns/config/key_set_internal.h"
 #include "skydns/dnssec/dnssec.h"
-#include "skydns/dnssec/ds_text.h"
 
 /* Of a zone's keys, "12345/13 54321/13". */
 enum { KEYS_TEXT_MAX = DNSSEC_ZONE_KEYS_MAX * 16 };

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "common/base/attributes.h"
+#include "common/base/buf.h"
 #include "common/base/err.h"
 #include "common/base/metrics.h"
 #include "common/base/slice.h"
@@ -127,5 +128,14 @@ struct dnssec_figures dnssec_figures(const struct dnssec *dnssec); /* NULL: what
  * i-th key of the zone, 0: none is kept, -1: that key does not sign this type. */
 int64_t dnssec_peek(const struct dnssec *dnssec, const struct dnssec_zone *zone, size_t key,
                     const struct dnssec_rrset *rrset);
+
+/* The text of -print-ds, what a zone's parent should have: appends a line `OWNER TTL IN DS TAG
+ * ALGORITHM 2 HEX` for each DS record, zone by zone. The TTL is the smallest of the zone's key
+ * files, as those of an RRset are the same (RFC 2181 5.2), or this one if they have none. Sets
+ * out->failed if it does not fit: DS_TEXT_MAX is enough. */
+void ds_text(const struct dnssec *dnssec, uint32_t default_ttl_s, struct buf *out);
+
+/* " 4294967295 IN DS 65535 255 2 ", 64 digits and a newline. */
+enum { DS_TEXT_MAX = DNSSEC_KEYS_MAX * (DNAME_TEXT_MAX + 96) };
 
 #endif

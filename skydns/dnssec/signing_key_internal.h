@@ -34,7 +34,7 @@ const struct signing_algorithm *signing_algorithm_of(const struct signing_key *k
 #define SIGNING_ALGORITHMS_TEXT \
     "8 (RSASHA256), 10 (RSASHA512), 13 (ECDSAP256SHA256), 14 (ECDSAP384SHA384) or 15 (ED25519)"
 
-/* ---- Text: signing_key_text.c ---- */
+/* ---- Text of either file: signing_key_record.c ---- */
 
 /* Decimal digits only, at most `max`. */
 bool signing_text_number(struct slice text, uint32_t max, uint32_t *ret_number) MUST_CHECK;

@@ -3,12 +3,12 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "common/base/addr.h"
 #include "common/base/attributes.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "skydns/clients/client_index.h"
 #include "skydns/clients/client_view.h"
-#include "skydns/engine/admission_internal.h"
 #include "skydns/engine/direct_internal.h"
 #include "skydns/engine/finish_internal.h"
 #include "skydns/engine/path_walk_internal.h"
@@ -21,8 +21,8 @@ struct engine {
     uint64_t config_serial;
     struct direct *direct;
     struct path_walk *path;
-    struct admission admission;
-    size_t ahead_count; /* queries looked ahead at */
+    size_t admitted_last; /* the network of -allow that the last client admitted is in */
+    size_t ahead_count;   /* queries looked ahead at */
     struct query ahead[ENGINE_AHEAD_MAX];
     struct query alone;         /* one that is not among them */
     struct tsig_query tsig;     /* of the query being answered, if it has one */
@@ -75,9 +75,29 @@ static struct client_view view_of(const struct engine *engine, const struct addr
     return view;
 }
 
+/* Whether one of the networks of -allow has it. Begins with that of the last client, so that one
+ * network of many costs what one costs. */
+static bool is_admitted(struct engine *engine, const struct engine_settings *settings,
+                        const struct addr *client)
+{
+    const struct ip ip = addr_ip(client);
+    if (engine->admitted_last < settings->admitted_count &&
+        network_contains(&settings->admitted[engine->admitted_last], &ip)) {
+        return true;
+    }
+    for (size_t i = 0; i < settings->admitted_count; i++) {
+        if (network_contains(&settings->admitted[i], &ip)) {
+            engine->admitted_last = i;
+            return true;
+        }
+    }
+    return false;
+}
+
 bool engine_admits(struct engine *engine, const struct addr *client)
 {
-    return admission_admits(&engine->admission, engine->config, client);
+    const struct engine_settings *settings = &engine->config->settings;
+    return !settings->is_restricted || is_admitted(engine, settings, client);
 }
 
 /* ---- Queries ---- */

@@ -1,5 +1,5 @@
 /* -print-ds' text is that of dnssec-dsfromkey -2, apart from its TTL and the owner's case. */
-#include "skydns/dnssec/ds_text.h"
+#include "skydns/dnssec/dnssec.h"
 
 #include <ctype.h>
 #include <setjmp.h>
