@@ -12,8 +12,8 @@
 #include "skydns/wire/fast_reply.h"
 #include "skydns/wire/query_parse.h"
 #include "skydns/wire/reply_limit.h"
+#include "skydns/wire/response.h"
 #include "skydns/wire/rr_step.h"
-#include "skydns/wire/search_alias.h"
 
 void kept_access_init(struct kept_access *access, const struct engine_config *config)
 {

@@ -6,7 +6,7 @@
 #include "common/dns/dns.h"
 #include "skydns/external/kept_writer.h"
 #include "skydns/wire/edns.h"
-#include "skydns/wire/search_alias.h"
+#include "skydns/wire/response.h"
 
 /* Taken from the nameserver's reply. RD and CD come from the client's query; we offer recursion,
  * and have no authority for the name: AA would be the nameserver's, which may be a resolver itself.

@@ -8,7 +8,7 @@
 #include "skydns/answer/answer.h"
 #include "skydns/answer/kube_place.h"
 #include "skydns/publish/reverse_zone.h"
-#include "skydns/wire/rr_data.h"
+#include "skydns/wire/encode.h"
 
 /* Stands for the address that a request came to: no name server has the broadcast address. */
 static const struct ip own_address = {.family_bytes = 4, .bytes = {255, 255, 255, 255}};

@@ -19,7 +19,6 @@
 #include "skydns/clients/client_index.h"
 #include "skydns/engine/path_names.h"
 #include "skydns/publish/engine_config.h"
-#include "skydns/wire/fast_query.h"
 #include "skydns/wire/query.h"
 #include "skydns/wire/query_parse.h"
 

@@ -14,7 +14,7 @@
 #include "skydns/wire/edns.h"
 #include "skydns/wire/query_parse.h"
 #include "skydns/wire/reply_limit.h"
-#include "skydns/wire/search_alias.h"
+#include "skydns/wire/response.h"
 
 /* A domain: what rules its names out. */
 struct path_zone {

@@ -1,6 +1,6 @@
 /* Tries the names of a client's search path (path_internal.h) in their order, so that its resolver
  * need not: the first answer that is not NXDOMAIN is the reply, behind a CNAME from the client's
- * name (search_alias.h). An answer to the query itself is given as it is; so is its NXDOMAIN
+ * name (response.h). An answer to the query itself is given as it is; so is its NXDOMAIN
  * if no other name exists. A place that could not be answered (SERVFAIL, REFUSED) is passed over,
  * and the reply is SERVFAIL if nothing else answers; so is a name below a domain of -search that
  * has no such data, and then NXDOMAIN becomes NODATA.

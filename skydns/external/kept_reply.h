@@ -19,8 +19,8 @@
 
 #include "common/dns/dns.h"
 #include "skydns/external/cache.h"
+#include "skydns/wire/response.h"
 #include "skydns/wire/response_parse.h"
-#include "skydns/wire/search_alias.h"
 
 enum {
     KEPT_CNAMES_MAX = 16, /* as many as targets outside the domain may have: loops end here */

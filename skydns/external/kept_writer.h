@@ -12,8 +12,8 @@
 
 #include "common/base/cursor.h"
 #include "skydns/external/cache.h"
+#include "skydns/wire/response.h"
 #include "skydns/wire/response_parse.h"
-#include "skydns/wire/search_alias.h"
 
 enum { KEPT_SUFFIXES = 256 };
 

@@ -15,7 +15,7 @@
 #include "skydns/fast/soa_template_internal.h"
 #include "skydns/publish/engine_config.h"
 #include "skydns/records/store_walk.h"
-#include "skydns/wire/fast_query.h"
+#include "skydns/wire/query_parse.h"
 
 /* Labels of a domain for whose questions in mixed case the fast path has a SOA. */
 enum { FAST_SOA_LABELS_MAX = 4 };

@@ -16,8 +16,8 @@
 #include "skydns/sign/signed_denial_internal.h"
 #include "skydns/sign/signed_zones.h"
 #include "skydns/wire/edns.h"
+#include "skydns/wire/encode.h"
 #include "skydns/wire/query_parse.h"
-#include "skydns/wire/rr_data.h"
 
 enum {
     POINTER_SIZE = 2,

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/base/cursor.h"
-#include "skydns/wire/rr_data.h"
+#include "skydns/wire/encode.h"
 
 /* ---- Grouping ---- */
 

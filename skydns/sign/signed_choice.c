@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-#include "skydns/wire/rr_data.h"
+#include "skydns/wire/encode.h"
 
 enum { POINTER_BYTES = 2 };
 

@@ -9,7 +9,7 @@
  *                                   which leaves BADKEY and BADSIG unsigned (5.2, 5.3.2)
  *                   TSIG_MALFORMED  FORMERR: it is not the last record, or there are two (5.1)
  *
- * A query that fast_query.h reads has no such record, and need not come here.
+ * A query that fast_query_read reads has no such record, and need not come here.
  */
 #ifndef SKYDNS_TSIG_TSIG_H
 #define SKYDNS_TSIG_TSIG_H

@@ -5,7 +5,7 @@
 #include "skydns/external/kept_writer.h"
 #include "skydns/publish/engine_config.h"
 #include "skydns/upstream/external.h"
-#include "skydns/wire/search_alias.h"
+#include "skydns/wire/response.h"
 
 bool onward_is_ours(const struct engine_config *config, const struct dname *name)
 {

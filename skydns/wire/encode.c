@@ -7,10 +7,67 @@
 
 #include "common/base/cursor.h"
 #include "common/base/xalloc.h"
+#include "common/dns/dns.h"
 #include "skydns/wire/edns.h"
 #include "skydns/wire/name_table_internal.h"
-#include "skydns/wire/rr_data.h"
-#include "skydns/wire/search_alias.h"
+#include "skydns/wire/response.h"
+
+/* ---- The data of a record ---- */
+
+static void write_data_numbers(const struct rr *rr, struct writer *w)
+{
+    enum rr_shape shape = rr_shape_of(rr->type);
+    if (shape == RR_SHAPE_SERVICE_NAMED || shape == RR_SHAPE_PREFERENCE_NAMED) {
+        writer_u16(w, rr->priority);
+    }
+    if (shape == RR_SHAPE_SERVICE_NAMED) {
+        writer_u16(w, rr->weight);
+        writer_u16(w, rr->port);
+    }
+}
+
+/* An empty text is one empty string. */
+static void write_data_text(struct slice text, struct writer *w)
+{
+    do {
+        size_t len = text.len < DNS_CHARACTER_STRING ? text.len : DNS_CHARACTER_STRING;
+        writer_u8(w, (uint8_t)len);
+        writer_bytes(w, text.ptr, len);
+        text = slice_of(text.ptr + len, text.len - len);
+    } while (text.len > 0);
+}
+
+static void write_data_soa_numbers(const struct answer_soa *soa, struct writer *w)
+{
+    writer_u32(w, soa->serial);
+    writer_u32(w, ANSWER_SOA_REFRESH_S);
+    writer_u32(w, ANSWER_SOA_RETRY_S);
+    writer_u32(w, ANSWER_SOA_EXPIRE_S);
+    writer_u32(w, soa->minimum_s);
+}
+
+void rr_data_write(const struct rr *rr, const struct answer_soa *soa, struct writer *w)
+{
+    switch (rr_shape_of(rr->type)) {
+    case RR_SHAPE_TEXT:
+        write_data_text(rr->data, w);
+        break;
+    case RR_SHAPE_ZONE:
+        writer_bytes(w, soa->mname.ptr, soa->mname.len);
+        writer_bytes(w, soa->rname.ptr, soa->rname.len);
+        write_data_soa_numbers(soa, w);
+        break;
+    case RR_SHAPE_BYTES:
+    case RR_SHAPE_NAMED:
+    case RR_SHAPE_PREFERENCE_NAMED:
+    case RR_SHAPE_SERVICE_NAMED:
+        write_data_numbers(rr, w);
+        writer_bytes(w, rr->data.ptr, rr->data.len);
+        break;
+    }
+}
+
+/* ---- A message ---- */
 
 struct encoder {
     uint16_t udp_size;
@@ -57,20 +114,20 @@ static void write_rr_data(struct encoder *e, const struct rr *rr, const struct a
         writer_bytes(&e->w, rr->data.ptr, rr->data.len);
         break;
     case RR_SHAPE_TEXT:
-        rr_data_write_text(rr->data, &e->w);
+        write_data_text(rr->data, &e->w);
         break;
     case RR_SHAPE_SERVICE_NAMED:
-        rr_data_write_numbers(rr, &e->w);
+        write_data_numbers(rr, &e->w);
         write_name(e, rr->data, NAME_WHOLE); /* RFC 2782, RFC 3597 section 4 */
         break;
     case RR_SHAPE_PREFERENCE_NAMED:
-        rr_data_write_numbers(rr, &e->w);
+        write_data_numbers(rr, &e->w);
         write_name(e, rr->data, NAME_COMPRESSED);
         break;
     case RR_SHAPE_ZONE:
         write_name(e, soa->mname, NAME_COMPRESSED);
         write_name(e, soa->rname, NAME_COMPRESSED);
-        rr_data_write_soa_numbers(soa, &e->w);
+        write_data_soa_numbers(soa, &e->w);
         break;
     case RR_SHAPE_NAMED:
         write_name(e, rr->data, NAME_COMPRESSED);

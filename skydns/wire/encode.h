@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/cursor.h"
+#include "skydns/records/rr.h"
 #include "skydns/wire/answer_plan.h"
 #include "skydns/wire/question.h"
 #include "skydns/wire/response.h"
@@ -26,5 +28,15 @@ void encode_plan(struct encoder *encoder, const struct question *question,
  * DNS_UDP_SIZE bytes. `flags` may have AA, RA and TC. */
 void encode_bare(const struct encoder *encoder, const struct question *question,
                  enum dns_rcode rcode, uint16_t flags, struct response *response);
+
+/* A record's data as bytes, its names whole: what zones transfer and what signatures are made of.
+ * A plan has them with compressed names. Pure; any thread. */
+enum {
+    RR_DATA_NUMBERS_MAX = 6, /* bytes before a name, */
+    RR_DATA_SOA_NUMBERS = 20 /* and behind those of an SOA */
+};
+
+/* `soa` is the answer's, for RR_SOA. */
+void rr_data_write(const struct rr *rr, const struct answer_soa *soa, struct writer *w);
 
 #endif

@@ -6,10 +6,9 @@
 #include <stdint.h>
 
 #include "common/dns/dns.h"
-#include "skydns/wire/fast_query.h"
 #include "skydns/wire/query.h"
+#include "skydns/wire/query_parse.h"
 #include "skydns/wire/response.h"
-#include "skydns/wire/search_alias.h"
 
 struct fast_reply {
     uint8_t *bytes;

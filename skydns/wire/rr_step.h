@@ -13,6 +13,8 @@
 
 #include "common/base/attributes.h"
 #include "common/base/cursor.h"
+#include "common/dns/dname.h"
+#include "common/dns/dns.h"
 
 /* A record's fields between owner and rdata (RFC 1035 4.1.3), and where its rdata lies. */
 struct rr_step {
@@ -23,7 +25,10 @@ struct rr_step {
 };
 
 /* Moves past a question. False, and the reader has failed, as dname_skip. */
-bool rr_step_question(struct reader *r) MUST_CHECK;
+MUST_CHECK static inline bool rr_step_question(struct reader *r)
+{
+    return dname_skip(r) && reader_take(r, DNS_QUESTION_TAIL);
+}
 
 /* Moves from behind the owner to behind the rdata. False, and the reader has failed: there is no
  * whole record. */
@@ -39,6 +44,9 @@ static inline bool rr_step_body(struct reader *r, struct rr_step *ret)
 }
 
 /* Moves past a whole record. */
-bool rr_step_next(struct reader *r, struct rr_step *ret) MUST_CHECK;
+MUST_CHECK static inline bool rr_step_next(struct reader *r, struct rr_step *ret)
+{
+    return dname_skip(r) && rr_step_body(r, ret);
+}
 
 #endif

@@ -6,7 +6,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dns_names.h"
-#include "skydns/wire/rr_data.h"
+#include "skydns/wire/encode.h"
 #include "skydns/wire/rr_step.h"
 
 static const char *text_form(unsigned type)

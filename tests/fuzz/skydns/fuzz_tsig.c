@@ -4,7 +4,7 @@
 
 #include "common/dns/dns.h"
 #include "skydns/tsig/tsig.h"
-#include "skydns/wire/fast_query.h"
+#include "skydns/wire/query_parse.h"
 #include "skydns/wire/question.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,4 +1,4 @@
-/* A response behind a search path's CNAME (search_alias.h), beside the one to that name's own
+/* A response behind a search path's CNAME (response.h), beside the one to that name's own
  * question: the same records, one more in front. */
 #ifndef TESTS_SUPPORT_SKYDNS_BEHIND_ALIAS_H
 #define TESTS_SUPPORT_SKYDNS_BEHIND_ALIAS_H

@@ -11,7 +11,7 @@
 #include "common/base/attributes.h"
 #include "common/dns/dns.h"
 #include "skydns/tsig/tsig.h"
-#include "skydns/wire/fast_query.h"
+#include "skydns/wire/query_parse.h"
 #include "skydns/wire/question.h"
 #include "tsig_vectors.h"
 

@@ -9,12 +9,12 @@
 #include <cmocka.h>
 
 #include "common/dns/dns.h"
-#include "skydns/wire/fast_query.h"
+#include "skydns/wire/query_parse.h"
 
 enum { TAIL = 4, QUERY_MAX = DNS_HEADER_SIZE + 2 * DNAME_MAX + TAIL };
 
 /* A query in memory of its own length, so that asan sees what is read beyond it. */
-struct query {
+struct query_bytes {
     uint8_t *wire;
     size_t len;
     struct fast_query read;
@@ -22,7 +22,7 @@ struct query {
 
 /* A query for A of class IN whose name, root label included, has this length: labels of `label`
  * bytes, and one that takes what is left. */
-static void make_query(struct query *query, size_t name_len, size_t label)
+static void make_query(struct query_bytes *query, size_t name_len, size_t label)
 {
     uint8_t wire[QUERY_MAX] = {[2] = DNS_FLAG_RD >> 8, [5] = 1};
     size_t at = DNS_HEADER_SIZE, end = at + name_len - 1;
@@ -43,14 +43,14 @@ static void make_query(struct query *query, size_t name_len, size_t label)
     memcpy(query->wire, wire, query->len);
 }
 
-static bool read_query(struct query *query)
+static bool read_query(struct query_bytes *query)
 {
     memset(&query->read, 0xa5, sizeof(query->read));
     return fast_query_read(query->wire, query->len, &query->read);
 }
 
 /* A label of 46 bytes looks like a dot: such a name is not read. */
-static bool has_dotted_length(const struct query *query)
+static bool has_dotted_length(const struct query_bytes *query)
 {
     const uint8_t *at = query->wire + DNS_HEADER_SIZE;
     while (*at != 0 && *at != '.') {
@@ -66,7 +66,7 @@ static void test_each_byte_in_each_place(void **state)
                                     0,   0xff, 'A' | 0x80, 'Z' | 0x80, '.' | 0x80};
     (void)state;
     for (size_t len = 3; len <= DNAME_MAX; len++) {
-        struct query q;
+        struct query_bytes q;
         make_query(&q, len, DNAME_LABEL_MAX);
         for (size_t at = 0; at < len && !has_dotted_length(&q); at++) {
             uint8_t *byte = q.wire + DNS_HEADER_SIZE + at;
@@ -91,7 +91,7 @@ static void test_each_byte_in_each_place(void **state)
     }
 }
 
-static void check_labels(const struct query *q)
+static void check_labels(const struct query_bytes *q)
 {
     size_t at = 0, count = 0;
     for (; q->wire[DNS_HEADER_SIZE + at] != 0; count++) {
@@ -108,7 +108,7 @@ static void test_labels(void **state)
     (void)state;
     for (size_t label = 1; label <= DNAME_LABEL_MAX; label += 2) {
         for (size_t len = 3; len <= DNAME_MAX; len++) {
-            struct query q;
+            struct query_bytes q;
             make_query(&q, len, label);
             assert_int_equal(read_query(&q), !has_dotted_length(&q));
             if (!has_dotted_length(&q)) {
@@ -121,7 +121,7 @@ static void test_labels(void **state)
 
 static void test_root(void **state)
 {
-    struct query q;
+    struct query_bytes q;
     (void)state;
     make_query(&q, 1, 1);
     assert_true(read_query(&q));
@@ -131,7 +131,7 @@ static void test_root(void **state)
 
 static void test_most_labels(void **state)
 {
-    struct query q;
+    struct query_bytes q;
     (void)state;
     make_query(&q, DNAME_MAX, 1);
     assert_true(read_query(&q));
@@ -145,7 +145,7 @@ static void test_too_long(void **state)
     (void)state;
     for (size_t label = 1; label <= DNAME_LABEL_MAX; label++) {
         for (size_t len = DNAME_MAX + 1; len < (size_t)2 * DNAME_MAX; len++) {
-            struct query q;
+            struct query_bytes q;
             make_query(&q, len, label);
             assert_false(read_query(&q));
             free(q.wire);
@@ -158,10 +158,10 @@ static void test_cut_off(void **state)
     static const size_t lengths[] = {1, 5, 15, 16, 17, 40, 254, 255};
     (void)state;
     for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
-        struct query whole;
+        struct query_bytes whole;
         make_query(&whole, lengths[i], 7);
         for (size_t len = 0; len < whole.len; len++) {
-            struct query q = {.wire = malloc(len > 0 ? len : 1), .len = len};
+            struct query_bytes q = {.wire = malloc(len > 0 ? len : 1), .len = len};
             assert_non_null(q.wire);
             memcpy(q.wire, whole.wire, len);
             assert_false(read_query(&q));
@@ -173,7 +173,7 @@ static void test_cut_off(void **state)
 
 static void test_label_too_long(void **state)
 {
-    struct query q;
+    struct query_bytes q;
     (void)state;
     make_query(&q, 100, 60);
     for (unsigned len = DNAME_LABEL_MAX + 1; len <= UINT8_MAX; len++) {
