@@ -10,7 +10,7 @@
 
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
-#include "skydns/confine/descriptor_limit.h"
+#include "skydns/confine/process_limits.h"
 #include "skydns/dnsgrpc/dnsgrpc.h"
 #include "skydns/dnstap/dnstap.h"
 #include "skydns/doh/doh.h"

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "common/base/xalloc.h"
+#include "common/dns/dname.h"
 #include "skydns/answer/lookup_internal.h"
-#include "skydns/answer/record_group_internal.h"
 #include "skydns/records/hash.h"
 #include "skydns/records/store_ready.h"
 #include "skydns/wire/deferral.h"
@@ -355,6 +355,39 @@ const struct store_record *lookup_exact(const struct view *view, const struct dn
 
 /* ---- Groups ---- */
 
+static unsigned record_depth(const struct store_record *record)
+{
+    struct dname name;
+    store_record_name(record, &name);
+    return dname_label_count(&name);
+}
+
+/* The group of the records closest to the root; empty: none, or they disagree. The scan is in key
+ * order and ends at a record closer to the root that has no group. There is at least one record;
+ * the result is borrowed from one. */
+static struct slice choose_group(const struct store_record *const *records, size_t count)
+{
+    struct slice group = store_record_string(records[0], RECORD_GROUP);
+    unsigned closest = record_depth(records[0]);
+    for (size_t i = 1; i < count; i++) {
+        unsigned d = record_depth(records[i]);
+        if (d < closest) {
+            if (records[i]->lens[RECORD_GROUP] == 0) {
+                break;
+            }
+            closest = d;
+            group = store_record_string(records[i], RECORD_GROUP);
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (records[i]->lens[RECORD_GROUP] > 0 && record_depth(records[i]) == closest &&
+            !slice_equal(store_record_string(records[i], RECORD_GROUP), group)) {
+            return slice_of(NULL, 0);
+        }
+    }
+    return group;
+}
+
 void lookup_keep_group(struct lookup *lookup, struct lookup_span *span)
 {
     if (span->count < 2) {
@@ -366,7 +399,7 @@ void lookup_keep_group(struct lookup *lookup, struct lookup_span *span)
     for (size_t i = 0; i < span->count && !has_group; i++) {
         has_group = records[i]->lens[RECORD_GROUP] > 0;
     }
-    struct slice group = has_group ? record_group_choose(records, span->count) : slice_of(NULL, 0);
+    struct slice group = has_group ? choose_group(records, span->count) : slice_of(NULL, 0);
     if (group.len == 0) {
         return;
     }

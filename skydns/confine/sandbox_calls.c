@@ -10,6 +10,9 @@
 #include <sys/socket.h>
 
 #include "common/base/attributes.h"
+#include "common/base/err.h"
+#include "common/base/log.h"
+#include "skydns/confine/confinement.h"
 
 /* By name, since an architecture may lack some, and know others that glibc uses instead. */
 static const char *const allowed[] = {
@@ -254,4 +257,12 @@ int sandbox_calls(void)
     }
     seccomp_release(filter);
     return r;
+}
+
+void confine_calls(void)
+{
+    int r = sandbox_calls();
+    if (r < 0) {
+        log_info("this kernel does not restrict system calls", LOG_STR("error", err_code_text(r)));
+    }
 }

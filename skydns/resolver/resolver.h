@@ -88,7 +88,7 @@ enum {
 /* All borrowed until resolver_free; engines and readers are the resolver's alone. */
 struct resolver_config {
     bool random_case;                /* of the names sent to nameservers: 0x20 */
-    size_t sockets_max;              /* at most FORWARDER_SOCKETS_MAX: descriptor_limit.h */
+    size_t sockets_max;              /* at most FORWARDER_SOCKETS_MAX: process_limits.h */
     const char *nameservers_ca;      /* CAs of nameservers with TLS; NULL or "": the system's */
     struct cache_tally *cache_tally; /* NULL: nobody sums */
     uint32_t stale_wait_ms;          /* RESOLVER_STALE_WAIT_MS; tests have less patience */

@@ -3,7 +3,9 @@
 #ifndef SKYDNS_SETTINGS_CONFIG_DOCUMENTS_H
 #define SKYDNS_SETTINGS_CONFIG_DOCUMENTS_H
 
+#include "common/base/slice.h"
 #include "common/dns/dname.h"
+#include "common/etcd/etcd_store_id.h"
 
 /* Bytes; readers of etcd pass a longer one on truncated to one byte more, so that it shows. */
 enum {
@@ -16,6 +18,10 @@ enum {
 };
 
 /* "/kube2sky/cluster.local/config", which the caller frees; `name` is of the document. */
-char *writer_document_key(const struct dname *domain, const char *name);
+static inline char *writer_document_key(const struct dname *domain, const char *name)
+{
+    char text[DNAME_TEXT_MAX];
+    return etcd_writer_key(slice_str(dname_to_text(domain, text)), name);
+}
 
 #endif

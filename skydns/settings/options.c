@@ -7,7 +7,7 @@
 #include "common/base/flags.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_defaults.h"
-#include "skydns/confine/cpu_limit.h"
+#include "skydns/confine/process_limits.h"
 #include "skydns/settings/option_values.h"
 #include "skydns/settings/setting_values_internal.h"
 #include "skydns/settings/settings_table.h"

@@ -3,7 +3,7 @@
 #include "common/base/attributes.h"
 #include "common/base/log.h"
 #include "common/etcd/etcd_defaults.h"
-#include "skydns/confine/cpu_limit.h"
+#include "skydns/confine/process_limits.h"
 #include "skydns/settings/option_text.h"
 #include "skydns/settings/option_values.h"
 

@@ -19,7 +19,7 @@ struct transfers;
 struct plain_tcp_config {
     const struct listen_socket *sockets; /* a successful plain_tcp_new takes them over */
     size_t socket_count;
-    size_t connections_max; /* at most TCP_CONNECTIONS_MAX: descriptor_limit.h */
+    size_t connections_max; /* at most TCP_CONNECTIONS_MAX: process_limits.h */
     struct resolver *resolver;
     struct transfers *transfers; /* NULL: none */
 };

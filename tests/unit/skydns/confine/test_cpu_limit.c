@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "skydns/confine/cpu_limit.h"
+#include "skydns/confine/process_limits.h"
 
 enum { FILES_MAX = 6 };
 

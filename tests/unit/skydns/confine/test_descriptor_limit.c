@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "skydns/confine/descriptor_limit.h"
+#include "skydns/confine/process_limits.h"
 #include "tests/support/log_capture.h"
 
 enum { ALL_WANT = 20576, PART_WANTS = 10000, WITH_STREAMS = 30864 };
