@@ -6,7 +6,6 @@
 
 #include "common/dns/dns.h"
 #include "skydns/publish/engine_config.h"
-#include "skydns/publish/zone_serials.h"
 #include "skydns/records/rr.h"
 #include "skydns/records/store.h"
 #include "skydns/wire/answer_plan.h"

@@ -1,12 +1,12 @@
-/* How many CPUs this process may use at once: its affinity, and the quotas of its cgroup and its
- * ancestors, version 1 and 2 (kernel documentation, cgroup-v2.rst "cpu.max", sched-bwc.rst). Main
- * thread, at start. */
+/* How many CPUs and descriptors there are to use. Main thread, at start, before the loops. */
 #ifndef SKYDNS_CONFINE_PROCESS_LIMITS_H
 #define SKYDNS_CONFINE_PROCESS_LIMITS_H
 
 #include <stddef.h>
 
-/* At least 1. Quotas are rounded up: half a CPU counts as one. */
+/* How many CPUs this process may use at once, at least 1: its affinity, and the quotas of its
+ * cgroup and its ancestors, version 1 and 2 (kernel documentation, cgroup-v2.rst "cpu.max",
+ * sched-bwc.rst). Quotas are rounded up: half a CPU counts as one. */
 unsigned cpu_limit(void);
 
 /* Only the quota, read from these two places; 0: none. For cpu_limit and tests. */
@@ -14,8 +14,7 @@ unsigned cpu_limit_quota(const char *proc_cgroup, const char *sys_root);
 
 /* Divides the descriptors that the process may open (RLIMIT_NOFILE) between clients' TCP
  * connections, those over TLS, HTTPS, HTTP and gRPC, sockets to nameservers, and everything else
- * (UDP, HTTP, etcd, files), whose share is reserved under any limit. Main thread, at start, before
- * the loops.
+ * (UDP, HTTP, etcd, files), whose share is reserved under any limit.
  *
  *     |-- everything else --|---- connections ----|---- streams ----|---- to nameservers ----|
  *     0       864, at most half of the limit              evenly                         limit

@@ -8,11 +8,12 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/un.h>
 
+#include "common/base/addr.h"
 #include "common/base/attributes.h"
 #include "common/base/err.h"
 #include "skydns/dnstap/dnstap_event.h"
-#include "skydns/dnstap/dnstap_target.h"
 
 enum {
     DNSTAP_STOP_MS = 1000, /* an exit waits for the sink no longer; a pod has 30 s in all */
@@ -20,6 +21,25 @@ enum {
     /* Threads that answer, each with a queue: workers, streams, the resolver and its pool. */
     DNSTAP_THREADS_MAX = 80,
 };
+
+/* Where messages go: the value of -dnstap. All zero: nowhere. */
+struct dnstap_target {
+    bool is_set;
+    bool is_unix;
+    struct sockaddr_un unix_path; /* if is_unix */
+    struct addr address;          /* else */
+};
+
+enum { DNSTAP_TARGET_TEXT_MAX = sizeof(((struct sockaddr_un *)0)->sun_path) + sizeof("unix:") };
+
+/* `unix:PATH`, of at most 107 bytes, as the kernel has it, and absolute, as nobody knows where a
+ * service runs; or `tcp://IP:port`. "" is nowhere. ERR_USAGE. Pure. */
+int dnstap_target_parse(const char *text, struct dnstap_target *ret_target,
+                        struct err *err) MUST_CHECK;
+
+/* The same form. Returns out. */
+const char *dnstap_target_format(const struct dnstap_target *target,
+                                 char out[DNSTAP_TARGET_TEXT_MAX]);
 
 struct dnstap;
 

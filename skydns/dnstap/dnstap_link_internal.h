@@ -12,7 +12,7 @@
 
 #include "common/base/err.h"
 #include "common/base/slice.h"
-#include "skydns/dnstap/dnstap_target.h"
+#include "skydns/dnstap/dnstap.h"
 
 enum {
     /* To connect, and for the sink's part of the handshake; a healthy one takes milliseconds. */

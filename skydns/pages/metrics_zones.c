@@ -7,7 +7,6 @@
 #include "skydns/dnssec/dnssec.h"
 #include "skydns/publish/engine_config.h"
 #include "skydns/publish/publisher.h"
-#include "skydns/publish/zone_serials.h"
 #include "skydns/resolver/resolver.h"
 #include "skydns/transfer/transfers.h"
 

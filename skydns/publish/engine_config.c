@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/clock.h"
+#include "common/base/xalloc.h"
 #include "skydns/clients/visibility.h"
 #include "skydns/dnssec/dnssec.h"
 #include "skydns/external/hosts_table.h"
@@ -102,4 +104,76 @@ bool engine_config_keeps_short_name(const struct engine_config *config, const st
     return engine_config_is_too_short(config, dname_label_count(name), type, false) &&
            !engine_config_zone(config, name) &&
            !engine_config_stub(config, name, DNS_TYPE_SOA, NULL);
+}
+
+/* ---- Who may transfer zones ---- */
+
+/* A link-local address is another machine's on each interface. */
+static bool has_scope_of(const struct addr *client, const struct addr *scoped)
+{
+    return scoped->sa.sa_family != AF_INET6 || scoped->v6.sin6_scope_id == 0 ||
+           (client->sa.sa_family == AF_INET6 &&
+            client->v6.sin6_scope_id == scoped->v6.sin6_scope_id);
+}
+
+static bool is_right(const struct transfer_who *who, const struct addr *client,
+                     const struct dname *key)
+{
+    const struct ip ip = addr_ip(client);
+    return (!who->has_network ||
+            (network_contains(&who->network, &ip) && has_scope_of(client, &who->notify))) &&
+           (!who->has_key || (key && dname_equal(&who->key, key)));
+}
+
+bool transfer_access_allows(const struct transfer_who *who, size_t count, const struct addr *client,
+                            const struct dname *key)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (is_right(&who[i], client, key)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- Serials ---- */
+
+struct zone_serials {
+    size_t count;
+    struct zone_serial *items[ZONE_SERIALS_MAX];
+};
+
+struct zone_serials *zone_serials_new(void)
+{
+    return xcalloc(1, sizeof(struct zone_serials));
+}
+
+void zone_serials_free(struct zone_serials *serials)
+{
+    if (!serials) {
+        return;
+    }
+    for (size_t i = 0; i < serials->count; i++) {
+        free(serials->items[i]);
+    }
+    free(serials);
+}
+
+struct zone_serial *zone_serials_of(struct zone_serials *serials, const struct dname *apex)
+{
+    for (size_t i = 0; i < serials->count; i++) {
+        if (dname_equal(&serials->items[i]->apex, apex)) {
+            return serials->items[i];
+        }
+    }
+    if (serials->count == ZONE_SERIALS_MAX) {
+        return NULL;
+    }
+    struct zone_serial *serial = xcalloc(1, sizeof(*serial));
+    serial->apex = *apex;
+    const int64_t now_s = clock_wall_s();
+    atomic_init(&serial->value, (uint32_t)(now_s - now_s % 3600));
+    atomic_init(&serial->is_known, false);
+    serials->items[serials->count++] = serial;
+    return serial;
 }

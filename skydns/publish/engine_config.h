@@ -4,6 +4,7 @@
 #ifndef SKYDNS_PUBLISH_ENGINE_CONFIG_H
 #define SKYDNS_PUBLISH_ENGINE_CONFIG_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,7 +15,6 @@
 #include "common/dns/dns.h"
 #include "skydns/external/cache.h"
 #include "skydns/publish/cookie_secrets.h"
-#include "skydns/publish/transfer_access.h"
 
 struct cache_tally;
 struct client_index;
@@ -25,6 +25,25 @@ struct tsig_keys;
 struct visibility;
 struct zone_serial;
 struct zone_table;
+
+/* ---- Who may transfer our zones: -transfer-to, or the document's transfer_to ---- */
+
+enum { TRANSFER_ACCESS_MAX = 64 }; /* a zone has a dozen secondaries; each is asked about in turn */
+
+/* Both must be right, if it has both. */
+struct transfer_who {
+    bool has_network, has_key;
+    struct network network;
+    struct dname key;   /* TSIG; lower case */
+    struct addr notify; /* gets NOTIFY: a single address, with its port; AF_UNSPEC: none. The client
+                         * has its scope, too, if it has one */
+};
+
+/* One of them is right. `key`: whose signature the query has, in lower case; NULL: no good one. */
+bool transfer_access_allows(const struct transfer_who *who, size_t count, const struct addr *client,
+                            const struct dname *key);
+
+/* ---- The configuration ---- */
 
 enum {
     ENGINE_ZONES_MAX = 16,         /* domains: a cluster has one, or two during a rename */
@@ -200,5 +219,50 @@ bool engine_config_keeps_short_name(const struct engine_config *config, const st
 
 /* Whether a stub zone lies below the lower-cased name, which exists therefore. */
 bool engine_config_is_above_stub(const struct engine_config *config, const struct dname *name);
+
+/* ---- The serials of zones, which outlive configurations ---- */
+
+/* The serials that SOA records show while zones can be transferred. The transfers' thread sets one
+ * once a transfer gives what it stands for; any thread reads it. Until then, a question for the SOA
+ * is SERVFAIL, and negative answers show the hour at which the entry was made: no secondary takes a
+ * serial from those. The table belongs to the main thread, and an
+ * entry stays where it is until the table is freed, after the threads. */
+struct zone_serials;
+
+/* Serials count from it without a base of kube2sky's (keys.md): after the hours that SOA records
+ * have had so far, and before any base. */
+#define ZONE_SERIAL_LOWEST UINT32_C(2000000000)
+
+/* Zones of one life of the process; domains change by hand. Further ones have the hour. */
+enum { ZONE_SERIALS_MAX = 512 };
+
+struct zone_serial {
+    struct dname apex;
+    _Atomic uint32_t value;
+    _Atomic bool is_known; /* it was set */
+    uint32_t plain;        /* it, but for turns (serial.h): the transfers' thread's */
+};
+
+struct zone_serials *zone_serials_new(void);
+void zone_serials_free(struct zone_serials *serials); /* NULL is fine */
+
+/* Main thread: the zone's, not known when new; NULL: there are too many. */
+struct zone_serial *zone_serials_of(struct zone_serials *serials, const struct dname *apex);
+
+static inline uint32_t zone_serial_get(const struct zone_serial *serial)
+{
+    return atomic_load_explicit(&serial->value, memory_order_relaxed);
+}
+
+static inline void zone_serial_set(struct zone_serial *serial, uint32_t value)
+{
+    atomic_store_explicit(&serial->value, value, memory_order_relaxed);
+    atomic_store_explicit(&serial->is_known, true, memory_order_release);
+}
+
+static inline bool zone_serial_is_known(const struct zone_serial *serial)
+{
+    return atomic_load_explicit(&serial->is_known, memory_order_acquire);
+}
 
 #endif

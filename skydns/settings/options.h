@@ -15,7 +15,7 @@
 #include "common/dns/dname.h"
 #include "skydns/clients/visibility.h"
 #include "skydns/dnssec/dnssec.h"
-#include "skydns/dnstap/dnstap_target.h"
+#include "skydns/dnstap/dnstap.h"
 #include "skydns/external/zone_table.h"
 #include "skydns/listen/listen_socket.h"
 #include "skydns/publish/engine_config.h"

@@ -7,7 +7,6 @@
 #include "skydns/resolver/resolver.h"
 #include "skydns/streams/tcp_answers_internal.h"
 #include "skydns/streams/tcp_server.h"
-#include "skydns/streams/transfer_inbox_internal.h"
 
 struct plain_tcp {
     struct resolver *resolver;

@@ -11,7 +11,6 @@
 #include "skydns/resolver/resolver.h"
 #include "skydns/streams/tcp_answers_internal.h"
 #include "skydns/streams/tcp_server.h"
-#include "skydns/streams/transfer_inbox_internal.h"
 
 /* Late answers sent in one turn of the loop, so that sockets and timers get theirs. */
 enum { LATE_A_TURN = 64 };

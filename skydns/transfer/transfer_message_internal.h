@@ -1,5 +1,6 @@
-/* The messages of a transfer: records packed as many as fit, names compressed (RFC 1035 4.1.4) but
- * in SRV (RFC 3597 4). One after the other, in memory of the caller's; 18 KB of its own. */
+/* The messages of a transfer, which begins with a request: records packed as many as fit, names
+ * compressed (RFC 1035 4.1.4) but in SRV (RFC 3597 4). One after the other, in memory of the
+ * caller's; 18 KB of its own. */
 #ifndef SKYDNS_TRANSFER_TRANSFER_MESSAGE_INTERNAL_H
 #define SKYDNS_TRANSFER_TRANSFER_MESSAGE_INTERNAL_H
 
@@ -10,9 +11,30 @@
 #include "common/base/addr.h"
 #include "common/base/attributes.h"
 #include "common/base/cursor.h"
+#include "common/dns/dname.h"
 #include "common/dns/dns.h"
 #include "skydns/answer/zone_rr.h"
-#include "skydns/transfer/transfer_query_internal.h"
+#include "skydns/tsig/tsig.h"
+
+/* ---- The request ---- */
+
+/* AXFR (RFC 5936 2.1) or IXFR (RFC 1995 3). From anybody, before anything is known of the client;
+ * its size is bounded by who calls. Pure; any thread. */
+struct transfer_query {
+    uint16_t id;
+    bool recursion_desired; /* copied into the reply */
+    bool has_edns;
+    uint16_t udp_size; /* as it says; 0: it does not */
+    bool is_incremental;
+    uint32_t serial;   /* of an incremental one: what the client has */
+    struct dname zone; /* as typed: the reply repeats it */
+    struct tsig_place tsig;
+};
+
+/* False: it is neither, or malformed: FORMERR. */
+bool transfer_query_parse(const uint8_t *wire, size_t len, struct transfer_query *ret) MUST_CHECK;
+
+/* ---- Its messages ---- */
 
 enum {
     TRANSFER_NAMES = 2048, /* suffixes that later ones may point to, a power of two; when half are

@@ -17,7 +17,7 @@
 #include "skydns/publish/engine_config.h"
 #include "skydns/records/store.h"
 #include "skydns/transfer/journal_internal.h"
-#include "skydns/transfer/transfer_query_internal.h"
+#include "skydns/transfer/transfer_message_internal.h"
 
 enum transfer_kind {
     TRANSFER_WHOLE,

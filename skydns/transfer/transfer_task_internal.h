@@ -9,7 +9,7 @@
 #include <sys/queue.h>
 
 #include "common/dns/dns.h"
-#include "skydns/transfer/transfer_query_internal.h"
+#include "skydns/transfer/transfer_message_internal.h"
 #include "skydns/transfer/transfer_zones_internal.h"
 #include "skydns/transfer/transfers.h"
 #include "skydns/tsig/tsig.h"

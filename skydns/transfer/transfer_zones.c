@@ -4,7 +4,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/xalloc.h"
-#include "skydns/publish/zone_serials.h"
+#include "skydns/publish/engine_config.h"
 #include "skydns/transfer/serial.h"
 #include "skydns/transfer/zone_diff_internal.h"
 

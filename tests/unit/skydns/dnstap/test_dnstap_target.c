@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "common/base/attributes.h"
-#include "skydns/dnstap/dnstap_target.h"
+#include "skydns/dnstap/dnstap.h"
 
 static void reads(void **state)
 {

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "skydns/publish/transfer_access.h"
+#include "skydns/publish/engine_config.h"
 #include "tests/support/skydns/fixture.h"
 
 static bool allows(const struct transfer_who *who, size_t count, const char *client,

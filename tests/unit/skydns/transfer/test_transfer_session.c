@@ -1,4 +1,4 @@
-/* A transfer from its query to its messages: skydns/transfer/transfer_query_internal.h,
+/* A transfer from its query to its messages: skydns/transfer/transfer_message_internal.h,
  * transfer_session_internal.h and transfer_message_internal.h, read back by transfer_decode.h. */
 #include <setjmp.h>
 #include <stdarg.h>
