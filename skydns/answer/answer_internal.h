@@ -3,8 +3,8 @@
  *
  *     answer.c          whose name it is; the outcomes; the dispatch
  *     answer_types.c    the types, from the records of a name of ours
- *     answer_kube.c     what -schema=kubernetes answers differently
- *     answer_pods.c     a-b-c-d.<namespace>.pod.<domain> without records
+ *     answer_kube.c     what -schema=kubernetes answers differently, and
+ *                       a-b-c-d.<namespace>.pod.<domain> without records
  *     answer_reverse.c  PTR, and the networks that are ours (reverse_zone.h)
  *     answer_foreign.c  other domains: hosts files, stub zones, the general nameservers
  *     answer_meta.c     class CHAOS, ANY, and what is no question about records */

@@ -1,11 +1,95 @@
+#include "skydns/answer/answer_kube.h"
+
+#include <netinet/in.h>
+#include <string.h>
+
+#include "common/dns/dns.h"
+#include "skydns/answer/answer_internal.h"
+#include "skydns/records/rr.h"
+
+/* ---- Places ---- */
+
+enum kube_place kube_place_at(enum kube_tree tree, unsigned depth, bool is_protocol_underscored)
+{
+    enum { SERVICE_DEPTH = KUBE_PROTOCOL_DEPTH - 1, PORT_DEPTH = KUBE_PROTOCOL_DEPTH + 1 };
+    if (depth == 0) {
+        return KUBE_DOMAIN;
+    }
+    if (tree == KUBE_TREE_OTHER) {
+        return KUBE_OTHER;
+    }
+    if (depth < SERVICE_DEPTH) {
+        return KUBE_ABOVE;
+    }
+    if (tree == KUBE_TREE_POD) {
+        return KUBE_ENDPOINT;
+    }
+    if (depth == SERVICE_DEPTH) {
+        return KUBE_SERVICE;
+    }
+    if (!is_protocol_underscored) {
+        return KUBE_ENDPOINT;
+    }
+    return depth == KUBE_PROTOCOL_DEPTH ? KUBE_PROTOCOL
+           : depth == PORT_DEPTH        ? KUBE_PORT
+                                        : KUBE_BELOW_PORT;
+}
+
+enum kube_place kube_place_of(const struct engine_zone *zone, const struct dname *name)
+{
+    struct dname_labels labels;
+    dname_labels(name, &labels);
+    unsigned depth = labels.count - zone->labels;
+    if (depth == 0) {
+        return KUBE_DOMAIN;
+    }
+    enum kube_tree tree = kube_tree_of(dname_label(name, labels.offsets[depth - 1]));
+    bool is_underscored =
+        depth >= KUBE_PROTOCOL_DEPTH &&
+        dname_label(name, labels.offsets[depth - KUBE_PROTOCOL_DEPTH]).ptr[0] == '_';
+    return kube_place_at(tree, depth, is_underscored);
+}
+
+/* The places that may have the type, a bit each. A service's records are its addresses, its ports'
+ * are SRV, and nothing else below them is; names above them have none. */
+static unsigned places_with(uint16_t number)
+{
+    enum {
+        ANYWHERE = 1u << KUBE_SERVICE | 1u << KUBE_OTHER,
+        ENDPOINTS = 1u << KUBE_ENDPOINT,
+    };
+    switch (number) {
+    case DNS_TYPE_SRV: /* an endpoint's would have port 0 */
+        return ANYWHERE | 1u << KUBE_PORT | 1u << KUBE_BELOW_PORT;
+    case DNS_TYPE_SOA:
+    case DNS_TYPE_NS:
+        return ANYWHERE | ENDPOINTS | 1u << KUBE_DOMAIN;
+    default:
+        return ANYWHERE | ENDPOINTS;
+    }
+}
+
+bool kube_place_has_data(enum kube_place place, uint16_t type)
+{
+    return places_with(type) >> place & 1;
+}
+
+bool kube_place_lists_ports(enum kube_place place, uint16_t type)
+{
+    return place == KUBE_SERVICE && type == DNS_TYPE_SRV;
+}
+
+bool kube_has_data(const struct engine_zone *zone, const struct dname *name, uint16_t type)
+{
+    return kube_place_has_data(kube_place_of(zone, name), type);
+}
+
+/* ---- Answers ---- */
+
 /* -schema=kubernetes: where Kubernetes DNS-Based Service Discovery 1.1.0 differs from SkyDNS. A
  * name with a CNAME has nothing else and answers every type with it (RFC 1034 3.6.2), but for TXT
  * if its record has a text; the rcode is that of the last name (RFC 6604). Wildcards are not
  * handled here: with this schema no lookup knows them (follow_rule). */
-#include <string.h>
-
-#include "skydns/answer/answer_internal.h"
-#include "skydns/answer/kube_place.h"
 
 /* Whether a CNAME of the answer already leads on from there. */
 static bool is_ring(const struct answer *a, struct slice target)
@@ -105,4 +189,54 @@ bool answer_kube(struct answer *a)
         return true;
     }
     return false;
+}
+
+/* ---- -pods=insecure and -pods=disabled: a-b-c-d.<namespace>.pod.<domain>, without records ---- */
+
+/* 10-0-0-1, or fd00--1: the dashes are dots when that makes an IPv4 address, else colons. */
+static bool parse_label(struct slice label, struct ip *ret_ip)
+{
+    static const char separators[] = {'.', ':'};
+    char text[INET6_ADDRSTRLEN];
+    if (label.len >= sizeof(text)) {
+        return false;
+    }
+    for (size_t i = 0; i < sizeof(separators); i++) {
+        for (size_t at = 0; at < label.len; at++) {
+            text[at] = label.ptr[at] == '-' ? separators[i] : label.ptr[at];
+        }
+        if (ip_parse(slice_of(text, label.len), ret_ip)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void add_pod(struct answer *a)
+{
+    enum rr_type type = a->pod.family_bytes == 4 ? RR_A : RR_AAAA;
+    if (a->in.question->type == (uint16_t)type) {
+        answer_add(a, (struct rr){.owner = a->owner,
+                                  .ttl_s = a->config->settings.ttl_s,
+                                  .type = type,
+                                  .data = slice_of(a->pod.bytes, a->pod.family_bytes)});
+    }
+}
+
+/* Insecure: pod.<domain> and any namespace below it exist; a label below a namespace exists if it
+ * spells an address; nothing exists below that. Disabled: none of these exists. */
+bool answer_pod(struct answer *a)
+{
+    if (a->zone->pods.len == 0 || !dname_is_within(&a->name, &a->zone->pods)) {
+        return false;
+    }
+    unsigned labels = dname_label_count(&a->name) - a->zone->labels - 1;
+    if (a->config->settings.pods == ENGINE_PODS_DISABLED || labels > 2) {
+        answer_denied(a);
+    } else if (labels == 2 && !parse_label(dname_label(&a->name, 0), &a->pod)) {
+        answer_denied(a);
+    } else if (labels == 2) {
+        add_pod(a);
+    }
+    return true;
 }

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "skydns/answer/kube_place.h"
+#include "skydns/answer/answer_kube.h"
 #include "skydns/publish/reverse_zone.h"
 
 /* ---- Names ---- */

@@ -6,7 +6,7 @@
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "skydns/answer/answer.h"
-#include "skydns/answer/kube_place.h"
+#include "skydns/answer/answer_kube.h"
 #include "skydns/publish/reverse_zone.h"
 #include "skydns/wire/encode.h"
 

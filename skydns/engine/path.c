@@ -2,7 +2,9 @@
 
 #include <string.h>
 
+#include "common/base/attributes.h"
 #include "common/dns/dns.h"
+#include "skydns/engine/path.h"
 #include "skydns/wire/query_parse.h"
 
 /* ---- The query ---- */
@@ -139,4 +141,33 @@ size_t path_query(const struct path *path, const struct dname *name, struct path
         q->question.asks = q->question.cookie.len = 0;
     }
     return name_end + DNS_QUESTION_TAIL;
+}
+
+/* ---- For explanations ---- */
+
+_Static_assert((int)PATH_NAMES_MAX == (int)PATH_PLACES_MAX, "a name for each place");
+
+void path_names_find(const struct engine_config *config, const struct client_space *space,
+                     const struct dname *name, uint16_t type, struct path_names *ret)
+{
+    uint8_t wire[QUESTION_WIRE_MAX];
+    struct path path;
+    struct query parsed = {
+        .has_question = true,
+        .question = {.name = *name, .type = type, .qclass = DNS_CLASS_IN},
+    };
+    const struct engine_query query = {.wire = wire, .parsed = &parsed, .view.space = space};
+    ret->count = 0;
+    (void)question_write(&parsed.question, wire);
+    if (!config->settings.autopath || !path_find(&path, config, &query)) {
+        return;
+    }
+    ret->count = path_places(&path);
+    for (unsigned i = 0; i < ret->count; i++) {
+        if (i == 0) {
+            ret->names[i] = *name;
+        } else if (!path_name(&path, i, &ret->names[i])) {
+            ret->names[i].len = 0;
+        }
+    }
 }

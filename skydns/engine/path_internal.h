@@ -17,7 +17,7 @@
 
 #include "common/dns/dname.h"
 #include "skydns/clients/client_index.h"
-#include "skydns/engine/path_names.h"
+#include "skydns/engine/path.h"
 #include "skydns/publish/engine_config.h"
 #include "skydns/wire/query.h"
 #include "skydns/wire/query_parse.h"

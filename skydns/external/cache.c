@@ -6,8 +6,7 @@
 #include "common/base/seeded_hash.h"
 #include "common/base/xalloc.h"
 #include "skydns/external/cache_entry_internal.h"
-#include "skydns/external/cache_index_internal.h"
-#include "skydns/external/cache_queue_internal.h"
+#include "skydns/external/cache_memory_internal.h"
 #include "skydns/external/cache_zones_internal.h"
 
 /* Where an entry waits for its eviction. */

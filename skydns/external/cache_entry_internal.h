@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 #include "skydns/external/cache.h"
-#include "skydns/external/cache_chunks_internal.h"
+#include "skydns/external/cache_memory_internal.h"
 #include "skydns/external/kept_reply.h"
 
 /* Words of an entry's first chunk: first what every hit needs, so that it and a short reply lie in

@@ -1,5 +1,5 @@
 /* Which questions about a domain's names need only the store, worked out once per configuration by
- * the rules of the slow path (answer*.c, kube_place.h). The fast path consults this table and does
+ * the rules of the slow path (answer*.c, answer_kube.h). The fast path consults this table and does
  * not itself know about schema, pods, reverse zones or this server's own names. Made on the
  * engine's thread by fast_configure, unchanged until its next call; looking up is pure. */
 #ifndef SKYDNS_FAST_PLAIN_NAMES_H
@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "common/base/slice.h"
-#include "skydns/answer/kube_place.h"
+#include "skydns/answer/answer_kube.h"
 #include "skydns/publish/engine_config.h"
 
 /* What a question asks for. */

@@ -2,8 +2,8 @@
 
 #include "common/base/xalloc.h"
 #include "common/dns/record.h"
+#include "skydns/answer/answer_kube.h"
 #include "skydns/answer/follow.h"
-#include "skydns/answer/kube_place.h"
 #include "skydns/pages/explain_internal.h"
 #include "skydns/sync/store_sync.h"
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "skydns/answer/kube_place.h"
+#include "skydns/answer/answer_kube.h"
 #include "skydns/pages/explain_internal.h"
 
 static enum explain_identity identify(const struct engine_config *config, struct explain_who *who)

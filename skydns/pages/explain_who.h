@@ -12,7 +12,7 @@
 #include "common/base/err.h"
 #include "skydns/answer/view.h"
 #include "skydns/clients/client_view.h"
-#include "skydns/engine/path_names.h"
+#include "skydns/engine/path.h"
 #include "skydns/publish/engine_config.h"
 #include "skydns/records/store.h"
 

@@ -1,7 +1,7 @@
 /* The names that a question's search path has, for whoever explains answers (path_internal.h).
  * Pure; any thread. */
-#ifndef SKYDNS_ENGINE_PATH_NAMES_H
-#define SKYDNS_ENGINE_PATH_NAMES_H
+#ifndef SKYDNS_ENGINE_PATH_H
+#define SKYDNS_ENGINE_PATH_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,8 +2,8 @@
  * alone, and which types of records it may have. -schema=kubernetes uses it to answer
  * (answer_kube.c), to follow targets (follow.c) and to prepare the fast path
  * (plain_names.h). Pure; any thread. */
-#ifndef SKYDNS_ANSWER_KUBE_PLACE_H
-#define SKYDNS_ANSWER_KUBE_PLACE_H
+#ifndef SKYDNS_ANSWER_ANSWER_KUBE_H
+#define SKYDNS_ANSWER_ANSWER_KUBE_H
 
 #include <stdbool.h>
 #include <stdint.h>
