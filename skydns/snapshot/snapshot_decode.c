@@ -367,3 +367,13 @@ int snapshot_decode(const struct snapshot_source *source, const struct snapshot_
     }
     return r;
 }
+
+/* ---- What was read ---- */
+
+void snapshot_content_fini(struct snapshot_content *content)
+{
+    for (size_t i = 0; i < SNAPSHOT_SECTIONS; i++) {
+        buf_fini(&content->sections[i]);
+    }
+    store_writer_free(STEAL(content->writer));
+}

@@ -226,3 +226,20 @@ int snapshot_encode(const struct snapshot_image *image, uint32_t now_s, snapshot
     (void)XXH3_freeState(e.checksum);
     return e.result;
 }
+
+/* ---- The image ---- */
+
+void snapshot_image_init(struct snapshot_image *image)
+{
+    *image = (struct snapshot_image){.store = NULL};
+    for (size_t i = 0; i < SNAPSHOT_SECTIONS; i++) {
+        buf_init(&image->sections[i], SNAPSHOT_SECTION_MAX);
+    }
+}
+
+void snapshot_image_fini(struct snapshot_image *image)
+{
+    for (size_t i = 0; i < SNAPSHOT_SECTIONS; i++) {
+        buf_fini(&image->sections[i]);
+    }
+}
