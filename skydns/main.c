@@ -44,7 +44,6 @@
 #include "skydns/snapshot/snapshot.h"
 #include "skydns/snapshot_keeper.h"
 #include "skydns/snapshot_start.h"
-#include "skydns/start_log.h"
 #include "skydns/sync/store_sync.h"
 #include "skydns/sync/writer_documents.h"
 #include "skydns/transfer_feed.h"
@@ -562,7 +561,11 @@ static void set_status(struct program *p)
 static void tell_started(struct program *p)
 {
     live_config_opened(p->live);
-    start_log_started(&p->options, p->answering);
+    struct buf addresses;
+    buf_init(&addresses, OPTION_TEXT_MAX);
+    answering_addresses(p->answering, &addresses);
+    option_text_log_start(&p->options, buf_cstr(&addresses));
+    buf_fini(&addresses);
     service_manager_ready(&p->manager, p->has_snapshot ? "answering from a snapshot"
                                                        : "answering, waiting for etcd's records");
     if (store_sync_is_ready(p->sync)) {
@@ -731,7 +734,7 @@ int main(int argc, char **argv)
     ev_async_start(p->loop, &p->fed);
     service_manager_init(&p->manager, p->loop);
     watch_signals(p);
-    start_log_ignored(&p->flags.ignored);
+    option_text_log_ignored(&p->flags.ignored);
     r = *p->flags.cert ? certificate_new(p->loop, &p->flags, &p->certificate, &err) : 0;
     if (r == 0) {
         r = settle_and_open(p, &err);

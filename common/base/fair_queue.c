@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "common/base/client_net.h"
+#include "common/base/key_table.h"
 #include "common/base/xalloc.h"
 
 /* A client that waits for its turn, with what it has queued, in that order. */
@@ -12,7 +14,7 @@ struct fair_turn {
     TAILQ_HEAD(, fair_item) items; /* never empty */
 };
 
-static struct slice key_of(const void *turn)
+static struct slice fair_turn_key(const void *turn)
 {
     return client_net_key(&((const struct fair_turn *)turn)->net);
 }
@@ -20,7 +22,7 @@ static struct slice key_of(const void *turn)
 void fair_queue_init(struct fair_queue *queue)
 {
     TAILQ_INIT(&queue->turns);
-    key_table_init(&queue->by_client, key_of);
+    key_table_init(&queue->by_client, fair_turn_key);
 }
 
 void fair_queue_fini(struct fair_queue *queue)
@@ -71,4 +73,76 @@ void fair_queue_remove(struct fair_queue *queue, struct fair_item *item)
     struct fair_turn *turn = key_table_find(&queue->by_client, client_net_key(&item->net));
     assert(turn);
     take_item(queue, turn, item);
+}
+
+/* ---- Places ---- */
+
+struct load {
+    struct client_net net;
+    size_t count;
+};
+
+struct client_loads {
+    struct key_table table;
+};
+
+static struct slice client_load_key(const void *thing)
+{
+    return client_net_key(&((const struct load *)thing)->net);
+}
+
+struct client_loads *client_loads_new(void)
+{
+    struct client_loads *loads = xcalloc(1, sizeof(*loads));
+    key_table_init(&loads->table, client_load_key);
+    return loads;
+}
+
+void client_loads_free(struct client_loads *loads)
+{
+    if (!loads) {
+        return;
+    }
+    for (size_t at = 0; key_table_next(&loads->table, &at); at++) {
+        free(loads->table.slots[at]);
+    }
+    key_table_fini(&loads->table);
+    free(loads);
+}
+
+static struct load *find_or_add(struct client_loads *loads, const struct addr *client)
+{
+    const struct client_net net = client_net_of(client);
+    struct load *load = key_table_find(&loads->table, client_net_key(&net));
+    if (!load) {
+        load = xcalloc(1, sizeof(*load));
+        load->net = net;
+        (void)key_table_put(&loads->table, load); /* it was not there */
+    }
+    return load;
+}
+
+size_t client_loads_add(struct client_loads *loads, const struct addr *client)
+{
+    return ++find_or_add(loads, client)->count;
+}
+
+bool client_loads_take(struct client_loads *loads, const struct addr *client, size_t free_places)
+{
+    struct load *load = free_places > 0 ? find_or_add(loads, client) : NULL;
+    if (!load || load->count >= free_places) {
+        return false; /* a load that is new has none, and there is room for it */
+    }
+    load->count++;
+    return true;
+}
+
+void client_loads_drop(struct client_loads *loads, const struct addr *client)
+{
+    const struct client_net net = client_net_of(client);
+    struct load *load = key_table_find(&loads->table, client_net_key(&net));
+    if (--load->count == 0) {
+        (void)key_table_take(&loads->table, client_net_key(&net)); /* this one */
+        free(load);
+    }
 }

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/fair_queue.h"
 #include "common/base/xalloc.h"
-#include "skydns/clients/client_loads.h"
 
 /* Head and tail only grow; the ring holds their difference. */
 struct deferred_ring {

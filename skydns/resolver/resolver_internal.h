@@ -9,7 +9,7 @@
 #include <pthread.h>
 
 #include "common/base/buf.h"
-#include "skydns/clients/client_loads.h"
+#include "common/base/fair_queue.h"
 #include "skydns/resolver/deferred.h"
 #include "skydns/resolver/resolver.h"
 #include "skydns/resolver/turn.h"

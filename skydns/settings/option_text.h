@@ -1,5 +1,5 @@
-/* Settings as text for log lines: values, and what changed from one state to the next. Pure. Main
- * thread. */
+/* Settings as text for log lines: values, and what changed from one state to the next. Pure,
+ * but for the two that log. Main thread. */
 #ifndef SKYDNS_SETTINGS_OPTION_TEXT_H
 #define SKYDNS_SETTINGS_OPTION_TEXT_H
 
@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "common/base/buf.h"
+#include "common/base/flags.h"
 #include "skydns/settings/options.h"
 #include "skydns/settings/settings_table.h"
 
@@ -48,5 +49,10 @@ void option_changes_fini(struct option_changes *changes);
 
 /* Whether both have the same nameservers, asked in the same way. */
 bool option_same_upstream(const struct options *a, const struct options *b);
+
+/* Log, at the start, the flags and variables that are accepted and ignored, in one warning (none:
+ * nothing); where queries are answered, and with which settings. */
+void option_text_log_ignored(const struct flag_strings *ignored);
+void option_text_log_start(const struct options *options, const char *addresses);
 
 #endif

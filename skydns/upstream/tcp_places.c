@@ -1,6 +1,6 @@
 #include "skydns/upstream/tcp_places_internal.h"
 
-#include "skydns/clients/client_loads.h"
+#include "common/base/fair_queue.h"
 #include "skydns/upstream/forwarder_counts.h"
 
 void tcp_places_init(struct tcp_places *places, struct forwarder_counts *counts)

@@ -3,8 +3,8 @@
 #include <sys/random.h>
 
 #include "common/base/clock.h"
+#include "common/base/fair_queue.h"
 #include "common/dns/dns.h"
-#include "skydns/clients/client_loads.h"
 #include "skydns/upstream/tls_pool_internal.h"
 #include "skydns/upstream/upstream_message.h"
 

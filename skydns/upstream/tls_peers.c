@@ -2,10 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/fair_queue.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/tls/tls_session.h"
-#include "skydns/clients/client_loads.h"
 #include "skydns/upstream/tls_pool_internal.h"
 
 /* A nameserver that fails now and then is told of each time. */

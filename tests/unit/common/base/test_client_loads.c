@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "skydns/clients/client_loads.h"
+#include "common/base/fair_queue.h"
 
 enum { PLACES = 300 };
 
