@@ -11,6 +11,7 @@
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "common/base/attributes.h"
@@ -32,6 +33,11 @@ struct ip {
     uint8_t family_bytes; /* 4, 16, or 0 for none */
     uint8_t bytes[16];    /* network order; the first family_bytes count */
 };
+
+static inline bool ip_equal(const struct ip *a, const struct ip *b)
+{
+    return a->family_bytes == b->family_bytes && memcmp(a->bytes, b->bytes, a->family_bytes) == 0;
+}
 
 /* "1.2.3.4", "fd00::1". False for anything else: spaces, a trailing dot or leading zeros make the
  * text a name. For flags, URLs and names in queries: there, a zero could mean an octal number. */

@@ -37,10 +37,14 @@ int err_wrap(struct err *err, int code, const char *format, ...)
     return code;
 }
 
+bool err_is_exhaustion(int code)
+{
+    return code == -EMFILE || code == -ENFILE || code == -ENOBUFS || code == -ENOMEM;
+}
+
 bool err_is_shortage(int code)
 {
-    return code == -EMFILE || code == -ENFILE || code == -ENOBUFS || code == -ENOMEM ||
-           code == -EAGAIN;
+    return err_is_exhaustion(code) || code == -EAGAIN;
 }
 
 const char *err_code_text(int code)

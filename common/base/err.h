@@ -41,7 +41,9 @@ struct err {
 int err_set(struct err *err, int code, const char *format, ...) PRINTF_LIKE(3, 4);
 int err_wrap(struct err *err, int code, const char *format, ...) PRINTF_LIKE(3, 4);
 
-/* Whether it says that we are short of descriptors, memory or ports, and nothing about a peer. */
+/* Whether it says that we are short of descriptors or memory; or of ports, too: nothing about a
+ * peer. */
+bool err_is_exhaustion(int code);
 bool err_is_shortage(int code);
 
 /* A code of either kind as text. Never NULL. */

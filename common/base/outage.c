@@ -70,9 +70,13 @@ static bool is_news(struct outage_source *source, const char *text, int64_t now_
     return true;
 }
 
-static void tell_away(const struct outage_source *source, int64_t now_ms)
+/* Of a line about a source. */
+enum { SOURCE_FIELDS_MAX = 4 };
+
+/* Which source it is; returns their number. */
+static size_t fields_of_source(const struct outage_source *source,
+                               struct log_field fields[SOURCE_FIELDS_MAX])
 {
-    struct log_field fields[4];
     size_t count = 0;
     if (source->kind) {
         fields[count++] = LOG_STR("kind", source->kind);
@@ -80,6 +84,13 @@ static void tell_away(const struct outage_source *source, int64_t now_ms)
     if (source->ns) {
         fields[count++] = LOG_STR("namespace", source->ns);
     }
+    return count;
+}
+
+static void tell_away(const struct outage_source *source, int64_t now_ms)
+{
+    struct log_field fields[SOURCE_FIELDS_MAX];
+    size_t count = fields_of_source(source, fields);
     fields[count++] = LOG_STR("reason", source->err.msg);
     if (source->is_told) { /* it has changed */
         fields[count++] = LOG_INT("after_ms", now_ms - source->since_ms);
@@ -91,14 +102,8 @@ static void tell_away(const struct outage_source *source, int64_t now_ms)
 
 static void tell_back(const struct outage_source *source, int64_t after_ms)
 {
-    struct log_field fields[4];
-    size_t count = 0;
-    if (source->kind) {
-        fields[count++] = LOG_STR("kind", source->kind);
-    }
-    if (source->ns) {
-        fields[count++] = LOG_STR("namespace", source->ns);
-    }
+    struct log_field fields[SOURCE_FIELDS_MAX];
+    size_t count = fields_of_source(source, fields);
     fields[count++] = LOG_INT("after_ms", after_ms);
     if (source->endpoint) {
         fields[count++] = LOG_STR("endpoint", source->endpoint(source->data));

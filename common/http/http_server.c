@@ -152,11 +152,6 @@ static void on_closed(void *data, struct http_connection *connection)
 
 /* ---- Accepting ---- */
 
-static bool is_out_of_resources(int error)
-{
-    return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
-}
-
 /* Else the socket would be readable again at once, in a busy loop. */
 static void pause_accepting(struct http_server *s, int error)
 {
@@ -185,7 +180,7 @@ static void on_acceptable(struct ev_loop *loop UNUSED, ev_io *w, int events UNUS
         if (fd >= 0) {
             const struct ip client = addr_ip(&from);
             add(s, fd, &client);
-        } else if (is_out_of_resources(errno)) {
+        } else if (err_is_exhaustion(-errno)) {
             pause_accepting(s, errno);
             return;
         } else if (errno != EINTR && errno != ECONNABORTED) {

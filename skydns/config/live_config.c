@@ -123,16 +123,6 @@ static void log_each(enum log_level level, const char *message, bool needs_resta
     option_changes_fini(&changes);
 }
 
-static void log_changes(const struct options *before, const struct options *now)
-{
-    log_each(LOG_LEVEL_INFO, "configuration changed", false, before, now);
-}
-
-static void log_restarts(const struct live_config *live, const struct options *now)
-{
-    log_each(LOG_LEVEL_WARN, "changed settings need a restart", true, &live->started, now);
-}
-
 /* ---- Applying ---- */
 
 /* Zones that can be transferred have serials of their own. */
@@ -207,8 +197,8 @@ static void apply(struct live_config *live)
     live->now = now;
     dnssec_files_set(live->dnssec, &now);
     publish(live, &now);
-    log_changes(&before, &now);
-    log_restarts(live, &now);
+    log_each(LOG_LEVEL_INFO, "configuration changed", false, &before, &now);
+    log_each(LOG_LEVEL_WARN, "changed settings need a restart", true, &live->started, &now);
     if (live->config.changed) {
         live->config.changed(live->config.data, &before, &now);
     }

@@ -38,11 +38,6 @@ static bool is_wildcard(const struct ip *ip)
     return addr_is_wildcard(&addr);
 }
 
-static bool same_ip(const struct ip *a, const struct ip *b)
-{
-    return a->family_bytes == b->family_bytes && memcmp(a->bytes, b->bytes, a->family_bytes) == 0;
-}
-
 /* Whether the lines of a `bind` leave the address out. Those of interfaces are not known here. */
 static bool is_excepted(const struct corefile_directive *bind, const struct ip *ip)
 {
@@ -52,7 +47,7 @@ static bool is_excepted(const struct corefile_directive *bind, const struct ip *
         is_out = strcmp(line->words[0], "except") != 0;
         for (size_t k = 1; k < line->count && !is_out; k++) {
             struct ip other;
-            is_out = !ip_parse(slice_str(line->words[k]), &other) || same_ip(&other, ip);
+            is_out = !ip_parse(slice_str(line->words[k]), &other) || ip_equal(&other, ip);
         }
     }
     return is_out;

@@ -25,6 +25,17 @@ struct tcp_ref {
     uint32_t generation;
 };
 
+/* As one number, for who keeps it without knowing what it is. */
+static inline uint64_t tcp_ref_pack(struct tcp_ref ref)
+{
+    return (uint64_t)ref.generation << 32 | ref.slot;
+}
+
+static inline struct tcp_ref tcp_ref_unpack(uint64_t packed)
+{
+    return (struct tcp_ref){.slot = (uint32_t)packed, .generation = (uint32_t)(packed >> 32)};
+}
+
 struct deferred;
 
 /* What takes late replies to where their queries came from: a worker's socket, the connections of a

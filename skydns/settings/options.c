@@ -13,19 +13,11 @@
 #include "skydns/settings/settings_table.h"
 #include "skydns/settings/stub_zones.h"
 
-/* UDP keeps half of the CPUs, however many clients want TLS. */
-static unsigned default_handshake_threads(void)
+/* Half of the CPUs, but for those who answer UDP, however much is to be computed. */
+static unsigned half_of_cpus(unsigned max)
 {
     unsigned half = (cpu_limit() + 1) / 2;
-    return half > OPTIONS_HANDSHAKE_THREADS_MAX ? OPTIONS_HANDSHAKE_THREADS_MAX : half;
-}
-
-/* Likewise; more than four would be idle: four make 100,000 signatures a second, with RSA 4,000.
- * They are always there, since a document may set -dnssec later; asleep, one costs its engine. */
-static unsigned default_signers(void)
-{
-    unsigned half = (cpu_limit() + 1) / 2;
-    return half > OPTIONS_SIGNERS_MAX ? OPTIONS_SIGNERS_MAX : half;
+    return half > max ? max : half;
 }
 
 /* ---- The command line ---- */
@@ -294,8 +286,9 @@ static int store_settings(const struct command_line *line, struct options *o, st
 int options_parse(int argc, char *const *argv, struct options *ret_options, struct err *err)
 {
     struct options o = {
-        .handshake_threads = default_handshake_threads(),
-        .signers = default_signers(),
+        .handshake_threads = half_of_cpus(OPTIONS_HANDSHAKE_THREADS_MAX),
+        /* Always there, since a document may set -dnssec later; asleep, one costs its engine. */
+        .signers = half_of_cpus(OPTIONS_SIGNERS_MAX),
     };
     struct command_line *line = xcalloc(1, sizeof(*line));
     int r = read_command_line(argc, argv, &o, line, err);

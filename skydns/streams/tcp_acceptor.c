@@ -63,11 +63,6 @@ static void on_pause(struct ev_loop *loop, ev_timer *timer, int revents)
     start_all(timer->data);
 }
 
-static bool is_out_of_resources(int error)
-{
-    return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
-}
-
 static struct addr local_address(const struct listener *l, int fd)
 {
     struct addr local = {.len = sizeof(local.v6)};
@@ -88,7 +83,7 @@ static void accept_some(const struct listener *l, unsigned limit)
         int fd = accept4(l->io.fd, &client.sa, &client.len, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0) {
             int error = errno;
-            if (is_out_of_resources(error) && !config->make_room(config->data)) {
+            if (err_is_exhaustion(-error) && !config->make_room(config->data)) {
                 pause_accepting(l->owner, error);
             }
             if (error == ECONNABORTED || error == EINTR) {

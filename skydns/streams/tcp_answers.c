@@ -9,20 +9,10 @@
 
 /* ---- Messages of zone transfers ---- */
 
-static uint64_t number_of(struct tcp_ref ref)
-{
-    return (uint64_t)ref.generation << 32 | ref.slot;
-}
-
-static struct tcp_ref ref_of(uint64_t number)
-{
-    return (struct tcp_ref){.slot = (uint32_t)number, .generation = (uint32_t)(number >> 32)};
-}
-
 static void send_part(const struct transfer_inbox *inbox, const struct transfer_part *part)
 {
     bool is_there =
-        tcp_server_reply_part(inbox->tcp, ref_of(part->origin.connection), part->transfer,
+        tcp_server_reply_part(inbox->tcp, tcp_ref_unpack(part->origin.connection), part->transfer,
                               part->is_last, part->len ? part->bytes : NULL, part->len);
     if (!is_there && !part->is_last) {
         transfers_left(inbox->transfers, part->transfer, true);
@@ -79,7 +69,7 @@ bool transfer_inbox_ask(const struct transfer_inbox *inbox, const struct tcp_que
                         const struct engine_query *query, struct tsig_keys *keys)
 {
     const struct transfer_origin origin = {.transport = tcp->transport,
-                                           .connection = number_of(tcp->connection)};
+                                           .connection = tcp_ref_pack(tcp->connection)};
     return inbox->transfers && transfers_ask(inbox->transfers, &origin, query, keys);
 }
 

@@ -16,22 +16,12 @@ struct tcp_poller {
     struct tcp_event events[TCP_EVENTS_A_TURN];
 };
 
-static uint64_t pack(struct tcp_ref ref)
-{
-    return (uint64_t)ref.generation << 32 | ref.slot;
-}
-
-static struct tcp_ref unpack(uint64_t packed)
-{
-    return (struct tcp_ref){.slot = (uint32_t)packed, .generation = (uint32_t)(packed >> 32)};
-}
-
 static void tell(struct tcp_poller *p)
 {
     int n =
         epoll_wait(p->io.fd, p->ready, TCP_EVENTS_A_TURN, 0); /* on failure, the loop calls again */
     for (int i = 0; i < n; i++) {
-        p->events[i] = (struct tcp_event){unpack(p->ready[i].data.u64), p->ready[i].events};
+        p->events[i] = (struct tcp_event){tcp_ref_unpack(p->ready[i].data.u64), p->ready[i].events};
     }
     if (n > 0) {
         p->fn(p->data, p->events, (size_t)n);
@@ -98,7 +88,7 @@ void tcp_poller_free(struct tcp_poller *poller)
 bool tcp_poller_set(struct tcp_poller *poller, int fd, bool is_known, uint32_t events,
                     struct tcp_ref connection)
 {
-    struct epoll_event event = {.events = events, .data.u64 = pack(connection)};
+    struct epoll_event event = {.events = events, .data.u64 = tcp_ref_pack(connection)};
     return epoll_ctl(poller->io.fd, is_known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &event) == 0;
 }
 

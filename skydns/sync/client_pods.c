@@ -116,11 +116,6 @@ static void take_back(struct client_pods *pods, const struct claim *claim)
     }
 }
 
-static bool is_same_ip(const struct ip *a, const struct ip *b)
-{
-    return a->family_bytes == b->family_bytes && memcmp(a->bytes, b->bytes, a->family_bytes) == 0;
-}
-
 /* ---- Following ---- */
 
 void client_pods_read_again(struct client_pods *pods)
@@ -160,7 +155,7 @@ static void follow_name(struct client_pods *pods, const struct store *store, str
     }
     struct claim before = claim_in(domain, pods->store, &name, ns);
     struct claim now = claim_in(domain, store, &name, ns);
-    if (!is_same_ip(&before.ip, &now.ip)) {
+    if (!ip_equal(&before.ip, &now.ip)) {
         take_back(pods, &before);
         add(pods, &now);
     }

@@ -116,11 +116,6 @@ void mark_keys_begin(struct mark_keys *keys, bool keeps_old)
     }
 }
 
-static bool is_same_ip(const struct ip *a, const struct ip *b)
-{
-    return a->family_bytes == b->family_bytes && memcmp(a->bytes, b->bytes, a->family_bytes) == 0;
-}
-
 static struct mark *add_mark(struct mark_keys *keys, struct slice label)
 {
     struct mark *mark = xcalloc(1, sizeof(*mark) + label.len);
@@ -145,7 +140,7 @@ const char *mark_keys_put(struct mark_keys *keys, struct slice label, struct sli
     }
     mark = mark ? mark : add_mark(keys, label);
     struct slice list = keys->kind == MARK_LIST ? value : slice_of(NULL, 0);
-    bool is_same = mark->is_there && is_same_ip(&mark->ip, &ip) &&
+    bool is_same = mark->is_there && ip_equal(&mark->ip, &ip) &&
                    slice_equal(slice_of(mark->list, mark->list_len), list);
     mark->is_there = mark->is_read = true;
     mark->ip = ip;
@@ -190,7 +185,7 @@ static bool end_change(struct mark *mark,
     struct ip now = mark->is_there ? mark->ip : (struct ip){.family_bytes = 0};
     mark->is_changed = false;
     mark->was = now;
-    if (is_same_ip(&was, &now)) {
+    if (ip_equal(&was, &now)) {
         return false;
     }
     if (fn && now.family_bytes > 0) {
