@@ -105,7 +105,7 @@ void http_connection_free(struct http_connection *connection)
 
 static void close_connection(struct http_connection *c)
 {
-    c->config->closed(c->config->data, c);
+    http_server_drop(c->config->server, c);
     http_connection_free(c);
 }
 
@@ -404,7 +404,7 @@ static bool answer(struct http_connection *c)
         buf_fini(&reply.body);
         return false;
     }
-    c->config->requested(c->config->data, c);
+    http_server_note_request(c->config->server, c);
     begin_reply(c, &reply, is_head_alone);
     /* At once, so that a burst of small requests does not look busy. Who sends several at a time
      * waits a turn for each reply: others come in between. */

@@ -19,18 +19,24 @@ struct http_connection_config {
     const struct http_route *routes; /* borrowed */
     size_t count;
     const struct http_hosts *hosts; /* borrowed; NULL: a request may name any */
-    /* A complete request arrived. Must not close the connection, but may close others. */
-    void (*requested)(void *data, struct http_connection *connection);
-    /* The connection has closed itself and is freed when this returns. */
-    void (*closed)(void *data, struct http_connection *connection);
-    void *data;
+    struct http_server *server;
 };
+
+/* ---- Of http_server.c ---- */
+
+/* A complete request arrived. Closes other connections perhaps, not this one. */
+void http_server_note_request(struct http_server *server, struct http_connection *connection);
+
+/* The connection has closed itself and is freed when this returns. */
+void http_server_drop(struct http_server *server, const struct http_connection *connection);
+
+/* ---- Of http_connection.c ---- */
 
 /* Takes ownership of the non-blocking descriptor. The config is borrowed. */
 struct http_connection *http_connection_new(const struct http_connection_config *config, int fd,
                                             const struct ip *client);
 
-/* Closes it in any state, without calling `closed`. Not from its own callbacks. */
+/* Closes it in any state, without http_server_drop. Not from inside those two. */
 void http_connection_free(struct http_connection *connection);
 
 /* Shortens the wait for the first request, if it has not arrived. */

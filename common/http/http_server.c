@@ -87,15 +87,15 @@ static struct http_connection *least_useful(const struct http_server *s, const s
     return answering;
 }
 
-static void take_out(struct http_server *s, const struct http_connection *connection)
+void http_server_drop(struct http_server *server, const struct http_connection *connection)
 {
     size_t i = 0;
-    while (s->connections[i] != connection) {
+    while (server->connections[i] != connection) {
         i++;
     }
-    s->count--;
-    memmove(s->connections + i, s->connections + i + 1,
-            (s->count - i) * sizeof(struct http_connection *));
+    server->count--;
+    memmove(server->connections + i, server->connections + i + 1,
+            (server->count - i) * sizeof(struct http_connection *));
 }
 
 static void evict(struct http_server *s, struct http_connection *connection, const char *line)
@@ -105,7 +105,7 @@ static void evict(struct http_server *s, struct http_connection *connection, con
     if (log_limit_pass(&limit)) {
         log_warn(line, LOG_STR("client", ip_format(http_connection_client(connection), text)));
     }
-    take_out(s, connection);
+    http_server_drop(s, connection);
     http_connection_free(connection);
 }
 
@@ -137,17 +137,11 @@ static void add(struct http_server *s, int fd, const struct ip *client)
     }
 }
 
-static void on_requested(void *data, struct http_connection *connection)
+void http_server_note_request(struct http_server *server, struct http_connection *connection)
 {
-    struct http_server *s = data;
-    take_out(s, connection);
-    make_room(s, http_connection_client(connection));
-    s->connections[s->count++] = connection;
-}
-
-static void on_closed(void *data, struct http_connection *connection)
-{
-    take_out(data, connection);
+    http_server_drop(server, connection);
+    make_room(server, http_connection_client(connection));
+    server->connections[server->count++] = connection;
 }
 
 /* ---- Accepting ---- */
@@ -220,12 +214,8 @@ int http_server_new(struct ev_loop *loop, const struct addr *address,
         return fd;
     }
     struct http_server *s = xcalloc(1, sizeof(*s));
-    s->config = (struct http_connection_config){.loop = loop,
-                                                .routes = routes,
-                                                .count = count,
-                                                .requested = on_requested,
-                                                .closed = on_closed,
-                                                .data = s};
+    s->config = (struct http_connection_config){
+        .loop = loop, .routes = routes, .count = count, .server = s};
     ev_io_init(&s->accepting, on_acceptable, fd, EV_READ);
     ev_set_priority(&s->accepting, EV_MINPRI); /* requests that have arrived come first */
     s->accepting.data = s;

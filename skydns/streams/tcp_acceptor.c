@@ -6,6 +6,7 @@
 
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
+#include "skydns/streams/tcp_connection_internal.h"
 
 enum { ACCEPTS_A_TURN = 64 }; /* then other watchers get their turn */
 
@@ -21,7 +22,8 @@ struct listener {
 };
 
 struct tcp_acceptor {
-    struct tcp_acceptor_config config;
+    struct ev_loop *loop;
+    struct tcp_server *server;
     ev_timer pause;
     size_t count;
     struct listener listeners[];
@@ -30,14 +32,14 @@ struct tcp_acceptor {
 static void start_all(struct tcp_acceptor *a)
 {
     for (size_t i = 0; i < a->count; i++) {
-        ev_io_start(a->config.loop, &a->listeners[i].io);
+        ev_io_start(a->loop, &a->listeners[i].io);
     }
 }
 
 static void stop_all(struct tcp_acceptor *a)
 {
     for (size_t i = 0; i < a->count; i++) {
-        ev_io_stop(a->config.loop, &a->listeners[i].io);
+        ev_io_stop(a->loop, &a->listeners[i].io);
     }
 }
 
@@ -52,7 +54,7 @@ static void pause_accepting(struct tcp_acceptor *a, int error)
               LOG_INT("pause_ms", (int64_t)(pause_s * 1000)));
     stop_all(a);
     ev_timer_set(&a->pause, pause_s, 0.);
-    ev_timer_start(a->config.loop, &a->pause);
+    ev_timer_start(a->loop, &a->pause);
 }
 
 static void on_pause(struct ev_loop *loop, ev_timer *timer, int revents)
@@ -77,13 +79,13 @@ static struct addr local_address(const struct listener *l, int fd)
 
 static void accept_some(const struct listener *l, unsigned limit)
 {
-    const struct tcp_acceptor_config *config = &l->owner->config;
+    struct tcp_server *server = l->owner->server;
     for (unsigned i = 0; i < limit; i++) {
         struct addr client = {.len = sizeof(client.v6)};
         int fd = accept4(l->io.fd, &client.sa, &client.len, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0) {
             int error = errno;
-            if (err_is_exhaustion(-error) && !config->make_room(config->data)) {
+            if (err_is_exhaustion(-error) && !tcp_server_make_room(server)) {
                 pause_accepting(l->owner, error);
             }
             if (error == ECONNABORTED || error == EINTR) {
@@ -92,7 +94,7 @@ static void accept_some(const struct listener *l, unsigned limit)
             return;
         }
         struct addr local = local_address(l, fd);
-        config->accepted(config->data, fd, l->transport, &client, &local);
+        tcp_server_accept(server, fd, l->transport, &client, &local);
     }
 }
 
@@ -103,21 +105,22 @@ static void on_accept(struct ev_loop *loop, ev_io *io, int revents)
     accept_some(io->data, ACCEPTS_A_TURN);
 }
 
-struct tcp_acceptor *tcp_acceptor_new(const struct tcp_acceptor_config *config)
+struct tcp_acceptor *tcp_acceptor_new(struct ev_loop *loop, struct tcp_server *server,
+                                      const struct listen_socket *sockets, size_t count)
 {
-    struct tcp_acceptor *a = xcalloc(1, sizeof(*a) + config->count * sizeof(a->listeners[0]));
-    a->config = *config;
-    a->count = config->count;
+    struct tcp_acceptor *a = xcalloc(1, sizeof(*a) + count * sizeof(a->listeners[0]));
+    a->loop = loop;
+    a->server = server;
+    a->count = count;
     for (size_t i = 0; i < a->count; i++) {
         struct listener *l = &a->listeners[i];
         l->owner = a;
-        l->address = config->sockets[i].address;
-        l->transport = config->sockets[i].transport;
-        l->is_shared = config->sockets[i].is_shared;
-        ev_io_init(&l->io, on_accept, config->sockets[i].fd, EV_READ);
+        l->address = sockets[i].address;
+        l->transport = sockets[i].transport;
+        l->is_shared = sockets[i].is_shared;
+        ev_io_init(&l->io, on_accept, sockets[i].fd, EV_READ);
         l->io.data = l;
     }
-    a->config.sockets = NULL; /* taken over */
     ev_init(&a->pause, on_pause);
     a->pause.data = a;
     start_all(a);
@@ -139,7 +142,7 @@ void tcp_acceptor_free(struct tcp_acceptor *acceptor)
         return;
     }
     stop_all(acceptor);
-    ev_timer_stop(acceptor->config.loop, &acceptor->pause);
+    ev_timer_stop(acceptor->loop, &acceptor->pause);
     for (size_t i = 0; i < acceptor->count; i++) {
         (void)close(acceptor->listeners[i].io.fd); /* nothing buffered */
     }

@@ -285,6 +285,14 @@ ssize_t tcp_tls_send(struct tcp_connection *c, const uint8_t *bytes, size_t len)
 
 /* ---- tcp_server.c ---- */
 
+/* A new connection: its descriptor, its socket's transport, and the local address (family
+ * AF_UNSPEC: unknown). */
+void tcp_server_accept(struct tcp_server *server, int fd, enum engine_transport transport,
+                       const struct addr *client, const struct addr *local);
+
+/* Closes a connection. False: there is none to be closed. */
+bool tcp_server_make_room(struct tcp_server *server);
+
 /* NULL: it is closed. */
 struct tcp_connection *tcp_server_find(const struct tcp_server *server, struct tcp_ref ref);
 

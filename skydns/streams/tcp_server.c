@@ -372,15 +372,15 @@ static struct tcp_connection *add_connection(struct tcp_server *s, int fd,
     return c;
 }
 
-static bool on_full(void *data)
+bool tcp_server_make_room(struct tcp_server *server)
 {
-    return make_room(data, NULL);
+    return make_room(server, NULL);
 }
 
-static void on_accepted(void *data, int fd, enum engine_transport transport,
-                        const struct addr *client, const struct addr *local)
+void tcp_server_accept(struct tcp_server *server, int fd, enum engine_transport transport,
+                       const struct addr *client, const struct addr *local)
 {
-    struct tcp_server *s = data;
+    struct tcp_server *s = server;
     char text[ADDR_TEXT_MAX];
     if (s->count == s->config.connections_max &&
         !make_room(s, tcp_clients_find(s->clients, client))) {
@@ -420,14 +420,6 @@ int tcp_server_new(const struct tcp_server_config *config, struct tcp_server **r
         free(s);
         return r;
     }
-    const struct tcp_acceptor_config acceptor = {
-        .loop = config->loop,
-        .sockets = config->sockets,
-        .count = config->socket_count,
-        .accepted = on_accepted,
-        .make_room = on_full,
-        .data = s,
-    };
     s->config.sockets = NULL; /* the acceptor took them over */
     s->clients = tcp_clients_new();
     TAILQ_INIT(&s->queue);
@@ -446,7 +438,7 @@ int tcp_server_new(const struct tcp_server_config *config, struct tcp_server **r
     ev_init(&s->linger_timer, on_linger);
     s->linger_timer.data = s;
     s->leavers = tcp_leavers_new(config->loop, on_leaver, s);
-    s->acceptor = tcp_acceptor_new(&acceptor);
+    s->acceptor = tcp_acceptor_new(config->loop, s, config->sockets, config->socket_count);
     *ret_server = s;
     return 0;
 }

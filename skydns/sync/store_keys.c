@@ -12,6 +12,7 @@
 #include "common/etcd/etcd_mirror.h"
 #include "common/etcd/etcd_store_id.h"
 #include "skydns/publish/engine_config.h"
+#include "skydns/sync/store_sync_internal.h"
 
 /* Of a store key: an etcd request. */
 enum { VALUE_MAX = 2 << 20 };
@@ -62,10 +63,10 @@ static void on_seen(void *data, struct slice id, bool has_read UNUSED)
     domain->was_there = domain->was_there || id.len > 0;
     domain->awaits_read = domain->is_there && (domain->awaits_read || has_appeared);
     if (is_change) {
-        keys->config.changed(keys->config.data);
+        store_sync_keys_changed(keys->config.sync);
     }
     if (has_appeared) {
-        keys->config.appeared(keys->config.data);
+        store_sync_key_appeared(keys->config.sync);
     }
 }
 

@@ -21,15 +21,13 @@ struct buf;
 struct err;
 struct etcd;
 struct store_keys;
+struct store_sync;
 
 struct store_keys_config {
-    struct etcd *etcd;            /* borrowed */
-    struct dname main;            /* the domain whose key the owner passes on; lower case */
-    bool is_required;             /* -require-store-key */
-    void (*appeared)(void *data); /* an expected key of another domain is there: read the records
-                                   * again, to have all that was written before it */
-    void (*changed)(void *data);  /* what store_keys_is_missing says may differ */
-    void *data;
+    struct etcd *etcd;       /* borrowed */
+    struct dname main;       /* the domain whose key the owner passes on; lower case */
+    bool is_required;        /* -require-store-key */
+    struct store_sync *sync; /* is told of changes */
 };
 
 struct store_keys *store_keys_new(const struct store_keys_config *config);

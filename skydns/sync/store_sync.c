@@ -135,9 +135,7 @@ static void open_parts(struct store_sync *sync, const struct store_sync_config *
         .etcd = config->etcd,
         .main = sync->main_domain,
         .is_required = config->requires_store_key,
-        .appeared = store_sync_on_key_appeared,
-        .changed = store_sync_on_keys_changed,
-        .data = sync,
+        .sync = sync,
     });
 }
 
@@ -293,7 +291,7 @@ void store_sync_set_domains(struct store_sync *sync, const struct dname *domains
     sync->requires_store_key = requires_store_key;
     store_keys_require(sync->keys, requires_store_key);
     store_keys_set_domains(sync->keys, domains, count);
-    store_sync_on_keys_changed(sync);
+    store_sync_keys_changed(sync);
     set_stubs(sync, domains, count);
     set_clients(sync, domains, count);
 }

@@ -139,16 +139,14 @@ static void settle_keys(struct store_sync *sync)
 }
 
 /* A key appeared or is gone. */
-void store_sync_on_keys_changed(void *data)
+void store_sync_keys_changed(struct store_sync *sync)
 {
-    struct store_sync *sync = data;
     sync->changes++;
     settle_keys(sync);
 }
 
-void store_sync_on_key_appeared(void *data)
+void store_sync_key_appeared(struct store_sync *sync)
 {
-    struct store_sync *sync = data;
     etcd_mirror_reread(sync->mirror);
 }
 

@@ -128,9 +128,12 @@ void store_sync_on_caught_up(void *data);
 void store_sync_on_store_key_state(void *data, const struct err *err);
 void store_sync_on_store_key_seen(void *data, struct slice id, bool has_read);
 
-/* Callbacks of store_keys and lease_table. */
-void store_sync_on_keys_changed(void *data);
-void store_sync_on_key_appeared(void *data);
+/* Of store_keys: what store_keys_is_missing says may differ; an expected key of another domain is
+ * there: reads the records again, to have all that was written before it. */
+void store_sync_keys_changed(struct store_sync *sync);
+void store_sync_key_appeared(struct store_sync *sync);
+
+/* The callback of lease_table. */
 void store_sync_on_ttls_changed(void *data);
 
 /* Of clients: those of a domain are known, or not any more; what was replaced waits to be

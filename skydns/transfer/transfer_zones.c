@@ -32,7 +32,7 @@ void transfer_version_release(struct transfer_version *version)
     }
     struct transfer_zones *zones = version->zones;
     TAILQ_REMOVE(&zones->versions, version, entry);
-    zones->release(zones->data, version->store);
+    transfers_release(zones->owner, version->store);
     transfer_setup_release(version->setup);
     free(version);
 }
@@ -278,11 +278,9 @@ int transfer_zones_find(const struct transfer_zones *zones, const struct dname *
     return -1;
 }
 
-void transfer_zones_init(struct transfer_zones *zones,
-                         void (*release)(void *data, const struct store *store), void *data)
+void transfer_zones_init(struct transfer_zones *zones, struct transfers *owner)
 {
-    *zones = (struct transfer_zones){
-        .account = {.limit = JOURNAL_KEPT_MAX}, .release = release, .data = data};
+    *zones = (struct transfer_zones){.account = {.limit = JOURNAL_KEPT_MAX}, .owner = owner};
     TAILQ_INIT(&zones->versions);
 }
 

@@ -44,16 +44,17 @@ struct transfer_zones {
     struct journal_bytes account;
     size_t count;
     struct transfer_zone items[TRANSFER_ZONES_MAX];
-    struct transfer_setup *setup;                           /* the newest; NULL: none */
-    uint64_t settings;                                      /* of the last one, as a hash */
-    struct transfer_version *newest;                        /* NULL: there was no step */
-    TAILQ_HEAD(, transfer_version) versions;                /* held, newest first */
-    void (*release)(void *data, const struct store *store); /* nobody reads it any more */
-    void *data;
+    struct transfer_setup *setup;            /* the newest; NULL: none */
+    uint64_t settings;                       /* of the last one, as a hash */
+    struct transfer_version *newest;         /* NULL: there was no step */
+    TAILQ_HEAD(, transfer_version) versions; /* held, newest first */
+    struct transfers *owner;
 };
 
-void transfer_zones_init(struct transfer_zones *zones,
-                         void (*release)(void *data, const struct store *store), void *data);
+/* Of transfers.c: nobody reads this store any more. */
+void transfers_release(struct transfers *transfers, const struct store *store);
+
+void transfer_zones_init(struct transfer_zones *zones, struct transfers *owner);
 void transfer_zones_fini(struct transfer_zones *zones); /* no version is held by others */
 
 /* Takes the step's configuration over. True: a serial has moved. */

@@ -161,9 +161,9 @@ const struct store *transfers_take_released(struct transfers *t)
     return store;
 }
 
-static void release(void *data, const struct store *store)
+void transfers_release(struct transfers *transfers, const struct store *store)
 {
-    struct transfers *t = data;
+    struct transfers *t = transfers;
     struct released *released = xmalloc(sizeof(*released));
     released->store = store;
     lock(t);
@@ -422,7 +422,7 @@ int transfers_new(const struct transfers_config *config, struct transfers **ret_
     TAILQ_INIT(&t->departures);
     TAILQ_INIT(&t->released);
     TAILQ_INIT(&t->tasks);
-    transfer_zones_init(&t->zones, release, t);
+    transfer_zones_init(&t->zones, t);
     t->notifier = notifier_new(&(struct notifier_config){.loop = t->loop,
                                                          .from = t->config.notify_from,
                                                          .counts = &t->counts,
