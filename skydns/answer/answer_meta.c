@@ -85,11 +85,6 @@ static void refuse_unsupported(struct answer *a)
     answer_fail(a, DNS_RCODE_REFUSED, EDNS_ERROR_NOT_SUPPORTED);
 }
 
-static bool is_a_domain(const struct answer *a)
-{
-    return a->zone && answer_is_apex(a);
-}
-
 /* The server's identity. The authors are those of SkyDNS, as in its answer. */
 static const char *const *chaos_texts(const struct answer *a)
 {
@@ -111,7 +106,7 @@ static const char *const *chaos_texts(const struct answer *a)
             return known[i].texts;
         }
     }
-    return is_a_domain(a) ? authors : NULL;
+    return a->zone && answer_is_apex(a) ? authors : NULL;
 }
 
 /* The cache's figures as dnsmasq gives them: its hits are whatever it answers without asking. They

@@ -209,11 +209,6 @@ void translate_settle_transfers(struct translation *t)
 
 /* ---- tsig ---- */
 
-static bool same_file(const struct corefile_line *a, const struct corefile_line *b)
-{
-    return strcmp(a->words[1], b->words[1]) == 0;
-}
-
 /* CoreDNS's file, too, has what tsig-keygen prints. */
 static void take_secrets(const struct plugin_use *use, const struct corefile_line *line)
 {
@@ -223,7 +218,7 @@ static void take_secrets(const struct plugin_use *use, const struct corefile_lin
     } else if (!t->tsig) {
         t->tsig = line;
         translation_flag(&t->skydns, "-tsig-keys=%s", line->words[1]);
-    } else if (!same_file(t->tsig, line)) {
+    } else if (strcmp(t->tsig->words[1], line->words[1]) != 0) {
         translation_missing(t, line, "-tsig-keys is one file: put all keys into it");
     }
 }

@@ -16,11 +16,6 @@ static bool is_root(const char *zone)
     return strcmp(zone, ".") == 0;
 }
 
-static bool is_of_resolv_conf(const char *server)
-{
-    return strcmp(server, "/etc/resolv.conf") == 0;
-}
-
 static const char *missing_server(const char *server)
 {
     if (strstr(server, "://") && strncasecmp(server, "tls://", 6) != 0 &&
@@ -176,7 +171,7 @@ static void read_servers(const struct plugin_use *use, struct forward_servers *s
     buf_init(&text, COREFILE_BYTES_MAX);
     for (size_t i = 1; i < use_argument_count(use); i++) {
         const char *server = use_argument(use, i);
-        if (is_of_resolv_conf(server) && !use_option(use, "force_tcp")) {
+        if (strcmp(server, "/etc/resolv.conf") == 0 && !use_option(use, "force_tcp")) {
             servers->has_resolv_conf = true;
             continue;
         }

@@ -8,12 +8,6 @@
 
 /* ---- Zones ---- */
 
-static void add_network(const struct plugin_use *use, const char *network)
-{
-    translation_add(use->t, &use->t->reverse_zones, REVERSE_ZONES_MAX, network,
-                    &use->directive->head);
-}
-
 /* Reverse names of a zone that is none of a network stay here, too. */
 static void add_reverse_zone(const struct plugin_use *use, const char *zone, bool can_transfer)
 {
@@ -23,7 +17,8 @@ static void add_reverse_zone(const struct plugin_use *use, const char *zone, boo
     }
     buf_init(&network, COREFILE_BYTES_MAX);
     if (zone_network(zone, &network)) {
-        add_network(use, buf_cstr(&network));
+        translation_add(use->t, &use->t->reverse_zones, REVERSE_ZONES_MAX, buf_cstr(&network),
+                        &use->directive->head);
         translate_zone_transfers(use, zone, can_transfer);
     } else {
         translation_missing(use->t, &use->directive->head, "a reverse zone is none of a network");

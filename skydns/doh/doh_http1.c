@@ -283,12 +283,6 @@ static size_t take_body(struct doh_http1 *s, const uint8_t *bytes, size_t len)
     return body_len;
 }
 
-static void forget_body(struct doh_http1 *s)
-{
-    buf_fini(&s->body);
-    buf_init(&s->body, DOH_QUERY_MAX);
-}
-
 static size_t take_chunks(struct doh_http1 *s, const uint8_t *bytes, size_t len)
 {
     size_t taken;
@@ -307,7 +301,8 @@ static size_t take_chunks(struct doh_http1 *s, const uint8_t *bytes, size_t len)
     } else {
         give_up(s, (unsigned)status);
     }
-    forget_body(s);
+    buf_fini(&s->body);
+    buf_init(&s->body, DOH_QUERY_MAX);
     return taken;
 }
 

@@ -117,12 +117,6 @@ static bool goes_on(const struct pool_thread *t, const struct pooled_query *q)
                : t->deferral.kind == ENGINE_DEFER_WALK && !t->pool->config.may_walk;
 }
 
-static void keep_deferral(const struct pool_thread *t, struct pooled_query *q)
-{
-    q->deferral = xmalloc(sizeof(*q->deferral));
-    *q->deferral = t->deferral;
-}
-
 static void answer(struct pool_thread *t, const struct store *store, struct engine_query *query,
                    struct pooled_query *q)
 {
@@ -144,7 +138,8 @@ static void answer(struct pool_thread *t, const struct store *store, struct engi
         q->is_refused = true;
     } else if (q->verdict == ENGINE_DEFER ||
                (q->verdict == ENGINE_REPLY && t->deferral.wants_refresh)) {
-        keep_deferral(t, q);
+        q->deferral = xmalloc(sizeof(*q->deferral));
+        *q->deferral = t->deferral;
     }
 }
 

@@ -181,13 +181,6 @@ static bool unmark(void *data, const struct broken_key *key)
     return true;
 }
 
-/* Of all that were marked, so that those not read any more are not broken any more. */
-static void unmark_all(struct stub_keys *keys, const struct store *store)
-{
-    struct unmarking unmarking = {.keys = keys, .store = store};
-    broken_each(keys->told, unmark, &unmarking);
-}
-
 /* reason NULL: the key can be used. */
 static void mark(struct stub_keys *keys, const struct stub_key *key, const char *reason)
 {
@@ -395,7 +388,8 @@ static void read_all(struct stub_keys *keys, const struct store *store)
     size_t count = 0;
     keys->host_count = 0;
     read_keys(keys, store);
-    unmark_all(keys, store);
+    struct unmarking unmarking = {.keys = keys, .store = store};
+    broken_each(keys->told, unmark, &unmarking); /* what is not read any more is not broken */
     broken_begin_read(keys->told);
     struct foreign_zone *zones = xcalloc(ZONE_TABLE_MAX, sizeof(*zones));
     if (keys->is_on) {

@@ -119,11 +119,6 @@ static enum stage after_added(struct transfer_session *s)
     return s->step ? STAGE_OLD_SOA : STAGE_LAST;
 }
 
-static bool is_last_step(const struct transfer_session *s)
-{
-    return s->step->to == s->ask.serial;
-}
-
 /* False: the end. */
 static bool next_rr(struct transfer_session *s, struct zone_rr *ret_rr)
 {
@@ -161,7 +156,7 @@ static bool next_rr(struct transfer_session *s, struct zone_rr *ret_rr)
             if (zone_rr_read(&s->packed, ret_rr)) {
                 return true;
             }
-            s->stage = is_last_step(s) ? STAGE_LAST : after_added(s);
+            s->stage = s->step->to == s->ask.serial ? STAGE_LAST : after_added(s);
             break;
         case STAGE_LAST:
             s->stage = STAGE_END;
