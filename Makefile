@@ -8,6 +8,13 @@ endif
 
 BUILD   ?= build
 B       := $(BUILD)/$(VARIANT)
+# What a fuzz build looks for besides failed checks: empty, or undefined alone, for long runs.
+FUZZ_SANITIZE ?= address,undefined
+ifeq ($(VARIANT),fuzz)
+ifneq ($(FUZZ_SANITIZE),address,undefined)
+B       := $(BUILD)/fuzz-$(or $(FUZZ_SANITIZE),bare)
+endif
+endif
 PREFIX  ?= /usr/local
 PACKAGE := kube2sky-skydns
 PYTHON  ?= /usr/bin/python3
@@ -52,8 +59,9 @@ FLAGS_debug   := -O0 -g3
 FLAGS_asan    := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
 FLAGS_tsan    := -O1 -g -fno-omit-frame-pointer -fsanitize=thread
 FLAGS_cov     := $(FLAGS_release) --coverage
-FLAGS_fuzz    := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined,fuzzer-no-link \
-                 -fno-sanitize-recover=undefined
+FLAGS_fuzz    := -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link $(if $(filter address%,$(FUZZ_SANITIZE)), \
+                 -O1 -fsanitize=$(FUZZ_SANITIZE) -fno-sanitize-recover=undefined, \
+                 -O2 $(addprefix -fsanitize=,$(FUZZ_SANITIZE)) $(addprefix -fsanitize-trap=,$(FUZZ_SANITIZE)))
 
 ALL_CPPFLAGS := -D_GNU_SOURCE -I. -I$(B)/proto $(PKG_CFLAGS) $(CPPFLAGS)
 ALL_CFLAGS   := -std=gnu11 -pthread -fPIE $(WARNINGS) $(FLAGS_$(VARIANT)) $(CFLAGS)
@@ -86,7 +94,7 @@ MAN        := $(patsubst %.scd,$(B)/man/%,$(notdir $(wildcard $(PROGRAMS:%=%/*.s
 .DEFAULT_GOAL := all
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all programs unit objects deps deps-bench run one asan-kube2sky check check-all check-unit check-integration check-faults check-rounds check-tsan check-pod check-page check-cluster peers check-recorded screenshots coverage images fuzz bench bench-readme bench-etcd bench-readers bench-kube2sky bench-scale bench-pipeline bench-start bench-updates bench-clients bench-pod bench-churn bench-cache-hits bench-attack bench-fair bench-clients-flood bench-search-paths bench-instructions bench-transfer bench-watching profile analyze analyzed lint format install uninstall dist deb clean help tests FORCE
+.PHONY: all programs unit objects deps deps-bench run one asan-kube2sky check check-all check-unit check-integration check-faults check-rounds check-tsan check-pod check-page check-cluster peers check-recorded screenshots coverage images fuzz fuzz-run bench bench-readme bench-etcd bench-readers bench-kube2sky bench-scale bench-pipeline bench-start bench-updates bench-clients bench-pod bench-churn bench-cache-hits bench-attack bench-fair bench-clients-flood bench-search-paths bench-instructions bench-transfer bench-watching profile analyze analyzed lint format install uninstall dist deb clean help tests FORCE
 
 all: $(BINARIES) $(MAN)
 programs: $(BINARIES)
@@ -345,12 +353,15 @@ images:
 	$(IMAGE_BUILD) -t $(IMAGE_PREFIX)etcd:3.4 docker/etcd
 
 # Every fuzz target for FUZZ_S seconds each, from its corpus, or until FUZZ_RUNS executions of each (then
-# FUZZ_S does not count). FUZZ_ONLY='query_parse tsig': these alone.
+# FUZZ_S does not count). FUZZ_ONLY='query_parse tsig': these alone. FUZZ_SANITIZE=: without sanitizers, faster.
+# FUZZ_JOBS: at once, as many as cores if not given.
 FUZZ_S ?= 60
 FUZZ_RUNS ?= 0
+FUZZ_JOBS ?= 0
 fuzz:
-	@$(MAKE) --no-print-directory VARIANT=fuzz tests
-	@$(PYTHON) tests/support/fuzz.py --build $(BUILD)/fuzz --seconds $(FUZZ_S) --runs $(FUZZ_RUNS) $(FUZZ_ONLY)
+	@$(MAKE) --no-print-directory VARIANT=fuzz fuzz-run
+fuzz-run: $(if $(FUZZ_ONLY),$(foreach f,$(FUZZ_ONLY),$(filter %/fuzz_$(f),$(FUZZ))),$(FUZZ))
+	@$(PYTHON) tests/support/fuzz.py --build $(B) --seconds $(FUZZ_S) --runs $(FUZZ_RUNS) --jobs $(FUZZ_JOBS) $(FUZZ_ONLY)
 
 # The cost of an answer, compared with a bare responder and the other installed servers.
 BENCH_FLAGS ?=

@@ -4,7 +4,7 @@
     fuzz.py --build build/fuzz --runs 100000000 query_parse tsig
 
 Each target, or each of those named, starts from tests/fuzz/corpus/<parser>/ and runs for the given time or
-number of executions, one target per core in parallel. New inputs are kept in <build>/corpus/<parser>/ for
+number of executions, one target per core in parallel (or --jobs). New inputs are kept in <build>/corpus/<parser>/ for
 the next run, an input that breaks the target in <build>/findings/. Exit status 1 if there was a finding.
 """
 import argparse
@@ -20,8 +20,16 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 # An input that takes this long has found a loop, even on a slow machine.
 INPUT_TIMEOUT_S = 25
+# Inputs are twice as long as the longest of the corpus, within these: long enough for what the parser knows, and most
+# of what a long input costs is copied bytes.
+SHORT_BYTES, LONG_BYTES = 256, 4096
 # Shown of a failed target's log: enough for a sanitizer report with both stacks.
 LOG_LINES = 60
+
+
+def input_max(corpus):
+    longest = max((path.stat().st_size for path in corpus.iterdir()), default=0)
+    return max(SHORT_BYTES, min(2 * longest, LONG_BYTES), longest)
 
 
 def fuzz(source, build, seconds, runs):
@@ -29,12 +37,13 @@ def fuzz(source, build, seconds, runs):
     parser = source.stem.removeprefix("fuzz_")
     program = build / "tests" / source.relative_to(ROOT / "tests").with_suffix("")
     corpus, findings = build / "corpus" / parser, build / "findings"
+    seeds = ROOT / "tests/fuzz/corpus" / parser
     for folder in corpus, findings:
         folder.mkdir(parents=True, exist_ok=True)
     limit = f"-runs={runs}" if runs else f"-max_total_time={seconds}"
-    command = [str(program), limit, f"-timeout={INPUT_TIMEOUT_S}",
-               "-print_final_stats=1", f"-artifact_prefix={findings}/{parser}-", str(corpus),
-               str(ROOT / "tests/fuzz/corpus" / parser)]
+    command = [str(program), limit, f"-timeout={INPUT_TIMEOUT_S}", f"-max_len={input_max(seeds)}",
+               "-use_value_profile=0", "-reload=0", "-print_final_stats=1", f"-artifact_prefix={findings}/{parser}-",
+               str(corpus), str(seeds)]
     log = build / "findings" / f"{parser}.log"
     began_s = time.monotonic()
     with open(log, "wb") as output:
@@ -58,6 +67,7 @@ def main():
     parser.add_argument("--build", default="build/fuzz", type=pathlib.Path)
     parser.add_argument("--seconds", default=60, type=int, help="for each target")
     parser.add_argument("--runs", default=0, type=int, help="executions of each, instead of seconds")
+    parser.add_argument("--jobs", default=0, type=int, help="targets at once; 0: as many as cores")
     parser.add_argument("parsers", nargs="*", help="these alone, as query_parse")
     options = parser.parse_args()
     build = options.build.resolve()
@@ -68,7 +78,7 @@ def main():
             parser.error(f"no fuzz target: {', '.join(sorted(unknown))}")
         sources = [source for source in sources if source.stem in wanted]
     broken = 0
-    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+    with concurrent.futures.ThreadPoolExecutor(options.jobs or len(os.sched_getaffinity(0))) as pool:
         for name, executions, a_second, problem in pool.map(
                 lambda source: fuzz(source, build, options.seconds, options.runs), sources):
             broken += bool(problem)
