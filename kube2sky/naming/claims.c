@@ -5,6 +5,7 @@
 #include "common/base/xalloc.h"
 #include "common/dns/dname.h"
 #include "kube2sky/naming/desired.h"
+#include "kube2sky/naming/run_sort_internal.h"
 
 struct claims_item {
     struct ip ip;
@@ -85,9 +86,7 @@ static int compare_items(const void *a, const void *b, void *claims)
 void claims_seal(struct claims *claims)
 {
     size_t kept = 0;
-    if (claims->count > 1) {
-        qsort_r(claims->items, claims->count, sizeof(struct claims_item), compare_items, claims);
-    }
+    run_sort(claims->items, claims->count, sizeof(struct claims_item), compare_items, claims);
     for (size_t i = 0; i < claims->count; i++) {
         if (kept == 0 ||
             claim_compare_ips(&claims->items[kept - 1].ip, &claims->items[i].ip) != 0) {

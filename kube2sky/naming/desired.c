@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "common/base/xalloc.h"
+#include "kube2sky/naming/run_sort_internal.h"
 
 struct desired_item {
     uint32_t key_at;
@@ -73,10 +74,7 @@ static int compare_items(const void *a, const void *b, void *desired)
 void desired_seal(struct desired *desired)
 {
     size_t kept = 0;
-    if (desired->count > 1) {
-        qsort_r(desired->items, desired->count, sizeof(struct desired_item), compare_items,
-                desired);
-    }
+    run_sort(desired->items, desired->count, sizeof(struct desired_item), compare_items, desired);
     for (size_t i = 0; i < desired->count; i++) {
         if (kept == 0 ||
             !slice_equal(desired_get(desired, kept - 1).key, desired_get(desired, i).key)) {

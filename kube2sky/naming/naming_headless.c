@@ -85,11 +85,29 @@ static bool take_endpoint(struct build *b, const char *ip, const char *hostname,
     return true;
 }
 
+static int compare_labels(const void *a, const void *b)
+{
+    const struct endpoint *x = a, *y = b;
+    return strcmp(x->label.text, y->label.text);
+}
+
+/* In the order in which their records are added. */
+static void sort_group(struct group *group)
+{
+    if (group->endpoint_count) {
+        qsort(group->endpoints, group->endpoint_count, sizeof(struct endpoint), compare_labels);
+    }
+    if (group->port_count) {
+        qsort(group->ports, group->port_count, sizeof(struct named_port), compare_named_ports);
+    }
+}
+
 static void add_group(struct build *b, struct groups *groups, struct group *group,
                       const struct kube_port *ports, size_t port_count)
 {
     group->ports = xcalloc(port_count, sizeof(struct named_port));
     group->port_count = take_ports(b, ports, port_count, group->ports);
+    sort_group(group);
     groups->endpoint_count += group->endpoint_count;
     groups->srv_count += group->endpoint_count * group->port_count;
     groups->items[groups->count++] = *group;
@@ -241,8 +259,8 @@ static void add_ports(struct build *b, const struct groups *groups)
     size_t count = 0;
     for (size_t i = 0; i < groups->count; i++) {
         const struct group *group = &groups->items[i];
-        for (size_t j = 0; j < group->endpoint_count; j++) {
-            for (size_t k = 0; k < group->port_count; k++) {
+        for (size_t k = 0; k < group->port_count; k++) {
+            for (size_t j = 0; j < group->endpoint_count; j++) {
                 srvs[count++] = (struct srv){
                     .port = &group->ports[k],
                     .label = &group->endpoints[j].label,

@@ -4,10 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/attributes.h"
 #include "common/base/xalloc.h"
 #include "common/dns/record.h"
 #include "common/dns/record_json.h"
 #include "kube2sky/naming/contract.h"
+#include "kube2sky/naming/run_sort_internal.h"
 
 /* The label gets a leading underscore. */
 enum { UNDERSCORED_MAX = DNAME_LABEL_MAX - 1 };
@@ -214,24 +216,31 @@ void add_claim(struct build *b, const struct address *address, enum claim_rank r
 
 /* ---- Ports ---- */
 
-static int compare_ports(const struct srv *a, const struct srv *b)
+static int compare_ports(const struct named_port *a, const struct named_port *b)
 {
-    int d = strcmp(a->port->protocol.text, b->port->protocol.text);
-    return d ? d : strcmp(a->port->name.text, b->port->name.text);
+    int d = a == b ? 0 : strcmp(a->protocol.text, b->protocol.text);
+    return d || a == b ? d : strcmp(a->name.text, b->name.text);
 }
 
-/* Labels first: thousands of endpoints have few ports. */
+/* As the keys sort, nearly: desired_seal finds them in order. */
 static int compare_srv_keys(const struct srv *a, const struct srv *b)
 {
-    int d = strcmp(a->label->text, b->label->text);
-    return d ? d : compare_ports(a, b);
+    int d = compare_ports(a->port, b->port);
+    return d ? d : strcmp(a->label->text, b->label->text);
 }
 
-static int compare_srvs(const void *a, const void *b)
+static int compare_srvs(const void *a, const void *b, void *data UNUSED)
 {
     const struct srv *x = a, *y = b;
     int d = compare_srv_keys(x, y);
     return d ? d : (x->port->number > y->port->number) - (x->port->number < y->port->number);
+}
+
+int compare_named_ports(const void *a, const void *b)
+{
+    const struct named_port *x = a, *y = b;
+    int d = compare_ports(x, y);
+    return d ? d : (x->number > y->number) - (x->number < y->number);
 }
 
 /* Equal ports sort by number, so searching for the key suffices. */
@@ -277,12 +286,10 @@ static void add_numbered_srv(struct build *b, const struct srv *srv, const struc
 
 void add_srvs(struct build *b, struct srv *srvs, size_t count, bool is_headless)
 {
-    if (count) {
-        qsort(srvs, count, sizeof(*srvs), compare_srvs);
-    }
+    run_sort(srvs, count, sizeof(*srvs), compare_srvs, NULL);
     for (size_t i = 0; i < count; i++) {
         const struct srv *previous = i ? &srvs[i - 1] : NULL;
-        if (previous && compare_srvs(previous, &srvs[i]) == 0) {
+        if (previous && compare_srvs(previous, &srvs[i], NULL) == 0) {
             continue;
         }
         if (previous && compare_srv_keys(previous, &srvs[i]) == 0) {

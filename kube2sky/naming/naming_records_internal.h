@@ -82,8 +82,11 @@ void add_address(struct build *b, const char *label, const struct address *addre
 void add_hashed_address(struct build *b, const struct address *address, struct label *ret_label);
 void add_host(struct build *b, const char *host); /* at the name itself */
 
-/* Sorts the ports. Of several with one key, the smallest number gets the plain label. The target is
- * the label below the name if is_headless, else the name. */
+/* As add_srvs sorts those with one label. */
+int compare_named_ports(const void *a, const void *b);
+
+/* Sorts the ports; what is in that order costs least. Of several with one key, the smallest number
+ * gets the plain label. The target is the label below the name if is_headless, else the name. */
 void add_srvs(struct build *b, struct srv *srvs, size_t count, bool is_headless);
 
 /* label NULL: for the name itself. */
