@@ -407,13 +407,13 @@ static size_t count_of(const struct flights *flights, enum owner_class class,
     return n;
 }
 
-bool flights_has_large_free(const struct flights *flights)
+size_t flights_large_free(const struct flights *flights)
 {
-    size_t n = 0;
+    size_t n = FLIGHTS_LARGE_MAX;
     for (size_t i = 0; i < FLIGHTS_MAX; i++) {
-        n += flights->items[i].is_large;
+        n -= flights->items[i].is_large;
     }
-    return n < FLIGHTS_LARGE_MAX;
+    return n;
 }
 
 size_t flights_used_by(const struct flights *flights, enum owner_class class)
@@ -503,7 +503,9 @@ enum plan_fit flight_board(struct flight *flight, struct owners *owners, struct 
 {
     size_t from = 0, size = flight->batch.size;
     enum plan_fit fit = plan_batch_add(&flight->batch, plan, &from);
-    if (fit == PLAN_FITS_PARTLY && !flights_has_large_free(flight->flights)) {
+    bool may_be_large =
+        owner->has_place || flights_large_free(flight->flights) > owners_promised_places(owners);
+    if (fit == PLAN_FITS_PARTLY && !may_be_large) {
         plan_batch_clear(&flight->batch);
         fit = PLAN_FITS_NOT;
     }

@@ -139,15 +139,16 @@ void flight_close(struct flight *flight);
 
 /* Adds the non-empty plan of the owner, first of its namespace's queue, which is then in flight.
  * PLAN_FITS_PARTLY: the flight keeps the rest, and takes no other owner. PLAN_FITS_NOT although the
- * flight is empty: it is too large for one transaction, and there are FLIGHTS_LARGE_MAX such. */
+ * flight is empty: it is too large for one transaction, and the FLIGHTS_LARGE_MAX places for such
+ * are taken or promised to others. */
 enum plan_fit flight_board(struct flight *flight, struct owners *owners, struct owner *owner,
                            struct plan *plan);
 
 /* Whether the flight takes owners of namespaces that it has not aboard. */
 bool flight_has_room_for_others(const struct flight *flight);
 
-/* Whether a plan larger than a transaction may be sent. */
-bool flights_has_large_free(const struct flights *flights);
+/* How many more plans larger than a transaction may be under way. */
+size_t flights_large_free(const struct flights *flights);
 
 void flight_send(struct flight *flight);
 

@@ -71,12 +71,16 @@ static struct owner_group *group_new(struct slice name, struct turns *turns)
     return group;
 }
 
+struct owner_group *owner_groups_find(const struct owner_groups *groups, const struct owner *owner)
+{
+    return key_table_find(&groups->table, group_name(owner));
+}
+
 void owner_groups_join(struct owner_groups *groups, struct owner *owner)
 {
-    struct slice name = group_name(owner);
-    struct owner_group *group = key_table_find(&groups->table, name);
+    struct owner_group *group = owner_groups_find(groups, owner);
     if (!group) {
-        group = group_new(name, &groups->sending[owner->class]);
+        group = group_new(group_name(owner), &groups->sending[owner->class]);
         (void)key_table_put(&groups->table, group);
     }
     group->owner_count++;
@@ -98,10 +102,10 @@ void owner_groups_leave(struct owner_groups *groups, struct owner *owner)
 
 /* ---- Owners to plan ---- */
 
-/* What its own objects want is not known while a claim is due. */
+/* What its own objects want is best known when no claim is due. */
 static void note_work(struct owner_group *group)
 {
-    bool has_work = group->first && !group->first_due;
+    bool has_work = group->first && !owner_group_awaits_claims(group);
     turns_set_work(group->turns, &group->sending, has_work);
 }
 
@@ -120,6 +124,7 @@ struct owner *owner_group_take(struct owner_group *group)
     group->first = owner->next;
     group->last = group->first ? group->last : NULL;
     owner->next = NULL;
+    group->claimed = 0;
     note_work(group);
     return owner;
 }
@@ -206,4 +211,11 @@ struct owner *owner_groups_take_due(struct owner_groups *groups)
 bool owner_groups_has_due(const struct owner_groups *groups)
 {
     return groups->due_count > 0;
+}
+
+void owner_group_charge_claim(struct owner_group *group, size_t records)
+{
+    turns_charge(&group->claiming, (int64_t)records);
+    group->claimed = group->first_due ? group->claimed + records : 0;
+    note_work(group);
 }

@@ -19,7 +19,9 @@ struct owner;
  * bytes written, for the time it takes. */
 enum { OWNER_GROUP_QUANTUM_BYTES = 64 * 1024, OWNER_GROUP_RECORD_BYTES = 32 };
 
-/* And how many records it may claim: what the loop does in a turn. */
+/* And how many records it may claim: what the loop does in a turn. After so many, one of its owners
+ * is planned though further claims are due: a namespace that changes faster than it can claim holds
+ * up neither itself nor who waits for a place that it has, or for its reverse names. */
 enum { OWNER_GROUP_QUANTUM_RECORDS = 4096 };
 
 struct owner_group {
@@ -32,6 +34,7 @@ struct owner_group {
     struct owner *last;
     struct owner *first_due;
     struct owner *last_due;
+    size_t claimed; /* records, since one was planned; 0 while no claim is due */
     struct turn placing;
     struct owner *first_waiting; /* for a place for a plan larger than a transaction */
     struct owner *last_waiting;
@@ -46,6 +49,9 @@ void owner_groups_free(struct owner_groups *groups); /* the owners are gone. NUL
 /* Joins the owner to the group that its id says, created if need be; and leaves it. */
 void owner_groups_join(struct owner_groups *groups, struct owner *owner);
 void owner_groups_leave(struct owner_groups *groups, struct owner *owner);
+
+/* The group that the owner's id says; NULL: there is none. */
+struct owner_group *owner_groups_find(const struct owner_groups *groups, const struct owner *owner);
 
 /* ---- Owners to plan ---- */
 
@@ -77,5 +83,11 @@ bool owner_groups_has_waiting(const struct owner_groups *groups);
 void owner_groups_want_claim(struct owner_groups *groups, struct owner *owner);
 struct owner *owner_groups_take_due(struct owner_groups *groups); /* NULL: none */
 bool owner_groups_has_due(const struct owner_groups *groups);
+void owner_group_charge_claim(struct owner_group *group, size_t records);
+
+static inline bool owner_group_awaits_claims(const struct owner_group *group)
+{
+    return group->first_due && group->claimed < OWNER_GROUP_QUANTUM_RECORDS;
+}
 
 #endif

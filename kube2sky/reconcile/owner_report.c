@@ -194,7 +194,7 @@ static void explain_held_back(const struct look *look, const struct planned *pla
                                  : !inventory_knows_pods(inventory, slice_of(NULL, 0))
                                      ? "a reverse name waits: pods, which may decide whose it is, "
                                        "have not been listed"
-                                 : owners_has_due(look->r->owners)
+                                 : planned->awaits_claims
                                      ? "a reverse name waits: objects that may claim it are due"
                                      : "a reverse name waits: the Service that has it now is in "
                                        "doubt");

@@ -14,12 +14,18 @@
 #include "kube2sky/reconcile/owner_groups_internal.h"
 #include "kube2sky/reconcile/ownership_internal.h"
 
+struct held_owners {
+    struct owner *first;
+    struct owner *last;
+};
+
 struct owners {
     const struct ownership *ownership;
     struct key_table table;
     struct key_table addresses; /* of pods: the first owner at each */
     struct owner_groups *groups;
-    struct owner *blocked; /* the last one first */
+    struct held_owners held[2]; /* [1]: those that await claims */
+    size_t promised_places;
     size_t counts[OWNER_CLASSES][OWNER_STATES];
     size_t key_counts[OWNER_CLASSES];
 };
@@ -171,11 +177,39 @@ static enum owner_class class_of(struct slice id)
                                                                 : OWNER_RECORDS;
 }
 
+static void add_held(struct owners *owners, struct owner *owner)
+{
+    struct held_owners *held = &owners->held[owner->awaits_claims];
+    owner->prev = held->last;
+    owner->next = NULL;
+    *(held->last ? &held->last->next : &held->first) = owner;
+    held->last = owner;
+}
+
+static void remove_held(struct owners *owners, struct owner *owner)
+{
+    struct held_owners *held = &owners->held[owner->awaits_claims];
+    *(owner->prev ? &owner->prev->next : &held->first) = owner->next;
+    *(owner->next ? &owner->next->prev : &held->last) = owner->prev;
+    owner->prev = NULL;
+    owner->next = NULL;
+    owner->awaits_claims = false;
+}
+
+/* In no queue. */
 static void set_state(struct owners *owners, struct owner *owner, enum owner_state state)
 {
+    if (owner->state == OWNER_HELD) {
+        remove_held(owners, owner);
+    }
+    owners->promised_places -= owner->has_place;
+    owner->has_place = false;
     owners->counts[owner->class][owner->state]--;
     owner->state = state;
     owners->counts[owner->class][owner->state]++;
+    if (state == OWNER_HELD) {
+        add_held(owners, owner);
+    }
 }
 
 /* The id follows the struct. */
@@ -328,7 +362,14 @@ struct owner *owners_take_due(struct owners *owners)
 
 void owners_charge_claim(struct owner *owner, size_t records)
 {
-    turns_charge(&owner->group->claiming, (int64_t)records);
+    owner_group_charge_claim(owner->group, records);
+}
+
+bool owners_awaits_claims(const struct owners *owners, struct slice id)
+{
+    const struct owner sought = {.id = id, .class = class_of(id)};
+    const struct owner_group *group = owner_groups_find(owners->groups, &sought);
+    return group && owner_group_awaits_claims(group);
 }
 
 bool owners_has_due(const struct owners *owners)
@@ -422,7 +463,14 @@ void owners_release_place(struct owners *owners)
     struct owner *owner = owner_groups_take_waiting(owners->groups);
     if (owner) {
         unblock(owners, owner);
+        owner->has_place = true;
+        owners->promised_places++;
     }
+}
+
+size_t owners_promised_places(const struct owners *owners)
+{
+    return owners->promised_places;
 }
 
 void owners_dequeue(struct owners *owners, struct owner *owner, enum owner_state state)
@@ -431,10 +479,13 @@ void owners_dequeue(struct owners *owners, struct owner *owner, enum owner_state
     (void)owner_group_take(owner->group);
     owners_free_difference(owner); /* whatever comes next looks at everything */
     set_state(owners, owner, state);
-    if (state == OWNER_BLOCKED) {
-        owner->next = owners->blocked;
-        owners->blocked = owner;
-    }
+}
+
+void owners_block(struct owners *owners, struct owner *owner, struct owner *locker)
+{
+    owners_dequeue(owners, owner, OWNER_BLOCKED);
+    owner->next = locker->blocked;
+    locker->blocked = owner;
 }
 
 void owners_refuse(struct owners *owners, struct owner *owner)
@@ -449,29 +500,29 @@ void owners_land(struct owners *owners, struct owner *owner)
     set_state(owners, owner, OWNER_SETTLED);
 }
 
-static void release(void *data, struct owner *owner)
+static void release_held(struct owners *owners, bool awaits_claims)
 {
-    if (owner->state == OWNER_HELD) {
-        owners_enqueue(data, owner);
+    while (owners->held[awaits_claims].first) {
+        owners_enqueue(owners, owners->held[awaits_claims].first);
     }
 }
 
 void owners_hold_release(struct owners *owners)
 {
-    size_t held = 0;
-    for (size_t i = 0; i < OWNER_CLASSES; i++) {
-        held += owners->counts[i][OWNER_HELD];
-    }
-    if (held > 0) {
-        owners_each(owners, release, owners);
-    }
+    release_held(owners, false);
+    release_held(owners, true);
 }
 
-void owners_blocked_release(struct owners *owners)
+void owners_hold_release_claims(struct owners *owners)
 {
-    while (owners->blocked) {
-        struct owner *owner = owners->blocked;
-        owners->blocked = owner->next;
+    release_held(owners, true);
+}
+
+void owners_blocked_release(struct owners *owners, struct owner *locker)
+{
+    while (locker->blocked) {
+        struct owner *owner = locker->blocked;
+        locker->blocked = owner->next;
         unblock(owners, owner);
     }
 }

@@ -8,8 +8,8 @@
  *
  *     settled -> queued -> in flight -> settled | queued again
  *                       -> held (nothing of its plan may be written yet) -> queued
- *                       -> blocked (what is left of its plan is in flight with another's, or its
- * plan is large and too many such are) -> queued
+ *                       -> blocked (what is left of its plan is in flight with another's, or
+ *                          its plan is large and too many such are) -> queued
  *                       -> contested (rests: contest_internal.h) -> queued
  *              in flight -> refused (waits: refusal_internal.h) -> queued
  *                       -> settled, if there is nothing to do */
@@ -84,6 +84,9 @@ struct owner {
     bool is_split;        /* its reverse keys are left for a transaction of their own: goes alone */
     bool is_disturbed;    /* somebody else changed its keys since it was last in flight */
     bool is_told;         /* its plan was passed on, in a dry run */
+    bool has_claimed;     /* once at least */
+    bool awaits_claims;   /* held only: by claims of another namespace that are due */
+    bool has_place;       /* queued only: a place for a large plan is kept for it */
     struct refusal *refusal; /* NULL for nearly all: refusal_internal.h */
     struct contest *contest; /* NULL for nearly all: contest_internal.h */
 
@@ -94,7 +97,9 @@ struct owner {
     int64_t last_event;  /* both its own transaction's if nothing else changed it */
     struct flight *unfinished; /* has the rest of its plan, larger than a transaction: it is in the
                                   queue, too, until that is sent; else NULL */
-    struct owner *next;        /* in the queue, or among the blocked ones */
+    struct owner *blocked;     /* the first one that waits for its reverse keys */
+    struct owner *next;        /* in the queue, or among the held or blocked ones */
+    struct owner *prev;        /* among the held ones */
     struct owner *next_due;    /* among those whose claim is due */
     struct owner *next_here;   /* of a pod's address: of the same address */
 };
@@ -168,6 +173,10 @@ struct owner *owners_take_due(struct owners *owners); /* NULL: none */
 void owners_charge_claim(struct owner *owner, size_t records);
 bool owners_has_due(const struct owners *owners);
 
+/* Whether the namespace of the owner's id has due claims that are worth waiting for: not when it
+ * has had its turn and changes faster than it can claim. */
+bool owners_awaits_claims(const struct owners *owners, struct slice id);
+
 /* ---- The queues ---- */
 
 /* Queues the owner, which must be neither queued, blocked nor in flight. */
@@ -195,20 +204,27 @@ void owners_end_turn(const struct owner *owner);
 void owners_charge(struct owner *owner, size_t bytes, size_t records);
 
 /* Blocks the first of its namespace's queue until there is a place for its plan, larger than a
- * transaction; and queues the next one that waits so. */
+ * transaction; and queues the next one that waits so, with the promise of a place, which ends when
+ * it leaves the queue. */
 void owners_wait_for_place(struct owners *owners, struct owner *owner);
 void owners_release_place(struct owners *owners);
 bool owners_wants_place(const struct owners *owners);
+size_t owners_promised_places(const struct owners *owners);
 
 /* A settled one is set aside as refused; one in flight is settled. */
 void owners_refuse(struct owners *owners, struct owner *owner);
 void owners_land(struct owners *owners, struct owner *owner);
 
-/* Moves the owner, the first of its namespace's queue, into another state. */
+/* Moves the owner, the first of its namespace's queue, into another state; or blocks it until the
+ * other one's transaction has landed. */
 void owners_dequeue(struct owners *owners, struct owner *owner, enum owner_state state);
+void owners_block(struct owners *owners, struct owner *owner, struct owner *locker);
 
-void owners_hold_release(struct owners *owners);    /* every held one is queued */
-void owners_blocked_release(struct owners *owners); /* every blocked one */
+/* Queues every held one; those that await claims; those that the owner blocks. Each costs what was
+ * held back. */
+void owners_hold_release(struct owners *owners);
+void owners_hold_release_claims(struct owners *owners);
+void owners_blocked_release(struct owners *owners, struct owner *locker);
 
 /* How many of the class are in the state. */
 size_t owners_in(const struct owners *owners, enum owner_class class, enum owner_state state);

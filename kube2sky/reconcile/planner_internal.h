@@ -13,16 +13,18 @@
  *
  * Withheld, that is, not in the plan, is what may turn out to be wrong: deletes before all that
  * feeds the owner's keys is listed; changes of reverse keys before all claims are, and while
- * some are due; and both while the owner that has the key now is in doubt and might want it:
- * whoever has a cluster IP, or a pod where the other has none, does not wait for that. So additions
+ * claims of the namespace that has the key now are awaited; and both while the owner that has it is
+ * in doubt and might want it: whoever has a cluster IP, or a pod where the other has none, does not
+ * wait for that. So additions
  * never wait, and doubt holds up only the owner that it concerns. A reverse key in flight with
  * another owner waits until that has landed; the rest of the plan does not. Withheld, too, are the
  * additions of a pod on the host network before readers can know that its address is its node's:
  * they take an address for its pod's unless it is among the node addresses. So the node address, in
  * turn, stays until the pod's keys are gone.
  *
- * Plan only when no claim of the owner's namespace is due. Single-threaded,
- * no I/O but the log; reuses the steps' memory between owners. */
+ * Plan only when no claims of the owner's namespace are awaited (owners_awaits_claims), and again
+ * after a claim that was due. Single-threaded, no I/O but the log; reuses the steps' memory between
+ * owners. */
 #ifndef KUBE2SKY_RECONCILE_PLANNER_INTERNAL_H
 #define KUBE2SKY_RECONCILE_PLANNER_INTERNAL_H
 
@@ -118,6 +120,7 @@ struct planned {
     bool has_copies;        /* plan_add_deletes left some */
     bool is_withheld;       /* planner->withheld has operations */
     bool is_split;          /* planner_leave_reverse withheld some */
+    bool awaits_claims;     /* likewise, because claims of the key's namespace are due */
     struct owner *other;    /* the owner whose transaction in flight has a reverse key that this
                                one wants, withheld until it has landed; or NULL */
 };

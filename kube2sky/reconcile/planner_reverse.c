@@ -48,11 +48,21 @@ void planner_withhold(struct planner *planner, const struct etcd_op *op, int64_t
     planned->is_withheld = true;
 }
 
+/* Whether claims are due that may want the key to stay. */
+static bool awaits_claims(const struct planner *planner, struct slice named)
+{
+    const struct owners *owners = planner->config.owners;
+    const struct owner *claimant = owners_find(owners, named);
+    bool is_new = claimant && claimant->is_claim_due && !claimant->has_claimed;
+    return named.len && (is_new || owners_awaits_claims(owners, named));
+}
+
 /* Whether the key may be changed from what it is. Not while whose it is may want it to stay: an
  * owner in doubt whose claim might win, or a namespace whose pods are not all known. ip NULL: it is
  * of no address. winner NULL: the address has no name. */
 static bool may_change(const struct planner *planner, const struct reverse_key *there,
-                       const struct ip *ip, const struct reverse_winner *winner)
+                       const struct ip *ip, const struct reverse_winner *winner,
+                       struct planned *planned)
 {
     struct slice named = reverse_key_claimant(there);
     const struct inventory *inventory = planner->config.inventory;
@@ -64,7 +74,8 @@ static bool may_change(const struct planner *planner, const struct reverse_key *
     if (ip && winner && (winner->is_allocated || slice_equal(winner->owner, named))) {
         return true; /* whatever is claimed next */
     }
-    if (owners_has_due(planner->config.owners)) {
+    if (awaits_claims(planner, named)) {
+        planned->awaits_claims = true;
         return false;
     }
     if (!ip) {
@@ -108,7 +119,7 @@ void planner_reverse_plan_key(struct planner *planner, const struct owner *owner
         return;
     }
     int64_t revision = there ? there->value.revision : 0;
-    if (there && !may_change(planner, there, ip, winner)) {
+    if (there && !may_change(planner, there, ip, winner, planned)) {
         planner_withhold(planner, &op, revision, planned);
     } else {
         plan_add(&planner->reverse_plan, &op, revision);

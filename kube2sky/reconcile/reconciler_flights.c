@@ -194,7 +194,7 @@ static void on_landed(void *data, struct owner *owner, bool needs_look)
     owners_land(r->owners, owner);
     if (owner->locks) {
         reverse_keys_unlock(r->reverse_keys, owner);
-        owners_blocked_release(r->owners);
+        owners_blocked_release(r->owners, owner);
     }
     if (refusal_is_waiting(owner)) {
         owners_refuse(r->owners, owner);

@@ -67,11 +67,10 @@ struct reconciler {
     struct planner planner;
     struct plan plan; /* of the owner last planned */
     bool was_complete;
-    bool must_plan;         /* claims took all of a turn: the next one is for plans */
-    uint64_t completions;   /* inventory_completions, when last looked at */
-    bool has_claimed;       /* all claims were registered once */
-    bool has_passed_claims; /* something was withheld while claims were due */
-    int64_t claims_due_us;  /* monotonic: since then some were due all the time; 0: none are */
+    bool must_plan;        /* claims took all of a turn: the next one is for plans */
+    uint64_t completions;  /* inventory_completions, when last looked at */
+    bool has_claimed;      /* all claims were registered once */
+    int64_t claims_due_us; /* monotonic: since then some were due all the time; 0: none are */
     bool may_delete_clients[CLIENT_KEYS_PARTS]; /* likewise client_keys_may_delete */
     uint64_t desired;                           /* owners' own keys */
     uint64_t foreign;                           /* desired reverse keys that others own */

@@ -98,7 +98,8 @@ static void find_orphan(void *data, struct slice key)
 void reconciler_find_orphans(struct reconciler *r)
 {
     if (r->are_orphans_due && key_feed_is_whole(&r->feeds[KEY_FEED_RECORDS]) &&
-        !owners_has_due(r->owners) && !inventory_awaits_claims(r->config.inventory)) {
+        (r->has_claimed || !owners_has_due(r->owners)) &&
+        !inventory_awaits_claims(r->config.inventory)) {
         r->are_orphans_due = false;
         reverse_keys_each_own(r->reverse_keys, find_orphan, r);
     }

@@ -18,14 +18,34 @@ static void on_doubt_over(struct reconciler *r)
     owners_hold_release(r->owners);
 }
 
-/* Those who are planned while somebody's claims are due may have been held for that. */
-static void on_claims_done(struct reconciler *r)
+/* Another namespace's Service has a reverse name now: it writes that itself, and does not wait for
+ * the former owner's turn, or share of etcd's space. */
+static void look_at_heirs(struct reconciler *r, const struct owner *owner)
 {
-    r->claims_due_us = 0;
-    r->has_claimed |= r->was_complete;
-    if (r->has_passed_claims) {
-        r->has_passed_claims = false;
-        owners_hold_release(r->owners);
+    for (size_t i = 0; owner->touched && i < owner->touched->count; i++) {
+        struct reverse_winner winner;
+        bool is_heir = planner_winner(&r->planner, &owner->touched->ips[i], &winner) &&
+                       !reverse_is_same_namespace(winner.owner, owner->id);
+        struct owner *heir = is_heir ? owners_find(r->owners, winner.owner) : NULL;
+        if (heir) {
+            heir->has_changed = true;
+            reconciler_want_look(r, heir);
+        }
+    }
+}
+
+/* It may have been planned while its claim was due. */
+static void on_claimed(struct reconciler *r, struct owner *owner)
+{
+    owner->has_claimed = true;
+    if (owner->state == OWNER_SETTLED || owner->state == OWNER_HELD) {
+        owners_enqueue(r->owners, owner);
+    } else if (owner->state == OWNER_IN_FLIGHT) {
+        owner->has_changed = true;
+    }
+    look_at_heirs(r, owner);
+    if (!owners_awaits_claims(r->owners, owner->id)) {
+        owners_hold_release_claims(r->owners);
     }
 }
 
@@ -40,9 +60,11 @@ void reconciler_claim_some(struct reconciler *r, size_t *budget)
         if (was_in_doubt && !owner->is_in_doubt) {
             on_doubt_over(r);
         }
+        on_claimed(r, owner);
     }
     if (!owners_has_due(r->owners)) {
-        on_claims_done(r);
+        r->claims_due_us = 0;
+        r->has_claimed |= r->was_complete;
     } else if (!r->claims_due_us) {
         r->claims_due_us = clock_monotonic_us();
     }
@@ -161,7 +183,6 @@ static bool plan_owner(struct reconciler *r, struct owner *owner, struct flight 
     key_log_planned(owner, &r->plan, &planned);
     *budget -= planned.work < *budget ? planned.work : *budget;
     owners_charge(owner, 0, planned.work);
-    r->has_passed_claims |= planned.is_withheld && owners_has_due(r->owners);
     bool has_none = r->plan.op_count == 0, is_held = has_none || !flight;
     bool is_settled = has_none && !planned.is_withheld;
     bool must_rest = !is_held && owner->is_disturbed && !owner->changed_us &&
@@ -174,11 +195,12 @@ static bool plan_owner(struct reconciler *r, struct owner *owner, struct flight 
     }
     count_planned(r, owner, &planned);
     if (planned.other && is_held) {
-        owners_dequeue(r->owners, owner, OWNER_BLOCKED);
+        owners_block(r->owners, owner, planned.other);
     } else if (is_settled) {
         settle_first(r, owner);
     } else if (is_held) {
         pass_on(r, owner);
+        owner->awaits_claims = planned.awaits_claims;
         owners_dequeue(r->owners, owner, OWNER_HELD);
     } else {
         owners_dequeue(r->owners, owner, OWNER_CONTESTED);
@@ -260,26 +282,33 @@ static bool can_plan_class(struct reconciler *r, enum owner_class class)
                                     : can_look_over(r, class));
 }
 
+/* A free place that is not promised yet. */
+static bool can_promise_place(const struct reconciler *r)
+{
+    return owners_wants_place(r->owners) &&
+           flights_large_free(r->flights) > owners_promised_places(r->owners);
+}
+
 bool reconciler_can_plan(struct reconciler *r)
 {
-    bool can = owners_wants_place(r->owners) && flights_has_large_free(r->flights);
+    bool can = can_promise_place(r);
     for (int class = 0; class < OWNER_CLASSES && !can; class ++) {
         can = can_plan_class(r, (enum owner_class) class);
     }
     return can;
 }
 
-/* One in each turn of the loop: it may need the place. */
-static void free_place(struct reconciler *r)
+/* To as many as there are: each that is planned in vain costs what its plan does. */
+static void promise_places(struct reconciler *r)
 {
-    if (owners_wants_place(r->owners) && flights_has_large_free(r->flights)) {
+    while (can_promise_place(r)) {
         owners_release_place(r->owners);
     }
 }
 
 void reconciler_plan_some(struct reconciler *r, size_t *budget)
 {
-    free_place(r);
+    promise_places(r);
     for (int i = OWNER_CLASSES - 1; i >= 0; i--) {
         enum owner_class class = (enum owner_class)i;
         while (*budget && can_plan_class(r, class)) {

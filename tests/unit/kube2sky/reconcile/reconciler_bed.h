@@ -50,6 +50,7 @@ struct fixture {
     size_t namespace_count;
     bool has_nodes;
     size_t txn_ops_max; /* 0: etcd's */
+    uint64_t space_bytes;
     size_t planned;     /* operations of a dry run */
 };
 
@@ -91,6 +92,7 @@ static inline void start_reconciler(struct fixture *f)
         .domain = f->domain,
         .ttl_s = 30,
         .txn_ops_max = f->txn_ops_max ? f->txn_ops_max : ETCD_TXN_OPS_MAX,
+        .etcd_space_bytes = f->space_bytes,
         .has_config_map = f->has_config_map,
         .client_keys = f->client_keys,
         .namespaces = f->namespaces,

@@ -36,32 +36,40 @@ static void put_quiet_service(struct fixture *f)
 }
 
 /* etcd has what it wants. */
-static bool is_quiet_written(const void *data)
+static bool is_owner_written(const struct fixture *f, const char *id)
 {
-    const struct fixture *f = data;
     struct buf plan;
-    buf_init(&plan, 1 << 16);
-    reconciler_preview(f->reconciler, slice_str("svc/quiet/web"), &plan);
+    buf_init(&plan, 1 << 24);
+    reconciler_preview(f->reconciler, slice_str(id), &plan);
     bool is_written = plan.len == 0;
     buf_fini(&plan);
     return is_written;
+}
+
+static bool is_quiet_written(const void *data)
+{
+    return is_owner_written(data, "svc/quiet/web");
 }
 
 struct changing {
     struct fixture *f;
     ev_prepare each_turn;
     unsigned turns;
+    void (*act)(struct fixture *f);
+    const char *awaited; /* an owner that wants something then */
+    uint64_t written;
 };
-
-static bool is_put_and_written(const void *data)
-{
-    const struct changing *changing = data;
-    return changing->turns > 10 && is_quiet_written(changing->f);
-}
 
 static uint64_t keys_written(const struct fixture *f)
 {
     return reconciler_get_stats(f->reconciler).keys_written;
+}
+
+static bool is_put_and_written(const void *data)
+{
+    const struct changing *changing = data;
+    return changing->turns > 10 && keys_written(changing->f) > changing->written &&
+           is_owner_written(changing->f, changing->awaited);
 }
 
 /* More large plans than transactions that are under way at once, each of 11: they get a few more
@@ -109,18 +117,18 @@ static void on_turn(struct ev_loop *loop, ev_prepare *watcher, int revents)
     (void)revents;
     struct changing *changing = watcher->data;
     if (++changing->turns == 10) { /* by now they are endless */
-        put_quiet_service(changing->f);
+        changing->written = keys_written(changing->f);
+        changing->act(changing->f);
     }
     reconciler_owner_changed(changing->f->reconciler, slice_str("svc/busy/db-0"));
     reconciler_owner_changed(changing->f->reconciler, slice_str("svc/busy/db-1"));
 }
 
-/* In each turn of the loop more changes than it can look at. */
-static void test_changes_without_end_hold_up_their_namespace_only(void **state)
+/* In each turn of the loop the busy namespace has more changes than can be looked at. */
+static void wait_under_changes(struct fixture *f, void (*act)(struct fixture *f),
+                               const char *awaited)
 {
-    struct fixture *f = *state;
-    struct changing changing = {.f = f};
-    synced_with_kubernetes(f);
+    struct changing changing = {.f = f, .act = act, .awaited = awaited};
     put_large_service(f, "db-0", 10, 6000);
     put_large_service(f, "db-1", 11, 6000);
     wait_drained(f);
@@ -132,12 +140,88 @@ static void test_changes_without_end_hold_up_their_namespace_only(void **state)
     wait_drained(f);
 }
 
+static void test_changes_without_end_do_not_hold_up_others(void **state)
+{
+    struct fixture *f = *state;
+    synced_with_kubernetes(f);
+    wait_under_changes(f, put_quiet_service, "svc/quiet/web");
+}
+
+static void put_busy_service(struct fixture *f)
+{
+    put_large_service(f, "db-2", 12, 3);
+}
+
+static void test_changes_without_end_do_not_stop_their_namespace(void **state)
+{
+    struct fixture *f = *state;
+    synced_with_kubernetes(f);
+    wait_under_changes(f, put_busy_service, "svc/busy/db-2");
+}
+
+static void put_claim(struct fixture *f, const char *ns, const char *name)
+{
+    inventory_upsert(f->inventory, endpoints_from(ns, name, "{'addresses':[{'ip':'10.99.0.1'}]}"));
+    inventory_upsert(f->inventory, service_from(ns, name, "'clusterIP':'None'"));
+}
+
+static void remove_holder(struct fixture *f)
+{
+    inventory_remove(f->inventory, KUBE_SERVICE, "busy", "holder");
+}
+
+/* The address's next name is another namespace's: it waits neither for a turn of the former one nor
+ * for its share of etcd's space. */
+static void test_changes_without_end_do_not_hold_up_heirs(void **state)
+{
+    struct fixture *f = *state;
+    f->has_reverse = true;
+    sync_del_prefix(f->loop, f->etcd, "/skydns/arpa/");
+    synced_with_kubernetes(f);
+    put_claim(f, "busy", "holder");
+    wait_drained(f);
+    put_claim(f, "quiet", "heir");
+    wait_drained(f);
+    char *before = sync_get(f->loop, f->etcd, "/skydns/arpa/in-addr/10/99/0/1");
+    assert_non_null(strstr(before, "holder.busy"));
+    wait_under_changes(f, remove_holder, "svc/quiet/heir");
+    char *after = sync_get(f->loop, f->etcd, "/skydns/arpa/in-addr/10/99/0/1");
+    assert_non_null(strstr(after, "heir.quiet"));
+    free(before);
+    free(after);
+}
+
+/* A namespace over its share deletes, and adds nothing until a compaction; its heir does. */
+static void test_an_heir_does_not_wait_for_the_share_of_another(void **state)
+{
+    struct fixture *f = *state;
+    f->has_reverse = true;
+    f->space_bytes = 64 * 1024;
+    sync_del_prefix(f->loop, f->etcd, "/skydns/arpa/");
+    synced_with_kubernetes(f);
+    put_claim(f, "busy", "holder");
+    put_large_service(f, "db-0", 10, 100);
+    wait_drained(f);
+    put_claim(f, "quiet", "heir");
+    inventory_remove(f->inventory, KUBE_SERVICE, "busy", "db-0"); /* that fills the share */
+    wait_drained(f);
+    assert_int_equal(reconciler_get_stats(f->reconciler).over_share, 1);
+    remove_holder(f);
+    wait_drained(f);
+    char *after = sync_get(f->loop, f->etcd, "/skydns/arpa/in-addr/10/99/0/1");
+    assert_non_null(strstr(after, "heir.quiet"));
+    free(after);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         TEST(test_large_plans_do_not_take_all_places),
         TEST(test_many_owners_wait_for_few),
-        TEST(test_changes_without_end_hold_up_their_namespace_only),
+        TEST(test_changes_without_end_do_not_hold_up_others),
+        TEST(test_changes_without_end_do_not_stop_their_namespace),
+        TEST(test_changes_without_end_do_not_hold_up_heirs),
+        TEST(test_an_heir_does_not_wait_for_the_share_of_another),
     };
     return run_on_etcd(tests);
 }

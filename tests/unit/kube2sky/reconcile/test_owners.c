@@ -1,0 +1,124 @@
+/* owners: who is queued by what. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "common/base/attributes.h"
+#include "kube2sky/reconcile/owner_groups_internal.h"
+#include "kube2sky/reconcile/owners_internal.h"
+
+static struct owners *owners;
+static struct owner *a, *b, *c;
+
+static struct owner *queued(const char *id)
+{
+    struct owner *owner = owners_get(owners, slice_str(id));
+    owners_enqueue(owners, owner);
+    return owner;
+}
+
+static int set_up(void **state UNUSED)
+{
+    owners = owners_new(NULL);
+    a = queued("svc/busy/a");
+    b = queued("svc/busy/b");
+    c = queued("svc/quiet/c");
+    return 0;
+}
+
+static int tear_down(void **state UNUSED)
+{
+    owners_free(owners);
+    return 0;
+}
+
+static void hold(struct owner *owner, bool awaits_claims)
+{
+    owner->awaits_claims = awaits_claims;
+    owners_dequeue(owners, owner, OWNER_HELD);
+}
+
+static void test_the_held_are_queued_by_what_they_await(void **state UNUSED)
+{
+    hold(a, false);
+    hold(b, true);
+    hold(c, true);
+    owners_enqueue(owners, b); /* for another reason */
+    owners_hold_release_claims(owners);
+    assert_int_equal(a->state, OWNER_HELD);
+    assert_int_equal(c->state, OWNER_QUEUED);
+    hold(c, false);
+    assert_int_equal(owners_in(owners, OWNER_RECORDS, OWNER_HELD), 2);
+    owners_hold_release(owners);
+    assert_int_equal(owners_in(owners, OWNER_RECORDS, OWNER_QUEUED), 3);
+}
+
+static void test_a_landing_queues_whom_it_blocked(void **state UNUSED)
+{
+    struct owner *other = queued("svc/quiet/other");
+    owners_dequeue(owners, c, OWNER_IN_FLIGHT);
+    owners_dequeue(owners, other, OWNER_IN_FLIGHT);
+    owners_block(owners, a, c);
+    owners_block(owners, b, other);
+    owners_blocked_release(owners, c);
+    assert_int_equal(a->state, OWNER_QUEUED);
+    assert_int_equal(b->state, OWNER_BLOCKED);
+    owners_blocked_release(owners, other);
+    assert_int_equal(b->state, OWNER_QUEUED);
+}
+
+/* So nobody else is planned in vain for it. */
+static void test_a_place_is_promised_once(void **state UNUSED)
+{
+    owners_wait_for_place(owners, a);
+    owners_wait_for_place(owners, b);
+    owners_release_place(owners);
+    assert_true(owners_wants_place(owners));
+    assert_int_equal(owners_promised_places(owners), 1);
+    assert_true(a->has_place);
+    owners_dequeue(owners, a, OWNER_SETTLED); /* it needs none any more */
+    assert_int_equal(owners_promised_places(owners), 0);
+    owners_release_place(owners);
+    assert_true(b->has_place);
+    owners_wait_for_place(owners, b);
+    assert_int_equal(owners_promised_places(owners), 0);
+}
+
+/* As much as it may claim in its turn, it waits; then one of its owners is planned. */
+static void test_claims_without_end_leave_turns_to_plans(void **state UNUSED)
+{
+    owners_dequeue(owners, c, OWNER_SETTLED);
+    owners_want_claim(owners, a);
+    owners_want_claim(owners, b);
+    assert_false(owners_has_next(owners, OWNER_RECORDS, false));
+    struct owner *claiming = owners_take_due(owners);
+    owners_charge_claim(claiming, OWNER_GROUP_QUANTUM_RECORDS - 1);
+    assert_true(owners_awaits_claims(owners, a->id));
+    owners_want_claim(owners, claiming);
+    claiming = owners_take_due(owners);
+    owners_charge_claim(claiming, 1);
+    assert_false(owners_awaits_claims(owners, a->id));
+    assert_ptr_equal(owners_next(owners, OWNER_RECORDS, false), a);
+    owners_dequeue(owners, a, OWNER_SETTLED);
+    assert_true(owners_awaits_claims(owners, slice_str("svc/busy/gone")));
+    assert_false(owners_has_next(owners, OWNER_RECORDS, false));
+    claiming = owners_take_due(owners);
+    owners_charge_claim(claiming, 1);
+    assert_ptr_equal(owners_next(owners, OWNER_RECORDS, false), b); /* none is due */
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_the_held_are_queued_by_what_they_await, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_a_landing_queues_whom_it_blocked, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_place_is_promised_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_claims_without_end_leave_turns_to_plans, set_up,
+                                        tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
