@@ -5,6 +5,7 @@
 
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
+#include "common/etcd/etcd_store_id.h"
 #include "kube2sky/naming/config_document.h"
 #include "kube2sky/reconcile/actual.h"
 #include "kube2sky/reconcile/ownership_internal.h"
@@ -24,11 +25,14 @@ static struct slice key_of(const void *thing)
     return slice_of(key->key, key->key_len);
 }
 
-void config_keys_init(struct config_keys *keys, const struct ownership *ownership)
+void config_keys_init(struct config_keys *keys, const struct ownership *ownership,
+                      const char *domain)
 {
     *keys = (struct config_keys){.ownership = ownership};
     key_table_init(&keys->table, key_of);
     config_map_init(&keys->wanted);
+    keys->document_key = etcd_writer_key(slice_str(domain), CONFIG_DOCUMENT_NAME);
+    buf_init(&keys->document, CONFIG_DOCUMENT_MAX);
 }
 
 void config_keys_fini(struct config_keys *keys)
@@ -39,6 +43,8 @@ void config_keys_fini(struct config_keys *keys)
     }
     key_table_fini(&keys->table);
     config_map_fini(&keys->wanted);
+    free(keys->document_key);
+    buf_fini(&keys->document);
 }
 
 bool config_keys_want(struct config_keys *keys, struct config_map *map)
@@ -127,6 +133,13 @@ bool config_keys_sweep(struct config_keys *keys, uint32_t generation)
     return is_concerned;
 }
 
+int64_t config_keys_revision(const struct config_keys *keys, struct slice text)
+{
+    const struct config_key *key = key_table_find(&keys->table, text);
+    bool is_document = slice_equal(text, slice_str(keys->document_key));
+    return is_document ? keys->document_revision : key ? key->revision : 0;
+}
+
 /* ---- The list ---- */
 
 static void list_key(void *data, struct slice text)
@@ -145,7 +158,7 @@ static void list_key(void *data, struct slice text)
     key->is_listed = true;
 }
 
-void config_keys_unlist(struct config_keys *keys)
+static void unlist_keys(struct config_keys *keys)
 {
     size_t at = 0, count = keys->table.count;
     for (struct config_key *key; (key = key_table_next(&keys->table, &at));) {
@@ -157,12 +170,12 @@ void config_keys_unlist(struct config_keys *keys)
     keys->listed = 0;
 }
 
-void config_keys_list(struct config_keys *keys, struct slice text, bool adds)
+static void read_list(struct config_keys *keys, struct slice text, bool adds)
 {
     static struct log_limit limit = {.burst = 3};
     struct err err;
     if (!adds) {
-        config_keys_unlist(keys);
+        unlist_keys(keys);
     }
     if (config_document_read(text, list_key, keys, &err) < 0 && log_limit_pass(&limit)) {
         log_warn("document of the ConfigMap cannot be read, replacing it",
@@ -170,37 +183,51 @@ void config_keys_list(struct config_keys *keys, struct slice text, bool adds)
     }
 }
 
+void config_keys_put_document(struct config_keys *keys, const struct etcd_kv *kv,
+                              uint32_t generation, bool adds)
+{
+    keys->document_revision = kv->mod_revision;
+    keys->document_hash = actual_value_hash(kv->value);
+    keys->document_generation = generation;
+    read_list(keys, kv->value, adds);
+}
+
+void config_keys_delete_document(struct config_keys *keys, bool adds)
+{
+    keys->document_revision = 0;
+    if (!adds) {
+        unlist_keys(keys);
+    }
+}
+
+void config_keys_note_written(struct config_keys *keys, const struct plan *plan)
+{
+    if (config_keys_has_document(keys, plan)) {
+        const struct etcd_op op = plan_get(plan, plan->op_count - 1);
+        if (op.kind == ETCD_OP_PUT) {
+            read_list(keys, op.value, false);
+        } else {
+            unlist_keys(keys);
+        }
+    }
+}
+
 /* ---- The difference ---- */
 
-void config_plan_init(struct config_plan *plan)
-{
-    *plan = (struct config_plan){.is_document_due = false};
-    plan_init(&plan->keys);
-    plan_init(&plan->left);
-    buf_init(&plan->document, CONFIG_DOCUMENT_MAX);
-}
-
-void config_plan_fini(struct config_plan *plan)
-{
-    plan_fini(&plan->keys);
-    plan_fini(&plan->left);
-    buf_fini(&plan->document);
-}
-
-static void plan_put(const struct config_keys *keys, const struct desired_record *record,
-                     struct config_plan *plan)
+/* Adds to the document, too. */
+static void plan_put(struct config_keys *keys, const struct desired_record *record,
+                     struct plan *plan, struct plan *left)
 {
     const struct config_key *key = key_table_find(&keys->table, record->key);
     struct etcd_op op = {.kind = ETCD_OP_PUT, .key = record->key, .value = record->value};
-    bool is_there = key && key->revision, is_listed = key && key->is_listed;
-    if (is_there && !is_listed) {
-        plan_add(&plan->left, &op, key->revision);
+    bool is_there = key && key->revision;
+    if (is_there && !key->is_listed) {
+        plan_add(left, &op, key->revision);
         return;
     }
-    config_document_add(record->key, &plan->document);
+    config_document_add(record->key, &keys->document);
     if (!is_there || key->hash != actual_value_hash(record->value)) {
-        plan_add(&plan->keys, &op, is_there ? key->revision : 0);
-        plan->has_unlisted |= !is_listed;
+        plan_add(plan, &op, is_there ? key->revision : 0);
     }
 }
 
@@ -227,40 +254,71 @@ static struct config_key **sorted_list(const struct config_keys *keys, size_t *r
     return list;
 }
 
-static void plan_deletes(const struct config_keys *keys, struct config_plan *plan)
+static void plan_deletes(const struct config_keys *keys, struct plan *plan)
 {
     size_t count = 0;
     struct config_key **list = sorted_list(keys, &count);
     for (size_t i = 0; i < count; i++) {
         if (list[i]->revision && !is_wanted(keys, key_of(list[i]))) {
             struct etcd_op op = {.kind = ETCD_OP_DELETE, .key = key_of(list[i])};
-            plan_add(&plan->keys, &op, list[i]->revision);
+            plan_add(plan, &op, list[i]->revision);
         }
     }
     free(list);
 }
 
-void config_keys_plan(const struct config_keys *keys, struct config_plan *plan)
+/* Makes the scratch the document; empty: there is to be none. */
+static void plan_document(const struct config_keys *keys, struct plan *plan)
 {
-    plan_build_nothing(&plan->keys);
-    plan_build_nothing(&plan->left);
-    plan->has_unlisted = false;
-    buf_clear(&plan->document);
-    config_document_begin(buf_slice(&keys->wanted.nameservers), &plan->document);
-    size_t empty_len = plan->document.len;
+    const struct etcd_op op = {
+        .kind = keys->document.len ? ETCD_OP_PUT : ETCD_OP_DELETE,
+        .key = slice_str(keys->document_key),
+        .value = buf_slice(&keys->document),
+    };
+    plan_add(plan, &op, keys->document_revision);
+}
+
+void config_keys_plan(struct config_keys *keys, struct plan *plan, struct plan *left)
+{
+    struct buf *document = &keys->document;
+    plan_build_nothing(plan);
+    plan_build_nothing(left);
+    buf_clear(document);
+    config_document_begin(buf_slice(&keys->wanted.nameservers), document);
+    size_t empty_len = document->len;
     for (size_t i = 0; i < keys->wanted.keys.count; i++) {
         struct desired_record record = desired_get(&keys->wanted.keys, i);
-        plan_put(keys, &record, plan);
+        plan_put(keys, &record, plan, left);
     }
     plan_deletes(keys, plan);
-    if (plan->document.len == empty_len && !keys->wanted.nameservers.len) {
-        buf_clear(&plan->document);
+    if (document->len == empty_len && !keys->wanted.nameservers.len) {
+        buf_clear(document);
     } else {
-        config_document_end(&plan->document);
+        config_document_end(document);
     }
-    bool is_there = keys->document_revision != 0, is_due = plan->document.len != 0;
-    uint64_t hash = is_due ? actual_value_hash(buf_slice(&plan->document)) : 0;
-    plan->is_document_due = is_there != is_due || (is_due && hash != keys->document_hash);
+    bool is_there = keys->document_revision != 0, is_wanted_now = document->len != 0;
+    bool is_same = is_there && keys->document_hash == actual_value_hash(buf_slice(document));
+    if (is_wanted_now ? !is_same : is_there) {
+        plan_document(keys, plan);
+    }
+}
+
+bool config_keys_has_document(const struct config_keys *keys, const struct plan *plan)
+{
+    return plan->op_count &&
+           slice_equal(plan_get(plan, plan->op_count - 1).key, slice_str(keys->document_key));
+}
+
+/* ---- Transactions ---- */
+
+static bool has_unlisted(const struct config_keys *keys, const struct plan *plan)
+{
+    bool has = false;
+    for (size_t i = 0; i < plan->put_count && !has; i++) {
+        const struct config_key *key = key_table_find(&keys->table, plan_get(plan, i).key);
+        has = !key || !key->is_listed;
+    }
+    return has;
 }
 
 /* Those that are still in etcd. */
@@ -276,18 +334,19 @@ static struct config_key **present_list(const struct config_keys *keys, size_t *
     return list;
 }
 
-/* Merges two sorted lists. */
-void config_keys_announce(const struct config_keys *keys, const struct config_plan *plan,
-                          struct buf *text)
+/* Makes the scratch the document that lists what is there of what is listed and what the plan puts,
+ * with the nameservers wanted: merges two sorted lists. False: it is too long, after several large
+ * maps in a row. */
+static bool announce(struct config_keys *keys, const struct plan *plan)
 {
     size_t count = 0, i = 0, j = 0;
     struct config_key **list = present_list(keys, &count);
+    struct buf *text = &keys->document;
     buf_clear(text);
     config_document_begin(buf_slice(&keys->wanted.nameservers), text);
-    while (i < count || j < plan->keys.put_count) {
+    while (i < count || j < plan->put_count) {
         struct slice listed = i < count ? key_of(list[i]) : slice_of(NULL, 0);
-        struct slice put =
-            j < plan->keys.put_count ? plan_get(&plan->keys, j).key : slice_of(NULL, 0);
+        struct slice put = j < plan->put_count ? plan_get(plan, j).key : slice_of(NULL, 0);
         int d = !listed.len ? 1 : !put.len ? -1 : slice_compare(listed, put);
         config_document_add(d <= 0 ? listed : put, text);
         i += d <= 0;
@@ -295,4 +354,25 @@ void config_keys_announce(const struct config_keys *keys, const struct config_pl
     }
     config_document_end(text);
     free(list);
+    return !text->failed;
+}
+
+void config_keys_cut(struct config_keys *keys, struct plan *plan, size_t ops_max)
+{
+    bool has_document = config_keys_has_document(keys, plan);
+    size_t key_count = plan->op_count - has_document;
+    size_t key_max = ops_max > 1 ? ops_max - 1 : 1; /* one for the document or its condition */
+    if (key_count <= key_max && plan_count_fitting(plan, ops_max) == plan->op_count) {
+        return;
+    }
+    plan_truncate(plan, key_count);
+    if (!has_unlisted(keys, plan)) {
+        plan_truncate(plan, plan_count_fitting(plan, key_max));
+    } else if (announce(keys, plan)) {
+        plan_build_nothing(plan);
+        plan_document(keys, plan);
+    } else { /* an earlier list is not worked off: its deletes first */
+        plan_drop_puts(plan);
+        plan_truncate(plan, plan_count_fitting(plan, key_max));
+    }
 }

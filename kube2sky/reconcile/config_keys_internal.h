@@ -1,11 +1,17 @@
-/* The ConfigMap's keys: what the map wants, what etcd holds beside svc/ and pod/, which of that the
- * document lists as written by kube2sky, and the difference. Fed and carried out by config_writer.
- * No I/O; on the main loop.
+/* The ConfigMap's keys and document: what the map wants, what etcd holds beside svc/ and pod/,
+ * which of that the document lists as written by kube2sky, and the difference: the reconciler's
+ * owner "ConfigMap". No I/O; on the main loop.
  *
  * Only listed keys are changed or deleted. A wanted key that exists without being listed is
  * somebody else's: it is left alone. So that no crash leaves a key of ours unlisted, a key is
  * listed before it is written, or in the same transaction, and deleted before it is taken off the
- * list. */
+ * list:
+ *
+ *     plan ─┬─▶ it fits: one transaction for all
+ *           └─▶ else: the list of what is to come, then keys, in the end the list of what is there
+ *
+ * Each transaction is cut from a plan made after the last one landed, so that nothing has to be
+ * remembered in between. */
 #ifndef KUBE2SKY_RECONCILE_CONFIG_KEYS_INTERNAL_H
 #define KUBE2SKY_RECONCILE_CONFIG_KEYS_INTERNAL_H
 
@@ -30,11 +36,16 @@ struct config_keys {
     bool is_known; /* what is wanted */
 
     /* The document in etcd; revision 0: none */
+    char *document_key;
     int64_t document_revision;
     uint64_t document_hash;
+    uint32_t document_generation; /* of the full read that last saw it */
+    struct buf document;          /* scratch */
 };
 
-void config_keys_init(struct config_keys *keys, const struct ownership *ownership);
+/* The domain is "cluster.local.", lower case, with the dot. */
+void config_keys_init(struct config_keys *keys, const struct ownership *ownership,
+                      const char *domain);
 void config_keys_fini(struct config_keys *keys);
 
 /* Takes over the map's content; false if the same was wanted already. */
@@ -48,38 +59,29 @@ bool config_keys_delete(struct config_keys *keys, struct slice key);
 /* After a full read: removes keys of other generations. */
 bool config_keys_sweep(struct config_keys *keys, uint32_t generation);
 
-/* ---- The list ---- */
+/* Its list replaces the one known, or, adds, is known beside it. A text that cannot be read, or a
+ * key that cannot be ours, is logged and lists nothing. Likewise without a document. */
+void config_keys_put_document(struct config_keys *keys, const struct etcd_kv *kv,
+                              uint32_t generation, bool adds);
+void config_keys_delete_document(struct config_keys *keys, bool adds);
 
-/* Lists the keys of the document's text; adds: beside those listed already. A text that cannot be
- * read, or a key that cannot be ours, is logged and lists nothing. */
-void config_keys_list(struct config_keys *keys, struct slice text, bool adds);
-void config_keys_unlist(struct config_keys *keys);
+/* etcd has acknowledged a transaction of these operations: its list is the one in etcd, whatever
+ * the mirror shows later. */
+void config_keys_note_written(struct config_keys *keys, const struct plan *plan);
+
+/* The revision that last wrote the key, or the document; 0: absent. */
+int64_t config_keys_revision(const struct config_keys *keys, struct slice key);
 
 /* ---- The difference ---- */
 
-struct config_plan {
-    struct plan keys;     /* puts, then deletes */
-    struct plan left;     /* puts of keys that are somebody else's */
-    struct buf document;  /* as it should be in the end; empty: none */
-    bool is_document_due; /* etcd's differs */
-    bool has_unlisted;    /* a put's key is not listed yet */
-};
+/* Fills both: puts, deletes, and the document as it should be in the end, if etcd's differs; and
+ * the puts of keys that are somebody else's. Requires is_known. */
+void config_keys_plan(struct config_keys *keys, struct plan *plan, struct plan *left);
 
-void config_plan_init(struct config_plan *plan);
-void config_plan_fini(struct config_plan *plan);
+/* Cuts such a plan to the next transaction of ops_max operations. */
+void config_keys_cut(struct config_keys *keys, struct plan *plan, size_t ops_max);
 
-static inline bool config_plan_is_empty(const struct config_plan *plan)
-{
-    return plan->keys.op_count == 0 && !plan->is_document_due;
-}
-
-/* Requires is_known. */
-void config_keys_plan(const struct config_keys *keys, struct config_plan *plan);
-
-/* Replaces *text by the document that lists what is there of what is listed and what the plan
- * writes, with the nameservers wanted. text->failed: too long, after several large maps in a row;
- * then some deletes come first. */
-void config_keys_announce(const struct config_keys *keys, const struct config_plan *plan,
-                          struct buf *text);
+/* The document's operation is the last one. */
+bool config_keys_has_document(const struct config_keys *keys, const struct plan *plan);
 
 #endif

@@ -74,6 +74,11 @@ static bool is_contested(const struct contest *contest)
     return contest->restored >= CONTEST_FREE;
 }
 
+static bool is_of_config(const struct contest *contest)
+{
+    return contest->owner->class == OWNER_CONFIG;
+}
+
 /* ---- Begin and end ---- */
 
 static void end(struct contest *contest)
@@ -126,7 +131,9 @@ static void on_timer(struct ev_loop *loop UNUSED, ev_timer *timer, int revents U
         start_timer(contest);
     } else {
         if (contest->is_told) {
-            log_info("keys of the service are no longer contested", LOG_SLICE("owner", owner->id));
+            log_info(is_of_config(contest) ? "keys of the ConfigMap are no longer contested"
+                                           : "keys of the service are no longer contested",
+                     LOG_SLICE("owner", owner->id));
         }
         end(contest);
     }
@@ -227,13 +234,16 @@ static const char *writer_of(const struct contests *contests, const struct conte
 static void tell(const struct contests *contests, struct contest *contest)
 {
     static struct log_limit limit = {.burst = 10};
-    if (contest->their_key.len == 0 && contest->restored < 2 * CONTEST_FREE) {
+    if (contest->their_key.len == 0 && contest->restored < 2 * CONTEST_FREE &&
+        !is_of_config(contest)) {
         return;
     }
     contest->is_told = true;
     if (log_limit_pass(&limit)) {
         log_warn(
-            "another writer keeps changing keys of the service, restoring them less often",
+            is_of_config(contest)
+                ? "another writer keeps changing keys of the ConfigMap, restoring them less often"
+                : "another writer keeps changing keys of the service, restoring them less often",
             LOG_SLICE("owner", contest->owner->id), LOG_STR("writer", writer_of(contests, contest)),
             LOG_SLICE("key", text_get(&contest->key)), LOG_SLICE("ours", text_get(&contest->ours)),
             LOG_SLICE("their_key", text_get(&contest->their_key)),
@@ -286,18 +296,23 @@ size_t contests_count(const struct contests *contests)
     return contests->count;
 }
 
-bool contests_explain(const struct contests *contests, struct buf *out)
+bool contests_explain(const struct contests *contests, enum owner_class class, struct buf *out)
 {
-    const struct contest *contest = contests->first;
-    if (!contests->count) {
-        return false;
+    const struct contest *one = NULL;
+    size_t count = 0;
+    for (const struct contest *contest = contests->count ? contests->first : NULL; contest;
+         contest = contest->next) {
+        if (is_contested(contest) && is_of_config(contest) == (class == OWNER_CONFIG)) {
+            one = one ? one : contest;
+            count++;
+        }
     }
-    while (!is_contested(contest)) {
-        contest = contest->next;
+    if (one && is_of_config(one)) {
+        buf_append_str(out, "another writer keeps changing keys of the ConfigMap");
+    } else if (one) {
+        buf_printf(out, "another writer keeps changing keys of %zu services, such as ", count);
+        buf_append_slice(out, one->owner->id);
+        buf_append_str(out, "; a second kube2sky without --leader-elect?");
     }
-    buf_printf(out, "another writer keeps changing keys of %zu services, such as ",
-               contests->count);
-    buf_append_slice(out, contest->owner->id);
-    buf_append_str(out, "; a second kube2sky without --leader-elect?");
-    return true;
+    return one != NULL;
 }

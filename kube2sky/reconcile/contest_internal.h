@@ -18,6 +18,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/slice.h"
+#include "kube2sky/reconcile/owners_internal.h"
 
 struct contest;
 struct contests;
@@ -86,7 +87,8 @@ struct slice contest_key(const struct owner *owner);
 /* Contested owners. */
 size_t contests_count(const struct contests *contests);
 
-/* Appends one line without newline about them; false, appending nothing, if there is none. */
-bool contests_explain(const struct contests *contests, struct buf *out);
+/* Appends one line without newline about those of the class, OWNER_CONFIG or any other; false,
+ * appending nothing, if there is none. */
+bool contests_explain(const struct contests *contests, enum owner_class class, struct buf *out);
 
 #endif

@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd.h"
+#include "kube2sky/naming/contract.h"
 #include "kube2sky/reconcile/owner_groups_internal.h"
 
 struct flights {
@@ -23,7 +24,7 @@ struct flights *flights_new(const struct flights_config *config)
     /* Each operation may have a condition, and etcd counts both. */
     size_t ops_max = config->ops_max - (config->condition != NULL);
     flights->config = *config;
-    flights->compares = xcalloc(config->ops_max, sizeof(*flights->compares));
+    flights->compares = xcalloc(config->ops_max + 1, sizeof(*flights->compares)); /* the guard */
     flights->ops = xcalloc(config->ops_max, sizeof(*flights->ops));
     for (size_t i = 0; i < FLIGHTS_MAX; i++) {
         struct flight *flight = &flights->items[i];
@@ -111,6 +112,7 @@ static bool is_condition(const struct flight *flight, size_t at)
     const struct flights_config *config = &flight->flights->config;
     const struct plan_op *op = &flight->batch.plan.ops[at];
     return at == flight->probe || op->kind == ETCD_OP_DELETE || config->spares_others ||
+           flight->class == OWNER_CONFIG ||
            config->is_contested(plan_get(&flight->batch.plan, at).key);
 }
 
@@ -126,8 +128,11 @@ static bool is_stale(const struct flight *flight, size_t at)
 /* Whether a condition is seen to have failed. Marks the owners whose keys those are. */
 static bool is_seen_stale(const struct flight *flight)
 {
+    const struct flights_config *config = &flight->flights->config;
+    const struct etcd_compare *guard = &flight->guard;
     size_t at = 0;
-    bool is_seen = false;
+    bool is_seen =
+        guard->key.len && config->key_revision(config->data, guard->key) != guard->revision;
     for (size_t i = 0; i < flight->passenger_count; i++) {
         size_t end = flight_op_end(flight, i);
         struct owner *owner = flight->passengers[i].owner;
@@ -139,14 +144,34 @@ static bool is_seen_stale(const struct flight *flight)
     return is_seen;
 }
 
+static bool is_reached(const struct flight *flight)
+{
+    bool is = true;
+    for (size_t feed = 0; feed < KEY_FEEDS; feed++) {
+        is &=
+            !(flight->awaited >> feed & 1) || flight->revision <= flight->flights->revisions[feed];
+    }
+    return is;
+}
+
 static void land_if_seen(struct flight *flight)
 {
-    enum key_feed_id feed = owner_class_feed(flight->class);
-    bool is_reached = flight->revision <= flight->flights->revisions[feed];
-    if (flight->state == FLIGHT_DONE && is_reached) {
-        land(flight);
-    } else if (flight->state == FLIGHT_STALE && (is_seen_stale(flight) || is_reached)) {
+    if (flight->state == FLIGHT_DONE && is_reached(flight)) {
+        (flight->is_void ? land_undone : land)(flight);
+    } else if (flight->state == FLIGHT_STALE && (is_seen_stale(flight) || is_reached(flight))) {
         land_undone(flight);
+    }
+}
+
+/* After a full read its changes cannot be told from others'. */
+static void note_read(struct flight *flight, enum key_feed_id feed)
+{
+    bool is_waiting = flight->state == FLIGHT_DONE || flight->state == FLIGHT_STALE ||
+                      flight->state == FLIGHT_UNFINISHED;
+    if (is_waiting && flight->awaited >> feed & 1) {
+        flight->awaited &= ~(1u << feed);
+        flight->is_void = true;
+        land_if_seen(flight);
     }
 }
 
@@ -156,14 +181,10 @@ void flights_on_mirror(struct flights *flights, enum key_feed_id feed, int64_t r
     flights->revisions[feed] = revision;
     for (size_t i = 0; i < FLIGHTS_MAX; i++) {
         struct flight *flight = &flights->items[i];
-        if (owner_class_feed(flight->class) != feed) {
-            continue;
-        }
         land_if_seen(flight);
-        if (is_full && (flight->state == FLIGHT_DONE || flight->state == FLIGHT_STALE)) {
-            land_undone(flight);
+        if (is_full) {
+            note_read(flight, feed);
         }
-        flight->is_void |= is_full && flight->state == FLIGHT_UNFINISHED;
     }
 }
 
@@ -317,10 +338,25 @@ static size_t collect_conditions(const struct flight *flight)
             };
         }
     }
+    if (flight->guard.key.len) {
+        flights->compares[count++] = flight->guard;
+    }
     if (config->condition) {
         flights->compares[count++] = config->condition(config->data);
     }
     return count;
+}
+
+/* Those that show its keys. */
+static unsigned feeds_of(const struct flight *flight)
+{
+    const struct plan *plan = &flight->batch.plan;
+    unsigned own = 1u << owner_class_feed(flight->class), feeds = 0;
+    for (size_t i = 0; i < plan->op_count; i++) {
+        bool is_record = slice_has_prefix(plan_get(plan, i).key, slice_str(SKYDNS_TREE));
+        feeds |= is_record ? 1u << KEY_FEED_RECORDS : own;
+    }
+    return feeds;
 }
 
 void flight_send(struct flight *flight)
@@ -328,6 +364,8 @@ void flight_send(struct flight *flight)
     const struct flights *flights = flight->flights;
     const struct flights_config *config = &flights->config;
     flight->probe = probe_of(&flight->batch.plan);
+    flight->awaited = feeds_of(flight);
+    flight->was_doubtful = false;
     const struct etcd_txn txn = {
         .compares = flights->compares,
         .compare_count = collect_conditions(flight),
@@ -381,6 +419,7 @@ static void ask(struct flight *flight)
 {
     const struct etcd_range range = {.key = plan_get(&flight->batch.plan, flight->probe).key};
     flight->state = FLIGHT_DOUBTFUL;
+    flight->was_doubtful = true;
     flight->call = etcd_range(flight->flights->config.etcd, &range, on_answer, flight);
 }
 
@@ -475,6 +514,7 @@ struct flight *flights_open(struct flights *flights, enum owner_class class)
     flight->class = class;
     flight->state = FLIGHT_FILLING;
     flight->is_void = false;
+    flight->guard = (struct etcd_compare){.revision = 0};
     flight->passenger_count = 0;
     plan_batch_clear(&flight->batch);
     plan_build_nothing(&flight->rest);

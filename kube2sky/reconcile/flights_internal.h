@@ -20,6 +20,9 @@
  * again, and the one whose key had changed goes alone, so that a key which somebody keeps changing
  * holds up no other.
  *
+ * Those of the ConfigMap are conditional on all their keys, and on the list of them, so that what
+ * is written is listed.
+ *
  * A plan larger than a transaction gets a flight of its own, which is sent again with the rest when
  * it is its namespace's turn, unless its owner's objects have changed. */
 #ifndef KUBE2SKY_RECONCILE_FLIGHTS_INTERNAL_H
@@ -80,7 +83,10 @@ struct flight {
     int64_t sent_us;        /* monotonic */
     int64_t revision;       /* DONE: its own; STALE: the store's at that time */
     struct plan_batch batch;
-    size_t probe; /* the operation whose key is always a condition */
+    size_t probe;              /* the operation whose key is always a condition */
+    struct etcd_compare guard; /* of a key beside those, borrowed for good; no key: none */
+    unsigned awaited;          /* the feeds, as bits, that must have its revision */
+    bool was_doubtful;         /* whether it happened had to be found out */
     struct passenger *passengers;
     size_t passenger_count;
 
@@ -88,7 +94,7 @@ struct flight {
     struct plan rest;
     size_t rest_at; /* rest.op_count: none left */
     bool is_large;  /* it had one */
-    bool is_void;   /* UNFINISHED only: what it was planned from may not hold any more */
+    bool is_void;   /* what it was planned from may not hold any more */
 };
 
 enum flight_failure {

@@ -20,6 +20,7 @@ struct key_feed {
     bool is_following;          /* etcd has confirmed it since the connection was last lost */
     bool is_mid_publication;
     bool is_mid_read;
+    bool is_other_store; /* mid read: than the last one's */
     uint64_t reads;
     struct err failure; /* why it does not follow; msg "": none */
 };

@@ -111,7 +111,9 @@ void key_log_restored(const struct flight *flight, const struct passenger *passe
         added += !is_put;
     }
     if (from < end && log_limit_pass(&limit)) {
-        log_info("somebody else changed keys of the service, put right",
+        log_info(passenger->owner->class == OWNER_CONFIG
+                     ? "somebody else changed keys of the ConfigMap, put right"
+                     : "somebody else changed keys of the service, put right",
                  LOG_SLICE("owner", passenger->owner->id),
                  LOG_SLICE("key", plan_get(plan, from).key), LOG_INT("changed", changed),
                  LOG_INT("deleted", deleted), LOG_INT("added", added),

@@ -25,7 +25,7 @@ enum { OWNER_GROUP_QUANTUM_BYTES = 64 * 1024, OWNER_GROUP_RECORD_BYTES = 32 };
 enum { OWNER_GROUP_QUANTUM_RECORDS = 4096 };
 
 struct owner_group {
-    struct slice name; /* of the namespace, "arpa/", "node-address/" or "visible/" */
+    struct slice name; /* of the namespace, "arpa/", "node-address/", "visible/" or CONFIG_OWNER */
     struct turns *turns;
     size_t owner_count; /* freed with the last one */
     struct turn sending;

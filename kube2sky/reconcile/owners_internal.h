@@ -2,9 +2,9 @@
  * "pod/<namespace>/<address>", and for anything else below svc/ and pod/ its first three path
  * segments, so that foreign keys have an owner and can be removed. An unclaimed reverse key is an
  * owner of its own, "arpa/in-addr/10/0/0/1", while there is something to do about it; and so is
- * each key about clients, "node-address/10-1-0-1" and "visible/default". A table of owners, and
- * queues of those to plan, which owner_groups_internal.h serves by turns. Plain data, no I/O;
- * single-threaded.
+ * each key about clients, "node-address/10-1-0-1" and "visible/default". All that the ConfigMap
+ * asks for is one owner's, CONFIG_OWNER. A table of owners, and queues of those to plan, which
+ * owner_groups_internal.h serves by turns. Plain data, no I/O; single-threaded.
  *
  *     settled -> queued -> in flight -> settled | queued again
  *                       -> held (nothing of its plan may be written yet) -> queued
@@ -45,21 +45,28 @@ enum owner_state {
 /* Planned from the last one on: a pod's address is a node's before the pod has a name. */
 enum owner_class {
     OWNER_RECORDS, /* of objects, and reverse keys */
+    OWNER_CONFIG,  /* of the ConfigMap, with its document: config_keys_internal.h */
     OWNER_VISIBLE,
     OWNER_NODE_ADDRESS,
     OWNER_CLASSES,
 };
 
-/* The mirror that shows a class's keys. */
+/* No object's id. */
+#define CONFIG_OWNER "ConfigMap"
+
+/* The mirror that shows a class's keys outside /skydns/. */
 enum key_feed_id {
     KEY_FEED_RECORDS, /* /skydns/ */
+    KEY_FEED_CONFIG,  /* the ConfigMap's document */
     KEY_FEED_BESIDE,  /* /kube2sky/<domain>/ */
     KEY_FEEDS,
 };
 
 static inline enum key_feed_id owner_class_feed(enum owner_class class)
 {
-    return class == OWNER_RECORDS ? KEY_FEED_RECORDS : KEY_FEED_BESIDE;
+    return class == OWNER_RECORDS  ? KEY_FEED_RECORDS
+           : class == OWNER_CONFIG ? KEY_FEED_CONFIG
+                                   : KEY_FEED_BESIDE;
 }
 
 struct owner {
@@ -153,7 +160,7 @@ void owners_each_at(const struct owners *owners, struct slice label,
                     void (*fn)(void *data, struct owner *owner), void *data);
 
 /* The namespace in the id of a Service's, pod's or visibility's owner; of others, the first segment
- * with its slash, which no namespace has. */
+ * with its slash, which no namespace has, or CONFIG_OWNER. */
 struct slice owner_namespace(const struct owner *owner);
 
 /* The last segment of the id of a pod's address, "10-1-0-1"; empty: it is another owner. */

@@ -189,6 +189,13 @@ void plan_drop_puts(struct plan *plan)
     plan->put_count = 0;
 }
 
+void plan_truncate(struct plan *plan, size_t op_count)
+{
+    while (plan->op_count > op_count) {
+        plan->put_count -= plan->ops[--plan->op_count].kind == ETCD_OP_PUT;
+    }
+}
+
 struct etcd_op plan_get(const struct plan *plan, size_t index)
 {
     const struct plan_op *op = &plan->ops[index];
@@ -238,6 +245,13 @@ static size_t fitting_end(const struct plan_batch *batch, const struct plan *pla
         at++;
     }
     return at;
+}
+
+size_t plan_count_fitting(const struct plan *plan, size_t ops_max)
+{
+    const struct plan_batch empty = {.ops_max = ops_max};
+    size_t end = fitting_end(&empty, plan, 0);
+    return end || !plan->op_count ? end : 1;
 }
 
 static void copy_ops(struct plan_batch *batch, const struct plan *plan, size_t from, size_t end)

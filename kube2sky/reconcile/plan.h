@@ -57,6 +57,9 @@ void plan_move(struct plan *plan, struct slice prefix, struct plan *to);
 /* Leaves the deletes. */
 void plan_drop_puts(struct plan *plan);
 
+/* Leaves the first operations. */
+void plan_truncate(struct plan *plan, size_t op_count);
+
 /* Borrowed until the plan changes. */
 struct etcd_op plan_get(const struct plan *plan, size_t index);
 
@@ -64,6 +67,10 @@ struct etcd_op plan_get(const struct plan *plan, size_t index);
 
 /* etcd refuses requests over 1.5 MiB; this leaves room for the encoding. */
 enum { PLAN_BATCH_BYTES_MAX = 1024 * 1024 };
+
+/* How many operations, from the first one on, fit into a transaction of ops_max. One may be larger,
+ * alone: etcd is to judge. */
+size_t plan_count_fitting(const struct plan *plan, size_t ops_max);
 
 /* One transaction being filled; holds copies. */
 struct plan_batch {

@@ -9,6 +9,7 @@
 #include "kube2sky/naming/client_keys.h"
 #include "kube2sky/naming/contract.h"
 #include "kube2sky/reconcile/actual.h"
+#include "kube2sky/reconcile/config_keys_internal.h"
 #include "kube2sky/reconcile/key_feed_internal.h"
 #include "kube2sky/reconcile/planner_reverse_internal.h"
 
@@ -278,6 +279,17 @@ static void plan_client_key(struct planner *planner, const struct owner *owner,
     }
 }
 
+/* ---- The ConfigMap's ---- */
+
+static void plan_config_keys(struct planner *planner, struct planned *planned, struct plan *plan)
+{
+    struct config_keys *keys = planner->config.config_keys;
+    config_keys_plan(keys, plan, &planner->left);
+    planned->desired_count = (uint32_t)keys->wanted.keys.count;
+    planned->foreign_count = (uint32_t)planner->left.op_count;
+    planned->work += keys->wanted.keys.count + keys->listed;
+}
+
 /* ---- Records ---- */
 
 static void append_ops(struct plan *plan, const struct plan *more, enum etcd_op_kind kind)
@@ -405,7 +417,9 @@ struct planned planner_plan(struct planner *planner, const struct owner *owner,
     plan_build_nothing(&planner->reverse_plan);
     plan_build_nothing(&planner->left);
     plan_build_nothing(&planner->withheld);
-    if (owner->class != OWNER_RECORDS) {
+    if (owner->class == OWNER_CONFIG) {
+        plan_config_keys(planner, &planned, ret_plan);
+    } else if (owner->class != OWNER_RECORDS) {
         plan_client_key(planner, owner, &planned, ret_plan);
     } else if (slice_has_prefix(owner->id, slice_str(ARPA_PREFIX))) {
         plan_orphan(planner, owner, &planned);

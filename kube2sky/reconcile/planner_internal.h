@@ -48,6 +48,7 @@
 #include "kube2sky/reconcile/reverse_keys_internal.h"
 
 struct client_keys;
+struct config_keys;
 struct key_feed;
 
 struct planner_config {
@@ -60,6 +61,7 @@ struct planner_config {
     bool has_reverse;                      /* reverse keys are desired */
     struct flaw_list *flaws;               /* outlives it; NULL: not wanted */
     const struct client_keys *client_keys; /* outlive it; NULL: no owner is of their classes */
+    struct config_keys *config_keys;       /* outlives it; NULL: there is no CONFIG_OWNER */
     const struct key_feed *feeds;          /* KEY_FEEDS of them, with client_keys */
     bool is_dry;                           /* nothing waits for what will not be written */
 };
@@ -125,7 +127,8 @@ struct planned {
                                one wants, withheld until it has landed; or NULL */
 };
 
-/* Fills ret_plan, empty if there is nothing to do, or nothing yet. */
+/* Fills ret_plan, empty if there is nothing to do, or nothing yet. CONFIG_OWNER's requires that its
+ * keys are known, and is to be cut before it is sent. */
 struct planned planner_plan(struct planner *planner, const struct owner *owner,
                             struct plan *ret_plan);
 

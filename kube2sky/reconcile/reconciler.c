@@ -8,7 +8,6 @@
 #include "common/dns/dname.h"
 #include "common/etcd/etcd.h"
 #include "common/etcd/etcd_mirror.h"
-#include "kube2sky/reconcile/config_writer_internal.h"
 #include "kube2sky/reconcile/contest_internal.h"
 #include "kube2sky/reconcile/key_log_internal.h"
 #include "kube2sky/reconcile/leader_internal.h"
@@ -75,7 +74,9 @@ static void on_leader_changed(void *data, bool is_leading)
 {
     struct reconciler *r = data;
     flights_on_condition(r->flights);
-    config_writer_lead_changed(r->config_writer);
+    if (reconciler_has_config(r)) {
+        reconciler_want_another_look(r, owners_get(r->owners, slice_str(CONFIG_OWNER)));
+    }
     if (is_leading) {
         owners_hold_release(r->owners);
     }
@@ -103,11 +104,9 @@ static bool is_in_sync(const struct reconciler *r)
     bool are_orphans_due = r->are_orphans_due && !inventory_awaits_claims(r->config.inventory);
     bool is_known = key_feed_is_whole(&r->feeds[KEY_FEED_RECORDS]) && r->was_complete &&
                     !are_orphans_due && !owners_has_due(r->owners) && reconciler_queued(r) == 0 &&
-                    !config_writer_is_pending(r->config_writer) &&
-                    !reconciler_clients_are_pending(r);
-    bool is_done = flights_used(r->flights) == 0 &&
-                   owners_in(r->owners, OWNER_RECORDS, OWNER_REFUSED) == 0 &&
-                   !config_writer_is_busy(r->config_writer);
+                    !reconciler_config_is_pending(r) && !reconciler_clients_are_pending(r);
+    bool is_done =
+        flights_used(r->flights) == 0 && owners_in(r->owners, OWNER_RECORDS, OWNER_REFUSED) == 0;
     return is_known && (is_onlooker(r) || (is_done && reconciler_may_write(r)));
 }
 
@@ -126,8 +125,7 @@ static void finish_drain(struct reconciler *r)
 {
     void (*done)(void *data) = r->drained;
     if (!done || flights_busy(r->flights, ev_is_active(&r->retry)) ||
-        config_writer_is_busy(r->config_writer) || serial_key_is_busy(r->serial_key) ||
-        owners_has_due(r->owners) || reconciler_can_plan(r) ||
+        serial_key_is_busy(r->serial_key) || owners_has_due(r->owners) || reconciler_can_plan(r) ||
         etcd_mirror_counts(r->feeds[KEY_FEED_RECORDS].mirror).is_marking) {
         return;
     }
@@ -183,9 +181,6 @@ static void on_turn(struct ev_loop *loop, ev_prepare *prepare, int revents UNUSE
     if (!r->must_plan) {
         reconciler_plan_some(r, &plan_budget);
     }
-    if (!r->feeds[KEY_FEED_RECORDS].is_mid_publication) {
-        config_writer_turn(r->config_writer);
-    }
     if (owners_has_due(r->owners) || reconciler_can_plan(r)) {
         ev_idle_start(loop, &r->stay_awake);
     } else {
@@ -195,7 +190,9 @@ static void on_turn(struct ev_loop *loop, ev_prepare *prepare, int revents UNUSE
     if (has_no_work && reconciler_may_write(r)) {
         outage_back(&r->written); /* the failed change happened after all, or is no longer wanted */
         for (size_t i = 0; i < OWNER_CLASSES; i++) {
-            r->refused[i].msg[0] = '\0';
+            if (!owners_in(r->owners, (enum owner_class)i, OWNER_REFUSED)) {
+                r->refused[i].msg[0] = '\0';
+            }
         }
         mark_store(r);
     }
@@ -252,6 +249,8 @@ static void start_planner(struct reconciler *r)
                                       .has_nodes = config->has_nodes,
                                   });
     r->owners = owners_new(&r->ownership);
+    config_keys_init(&r->config_keys, &r->ownership, config->domain);
+    r->config_keys.is_known = !config->has_config_map;
     r->reverse_keys = reverse_keys_new();
     plan_init(&r->plan);
     buf_init(&r->claimant, DNAME_MAX);
@@ -265,6 +264,7 @@ static void start_planner(struct reconciler *r)
                                   .has_reverse = !config->no_reverse,
                                   .flaws = config->flaws,
                                   .client_keys = config->client_keys,
+                                  .config_keys = &r->config_keys,
                                   .feeds = r->feeds,
                                   .is_dry = config->planned != NULL,
                               });
@@ -294,7 +294,6 @@ struct reconciler *reconciler_start(const struct reconciler_config *config)
     reconciler_open_flights(r);
     reconciler_open_history(r);
     init_watchers(r);
-    reconciler_open_config_writer(r);
     r->serial_key = serial_key_new(&(struct serial_key_config){
         .loop = config->loop, .etcd = config->etcd, .domain = config->domain});
     start_leader(r);
@@ -308,7 +307,6 @@ void reconciler_stop(struct reconciler *r)
         return;
     }
     reconciler_unfollow(r);
-    config_writer_stop(r->config_writer);
     serial_key_free(r->serial_key);
     leader_stop(r->leader);
     outage_leave(&r->followed);
@@ -326,18 +324,9 @@ void reconciler_stop(struct reconciler *r)
     planner_fini(&r->planner);
     reverse_keys_free(r->reverse_keys);
     owners_free(r->owners);
+    config_keys_fini(&r->config_keys);
     ownership_fini(&r->ownership);
     free(r);
-}
-
-void reconciler_want_config(struct reconciler *r, struct config_map *map)
-{
-    config_writer_want(r->config_writer, map);
-}
-
-void reconciler_lack_config(struct reconciler *r)
-{
-    config_writer_give_up(r->config_writer);
 }
 
 void reconciler_drain(struct reconciler *r, void (*done)(void *data), void *data)

@@ -5,7 +5,6 @@
 #include "common/base/log.h"
 #include "common/etcd/etcd_mirror.h"
 #include "kube2sky/naming/contract.h"
-#include "kube2sky/reconcile/config_writer_internal.h"
 #include "kube2sky/reconcile/contest_internal.h"
 #include "kube2sky/reconcile/key_log_internal.h"
 #include "kube2sky/reconcile/leader_internal.h"
@@ -54,6 +53,8 @@ static void refuse_again(struct reconciler *r, const struct flight *flight, cons
     if (owner->class == OWNER_RECORDS) {
         log_warn("etcd refuses the service's keys, retrying", LOG_SLICE("service", owner->id),
                  LOG_STR("reason", err->msg));
+    } else if (owner->class == OWNER_CONFIG) {
+        log_warn("keys of the ConfigMap cannot be written, retrying", LOG_STR("reason", err->msg));
     } else {
         log_warn("keys about clients cannot be written, retrying",
                  LOG_SLICE("key", plan_get(&flight->batch.plan, 0).key),
@@ -77,8 +78,9 @@ static void on_failed(void *data, const struct flight *flight, enum flight_failu
 {
     struct reconciler *r = data;
     struct owner *first = flight->passengers[0].owner;
+    bool is_single = first->is_suspect || first->class == OWNER_CONFIG;
     note_space(r, err);
-    if (failure == FLIGHT_REFUSED && first->is_suspect) {
+    if (failure == FLIGHT_REFUSED && is_single) {
         refuse_again(r, flight, err);
     } else {
         outage_away(&r->written, err);
@@ -107,6 +109,18 @@ static void end_refusals(struct reconciler *r, const struct flight *flight)
     }
     if (was_refused) {
         refusals_retry(r->refusals);
+    }
+}
+
+/* Its list is the one in etcd, unless somebody else's may be. */
+static void note_config(struct reconciler *r, const struct flight *flight)
+{
+    if (!flight->was_doubtful) {
+        config_keys_note_written(&r->config_keys, &flight->batch.plan);
+    }
+    if (r->refused[OWNER_CONFIG].msg[0]) {
+        log_info("keys of the ConfigMap can be written again");
+        r->refused[OWNER_CONFIG].msg[0] = '\0';
     }
 }
 
@@ -170,10 +184,17 @@ static void on_acknowledged(void *data, const struct flight *flight)
     r->report.keys_deleted += plan->op_count - plan->put_count;
     histogram_observe_us(&r->transaction_time, now_us - flight->sent_us);
     count_passengers(r, flight, now_us);
-    etcd_mirror_note_write(r->feeds[owner_class_feed(flight->class)].mirror, flight->revision);
+    if (flight->class == OWNER_CONFIG) {
+        note_config(r, flight);
+    }
+    for (size_t feed = 0; feed < KEY_FEEDS; feed++) {
+        if (flight->awaited >> feed & 1) {
+            etcd_mirror_note_write(r->feeds[feed].mirror, flight->revision);
+        }
+    }
 }
 
-void reconciler_refuted(void *data)
+static void on_refuted(void *data)
 {
     struct reconciler *r = data;
     r->conflicts++;
@@ -182,7 +203,7 @@ void reconciler_refuted(void *data)
     }
 }
 
-struct etcd_compare reconciler_leads(const void *data)
+static struct etcd_compare leads(const void *data)
 {
     const struct reconciler *r = data;
     return leader_condition(r->leader);
@@ -205,30 +226,6 @@ static void on_landed(void *data, struct owner *owner, bool needs_look)
         reconciler_tell_settled(r, owner);
         owners_forget_if_empty(r->owners, owner);
     }
-}
-
-/* ---- Transactions for keys beside the owners' ---- */
-
-bool reconciler_writes(const void *data)
-{
-    return reconciler_may_write(data);
-}
-
-void reconciler_wrote_beside(void *data, int64_t revision, size_t puts, size_t deletes,
-                             bool is_restoring)
-{
-    struct reconciler *r = data;
-    r->transactions++;
-    r->report.keys_written += puts;
-    r->report.keys_deleted += deletes;
-    r->keys_restored += is_restoring ? puts + deletes : 0;
-    etcd_mirror_note_write(r->feeds[KEY_FEED_RECORDS].mirror, revision);
-}
-
-void reconciler_planned_beside(void *data, const struct plan *plan)
-{
-    const struct reconciler *r = data;
-    r->config.planned(r->config.data, plan);
 }
 
 /* ---- Lifetime ---- */
@@ -267,10 +264,10 @@ void reconciler_open_flights(struct reconciler *r)
         .key_revision = reconciler_key_revision,
         .is_contested = may_be_others,
         .spares_others = config->own_only_written,
-        .condition = config->leader_lease_s ? reconciler_leads : NULL,
+        .condition = config->leader_lease_s ? leads : NULL,
         .acknowledged = on_acknowledged,
         .failed = on_failed,
-        .refuted = reconciler_refuted,
+        .refuted = on_refuted,
         .landed = on_landed,
         .data = r,
     });
@@ -284,26 +281,6 @@ void reconciler_open_flights(struct reconciler *r)
     r->refusals = refusals_new(&(struct refusals_config){
         .loop = config->loop,
         .due = on_due,
-        .data = r,
-    });
-}
-
-void reconciler_open_config_writer(struct reconciler *r)
-{
-    const struct reconciler_config *config = &r->config;
-    r->config_writer = config_writer_start(&(struct config_writer_config){
-        .loop = config->loop,
-        .etcd = config->etcd,
-        .ownership = &r->ownership,
-        .domain = config->domain,
-        .txn_ops_max = config->txn_ops_max,
-        .has_map = config->has_config_map,
-        .leaves = config->leaves_config,
-        .may_write = reconciler_writes,
-        .condition = config->leader_lease_s ? reconciler_leads : NULL,
-        .refuted = reconciler_refuted,
-        .wrote = reconciler_wrote_beside,
-        .planned = config->planned ? reconciler_planned_beside : NULL,
         .data = r,
     });
 }

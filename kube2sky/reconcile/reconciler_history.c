@@ -8,11 +8,11 @@
 /* A read of one key, only while some namespace has filled half of its share. */
 enum { HISTORY_ASKED_EVERY_S = 5 };
 
-/* Reverse names, nodes and node addresses are nobody's own. */
+/* Reverse names, nodes, node addresses and the ConfigMap are no namespace's own. */
 static bool has_share(const struct owner *owner)
 {
     struct slice ns = owner_namespace(owner);
-    return ns.len && ns.ptr[ns.len - 1] != '/';
+    return owner->class != OWNER_CONFIG && ns.len && ns.ptr[ns.len - 1] != '/';
 }
 
 bool reconciler_is_over_share(const struct reconciler *r, const struct owner *owner)

@@ -2,7 +2,8 @@
  * reconciler_send.c claims, plans and sends, reconciler_flights.c handles what becomes of
  * transactions, reconciler_mirror.c handles etcd's events, reconciler_history.c limits what fills
  * etcd's space, reconciler_clients.c brings pods' owners and the keys about clients together,
- * reconciler_tell.c serves pages and metrics. */
+ * reconciler_config.c is about what the ConfigMap asks for, reconciler_tell.c serves pages and
+ * metrics. */
 #ifndef KUBE2SKY_RECONCILE_RECONCILER_INTERNAL_H
 #define KUBE2SKY_RECONCILE_RECONCILER_INTERNAL_H
 
@@ -15,6 +16,7 @@
 #include "common/base/outage.h"
 #include "kube2sky/naming/client_keys.h"
 #include "kube2sky/reconcile/change_ring.h"
+#include "kube2sky/reconcile/config_keys_internal.h"
 #include "kube2sky/reconcile/flights_internal.h"
 #include "kube2sky/reconcile/key_feed_internal.h"
 #include "kube2sky/reconcile/owners_internal.h"
@@ -25,7 +27,6 @@
 #include "kube2sky/reconcile/reverse_keys_internal.h"
 #include "kube2sky/reconcile/sync_report_internal.h"
 
-struct config_writer;
 struct contests;
 struct etcd_call;
 struct history;
@@ -39,13 +40,14 @@ struct reconciler {
     struct flights *flights;
     struct contests *contests;
     struct refusals *refusals;
-    struct config_writer *config_writer;
     struct serial_key *serial_key;
 
     /* etcd's content, from the mirrors */
     struct key_feed feeds[KEY_FEEDS];
     struct ownership ownership;
     struct owners *owners;
+    struct config_keys config_keys;
+    bool is_config_given_up; /* until it is known what the ConfigMap asks for */
     struct reverse_keys *reverse_keys;
     struct buf claimant;           /* scratch */
     bool are_orphans_due;          /* must look for unclaimed reverse keys */
@@ -111,19 +113,6 @@ bool reconciler_can_plan(struct reconciler *r);
 /* Sets r's flights, contests and refusals up. */
 void reconciler_open_flights(struct reconciler *r);
 
-/* Sets r's config_writer up. */
-void reconciler_open_config_writer(struct reconciler *r);
-
-/* For those who write keys beside the owners': whether this process may write, the condition of its
- * transactions if there is a leader, what to do when one was refuted or happened, and with the
- * plans of a dry run. */
-bool reconciler_writes(const void *r);
-struct etcd_compare reconciler_leads(const void *r);
-void reconciler_refuted(void *r);
-void reconciler_wrote_beside(void *r, int64_t revision, size_t puts, size_t deletes,
-                             bool is_restoring);
-void reconciler_planned_beside(void *r, const struct plan *plan);
-
 /* The keys in a transaction other than its owner's own. */
 bool reconciler_is_reverse_key(struct slice key);
 
@@ -154,7 +143,36 @@ bool reconciler_clients_are_pending(const struct reconciler *r);
 /* Appends what keeps going wrong, as one line without newline; false: nothing. */
 bool reconciler_explain_clients(const struct reconciler *r, struct buf *out);
 
+/* ---- reconciler_config.c ---- */
+
+/* Its keys and document are not another writer's. */
+bool reconciler_has_config(const struct reconciler *r);
+
+/* A key of KEY_BESIDE. */
+void reconciler_config_put(struct key_feed *feed, const struct etcd_kv *kv);
+void reconciler_config_delete(struct key_feed *feed, struct slice key, int64_t revision);
+
+/* The document's mirror. */
+void reconciler_config_on_put(void *feed, const struct etcd_kv *kv);
+void reconciler_config_on_del(void *feed, struct slice key, int64_t revision);
+
+/* The feed has been read. */
+void reconciler_config_end_read(struct key_feed *feed);
+
+/* What is wanted and what is there are known. */
+bool reconciler_knows_config(const struct reconciler *r);
+
+/* As reconciler_clients_are_pending and reconciler_explain_clients. */
+bool reconciler_config_is_pending(const struct reconciler *r);
+bool reconciler_explain_config(const struct reconciler *r, struct buf *out);
+
 /* ---- reconciler_mirror.c ---- */
+
+/* The feed shows that a key of this owner changed; NULL: nobody's. */
+void reconciler_owner_touched(struct key_feed *feed, struct owner *owner, int64_t revision);
+
+/* The revision that changed what it wants, or has, is unknown. */
+void reconciler_want_another_look(struct reconciler *r, struct owner *owner);
 
 void reconciler_follow(struct reconciler *r);
 void reconciler_unfollow(struct reconciler *r);

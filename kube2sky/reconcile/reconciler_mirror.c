@@ -7,18 +7,16 @@
 #include "common/etcd/etcd_mirror.h"
 #include "common/etcd/etcd_store_id.h"
 #include "kube2sky/naming/contract.h"
-#include "kube2sky/reconcile/config_writer_internal.h"
 #include "kube2sky/reconcile/contest_internal.h"
 #include "kube2sky/reconcile/reconciler_internal.h"
 #include "kube2sky/reconcile/serial_key_internal.h"
 
-/* A key of this owner changed in etcd; NULL: nobody's. */
-static void owner_touched(struct reconciler *r, struct owner *owner, int64_t revision)
+void reconciler_owner_touched(struct key_feed *feed, struct owner *owner, int64_t revision)
 {
+    struct reconciler *r = feed->reconciler;
     if (!owner) {
         return;
     }
-    const struct key_feed *feed = &r->feeds[owner_class_feed(owner->class)];
     if (owner->state == OWNER_IN_FLIGHT) {
         owner->first_event = owner->first_event ? owner->first_event : revision;
         owner->last_event = revision;
@@ -29,12 +27,12 @@ static void owner_touched(struct reconciler *r, struct owner *owner, int64_t rev
 }
 
 /* A key that is no reverse key: it does not rest with those. */
-static void own_key_touched(struct reconciler *r, struct owner *owner, int64_t revision)
+static void own_key_touched(struct key_feed *feed, struct owner *owner, int64_t revision)
 {
     if (owner && owner->state == OWNER_CONTESTED && contest_is_of_reverse(owner)) {
-        owners_enqueue(r->owners, owner);
+        owners_enqueue(feed->reconciler->owners, owner);
     }
-    owner_touched(r, owner, revision);
+    reconciler_owner_touched(feed, owner, revision);
 }
 
 /* An unclaimed reverse key is its own owner. */
@@ -44,8 +42,7 @@ static struct slice orphan_id(struct slice key)
     return slice_of(key.ptr + n, key.len - n);
 }
 
-/* The revision that changed what it wants, or has, is unknown. */
-static void want_another_look(struct reconciler *r, struct owner *owner)
+void reconciler_want_another_look(struct reconciler *r, struct owner *owner)
 {
     owner->has_changed = true;
     reconciler_want_look(r, owner);
@@ -55,18 +52,19 @@ static void want_another_look(struct reconciler *r, struct owner *owner)
  * keys may look unclaimed: reconciler_find_orphans handles those. */
 static void reverse_touched(struct reconciler *r, struct slice key, int64_t revision, bool is_moved)
 {
+    struct key_feed *feed = &r->feeds[KEY_FEED_RECORDS];
     struct owner *owner = reverse_keys_locker(r->reverse_keys, key);
     struct slice id = planner_reverse_owner(&r->planner, key);
     struct owner *claimant = id.len ? owners_find(r->owners, id) : NULL;
     if (is_moved && claimant && owner && owner != claimant) {
-        want_another_look(r, claimant);
+        reconciler_want_another_look(r, claimant);
     }
     owner = owner ? owner : claimant;
     const struct reverse_key *there = reverse_keys_find(r->reverse_keys, key);
     if (owner) {
-        owner_touched(r, owner, revision);
-    } else if (there && there->value.is_ours && !r->feeds[KEY_FEED_RECORDS].is_mid_read) {
-        owner_touched(r, owners_get(r->owners, orphan_id(key)), revision);
+        reconciler_owner_touched(feed, owner, revision);
+    } else if (there && there->value.is_ours && !feed->is_mid_read) {
+        reconciler_owner_touched(feed, owners_get(r->owners, orphan_id(key)), revision);
     }
     struct owner *orphan = owners_find(r->owners, orphan_id(key));
     if (orphan && orphan->state == OWNER_HELD) { /* nothing else says that it need not wait */
@@ -80,6 +78,9 @@ int64_t reconciler_key_revision(const void *data, struct slice key)
     enum key_place place = ownership_place(&r->ownership, key);
     if (place == KEY_OBJECT || place == KEY_CLIENT) {
         return owners_key_revision(r->owners, key);
+    }
+    if (place != KEY_REVERSE) {
+        return config_keys_revision(&r->config_keys, key);
     }
     const struct reverse_key *there = reverse_keys_find(r->reverse_keys, key);
     return there ? there->value.revision : 0;
@@ -120,6 +121,7 @@ static void on_full_begin(void *data, const struct etcd_mirror_read *read)
     }
     feed->is_mid_publication = true;
     feed->is_mid_read = true;
+    feed->is_other_store = read->cause == ETCD_MIRROR_OTHER_STORE;
     feed->generation++;
 }
 
@@ -152,11 +154,11 @@ static void on_put(void *data, const struct etcd_kv *kv)
         if (owner && owner->contest && owner->state != OWNER_IN_FLIGHT) {
             contest_saw(owner, kv);
         }
-        own_key_touched(r, owner, kv->mod_revision);
+        own_key_touched(feed, owner, kv->mod_revision);
     } else if (place == KEY_REVERSE) {
         put_reverse(r, kv);
     } else if (place == KEY_BESIDE) {
-        config_writer_put(r->config_writer, kv, feed->generation);
+        reconciler_config_put(feed, kv);
     }
 }
 
@@ -167,11 +169,11 @@ static void on_del(void *data, struct slice key, int64_t revision)
     enum key_place place = ownership_place(&r->ownership, key);
     feed->is_mid_publication = true;
     if (place == KEY_OBJECT || place == KEY_CLIENT) {
-        own_key_touched(r, owners_key_delete(r->owners, key), revision);
+        own_key_touched(feed, owners_key_delete(r->owners, key), revision);
     } else if (place == KEY_REVERSE && reverse_keys_delete(r->reverse_keys, key)) {
         reverse_touched(r, key, revision, false);
     } else if (place == KEY_BESIDE) {
-        config_writer_delete(r->config_writer, key);
+        reconciler_config_delete(feed, key, revision);
     }
 }
 
@@ -181,7 +183,7 @@ static void sweep_owner(void *data, struct owner *owner)
     struct reconciler *r = feed->reconciler;
     if (feed == &r->feeds[owner_class_feed(owner->class)] &&
         owners_sweep(r->owners, owner, feed->generation)) {
-        want_another_look(r, owner);
+        reconciler_want_another_look(r, owner);
     }
 }
 
@@ -191,7 +193,7 @@ static void on_reverse_swept(void *data, struct slice key)
     struct slice id = planner_reverse_owner(&r->planner, key);
     struct owner *owner = owners_find(r->owners, id.len ? id : orphan_id(key));
     if (owner) {
-        want_another_look(r, owner);
+        reconciler_want_another_look(r, owner);
     }
 }
 
@@ -205,8 +207,12 @@ static void end_read(struct reconciler *r, struct key_feed *feed)
     if (feed->generation > 1 && is_records) {
         reverse_keys_sweep(r->reverse_keys, feed->generation, on_reverse_swept, r);
     }
+    if (feed != &r->feeds[KEY_FEED_BESIDE]) {
+        reconciler_config_end_read(feed);
+    }
     feed->is_mirrored = true;
     feed->is_mid_read = false;
+    feed->is_other_store = false;
     feed->reads++;
     r->are_orphans_due |= is_records;
     owners_hold_release(r->owners);
@@ -222,9 +228,6 @@ static void on_commit(void *data, int64_t revision, bool full)
         end_read(r, feed);
     }
     flights_on_mirror(r->flights, (enum key_feed_id)(feed - r->feeds), revision, full);
-    if (feed == &r->feeds[KEY_FEED_RECORDS]) {
-        config_writer_commit(r->config_writer, revision, full, feed->generation);
-    }
 }
 
 static void on_state(void *data, const struct err *err)
@@ -240,14 +243,25 @@ static void on_state(void *data, const struct err *err)
 }
 
 /* etcd's outages are told by the mirror of the records: here only what concerns these keys. */
+static void tell_denied(const struct key_feed *feed, const struct err *err)
+{
+    const struct reconciler *r = feed->reconciler;
+    if (feed == &r->feeds[KEY_FEED_BESIDE]) {
+        log_warn("keys about clients cannot be read, retrying",
+                 LOG_STR("below", r->ownership.beside), LOG_STR("reason", err->msg));
+    } else if (r->config.has_config_map) {
+        log_warn("document of the ConfigMap cannot be read, retrying",
+                 LOG_STR("key", r->config_keys.document_key), LOG_STR("reason", err->msg));
+    }
+}
+
 static void on_state_beside(void *data, const struct err *err)
 {
     struct key_feed *feed = data;
     struct reconciler *r = feed->reconciler;
     bool is_denied = err && (err->code == ERR_REFUSED || err->code == ERR_SHUT_OUT);
     if (is_denied && !feed->failure.msg[0]) {
-        log_warn("keys about clients cannot be read, retrying",
-                 LOG_STR("below", r->ownership.beside), LOG_STR("reason", err->msg));
+        tell_denied(feed, err);
     }
     if (!err && !feed->is_following) {
         owners_hold_release(r->owners);
@@ -266,29 +280,33 @@ static void on_store_key_state(void *data UNUSED, const struct err *err)
     }
 }
 
-/* SkyDNS's whole tree, since reverse keys are not below the domain; and what is about clients. */
+/* SkyDNS's whole tree, since reverse keys are not below the domain; the ConfigMap's document; and
+ * what is about clients. */
 void reconciler_follow(struct reconciler *r)
 {
     CLEANUP_FREE char *store_key = etcd_store_key(slice_str(r->config.domain));
+    const char *const prefixes[KEY_FEEDS] = {
+        [KEY_FEED_RECORDS] = SKYDNS_TREE,
+        [KEY_FEED_CONFIG] = reconciler_has_config(r) ? r->config_keys.document_key : NULL,
+        [KEY_FEED_BESIDE] = r->config.client_keys ? r->ownership.beside : NULL,
+    };
     for (size_t i = 0; i < KEY_FEEDS; i++) {
-        struct key_feed *feed = &r->feeds[i];
-        feed->reconciler = r;
-        if (i == KEY_FEED_BESIDE && !r->config.client_keys) {
-            continue;
+        bool is_document = i == KEY_FEED_CONFIG;
+        struct etcd_mirror_config mirror = {
+            .store_key = slice_str(store_key),
+            .full_begin = on_full_begin,
+            .put = is_document ? reconciler_config_on_put : on_put,
+            .del = is_document ? reconciler_config_on_del : on_del,
+            .commit = on_commit,
+            .state = i == KEY_FEED_RECORDS ? on_state : on_state_beside,
+            .store_key_state = i == KEY_FEED_RECORDS ? on_store_key_state : NULL,
+            .data = &r->feeds[i],
+        };
+        r->feeds[i].reconciler = r;
+        if (prefixes[i]) {
+            mirror.prefix = slice_str(prefixes[i]);
+            r->feeds[i].mirror = etcd_mirror_start(r->config.etcd, &mirror);
         }
-        feed->mirror = etcd_mirror_start(
-            r->config.etcd,
-            &(struct etcd_mirror_config){
-                .prefix = slice_str(i == KEY_FEED_RECORDS ? SKYDNS_TREE : r->ownership.beside),
-                .store_key = slice_str(store_key),
-                .full_begin = on_full_begin,
-                .put = on_put,
-                .del = on_del,
-                .commit = on_commit,
-                .state = i == KEY_FEED_RECORDS ? on_state : on_state_beside,
-                .store_key_state = i == KEY_FEED_RECORDS ? on_store_key_state : NULL,
-                .data = feed,
-            });
     }
 }
 

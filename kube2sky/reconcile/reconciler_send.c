@@ -86,8 +86,14 @@ static void tell_foreign(const struct reconciler *r, const struct owner *owner)
 {
     static struct log_limit limit = {.burst = 10};
     const struct plan *left = &r->planner.left;
-    if (!owner->foreign_count && left->op_count && log_limit_pass(&limit)) {
-        const struct etcd_op op = plan_get(left, 0);
+    if (owner->foreign_count || !left->op_count) {
+        return;
+    }
+    const struct etcd_op op = plan_get(left, 0);
+    if (owner->class == OWNER_CONFIG) {
+        log_warn("somebody else wrote a key that the ConfigMap wants, left alone",
+                 LOG_SLICE("key", op.key));
+    } else if (log_limit_pass(&limit)) {
         log_warn("somebody else owns a reverse key, left alone", LOG_SLICE("key", op.key),
                  LOG_SLICE("owner", owner->id), LOG_SLICE("wanted", op.value));
     }
@@ -99,8 +105,8 @@ static void count_planned(struct reconciler *r, struct owner *owner, const struc
     tell_foreign(r, owner);
     if (owner->class == OWNER_RECORDS) {
         r->desired += (uint64_t)planned->desired_count - owner->desired_count;
+        r->foreign += (uint64_t)planned->foreign_count - owner->foreign_count;
     }
-    r->foreign += (uint64_t)planned->foreign_count - owner->foreign_count;
     owner->desired_count = planned->desired_count;
     owner->foreign_count = planned->foreign_count;
     owner->has_copies = planned->has_copies;
@@ -131,6 +137,21 @@ static void lock_reverse_keys(struct reconciler *r, struct owner *owner, const s
     }
 }
 
+/* It is written only if etcd still has the list that it was planned from; and what is left to do is
+ * planned after it. */
+static void guard_config(const struct reconciler *r, struct owner *owner, struct flight *flight)
+{
+    const struct config_keys *keys = &r->config_keys;
+    owner->is_partial = true;
+    if (!config_keys_has_document(keys, &r->plan)) {
+        flight->guard = (struct etcd_compare){
+            .target = ETCD_COMPARE_MOD_REVISION,
+            .key = slice_str(keys->document_key),
+            .revision = keys->document_revision,
+        };
+    }
+}
+
 /* Adds the owner to the flight. False: the flight takes no further owner. */
 static bool board(struct reconciler *r, struct owner *owner, struct flight *flight,
                   const struct planned *planned)
@@ -152,6 +173,9 @@ static bool board(struct reconciler *r, struct owner *owner, struct flight *flig
     }
     owner->is_partial = planned->is_withheld;
     owner->is_split = planned->is_split;
+    if (owner->class == OWNER_CONFIG) {
+        guard_config(r, owner, flight);
+    }
     return fit == PLAN_FITS_WHOLE && !is_alone;
 }
 
@@ -189,6 +213,9 @@ static bool plan_owner(struct reconciler *r, struct owner *owner, struct flight 
                      contest_must_rest(r->contests, owner);
     if (owner->is_overtaken || owner->is_suspect || (must_rest && contest_is_of_reverse(owner))) {
         planner_leave_reverse(&r->planner, &r->plan, &planned);
+    }
+    if (!is_held && owner->class == OWNER_CONFIG) {
+        config_keys_cut(&r->config_keys, &r->plan, r->config.txn_ops_max - (r->leader != NULL));
     }
     if (!is_held && (!must_rest || (planned.is_split && contest_is_of_reverse(owner)))) {
         return board(r, owner, flight, &planned);
@@ -266,9 +293,11 @@ static void look_over(struct reconciler *r, enum owner_class class, size_t *budg
     }
 }
 
+/* Nobody waits for what the ConfigMap asks of another writer. */
 static bool can_look_over(const struct reconciler *r, enum owner_class class)
 {
-    return (r->was_complete || !r->config.planned) &&
+    return (class == OWNER_CONFIG ? r->config.planned != NULL
+                                  : r->was_complete || !r->config.planned) &&
            (owners_has_next(r->owners, class, false) || owners_has_next(r->owners, class, true));
 }
 
@@ -278,6 +307,7 @@ static bool can_plan_class(struct reconciler *r, enum owner_class class)
     return key_feed_is_whole(&r->feeds[owner_class_feed(class)]) &&
            !r->feeds[KEY_FEED_RECORDS].is_mid_publication &&
            (class != OWNER_RECORDS || are_claims_done(r)) &&
+           (class != OWNER_CONFIG || reconciler_knows_config(r)) &&
            (reconciler_may_write(r) ? can_send(r, class, false) || can_send(r, class, true)
                                     : can_look_over(r, class));
 }

@@ -4,7 +4,6 @@
 #include "common/etcd/etcd_metrics.h"
 #include "common/etcd/etcd_mirror.h"
 #include "kube2sky/reconcile/change_ring.h"
-#include "kube2sky/reconcile/config_writer_internal.h"
 #include "kube2sky/reconcile/contest_internal.h"
 #include "kube2sky/reconcile/history_internal.h"
 #include "kube2sky/reconcile/leader_internal.h"
@@ -120,13 +119,10 @@ static bool explain_space(const struct reconciler *r, struct buf *out)
 bool reconciler_explain_trouble(const struct reconciler *r, struct buf *out)
 {
     return (r->leader && leader_explain(r->leader, out)) || explain_space(r, out) ||
-           explain_behind(r, out) || contests_explain(r->contests, out) ||
+           explain_behind(r, out) || contests_explain(r->contests, OWNER_RECORDS, out) ||
            explain_too_large(r, out) || explain_doubts(r, out) ||
-           config_writer_explain(r->config_writer, out) || reconciler_explain_clients(r, out);
+           reconciler_explain_config(r, out) || reconciler_explain_clients(r, out);
 }
-
-/* No object's id. */
-static const char config_owner[] = "ConfigMap";
 
 struct unsettled_visit {
     void (*fn)(void *data, struct slice owner);
@@ -158,18 +154,15 @@ enum unsettled_part reconciler_each_unsettled(struct reconciler *r, struct unset
     if (owners_each_part(r->owners, &place->at, UNSETTLED_SLOTS, visit_unsettled, &visit)) {
         return UNSETTLED_MORE;
     }
-    if (config_writer_is_unsettled(r->config_writer)) {
-        fn(data, slice_str(config_owner));
-    }
     return UNSETTLED_LAST;
 }
 
 void reconciler_preview(struct reconciler *r, struct slice id, struct buf *out)
 {
     struct owner *owner = owners_find(r->owners, id);
-    if (slice_equal(id, slice_str(config_owner))) {
-        config_writer_preview(r->config_writer, out);
-    } else if (owner && r->feeds[owner_class_feed(owner->class)].is_mirrored) {
+    bool is_known = owner && r->feeds[owner_class_feed(owner->class)].is_mirrored &&
+                    (owner->class != OWNER_CONFIG || reconciler_knows_config(r));
+    if (is_known) {
         (void)planner_plan(&r->planner, owner, &r->plan);
         preview_append(&r->plan, out);
         preview_append_withheld(&r->planner.withheld, out);
@@ -179,10 +172,10 @@ void reconciler_preview(struct reconciler *r, struct slice id, struct buf *out)
 
 struct reconciler_stats reconciler_get_stats(const struct reconciler *r)
 {
-    const struct config_writer_counts config = config_writer_counts(r->config_writer);
+    const struct owner *config = owners_find(r->owners, slice_str(CONFIG_OWNER));
     struct reconciler_stats stats = {
-        .config_keys = config.listed,
-        .config_foreign = config.foreign,
+        .config_keys = r->config_keys.listed,
+        .config_foreign = config ? config->foreign_count : 0,
         .node_addresses = owners_key_count(r->owners, OWNER_NODE_ADDRESS),
         .visible = owners_key_count(r->owners, OWNER_VISIBLE),
         .mirror = etcd_mirror_counts(r->feeds[KEY_FEED_RECORDS].mirror),

@@ -107,13 +107,13 @@ static void test_some_restorations_are_free(void **state)
     restore(f, 0, CONTEST_FREE - 1);
     assert_false(contest_must_rest(f->contests, &f->owners[0]));
     assert_int_equal(contests_count(f->contests), 0);
-    assert_false(contests_explain(f->contests, &text));
+    assert_false(contests_explain(f->contests, OWNER_RECORDS, &text));
     restore(f, 0, 1);
     assert_true(contest_must_rest(f->contests, &f->owners[0]));
     restore(f, 1, 1);
     assert_false(contest_must_rest(f->contests, &f->owners[1]));
     assert_int_equal(contests_count(f->contests), 1);
-    assert_true(contests_explain(f->contests, &text));
+    assert_true(contests_explain(f->contests, OWNER_RECORDS, &text));
     assert_string_equal(
         buf_cstr(&text),
         "another writer keeps changing keys of 1 services, such as svc/default/web; "

@@ -1,8 +1,10 @@
-/* The reconciler with a namespace that has much to write: another one's change comes in its turn.
- */
+/* The reconciler with a namespace, or a ConfigMap, that has much to write: another's change comes
+ * in its turn. */
 #include "tests/unit/kube2sky/reconcile/reconciler_bed.h"
 
 #include <inttypes.h>
+
+#include "kube2sky/naming/config_map.h"
 
 enum { ENDPOINTS = 1300 };
 
@@ -213,6 +215,76 @@ static void test_an_heir_does_not_wait_for_the_share_of_another(void **state)
     free(after);
 }
 
+/* ---- The ConfigMap ---- */
+
+static void want_config_keys(struct fixture *f, int count)
+{
+    struct config_map map;
+    config_map_init(&map);
+    for (int i = 0; i < count; i++) {
+        char *key = xasprintf("%sn%05d", f->tree, i);
+        desired_add(&map.keys, slice_str(key), slice_str("{\"host\":\"10.1.2.3\"}"));
+        free(key);
+    }
+    desired_seal(&map.keys);
+    reconciler_want_config(f->reconciler, &map);
+    config_map_fini(&map);
+}
+
+static void synced_with_config(struct fixture *f)
+{
+    f->has_config_map = true;
+    start_reconciler(f);
+    list_nothing_else(f);
+    want_config_keys(f, 0);
+    wait_synced(f);
+}
+
+/* etcd has what the ConfigMap wants. */
+static bool is_config_written(const void *data)
+{
+    const struct fixture *f = data;
+    struct buf plan;
+    buf_init(&plan, 1 << 22);
+    reconciler_preview(f->reconciler, slice_str("ConfigMap"), &plan);
+    bool is_written = plan.len == 0;
+    buf_fini(&plan);
+    return is_written;
+}
+
+static void test_a_config_map_waits_for_no_record(void **state)
+{
+    enum { SERVICES = 10 };
+    struct fixture *f = *state;
+    synced_with_config(f);
+    put_large_services(f, SERVICES);
+    f->want = keys_written(f) + ETCD_TXN_OPS_MAX; /* they have begun */
+    loop_until(f->loop, has_written, f);
+    want_config_keys(f, 1);
+    loop_until(f->loop, is_config_written, f);
+    print_message("keys written before: %" PRIu64 "\n", keys_written(f));
+    assert_true(keys_written(f) < (uint64_t)20 * ETCD_TXN_OPS_MAX);
+    wait_drained(f);
+    assert_int_equal(keys_written(f), 1 + SERVICES * ENDPOINTS + 2); /* the document, too */
+}
+
+static void test_no_record_waits_for_a_config_map(void **state)
+{
+    enum { KEYS = 5000 };
+    struct fixture *f = *state;
+    synced_with_config(f);
+    want_config_keys(f, KEYS);
+    f->want = keys_written(f) + ETCD_TXN_OPS_MAX;
+    loop_until(f->loop, has_written, f);
+    put_quiet_service(f);
+    loop_until(f->loop, is_quiet_written, f);
+    print_message("keys written before: %" PRIu64 "\n", keys_written(f));
+    assert_true(keys_written(f) < (uint64_t)10 * ETCD_TXN_OPS_MAX);
+    assert_false(is_config_written(f));
+    loop_until(f->loop, is_config_written, f);
+    wait_drained(f);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -222,6 +294,8 @@ int main(void)
         TEST(test_changes_without_end_do_not_stop_their_namespace),
         TEST(test_changes_without_end_do_not_hold_up_heirs),
         TEST(test_an_heir_does_not_wait_for_the_share_of_another),
+        TEST(test_a_config_map_waits_for_no_record),
+        TEST(test_no_record_waits_for_a_config_map),
     };
     return run_on_etcd(tests);
 }

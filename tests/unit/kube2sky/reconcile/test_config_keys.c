@@ -1,4 +1,4 @@
-/* config_writer, as part of a reconciler on a real etcd: in small transactions, with crashes
+/* config_keys, as part of a reconciler on a real etcd: in small transactions, with crashes
  * between any two of them, with others who write the same keys, and with an etcd that loses
  * replies. */
 #include "tests/unit/kube2sky/reconcile/reconciler_bed.h"

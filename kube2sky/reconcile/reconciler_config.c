@@ -1,0 +1,145 @@
+#include "common/etcd/etcd_kv.h"
+#include "kube2sky/naming/config_map.h"
+#include "kube2sky/reconcile/contest_internal.h"
+#include "kube2sky/reconcile/reconciler_internal.h"
+
+static struct owner *config_owner(struct reconciler *r)
+{
+    return owners_get(r->owners, slice_str(CONFIG_OWNER));
+}
+
+bool reconciler_has_config(const struct reconciler *r)
+{
+    return !r->config.leaves_config;
+}
+
+/* ---- What is wanted ---- */
+
+void reconciler_want_config(struct reconciler *r, struct config_map *map)
+{
+    r->is_config_given_up = false;
+    if (config_keys_want(&r->config_keys, map) && reconciler_has_config(r)) {
+        reconciler_owner_changed(r, slice_str(CONFIG_OWNER));
+    }
+}
+
+void reconciler_lack_config(struct reconciler *r)
+{
+    r->is_config_given_up = true;
+}
+
+/* ---- What is there ---- */
+
+static void note_put(struct key_feed *feed, const struct etcd_kv *kv)
+{
+    struct owner *owner = config_owner(feed->reconciler);
+    if (owner->state != OWNER_IN_FLIGHT) {
+        contest_saw(owner, kv);
+    }
+    reconciler_owner_touched(feed, owner, kv->mod_revision);
+}
+
+void reconciler_config_put(struct key_feed *feed, const struct etcd_kv *kv)
+{
+    struct reconciler *r = feed->reconciler;
+    if (reconciler_has_config(r) && config_keys_put(&r->config_keys, kv, feed->generation)) {
+        note_put(feed, kv);
+    }
+}
+
+void reconciler_config_delete(struct key_feed *feed, struct slice key, int64_t revision)
+{
+    struct reconciler *r = feed->reconciler;
+    if (config_keys_delete(&r->config_keys, key)) {
+        reconciler_owner_touched(feed, config_owner(r), revision);
+    }
+}
+
+static bool is_document(const struct reconciler *r, struct slice key)
+{
+    return slice_equal(key, slice_str(r->config_keys.document_key));
+}
+
+/* Nobody but us takes keys off the list while we lead: what we have listed stays ours. */
+static bool stays_listed(const struct key_feed *feed)
+{
+    return reconciler_may_write(feed->reconciler) && !feed->is_other_store;
+}
+
+void reconciler_config_on_put(void *data, const struct etcd_kv *kv)
+{
+    struct key_feed *feed = data;
+    struct reconciler *r = feed->reconciler;
+    feed->is_mid_publication = true;
+    if (is_document(r, kv->key)) {
+        config_keys_put_document(&r->config_keys, kv, feed->generation, stays_listed(feed));
+        note_put(feed, kv);
+    }
+}
+
+void reconciler_config_on_del(void *data, struct slice key, int64_t revision)
+{
+    struct key_feed *feed = data;
+    struct reconciler *r = feed->reconciler;
+    feed->is_mid_publication = true;
+    if (is_document(r, key)) {
+        config_keys_delete_document(&r->config_keys, stays_listed(feed));
+        reconciler_owner_touched(feed, config_owner(r), revision);
+    }
+}
+
+void reconciler_config_end_read(struct key_feed *feed)
+{
+    struct reconciler *r = feed->reconciler;
+    struct config_keys *keys = &r->config_keys;
+    if (feed == &r->feeds[KEY_FEED_RECORDS]) {
+        (void)config_keys_sweep(keys, feed->generation);
+    } else if (keys->document_generation != feed->generation) {
+        config_keys_delete_document(keys, stays_listed(feed));
+    }
+    if (reconciler_has_config(r)) {
+        reconciler_want_another_look(r, config_owner(r));
+    }
+}
+
+/* ---- What is told ---- */
+
+bool reconciler_knows_config(const struct reconciler *r)
+{
+    return r->config_keys.is_known && key_feed_is_whole(&r->feeds[KEY_FEED_RECORDS]) &&
+           key_feed_is_whole(&r->feeds[KEY_FEED_CONFIG]);
+}
+
+bool reconciler_config_is_pending(const struct reconciler *r)
+{
+    const struct key_feed *feed = &r->feeds[KEY_FEED_CONFIG];
+    bool is_onlooker = !reconciler_may_write(r) && !r->config.planned;
+    bool has_failed = feed->failure.msg[0] || r->refused[OWNER_CONFIG].msg[0];
+    if (!reconciler_has_config(r) || is_onlooker || has_failed) {
+        return false;
+    }
+    if (!r->config_keys.is_known) {
+        return !r->is_config_given_up;
+    }
+    return !feed->is_mirrored || owners_in(r->owners, OWNER_CONFIG, OWNER_QUEUED) > 0 ||
+           flights_used_by(r->flights, OWNER_CONFIG) > 0;
+}
+
+static bool is_denied(const struct err *err)
+{
+    return err->msg[0] && (err->code == ERR_REFUSED || err->code == ERR_SHUT_OUT);
+}
+
+bool reconciler_explain_config(const struct reconciler *r, struct buf *out)
+{
+    const struct err *unread = &r->feeds[KEY_FEED_CONFIG].failure;
+    const struct err *refused = &r->refused[OWNER_CONFIG];
+    if (refused->msg[0]) {
+        buf_printf(out, "keys of the ConfigMap cannot be written: %s", refused->msg);
+    } else if (r->config.has_config_map && is_denied(unread)) {
+        buf_printf(out, "document of the ConfigMap cannot be read: %s", unread->msg);
+    } else {
+        return contests_explain(r->contests, OWNER_CONFIG, out);
+    }
+    return true;
+}
