@@ -162,7 +162,16 @@ static void write_writer(struct metrics_page *page, const struct reconciler_stat
                   "for the next compaction.",
                   (double)stats->over_share);
     metrics_gauge(page, "etcd_out_of_space", "1 while etcd refuses writes for want of space.",
-                  stats->is_out_of_space);
+                  stats->space.is_exhausted);
+    if (stats->space.is_known) {
+        metrics_gauge(page, "etcd_file_bytes",
+                      "Size of etcd's database, as its quota counts it, of the member that writes "
+                      "go to.",
+                      (double)stats->space.file_bytes);
+        metrics_gauge(page, "etcd_in_use_bytes",
+                      "What of it is in use; compactions free the rest for later writes.",
+                      (double)stats->space.in_use_bytes);
+    }
     metrics_gauge(page, "leader", "1 while this process may write, 0 while another one does.",
                   stats->is_leading);
     metrics_counter(page, "keys_written_total",

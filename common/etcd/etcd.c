@@ -251,6 +251,30 @@ struct etcd_call *etcd_watch_txn(struct etcd *etcd, const struct etcd_txn *txn, 
     return etcd_unary_start(u);
 }
 
+/* ---- Status ---- */
+
+static int decode_status_reply(struct slice message, struct arena *arena,
+                               union etcd_reply *ret_reply, struct err *err)
+{
+    return etcd_decode_status(message, arena, &ret_reply->status, err);
+}
+
+static void deliver_status(const struct etcd_unary *u, const struct err *err)
+{
+    ((etcd_status_cb)u->cb)(u->data, err ? NULL : &u->reply.status, err);
+}
+
+/* The request is an empty message. */
+struct etcd_call *etcd_status(struct etcd *etcd, etcd_status_cb cb, void *data)
+{
+    struct etcd_unary *u = etcd_unary_new(etcd, "/etcdserverpb.Maintenance/Status");
+    u->decode = decode_status_reply;
+    u->deliver = deliver_status;
+    u->cb = (void (*)(void))cb;
+    u->data = data;
+    return etcd_unary_start(u);
+}
+
 /* ---- Helpers ---- */
 
 struct slice etcd_prefix_end(struct slice prefix, char *out)

@@ -87,6 +87,14 @@ typedef void (*etcd_txn_cb)(void *data, const struct etcd_txn_reply *reply, cons
 struct etcd_call *etcd_txn(struct etcd *etcd, const struct etcd_txn *txn, etcd_txn_cb cb,
                            void *data);
 
+/* ---- Status ---- */
+
+typedef void (*etcd_status_cb)(void *data, const struct etcd_status_reply *reply,
+                               const struct err *err);
+
+/* Of the member that calls reach. */
+struct etcd_call *etcd_status(struct etcd *etcd, etcd_status_cb cb, void *data);
+
 /* ---- All calls ---- */
 
 /* Ends the calls already sent with ERR_UNAVAILABLE (their callbacks run inside) and uses a new

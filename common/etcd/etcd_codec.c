@@ -341,6 +341,22 @@ int etcd_decode_lease_revoke(struct slice message, struct arena *arena,
     return 0;
 }
 
+int etcd_decode_status(struct slice message, struct arena *arena,
+                       struct etcd_status_reply *ret_reply, struct err *err)
+{
+    const Etcdserverpb__StatusResponse *m =
+        unpack(&etcdserverpb__status_response__descriptor, message, arena);
+    if (!m) {
+        return unpack_error("StatusResponse", message, arena, err);
+    }
+    if (m->dbsize < 0 || m->dbsizeinuse < 0) {
+        return err_set(err, ERR_PROTOCOL, "StatusResponse with a negative size");
+    }
+    *ret_reply =
+        (struct etcd_status_reply){.file_bytes = m->dbsize, .in_use_bytes = m->dbsizeinuse};
+    return 0;
+}
+
 int etcd_decode_authenticate(struct slice message, struct arena *arena, const char **ret_token,
                              struct err *err)
 {

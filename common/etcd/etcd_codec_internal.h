@@ -57,6 +57,8 @@ int etcd_decode_lease_time_to_live(struct slice message, struct arena *arena,
                                    struct etcd_lease_reply *ret_reply, struct err *err) MUST_CHECK;
 int etcd_decode_lease_revoke(struct slice message, struct arena *arena,
                              struct etcd_revoke_reply *ret_reply, struct err *err) MUST_CHECK;
+int etcd_decode_status(struct slice message, struct arena *arena,
+                       struct etcd_status_reply *ret_reply, struct err *err) MUST_CHECK;
 /* The token is never empty. */
 int etcd_decode_authenticate(struct slice message, struct arena *arena, const char **ret_token,
                              struct err *err) MUST_CHECK;

@@ -42,4 +42,11 @@ struct etcd_revoke_reply {
     int64_t revision; /* of the store after the change */
 };
 
+/* ---- Status ---- */
+
+struct etcd_status_reply { /* of the member asked; neither is negative */
+    int64_t file_bytes;    /* its database, which its quota limits */
+    int64_t in_use_bytes;  /* without what compactions have freed */
+};
+
 #endif

@@ -14,6 +14,7 @@ union etcd_reply {
     struct etcd_txn_reply txn;
     struct etcd_lease_reply lease;
     struct etcd_revoke_reply revoke;
+    struct etcd_status_reply status;
 };
 
 struct etcd_unary {

@@ -4,6 +4,7 @@
 #include "common/base/clock.h"
 #include "common/etcd/etcd_mirror.h"
 #include "kube2sky/reconcile/contest_internal.h"
+#include "kube2sky/reconcile/etcd_space_internal.h"
 #include "kube2sky/reconcile/leader_internal.h"
 #include "kube2sky/reconcile/reconciler_internal.h"
 #include "kube2sky/reconcile/refusal_internal.h"
@@ -221,8 +222,10 @@ static void explain_writing(struct look *look)
         add_reason(report, "its namespace has filled its share of etcd's space: additions wait for "
                            "the next compaction");
     }
-    if (r->is_out_of_space) {
+    if (etcd_space_refusal(r->space)) {
         add_reason(report, "etcd is out of space and refuses writes");
+    } else if (etcd_space_shortage(r->space)) {
+        add_reason(report, etcd_space_shortage(r->space));
     }
     if (look->owner->is_too_large) {
         add_reason(report, "it has more than 100,000 records: its keys are unchanged");

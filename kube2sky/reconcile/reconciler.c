@@ -9,6 +9,7 @@
 #include "common/etcd/etcd.h"
 #include "common/etcd/etcd_mirror.h"
 #include "kube2sky/reconcile/contest_internal.h"
+#include "kube2sky/reconcile/etcd_space_internal.h"
 #include "kube2sky/reconcile/key_log_internal.h"
 #include "kube2sky/reconcile/leader_internal.h"
 #include "kube2sky/reconcile/reconciler_internal.h"
@@ -292,6 +293,8 @@ struct reconciler *reconciler_start(const struct reconciler_config *config)
     sync_report_init(&r->report, config->loop);
     reconciler_open_flights(r);
     reconciler_open_history(r);
+    r->space = etcd_space_start(&(struct etcd_space_config){
+        .loop = config->loop, .etcd = config->etcd, .quota_bytes = config->etcd_space_bytes});
     init_watchers(r);
     r->serial_key = serial_key_new(&(struct serial_key_config){
         .loop = config->loop, .etcd = config->etcd, .domain = config->domain});
@@ -312,6 +315,7 @@ void reconciler_stop(struct reconciler *r)
     outage_leave(&r->written);
     ev_timer_stop(r->config.loop, &r->retry);
     reconciler_close_history(r);
+    etcd_space_stop(r->space);
     sync_report_fini(&r->report);
     ev_prepare_stop(r->config.loop, &r->turn);
     ev_idle_stop(r->config.loop, &r->stay_awake);

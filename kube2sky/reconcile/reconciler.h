@@ -134,6 +134,15 @@ void reconciler_preview(struct reconciler *reconciler, struct slice owner, struc
  * transaction is in flight and none can be sent: the queue is empty or etcd is away. */
 void reconciler_drain(struct reconciler *reconciler, void (*done)(void *data), void *data);
 
+/* Of etcd's space (etcd_space_internal.h). */
+struct etcd_space_figures {
+    bool is_exhausted;     /* etcd refuses writes for that */
+    bool is_known;         /* its size; else both are 0 */
+    bool is_short;         /* beyond 80 % of etcd_space_bytes */
+    uint64_t file_bytes;   /* the database, as etcd's quota counts it */
+    uint64_t in_use_bytes; /* of that */
+};
+
 struct reconciler_stats {
     /* Since the start */
     uint64_t reads; /* full ones of the mirror */
@@ -161,7 +170,7 @@ struct reconciler_stats {
     size_t visible;         /* keys in etcd of namespaces that are visible to others */
     bool is_leading;        /* may write; always true without leader_lease_s */
     size_t over_share;      /* namespaces whose additions wait for a compaction of etcd */
-    bool is_out_of_space;   /* etcd refuses writes for that */
+    struct etcd_space_figures space;
     size_t contested;   /* owners whose keys another writer keeps changing: contest_internal.h */
     uint64_t too_large; /* owners with more than DESIRED_MAX records, whose keys are unchanged */
     size_t waiting;     /* owners in the queue, held with deletes that wait, or resting */

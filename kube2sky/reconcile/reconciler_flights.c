@@ -1,11 +1,10 @@
-#include <string.h>
-
 #include "common/base/attributes.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/etcd/etcd_mirror.h"
 #include "kube2sky/naming/contract.h"
 #include "kube2sky/reconcile/contest_internal.h"
+#include "kube2sky/reconcile/etcd_space_internal.h"
 #include "kube2sky/reconcile/key_log_internal.h"
 #include "kube2sky/reconcile/leader_internal.h"
 #include "kube2sky/reconcile/reconciler_internal.h"
@@ -62,24 +61,13 @@ static void refuse_again(struct reconciler *r, const struct flight *flight, cons
     }
 }
 
-/* etcd has no code of its own for that, and its alarm ends all writes. */
-static void note_space(struct reconciler *r, const struct err *err)
-{
-    bool was_out = r->is_out_of_space;
-    r->is_out_of_space = err && strstr(err->msg, "database space exceeded");
-    if (r->is_out_of_space && !was_out) {
-        log_error("etcd is out of space and refuses writes: compact, defragment, disarm its alarm",
-                  LOG_STR("reason", err->msg));
-    }
-}
-
 static void on_failed(void *data, const struct flight *flight, enum flight_failure failure,
                       const struct err *err)
 {
     struct reconciler *r = data;
     struct owner *first = flight->passengers[0].owner;
     bool is_single = first->is_suspect || first->class == OWNER_CONFIG;
-    note_space(r, err);
+    etcd_space_note_write(r->space, err);
     if (failure == FLIGHT_REFUSED && is_single) {
         refuse_again(r, flight, err);
     } else {
@@ -174,7 +162,7 @@ static void on_acknowledged(void *data, const struct flight *flight)
               LOG_INT("operations", (int64_t)plan->op_count),
               LOG_INT("duration_us", now_us - flight->sent_us));
     key_log(flight, r->config.inventory);
-    note_space(r, NULL);
+    etcd_space_note_write(r->space, NULL);
     reconciler_charge_history(r, flight);
     outage_back(&r->written);
     backoff_reset(&r->backoff);

@@ -29,6 +29,7 @@
 
 struct contests;
 struct etcd_call;
+struct etcd_space;
 struct history;
 struct leader;
 struct refusals;
@@ -56,7 +57,7 @@ struct reconciler {
     /* Sending */
     struct outage_source written;      /* away from a failed transaction to the next success */
     struct err refused[OWNER_CLASSES]; /* the last refusal of a single owner; msg "": none waits */
-    bool is_out_of_space;              /* etcd's last refusal was for that */
+    struct etcd_space *space;
     struct history *history;
     ev_timer history_timer;
     struct etcd_call *history_call; /* NULL: none */

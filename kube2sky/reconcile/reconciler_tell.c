@@ -5,6 +5,7 @@
 #include "common/etcd/etcd_mirror.h"
 #include "kube2sky/reconcile/change_ring.h"
 #include "kube2sky/reconcile/contest_internal.h"
+#include "kube2sky/reconcile/etcd_space_internal.h"
 #include "kube2sky/reconcile/history_internal.h"
 #include "kube2sky/reconcile/leader_internal.h"
 #include "kube2sky/reconcile/preview.h"
@@ -107,21 +108,22 @@ static bool explain_behind(const struct reconciler *r, struct buf *out)
     return etcd_metrics_explain_behind(r->config.outage, &counts, out);
 }
 
-static bool explain_space(const struct reconciler *r, struct buf *out)
+static bool append_constant(struct buf *out, const char *text)
 {
-    if (r->is_out_of_space) {
-        buf_append_str(out, "etcd is out of space and refuses writes: compact, defragment, disarm "
-                            "its alarm");
+    if (text) {
+        buf_append_str(out, text);
     }
-    return r->is_out_of_space;
+    return text;
 }
 
 bool reconciler_explain_trouble(const struct reconciler *r, struct buf *out)
 {
-    return (r->leader && leader_explain(r->leader, out)) || explain_space(r, out) ||
-           explain_behind(r, out) || contests_explain(r->contests, OWNER_RECORDS, out) ||
-           explain_too_large(r, out) || explain_doubts(r, out) ||
-           reconciler_explain_config(r, out) || reconciler_explain_clients(r, out);
+    return (r->leader && leader_explain(r->leader, out)) ||
+           append_constant(out, etcd_space_refusal(r->space)) || explain_behind(r, out) ||
+           contests_explain(r->contests, OWNER_RECORDS, out) || explain_too_large(r, out) ||
+           explain_doubts(r, out) || reconciler_explain_config(r, out) ||
+           reconciler_explain_clients(r, out) ||
+           append_constant(out, etcd_space_shortage(r->space));
 }
 
 struct unsettled_visit {
@@ -199,7 +201,7 @@ struct reconciler_stats reconciler_get_stats(const struct reconciler *r)
         .is_leading = !r->leader || leader_is_leading(r->leader),
         .too_large = r->planner.too_large,
         .over_share = history_over_count(r->history),
-        .is_out_of_space = r->is_out_of_space,
+        .space = etcd_space_figures(r->space),
         .contested = contests_count(r->contests),
         .waiting = waiting_owners(r),
         .owners = owners_count(r->owners, OWNER_RECORDS),

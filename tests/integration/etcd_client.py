@@ -168,6 +168,9 @@ class EtcdClient:
         finally:
             connection.close()
 
+    def file_bytes(self) -> int:
+        return int(self._post("maintenance/status", {})["dbSize"])
+
     def raise_no_space(self, on: bool) -> None:
         """As if its quota were reached: it refuses all but deletes, until it is told that there is space."""
         status = self._post("maintenance/status", {})

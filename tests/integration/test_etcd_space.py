@@ -84,3 +84,56 @@ def test_an_etcd_without_space_is_told(bare_bed):
     _, text = http_get(f"http://127.0.0.1:{bed.readiness_port}/readiness?strict")
     assert "etcd is out of space and refuses writes: compact, defragment, disarm its alarm" in text
     assert "etcd is out of space and refuses writes" in explain(bed, "default/web")["reasons"]
+
+
+SHORTAGE = "etcd has filled more than 80 % of --etcd-space: compact and defragment it, or raise its quota and --etcd-space"
+
+
+def strict(bed) -> str:
+    return http_get(f"http://127.0.0.1:{bed.readiness_port}/readiness?strict")[1]
+
+
+def test_etcd_fills(bare_bed):
+    """Its quota is --etcd-space, and nothing has been refused yet."""
+    bed, quota, number = bare_bed, 4 << 20, 0
+    bed.etcd_program.argv.append(f"--quota-backend-bytes={quota}")
+    bed.start_etcd()
+    bed.start_apiserver()
+    while bed.etcd.file_bytes() <= quota * 0.81:
+        bed.etcd.put(f"/fill/{(number := number + 1)}", "x" * 10_000)
+    bed.start_kube2sky("--etcd-space=4")
+    bed.kube2sky.wait_line(rf"{SHORTAGE} file_bytes=\d+ in_use_bytes=\d+ space_bytes={quota}")
+    assert quota * 0.8 < metric(bed, "etcd_file_bytes") < quota
+    assert 0 < metric(bed, "etcd_in_use_bytes") <= metric(bed, "etcd_file_bytes")
+    assert metric(bed, "etcd_out_of_space") == 0
+    wait_until(lambda: SHORTAGE in strict(bed), "strict readiness says so")
+    assert bed.readiness()[0] == 200
+    bed.kube.create("services", service("web"))
+    bed.wait_model()
+    assert SHORTAGE in explain(bed, "default/web")["reasons"]
+
+
+def test_etcd_has_space(bed):
+    bed.start_kube2sky()
+    wait_until(lambda: "kube2sky_etcd_file_bytes " in page(bed), "etcd's size")
+    assert 0 < metric(bed, "etcd_in_use_bytes") <= metric(bed, "etcd_file_bytes")
+    assert not any(SHORTAGE in line for line in bed.kube2sky.lines)
+    wait_until(lambda: strict(bed) == "ok\n", "strictly ready")
+
+
+def page(bed) -> str:
+    return http_get(f"http://127.0.0.1:{bed.readiness_port}/metrics")[1]
+
+
+def test_a_user_without_a_role_for_it(bare_bed):
+    """etcd lets every user that has logged in ask for its size."""
+    bed = bare_bed
+    bed.start_etcd()
+    bed.start_apiserver()
+    bed.etcd.add_writer("dns", "secret", "/skydns/", "/kube2sky/")
+    bed.etcd.enable_authentication("root")
+    bed.etcd.log_in("root", "root")
+    password = bed.folder / "password"
+    password.write_text("secret\n")
+    bed.start_kube2sky("--etcd-username=dns", f"--etcd-password-file={password}")
+    wait_until(lambda: "kube2sky_etcd_file_bytes " in page(bed), "etcd's size")

@@ -64,11 +64,13 @@ static void range(struct slice message, struct arena *arena)
 static void small_replies(struct slice message, struct arena *arena)
 {
     struct etcd_revoke_reply revoke;
+    struct etcd_status_reply status;
     struct etcd_lease_reply lease;
     const char *token;
     struct err err;
     /* Numbers only; either outcome is fine. */
     (void)!etcd_decode_lease_revoke(message, arena, &revoke, &err);
+    (void)!etcd_decode_status(message, arena, &status, &err);
     (void)!etcd_decode_lease_grant(message, arena, &lease, &err);
     (void)!etcd_decode_lease_keep_alive(message, arena, &lease, &err);
     (void)!etcd_decode_lease_time_to_live(message, arena, &lease, &err);
