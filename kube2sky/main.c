@@ -426,8 +426,7 @@ static void start_log(const struct options *o)
 static int show_top(const struct options *o)
 {
     struct err err = {.code = 0};
-    const struct live_view view = {
-        .flag = "-top", .server = o->healthz, .total = top_view_operations, .draw = top_view_draw};
+    const struct live_view view = {.flag = "-top", .server = o->healthz, .screen = &top_view};
     int r = live_view_run(&view, &err);
     if (r < 0) {
         log_plain("kube2sky", err.msg);

@@ -1,175 +1,74 @@
 #include "kube2sky/top_view.h"
 
-#include <stdio.h>
-
-#include "common/live/live_view.h"
-#include "common/term/panels.h"
-
-/* Where the tables begin. */
-enum { TABLES_ROW = 4 };
-
-/* "1234.5 changes/s" before the bars. */
-enum { RATE_WIDTH = 26 };
-
-/* Of a name and what is put beside it. */
-enum { TEXT_MAX = 512 };
-
-double top_view_operations(const struct live_node *event)
-{
-    return live_number(live_get(event, "transactions"), "operations");
-}
-
-static void draw_history(const struct live_model *model, struct screen *screen)
-{
-    char text[64], rate[LIVE_TIME_MAX];
-    double now = model->before ? live_model_rate_of(model, top_view_operations(model->now),
-                                                    top_view_operations(model->before))
-                               : -1;
-    (void)snprintf(text, sizeof(text), "%s keys written/s", live_view_rate(now, rate));
-    screen_put(screen, 2, 0, RATE_WIDTH, SCREEN_STRONG, text);
-    if (screen->width > RATE_WIDTH) {
-        size_t room = screen->width - RATE_WIDTH;
-        size_t shown = model->history_count < room ? model->history_count : room;
-        screen_put_bars(screen, 2, RATE_WIDTH, model->history + model->history_count - shown, shown,
-                        0);
-    }
-}
-
 /* ---- Where objects come from and keys go ---- */
 
-static void add_kinds(const struct live_model *model, struct panel *panel)
-{
-    const struct live_node *kinds = live_get(model->now, "kinds");
-    for (size_t i = 0; i < live_count(kinds); i++) {
-        const struct live_node *kind = live_at(kinds, i);
-        char text[TEXT_MAX], age[LIVE_TIME_MAX];
-        const char *reason = live_text(kind, "reason");
-        double away_s = live_number(kind, "away_s");
-        bool is_followed = live_flag(kind, "followed");
-        (void)snprintf(text, sizeof(text), "%s%s%s", live_text(kind, "kind"), *reason ? ": " : "",
-                       reason);
-        if (!is_followed) {
-            panel_row(panel, SCREEN_BAD, text, "away for %s", live_view_age(away_s, age));
-        } else {
-            panel_row(panel, SCREEN_PLAIN, text, "%8.0f %8.0f %8.0f", live_number(kind, "count"),
-                      live_number(kind, "skipped"), live_number(kind, "faults"));
-        }
-    }
-}
+static const struct live_row kind_rows[] = {
+    {"{kind}{?reason}: {reason}{/}",
+     .right = "{?followed}{count|8} {skipped|8} {faults|8}{:}away for {away_s|age}{/}",
+     .style = "{?followed}{:}bad{/}"},
+};
 
-static void add_etcd(const struct live_model *model, struct panel *panel)
-{
-    const struct live_node *etcd = live_get(model->now, "etcd");
-    char age[LIVE_TIME_MAX];
-    if (!etcd) {
-        return;
-    }
-    if (live_flag(etcd, "connected")) {
-        panel_row(panel, SCREEN_GOOD, live_text(etcd, "endpoint"), "connected");
-    } else {
-        panel_row(panel, SCREEN_BAD, live_text(etcd, "endpoint"), "away for %s",
-                  live_view_age(live_number(etcd, "away_s"), age));
-    }
-    if (*live_text(etcd, "reason")) {
-        panel_row(panel, SCREEN_PLAIN, live_text(etcd, "reason"), "%s", "");
-    }
-    panel_row(panel, SCREEN_PLAIN, "revision", "%.0f", live_number(etcd, "revision"));
-    panel_row(panel, SCREEN_PLAIN, "heard from", "%s ago",
-              live_view_age(live_number(etcd, "age_ms") / 1000, age));
-}
+static const struct live_row etcd_rows[] = {
+    {"{endpoint}", .right = "{?connected}connected{:}away for {away_s|age}{/}",
+     .style = "{?connected}good{:}bad{/}"},
+    {"{reason}", .when = "reason"},
+    {"revision", .right = "{revision|0}"},
+    {"heard from", .right = "{age_ms|age_ms} ago"},
+};
 
-static void add_leader(const struct live_model *model, struct panel *panel)
-{
-    const struct live_node *leader = live_get(model->now, "leader");
-    if (leader) {
-        bool is_leader = live_flag(leader, "is_leader");
-        panel_row(panel, is_leader ? SCREEN_GOOD : SCREEN_PLAIN, live_text(leader, "id"), "%s",
-                  is_leader ? "leads: this one writes" : "leads: this one waits");
-    }
-}
+static const struct live_row leader_rows[] = {
+    {"{id}", .right = "{?is_leader}leads: this one writes{:}leads: this one waits{/}",
+     .style = "{?is_leader}good{/}"},
+};
 
 /* ---- Work ---- */
 
-static void add_owners(const struct live_model *model, struct panel *panel)
-{
-    static const struct {
-        const char *name, *label;
-        bool is_trouble;
-    } rows[] = {{"known", "known", false},         {"waiting", "waiting to be planned", false},
-                {"in_flight", "in flight", false}, {"held_back", "held back", true},
-                {"contested", "contested", true},  {"refused", "refused by etcd", true}};
-    const struct live_node *owners = live_get(model->now, "owners");
-    for (size_t i = 0; owners && i < ARRAY_LEN(rows); i++) {
-        double count = live_number(owners, rows[i].name);
-        panel_row(panel, rows[i].is_trouble && count > 0 ? SCREEN_WARN : SCREEN_PLAIN,
-                  rows[i].label, "%.0f", count);
-    }
-}
+static const struct live_row owner_rows[] = {
+    {"known", .right = "{known|0}"},
+    {"waiting to be planned", .right = "{waiting|0}"},
+    {"in flight", .right = "{in_flight|0}"},
+    {"held back", .right = "{held_back|0}", .style = "{?held_back}warn{/}"},
+    {"contested", .right = "{contested|0}", .style = "{?contested}warn{/}"},
+    {"refused by etcd", .right = "{refused|0}", .style = "{?refused}warn{/}"},
+};
 
-static void add_transactions(const struct live_model *model, struct panel *panel)
-{
-    static const char *const names[] = {"count", "failed", "operations"};
-    static const char *const labels[] = {"transactions", "failed", "operations"};
-    const struct live_node *now = live_get(model->now, "transactions");
-    const struct live_node *before = live_get(model->before, "transactions");
-    for (size_t i = 0; now && i < ARRAY_LEN(names); i++) {
-        char rate[LIVE_TIME_MAX];
-        panel_row(panel, SCREEN_PLAIN, labels[i], "%10s %10.0f",
-                  live_view_rate(live_model_rate(model, now, before, names[i]), rate),
-                  live_number(now, names[i]));
-    }
-}
+static const struct live_row transaction_rows[] = {
+    {"transactions", .right = "{count|rate10} {count|10}"},
+    {"failed", .right = "{failed|rate10} {failed|10}"},
+    {"operations", .right = "{operations|rate10} {operations|10}"},
+};
 
-static void add_changes(const struct live_model *model, struct panel *panel)
-{
-    const struct live_node *changes = live_get(model->now, "changes");
-    for (size_t i = 0; i < live_count(changes); i++) {
-        const struct live_node *change = live_at(changes, i);
-        char text[TEXT_MAX], clock[LIVE_TIME_MAX], plan[LIVE_TIME_MAX], etcd[LIVE_TIME_MAX];
-        (void)snprintf(text, sizeof(text), "%s %s",
-                       live_view_clock(live_number(change, "time_ms"), clock),
-                       live_text(change, "owner"));
-        panel_row(panel, SCREEN_PLAIN, text, "+%.0f -%.0f %7s %7s", live_number(change, "puts"),
-                  live_number(change, "deletes"),
-                  live_view_micros(live_number_or(change, "api_to_plan_us", -1), plan),
-                  live_view_micros(live_number_or(change, "plan_to_etcd_us", -1), etcd));
-    }
-}
+static const struct live_row change_rows[] = {
+    {"{time_ms|clock} {owner}",
+     .right = "+{puts|0} -{deletes|0} {api_to_plan_us|micros7} {plan_to_etcd_us|micros7}"},
+};
 
-static void add_skipped(const struct live_model *model, struct panel *panel)
-{
-    const struct live_node *skipped = live_get(model->now, "skipped");
-    for (size_t i = 0; i < live_count(skipped); i++) {
-        const struct live_node *one = live_at(skipped, i);
-        char text[TEXT_MAX];
-        (void)snprintf(text, sizeof(text), "%.240s: %.240s", live_text(one, "what"),
-                       live_text(one, "reason"));
-        panel_row(panel, SCREEN_PLAIN, text, "%s", "");
-    }
-}
+static const struct live_row skipped_rows[] = {{.left = "{what|.240}: {reason|.240}"}};
 
-static void add_tables(const struct live_model *model, size_t height, struct panels *panels)
-{
-    size_t few = height < 30 ? 5 : height / 3;
-    add_kinds(model, panels_add(panels, "Objects", "known  skipped   faults", few + 3));
-    add_etcd(model, panels_add(panels, "etcd", "", few));
-    add_owners(model, panels_add(panels, "Owners of keys", "", few + 1));
-    add_leader(model, panels_add(panels, "Leader", "", 1));
-    add_changes(model, panels_add(panels, "Latest changes", "planned in etcd", few));
-    add_transactions(model, panels_add(panels, "To etcd", "1/s      total", few));
-    add_skipped(model, panels_add(panels, "Skipped", "", few));
-}
+/* ---- All ---- */
 
-void top_view_draw(const struct live_model *model, struct screen *screen)
-{
-    live_view_frame(model, "kube2sky", live_text(model->now, "domain"), screen);
-    if (!model->now) {
-        return;
+/* A third of a high screen. */
+#define FEW(more)     \
+    {                 \
+        5, 3, 0, more \
     }
-    struct panels panels;
-    panels_init(&panels);
-    draw_history(model, screen);
-    add_tables(model, screen->height, &panels);
-    panels_draw(&panels, screen, TABLES_ROW, screen->height);
-    panels_fini(&panels);
-}
+
+static const struct live_table tables[] = {
+    {"Objects", "known  skipped   faults", FEW(3), "kinds", LIVE_ROWS(kind_rows)},
+    {"etcd", "", FEW(0), "etcd", LIVE_ROWS(etcd_rows)},
+    {"Owners of keys", "", FEW(1), "owners", LIVE_ROWS(owner_rows)},
+    {"Leader", "", {1, 0, 1, 0}, "leader", LIVE_ROWS(leader_rows)},
+    {"Latest changes", "planned in etcd", FEW(0), "changes", LIVE_ROWS(change_rows)},
+    {"To etcd", "1/s      total", FEW(0), "transactions", LIVE_ROWS(transaction_rows)},
+    {"Skipped", "", FEW(0), "skipped", LIVE_ROWS(skipped_rows)},
+};
+
+const struct live_screen top_view = {
+    .program = "kube2sky",
+    .domain = "{domain}",
+    .total = "transactions/operations",
+    .unit = " keys written/s",
+    .rate_width = 26, /* "1234.5 keys written/s" */
+    .tables = tables,
+    .table_count = ARRAY_LEN(tables),
+};

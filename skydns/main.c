@@ -701,10 +701,8 @@ int main(int argc, char **argv)
         return print_ds(p);
     }
     if (p->flags.top) {
-        const struct live_view view = {.flag = "-top",
-                                       .server = p->flags.http_address,
-                                       .total = top_view_queries,
-                                       .draw = top_view_draw};
+        const struct live_view view = {
+            .flag = "-top", .server = p->flags.http_address, .screen = &top_view};
         r = live_view_run(&view, &err);
         return r == 0 ? 0 : fail(&err);
     }

@@ -1,6 +1,8 @@
 #include "common/live/live_event.h"
 
+#include <assert.h>
 #include <jansson.h>
+#include <string.h>
 
 /* A node is jansson's value under a name of ours. jansson counts references in values that it only
  * reads, so the casts drop const. */
@@ -43,15 +45,50 @@ const struct live_node *live_get(const struct live_node *object, const char *nam
     return node_of(json_object_get(value_of(object), name));
 }
 
+const struct live_node *live_find(const struct live_node *node, const char *path)
+{
+    char name[LIVE_PATH_MAX];
+    while (*path && strcmp(path, ".") != 0) {
+        size_t len = strcspn(path, "/");
+        assert(len < sizeof(name));
+        memcpy(name, path, len);
+        name[len] = '\0';
+        node = live_get(node, name);
+        path += len + (path[len] == '/');
+    }
+    return node;
+}
+
 double live_number(const struct live_node *object, const char *name)
 {
     return json_number_value(value_of(live_get(object, name)));
 }
 
-double live_number_or(const struct live_node *object, const char *name, double absent)
+double live_value(const struct live_node *node, double absent)
 {
-    const struct live_node *node = live_get(object, name);
     return json_is_number(value_of(node)) ? json_number_value(value_of(node)) : absent;
+}
+
+bool live_is_text(const struct live_node *node)
+{
+    return json_is_string(value_of(node));
+}
+
+bool live_is_object(const struct live_node *node)
+{
+    return json_is_object(value_of(node));
+}
+
+struct slice live_bytes(const struct live_node *node)
+{
+    return slice_of(json_string_value(value_of(node)), json_string_length(value_of(node)));
+}
+
+bool live_is_true(const struct live_node *node)
+{
+    const json_t *value = value_of(node);
+    return json_is_true(value) || json_number_value(value) > 0 || json_string_length(value) > 0 ||
+           json_array_size(value) > 0 || json_object_size(value) > 0;
 }
 
 bool live_flag(const struct live_node *object, const char *name)

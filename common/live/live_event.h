@@ -8,6 +8,9 @@
 
 #include "common/base/slice.h"
 
+/* Of one of ours, with its NUL. */
+enum { LIVE_PATH_MAX = 64 };
+
 /* A value in an event, borrowed from it. NULL: absent; every function accepts it. */
 struct live_node;
 
@@ -19,10 +22,21 @@ struct live_node *live_event_share(struct live_node *event);
 void live_event_free(struct live_node *event); /* NULL is fine */
 
 const struct live_node *live_get(const struct live_node *object, const char *name);
-double live_number(const struct live_node *object, const char *name); /* 0: absent */
-double live_number_or(const struct live_node *object, const char *name, double absent);
+
+/* At a path of names with `/` between; "." and "": the node itself. */
+const struct live_node *live_find(const struct live_node *node, const char *path);
+
+double live_number(const struct live_node *object, const char *name);    /* 0: absent */
 bool live_flag(const struct live_node *object, const char *name);        /* false: absent */
 const char *live_text(const struct live_node *object, const char *name); /* "": absent */
+
+/* The node itself: its number, or `absent`; its text, which may have NULs, or none; whether it is
+ * more than nothing: true, a number above 0, a text, array or object with something in it. */
+double live_value(const struct live_node *node, double absent);
+bool live_is_text(const struct live_node *node);
+bool live_is_object(const struct live_node *node);
+struct slice live_bytes(const struct live_node *node);
+bool live_is_true(const struct live_node *node);
 
 /* Items of an array; 0, NULL for anything else. */
 size_t live_count(const struct live_node *array);

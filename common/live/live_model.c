@@ -13,10 +13,19 @@ double live_model_rate_of(const struct live_model *model, double now, double bef
     return seconds > 0 && now >= before ? (now - before) / seconds : -1;
 }
 
-double live_model_rate(const struct live_model *model, const struct live_node *now,
-                       const struct live_node *before, const char *name)
+static double total_of(const struct live_node *event, const char *path)
 {
-    return live_model_rate_of(model, live_number(now, name), live_number(before, name));
+    const struct live_node *node = live_find(event, path);
+    double total = live_value(node, 0);
+    for (const char *name = NULL; (name = live_next_name(node, name)) != NULL;) {
+        total += live_number(node, name);
+    }
+    return total;
+}
+
+double live_model_total_rate(const struct live_model *model, const char *total)
+{
+    return live_model_rate_of(model, total_of(model->now, total), total_of(model->before, total));
 }
 
 static void remember(struct live_model *model, double rate)
@@ -57,8 +66,7 @@ static void keep_past(struct live_model *model)
     }
 }
 
-void live_model_take(struct live_model *model, struct live_node *event,
-                     double (*total)(const struct live_node *event))
+void live_model_take(struct live_model *model, struct live_node *event, const char *total)
 {
     live_event_free(model->before);
     model->before = model->now;
@@ -67,8 +75,7 @@ void live_model_take(struct live_model *model, struct live_node *event,
         forget_before(model);
     }
     keep_past(model);
-    double rate =
-        model->before ? live_model_rate_of(model, total(event), total(model->before)) : -1;
+    double rate = live_model_total_rate(model, total);
     if (rate >= 0) {
         remember(model, rate);
     }

@@ -26,17 +26,16 @@ struct live_model {
     const char *why; /* with is_away */
 };
 
-/* Takes ownership. `total` is the counter whose rates the history has. */
-void live_model_take(struct live_model *model, struct live_node *event,
-                     double (*total)(const struct live_node *event));
+/* Takes ownership. `total` is the path of the counter, or of an object of counters to add, whose
+ * rates the history has. */
+void live_model_take(struct live_model *model, struct live_node *event, const char *total);
 void live_model_fini(struct live_model *model);
 
-/* Of a counter, a member of the same object of both events; absent counts as 0. Per second, by the
- * events' times; negative: not known. */
-double live_model_rate(const struct live_model *model, const struct live_node *now,
-                       const struct live_node *before, const char *name);
-
-/* The same of two readings. */
+/* Of two readings of a counter, in both events: per second, by the events' times; negative: not
+ * known. */
 double live_model_rate_of(const struct live_model *model, double now, double before);
+
+/* Of such a total. */
+double live_model_total_rate(const struct live_model *model, const char *total);
 
 #endif

@@ -26,7 +26,7 @@ static bool draw(struct viewer *viewer, int64_t now_ms)
     viewer->model.away_ms = since_ms != 0 ? now_ms - since_ms : 0;
     viewer->model.why = live_client_why(viewer->client);
     terminal_screen(viewer->terminal, &screen);
-    viewer->view->draw(&viewer->model, &screen);
+    live_screen_draw(viewer->view->screen, &viewer->model, &screen);
     return terminal_show(viewer->terminal, &screen);
 }
 
@@ -44,7 +44,7 @@ static bool take_events(struct viewer *viewer, int64_t now_ms)
     struct live_node *event = NULL;
     int taken = 0;
     while (taken < EVENTS_MAX && (event = live_client_step(viewer->client, now_ms)) != NULL) {
-        live_model_take(&viewer->model, event, viewer->view->total);
+        live_model_take(&viewer->model, event, viewer->view->screen->total);
         taken++;
     }
     return event != NULL;

@@ -30,7 +30,7 @@ static const char event_format[] =
 static void take(struct live_model *model, int second)
 {
     char *text = xasprintf(event_format, 1700000000000LL + second * 1000LL, 100 + second * 12);
-    live_model_take(model, live_event_parse(slice_str(text)), top_view_operations);
+    live_model_take(model, live_event_parse(slice_str(text)), top_view.total);
     free(text);
 }
 
@@ -85,7 +85,7 @@ static void test_80_by_24(void **state)
     struct live_model model = {.server = "127.0.0.1:8081"};
     take(&model, 0);
     take(&model, 1);
-    drawn_expect(top_view_draw, &model, 80, 24, true, screen_80);
+    drawn_expect(&top_view, &model, 80, 24, true, screen_80);
     live_model_fini(&model);
 }
 
@@ -95,7 +95,7 @@ static void test_200_by_60(void **state)
     struct live_model model = {.server = "127.0.0.1:8081"};
     take(&model, 0);
     take(&model, 1);
-    drawn_expect(top_view_draw, &model, 200, 60, true, screen_200);
+    drawn_expect(&top_view, &model, 200, 60, true, screen_200);
     live_model_fini(&model);
 }
 
@@ -106,9 +106,9 @@ static void test_sizes(void **state)
     struct live_model model = {.server = "127.0.0.1:8081"};
     take(&model, 0);
     for (int round = 0; round < 2; round++) {
-        drawn_at_any_size(top_view_draw, &model);
+        drawn_at_any_size(&top_view, &model);
         live_model_take(&model, live_event_parse(slice_str("{\"kinds\":[{}],\"changes\":[1]}")),
-                        top_view_operations);
+                        top_view.total);
     }
     live_model_fini(&model);
 }

@@ -11,20 +11,17 @@
 
 #include <cmocka.h>
 
-#include "common/live/live_model.h"
-#include "common/term/screen.h"
-
-typedef void drawn_view(const struct live_model *model, struct screen *screen);
+#include "common/live/live_screen.h"
 
 /* Fails unless the screen has exactly these lines. */
-static inline void drawn_expect(drawn_view *draw, const struct live_model *model, size_t width,
-                                size_t height, bool is_utf8, const char *lines)
+static inline void drawn_expect(const struct live_screen *view, const struct live_model *model,
+                                size_t width, size_t height, bool is_utf8, const char *lines)
 {
     struct screen screen;
     struct buf text;
     buf_init(&text, 1 << 20);
     screen_init(&screen, width, height, is_utf8);
-    draw(model, &screen);
+    live_screen_draw(view, model, &screen);
     screen_lines(&screen, &text);
     if (strcmp(buf_cstr(&text), lines) != 0) {
         (void)fputs(buf_cstr(&text), stderr); /* cmocka cuts long messages */
@@ -35,13 +32,13 @@ static inline void drawn_expect(drawn_view *draw, const struct live_model *model
 }
 
 /* On screens of all sizes: the sanitizers see what is drawn outside of one. */
-static inline void drawn_at_any_size(drawn_view *draw, const struct live_model *model)
+static inline void drawn_at_any_size(const struct live_screen *view, const struct live_model *model)
 {
     for (size_t width = 0; width < 300; width += width < 30 ? 1 : 17) {
         for (size_t height = 0; height < 70; height += height < 30 ? 1 : 13) {
             struct screen screen;
             screen_init(&screen, width, height, true);
-            draw(model, &screen);
+            live_screen_draw(view, model, &screen);
             screen_fini(&screen);
         }
     }

@@ -9,23 +9,18 @@
 #include <cmocka.h>
 
 #include "common/base/xalloc.h"
-#include "common/live/live_view.h"
-
-static double total(const struct live_node *event)
-{
-    return live_number(event, "n");
-}
+#include "common/live/live_form.h"
 
 static void take(struct live_model *model, int time_ms, int uptime_s, int n)
 {
     char *text = xasprintf("{\"time_ms\":%d,\"uptime_s\":%d,\"n\":%d}", time_ms, uptime_s, n);
-    live_model_take(model, live_event_parse(slice_str(text)), total);
+    live_model_take(model, live_event_parse(slice_str(text)), "n");
     free(text);
 }
 
 static double rate(const struct live_model *model)
 {
-    return live_model_rate(model, model->now, model->before, "n");
+    return live_model_total_rate(model, "n");
 }
 
 static void test_rates(void **state)
@@ -36,7 +31,7 @@ static void test_rates(void **state)
     assert_true(rate(&model) < 0); /* one event alone */
     take(&model, 3000, 7, 30);
     assert_true(rate(&model) == 10);
-    assert_true(live_model_rate(&model, model.now, model.before, "absent") == 0);
+    assert_true(live_model_total_rate(&model, "absent") == 0);
     take(&model, 3000, 7, 40); /* no time has passed */
     assert_true(rate(&model) < 0);
     take(&model, 2000, 8, 50); /* the clock was set back */
@@ -70,21 +65,21 @@ static void test_texts(void **state)
 {
     (void)state;
     char out[LIVE_TIME_MAX];
-    assert_string_equal(live_view_age(59.9, out), "59s");
-    assert_string_equal(live_view_age(61, out), "1m 1s");
-    assert_string_equal(live_view_age(3600, out), "1h 0m");
-    assert_string_equal(live_view_age(90000, out), "1d 1h");
-    assert_string_equal(live_view_age(-1e300, out), "0s");
-    assert_string_equal(live_view_age(1e300, out), "115740d 17h");
-    assert_string_equal(live_view_clock(1700000000000, out), "22:13:20");
-    assert_string_equal(live_view_clock(-1e300, out), "00:00:00");
-    assert_string_equal(live_view_rate(-1, out), "-");
-    assert_string_equal(live_view_rate(1234.56, out), "1234.6");
-    assert_string_equal(live_view_rate(1e300, out), "1e+300");
-    assert_string_equal(live_view_micros(-1, out), "-");
-    assert_string_equal(live_view_micros(850, out), "850us");
-    assert_string_equal(live_view_micros(1500, out), "1.5ms");
-    assert_string_equal(live_view_micros(3.25e6, out), "3.25s");
+    assert_string_equal(live_form_age(59.9, out), "59s");
+    assert_string_equal(live_form_age(61, out), "1m 1s");
+    assert_string_equal(live_form_age(3600, out), "1h 0m");
+    assert_string_equal(live_form_age(90000, out), "1d 1h");
+    assert_string_equal(live_form_age(-1e300, out), "0s");
+    assert_string_equal(live_form_age(1e300, out), "115740d 17h");
+    assert_string_equal(live_form_clock(1700000000000, out), "22:13:20");
+    assert_string_equal(live_form_clock(-1e300, out), "00:00:00");
+    assert_string_equal(live_form_rate(-1, out), "-");
+    assert_string_equal(live_form_rate(1234.56, out), "1234.6");
+    assert_string_equal(live_form_rate(1e300, out), "1e+300");
+    assert_string_equal(live_form_micros(-1, out), "-");
+    assert_string_equal(live_form_micros(850, out), "850us");
+    assert_string_equal(live_form_micros(1500, out), "1.5ms");
+    assert_string_equal(live_form_micros(3.25e6, out), "3.25s");
 }
 
 static void test_events(void **state)
@@ -99,7 +94,8 @@ static void test_events(void **state)
     assert_string_equal(live_text(event, "t"), "x");
     assert_string_equal(live_text(event, "n"), "");
     assert_true(live_number(event, "n") == 1.5 && live_number(event, "t") == 0);
-    assert_true(live_number_or(event, "n", -1) == 1.5 && live_number_or(event, "t", -1) == -1);
+    assert_true(live_value(live_get(event, "n"), -1) == 1.5 &&
+                live_value(live_get(event, "t"), -1) == -1);
     assert_true(live_flag(event, "b") && !live_flag(event, "t"));
     const struct live_node *list = live_get(event, "l"), *object = live_get(event, "o");
     assert_int_equal(live_count(list), 2);

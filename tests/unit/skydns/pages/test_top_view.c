@@ -52,7 +52,7 @@ static struct live_node *make_event(int second, const char *reason)
 
 static void take(struct live_model *model, int second, const char *reason)
 {
-    live_model_take(model, make_event(second, reason), top_view_queries);
+    live_model_take(model, make_event(second, reason), top_view.total);
 }
 
 /* clang-format off */
@@ -128,7 +128,7 @@ static void test_80_by_24(void **state)
     take(&model, 0, "");
     take(&model, 1, "");
     take(&model, 3, "");
-    drawn_expect(top_view_draw, &model, 80, 24, true, screen_80);
+    drawn_expect(&top_view, &model, 80, 24, true, screen_80);
     live_model_fini(&model);
 }
 
@@ -138,7 +138,7 @@ static void test_200_by_60(void **state)
     struct live_model model = {.server = "127.0.0.1:8080"};
     take(&model, 0, "");
     take(&model, 1, "answers from a snapshot of 12s ago");
-    drawn_expect(top_view_draw, &model, 200, 60, false, screen_200);
+    drawn_expect(&top_view, &model, 200, 60, false, screen_200);
     live_model_fini(&model);
 }
 
@@ -147,9 +147,9 @@ static void test_gone(void **state)
     (void)state;
     struct live_model model = {
         .server = "[::1]:8080", .is_away = true, .away_ms = 61000, .why = "Connection refused"};
-    drawn_expect(top_view_draw, &model, 80, 4, true, screen_gone);
+    drawn_expect(&top_view, &model, 80, 4, true, screen_gone);
     take(&model, 0, "");
-    drawn_expect(top_view_draw, &model, 80, 4, true, screen_old);
+    drawn_expect(&top_view, &model, 80, 4, true, screen_old);
     live_model_fini(&model);
 }
 
@@ -160,7 +160,7 @@ static void test_sizes(void **state)
     struct live_model model = {.server = "127.0.0.1:8080"};
     take(&model, 0, "");
     take(&model, 1, "x");
-    drawn_at_any_size(top_view_draw, &model);
+    drawn_at_any_size(&top_view, &model);
     live_model_fini(&model);
 }
 
@@ -178,9 +178,9 @@ static void test_odd_events(void **state)
     struct live_model model = {.server = "127.0.0.1:8080"};
     for (size_t i = 0; i < ARRAY_LEN(events); i++) {
         struct screen screen;
-        live_model_take(&model, live_event_parse(slice_str(events[i])), top_view_queries);
+        live_model_take(&model, live_event_parse(slice_str(events[i])), top_view.total);
         screen_init(&screen, 120, 40, true);
-        top_view_draw(&model, &screen);
+        live_screen_draw(&top_view, &model, &screen);
         screen_fini(&screen);
     }
     live_model_fini(&model);
@@ -195,7 +195,7 @@ static void test_no_figure_is_green(void **state)
     take(&model, 0, "");
     take(&model, 0, "");
     screen_init(&screen, 200, 60, true);
-    top_view_draw(&model, &screen);
+    live_screen_draw(&top_view, &model, &screen);
     for (size_t i = 0; i < screen.width * screen.height; i++) {
         const struct screen_cell *cell = &screen.cells[i];
         bool is_digit = cell->character >= '0' && cell->character <= '9';

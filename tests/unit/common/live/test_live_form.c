@@ -1,0 +1,109 @@
+#include "common/live/live_form.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+/* What a form makes of a page. */
+static void expect(const char *form, const char *page, const char *text)
+{
+    struct buf json, out;
+    buf_init(&json, 10000);
+    buf_init(&out, 10000);
+    buf_append_str(&json, page);
+    live_form_page(form, &json, &out);
+    assert_false(out.failed);
+    assert_string_equal(buf_cstr(&out), text);
+    buf_fini(&out);
+}
+
+static void test_values(void **state)
+{
+    (void)state;
+    expect("{t} {n} {o/t}{none}{o/none/none}.", "{\"t\":\"x\",\"n\":12,\"o\":{\"t\":\"y\"}}",
+           "x 12 y.");
+    expect("[{n|5}] [{none|3}] [{t|.2}] [{t|.9}]", "{\"t\":\"xyz\",\"n\":12}",
+           "[   12] [  0] [xy] [xyz]");
+    expect("{n|age},{n|long},{n|s},{n|ms},{n|age_ms}", "{\"n\":93784000}",
+           "1085d 11h,1085 d 11 h,26051h6m40s,26h3m4s,1d 2h");
+    expect("{n|long} {m|long} {none|micros} {m|micros8} {n|clock}", "{\"n\":61,\"m\":59}",
+           "1 m 1 s 59 s -     59us 00:00:00");
+}
+
+static void test_conditions(void **state)
+{
+    (void)state;
+    static const char page[] =
+        "{\"t\":\"up\",\"e\":\"\",\"z\":0,\"n\":-1,\"p\":2,\"b\":true,\"f\":false,"
+        "\"l\":[1],\"k\":[],\"o\":{\"a\":1},\"q\":{}}";
+    expect("{?t}y{/}{?p}y{/}{?b}y{/}{?l}y{/}{?o}y{/}", page, "yyyyy");
+    expect("{?e}y{/}{?z}y{/}{?n}y{/}{?f}y{/}{?k}y{/}{?q}y{/}{?none}y{/}", page, "");
+    expect("{??e}y{/}{??z}y{/}{??f}y{/}{??none}y{/}{?!z}n{/}{?!p}n{/}", page, "yyyn");
+    expect("{?t=up}a{:}b{/}{?t=down}a{:}b{/}{?none=}a{/}", page, "aba");
+    expect("{?t}{?z}a{:}b{?p}c{/}{/}{:}d{?p}e{:}f{/}{/}g", page, "bcg");
+}
+
+static void test_lists(void **state)
+{
+    (void)state;
+    static const char page[] = "{\"n\":7,\"l\":[\"x\",\"y\"],\"o\":{\"a\":1,\"b\":2},"
+                               "\"s\":[{\"k\":[1,2]},{\"k\":[3]}],\"k\":[]}";
+    expect("{*l}{?+}, {:}: {/}{#}{.}{^n}{/}", page, ": 1x7, 2y7");
+    expect("{*o/}{@}={.} {/}", page, "a=1 b=2 ");
+    expect("{*o}{a}{b}{^n}{/}{*k}x{/}{*none}x{/}{*none/}x{/}", page, "127");
+    expect("{*s}{*k}{?^+}n{:}f{/}{?+}n{:}f{/}{.}{/}{/}", page, "ff1fn2nf3");
+}
+
+/* Nothing that moves a cursor gets to a terminal; one ? for what JSON cannot have. */
+static void test_bytes_of_others(void **state)
+{
+    (void)state;
+    expect("{t}\n", "{\"t\":\"a\\u001b[1m\\n\\u00e4\\u0000b\\ufffdc{t}\"}", "a?[1m?\?\?\?b?c{t}\n");
+}
+
+static void test_pages_that_do_not_fit(void **state)
+{
+    (void)state;
+    struct buf json, out;
+    buf_init(&json, 4);
+    buf_init(&out, 100);
+    buf_append_str(&json, "{\"t\":1}");
+    live_form_page("x", &json, &out);
+    assert_true(out.failed);
+    buf_fini(&out);
+}
+
+static void test_rates(void **state)
+{
+    (void)state;
+    struct live_model model = {.server = ""};
+    struct live_scope scope;
+    struct buf out;
+    buf_init(&out, 1000);
+    live_model_take(&model, live_event_parse(slice_str("{\"time_ms\":1000,\"o\":{\"a\":1}}")), "o");
+    live_model_take(
+        &model,
+        live_event_parse(slice_str("{\"time_ms\":3000,\"t\":\"\\u001b\",\"o\":{\"a\":5,\"b\":4}}")),
+        "o");
+    scope = (struct live_scope){.now = model.now, .before = model.before};
+    live_form_write("{*o/}{@} {.|rate6} {/}{t}{?o/a|rate}y{/}{?t|rate}y{/}", &scope, &model, &out);
+    assert_string_equal(buf_cstr(&out), "a    2.0 b    2.0 \x1by");
+    buf_fini(&out);
+    live_model_fini(&model);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_conditions),
+        cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_bytes_of_others),
+        cmocka_unit_test(test_pages_that_do_not_fit),
+        cmocka_unit_test(test_rates),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
