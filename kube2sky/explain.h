@@ -1,6 +1,6 @@
 /* Why a Service's records are in etcd, or not: `GET /explain?service=NAMESPACE/SERVICE` and
  * `kube2sky --explain`. explain.c gathers what the inventory and the reconciler know,
- * explain_json.c and explain_text.c write it. Changes nothing. On the main loop, but for
+ * explain_page.c writes it. Changes nothing. On the main loop, but for
  * explain_client. */
 #ifndef KUBE2SKY_EXPLAIN_H
 #define KUBE2SKY_EXPLAIN_H

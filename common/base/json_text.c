@@ -29,7 +29,7 @@ static size_t character_len(const uint8_t *p, size_t left)
     return 0;
 }
 
-static void append_character(struct buf *out, const uint8_t *p, size_t len)
+static void append_json_character(struct buf *out, const uint8_t *p, size_t len)
 {
     if (len == 0) {
         buf_append_str(out, "\xef\xbf\xbd");
@@ -50,7 +50,7 @@ void json_text_string(struct buf *out, struct slice bytes)
     buf_append_char(out, '"');
     while (left > 0) {
         size_t len = character_len(p, left);
-        append_character(out, p, len);
+        append_json_character(out, p, len);
         size_t taken = len ? len : 1;
         p += taken;
         left -= taken;
@@ -58,13 +58,40 @@ void json_text_string(struct buf *out, struct slice bytes)
     buf_append_char(out, '"');
 }
 
+static void append_member(struct buf *out, const char *name)
+{
+    char last = out->len > 0 ? (char)out->data[out->len - 1] : '{';
+    buf_append_str(out, last == '{' || last == '[' || last == '\n' || last == ' ' ? "" : ",");
+    if (name) {
+        buf_printf(out, "\"%s\":", name);
+    }
+}
+
+void json_text_slice_field(struct buf *out, const char *name, struct slice value)
+{
+    append_member(out, name);
+    json_text_string(out, value);
+}
+
 void json_text_string_field(struct buf *out, const char *name, const char *value)
 {
-    buf_printf(out, ",\"%s\":", name);
-    json_text_string(out, slice_str(value));
+    json_text_slice_field(out, name, slice_str(value));
 }
 
 void json_text_number_field(struct buf *out, const char *name, uint64_t value)
 {
-    buf_printf(out, ",\"%s\":%" PRIu64, name, value);
+    append_member(out, name);
+    buf_printf(out, "%" PRIu64, value);
+}
+
+void json_text_flag_field(struct buf *out, const char *name, bool value)
+{
+    append_member(out, name);
+    buf_append_str(out, value ? "true" : "false");
+}
+
+void json_text_open(struct buf *out, const char *name, char first)
+{
+    append_member(out, name);
+    buf_append_char(out, first);
 }

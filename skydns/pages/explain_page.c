@@ -3,8 +3,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
-#include "common/base/duration.h"
+#include "common/base/clock.h"
 #include "common/base/json_text.h"
 #include "common/dns/dns_names.h"
 #include "common/dns/record.h"
@@ -40,14 +41,7 @@ static const struct {
     [EXPLAIN_VEILED] = {"veiled", "the client may not see it"},
 };
 
-static void append_key(const struct store_record *record, struct slice prefix, struct buf *out)
-{
-    struct dname name;
-    store_record_name(record, &name);
-    record_key_of(prefix, &name, out);
-}
-
-static const char *status_of(const struct explanation *x)
+static const char *explained_status(const struct explanation *x)
 {
     const struct explain_foreign *foreign = &x->foreign;
     if (x->who.is_refused || x->who.recursion == EXPLAIN_RECURSION_REFUSED) {
@@ -69,341 +63,343 @@ static const char *status_of(const struct explanation *x)
     return x->plan ? dns_rcode_name(x->plan->rcode) : "not from here";
 }
 
-/* ---- Text ---- */
+/* ---- What the answer is ---- */
 
-static void text_section(const struct explanation *x, const char *title, const struct rr *rrs,
-                         size_t count, struct buf *out)
+void explain_page_put_name(const char *field, const struct dname *name, struct buf *out)
 {
+    char text[DNAME_TEXT_MAX];
+    json_text_string_field(out, field, dname_to_text(name, text));
+}
+
+static void explain_put_near(const struct dname *near, size_t count, struct buf *out)
+{
+    json_text_open(out, "near", '[');
     for (size_t i = 0; i < count; i++) {
-        buf_append_str(out, i == 0 ? title : "           ");
-        rr_text(&rrs[i], &x->plan->soa, out);
-        buf_append_char(out, '\n');
+        explain_page_put_name(NULL, &near[i], out);
     }
+    buf_append_char(out, ']');
 }
 
-void explain_text_age(uint32_t s, struct buf *out)
-{
-    if (s >= 86400) {
-        buf_printf(out, "%" PRIu32 " d %" PRIu32 " h", s / 86400, s % 86400 / 3600);
-    } else if (s >= 3600) {
-        buf_printf(out, "%" PRIu32 " h %" PRIu32 " m", s / 3600, s % 3600 / 60);
-    } else if (s >= 60) {
-        buf_printf(out, "%" PRIu32 " m %" PRIu32 " s", s / 60, s % 60);
-    } else {
-        buf_printf(out, "%" PRIu32 " s", s);
-    }
-}
-
-/* Bytes from values: prints only what is safe on a terminal. */
-static void append_plain(struct slice text, struct buf *out)
-{
-    for (size_t i = 0; i < text.len; i++) {
-        char c = text.ptr[i];
-        buf_append_char(out, c >= ' ' && c <= '~' ? c : '?');
-    }
-}
-
-static void append_value(const struct store_record *record, struct buf *out)
-{
-    char host[DNAME_TEXT_MAX];
-    buf_append_str(out, " = ");
-    append_plain(store_record_host_text(record, host), out);
-    if (record->port) {
-        buf_printf(out, " port %u", record->port);
-    }
-    if (record->lens[RECORD_TEXT]) {
-        buf_append_str(out, " text \"");
-        append_plain(store_record_string(record, RECORD_TEXT), out);
-        buf_append_char(out, '"');
-    }
-    if (record->has_escapes) {
-        buf_append_str(out, " served as \"");
-        append_plain(store_record_text_bytes(record), out);
-        buf_append_char(out, '"');
-    }
-    if (record->lens[RECORD_GROUP]) {
-        buf_append_str(out, " group ");
-        append_plain(store_record_string(record, RECORD_GROUP), out);
-    }
-}
-
-static void text_record(const struct explanation *x, const struct explain_record *r,
-                        struct buf *out)
-{
-    struct dname name;
-    buf_append_str(out, r->rule == EXPLAIN_GAVE ? "  + " : "  - ");
-    append_key(r->record, x->prefix, out);
-    append_value(r->record, out);
-    buf_printf(out, "\n      revision %" PRId64 ", known for ", r->record->mod_revision);
-    explain_text_age(record_page_known_s(r->record), out);
-    store_record_name(r->record, &name);
-    (void)explain_text_change(x, &name, r->record->mod_revision, "; ", out); /* if it is known */
-    if (r->rule != EXPLAIN_GAVE) {
-        bool has_other = r->rule == EXPLAIN_DUPLICATE && r->other;
-        buf_printf(out, "; %s",
-                   r->rule == EXPLAIN_DUPLICATE && !r->other ? "gave the same record as another key"
-                                                             : rules[r->rule].text);
-        if (has_other) {
-            buf_append_char(out, ' ');
-            append_key(r->other, x->prefix, out);
-        }
-    }
-    buf_append_char(out, '\n');
-}
-
-static void text_absent(const struct explanation *x, const struct explain_name *n, struct buf *out)
-{
-    char text[DNAME_TEXT_MAX];
-    buf_append_str(out, " does not exist: no key at or below it\n");
-    if (n->closest.len > 1) {
-        buf_printf(out, "  the last name above it that does is %s\n",
-                   dname_to_text(&n->closest, text));
-    }
-    bool is_known = explain_text_change(x, &n->name, 0, "  its key was ", out);
-    buf_append_str(out, is_known ? "\n" : "");
-    explain_text_near("  did you mean: ", n->near, n->near_count, out);
-}
-
-static void text_name(const struct explanation *x, const struct explain_name *n, struct buf *out)
-{
-    char text[DNAME_TEXT_MAX];
-    buf_printf(out, "\n%s", dname_to_text(&n->name, text));
-    if (n->from) {
-        buf_append_str(out, " (the host of ");
-        append_key(n->from, x->prefix, out);
-        buf_append_char(out, ')');
-    }
-    if (n->is_too_large) {
-        buf_append_str(out, " has more keys than are examined here\n");
-    } else if (n->exists) {
-        buf_printf(out, " exists; keys at or below it: %zu\n", n->record_total);
-    } else {
-        text_absent(x, n, out);
-    }
-    for (size_t i = 0; i < n->record_count; i++) {
-        text_record(x, &n->records[i], out);
-    }
-    if (n->record_total > n->record_count) {
-        buf_printf(out, "  ... %zu more\n", n->record_total - n->record_count);
-    }
-    for (size_t i = 0; i < n->broken_count; i++) {
-        buf_append_str(out, "  ! ");
-        append_plain(n->broken[i].key, out);
-        buf_printf(out,
-                   "\n      revision %" PRId64 "; cannot be used: ", n->broken[i].mod_revision);
-        append_plain(slice_str(n->broken[i].reason), out);
-        buf_append_char(out, '\n');
-    }
-}
-
-static void text_serial(const struct explanation *x, struct buf *out)
-{
-    const struct explain_serial *serial = &x->serial;
-    char domain[DNAME_TEXT_MAX];
-    if (!serial->is_shown) {
-        return;
-    }
-    buf_printf(out, "serial     %" PRIu32 ": ", serial->value);
-    if (serial->is_hour) {
-        buf_append_str(out, "the start of the hour, since nobody may transfer the zone\n");
-    } else if (!serial->is_known) {
-        buf_append_str(out, "etcd has not said yet above which base serials are counted\n");
-    } else {
-        buf_printf(out, "etcd's revision %" PRId64 ", of %s, above the base %" PRIu32,
-                   serial->revision, serial->is_of_base ? "the base" : "the zone's last change",
-                   serial->base);
-        if (serial->has_key) {
-            size_t len = strlen(dname_to_text(&serial->domain, domain)); /* with its dot */
-            buf_printf(out, ", of the key /kube2sky/%.*s/serial", (int)len - 1, domain);
-        } else {
-            buf_append_str(out, ", as no key of kube2sky's has one");
-        }
-        buf_printf(out, ", and %" PRIu32 " for the settings\n", serial->settings_part);
-    }
-}
-
-void explain_page_text(const struct explanation *x, struct buf *out)
-{
-    char name[DNAME_TEXT_MAX], type[DNS_TYPE_TEXT_MAX];
-    buf_printf(out, "%s %s: %s", dname_to_text(&x->asked, name),
-               dns_type_text(x->question.type, type), status_of(x));
-    if (x->keys.set) {
-        buf_printf(out, ", answers: %zu", x->keys.set->count);
-    } else if (x->plan && x->plan->rcode == DNS_RCODE_NOERROR) {
-        buf_printf(out, ", answers: %zu%s", x->plan->answers.count,
-                   x->external_count ? " and what nameservers say" : "");
-    } else if (x->foreign.source == EXPLAIN_FROM_CACHE && x->foreign.kept.answers > 0) {
-        buf_printf(out, ", answers: %u", x->foreign.kept.answers);
-    }
-    buf_printf(out, "; etcd revision %" PRId64 "\n", x->revision);
-    if (x->is_from_snapshot) {
-        char age[DURATION_TEXT_MAX];
-        buf_printf(out, "snapshot   answers come from a snapshot of %s ago\n",
-                   duration_text_s(x->snapshot_age_s, age));
-    }
-    explain_text_state(x, out);
-    explain_text_who(x, out);
-    explain_text_search(x, out);
-    if (x->why) {
-        buf_printf(out, "why        %s\n", x->why);
-    }
-    explain_text_near("similar    did you mean: ", x->near, x->near_count, out);
-    explain_text_keys(x, out);
-    if (x->plan && !x->keys.set) {
-        text_section(x, "answer     ", x->plan->answers.items, x->plan->answers.count, out);
-        text_section(x, "authority  ", x->plan->authorities, x->plan->authority_count, out);
-        text_section(x, "additional ", x->plan->additionals.items, x->plan->additionals.count, out);
-    }
-    text_serial(x, out);
-    explain_text_signed(x, out);
-    explain_text_foreign(x, out);
-    for (size_t i = 0; i < x->name_count; i++) {
-        text_name(x, &x->names[i], out);
-    }
-}
-
-/* ---- JSON ---- */
-
-static void json_name(const char *field, const struct dname *name, struct buf *out)
-{
-    char text[DNAME_TEXT_MAX];
-    buf_printf(out, "\"%s\":", field);
-    json_text_string(out, slice_str(dname_to_text(name, text)));
-}
-
-static void json_key(const char *field, const struct store_record *record, struct slice prefix,
-                     struct buf *out)
-{
-    struct buf key;
-    buf_init(&key, prefix.len + DNAME_MAX);
-    append_key(record, prefix, &key);
-    buf_printf(out, ",\"%s\":", field);
-    json_text_string(out, buf_slice(&key));
-    buf_fini(&key);
-}
-
-static void json_section(const struct explanation *x, const char *field, const struct rr *rrs,
-                         size_t count, struct buf *out)
+static void explain_put_section(const struct explanation *x, const char *field,
+                                const struct rr *rrs, size_t count, struct buf *out)
 {
     struct buf text;
     buf_init(&text, RR_TEXT_MAX);
     for (size_t i = 0; i < count; i++) {
         buf_clear(&text);
         rr_text(&rrs[i], &x->plan->soa, &text);
-        buf_printf(out, i == 0 ? ",\n\"%s\":[" : ",", field);
-        json_text_string(out, buf_slice(&text));
+        if (i == 0) {
+            buf_append_str(out, ",\n");
+            json_text_open(out, field, '[');
+        }
+        json_text_slice_field(out, NULL, buf_slice(&text));
     }
     buf_append_str(out, count ? "]" : "");
     buf_fini(&text);
 }
 
-static void json_records(const struct explanation *x, const struct explain_name *n, struct buf *out)
+/* As any program reads data of a type that it does not know: RFC 3597 5. */
+static void append_unknown_record(const struct explanation *x, struct slice data, struct buf *out)
 {
-    struct dname name;
-    buf_printf(out, ",\"key_count\":%zu,\"keys\":[", n->record_total);
-    for (size_t i = 0; i < n->record_count; i++) {
-        const struct explain_record *r = &n->records[i];
-        buf_append_str(out, i ? ",\n {" : "\n {");
-        record_page_fields(r->record, x->prefix, out);
-        buf_printf(out, ",\"rule\":\"%s\"", rules[r->rule].word);
-        store_record_name(r->record, &name);
-        explain_json_change(x, &name, r->record->mod_revision, out);
-        if (r->other) {
-            json_key("instead", r->other, x->prefix, out);
+    char name[DNAME_TEXT_MAX], type[DNS_TYPE_TEXT_MAX];
+    buf_printf(out, "%s %" PRIu32 " %s \\# %zu ", dname_to_text(&x->question.name, name),
+               x->keys.ttl_s, dns_type_text(x->question.type, type), data.len);
+    for (size_t i = 0; i < data.len; i++) {
+        buf_printf(out, "%02X", (uint8_t)data.ptr[i]);
+    }
+}
+
+/* The answer, if it is keys of -dnssec. */
+static void explain_put_keys(const struct explanation *x, struct buf *out)
+{
+    /* A name escaped twice; hexadecimal data. */
+    enum { RECORD_TEXT_MAX = 2 * DNAME_TEXT_MAX + 2 * SIGNING_KEY_RDATA_MAX + 64 };
+    struct buf text;
+    buf_init(&text, RECORD_TEXT_MAX);
+    for (size_t i = 0; i < x->keys.set->count; i++) {
+        buf_clear(&text);
+        append_unknown_record(x, x->keys.set->rdata[i], &text);
+        if (i == 0) {
+            buf_append_str(out, ",\n");
+            json_text_open(out, "answer", '[');
         }
+        json_text_slice_field(out, NULL, buf_slice(&text));
+    }
+    buf_append_str(out, x->keys.set->count > 0 ? "]" : "");
+    buf_fini(&text);
+}
+
+static void explain_put_answer(const struct explain_page *p)
+{
+    const struct explanation *x = p->x;
+    if (x->keys.set) {
+        explain_put_keys(x, p->out);
+    } else if (x->plan) {
+        explain_put_section(x, "answer", x->plan->answers.items, x->plan->answers.count, p->out);
+        explain_put_section(x, "authority", x->plan->authorities, x->plan->authority_count, p->out);
+        explain_put_section(x, "additional", x->plan->additionals.items, x->plan->additionals.count,
+                            p->out);
+    }
+    if (!p->is_for_text) {
+        return;
+    }
+    if (x->keys.set) {
+        json_text_number_field(p->out, "answers", x->keys.set->count);
+    } else if (x->plan && x->plan->rcode == DNS_RCODE_NOERROR) {
+        json_text_number_field(p->out, "answers", x->plan->answers.count);
+        json_text_flag_field(p->out, "elsewhere", x->external_count > 0);
+    } else if (x->foreign.source == EXPLAIN_FROM_CACHE && x->foreign.kept.answers > 0) {
+        json_text_number_field(p->out, "answers", x->foreign.kept.answers);
+    }
+}
+
+static void explain_put_serial(const struct explain_page *p)
+{
+    const struct explain_serial *serial = &p->x->serial;
+    struct buf *out = p->out;
+    if (!serial->is_shown) {
+        return;
+    }
+    buf_append_str(out, ",\n");
+    json_text_open(out, "serial", '{');
+    json_text_number_field(out, "value", serial->value);
+    if (!serial->is_hour && serial->is_known) {
+        json_text_number_field(out, "base", serial->base);
+        buf_printf(out, ",\"revision\":%" PRId64, serial->revision);
+        json_text_number_field(out, "settings", serial->settings_part);
+        json_text_flag_field(out, "has_key", serial->has_key);
+    }
+    if (p->is_for_text) {
+        json_text_flag_field(out, "hour", serial->is_hour);
+        json_text_flag_field(out, "of_base", serial->is_of_base);
+        explain_page_put_name("domain", &serial->domain, out);
+    }
+    buf_append_char(out, '}');
+}
+
+/* ---- What it is signed with ---- */
+
+/* A signature that has ended is not one. */
+static int64_t signature_left_s(int64_t end_s)
+{
+    int64_t left = end_s - clock_wall_s();
+    return end_s > 0 && left > 0 ? left : 0;
+}
+
+static void explain_put_signing_key(const struct signing_key *key, int64_t end_s, struct buf *out)
+{
+    char end[64];
+    struct tm utc;
+    time_t when = (time_t)end_s;
+    int64_t left_s = signature_left_s(end_s);
+    json_text_open(out, NULL, '{');
+    json_text_number_field(out, "tag", key->tag);
+    json_text_number_field(out, "algorithm", key->algorithm);
+    if (left_s > 0) {
+        bool is_time =
+            gmtime_r(&when, &utc) && strftime(end, sizeof(end), "%Y-%m-%dT%H:%M:%SZ", &utc) > 0;
+        json_text_string_field(out, "expires", is_time ? end : "");
+        json_text_number_field(out, "left_s", (uint64_t)left_s);
+    }
+    buf_append_char(out, '}');
+}
+
+static void explain_put_signed(const struct explanation *x, struct buf *out)
+{
+    char type[DNS_TYPE_TEXT_MAX];
+    for (size_t s = 0; s < x->signed_count; s++) {
+        const struct signed_set_shown *set = &x->signed_sets[s];
+        buf_append_str(out, s == 0 ? ",\n\"signed\":[{" : ",\n {");
+        explain_page_put_name("name", &set->owner, out);
+        json_text_string_field(out, "type", dns_type_text(set->type, type));
+        explain_page_put_name("zone", &set->zone->name, out);
+        json_text_open(out, "keys", '[');
+        for (size_t i = 0; i < set->zone->key_count; i++) {
+            if (set->ends_s[i] >= 0) {
+                explain_put_signing_key(set->zone->keys[i], set->ends_s[i], out);
+            }
+        }
+        buf_append_str(out, "]}");
+    }
+    buf_append_str(out, x->signed_count ? "]" : "");
+}
+
+/* ---- etcd and the domain ---- */
+
+static void explain_put_state(const struct explanation *x, struct buf *out)
+{
+    const struct explain_etcd *etcd = &x->etcd;
+    buf_append_str(out, ",\n");
+    json_text_open(out, "etcd", '{');
+    json_text_flag_field(out, "connected", !etcd->is_away);
+    if (etcd->is_away) {
+        buf_printf(out, ",\"away_s\":%" PRId64, etcd->away_s);
+        json_text_string_field(out, "reason", etcd->reason);
+    }
+    if (etcd->has_records) {
+        buf_printf(out, ",\"age_s\":%" PRId64, etcd->age_s);
+    }
+    if (etcd->is_holding_old) {
+        buf_printf(out, ",\"holding_s\":%" PRId64, etcd->holding_s);
+    }
+    buf_append_char(out, '}');
+    if (x->zone) {
+        explain_page_put_name("domain", &x->zone->domain, out);
+        buf_append_str(out, x->zone->is_incomplete ? ",\"incomplete\":true" : "");
+    }
+}
+
+/* The labels from the root down to the name. */
+static void explain_put_tree(const struct explanation *x, struct buf *out)
+{
+    for (size_t i = 0; i < x->level_count; i++) {
+        const struct explain_level *level = &x->levels[i];
+        buf_append_str(out, i ? ",\n {" : ",\n\"tree\":[\n {");
+        explain_page_put_name("name", &level->name, out);
+        json_text_flag_field(out, "exists", level->exists);
+        json_text_flag_field(out, "record", level->has_record);
+        json_text_number_field(out, "records", level->below);
         buf_append_char(out, '}');
     }
-    buf_append_char(out, ']');
+    buf_append_str(out, x->level_count ? "]" : "");
 }
 
-static void json_near(const struct explanation *x, const struct explain_name *n, struct buf *out)
+/* ---- Names and their keys ---- */
+
+static void explain_put_key(const char *field, const struct store_record *record,
+                            struct slice prefix, struct buf *out)
 {
-    buf_append_char(out, ',');
-    json_name("closest", &n->closest, out);
-    explain_json_near(n->near, n->near_count, out);
-    explain_json_change(x, &n->name, 0, out);
+    struct dname name;
+    struct buf key;
+    buf_init(&key, prefix.len + DNAME_MAX);
+    store_record_name(record, &name);
+    record_key_of(prefix, &name, &key);
+    json_text_slice_field(out, field, buf_slice(&key));
+    buf_fini(&key);
 }
 
-static void json_broken(const struct explain_name *n, struct buf *out)
+/* The latest change of the name, if it is known; `revision` 0: whatever it is, else only this. */
+static void explain_put_change(const struct explain_page *p, const struct dname *name,
+                               int64_t revision)
+{
+    const struct recent_change *change =
+        p->x->recent ? recent_changes_find(p->x->recent, name) : NULL;
+    if (!change || (revision != 0 && change->revision != revision)) {
+        return;
+    }
+    buf_append_str(p->out, ",\"change\":");
+    change_page_one(change, p->x->prefix, p->out);
+    if (p->is_for_text) {
+        int64_t ago_s = (clock_wall_ms() - change->time_ms) / 1000;
+        json_text_number_field(p->out, "change_ago_s", (uint64_t)(ago_s > 0 ? ago_s : 0));
+    }
+}
+
+static void explain_put_record(const struct explain_page *p, const struct explain_record *r)
+{
+    struct dname name;
+    record_page_fields(r->record, p->x->prefix, p->out);
+    json_text_string_field(p->out, "rule", rules[r->rule].word);
+    store_record_name(r->record, &name);
+    explain_put_change(p, &name, r->record->mod_revision);
+    if (r->other) {
+        explain_put_key("instead", r->other, p->x->prefix, p->out);
+    }
+    if (p->is_for_text) {
+        bool has_twin = r->rule == EXPLAIN_DUPLICATE && !r->other;
+        json_text_string_field(p->out, "rule_text",
+                               has_twin ? "gave the same record as another key"
+                                        : rules[r->rule].text);
+    }
+    buf_append_char(p->out, '}');
+}
+
+static void explain_put_records(const struct explain_page *p, const struct explain_name *n)
+{
+    json_text_number_field(p->out, "key_count", n->record_total);
+    json_text_open(p->out, "keys", '[');
+    for (size_t i = 0; i < n->record_count; i++) {
+        buf_append_str(p->out, i ? ",\n {" : "\n {");
+        explain_put_record(p, &n->records[i]);
+    }
+    buf_append_char(p->out, ']');
+}
+
+static void explain_put_broken(const struct explain_name *n, struct buf *out)
 {
     for (size_t i = 0; i < n->broken_count; i++) {
-        buf_append_str(out, i ? ",{\"key\":" : ",\"broken\":[{\"key\":");
-        json_text_string(out, n->broken[i].key);
-        buf_append_str(out, ",\"reason\":");
-        json_text_string(out, slice_str(n->broken[i].reason));
+        if (i == 0) {
+            json_text_open(out, "broken", '[');
+        }
+        json_text_open(out, NULL, '{');
+        json_text_slice_field(out, "key", n->broken[i].key);
+        json_text_string_field(out, "reason", n->broken[i].reason);
         buf_printf(out, ",\"revision\":%" PRId64 "}", n->broken[i].mod_revision);
     }
     buf_append_str(out, n->broken_count ? "]" : "");
 }
 
-static void json_one(const struct explanation *x, const struct explain_name *n, struct buf *out)
+static void explain_put_one(const struct explain_page *p, const struct explain_name *n)
 {
-    buf_append_char(out, '{');
-    json_name("name", &n->name, out);
+    buf_append_char(p->out, '{');
+    explain_page_put_name("name", &n->name, p->out);
     if (n->from) {
-        json_key("host_of", n->from, x->prefix, out);
+        explain_put_key("host_of", n->from, p->x->prefix, p->out);
     }
-    buf_printf(out, ",\"exists\":%s", n->exists ? "true" : "false");
+    json_text_flag_field(p->out, "exists", n->exists);
     if (n->exists) {
-        json_records(x, n, out);
+        explain_put_records(p, n);
     } else {
-        json_near(x, n, out);
+        explain_page_put_name("closest", &n->closest, p->out);
+        explain_put_near(n->near, n->near_count, p->out);
+        explain_put_change(p, &n->name, 0);
     }
-    json_broken(n, out);
-    buf_append_char(out, '}');
+    explain_put_broken(n, p->out);
+    if (p->is_for_text) {
+        json_text_flag_field(p->out, "too_large", n->is_too_large);
+        json_text_number_field(p->out, "keys_more", n->record_total - n->record_count);
+    }
+    buf_append_char(p->out, '}');
 }
 
-static void json_serial(const struct explanation *x, struct buf *out)
+/* ---- All ---- */
+
+void explain_page_put(const struct explain_page *p)
 {
-    const struct explain_serial *serial = &x->serial;
-    if (!serial->is_shown) {
-        return;
+    const struct explanation *x = p->x;
+    struct buf *out = p->out;
+    char type[DNS_TYPE_TEXT_MAX];
+    buf_append_char(out, '{');
+    explain_page_put_name("name", &x->asked, out);
+    json_text_string_field(out, "type", dns_type_text(x->question.type, type));
+    buf_printf(out, ",\"revision\":%" PRId64, x->revision);
+    json_text_string_field(out, "status", explained_status(x));
+    if (x->is_from_snapshot) {
+        buf_printf(out, ",\"snapshot_age_s\":%" PRId64, x->snapshot_age_s);
     }
-    buf_printf(out, ",\n\"serial\":{\"value\":%" PRIu32, serial->value);
-    if (!serial->is_hour && serial->is_known) {
-        buf_printf(out,
-                   ",\"base\":%" PRIu32 ",\"revision\":%" PRId64 ",\"settings\":%" PRIu32
-                   ",\"has_key\":%s",
-                   serial->base, serial->revision, serial->settings_part,
-                   serial->has_key ? "true" : "false");
+    explain_put_state(x, out);
+    explain_page_put_who(p);
+    explain_page_put_search(p);
+    if (x->near_count > 0) {
+        explain_put_near(x->near, x->near_count, out);
     }
-    buf_append_char(out, '}');
+    if (x->why) {
+        json_text_string_field(out, "why", x->why);
+    }
+    explain_put_answer(p);
+    explain_put_serial(p);
+    explain_put_signed(x, out);
+    explain_page_put_foreign(p);
+    explain_put_tree(x, out);
+    buf_append_str(out, ",\n\"names\":[");
+    for (size_t i = 0; i < x->name_count; i++) {
+        buf_append_str(out, i ? ",\n" : "");
+        explain_put_one(p, &x->names[i]);
+    }
+    buf_append_str(out, "]}\n");
 }
 
 void explain_page_json(const struct explanation *x, struct buf *out)
 {
-    char type[DNS_TYPE_TEXT_MAX];
-    buf_append_char(out, '{');
-    json_name("name", &x->asked, out);
-    buf_printf(out, ",\"type\":\"%s\",\"revision\":%" PRId64 ",\"status\":\"%s\"",
-               dns_type_text(x->question.type, type), x->revision, status_of(x));
-    if (x->is_from_snapshot) {
-        buf_printf(out, ",\"snapshot_age_s\":%" PRId64, x->snapshot_age_s);
-    }
-    explain_json_state(x, out);
-    explain_json_who(x, out);
-    explain_json_search(x, out);
-    if (x->near_count > 0) {
-        explain_json_near(x->near, x->near_count, out);
-    }
-    if (x->why) {
-        buf_append_str(out, ",\"why\":");
-        json_text_string(out, slice_str(x->why));
-    }
-    explain_json_keys(x, out);
-    if (x->plan && !x->keys.set) {
-        json_section(x, "answer", x->plan->answers.items, x->plan->answers.count, out);
-        json_section(x, "authority", x->plan->authorities, x->plan->authority_count, out);
-        json_section(x, "additional", x->plan->additionals.items, x->plan->additionals.count, out);
-    }
-    json_serial(x, out);
-    explain_json_signed(x, out);
-    explain_json_foreign(x, out);
-    explain_json_tree(x, out);
-    buf_append_str(out, ",\n\"names\":[");
-    for (size_t i = 0; i < x->name_count; i++) {
-        buf_append_str(out, i ? ",\n" : "");
-        json_one(x, &x->names[i], out);
-    }
-    buf_append_str(out, "]}\n");
+    explain_page_put(&(struct explain_page){x, false, out});
 }

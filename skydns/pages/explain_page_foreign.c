@@ -36,16 +36,11 @@ static const struct {
     [CACHE_TOO_LARGE] = {"too-large", "it is too large"},
 };
 
-static const char *state_of(const struct explain_foreign *x, size_t server)
+static const char *nameserver_state(const struct explain_foreign *x, size_t server)
 {
     return x->states.looping >> server & 1 ? "looping"
            : x->states.dead >> server & 1  ? "dead"
                                            : "ok";
-}
-
-static bool is_asked(const struct explain_foreign *x, size_t server)
-{
-    return x->states.asked >> server & 1;
 }
 
 /* Since then. */
@@ -63,287 +58,182 @@ static uint32_t plain_left_s(const struct explain_foreign *x, size_t server)
     return until_s > now_s ? until_s - now_s : 0;
 }
 
-static uint32_t unkept_s(const struct explain_foreign *x)
-{
-    return (uint32_t)((clock_monotonic_ms() - x->unkept.at_ms) / 1000);
-}
-
 static bool has_records(const struct explain_foreign *x)
 {
     return x->kept.state == CACHE_FRESH || x->kept.state == CACHE_STALE;
 }
 
-/* ---- Text ---- */
+static void foreign_put_server(const char *field, const struct nameserver *server, struct buf *out)
+{
+    char text[NAMESERVER_TEXT_MAX];
+    json_text_string_field(out, field, nameserver_format(server, text));
+}
 
-static void text_kept(const struct explain_foreign *x, struct buf *out)
+/* The cache entry, for the text. */
+static void foreign_put_entry(const struct explain_foreign *x, struct buf *out)
 {
     const struct cache_hit *kept = &x->kept;
     const struct nameserver sender = explain_foreign_sender(x, &kept->nameserver);
-    char text[NAMESERVER_TEXT_MAX];
+    json_text_open(out, "entry", '{');
     if (kept->state == CACHE_FAILED) {
-        buf_append_str(out, "the question has just failed: SERVFAIL, no nameserver is asked");
+        buf_append_str(out, "\"failed\":true}");
         return;
     }
-    buf_append_str(out, kept->is_negative ? "a denial, for " : "for ");
-    explain_text_age(kept->kept_s, out);
-    buf_printf(out, ", from %s; ", nameserver_format(&sender, text));
+    json_text_flag_field(out, "negative", kept->is_negative);
+    json_text_number_field(out, "kept_s", kept->kept_s);
+    foreign_put_server("from", &sender, out);
     if (kept->state == CACHE_FRESH) {
-        buf_append_str(out, "expires in ");
-        explain_text_age(kept->left_s, out);
-    } else {
-        buf_append_str(out, kept->is_failing ? "expired, and used because nameservers fail"
-                                             : "expired, and used if nameservers fail");
+        json_text_number_field(out, "left_s", kept->left_s);
     }
+    json_text_flag_field(out, "failing", kept->is_failing);
+    buf_append_char(out, '}');
 }
 
-static void text_unkept(const struct explain_foreign *x, struct buf *out)
-{
-    const struct nameserver sender = explain_foreign_sender(x, &x->unkept.nameserver);
-    char text[NAMESERVER_TEXT_MAX];
-    buf_append_str(out, "not kept   the last reply, ");
-    explain_text_age(unkept_s(x), out);
-    buf_printf(out, " ago from %s: %s\n", nameserver_format(&sender, text),
-               verdicts[x->unkept.verdict].text);
-}
-
-static void text_state(const struct explain_foreign *x, size_t server, struct buf *out)
-{
-    const struct upstream_states *states = &x->states;
-    bool is_looping = states->looping >> server & 1, is_dead = states->dead >> server & 1;
-    if (is_looping || is_dead) {
-        buf_printf(out, ", %s", is_looping ? "leads back here" : "does not answer");
-        if (states->turned_s[server] > 0) {
-            buf_append_str(out, " (for ");
-            explain_text_age(passed_s(states->turned_s[server]), out);
-            buf_append_char(out, ')');
-        }
-    } else {
-        buf_append_str(out, is_asked(x, server) ? ", up" : ", not asked yet");
-    }
-    if (plain_left_s(x, server) > 0) {
-        buf_append_str(out, ", asked without EDNS for another ");
-        explain_text_age(plain_left_s(x, server), out);
-    }
-    if (states->failed_s[server] > 0) {
-        buf_append_str(out, ", last failed ");
-        explain_text_age(passed_s(states->failed_s[server]), out);
-        buf_append_str(out, " ago");
-    }
-    buf_append_char(out, '\n');
-}
-
-static void text_zone(const struct explain_foreign *x, struct buf *out)
-{
-    const struct foreign_zone *zone = x->zone;
-    char text[DNAME_TEXT_MAX], server[NAMESERVER_TEXT_MAX];
-    if (zone_is_stub(zone)) {
-        buf_printf(out, "stub zone  %s, from the %s\n", dname_to_text(&zone->name, text),
-                   zone->origin == ZONE_FROM_KEYS ? "keys in etcd" : origins[zone->origin]);
-    }
-    for (size_t i = 0; i < zone->server_count; i++) {
-        buf_printf(out, "%s%s", i ? "           " : "nameserver ",
-                   nameserver_format(&zone->servers[i], server));
-        text_state(x, i, out);
-    }
-}
-
-static void text_records(const struct explanation *x, struct buf *out)
-{
-    const struct cache_hit *kept = &x->foreign.kept;
-    struct reader r = reader_of(x->message, x->message_len);
-    size_t count = (size_t)kept->answers + kept->authorities;
-    reader_seek(&r, x->records_at);
-    for (size_t i = 0; i < count; i++) {
-        size_t line = out->len;
-        buf_append_str(out, i == kept->answers ? "authority  "
-                            : i == 0           ? "answer     "
-                                               : "           ");
-        if (!rr_text_read(&r, out)) {
-            out->len = line;
-            break;
-        }
-        buf_append_char(out, '\n');
-    }
-}
-
-/* If nameservers fail, other types than these two do without the addresses. */
-static void text_target(const struct explanation *x, const struct explain_foreign *target,
-                        struct buf *out)
-{
-    char name[DNAME_TEXT_MAX], type[DNS_TYPE_TEXT_MAX];
-    bool is_needed = x->question.type == DNS_TYPE_A || x->question.type == DNS_TYPE_AAAA;
-    buf_printf(out, "external   %s %s: ", dname_to_text(&target->question.name, name),
-               dns_type_text(target->question.type, type));
-    if (target->source == EXPLAIN_FROM_CACHE) {
-        buf_append_str(out, "kept ");
-        text_kept(target, out);
-    } else {
-        buf_append_str(out, "a nameserver is asked");
-        buf_append_str(out, is_needed ? "; SERVFAIL if none can say" : "");
-    }
-    buf_append_char(out, '\n');
-}
-
-void explain_text_foreign(const struct explanation *x, struct buf *out)
-{
-    const struct explain_foreign *foreign = &x->foreign;
-    if (foreign->kept.state != CACHE_MISS) {
-        buf_append_str(out, "kept       ");
-        text_kept(foreign, out);
-        buf_append_char(out, '\n');
-    }
-    if (has_records(foreign)) {
-        text_records(x, out);
-    }
-    if (foreign->has_unkept) {
-        text_unkept(foreign, out);
-    }
-    if (foreign->zone) {
-        text_zone(foreign, out);
-    }
-    for (size_t i = 0; i < x->external_count; i++) {
-        text_target(x, &x->externals[i], out);
-    }
-}
-
-/* ---- JSON ---- */
-
-static void json_server(const char *field, const struct nameserver *server, struct buf *out)
-{
-    char text[NAMESERVER_TEXT_MAX];
-    buf_printf(out, "\"%s\":\"%s\"", field, nameserver_format(server, text));
-}
-
-static void json_source(const struct explain_foreign *x, struct buf *out)
+static void foreign_put_source(const struct explain_foreign *x, bool is_for_text, struct buf *out)
 {
     struct nameserver nameserver;
-    buf_printf(out, ",\n\"source\":\"%s\"", sources[x->source]);
+    buf_append_str(out, ",\n");
+    json_text_string_field(out, "source", sources[x->source]);
     if (explain_foreign_nameserver(x, &nameserver)) {
-        buf_append_char(out, ',');
-        json_server("nameserver", &nameserver, out);
+        foreign_put_server("nameserver", &nameserver, out);
     }
     if (x->source == EXPLAIN_FROM_HOSTS || x->source == EXPLAIN_FROM_CACHE) {
-        buf_printf(out, ",\"ttl_s\":%" PRIu32, x->ttl_s);
+        json_text_number_field(out, "ttl_s", x->ttl_s);
     }
     if (has_records(x)) {
-        buf_printf(out, ",\"kept_s\":%" PRIu32 ",\"kept\":\"%s\"", x->kept.kept_s,
-                   x->kept.state == CACHE_FRESH ? "fresh" : "stale");
+        json_text_number_field(out, "kept_s", x->kept.kept_s);
+        json_text_string_field(out, "kept", x->kept.state == CACHE_FRESH ? "fresh" : "stale");
     }
-    buf_append_str(out,
-                   x->kept.state == CACHE_FAILED || x->kept.is_failing ? ",\"failing\":true" : "");
+    if (x->kept.state == CACHE_FAILED || x->kept.is_failing) {
+        json_text_flag_field(out, "failing", true);
+    }
+    if (is_for_text && x->kept.state != CACHE_MISS) {
+        foreign_put_entry(x, out);
+    }
 }
 
-static void json_unkept(const struct explain_foreign *x, struct buf *out)
+static void foreign_put_unkept(const struct explain_foreign *x, bool is_for_text, struct buf *out)
 {
     const struct nameserver sender = explain_foreign_sender(x, &x->unkept.nameserver);
-    buf_printf(out, ",\"not_kept\":{\"reason\":\"%s\",\"ago_s\":%" PRIu32 ",",
-               verdicts[x->unkept.verdict].word, unkept_s(x));
-    json_server("nameserver", &sender, out);
+    json_text_open(out, "not_kept", '{');
+    json_text_string_field(out, "reason", verdicts[x->unkept.verdict].word);
+    json_text_number_field(out, "ago_s",
+                           (uint32_t)((clock_monotonic_ms() - x->unkept.at_ms) / 1000));
+    foreign_put_server("nameserver", &sender, out);
+    if (is_for_text) {
+        json_text_string_field(out, "reason_text", verdicts[x->unkept.verdict].text);
+    }
     buf_append_char(out, '}');
 }
 
-static void json_state(const struct explain_foreign *x, size_t server, struct buf *out)
+static void foreign_put_state(const struct explain_foreign *x, size_t server, struct buf *out)
 {
     const struct upstream_states *states = &x->states;
-    buf_printf(out, ",\"state\":\"%s\",\"asked\":%s", state_of(x, server),
-               is_asked(x, server) ? "true" : "false");
+    json_text_string_field(out, "state", nameserver_state(x, server));
+    json_text_flag_field(out, "asked", states->asked >> server & 1);
     if (states->turned_s[server] > 0) {
-        buf_printf(out, ",\"since_s\":%" PRIu32, passed_s(states->turned_s[server]));
+        json_text_number_field(out, "since_s", passed_s(states->turned_s[server]));
     }
     if (plain_left_s(x, server) > 0) {
-        buf_printf(out, ",\"without_edns_s\":%" PRIu32, plain_left_s(x, server));
+        json_text_number_field(out, "without_edns_s", plain_left_s(x, server));
     }
     if (states->failed_s[server] > 0) {
-        buf_printf(out, ",\"failed_s\":%" PRIu32, passed_s(states->failed_s[server]));
+        json_text_number_field(out, "failed_s", passed_s(states->failed_s[server]));
     }
     buf_append_char(out, '}');
 }
 
-static void json_zone(const struct explain_foreign *x, struct buf *out)
+static void foreign_put_zone(const struct explain_foreign *x, struct buf *out)
 {
     const struct foreign_zone *zone = x->zone;
-    char text[DNAME_TEXT_MAX];
     if (zone_is_stub(zone)) {
-        buf_append_str(out, ",\"zone\":");
-        json_text_string(out, slice_str(dname_to_text(&zone->name, text)));
-        buf_printf(out, ",\"zone_from\":\"%s\"", origins[zone->origin]);
+        explain_page_put_name("zone", &zone->name, out);
+        json_text_string_field(out, "zone_from", origins[zone->origin]);
     }
     for (size_t i = 0; i < zone->server_count; i++) {
-        buf_append_str(out, i ? ",{" : ",\"nameservers\":[{");
-        json_server("address", &zone->servers[i], out);
-        json_state(x, i, out);
+        if (i == 0) {
+            json_text_open(out, "nameservers", '[');
+        }
+        json_text_open(out, NULL, '{');
+        foreign_put_server("address", &zone->servers[i], out);
+        foreign_put_state(x, i, out);
     }
     buf_append_str(out, zone->server_count ? "]" : "");
 }
 
-static void json_section(struct reader *r, const char *field, size_t count, struct buf *out)
+static void foreign_put_section(struct reader *r, const char *field, size_t count, struct buf *out)
 {
     struct buf text;
     bool ok = true;
     buf_init(&text, RR_TEXT_MAX);
-    buf_printf(out, ",\n\"%s\":[", field);
+    buf_append_str(out, ",\n");
+    json_text_open(out, field, '[');
     for (size_t i = 0; i < count && ok; i++) {
         buf_clear(&text);
         ok = rr_text_read(r, &text);
         if (ok) {
-            buf_append_str(out, i ? "," : "");
-            json_text_string(out, buf_slice(&text));
+            json_text_slice_field(out, NULL, buf_slice(&text));
         }
     }
     buf_append_char(out, ']');
     buf_fini(&text);
 }
 
-static void json_records(const struct explanation *x, struct buf *out)
+static void foreign_put_records(const struct explanation *x, struct buf *out)
 {
     struct reader r = reader_of(x->message, x->message_len);
     reader_seek(&r, x->records_at);
     if (x->foreign.kept.answers) {
-        json_section(&r, "answer", x->foreign.kept.answers, out);
+        foreign_put_section(&r, "answer", x->foreign.kept.answers, out);
     }
     if (x->foreign.kept.authorities) {
-        json_section(&r, "authority", x->foreign.kept.authorities, out);
+        foreign_put_section(&r, "authority", x->foreign.kept.authorities, out);
     }
 }
 
 /* "db.example.com. A", and what is known of it. */
-static void json_targets(const struct explanation *x, struct buf *out)
+static void foreign_put_targets(const struct explain_page *p)
 {
+    const struct explanation *x = p->x;
+    struct buf *out = p->out;
     char name[DNAME_TEXT_MAX], type[DNS_TYPE_TEXT_MAX],
         text[DNAME_TEXT_MAX + DNS_TYPE_TEXT_MAX + 1];
     for (size_t i = 0; i < x->external_count; i++) {
         const struct external_question *q = &x->externals[i].question;
         (void)snprintf(text, sizeof(text), "%s %s", dname_to_text(&q->name, name),
                        dns_type_text(q->type, type)); /* always fits */
-        buf_append_str(out, i ? "," : ",\n\"external\":[");
-        json_text_string(out, slice_str(text));
+        buf_append_str(out, i ? "" : ",\n\"external\":[");
+        json_text_string_field(out, NULL, text);
     }
-    buf_append_str(out, x->external_count ? "]" : "");
     for (size_t i = 0; i < x->external_count; i++) {
         const struct external_question *q = &x->externals[i].question;
-        buf_append_str(out, i ? ",{\"name\":" : ",\n\"targets\":[{\"name\":");
-        json_text_string(out, slice_str(dname_to_text(&q->name, name)));
-        buf_printf(out, ",\"type\":\"%s\"", dns_type_text(q->type, type));
-        json_source(&x->externals[i], out);
+        buf_append_str(out, i ? ",{" : "],\n\"targets\":[{");
+        explain_page_put_name("name", &q->name, out);
+        json_text_string_field(out, "type", dns_type_text(q->type, type));
+        foreign_put_source(&x->externals[i], p->is_for_text, out);
+        if (p->is_for_text) { /* other types do without the addresses if nameservers fail */
+            json_text_flag_field(
+                out, "needed", x->question.type == DNS_TYPE_A || x->question.type == DNS_TYPE_AAAA);
+        }
         buf_append_char(out, '}');
     }
     buf_append_str(out, x->external_count ? "]" : "");
 }
 
-void explain_json_foreign(const struct explanation *x, struct buf *out)
+void explain_page_put_foreign(const struct explain_page *p)
 {
-    const struct explain_foreign *foreign = &x->foreign;
+    const struct explain_foreign *foreign = &p->x->foreign;
     if (foreign->source != EXPLAIN_FROM_HERE) {
-        json_source(foreign, out);
+        foreign_put_source(foreign, p->is_for_text, p->out);
     }
     if (foreign->has_unkept) {
-        json_unkept(foreign, out);
+        foreign_put_unkept(foreign, p->is_for_text, p->out);
     }
     if (foreign->zone) {
-        json_zone(foreign, out);
+        foreign_put_zone(foreign, p->out);
     }
     if (has_records(foreign)) {
-        json_records(x, out);
+        foreign_put_records(p->x, p->out);
     }
-    json_targets(x, out);
+    foreign_put_targets(p);
 }

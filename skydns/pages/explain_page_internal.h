@@ -1,4 +1,5 @@
-/* Prints an explanation as text for people or JSON for programs. Main thread. */
+/* Prints an explanation as JSON for programs or text for people, which is a form over the same JSON
+ * with some members more. Main thread. */
 #ifndef SKYDNS_PAGES_EXPLAIN_PAGE_INTERNAL_H
 #define SKYDNS_PAGES_EXPLAIN_PAGE_INTERNAL_H
 
@@ -17,49 +18,21 @@ void explain_page_text(const struct explanation *x, struct buf *out);
  * "keys":[{"key":...,"rule":"gave",...}]}]}; empty fields are left out. */
 void explain_page_json(const struct explanation *x, struct buf *out);
 
-/* ---- explain_page_foreign.c: the parts about other domains ---- */
+struct explain_page {
+    const struct explanation *x;
+    bool is_for_text; /* with the members that only the form of the text has */
+    struct buf *out;
+};
 
-void explain_text_foreign(const struct explanation *x, struct buf *out);
-void explain_json_foreign(const struct explanation *x, struct buf *out);
+/* Appends the page. */
+void explain_page_put(const struct explain_page *p);
 
-/* ---- explain_page_who.c: the parts about the client ---- */
+/* explain_page_foreign.c: the parts about other domains; explain_page_who.c: about the client, and
+ * the search list of a short name. */
+void explain_page_put_foreign(const struct explain_page *p);
+void explain_page_put_who(const struct explain_page *p);
+void explain_page_put_search(const struct explain_page *p);
 
-void explain_text_who(const struct explanation *x, struct buf *out);
-void explain_json_who(const struct explanation *x, struct buf *out);
-
-/* The search list of a short name. */
-void explain_text_search(const struct explanation *x, struct buf *out);
-void explain_json_search(const struct explanation *x, struct buf *out);
-
-/* ---- explain_page_state.c: etcd, the domain, changes, and similar names ---- */
-
-void explain_text_state(const struct explanation *x, struct buf *out);
-void explain_json_state(const struct explanation *x, struct buf *out);
-
-/* The labels from the root down to the name. */
-void explain_json_tree(const struct explanation *x, struct buf *out);
-
-/* The latest change of the name, if it is known; `revision` 0: whatever it is, else only this. The
- * text comes after `before`; false: not known, and nothing is appended. */
-bool explain_text_change(const struct explanation *x, const struct dname *name, int64_t revision,
-                         const char *before, struct buf *out);
-void explain_json_change(const struct explanation *x, const struct dname *name, int64_t revision,
-                         struct buf *out);
-
-void explain_text_near(const char *title, const struct dname *near, size_t count, struct buf *out);
-void explain_json_near(const struct dname *near, size_t count, struct buf *out);
-
-/* ---- explain_page_signed.c: the keys and signatures of -dnssec ---- */
-
-/* The answer, if it is keys; */
-void explain_text_keys(const struct explanation *x, struct buf *out);
-void explain_json_keys(const struct explanation *x, struct buf *out);
-
-/* what it is signed with. */
-void explain_text_signed(const struct explanation *x, struct buf *out);
-void explain_json_signed(const struct explanation *x, struct buf *out);
-
-/* "3 d 4 h", "2 m 10 s": two units are enough. */
-void explain_text_age(uint32_t s, struct buf *out);
+void explain_page_put_name(const char *field, const struct dname *name, struct buf *out);
 
 #endif

@@ -30,76 +30,8 @@ static const struct {
     [EXPLAIN_TOO_LONG] = {"too-long", "too long for a name: passed over"},
 };
 
-static int label_len(const struct explain_who *who)
-{
-    return (int)client_space_label(who->view.space).len;
-}
-
-/* ---- Text ---- */
-
-static void text_path(const struct explain_who *who, struct buf *out)
-{
-    for (size_t i = 0; i < who->tried; i++) {
-        char name[DNAME_TEXT_MAX];
-        bool has_name = who->path.names[i].len > 0;
-        buf_printf(out, "%s%zu. %s%s%s\n", i == 0 ? "search     " : "           ", i + 1,
-                   has_name ? dname_to_text(&who->path.names[i], name) : "", has_name ? " " : "",
-                   outcomes[who->outcomes[i]].text);
-    }
-}
-
-static void append_network(const struct network *network, struct buf *out)
-{
-    char address[INET6_ADDRSTRLEN];
-    buf_printf(out, "%s/%u", ip_format(&network->ip, address), network->prefix_bits);
-}
-
-static void text_recursion(const struct explain_who *who, struct buf *out)
-{
-    switch (who->recursion) {
-    case EXPLAIN_RECURSION_NOT_ASKED:
-        break;
-    case EXPLAIN_RECURSION_FOR_ALL:
-        buf_append_str(out, "allowed    about other domains: -allow-recursion lets everybody\n");
-        break;
-    case EXPLAIN_RECURSION_ALLOWED_BY:
-        buf_append_str(out, "allowed    about other domains: by the network ");
-        append_network(&who->recursion_network, out);
-        buf_append_str(out, " of -allow-recursion, or of its default\n");
-        break;
-    case EXPLAIN_RECURSION_REFUSED:
-        buf_append_str(out, "limit      its address is in no network of -allow-recursion, or of "
-                            "its default: REFUSED for names of other domains\n");
-        break;
-    }
-}
-
-static void text_limits(const struct explain_who *who, struct buf *out)
-{
-    if (who->is_refused) {
-        buf_append_str(out, "limit      its address is in no network of -allow: REFUSED\n");
-    } else if (who->has_network) {
-        buf_append_str(out, "allowed    by the network ");
-        append_network(&who->network, out);
-        buf_append_str(out, " of -allow\n");
-    } else {
-        buf_append_str(out, "allowed    everybody: -allow is not set\n");
-    }
-    text_recursion(who, out);
-    if (who->rate > 0) {
-        buf_printf(out,
-                   "limit      %" PRIu32 " UDP queries a second, %" PRIu32
-                   " at once; none with a cookie of this server",
-                   who->rate, who->burst);
-        if (who->has_left) {
-            buf_printf(out, "; %" PRIu32 " are left now", who->left);
-        }
-        buf_append_char(out, '\n');
-    }
-}
-
 /* For a resolver, each name is a question of its own. */
-static const char *outcome_text(enum explain_outcome outcome)
+static const char *resolver_text(enum explain_outcome outcome)
 {
     switch (outcome) {
     case EXPLAIN_ASKED:
@@ -117,124 +49,98 @@ static const char *outcome_text(enum explain_outcome outcome)
     return outcomes[outcome].text;
 }
 
-/* The first that exists ends the search; none: the last reply counts. */
-void explain_text_search(const struct explanation *x, struct buf *out)
+static void who_put_outcome(const struct explain_page *p, enum explain_outcome outcome,
+                            const char *text)
 {
-    const struct explain_search *search = &x->search;
-    char name[DNAME_TEXT_MAX];
-    if (search->count == 0) {
-        return;
+    json_text_string_field(p->out, "outcome", outcomes[outcome].word);
+    if (p->is_for_text) {
+        json_text_string_field(p->out, "text", text);
     }
-    buf_printf(out, "search     %s of namespace %.*s asks for these, until one answers:\n",
-               search->is_assumed ? "a pod" : "this pod", (int)search->space.len,
-               search->space.ptr);
-    for (size_t i = 0; i < search->count; i++) {
-        buf_printf(out, "           %zu. %s %s\n", i + 1, dname_to_text(&search->names[i], name),
-                   outcome_text(search->outcomes[i]));
-    }
+    buf_append_char(p->out, '}');
 }
 
-void explain_text_who(const struct explanation *x, struct buf *out)
+static void who_put_path(const struct explain_page *p)
 {
-    const struct explain_who *who = &x->who;
-    char address[INET6_ADDRSTRLEN];
-    if (who->identity == EXPLAIN_ANYBODY) {
-        return;
-    }
-    buf_printf(out, "client     %s: ", ip_format(&who->ip, address));
-    if (who->identity == EXPLAIN_BY_POD) {
-        buf_printf(out, "namespace %.*s, as the pod with this address\n", label_len(who),
-                   client_space_label(who->view.space).ptr);
-    } else {
-        buf_printf(out, "%s\n", identities[who->identity].text);
-    }
-    text_limits(who, out);
-    text_path(who, out);
-    if (who->hidden_len > 0) {
-        buf_printf(
-            out,
-            "hidden     namespace %.*s: not the client's, not in -public-namespaces, and its "
-            "annotation dns.kube2sky/visible-to, if any, does not name the client's\n",
-            (int)who->hidden_len, who->hidden);
-    }
-}
-
-/* ---- JSON ---- */
-
-static void json_path(const struct explain_who *who, struct buf *out)
-{
-    buf_append_str(out, who->tried ? ",\"path\":[" : "");
+    const struct explain_who *who = &p->x->who;
     for (size_t i = 0; i < who->tried; i++) {
         char name[DNAME_TEXT_MAX];
         bool has_name = who->path.names[i].len > 0;
-        buf_append_str(out, i ? ",{\"name\":" : "{\"name\":");
-        json_text_string(out, slice_str(has_name ? dname_to_text(&who->path.names[i], name) : ""));
-        buf_printf(out, ",\"outcome\":\"%s\"}", outcomes[who->outcomes[i]].word);
+        if (i == 0) {
+            json_text_open(p->out, "path", '[');
+        }
+        json_text_open(p->out, NULL, '{');
+        json_text_string_field(p->out, "name",
+                               has_name ? dname_to_text(&who->path.names[i], name) : "");
+        who_put_outcome(p, who->outcomes[i], outcomes[who->outcomes[i]].text);
     }
-    buf_append_str(out, who->tried ? "]" : "");
+    buf_append_str(p->out, who->tried ? "]" : "");
 }
 
-static void json_recursion(const struct explain_who *who, struct buf *out)
+static void who_put_network(const char *field, const struct network *network, struct buf *out)
 {
-    if (who->recursion != EXPLAIN_RECURSION_NOT_ASKED) {
-        buf_printf(out, ",\"recursion\":%s",
-                   who->recursion == EXPLAIN_RECURSION_REFUSED ? "false" : "true");
-    }
-    if (who->recursion == EXPLAIN_RECURSION_ALLOWED_BY) {
-        buf_append_str(out, ",\"recursion_by\":\"");
-        append_network(&who->recursion_network, out);
-        buf_append_char(out, '"');
-    }
+    char address[INET6_ADDRSTRLEN];
+    json_text_open(out, field, '"');
+    buf_printf(out, "%s/%u\"", ip_format(&network->ip, address), network->prefix_bits);
 }
 
-void explain_json_search(const struct explanation *x, struct buf *out)
+/* The first that exists ends the search; none: the last reply counts. */
+void explain_page_put_search(const struct explain_page *p)
 {
-    const struct explain_search *search = &x->search;
-    char name[DNAME_TEXT_MAX];
+    const struct explain_search *search = &p->x->search;
     if (search->count == 0) {
         return;
     }
-    buf_append_str(out, ",\n\"search\":{\"namespace\":");
-    json_text_string(out, search->space);
-    buf_printf(out, ",\"assumed\":%s,\"names\":[", search->is_assumed ? "true" : "false");
+    buf_append_str(p->out, ",\n");
+    json_text_open(p->out, "search", '{');
+    json_text_slice_field(p->out, "namespace", search->space);
+    json_text_flag_field(p->out, "assumed", search->is_assumed);
+    json_text_open(p->out, "names", '[');
     for (size_t i = 0; i < search->count; i++) {
-        buf_append_str(out, i ? ",{\"name\":" : "{\"name\":");
-        json_text_string(out, slice_str(dname_to_text(&search->names[i], name)));
-        buf_printf(out, ",\"outcome\":\"%s\"}", outcomes[search->outcomes[i]].word);
+        json_text_open(p->out, NULL, '{');
+        explain_page_put_name("name", &search->names[i], p->out);
+        who_put_outcome(p, search->outcomes[i], resolver_text(search->outcomes[i]));
     }
-    buf_append_str(out, "]}");
+    buf_append_str(p->out, "]}");
 }
 
-void explain_json_who(const struct explanation *x, struct buf *out)
+void explain_page_put_who(const struct explain_page *p)
 {
-    const struct explain_who *who = &x->who;
+    const struct explain_who *who = &p->x->who;
+    struct buf *out = p->out;
     char address[INET6_ADDRSTRLEN];
     if (who->identity == EXPLAIN_ANYBODY) {
         return;
     }
-    buf_printf(out, ",\n\"client\":{\"address\":\"%s\",\"identity\":\"%s\",\"allowed\":%s",
-               ip_format(&who->ip, address), identities[who->identity].word,
-               who->is_refused ? "false" : "true");
-    if (who->has_network) {
-        buf_append_str(out, ",\"allowed_by\":\"");
-        append_network(&who->network, out);
-        buf_append_char(out, '"');
+    buf_append_str(out, ",\n");
+    json_text_open(out, "client", '{');
+    json_text_string_field(out, "address", ip_format(&who->ip, address));
+    json_text_string_field(out, "identity", identities[who->identity].word);
+    if (p->is_for_text) {
+        json_text_string_field(out, "identity_text", identities[who->identity].text);
     }
-    json_recursion(who, out);
+    json_text_flag_field(out, "allowed", !who->is_refused);
+    if (who->has_network) {
+        who_put_network("allowed_by", &who->network, out);
+    }
+    if (who->recursion != EXPLAIN_RECURSION_NOT_ASKED) {
+        json_text_flag_field(out, "recursion", who->recursion != EXPLAIN_RECURSION_REFUSED);
+    }
+    if (who->recursion == EXPLAIN_RECURSION_ALLOWED_BY) {
+        who_put_network("recursion_by", &who->recursion_network, out);
+    }
     if (who->view.space) {
-        buf_append_str(out, ",\"namespace\":");
-        json_text_string(out, client_space_label(who->view.space));
+        json_text_slice_field(out, "namespace", client_space_label(who->view.space));
     }
     if (who->rate > 0) {
-        buf_printf(out, ",\"rate\":%" PRIu32 ",\"burst\":%" PRIu32, who->rate, who->burst);
+        json_text_number_field(out, "rate", who->rate);
+        json_text_number_field(out, "burst", who->burst);
     }
     if (who->has_left) {
-        buf_printf(out, ",\"left\":%" PRIu32, who->left);
+        json_text_number_field(out, "left", who->left);
     }
     if (who->hidden_len > 0) {
-        buf_append_str(out, ",\"hidden\":");
-        json_text_string(out, slice_of(who->hidden, who->hidden_len));
+        json_text_slice_field(out, "hidden", slice_of(who->hidden, who->hidden_len));
     }
-    json_path(who, out);
+    who_put_path(p);
     buf_append_char(out, '}');
 }

@@ -41,11 +41,19 @@ static void test_fields(void **state)
     (void)state;
     struct buf out;
     buf_init(&out, 1000);
+    json_text_open(&out, NULL, '{');
     json_text_string_field(&out, "why", "a \"b\"");
     json_text_number_field(&out, "count", UINT64_MAX);
-    json_text_string_field(&out, "none", "");
+    json_text_flag_field(&out, "is", true);
+    json_text_open(&out, "list", '[');
+    json_text_slice_field(&out, NULL, slice_str(""));
+    json_text_flag_field(&out, NULL, false);
+    buf_append_str(&out, ",\n");
+    json_text_open(&out, NULL, '{');
+    buf_append_str(&out, "}]}");
     assert_string_equal(buf_cstr(&out),
-                        ",\"why\":\"a \\\"b\\\"\",\"count\":18446744073709551615,\"none\":\"\"");
+                        "{\"why\":\"a \\\"b\\\"\",\"count\":18446744073709551615,\"is\":true,"
+                        "\"list\":[\"\",false,\n{}]}");
     buf_fini(&out);
 }
 

@@ -1,0 +1,98 @@
+#include "common/live/live_form.h"
+#include "skydns/pages/explain_page_internal.h"
+
+#define FIRST(label) "{?+}           {:}" label "{/}"
+
+#define NEAR(title) "{?near}" title "did you mean: {*near}{?+}, {/}{.}{/}\n{/}"
+
+#define SECTION(of, label) "{*" of "}" FIRST(label) "{.}\n{/}"
+
+#define ENTRY                                                                         \
+    "{*entry}{?failed}the question has just failed: SERVFAIL, no nameserver is asked" \
+    "{:}{?negative}a denial, for {:}for {/}{kept_s|long}, from {from}; "              \
+    "{??left_s}expires in {left_s|long}"                                              \
+    "{:}expired, and used {?failing}because{:}if{/} nameservers fail{/}{/}{/}"
+
+#define CHANGE                                                             \
+    "{*change}{?kind=delete}deleted{:}changed{/} {^change_ago_s|long} ago" \
+    "{??took_us}, seen by all threads {took_us} us after etcd's event{/}{/}"
+
+/* clang-format off */
+static const char page_form[] =
+    "{name} {type}: {status}{??answers}, answers: {answers}{?elsewhere} and what nameservers say{/}{/}"
+    "; etcd revision {revision}\n"
+    "{??snapshot_age_s}snapshot   answers come from a snapshot of {snapshot_age_s|s} ago\n{/}"
+    "{*etcd}{?!connected}etcd       away for {away_s|long}{?reason}: {reason}{/}; "
+    "{??age_s}answers come from records of {age_s|long} ago{:}no records have been read yet{/}\n{/}"
+    "{??holding_s}etcd       came back without its data or with older data; for "
+    "{holding_s|long} answers have come from records that it lacks, too\n{/}{/}"
+    "{?incomplete}domain     {domain} is incomplete: names that etcd lacks are SERVFAIL\n{/}"
+
+    "{*client}client     {address}: "
+    "{?identity=pod}namespace {namespace}, as the pod with this address{:}{identity_text}{/}\n"
+    "{?!allowed}limit      its address is in no network of -allow: REFUSED\n"
+    "{:}allowed    {?allowed_by}by the network {allowed_by} of -allow"
+    "{:}everybody: -allow is not set{/}\n{/}"
+    "{??recursion}{?!recursion}limit      its address is in no network of -allow-recursion, or of "
+    "its default: REFUSED for names of other domains\n"
+    "{:}allowed    about other domains: {?recursion_by}by the network {recursion_by} of "
+    "-allow-recursion, or of its default{:}-allow-recursion lets everybody{/}\n{/}{/}"
+    "{?rate}limit      {rate} UDP queries a second, {burst} at once; none with a cookie of this "
+    "server{??left}; {left} are left now{/}\n{/}"
+    "{*path}" FIRST("search     ") "{#}. {?name}{name} {/}{text}\n{/}"
+    "{?hidden}hidden     namespace {hidden}: not the client's, not in -public-namespaces, and its "
+    "annotation dns.kube2sky/visible-to, if any, does not name the client's\n{/}{/}"
+    "{*search}search     {?assumed}a pod{:}this pod{/} of namespace {namespace} asks for these, "
+    "until one answers:\n"
+    "{*names}           {#}. {name} {text}\n{/}{/}"
+
+    "{?why}why        {why}\n{/}"
+    NEAR("similar    ")
+    "{?entry}kept       " ENTRY "\n{/}"
+    SECTION("answer", "answer     ")
+    SECTION("authority", "authority  ")
+    SECTION("additional", "additional ")
+    "{*serial}serial     {value}: {?hour}the start of the hour, since nobody may transfer the zone"
+    "{:}{??base}etcd's revision {revision}, of {?of_base}the base{:}the zone's last change{/}, "
+    "above the base {base}{?has_key}, of the key /kube2sky/{domain}/serial"
+    "{:}, as no key of kube2sky's has one{/}, and {settings} for the settings"
+    "{:}etcd has not said yet above which base serials are counted{/}{/}\n{/}"
+    "{*signed}{*keys}{?^+}           {:}" FIRST("signed     ") "{/}"
+    "{^name} {^type}, key {tag} of {^zone} (algorithm {algorithm}): "
+    "{??expires}until {expires}, {left_s|long} ahead{:}no signature is kept yet{/}\n{/}{/}"
+
+    "{*not_kept}not kept   the last reply, {ago_s|long} ago from {nameserver}: {reason_text}\n{/}"
+    "{?zone}stub zone  {zone}, from the {?zone_from=etcd}keys in etcd{:}{zone_from}{/}\n{/}"
+    "{*nameservers}" FIRST("nameserver ") "{address}"
+    "{?state=ok}{?asked}, up{:}, not asked yet{/}"
+    "{:}, {?state=looping}leads back here{:}does not answer{/}"
+    "{??since_s} (for {since_s|long}){/}{/}"
+    "{??without_edns_s}, asked without EDNS for another {without_edns_s|long}{/}"
+    "{??failed_s}, last failed {failed_s|long} ago{/}\n{/}"
+    "{*targets}external   {name} {type}: {?source=cache}kept " ENTRY
+    "{:}a nameserver is asked{?needed}; SERVFAIL if none can say{/}{/}\n{/}"
+
+    "{*names}\n{name}{?host_of} (the host of {host_of}){/}"
+    "{?too_large} has more keys than are examined here\n"
+    "{:}{?exists} exists; keys at or below it: {key_count}\n"
+    "{:} does not exist: no key at or below it\n"
+    "{?closest=.}{:}  the last name above it that does is {closest}\n{/}"
+    "{?change}  its key was " CHANGE "\n{/}" NEAR("  ") "{/}{/}"
+    "{*keys}  {?rule=gave}+{:}-{/} {key} = {host}{?port} port {port}{/}"
+    "{?text} text \"{text}\"{/}{?served} served as \"{served}\"{/}{?group} group {group}{/}\n"
+    "      revision {revision}, known for {known_s|long}{?change}; " CHANGE "{/}"
+    "{?rule=gave}{:}; {rule_text}{?rule=duplicate}{?instead} {instead}{/}{/}{/}\n{/}"
+    "{?keys_more}  ... {keys_more} more\n{/}"
+    "{*broken}  ! {key}\n      revision {revision}; cannot be used: {reason}\n{/}{/}";
+/* clang-format on */
+
+/* More than 16 names with 200 keys each usually have; a page beyond it fails. */
+enum { TEXT_JSON_MAX = 64 * 1024 * 1024 };
+
+void explain_page_text(const struct explanation *x, struct buf *out)
+{
+    struct buf json;
+    buf_init(&json, TEXT_JSON_MAX);
+    explain_page_put(&(struct explain_page){x, true, &json});
+    live_form_page(page_form, &json, out);
+}
