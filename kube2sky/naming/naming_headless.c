@@ -85,7 +85,7 @@ static bool take_endpoint(struct build *b, const char *ip, const char *hostname,
     return true;
 }
 
-static int compare_labels(const void *a, const void *b)
+static int compare_endpoint_labels(const void *a, const void *b)
 {
     const struct endpoint *x = a, *y = b;
     return strcmp(x->label.text, y->label.text);
@@ -95,7 +95,8 @@ static int compare_labels(const void *a, const void *b)
 static void sort_group(struct group *group)
 {
     if (group->endpoint_count) {
-        qsort(group->endpoints, group->endpoint_count, sizeof(struct endpoint), compare_labels);
+        qsort(group->endpoints, group->endpoint_count, sizeof(struct endpoint),
+              compare_endpoint_labels);
     }
     if (group->port_count) {
         qsort(group->ports, group->port_count, sizeof(struct named_port), compare_named_ports);

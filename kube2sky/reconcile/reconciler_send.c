@@ -35,7 +35,7 @@ static void look_at_heirs(struct reconciler *r, const struct owner *owner)
 }
 
 /* It may have been planned while its claim was due. */
-static void on_claimed(struct reconciler *r, struct owner *owner)
+static void note_claimed(struct reconciler *r, struct owner *owner)
 {
     owner->has_claimed = true;
     if (owner->state == OWNER_SETTLED || owner->state == OWNER_HELD) {
@@ -60,7 +60,7 @@ void reconciler_claim_some(struct reconciler *r, size_t *budget)
         if (was_in_doubt && !owner->is_in_doubt) {
             on_doubt_over(r);
         }
-        on_claimed(r, owner);
+        note_claimed(r, owner);
     }
     if (!owners_has_due(r->owners)) {
         r->claims_due_us = 0;

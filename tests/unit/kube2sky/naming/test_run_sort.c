@@ -49,15 +49,22 @@ static size_t sort_and_check(struct item *items, size_t count)
     return compared;
 }
 
+static uint64_t seed = 1;
+
+static size_t draw_below(size_t limit)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (size_t)(seed >> 33) % limit;
+}
+
 static void test_random_orders(void **state UNUSED)
 {
     struct item items[ITEMS];
-    srand(1);
     for (size_t round = 0; round < 300; round++) {
-        size_t count = (size_t)rand() % ITEMS, run = 1 + (size_t)rand() % 50;
+        size_t count = draw_below(ITEMS), run = 1 + draw_below(50);
         for (size_t i = 0; i < count; i++) {
             bool goes_on = i % run != 0;
-            items[i].key = (uint16_t)(goes_on ? items[i - 1].key + rand() % 3 : rand() % 100);
+            items[i].key = (uint16_t)(goes_on ? items[i - 1].key + draw_below(3) : draw_below(100));
         }
         (void)sort_and_check(items, count);
     }

@@ -51,7 +51,7 @@ struct fixture {
     bool has_nodes;
     size_t txn_ops_max; /* 0: etcd's */
     uint64_t space_bytes;
-    size_t planned;     /* operations of a dry run */
+    size_t planned; /* operations of a dry run */
 };
 
 static inline void on_owner_changed(void *data, struct slice owner)
