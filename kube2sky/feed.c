@@ -31,6 +31,18 @@ struct follower {
  * at, too. */
 enum { REFUSED_LOOK_MS = 1000 };
 
+/* A kind whose objects say what a client may see: what the server refuses for `patience_ms` counts
+ * no more. */
+struct trust {
+    struct feed *feed;
+    enum kube_kind kind;
+    const char *lost_line;
+    ev_timer timer; /* runs while the kind is refused and what it said counts */
+    bool is_lost;
+};
+
+enum { TRUSTED_KINDS = 2 };
+
 struct feed {
     struct feed_config config;
     struct parts_fetch *parts;
@@ -39,14 +51,13 @@ struct feed {
     int64_t asked_again_ms;
     uint64_t credentials_id;
     ev_timer restored; /* the API's store has gone back: everything is listed again */
-    ev_timer distrust; /* runs while Namespaces are refused and their lists count */
+    struct trust trusts[TRUSTED_KINDS];
     struct outage outage;
     struct follower *followers[KUBE_KIND_COUNT];
     size_t follower_counts[KUBE_KIND_COUNT]; /* 0: the kind is not followed */
     struct feed_counts counts[KUBE_KIND_COUNT];
     bool has_config_map; /* it exists */
     bool has_left_out;   /* told: not all Namespaces' lists have room */
-    bool has_lost_lists; /* Namespaces are refused */
 };
 
 /* ---- Reflectors to inventory ---- */
@@ -333,31 +344,49 @@ static void lack(struct follower *follower, const struct err *err)
     }
 }
 
-/* Who sees a namespace is the owner's to say, and he may have taken it back since. Not before the
- * server has listed the Services, as in lack(). */
+/* Who sees a namespace is the owner's to say, and he may have taken it back since; a pod's address
+ * may be another one's. Not before the server has listed the Services, as in lack(). */
 static void on_distrust(struct ev_loop *loop, ev_timer *timer, int revents UNUSED)
 {
-    struct feed *feed = timer->data;
-    if (is_listed_beside(feed, KUBE_SERVICE, NULL)) {
+    struct trust *trust = timer->data;
+    const struct feed_config *config = &trust->feed->config;
+    if (is_listed_beside(trust->feed, KUBE_SERVICE, NULL)) {
         ev_timer_stop(loop, timer);
-        feed->has_lost_lists = true;
-        client_keys_lose_lists(feed->config.client_keys, true);
-        log_warn("namespaces are refused, so none is shown to others any more",
-                 LOG_INT("after_ms", feed->config.patience_ms));
+        trust->is_lost = true;
+        client_keys_lose(config->client_keys, trust->kind, true);
+        log_warn(trust->lost_line, LOG_INT("after_ms", config->patience_ms));
     }
 }
 
-/* err: NULL, Namespaces can be read. */
-static void judge_lists(struct feed *feed, const struct err *err)
+static bool is_any_away(const struct feed *feed, enum kube_kind kind)
 {
-    if (!err) {
-        ev_timer_stop(feed->config.loop, &feed->distrust);
-        feed->has_lost_lists = false;
-        client_keys_lose_lists(feed->config.client_keys, false);
-    } else if (err->code == ERR_REFUSED && !feed->config.is_dry_run && !feed->has_lost_lists &&
-               !ev_is_active(&feed->distrust)) {
-        ev_timer_again(feed->config.loop, &feed->distrust);
+    bool is_away = false;
+    for (size_t i = 0; i < feed->follower_counts[kind] && !is_away; i++) {
+        is_away = feed->followers[kind][i].followed.is_away;
     }
+    return is_away;
+}
+
+/* err: NULL, the kind can be read; in every namespace, if no other one is away. */
+static void judge_trust(struct trust *trust, const struct err *err)
+{
+    const struct feed_config *config = &trust->feed->config;
+    if (!err && !is_any_away(trust->feed, trust->kind)) {
+        ev_timer_stop(config->loop, &trust->timer);
+        trust->is_lost = false;
+        client_keys_lose(config->client_keys, trust->kind, false);
+    } else if (err && err->code == ERR_REFUSED && !config->is_dry_run && !trust->is_lost &&
+               !ev_is_active(&trust->timer)) {
+        ev_timer_again(config->loop, &trust->timer);
+    }
+}
+
+static void init_trust(struct feed *feed, struct trust *trust, enum kube_kind kind,
+                       const char *lost_line)
+{
+    *trust = (struct trust){.feed = feed, .kind = kind, .lost_line = lost_line};
+    ev_timer_init(&trust->timer, on_distrust, 0.0, (double)feed->config.patience_ms / 1000);
+    trust->timer.data = trust;
 }
 
 /* "GET <URL>: 403", of "GET <URL>: 403 Forbidden: cannot list ...". */
@@ -430,15 +459,17 @@ static void on_state(void *data, enum kube_kind kind, const char *resource, cons
     struct follower *follower = data;
     bool was_refused = is_refused(follower);
     follower->followed.kind = resource; /* for its log line */
-    if (kind == KUBE_NAMESPACE && follower->feed->config.client_keys) {
-        judge_lists(follower->feed, err);
-    }
     if (err) {
         outage_away(&follower->followed, told_refusal(follower, err));
         lack(follower, err);
     } else {
         follower->refusal = (struct err){0};
         outage_back(&follower->followed);
+    }
+    for (size_t i = 0; i < TRUSTED_KINDS && follower->feed->config.client_keys; i++) {
+        if (follower->feed->trusts[i].kind == kind) {
+            judge_trust(&follower->feed->trusts[i], err);
+        }
     }
     if (was_refused != is_refused(follower)) {
         note_refusal(follower->feed, !err);
@@ -523,8 +554,10 @@ struct feed *feed_start(const struct feed_config *config)
                                                                .data = feed});
     ev_timer_init(&feed->restored, on_restored, 0.0, 0.0);
     feed->restored.data = feed;
-    ev_timer_init(&feed->distrust, on_distrust, 0.0, (double)config->patience_ms / 1000);
-    feed->distrust.data = feed;
+    init_trust(feed, &feed->trusts[0], KUBE_NAMESPACE,
+               "namespaces are refused, so none is shown to others any more");
+    init_trust(feed, &feed->trusts[1], KUBE_POD,
+               "pods are refused, so no client is identified any more");
     outage_init(&feed->outage, config->loop, "the Kubernetes API", config->patience_ms,
                 "the API has been failing for longer than etcd-mutation-timeout, still retrying");
     inventory_want(config->inventory, KUBE_POD, config->wants_pods);
@@ -572,7 +605,9 @@ void feed_stop(struct feed *feed)
 {
     ev_timer_stop(feed->config.loop, &feed->refused);
     ev_timer_stop(feed->config.loop, &feed->restored);
-    ev_timer_stop(feed->config.loop, &feed->distrust);
+    for (size_t i = 0; i < TRUSTED_KINDS; i++) {
+        ev_timer_stop(feed->config.loop, &feed->trusts[i].timer);
+    }
     parts_fetch_free(feed->parts);
     feed->parts = NULL;
     for (size_t kind = 0; kind < KUBE_KIND_COUNT; kind++) {

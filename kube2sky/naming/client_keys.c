@@ -10,6 +10,7 @@
 #include "common/base/xalloc.h"
 #include "common/dns/dname.h"
 #include "common/etcd/etcd_store_id.h"
+#include "kube2sky/naming/claims.h"
 #include "kube2sky/naming/contract.h"
 #include "kube2sky/naming/naming.h"
 
@@ -28,6 +29,9 @@ struct client_key {
     uint16_t key_len;
     char key[];
 };
+
+/* Stands for all; no pod has it. */
+static const struct ip every_ip = {.family_bytes = 4};
 
 /* A pod on the host network. */
 struct host_pod {
@@ -65,9 +69,10 @@ struct client_keys {
     struct client_keys_config config;
     struct part parts[CLIENT_KEYS_PARTS];
     struct key_table pods;
-    struct buf key;   /* scratch */
-    struct buf id;    /* scratch */
-    struct buf taken; /* the change last returned */
+    struct client_key *every_address; /* NULL: pods are known */
+    struct buf key;                   /* scratch */
+    struct buf id;                    /* scratch */
+    struct buf taken;                 /* the change last returned */
 };
 
 static const char *const folders[CLIENT_KEYS_PARTS] = {
@@ -235,14 +240,18 @@ static struct client_key *count_address(struct client_keys *keys, const struct i
     return key;
 }
 
+static void release_address(struct client_keys *keys, struct client_key *key)
+{
+    key->pods--;
+    if (!key->pods) {
+        set_value(&keys->parts[CLIENT_KEYS_NODE_ADDRESS], key, slice_of(NULL, 0));
+    }
+}
+
 static void uncount_addresses(struct client_keys *keys, const struct host_pod *pod)
 {
     for (size_t i = 0; i < pod->count; i++) {
-        struct client_key *key = pod->keys[i];
-        key->pods--;
-        if (!key->pods) {
-            set_value(&keys->parts[CLIENT_KEYS_NODE_ADDRESS], key, slice_of(NULL, 0));
-        }
+        release_address(keys, pod->keys[i]);
     }
 }
 
@@ -279,7 +288,8 @@ static void set_addresses(struct client_keys *keys, struct host_pod *pod,
     pod->count = 0;
     for (size_t i = 0; i < object->pod.ip_count; i++) {
         struct ip ip;
-        if (ip_parse_sloppy(slice_str(object->pod.ips[i]), &ip)) {
+        if (ip_parse_sloppy(slice_str(object->pod.ips[i]), &ip) &&
+            claim_compare_ips(&ip, &every_ip) != 0) {
             pod->keys[pod->count++] = count_address(keys, &ip);
         }
     }
@@ -521,7 +531,7 @@ void client_keys_remove(struct client_keys *keys, enum kube_kind kind, const cha
     }
 }
 
-void client_keys_lose_lists(struct client_keys *keys, bool are_lost)
+static void lose_lists(struct client_keys *keys, bool are_lost)
 {
     struct part *part = &keys->parts[CLIENT_KEYS_VISIBLE];
     size_t at = 0;
@@ -531,6 +541,25 @@ void client_keys_lose_lists(struct client_keys *keys, bool are_lost)
     part->is_lost = are_lost;
     for (struct client_key *key; (key = key_table_next(&part->table, &at)); at++) {
         note_change(part, key);
+    }
+}
+
+static void lose_pods(struct client_keys *keys, bool are_lost)
+{
+    if (are_lost && !keys->every_address && keys->config.namespace_count == 0) {
+        keys->every_address = count_address(keys, &every_ip);
+    } else if (!are_lost && keys->every_address) {
+        release_address(keys, keys->every_address);
+        keys->every_address = NULL;
+    }
+}
+
+void client_keys_lose(struct client_keys *keys, enum kube_kind kind, bool is_lost)
+{
+    if (kind == KUBE_NAMESPACE) {
+        lose_lists(keys, is_lost);
+    } else if (part_of(keys, kind)) {
+        lose_pods(keys, is_lost);
     }
 }
 

@@ -6,6 +6,9 @@
  *                                                dns.kube2sky/visible-to, byte for byte: whoever
  *                                                shows it to people escapes it
  *
+ *     /kube2sky/<domain>/node-address/0-0-0-0    {"host":"0.0.0.0"}    every address: the pods are
+ *                                                not known any more
+ *
  * One node-address key stands for all pods on that node's network, of whatever namespace; pods that
  * have ended do not count. A namespace whose name is no label has no key. If all texts together are
  * more than readers take, the longest have none: whoever may annotate some namespaces takes nothing
@@ -52,9 +55,11 @@ void client_keys_remove(struct client_keys *keys, enum kube_kind kind, const cha
                         const char *name);
 void client_keys_list_end(struct client_keys *keys, enum kube_kind kind, const char *ns);
 
-/* Whether the server has refused Namespaces for so long that their lists can no longer be trusted,
- * be they of this life or what etcd has: then no namespace has a key, which hides it. */
-void client_keys_lose_lists(struct client_keys *keys, bool are_lost);
+/* Whether the server has refused the kind for so long that what it said can no longer be trusted,
+ * be it of this life or what etcd has. Without Namespaces, none has a key, which hides it; without
+ * pods, whose records stay, an address may be another pod's now, so none identifies a client. That
+ * key is not written for some namespaces only, where nobody could remove it. */
+void client_keys_lose(struct client_keys *keys, enum kube_kind kind, bool is_lost);
 
 /* ---- The reconciler's side ---- */
 

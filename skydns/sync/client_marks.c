@@ -109,7 +109,8 @@ static void log_left_out(const struct range *range, size_t before)
 static bool settle_known(struct domain *domain)
 {
     const struct range *addresses = &domain->ranges[MARK_ADDRESS];
-    bool is_known = addresses->has_read && !addresses->keys.is_cut;
+    bool is_known =
+        addresses->has_read && !addresses->keys.is_cut && !mark_keys_bars_all(&addresses->keys);
     bool is_change = is_known != domain->is_known;
     domain->is_known = is_known;
     return is_change;
@@ -300,6 +301,11 @@ static void on_state(void *data, const struct err *err)
     }
 }
 
+static bool is_barring_all(const struct range *range)
+{
+    return range->keys.kind == MARK_ADDRESS && mark_keys_bars_all(&range->keys);
+}
+
 bool client_marks_explain_trouble(const struct client_marks *marks, struct buf *out)
 {
     bool is_trouble = false;
@@ -310,13 +316,17 @@ bool client_marks_explain_trouble(const struct client_marks *marks, struct buf *
             if (range->is_denied) {
                 buf_printf(out, "%scannot read %s: %s", separator, range->prefix,
                            range->denial.msg);
+            } else if (is_barring_all(range)) {
+                buf_printf(out, "%s%s says that pods are not known: no client is identified",
+                           separator, range->prefix);
             } else if (range->keys.left_out > 0) {
                 buf_printf(out,
                            "%s%zu lists below %s are left out, the longest: all together are "
                            "more than 4 MiB",
                            separator, range->keys.left_out, range->prefix);
             }
-            is_trouble = is_trouble || range->is_denied || range->keys.left_out > 0;
+            is_trouble =
+                is_trouble || range->is_denied || is_barring_all(range) || range->keys.left_out > 0;
         }
     }
     return is_trouble;

@@ -4,6 +4,8 @@
  * with their node: it identifies nobody /kube2sky/<domain>/visible/<namespace>    which namespaces
  * may see this one's names, or "*"
  *
+ * node-address/0-0-0-0 stands for every address: kube2sky cannot know the pods.
+ *
  * Each is a mirror: two watches on the connection that exists anyway. As the records, the keys
  * survive an etcd that came back without its data until kube2sky has written everything again. An
  * etcd whose user may not read them is asked every 10 s, with one warning; what was read before
@@ -93,7 +95,8 @@ void client_marks_each_barred(const struct client_marks *marks,
 /* The broken keys were forgotten with a full read of the records: remembers these again. */
 void client_marks_remember_broken(struct client_marks *marks);
 
-/* True, with the reason: etcd denies reading some of these keys, or lists are left out. */
+/* True, with the reason: etcd denies reading some of these keys, pods are not known, or lists are
+ * left out. */
 bool client_marks_explain_trouble(const struct client_marks *marks, struct buf *out);
 
 /* The address that the value of a key below node-address names. Pure. */

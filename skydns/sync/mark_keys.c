@@ -151,6 +151,13 @@ const char *mark_keys_put(struct mark_keys *keys, struct slice label, struct sli
     return NULL;
 }
 
+bool mark_keys_bars_all(const struct mark_keys *keys)
+{
+    const struct mark *mark = find(keys, slice_str("0-0-0-0"));
+    const struct ip every_ip = {.family_bytes = 4};
+    return mark && mark->is_there && is_same_ip(&mark->ip, &every_ip);
+}
+
 static void remove_mark(struct mark_keys *keys, struct mark *mark)
 {
     mark->is_there = mark->is_read = false;

@@ -61,6 +61,10 @@ bool mark_keys_commit(struct mark_keys *keys, bool full,
 void mark_keys_each_address(const struct mark_keys *keys,
                             void (*fn)(void *data, const struct ip *ip), void *data);
 
+/* An address that stands for all is there, as of the last put and del: which pod has which is not
+ * known to who writes the keys. */
+bool mark_keys_bars_all(const struct mark_keys *keys);
+
 /* The next that is there, as of the last put and del; NULL at the end. *at starts at 0. */
 const struct mark *mark_keys_next(const struct mark_keys *keys, size_t *at);
 

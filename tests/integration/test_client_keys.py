@@ -142,6 +142,28 @@ def test_namespaces_that_are_refused_after_the_start(bed):
     assert len(lines) == 1, lines
 
 
+def test_pods_that_are_refused_after_the_start(bed):
+    """After --etcd-mutation-timeout, no address tells who its client is: another pod may have it now. The records stay,
+    and the addresses that nodes have. Permitted again, pods are known again.
+    """
+    bed.kube.put_pod(host_pod("proxy", "10.1.0.1"))
+    bed.start_kube2sky("--etcd-mutation-timeout=1s")
+    wait_keys(bed, node_address("10.1.0.1"))
+    records = bed.etcd.values("/skydns/")
+    strict = f"http://127.0.0.1:{bed.readiness_port}/readiness?strict"
+    for _ in range(2):
+        since = len(bed.kube2sky.lines)
+        bed.kube.control("forbid", resource="pods")
+        bed.kube2sky.wait_line("pods are refused, so no client is identified any more after_ms=1000", since)
+        wait_keys(bed, node_address("0.0.0.0", "10.1.0.1"))
+        wait_until(lambda: "pods" in http_get(strict)[1], "strict readiness")
+        assert http_get(strict)[0] == 503 and bed.readiness()[0] == 200
+        bed.kube.control("forbid", resource="pods", on=False)
+        wait_keys(bed, node_address("10.1.0.1"))
+        wait_until(lambda: http_get(strict)[0] == 200, "strictly ready")
+    assert bed.etcd.values("/skydns/") == records
+
+
 def test_emptied_and_disturbed(bed):
     """An etcd that comes back empty, and somebody who deletes and adds keys."""
     bed.kube.put_pod(host_pod("proxy", "10.1.0.1"))

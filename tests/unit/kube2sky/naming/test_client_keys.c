@@ -277,21 +277,45 @@ static void assert_deletes(const struct client_keys *keys, bool nodes, bool visi
 static void test_lists_that_can_no_longer_be_known(void **state UNUSED)
 {
     struct client_keys *keys = keys_of(false);
-    client_keys_lose_lists(keys, true);
+    client_keys_lose(keys, KUBE_NAMESPACE, true);
     assert_deletes(keys, false, true);
-    client_keys_lose_lists(keys, false);
+    client_keys_lose(keys, KUBE_NAMESPACE, false);
     assert_deletes(keys, false, false);
     client_keys_list_begin(keys, KUBE_NAMESPACE, "");
     put_namespace(keys, "team-a", "*");
     client_keys_list_end(keys, KUBE_NAMESPACE, "");
     assert_change(keys, CLIENT_KEYS_VISIBLE, VISIBLE "team-a");
-    client_keys_lose_lists(keys, true);
+    client_keys_lose(keys, KUBE_NAMESPACE, true);
     assert_value(keys, VISIBLE "team-a", NULL);
     assert_change(keys, CLIENT_KEYS_VISIBLE, VISIBLE "team-a");
-    client_keys_lose_lists(keys, false);
+    client_keys_lose(keys, KUBE_NAMESPACE, false);
     assert_value(keys, VISIBLE "team-a", "*");
     assert_change(keys, CLIENT_KEYS_VISIBLE, VISIBLE "team-a");
     assert_change(keys, CLIENT_KEYS_VISIBLE, NULL);
+    client_keys_free(keys);
+}
+
+/* Beside those of nodes. No pod can say so. */
+static void test_pods_that_can_no_longer_be_known(void **state UNUSED)
+{
+    struct client_keys *keys = keys_of(false);
+    client_keys_lose(keys, KUBE_POD, true);
+    assert_value(keys, NODES "0-0-0-0", "{\"host\":\"0.0.0.0\"}");
+    assert_change(keys, CLIENT_KEYS_NODE_ADDRESS, NODES "0-0-0-0");
+    assert_deletes(keys, false, false);
+    client_keys_lose(keys, KUBE_POD, true);
+    client_keys_list_begin(keys, KUBE_POD, "");
+    put_host_pod(keys, "default", "a", "10.1.0.1");
+    put_host_pod(keys, "default", "b", "0.0.0.0");
+    client_keys_list_end(keys, KUBE_POD, "");
+    assert_change(keys, CLIENT_KEYS_NODE_ADDRESS, NODES "10-1-0-1");
+    client_keys_lose(keys, KUBE_POD, false);
+    assert_value(keys, NODES "0-0-0-0", NULL);
+    assert_value(keys, NODES "10-1-0-1", "{\"host\":\"10.1.0.1\"}");
+    assert_change(keys, CLIENT_KEYS_NODE_ADDRESS, NODES "0-0-0-0");
+    assert_change(keys, CLIENT_KEYS_NODE_ADDRESS, NULL);
+    assert_deletes(keys, true, false);
+    client_keys_lose(keys, KUBE_POD, false);
     client_keys_free(keys);
 }
 
@@ -622,6 +646,7 @@ int main(void)
         cmocka_unit_test(test_impossible_namespaces),
         cmocka_unit_test(test_lists_that_can_no_longer_be_known),
         cmocka_unit_test(test_long_lists_take_nothing_from_short_ones),
+        cmocka_unit_test(test_pods_that_can_no_longer_be_known),
         cmocka_unit_test(test_lists),
         cmocka_unit_test(test_empty_lists),
         cmocka_unit_test(test_unwanted_parts),

@@ -101,6 +101,25 @@ static void test_node_addresses(void **state)
     assert_string_equal(who(f, "10.0.0.1"), "x");
 }
 
+/* kube2sky cannot know the pods: what it wrote of them may be another pod's. */
+static void test_an_address_for_all(void **state)
+{
+    struct fixture *f = *state;
+    start(f);
+    pod(f, "h.10-0-0-1.x.pod.a.test.", "10.0.0.1");
+    assert_string_equal(who(f, "10.0.0.1"), "x");
+    mark(NODES, "0-0-0-0", "{\"host\":\"0.0.0.0\"}");
+    end(NODES, false);
+    assert_string_equal(who(f, "10.0.0.1"), "");
+    pod(f, "h.10-0-0-2.x.pod.a.test.", "10.0.0.2");
+    assert_string_equal(who(f, "10.0.0.2"), "");
+    assert_true(clients_are_settled(f->clients)); /* readiness does not wait for it */
+    unmark(NODES, "0-0-0-0");
+    end(NODES, false);
+    assert_string_equal(who(f, "10.0.0.1"), "x");
+    assert_string_equal(who(f, "10.0.0.2"), "x");
+}
+
 /* A read that is not finished takes nothing away; one that keeps old keys takes nothing away. */
 static void test_node_addresses_read_again(void **state)
 {
@@ -611,6 +630,7 @@ int main(void)
         TEST(test_names_of_no_pod),
         TEST(test_nobody_before_node_addresses_are_known),
         TEST(test_node_addresses),
+        TEST(test_an_address_for_all),
         TEST(test_node_addresses_read_again),
         TEST(test_marks_while_a_version_is_built),
         TEST(test_one_version_changes_a_name_often),
