@@ -122,6 +122,13 @@ static struct load *find_or_add(struct client_loads *loads, const struct addr *c
     return load;
 }
 
+size_t client_loads_get(const struct client_loads *loads, const struct addr *client)
+{
+    const struct client_net net = client_net_of(client);
+    const struct load *load = key_table_find(&loads->table, client_net_key(&net));
+    return load ? load->count : 0;
+}
+
 size_t client_loads_add(struct client_loads *loads, const struct addr *client)
 {
     return ++find_or_add(loads, client)->count;

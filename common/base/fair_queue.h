@@ -50,6 +50,9 @@ struct client_loads;
 struct client_loads *client_loads_new(void);
 void client_loads_free(struct client_loads *loads); /* NULL is fine */
 
+/* How many the client has. */
+size_t client_loads_get(const struct client_loads *loads, const struct addr *client);
+
 /* One more; returns how many there are now. */
 size_t client_loads_add(struct client_loads *loads, const struct addr *client);
 

@@ -353,6 +353,7 @@ static enum exchange_outcome ask_over_tls(struct exchange *x)
         .len = x->query_len,
         .is_urgent = !x->config.places,
         .client = x->config.client ? *x->config.client : (struct addr){.len = 0},
+        .zone = x->config.zone_tls,
         .done = on_tls_reply,
         .data = x,
     };

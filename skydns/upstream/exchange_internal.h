@@ -60,7 +60,8 @@ struct exchange_config {
     const struct dname *zone;        /* borrowed: whose server it is, for dnstap; NULL: none */
     struct tcp_places *places;       /* borrowed; NULL: no client's question, needs none */
     struct tcp_zone *zone_tcp;       /* of these places, those of its zone; borrowed */
-    const struct addr *client;       /* whose shares it uses; borrowed */
+    struct tls_zone *zone_tls; /* the same, of connections over TLS; NULL: zones have no share */
+    const struct addr *client; /* whose shares it uses; borrowed */
     exchange_cb done;
     /* Called before `done`, at most once for each: MALFORMED: the reply over UDP is, and there is
      * none over TCP. UNREACHABLE: an ICMP message says so, which anybody can send that guesses the

@@ -299,6 +299,7 @@ static enum exchange_outcome begin_try(struct flight *flight, struct try *t)
         .zone = &flight->zone->name,
         .places = &f->tcp,
         .zone_tcp = &flight->zone->tcp,
+        .zone_tls = f->has_stubs ? &flight->zone->tls : NULL,
         .client = &flight->client,
         .done = on_exchange,
         .doubted = on_doubt,

@@ -1,5 +1,5 @@
 /* Places for exchanges over TCP, shared: a client gets no further one when it has as many as are
- * free (client_loads.h), nor does, with stub zones, a zone. So neither one client, nor a zone whose
+ * free (fair_queue.h), nor does, with stub zones, a zone. So neither one client, nor a zone whose
  * nameservers are slow over TCP, takes what others need. Beyond that, the truncated reply must do.
  * For the forwarder's exchanges, on the resolver's thread. */
 #ifndef SKYDNS_UPSTREAM_TCP_PLACES_INTERNAL_H
@@ -20,7 +20,7 @@ enum { TCP_PLACES_MAX = 256 };
 
 /* Of these exchanges, those that go on listening to UDP as well, for a right reply after a
  * malformed one, which somebody may have forged: few, since that is a second descriptor, and
- * descriptor_limit.c counts one. The others do with what TCP brings. */
+ * process_limits.c counts one. The others do with what TCP brings. */
 enum { TCP_LISTENERS_MAX = 12 };
 
 /* How many one zone has. */

@@ -47,20 +47,33 @@ void tls_ask_send(struct tls_link_user *user, struct tls_ask *ask)
     ask->sent_ms = clock_monotonic_ms();
     ask->heard = user->heard;
     LIST_INSERT_HEAD(&user->by_id[id % TLS_ID_CHAINS], ask, sent_entry);
+    TAILQ_INSERT_TAIL(&user->sent, ask, wait_entry);
+    if (ask->holds != user) { /* another one, that it waited for */
+        tls_ask_pass_on(ask);
+        tls_link_hold(user, ask);
+    }
     user->asked++;
     user->open++;
     tls_link_set_idle(&user->link, -1);
     tls_link_send(&user->link, ask->query, ask->len);
 }
 
+void tls_link_make_room(struct tls_link_user *user)
+{
+    if (!user->link.is_ending) {
+        user->makes_room = true;
+        tls_link_end(&user->link, NULL);
+    }
+}
+
 void tls_link_rest(struct tls_link_user *user)
 {
-    if (user->open > 0) {
+    if (user->peer->pool->is_short && !user->holder) {
+        tls_link_make_room(user);
+    } else if (user->open > 0) {
         return;
-    }
-    if (user->is_retired || user->peer->pool->is_short) {
-        tls_link_end(&user->link,
-                     NULL); /* short: a question of another nameserver needs its place */
+    } else if (user->is_retired) {
+        tls_link_end(&user->link, NULL);
     } else {
         tls_link_set_idle(&user->link, user->idle_s);
     }
@@ -69,6 +82,8 @@ void tls_link_rest(struct tls_link_user *user)
 void tls_ask_take_off(struct tls_ask *ask)
 {
     LIST_REMOVE(ask, sent_entry);
+    TAILQ_REMOVE(&ask->link->sent, ask, wait_entry);
+    tls_ask_pass_on(ask);
     ask->link->open--;
     ask->link = NULL;
     ask->state = TLS_ASK_NONE;
@@ -96,6 +111,7 @@ void tls_ask_leave_place(struct tls_ask *ask)
 {
     assert(ask->peer->taken > 0);
     ask->peer->taken--;
+    tls_ask_pass_on(ask);
     client_loads_drop(ask->peer->loads, &ask->client);
 }
 
@@ -131,19 +147,22 @@ static void suspect_silence(struct tls_link_user *user, const struct tls_ask *as
 void tls_pool_forget(struct tls_ask *ask)
 {
     struct tls_link_user *user = ask->link;
-    if (ask->state != TLS_ASK_NONE) {
-        tls_ask_leave_place(ask);
-    }
+    const bool has_place = ask->state != TLS_ASK_NONE;
     if (ask->state == TLS_ASK_WAITS) {
         tls_ask_stop_waiting(ask);
     } else if (ask->state == TLS_ASK_LOST) {
         TAILQ_REMOVE(&ask->peer->lost, ask, wait_entry);
     } else if (ask->state == TLS_ASK_SENT) {
         tls_ask_take_off(ask);
+    }
+    ask->state = TLS_ASK_NONE;
+    if (has_place) {
+        tls_ask_leave_place(ask);
+    }
+    if (user) {
         suspect_silence(user, ask);
         tls_link_rest(user);
     }
-    ask->state = TLS_ASK_NONE;
 }
 
 static bool is_reply_to(const struct tls_ask *ask, const uint8_t *message, size_t len)

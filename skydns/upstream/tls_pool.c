@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "common/base/fair_queue.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/tls/tls_client.h"
@@ -45,8 +46,8 @@ static void reclaim(struct tls_link_user *user)
     for (size_t i = 0; i < TLS_ID_CHAINS; i++) {
         while ((ask = LIST_FIRST(&user->by_id[i]))) {
             tls_ask_take_off(ask);
-            if (!ask->was_lost || user->answered > 0) {
-                ask->was_lost = true;
+            if (!ask->was_lost || user->answered > 0 || user->makes_room) {
+                ask->was_lost = ask->was_lost || !user->makes_room;
                 tls_ask_wait(user->peer, ask);
             } else {
                 ask->state = TLS_ASK_LOST;
@@ -107,6 +108,7 @@ static bool has_open_link(const struct tls_peer *peer)
 static void free_link(struct tls_link_user *user)
 {
     struct tls_peer *peer = user->peer;
+    tls_link_release(user);
     LIST_REMOVE(user, entry);
     peer->link_count--;
     counter_sub(&peer->pool->counts.connections, 1);
@@ -153,7 +155,8 @@ static void on_ended(void *data, const struct err *err)
 /* The system's CAs take some milliseconds to read, and the thread some memory: only when needed. */
 static bool prepare(struct tls_pool *pool, struct err *err);
 
-static bool open_link(struct tls_peer *peer)
+/* `ask` is to hold it, if it waits; NULL: none is. */
+static bool open_link(struct tls_peer *peer, struct tls_ask *ask)
 {
     struct tls_pool *pool = peer->pool;
     struct err err;
@@ -178,14 +181,19 @@ static bool open_link(struct tls_peer *peer)
     for (size_t i = 0; i < TLS_ID_CHAINS; i++) {
         LIST_INIT(&user->by_id[i]);
     }
+    TAILQ_INIT(&user->sent);
     LIST_INSERT_HEAD(&peer->links, user, entry);
     peer->link_count++;
     counter_add(&pool->counts.connections, 1);
+    if (ask && ask->state == TLS_ASK_WAITS) {
+        tls_link_hold(user, ask);
+    }
     tls_link_init(&user->link, &config);
     return true;
 }
 
-/* Whether another connection may be made; ends an idle one if there are too many. */
+/* Whether another connection may be made; ends one that nobody holds if there are too many: what is
+ * asked there is asked again, or waits. */
 static bool may_open(struct tls_pool *pool)
 {
     struct tls_peer *peer;
@@ -198,8 +206,8 @@ static bool may_open(struct tls_pool *pool)
         struct tls_link_user *user;
         LIST_FOREACH(user, &peer->links, entry)
         {
-            if (user->open == 0 && user->link.state == TLS_LINK_OPEN) {
-                tls_link_end(&user->link, NULL);
+            if (!user->holder && user->link.state == TLS_LINK_OPEN) {
+                tls_link_make_room(user);
                 return false; /* when it has ended */
             }
         }
@@ -212,13 +220,14 @@ static bool is_usable(const struct tls_link_user *user)
     return !user->is_retired && user->open < TLS_POOL_ASKED_MAX && tls_link_has_room(&user->link);
 }
 
-/* The connection with the fewest questions; NULL: none takes any. */
-static struct tls_link_user *choose_link(const struct tls_peer *peer)
+/* The connection with the fewest questions, for one that may hold it, or else of those that others
+ * hold; NULL: none takes any. */
+static struct tls_link_user *choose_link(const struct tls_peer *peer, bool may_hold)
 {
     struct tls_link_user *user, *best = NULL;
     LIST_FOREACH(user, &peer->links, entry)
     {
-        if (is_usable(user) && (!best || user->open < best->open)) {
+        if (is_usable(user) && (may_hold || user->holder) && (!best || user->open < best->open)) {
             best = user;
         }
     }
@@ -243,23 +252,46 @@ static bool may_connect(struct tls_peer *peer, bool is_urgent)
            (is_urgent || !ev_is_active(&peer->retry)) && may_open(peer->pool);
 }
 
-static bool wants_link(struct tls_peer *peer, bool is_urgent)
+/* Whether its nameserver should have another connection, for it. */
+static bool wants_link(struct tls_peer *peer, const struct tls_ask *ask)
 {
-    const struct tls_link_user *best = choose_link(peer);
-    bool is_needed = peer->waiting_count > 0 || (best && best->open >= TLS_POOL_BUSY);
-    return is_needed && may_connect(peer, is_urgent);
+    const struct tls_link_user *best = choose_link(peer, true);
+    bool is_needed = ask->state == TLS_ASK_WAITS || (best && best->open >= TLS_POOL_BUSY);
+    return is_needed && tls_ask_may_hold(peer->pool, ask) && may_connect(peer, ask->is_urgent);
+}
+
+/* The first that waits and may hold a connection; NULL: none. */
+static struct tls_ask *first_to_connect(const struct tls_peer *peer)
+{
+    struct tls_ask *ask;
+    TAILQ_FOREACH (ask, &peer->waiting, wait_entry) {
+        if (tls_ask_may_hold(peer->pool, ask)) {
+            break;
+        }
+    }
+    return ask;
+}
+
+/* Those that may hold no connection come after one that holds it. */
+static void send_waiting(struct tls_peer *peer)
+{
+    struct tls_ask *ask, *next;
+    for (ask = TAILQ_FIRST(&peer->waiting); ask && choose_link(peer, true); ask = next) {
+        struct tls_link_user *user = choose_link(peer, tls_ask_may_hold(peer->pool, ask));
+        next = TAILQ_NEXT(ask, wait_entry);
+        if (user) {
+            tls_ask_stop_waiting(ask);
+            tls_ask_send(user, ask);
+        }
+    }
 }
 
 void tls_peer_pump(struct tls_peer *peer)
 {
-    struct tls_ask *ask;
-    struct tls_link_user *user;
-    while ((ask = TAILQ_FIRST(&peer->waiting)) && (user = choose_link(peer))) {
-        tls_ask_stop_waiting(ask);
-        tls_ask_send(user, ask);
-    }
-    if (wants_link(peer, false)) {
-        (void)open_link(peer); /* the next attempt may do better */
+    send_waiting(peer);
+    struct tls_ask *ask = first_to_connect(peer);
+    if (ask && wants_link(peer, ask)) {
+        (void)open_link(peer, ask); /* the next attempt may do better */
     }
 }
 
@@ -283,18 +315,23 @@ enum tls_pool_start tls_pool_ask(struct tls_pool *pool, const struct nameserver 
     struct tls_peer *peer = tls_peer_get(pool, server);
     ask->state = TLS_ASK_NONE;
     ask->was_lost = ask->is_starved = false;
-    ask->link = NULL;
+    ask->link = ask->holds = NULL;
     ask->peer = peer;
     if (!peer) {
         return TLS_POOL_FULL;
     }
-    struct tls_link_user *user = TAILQ_EMPTY(&peer->waiting) ? choose_link(peer) : NULL;
+    const bool may_hold = tls_ask_may_hold(pool, ask);
+    struct tls_link_user *user = first_to_connect(peer) ? NULL : choose_link(peer, may_hold);
     if (!user && !ask->is_urgent && is_put_off(peer)) {
         return peer->is_starved ? TLS_POOL_FULL : TLS_POOL_FAILING;
     }
+    if (!user && !may_hold && !is_connecting(peer)) {
+        counter_add(&pool->counts.refused, 1);
+        return TLS_POOL_FULL;
+    }
     if (!tls_ask_take_place(peer, ask, !user)) {
-        if (!user && may_connect(peer, false)) {
-            (void)open_link(peer); /* for the next ones */
+        if (!user && may_hold && may_connect(peer, false)) {
+            (void)open_link(peer, NULL); /* for the next ones */
         }
         return TLS_POOL_FULL;
     }
@@ -302,8 +339,9 @@ enum tls_pool_start tls_pool_ask(struct tls_pool *pool, const struct nameserver 
         tls_ask_send(user, ask);
     } else {
         tls_ask_wait(peer, ask);
+        send_waiting(peer);
     }
-    if (wants_link(peer, ask->is_urgent) && !open_link(peer) && ask->state == TLS_ASK_WAITS &&
+    if (wants_link(peer, ask) && !open_link(peer, ask) && ask->state == TLS_ASK_WAITS &&
         !has_open_link(peer)) {
         tls_ask_stop_waiting(ask);
         tls_ask_leave_place(ask);
@@ -409,6 +447,7 @@ int tls_pool_new(const struct tls_pool_config *config, struct tls_pool **ret, st
     struct tls_pool *pool = xcalloc_aligned(alignof(struct tls_pool), sizeof(*pool));
     pool->config = *config;
     pool->ca_file = xstrdup(config->ca_file ? config->ca_file : "");
+    pool->loads = client_loads_new();
     TAILQ_INIT(&pool->peers);
     ev_async_init(&pool->wake, on_wake);
     pool->wake.data = pool;
@@ -458,6 +497,7 @@ void tls_pool_free(struct tls_pool *pool)
     ev_async_stop(pool->config.loop, &pool->wake);
     ev_timer_stop(pool->config.loop, &pool->refresh);
     tls_client_free(pool->client);
+    client_loads_free(pool->loads);
     free(pool->ca_file);
     free(pool);
 }

@@ -43,7 +43,12 @@ struct tls_peer;
 enum {
     TLS_POOL_LINKS_MAX = 8, /* connections to one nameserver */
     /* To all of them: 32 nameservers with as many as they may have; a connection takes some 30 KB,
-     * so 8 MB. Beyond, one that is idle makes room, or the question waits. */
+     * so 8 MB. Beyond, one that nobody holds makes room, or the question waits.
+     *
+     * A connection is held by the question that waits longest on it. Client and zone of a question
+     * get none to hold beside those that they have when these are as many as are free; the question
+     * is then sent on one that somebody else's holds, or refused: neither one client nor one zone,
+     * whose nameservers are slow, has all. */
     TLS_POOL_CONNECTIONS_MAX = 256,
     /* Unanswered on one connection: a nameserver that answers all at once has 16 KiB to read, and
      * few allow more. */
@@ -75,6 +80,11 @@ struct tls_pool_counts {
     struct counter connections;
 };
 
+/* How many connections the questions of one zone hold. */
+struct tls_zone {
+    size_t connections;
+};
+
 struct tls_pool_config {
     struct ev_loop *loop;
     size_t connections_max; /* to all nameservers; at most TLS_POOL_CONNECTIONS_MAX */
@@ -100,7 +110,8 @@ struct tls_ask {
     size_t len;
     bool is_urgent; /* does not wait until a nameserver that failed may be tried again, and needs
                      * no place: a probe or a loop check */
-    struct addr client; /* whose share it takes; not known: nobody's in particular */
+    struct addr client;    /* whose share it takes; not known: nobody's in particular */
+    struct tls_zone *zone; /* the same, borrowed until its end; NULL: zones have no share */
     tls_ask_cb done;
     void *data;
 
@@ -109,10 +120,11 @@ struct tls_ask {
     TAILQ_ENTRY(tls_ask) wait_entry;
     LIST_ENTRY(tls_ask) sent_entry;
     struct tls_peer *peer;
-    struct tls_link_user *link; /* SENT */
-    bool was_lost;              /* with a connection */
-    bool is_starved;            /* set before `done`: we, not the nameserver, are the reason */
-    uint64_t round;             /* of attempts to connect, that it waits for */
+    struct tls_link_user *link;  /* SENT */
+    struct tls_link_user *holds; /* the same, or that which it waits for; NULL: neither */
+    bool was_lost;               /* with a connection */
+    bool is_starved;             /* set before `done`: we, not the nameserver, are the reason */
+    uint64_t round;              /* of attempts to connect, that it waits for */
     int64_t sent_ms;
     uint64_t heard; /* messages on its connection before it was sent */
 };
@@ -120,7 +132,8 @@ struct tls_ask {
 enum tls_pool_start {
     TLS_POOL_ASKED,
     TLS_POOL_FAILING, /* the nameserver has just failed */
-    TLS_POOL_FULL,    /* too many wait for it or for others, or we are short of descriptors */
+    TLS_POOL_FULL,    /* too many wait for it or for others, client or zone have their share of
+                       * connections, or we are short of descriptors */
 };
 
 enum tls_pool_start tls_pool_ask(struct tls_pool *pool, const struct nameserver *server,

@@ -1,5 +1,5 @@
 /* The parts of tls_pool.h: nameservers (tls_peers.c), the questions on a connection (tls_asks.c),
- * and what opens and ends connections (tls_pool.c). */
+ * who holds connections (tls_shares.c), and what opens and ends connections (tls_pool.c). */
 #ifndef SKYDNS_UPSTREAM_TLS_POOL_INTERNAL_H
 #define SKYDNS_UPSTREAM_TLS_POOL_INTERNAL_H
 
@@ -32,11 +32,14 @@ struct tls_link_user {
     struct tls_peer *peer;
     struct tls_link link;
     bool is_retired; /* takes no more questions, and ends with the last reply */
+    bool makes_room; /* ends for another: its questions are asked again */
     bool knows_idle; /* a reply has said, or not, how long it may be idle */
     double idle_s;
     size_t open;                              /* questions sent, not answered or forgotten */
     uint64_t asked, heard, answered, unasked; /* messages, since it was made */
     struct sent_asks by_id[TLS_ID_CHAINS];
+    struct waiting_asks sent; /* the same, in their order */
+    struct tls_ask *holder;   /* NULL: none, so that it may have to make room */
 };
 
 /* A nameserver. */
@@ -71,7 +74,9 @@ struct tls_pool {
     ev_timer refresh;
     TAILQ_HEAD(peers, tls_peer) peers; /* the last asked first */
     size_t peer_count;
-    bool is_short; /* of connections: somebody waits for one to end */
+    bool is_short;              /* of connections: somebody waits for one to end */
+    size_t held;                /* connections, */
+    struct client_loads *loads; /* by client */
 };
 
 /* ---- tls_peers.c ---- */
@@ -106,8 +111,25 @@ void tls_ask_wait(struct tls_peer *peer, struct tls_ask *ask);
 void tls_ask_stop_waiting(struct tls_ask *ask);
 
 /* Without questions, ends the connection if it was to end with the last reply, or lets it be idle.
- */
+ * One that nobody holds ends if another is waited for. */
 void tls_link_rest(struct tls_link_user *user);
+
+/* Ends it for another nameserver's, which is opened then. */
+void tls_link_make_room(struct tls_link_user *user);
+
+/* ---- tls_shares.c ---- */
+
+/* Whether client and zone may hold one more connection. */
+bool tls_ask_may_hold(const struct tls_pool *pool, const struct tls_ask *ask);
+
+/* If nobody does, and it may; a question holds at most one. */
+void tls_link_hold(struct tls_link_user *user, struct tls_ask *ask);
+
+/* Nobody does from now on. */
+void tls_link_release(struct tls_link_user *user);
+
+/* Leaves what it holds to the next one there that may. Off the lists before. */
+void tls_ask_pass_on(struct tls_ask *ask);
 
 /* ---- tls_pool.c ---- */
 

@@ -16,7 +16,7 @@ struct dnstap;
 struct forwarder_counts;
 struct upstream_probes;
 
-/* Under way at once, of all zones: in descriptor_limit.c's reserve. Stub zones have half of them,
+/* Under way at once, of all zones: in process_limits.c's reserve. Stub zones have half of them,
  * so that the general nameservers are probed whatever many dead zones there are. A probe that finds
  * no room waits for its next turn; one that was sent in vain leaves the room to others then. */
 enum { UPSTREAM_PROBES_MAX = 32, UPSTREAM_STUB_PROBES_MAX = UPSTREAM_PROBES_MAX / 2 };

@@ -15,12 +15,12 @@
 #include "common/dns/dname.h"
 #include "skydns/external/zone_table.h"
 #include "skydns/upstream/tcp_places_internal.h"
+#include "skydns/upstream/tls_pool.h"
 #include "skydns/upstream/upstreams.h"
 
 struct dnstap;
 struct forwarder_counts;
 struct upstream_health;
-struct tls_pool;
 struct upstream_zones;
 
 struct upstream_zone {
@@ -30,6 +30,7 @@ struct upstream_zone {
     struct upstream_health *health;
     size_t sockets; /* open to its servers: the forwarder's */
     struct tcp_zone tcp;
+    struct tls_zone tls;
     size_t questions; /* in flight: upstream_zone_ref */
     size_t place;     /* of its state, for other threads */
 };

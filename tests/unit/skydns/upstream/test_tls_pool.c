@@ -78,6 +78,7 @@ struct bed {
     size_t replied, failed;
     struct addr client; /* who asks next: each time another one, but with */
     bool is_one_client;
+    struct tls_zone *zone; /* of what is asked next */
 };
 
 /* ---- The nameserver ---- */
@@ -320,6 +321,7 @@ static enum tls_pool_start start(struct bed *bed, size_t number, const char *ser
                               .len = len,
                               .is_urgent = is_urgent,
                               .client = bed->client,
+                              .zone = bed->zone,
                               .done = on_done,
                               .data = q};
     bed->client.v4.sin_addr.s_addr += bed->is_one_client ? 0 : 1;
@@ -420,6 +422,104 @@ static void test_limits_of_a_nameserver(void **state)
     assert_int_equal(bed->failed, 0);
     const struct tls_pool_counts *counts = tls_pool_counts(bed->pool);
     assert_int_equal(counter_get(&counts->full) + counter_get(&counts->resumed), 8);
+}
+
+/* Asks each of so many nameservers one question more, from `number` on; returns how many were
+ * not refused. All reach their nameservers. */
+static size_t ask_each(struct bed *bed, size_t first, size_t count, size_t number)
+{
+    size_t asked = 0;
+    for (size_t i = first; i < first + count; i++) {
+        char name[32];
+        (void)snprintf(name, sizeof(name), "n%zu.dns.example", i); /* fits */
+        const enum tls_pool_start started = start(bed, number + i, name, false);
+        assert_int_not_equal(started, TLS_POOL_FAILING);
+        asked += started == TLS_POOL_ASKED;
+    }
+    run_until(bed, &bed->held_count, bed->held_count + asked);
+    return asked;
+}
+
+/* Nameservers that are slow: one client holds half of all connections, then two of them a third
+ * each; an idle one that another has left is nobody's to take beyond that. */
+static void test_share_of_connections_of_a_client(void **state)
+{
+    struct bed *bed = *state;
+    new_pool(bed, 12);
+    bed->holds = bed->is_one_client = true;
+    assert_int_equal(ask_each(bed, 0, 12, 0), 6);
+    assert_int_equal(ask_each(bed, 0, 12, 20), 6); /* on those that it holds */
+    bed->client.v4.sin_addr.s_addr ^= 1;
+    assert_int_equal(ask_each(bed, 6, 6, 40), 3);
+    bed->holds = false; /* the second one's questions are answered */
+    const size_t replied = bed->replied;
+    for (size_t i = 0; i < 3; i++) {
+        const struct held *held = &bed->held[--bed->held_count];
+        reply(held->client, held->query, held->len, 0);
+    }
+    run_until(bed, &bed->replied, replied + 3);
+    bed->holds = true;
+    bed->client.v4.sin_addr.s_addr ^= 1;
+    assert_int_equal(ask_each(bed, 6, 3, 60), 0); /* their connections are idle now */
+    bed->client.v4.sin_addr.s_addr ^= 1;
+    assert_int_equal(ask_each(bed, 6, 3, 80), 3);
+    assert_int_equal(counter_get(&tls_pool_counts(bed->pool)->failed), 0);
+    bed->holds = false;
+    release(bed);
+    run_until(bed, &bed->replied, replied + 18);
+    bed->client.v4.sin_addr.s_addr ^= 1;
+    assert_int_equal(start(bed, 100, "n11.dns.example", false), TLS_POOL_ASKED); /* shares return */
+    run_until(bed, &bed->replied, replied + 19);
+    assert_int_equal(bed->failed, 0);
+}
+
+/* The same for a zone, whoever asks. */
+static void test_share_of_connections_of_a_zone(void **state)
+{
+    struct bed *bed = *state;
+    struct tls_zone slow = {0}, other = {0};
+    new_pool(bed, 12);
+    bed->holds = true;
+    bed->zone = &slow;
+    assert_int_equal(ask_each(bed, 0, 12, 0), 6);
+    assert_int_equal(slow.connections, 6);
+    bed->zone = &other;
+    assert_int_equal(ask_each(bed, 6, 3, 20), 3);
+    for (size_t i = 0; i < 40; i++) { /* what is forgotten holds nothing */
+        tls_pool_forget(&bed->questions[i].ask);
+    }
+    assert_int_equal(slow.connections + other.connections, 0);
+    assert_int_equal(counter_get(&tls_pool_counts(bed->pool)->failed), 0);
+}
+
+/* Beyond its share, a client's questions wait where another's go, and hold nothing there: they are
+ * asked again when the connection makes room. */
+static void test_a_connection_that_nobody_holds_makes_room(void **state)
+{
+    struct bed *bed = *state;
+    const struct addr greedy = bed->client;
+    new_pool(bed, 2);
+    bed->holds = bed->is_one_client = true;
+    assert_true(try_ask(bed, 0, "a.dns.example", false));
+    run_until(bed, &bed->held_count, 1);
+    bed->client.v4.sin_addr.s_addr ^= 1;
+    assert_true(try_ask(bed, 1, "b.dns.example", false));
+    run_until(bed, &bed->held_count, 2);
+    bed->client = greedy;
+    assert_true(try_ask(bed, 2, "b.dns.example", false));
+    run_until(bed, &bed->held_count, 3);
+    assert_int_equal(start(bed, 3, "c.dns.example", false), TLS_POOL_FULL);
+    tls_pool_forget(&bed->questions[1].ask);
+    bed->client.v4.sin_addr.s_addr ^= 1;
+    assert_true(try_ask(bed, 4, "c.dns.example", false));
+    run_until(bed, &bed->held_count, 4);
+    assert_true(tls_ask_is_starved(&bed->questions[2].ask)); /* b has no connection */
+    tls_pool_forget(&bed->questions[4].ask);
+    bed->holds = false;
+    release(bed);
+    run_until(bed, &bed->replied, 1);
+    assert_int_equal(bed->failed, 0);
+    assert_int_equal(counter_get(&tls_pool_counts(bed->pool)->failed), 0);
 }
 
 /* Another is opened when that one has many. */
@@ -699,6 +799,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_limits_of_a_nameserver, setup, teardown),
         cmocka_unit_test_setup_teardown(test_few_questions_share_a_connection, setup, teardown),
         cmocka_unit_test_setup_teardown(test_limit_of_all, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_share_of_connections_of_a_client, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_share_of_connections_of_a_zone, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_connection_that_nobody_holds_makes_room, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_who_is_waited_for, setup, teardown),
         cmocka_unit_test_setup_teardown(test_no_descriptor_is_no_failure, setup, teardown),
         cmocka_unit_test_setup_teardown(test_connections_that_answer_nothing, setup, teardown),
