@@ -413,6 +413,13 @@ enum engine_verdict engine_answer(struct engine *engine, const struct store *sto
                : direct_answer(engine->direct, store, query, externals, response, ret_deferral);
 }
 
+bool engine_outdates(enum engine_verdict verdict, const struct engine_deferral *deferral,
+                     const struct external_answers *externals)
+{
+    return verdict == ENGINE_DEFER && deferral->kind == ENGINE_DEFER_LOOKUP &&
+           !external_answers_cover(externals, deferral->questions, deferral->question_count);
+}
+
 void engine_look_ahead(struct engine *engine, const struct store *store,
                        const struct slice *queries, size_t count)
 {

@@ -71,6 +71,11 @@ enum engine_verdict engine_answer(struct engine *engine, const struct store *sto
                                   const struct external_answers *externals,
                                   struct response *response, struct engine_deferral *ret_deferral);
 
+/* Whether these answers are outdated, by a first call on newer records: they now point to names not
+ * asked about, without whose addresses the answer would deny existing ones. */
+bool engine_outdates(enum engine_verdict verdict, const struct engine_deferral *deferral,
+                     const struct external_answers *externals);
+
 /* Batched lookup: looks up the names of these queries, which will be answered next, all at once
  * (store_walk.h), so that they wait for memory together. Changes no answer. store as above; at most
  * ENGINE_AHEAD_MAX queries, whose bytes must not change until answered, or until the next call. */

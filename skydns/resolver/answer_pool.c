@@ -91,18 +91,15 @@ static bool is_late(void *data)
            clock_monotonic_ms() >= t->ends_ms;
 }
 
-/* Whether the records have changed meanwhile and now point to names not asked about: without their
- * addresses, the answer would deny existing ones. */
-static bool is_outdated(struct pool_thread *t, const struct store *store,
-                        struct engine_query *query, const struct pooled_query *q,
-                        const struct external_answers *externals)
+static bool pooled_is_outdated(struct pool_thread *t, const struct store *store,
+                               struct engine_query *query, const struct pooled_query *q,
+                               const struct external_answers *externals)
 {
     struct response response = {.bytes = t->reply};
     return store && store_revision(store) != q->revision &&
-           engine_answer(t->lane.engine, store, query, NULL, &response, &t->deferral) ==
-               ENGINE_DEFER &&
-           t->deferral.kind == ENGINE_DEFER_LOOKUP &&
-           !external_answers_cover(externals, t->deferral.questions, t->deferral.question_count);
+           engine_outdates(
+               engine_answer(t->lane.engine, store, query, NULL, &response, &t->deferral),
+               &t->deferral, externals);
 }
 
 /* Whether somebody else has the rest of the answer: nameservers or the walker, or whom the next
@@ -121,7 +118,8 @@ static void answer(struct pool_thread *t, const struct store *store, struct engi
                    struct pooled_query *q)
 {
     const struct external_answers externals = {.count = q->external_count, .items = q->externals};
-    if (q->externals && is_outdated(t, store, query, q, &externals)) { /* ask again, please */
+    if (q->externals &&
+        pooled_is_outdated(t, store, query, q, &externals)) { /* ask again, please */
         q->is_refused = true;
         return;
     }

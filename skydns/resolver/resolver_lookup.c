@@ -29,18 +29,15 @@ void resolver_free_lookup(struct resolver *r, struct deferred *d)
 
 /* ---- The answer ---- */
 
-/* True if the records have changed meanwhile and now point to names not asked about: without their
- * addresses, the answer would deny existing ones. If that is a WALK, so is the answer, and
- * the walker sees; if it lacks signatures, they are not what is outdated. */
-static bool is_outdated(struct resolver *r, const struct deferred *d,
-                        const struct external_answers *externals)
+/* If what the records of now lead to is a WALK, so is the answer, and the walker sees; if it lacks
+ * signatures, they are not what is outdated. */
+static bool lookup_is_outdated(struct resolver *r, const struct deferred *d,
+                               const struct external_answers *externals)
 {
     struct engine_query query = resolver_query(r, d);
     return r->turn.store && store_revision(r->turn.store) != d->lookup->revision &&
-           turn_answer(&r->turn, &query, NULL, &r->response) == ENGINE_DEFER &&
-           r->turn.deferral.kind == ENGINE_DEFER_LOOKUP &&
-           !external_answers_cover(externals, r->turn.deferral.questions,
-                                   r->turn.deferral.question_count);
+           engine_outdates(turn_answer(&r->turn, &query, NULL, &r->response), &r->turn.deferral,
+                           externals);
 }
 
 /* Asks the engine again, on the store's current version, with r->answers to the questions that
@@ -87,7 +84,8 @@ static void answer_with_externals(struct resolver *r, struct deferred *d)
         };
     }
     const struct external_answers externals = {.count = lookup->count, .items = r->answers};
-    if (d->kind != ENGINE_DEFER_WALK && is_outdated(r, d, &externals)) { /* ask again, please */
+    if (d->kind != ENGINE_DEFER_WALK &&
+        lookup_is_outdated(r, d, &externals)) { /* ask again, please */
         resolver_refuse(r, d);
         return;
     }
