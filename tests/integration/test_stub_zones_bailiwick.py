@@ -3,56 +3,16 @@ nameservers; what they say of other names reaches nobody.
 """
 
 import dns.flags
-import dns.message
 import dns.rcode
 import pytest
-from bed import Bed
-from foreign_server import Server, texts
-from scripted import Nameserver, reply, soa, truncated
-
-EVIL = "203.0.113.66"
-GOOD = "192.0.2.99"
-TREE = "/skydns/local/cluster"
-OURS = "web.default.svc.cluster.local."
-
-
-class Zones:
-    """skydns with stub zones one.test, two.test, 10.in-addr.arpa, and gone.test, which has no nameservers."""
-
-    def __init__(self, bed: Bed, *flags: str):
-        self.general, self.one, self.two = (Nameserver() for _ in range(3))
-        stubs = {"one.test": self.one, "10.in-addr.arpa": self.one, "two.test": self.two}
-        hosts = bed.folder / "hosts"
-        hosts.write_text("192.0.2.55 known.example\n")
-        self.server = Server(
-            bed,
-            *(f"-stub={zone}=127.0.0.1:{nameserver.port}" for zone, nameserver in stubs.items()),
-            "-stub=gone.test=none",
-            f"-hosts={hosts}",
-            *flags,
-            nameserver=self.general,
-        )
-        self.ask = self.server.ask
-
-    def close(self) -> None:
-        for nameserver in (self.general, self.one, self.two):
-            nameserver.close()
+from bailiwick import EVIL, GOOD, OURS, Zones, data, zones_with_ours
+from foreign_server import texts
+from scripted import reply, soa, truncated
 
 
 @pytest.fixture(scope="module")
 def zones(tmp_path_factory):
-    bed = Bed(tmp_path_factory.mktemp("bailiwick"))
-    bed.start_etcd()
-    bed.etcd.put(f"{TREE}/svc/default/web/x", '{"host":"10.0.0.7","port":80,"text":"ours"}')
-    bed.etcd.put(f"{TREE}/svc/default/alias/x", '{"host":"leaves.one.test"}')
-    made = Zones(bed, "-workers=2")
-    yield made
-    made.close()
-    bed.close()
-
-
-def data(message: dns.message.Message) -> list[str]:
-    return [rdata.to_text() for rrset in message.answer for rdata in rrset]
+    yield from zones_with_ours(tmp_path_factory.mktemp("bailiwick"))
 
 
 @pytest.mark.parametrize("ttl", [0, 300])
