@@ -1,8 +1,10 @@
-"""A client that asks for random names."""
+"""A client that asks for random names, in a process of its own."""
 
 import itertools
+import select
 import socket
-import threading
+import subprocess
+import sys
 
 import dns.message
 
@@ -14,25 +16,26 @@ class Attack:
 
     def __init__(self, port: int, zone: str, **options):
         """options: those of dns.message.make_query."""
-        self._port = port
-        self._wire = dns.message.make_query(f"x00000000.{zone}", "A", id=0, **options).to_wire()
-        self._is_over = threading.Event()
-        self._sent = 0
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def _run(self) -> None:
-        wire = self._wire
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
-            client.bind((ATTACKER, 0))
-            client.connect(("127.0.0.1", self._port))
-            for number in itertools.count():
-                if self._is_over.wait(0.005 if number % 50 == 0 else 0):
-                    return
-                client.send(number.to_bytes(4, "big")[2:] + wire[2:14] + b"%08d" % number + wire[22:])
-                self._sent += 1
+        wire = dns.message.make_query(f"x00000000.{zone}", "A", id=0, **options).to_wire()
+        command = [sys.executable, __file__, str(port), wire.hex()]
+        self._attacker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def stop(self) -> int:
-        self._is_over.set()
-        self._thread.join()
-        return self._sent
+        """How many queries were sent."""
+        return int(self._attacker.communicate()[0])
+
+
+def _main() -> None:
+    port, wire = int(sys.argv[1]), bytes.fromhex(sys.argv[2])
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        client.bind((ATTACKER, 0))
+        client.connect(("127.0.0.1", port))
+        for number in itertools.count():
+            if number % 50 == 0 and select.select([sys.stdin], [], [], 0.005)[0]:
+                break
+            client.send(number.to_bytes(4, "big")[2:] + wire[2:14] + b"%08d" % number + wire[22:])
+    print(number)
+
+
+if __name__ == "__main__":
+    _main()

@@ -1,20 +1,28 @@
 """Clients that behave, beside an attack: how long their answers take, idle and under it.
 
-with Others(port, full(STEADY)) as others: idle = others.measure(); the attack begins
+with Others(bed, full(STEADY)) as others: idle = others.measure(); the attack begins
     attacked = others.measure(); others.check(bed, "what attacks", idle, attacked)
+
+The client is a process of its own (others_client.py), so that the figures contain nothing of what the test does. Where
+attacker, upstreams, skydns and the client share two cores, each waits for one now and then: what is left without these
+waits is skydns' own, and what an upstream in Python takes; they are summed over threads, so that it may be less.
 """
 
-import socket
+import struct
+import subprocess
+import sys
 import threading
-import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 import dns.message
 from fault_bed import PATIENCE_S, SLACK, FaultBed
 from programs import wait_until
 
+_CLIENT = Path(__file__).with_name("others_client.py")
 _ASKED = 200  # answers in one measurement: the p99 is the second worst
+_ANSWER = struct.Struct("dd")
 # A sanitizer, the attacker's own work on the same cores and the scheduler cost this much; attacks cost seconds.
 _NOISE_MS = 10 * SLACK
 
@@ -23,6 +31,7 @@ class Latencies(NamedTuple):
     p50_ms: float
     p99_ms: float
     max_ms: float
+    own_p99_ms: float  # without waits for a core
 
 
 class Others:
@@ -30,70 +39,65 @@ class Others:
     A query that has no answer within PATIENCE_S ends the test.
     """
 
-    def __init__(self, port: int, name: str, rdtype: str = "A", tcp: bool = False, rcode: int = 0):
-        self._query = dns.message.make_query(name, rdtype, use_edns=0, id=7).to_wire()
-        self._rcode, self._tcp = rcode, tcp
-        kind = socket.SOCK_STREAM if tcp else socket.SOCK_DGRAM
-        self._socket = socket.socket(socket.AF_INET, kind)
-        self._socket.settimeout(PATIENCE_S)
-        self._socket.bind(("127.0.0.9", 0))
-        self._socket.connect(("127.0.0.1", port))
-        self._took_ms: list[float] = []
-        self._error: BaseException | None = None
-        self._is_over = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
+    def __init__(self, bed: FaultBed, name: str, rdtype: str = "A", tcp: bool = False, rcode: int = 0):
+        query = dns.message.make_query(name, rdtype, use_edns=0, id=7).to_wire()
+        what = bed.dns.port, rcode, PATIENCE_S, "tcp" if tcp else "udp", bed.skydns.pid, query.hex()
+        self._command = [sys.executable, "-S", str(_CLIENT), *map(str, what)]
+        self._took_ms: list[tuple[float, float]] = []  # each answer, and how much of it without a core
+        self._thread = threading.Thread(target=self._read, daemon=True)
 
     def __enter__(self) -> "Others":
+        pipe = subprocess.PIPE
+        self._client = subprocess.Popen(self._command, stdin=pipe, stdout=pipe, stderr=pipe)
         self._thread.start()
         return self
 
     def __exit__(self, *exc) -> None:
-        self._is_over.set()
+        self._client.stdin.close()
         self._thread.join()
-        self._socket.close()
-        if exc[0] is None and self._error:
-            raise self._error
+        error = self._client.stderr.read().decode()
+        status = self._client.wait()
+        self._client.stdout.close()
+        self._client.stderr.close()
+        if exc[0] is None:
+            assert status == 0, error
 
     def measure(self, until: Callable[[], bool] = lambda: True) -> Latencies:
         """Of the answers from now on, at least _ASKED, until `until` is true."""
         first = len(self._took_ms)
         wait_until(
-            lambda: self._error or (len(self._took_ms) >= first + _ASKED and until()), "answers for others", PATIENCE_S
+            lambda: not self._thread.is_alive() or (len(self._took_ms) >= first + _ASKED and until()),
+            "answers for others",
+            PATIENCE_S,
         )
-        if self._error:
-            raise self._error
-        took_ms = sorted(self._took_ms[first:])
-        return Latencies(took_ms[len(took_ms) // 2], took_ms[len(took_ms) * 99 // 100], took_ms[-1])
+        assert self._thread.is_alive(), self._client.stderr.read().decode()
+        answers = self._took_ms[first:]
+        took_ms = sorted(took for took, _ in answers)
+        own_ms = sorted(max(0.0, took - waited) for took, waited in answers)
+        return Latencies(took_ms[len(took_ms) // 2], _p99(took_ms), took_ms[-1], _p99(own_ms))
+
+    @staticmethod
+    def note(bed: FaultBed, what: str, idle: Latencies, attacked: Latencies) -> None:
+        """Figures for `make bench-attack`."""
+        bed.note(
+            f"{what}: others p99 {_change(idle.p99_ms, attacked.p99_ms)}, "
+            f"without waits for a core {_change(idle.own_p99_ms, attacked.own_p99_ms)}, max {attacked.max_ms:.1f} ms"
+        )
 
     @staticmethod
     def check(bed: FaultBed, what: str, idle: Latencies, attacked: Latencies) -> None:
         """Their p99 is at most twice what it was, but for noise; `make bench-attack` prints the figures."""
-        bed.note(f"{what}: others p99 {idle.p99_ms:.2f} -> {attacked.p99_ms:.2f} ms, max {attacked.max_ms:.1f} ms")
+        Others.note(bed, what, idle, attacked)
         assert attacked.p99_ms <= 2 * idle.p99_ms + _NOISE_MS, f"{what}: {idle} idle, {attacked} under attack"
 
-    def _run(self) -> None:
-        try:
-            while not self._is_over.is_set():
-                begun = time.monotonic()
-                reply = self._ask()
-                self._took_ms.append((time.monotonic() - begun) * 1000)
-                assert reply[:2] == self._query[:2] and reply[3] & 15 == self._rcode, f"wrong answer: {reply.hex()}"
-                self._is_over.wait(0.002)
-        except BaseException as error:
-            self._error = error
+    def _read(self) -> None:
+        while answer := self._client.stdout.read(_ANSWER.size):
+            self._took_ms.append(_ANSWER.unpack(answer))
 
-    def _ask(self) -> bytes:
-        if not self._tcp:
-            self._socket.send(self._query)
-            return self._socket.recv(65535)
-        self._socket.sendall(len(self._query).to_bytes(2, "big") + self._query)
-        length = int.from_bytes(self._receive(2), "big")
-        return self._receive(length)
 
-    def _receive(self, length: int) -> bytes:
-        data = b""
-        while len(data) < length:
-            more = self._socket.recv(length - len(data))
-            assert more, "the connection was closed"
-            data += more
-        return data
+def _p99(sorted_ms: list[float]) -> float:
+    return sorted_ms[len(sorted_ms) * 99 // 100]
+
+
+def _change(idle_ms: float, attacked_ms: float) -> str:
+    return f"{idle_ms:.2f} -> {attacked_ms:.2f} ms ({attacked_ms / max(idle_ms, 0.01):.1f} x idle)"

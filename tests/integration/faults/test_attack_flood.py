@@ -10,7 +10,7 @@ pytestmark = pytest.mark.faults
 
 
 def test_attack_flood_of_random_names(single):
-    with Others(single.dns.port, full(STEADY), rcode=3) as others:
+    with Others(single, full(STEADY), rcode=3) as others:
         idle = others.measure()
         attack = Attack(single.dns.port, "default.svc.cluster.local")
         attacked = others.measure()

@@ -131,7 +131,7 @@ def _udp_cost_s(bed, wire: bytes, count: int) -> float:
 def test_attack_pointer_chains_over_tcp(single):
     bed, count, longest = single, 2000, 65535
     padding_s, chained_s = (_tcp_cost_s(bed, make(longest), count) for make in (padded, chained))
-    with Others(bed.dns.port, full(STEADY), tcp=True, rcode=NXDOMAIN) as others:
+    with Others(bed, full(STEADY), tcp=True, rcode=NXDOMAIN) as others:
         idle = others.measure()
         with Pipelined(bed.dns.port, chained(longest)) as attack:
             attacked = others.measure(lambda: attack.answered > 100)
@@ -178,7 +178,7 @@ def test_attack_pointer_chains_at_the_gate(fault_bed, gate):
         return {"allow": page.get("not_allowed_total"), "rate": page.get("rate_limited_total", reply="dropped")}[gate]
 
     cookie = dns.edns.GenericOption(10, b"12345678")
-    with Others(bed.dns.port, full(STEADY), rcode=NXDOMAIN) as others:
+    with Others(bed, full(STEADY), rcode=NXDOMAIN) as others:
         idle = others.measure()
         costs_s = [_gate_cost_s(bed, wire, count, dropped) for wire in (padded(1232), with_cookie(chained(1200), cookie))]
         attacked = others.measure()

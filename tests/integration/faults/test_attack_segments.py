@@ -89,7 +89,7 @@ def _metric(bed: FaultBed, name: str) -> float:
 
 def _drip(bed: FaultBed, count: int, segments: int, tcp: bool = True, **what) -> float:
     """Returns what a segment costs, in microseconds."""
-    with Others(bed.dns.port, full(STEADY), tcp=tcp, rcode=_NXDOMAIN) as others:
+    with Others(bed, full(STEADY), tcp=tcp, rcode=_NXDOMAIN) as others:
         idle = others.measure()
         with Dripping(bed.dns.port, count, **what) as attack:
             wait_until(lambda: attack.sent > 2 * count, "all connections are dripped on", PATIENCE_S)

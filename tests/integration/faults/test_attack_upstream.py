@@ -81,7 +81,7 @@ def test_attack_proofs_times_signatures(fault_bed):
     """What a response of signatures costs is not much more than one of addresses, and it is not multiplied."""
     with closing(Long()) as upstream:
         _start(fault_bed, upstream)
-        with Others(fault_bed.dns.port, full(STEADY), rcode=3) as others:
+        with Others(fault_bed, full(STEADY), rcode=3) as others:
             idle = others.measure()
             plain_s, _ = _ask(fault_bed, "plain")
             proofs_s, longest = _ask(fault_bed, "proofs")

@@ -7,7 +7,7 @@ import dns.edns
 import dns.message
 import dns.rcode
 import pytest
-from attack import Attack
+from attack import ATTACKER, Attack
 from certificates import Authority
 from fault_bed import PATIENCE_S
 from others import Others
@@ -19,6 +19,9 @@ pytestmark = pytest.mark.faults
 
 GOOD = "www.good.test"
 
+_DESCRIPTORS = 1344  # of which 384 are for nameservers, and an eighth of these for
+_CONNECTIONS = 48  # over TLS
+_ZONES = 60
 _PAUSED = 500
 _ROUNDS = 3
 
@@ -38,11 +41,6 @@ def _start(bed, *flags: str, timeout: str = "1s") -> None:
 
 def _servers(*upstreams: QuickUpstream) -> str:
     return ",".join(f"127.0.0.1:{upstream.port}" for upstream in upstreams)
-
-
-def _note(bed, what: str, idle, attacked) -> None:
-    """Others had the right answers, or measuring had failed. How soon is no assertion: the upstream is Python."""
-    bed.note(f"{what}: others p99 {idle.p99_ms:.2f} -> {attacked.p99_ms:.2f} ms, max {attacked.max_ms:.1f} ms")
 
 
 def _wait(condition, what: str) -> None:
@@ -93,12 +91,19 @@ def test_attack_long_replies_of_a_slow_upstream(fault_bed, upstreams):
     bed, upstream = fault_bed, upstreams[0]
     _start(bed, f"-nameservers={_servers(upstream)}")
     reader = bed.watched[0]
-    with Others(bed.dns.port, "stream.good.test", tcp=True) as others:
+    with Others(bed, "stream.good.test", tcp=True) as others:
         idle = others.measure()
         attack = Attack(bed.dns.port, "long.test")
         attacked = others.measure(lambda: reader.metrics().get("forward_tcp_refused_total") > 1000)
         assert attack.stop() > 0
-    _note(bed, "long replies of a slow upstream", idle, attacked)
+    Others.note(bed, "long replies of a slow upstream", idle, attacked)
+
+
+def _answers_most(_: TlsNameserver, connection) -> None:
+    while True:
+        answer = QuickUpstream.reply_to(connection.read(), over_tcp=True)[1]
+        if answer:
+            connection.write(answer)
 
 
 def test_attack_names_that_an_upstream_over_tls_is_silent_about(fault_bed, tmp_path):
@@ -107,25 +112,53 @@ def test_attack_names_that_an_upstream_over_tls_is_silent_about(fault_bed, tmp_p
     """
     bed = fault_bed
     authority = Authority(tmp_path, "ca")
-    reply = QuickUpstream.reply_to
-
-    def answers_most(server: TlsNameserver, connection) -> None:
-        while True:
-            answer = reply(connection.read(), over_tcp=True)[1]
-            if answer:
-                connection.write(answer)
-
-    server = TlsNameserver(*authority.sign("upstream", host="dns.example"), answers_most)
+    server = TlsNameserver(*authority.sign("upstream", host="dns.example"), _answers_most)
     _start(bed, f"-nameservers=tls://127.0.0.1:{server.port}#dns.example", f"-nameservers-ca={authority.certificate}", timeout="60s")
     reader = bed.watched[0]
-    with Others(bed.dns.port, GOOD) as others:
+    with Others(bed, GOOD) as others:
         idle = others.measure()
         attack = Attack(bed.dns.port, "silent.test")
         attacked = others.measure(lambda: reader.metrics().get("upstream_tls_refused_total") > 5000)
         page = reader.metrics()
         assert attack.stop() > 0
     server.close()
-    _note(bed, "names that an upstream over TLS is silent about", idle, attacked)
+    Others.note(bed, "names that an upstream over TLS is silent about", idle, attacked)
+    assert page.get("nameservers_dead") == 0 and page.get("upstream_tls_handshakes_total", result="failed") == 0
+
+
+def test_attack_connections_over_tls(fault_bed, tmp_path):
+    """One client asks more slow nameservers over TLS than there may be connections: it has half of them, and another
+    one's question goes out at once, to a nameserver that has none yet. What the first one gets no connection for is no
+    failure of a nameserver.
+    """
+    bed = fault_bed
+    authority = Authority(tmp_path, "ca")
+    server = TlsNameserver(*authority.sign("upstream", host="*.dns.example"), _answers_most)
+    url = f"tls://127.0.0.1:{server.port}#n%d.dns.example"
+    stubs = [f"-stub=z{number}.test={url % number}" for number in range(_ZONES)]
+    bed.skydns_prefix = ("prlimit", f"--nofile={_DESCRIPTORS}:{_DESCRIPTORS}")
+    _start(
+        bed, f"-nameservers={url % _ZONES}", f"-nameservers-ca={authority.certificate}", f"-stub=good.test={url % (_ZONES + 1)}",
+        *stubs, timeout="60s",
+    )  # fmt: skip
+    reader = bed.watched[0]
+
+    def refused() -> float:
+        return reader.metrics().get("upstream_tls_refused_total")
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        client.bind((ATTACKER, 0))
+        for number in range(_ZONES):
+            client.sendto(dns.message.make_query(f"silent.z{number}.test", "A").to_wire(), ("127.0.0.1", bed.dns.port))
+        _wait(lambda: server.open + refused() >= _CONNECTIONS, "connections, or none for them")
+        with Others(bed, GOOD) as others:
+            attacked = others.measure()
+        page = reader.metrics()
+    with Others(bed, GOOD) as others:
+        Others.note(bed, "connections over TLS held by one client", others.measure(), attacked)
+    bed.note(f"it holds {server.open - 1} of {_CONNECTIONS}, {page.get('upstream_tls_refused_total'):.0f} refused")
+    server.close()
+    assert server.open <= _CONNECTIONS // 2 + 2  # with the general one, for probes, and good.test's
     assert page.get("nameservers_dead") == 0 and page.get("upstream_tls_handshakes_total", result="failed") == 0
 
 

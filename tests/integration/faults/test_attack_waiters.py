@@ -125,17 +125,16 @@ def held(fault_bed):
 
 def _attack(bed, server, metrics, names: list[str], count: int, what: str) -> None:
     """They notice nothing that is near what all responses take, once they begin to come."""
-    port = bed.dns.port
     with ExitStack() as stack:
         others = {
-            "over TCP": stack.enter_context(Others(port, full(STEADY), tcp=True)),
-            "forwarded": stack.enter_context(Others(port, "quick.example.org")),
+            "over TCP": stack.enter_context(Others(bed, full(STEADY), tcp=True)),
+            "forwarded": stack.enter_context(Others(bed, "quick.example.org")),
         }
         idle = {which: one.measure() for which, one in others.items()}
         took_s, worst_ms = [], []
         for name in names:
             server.release.clear()
-            waiters = Waiters(port, name, count)
+            waiters = Waiters(bed.dns.port, name, count)
             wait_until(lambda: metrics.metrics().get("deferred_in_hand") >= count, "waiting queries", PATIENCE_S)
             is_over = threading.Event()
             measured = {}
@@ -193,7 +192,7 @@ def test_attack_waiters_that_are_gone(held, name):
 def test_attack_waiters_for_random_names(held):
     """One client's are deferred as fast as they come, and wait: others' are deferred and answered meanwhile."""
     bed, _, _ = held
-    with Others(bed.dns.port, "quick.example.org") as others:
+    with Others(bed, "quick.example.org") as others:
         idle = others.measure()
         attack = Attack(bed.dns.port, "silent.example")
         attacked = others.measure()
