@@ -113,7 +113,8 @@ def test_attack_names_that_an_upstream_over_tls_is_silent_about(fault_bed, tmp_p
     bed = fault_bed
     authority = Authority(tmp_path, "ca")
     server = TlsNameserver(*authority.sign("upstream", host="dns.example"), _answers_most)
-    _start(bed, f"-nameservers=tls://127.0.0.1:{server.port}#dns.example", f"-nameservers-ca={authority.certificate}", timeout="60s")
+    url = f"tls://127.0.0.1:{server.port}#dns.example"
+    _start(bed, f"-nameservers={url}", f"-nameservers-ca={authority.certificate}", timeout="60s")
     reader = bed.watched[0]
     with Others(bed, GOOD) as others:
         idle = others.measure()
@@ -138,9 +139,13 @@ def test_attack_connections_over_tls(fault_bed, tmp_path):
     stubs = [f"-stub=z{number}.test={url % number}" for number in range(_ZONES)]
     bed.skydns_prefix = ("prlimit", f"--nofile={_DESCRIPTORS}:{_DESCRIPTORS}")
     _start(
-        bed, f"-nameservers={url % _ZONES}", f"-nameservers-ca={authority.certificate}", f"-stub=good.test={url % (_ZONES + 1)}",
-        *stubs, timeout="60s",
-    )  # fmt: skip
+        bed,
+        f"-nameservers={url % _ZONES}",
+        f"-nameservers-ca={authority.certificate}",
+        f"-stub=good.test={url % (_ZONES + 1)}",
+        *stubs,
+        timeout="60s",
+    )
     reader = bed.watched[0]
 
     def refused() -> float:
