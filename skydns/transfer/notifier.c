@@ -28,12 +28,13 @@ struct pair {
     struct dname apex;
     uint32_t serial;
     uint16_t id, question_id;
-    unsigned tries;    /* of this serial; 0: not told yet */
-    bool is_told;      /* it has answered NOTIFY of this serial */
-    bool wants_serial; /* it is asked for its SOA */
-    bool is_awaited;   /* there is something to send, or a reply to come */
-    int64_t sent_ms;   /* the last one; 0: never */
-    int64_t due_ms;    /* the next one */
+    unsigned tries;  /* of this serial; 0: not told yet */
+    bool is_told;    /* it has answered NOTIFY of this serial */
+    bool is_silent;  /* its next answer about its SOA is the first */
+    bool is_asked;   /* for its SOA: it is not known to have this serial */
+    bool is_awaited; /* there is something to send, or a reply to come */
+    int64_t sent_ms; /* the last one; 0: never */
+    int64_t due_ms;  /* the next one */
 };
 
 struct notifier {
@@ -126,13 +127,15 @@ static void go_on(struct notifier *n, struct pair *pair, int64_t now_ms)
     }
     if (pair->tries == 0) {
         pair->id = (uint16_t)rng_next(&n->rng);
-        pair->question_id = (uint16_t)rng_next(&n->rng);
+        if (!pair->is_silent) {
+            pair->question_id = (uint16_t)rng_next(&n->rng);
+        }
     }
     if (!pair->is_told) {
         send_one(n, pair, pair->id, OPCODE_NOTIFY | DNS_FLAG_AA);
         counter_add(&n->config.counts->notify_sent, 1);
     }
-    if (pair->wants_serial) {
+    if (pair->is_asked) {
         send_one(n, pair, pair->question_id, 0);
     }
     pair->sent_ms = now_ms;
@@ -213,23 +216,26 @@ bool notifier_is_answer(const uint8_t *wire, size_t len, uint16_t id, const stru
 
 static void settle(struct pair *pair)
 {
-    pair->is_awaited = !pair->is_told || pair->wants_serial;
+    pair->is_awaited = !pair->is_told || pair->is_asked;
 }
 
-/* True, and the rest is of no use: it was an answer of this secondary's. */
+/* True, and the rest is of no use: it was an answer of this secondary's. One without the zone is
+ * asked again with the next serial; one with another serial, until it has this one. */
 static bool take_answer(struct notifier *n, struct pair *pair, const uint8_t *wire, size_t len)
 {
     const struct dname apex = pair->apex;
     bool has_serial;
     uint32_t serial;
-    if (!pair->wants_serial || pair->tries == 0 ||
+    if (!pair->is_asked || pair->sent_ms == 0 ||
         !notifier_is_answer(wire, len, pair->question_id, &apex, &has_serial, &serial)) {
         return false;
     }
-    pair->wants_serial = false;
+    const bool is_first = pair->is_silent;
+    pair->is_silent = false;
+    pair->is_asked = has_serial && serial != pair->serial;
     settle(pair);
     if (has_serial) {
-        n->config.heard(n->config.data, &apex, serial); /* pairs may move */
+        n->config.heard(n->config.data, &apex, serial, is_first); /* pairs may move */
     }
     return true;
 }
@@ -314,8 +320,10 @@ static struct pair *find_pair(struct notifier *n, const struct addr *target,
         n->cap = n->cap ? 2 * n->cap : 4;
         n->pairs = xrealloc(n->pairs, n->cap * sizeof(*n->pairs));
     }
-    n->pairs[n->count] =
-        (struct pair){.target = *target, .apex = *apex, .wants_serial = n->config.heard != NULL};
+    n->pairs[n->count] = (struct pair){.target = *target,
+                                       .apex = *apex,
+                                       .question_id = (uint16_t)rng_next(&n->rng),
+                                       .is_silent = n->config.heard != NULL};
     return &n->pairs[n->count++];
 }
 
@@ -324,13 +332,19 @@ void notifier_tell(struct notifier *n, const struct dname *apex, uint32_t serial
     int64_t now_ms = clock_monotonic_ms();
     for (size_t i = 0; i < n->target_count; i++) {
         struct pair *pair = find_pair(n, &n->targets[i], apex);
-        if (!pair || (pair->sent_ms > 0 && pair->serial == serial)) {
+        const bool is_same = pair && pair->sent_ms > 0 && pair->serial == serial;
+        const bool is_new_question = pair && pair->is_silent && !pair->is_asked;
+        if (!pair || (is_same && !is_new_question)) {
             continue;
+        }
+        if (is_new_question && pair->sent_ms > 0) {
+            send_one(n, pair, pair->question_id, 0);
         }
         int64_t earliest_ms = pair->sent_ms ? pair->sent_ms + n->config.pause_ms : now_ms;
         pair->serial = serial;
         pair->tries = 0;
-        pair->is_told = false;
+        pair->is_told = pair->is_told && is_same;
+        pair->is_asked = n->config.heard != NULL;
         pair->is_awaited = true;
         pair->due_ms = earliest_ms > now_ms ? earliest_ms : now_ms;
     }
@@ -340,7 +354,10 @@ void notifier_tell(struct notifier *n, const struct dname *apex, uint32_t serial
 void notifier_ask_serials(struct notifier *n)
 {
     for (size_t i = 0; n->pairs && i < n->count; i++) {
-        n->pairs[i].wants_serial = n->config.heard != NULL;
+        struct pair *pair = &n->pairs[i];
+        pair->is_silent = n->config.heard != NULL;
+        pair->is_asked = false;
+        pair->question_id = (uint16_t)rng_next(&n->rng);
     }
 }
 

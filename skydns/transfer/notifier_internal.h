@@ -4,15 +4,18 @@
  * until the zone changes again. A silent secondary delays no other. A reply counts only if it comes
  * from the address that was asked, with the ID and the zone of the question.
  *
- * With the first NOTIFY, and after notifier_ask_serials, a secondary is also asked for the zone's
- * SOA: which serial it has, perhaps of an earlier life of this process, is known nowhere else
- * (serial.h).
+ * With NOTIFY, a secondary is also asked for the zone's SOA, until it has the serial that it is
+ * told: what it has instead, perhaps of an earlier life of this process or of another reader, is
+ * known nowhere else (serial.h). Its first answer, and that after notifier_ask_serials, counts for
+ * more; so that it tells of the time when it was asked, that question is sent at once, and an
+ * answer to it counts however late it comes.
  *
  * On the loop of the transfers' thread. At most TRANSFER_ACCESS_MAX secondaries. */
 #ifndef SKYDNS_TRANSFER_NOTIFIER_INTERNAL_H
 #define SKYDNS_TRANSFER_NOTIFIER_INTERNAL_H
 
 #include <ev.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,8 +33,9 @@ struct notifier_config {
     const struct addr *from;         /* two: IPv4 and IPv6, as transfers_config.notify_from */
     struct transfers_counts *counts; /* borrowed */
     int64_t pause_ms;                /* NOTIFY_PAUSE_MS; tests have less patience */
-    /* A secondary has this serial of a zone; may call notifier_tell. NULL: none is asked. */
-    void (*heard)(void *data, const struct dname *apex, uint32_t serial);
+    /* A secondary has this serial of a zone; may call notifier_tell. `is_first`: it has said
+     * nothing since it was told first, or since notifier_ask_serials. NULL: none is asked. */
+    void (*heard)(void *data, const struct dname *apex, uint32_t serial, bool is_first);
     void *data;
 };
 
@@ -44,7 +48,8 @@ void notifier_set_targets(struct notifier *notifier, const struct addr *targets,
 /* The zone has a serial that its secondaries have not been told. */
 void notifier_tell(struct notifier *notifier, const struct dname *apex, uint32_t serial);
 
-/* Settings have changed: which serials do they have? Asked with the next NOTIFY. */
+/* Settings have changed: which serials do they have? Asked when the zone is told next, also of the
+ * same serial. */
 void notifier_ask_serials(struct notifier *notifier);
 
 /* Nobody is told of any zone any more. */

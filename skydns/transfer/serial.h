@@ -8,14 +8,22 @@
  * multiple of SERIAL_STEP below SERIAL_TURN, by a hash of all settings that contents depend on: so
  * readers with the same settings agree, and others never give one serial for two contents, while
  * their revisions are less than SERIAL_STEP apart. What changes contents and yet does not lead to a
- * later serial (settings with a smaller part, records that came or went without etcd) takes it to a
- * later turn.
+ * later serial (settings with a smaller part, records that came or went without etcd, a store whose
+ * revisions went back below its base) takes it to a later turn.
+ *
+ * So the turn depends on what a reader has seen: one that finds a restored store before kube2sky
+ * writes its base is a turn ahead of one that finds both together. Neither could know. They agree
+ * again through their secondaries: whenever a reader notifies one, it asks which serial that has,
+ * until it is the reader's own; one of its settings in a later turn is another reader's that went
+ * ahead, and takes it there (serial_join). Turns that are joined exist already, so readers never
+ * drive each other on.
  *
  * It holds:
  *  - A reader's serials only grow, and change whenever contents do.
- *  - Readers that have had the same settings one after the other, and see the same revision, agree.
- *  - A reader that starts, which knows nothing of turns, asks the secondaries that it notifies
- * which serial they have, and goes to its turn, or above it (serial_above).
+ *  - Readers with the same settings, at one revision, agree but for turns, and about turns once a
+ *    secondary that they notify has the later serial.
+ *  - A reader that starts or gets other settings goes above what its secondaries have then,
+ *    whoever gave it (serial_above): the last one that was configured is followed.
  *
  * It cannot hold, since readers keep nothing and know nothing of each other:
  *  - A reader that starts with other settings may have a smaller part than before, and no secondary
@@ -59,9 +67,10 @@ static inline uint32_t serial_after(uint32_t plain, uint32_t shown)
                : plain + ((shown - plain) / SERIAL_TURN + 1) * SERIAL_TURN;
 }
 
-/* A reader that shows `own` at its start hears of a secondary with `theirs`: the serial to go on
- * with. One less than SERIAL_STEP ahead, but for turns, is of a reader with these settings that is
- * a little ahead. A serial half a circle ahead (2^30) is none of ours. */
+/* A reader that shows `own` since its start, or since it has these settings, hears for the first
+ * time of a secondary with `theirs`: the serial to go on with. One less than SERIAL_STEP ahead, but
+ * for turns, is of a reader with these settings that is a little ahead. A serial half a circle
+ * ahead (2^30) is none of ours. */
 static inline uint32_t serial_above(uint32_t own, uint32_t theirs)
 {
     const uint32_t ahead = theirs - own;
@@ -69,6 +78,18 @@ static inline uint32_t serial_above(uint32_t own, uint32_t theirs)
         return own;
     }
     return own + (ahead / SERIAL_TURN + (ahead % SERIAL_TURN >= SERIAL_STEP)) * SERIAL_TURN;
+}
+
+/* Later it hears again: `own` in their turn if that is a later one and they have its settings, so
+ * that their revisions are less than half a SERIAL_STEP apart, either way; else `own`. Others with
+ * other settings may go on beside it: whoever went above them would be passed in turn. */
+static inline uint32_t serial_join(uint32_t own, uint32_t theirs)
+{
+    const uint32_t ahead = theirs - own + SERIAL_STEP / 2;
+    if (ahead >= UINT32_C(1) << 30 || ahead % SERIAL_TURN >= SERIAL_STEP) {
+        return own;
+    }
+    return own + ahead / SERIAL_TURN * SERIAL_TURN;
 }
 
 #endif

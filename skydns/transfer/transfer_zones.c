@@ -250,14 +250,15 @@ bool transfer_zones_step(struct transfer_zones *zones, struct transfer_step *ste
 }
 
 bool transfer_zones_hear(struct transfer_zones *zones, const struct dname *apex, uint32_t theirs,
-                         uint32_t *ret_serial)
+                         bool is_first, uint32_t *ret_serial)
 {
     int i = transfer_zones_find(zones, apex);
     if (i < 0 || !zones->newest || !zones->newest->of[i].is_whole) {
         return false;
     }
     struct journal *journal = &zones->items[i].journal;
-    uint32_t serial = serial_above(journal->serial, theirs);
+    const uint32_t serial =
+        is_first ? serial_above(journal->serial, theirs) : serial_join(journal->serial, theirs);
     if (serial == journal->serial) {
         return false;
     }

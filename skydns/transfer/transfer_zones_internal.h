@@ -60,10 +60,11 @@ void transfer_zones_fini(struct transfer_zones *zones); /* no version is held by
 /* Takes the step's configuration over. True: a serial has moved. */
 bool transfer_zones_step(struct transfer_zones *zones, struct transfer_step *step);
 
-/* A secondary has this serial of the zone. True: the zone goes on with a later one, above it or, if
- * it is of a reader with these settings, in its turn (serial_above). */
+/* A secondary has this serial of the zone; `is_first`: as the first thing that it says since the
+ * start, or since other settings. True: the zone goes on with a later one, above it (serial_above)
+ * or in its turn (serial_join). */
 bool transfer_zones_hear(struct transfer_zones *zones, const struct dname *apex, uint32_t theirs,
-                         uint32_t *ret_serial);
+                         bool is_first, uint32_t *ret_serial);
 
 /* The zone with this lower-cased apex; -1: none. */
 int transfer_zones_find(const struct transfer_zones *zones, const struct dname *apex);

@@ -328,13 +328,13 @@ static void bound_held(struct transfers *t)
     }
 }
 
-/* A secondary's serial, which may be of a process before this one. */
-static void on_heard(void *data, const struct dname *apex, uint32_t theirs)
+/* A secondary's serial, which may be of another process, before this one or beside it. */
+static void on_heard(void *data, const struct dname *apex, uint32_t theirs, bool is_first)
 {
     struct transfers *t = data;
     char zone[DNAME_TEXT_MAX];
     uint32_t serial;
-    if (transfer_zones_hear(&t->zones, apex, theirs, &serial)) {
+    if (transfer_zones_hear(&t->zones, apex, theirs, is_first, &serial)) {
         log_info("a secondary has a later serial, going on above it",
                  LOG_STR("zone", dname_to_text(apex, zone)), LOG_INT("theirs", (int64_t)theirs),
                  LOG_INT("serial", (int64_t)serial));

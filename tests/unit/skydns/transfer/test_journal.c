@@ -82,6 +82,25 @@ static void test_above(void **state)
     assert_int_equal(serial_above(own, own + (UINT32_C(1) << 30)), own);
 }
 
+/* What a reader that hears again goes on with: others' turns, if they have its settings. */
+static void test_join(void **state)
+{
+    (void)state;
+    const uint32_t own = UINT32_MAX - 10;
+    const uint32_t near = SERIAL_STEP / 2 - 1;
+    assert_int_equal(serial_join(own, own), own);
+    assert_int_equal(serial_join(own, own + near), own);
+    assert_int_equal(serial_join(own, own - near), own);
+    assert_int_equal(serial_join(own, own + SERIAL_TURN), own + SERIAL_TURN);
+    assert_int_equal(serial_join(own, own + SERIAL_TURN + near), own + SERIAL_TURN);
+    assert_int_equal(serial_join(own, own + SERIAL_TURN - near), own + SERIAL_TURN);
+    assert_int_equal(serial_join(own, own + 3 * SERIAL_TURN - 9), own + 3 * SERIAL_TURN);
+    assert_int_equal(serial_join(own, own - SERIAL_TURN), own);
+    assert_int_equal(serial_join(own, own + SERIAL_STEP), own); /* other settings */
+    assert_int_equal(serial_join(own, own + 2 * SERIAL_TURN - SERIAL_STEP), own);
+    assert_int_equal(serial_join(own, own + (UINT32_C(1) << 30)), own);
+}
+
 static void test_finds(void **state)
 {
     (void)state;
@@ -183,6 +202,7 @@ int main(void)
         cmocka_unit_test(test_serials),
         cmocka_unit_test(test_turns),
         cmocka_unit_test(test_above),
+        cmocka_unit_test(test_join),
         TEST(test_finds),
         TEST(test_reset),
         TEST(test_limit),

@@ -182,59 +182,108 @@ static void test_targets_go(void **state)
     assert_true(counter_get(&bed->counts.notify_sent) <= 1);
 }
 
-static void note_serial(void *data, const struct dname *zone, uint32_t serial)
+struct heard {
+    unsigned count;
+    uint32_t serial;
+    bool is_first;
+};
+
+static void note_serial(void *data, const struct dname *zone, uint32_t serial, bool is_first)
 {
-    uint32_t *heard = data;
+    struct heard *heard = data;
     assert_true(dname_equal(zone, &apex));
-    *heard = serial;
+    *heard = (struct heard){heard->count + 1, serial, is_first};
 }
 
-/* The question goes with NOTIFY until it is answered, and again only when that is wanted. */
-static void test_serials(void **state)
+/* The next question for the SOA; NOTIFY, which comes with it, is answered. */
+static size_t receive_question(struct bed *bed, uint8_t wire[DNS_UDP_SIZE], struct addr *from)
 {
-    struct bed *bed = *state;
-    uint8_t wire[DNS_UDP_SIZE];
-    struct addr from;
-    uint32_t heard = 0;
-    static const uint8_t soa[] = "\xc0\x0c\0\6\0\1\0\0\0\0\0\x18\xc0\x0c\xc0\x0c\0\1\2\3";
+    size_t len;
+    while ((len = receive(bed, wire, from), wire[2]) != 0) {
+        assert_int_equal(wire[2], 0x24);
+        reply(bed, wire, len, from);
+    }
+    return len;
+}
+
+/* The secondary says that it has this serial: it is heard once more. */
+static void say_serial(struct bed *bed, uint8_t *wire, size_t len, const struct addr *to,
+                       uint8_t serial, const struct heard *heard)
+{
+    static const uint8_t soa[] = "\xc0\x0c\0\6\0\1\0\0\0\0\0\x18\xc0\x0c\xc0\x0c\0\0\0";
+    const unsigned before = heard->count;
+    wire[7] = 1; /* one record */
+    memcpy(wire + len, soa, sizeof(soa) - 1);
+    len += sizeof(soa) - 1;
+    wire[len++] = serial;
+    reply(bed, wire, len, to);
+    while (heard->count == before) {
+        ev_run(bed->loop, EVRUN_ONCE);
+    }
+    assert_int_equal(heard->serial, serial);
+}
+
+static void hear_serials(struct bed *bed, struct heard *heard)
+{
     notifier_free(bed->notifier);
     bed->notifier = notifier_new(&(struct notifier_config){.loop = bed->loop,
                                                            .from = bed->from,
                                                            .counts = &bed->counts,
                                                            .pause_ms = PAUSE_MS,
                                                            .heard = note_serial,
-                                                           .data = &heard});
+                                                           .data = heard});
     notifier_set_targets(bed->notifier, &bed->secondary, 1);
-    for (unsigned round = 1; round <= 2; round++) {
-        notifier_tell(bed->notifier, &apex, round);
-        for (unsigned i = 0; i < 3; i++) { /* NOTIFY; the question, which is lost; again */
-            size_t len = receive(bed, wire, &from);
-            assert_int_equal(wire[2], i == 0 ? 0x24 : 0);
-            if (i == 2) {
-                wire[7] = 1; /* one record */
-                memcpy(wire + len, soa, sizeof(soa) - 1);
-                len += sizeof(soa) - 1;
-            }
-            if (i != 1) {
-                reply(bed, wire, len, &from);
-            }
-        }
-        while (heard == 0) {
-            ev_run(bed->loop, EVRUN_ONCE);
-        }
-        assert_int_equal(heard, 0x010203);
-        heard = 0;
-        notifier_ask_serials(bed->notifier);
-    }
-    notifier_tell(bed->notifier, &apex, 3);
-    size_t len = receive(bed, wire, &from);
-    reply(bed, wire, len, &from);
-    len = receive(bed, wire, &from);
+}
+
+/* A secondary is asked until it has the serial that it was told. */
+static void test_serials(void **state)
+{
+    struct bed *bed = *state;
+    uint8_t wire[DNS_UDP_SIZE];
+    struct addr from;
+    struct heard heard = {0};
+    hear_serials(bed, &heard);
+    notifier_tell(bed->notifier, &apex, 7);
+    (void)receive_question(bed, wire, &from); /* which is lost */
+    size_t len = receive_question(bed, wire, &from);
+    say_serial(bed, wire, len, &from, 3, &heard);
+    assert_true(heard.is_first);
+    len = receive_question(bed, wire, &from); /* it has another one */
+    say_serial(bed, wire, len, &from, 7, &heard);
+    assert_false(heard.is_first);
+    notifier_tell(bed->notifier, &apex, 8);
+    len = receive_question(bed, wire, &from);
     wire[3] = DNS_RCODE_REFUSED;
     reply(bed, wire, len, &from);
     run_ms(bed, 3 * (int64_t)PAUSE_MS);
-    assert_int_equal(heard, 0);
+    assert_int_equal(heard.count, 2);
     assert_int_equal(recv(bed->fd, wire, sizeof(wire), 0), -1); /* nothing else is sent */
+    notifier_ask_serials(bed->notifier);
+    notifier_tell(bed->notifier, &apex, 8);
+    len = receive(bed, wire, &from); /* at once, and without NOTIFY: it knows */
+    assert_int_equal(wire[2], 0);
+    say_serial(bed, wire, len, &from, 8, &heard);
+    assert_true(heard.is_first);
+}
+
+/* The answer to the first question counts, though the zone went on meanwhile: it alone tells what
+ * the secondary had then. */
+static void test_late_answer(void **state)
+{
+    struct bed *bed = *state;
+    uint8_t wire[DNS_UDP_SIZE], later[DNS_UDP_SIZE];
+    struct addr from;
+    struct heard heard = {0};
+    hear_serials(bed, &heard);
+    notifier_tell(bed->notifier, &apex, 7);
+    const size_t len = receive_question(bed, wire, &from);
+    notifier_tell(bed->notifier, &apex, 8);
+    (void)receive_question(bed, later, &from);
+    say_serial(bed, wire, len, &from, 3, &heard);
+    assert_true(heard.is_first);
+    const size_t later_len = receive_question(bed, later, &from);
+    say_serial(bed, later, later_len, &from, 9, &heard);
+    assert_false(heard.is_first);
 }
 
 int main(void)
@@ -246,6 +295,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_wrong_replies, setup, teardown),
         cmocka_unit_test_setup_teardown(test_targets_go, setup, teardown),
         cmocka_unit_test_setup_teardown(test_serials, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_late_answer, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

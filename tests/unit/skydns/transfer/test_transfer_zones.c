@@ -1,0 +1,174 @@
+/* skydns/transfer/transfer_zones_internal.h: two readers' serials through what only one of them
+ * sees. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "skydns/publish/zone_serials.h"
+#include "skydns/transfer/serial.h"
+#include "skydns/transfer/transfer_zones_internal.h"
+#include "skydns/transfer_config.h"
+#include "tests/support/skydns/fixture.h"
+
+enum { VERSIONS_MAX = 16 };
+
+static const char zone[] = "cluster.local.";
+
+struct replica {
+    struct fixture *fixture;
+    struct zone_serials *serials;
+    struct transfer_zones zones;
+    struct store_writer *writer;
+    struct store_garbage *garbage[VERSIONS_MAX];
+    size_t versions;
+    bool has_config;
+    uint64_t settings; /* their hash */
+};
+
+static void on_release(void *data, const struct store *store)
+{
+    (void)data;
+    (void)store; /* freed with its garbage */
+}
+
+static void begin_replica(struct replica *replica)
+{
+    *replica = (struct replica){0};
+    replica->fixture = fixture_new(NULL, 0);
+    replica->fixture->config.settings.schema = ENGINE_SCHEMA_KUBERNETES;
+    replica->serials = zone_serials_new();
+    replica->writer = store_writer_new();
+    transfer_zones_init(&replica->zones, on_release, NULL);
+}
+
+static void end_replica(struct replica *replica)
+{
+    transfer_zones_fini(&replica->zones);
+    for (size_t i = 0; i < replica->versions; i++) {
+        store_garbage_free(replica->garbage[i]);
+    }
+    store_writer_free(replica->writer);
+    zone_serials_free(replica->serials);
+    fixture_free(replica->fixture);
+}
+
+/* A version with other contents, whose serial without turns is this. */
+static void see(struct replica *replica, uint32_t plain)
+{
+    char text[64];
+    (void)snprintf(text, sizeof(text), "w%zu.default.svc.cluster.local.", replica->versions);
+    const struct dname name = fixture_name(text), apex = fixture_name(zone);
+    const struct record view = {.host = slice_str("10.0.0.1")};
+    const int64_t revision = (int64_t)replica->versions + 1;
+    (void)store_writer_put_view(replica->writer, &name, &view, revision);
+    struct transfer_step step = {
+        .store =
+            store_writer_commit(replica->writer, revision, &replica->garbage[replica->versions]),
+        .config = replica->has_config ? NULL : transfer_config(&replica->fixture->config),
+        .settings = replica->settings,
+        .zone_count = 1,
+        .zones = {{.apex = apex,
+                   .serial = zone_serials_of(replica->serials, &apex),
+                   .target = plain}},
+    };
+    replica->versions++;
+    replica->has_config = true;
+    (void)transfer_zones_step(&replica->zones, &step);
+}
+
+static void reload(struct replica *replica, uint64_t settings, uint32_t plain)
+{
+    replica->settings = settings;
+    replica->has_config = false;
+    see(replica, plain);
+}
+
+static bool hear(struct replica *replica, uint32_t theirs, bool is_first)
+{
+    const struct dname apex = fixture_name(zone);
+    uint32_t serial;
+    return transfer_zones_hear(&replica->zones, &apex, theirs, is_first, &serial);
+}
+
+static uint32_t shown_by(const struct replica *replica)
+{
+    const struct dname apex = fixture_name(zone);
+    return zone_serial_get(zone_serials_of(replica->serials, &apex));
+}
+
+enum { OLD_BASE = 2000000, NEW_BASE = 2100000 };
+
+/* etcd is restored while kube2sky is away. One reader comes back before kube2sky writes its base
+ * into the restored store, the other one after that. */
+static void test_one_sees_the_restored_store(void **state)
+{
+    struct replica quick, late;
+    (void)state;
+    begin_replica(&quick);
+    begin_replica(&late);
+    see(&quick, OLD_BASE + 300);
+    see(&late, OLD_BASE + 300);
+    assert_int_equal(shown_by(&quick), shown_by(&late));
+    see(&quick, OLD_BASE + 290); /* 10 revisions are lost */
+    assert_int_equal(shown_by(&quick), OLD_BASE + 290 + SERIAL_TURN);
+    see(&late, NEW_BASE + 310);
+    assert_int_equal(shown_by(&late), NEW_BASE + 310);
+    /* a secondary has what the quick one gave meanwhile: a turn, but of other revisions */
+    assert_false(hear(&late, shown_by(&quick), false));
+    see(&quick, NEW_BASE + 310);
+    assert_int_equal(shown_by(&quick), NEW_BASE + 310 + SERIAL_TURN);
+    assert_true(hear(&late, shown_by(&quick), false)); /* the secondary took it */
+    assert_int_equal(shown_by(&late), shown_by(&quick));
+    assert_false(hear(&late, shown_by(&quick), false));
+    assert_false(hear(&quick, shown_by(&late), false));
+    see(&late, NEW_BASE + 312);
+    assert_false(hear(&quick, shown_by(&late), false)); /* it has yet to come */
+    see(&quick, NEW_BASE + 312);
+    assert_int_equal(shown_by(&late), shown_by(&quick));
+    end_replica(&quick);
+    end_replica(&late);
+}
+
+/* One reader after the other is reloaded. What the second one is told late about its own start does
+ * not drive it above the first. */
+static void test_the_last_reload_leads(void **state)
+{
+    struct replica first, second;
+    const uint32_t old_part = 9 * SERIAL_STEP, new_part = 5 * SERIAL_STEP;
+    (void)state;
+    begin_replica(&first);
+    begin_replica(&second);
+    see(&first, OLD_BASE + 300 + old_part);
+    see(&second, OLD_BASE + 300 + old_part);
+    reload(&first, 1, OLD_BASE + 300 + new_part);
+    assert_int_equal(shown_by(&first), OLD_BASE + 300 + new_part + SERIAL_TURN);
+    assert_false(hear(&second, shown_by(&first), false));
+    assert_int_equal(shown_by(&second), OLD_BASE + 300 + old_part);
+    reload(&second, 1, OLD_BASE + 300 + new_part);
+    assert_false(hear(&second, shown_by(&first), true));
+    assert_int_equal(shown_by(&second), shown_by(&first));
+    reload(&first, 2, OLD_BASE + 300 + old_part);
+    assert_int_equal(shown_by(&first), OLD_BASE + 300 + old_part + SERIAL_TURN);
+    end_replica(&second); /* starts again, with settings of its own, and knows nothing */
+    begin_replica(&second);
+    see(&second, OLD_BASE + 300 + new_part);
+    assert_true(hear(&second, shown_by(&first), true));
+    assert_int_equal(shown_by(&second), OLD_BASE + 300 + new_part + 2 * SERIAL_TURN);
+    end_replica(&first);
+    end_replica(&second);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_sees_the_restored_store),
+        cmocka_unit_test(test_the_last_reload_leads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
