@@ -12,6 +12,9 @@
 #include "common/etcd/etcd_watch.h"
 #include "skydns/sync/zone_changes_internal.h"
 
+/* An etcd that is slow to begin has so many times the patience that events have after that. */
+enum { UP_PATIENCES = 5 };
+
 struct zone_history {
     struct zone_history_config config;
     char *prefix, *range_end;
@@ -66,9 +69,18 @@ static void on_events(void *data, const struct etcd_event *events, size_t count,
     }
 }
 
-static void on_up(void *data UNUSED)
+static void be_patient(struct zone_history *h, unsigned ms)
 {
-    /* events follow, or none */
+    ev_timer_stop(h->config.loop, &h->patience);
+    ev_timer_set(&h->patience, ms / 1000.0, 0.);
+    ev_timer_start(h->config.loop, &h->patience);
+}
+
+/* Events follow at once, or none. */
+static void on_up(void *data)
+{
+    struct zone_history *h = data;
+    be_patient(h, h->config.patience_ms);
 }
 
 static void start(struct zone_history *h);
@@ -121,9 +133,9 @@ struct zone_history *zone_history_start(const struct zone_history_config *config
     h->range_end_len = etcd_prefix_end(config->prefix, h->range_end).len;
     zone_changes_set(&h->changes, config->apexes, config->count, 0);
     h->span = HISTORY_REVISIONS;
-    ev_timer_init(&h->patience, on_impatience, config->patience_ms / 1000.0, 0.);
+    ev_init(&h->patience, on_impatience);
     h->patience.data = h;
-    ev_timer_start(config->loop, &h->patience);
+    be_patient(h, UP_PATIENCES * config->patience_ms);
     start(h);
     return h;
 }
