@@ -22,6 +22,10 @@ static const double patience_s = 20;
 
 static const double never_s = 3600;
 
+/* Each attempt forgets the one before: a reply has this time. Under load it may take an attempt
+ * more, so tests count rounds. */
+#define RETRY_S 0.05
+
 struct bed {
     struct scripted_nameserver ns; /* first: its script finds the bed */
     struct ev_loop *loop;
@@ -29,19 +33,24 @@ struct bed {
     bool leads_back;
     bool is_silent;
     unsigned judged[UPSTREAM_SILENT + 1];
-    struct dname names[NAMES_MAX]; /* asked for */
+    unsigned rounds;
+    struct dname names[NAMES_MAX]; /* asked for, one in each round */
 };
 
 static void on_question(struct scripted_nameserver *ns)
 {
     struct bed *bed = (struct bed *)ns;
     struct reader r = reader_of(ns->message, ns->len);
-    struct dname *name = &bed->names[(ns->seen - 1) % NAMES_MAX];
+    struct dname name;
     reader_seek(&r, DNS_HEADER_SIZE);
-    assert_true(dname_read(&r, name));
+    assert_true(dname_read(&r, &name));
+    if (bed->rounds == 0 || !dname_equal(&name, &bed->names[bed->rounds - 1])) {
+        assert_true(bed->rounds < NAMES_MAX);
+        bed->names[bed->rounds++] = name;
+    }
     assert_int_equal(reader_u16(&r), DNS_TYPE_HINFO);
     if (bed->leads_back) {
-        assert_true(loop_check_came_back(bed->check, name));
+        assert_true(loop_check_came_back(bed->check, &name));
     }
     if (!bed->is_silent) {
         ns->message[2] |= 0x80;
@@ -114,9 +123,9 @@ static int tear_down(void **state)
 }
 
 static const struct loop_check_times quick = {
-    .retry_s = 0.002, .pause_min_s = 0.001, .pause_max_s = 0.003};
+    .retry_s = RETRY_S, .pause_min_s = 0.001, .pause_max_s = 0.003};
 static const struct loop_check_times by_hand = {
-    .retry_s = 0.002, .pause_min_s = never_s, .pause_max_s = never_s};
+    .retry_s = RETRY_S, .pause_min_s = never_s, .pause_max_s = never_s};
 
 static void test_a_new_name_for_each_round(void **state)
 {
@@ -127,7 +136,7 @@ static void test_a_new_name_for_each_round(void **state)
     for (unsigned i = 0; i < ROUNDS; i++) {
         assert_int_equal(dname_label_count(&bed->names[i]), LABELS);
     }
-    assert_false(dname_equal(&bed->names[0], &bed->names[bed->ns.seen - 1]));
+    assert_true(bed->rounds >= ROUNDS);
     assert_int_equal(bed->judged[UPSTREAM_LOOPS], 0);
 }
 
@@ -156,9 +165,7 @@ static void test_silence(void **state)
     run_until(bed, &bed->ns.seen, LOOP_CHECK_ATTEMPTS);
     run_what_is_due(bed);
     assert_int_equal(bed->ns.seen, LOOP_CHECK_ATTEMPTS);
-    for (unsigned i = 1; i < LOOP_CHECK_ATTEMPTS; i++) {
-        assert_true(dname_equal(&bed->names[i], &bed->names[0]));
-    }
+    assert_int_equal(bed->rounds, 1);
     /* The question comes back after all. */
     assert_true(loop_check_came_back(bed->check, &bed->names[0]));
     assert_int_equal(bed->judged[UPSTREAM_LOOPS], 1);
@@ -175,7 +182,7 @@ static void test_names_of_two_rounds_are_known(void **state)
     }
     run_until(bed, &bed->judged[UPSTREAM_REPLIES], 4);
     run_what_is_due(bed);
-    assert_int_equal(bed->ns.seen, 4);
+    assert_int_equal(bed->rounds, 4);
     assert_true(loop_check_came_back(bed->check, &bed->names[3]));
     assert_true(loop_check_came_back(bed->check, &bed->names[2]));
     assert_false(loop_check_came_back(bed->check, &bed->names[1]));
@@ -195,7 +202,7 @@ static void test_rounds_keep_their_distance(void **state)
         loop_check_hurry(bed->check);
         run_what_is_due(bed);
     }
-    assert_int_equal(bed->ns.seen, 1);
+    assert_int_equal(bed->rounds, 1);
     /* Other servers are checked at once. */
     loop_check_set_servers(bed->check, &(struct nameserver){.address = bed->ns.address}, 1, LABELS);
     run_until(bed, &bed->judged[UPSTREAM_REPLIES], 2);
