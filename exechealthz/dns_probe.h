@@ -1,4 +1,4 @@
-/* Repeats one question to one DNS server and keeps the last result, like a command with nslookup
+/* Repeats one question to one DNS server and keeps the last result. Like a command with nslookup,
  * but without a shell or libc's resolver. main() creates it, the HTTP handlers read it; everything
  * on one loop's thread.
  *

@@ -1,6 +1,6 @@
-/* What a program gives up once its sockets are open: root's capabilities, perhaps the user root,
- * and ever gaining any by an execve. Whoever takes over one that answers DNS, or talks to etcd,
- * gets a process that may do as little as possible.
+/* Gives up what a program no longer needs once its sockets are open: root's capabilities, perhaps
+ * the user root, and ever gaining any by an execve. Whoever takes over one that answers DNS, or
+ * talks to etcd, gets a process that may do as little as possible.
  *
  *     privileges_find_user        while flags are checked
  *     privileges_begin            at start, before threads

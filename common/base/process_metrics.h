@@ -1,4 +1,4 @@
-/* What the process takes, under the names that Prometheus' client libraries use: process_cpu_
+/* Tells what the process takes, under the names that Prometheus' client libraries use: process_cpu_
  * seconds_total, process_resident_memory_bytes and others, the same in each program. Linux's /proc
  * tells; its files are opened early, since a confined process may not open them any more. */
 #ifndef COMMON_BASE_PROCESS_METRICS_H

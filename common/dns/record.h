@@ -1,5 +1,5 @@
-/* One SkyDNS record, the content of a key's JSON value (record_json.h parses and prints it,
- * record_scan.h parses it where it lies). Plain data; any thread once filled. */
+/* One SkyDNS record, the content of a key's JSON value. record_json.h parses and prints it,
+ * record_scan.h parses it where it lies. Plain data; any thread once filled. */
 #ifndef COMMON_DNS_RECORD_H
 #define COMMON_DNS_RECORD_H
 

@@ -1,3 +1,4 @@
+/* The calls on a link to etcd: tokens, deadlines, ends. */
 #include <stdlib.h>
 
 #include "common/base/clock.h"

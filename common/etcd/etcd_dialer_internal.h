@@ -1,6 +1,6 @@
-/* Where the next connection to the cluster goes: the endpoints in turn, starting at a random one,
- * and for each the addresses that its name resolves to at that moment. Internal to etcd_link.c;
- * same loop and thread.
+/* Chooses where the next connection to the cluster goes: the endpoints in turn, starting at a
+ * random one, and for each the addresses that its name resolves to at that moment. Internal to
+ * etcd_link.c; same loop and thread.
  *
  *     etcd_dialer_find -> on_address -> (connected and lost) etcd_dialer_next_endpoint
  *                  ^          `-- (failed) etcd_dialer_next_address --> false: the turn is over

@@ -1,5 +1,6 @@
-/* State shared by etcd_link.c (the connection: to which endpoint, when, how long) and etcd_call.c
- * (the calls on it: tokens, deadlines, ends). Nobody else includes it. */
+/* The state that etcd_link.c and etcd_call.c share. etcd_link.c has the connection: to which
+ * endpoint, when, how long; etcd_call.c the calls on it: tokens, deadlines, ends. Nobody else
+ * includes it. */
 #ifndef COMMON_ETCD_ETCD_LINK_STATE_INTERNAL_H
 #define COMMON_ETCD_ETCD_LINK_STATE_INTERNAL_H
 

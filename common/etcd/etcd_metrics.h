@@ -1,6 +1,6 @@
-/* What both programs report about etcd on /metrics: whether it is up, how long it has been silent,
- * how often we reconnected. A new aspect of etcd's health joins as an outage_source (outage.h) and,
- * if it counts something, gets a metric here. Main thread. */
+/* The metrics that both programs report about etcd on /metrics: whether it is up, how long it has
+ * been silent, how often we reconnected. A new aspect of etcd's health joins as an outage_source
+ * (outage.h) and, if it counts something, gets a metric here. Main thread. */
 #ifndef COMMON_ETCD_ETCD_METRICS_H
 #define COMMON_ETCD_ETCD_METRICS_H
 

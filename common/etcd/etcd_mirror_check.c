@@ -1,3 +1,4 @@
+/* Checks whether the mirrored store is still there, and the watch alive. */
 #include "common/base/backoff.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"

@@ -1,3 +1,4 @@
+/* Watches a mirror's key range, and resumes. */
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/etcd/etcd_link_internal.h"

@@ -1,3 +1,4 @@
+/* Decides whether a mirror reads or resumes, and when keys of an earlier store are dropped. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
-/* Is this still the same store? An etcd that lost its data and was restarted with the same flags
- * has the same cluster id, member id and, after as many writes, the same revision; one restored
- * from a snapshot has all that and older content. Only their histories tell stores apart. Used by
- * the mirror, which keeps the evidence and checks it before it resumes.
+/* Tells whether etcd's store is still the same one. An etcd that lost its data and was restarted
+ * with the same flags has the same cluster id, member id and, after as many writes, the same
+ * revision; one restored from a snapshot has all that and older content. Only their histories tell
+ * stores apart. Used by the mirror, which keeps the evidence and checks it before it resumes.
  *
  * The evidence: the store key, a random id that kube2sky writes into a store once it has written
  * everything else, and the last changes seen, each of which always reads the same at its own

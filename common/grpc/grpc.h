@@ -1,4 +1,4 @@
-/* One HTTP/2 connection (RFC 9113; TLS, or cleartext with prior knowledge) that carries gRPC calls,
+/* Carries gRPC calls on one HTTP/2 connection. RFC 9113, TLS or cleartext with prior knowledge,
  * over libnghttp2 on a libev loop. Used by the etcd client (etcd_link.c), which decides when and
  * where to connect and how long a call may take; this file never reconnects, and times only the
  * connection's own liveness. One loop, one thread.

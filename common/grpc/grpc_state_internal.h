@@ -1,5 +1,5 @@
-/* Shared by grpc.c (the connection: socket, flushing, timers) and grpc_stream.c (its streams and
- * nghttp2's callbacks) only. */
+/* The state that grpc.c and grpc_stream.c share. grpc.c has the connection: socket, flushing,
+ * timers; grpc_stream.c its streams and nghttp2's callbacks. */
 #ifndef COMMON_GRPC_GRPC_STATE_INTERNAL_H
 #define COMMON_GRPC_GRPC_STATE_INTERNAL_H
 

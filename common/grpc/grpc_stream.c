@@ -1,3 +1,4 @@
+/* Runs the calls of a connection: its streams and nghttp2's callbacks. */
 #include "common/grpc/grpc_state_internal.h"
 
 #include <assert.h>

@@ -1,4 +1,4 @@
-/* What a connection does with a reply that is a stream of events (http_events.h). */
+/* Sends a reply that is a stream of events on its connection (http_events.h). */
 #ifndef COMMON_HTTP_HTTP_EVENTS_INTERNAL_H
 #define COMMON_HTTP_HTTP_EVENTS_INTERNAL_H
 

@@ -1,8 +1,9 @@
-/* Which host a request to our pages may name. A web page elsewhere may let its own name lead to an
- * address of ours: for the browser our pages are then that page's own, and it may read them from
- * within the network (DNS rebinding). Such a request names the page's host. So a Host header must
- * be an IP address, one label as `localhost`, a name in our domains, or one that the operator
- * lists; none at all, or an empty one, is no browser's and passes. A port does not matter. Pure. */
+/* Tells whether a request to our pages names a host that it may name. A web page elsewhere may let
+ * its own name lead to an address of ours: for the browser our pages are then that page's own, and
+ * it may read them from within the network (DNS rebinding). Such a request names the page's host.
+ * So a Host header must be an IP address, one label as `localhost`, a name in our domains, or one
+ * that the operator lists; none at all, or an empty one, is no browser's and passes. A port does
+ * not matter. Pure. */
 #ifndef COMMON_HTTP_HTTP_HOSTS_H
 #define COMMON_HTTP_HTTP_HOSTS_H
 

@@ -1,4 +1,4 @@
-/* What a request for a page asks: path and arguments out of the target of its head (http_head.h).
+/* Parses a request for a page: path and arguments out of the target of its head (http_head.h).
  * Pure; http_connection.c calls it. */
 #ifndef COMMON_HTTP_HTTP_REQUEST_INTERNAL_H
 #define COMMON_HTTP_HTTP_REQUEST_INTERNAL_H

@@ -1,5 +1,5 @@
-/* A small HTTP/1.1 server on a libev loop, for probes, metrics and a few pages
- * (http_connection_internal.h and http_request_internal.h are its parts). Runs on the loop's thread
+/* A small HTTP/1.1 server on a libev loop, for probes, metrics and a few pages.
+ * http_connection_internal.h and http_request_internal.h are its parts. Runs on the loop's thread
  * only; handlers answer immediately and never block.
  *
  * Nobody can lock out a probe. There are 64 connections (a kubelet, a Prometheus and a few people),

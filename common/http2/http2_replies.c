@@ -1,3 +1,4 @@
+/* Sends replies within the client's windows. */
 #include <stdlib.h>
 
 #include "common/base/cursor.h"

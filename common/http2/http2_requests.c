@@ -1,3 +1,4 @@
+/* Makes requests of HEADERS, CONTINUATION and DATA frames. */
 #include <stdlib.h>
 
 #include "common/base/cursor.h"

@@ -1,4 +1,4 @@
-/* What the parts of http2_server.c share: a connection, its streams and what goes out.
+/* The state that the parts of http2_server.c share: a connection, its streams and what goes out.
  *
  *     bytes ─▶ http2_server.c   frames, control frames, GOAWAY
  *                 ├─▶ http2_requests.c   HEADERS, CONTINUATION, DATA: requests

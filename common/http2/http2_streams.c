@@ -1,3 +1,4 @@
+/* The table of a connection's streams, and their resets. */
 #include <stdlib.h>
 
 #include "common/base/xalloc.h"

@@ -1,5 +1,5 @@
-/* What a view shows: the last two events of a stream, rates between them, and a history of one
- * rate. Pure but for memory; one thread. */
+/* Holds what a view shows: the last two events of a stream, rates between them, and a history of
+ * one rate. Pure but for memory; one thread. */
 #ifndef COMMON_LIVE_LIVE_MODEL_H
 #define COMMON_LIVE_LIVE_MODEL_H
 

@@ -1,5 +1,6 @@
-/* What a TLS client trusts and presents: a CA file, a certificate and its key, in PEM, reread when
- * they change on disk. The etcd client shares one among its connections; the loop's thread only.
+/* Holds what a TLS client trusts and presents: a CA file, a certificate and its key, in PEM, reread
+ * when they change on disk. The etcd client shares one among its connections; the loop's thread
+ * only.
  *
  * Without a CA file it trusts the system's CAs; without a certificate it presents none. TLS 1.2 or
  * later. */

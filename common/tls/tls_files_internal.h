@@ -1,6 +1,5 @@
-/* What clients and servers read from PEM files, and how either notices that a file has changed.
- * Errors name the file's role and path: -errno if it cannot be read, ERR_SYNTAX if its content is
- * wrong. */
+/* Reads PEM files for clients and servers, and notices that one has changed. Errors name the file's
+ * role and path: -errno if it cannot be read, ERR_SYNTAX if its content is wrong. */
 #ifndef COMMON_TLS_TLS_FILES_INTERNAL_H
 #define COMMON_TLS_TLS_FILES_INTERNAL_H
 

@@ -1,4 +1,4 @@
-/* What a TLS server shows and demands: its certificate chain and key, the CAs of client
+/* Holds what a TLS server shows and demands: its certificate chain and key, the CAs of client
  * certificates if it wants those, and the keys of session tickets. Read from PEM files, and again
  * when they change; sessions keep the ones they started with, so no connection is closed.
  *

@@ -1,4 +1,4 @@
-/* What other files of this folder need of tls_session.c. */
+/* Shares of tls_session.c what other files of this folder need. */
 #ifndef COMMON_TLS_TLS_SESSION_INTERNAL_H
 #define COMMON_TLS_TLS_SESSION_INTERNAL_H
 

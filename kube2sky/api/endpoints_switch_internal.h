@@ -1,6 +1,6 @@
-/* Which source of endpoints a reflector lists: applies endpoints_source.h's rules over time. Knows
- * what was listed, for how long slices have been refused, and when to try them again. Owned by a
- * reflector of KUBE_ENDPOINTS; on the main loop. */
+/* Chooses which source of endpoints a reflector lists: applies endpoints_source.h's rules over
+ * time. Knows what was listed, for how long slices have been refused, and when to try them again.
+ * Owned by a reflector of KUBE_ENDPOINTS; on the main loop. */
 #ifndef KUBE2SKY_API_ENDPOINTS_SWITCH_INTERNAL_H
 #define KUBE2SKY_API_ENDPOINTS_SWITCH_INTERNAL_H
 

@@ -1,5 +1,5 @@
-/* Asks whether the API's store has gone back to an older state than a watch has seen, as after a
- * restore from a backup. The watch itself cannot tell: asked from a version in the future it is
+/* Asks whether the API's store has gone back to an older state than a watch has seen. A restore
+ * from a backup does that. The watch itself cannot tell: asked from a version in the future it is
  * silent, and once other writes have overtaken that version, it goes on as if nothing had happened.
  * The answer is the version of a list of at most one object. Versions that are not numbers are not
  * compared: only equality is defined. Owned by a watcher, after each reconnection; on the main

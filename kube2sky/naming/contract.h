@@ -1,7 +1,7 @@
-/* Where kube2sky's keys are and what its records contain: the contract with every reader, whether
- * skydns, an old cluster's SkyDNS or a person with etcdctl. naming/ builds keys and values from
- * these constants; reconcile/ uses them to recognize its own keys. naming.h maps objects to keys,
- * ownership_internal.h maps keys to owners.
+/* Says where kube2sky's keys are and what its records contain: the contract with every reader,
+ * whether skydns, an old cluster's SkyDNS or a person with etcdctl. naming/ builds keys and values
+ * from these constants; reconcile/ uses them to recognize its own keys. naming.h maps objects to
+ * keys, ownership_internal.h maps keys to owners.
  *
  * None of this may change: running clusters hold what kube2sky 1.15 wrote, old readers look for
  * exactly these keys, and a value that differs in one byte has another hash in its key

@@ -1,3 +1,4 @@
+/* Reads the inventory: one owner's objects, and whether its keys may be deleted. */
 #include <string.h>
 
 #include "kube2sky/naming/contract.h"

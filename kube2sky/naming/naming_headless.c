@@ -1,5 +1,5 @@
-/* A headless Service: from its Endpoints or slices to the ready addresses under their labels, each
- * with the ports of its subset or slice. */
+/* Names a headless Service: from its Endpoints or slices to the ready addresses under their labels,
+ * each with the ports of its subset or slice. */
 #include <stdlib.h>
 #include <string.h>
 

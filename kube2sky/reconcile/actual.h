@@ -1,4 +1,4 @@
-/* What etcd holds for one owner, according to the mirror: key -> hash of its value, and its
+/* Holds what etcd has of one owner, according to the mirror: key -> hash of its value, and its
  * revision. Values are never needed again, so they are not kept. A sorted array: most owners have
  * two to five keys, a full read appends, and the plan merges two sorted lists. Pure. */
 #ifndef KUBE2SKY_RECONCILE_ACTUAL_H

@@ -1,6 +1,6 @@
-/* The latest objects, and parts of objects, that have no keys because they cannot be understood or
- * cannot be part of a key: for pages. The feed and the planner add to it. Plain data, zeroed at
- * first; on the main loop. */
+/* The latest objects, and parts of objects, that cannot be understood or be part of a key. They
+ * have no keys; pages list them. The feed and the planner add to it. Plain data, zeroed at first;
+ * on the main loop. */
 #ifndef KUBE2SKY_RECONCILE_FLAW_LIST_H
 #define KUBE2SKY_RECONCILE_FLAW_LIST_H
 

@@ -1,5 +1,5 @@
-/* What is known of a mirror of keys in etcd (etcd_mirror.h): its callbacks in reconciler_mirror.c
- * set this, whoever plans reads it. On the main loop. */
+/* Notes what is known of a mirror of keys in etcd (etcd_mirror.h): its callbacks in
+ * reconciler_mirror.c set this, whoever plans reads it. On the main loop. */
 #ifndef KUBE2SKY_RECONCILE_KEY_FEED_INTERNAL_H
 #define KUBE2SKY_RECONCILE_KEY_FEED_INTERNAL_H
 

@@ -1,5 +1,6 @@
-/* For /explain: what the reconciler wants of one owner's keys, what etcd has of them, and what
- * keeps the two apart. Changes nothing. On the main loop; costs what planning the owner does. */
+/* Explains one owner, for /explain: what the reconciler wants of one owner's keys, what etcd has of
+ * them, and what keeps the two apart. Changes nothing. On the main loop; costs what planning the
+ * owner does. */
 #ifndef KUBE2SKY_RECONCILE_OWNER_REPORT_H
 #define KUBE2SKY_RECONCILE_OWNER_REPORT_H
 

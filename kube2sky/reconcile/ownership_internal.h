@@ -1,4 +1,4 @@
-/* Who owns a key. Below /skydns/ the writer owns because of objects
+/* Tells who owns a key. Below /skydns/ the writer owns because of objects
  *
  *     /skydns/<domain reversed>/svc/...    everything
  *     /skydns/<domain reversed>/pod/...    everything

@@ -1,3 +1,5 @@
+/* Brings pods' owners and the keys about clients together: which have changed, who waits for whom.
+ */
 #include "kube2sky/naming/client_keys.h"
 #include "kube2sky/naming/contract.h"
 #include "kube2sky/reconcile/reconciler_internal.h"

@@ -1,3 +1,4 @@
+/* Limits what fills etcd's space with history, until a compaction has freed it. */
 #include "common/base/attributes.h"
 #include "common/base/log.h"
 #include "common/etcd/etcd.h"

@@ -1,3 +1,4 @@
+/* Handles etcd's events. */
 #include <stdlib.h>
 
 #include "common/base/attributes.h"

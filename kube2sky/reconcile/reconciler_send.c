@@ -1,3 +1,4 @@
+/* Claims, plans and sends, namespaces taking turns. */
 #include "common/base/attributes.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"

@@ -1,3 +1,4 @@
+/* Serves pages and metrics with the reconciler's state. */
 #include <inttypes.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* Who is next: deficit round robin among those who share something. PURE; single-threaded.
+/* Chooses who is next: deficit round robin among those who share something. PURE; single-threaded.
  *
  * Each has a credit of one quantum. It is served while that is positive, pays what it was given,
  * and is in debt if that was more; in each round it gets another quantum. So whoever asks for much

@@ -1,5 +1,5 @@
-/* What to answer: (question, store, configuration, externals) -> the records of a reply, as a plan
- * that encode.h encodes. All policy is here, and no wire format; no I/O, no clock. One per
+/* Decides what to answer: (question, store, configuration, externals) -> the records of a reply, as
+ * a plan that encode.h encodes. All policy is here, and no wire format; no I/O, no clock. One per
  * engine; that engine's thread only. */
 #ifndef SKYDNS_ANSWER_ANSWER_H
 #define SKYDNS_ANSWER_ANSWER_H

@@ -1,6 +1,6 @@
-/* What a name below a domain means in Kubernetes DNS-Based Service Discovery 1.1.0, by its labels
- * alone, and which types of records it may have. -schema=kubernetes uses it to answer
- * (answer_kube.c), to follow targets (follow.c) and to prepare the fast path
+/* Tells what a name below a domain means in Kubernetes' DNS specification 1.1.0, by its labels
+ * alone. It also says which types of records the name may have. -schema=kubernetes uses it to
+ * answer (answer_kube.c), to follow targets (follow.c) and to prepare the fast path
  * (plain_names.h). Pure; any thread. */
 #ifndef SKYDNS_ANSWER_ANSWER_KUBE_H
 #define SKYDNS_ANSWER_ANSWER_KUBE_H

@@ -1,3 +1,4 @@
+/* Answers a name's records of each type. */
 #include "skydns/answer/answer_internal.h"
 
 #include "skydns/answer/address_pick.h"

@@ -1,3 +1,4 @@
+/* Collects a name's records by a walk. */
 #include "skydns/answer/lookup_internal.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* Which namespace a client's address belongs to: that of the pod with this address. An address that
- * pods of several namespaces have, or that a pod shares with its node (hostNetwork), identifies
- * nobody.
+/* Finds which namespace a client's address belongs to: that of the pod with this address. An
+ * address that pods of several namespaces have, or that a pod shares with its node (hostNetwork),
+ * identifies nobody.
  *
  *     pod/<namespace>/<address>, node-address/<address> --main thread--> index --> every answering
  *     thread, for each query: one look into a table, no lock, no wait

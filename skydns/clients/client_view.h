@@ -1,5 +1,5 @@
-/* Who asks, as far as answers depend on it: found once for each query, from the client's address.
- * Plain data, borrowed until publisher_leave. */
+/* Says who asks, as far as answers depend on it: found once for each query, from the client's
+ * address. Plain data, borrowed until publisher_leave. */
 #ifndef SKYDNS_CLIENTS_CLIENT_VIEW_H
 #define SKYDNS_CLIENTS_CLIENT_VIEW_H
 

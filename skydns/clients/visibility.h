@@ -1,7 +1,7 @@
-/* Which namespaces' names a client may see with -visibility=own: its own, those that everybody may
- * see (-public-namespaces), and those whose Namespace object lists its namespace, or "*". Built by
- * the main thread, published with the configuration (engine_config.h), read by every answering
- * thread; never changed afterwards. */
+/* Tells which namespaces' names a client may see with -visibility=own: its own, those that
+ * everybody may see (-public-namespaces), and those whose Namespace object lists its namespace, or
+ * "*". Built by the main thread, published with the configuration (engine_config.h), read by every
+ * answering thread; never changed afterwards. */
 #ifndef SKYDNS_CLIENTS_VISIBILITY_H
 #define SKYDNS_CLIENTS_VISIBILITY_H
 

@@ -1,7 +1,7 @@
-/* What clients are shown over TLS: the files of -cert, -key, -client-ca and -tls-ticket-keys. Read
- * at the start, and again when one changes. While they cannot be used, those read before stay in
- * force, and the log says why. It also says, once a day, that the certificate is about to end, or
- * has ended: clients refuse it then, and nothing else here would tell. Main thread. */
+/* Holds what clients are shown over TLS: the files of -cert, -key, -client-ca and -tls-ticket-keys.
+ * Read at the start, and again when one changes. While they cannot be used, those read before stay
+ * in force, and the log says why. It also says, once a day, that the certificate is about to end,
+ * or has ended: clients refuse it then, and nothing else here would tell. Main thread. */
 #ifndef SKYDNS_CONFIG_CERTIFICATE_H
 #define SKYDNS_CONFIG_CERTIFICATE_H
 

@@ -1,4 +1,4 @@
-/* What the configuration says of clients, made ready for the threads that answer: who clients are,
+/* Makes what the configuration says of clients ready for the threads that answer: who clients are,
  * what they may see, and the secrets of the cookies they get. Keeps the latter from one publication
  * to the next, since the lists of a large cluster take a while to index. Main thread.
  *

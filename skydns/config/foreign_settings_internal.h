@@ -1,4 +1,4 @@
-/* What the configuration says of other domains, made ready for the threads that answer: the table
+/* Makes what the configuration says of other domains ready for the threads that answer: the table
  * of zones, the hosts files, the cache and its limits, and who may ask. Keeps what did not change
  * from one publication to the next: the cache, and the serials of zones. Main thread. */
 #ifndef SKYDNS_CONFIG_FOREIGN_SETTINGS_INTERNAL_H

@@ -1,5 +1,5 @@
-/* What skydns gives up besides its rights (privileges.h): sandbox_internal.h, as far as the kernel
- * can. Main thread.
+/* Gives up what skydns does not need besides its rights (privileges.h): sandbox_internal.h, as far
+ * as the kernel can. Main thread.
  *
  *     confine_files    at the start, before any thread
  *     privileges_drop  once the sockets are open, before the threads that answer start

@@ -1,3 +1,4 @@
+/* Lists the system calls that skydns confines itself to (seccomp). */
 #include "skydns/confine/sandbox_internal.h"
 
 #include <errno.h>

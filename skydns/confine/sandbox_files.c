@@ -1,3 +1,4 @@
+/* Lists the files that skydns confines itself to (Landlock). */
 #include "skydns/confine/sandbox_internal.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
-/* What skydns may still do once it is confined, where the kernel can enforce it; without (an old
- * kernel, a container that forbids it) skydns runs as before. Needs privileges_begin first. Main
- * thread.
+/* Limits what skydns may still do once it is confined, where the kernel can enforce it; without (an
+ * old kernel, a container that forbids it) skydns runs as before. Needs privileges_begin first.
+ * Main thread.
  *
  *     files   read: /etc, the system's libraries and certificates, resolv.conf, the files of the
  *             flags; written: what is in the folder of -snapshot; nothing else (Landlock, Linux

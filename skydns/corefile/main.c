@@ -1,5 +1,5 @@
-/* corefile-to-skydns: what a Corefile, CoreDNS's configuration, says in flags of skydns and
- * kube2sky, and what of it has no counterpart. `skydns -translate-corefile` runs it. */
+/* The program corefile-to-skydns: what a Corefile, CoreDNS's configuration, says in flags of skydns
+ * and kube2sky, and what of it has no counterpart. `skydns -translate-corefile` runs it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* A Corefile as server blocks, their directives and the lines of those, with the words of snippets
- * where they are imported: the structure alone, as Caddy's parser of CoreDNS reads it. What plugins
- * make of it: translate_internal.h. PURE. */
+/* A Corefile as server blocks, their directives and lines, with the words of imported snippets. The
+ * structure alone, as Caddy's parser of CoreDNS reads it. What plugins make of it:
+ * translate_internal.h. PURE. */
 #ifndef SKYDNS_COREFILE_PARSER_INTERNAL_H
 #define SKYDNS_COREFILE_PARSER_INTERNAL_H
 

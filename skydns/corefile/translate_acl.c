@@ -1,5 +1,5 @@
-/* The plugin acl. -allow is one list of those who may ask anything: so it has the networks that no
- * acl keeps from any name or type. */
+/* Translates the plugin acl. -allow is one list of those who may ask anything: so it has the
+ * networks that no acl keeps from any name or type. */
 #include <string.h>
 #include <strings.h>
 

@@ -1,5 +1,5 @@
-/* The plugin dnssec. Whose keys they are is known by the names that dnssec-keygen gives files, and
- * which names are signed when all blocks have been read. */
+/* Translates the plugin dnssec. Whose keys they are is known by the names that dnssec-keygen gives
+ * files, and which names are signed when all blocks have been read. */
 #include <stdlib.h>
 #include <string.h>
 

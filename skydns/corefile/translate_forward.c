@@ -1,5 +1,5 @@
-/* The plugin forward: names that leave for nameservers. Where these have no counterpart, or are
- * asked in a way that has none, the names stay. */
+/* Translates the plugin forward: names that leave for nameservers. Where these have no counterpart,
+ * or are asked in a way that has none, the names stay. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

@@ -1,6 +1,6 @@
-/* What skydns signs with: the keys of -dnssec by zone, and the signatures made with them that are
- * kept. Built on the main thread from the key files (skydns/config/dnssec_files.h), referenced by a
- * configuration (engine_config.h), and shared by all threads: keys never change, and the kept
+/* Holds what skydns signs with: the keys of -dnssec by zone, and the signatures made with them that
+ * are kept. Built on the main thread from the key files (skydns/config/dnssec_files.h), referenced
+ * by a configuration (engine_config.h), and shared by all threads: keys never change, and the kept
  * signatures are read without a lock while others are added. New keys are a new one of these, which
  * begins without signatures.
  *

@@ -1,3 +1,4 @@
+/* Counts signatures made and reused, and finds which ends first. */
 #include "skydns/dnssec/dnssec_internal.h"
 
 #include <stdalign.h>

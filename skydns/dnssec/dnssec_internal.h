@@ -1,4 +1,4 @@
-/* What dnssec.c (keys by zone) and dnssec_sign.c (their signatures) share. */
+/* The state that dnssec.c (keys by zone) and dnssec_sign.c (their signatures) share. */
 #ifndef SKYDNS_DNSSEC_DNSSEC_INTERNAL_H
 #define SKYDNS_DNSSEC_DNSSEC_INTERNAL_H
 

@@ -1,3 +1,4 @@
+/* Makes an RRset's RRSIGs, or finds those that are kept. */
 #include "skydns/dnssec/dnssec_internal.h"
 
 #include <string.h>

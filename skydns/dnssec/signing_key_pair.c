@@ -1,3 +1,4 @@
+/* Makes libcrypto's key of both files of a key, and tries whether they match. */
 #include <openssl/bn.h>
 #include <openssl/core_names.h>
 #include <openssl/ec.h>

@@ -1,4 +1,5 @@
-/* What signing_key_pair.c and signing_key_rsa.c make libcrypto's keys with. Main thread. */
+/* The helpers with which signing_key_pair.c and signing_key_rsa.c make libcrypto's keys. Main
+ * thread. */
 #ifndef SKYDNS_DNSSEC_SIGNING_KEY_PKEY_INTERNAL_H
 #define SKYDNS_DNSSEC_SIGNING_KEY_PKEY_INTERNAL_H
 

@@ -1,3 +1,4 @@
+/* Reads the private half of a key. */
 #include "skydns/dnssec/signing_key_internal.h"
 
 /* ---- Lines of `Name: value` ---- */

@@ -1,4 +1,4 @@
-/* What a reply says besides DNS: status, texts, its head in HTTP/1.1. Pure. */
+/* Writes what a reply says besides DNS: status, texts, its head in HTTP/1.1. Pure. */
 #ifndef SKYDNS_DOH_DOH_REPLY_INTERNAL_H
 #define SKYDNS_DOH_DOH_REPLY_INTERNAL_H
 

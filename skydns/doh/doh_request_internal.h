@@ -1,5 +1,5 @@
-/* What a request asks (RFC 8484 4.1), the same for both versions of HTTP: from method, target and
- * content type to the bytes of a query, or the status that refuses it. Pure. */
+/* Reads what a request asks (RFC 8484 4.1), the same for both versions of HTTP: from method, target
+ * and content type to the bytes of a query, or the status that refuses it. Pure. */
 #ifndef SKYDNS_DOH_DOH_REQUEST_INTERNAL_H
 #define SKYDNS_DOH_DOH_REQUEST_INTERNAL_H
 

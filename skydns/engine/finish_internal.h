@@ -1,4 +1,4 @@
-/* What ends a response, behind all that its answer is. engine.c calls this. Pure but for
+/* Writes what ends a response, behind all that its answer is. engine.c calls this. Pure but for
  * libcrypto's HMAC; any thread.
  *
  *     OPT of the answer, its extended error

@@ -1,5 +1,6 @@
-/* The names that a client's resolver would try one after another for a query like
- * www.example.com.<its namespace>.svc.<domain>, as pods have a search list in resolv.conf:
+/* The names that a client's resolver would try one after another for a query.
+ *
+ * For www.example.com.<its namespace>.svc.<domain>, as pods have a search list in resolv.conf:
  *
  *     place 0    www.example.com.<namespace>.svc.<domain>    the query itself
  *     place 1    www.example.com.svc.<domain>

@@ -1,6 +1,6 @@
-/* What became of questions about other domains, counted by each answering thread for itself, summed
- * for the metrics, and for class CHAOS as dnsmasq has them. Lives longer than any cache: a changed
- * -rcache makes a new cache, and the counts go on. */
+/* Counts what became of questions about other domains, counted by each answering thread for itself.
+ * The metrics sum them; class CHAOS has them as dnsmasq does. Lives longer than any cache: a
+ * changed -rcache makes a new cache, and the counts go on. */
 #ifndef SKYDNS_EXTERNAL_CACHE_COUNTS_H
 #define SKYDNS_EXTERNAL_CACHE_COUNTS_H
 

@@ -1,8 +1,8 @@
-/* What the cache knows of whole zones: which of them fail, and when they recovered, so that their
- * questions need not wait out what earlier failures began. A name that fails while others of its
- * zone are answered waits as long as it must; but once the zone as a whole was in trouble and is
- * not any more, each of its questions may be asked again, one second after its own last failure at
- * the earliest.
+/* Holds what the cache knows of whole zones: which of them fail, and when they recovered, so that
+ * their questions need not wait out what earlier failures began. A name that fails while others of
+ * its zone are answered waits as long as it must; but once the zone as a whole was in trouble and
+ * is not any more, each of its questions may be asked again, one second after its own last failure
+ * at the earliest.
  *
  * To notice that soon, one question a second of a zone that fails as a whole is let through,
  * whoever asks it: a trial. So its nameservers get one more question a second at most, however many

@@ -1,8 +1,8 @@
-/* What is kept of a nameserver's reply: the records that answer the question, and nothing else. The
- * CNAMEs from the name asked for (with the DNAMEs they were made from), the records of the type at
- * their end, or the SOA of a denial; with DO, the signatures of these, and the proofs of a denial
- * or a wildcard. Whatever else a nameserver sends is left out: a record is shown only to those who
- * ask for its name, so that no reply can say anything about another name.
+/* Makes what is kept of a nameserver's reply: the records that answer the question, and nothing
+ * else. The CNAMEs from the name asked for (with the DNAMEs they were made from), the records of
+ * the type at their end, or the SOA of a denial; with DO, the signatures of these, and the proofs
+ * of a denial or a wildcard. Whatever else a nameserver sends is left out: a record is shown only
+ * to those who ask for its name, so that no reply can say anything about another name.
  *
  * Names are compressed against a question at offset 12 and against earlier records: the records
  * follow any client's question for this name, however it is spelled, and stand there only.

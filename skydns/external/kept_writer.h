@@ -1,6 +1,6 @@
-/* Writes records of a nameserver's response into another message, behind the question's name, so
- * that compression pointers come out right: into the image that the cache keeps (kept_reply.h), and
- * into a client's response (relay.h). Pure.
+/* Writes records of a nameserver's response into another message, behind the question's name.
+ * Compression pointers come out right, in the image that the cache keeps (kept_reply.h) and in a
+ * client's response (relay.h). Pure.
  *
  * Names are compressed where RFC 3597 4 allows it; a nameserver's compression of others is undone.
  * Which earlier names can be pointed at is remembered in a table of fixed size, of which four

@@ -1,6 +1,6 @@
-/* Whom a question is passed on to: an address, and whether TLS is spoken there and who has to
- * answer. Plain data, copied freely, compared by all of it: an address with TLS and without are two
- * servers, and so are two names at one address.
+/* Describes whom a question is passed on to: an address, and whether TLS is spoken there and who
+ * has to answer. Plain data, copied freely, compared by all of it: an address with TLS and without
+ * are two servers, and so are two names at one address.
  *
  * Names are kept once for each text and never freed, so that a table of thousands of servers need
  * not have 254 bytes for each, and so that a copy costs nothing. They come from flags and documents

@@ -1,7 +1,7 @@
-/* Which nameservers a question about another domain is sent to: those of the longest stub zone that
- * contains the name, or else the general ones, which are those of the root. Built by the main
- * thread, published with the configuration (engine_config.h), read by every answering thread; never
- * changed afterwards. */
+/* Finds the nameservers that a question about another domain is sent to: those of the longest stub
+ * zone that contains the name, or else the general ones, which are those of the root. Built by the
+ * main thread, published with the configuration (engine_config.h), read by every answering thread;
+ * never changed afterwards. */
 #ifndef SKYDNS_EXTERNAL_ZONE_TABLE_H
 #define SKYDNS_EXTERNAL_ZONE_TABLE_H
 

@@ -1,6 +1,6 @@
-/* What this server knows about a name of another domain: who answers for it, what is kept, since
- * when, from whom and until when. For /explain: reads the tables and the cache that the answering
- * threads read, and changes and counts nothing. Main thread. */
+/* Explains what this server knows about a name of another domain: who answers for it, what is kept,
+ * since when, from whom and until when. For /explain: reads the tables and the cache that the
+ * answering threads read, and changes and counts nothing. Main thread. */
 #ifndef SKYDNS_PAGES_EXPLAIN_FOREIGN_H
 #define SKYDNS_PAGES_EXPLAIN_FOREIGN_H
 

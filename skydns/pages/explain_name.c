@@ -1,3 +1,4 @@
+/* Explains what is at each label of a name. */
 #include <stdlib.h>
 
 #include "common/base/xalloc.h"

@@ -1,3 +1,4 @@
+/* Prints what is known of another domain's name. */
 #include <inttypes.h>
 #include <stdio.h>
 

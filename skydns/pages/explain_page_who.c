@@ -1,3 +1,4 @@
+/* Prints who asks, and the search list of a short name. */
 #include <inttypes.h>
 
 #include "common/base/json_text.h"

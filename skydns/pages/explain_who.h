@@ -1,5 +1,5 @@
-/* Who asks, in an explanation: which namespace the client has and why, what is hidden from it, its
- * limits, and its search path. Main thread; pure. */
+/* Explains who asks: which namespace the client has and why, what is hidden from it, its limits,
+ * and its search path. Main thread; pure. */
 #ifndef SKYDNS_PAGES_EXPLAIN_WHO_H
 #define SKYDNS_PAGES_EXPLAIN_WHO_H
 

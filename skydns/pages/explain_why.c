@@ -1,4 +1,4 @@
-/* What an answer depends on other than keys, in a sentence. */
+/* Says in a sentence what an answer depends on other than keys. */
 #include "common/base/clock.h"
 
 #include "common/base/outage.h"

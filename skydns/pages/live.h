@@ -1,4 +1,4 @@
-/* What is happening now: the page (`/`) and its figures as server-sent events, one a second
+/* Shows what is happening now: the page (`/`) and its figures as server-sent events, one a second
  * (`/live`; the man page documents their JSON). Reads counts that other threads keep anyway: while
  * nobody reads, nothing here runs. Main thread. */
 #ifndef SKYDNS_PAGES_LIVE_H

@@ -1,6 +1,7 @@
-/* What answers depend on apart from the records: the domains, defaults and rules of one server.
- * Built on the main thread from the flags and the document in etcd (live_config.h), published to
- * the answering threads like a store version (publisher.h), and never changed afterwards. */
+/* Holds what answers depend on apart from the records: the domains, defaults and rules of one
+ * server. Built on the main thread from the flags and the document in etcd (live_config.h),
+ * published to the answering threads like a store version (publisher.h), and never changed
+ * afterwards. */
 #ifndef SKYDNS_PUBLISH_ENGINE_CONFIG_H
 #define SKYDNS_PUBLISH_ENGINE_CONFIG_H
 

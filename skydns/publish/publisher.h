@@ -1,6 +1,6 @@
-/* Publishes store versions, and the configuration to answer by, to the answering threads, and frees
- * what no thread can see any more. Lock-free, as the response cache (skydns/external/cache.h) is:
- * quiescent-state reclamation with C11 atomics.
+/* Publishes versions and configuration to the answering threads, and frees what none can see any
+ * more. Lock-free, as the response cache (skydns/external/cache.h) is: quiescent-state reclamation
+ * with C11 atomics.
  *
  *     main thread                           worker, resolver
  *     publisher_publish(v2, garbage of v1)  store = publisher_enter(reader)   -> v1 or v2, whole

@@ -1,6 +1,6 @@
-/* Which clients' questions about other domains are forwarded, so that nobody runs an open resolver
- * by accident. A list of networks from the flag; by default the loopback, link-local, private and
- * shared ranges, and the networks of the host's own interfaces.
+/* Tells which clients may have questions about other domains forwarded. So nobody runs an open
+ * resolver by accident. A list of networks from the flag; by default the loopback, link-local,
+ * private and shared ranges, and the networks of the host's own interfaces.
  *
  * The main thread makes the list; the rest is the resolver thread's. */
 #ifndef SKYDNS_PUBLISH_RECURSION_H

@@ -1,4 +1,4 @@
-/* What differs between two versions of the records. Versions share all blocks that no change
+/* Finds what differs between two versions of the records. Versions share all blocks that no change
  * between them touched (store.h), and shared blocks are passed over, so this costs what has
  * changed, not what there is; after a full read, which keeps the records that are the same, all
  * nodes are new and each is compared. Any thread with both versions, pinned or entered. */

@@ -1,6 +1,6 @@
-/* The answer for a name that stands for a few records below it, prepared once when they change
- * instead of for every query: the addresses of a service, or the targets of its port. For a single
- * record, it is the record itself.
+/* The answer for a name of a few records, prepared when they change instead of for every query. It
+ * has the addresses of a service, or the targets of its port. For a single record, it is the record
+ * itself.
  *
  * Only records that need no further rule qualify: each has its TTL set, none has a group, none
  * repeats another's host. Targets also have one priority, which is set, and no targetstrip, and no

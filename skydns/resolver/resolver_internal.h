@@ -1,7 +1,7 @@
-/* The resolver's internals, shared by resolver.c (thread, rings, life cycle), resolver_work.c
- * (queries in hand), resolver_pools.c (those that the walker and the signers answer) and
- * resolver_lookup.c (those whose names in other domains are looked up). All fields are the resolver
- * thread's unless noted. */
+/* The state that the resolver's files share. resolver.c has the thread, rings and life cycle,
+ * resolver_work.c the queries in hand, resolver_pools.c those that the walker and the signers
+ * answer, resolver_lookup.c those whose names in other domains are looked up. All fields are the
+ * resolver thread's unless noted. */
 #ifndef SKYDNS_RESOLVER_RESOLVER_INTERNAL_H
 #define SKYDNS_RESOLVER_RESOLVER_INTERNAL_H
 

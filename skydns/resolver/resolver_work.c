@@ -1,4 +1,4 @@
-/* What happens to a deferred query between resolver_take and its reply. */
+/* Carries a deferred query from resolver_take to its reply. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

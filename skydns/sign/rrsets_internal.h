@@ -1,5 +1,5 @@
-/* The RRsets among the records of a section, in the order of their first records, and the form in
- * which they are signed (RFC 4034 6). Pure; nothing allocates. */
+/* The RRsets among a section's records, in the order of their first ones, and the form that is
+ * signed. RFC 4034 6. Pure; nothing allocates. */
 #ifndef SKYDNS_SIGN_RRSETS_INTERNAL_H
 #define SKYDNS_SIGN_RRSETS_INTERNAL_H
 

@@ -1,7 +1,7 @@
-/* Some of an RRset's records, over streams, where a signed answer has more of them than validators
- * can verify or than a message holds. RFC 4035 3.1.1 and RFC 2181 9 have TC for that, which makes a
- * validator drop the answer: there is no larger message to ask for. The choice is therefore signed
- * as the whole RRset, without TC, as nameservers that balance load do. Pure. */
+/* Some of an RRset's records, where all are more than validators verify or a message holds. Over
+ * streams. RFC 4035 3.1.1 and RFC 2181 9 have TC for that, which makes a validator drop the answer:
+ * there is no larger message to ask for. The choice is therefore signed as the whole RRset, without
+ * TC, as nameservers that balance load do. Pure. */
 #ifndef SKYDNS_SIGN_SIGNED_CHOICE_INTERNAL_H
 #define SKYDNS_SIGN_SIGNED_CHOICE_INTERNAL_H
 

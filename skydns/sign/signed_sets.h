@@ -1,6 +1,6 @@
-/* For /explain: the RRsets of an answer that are signed, with which keys, and until when those of
- * their signatures hold that are kept. Makes none, and uses none. Main thread; allocates 1.2 MiB
- * meanwhile. */
+/* Lists signatures for /explain: the RRsets of an answer that are signed, with which keys, and
+ * until when those of their signatures hold that are kept. Makes none, and uses none. Main thread;
+ * allocates 1.2 MiB meanwhile. */
 #ifndef SKYDNS_SIGN_SIGNED_SETS_H
 #define SKYDNS_SIGN_SIGNED_SETS_H
 

@@ -1,7 +1,7 @@
-/* Which zone has a name, and the keys that sign it: the longest of our domains, of the stub zones
- * below them and of the reverse zones. A zone without keys of its own within a signed one is an
- * insecure delegation. For signed_*.c and the rule about search paths; that engine's thread only.
- */
+/* Finds which zone has a name, and the keys that sign it: the longest of our domains, of the stub
+ * zones below them and of the reverse zones. A zone without keys of its own within a signed one is
+ * an insecure delegation. For signed_*.c and the rule about search paths; that engine's thread
+ * only. */
 #ifndef SKYDNS_SIGN_SIGNED_ZONES_H
 #define SKYDNS_SIGN_SIGNED_ZONES_H
 

@@ -1,5 +1,5 @@
-/* What a snapshot holds: everything that answers depended on, so that a process that starts without
- * etcd gives them again (snapshot_file.h is how it lies on disk).
+/* Describes what a snapshot holds: everything that answers depended on, so that a process that
+ * starts without etcd gives them again (snapshot_file.h is how it lies on disk).
  *
  *     writing   store_sync_save, live settings --image--> snapshot_writer --> file
  *     starting  file --snapshot_file_read--> content --> store_sync_start, live_config

@@ -1,6 +1,6 @@
-/* Writes snapshots in a thread, one at a time, from a pinned version, so that neither the main loop
- * nor an answering thread waits for the disk. The thread has a low priority, so that a
- * worker's batch takes as long as ever; it exists only while it writes.
+/* Writes snapshots in a thread, one at a time, from a pinned version. Neither the main loop nor an
+ * answering thread waits for the disk. The thread has a low priority, so that a worker's batch
+ * takes as long as ever; it exists only while it writes.
  *
  *     main loop                                  the thread
  *     snapshot_writer_write(image) ------------> snapshot_file_write

@@ -1,4 +1,4 @@
-/* For tests: a writer with another disk. */
+/* Makes, for tests, a writer with another disk. */
 #ifndef SKYDNS_SNAPSHOT_SNAPSHOT_WRITER_INTERNAL_H
 #define SKYDNS_SNAPSHOT_SNAPSHOT_WRITER_INTERNAL_H
 

@@ -1,6 +1,6 @@
-/* What the connections of a loop are answered: queries in the loop's turns (turn.h), at once or by
- * the resolver, late ones as they come, and the messages of zone transfers. Only on the loop's
- * thread. */
+/* Answers the connections of a loop: queries in the loop's turns (turn.h), at once or by the
+ * resolver, late ones as they come, and the messages of zone transfers. Only on the loop's thread.
+ */
 #ifndef SKYDNS_STREAMS_TCP_ANSWERS_INTERNAL_H
 #define SKYDNS_STREAMS_TCP_ANSWERS_INTERNAL_H
 

@@ -1,6 +1,6 @@
-/* The TCP server's internals, shared only by tcp_server.c (the set of connections),
- * tcp_connection.c (reading, answering and sending on one of them) tcp_stream.c (those that speak
- * anything but plain DNS) and tcp_tls.c. */
+/* The state that the TCP server's files share. tcp_server.c has the set of connections,
+ * tcp_connection.c reads, answers and sends on one of them, tcp_stream.c has those that speak
+ * anything but plain DNS, tcp_tls.c TLS. */
 #ifndef SKYDNS_STREAMS_TCP_CONNECTION_INTERNAL_H
 #define SKYDNS_STREAMS_TCP_CONNECTION_INTERNAL_H
 

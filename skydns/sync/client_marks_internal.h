@@ -1,4 +1,4 @@
-/* What kube2sky keeps of a domain's clients beside the records:
+/* Follows what kube2sky keeps of a domain's clients beside the records:
  *
  *     /kube2sky/<domain>/node-address/10-1-0-1  {"host":"10.1.0.1"}  an address that pods share
  * with their node: it identifies nobody /kube2sky/<domain>/visible/<namespace>    which namespaces

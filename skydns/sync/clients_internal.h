@@ -1,4 +1,4 @@
-/* Who clients are, as etcd tells: the pods' keys (client_pods_internal.h) and what kube2sky keeps
+/* Learns from etcd who clients are: the pods' keys (client_pods_internal.h) and what kube2sky keeps
  * beside the records (client_marks_internal.h) fill the index. Nobody is identified by a domain's
  * pods before it is known which of them share their address with a node. Off, it costs nothing.
  * Owned by store_sync.c; main thread.

@@ -1,6 +1,6 @@
-/* What the files of the lease table share: lease.c follows leases, lease_saved.c packs and unpacks
- * them for a snapshot, lease_withheld.c remembers records whose lease has ended as far as that one
- * knows. */
+/* The state that the files of the lease table share: lease.c follows leases, lease_saved.c packs
+ * and unpacks them for a snapshot, lease_withheld.c remembers records whose lease has ended as far
+ * as that one knows. */
 #ifndef SKYDNS_SYNC_LEASE_INTERNAL_H
 #define SKYDNS_SYNC_LEASE_INTERNAL_H
 

@@ -1,6 +1,6 @@
-/* What of kube2sky's keys about clients lasts across restarts (snapshot.h): nothing, or how many
- * domains, then of each its name and both kinds of keys: the mirror (empty: etcd denied reading
- * them), whether they are known, the keys. Bytes from outside. Owned by client_marks.c. */
+/* Saves what of kube2sky's keys about clients lasts across restarts (snapshot.h): nothing, or how
+ * many domains, then of each its name and both kinds of keys: the mirror (empty: etcd denied
+ * reading them), whether they are known, the keys. Bytes from outside. Owned by client_marks.c. */
 #ifndef SKYDNS_SYNC_MARK_SAVED_INTERNAL_H
 #define SKYDNS_SYNC_MARK_SAVED_INTERNAL_H
 

@@ -1,5 +1,5 @@
-/* The latest changes of records that etcd's events made, and how long each took from there to all
- * answering threads. For pages: a bounded ring. Main thread.
+/* The latest changes of records by etcd's events, and how long each took to all answering threads.
+ * For pages: a bounded ring. Main thread.
  *
  *     event handed over by the mirror, decoded     received: `time_ms`
  *     version with it published                    threads that enter from now on see it

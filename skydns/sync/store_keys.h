@@ -1,4 +1,4 @@
-/* Which domains are incomplete. kube2sky writes a domain's store key into a store once it has
+/* Tells which domains are incomplete. kube2sky writes a domain's store key into a store once it has
  * written everything else (etcd_store_id.h); where it is expected and missing, the store lacks
  * records, and names that are not found may not be denied. It is expected if -require-store-key
  * says so, or if this process has seen one (`was_there`; a file that records it may set that, too).

@@ -1,3 +1,4 @@
+/* Publishes one store version for each revision of etcd. */
 #include "common/base/log.h"
 
 #include "common/base/xalloc.h"

@@ -1,4 +1,4 @@
-/* What the files of store_sync share. Main thread.
+/* The state that the files of store_sync share. Main thread.
  *
  *     mirror --store_sync_put.c--> store_writer, leases, broken keys
  *            --store_sync_commit.c--> publisher, readiness, completeness

@@ -1,3 +1,4 @@
+/* Fills the store from a snapshot, and makes one. */
 #include <stdio.h>
 #include <string.h>
 

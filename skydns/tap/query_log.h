@@ -1,4 +1,4 @@
-/* Which queries get a line in the log (-query-log), and that line:
+/* Chooses which queries get a line in the log (-query-log), and that line:
  *
  *     query namespace=default client=10.1.0.7:40000 transport=udp
  * name=web.default.svc.cluster.local. type=A flags=rd,ad rcode=NOERROR size=83 seconds=0.000041

@@ -1,7 +1,7 @@
-/* What watches queries and replies beside the counters: the query log, dnstap, and while somebody
- * looks at /live, samples of names. One for the program, shared by the threads that answer; each of
- * them shows it every reply, or one in 32 if only samples are wanted. Nothing watches: one relaxed
- * load for each reply. */
+/* The seam for what watches queries and replies beside the counters: the query log, dnstap, and
+ * while somebody looks at /live, samples of names. One for the program, shared by the threads that
+ * answer; each of them shows it every reply, or one in 32 if only samples are wanted. Nothing
+ * watches: one relaxed load for each reply. */
 #ifndef SKYDNS_TAP_QUERY_TAP_H
 #define SKYDNS_TAP_QUERY_TAP_H
 

@@ -1,5 +1,5 @@
-/* What changed in zones, step by step, for IXFR: each zone has a chain of steps, the newest of
- * which leads to its current serial. All chains together are held within a number of bytes, by
+/* Keeps what changed in zones, step by step, for IXFR: each zone has a chain of steps, the newest
+ * of which leads to its current serial. All chains together are held within a number of bytes, by
  * dropping the oldest steps of all zones first. A reader holds a step and thereby all that follow
  * it, though they be dropped meanwhile: such bytes are counted, so that their owner can end the
  * readers.

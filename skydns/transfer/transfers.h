@@ -1,5 +1,5 @@
-/* Zone transfers (AXFR, RFC 5936; IXFR, RFC 1995) and NOTIFY (RFC 1996), on a thread of their own,
- * at a low priority, so that they cost answers nothing.
+/* Zone transfers and NOTIFY, on a thread of their own. AXFR (RFC 5936), IXFR (RFC 1995) and NOTIFY
+ * (RFC 1996); its low priority keeps them from costing answers anything.
  *
  *     main thread --transfers_give (a version, pinned)--> differences --> journals
  *                 <--transfers_take_released-- (to unpin) `--> zone_serials, NOTIFY

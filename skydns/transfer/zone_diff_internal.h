@@ -1,7 +1,7 @@
-/* What changed in a zone between two versions of the store, as records removed and added. Asks both
- * versions about each name that a changed record is at or below, since answers list what is below a
- * name; with -schema=kubernetes they follow no name elsewhere, but for local.dns.<domain>. So this
- * costs what changed, times the depth of names. Any one thread. */
+/* Finds what changed in a zone between two versions of the store, as records removed and added.
+ * Asks both versions about each name that a changed record is at or below, since answers list what
+ * is below a name; with -schema=kubernetes they follow no name elsewhere, but for
+ * local.dns.<domain>. So this costs what changed, times the depth of names. Any one thread. */
 #ifndef SKYDNS_TRANSFER_ZONE_DIFF_INTERNAL_H
 #define SKYDNS_TRANSFER_ZONE_DIFF_INTERNAL_H
 

@@ -1,3 +1,4 @@
+/* Finds algorithms, decodes secrets and makes HMACs. */
 #include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>

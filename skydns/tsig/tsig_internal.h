@@ -1,4 +1,4 @@
-/* What a key is, and HMAC with it, for tsig*.c alone. */
+/* A key, and HMAC with it, for tsig*.c alone. */
 #ifndef SKYDNS_TSIG_TSIG_INTERNAL_H
 #define SKYDNS_TSIG_TSIG_INTERNAL_H
 

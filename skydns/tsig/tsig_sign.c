@@ -1,3 +1,4 @@
+/* Signs replies. */
 #include <string.h>
 
 #include "common/base/cursor.h"

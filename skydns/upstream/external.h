@@ -1,6 +1,6 @@
-/* Reduces a nameserver's reply about a name outside the domain, the target of a CNAME, SRV or MX
- * record, to its outcome and the records that matter. Called by the resolver on its thread as each
- * reply arrives, once however many wait for it. Pure.
+/* Reduces a nameserver's reply about a name outside the domain to its outcome and the records that
+ * matter. The name is the target of a CNAME, SRV or MX record. Called by the resolver on its thread
+ * as each reply arrives, once however many wait for it. Pure.
  *
  * Its cost is bounded by the table's records: each is looked at twice, whatever it says. */
 #ifndef SKYDNS_UPSTREAM_EXTERNAL_H

@@ -1,4 +1,4 @@
-/* Who waits for a question in flight; and the questions that nobody waits for. */
+/* Keeps who waits for a question in flight; and the questions that nobody waits for. */
 #include "common/base/cleanup.h"
 #include "skydns/upstream/flight_internal.h"
 

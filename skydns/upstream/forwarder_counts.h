@@ -1,4 +1,4 @@
-/* What the forwarder, its exchanges and its probes count. Written by the resolver's thread,
+/* The counters of the forwarder, its exchanges and its probes. Written by the resolver's thread,
  * read by any (relaxed counters, common/base/metrics.h). */
 #ifndef SKYDNS_UPSTREAM_FORWARDER_COUNTS_H
 #define SKYDNS_UPSTREAM_FORWARDER_COUNTS_H

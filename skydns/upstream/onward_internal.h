@@ -1,4 +1,4 @@
-/* What of a nameserver's response may be believed, and where its CNAMEs lead from there.
+/* Finds what of a nameserver's response may be believed, and where its CNAMEs lead from there.
  *
  *     response --onward_drop_...--> what its server can know --onward_find--> no further, or
  *         onward_chain_write --> the CNAMEs --(the target's own nameservers)--> onward_join

@@ -1,6 +1,6 @@
-/* Which replies were not kept last, and why: a table of fixed size, in which the newest entry of a
- * hash takes the place of an older one. Written by the resolver's thread, read by any without a
- * lock; a reader that comes while an entry is written finds nothing. 64 KB. */
+/* Remembers which replies were not kept last, and why: a table of fixed size, in which the newest
+ * entry of a hash takes the place of an older one. Written by the resolver's thread, read by any
+ * without a lock; a reader that comes while an entry is written finds nothing. 64 KB. */
 #ifndef SKYDNS_UPSTREAM_UNKEPT_INTERNAL_H
 #define SKYDNS_UPSTREAM_UNKEPT_INTERNAL_H
 

@@ -1,7 +1,7 @@
-/* What each nameserver of each zone was asked, how often in vain, and how long its replies took.
- * Written by the resolver's thread, read by any (relaxed counters, common/base/metrics.h): places
- * are taken once and never given back, so that totals only grow; a nameserver that went keeps its
- * place until the program ends. */
+/* Counts what each nameserver of each zone was asked, how often in vain, and how long its replies
+ * took. Written by the resolver's thread, read by any (relaxed counters, common/base/metrics.h):
+ * places are taken once and never given back, so that totals only grow; a nameserver that went
+ * keeps its place until the program ends. */
 #ifndef SKYDNS_UPSTREAM_UPSTREAM_FIGURES_H
 #define SKYDNS_UPSTREAM_UPSTREAM_FIGURES_H
 

@@ -1,7 +1,7 @@
-/* What replies, silence, probes and loop checks say about each nameserver of a zone: keeps struct
- * upstreams, tells its owner and the log when it changes, and probes the dead. For upstream_zones
- * and the forwarder, on the resolver's loop and thread. Servers that are no longer in the list are
- * ignored. */
+/* Notes what replies, silence, probes and loop checks say of each nameserver of a zone: keeps
+ * struct upstreams, tells its owner and the log when it changes, and probes the dead. For
+ * upstream_zones and the forwarder, on the resolver's loop and thread. Servers that are no longer
+ * in the list are ignored. */
 #ifndef SKYDNS_UPSTREAM_UPSTREAM_HEALTH_INTERNAL_H
 #define SKYDNS_UPSTREAM_UPSTREAM_HEALTH_INTERNAL_H
 

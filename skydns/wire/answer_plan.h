@@ -1,4 +1,4 @@
-/* What a reply of ours has in it: RRsets in sections, and the codes around them. The code that
+/* Says what a reply of ours has in it: RRsets in sections, and the codes around them. The code that
  * answers makes it, signatures are made for it, encode.h writes it. Plain data. */
 #ifndef SKYDNS_WIRE_ANSWER_PLAN_H
 #define SKYDNS_WIRE_ANSWER_PLAN_H

@@ -1,5 +1,5 @@
-/* What a query owns while it waits: what was read of it, and where it came from. It is made once,
- * on the thread that received the query, and answered from on others, perhaps several times;
+/* Holds what a query owns while it waits: what was read of it, and where it came from. It is made
+ * once, on the thread that received the query, and answered from on others, perhaps several times;
  * nothing of it is parsed again. Namespace, zone and key are not in it: whoever answers looks them
  * up in the version of that moment. Pure; any thread. */
 #ifndef SKYDNS_WIRE_OWNED_QUERY_H
