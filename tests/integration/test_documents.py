@@ -106,19 +106,6 @@ def test_functions_are_in_their_files():
     assert [f"{function} in {path}" for path, function in named if f"{function}(" not in text(path)] == []
 
 
-def test_files_are_in_their_rooms():
-    """Each file is in the table of its room, without `_internal`; and each one there exists."""
-    named = []
-    for section in re.split(r"^##+ ", text("ARCHITECTURE.md"), flags=re.M):
-        room = re.match(r"`([\w/]+)`", section)
-        for row in re.findall(r"^\| ((?:`\w+` ?)+)\|", section, re.M) if room else ():
-            named += [f"{room[1]}/{stem}" for stem in re.findall(r"\w+", row)]
-    files = [path for room in rooms.ROOMS for path in (ROOT / room).glob("*.[ch]")]
-    stems = {str(path.relative_to(ROOT).with_suffix("")).removesuffix("_internal") for path in files}
-    assert len(stems) > 200
-    assert sorted(named) == sorted(stems)
-
-
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_files_of_docker_are_there(name):
     for path in re.findall(r"\bdocker/[\w./-]*\w", text(name)):

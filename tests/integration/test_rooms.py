@@ -1,9 +1,11 @@
 """tests/support/rooms.py, by which `make lint` checks the layers: it finds a wrong include planted in a folder there
-and nowhere else, and a private header that another folder includes.
+and nowhere else, and a private header that another folder includes. And tests/support/architecture.py: a header that is
+another one than ARCHITECTURE.md says.
 """
 
 import shutil
 
+import architecture
 import pytest
 import rooms
 
@@ -75,3 +77,40 @@ def test_a_new_folder_needs_a_line(tree):
     (tree / "skydns/cache").mkdir()
     (tree / "skydns/cache/cache.c").write_text("int x;\n")
     assert list(rooms.strangers(tree)) == ["skydns/cache/cache.c: its folder has no line in tests/support/rooms.py"]
+
+
+def page():
+    return (rooms.ROOT / "ARCHITECTURE.md").read_text()
+
+
+def test_the_page_is_that_of_the_headers():
+    assert not list(architecture.wrong(rooms.ROOT, page()))
+
+
+def test_a_changed_header_changes_the_page(tree):
+    (tree / "skydns/wire/edns.h").write_text("/* Reads EDNS(0); RFC 6891. More. */\n")
+    (tree / "skydns/wire/new.c").write_text("/* Makes it new: it\n * was old. */\n")
+    wrong = list(architecture.wrong(tree, page()))
+    assert wrong == ["ARCHITECTURE.md: its tables of files are not those of the headers; run make architecture"]
+    written = architecture.written(tree, page())
+    assert not list(architecture.wrong(tree, written))
+    assert "| `edns` | Reads EDNS(0); RFC 6891 |\n" in written
+    assert "| `new` | Makes it new: it was old |\n" in written
+
+
+def test_a_first_sentence_is_a_row(tree):
+    (tree / "skydns/wire/edns.h").write_text(f"/* {'long ' * 30}(one; two): and so on. */\n")
+    (tree / "skydns/wire/new.c").write_text("#include <stdio.h>\n")
+    wrong = list(architecture.wrong(tree, architecture.written(tree, page())))
+    assert [line.split(": its")[0] for line in wrong] == ["skydns/wire/edns.h", "skydns/wire/new.c"]
+
+
+def test_details_of_a_long_sentence_are_left_out():
+    assert architecture.first_sentence(f"/* Short (as; here): {'long ' * 30}. More. */") == "Short (as; here)"
+    assert architecture.first_sentence("/* A. B. */") == "A"
+    assert not architecture.first_sentence("#include <stdio.h> /* none */")
+
+
+def test_each_room_has_its_table():
+    text = page().replace("<!-- files of skydns/wire -->", "")
+    assert next(architecture.wrong(rooms.ROOT, text)) == "ARCHITECTURE.md: no table of the files of skydns/wire"
