@@ -1,4 +1,4 @@
-/* What kube2sky --top shows: the figures of /live (the man page documents them). */
+/* Describes what kube2sky --top shows: the figures of /live (the man page documents them). */
 #ifndef KUBE2SKY_TOP_VIEW_H
 #define KUBE2SKY_TOP_VIEW_H
 

@@ -1,3 +1,4 @@
+/* Handles the keys of the ConfigMap, which are one owner of their own. */
 #include "common/etcd/etcd_kv.h"
 #include "kube2sky/naming/config_map.h"
 #include "kube2sky/reconcile/contest_internal.h"

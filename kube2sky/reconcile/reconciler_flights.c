@@ -1,3 +1,4 @@
+/* Handles what becomes of transactions. */
 #include "common/base/attributes.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"

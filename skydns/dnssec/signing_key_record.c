@@ -1,3 +1,4 @@
+/* Reads the public half of a key, a DNSKEY record. */
 #include "skydns/dnssec/signing_key_internal.h"
 
 #include <strings.h>

@@ -1,7 +1,7 @@
-/* Which questions about a domain's names need only the store, worked out once per configuration by
- * the rules of the slow path (answer*.c, answer_kube.h). The fast path consults this table and does
- * not itself know about schema, pods, reverse zones or this server's own names. Made on the
- * engine's thread by fast_configure, unchanged until its next call; looking up is pure. */
+/* Finds, once per configuration, which questions about a domain's names need only the store. The
+ * rules are those of the slow path (answer*.c, answer_kube.h). The fast path consults this table
+ * and does not itself know about schema, pods, reverse zones or this server's own names. Made on
+ * the engine's thread by fast_configure, unchanged until its next call; looking up is pure. */
 #ifndef SKYDNS_FAST_PLAIN_NAMES_H
 #define SKYDNS_FAST_PLAIN_NAMES_H
 

@@ -1,5 +1,5 @@
-/* Prints an explanation as JSON for programs or text for people, which is a form over the same JSON
- * with some members more. Main thread. */
+/* Prints an explanation as JSON for programs, or as text for people. The text is a form over the
+ * same JSON with some members more. Main thread. */
 #ifndef SKYDNS_PAGES_EXPLAIN_PAGE_INTERNAL_H
 #define SKYDNS_PAGES_EXPLAIN_PAGE_INTERNAL_H
 

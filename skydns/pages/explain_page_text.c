@@ -1,3 +1,4 @@
+/* Lays an explanation out for people: a form over its JSON. */
 #include "common/live/live_form.h"
 #include "skydns/pages/explain_page_internal.h"
 

@@ -155,7 +155,7 @@ bool mark_keys_bars_all(const struct mark_keys *keys)
 {
     const struct mark *mark = find(keys, slice_str("0-0-0-0"));
     const struct ip every_ip = {.family_bytes = 4};
-    return mark && mark->is_there && is_same_ip(&mark->ip, &every_ip);
+    return mark && mark->is_there && ip_equal(&mark->ip, &every_ip);
 }
 
 static void remove_mark(struct mark_keys *keys, struct mark *mark)

@@ -1,3 +1,4 @@
+/* Turns one key into a name and a record. */
 #include "skydns/sync/store_sync_internal.h"
 
 #include <string.h>
