@@ -1,4 +1,5 @@
-/* Counts the CPUs and divides the descriptors that there are to use. Main thread, at start, before the loops. */
+/* Counts the CPUs and divides the descriptors that there are to use. Main thread, at start, before
+ * the loops. */
 #ifndef SKYDNS_CONFINE_PROCESS_LIMITS_H
 #define SKYDNS_CONFINE_PROCESS_LIMITS_H
 
