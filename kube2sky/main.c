@@ -225,6 +225,8 @@ static void start_middle(struct app *app, const struct options *o)
         .endpoint_names = o->endpoint_names,
         .txn_ops_max = (size_t)o->etcd_max_txn_ops,
         .etcd_space_bytes = (uint64_t)o->etcd_space_mib << 20,
+        .owner_keys_max = (uint32_t)o->max_owner_keys,
+        .ns_keys_max = (uint64_t)o->max_namespace_keys,
         .namespaces = (const char *const *)o->namespaces,
         .namespace_count = o->namespace_count,
         .own_only_written = o->own_only_written,

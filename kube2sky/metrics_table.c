@@ -157,6 +157,12 @@ static void write_writer(struct metrics_page *page, const struct reconciler_stat
     metrics_gauge(page, "services_too_large",
                   "Services with more than 100,000 records, whose keys are unchanged.",
                   (double)stats->too_large);
+    metrics_gauge(page, "services_left_out",
+                  "Services whose new keys wait, since their namespace has as many as it may.",
+                  (double)stats->lacking);
+    metrics_gauge(page, "namespaces_full",
+                  "Namespaces that have as many keys as they may, and whose new ones wait.",
+                  (double)stats->full);
     metrics_gauge(page, "namespaces_over_share",
                   "Namespaces that have filled their share of etcd's space, whose additions wait "
                   "for the next compaction.",

@@ -15,6 +15,7 @@
 #include "kube2sky/api/label_selector.h"
 #include "kube2sky/explain.h"
 #include "kube2sky/naming/contract.h"
+#include "kube2sky/naming/desired.h"
 
 /* More than a day is certainly a mistake. */
 enum { TIMEOUT_MAX_MS = 24 * 60 * 60 * 1000 };
@@ -61,6 +62,9 @@ struct raw {
 /* etcd counts comparisons too: with a leader there is one more than operations. Beyond some
  * thousand operations, a transaction is limited by its bytes. */
 enum { TXN_OPS_MIN = 2, TXN_OPS_MAX = 8192 };
+
+/* A million records of one owner are 256 MB (DESIRED_BYTES_MAX). */
+enum { OWNER_KEYS_MAX = 1000 * 1000, NAMESPACE_KEYS_MAX = 1000 * 1000 * 1000 };
 
 /* From what a test can fill to more than etcd advises, 8 GiB. */
 enum { ETCD_SPACE_MIN_MIB = 1, ETCD_SPACE_MAX_MIB = 1024 * 1024 };
@@ -126,7 +130,13 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
          .max = ETCD_SPACE_MAX_MIB,
          .help =
              "etcd's --quota-backend-bytes in MiB; one namespace's changes fill a tenth between "
-             "two compactions"},
+             "two compactions, and its keys another"},
+        {"max-owner-keys", FLAG_INT, &o->max_owner_keys, .min = 1, .max = OWNER_KEYS_MAX,
+         .help = "records of one Service; with more, its keys are left as they are"},
+        {"max-namespace-keys", FLAG_INT, &o->max_namespace_keys, .min = 0,
+         .max = NAMESPACE_KEYS_MAX,
+         .help = "keys of one namespace, reverse names not counted; beyond, new ones wait; 0: no "
+                 "limit but its share of -etcd-space"},
         {"kubecfg-file", FLAG_STRING, &o->kubecfg_file,
          .help = "kubeconfig with the API server and credentials"},
         {"kube-master-url", FLAG_STRING, &o->kube_master_url,
@@ -390,6 +400,7 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
         .ttl_s = RECORD_TTL_S,
         .etcd_max_txn_ops = ETCD_TXN_OPS_MAX,
         .etcd_space_mib = 512,
+        .max_owner_keys = DESIRED_MAX,
         .log_level = LOG_LEVEL_INFO,
     };
     int r = parse_flags(argc, argv, &o, &raw, err);

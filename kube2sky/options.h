@@ -41,6 +41,8 @@ struct options {
     char *config_map_namespace; /* owned */
     int64_t etcd_max_txn_ops;
     int64_t etcd_space_mib;
+    int64_t max_owner_keys;
+    int64_t max_namespace_keys; /* 0: no limit */
     bool is_dry_run;
     struct addr healthz;     /* where HTTP is served; the address `::` is every one, IPv4 too */
     int log_level;           /* enum log_level */

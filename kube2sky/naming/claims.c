@@ -14,9 +14,8 @@ struct claims_item {
     uint32_t host_at; /* into hosts */
 };
 
-/* Hosts have at most 255 bytes: room for DESIRED_MAX of them, with 32-bit offsets.
- */
-enum { HOSTS_MAX = DESIRED_MAX * (DNAME_MAX + 1) };
+/* Offsets have 32 bits; there are no more hosts than records. */
+enum { HOSTS_MAX = DESIRED_BYTES_MAX };
 
 int claim_compare(const struct claim *a, const struct claim *b)
 {

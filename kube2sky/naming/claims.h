@@ -43,7 +43,7 @@ void claims_init(struct claims *claims);
 void claims_fini(struct claims *claims);
 void claims_clear(struct claims *claims);
 
-/* Copies the claim. The caller adds at most DESIRED_MAX. */
+/* Copies the claim. */
 void claims_add(struct claims *claims, const struct claim *claim);
 
 /* Sorts by address and keeps the best claim on each. */

@@ -11,14 +11,10 @@ struct desired_item {
     uint32_t value_len; /* the value follows its key */
 };
 
-/* Room for DESIRED_MAX of the largest records, a key and a value with a name of at most 255 bytes
- * each, with 32-bit offsets. */
-enum { BYTES_MAX = DESIRED_MAX * 1024 };
-
 void desired_init(struct desired *desired)
 {
-    *desired = (struct desired){.items = NULL};
-    buf_init(&desired->bytes, BYTES_MAX);
+    *desired = (struct desired){.bytes_max = DESIRED_BYTES_MAX};
+    buf_init(&desired->bytes, DESIRED_BYTES_MAX);
 }
 
 void desired_fini(struct desired *desired)
@@ -30,16 +26,23 @@ void desired_fini(struct desired *desired)
 
 void desired_clear(struct desired *desired)
 {
+    size_t bytes_max = desired->bytes_max;
     if (desired->bytes.cap > DESIRED_KEPT_BYTES) {
         desired_fini(desired);
         desired_init(desired);
     }
     buf_clear(&desired->bytes);
+    desired->bytes_max = bytes_max;
+    desired->is_beyond = false;
     desired->count = 0;
 }
 
 void desired_add(struct desired *desired, struct slice key, struct slice value)
 {
+    desired->is_beyond |= key.len + value.len > desired->bytes_max - desired->bytes.len;
+    if (desired->is_beyond) {
+        return;
+    }
     if (desired->count == desired->cap) {
         desired->cap = desired->cap ? desired->cap * 2 : 16;
         desired->items = xrealloc_array(desired->items, desired->cap, sizeof(struct desired_item));

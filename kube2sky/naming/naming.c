@@ -32,10 +32,10 @@ static size_t add_cluster_ips(struct build *b, const struct kube_service *servic
 static int build_cluster_ips(struct build *b, const struct kube_service *service, struct err *err)
 {
     struct label first;
-    if (service->cluster_ip_count + service->port_count > DESIRED_MAX) {
+    if (service->cluster_ip_count + service->port_count > build_records_max(b)) {
         return err_set(err, ERR_TOO_LARGE,
-                       "%zu cluster IPs and %zu ports: expected at most %d together",
-                       service->cluster_ip_count, service->port_count, DESIRED_MAX);
+                       "%zu cluster IPs and %zu ports: expected at most %zu together",
+                       service->cluster_ip_count, service->port_count, build_records_max(b));
     }
     if (add_cluster_ips(b, service, &first) == 0) {
         return 0;
@@ -180,9 +180,9 @@ static int build_node(struct build *b, const struct owner_objects *objects, stru
         build_drop(b, "name below another node's", objects->node_above);
         return 0;
     }
-    if (node->ip_count > DESIRED_MAX) {
-        return err_set(err, ERR_TOO_LARGE, "%zu addresses: expected at most %d", node->ip_count,
-                       DESIRED_MAX);
+    if (node->ip_count > build_records_max(b)) {
+        return err_set(err, ERR_TOO_LARGE, "%zu addresses: expected at most %zu", node->ip_count,
+                       build_records_max(b));
     }
     build_set_node_name(b, name);
     for (size_t i = 0; i < node->ip_count; i++) {
@@ -243,6 +243,7 @@ int naming_build(const struct naming_config *config, const struct owner_objects 
                  struct desired *ret_desired, struct claims *ret_claims, struct err *err)
 {
     int r = 0;
+    ret_desired->bytes_max = config->bytes_max ? config->bytes_max : DESIRED_BYTES_MAX;
     desired_clear(ret_desired);
     claims_clear(ret_claims);
     if (objects->service) {
@@ -251,6 +252,10 @@ int naming_build(const struct naming_config *config, const struct owner_objects 
         name_pod(config, objects, ret_desired, ret_claims);
     } else if (objects->node) {
         r = name_node(config, objects, ret_desired, ret_claims, err);
+    }
+    if (r == 0 && ret_desired->is_beyond) {
+        r = err_set(err, ERR_TOO_LARGE, "more than %zu bytes of keys and values",
+                    ret_desired->bytes_max);
     }
     desired_seal(ret_desired);
     claims_seal(ret_claims);

@@ -59,6 +59,8 @@ enum endpoint_names { ENDPOINT_NAMES_HASH, ENDPOINT_NAMES_ADDRESS, ENDPOINT_NAME
 struct naming_config {
     const char *domain; /* "cluster.local.", lower case, with the dot; borrowed for good */
     uint32_t ttl_s;
+    uint32_t records_max; /* of one owner; 0: DESIRED_MAX */
+    uint32_t bytes_max;   /* likewise, its keys and values; 0: DESIRED_BYTES_MAX */
     enum endpoint_names endpoint_names;
     void (*dropped)(void *data, const struct naming_drop *drop);
     void *data;
@@ -78,7 +80,7 @@ bool naming_is_address_label(struct slice text);
 bool naming_parse_pod_label(struct slice text, struct ip *ret_ip);
 
 /* Fills both (cleared first, sealed after). Without service, pod and node nothing is desired.
- * ERR_TOO_LARGE: more than DESIRED_MAX records; both are then invalid. */
+ * ERR_TOO_LARGE: more than records_max records or bytes_max bytes; both are then invalid. */
 int naming_build(const struct naming_config *config, const struct owner_objects *objects,
                  struct desired *ret_desired, struct claims *ret_claims,
                  struct err *err) MUST_CHECK;

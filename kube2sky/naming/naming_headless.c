@@ -164,17 +164,23 @@ static size_t count_groups(const struct owner_objects *objects)
     return count;
 }
 
+static bool are_too_many(const struct build *b, const struct groups *groups)
+{
+    return groups->endpoint_count + groups->srv_count > build_records_max(b);
+}
+
+/* Up to the slice or object with which there are too many. */
 static void gather(struct build *b, const struct owner_objects *objects, struct groups *ret_groups)
 {
     bool takes_all = objects->service->service.publish_not_ready;
     ret_groups->items = xcalloc(count_groups(objects), sizeof(struct group));
-    for (size_t i = 0; i < objects->part_count; i++) {
+    for (size_t i = 0; i < objects->part_count && !are_too_many(b, ret_groups); i++) {
         const struct kube_object *part = objects->parts[i];
         if (part->kind == KUBE_SLICE) {
             take_slice(b, takes_all, &part->slice, ret_groups);
             continue;
         }
-        for (size_t j = 0; j < part->endpoints.subset_count; j++) {
+        for (size_t j = 0; j < part->endpoints.subset_count && !are_too_many(b, ret_groups); j++) {
             take_subset(b, takes_all, &part->endpoints.subsets[j], ret_groups);
         }
     }
@@ -280,10 +286,11 @@ int build_headless(struct build *b, const struct owner_objects *objects, struct 
     struct groups groups = {.items = NULL};
     int r = 0;
     gather(b, objects, &groups);
-    if (groups.endpoint_count + groups.srv_count > DESIRED_MAX) {
+    if (are_too_many(b, &groups)) {
         r = err_set(err, ERR_TOO_LARGE,
-                    "%zu addresses and %zu address and port pairs: expected at most %d together",
-                    groups.endpoint_count, groups.srv_count, DESIRED_MAX);
+                    "%zu addresses and %zu address and port pairs, or more: expected at most %zu "
+                    "together",
+                    groups.endpoint_count, groups.srv_count, build_records_max(b));
     } else {
         const struct endpoint **merged = xcalloc(groups.endpoint_count, sizeof(*merged));
         add_endpoints(b, merged, merge_endpoints(&groups, merged));

@@ -64,7 +64,7 @@ struct slice_difference {
     int32_t count_change; /* of the owner's records */
 };
 
-/* NULL: more than DESIRED_MAX records. The caller owns the result. */
+/* NULL: more records than an owner may have. The caller owns the result. */
 struct slice_difference *slice_difference_new(const struct naming_config *config,
                                               const struct slice_change *change);
 void slice_difference_free(struct slice_difference *difference); /* NULL is fine */

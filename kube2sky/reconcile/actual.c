@@ -83,6 +83,7 @@ static void insert(struct actual_keys *actual, size_t at, struct slice suffix,
     actual->keys[at] = key;
     actual->used++;
     actual->count++;
+    actual->bytes += actual_key_bytes(key);
 }
 
 bool actual_put(struct actual_keys *actual, struct slice suffix, const struct actual_value *value)
@@ -96,7 +97,9 @@ bool actual_put(struct actual_keys *actual, struct slice suffix, const struct ac
     struct actual_key *key = actual->keys[at];
     bool has_changed = is_deleted(key) || key->value.hash != value->hash;
     actual->count += is_deleted(key);
+    actual->bytes -= is_deleted(key) ? 0 : actual_key_bytes(key);
     key->value = *value;
+    actual->bytes += actual_key_bytes(key);
     return has_changed;
 }
 
@@ -104,10 +107,12 @@ bool actual_put(struct actual_keys *actual, struct slice suffix, const struct ac
 static void keep(struct actual_keys *actual, uint32_t generation)
 {
     size_t kept = 0;
+    actual->bytes = 0;
     for (size_t i = 0; i < actual->used; i++) {
         uint32_t of_key = actual->keys[i]->value.generation;
         if (of_key != 0 && (generation == 0 || of_key == generation)) {
             actual->keys[kept++] = actual->keys[i];
+            actual->bytes += actual_key_bytes(actual->keys[i]);
         } else {
             free(actual->keys[i]);
         }
@@ -125,6 +130,7 @@ bool actual_delete(struct actual_keys *actual, struct slice suffix)
     }
     actual->keys[at]->value.generation = 0;
     actual->count--;
+    actual->bytes -= actual_key_bytes(actual->keys[at]);
     size_t deleted = actual->used - actual->count;
     if (actual->count == 0) {
         actual_fini(actual);

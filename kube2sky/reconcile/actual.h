@@ -16,6 +16,7 @@ struct actual_value {
     uint32_t generation; /* of the full read that last saw it; starts at 1 */
     bool is_ours;        /* may be deleted if not desired: ownership_has */
     bool may_be_copy;    /* but not if its value is desired elsewhere: ownership_may_be_copy */
+    uint16_t length;     /* the value's; the largest number stands for all above it */
 };
 
 struct actual_key {
@@ -29,6 +30,7 @@ struct actual_keys {
     size_t used;
     size_t cap;
     size_t count; /* those of `used` that are not deleted */
+    size_t bytes; /* of these, suffixes and values */
 };
 
 void actual_fini(struct actual_keys *actual);
@@ -39,6 +41,12 @@ static inline struct slice actual_suffix(const struct actual_key *key)
 }
 
 uint64_t actual_value_hash(struct slice value);
+
+/* The key's part of `bytes`. */
+static inline size_t actual_key_bytes(const struct actual_key *key)
+{
+    return key->suffix_len + key->value.length;
+}
 
 /* NULL if absent. Borrowed until the next change. */
 const struct actual_key *actual_find(const struct actual_keys *actual, struct slice suffix);

@@ -45,6 +45,7 @@ void owner_groups_free(struct owner_groups *groups)
     }
     for (struct owner_group *group = key_table_next(&groups->table, &at); group;
          at++, group = key_table_next(&groups->table, &at)) {
+        key_room_fini(&group->room);
         free(group);
     }
     key_table_fini(&groups->table);
@@ -96,6 +97,7 @@ void owner_groups_leave(struct owner_groups *groups, struct owner *owner)
         turns_remove(group->turns, &group->sending);
         turns_remove(&groups->claiming, &group->claiming);
         turns_remove(&groups->placing, &group->placing);
+        key_room_fini(&group->room);
         free(group);
     }
 }

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "common/base/slice.h"
+#include "kube2sky/reconcile/key_room_internal.h"
 #include "kube2sky/reconcile/turns_internal.h"
 
 struct owner;
@@ -38,6 +39,7 @@ struct owner_group {
     struct turn placing;
     struct owner *first_waiting; /* for a place for a plan larger than a transaction */
     struct owner *last_waiting;
+    struct key_room room;
 };
 
 struct owner_groups;

@@ -175,7 +175,7 @@ static void explain_held_back(const struct look *look, const struct planned *pla
 {
     const struct planner *planner = &look->r->planner;
     const struct inventory *inventory = look->r->config.inventory;
-    bool has_own = has_kind(&planner->withheld, false);
+    bool has_own = has_kind(&planner->withheld, false) && !look->owner->lacks_room;
     bool has_reverse = has_kind(&planner->withheld, true);
     if (has_own && look->owner->is_in_doubt) {
         add_reason(look->report, "deletes wait: one of its objects cannot be understood, or its "
@@ -228,7 +228,15 @@ static void explain_writing(struct look *look)
         add_reason(report, etcd_space_shortage(r->space));
     }
     if (look->owner->is_too_large) {
-        add_reason(report, "it has more than 100,000 records: its keys are unchanged");
+        add_reason(report,
+                   look->owner->is_too_long || r->planner.config.limits.owner_keys != DESIRED_MAX
+                       ? "it has more records, or bytes of them, than an owner may: its "
+                         "keys are unchanged"
+                       : "it has more than 100,000 records: its keys are unchanged");
+    }
+    if (look->owner->lacks_room) {
+        add_reason(report, "its namespace has as many keys as it may: new ones wait until others "
+                           "are gone");
     }
     if (report->rest_ms > 0) {
         add_reason(report, contest_is_of_reverse(look->owner)

@@ -57,7 +57,7 @@ struct owner_visitor {
 };
 
 /* At most one of each constant reason. */
-enum { OWNER_REASONS_MAX = 8 };
+enum { OWNER_REASONS_MAX = 9 };
 
 struct owner_report {
     bool is_known;     /* something of it has been seen, in the API or in etcd */

@@ -11,6 +11,7 @@
 #include "kube2sky/naming/contract.h"
 #include "kube2sky/naming/ip_list.h"
 #include "kube2sky/naming/slice_change.h"
+#include "kube2sky/reconcile/key_room_internal.h"
 #include "kube2sky/reconcile/owner_groups_internal.h"
 #include "kube2sky/reconcile/ownership_internal.h"
 
@@ -28,6 +29,7 @@ struct owners {
     size_t promised_places;
     size_t counts[OWNER_CLASSES][OWNER_STATES];
     size_t key_counts[OWNER_CLASSES];
+    struct lacking lacking;
 };
 
 static struct slice id_of(const void *thing)
@@ -200,6 +202,7 @@ static void remove_held(struct owners *owners, struct owner *owner)
 /* In no queue. */
 static void set_state(struct owners *owners, struct owner *owner, enum owner_state state)
 {
+    struct key_room *room = &owner->group->room;
     if (owner->state == OWNER_HELD) {
         remove_held(owners, owner);
     }
@@ -208,6 +211,8 @@ static void set_state(struct owners *owners, struct owner *owner, enum owner_sta
     owners->counts[owner->class][owner->state]--;
     owner->state = state;
     owners->counts[owner->class][owner->state]++;
+    key_room_remove_waiting(room, owner); /* held no longer */
+    room->offered = room->offered == owner ? NULL : room->offered;
     if (state == OWNER_HELD) {
         add_held(owners, owner);
     }
@@ -248,6 +253,64 @@ struct owner *owners_find_node(const struct owners *owners, struct slice label)
     return owners_find(owners, slice_of(id, PREFIX_LEN + label.len));
 }
 
+/* ---- Room for keys ---- */
+
+/* To the first by name of those that wait. It leaves them, so that it is offered once. */
+static void offer_room(struct owners *owners, struct key_room *room)
+{
+    if (room->waiting_count && !room->offered) {
+        struct owner *first = room->waiting[0];
+        owners_enqueue(owners, first);
+        room->offered = first;
+    }
+}
+
+static void note_taken(struct owners *owners, struct owner *owner, const struct key_amount *before)
+{
+    if (key_room_changed(&owner->group->room, owner, before)) {
+        offer_room(owners, &owner->group->room);
+    }
+}
+
+static bool set_lacks_room(struct owners *owners, struct owner *owner, bool lacks_room)
+{
+    struct key_room *room = &owner->group->room;
+    bool was_none = room->lacking_count == 0;
+    room->lacking_count += (size_t)lacks_room - (size_t)owner->lacks_room;
+    owners->lacking.owners += (size_t)lacks_room - (size_t)owner->lacks_room;
+    owners->lacking.groups += (size_t)(room->lacking_count > 0) - (size_t)!was_none;
+    owner->lacks_room = lacks_room;
+    return was_none && lacks_room;
+}
+
+bool owners_note_room(struct owners *owners, struct owner *owner, const struct key_amount *after,
+                      bool lacks_room)
+{
+    struct key_room *room = &owner->group->room;
+    struct key_amount before = key_room_taken_by(owner);
+    bool may_be_room = owner->lacks_room && !lacks_room;
+    owner->planned_keys = (uint32_t)after->keys;
+    owner->planned_bytes = after->bytes < UINT32_MAX ? (uint32_t)after->bytes : UINT32_MAX;
+    may_be_room |= key_room_changed(room, owner, &before);
+    bool is_first = set_lacks_room(owners, owner, lacks_room);
+    room->offered = room->offered == owner ? NULL : room->offered;
+    if (may_be_room) {
+        offer_room(owners, room);
+    }
+    return is_first;
+}
+
+void owners_wait_for_room(struct owner *owner)
+{
+    assert(owner->state == OWNER_HELD);
+    key_room_add_waiting(&owner->group->room, owner);
+}
+
+struct lacking owners_lacking(const struct owners *owners)
+{
+    return owners->lacking;
+}
+
 /* ---- Events of the mirror ---- */
 
 struct owner *owners_key_put(struct owners *owners, const struct etcd_kv *kv, uint32_t generation)
@@ -255,17 +318,20 @@ struct owner *owners_key_put(struct owners *owners, const struct etcd_kv *kv, ui
     enum key_place place = ownership_place(owners->ownership, kv->key);
     struct object_key key = ownership_part(owners->ownership, kv->key);
     struct owner *owner = owners_get(owners, key.owner);
+    struct key_amount taken = key_room_taken_by(owner);
     size_t before = owner->actual.count;
     const struct actual_value value = {
         .hash = actual_value_hash(kv->value),
         .revision = kv->mod_revision,
         .generation = generation,
+        .length = kv->value.len < UINT16_MAX ? (uint16_t)kv->value.len : UINT16_MAX,
         .is_ours = ownership_has(owners->ownership, place, kv->key, kv->value),
         .may_be_copy =
             place == KEY_OBJECT && ownership_may_be_copy(owners->ownership, kv->key, kv->value),
     };
     bool has_changed = actual_put(&owner->actual, key.suffix, &value);
     owners->key_counts[owner->class] += owner->actual.count - before;
+    (void)key_room_changed(&owner->group->room, owner, &taken);
     return has_changed ? owner : NULL;
 }
 
@@ -273,10 +339,12 @@ struct owner *owners_key_delete(struct owners *owners, struct slice key)
 {
     struct object_key parted = ownership_part(owners->ownership, key);
     struct owner *owner = owners_find(owners, parted.owner);
+    struct key_amount taken = owner ? key_room_taken_by(owner) : (struct key_amount){0};
     if (!owner || !actual_delete(&owner->actual, parted.suffix)) {
         return NULL;
     }
     owners->key_counts[owner->class]--;
+    note_taken(owners, owner, &taken);
     return owner;
 }
 
@@ -290,8 +358,10 @@ int64_t owners_key_revision(const struct owners *owners, struct slice key)
 
 bool owners_sweep(struct owners *owners, struct owner *owner, uint32_t generation)
 {
+    struct key_amount taken = key_room_taken_by(owner);
     size_t swept = actual_sweep(&owner->actual, generation);
     owners->key_counts[owner->class] -= swept;
+    note_taken(owners, owner, &taken);
     return swept > 0;
 }
 
@@ -316,6 +386,7 @@ void owners_forget_if_empty(struct owners *owners, struct owner *owner)
     bool is_empty = owner->actual.count == 0 && owner->desired_count == 0;
     bool is_open = owner->is_claim_due || owner->is_in_doubt || owner->contest || owner->refusal;
     if (owner->state == OWNER_SETTLED && is_empty && !is_open) {
+        (void)owners_note_room(owners, owner, &(struct key_amount){0}, false);
         (void)key_table_take(&owners->table, owner->id);
         owners->counts[owner->class][OWNER_SETTLED]--;
         remove_address(owners, owner);

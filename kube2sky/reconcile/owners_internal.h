@@ -27,6 +27,7 @@
 struct etcd_kv;
 struct flight;
 struct ip_list;
+struct key_amount;
 struct owner_group;
 struct reverse_lock;
 struct slice_difference;
@@ -78,13 +79,19 @@ struct owner {
     struct reverse_lock *locks;          /* in flight only: of reverse_keys_internal.h */
     uint32_t desired_count;              /* of its own keys, when last planned */
     uint32_t foreign_count;              /* desired reverse keys that others own, left alone */
+    uint32_t planned_keys;               /* what etcd has once all that was planned has landed */
+    uint32_t planned_bytes;              /* (key_room_internal.h) */
+    uint32_t room_place;                 /* held for want of room: key_room_internal.h's; 0: not */
     int64_t changed_us; /* monotonic: its objects' oldest change not yet sent; 0 = none */
     enum owner_class class;
     enum owner_state state;
     bool is_claim_due;    /* its objects changed since it last claimed its reverse names */
     bool is_in_doubt;     /* what it wants is not all known: nothing that may be its is deleted */
     bool has_copies;      /* of its values, when last planned: not deleted (plan.h) */
-    bool is_too_large;    /* has more than DESIRED_MAX records: its keys are unchanged */
+    bool is_too_large;    /* has more records, or bytes of them, than it may: its keys are
+                             unchanged */
+    bool is_too_long;     /* and it is for the bytes */
+    bool lacks_room;      /* new keys were left out of its last plan: key_room_internal.h */
     bool is_suspect;      /* was in a refused transaction: goes alone until one succeeds */
     bool is_refusal_told; /* and was logged as refused alone */
     bool is_overtaken;    /* somebody else changed a key of its last transaction: goes alone */
@@ -232,6 +239,23 @@ void owners_block(struct owners *owners, struct owner *owner, struct owner *lock
 void owners_hold_release(struct owners *owners);
 void owners_hold_release_claims(struct owners *owners);
 void owners_blocked_release(struct owners *owners, struct owner *locker);
+
+/* ---- Room for keys: key_room_internal.h ---- */
+
+/* The owner is about to leave the queue with this plan: what etcd has of it afterwards, and whether
+ * new keys were left out. True if its namespace had none of which that is so. */
+bool owners_note_room(struct owners *owners, struct owner *owner, const struct key_amount *after,
+                      bool lacks_room);
+
+/* The held owner waits until there is room. */
+void owners_wait_for_room(struct owner *owner);
+
+/* Owners that lack room, and namespaces that have such. */
+struct lacking {
+    size_t owners;
+    size_t groups;
+};
+struct lacking owners_lacking(const struct owners *owners);
 
 /* How many of the class are in the state. */
 size_t owners_in(const struct owners *owners, enum owner_class class, enum owner_state state);

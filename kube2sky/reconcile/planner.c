@@ -52,6 +52,8 @@ void planner_init(struct planner *planner, const struct planner_config *config)
         .config = *config,
         .naming = {.domain = config->domain,
                    .ttl_s = config->ttl_s,
+                   .records_max = config->limits.owner_keys,
+                   .bytes_max = config->limits.owner_bytes,
                    .endpoint_names = config->endpoint_names,
                    .dropped = on_dropped},
     };
@@ -143,11 +145,22 @@ void planner_forget_names(struct planner *planner)
     buf_clear(&planner->named);
 }
 
+/* By what it was planned for last; in doubt it is named as a whole. */
+static bool has_room_for(const struct planner *planner, const struct owner *owner,
+                         const struct desired *come)
+{
+    const struct naming_config *naming = &planner->naming;
+    size_t records_max = naming->records_max ? naming->records_max : DESIRED_MAX;
+    size_t bytes_max = naming->bytes_max ? naming->bytes_max : DESIRED_BYTES_MAX;
+    return owner->desired_count + come->count <= records_max &&
+           owner->planned_bytes + come->bytes.len <= bytes_max;
+}
+
 bool planner_note_change(struct planner *planner, struct owner *owner,
                          const struct slice_change *change)
 {
     struct slice_difference *difference = slice_difference_new(&planner->naming, change);
-    if (difference && owner->desired_count + difference->come.count > DESIRED_MAX) {
+    if (difference && !has_room_for(planner, owner, &difference->come)) {
         slice_difference_free(difference);
         difference = NULL;
     }
@@ -185,6 +198,7 @@ size_t planner_claim(struct planner *planner, struct owner *owner)
     int r = name_owner(planner, &planner->naming, owner, &err);
     owner->is_in_doubt = r < 0 || planner->objects.is_in_doubt;
     set_too_large(planner, owner, r < 0);
+    owner->is_too_long = planner->desired.is_beyond;
     if (r < 0) {
         claims_clear(&planner->claims);
         note_flaw(planner, xstrndup(owner->id.ptr, owner->id.len), xstrdup(err.msg));
@@ -407,6 +421,28 @@ static void plan_difference(struct planner *planner, const struct owner *owner,
     planned->work += owner->difference->come.count + owner->difference->gone.count;
 }
 
+/* ---- Room ---- */
+
+/* Reverse names, nodes and what is said about clients are no namespace's. */
+static bool has_limit(const struct planner *planner, const struct owner *owner)
+{
+    struct slice ns = owner_namespace(owner);
+    return planner->config.limits.ns.keys && owner->group && owner->class == OWNER_RECORDS &&
+           ns.len && ns.ptr[ns.len - 1] != '/';
+}
+
+static void fit_into_room(struct planner *planner, const struct owner *owner,
+                          struct planned *planned, struct plan *plan)
+{
+    if (has_limit(planner, owner)) {
+        owners_base(planner->config.owners, owner, &planner->base);
+        planned->lacks_room =
+            key_room_fit(owner, &planner->config.limits.ns, buf_slice(&planner->base), plan,
+                         &planner->withheld, &planned->after);
+        planned->is_withheld |= planned->lacks_room;
+    }
+}
+
 /* ---- Planning ---- */
 
 struct planned planner_plan(struct planner *planner, const struct owner *owner,
@@ -431,5 +467,6 @@ struct planned planner_plan(struct planner *planner, const struct owner *owner,
         plan_objects(planner, owner, &planned, ret_plan);
     }
     planned.reverse_ops = planner->reverse_plan.op_count;
+    fit_into_room(planner, owner, &planned, ret_plan);
     return planned;
 }

@@ -20,7 +20,8 @@
  * another owner waits until that has landed; the rest of the plan does not. Withheld, too, are the
  * additions of a pod on the host network before readers can know that its address is its node's:
  * they take an address for its pod's unless it is among the node addresses. So the node address, in
- * turn, stays until the pod's keys are gone.
+ * turn, stays until the pod's keys are gone. Withheld, at last, are new keys for which their
+ * namespace has no room (key_room_internal.h).
  *
  * Plan only when no claims of the owner's namespace are awaited (owners_awaits_claims), and again
  * after a claim that was due. Single-threaded, no I/O but the log; reuses the steps' memory between
@@ -43,6 +44,7 @@
 #include "kube2sky/naming/owner_objects.h"
 #include "kube2sky/naming/reverse.h"
 #include "kube2sky/reconcile/flaw_list.h"
+#include "kube2sky/reconcile/key_room_internal.h"
 #include "kube2sky/reconcile/owners_internal.h"
 #include "kube2sky/reconcile/plan.h"
 #include "kube2sky/reconcile/reverse_keys_internal.h"
@@ -58,6 +60,7 @@ struct planner_config {
     const char *domain;
     uint32_t ttl_s;
     enum endpoint_names endpoint_names;
+    struct key_limits limits;
     bool has_reverse;                      /* reverse keys are desired */
     struct flaw_list *flaws;               /* outlives it; NULL: not wanted */
     const struct client_keys *client_keys; /* outlive it; NULL: no owner is of their classes */
@@ -115,16 +118,18 @@ bool planner_winner(const struct planner *planner, const struct ip *ip,
 bool planner_may_delete_own(const struct planner *planner, const struct owner *owner);
 
 struct planned {
-    size_t work;            /* its size in records */
-    size_t reverse_ops;     /* operations on reverse keys */
-    uint32_t desired_count; /* keys of its own */
-    uint32_t foreign_count; /* desired reverse keys that others own: planner->left */
-    bool has_copies;        /* plan_add_deletes left some */
-    bool is_withheld;       /* planner->withheld has operations */
-    bool is_split;          /* planner_leave_reverse withheld some */
-    bool awaits_claims;     /* likewise, because claims of the key's namespace are due */
-    struct owner *other;    /* the owner whose transaction in flight has a reverse key that this
-                               one wants, withheld until it has landed; or NULL */
+    size_t work;             /* its size in records */
+    size_t reverse_ops;      /* operations on reverse keys */
+    uint32_t desired_count;  /* keys of its own */
+    uint32_t foreign_count;  /* desired reverse keys that others own: planner->left */
+    bool has_copies;         /* plan_add_deletes left some */
+    bool is_withheld;        /* planner->withheld has operations */
+    bool is_split;           /* planner_leave_reverse withheld some */
+    bool awaits_claims;      /* likewise, because claims of the key's namespace are due */
+    bool lacks_room;         /* new keys were withheld for that: key_room_internal.h */
+    struct key_amount after; /* what etcd has of its own keys after the plan */
+    struct owner *other;     /* the owner whose transaction in flight has a reverse key that this
+                                one wants, withheld until it has landed; or NULL */
 };
 
 /* Fills ret_plan, empty if there is nothing to do, or nothing yet. CONFIG_OWNER's requires that its

@@ -254,20 +254,23 @@ static void start_planner(struct reconciler *r)
     r->reverse_keys = reverse_keys_new();
     plan_init(&r->plan);
     buf_init(&r->claimant, DNAME_MAX);
-    planner_init(&r->planner, &(struct planner_config){
-                                  .inventory = config->inventory,
-                                  .owners = r->owners,
-                                  .reverse_keys = r->reverse_keys,
-                                  .domain = config->domain,
-                                  .ttl_s = config->ttl_s,
-                                  .endpoint_names = config->endpoint_names,
-                                  .has_reverse = !config->no_reverse,
-                                  .flaws = config->flaws,
-                                  .client_keys = config->client_keys,
-                                  .config_keys = &r->config_keys,
-                                  .feeds = r->feeds,
-                                  .is_dry = config->planned != NULL,
-                              });
+    planner_init(&r->planner,
+                 &(struct planner_config){
+                     .inventory = config->inventory,
+                     .owners = r->owners,
+                     .reverse_keys = r->reverse_keys,
+                     .domain = config->domain,
+                     .ttl_s = config->ttl_s,
+                     .endpoint_names = config->endpoint_names,
+                     .limits = key_limits_of(config->etcd_space_bytes, config->owner_keys_max,
+                                             config->ns_keys_max),
+                     .has_reverse = !config->no_reverse,
+                     .flaws = config->flaws,
+                     .client_keys = config->client_keys,
+                     .config_keys = &r->config_keys,
+                     .feeds = r->feeds,
+                     .is_dry = config->planned != NULL,
+                 });
 }
 
 static void start_leader(struct reconciler *r)

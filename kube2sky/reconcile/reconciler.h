@@ -56,6 +56,8 @@ struct reconciler_config {
     enum endpoint_names endpoint_names;
     size_t txn_ops_max;        /* operations in one transaction, at least 2 */
     uint64_t etcd_space_bytes; /* etcd's quota, which namespaces share; 0: without limit */
+    uint32_t owner_keys_max;   /* of an owner; 0: DESIRED_MAX */
+    uint64_t ns_keys_max;      /* of a namespace; 0: without limit */
 
     /* Which keys it owns: ownership_internal.h. */
     const char *const *namespaces; /* borrowed for good */
@@ -172,7 +174,9 @@ struct reconciler_stats {
     size_t over_share;      /* namespaces whose additions wait for a compaction of etcd */
     struct etcd_space_figures space;
     size_t contested;   /* owners whose keys another writer keeps changing: contest_internal.h */
-    uint64_t too_large; /* owners with more than DESIRED_MAX records, whose keys are unchanged */
+    uint64_t too_large; /* owners with more records than they may have: their keys are unchanged */
+    size_t lacking;     /* owners whose new keys wait, since their namespaces have no room */
+    size_t full;        /* such namespaces */
     size_t waiting;     /* owners in the queue, held with deletes that wait, or resting */
     size_t owners;      /* known ones */
     size_t held;        /* of those waiting: with nothing that may be written yet */

@@ -4,6 +4,7 @@
 #include "common/base/log.h"
 #include "kube2sky/reconcile/contest_internal.h"
 #include "kube2sky/reconcile/key_log_internal.h"
+#include "kube2sky/reconcile/owner_groups_internal.h"
 #include "kube2sky/reconcile/reconciler_internal.h"
 #include "kube2sky/reconcile/refusal_internal.h"
 
@@ -100,10 +101,22 @@ static void tell_foreign(const struct reconciler *r, const struct owner *owner)
     }
 }
 
+/* Logged once, until none of the namespace's owners lacks room. */
+static void note_room(struct reconciler *r, struct owner *owner, const struct planned *planned)
+{
+    if (owners_note_room(r->owners, owner, &planned->after, planned->lacks_room)) {
+        log_warn("namespace has as many keys as it may, its new ones wait",
+                 LOG_SLICE("namespace", owner_namespace(owner)), LOG_SLICE("owner", owner->id),
+                 LOG_INT("keys", (int64_t)owner->group->room.taken.keys),
+                 LOG_INT("bytes", (int64_t)owner->group->room.taken.bytes));
+    }
+}
+
 /* When the owner is about to leave the queue, and so is not planned again from the same change. */
 static void count_planned(struct reconciler *r, struct owner *owner, const struct planned *planned)
 {
     tell_foreign(r, owner);
+    note_room(r, owner, planned);
     if (owner->class == OWNER_RECORDS) {
         r->desired += (uint64_t)planned->desired_count - owner->desired_count;
         r->foreign += (uint64_t)planned->foreign_count - owner->foreign_count;
@@ -230,6 +243,9 @@ static bool plan_owner(struct reconciler *r, struct owner *owner, struct flight 
         pass_on(r, owner);
         owner->awaits_claims = planned.awaits_claims;
         owners_dequeue(r->owners, owner, OWNER_HELD);
+        if (planned.lacks_room) {
+            owners_wait_for_room(owner);
+        }
     } else {
         owners_dequeue(r->owners, owner, OWNER_CONTESTED);
     }

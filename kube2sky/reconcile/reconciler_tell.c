@@ -64,10 +64,16 @@ struct too_large_visit {
 static void visit_too_large(void *data, struct owner *owner)
 {
     struct too_large_visit *visit = data;
+    const struct planner *planner = &visit->r->planner;
     if (owner->is_too_large && !visit->is_told) {
         visit->is_told = true;
-        buf_printf(visit->out, "%" PRIu64 " services have more than %d records, such as ",
-                   visit->r->planner.too_large, DESIRED_MAX);
+        buf_printf(visit->out, "%" PRIu64 " services have more than %" PRIu32 " records",
+                   planner->too_large, planner->config.limits.owner_keys);
+        if (owner->is_too_long) {
+            buf_printf(visit->out, " or %" PRIu32 " bytes of them",
+                       planner->config.limits.owner_bytes);
+        }
+        buf_append_str(visit->out, ", such as ");
         buf_append_slice(visit->out, owner->id);
         buf_append_str(visit->out, "; their keys are unchanged");
     }
@@ -80,6 +86,34 @@ static bool explain_too_large(const struct reconciler *r, struct buf *out)
         owners_each(r->owners, visit_too_large, &visit);
     }
     return visit.is_told;
+}
+
+struct lacking_visit {
+    struct buf *out;
+    bool is_told;
+};
+
+static void visit_lacking(void *data, struct owner *owner)
+{
+    struct lacking_visit *visit = data;
+    if (owner->lacks_room && !visit->is_told) {
+        visit->is_told = true;
+        buf_append_slice(visit->out, owner->id);
+    }
+}
+
+static bool explain_lacking(const struct reconciler *r, struct buf *out)
+{
+    const struct lacking lacking = owners_lacking(r->owners);
+    struct lacking_visit visit = {.out = out};
+    if (lacking.owners) {
+        buf_printf(out,
+                   "%zu namespaces have as many keys as they may: new keys of %zu services "
+                   "wait, such as of ",
+                   lacking.groups, lacking.owners);
+        owners_each(r->owners, visit_lacking, &visit);
+    }
+    return lacking.owners > 0;
 }
 
 static bool explain_doubt(const struct reconciler *r, enum kube_kind kind, const char *text,
@@ -122,7 +156,7 @@ bool reconciler_explain_trouble(const struct reconciler *r, struct buf *out)
     return (r->leader && leader_explain(r->leader, out)) ||
            append_constant(out, etcd_space_refusal(r->space)) || explain_behind(r, out) ||
            contests_explain(r->contests, OWNER_RECORDS, out) || explain_too_large(r, out) ||
-           explain_doubts(r, out) || reconciler_explain_config(r, out) ||
+           explain_lacking(r, out) || explain_doubts(r, out) || reconciler_explain_config(r, out) ||
            reconciler_explain_clients(r, out) ||
            append_constant(out, etcd_space_shortage(r->space));
 }
@@ -201,6 +235,8 @@ struct reconciler_stats reconciler_get_stats(const struct reconciler *r)
         .reverse_refused = planner_reverse_refused(&r->planner),
         .is_leading = !r->leader || leader_is_leading(r->leader),
         .too_large = r->planner.too_large,
+        .lacking = owners_lacking(r->owners).owners,
+        .full = owners_lacking(r->owners).groups,
         .over_share = history_over_count(r->history),
         .space = etcd_space_figures(r->space),
         .contested = contests_count(r->contests),

@@ -42,7 +42,7 @@ class Bed:
         self.apiserver: Program | None = None  # the tests' own
         self.etcds: dict[str, Program] = {}
         self.kube2sky: Program | None = None
-        self._skydns: Program | None = None
+        self.skydns: Program | None = None
         if kube is None:
             self._start_apiserver()
 
@@ -92,12 +92,12 @@ class Bed:
         argv = [str(self.bin_dir / "skydns"), f"-machines={self.etcd_url}", "-domain=cluster.local.", "-no-rec"]
         argv += [f"-http-addr={self._http_addr}"]
         start_s = time.monotonic()
-        self._skydns = self._add(Program("skydns", [*argv, f"-addr=127.0.0.1:{self.dns_port}", *flags])).start()
-        self._skydns.wait_line(r"ready for queries on cluster\.local\. for udp://", timeout_s=PATIENCE_S)
+        self.skydns = self._add(Program("skydns", [*argv, f"-addr=127.0.0.1:{self.dns_port}", *flags])).start()
+        self.skydns.wait_line(r"ready for queries on cluster\.local\. for udp://", timeout_s=PATIENCE_S)
         return time.monotonic() - start_s
 
     def stop_skydns(self) -> None:
-        self._skydns.stop()
+        self.skydns.stop()
 
     def store(self, *arguments: str, text: bytes | None = None) -> bytes:
         command = [self._store, self.etcd_url, *arguments]

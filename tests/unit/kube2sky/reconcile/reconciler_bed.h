@@ -50,7 +50,9 @@ struct fixture {
     size_t namespace_count;
     bool has_nodes;
     size_t txn_ops_max; /* 0: etcd's */
-    uint64_t space_bytes;
+    uint64_t etcd_space_bytes;
+    uint32_t owner_keys_max;
+    uint64_t ns_keys_max;
     size_t planned; /* operations of a dry run */
 };
 
@@ -92,7 +94,9 @@ static inline void start_reconciler(struct fixture *f)
         .domain = f->domain,
         .ttl_s = 30,
         .txn_ops_max = f->txn_ops_max ? f->txn_ops_max : ETCD_TXN_OPS_MAX,
-        .etcd_space_bytes = f->space_bytes,
+        .etcd_space_bytes = f->etcd_space_bytes,
+        .owner_keys_max = f->owner_keys_max,
+        .ns_keys_max = f->ns_keys_max,
         .has_config_map = f->has_config_map,
         .client_keys = f->client_keys,
         .namespaces = f->namespaces,

@@ -57,7 +57,7 @@ static void add_actual(struct actual_keys *actual, const char *text)
 {
     struct slice suffix, value;
     while (next_word(&text, &suffix, &value)) {
-        const struct actual_value there = {actual_value_hash(value), 1, 1, true, false};
+        const struct actual_value there = {actual_value_hash(value), 1, 1, true, false, 0};
         assert_true(actual_put(actual, suffix, &there));
     }
 }
@@ -215,8 +215,8 @@ static void test_operations_know_the_revision(void **state)
     desired_init(&desired);
     plan_init(&plan);
     add_desired(&desired, "/a=1 /b=2 /c=3");
-    actual_put(&actual, slice_str("/b"), &(struct actual_value){1, 77, 1, true, false});
-    actual_put(&actual, slice_str("/d"), &(struct actual_value){1, 78, 1, true, false});
+    actual_put(&actual, slice_str("/b"), &(struct actual_value){1, 77, 1, true, false, 0});
+    actual_put(&actual, slice_str("/d"), &(struct actual_value){1, 78, 1, true, false, 0});
     build(&desired, &actual, &plan);
     assert_int_equal(plan.op_count, 4);
     assert_int_equal(plan.ops[0].revision, 0);
@@ -238,8 +238,8 @@ static void test_keys_of_others_are_left(void **state)
     desired_init(&desired);
     plan_init(&plan);
     add_desired(&desired, "/a=1");
-    actual_put(&actual, slice_str("/a"), &(struct actual_value){1, 5, 1, false, false});
-    actual_put(&actual, slice_str("/b"), &(struct actual_value){1, 6, 1, false, false});
+    actual_put(&actual, slice_str("/a"), &(struct actual_value){1, 5, 1, false, false, 0});
+    actual_put(&actual, slice_str("/b"), &(struct actual_value){1, 6, 1, false, false, 0});
     build(&desired, &actual, &plan);
     char *text = plan_text(&plan);
     assert_string_equal(text, "+/a=1 ");

@@ -198,7 +198,7 @@ static void test_an_heir_does_not_wait_for_the_share_of_another(void **state)
 {
     struct fixture *f = *state;
     f->has_reverse = true;
-    f->space_bytes = 64 * 1024;
+    f->etcd_space_bytes = 64 * 1024;
     sync_del_prefix(f->loop, f->etcd, "/skydns/arpa/");
     synced_with_kubernetes(f);
     put_claim(f, "busy", "holder");
