@@ -57,6 +57,14 @@ def many_slices(kube: Kube) -> None:
             kube.create("endpointslices", value)
 
 
+def beyond(kube: Kube) -> None:
+    """A hundred and fifty slices of 1,000 endpoints with long names, of a headless Service: too many for any keys."""
+    kube.create("services", headless("beyond", namespace=LONG))
+    for n in range(150):
+        entries = [endpoint(address(n, i), ready=True, hostname=f"h{i:04}-" + "h" * 57) for i in range(1000)]
+        kube.create("endpointslices", endpoint_slice(f"beyond-{n}", "beyond", entries, port(80, "http"), namespace=LONG))
+
+
 def unused(kube: Kube) -> None:
     """A hundred slices of 1,000 endpoints with long names, of a Service with a cluster IP: nothing of them is written."""
     kube.create("services", service("plain", namespace=LONG))
@@ -79,6 +87,7 @@ INPUTS: dict[str, Callable] = {
     "wide": wide,
     "long": long_names,
     "many": many_slices,
+    "beyond": beyond,
     "unused": unused,
     "subsets": subsets,
 }

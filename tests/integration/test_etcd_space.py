@@ -31,18 +31,20 @@ def explain(bed, name: str) -> dict:
 
 
 def test_a_namespace_waits_for_a_compaction(bed):
-    """With a share of 105 KB, beyond which one change of all its 500 keys goes."""
+    """With a share of 315 KB, beyond which the second change of all its 500 keys goes."""
     for namespace in ("busy", "quiet"):
         bed.kube.create_namespace(namespace)
-    bed.start_kube2sky("--etcd-space=1")
+    bed.start_kube2sky("--etcd-space=3")
     bed.kube.create("services", headless("db", *PORTS, namespace="busy"))
     put_slice(bed, 1)
     wait_until(lambda: keys_of(bed, 1) >= ENDPOINTS, "what is new is written, however much")
     put_slice(bed, 2)
+    wait_until(lambda: keys_of(bed, 2) >= ENDPOINTS and not keys_of(bed, 1), "and changed")
+    put_slice(bed, 3)
     wait_until(lambda: metric(bed, "namespaces_over_share") == 1, "the share is filled")
     bed.kube2sky.wait_line(r"namespace has filled its share of etcd's space.* namespace=busy")
 
-    for salt in range(3, 20):
+    for salt in range(4, 20):
         put_slice(bed, salt)
     wait_until(lambda: not any(keys_of(bed, salt) for salt in range(1, 19)), "deletions go")
     bed.kube.create("services", service("web", namespace="quiet"))
