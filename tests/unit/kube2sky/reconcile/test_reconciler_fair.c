@@ -198,15 +198,18 @@ static void test_an_heir_does_not_wait_for_the_share_of_another(void **state)
 {
     struct fixture *f = *state;
     f->has_reverse = true;
-    f->etcd_space_bytes = 64 * 1024;
+    f->etcd_space_bytes = 512 * 1024; /* the keys have room, in their share */
     sync_del_prefix(f->loop, f->etcd, "/skydns/arpa/");
     synced_with_kubernetes(f);
     put_claim(f, "busy", "holder");
-    put_large_service(f, "db-0", 10, 100);
     wait_drained(f);
     put_claim(f, "quiet", "heir");
-    inventory_remove(f->inventory, KUBE_SERVICE, "busy", "db-0"); /* that fills the share */
-    wait_drained(f);
+    for (int round = 0; round < 16 && !reconciler_get_stats(f->reconciler).over_share; round++) {
+        put_large_service(f, "db-0", 10, 100);
+        wait_drained(f);
+        inventory_remove(f->inventory, KUBE_SERVICE, "busy", "db-0"); /* that fills the share */
+        wait_drained(f);
+    }
     assert_int_equal(reconciler_get_stats(f->reconciler).over_share, 1);
     remove_holder(f);
     wait_drained(f);
