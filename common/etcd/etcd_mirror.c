@@ -1,7 +1,6 @@
 #include "common/etcd/etcd_mirror.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -192,7 +191,6 @@ static void on_mark(void *data, bool is_ours, const struct err *err)
     }
     mirror->is_marked = !err;
     mirror->counts.marked += is_ours;
-    mirror->is_id_old &= !is_ours;
     if (is_ours) {
         log_debug("store id written");
     } else {
@@ -200,45 +198,11 @@ static void on_mark(void *data, bool is_ours, const struct err *err)
     }
 }
 
-/* The store has no id, or one that came with a backup. */
-static bool lacks_id(const struct etcd_mirror *mirror)
-{
-    return mirror->known.id.len == 0 || mirror->is_id_old;
-}
-
 void etcd_mirror_mark_store(struct etcd_mirror *mirror, const struct etcd_compare *condition)
 {
-    if (mirror->is_up && lacks_id(mirror) && !mirror->is_marked &&
-        etcd_store_mark_can_try(mirror->mark) && etcd_store_id_random(mirror->own_id)) {
-        etcd_store_mark_try(mirror->mark, mirror->own_id, buf_slice(&mirror->known.id), condition);
+    if (mirror->is_up && mirror->known.id.len == 0 && !mirror->is_marked) {
+        etcd_store_mark_try(mirror->mark, condition);
     }
-}
-
-struct etcd_call *etcd_mirror_txn(struct etcd_mirror *mirror, const struct etcd_txn *txn,
-                                  void (*cb)(void *data, const struct etcd_txn_reply *reply,
-                                             const struct err *err),
-                                  void *data)
-{
-    struct etcd_compare compares[ETCD_MIRROR_TXN_MAX + 1];
-    struct etcd_op ops[ETCD_MIRROR_TXN_MAX + 1];
-    struct etcd_txn with_id = {.compares = compares,
-                               .compare_count = txn->compare_count,
-                               .ops = ops,
-                               .op_count = txn->op_count};
-    if (!mirror->is_up) {
-        return NULL;
-    }
-    memcpy(compares, txn->compares, txn->compare_count * sizeof(compares[0]));
-    memcpy(ops, txn->ops, txn->op_count * sizeof(ops[0]));
-    if (mirror->is_id_old && etcd_store_mark_can_try(mirror->mark) &&
-        etcd_store_id_random(mirror->own_id)) {
-        const struct slice key = buf_slice(&mirror->store_key);
-        compares[with_id.compare_count++] =
-            etcd_store_mark_compare(key, buf_slice(&mirror->known.id));
-        ops[with_id.op_count++] =
-            (struct etcd_op){.kind = ETCD_OP_PUT, .key = key, .value = slice_str(mirror->own_id)};
-    }
-    return etcd_watch_txn(mirror->etcd, &with_id, cb, data);
 }
 
 /* ---- Life ---- */
@@ -267,22 +231,6 @@ static void set_range(struct etcd_mirror *mirror, struct slice prefix)
     buf_append_slice(&mirror->shifted_end, slice_str("\xff\xff\xff\xff\xff\xff\xff\xff"));
 }
 
-/* The serial's is the store key's with another last part. Who follows one key alone, and keeps
- * nothing of an earlier store, has no use for it. */
-static void set_store_key(struct etcd_mirror *mirror, struct slice key)
-{
-    static const char from[] = "/store", to[] = "/serial";
-    size_t tail = sizeof(from) - 1;
-    buf_append_slice(&mirror->store_key, key);
-    buf_append_slice(&mirror->after_key, key);
-    buf_append_char(&mirror->after_key, '\0');
-    bool is_named_so = key.len > tail && memcmp(key.ptr + key.len - tail, from, tail) == 0;
-    if (is_named_so && (!mirror->config.is_one_key || mirror->config.keeps_old)) {
-        buf_append_slice(&mirror->serial_key, slice_of(key.ptr, key.len - tail));
-        buf_append_slice(&mirror->serial_key, slice_str(to));
-    }
-}
-
 struct etcd_mirror *etcd_mirror_start(struct etcd *etcd, const struct etcd_mirror_config *config)
 {
     struct etcd_mirror *mirror = xcalloc(1, sizeof(*mirror));
@@ -292,9 +240,7 @@ struct etcd_mirror *etcd_mirror_start(struct etcd *etcd, const struct etcd_mirro
     buf_init(&mirror->first_key, ETCD_MIRROR_KEY_MAX);
     buf_init(&mirror->shifted_end, ETCD_MIRROR_KEY_MAX + 8);
     buf_init(&mirror->store_key, ETCD_MIRROR_KEY_MAX);
-    buf_init(&mirror->serial_key, ETCD_MIRROR_KEY_MAX);
-    buf_init(&mirror->after_key, ETCD_MIRROR_KEY_MAX);
-    set_store_key(mirror, config->store_key);
+    buf_append_slice(&mirror->store_key, config->store_key);
     if (config->is_one_key) {
         set_one_key(mirror, config->prefix);
     } else {
@@ -333,8 +279,6 @@ void etcd_mirror_stop(struct etcd_mirror *mirror)
     buf_fini(&mirror->first_key);
     buf_fini(&mirror->shifted_end);
     buf_fini(&mirror->store_key);
-    buf_fini(&mirror->serial_key);
-    buf_fini(&mirror->after_key);
     free(mirror->range_end);
     free(mirror);
 }

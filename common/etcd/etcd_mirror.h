@@ -26,11 +26,8 @@
  *
  * Another store (an etcd that came back empty or older) may lack keys that its writer is about to
  * rewrite. With keeps_old set, the owner keeps its old keys and adds those of the new store, until
- * the store is complete or stale_max_ms have passed. Then everything is read again, and that
- * publication drops the keys not in the store. It is complete when its writer has written the store
- * key or the serial since (etcd_store_id.h): seen as an event; when the store is met, by a serial
- * later than every one seen so far; where that may not be read, by a store key not seen before. A
- * store key alone could have come with a backup older than all that was seen.
+ * the store is complete (its own store key appears) or stale_max_ms have passed. Then everything is
+ * read again, and that publication drops the keys not in the store.
  *
  * The owner sees a sequence of publications, each of one or more whole revisions:
  *
@@ -57,11 +54,8 @@
 struct buf;
 struct err;
 struct etcd;
-struct etcd_call;
 struct etcd_compare;
 struct etcd_mirror;
-struct etcd_txn;
-struct etcd_txn_reply;
 
 /* Why a full read happens. */
 enum etcd_mirror_cause {
@@ -148,22 +142,12 @@ bool etcd_mirror_saved_with_key(struct slice saved, struct slice id, struct buf 
  * has_read, as the last act. */
 void etcd_mirror_reread(struct etcd_mirror *mirror);
 
-/* Writes the store key if the mirror is following and the store has none, or has one that came with
- * a backup, restored while the mirror ran: for the writer, once it has written everything. Uses its
- * own transaction on the watched connection, so that the key cannot land in another store than the
- * one found complete; and only if the condition (NULL: none) holds, so that a writer that lost the
- * lead marks nothing. Call it as often as you like; after a failure the loop wakes up when a
- * further call may retry. */
+/* Writes the store key if the mirror is following and the store has none: for the writer, once it
+ * has written everything. Uses its own transaction on the watched connection, so that the key
+ * cannot land in another store than the one found complete; and only if the condition (NULL: none)
+ * holds, so that a writer that lost the lead marks nothing. Call it as often as you like; after a
+ * failure the loop wakes up when a further call may retry. */
 void etcd_mirror_mark_store(struct etcd_mirror *mirror, const struct etcd_compare *condition);
-
-/* A transaction on the watched connection, so that it cannot happen in another store than the one
- * followed; a store key that came with a backup is replaced in it, too. At most ETCD_MIRROR_TXN_MAX
- * compares and operations; else as etcd_txn. NULL: not following, the callback does not come. */
-enum { ETCD_MIRROR_TXN_MAX = 4 };
-struct etcd_call *etcd_mirror_txn(struct etcd_mirror *mirror, const struct etcd_txn *txn,
-                                  void (*cb)(void *data, const struct etcd_txn_reply *reply,
-                                             const struct err *err),
-                                  void *data) MUST_CHECK;
 
 /* etcd acknowledged a transaction of the owner with this revision, possibly before the watch
  * delivers it: a store met later with a lower revision is another store. */

@@ -144,42 +144,26 @@ static void on_caught_up(void *data)
     }
 }
 
-/* ---- The store key and the serial ---- */
+/* ---- The store key ---- */
 
-/* Only a store that came from a backup gets another one, by us or by another writer; or a proxy
- * went on with another store. */
-static bool is_anothers(const struct etcd_mirror *mirror, struct slice id)
-{
-    return id.len && mirror->known.id.len && !mirror->is_holding &&
-           !slice_equal(id, buf_slice(&mirror->known.id)) &&
-           !slice_equal(id, slice_str(mirror->own_id));
-}
-
-/* It or the serial was written or deleted. */
+/* It was written or deleted. */
 static void on_store_events(void *data, const struct etcd_event *events, size_t count,
                             int64_t revision)
 {
     struct etcd_mirror *mirror = data;
-    struct slice id = buf_slice(&mirror->known.id);
-    struct etcd_serial serial = {.is_there = false};
-    bool has_serial = false;
+    const struct etcd_event *last = &events[count - 1];
+    struct slice id = last->kind == ETCD_EVENT_PUT ? last->kv.value : slice_of(NULL, 0);
     (void)revision;
-    for (size_t i = 0; i < count; i++) {
-        const struct etcd_event *event = &events[i];
-        bool is_put = event->kind == ETCD_EVENT_PUT;
-        if (slice_equal(event->kv.key, buf_slice(&mirror->store_key))) {
-            id = is_put ? event->kv.value : slice_of(NULL, 0);
-            mirror->is_marked = false;
-        } else if (slice_equal(event->kv.key, buf_slice(&mirror->serial_key))) {
-            serial = is_put ? etcd_serial_of(&event->kv) : (struct etcd_serial){.is_there = false};
-            has_serial = true;
-        }
-    }
-    if (is_anothers(mirror, id)) { /* asking settles it, by the old id */
+    if (id.len && mirror->known.id.len && !mirror->is_holding &&
+        !slice_equal(id, buf_slice(&mirror->known.id))) {
+        /* Nobody rewrites it: a proxy went on with another store. Asking settles it, by the old id.
+         */
         etcd_mirror_begin_session(mirror);
         return;
     }
-    if (etcd_mirror_note_marks(mirror, id, serial, has_serial)) {
+    etcd_evidence_set_id(&mirror->known, id);
+    mirror->is_marked = false;
+    if (etcd_mirror_ends_holding(mirror, id)) {
         etcd_mirror_want_read(mirror, ETCD_MIRROR_COMPLETE);
         etcd_mirror_begin_session(mirror);
     }
@@ -229,8 +213,7 @@ void etcd_mirror_follow(struct etcd_mirror *mirror, int64_t store_revision, int6
         .data = mirror,
     };
     const struct etcd_watch_config store = {
-        .key = buf_slice(mirror->can_read_serial ? &mirror->serial_key : &mirror->store_key),
-        .range_end = mirror->can_read_serial ? buf_slice(&mirror->after_key) : slice_of(NULL, 0),
+        .key = buf_slice(&mirror->store_key),
         .start_revision = store_revision + 1,
         .only_now = true,
         .on_events = on_store_events,

@@ -43,8 +43,6 @@ struct etcd_mirror {
     struct etcd_mirror_config config;
     struct buf first_key; /* where the range starts */
     struct buf store_key;
-    struct buf serial_key; /* beside it; empty: of no interest */
-    struct buf after_key;  /* the first key after the store key */
     char *range_end;
     size_t range_end_len;
     struct buf shifted_end; /* another end of the range: above every key, and not range_end */
@@ -70,9 +68,8 @@ struct etcd_mirror {
 
     struct etcd_store_mark *mark;
     bool was_mark_refused;
-    bool is_marked; /* we wrote the store key; etcd_mirror_follow.c resets it at its event */
-    char own_id[ETCD_STORE_ID_SIZE]; /* the last one that we tried to write; "" = none */
-    bool is_key_told;                /* reported: the store key cannot be read or written */
+    bool is_marked;   /* we wrote the store key; etcd_mirror_follow.c resets it at its event */
+    bool is_key_told; /* reported: the store key cannot be read or written */
 
     /* ---- etcd_mirror_store.c ---- */
 
@@ -87,19 +84,11 @@ struct etcd_mirror {
     bool is_other;          /* another store than `known`; etcd_mirror_follow.c resets it */
     char reason[160];       /* why it is another */
 
-    /* Whether the store is complete, or restored from a backup */
-    bool can_read_serial;
-    struct etcd_serial serial;        /* the store's */
-    struct etcd_serial fresh_serial;  /* READING: what it was when the session began */
-    struct etcd_serial newest_serial; /* of all stores seen; READING: without this one */
-    bool is_proven;                   /* its writer has found it complete since it is this store */
-    bool is_id_old;                   /* its key came with a backup */
-
     /* Holding the keys of an earlier store */
     bool is_holding;
     int64_t held_since_ms;
-    bool is_overdue;        /* held for stale_max_ms */
-    struct buf doubted_ids; /* keys of earlier stores, which copies of those have, too, in lines */
+    bool is_overdue;       /* held for stale_max_ms */
+    struct buf doubted_id; /* their store's key, which a copy of that store has, too */
     ev_timer stale;
 
     /* ---- etcd_mirror_follow.c ---- */
@@ -156,10 +145,8 @@ void etcd_mirror_store_fini(struct etcd_mirror *mirror);
 /* A session has begun: asks which store it is, then reads or follows. */
 void etcd_mirror_ask(struct etcd_mirror *mirror);
 
-/* The watch told of the store key or of the serial: what they are now, and whether the serial was
- * written. True: that ends the holding of an earlier store's keys. */
-bool etcd_mirror_note_marks(struct etcd_mirror *mirror, struct slice id, struct etcd_serial serial,
-                            bool has_serial);
+/* Whether a store key with this value ends the holding of an earlier store's keys. */
+bool etcd_mirror_ends_holding(const struct etcd_mirror *mirror, struct slice id);
 
 /* Whether the read about to begin is to keep keys that the store lacks. */
 bool etcd_mirror_keeps_old(const struct etcd_mirror *mirror);

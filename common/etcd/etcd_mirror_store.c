@@ -1,6 +1,5 @@
 /* Decides whether a mirror reads or resumes, and when keys of an earlier store are dropped. */
 #include <stdio.h>
-#include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -10,81 +9,13 @@
 
 /* ---- Holding the keys of an earlier store ---- */
 
-/* Of the list, and of an id in it. */
-enum { DOUBTED_MAX = 1024, DOUBTED_ID_MAX = 128 };
-
-static bool is_doubted(const struct etcd_mirror *mirror, struct slice id)
+/* Whether its writer has marked it complete. The store key of a store whose keys we hold proves
+ * nothing: a copy of that store has it, too. */
+static bool is_complete(const struct etcd_mirror *mirror, struct slice id)
 {
-    struct slice rest = buf_slice(&mirror->doubted_ids);
-    while (rest.len) {
-        const char *end = memchr(rest.ptr, '\n', rest.len);
-        size_t len = end ? (size_t)(end - rest.ptr) : rest.len;
-        if (slice_equal(slice_of(rest.ptr, len), id)) {
-            return true;
-        }
-        rest = end ? slice_of(end + 1, rest.len - len - 1) : slice_of(NULL, 0);
-    }
-    return false;
-}
-
-/* The oldest give way. */
-static void doubt_id(struct etcd_mirror *mirror, struct slice id)
-{
-    struct buf *ids = &mirror->doubted_ids;
-    if (!id.len || id.len > DOUBTED_ID_MAX || is_doubted(mirror, id)) {
-        return;
-    }
-    if (ids->len) {
-        buf_append_char(ids, '\n');
-    }
-    buf_append_slice(ids, id);
-    while (ids->len > DOUBTED_MAX) {
-        const char *end = memchr(ids->data, '\n', ids->len);
-        buf_consume(ids, end ? (size_t)(end - (const char *)ids->data) + 1 : ids->len);
-    }
-}
-
-/* Whether the writer of a store that is met has found it complete. Its store key does not say that
- * if it may have come with a backup, and the serial says it better. */
-static bool is_met_complete(const struct etcd_mirror *mirror,
-                            const struct etcd_store_answer *answer)
-{
-    bool is_known = mirror->is_other && slice_equal(answer->id, buf_slice(&mirror->known.id));
-    if (answer->serial.is_there && mirror->newest_serial.is_there) {
-        return answer->id.len > 0 && etcd_serial_is_after(answer->serial, mirror->newest_serial);
-    }
-    return answer->id.len > 0 && !is_known && !is_doubted(mirror, answer->id);
-}
-
-static bool is_new_id(const struct etcd_mirror *mirror, struct slice id)
-{
-    return id.len > 0 && !slice_equal(id, buf_slice(&mirror->known.id)) && !is_doubted(mirror, id);
-}
-
-/* The store's, which is not to be told apart from what was known any more. */
-static void accept_serial(struct etcd_mirror *mirror, struct etcd_serial serial)
-{
-    mirror->serial = serial;
-    if (!mirror->newest_serial.is_there || etcd_serial_is_after(serial, mirror->newest_serial)) {
-        mirror->newest_serial = serial;
-    }
-}
-
-bool etcd_mirror_note_marks(struct etcd_mirror *mirror, struct slice id, struct etcd_serial serial,
-                            bool has_serial)
-{
-    bool is_written = is_new_id(mirror, id) || (id.len > 0 && has_serial && serial.is_there);
-    if (!slice_equal(id, buf_slice(&mirror->known.id))) {
-        mirror->counts.marked += mirror->is_id_old && slice_equal(id, slice_str(mirror->own_id)) &&
-                                 !etcd_store_mark_is_under_way(mirror->mark); /* which counts it */
-        mirror->is_id_old = false;
-        etcd_evidence_set_id(&mirror->known, id);
-    }
-    if (has_serial) {
-        accept_serial(mirror, serial);
-    }
-    mirror->is_proven |= mirror->is_holding && is_written;
-    return mirror->is_holding && is_written;
+    bool is_known = mirror->is_other && slice_equal(id, buf_slice(&mirror->known.id));
+    bool is_doubted = mirror->is_holding && slice_equal(id, buf_slice(&mirror->doubted_id));
+    return id.len > 0 && !is_known && !is_doubted;
 }
 
 /* From now on, as if it had begun held_ms ago. */
@@ -105,6 +36,10 @@ static void hold_since(struct etcd_mirror *mirror, int64_t held_ms)
 
 static void hold(struct etcd_mirror *mirror)
 {
+    if (!mirror->is_holding || mirror->known.id.len) { /* else keep the doubted id */
+        buf_clear(&mirror->doubted_id);
+        buf_append_slice(&mirror->doubted_id, buf_slice(&mirror->known.id));
+    }
     log_debug("holding the keys of an earlier store",
               LOG_INT("stale_max_ms", mirror->config.stale_max_ms));
     hold_since(mirror, 0);
@@ -118,7 +53,6 @@ static void let_go(struct etcd_mirror *mirror)
     }
     mirror->is_holding = false;
     mirror->is_overdue = false;
-    mirror->is_proven = false;
     ev_timer_stop(etcd_loop(mirror->etcd), &mirror->stale);
 }
 
@@ -134,31 +68,20 @@ static void on_stale(struct ev_loop *loop, ev_timer *w, int events)
     }
 }
 
+bool etcd_mirror_ends_holding(const struct etcd_mirror *mirror, struct slice id)
+{
+    return mirror->is_holding && is_complete(mirror, id);
+}
+
 bool etcd_mirror_keeps_old(const struct etcd_mirror *mirror)
 {
     return mirror->config.keeps_old &&
            (mirror->is_other || (mirror->is_holding && !mirror->is_overdue)) &&
-           !(mirror->is_proven && mirror->fresh.id.len);
-}
-
-/* Another store has been read. */
-static void doubt_ids(struct etcd_mirror *mirror)
-{
-    doubt_id(mirror, buf_slice(&mirror->known.id));
-    mirror->is_id_old = mirror->fresh.id.len > 0 && !mirror->is_proven;
-    if (mirror->is_id_old) {
-        doubt_id(mirror, buf_slice(&mirror->fresh.id));
-    }
+           !is_complete(mirror, buf_slice(&mirror->fresh.id));
 }
 
 void etcd_mirror_was_read(struct etcd_mirror *mirror)
 {
-    if (mirror->is_other) {
-        doubt_ids(mirror);
-    } else if (!slice_equal(buf_slice(&mirror->fresh.id), buf_slice(&mirror->known.id))) {
-        mirror->is_id_old = false;
-    }
-    accept_serial(mirror, mirror->fresh_serial);
     if (!mirror->read.keeps_old) {
         let_go(mirror);
     } else if (mirror->is_other) {
@@ -183,27 +106,8 @@ static void on_other(struct etcd_mirror *mirror, const struct etcd_store_answer 
                        "it made other changes at revision %lld", (long long)mirror->last.revision);
     }
     mirror->is_other = true;
-    mirror->is_proven = is_met_complete(mirror, answer);
     etcd_mirror_want_read(mirror, ETCD_MIRROR_OTHER_STORE);
     mirror->read.cause = ETCD_MIRROR_OTHER_STORE;
-}
-
-/* The evidence is gone, but a store that has been marked since then is complete. */
-static void on_unknown(struct etcd_mirror *mirror, const struct etcd_store_answer *answer,
-                       enum etcd_mirror_cause cause)
-{
-    mirror->is_proven = mirror->is_holding && is_met_complete(mirror, answer);
-    etcd_mirror_want_read(mirror, cause);
-}
-
-/* It was marked while nobody watched. */
-static bool has_been_marked(const struct etcd_mirror *mirror,
-                            const struct etcd_store_answer *answer)
-{
-    const struct etcd_serial before = mirror->serial, now = answer->serial;
-    bool has_moved = before.is_there && now.is_there && now.value != before.value;
-    return is_new_id(mirror, answer->id) ||
-           (answer->id.len > 0 && (has_moved || etcd_serial_is_after(now, mirror->newest_serial)));
 }
 
 static void on_same(struct etcd_mirror *mirror, const struct etcd_store_answer *answer)
@@ -211,12 +115,10 @@ static void on_same(struct etcd_mirror *mirror, const struct etcd_store_answer *
     if (mirror->must_read && mirror->read.cause == ETCD_MIRROR_OTHER_STORE) {
         mirror->read.cause = ETCD_MIRROR_UNCERTAIN; /* we briefly reached another store */
     }
-    if (mirror->is_holding && has_been_marked(mirror, answer)) {
-        mirror->is_proven = true;
+    etcd_evidence_set_id(&mirror->known, answer->id); /* it may have got a key since */
+    if (etcd_mirror_ends_holding(mirror, answer->id)) {
         etcd_mirror_want_read(mirror, ETCD_MIRROR_COMPLETE);
     }
-    etcd_evidence_set_id(&mirror->known, answer->id); /* it may have got a key since */
-    accept_serial(mirror, answer->serial);
     if (answer->newest - mirror->known.revision > ETCD_MIRROR_LAG_MAX) {
         etcd_mirror_want_read(mirror, ETCD_MIRROR_LAG);
     }
@@ -240,8 +142,6 @@ static void on_answer(void *data, const struct etcd_store_answer *answer, const 
         return;
     }
     mirror->is_other = false;
-    mirror->can_read_serial = answer->can_read_serial;
-    mirror->fresh_serial = answer->serial;
     log_debug("store id seen", LOG_SLICE("id", answer->id), LOG_STR("verdict", answer->reason),
               LOG_INT("revision", answer->revision));
     if (answer->key_err || answer->id.len || !mirror->was_mark_refused) {
@@ -255,11 +155,11 @@ static void on_answer(void *data, const struct etcd_store_answer *answer, const 
         on_other(mirror, answer);
         break;
     case ETCD_STORE_COMPACTED:
-        on_unknown(mirror, answer, ETCD_MIRROR_COMPACTED);
+        etcd_mirror_want_read(mirror, ETCD_MIRROR_COMPACTED);
         break;
     case ETCD_STORE_UNKNOWN:
-        on_unknown(mirror, answer,
-                   mirror->known.revision ? ETCD_MIRROR_UNCERTAIN : ETCD_MIRROR_FIRST);
+        etcd_mirror_want_read(mirror,
+                              mirror->known.revision ? ETCD_MIRROR_UNCERTAIN : ETCD_MIRROR_FIRST);
         break;
     }
     if (mirror->must_read) {
@@ -282,8 +182,6 @@ void etcd_mirror_ask(struct etcd_mirror *mirror)
     mirror->question = etcd_store_ask(
         mirror->etcd, &(struct etcd_store_ask){
                           .store_key = buf_slice(&mirror->store_key),
-                          .serial_key = buf_slice(&mirror->serial_key),
-                          .after_key = buf_slice(&mirror->after_key),
                           .range = buf_slice(&mirror->first_key),
                           .range_end = slice_of(mirror->range_end, mirror->range_end_len),
                           .evidence = &mirror->known,
@@ -335,7 +233,6 @@ bool etcd_mirror_save(const struct etcd_mirror *mirror, struct buf *out)
         /* All other causes show again. */
         .wants_read = mirror->must_read && mirror->read.cause == ETCD_MIRROR_COMPLETE,
         .last = mirror->last,
-        .serial = mirror->newest_serial,
         .is_holding = mirror->is_holding,
     };
     if (known->revision == 0 || mirror->is_begun) {
@@ -344,7 +241,7 @@ bool etcd_mirror_save(const struct etcd_mirror *mirror, struct buf *out)
     if (mirror->is_holding) {
         saved.held_ms = clock_monotonic_ms() - mirror->held_since_ms;
         saved.saved_s = clock_wall_s();
-        saved.doubted_ids = buf_slice(&mirror->doubted_ids);
+        saved.doubted_id = buf_slice(&mirror->doubted_id);
     }
     etcd_saved_append(&saved, out);
     return true;
@@ -368,12 +265,11 @@ static void load(struct etcd_mirror *mirror, struct slice bytes)
     etcd_evidence_put(&mirror->known, &saved.put);
     etcd_evidence_del(&mirror->known, saved.del.key, saved.del.mod_revision);
     mirror->last = saved.last;
-    mirror->newest_serial = saved.serial;
     if (saved.wants_read) {
         etcd_mirror_want_read(mirror, ETCD_MIRROR_COMPLETE);
     }
     if (saved.is_holding) {
-        buf_append_slice(&mirror->doubted_ids, saved.doubted_ids);
+        buf_append_slice(&mirror->doubted_id, saved.doubted_id);
         hold_since(mirror, etcd_saved_held_ms(&saved, clock_wall_s()));
     }
 }
@@ -384,7 +280,7 @@ void etcd_mirror_store_init(struct etcd_mirror *mirror)
 {
     etcd_evidence_init(&mirror->known);
     etcd_evidence_init(&mirror->fresh);
-    buf_init(&mirror->doubted_ids, ETCD_MIRROR_KEY_MAX);
+    buf_init(&mirror->doubted_id, ETCD_MIRROR_KEY_MAX);
     ev_timer_init(&mirror->stale, on_stale, 0.0, 0.0);
     mirror->stale.data = mirror;
     load(mirror, mirror->config.saved);
@@ -395,5 +291,5 @@ void etcd_mirror_store_fini(struct etcd_mirror *mirror)
     ev_timer_stop(etcd_loop(mirror->etcd), &mirror->stale);
     etcd_evidence_fini(&mirror->known);
     etcd_evidence_fini(&mirror->fresh);
-    buf_fini(&mirror->doubted_ids);
+    buf_fini(&mirror->doubted_id);
 }

@@ -38,28 +38,6 @@ bool etcd_store_id_random(char ret_id[ETCD_STORE_ID_SIZE])
     return true;
 }
 
-/* ---- The serial ---- */
-
-/* Ten digits at most: 2^32. */
-struct etcd_serial etcd_serial_of(const struct etcd_kv *kv)
-{
-    const struct slice text = kv->value;
-    uint64_t base = 0;
-    bool is_number = text.len > 0 && text.len <= 10;
-    for (size_t i = 0; i < text.len && is_number; i++) {
-        is_number = text.ptr[i] >= '0' && text.ptr[i] <= '9';
-        base = base * 10 + (uint64_t)(text.ptr[i] - '0');
-    }
-    return (struct etcd_serial){.is_there = is_number && base <= UINT32_MAX,
-                                .value = (uint32_t)base + (uint32_t)kv->mod_revision};
-}
-
-bool etcd_serial_is_after(struct etcd_serial a, struct etcd_serial b)
-{
-    uint32_t ahead = a.value - b.value;
-    return a.is_there && b.is_there && ahead != 0 && ahead < UINT32_C(1) << 31;
-}
-
 /* ---- Evidence ---- */
 
 static void witness_init(struct etcd_witness *witness)
@@ -150,8 +128,6 @@ struct etcd_store_question {
     int64_t revision;
     int64_t newest;
     struct buf id;
-    struct etcd_serial serial;
-    bool asks_serial;   /* `call` is for the store key and the serial */
     struct err key_err; /* code 0: the store key was read */
     struct err refusal; /* of a witness, while the range read is in flight */
     bool is_compacted;  /* a witness was, and nothing else proves as much */
@@ -182,8 +158,6 @@ static void answer(struct etcd_store_question *question, enum etcd_store_verdict
         .newest = question->newest,
         .is_seen_compacted = question->is_seen_compacted,
         .id = buf_slice(&question->id),
-        .serial = question->serial,
-        .can_read_serial = question->asks_serial,
         .reason = question->reason,
         .key_err = question->key_err.code ? &question->key_err : NULL,
     };
@@ -380,20 +354,6 @@ static void judge_key(struct etcd_store_question *question)
     }
 }
 
-static void ask_key(struct etcd_store_question *question, bool with_serial, bool only_now);
-
-static void note_keys(struct etcd_store_question *question, const struct etcd_range_reply *reply)
-{
-    for (size_t i = 0; i < reply->count; i++) {
-        const struct etcd_kv *kv = &reply->kvs[i];
-        if (slice_equal(kv->key, question->ask.store_key)) {
-            buf_append_slice(&question->id, kv->value);
-        } else if (slice_equal(kv->key, question->ask.serial_key)) {
-            question->serial = etcd_serial_of(kv);
-        }
-    }
-}
-
 static void on_key(void *data, const struct etcd_range_reply *reply, const struct err *err)
 {
     struct etcd_store_question *question = data;
@@ -402,39 +362,27 @@ static void on_key(void *data, const struct etcd_range_reply *reply, const struc
         fail(question, err);
         return;
     }
-    if (err && question->asks_serial) { /* perhaps the store key alone may be read */
-        ask_key(question, false, true);
-        return;
-    }
     if (err) {
         question->key_err = *err;
     }
     note_newest(question, reply);
     if (reply) {
         question->revision = reply->revision;
-        note_keys(question, reply);
+    }
+    if (reply && reply->count > 0) {
+        buf_append_slice(&question->id, reply->kvs[0].value);
     }
     judge_key(question);
-}
-
-static void ask_key(struct etcd_store_question *question, bool with_serial, bool only_now)
-{
-    const struct etcd_store_ask *ask = &question->ask;
-    const struct etcd_range range = {
-        .key = with_serial ? ask->serial_key : ask->store_key,
-        .range_end = with_serial ? ask->after_key : slice_of(NULL, 0),
-    };
-    question->asks_serial = with_serial;
-    question->call = etcd_watch_range(question->etcd, &range, only_now, on_key, question);
 }
 
 struct etcd_store_question *etcd_store_ask(struct etcd *etcd, const struct etcd_store_ask *ask)
 {
     struct etcd_store_question *question = xcalloc(1, sizeof(*question));
+    const struct etcd_range range = {.key = ask->store_key};
     question->etcd = etcd;
     question->ask = *ask;
     buf_init(&question->id, WITNESS_BYTES_MAX);
-    ask_key(question, ask->serial_key.len > 0, false);
+    question->call = etcd_watch_range(etcd, &range, false, on_key, question);
     return question;
 }
 

@@ -7,11 +7,6 @@
  * everything else, and the last changes seen, each of which always reads the same at its own
  * revision (until compacted) in its own store.
  *
- * A backup has the store key, too: it tells stores apart, but not whether a restored one is
- * complete. That is what the serial tells: the key beside it, which kube2sky writes, always later
- * than before, whenever it has found a store complete for the first time: at its start, as a new
- * leader, and in another store.
- *
  * Same loop and thread as the etcd asked. */
 #ifndef COMMON_ETCD_ETCD_STORE_ID_H
 #define COMMON_ETCD_ETCD_STORE_ID_H
@@ -38,20 +33,6 @@ char *etcd_store_key(struct slice domain);
 /* 128 random bits in hexadecimal, for a new store key. False: the kernel has no random bits. */
 enum { ETCD_STORE_ID_SIZE = 33 };
 bool etcd_store_id_random(char ret_id[ETCD_STORE_ID_SIZE]) MUST_CHECK;
-
-/* ---- The serial ---- */
-
-/* The key's number, and the revision that wrote it: the first serial of zones after that
- * (kube2sky/reconcile/serial_key_internal.h). */
-struct etcd_serial {
-    bool is_there; /* else it is unknown: no such key, no number, or it may not be read */
-    uint32_t value;
-};
-
-struct etcd_serial etcd_serial_of(const struct etcd_kv *kv);
-
-/* Both are there, and a comes after b, RFC 1982. */
-bool etcd_serial_is_after(struct etcd_serial a, struct etcd_serial b);
 
 /* ---- Evidence: plain data ---- */
 
@@ -98,8 +79,6 @@ struct etcd_store_answer {
     int64_t newest;            /* the newest revision the store has told of; 0 if of none */
     bool is_seen_compacted;    /* SAME, but the last change seen cannot be watched again */
     struct slice id;           /* the store key's value now, borrowed; empty: none */
-    struct etcd_serial serial; /* likewise */
-    bool can_read_serial;
     const char *reason;        /* of the verdict, for the log; borrowed */
     const struct err *key_err; /* why the store key may not be read, borrowed; `id` is then the
                                   known one unless the store is another. NULL: it was read */
@@ -114,9 +93,7 @@ typedef void (*etcd_store_cb)(void *data, const struct etcd_store_answer *answer
 
 struct etcd_store_ask {
     struct slice store_key;
-    struct slice serial_key; /* empty: the serial is of no interest */
-    struct slice after_key;  /* the first key after the store key, which comes after the serial */
-    struct slice range;      /* the mirrored range, named when permission is missing */
+    struct slice range; /* the mirrored range, named when permission is missing */
     struct slice range_end;
     const struct etcd_evidence *evidence; /* must not change until cb */
     etcd_store_cb cb;                     /* once, never from inside etcd_store_ask */
@@ -125,8 +102,8 @@ struct etcd_store_ask {
 
 /* Asks the member that the watch link is connected to (connecting first if needed) for the store
  * key and for the evidence at its revisions: two to four small Ranges on one connection. A store
- * key that may not be read (other writers' stores) counts as none, as does the serial. The slices
- * are borrowed until cb. */
+ * key that may not be read (other writers' stores) counts as none. The slices are borrowed until
+ * cb. */
 struct etcd_store_question *etcd_store_ask(struct etcd *etcd, const struct etcd_store_ask *ask);
 
 /* Only before cb was called; unnecessary afterwards. NULL is fine. */

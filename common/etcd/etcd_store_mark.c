@@ -5,6 +5,7 @@
 #include "common/base/backoff.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_link_internal.h"
+#include "common/etcd/etcd_store_id.h"
 
 struct etcd_store_mark {
     struct etcd *etcd;
@@ -65,23 +66,16 @@ static void on_txn(void *data, const struct etcd_txn_reply *reply, const struct 
     mark->cb(mark->data, reply && reply->succeeded, err);
 }
 
-struct etcd_compare etcd_store_mark_compare(struct slice store_key, struct slice old)
+void etcd_store_mark_try(struct etcd_store_mark *mark, const struct etcd_compare *condition)
 {
-    return old.len
-               ? (struct etcd_compare){.target = ETCD_COMPARE_VALUE, .key = store_key, .value = old}
-               : (struct etcd_compare){.target = ETCD_COMPARE_CREATE_REVISION,
-                                       .key = store_key}; /* 0: it does not exist */
-}
-
-bool etcd_store_mark_can_try(const struct etcd_store_mark *mark)
-{
-    return !mark->call && !ev_is_active(&mark->retry);
-}
-
-void etcd_store_mark_try(struct etcd_store_mark *mark, const char *id, struct slice old,
-                         const struct etcd_compare *condition)
-{
-    struct etcd_compare compares[2] = {etcd_store_mark_compare(mark->store_key, old)};
+    char id[ETCD_STORE_ID_SIZE];
+    if (mark->call || ev_is_active(&mark->retry) || !etcd_store_id_random(id)) {
+        return;
+    }
+    struct etcd_compare compares[2] = {{
+        .target = ETCD_COMPARE_CREATE_REVISION, /* 0: it does not exist */
+        .key = mark->store_key,
+    }};
     mark->is_conditional = condition != NULL;
     if (condition) {
         compares[1] = *condition;

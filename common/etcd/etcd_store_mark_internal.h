@@ -1,16 +1,15 @@
-/* Writes the store key (etcd_store_id.h) into a store that has none or an old one, for
- * etcd_mirror_mark_store: in its own transaction, on the watched connection. Same loop and thread
- * as its etcd. */
+/* Writes the store key (etcd_store_id.h) into a store that has none, for etcd_mirror_mark_store: in
+ * its own transaction, on the watched connection. Same loop and thread as its etcd. */
 #ifndef COMMON_ETCD_ETCD_STORE_MARK_INTERNAL_H
 #define COMMON_ETCD_ETCD_STORE_MARK_INTERNAL_H
 
 #include <stdbool.h>
 
 #include "common/base/slice.h"
-#include "common/etcd/etcd_txn.h"
 
 struct err;
 struct etcd;
+struct etcd_compare;
 struct etcd_store_mark;
 
 /* err NULL: the store has a key now, from us (is_ours) or from another writer. Else try again; the
@@ -22,15 +21,10 @@ struct etcd_store_mark *etcd_store_mark_new(struct etcd *etcd, struct slice stor
                                             etcd_store_mark_cb cb, void *data);
 void etcd_store_mark_free(struct etcd_store_mark *mark); /* NULL is fine */
 
-/* Writes the id if the store's is `old` (empty: it has none), and only if the condition (NULL:
- * none) holds. With a condition, another key is reported as an error, ERR_CANCELED, like a failed
- * condition. Not while an attempt is in flight, or too soon after a failure. */
-void etcd_store_mark_try(struct etcd_store_mark *mark, const char *id, struct slice old,
-                         const struct etcd_compare *condition);
-bool etcd_store_mark_can_try(const struct etcd_store_mark *mark);
-
-/* That the store's id is `old`, or that there is none if that is empty. */
-struct etcd_compare etcd_store_mark_compare(struct slice store_key, struct slice old);
+/* Writes a new random id unless the store has a key, and only if the condition (NULL: none) holds.
+ * With a condition, an existing key is reported as an error, ERR_CANCELED, like a failed condition.
+ * Does nothing while an attempt is in flight, or too soon after a failure. */
+void etcd_store_mark_try(struct etcd_store_mark *mark, const struct etcd_compare *condition);
 
 /* Cancels an attempt in flight, without the callback. */
 void etcd_store_mark_cancel(struct etcd_store_mark *mark);
