@@ -366,7 +366,7 @@ static const char *write_block(const struct form *form, const struct live_scope 
             return at;
         }
         len = strcspn(++at, "}");
-        assert(at[len] && len < sizeof(place));
+        assert(len < sizeof(place) && at[len]);
         memcpy(place, at, len);
         place[len] = '\0';
         at += len + 1;
