@@ -12,6 +12,16 @@
 /* ---- A Service with cluster IPs ---- */
 
 /* Returns how many; *ret_first is the first one's label. */
+size_t naming_records_max(const struct naming_config *config)
+{
+    return config->records_max ? config->records_max : DESIRED_MAX;
+}
+
+size_t naming_bytes_max(const struct naming_config *config)
+{
+    return config->bytes_max ? config->bytes_max : DESIRED_BYTES_MAX;
+}
+
 static size_t add_cluster_ips(struct build *b, const struct kube_service *service,
                               struct label *ret_first)
 {
@@ -32,10 +42,10 @@ static size_t add_cluster_ips(struct build *b, const struct kube_service *servic
 static int build_cluster_ips(struct build *b, const struct kube_service *service, struct err *err)
 {
     struct label first;
-    if (service->cluster_ip_count + service->port_count > build_records_max(b)) {
-        return err_set(err, ERR_TOO_LARGE,
-                       "%zu cluster IPs and %zu ports: expected at most %zu together",
-                       service->cluster_ip_count, service->port_count, build_records_max(b));
+    if (service->cluster_ip_count + service->port_count > naming_records_max(b->config)) {
+        return err_set(
+            err, ERR_TOO_LARGE, "%zu cluster IPs and %zu ports: expected at most %zu together",
+            service->cluster_ip_count, service->port_count, naming_records_max(b->config));
     }
     if (add_cluster_ips(b, service, &first) == 0) {
         return 0;
@@ -180,9 +190,9 @@ static int build_node(struct build *b, const struct owner_objects *objects, stru
         build_drop(b, "name below another node's", objects->node_above);
         return 0;
     }
-    if (node->ip_count > build_records_max(b)) {
+    if (node->ip_count > naming_records_max(b->config)) {
         return err_set(err, ERR_TOO_LARGE, "%zu addresses: expected at most %zu", node->ip_count,
-                       build_records_max(b));
+                       naming_records_max(b->config));
     }
     build_set_node_name(b, name);
     for (size_t i = 0; i < node->ip_count; i++) {
@@ -243,7 +253,7 @@ int naming_build(const struct naming_config *config, const struct owner_objects 
                  struct desired *ret_desired, struct claims *ret_claims, struct err *err)
 {
     int r = 0;
-    ret_desired->bytes_max = config->bytes_max ? config->bytes_max : DESIRED_BYTES_MAX;
+    ret_desired->bytes_max = naming_bytes_max(config);
     desired_clear(ret_desired);
     claims_clear(ret_claims);
     if (objects->service) {

@@ -66,6 +66,10 @@ struct naming_config {
     void *data;
 };
 
+/* The limits, with what 0 stands for. */
+size_t naming_records_max(const struct naming_config *config);
+size_t naming_bytes_max(const struct naming_config *config);
+
 /* Replaces out by the JSON of a record of kube2sky, {"host":...}; port 0: none. Uses only ttl_s of
  * the configuration. */
 void naming_value(const struct naming_config *config, struct slice host, uint16_t port,

@@ -166,7 +166,7 @@ static size_t count_groups(const struct owner_objects *objects)
 
 static bool are_too_many(const struct build *b, const struct groups *groups)
 {
-    return groups->endpoint_count + groups->srv_count > build_records_max(b);
+    return groups->endpoint_count + groups->srv_count > naming_records_max(b->config);
 }
 
 /* Up to the slice or object with which there are too many. */
@@ -290,7 +290,7 @@ int build_headless(struct build *b, const struct owner_objects *objects, struct 
         r = err_set(err, ERR_TOO_LARGE,
                     "%zu addresses and %zu address and port pairs, or more: expected at most %zu "
                     "together",
-                    groups.endpoint_count, groups.srv_count, build_records_max(b));
+                    groups.endpoint_count, groups.srv_count, naming_records_max(b->config));
     } else {
         const struct endpoint **merged = xcalloc(groups.endpoint_count, sizeof(*merged));
         add_endpoints(b, merged, merge_endpoints(&groups, merged));

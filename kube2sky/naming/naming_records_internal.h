@@ -58,12 +58,6 @@ void build_fini(struct build *b);
 
 void build_drop(const struct build *b, const char *what, const char *value);
 
-/* How many records the owner may have. */
-static inline size_t build_records_max(const struct build *b)
-{
-    return b->config->records_max ? b->config->records_max : DESIRED_MAX;
-}
-
 /* ---- Parts of keys: false, and reported, if invalid ---- */
 
 /* Folded to lower case; at most max bytes. */

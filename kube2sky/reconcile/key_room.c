@@ -51,6 +51,12 @@ struct key_amount key_room_taken_by(const struct owner *owner)
                                .bytes = larger(there.bytes, owner->planned_bytes)};
 }
 
+uint64_t key_room_text_bytes(const struct owner *owner, struct slice base)
+{
+    struct key_amount taken = key_room_taken_by(owner);
+    return taken.bytes - taken.keys * fixed_bytes(owner) + taken.keys * base.len;
+}
+
 bool key_room_changed(struct key_room *room, const struct owner *owner,
                       const struct key_amount *before)
 {

@@ -72,6 +72,10 @@ struct key_amount key_room_taken_by(const struct owner *owner);
 bool key_room_changed(struct key_room *room, const struct owner *owner,
                       const struct key_amount *before);
 
+/* The whole keys and the values of that alone, as naming's limit counts them. base: as of
+ * owners_base. */
+uint64_t key_room_text_bytes(const struct owner *owner, struct slice base);
+
 /* Takes the puts of the owner's new keys that do not fit out of its plan, and new reverse keys with
  * them; adds the first ones to the other plan. Sets what it has in etcd after the plan. True if
  * some did not fit. base: as of owners_base. */

@@ -146,14 +146,14 @@ void planner_forget_names(struct planner *planner)
 }
 
 /* By what it was planned for last; in doubt it is named as a whole. */
-static bool has_room_for(const struct planner *planner, const struct owner *owner,
+static bool has_room_for(struct planner *planner, const struct owner *owner,
                          const struct desired *come)
 {
     const struct naming_config *naming = &planner->naming;
-    size_t records_max = naming->records_max ? naming->records_max : DESIRED_MAX;
-    size_t bytes_max = naming->bytes_max ? naming->bytes_max : DESIRED_BYTES_MAX;
-    return owner->desired_count + come->count <= records_max &&
-           owner->planned_bytes + come->bytes.len <= bytes_max;
+    owners_base(planner->config.owners, owner, &planner->base);
+    return owner->desired_count + come->count <= naming_records_max(naming) &&
+           key_room_text_bytes(owner, buf_slice(&planner->base)) + come->bytes.len <=
+               naming_bytes_max(naming);
 }
 
 bool planner_note_change(struct planner *planner, struct owner *owner,

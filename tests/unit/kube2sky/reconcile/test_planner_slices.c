@@ -303,6 +303,41 @@ static void test_one_endpoint_of_5000(void **state)
     fini(&w);
 }
 
+static uint32_t text_bytes(struct world *w, const struct owner *owner)
+{
+    struct buf base;
+    buf_init(&base, DNAME_MAX);
+    owners_base(w->owners, owner, &base);
+    uint64_t bytes = key_room_text_bytes(owner, buf_slice(&base));
+    buf_fini(&base);
+    return (uint32_t)bytes;
+}
+
+/* What is counted beside each key is no part of what naming limits. */
+static void test_a_change_near_the_limit_of_bytes(void **state)
+{
+    struct world w;
+    (void)state;
+    init(&w, ENDPOINT_NAMES_HASH);
+    inventory_upsert(w.inventory, service_from("default", "large", "'clusterIP':'None'"));
+    put_large_slice(&w, 0, 1);
+    (void)apply_dirty(&w);
+    struct owner *owner = owners_find(w.owners, slice_str("svc/default/large"));
+    const struct key_amount taken = key_room_taken_by(owner);
+    (void)owners_note_room(w.owners, owner, &taken, false);
+    w.planner.naming.bytes_max = text_bytes(&w, owner) + 1024;
+    put_large_slice(&w, 0, 0);
+    assert_non_null(owner->difference);
+    (void)apply_dirty(&w);
+    put_large_slice(&w, 0, 1);
+    (void)apply_dirty(&w);
+    (void)owners_note_room(w.owners, owner, &(struct key_amount){0}, false);
+    w.planner.naming.bytes_max = text_bytes(&w, owner);
+    put_large_slice(&w, 0, 0); /* named as a whole, which says that it is too large */
+    assert_null(owner->difference);
+    fini(&w);
+}
+
 /* Another kube2sky on the same etcd was faster: there is nothing to write, but as much is desired.
  */
 static void test_a_change_that_is_in_etcd_already(void **state)
@@ -340,6 +375,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_changes),
         cmocka_unit_test(test_one_endpoint_of_5000),
+        cmocka_unit_test(test_a_change_near_the_limit_of_bytes),
         cmocka_unit_test(test_a_change_that_is_in_etcd_already),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
