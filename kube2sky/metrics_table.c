@@ -154,9 +154,10 @@ static void write_writer(struct metrics_page *page, const struct reconciler_stat
         page, "contested_services",
         "Services whose keys another writer keeps changing; they are restored less often.",
         (double)stats->contested);
-    metrics_gauge(page, "services_too_large",
-                  "Services with more than 100,000 records, whose keys are unchanged.",
-                  (double)stats->too_large);
+    metrics_gauge(
+        page, "services_too_large",
+        "Services beyond --max-owner-keys or their share of bytes, whose keys are unchanged.",
+        (double)stats->too_large);
     metrics_gauge(page, "services_left_out",
                   "Services whose new keys wait, since their namespace has as many as it may.",
                   (double)stats->lacking);

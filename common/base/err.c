@@ -47,6 +47,11 @@ bool err_is_shortage(int code)
     return err_is_exhaustion(code) || code == -EAGAIN;
 }
 
+bool err_is_denial(int code)
+{
+    return code == ERR_REFUSED || code == ERR_SHUT_OUT;
+}
+
 const char *err_code_text(int code)
 {
     switch (code) {

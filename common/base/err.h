@@ -46,6 +46,9 @@ int err_wrap(struct err *err, int code, const char *format, ...) PRINTF_LIKE(3, 
 bool err_is_exhaustion(int code);
 bool err_is_shortage(int code);
 
+/* Whether a peer denies what was asked, or our user altogether: it takes a person to end that. */
+bool err_is_denial(int code);
+
 /* A code of either kind as text. Never NULL. */
 const char *err_code_text(int code);
 

@@ -70,10 +70,10 @@ static bool is_news(struct outage_source *source, const char *text, int64_t now_
     return true;
 }
 
-/* Of a line about a source. */
+/* Room for the fields of a line about a source. */
 enum { SOURCE_FIELDS_MAX = 4 };
 
-/* Which source it is; returns their number. */
+/* Sets the fields that name the source; returns their number. */
 static size_t fields_of_source(const struct outage_source *source,
                                struct log_field fields[SOURCE_FIELDS_MAX])
 {

@@ -92,7 +92,7 @@ struct etcd_call *etcd_txn(struct etcd *etcd, const struct etcd_txn *txn, etcd_t
 typedef void (*etcd_status_cb)(void *data, const struct etcd_status_reply *reply,
                                const struct err *err);
 
-/* Of the member that calls reach. */
+/* Asks the member that calls reach. */
 struct etcd_call *etcd_status(struct etcd *etcd, etcd_status_cb cb, void *data);
 
 /* ---- All calls ---- */

@@ -10,7 +10,6 @@
 #include "common/base/xalloc.h"
 #include "common/dns/dname.h"
 #include "common/etcd/etcd_store_id.h"
-#include "kube2sky/naming/claims.h"
 #include "kube2sky/naming/contract.h"
 #include "kube2sky/naming/naming.h"
 
@@ -288,8 +287,7 @@ static void set_addresses(struct client_keys *keys, struct host_pod *pod,
     pod->count = 0;
     for (size_t i = 0; i < object->pod.ip_count; i++) {
         struct ip ip;
-        if (ip_parse_sloppy(slice_str(object->pod.ips[i]), &ip) &&
-            claim_compare_ips(&ip, &every_ip) != 0) {
+        if (ip_parse_sloppy(slice_str(object->pod.ips[i]), &ip) && !ip_equal(&ip, &every_ip)) {
             pod->keys[pod->count++] = count_address(keys, &ip);
         }
     }

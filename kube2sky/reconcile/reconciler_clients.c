@@ -49,8 +49,8 @@ void reconciler_tell_settled(struct reconciler *r, const struct owner *owner)
 /* It takes a person to end it. */
 static bool is_trouble(const struct err *err)
 {
-    return err->msg[0] && (err->code == ERR_REFUSED || err->code == ERR_NOT_FOUND ||
-                           err->code == ERR_TOO_LARGE || err->code == ERR_SHUT_OUT);
+    return err->msg[0] &&
+           (err_is_denial(err->code) || err->code == ERR_NOT_FOUND || err->code == ERR_TOO_LARGE);
 }
 
 static bool is_pending(const struct reconciler *r, enum owner_class class)

@@ -126,18 +126,13 @@ bool reconciler_config_is_pending(const struct reconciler *r)
            flights_used_by(r->flights, OWNER_CONFIG) > 0;
 }
 
-static bool is_denied(const struct err *err)
-{
-    return err->msg[0] && (err->code == ERR_REFUSED || err->code == ERR_SHUT_OUT);
-}
-
 bool reconciler_explain_config(const struct reconciler *r, struct buf *out)
 {
     const struct err *unread = &r->feeds[KEY_FEED_CONFIG].failure;
     const struct err *refused = &r->refused[OWNER_CONFIG];
     if (refused->msg[0]) {
         buf_printf(out, "keys of the ConfigMap cannot be written: %s", refused->msg);
-    } else if (r->config.has_config_map && is_denied(unread)) {
+    } else if (r->config.has_config_map && unread->msg[0] && err_is_denial(unread->code)) {
         buf_printf(out, "document of the ConfigMap cannot be read: %s", unread->msg);
     } else {
         return contests_explain(r->contests, OWNER_CONFIG, out);

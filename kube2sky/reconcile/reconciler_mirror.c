@@ -260,7 +260,7 @@ static void on_state_beside(void *data, const struct err *err)
 {
     struct key_feed *feed = data;
     struct reconciler *r = feed->reconciler;
-    bool is_denied = err && (err->code == ERR_REFUSED || err->code == ERR_SHUT_OUT);
+    bool is_denied = err && err_is_denial(err->code);
     if (is_denied && !feed->failure.msg[0]) {
         tell_denied(feed, err);
     }

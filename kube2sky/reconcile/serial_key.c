@@ -45,7 +45,7 @@ struct serial_key {
 
 static void fail(struct serial_key *k, const struct err *err)
 {
-    if (err->code == ERR_REFUSED || err->code == ERR_SHUT_OUT) {
+    if (err_is_denial(err->code)) {
         log_warn("the base of zones' serials cannot be read or written; they may go back with "
                  "another store",
                  LOG_STR("key", k->key), LOG_STR("reason", err->msg));

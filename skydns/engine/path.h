@@ -1,4 +1,4 @@
-/* The names that a question's search path has, for whoever explains answers (path_internal.h).
+/* Lists the candidate names of a question's search list, for explanations (path_internal.h).
  * Pure; any thread. */
 #ifndef SKYDNS_ENGINE_PATH_H
 #define SKYDNS_ENGINE_PATH_H

@@ -1,4 +1,4 @@
-/* -transfer-to: who may transfer zones, and who is told of changes. */
+/* -transfer-to: which clients may transfer zones, and which addresses get NOTIFY. */
 #include <string.h>
 
 #include "skydns/publish/reverse_zone.h"
