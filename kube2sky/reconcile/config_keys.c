@@ -16,6 +16,7 @@ struct config_key {
     uint32_t generation;
     uint32_t key_len;
     bool is_listed;
+    bool is_gone; /* a transaction has found it absent: not only that the mirror does not show it */
     char key[];
 };
 
@@ -102,6 +103,7 @@ bool config_keys_put(struct config_keys *keys, const struct etcd_kv *kv, uint32_
     key->revision = kv->mod_revision;
     key->hash = actual_value_hash(kv->value);
     key->generation = generation;
+    key->is_gone = false;
     return key->is_listed || is_wanted(keys, kv->key);
 }
 
@@ -155,6 +157,7 @@ static void list_key(void *data, struct slice text)
     }
     struct config_key *key = get(keys, text);
     keys->listed += !key->is_listed;
+    key->is_gone &= key->is_listed;
     key->is_listed = true;
 }
 
@@ -202,6 +205,12 @@ void config_keys_delete_document(struct config_keys *keys, bool adds)
 
 void config_keys_note_written(struct config_keys *keys, const struct plan *plan)
 {
+    for (size_t i = plan->put_count; i < plan->op_count; i++) {
+        struct config_key *key = key_table_find(&keys->table, plan_get(plan, i).key);
+        if (key && plan->ops[i].revision == 0) {
+            key->is_gone = !key->revision;
+        }
+    }
     if (config_keys_has_document(keys, plan)) {
         const struct etcd_op op = plan_get(plan, plan->op_count - 1);
         if (op.kind == ETCD_OP_PUT) {
@@ -218,7 +227,7 @@ void config_keys_note_written(struct config_keys *keys, const struct plan *plan)
 static void plan_put(struct config_keys *keys, const struct desired_record *record,
                      struct plan *plan, struct plan *left)
 {
-    const struct config_key *key = key_table_find(&keys->table, record->key);
+    struct config_key *key = key_table_find(&keys->table, record->key);
     struct etcd_op op = {.kind = ETCD_OP_PUT, .key = record->key, .value = record->value};
     bool is_there = key && key->revision;
     if (is_there && !key->is_listed) {
@@ -226,6 +235,9 @@ static void plan_put(struct config_keys *keys, const struct desired_record *reco
         return;
     }
     config_document_add(record->key, &keys->document);
+    if (key) {
+        key->is_gone = false; /* whatever becomes of the transaction */
+    }
     if (!is_there || key->hash != actual_value_hash(record->value)) {
         plan_add(plan, &op, is_there ? key->revision : 0);
     }
@@ -254,12 +266,20 @@ static struct config_key **sorted_list(const struct config_keys *keys, size_t *r
     return list;
 }
 
+/* Whether etcd may have the key. The mirror of the list may be ahead of that of the keys: one that
+ * is listed, and not there, is deleted, too, on the condition that it is not, before it is listed
+ * no more. */
+static bool may_be_there(const struct config_key *key)
+{
+    return key->revision || !key->is_gone;
+}
+
 static void plan_deletes(const struct config_keys *keys, struct plan *plan)
 {
     size_t count = 0;
     struct config_key **list = sorted_list(keys, &count);
     for (size_t i = 0; i < count; i++) {
-        if (list[i]->revision && !is_wanted(keys, key_of(list[i]))) {
+        if (may_be_there(list[i]) && !is_wanted(keys, key_of(list[i]))) {
             struct etcd_op op = {.kind = ETCD_OP_DELETE, .key = key_of(list[i])};
             plan_add(plan, &op, list[i]->revision);
         }
@@ -321,22 +341,22 @@ static bool has_unlisted(const struct config_keys *keys, const struct plan *plan
     return has;
 }
 
-/* Those that are still in etcd. */
+/* Those that may still be in etcd. */
 static struct config_key **present_list(const struct config_keys *keys, size_t *ret_count)
 {
     size_t count = 0, present = 0;
     struct config_key **list = sorted_list(keys, &count);
     for (size_t i = 0; i < count; i++) {
         list[present] = list[i];
-        present += list[i]->revision != 0;
+        present += may_be_there(list[i]);
     }
     *ret_count = present;
     return list;
 }
 
-/* Makes the scratch the document that lists what is there of what is listed and what the plan puts,
- * with the nameservers wanted: merges two sorted lists. False: it is too long, after several large
- * maps in a row. */
+/* Makes the scratch the document that lists what may be there of what is listed and what the plan
+ * puts, with the nameservers wanted: merges two sorted lists. False: it is too long, after several
+ * large maps in a row. */
 static bool announce(struct config_keys *keys, const struct plan *plan)
 {
     size_t count = 0, i = 0, j = 0;

@@ -5,7 +5,8 @@
  * Only listed keys are changed or deleted. A wanted key that exists without being listed is
  * somebody else's: it is left alone. So that no crash leaves a key of ours unlisted, a key is
  * listed before it is written, or in the same transaction, and deleted before it is taken off the
- * list:
+ * list. The mirrors of the list and of the keys may be at different revisions: a key that is not
+ * shown is deleted, too, on the condition that it is not there.
  *
  *     plan ─┬─▶ it fits: one transaction for all
  *           └─▶ else: the list of what is to come, then keys, in the end the list of what is there

@@ -48,6 +48,7 @@ def test_the_reader_of_metrics_is_strict(text):
 
 def test_kube2sky_counts_what_it_does(bed):
     watched = watched_kube2sky(bed)
+    wait_until(lambda: "/kube2sky/cluster.local/store" in bed.etcd.values("/kube2sky/"), "the store key, which comes last")
     before = watched.metrics()
     assert before.names() == documented_metrics("kube2sky").keys()
     made = bed.kube.create("services", service("web"))

@@ -6,6 +6,8 @@
 #include "common/etcd/etcd_store_id.h"
 #include "kube2sky/naming/config_document.h"
 #include "kube2sky/naming/config_map.h"
+#include "kube2sky/reconcile/config_keys_internal.h"
+#include "kube2sky/reconcile/ownership_internal.h"
 
 /* ---- Maps ---- */
 
@@ -312,10 +314,59 @@ static void test_lost_replies(void **state)
     assert_int_equal(read_document(f).names, 0x5a5a5a >> 5);
 }
 
+/* ---- Without etcd ---- */
+
+static void list_one(struct config_keys *keys, const char *text)
+{
+    const struct etcd_kv kv = {
+        .key = slice_str(keys->document_key), .value = slice_str(text), .mod_revision = 7};
+    config_keys_put_document(keys, &kv, 1, false);
+}
+
+/* Two mirrors show the list and the keys: one that is listed may be in etcd although it is not
+ * shown yet. It stays listed until a transaction has found it absent, and so is never left behind.
+ */
+static void test_a_list_ahead_of_its_keys(void **state)
+{
+    struct ownership ownership;
+    struct config_keys keys;
+    struct config_map none;
+    struct plan plan, left;
+    (void)state;
+    ownership_init(&ownership, &(struct ownership_config){.domain = "cluster.local."});
+    config_keys_init(&keys, &ownership, "cluster.local.");
+    config_map_init(&none);
+    plan_init(&plan);
+    plan_init(&left);
+    desired_seal(&none.keys);
+    (void)config_keys_want(&keys, &none);
+    list_one(&keys, "{\"keys\":[\"/skydns/local/cluster/a\"]}");
+    config_keys_plan(&keys, &plan, &left);
+    assert_int_equal(plan.op_count, 2);
+    assert_int_equal(plan.put_count, 0);
+    assert_true(slice_equal(plan_get(&plan, 0).key, slice_str("/skydns/local/cluster/a")));
+    assert_int_equal(plan.ops[0].revision, 0); /* the condition: it is not there */
+    plan_truncate(&plan, 1);                   /* a transaction of deletes alone */
+    config_keys_note_written(&keys, &plan);
+    config_keys_plan(&keys, &plan, &left);
+    assert_int_equal(plan.op_count, 1); /* the list */
+    const struct etcd_kv late = {.key = slice_str("/skydns/local/cluster/a"), .mod_revision = 6};
+    assert_true(config_keys_put(&keys, &late, 1));
+    config_keys_plan(&keys, &plan, &left);
+    assert_int_equal(plan.op_count, 2);
+    assert_int_equal(plan.ops[0].revision, 6);
+    plan_fini(&plan);
+    plan_fini(&left);
+    config_map_fini(&none);
+    config_keys_fini(&keys);
+    ownership_fini(&ownership);
+}
+
 int main(void)
 {
     record_json_use_xalloc();
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_list_ahead_of_its_keys),
         cmocka_unit_test_setup_teardown(test_small_transactions, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_one_transaction, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_crashes, set_up, tear_down),
