@@ -515,14 +515,16 @@ TO_COMPLETE = $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 TO_DOC      = $(DESTDIR)$(PREFIX)/share/doc/$(PACKAGE)
 TO_UNITS    = $(DESTDIR)$(UNITDIR)
 TO_DEFAULTS = $(DESTDIR)$(SYSCONFDIR)/default
-DOCS        := README.md COMPATIBILITY.md OPERATING.md CHANGELOG.md LICENSE
+DOCS        := README.md COMPATIBILITY.md CHANGELOG.md LICENSE
+GUIDE       := $(wildcard docs/operator/*.md)
 
 # Settings files that exist are the administrator's: kept.
 install: all
-	install -d $(TO_BIN) $(TO_MAN) $(TO_COMPLETE) $(TO_DOC) $(TO_UNITS) $(TO_DEFAULTS)
+	install -d $(TO_BIN) $(TO_MAN) $(TO_COMPLETE) $(TO_DOC)/docs/operator $(TO_UNITS) $(TO_DEFAULTS)
 	install -m 755 $(BINARIES) $(TO_BIN)
 	install -m 644 $(MAN) $(TO_MAN)
 	install -m 644 $(DOCS) $(TO_DOC)
+	install -m 644 $(GUIDE) $(TO_DOC)/docs/operator
 	@set -e; for unit in $(UNITS); do \
 	    to=$(TO_UNITS)/$${unit##*/}; echo "sed $$unit >$$to"; \
 	    sed 's|=/usr/bin/|=$(PREFIX)/bin/|; s|=-/etc/default/|=-$(SYSCONFDIR)/default/|' $$unit >$$to; chmod 644 $$to; \
@@ -535,8 +537,8 @@ install: all
 # Keeps settings files that were changed.
 uninstall:
 	rm -f $(patsubst %,$(TO_BIN)/%,$(notdir $(BINARIES))) $(patsubst %,$(TO_MAN)/%,$(notdir $(MAN))) $(PROGRAMS:%=$(TO_COMPLETE)/%)
-	rm -f $(patsubst %,$(TO_UNITS)/%,$(notdir $(UNITS))) $(DOCS:%=$(TO_DOC)/%)
-	[ ! -d $(TO_DOC) ] || rmdir $(TO_DOC)
+	rm -f $(patsubst %,$(TO_UNITS)/%,$(notdir $(UNITS))) $(DOCS:%=$(TO_DOC)/%) $(GUIDE:%=$(TO_DOC)/%)
+	[ ! -d $(TO_DOC)/docs/operator ] || rmdir -p --ignore-fail-on-non-empty $(TO_DOC)/docs/operator
 	@for p in $(PROGRAMS); do \
 	    if cmp -s $$p/$$p.default $(TO_DEFAULTS)/$$p; then rm $(TO_DEFAULTS)/$$p; \
 	    elif [ -e $(TO_DEFAULTS)/$$p ]; then echo "$(TO_DEFAULTS)/$$p was changed and is kept"; fi; \

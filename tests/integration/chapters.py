@@ -1,16 +1,17 @@
-"""The commands that OPERATING.md tells an administrator, for the tests that run them."""
+"""The commands that the operator's guide (docs/operator) tells an administrator, for the tests that run them."""
 
 import re
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-_DOCUMENT = Path(__file__).resolve().parents[2] / "OPERATING.md"
-FROM_COREDNS = "From CoreDNS (kubeadm) and back"
+GUIDE = Path(__file__).resolve().parents[2] / "docs/operator"
+# (page, chapter)
+FROM_COREDNS = "migrate-from-coredns.md", "From CoreDNS and back"
 
 
-def chapter(title: str) -> str:
-    return re.search(rf"^## {re.escape(title)}\n(.*?)^## ", _DOCUMENT.read_text(), re.M | re.S)[1]
+def chapter(page: str, title: str) -> str:
+    return re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", (GUIDE / page).read_text(), re.M | re.S)[1]
 
 
 def blocks(content: str) -> list[list[str]]:

@@ -1,11 +1,9 @@
-"""Users of etcd with the permissions that OPERATING.md says are enough, and no others."""
+"""Users of etcd with the permissions that docs/operator/install.md says are enough, and no others."""
 
 import re
-from pathlib import Path
-
+from chapters import GUIDE
 from etcd_client import EtcdClient
 
-_OPERATING = Path(__file__).resolve().parents[2] / "OPERATING.md"
 _BASE = "/kube2sky/cluster.local"
 
 
@@ -20,7 +18,7 @@ def add_documented_users(etcd: EtcdClient, password: str, has_options: bool) -> 
 
 def documented_permissions(user: str, has_options: bool) -> tuple[set[str], set[str]]:
     """The keys that it reads and writes; / at the end: all below. Behind a semicolon is what some flags need."""
-    table = _OPERATING.read_text().partition("| user | reads | writes |")[2].partition("\n\n")[0]
+    table = (GUIDE / "install.md").read_text().partition("| user | reads | writes |")[2].partition("\n\n")[0]
     (row,) = re.findall(rf"^\| {user} \|(.*)\|(.*)\|$", table, re.M)
     cells = [cell if has_options else cell.partition(";")[0] for cell in row]
     reads, writes = ({key.replace("…", _BASE) for key in re.findall(r"`([/…].*?)`", cell)} for cell in cells)

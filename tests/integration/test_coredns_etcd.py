@@ -1,4 +1,4 @@
-"""Keys of a zone that CoreDNS's plugin etcd has answered until now, as OPERATING.md shows them."""
+"""Keys of a zone that CoreDNS's plugin etcd has answered until now, as docs/operator/migrate-from-coredns.md shows them."""
 
 import re
 
@@ -6,7 +6,7 @@ from chapters import blocks, chapter
 
 
 def put_examples(bed) -> None:
-    (lines,) = [lines for lines in blocks(chapter("Around CoreDNS")) if "etcdctl put" in lines[0]]
+    (lines,) = [lines for lines in blocks(chapter("migrate-from-coredns.md", "Around CoreDNS")) if "etcdctl put" in lines[0]]
     for line in lines:
         key, value = re.fullmatch(r"etcdctl put (\S+) '(.*)'", line).groups()
         bed.etcd.put(key, value)

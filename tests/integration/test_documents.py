@@ -8,26 +8,31 @@ import manifests
 import pytest
 import rooms
 from bed import BIN_DIR
+from chapters import GUIDE
 from manifests import KUBE_DNS, ROOT
 from prometheus import PROBE_ERRORS, parse
 
 DOCUMENTS = (
     "README.md",
     "COMPATIBILITY.md",
-    "OPERATING.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
     "proto/README.md",
     "tests/bench/README.md",
+    *(f"docs/operator/{path.name}" for path in sorted(GUIDE.glob("*.md"))),
 )
 README_WORDS_MOST = 1000
 # What a backticked text with a slash must start with to be a path of the tree.
-TREE = ("common", "docker", "exechealthz", "kube2sky", "proto", "skydns", "tests", ".ci")
+TREE = ("common", "docker", "docs", "exechealthz", "kube2sky", "proto", "skydns", "tests", ".ci")
 
 
 def text(name: str) -> str:
     return (ROOT / name).read_text()
+
+
+def guide() -> str:
+    return "\n".join(path.read_text() for path in sorted(GUIDE.glob("*.md")))
 
 
 def prose(name: str) -> str:
@@ -121,7 +126,8 @@ def test_targets_of_make_exist(name):
 
 def test_metrics_exist(running):
     told = {name for one in running.values() for name in parse(one.metrics(), PROBE_ERRORS)}
-    named = set(re.findall(r"\b((?:skydns|kube2sky)_[a-z_]+)", text("OPERATING.md")))
+    named = set(re.findall(r"\b((?:skydns|kube2sky)_[a-z_]+)", guide()))
+    assert len(named) > 40
     assert {name for name in named if not name.startswith(("skydns_skydns_", "skydns_dns_"))} <= told
 
 
@@ -140,7 +146,7 @@ def unknown_lines(content: str, code: str) -> list[str]:
 def test_lines_of_trouble_exist():
     paths = [path for program in ("common", *manifests.PROGRAMS) for path in (ROOT / program).rglob("*.c")]
     code = re.sub(r'"\s*\n\s*"', "", "\n".join(path.read_text() for path in paths))
-    trouble = re.search(r"^## What trouble looks like\n(.*?)^## ", text("OPERATING.md"), re.M | re.S)[1]
+    trouble = text("docs/operator/messages.md")
     assert trouble.count("\n| ") > 20
     assert unknown_lines(trouble, code) == []
     assert unknown_lines("| `etcd is followed … after_ms=` |\n| `etcd is awry` | x |\n| `etcd is followed … x=` | |", code) == [
@@ -150,21 +156,23 @@ def test_lines_of_trouble_exist():
 
 
 def test_ports_and_paths_are_those_of_the_manifest():
-    rows = re.findall(r"^\| (\d+) \| (\w+) \|", text("OPERATING.md"), re.M)
+    rows = re.findall(r"^\| (\d+) \| (\w+) \|", text("docs/operator/monitor.md"), re.M)
     told = {(program, int(port)) for port, program in rows}
     pod = {(one.program, number) for one in manifests.containers(KUBE_DNS) for number in one.ports.values()}
     assert told == {(program, number) for program, number in pod if number != 53}
 
 
 def test_flags_exist():
-    """Each flag is one of our programs', etcd's or a container engine's."""
+    """Each flag is one of our programs', etcd's, a container engine's, kubeadm's or the autoscaler's."""
     known = {"quota-backend-bytes", "max-request-bytes", "max-txn-ops", "enable-v2", "endpoints", "ulimit"}
+    known |= {"skip-phases", "target", "provider"}
     for program in manifests.PROGRAMS:
         shown = subprocess.run([str(BIN_DIR / program), "-help"], capture_output=True, text=True, timeout=60).stdout
         known |= set(re.findall(r"^  -([a-z0-9-]+)", shown, re.M))
-    kube_dns = text("OPERATING.md").split("| kube-dns | here |")
-    assert len(kube_dns) == 2
-    own = kube_dns[0] + "".join(row.split("|")[2] for row in kube_dns[1].splitlines() if row.count("|") == 3)
+    before, head, table = guide().partition("| kube-dns | here |\n|---|---|\n")
+    assert head
+    rows, _, after = table.partition("\n\n")
+    own = f"{before}\n{after}" + "".join(f"{row.split('|')[2]}\n" for row in rows.splitlines())
     spans = [span for span in re.findall(r"`([^`\n]+)`", own) if re.match(r"(kube2sky|skydns)? ?--?[a-z]", span)]
     named = {flag for span in spans for flag in re.findall(r"(?:^|\s)--?([a-z][a-z0-9-]*)", span)}
     assert len(named) > 10 and named <= known, named - known

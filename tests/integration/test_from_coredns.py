@@ -1,4 +1,4 @@
-"""OPERATING.md, "From CoreDNS (kubeadm) and back": its commands, one after the other, on a real kube-apiserver that has
+"""docs/operator/migrate-from-coredns.md: its commands, one after the other, on a real kube-apiserver that has
 what kubeadm creates. No controller runs there, so the test says what one would: that the pods are up. Skipped unless
 KUBE_APISERVER names a starter (CONTRIBUTING.md) and kubectl is there.
 """
@@ -130,7 +130,7 @@ def applied_pod(bed, cluster: Cluster, server) -> Pod:
 
 
 def test_the_chapter_there_and_back(bare_bed, cluster, server):
-    look, apply, query, stop, back, remove = blocks(chapter(FROM_COREDNS))
+    look, apply, query, stop, back, remove = blocks(chapter(*FROM_COREDNS))
     before = cluster.service()
     deployment = cluster.deployment("coredns")
     others = [
@@ -187,7 +187,7 @@ def test_the_settings_of_a_running_pod(cluster):
     before stays."""
     cluster.run("kubectl apply -f docker/manifests/kube-dns.yaml")
     before = mounts_of_skydns(cluster)
-    ((commands),) = blocks(chapter("Settings of a running pod"))
+    ((commands),) = blocks(chapter("configure.md", "Settings of a running pod"))
     cluster.run(*commands)
     pod = cluster.deployment("skydns")["spec"]["template"]["spec"]
     (skydns,) = [one for one in pod["containers"] if one["name"] == "skydns"]
@@ -202,7 +202,7 @@ def test_the_settings_of_a_running_pod(cluster):
 
 def test_the_sidecar_fits_the_pod(cluster):
     """The container that the documents show, beside those of the manifest."""
-    (lines,) = blocks(chapter("Migrate from kube-dns").split("### Keep")[1])
+    (lines,) = blocks(chapter("migrate-from-kube-dns.md", "Keep kube-dns's sidecar"))
     (deployment,) = manifests.of_kind("kube-dns.yaml", "Deployment")
     containers = deployment["spec"]["template"]["spec"]["containers"]
     taken = {port["containerPort"] for one in containers for port in one.get("ports", [])}

@@ -64,7 +64,8 @@ def setting(text: str, name: str) -> str:
 
 
 def test_files_and_modes(installed):
-    documents = ("README.md", "COMPATIBILITY.md", "OPERATING.md", "CHANGELOG.md", "LICENSE")
+    guide = [f"docs/operator/{path.name}" for path in (ROOT / "docs/operator").glob("*.md")]
+    documents = ("README.md", "COMPATIBILITY.md", "CHANGELOG.md", "LICENSE", *guide)
     want = {f"usr/share/doc/kube2sky-skydns/{name}": 0o644 for name in documents}
     for program in PROGRAMS:
         want[f"usr/bin/{program}"] = 0o755

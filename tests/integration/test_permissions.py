@@ -1,4 +1,4 @@
-"""The permissions in etcd that OPERATING.md says are enough, are."""
+"""The permissions in etcd that docs/operator/install.md says are enough, are."""
 
 import pytest
 from etcd_users import add_documented_users

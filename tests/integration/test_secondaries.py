@@ -24,7 +24,7 @@ def test_random_rounds(bare_bed, seed):
 
 @pytest.mark.parametrize("options", [(), (MANY_RECORDS,)])
 def test_bind_and_many_records(bare_bed, options):
-    """Without the option that OPERATING.md names, BIND refuses the zone, and says so in its own log alone."""
+    """Without the option that docs/operator/configure.md names, BIND refuses the zone, and says so in its own log alone."""
     needs("named")
     bare_bed.start_etcd()
     for number in range(101):

@@ -1,4 +1,4 @@
-"""A cluster's records in today's etcd: open, with users who have only the permissions that OPERATING.md names, and those
+"""A cluster's records in today's etcd: open, with users who have only the permissions that the operator's guide names, and those
 over TLS with client certificates. The other tests use the etcd of the machine.
 """
 

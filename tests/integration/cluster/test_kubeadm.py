@@ -1,4 +1,4 @@
-"""OPERATING.md, "From CoreDNS (kubeadm) and back", with the real kubeadm: its commands before, in between and after."""
+"""docs/operator/migrate-from-coredns.md, with the real kubeadm: its commands before, in between and after."""
 
 import json
 import os
@@ -100,7 +100,7 @@ def administrator(tmp_path):
 
 
 def test_kubeadm_takes_no_deployment_of_ours_for_coredns(administrator):
-    look, apply, _, stop, back, remove = blocks(chapter(FROM_COREDNS))
+    look, apply, _, stop, back, remove = blocks(chapter(*FROM_COREDNS))
     before = administrator.service()
     administrator.plan_upgrade()
     printed = administrator.run(*look)
