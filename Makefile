@@ -510,7 +510,8 @@ SYSCONFDIR  ?= /etc
 UNITDIR     ?= $(PREFIX)/lib/systemd/system
 UNITS       := $(wildcard $(PROGRAMS:%=%/*.service) $(PROGRAMS:%=%/*.socket))
 TO_BIN      = $(DESTDIR)$(PREFIX)/bin
-TO_MAN      = $(DESTDIR)$(PREFIX)/share/man/man8
+TO_MAN      = $(DESTDIR)$(PREFIX)/share/man
+MAN_FOLDERS = $(sort $(patsubst .%,man%,$(suffix $(MAN))))
 TO_COMPLETE = $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 TO_DOC      = $(DESTDIR)$(PREFIX)/share/doc/$(PACKAGE)
 TO_UNITS    = $(DESTDIR)$(UNITDIR)
@@ -520,9 +521,9 @@ GUIDE       := $(wildcard docs/operator/*.md)
 
 # Settings files that exist are the administrator's: kept.
 install: all
-	install -d $(TO_BIN) $(TO_MAN) $(TO_COMPLETE) $(TO_DOC)/docs/operator $(TO_UNITS) $(TO_DEFAULTS)
+	install -d $(TO_BIN) $(MAN_FOLDERS:%=$(TO_MAN)/%) $(TO_COMPLETE) $(TO_DOC)/docs/operator $(TO_UNITS) $(TO_DEFAULTS)
 	install -m 755 $(BINARIES) $(TO_BIN)
-	install -m 644 $(MAN) $(TO_MAN)
+	$(foreach m,$(MAN),install -m 644 $(m) $(TO_MAN)/man$(patsubst .%,%,$(suffix $(m))) &&) true
 	install -m 644 $(DOCS) $(TO_DOC)
 	install -m 644 $(GUIDE) $(TO_DOC)/docs/operator
 	@set -e; for unit in $(UNITS); do \
@@ -536,7 +537,7 @@ install: all
 
 # Keeps settings files that were changed.
 uninstall:
-	rm -f $(patsubst %,$(TO_BIN)/%,$(notdir $(BINARIES))) $(patsubst %,$(TO_MAN)/%,$(notdir $(MAN))) $(PROGRAMS:%=$(TO_COMPLETE)/%)
+	rm -f $(patsubst %,$(TO_BIN)/%,$(notdir $(BINARIES))) $(foreach m,$(notdir $(MAN)),$(TO_MAN)/man$(patsubst .%,%,$(suffix $(m)))/$(m)) $(PROGRAMS:%=$(TO_COMPLETE)/%)
 	rm -f $(patsubst %,$(TO_UNITS)/%,$(notdir $(UNITS))) $(DOCS:%=$(TO_DOC)/%) $(GUIDE:%=$(TO_DOC)/%)
 	[ ! -d $(TO_DOC)/docs/operator ] || rmdir -p --ignore-fail-on-non-empty $(TO_DOC)/docs/operator
 	@for p in $(PROGRAMS); do \

@@ -74,7 +74,8 @@ def test_files_and_modes(installed):
         want[f"etc/default/{program}"] = 0o644
     want.update({f"usr/lib/systemd/system/{unit}": 0o644 for unit in UNITS})
     want["usr/bin/corefile-to-skydns"] = 0o755
-    want["usr/share/man/man8/corefile-to-skydns.8"] = 0o644
+    pages = ("man5/skydns.conf.5", "man7/skydns-http.7", "man7/skydns-metrics.7", "man8/corefile-to-skydns.8")
+    want.update({f"usr/share/man/{page}": 0o644 for page in pages})
     assert modes(installed) == want
     for program in (*PROGRAMS, "corefile-to-skydns"):
         shown = subprocess.run([installed / "usr/bin" / program, "-version"], capture_output=True, text=True)

@@ -9,15 +9,11 @@ from pathlib import Path
 import pytest
 from programs import http_get
 from prometheus import PROBE_ERRORS, parse
-from watched import MAN_PAGES, documented_metrics
+from watched import MAN_PAGES, documented_metrics, manual_section
 
 PROGRAMS = tuple(MAN_PAGES)
 # Signals that the C library, libev and the sanitizers catch.
 INTERNAL = {signal.SIGCHLD, signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT}
-
-
-def section(program: str, name: str) -> str:
-    return re.search(rf"^# {name}\n(.*?)(?=^# |\Z)", MAN_PAGES[program].read_text(), re.M | re.S)[1]
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
@@ -35,10 +31,11 @@ def test_every_metric_is_in_the_man_page(running, program):
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_every_path_is_in_the_man_page(running, program):
     """Exactly those with a route in the source, and each replies."""
-    heads = re.findall(r"^\*(/[^*]+)\*", section(program, "HTTP"), re.M)
+    heads = re.findall(r"^\*(/[^*]+)\*", manual_section(program, "HTTP"), re.M)
     documented = {re.split(r"[?]", head)[0] for head in heads}
-    folder = MAN_PAGES[program].parent
-    files = [*folder.rglob("*.c"), *(Path(__file__).parents[2].glob("common/page/*.c") if (folder / "page").is_dir() else ())]
+    root = Path(__file__).resolve().parents[2]
+    folder = root / program
+    files = [*folder.rglob("*.c"), *(root.glob("common/page/*.c") if (folder / "page").is_dir() else ())]
     source = "".join(path.read_text() for path in files)
     routes = set(re.findall(r'(?:\(struct http_route\)\{|add\(pages, )"(/[a-z]+)"', source))
     assert routes and documented == routes | ({"/healthz", "/healthcheck/LABEL"} if program == "exechealthz" else set())
@@ -50,7 +47,7 @@ def test_every_path_is_in_the_man_page(running, program):
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_every_signal_is_in_the_man_page(running, program):
-    heads = [line for line in section(program, "SIGNALS").splitlines() if line.startswith("*")]
+    heads = [line for line in manual_section(program, "SIGNALS").splitlines() if line.startswith("*")]
     documented = {signal.Signals[name] for line in heads for name in re.findall(r"\*(SIG[A-Z]+)\*", line)}
     status = Path(f"/proc/{running[program].pid}/status").read_text()
     mask = int(re.search(r"^SigCgt:\s*(\w+)", status, re.M)[1], 16)
@@ -67,7 +64,7 @@ def test_skydns_own_metrics_are_in_the_man_page(bare_bed, monkeypatch):
     bed.start_skydns()
     text = http_get(f"http://127.0.0.1:{port}/metrics")[1]
     names = set(re.findall(r"^# TYPE skydns_skydns_(\w+)", text, re.M))
-    told = section("skydns", "METRICS")
+    told = manual_section("skydns", "LEGACY METRICS")
     assert len(names) > 4
     assert {name for name in names if name in told} == names
     for name in set(re.findall(r"\bdns_\w+", told)):

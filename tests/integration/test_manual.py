@@ -10,23 +10,24 @@ from pathlib import Path
 
 import pytest
 from bed import BIN_DIR
-from watched import documented_metrics
+from watched import MAN_PAGES, documented_metrics, manual_section
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = ("kube2sky", "skydns", "exechealthz")
+PAGES = (*(Path(source).stem for pages in MAN_PAGES.values() for source in pages), "corefile-to-skydns.8")
 
 
 @pytest.mark.parametrize("width", ["80", "132"])
-@pytest.mark.parametrize("program", PROGRAMS)
-def test_renders_without_a_warning(program, width):
+@pytest.mark.parametrize("page", PAGES)
+def test_renders_without_a_warning(page, width):
     if not shutil.which("man"):
         pytest.skip("no man (Debian package man-db)")
     env = {**os.environ, "LC_ALL": "C.UTF-8", "MANWIDTH": width, "MANROFFSEQ": ""}
-    path = BIN_DIR.parent / "man" / f"{program}.8"
+    path = BIN_DIR.parent / "man" / page
     command = ["man", "--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-Z", str(path)]
     result = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
     assert (result.returncode, result.stderr) == (0, "")
-    assert program in result.stdout
+    assert re.split("[.-]", page)[0] in result.stdout
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
@@ -35,7 +36,7 @@ def test_grep_finds_every_metric(program):
     if not shutil.which("man"):
         pytest.skip("no man (Debian package man-db)")
     env = {**os.environ, "LC_ALL": "C.UTF-8", "MANWIDTH": "80"}
-    path = BIN_DIR.parent / "man" / f"{program}.8"
+    path = BIN_DIR.parent / "man" / ("skydns-metrics.7" if program == "skydns" else f"{program}.8")
     page = subprocess.run(["man", "-l", str(path)], env=env, capture_output=True, text=True, check=True, timeout=60)
     lines = [line.strip().partition("{")[0] for line in page.stdout.splitlines()]
     metrics = documented_metrics(program).keys()
@@ -53,9 +54,7 @@ def variables_in_help(program: str) -> set[str]:
 
 
 def test_every_variable_is_there():
-    page = (ROOT / "skydns/skydns.8.scd").read_text()
-    flags = re.search(r"^# FLAGS\n(.*?)^# ", page, re.M | re.S).group(1)
-    in_page = set(re.findall(r"\*([A-Z_0-9]+)\*(?:[,\]])", flags))
+    in_page = set(re.findall(r"\*([A-Z_0-9]+)\*(?:[,\]])", manual_section("skydns", "FLAGS")))
     assert variables_in_help("skydns") == {name for name in in_page if name.startswith(("SKYDNS_", "ETCD_"))}
     assert not variables_in_help("kube2sky") | variables_in_help("exechealthz")
 
@@ -69,8 +68,7 @@ def test_every_field_is_there():
         field, flag = (re.search(rf'\.{key} = "([a-z0-9_-]+)"', row) for key in ("field", "flag"))
         if field:
             fields[field[1]] = flag and flag[1]
-    page = (ROOT / "skydns/skydns.8.scd").read_text()
-    lines = re.search(r"^\[\[ field\n:- flag\n(.*?)\n\n", page, re.M | re.S)[1].replace("\n:", "").split("\n|")
+    lines = re.search(r"^\[\[ field\n:\[ flag\n(.*?)\n\n", manual_section("skydns", "FIELDS"), re.M | re.S)[1].replace("\n:", "").split("\n|")
     documented = {}
     for line in lines:
         names, _, says = line.lstrip("| ").partition("  ")

@@ -7,13 +7,28 @@ from programs import http_get
 from prometheus import Page
 
 _ROOT = Path(__file__).resolve().parents[2]
-MAN_PAGES = {name: _ROOT / name / f"{name}.8.scd" for name in ("kube2sky", "skydns", "exechealthz")}
+# The source of each page about a program. Of the pages of one program, each section is in one.
+MAN_PAGES = {
+    "kube2sky": ("kube2sky/kube2sky.8.scd",),
+    "skydns": (
+        "skydns/skydns.8.scd",
+        "skydns/skydns.conf.5.scd",
+        "skydns/skydns-metrics.7.scd",
+        "skydns/skydns-http.7.scd",
+    ),
+    "exechealthz": ("exechealthz/exechealthz.8.scd",),
+}
+
+
+def manual_section(program: str, name: str) -> str:
+    pages = "\n".join((_ROOT / path).read_text() for path in MAN_PAGES[program])
+    (text,) = re.findall(rf"^# {name}\n(.*?)(?=^# |\Z)", pages, re.M | re.S)
+    return text
 
 
 def documented_metrics(program: str) -> dict[str, set[str]]:
-    """The names in the METRICS section of its man page, and the labels of each."""
-    text = MAN_PAGES[program].read_text().split("# METRICS\n")[1].split("\n# ")[0]
-    names = re.findall(r"^\*([^*/]+)\*$", text, re.M)
+    """The names in the METRICS section of its man pages, and the labels of each."""
+    names = re.findall(r"^\*([^*/]+)\*$", manual_section(program, "METRICS"), re.M)
     parts = [name.rstrip("}").partition("{") for name in names]
     return {name.removeprefix(f"{program}_"): set(labels.split(",")) - {""} for name, _, labels in parts}
 
