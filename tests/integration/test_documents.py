@@ -23,6 +23,9 @@ DOCUMENTS = (
     *(f"docs/operator/{path.name}" for path in sorted(GUIDE.glob("*.md"))),
 )
 README_WORDS_MOST = 1000
+# Five minutes. One page is for looking up.
+PAGE_WORDS_MOST = 1600
+LOOKED_UP = GUIDE / "messages.md"
 # What a backticked text with a slash must start with to be a path of the tree.
 TREE = ("common", "docker", "docs", "exechealthz", "kube2sky", "proto", "skydns", "tests", ".ci")
 
@@ -97,6 +100,16 @@ def test_every_document_is_checked():
 
 def test_readme_is_short():
     assert len(text("README.md").split()) <= README_WORDS_MOST
+
+
+@pytest.mark.parametrize("page", sorted(set(GUIDE.glob("*.md")) - {LOOKED_UP}), ids=lambda page: page.stem)
+def test_a_page_of_the_guide_is_short(page):
+    assert len(page.read_text().split()) <= PAGE_WORDS_MOST
+
+
+def test_the_guide_lists_its_pages():
+    linked = set(re.findall(r"\]\((\S+\.md)\)", (GUIDE / "README.md").read_text()))
+    assert linked == {page.name for page in GUIDE.glob("*.md")} - {"README.md"}
 
 
 def test_rooms_are_those_of_the_lint():

@@ -66,14 +66,14 @@ def _wrong_cookie(case: Case) -> Answer | None:
 
 @accept("Q6")
 def _any(case: Case) -> Answer | None:
-    """ANY | REFUSED, or HINFO with `-any=hinfo` | NODATA or NXDOMAIN; other domains' forwarded | both: RFC 8482"""
+    """ANY | REFUSED, or HINFO with `-any=hinfo` | NODATA or NXDOMAIN; external names forwarded | both: RFC 8482"""
     is_one = case.rdtype == "ANY" and case.ours.rcode == "REFUSED" and not (case.is_inside and case.theirs.answer)
     return case.with_ours_unchecked() if is_one else None
 
 
 @accept("Q7")
 def _transfer(case: Case) -> Answer | None:
-    """AXFR and IXFR of other domains | REFUSED | forwarded | ours: a resolver transfers nothing"""
+    """AXFR and IXFR of external names | REFUSED | forwarded | ours: a resolver transfers nothing"""
     is_one = case.rdtype in ("AXFR", "IXFR") and not case.is_inside and case.ours.rcode == "REFUSED"
     return case.with_ours_unchecked() if is_one else None
 
@@ -111,7 +111,7 @@ def _long_denial(case: Case) -> Answer | None:
 
 @accept("F4")
 def _aged(case: Case) -> Answer | None:
-    """names asked for before | TTLs count down in the response cache | as they come; so with `cache` | both: the test's
+    """names queried before | TTLs count down in the response cache | as they come; so with `cache` | both: the test's
     CoreDNS has no `cache`, which would hide changes for 30 s"""
     by_data = {(one.owner, one.rdtype, one.data): one.ttl for one in (*case.ours.answer, *case.ours.authority)}
 
@@ -125,7 +125,7 @@ def _aged(case: Case) -> Answer | None:
 
 @accept("F5")
 def _nameservers_reply(case: Case) -> Answer | None:
-    """other domains | the answer alone, no AA | AA, NS and additional records from there | ours: RFC 1035 4.1.1"""
+    """external names | the answer alone, no AA | AA, NS and additional records from there | ours: RFC 1035 4.1.1"""
     told = [{(one.owner, one.rdtype, one.data) for one in answer.answer} for answer in (case.ours, case.theirs)]
     if case.is_inside or not case.is_forwarded or told[0] != told[1] or case.ours.rcode != case.theirs.rcode:
         return None
@@ -153,7 +153,7 @@ def _alias_without_address(case: Case) -> Answer | None:
 
 @accept("X3")
 def _alias_failed(case: Case) -> Answer | None:
-    """ExternalName: nameservers fail to resolve the target | SERVFAIL | CNAME alone | ours: clients would cache "no
+    """ExternalName: upstreams fail to resolve the target | SERVFAIL | CNAME alone | ours: clients would cache "no
     address\""""
     is_failed = case.place.kind == "service" and case.rdtype in ("A", "AAAA") and case.ours.rcode == "SERVFAIL"
     is_alone = case.theirs.rcode == "NOERROR" and {one.rdtype for one in case.theirs.answer} == {"CNAME"}
@@ -347,8 +347,8 @@ def _long_ttl(case: Case) -> Answer | None:
 
 @accept("N6")
 def _name_server(case: Case) -> Answer | None:
-    """NS of the domain; `ns.dns.cluster.local` | `ns.dns`, the address that was asked | the Service whose endpoint
-    CoreDNS is | both: not prescribed"""
+    """NS of the domain; `ns.dns.cluster.local` | `ns.dns`, the address that the query was sent to | the Service whose
+    endpoint CoreDNS is | both: not prescribed"""
     right = {"apex": ("NS", "ns.dns.cluster.local."), "dns": ("A", "127.0.0.1")}.get(case.place.kind, ())
     is_one = [(one.rdtype, one.data) for one in case.ours.answer] == [right]
     return case.with_ours_unchecked() if is_one else None
@@ -411,7 +411,7 @@ def _ptr_of_cluster_ip(case: Case) -> Answer | None:
 
 @accept("R2")
 def _one_ptr(case: Case) -> Answer | None:
-    """PTR of an address that several endpoints have | one name | all | both: who asks takes any of them"""
+    """PTR of an address that several endpoints have | one name | all | both: a client takes any of them"""
     is_one = case.place.kind == "reverse" and case.rdtype == "PTR" and len(case.ours.answer) == 1
     names = {one.name for one in case.view.claims(case.place.ip)} if is_one else set()
     theirs, is_cut = {one.data for one in case.theirs.answer}, "TC" in case.theirs.flags
@@ -451,7 +451,7 @@ def _levelled(case: Case) -> Answer | None:
 
 @accept("H2")
 def _recursion_available(case: Case) -> Answer | None:
-    """every answer | RA | RA only from a nameserver | ours: RFC 1035 4.1.1"""
+    """every answer | RA | RA only from an upstream | ours: RFC 1035 4.1.1"""
     is_one = "RA" in case.ours.flags and case.ours.rcode in ("NOERROR", "NXDOMAIN", "SERVFAIL")
     return replace(case.theirs, flags=case.theirs.flags | {"RA"}) if is_one else None
 

@@ -175,4 +175,4 @@ def judge(case: Case) -> tuple[list[str], Answer]:
 def table() -> list[str]:
     """Lines of Markdown."""
     rows = [f"| {rule.id} | {' | '.join(rule.row)} |" for rule in RULES]
-    return ["| | asked | skydns | CoreDNS | right |", "|---|---|---|---|---|", *rows]
+    return ["| | query | skydns | CoreDNS | right |", "|---|---|---|---|---|", *rows]
