@@ -1,6 +1,8 @@
 #include "common/etcd/etcd_mirror.h"
 
+#include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -29,12 +31,13 @@ static void end_session(struct etcd_mirror *mirror)
     ev_timer_stop(etcd_loop(mirror->etcd), &mirror->retry);
     etcd_store_question_cancel(mirror->question);
     etcd_pages_cancel(mirror->pages);
-    etcd_store_mark_cancel(mirror->mark);
     etcd_watch_stop(mirror->watch);
     etcd_watch_stop(mirror->store_watch);
+    etcd_watch_stop(mirror->serial_watch);
     mirror->question = NULL;
     mirror->watch = NULL;
     mirror->store_watch = NULL;
+    mirror->serial_watch = NULL;
     mirror->is_up = false;
     mirror->is_marked = false;
     etcd_catch_up_end(&mirror->catch_up);
@@ -182,6 +185,12 @@ void etcd_mirror_tell_seen(const struct etcd_mirror *mirror, bool has_read)
     }
 }
 
+/* The store has no key, or one that came with a backup. */
+static bool lacks_key(const struct etcd_mirror *mirror)
+{
+    return mirror->known.id.len == 0 || mirror->is_id_old;
+}
+
 static void on_mark(void *data, bool is_ours, const struct err *err)
 {
     struct etcd_mirror *mirror = data;
@@ -189,7 +198,7 @@ static void on_mark(void *data, bool is_ours, const struct err *err)
     if (!err || mirror->was_mark_refused) {
         etcd_mirror_tell_key(mirror, err);
     }
-    mirror->is_marked = !err;
+    mirror->is_marked = !err && lacks_key(mirror); /* else the event came first */
     mirror->counts.marked += is_ours;
     if (is_ours) {
         log_debug("store id written");
@@ -200,9 +209,36 @@ static void on_mark(void *data, bool is_ours, const struct err *err)
 
 void etcd_mirror_mark_store(struct etcd_mirror *mirror, const struct etcd_compare *condition)
 {
-    if (mirror->is_up && mirror->known.id.len == 0 && !mirror->is_marked) {
-        etcd_store_mark_try(mirror->mark, condition);
+    if (mirror->is_up && lacks_key(mirror) && !mirror->is_marked) {
+        etcd_store_mark_try(mirror->mark, buf_slice(&mirror->known.id), condition);
     }
+}
+
+struct etcd_call *etcd_mirror_txn(struct etcd_mirror *mirror, const struct etcd_txn *txn,
+                                  etcd_txn_cb cb, void *data)
+{
+    struct etcd_compare compares[ETCD_MIRROR_TXN_MAX + 1];
+    struct etcd_op ops[ETCD_MIRROR_TXN_MAX + 1];
+    const struct etcd_txn with_key = {.compares = compares,
+                                      .compare_count = txn->compare_count + 1,
+                                      .ops = ops,
+                                      .op_count = txn->op_count + 1};
+    assert(txn->compare_count <= ETCD_MIRROR_TXN_MAX && txn->op_count <= ETCD_MIRROR_TXN_MAX);
+    if (!mirror->is_up) {
+        return NULL;
+    }
+    if (!mirror->is_id_old || !etcd_store_id_random(mirror->own_id)) {
+        return etcd_watch_txn(mirror->etcd, txn, cb, data);
+    }
+    memcpy(compares, txn->compares, txn->compare_count * sizeof(compares[0]));
+    memcpy(ops, txn->ops, txn->op_count * sizeof(ops[0]));
+    compares[txn->compare_count] = (struct etcd_compare){.target = ETCD_COMPARE_VALUE,
+                                                         .key = buf_slice(&mirror->store_key),
+                                                         .value = buf_slice(&mirror->known.id)};
+    ops[txn->op_count] = (struct etcd_op){.kind = ETCD_OP_PUT,
+                                          .key = buf_slice(&mirror->store_key),
+                                          .value = slice_str(mirror->own_id)};
+    return etcd_watch_txn(mirror->etcd, &with_key, cb, data);
 }
 
 /* ---- Life ---- */
@@ -231,6 +267,20 @@ static void set_range(struct etcd_mirror *mirror, struct slice prefix)
     buf_append_slice(&mirror->shifted_end, slice_str("\xff\xff\xff\xff\xff\xff\xff\xff"));
 }
 
+/* Beside the store key, with another last part. Whoever follows one key alone, and keeps nothing of
+ * an earlier store, has no use for it. */
+static void set_serial_key(struct etcd_mirror *mirror)
+{
+    static const char from[] = "/store", to[] = "/serial";
+    const size_t tail = sizeof(from) - 1;
+    struct slice key = buf_slice(&mirror->store_key);
+    bool is_named_so = key.len > tail && memcmp(key.ptr + key.len - tail, from, tail) == 0;
+    if (is_named_so && (!mirror->config.is_one_key || mirror->config.keeps_old)) {
+        buf_append_slice(&mirror->serial_key, slice_of(key.ptr, key.len - tail));
+        buf_append_slice(&mirror->serial_key, slice_str(to));
+    }
+}
+
 struct etcd_mirror *etcd_mirror_start(struct etcd *etcd, const struct etcd_mirror_config *config)
 {
     struct etcd_mirror *mirror = xcalloc(1, sizeof(*mirror));
@@ -241,6 +291,8 @@ struct etcd_mirror *etcd_mirror_start(struct etcd *etcd, const struct etcd_mirro
     buf_init(&mirror->shifted_end, ETCD_MIRROR_KEY_MAX + 8);
     buf_init(&mirror->store_key, ETCD_MIRROR_KEY_MAX);
     buf_append_slice(&mirror->store_key, config->store_key);
+    buf_init(&mirror->serial_key, ETCD_MIRROR_KEY_MAX);
+    set_serial_key(mirror);
     if (config->is_one_key) {
         set_one_key(mirror, config->prefix);
     } else {
@@ -279,6 +331,7 @@ void etcd_mirror_stop(struct etcd_mirror *mirror)
     buf_fini(&mirror->first_key);
     buf_fini(&mirror->shifted_end);
     buf_fini(&mirror->store_key);
+    buf_fini(&mirror->serial_key);
     free(mirror->range_end);
     free(mirror);
 }

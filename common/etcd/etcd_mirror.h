@@ -13,21 +13,23 @@
  *               │                                 └───────────────────┼───────────┘
  *               └── compacted, behind, silent, old keys to be dropped ┘
  *
- * ASKING (etcd_store_id.h): reads the store key and checks whether the last changes seen are still
- * in the store's history. FOLLOWING: two watches, one on the range, one on the store key.
+ * ASKING (etcd_store_id.h): reads the store key and the serial, and checks whether the last changes
+ * seen are still in the store's history. FOLLOWING: watches on the range and on these two keys.
  *
  * A proxy may hide that etcd is away, was replaced, or no longer feeds our watch. So FOLLOWING
- * looks at the store every few seconds: at its key, and whether the watch has told of its revision
- * (etcd_catch_up_internal.h). If not, it counts the store's keys. As many as the watch has told of:
- * other keys have changed, or perhaps values, and the next session asks; its watch names the range
- * a bit differently, so that a proxy which merges equal watches does not merge it with a dead one.
- * Another number, or that watch silent, too: everything is read, since a second watch from the same
- * revision would cost etcd the same again.
+ * looks at the store every few seconds: at its key, at the serial while old keys are kept, and
+ * whether the watch has told of its revision (etcd_catch_up_internal.h). If not, it counts the
+ * store's keys. As many as the watch has told of: other keys have changed, or perhaps values, and
+ * the next session asks; its watch names the range a bit differently, so that a proxy which merges
+ * equal watches does not merge it with a dead one. Another number, or that watch silent, too:
+ * everything is read, since a second watch from the same revision would cost etcd the same again.
  *
  * Another store (an etcd that came back empty or older) may lack keys that its writer is about to
  * rewrite. With keeps_old set, the owner keeps its old keys and adds those of the new store, until
- * the store is complete (its own store key appears) or stale_max_ms have passed. Then everything is
- * read again, and that publication drops the keys not in the store.
+ * the store is complete or stale_max_ms have passed. Then everything is read again, and that
+ * publication drops the keys not in the store. It is complete once its writer has written the store
+ * key, or the serial (etcd_store_id.h), since it was met; a store that had both when it was met, if
+ * its serial is later than every one of the stores before, since a backup has both, too.
  *
  * The owner sees a sequence of publications, each of one or more whole revisions:
  *
@@ -49,11 +51,11 @@
 
 #include "common/base/attributes.h"
 #include "common/base/slice.h"
+#include "common/etcd/etcd.h"
 #include "common/etcd/etcd_kv.h"
 
 struct buf;
 struct err;
-struct etcd;
 struct etcd_compare;
 struct etcd_mirror;
 
@@ -142,12 +144,20 @@ bool etcd_mirror_saved_with_key(struct slice saved, struct slice id, struct buf 
  * has_read, as the last act. */
 void etcd_mirror_reread(struct etcd_mirror *mirror);
 
-/* Writes the store key if the mirror is following and the store has none: for the writer, once it
- * has written everything. Uses its own transaction on the watched connection, so that the key
- * cannot land in another store than the one found complete; and only if the condition (NULL: none)
- * holds, so that a writer that lost the lead marks nothing. Call it as often as you like; after a
- * failure the loop wakes up when a further call may retry. */
+/* Writes the store key if the mirror is following and the store has none, or has one that came with
+ * a backup restored while the mirror ran: for the writer, once it has written everything. Uses its
+ * own transaction on the watched connection, so that the key cannot land in another store than the
+ * one found complete; and only if the condition (NULL: none) holds, so that a writer that lost the
+ * lead marks nothing. Call it as often as you like; after a failure the loop wakes up when a
+ * further call may retry. */
 void etcd_mirror_mark_store(struct etcd_mirror *mirror, const struct etcd_compare *condition);
+
+/* As etcd_txn, on the watched connection, so that it cannot happen in another store than the one
+ * followed. It replaces a store key that came with a backup, too. At most ETCD_MIRROR_TXN_MAX
+ * compares, and as many operations. NULL: not following, and the callback does not come. */
+enum { ETCD_MIRROR_TXN_MAX = 4 };
+struct etcd_call *etcd_mirror_txn(struct etcd_mirror *mirror, const struct etcd_txn *txn,
+                                  etcd_txn_cb cb, void *data) MUST_CHECK;
 
 /* etcd acknowledged a transaction of the owner with this revision, possibly before the watch
  * delivers it: a store met later with a lower revision is another store. */

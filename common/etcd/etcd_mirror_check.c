@@ -92,6 +92,28 @@ static void count_keys(struct etcd_mirror *mirror)
     mirror->check_call = etcd_watch_range(mirror->etcd, &range, true, on_counted, mirror);
 }
 
+/* Tells whether the writer of a store that is not known to be complete has found it so, also if no
+ * watch tells. */
+static void on_serial(void *data, const struct etcd_range_reply *reply, const struct err *err)
+{
+    struct etcd_mirror *mirror = data;
+    mirror->check_call = NULL;
+    if (err) {
+        etcd_mirror_lose(mirror, err);
+    } else if (reply->count > 0 &&
+               etcd_mirror_is_serial_new(mirror, etcd_serial_of(&reply->kvs[0]))) {
+        etcd_mirror_begin_session(mirror);
+    } else {
+        schedule_next(mirror);
+    }
+}
+
+static void ask_serial(struct etcd_mirror *mirror)
+{
+    const struct etcd_range range = {.key = buf_slice(&mirror->serial_key)};
+    mirror->check_call = etcd_watch_range(mirror->etcd, &range, true, on_serial, mirror);
+}
+
 static void on_reply(void *data, const struct etcd_range_reply *reply, const struct err *err)
 {
     struct etcd_mirror *mirror = data;
@@ -110,6 +132,8 @@ static void on_reply(void *data, const struct etcd_range_reply *reply, const str
         } else {
             count_keys(mirror);
         }
+    } else if (mirror->is_holding && mirror->serial_watch) {
+        ask_serial(mirror);
     } else {
         schedule_next(mirror);
     }

@@ -1,4 +1,5 @@
 /* Watches a mirror's key range, and resumes. */
+#include "common/base/attributes.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/etcd/etcd_link_internal.h"
@@ -98,6 +99,9 @@ static bool is_as_seen(struct etcd_mirror *mirror, const struct etcd_event *even
         is_first ? etcd_digest_check(&mirror->last, mirror->known.revision, events, count)
                  : ETCD_DIGEST_SAME;
     if (verdict == ETCD_DIGEST_SAME) {
+        if (is_first) {
+            etcd_mirror_accept_serial(mirror);
+        }
         return true;
     }
     mirror->is_refuted = verdict == ETCD_DIGEST_OTHER;
@@ -144,7 +148,7 @@ static void on_caught_up(void *data)
     }
 }
 
-/* ---- The store key ---- */
+/* ---- The store key and the serial ---- */
 
 /* It was written or deleted. */
 static void on_store_events(void *data, const struct etcd_event *events, size_t count,
@@ -153,11 +157,12 @@ static void on_store_events(void *data, const struct etcd_event *events, size_t 
     struct etcd_mirror *mirror = data;
     const struct etcd_event *last = &events[count - 1];
     struct slice id = last->kind == ETCD_EVENT_PUT ? last->kv.value : slice_of(NULL, 0);
+    bool is_first = id.len && !mirror->known.id.len;
     (void)revision;
-    if (id.len && mirror->known.id.len && !mirror->is_holding &&
+    if (id.len && !is_first && !mirror->is_holding &&
         !slice_equal(id, buf_slice(&mirror->known.id))) {
-        /* Nobody rewrites it: a proxy went on with another store. Asking settles it, by the old id.
-         */
+        /* It is rewritten only in a restored store; or a proxy went on with another store. Asking
+         * settles it, by the old id. */
         etcd_mirror_begin_session(mirror);
         return;
     }
@@ -166,8 +171,22 @@ static void on_store_events(void *data, const struct etcd_event *events, size_t 
     if (etcd_mirror_ends_holding(mirror, id)) {
         etcd_mirror_want_read(mirror, ETCD_MIRROR_COMPLETE);
         etcd_mirror_begin_session(mirror);
+    } else if (is_first && mirror->serial_key.len) {
+        etcd_mirror_begin_session(mirror); /* from now on, its serial counts */
     }
     etcd_mirror_tell_seen(mirror, false); /* may end this watch */
+}
+
+/* It was written: perhaps its writer has found the store complete, perhaps a proxy went on with
+ * another store. Asking settles that, too. A writer that is replacing the store key asks after
+ * that. */
+static void on_serial_events(void *data, const struct etcd_event *events UNUSED,
+                             size_t count UNUSED, int64_t revision UNUSED)
+{
+    struct etcd_mirror *mirror = data;
+    if (!mirror->is_marked && !etcd_store_mark_is_under_way(mirror->mark)) {
+        etcd_mirror_begin_session(mirror);
+    }
 }
 
 static void on_store_up(void *data)
@@ -185,7 +204,7 @@ static void on_store_watch_end(void *data, const struct err *err)
     }
 }
 
-/* ---- Both watches ---- */
+/* ---- All watches ---- */
 
 /* To a watch that misses nothing etcd sends nothing. If it could have missed something, it starts
  * at the last change seen: that change comes again, and the response tells how far it reaches.
@@ -221,6 +240,9 @@ void etcd_mirror_follow(struct etcd_mirror *mirror, int64_t store_revision, int6
         .on_end = on_store_watch_end,
         .data = mirror,
     };
+    struct etcd_watch_config serial = store;
+    serial.key = buf_slice(&mirror->serial_key);
+    serial.on_events = on_serial_events;
     mirror->phase = PHASE_FOLLOWING;
     mirror->is_replaying =
         mirror->last.revision > 0 && range.start_revision == mirror->last.revision;
@@ -232,6 +254,9 @@ void etcd_mirror_follow(struct etcd_mirror *mirror, int64_t store_revision, int6
     mirror->watch = etcd_watch_start(mirror->etcd, &range);
     if (store_revision > 0) { /* else we may not read it */
         mirror->store_watch = etcd_watch_start(mirror->etcd, &store);
+    }
+    if (mirror->can_read_serial) {
+        mirror->serial_watch = etcd_watch_start(mirror->etcd, &serial);
     }
     etcd_mirror_check_begin(mirror);
 }

@@ -3,7 +3,7 @@
  *     etcd_mirror.c         sessions, reading everything, writing the store key
  *     etcd_mirror_store.c   what is known of the store: whether to read or to follow, whether the
  *                           keys of an earlier store are held, and what of it outlives the process
- *     etcd_mirror_follow.c  the two watches
+ *     etcd_mirror_follow.c  the watches
  *     etcd_mirror_check.c   whether the store is still there, and the watch alive
  *
  * Nobody else includes it. Each field stands with the part that writes it; who else does is
@@ -43,6 +43,7 @@ struct etcd_mirror {
     struct etcd_mirror_config config;
     struct buf first_key; /* where the range starts */
     struct buf store_key;
+    struct buf serial_key; /* empty: of no interest */
     char *range_end;
     size_t range_end_len;
     struct buf shifted_end; /* another end of the range: above every key, and not range_end */
@@ -68,8 +69,9 @@ struct etcd_mirror {
 
     struct etcd_store_mark *mark;
     bool was_mark_refused;
-    bool is_marked;   /* we wrote the store key; etcd_mirror_follow.c resets it at its event */
-    bool is_key_told; /* reported: the store key cannot be read or written */
+    bool is_marked; /* we wrote the store key; etcd_mirror_follow.c resets it at its event */
+    char own_id[ETCD_STORE_ID_SIZE]; /* that etcd_mirror_txn last tried to write; "" = none */
+    bool is_key_told;                /* reported: the store key cannot be read or written */
 
     /* ---- etcd_mirror_store.c ---- */
 
@@ -83,18 +85,25 @@ struct etcd_mirror {
     bool is_seen_compacted; /* the last change seen is: it cannot be watched again */
     bool is_other;          /* another store than `known`; etcd_mirror_follow.c resets it */
     char reason[160];       /* why it is another */
+    bool is_complete;       /* its writer has found it complete, as the answer tells */
+    bool can_read_serial;   /* likewise */
+    struct etcd_serial asked_serial; /* likewise, of a store that seems the same */
+    bool is_id_old;                  /* its key came with a copy of an earlier store */
 
     /* Holding the keys of an earlier store */
     bool is_holding;
     int64_t held_since_ms;
     bool is_overdue;       /* held for stale_max_ms */
-    struct buf doubted_id; /* their store's key, which a copy of that store has, too */
+    struct buf doubted_id; /* the key that the new store had, or, without one, their store's, which
+                              a copy of that store has, too */
+    struct etcd_serial doubted_serial; /* which the new store had; not of an earlier life */
     ev_timer stale;
 
     /* ---- etcd_mirror_follow.c ---- */
 
     struct etcd_watch *watch; /* FOLLOWING */
     struct etcd_watch *store_watch;
+    struct etcd_watch *serial_watch;
     struct etcd_digest last; /* of the newest change followed; etcd_mirror_store.c resets it
                               * after a full read, saves and loads it */
     bool is_replaying;       /* `watch` begins with that revision */
@@ -147,6 +156,12 @@ void etcd_mirror_ask(struct etcd_mirror *mirror);
 
 /* Whether a store key with this value ends the holding of an earlier store's keys. */
 bool etcd_mirror_ends_holding(const struct etcd_mirror *mirror, struct slice id);
+
+/* It is the same store indeed: its serial counts. */
+void etcd_mirror_accept_serial(struct etcd_mirror *mirror);
+
+/* Whether a writer has written this serial since the store was met. */
+bool etcd_mirror_is_serial_new(const struct etcd_mirror *mirror, struct etcd_serial serial);
 
 /* Whether the read about to begin is to keep keys that the store lacks. */
 bool etcd_mirror_keeps_old(const struct etcd_mirror *mirror);

@@ -11,11 +11,41 @@
 
 /* Whether its writer has marked it complete. The store key of a store whose keys we hold proves
  * nothing: a copy of that store has it, too. */
-static bool is_complete(const struct etcd_mirror *mirror, struct slice id)
+static bool is_marked_complete(const struct etcd_mirror *mirror, struct slice id)
 {
     bool is_known = mirror->is_other && slice_equal(id, buf_slice(&mirror->known.id));
     bool is_doubted = mirror->is_holding && slice_equal(id, buf_slice(&mirror->doubted_id));
     return id.len > 0 && !is_known && !is_doubted;
+}
+
+bool etcd_mirror_is_serial_new(const struct etcd_mirror *mirror, struct etcd_serial serial)
+{
+    return mirror->is_holding && mirror->doubted_serial.is_there
+               ? serial.is_there && serial.value != mirror->doubted_serial.value
+               : etcd_serial_is_after(serial, mirror->known.serial);
+}
+
+/* By both keys. A store that is met may have come from any backup, whose key we perhaps never saw:
+ * its serial tells more. */
+static bool is_found_complete(const struct etcd_mirror *mirror,
+                              const struct etcd_store_answer *answer, bool is_met)
+{
+    const struct etcd_serial latest = mirror->known.serial;
+    if (is_met && answer->serial.is_there && latest.is_there) {
+        return etcd_serial_is_after(answer->serial, latest);
+    }
+    return is_marked_complete(mirror, answer->id) ||
+           (!is_met && etcd_mirror_is_serial_new(mirror, answer->serial));
+}
+
+static struct etcd_serial later_serial(struct etcd_serial a, struct etcd_serial b)
+{
+    return !a.is_there || etcd_serial_is_after(b, a) ? b : a;
+}
+
+void etcd_mirror_accept_serial(struct etcd_mirror *mirror)
+{
+    mirror->known.serial = later_serial(mirror->known.serial, mirror->asked_serial);
 }
 
 /* From now on, as if it had begun held_ms ago. */
@@ -36,10 +66,12 @@ static void hold_since(struct etcd_mirror *mirror, int64_t held_ms)
 
 static void hold(struct etcd_mirror *mirror)
 {
-    if (!mirror->is_holding || mirror->known.id.len) { /* else keep the doubted id */
+    const struct buf *id = mirror->fresh.id.len ? &mirror->fresh.id : &mirror->known.id;
+    if (!mirror->is_holding || id->len) { /* else keep the doubted id */
         buf_clear(&mirror->doubted_id);
-        buf_append_slice(&mirror->doubted_id, buf_slice(&mirror->known.id));
+        buf_append_slice(&mirror->doubted_id, buf_slice(id));
     }
+    mirror->doubted_serial = mirror->fresh.serial;
     log_debug("holding the keys of an earlier store",
               LOG_INT("stale_max_ms", mirror->config.stale_max_ms));
     hold_since(mirror, 0);
@@ -50,6 +82,7 @@ static void let_go(struct etcd_mirror *mirror)
     if (mirror->is_holding) {
         log_debug("releasing the keys of an earlier store",
                   LOG_INT("held_ms", clock_monotonic_ms() - mirror->held_since_ms));
+        mirror->is_id_old = false;
     }
     mirror->is_holding = false;
     mirror->is_overdue = false;
@@ -70,14 +103,21 @@ static void on_stale(struct ev_loop *loop, ev_timer *w, int events)
 
 bool etcd_mirror_ends_holding(const struct etcd_mirror *mirror, struct slice id)
 {
-    return mirror->is_holding && is_complete(mirror, id);
+    return mirror->is_holding && is_marked_complete(mirror, id);
 }
 
 bool etcd_mirror_keeps_old(const struct etcd_mirror *mirror)
 {
     return mirror->config.keeps_old &&
            (mirror->is_other || (mirror->is_holding && !mirror->is_overdue)) &&
-           !is_complete(mirror, buf_slice(&mirror->fresh.id));
+           !mirror->is_complete;
+}
+
+static void set_id_old(struct etcd_mirror *mirror)
+{
+    bool is_same = slice_equal(buf_slice(&mirror->fresh.id), buf_slice(&mirror->known.id));
+    mirror->is_id_old = mirror->is_other ? mirror->fresh.id.len > 0 && !mirror->is_complete
+                                         : mirror->is_id_old && is_same;
 }
 
 void etcd_mirror_was_read(struct etcd_mirror *mirror)
@@ -87,6 +127,8 @@ void etcd_mirror_was_read(struct etcd_mirror *mirror)
     } else if (mirror->is_other) {
         hold(mirror);
     }
+    set_id_old(mirror);
+    mirror->fresh.serial = later_serial(mirror->known.serial, mirror->fresh.serial);
     mirror->last = (struct etcd_digest){.revision = 0};
     mirror->is_refuted = false;
     struct etcd_evidence before = mirror->known;
@@ -105,7 +147,6 @@ static void on_other(struct etcd_mirror *mirror, const struct etcd_store_answer 
         (void)snprintf(mirror->reason, sizeof(mirror->reason),
                        "it made other changes at revision %lld", (long long)mirror->last.revision);
     }
-    mirror->is_other = true;
     etcd_mirror_want_read(mirror, ETCD_MIRROR_OTHER_STORE);
     mirror->read.cause = ETCD_MIRROR_OTHER_STORE;
 }
@@ -115,9 +156,14 @@ static void on_same(struct etcd_mirror *mirror, const struct etcd_store_answer *
     if (mirror->must_read && mirror->read.cause == ETCD_MIRROR_OTHER_STORE) {
         mirror->read.cause = ETCD_MIRROR_UNCERTAIN; /* we briefly reached another store */
     }
-    etcd_evidence_set_id(&mirror->known, answer->id); /* it may have got a key since */
-    if (etcd_mirror_ends_holding(mirror, answer->id)) {
+    if (mirror->is_holding && mirror->is_complete) {
         etcd_mirror_want_read(mirror, ETCD_MIRROR_COMPLETE);
+    }
+    if (!slice_equal(answer->id, buf_slice(&mirror->known.id))) { /* written since */
+        mirror->counts.marked +=
+            mirror->own_id[0] && slice_equal(answer->id, slice_str(mirror->own_id));
+        mirror->is_id_old = mirror->is_marked = false;
+        etcd_evidence_set_id(&mirror->known, answer->id);
     }
     if (answer->newest - mirror->known.revision > ETCD_MIRROR_LAG_MAX) {
         etcd_mirror_want_read(mirror, ETCD_MIRROR_LAG);
@@ -141,13 +187,16 @@ static void on_answer(void *data, const struct etcd_store_answer *answer, const 
         etcd_mirror_lose(mirror, err);
         return;
     }
-    mirror->is_other = false;
+    const enum etcd_store_verdict verdict = mirror->is_refuted ? ETCD_STORE_OTHER : answer->verdict;
+    mirror->is_other = verdict == ETCD_STORE_OTHER;
+    mirror->is_complete = is_found_complete(mirror, answer, verdict != ETCD_STORE_SAME);
+    mirror->can_read_serial = answer->can_read_serial;
     log_debug("store id seen", LOG_SLICE("id", answer->id), LOG_STR("verdict", answer->reason),
               LOG_INT("revision", answer->revision));
     if (answer->key_err || answer->id.len || !mirror->was_mark_refused) {
         etcd_mirror_tell_key(mirror, answer->key_err);
     }
-    switch (mirror->is_refuted ? ETCD_STORE_OTHER : answer->verdict) {
+    switch (verdict) {
     case ETCD_STORE_SAME:
         on_same(mirror, answer);
         break;
@@ -166,12 +215,17 @@ static void on_answer(void *data, const struct etcd_store_answer *answer, const 
         etcd_evidence_clear(&mirror->fresh);
         mirror->fresh.revision = answer->revision;
         etcd_evidence_set_id(&mirror->fresh, answer->id);
+        mirror->fresh.serial = answer->serial;
         etcd_mirror_read_all(mirror);
     } else {
         mirror->counts.resumed++;
+        mirror->asked_serial = answer->serial;
         log_debug("resuming without a full read", LOG_INT("revision", mirror->known.revision));
         mirror->is_seen_compacted = answer->is_seen_compacted;
         etcd_mirror_follow(mirror, answer->revision, answer->newest);
+        if (!mirror->is_replaying) {
+            etcd_mirror_accept_serial(mirror);
+        }
     }
 }
 
@@ -182,9 +236,11 @@ void etcd_mirror_ask(struct etcd_mirror *mirror)
     mirror->question = etcd_store_ask(
         mirror->etcd, &(struct etcd_store_ask){
                           .store_key = buf_slice(&mirror->store_key),
+                          .serial_key = buf_slice(&mirror->serial_key),
                           .range = buf_slice(&mirror->first_key),
                           .range_end = slice_of(mirror->range_end, mirror->range_end_len),
                           .evidence = &mirror->known,
+                          .is_key_old = mirror->is_id_old,
                           .cb = on_answer,
                           .data = mirror,
                       });
@@ -228,6 +284,7 @@ bool etcd_mirror_save(const struct etcd_mirror *mirror, struct buf *out)
         .revision = known->revision,
         .written = known->written,
         .id = buf_slice(&known->id),
+        .serial = known->serial,
         .put = witness_kv(&known->put),
         .del = witness_kv(&known->del),
         /* All other causes show again. */
@@ -262,6 +319,7 @@ static void load(struct etcd_mirror *mirror, struct slice bytes)
     mirror->known.revision = saved.revision;
     mirror->known.written = saved.written;
     etcd_evidence_set_id(&mirror->known, saved.id);
+    mirror->known.serial = saved.serial;
     etcd_evidence_put(&mirror->known, &saved.put);
     etcd_evidence_del(&mirror->known, saved.del.key, saved.del.mod_revision);
     mirror->last = saved.last;

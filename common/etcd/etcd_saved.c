@@ -7,7 +7,15 @@
 /* Raised when the bytes mean something else. */
 enum { FORMAT = 1 };
 
-enum { HAS_PUT = 1, HAS_DEL = 2, WANTS_READ = 4, IS_HOLDING = 8, HAS_LAST = 16, FLAGS = 31 };
+enum {
+    HAS_PUT = 1,
+    HAS_DEL = 2,
+    WANTS_READ = 4,
+    IS_HOLDING = 8,
+    HAS_LAST = 16,
+    HAS_SERIAL = 32,
+    FLAGS = 63,
+};
 
 /* Of each text: an etcd request, as for the evidence (etcd_store_id.c). */
 enum { BYTES_MAX = 2 << 20 };
@@ -17,10 +25,10 @@ static const int64_t time_max_s = (int64_t)1000 * 366 * 86400;
 
 void etcd_saved_append(const struct etcd_saved *saved, struct buf *out)
 {
-    unsigned flags = (saved->put.mod_revision ? HAS_PUT : 0) |
-                     (saved->del.mod_revision ? HAS_DEL : 0) |
-                     (saved->wants_read ? WANTS_READ : 0) | (saved->is_holding ? IS_HOLDING : 0) |
-                     (saved->last.revision ? HAS_LAST : 0);
+    unsigned flags =
+        (saved->put.mod_revision ? HAS_PUT : 0) | (saved->del.mod_revision ? HAS_DEL : 0) |
+        (saved->wants_read ? WANTS_READ : 0) | (saved->is_holding ? IS_HOLDING : 0) |
+        (saved->last.revision ? HAS_LAST : 0) | (saved->serial.is_there ? HAS_SERIAL : 0);
     buf_append_u8(out, FORMAT);
     buf_append_u8(out, (uint8_t)flags);
     buf_append_u64(out, (uint64_t)saved->revision);
@@ -41,6 +49,9 @@ void etcd_saved_append(const struct etcd_saved *saved, struct buf *out)
         buf_append_u64(out, (uint64_t)saved->last.revision);
         buf_append_u64(out, saved->last.puts);
         buf_append_u64(out, saved->last.dels);
+    }
+    if (flags & HAS_SERIAL) {
+        buf_append_u64(out, saved->serial.value);
     }
     if (flags & IS_HOLDING) {
         buf_append_u64(out, (uint64_t)saved->held_ms);
@@ -106,6 +117,10 @@ bool etcd_saved_read(struct slice bytes, struct etcd_saved *ret_saved)
         saved.last.puts = reader_u64(&r);
         saved.last.dels = reader_u64(&r);
     }
+    if (flags & HAS_SERIAL) {
+        saved.serial.is_there = true;
+        saved.serial.value = (uint32_t)number(&r, 0, UINT32_MAX);
+    }
     saved.wants_read = flags & WANTS_READ;
     saved.is_holding = flags & IS_HOLDING;
     if (saved.is_holding) {
@@ -130,6 +145,7 @@ bool etcd_mirror_saved_with_key(struct slice bytes, struct slice id, struct buf 
         return false;
     }
     saved.id = id;
+    saved.serial = (struct etcd_serial){.is_there = false}; /* the other domain's */
     etcd_saved_append(&saved, out);
     return true;
 }

@@ -11,6 +11,7 @@
 #include "common/base/buf.h"
 #include "common/base/slice.h"
 #include "common/etcd/etcd_kv.h"
+#include "common/etcd/etcd_store_id.h"
 
 /* ---- The last revision, as a number ---- */
 
@@ -50,10 +51,11 @@ struct etcd_saved {
     struct etcd_kv put;      /* a witness each (etcd_store_id.h), none newer than `revision`; */
     struct etcd_kv del;      /* mod_revision 0 = none */
     struct etcd_digest last; /* revision 0 = none */
-    bool wants_read;         /* the owner wanted a read that has not begun */
-    bool is_holding;         /* keys of an earlier store; else what follows is empty */
-    int64_t held_ms;         /* for how long, when saved */
-    int64_t saved_s;         /* then, Unix time */
+    struct etcd_serial serial;
+    bool wants_read; /* the owner wanted a read that has not begun */
+    bool is_holding; /* keys of an earlier store; else what follows is empty */
+    int64_t held_ms; /* for how long, when saved */
+    int64_t saved_s; /* then, Unix time */
     struct slice doubted_id;
 };
 

@@ -38,6 +38,28 @@ bool etcd_store_id_random(char ret_id[ETCD_STORE_ID_SIZE])
     return true;
 }
 
+/* ---- The serial ---- */
+
+/* Ten digits at most: 2^32. */
+struct etcd_serial etcd_serial_of(const struct etcd_kv *kv)
+{
+    const struct slice text = kv->value;
+    uint64_t base = 0;
+    bool is_number = text.len > 0 && text.len <= 10;
+    for (size_t i = 0; i < text.len && is_number; i++) {
+        is_number = text.ptr[i] >= '0' && text.ptr[i] <= '9';
+        base = base * 10 + (uint64_t)(text.ptr[i] - '0');
+    }
+    return (struct etcd_serial){.is_there = is_number && base <= UINT32_MAX,
+                                .value = (uint32_t)base + (uint32_t)kv->mod_revision};
+}
+
+bool etcd_serial_is_after(struct etcd_serial a, struct etcd_serial b)
+{
+    uint32_t ahead = a.value - b.value;
+    return a.is_there && b.is_there && ahead != 0 && ahead < UINT32_C(1) << 31;
+}
+
 /* ---- Evidence ---- */
 
 static void witness_init(struct etcd_witness *witness)
@@ -76,6 +98,7 @@ void etcd_evidence_init(struct etcd_evidence *evidence)
 {
     evidence->revision = 0;
     evidence->written = 0;
+    evidence->serial = (struct etcd_serial){.is_there = false};
     buf_init(&evidence->id, WITNESS_BYTES_MAX);
     witness_init(&evidence->put);
     witness_init(&evidence->del);
@@ -92,6 +115,7 @@ void etcd_evidence_clear(struct etcd_evidence *evidence)
 {
     evidence->revision = 0;
     evidence->written = 0;
+    evidence->serial = (struct etcd_serial){.is_there = false};
     buf_clear(&evidence->id);
     evidence->put.mod_revision = 0;
     evidence->del.mod_revision = 0;
@@ -128,6 +152,8 @@ struct etcd_store_question {
     int64_t revision;
     int64_t newest;
     struct buf id;
+    struct etcd_serial serial;
+    bool can_read_serial;
     struct err key_err; /* code 0: the store key was read */
     struct err refusal; /* of a witness, while the range read is in flight */
     bool is_compacted;  /* a witness was, and nothing else proves as much */
@@ -158,6 +184,8 @@ static void answer(struct etcd_store_question *question, enum etcd_store_verdict
         .newest = question->newest,
         .is_seen_compacted = question->is_seen_compacted,
         .id = buf_slice(&question->id),
+        .serial = question->serial,
+        .can_read_serial = question->can_read_serial,
         .reason = question->reason,
         .key_err = question->key_err.code ? &question->key_err : NULL,
     };
@@ -340,7 +368,8 @@ static void judge_key(struct etcd_store_question *question)
     if (known->revision == 0) {
         answer(question, ETCD_STORE_UNKNOWN);
     } else if (!question->key_err.code && known->id.len &&
-               !slice_equal(buf_slice(&known->id), buf_slice(&question->id))) {
+               !slice_equal(buf_slice(&known->id), buf_slice(&question->id)) &&
+               !(question->ask.is_key_old && question->id.len > 0)) {
         SAY(question, question->id.len ? "the store key changed" : "the store key is gone");
         answer(question, ETCD_STORE_OTHER);
     } else if (question->revision && question->revision < reached) {
@@ -352,6 +381,32 @@ static void judge_key(struct etcd_store_question *question)
     } else {
         ask_del(question);
     }
+}
+
+static void on_serial(void *data, const struct etcd_range_reply *reply, const struct err *err)
+{
+    struct etcd_store_question *question = data;
+    question->call = NULL;
+    if (err && err->code != ERR_REFUSED) {
+        fail(question, err);
+        return;
+    }
+    note_newest(question, reply);
+    question->can_read_serial = !err;
+    if (reply && reply->count > 0) {
+        question->serial = etcd_serial_of(&reply->kvs[0]);
+    }
+    judge_key(question);
+}
+
+/* As it was when the store key was read. */
+static void ask_serial(struct etcd_store_question *question)
+{
+    const struct etcd_range range = {
+        .key = question->ask.serial_key,
+        .revision = question->revision,
+    };
+    question->call = etcd_watch_range(question->etcd, &range, true, on_serial, question);
 }
 
 static void on_key(void *data, const struct etcd_range_reply *reply, const struct err *err)
@@ -372,7 +427,11 @@ static void on_key(void *data, const struct etcd_range_reply *reply, const struc
     if (reply && reply->count > 0) {
         buf_append_slice(&question->id, reply->kvs[0].value);
     }
-    judge_key(question);
+    if (question->id.len > 0 && question->ask.serial_key.len > 0) {
+        ask_serial(question);
+    } else {
+        judge_key(question);
+    }
 }
 
 struct etcd_store_question *etcd_store_ask(struct etcd *etcd, const struct etcd_store_ask *ask)

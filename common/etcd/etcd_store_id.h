@@ -7,6 +7,10 @@
  * everything else, and the last changes seen, each of which always reads the same at its own
  * revision (until compacted) in its own store.
  *
+ * A backup has the store key, too: it tells stores apart, but not whether a restored one is
+ * complete. The serial tells that: the key beside it, which kube2sky writes at its start, as a new
+ * leader and in another store, always later than before, once it has written everything else.
+ *
  * Same loop and thread as the etcd asked. */
 #ifndef COMMON_ETCD_ETCD_STORE_ID_H
 #define COMMON_ETCD_ETCD_STORE_ID_H
@@ -34,6 +38,19 @@ char *etcd_store_key(struct slice domain);
 enum { ETCD_STORE_ID_SIZE = 33 };
 bool etcd_store_id_random(char ret_id[ETCD_STORE_ID_SIZE]) MUST_CHECK;
 
+/* ---- The serial ---- */
+
+/* The key's number plus the revision that wrote it (kube2sky/reconcile/serial_key_internal.h). */
+struct etcd_serial {
+    bool is_there; /* else it is unknown: no such key, no number, or it may not be read */
+    uint32_t value;
+};
+
+struct etcd_serial etcd_serial_of(const struct etcd_kv *kv);
+
+/* Both are there, and a comes after b, RFC 1982. */
+bool etcd_serial_is_after(struct etcd_serial a, struct etcd_serial b);
+
 /* ---- Evidence: plain data ---- */
 
 struct etcd_witness { /* a put or a delete seen earlier */
@@ -45,9 +62,10 @@ struct etcd_witness { /* a put or a delete seen earlier */
 };
 
 struct etcd_evidence {
-    int64_t revision; /* the store is known up to it; 0 = not at all */
-    int64_t written;  /* the newest revision of an acknowledged transaction; 0 = none */
-    struct buf id;    /* the store key's value; empty: no store key */
+    int64_t revision;          /* the store is known up to it; 0 = not at all */
+    int64_t written;           /* the newest revision of an acknowledged transaction; 0 = none */
+    struct buf id;             /* the store key's value; empty: no store key */
+    struct etcd_serial serial; /* the latest of this store and earlier ones, once complete */
     struct etcd_witness put;
     struct etcd_witness del; /* only key and mod_revision */
 };
@@ -79,6 +97,8 @@ struct etcd_store_answer {
     int64_t newest;            /* the newest revision the store has told of; 0 if of none */
     bool is_seen_compacted;    /* SAME, but the last change seen cannot be watched again */
     struct slice id;           /* the store key's value now, borrowed; empty: none */
+    struct etcd_serial serial; /* then; only of a store that has a store key */
+    bool can_read_serial;      /* likewise */
     const char *reason;        /* of the verdict, for the log; borrowed */
     const struct err *key_err; /* why the store key may not be read, borrowed; `id` is then the
                                   known one unless the store is another. NULL: it was read */
@@ -93,17 +113,19 @@ typedef void (*etcd_store_cb)(void *data, const struct etcd_store_answer *answer
 
 struct etcd_store_ask {
     struct slice store_key;
-    struct slice range; /* the mirrored range, named when permission is missing */
+    struct slice serial_key; /* empty: of no interest */
+    struct slice range;      /* the mirrored range, named when permission is missing */
     struct slice range_end;
     const struct etcd_evidence *evidence; /* must not change until cb */
-    etcd_store_cb cb;                     /* once, never from inside etcd_store_ask */
+    bool is_key_old;  /* the store key came with a backup: its writer is about to replace it */
+    etcd_store_cb cb; /* once, never from inside etcd_store_ask */
     void *data;
 };
 
 /* Asks the member that the watch link is connected to (connecting first if needed) for the store
- * key and for the evidence at its revisions: two to four small Ranges on one connection. A store
- * key that may not be read (other writers' stores) counts as none. The slices are borrowed until
- * cb. */
+ * key, the serial and the evidence at its revisions: two to five small Ranges on one connection. A
+ * store key or serial that may not be read (other writers' stores) counts as none. The slices are
+ * borrowed until cb. */
 struct etcd_store_question *etcd_store_ask(struct etcd *etcd, const struct etcd_store_ask *ask);
 
 /* Only before cb was called; unnecessary afterwards. NULL is fine. */

@@ -41,7 +41,9 @@ struct etcd_store_mark *etcd_store_mark_new(struct etcd *etcd, struct slice stor
 void etcd_store_mark_free(struct etcd_store_mark *mark)
 {
     if (mark) {
-        etcd_store_mark_cancel(mark);
+        if (mark->call) {
+            etcd_call_cancel(mark->call);
+        }
         ev_timer_stop(etcd_loop(mark->etcd), &mark->retry);
         free(mark);
     }
@@ -53,7 +55,8 @@ static void on_txn(void *data, const struct etcd_txn_reply *reply, const struct 
     struct err unmet;
     mark->call = NULL;
     if (!err && !reply->succeeded && mark->is_conditional) {
-        (void)err_set(&unmet, ERR_CANCELED, "the store has a key, or the condition did not hold");
+        (void)err_set(&unmet, ERR_CANCELED,
+                      "the store has another key, or the condition did not hold");
         err = &unmet; /* err is reported through cb, not returned */
     }
     if (err) {
@@ -66,15 +69,17 @@ static void on_txn(void *data, const struct etcd_txn_reply *reply, const struct 
     mark->cb(mark->data, reply && reply->succeeded, err);
 }
 
-void etcd_store_mark_try(struct etcd_store_mark *mark, const struct etcd_compare *condition)
+void etcd_store_mark_try(struct etcd_store_mark *mark, struct slice old,
+                         const struct etcd_compare *condition)
 {
     char id[ETCD_STORE_ID_SIZE];
     if (mark->call || ev_is_active(&mark->retry) || !etcd_store_id_random(id)) {
         return;
     }
     struct etcd_compare compares[2] = {{
-        .target = ETCD_COMPARE_CREATE_REVISION, /* 0: it does not exist */
+        .target = old.len ? ETCD_COMPARE_VALUE : ETCD_COMPARE_CREATE_REVISION,
         .key = mark->store_key,
+        .value = old, /* else revision 0: it does not exist */
     }};
     mark->is_conditional = condition != NULL;
     if (condition) {
@@ -88,14 +93,6 @@ void etcd_store_mark_try(struct etcd_store_mark *mark, const struct etcd_compare
     const struct etcd_txn txn = {
         .compares = compares, .compare_count = condition ? 2 : 1, .ops = &put, .op_count = 1};
     mark->call = etcd_watch_txn(mark->etcd, &txn, on_txn, mark);
-}
-
-void etcd_store_mark_cancel(struct etcd_store_mark *mark)
-{
-    if (mark->call) {
-        etcd_call_cancel(mark->call);
-        mark->call = NULL;
-    }
 }
 
 bool etcd_store_mark_is_under_way(const struct etcd_store_mark *mark)

@@ -1,5 +1,6 @@
-/* Writes the store key (etcd_store_id.h) into a store that has none, for etcd_mirror_mark_store: in
- * its own transaction, on the watched connection. Same loop and thread as its etcd. */
+/* Writes the store key (etcd_store_id.h) into a store that has none or an old one, for
+ * etcd_mirror_mark_store: in its own transaction, on the watched connection. Same loop and thread
+ * as its etcd. */
 #ifndef COMMON_ETCD_ETCD_STORE_MARK_INTERNAL_H
 #define COMMON_ETCD_ETCD_STORE_MARK_INTERNAL_H
 
@@ -19,15 +20,13 @@ typedef void (*etcd_store_mark_cb)(void *data, bool is_ours, const struct err *e
 /* The key is borrowed. */
 struct etcd_store_mark *etcd_store_mark_new(struct etcd *etcd, struct slice store_key,
                                             etcd_store_mark_cb cb, void *data);
-void etcd_store_mark_free(struct etcd_store_mark *mark); /* NULL is fine */
+void etcd_store_mark_free(struct etcd_store_mark *mark); /* NULL is fine; cb does not come */
 
-/* Writes a new random id unless the store has a key, and only if the condition (NULL: none) holds.
- * With a condition, an existing key is reported as an error, ERR_CANCELED, like a failed condition.
- * Does nothing while an attempt is in flight, or too soon after a failure. */
-void etcd_store_mark_try(struct etcd_store_mark *mark, const struct etcd_compare *condition);
-
-/* Cancels an attempt in flight, without the callback. */
-void etcd_store_mark_cancel(struct etcd_store_mark *mark);
+/* Writes a new random id if the store's is `old` (empty: it has none), and only if the condition
+ * (NULL: none) holds. With a condition, another key is reported as an error, ERR_CANCELED, like a
+ * failed condition. Does nothing while an attempt is in flight, or too soon after a failure. */
+void etcd_store_mark_try(struct etcd_store_mark *mark, struct slice old,
+                         const struct etcd_compare *condition);
 
 bool etcd_store_mark_is_under_way(const struct etcd_store_mark *mark);
 

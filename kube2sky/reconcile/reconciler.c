@@ -142,12 +142,11 @@ static void finish_drain(struct reconciler *r)
 static void mark_store(struct reconciler *r)
 {
     struct etcd_mirror *mirror = r->feeds[KEY_FEED_RECORDS].mirror;
-    const struct etcd_mirror_counts counts = etcd_mirror_counts(mirror);
     struct etcd_compare condition;
     if (r->leader) {
         condition = leader_condition(r->leader);
     }
-    if (serial_key_turn(r->serial_key, counts.revision, r->leader ? &condition : NULL)) {
+    if (serial_key_turn(r->serial_key, mirror, r->leader ? &condition : NULL)) {
         etcd_mirror_mark_store(mirror, r->leader ? &condition : NULL);
     }
 }

@@ -109,6 +109,12 @@ void reconciler_find_orphans(struct reconciler *r)
 
 /* ---- The mirror's events ---- */
 
+/* Readers may be sure that it is: they wait for the serial. */
+static bool may_be_another_store(enum etcd_mirror_cause cause)
+{
+    return cause == ETCD_MIRROR_UNCERTAIN || cause == ETCD_MIRROR_COMPACTED;
+}
+
 static void on_full_begin(void *data, const struct etcd_mirror_read *read)
 {
     struct key_feed *feed = data;
@@ -119,6 +125,9 @@ static void on_full_begin(void *data, const struct etcd_mirror_read *read)
         serial_key_other_store(r->serial_key, feed->revision);
         reconciler_forget_history(r);
         etcd_calls_elsewhere(r->config.etcd); /* they may still reach the old store */
+    }
+    if (feed == &r->feeds[KEY_FEED_RECORDS] && may_be_another_store(read->cause)) {
+        serial_key_rewrite(r->serial_key);
     }
     feed->is_mid_publication = true;
     feed->is_mid_read = true;

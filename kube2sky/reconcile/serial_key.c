@@ -12,6 +12,7 @@
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd.h"
+#include "common/etcd/etcd_mirror.h"
 #include "common/etcd/etcd_store_id.h"
 
 /* Revisions that readers may have seen of a lost store, and this process not. */
@@ -112,7 +113,9 @@ static void read_key(struct serial_key *k)
     k->call = etcd_range(k->config.etcd, &range, on_read, k);
 }
 
-static void write_key(struct serial_key *k, uint32_t base, const struct etcd_compare *condition)
+/* In the store that was found complete, or not at all: readers trust a store because of it. */
+static void write_key(struct serial_key *k, struct etcd_mirror *mirror, uint32_t base,
+                      const struct etcd_compare *condition)
 {
     char text[16];
     (void)snprintf(text, sizeof(text), "%" PRIu32, base); /* fits */
@@ -127,7 +130,7 @@ static void write_key(struct serial_key *k, uint32_t base, const struct etcd_com
     const struct etcd_txn txn = {
         .compares = compares, .compare_count = condition ? 2 : 1, .ops = &put, .op_count = 1};
     k->wanted = base;
-    k->call = etcd_txn(k->config.etcd, &txn, on_written, k);
+    k->call = etcd_mirror_txn(mirror, &txn, on_written, k);
 }
 
 /* What readers can have given in this store and those before. False: nothing is known. */
@@ -150,8 +153,10 @@ static void note_leader(struct serial_key *k, const struct etcd_compare *conditi
     }
 }
 
-bool serial_key_turn(struct serial_key *k, int64_t revision, const struct etcd_compare *condition)
+bool serial_key_turn(struct serial_key *k, struct etcd_mirror *mirror,
+                     const struct etcd_compare *condition)
 {
+    const int64_t revision = etcd_mirror_counts(mirror).revision;
     uint32_t reached;
     if (k->call || ev_is_active(&k->retry)) {
         return false;
@@ -161,10 +166,18 @@ bool serial_key_turn(struct serial_key *k, int64_t revision, const struct etcd_c
         read_key(k);
     } else if (k->state == READ) {
         bool is_any = find_reached(k, revision, &reached);
-        write_key(k, serial_base_next(clock_wall_s(), revision, is_any ? &reached : NULL),
+        write_key(k, mirror, serial_base_next(clock_wall_s(), revision, is_any ? &reached : NULL),
                   condition);
     }
     return k->state == SETTLED;
+}
+
+void serial_key_rewrite(struct serial_key *k)
+{
+    if (k->call) {
+        etcd_call_cancel(STEAL(k->call));
+    }
+    k->state = DUE;
 }
 
 void serial_key_other_store(struct serial_key *k, int64_t revision)
@@ -174,11 +187,8 @@ void serial_key_other_store(struct serial_key *k, int64_t revision)
         k->last = reached + UNSEEN_MAX;
         k->has_last = true;
     }
-    if (k->call) {
-        etcd_call_cancel(STEAL(k->call));
-    }
     k->has_base = false;
-    k->state = DUE;
+    serial_key_rewrite(k);
 }
 
 bool serial_key_is_busy(const struct serial_key *k)

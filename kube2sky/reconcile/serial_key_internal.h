@@ -1,7 +1,8 @@
 /* The key `/kube2sky/<domain>/serial`: a decimal number (see the end), which a store
  * gets before its store key. Read and written anew once everything else is written, at each start,
  * by each new leader, and in another store: from then on, serials are after the clock, whatever
- * became of etcd meanwhile.
+ * became of etcd meanwhile. Readers that had seen another store know by it that this one is
+ * complete (etcd_store_id.h).
  *
  * Written only on the condition that nobody else has, and that this process leads. What etcd
  * refuses is told once and then left: the store key does not wait for it. On the main loop. */
@@ -16,6 +17,7 @@
 #include "common/etcd/etcd_txn.h"
 
 struct etcd;
+struct etcd_mirror;
 struct serial_key;
 
 struct serial_key_config {
@@ -30,10 +32,13 @@ void serial_key_free(struct serial_key *key); /* NULL is fine */
 /* The store is another one than before, which had this revision. */
 void serial_key_other_store(struct serial_key *key, int64_t revision);
 
-/* Everything is written, and this process may write: reads or writes what is due. `revision`:
- * that of the store. `condition`: of the leader, or NULL. True: the store key may be written now.
- */
-bool serial_key_turn(struct serial_key *key, int64_t revision,
+/* It may be another one: the serial is written anew once everything else is written. */
+void serial_key_rewrite(struct serial_key *key);
+
+/* Everything is written, and this process may write: reads or writes what is due, into the store
+ * that the mirror follows. `condition`: of the leader, or NULL. True: the store key may be written
+ * now. */
+bool serial_key_turn(struct serial_key *key, struct etcd_mirror *mirror,
                      const struct etcd_compare *condition) MUST_CHECK;
 
 /* A request is under way. */

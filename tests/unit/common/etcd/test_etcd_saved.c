@@ -24,6 +24,7 @@ static struct etcd_saved full(void)
                 .version = 5},
         .del = {.key = slice_str("/s/b"), .mod_revision = 899},
         .last = {.revision = 898, .puts = UINT64_MAX, .dels = 1},
+        .serial = {.is_there = true, .value = UINT32_MAX},
         .wants_read = true,
         .is_holding = true,
         .held_ms = 1500,
@@ -59,6 +60,7 @@ static void test_all_comes_back(void **state)
     assert_int_equal(back.del.mod_revision, 899);
     assert_int_equal(back.last.revision, 898);
     assert_true(back.last.puts == UINT64_MAX && back.last.dels == 1);
+    assert_true(back.serial.is_there && back.serial.value == UINT32_MAX);
     assert_true(back.wants_read && back.is_holding);
     assert_int_equal(back.held_ms, 1500);
     assert_int_equal(back.saved_s, 1800000000);
@@ -67,7 +69,7 @@ static void test_all_comes_back(void **state)
     saved = (struct etcd_saved){.revision = 1};
     assert_true(round_trip(&saved, &back));
     assert_int_equal(back.put.mod_revision + back.del.mod_revision + back.last.revision, 0);
-    assert_false(back.wants_read || back.is_holding);
+    assert_false(back.wants_read || back.is_holding || back.serial.is_there);
 }
 
 /* No writer makes these; a watch from them would never see an event. */
@@ -112,9 +114,9 @@ static void test_cut_off_longer_or_of_another_format(void **state)
     bytes.data[0]++; /* the format */
     assert_false(etcd_saved_read(buf_slice(&bytes), &back));
     bytes.data[0]--;
-    bytes.data[1] |= 32; /* an unknown flag */
+    bytes.data[1] |= 64; /* an unknown flag */
     assert_false(etcd_saved_read(buf_slice(&bytes), &back));
-    bytes.data[1] &= 31;
+    bytes.data[1] &= 63;
     buf_append_char(&bytes, '\0');
     assert_false(etcd_saved_read(buf_slice(&bytes), &back));
     buf_fini(&bytes);
