@@ -58,6 +58,31 @@ def test_etcd_emptied_behind_the_proxy(proxied):
         bed.wait_visible(made, time.monotonic(), "everything written again after", CHECK_S + 4)
 
 
+def test_etcd_restored_behind_the_proxy(proxied):
+    """From a copy that has the store key of before, and lacks what was changed since. The proxy is restarted, as
+    OPERATING.md says.
+    """
+    bed, proxy = proxied
+    store, copy = bed.folder / "etcd", bed.folder / "copy"
+    bed.etcd_program.kill()
+    shutil.copytree(store, copy)
+    bed.start_etcd()
+    with bed.under_load():
+        bed.wait_visible(bed.change(), time.monotonic(), "a change that the copy lacks", CHECK_S)
+        bed.etcd_program.kill()
+        proxy.program.kill()
+        shutil.rmtree(store)
+        shutil.copytree(copy, store)
+        made = bed.change()
+        bed.start_etcd()
+        proxy.start()
+        bed.wait_visible(made, time.monotonic(), "everything written again after", CHECK_S + 4)
+        for watched in bed.watched:
+            watched.wait_strict(200)
+    reads = [line for line in bed.skydns.lines if "records reread" in line]
+    assert "stale-max" not in "".join(reads)
+
+
 def test_compacted_while_the_proxy_is_cut_off(cut_off):
     """The proxy's watch of etcd ends for all its readers. It may let those that return first wait at the dead one."""
     bed, peer = cut_off
