@@ -184,7 +184,8 @@ static void write_writer(struct metrics_page *page, const struct reconciler_stat
     metrics_counter(page, "keys_written_total",
                     "Keys put, counted when the transaction is acknowledged.", stats->keys_written);
     metrics_counter(page, "store_keys_written_total",
-                    "Store keys written: one into each etcd that had none, once it was complete.",
+                    "Store keys written: one into each etcd that had none, or that of a backup, "
+                    "once it was complete.",
                     stats->mirror.marked);
     metrics_counter(page, "keys_deleted_total",
                     "Keys deleted, counted when the transaction is acknowledged.",
