@@ -3,17 +3,13 @@
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "common/base/cleanup.h"
 #include "common/base/xalloc.h"
+#include "tests/support/unit_test.h"
 
 struct certs_ca {
     EVP_PKEY *key;

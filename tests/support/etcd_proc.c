@@ -4,11 +4,8 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,12 +15,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/xalloc.h"
 #include "tests/support/loopback.h"
+#include "tests/support/unit_test.h"
 
 /* How long a start may take on a busy machine, and how often to poll meanwhile. */
 enum { START_LIMIT_MS = 60000, ASK_INTERVAL_MS = 20 };
@@ -299,9 +295,6 @@ static bool run(struct etcd_proc *proc)
 
 static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
-    (void)st;
-    (void)type;
-    (void)ftw;
     return remove(path);
 }
 

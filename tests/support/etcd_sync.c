@@ -1,14 +1,10 @@
 #include "tests/support/etcd_sync.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/base/xalloc.h"
+#include "tests/support/unit_test.h"
 
 static const ev_tstamp limit_s = 60.0;
 
@@ -20,7 +16,6 @@ struct wait {
 
 static void on_limit(struct ev_loop *loop, ev_timer *w, int events)
 {
-    (void)events;
     ((struct wait *)w->data)->is_late = true;
     ev_break(loop, EVBREAK_ALL);
 }
@@ -29,7 +24,6 @@ static void on_limit(struct ev_loop *loop, ev_timer *w, int events)
 static void on_prepare(struct ev_loop *loop, ev_prepare *w, int events)
 {
     const struct wait *wait = w->data;
-    (void)events;
     if (wait->done(wait->data)) {
         ev_break(loop, EVBREAK_ALL);
     }

@@ -1,15 +1,12 @@
 #include "tests/support/few_descriptors.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
+
+#include "tests/support/unit_test.h"
 
 static rlim_t limit_before;
 

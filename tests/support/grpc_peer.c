@@ -1,8 +1,5 @@
 #include "tests/support/grpc_peer.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,11 +7,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "common/base/xalloc.h"
 #include "tests/support/h2_bytes.h"
 #include "tests/support/loopback.h"
+#include "tests/support/unit_test.h"
 
 /* Requests of tests are short; at most one read is buffered. */
 enum { IN_MAX = 1 << 20, READ_SIZE = 65536 };
@@ -91,8 +87,6 @@ static void take_input(struct connection *c)
 static void on_readable(struct ev_loop *loop, ev_io *w, int events)
 {
     struct connection *c = w->data;
-    (void)loop;
-    (void)events;
     ssize_t n = recv(w->fd, buf_reserve(&c->in, READ_SIZE), READ_SIZE, MSG_DONTWAIT);
     if (n <= 0) {
         connection_end(c);
@@ -107,7 +101,6 @@ static void on_acceptable(struct ev_loop *loop, ev_io *w, int events)
     struct grpc_peer *peer = w->data;
     struct connection *c = xcalloc(1, sizeof(*c));
     int fd = accept4(w->fd, NULL, NULL, SOCK_CLOEXEC);
-    (void)events;
     assert_true(fd >= 0);
     c->peer = peer;
     buf_init(&c->in, IN_MAX);
@@ -197,7 +190,4 @@ void grpc_peer_yes(struct buf *out, uint32_t stream, bool is_long)
 
 void grpc_peer_silence(struct buf *out, uint32_t stream, bool is_long)
 {
-    (void)out;
-    (void)stream;
-    (void)is_long;
 }

@@ -1,11 +1,8 @@
 #include "tests/support/h2_bytes.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/support/unit_test.h"
 
 enum { FRAME_HEADER = 9 };
 

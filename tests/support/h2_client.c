@@ -1,12 +1,9 @@
 #include "tests/support/h2_client.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/support/unit_test.h"
 
 enum { BYTES_MAX = 32 << 20 };
 

@@ -1,14 +1,11 @@
 #include "tests/support/h2_replies.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <nghttp2/nghttp2.h>
 
 #include "tests/support/h2_bytes.h"
+#include "tests/support/unit_test.h"
 
 enum { BYTES_MAX = 1 << 20 };
 

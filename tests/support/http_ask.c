@@ -2,14 +2,10 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #include "tests/support/loopback.h"
+#include "tests/support/unit_test.h"
 
 enum { ATTEMPTS = 100, PATIENCE_MS = 60000, REPLY_MAX = 32 * 1024 * 1024 };
 
@@ -58,8 +54,6 @@ static void start_thread(pthread_t *ret_thread, struct asking *a)
 
 static void on_done(struct ev_loop *loop, ev_async *done, int events)
 {
-    (void)done;
-    (void)events;
     ev_break(loop, EVBREAK_ONE);
 }
 

@@ -1,13 +1,10 @@
 #include "tests/support/log_capture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "tests/support/unit_test.h"
 
 void log_capture_begin(struct log_capture *capture)
 {

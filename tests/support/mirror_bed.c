@@ -1,17 +1,13 @@
 #include "tests/support/mirror_bed.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/base/buf.h"
 #include "common/base/xalloc.h"
 #include "tests/support/etcd_sync.h"
+#include "tests/support/unit_test.h"
 
 struct mirror_bed bed;
 struct mirror_owner owner;
@@ -25,17 +21,13 @@ static struct etcd *client(void)
 int mirror_bed_start(void **state)
 {
     static const char *const quick[] = {"--heartbeat-interval=10", "--election-timeout=100", NULL};
-    (void)state;
     bed.loop = ev_loop_new(EVFLAG_AUTO);
-    if (!etcd_proc_missing()) {
-        bed.proc = etcd_proc_start_with(quick);
-    }
+    bed.proc = etcd_proc_start_with(quick);
     return 0;
 }
 
 int mirror_bed_stop(void **state)
 {
-    (void)state;
     etcd_proc_free(bed.proc);
     ev_loop_destroy(bed.loop);
     return 0;
@@ -43,7 +35,6 @@ int mirror_bed_stop(void **state)
 
 int mirror_bed_each(void **state)
 {
-    (void)state;
     memset(&owner, 0, sizeof(owner));
     if (bed.proc) {
         bed.etcd = client();
@@ -64,7 +55,6 @@ int mirror_bed_each_in_new_store(void **state)
 
 int mirror_bed_each_end(void **state)
 {
-    (void)state;
     etcd_free(bed.etcd);
     etcd_free(bed.writer);
     bed.etcd = bed.writer = NULL;
@@ -85,7 +75,6 @@ size_t owner_find(size_t from, size_t to, struct slice key)
 
 static void on_full_begin(void *data, const struct etcd_mirror_read *read)
 {
-    (void)data;
     owner.keeps_old = read->keeps_old;
     owner.cause = read->cause;
     assert_true((read->reason[0] != '\0') == (read->cause == ETCD_MIRROR_OTHER_STORE));
@@ -101,7 +90,6 @@ static void on_full_begin(void *data, const struct etcd_mirror_read *read)
 static void on_put(void *data, const struct etcd_kv *kv)
 {
     size_t from = owner.is_full_read ? owner.full_from : 0;
-    (void)data;
     owner.value_bytes += kv->value.len;
     owner.newest_put = kv->mod_revision > owner.newest_put ? kv->mod_revision : owner.newest_put;
     if (owner.between_pages) {
@@ -121,7 +109,6 @@ static void on_put(void *data, const struct etcd_kv *kv)
 static void on_del(void *data, struct slice key, int64_t revision)
 {
     size_t i = owner_find(0, owner.count, key);
-    (void)data;
     assert_false(owner.is_full_read);
     assert_true(revision > owner.revision);
     assert_true(i < owner.count); /* these tests only delete existing keys */
@@ -131,7 +118,6 @@ static void on_del(void *data, struct slice key, int64_t revision)
 
 static void on_commit(void *data, int64_t revision, bool full)
 {
-    (void)data;
     assert_true(full == owner.is_full_read);
     assert_true(full ? revision >= owner.revision || owner.cause == ETCD_MIRROR_OTHER_STORE
                      : revision > owner.revision);
@@ -162,7 +148,6 @@ static void on_commit(void *data, int64_t revision, bool full)
 
 static void on_store_key_seen(void *data, struct slice id, bool has_read)
 {
-    (void)data;
     (void)snprintf(owner.store_key, sizeof(owner.store_key), "%.*s", (int)id.len, id.ptr);
     owner.has_read_key = has_read;
     owner.fulls_at_key = owner.fulls;
@@ -170,7 +155,6 @@ static void on_store_key_seen(void *data, struct slice id, bool has_read)
 
 static void on_state(void *data, const struct err *err)
 {
-    (void)data;
     if (err) {
         owner.downs++;
         owner.down = *err;
@@ -181,7 +165,6 @@ static void on_state(void *data, const struct err *err)
 
 static void on_caught_up(void *data)
 {
-    (void)data;
     assert_false(owner.is_full_read);
     assert_true(owner.ups > owner.caught_ups); /* once a session, after it is up */
     owner.caught_ups++;
@@ -215,25 +198,21 @@ struct etcd_mirror *bed_mirror(const char *prefix, int64_t page_size)
 
 static bool has_revision(const void *data)
 {
-    (void)data;
     return owner.revision >= owner.want_revision;
 }
 
 static bool has_fulls(const void *data)
 {
-    (void)data;
     return owner.fulls >= owner.want_fulls;
 }
 
 static bool has_ups(const void *data)
 {
-    (void)data;
     return owner.ups >= owner.want_ups;
 }
 
 bool bed_is_down(const void *data)
 {
-    (void)data;
     return owner.downs > 0;
 }
 
@@ -267,7 +246,6 @@ void bed_wait_ups(unsigned ups)
 
 static bool is_caught_up(const void *data)
 {
-    (void)data;
     return etcd_mirror_counts(bed.mirror).is_caught_up;
 }
 

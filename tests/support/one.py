@@ -17,8 +17,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PATTERNS = ("unit/**/test_*.c", "fuzz/*/fuzz_*.c", "integration/**/test_*.py")
-# What defines a test in a file; cmocka's set-up functions return int.
-TESTS = {".c": r"^static void (\w+)\(void \*\*", ".py": r"^ *def (test_\w+)\("}
+# What defines a test in a file.
+TESTS = {".c": r"^UNIT_TEST(?:_IN)?\((\w+)", ".py": r"^ *def (test_\w+)\("}
 NEAR_MAX = 8
 
 

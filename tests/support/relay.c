@@ -1,20 +1,17 @@
 #include "tests/support/relay.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "common/base/xalloc.h"
 #include "tests/support/loopback.h"
+#include "tests/support/unit_test.h"
 
 /* A client under test has a connection or two and opens another for each that is cut. */
 enum { PAIRS_MAX = 64 };

@@ -1,14 +1,11 @@
 #include "tests/support/scripted_nameserver.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "tests/support/loopback.h"
+#include "tests/support/unit_test.h"
 
 /* A port that is free for TCP is rarely in use for UDP. */
 enum { ATTEMPTS = 100 };
@@ -57,8 +54,6 @@ static void count_try(struct scripted_nameserver *ns)
 static void on_query(struct ev_loop *loop, ev_io *io, int revents)
 {
     struct scripted_nameserver *ns = io->data;
-    (void)loop;
-    (void)revents;
     ns->client.len = sizeof(ns->client.v6);
     ssize_t n =
         recvfrom(io->fd, ns->message, sizeof(ns->message), 0, &ns->client.sa, &ns->client.len);
@@ -85,8 +80,6 @@ void scripted_nameserver_close_connection(struct scripted_nameserver *ns)
 static void on_tcp_bytes(struct ev_loop *loop, ev_io *io, int revents)
 {
     struct scripted_nameserver *ns = io->data;
-    (void)loop;
-    (void)revents;
     ssize_t n = recv(io->fd, ns->message + ns->len, sizeof(ns->message) - ns->len, 0);
     if (n <= 0) {
         scripted_nameserver_close_connection(ns);
@@ -106,7 +99,6 @@ static void on_tcp_bytes(struct ev_loop *loop, ev_io *io, int revents)
 static void on_connection(struct ev_loop *loop, ev_io *io, int revents)
 {
     struct scripted_nameserver *ns = io->data;
-    (void)revents;
     scripted_nameserver_close_connection(ns);
     int fd = accept(io->fd, NULL, NULL);
     if (fd >= 0) {

@@ -3,9 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "tests/support/unit_test.h"
 
 /* ---- The folder ---- */
 
@@ -30,9 +27,6 @@ void tls_folder_make(struct tls_folder *folder)
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *where)
 {
-    (void)st;
-    (void)type;
-    (void)where;
     return remove(path);
 }
 

@@ -1,14 +1,10 @@
 #include "tests/support/skydns/corefile_rows.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "skydns/corefile/translate_internal.h"
+#include "tests/support/unit_test.h"
 
 static const char *corefile_variable(const char *name)
 {

@@ -1,16 +1,12 @@
 #include "tests/support/skydns/lease_bed.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "common/dns/record_json.h"
 #include "common/etcd/etcd_lease.h"
 #include "tests/support/skydns/records.h"
 #include "tests/support/test_clock.h"
+#include "tests/support/unit_test.h"
 
 enum { CALL_TIMEOUT_MS = 60000 };
 
@@ -29,7 +25,6 @@ const struct store *leases_commit(void)
 
 static void on_changed(void *data)
 {
-    (void)data;
     leases_bed.changes++;
     leases_commit();
 }
@@ -105,7 +100,6 @@ uint32_t leases_ttl_of(const char *text)
 
 static bool is_changed(const void *data)
 {
-    (void)data;
     return leases_bed.changes >= leases_bed.want_changes;
 }
 
@@ -117,7 +111,6 @@ void leases_wait_for_change(void)
 
 bool leases_is_nothing_asked(const void *data)
 {
-    (void)data;
     return lease_table_counts(leases_bed.table).asking == 0;
 }
 
@@ -125,17 +118,13 @@ bool leases_is_nothing_asked(const void *data)
 
 int leases_start(void **state)
 {
-    (void)state;
     leases_bed.loop = ev_loop_new(EVFLAG_AUTO);
-    if (!etcd_proc_missing()) {
-        leases_bed.proc = etcd_proc_start();
-    }
+    leases_bed.proc = etcd_proc_start();
     return 0;
 }
 
 int leases_stop(void **state)
 {
-    (void)state;
     etcd_proc_free(leases_bed.proc);
     ev_loop_destroy(leases_bed.loop);
     return 0;
@@ -155,7 +144,6 @@ void leases_new_table(void)
 
 int leases_each(void **state)
 {
-    (void)state;
     if (!leases_bed.proc) {
         return 0;
     }
@@ -172,7 +160,6 @@ int leases_each(void **state)
 
 int leases_each_end(void **state)
 {
-    (void)state;
     test_clock_run();
     lease_table_free(leases_bed.table);
     outage_fini(&leases_bed.outage);

@@ -1,15 +1,11 @@
 #include "tests/support/skydns/snapshot_copy.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "skydns/snapshot/snapshot_file.h"
+#include "tests/support/unit_test.h"
 
 void snapshot_copy(struct snapshot_image *image, struct snapshot_content *ret_content)
 {

@@ -1,13 +1,10 @@
 #include "exechealthz/dns_message.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/support/unit_test.h"
 
 enum { ID = 0x1234 };
 
@@ -17,9 +14,8 @@ static const struct dns_question question = {
     .type = DNS_TYPE_SRV,
 };
 
-static void test_query(void **state)
+UNIT_TEST(test_query)
 {
-    (void)state;
     static const uint8_t want[] = {0x12, 0x34, 1,   0, 0,   1, 0, 0,  0, 0, 0,
                                    0,    1,    'a', 1, 'b', 0, 0, 33, 0, 1};
     uint8_t query[DNS_QUERY_MAX];
@@ -27,9 +23,8 @@ static void test_query(void **state)
     assert_memory_equal(query, want, sizeof(want));
 }
 
-static void test_longest_query(void **state)
+UNIT_TEST(test_longest_query)
 {
-    (void)state;
     struct dns_question longest = {.type = DNS_TYPE_A, .name = {.len = 1}};
     uint8_t query[DNS_QUERY_MAX];
     while (dname_prepend(&longest.name, slice_str("x"))) {
@@ -42,9 +37,8 @@ static void test_longest_query(void **state)
 #define RECORD   "\xc0\x0c\0\1\0\1\0\0\0\x1e\0\4\x0a\0\0\1"
 #define BYTES(s) (const uint8_t *)(s), sizeof(s) - 1
 
-static void test_reply(void **state)
+UNIT_TEST(test_reply)
 {
-    (void)state;
     static const struct {
         const char *name;
         const uint8_t *bytes;
@@ -126,9 +120,8 @@ static void test_reply(void **state)
     }
 }
 
-static void test_words(void **state)
+UNIT_TEST(test_words)
 {
-    (void)state;
     uint16_t type = 0;
     assert_true(dns_question_type(slice_str("aaaa"), &type));
     assert_int_equal(type, DNS_TYPE_AAAA);
@@ -138,15 +131,4 @@ static void test_words(void **state)
         dns_question_type(slice_str("HTTPS"), &type)); /* a valid type, but of no use to probes */
     assert_false(dns_question_type(slice_str("TYPE1"), &type));
     assert_int_equal(type, DNS_TYPE_AAAA);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_query),
-        cmocka_unit_test(test_longest_query),
-        cmocka_unit_test(test_reply),
-        cmocka_unit_test(test_words),
-    };
-    return cmocka_run_group_tests_name("exechealthz dns_message", tests, NULL, NULL);
 }

@@ -1,18 +1,14 @@
 /* dns_probe against a scripted UDP server on the same loop. */
 #include "exechealthz/dns_probe.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "tests/support/unit_test.h"
 
 enum {
     LONG_MS = 3600 * 1000, /* never elapses in a test */
@@ -36,9 +32,6 @@ struct fixture {
 
 static void give_up(struct ev_loop *loop, ev_timer *w, int events)
 {
-    (void)loop;
-    (void)w;
-    (void)events;
     fail_msg("timed out after %d s", PATIENCE_S);
 }
 
@@ -63,8 +56,6 @@ static void on_query(struct ev_loop *loop, ev_io *w, int events)
     static const char record[] = "\xc0\x0c\0\1\0\1\0\0\0\x1e\0\4\x0a\0\0\1";
     struct fixture *f = w->data;
     struct addr from = {.len = sizeof(from.v6)};
-    (void)loop;
-    (void)events;
     ssize_t n = recvfrom(w->fd, f->last_query, sizeof(f->last_query), 0, &from.sa, &from.len);
     assert_int_equal(n, DNS_HEADER_SIZE + QUESTION_LEN);
     f->queries++;
@@ -127,6 +118,15 @@ static int teardown(void **state)
     return 0;
 }
 
+static int before_tests(void **state)
+{
+    log_set_level(LOG_LEVEL_ERROR);
+    return 0;
+}
+
+UNIT_TESTS_EACH(setup, teardown)
+UNIT_TESTS_ONCE(before_tests, NULL)
+
 static struct dns_probe_config config_of(const struct fixture *f)
 {
     return (struct dns_probe_config){
@@ -161,7 +161,7 @@ static const char *text_of(struct fixture *f, bool wants_json, int64_t later_ms,
     return buf_cstr(&reply);
 }
 
-static void test_results(void **state)
+UNIT_TEST(test_results)
 {
     struct fixture *f = *state;
     static const struct {
@@ -196,7 +196,7 @@ static void test_results(void **state)
     }
 }
 
-static void test_nobody_there(void **state)
+UNIT_TEST(test_nobody_there)
 {
     struct fixture *f = *state;
     struct dns_probe_config config = config_of(f);
@@ -214,7 +214,7 @@ static void test_nobody_there(void **state)
     }
 }
 
-static void test_timeout(void **state)
+UNIT_TEST(test_timeout)
 {
     struct fixture *f = *state;
     struct dns_probe_config config = config_of(f);
@@ -228,7 +228,7 @@ static void test_timeout(void **state)
     }
 }
 
-static void test_lost_query_is_sent_again(void **state)
+UNIT_TEST(test_lost_query_is_sent_again)
 {
     struct fixture *f = *state;
     const struct dns_probe_config config = config_of(f);
@@ -240,7 +240,7 @@ static void test_lost_query_is_sent_again(void **state)
     assert_int_equal(dns_probe_counts(f->probe)->failures, 0);
 }
 
-static void test_before_the_first_run(void **state)
+UNIT_TEST(test_before_the_first_run)
 {
     struct fixture *f = *state;
     struct dns_probe_config config = config_of(f);
@@ -261,7 +261,7 @@ static void test_before_the_first_run(void **state)
     assert_true(ok);
 }
 
-static void test_old_result_counts_no_more(void **state)
+UNIT_TEST(test_old_result_counts_no_more)
 {
     struct fixture *f = *state;
     const struct dns_probe_config config = config_of(f);
@@ -274,7 +274,7 @@ static void test_old_result_counts_no_more(void **state)
 }
 
 /* Each run is a new query: a new ID, and its descriptor is closed afterwards. */
-static void test_many_runs(void **state)
+UNIT_TEST(test_many_runs)
 {
     struct fixture *f = *state;
     const struct dns_probe_config config = config_of(f);
@@ -299,19 +299,4 @@ static void test_many_runs(void **state)
     int after = dup(0);
     assert_int_equal(after, before);
     close(after);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_results, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_nobody_there, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_timeout, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_lost_query_is_sent_again, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_before_the_first_run, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_old_result_counts_no_more, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_many_runs, setup, teardown),
-    };
-    log_set_level(LOG_LEVEL_ERROR);
-    return cmocka_run_group_tests_name("exechealthz dns_probe", tests, NULL, NULL);
 }

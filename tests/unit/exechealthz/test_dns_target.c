@@ -1,17 +1,13 @@
 #include "exechealthz/dns_target.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/support/unit_test.h"
 
-static void test_taken(void **state)
+UNIT_TEST(test_taken)
 {
-    (void)state;
     static const struct {
         const char *text, *label, *name;
         uint16_t type;
@@ -51,9 +47,8 @@ static void test_taken(void **state)
     }
 }
 
-static void test_names_of_certificates(void **state)
+UNIT_TEST(test_names_of_certificates)
 {
-    (void)state;
     static const struct {
         const char *text, *tls_name, *server;
     } cases[] = {
@@ -86,9 +81,8 @@ static void assert_refused(const char *text, const char *expected)
 }
 
 /* One character more than fits. */
-static void test_long_parts(void **state)
+UNIT_TEST(test_long_parts)
 {
-    (void)state;
     char text[1024], filler[DNS_PATH_MAX + 1];
     memset(filler, 'x', sizeof(filler));
     int fits = DNS_PATH_MAX - 2; /* behind the slash */
@@ -106,9 +100,8 @@ static void test_long_parts(void **state)
     assert_refused(text, "an IP address");
 }
 
-static void test_refused(void **state)
+UNIT_TEST(test_refused)
 {
-    (void)state;
     static const struct {
         const char *text, *expected;
     } cases[] = {
@@ -158,9 +151,8 @@ static void assert_request(const char *flag, const char *want)
     buf_fini(&out);
 }
 
-static void test_requests_over_https(void **state)
+UNIT_TEST(test_requests_over_https)
 {
-    (void)state;
 #define REQUEST(path, host)                                                      \
     "POST " path " HTTP/1.1\r\nHost: " host "\r\nAccept: " DOH_MEDIA_TYPE "\r\n" \
     "Content-Type: " DOH_MEDIA_TYPE "\r\n"                                       \
@@ -172,16 +164,4 @@ static void test_requests_over_https(void **state)
                    REQUEST("/dns-query", "dns.example:8443"));
     assert_request("a.b,https://[::1]:8443#::1", REQUEST("/dns-query", "[::1]:8443"));
 #undef REQUEST
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_taken),
-        cmocka_unit_test(test_names_of_certificates),
-        cmocka_unit_test(test_long_parts),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_requests_over_https),
-    };
-    return cmocka_run_group_tests_name("exechealthz dns_target", tests, NULL, NULL);
 }

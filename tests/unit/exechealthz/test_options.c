@@ -1,15 +1,11 @@
 #include "exechealthz/options.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/base/log.h"
+#include "tests/support/unit_test.h"
 
 enum { ARGS_MAX = 16 };
 
@@ -30,9 +26,8 @@ static void assert_listens_on(const struct options *o, const char *want)
     assert_string_equal(addr_format(&o->listen, text), want);
 }
 
-static void test_defaults(void **state)
+UNIT_TEST(test_defaults)
 {
-    (void)state;
     char *const args[ARGS_MAX + 1] = {NULL};
     struct options o;
     struct err err;
@@ -53,9 +48,8 @@ static void test_defaults(void **state)
 }
 
 /* The spelling of the published pod manifest. */
-static void test_manifest_arguments(void **state)
+UNIT_TEST(test_manifest_arguments)
 {
-    (void)state;
     static char cmd[] = "-cmd=nslookup kubernetes.default.svc.cluster.local 127.0.0.1 >/dev/null",
                 port[] = "-port=8080";
     char *const args[ARGS_MAX + 1] = {cmd, port};
@@ -69,9 +63,8 @@ static void test_manifest_arguments(void **state)
     assert_listens_on(&o, "0.0.0.0:8080");
 }
 
-static void test_every_flag(void **state)
+UNIT_TEST(test_every_flag)
 {
-    (void)state;
     static char cmd[] = "--cmd=true", port[] = "-port", number[] = "18080",
                 period[] = "--period=1m0.5s", latency[] = "--latency=10s",
                 timeout[] = "--timeout=300ms", quiet[] = "--quiet", output[] = "-output=true",
@@ -98,9 +91,8 @@ static void test_every_flag(void **state)
     assert_null(o.dns_url); /* the command has the path */
 }
 
-static void test_timeout_follows_latency(void **state)
+UNIT_TEST(test_timeout_follows_latency)
 {
-    (void)state;
     static char latency[] = "-latency=4s", timeout[] = "-timeout=0";
     char *const args[ARGS_MAX + 1] = {latency, timeout};
     struct options o;
@@ -110,9 +102,8 @@ static void test_timeout_follows_latency(void **state)
     assert_int_equal(o.dns_timeout_ms, 4000);
 }
 
-static void test_several_commands(void **state)
+UNIT_TEST(test_several_commands)
 {
-    (void)state;
     static char cmd1[] = "-cmd=one", cmd2[] = "-cmd=two", url1[] = "-url=/1", url2[] = "-url=/2/";
     char *const args[ARGS_MAX + 1] = {url1, cmd1, cmd2, url2};
     struct options o;
@@ -125,9 +116,8 @@ static void test_several_commands(void **state)
     assert_string_equal(o.commands[1].url, "/2/");
 }
 
-static void test_url_alone(void **state)
+UNIT_TEST(test_url_alone)
 {
-    (void)state;
     static char url[] = "-url=/health";
     char *const args[ARGS_MAX + 1] = {url};
     struct options o;
@@ -138,9 +128,8 @@ static void test_url_alone(void **state)
     assert_string_equal(o.commands[0].url, "/health");
 }
 
-static void test_dns_alone_has_the_path(void **state)
+UNIT_TEST(test_dns_alone_has_the_path)
 {
-    (void)state;
     static char one[] = "-dns=a.b", two[] = "-dns=other=a.b,SRV", url[] = "-url=/dns";
     char *const args[ARGS_MAX + 1] = {one, two}, *const with_url[ARGS_MAX + 1] = {one, url};
     struct options o;
@@ -154,9 +143,8 @@ static void test_dns_alone_has_the_path(void **state)
     assert_string_equal(o.dns_url, "/dns");
 }
 
-static void test_dns_over_tls(void **state)
+UNIT_TEST(test_dns_over_tls)
 {
-    (void)state;
     static char plain[] = "-dns=a.b", tls[] = "-dns=tls=a.b,tls://::1",
                 https[] = "-dns=https=a.b,https://::1#dns.example", ca[] = "-dns-ca=ca.crt",
                 cert[] = "--dns-cert=tls.crt", key[] = "--dns-key=tls.key";
@@ -177,9 +165,8 @@ static void test_dns_over_tls(void **state)
 }
 
 /* Bad combinations of flags. */
-static void test_refused_together(void **state)
+UNIT_TEST(test_refused_together)
 {
-    (void)state;
     static const struct {
         const char *args[4];
         const char *expected;
@@ -214,9 +201,8 @@ static void test_refused_together(void **state)
     }
 }
 
-static void test_refused(void **state)
+UNIT_TEST(test_refused)
 {
-    (void)state;
     static const struct {
         const char *arg, *named, *expected;
     } cases[] = {
@@ -253,21 +239,4 @@ static void test_refused(void **state)
         }
         assert_int_equal(o.probes.period_ms, 1); /* nothing written on failure */
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_manifest_arguments),
-        cmocka_unit_test(test_every_flag),
-        cmocka_unit_test(test_timeout_follows_latency),
-        cmocka_unit_test(test_several_commands),
-        cmocka_unit_test(test_url_alone),
-        cmocka_unit_test(test_dns_alone_has_the_path),
-        cmocka_unit_test(test_dns_over_tls),
-        cmocka_unit_test(test_refused_together),
-        cmocka_unit_test(test_refused),
-    };
-    return cmocka_run_group_tests_name("exechealthz options", tests, NULL, NULL);
 }

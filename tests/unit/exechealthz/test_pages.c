@@ -2,15 +2,10 @@
  * the content of each path, and the metrics of both kinds of probes. */
 #include "exechealthz/pages.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "common/base/cursor.h"
 #include "common/dns/dns.h"
@@ -18,6 +13,7 @@
 #include "tests/support/http_ask.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/loopback.h"
+#include "tests/support/unit_test.h"
 
 enum {
     LONG_MS = 3600 * 1000, /* never passes in a test */
@@ -44,8 +40,6 @@ static void on_query(struct ev_loop *loop, ev_io *w, int events)
     const struct fixture *f = w->data;
     struct addr from = {.len = sizeof(from.v6)};
     uint8_t message[512];
-    (void)loop;
-    (void)events;
     ssize_t n = recvfrom(w->fd, message, sizeof(message) - sizeof(record), 0, &from.sa, &from.len);
     assert_in_range(n, DNS_HEADER_SIZE, sizeof(message) - sizeof(record));
     size_t len = (size_t)n;
@@ -120,6 +114,8 @@ static int teardown(void **state)
     return 0;
 }
 
+UNIT_TESTS_EACH(setup, teardown)
+
 static struct pages_config config_of(struct fixture *f)
 {
     return (struct pages_config){.loop = f->loop,
@@ -165,7 +161,7 @@ static void expect(struct fixture *f, const char *target, unsigned status, const
     asked_page_fini(&asked);
 }
 
-static void test_health(void **state)
+UNIT_TEST(test_health)
 {
     struct fixture *f = *state;
     const struct pages_config config = config_of(f);
@@ -185,7 +181,7 @@ static void test_health(void **state)
 }
 
 /* A disabled page does not exist. */
-static void test_pages_that_are_wanted(void **state)
+UNIT_TEST(test_pages_that_are_wanted)
 {
     struct fixture *f = *state;
     struct pages_config config = config_of(f);
@@ -198,7 +194,7 @@ static void test_pages_that_are_wanted(void **state)
 }
 
 /* A user's path overrides ours, and everything else is the old program's index. */
-static void test_pages_of_the_old_program(void **state)
+UNIT_TEST(test_pages_of_the_old_program)
 {
     struct fixture *f = *state;
     struct pages_config config = config_of(f);
@@ -214,15 +210,12 @@ static void test_pages_of_the_old_program(void **state)
 
 static void on_late(struct ev_loop *loop, ev_timer *timer, int events)
 {
-    (void)loop;
-    (void)timer;
-    (void)events;
     fail_msg("/quit does not end the loop");
 }
 
 /* http_ask breaks the loop itself: only a client that does nothing shows whether the program's loop
  * ends. */
-static void test_quit(void **state)
+UNIT_TEST(test_quit)
 {
     struct fixture *f = *state;
     struct pages_config config = config_of(f);
@@ -240,7 +233,7 @@ static void test_quit(void **state)
     close(fd);
 }
 
-static void test_log(void **state)
+UNIT_TEST(test_log)
 {
     struct fixture *f = *state;
     struct pages_config config = config_of(f);
@@ -272,7 +265,7 @@ static double sample(const char *page, const char *name)
     return value;
 }
 
-static void test_metrics(void **state)
+UNIT_TEST(test_metrics)
 {
     struct fixture *f = *state;
     const struct pages_config config = config_of(f);
@@ -301,17 +294,4 @@ static void test_metrics(void **state)
     assert_true(sample(page, "kubedns_probe_kube_dns_latency_ms_sum") > 0);
     assert_true(sample(page, "kubedns_probe_kube_dns_errors") >= 1);
     asked_page_fini(&asked);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_health, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_pages_that_are_wanted, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_pages_of_the_old_program, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_quit, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_log, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_metrics, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

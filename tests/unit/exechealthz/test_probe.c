@@ -5,10 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <regex.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,10 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "tests/support/unit_test.h"
 
 enum {
     LONG_MS = 3600 * 1000, /* never elapses in a test */
@@ -37,9 +33,6 @@ struct fixture {
 
 static void give_up(struct ev_loop *loop, ev_timer *w, int events)
 {
-    (void)loop;
-    (void)w;
-    (void)events;
     fail_msg("timed out after %d s", PATIENCE_S);
 }
 
@@ -62,6 +55,20 @@ static int teardown(void **state)
     ev_loop_destroy(f->loop);
     return 0;
 }
+
+static int before_tests(void **state)
+{
+    log_set_level(LOG_LEVEL_ERROR);
+    (void)signal(SIGPIPE, SIG_IGN); /* as main() does */
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) {
+        perror("prctl");
+        return 1;
+    }
+    return 0;
+}
+
+UNIT_TESTS_EACH(setup, teardown)
+UNIT_TESTS_ONCE(before_tests, NULL)
 
 static struct probe_config config_of(const char *command)
 {
@@ -109,7 +116,7 @@ static void assert_matches(const char *name, const char *text, const char *patte
 
 #define TIME "[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]*[1-9])? \\+0000 UTC"
 
-static void test_results(void **state)
+UNIT_TEST(test_results)
 {
     struct fixture *f = *state;
     static const struct {
@@ -150,7 +157,7 @@ static void test_results(void **state)
     }
 }
 
-static void test_healthy_until_the_first_result(void **state)
+UNIT_TEST(test_healthy_until_the_first_result)
 {
     struct fixture *f = *state;
     struct probe_config config = config_of("false");
@@ -165,7 +172,7 @@ static void test_healthy_until_the_first_result(void **state)
     assert_false(healthy);
 }
 
-static void test_unhealthy_until_the_first_success(void **state)
+UNIT_TEST(test_unhealthy_until_the_first_success)
 {
     struct fixture *f = *state;
     struct probe_config config = config_of("true");
@@ -181,7 +188,7 @@ static void test_unhealthy_until_the_first_success(void **state)
     assert_string_equal(report(f, 0, &healthy), "ok");
 }
 
-static void test_counts(void **state)
+UNIT_TEST(test_counts)
 {
     struct fixture *f = *state;
     struct probe_config config = config_of("false");
@@ -203,7 +210,7 @@ static void test_counts(void **state)
     assert_int_equal(counts->timeouts, counts->failures);
 }
 
-static void test_old_success_counts_no_more(void **state)
+UNIT_TEST(test_old_success_counts_no_more)
 {
     struct fixture *f = *state;
     const struct probe_config config = config_of("echo fine");
@@ -217,7 +224,7 @@ static void test_old_success_counts_no_more(void **state)
     assert_false(healthy);
 }
 
-static void test_output_is_the_reply(void **state)
+UNIT_TEST(test_output_is_the_reply)
 {
     struct fixture *f = *state;
     struct probe_config config = config_of("echo '100%s'");
@@ -229,7 +236,7 @@ static void test_output_is_the_reply(void **state)
     assert_true(healthy);
 }
 
-static void test_output_has_a_limit(void **state)
+UNIT_TEST(test_output_has_a_limit)
 {
     struct fixture *f = *state;
     const struct probe_config config = config_of("head -c 1000000 /dev/zero");
@@ -248,7 +255,7 @@ static void await_health(struct fixture *f, bool want)
     }
 }
 
-static void test_follows_the_command(void **state)
+UNIT_TEST(test_follows_the_command)
 {
     struct fixture *f = *state;
     char path[] = "/tmp/test_probe.XXXXXX", command[128];
@@ -266,7 +273,7 @@ static void test_follows_the_command(void **state)
     close(fd);
 }
 
-static void test_runs_do_not_overlap(void **state)
+UNIT_TEST(test_runs_do_not_overlap)
 {
     struct fixture *f = *state;
     char folder[] = "/tmp/test_probe.XXXXXX", command[128];
@@ -283,7 +290,7 @@ static void test_runs_do_not_overlap(void **state)
     (void)rmdir(folder); /* may not exist: another run had started */
 }
 
-static void test_the_first_run_is_one_period_away(void **state)
+UNIT_TEST(test_the_first_run_is_one_period_away)
 {
     struct fixture *f = *state;
     struct probe_config config = config_of("true");
@@ -295,7 +302,7 @@ static void test_the_first_run_is_one_period_away(void **state)
 }
 
 /* A run longer than many periods is followed by one at once; the rest keep their interval. */
-static void test_missed_ticks_do_not_pile_up(void **state)
+UNIT_TEST(test_missed_ticks_do_not_pile_up)
 {
     enum { PERIOD_MS = 50, MORE_RUNS = 6 };
     struct fixture *f = *state;
@@ -332,7 +339,7 @@ static pid_t pid_written(const struct fixture *f)
     return (pid_t)strtol(text, NULL, 10);
 }
 
-static void test_hanging_command_is_killed_whole(void **state)
+UNIT_TEST(test_hanging_command_is_killed_whole)
 {
     struct fixture *f = *state;
     struct probe_config config =
@@ -350,7 +357,7 @@ static void test_hanging_command_is_killed_whole(void **state)
     await_gone(f, grandchild);
 }
 
-static void test_nothing_is_left_behind_by_a_success(void **state)
+UNIT_TEST(test_nothing_is_left_behind_by_a_success)
 {
     struct fixture *f = *state;
     struct probe_config config = config_of("sleep 1000 & echo $!");
@@ -364,7 +371,7 @@ static void test_nothing_is_left_behind_by_a_success(void **state)
 }
 
 /* It has left the process group, and holds the pipe: the result does not wait for it. */
-static void test_a_process_that_left_the_group_delays_nothing(void **state)
+UNIT_TEST(test_a_process_that_left_the_group_delays_nothing)
 {
     struct fixture *f = *state;
     struct probe_config config = config_of("setsid sleep 1000 & echo $!; "
@@ -380,7 +387,7 @@ static void test_a_process_that_left_the_group_delays_nothing(void **state)
     await_gone(f, gone_away);
 }
 
-static void test_free_kills_the_running_command(void **state)
+UNIT_TEST(test_free_kills_the_running_command)
 {
     struct fixture *f = *state;
     char path[] = "/tmp/test_probe.XXXXXX", command[128];
@@ -413,7 +420,7 @@ static unsigned entries_of(const char *path)
     return count;
 }
 
-static void test_no_descriptor_leaks_either_way(void **state)
+UNIT_TEST(test_no_descriptor_leaks_either_way)
 {
     struct fixture *f = *state;
     const struct probe_config config = config_of("ls /proc/self/fd; sleep 0 &");
@@ -426,34 +433,4 @@ static void test_no_descriptor_leaks_either_way(void **state)
     probe_free(f->probe);
     f->probe = NULL;
     assert_int_equal(entries_of("/proc/self/fd"), before);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_results, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_healthy_until_the_first_result, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_unhealthy_until_the_first_success, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_counts, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_old_success_counts_no_more, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_output_is_the_reply, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_output_has_a_limit, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_follows_the_command, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_runs_do_not_overlap, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_the_first_run_is_one_period_away, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_missed_ticks_do_not_pile_up, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_process_that_left_the_group_delays_nothing, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(test_hanging_command_is_killed_whole, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_nothing_is_left_behind_by_a_success, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_free_kills_the_running_command, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_no_descriptor_leaks_either_way, setup, teardown),
-    };
-    log_set_level(LOG_LEVEL_ERROR);
-    (void)signal(SIGPIPE, SIG_IGN); /* as main() does */
-    if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) {
-        perror("prctl");
-        return 1;
-    }
-    return cmocka_run_group_tests_name("exechealthz probe", tests, NULL, NULL);
 }

@@ -3,17 +3,12 @@
 
 #include <errno.h>
 #include <ev.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "common/base/attributes.h"
 #include "common/base/buf.h"
@@ -24,6 +19,7 @@
 #include "common/tls/tls_session.h"
 #include "exechealthz/dns_probe.h"
 #include "tests/support/certs.h"
+#include "tests/support/unit_test.h"
 
 enum {
     LONG_MS = 3600 * 1000, /* never elapses in a test */
@@ -342,6 +338,16 @@ static int teardown(void **state)
     return 0;
 }
 
+static int before_tests(void **state)
+{
+    (void)signal(SIGPIPE, SIG_IGN);
+    log_set_level(LOG_LEVEL_ERROR);
+    return make_certificates(state);
+}
+
+UNIT_TESTS_EACH(setup, teardown)
+UNIT_TESTS_ONCE(before_tests, remove_certificates)
+
 /* ---- Runs ---- */
 
 /* url: "tls" or "https"; name: of the certificate, or NULL. */
@@ -392,7 +398,7 @@ static void assert_part(const char *text, const char *part)
     }
 }
 
-static void test_answers(void **state)
+UNIT_TEST(test_answers)
 {
     struct fixture *f = *state;
     static const char *const urls[] = {"tls", "https"}, *const protocols[] = {"dot", "http/1.1"};
@@ -412,7 +418,7 @@ static void test_answers(void **state)
     assert_int_equal(f->resumed, 0); /* as a new client */
 }
 
-static void test_replies_that_are_no_answers(void **state)
+UNIT_TEST(test_replies_that_are_no_answers)
 {
     struct fixture *f = *state;
     static const struct {
@@ -446,7 +452,7 @@ static void test_replies_that_are_no_answers(void **state)
     }
 }
 
-static void test_what_the_certificate_must_be(void **state)
+UNIT_TEST(test_what_the_certificate_must_be)
 {
     struct fixture *f = *state;
     static const struct {
@@ -482,7 +488,7 @@ static void test_what_the_certificate_must_be(void **state)
     }
 }
 
-static void test_servers_that_want_certificates(void **state)
+UNIT_TEST(test_servers_that_want_certificates)
 {
     struct fixture *f = *state;
     f->script = (struct script){.answers = 1};
@@ -494,7 +500,7 @@ static void test_servers_that_want_certificates(void **state)
     assert_part(run(f, "https", NULL), "refuses our certificate");
 }
 
-static void test_servers_without_tls(void **state)
+UNIT_TEST(test_servers_without_tls)
 {
     struct fixture *f = *state;
     f->script = (struct script){.is_plain = true};
@@ -502,7 +508,7 @@ static void test_servers_without_tls(void **state)
     assert_part(run(f, "https", NULL), "the server does not speak TLS");
 }
 
-static void test_timeouts_say_in_which_step(void **state)
+UNIT_TEST(test_timeouts_say_in_which_step)
 {
     struct fixture *f = *state;
     f->script = (struct script){.is_deaf = true};
@@ -518,7 +524,7 @@ static void test_timeouts_say_in_which_step(void **state)
     assert_part(text, err_code_text(ERR_TIMEOUT));
 }
 
-static void test_nobody_there(void **state)
+UNIT_TEST(test_nobody_there)
 {
     struct fixture *f = *state;
     ev_io_stop(f->loop, &f->listener);
@@ -530,7 +536,7 @@ static void test_nobody_there(void **state)
 }
 
 /* Whatever a run was doing when its probe was freed, its descriptor is closed. */
-static void test_freed_within_a_run(void **state)
+UNIT_TEST(test_freed_within_a_run)
 {
     struct fixture *f = *state;
     int before = dup(0);
@@ -548,22 +554,4 @@ static void test_freed_within_a_run(void **state)
     int after = dup(0);
     close(after);
     assert_int_equal(after, before);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_answers, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_replies_that_are_no_answers, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_what_the_certificate_must_be, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_servers_that_want_certificates, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_servers_without_tls, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_timeouts_say_in_which_step, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_nobody_there, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_freed_within_a_run, setup, teardown),
-    };
-    (void)signal(SIGPIPE, SIG_IGN);
-    log_set_level(LOG_LEVEL_ERROR);
-    return cmocka_run_group_tests_name("exechealthz tls_query", tests, make_certificates,
-                                       remove_certificates);
 }

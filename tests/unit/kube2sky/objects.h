@@ -2,17 +2,13 @@
 #ifndef TESTS_UNIT_KUBE2SKY_OBJECTS_H
 #define TESTS_UNIT_KUBE2SKY_OBJECTS_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/base/xalloc.h"
 #include "kube2sky/api/kube_object.h"
+#include "tests/support/unit_test.h"
 
 /* The complete object, '{'metadata':{...},'spec':{...}}'. Owned by the caller; fails the test if
  * the text does not parse. */

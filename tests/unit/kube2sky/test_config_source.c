@@ -2,17 +2,13 @@
  * what is told, and what stays when a state is refused. */
 #include "kube2sky/config_source.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "kube2sky/naming/config_map.h"
 #include "kube2sky/reconcile/reconciler.h"
 #include "tests/support/log_capture.h"
+#include "tests/support/unit_test.h"
 #include "tests/unit/kube2sky/objects.h"
 
 /* ---- What stands for the reconciler ---- */
@@ -68,6 +64,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+UNIT_TESTS_EACH(set_up, tear_down)
+
 /* What the source says of a map with this content of `data`; NULL: there is none. */
 static const char *take(struct bed *bed, const char *data, struct log_capture *capture)
 {
@@ -99,7 +97,7 @@ static const char *explained(const struct bed *bed, struct buf *out)
 
 /* ---- Tests ---- */
 
-static void test_read(void **state)
+UNIT_TEST(test_read)
 {
     struct bed *bed = *state;
     struct log_capture capture;
@@ -114,7 +112,7 @@ static void test_read(void **state)
     assert_int_equal(told.wanted, 1);
 }
 
-static void test_refused(void **state)
+UNIT_TEST(test_refused)
 {
     struct bed *bed = *state;
     struct log_capture capture;
@@ -136,7 +134,7 @@ static void test_refused(void **state)
 }
 
 /* The API's own words about it have no line breaks of the map's author. */
-static void test_garbled(void **state)
+UNIT_TEST(test_garbled)
 {
     struct bed *bed = *state;
     struct log_capture capture;
@@ -156,7 +154,7 @@ static void test_garbled(void **state)
     buf_fini(&out);
 }
 
-static void test_gone(void **state)
+UNIT_TEST(test_gone)
 {
     struct bed *bed = *state;
     struct log_capture capture;
@@ -171,7 +169,7 @@ static void test_gone(void **state)
     assert_string_equal(told.nameservers, "");
 }
 
-static void test_settings_without_effect(void **state)
+UNIT_TEST(test_settings_without_effect)
 {
     struct bed *bed = *state;
     struct log_capture capture;
@@ -188,7 +186,7 @@ static void test_settings_without_effect(void **state)
 }
 
 /* The reconciler does not wait for ever for an API server that says nothing. */
-static void test_patience(void **state)
+UNIT_TEST(test_patience)
 {
     struct bed *bed = *state;
     while (told.lacked == 0) {
@@ -198,17 +196,4 @@ static void test_patience(void **state)
     config_source_lack(bed->source);
     assert_int_equal(told.lacked, 2);
     config_source_free(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_read, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_garbled, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_gone, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_settings_without_effect, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_patience, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,15 @@
 /* explain: what names a Service, and which names somebody may have meant. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/base/attributes.h"
 #include "kube2sky/explain.h"
 #include "kube2sky/naming/inventory.h"
+#include "tests/support/unit_test.h"
 #include "tests/unit/kube2sky/objects.h"
 
-static void test_parse(void **state UNUSED)
+UNIT_TEST(test_parse)
 {
     static const struct {
         const char *text;
@@ -42,7 +38,7 @@ static void test_parse(void **state UNUSED)
     }
 }
 
-static void test_parse_lengths(void **state UNUSED)
+UNIT_TEST(test_parse_lengths)
 {
     char id[EXPLAIN_ID_MAX + 1], text[EXPLAIN_ID_MAX + 2];
     memset(text, 'a', sizeof(text));
@@ -59,7 +55,7 @@ static void ignore_change(void *data UNUSED, struct slice owner UNUSED)
 {
 }
 
-static void test_near(void **state UNUSED)
+UNIT_TEST(test_near)
 {
     static const struct {
         const char *id;
@@ -95,7 +91,7 @@ static void test_near(void **state UNUSED)
 }
 
 /* More than are suggested: the nearest ones remain. */
-static void test_many_near(void **state UNUSED)
+UNIT_TEST(test_many_near)
 {
     char near[EXPLAIN_NEAR_MAX][EXPLAIN_ID_MAX + 1], ns[] = "team-a";
     struct inventory *inventory =
@@ -112,15 +108,4 @@ static void test_many_near(void **state UNUSED)
         assert_string_equal(near[i] + 6, "/web");
     }
     inventory_free(inventory);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parse),
-        cmocka_unit_test(test_parse_lengths),
-        cmocka_unit_test(test_near),
-        cmocka_unit_test(test_many_near),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,12 @@
 /* options: spellings of every release, defaults, and what is rejected with which message. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/base/attributes.h"
 #include "common/base/log.h"
 #include "kube2sky/options.h"
+#include "tests/support/unit_test.h"
 
 enum { ARGS_MAX = 8 };
 
@@ -24,10 +20,9 @@ static int parse(const char *const *args, struct options *ret_options, struct er
     return options_parse(argc, argv, ret_options, err);
 }
 
-static void test_defaults(void **state)
+UNIT_TEST(test_defaults)
 {
     struct options o;
-    (void)state;
     assert_int_equal(parse((const char *const[]){NULL}, &o, NULL), 0);
     assert_string_equal(o.domain, "cluster.local.");
     assert_string_equal(o.etcd_server, "http://127.0.0.1:2379,http://127.0.0.1:4001");
@@ -46,10 +41,9 @@ static void test_defaults(void **state)
     options_fini(&o);
 }
 
-static void test_spellings(void **state)
+UNIT_TEST(test_spellings)
 {
     struct options o;
-    (void)state;
     assert_int_equal(
         parse((const char *const[]){"-etcd_mutation_timeout=1m30s", "--kubecfg_file", "/a",
                                     "-kube-master-url=http://b", "--healthz_port", "9000",
@@ -66,7 +60,7 @@ static void test_spellings(void **state)
 }
 
 /* Command lines of manifests of every release: each flag that ever existed, as it was written. */
-static void test_old_command_lines(void **state)
+UNIT_TEST(test_old_command_lines)
 {
     static const struct {
         const char *args[ARGS_MAX + 1];
@@ -90,7 +84,6 @@ static void test_old_command_lines(void **state)
          "cluster.local.",
          true},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct options o;
         struct err err = {.code = 0};
@@ -103,7 +96,7 @@ static void test_old_command_lines(void **state)
     }
 }
 
-static void test_tls(void **state)
+UNIT_TEST(test_tls)
 {
     static const struct {
         const char *args[4];
@@ -113,7 +106,6 @@ static void test_tls(void **state)
         {{"--etcd_keyfile=/k", NULL}, "flag -etcd-keyfile: expected -etcd-certfile with it"},
     };
     struct options o;
-    (void)state;
     assert_int_equal(parse((const char *const[]){"--etcd_cafile=/ca", "--etcd-certfile=/c",
                                                  "--etcd-keyfile=/k", NULL},
                            &o, NULL),
@@ -129,7 +121,7 @@ static void test_tls(void **state)
     }
 }
 
-static void test_log(void **state)
+UNIT_TEST(test_log)
 {
     static const struct {
         const char *args[3];
@@ -148,7 +140,6 @@ static void test_log(void **state)
         {{"--verbose", "--log-level=info"}, LOG_LEVEL_INFO},
     };
     struct options o;
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         assert_int_equal(parse(cases[i].args, &o, NULL), 0);
         assert_int_equal(o.log_level, cases[i].level);
@@ -160,10 +151,9 @@ static void test_log(void **state)
 }
 
 /* Each is accepted; those that users would miss are reported as ignored. */
-static void test_flags_of_glog(void **state)
+UNIT_TEST(test_flags_of_glog)
 {
     struct options o;
-    (void)state;
     assert_int_equal(parse((const char *const[]){"--logtostderr", "--alsologtostderr=false",
                                                  "--log-flush-frequency=5s", NULL},
                            &o, NULL),
@@ -184,7 +174,7 @@ static void test_flags_of_glog(void **state)
     options_fini(&o);
 }
 
-static void test_namespaces(void **state)
+UNIT_TEST(test_namespaces)
 {
     static const struct {
         const char *flag;
@@ -200,7 +190,6 @@ static void test_namespaces(void **state)
         {"--namespaces=a.b", {NULL}},
         {"--namespaces=*", {NULL}},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct options o = {.domain = NULL};
         struct err err = {.code = 0};
@@ -219,10 +208,9 @@ static void test_namespaces(void **state)
     }
 }
 
-static void test_what_is_followed(void **state)
+UNIT_TEST(test_what_is_followed)
 {
     struct options o;
-    (void)state;
     assert_int_equal(parse((const char *const[]){NULL}, &o, NULL), 0);
     assert_true(o.wants_pods && o.wants_reverse);
     assert_false(o.own_only_written || o.wants_nodes || o.wants_visibility);
@@ -252,7 +240,7 @@ static void test_what_is_followed(void **state)
     options_fini(&o);
 }
 
-static void test_config_maps(void **state)
+UNIT_TEST(test_config_maps)
 {
     static const struct {
         const char *flags[3];
@@ -265,7 +253,6 @@ static void test_config_maps(void **state)
         {{"--config_map_namespace=dns", "--config_map=other/kube-dns"}, "other", "kube-dns"},
         {{"--config-map-namespace=dns", "--config-map="}, "dns", NULL},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct options o;
         assert_int_equal(parse(cases[i].flags, &o, NULL), 0);
@@ -276,7 +263,7 @@ static void test_config_maps(void **state)
     }
 }
 
-static void test_domains(void **state)
+UNIT_TEST(test_domains)
 {
     static const struct {
         const char *flag;
@@ -298,7 +285,6 @@ static void test_domains(void **state)
         {"--domain=a\\.b", NULL},
         {"--domain=a2345678901234567890123456789012345678901234567890123456789012345", NULL},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct options o = {.domain = NULL};
         struct err err = {.code = 0};
@@ -315,7 +301,7 @@ static void test_domains(void **state)
     }
 }
 
-static void test_refused(void **state)
+UNIT_TEST(test_refused)
 {
     static const struct {
         const char *flag;
@@ -358,7 +344,6 @@ static void test_refused(void **state)
         {"--etcd-password-file=/x", "flag -etcd-password-file: expected -etcd-username with it"},
         {"--version=maybe", "expected true or false"},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct options o;
         struct err err = {.code = 0};
@@ -367,22 +352,4 @@ static void test_refused(void **state)
             fail_msg("%s: `%s` lacks `%s`", cases[i].flag, err.msg, cases[i].want);
         }
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_spellings),
-        cmocka_unit_test(test_old_command_lines),
-        cmocka_unit_test(test_tls),
-        cmocka_unit_test(test_log),
-        cmocka_unit_test(test_namespaces),
-        cmocka_unit_test(test_what_is_followed),
-        cmocka_unit_test(test_flags_of_glog),
-        cmocka_unit_test(test_config_maps),
-        cmocka_unit_test(test_domains),
-        cmocka_unit_test(test_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include "kube2sky/parts_fetch.h"
 
 #include "common/base/clock.h"
+#include "tests/support/unit_test.h"
 #include "tests/unit/kube2sky/api/reflector_bed.h"
 
 #define SLICES   "GET /apis/discovery.k8s.io/v1/namespaces/d/endpointslices?limit=0"
@@ -81,9 +82,8 @@ static void end(struct bed *bed)
 
 /* Those that come together are asked together, by name, and only their parts are taken. The next
  * list of the namespace begins a second later. */
-static void test_one_list_a_second(void **state)
+UNIT_TEST(test_one_list_a_second)
 {
-    (void)state;
     const struct http_step steps[] = {
         list_step(NAMED("a"), "10", "", SLICE("a-1", "a") "," SLICE("b-1", "b")),
         list_step(SLICES "&labelSelector=kubernetes.io%2Fservice-name%20in%20%28", "11", "",
@@ -103,9 +103,8 @@ static void test_one_list_a_second(void **state)
 }
 
 /* One that is wanted again while its list runs has changed since: it waits for the next one. */
-static void test_wanted_again(void **state)
+UNIT_TEST(test_wanted_again)
 {
-    (void)state;
     const struct http_step steps[] = {
         list_step(NAMED("a"), "10", "", SLICE("a-1", "a")),
         list_step(NAMED("a"), "11", "", SLICE("a-2", "a")),
@@ -120,9 +119,8 @@ static void test_wanted_again(void **state)
 }
 
 /* What failed is asked again, however it failed. */
-static void test_failures(void **state)
+UNIT_TEST(test_failures)
 {
-    (void)state;
     const struct http_step steps[] = {
         error_step(NAMED("a"), "503 Service Unavailable", "later"),
         {.request = NAMED("a"), .reply = http_reply_body("200 OK", "{\"items\":7}")},
@@ -136,9 +134,8 @@ static void test_failures(void **state)
 }
 
 /* More than a selector holds, a name that is none, or Endpoints of several: the whole namespace. */
-static void test_whole_namespaces(void **state)
+UNIT_TEST(test_whole_namespaces)
 {
-    (void)state;
     const struct http_step many[] = {list_step(SLICES " ", "10", "", SLICE("s-1", "s100"))};
     const struct http_step odd[] = {list_step(SLICES " ", "10", "", SLICE("s-1", "a)b"))};
     const struct http_step endpoints[] = {
@@ -172,9 +169,8 @@ static void test_whole_namespaces(void **state)
 
 /* Namespaces have turns: one that demands much holds up no other, nor do all of them together ask
  * more at once than PARTS_FETCHES_MAX. */
-static void test_turns(void **state)
+UNIT_TEST(test_turns)
 {
-    (void)state;
     struct http_step steps[PARTS_FETCHES_MAX + 1];
     for (size_t i = 0; i <= PARTS_FETCHES_MAX; i++) { /* the first ones hang */
         steps[i] = i < PARTS_FETCHES_MAX
@@ -199,16 +195,4 @@ static void test_turns(void **state)
     }
     assert_int_equal(asked, PARTS_FETCHES_MAX);
     end(&bed);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_list_a_second),
-        cmocka_unit_test(test_wanted_again),
-        cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_whole_namespaces),
-        cmocka_unit_test(test_turns),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

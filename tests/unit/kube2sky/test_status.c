@@ -21,6 +21,7 @@
 #include "tests/support/http_ask.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/loopback.h"
+#include "tests/support/unit_test.h"
 
 enum { ATTEMPTS = 100, OUTPUT_MAX = 8192 };
 
@@ -164,7 +165,11 @@ static void expect(struct bed *b, const char *target, unsigned status, const cha
 
 /* ---- Pages ---- */
 
-static void test_from_nothing_to_ready(void **state)
+UNIT_TESTS_EACH(set_up, tear_down)
+UNIT_TESTS_NEED(etcd_proc_missing)
+UNIT_TESTS_ONCE(start_etcd, end_etcd)
+
+UNIT_TEST(test_from_nothing_to_ready)
 {
     static const char *const samples[] = {
         "\nkube2sky_ready 1\n",
@@ -208,7 +213,7 @@ static void test_from_nothing_to_ready(void **state)
 }
 
 /* What etcd has not accepted yet; stays ready nevertheless. */
-static void test_plan(void **state)
+UNIT_TEST(test_plan)
 {
     struct fixture *f = *state;
     struct bed b = {.f = f};
@@ -293,7 +298,7 @@ static int ask_why(struct bed *b, const char *id, struct err *ret_err)
 }
 
 /* From the first object to one that etcd has not accepted yet. */
-static void test_why(void **state)
+UNIT_TEST(test_why)
 {
     struct fixture *f = *state;
     struct bed b = {.f = f};
@@ -356,7 +361,7 @@ static void test_why(void **state)
 }
 
 /* A name that two Services want; and what is left of one that is gone. */
-static void test_why_of_reverse_names(void **state)
+UNIT_TEST(test_why_of_reverse_names)
 {
     struct fixture *f = *state;
     struct bed b = {.f = f};
@@ -380,7 +385,7 @@ static bool is_overdue(const void *data)
 }
 
 /* Only a strict check reports it. */
-static void test_api_is_overdue(void **state)
+UNIT_TEST(test_api_is_overdue)
 {
     struct fixture *f = *state;
     struct bed b = {.f = f};
@@ -403,7 +408,7 @@ static bool has_listed_all(const void *data)
 }
 
 /* Of Namespaces, those that are followed; a Node without a namespace is named without one. */
-static void test_nodes_and_namespaces(void **state)
+UNIT_TEST(test_nodes_and_namespaces)
 {
     static const char *const followed[] = {"default"};
     static struct log_capture capture;
@@ -456,7 +461,7 @@ static bool is_refused(const void *data)
 }
 
 /* As by an API whose ClusterRole does not know them yet: nothing waits for them. */
-static void test_nodes_and_namespaces_are_refused(void **state)
+UNIT_TEST(test_nodes_and_namespaces_are_refused)
 {
     struct fixture *f = *state;
     struct bed b = {.f = f, .wants_all = true};
@@ -476,7 +481,7 @@ static void test_nodes_and_namespaces_are_refused(void **state)
     stop(&b);
 }
 
-static void test_port_in_use(void **state)
+UNIT_TEST(test_port_in_use)
 {
     struct fixture *f = *state;
     struct metrics_sources sources = {0};
@@ -535,7 +540,7 @@ static enum dry_run_status dry_run(struct bed *b, int64_t api_patience_ms, bool 
     return status;
 }
 
-static void test_dry_run_with_changes(void **state)
+UNIT_TEST(test_dry_run_with_changes)
 {
     struct fixture *f = *state;
     struct bed b = {.f = f};
@@ -547,7 +552,7 @@ static void test_dry_run_with_changes(void **state)
     assert_tree(f, ""); /* printed, not written */
 }
 
-static void test_dry_run_without_changes(void **state)
+UNIT_TEST(test_dry_run_without_changes)
 {
     struct fixture *f = *state;
     struct bed b = {.f = f};
@@ -557,7 +562,7 @@ static void test_dry_run_without_changes(void **state)
     assert_string_equal(output, "");
 }
 
-static void test_dry_run_without_an_api(void **state)
+UNIT_TEST(test_dry_run_without_an_api)
 {
     struct fixture *f = *state;
     struct bed b = {.f = f};
@@ -567,33 +572,11 @@ static void test_dry_run_without_an_api(void **state)
 }
 
 /* It would not know what to delete, so it does not go on without them. */
-static void test_dry_run_when_nodes_are_refused(void **state)
+UNIT_TEST(test_dry_run_when_nodes_are_refused)
 {
     struct fixture *f = *state;
     struct bed b = {.f = f, .wants_all = true};
     char output[OUTPUT_MAX];
     assert_int_equal(dry_run(&b, 1, true, output), DRY_RUN_UNKNOWN);
     assert_string_equal(output, "");
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_from_nothing_to_ready),
-        TEST(test_plan),
-        TEST(test_api_is_overdue),
-        TEST(test_port_in_use),
-        TEST(test_dry_run_with_changes),
-        TEST(test_dry_run_without_changes),
-        TEST(test_dry_run_without_an_api),
-        TEST(test_dry_run_when_nodes_are_refused),
-        TEST(test_nodes_and_namespaces),
-        TEST(test_nodes_and_namespaces_are_refused),
-        TEST(test_why),
-        TEST(test_why_of_reverse_names),
-    };
-    etcd_proc_need();
-    return cmocka_run_group_tests(tests, start_etcd, end_etcd);
 }

@@ -1,14 +1,10 @@
 #include "kube2sky/top_view.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "common/base/xalloc.h"
+#include "tests/support/unit_test.h"
 #include "tests/unit/common/live/drawn.h"
 
 static const char event_format[] =
@@ -79,9 +75,8 @@ static const char screen_200[] =
     "\n\n\n\n\n";
 /* clang-format on */
 
-static void test_80_by_24(void **state)
+UNIT_TEST(test_80_by_24)
 {
-    (void)state;
     struct live_model model = {.server = "127.0.0.1:8081"};
     take(&model, 0);
     take(&model, 1);
@@ -89,9 +84,8 @@ static void test_80_by_24(void **state)
     live_model_fini(&model);
 }
 
-static void test_200_by_60(void **state)
+UNIT_TEST(test_200_by_60)
 {
-    (void)state;
     struct live_model model = {.server = "127.0.0.1:8081"};
     take(&model, 0);
     take(&model, 1);
@@ -100,9 +94,8 @@ static void test_200_by_60(void **state)
 }
 
 /* Nothing is drawn outside of any screen, whatever the event lacks. */
-static void test_sizes(void **state)
+UNIT_TEST(test_sizes)
 {
-    (void)state;
     struct live_model model = {.server = "127.0.0.1:8081"};
     take(&model, 0);
     for (int round = 0; round < 2; round++) {
@@ -111,14 +104,4 @@ static void test_sizes(void **state)
                         top_view.total);
     }
     live_model_fini(&model);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_80_by_24),
-        cmocka_unit_test(test_200_by_60),
-        cmocka_unit_test(test_sizes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

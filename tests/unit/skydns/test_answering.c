@@ -1,12 +1,7 @@
 /* Sockets, workers and resolver as assembled by main(): queries over UDP and TCP at each address,
  * with scripted nameservers, with sockets as passed by systemd; failures and shutdown. Real threads
  * and sockets on loopback. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <dirent.h>
 #include <errno.h>
@@ -30,6 +25,7 @@
 #include "tests/support/loopback.h"
 #include "tests/support/skydns/questions.h"
 #include "tests/support/skydns/services.h"
+#include "tests/support/unit_test.h"
 
 enum { SERVICES = 3, WORKERS = 2, PATIENCE_S = 60, ATTEMPTS = 100, MESSAGE_MAX = 4096 };
 
@@ -101,7 +97,6 @@ static void *end_at_once(void *data)
 static int start_first_thread(void **state)
 {
     pthread_t thread;
-    (void)state;
     return pthread_create(&thread, NULL, end_at_once, NULL) || pthread_join(thread, NULL);
 }
 
@@ -130,6 +125,9 @@ static int teardown(void **state)
     free(f);
     return 0;
 }
+
+UNIT_TESTS_EACH(setup, teardown)
+UNIT_TESTS_ONCE(start_first_thread, NULL)
 
 /* 127.0.0.1 and another loopback address, on free ports. */
 static void choose_addresses(struct fixture *f, size_t count)
@@ -241,7 +239,7 @@ static void expect_answers_at(const struct addr *address)
     close(tcp);
 }
 
-static void test_answers_at_each_address(void **state)
+UNIT_TEST(test_answers_at_each_address)
 {
     struct fixture *f = *state;
     fill(f);
@@ -257,7 +255,7 @@ static void test_answers_at_each_address(void **state)
 }
 
 /* SERVFAIL until there is content; then answers at once. */
-static void test_before_the_first_content(void **state)
+UNIT_TEST(test_before_the_first_content)
 {
     struct fixture *f = *state;
     struct asked_question question;
@@ -352,7 +350,7 @@ static void publish_nameserver(struct fixture *f, const struct addr *address)
 }
 
 /* Foreign names go to the current nameserver. */
-static void test_nameservers(void **state)
+UNIT_TEST(test_nameservers)
 {
     struct fixture *f = *state;
     struct fake_nameserver servers[2] = {open_nameserver(), open_nameserver()};
@@ -379,7 +377,7 @@ static void test_nameservers(void **state)
 /* ---- Opening ---- */
 
 /* The second of three addresses is in use: the error names it, and the first one is released. */
-static void test_address_in_use(void **state)
+UNIT_TEST(test_address_in_use)
 {
     struct fixture *f = *state;
     struct answering *none = NULL;
@@ -399,7 +397,7 @@ static void test_address_in_use(void **state)
     close(fd);
 }
 
-static void test_workers_are_limited(void **state)
+UNIT_TEST(test_workers_are_limited)
 {
     struct fixture *f = *state;
     unsigned count;
@@ -410,7 +408,7 @@ static void test_workers_are_limited(void **state)
 }
 
 /* main() stops what it could not start, too. */
-static void test_never_started(void **state)
+UNIT_TEST(test_never_started)
 {
     struct fixture *f = *state;
     open_at(f, 1);
@@ -418,7 +416,7 @@ static void test_never_started(void **state)
     stop(f);
 }
 
-static void test_ready_lines(void **state)
+UNIT_TEST(test_ready_lines)
 {
     struct fixture *f = *state;
     struct log_capture capture;
@@ -461,7 +459,7 @@ static void open_with_streams(struct fixture *f, size_t address_count)
     }
 }
 
-static void test_addresses_of_streams(void **state)
+UNIT_TEST(test_addresses_of_streams)
 {
     struct fixture *f = *state;
     struct log_capture capture;
@@ -487,7 +485,7 @@ static void test_addresses_of_streams(void **state)
     assert_int_equal(log_occurrences(text, "skydns: ready for queries on "), 4);
 }
 
-static void test_only_streams(void **state)
+UNIT_TEST(test_only_streams)
 {
     struct fixture *f = *state;
     unsigned workers;
@@ -503,7 +501,7 @@ static void test_only_streams(void **state)
     stop(f);
 }
 
-static void test_no_streams(void **state)
+UNIT_TEST(test_no_streams)
 {
     struct fixture *f = *state;
     open_at(f, 1);
@@ -537,7 +535,7 @@ static void pass(const int *fds, int count)
 }
 
 /* All workers share one UDP socket, which still works for systemd afterwards. */
-static void test_sockets_of_systemd(void **state)
+UNIT_TEST(test_sockets_of_systemd)
 {
     struct fixture *f = *state;
     struct addr tcp_address;
@@ -578,7 +576,7 @@ static void test_sockets_of_systemd(void **state)
 
 /* ---- The end ---- */
 
-static void test_what_has_arrived_is_answered(void **state)
+UNIT_TEST(test_what_has_arrived_is_answered)
 {
     enum { QUESTIONS = 50 };
     struct fixture *f = *state;
@@ -602,23 +600,4 @@ static void test_what_has_arrived_is_answered(void **state)
         is_answered[id] = true;
     }
     close(udp);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_answers_at_each_address, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_before_the_first_content, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_nameservers, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_address_in_use, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_workers_are_limited, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_never_started, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_ready_lines, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_addresses_of_streams, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_only_streams, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_no_streams, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_sockets_of_systemd, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_what_has_arrived_is_answered, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, start_first_thread, NULL);
 }

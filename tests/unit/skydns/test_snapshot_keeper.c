@@ -3,13 +3,8 @@
 #include "skydns/snapshot_keeper.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -20,6 +15,7 @@
 #include "skydns/sync/store_sync.h"
 #include "skydns/sync/writer_documents.h"
 #include "tests/support/log_capture.h"
+#include "tests/support/unit_test.h"
 
 enum { INTERVAL_MS = 60000, MAX_MS = 24 * 3600 * 1000, QUARTER_MS = MAX_MS / 4 };
 enum { WALL_MS = 1700000000 }; /* when the test's clock says 0 */
@@ -238,7 +234,7 @@ static struct metrics_snapshot counts(const struct bed *bed)
 /* ---- When ---- */
 
 /* The first one at once, then with changes, an interval after the last one began. */
-static void test_changes(void **state)
+UNIT_TEST_IN(test_changes, set_up, tear_down)
 {
     struct bed *bed = *state;
     assert_int_equal(after(bed, 0), 1);
@@ -264,7 +260,7 @@ static void test_changes(void **state)
 }
 
 /* However fast changes come. */
-static void test_no_more_often_than_the_interval(void **state)
+UNIT_TEST_IN(test_no_more_often_than_the_interval, set_up, tear_down)
 {
     struct bed *bed = *state;
     for (int64_t ms = 0; ms < 10 * INTERVAL_MS; ms += 100) {
@@ -277,7 +273,7 @@ static void test_no_more_often_than_the_interval(void **state)
     assert_int_equal(world.begun, 10);
 }
 
-static void test_documents_are_changes(void **state)
+UNIT_TEST_IN(test_documents_are_changes, set_up, tear_down)
 {
     struct bed *bed = *state;
     assert_int_equal(after(bed, 0), 1);
@@ -289,7 +285,7 @@ static void test_documents_are_changes(void **state)
 }
 
 /* Nothing changes, but the file grows old. */
-static void test_refreshing(void **state)
+UNIT_TEST_IN(test_refreshing, set_up, tear_down)
 {
     struct bed *bed = *state;
     assert_int_equal(after(bed, 0), 1);
@@ -312,7 +308,7 @@ static void test_refreshing(void **state)
     end_write();
 }
 
-static void test_another_interval(void **state)
+UNIT_TEST_IN(test_another_interval, set_up, tear_down)
 {
     struct bed *bed = *state;
     assert_int_equal(after(bed, 0), 1);
@@ -325,7 +321,7 @@ static void test_another_interval(void **state)
 }
 
 /* Each of what an image needs, for itself. */
-static void test_nothing_whole_to_save(void **state)
+UNIT_TEST_IN(test_nothing_whole_to_save, set_up, tear_down)
 {
     struct bed *bed = *state;
     bool *const needs[] = {&world.is_whole, &world.has_documents, &world.can_pin};
@@ -344,12 +340,11 @@ static void test_nothing_whole_to_save(void **state)
 /* The loop wakes up by itself when a write is due, and not before. */
 static void on_wake(struct ev_loop *loop, ev_timer *timer, int events)
 {
-    (void)events;
     ev_timer_stop(loop, timer);
     fail_msg("the loop slept for too long");
 }
 
-static void test_waking_up(void **state)
+UNIT_TEST_IN(test_waking_up, set_up, tear_down)
 {
     struct bed *bed = *state;
     ev_timer patience;
@@ -369,7 +364,7 @@ static void test_waking_up(void **state)
 
 /* ---- What is in it ---- */
 
-static void test_the_image(void **state)
+UNIT_TEST_IN(test_the_image, set_up, tear_down)
 {
     struct bed *bed = *state;
     world.changes = 42;
@@ -388,7 +383,7 @@ static void test_the_image(void **state)
 /* ---- Failures ---- */
 
 /* One warning per interval, one line when it works again. */
-static void test_failures(void **state)
+UNIT_TEST_IN(test_failures, set_up, tear_down)
 {
     struct bed *bed = *state;
     struct log_capture capture;
@@ -419,7 +414,7 @@ static void test_failures(void **state)
 }
 
 /* A refresh that fails is tried again after the interval, not after another quarter. */
-static void test_a_refresh_fails(void **state)
+UNIT_TEST_IN(test_a_refresh_fails, set_up, tear_down)
 {
     struct bed *bed = *state;
     struct log_capture capture;
@@ -438,7 +433,7 @@ static void test_a_refresh_fails(void **state)
 }
 
 /* With a greatest age so short that files are tried more often than the interval. */
-static void test_warnings_are_no_more_often(void **state)
+UNIT_TEST_IN(test_warnings_are_no_more_often, set_up, tear_down)
 {
     struct bed *bed = *state;
     struct log_capture capture;
@@ -457,7 +452,7 @@ static void test_warnings_are_no_more_often(void **state)
 }
 
 /* Nor if every other one succeeds. */
-static void test_warnings_of_failures_in_turns(void **state)
+UNIT_TEST_IN(test_warnings_of_failures_in_turns, set_up, tear_down)
 {
     struct bed *bed = *state;
     struct log_capture capture;
@@ -475,7 +470,7 @@ static void test_warnings_of_failures_in_turns(void **state)
 
 /* A disk that hangs: a warning an interval after the write began, again each interval, and a line
  * when the disk goes on. Nothing but the end is a write or a failure. */
-static void test_a_disk_that_hangs(void **state)
+UNIT_TEST_IN(test_a_disk_that_hangs, set_up, tear_down)
 {
     struct bed *bed = *state;
     struct log_capture capture;
@@ -504,7 +499,7 @@ static void test_a_disk_that_hangs(void **state)
 }
 
 /* What does not fit into a snapshot: no work but once per interval, and told. */
-static void test_too_large(void **state)
+UNIT_TEST_IN(test_too_large, set_up, tear_down)
 {
     struct bed *bed = *state;
     struct log_capture capture;
@@ -527,7 +522,7 @@ static void test_too_large(void **state)
 }
 
 /* However short the interval, a slow disk is none that hangs. */
-static void test_a_slow_disk(void **state)
+UNIT_TEST_IN(test_a_slow_disk, set_up, tear_down)
 {
     enum { SHORT_MS = 1000, SLOW_MS = 15000 };
     struct bed *bed = *state;
@@ -547,7 +542,7 @@ static void test_a_slow_disk(void **state)
 
 /* ---- From a snapshot ---- */
 
-static void test_started_from_one(void **state)
+UNIT_TEST_IN(test_started_from_one, set_up, tear_down)
 {
     struct bed *bed = *state;
     const struct snapshot_content content = {.header.heard_ms = WALL_MS - 12000, .bytes = 77};
@@ -572,7 +567,7 @@ static void test_started_from_one(void **state)
 
 /* ---- The end ---- */
 
-static void test_the_last_one(void **state)
+UNIT_TEST_IN(test_the_last_one, set_up, tear_down)
 {
     struct bed *bed = *state;
     assert_int_equal(after(bed, 0), 1);
@@ -587,7 +582,7 @@ static void test_the_last_one(void **state)
     assert_false(world.is_busy);
 }
 
-static void test_a_disk_that_hangs_at_the_end(void **state)
+UNIT_TEST_IN(test_a_disk_that_hangs_at_the_end, set_up, tear_down)
 {
     struct bed *bed = *state;
     struct log_capture capture;
@@ -604,14 +599,11 @@ static void test_a_disk_that_hangs_at_the_end(void **state)
 
 static void on_told(struct ev_loop *loop, ev_timer *timer, int events)
 {
-    (void)loop;
-    (void)timer;
-    (void)events;
     world.has_documents = true;
 }
 
 /* A process that ends before etcd has told kube2sky's documents. */
-static void test_the_last_one_waits_for_documents(void **state)
+UNIT_TEST_IN(test_the_last_one_waits_for_documents, set_up, tear_down)
 {
     struct bed *bed = *state;
     ev_timer told;
@@ -624,7 +616,7 @@ static void test_the_last_one_waits_for_documents(void **state)
     assert_int_equal(world.pins, 0);
 }
 
-static void test_nothing_to_save_at_the_end(void **state)
+UNIT_TEST_IN(test_nothing_to_save_at_the_end, set_up, tear_down)
 {
     struct bed *bed = *state;
     struct log_capture capture;
@@ -635,9 +627,8 @@ static void test_nothing_to_save_at_the_end(void **state)
     assert_int_equal(world.begun, 0);
 }
 
-static void test_without_a_keeper(void **state)
+UNIT_TEST(test_without_a_keeper)
 {
-    (void)state;
     const struct metrics_snapshot none = snapshot_keeper_counts(NULL);
     assert_int_equal(none.heard_ms, 0);
     assert_int_equal(none.writes + none.failures + none.bytes, 0);
@@ -645,40 +636,10 @@ static void test_without_a_keeper(void **state)
 }
 
 /* A larger file has more time, within what a pod is given to end. */
-static void test_the_end_waits_longer_for_a_larger_file(void **state)
+UNIT_TEST(test_the_end_waits_longer_for_a_larger_file)
 {
-    (void)state;
     assert_int_equal(snapshot_keeper_end_ms(0), 5000);
     assert_in_range(snapshot_keeper_end_ms(160 << 20), 14900, 15100);
     assert_int_equal(snapshot_keeper_end_ms((size_t)8 << 30), 20000);
     assert_int_equal(snapshot_keeper_end_ms(SIZE_MAX), 20000);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_changes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_no_more_often_than_the_interval, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_documents_are_changes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_refreshing, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_another_interval, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_nothing_whole_to_save, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_waking_up, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_the_image, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_failures, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_refresh_fails, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_warnings_are_no_more_often, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_warnings_of_failures_in_turns, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_disk_that_hangs, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_too_large, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_slow_disk, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_started_from_one, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_the_last_one, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_disk_that_hangs_at_the_end, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_the_last_one_waits_for_documents, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_nothing_to_save_at_the_end, set_up, tear_down),
-        cmocka_unit_test(test_without_a_keeper),
-        cmocka_unit_test(test_the_end_waits_longer_for_a_larger_file),
-    };
-    return cmocka_run_group_tests_name("snapshot_keeper", tests, NULL, NULL);
 }

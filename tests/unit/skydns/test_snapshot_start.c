@@ -1,14 +1,9 @@
 /* Which snapshots are used: what must agree with the settings, and what a refused one leaves. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -19,6 +14,7 @@
 #include "skydns/sync/store_sync.h"
 #include "skydns/sync/writer_documents.h"
 #include "tests/support/log_capture.h"
+#include "tests/support/unit_test.h"
 
 enum { MINUTE_MS = 60 * 1000, HOUR_MS = 60 * MINUTE_MS };
 
@@ -46,7 +42,7 @@ static struct snapshot_header header_of(const char *prefix, const char *domain, 
     return header;
 }
 
-static void test_what_must_agree(void **state)
+UNIT_TEST(test_what_must_agree)
 {
     static const struct {
         const char *prefix, *domain;
@@ -71,7 +67,6 @@ static void test_what_must_agree(void **state)
         {"/skydns/", "a.test", -HOUR_MS - 1, "-ndots=2", "from the future, 1h ahead"},
         {"/skydns/", "a.test", -2 * HOUR_MS, "-snapshot-max=0", "from the future, 2h ahead"},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const struct options o = parse("-domain=a.test", rows[i].flag);
         const struct snapshot_header header =
@@ -199,7 +194,7 @@ static void assert_refused(struct fixture *f, const char *reason)
     }
 }
 
-static void test_used(void **state)
+UNIT_TEST_IN(test_used, set_up, tear_down)
 {
     struct snapshot_content content;
     const char *lines = read_file(*state, true, &content);
@@ -210,7 +205,7 @@ static void test_used(void **state)
     snapshot_content_fini(&content);
 }
 
-static void test_none_yet(void **state)
+UNIT_TEST_IN(test_none_yet, set_up, tear_down)
 {
     struct snapshot_content content;
     file.result = 1;
@@ -219,7 +214,7 @@ static void test_none_yet(void **state)
 }
 
 /* One line each. */
-static void test_refused(void **state)
+UNIT_TEST_IN(test_refused, set_up, tear_down)
 {
     struct fixture *f = *state;
     file.result = ERR_SYNTAX;
@@ -237,7 +232,7 @@ static void test_refused(void **state)
 
 /* It is the snapshot's own document that says what must agree; its other faults are not told before
  * it is used. */
-static void test_settings_of_its_document(void **state)
+UNIT_TEST_IN(test_settings_of_its_document, set_up, tear_down)
 {
     struct fixture *f = *state;
     struct snapshot_content content;
@@ -250,16 +245,4 @@ static void test_settings_of_its_document(void **state)
     (void)read_file(f, true, &content);
     assert_true(slice_equal(snapshot_start_document(&content), slice_str(file.document)));
     snapshot_content_fini(&content);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_must_agree),
-        cmocka_unit_test_setup_teardown(test_used, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_none_yet, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_settings_of_its_document, set_up, tear_down),
-    };
-    return cmocka_run_group_tests_name("snapshot_start", tests, NULL, NULL);
 }

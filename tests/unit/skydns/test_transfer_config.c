@@ -1,16 +1,12 @@
 /* The settings' part of serials: the same for the same settings, another for each that zones depend
  * on. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include "common/base/xalloc.h"
 #include "skydns/external/zone_table.h"
 #include "skydns/transfer_config.h"
 #include "tests/support/skydns/fixture.h"
+#include "tests/support/unit_test.h"
 
 static struct engine_config *config;
 
@@ -28,17 +24,17 @@ static struct engine_config *make(void)
 
 static int setup(void **state)
 {
-    (void)state;
     config = make();
     return 0;
 }
 
 static int teardown(void **state)
 {
-    (void)state;
     engine_config_free(config);
     return 0;
 }
+
+UNIT_TESTS_EACH(setup, teardown)
 
 /* Of the configuration with these stub zones, "" for none. */
 static uint64_t hash_with(const char *first, const char *second)
@@ -56,9 +52,8 @@ static uint64_t hash_with(const char *first, const char *second)
     return transfer_config_hash(config);
 }
 
-static void test_same(void **state)
+UNIT_TEST(test_same)
 {
-    (void)state;
     struct engine_config *other = make();
     assert_int_equal(transfer_config_hash(config), transfer_config_hash(other));
     other->settings.round_robin = true; /* of answers, not of zones */
@@ -67,9 +62,8 @@ static void test_same(void **state)
     engine_config_free(other);
 }
 
-static void test_each_setting(void **state)
+UNIT_TEST(test_each_setting)
 {
-    (void)state;
     const struct dname more = fixture_name("other.test."), host = fixture_name("me.test.");
     const uint64_t before = transfer_config_hash(config);
     const struct engine_settings settings = config->settings;
@@ -97,9 +91,8 @@ static void test_each_setting(void **state)
 }
 
 /* What lies in a stub zone of ours is another server's; others are nothing to our zones. */
-static void test_stub_zones(void **state)
+UNIT_TEST(test_stub_zones)
 {
-    (void)state;
     const uint64_t none = transfer_config_hash(config);
     const uint64_t team = hash_with("team.cluster.local.", "");
     assert_true(team != none);
@@ -110,16 +103,4 @@ static void test_stub_zones(void **state)
     const uint64_t both = hash_with("a.cluster.local.", "b.cluster.local.");
     assert_int_equal(hash_with("b.cluster.local.", "a.cluster.local."), both);
     assert_true(both != hash_with("a.cluster.local.", ""));
-}
-
-#define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_same),
-        TEST(test_each_setting),
-        TEST(test_stub_zones),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

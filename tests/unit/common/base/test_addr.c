@@ -1,17 +1,13 @@
 #include "common/base/addr.h"
 
 #include <arpa/inet.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/support/unit_test.h"
 
-static void test_ip(void **state)
+UNIT_TEST(test_ip)
 {
-    (void)state;
     static const struct {
         const char *in;
         int family_bytes; /* 0: no address */
@@ -62,9 +58,8 @@ static void test_ip(void **state)
 }
 
 /* net.ParseIP of Go 1.16 and older skips zeros in front. */
-static void test_leading_zeros(void **state)
+UNIT_TEST(test_leading_zeros)
 {
-    (void)state;
     static const struct {
         const char *in;
         const char *want; /* NULL: no address */
@@ -105,9 +100,8 @@ static void test_leading_zeros(void **state)
 }
 
 /* Each byte in each place, as inet_ntop prints it. */
-static void test_ipv4_texts(void **state)
+UNIT_TEST(test_ipv4_texts)
 {
-    (void)state;
     for (unsigned i = 0; i < 256 * 4; i++) {
         struct ip ip = {.family_bytes = 4, .bytes = {9, 99, 199, 0}};
         char text[INET6_ADDRSTRLEN], expected[INET6_ADDRSTRLEN];
@@ -118,18 +112,16 @@ static void test_ipv4_texts(void **state)
 }
 
 /* The IPv4 form keeps nothing of the IPv6 form: addresses are compared byte by byte. */
-static void test_mapped_ip_equals_the_plain_one(void **state)
+UNIT_TEST(test_mapped_ip_equals_the_plain_one)
 {
-    (void)state;
     struct ip plain, mapped;
     assert_true(ip_parse(slice_str("10.1.2.3"), &plain));
     assert_true(ip_parse(slice_str("::ffff:10.1.2.3"), &mapped));
     assert_memory_equal(&plain, &mapped, sizeof(plain));
 }
 
-static void test_addr(void **state)
+UNIT_TEST(test_addr)
 {
-    (void)state;
     static const struct {
         const char *in;
         const char *want; /* NULL: refused */
@@ -194,7 +186,7 @@ static void test_addr(void **state)
     }
 }
 
-static void test_addr_without_port(void **state)
+UNIT_TEST(test_addr_without_port)
 {
     static const struct {
         const char *in, *want; /* NULL: refused */
@@ -204,7 +196,6 @@ static void test_addr_without_port(void **state)
         {"fe80::1%absent", NULL},    {"10.0.0.1%lo", NULL},
         {"[fd00::1]", NULL},         {"10.0.0.1:53", NULL},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct addr addr;
         char text[ADDR_TEXT_MAX];
@@ -216,7 +207,7 @@ static void test_addr_without_port(void **state)
 }
 
 /* The interface is another machine's. */
-static void test_remote(void **state)
+UNIT_TEST(test_remote)
 {
     static const struct {
         const char *in;
@@ -232,7 +223,6 @@ static void test_remote(void **state)
         {"fe80::1%a\"b", 53, NULL},
         {"name", 53, NULL},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct addr addr;
         char text[ADDR_TEXT_MAX], scope[IF_NAMESIZE];
@@ -244,9 +234,8 @@ static void test_remote(void **state)
     }
 }
 
-static void test_addr_of_ip(void **state)
+UNIT_TEST(test_addr_of_ip)
 {
-    (void)state;
     static const struct {
         const char *ip, *want;
     } cases[] = {
@@ -264,9 +253,8 @@ static void test_addr_of_ip(void **state)
     assert_int_equal(addr_of_ip(&(struct ip){0}, 53).sa.sa_family, AF_UNSPEC);
 }
 
-static void test_unknown_addr(void **state)
+UNIT_TEST(test_unknown_addr)
 {
-    (void)state;
     const struct addr none = {0};
     char text[ADDR_TEXT_MAX];
     assert_string_equal(addr_format(&none, text), "unknown");
@@ -275,9 +263,8 @@ static void test_unknown_addr(void **state)
     assert_false(addr_is_wildcard(&none));
 }
 
-static void test_longest_addr_fits(void **state)
+UNIT_TEST(test_longest_addr_fits)
 {
-    (void)state;
     static const char longest[] = "[fe80:2222:3333:4444:5555:6666:7777:8888%4294967295]:65535";
     static const char named[] = "[fe80:2222:3333:4444:5555:6666:7777:8888%fifteen-letters]:65535";
     struct addr addr;
@@ -286,21 +273,4 @@ static void test_longest_addr_fits(void **state)
     assert_string_equal(addr_format(&addr, text), longest);
     assert_true(addr_parse_remote(named, 0, &addr, scope));
     assert_string_equal(addr_format_remote(&addr, scope, text), named);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ip),
-        cmocka_unit_test(test_leading_zeros),
-        cmocka_unit_test(test_mapped_ip_equals_the_plain_one),
-        cmocka_unit_test(test_ipv4_texts),
-        cmocka_unit_test(test_addr),
-        cmocka_unit_test(test_addr_without_port),
-        cmocka_unit_test(test_remote),
-        cmocka_unit_test(test_addr_of_ip),
-        cmocka_unit_test(test_unknown_addr),
-        cmocka_unit_test(test_longest_addr_fits),
-    };
-    return cmocka_run_group_tests_name("addr", tests, NULL, NULL);
 }

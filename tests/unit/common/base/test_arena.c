@@ -1,21 +1,16 @@
 /* Regions: alignment, the limit, reuse. Every allocation is written to its last byte, so that asan
  * catches one that is too short. */
-#include <setjmp.h>
 #include <stdalign.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/base/arena.h"
+#include "tests/support/unit_test.h"
 
-static void test_many_sizes(void **state)
+UNIT_TEST(test_many_sizes)
 {
     struct arena a;
     unsigned char *blocks[300];
-    (void)state;
     arena_init(&a, 64 << 20);
     for (size_t i = 0; i < 300; i++) {
         blocks[i] = arena_alloc(&a, i * i);
@@ -30,11 +25,10 @@ static void test_many_sizes(void **state)
     arena_fini(&a);
 }
 
-static void test_limit(void **state)
+UNIT_TEST(test_limit)
 {
     struct arena a;
     size_t got = 0;
-    (void)state;
     arena_init(&a, 100000);
     while (arena_alloc(&a, 1000)) {
         got += 1000;
@@ -51,10 +45,9 @@ static void test_limit(void **state)
     arena_fini(&a);
 }
 
-static void test_clear_keeps_little(void **state)
+UNIT_TEST(test_clear_keeps_little)
 {
     struct arena a;
-    (void)state;
     arena_init(&a, 64 << 20);
     arena_clear(&a); /* nothing to clear */
     assert_non_null(arena_alloc(&a, 100));
@@ -67,14 +60,4 @@ static void test_clear_keeps_little(void **state)
     arena_clear(&a);
     assert_int_equal(a.reserved, 0); /* not 8 MB forever */
     arena_fini(&a);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_many_sizes),
-        cmocka_unit_test(test_limit),
-        cmocka_unit_test(test_clear_keeps_little),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

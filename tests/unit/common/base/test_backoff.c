@@ -1,18 +1,13 @@
 #include "common/base/backoff.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
-
 #include "common/base/attributes.h"
+#include "tests/support/unit_test.h"
 
-static void test_doubles_to_the_maximum(void **state)
+UNIT_TEST(test_doubles_to_the_maximum)
 {
-    (void)state;
     static const uint32_t want_ms[] = {100, 200, 400, 800, 1500, 1500, 1500};
     struct backoff longest, shortest;
     backoff_init(&longest, 100, 1500);
@@ -26,9 +21,8 @@ static void test_doubles_to_the_maximum(void **state)
     assert_int_equal(backoff_next_ms(&longest, 50), 100);
 }
 
-static void test_any_random_number_stays_within(void **state)
+UNIT_TEST(test_any_random_number_stays_within)
 {
-    (void)state;
     static const uint32_t random[] = {0, 1, 49, 50, 51, 12345, UINT32_MAX - 1, UINT32_MAX};
     for (size_t i = 0; i < ARRAY_LEN(random); i++) {
         struct backoff b;
@@ -38,9 +32,8 @@ static void test_any_random_number_stays_within(void **state)
     }
 }
 
-static void test_extremes(void **state)
+UNIT_TEST(test_extremes)
 {
-    (void)state;
     static const struct {
         uint32_t first_ms, max_ms, low_ms, high_ms;
     } cases[] = {
@@ -61,24 +54,12 @@ static void test_extremes(void **state)
     assert_int_equal(backoff_next_ms(&many, 0), UINT32_MAX / 2);
 }
 
-static void test_random_numbers_differ(void **state)
+UNIT_TEST(test_random_numbers_differ)
 {
-    (void)state;
     uint32_t first = backoff_random();
     bool differs = false;
     for (int i = 0; i < 16; i++) { /* all equal: once in 2^512 */
         differs = differs || backoff_random() != first;
     }
     assert_true(differs);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_doubles_to_the_maximum),
-        cmocka_unit_test(test_any_random_number_stays_within),
-        cmocka_unit_test(test_extremes),
-        cmocka_unit_test(test_random_numbers_differ),
-    };
-    return cmocka_run_group_tests_name("backoff", tests, NULL, NULL);
 }

@@ -1,16 +1,12 @@
 #include "common/base/buf.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/support/unit_test.h"
 
-static void test_appends(void **state)
+UNIT_TEST(test_appends)
 {
-    (void)state;
     struct buf b;
     buf_init(&b, 1000);
     assert_string_equal(buf_cstr(&b), "");
@@ -27,9 +23,8 @@ static void test_appends(void **state)
     assert_int_equal(b.len, 0);
 }
 
-static void test_limit_is_sticky(void **state)
+UNIT_TEST(test_limit_is_sticky)
 {
-    (void)state;
     struct buf b;
     buf_init(&b, 5);
     buf_append_str(&b, "12345"); /* exactly */
@@ -51,9 +46,8 @@ static void test_limit_is_sticky(void **state)
     buf_fini(&b);
 }
 
-static void test_reserve_counts_what_was_written(void **state)
+UNIT_TEST(test_reserve_counts_what_was_written)
 {
-    (void)state;
     struct buf b;
     buf_init(&b, 100000);
     for (int i = 0; i < 100; i++) {
@@ -71,9 +65,8 @@ static void test_reserve_counts_what_was_written(void **state)
     buf_fini(&b);
 }
 
-static void test_consume(void **state)
+UNIT_TEST(test_consume)
 {
-    (void)state;
     static const struct {
         size_t n;
         const char *want;
@@ -87,15 +80,4 @@ static void test_consume(void **state)
         assert_int_equal(b.len, strlen(cases[i].want));
         buf_fini(&b);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_appends),
-        cmocka_unit_test(test_limit_is_sticky),
-        cmocka_unit_test(test_reserve_counts_what_was_written),
-        cmocka_unit_test(test_consume),
-    };
-    return cmocka_run_group_tests_name("buf", tests, NULL, NULL);
 }

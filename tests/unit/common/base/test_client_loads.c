@@ -1,12 +1,8 @@
 /* Places of clients: no more than are free. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
-
 #include "common/base/fair_queue.h"
+#include "tests/support/unit_test.h"
 
 enum { PLACES = 300 };
 
@@ -28,10 +24,9 @@ static size_t take_all(struct client_loads *loads, const char *ip, size_t taken)
     return count;
 }
 
-static void test_one_has_half_two_a_third_each(void **state)
+UNIT_TEST(test_one_has_half_two_a_third_each)
 {
     struct client_loads *loads = client_loads_new();
-    (void)state;
     size_t taken = take_all(loads, "192.0.2.1", 0);
     assert_int_equal(taken, PLACES / 2);
     size_t more = take_all(loads, "192.0.2.2", taken);
@@ -46,11 +41,10 @@ static void test_one_has_half_two_a_third_each(void **state)
     client_loads_free(loads);
 }
 
-static void test_what_is_given_back_is_free(void **state)
+UNIT_TEST(test_what_is_given_back_is_free)
 {
     struct client_loads *loads = client_loads_new();
     const struct addr a = client_at("2001:db8::1"), neighbour = client_at("2001:db8::2");
-    (void)state;
     assert_false(client_loads_take(loads, &a, 0));
     assert_true(client_loads_take(loads, &a, 1));
     assert_false(client_loads_take(loads, &neighbour, 1)); /* of one /64 */
@@ -58,13 +52,4 @@ static void test_what_is_given_back_is_free(void **state)
     assert_true(client_loads_take(loads, &neighbour, 1));
     assert_int_equal(client_loads_add(loads, &a), 2);
     client_loads_free(loads);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_has_half_two_a_third_each),
-        cmocka_unit_test(test_what_is_given_back_is_free),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

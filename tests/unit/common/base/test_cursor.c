@@ -1,19 +1,14 @@
 #include "common/base/cursor.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/base/attributes.h"
 #include "common/base/buf.h"
+#include "tests/support/unit_test.h"
 
-static void test_reads_big_endian(void **state)
+UNIT_TEST(test_reads_big_endian)
 {
-    (void)state;
     static const uint8_t data[] = {1, 2, 3, 0xff, 0xfe, 0xfd, 0xfc, 9};
     struct reader r = reader_of(data, sizeof(data));
     assert_int_equal(reader_u8(&r), 1);
@@ -25,9 +20,8 @@ static void test_reads_big_endian(void **state)
     assert_false(r.failed);
 }
 
-static void test_read_past_the_end_fails_for_good(void **state)
+UNIT_TEST(test_read_past_the_end_fails_for_good)
 {
-    (void)state;
     static const uint8_t data[] = {1, 2, 3};
     static const size_t lengths[] = {4, 5, SIZE_MAX, SIZE_MAX - 1};
     for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
@@ -48,9 +42,8 @@ static void test_read_past_the_end_fails_for_good(void **state)
 }
 
 /* What buf.h appends; each part of it that lacks its end is refused. */
-static void test_reads_what_buf_appends(void **state)
+UNIT_TEST(test_reads_what_buf_appends)
 {
-    (void)state;
     struct buf b;
     buf_init(&b, 100);
     buf_append_u8(&b, 0xfe);
@@ -81,9 +74,8 @@ static void test_reads_what_buf_appends(void **state)
 }
 
 /* A length that the bytes do not have, up to the largest, takes nothing. */
-static void test_sized_beyond_the_end(void **state)
+UNIT_TEST(test_sized_beyond_the_end)
 {
-    (void)state;
     static const uint32_t lengths[] = {2, 255, UINT32_MAX};
     for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
         struct buf b;
@@ -97,9 +89,8 @@ static void test_sized_beyond_the_end(void **state)
     }
 }
 
-static void test_seek(void **state)
+UNIT_TEST(test_seek)
 {
-    (void)state;
     static const uint8_t data[] = {1, 2, 3};
     struct reader r = reader_of(data, sizeof(data));
     reader_seek(&r, 2);
@@ -112,9 +103,8 @@ static void test_seek(void **state)
     assert_int_equal(reader_u8(&r), 0);
 }
 
-static void test_writes_big_endian(void **state)
+UNIT_TEST(test_writes_big_endian)
 {
-    (void)state;
     uint8_t data[9];
     memset(data, 0xaa, sizeof(data));
     struct writer w = writer_of(data, sizeof(data) - 1);
@@ -128,9 +118,8 @@ static void test_writes_big_endian(void **state)
     assert_memory_equal(data, "\x01\x02\x03\xff\xfe\xfd\xfc\x09\xaa", 9);
 }
 
-static void test_write_past_the_end_fails_for_good(void **state)
+UNIT_TEST(test_write_past_the_end_fails_for_good)
 {
-    (void)state;
     uint8_t data[4] = {0xaa, 0xaa, 0xaa, 0xaa};
     struct writer w = writer_of(data, 3);
     writer_u16(&w, 0x0102);
@@ -142,18 +131,4 @@ static void test_write_past_the_end_fails_for_good(void **state)
     w = writer_of(data, 3);
     assert_null(writer_take(&w, SIZE_MAX));
     assert_true(w.failed);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reads_big_endian),
-        cmocka_unit_test(test_read_past_the_end_fails_for_good),
-        cmocka_unit_test(test_reads_what_buf_appends),
-        cmocka_unit_test(test_sized_beyond_the_end),
-        cmocka_unit_test(test_seek),
-        cmocka_unit_test(test_writes_big_endian),
-        cmocka_unit_test(test_write_past_the_end_fails_for_good),
-    };
-    return cmocka_run_group_tests_name("cursor", tests, NULL, NULL);
 }

@@ -1,18 +1,13 @@
 /* Go durations, read and written. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/base/attributes.h"
 #include "common/base/duration.h"
+#include "tests/support/unit_test.h"
 
-static void test_parsing(void **state)
+UNIT_TEST(test_parsing)
 {
-    (void)state;
     static const struct {
         const char *in;
         int64_t want_ms; /* -1: refused */
@@ -67,9 +62,8 @@ static void test_parsing(void **state)
     assert_false(duration_parse_ms(digits, &got_ms));
 }
 
-static void test_text(void **state)
+UNIT_TEST(test_text)
 {
-    (void)state;
     static const struct {
         int64_t ms;
         const char *want;
@@ -96,25 +90,14 @@ static void test_text(void **state)
     }
 }
 
-static void test_ages(void **state)
+UNIT_TEST(test_ages)
 {
     static const struct {
         int64_t s;
         const char *want;
     } ages[] = {{-5, "0s"}, {0, "0s"}, {12, "12s"}, {60, "1m"}, {3 * 3600 + 5, "3h5s"}};
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(ages); i++) {
         char text[DURATION_TEXT_MAX];
         assert_string_equal(duration_text_s(ages[i].s, text), ages[i].want);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parsing),
-        cmocka_unit_test(test_text),
-        cmocka_unit_test(test_ages),
-    };
-    return cmocka_run_group_tests_name("duration", tests, NULL, NULL);
 }

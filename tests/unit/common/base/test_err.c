@@ -1,17 +1,13 @@
 #include "common/base/err.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/support/unit_test.h"
 
-static void test_set_fills_in_and_returns_the_code(void **state)
+UNIT_TEST(test_set_fills_in_and_returns_the_code)
 {
-    (void)state;
     struct err err = {0};
     assert_int_equal(err_set(&err, ERR_SYNTAX, "line %d: %s", 3, "mapping expected"), ERR_SYNTAX);
     assert_int_equal(err.code, ERR_SYNTAX);
@@ -19,9 +15,8 @@ static void test_set_fills_in_and_returns_the_code(void **state)
     assert_int_equal(err_set(NULL, -ENOENT, "nobody reads this"), -ENOENT);
 }
 
-static void test_wrap_puts_context_in_front(void **state)
+UNIT_TEST(test_wrap_puts_context_in_front)
 {
-    (void)state;
     struct err err = {0};
     (void)err_set(&err, ERR_SYNTAX, "mapping expected");
     (void)err_wrap(&err, ERR_SYNTAX, "line %d", 3);
@@ -32,9 +27,8 @@ static void test_wrap_puts_context_in_front(void **state)
 }
 
 /* All combinations of lengths around the limit: truncated, terminated, context kept. */
-static void test_long_messages_are_cut(void **state)
+UNIT_TEST(test_long_messages_are_cut)
 {
-    (void)state;
     enum { SIZE = sizeof(((struct err *)NULL)->msg) };
     char outer[SIZE + 9], inner[SIZE + 9];
     for (size_t o = SIZE - 8; o < SIZE + 8; o++) {
@@ -53,9 +47,8 @@ static void test_long_messages_are_cut(void **state)
     }
 }
 
-static void test_every_code_has_a_text(void **state)
+UNIT_TEST(test_every_code_has_a_text)
 {
-    (void)state;
     for (int code = ERR_SHUT_OUT; code <= ERR_SYNTAX; code++) {
         assert_non_null(err_code_text(code));
         for (int other = ERR_SHUT_OUT; other < code; other++) {
@@ -65,15 +58,4 @@ static void test_every_code_has_a_text(void **state)
     assert_string_equal(err_code_text(-ENOENT), strerror(ENOENT));
     assert_string_equal(err_code_text(0), "success");
     assert_non_null(err_code_text(-999999));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_set_fills_in_and_returns_the_code),
-        cmocka_unit_test(test_wrap_puts_context_in_front),
-        cmocka_unit_test(test_long_messages_are_cut),
-        cmocka_unit_test(test_every_code_has_a_text),
-    };
-    return cmocka_run_group_tests_name("err", tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
 /* Whose turn it is. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
-
 #include "common/base/fair_queue.h"
+#include "tests/support/unit_test.h"
 
 enum { MANY = 5000 };
 
@@ -29,13 +25,12 @@ static unsigned pop(struct fair_queue *queue)
 }
 
 /* Each in its client's order, one of each client a round. */
-static void test_clients_take_turns(void **state)
+UNIT_TEST(test_clients_take_turns)
 {
     static const uint8_t clients[] = {1, 1, 1, 2, 1, 3, 2};
     static const unsigned want[] = {0, 3, 5, 1, 6, 2, 4};
     struct thing things[7];
     struct fair_queue queue;
-    (void)state;
     fair_queue_init(&queue);
     assert_null(fair_queue_pop(&queue));
     for (unsigned i = 0; i < 7; i++) {
@@ -50,12 +45,11 @@ static void test_clients_take_turns(void **state)
 
 /* Whoever comes while a client has thousands queued waits for one of them; and so again each time.
  */
-static void test_a_flood_delays_others_by_one(void **state)
+UNIT_TEST(test_a_flood_delays_others_by_one)
 {
     static struct thing flood[MANY];
     struct thing one;
     struct fair_queue queue;
-    (void)state;
     fair_queue_init(&queue);
     for (unsigned i = 0; i < MANY; i++) {
         push(&queue, &flood[i], 1, i);
@@ -73,11 +67,10 @@ static void test_a_flood_delays_others_by_one(void **state)
 }
 
 /* Also the only one of its client, and the one whose turn it is. */
-static void test_one_is_taken_out(void **state)
+UNIT_TEST(test_one_is_taken_out)
 {
     struct fair_queue queue;
     struct thing things[4], alone;
-    (void)state;
     fair_queue_init(&queue);
     for (unsigned i = 0; i < 4; i++) {
         push(&queue, &things[i], 1, i);
@@ -90,14 +83,4 @@ static void test_one_is_taken_out(void **state)
     assert_int_equal(pop(&queue), 3);
     assert_null(fair_queue_pop(&queue));
     fair_queue_fini(&queue);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_clients_take_turns),
-        cmocka_unit_test(test_a_flood_delays_others_by_one),
-        cmocka_unit_test(test_one_is_taken_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,12 @@
 #include "common/base/flags.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "tests/support/unit_test.h"
 
 /* One flag of each kind. */
 struct values {
@@ -71,7 +68,6 @@ static struct values defaults(void)
 
 static int teardown(void **state)
 {
-    (void)state;
     unsetenv(VARIABLE);
     unsetenv("TEST_FLAGS_TTL");
     const char *const none[] = {NULL};
@@ -79,9 +75,8 @@ static int teardown(void **state)
     return parse(none, &v, false, NULL); /* frees what was kept */
 }
 
-static void test_spellings(void **state)
+UNIT_TEST_IN(test_spellings, NULL, teardown)
 {
-    (void)state;
     const char *const args[] = {"-verbose",
                                 "--ns-rotate=T",
                                 "-domain",
@@ -117,9 +112,8 @@ static void test_spellings(void **state)
     assert_string_equal(v.cmds.items[1], "-two");
 }
 
-static void test_booleans(void **state)
+UNIT_TEST_IN(test_booleans, NULL, teardown)
 {
-    (void)state;
     static const char *const yes[] = {"1", "t", "T", "true", "TRUE", "True"};
     static const char *const no[] = {"0", "f", "F", "false", "FALSE", "False"};
     for (size_t i = 0; i < 2 * ARRAY_LEN(yes); i++) {
@@ -134,9 +128,8 @@ static void test_booleans(void **state)
     }
 }
 
-static void test_choices(void **state)
+UNIT_TEST_IN(test_choices, NULL, teardown)
 {
-    (void)state;
     static const char *const spellings[] = {"-source=auto", "-source=slices", "--source=endpoints"};
     for (size_t i = 0; i < ARRAY_LEN(spellings); i++) {
         const char *const args[] = {spellings[i], NULL};
@@ -152,9 +145,8 @@ static void test_choices(void **state)
 }
 
 /* Callers that warn about ignored flags can tell which were given. */
-static void test_ignored(void **state)
+UNIT_TEST_IN(test_ignored, NULL, teardown)
 {
-    (void)state;
     const char *const args[] = {"-log-dir=/a", "-v=3", "-log-dir", "/b", "-to-files", NULL};
     struct values v = defaults();
     assert_int_equal(parse(args, &v, false, NULL), 0);
@@ -163,9 +155,8 @@ static void test_ignored(void **state)
     assert_string_equal(v.ignored.items[1], "to-files");
 }
 
-static void test_refused(void **state)
+UNIT_TEST_IN(test_refused, NULL, teardown)
 {
-    (void)state;
     static const struct {
         const char *args[3];
         const char *want;
@@ -223,9 +214,8 @@ static void test_refused(void **state)
     }
 }
 
-static void test_durations_in_seconds(void **state)
+UNIT_TEST(test_durations_in_seconds)
 {
-    (void)state;
     static const struct {
         const char *arg;
         int64_t want_ms;
@@ -242,9 +232,8 @@ static void test_durations_in_seconds(void **state)
     }
 }
 
-static void test_help_wins_over_what_follows(void **state)
+UNIT_TEST_IN(test_help_wins_over_what_follows, NULL, teardown)
 {
-    (void)state;
     static const char *const spellings[] = {"-h", "--h", "-help", "--help"};
     for (size_t i = 0; i < ARRAY_LEN(spellings); i++) {
         const char *const args[] = {"-verbose", spellings[i], "-nope", NULL};
@@ -253,9 +242,8 @@ static void test_help_wins_over_what_follows(void **state)
     }
 }
 
-static void test_underscores(void **state)
+UNIT_TEST_IN(test_underscores, NULL, teardown)
 {
-    (void)state;
     const char *const args[] = {"--ns_rotate", NULL};
     const char *const dashes[] = {"--ns-rotate", NULL};
     struct values v = defaults();
@@ -266,9 +254,8 @@ static void test_underscores(void **state)
     assert_true(v.rotate);
 }
 
-static void test_environment(void **state)
+UNIT_TEST_IN(test_environment, NULL, teardown)
 {
-    (void)state;
     const char *const none[] = {NULL};
     const char *const given[] = {"-domain=flag", NULL};
     struct values v = defaults();
@@ -288,9 +275,8 @@ static void test_environment(void **state)
         err.msg, "environment variable TEST_FLAGS_TTL: `soon`: expected a number from 1 to 3600");
 }
 
-static void test_repeated_too_often(void **state)
+UNIT_TEST_IN(test_repeated_too_often, NULL, teardown)
 {
-    (void)state;
     const char *args[FLAG_STRINGS_MAX + 2] = {NULL};
     struct values v = defaults();
     struct err err = {0};
@@ -306,9 +292,8 @@ static void test_repeated_too_often(void **state)
 }
 
 /* The help is for people, but must contain every flag with a text, and its default. */
-static void test_help_text(void **state)
+UNIT_TEST(test_help_text)
 {
-    (void)state;
     bool quiet = true;
     const char *domain = "cluster.local";
     int64_t port = 8080, period_ms = 2000, latency_ms = 1500;
@@ -344,22 +329,4 @@ static void test_help_text(void **state)
                               "  -period=DURATION\n        a period (default 2s)\n"
                               "  -latency=DURATION\n        a latency (default 1s500ms)\n"
                               "  -format=text|json\n        a format (default json)\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(test_spellings, teardown),
-        cmocka_unit_test_teardown(test_booleans, teardown),
-        cmocka_unit_test_teardown(test_choices, teardown),
-        cmocka_unit_test_teardown(test_ignored, teardown),
-        cmocka_unit_test_teardown(test_refused, teardown),
-        cmocka_unit_test_teardown(test_help_wins_over_what_follows, teardown),
-        cmocka_unit_test_teardown(test_underscores, teardown),
-        cmocka_unit_test_teardown(test_environment, teardown),
-        cmocka_unit_test_teardown(test_repeated_too_often, teardown),
-        cmocka_unit_test(test_durations_in_seconds),
-        cmocka_unit_test(test_help_text),
-    };
-    return cmocka_run_group_tests_name("flags", tests, NULL, NULL);
 }

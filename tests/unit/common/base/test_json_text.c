@@ -1,14 +1,10 @@
 /* JSON strings from any bytes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
-
 #include "common/base/json_text.h"
+#include "tests/support/unit_test.h"
 
-static void test_strings(void **state)
+UNIT_TEST(test_strings)
 {
     static const struct {
         struct slice bytes;
@@ -26,7 +22,6 @@ static void test_strings(void **state)
         {{"\xe2\x82x", 3}, "\"\xef\xbf\xbd\xef\xbf\xbdx\""},
         {{"\xf4\x90\x80\x80", 4}, "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct buf out;
         buf_init(&out, 1000);
@@ -36,9 +31,8 @@ static void test_strings(void **state)
     }
 }
 
-static void test_fields(void **state)
+UNIT_TEST(test_fields)
 {
-    (void)state;
     struct buf out;
     buf_init(&out, 1000);
     json_text_open(&out, NULL, '{');
@@ -55,13 +49,4 @@ static void test_fields(void **state)
                         "{\"why\":\"a \\\"b\\\"\",\"count\":18446744073709551615,\"is\":true,"
                         "\"list\":[\"\",false,\n{}]}");
     buf_fini(&out);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_strings),
-        cmocka_unit_test(test_fields),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,11 @@
 /* key_table against a plain array, over random sequences; small keys, so that many share a home
  * slot and gaps close across the table's end. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/base/key_table.h"
+#include "tests/support/unit_test.h"
 
 enum { THINGS = 300, STEPS = 30000 };
 
@@ -73,11 +69,10 @@ static void check(const struct key_table *table)
     assert_int_equal(table->count, met);
 }
 
-static void test_random_sequences(void **state)
+UNIT_TEST(test_random_sequences)
 {
     struct key_table table;
     uint32_t seed = 77;
-    (void)state;
     set_up_things();
     key_table_init(&table, key_of);
     assert_null(key_table_find(&table, slice_str("k1")));
@@ -101,11 +96,10 @@ static void test_random_sequences(void **state)
 }
 
 /* A loop that removes every third item visits each of the others at least once. */
-static void test_taking_out_in_a_loop(void **state)
+UNIT_TEST(test_taking_out_in_a_loop)
 {
     struct key_table table;
     struct thing *thing;
-    (void)state;
     set_up_things();
     key_table_init(&table, key_of);
     for (unsigned i = 0; i < THINGS; i++) {
@@ -130,10 +124,9 @@ static void test_taking_out_in_a_loop(void **state)
 
 /* In a large table, memory is what a search costs: one that finds nothing reads no thing, one that
  * finds a thing reads that one, and growing reads none. */
-static void test_a_search_touches_nothing_else(void **state)
+UNIT_TEST(test_a_search_touches_nothing_else)
 {
     struct key_table table;
-    (void)state;
     set_up_things();
     key_table_init(&table, key_of);
     for (unsigned i = 0; i < THINGS / 2; i++) {
@@ -147,14 +140,4 @@ static void test_a_search_touches_nothing_else(void **state)
     }
     assert_int_equal(touched, THINGS / 2);
     key_table_fini(&table);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_sequences),
-        cmocka_unit_test(test_taking_out_in_a_loop),
-        cmocka_unit_test(test_a_search_touches_nothing_else),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,13 @@
 #include "common/base/log.h"
 
 #include <regex.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/base/attributes.h"
 #include "tests/support/log_capture.h"
+#include "tests/support/unit_test.h"
 
 #define TIME "[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z"
 
@@ -26,9 +22,8 @@ static void assert_matches(const char *text, const char *pattern)
     }
 }
 
-static void test_line(void **state)
+UNIT_TEST(test_line)
 {
-    (void)state;
     struct log_capture c;
     log_capture_begin(&c);
     log_warn("etcd away, retrying", LOG_STR("endpoint", "http://127.0.0.1:2379"),
@@ -44,9 +39,8 @@ static void test_line(void **state)
                    "^error " TIME " no fields\ninfo " TIME " a second line\n$");
 }
 
-static void test_bytes_from_outside_are_escaped(void **state)
+UNIT_TEST(test_bytes_from_outside_are_escaped)
 {
-    (void)state;
     static const struct {
         const char *in;
         size_t len;
@@ -75,9 +69,8 @@ static void test_bytes_from_outside_are_escaped(void **state)
     }
 }
 
-static void test_long_lines_are_cut(void **state)
+UNIT_TEST(test_long_lines_are_cut)
 {
-    (void)state;
     static char value[8192];
     memset(value, '\n', sizeof(value) - 1);
     struct log_capture c;
@@ -98,9 +91,8 @@ static const char *json_rest(const char *line, const char *level)
     return strstr(line, "\"message\"");
 }
 
-static void test_json(void **state)
+UNIT_TEST(test_json)
 {
-    (void)state;
     log_set_format(LOG_FORMAT_JSON);
     struct log_capture c;
     log_capture_begin(&c);
@@ -116,9 +108,8 @@ static void test_json(void **state)
 }
 
 /* Wherever it is truncated, the line is a complete object. */
-static void test_long_json_lines_are_cut(void **state)
+UNIT_TEST(test_long_json_lines_are_cut)
 {
-    (void)state;
     static char value[8192];
     memset(value, 'x', sizeof(value) - 1);
     log_set_format(LOG_FORMAT_JSON);
@@ -137,9 +128,8 @@ static void test_long_json_lines_are_cut(void **state)
     log_set_format(LOG_FORMAT_TEXT);
 }
 
-static void test_levels(void **state)
+UNIT_TEST(test_levels)
 {
-    (void)state;
     static const char *const lines[] = {"error ", "warn ", "info ", "debug "};
     for (int level = LOG_LEVEL_ERROR; level <= LOG_LEVEL_DEBUG; level++) {
         struct log_capture c;
@@ -158,9 +148,8 @@ static void test_levels(void **state)
 }
 
 /* A line below the level costs a comparison: its fields are not evaluated. */
-static void test_fields_are_not_evaluated_below_the_level(void **state)
+UNIT_TEST(test_fields_are_not_evaluated_below_the_level)
 {
-    (void)state;
     int64_t evaluated = 0;
     struct log_capture c;
     log_capture_begin(&c);
@@ -172,9 +161,8 @@ static void test_fields_are_not_evaluated_below_the_level(void **state)
 }
 
 /* The test may span two minutes, each with its own burst. */
-static void test_limit(void **state)
+UNIT_TEST(test_limit)
 {
-    (void)state;
     static struct log_limit limit = {.burst = 3};
     unsigned passed = 0;
     for (int i = 0; i < 100; i++) {
@@ -182,19 +170,4 @@ static void test_limit(void **state)
     }
     assert_true(passed == 3 || passed == 6);
     assert_int_equal(limit.suppressed, 100 - passed);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_line),
-        cmocka_unit_test(test_bytes_from_outside_are_escaped),
-        cmocka_unit_test(test_long_lines_are_cut),
-        cmocka_unit_test(test_json),
-        cmocka_unit_test(test_long_json_lines_are_cut),
-        cmocka_unit_test(test_levels),
-        cmocka_unit_test(test_fields_are_not_evaluated_below_the_level),
-        cmocka_unit_test(test_limit),
-    };
-    return cmocka_run_group_tests_name("log", tests, NULL, NULL);
 }

@@ -4,10 +4,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,9 +13,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "common/base/log_queue_internal.h"
+#include "tests/support/unit_test.h"
 
 /* A safety net: a test that works never waits for it. */
 enum { HANG_MS = 60000, THREADS = 4, LINES_PER_THREAD = 5000 };
@@ -38,7 +34,6 @@ static void stderr_is(int fd)
 
 static int restore(void **state)
 {
-    (void)state;
     log_stop(HANG_MS);
     if (real_stderr >= 0) {
         (void)dup2(real_stderr, STDERR_FILENO);
@@ -47,6 +42,15 @@ static int restore(void **state)
     }
     return 0;
 }
+
+static int before_tests(void **state)
+{
+    (void)signal(SIGPIPE, SIG_IGN);
+    return 0;
+}
+
+UNIT_TESTS_EACH(NULL, restore)
+UNIT_TESTS_ONCE(before_tests, NULL)
 
 /* What a reader has seen; read until the writing ends are closed or `until` is there. */
 struct reader {
@@ -109,9 +113,8 @@ static void *talk(void *data)
 }
 
 /* Each thread's lines arrive whole and in its order; written and lost ones add up. */
-static void test_threads(void **state)
+UNIT_TEST(test_threads)
 {
-    (void)state;
     struct talker talkers[THREADS];
     int next[THREADS] = {0};
     size_t seen = 0;
@@ -186,22 +189,19 @@ static void stall(bool is_nonblocking)
     free(r.text);
 }
 
-static void test_nobody_reads(void **state)
+UNIT_TEST(test_nobody_reads)
 {
-    (void)state;
     stall(false);
 }
 
-static void test_nobody_reads_a_pipe_that_does_not_block(void **state)
+UNIT_TEST(test_nobody_reads_a_pipe_that_does_not_block)
 {
-    (void)state;
     stall(true);
 }
 
 /* While lines are being lost, those of the flood are not even made. */
-static void test_lost_lines_cost_nothing(void **state)
+UNIT_TEST(test_lost_lines_cost_nothing)
 {
-    (void)state;
     int ends[2];
     int64_t evaluated = 0;
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
@@ -220,9 +220,8 @@ static void test_lost_lines_cost_nothing(void **state)
 }
 
 /* A stop that gives up leaves the thread in its write; whoever reads later finds the lines. */
-static void test_stop_does_not_wait_for_a_reader(void **state)
+UNIT_TEST(test_stop_does_not_wait_for_a_reader)
 {
-    (void)state;
     int ends[2];
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
     stderr_is(ends[1]);
@@ -241,9 +240,8 @@ static void test_stop_does_not_wait_for_a_reader(void **state)
 }
 
 /* What is queued is written before the end, in order with a line in plain words. */
-static void test_stop_writes_everything(void **state)
+UNIT_TEST(test_stop_writes_everything)
 {
-    (void)state;
     char text[256] = "";
     int file = memfd_create("log", MFD_CLOEXEC);
     stderr_is(file);
@@ -260,9 +258,8 @@ static void test_stop_writes_everything(void **state)
 }
 
 /* A disk that is full in the middle of a line, then has room again. */
-static void test_full_disk(void **state)
+UNIT_TEST(test_full_disk)
 {
-    (void)state;
     enum { LINES = 10, ROOM = 100 }; /* for one line and a part of the next */
     char path[] = "/tmp/log-queue-XXXXXX", text[4096] = "";
     const struct rlimit small = {.rlim_cur = ROOM, .rlim_max = RLIM_INFINITY};
@@ -291,9 +288,8 @@ static void test_full_disk(void **state)
     (void)close(file);
 }
 
-static void test_closed_reader(void **state)
+UNIT_TEST(test_closed_reader)
 {
-    (void)state;
     int ends[2];
     uint64_t lost = log_lost();
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
@@ -307,9 +303,8 @@ static void test_closed_reader(void **state)
 }
 
 /* Else the next descriptor, a socket perhaps, would get the number of stderr, and the log. */
-static void test_closed_stderr(void **state)
+UNIT_TEST(test_closed_stderr)
 {
-    (void)state;
     real_stderr = dup(STDERR_FILENO);
     (void)close(STDERR_FILENO);
     log_start();
@@ -321,9 +316,8 @@ static void test_closed_stderr(void **state)
 
 /* Bulk lines come by themselves, though they do not wake the thread; others take along those before
  * them, and so does the end. */
-static void test_bulk_lines_wait(void **state)
+UNIT_TEST(test_bulk_lines_wait)
 {
-    (void)state;
     enum { ROUNDS = 4 };
     const struct log_field none = {.key = NULL};
     struct reader r = {.fd = -1};
@@ -349,22 +343,4 @@ static void test_bulk_lines_wait(void **state)
     (void)read_until(&r, at, " last\n");
     (void)close(ends[0]);
     free(r.text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(test_threads, restore),
-        cmocka_unit_test_teardown(test_nobody_reads, restore),
-        cmocka_unit_test_teardown(test_nobody_reads_a_pipe_that_does_not_block, restore),
-        cmocka_unit_test_teardown(test_lost_lines_cost_nothing, restore),
-        cmocka_unit_test_teardown(test_stop_does_not_wait_for_a_reader, restore),
-        cmocka_unit_test_teardown(test_stop_writes_everything, restore),
-        cmocka_unit_test_teardown(test_full_disk, restore),
-        cmocka_unit_test_teardown(test_closed_reader, restore),
-        cmocka_unit_test_teardown(test_closed_stderr, restore),
-        cmocka_unit_test_teardown(test_bulk_lines_wait, restore),
-    };
-    (void)signal(SIGPIPE, SIG_IGN);
-    return cmocka_run_group_tests_name("log_queue", tests, NULL, NULL);
 }

@@ -1,15 +1,11 @@
 /* metrics: counters, histograms, and their pages, byte for byte. */
 #include "common/base/metrics.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/base/version.h"
+#include "tests/support/unit_test.h"
 
 struct fixture {
     struct buf out;
@@ -28,11 +24,10 @@ static void end(struct fixture *f, const char *want)
     buf_fini(&f->out);
 }
 
-static void test_counter(void **state)
+UNIT_TEST(test_counter)
 {
     struct fixture f;
     struct counter counter = {0};
-    (void)state;
     counter_add(&counter, 3);
     counter_add(&counter, UINT64_MAX - 4);
     begin(&f);
@@ -42,7 +37,7 @@ static void test_counter(void **state)
             "test_things_total 18446744073709551614\n");
 }
 
-static void test_gauge(void **state)
+UNIT_TEST(test_gauge)
 {
     static const struct {
         double value;
@@ -57,7 +52,6 @@ static void test_gauge(void **state)
         {__builtin_nan(""), "test_x 0\n"},
         {__builtin_inf(), "test_x 0\n"},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct fixture f;
         begin(&f);
@@ -68,10 +62,9 @@ static void test_gauge(void **state)
     }
 }
 
-static void test_labels_and_escapes(void **state)
+UNIT_TEST(test_labels_and_escapes)
 {
     struct fixture f;
-    (void)state;
     begin(&f);
     metrics_family(&f.page, METRIC_COUNTER, "y_total", "A \"quote\", a \\ and\na line.");
     metrics_sample(&f.page, METRIC_LABELS({"kind", "services"}), 1);
@@ -82,12 +75,11 @@ static void test_labels_and_escapes(void **state)
             "test_y_total{kind=\"a\\\"b\\\\c\\nd\",reason=\"\"} 2\n");
 }
 
-static void test_histogram(void **state)
+UNIT_TEST(test_histogram)
 {
     static const int64_t observed_us[] = {-5, 0, 100, 101, 1000, 999999, 10000000, 10000001};
     struct fixture f;
     struct histogram histogram = {.sum = {0}};
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(observed_us); i++) {
         histogram_observe_us(&histogram, observed_us[i]);
     }
@@ -117,7 +109,7 @@ static void test_histogram(void **state)
 }
 
 /* Its own scale, labels before `le`, and a sum with the given number of decimals. */
-static void test_histograms_with_labels(void **state)
+UNIT_TEST(test_histograms_with_labels)
 {
     static const struct histogram_scale sizes = {
         .bound_count = 3, .bounds = {0, 512, 65536}, .page_unit = 1};
@@ -125,7 +117,6 @@ static void test_histograms_with_labels(void **state)
         .bound_count = 2, .bounds = {250, 4096000}, .page_unit = 1e3, .sum_decimals = 6};
     struct fixture f;
     struct histogram small = {.sum = {0}}, large = small;
-    (void)state;
     histogram_observe(&small, &sizes, 0);
     histogram_observe(&small, &sizes, 512);
     histogram_observe(&small, &sizes, INT64_C(3000000000000000));
@@ -149,13 +140,12 @@ static void test_histograms_with_labels(void **state)
             "test_h_count{a=\"2\"} 1\n");
 }
 
-static void test_structs_of_counters_add_up(void **state)
+UNIT_TEST(test_structs_of_counters_add_up)
 {
     struct {
         struct counter one, rows[2];
         struct histogram took;
     } sums = {.one = {0}}, counts = sums;
-    (void)state;
     counter_add(&counts.one, 5);
     counter_sub(&counts.one, 2);
     counter_set(&counts.rows[1], 7);
@@ -169,11 +159,10 @@ static void test_structs_of_counters_add_up(void **state)
     assert_int_equal(counter_get(&sums.took.sum), 200);
 }
 
-static void test_process(void **state)
+UNIT_TEST(test_process)
 {
     struct fixture f;
     struct buf want;
-    (void)state;
     buf_init(&want, 1024);
     buf_printf(
         &want,
@@ -192,18 +181,4 @@ static void test_process(void **state)
     metrics_process(&f.page, 1763665418);
     end(&f, buf_cstr(&want));
     buf_fini(&want);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_counter),
-        cmocka_unit_test(test_gauge),
-        cmocka_unit_test(test_labels_and_escapes),
-        cmocka_unit_test(test_histogram),
-        cmocka_unit_test(test_histograms_with_labels),
-        cmocka_unit_test(test_structs_of_counters_add_up),
-        cmocka_unit_test(test_process),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
 /* Networks: every length, and addresses that differ in one bit. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
-
 #include "common/base/addr.h"
+#include "tests/support/unit_test.h"
 
 static void flip(struct ip *ip, unsigned bit)
 {
@@ -29,17 +25,15 @@ static void check_family(const char *text)
     }
 }
 
-static void test_contains(void **state)
+UNIT_TEST(test_contains)
 {
-    (void)state;
     check_family("10.255.1.128");
     check_family("fd00:1234:5678:9abc:def0:ff:fe00:1");
 }
 
 /* Not even the network of all addresses has those of the other family. */
-static void test_families(void **state)
+UNIT_TEST(test_families)
 {
-    (void)state;
     struct network network;
     struct err err;
     struct ip ip;
@@ -49,13 +43,4 @@ static void test_families(void **state)
     assert_int_equal(network_parse(slice_str("::/0"), &network, &err), 0);
     assert_true(ip_parse(slice_str("0.0.0.0"), &ip));
     assert_false(network_contains(&network, &ip));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_contains),
-        cmocka_unit_test(test_families),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

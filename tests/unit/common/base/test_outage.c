@@ -2,17 +2,13 @@
 #include "common/base/outage.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/support/log_capture.h"
 #include "tests/support/test_clock.h"
+#include "tests/support/unit_test.h"
 
 /* Captures stderr between set_up and tear_down. */
 struct fixture {
@@ -62,11 +58,10 @@ static struct err err_of(int code, const char *text)
     return err;
 }
 
-static void test_away_until_all_are_back(void **state)
+UNIT_TEST(test_away_until_all_are_back)
 {
     struct fixture f;
     struct err lost = err_of(ERR_UNAVAILABLE, "lost"), no = err_of(ERR_REFUSED, "no");
-    (void)state;
     set_up(&f, 60000);
     assert_true(outage_is_away(&f.outage));
     assert_string_equal(outage_why(&f.outage), "");
@@ -89,11 +84,10 @@ static void test_away_until_all_are_back(void **state)
     assert_int_equal(log_occurrences(f.log.text, " is written kind=keys after_ms="), 1);
 }
 
-static void test_returns_are_counted_by_the_first_reason(void **state)
+UNIT_TEST(test_returns_are_counted_by_the_first_reason)
 {
     struct fixture f;
     struct err lost = err_of(-ECONNREFUSED, "lost"), silent = err_of(ERR_TIMEOUT, "silent");
-    (void)state;
     set_up(&f, 60000);
     outage_away(&f.followed, &lost);
     outage_back(&f.followed); /* the first time: not a return */
@@ -108,11 +102,10 @@ static void test_returns_are_counted_by_the_first_reason(void **state)
     tear_down(&f, 7);
 }
 
-static void test_nothing_is_said_twice(void **state)
+UNIT_TEST(test_nothing_is_said_twice)
 {
     struct fixture f;
     struct err lost = err_of(ERR_UNAVAILABLE, "lost"), silent = err_of(ERR_TIMEOUT, "silent");
-    (void)state;
     set_up(&f, 60000);
     for (int i = 0; i < 1000; i++) {
         outage_away(&f.followed, &lost);
@@ -121,11 +114,10 @@ static void test_nothing_is_said_twice(void **state)
     tear_down(&f, 2);
 }
 
-static void test_a_flapping_source_is_cut_off(void **state)
+UNIT_TEST(test_a_flapping_source_is_cut_off)
 {
     struct fixture f;
     struct err lost = err_of(ERR_UNAVAILABLE, "lost");
-    (void)state;
     set_up(&f, 60000);
     outage_back(&f.followed);
     for (int i = 0; i < 1000; i++) {
@@ -142,12 +134,11 @@ static void test_a_flapping_source_is_cut_off(void **state)
     ev_loop_destroy(f.loop);
 }
 
-static void test_overdue_once_an_outage(void **state)
+UNIT_TEST(test_overdue_once_an_outage)
 {
     struct fixture f;
     struct buf out;
     struct err lost = err_of(ERR_UNAVAILABLE, "lost"), no = err_of(ERR_REFUSED, "no");
-    (void)state;
     buf_init(&out, 1024);
     set_up(&f, 1);
     outage_away(&f.followed, &lost);
@@ -174,12 +165,11 @@ static void test_overdue_once_an_outage(void **state)
 }
 
 /* The reason of the last attempt, how long it has been this one, and how long the outage lasts. */
-static void test_the_current_reason(void **state)
+UNIT_TEST(test_the_current_reason)
 {
     struct fixture f;
     struct buf out;
     struct err lost = err_of(ERR_UNAVAILABLE, "lost"), refused = err_of(ERR_UNAVAILABLE, "refused");
-    (void)state;
     buf_init(&out, 1024);
     test_clock_stop();
     set_up(&f, 60000);
@@ -218,12 +208,11 @@ static void count(void *data)
     ++*(int *)data;
 }
 
-static void test_who_wants_to_know_is_told_once_an_outage(void **state)
+UNIT_TEST(test_who_wants_to_know_is_told_once_an_outage)
 {
     struct fixture f;
     int times = 0;
     struct err lost = err_of(ERR_UNAVAILABLE, "lost");
-    (void)state;
     set_up(&f, 1);
     outage_when_overdue(&f.outage, count, &times);
     outage_away(&f.followed, &lost);
@@ -241,12 +230,11 @@ static void test_who_wants_to_know_is_told_once_an_outage(void **state)
 }
 
 /* A source that has not failed yet may just be slow. */
-static void test_overdue_without_a_reason(void **state)
+UNIT_TEST(test_overdue_without_a_reason)
 {
     struct fixture f;
     int times = 0;
     struct err lost = err_of(ERR_UNAVAILABLE, "lost");
-    (void)state;
     set_up(&f, 1);
     outage_when_overdue(&f.outage, count, &times);
     ev_run(f.loop, 0);
@@ -259,10 +247,9 @@ static void test_overdue_without_a_reason(void **state)
     assert_int_equal(log_occurrences(f.log.text, " trying on timeout_ms=1 reason=lost\n"), 1);
 }
 
-static void test_who_leaves_is_not_away(void **state)
+UNIT_TEST(test_who_leaves_is_not_away)
 {
     struct fixture f;
-    (void)state;
     set_up(&f, 60000);
     outage_leave(&f.followed);
     assert_false(outage_is_away(&f.outage));
@@ -272,7 +259,7 @@ static void test_who_leaves_is_not_away(void **state)
     tear_down(&f, 0);
 }
 
-static void test_reason_classes(void **state)
+UNIT_TEST(test_reason_classes)
 {
     static const struct {
         int code;
@@ -284,25 +271,7 @@ static void test_reason_classes(void **state)
         {ERR_SYNTAX, "protocol"},         {ERR_TOO_LARGE, "protocol"},
         {ERR_COMPACTED, "other"},         {0, "other"},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         assert_string_equal(outage_reason_name(outage_reason_of(rows[i].code)), rows[i].want);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_away_until_all_are_back),
-        cmocka_unit_test(test_returns_are_counted_by_the_first_reason),
-        cmocka_unit_test(test_nothing_is_said_twice),
-        cmocka_unit_test(test_a_flapping_source_is_cut_off),
-        cmocka_unit_test(test_overdue_once_an_outage),
-        cmocka_unit_test(test_the_current_reason),
-        cmocka_unit_test(test_who_wants_to_know_is_told_once_an_outage),
-        cmocka_unit_test(test_overdue_without_a_reason),
-        cmocka_unit_test(test_who_leaves_is_not_away),
-        cmocka_unit_test(test_reason_classes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,22 +1,17 @@
 #include "common/base/privileges.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "common/base/attributes.h"
+#include "tests/support/unit_test.h"
 
-static void test_users(void **state)
+UNIT_TEST(test_users)
 {
-    (void)state;
     static const struct {
         const char *text;
         uid_t uid;
@@ -38,9 +33,8 @@ static void test_users(void **state)
     }
 }
 
-static void test_no_users(void **state)
+UNIT_TEST(test_no_users)
 {
-    (void)state;
     char longest[300];
     memset(longest, 'x', sizeof(longest) - 1);
     longest[sizeof(longest) - 1] = '\0';
@@ -73,9 +67,8 @@ static void test_no_users(void **state)
 
 /* In a child: nothing of it can be taken back. Drops, then raises in vain; the second drop has
  * nothing to do. */
-static void test_drop(void **state)
+UNIT_TEST(test_drop)
 {
-    (void)state;
     const struct privileges_user same = {.is_set = false};
     const char *const files[] = {"", "/dev/null"};
     pid_t child = fork();
@@ -95,9 +88,8 @@ static void test_drop(void **state)
 }
 
 /* The own user needs no privilege; another one does. */
-static void test_become(void **state)
+UNIT_TEST(test_become)
 {
-    (void)state;
     pid_t child = fork();
     if (child == 0) {
         struct privileges_user user = {.is_set = true, .text = "me", .uid = getuid()};
@@ -114,15 +106,4 @@ static void test_become(void **state)
     int status = -1;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_users),
-        cmocka_unit_test(test_no_users),
-        cmocka_unit_test(test_drop),
-        cmocka_unit_test(test_become),
-    };
-    return cmocka_run_group_tests_name("privileges", tests, NULL, NULL);
 }

@@ -1,9 +1,6 @@
 /* process_metrics: each figure is there and follows what the process does. */
 #include "common/base/process_metrics.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,9 +8,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "common/base/xalloc.h"
+#include "tests/support/unit_test.h"
 
 enum { PAGE_MAX = 16 * 1024 };
 
@@ -31,9 +27,8 @@ static double value_of(const char *name)
     return value;
 }
 
-static void before_it_is_opened(void **state)
+UNIT_TEST(before_it_is_opened)
 {
-    (void)state;
     assert_true(value_of("process_cpu_seconds_total") >= 0);
     assert_true(value_of("process_start_time_seconds") == 1763665418);
     assert_true(value_of("process_resident_memory_bytes") < 0);
@@ -41,9 +36,8 @@ static void before_it_is_opened(void **state)
 }
 
 /* A name with what separates the fields must not shift them. */
-static void all_figures(void **state)
+UNIT_TEST(all_figures)
 {
-    (void)state;
     process_metrics_open();
     assert_int_equal(prctl(PR_SET_NAME, "a) R 1 (b", 0, 0, 0), 0);
     assert_true(value_of("process_threads") >= 1 && value_of("process_threads") < 10);
@@ -53,23 +47,12 @@ static void all_figures(void **state)
     assert_true(value_of("process_max_fds") > 0);
 }
 
-static void descriptors_are_counted(void **state)
+UNIT_TEST(descriptors_are_counted)
 {
-    (void)state;
     double before = value_of("process_open_fds");
     int fd = dup(STDERR_FILENO);
     assert_true(fd >= 0);
     assert_true(value_of("process_open_fds") == before + 1);
     assert_int_equal(close(fd), 0);
     assert_true(value_of("process_open_fds") == before);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(before_it_is_opened),
-        cmocka_unit_test(all_figures),
-        cmocka_unit_test(descriptors_are_counted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,11 @@
 /* seeded_hash: equal bytes have equal hashes, and every byte counts. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "common/base/seeded_hash.h"
+#include "tests/support/unit_test.h"
 
 static int compare_hashes(const void *a, const void *b)
 {
@@ -18,9 +14,8 @@ static int compare_hashes(const void *a, const void *b)
 }
 
 /* Every length takes its own path through the hash, and every byte counts. */
-static void test_hash_takes_every_byte(void **state)
+UNIT_TEST(test_hash_takes_every_byte)
 {
-    (void)state;
     seeded_hash_init();
     char a[63], b[63];
     memset(a, 'a', sizeof(a));
@@ -38,12 +33,11 @@ static void test_hash_takes_every_byte(void **state)
 
 /* Typical service names: of some thousands, at most a few share a 32-bit hash by chance (one pair
  * in fifty runs). */
-static void test_numbered_names_differ(void **state)
+UNIT_TEST(test_numbered_names_differ)
 {
     enum { NAMES = 10000, SHARED_MAX = 5 };
     static uint32_t hashes[NAMES];
     unsigned shared = 0;
-    (void)state;
     seeded_hash_init();
     for (unsigned i = 0; i < NAMES; i++) {
         char name[16];
@@ -55,13 +49,4 @@ static void test_numbered_names_differ(void **state)
         shared += hashes[i] == hashes[i - 1];
     }
     assert_in_range(shared, 0, SHARED_MAX);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hash_takes_every_byte),
-        cmocka_unit_test(test_numbered_names_differ),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

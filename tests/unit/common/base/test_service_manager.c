@@ -1,9 +1,6 @@
 /* service_manager: what systemd is told, with a socket in its place. */
 #include "common/base/service_manager.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,9 +8,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "common/base/attributes.h"
+#include "tests/support/unit_test.h"
 
 struct fixture {
     struct ev_loop *loop;
@@ -51,6 +47,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+UNIT_TESTS_EACH(set_up, tear_down)
+
 static void init_with(struct fixture *f, const char *where, const char *watchdog_us,
                       const char *watchdog_pid)
 {
@@ -77,7 +75,7 @@ static void assert_told(const struct fixture *f, const char *want)
     assert_string_equal(got, want);
 }
 
-static void test_a_life(void **state)
+UNIT_TEST(test_a_life)
 {
     struct fixture *f = *state;
     init_with(f, f->where, "", "");
@@ -92,7 +90,7 @@ static void test_a_life(void **state)
     service_manager_fini(&f->manager);
 }
 
-static void test_a_path(void **state)
+UNIT_TEST(test_a_path)
 {
     struct fixture *f = *state;
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -125,7 +123,7 @@ static void on_arrival(struct ev_loop *loop, ev_io *watcher UNUSED, int revents 
 }
 
 /* With this process's pid and without one; twice, since once would not be a period. */
-static void test_watchdog(void **state)
+UNIT_TEST(test_watchdog)
 {
     struct fixture *f = *state;
     char own_pid[32];
@@ -148,7 +146,7 @@ static void test_watchdog(void **state)
     }
 }
 
-static void test_what_makes_no_sense(void **state)
+UNIT_TEST(test_what_makes_no_sense)
 {
     struct fixture *f = *state;
     char too_long[200] = "/";
@@ -174,7 +172,7 @@ static void test_what_makes_no_sense(void **state)
     assert_told(f, NULL);
 }
 
-static void test_a_long_text_is_cut(void **state)
+UNIT_TEST(test_a_long_text_is_cut)
 {
     struct fixture *f = *state;
     char text[400], got[512];
@@ -185,16 +183,4 @@ static void test_a_long_text_is_cut(void **state)
     assert_int_equal(recv(f->fd, got, sizeof(got), 0), 255);
     assert_memory_equal(got, "READY=1\nSTATUS=aaa", 18);
     service_manager_fini(&f->manager);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_a_life, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_path, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_watchdog, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_what_makes_no_sense, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_long_text_is_cut, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,10 @@
 /* The reference vectors of SipHash-2-4: key 00 to 0f, input 00, 01, 02... */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/base/seeded_hash.h"
+#include "tests/support/unit_test.h"
 
 static const struct {
     size_t len;
@@ -22,7 +18,7 @@ static const struct {
     {15, "e545be4961ca29a1"}, {63, "724506eb4c328a95"},
 };
 
-static void matches_reference(void **state)
+UNIT_TEST(matches_reference)
 {
     uint8_t key[SIPHASH_KEY_SIZE], input[64];
     for (size_t i = 0; i < sizeof(input); i++) {
@@ -37,11 +33,4 @@ static void matches_reference(void **state)
         }
         assert_string_equal(text, vectors[i].hash);
     }
-    (void)state;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(matches_reference)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,13 @@
 /* The distance between two spellings. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/base/attributes.h"
 #include "common/base/typing_errors.h"
+#include "tests/support/unit_test.h"
 
-static void test_distances(void **state)
+UNIT_TEST(test_distances)
 {
-    (void)state;
     static const struct {
         const char *a, *b;
         size_t want;
@@ -29,9 +24,8 @@ static void test_distances(void **state)
     }
 }
 
-static void test_long_words(void **state)
+UNIT_TEST(test_long_words)
 {
-    (void)state;
     char longest[65], longer[66];
     memset(longest, 'a', sizeof(longest));
     memset(longer, 'a', sizeof(longer));
@@ -39,13 +33,4 @@ static void test_long_words(void **state)
     assert_int_equal(typing_errors(slice_str(longest), slice_str("a")), 63);
     assert_true(typing_errors(slice_str(longer), slice_str("a")) == SIZE_MAX);
     assert_true(typing_errors(slice_str("a"), slice_str(longer)) == SIZE_MAX);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_distances),
-        cmocka_unit_test(test_long_words),
-    };
-    return cmocka_run_group_tests_name("typing_errors", tests, NULL, NULL);
 }

@@ -1,15 +1,11 @@
 #include "common/dns/dname.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/base/attributes.h"
+#include "tests/support/unit_test.h"
 
 static struct dname name_of(const char *text)
 {
@@ -34,9 +30,8 @@ static const char *repeat(unsigned count, unsigned len)
     return text;
 }
 
-static void test_text(void **state)
+UNIT_TEST(test_text)
 {
-    (void)state;
     static const struct {
         const char *in;
         const char *wire;
@@ -68,9 +63,8 @@ static void test_text(void **state)
     }
 }
 
-static void test_text_refused(void **state)
+UNIT_TEST(test_text_refused)
 {
-    (void)state;
     static const char *const cases[] = {
         "",    "..",   ".a",    "a..",   "a..b",  "\\",    "a\\",
         "\\1", "\\12", "\\256", "\\999", "\\1x2", "\\12x",
@@ -85,9 +79,8 @@ static void test_text_refused(void **state)
     assert_false(dname_from_text(slice_of("\\12", 2), &name)); /* the 2 is not part of it */
 }
 
-static void test_text_lengths(void **state)
+UNIT_TEST(test_text_lengths)
 {
-    (void)state;
     static const struct {
         unsigned count, len, last; /* count labels of len bytes and one of `last` */
         unsigned want;             /* wire bytes; 0: refused */
@@ -110,9 +103,8 @@ static void test_text_lengths(void **state)
     }
 }
 
-static void test_worst_text_fits(void **state)
+UNIT_TEST(test_worst_text_fits)
 {
-    (void)state;
     struct dname name = {0};
     char text[DNAME_TEXT_MAX];
     memset(name.wire, 0xff, sizeof(name.wire));
@@ -128,9 +120,8 @@ static void test_worst_text_fits(void **state)
 
 enum { HEADER_SIZE = 12 };
 
-static void test_read(void **state)
+UNIT_TEST(test_read)
 {
-    (void)state;
     static const struct {
         const char *name;
         const char *data; /* after the header's 12 bytes, like the positions */
@@ -180,9 +171,8 @@ static void test_read(void **state)
 
 /* The longest name has a pointer before each of its 127 labels and before the root; pointers to
  * pointers beyond that only cost time. */
-static void test_read_pointers(void **state)
+UNIT_TEST(test_read_pointers)
 {
-    (void)state;
     enum { POINTERS_MAX = 2 * DNAME_LABELS_MAX + 1 };
     for (unsigned pointers = 1; pointers <= POINTERS_MAX + 2; pointers++) {
         uint8_t data[1024] = {0};
@@ -221,9 +211,8 @@ static void test_read_pointers(void **state)
 }
 
 /* A name may be up to 255 bytes long, however it is composed; one more byte is an error. */
-static void test_read_lengths(void **state)
+UNIT_TEST(test_read_lengths)
 {
-    (void)state;
     for (unsigned last = 58; last <= 63; last++) {
         uint8_t data[512] = {0};
         struct writer w = writer_of(data, sizeof(data));
@@ -247,9 +236,8 @@ static void test_read_lengths(void **state)
     }
 }
 
-static void test_labels(void **state)
+UNIT_TEST(test_labels)
 {
-    (void)state;
     const struct dname name = name_of("web.default.svc."), root = name_of(".");
     struct dname_labels labels;
     dname_labels(&name, &labels);
@@ -267,9 +255,8 @@ static void test_labels(void **state)
     assert_int_equal(labels.offsets[126], 252);
 }
 
-static void test_compare(void **state)
+UNIT_TEST(test_compare)
 {
-    (void)state;
     static const struct {
         const char *a, *b;
         bool equal, within; /* a is b, a is b or below */
@@ -295,9 +282,8 @@ static void test_compare(void **state)
     }
 }
 
-static void test_lower(void **state)
+UNIT_TEST(test_lower)
 {
-    (void)state;
     struct dname name = name_of("AZ[@`az.\\193\\218.");
     const struct dname want = name_of("az[@`az.\\193\\218.");
     dname_lower(&name);
@@ -310,9 +296,8 @@ static void test_lower(void **state)
 
 /* Names of every length up to 24 bytes, each byte in each place: same as ascii_lower byte by
  * byte. */
-static void test_lower_every_byte(void **state)
+UNIT_TEST(test_lower_every_byte)
 {
-    (void)state;
     for (uint8_t len = 1; len <= 24; len++) {
         for (uint8_t at = 0; at < len; at++) {
             for (unsigned byte = 0; byte < 256; byte++) {
@@ -337,9 +322,8 @@ static void test_lower_every_byte(void **state)
     }
 }
 
-static void test_prepend_and_strip(void **state)
+UNIT_TEST(test_prepend_and_strip)
 {
-    (void)state;
     struct dname name = name_of(".");
     char text[DNAME_TEXT_MAX];
     assert_true(dname_prepend(&name, slice_str("local")));
@@ -364,7 +348,7 @@ static void test_prepend_and_strip(void **state)
     assert_false(dname_prepend(&name, slice_str("b")));
 }
 
-static void test_is_host_label(void **state)
+UNIT_TEST(test_is_host_label)
 {
     static const struct {
         const char *text;
@@ -384,7 +368,6 @@ static void test_is_host_label(void **state)
         {"a23456789012345678901234567890123456789012345678901234567890123", true},
         {"a234567890123456789012345678901234567890123456789012345678901234", false},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         if (dname_is_host_label(slice_str(cases[i].text)) != cases[i].want) {
             fail_msg("%s: want %s", cases[i].text, cases[i].want ? "a label" : "no label");
@@ -393,10 +376,9 @@ static void test_is_host_label(void **state)
 }
 
 /* RFC 6891 5 and what else is not RFC 1035's. */
-static void test_labels_of_another_kind_are_not_skipped(void **state)
+UNIT_TEST(test_labels_of_another_kind_are_not_skipped)
 {
     uint8_t name[64 + 2] = {0};
-    (void)state;
     for (unsigned first = 1; first < 256; first++) {
         struct reader r = reader_of(name, sizeof(name));
         name[0] = (uint8_t)first;
@@ -405,25 +387,4 @@ static void test_labels_of_another_kind_are_not_skipped(void **state)
         assert_int_equal(r.failed, !is_good);
         assert_true(!is_good || r.pos == (first <= 63 ? first + 2 : 2));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),
-        cmocka_unit_test(test_text_refused),
-        cmocka_unit_test(test_text_lengths),
-        cmocka_unit_test(test_worst_text_fits),
-        cmocka_unit_test(test_read),
-        cmocka_unit_test(test_read_pointers),
-        cmocka_unit_test(test_read_lengths),
-        cmocka_unit_test(test_labels),
-        cmocka_unit_test(test_compare),
-        cmocka_unit_test(test_lower_every_byte),
-        cmocka_unit_test(test_lower),
-        cmocka_unit_test(test_prepend_and_strip),
-        cmocka_unit_test(test_is_host_label),
-        cmocka_unit_test(test_labels_of_another_kind_are_not_skipped),
-    };
-    return cmocka_run_group_tests_name("dname", tests, NULL, NULL);
 }

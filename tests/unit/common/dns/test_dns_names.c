@@ -1,15 +1,11 @@
 /* dns_names: types and response codes as people read and write them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include "common/dns/dns.h"
 #include "common/dns/dns_names.h"
+#include "tests/support/unit_test.h"
 
-static void test_types(void **state)
+UNIT_TEST(test_types)
 {
     static const struct {
         uint16_t type;
@@ -20,7 +16,6 @@ static void test_types(void **state)
         {256, "TYPE256"}, {257, "CAA"}, {65535, "TYPE65535"},
     };
     char out[DNS_TYPE_TEXT_MAX];
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         uint16_t type = 0;
         assert_string_equal(dns_type_text(rows[i].type, out), rows[i].text);
@@ -29,7 +24,7 @@ static void test_types(void **state)
     }
 }
 
-static void test_what_is_a_type(void **state)
+UNIT_TEST(test_what_is_a_type)
 {
     static const struct {
         const char *text;
@@ -39,7 +34,6 @@ static void test_what_is_a_type(void **state)
         {"TYPE65536", -1, -1}, {"TYPE000001", -1, -1}, {"TYPE", -1, -1},   {"TYPE-1", -1, -1},
         {"TYPE1x", -1, -1},    {"AA", -1, -1},         {"", -1, -1},       {"OPT", -1, -1},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         uint16_t type = 0;
         struct slice text = slice_str(rows[i].text);
@@ -51,7 +45,7 @@ static void test_what_is_a_type(void **state)
     }
 }
 
-static void test_rcodes(void **state)
+UNIT_TEST(test_rcodes)
 {
     static const struct {
         uint8_t rcode;
@@ -62,20 +56,9 @@ static void test_rcodes(void **state)
         {15, "RCODE15", "RCODE15"}, {16, "BADVERS", "BADVERS"},
     };
     char out[DNS_RCODE_TEXT_MAX];
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         assert_string_equal(dns_rcode_name(rows[i].rcode), rows[i].name);
         assert_string_equal(dns_rcode_text(rows[i].rcode, out), rows[i].text);
     }
     assert_string_equal(dns_rcode_text(255, out), "RCODE255");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_types),
-        cmocka_unit_test(test_what_is_a_type),
-        cmocka_unit_test(test_rcodes),
-    };
-    return cmocka_run_group_tests_name("common dns_names", tests, NULL, NULL);
 }

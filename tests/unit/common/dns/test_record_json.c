@@ -1,29 +1,32 @@
 /* record_json: what SkyDNS accepted and what kube2sky wrote, byte for byte. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "common/base/addr.h"
 #include "common/base/xalloc.h"
 #include "common/dns/record_json.h"
+#include "tests/support/unit_test.h"
 
 struct labelled {
     const char *host;
     const char *label;
 };
 
-static void test_labels_of_known_addresses(void **state)
+static int before_tests(void **state)
+{
+    record_json_use_xalloc();
+    return 0;
+}
+
+UNIT_TESTS_ONCE(before_tests, NULL)
+
+UNIT_TEST(test_labels_of_known_addresses)
 {
     static const struct labelled cases[] = {
         {"10.0.0.1", "c88f1059"},   {"10.0.0.10", "21172049"}, {"10.3.0.214", "6ead029a"},
         {"10.3.0.116", "5c82f78b"}, {"11.1.1.1", "2f15de08"},  {"10.0.0.9", "19ccb11"},
         {"10.0.0.26", "734242"},    {"fd00::1", "479bcb2e"},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct record r;
         struct buf json;
@@ -41,10 +44,9 @@ static void test_labels_of_known_addresses(void **state)
     }
 }
 
-static void test_label_of_old_form_and_of_nothing(void **state)
+UNIT_TEST(test_label_of_old_form_and_of_nothing)
 {
     char label[9];
-    (void)state;
     /* kube2sky 1.9-1.10 wrote no targetstrip. */
     assert_string_equal(
         record_label(slice_str("{\"host\":\"10.0.0.1\",\"priority\":10,\"weight\":10,\"ttl\":30}"),
@@ -56,7 +58,7 @@ static void test_label_of_old_form_and_of_nothing(void **state)
     assert_string_equal(record_label(slice_str("v629"), label), "e35c");
 }
 
-static void test_written_form(void **state)
+UNIT_TEST(test_written_form)
 {
     static const struct {
         const char *host;
@@ -72,7 +74,6 @@ static void test_written_form(void **state)
          "{\"host\":\"a\\\"b\\\\c\\u000a\",\"port\":65535,\"priority\":10,\"weight\":10,"
          "\"ttl\":30,\"targetstrip\":0}"},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct record r;
         struct buf json;
@@ -99,7 +100,7 @@ struct accepted {
     uint8_t family_bytes;
 };
 
-static void test_accepted(void **state)
+UNIT_TEST(test_accepted)
 {
     static const struct accepted cases[] = {
         {"{}", "", "", "", 0, 0, 0, 0, 0, false, 0},
@@ -123,7 +124,6 @@ static void test_accepted(void **state)
         {"{\"ttl\":4294967295}", "", "", "", 2147483647, 0, 0, 0, 0, false, 0},
         {"{\"text\":\"\\u00e9 \\\" \"}", "", "\xc3\xa9 \" ", "", 0, 0, 0, 0, 0, false, 0},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         const struct accepted *want = &cases[i];
         struct record r;
@@ -159,7 +159,7 @@ static void assert_refused(struct slice json, int code, const char *want)
     assert_null(r.host.ptr);
 }
 
-static void test_refused(void **state)
+UNIT_TEST(test_refused)
 {
     static const struct {
         const char *json;
@@ -190,7 +190,6 @@ static void test_refused(void **state)
         {"{\"host\":\"\xff\"}", "not JSON"},
         {"{\"host\":\"a\",\"host\":1}", "field `host`: `1`"},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         assert_refused(slice_str(cases[i].json), ERR_SYNTAX, cases[i].want);
     }
@@ -201,9 +200,8 @@ static void test_refused(void **state)
     assert_refused(slice_of(NULL, 0), ERR_SYNTAX, "not JSON");
 }
 
-static void test_refused_by_size_and_depth(void **state)
+UNIT_TEST(test_refused_by_size_and_depth)
 {
-    (void)state;
     char *big = xmalloc(RECORD_JSON_MAX + 1);
     memset(big, ' ', RECORD_JSON_MAX + 1);
     memcpy(big, "{}", 2);
@@ -214,18 +212,4 @@ static void test_refused_by_size_and_depth(void **state)
     memset(big, '[', RECORD_JSON_MAX);
     assert_refused(slice_of(big, RECORD_JSON_MAX), ERR_SYNTAX, "not JSON");
     free(big);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_labels_of_known_addresses),
-        cmocka_unit_test(test_label_of_old_form_and_of_nothing),
-        cmocka_unit_test(test_written_form),
-        cmocka_unit_test(test_accepted),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_refused_by_size_and_depth),
-    };
-    record_json_use_xalloc();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

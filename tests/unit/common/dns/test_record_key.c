@@ -1,17 +1,13 @@
 /* record_key: names and keys, both ways, at the limits of DNS names. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "common/dns/record.h"
+#include "tests/support/unit_test.h"
 
 static const struct slice prefix = {"/skydns/", 8};
 
-static void test_from_name(void **state)
+UNIT_TEST(test_from_name)
 {
     static const struct {
         const char *name;
@@ -25,7 +21,6 @@ static void test_from_name(void **state)
         {".", "/skydns/"},
         {"", "/skydns/"},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct buf key;
         buf_init(&key, 1024);
@@ -35,7 +30,7 @@ static void test_from_name(void **state)
     }
 }
 
-static void test_to_name(void **state)
+UNIT_TEST(test_to_name)
 {
     static const struct {
         const char *key;
@@ -55,7 +50,6 @@ static void test_to_name(void **state)
         {"/skydns/local/", NULL},
         {"/skydns/local//cluster", NULL},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct dname name = {.len = 99};
         char text[DNAME_TEXT_MAX];
@@ -95,23 +89,12 @@ static bool is_name(unsigned count, unsigned length, unsigned last_length)
     return ok;
 }
 
-static void test_limits(void **state)
+UNIT_TEST(test_limits)
 {
-    (void)state;
     assert_true(is_name(1, 0, 63));
     assert_false(is_name(1, 0, 64));
     assert_true(is_name(4, 63, 61)); /* 3 * 64 + 62 + 1 = 255 */
     assert_false(is_name(4, 63, 62));
     assert_true(is_name(127, 1, 1));
     assert_false(is_name(128, 1, 1));
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_from_name),
-        cmocka_unit_test(test_to_name),
-        cmocka_unit_test(test_limits),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,13 @@
 /* record_scan, the fast path of reading values: accepts what kube2sky writes, and agrees with
  * record_from_json; accepts nothing that record_from_json rejects. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "common/base/xalloc.h"
 #include "common/dns/record_json.h"
 #include "common/dns/record_scan.h"
+#include "tests/support/unit_test.h"
 
 static void assert_same(const char *json, const struct record *a, const struct record *b)
 {
@@ -53,9 +49,16 @@ static const char *const written[] = {
     "{\"host\":\"a\",\"host\":\"b\",\"ttl\":1,\"ttl\":2}",
 };
 
-static void test_taken(void **state)
+static int before_tests(void **state)
 {
-    (void)state;
+    record_json_use_xalloc();
+    return 0;
+}
+
+UNIT_TESTS_ONCE(before_tests, NULL)
+
+UNIT_TEST(test_taken)
+{
     for (size_t i = 0; i < ARRAY_LEN(written); i++) {
         if (!scan(written[i], strlen(written[i]))) {
             fail_msg("%s: not accepted", written[i]);
@@ -64,11 +67,10 @@ static void test_taken(void **state)
 }
 
 /* What kube2sky writes is read by the hundred thousand. */
-static void test_takes_what_is_written(void **state)
+UNIT_TEST(test_takes_what_is_written)
 {
     struct record record = {.host = slice_str("web-1.default.svc.cluster.local."),
                             .ttl_s = INT32_MAX};
-    (void)state;
     for (unsigned i = 0; i <= UINT16_MAX; i += 5) {
         struct buf json;
         struct record view;
@@ -83,7 +85,7 @@ static void test_takes_what_is_written(void **state)
     }
 }
 
-static void test_left_to_others(void **state)
+UNIT_TEST(test_left_to_others)
 {
     static const char *const cases[] = {
         "",
@@ -131,7 +133,6 @@ static void test_left_to_others(void **state)
         "{\"mail\":trues}",
         "{\"mail\":\"true\"}",
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         if (scan(cases[i], strlen(cases[i]))) {
             fail_msg("%s: accepted", cases[i]);
@@ -145,10 +146,9 @@ static void test_left_to_others(void **state)
 
 /* At every byte of the values above: truncated, the byte removed, every byte in its place or before
  * it. */
-static void test_agrees_on_neighbours(void **state)
+UNIT_TEST(test_agrees_on_neighbours)
 {
     unsigned taken = 0;
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(written); i++) {
         char json[256];
         size_t len = strlen(written[i]);
@@ -169,9 +169,8 @@ static void test_agrees_on_neighbours(void **state)
     assert_true(taken > 10000); /* other digits and letters are fine */
 }
 
-static void test_size_limit(void **state)
+UNIT_TEST(test_size_limit)
 {
-    (void)state;
     struct record view;
     char *json = xmalloc(RECORD_JSON_MAX + 1);
     memset(json, 'x', RECORD_JSON_MAX + 1);
@@ -182,15 +181,4 @@ static void test_size_limit(void **state)
     memcpy(json + RECORD_JSON_MAX - 2, "x\"}", 3);
     assert_false(record_scan(slice_of(json, RECORD_JSON_MAX + 1), &view));
     free(json);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_taken),          cmocka_unit_test(test_takes_what_is_written),
-        cmocka_unit_test(test_left_to_others), cmocka_unit_test(test_agrees_on_neighbours),
-        cmocka_unit_test(test_size_limit),
-    };
-    record_json_use_xalloc();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

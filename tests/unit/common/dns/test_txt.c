@@ -1,16 +1,12 @@
 /* The escapes of a TXT record's text. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/dns/record.h"
+#include "tests/support/unit_test.h"
 
-static void test_escapes(void **state)
+UNIT_TEST(test_escapes)
 {
     static const struct {
         const char *text, *want;
@@ -34,7 +30,6 @@ static void test_escapes(void **state)
         {"\\", "", 0},
         {"\xc3\xa9\\\xc3\xa9", "\xc3\xa9\xc3\xa9", 4},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct slice text = slice_str(rows[i].text);
         uint8_t *out = malloc(rows[i].len + 1); /* exact, for the sanitizer */
@@ -47,10 +42,4 @@ static void test_escapes(void **state)
         }
         free(out);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_escapes)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,14 @@
 /* The typed calls of common/etcd/etcd.h against a real etcd: pages, transactions, error texts, and
  * what happens when it goes away and comes back. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd.h"
 #include "tests/support/etcd_proc.h"
 #include "tests/support/etcd_sync.h"
+#include "tests/support/unit_test.h"
 
 enum { CALL_TIMEOUT_MS = 60000 };
 
@@ -32,25 +28,23 @@ static void connect_to(const char *endpoints, uint32_t timeout_ms)
 
 static int start(void **state)
 {
-    (void)state;
     f.loop = ev_loop_new(EVFLAG_AUTO);
-    if (!etcd_proc_missing()) {
-        f.proc = etcd_proc_start();
-    }
+    f.proc = etcd_proc_start();
     return 0;
 }
 
 static int stop(void **state)
 {
-    (void)state;
     etcd_proc_free(f.proc);
     ev_loop_destroy(f.loop);
     return 0;
 }
 
+UNIT_TESTS_NEED(etcd_proc_missing)
+UNIT_TESTS_ONCE(start, stop)
+
 static int each(void **state)
 {
-    (void)state;
     if (f.proc) {
         connect_to(etcd_proc_url(f.proc), CALL_TIMEOUT_MS);
     }
@@ -59,7 +53,6 @@ static int each(void **state)
 
 static int each_end(void **state)
 {
-    (void)state;
     etcd_free(f.etcd);
     f.etcd = NULL;
     return 0;
@@ -133,10 +126,8 @@ static struct range_result get_ok(const struct etcd_range *range)
 
 /* ---- Tests ---- */
 
-static void test_range_pages(void **state)
+UNIT_TEST_IN(test_range_pages, each, each_end)
 {
-    (void)state;
-    etcd_proc_need();
     int64_t revision = sync_put_many(f.loop, f.etcd, "/pages/", 300, slice_str("v"));
     struct etcd_range range = {
         .key = slice_str("/pages/"), .range_end = slice_str("/pages0"), .limit = 128};
@@ -158,10 +149,8 @@ static void test_range_pages(void **state)
     assert_string_equal(r.last, "/pages/000299");
 }
 
-static void test_range_one_key_and_none(void **state)
+UNIT_TEST_IN(test_range_one_key_and_none, each, each_end)
 {
-    (void)state;
-    etcd_proc_need();
     int64_t revision = sync_put(f.loop, f.etcd, "/one", slice_str("first"));
     struct range_result r = get_ok(&(struct etcd_range){.key = slice_str("/one")});
     assert_int_equal(r.count, 1);
@@ -178,10 +167,8 @@ static void test_range_one_key_and_none(void **state)
     assert_int_equal(r.revision, revision);
 }
 
-static void test_range_of_lost_and_future_revisions(void **state)
+UNIT_TEST_IN(test_range_of_lost_and_future_revisions, each, each_end)
 {
-    (void)state;
-    etcd_proc_need();
     sync_put(f.loop, f.etcd, "/lost", slice_str("1"));
     int64_t revision = sync_put(f.loop, f.etcd, "/lost", slice_str("2"));
     etcd_proc_compact(f.proc, revision);
@@ -197,10 +184,8 @@ static void test_range_of_lost_and_future_revisions(void **state)
     assert_non_null(strstr(r.err.msg, "future revision"));
 }
 
-static void test_txn_with_compares(void **state)
+UNIT_TEST_IN(test_txn_with_compares, each, each_end)
 {
-    (void)state;
-    etcd_proc_need();
     const struct etcd_op put = {
         .kind = ETCD_OP_PUT, .key = slice_str("/txn/a"), .value = slice_str("1")};
     const struct etcd_compare absent = {
@@ -233,10 +218,8 @@ static void test_txn_with_compares(void **state)
     assert_string_equal(r.first, "/txn/b");
 }
 
-static void test_txn_too_large(void **state)
+UNIT_TEST_IN(test_txn_too_large, each, each_end)
 {
-    (void)state;
-    etcd_proc_need();
     struct etcd_op ops[ETCD_TXN_OPS_MAX + 1];
     char keys[ARRAY_LEN(ops)][32];
     struct err err;
@@ -265,10 +248,8 @@ static void test_txn_too_large(void **state)
     free(large);
 }
 
-static void test_large_values(void **state)
+UNIT_TEST_IN(test_large_values, each, each_end)
 {
-    (void)state;
-    etcd_proc_need();
     char *value = xmalloc(1400000);
     memset(value, 'x', 1400000);
     for (int i = 0; i < 5; i++) {
@@ -282,10 +263,8 @@ static void test_large_values(void **state)
     free(value);
 }
 
-static void test_pipelined_calls_and_cancel(void **state)
+UNIT_TEST_IN(test_pipelined_calls_and_cancel, each, each_end)
 {
-    (void)state;
-    etcd_proc_need();
     enum { CALLS = 200 };
     static struct range_result results[CALLS];
     struct etcd_call *calls[CALLS];
@@ -306,10 +285,8 @@ static void test_pipelined_calls_and_cancel(void **state)
     }
 }
 
-static void test_too_many_calls(void **state)
+UNIT_TEST_IN(test_too_many_calls, each, each_end)
 {
-    (void)state;
-    etcd_proc_need();
     enum { CALLS = 1025 };
     struct range_result *results = xcalloc(CALLS, sizeof(*results));
     unsigned refused = 0;
@@ -325,10 +302,8 @@ static void test_too_many_calls(void **state)
     free(results);
 }
 
-static void test_nobody_listens(void **state)
+UNIT_TEST_IN(test_nobody_listens, each, each_end)
 {
-    (void)state;
-    etcd_proc_need();
     etcd_proc_kill(f.proc);
     struct range_result r = get(&(struct etcd_range){.key = slice_str("/x")});
     assert_int_equal(r.err.code, ERR_UNAVAILABLE);
@@ -339,10 +314,8 @@ static void test_nobody_listens(void **state)
     assert_int_equal(get(&(struct etcd_range){.key = slice_str("/x")}).err.code, 0);
 }
 
-static void test_killed_in_between(void **state)
+UNIT_TEST_IN(test_killed_in_between, each, each_end)
 {
-    (void)state;
-    etcd_proc_need();
     sync_put(f.loop, f.etcd, "/kept", slice_str("x"));
     etcd_proc_kill(f.proc);
     etcd_proc_restart(f.proc);
@@ -355,10 +328,8 @@ static void test_killed_in_between(void **state)
     assert_int_equal(r.count, 1);
 }
 
-static void test_next_endpoint(void **state)
+UNIT_TEST_IN(test_next_endpoint, each, each_end)
 {
-    (void)state;
-    etcd_proc_need();
     char endpoints[128];
     /* Nobody listens on port 1 of loopback. */
     snprintf(endpoints, sizeof(endpoints), "http://127.0.0.1:1,%s", etcd_proc_url(f.proc));
@@ -366,10 +337,8 @@ static void test_next_endpoint(void **state)
     get_ok(&(struct etcd_range){.key = slice_str("/x")});
 }
 
-static void test_deadline(void **state)
+UNIT_TEST_IN(test_deadline, each, each_end)
 {
-    (void)state;
-    etcd_proc_need();
     connect_to(etcd_proc_url(f.proc), 200);
     /* A working call first, to connect. Slow machines: retry until one works. */
     while (get(&(struct etcd_range){.key = slice_str("/x")}).err.code) {
@@ -382,10 +351,8 @@ static void test_deadline(void **state)
 }
 
 /* Two independent etcds: the value tells which one answered. */
-static void test_hung_member_is_left(void **state)
+UNIT_TEST_IN(test_hung_member_is_left, each, each_end)
 {
-    (void)state;
-    etcd_proc_need();
     struct etcd_proc *other = etcd_proc_start();
     const struct etcd_range range = {.key = slice_str("/who")};
     char endpoints[128];
@@ -412,10 +379,8 @@ static void test_hung_member_is_left(void **state)
     etcd_proc_free(other);
 }
 
-static void test_free_with_calls_under_way(void **state)
+UNIT_TEST_IN(test_free_with_calls_under_way, each, each_end)
 {
-    (void)state;
-    etcd_proc_need();
     struct range_result r = {.is_done = false};
     etcd_range(f.etcd, &(struct etcd_range){.key = slice_str("/x")}, on_range, &r);
     ev_run(f.loop, EVRUN_NOWAIT);
@@ -425,7 +390,7 @@ static void test_free_with_calls_under_way(void **state)
     assert_false(r.is_done);
 }
 
-static void test_prefix_end(void **state)
+UNIT_TEST(test_prefix_end)
 {
     static const struct {
         const char *in;
@@ -433,7 +398,6 @@ static void test_prefix_end(void **state)
     } cases[] = {
         {"/skydns/", "/skydns0"}, {"a", "b"}, {"a\xff\xff", "b"}, {"\xff\xff", ""}, {"", ""},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         char out[16];
         struct slice end = etcd_prefix_end(slice_str(cases[i].in), out);
@@ -442,28 +406,4 @@ static void test_prefix_end(void **state)
                      end.ptr);
         }
     }
-}
-
-#define WITH_CLIENT(test) cmocka_unit_test_setup_teardown(test, each, each_end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_prefix_end),
-        WITH_CLIENT(test_range_pages),
-        WITH_CLIENT(test_range_one_key_and_none),
-        WITH_CLIENT(test_range_of_lost_and_future_revisions),
-        WITH_CLIENT(test_txn_with_compares),
-        WITH_CLIENT(test_txn_too_large),
-        WITH_CLIENT(test_large_values),
-        WITH_CLIENT(test_pipelined_calls_and_cancel),
-        WITH_CLIENT(test_too_many_calls),
-        WITH_CLIENT(test_nobody_listens),
-        WITH_CLIENT(test_killed_in_between),
-        WITH_CLIENT(test_next_endpoint),
-        WITH_CLIENT(test_deadline),
-        WITH_CLIENT(test_hung_member_is_left),
-        WITH_CLIENT(test_free_with_calls_under_way),
-    };
-    return cmocka_run_group_tests(tests, start, stop);
 }

@@ -1,14 +1,9 @@
 /* Authentication of the etcd client against a real etcd that requires it: tokens that expire, a
  * password that changes, permissions that come and go. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "common/base/buf.h"
 #include "common/base/cleanup.h"
@@ -19,6 +14,7 @@
 #include "common/etcd/etcd_watch.h"
 #include "tests/support/etcd_proc.h"
 #include "tests/support/etcd_sync.h"
+#include "tests/support/unit_test.h"
 
 enum { CALL_TIMEOUT_MS = 60000 };
 
@@ -76,11 +72,7 @@ static int start(void **state)
 {
     static const char *const arguments[] = {"--auth-token-ttl=1", "--logger=zap",
                                             "--log-outputs=stderr", NULL};
-    (void)state;
     f.loop = ev_loop_new(EVFLAG_AUTO);
-    if (etcd_proc_missing()) {
-        return 0;
-    }
     (void)snprintf(f.password_file, sizeof(f.password_file),
                    "/tmp/etcd-password-XXXXXX"); /* fits */
     int fd = mkstemp(f.password_file);
@@ -92,7 +84,6 @@ static int start(void **state)
 
 static int stop(void **state)
 {
-    (void)state;
     if (f.proc) {
         (void)unlink(f.password_file);
     }
@@ -103,11 +94,14 @@ static int stop(void **state)
 
 static int each_end(void **state)
 {
-    (void)state;
     etcd_free(f.etcd);
     f.etcd = NULL;
     return 0;
 }
+
+UNIT_TESTS_EACH(NULL, each_end)
+UNIT_TESTS_NEED(etcd_proc_missing)
+UNIT_TESTS_ONCE(start, stop)
 
 /* ---- Steps ---- */
 
@@ -124,7 +118,6 @@ static bool is_done(const void *data)
 static void on_range(void *data, const struct etcd_range_reply *reply, const struct err *err)
 {
     struct result *r = data;
-    (void)reply;
     r->is_done = true;
     if (err) {
         r->err = *err;
@@ -178,8 +171,6 @@ struct seen {
 static void on_events(void *data, const struct etcd_event *events, size_t count, int64_t revision)
 {
     struct seen *seen = data;
-    (void)events;
-    (void)revision;
     seen->events += count;
 }
 
@@ -219,10 +210,8 @@ static struct etcd_watch *watch_app(struct seen *seen)
 /* ---- Tests, in this order ---- */
 
 /* A client with name and password, first while etcd requires none, then once it does. */
-static void test_switched_on(void **state)
+UNIT_TEST(test_switched_on)
 {
-    (void)state;
-    etcd_proc_need();
     etcd_proc_post(f.proc, "auth/user/add", "{\"name\":\"app\",\"password\":\"secret\"}");
     etcd_proc_post(f.proc, "auth/role/add", "{\"name\":\"app\"}");
     etcd_proc_post(f.proc, "auth/role/grant", app_grant);
@@ -235,18 +224,14 @@ static void test_switched_on(void **state)
     sync_put(f.loop, f.etcd, "/app/x", slice_str("1"));
 }
 
-static void test_no_name(void **state)
+UNIT_TEST(test_no_name)
 {
-    (void)state;
-    etcd_proc_need();
     connect_as(NULL, NULL, NULL);
     expect_err(read_range("/app/x", ""), ERR_SHUT_OUT, "etcd requires a user name and password");
 }
 
-static void test_wrong_password(void **state)
+UNIT_TEST(test_wrong_password)
 {
-    (void)state;
-    etcd_proc_need();
     connect_as("app", "guess", NULL);
     struct err err = read_range("/app/x", "");
     expect_err(err, ERR_SHUT_OUT, "authenticate as `app`");
@@ -255,10 +240,8 @@ static void test_wrong_password(void **state)
     expect_err(read_range("/app/x", ""), ERR_SHUT_OUT, "invalid user ID or password");
 }
 
-static void test_missing_permission(void **state)
+UNIT_TEST(test_missing_permission)
 {
-    (void)state;
-    etcd_proc_need();
     connect_as("app", "secret", NULL);
     expect_err(read_range("/other", ""), ERR_REFUSED, "permission denied, to read /other");
     expect_err(read_range("/", "0"), ERR_REFUSED, "permission denied, to read / up to 0");
@@ -275,12 +258,10 @@ static void test_missing_permission(void **state)
 }
 
 /* Many calls at once with an invalid token: all are resent, with one new token. */
-static void test_token_worthless(void **state)
+UNIT_TEST(test_token_worthless)
 {
     enum { CALLS = 50 };
     static struct result results[CALLS];
-    (void)state;
-    etcd_proc_need();
     connect_as("app", "secret", NULL);
     expect_ok(read_range("/app/x", ""));
     set_password("secret"); /* etcd forgets the user's tokens */
@@ -293,10 +274,8 @@ static void test_token_worthless(void **state)
     }
 }
 
-static void test_token_expired(void **state)
+UNIT_TEST(test_token_expired)
 {
-    (void)state;
-    etcd_proc_need();
     struct seen seen = {.want_ups = 1};
     /* Its own user: tokens of other users expire, too. */
     etcd_proc_post(f.proc, "auth/user/add", "{\"name\":\"late\",\"password\":\"secret\"}");
@@ -319,10 +298,8 @@ static void test_token_expired(void **state)
 }
 
 /* The first call with the invalid token is a watch's. */
-static void test_watch_with_a_worthless_token(void **state)
+UNIT_TEST(test_watch_with_a_worthless_token)
 {
-    (void)state;
-    etcd_proc_need();
     struct seen seen = {.want_ups = 1};
     connect_as("app", "secret", NULL);
     expect_ok(read_range("/app/x", ""));
@@ -333,10 +310,8 @@ static void test_watch_with_a_worthless_token(void **state)
     etcd_watch_stop(watch);
 }
 
-static void test_permission_removed_and_granted(void **state)
+UNIT_TEST(test_permission_removed_and_granted)
 {
-    (void)state;
-    etcd_proc_need();
     struct seen seen = {.want_downs = 1};
     connect_as("app", "secret", NULL);
     expect_ok(read_range("/app/x", ""));
@@ -371,28 +346,22 @@ struct mirrored {
 static void on_full_begin(void *data, const struct etcd_mirror_read *read)
 {
     struct mirrored *seen = data;
-    (void)read;
     seen->keys = 0;
 }
 
 static void on_put(void *data, const struct etcd_kv *kv)
 {
     struct mirrored *seen = data;
-    (void)kv;
     seen->keys++;
 }
 
 static void on_del(void *data, struct slice key, int64_t revision)
 {
-    (void)data;
-    (void)key;
-    (void)revision;
 }
 
 static void on_commit(void *data, int64_t revision, bool full)
 {
     struct mirrored *seen = data;
-    (void)revision;
     seen->reads += full;
 }
 
@@ -463,10 +432,8 @@ static void wait_mirrored(struct mirrored *seen, unsigned ups)
 }
 
 /* Without the store key the range is still followed, and resumed after an outage. */
-static void test_store_key_may_not_be_read(void **state)
+UNIT_TEST(test_store_key_may_not_be_read)
 {
-    (void)state;
-    etcd_proc_need();
     struct mirrored seen;
     connect_as("app", "secret", NULL);
     struct etcd_mirror *mirror = mirror_app("/key/of/store", &seen);
@@ -516,10 +483,8 @@ static struct etcd_mirror *start_again(struct etcd_mirror *mirror, const char *p
 
 /* A new process without permission: keys of the range prove the store; and if there are none, the
  * store key that was readable before proves nothing. */
-static void test_saved_and_store_key_may_not_be_read(void **state)
+UNIT_TEST(test_saved_and_store_key_may_not_be_read)
 {
-    (void)state;
-    etcd_proc_need();
     struct mirrored seen;
     connect_as("app", "secret", NULL);
     etcd_proc_post(f.proc, "kv/put", "{\"key\":\"L2tleS9vZi9zdG9yZQ==\",\"value\":\"aWQ=\"}");
@@ -550,10 +515,8 @@ static void test_saved_and_store_key_may_not_be_read(void **state)
 
 /* Its own range may no longer be read: the error names the range, not the single key requested, nor
  * the store key. */
-static void test_mirror_loses_its_range(void **state)
+UNIT_TEST(test_mirror_loses_its_range)
 {
-    (void)state;
-    etcd_proc_need();
     struct mirrored seen;
     connect_as("app", "secret", NULL);
     struct etcd_mirror *mirror = mirror_app("/key/of/other", &seen);
@@ -581,10 +544,8 @@ static bool has_two_puts(const void *data)
 }
 
 /* Who is permitted one key can follow it, in either way to ask for it; a longer one is not told. */
-static void test_one_key_may_be_read(void **state)
+UNIT_TEST(test_one_key_may_be_read)
 {
-    (void)state;
-    etcd_proc_need();
     static const char put[] = "{\"key\":\"L2tleS9vZi9zdG9yZQ==\",\"value\":\"aWQ=\"}",
                       put_longer[] = "{\"key\":\"L2tleS9vZi9zdG9yZXM=\",\"value\":\"aWQ=\"}";
     struct mirrored seen = {.ups = 0};
@@ -619,10 +580,8 @@ static void test_one_key_may_be_read(void **state)
                    "{\"role\":\"app\",\"key\":\"L2tleS9vZi9zdG9yZQ==\"}");
 }
 
-static void test_password_changed_then_the_file(void **state)
+UNIT_TEST(test_password_changed_then_the_file)
 {
-    (void)state;
-    etcd_proc_need();
     write_password_file("secret\n");
     connect_as("app", NULL, f.password_file);
     expect_ok(read_range("/app/x", ""));
@@ -635,10 +594,8 @@ static void test_password_changed_then_the_file(void **state)
     set_password("secret");
 }
 
-static void test_password_file_comes_later(void **state)
+UNIT_TEST(test_password_file_comes_later)
 {
-    (void)state;
-    etcd_proc_need();
     assert_int_equal(unlink(f.password_file), 0);
     connect_as("app", NULL, f.password_file);
     struct err err = read_range("/app/x", "");
@@ -648,10 +605,8 @@ static void test_password_file_comes_later(void **state)
     expect_ok(read_range("/app/x", ""));
 }
 
-static void test_etcd_restarted(void **state)
+UNIT_TEST(test_etcd_restarted)
 {
-    (void)state;
-    etcd_proc_need();
     struct seen seen = {.want_ups = 1};
     connect_as("app", "secret", NULL);
     struct etcd_watch *watch = watch_app(&seen);
@@ -665,28 +620,4 @@ static void test_etcd_restarted(void **state)
     seen.want_ups = 2;
     loop_until(f.loop, is_seen, &seen);
     etcd_watch_stop(watch);
-}
-
-#define TEST(name) cmocka_unit_test_teardown(name, each_end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_switched_on),
-        TEST(test_no_name),
-        TEST(test_wrong_password),
-        TEST(test_missing_permission),
-        TEST(test_token_worthless),
-        TEST(test_token_expired),
-        TEST(test_watch_with_a_worthless_token),
-        TEST(test_permission_removed_and_granted),
-        TEST(test_store_key_may_not_be_read),
-        TEST(test_saved_and_store_key_may_not_be_read),
-        TEST(test_mirror_loses_its_range),
-        TEST(test_one_key_may_be_read),
-        TEST(test_password_changed_then_the_file),
-        TEST(test_password_file_comes_later),
-        TEST(test_etcd_restarted),
-    };
-    return cmocka_run_group_tests(tests, start, stop);
 }

@@ -1,17 +1,13 @@
 /* We decode replies to Range ourselves: whatever protobuf-c reads in a message, we read as well,
  * and bad replies are rejected. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_codec_internal.h"
 #include "rpc.pb-c.h"
+#include "tests/support/unit_test.h"
 
 enum { KVS = 5, ARENA_MAX = 1 << 20 };
 
@@ -111,11 +107,10 @@ static enum taken compare(const uint8_t *bytes, size_t len)
     return (is_usual ? 1 : 0) + (rc == 0 ? 1 : 0);
 }
 
-static void test_reads_what_etcd_sends(void **state)
+UNIT_TEST(test_reads_what_etcd_sends)
 {
     size_t len;
     uint8_t *message = pack_reply(&len);
-    (void)state;
     assert_int_equal(compare(message, len), TAKEN_BY_BOTH);
     free(message);
 }
@@ -123,11 +118,10 @@ static void test_reads_what_etcd_sends(void **state)
 /* Flips each bit of the message in turn, and truncates the message at each byte. The two differ in
  * a few cases: protobuf-c accepts a field 0, and bytes as a bool; we accept, and ignore, a number
  * encoded in eight bytes. */
-static void test_reads_broken_messages_like_protobuf(void **state)
+UNIT_TEST(test_reads_broken_messages_like_protobuf)
 {
     size_t len, counts[TAKEN_COUNT] = {0};
     uint8_t *message = pack_reply(&len);
-    (void)state;
     for (size_t at = 0; at < len; at++) {
         for (unsigned bit = 0; bit < 8; bit++) {
             message[at] ^= (uint8_t)(1u << bit);
@@ -141,7 +135,7 @@ static void test_reads_broken_messages_like_protobuf(void **state)
     free(message);
 }
 
-static void test_refused(void **state)
+UNIT_TEST(test_refused)
 {
     static const struct {
         const char *name;
@@ -158,7 +152,6 @@ static void test_refused(void **state)
         {"more is bytes", {"\x0a\x02\x18\x01\x1a\x00", 6}, "malformed"},
         {"ends inside a key", {"\x0a\x02\x18\x01\x12\x05\x0a\x03", 8}, "malformed"},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct etcd_range_reply reply = {.revision = 77};
         struct arena arena;
@@ -173,28 +166,16 @@ static void test_refused(void **state)
     }
 }
 
-static void test_bounded_by_the_arena(void **state)
+UNIT_TEST(test_bounded_by_the_arena)
 {
     struct etcd_range_reply reply;
     struct arena arena;
     struct err err = {0};
     size_t len;
     uint8_t *message = pack_reply(&len);
-    (void)state;
     arena_init(&arena, KVS * sizeof(struct etcd_kv) + len / 2);
     assert_int_equal(etcd_decode_range(slice_of(message, len), &arena, &reply, &err),
                      ERR_TOO_LARGE);
     arena_fini(&arena);
     free(message);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reads_what_etcd_sends),
-        cmocka_unit_test(test_reads_broken_messages_like_protobuf),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_bounded_by_the_arena),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,12 @@
 /* common/etcd/etcd_dialer_internal.h: which address comes next, with scripted lookups. */
 #include <pthread.h>
 #include <semaphore.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/etcd/etcd_dialer_internal.h"
 #include "tests/support/etcd_sync.h"
+#include "tests/support/unit_test.h"
 
 /* ---- The names, as seen by the lookup's thread ---- */
 
@@ -64,14 +60,12 @@ static struct outcome last;
 static void on_address(void *data, const struct addr *address)
 {
     char text[ADDR_TEXT_MAX];
-    (void)data;
     last.count++;
     (void)snprintf(last.text, sizeof(last.text), "%s", addr_format(address, text)); /* fits */
 }
 
 static void on_no_address(void *data, const struct etcd_endpoint *endpoint, const struct err *err)
 {
-    (void)data;
     last.count++;
     assert_non_null(strstr(err->msg, endpoint->host));
     (void)snprintf(last.text, sizeof(last.text), "%s", err->msg); /* fits */
@@ -92,7 +86,6 @@ static void begin(const char *urls)
 
 static int each(void **state)
 {
-    (void)state;
     loop = ev_loop_new(EVFLAG_AUTO);
     (void)sem_init(&gate, 0, 0);
     return 0;
@@ -100,12 +93,13 @@ static int each(void **state)
 
 static int each_end(void **state)
 {
-    (void)state;
     etcd_dialer_free(dialer);
     etcd_endpoints_fini(&endpoints);
     ev_loop_destroy(loop);
     return 0;
 }
+
+UNIT_TESTS_EACH(each, each_end)
 
 static bool is_found(const void *data)
 {
@@ -130,11 +124,10 @@ static const char *find_after_look_up(void)
 
 /* ---- Tests ---- */
 
-static void test_literals_in_turn(void **state)
+UNIT_TEST(test_literals_in_turn)
 {
     static const char *const want[] = {"10.0.0.1:1", "[fd00::2]:2", "10.0.0.3:3"};
     size_t first = 0;
-    (void)state;
     begin("http://10.0.0.1:1,http://[fd00::2]:2,http://10.0.0.3:3");
     const char *text = find();
     while (first < 2 && strcmp(text, want[first]) != 0) {
@@ -147,10 +140,9 @@ static void test_literals_in_turn(void **state)
     }
 }
 
-static void test_random_start(void **state)
+UNIT_TEST(test_random_start)
 {
     unsigned seen = 0;
-    (void)state;
     begin("http://10.0.0.1:1,http://10.0.0.2:2");
     /* Fails without reason once in 2^63. */
     for (int i = 0; i < 64; i++) {
@@ -162,9 +154,8 @@ static void test_random_start(void **state)
     assert_int_equal(seen, 3);
 }
 
-static void test_all_addresses_of_a_name(void **state)
+UNIT_TEST(test_all_addresses_of_a_name)
 {
-    (void)state;
     begin("http://etcd:1");
     set_names("10.0.0.1 10.0.0.2 10.0.0.3");
     assert_string_equal(find_after_look_up(), "10.0.0.1:1");
@@ -188,9 +179,8 @@ static void test_all_addresses_of_a_name(void **state)
     assert_string_equal(find_after_look_up(), "10.0.0.6:1");
 }
 
-static void test_fails_then_succeeds_then_fails(void **state)
+UNIT_TEST(test_fails_then_succeeds_then_fails)
 {
-    (void)state;
     begin("http://etcd:1");
     set_names(NULL);
     assert_string_equal(find_after_look_up(), "look up `etcd`: nobody knows it");
@@ -202,9 +192,8 @@ static void test_fails_then_succeeds_then_fails(void **state)
     assert_string_equal(find_after_look_up(), "10.0.0.1:1");
 }
 
-static void test_late(void **state)
+UNIT_TEST(test_late)
 {
-    (void)state;
     begin("http://etcd:1");
     set_names("10.0.0.1");
     assert_string_equal(find(), "look up `etcd`: no answer within 2000 ms");
@@ -218,9 +207,8 @@ static void test_late(void **state)
     find();
 }
 
-static void test_cancel(void **state)
+UNIT_TEST(test_cancel)
 {
-    (void)state;
     begin("http://etcd:1");
     set_names("10.0.0.1 10.0.0.2");
     unsigned before = last.count;
@@ -233,19 +221,4 @@ static void test_cancel(void **state)
     etcd_dialer_cancel(dialer); /* starts over, with a lookup */
     set_names("10.0.0.3");
     assert_string_equal(find_after_look_up(), "10.0.0.3:1");
-}
-
-#define EACH(test) cmocka_unit_test_setup_teardown(test, each, each_end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        EACH(test_literals_in_turn),
-        EACH(test_random_start),
-        EACH(test_all_addresses_of_a_name),
-        EACH(test_fails_then_succeeds_then_fails),
-        EACH(test_late),
-        EACH(test_cancel),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

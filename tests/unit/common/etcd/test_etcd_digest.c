@@ -1,11 +1,7 @@
 /* common/etcd/etcd_digest_internal.h */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #include "common/etcd/etcd_saved_internal.h"
+#include "tests/support/unit_test.h"
 
 enum { LAST = 7, UPTO = 9 };
 
@@ -39,9 +35,8 @@ static enum etcd_digest_verdict check(const struct etcd_event *events, size_t co
 }
 
 /* In another order, too; what follows is news. */
-static void test_the_same_changes(void **state)
+UNIT_TEST(test_the_same_changes)
 {
-    (void)state;
     const struct etcd_event events[] = {put("/s/c", "2", LAST), del("/s/b", LAST),
                                         put("/s/a", "1", LAST), put("/s/x", "9", UPTO + 1)};
     assert_int_equal(known().revision, LAST);
@@ -49,9 +44,8 @@ static void test_the_same_changes(void **state)
     assert_int_equal(check(events, 3), ETCD_DIGEST_SAME);
 }
 
-static void test_other_changes(void **state)
+UNIT_TEST(test_other_changes)
 {
-    (void)state;
     const struct etcd_event more[] = {put("/s/a", "1", LAST), del("/s/b", LAST),
                                       put("/s/c", "2", LAST), put("/s/d", "3", LAST)};
     const struct etcd_event fewer[] = {del("/s/b", LAST), put("/s/c", "2", LAST)};
@@ -76,19 +70,8 @@ static void test_other_changes(void **state)
 }
 
 /* A compaction at that revision keeps its puts and drops its deletes. */
-static void test_deletes_are_gone(void **state)
+UNIT_TEST(test_deletes_are_gone)
 {
-    (void)state;
     const struct etcd_event events[] = {put("/s/a", "1", LAST), put("/s/c", "2", LAST)};
     assert_int_equal(check(events, 2), ETCD_DIGEST_UNCERTAIN);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_same_changes),
-        cmocka_unit_test(test_other_changes),
-        cmocka_unit_test(test_deletes_are_gone),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,11 @@
 /* Lists of etcd URLs. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "common/base/buf.h"
 #include "common/etcd/etcd_endpoint_internal.h"
+#include "tests/support/unit_test.h"
 
-static void test_accepted(void **state)
+UNIT_TEST(test_accepted)
 {
     static const struct {
         const char *in;
@@ -28,7 +24,6 @@ static void test_accepted(void **state)
         {" http://127.0.0.1:1 , http://127.0.0.1:65535 ",
          "127.0.0.1:1 127.0.0.1:1;127.0.0.1:65535 127.0.0.1:65535;"},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct etcd_endpoints list;
         struct err err;
@@ -48,10 +43,9 @@ static void test_accepted(void **state)
     }
 }
 
-static void test_name(void **state)
+UNIT_TEST(test_name)
 {
     struct etcd_endpoints list;
-    (void)state;
     assert_int_equal(etcd_endpoints_parse("http://etcd-0.etcd:4001", &list, NULL), 0);
     assert_int_equal(list.count, 1);
     assert_false(list.items[0].is_literal);
@@ -67,7 +61,7 @@ static void test_name(void **state)
     etcd_endpoints_fini(&list);
 }
 
-static void test_refused(void **state)
+UNIT_TEST(test_refused)
 {
     static const struct {
         const char *in;
@@ -97,7 +91,6 @@ static void test_refused(void **state)
         {"http://127.0.0.1:2379,,http://127.0.0.1:4001", "not an http:// or https:// URL"},
         {"http://127.0.0.1:2379,https://", "`https://`: invalid host"},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct etcd_endpoints list = {.count = 77};
         struct err err;
@@ -109,12 +102,11 @@ static void test_refused(void **state)
     }
 }
 
-static void test_too_many(void **state)
+UNIT_TEST(test_too_many)
 {
     struct etcd_endpoints list;
     struct err err;
     struct buf urls;
-    (void)state;
     buf_init(&urls, 4096);
     for (int i = 1; i <= ETCD_ENDPOINTS_MAX; i++) {
         buf_printf(&urls, "%shttp://127.0.0.1:%d", i > 1 ? "," : "", i);
@@ -128,7 +120,7 @@ static void test_too_many(void **state)
     buf_fini(&urls);
 }
 
-static void scopes(void **state)
+UNIT_TEST(scopes)
 {
     static const struct {
         const char *url, *host;
@@ -137,7 +129,6 @@ static void scopes(void **state)
         {"http://[fe80::1%eth0]:2379", "fe80::1%eth0"},
         {"http://[fe80::1%25]:2379", "fe80::1%25"}, /* the interface's number */
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct etcd_endpoints list;
         assert_int_equal(etcd_endpoints_parse(cases[i].url, &list, NULL), 0);
@@ -145,14 +136,4 @@ static void scopes(void **state)
         assert_string_equal(list.items[0].authority, "[fe80::1]:2379");
         etcd_endpoints_fini(&list);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scopes),        cmocka_unit_test(test_accepted),
-        cmocka_unit_test(test_name),     cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_too_many),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,11 @@
 /* The calls of common/etcd/etcd_lease.h, against a real etcd. Range and Txn are in test_etcd.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "common/etcd/etcd.h"
 #include "common/etcd/etcd_lease.h"
 #include "tests/support/etcd_proc.h"
 #include "tests/support/etcd_sync.h"
+#include "tests/support/unit_test.h"
 
 enum { CALL_TIMEOUT_MS = 60000 };
 
@@ -21,23 +17,22 @@ static struct {
 
 static int start(void **state)
 {
-    (void)state;
     f.loop = ev_loop_new(EVFLAG_AUTO);
-    if (!etcd_proc_missing()) {
-        f.proc = etcd_proc_start();
-        f.etcd = sync_client(f.loop, etcd_proc_url(f.proc), CALL_TIMEOUT_MS);
-    }
+    f.proc = etcd_proc_start();
+    f.etcd = sync_client(f.loop, etcd_proc_url(f.proc), CALL_TIMEOUT_MS);
     return 0;
 }
 
 static int stop(void **state)
 {
-    (void)state;
     etcd_free(f.etcd);
     etcd_proc_free(f.proc);
     ev_loop_destroy(f.loop);
     return 0;
 }
+
+UNIT_TESTS_NEED(etcd_proc_missing)
+UNIT_TESTS_ONCE(start, stop)
 
 /* The outcome of any call. */
 struct result {
@@ -117,10 +112,8 @@ static int put(const char *key, int64_t lease, struct err *err)
     return sync_txn(f.loop, f.etcd, &(struct etcd_txn){.ops = &op, .op_count = 1}, NULL, err);
 }
 
-static void test_lease(void **state)
+UNIT_TEST(test_lease)
 {
-    (void)state;
-    etcd_proc_need();
     enum { TTL_S = 600 };
     struct result r = {.is_done = false};
     etcd_lease_grant(f.etcd, 0, TTL_S, on_lease, &r);
@@ -151,10 +144,8 @@ static void test_lease(void **state)
     assert_int_equal(read_key("/leased").count, 0);
 }
 
-static void test_lease_that_is_gone(void **state)
+UNIT_TEST(test_lease_that_is_gone)
 {
-    (void)state;
-    etcd_proc_need();
     enum { NO_LEASE = 4711 };
     struct result r = {.is_done = false};
     etcd_lease_time_to_live(f.etcd, NO_LEASE, on_lease, &r);
@@ -176,10 +167,8 @@ static void test_lease_that_is_gone(void **state)
     assert_non_null(strstr(err.msg, "requested lease not found"));
 }
 
-static void test_lease_that_is_refused(void **state)
+UNIT_TEST(test_lease_that_is_refused)
 {
-    (void)state;
-    etcd_proc_need();
     struct result r = {.is_done = false};
     etcd_lease_grant(f.etcd, 815, 60, on_lease, &r);
     wait_ok(&r);
@@ -191,14 +180,4 @@ static void test_lease_that_is_refused(void **state)
     etcd_lease_grant(f.etcd, 0, INT64_MAX, on_lease, &r);
     wait_for(&r);
     assert_int_equal(r.err.code, ERR_REFUSED);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lease),
-        cmocka_unit_test(test_lease_that_is_gone),
-        cmocka_unit_test(test_lease_that_is_refused),
-    };
-    return cmocka_run_group_tests(tests, start, stop);
 }

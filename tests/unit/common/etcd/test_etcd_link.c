@@ -1,12 +1,7 @@
 /* common/etcd/etcd_link_internal.h against scripted peers, with a clock that the test advances:
  * when it connects, pings, closes, and moves to the next endpoint. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "common/etcd/etcd_counts_internal.h"
 #include "common/etcd/etcd_link_internal.h"
@@ -15,6 +10,7 @@
 #include "tests/support/grpc_peer.h"
 #include "tests/support/h2_bytes.h"
 #include "tests/support/test_clock.h"
+#include "tests/support/unit_test.h"
 
 enum { IDLE_LIMIT_MS = 30000, PING_INTERVAL_MS = 6000, CALL_TIMEOUT_MS = 5000 };
 
@@ -128,18 +124,18 @@ static void stop(void)
 
 static int setup(void **state)
 {
-    (void)state;
     f.loop = ev_loop_new(EVFLAG_AUTO);
     return 0;
 }
 
 static int teardown(void **state)
 {
-    (void)state;
     stop();
     ev_loop_destroy(f.loop);
     return 0;
 }
+
+UNIT_TESTS_EACH(setup, teardown)
 
 /* Advances the clock: everything due happens. */
 static void pass(int64_t ms)
@@ -157,9 +153,8 @@ static bool nothing_is_open(const void *data)
 
 /* ---- The connection's lifetime ---- */
 
-static void test_closed_when_idle(void **state)
+UNIT_TEST(test_closed_when_idle)
 {
-    (void)state;
     start(grpc_peer_yes, NULL);
     assert_int_equal(seen()->accepted, 0); /* on demand */
     test_clock_stop();
@@ -180,10 +175,9 @@ static void test_closed_when_idle(void **state)
     assert_int_equal(counter_get(&f.counts.failures), 0);
 }
 
-static void test_kept_while_a_watch_is_open(void **state)
+UNIT_TEST(test_kept_while_a_watch_is_open)
 {
     struct result result;
-    (void)state;
     start(grpc_peer_yes, NULL);
     test_clock_stop();
     watch(&result);
@@ -200,10 +194,9 @@ static void test_kept_while_a_watch_is_open(void **state)
 }
 
 /* The next connection pings half as often, down to once an hour after repeated refusals. */
-static void test_too_many_pings(void **state)
+UNIT_TEST(test_too_many_pings)
 {
     enum { ENHANCE_YOUR_CALM = 11, HOUR_MS = 3600 * 1000 };
-    (void)state;
     start(grpc_peer_yes, NULL);
     test_clock_stop();
     for (int64_t interval_ms = PING_INTERVAL_MS, round = 0; round < 12; round++) {
@@ -222,10 +215,9 @@ static void test_too_many_pings(void **state)
     }
 }
 
-static void test_other_goaways_change_no_interval(void **state)
+UNIT_TEST(test_other_goaways_change_no_interval)
 {
     struct result result;
-    (void)state;
     start(grpc_peer_yes, NULL);
     test_clock_stop();
     watch(&result);
@@ -244,7 +236,6 @@ static void test_other_goaways_change_no_interval(void **state)
 /* How etcd 3.4 ends a call, and a watch after three seconds without a leader. */
 static void no_leader(struct buf *out, uint32_t stream, bool is_long)
 {
-    (void)is_long;
     h2_headers(out, H2_END_STREAM, stream,
                ":status: 200\ncontent-type: application/grpc\n"
                "grpc-status: 14\ngrpc-message: etcdserver: no leader");
@@ -252,33 +243,28 @@ static void no_leader(struct buf *out, uint32_t stream, bool is_long)
 
 static void page_of_a_proxy(struct buf *out, uint32_t stream, bool is_long)
 {
-    (void)is_long;
     h2_headers(out, H2_END_STREAM, stream, ":status: 503\ncontent-type: text/html");
 }
 
 static void reset(struct buf *out, uint32_t stream, bool is_long)
 {
-    (void)is_long;
     h2_frame(out, H2_RST_STREAM, 0, stream, slice_of("\0\0\0\2", 4));
 }
 
 static void compressed(struct buf *out, uint32_t stream, bool is_long)
 {
-    (void)is_long;
     h2_headers(out, 0, stream, ":status: 200\ncontent-type: application/grpc");
     h2_frame(out, H2_DATA, 0, stream, slice_of("\1\0\0\0\1x", 6));
 }
 
 static void endless_message(struct buf *out, uint32_t stream, bool is_long)
 {
-    (void)is_long;
     h2_headers(out, 0, stream, ":status: 200\ncontent-type: application/grpc");
     h2_frame(out, H2_DATA, 0, stream, slice_of("\0\6\x40\0\0", 5)); /* 105 MB to come */
 }
 
 static void nonsense(struct buf *out, uint32_t stream, bool is_long)
 {
-    (void)is_long;
     h2_headers(out, 0, stream, ":status: 200\ncontent-type: application/grpc");
     h2_frame(out, H2_DATA, 0, stream, slice_of("\0\0\0\0\1x", 6));
     h2_headers(out, H2_END_STREAM, stream, "grpc-status: 0");
@@ -286,15 +272,12 @@ static void nonsense(struct buf *out, uint32_t stream, bool is_long)
 
 static void success_without_reply(struct buf *out, uint32_t stream, bool is_long)
 {
-    (void)is_long;
     h2_headers(out, H2_END_STREAM, stream,
                ":status: 200\ncontent-type: application/grpc\ngrpc-status: 0");
 }
 
 static void no_http2(struct buf *out, uint32_t stream, bool is_long)
 {
-    (void)stream;
-    (void)is_long;
     buf_append_str(out, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
 }
 
@@ -341,9 +324,8 @@ static void meet(size_t i)
 }
 
 /* The next call goes elsewhere, and so do all that follow. */
-static void test_bad_member_is_left(void **state)
+UNIT_TEST(test_bad_member_is_left)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(bad_members); i++) {
         if (i > 0) {
             stop();
@@ -359,10 +341,9 @@ static void test_bad_member_is_left(void **state)
     }
 }
 
-static void test_watch_leaves_a_member_without_leader(void **state)
+UNIT_TEST(test_watch_leaves_a_member_without_leader)
 {
     struct result result;
-    (void)state;
     meet(0);
     call(&result, 0);
     while (!has_message(&result)) {
@@ -371,16 +352,4 @@ static void test_watch_leaves_a_member_without_leader(void **state)
     }
     assert_int_equal(grpc_peer_counts(f.other)->open, 1);
     assert_int_equal(seen()->open, 0);
-}
-
-#define WITH_LOOP(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_LOOP(test_closed_when_idle),   WITH_LOOP(test_kept_while_a_watch_is_open),
-        WITH_LOOP(test_too_many_pings),     WITH_LOOP(test_other_goaways_change_no_interval),
-        WITH_LOOP(test_bad_member_is_left), WITH_LOOP(test_watch_leaves_a_member_without_leader),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,22 +1,20 @@
 /* common/etcd/etcd_mirror.h against a real etcd: compares the owner's keys with etcd's after each
  * commit. Other stores: test_etcd_mirror_stores.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/base/xalloc.h"
 #include "tests/support/etcd_sync.h"
 #include "tests/support/mirror_bed.h"
+#include "tests/support/unit_test.h"
 
-static void test_nothing_there(void **state)
+UNIT_TESTS_EACH(mirror_bed_each, mirror_bed_each_end)
+UNIT_TESTS_NEED(etcd_proc_missing)
+UNIT_TESTS_ONCE(mirror_bed_start, mirror_bed_stop)
+
+UNIT_TEST(test_nothing_there)
 {
-    (void)state;
-    etcd_proc_need();
     int64_t before = bed_put("/elsewhere");
     struct etcd_mirror *m = bed_mirror("/none/", 0);
     bed_wait_ups(1);
@@ -32,10 +30,8 @@ static void test_nothing_there(void **state)
     etcd_mirror_stop(m);
 }
 
-static void test_pages_and_changes(void **state)
+UNIT_TEST(test_pages_and_changes)
 {
-    (void)state;
-    etcd_proc_need();
     int64_t revision = sync_put_many(bed.loop, bed.writer, "/m1/", 1000, slice_str("v"));
     struct etcd_mirror *m = bed_mirror("/m1/", 64);
     bed_wait_ups(1);
@@ -66,10 +62,8 @@ static void change_pages_to_come(void)
 }
 
 /* All pages are from one revision; what happens between them arrives as changes. */
-static void test_changes_between_pages(void **state)
+UNIT_TEST(test_changes_between_pages)
 {
-    (void)state;
-    etcd_proc_need();
     int64_t before = sync_put_many(bed.loop, bed.writer, "/m9/", 8, slice_str("v"));
     owner.between_pages = change_pages_to_come;
     struct etcd_mirror *m = bed_mirror("/m9/", 2);
@@ -83,10 +77,8 @@ static void test_changes_between_pages(void **state)
 }
 
 /* All keys: no prefix. */
-static void test_empty_prefix(void **state)
+UNIT_TEST(test_empty_prefix)
 {
-    (void)state;
-    etcd_proc_need();
     bed_put("a");
     bed_put("\xff\xff");
     struct etcd_mirror *m = bed_mirror("", 100);
@@ -98,10 +90,8 @@ static void test_empty_prefix(void **state)
     etcd_mirror_stop(m);
 }
 
-static void test_killed_and_restarted(void **state)
+UNIT_TEST(test_killed_and_restarted)
 {
-    (void)state;
-    etcd_proc_need();
     sync_put_many(bed.loop, bed.writer, "/m2/", 100, slice_str("v"));
     struct etcd_mirror *m = bed_mirror("/m2/", 0);
     bed_wait_ups(1);
@@ -121,10 +111,8 @@ static void test_killed_and_restarted(void **state)
 /* Away while keys come and go and the history is compacted: everything is reread, and deleted keys
  * are missing from the full read. The mirror's loop does not run between kill and compaction, so it
  * cannot have followed. */
-static void test_compacted_while_away(void **state)
+UNIT_TEST(test_compacted_while_away)
 {
-    (void)state;
-    etcd_proc_need();
     sync_put_many(bed.loop, bed.writer, "/m3/", 100, slice_str("v"));
     struct etcd_mirror *m = bed_mirror("/m3/", 30);
     bed_wait_ups(1);
@@ -152,10 +140,8 @@ static void test_compacted_while_away(void **state)
     etcd_mirror_stop(m);
 }
 
-static void test_nobody_there_at_first(void **state)
+UNIT_TEST(test_nobody_there_at_first)
 {
-    (void)state;
-    etcd_proc_need();
     bed_put("/m4/a");
     etcd_proc_kill(bed.proc);
     struct etcd_mirror *m = bed_mirror("/m4/", 0);
@@ -168,10 +154,8 @@ static void test_nobody_there_at_first(void **state)
 }
 
 /* 25 values of 1.4 MB do not fit a message of 32 MiB: the page is halved until it fits. */
-static void test_page_too_large(void **state)
+UNIT_TEST(test_page_too_large)
 {
-    (void)state;
-    etcd_proc_need();
     enum { VALUES = 25, VALUE = 1400000 };
     char *value = xcalloc(1, VALUE);
     for (int i = 0; i < VALUES; i++) {
@@ -188,10 +172,8 @@ static void test_page_too_large(void **state)
     etcd_mirror_stop(m);
 }
 
-static void test_stop_under_way(void **state)
+UNIT_TEST(test_stop_under_way)
 {
-    (void)state;
-    etcd_proc_need();
     sync_put_many(bed.loop, bed.writer, "/m6/", 300, slice_str("v"));
     struct etcd_mirror *m = bed_mirror("/m6/", 10);
     ev_run(bed.loop, EVRUN_NOWAIT);
@@ -199,19 +181,4 @@ static void test_stop_under_way(void **state)
     bed_put("/elsewhere"); /* runs the loop */
     assert_int_equal(owner.fulls, 0);
     etcd_mirror_stop(NULL);
-}
-
-#define WITH_CLIENT(test) \
-    cmocka_unit_test_setup_teardown(test, mirror_bed_each, mirror_bed_each_end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_CLIENT(test_nothing_there),         WITH_CLIENT(test_pages_and_changes),
-        WITH_CLIENT(test_changes_between_pages), WITH_CLIENT(test_empty_prefix),
-        WITH_CLIENT(test_killed_and_restarted),  WITH_CLIENT(test_compacted_while_away),
-        WITH_CLIENT(test_nobody_there_at_first), WITH_CLIENT(test_page_too_large),
-        WITH_CLIENT(test_stop_under_way),
-    };
-    return cmocka_run_group_tests(tests, mirror_bed_start, mirror_bed_stop);
 }

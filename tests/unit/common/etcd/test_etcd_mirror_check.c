@@ -1,15 +1,11 @@
 /* A following mirror's looks at the store (common/etcd/etcd_mirror_check.c), with a real etcd. What
  * a proxy hides is tested in tests/integration. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #include "common/etcd/etcd_mirror_internal.h"
 #include "tests/support/etcd_sync.h"
 #include "tests/support/mirror_bed.h"
 #include "tests/support/test_clock.h"
+#include "tests/support/unit_test.h"
 
 enum { CHECK_MS = 20, CHECKS = 5 };
 
@@ -31,11 +27,13 @@ static bool was_silent(const void *data)
     return etcd_mirror_counts(data).silences > 0 && etcd_mirror_counts(data).is_following;
 }
 
+UNIT_TESTS_EACH(mirror_bed_each_in_new_store, mirror_bed_each_end)
+UNIT_TESTS_NEED(etcd_proc_missing)
+UNIT_TESTS_ONCE(mirror_bed_start, mirror_bed_stop)
+
 /* Nothing has changed, then everything that did was told: the session goes on. */
-static void test_nothing_wrong(void **state)
+UNIT_TEST(test_nothing_wrong)
 {
-    (void)state;
-    etcd_proc_need();
     bed_put_store_key("first");
     bed_put("/s/a");
     struct etcd_mirror *m = start();
@@ -49,10 +47,8 @@ static void test_nothing_wrong(void **state)
 
 /* For all that the mirror knows, its watch may have lost the change: it is begun anew, with nothing
  * read and nothing told twice, and goes on. */
-static void test_other_keys_changed(void **state)
+UNIT_TEST(test_other_keys_changed)
 {
-    (void)state;
-    etcd_proc_need();
     bed_put_store_key("first");
     bed_put("/s/a");
     struct etcd_mirror *m = start();
@@ -69,10 +65,8 @@ static void test_other_keys_changed(void **state)
 
 /* The watch has not told of a key that is gone, and another one from the same revision may cost
  * etcd the same time again: everything is read, at the first suspicion. */
-static void test_watch_misses_a_key(void **state)
+UNIT_TEST(test_watch_misses_a_key)
 {
-    (void)state;
-    etcd_proc_need();
     bed_put_store_key("first");
     bed_put("/s/a");
     struct etcd_mirror *m = start();
@@ -90,10 +84,8 @@ static void test_watch_misses_a_key(void **state)
 }
 
 /* Not until the read that shows what is missing. */
-static void test_behind(void **state)
+UNIT_TEST(test_behind)
 {
-    (void)state;
-    etcd_proc_need();
     bed_put_store_key("first");
     struct etcd_mirror *m = start();
     assert_int_equal(etcd_mirror_counts(m).behind_ms, 0);
@@ -108,10 +100,8 @@ static void test_behind(void **state)
 }
 
 /* A proxy went on with a store that another writer has filled. */
-static void test_store_key_changed(void **state)
+UNIT_TEST(test_store_key_changed)
 {
-    (void)state;
-    etcd_proc_need();
     bed_put_store_key("first");
     bed_put("/s/a");
     struct etcd_mirror *m = start();
@@ -120,16 +110,4 @@ static void test_store_key_changed(void **state)
     assert_int_equal(owner.cause, ETCD_MIRROR_OTHER_STORE);
     bed_wait_store_key("second");
     etcd_mirror_stop(m);
-}
-
-#define TEST(test) \
-    cmocka_unit_test_setup_teardown(test, mirror_bed_each_in_new_store, mirror_bed_each_end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_nothing_wrong), TEST(test_other_keys_changed), TEST(test_watch_misses_a_key),
-        TEST(test_behind),        TEST(test_store_key_changed),
-    };
-    return cmocka_run_group_tests(tests, mirror_bed_start, mirror_bed_stop);
 }

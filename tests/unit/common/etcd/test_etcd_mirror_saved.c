@@ -1,18 +1,14 @@
 /* common/etcd/etcd_mirror.h in a process that starts with the keys of an earlier one: whatever has
  * become of etcd meanwhile, the owner has its content once it is told that it has caught up. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "common/etcd/etcd_catch_up_internal.h"
 #include "common/etcd/etcd_mirror_internal.h"
 #include "tests/support/etcd_sync.h"
 #include "tests/support/mirror_bed.h"
 #include "tests/support/test_clock.h"
+#include "tests/support/unit_test.h"
 
 enum { MINUTE_MS = 60000 };
 
@@ -89,15 +85,12 @@ static void save_between_pages(void)
 
 static bool has_begun(const void *data)
 {
-    (void)data;
     return owner.full_begins > owner.fulls;
 }
 
 /* Not before the first commit, not while a read is under way, nor while one that failed waits. */
-static void test_nothing_to_save(void **state)
+UNIT_TEST(test_nothing_to_save)
 {
-    (void)state;
-    etcd_proc_need();
     for (int i = 0; i < 30; i++) {
         char key[16];
         (void)snprintf(key, sizeof(key), "/s/%02d", i);
@@ -122,10 +115,8 @@ static void test_nothing_to_save(void **state)
 }
 
 /* Bytes that are no saved state. */
-static void test_nonsense_is_read(void **state)
+UNIT_TEST(test_nonsense_is_read)
 {
-    (void)state;
-    etcd_proc_need();
     bed_put("/s/a");
     owner.saved = slice_str("nonsense");
     assert_false(etcd_mirror_is_saved(owner.saved));
@@ -138,10 +129,8 @@ static void test_nonsense_is_read(void **state)
 /* ---- The same store ---- */
 
 /* Once etcd has confirmed the watch, nothing more is waited for. */
-static void test_nothing_happened(void **state)
+UNIT_TEST(test_nothing_happened)
 {
-    (void)state;
-    etcd_proc_need();
     bed_put("/s/a");
     struct etcd_mirror *m = start();
     int64_t saved = owner.revision;
@@ -162,10 +151,8 @@ static void test_nothing_happened(void **state)
     etcd_mirror_stop(m);
 }
 
-static void test_puts_and_deletes(void **state)
+UNIT_TEST(test_puts_and_deletes)
 {
-    (void)state;
-    etcd_proc_need();
     bed_put("/s/a");
     bed_put("/s/goes");
     struct etcd_mirror *m = start();
@@ -191,10 +178,8 @@ static void test_puts_and_deletes(void **state)
 
 /* Other keys have raised the store's revision. The last change seen comes again, changes nothing,
  * and tells that nothing else comes: no quiet time. */
-static void test_other_keys_changed(void **state)
+UNIT_TEST(test_other_keys_changed)
 {
-    (void)state;
-    etcd_proc_need();
     bed_put("/s/a");
     struct etcd_mirror *m = start();
     struct buf saved = bed_end(m);
@@ -214,10 +199,8 @@ static bool is_following(const void *data)
 }
 
 /* The last change is too far back to come again: a quiet time tells. */
-static void test_quiet_time(void **state)
+UNIT_TEST(test_quiet_time)
 {
-    (void)state;
-    etcd_proc_need();
     int64_t seen = bed_put("/s/a");
     struct aside a = aside_open();
     aside_write_up_to(&a, "/elsewhere", seen + BATCH);
@@ -253,10 +236,8 @@ static struct etcd_mirror *start_behind(int count)
     return m;
 }
 
-static void test_as_far_behind_as_one_batch(void **state)
+UNIT_TEST(test_as_far_behind_as_one_batch)
 {
-    (void)state;
-    etcd_proc_need();
     struct etcd_mirror *m = start_behind(ETCD_MIRROR_LAG_MAX);
     expect_resumed(m);
     assert_int_equal(owner.caught_up_at, owner.want_revision);
@@ -264,20 +245,16 @@ static void test_as_far_behind_as_one_batch(void **state)
 }
 
 /* What a proxy may lose of is not followed. */
-static void test_further_behind(void **state)
+UNIT_TEST(test_further_behind)
 {
-    (void)state;
-    etcd_proc_need();
     struct etcd_mirror *m = start_behind(ETCD_MIRROR_LAG_MAX + 1);
     expect_read(m, ETCD_MIRROR_LAG);
     bed_expect_same("/s/");
     etcd_mirror_stop(m);
 }
 
-static void test_compacted(void **state)
+UNIT_TEST(test_compacted)
 {
-    (void)state;
-    etcd_proc_need();
     bed_put("/s/a");
     bed_put("/s/goes");
     struct etcd_mirror *m = start();
@@ -294,10 +271,8 @@ static void test_compacted(void **state)
 
 /* A quiet store whose etcd compacts by the clock: the last put seen cannot be read at its revision,
  * but the key still has it. */
-static void test_compacted_without_a_change(void **state)
+UNIT_TEST(test_compacted_without_a_change)
 {
-    (void)state;
-    etcd_proc_need();
     bed_put("/s/a");
     bed_put("/s/b");
     struct buf saved = bed_end(start());
@@ -314,10 +289,8 @@ static void test_compacted_without_a_change(void **state)
 }
 
 /* The same, but the last change seen was a delete: what came between cannot be told. */
-static void test_compacted_after_a_delete(void **state)
+UNIT_TEST(test_compacted_after_a_delete)
 {
-    (void)state;
-    etcd_proc_need();
     bed_put("/s/a");
     bed_put("/s/goes");
     struct etcd_mirror *m = start();
@@ -337,10 +310,8 @@ static void test_compacted_after_a_delete(void **state)
 }
 
 /* No key of the range and no store key: nothing tells stores apart. */
-static void test_nothing_was_seen(void **state)
+UNIT_TEST(test_nothing_was_seen)
 {
-    (void)state;
-    etcd_proc_need();
     struct etcd_mirror *m = start();
     m = bed_restart(m, "/s/");
     expect_read(m, ETCD_MIRROR_UNCERTAIN);
@@ -348,10 +319,8 @@ static void test_nothing_was_seen(void **state)
 }
 
 /* etcd is away at first. */
-static void test_etcd_comes_later(void **state)
+UNIT_TEST(test_etcd_comes_later)
 {
-    (void)state;
-    etcd_proc_need();
     bed_put("/s/a");
     struct buf saved = bed_end(start());
     etcd_proc_kill(bed.proc);
@@ -378,10 +347,8 @@ static void lose_data(void)
 
 /* Emptied: old keys stay until the new store is complete, over one more restart. The key was
  * written while no reader ran. */
-static void test_emptied(void **state)
+UNIT_TEST(test_emptied)
 {
-    (void)state;
-    etcd_proc_need();
     owner.want_old = true;
     bed_put_store_key("first");
     bed_put("/s/old");
@@ -412,10 +379,8 @@ static void test_emptied(void **state)
 
 /* Emptied while nothing is written: nothing was seen of the new store, so it is read again, and the
  * old keys stay all the same. */
-static void test_emptied_and_nobody_writes(void **state)
+UNIT_TEST(test_emptied_and_nobody_writes)
 {
-    (void)state;
-    etcd_proc_need();
     owner.want_old = true;
     bed_put("/s/old");
     struct buf saved = bed_end(start());
@@ -431,10 +396,8 @@ static void test_emptied_and_nobody_writes(void **state)
 }
 
 /* Restored from an older copy, which has the old store key and has reached the old revision. */
-static void test_older_copy(void **state)
+UNIT_TEST(test_older_copy)
 {
-    (void)state;
-    etcd_proc_need();
     owner.want_old = true;
     bed_put_store_key("first");
     bed_put("/s/deleted");
@@ -481,7 +444,6 @@ static void put_both(const struct aside *a, const char *first, const char *secon
  * puts more into it. All that the witnesses tell is the same. */
 static void other_changes_in_the_last_revision(int64_t further)
 {
-    etcd_proc_need();
     owner.want_old = true;
     bed_put("/s/a");
     etcd_proc_kill(bed.proc);
@@ -511,23 +473,19 @@ static void other_changes_in_the_last_revision(int64_t further)
     buf_fini(&saved);
 }
 
-static void test_other_changes_in_the_last_revision(void **state)
+UNIT_TEST(test_other_changes_in_the_last_revision)
 {
-    (void)state;
     other_changes_in_the_last_revision(5);
 }
 
-static void test_other_changes_and_nothing_since(void **state)
+UNIT_TEST(test_other_changes_and_nothing_since)
 {
-    (void)state;
     other_changes_in_the_last_revision(0);
 }
 
 /* Replaced by another, complete store. */
-static void test_another_complete_store(void **state)
+UNIT_TEST(test_another_complete_store)
 {
-    (void)state;
-    etcd_proc_need();
     owner.want_old = true;
     bed_put_store_key("first");
     bed_put("/s/old");
@@ -551,10 +509,8 @@ static void test_another_complete_store(void **state)
 /* ---- Wanted when it was saved ---- */
 
 /* The owner wanted a read while etcd was away. */
-static void test_wanted_read_happens(void **state)
+UNIT_TEST(test_wanted_read_happens)
 {
-    (void)state;
-    etcd_proc_need();
     bed_put("/s/a");
     struct etcd_mirror *m = start();
     bed_lose_etcd();
@@ -576,10 +532,8 @@ static void turn_often(void)
 
 /* Old keys were held for four minutes before the restart, and the fifth passes after it. With a
  * shorter limit it is overdue at once. */
-static void test_stale_max_counts_on(void **state)
+UNIT_TEST(test_stale_max_counts_on)
 {
-    (void)state;
-    etcd_proc_need();
     owner.want_old = true;
     owner.stale_max_ms = 5 * MINUTE_MS;
     bed_put("/s/old");
@@ -629,32 +583,6 @@ static int setup(void **state)
     return 0;
 }
 
-#define TEST(test) cmocka_unit_test_setup_teardown(test, setup, mirror_bed_each_end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_nothing_to_save),
-        TEST(test_nonsense_is_read),
-        TEST(test_nothing_happened),
-        TEST(test_puts_and_deletes),
-        TEST(test_other_keys_changed),
-        TEST(test_quiet_time),
-        TEST(test_as_far_behind_as_one_batch),
-        TEST(test_further_behind),
-        TEST(test_compacted),
-        TEST(test_compacted_without_a_change),
-        TEST(test_compacted_after_a_delete),
-        TEST(test_nothing_was_seen),
-        TEST(test_etcd_comes_later),
-        TEST(test_wanted_read_happens),
-        TEST(test_emptied),
-        TEST(test_emptied_and_nobody_writes),
-        TEST(test_older_copy),
-        TEST(test_other_changes_in_the_last_revision),
-        TEST(test_other_changes_and_nothing_since),
-        TEST(test_another_complete_store),
-        TEST(test_stale_max_counts_on),
-    };
-    return cmocka_run_group_tests(tests, mirror_bed_start, mirror_bed_stop);
-}
+UNIT_TESTS_EACH(setup, mirror_bed_each_end)
+UNIT_TESTS_NEED(etcd_proc_missing)
+UNIT_TESTS_ONCE(mirror_bed_start, mirror_bed_stop)

@@ -1,17 +1,13 @@
 /* common/etcd/etcd_mirror.h when etcd comes back without its data, with older data or far ahead,
  * and the store key that reveals it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/support/etcd_sync.h"
 #include "tests/support/mirror_bed.h"
 #include "tests/support/test_clock.h"
+#include "tests/support/unit_test.h"
 
 enum { FIVE_MINUTES_MS = 5 * 60 * 1000 };
 
@@ -35,11 +31,13 @@ static int64_t stores_seen(const struct etcd_mirror *m)
     return (int64_t)etcd_mirror_counts(m).reads[ETCD_MIRROR_OTHER_STORE];
 }
 
+UNIT_TESTS_EACH(mirror_bed_each_in_new_store, mirror_bed_each_end)
+UNIT_TESTS_NEED(etcd_proc_missing)
+UNIT_TESTS_ONCE(mirror_bed_start, mirror_bed_stop)
+
 /* The store key reveals another, complete store: what it lacks goes at once. */
-static void test_another_complete_store(void **state)
+UNIT_TEST(test_another_complete_store)
 {
-    (void)state;
-    etcd_proc_need();
     owner.want_old = true;
     bed_put("/s/stays");
     bed_put("/s/goes");
@@ -65,10 +63,8 @@ static void test_another_complete_store(void **state)
 
 /* The same revision as before, and no store key: only the keys reveal it. Old keys stay until the
  * store key appears, then go in one publication. */
-static void test_wiped_up_to_the_same_revision(void **state)
+UNIT_TEST(test_wiped_up_to_the_same_revision)
 {
-    (void)state;
-    etcd_proc_need();
     owner.want_old = true;
     bed_put("/s/a");
     bed_put("/s/b");
@@ -101,10 +97,8 @@ static void test_wiped_up_to_the_same_revision(void **state)
 }
 
 /* A store with a known key comes back without one, at the very same revision. */
-static void test_store_key_gone(void **state)
+UNIT_TEST(test_store_key_gone)
 {
-    (void)state;
-    etcd_proc_need();
     owner.want_old = true;
     bed_put_store_key("first");
     int64_t before = bed_put("/s/a");
@@ -123,10 +117,8 @@ static void test_store_key_gone(void **state)
 }
 
 /* A copy with the old store key and older content; then written up to the old one's revision. */
-static void test_restored_from_a_copy(void **state)
+UNIT_TEST(test_restored_from_a_copy)
 {
-    (void)state;
-    etcd_proc_need();
     owner.want_old = true;
     bed_put_store_key("first");
     bed_put("/s/early");
@@ -170,10 +162,8 @@ static void test_restored_from_a_copy(void **state)
 
 /* A transaction was acknowledged, but the connection ended before the watch reported it. etcd comes
  * back without it, otherwise unchanged. */
-static void test_restored_without_what_was_written(void **state)
+UNIT_TEST(test_restored_without_what_was_written)
 {
-    (void)state;
-    etcd_proc_need();
     bed_put_store_key("first");
     int64_t seen = bed_put("/s/a");
     struct etcd_mirror *m = bed_mirror("/s/", 0);
@@ -199,7 +189,6 @@ static void test_restored_without_what_was_written(void **state)
  * reached its revision by other writes, as the one below, and no event would ever tell. */
 static void read_what_was_not_reported(const char *key)
 {
-    etcd_proc_need();
     bed_put("/s/a");
     struct etcd_mirror *m = bed_mirror("/s/", 0);
     bed_wait_ups(1);
@@ -220,23 +209,19 @@ static void read_what_was_not_reported(const char *key)
     etcd_mirror_stop(m);
 }
 
-static void test_what_was_written_is_there(void **state)
+UNIT_TEST(test_what_was_written_is_there)
 {
-    (void)state;
     read_what_was_not_reported("/s/b");
 }
 
-static void test_another_write_has_its_revision(void **state)
+UNIT_TEST(test_another_write_has_its_revision)
 {
-    (void)state;
     read_what_was_not_reported("/elsewhere");
 }
 
 /* The last event seen from the old store is a deletion; the copy still has the key. */
-static void test_restored_from_before_a_deletion(void **state)
+UNIT_TEST(test_restored_from_before_a_deletion)
 {
-    (void)state;
-    etcd_proc_need();
     bed_put("/s/deleted");
     bed_put("/s/a");
     etcd_proc_kill(bed.proc);
@@ -259,10 +244,8 @@ static void test_restored_from_before_a_deletion(void **state)
 }
 
 /* Nobody writes a store key: after stale_max the old keys go, in one publication. */
-static void test_old_keys_go_after_stale_max(void **state)
+UNIT_TEST(test_old_keys_go_after_stale_max)
 {
-    (void)state;
-    etcd_proc_need();
     owner.want_old = true;
     owner.stale_max_ms = 300;
     bed_put("/s/a");
@@ -294,10 +277,8 @@ static void turn_often(void)
 
 /* A copy of the old store, with the old store key: for the full five minutes the key is reread and
  * nothing else happens. */
-static void test_stale_max_of_five_minutes(void **state)
+UNIT_TEST(test_stale_max_of_five_minutes)
 {
-    (void)state;
-    etcd_proc_need();
     owner.want_old = true;
     owner.stale_max_ms = FIVE_MINUTES_MS;
     bed_put_store_key("first");
@@ -335,10 +316,8 @@ static void test_stale_max_of_five_minutes(void **state)
 
 /* etcd comes back empty, then is restored from a copy: its store key does not prove that the store
  * is complete. */
-static void test_wiped_and_then_restored(void **state)
+UNIT_TEST(test_wiped_and_then_restored)
 {
-    (void)state;
-    etcd_proc_need();
     owner.want_old = true;
     bed_put_store_key("first");
     bed_put("/s/early");
@@ -368,10 +347,8 @@ static void test_wiped_and_then_restored(void **state)
 }
 
 /* An owner that keeps nothing, like the writer: only the other store counts. */
-static void test_nothing_is_kept_unless_asked_for(void **state)
+UNIT_TEST(test_nothing_is_kept_unless_asked_for)
 {
-    (void)state;
-    etcd_proc_need();
     bed_put("/s/a");
     struct etcd_mirror *m = bed_mirror("/s/", 0);
     bed_wait_ups(1);
@@ -385,10 +362,8 @@ static void test_nothing_is_kept_unless_asked_for(void **state)
 }
 
 /* The same store with its data: resumed, even though its key appeared meanwhile. */
-static void test_same_store_is_resumed(void **state)
+UNIT_TEST(test_same_store_is_resumed)
 {
-    (void)state;
-    etcd_proc_need();
     bed_put("/s/a");
     struct etcd_mirror *m = bed_mirror("/s/", 0);
     bed_wait_ups(1);
@@ -406,10 +381,8 @@ static void test_same_store_is_resumed(void **state)
     etcd_mirror_stop(m);
 }
 
-static void test_far_behind(void **state)
+UNIT_TEST(test_far_behind)
 {
-    (void)state;
-    etcd_proc_need();
     enum { REVISIONS = 5000 };
     bed_put("/s/a");
     struct etcd_mirror *m = bed_mirror("/s/", 0);
@@ -432,10 +405,8 @@ static void test_far_behind(void **state)
 
 /* ---- The store key is written ---- */
 
-static void test_store_is_marked(void **state)
+UNIT_TEST(test_store_is_marked)
 {
-    (void)state;
-    etcd_proc_need();
     struct etcd_mirror *m = bed_mirror("/s/", 0);
     etcd_mirror_mark_store(m, NULL); /* not followed yet: nothing happens */
     bed_wait_ups(1);
@@ -455,10 +426,8 @@ static bool is_not_marking(const void *data)
 }
 
 /* A writer that lost the lead marks nothing; once it leads again, it does. */
-static void test_marked_on_a_condition(void **state)
+UNIT_TEST(test_marked_on_a_condition)
 {
-    (void)state;
-    etcd_proc_need();
     struct etcd_mirror *m = bed_mirror("/s/", 0);
     struct etcd_compare leads = {.target = ETCD_COMPARE_CREATE_REVISION,
                                  .key = slice_str("/leader"),
@@ -479,10 +448,8 @@ static void test_marked_on_a_condition(void **state)
 }
 
 /* Two writers: the second adopts the first one's key. */
-static void test_marked_by_another(void **state)
+UNIT_TEST(test_marked_by_another)
 {
-    (void)state;
-    etcd_proc_need();
     struct etcd_mirror *m = bed_mirror("/s/", 0);
     bed_wait_ups(1);
     struct aside a = aside_open();
@@ -502,10 +469,8 @@ static bool has_been_told(const void *id)
 }
 
 /* With a read before its commit; else the owner may ask for one, now or for the next session. */
-static void test_owner_is_told(void **state)
+UNIT_TEST(test_owner_is_told)
 {
-    (void)state;
-    etcd_proc_need();
     (void)snprintf(owner.store_key, sizeof(owner.store_key), "?");
     bed_put("/s/a");
     struct etcd_mirror *m = bed_mirror("/s/", 0);
@@ -532,32 +497,4 @@ static void test_owner_is_told(void **state)
     assert_int_equal(owner.cause, ETCD_MIRROR_COMPLETE);
     bed_expect_same("/s/");
     etcd_mirror_stop(m);
-}
-
-#define IN_NEW_STORE(test) \
-    cmocka_unit_test_setup_teardown(test, mirror_bed_each_in_new_store, mirror_bed_each_end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_NEW_STORE(test_owner_is_told),
-        IN_NEW_STORE(test_another_complete_store),
-        IN_NEW_STORE(test_wiped_up_to_the_same_revision),
-        IN_NEW_STORE(test_store_key_gone),
-        IN_NEW_STORE(test_restored_from_a_copy),
-        IN_NEW_STORE(test_restored_without_what_was_written),
-        IN_NEW_STORE(test_what_was_written_is_there),
-        IN_NEW_STORE(test_another_write_has_its_revision),
-        IN_NEW_STORE(test_restored_from_before_a_deletion),
-        IN_NEW_STORE(test_old_keys_go_after_stale_max),
-        IN_NEW_STORE(test_stale_max_of_five_minutes),
-        IN_NEW_STORE(test_wiped_and_then_restored),
-        IN_NEW_STORE(test_nothing_is_kept_unless_asked_for),
-        IN_NEW_STORE(test_same_store_is_resumed),
-        IN_NEW_STORE(test_far_behind),
-        IN_NEW_STORE(test_store_is_marked),
-        IN_NEW_STORE(test_marked_on_a_condition),
-        IN_NEW_STORE(test_marked_by_another),
-    };
-    return cmocka_run_group_tests(tests, mirror_bed_start, mirror_bed_stop);
 }

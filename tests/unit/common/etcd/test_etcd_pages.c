@@ -1,12 +1,7 @@
 /* Reading a range in pages, from a real etcd: the content, that the next page is requested before
  * the current one is delivered, and the page sizes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +16,7 @@
 #include "tests/support/etcd_proc.h"
 #include "tests/support/etcd_sync.h"
 #include "tests/support/relay.h"
+#include "tests/support/unit_test.h"
 
 enum { CALL_TIMEOUT_MS = 60000, KEYS = 100, PAGE = 30, PAGES = 4, FDS_MAX = 256 };
 
@@ -62,7 +58,6 @@ static int bytes_on_the_way(void)
 
 static void on_page(void *data, const struct etcd_range_reply *reply)
 {
-    (void)data;
     f.page_count++;
     assert_int_equal(reply->total, KEYS - f.key_count);
     for (size_t i = 0; i < reply->count; i++) {
@@ -86,20 +81,17 @@ static void on_page(void *data, const struct etcd_range_reply *reply)
 
 static void on_failed(void *data, const struct err *err)
 {
-    (void)data;
     f.err = *err;
     f.is_over = true;
 }
 
 static bool is_over(const void *data)
 {
-    (void)data;
     return f.is_over;
 }
 
 static int start(void **state)
 {
-    (void)state;
     f.loop = ev_loop_new(EVFLAG_AUTO);
     if (!etcd_proc_missing()) {
         f.proc = etcd_proc_start();
@@ -112,7 +104,6 @@ static int start(void **state)
 
 static int stop(void **state)
 {
-    (void)state;
     etcd_pages_free(f.pages);
     etcd_free(f.etcd);
     if (f.relay) {
@@ -123,9 +114,10 @@ static int stop(void **state)
     return 0;
 }
 
+UNIT_TESTS_ONCE(start, stop)
+
 static void on_connected(void *data, const struct etcd_range_reply *reply, const struct err *err)
 {
-    (void)data;
     assert_true(reply && !err);
     f.is_over = true;
 }
@@ -133,8 +125,6 @@ static void on_connected(void *data, const struct etcd_range_reply *reply, const
 static void on_connected_or_not(void *data, const struct etcd_range_reply *reply,
                                 const struct err *err)
 {
-    (void)data;
-    (void)reply;
     f.err = err ? *err : (struct err){.code = 0};
     f.is_over = true;
 }
@@ -180,16 +170,14 @@ static void read_all(unsigned cancel_at)
 
 static int end_reading(void **state)
 {
-    (void)state;
     etcd_pages_free(f.pages);
     f.pages = NULL;
     return 0;
 }
 
 /* on_page checks that each further page was requested before the previous one was delivered. */
-static void test_every_key_once_and_asked_ahead(void **state)
+UNIT_TEST_IN(test_every_key_once_and_asked_ahead, NULL, end_reading)
 {
-    (void)state;
     read_all(0);
     assert_int_equal(f.err.code, 0);
     assert_int_equal(f.page_count, PAGES);
@@ -197,9 +185,8 @@ static void test_every_key_once_and_asked_ahead(void **state)
 }
 
 /* Cancelled from inside on_page, then read again from the first key. */
-static void test_cancelled_and_read_again(void **state)
+UNIT_TEST_IN(test_cancelled_and_read_again, NULL, end_reading)
 {
-    (void)state;
     read_all(2);
     assert_int_equal(f.page_count, 2);
     connect_watch_line(); /* by then everything in flight has arrived */
@@ -210,9 +197,8 @@ static void test_cancelled_and_read_again(void **state)
 }
 
 /* Freed from inside the last on_page, as by etcd_mirror_stop. */
-static void test_freed_by_the_last_page(void **state)
+UNIT_TEST_IN(test_freed_by_the_last_page, NULL, end_reading)
 {
-    (void)state;
     f.frees_at_end = true;
     read_all(0);
     f.frees_at_end = false;
@@ -221,9 +207,8 @@ static void test_freed_by_the_last_page(void **state)
 }
 
 /* The connection is lost with a page in flight: no page is delivered after the failure. */
-static void test_lost_connection(void **state)
+UNIT_TEST_IN(test_lost_connection, NULL, end_reading)
 {
-    (void)state;
     read_all(1);
     f.cancel_at = 0;
     f.is_over = false;
@@ -248,7 +233,6 @@ static struct {
 
 static void on_part_page(void *data, const struct etcd_range_reply *reply)
 {
-    (void)data;
     parts.pages++;
     assert_true(reply->count > 0);
     assert_int_equal(reply->total, PARTS * PART_KEYS - parts.keys);
@@ -265,18 +249,16 @@ static void on_part_page(void *data, const struct etcd_range_reply *reply)
 
 static void on_part_failed(void *data, const struct err *err)
 {
-    (void)data;
     fail_msg("%s", err->msg);
 }
 
 static bool has_all_parts(const void *data)
 {
-    (void)data;
     return parts.is_over;
 }
 
 /* Pages with ends of their own, of which some lie in gaps. */
-static void test_every_key_once_across_gaps(void **state)
+UNIT_TEST_IN(test_every_key_once_across_gaps, NULL, end_reading)
 {
     const struct etcd_pages_config config = {.etcd = f.etcd,
                                              .first_key = slice_str("/parts/"),
@@ -284,7 +266,6 @@ static void test_every_key_once_across_gaps(void **state)
                                              .page_size = SMALL_PAGE,
                                              .page = on_part_page,
                                              .failed = on_part_failed};
-    (void)state;
     etcd_proc_need();
     for (size_t i = 0; i < PARTS; i++) {
         char prefix[32];
@@ -306,7 +287,7 @@ struct bound_row {
     const char *least, *most; /* least <= bound < most; NULL: there is none */
 };
 
-static void test_bounds(void **state)
+UNIT_TEST(test_bounds)
 {
     static const struct bound_row rows[] = {
         {"/a/100", "/a/200", "/a/200", 101, 100, "/a/300", "/a/301"},
@@ -323,7 +304,6 @@ static void test_bounds(void **state)
         {"/a/100", "/a/200", "/b", 101, 100, "/b", "/b\2"},      /* where others begin */
     };
     struct buf bound;
-    (void)state;
     buf_init(&bound, 64);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const struct bound_row *row = &rows[i];
@@ -346,11 +326,10 @@ static void test_bounds(void **state)
 
 /* A member that takes longer than a call may: the next read waits longer, up to a limit, until one
  * has ended. */
-static void test_a_slow_member_gets_more_time(void **state)
+UNIT_TEST_IN(test_a_slow_member_gets_more_time, NULL, end_reading)
 {
     enum { SHORT_MS = 40, TIMEOUTS = 3 };
     struct etcd *etcd = f.etcd;
-    (void)state;
     etcd_proc_need();
     f.etcd = sync_client(f.loop, relay_url(f.relay), SHORT_MS);
     const struct etcd_pages_config config = {.etcd = f.etcd,
@@ -382,7 +361,7 @@ static void test_a_slow_member_gets_more_time(void **state)
     f.etcd = etcd;
 }
 
-static void test_sizes(void **state)
+UNIT_TEST(test_sizes)
 {
     enum { LEAST = 50, MESSAGE = 24 << 20 };
     static char value[1 << 20];
@@ -394,7 +373,6 @@ static void test_sizes(void **state)
     };
     struct etcd_kv kv = {.key = slice_str("k"), .value = slice_str("v")};
     struct etcd_range_reply page = {.kvs = &kv, .count = 1};
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         page.total = rows[i].total;
         assert_int_equal(etcd_pages_next_size(LEAST, &page), rows[i].want);
@@ -406,19 +384,4 @@ static void test_sizes(void **state)
     assert_true(size * 1001 < MESSAGE && size * 1100 > MESSAGE);
     kv.value = slice_of(value, sizeof(value));
     assert_true(etcd_pages_next_size(LEAST, &page) <= LEAST / 2); /* 16 of the largest fit */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(test_every_key_once_and_asked_ahead, end_reading),
-        cmocka_unit_test_teardown(test_cancelled_and_read_again, end_reading),
-        cmocka_unit_test_teardown(test_freed_by_the_last_page, end_reading),
-        cmocka_unit_test_teardown(test_lost_connection, end_reading),
-        cmocka_unit_test_teardown(test_every_key_once_across_gaps, end_reading),
-        cmocka_unit_test_teardown(test_a_slow_member_gets_more_time, end_reading),
-        cmocka_unit_test(test_bounds),
-        cmocka_unit_test(test_sizes),
-    };
-    return cmocka_run_group_tests(tests, start, stop);
 }

@@ -1,13 +1,9 @@
 /* common/etcd/etcd_saved_internal.h: what comes back is what was appended, or nothing. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "common/etcd/etcd_mirror.h"
 #include "common/etcd/etcd_saved_internal.h"
+#include "tests/support/unit_test.h"
 
 enum { BYTES_MAX = 3 << 20 };
 
@@ -43,9 +39,8 @@ static bool round_trip(const struct etcd_saved *saved, struct etcd_saved *ret)
     return etcd_saved_read(buf_slice(&bytes), ret);
 }
 
-static void test_all_comes_back(void **state)
+UNIT_TEST(test_all_comes_back)
 {
-    (void)state;
     struct etcd_saved saved = full(), back;
     assert_true(round_trip(&saved, &back));
     assert_int_equal(back.revision, 900);
@@ -73,9 +68,8 @@ static void test_all_comes_back(void **state)
 }
 
 /* No writer makes these; a watch from them would never see an event. */
-static void test_nonsense_is_refused(void **state)
+UNIT_TEST(test_nonsense_is_refused)
 {
-    (void)state;
     struct etcd_saved back, bad[13];
     size_t n = 0;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -100,9 +94,8 @@ static void test_nonsense_is_refused(void **state)
     assert_false(etcd_saved_read(slice_of(NULL, 0), &back));
 }
 
-static void test_cut_off_longer_or_of_another_format(void **state)
+UNIT_TEST(test_cut_off_longer_or_of_another_format)
 {
-    (void)state;
     struct etcd_saved saved = full(), back;
     struct buf bytes;
     buf_init(&bytes, BYTES_MAX);
@@ -123,9 +116,8 @@ static void test_cut_off_longer_or_of_another_format(void **state)
 }
 
 /* A text longer than etcd takes. */
-static void test_too_long(void **state)
+UNIT_TEST(test_too_long)
 {
-    (void)state;
     static char text[(2 << 20) + 1];
     struct etcd_saved saved = full(), back;
     memset(text, 'x', sizeof(text));
@@ -141,18 +133,16 @@ static void test_too_long(void **state)
     assert_false(round_trip(&saved, &back));
 }
 
-static void test_holding_goes_on(void **state)
+UNIT_TEST(test_holding_goes_on)
 {
-    (void)state;
     const struct etcd_saved saved = full();
     assert_int_equal(etcd_saved_held_ms(&saved, saved.saved_s), 1500);
     assert_int_equal(etcd_saved_held_ms(&saved, saved.saved_s + 60), 61500);
     assert_int_equal(etcd_saved_held_ms(&saved, saved.saved_s - 60), 1500);
 }
 
-static void test_with_another_store_key(void **state)
+UNIT_TEST(test_with_another_store_key)
 {
-    (void)state;
     struct etcd_saved saved = full(), back;
     const struct slice id = slice_str("4567");
     struct buf bytes, other;
@@ -173,17 +163,4 @@ static void test_with_another_store_key(void **state)
     assert_true(back.wants_read);
     buf_fini(&bytes);
     buf_fini(&other);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_comes_back),
-        cmocka_unit_test(test_nonsense_is_refused),
-        cmocka_unit_test(test_cut_off_longer_or_of_another_format),
-        cmocka_unit_test(test_too_long),
-        cmocka_unit_test(test_holding_goes_on),
-        cmocka_unit_test(test_with_another_store_key),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,7 @@
 /* common/etcd/etcd_silence_internal.h. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #include "common/etcd/etcd_catch_up_internal.h"
+#include "tests/support/unit_test.h"
 
 enum { FIRST = ETCD_SILENCE_FIRST_MS };
 
@@ -13,11 +9,12 @@ static struct etcd_silence s;
 
 static int setup(void **state)
 {
-    (void)state;
     etcd_silence_init(&s);
     etcd_silence_begin(&s);
     return 0;
 }
+
+UNIT_TESTS_EACH(setup, NULL)
 
 /* Suspect at the second look: the first at `now_ms`, the second when the patience is over. */
 static void make_suspect(int64_t store, int64_t heard, int64_t now_ms)
@@ -27,24 +24,21 @@ static void make_suspect(int64_t store, int64_t heard, int64_t now_ms)
     assert_true(etcd_silence_is_suspect(&s, store, heard, now_ms + s.patience_ms));
 }
 
-static void test_nothing_changed(void **state)
+UNIT_TEST(test_nothing_changed)
 {
-    (void)state;
     assert_false(etcd_silence_is_suspect(&s, 7, 7, 0));
     assert_false(etcd_silence_is_suspect(&s, 7, 7, 1000 * FIRST));
     assert_false(etcd_silence_is_suspect(&s, 7, 9, 2000 * FIRST)); /* the watch was quicker */
 }
 
-static void test_silent(void **state)
+UNIT_TEST(test_silent)
 {
-    (void)state;
     make_suspect(8, 7, 0);
 }
 
 /* However far behind the watch is each time, it moves. */
-static void test_late_but_alive(void **state)
+UNIT_TEST(test_late_but_alive)
 {
-    (void)state;
     for (int64_t i = 0; i < 10; i++) {
         assert_false(etcd_silence_is_suspect(&s, 100 + 10 * i, 90 + 10 * i, i * 10 * FIRST));
     }
@@ -53,18 +47,16 @@ static void test_late_but_alive(void **state)
 }
 
 /* A new watch has the whole patience again. */
-static void test_new_watch(void **state)
+UNIT_TEST(test_new_watch)
 {
-    (void)state;
     assert_false(etcd_silence_is_suspect(&s, 8, 7, 0));
     etcd_silence_begin(&s);
     assert_false(etcd_silence_is_suspect(&s, 8, 7, FIRST));
     assert_true(etcd_silence_is_suspect(&s, 8, 7, 2 * FIRST));
 }
 
-static void test_patience_grows_up_to_a_limit(void **state)
+UNIT_TEST(test_patience_grows_up_to_a_limit)
 {
-    (void)state;
     int64_t now_ms = 0;
     for (int64_t patience_ms = FIRST; patience_ms < ETCD_SILENCE_MAX_MS; patience_ms *= 2) {
         assert_int_equal(s.patience_ms, patience_ms);
@@ -77,9 +69,8 @@ static void test_patience_grows_up_to_a_limit(void **state)
 }
 
 /* What comes after a suspicion judges it. */
-static void test_judged(void **state)
+UNIT_TEST(test_judged)
 {
-    (void)state;
     make_suspect(8, 7, 0);
     etcd_silence_delivered(&s, 9); /* a later change: nothing had been missed */
     assert_int_equal(s.patience_ms, 2 * FIRST);
@@ -91,9 +82,8 @@ static void test_judged(void **state)
 }
 
 /* Until something comes, be it only what was known. */
-static void test_hopeless(void **state)
+UNIT_TEST(test_hopeless)
 {
-    (void)state;
     make_suspect(8, 7, 0);
     assert_false(etcd_silence_is_hopeless(&s));
     etcd_silence_begin(&s);
@@ -104,20 +94,4 @@ static void test_hopeless(void **state)
     assert_int_equal(s.patience_ms, 4 * FIRST);
     make_suspect(8, 7, 20 * FIRST);
     assert_false(etcd_silence_is_hopeless(&s));
-}
-
-#define TEST(test) cmocka_unit_test_setup(test, setup)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_nothing_changed),
-        TEST(test_silent),
-        TEST(test_late_but_alive),
-        TEST(test_new_watch),
-        TEST(test_patience_grows_up_to_a_limit),
-        TEST(test_judged),
-        TEST(test_hopeless),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

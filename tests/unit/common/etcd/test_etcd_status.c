@@ -1,12 +1,8 @@
 /* common/etcd/etcd_status_internal.h. The texts are those that etcd 3.4's grpc-proxy hands on. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #include "common/base/err.h"
 #include "common/etcd/etcd_unary_internal.h"
+#include "tests/support/unit_test.h"
 
 static int status_of(int status, const char *text, int *ret_code)
 {
@@ -25,9 +21,8 @@ static void expect(const char *text, int status, int code)
     assert_int_equal(got, code);
 }
 
-static void test_recognized(void **state)
+UNIT_TEST(test_recognized)
 {
-    (void)state;
     expect("etcdserver: invalid auth token", STATUS_UNAUTHENTICATED, ERR_REFUSED);
     expect("etcdserver: user name is empty", STATUS_INVALID_ARGUMENT, ERR_REFUSED);
     expect("etcdserver: permission denied", STATUS_PERMISSION_DENIED, ERR_REFUSED);
@@ -40,9 +35,8 @@ static void test_recognized(void **state)
            ERR_UNAVAILABLE);
 }
 
-static void test_all_others_stay(void **state)
+UNIT_TEST(test_all_others_stay)
 {
-    (void)state;
     int code;
     expect("etcdserver: something new", STATUS_UNKNOWN, ERR_UNAVAILABLE);
     expect("permission denied", STATUS_UNKNOWN, ERR_UNAVAILABLE); /* not etcd's */
@@ -50,13 +44,4 @@ static void test_all_others_stay(void **state)
     assert_int_equal(status_of(STATUS_UNAVAILABLE, "etcdserver: permission denied", &code),
                      STATUS_UNAVAILABLE);
     assert_int_equal(code, ERR_UNAVAILABLE);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_recognized),
-        cmocka_unit_test(test_all_others_stay),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

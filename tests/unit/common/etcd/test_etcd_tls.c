@@ -6,18 +6,13 @@
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "common/base/cleanup.h"
 #include "common/base/xalloc.h"
@@ -27,6 +22,7 @@
 #include "tests/support/etcd_proc.h"
 #include "tests/support/etcd_sync.h"
 #include "tests/support/loopback.h"
+#include "tests/support/unit_test.h"
 
 enum { CALL_TIMEOUT_MS = 60000 };
 
@@ -65,7 +61,6 @@ static void issue(const struct certs_ca *ca, const char *name, const char *names
 
 static void on_credentials(void *data, const struct err *err)
 {
-    (void)data;
     if (err) {
         f.credentials_kept++;
         f.credentials_err = *err;
@@ -78,8 +73,6 @@ static void on_credentials(void *data, const struct err *err)
 static int look_up_here(const char *host, uint16_t port, struct name_addresses *ret,
                         struct err *err)
 {
-    (void)host;
-    (void)err;
     ret->items[0] = loopback_addr(port);
     ret->count = 1;
     return 0;
@@ -117,7 +110,6 @@ struct result {
 static void on_range(void *data, const struct etcd_range_reply *reply, const struct err *err)
 {
     struct result *r = data;
-    (void)reply;
     r->is_done = true;
     if (err) {
         r->err = *err;
@@ -164,7 +156,6 @@ static void get_refused(const char *want)
 static int start(void **state)
 {
     const char *tmp = getenv("TMPDIR");
-    (void)state;
     (void)signal(SIGPIPE, SIG_IGN); /* as the programs do */
     snprintf(f.folder, sizeof(f.folder), "%.40s/tls-test-XXXXXX", tmp && tmp[0] ? tmp : "/tmp");
     if (!mkdtemp(f.folder)) {
@@ -175,23 +166,17 @@ static int start(void **state)
     f.other = certs_ca_new(f.folder, "other");
     issue(f.ca, "server", own_names);
     issue(f.ca, "client", NULL);
-    if (!etcd_proc_missing()) {
-        f.proc = etcd_proc_start_tls(f.folder);
-    }
+    f.proc = etcd_proc_start_tls(f.folder);
     return 0;
 }
 
 static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
-    (void)st;
-    (void)type;
-    (void)ftw;
     return remove(path);
 }
 
 static int stop(void **state)
 {
-    (void)state;
     etcd_proc_free(f.proc);
     certs_ca_free(f.ca);
     certs_ca_free(f.other);
@@ -201,7 +186,6 @@ static int stop(void **state)
 
 static int each(void **state)
 {
-    (void)state;
     f.credentials_read = f.credentials_kept = 0;
     issue(f.ca, "server", own_names);
     issue(f.ca, "client", NULL);
@@ -210,18 +194,19 @@ static int each(void **state)
 
 static int each_end(void **state)
 {
-    (void)state;
     etcd_free(f.etcd);
     f.etcd = NULL;
     return 0;
 }
 
+UNIT_TESTS_EACH(each, each_end)
+UNIT_TESTS_NEED(etcd_proc_missing)
+UNIT_TESTS_ONCE(start, stop)
+
 /* ---- Success ---- */
 
-static void test_calls(void **state)
+UNIT_TEST(test_calls)
 {
-    (void)state;
-    etcd_proc_need();
     connect_to(etcd_proc_url(f.proc));
     get_ok();
     /* Values of many TLS records, in both directions. */
@@ -242,10 +227,8 @@ static void test_calls(void **state)
     sync_put_many(f.loop, f.etcd, "/many/", 3000, slice_str("v"));
 }
 
-static void test_other_ways_to_say_localhost(void **state)
+UNIT_TEST(test_other_ways_to_say_localhost)
 {
-    (void)state;
-    etcd_proc_need();
     CLEANUP_FREE char *name = xasprintf("https://localhost:%u", etcd_proc_port(f.proc));
     CLEANUP_FREE char *dotted = xasprintf("https://localhost.:%u", etcd_proc_port(f.proc));
     CLEANUP_FREE char *v6 = xasprintf("https://[::1]:%u", etcd_proc_port(f.proc));
@@ -262,10 +245,8 @@ static void test_other_ways_to_say_localhost(void **state)
 }
 
 /* Each endpoint's certificate must name its own host. */
-static void test_own_name_for_each_endpoint(void **state)
+UNIT_TEST(test_own_name_for_each_endpoint)
 {
-    (void)state;
-    etcd_proc_need();
     issue(f.ca, "server", "DNS:localhost");
     CLEANUP_FREE char *both =
         xasprintf("%s,https://localhost:%u", etcd_proc_url(f.proc), etcd_proc_port(f.proc));
@@ -277,7 +258,7 @@ static void test_own_name_for_each_endpoint(void **state)
 
 /* ---- Bad certificates ---- */
 
-static void test_wrong_server_certificates(void **state)
+UNIT_TEST(test_wrong_server_certificates)
 {
     static const struct {
         const char *name;
@@ -303,8 +284,6 @@ static void test_wrong_server_certificates(void **state)
          "the server's certificate is for etcd-0.etcd, *.etcd.svc, 10.0.0.1, not for `127.0.0.1`"},
         {"no name", false, {.names = NULL}, "is for no name at all, not for `127.0.0.1`"},
     };
-    (void)state;
-    etcd_proc_need();
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct certs_leaf leaf = cases[i].leaf;
         leaf.name = "server";
@@ -325,11 +304,9 @@ static void test_wrong_server_certificates(void **state)
     get_refused("not from a CA in the system's list");
 }
 
-static void test_wrong_client_certificates(void **state)
+UNIT_TEST(test_wrong_client_certificates)
 {
     struct err err;
-    (void)state;
-    etcd_proc_need();
     assert_int_equal(open_client(etcd_proc_url(f.proc), file("ca.crt"), NULL, NULL, &err), 0);
     get_refused("the server requires a client certificate and none is set");
 
@@ -346,10 +323,8 @@ static void test_wrong_client_certificates(void **state)
 
 /* ---- Peers that speak another protocol ---- */
 
-static void test_plain_etcd_behind_https(void **state)
+UNIT_TEST(test_plain_etcd_behind_https)
 {
-    (void)state;
-    etcd_proc_need();
     struct etcd_proc *plain = etcd_proc_start();
     CLEANUP_FREE char *url = xasprintf("https://127.0.0.1:%u", etcd_proc_port(plain));
     connect_to(url);
@@ -357,10 +332,8 @@ static void test_plain_etcd_behind_https(void **state)
     etcd_proc_free(plain);
 }
 
-static void test_tls_etcd_behind_http(void **state)
+UNIT_TEST(test_tls_etcd_behind_http)
 {
-    (void)state;
-    etcd_proc_need();
     CLEANUP_FREE char *url = xasprintf("http://127.0.0.1:%u", etcd_proc_port(f.proc));
     connect_to(url);
     get_fails(ERR_UNAVAILABLE, "is it https:// instead of http://?");
@@ -405,7 +378,7 @@ static void *serve(void *data)
     return NULL;
 }
 
-static void test_other_protocols(void **state)
+UNIT_TEST(test_other_protocols)
 {
     static const struct {
         const char *scheme;
@@ -421,7 +394,6 @@ static void test_other_protocols(void **state)
          "the server speaks HTTP/1, not HTTP/2"},
         {"http", "\x15\x03\x01", ERR_SHUT_OUT, "is it https:// instead of http://?"},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct addr address;
         pthread_t thread;
@@ -442,11 +414,9 @@ static void test_other_protocols(void **state)
 
 /* A server that accepts the connection and stays silent: the client gives up and uses the other
  * one. */
-static void test_hung_handshake(void **state)
+UNIT_TEST(test_hung_handshake)
 {
     struct addr address;
-    (void)state;
-    etcd_proc_need();
     int listener = loopback_listen(&address);
     CLEANUP_FREE char *silent = xasprintf("https://127.0.0.1:%u", addr_port(&address));
     connect_to(silent);
@@ -469,10 +439,8 @@ static void restart(void)
     }
 }
 
-static void test_server_certificate_replaced(void **state)
+UNIT_TEST(test_server_certificate_replaced)
 {
-    (void)state;
-    etcd_proc_need();
     connect_to(etcd_proc_url(f.proc));
     get_ok();
     issue(f.ca, "server", own_names);
@@ -482,10 +450,8 @@ static void test_server_certificate_replaced(void **state)
     assert_int_equal(f.credentials_read + f.credentials_kept, 0);
 }
 
-static void test_client_certificate_rotated(void **state)
+UNIT_TEST(test_client_certificate_rotated)
 {
-    (void)state;
-    etcd_proc_need();
     issue(f.other, "client", NULL);
     connect_to(etcd_proc_url(f.proc));
     get_refused("the server refuses our certificate `");
@@ -510,10 +476,8 @@ static void write_text(const char *path, const char *text)
     assert_int_equal(fclose(out), 0);
 }
 
-static void test_rotated_to_nonsense(void **state)
+UNIT_TEST(test_rotated_to_nonsense)
 {
-    (void)state;
-    etcd_proc_need();
     connect_to(etcd_proc_url(f.proc));
     get_ok();
     write_text(file("client.crt"), "soon\n");
@@ -547,7 +511,7 @@ static void write_encrypted_key(const char *path)
     EVP_PKEY_free(key);
 }
 
-static void test_files_that_cannot_be_used(void **state)
+UNIT_TEST(test_files_that_cannot_be_used)
 {
     static const struct {
         const char *ca, *cert, *key;
@@ -566,7 +530,6 @@ static void test_files_that_cannot_be_used(void **state)
         {"ca.crt", "client.crt", "encrypted", ERR_SYNTAX, "/encrypted`: encrypted"},
         {"ca.crt", "client.crt", NULL, ERR_USAGE, "or neither"},
     };
-    (void)state;
     write_text(file("text"), "-----\nhello\n");
     write_encrypted_key(file("encrypted"));
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -599,10 +562,6 @@ static void on_end(void *data, const struct err *err)
 
 static void on_events(void *data, const struct etcd_event *events, size_t count, int64_t revision)
 {
-    (void)data;
-    (void)events;
-    (void)count;
-    (void)revision;
 }
 
 static bool is_up(const void *data)
@@ -625,11 +584,9 @@ static struct etcd_watch *start_watch(struct watched *w)
                                                                 .data = w});
 }
 
-static void test_hung_server_is_noticed(void **state)
+UNIT_TEST(test_hung_server_is_noticed)
 {
     struct watched w = {.ups = 0}, again = {.ups = 0};
-    (void)state;
-    etcd_proc_need();
     connect_to(etcd_proc_url(f.proc));
     struct etcd_watch *watch = start_watch(&w);
     loop_until(f.loop, is_up, &w);
@@ -642,27 +599,4 @@ static void test_hung_server_is_noticed(void **state)
     watch = start_watch(&again);
     loop_until(f.loop, is_up, &again);
     etcd_watch_stop(watch);
-}
-
-#define EACH(test) cmocka_unit_test_setup_teardown(test, each, each_end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        EACH(test_calls),
-        EACH(test_other_ways_to_say_localhost),
-        EACH(test_own_name_for_each_endpoint),
-        EACH(test_wrong_server_certificates),
-        EACH(test_wrong_client_certificates),
-        EACH(test_plain_etcd_behind_https),
-        EACH(test_tls_etcd_behind_http),
-        EACH(test_other_protocols),
-        EACH(test_hung_handshake),
-        EACH(test_server_certificate_replaced),
-        EACH(test_client_certificate_rotated),
-        EACH(test_rotated_to_nonsense),
-        EACH(test_files_that_cannot_be_used),
-        EACH(test_hung_server_is_noticed),
-    };
-    return cmocka_run_group_tests(tests, start, stop);
 }

@@ -1,20 +1,16 @@
 /* common/etcd/etcd_watch.h against a real etcd: events as complete revisions, long messages,
  * resuming after kill -9, compaction, lag. */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_watch.h"
 #include "common/grpc/grpc.h"
 #include "tests/support/etcd_proc.h"
 #include "tests/support/etcd_sync.h"
+#include "tests/support/unit_test.h"
 
 enum { CALL_TIMEOUT_MS = 60000 };
 
@@ -54,17 +50,13 @@ static struct etcd *client(void)
 
 static int start(void **state)
 {
-    (void)state;
     f.loop = ev_loop_new(EVFLAG_AUTO);
-    if (!etcd_proc_missing()) {
-        f.proc = etcd_proc_start();
-    }
+    f.proc = etcd_proc_start();
     return 0;
 }
 
 static int stop(void **state)
 {
-    (void)state;
     etcd_proc_free(f.proc);
     ev_loop_destroy(f.loop);
     return 0;
@@ -72,7 +64,6 @@ static int stop(void **state)
 
 static int each(void **state)
 {
-    (void)state;
     if (f.proc) {
         f.etcd = client();
         f.writer = client();
@@ -82,12 +73,15 @@ static int each(void **state)
 
 static int each_end(void **state)
 {
-    (void)state;
     etcd_free(f.etcd);
     etcd_free(f.writer);
     f.etcd = f.writer = NULL;
     return 0;
 }
+
+UNIT_TESTS_EACH(each, each_end)
+UNIT_TESTS_NEED(etcd_proc_missing)
+UNIT_TESTS_ONCE(start, stop)
 
 static void on_events(void *data, const struct etcd_event *events, size_t count, int64_t revision)
 {
@@ -180,10 +174,8 @@ static int64_t put(const char *key)
 
 /* ---- Tests ---- */
 
-static void test_put_and_delete(void **state)
+UNIT_TEST(test_put_and_delete)
 {
-    (void)state;
-    etcd_proc_need();
     struct seen seen = {.ups = 0};
     int64_t before = put("/other");
     struct etcd_watch *w = watch(&seen, "/w1/", "/w10", before + 1);
@@ -206,10 +198,8 @@ static void test_put_and_delete(void **state)
 }
 
 /* 300 keys change in three revisions, each complete. */
-static void test_events_come_as_whole_revisions(void **state)
+UNIT_TEST(test_events_come_as_whole_revisions)
 {
-    (void)state;
-    etcd_proc_need();
     struct seen seen = {.ups = 0};
     int64_t before = put("/other");
     struct etcd_watch *w = watch(&seen, "/w3/", "/w30", before + 1);
@@ -239,10 +229,8 @@ static int64_t put_megabytes(const char *key, int revisions)
 
 /* 20 MB that the server has ready at once: one message in more than one window, since making
  * fragments costs etcd 3.7 the square of their events. */
-static void test_a_long_message_is_whole(void **state)
+UNIT_TEST(test_a_long_message_is_whole)
 {
-    (void)state;
-    etcd_proc_need();
     struct seen seen = {.ups = 0};
     int64_t before = put("/other");
     int64_t last = put_megabytes("/w4/large", 20);
@@ -256,10 +244,8 @@ static void test_a_long_message_is_whole(void **state)
 }
 
 /* The next watch from there would get the same message: the error says to read instead. */
-static void test_a_message_beyond_the_limit(void **state)
+UNIT_TEST(test_a_message_beyond_the_limit)
 {
-    (void)state;
-    etcd_proc_need();
     struct seen seen = {.ups = 0};
     int64_t before = put("/other");
     put_megabytes("/w5/large", GRPC_RECEIVE_MAX / 1000000 + 1);
@@ -272,10 +258,8 @@ static void test_a_message_beyond_the_limit(void **state)
 
 /* The server sends an old history in batches of 1,000 revisions, 0.1 s apart, whose headers are
  * ahead of their events. A connection lost between two batches must lose no event. */
-static void test_killed_while_catching_up(void **state)
+UNIT_TEST(test_killed_while_catching_up)
 {
-    (void)state;
-    etcd_proc_need();
     enum { REVISIONS = 2500 };
     struct seen seen = {.ups = 0};
     int64_t before = put("/other");
@@ -299,10 +283,8 @@ static void test_killed_while_catching_up(void **state)
     etcd_watch_stop(w);
 }
 
-static void test_goes_on_after_kill(void **state)
+UNIT_TEST(test_goes_on_after_kill)
 {
-    (void)state;
-    etcd_proc_need();
     struct seen seen = {.ups = 0};
     int64_t before = put("/other");
     struct etcd_watch *w = watch(&seen, "/w7/", "/w70", before + 1);
@@ -323,10 +305,8 @@ static void test_goes_on_after_kill(void **state)
     etcd_watch_stop(w);
 }
 
-static void test_terminated_gracefully(void **state)
+UNIT_TEST(test_terminated_gracefully)
 {
-    (void)state;
-    etcd_proc_need();
     struct seen seen = {.ups = 0};
     struct etcd_watch *w = watch(&seen, "/w8/", "/w80", put("/other") + 1);
     wait_ups(&seen, 1);
@@ -337,10 +317,8 @@ static void test_terminated_gracefully(void **state)
     etcd_watch_stop(w);
 }
 
-static void test_compacted(void **state)
+UNIT_TEST(test_compacted)
 {
-    (void)state;
-    etcd_proc_need();
     struct seen seen = {.ups = 0};
     int64_t before = put("/other");
     put("/w9/a");
@@ -356,10 +334,8 @@ static void test_compacted(void **state)
     etcd_watch_stop(w);
 }
 
-static void test_stop_inside_a_callback(void **state)
+UNIT_TEST(test_stop_inside_a_callback)
 {
-    (void)state;
-    etcd_proc_need();
     struct seen seen = {.ups = 0};
     struct etcd_watch *w = watch(&seen, "/wa/", "/wa0", put("/other") + 1);
     wait_ups(&seen, 1);
@@ -371,10 +347,8 @@ static void test_stop_inside_a_callback(void **state)
 
 /* A stopped server still acknowledges TCP; only the unanswered PING gives it away, within 6 + 3
  * s. */
-static void test_hung_server_is_noticed(void **state)
+UNIT_TEST(test_hung_server_is_noticed)
 {
-    (void)state;
-    etcd_proc_need();
     struct seen seen = {.ups = 0};
     struct etcd_watch *w = watch(&seen, "/wb/", "/wb0", put("/other") + 1);
     wait_ups(&seen, 1);
@@ -385,10 +359,8 @@ static void test_hung_server_is_noticed(void **state)
     etcd_watch_stop(w);
 }
 
-static void test_nobody_there(void **state)
+UNIT_TEST(test_nobody_there)
 {
-    (void)state;
-    etcd_proc_need();
     struct seen seen = {.ups = 0};
     int64_t before = put("/wc/a");
     etcd_proc_kill(f.proc);
@@ -401,10 +373,8 @@ static void test_nobody_there(void **state)
 }
 
 /* Without a connection it fails instead of waiting for one. */
-static void test_only_now(void **state)
+UNIT_TEST(test_only_now)
 {
-    (void)state;
-    etcd_proc_need();
     struct seen seen = {.ups = 0};
     const struct etcd_watch_config config = {
         .key = slice_str("/wd"),
@@ -421,25 +391,4 @@ static void test_only_now(void **state)
     assert_int_equal(seen.end.code, ERR_UNAVAILABLE);
     assert_int_equal(seen.ups, 0);
     etcd_watch_stop(w);
-}
-
-#define WITH_CLIENT(test) cmocka_unit_test_setup_teardown(test, each, each_end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_CLIENT(test_put_and_delete),
-        WITH_CLIENT(test_events_come_as_whole_revisions),
-        WITH_CLIENT(test_a_long_message_is_whole),
-        WITH_CLIENT(test_a_message_beyond_the_limit),
-        WITH_CLIENT(test_killed_while_catching_up),
-        WITH_CLIENT(test_goes_on_after_kill),
-        WITH_CLIENT(test_terminated_gracefully),
-        WITH_CLIENT(test_compacted),
-        WITH_CLIENT(test_stop_inside_a_callback),
-        WITH_CLIENT(test_hung_server_is_noticed),
-        WITH_CLIENT(test_nobody_there),
-        WITH_CLIENT(test_only_now),
-    };
-    return cmocka_run_group_tests(tests, start, stop);
 }

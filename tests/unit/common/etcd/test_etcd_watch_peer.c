@@ -1,12 +1,7 @@
 /* common/etcd/etcd_watch.h, and other calls on the watch line, against a scripted peer: for replies
  * that a real etcd cannot be made to give at a given moment. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "common/base/buf.h"
 #include "common/etcd/etcd.h"
@@ -15,6 +10,7 @@
 #include "tests/support/etcd_sync.h"
 #include "tests/support/grpc_peer.h"
 #include "tests/support/h2_bytes.h"
+#include "tests/support/unit_test.h"
 
 enum { CALL_TIMEOUT_MS = 60000, RESPONSE_MAX = 4096 };
 
@@ -138,19 +134,19 @@ static void start(grpc_peer_answer answer, const char *username)
 
 static int setup(void **state)
 {
-    (void)state;
     f.loop = ev_loop_new(EVFLAG_AUTO);
     return 0;
 }
 
 static int teardown(void **state)
 {
-    (void)state;
     etcd_free(f.etcd);
     grpc_peer_free(f.peer);
     ev_loop_destroy(f.loop);
     return 0;
 }
+
+UNIT_TESTS_EACH(setup, teardown)
 
 /* ---- The watch ---- */
 
@@ -167,7 +163,6 @@ static struct {
 
 static void on_events(void *data, const struct etcd_event *events, size_t count, int64_t revision)
 {
-    (void)data;
     assert_int_equal(events[count - 1].kv.mod_revision, revision);
     assert_true(revision > seen.revision);
     assert_in_range(seen.batches, 0, ARRAY_LEN(seen.reached) - 1);
@@ -178,19 +173,16 @@ static void on_events(void *data, const struct etcd_event *events, size_t count,
 
 static void on_up(void *data)
 {
-    (void)data;
     seen.ups++;
 }
 
 static void on_end(void *data, const struct err *err)
 {
-    (void)data;
     seen.end = *err;
 }
 
 static bool is_as_wanted(const void *data)
 {
-    (void)data;
     return seen.end.code || (seen.want_events && seen.events >= seen.want_events);
 }
 
@@ -218,7 +210,7 @@ static struct etcd_watch *watch(const struct response *responses, size_t count, 
 
 /* A progress response may name a revision whose events are still to come (etcd issue 15220). The
  * header of a small batch tells how far it reaches, once all its fragments are there. */
-static void test_progress_is_not_believed(void **state)
+UNIT_TEST(test_progress_is_not_believed)
 {
     static const struct response responses[] = {
         {.revision = 4, .created = true},
@@ -227,7 +219,6 @@ static void test_progress_is_not_believed(void **state)
         {.revision = 100},
         {.revision = 90, .fragment = true, .events = {80, 81}},
     };
-    (void)state;
     ends = false;
     struct etcd_watch *w = watch(responses, ARRAY_LEN(responses), 3);
     assert_int_equal(seen.end.code, 0);
@@ -243,7 +234,7 @@ static void test_progress_is_not_believed(void **state)
 }
 
 /* The connection is lost in the middle of a revision: the received part is dropped. */
-static void test_half_a_revision_is_dropped(void **state)
+UNIT_TEST(test_half_a_revision_is_dropped)
 {
     static const struct response responses[] = {
         {.revision = 7, .created = true},
@@ -251,7 +242,6 @@ static void test_half_a_revision_is_dropped(void **state)
         {.revision = 7, .fragment = true, .events = {6, 7}},
         {.revision = 7, .fragment = true, .events = {7}},
     };
-    (void)state;
     ends = true;
     struct etcd_watch *w = watch(responses, ARRAY_LEN(responses), 0);
     assert_int_equal(seen.end.code, ERR_UNAVAILABLE);
@@ -261,13 +251,12 @@ static void test_half_a_revision_is_dropped(void **state)
     etcd_watch_stop(w);
 }
 
-static void test_compacted(void **state)
+UNIT_TEST(test_compacted)
 {
     static const struct response responses[] = {
         {.revision = 0, .created = true},
         {.revision = 0, .canceled = true, .compact_revision = 50},
     };
-    (void)state;
     ends = false;
     struct etcd_watch *w = watch(responses, ARRAY_LEN(responses), 0);
     assert_int_equal(seen.end.code, ERR_COMPACTED);
@@ -276,14 +265,13 @@ static void test_compacted(void **state)
     etcd_watch_stop(w);
 }
 
-static void test_events_out_of_order(void **state)
+UNIT_TEST(test_events_out_of_order)
 {
     static const struct response old[] = {{.revision = 9, .created = true, .events = {4}}};
     static const struct response twice[] = {
         {.revision = 9, .created = true, .events = {5, 7}},
         {.revision = 9, .events = {7}},
     };
-    (void)state;
     ends = false;
     struct etcd_watch *w = watch(old, ARRAY_LEN(old), 0);
     assert_int_equal(seen.end.code, ERR_PROTOCOL);
@@ -320,17 +308,15 @@ static bool is_ended(const void *data)
 
 static bool is_asked(const void *data)
 {
-    (void)data;
     return grpc_peer_counts(f.peer)->calls > 0;
 }
 
 /* Two calls wait for a token that never comes. When their connection closes, the one bound to it
  * ends; the other keeps waiting. */
-static void test_only_now_while_waiting_for_a_token(void **state)
+UNIT_TEST(test_only_now_while_waiting_for_a_token)
 {
     const struct etcd_range range = {.key = slice_str("/k")};
     struct result any = {.is_ended = false}, now = {.is_ended = false};
-    (void)state;
     start(grpc_peer_silence, "user");
     struct etcd_call *waiting = etcd_watch_range(f.etcd, &range, false, on_range, &any);
     loop_until(f.loop, is_asked, NULL); /* asked for a token: so the watch line is open */
@@ -344,18 +330,4 @@ static void test_only_now_while_waiting_for_a_token(void **state)
     assert_int_equal(now.err.code, ERR_UNAVAILABLE);
     assert_false(any.is_ended);
     etcd_call_cancel(waiting);
-}
-
-#define WITH_LOOP(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_LOOP(test_progress_is_not_believed),
-        WITH_LOOP(test_half_a_revision_is_dropped),
-        WITH_LOOP(test_compacted),
-        WITH_LOOP(test_events_out_of_order),
-        WITH_LOOP(test_only_now_while_waiting_for_a_token),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,11 @@
 /* common/etcd/name_lookup.h: the C library's own lookups, and the handling of the helper thread. */
 #include <pthread.h>
 #include <semaphore.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "common/etcd/name_lookup.h"
 #include "tests/support/etcd_sync.h"
+#include "tests/support/unit_test.h"
 
 struct outcome {
     unsigned calls;
@@ -21,17 +17,17 @@ static struct ev_loop *loop;
 
 static int start(void **state)
 {
-    (void)state;
     loop = ev_loop_new(EVFLAG_AUTO);
     return 0;
 }
 
 static int stop(void **state)
 {
-    (void)state;
     ev_loop_destroy(loop);
     return 0;
 }
+
+UNIT_TESTS_ONCE(start, stop)
 
 static void on_done(void *data, const struct name_addresses *addresses, const struct err *err)
 {
@@ -60,10 +56,9 @@ static struct name_lookup *begin(const char *host, name_lookup_fn look_up, struc
                                                           .data = o});
 }
 
-static void test_localhost(void **state)
+UNIT_TEST(test_localhost)
 {
     struct outcome o = {0};
-    (void)state;
     begin("localhost", NULL, &o);
     assert_int_equal(o.calls, 0); /* never from inside the call */
     loop_until(loop, is_done, &o);
@@ -78,10 +73,9 @@ static void test_localhost(void **state)
     }
 }
 
-static void test_no_such_name(void **state)
+UNIT_TEST(test_no_such_name)
 {
     struct outcome o = {0};
-    (void)state;
     begin("a..b", NULL, &o); /* an empty label: rejected without a query */
     loop_until(loop, is_done, &o);
     assert_int_equal(o.err.code, ERR_UNAVAILABLE);
@@ -96,7 +90,6 @@ static sem_t entered;
 static int look_up_slowly(const char *host, uint16_t port, struct name_addresses *ret,
                           struct err *err)
 {
-    (void)port;
     (void)sem_post(&entered);
     (void)pthread_mutex_lock(&gate);
     (void)pthread_mutex_unlock(&gate);
@@ -104,11 +97,10 @@ static int look_up_slowly(const char *host, uint16_t port, struct name_addresses
     return err_set(err, ERR_UNAVAILABLE, "look up `%s`: closed", host);
 }
 
-static void test_cancel_while_it_waits(void **state)
+UNIT_TEST(test_cancel_while_it_waits)
 {
     struct outcome o = {0};
     struct outcome other = {0};
-    (void)state;
     assert_int_equal(sem_init(&entered, 0, 0), 0);
     assert_int_equal(pthread_mutex_lock(&gate), 0);
     struct name_lookup *lookup = begin("slow", look_up_slowly, &o);
@@ -126,10 +118,9 @@ static void test_cancel_while_it_waits(void **state)
     assert_int_equal(o.calls, 0);
 }
 
-static void test_cancel_at_any_time(void **state)
+UNIT_TEST(test_cancel_at_any_time)
 {
     struct outcome o = {0};
-    (void)state;
     for (int i = 0; i < 200; i++) {
         struct name_lookup *lookup = begin("soon", look_up_slowly, &o);
         if (i % 2) {
@@ -141,15 +132,4 @@ static void test_cancel_at_any_time(void **state)
         o.calls = 0;
     }
     name_lookup_cancel(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_localhost),
-        cmocka_unit_test(test_no_such_name),
-        cmocka_unit_test(test_cancel_while_it_waits),
-        cmocka_unit_test(test_cancel_at_any_time),
-    };
-    return cmocka_run_group_tests(tests, start, stop);
 }

@@ -2,15 +2,10 @@
  * peer of hand-written HTTP/2 bytes (RFC 9113, RFC 7541) that behaves or breaks in every way we
  * could think of. */
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "common/base/buf.h"
 #include "common/base/xalloc.h"
@@ -20,6 +15,7 @@
 #include "tests/support/h2_bytes.h"
 #include "tests/support/loopback.h"
 #include "tests/support/test_clock.h"
+#include "tests/support/unit_test.h"
 
 /* ---- The peer's bytes ---- */
 
@@ -61,13 +57,11 @@ static struct session s;
 
 static void on_open(void *user)
 {
-    (void)user;
     s.is_open = true;
 }
 
 static void on_close(void *user, const struct err *err)
 {
-    (void)user;
     assert_false(s.is_closed);
     s.is_closed = true;
     s.close_err = *err;
@@ -75,7 +69,6 @@ static void on_close(void *user, const struct err *err)
 
 static void on_message(void *user, struct slice message)
 {
-    (void)user;
     assert_false(s.is_ended);
     s.messages++;
     s.message_bytes += message.len;
@@ -89,7 +82,6 @@ static void on_message(void *user, struct slice message)
 
 static void on_end(void *user, int status, const struct err *err)
 {
-    (void)user;
     assert_false(s.is_ended);
     assert_false(s.is_closed);
     s.is_ended = true;
@@ -122,7 +114,6 @@ static void connect_to_peer(uint32_t open_timeout_ms, uint32_t ping_interval_ms)
 
 static int setup(void **state)
 {
-    (void)state;
     s = (struct session){.loop = ev_loop_new(EVFLAG_AUTO), .peer = -1};
     s.listener = loopback_listen(&s.address);
     return 0;
@@ -130,7 +121,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     test_clock_run();
     grpc_free(s.grpc);
     close(s.listener);
@@ -223,9 +213,8 @@ static void open_stream(bool is_long, struct slice message)
 
 /* ---- Before the stream ---- */
 
-static void test_peer_that_is_no_http2(void **state)
+UNIT_TEST_IN(test_peer_that_is_no_http2, setup, teardown)
 {
-    (void)state;
     connect_to_peer(10000, 0);
     peer_send(slice_str("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"));
     loop_until(s.loop, is_set, &s.is_closed);
@@ -233,18 +222,16 @@ static void test_peer_that_is_no_http2(void **state)
     assert_false(s.is_open);
 }
 
-static void test_peer_that_hangs_up_at_once(void **state)
+UNIT_TEST_IN(test_peer_that_hangs_up_at_once, setup, teardown)
 {
-    (void)state;
     connect_to_peer(10000, 0);
     peer_hang_up();
     loop_until(s.loop, is_set, &s.is_closed);
     assert_int_equal(s.close_err.code, ERR_UNAVAILABLE);
 }
 
-static void test_peer_that_says_nothing(void **state)
+UNIT_TEST_IN(test_peer_that_says_nothing, setup, teardown)
 {
-    (void)state;
     connect_to_peer(20, 0);
     loop_until(s.loop, is_set, &s.is_closed);
     assert_int_equal(s.close_err.code, ERR_UNAVAILABLE);
@@ -253,9 +240,8 @@ static void test_peer_that_says_nothing(void **state)
 
 /* The loop's time does not advance in a callback: time spent there is not deducted from the
  * limit. */
-static void test_time_limit_counts_from_the_call(void **state)
+UNIT_TEST_IN(test_time_limit_counts_from_the_call, setup, teardown)
 {
-    (void)state;
     ev_now_update(s.loop);
     test_clock_stop();
     test_clock_advance_ms(20000);
@@ -270,9 +256,8 @@ static void test_time_limit_counts_from_the_call(void **state)
     assert_false(s.is_closed);
 }
 
-static void test_nobody_listens(void **state)
+UNIT_TEST_IN(test_nobody_listens, setup, teardown)
 {
-    (void)state;
     const struct grpc_config config = {
         .loop = s.loop,
         .address = loopback_addr(loopback_free_port()),
@@ -287,9 +272,8 @@ static void test_nobody_listens(void **state)
     assert_string_equal(s.close_err.msg, "connect: Connection refused");
 }
 
-static void test_address_that_cannot_be(void **state)
+UNIT_TEST_IN(test_address_that_cannot_be, setup, teardown)
 {
-    (void)state;
     struct addr no_family = {.len = sizeof(struct sockaddr_in)};
     const struct grpc_config config = {.loop = s.loop,
                                        .address = no_family,
@@ -486,9 +470,8 @@ static void expect(size_t i)
     }
 }
 
-static void test_replies(void **state)
+UNIT_TEST(test_replies)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(replies); i++) {
         play(i, SIZE_MAX / 2, SIZE_MAX);
         expect(i);
@@ -496,9 +479,8 @@ static void test_replies(void **state)
     }
 }
 
-static void test_replies_byte_by_byte(void **state)
+UNIT_TEST(test_replies_byte_by_byte)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(replies); i++) {
         if (replies[i].reply == reply_endless_headers) {
             continue; /* half a million bytes, a loop iteration each */
@@ -509,9 +491,8 @@ static void test_replies_byte_by_byte(void **state)
     }
 }
 
-static void test_replies_cut_anywhere(void **state)
+UNIT_TEST(test_replies_cut_anywhere)
 {
-    (void)state;
     for (size_t len = 0;; len++) {
         struct buf out;
         buf_init(&out, 1 << 20);
@@ -530,9 +511,8 @@ static void test_replies_cut_anywhere(void **state)
 
 /* ---- Going away, callbacks that end things, pings ---- */
 
-static void test_goaway_ends_a_long_stream(void **state)
+UNIT_TEST_IN(test_goaway_ends_a_long_stream, setup, teardown)
 {
-    (void)state;
     struct buf out;
     buf_init(&out, 1024);
     open_stream(true, slice_str("watch"));
@@ -546,9 +526,8 @@ static void test_goaway_ends_a_long_stream(void **state)
     buf_fini(&out);
 }
 
-static void test_goaway_lets_a_call_finish(void **state)
+UNIT_TEST_IN(test_goaway_lets_a_call_finish, setup, teardown)
 {
-    (void)state;
     struct buf out;
     buf_init(&out, 1024);
     open_stream(false, slice_str("question"));
@@ -571,7 +550,6 @@ static void test_goaway_lets_a_call_finish(void **state)
 
 static bool is_freed(const void *unused)
 {
-    (void)unused;
     return s.grpc == NULL;
 }
 
@@ -583,9 +561,8 @@ static void two_messages(struct buf *out)
     headers(out, H2_END_STREAM, "grpc-status: 0");
 }
 
-static void test_free_inside_a_message(void **state)
+UNIT_TEST_IN(test_free_inside_a_message, setup, teardown)
 {
-    (void)state;
     struct buf out;
     buf_init(&out, 1024);
     two_messages(&out);
@@ -598,9 +575,8 @@ static void test_free_inside_a_message(void **state)
     buf_fini(&out);
 }
 
-static void test_cancel_inside_a_message(void **state)
+UNIT_TEST_IN(test_cancel_inside_a_message, setup, teardown)
 {
-    (void)state;
     struct buf out;
     struct received in = {.data = 0};
     buf_init(&out, 1024);
@@ -620,9 +596,8 @@ static void test_cancel_inside_a_message(void **state)
     buf_fini(&in.bytes);
 }
 
-static void test_ping_unanswered(void **state)
+UNIT_TEST_IN(test_ping_unanswered, setup, teardown)
 {
-    (void)state;
     const struct grpc_stream_config config = {
         .path = "/test.Test/Watch", .is_long = true, .on_message = on_message, .on_end = on_end};
     connect_to_peer(10000, 6000);
@@ -644,10 +619,9 @@ static void test_ping_unanswered(void **state)
 /* ---- Windows ---- */
 
 /* Beyond the initial 65,535 bytes of HTTP/2, data must wait for WINDOW_UPDATE. */
-static void test_peer_window_is_respected(void **state)
+UNIT_TEST_IN(test_peer_window_is_respected, setup, teardown)
 {
     enum { MESSAGE = 200000 };
-    (void)state;
     char *message = xcalloc(1, MESSAGE);
     struct buf out;
     struct received in = {.data = 0};
@@ -679,12 +653,11 @@ static void test_peer_window_is_respected(void **state)
 }
 
 /* 20 MB in messages of 1 MB: more than both our windows, so they must be reopened on the way. */
-static void test_own_windows_are_opened_again(void **state)
+UNIT_TEST_IN(test_own_windows_are_opened_again, setup, teardown)
 {
     enum { MESSAGES = 20, MESSAGE = 1 << 20, PIECE = 16384 };
     const size_t stream_window = 4 << 20;
     const size_t connection_window = 65535; /* the rest of its 16 MB comes by WINDOW_UPDATE */
-    (void)state;
     struct buf out;
     struct received in = {.data = 0};
     char *zeros = xcalloc(1, PIECE);
@@ -717,29 +690,4 @@ static void test_own_windows_are_opened_again(void **state)
     free(zeros);
     buf_fini(&out);
     buf_fini(&in.bytes);
-}
-
-#define WITH_PEER(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_PEER(test_peer_that_is_no_http2),
-        WITH_PEER(test_peer_that_hangs_up_at_once),
-        WITH_PEER(test_peer_that_says_nothing),
-        WITH_PEER(test_time_limit_counts_from_the_call),
-        WITH_PEER(test_nobody_listens),
-        WITH_PEER(test_address_that_cannot_be),
-        cmocka_unit_test(test_replies),
-        cmocka_unit_test(test_replies_byte_by_byte),
-        cmocka_unit_test(test_replies_cut_anywhere),
-        WITH_PEER(test_goaway_ends_a_long_stream),
-        WITH_PEER(test_goaway_lets_a_call_finish),
-        WITH_PEER(test_free_inside_a_message),
-        WITH_PEER(test_cancel_inside_a_message),
-        WITH_PEER(test_ping_unanswered),
-        WITH_PEER(test_peer_window_is_respected),
-        WITH_PEER(test_own_windows_are_opened_again),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,10 @@
 /* Table-driven tests of common/grpc/grpc_frame_internal.h. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/grpc/grpc_frame_internal.h"
+#include "tests/support/unit_test.h"
 
-static void test_percent_decode(void **state)
+UNIT_TEST(test_percent_decode)
 {
     static const struct {
         const char *in;
@@ -27,7 +23,6 @@ static void test_percent_decode(void **state)
         {"0123456789012345678901234567890123456789", "0123456789012345678901234567890"},
         {"0123456789012345678901234567890%41", "0123456789012345678901234567890"},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         char out[32];
         assert_string_equal(grpc_percent_decode(slice_str(cases[i].in), out, sizeof(out)),
@@ -35,14 +30,13 @@ static void test_percent_decode(void **state)
     }
 }
 
-static void test_status(void **state)
+UNIT_TEST(test_status)
 {
     static const struct {
         const char *in;
         int want;
     } cases[] = {{"0", 0},   {"7", 7},    {"16", 16}, {"00", 0},  {"17", -1},
                  {"99", -1}, {"100", -1}, {"", -1},   {"-1", -1}, {"1x", -1}};
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         assert_int_equal(grpc_status_parse(slice_str(cases[i].in)), cases[i].want);
     }
@@ -55,12 +49,11 @@ static void test_status(void **state)
 }
 
 /* Pieces of any size give the same messages. */
-static void test_frames_in_pieces(void **state)
+UNIT_TEST(test_frames_in_pieces)
 {
     static const char wire[] = "\0\0\0\0\3abc\0\0\0\0\0\0\0\0\0\1x";
     static const char *const want[] = {"abc", "", "x"};
     const size_t len = sizeof(wire) - 1;
-    (void)state;
     for (size_t piece = 1; piece <= len; piece++) {
         struct grpc_frames frames;
         size_t count = 0;
@@ -84,7 +77,7 @@ static void test_frames_in_pieces(void **state)
     }
 }
 
-static void test_frames_refused(void **state)
+UNIT_TEST(test_frames_refused)
 {
     static const struct {
         const char *in;
@@ -97,7 +90,6 @@ static void test_frames_refused(void **state)
         {"\0\0\0\0\145", 5, ERR_TOO_LARGE, "message of 101 bytes, at most 100"},
         {"\0\377\377\377\377", 5, ERR_TOO_LARGE, "message of 4294967295 bytes"},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct grpc_frames frames;
         struct slice message;
@@ -108,15 +100,4 @@ static void test_frames_refused(void **state)
         assert_non_null(strstr(err.msg, cases[i].text));
         grpc_frames_fini(&frames);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_percent_decode),
-        cmocka_unit_test(test_status),
-        cmocka_unit_test(test_frames_in_pieces),
-        cmocka_unit_test(test_frames_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,22 +3,18 @@
 #include "common/health/healthcheck.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "common/base/addr.h"
 #include "common/base/attributes.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/loopback.h"
 #include "tests/support/scripted_nameserver.h"
+#include "tests/support/unit_test.h"
 
 enum { REQUEST_MAX = 1024, URL_MAX = 128, QUERY_LEN = 30 };
 
@@ -59,7 +55,7 @@ static void *serve_http(void *data)
     return NULL;
 }
 
-static void test_http(void **state)
+UNIT_TEST(test_http)
 {
     static const struct {
         const char *reply;
@@ -71,7 +67,6 @@ static void test_http(void **state)
         {"HTTP/1.1 404 Not Found\r\n\r\n", ERR_REFUSED, {"404", "/readiness?strict"}},
         {"SSH-2.0\r\n", ERR_PROTOCOL, {"HTTP", ""}},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct server s = {.reply = rows[i].reply};
         struct err err = {0};
@@ -109,10 +104,9 @@ static void *serve_dns(void *data)
 }
 
 /* Any reply counts, but only to this query; on another one it asks again. */
-static void test_dns(void **state)
+UNIT_TEST(test_dns)
 {
     static const uint8_t question[] = "\7version\4bind\0\0\x10\0\3"; /* TXT in class CHAOS */
-    (void)state;
     for (unsigned ignored = 0; ignored < 3; ignored++) {
         struct server s = {.ignored = ignored};
         struct err err;
@@ -131,11 +125,10 @@ static void test_dns(void **state)
 
 /* ---- Without a server ---- */
 
-static void test_nobody_there(void **state)
+UNIT_TEST(test_nobody_there)
 {
     static const char *const schemes[] = {"http://", "udp://"};
     struct server s = {.address = scripted_nameserver_nowhere()};
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(schemes); i++) {
         struct err err;
         char text[ADDR_TEXT_MAX];
@@ -145,7 +138,7 @@ static void test_nobody_there(void **state)
     }
 }
 
-static void test_urls_that_are_none(void **state)
+UNIT_TEST(test_urls_that_are_none)
 {
     static const char *const urls[] = {
         "",
@@ -160,7 +153,6 @@ static void test_urls_that_are_none(void **state)
         "udp://[::1]:",
         "http://127.0.0.1.127.0.0.1.127.0.0.1.127.0.0.1.127.0.0.1.127.0.0.1.127.0.0.1.127.0.0.1/",
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
         struct err err;
         if (healthcheck(urls[i], &err) != ERR_USAGE) {
@@ -170,11 +162,10 @@ static void test_urls_that_are_none(void **state)
     }
 }
 
-static void test_exit_status(void **state)
+UNIT_TEST(test_exit_status)
 {
     struct log_capture capture;
     struct server s = {.address = scripted_nameserver_nowhere()};
-    (void)state;
     log_capture_begin(&capture);
     assert_int_equal(healthcheck_main("tool", "nothing"), 2);
     assert_int_equal(strncmp(log_capture_end(&capture), "tool: ", 6), 0);
@@ -189,14 +180,4 @@ static void test_exit_status(void **state)
     assert_string_equal(log_capture_end(&capture), "");
     assert_int_equal(pthread_join(s.thread, NULL), 0);
     close(s.fd);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_http),         cmocka_unit_test(test_dns),
-        cmocka_unit_test(test_nobody_there), cmocka_unit_test(test_urls_that_are_none),
-        cmocka_unit_test(test_exit_status),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,12 @@
 /* http_client against a scripted server on the same loop. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "common/base/buf.h"
 #include "common/base/xalloc.h"
 #include "common/http/http_client.h"
 #include "tests/support/http_script.h"
+#include "tests/support/unit_test.h"
 
 /* Far more than anything here takes: only ends a hang. */
 enum { GUARD_S = 60 };
@@ -31,9 +27,6 @@ struct fixture {
 
 static void on_guard(struct ev_loop *loop, ev_timer *w, int revents)
 {
-    (void)loop;
-    (void)w;
-    (void)revents;
     fail_msg("timed out after %d s", GUARD_S);
 }
 
@@ -106,9 +99,8 @@ static void check_one(struct http_step step, struct http_call_config config, con
     finish(&f);
 }
 
-static void test_body(void **state)
+UNIT_TEST(test_body)
 {
-    (void)state;
     check_one((struct http_step){.request = "GET /x?y=1 HTTP/1.1\r\n",
                                  .header = "Accept: application/json",
                                  .reply = http_reply_body("200 OK", "hello")},
@@ -116,9 +108,8 @@ static void test_body(void **state)
               "end 200 hello\n");
 }
 
-static void test_headers(void **state)
+UNIT_TEST(test_headers)
 {
-    (void)state;
     const struct http_call_config bearer = {.bearer_token = "t0k3n", .body_max = 9};
     const struct http_call_config basic = {.username = "u", .password = "p", .body_max = 9};
     const struct http_call_config agent = {.user_agent = "a/1", .body_max = 9};
@@ -137,11 +128,10 @@ static void test_headers(void **state)
 }
 
 /* The Host header is the URL's even if another name is verified. */
-static void test_server_name(void **state)
+UNIT_TEST(test_server_name)
 {
     struct fixture f;
     const struct http_tls tls = {.server_name = "other.example"};
-    (void)state;
     struct http_step step = {.request = "GET /x ", .reply = http_reply_body("200 OK", "found")};
     start(&f, &step, 1);
     char *url = url_of(&f, "/x");
@@ -160,10 +150,9 @@ static void test_server_name(void **state)
 
 /* A proxy gets the complete http:// URL; no_proxy of the environment does not apply to a configured
  * proxy. */
-static void test_proxy(void **state)
+UNIT_TEST(test_proxy)
 {
     struct fixture f;
-    (void)state;
     struct http_step step = {.request = "GET http://server.invalid/x HTTP/1.1\r\n",
                              .header = "Host: server.invalid",
                              .reply = http_reply_body("200 OK", "found")};
@@ -177,10 +166,9 @@ static void test_proxy(void **state)
     finish(&f);
 }
 
-static void test_proxy_refuses(void **state)
+UNIT_TEST(test_proxy_refuses)
 {
     struct fixture f;
-    (void)state;
     struct http_step step = {.request = "CONNECT server.invalid:443 HTTP/1.1\r\n",
                              .reply = http_reply_body("403 Forbidden", "no")};
     start(&f, &step, 1);
@@ -196,18 +184,16 @@ static void test_proxy_refuses(void **state)
     finish(&f);
 }
 
-static void test_too_large(void **state)
+UNIT_TEST(test_too_large)
 {
-    (void)state;
     check_one((struct http_step){.request = "GET ", .reply = http_reply_body("200 OK", "123456")},
               (struct http_call_config){.body_max = 5},
               "end too large: reply longer than 5 bytes\n");
 }
 
 /* An error's body does not count against body_max, and is truncated at a useful length. */
-static void test_error_body(void **state)
+UNIT_TEST(test_error_body)
 {
-    (void)state;
     check_one((struct http_step){.request = "GET ",
                                  .reply = http_reply_body("403 Forbidden", "you may not")},
               (struct http_call_config){.body_max = 5}, "end 403 you may not\n");
@@ -225,9 +211,8 @@ static void test_error_body(void **state)
     finish(&f);
 }
 
-static void test_failures(void **state)
+UNIT_TEST(test_failures)
 {
-    (void)state;
     check_one((struct http_step){.request = "GET ", .is_closed = true},
               (struct http_call_config){0},
               "end unavailable: connection closed in the middle of the reply\n");
@@ -241,10 +226,9 @@ static void test_failures(void **state)
               "end timed out: no data for 1 s\n");
 }
 
-static void test_refused(void **state)
+UNIT_TEST(test_refused)
 {
     struct fixture f;
-    (void)state;
     start(&f, NULL, 0);
     char *url = url_of(&f, "/");
     struct http_script *other = http_script_new(f.loop, NULL, 0);
@@ -257,10 +241,9 @@ static void test_refused(void **state)
     finish(&f);
 }
 
-static void test_no_url(void **state)
+UNIT_TEST(test_no_url)
 {
     struct fixture f;
-    (void)state;
     start(&f, NULL, 0);
     struct http_call_config config = call_config(&f, "gopher://127.0.0.1/");
     call_and_run(&f, &config);
@@ -309,9 +292,8 @@ static struct http_call_config stream_config(struct fixture *f, const char *url)
 
 static const char *const two_lines[] = {"one\n", "two\n", NULL};
 
-static void test_stream(void **state)
+UNIT_TEST(test_stream)
 {
-    (void)state;
     for (size_t piece = 0; piece < 3; piece++) {
         struct fixture f;
         struct http_step step = {.request = "GET / ",
@@ -325,7 +307,7 @@ static void test_stream(void **state)
     }
 }
 
-static void test_content_type(void **state)
+UNIT_TEST(test_content_type)
 {
     static const struct {
         const char *reply, *want;
@@ -334,7 +316,6 @@ static void test_content_type(void **state)
          "open\ntype `a/b;stream=watch`\nend 200 \n"},
         {"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "open\ntype ``\nend 200 \n"},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct fixture f;
         struct http_step step = {.request = "GET / ", .reply = xstrdup(cases[i].reply)};
@@ -347,13 +328,12 @@ static void test_content_type(void **state)
     }
 }
 
-static void test_stream_cut(void **state)
+UNIT_TEST(test_stream_cut)
 {
     struct fixture f;
     struct http_step step = {.request = "GET / ",
                              .reply = http_reply_stream(HTTP_STREAM_GOES_ON, two_lines),
                              .is_closed = true};
-    (void)state;
     start(&f, &step, 1);
     struct http_call_config config = stream_config(&f, http_script_url(f.script));
     call_and_run(&f, &config);
@@ -364,11 +344,10 @@ static void test_stream_cut(void **state)
 }
 
 /* An error is not streamed: its body is in the result. */
-static void test_stream_refused(void **state)
+UNIT_TEST(test_stream_refused)
 {
     struct fixture f;
     struct http_step step = {.request = "GET / ", .reply = http_reply_body("410 Gone", "old")};
-    (void)state;
     start(&f, &step, 1);
     struct http_call_config config = stream_config(&f, http_script_url(f.script));
     call_and_run(&f, &config);
@@ -376,9 +355,8 @@ static void test_stream_refused(void **state)
     finish(&f);
 }
 
-static void test_cancel_inside(void **state)
+UNIT_TEST(test_cancel_inside)
 {
-    (void)state;
     for (int on_first = 0; on_first < 2; on_first++) {
         struct fixture f;
         struct http_step step = {.request = "GET / ",
@@ -400,14 +378,13 @@ static void test_cancel_inside(void **state)
 }
 
 /* A call started from inside libcurl, and reused connections. */
-static void test_start_inside(void **state)
+UNIT_TEST(test_start_inside)
 {
     struct fixture f;
     struct http_step steps[] = {
         {.request = "GET / ", .reply = http_reply_stream(HTTP_STREAM_ENDS, two_lines)},
         {.request = "GET /next ", .reply = http_reply_body("200 OK", "next")},
     };
-    (void)state;
     start(&f, steps, 2);
     char *url = url_of(&f, "/next");
     f.next_url = url;
@@ -420,12 +397,11 @@ static void test_start_inside(void **state)
 }
 
 /* Calls in flight are freed with the client, without a callback. */
-static void test_free_in_flight(void **state)
+UNIT_TEST(test_free_in_flight)
 {
     struct fixture f;
     struct http_step step = {.request = "GET / ",
                              .reply = http_reply_stream(HTTP_STREAM_GOES_ON, two_lines)};
-    (void)state;
     start(&f, &step, 1);
     struct http_call_config config = stream_config(&f, http_script_url(f.script));
     f.call = http_call_start(f.client, &config);
@@ -436,20 +412,4 @@ static void test_free_in_flight(void **state)
     f.client = http_client_new(f.loop);
     assert_string_equal(buf_cstr(&f.log), "open\none\ntwo\n");
     finish(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_body),           cmocka_unit_test(test_headers),
-        cmocka_unit_test(test_server_name),    cmocka_unit_test(test_proxy),
-        cmocka_unit_test(test_proxy_refuses),  cmocka_unit_test(test_too_large),
-        cmocka_unit_test(test_error_body),     cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_refused),        cmocka_unit_test(test_no_url),
-        cmocka_unit_test(test_stream),         cmocka_unit_test(test_stream_cut),
-        cmocka_unit_test(test_stream_refused), cmocka_unit_test(test_cancel_inside),
-        cmocka_unit_test(test_content_type),   cmocka_unit_test(test_start_inside),
-        cmocka_unit_test(test_free_in_flight),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

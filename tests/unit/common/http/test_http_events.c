@@ -4,20 +4,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "common/http/http_server.h"
 #include "tests/support/http_ask.h"
 #include "tests/support/test_clock.h"
+#include "tests/support/unit_test.h"
 
 enum {
     /* As documented in http_events.h and http_server.h. */
@@ -73,14 +69,11 @@ static void handle_live(void *data, const struct http_request *request, struct h
 static void handle_readiness(void *data, const struct http_request *request,
                              struct http_reply *reply)
 {
-    (void)data;
-    (void)request;
     buf_append_str(&reply->body, "ok");
 }
 
 static void handle_page(void *data, const struct http_request *request, struct http_reply *reply)
 {
-    (void)data;
     if (http_request_reads(request, reply)) {
         reply->fields = "Content-Security-Policy: default-src 'none'\r\n"
                         "Referrer-Policy: no-referrer\r\n";
@@ -114,6 +107,8 @@ static int teardown(void **state)
     ev_loop_destroy(f->loop);
     return 0;
 }
+
+UNIT_TESTS_EACH(setup, teardown)
 
 /* Runs what can run, without waiting. */
 static void settle(struct fixture *f)
@@ -184,7 +179,7 @@ static bool has(struct fixture *f, struct reader *r, const char *text)
 
 /* ---- Readers that read ---- */
 
-static void test_the_first_event_comes_at_once(void **state)
+UNIT_TEST(test_the_first_event_comes_at_once)
 {
     struct fixture *f = *state;
     struct reader r = open_live(f, 1);
@@ -203,7 +198,7 @@ static void test_the_first_event_comes_at_once(void **state)
 }
 
 /* Whoever comes within a second gets the event that there is; all get the same ones. */
-static void test_an_event_is_built_once_for_all(void **state)
+UNIT_TEST(test_an_event_is_built_once_for_all)
 {
     struct fixture *f = *state;
     struct reader readers[20];
@@ -221,7 +216,7 @@ static void test_an_event_is_built_once_for_all(void **state)
     assert_int_equal(f->watchings, 1);
 }
 
-static void test_nothing_runs_without_readers(void **state)
+UNIT_TEST(test_nothing_runs_without_readers)
 {
     struct fixture *f = *state;
     pass_s(f, 3);
@@ -240,7 +235,7 @@ static void test_nothing_runs_without_readers(void **state)
     close_reader(&r);
 }
 
-static void test_an_event_over_its_limit_is_left_out(void **state)
+UNIT_TEST(test_an_event_over_its_limit_is_left_out)
 {
     struct fixture *f = *state;
     struct reader r = open_live(f, 1);
@@ -254,7 +249,7 @@ static void test_an_event_over_its_limit_is_left_out(void **state)
 
 /* ---- Other requests ---- */
 
-static void test_head_and_other_methods(void **state)
+UNIT_TEST(test_head_and_other_methods)
 {
     struct fixture *f = *state;
     struct reader head = ask(f, 1, "HEAD /live" OF_HOST), post = ask(f, 1, "POST /live" OF_HOST);
@@ -271,7 +266,7 @@ static void test_head_and_other_methods(void **state)
     close_reader(&post);
 }
 
-static void test_a_reply_with_further_fields(void **state)
+UNIT_TEST(test_a_reply_with_further_fields)
 {
     struct fixture *f = *state;
     struct reader get = ask(f, 1, "GET /" OF_HOST), deletion = ask(f, 1, "DELETE /" OF_HOST);
@@ -296,7 +291,7 @@ static size_t count_closed(struct fixture *f, struct reader *readers, size_t cou
 }
 
 /* One client may have all of them; another one gets its own, until each has its part. */
-static void test_many_readers(void **state)
+UNIT_TEST(test_many_readers)
 {
     struct fixture *f = *state;
     static struct reader readers[STREAMS_MAX], others[STREAMS_MAX - CLIENT_MAX];
@@ -333,7 +328,7 @@ static void test_many_readers(void **state)
 }
 
 /* Idle connections push each other out, but no stream. */
-static void test_connections_leave_streams_alone(void **state)
+UNIT_TEST(test_connections_leave_streams_alone)
 {
     struct fixture *f = *state;
     static struct reader idle[CONNECTIONS_MAX + 8];
@@ -351,7 +346,7 @@ static void test_connections_leave_streams_alone(void **state)
 }
 
 /* One that stops reading misses events, and is closed; the others get theirs meanwhile. */
-static void test_a_reader_that_stops_reading(void **state)
+UNIT_TEST(test_a_reader_that_stops_reading)
 {
     struct fixture *f = *state;
     f->padding = HTTP_EVENT_BYTES_MAX / 2;
@@ -373,7 +368,7 @@ static void test_a_reader_that_stops_reading(void **state)
 }
 
 /* One that reads late gets whole events, though not all. */
-static void test_a_slow_reader_gets_whole_events(void **state)
+UNIT_TEST(test_a_slow_reader_gets_whole_events)
 {
     struct fixture *f = *state;
     f->padding = HTTP_EVENT_BYTES_MAX / 2;
@@ -398,7 +393,7 @@ static void test_a_slow_reader_gets_whole_events(void **state)
     close_reader(&slow);
 }
 
-static void test_a_reader_that_talks_is_closed(void **state)
+UNIT_TEST(test_a_reader_that_talks_is_closed)
 {
     struct fixture *f = *state;
     static const char noise[4096];
@@ -413,7 +408,7 @@ static void test_a_reader_that_talks_is_closed(void **state)
     close_reader(&r);
 }
 
-static void test_free_closes_streams(void **state)
+UNIT_TEST(test_free_closes_streams)
 {
     struct fixture *f = *state;
     struct reader r = open_live(f, 1);
@@ -425,23 +420,4 @@ static void test_free_closes_streams(void **state)
     assert_true(r.closed);
     close_reader(&r);
     http_events_free(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_the_first_event_comes_at_once, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_an_event_is_built_once_for_all, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_nothing_runs_without_readers, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_an_event_over_its_limit_is_left_out, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_head_and_other_methods, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_reply_with_further_fields, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_many_readers, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_connections_leave_streams_alone, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_reader_that_stops_reading, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_slow_reader_gets_whole_events, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_reader_that_talks_is_closed, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_free_closes_streams, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,17 +2,13 @@
  * status, the same however the bytes are split. */
 #include "common/http/http_head.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/base/attributes.h"
 #include "common/http/http_chunks.h"
+#include "tests/support/unit_test.h"
 
 /* ---- Heads ---- */
 
@@ -44,9 +40,8 @@ static int parse(const char *text, struct http_head *head)
 
 #define HOST "Host: x\r\n"
 
-static void test_heads(void **state)
+UNIT_TEST(test_heads)
 {
-    (void)state;
     static const struct {
         const char *text, *method, *target, *type;
         uint64_t body_len;
@@ -89,9 +84,8 @@ static void test_heads(void **state)
     }
 }
 
-static void test_refused(void **state)
+UNIT_TEST(test_refused)
 {
-    (void)state;
     static const struct {
         const char *text;
         int status;
@@ -145,9 +139,8 @@ static void test_refused(void **state)
 }
 
 /* Lines without CR, where they are taken; a stray CR is none. */
-static void test_bare_lf(void **state)
+UNIT_TEST(test_bare_lf)
 {
-    (void)state;
     static const char text[] = "\r\n\nGET /a HTTP/1.1\nHost:  b \r\nX: y\n\nGET";
     static const char stray[] = "GET /a HTTP/1.1\nHost: b\rc\n";
     const struct http_head lenient = {.takes_bare_lf = true};
@@ -160,18 +153,16 @@ static void test_bare_lf(void **state)
     assert_int_equal(http_head_parse(&head, (const uint8_t *)stray, sizeof(stray) - 1), 400);
 }
 
-static void test_a_nul_is_refused(void **state)
+UNIT_TEST(test_a_nul_is_refused)
 {
-    (void)state;
     static const char text[] = "GET /a\0b HTTP/1.1\r\n";
     struct http_head head = {.takes_bare_lf = true};
     assert_int_equal(http_head_parse(&head, (const uint8_t *)text, sizeof(text) - 1), 400);
 }
 
 /* One head of exactly the limit, padded in the target or in a field, and one a byte longer. */
-static void test_limit(void **state)
+UNIT_TEST(test_limit)
 {
-    (void)state;
     static char text[HTTP_HEAD_MAX + 2];
     static const char before[] = "GET /", after[] = " HTTP/1.0\r\n", end[] = "X: y\r\n\r\n";
     size_t rest = sizeof(after) + sizeof(end) - 2;
@@ -213,9 +204,8 @@ static int take_chunks(const char *text, size_t step, bool is_skipped, struct bu
     return status;
 }
 
-static void test_chunks(void **state)
+UNIT_TEST(test_chunks)
 {
-    (void)state;
     static const struct {
         const char *text;
         int status;
@@ -265,9 +255,8 @@ static void test_chunks(void **state)
 }
 
 /* Extensions and trailers together, of all chunks. */
-static void test_extra_limit(void **state)
+UNIT_TEST(test_extra_limit)
 {
-    (void)state;
     struct http_chunks chunks = {0};
     struct buf body;
     size_t taken, count = 0;
@@ -280,15 +269,4 @@ static void test_extra_limit(void **state)
     assert_int_equal(status, 431);
     assert_in_range(count, HTTP_CHUNKS_EXTRA_MAX, HTTP_CHUNKS_EXTRA_MAX + 1);
     buf_fini(&body);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_heads),       cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_bare_lf),     cmocka_unit_test(test_a_nul_is_refused),
-        cmocka_unit_test(test_limit),       cmocka_unit_test(test_chunks),
-        cmocka_unit_test(test_extra_limit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* common/http/http_hosts.h: which names pass, and what the flag takes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "common/base/attributes.h"
 #include "common/http/http_hosts.h"
+#include "tests/support/unit_test.h"
 
 static bool is_ours(const void *data, struct slice name)
 {
@@ -30,7 +26,7 @@ static void expect(const char *const *texts, size_t count, bool is_allowed)
     }
 }
 
-static void test_allowed(void **state)
+UNIT_TEST(test_allowed)
 {
     static const char *const texts[] = {
         "",
@@ -52,11 +48,10 @@ static void test_allowed(void **state)
         "other.example.org",
         "pages.example.com:",
     };
-    (void)state;
     expect(texts, ARRAY_LEN(texts), true);
 }
 
-static void test_refused(void **state)
+UNIT_TEST(test_refused)
 {
     static const char *const texts[] = {
         "rebind.example.com",
@@ -81,16 +76,14 @@ static void test_refused(void **state)
         "localhost/x",
         "\xc3\xa4",
     };
-    (void)state;
     expect(texts, ARRAY_LEN(texts), false);
 }
 
-static void test_flag(void **state)
+UNIT_TEST(test_flag)
 {
     static const char *const good[] = {"", "a", "a.example.com", "a.example.com.,b_c.example"};
     static const char *const bad[] = {",", "a,", "a,,b", "a.example:80", "http://a", "*.a", "a b"};
     struct err err;
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(good); i++) {
         assert_int_equal(http_hosts_check(good[i], &err), 0);
     }
@@ -99,14 +92,4 @@ static void test_flag(void **state)
         assert_non_null(strstr(err.msg, bad[i]));
         assert_non_null(strstr(err.msg, "expected comma-separated host names"));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_allowed),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_flag),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,11 @@
 /* What requests ask: paths and arguments out of targets, and which are refused. */
 #include "common/http/http_request_internal.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/support/unit_test.h"
 
 enum { TEXT_MAX = 4096 };
 
@@ -24,9 +21,8 @@ static int parse(const char *text, struct http_request *request)
     return http_request_parse(bytes, &head, request);
 }
 
-static void test_paths(void **state)
+UNIT_TEST(test_paths)
 {
-    (void)state;
     static const struct {
         const char *text, *method, *path;
     } cases[] = {
@@ -47,9 +43,8 @@ static void test_paths(void **state)
     }
 }
 
-static void test_refused(void **state)
+UNIT_TEST(test_refused)
 {
-    (void)state;
     static const struct {
         const char *text;
         int status;
@@ -72,9 +67,8 @@ static void test_refused(void **state)
     }
 }
 
-static void test_arguments(void **state)
+UNIT_TEST(test_arguments)
 {
-    (void)state;
     struct http_request request;
     assert_int_equal(
         parse("GET /?a=1&b&c=&a=2&d=x%3dy=z&%65+e=f%2b+g&=h HTTP/1.0\r\n\r\n", &request), 0);
@@ -94,9 +88,8 @@ static void test_arguments(void **state)
     assert_int_equal(request.argument_count, 0);
 }
 
-static void test_more_arguments_than_are_kept(void **state)
+UNIT_TEST(test_more_arguments_than_are_kept)
 {
-    (void)state;
     char text[TEXT_MAX];
     size_t len = (size_t)snprintf(text, sizeof(text), "GET /?");
     for (int i = 0; i < 2 * HTTP_ARGUMENTS_MAX; i++) {
@@ -108,15 +101,4 @@ static void test_more_arguments_than_are_kept(void **state)
     assert_int_equal(request.argument_count, HTTP_ARGUMENTS_MAX);
     assert_string_equal(http_request_arg(&request, "a15"), "15");
     assert_null(http_request_arg(&request, "a16"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_paths),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_arguments),
-        cmocka_unit_test(test_more_arguments_than_are_kept),
-    };
-    return cmocka_run_group_tests_name("http_request", tests, NULL, NULL);
 }

@@ -2,17 +2,13 @@
  */
 #include "common/http/http_response.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/base/attributes.h"
+#include "tests/support/unit_test.h"
 
 #define OK    "HTTP/1.1 200 OK\r\n"
 #define TYPE  "Content-Type: application/dns-message\r\n"
@@ -53,9 +49,8 @@ static void assert_body(const char *text, const char *want)
     }
 }
 
-static void test_replies(void **state)
+UNIT_TEST(test_replies)
 {
-    (void)state;
     assert_body(OK TYPE "Content-Length: 4\r\n\r\nbody", "body");
     assert_body(OK TYPE "Content-Length: 4\r\n\r\nbody and what follows", "body");
     assert_body(OK TYPE "Content-Length: 0\r\n\r\n", "");
@@ -69,9 +64,8 @@ static void test_replies(void **state)
                 "x");
 }
 
-static void test_chunks(void **state)
+UNIT_TEST(test_chunks)
 {
-    (void)state;
     const char *head = OK TYPE "Transfer-Encoding: chunked\r\n";
     static const struct {
         const char *chunks, *body;
@@ -103,9 +97,8 @@ static void assert_error(const char *text, int code, const char *expected)
     }
 }
 
-static void test_heads(void **state)
+UNIT_TEST(test_heads)
 {
-    (void)state;
     static const struct {
         const char *text, *reason, *type;
         unsigned status;
@@ -132,9 +125,8 @@ static void test_heads(void **state)
     }
 }
 
-static void test_refused(void **state)
+UNIT_TEST(test_refused)
 {
-    (void)state;
     static const struct {
         const char *text;
         int code;
@@ -178,9 +170,8 @@ static void append_times(struct buf *out, const char *piece, size_t n)
     }
 }
 
-static void test_limits(void **state)
+UNIT_TEST(test_limits)
 {
-    (void)state;
     struct buf text;
     buf_init(&text, 1 << 20);
 
@@ -222,13 +213,4 @@ static void test_limits(void **state)
     buf_append_char(&text, 'x');
     assert_error(buf_cstr(&text), ERR_TOO_LARGE, "more than 65535 bytes");
     buf_fini(&text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_replies), cmocka_unit_test(test_chunks), cmocka_unit_test(test_heads),
-        cmocka_unit_test(test_refused), cmocka_unit_test(test_limits),
-    };
-    return cmocka_run_group_tests_name("http_response", tests, NULL, NULL);
 }

@@ -3,18 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "tests/support/test_clock.h"
+#include "tests/support/unit_test.h"
 
 enum {
     /* As documented in http_server.h. */
@@ -56,8 +52,6 @@ static void handle_echo(void *data, const struct http_request *request, struct h
 static void handle_unavailable(void *data, const struct http_request *request,
                                struct http_reply *reply)
 {
-    (void)data;
-    (void)request;
     reply->status = 503;
     reply->content_type = "text/html";
     buf_append_str(&reply->body, "100%s of it\n");
@@ -65,16 +59,11 @@ static void handle_unavailable(void *data, const struct http_request *request,
 
 static void handle_empty(void *data, const struct http_request *request, struct http_reply *reply)
 {
-    (void)data;
-    (void)request;
-    (void)reply;
 }
 
 static void handle_too_large(void *data, const struct http_request *request,
                              struct http_reply *reply)
 {
-    (void)data;
-    (void)request;
     for (int i = 0; i < 17; i++) {
         uint8_t *room = buf_reserve(&reply->body, 1024 * 1024);
         if (room) {
@@ -88,8 +77,6 @@ enum { BIG = 8 * 1024 * 1024 }; /* more than sockets hold */
 
 static void handle_big(void *data, const struct http_request *request, struct http_reply *reply)
 {
-    (void)data;
-    (void)request;
     uint8_t *room = buf_reserve(&reply->body, BIG);
     assert_non_null(room);
     for (size_t i = 0; i < BIG; i++) {
@@ -134,7 +121,6 @@ static void end_stream(void *data)
 static void handle_stream(void *data, const struct http_request *request, struct http_reply *reply)
 {
     struct stream_state *state = calloc(1, sizeof(*state));
-    (void)request;
     assert_non_null(state);
     state->fails = data != NULL;
     streams_open++;
@@ -145,7 +131,6 @@ static void handle_stream(void *data, const struct http_request *request, struct
 enum { ENDLESS_PIECE = HTTP_PIECE_MAX / 2 };
 static bool next_of_endless(void *data, struct buf *piece)
 {
-    (void)data;
     uint8_t *room = buf_reserve(piece, ENDLESS_PIECE);
     assert_non_null(room);
     memset(room, 'x', ENDLESS_PIECE);
@@ -155,8 +140,6 @@ static bool next_of_endless(void *data, struct buf *piece)
 
 static void handle_endless(void *data, const struct http_request *request, struct http_reply *reply)
 {
-    (void)data;
-    (void)request;
     reply->stream = (struct http_stream){.more = next_of_endless};
 }
 
@@ -203,11 +186,12 @@ static int teardown(void **state)
     return 0;
 }
 
+UNIT_TESTS_EACH(setup, teardown)
+
 static void on_readable(struct ev_loop *loop, ev_io *w, int events)
 {
     struct client *c = w->data;
     char bytes[4096];
-    (void)events;
     ssize_t n = read(c->fd, bytes, sizeof(bytes));
     if (n > 0) {
         buf_append(&c->received, bytes, (size_t)n);
@@ -254,9 +238,6 @@ static void client_send(struct client *c, const char *text)
 
 static void give_up(struct ev_loop *loop, ev_timer *w, int events)
 {
-    (void)loop;
-    (void)w;
-    (void)events;
     fail_msg("no answer in %d s", PATIENCE_S);
 }
 
@@ -289,7 +270,7 @@ static const char *exchange(struct fixture *f, struct client *c, const char *req
 #define CLOSE "Host: localhost\r\nConnection: close\r\n\r\n"
 
 /* Every byte in order; without a length HTTP/1.0 ends it by closing. */
-static void test_stream(void **state)
+UNIT_TEST(test_stream)
 {
     struct client c;
     const char *body = strstr(exchange(*state, &c, "GET /stream HTTP/1.0\r\n\r\n"), "\r\n\r\n");
@@ -307,7 +288,7 @@ static void test_stream(void **state)
 
 /* A piece that is too large, a HEAD request, and a client that disconnects: each stream ends
  * once. */
-static void test_streams_that_end_early(void **state)
+UNIT_TEST(test_streams_that_end_early)
 {
     struct fixture *f = *state;
     struct client c;
@@ -327,7 +308,7 @@ static void test_streams_that_end_early(void **state)
     assert_int_equal(streams_open, 0);
 }
 
-static void test_replies(void **state)
+UNIT_TEST(test_replies)
 {
     static const struct {
         const char *name;
@@ -374,7 +355,7 @@ static void test_replies(void **state)
     }
 }
 
-static void test_no_http(void **state)
+UNIT_TEST(test_no_http)
 {
     static const char *const requests[] = {"\x16\x03\x01\x02\n\r\n\r\n", "GET\r\n\r\n",
                                            "GET /echo HTTP/9.9\r\n\r\n"};
@@ -390,7 +371,7 @@ static void test_no_http(void **state)
     client_close(&c);
 }
 
-static void test_requests_follow_on_one_connection(void **state)
+UNIT_TEST(test_requests_follow_on_one_connection)
 {
     struct client c;
     client_open(&c, *state);
@@ -404,7 +385,7 @@ static void test_requests_follow_on_one_connection(void **state)
     client_close(&c);
 }
 
-static void test_request_in_pieces(void **state)
+UNIT_TEST(test_request_in_pieces)
 {
     static const char request[] = "GET /echo HTTP/1.1\r\n" CLOSE;
     struct client c;
@@ -419,7 +400,7 @@ static void test_request_in_pieces(void **state)
     client_close(&c);
 }
 
-static void test_body_over_the_limit_closes(void **state)
+UNIT_TEST(test_body_over_the_limit_closes)
 {
     char piece[1024];
     struct client c;
@@ -437,7 +418,7 @@ static void test_body_over_the_limit_closes(void **state)
     client_close(&c);
 }
 
-static void test_star_route_matches_every_other_path(void **state)
+UNIT_TEST(test_star_route_matches_every_other_path)
 {
     static char known[] = "known", other[] = "other";
     static const struct http_route table[] = {{"/known", handle_echo, known},
@@ -452,7 +433,7 @@ static void test_star_route_matches_every_other_path(void **state)
     client_close(&c);
 }
 
-static void test_port_in_use_is_named(void **state)
+UNIT_TEST(test_port_in_use_is_named)
 {
     struct fixture *f = *state;
     struct http_server *second = NULL;
@@ -521,7 +502,7 @@ static void close_all(struct client *clients, int count)
     }
 }
 
-static void test_idle_connections_make_room(void **state)
+UNIT_TEST(test_idle_connections_make_room)
 {
     static const char *const what[] = {
         "",                                                             /* no bytes */
@@ -546,7 +527,7 @@ static void test_idle_connections_make_room(void **state)
 }
 
 /* Each is being answered, and reads nothing. */
-static void test_unread_replies_make_room(void **state)
+UNIT_TEST(test_unread_replies_make_room)
 {
     struct fixture *f = *state;
     static struct client held[CONNECTIONS_MAX];
@@ -572,7 +553,7 @@ static void test_unread_replies_make_room(void **state)
 
 /* A client over its share loses its own longest idle connection, not another's that is idle for
  * longer; one that made a request later stays. */
-static void test_one_client_has_its_share(void **state)
+UNIT_TEST(test_one_client_has_its_share)
 {
     struct fixture *f = *state;
     static struct client many[CLIENT_CONNECTIONS_MAX * 3];
@@ -610,7 +591,7 @@ static void test_one_client_has_its_share(void **state)
 }
 
 /* A burst from one address, all before the server's next turn: the probe among it is answered. */
-static void test_a_probe_within_a_burst(void **state)
+UNIT_TEST(test_a_probe_within_a_burst)
 {
     struct fixture *f = *state;
     static struct client burst[200];
@@ -636,7 +617,7 @@ static void test_a_probe_within_a_burst(void **state)
 }
 
 /* 100 connections before the first request, from one address or from several: all are answered. */
-static void test_a_burst_is_answered(void **state)
+UNIT_TEST(test_a_burst_is_answered)
 {
     struct fixture *f = *state;
     static struct client burst[100];
@@ -661,7 +642,7 @@ static void test_a_burst_is_answered(void **state)
 }
 
 /* Fresh ones have a limit, too: the client's own longest silent one is closed. */
-static void test_fresh_connections_have_a_limit(void **state)
+UNIT_TEST(test_fresh_connections_have_a_limit)
 {
     struct fixture *f = *state;
     static struct client many[CLIENT_OPEN_MAX + 10];
@@ -680,7 +661,7 @@ static void test_fresh_connections_have_a_limit(void **state)
 }
 
 /* Bytes that drip in, of the head or of the body, do not extend the time for a request. */
-static void test_a_dripping_request_is_closed(void **state)
+UNIT_TEST(test_a_dripping_request_is_closed)
 {
     static const char *const beginnings[] = {
         "", "GET /", "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 999\r\n\r\n"};
@@ -708,7 +689,7 @@ static void test_a_dripping_request_is_closed(void **state)
 
 /* Half of the places are taken: the first request has less time, for those that came before, too.
  * Who has made a request keeps its time. */
-static void test_a_crowd_has_less_time(void **state)
+UNIT_TEST(test_a_crowd_has_less_time)
 {
     struct fixture *f = *state;
     static struct client crowd[CROWDED];
@@ -752,7 +733,7 @@ enum {
 };
 
 /* A client that reads now and then has a minute for a reply; one that does not, ten seconds. */
-static void test_a_reply_has_an_end(void **state)
+UNIT_TEST(test_a_reply_has_an_end)
 {
     struct fixture *f = *state;
     const int receive_buffer = RECEIVE_BUFFER;
@@ -780,7 +761,7 @@ static void test_a_reply_has_an_end(void **state)
     test_clock_run();
 }
 
-static void test_free_drops_connections(void **state)
+UNIT_TEST(test_free_drops_connections)
 {
     struct fixture *f = *state;
     struct client c;
@@ -847,7 +828,7 @@ static void take_body(struct client *c, const char *want)
 }
 
 /* All at once: bodies, HEAD requests, streams, and a last one with close. Replies come in order. */
-static void test_requests_that_do_not_wait(void **state)
+UNIT_TEST(test_requests_that_do_not_wait)
 {
     struct client c;
     client_open(&c, *state);
@@ -871,7 +852,7 @@ static void test_requests_that_do_not_wait(void **state)
     client_close(&c);
 }
 
-static void test_a_stream_in_chunks(void **state)
+UNIT_TEST(test_a_stream_in_chunks)
 {
     struct client c;
     static char piece[STREAM_PIECE * 3];
@@ -897,7 +878,7 @@ static void test_a_stream_in_chunks(void **state)
     client_close(&c);
 }
 
-static void test_a_body_that_waits_to_be_asked_for(void **state)
+UNIT_TEST(test_a_body_that_waits_to_be_asked_for)
 {
     struct client c;
     client_open(&c, *state);
@@ -917,7 +898,7 @@ static void test_a_body_that_waits_to_be_asked_for(void **state)
 }
 
 /* The reply arrives, even though the client keeps sending what nobody reads. */
-static void test_refusals(void **state)
+UNIT_TEST(test_refusals)
 {
     static char long_target[20 * 1024], long_field[20 * 1024];
     static const char line[] = "GET / HTTP/1.1\r\nX:";
@@ -953,7 +934,7 @@ static void test_refusals(void **state)
     }
 }
 
-static void test_a_reply_larger_than_sockets_hold(void **state)
+UNIT_TEST(test_a_reply_larger_than_sockets_hold)
 {
     struct client c;
     const char *body = strstr(exchange(*state, &c, "GET /big HTTP/1.1\r\n" CLOSE), "\r\n\r\n");
@@ -966,35 +947,4 @@ static void test_a_reply_larger_than_sockets_hold(void **state)
         }
     }
     client_close(&c);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_replies, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_stream, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_streams_that_end_early, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_no_http, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_requests_follow_on_one_connection, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_requests_that_do_not_wait, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_stream_in_chunks, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_body_that_waits_to_be_asked_for, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_refusals, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_reply_larger_than_sockets_hold, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_request_in_pieces, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_body_over_the_limit_closes, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_star_route_matches_every_other_path, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_port_in_use_is_named, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_idle_connections_make_room, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_unread_replies_make_room, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_one_client_has_its_share, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_probe_within_a_burst, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_burst_is_answered, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_fresh_connections_have_a_limit, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_dripping_request_is_closed, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_crowd_has_less_time, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_reply_has_an_end, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_free_drops_connections, setup, teardown),
-    };
-    return cmocka_run_group_tests_name("http_server", tests, NULL, NULL);
 }

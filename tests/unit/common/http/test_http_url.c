@@ -1,18 +1,14 @@
 /* http_url: which URLs of servers and proxies are accepted, and how they are parsed and shown. */
 #include "common/http/http_url.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/base/attributes.h"
+#include "tests/support/unit_test.h"
 
-static void test_base(void **state)
+UNIT_TEST(test_base)
 {
     static const struct {
         const char *in;
@@ -36,7 +32,6 @@ static void test_base(void **state)
         {"http://host/?a=b", NULL},
         {"//host", NULL},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         char *url = NULL;
         struct err err = {0};
@@ -49,7 +44,7 @@ static void test_base(void **state)
     }
 }
 
-static void test_proxy(void **state)
+UNIT_TEST(test_proxy)
 {
     static const struct {
         const char *in;
@@ -70,7 +65,6 @@ static void test_proxy(void **state)
         {"http:///x", NULL},
         {"", NULL},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         char *url = NULL;
         struct err err = {0};
@@ -84,7 +78,7 @@ static void test_proxy(void **state)
 }
 
 /* No password gets into a message. */
-static void test_shown(void **state)
+UNIT_TEST(test_shown)
 {
     static const struct {
         const char *in, *want;
@@ -97,7 +91,6 @@ static void test_shown(void **state)
     };
     struct err err;
     char *url = NULL;
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         char *shown = http_url_shown(cases[i].in);
         assert_string_equal(shown, cases[i].want);
@@ -107,7 +100,7 @@ static void test_shown(void **state)
     assert_null(strstr(err.msg, "pw"));
 }
 
-static void test_loopback(void **state)
+UNIT_TEST(test_loopback)
 {
     static const struct {
         const char *url;
@@ -118,13 +111,12 @@ static void test_loopback(void **state)
         {"https://10.0.0.1/", false},         {"https://[fd00::1]/", false},
         {"https://localhost.example", false}, {"nonsense", false},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         assert_int_equal(http_url_is_loopback(cases[i].url), cases[i].want);
     }
 }
 
-static void test_other_host(void **state)
+UNIT_TEST(test_other_host)
 {
     static const struct {
         const char *url, *host, *authority, *want;
@@ -133,7 +125,6 @@ static void test_other_host(void **state)
         {"https://[fd00::1]:6443/a", "10.0.0.1", "[fd00::1]:6443", "https://10.0.0.1:6443/a"},
         {"https://h:1/", "fd00::2", "h:1", "https://[fd00::2]:1/"},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         char *authority = http_url_authority(cases[i].url);
         char *renamed = http_url_with_host(cases[i].url, cases[i].host);
@@ -144,14 +135,4 @@ static void test_other_host(void **state)
     }
     assert_null(http_url_with_host("https://h/", "no host"));
     assert_null(http_url_authority("nonsense://"));
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_base),       cmocka_unit_test(test_proxy),
-        cmocka_unit_test(test_shown),      cmocka_unit_test(test_loopback),
-        cmocka_unit_test(test_other_host),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

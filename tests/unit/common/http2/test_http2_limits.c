@@ -2,18 +2,14 @@
  * the stream or the connection ends with the right error, and the next connection is served. */
 #include "common/http2/http2_server.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/base/xalloc.h"
 #include "tests/support/h2_client.h"
+#include "tests/support/unit_test.h"
 
 enum {
     NO_ERROR = 0,
@@ -109,9 +105,8 @@ static const struct wrong_frame wrong_frames[] = {
     {"data with more padding than frame", H2_DATA, H2_PADDED, 3, BYTES("\2a"), PROTOCOL_ERROR},
 };
 
-static void test_wrong_frames(void **state)
+UNIT_TEST(test_wrong_frames)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(wrong_frames); i++) {
         const struct wrong_frame *wrong = &wrong_frames[i];
         struct h2_client c;
@@ -131,9 +126,8 @@ static void test_wrong_frames(void **state)
     }
 }
 
-static void test_beginnings(void **state)
+UNIT_TEST(test_beginnings)
 {
-    (void)state;
     static const struct {
         const char *name, *bytes;
         size_t len;
@@ -161,9 +155,8 @@ static void test_beginnings(void **state)
 
 /* ---- Requests that end their stream ---- */
 
-static void test_malformed_requests(void **state)
+UNIT_TEST(test_malformed_requests)
 {
-    (void)state;
     static const char *const cases[] = {
         ":method: GET\n:scheme: https",
         ":method: GET\n:path: /",
@@ -210,9 +203,8 @@ static void test_malformed_requests(void **state)
 }
 
 /* What looks odd, and is a request. */
-static void test_odd_requests(void **state)
+UNIT_TEST(test_odd_requests)
 {
-    (void)state;
     static const char *const cases[] = {
         ":method: CONNECT\n:authority: a:1",
         ":path: /\n:scheme: https\n:method: GET\nx: \ny: a\tb and some more\nz: \x80\xff",
@@ -228,9 +220,8 @@ static void test_odd_requests(void **state)
     h2_client_end(&c);
 }
 
-static void test_wrong_bodies(void **state)
+UNIT_TEST(test_wrong_bodies)
 {
-    (void)state;
     struct h2_client c;
     h2_client_start(&c);
     h2_headers(&c.bytes, 0, 1, H2_CLIENT_POST "content-length: 4");
@@ -255,9 +246,8 @@ static void test_wrong_bodies(void **state)
 }
 
 /* Of a request whose answer is due. */
-static void test_wrong_frames_of_a_stream(void **state)
+UNIT_TEST(test_wrong_frames_of_a_stream)
 {
-    (void)state;
     struct h2_client c;
     h2_client_start(&c);
     c.is_late = true;
@@ -281,9 +271,8 @@ static void test_wrong_frames_of_a_stream(void **state)
 
 /* ---- Limits ---- */
 
-static void test_streams(void **state)
+UNIT_TEST(test_streams)
 {
-    (void)state;
     struct h2_client c;
     h2_client_start(&c);
     c.is_late = true;
@@ -304,9 +293,8 @@ static void test_streams(void **state)
 }
 
 /* Streams beyond the number, again and again. */
-static void test_refused_streams(void **state)
+UNIT_TEST(test_refused_streams)
 {
-    (void)state;
     struct h2_client c;
     h2_client_start(&c);
     c.is_late = true;
@@ -320,9 +308,8 @@ static void test_refused_streams(void **state)
     h2_client_end(&c);
 }
 
-static void test_rapid_reset(void **state)
+UNIT_TEST(test_rapid_reset)
 {
-    (void)state;
     struct h2_client c;
     h2_client_start(&c);
     c.is_late = true;
@@ -340,9 +327,8 @@ static void test_rapid_reset(void **state)
 }
 
 /* One of three is cancelled, for as long as it likes; one of two is too many. */
-static void test_resets_come_back(void **state)
+UNIT_TEST(test_resets_come_back)
 {
-    (void)state;
     for (unsigned answered = HTTP2_RESETS_REFILL; answered >= 1; answered--) {
         struct h2_client c;
         h2_client_start(&c);
@@ -363,9 +349,8 @@ static void test_resets_come_back(void **state)
 }
 
 /* Resets that it makes us send are its own (CVE-2025-8671). */
-static void test_made_resets(void **state)
+UNIT_TEST(test_made_resets)
 {
-    (void)state;
     struct h2_client c;
     h2_client_start(&c);
     c.is_late = true;
@@ -389,9 +374,8 @@ struct flood {
 };
 
 /* Each is allowed HTTP2_CONTROL_MAX times between two requests. */
-static void test_floods(void **state)
+UNIT_TEST(test_floods)
 {
-    (void)state;
     static const struct flood floods[] = {
         {"PING", H2_PING, 0, 0, BYTES("12345678")},
         {"PING with ACK", H2_PING, H2_ACK, 0, BYTES("12345678")},
@@ -438,9 +422,8 @@ static void test_floods(void **state)
 
 /* DATA of any size, for streams that the client has made us reset: all that fits the windows of as
  * many as it may have is passed over, and no more than HTTP2_CONTROL_MAX frames of it. */
-static void test_data_of_reset_streams(void **state)
+UNIT_TEST(test_data_of_reset_streams)
 {
-    (void)state;
     enum { EACH = HTTP2_BODY_MAX / FRAME_MAX + 1, RESETS = 99 };
     static const uint8_t zeros[FRAME_MAX];
     struct h2_client c;
@@ -467,9 +450,8 @@ static void test_data_of_reset_streams(void **state)
 }
 
 /* The client sends requests and pings, and takes no bytes: no flush. */
-static void test_unread_answers_to_pings(void **state)
+UNIT_TEST(test_unread_answers_to_pings)
 {
-    (void)state;
     struct h2_client c;
     h2_client_start(&c);
     ssize_t rc = 0;
@@ -489,9 +471,8 @@ static void test_unread_answers_to_pings(void **state)
 }
 
 /* Requests, whose replies nobody reads, though the windows are wide open. */
-static void test_unread_replies(void **state)
+UNIT_TEST(test_unread_replies)
 {
-    (void)state;
     enum { BODY = 60000 };
     struct h2_client c;
     h2_client_start(&c);
@@ -522,9 +503,8 @@ static void test_unread_replies(void **state)
 }
 
 /* Heads of requests whose bodies do not come: they count as what the connection holds. */
-static void test_unfinished_heads(void **state)
+UNIT_TEST(test_unfinished_heads)
 {
-    (void)state;
     enum { PATH = 15000 };
     static char lines[PATH + 256];
     struct h2_client c;
@@ -548,9 +528,8 @@ static void test_unfinished_heads(void **state)
     h2_client_end(&c);
 }
 
-static void test_continuations(void **state)
+UNIT_TEST(test_continuations)
 {
-    (void)state;
     struct h2_client c;
     for (size_t count = 8; count <= 9; count++) {
         h2_client_start(&c);
@@ -573,9 +552,8 @@ static void test_continuations(void **state)
     }
 }
 
-static void test_continuation_interrupted(void **state)
+UNIT_TEST(test_continuation_interrupted)
 {
-    (void)state;
     static const struct {
         enum h2_type type;
         uint32_t stream;
@@ -591,9 +569,8 @@ static void test_continuation_interrupted(void **state)
     }
 }
 
-static void test_long_heads(void **state)
+UNIT_TEST(test_long_heads)
 {
-    (void)state;
     struct h2_client c;
     h2_client_start(&c);
     put_headers_with(&c.bytes, 1, "x-long", HTTP2_HEADERS_MAX - 400);
@@ -612,9 +589,8 @@ static void test_long_heads(void **state)
 }
 
 /* A long field in the table, and references of a byte each. */
-static void test_header_bomb(void **state)
+UNIT_TEST(test_header_bomb)
 {
-    (void)state;
     enum { FIELD = 4000 };
     static const size_t references[] = {10, 100};
     for (size_t i = 0; i < ARRAY_LEN(references); i++) {
@@ -647,9 +623,8 @@ static void test_header_bomb(void **state)
 }
 
 /* The client's table full of the smallest fields: a connection's memory counts what they take. */
-static void test_table_of_small_fields(void **state)
+UNIT_TEST(test_table_of_small_fields)
 {
-    (void)state;
     enum { FIELDS = 200, HELD_MAX = 40 * 1024 };
     struct h2_client c;
     struct buf b;
@@ -678,9 +653,8 @@ static void put_body(struct h2_client *c, uint32_t stream, size_t len, unsigned 
     }
 }
 
-static void test_long_bodies(void **state)
+UNIT_TEST(test_long_bodies)
 {
-    (void)state;
     struct h2_client c;
     h2_client_start(&c);
     h2_headers(&c.bytes, 0, 1, H2_CLIENT_POST);
@@ -710,9 +684,8 @@ static void test_long_bodies(void **state)
 }
 
 /* As many unfinished bodies as the connection's window allows, and one byte more. */
-static void test_all_bodies(void **state)
+UNIT_TEST(test_all_bodies)
 {
-    (void)state;
     enum { EACH = 4 * FRAME_MAX };
     struct h2_client c;
     h2_client_start(&c);
@@ -731,9 +704,8 @@ static void test_all_bodies(void **state)
     h2_client_end(&c);
 }
 
-static void test_many_settings(void **state)
+UNIT_TEST(test_many_settings)
 {
-    (void)state;
     static const char settings[33 * 6];
     struct h2_client c;
     h2_client_start(&c);
@@ -749,9 +721,8 @@ static void test_many_settings(void **state)
 }
 
 /* Windows of streams that SETTINGS make too large. */
-static void test_window_overflow_by_settings(void **state)
+UNIT_TEST(test_window_overflow_by_settings)
 {
-    (void)state;
     struct h2_client c;
     h2_client_start(&c);
     c.is_late = true;
@@ -761,36 +732,4 @@ static void test_window_overflow_by_settings(void **state)
     h2_client_send(&c);
     h2_client_expect_goaway(&c, 1, FLOW_CONTROL_ERROR);
     h2_client_end(&c);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_wrong_frames),
-        cmocka_unit_test(test_beginnings),
-        cmocka_unit_test(test_malformed_requests),
-        cmocka_unit_test(test_odd_requests),
-        cmocka_unit_test(test_wrong_bodies),
-        cmocka_unit_test(test_wrong_frames_of_a_stream),
-        cmocka_unit_test(test_streams),
-        cmocka_unit_test(test_refused_streams),
-        cmocka_unit_test(test_rapid_reset),
-        cmocka_unit_test(test_resets_come_back),
-        cmocka_unit_test(test_made_resets),
-        cmocka_unit_test(test_floods),
-        cmocka_unit_test(test_data_of_reset_streams),
-        cmocka_unit_test(test_unread_answers_to_pings),
-        cmocka_unit_test(test_unread_replies),
-        cmocka_unit_test(test_unfinished_heads),
-        cmocka_unit_test(test_continuations),
-        cmocka_unit_test(test_continuation_interrupted),
-        cmocka_unit_test(test_long_heads),
-        cmocka_unit_test(test_header_bomb),
-        cmocka_unit_test(test_table_of_small_fields),
-        cmocka_unit_test(test_long_bodies),
-        cmocka_unit_test(test_all_bodies),
-        cmocka_unit_test(test_many_settings),
-        cmocka_unit_test(test_window_overflow_by_settings),
-    };
-    return cmocka_run_group_tests_name("http2_limits", tests, NULL, NULL);
 }

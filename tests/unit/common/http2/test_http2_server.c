@@ -2,25 +2,20 @@
  * exceeds a limit is in test_http2_limits.c. */
 #include "common/http2/http2_server.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/base/xalloc.h"
 #include "tests/support/h2_client.h"
+#include "tests/support/unit_test.h"
 
 enum { PROTOCOL_ERROR = 1, ENHANCE_YOUR_CALM = 11, WINDOW_START = 65535 };
 
 /* ---- Requests ---- */
 
-static void test_get(void **state)
+UNIT_TEST(test_get)
 {
-    (void)state;
     struct h2_client c;
     h2_client_start(&c);
     h2_client_get(&c, 1);
@@ -35,9 +30,8 @@ static void test_get(void **state)
     h2_client_end(&c);
 }
 
-static void test_post(void **state)
+UNIT_TEST(test_post)
 {
-    (void)state;
     struct h2_client c;
     h2_client_start(&c);
     h2_headers(&c.bytes, 0, 1, H2_CLIENT_POST "content-length: 6\nte: trailers");
@@ -85,9 +79,8 @@ static void put_requests(struct buf *out)
     buf_fini(&padded);
 }
 
-static void test_pieces(void **state)
+UNIT_TEST(test_pieces)
 {
-    (void)state;
     static const char *const bodies[] = {"", "three", "five", "seven"};
     for (size_t piece = 0; piece < 40; piece++) {
         struct h2_client c;
@@ -126,9 +119,8 @@ static void test_pieces(void **state)
 }
 
 /* Fields that the client puts into the table, and refers to. */
-static void test_table(void **state)
+UNIT_TEST(test_table)
 {
-    (void)state;
     struct h2_client c;
     h2_client_start(&c);
     /* GET, https, ":path" with indexing: the table's first entry, index 62. */
@@ -145,9 +137,8 @@ static void test_table(void **state)
     h2_client_end(&c);
 }
 
-static void test_pause(void **state)
+UNIT_TEST(test_pause)
 {
-    (void)state;
     for (size_t piece = 0; piece < 30; piece += 7) {
         struct h2_client c;
         h2_client_start(&c);
@@ -170,9 +161,8 @@ static void test_pause(void **state)
 
 /* ---- Replies ---- */
 
-static void test_late_replies(void **state)
+UNIT_TEST(test_late_replies)
 {
-    (void)state;
     struct h2_client c;
     h2_client_start(&c);
     c.is_late = true;
@@ -194,9 +184,8 @@ static void test_late_replies(void **state)
     h2_client_end(&c);
 }
 
-static void test_cancel(void **state)
+UNIT_TEST(test_cancel)
 {
-    (void)state;
     struct h2_client c;
     h2_client_start(&c);
     c.is_late = true;
@@ -224,9 +213,8 @@ static void expect_fields(struct h2_client *c, unsigned flags, const void *field
 }
 
 /* The bytes of RFC 7541: our table is emptied first, and whenever the client sets its size. */
-static void test_fields_of_replies(void **state)
+UNIT_TEST(test_fields_of_replies)
 {
-    (void)state;
     static const char table_of_0[] = {0, 1, 0, 0, 0, 0};
     static const char ok[] = "\x88\x0f\x10\x17"
                              "application/dns-message\0\x07x-other\1"
@@ -257,9 +245,8 @@ static void test_fields_of_replies(void **state)
     h2_client_end(&c);
 }
 
-static void test_trailers_of_replies(void **state)
+UNIT_TEST(test_trailers_of_replies)
 {
-    (void)state;
     static const char status[] = "\0\x0bgrpc-status\1"
                                  "0";
     const struct http2_field trailers[] = {{"grpc-status", "0"}};
@@ -289,9 +276,8 @@ static void test_trailers_of_replies(void **state)
 }
 
 /* More fields than a reply of ours could have. */
-static void test_reply_too_long(void **state)
+UNIT_TEST(test_reply_too_long)
 {
-    (void)state;
     char value[5000];
     memset(value, 'a', sizeof(value) - 1);
     value[sizeof(value) - 1] = '\0';
@@ -344,9 +330,8 @@ static void expect_nothing(struct h2_client *c)
     assert_false(h2_client_next(c, H2_DATA, &frame));
 }
 
-static void test_stream_windows(void **state)
+UNIT_TEST(test_stream_windows)
 {
-    (void)state;
     struct h2_client c;
     h2_client_start(&c);
     put_stream_window(&c, 3);
@@ -374,9 +359,8 @@ static void test_stream_windows(void **state)
 }
 
 /* Two of the longest replies: the connection's window holds the second up. */
-static void test_connection_window(void **state)
+UNIT_TEST(test_connection_window)
 {
-    (void)state;
     struct h2_client c;
     struct h2_frame_view frame;
     uint8_t *body = xmalloc(WINDOW_START);
@@ -411,9 +395,8 @@ static void test_connection_window(void **state)
 }
 
 /* A reset, and the end of the connection, free what waits. */
-static void test_reset_while_replying(void **state)
+UNIT_TEST(test_reset_while_replying)
 {
-    (void)state;
     struct h2_client c;
     h2_client_start(&c);
     put_stream_window(&c, 3);
@@ -427,9 +410,8 @@ static void test_reset_while_replying(void **state)
 }
 
 /* Bodies give the connection's window back. */
-static void test_window_is_returned(void **state)
+UNIT_TEST(test_window_is_returned)
 {
-    (void)state;
     enum { BODY = 16384, COUNT = 100 };
     struct h2_client c;
     struct h2_frame_view frame;
@@ -457,9 +439,8 @@ static void test_window_is_returned(void **state)
 
 /* ---- The end ---- */
 
-static void test_drain(void **state)
+UNIT_TEST(test_drain)
 {
-    (void)state;
     struct h2_client c;
     struct h2_frame_view frame;
     h2_client_start(&c);
@@ -484,9 +465,8 @@ static void test_drain(void **state)
 
 /* What a client sent before it saw GOAWAY, more requests than it has resets, costs it nothing: it
  * gets the answer that it is owed. The first requests have a body and trailers. */
-static void test_drain_with_requests_on_their_way(void **state)
+UNIT_TEST(test_drain_with_requests_on_their_way)
 {
-    (void)state;
     enum { LATE = HTTP2_STREAMS_MAX - 1, WITH_BODY = 10 };
     struct h2_client c;
     struct h2_frame_view frame;
@@ -523,32 +503,7 @@ static void test_drain_with_requests_on_their_way(void **state)
     h2_client_end(&c);
 }
 
-static void test_free_of_nothing(void **state)
+UNIT_TEST(test_free_of_nothing)
 {
-    (void)state;
     http2_server_free(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_get),
-        cmocka_unit_test(test_post),
-        cmocka_unit_test(test_pieces),
-        cmocka_unit_test(test_table),
-        cmocka_unit_test(test_pause),
-        cmocka_unit_test(test_late_replies),
-        cmocka_unit_test(test_cancel),
-        cmocka_unit_test(test_fields_of_replies),
-        cmocka_unit_test(test_trailers_of_replies),
-        cmocka_unit_test(test_reply_too_long),
-        cmocka_unit_test(test_stream_windows),
-        cmocka_unit_test(test_connection_window),
-        cmocka_unit_test(test_reset_while_replying),
-        cmocka_unit_test(test_window_is_returned),
-        cmocka_unit_test(test_drain),
-        cmocka_unit_test(test_drain_with_requests_on_their_way),
-        cmocka_unit_test(test_free_of_nothing),
-    };
-    return cmocka_run_group_tests_name("http2_server", tests, NULL, NULL);
 }

@@ -2,16 +2,12 @@
 #ifndef TESTS_UNIT_COMMON_LIVE_DRAWN_H
 #define TESTS_UNIT_COMMON_LIVE_DRAWN_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/live/live_screen.h"
+#include "tests/support/unit_test.h"
 
 /* Fails unless the screen has exactly these lines. */
 static inline void drawn_expect(const struct live_screen *view, const struct live_model *model,

@@ -1,16 +1,12 @@
 #include "common/live/event_stream_internal.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/base/attributes.h"
 #include "common/base/xalloc.h"
+#include "tests/support/unit_test.h"
 
 #define HEAD "HTTP/1.0 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\n\r\n"
 
@@ -36,9 +32,8 @@ static void read_all(const char *bytes, size_t chunk, struct buf *out)
     event_stream_fini(&stream);
 }
 
-static void test_streams(void **state)
+UNIT_TEST(test_streams)
 {
-    (void)state;
     static const struct {
         const char *in, *want;
     } cases[] = {
@@ -67,9 +62,8 @@ static void test_streams(void **state)
     }
 }
 
-static void test_reason_of_a_refusal(void **state)
+UNIT_TEST(test_reason_of_a_refusal)
 {
-    (void)state;
     struct buf out;
     buf_init(&out, 4096);
     read_all("HTTP/1.0 503 Busy\r\n\r\nfull\nup\n", 1000, &out);
@@ -78,9 +72,8 @@ static void test_reason_of_a_refusal(void **state)
 }
 
 /* An event of 1 MiB is the largest, in one line or in many. */
-static void test_limits(void **state)
+UNIT_TEST(test_limits)
 {
-    (void)state;
     static const struct {
         size_t lines, len; /* len with the `\n` between lines */
         const char *want;
@@ -114,9 +107,8 @@ static void test_limits(void **state)
     }
 }
 
-static void test_a_failure_stays(void **state)
+UNIT_TEST(test_a_failure_stays)
 {
-    (void)state;
     struct event_stream stream;
     struct slice data;
     struct err err;
@@ -126,15 +118,4 @@ static void test_a_failure_stays(void **state)
     event_stream_add(&stream, slice_str(HEAD "data: a\n\n"));
     assert_int_equal(event_stream_next(&stream, &data, &err), EVENT_STREAM_FAILED);
     event_stream_fini(&stream);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_streams),
-        cmocka_unit_test(test_reason_of_a_refusal),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_a_failure_stays),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,12 +2,7 @@
  * stream. */
 #include "common/live/live_client_internal.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -19,6 +14,7 @@
 #include "common/base/clock.h"
 #include "common/live/live_view.h"
 #include "tests/support/loopback.h"
+#include "tests/support/unit_test.h"
 
 enum { PATIENCE_MS = 20000 };
 
@@ -69,12 +65,11 @@ static int serve(struct live_client *client, int listener, const char *reply)
     return connection;
 }
 
-static void test_events_and_an_outage(void **state)
+UNIT_TEST(test_events_and_an_outage)
 {
     struct addr address;
     int listener = loopback_listen(&address);
     struct live_client *client = live_client_new(&address, clock_monotonic_ms());
-    (void)state;
     assert_true(addr_equal(live_client_server(client), &address));
     int connection = serve(client, listener, HEAD "data: {\"n\":1}\n\ndata: {\"n\":2}\n\n");
     for (int i = 1; i <= 2; i++) {
@@ -90,7 +85,7 @@ static void test_events_and_an_outage(void **state)
     live_client_free(client);
 }
 
-static void test_what_is_no_stream(void **state)
+UNIT_TEST(test_what_is_no_stream)
 {
     static const struct {
         const char *reply, *why;
@@ -99,7 +94,6 @@ static void test_what_is_no_stream(void **state)
         {HEAD "data: no JSON\n\n", ""},
         {"nonsense\r\n\r\n", ""},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct addr address;
         int listener = loopback_listen(&address);
@@ -113,13 +107,12 @@ static void test_what_is_no_stream(void **state)
 }
 
 /* -top without a terminal says so, and asks nobody. */
-static void test_no_terminal(void **state)
+UNIT_TEST(test_no_terminal)
 {
     const struct live_view view = {.flag = "-top"};
     int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
     int in = dup(STDIN_FILENO), out = dup(STDOUT_FILENO);
     struct err err = {.code = 0};
-    (void)state;
     (void)fflush(stdout);
     assert_true(nothing >= 0 && in >= 0 && out >= 0);
     assert_true(dup2(nothing, STDIN_FILENO) >= 0 && dup2(nothing, STDOUT_FILENO) >= 0);
@@ -130,14 +123,4 @@ static void test_no_terminal(void **state)
     close(nothing);
     close(in);
     close(out);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_events_and_an_outage),
-        cmocka_unit_test(test_what_is_no_stream),
-        cmocka_unit_test(test_no_terminal),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,8 @@
 #include "common/live/live_form.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
+#include "tests/support/unit_test.h"
 
 /* What a form makes of a page. */
 static void expect(const char *form, const char *page, const char *text)
@@ -20,9 +17,8 @@ static void expect(const char *form, const char *page, const char *text)
     buf_fini(&out);
 }
 
-static void test_values(void **state)
+UNIT_TEST(test_values)
 {
-    (void)state;
     expect("{t} {n} {o/t}{none}{o/none/none}.", "{\"t\":\"x\",\"n\":12,\"o\":{\"t\":\"y\"}}",
            "x 12 y.");
     expect("[{n|5}] [{none|3}] [{t|.2}] [{t|.9}]", "{\"t\":\"xyz\",\"n\":12}",
@@ -33,9 +29,8 @@ static void test_values(void **state)
            "1 m 1 s 59 s -     59us 00:00:00");
 }
 
-static void test_conditions(void **state)
+UNIT_TEST(test_conditions)
 {
-    (void)state;
     static const char page[] =
         "{\"t\":\"up\",\"e\":\"\",\"z\":0,\"n\":-1,\"p\":2,\"b\":true,\"f\":false,"
         "\"l\":[1],\"k\":[],\"o\":{\"a\":1},\"q\":{}}";
@@ -46,9 +41,8 @@ static void test_conditions(void **state)
     expect("{?t}{?z}a{:}b{?p}c{/}{/}{:}d{?p}e{:}f{/}{/}g", page, "bcg");
 }
 
-static void test_lists(void **state)
+UNIT_TEST(test_lists)
 {
-    (void)state;
     static const char page[] = "{\"n\":7,\"l\":[\"x\",\"y\"],\"o\":{\"a\":1,\"b\":2},"
                                "\"s\":[{\"k\":[1,2]},{\"k\":[3]}],\"k\":[]}";
     expect("{*l}{?+}, {:}: {/}{#}{.}{^n}{/}", page, ": 1x7, 2y7");
@@ -58,15 +52,13 @@ static void test_lists(void **state)
 }
 
 /* Nothing that moves a cursor gets to a terminal; one ? for what JSON cannot have. */
-static void test_bytes_of_others(void **state)
+UNIT_TEST(test_bytes_of_others)
 {
-    (void)state;
     expect("{t}\n", "{\"t\":\"a\\u001b[1m\\n\\u00e4\\u0000b\\ufffdc{t}\"}", "a?[1m?\?\?\?b?c{t}\n");
 }
 
-static void test_pages_that_do_not_fit(void **state)
+UNIT_TEST(test_pages_that_do_not_fit)
 {
-    (void)state;
     struct buf json, out;
     buf_init(&json, 4);
     buf_init(&out, 100);
@@ -76,9 +68,8 @@ static void test_pages_that_do_not_fit(void **state)
     buf_fini(&out);
 }
 
-static void test_rates(void **state)
+UNIT_TEST(test_rates)
 {
-    (void)state;
     struct live_model model = {.server = ""};
     struct live_scope scope;
     struct buf out;
@@ -93,17 +84,4 @@ static void test_rates(void **state)
     assert_string_equal(buf_cstr(&out), "a    2.0 b    2.0 \x1by");
     buf_fini(&out);
     live_model_fini(&model);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_conditions),
-        cmocka_unit_test(test_lists),
-        cmocka_unit_test(test_bytes_of_others),
-        cmocka_unit_test(test_pages_that_do_not_fit),
-        cmocka_unit_test(test_rates),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,11 @@
 #include "common/live/live_model.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "common/base/xalloc.h"
 #include "common/live/live_form.h"
+#include "tests/support/unit_test.h"
 
 static void take(struct live_model *model, int time_ms, int uptime_s, int n)
 {
@@ -23,9 +19,8 @@ static double rate(const struct live_model *model)
     return live_model_total_rate(model, "n");
 }
 
-static void test_rates(void **state)
+UNIT_TEST(test_rates)
 {
-    (void)state;
     struct live_model model = {.server = ""};
     take(&model, 1000, 5, 10);
     assert_true(rate(&model) < 0); /* one event alone */
@@ -46,9 +41,8 @@ static void test_rates(void **state)
     live_model_fini(&model);
 }
 
-static void test_history_is_bounded(void **state)
+UNIT_TEST(test_history_is_bounded)
 {
-    (void)state;
     struct live_model model = {.server = ""};
     for (int i = 0; i <= LIVE_HISTORY_MAX + 10; i++) {
         take(&model, i * 1000, i, i * i);
@@ -61,9 +55,8 @@ static void test_history_is_bounded(void **state)
     live_model_fini(&model);
 }
 
-static void test_texts(void **state)
+UNIT_TEST(test_texts)
 {
-    (void)state;
     char out[LIVE_TIME_MAX];
     assert_string_equal(live_form_age(59.9, out), "59s");
     assert_string_equal(live_form_age(61, out), "1m 1s");
@@ -82,9 +75,8 @@ static void test_texts(void **state)
     assert_string_equal(live_form_micros(3.25e6, out), "3.25s");
 }
 
-static void test_events(void **state)
+UNIT_TEST(test_events)
 {
-    (void)state;
     assert_null(live_event_parse(slice_str("")));
     assert_null(live_event_parse(slice_str("[]")));
     assert_null(live_event_parse(slice_str("{} x")));
@@ -108,15 +100,4 @@ static void test_events(void **state)
     assert_null(live_next_name(list, NULL));
     assert_null(live_get(live_get(event, "absent"), "x"));
     live_event_free(event);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rates),
-        cmocka_unit_test(test_history_is_bounded),
-        cmocka_unit_test(test_texts),
-        cmocka_unit_test(test_events),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,12 @@
 /* A page and its events, asked for over HTTP. */
 #include "common/page/live_page.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "tests/support/http_ask.h"
+#include "tests/support/unit_test.h"
 
 static const struct page page = {
     .html = (const unsigned char *)"<p>figures",
@@ -47,9 +43,8 @@ static void expect_reply(struct ev_loop *loop, const struct addr *address, const
     buf_fini(&reply);
 }
 
-static void test_page_and_events(void **state)
+UNIT_TEST(test_page_and_events)
 {
-    (void)state;
     struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
     struct http_route routes[LIVE_PAGE_ROUTES];
     struct addr address;
@@ -77,10 +72,4 @@ static void test_page_and_events(void **state)
     live_page_free(live);
     live_page_free(NULL);
     ev_loop_destroy(loop);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_page_and_events)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,11 @@
 #include "common/term/screen.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/base/attributes.h"
+#include "tests/support/unit_test.h"
 
 static void check_line(const char *text, size_t width, bool is_utf8, const char *right)
 {
@@ -24,9 +20,8 @@ static void check_line(const char *text, size_t width, bool is_utf8, const char 
     buf_fini(&lines);
 }
 
-static void test_text_is_escaped(void **state)
+UNIT_TEST(test_text_is_escaped)
 {
-    (void)state;
     check_line("web.default", 40, true, "web.default\n");
     check_line("\x1b[2J\x07\n\x7f", 40, true, "\\x1b[2J\\x07\\x0a\\x7f\n");
     check_line("\u202egnp\u200b", 40, true, "\\u{202e}gnp\\u{200b}\n");
@@ -43,9 +38,8 @@ static void test_text_is_escaped(void **state)
     assert_int_equal(screen_text_width("a\x1b"), 5);
 }
 
-static void test_bars(void **state)
+UNIT_TEST(test_bars)
 {
-    (void)state;
     static const double values[] = {0, 1, 4, 8, -1, 8}, odd[] = {INFINITY, 1, INFINITY};
     for (int is_utf8 = 0; is_utf8 < 2; is_utf8++) {
         struct screen screen;
@@ -61,9 +55,8 @@ static void test_bars(void **state)
     }
 }
 
-static void test_changes(void **state)
+UNIT_TEST(test_changes)
 {
-    (void)state;
     struct screen before, now;
     struct buf out;
     buf_init(&out, 4096);
@@ -88,9 +81,8 @@ static void test_changes(void **state)
     buf_fini(&out);
 }
 
-static void test_size_is_bounded(void **state)
+UNIT_TEST(test_size_is_bounded)
 {
-    (void)state;
     struct screen screen;
     screen_init(&screen, SIZE_MAX, SIZE_MAX, true);
     assert_int_equal(screen.width, SCREEN_WIDTH_MAX);
@@ -98,15 +90,4 @@ static void test_size_is_bounded(void **state)
     screen_put(&screen, SIZE_MAX, SIZE_MAX - 1, 10, SCREEN_PLAIN, "out of the screen");
     screen_fill(&screen, SIZE_MAX, SCREEN_BAR);
     screen_fini(&screen);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text_is_escaped),
-        cmocka_unit_test(test_bars),
-        cmocka_unit_test(test_changes),
-        cmocka_unit_test(test_size_is_bounded),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

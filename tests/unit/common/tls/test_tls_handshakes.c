@@ -3,21 +3,17 @@
 #include "common/tls/tls_handshakes.h"
 
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
-#include <cmocka.h>
-
 #include "common/base/seeded_hash.h"
 #include "common/base/xalloc.h"
 #include "tests/support/tls_pair.h"
+#include "tests/support/unit_test.h"
 
 enum { FLOOD = 20 };
 
@@ -35,7 +31,6 @@ static struct fixture f;
 
 static int set_up(void **state)
 {
-    (void)state;
     (void)signal(SIGPIPE, SIG_IGN);
     seeded_hash_init();
     tls_folder_make(&f.folder);
@@ -48,7 +43,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     tls_server_free(f.server);
     tls_client_free(f.client);
     tls_folder_remove(&f.folder);
@@ -57,9 +51,10 @@ static int tear_down(void **state)
     return 0;
 }
 
+UNIT_TESTS_ONCE(set_up, tear_down)
+
 static void on_wake(void *data)
 {
-    (void)data;
     (void)pthread_mutex_lock(&f.lock);
     f.wakes++;
     (void)pthread_cond_signal(&f.woken);
@@ -141,9 +136,8 @@ static struct side *push_hello(uint8_t client)
 
 /* ---- Tests ---- */
 
-static void test_many_handshakes(void **state)
+UNIT_TEST(test_many_handshakes)
 {
-    (void)state;
     unsigned open = FLOOD;
     make_pool(4);
     start_pool();
@@ -171,9 +165,8 @@ static void test_many_handshakes(void **state)
 
 /* Pushed behind a flood's jobs, another client's is done after one of them; a third one's after
  * that. */
-static void test_clients_take_turns(void **state)
+UNIT_TEST(test_clients_take_turns)
 {
-    (void)state;
     static const uint8_t want[] = {1, 2, 3, 1, 2, 1, 1};
     uint8_t order[FLOOD + 3];
     make_pool(1);
@@ -195,9 +188,8 @@ static void test_clients_take_turns(void **state)
 }
 
 /* While a flood goes on: each step that ends is followed by another job of the same client. */
-static void test_flood_beside_one(void **state)
+UNIT_TEST(test_flood_beside_one)
 {
-    (void)state;
     unsigned steps = 0;
     bool is_served = false;
     make_pool(1);
@@ -233,9 +225,8 @@ static void test_flood_beside_one(void **state)
     tls_handshakes_free(f.pool);
 }
 
-static void test_failure_is_the_jobs(void **state)
+UNIT_TEST(test_failure_is_the_jobs)
 {
-    (void)state;
     make_pool(2);
     start_pool();
     struct side *side = side_new(1);
@@ -252,9 +243,8 @@ static void test_failure_is_the_jobs(void **state)
 
 /* Nothing is lost: with threads, and if it never started. */
 /* Queued when its connection was closed: it comes back as it was. */
-static void test_an_unwanted_step_is_left_out(void **state)
+UNIT_TEST(test_an_unwanted_step_is_left_out)
 {
-    (void)state;
     make_pool(1);
     struct side *side = push_hello(1);
     side->job.is_unwanted = true;
@@ -269,9 +259,8 @@ static void test_an_unwanted_step_is_left_out(void **state)
     tls_handshakes_free(f.pool);
 }
 
-static void test_stops_with_jobs(void **state)
+UNIT_TEST(test_stops_with_jobs)
 {
-    (void)state;
     for (unsigned threads = 0; threads <= 2; threads++) {
         unsigned popped = 0;
         struct tls_handshake_job *job;
@@ -292,17 +281,4 @@ static void test_stops_with_jobs(void **state)
         tls_handshakes_free(f.pool);
     }
     tls_handshakes_free(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_many_handshakes),
-        cmocka_unit_test(test_clients_take_turns),
-        cmocka_unit_test(test_flood_beside_one),
-        cmocka_unit_test(test_failure_is_the_jobs),
-        cmocka_unit_test(test_an_unwanted_step_is_left_out),
-        cmocka_unit_test(test_stops_with_jobs),
-    };
-    return cmocka_run_group_tests_name("tls_handshakes", tests, set_up, tear_down);
 }

@@ -1,20 +1,16 @@
 /* tls_pem: valid texts, and the messages for invalid ones. */
 #include "common/tls/tls_pem.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "common/base/attributes.h"
 #include "common/base/xalloc.h"
 #include "tests/support/certs.h"
+#include "tests/support/unit_test.h"
 
 static char dir[] = "/tmp/test_tls_pem.XXXXXX";
 static char texts[4][8192]; /* a.crt, a.key, b.crt, b.key */
@@ -33,7 +29,6 @@ static void take_file(const char *name, char *out)
 
 static int make_texts(void **state)
 {
-    (void)state;
     assert_non_null(mkdtemp(dir));
     struct certs_ca *ca = certs_ca_new(dir, "ca");
     certs_issue(ca, dir, &(struct certs_leaf){.name = "a"});
@@ -47,10 +42,11 @@ static int make_texts(void **state)
     return rmdir(dir);
 }
 
-static void test_right_ones(void **state)
+UNIT_TESTS_ONCE(make_texts, NULL)
+
+UNIT_TEST(test_right_ones)
 {
     struct err err;
-    (void)state;
     char *chain = xasprintf("a comment\n%s%s", texts[A_CRT], texts[B_CRT]);
     assert_int_equal(tls_pem_check_certificates(chain, &err), 0);
     assert_int_equal(tls_pem_check_key(texts[A_KEY], &err), 0);
@@ -66,7 +62,7 @@ static const char encrypted[] = "-----BEGIN ENCRYPTED PRIVATE KEY-----\n"
                                 "/T4KcJQuIvcyuqcMp9A=\n"
                                 "-----END ENCRYPTED PRIVATE KEY-----\n";
 
-static void test_wrong_ones(void **state)
+UNIT_TEST(test_wrong_ones)
 {
     const struct {
         int (*check)(const char *pem, struct err *err);
@@ -82,7 +78,6 @@ static void test_wrong_ones(void **state)
         {tls_pem_check_key, texts[A_CRT], "expected a private key as PEM text ("},
         {tls_pem_check_key, encrypted, "encrypted; expected a private key without a passphrase"},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct err err = {0};
         assert_int_equal(cases[i].check(cases[i].text, &err), ERR_SYNTAX);
@@ -93,13 +88,4 @@ static void test_wrong_ones(void **state)
     struct err err = {0};
     assert_int_equal(tls_pem_check_pair(texts[A_CRT], texts[B_KEY], &err), ERR_SYNTAX);
     assert_string_equal(err.msg, "the key does not match the certificate");
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_right_ones),
-        cmocka_unit_test(test_wrong_ones),
-    };
-    return cmocka_run_group_tests(tests, make_texts, NULL);
 }

@@ -2,10 +2,7 @@
 #include "common/tls/tls_server.h"
 
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,11 +11,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "common/base/attributes.h"
 #include "tests/support/test_clock.h"
 #include "tests/support/tls_pair.h"
+#include "tests/support/unit_test.h"
 
 /* 160 hex digits that begin with these two. */
 #define KEY(d)                                                              \
@@ -42,7 +38,6 @@ time_t time(time_t *ret)
 
 static int set_up(void **state)
 {
-    (void)state;
     (void)signal(SIGPIPE, SIG_IGN);
     tls_folder_make(&folder);
     return 0;
@@ -50,10 +45,11 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     tls_folder_remove(&folder);
     return 0;
 }
+
+UNIT_TESTS_EACH(set_up, tear_down)
 
 static void issue(const struct certs_ca *ca, const char *name, long from_s, long to_s)
 {
@@ -76,9 +72,8 @@ static void new_fails(const struct tls_server_files *files, int code, const char
     assert_null(server);
 }
 
-static void test_files_that_cannot_be_used(void **state)
+UNIT_TEST(test_files_that_cannot_be_used)
 {
-    (void)state;
     const char *cert = tls_folder_file(&folder, "server.crt");
     const char *key = tls_folder_file(&folder, "server.key");
     const char *text = tls_folder_file(&folder, "text");
@@ -132,9 +127,8 @@ static void ticket_keys_fail(const char *text, const char *want)
 }
 
 /* A NUL is no blank. */
-static void test_ticket_key_file_with_nul(void **state)
+UNIT_TEST(test_ticket_key_file_with_nul)
 {
-    (void)state;
     static const char text[] = KEY("00") "\0\n";
     FILE *file = fopen(tls_folder_file(&folder, "keys"), "we");
     assert_non_null(file);
@@ -143,9 +137,8 @@ static void test_ticket_key_file_with_nul(void **state)
     ticket_key_file_fails("line 1: expected 160 hex digits");
 }
 
-static void test_ticket_key_files(void **state)
+UNIT_TEST(test_ticket_key_files)
 {
-    (void)state;
     static const char many[] = KEY("00") "\n" KEY("11") "\n" KEY("22") "\n" KEY("33") "\n" KEY(
         "44") "\n" KEY("55") "\n" KEY("66") "\n" KEY("77") "\n";
     char longer[8000];
@@ -166,9 +159,8 @@ static void test_ticket_key_files(void **state)
     tls_server_free(tls_folder_server(&folder, NULL, "keys"));
 }
 
-static void test_when_the_chain_ends(void **state)
+UNIT_TEST(test_when_the_chain_ends)
 {
-    (void)state;
     struct err err;
     issue(folder.ca, "server", -3600, 7200);
     struct tls_server *server = tls_folder_server(&folder, NULL, NULL);
@@ -182,9 +174,8 @@ static void test_when_the_chain_ends(void **state)
 }
 
 /* A certificate of another CA, which the client does not trust, tells which one is in use. */
-static void test_refresh(void **state)
+UNIT_TEST(test_refresh)
 {
-    (void)state;
     struct err err;
     struct tls_pair old, new;
     struct tls_server *server = tls_folder_server(&folder, NULL, NULL);
@@ -238,9 +229,8 @@ static void client_is_refused(struct tls_server *server, const char *cert, const
     tls_client_free(client);
 }
 
-static void test_client_certificates(void **state)
+UNIT_TEST(test_client_certificates)
 {
-    (void)state;
     struct tls_pair pair;
     issue(folder.ca, "good", 0, 0);
     issue(folder.other, "stranger", 0, 0);
@@ -294,9 +284,8 @@ static bool resumes(struct tls_server *server, const struct tls_client *client,
     return resumes_as(server, client, NULL, ticket);
 }
 
-static void test_resumption(void **state)
+UNIT_TEST(test_resumption)
 {
-    (void)state;
     struct tls_server *server = tls_folder_server(&folder, NULL, NULL);
     struct tls_server *other = tls_folder_server(&folder, NULL, NULL);
     struct tls_client *client = tls_folder_client(&folder, NULL);
@@ -313,9 +302,8 @@ static void test_resumption(void **state)
 }
 
 /* The server has gone without a word, as when it is killed. */
-static void test_resumption_after_a_send_that_fails(void **state)
+UNIT_TEST(test_resumption_after_a_send_that_fails)
 {
-    (void)state;
     struct tls_server *server = tls_folder_server(&folder, NULL, NULL);
     struct tls_client *client = tls_folder_client(&folder, NULL);
     struct tls_pair pair;
@@ -333,9 +321,8 @@ static void test_resumption_after_a_send_that_fails(void **state)
 }
 
 /* A resumed session is not verified again. */
-static void test_client_resumes_only_what_it_verified(void **state)
+UNIT_TEST(test_client_resumes_only_what_it_verified)
 {
-    (void)state;
     struct err err;
     struct tls_server *server = tls_folder_server(&folder, NULL, NULL);
     struct tls_client *client = tls_folder_client(&folder, NULL);
@@ -360,9 +347,8 @@ static void test_client_resumes_only_what_it_verified(void **state)
     tls_server_free(server);
 }
 
-static void test_ticket_keys_of_a_file(void **state)
+UNIT_TEST(test_ticket_keys_of_a_file)
 {
-    (void)state;
     struct err err;
     tls_folder_write(&folder, "keys", KEY("01") "\n");
     tls_folder_write(&folder, "keys2", KEY("02") "\n" KEY("01") "\n");
@@ -392,9 +378,8 @@ static void test_ticket_keys_of_a_file(void **state)
 }
 
 /* Without a file, a key makes tickets for two hours, and is accepted for two more. */
-static void test_ticket_key_made_here(void **state)
+UNIT_TEST(test_ticket_key_made_here)
 {
-    (void)state;
     struct err err;
     test_clock_stop();
     struct tls_server *server = tls_folder_server(&folder, NULL, NULL);
@@ -421,9 +406,8 @@ static void test_ticket_key_made_here(void **state)
 }
 
 /* The ticket stands for a certificate, which has to be from a CA that is in force now. */
-static void test_other_client_cas_end_resumption(void **state)
+UNIT_TEST(test_other_client_cas_end_resumption)
 {
-    (void)state;
     struct err err;
     struct tls_pair pair;
     tls_folder_write(&folder, "keys", KEY("01") "\n");
@@ -463,9 +447,8 @@ static void test_other_client_cas_end_resumption(void **state)
 }
 
 /* ... and must not have ended. */
-static void test_expired_client_certificate_ends_resumption(void **state)
+UNIT_TEST(test_expired_client_certificate_ends_resumption)
 {
-    (void)state;
     struct tls_pair pair;
     issue(folder.ca, "brief", -3600, 1800);
     struct tls_server *server = tls_folder_server(&folder, "ca.crt", NULL);
@@ -483,26 +466,4 @@ static void test_expired_client_certificate_ends_resumption(void **state)
     tls_session_ticket_free(ticket);
     tls_client_free(client);
     tls_server_free(server);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_files_that_cannot_be_used),
-        TEST(test_ticket_key_files),
-        TEST(test_ticket_key_file_with_nul),
-        TEST(test_when_the_chain_ends),
-        TEST(test_refresh),
-        TEST(test_client_certificates),
-        TEST(test_resumption),
-        TEST(test_resumption_after_a_send_that_fails),
-        TEST(test_client_resumes_only_what_it_verified),
-        TEST(test_ticket_keys_of_a_file),
-        TEST(test_ticket_key_made_here),
-        TEST(test_other_client_cas_end_resumption),
-        TEST(test_expired_client_certificate_ends_resumption),
-    };
-    return cmocka_run_group_tests_name("tls_server", tests, NULL, NULL);
 }

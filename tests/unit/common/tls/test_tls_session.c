@@ -7,22 +7,18 @@
 #include <malloc.h>
 #include <openssl/crypto.h>
 #include <openssl/ssl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "common/base/attributes.h"
 #include "common/base/slice.h"
 #include "common/base/xalloc.h"
 #include "tests/support/tls_pair.h"
+#include "tests/support/unit_test.h"
 
 static struct tls_folder folder;
 static struct tls_server *server;
@@ -40,8 +36,6 @@ struct block {
 
 static void *count_malloc(size_t size, const char *file, int line)
 {
-    (void)file;
-    (void)line;
     struct block *block = xmalloc(sizeof(*block) + size);
     *block = (struct block){size, is_servers};
     servers_bytes += is_servers ? size : 0;
@@ -50,8 +44,6 @@ static void *count_malloc(size_t size, const char *file, int line)
 
 static void count_free(void *p, const char *file, int line)
 {
-    (void)file;
-    (void)line;
     if (p) {
         struct block *block = (struct block *)p - 1;
         servers_bytes -= block->is_servers ? block->size : 0;
@@ -74,7 +66,6 @@ static void *count_realloc(void *p, size_t size, const char *file, int line)
 
 static int set_up(void **state)
 {
-    (void)state;
     (void)signal(SIGPIPE, SIG_IGN);
     tls_folder_make(&folder);
     server = tls_folder_server(&folder, NULL, NULL);
@@ -84,12 +75,21 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     tls_server_free(server);
     tls_client_free(client);
     tls_folder_remove(&folder);
     return 0;
 }
+
+static int before_tests(void **state)
+{
+    if (CRYPTO_set_mem_functions(count_malloc, count_realloc, count_free) != 1) {
+        return 1; /* OpenSSL has allocated already */
+    }
+    return set_up(state);
+}
+
+UNIT_TESTS_ONCE(before_tests, tear_down)
 
 static void begin(struct tls_pair *pair)
 {
@@ -161,9 +161,8 @@ static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
 
 /* ---- Protocols and versions ---- */
 
-static void test_protocols(void **state)
+UNIT_TEST(test_protocols)
 {
-    (void)state;
     static const struct {
         const char *ours, *offered;
         const char *want; /* NULL: refused */
@@ -201,9 +200,8 @@ static void test_protocols(void **state)
     }
 }
 
-static void test_versions(void **state)
+UNIT_TEST(test_versions)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(versions); i++) {
         struct raw raw;
         char out[16];
@@ -235,9 +233,8 @@ static void raw_is_refused(struct raw *raw, const char *want)
     raw_close(raw);
 }
 
-static void test_clients_without_common_ground(void **state)
+UNIT_TEST(test_clients_without_common_ground)
 {
-    (void)state;
     static int p521[] = {NID_secp521r1};
     struct raw raw;
     raw_open(&raw, TLS1_1_VERSION);
@@ -253,9 +250,8 @@ static void test_clients_without_common_ground(void **state)
     raw_is_refused(&raw, "no cipher in common");
 }
 
-static void test_clients_that_speak_something_else(void **state)
+UNIT_TEST(test_clients_that_speak_something_else)
 {
-    (void)state;
     static const struct slice cases[] = {
         {"GET / HTTP/1.1\r\nhost: x\r\n\r\n", 27},
         {"CONNECT x:443 HTTP/1.1\r\n\r\n", 26},
@@ -277,9 +273,8 @@ static void test_clients_that_speak_something_else(void **state)
     }
 }
 
-static void test_client_that_leaves_in_the_handshake(void **state)
+UNIT_TEST(test_client_that_leaves_in_the_handshake)
 {
-    (void)state;
     struct tls_pair pair;
     enum tls_want want;
     tls_pair_open(&pair, &(struct tls_pair_config){.server = server, .client = client});
@@ -354,9 +349,8 @@ static size_t talk_over_cut_wire(int version, size_t cut)
     return w.sent;
 }
 
-static void test_records_cut_anywhere(void **state)
+UNIT_TEST(test_records_cut_anywhere)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(versions); i++) {
         size_t len = talk_over_cut_wire(versions[i], 0);
         assert_true(len > 300);
@@ -367,9 +361,8 @@ static void test_records_cut_anywhere(void **state)
 }
 
 /* The last packet of a handshake brings the first request with it: the socket tells of neither. */
-static void test_request_behind_the_handshake(void **state)
+UNIT_TEST(test_request_behind_the_handshake)
 {
-    (void)state;
     struct tls_pair pair;
     enum tls_want want;
     char out[16];
@@ -391,9 +384,8 @@ static void test_request_behind_the_handshake(void **state)
     tls_pair_close(&pair);
 }
 
-static void test_many_records_in_one_call(void **state)
+UNIT_TEST(test_many_records_in_one_call)
 {
-    (void)state;
     struct tls_pair pair;
     char out[200];
     begin(&pair);
@@ -412,9 +404,8 @@ static void test_many_records_in_one_call(void **state)
 }
 
 /* The sender's buffer moves between calls, and grows; the reader takes little at a time. */
-static void test_big_sends_to_a_slow_reader(void **state)
+UNIT_TEST(test_big_sends_to_a_slow_reader)
 {
-    (void)state;
     enum { TOTAL = 1 << 20, READ = 1000 };
     struct tls_pair pair;
     size_t sent = 0, got = 0;
@@ -444,9 +435,8 @@ static void test_big_sends_to_a_slow_reader(void **state)
 }
 
 /* All that the socket takes: more than a record. */
-static void test_send_takes_more_than_a_record(void **state)
+UNIT_TEST(test_send_takes_more_than_a_record)
 {
-    (void)state;
     struct tls_pair pair;
     static uint8_t bytes[40000], out[40000];
     begin(&pair);
@@ -458,9 +448,8 @@ static void test_send_takes_more_than_a_record(void **state)
 
 /* ---- Ends ---- */
 
-static void test_half_close(void **state)
+UNIT_TEST(test_half_close)
 {
-    (void)state;
     for (size_t v = 0; v < ARRAY_LEN(versions); v++) {
         for (unsigned with_notify = 0; with_notify <= 1; with_notify++) {
             struct raw raw;
@@ -485,9 +474,8 @@ static void test_half_close(void **state)
     }
 }
 
-static void test_free_says_goodbye(void **state)
+UNIT_TEST(test_free_says_goodbye)
 {
-    (void)state;
     struct raw raw;
     char out[16];
     raw_begin(&raw, TLS1_3_VERSION);
@@ -498,9 +486,8 @@ static void test_free_says_goodbye(void **state)
     raw_close(&raw);
 }
 
-static void test_connection_that_is_gone(void **state)
+UNIT_TEST(test_connection_that_is_gone)
 {
-    (void)state;
     struct tls_pair pair;
     begin(&pair);
     assert_int_equal(close(pair.fds[1]), 0);
@@ -510,9 +497,8 @@ static void test_connection_that_is_gone(void **state)
     tls_pair_close(&pair);
 }
 
-static void test_damaged_record(void **state)
+UNIT_TEST(test_damaged_record)
 {
-    (void)state;
     struct tls_pair pair;
     begin(&pair);
     assert_int_equal(
@@ -527,9 +513,8 @@ static void test_damaged_record(void **state)
 
 /* ---- Hostile clients ---- */
 
-static void test_renegotiation_is_refused(void **state)
+UNIT_TEST(test_renegotiation_is_refused)
 {
-    (void)state;
     struct raw raw;
     raw_begin(&raw, TLS1_2_VERSION);
     assert_int_equal(SSL_renegotiate(raw.ssl), 1);
@@ -543,9 +528,8 @@ static void test_renegotiation_is_refused(void **state)
 }
 
 /* A client that sends key updates, whose cost is ours, instead of queries. */
-static void test_flood_of_key_updates(void **state)
+UNIT_TEST(test_flood_of_key_updates)
 {
-    (void)state;
     struct raw raw;
     char out[16];
     raw_begin(&raw, TLS1_3_VERSION);
@@ -565,9 +549,8 @@ static void test_flood_of_key_updates(void **state)
 }
 
 /* The same, and each asks for one of ours. */
-static void test_flood_that_asks_for_answers(void **state)
+UNIT_TEST(test_flood_that_asks_for_answers)
 {
-    (void)state;
     struct raw raw;
     unsigned updates = 0;
     ssize_t n = -1;
@@ -589,9 +572,8 @@ static void test_flood_that_asks_for_answers(void **state)
 
 /* ---- Memory ---- */
 
-static void test_idle_session_is_small(void **state)
+UNIT_TEST(test_idle_session_is_small)
 {
-    (void)state;
     static uint8_t bytes[50000];
     struct tls_pair pair;
     enum tls_want want = TLS_WANT_READ;
@@ -624,32 +606,4 @@ static void test_idle_session_is_small(void **state)
     }
     tls_pair_close(&pair);
     assert_int_equal(servers_bytes, before);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_protocols),
-        cmocka_unit_test(test_versions),
-        cmocka_unit_test(test_clients_without_common_ground),
-        cmocka_unit_test(test_clients_that_speak_something_else),
-        cmocka_unit_test(test_client_that_leaves_in_the_handshake),
-        cmocka_unit_test(test_records_cut_anywhere),
-        cmocka_unit_test(test_request_behind_the_handshake),
-        cmocka_unit_test(test_many_records_in_one_call),
-        cmocka_unit_test(test_big_sends_to_a_slow_reader),
-        cmocka_unit_test(test_send_takes_more_than_a_record),
-        cmocka_unit_test(test_half_close),
-        cmocka_unit_test(test_free_says_goodbye),
-        cmocka_unit_test(test_connection_that_is_gone),
-        cmocka_unit_test(test_damaged_record),
-        cmocka_unit_test(test_renegotiation_is_refused),
-        cmocka_unit_test(test_flood_of_key_updates),
-        cmocka_unit_test(test_flood_that_asks_for_answers),
-        cmocka_unit_test(test_idle_session_is_small),
-    };
-    if (CRYPTO_set_mem_functions(count_malloc, count_realloc, count_free) != 1) {
-        return 1; /* OpenSSL has allocated already */
-    }
-    return cmocka_run_group_tests_name("tls_session", tests, set_up, tear_down);
 }

@@ -3,15 +3,10 @@
 #ifndef TESTS_UNIT_KUBE2SKY_API_REFLECTOR_BED_H
 #define TESTS_UNIT_KUBE2SKY_API_REFLECTOR_BED_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "common/base/attributes.h"
 #include "common/base/buf.h"
@@ -20,6 +15,7 @@
 #include "kube2sky/api/kube_client.h"
 #include "kube2sky/api/reflector.h"
 #include "tests/support/http_script.h"
+#include "tests/support/unit_test.h"
 
 /* Far more than anything here takes: only ends a hang. */
 enum { GUARD_S = 60 };
@@ -82,7 +78,6 @@ static inline void on_upsert(void *data, struct kube_object *object)
 
 static inline void on_remove(void *data, enum kube_kind kind, const char *ns, const char *name)
 {
-    (void)kind;
     note(data, "remove %s/%s", ns, name);
 }
 
@@ -98,7 +93,6 @@ static inline void on_settled(void *data, bool is_settled)
 
 static inline void on_bad(void *data, enum kube_kind kind, const struct err *err)
 {
-    (void)kind;
     note(data, "bad: %s", err->msg);
 }
 
@@ -120,7 +114,6 @@ static inline void on_state(void *data, enum kube_kind kind, const char *resourc
                             const struct err *err)
 {
     struct fixture *f = data;
-    (void)kind;
     assert_non_null(resource);
     if (!err) {
         note(f, "state ok");
@@ -141,8 +134,6 @@ static inline void on_guard(struct ev_loop *loop, ev_timer *w, int revents)
 {
     struct fixture *f = w->data;
     const char *problem = http_script_problem(f->script);
-    (void)loop;
-    (void)revents;
     fail_msg("stuck after:\n%s\nrequests taken: %zu\n%s", buf_cstr(&f->log),
              http_script_taken(f->script), problem ? problem : "");
 }

@@ -1,15 +1,11 @@
 /* The scanner that splits JSON text into members. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "kube2sky/api/json_scan_internal.h"
+#include "tests/support/unit_test.h"
 
 /* Each member as "key=value|"; a final "!" = failed. */
 static char *members(const char *text)
@@ -36,9 +32,8 @@ struct scan_case {
     const char *want;
 };
 
-static void test_objects(void **state)
+UNIT_TEST(test_objects)
 {
-    (void)state;
     static const struct scan_case cases[] = {
         {"{}", ""},
         {"{\"a\":1}", "a=1|"},
@@ -67,12 +62,4 @@ static void test_objects(void **state)
         }
         free(got);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_objects),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,22 +1,18 @@
 /* kubeconfig files, the service account, --kube-master-url, and files that change. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "common/base/buf.h"
 #include "common/base/xalloc.h"
 #include "kube2sky/api/kube_auth_config_internal.h"
 #include "kube2sky/api/kube_auth_internal.h"
 #include "tests/support/certs.h"
+#include "tests/support/unit_test.h"
 
 /* ---- The YAML ---- */
 
@@ -132,9 +128,8 @@ static void print_config(struct buf *out, const struct kube_auth_config *c)
     print_field(out, "password", c->password);
 }
 
-static void test_kubeconfig(void **state)
+UNIT_TEST(test_kubeconfig)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(config_cases); i++) {
         const struct config_case *c = &config_cases[i];
         struct kube_auth_config config = {0};
@@ -189,7 +184,6 @@ static struct certs_ca *authority;
 
 static int make_dir(void **state)
 {
-    (void)state;
     assert_non_null(mkdtemp(dir));
     authority = certs_ca_new(dir, "ca");
     certs_issue(authority, dir, &(struct certs_leaf){.name = "c"});
@@ -201,7 +195,6 @@ static int remove_dir(void **state)
 {
     static const char *const names[] = {"token", "ca.crt", "config",    "c.crt",   "c.key",
                                         "d.crt", "d.key",  "other.crt", "now.crt", "now.key"};
-    (void)state;
     certs_ca_free(authority);
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         char *path = path_of(names[i]);
@@ -254,7 +247,7 @@ static void set_pod(const char *host, const char *port)
         port ? setenv("KUBERNETES_SERVICE_PORT", port, 1) : unsetenv("KUBERNETES_SERVICE_PORT"), 0);
 }
 
-static void test_service_account(void **state)
+UNIT_TEST(test_service_account)
 {
     static const struct {
         const char *host, *port, *want;
@@ -263,7 +256,6 @@ static void test_service_account(void **state)
         {"fd00::1", "6443", "https://[fd00::1]:6443"},
         {"api.example", "443", "https://api.example:443"},
     };
-    (void)state;
     put_file("token", "abc.def\n");
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct kube_auth *auth = NULL;
@@ -289,9 +281,8 @@ static void expect_error(const char *kubecfg_file, const char *url, int code, co
     }
 }
 
-static void test_service_account_errors(void **state)
+UNIT_TEST(test_service_account_errors)
 {
-    (void)state;
     set_pod(NULL, "443");
     expect_error("", "", ERR_USAGE, "KUBERNETES_SERVICE_HOST");
     set_pod("10.0.0.1", NULL);
@@ -315,12 +306,11 @@ static void test_service_account_errors(void **state)
 }
 
 /* Reread when the file changes, at once after a 401; a bad file leaves the last good token. */
-static void test_token_rotation(void **state)
+UNIT_TEST(test_token_rotation)
 {
     struct kube_auth *auth = NULL;
     struct err err = {0};
     struct stat before;
-    (void)state;
     set_pod("10.0.0.1", "443");
     put_file("token", "one");
     assert_int_equal(new_auth("", "", &auth, &err), 0);
@@ -350,12 +340,11 @@ static void test_token_rotation(void **state)
 
 /* A certificate and its key are replaced together: between the writes of the two files the old ones
  * stay. */
-static void test_certificate_rotation(void **state)
+UNIT_TEST(test_certificate_rotation)
 {
     char *config = path_of("config");
     struct kube_auth *auth = NULL;
     struct err err = {0};
-    (void)state;
     copy_file("c.crt", "now.crt");
     copy_file("c.key", "now.key");
     put_file("config", HEAD CONTEXT CLUSTER
@@ -374,7 +363,7 @@ static void test_certificate_rotation(void **state)
 }
 
 /* Error messages can name the source of the rejected credentials. */
-static void test_words(void **state)
+UNIT_TEST(test_words)
 {
     static const struct {
         const char *cluster, *user;
@@ -390,7 +379,6 @@ static void test_words(void **state)
         {"", "", "no credentials, the system's CAs"},
     };
     char *config = path_of("config");
-    (void)state;
     put_file("token", "t");
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         char *text =
@@ -424,7 +412,7 @@ static void test_words(void **state)
     free(config);
 }
 
-static void test_master_url(void **state)
+UNIT_TEST(test_master_url)
 {
     static const struct {
         const char *in;
@@ -440,7 +428,6 @@ static void test_master_url(void **state)
         {"$NOT_SET_ANYWHERE", NULL},
         {"127.0.0.1:8080", NULL},
     };
-    (void)state;
     set_pod("10.0.0.1", "443");
     assert_int_equal(unsetenv("NOT_SET_ANYWHERE"), 0);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -459,12 +446,11 @@ static void test_master_url(void **state)
 }
 
 /* Paths are relative to the kubeconfig; the URL of the flag replaces the file's. */
-static void test_kubeconfig_files(void **state)
+UNIT_TEST(test_kubeconfig_files)
 {
     char *config = path_of("config");
     struct kube_auth *auth = NULL;
     struct err err = {0};
-    (void)state;
     put_file("token", "from-file");
     put_file("config", HEAD CONTEXT
              "clusters: [{name: k, cluster: {server: https://h/, certificate-authority: ca.crt}}]\n"
@@ -486,7 +472,7 @@ static void test_kubeconfig_files(void **state)
     free(config);
 }
 
-static void test_kubeconfig_errors(void **state)
+UNIT_TEST(test_kubeconfig_errors)
 {
     static const struct {
         const char *config;
@@ -517,7 +503,6 @@ static void test_kubeconfig_errors(void **state)
          "tokenFile: "},
     };
     char *config = path_of("config");
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         char *words = xasprintf("kubeconfig %s: %s", config, cases[i].words);
         put_file("config", cases[i].config);
@@ -531,18 +516,4 @@ static void test_kubeconfig_errors(void **state)
     free(config);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kubeconfig),
-        cmocka_unit_test(test_service_account),
-        cmocka_unit_test(test_service_account_errors),
-        cmocka_unit_test(test_token_rotation),
-        cmocka_unit_test(test_certificate_rotation),
-        cmocka_unit_test(test_words),
-        cmocka_unit_test(test_master_url),
-        cmocka_unit_test(test_kubeconfig_files),
-        cmocka_unit_test(test_kubeconfig_errors),
-    };
-    return cmocka_run_group_tests(tests, make_dir, remove_dir);
-}
+UNIT_TESTS_ONCE(make_dir, remove_dir)

@@ -1,15 +1,11 @@
 /* Random objects, as lists and as events: JSON and protobuf give the same result. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "common/base/attributes.h"
 #include "common/base/xalloc.h"
+#include "tests/support/unit_test.h"
 #include "tests/unit/kube2sky/api/both_encodings.h"
 #include "tests/unit/kube2sky/api/print_object.h"
 #include "tests/unit/kube2sky/api/whole_list.h"
@@ -392,10 +388,9 @@ static void check_event(enum kube_kind kind, const char *type, struct both *obje
     free(text);
 }
 
-static void test_random_events(void **state)
+UNIT_TEST(test_random_events)
 {
     static const char *const types[] = {"ADDED", "MODIFIED", "DELETED"};
-    (void)state;
     random_state = 0x9e3779b97f4a7c15;
     for (unsigned i = 0; i < OBJECTS; i++) {
         enum kube_kind kind = (enum kube_kind)(i % KUBE_KIND_COUNT);
@@ -426,7 +421,7 @@ static void expect_text(enum kube_kind kind, struct both *object, const char *wa
 }
 
 /* Only where they are wanted, of pods, and whatever else is wrong with the reference. */
-static void test_names_of_pods(void **state)
+UNIT_TEST(test_names_of_pods)
 {
     static const struct {
         const char *kind;
@@ -439,7 +434,6 @@ static void test_names_of_pods(void **state)
         {"Node", "worker", true, "default/web of= IPv4 10.1.0.1"},
         {"Pod", "", true, "default/web of= IPv4 10.1.0.1"},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct both object, metadata, endpoint, target;
         both_init(&object);
@@ -483,10 +477,9 @@ static struct kube_object *decode_upsert(enum kube_kind kind, struct both *messa
 }
 
 /* Two objects are equal if they print the same, versions and faults aside. */
-static void test_random_equality(void **state)
+UNIT_TEST(test_random_equality)
 {
     unsigned equal = 0, different = 0;
-    (void)state;
     random_state = 0xda942042e4dd58b5;
     for (unsigned i = 0; i < OBJECTS; i++) {
         enum kube_kind kind = (enum kube_kind)(i % KUBE_KIND_COUNT);
@@ -521,9 +514,8 @@ static void test_random_equality(void **state)
     assert_true(equal > OBJECTS / 20 && different > OBJECTS / 20);
 }
 
-static void test_random_lists(void **state)
+UNIT_TEST(test_random_lists)
 {
-    (void)state;
     random_state = 0x2545f4914f6cdd1d;
     for (unsigned round = 0; round < 40; round++) {
         enum kube_kind kind = (enum kube_kind)(round % KUBE_KIND_COUNT);
@@ -556,10 +548,9 @@ static void test_random_lists(void **state)
     }
 }
 
-static void test_bookmarks_and_errors(void **state)
+UNIT_TEST(test_bookmarks_and_errors)
 {
     struct both object, metadata;
-    (void)state;
     both_init(&object);
     both_init(&metadata);
     both_string(&metadata, "resourceVersion", 6, "900");
@@ -605,7 +596,6 @@ static void test_answers_of_a_server(void **state)
     static const char *const kinds[KUBE_KIND_COUNT] = {
         "services", "endpoints", "endpointslices", "pods", "configmaps", "nodes", "namespaces"};
     const char *folder = getenv("KUBE_ANSWERS");
-    (void)state;
     for (size_t i = 0; i < KUBE_KIND_COUNT; i++) {
         struct buf json, proto, from_json, from_proto;
         buf_init(&json, 1 << 24);
@@ -627,12 +617,7 @@ static void test_answers_of_a_server(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_events),        cmocka_unit_test(test_names_of_pods),
-        cmocka_unit_test(test_random_lists),         cmocka_unit_test(test_random_equality),
-        cmocka_unit_test(test_bookmarks_and_errors),
-    };
     const struct CMUnitTest of_a_server[] = {cmocka_unit_test(test_answers_of_a_server)};
     return getenv("KUBE_ANSWERS") ? cmocka_run_group_tests(of_a_server, NULL, NULL)
-                                  : cmocka_run_group_tests(tests, NULL, NULL);
+                                  : unit_tests_run("kube_encodings");
 }

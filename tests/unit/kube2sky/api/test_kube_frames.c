@@ -1,15 +1,11 @@
 /* The frame splitter: the same events, however the bytes are split. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "common/base/attributes.h"
 #include "common/base/xalloc.h"
 #include "kube2sky/api/kube_frames_internal.h"
+#include "tests/support/unit_test.h"
 
 /* Pushes a piece and writes the frames it completes, each followed by '|'. */
 static void feed(struct kube_frames *frames, struct slice piece, struct buf *out)
@@ -42,9 +38,8 @@ static size_t want_len(size_t i)
     return i == 2 ? 8 : strlen(cases[i].want);
 }
 
-static void test_every_cut(void **state)
+UNIT_TEST(test_every_cut)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct slice text = cases[i].text;
         for (size_t a = 0; a <= text.len; a++) {
@@ -67,9 +62,8 @@ static void test_every_cut(void **state)
     }
 }
 
-static void test_byte_by_byte(void **state)
+UNIT_TEST(test_byte_by_byte)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct kube_frames frames;
         struct buf out;
@@ -85,10 +79,9 @@ static void test_byte_by_byte(void **state)
 }
 
 /* A line of exactly the limit passes, one byte more does not, whole or in pieces. */
-static void test_line_limit(void **state)
+UNIT_TEST(test_line_limit)
 {
     char *text = xmalloc(KUBE_FRAME_MAX + 2);
-    (void)state;
     memset(text, 'x', KUBE_FRAME_MAX + 1);
     for (size_t len = KUBE_FRAME_MAX; len <= KUBE_FRAME_MAX + 1; len++) {
         for (size_t cut = 0; cut <= len; cut += len / 2) {
@@ -114,12 +107,11 @@ static void test_line_limit(void **state)
 }
 
 /* A message of exactly the limit passes; one that announces more fails before it arrives. */
-static void test_message_limit(void **state)
+UNIT_TEST(test_message_limit)
 {
     char *text = xcalloc(1, 4 + KUBE_FRAME_MAX);
     struct kube_frames frames;
     struct slice frame;
-    (void)state;
     for (size_t cut = 0; cut <= 4 + KUBE_FRAME_MAX; cut += 2 + KUBE_FRAME_MAX / 2) {
         text[1] = (char)(KUBE_FRAME_MAX >> 16);
         kube_frames_init(&frames, KUBE_PROTOBUF);
@@ -142,15 +134,4 @@ static void test_message_limit(void **state)
         kube_frames_fini(&frames);
     }
     free(text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_cut),
-        cmocka_unit_test(test_byte_by_byte),
-        cmocka_unit_test(test_line_limit),
-        cmocka_unit_test(test_message_limit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,12 @@
 /* JSON of the Kubernetes API -> struct kube_object, lists and watch events. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "kube2sky/api/kube_object.h"
 #include "tests/support/thread_cpu.h"
+#include "tests/support/unit_test.h"
 #include "tests/unit/kube2sky/api/print_object.h"
 #include "tests/unit/kube2sky/api/whole_list.h"
 
@@ -256,9 +252,8 @@ static const struct object_case object_cases[] = {
      "/team-a (none) without 1: dns.kube2sky/visible-to: expected a string, found an array"},
 };
 
-static void test_objects(void **state)
+UNIT_TEST(test_objects)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(object_cases); i++) {
         const struct object_case *c = &object_cases[i];
         struct buf body, got;
@@ -330,9 +325,8 @@ static const struct list_case list_cases[] = {
 };
 
 /* In pieces of any size. */
-static void test_lists(void **state)
+UNIT_TEST(test_lists)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(list_cases); i++) {
         const struct list_case *c = &list_cases[i];
         for (size_t piece = 1; piece <= strlen(c->in) + 1; piece++) {
@@ -356,9 +350,8 @@ static void test_lists(void **state)
     }
 }
 
-static void test_list_refuses_huge_continue(void **state)
+UNIT_TEST(test_list_refuses_huge_continue)
 {
-    (void)state;
     struct buf body;
     struct kube_list_meta meta = {0};
     struct err err = {0};
@@ -444,9 +437,8 @@ static void print_event(struct buf *out, const struct kube_event *event, const s
     }
 }
 
-static void test_events(void **state)
+UNIT_TEST(test_events)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(event_cases); i++) {
         const struct event_case *c = &event_cases[i];
         struct kube_event event = {0};
@@ -466,9 +458,8 @@ static void test_events(void **state)
     }
 }
 
-static void test_status(void **state)
+UNIT_TEST(test_status)
 {
-    (void)state;
     struct kube_status status = {0};
     assert_true(kube_decode_status(
         slice_str("{\"kind\":\"Status\",\"message\":\"no\",\"code\":403}"), &status));
@@ -521,24 +512,10 @@ static double hostnames_us(unsigned count)
 }
 
 /* Eight times as much takes about eight times as long, not sixty-four. */
-static void test_cost_of_hostnames(void **state)
+UNIT_TEST(test_cost_of_hostnames)
 {
     enum { COUNT = 500 };
-    (void)state;
     double some = hostnames_us(COUNT), more = hostnames_us(8 * COUNT);
     print_message("%d addresses and names %.0f us, %d %.0f us\n", COUNT, some, 8 * COUNT, more);
     assert_true(more < 24 * some);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_objects),
-        cmocka_unit_test(test_lists),
-        cmocka_unit_test(test_list_refuses_huge_continue),
-        cmocka_unit_test(test_events),
-        cmocka_unit_test(test_status),
-        cmocka_unit_test(test_cost_of_hostnames),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

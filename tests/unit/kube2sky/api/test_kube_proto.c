@@ -1,15 +1,11 @@
 /* Protobuf of the Kubernetes API that is broken, truncated, or large. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "common/base/attributes.h"
 #include "common/base/proto_scan.h"
 #include "common/base/xalloc.h"
+#include "tests/support/unit_test.h"
 #include "tests/unit/kube2sky/api/both_encodings.h"
 #include "tests/unit/kube2sky/api/print_object.h"
 #include "tests/unit/kube2sky/api/whole_list.h"
@@ -100,10 +96,9 @@ static void check_list(enum kube_kind kind, const struct buf *list, const char *
 /* ---- Tests ---- */
 
 /* A broken object is dropped alone. */
-static void test_broken_between_good_ones(void **state)
+UNIT_TEST(test_broken_between_good_ones)
 {
     struct buf list;
-    (void)state;
     buf_init(&list, 1 << 20);
     put_list_metadata(&list);
     put_item(&list, slice_str("a"), SLICE(""));
@@ -141,10 +136,9 @@ static void test_broken_between_good_ones(void **state)
 }
 
 /* Objects before the cut are delivered, but the list fails. */
-static void test_cut_anywhere(void **state)
+UNIT_TEST(test_cut_anywhere)
 {
     struct buf list, body;
-    (void)state;
     buf_init(&list, 1 << 20);
     buf_init(&body, 1 << 20);
     put_list_metadata(&list);
@@ -186,9 +180,8 @@ static const struct {
     {"field 0", BYTES("k8s\0\x02\x00"), "list: not a protobuf message, or cut short"},
 };
 
-static void test_odd_bodies(void **state)
+UNIT_TEST(test_odd_bodies)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(odd_bodies); i++) {
         struct buf got;
         decode(KUBE_SERVICE, odd_bodies[i].body, 1, &got);
@@ -199,11 +192,10 @@ static void test_odd_bodies(void **state)
     }
 }
 
-static void test_status_body(void **state)
+UNIT_TEST(test_status_body)
 {
     struct kube_status status = {0};
     struct buf body;
-    (void)state;
     buf_init(&body, 1024);
     wire_envelope(&body, "Status", SLICE("\x1a\x03nay\x30\x93\x03"));
     assert_true(kube_decode_status(buf_slice(&body), &status));
@@ -217,10 +209,9 @@ static void test_status_body(void **state)
 }
 
 /* An object that grows to 40 times its encoded size is rejected at the limit, alone. */
-static void test_amplification(void **state)
+UNIT_TEST(test_amplification)
 {
     struct buf list, spec;
-    (void)state;
     buf_init(&spec, 1 << 23);
     buf_init(&list, 1 << 24);
     for (size_t i = 0; i < (1 << 23) / 2 - 100; i++) {
@@ -237,12 +228,11 @@ static void test_amplification(void **state)
 }
 
 /* 5 MB of ignored content, in an annotation, do no harm. */
-static void test_large_object(void **state)
+UNIT_TEST(test_large_object)
 {
     struct both object, metadata;
     struct buf list;
     char *text = xmalloc(5000001);
-    (void)state;
     memset(text, 'x', 5000000);
     text[5000000] = '\0';
     both_init(&object);
@@ -266,13 +256,12 @@ static void test_large_object(void **state)
 }
 
 /* An item longer than any object, of which only the beginning arrives. */
-static void test_endless_item(void **state)
+UNIT_TEST(test_endless_item)
 {
     struct kube_list *list = kube_list_new(KUBE_PROTOBUF, KUBE_POD, on_object, on_bad, NULL);
     char *zeros = xcalloc(1, 1 << 20);
     struct err err = {0};
     int rc = kube_list_push(list, SLICE("k8s\0\x12\xff\xff\xff\x7f\x12\xf0\xff\xff\x7f"), &err);
-    (void)state;
     for (unsigned i = 0; rc == 0 && i < 16; i++) {
         rc = kube_list_push(list, slice_of(zeros, 1 << 20), &err);
     }
@@ -284,7 +273,7 @@ static void test_endless_item(void **state)
 
 /* ---- proto_scan ---- */
 
-static void test_scan(void **state)
+UNIT_TEST(test_scan)
 {
     struct proto_scan scan = proto_scan_of(SLICE("\x08\x96\x01\x12\x03two\x19"
                                                  "12345678\x25"
@@ -295,7 +284,6 @@ static void test_scan(void **state)
         const char *bytes;
     } want[] = {{1, 150, ""}, {2, 0, "two"}, {3, 0, ""}, {4, 0, ""}, {2, 0, ""}};
     struct proto_field field;
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(want); i++) {
         assert_true(proto_scan_next(&scan, &field));
         assert_int_equal(field.number, want[i].number);
@@ -319,7 +307,7 @@ static void test_scan(void **state)
     assert_true(slice_equal(found, slice_str("a")));
 }
 
-static void test_scan_for_numbers(void **state)
+UNIT_TEST(test_scan_for_numbers)
 {
     static const struct {
         struct slice message;
@@ -334,7 +322,6 @@ static void test_scan_for_numbers(void **state)
         {BYTES("\x58\x01\x0a\x02x"), false, 1}, /* cut short */
         {BYTES("\x58"), false, 0},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         uint64_t value = 7;
         assert_int_equal(proto_scan_find_number(cases[i].message, 11, &value),
@@ -344,7 +331,7 @@ static void test_scan_for_numbers(void **state)
 }
 
 /* Of a pod's spec one field counts, and whatever cannot be understood is no answer. */
-static void test_specs_of_pods(void **state)
+UNIT_TEST(test_specs_of_pods)
 {
     static const struct {
         struct slice spec;
@@ -356,7 +343,6 @@ static void test_specs_of_pods(void **state)
         {BYTES("\x5a\x04true"), "default/p garbled: spec: not a protobuf message"},
         {BYTES("\x58\x01\x12\x7f"), "default/p garbled: spec: not a protobuf message"},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct both object, metadata, event;
         struct kube_event got;
@@ -386,21 +372,4 @@ static void test_specs_of_pods(void **state)
         both_fini(&event);
         both_fini(&object);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_broken_between_good_ones),
-        cmocka_unit_test(test_cut_anywhere),
-        cmocka_unit_test(test_odd_bodies),
-        cmocka_unit_test(test_status_body),
-        cmocka_unit_test(test_amplification),
-        cmocka_unit_test(test_large_object),
-        cmocka_unit_test(test_endless_item),
-        cmocka_unit_test(test_scan),
-        cmocka_unit_test(test_scan_for_numbers),
-        cmocka_unit_test(test_specs_of_pods),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

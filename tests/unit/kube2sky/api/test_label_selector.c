@@ -1,21 +1,17 @@
 /* label_selector: what the API accepts, and what it would reject. */
 #include "kube2sky/api/label_selector.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/base/attributes.h"
+#include "tests/support/unit_test.h"
 
 #define TEN      "abcdefghij"
 #define SIXTY    TEN TEN TEN TEN TEN TEN
 #define LABELS63 SIXTY "abc"
 
-static void test_selectors(void **state)
+UNIT_TEST(test_selectors)
 {
     static const struct {
         const char *in;
@@ -72,7 +68,6 @@ static void test_selectors(void **state)
         {"a./c", "expected a label's name at byte 1"},
         {"caf\xc3\xa9", "expected `,` or the end at byte 4"},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct err err = {0};
         int rc = label_selector_check(slice_str(cases[i].in), &err);
@@ -81,10 +76,4 @@ static void test_selectors(void **state)
             fail_msg("`%s`: got %d %s", cases[i].in, rc, err.msg);
         }
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {cmocka_unit_test(test_selectors)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,11 +4,11 @@
 
 #include "common/base/backoff.h"
 #include "kube2sky/api/watcher_internal.h"
+#include "tests/support/unit_test.h"
 
 /* The watch begins at the first page's version. */
-static void test_two_pages_then_events(void **state)
+UNIT_TEST(test_two_pages_then_events)
 {
-    (void)state;
     const struct http_step steps[] = {
         list_step(LIST, "10", "t/1+", OBJECT("a", "1") "," OBJECT("b", "2")),
         list_step(PAGE("t%2F1%2B"), "11", "", OBJECT("c", "3")),
@@ -25,11 +25,10 @@ static void test_two_pages_then_events(void **state)
 
 /* A watch that ended is resumed at the last event's or bookmark's version, over a new connection:
  * it may reach another server. */
-static void test_resume(void **state)
+UNIT_TEST(test_resume)
 {
     struct fixture f = {
         .want = "begin services\nend services\nstate ok\nupsert d/a\nupsert d/b\nupsert d/c\n"};
-    (void)state;
     const struct http_step steps[] = {
         list_step(LIST, "10", "", ""),
         watch_step(WATCH("10"), HTTP_STREAM_ENDS, LINES(EVENT("ADDED", OBJECT("a", "12")))),
@@ -41,9 +40,8 @@ static void test_resume(void **state)
     assert_int_equal(f.connections, ARRAY_LEN(steps));
 }
 
-static void test_continue_expired(void **state)
+UNIT_TEST(test_continue_expired)
 {
-    (void)state;
     const struct http_step steps[] = {
         list_step(LIST, "10", "t1", OBJECT("a", "1")),
         error_step(PAGE("t1"), "410 Gone",
@@ -56,9 +54,8 @@ static void test_continue_expired(void **state)
 }
 
 /* History gone: as an event, and as a status. Neither is reported. */
-static void test_watch_gone(void **state)
+UNIT_TEST(test_watch_gone)
 {
-    (void)state;
     const struct http_step steps[] = {
         list_step(LIST, "10", "", ""),
         watch_step(WATCH("10"), HTTP_STREAM_GOES_ON,
@@ -77,9 +74,8 @@ static void test_watch_gone(void **state)
 
 /* A server whose history is always gone is not asked as fast as it answers: the first relist is
  * immediate, the second waits. */
-static void test_watch_gone_again_and_again(void **state)
+UNIT_TEST(test_watch_gone_again_and_again)
 {
-    (void)state;
     static const struct reflector_timing slow = {.silent_ms = 60000,
                                                  .renew_ms = 60000,
                                                  .open_ms = 60000,
@@ -117,9 +113,8 @@ static void run_growing(const struct http_step *steps, size_t count, const char 
 }
 
 /* One event before each failure is no reason to list again at once. */
-static void test_relists_slow_down(void **state)
+UNIT_TEST(test_relists_slow_down)
 {
-    (void)state;
 #define ONE_EVENT_THEN_GONE(at, next)                                                \
     list_step(LIST, at, "", ""), watch_step(WATCH(at), HTTP_STREAM_GOES_ON,          \
                                             LINES(EVENT("ADDED", OBJECT("a", next)), \
@@ -138,9 +133,8 @@ static void test_relists_slow_down(void **state)
 }
 
 /* The same for a watch that is resumed, whether it is cut or ends properly. */
-static void test_resumed_watches_slow_down(void **state)
+UNIT_TEST(test_resumed_watches_slow_down)
 {
-    (void)state;
     for (int is_cut = 0; is_cut < 2; is_cut++) {
         enum http_stream end = is_cut ? HTTP_STREAM_GOES_ON : HTTP_STREAM_ENDS;
         struct http_step steps[] = {
@@ -166,7 +160,6 @@ static void test_resumed_watches_slow_down(void **state)
 
 static void on_unused(void *data)
 {
-    (void)data;
     fail_msg("the list was opened");
 }
 
@@ -176,7 +169,7 @@ static void on_refused(void *data, struct kube_list_meta *meta, const struct kub
     *(struct kube_failure *)data = *failure;
 }
 
-static void test_retry_after(void **state)
+UNIT_TEST(test_retry_after)
 {
     static const struct kube_list_callbacks callbacks = {.on_open = on_unused,
                                                          .on_end = on_refused};
@@ -194,7 +187,6 @@ static void test_retry_after(void **state)
         {"429 Too Many Requests", 0},
         {"500 Internal Server Error\r\nRetry-After: 7", 0},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         const struct http_step step = error_step(LIST, cases[i].status, "");
         struct ev_loop *loop = ev_loop_new(0);
@@ -222,9 +214,8 @@ static void test_retry_after(void **state)
 }
 
 /* A list and a watch wait as long as they are told. */
-static void test_retry_after_is_waited_for(void **state)
+UNIT_TEST(test_retry_after_is_waited_for)
 {
-    (void)state;
     const struct http_step steps[] = {
         error_step(LIST, "503 Service Unavailable\r\nRetry-After: 1", "later"),
         list_step(LIST, "10", "", ""),
@@ -239,9 +230,8 @@ static void test_retry_after_is_waited_for(void **state)
     assert_true(clock_monotonic_ms() - start_ms >= 1990);
 }
 
-static void test_other_error_event(void **state)
+UNIT_TEST(test_other_error_event)
 {
-    (void)state;
     const struct http_step steps[] = {
         list_step(LIST, "10", "", ""),
         watch_step(WATCH("10"), HTTP_STREAM_GOES_ON,
@@ -256,10 +246,9 @@ static void test_other_error_event(void **state)
 }
 
 /* The partial line is dropped, and the event arrives again. */
-static void test_cut_in_a_line(void **state)
+UNIT_TEST(test_cut_in_a_line)
 {
     static const char line[] = EVENT("ADDED", OBJECT("b", "12"));
-    (void)state;
     for (size_t cut = 0; cut < strlen(line); cut += 7) {
         char *half = xstrndup(line, cut);
         struct http_step steps[] = {
@@ -279,9 +268,8 @@ static void test_cut_in_a_line(void **state)
 }
 
 /* However the network splits the bytes. */
-static void test_in_pieces(void **state)
+UNIT_TEST(test_in_pieces)
 {
-    (void)state;
     for (size_t piece = 1; piece < 40; piece += 13) {
         struct http_step steps[] = {
             list_step(LIST, "10", "", OBJECT("a", "1")),
@@ -296,9 +284,8 @@ static void test_in_pieces(void **state)
 }
 
 /* A broken object affects no other, and the watch continues after it. */
-static void test_broken_objects(void **state)
+UNIT_TEST(test_broken_objects)
 {
-    (void)state;
     const struct http_step steps[] = {
         list_step(LIST, "10", "", OBJECT("a", "1") "," BROKEN("b", "2") "," OBJECT("c", "3")),
         watch_step(WATCH("10"), HTTP_STREAM_ENDS,
@@ -312,9 +299,8 @@ static void test_broken_objects(void **state)
 }
 
 /* A line that is not an event: what was missed is unknown. */
-static void test_unreadable_line(void **state)
+UNIT_TEST(test_unreadable_line)
 {
-    (void)state;
     const struct http_step steps[] = {
         list_step(LIST, "10", "", ""),
         watch_step(WATCH("10"), HTTP_STREAM_GOES_ON, LINES("oops\n")),
@@ -327,10 +313,9 @@ static void test_unreadable_line(void **state)
         "begin services\nend services\nstate ok\n");
 }
 
-static void test_line_too_long(void **state)
+UNIT_TEST(test_line_too_long)
 {
     char *line = xmalloc(KUBE_FRAME_MAX + 2);
-    (void)state;
     memset(line, 'x', KUBE_FRAME_MAX + 1);
     line[KUBE_FRAME_MAX + 1] = '\0';
     const struct http_step steps[] = {
@@ -349,9 +334,8 @@ static void test_line_too_long(void **state)
 /* Reports contain the server's message; the same one is not reported twice, unless the server
  * refuses.
  */
-static void test_refusals(void **state)
+UNIT_TEST(test_refusals)
 {
-    (void)state;
     const struct http_step steps[] = {
         error_step(LIST, "403 Forbidden", STATUS("403", "services is forbidden")),
         error_step(LIST, "403 Forbidden", STATUS("403", "services is forbidden")),
@@ -379,14 +363,13 @@ static void test_refusals(void **state)
 /* A watch that goes on asks for the server's version; one in the past is told, and everything
  * listed.
  */
-static void test_store_goes_back(void **state)
+UNIT_TEST(test_store_goes_back)
 {
     struct fixture f = {.want = "begin services\nupsert d/a\nend services\nstate ok\n"
                                 "went back: watch of services: the server's version 899 is before "
                                 "900, which was seen\n"
                                 "begin services\nend services\n",
                         .config.went_back = on_went_back};
-    (void)state;
     const struct http_step steps[] = {
         list_step(LIST, "10", "", OBJECT("a", "9")),
         watch_step(WATCH("10"), HTTP_STREAM_ENDS, LINES(BOOKMARK("900"))),
@@ -401,13 +384,12 @@ static void test_store_goes_back(void **state)
 }
 
 /* A version that is as new is not. What fails is asked again, what is refused is not. */
-static void test_store_goes_on(void **state)
+UNIT_TEST(test_store_goes_on)
 {
     const char *const ask =
         "GET /api/v1/namespaces/default/services?limit=1&fieldSelector=metadata.name%3Dkubernetes ";
     struct fixture f = {.want = "begin services\nend services\nstate ok\n",
                         .config.went_back = on_went_back};
-    (void)state;
     const struct http_step steps[] = {
         list_step(LIST, "10", "", ""),
         watch_step(WATCH("10"), HTTP_STREAM_ENDS, LINES(BOOKMARK("900"))),
@@ -419,12 +401,11 @@ static void test_store_goes_on(void **state)
 }
 
 /* Everything is listed again, however well it goes. */
-static void test_listed_again_in_time(void **state)
+UNIT_TEST(test_listed_again_in_time)
 {
     struct reflector_timing timing = quick;
     struct fixture f = {.want = "begin services\nend services\nstate ok\n"
                                 "begin services\nupsert d/missed\nend services\n"};
-    (void)state;
     timing.relist_ms = 1000;
     const struct http_step steps[] = {
         list_step(LIST, "10", "", ""),
@@ -437,12 +418,11 @@ static void test_listed_again_in_time(void **state)
 
 /* Over HTTP/1.1 nobody can be asked whether the server is still there: a silent watch is asked
  * again from the same version, which is no failure. */
-static void test_silence_renews_a_watch(void **state)
+UNIT_TEST(test_silence_renews_a_watch)
 {
     const struct reflector_timing timing = {
         .silent_ms = 1, .renew_ms = 1000, .open_ms = 60000, .retry_first_ms = 1, .retry_max_ms = 4};
     struct fixture f = {.want = "begin services\nend services\nstate ok\n"};
-    (void)state;
     const struct http_step steps[] = {
         list_step(LIST, "10", "", ""),
         held_watch(WATCH("10")),
@@ -453,7 +433,7 @@ static void test_silence_renews_a_watch(void **state)
 }
 
 /* A server that hangs accepts connections: its kernel does. */
-static void test_no_reply_to_a_watch(void **state)
+UNIT_TEST(test_no_reply_to_a_watch)
 {
     const struct reflector_timing timing = {.silent_ms = 60000,
                                             .renew_ms = 60000,
@@ -463,7 +443,6 @@ static void test_no_reply_to_a_watch(void **state)
     struct fixture f = {.want = "begin services\nend services\n"
                                 "state watch of services: no reply from the server\n"
                                 "state ok\n"};
-    (void)state;
     const struct http_step steps[] = {
         list_step(LIST, "10", "", ""),
         {.request = WATCH("10")},
@@ -473,7 +452,7 @@ static void test_no_reply_to_a_watch(void **state)
 }
 
 /* A 401 makes it reread the token file. */
-static void test_token_renewed(void **state)
+UNIT_TEST(test_token_renewed)
 {
     char path[] = "/tmp/test_reflector.XXXXXX";
     int fd = mkstemp(path);
@@ -481,7 +460,6 @@ static void test_token_renewed(void **state)
                            "token in %s\nbegin services\nend services\nstate ok\n",
                            path);
     struct fixture f = {.want = want, .token_path = path};
-    (void)state;
     assert_true(fd >= 0);
     assert_int_equal(close(fd), 0);
     put_token(path, "old");
@@ -500,9 +478,8 @@ static void test_token_renewed(void **state)
 
 /* What is refused waits longer than what fails otherwise, and grows to it through the same waits: a
  * server that has started may refuse for a moment. */
-static void test_waits_of_the_refused(void **state)
+UNIT_TEST(test_waits_of_the_refused)
 {
-    (void)state;
     static const uint32_t upto_ms[] = {100,  200,   400,   800,   1600,  3200,
                                        6400, 12800, 25600, 51200, 60000, 60000};
     const struct reflector_timing timing = {
@@ -519,7 +496,6 @@ static void test_waits_of_the_refused(void **state)
 static void ask_again(struct ev_loop *loop, ev_timer *w, int revents)
 {
     struct fixture *f = w->data;
-    (void)revents;
     if (strstr(buf_cstr(&f->log), "403")) {
         ev_timer_stop(loop, w);
         reflector_retry(f->reflector);
@@ -527,9 +503,8 @@ static void ask_again(struct ev_loop *loop, ev_timer *w, int revents)
 }
 
 /* A list, or a watch, that is refused would wait for longer than the test runs. */
-static void test_what_is_refused_is_asked_at_once(void **state)
+UNIT_TEST(test_what_is_refused_is_asked_at_once)
 {
-    (void)state;
     static const struct reflector_timing timing = {.silent_ms = 60000,
                                                    .renew_ms = 60000,
                                                    .open_ms = 60000,
@@ -566,35 +541,4 @@ static void test_what_is_refused_is_asked_at_once(void **state)
         assert_string_equal(buf_cstr(&f.log), f.want);
         finish(&f);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_waits_of_the_refused),
-        cmocka_unit_test(test_what_is_refused_is_asked_at_once),
-        cmocka_unit_test(test_two_pages_then_events),
-        cmocka_unit_test(test_resume),
-        cmocka_unit_test(test_continue_expired),
-        cmocka_unit_test(test_watch_gone),
-        cmocka_unit_test(test_watch_gone_again_and_again),
-        cmocka_unit_test(test_relists_slow_down),
-        cmocka_unit_test(test_resumed_watches_slow_down),
-        cmocka_unit_test(test_retry_after),
-        cmocka_unit_test(test_retry_after_is_waited_for),
-        cmocka_unit_test(test_other_error_event),
-        cmocka_unit_test(test_cut_in_a_line),
-        cmocka_unit_test(test_in_pieces),
-        cmocka_unit_test(test_broken_objects),
-        cmocka_unit_test(test_unreadable_line),
-        cmocka_unit_test(test_line_too_long),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_store_goes_back),
-        cmocka_unit_test(test_store_goes_on),
-        cmocka_unit_test(test_listed_again_in_time),
-        cmocka_unit_test(test_silence_renews_a_watch),
-        cmocka_unit_test(test_no_reply_to_a_watch),
-        cmocka_unit_test(test_token_renewed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* The reflector: namespaces, label selectors, sources of endpoints, and histories that are gone or
  * go backwards. */
+#include "tests/support/unit_test.h"
 #include "tests/unit/kube2sky/api/reflector_bed.h"
 
 #define WATCH_OF(path, v) \
@@ -27,9 +28,8 @@ static const struct reflector_config of_two = {
 #define WATCH_B(v) WATCH_OF("/api/v1/namespaces/b/services", v)
 
 /* A list in two parts, then two watches, each from its part's version. */
-static void test_namespaces(void **state)
+UNIT_TEST(test_namespaces)
 {
-    (void)state;
     const struct http_step steps[] = {
         list_step(LIST_A, "10", "", OBJECT("x", "1")),
         list_step(LIST_B " ", "11", "t", OBJECT("y", "2")),
@@ -52,9 +52,8 @@ static void test_namespaces(void **state)
 }
 
 /* A watch that merely ends is resumed alone; a lost one restarts the others, too. */
-static void test_lost_namespace(void **state)
+UNIT_TEST(test_lost_namespace)
 {
-    (void)state;
     const struct http_step steps[] = {
         list_step(LIST_A, "10", "", ""),
         list_step(LIST_B " ", "10", "", ""),
@@ -82,9 +81,8 @@ static void test_lost_namespace(void **state)
 }
 
 /* A refusal in one namespace keeps the list incomplete. */
-static void test_forbidden_namespace(void **state)
+UNIT_TEST(test_forbidden_namespace)
 {
-    (void)state;
     const struct http_step steps[] = {
         list_step(LIST_A, "10", "", OBJECT("x", "1")),
         error_step(LIST_B " ", "403 Forbidden", STATUS("403", "no")),
@@ -96,9 +94,8 @@ static void test_forbidden_namespace(void **state)
            "begin services\nupsert d/x\n");
 }
 
-static void test_label_selector(void **state)
+UNIT_TEST(test_label_selector)
 {
-    (void)state;
     const struct http_step steps[] = {
         list_step("GET /api/v1/services?limit=500&labelSelector=dns%3Dyes%2Ctier%20in%20%28a%29 ",
                   "10", "t", ""),
@@ -119,9 +116,8 @@ static const struct reflector_config of_auto = {.kind = KUBE_ENDPOINTS,
 static const struct reflector_config of_slices = {.kind = KUBE_ENDPOINTS,
                                                   .endpoints_mode = ENDPOINTS_SLICES};
 
-static void test_slices_where_served(void **state)
+UNIT_TEST(test_slices_where_served)
 {
-    (void)state;
     const struct http_step steps[] = {
         list_step("GET " SLICES "?limit=500 ", "10", "",
                   "{\"metadata\":{\"namespace\":\"d\",\"name\":\"a\"},\"endpoints\":[]}"),
@@ -156,9 +152,8 @@ static void run_timed(const struct http_step *steps, size_t count,
 
 /* Not served from the start: not an error, and settled at once. Slices are tried before the next
  * list; that they are forbidden then unsettles nothing. */
-static void test_endpoints_instead(void **state)
+UNIT_TEST(test_endpoints_instead)
 {
-    (void)state;
     const struct http_step steps[] = {
         absent(LIST_SLICES),
         list_step(LIST_ENDPOINTS, "10", "", OBJECT("a", "1")),
@@ -181,9 +176,8 @@ static void test_endpoints_instead(void **state)
 
 /* Forbidden at first, as by a server whose RBAC is cold: they are tried as soon as the Endpoints
  * are watched. Permitted then, they are as good as at first. */
-static void test_slices_forbidden_for_a_moment(void **state)
+UNIT_TEST(test_slices_forbidden_for_a_moment)
 {
-    (void)state;
     const struct http_step without[] = {
         forbidden(LIST_SLICES),
         list_step(LIST_ENDPOINTS, "10", "", ""),
@@ -208,9 +202,8 @@ static void test_slices_forbidden_for_a_moment(void **state)
 
 /* A trial before a list that finds none settles it, too. A server that lists them has them,
  * whatever becomes of the watch. */
-static void test_slices_turn_out_absent(void **state)
+UNIT_TEST(test_slices_turn_out_absent)
 {
-    (void)state;
     const struct http_step steps[] = {
         forbidden(LIST_SLICES),
         list_step(LIST_ENDPOINTS, "10", "", ""),
@@ -235,10 +228,9 @@ static void test_slices_turn_out_absent(void **state)
 /* While Endpoints are followed, slices are tried again and again, which disturbs nothing; a refusal
  * settles that Endpoints have to do, an outage does not. A role that permits only lists of slices
  * is a refusal. */
-static void test_slices_are_tried_meanwhile(void **state)
+UNIT_TEST(test_slices_are_tried_meanwhile)
 {
     struct reflector_timing often = quick;
-    (void)state;
     often.trial_ms = 1;
     const struct http_step steps[] = {
         forbidden(LIST_SLICES),
@@ -262,9 +254,8 @@ static void test_slices_are_tried_meanwhile(void **state)
 
 /* Both are forbidden: what lacks is the permission for slices. Where the server has none, it is
  * that for Endpoints. */
-static void test_both_are_forbidden(void **state)
+UNIT_TEST(test_both_are_forbidden)
 {
-    (void)state;
     const struct http_step slices[] = {
         forbidden(LIST_SLICES),
         forbidden(LIST_ENDPOINTS),
@@ -290,9 +281,8 @@ static void test_both_are_forbidden(void **state)
 
 /* Once slices were listed, a refusal of the watch, of the list, or of both in turn is an outage. It
  * does not matter that the list alone is permitted in between. */
-static void test_refused_slices_are_an_outage(void **state)
+UNIT_TEST(test_refused_slices_are_an_outage)
 {
-    (void)state;
     const struct http_step steps[] = {
         list_step(LIST_SLICES, "10", "", ""),
         watch_step(WATCH_OF(SLICES, "10"), HTTP_STREAM_ENDS, LINES(BOOKMARK("12"))),
@@ -318,10 +308,9 @@ static void test_refused_slices_are_an_outage(void **state)
 
 /* A server that has just started refuses for a moment what it has listed: the watch goes on from
  * its version, and nothing is listed again. */
-static void test_watch_refused_for_a_moment(void **state)
+UNIT_TEST(test_watch_refused_for_a_moment)
 {
     struct reflector_timing patient = quick;
-    (void)state;
     patient.cold_ms = 60000;
     const struct http_step steps[] = {
         list_step(LIST_SLICES, "10", "", ""),
@@ -364,18 +353,16 @@ static void refuse_for_long(struct http_step last, const char *want_end)
     free(want);
 }
 
-static void test_slices_refused_for_long(void **state)
+UNIT_TEST(test_slices_refused_for_long)
 {
-    (void)state;
     refuse_for_long(forbidden(LIST_SLICES), "unsettled");
     refuse_for_long(absent(LIST_SLICES), "settled");
 }
 
 /* A watch that is accepted ends a row of refusals, a list alone does not. */
-static void test_what_ends_a_row_of_refusals(void **state)
+UNIT_TEST(test_what_ends_a_row_of_refusals)
 {
     struct reflector_timing hasty = quick;
-    (void)state;
     hasty.refused_ms = 1;
     hasty.refused_max_ms = 4;
     hasty.retry_first_ms = hasty.retry_max_ms = 10;
@@ -400,9 +387,8 @@ static void test_what_ends_a_row_of_refusals(void **state)
 }
 
 /* Unavailability is no reason to fall back to another resource. */
-static void test_auto_waits_for_slices(void **state)
+UNIT_TEST(test_auto_waits_for_slices)
 {
-    (void)state;
     const struct http_step steps[] = {
         error_step("GET " SLICES "?limit=500 ", "503 Service Unavailable", "later"),
         list_step("GET " SLICES "?limit=500 ", "10", "", ""),
@@ -413,9 +399,8 @@ static void test_auto_waits_for_slices(void **state)
            "begin endpointslices\nend endpointslices\nstate ok\n");
 }
 
-static void test_slices_of_v1beta1(void **state)
+UNIT_TEST(test_slices_of_v1beta1)
 {
-    (void)state;
     const struct http_step steps[] = {
         absent(LIST_SLICES),
         list_step("GET " BETA_SLICES "?limit=500 ", "10", "", ""),
@@ -426,9 +411,8 @@ static void test_slices_of_v1beta1(void **state)
 }
 
 /* An upgraded server has the same slices in v1. */
-static void test_another_version_of_slices(void **state)
+UNIT_TEST(test_another_version_of_slices)
 {
-    (void)state;
     const struct http_step steps[] = {
         absent(LIST_SLICES),
         list_step("GET " BETA_SLICES "?limit=500 ", "10", "", ""),
@@ -443,9 +427,8 @@ static void test_another_version_of_slices(void **state)
 }
 
 /* With =slices, it is an error if slices are forbidden or not served in any version. */
-static void test_only_slices(void **state)
+UNIT_TEST(test_only_slices)
 {
-    (void)state;
     const struct http_step steps[] = {
         forbidden(LIST_SLICES),
         absent(LIST_SLICES),
@@ -462,9 +445,8 @@ static void test_only_slices(void **state)
 /* ---- Histories ---- */
 
 /* A list that takes longer than the server keeps its revision, twice: retried without pages. */
-static void test_continue_expires_again(void **state)
+UNIT_TEST(test_continue_expires_again)
 {
-    (void)state;
     const struct http_step steps[] = {
         list_step(LIST, "10", "t1", OBJECT("a", "1")),
         error_step(PAGE("t1"), "410 Gone", STATUS("410", "expired")),
@@ -482,9 +464,8 @@ static void test_continue_expires_again(void **state)
 }
 
 /* A repeated event is passed on again; an older one is dropped and triggers a new list. */
-static void test_versions_go_back(void **state)
+UNIT_TEST(test_versions_go_back)
 {
-    (void)state;
     const struct http_step steps[] = {
         list_step(LIST, "8", "", OBJECT("a", "1")),
         watch_step(WATCH("8"), HTTP_STREAM_GOES_ON,
@@ -500,9 +481,8 @@ static void test_versions_go_back(void **state)
 }
 
 /* Versions that are not numbers can only be compared for equality. */
-static void test_opaque_versions(void **state)
+UNIT_TEST(test_opaque_versions)
 {
-    (void)state;
     const struct http_step steps[] = {
         list_step(LIST, "z", "", ""),
         watch_step(WATCH("z"), HTTP_STREAM_GOES_ON,
@@ -530,9 +510,8 @@ static void run_events(const struct reflector_config *config, const struct http_
 }
 
 /* Each object once, what changes meanwhile, and the watch from the bookmark's version. */
-static void test_list_as_events(void **state)
+UNIT_TEST(test_list_as_events)
 {
-    (void)state;
     const struct http_step steps[] = {
         watch_step(EVENTS, HTTP_STREAM_GOES_ON,
                    LINES(EVENT("ADDED", OBJECT("a", "3")), EVENT("ADDED", OBJECT("b", "2")),
@@ -545,9 +524,8 @@ static void test_list_as_events(void **state)
 }
 
 /* Namespaces in turn, as parts of one list. */
-static void test_namespaces_as_events(void **state)
+UNIT_TEST(test_namespaces_as_events)
 {
-    (void)state;
     const struct http_step steps[] = {
         watch_step(EVENTS_OF("/api/v1/namespaces/a/services"), HTTP_STREAM_GOES_ON,
                    LINES(EVENT("ADDED", OBJECT("x", "3")), INITIAL_END("11"))),
@@ -561,9 +539,8 @@ static void test_namespaces_as_events(void **state)
 }
 
 /* A server that does not know it is asked for pages, also the next time. */
-static void test_no_list_as_events(void **state)
+UNIT_TEST(test_no_list_as_events)
 {
-    (void)state;
     const struct http_step steps[] = {
         error_step(EVENTS, "422 Unprocessable Entity", STATUS("422", "sendInitialEvents")),
         list_step(LIST, "10", "t", OBJECT("a", "1")),
@@ -578,9 +555,8 @@ static void test_no_list_as_events(void **state)
 }
 
 /* So is one that ignores the wish, from the beginning. */
-static void test_events_without_an_end(void **state)
+UNIT_TEST(test_events_without_an_end)
 {
-    (void)state;
     const struct http_step steps[] = {
         watch_step(EVENTS, HTTP_STREAM_GOES_ON,
                    LINES(EVENT("ADDED", OBJECT("a", "3")), BOOKMARK("9"))),
@@ -592,9 +568,8 @@ static void test_events_without_an_end(void **state)
 }
 
 /* Or that sends everything and the end, without a bookmark. */
-static void test_events_that_end(void **state)
+UNIT_TEST(test_events_that_end)
 {
-    (void)state;
     const struct http_step steps[] = {
         watch_step(EVENTS, HTTP_STREAM_ENDS, LINES(EVENT("ADDED", OBJECT("a", "3")))),
         list_step(LIST, "10", "", OBJECT("b", "10")),
@@ -605,9 +580,8 @@ static void test_events_that_end(void **state)
 }
 
 /* Who may list and not watch gets pages; what fails is asked again. */
-static void test_list_as_events_fails(void **state)
+UNIT_TEST(test_list_as_events_fails)
 {
-    (void)state;
     const struct http_step steps[] = {
         error_step(EVENTS, "403 Forbidden", STATUS("403", "no watch")),
         error_step(LIST, "403 Forbidden", STATUS("403", "no list")),
@@ -620,38 +594,4 @@ static void test_list_as_events_fails(void **state)
                "state GET /api/v1/services: 403 Forbidden: no list\n"
                "state GET /api/v1/services: 503 Service Unavailable: later\n"
                "begin services\nbegin services\nend services\nstate ok\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_namespaces),
-        cmocka_unit_test(test_lost_namespace),
-        cmocka_unit_test(test_forbidden_namespace),
-        cmocka_unit_test(test_label_selector),
-        cmocka_unit_test(test_slices_where_served),
-        cmocka_unit_test(test_endpoints_instead),
-        cmocka_unit_test(test_slices_forbidden_for_a_moment),
-        cmocka_unit_test(test_slices_turn_out_absent),
-        cmocka_unit_test(test_slices_are_tried_meanwhile),
-        cmocka_unit_test(test_both_are_forbidden),
-        cmocka_unit_test(test_refused_slices_are_an_outage),
-        cmocka_unit_test(test_watch_refused_for_a_moment),
-        cmocka_unit_test(test_slices_refused_for_long),
-        cmocka_unit_test(test_what_ends_a_row_of_refusals),
-        cmocka_unit_test(test_auto_waits_for_slices),
-        cmocka_unit_test(test_slices_of_v1beta1),
-        cmocka_unit_test(test_another_version_of_slices),
-        cmocka_unit_test(test_only_slices),
-        cmocka_unit_test(test_continue_expires_again),
-        cmocka_unit_test(test_versions_go_back),
-        cmocka_unit_test(test_opaque_versions),
-        cmocka_unit_test(test_list_as_events),
-        cmocka_unit_test(test_namespaces_as_events),
-        cmocka_unit_test(test_no_list_as_events),
-        cmocka_unit_test(test_events_without_an_end),
-        cmocka_unit_test(test_events_that_end),
-        cmocka_unit_test(test_list_as_events_fails),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 
 #include "common/base/attributes.h"
 #include "kube2sky/naming/client_keys.h"
+#include "tests/support/unit_test.h"
 
 #define NODES   "/kube2sky/cluster.local/node-address/"
 #define VISIBLE "/kube2sky/cluster.local/visible/"
@@ -115,7 +116,7 @@ static void assert_change(struct client_keys *keys, enum client_keys_part part, 
 
 /* ---- Cases ---- */
 
-static void test_pods_share_a_key(void **state UNUSED)
+UNIT_TEST(test_pods_share_a_key)
 {
     struct client_keys *keys = keys_of(false);
     put_pod(keys, "web", "a", false, "Running", "10.2.0.1", NULL);
@@ -137,7 +138,7 @@ static void test_pods_share_a_key(void **state UNUSED)
     client_keys_free(keys);
 }
 
-static void test_a_pod_changes(void **state UNUSED)
+UNIT_TEST(test_a_pod_changes)
 {
     struct client_keys *keys = keys_of(false);
     put_pod(keys, "a", "p", true, "Pending", NULL, NULL);
@@ -166,7 +167,7 @@ static void test_a_pod_changes(void **state UNUSED)
 }
 
 /* "a" with "bc" is not "ab" with "c". */
-static void test_names_of_pods_do_not_run_together(void **state UNUSED)
+UNIT_TEST(test_names_of_pods_do_not_run_together)
 {
     struct client_keys *keys = keys_of(false);
     put_host_pod(keys, "a", "bc", "10.1.0.1");
@@ -177,7 +178,7 @@ static void test_names_of_pods_do_not_run_together(void **state UNUSED)
     client_keys_free(keys);
 }
 
-static void test_namespaces(void **state UNUSED)
+UNIT_TEST(test_namespaces)
 {
     struct client_keys *keys = keys_of(false);
     static const char odd[] = "team-b,\n\x01\x7f\xff\"\\,*";
@@ -204,7 +205,7 @@ static void test_namespaces(void **state UNUSED)
 }
 
 /* What is no namespace's name, or longer than readers take, has no key. */
-static void test_impossible_namespaces(void **state UNUSED)
+UNIT_TEST(test_impossible_namespaces)
 {
     static const char *const names[] = {"", "a/b", "../leader", "a.b", "a\nb", "-a", "a-"};
     struct client_keys *keys = keys_of(false);
@@ -229,7 +230,7 @@ static void test_impossible_namespaces(void **state UNUSED)
 }
 
 /* The longest lists have no key while all together are too long, in whatever order they came. */
-static void test_long_lists_take_nothing_from_short_ones(void **state UNUSED)
+UNIT_TEST(test_long_lists_take_nothing_from_short_ones)
 {
     enum { FULL = CLIENT_KEYS_TEXTS_MAX / CLIENT_KEYS_TEXT_MAX };
     struct client_keys *keys = keys_of(false);
@@ -274,7 +275,7 @@ static void assert_deletes(const struct client_keys *keys, bool nodes, bool visi
 }
 
 /* Before any list, too: what etcd has may go. */
-static void test_lists_that_can_no_longer_be_known(void **state UNUSED)
+UNIT_TEST(test_lists_that_can_no_longer_be_known)
 {
     struct client_keys *keys = keys_of(false);
     client_keys_lose(keys, KUBE_NAMESPACE, true);
@@ -296,7 +297,7 @@ static void test_lists_that_can_no_longer_be_known(void **state UNUSED)
 }
 
 /* Beside those of nodes. No pod can say so. */
-static void test_pods_that_can_no_longer_be_known(void **state UNUSED)
+UNIT_TEST(test_pods_that_can_no_longer_be_known)
 {
     struct client_keys *keys = keys_of(false);
     client_keys_lose(keys, KUBE_POD, true);
@@ -319,7 +320,7 @@ static void test_pods_that_can_no_longer_be_known(void **state UNUSED)
     client_keys_free(keys);
 }
 
-static void test_lists(void **state UNUSED)
+UNIT_TEST(test_lists)
 {
     struct client_keys *keys = keys_of(false);
     assert_deletes(keys, false, false);
@@ -348,7 +349,7 @@ static void test_lists(void **state UNUSED)
 }
 
 /* An API server that has lost everything lists nothing: not believed until there is something. */
-static void test_empty_lists(void **state UNUSED)
+UNIT_TEST(test_empty_lists)
 {
     struct client_keys *keys = keys_of(false);
     put_host_pod(keys, "a", "p", "10.1.0.1");
@@ -373,7 +374,7 @@ static void test_empty_lists(void **state UNUSED)
 }
 
 /* Of a part that is not wanted, all keys are to go. */
-static void test_unwanted_parts(void **state UNUSED)
+UNIT_TEST(test_unwanted_parts)
 {
     struct client_keys *keys = client_keys_new(&(struct client_keys_config){.domain = "t."});
     put_host_pod(keys, "a", "p", "10.1.0.1");
@@ -390,7 +391,7 @@ static void test_unwanted_parts(void **state UNUSED)
     client_keys_free(NULL);
 }
 
-static void test_names(void **state UNUSED)
+UNIT_TEST(test_names)
 {
     assert_true(client_keys_is_name(CLIENT_KEYS_NODE_ADDRESS, slice_str("10-1-0-1")));
     assert_true(client_keys_is_name(CLIENT_KEYS_NODE_ADDRESS, slice_str("fd00--0")));
@@ -562,7 +563,7 @@ static void follow_changes(struct world *w, bool seen[ADDRESSES_MAX + NAMESPACES
     }
 }
 
-static void test_random_events(void **state UNUSED)
+UNIT_TEST(test_random_events)
 {
     struct world w = {.keys = keys_of(false), .random = 7};
     bool seen[ADDRESSES_MAX + NAMESPACES] = {false};
@@ -606,10 +607,9 @@ static void test_random_events(void **state UNUSED)
 }
 
 /* Each namespace's pods are listed by themselves. */
-static void test_pods_of_several_namespaces(void **state)
+UNIT_TEST(test_pods_of_several_namespaces)
 {
     static const char *const namespaces[] = {"team", "crew"};
-    (void)state;
     struct client_keys *keys = client_keys_new(&(struct client_keys_config){
         .domain = "cluster.local.",
         .is_wanted = {[CLIENT_KEYS_NODE_ADDRESS] = true},
@@ -634,25 +634,4 @@ static void test_pods_of_several_namespaces(void **state)
     assert_value(keys, NODES "10-1-0-1", NULL);
     assert_value(keys, NODES "10-1-0-2", "{\"host\":\"10.1.0.2\"}");
     client_keys_free(keys);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pods_share_a_key),
-        cmocka_unit_test(test_a_pod_changes),
-        cmocka_unit_test(test_names_of_pods_do_not_run_together),
-        cmocka_unit_test(test_namespaces),
-        cmocka_unit_test(test_impossible_namespaces),
-        cmocka_unit_test(test_lists_that_can_no_longer_be_known),
-        cmocka_unit_test(test_long_lists_take_nothing_from_short_ones),
-        cmocka_unit_test(test_pods_that_can_no_longer_be_known),
-        cmocka_unit_test(test_lists),
-        cmocka_unit_test(test_empty_lists),
-        cmocka_unit_test(test_unwanted_parts),
-        cmocka_unit_test(test_pods_of_several_namespaces),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_random_events),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

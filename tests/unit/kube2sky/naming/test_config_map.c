@@ -2,18 +2,14 @@
  * and how the reason reads. config_document: the list of keys. */
 #include "kube2sky/naming/config_map.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/base/attributes.h"
 #include "common/base/xalloc.h"
 #include "kube2sky/naming/config_document.h"
+#include "tests/support/unit_test.h"
 
 static const struct config_map_rules rules = {.domain = "cluster.local.", .ttl_s = 30};
 
@@ -195,26 +191,23 @@ static void check(const struct one *one, bool is_prefix)
     free(want);
 }
 
-static void test_good(void **state)
+UNIT_TEST(test_good)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(good); i++) {
         check(&good[i], false);
     }
 }
 
-static void test_bad(void **state)
+UNIT_TEST(test_bad)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         check(&bad[i], true);
     }
 }
 
 /* The last label of a key has room for the hash. */
-static void test_long_names(void **state)
+UNIT_TEST(test_long_names)
 {
-    (void)state;
     struct buf zone, value, got;
     buf_init(&zone, 4096);
     buf_init(&value, 8192);
@@ -238,9 +231,8 @@ static void test_long_names(void **state)
     buf_fini(&got);
 }
 
-static void test_limits(void **state)
+UNIT_TEST(test_limits)
 {
-    (void)state;
     struct buf text, got;
     buf_init(&text, 4 << 20);
     buf_init(&got, 4 << 20);
@@ -271,9 +263,8 @@ static void test_limits(void **state)
 }
 
 /* A refusal says nothing of the rest, and a later map that is right is taken whole. */
-static void test_whole(void **state)
+UNIT_TEST(test_whole)
 {
-    (void)state;
     struct kube_setting settings[] = {
         {"records", "{\"db.cluster.local\": {\"host\": \"10.1.2.3\"}}"},
         {"upstreamNameservers", "[\"8.8.8.8\"]"},
@@ -299,9 +290,8 @@ static void test_whole(void **state)
     config_map_fini(&b);
 }
 
-static void test_settings(void **state)
+UNIT_TEST(test_settings)
 {
-    (void)state;
     assert_int_equal(config_map_setting_of("stubDomains"), CONFIG_MAP_KNOWN);
     assert_int_equal(config_map_setting_of("upstreamNameservers"), CONFIG_MAP_KNOWN);
     assert_int_equal(config_map_setting_of("records"), CONFIG_MAP_KNOWN);
@@ -318,9 +308,8 @@ static void on_key(void *data, struct slice key)
     buf_append_char(out, ' ');
 }
 
-static void test_document(void **state)
+UNIT_TEST(test_document)
 {
-    (void)state;
     static const struct {
         const char *text;
         const char *want; /* the keys, or the error */
@@ -358,15 +347,4 @@ static void test_document(void **state)
     config_document_end(&got);
     assert_string_equal(buf_cstr(&got), "{\"keys\":[]}");
     buf_fini(&got);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good),       cmocka_unit_test(test_bad),
-        cmocka_unit_test(test_long_names), cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_whole),      cmocka_unit_test(test_settings),
-        cmocka_unit_test(test_document),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

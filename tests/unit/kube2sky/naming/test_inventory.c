@@ -1,10 +1,13 @@
 /* inventory: who owns what, lists that sweep, lists that restart, lists that must not be trusted,
  * and what each kind's completeness allows. */
+#include "tests/support/unit_test.h"
 #include "tests/unit/kube2sky/naming/inventory_bed.h"
 
 /* ---- Services and Endpoints ---- */
 
-static void test_paired_by_name(void **state)
+UNIT_TESTS_EACH(set_up, tear_down)
+
+UNIT_TEST(test_paired_by_name)
 {
     struct fixture *f = *state;
     put_endpoints(f, "default", "web");
@@ -29,7 +32,7 @@ static void test_paired_by_name(void **state)
     assert_int_equal(inventory_count(f->inventory, KUBE_ENDPOINTS), 0);
 }
 
-static void test_newest_state_counts(void **state)
+UNIT_TEST(test_newest_state_counts)
 {
     struct fixture *f = *state;
     put_service(f, "default", "web");
@@ -39,7 +42,7 @@ static void test_newest_state_counts(void **state)
     assert_int_equal(inventory_count(f->inventory, KUBE_SERVICE), 1);
 }
 
-static void test_endpoints_matter_to_headless_services(void **state)
+UNIT_TEST(test_endpoints_matter_to_headless_services)
 {
     struct fixture *f = *state;
     put_cluster_ip(f, "default", "web");
@@ -61,7 +64,7 @@ static void test_endpoints_matter_to_headless_services(void **state)
     assert_changed(f, "svc/default/web ");
 }
 
-static void test_ids_of_nobody(void **state)
+UNIT_TEST(test_ids_of_nobody)
 {
     static const char *const owners[] = {"",     "svc",   "svc/",     "svc/default",      "pod",
                                          "pod/", "pod/x", "dns/ns/a", "svc/default/web/x"};
@@ -74,7 +77,7 @@ static void test_ids_of_nobody(void **state)
 }
 
 /* Longer than the API allows: still one object, whatever happens to its name. */
-static void test_endless_names(void **state)
+UNIT_TEST(test_endless_names)
 {
     struct fixture *f = *state;
     char *name = xasprintf("%2000d", 1);
@@ -91,7 +94,7 @@ static void test_endless_names(void **state)
 
 /* ---- Lists ---- */
 
-static void test_complete_when_all_are_listed(void **state)
+UNIT_TEST(test_complete_when_all_are_listed)
 {
     struct fixture *f = *state;
     assert_string_equal(inventory_missing(f->inventory), "services are not listed yet");
@@ -108,7 +111,7 @@ static void test_complete_when_all_are_listed(void **state)
     assert_true(inventory_is_complete(f->inventory));
 }
 
-static void test_list_removes_what_it_does_not_name(void **state)
+UNIT_TEST(test_list_removes_what_it_does_not_name)
 {
     struct fixture *f = *state;
     list_services(f, (const char *const[]){"kubernetes", "a", "b", NULL});
@@ -126,7 +129,7 @@ static void test_list_removes_what_it_does_not_name(void **state)
     assert_has(f, "svc/default/a", "S ");
 }
 
-static void test_list_that_begins_again_is_void(void **state)
+UNIT_TEST(test_list_that_begins_again_is_void)
 {
     struct fixture *f = *state;
     inventory_list_begin(f->inventory, KUBE_SERVICE);
@@ -139,7 +142,7 @@ static void test_list_that_begins_again_is_void(void **state)
     assert_int_equal(inventory_count(f->inventory, KUBE_SERVICE), 1);
 }
 
-static void test_first_list_without_kubernetes(void **state)
+UNIT_TEST(test_first_list_without_kubernetes)
 {
     struct fixture *f = *state;
     list_nothing(f, KUBE_ENDPOINTS);
@@ -157,7 +160,7 @@ static void test_first_list_without_kubernetes(void **state)
     assert_true(may_delete(f, "svc/default/web"));
 }
 
-static void test_later_list_without_kubernetes(void **state)
+UNIT_TEST(test_later_list_without_kubernetes)
 {
     struct fixture *f = *state;
     list_nothing(f, KUBE_ENDPOINTS);
@@ -175,7 +178,7 @@ static void test_later_list_without_kubernetes(void **state)
     assert_has(f, "svc/default/b", "");
 }
 
-static void test_narrowed_lists_need_no_kubernetes(void **state)
+UNIT_TEST_IN(test_narrowed_lists_need_no_kubernetes, set_up_narrowed, tear_down)
 {
     struct fixture *f = *state;
     list_nothing(f, KUBE_ENDPOINTS);
@@ -189,7 +192,7 @@ static void test_narrowed_lists_need_no_kubernetes(void **state)
 
 /* ---- Objects not understood ---- */
 
-static void test_garbled_object_keeps_its_last_state(void **state)
+UNIT_TEST(test_garbled_object_keeps_its_last_state)
 {
     struct fixture *f = *state;
     list_services(f, (const char *const[]){"kubernetes", "web", NULL});
@@ -204,7 +207,7 @@ static void test_garbled_object_keeps_its_last_state(void **state)
     assert_has(f, "svc/default/web", "S ");
 }
 
-static void test_garbled_service_is_in_doubt(void **state)
+UNIT_TEST(test_garbled_service_is_in_doubt)
 {
     struct fixture *f = *state;
     garble(f, KUBE_SERVICE, "web", "");
@@ -224,7 +227,7 @@ static void test_garbled_service_is_in_doubt(void **state)
     assert_has(f, "svc/default/other", "");
 }
 
-static void test_garbled_endpoints_matter_to_headless_services(void **state)
+UNIT_TEST(test_garbled_endpoints_matter_to_headless_services)
 {
     struct fixture *f = *state;
     garble(f, KUBE_ENDPOINTS, "web", "");
@@ -236,7 +239,7 @@ static void test_garbled_endpoints_matter_to_headless_services(void **state)
 }
 
 /* Whatever is garbled, everything else is as complete as without. */
-static void test_doubt_is_about_one_owner(void **state)
+UNIT_TEST(test_doubt_is_about_one_owner)
 {
     struct fixture *f = *state;
     inventory_list_begin(f->inventory, KUBE_SERVICE);
@@ -265,7 +268,7 @@ static struct kube_object *slice_with_port(const char *number)
     return object;
 }
 
-static void test_faults_of_the_last_state(void **state)
+UNIT_TEST_IN(test_faults_of_the_last_state, set_up_slices, tear_down)
 {
     struct fixture *f = *state;
     struct kube_object *next = slice_with_port("80");
@@ -289,7 +292,7 @@ static void list_one_pod(struct fixture *f)
 }
 
 /* Such as of an API server whose store was just emptied. */
-static void test_a_list_without_pods_removes_none(void **state)
+UNIT_TEST(test_a_list_without_pods_removes_none)
 {
     struct fixture *f = *state;
     unsigned complete;
@@ -318,7 +321,7 @@ static void test_a_list_without_pods_removes_none(void **state)
     assert_true(may_delete(f, "pod/default/10-0-0-1"));
 }
 
-static void test_a_kind_holds_up_what_it_feeds_and_nothing_else(void **state)
+UNIT_TEST(test_a_kind_holds_up_what_it_feeds_and_nothing_else)
 {
     struct fixture *f = *state;
     list_one_pod(f);
@@ -336,7 +339,7 @@ static void test_a_kind_holds_up_what_it_feeds_and_nothing_else(void **state)
     assert_true(inventory_knows_claims(f->inventory, slice_of(NULL, 0)));
 }
 
-static void test_pods_that_cannot_be_listed(void **state)
+UNIT_TEST(test_pods_that_cannot_be_listed)
 {
     struct fixture *f = *state;
     list_services(f, (const char *const[]){"kubernetes", NULL});
@@ -347,7 +350,7 @@ static void test_pods_that_cannot_be_listed(void **state)
     assert_false(may_delete(f, "pod/default"));
 }
 
-static void test_complete_kinds(void **state)
+UNIT_TEST(test_complete_kinds)
 {
     const unsigned service = 1u << KUBE_SERVICE, endpoints = 1u << KUBE_ENDPOINTS;
     const unsigned pod = 1u << KUBE_POD;
@@ -369,7 +372,7 @@ static void test_complete_kinds(void **state)
 
 /* ---- Pods ---- */
 
-static void test_pods_by_address(void **state)
+UNIT_TEST(test_pods_by_address)
 {
     struct fixture *f = *state;
     put_pod(f, "default", "a", "'podIP':'10.1.0.1'");
@@ -391,7 +394,7 @@ static void test_pods_by_address(void **state)
     assert_int_equal(inventory_count(f->inventory, KUBE_POD), 2);
 }
 
-static void test_pods_that_share_an_address(void **state)
+UNIT_TEST(test_pods_that_share_an_address)
 {
     struct fixture *f = *state;
     put_pod(f, "default", "a", "'podIP':'192.168.0.5'");
@@ -405,7 +408,7 @@ static void test_pods_that_share_an_address(void **state)
     assert_has(f, "pod/default/192-168-0-5", "");
 }
 
-static void test_pods_that_ended(void **state)
+UNIT_TEST(test_pods_that_ended)
 {
     static const char *const phases[] = {"Succeeded", "Failed"};
     struct fixture *f = *state;
@@ -425,7 +428,7 @@ static void test_pods_that_ended(void **state)
     assert_has(f, "pod/default/10-1-0-1", "P default 10-1-0-1 10.1.0.1");
 }
 
-static void test_pod_with_no_address_in_its_address(void **state)
+UNIT_TEST(test_pod_with_no_address_in_its_address)
 {
     struct fixture *f = *state;
     put_pod(f, "default", "odd", "'podIPs':[{'ip':'10-1-0-1'},{'ip':'10.1.0.2'}]");
@@ -434,7 +437,7 @@ static void test_pod_with_no_address_in_its_address(void **state)
     assert_has(f, "pod/default/!10-1-0-1", "P default 10-1-0-1 ");
 }
 
-static void test_pods_that_are_not_wanted(void **state)
+UNIT_TEST(test_pods_that_are_not_wanted)
 {
     struct fixture *f = *state;
     list_services(f, (const char *const[]){"kubernetes", NULL});
@@ -448,36 +451,4 @@ static void test_pods_that_are_not_wanted(void **state)
     put_pod(f, "default", "a", "'podIP':'10.1.0.1'");
     assert_changed(f, "");
     assert_has(f, "pod/default/10-1-0-1", "");
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        TEST(test_paired_by_name),
-        TEST(test_newest_state_counts),
-        TEST(test_endpoints_matter_to_headless_services),
-        TEST(test_ids_of_nobody),
-        TEST(test_endless_names),
-        TEST(test_complete_when_all_are_listed),
-        TEST(test_list_removes_what_it_does_not_name),
-        TEST(test_list_that_begins_again_is_void),
-        TEST(test_first_list_without_kubernetes),
-        TEST(test_later_list_without_kubernetes),
-        TEST_NARROWED(test_narrowed_lists_need_no_kubernetes),
-        TEST(test_garbled_object_keeps_its_last_state),
-        TEST(test_garbled_service_is_in_doubt),
-        TEST(test_garbled_endpoints_matter_to_headless_services),
-        TEST(test_doubt_is_about_one_owner),
-        TEST(test_a_kind_holds_up_what_it_feeds_and_nothing_else),
-        TEST(test_pods_that_cannot_be_listed),
-        TEST(test_a_list_without_pods_removes_none),
-        TEST(test_complete_kinds),
-        TEST_SLICES(test_faults_of_the_last_state),
-        TEST(test_pods_by_address),
-        TEST(test_pods_that_share_an_address),
-        TEST(test_pods_that_ended),
-        TEST(test_pod_with_no_address_in_its_address),
-        TEST(test_pods_that_are_not_wanted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

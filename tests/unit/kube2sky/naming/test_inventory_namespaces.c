@@ -3,6 +3,7 @@
 
 #include "common/base/attributes.h"
 #include "kube2sky/naming/inventory.h"
+#include "tests/support/unit_test.h"
 
 static const char *const namespaces[] = {"team", "crew"};
 
@@ -24,6 +25,8 @@ static int tear_down(void **state)
     inventory_free(*state);
     return 0;
 }
+
+UNIT_TESTS_EACH(set_up, tear_down)
 
 /* A complete list of the kind in the namespace, of this object or none. */
 static void list(struct inventory *inventory, enum kube_kind kind, const char *ns,
@@ -52,7 +55,7 @@ static bool has_service(const struct inventory *inventory, const char *owner)
     return has_it;
 }
 
-static void test_parts(void **state)
+UNIT_TEST(test_parts)
 {
     struct inventory *inventory = *state;
     struct inventory *team = inventory_part(inventory, KUBE_SERVICE, "team");
@@ -63,7 +66,7 @@ static void test_parts(void **state)
     assert_ptr_equal(inventory_part(inventory, KUBE_NODE, ""), inventory);
 }
 
-static void test_each_is_known_by_itself(void **state)
+UNIT_TEST(test_each_is_known_by_itself)
 {
     struct inventory *inventory = *state;
     list(inventory, KUBE_SERVICE, "team", headless("team"));
@@ -79,7 +82,7 @@ static void test_each_is_known_by_itself(void **state)
     assert_false(inventory_may_delete(inventory, slice_str("pod/crew/10-0-0-1")));
 }
 
-static void test_a_list_sweeps_its_namespace_only(void **state)
+UNIT_TEST(test_a_list_sweeps_its_namespace_only)
 {
     struct inventory *inventory = *state;
     list(inventory, KUBE_SERVICE, "team", headless("team"));
@@ -93,7 +96,7 @@ static void test_a_list_sweeps_its_namespace_only(void **state)
     assert_int_equal(inventory_count(inventory, KUBE_SERVICE), 1);
 }
 
-static void test_claims_are_known_by_namespace(void **state)
+UNIT_TEST(test_claims_are_known_by_namespace)
 {
     struct inventory *inventory = *state;
     list(inventory, KUBE_SERVICE, "team", NULL);
@@ -109,7 +112,7 @@ static void test_claims_are_known_by_namespace(void **state)
     assert_false(inventory_knows_claims(inventory, slice_str("svc/crew/web")));
 }
 
-static void test_what_is_refused_is_not_waited_for(void **state)
+UNIT_TEST(test_what_is_refused_is_not_waited_for)
 {
     static const enum kube_kind kinds[] = {KUBE_SERVICE, KUBE_ENDPOINTS, KUBE_POD};
     struct inventory *inventory = *state;
@@ -128,7 +131,7 @@ static void test_what_is_refused_is_not_waited_for(void **state)
 }
 
 /* One namespace's slices may be permitted, and another's not. */
-static void test_each_has_its_source_of_endpoints(void **state)
+UNIT_TEST(test_each_has_its_source_of_endpoints)
 {
     static const char rest[] = "'addressType':'IPv4','endpoints':[{'addresses':['10.0.0.1']}]";
     struct inventory *inventory = *state;
@@ -149,17 +152,4 @@ static void test_each_has_its_source_of_endpoints(void **state)
     inventory_get(inventory, slice_str("svc/team/web"), &objects);
     assert_false(objects.is_in_doubt);
     owner_objects_fini(&objects);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_parts, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_each_is_known_by_itself, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_list_sweeps_its_namespace_only, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_claims_are_known_by_namespace, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_what_is_refused_is_not_waited_for, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_each_has_its_source_of_endpoints, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

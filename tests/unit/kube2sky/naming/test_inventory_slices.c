@@ -1,7 +1,10 @@
 /* inventory: slices of a Service, and the change between them and Endpoints. */
+#include "tests/support/unit_test.h"
 #include "tests/unit/kube2sky/naming/inventory_bed.h"
 
-static void test_slices_by_service(void **state)
+UNIT_TESTS_EACH(set_up_slices, tear_down)
+
+UNIT_TEST(test_slices_by_service)
 {
     struct fixture *f = *state;
     put_slice(f, "web-1", "web");
@@ -20,7 +23,7 @@ static void test_slices_by_service(void **state)
 }
 
 /* Those that came before it, too; an ExternalName's are not kept, a new Service's are. */
-static void test_slices_are_kept_for_headless_services(void **state)
+UNIT_TEST(test_slices_are_kept_for_headless_services)
 {
     struct fixture *f = *state;
     const char *external = "'type':'ExternalName','externalName':'db.example'";
@@ -51,7 +54,7 @@ static void test_slices_are_kept_for_headless_services(void **state)
 }
 
 /* What is listed beside the watch only fills in: the watch has said more since, or will. */
-static void test_fills(void **state)
+UNIT_TEST(test_fills)
 {
     struct fixture *f = *state;
     list_services(f, (const char *const[]){"kubernetes", NULL});
@@ -91,7 +94,7 @@ static void test_fills(void **state)
 }
 
 /* A list in progress has not named what is filled in, and may show that it is gone. */
-static void test_a_fill_is_not_of_a_list(void **state)
+UNIT_TEST(test_a_fill_is_not_of_a_list)
 {
     struct fixture *f = *state;
     put_cluster_ip(f, "default", "web");
@@ -105,7 +108,7 @@ static void test_a_fill_is_not_of_a_list(void **state)
 }
 
 /* Slices that are listed to take the place of Endpoints. */
-static void test_a_change_of_source_wants_parts(void **state)
+UNIT_TEST_IN(test_a_change_of_source_wants_parts, set_up, tear_down)
 {
     struct fixture *f = *state;
     list_services(f, (const char *const[]){"kubernetes", NULL});
@@ -120,7 +123,7 @@ static void test_a_change_of_source_wants_parts(void **state)
     assert_wanted(f, "default/web ");
 }
 
-static void test_slice_that_moves_to_another_service(void **state)
+UNIT_TEST(test_slice_that_moves_to_another_service)
 {
     struct fixture *f = *state;
     put_service(f, "default", "a");
@@ -138,7 +141,7 @@ static void test_slice_that_moves_to_another_service(void **state)
     assert_changed(f, "svc/default/a ");
 }
 
-static void test_a_hundred_slices(void **state)
+UNIT_TEST(test_a_hundred_slices)
 {
     struct fixture *f = *state;
     put_service(f, "default", "web");
@@ -155,7 +158,7 @@ static void test_a_hundred_slices(void **state)
     assert_has(f, "svc/default/web", "S ");
 }
 
-static void test_garbled_slice(void **state)
+UNIT_TEST(test_garbled_slice)
 {
     struct fixture *f = *state;
     list_services(f, (const char *const[]){"kubernetes", "web", NULL});
@@ -176,7 +179,7 @@ static void test_garbled_slice(void **state)
     assert_has(f, "svc/default/web", "S web-1 ");
 }
 
-static void test_endpoints_are_ignored_where_slices_count(void **state)
+UNIT_TEST(test_endpoints_are_ignored_where_slices_count)
 {
     struct fixture *f = *state;
     put_service(f, "default", "web");
@@ -191,7 +194,7 @@ static void test_endpoints_are_ignored_where_slices_count(void **state)
     assert_string_equal(inventory_missing(f->inventory), "endpoint slices are not listed yet");
 }
 
-static void test_change_of_source_waits_for_the_new_list(void **state)
+UNIT_TEST_IN(test_change_of_source_waits_for_the_new_list, set_up, tear_down)
 {
     struct fixture *f = *state;
     list_services(f, (const char *const[]){"kubernetes", "web", "db", NULL});
@@ -222,7 +225,7 @@ static bool is_certain(struct fixture *f, const char *owner)
 }
 
 /* What the new source lacks may still exist, unless it has changed there since. */
-static void test_change_of_source_deletes_nothing_at_once(void **state)
+UNIT_TEST_IN(test_change_of_source_deletes_nothing_at_once, set_up, tear_down)
 {
     struct fixture *f = *state;
     inventory_want(f->inventory, KUBE_POD, false);
@@ -276,7 +279,7 @@ static void test_change_of_source_deletes_nothing_at_once(void **state)
 
 /* Gone from the new source since its first list, by an event or from a later list, is a change
  * there; gone with the old source is none. */
-static void test_lost_endpoints_are_a_change(void **state)
+UNIT_TEST_IN(test_lost_endpoints_are_a_change, set_up, tear_down)
 {
     struct fixture *f = *state;
     list_services(f, (const char *const[]){"kubernetes", "web", "db", "kept", NULL});
@@ -315,13 +318,12 @@ static void test_lost_endpoints_are_a_change(void **state)
 static void note_slice_change(void *data, struct slice owner, const struct slice_change *change)
 {
     struct fixture *f = data;
-    (void)change;
     buf_printf(&f->parts, "%.*s ", (int)owner.len, owner.ptr);
 }
 
 /* While slices are listed to take the place of Endpoints, and when they do not, they are no change
  * of records by themselves. */
-static void test_slices_count_by_themselves_once_they_are_the_source(void **state)
+UNIT_TEST_IN(test_slices_count_by_themselves_once_they_are_the_source, set_up, tear_down)
 {
     struct fixture *f = *state;
     inventory_free(f->inventory);
@@ -346,7 +348,7 @@ static void test_slices_count_by_themselves_once_they_are_the_source(void **stat
     assert_string_equal(buf_cstr(&f->parts), "svc/default/web ");
 }
 
-static void test_change_of_source_that_is_taken_back(void **state)
+UNIT_TEST_IN(test_change_of_source_that_is_taken_back, set_up, tear_down)
 {
     struct fixture *f = *state;
     list_services(f, (const char *const[]){"kubernetes", "web", NULL});
@@ -364,7 +366,7 @@ static void test_change_of_source_that_is_taken_back(void **state)
     assert_has(f, "svc/default/web", "S web ");
 }
 
-static void test_source_before_any_list_changes_at_once(void **state)
+UNIT_TEST_IN(test_source_before_any_list_changes_at_once, set_up, tear_down)
 {
     struct fixture *f = *state;
     put_service(f, "default", "web");
@@ -373,26 +375,4 @@ static void test_source_before_any_list_changes_at_once(void **state)
     assert_has(f, "svc/default/web", "S ");
     put_slice(f, "web-1", "web");
     assert_has(f, "svc/default/web", "S web-1 ");
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        TEST_SLICES(test_slices_by_service),
-        TEST_SLICES(test_slices_are_kept_for_headless_services),
-        TEST_SLICES(test_fills),
-        TEST_SLICES(test_a_fill_is_not_of_a_list),
-        TEST(test_a_change_of_source_wants_parts),
-        TEST_SLICES(test_slice_that_moves_to_another_service),
-        TEST_SLICES(test_a_hundred_slices),
-        TEST_SLICES(test_garbled_slice),
-        TEST_SLICES(test_endpoints_are_ignored_where_slices_count),
-        TEST(test_change_of_source_waits_for_the_new_list),
-        TEST(test_change_of_source_deletes_nothing_at_once),
-        TEST(test_lost_endpoints_are_a_change),
-        TEST(test_slices_count_by_themselves_once_they_are_the_source),
-        TEST(test_change_of_source_that_is_taken_back),
-        TEST(test_source_before_any_list_changes_at_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@
 #include "kube2sky/naming/inventory.h"
 #include "kube2sky/naming/naming.h"
 #include "kube2sky/naming/reverse.h"
+#include "tests/support/unit_test.h"
 
 enum { SERVICES = 10000, PODS = 10000, HEADLESS_EVERY = 10 };
 
@@ -113,10 +114,9 @@ static size_t add_claims(struct tables *t)
     return (allocated() - before) / count;
 }
 
-static void test_bytes_per_object(void **state)
+UNIT_TEST(test_bytes_per_object)
 {
     struct tables t;
-    (void)state;
     t.inventory = inventory_new(&(struct inventory_config){.changed = ignore_change});
     t.reverse = reverse_new(&(struct reverse_config){.holder = NULL});
     inventory_use_endpoints(t.inventory, KUBE_SLICE);
@@ -146,12 +146,4 @@ static void test_bytes_per_object(void **state)
     claims_fini(&t.claims);
     reverse_free(t.reverse);
     inventory_free(t.inventory);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bytes_per_object),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

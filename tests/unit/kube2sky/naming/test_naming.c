@@ -6,6 +6,7 @@
 
 #include "common/dns/record_json.h"
 #include "kube2sky/naming/naming.h"
+#include "tests/support/unit_test.h"
 
 #define BASE       "/skydns/local/cluster/svc/"
 #define TAIL       ",\"priority\":10,\"weight\":10,\"ttl\":30,\"targetstrip\":0}\n"
@@ -156,13 +157,12 @@ static void check_rows(const struct row *rows, size_t count)
     }
 }
 
-static void test_whole_keys(void **state)
+UNIT_TEST(test_whole_keys)
 {
     struct kube_object *service = service_from(
         "default", "kubernetes",
         "'clusterIP':'10.0.0.1','ports':[{'name':'https','port':443,'protocol':'TCP'}]");
     struct buf drops;
-    (void)state;
     buf_init(&drops, 1024);
     char *got = build_text(service, "cluster.local.", "", &drops);
     assert_string_equal(
@@ -185,7 +185,7 @@ static void test_whole_keys(void **state)
 /* One record per line: clang-format would join them. */
 /* clang-format off */
 
-static void test_cluster_ip(void **state)
+UNIT_TEST(test_cluster_ip)
 {
     static const struct row rows[] = {
         {"no ports", "'clusterIP':'10.0.0.1'", NULL, "default/web/c88f1059" IP("10.0.0.1"),
@@ -254,11 +254,10 @@ static void test_cluster_ip(void **state)
          .dropped = "port name=a.b port name=a/b port name=-a protocol=T/P "
          "port name=a23456789012345678901234567890123456789012345678901234567890123 "},
     };
-    (void)state;
     check_rows(rows, ARRAY_LEN(rows));
 }
 
-static void test_headless(void **state)
+UNIT_TEST(test_headless)
 {
     static const struct row rows[] = {
         {"before its endpoints", "'clusterIP':'None'", NULL, "",
@@ -355,11 +354,10 @@ static void test_headless(void **state)
          "default/web/c88f1059" IP("10.0.0.1"),
          .dropped = "hostname=a_b address=x "},
     };
-    (void)state;
     check_rows(rows, ARRAY_LEN(rows));
 }
 
-static void test_endpoint_names(void **state)
+UNIT_TEST(test_endpoint_names)
 {
     static const char mixed[] =
         "{'addresses':[{'ip':'10.1.2.3','targetRef':{'kind':'Pod','name':'web-x7k2p'}},"
@@ -423,13 +421,12 @@ static void test_endpoint_names(void **state)
                     "{'addresses':['10.0.0.9'],'targetRef':{'kind':'Pod','name':"
                     "'a23456789-123456789-123456789-123456789-123456789-123456789-123'}}]"}},
     };
-    (void)state;
     kube_object_keep_pods(true);
     check_rows(rows, ARRAY_LEN(rows));
     kube_object_keep_pods(false);
 }
 
-static void test_external_name(void **state)
+UNIT_TEST(test_external_name)
 {
     static const struct row rows[] = {
         {"a leaf at the service's name", "'type':'ExternalName','externalName':'example.com'", NULL,
@@ -470,11 +467,10 @@ static void test_external_name(void **state)
          "'clusterIP':'10.0.0.1','externalName':'example.com'", NULL,
          "default/web/c88f1059" IP("10.0.0.1"), .dropped = NULL},
     };
-    (void)state;
     check_rows(rows, ARRAY_LEN(rows));
 }
 
-static void test_slices(void **state)
+UNIT_TEST(test_slices)
 {
 #define V4 "'addressType':'IPv4',"
     static const struct row rows[] = {
@@ -554,11 +550,10 @@ static void test_slices(void **state)
                        "'ports':[{'name':'a','port':1,'protocol':'TCP'}]"}},
     };
 #undef V4
-    (void)state;
     check_rows(rows, ARRAY_LEN(rows));
 }
 
-static void test_claims(void **state)
+UNIT_TEST(test_claims)
 {
     static const struct row rows[] = {
         {"each cluster IP", "'clusterIPs':['10.0.0.1','FD00::1']", NULL,
@@ -588,7 +583,6 @@ static void test_claims(void **state)
         {"what is dropped claims nothing", "'clusterIP':'None'",
          "{'addresses':[{'ip':'10.0.0.1','hostname':'a_b'}]}", "", "hostname=a_b ", .claims = ""},
     };
-    (void)state;
     check_rows(rows, ARRAY_LEN(rows));
 }
 
@@ -611,10 +605,9 @@ static void check_names(const char *ns, const char *name, const char *domain, co
     kube_object_free(service);
 }
 
-static void test_names(void **state)
+UNIT_TEST(test_names)
 {
     static const char l63[] = "a23456789012345678901234567890123456789012345678901234567890123";
-    (void)state;
     check_names("Default", "WEB", "cluster.local.", BASE "default/web/c88f1059 ", "");
     check_names("Default", "WEB", "cluster.local.", "\"web.default.svc.cluster.local.\"", "");
     /* Names that also occur as parts of keys. */
@@ -631,11 +624,10 @@ static void test_names(void **state)
     free(too_long);
 }
 
-static void test_key_over_255_bytes(void **state)
+UNIT_TEST(test_key_over_255_bytes)
 {
     static const char l63[] = "a23456789012345678901234567890123456789012345678901234567890123";
     struct buf drops;
-    (void)state;
     /* 248 bytes of name for the address; the port's two labels would be ten more. */
     char *domain = xasprintf("%s.a234567890123456789012345678901234567890.", l63);
     struct kube_object *service = service_from(
@@ -666,9 +658,8 @@ static void check_pod(const char *ns, const char *name, const char *ip, const ch
     result_fini(&result);
 }
 
-static void test_pods(void **state)
+UNIT_TEST(test_pods)
 {
-    (void)state;
     check_pod("default", "10-0-0-1", "10.0.0.1", "default/10-0-0-1/c88f1059" IP("10.0.0.1"), "");
     check_pod("Default", "fd00--1", "fd00::1", "default/fd00--1/479bcb2e" IP("fd00::1"), "");
     check_pod("kube.system", "10-0-0-1", "10.0.0.1", "", "namespace=kube.system ");
@@ -676,7 +667,7 @@ static void test_pods(void **state)
     check_pod("default", "nonsense", "nonsense", "", "address=nonsense ");
 }
 
-static void test_pod_labels(void **state)
+UNIT_TEST(test_pod_labels)
 {
     static const struct {
         const char *ip;
@@ -691,7 +682,6 @@ static void test_pod_labels(void **state)
         {"::1:0:2", "0--1-0-2"},
         {"::ffff:10.0.0.1", "10-0-0-1"},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct ip ip;
         struct buf label;
@@ -703,7 +693,7 @@ static void test_pod_labels(void **state)
     }
 }
 
-static void test_nothing_without_a_service(void **state)
+UNIT_TEST(test_nothing_without_a_service)
 {
     struct naming_config config = {.domain = "cluster.local.", .ttl_s = 30};
     struct kube_object *endpoints =
@@ -711,7 +701,6 @@ static void test_nothing_without_a_service(void **state)
     struct owner_objects objects;
     struct desired desired;
     struct claims claims;
-    (void)state;
     owner_objects_init(&objects);
     owner_objects_add_part(&objects, endpoints);
     desired_init(&desired);
@@ -728,7 +717,7 @@ static void test_nothing_without_a_service(void **state)
 }
 
 /* 400 addresses x 400 ports: rejected before any record is made. */
-static void test_too_many_records(void **state)
+UNIT_TEST(test_too_many_records)
 {
     struct naming_config config = {.domain = "cluster.local.", .ttl_s = 30};
     struct kube_object *service = service_from("default", "web", "'clusterIP':'None'");
@@ -737,7 +726,6 @@ static void test_too_many_records(void **state)
     struct claims claims;
     struct err err = {0};
     struct buf subset;
-    (void)state;
     buf_init(&subset, 1 << 20);
     buf_append_str(&subset, "{'addresses':[");
     for (int i = 0; i < 400; i++) {
@@ -765,11 +753,10 @@ static void test_too_many_records(void **state)
 }
 
 /* The memory for one large Service is not kept. */
-static void test_large_memory_is_given_back(void **state)
+UNIT_TEST(test_large_memory_is_given_back)
 {
     struct desired desired;
     struct claims claims;
-    (void)state;
     desired_init(&desired);
     claims_init(&claims);
     for (int i = 0; i < 40000; i++) {
@@ -784,25 +771,4 @@ static void test_large_memory_is_given_back(void **state)
     assert_true(slice_equal(desired_get(&desired, 0).value, slice_str("value")));
     desired_fini(&desired);
     claims_fini(&claims);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_whole_keys),
-        cmocka_unit_test(test_cluster_ip),
-        cmocka_unit_test(test_headless),
-        cmocka_unit_test(test_endpoint_names),
-        cmocka_unit_test(test_external_name),
-        cmocka_unit_test(test_slices),
-        cmocka_unit_test(test_claims),
-        cmocka_unit_test(test_pods),
-        cmocka_unit_test(test_pod_labels),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_key_over_255_bytes),
-        cmocka_unit_test(test_nothing_without_a_service),
-        cmocka_unit_test(test_too_many_records),
-        cmocka_unit_test(test_large_memory_is_given_back),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

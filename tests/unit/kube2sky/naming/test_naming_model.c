@@ -7,6 +7,7 @@
 #include "kube2sky/naming/inventory.h"
 #include "kube2sky/naming/naming.h"
 #include "kube2sky/naming/reverse.h"
+#include "tests/support/unit_test.h"
 
 enum { STEPS = 6000 };
 
@@ -548,18 +549,9 @@ static void run(uint32_t seed, enum endpoint_names endpoint_names)
     free(w);
 }
 
-static void test_random_sequences(void **state)
+UNIT_TEST(test_random_sequences)
 {
-    (void)state;
     run(20260301, ENDPOINT_NAMES_HASH);
     run(7, ENDPOINT_NAMES_ADDRESS);
     run(8, ENDPOINT_NAMES_POD);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_sequences),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 #include "kube2sky/naming/key_style.h"
 #include "kube2sky/naming/naming.h"
 #include "kube2sky/naming/node_names_internal.h"
+#include "tests/support/unit_test.h"
 
 #define BASE     "/skydns/local/cluster/"
 #define VALUE(h) "{\"host\":\"" h "\",\"priority\":10,\"weight\":10,\"ttl\":30,\"targetstrip\":0}"
@@ -43,6 +44,8 @@ static int tear_down(void **state)
     free(f);
     return 0;
 }
+
+UNIT_TESTS_EACH(set_up, tear_down)
 
 static void assert_changed(struct fixture *f, const char *want)
 {
@@ -122,7 +125,7 @@ static void assert_keys(struct fixture *f, const char *owner, const char *want)
 
 /* ---- Keys ---- */
 
-static void test_keys(void **state)
+UNIT_TEST(test_keys)
 {
     struct fixture *f = *state;
     put(f, "worker-1", "10.0.0.1,FD00:0::1");
@@ -147,7 +150,7 @@ static void test_keys(void **state)
 }
 
 /* What no API server sends, but anybody could write in its place. */
-static void test_names_that_no_key_can_have(void **state)
+UNIT_TEST(test_names_that_no_key_can_have)
 {
     static const struct {
         const char *name;
@@ -183,7 +186,7 @@ static void test_names_that_no_key_can_have(void **state)
     assert_keys(f, "node//a", "");
 }
 
-static void test_too_many_addresses(void **state)
+UNIT_TEST(test_too_many_addresses)
 {
     struct fixture *f = *state;
     struct kube_object *node = node_from("big", "10.0.0.1");
@@ -209,7 +212,7 @@ static void test_too_many_addresses(void **state)
 
 #define EC2 "node/internal/ec2/ip-10-0-0-1"
 
-static void test_dots(void **state)
+UNIT_TEST(test_dots)
 {
     struct fixture *f = *state;
     put(f, "IP-10-0-0-1.ec2.internal", "10.0.0.1");
@@ -234,7 +237,7 @@ static void list(struct fixture *f, const char *const *names)
     inventory_list_end(f->inventory, KUBE_NODE);
 }
 
-static void test_the_longer_name_gives_way(void **state)
+UNIT_TEST(test_the_longer_name_gives_way)
 {
     struct fixture *f = *state;
     list(f, (const char *const[]){"x.a.b", "b", "ab", NULL});
@@ -380,7 +383,7 @@ static void name_reported(struct world *w)
     buf_clear(&w->f->changed);
 }
 
-static void test_random_nodes(void **state)
+UNIT_TEST(test_random_nodes)
 {
     struct world w = {.f = *state, .seed = 20261123};
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
@@ -423,7 +426,7 @@ static bool may_delete(const struct fixture *f)
     return inventory_may_delete(f->inventory, slice_str("node/gone"));
 }
 
-static void test_deletes_wait_for_the_list(void **state)
+UNIT_TEST(test_deletes_wait_for_the_list)
 {
     struct fixture *f = *state;
     list_nothing(f, KUBE_SERVICE);
@@ -444,7 +447,7 @@ static void test_deletes_wait_for_the_list(void **state)
 }
 
 /* A kind that cannot be listed is not waited for, but its keys stay. */
-static void test_a_refused_list(void **state)
+UNIT_TEST(test_a_refused_list)
 {
     static const enum kube_kind kinds[] = {KUBE_NODE, KUBE_NAMESPACE};
     struct fixture *f = *state;
@@ -466,7 +469,7 @@ static void test_a_refused_list(void **state)
     assert_false(may_delete(f));
 }
 
-static void test_namespaces_have_no_keys(void **state)
+UNIT_TEST(test_namespaces_have_no_keys)
 {
     struct fixture *f = *state;
     inventory_want(f->inventory, KUBE_NAMESPACE, true);
@@ -480,22 +483,4 @@ static void test_namespaces_have_no_keys(void **state)
     inventory_remove(f->inventory, KUBE_NAMESPACE, "", "team-a");
     assert_int_equal(inventory_count(f->inventory, KUBE_NAMESPACE), 0);
     assert_changed(f, "");
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        TEST(test_keys),
-        TEST(test_names_that_no_key_can_have),
-        TEST(test_too_many_addresses),
-        TEST(test_dots),
-        TEST(test_the_longer_name_gives_way),
-        TEST(test_random_nodes),
-        TEST(test_deletes_wait_for_the_list),
-        TEST(test_a_refused_list),
-        TEST(test_namespaces_have_no_keys),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

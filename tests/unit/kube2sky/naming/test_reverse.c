@@ -7,6 +7,7 @@
 #include "common/base/attributes.h"
 #include "kube2sky/naming/inventory.h"
 #include "kube2sky/naming/reverse.h"
+#include "tests/support/unit_test.h"
 
 static struct ip ip_of(const char *text)
 {
@@ -70,10 +71,9 @@ static void assert_winner(const struct reverse *reverse, const char *ip, const c
     free(got);
 }
 
-static void test_precedence_and_take_over(void **state)
+UNIT_TEST(test_precedence_and_take_over)
 {
     struct reverse *r = reverse_new(&(struct reverse_config){.holder = NULL});
-    (void)state;
     SET(r, "svc/n/hash", "10.0.0.1 ", {"10.0.0.1", CLAIM_HASH, "aaa"});
     assert_winner(r, "10.0.0.1", "aaa svc/n/hash");
     SET(r, "svc/n/name", "10.0.0.1 ", {"10.0.0.1", CLAIM_HOSTNAME, "web-1"});
@@ -93,10 +93,9 @@ static void test_precedence_and_take_over(void **state)
     reverse_free(r);
 }
 
-static void test_the_smallest_host_in_byte_order(void **state)
+UNIT_TEST(test_the_smallest_host_in_byte_order)
 {
     struct reverse *r = reverse_new(&(struct reverse_config){.holder = NULL});
-    (void)state;
     SET(r, "a", "fd00::1 ", {"fd00::1", CLAIM_HASH, "b"});
     SET(r, "b", "", {"fd00::1", CLAIM_HASH, "ba"});
     SET(r, "c", "fd00::1 ", {"fd00::1", CLAIM_HASH, "a-z"});
@@ -105,10 +104,9 @@ static void test_the_smallest_host_in_byte_order(void **state)
     reverse_free(r);
 }
 
-static void test_only_what_changed_is_told(void **state)
+UNIT_TEST(test_only_what_changed_is_told)
 {
     struct reverse *r = reverse_new(&(struct reverse_config){.holder = NULL});
-    (void)state;
     SET(r, "a", "10.0.0.1 10.0.0.2 fd00::1 ", {"fd00::1", CLAIM_HASH, "a"},
         {"10.0.0.2", CLAIM_HASH, "a"}, {"10.0.0.1", CLAIM_HASH, "a"});
     SET(r, "a", "", {"10.0.0.1", CLAIM_HASH, "a"}, {"10.0.0.2", CLAIM_HASH, "a"},
@@ -121,10 +119,9 @@ static void test_only_what_changed_is_told(void **state)
     reverse_free(r);
 }
 
-static void test_best_of_one_owners_claims(void **state)
+UNIT_TEST(test_best_of_one_owners_claims)
 {
     struct reverse *r = reverse_new(&(struct reverse_config){.holder = NULL});
-    (void)state;
     SET(r, "a", "10.0.0.1 ", {"10.0.0.1", CLAIM_HASH, "a"}, {"10.0.0.1", CLAIM_HOSTNAME, "c"},
         {"10.0.0.1", CLAIM_HOSTNAME, "b"});
     assert_winner(r, "10.0.0.1", "b a");
@@ -179,10 +176,9 @@ static bool put_pod(struct cluster *cluster, const char *ns, const char *name, c
     return reverse_decide(cluster->reverse, &address);
 }
 
-static void test_a_pods_address_is_its_namespaces(void **state)
+UNIT_TEST(test_a_pods_address_is_its_namespaces)
 {
     struct cluster c;
-    (void)state;
     cluster_init(&c);
     SET(c.reverse, "svc/evil/a", "10.1.0.1 ", {"10.1.0.1", CLAIM_HOSTNAME, "a"});
     assert_true(put_pod(&c, "good", "p", "Running", "10.1.0.1")); /* who does not claim it */
@@ -203,10 +199,9 @@ static void test_a_pods_address_is_its_namespaces(void **state)
     cluster_fini(&c);
 }
 
-static void test_pods_that_ended_or_share_an_address(void **state)
+UNIT_TEST(test_pods_that_ended_or_share_an_address)
 {
     struct cluster c;
-    (void)state;
     cluster_init(&c);
     assert_false(put_pod(&c, "good", "p", "Succeeded", "10.1.0.1"));
     SET(c.reverse, "svc/evil/a", "10.1.0.1 ", {"10.1.0.1", CLAIM_HASH, "a"});
@@ -223,11 +218,10 @@ static void test_pods_that_ended_or_share_an_address(void **state)
 }
 
 /* Addresses that no pod has: of machines outside, or all with --pods=disabled. */
-static void test_the_holder_keeps_it(void **state)
+UNIT_TEST(test_the_holder_keeps_it)
 {
     struct cluster c;
     struct ip ip = ip_of("10.1.0.1");
-    (void)state;
     cluster_init(&c);
     c.holder = "svc/good/gone"; /* before a restart; another Service of it claims */
     SET(c.reverse, "svc/evil/a", "10.1.0.1 ", {"10.1.0.1", CLAIM_HOSTNAME, "a"});
@@ -253,7 +247,7 @@ static void test_the_holder_keeps_it(void **state)
 
 /* ---- Keys ---- */
 
-static void test_keys(void **state)
+UNIT_TEST(test_keys)
 {
     static const struct {
         const char *ip;
@@ -266,7 +260,6 @@ static void test_keys(void **state)
         {"2001:db8:1234:5678:9abc:def0:1234:5678",
          "/skydns/arpa/ip6/2/0/0/1/0/d/b/8/1/2/3/4/5/6/7/8/9/a/b/c/d/e/f/0/1/2/3/4/5/6/7/8"},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct ip ip = ip_of(rows[i].ip), back;
         struct buf key;
@@ -279,7 +272,7 @@ static void test_keys(void **state)
     }
 }
 
-static void test_keys_that_are_none(void **state)
+UNIT_TEST(test_keys_that_are_none)
 {
     static const char *const keys[] = {
         "",
@@ -303,7 +296,6 @@ static void test_keys_that_are_none(void **state)
         "/skydns/local/cluster/svc/arpa/in-addr/10/0/0/1",
     };
     struct ip ip;
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
         if (reverse_parse_key(slice_str(keys[i]), &ip)) {
             fail_msg("%s was accepted as an address", keys[i]);
@@ -407,32 +399,14 @@ static void step(struct model *m, struct reverse *reverse)
     }
 }
 
-static void test_random_sequences(void **state)
+UNIT_TEST(test_random_sequences)
 {
     struct model m = {.seed = 20260214};
     struct reverse *reverse = reverse_new(&(struct reverse_config){.holder = NULL});
-    (void)state;
     buf_init(&m.told, 1 << 16);
     for (unsigned i = 0; i < STEPS; i++) {
         step(&m, reverse);
     }
     buf_fini(&m.told);
     reverse_free(reverse);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_precedence_and_take_over),
-        cmocka_unit_test(test_the_smallest_host_in_byte_order),
-        cmocka_unit_test(test_only_what_changed_is_told),
-        cmocka_unit_test(test_best_of_one_owners_claims),
-        cmocka_unit_test(test_a_pods_address_is_its_namespaces),
-        cmocka_unit_test(test_pods_that_ended_or_share_an_address),
-        cmocka_unit_test(test_the_holder_keeps_it),
-        cmocka_unit_test(test_keys),
-        cmocka_unit_test(test_keys_that_are_none),
-        cmocka_unit_test(test_random_sequences),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,11 @@
 /* run_sort: the order of a stable sort, at a cost that depends on how much is in order already. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "common/base/attributes.h"
 #include "kube2sky/naming/run_sort_internal.h"
+#include "tests/support/unit_test.h"
 
 enum { ITEMS = 1000 };
 
@@ -57,7 +53,7 @@ static size_t draw_below(size_t limit)
     return (size_t)(seed >> 33) % limit;
 }
 
-static void test_random_orders(void **state UNUSED)
+UNIT_TEST(test_random_orders)
 {
     struct item items[ITEMS];
     for (size_t round = 0; round < 300; round++) {
@@ -70,7 +66,7 @@ static void test_random_orders(void **state UNUSED)
     }
 }
 
-static void test_what_is_in_order_costs_a_comparison_each(void **state UNUSED)
+UNIT_TEST(test_what_is_in_order_costs_a_comparison_each)
 {
     struct item items[ITEMS];
     for (size_t i = 0; i < ITEMS; i++) {
@@ -81,13 +77,4 @@ static void test_what_is_in_order_costs_a_comparison_each(void **state UNUSED)
         items[i].key = (uint16_t)(i % (ITEMS / 2));
     }
     assert_true(sort_and_check(items, ITEMS) < 2 * ITEMS);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_orders),
-        cmocka_unit_test(test_what_is_in_order_costs_a_comparison_each),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

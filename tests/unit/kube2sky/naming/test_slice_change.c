@@ -8,6 +8,7 @@
 #include "kube2sky/naming/inventory.h"
 #include "kube2sky/naming/slice_change.h"
 #include "tests/support/thread_cpu.h"
+#include "tests/support/unit_test.h"
 
 #define PORT "'ports':[{'name':'web','port':80,'protocol':'TCP'}]"
 
@@ -19,7 +20,7 @@ static struct kube_object *slice_with(const char *endpoints)
     return slice;
 }
 
-static void test_shared_words(void **state)
+UNIT_TEST(test_shared_words)
 {
     static const struct {
         const char *changed; /* comes with the change */
@@ -37,7 +38,6 @@ static void test_shared_words(void **state)
         {"{'addresses':['10.0.0.1']}", "{'addresses':['10.0.0.2'],'hostname':'10-0-0-7'}", false},
         {"{'addresses':['no']}", "{'addresses':['no']}", true}, /* has no key */
     };
-    (void)state;
     struct kube_object *service = service_from("default", "web", "'clusterIP':'None'");
     seeded_hash_init();
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -129,9 +129,8 @@ static double change_us(unsigned size)
 
 /* A change is looked up in the other slices: eight times as many endpoints there are not eight
  * times as much work. */
-static void test_cost_of_what_changed(void **state)
+UNIT_TEST(test_cost_of_what_changed)
 {
-    (void)state;
     double some = change_us(CHANGING), more = change_us(8 * CHANGING);
     print_message("beside slices of %d %.0f us, of %d %.0f us\n", CHANGING, some, 8 * CHANGING,
                   more);
@@ -161,21 +160,10 @@ static double come_and_go_us(unsigned count)
     return took;
 }
 
-static void test_cost_of_many_slices(void **state)
+UNIT_TEST(test_cost_of_many_slices)
 {
     enum { MANY = 2000 };
-    (void)state;
     double some = come_and_go_us(MANY), more = come_and_go_us(8 * MANY);
     print_message("%d slices %.0f us, %d slices %.0f us\n", MANY, some, 8 * MANY, more);
     assert_true(more < 24 * some);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shared_words),
-        cmocka_unit_test(test_cost_of_what_changed),
-        cmocka_unit_test(test_cost_of_many_slices),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -112,14 +112,12 @@ static inline void start_reconciler(struct fixture *f)
 
 static inline int start_etcd(void **state)
 {
-    (void)state;
     proc = etcd_proc_start();
     return 0;
 }
 
 static inline int end_etcd(void **state)
 {
-    (void)state;
     etcd_proc_free(proc);
     return 0;
 }
@@ -386,14 +384,5 @@ static inline void end_other(struct fixture *other)
     etcd_free(other->etcd);
     ev_loop_destroy(other->loop);
 }
-
-/* ---- Running ---- */
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-/* Runs with one etcd, or prints why not. */
-#define run_on_etcd(tests)                                                          \
-    (etcd_proc_missing() ? (print_message("skipped: %s\n", etcd_proc_missing()), 0) \
-                         : cmocka_run_group_tests(tests, start_etcd, end_etcd))
 
 #endif

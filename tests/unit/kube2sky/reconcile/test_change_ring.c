@@ -1,16 +1,12 @@
 /* change_ring: the latest changes, latest first; the oldest give way. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/base/attributes.h"
 #include "kube2sky/reconcile/change_ring.h"
+#include "tests/support/unit_test.h"
 
-static void test_latest_first(void **state UNUSED)
+UNIT_TEST(test_latest_first)
 {
     static struct change_ring ring;
     assert_null(change_ring_get(&ring, 0));
@@ -23,7 +19,7 @@ static void test_latest_first(void **state UNUSED)
     assert_null(change_ring_get(&ring, CHANGES_KEPT));
 }
 
-static void test_long_owner(void **state UNUSED)
+UNIT_TEST(test_long_owner)
 {
     static struct change_ring ring;
     char id[2 * CHANGE_OWNER_MAX];
@@ -31,13 +27,4 @@ static void test_long_owner(void **state UNUSED)
     struct change *change = change_ring_add(&ring, slice_of(id, sizeof(id)));
     assert_int_equal(strlen(change->owner), CHANGE_OWNER_MAX);
     assert_int_equal(change->api_to_plan_us, -1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_latest_first),
-        cmocka_unit_test(test_long_owner),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 #include "kube2sky/naming/config_map.h"
 #include "kube2sky/reconcile/config_keys_internal.h"
 #include "kube2sky/reconcile/ownership_internal.h"
+#include "tests/support/unit_test.h"
 
 /* ---- Maps ---- */
 
@@ -141,7 +142,15 @@ static void begin(struct fixture *f, size_t txn_ops_max)
 
 /* ---- Tests ---- */
 
-static void test_small_transactions(void **state)
+static int before_tests(void **state)
+{
+    record_json_use_xalloc();
+    return start_etcd(state);
+}
+
+UNIT_TESTS_ONCE(before_tests, end_etcd)
+
+UNIT_TEST_IN(test_small_transactions, set_up, tear_down)
 {
     struct fixture *f = *state;
     for (size_t max = 2; max < 6; max++) {
@@ -161,7 +170,7 @@ static void test_small_transactions(void **state)
 }
 
 /* What fits is one transaction, whatever it is. */
-static void test_one_transaction(void **state)
+UNIT_TEST_IN(test_one_transaction, set_up, tear_down)
 {
     struct fixture *f = *state;
     begin(f, 0);
@@ -187,7 +196,7 @@ static bool has_sent(const void *data)
 
 /* After each transaction: what is there is listed. And the next process finds its way from
  * anywhere, without touching the keys of others. */
-static void test_crashes(void **state)
+UNIT_TEST_IN(test_crashes, set_up, tear_down)
 {
     struct fixture *f = *state;
     const uint32_t others = 1u << 3 | 1u << 20;
@@ -228,7 +237,7 @@ static void test_crashes(void **state)
 }
 
 /* Without a map, and as a dry run: what an earlier one left goes. */
-static void test_without_a_map(void **state)
+UNIT_TEST_IN(test_without_a_map, set_up, tear_down)
 {
     struct fixture *f = *state;
     begin(f, 0);
@@ -253,7 +262,7 @@ static void test_without_a_map(void **state)
 }
 
 /* It is not known: nothing changes, and nothing waits for it once that is told. */
-static void test_an_unknown_map(void **state)
+UNIT_TEST_IN(test_an_unknown_map, set_up, tear_down)
 {
     struct fixture *f = *state;
     begin(f, 0);
@@ -275,7 +284,7 @@ static void test_an_unknown_map(void **state)
 }
 
 /* Others change the list while we lead: it comes back, and so do the keys' owners. */
-static void test_a_list_that_others_change(void **state)
+UNIT_TEST_IN(test_a_list_that_others_change, set_up, tear_down)
 {
     struct fixture *f = *state;
     static const char *const texts[] = {"{\"keys\":[]}", "nonsense", "[]", "{\"keys\":[7]}"};
@@ -297,7 +306,7 @@ static void test_a_list_that_others_change(void **state)
 }
 
 /* Replies get lost: transactions of unknown outcome. */
-static void test_lost_replies(void **state)
+UNIT_TEST_IN(test_lost_replies, set_up, tear_down)
 {
     struct fixture *f = *state;
     begin(f, 3);
@@ -326,13 +335,12 @@ static void list_one(struct config_keys *keys, const char *text)
 /* Two mirrors show the list and the keys: one that is listed may be in etcd although it is not
  * shown yet. It stays listed until a transaction has found it absent, and so is never left behind.
  */
-static void test_a_list_ahead_of_its_keys(void **state)
+UNIT_TEST(test_a_list_ahead_of_its_keys)
 {
     struct ownership ownership;
     struct config_keys keys;
     struct config_map none;
     struct plan plan, left;
-    (void)state;
     ownership_init(&ownership, &(struct ownership_config){.domain = "cluster.local."});
     config_keys_init(&keys, &ownership, "cluster.local.");
     config_map_init(&none);
@@ -360,20 +368,4 @@ static void test_a_list_ahead_of_its_keys(void **state)
     config_map_fini(&none);
     config_keys_fini(&keys);
     ownership_fini(&ownership);
-}
-
-int main(void)
-{
-    record_json_use_xalloc();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_list_ahead_of_its_keys),
-        cmocka_unit_test_setup_teardown(test_small_transactions, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_one_transaction, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_crashes, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_without_a_map, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_an_unknown_map, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_list_that_others_change, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_lost_replies, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, start_etcd, end_etcd);
 }

@@ -1,11 +1,6 @@
 /* contest: when an owner rests before its keys are restored, for how long, and until when. With
  * limits of milliseconds. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <ev.h>
 #include <stdlib.h>
@@ -16,6 +11,7 @@
 #include "kube2sky/reconcile/flights_internal.h"
 #include "kube2sky/reconcile/ownership_internal.h"
 #include "tests/support/etcd_sync.h"
+#include "tests/support/unit_test.h"
 
 enum { OWNERS = 3, LONG_MS = 60000 };
 
@@ -31,7 +27,6 @@ struct fixture {
 
 static void on_due(void *data, struct owner *owner)
 {
-    (void)owner;
     ((struct fixture *)data)->due++;
 }
 
@@ -76,6 +71,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+UNIT_TESTS_EACH(set_up, tear_down)
+
 static void restore(struct fixture *f, size_t owner, unsigned times)
 {
     const struct passenger passenger = {.owner = &f->owners[owner], .is_restoring = true};
@@ -97,7 +94,7 @@ static void wait_due(struct fixture *f, unsigned count)
     assert_int_equal(f->due, count);
 }
 
-static void test_some_restorations_are_free(void **state)
+UNIT_TEST(test_some_restorations_are_free)
 {
     struct fixture *f = *state;
     struct buf text;
@@ -121,7 +118,7 @@ static void test_some_restorations_are_free(void **state)
     buf_fini(&text);
 }
 
-static void test_a_rest_ends_and_then_the_contest(void **state)
+UNIT_TEST(test_a_rest_ends_and_then_the_contest)
 {
     struct fixture *f = *state;
     const struct etcd_kv kv = {.key = slice_str("/skydns/test/svc/default/web/a"),
@@ -142,7 +139,7 @@ static void test_a_rest_ends_and_then_the_contest(void **state)
 }
 
 /* Few rest shortly; many share the rate of transactions. */
-static void test_a_rest_is_longer_with_more_of_them(void **state)
+UNIT_TEST(test_a_rest_is_longer_with_more_of_them)
 {
     struct fixture *f = *state;
     start(f, (struct contest_limits){
@@ -162,7 +159,7 @@ static void test_a_rest_is_longer_with_more_of_them(void **state)
 }
 
 /* What others write has any size; only its beginning is kept. */
-static void test_what_they_write_may_be_large(void **state)
+UNIT_TEST(test_what_they_write_may_be_large)
 {
     struct fixture *f = *state;
     size_t len = 1024 * 1024;
@@ -178,7 +175,7 @@ static void test_what_they_write_may_be_large(void **state)
 }
 
 /* Somebody writes below ever new names: how many are remembered is limited. */
-static void test_not_more_than_a_number_are_remembered(void **state)
+UNIT_TEST(test_not_more_than_a_number_are_remembered)
 {
     struct fixture *f = *state;
     struct owner *many = xcalloc(CONTESTS_MAX + 1, sizeof(*many));
@@ -195,17 +192,4 @@ static void test_not_more_than_a_number_are_remembered(void **state)
     f->contests = NULL;
     assert_null(many[0].contest);
     free(many);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    static const struct CMUnitTest tests[] = {
-        TEST(test_some_restorations_are_free),
-        TEST(test_a_rest_ends_and_then_the_contest),
-        TEST(test_a_rest_is_longer_with_more_of_them),
-        TEST(test_what_they_write_may_be_large),
-        TEST(test_not_more_than_a_number_are_remembered),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,6 @@
 /* etcd_space: how often it looks, what it tells and how often, with an etcd that answers as the
  * test says. A real one is in tests/integration/test_etcd_space.py. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "common/base/err.h"
 #include "kube2sky/reconcile/etcd_space_internal.h"
@@ -14,6 +9,7 @@
 #include "tests/support/h2_bytes.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/test_clock.h"
+#include "tests/support/unit_test.h"
 
 /* Turns of the loop in which an answer arrives. */
 enum { CALL_TIMEOUT_MS = 600000, MINUTE_S = 60, TURNS = 20 };
@@ -41,7 +37,6 @@ static void append_number(struct buf *out, uint8_t field, uint64_t number)
 static void answer_status(struct buf *out, uint32_t stream, bool is_long)
 {
     struct buf message;
-    (void)is_long;
     if (f.is_denied) {
         h2_headers(out, H2_END_STREAM, stream,
                    ":status: 200\ncontent-type: application/grpc\n"
@@ -62,7 +57,6 @@ static void answer_status(struct buf *out, uint32_t stream, bool is_long)
 
 static int start(void **state)
 {
-    (void)state;
     memset(&f, 0, sizeof(f));
     f.loop = ev_loop_new(EVFLAG_AUTO);
     f.peer = grpc_peer_new(f.loop, answer_status);
@@ -75,7 +69,6 @@ static int start(void **state)
 
 static int stop(void **state)
 {
-    (void)state;
     test_clock_run();
     etcd_space_stop(f.space);
     etcd_free(f.etcd);
@@ -84,9 +77,10 @@ static int stop(void **state)
     return 0;
 }
 
+UNIT_TESTS_EACH(start, stop)
+
 static bool is_known(const void *data)
 {
-    (void)data;
     return etcd_space_figures(f.space).file_bytes == f.file_bytes;
 }
 
@@ -118,9 +112,8 @@ static void first_look(uint64_t file_bytes)
     loop_until(f.loop, is_known, NULL);
 }
 
-static void test_shortage_is_told_once(void **state)
+UNIT_TEST(test_shortage_is_told_once)
 {
-    (void)state;
     first_look(quota_bytes / 2);
     assert_null(etcd_space_shortage(f.space));
     assert_int_equal(etcd_space_figures(f.space).in_use_bytes, 1000);
@@ -140,14 +133,12 @@ static void test_shortage_is_told_once(void **state)
 
 static bool is_unknown(const void *data)
 {
-    (void)data;
     return !etcd_space_figures(f.space).is_known;
 }
 
 /* It goes on asking: the permission may come. */
-static void test_denial_is_told_once(void **state)
+UNIT_TEST(test_denial_is_told_once)
 {
-    (void)state;
     first_look(quota_bytes);
     assert_non_null(etcd_space_shortage(f.space));
     f.is_denied = true;
@@ -161,9 +152,8 @@ static void test_denial_is_told_once(void **state)
     assert_int_equal(log_occurrences(log_capture_end(&f.log), "etcd's size cannot be read"), 1);
 }
 
-static void test_refusals(void **state)
+UNIT_TEST(test_refusals)
 {
-    (void)state;
     struct err err;
     (void)err_set(&err, ERR_UNAVAILABLE, "etcdserver: mvcc: database space exceeded");
     etcd_space_note_write(f.space, &err);
@@ -173,14 +163,4 @@ static void test_refusals(void **state)
     etcd_space_note_write(f.space, NULL);
     assert_null(etcd_space_refusal(f.space));
     assert_int_equal(log_occurrences(log_capture_end(&f.log), "etcd is out of space"), 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_shortage_is_told_once, start, stop),
-        cmocka_unit_test_setup_teardown(test_denial_is_told_once, start, stop),
-        cmocka_unit_test_setup_teardown(test_refusals, start, stop),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

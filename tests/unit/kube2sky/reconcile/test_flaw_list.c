@@ -1,20 +1,15 @@
 /* flaw_list: the latest first, each once, long texts cut, the oldest gone. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "kube2sky/reconcile/flaw_list.h"
+#include "tests/support/unit_test.h"
 
-static void test_flaws(void **state)
+UNIT_TEST(test_flaws)
 {
     static struct flaw_list list;
     char text[2 * FLAW_TEXT_MAX];
-    (void)state;
     for (size_t i = 0; i < FLAWS_KEPT + 3; i++) {
         (void)snprintf(text, sizeof(text), "%zu", i); /* fits */
         flaw_list_add(&list, text, "why");
@@ -37,12 +32,4 @@ static void test_flaws(void **state)
     flaw_list_add(&list, text, text);
     assert_int_equal(strlen(list.items[0].reason), FLAW_TEXT_MAX);
     assert_string_equal(list.items[1].reason, "another reason");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_flaws),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

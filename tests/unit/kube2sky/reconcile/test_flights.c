@@ -1,11 +1,6 @@
 /* flights, with a real etcd and a scripted mirror: what lands, and whether its owner must be
  * checked again. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <ev.h>
 #include <stdlib.h>
@@ -15,6 +10,7 @@
 #include "kube2sky/reconcile/ownership_internal.h"
 #include "tests/support/etcd_proc.h"
 #include "tests/support/etcd_sync.h"
+#include "tests/support/unit_test.h"
 
 enum { CALL_TIMEOUT_MS = 10000, OPS_MAX = 8 };
 
@@ -31,14 +27,11 @@ struct fixture {
 
 static int64_t no_key(const void *data, struct slice key)
 {
-    (void)data;
-    (void)key;
     return 0;
 }
 
 static bool never_contested(struct slice key)
 {
-    (void)key;
     return false;
 }
 
@@ -50,14 +43,11 @@ static void on_acknowledged(void *data, const struct flight *flight)
 static void on_failed(void *data, const struct flight *flight, enum flight_failure failure,
                       const struct err *err)
 {
-    (void)data;
-    (void)flight;
     fail_msg("failure %d: %s", failure, err->msg);
 }
 
 static void on_refuted(void *data)
 {
-    (void)data;
     fail_msg("a condition did not hold");
 }
 
@@ -79,9 +69,6 @@ static int set_up(void **state)
     static const struct ownership_config ownership = {.domain = "test."};
     struct fixture *f = xcalloc(1, sizeof(*f));
     *state = f;
-    if (etcd_proc_missing()) {
-        return 0;
-    }
     f->loop = ev_loop_new(EVFLAG_AUTO);
     f->proc = etcd_proc_start();
     f->etcd = sync_client(f->loop, etcd_proc_url(f->proc), CALL_TIMEOUT_MS);
@@ -104,17 +91,18 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct fixture *f = *state;
-    if (f->proc) {
-        flights_free(f->flights);
-        owners_free(f->owners);
-        ownership_fini(&f->ownership);
-        etcd_free(f->etcd);
-        etcd_proc_free(f->proc);
-        ev_loop_destroy(f->loop);
-    }
+    flights_free(f->flights);
+    owners_free(f->owners);
+    ownership_fini(&f->ownership);
+    etcd_free(f->etcd);
+    etcd_proc_free(f->proc);
+    ev_loop_destroy(f->loop);
     free(f);
     return 0;
 }
+
+UNIT_TESTS_EACH(set_up, tear_down)
+UNIT_TESTS_NEED(etcd_proc_missing)
 
 /* Puts the key into etcd for this owner, acknowledged but not seen by the mirror. */
 static struct owner *acknowledged_put(struct fixture *f, const char *id, const char *key)
@@ -143,10 +131,9 @@ static void see(struct owner *owner, int64_t revision)
     owner->last_event = revision;
 }
 
-static void test_seen_it_is_over(void **state)
+UNIT_TEST(test_seen_it_is_over)
 {
     struct fixture *f = *state;
-    etcd_proc_need();
     struct owner *owner = acknowledged_put(f, "svc/default/web", "/skydns/test/svc/default/web/x");
     flights_on_mirror(f->flights, KEY_FEED_RECORDS, f->acknowledged - 1, false);
     assert_int_equal(f->landed, 0);
@@ -157,10 +144,9 @@ static void test_seen_it_is_over(void **state)
     assert_int_equal(flights_used(f->flights), 0);
 }
 
-static void test_what_others_did_is_looked_at(void **state)
+UNIT_TEST(test_what_others_did_is_looked_at)
 {
     struct fixture *f = *state;
-    etcd_proc_need();
     struct owner *owner = acknowledged_put(f, "svc/default/web", "/skydns/test/svc/default/web/x");
     see(owner, f->acknowledged);
     see(owner, f->acknowledged + 1);
@@ -171,35 +157,20 @@ static void test_what_others_did_is_looked_at(void **state)
 
 /* The store that acknowledged it was replaced by an older copy, whose revision has passed that one
  * through other writes. */
-static void test_what_the_mirror_does_not_show_is_looked_at(void **state)
+UNIT_TEST(test_what_the_mirror_does_not_show_is_looked_at)
 {
     struct fixture *f = *state;
-    etcd_proc_need();
     (void)acknowledged_put(f, "svc/default/web", "/skydns/test/svc/default/web/x");
     flights_on_mirror(f->flights, KEY_FEED_RECORDS, f->acknowledged + 1, false);
     assert_int_equal(f->landed, 1);
     assert_int_equal(f->looks, 1);
 }
 
-static void test_the_same_after_a_full_read(void **state)
+UNIT_TEST(test_the_same_after_a_full_read)
 {
     struct fixture *f = *state;
-    etcd_proc_need();
     (void)acknowledged_put(f, "svc/default/web", "/skydns/test/svc/default/web/x");
     flights_on_mirror(f->flights, KEY_FEED_RECORDS, f->acknowledged, true);
     assert_int_equal(f->landed, 1);
     assert_int_equal(f->looks, 1);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        TEST(test_seen_it_is_over),
-        TEST(test_what_others_did_is_looked_at),
-        TEST(test_what_the_mirror_does_not_show_is_looked_at),
-        TEST(test_the_same_after_a_full_read),
-#undef TEST
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

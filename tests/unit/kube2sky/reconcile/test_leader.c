@@ -1,14 +1,9 @@
 /* leader, with a real etcd: who leads, who follows, and that a writer that wrongly believes to lead
  * cannot write. */
 #include <ev.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "common/base/buf.h"
 #include "common/base/xalloc.h"
@@ -16,6 +11,7 @@
 #include "kube2sky/reconcile/leader_internal.h"
 #include "tests/support/etcd_proc.h"
 #include "tests/support/etcd_sync.h"
+#include "tests/support/unit_test.h"
 
 /* The first never runs out in a test, however slow the machine; etcd grants no less than the last.
  */
@@ -44,14 +40,12 @@ struct fixture {
 
 static int start_etcd(void **state)
 {
-    (void)state;
     proc = etcd_proc_start();
     return 0;
 }
 
 static int end_etcd(void **state)
 {
-    (void)state;
     etcd_proc_free(proc);
     return 0;
 }
@@ -86,6 +80,10 @@ static int tear_down(void **state)
     free(f);
     return 0;
 }
+
+UNIT_TESTS_EACH(set_up, tear_down)
+UNIT_TESTS_NEED(etcd_proc_missing)
+UNIT_TESTS_ONCE(start_etcd, end_etcd)
 
 static void on_changed(void *data, bool is_leading)
 {
@@ -178,7 +176,7 @@ static bool may_write(struct fixture *f, const struct etcd_compare *condition)
     return reply.succeeded;
 }
 
-static void test_one_of_two_leads(void **state)
+UNIT_TEST(test_one_of_two_leads)
 {
     struct fixture *f = *state;
     start_both(f);
@@ -187,7 +185,7 @@ static void test_one_of_two_leads(void **state)
     assert_true(may_write(f, &condition));
 }
 
-static void test_who_stops_hands_over(void **state)
+UNIT_TEST(test_who_stops_hands_over)
 {
     struct fixture *f = *state;
     start_both(f);
@@ -201,7 +199,7 @@ static void test_who_stops_hands_over(void **state)
     assert_int_equal(f->a.gained + f->b.gained, 2);
 }
 
-static void test_a_follower_resigns_at_once(void **state)
+UNIT_TEST(test_a_follower_resigns_at_once)
 {
     struct fixture *f = *state;
     start_both(f);
@@ -211,7 +209,7 @@ static void test_a_follower_resigns_at_once(void **state)
 }
 
 /* Dies without notice: its key goes with its lease. */
-static void test_who_dies_is_replaced(void **state)
+UNIT_TEST(test_who_dies_is_replaced)
 {
     struct fixture *f = *state;
     f->lease_s = SHORT_LEASE_S;
@@ -231,7 +229,7 @@ static struct etcd_compare condition_of(const struct candidate *c, char **ret_va
 }
 
 /* Writes prepared as leader must fail once another leads. */
-static void test_the_condition_of_one_replaced_fails(void **state)
+UNIT_TEST(test_the_condition_of_one_replaced_fails)
 {
     struct fixture *f = *state;
     char *value;
@@ -254,7 +252,7 @@ static void test_the_condition_of_one_replaced_fails(void **state)
 
 /* As in an etcd restored from a backup, which uses revisions again: the key is another claim's, its
  * revision of creation the same. */
-static void test_the_condition_of_one_overwritten_fails(void **state)
+UNIT_TEST(test_the_condition_of_one_overwritten_fails)
 {
     struct fixture *f = *state;
     char *value;
@@ -270,7 +268,7 @@ static void test_the_condition_of_one_overwritten_fails(void **state)
 
 /* A person wrote the key: both candidates say so, and one of them leads after the time of a lease.
  */
-static void test_a_key_without_a_lease_is_overwritten(void **state)
+UNIT_TEST(test_a_key_without_a_lease_is_overwritten)
 {
     struct fixture *f = *state;
     struct buf text;
@@ -299,7 +297,7 @@ static void test_a_key_without_a_lease_is_overwritten(void **state)
 }
 
 /* etcd hangs for longer than the lease: nobody leads meanwhile, one does afterwards. */
-static void test_an_etcd_that_hangs(void **state)
+UNIT_TEST(test_an_etcd_that_hangs)
 {
     struct fixture *f = *state;
     f->lease_s = SHORT_LEASE_S;
@@ -318,7 +316,7 @@ static void test_an_etcd_that_hangs(void **state)
     free(value);
 }
 
-static void test_an_etcd_that_is_restarted(void **state)
+UNIT_TEST(test_an_etcd_that_is_restarted)
 {
     struct fixture *f = *state;
     start_both(f);
@@ -339,7 +337,7 @@ static unsigned changes_of(const struct fixture *f)
 
 /* This takes keeping its lease alive. A machine that stands still for as long as the lease ends it
  * rightly: once is enough, and never happens without renewals. */
-static void test_leads_for_longer_than_a_lease(void **state)
+UNIT_TEST(test_leads_for_longer_than_a_lease)
 {
     enum { TRIES = 20 };
     struct fixture *f = *state;
@@ -357,28 +355,4 @@ static void test_leads_for_longer_than_a_lease(void **state)
     } while (changes_of(f) != before && ++tries < TRIES);
     assert_int_equal(changes_of(f), before);
     assert_true(leader_is_leading(f->a.leader) != leader_is_leading(f->b.leader));
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        TEST(test_one_of_two_leads),
-        TEST(test_who_stops_hands_over),
-        TEST(test_a_follower_resigns_at_once),
-        TEST(test_who_dies_is_replaced),
-        TEST(test_the_condition_of_one_replaced_fails),
-        TEST(test_the_condition_of_one_overwritten_fails),
-        TEST(test_a_key_without_a_lease_is_overwritten),
-        TEST(test_an_etcd_that_hangs),
-        TEST(test_an_etcd_that_is_restarted),
-        TEST(test_leads_for_longer_than_a_lease),
-#undef TEST
-    };
-    const char *missing = etcd_proc_missing();
-    if (missing) {
-        print_message("skipped: %s\n", missing);
-        return 0;
-    }
-    return cmocka_run_group_tests(tests, start_etcd, end_etcd);
 }

@@ -9,6 +9,7 @@
 #include "kube2sky/naming/naming.h"
 #include "kube2sky/reconcile/actual.h"
 #include "kube2sky/reconcile/plan.h"
+#include "tests/support/unit_test.h"
 
 #define DOMAIN_BASE "/skydns/local/cluster/"
 
@@ -31,7 +32,6 @@ static void note_change(void *data, struct slice owner)
 
 static void refuse_drop(void *data, const struct naming_drop *drop)
 {
-    (void)data;
     fail_msg("dropped %s %s", drop->what, drop->value);
 }
 
@@ -61,6 +61,8 @@ static int tear_down(void **state)
     free(f);
     return 0;
 }
+
+UNIT_TESTS_EACH(set_up, tear_down)
 
 static void name_owner(struct fixture *f, const char *owner)
 {
@@ -129,7 +131,7 @@ static void put_pod(struct fixture *f, const char *name, const char *status)
     "'clusterIP':'10.0.0.1','ports':[{'name':'http','port':" number ",'protocol':'TCP'}]"
 
 /* 1: an update deleted everything and wrote it again, and so did a resync without changes. */
-static void test_01_an_update_is_its_difference(void **state)
+UNIT_TEST(test_01_an_update_is_its_difference)
 {
     struct fixture *f = *state;
     put_service(f, HTTP("80"));
@@ -147,7 +149,7 @@ static void test_01_an_update_is_its_difference(void **state)
 }
 
 /* 2: objects deleted while kube2sky was down stayed forever. */
-static void test_02_orphans_go(void **state)
+UNIT_TEST(test_02_orphans_go)
 {
     struct fixture *f = *state;
     hold(f, "/c88f1059", "{\"host\":\"10.0.0.1\"}");
@@ -162,7 +164,7 @@ static void test_02_orphans_go(void **state)
 
 /* 3: a label is the hash of the value's text, so each change of the format left the old keys. This
  * is the format of 1.10. */
-static void test_03_keys_of_another_format_go(void **state)
+UNIT_TEST(test_03_keys_of_another_format_go)
 {
     struct fixture *f = *state;
     hold(f, "/f488b1a2", "{\"host\":\"10.0.0.1\",\"priority\":10,\"weight\":10,\"ttl\":30}");
@@ -172,7 +174,7 @@ static void test_03_keys_of_another_format_go(void **state)
 
 /* 4: pods on the host network share a key, which went with the first of them; a pod that had ended
  * kept its key, although its address had been reused. */
-static void test_04_a_shared_address_stays_until_the_last_pod(void **state)
+UNIT_TEST(test_04_a_shared_address_stays_until_the_last_pod)
 {
     struct fixture *f = *state;
     put_pod(f, "a", "'podIP':'10.0.0.1'");
@@ -189,7 +191,7 @@ static void test_04_a_shared_address_stays_until_the_last_pod(void **state)
 }
 
 /* 5: of two endpoints with the same hostname, one overwrote the other. */
-static void test_05_one_hostname_has_all_its_addresses(void **state)
+UNIT_TEST(test_05_one_hostname_has_all_its_addresses)
 {
     struct fixture *f = *state;
     put_service(f, "'clusterIP':'None'");
@@ -202,7 +204,7 @@ static void test_05_one_hostname_has_all_its_addresses(void **state)
 
 /* 6: a leaf <name>.<ns>.<domain> and a folder of the same path, for a namespace called svc or pod,
  * ended in endless retries. */
-static void test_06_names_that_are_parts_of_keys(void **state)
+UNIT_TEST(test_06_names_that_are_parts_of_keys)
 {
     struct fixture *f = *state;
     inventory_upsert(f->inventory, service_from("svc", "pod", HTTP("80")));
@@ -213,7 +215,7 @@ static void test_06_names_that_are_parts_of_keys(void **state)
 }
 
 /* 7: not a bug, and unchanged: an address in two subsets has the ports of both. */
-static void test_07_one_address_in_two_subsets(void **state)
+UNIT_TEST(test_07_one_address_in_two_subsets)
 {
     struct fixture *f = *state;
     put_service(f, "'clusterIP':'None'");
@@ -225,7 +227,7 @@ static void test_07_one_address_in_two_subsets(void **state)
 
 /* 8: every pod of the cluster was kept, wanted or not (its size is in test_memory), and each of its
  * many changes cost work. */
-static void test_08_pods_cost_what_they_give(void **state)
+UNIT_TEST(test_08_pods_cost_what_they_give)
 {
     struct fixture *f = *state;
     put_pod(f, "a", "'podIP':'10.0.0.1'");
@@ -240,29 +242,11 @@ static void test_08_pods_cost_what_they_give(void **state)
 }
 
 /* 9: lost etcd data was noticed after half an hour, and lost pod records never. */
-static void test_09_what_etcd_lost_is_written_again(void **state)
+UNIT_TEST(test_09_what_etcd_lost_is_written_again)
 {
     struct fixture *f = *state;
     put_pod(f, "a", "'podIP':'10.0.0.1'");
     assert_plan(f, "pod/default/10-0-0-1", "+/c88f1059 ");
     assert_true(actual_delete(&f->actual, slice_str("/c88f1059")));
     assert_plan(f, "pod/default/10-0-0-1", "+/c88f1059 ");
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        TEST(test_01_an_update_is_its_difference),
-        TEST(test_02_orphans_go),
-        TEST(test_03_keys_of_another_format_go),
-        TEST(test_04_a_shared_address_stays_until_the_last_pod),
-        TEST(test_05_one_hostname_has_all_its_addresses),
-        TEST(test_06_names_that_are_parts_of_keys),
-        TEST(test_07_one_address_in_two_subsets),
-        TEST(test_08_pods_cost_what_they_give),
-        TEST(test_09_what_etcd_lost_is_written_again),
-#undef TEST
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,10 @@
 /* owners: who is queued by what. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include "common/base/attributes.h"
 #include "kube2sky/reconcile/owner_groups_internal.h"
 #include "kube2sky/reconcile/owners_internal.h"
+#include "tests/support/unit_test.h"
 
 static struct owners *owners;
 static struct owner *a, *b, *c;
@@ -35,13 +31,15 @@ static int tear_down(void **state UNUSED)
     return 0;
 }
 
+UNIT_TESTS_EACH(set_up, tear_down)
+
 static void hold(struct owner *owner, bool awaits_claims)
 {
     owner->awaits_claims = awaits_claims;
     owners_dequeue(owners, owner, OWNER_HELD);
 }
 
-static void test_the_held_are_queued_by_what_they_await(void **state UNUSED)
+UNIT_TEST(test_the_held_are_queued_by_what_they_await)
 {
     hold(a, false);
     hold(b, true);
@@ -56,7 +54,7 @@ static void test_the_held_are_queued_by_what_they_await(void **state UNUSED)
     assert_int_equal(owners_in(owners, OWNER_RECORDS, OWNER_QUEUED), 3);
 }
 
-static void test_a_landing_queues_whom_it_blocked(void **state UNUSED)
+UNIT_TEST(test_a_landing_queues_whom_it_blocked)
 {
     struct owner *other = queued("svc/quiet/other");
     owners_dequeue(owners, c, OWNER_IN_FLIGHT);
@@ -71,7 +69,7 @@ static void test_a_landing_queues_whom_it_blocked(void **state UNUSED)
 }
 
 /* So nobody else is planned in vain for it. */
-static void test_a_place_is_promised_once(void **state UNUSED)
+UNIT_TEST(test_a_place_is_promised_once)
 {
     owners_wait_for_place(owners, a);
     owners_wait_for_place(owners, b);
@@ -88,7 +86,7 @@ static void test_a_place_is_promised_once(void **state UNUSED)
 }
 
 /* As much as it may claim in its turn, it waits; then one of its owners is planned. */
-static void test_claims_without_end_leave_turns_to_plans(void **state UNUSED)
+UNIT_TEST(test_claims_without_end_leave_turns_to_plans)
 {
     owners_dequeue(owners, c, OWNER_SETTLED);
     owners_want_claim(owners, a);
@@ -108,17 +106,4 @@ static void test_claims_without_end_leave_turns_to_plans(void **state UNUSED)
     claiming = owners_take_due(owners);
     owners_charge_claim(claiming, 1);
     assert_ptr_equal(owners_next(owners, OWNER_RECORDS, false), b); /* none is due */
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_the_held_are_queued_by_what_they_await, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(test_a_landing_queues_whom_it_blocked, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_place_is_promised_once, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_claims_without_end_leave_turns_to_plans, set_up,
-                                        tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

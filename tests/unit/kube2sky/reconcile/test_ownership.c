@@ -1,15 +1,11 @@
 /* ownership: whose a key is, by path and value; key_style: which keys kube2sky could have
  * written. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include "common/base/attributes.h"
 #include "common/base/xalloc.h"
 #include "kube2sky/reconcile/ownership_internal.h"
+#include "tests/support/unit_test.h"
 
 #define TREE       "/skydns/local/cluster/"
 #define TAIL       ",\"priority\":10,\"weight\":10,\"ttl\":30,\"targetstrip\":0}"
@@ -58,7 +54,7 @@ static void check(const struct scope *scope, const struct row *rows, size_t coun
     }
 }
 
-static void test_everything_below_svc_and_pod(void **state)
+UNIT_TEST(test_everything_below_svc_and_pod)
 {
     static const struct row rows[] = {
         {TREE "svc/default/web/c88f1059", "{}", true},
@@ -78,12 +74,11 @@ static void test_everything_below_svc_and_pod(void **state)
         {"/skydns/config", "{}", false},
         {"/other/local/cluster/svc/a/b", "{}", false},
     };
-    (void)state;
     check(&all, rows, ARRAY_LEN(rows));
 }
 
 /* Where the ConfigMap's keys may be, and those of people. */
-static void test_beside_svc_and_pod(void **state)
+UNIT_TEST(test_beside_svc_and_pod)
 {
     static const struct {
         const char *key;
@@ -110,7 +105,6 @@ static void test_beside_svc_and_pod(void **state)
     static const struct ownership_config config = {
         .domain = "cluster.local.", .namespaces = one, .namespace_count = 1};
     struct ownership o;
-    (void)state;
     ownership_init(&o, &config);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct slice key = slice_str(rows[i].key);
@@ -124,7 +118,7 @@ static void test_beside_svc_and_pod(void **state)
 #define EC2 TREE "node/internal/ec2/ip-10-0-0-1/"
 
 /* With --nodes everything; without, what it left. */
-static void test_keys_of_nodes(void **state)
+UNIT_TEST(test_keys_of_nodes)
 {
     static const struct {
         const char *key;
@@ -159,7 +153,6 @@ static void test_keys_of_nodes(void **state)
                                      .namespaces = namespaces,
                                      .namespace_count = 2,
                                      .has_nodes = true}};
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const struct row everything = {rows[i].key, rows[i].value, true},
                          nothing = {rows[i].key, rows[i].value, false},
@@ -173,7 +166,7 @@ static void test_keys_of_nodes(void **state)
     }
 }
 
-static void test_reverse_keys_by_their_host(void **state)
+UNIT_TEST(test_reverse_keys_by_their_host)
 {
     static const char key[] = "/skydns/arpa/in-addr/10/0/0/1";
     static const struct row rows[] = {
@@ -193,11 +186,10 @@ static void test_reverse_keys_by_their_host(void **state)
         {"/skydns/arpa", HOST("web.default.svc.cluster.local."), false},
         {"/skydns/arpax/in-addr/1", HOST("web.default.svc.cluster.local."), false},
     };
-    (void)state;
     check(&all, rows, ARRAY_LEN(rows));
 }
 
-static void test_whom_a_reverse_key_names(void **state)
+UNIT_TEST(test_whom_a_reverse_key_names)
 {
     static const struct {
         const char *value;
@@ -214,7 +206,6 @@ static void test_whom_a_reverse_key_names(void **state)
         {"", ""},
     };
     struct ownership o;
-    (void)state;
     ownership_init(&o, &all.config);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct buf id;
@@ -226,7 +217,7 @@ static void test_whom_a_reverse_key_names(void **state)
     ownership_fini(&o);
 }
 
-static void test_some_namespaces(void **state)
+UNIT_TEST(test_some_namespaces)
 {
     static const char key[] = "/skydns/arpa/in-addr/10/0/0/1";
     static const struct row rows[] = {
@@ -242,11 +233,10 @@ static void test_some_namespaces(void **state)
         {key, HOST("default.svc.cluster.local."), true},
         {key, HOST("xdefault.svc.cluster.local."), false},
     };
-    (void)state;
     check(&some, rows, ARRAY_LEN(rows));
 }
 
-static void test_only_what_it_could_have_written(void **state)
+UNIT_TEST(test_only_what_it_could_have_written)
 {
     static const struct row rows[] = {
         {TREE "svc/default/web/c88f1059", HOST("10.0.0.1"), true},
@@ -301,11 +291,10 @@ static void test_only_what_it_could_have_written(void **state)
         {"/skydns/arpa/in-addr/10/0/0/1", PORT("web.default.svc.cluster.local.", "80"), false},
         {"/skydns/arpa/in-addr/10/0/0/1", HOST("web.default.svc.other.local."), false},
     };
-    (void)state;
     check(&written, rows, ARRAY_LEN(rows));
 }
 
-static void test_parts_of_keys(void **state)
+UNIT_TEST(test_parts_of_keys)
 {
     static const struct {
         const char *key, *owner, *suffix;
@@ -327,7 +316,6 @@ static void test_parts_of_keys(void **state)
         {TREE "node//x/y", "node//x", "/y"},
     };
     struct ownership o;
-    (void)state;
     ownership_init(&o, &all.config);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct object_key key = ownership_part(&o, slice_str(rows[i].key));
@@ -338,19 +326,4 @@ static void test_parts_of_keys(void **state)
         }
     }
     ownership_fini(&o);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_everything_below_svc_and_pod),
-        cmocka_unit_test(test_beside_svc_and_pod),
-        cmocka_unit_test(test_keys_of_nodes),
-        cmocka_unit_test(test_reverse_keys_by_their_host),
-        cmocka_unit_test(test_whom_a_reverse_key_names),
-        cmocka_unit_test(test_some_namespaces),
-        cmocka_unit_test(test_only_what_it_could_have_written),
-        cmocka_unit_test(test_parts_of_keys),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

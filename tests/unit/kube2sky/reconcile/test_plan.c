@@ -1,17 +1,13 @@
 /* plan: desired against actual keys, and how plans are split into transactions. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "common/base/xalloc.h"
 #include "kube2sky/reconcile/plan.h"
+#include "tests/support/unit_test.h"
 
 #define BASE "/skydns/local/svc/default/web"
 
@@ -94,7 +90,7 @@ static char *plan_text(const struct plan *plan)
     return result;
 }
 
-static void test_differences(void **state)
+UNIT_TEST(test_differences)
 {
     static const struct {
         const char *name, *desired, *actual, *want;
@@ -112,7 +108,6 @@ static void test_differences(void **state)
         {"desired twice", "/a=1 /a=1", "", "+/a=1 "},
         {"prefixes are not equal", "/ab=1", "/a=1 /abc=1", "+/ab=1 -/a -/abc "},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct desired desired;
         struct actual_keys actual = {.keys = NULL};
@@ -133,10 +128,9 @@ static void test_differences(void **state)
     }
 }
 
-static void test_actual_keys(void **state)
+UNIT_TEST(test_actual_keys)
 {
     struct actual_keys actual = {.keys = NULL};
-    (void)state;
     assert_true(put(&actual, slice_str("/b"), "1", 1));
     assert_true(put(&actual, slice_str("/a"), "1", 1));
     assert_true(put(&actual, slice_of("/a\0b", 4), "1", 1));
@@ -156,12 +150,11 @@ static void test_actual_keys(void **state)
 
 /* Deleted one by one, put back one by one, from either end: the rest is always right, and nothing
  * remains in the end. */
-static void test_many_deletes(void **state)
+UNIT_TEST(test_many_deletes)
 {
     enum { KEYS = 100000 };
     struct actual_keys actual = {.keys = NULL};
     char suffix[16];
-    (void)state;
     for (int i = 0; i < KEYS; i++) {
         (void)snprintf(suffix, sizeof(suffix), "/%06d", i);
         assert_true(put(&actual, slice_str(suffix), "1", 1));
@@ -190,10 +183,9 @@ static void test_many_deletes(void **state)
 
 /* An operation carries its key's last revision: the transaction depends on it. */
 /* A Service whose key is replaced again and again, a hundred times here, takes no more memory. */
-static void test_replaced_keys_leave_nothing(void **state)
+UNIT_TEST(test_replaced_keys_leave_nothing)
 {
     struct actual_keys actual = {.keys = NULL};
-    (void)state;
     for (int i = 0; i < 100; i++) {
         char *suffix = xasprintf("/%d", i), *last = xasprintf("/%d", i - 1);
         assert_true(put(&actual, slice_str(suffix), "x", 1));
@@ -206,12 +198,11 @@ static void test_replaced_keys_leave_nothing(void **state)
     actual_fini(&actual);
 }
 
-static void test_operations_know_the_revision(void **state)
+UNIT_TEST(test_operations_know_the_revision)
 {
     struct desired desired;
     struct actual_keys actual = {.keys = NULL};
     struct plan plan;
-    (void)state;
     desired_init(&desired);
     plan_init(&plan);
     add_desired(&desired, "/a=1 /b=2 /c=3");
@@ -229,12 +220,11 @@ static void test_operations_know_the_revision(void **state)
 }
 
 /* Foreign keys are overwritten if in the way, but never deleted. */
-static void test_keys_of_others_are_left(void **state)
+UNIT_TEST(test_keys_of_others_are_left)
 {
     struct desired desired;
     struct actual_keys actual = {.keys = NULL};
     struct plan plan;
-    (void)state;
     desired_init(&desired);
     plan_init(&plan);
     add_desired(&desired, "/a=1");
@@ -275,13 +265,12 @@ static void fill_plan(struct plan *plan, size_t puts, size_t deletes, size_t val
     free(value);
 }
 
-static void test_whole_plans_while_they_fit(void **state)
+UNIT_TEST(test_whole_plans_while_they_fit)
 {
     struct plan plan;
     struct plan_batch batch;
     struct etcd_op ops[ETCD_TXN_OPS_MAX];
     size_t from = 0;
-    (void)state;
     plan_init(&plan);
     plan_batch_init(&batch, ETCD_TXN_OPS_MAX);
     fill_plan(&plan, 60, 4, 10);
@@ -308,13 +297,12 @@ static void test_whole_plans_while_they_fit(void **state)
     plan_fini(&plan);
 }
 
-static void test_larger_than_a_transaction(void **state)
+UNIT_TEST(test_larger_than_a_transaction)
 {
     struct plan plan;
     struct plan_batch batch;
     struct etcd_op ops[ETCD_TXN_OPS_MAX];
     size_t from = 0;
-    (void)state;
     plan_init(&plan);
     plan_batch_init(&batch, ETCD_TXN_OPS_MAX);
     fill_plan(&plan, 150, 110, 10);
@@ -334,13 +322,12 @@ static void test_larger_than_a_transaction(void **state)
     plan_fini(&plan);
 }
 
-static void test_bytes_limit(void **state)
+UNIT_TEST(test_bytes_limit)
 {
     struct plan plan;
     struct plan_batch batch;
     struct etcd_op ops[ETCD_TXN_OPS_MAX];
     size_t from = 0, total = 0;
-    (void)state;
     plan_init(&plan);
     plan_batch_init(&batch, ETCD_TXN_OPS_MAX);
     fill_plan(&plan, 20, 0, 100 * 1024); /* 2 MiB */
@@ -366,20 +353,4 @@ static void test_bytes_limit(void **state)
     assert_int_equal(plan_batch_add(&batch, &plan, &from), PLAN_FITS_WHOLE);
     plan_batch_fini(&batch);
     plan_fini(&plan);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_differences),
-        cmocka_unit_test(test_actual_keys),
-        cmocka_unit_test(test_many_deletes),
-        cmocka_unit_test(test_replaced_keys_leave_nothing),
-        cmocka_unit_test(test_operations_know_the_revision),
-        cmocka_unit_test(test_keys_of_others_are_left),
-        cmocka_unit_test(test_whole_plans_while_they_fit),
-        cmocka_unit_test(test_larger_than_a_transaction),
-        cmocka_unit_test(test_bytes_limit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,6 +14,7 @@
 #include "kube2sky/reconcile/owners_internal.h"
 #include "kube2sky/reconcile/ownership_internal.h"
 #include "kube2sky/reconcile/planner_internal.h"
+#include "tests/support/unit_test.h"
 
 #define PREFIX "/skydns/local/cluster/"
 
@@ -602,10 +603,9 @@ static bool take_step(struct world *w)
     return true;
 }
 
-static void test_random_sequences(void **state)
+UNIT_TEST(test_random_sequences)
 {
     struct world w = {.seed = 20250114};
-    (void)state;
     init(&w);
     relist(&w);
     fill_endpoints_if_wanted(&w);
@@ -630,12 +630,4 @@ static void test_random_sequences(void **state)
     inventory_free(w.inventory);
     buf_fini(&w.dirty);
     buf_fini(&w.store);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_sequences),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 #include "kube2sky/reconcile/owners_internal.h"
 #include "kube2sky/reconcile/ownership_internal.h"
 #include "kube2sky/reconcile/planner_internal.h"
+#include "tests/support/unit_test.h"
 
 #define ARPA        "/skydns/arpa/in-addr/"
 #define HEADLESS    "'clusterIP':'None'"
@@ -71,6 +72,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+UNIT_TESTS_EACH(set_up, tear_down)
+
 /* A headless Service with 10.1.0.1 under this hostname. */
 static void put_headless(struct fixture *f, const char *ns, const char *name, const char *hostname)
 {
@@ -126,7 +129,7 @@ static void assert_plan(const struct fixture *f, size_t own, size_t reverse, siz
     assert_int_equal(count_reverse(&f->planner.withheld), withheld);
 }
 
-static void test_a_key_in_flight_with_another(void **state)
+UNIT_TEST(test_a_key_in_flight_with_another)
 {
     struct fixture *f = *state;
     struct owner *other = owners_get(f->owners, slice_str("svc/a/other"));
@@ -144,7 +147,7 @@ static void test_a_key_in_flight_with_another(void **state)
     assert_plan(f, 2, 2, 0);
 }
 
-static void test_reverse_keys_left_for_later(void **state)
+UNIT_TEST(test_reverse_keys_left_for_later)
 {
     struct fixture *f = *state;
     inventory_upsert(f->inventory, service_from("a", "web", "'clusterIP':'10.0.0.1'"));
@@ -161,7 +164,7 @@ static void test_reverse_keys_left_for_later(void **state)
 }
 
 /* Before pods are listed, the name of a namespace that still claims the address stays. */
-static void test_pods_that_are_not_listed_yet(void **state)
+UNIT_TEST(test_pods_that_are_not_listed_yet)
 {
     struct fixture *f = *state;
     put_reverse(f, "10/1/0/1", "h.old.a");
@@ -182,7 +185,7 @@ static void test_pods_that_are_not_listed_yet(void **state)
 }
 
 /* A Service with a garbled part keeps what it might still want, and nothing else. */
-static void test_doubt_about_whose_it_is(void **state)
+UNIT_TEST(test_doubt_about_whose_it_is)
 {
     struct fixture *f = *state;
     end_list(f, KUBE_POD);
@@ -227,7 +230,7 @@ static void put_too_large(struct fixture *f, const char *ns, const char *name)
 }
 
 /* What etcd has of it stays, and it is in nobody's way where etcd has nothing. */
-static void test_an_owner_that_gets_too_large(void **state)
+UNIT_TEST(test_an_owner_that_gets_too_large)
 {
     struct fixture *f = *state;
     end_list(f, KUBE_POD);
@@ -244,16 +247,4 @@ static void test_an_owner_that_gets_too_large(void **state)
     assert_plan(f, 0, 0, 1);
     (void)plan_owner(f, "svc/b/new");
     assert_plan(f, 1, 0, 1);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_a_key_in_flight_with_another, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_reverse_keys_left_for_later, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_pods_that_are_not_listed_yet, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_doubt_about_whose_it_is, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_an_owner_that_gets_too_large, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 #include "kube2sky/reconcile/owners_internal.h"
 #include "kube2sky/reconcile/ownership_internal.h"
 #include "kube2sky/reconcile/planner_internal.h"
+#include "tests/support/unit_test.h"
 
 enum { SERVICES = 2, SLICES = 5, STEPS = 6000 };
 
@@ -247,9 +248,8 @@ static void check_random_changes(enum endpoint_names endpoint_names)
     fini(&w);
 }
 
-static void test_random_changes(void **state)
+UNIT_TEST(test_random_changes)
 {
-    (void)state;
     check_random_changes(ENDPOINT_NAMES_HASH);
     check_random_changes(ENDPOINT_NAMES_ADDRESS);
     kube_object_keep_pods(true);
@@ -280,10 +280,9 @@ static void put_large_slice(struct world *w, int number, int unready)
     free(name);
 }
 
-static void test_one_endpoint_of_5000(void **state)
+UNIT_TEST(test_one_endpoint_of_5000)
 {
     struct world w;
-    (void)state;
     init(&w, ENDPOINT_NAMES_HASH);
     inventory_upsert(w.inventory, service_from("default", "large", "'clusterIP':'None'"));
     for (int i = 0; i < LARGE_SLICES; i++) {
@@ -314,10 +313,9 @@ static uint32_t text_bytes(struct world *w, const struct owner *owner)
 }
 
 /* What is counted beside each key is no part of what naming limits. */
-static void test_a_change_near_the_limit_of_bytes(void **state)
+UNIT_TEST(test_a_change_near_the_limit_of_bytes)
 {
     struct world w;
-    (void)state;
     init(&w, ENDPOINT_NAMES_HASH);
     inventory_upsert(w.inventory, service_from("default", "large", "'clusterIP':'None'"));
     put_large_slice(&w, 0, 1);
@@ -340,10 +338,9 @@ static void test_a_change_near_the_limit_of_bytes(void **state)
 
 /* Another kube2sky on the same etcd was faster: there is nothing to write, but as much is desired.
  */
-static void test_a_change_that_is_in_etcd_already(void **state)
+UNIT_TEST(test_a_change_that_is_in_etcd_already)
 {
     struct world w;
-    (void)state;
     init(&w, ENDPOINT_NAMES_HASH);
     inventory_upsert(w.inventory, service_from("default", "large", "'clusterIP':'None'"));
     put_large_slice(&w, 0, 0);
@@ -368,15 +365,4 @@ static void test_a_change_that_is_in_etcd_already(void **state)
         buf_clear(&w.dirty);
     }
     fini(&w);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_changes),
-        cmocka_unit_test(test_one_endpoint_of_5000),
-        cmocka_unit_test(test_a_change_near_the_limit_of_bytes),
-        cmocka_unit_test(test_a_change_that_is_in_etcd_already),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,13 @@
 
 #include <malloc.h>
 
-static void test_writes_what_is_missing_and_removes_orphans(void **state)
+#include "tests/support/unit_test.h"
+
+UNIT_TESTS_EACH(set_up, tear_down)
+UNIT_TESTS_NEED(etcd_proc_missing)
+UNIT_TESTS_ONCE(start_etcd, end_etcd)
+
+UNIT_TEST(test_writes_what_is_missing_and_removes_orphans)
 {
     struct fixture *f = *state;
     put(f, "svc/default/gone/abc", "{}");
@@ -48,7 +54,7 @@ static void assert_preview(struct fixture *f, const char *owner, const char *wan
     free(full);
 }
 
-static void test_deletes_nothing_before_everything_is_listed(void **state)
+UNIT_TEST(test_deletes_nothing_before_everything_is_listed)
 {
     struct fixture *f = *state;
     put(f, "svc/default/gone/abc", "{}");
@@ -80,7 +86,7 @@ static void test_deletes_nothing_before_everything_is_listed(void **state)
     assert_counts(f, 2, 2);
 }
 
-static void test_restart_writes_nothing(void **state)
+UNIT_TEST(test_restart_writes_nothing)
 {
     struct fixture *f = *state;
     struct tree before, after;
@@ -105,7 +111,7 @@ static void test_restart_writes_nothing(void **state)
     buf_fini(&after.text);
 }
 
-static void test_what_others_do_is_undone(void **state)
+UNIT_TEST(test_what_others_do_is_undone)
 {
     struct fixture *f = *state;
     synced_with_kubernetes(f);
@@ -127,7 +133,7 @@ static void test_what_others_do_is_undone(void **state)
     assert_counts(f, 3, 2);
 }
 
-static void test_a_change_is_one_transaction(void **state)
+UNIT_TEST(test_a_change_is_one_transaction)
 {
     struct fixture *f = *state;
     struct tree now, before;
@@ -186,7 +192,7 @@ static void change_large_services(struct fixture *f, int count, bool exist)
 }
 
 /* What each needed on the way is freed, so that six leave no more behind than one. */
-static void test_large_services_leave_no_memory_behind(void **state)
+UNIT_TEST(test_large_services_leave_no_memory_behind)
 {
     struct fixture *f = *state;
     synced_with_kubernetes(f);
@@ -200,7 +206,7 @@ static void test_large_services_leave_no_memory_behind(void **state)
     assert_true(after <= before + 512 * 1024);
 }
 
-static void test_a_change_larger_than_a_transaction_adds_first(void **state)
+UNIT_TEST(test_a_change_larger_than_a_transaction_adds_first)
 {
     struct fixture *f = *state;
     struct tree tree;
@@ -239,7 +245,7 @@ static uint64_t changes_observed(const struct fixture *f)
 }
 
 /* The change of an object is observed once, however many transactions it takes. */
-static void test_a_change_of_several_transactions_is_one_change(void **state)
+UNIT_TEST(test_a_change_of_several_transactions_is_one_change)
 {
     struct fixture *f = *state;
     synced_with_kubernetes(f);
@@ -253,7 +259,7 @@ static void test_a_change_of_several_transactions_is_one_change(void **state)
 }
 
 /* One address more than an owner may have: its keys stay as they are, and it is told. */
-static void test_a_service_with_too_many_records(void **state)
+UNIT_TEST(test_a_service_with_too_many_records)
 {
     struct fixture *f = *state;
     struct buf text;
@@ -280,7 +286,7 @@ static void test_a_service_with_too_many_records(void **state)
     buf_fini(&text);
 }
 
-static void test_a_large_change_overtaken_by_a_small_one_is_given_up(void **state)
+UNIT_TEST(test_a_large_change_overtaken_by_a_small_one_is_given_up)
 {
     struct fixture *f = *state;
     synced_with_kubernetes(f);
@@ -294,7 +300,7 @@ static void test_a_large_change_overtaken_by_a_small_one_is_given_up(void **stat
     assert_counts(f, 1 + ETCD_TXN_OPS_MAX + 1, ETCD_TXN_OPS_MAX);
 }
 
-static void test_an_object_that_changes_while_its_transaction_is_away(void **state)
+UNIT_TEST(test_an_object_that_changes_while_its_transaction_is_away)
 {
     struct fixture *f = *state;
     synced_with_kubernetes(f);
@@ -307,7 +313,7 @@ static void test_an_object_that_changes_while_its_transaction_is_away(void **sta
     assert_tree(f, KUBERNETES "svc/default/web/734242 " IP("10.0.0.26") "\n");
 }
 
-static void test_an_object_that_goes_while_its_transaction_is_away(void **state)
+UNIT_TEST(test_an_object_that_goes_while_its_transaction_is_away)
 {
     struct fixture *f = *state;
     synced_with_kubernetes(f);
@@ -322,7 +328,7 @@ static void test_an_object_that_goes_while_its_transaction_is_away(void **state)
 /* Another writer deletes the key, then writes a foreign one. Our own delete, planned before we
  * learn of that (only the other's loop runs meanwhile), is not executed since its condition fails,
  * and the reply has a revision that our mirror never sees. */
-static void test_deletes_of_what_is_gone_already(void **state)
+UNIT_TEST(test_deletes_of_what_is_gone_already)
 {
     struct fixture *f = *state, other;
     start_other(f, &other);
@@ -341,7 +347,7 @@ static void test_deletes_of_what_is_gone_already(void **state)
 }
 
 /* One before our transaction, one after it; we learn of both while it is in flight. */
-static void test_keys_that_others_add_while_a_transaction_is_away(void **state)
+UNIT_TEST(test_keys_that_others_add_while_a_transaction_is_away)
 {
     struct fixture *f = *state, other;
     start_other(f, &other);
@@ -358,7 +364,7 @@ static void test_keys_that_others_add_while_a_transaction_is_away(void **state)
     end_other(&other);
 }
 
-static void test_what_others_did_before_the_history_was_dropped(void **state)
+UNIT_TEST(test_what_others_did_before_the_history_was_dropped)
 {
     struct fixture *f = *state, other;
     start_other(f, &other);
@@ -386,7 +392,7 @@ static void test_what_others_did_before_the_history_was_dropped(void **state)
 }
 
 /* Readiness does not wait for it. */
-static void test_an_object_not_understood_keeps_its_keys(void **state)
+UNIT_TEST(test_an_object_not_understood_keeps_its_keys)
 {
     struct fixture *f = *state;
     put(f, "svc/default/odd/19ccb11", IP("10.0.0.9"));
@@ -404,7 +410,7 @@ static void test_an_object_not_understood_keeps_its_keys(void **state)
     assert_tree(f, KUBERNETES);
 }
 
-static void test_a_dry_run_writes_nothing(void **state)
+UNIT_TEST(test_a_dry_run_writes_nothing)
 {
     struct fixture *f = *state;
     put(f, "svc/default/gone/abc", "{}");
@@ -420,7 +426,7 @@ static void test_a_dry_run_writes_nothing(void **state)
 
 /* The follower is ready, writes nothing, and has nothing left to do once it has seen the leader's
  * writes; when the leader stops, it takes over. */
-static void test_two_writers(void **state)
+UNIT_TEST(test_two_writers)
 {
     struct fixture *f = *state, other;
     f->lease_s = 600; /* no slow machine loses the lead */
@@ -460,7 +466,7 @@ static void test_two_writers(void **state)
     inventory_free(other.inventory);
 }
 
-static void test_explains_what_it_waits_for(void **state)
+UNIT_TEST(test_explains_what_it_waits_for)
 {
     struct fixture *f = *state;
     struct buf text;
@@ -489,7 +495,6 @@ static void append_expected(struct fixture *f, int number, uint32_t host, struct
     char label[9];
     char *spoken = xasprintf("10.9.%u.%u", host / 256, host % 256);
     struct record record = {.host = slice_str(spoken), .priority = 10, .weight = 10, .ttl_s = 30};
-    (void)f;
     buf_init(&value, 1024);
     record_to_json(&record, &value);
     buf_printf(out, "svc/default/s%02d/%s ", number, record_label(buf_slice(&value), label));
@@ -499,7 +504,7 @@ static void append_expected(struct fixture *f, int number, uint32_t host, struct
     free(spoken);
 }
 
-static void test_many_changes_without_waiting(void **state)
+UNIT_TEST(test_many_changes_without_waiting)
 {
     struct fixture *f = *state;
     uint32_t seed = 20240607, hosts[SERVICES] = {0}; /* 0 = none */
@@ -537,7 +542,7 @@ static void test_many_changes_without_waiting(void **state)
 
 /* Endpoints were chosen in place of slices, and found to be a substitute only when all is listed:
  * by then headless services have been planned. Without them nothing settles what they have. */
-static void test_a_source_that_turns_out_unsettled(void **state)
+UNIT_TEST(test_a_source_that_turns_out_unsettled)
 {
     struct fixture *f = *state;
     const char *key = "svc/default/db/c88f1059";
@@ -580,7 +585,7 @@ static void put_slice_of(struct fixture *f, const char *service, int number, int
 
 /* Changes planned by themselves: the one that no longer fits into the transaction is planned again.
  */
-static void test_what_is_planned_twice_counts_once(void **state)
+UNIT_TEST(test_what_is_planned_twice_counts_once)
 {
     static const char *const names[] = {"a", "b", "c"};
     struct fixture *f = *state;
@@ -627,7 +632,7 @@ static void count_owner(void *data, struct slice owner)
 
 /* Of many owners with work, each is told once, in parts; if their table grows between two parts,
  * from the first one on again. */
-static void test_many_unsettled_owners_are_told_in_parts(void **state)
+UNIT_TEST(test_many_unsettled_owners_are_told_in_parts)
 {
     enum { FEW = 1500, MANY = 6000 };
     struct fixture *f = *state;
@@ -654,34 +659,4 @@ static void test_many_unsettled_owners_are_told_in_parts(void **state)
            UNSETTLED_MORE) {
     }
     assert_int_equal(count, MANY);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        TEST(test_writes_what_is_missing_and_removes_orphans),
-        TEST(test_deletes_nothing_before_everything_is_listed),
-        TEST(test_restart_writes_nothing),
-        TEST(test_what_others_do_is_undone),
-        TEST(test_a_change_is_one_transaction),
-        TEST(test_a_change_larger_than_a_transaction_adds_first),
-        TEST(test_large_services_leave_no_memory_behind),
-        TEST(test_a_change_of_several_transactions_is_one_change),
-        TEST(test_a_service_with_too_many_records),
-        TEST(test_a_large_change_overtaken_by_a_small_one_is_given_up),
-        TEST(test_an_object_that_changes_while_its_transaction_is_away),
-        TEST(test_an_object_that_goes_while_its_transaction_is_away),
-        TEST(test_deletes_of_what_is_gone_already),
-        TEST(test_keys_that_others_add_while_a_transaction_is_away),
-        TEST(test_what_others_did_before_the_history_was_dropped),
-        TEST(test_an_object_not_understood_keeps_its_keys),
-        TEST(test_a_dry_run_writes_nothing),
-        TEST(test_two_writers),
-        TEST(test_explains_what_it_waits_for),
-        TEST(test_many_changes_without_waiting),
-        TEST(test_a_source_that_turns_out_unsettled),
-        TEST(test_what_is_planned_twice_counts_once),
-        TEST(test_many_unsettled_owners_are_told_in_parts),
-    };
-    return run_on_etcd(tests);
 }

@@ -6,6 +6,7 @@
 #include "common/etcd/etcd_store_id.h"
 #include "kube2sky/naming/client_keys.h"
 #include "kube2sky/reconcile/contest_internal.h"
+#include "tests/support/unit_test.h"
 
 #define HOST(a) "{\"host\":\"" a "\"}"
 
@@ -207,9 +208,19 @@ static int tear_down_keys(void **state)
     return 0;
 }
 
+static int before_tests(void **state)
+{
+    record_json_use_xalloc();
+    return start_etcd(state);
+}
+
+UNIT_TESTS_EACH(set_up, tear_down_keys)
+UNIT_TESTS_NEED(etcd_proc_missing)
+UNIT_TESTS_ONCE(before_tests, end_etcd)
+
 /* ---- Tests ---- */
 
-static void test_pods_and_namespaces(void **state)
+UNIT_TEST(test_pods_and_namespaces)
 {
     struct fixture *f = *state;
     begin(f);
@@ -237,7 +248,7 @@ static void test_pods_and_namespaces(void **state)
 
 /* Without the flags, what an earlier start wrote goes; not before it is known that it is not
  * wanted. Somebody else's keys stay, wherever they are. */
-static void test_unwanted(void **state)
+UNIT_TEST(test_unwanted)
 {
     struct fixture *f = *state;
     put_beside(f, "config", "{}");
@@ -273,7 +284,7 @@ static void test_unwanted(void **state)
     assert_tree(f, KUBERNETES);
 }
 
-static void test_others(void **state)
+UNIT_TEST(test_others)
 {
     struct fixture *f = *state;
     begin(f);
@@ -308,7 +319,7 @@ static void test_others(void **state)
 }
 
 /* etcd counts operations: what it refuses is halved until it fits. */
-static void test_refused_transactions(void **state)
+UNIT_TEST(test_refused_transactions)
 {
     struct fixture *f = *state;
     char ip[32];
@@ -338,7 +349,7 @@ static void test_refused_transactions(void **state)
 }
 
 /* Other writers have other namespaces: node addresses are common to all, visibility is not. */
-static void test_some_namespaces(void **state)
+UNIT_TEST(test_some_namespaces)
 {
     static const char *const ours[] = {"a", "c", "default", "other"};
     struct fixture *f = *state;
@@ -360,7 +371,7 @@ static void test_some_namespaces(void **state)
                                          "10.9.9.9") "\nvisible/a x\nvisible/b theirs\n");
 }
 
-static void test_dry_run(void **state)
+UNIT_TEST(test_dry_run)
 {
     struct fixture *f = *state;
     put_beside(f, "node-address/10-9-9-9", HOST("10.9.9.9"));
@@ -375,7 +386,7 @@ static void test_dry_run(void **state)
 }
 
 /* One of two: the other one only knows what it would do. */
-static void test_leader(void **state)
+UNIT_TEST(test_leader)
 {
     struct fixture *f = *state;
     f->lease_s = 5;
@@ -496,7 +507,7 @@ static void assert_world(struct world *w)
     buf_fini(&want);
 }
 
-static void test_order(void **state)
+UNIT_TEST(test_order)
 {
     struct fixture *f = *state;
     struct world w = {.f = f, .random = 3};
@@ -533,22 +544,4 @@ static void test_order(void **state)
     }
     buf_fini(&tree.text);
     assert_true(found > 100);
-}
-
-#define TEST_KEYS(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down_keys)
-
-int main(void)
-{
-    record_json_use_xalloc();
-    const struct CMUnitTest tests[] = {
-        TEST_KEYS(test_pods_and_namespaces),
-        TEST_KEYS(test_unwanted),
-        TEST_KEYS(test_others),
-        TEST_KEYS(test_refused_transactions),
-        TEST_KEYS(test_some_namespaces),
-        TEST_KEYS(test_dry_run),
-        TEST_KEYS(test_leader),
-        TEST_KEYS(test_order),
-    };
-    return run_on_etcd(tests);
 }

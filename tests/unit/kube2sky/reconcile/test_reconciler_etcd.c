@@ -1,5 +1,6 @@
 /* reconciler: an etcd that is killed, rejects writes, or comes back empty, and the key that tells
  * stores apart. */
+#include "tests/support/unit_test.h"
 #include "tests/unit/kube2sky/reconcile/reconciler_bed.h"
 
 /* What was written may have landed before the watch is confirmed. */
@@ -8,7 +9,11 @@ static bool is_back(const void *data)
     return !outage_is_away(&((const struct fixture *)data)->outage);
 }
 
-static void test_etcd_killed_and_restarted(void **state)
+UNIT_TESTS_EACH(set_up, tear_down)
+UNIT_TESTS_NEED(etcd_proc_missing)
+UNIT_TESTS_ONCE(start_etcd, end_etcd)
+
+UNIT_TEST(test_etcd_killed_and_restarted)
 {
     struct fixture *f = *state;
     synced_with_kubernetes(f);
@@ -50,7 +55,7 @@ static bool has_no_flight(const void *data)
     return stats.failures > 1 && stats.flights == 0 && stats.waiting == 1;
 }
 
-static void test_a_change_that_etcd_refuses_holds_up_no_other(void **state)
+UNIT_TEST(test_a_change_that_etcd_refuses_holds_up_no_other)
 {
     struct fixture *f = *state;
     etcd_proc_terminate(proc);
@@ -131,7 +136,7 @@ static struct store_key read_store_key(struct fixture *f)
 }
 
 /* After everything else, in its own revision, and only once. */
-static void test_store_gets_its_key(void **state)
+UNIT_TEST(test_store_gets_its_key)
 {
     struct fixture *f = *state;
     struct tree tree;
@@ -160,7 +165,7 @@ static void test_store_gets_its_key(void **state)
 }
 
 /* The old etcd's content is not assumed of the new one, which has the same flags and port. */
-static void test_etcd_wiped_and_restarted(void **state)
+UNIT_TEST(test_etcd_wiped_and_restarted)
 {
     struct fixture *f = *state;
     struct tree tree;
@@ -182,15 +187,4 @@ static void test_etcd_wiped_and_restarted(void **state)
     assert_true(new.create_revision > tree.last_modified);
     buf_fini(&tree.text);
     assert_int_equal(reconciler_get_stats(f->reconciler).mirror.reads[ETCD_MIRROR_OTHER_STORE], 1);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        TEST(test_etcd_killed_and_restarted),
-        TEST(test_a_change_that_etcd_refuses_holds_up_no_other),
-        TEST(test_store_gets_its_key),
-        TEST(test_etcd_wiped_and_restarted),
-    };
-    return run_on_etcd(tests);
 }

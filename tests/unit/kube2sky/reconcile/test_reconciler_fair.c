@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "kube2sky/naming/config_map.h"
+#include "tests/support/unit_test.h"
 
 enum { ENDPOINTS = 1300 };
 
@@ -74,9 +75,13 @@ static bool is_put_and_written(const void *data)
            is_owner_written(changing->f, changing->awaited);
 }
 
+UNIT_TESTS_EACH(set_up, tear_down)
+UNIT_TESTS_NEED(etcd_proc_missing)
+UNIT_TESTS_ONCE(start_etcd, end_etcd)
+
 /* More large plans than transactions that are under way at once, each of 11: they get a few more
  * transactions before the quiet namespace has its own, not all. */
-static void test_large_plans_do_not_take_all_places(void **state)
+UNIT_TEST(test_large_plans_do_not_take_all_places)
 {
     enum { SERVICES = 10 };
     struct fixture *f = *state;
@@ -94,7 +99,7 @@ static void test_large_plans_do_not_take_all_places(void **state)
 
 /* Many owners of one namespace fill transactions: what comes later from another one does not wait
  * for all of them. */
-static void test_many_owners_wait_for_few(void **state)
+UNIT_TEST(test_many_owners_wait_for_few)
 {
     enum { SERVICES = 20000 };
     struct fixture *f = *state;
@@ -115,8 +120,6 @@ static void test_many_owners_wait_for_few(void **state)
 
 static void on_turn(struct ev_loop *loop, ev_prepare *watcher, int revents)
 {
-    (void)loop;
-    (void)revents;
     struct changing *changing = watcher->data;
     if (++changing->turns == 10) { /* by now they are endless */
         changing->written = keys_written(changing->f);
@@ -142,7 +145,7 @@ static void wait_under_changes(struct fixture *f, void (*act)(struct fixture *f)
     wait_drained(f);
 }
 
-static void test_changes_without_end_do_not_hold_up_others(void **state)
+UNIT_TEST(test_changes_without_end_do_not_hold_up_others)
 {
     struct fixture *f = *state;
     synced_with_kubernetes(f);
@@ -154,7 +157,7 @@ static void put_busy_service(struct fixture *f)
     put_large_service(f, "db-2", 12, 3);
 }
 
-static void test_changes_without_end_do_not_stop_their_namespace(void **state)
+UNIT_TEST(test_changes_without_end_do_not_stop_their_namespace)
 {
     struct fixture *f = *state;
     synced_with_kubernetes(f);
@@ -174,7 +177,7 @@ static void remove_holder(struct fixture *f)
 
 /* The address's next name is another namespace's: it waits neither for a turn of the former one nor
  * for its share of etcd's space. */
-static void test_changes_without_end_do_not_hold_up_heirs(void **state)
+UNIT_TEST(test_changes_without_end_do_not_hold_up_heirs)
 {
     struct fixture *f = *state;
     f->has_reverse = true;
@@ -194,7 +197,7 @@ static void test_changes_without_end_do_not_hold_up_heirs(void **state)
 }
 
 /* A namespace over its share deletes, and adds nothing until a compaction; its heir does. */
-static void test_an_heir_does_not_wait_for_the_share_of_another(void **state)
+UNIT_TEST(test_an_heir_does_not_wait_for_the_share_of_another)
 {
     struct fixture *f = *state;
     f->has_reverse = true;
@@ -255,7 +258,7 @@ static bool is_config_written(const void *data)
     return is_written;
 }
 
-static void test_a_config_map_waits_for_no_record(void **state)
+UNIT_TEST(test_a_config_map_waits_for_no_record)
 {
     enum { SERVICES = 10 };
     struct fixture *f = *state;
@@ -271,7 +274,7 @@ static void test_a_config_map_waits_for_no_record(void **state)
     assert_int_equal(keys_written(f), 1 + SERVICES * ENDPOINTS + 2); /* the document, too */
 }
 
-static void test_no_record_waits_for_a_config_map(void **state)
+UNIT_TEST(test_no_record_waits_for_a_config_map)
 {
     enum { KEYS = 5000 };
     struct fixture *f = *state;
@@ -286,19 +289,4 @@ static void test_no_record_waits_for_a_config_map(void **state)
     assert_false(is_config_written(f));
     loop_until(f->loop, is_config_written, f);
     wait_drained(f);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        TEST(test_large_plans_do_not_take_all_places),
-        TEST(test_many_owners_wait_for_few),
-        TEST(test_changes_without_end_do_not_hold_up_others),
-        TEST(test_changes_without_end_do_not_stop_their_namespace),
-        TEST(test_changes_without_end_do_not_hold_up_heirs),
-        TEST(test_an_heir_does_not_wait_for_the_share_of_another),
-        TEST(test_a_config_map_waits_for_no_record),
-        TEST(test_no_record_waits_for_a_config_map),
-    };
-    return run_on_etcd(tests);
 }

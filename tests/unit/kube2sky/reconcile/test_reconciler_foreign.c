@@ -1,5 +1,6 @@
 /* reconciler: what others write between a plan and its transaction is neither deleted nor, with
  * --own-only-written, overwritten unseen; and it holds up no other owner. */
+#include "tests/support/unit_test.h"
 #include "tests/unit/kube2sky/reconcile/reconciler_bed.h"
 
 #define WEB      "svc/default/web/19ccb11"
@@ -21,8 +22,12 @@ static uint64_t conflicts(const struct fixture *f)
     return reconciler_get_stats(f->reconciler).conflicts;
 }
 
+UNIT_TESTS_EACH(set_up, tear_down)
+UNIT_TESTS_NEED(etcd_proc_missing)
+UNIT_TESTS_ONCE(start_etcd, end_etcd)
+
 /* The last of two deletes: not the one that has always been a condition. */
-static void test_a_value_written_after_the_plan_is_not_deleted(void **state)
+UNIT_TEST(test_a_value_written_after_the_plan_is_not_deleted)
 {
     struct fixture *f = *state, other;
     f->own_only_written = true;
@@ -39,7 +44,7 @@ static void test_a_value_written_after_the_plan_is_not_deleted(void **state)
 }
 
 /* Without the flag everything below svc/ is ours, but not before it was seen. */
-static void test_every_delete_has_its_condition(void **state)
+UNIT_TEST(test_every_delete_has_its_condition)
 {
     struct fixture *f = *state, other;
     synced_with_web(f, &other);
@@ -79,21 +84,21 @@ static void overwrite_what_changed(struct fixture *f, uint64_t want_conflicts)
     end_other(&other);
 }
 
-static void test_an_overwrite_has_its_condition_with_the_flag(void **state)
+UNIT_TEST(test_an_overwrite_has_its_condition_with_the_flag)
 {
     struct fixture *f = *state;
     f->own_only_written = true;
     overwrite_what_changed(f, 1);
 }
 
-static void test_an_overwrite_needs_none_without_it(void **state)
+UNIT_TEST(test_an_overwrite_needs_none_without_it)
 {
     overwrite_what_changed(*state, 0);
 }
 
 /* The transaction of two owners fails because of a key of one: the other does not share its next
  * transaction with it. */
-static void test_the_others_of_a_transaction_do_without_the_changed_one(void **state)
+UNIT_TEST(test_the_others_of_a_transaction_do_without_the_changed_one)
 {
     struct fixture *f = *state, other;
     synced_with_web(f, &other);
@@ -127,7 +132,7 @@ static void contest_web(struct fixture *f)
     assert_int_equal(reconciler_get_stats(f->reconciler).flights, 0);
 }
 
-static void test_a_contested_service_s_change_does_not_wait(void **state)
+UNIT_TEST(test_a_contested_service_s_change_does_not_wait)
 {
     struct fixture *f = *state, other;
     synced_with_web(f, &other);
@@ -145,7 +150,7 @@ enum { LONG_KEYS = 150, LONG_KEY_BYTES = 10000 };
 
 /* Each key is in the request twice, in the delete and in its condition: 3 MB in all, where etcd
  * takes 1.5 MiB. */
-static void test_conditions_count_into_the_size_of_a_request(void **state)
+UNIT_TEST(test_conditions_count_into_the_size_of_a_request)
 {
     struct fixture *f = *state;
     char *name = xcalloc(1, LONG_KEY_BYTES + 1);
@@ -163,18 +168,4 @@ static void test_conditions_count_into_the_size_of_a_request(void **state)
     wait_drained(f);
     assert_tree(f, KUBERNETES);
     assert_int_equal(reconciler_get_stats(f->reconciler).failures, 0);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        TEST(test_a_value_written_after_the_plan_is_not_deleted),
-        TEST(test_every_delete_has_its_condition),
-        TEST(test_an_overwrite_has_its_condition_with_the_flag),
-        TEST(test_an_overwrite_needs_none_without_it),
-        TEST(test_the_others_of_a_transaction_do_without_the_changed_one),
-        TEST(test_a_contested_service_s_change_does_not_wait),
-        TEST(test_conditions_count_into_the_size_of_a_request),
-    };
-    return run_on_etcd(tests);
 }

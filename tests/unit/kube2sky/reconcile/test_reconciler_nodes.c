@@ -1,5 +1,6 @@
 /* reconciler: Nodes' keys, beside a real etcd: written, replaced and deleted with --nodes, removed
  * without, and kept while no list is believed. */
+#include "tests/support/unit_test.h"
 #include "tests/unit/kube2sky/reconcile/reconciler_bed.h"
 
 #define WORKER "node/worker-1/"
@@ -23,7 +24,11 @@ static void start_with_nodes(struct fixture *f)
     inventory_list_begin(f->inventory, KUBE_NODE);
 }
 
-static void test_nodes(void **state)
+UNIT_TESTS_EACH(set_up, tear_down)
+UNIT_TESTS_NEED(etcd_proc_missing)
+UNIT_TESTS_ONCE(start_etcd, end_etcd)
+
+UNIT_TEST(test_nodes)
 {
     struct fixture *f = *state;
     (void)put(f, "node/worker-1/mine", "{\"host\":\"192.0.2.1\"}"); /* in a tree that is ours */
@@ -48,7 +53,7 @@ static bool is_told(const void *data)
     return is_told;
 }
 
-static void test_a_list_without_nodes(void **state)
+UNIT_TEST(test_a_list_without_nodes)
 {
     struct fixture *f = *state;
     (void)put(f, WORKER "c88f1059", IP("10.0.0.1"));
@@ -65,7 +70,7 @@ static void test_a_list_without_nodes(void **state)
     assert_tree(f, "node/worker-2/19ccb11 " IP("10.0.0.9") "\n" KUBERNETES);
 }
 
-static void test_without_the_flag(void **state)
+UNIT_TEST(test_without_the_flag)
 {
     struct fixture *f = *state;
     (void)put(f, WORKER "c88f1059", IP("10.0.0.1"));
@@ -75,17 +80,4 @@ static void test_without_the_flag(void **state)
     list_nothing_else(f);
     wait_synced(f);
     assert_tree(f, WORKER "mine {\"host\":\"192.0.2.1\"}\n" KUBERNETES);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_nodes),
-        TEST(test_a_list_without_nodes),
-        TEST(test_without_the_flag),
-    };
-    etcd_proc_need();
-    return cmocka_run_group_tests(tests, start_etcd, end_etcd);
 }

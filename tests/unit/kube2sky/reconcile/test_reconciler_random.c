@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "tests/support/unit_test.h"
+
 enum { SERVICES = 6, SLICES = 3, STEPS = 400 };
 
 struct world {
@@ -204,19 +206,15 @@ static void run_round(struct fixture *f, uint32_t seed)
     assert_int_equal(fresh.desired, stats.desired);
 }
 
-static void test_random_changes(void **state)
+UNIT_TESTS_EACH(set_up, tear_down)
+UNIT_TESTS_NEED(etcd_proc_missing)
+UNIT_TESTS_ONCE(start_etcd, end_etcd)
+
+UNIT_TEST(test_random_changes)
 {
     const char *rounds = getenv("ROUNDS"); /* more than `make check` has time for */
     uint32_t count = rounds ? (uint32_t)strtoul(rounds, NULL, 10) : 2;
     for (uint32_t i = 1; i <= count; i++) {
         run_round(*state, i * 2654435761U);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        TEST(test_random_changes),
-    };
-    return run_on_etcd(tests);
 }

@@ -1,4 +1,5 @@
 /* reconciler: reverse keys, which several owners and other clusters may claim. */
+#include "tests/support/unit_test.h"
 #include "tests/unit/kube2sky/reconcile/reconciler_bed.h"
 
 static bool has_waiting(const void *data)
@@ -53,7 +54,11 @@ static void synced_with_reverse(struct fixture *f)
     wait_synced(f);
 }
 
-static void test_reverse_keys(void **state)
+UNIT_TESTS_EACH(set_up, tear_down)
+UNIT_TESTS_NEED(etcd_proc_missing)
+UNIT_TESTS_ONCE(start_etcd, end_etcd)
+
+UNIT_TEST(test_reverse_keys)
 {
     struct fixture *f = *state;
     synced_with_reverse(f);
@@ -74,7 +79,7 @@ static void test_reverse_keys(void **state)
 
 /* An address's name moves from one Service to the other in the transaction that deletes the first
  * one's. */
-static void test_a_reverse_key_that_two_claim(void **state)
+UNIT_TEST(test_a_reverse_key_that_two_claim)
 {
     struct fixture *f = *state;
     struct tree before, after;
@@ -93,7 +98,7 @@ static void test_a_reverse_key_that_two_claim(void **state)
 }
 
 /* Claimed while the transaction that gives it up is in flight: ends up with the new owner. */
-static void test_a_reverse_key_in_flight(void **state)
+UNIT_TEST(test_a_reverse_key_in_flight)
 {
     struct fixture *f = *state;
     synced_with_reverse(f);
@@ -112,7 +117,7 @@ static void test_a_reverse_key_in_flight(void **state)
 }
 
 /* One owner yields an address to another, which gives it up before etcd answers: nobody has it. */
-static void test_a_reverse_key_given_on_in_flight(void **state)
+UNIT_TEST(test_a_reverse_key_given_on_in_flight)
 {
     struct fixture *f = *state;
     synced_with_reverse(f);
@@ -131,7 +136,7 @@ static void test_a_reverse_key_given_on_in_flight(void **state)
     }
 }
 
-static void test_reverse_keys_that_others_spoil(void **state)
+UNIT_TEST(test_reverse_keys_that_others_spoil)
 {
     struct fixture *f = *state;
     synced_with_reverse(f);
@@ -158,7 +163,7 @@ static void test_reverse_keys_that_others_spoil(void **state)
 }
 
 /* Another cluster's key stays, however often it is checked, and is claimed once given up. */
-static void test_reverse_keys_of_another_cluster(void **state)
+UNIT_TEST(test_reverse_keys_of_another_cluster)
 {
     struct fixture *f = *state;
     f->has_reverse = true;
@@ -185,7 +190,7 @@ static void test_reverse_keys_of_another_cluster(void **state)
 }
 
 /* Whoever writes nothing holds it until somebody else has deleted it. */
-static void test_an_unclaimed_reverse_key_that_others_delete(void **state)
+UNIT_TEST(test_an_unclaimed_reverse_key_that_others_delete)
 {
     struct fixture *f = *state;
     f->is_dry = true;
@@ -207,7 +212,7 @@ static void test_an_unclaimed_reverse_key_that_others_delete(void **state)
 
 /* Two Services claim another cluster's key, one after the other: it is counted for the one whose it
  * would be, and no longer when that is gone. */
-static void test_a_reverse_key_of_another_cluster_that_two_claim(void **state)
+UNIT_TEST(test_a_reverse_key_of_another_cluster_that_two_claim)
 {
     struct fixture *f = *state;
     delete_reverse_tree(f);
@@ -228,7 +233,7 @@ static void test_a_reverse_key_of_another_cluster_that_two_claim(void **state)
 
 /* Another cluster takes a key between our planning and our transaction: it stays, whether we were
  * about to write or delete it, and whatever else is in the transaction. */
-static void test_reverse_keys_taken_by_another_cluster(void **state)
+UNIT_TEST(test_reverse_keys_taken_by_another_cluster)
 {
     struct fixture *f = *state, other;
     start_other(f, &other);
@@ -252,7 +257,7 @@ static void test_reverse_keys_taken_by_another_cluster(void **state)
     end_other(&other);
 }
 
-static void test_a_restart_with_reverse_keys(void **state)
+UNIT_TEST(test_a_restart_with_reverse_keys)
 {
     struct fixture *f = *state;
     synced_with_reverse(f);
@@ -280,7 +285,7 @@ static void test_a_restart_with_reverse_keys(void **state)
 
 /* They name db, of whose slices one is garbled: nothing about db's names is changed or deleted but
  * for a cluster IP, which cannot be db's, and nobody else waits. */
-static void test_doubt_about_reverse_keys(void **state)
+UNIT_TEST(test_doubt_about_reverse_keys)
 {
     struct fixture *f = *state;
     char *db = xasprintf("db-0.db.default.svc.%s", f->domain);
@@ -309,22 +314,4 @@ static void test_doubt_about_reverse_keys(void **state)
     assert_counts(f, 5, 2);
     free(db);
     free(lost);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        TEST(test_reverse_keys),
-        TEST(test_a_reverse_key_that_two_claim),
-        TEST(test_a_reverse_key_in_flight),
-        TEST(test_a_reverse_key_given_on_in_flight),
-        TEST(test_reverse_keys_that_others_spoil),
-        TEST(test_reverse_keys_of_another_cluster),
-        TEST(test_an_unclaimed_reverse_key_that_others_delete),
-        TEST(test_a_reverse_key_of_another_cluster_that_two_claim),
-        TEST(test_reverse_keys_taken_by_another_cluster),
-        TEST(test_a_restart_with_reverse_keys),
-        TEST(test_doubt_about_reverse_keys),
-    };
-    return run_on_etcd(tests);
 }

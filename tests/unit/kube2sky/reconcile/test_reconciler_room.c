@@ -1,5 +1,6 @@
 /* The reconciler with a namespace that wants more keys than it may have: its new ones wait, in an
  * order that a restart does not change; others do not notice. */
+#include "tests/support/unit_test.h"
 #include "tests/unit/kube2sky/reconcile/reconciler_bed.h"
 
 /* A headless Service of these addresses, each a key. */
@@ -76,7 +77,11 @@ static void start_limited(struct fixture *f)
     wait_synced(f);
 }
 
-static void test_new_keys_of_a_full_namespace_wait(void **state)
+UNIT_TESTS_EACH(set_up, tear_down)
+UNIT_TESTS_NEED(etcd_proc_missing)
+UNIT_TESTS_ONCE(start_etcd, end_etcd)
+
+UNIT_TEST(test_new_keys_of_a_full_namespace_wait)
 {
     struct fixture *f = *state;
     start_limited(f);
@@ -105,7 +110,7 @@ static void test_new_keys_of_a_full_namespace_wait(void **state)
 }
 
 /* What is replaced needs no further room. */
-static void test_a_full_namespace_still_changes(void **state)
+UNIT_TEST(test_a_full_namespace_still_changes)
 {
     struct fixture *f = *state;
     start_limited(f);
@@ -125,7 +130,7 @@ static void test_a_full_namespace_still_changes(void **state)
     assert_int_equal(keys_with(f, "svc/busy/b/"), 3);
 }
 
-static void test_a_restart_changes_nothing(void **state)
+UNIT_TEST(test_a_restart_changes_nothing)
 {
     struct fixture *f = *state;
     struct tree before, after;
@@ -158,7 +163,7 @@ static void test_a_restart_changes_nothing(void **state)
 }
 
 /* Whoever came first: room goes to the first by name of those that wait. */
-static void test_the_first_by_name_comes_next(void **state)
+UNIT_TEST(test_the_first_by_name_comes_next)
 {
     static const char *const names[] = {"e", "c", "f", "b", "g", "d"};
     struct fixture *f = *state;
@@ -189,7 +194,7 @@ static void test_the_first_by_name_comes_next(void **state)
 enum { SPACE_BYTES = 1000 * 1000 };
 
 /* Without a limit on keys: a tenth of etcd's space, about 250 bytes for each. */
-static void test_a_namespace_has_a_share_of_bytes(void **state)
+UNIT_TEST(test_a_namespace_has_a_share_of_bytes)
 {
     struct fixture *f = *state;
     f->etcd_space_bytes = SPACE_BYTES;
@@ -210,7 +215,7 @@ static void test_a_namespace_has_a_share_of_bytes(void **state)
 }
 
 /* Of the share, a third is for one Service: its keys, too, are unchanged beyond. */
-static void test_a_service_has_a_share_of_bytes(void **state)
+UNIT_TEST(test_a_service_has_a_share_of_bytes)
 {
     struct fixture *f = *state;
     f->etcd_space_bytes = SPACE_BYTES;
@@ -227,7 +232,7 @@ static void test_a_service_has_a_share_of_bytes(void **state)
                       "svc/busy/db; their keys are unchanged");
 }
 
-static void test_a_limit_on_the_records_of_a_service(void **state)
+UNIT_TEST(test_a_limit_on_the_records_of_a_service)
 {
     struct fixture *f = *state;
     f->owner_keys_max = 3;
@@ -245,15 +250,4 @@ static void test_a_limit_on_the_records_of_a_service(void **state)
     wait_drained(f);
     assert_int_equal(keys_with(f, "svc/busy/db/"), 2);
     assert_trouble(f, "");
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        TEST(test_new_keys_of_a_full_namespace_wait),   TEST(test_a_full_namespace_still_changes),
-        TEST(test_a_restart_changes_nothing),           TEST(test_the_first_by_name_comes_next),
-        TEST(test_a_namespace_has_a_share_of_bytes),    TEST(test_a_service_has_a_share_of_bytes),
-        TEST(test_a_limit_on_the_records_of_a_service),
-    };
-    return run_on_etcd(tests);
 }

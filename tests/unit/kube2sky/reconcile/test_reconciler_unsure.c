@@ -1,4 +1,5 @@
 /* reconciler: transactions whose reply is lost or late, so that their outcome is unknown. */
+#include "tests/support/unit_test.h"
 #include "tests/unit/kube2sky/reconcile/reconciler_bed.h"
 
 /* Connects the reconciler to etcd through a relay, and syncs. */
@@ -62,9 +63,13 @@ static void wait_for_transactions(struct fixture *f, uint64_t count)
     assert_int_equal(reconciler_get_stats(f->reconciler).transactions, count);
 }
 
+UNIT_TESTS_EACH(set_up, tear_down)
+UNIT_TESTS_NEED(etcd_proc_missing)
+UNIT_TESTS_ONCE(start_etcd, end_etcd)
+
 /* etcd executes it, but neither its reply nor the watch's events reach us: it is found to be done,
  * and not resent. */
-static void test_a_reply_that_is_lost(void **state)
+UNIT_TEST(test_a_reply_that_is_lost)
 {
     struct fixture *f = *state, other;
     synced_through_relay(f, &other);
@@ -94,7 +99,7 @@ static void test_a_reply_that_is_lost(void **state)
 }
 
 /* The same, and the object changes before the outcome is known: only the difference is written. */
-static void test_a_change_while_a_reply_is_lost(void **state)
+UNIT_TEST(test_a_change_while_a_reply_is_lost)
 {
     struct fixture *f = *state, other;
     synced_through_relay(f, &other);
@@ -140,7 +145,7 @@ static void deliver_late(struct fixture *f, struct fixture *other, bool has_chan
     assert_int_equal(store_revision(other), revision);
 }
 
-static void test_a_request_that_arrives_late_is_not_done(void **state)
+UNIT_TEST(test_a_request_that_arrives_late_is_not_done)
 {
     struct fixture *f = *state, other;
     synced_through_relay(f, &other);
@@ -151,7 +156,7 @@ static void test_a_request_that_arrives_late_is_not_done(void **state)
     end_other(&other);
 }
 
-static void test_a_request_that_arrives_late_is_mended(void **state)
+UNIT_TEST(test_a_request_that_arrives_late_is_mended)
 {
     struct fixture *f = *state, other;
     synced_through_relay(f, &other);
@@ -165,15 +170,4 @@ static void test_a_request_that_arrives_late_is_mended(void **state)
     assert_tree(f, want);
     free(want);
     end_other(&other);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        TEST(test_a_reply_that_is_lost),
-        TEST(test_a_change_while_a_reply_is_lost),
-        TEST(test_a_request_that_arrives_late_is_not_done),
-        TEST(test_a_request_that_arrives_late_is_mended),
-    };
-    return run_on_etcd(tests);
 }

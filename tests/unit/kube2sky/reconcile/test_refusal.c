@@ -1,10 +1,5 @@
 /* refusal: how long refused owners wait, and when all of them are tried again. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <ev.h>
 #include <stdlib.h>
@@ -13,6 +8,7 @@
 #include "kube2sky/reconcile/owners_internal.h"
 #include "kube2sky/reconcile/refusal_internal.h"
 #include "tests/support/etcd_sync.h"
+#include "tests/support/unit_test.h"
 
 enum { OWNERS = 1000 };
 
@@ -26,7 +22,6 @@ struct fixture {
 
 static void on_due(void *data, struct owner *owner)
 {
-    (void)owner;
     ((struct fixture *)data)->due++;
 }
 
@@ -57,6 +52,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+UNIT_TESTS_EACH(set_up, tear_down)
+
 static bool is_due(const void *data)
 {
     const struct fixture *f = data;
@@ -71,7 +68,7 @@ static void refuse(struct fixture *f, size_t count)
     }
 }
 
-static void test_each_waits_by_itself(void **state)
+UNIT_TEST(test_each_waits_by_itself)
 {
     struct fixture *f = *state;
     refuse(f, 2);
@@ -84,7 +81,7 @@ static void test_each_waits_by_itself(void **state)
     refusal_end(f->refusals, &f->owners[0]); /* nothing happens */
 }
 
-static void test_many_in_a_row_are_general(void **state)
+UNIT_TEST(test_many_in_a_row_are_general)
 {
     struct fixture *f = *state;
     refuse(f, REFUSALS_AT_ONCE - 1);
@@ -97,7 +94,7 @@ static void test_many_in_a_row_are_general(void **state)
 }
 
 /* A thousand wait for ten seconds or so, unless one is accepted. */
-static void test_a_success_lets_all_try_again(void **state)
+UNIT_TEST(test_a_success_lets_all_try_again)
 {
     struct fixture *f = *state;
     refuse(f, OWNERS);
@@ -105,15 +102,4 @@ static void test_a_success_lets_all_try_again(void **state)
     refusals_retry(f->refusals);
     assert_int_equal(f->due, OWNERS - 1);
     assert_false(refusal_is_waiting(&f->owners[1]));
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    static const struct CMUnitTest tests[] = {
-        TEST(test_each_waits_by_itself),
-        TEST(test_many_in_a_row_are_general),
-        TEST(test_a_success_lets_all_try_again),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,13 @@
 /* Bases of zones' serials: they grow with each start and from store to store, RFC 1982. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
-
 #include "kube2sky/reconcile/serial_key_internal.h"
+#include "tests/support/unit_test.h"
 
 static const int64_t begin_s = 1767225600;
 
-static void test_clock(void **state)
+UNIT_TEST(test_clock)
 {
-    (void)state;
     assert_int_equal(serial_clock(begin_s), UINT32_C(0x80000000));
     assert_int_equal(serial_clock(begin_s + 1), UINT32_C(0x80000010));
     /* Around after 8.5 years, and still after what came shortly before. */
@@ -27,9 +22,8 @@ static uint32_t lowest(uint32_t base, int64_t revision)
     return base + (uint32_t)(revision + 1);
 }
 
-static void test_next(void **state)
+UNIT_TEST(test_next)
 {
-    (void)state;
     const uint32_t now = serial_clock(begin_s + 1000);
     const uint32_t early = now - 5, late = now + 7, last = UINT32_MAX;
     const int64_t revisions[] = {0, 1, 100000, INT64_C(1) << 40};
@@ -47,9 +41,8 @@ static void test_next(void **state)
 }
 
 /* A store restored to fewer revisions, by a kube2sky that knows nothing of what was lost. */
-static void test_restored(void **state)
+UNIT_TEST(test_restored)
 {
-    (void)state;
     const int64_t written_s = begin_s + 1000, restored_s = written_s + 60;
     const uint32_t base = serial_base_next(written_s, 1000000, NULL);
     const uint32_t lost = base + 1000000 + 60 * 15; /* 15 revisions a second */
@@ -58,23 +51,11 @@ static void test_restored(void **state)
     assert_true(serial_base_is_after(lowest(next, 1000001), lost));
 }
 
-static void test_order(void **state)
+UNIT_TEST(test_order)
 {
-    (void)state;
     assert_true(serial_base_is_after(1, 0));
     assert_true(serial_base_is_after(0, UINT32_MAX));
     assert_false(serial_base_is_after(0, 0));
     assert_false(serial_base_is_after(0, 1));
     assert_false(serial_base_is_after(UINT32_C(0x80000000), 0)); /* no order is defined */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_clock),
-        cmocka_unit_test(test_next),
-        cmocka_unit_test(test_restored),
-        cmocka_unit_test(test_order),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

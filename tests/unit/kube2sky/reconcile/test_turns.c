@@ -1,12 +1,8 @@
 /* turns: who is next among those who share. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
-
 #include "kube2sky/reconcile/turns_internal.h"
+#include "tests/support/unit_test.h"
 
 enum { QUANTUM = 100 };
 
@@ -15,7 +11,6 @@ static struct turn a, b, c;
 
 static int set_up(void **state)
 {
-    (void)state;
     static char names[] = "abc";
     turns = (struct turns){.quantum = QUANTUM};
     a = (struct turn){.who = &names[0]};
@@ -23,6 +18,8 @@ static int set_up(void **state)
     c = (struct turn){.who = &names[2]};
     return 0;
 }
+
+UNIT_TESTS_EACH(set_up, NULL)
 
 /* Serves the next ones, each time with so much, and returns who they were. */
 static const char *serve(unsigned times, int64_t cost)
@@ -38,9 +35,8 @@ static const char *serve(unsigned times, int64_t cost)
     return names;
 }
 
-static void test_equal_ones_take_turns(void **state)
+UNIT_TEST(test_equal_ones_take_turns)
 {
-    (void)state;
     assert_null(turns_next(&turns));
     turns_set_work(&turns, &a, true);
     turns_set_work(&turns, &b, true);
@@ -48,34 +44,30 @@ static void test_equal_ones_take_turns(void **state)
     assert_string_equal(serve(7, QUANTUM), "abcabca");
 }
 
-static void test_within_its_credit_it_stays_next(void **state)
+UNIT_TEST(test_within_its_credit_it_stays_next)
 {
-    (void)state;
     turns_set_work(&turns, &a, true);
     turns_set_work(&turns, &b, true);
     assert_string_equal(serve(6, QUANTUM / 2), "aabbaa");
 }
 
 /* a took what the others get in four rounds. */
-static void test_who_took_much_waits(void **state)
+UNIT_TEST(test_who_took_much_waits)
 {
-    (void)state;
     turns_set_work(&turns, &a, true);
     turns_set_work(&turns, &b, true);
     assert_string_equal(serve(1, 4 * (int64_t)QUANTUM), "a");
     assert_string_equal(serve(6, QUANTUM), "bbbbab");
 }
 
-static void test_alone_it_does_not_wait(void **state)
+UNIT_TEST(test_alone_it_does_not_wait)
 {
-    (void)state;
     turns_set_work(&turns, &a, true);
     assert_string_equal(serve(3, 50 * (int64_t)QUANTUM), "aaa");
 }
 
-static void test_who_is_new_comes_first(void **state)
+UNIT_TEST(test_who_is_new_comes_first)
 {
-    (void)state;
     turns_set_work(&turns, &a, true);
     turns_set_work(&turns, &b, true);
     assert_string_equal(serve(3, QUANTUM), "aba");
@@ -84,9 +76,8 @@ static void test_who_is_new_comes_first(void **state)
 }
 
 /* Whoever asks again and again for little is not new each time. */
-static void test_coming_and_going_gains_nothing(void **state)
+UNIT_TEST(test_coming_and_going_gains_nothing)
 {
-    (void)state;
     turns_set_work(&turns, &a, true);
     turns_set_work(&turns, &b, true);
     assert_string_equal(serve(1, 2 * (int64_t)QUANTUM), "a");
@@ -95,9 +86,8 @@ static void test_coming_and_going_gains_nothing(void **state)
     assert_string_equal(serve(3, QUANTUM), "bba");
 }
 
-static void test_being_served_it_is_out_of_the_rounds(void **state)
+UNIT_TEST(test_being_served_it_is_out_of_the_rounds)
 {
-    (void)state;
     turns_set_work(&turns, &a, true);
     turns_begin(&turns, &a);
     assert_null(turns_next(&turns));
@@ -111,9 +101,8 @@ static void test_being_served_it_is_out_of_the_rounds(void **state)
     assert_string_equal(serve(2, QUANTUM), "ab");
 }
 
-static void test_what_is_removed_is_forgotten(void **state)
+UNIT_TEST(test_what_is_removed_is_forgotten)
 {
-    (void)state;
     turns_set_work(&turns, &a, true);
     turns_set_work(&turns, &b, true);
     turns_remove(&turns, &a);
@@ -121,19 +110,4 @@ static void test_what_is_removed_is_forgotten(void **state)
     turns_set_work(&turns, &b, false);
     assert_null(turns_next(&turns));
     turns_remove(&turns, &b);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_equal_ones_take_turns, set_up),
-        cmocka_unit_test_setup(test_within_its_credit_it_stays_next, set_up),
-        cmocka_unit_test_setup(test_who_took_much_waits, set_up),
-        cmocka_unit_test_setup(test_alone_it_does_not_wait, set_up),
-        cmocka_unit_test_setup(test_who_is_new_comes_first, set_up),
-        cmocka_unit_test_setup(test_coming_and_going_gains_nothing, set_up),
-        cmocka_unit_test_setup(test_being_served_it_is_out_of_the_rounds, set_up),
-        cmocka_unit_test_setup(test_what_is_removed_is_forgotten, set_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

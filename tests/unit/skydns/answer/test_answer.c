@@ -1,19 +1,15 @@
 /* Answers, type by type: question and complete reply as text, over a store of (key, value) pairs.
  * Encoding and truncation are in test_encode.c, odd messages and deferred questions in
  * test_engine.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/base/version.h"
 #include "common/base/xalloc.h"
 #include "tests/support/skydns/fixture.h"
+#include "tests/support/unit_test.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -153,7 +149,7 @@ static void check_once(const struct answer_case *cases, size_t count)
     fixture_free(fixture);
 }
 
-static void addresses(void **state)
+UNIT_TEST(addresses)
 {
     static const struct answer_case cases[] = {
         {"web.default.svc.cluster.local. A", OK
@@ -197,12 +193,11 @@ static void addresses(void **state)
         {"dup.cluster.local. A",
          OK "\n? dup.cluster.local. IN A\n= dup.cluster.local. 3600 A 10.4.0.1"},
     };
-    (void)state;
     check_once(cases, COUNT(cases));
 }
 
 /* Labels before a name select, labels below it are listed, `_` hides from both. */
-static void subtrees(void **state)
+UNIT_TEST(subtrees)
 {
     static const struct answer_case cases[] = {
         {"svc.cluster.local. A",
@@ -242,11 +237,10 @@ static void subtrees(void **state)
         {"nope.*.cluster.local. TYPE65", OK "\n? nope.*.cluster.local. IN TYPE65" SOA},
         {"*.ttl.cluster.local. CNAME", OK "\n? *.ttl.cluster.local. IN CNAME" SOA},
     };
-    (void)state;
     check_once(cases, COUNT(cases));
 }
 
-static void services(void **state)
+UNIT_TEST(services)
 {
     static const struct answer_case cases[] = {
         {"_http._tcp.web.default.svc.cluster.local. SRV",
@@ -316,11 +310,10 @@ static void services(void **state)
             "A9.c.cluster.local.\n+ A9.c.cluster.local. 3600 CNAME a10.c.cluster.local.\n"
             "+ a10.c.cluster.local. 3600 A 10.2.0.1"},
     };
-    (void)state;
     check_once(cases, COUNT(cases));
 }
 
-static void aliases(void **state)
+UNIT_TEST(aliases)
 {
     static const struct answer_case cases[] = {
         {"a8.c.cluster.local. A",
@@ -372,11 +365,10 @@ static void aliases(void **state)
             "= a10.c.cluster.local. 30 A 10.2.0.1\n"
             "= db-0.db.default.svc.cluster.local. 30 A 10.1.0.1"},
     };
-    (void)state;
     check_once(cases, COUNT(cases));
 }
 
-static void other_types(void **state)
+UNIT_TEST(other_types)
 {
     static const struct answer_case cases[] = {
         {"cluster.local. SOA",
@@ -426,11 +418,10 @@ static void other_types(void **state)
          OK "\n? g3.cluster.local. IN A\n= g3.cluster.local. 3600 A 10.9.2.1\n"
             "= g3.cluster.local. 3600 A 10.9.2.2"},
     };
-    (void)state;
     check_once(cases, COUNT(cases));
 }
 
-static void reverse_names(void **state)
+UNIT_TEST(reverse_names)
 {
     static const struct answer_case cases[] = {
         {"1.0.0.10.in-addr.arpa. PTR",
@@ -449,14 +440,13 @@ static void reverse_names(void **state)
         {"a\\.b.in-addr.arpa. PTR", "forward"},
         {"d.f.ip6.arpa. TXT", "forward"},
     };
-    (void)state;
     struct fixture *fixture = setup();
     fixture->config.has_nameservers = true;
     check(fixture, cases, COUNT(cases));
     fixture_free(fixture);
 }
 
-static void name_servers(void **state)
+UNIT_TEST(name_servers)
 {
     static const struct answer_case own[] = {
         {"cluster.local. NS",
@@ -498,7 +488,6 @@ static void name_servers(void **state)
         {"local/cluster/dns/ns/c", "{'host':'ns.example.com'}"}};
     static const struct answer_case named[] = {
         {"cluster.local. NS", OK "\n? cluster.local. IN NS" SOA}};
-    (void)state;
     struct fixture *fixture = setup();
     check(fixture, unknown, COUNT(unknown));
     assert_int_equal(addr_parse("0.0.0.0:53", &fixture->local, NULL), 0);
@@ -514,20 +503,19 @@ static void name_servers(void **state)
     fixture_free(fixture);
 }
 
-static void local_name(void **state)
+UNIT_TEST(local_name)
 {
     static const struct answer_case cases[] = {
         {"local.dns.cluster.local. A",
          OK "\n? local.dns.cluster.local. IN A\n= local.dns.cluster.local. 30 A 10.0.0.1"},
     };
-    (void)state;
     struct fixture *fixture = setup();
     fixture->config.settings.local = fixture_name("web.default.svc.cluster.local.");
     check(fixture, cases, COUNT(cases));
     fixture_free(fixture);
 }
 
-static void chaos(void **state)
+UNIT_TEST(chaos)
 {
     static const struct answer_case cases[] = {
         {"id.server. TXT ch", OK "\n? id.server. CH TXT\n= id.server. 0 CH TXT \"localhost\""},
@@ -545,7 +533,6 @@ static void chaos(void **state)
          "REFUSED qr rd\n? web.default.svc.cluster.local. CH A"},
         {"example.com. TXT ch", "REFUSED qr rd\n? example.com. CH TXT"},
     };
-    (void)state;
     check_once(cases, COUNT(cases));
 
     struct fixture *fixture = setup();
@@ -557,7 +544,7 @@ static void chaos(void **state)
 }
 
 /* With rotation, the same addresses in an order set by `random`, alias first. */
-static void rotation(void **state)
+UNIT_TEST(rotation)
 {
     static const struct fixture_key many[] = {
         {"local/cluster/many/a", "{'host':'10.20.0.1'}"},
@@ -567,7 +554,6 @@ static void rotation(void **state)
     };
     static const char head[] = OK "\n? alias.cluster.local. IN A\n"
                                   "= alias.cluster.local. 3600 CNAME many.cluster.local.\n= ";
-    (void)state;
     struct fixture *fixture = setup();
     fixture_put(fixture, many, COUNT(many));
     fixture->config.settings.round_robin = true;
@@ -592,7 +578,7 @@ static void rotation(void **state)
 }
 
 /* The order of keys decides which of equal records stays, not the order of writing. */
-static void key_order(void **state)
+UNIT_TEST(key_order)
 {
     static const struct fixture_key written[] = {
         {"local/cluster/order/b/x", "{'host':'10.21.0.2','port':2}"},
@@ -610,22 +596,8 @@ static void key_order(void **state)
             "+ x.b.order.cluster.local. 3600 A 10.21.0.2\n"
             "+ b-c.order.cluster.local. 3600 A 10.21.0.3"},
     };
-    (void)state;
     struct fixture *fixture = setup();
     fixture_put(fixture, written, COUNT(written));
     check(fixture, cases, COUNT(cases));
     fixture_free(fixture);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(addresses),    cmocka_unit_test(subtrees),
-        cmocka_unit_test(services),     cmocka_unit_test(aliases),
-        cmocka_unit_test(other_types),  cmocka_unit_test(reverse_names),
-        cmocka_unit_test(name_servers), cmocka_unit_test(local_name),
-        cmocka_unit_test(chaos),        cmocka_unit_test(rotation),
-        cmocka_unit_test(key_order),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,13 @@
 /* Other domains' names before any nameserver is asked: hosts files, stub zones and what comes
  * before them; and targets of our records there. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "skydns/external/hosts_table.h"
 #include "tests/support/skydns/hosts_table_of.h"
+#include "tests/support/unit_test.h"
 #include "tests/unit/skydns/answer/foreign_bed.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -70,7 +66,7 @@ static void check(struct foreign_bed *b, const struct row *rows, size_t count)
 }
 
 /* For every client, before stub zones and nameservers; never for names of ours. */
-static void hosts(void **state)
+UNIT_TEST(hosts)
 {
     static const struct row rows[] = {
         {"DB.acme.test. A",
@@ -98,7 +94,6 @@ static void hosts(void **state)
         {"ANY.acme.test. ANY", "REFUSED qr rd\n? ANY.acme.test. IN ANY"},
     };
     struct foreign_bed b = setup();
-    (void)state;
     bed_put_addresses(&b, "db.acme.test. A", "db.acme.test.", 100, 1); /* of no use */
     check(&b, rows, COUNT(rows));
     b.f->config.settings.no_rec = true;
@@ -120,12 +115,11 @@ static void hosts(void **state)
 }
 
 /* An upstream's NXDOMAIN for another type of a name that a hosts file has: the name exists. */
-static void hosts_and_denials(void **state)
+UNIT_TEST(hosts_and_denials)
 {
     static struct bed_reply r;
     static const char *const questions[] = {"www.example.com. MX", "nope.example.com. MX"};
     struct foreign_bed b = setup();
-    (void)state;
     for (size_t i = 0; i < COUNT(questions); i++) {
         reply_begin(&r, &b, questions[i], 0x8183);
         reply_add_soa(&r, "example.com.", 1000);
@@ -139,7 +133,7 @@ static void hosts_and_denials(void **state)
 }
 
 /* -no-rec and -ndots do not apply; the longest zone counts, ours or another's. */
-static void stubs(void **state)
+UNIT_TEST(stubs)
 {
     static const struct row rows[] = {
         {"www.acme.test. A", "forward"},
@@ -171,7 +165,6 @@ static void stubs(void **state)
                                                "\n= web.cluster.local. 30 A 10.0.0.1\nedns 1232"},
     };
     struct foreign_bed b = bed_new(keys, COUNT(keys));
-    (void)state;
     b.f->config.settings.no_rec = true;
     b.f->config.settings.ndots = 5;
     check(&b, rows, COUNT(rows));
@@ -186,7 +179,7 @@ static void stubs(void **state)
 
 /* A stub zone within a reverse zone of ours, the same, and around it; a domain below a stub zone.
  */
-static void zones_in_zones(void **state)
+UNIT_TEST(zones_in_zones)
 {
     static const struct row inside[] = {
         {"1.2.96.10.in-addr.arpa. PTR", "forward"},
@@ -226,7 +219,6 @@ static void zones_in_zones(void **state)
     struct foreign_bed b = setup();
     struct foreign_zone zones[6];
     struct engine_config *config = &b.f->config;
-    (void)state;
     bed_zone(&zones[0], "2.96.10.in-addr.arpa.", 1);
     bed_zone(&zones[1], "10.in-addr.arpa.", 1);
     bed_zone(&zones[2], "test.", 1);
@@ -246,12 +238,11 @@ static void zones_in_zones(void **state)
 /* ---- Targets ---- */
 
 /* A client's query is answered at once when all of its targets are kept. */
-static void kept_targets(void **state)
+UNIT_TEST(kept_targets)
 {
     static const char ext[] = "ext.cluster.local. A", port[] = "_s.cluster.local. SRV";
     static struct bed_reply r;
     struct foreign_bed b = bed_new(keys, COUNT(keys));
-    (void)state;
     assert_string_equal(fixture_ask(b.f, ext), "lookup www.example.com./A");
     reply_begin(&r, &b, "www.example.com. A", 0x8180);
     reply_add_cname(&r, "www.example.com.", 50, "x.example.com.");
@@ -311,12 +302,11 @@ static void kept_targets(void **state)
 }
 
 /* RD is clear: nobody is asked, the cache may answer, and what failed for others is not said. */
-static void targets_without_recursion(void **state)
+UNIT_TEST(targets_without_recursion)
 {
     static const char alone[] = "NOERROR qr aa ra\n? ext.cluster.local. IN A"
                                 "\n= ext.cluster.local. 300 CNAME www.example.com.";
     struct foreign_bed b = bed_new(keys, COUNT(keys));
-    (void)state;
     assert_string_equal(fixture_ask(b.f, "ext.cluster.local. A nord"), alone);
     bed_fail(&b, "www.example.com. A");
     assert_string_equal(fixture_ask(b.f, "ext.cluster.local. A"),
@@ -335,13 +325,12 @@ static void targets_without_recursion(void **state)
 }
 
 /* What is said about a target when asked counts, but one that was not asked about may be kept. */
-static void targets_with_externals(void **state)
+UNIT_TEST(targets_with_externals)
 {
     struct foreign_bed b = bed_new(keys, COUNT(keys));
     struct external_answer failed = {
         .question = {.name = fixture_name("www.example.com."), .type = DNS_TYPE_A},
         .outcome = EXTERNAL_FAILED};
-    (void)state;
     bed_put_addresses(&b, "www.example.com. A", "www.example.com.", 1000, 1);
     b.f->has_externals = true;
     b.f->externals = (struct external_answers){.count = 1, .items = &failed};
@@ -354,10 +343,9 @@ static void targets_with_externals(void **state)
 
 /* Hosts files and stub zones are there for targets, too; of the zone's keys below it, none counts.
  */
-static void other_targets(void **state)
+UNIT_TEST(other_targets)
 {
     struct foreign_bed b = setup();
-    (void)state;
     b.f->config.settings.ndots = 5; /* not for stub zones */
     for (int schema = 0; schema < 2; schema++) {
         b.f->config.settings.schema = schema ? ENGINE_SCHEMA_KUBERNETES : ENGINE_SCHEMA_SKYDNS;
@@ -379,11 +367,10 @@ static void other_targets(void **state)
 }
 
 /* The query to pass on is one for the target, not the client's. */
-static void refreshed_targets(void **state)
+UNIT_TEST(refreshed_targets)
 {
     struct foreign_bed b = bed_new(keys, COUNT(keys));
     const struct question *q = &b.f->deferral.refresh;
-    (void)state;
     bed_put_addresses(&b, "www.example.com. A", "www.example.com.", 100, 1);
     b.f->now_ms += 95 * 1000;
     for (unsigned i = 1; i <= CACHE_REFRESH_HITS; i++) {
@@ -397,20 +384,4 @@ static void refreshed_targets(void **state)
     (void)fixture_ask(b.f, "ext.cluster.local. A");
     assert_false(b.f->deferral.wants_refresh);
     bed_free(&b);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hosts),
-        cmocka_unit_test(hosts_and_denials),
-        cmocka_unit_test(stubs),
-        cmocka_unit_test(zones_in_zones),
-        cmocka_unit_test(kept_targets),
-        cmocka_unit_test(targets_without_recursion),
-        cmocka_unit_test(targets_with_externals),
-        cmocka_unit_test(other_targets),
-        cmocka_unit_test(refreshed_targets),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,15 @@
 /* Random trees and questions: the answer from the tree of labels against one from the flat list of
  * keys, which scans every key for every question. Addresses, texts, services and mail, with hidden
  * labels, wildcards, duplicates, groups and CNAMEs inside the domain. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/base/xalloc.h"
 #include "tests/support/random_numbers.h"
 #include "tests/support/skydns/fixture.h"
+#include "tests/support/unit_test.h"
 
 /* Few labels and values, so that names collide; 60 trees of 40 keys with 150 questions each. */
 enum { TREES = 60, KEYS_MAX = 40, QUESTIONS = 150, DEPTH_MAX = 4, LINES_MAX = 400 };
@@ -518,10 +514,9 @@ static size_t ask_both(struct model *model, struct fixture *fixture)
     return count;
 }
 
-static void test_indexed_answers_equal_naive_ones(void **state)
+UNIT_TEST(test_indexed_answers_equal_naive_ones)
 {
     size_t records = 0;
-    (void)state;
     for (uint64_t seed = 1; seed <= TREES; seed++) {
         struct model model = {.count = 0};
         struct fixture *fixture = fixture_new(NULL, 0);
@@ -536,12 +531,4 @@ static void test_indexed_answers_equal_naive_ones(void **state)
         fixture_free(fixture);
     }
     assert_true(records > (size_t)TREES * QUESTIONS / 2); /* most answers are not empty */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_indexed_answers_equal_naive_ones),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

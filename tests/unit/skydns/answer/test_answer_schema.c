@@ -1,17 +1,13 @@
 /* Features behind flags: the Kubernetes schema, pod names, reverse zones, several domains, class
  * CHAOS and ANY. Question and complete reply as text, as in test_answer.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/base/xalloc.h"
 #include "tests/support/skydns/fixture.h"
+#include "tests/support/unit_test.h"
 
 #define SOA_OF(zone)                                                                \
     "! " zone " 60 SOA ns.dns.cluster.local. hostmaster.cluster.local. 1760702400 " \
@@ -84,7 +80,7 @@ static void check(struct fixture *fixture, const struct answer_case *cases, size
 
 #define CHECK(fixture, cases) check(fixture, cases, sizeof(cases) / sizeof((cases)[0]))
 
-static void kubernetes(void **state)
+UNIT_TEST(kubernetes)
 {
     static const struct answer_case cases[] = {
         {"web.default.svc.cluster.local. A", OK "= web.default.svc.cluster.local. 30 A 10.0.0.1"},
@@ -155,13 +151,12 @@ static void kubernetes(void **state)
         {"b.own.cluster.local. TXT", OK "= b.own.cluster.local. 30 TXT \"own\""},
     };
     struct fixture *f = setup();
-    (void)state;
     f->config.settings.schema = ENGINE_SCHEMA_KUBERNETES;
     CHECK(f, cases);
 }
 
 /* A name has no more addresses as a target than when asked for directly. */
-static void kubernetes_targets(void **state)
+UNIT_TEST(kubernetes_targets)
 {
     static const struct fixture_key more[] = {
         {"local/cluster/svc/x/above", "{'host':'default.svc.cluster.local.','ttl':30}"},
@@ -177,7 +172,6 @@ static void kubernetes_targets(void **state)
          OK "= srv.x.svc.cluster.local. 30 SRV 10 100 1 svc.cluster.local."},
     };
     struct fixture *f = setup();
-    (void)state;
     fixture_put(f, more, sizeof(more) / sizeof(more[0]));
     f->config.settings.schema = ENGINE_SCHEMA_KUBERNETES;
     CHECK(f, cases);
@@ -241,7 +235,7 @@ static unsigned count_lines(const char *text, const char *start, const char *par
 
 /* A name answers all types with one CNAME, the same, or none; TXT differs where the record has a
  * text. */
-static void kubernetes_cname_alone(void **state)
+UNIT_TEST(kubernetes_cname_alone)
 {
     static const char *const aliases[] = {
         "own.n.svc", "below.n.svc", "a.below.n.svc", "b.below.n.svc", "b.both.n.svc",
@@ -267,7 +261,6 @@ static void kubernetes_cname_alone(void **state)
         "z.y.x._p._tcp.web.n.svc",
     };
     struct fixture *f = setup_mixtures();
-    (void)state;
     for (size_t i = 0; i < 2 * sizeof(aliases) / sizeof(aliases[0]); i++) {
         bool is_alias = i < sizeof(aliases) / sizeof(aliases[0]);
         size_t other = i - sizeof(aliases) / sizeof(aliases[0]);
@@ -292,7 +285,7 @@ static void kubernetes_cname_alone(void **state)
 }
 
 /* Host and text of one record, by wildcards, too. */
-static void skydns_texts_beside_hosts(void **state)
+UNIT_TEST(skydns_texts_beside_hosts)
 {
 #define TO_WEB       "CNAME web.default.svc.cluster.local.\n"
 #define WEB          "= web.default.svc.cluster.local. 30 A 10.0.0.1"
@@ -310,12 +303,11 @@ static void skydns_texts_beside_hosts(void **state)
         {"a.own.any.svc.cluster.local. TXT", OK "= a.own.any.svc.cluster.local. 30 TXT \"below\""},
     };
     struct fixture *f = setup_mixtures();
-    (void)state;
     f->config.settings.schema = ENGINE_SCHEMA_SKYDNS;
     CHECK(f, cases);
 }
 
-static void kubernetes_after_a_cname(void **state)
+UNIT_TEST(kubernetes_after_a_cname)
 {
     static const struct answer_case cases[] = {
         {"own.n.svc.cluster.local. A", OK "= own.n.svc.cluster.local. 30 " TO_WEB
@@ -385,15 +377,13 @@ static void kubernetes_after_a_cname(void **state)
         {"z.y.x._p._tcp.web.n.svc.cluster.local. TXT", NODATA},
         {"z.y.x._p._tcp.web.n.svc.cluster.local. A", NODATA},
     };
-    (void)state;
     CHECK(setup_mixtures(), cases);
 }
 
 /* A chain ends after eight CNAMEs, with what the last name has, and that is in its own domain. */
-static void kubernetes_chains(void **state)
+UNIT_TEST(kubernetes_chains)
 {
     struct fixture *f = setup_mixtures();
-    (void)state;
     fixture_domain(f, "other.test.");
     for (char c = 'a'; c < 'k'; c++) {
         char key[40], value[80];
@@ -416,7 +406,7 @@ static void kubernetes_chains(void **state)
 }
 
 /* The default schema does none of that. */
-static void skydns(void **state)
+UNIT_TEST(skydns)
 {
     static const struct answer_case cases[] = {
         {"dns-version.cluster.local. TXT", NXDOMAIN},
@@ -424,11 +414,10 @@ static void skydns(void **state)
         {"gone.default.svc.cluster.local. A", NODATA},
         {"*.default.pod.cluster.local. A", OK "= *.default.pod.cluster.local. 30 A 10.0.0.5"},
     };
-    (void)state;
     CHECK(setup(), cases);
 }
 
-static void pods_insecure(void **state)
+UNIT_TEST(pods_insecure)
 {
     static const struct answer_case cases[] = {
         {"10-0-0-5.default.pod.cluster.local. A",
@@ -456,12 +445,11 @@ static void pods_insecure(void **state)
         {"192-0-2-1.x.svc.cluster.local. A", NXDOMAIN},
     };
     struct fixture *f = setup();
-    (void)state;
     f->config.settings.pods = ENGINE_PODS_INSECURE;
     CHECK(f, cases);
 }
 
-static void pods_disabled(void **state)
+UNIT_TEST(pods_disabled)
 {
     static const struct answer_case cases[] = {
         {"10-0-0-5.default.pod.cluster.local. A", NXDOMAIN},
@@ -470,7 +458,6 @@ static void pods_disabled(void **state)
         {"web.default.svc.cluster.local. A", OK "= web.default.svc.cluster.local. 30 A 10.0.0.1"},
     };
     struct fixture *f = setup();
-    (void)state;
     f->config.settings.pods = ENGINE_PODS_DISABLED;
     CHECK(f, cases);
 }
@@ -483,7 +470,7 @@ static void add_network(struct fixture *f, const char *address, uint8_t bits)
     network->prefix_bits = bits;
 }
 
-static void reverse_zones(void **state)
+UNIT_TEST(reverse_zones)
 {
 #define POINTER "= 1.0.96.10.in-addr.arpa. 30 PTR web.default.svc.cluster.local."
     static const struct answer_case cases[] = {
@@ -519,7 +506,6 @@ static void reverse_zones(void **state)
         {"g.0.0.d.f.ip6.arpa. PTR", "NXDOMAIN qr aa rd ra\n" SOA_OF("0.0.d.f.ip6.arpa.")},
     };
     struct fixture *f = setup();
-    (void)state;
     f->config.has_nameservers = true;
     add_network(f, "10.96.0.0", 12);
     add_network(f, "192.0.2.7", 32);
@@ -527,7 +513,7 @@ static void reverse_zones(void **state)
     CHECK(f, cases);
 }
 
-static void reverse_before_the_first_sync(void **state)
+UNIT_TEST(reverse_before_the_first_sync)
 {
     static const struct answer_case cases[] = {
         {"2.0.96.10.in-addr.arpa. A", "SERVFAIL qr aa rd ra"},
@@ -535,14 +521,13 @@ static void reverse_before_the_first_sync(void **state)
         {"2.0.97.10.in-addr.arpa. PTR", "SERVFAIL qr aa rd ra"},
     };
     struct fixture *f = setup();
-    (void)state;
     f->store = NULL;
     f->config.has_nameservers = true;
     add_network(f, "10.96.0.0", 16);
     CHECK(f, cases);
 }
 
-static void domains(void **state)
+UNIT_TEST(domains)
 {
     static const struct fixture_key more[] = {
         {"test/a", "{'host':'10.20.0.1'}"},
@@ -569,7 +554,6 @@ static void domains(void **state)
         {"x.example. A", "forward"},
     };
     struct fixture *f = setup();
-    (void)state;
     fixture_domain(f, "test.");
     fixture_domain(f, "sub.test.");
     fixture_domain(f, "deep.empty.test.");
@@ -578,14 +562,13 @@ static void domains(void **state)
     CHECK(f, cases);
 }
 
-static void chaos_refused(void **state)
+UNIT_TEST(chaos_refused)
 {
     static const struct answer_case cases[] = {
         {"version.bind. TXT ch", "REFUSED qr rd"},
         {"web.default.svc.cluster.local. A", OK "= web.default.svc.cluster.local. 30 A 10.0.0.1"},
     };
     struct fixture *f = setup();
-    (void)state;
     f->config.settings.chaos = false;
     CHECK(f, cases);
 }
@@ -593,7 +576,7 @@ static void chaos_refused(void **state)
 /* The rest comes over TCP. */
 #define OK_TC "NOERROR qr aa tc rd ra\n"
 
-static void any_as_hinfo(void **state)
+UNIT_TEST(any_as_hinfo)
 {
     static const struct answer_case cases[] = {
         {"web.default.svc.cluster.local. ANY",
@@ -624,7 +607,6 @@ static void any_as_hinfo(void **state)
         {"local/cluster/svc/default/dual/2", "{'host':'fd00::7','ttl':30}"},
     };
     struct fixture *f = setup();
-    (void)state;
     fixture_put(f, more, sizeof(more) / sizeof(more[0]));
     f->config.has_nameservers = true;
     f->config.settings.any_is_hinfo = true;
@@ -632,7 +614,7 @@ static void any_as_hinfo(void **state)
 }
 
 /* Whether a name exists does not depend on the type. */
-static void any_where_flags_say_what_exists(void **state)
+UNIT_TEST(any_where_flags_say_what_exists)
 {
     static const struct answer_case insecure[] = {
         {"10-9-9-9.x.pod.cluster.local. ANY",
@@ -650,7 +632,6 @@ static void any_where_flags_say_what_exists(void **state)
         {"10-0-0-5.default.pod.cluster.local. ANY", NXDOMAIN},
     };
     struct fixture *f = setup();
-    (void)state;
     f->config.settings.any_is_hinfo = true;
     f->config.settings.schema = ENGINE_SCHEMA_KUBERNETES;
     f->config.settings.pods = ENGINE_PODS_INSECURE;
@@ -659,26 +640,4 @@ static void any_where_flags_say_what_exists(void **state)
     f->config.settings.any_is_hinfo = true;
     f->config.settings.pods = ENGINE_PODS_DISABLED;
     CHECK(f, disabled);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kubernetes),
-        cmocka_unit_test(kubernetes_targets),
-        cmocka_unit_test(kubernetes_cname_alone),
-        cmocka_unit_test(skydns_texts_beside_hosts),
-        cmocka_unit_test(kubernetes_after_a_cname),
-        cmocka_unit_test(kubernetes_chains),
-        cmocka_unit_test(skydns),
-        cmocka_unit_test(pods_insecure),
-        cmocka_unit_test(pods_disabled),
-        cmocka_unit_test(reverse_zones),
-        cmocka_unit_test(reverse_before_the_first_sync),
-        cmocka_unit_test(domains),
-        cmocka_unit_test(chaos_refused),
-        cmocka_unit_test(any_as_hinfo),
-        cmocka_unit_test(any_where_flags_say_what_exists),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,12 @@
 /* Replies about other domains from the cache: who gets one, what it says, what is counted. Every
  * question is asked of the fast path and of the slow one, which must say the same. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "tests/support/skydns/response_bytes.h"
+#include "tests/support/unit_test.h"
 #include "tests/unit/skydns/answer/foreign_bed.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -39,11 +35,10 @@ static const char *ask(struct foreign_bed *b, const char *question)
     return text;
 }
 
-static void replies(void **state)
+UNIT_TEST(replies)
 {
     struct foreign_bed b = bed_new(keys, COUNT(keys));
     static struct bed_reply r;
-    (void)state;
     assert_string_equal(ask(&b, "www.example.com. A"), "forward");
     reply_begin(&r, &b, "www.example.com. A", 0x85a0); /* AA AD */
     reply_add_cname(&r, "www.example.com.", 300, "x.example.com.");
@@ -90,13 +85,12 @@ static void replies(void **state)
 }
 
 /* Configurations and clients that get nothing from the cache. */
-static void who(void **state)
+UNIT_TEST(who)
 {
     static const char question[] = "www.example.com. A";
     struct foreign_bed b = bed_new(keys, COUNT(keys));
     struct engine_config *config = &b.f->config;
     struct ip ip;
-    (void)state;
     bed_put_addresses(&b, question, "www.example.com.", 100, 1);
     bed_put_addresses(&b, "single. A", "single.", 100, 1);
     bed_put_addresses(&b, "www.acme.test. A", "www.acme.test.", 100, 1);
@@ -152,11 +146,10 @@ static unsigned count_answers(const char *text)
     return n;
 }
 
-static void sizes(void **state)
+UNIT_TEST(sizes)
 {
     struct foreign_bed b = bed_new(keys, COUNT(keys));
     static struct bed_reply r;
-    (void)state;
     bed_put_addresses(&b, "www.example.com. A", "www.example.com.", 100, 40); /* 33 + 640 */
     assert_int_equal(count_answers(ask(&b, "www.example.com. A")), 29);
     assert_non_null(strstr(ask(&b, "www.example.com. A"), " tc"));
@@ -206,12 +199,11 @@ static void sizes(void **state)
     bed_free(&b);
 }
 
-static void stale_and_failed(void **state)
+UNIT_TEST(stale_and_failed)
 {
     static const char question[] = "www.example.com. A";
     static struct bed_reply r;
     struct foreign_bed b = bed_new(keys, COUNT(keys));
-    (void)state;
 #define ASKED "\n? www.example.com. IN A"
     bed_fail(&b, question);
     assert_string_equal(ask(&b, question), "SERVFAIL qr rd ra" ASKED);
@@ -252,11 +244,10 @@ static void stale_and_failed(void **state)
 }
 
 /* One hit of each kind; a miss once for a client's query. The slow path is not asked again here. */
-static void counts(void **state)
+UNIT_TEST(counts)
 {
     static struct bed_reply r;
     struct foreign_bed b = bed_new(keys, COUNT(keys));
-    (void)state;
     bed_put_addresses(&b, "www.example.com. A", "www.example.com.", 10, 1);
     reply_begin(&r, &b, "nope.example.com. A", 0x8183);
     reply_add_soa(&r, "example.com.", 100);
@@ -316,10 +307,9 @@ static void counts(void **state)
 }
 
 /* An often used reply is asked for again shortly before its end: its first user is told, once. */
-static void refreshes(void **state)
+UNIT_TEST(refreshes)
 {
     struct foreign_bed b = bed_new(keys, COUNT(keys));
-    (void)state;
     bed_put_addresses(&b, "www.example.com. A", "www.example.com.", 100, 1);
     for (unsigned i = 0; i < CACHE_REFRESH_HITS; i++) {
         (void)fixture_ask(b.f, "www.example.com. A");
@@ -336,11 +326,10 @@ static void refreshes(void **state)
 }
 
 /* The same addresses, in an order that the query's random number decides. */
-static void rotation(void **state)
+UNIT_TEST(rotation)
 {
     struct foreign_bed b = bed_new(keys, COUNT(keys));
     unsigned first[4] = {0};
-    (void)state;
     bed_put_addresses(&b, "www.example.com. A", "www.example.com.", 100, 4);
     for (b.f->random = 0; b.f->random < 100; b.f->random++) {
         assert_non_null(strstr(ask(&b, "www.example.com. A"), "A 192.0.0.1\n"));
@@ -359,7 +348,7 @@ static void rotation(void **state)
 }
 
 /* The first reply says what later ones will say, but for the TTLs' age. */
-static void first_replies(void **state)
+UNIT_TEST(first_replies)
 {
     static const char *const questions[] = {"WWW.example.com. A", "www.example.com. A edns=1232",
                                             "www.example.com. A ad", "www.example.com. A nord",
@@ -367,7 +356,6 @@ static void first_replies(void **state)
     static struct bed_reply r;
     static char first[DNS_TEXT_MAX];
     struct foreign_bed b = bed_new(keys, COUNT(keys));
-    (void)state;
     for (size_t i = 0; i < COUNT(questions); i++) {
         struct fixture *f = b.f;
         reply_begin(&r, &b, "www.example.com. A", 0x85a0);
@@ -406,7 +394,7 @@ static void first_replies(void **state)
 }
 
 /* A shared exchange: all who wait for a response, and the cache, have one image of it. */
-static void one_image_for_all(void **state)
+UNIT_TEST(one_image_for_all)
 {
     enum { WAITING = 50, MANY = 1000 };
     static struct bed_reply r;
@@ -415,7 +403,6 @@ static void one_image_for_all(void **state)
     struct parsed_response response;
     struct kept_image image = {0};
     struct cache_key key = {.type = DNS_TYPE_A, .qclass = DNS_CLASS_IN};
-    (void)state;
     reply_begin(&r, &b, "www.example.com. A", 0x8180);
     for (unsigned i = 0; i < MANY; i++) {
         reply_add_a(&r, "www.example.com.", 60, (uint8_t)i);
@@ -442,20 +429,4 @@ static void one_image_for_all(void **state)
     kept_image_fini(&image);
     response_parse_fini(&response);
     bed_free(&b);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_image_for_all),
-        cmocka_unit_test(replies),
-        cmocka_unit_test(who),
-        cmocka_unit_test(sizes),
-        cmocka_unit_test(stale_and_failed),
-        cmocka_unit_test(counts),
-        cmocka_unit_test(refreshes),
-        cmocka_unit_test(rotation),
-        cmocka_unit_test(first_replies),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

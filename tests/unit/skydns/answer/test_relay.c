@@ -1,15 +1,11 @@
 /* Nameservers' replies fitted to clients: sections, EDNS, size. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <string.h>
 
 #include "common/base/cursor.h"
 #include "skydns/answer/relay.h"
+#include "tests/support/unit_test.h"
 
 enum { A = 1, OPT = 41, IN = 1, RR_LEN = 16, HEAD_LEN = 12 + 10 + 4, OPT_LEN = 11 };
 
@@ -88,10 +84,11 @@ static bool read_reply(const struct question *q, const uint8_t *up, size_t len,
 
 static int forget_reply(void **state)
 {
-    (void)state;
     response_parse_fini(&parsed);
     return 0;
 }
+
+UNIT_TESTS_ONCE(NULL, forget_reply)
 
 /* The length; 0: it cannot be. */
 static size_t write_reply(const struct question *q, const struct relay_parts *parts, size_t limit,
@@ -108,7 +105,7 @@ static size_t write_reply(const struct question *q, const struct relay_parts *pa
     return response.len;
 }
 
-static void test_sections(void **state)
+UNIT_TEST(test_sections)
 {
     static const struct {
         const char *name;
@@ -138,7 +135,6 @@ static void test_sections(void **state)
          true},
         {"an authority without answer is the answer", {0, 40, 1}, -1, false, 512, {0, 0, 0}, true},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         uint8_t up[4096], reply[4096];
         struct relay_parts parts;
@@ -165,7 +161,7 @@ static void test_sections(void **state)
 
 /* AA is never passed on, RA is always set; TC and the rcode are the nameserver's, and so is AD for
  * those who understand it; RD and CD are the client's. */
-static void test_flags(void **state)
+UNIT_TEST(test_flags)
 {
     static const struct {
         uint16_t given;
@@ -179,7 +175,6 @@ static void test_flags(void **state)
         {0x8433, 0x0010, false, 0x8093}, {0x8000, 0x0000, false, 0x8080},
         {0x8000, 0x0130, true, 0x8190},  {0x8005, 0x0000, false, 0x8085}, /* REFUSED */
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         uint8_t up[4096], reply[512];
         struct relay_parts parts;
@@ -196,11 +191,10 @@ static void test_flags(void **state)
 }
 
 /* The upper bits of an rcode only fit where there is EDNS. */
-static void test_extended_rcode(void **state)
+UNIT_TEST(test_extended_rcode)
 {
     uint8_t up[4096], reply[512];
     struct relay_parts parts;
-    (void)state;
     size_t up_len = make_reply(up, 0x8187, (struct counts){0}, 0, 1); /* 23: BADCOOKIE */
     struct question q = question_of(true);
     assert_true(read_reply(&q, up, up_len, &parts));
@@ -214,7 +208,7 @@ static void test_extended_rcode(void **state)
 
 /* The nameserver's client-subnet option goes to those who sent one, if it is as long as one can be;
  * no other option does. */
-static void test_subnet(void **state)
+UNIT_TEST(test_subnet)
 {
     static const uint8_t subnet[] = {0, 8, 0, 7, 0, 1, 24, 16, 10, 1, 2};
     static const uint8_t too_long[4 + 21] = {0, 8, 0, 21};
@@ -226,7 +220,6 @@ static void test_subnet(void **state)
                 {subnet, sizeof(subnet), false, false},
                 {too_long, sizeof(too_long), true, false},
                 {subnet, sizeof(subnet) - 1, true, false}};
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         uint8_t up[4096], reply[1024];
         struct relay_parts parts;
@@ -251,14 +244,13 @@ static void test_subnet(void **state)
 
 /* The next name of an NSEC is signed as it is spelled (RFC 6840 5.1): not as the client spells the
  * question. */
-static void test_signed_names(void **state)
+UNIT_TEST(test_signed_names)
 {
     static const uint8_t rr[] = {0xc0, 12,  0,   47,  0, IN,  0,   0,   0,   77, 0, 15, 1,   'z',
                                  3,    'w', 'w', 'w', 4, 't', 'e', 's', 't', 0,  0, 1,  0x40};
     uint8_t up[4096], reply[512];
     struct relay_parts parts;
     struct question q = question_of(false);
-    (void)state;
     size_t len = make_reply(up, 0x8180, (struct counts){0, 0, 0}, -1, 0);
     memcpy(up + len, rr, sizeof(rr));
     up[9] = 1;
@@ -269,25 +261,14 @@ static void test_signed_names(void **state)
 }
 
 /* No prefix of a reply is accepted as a complete one. */
-static void test_cut_replies(void **state)
+UNIT_TEST(test_cut_replies)
 {
     uint8_t up[4096];
     struct relay_parts parts;
     struct question q = question_of(false);
-    (void)state;
     size_t len = make_reply(up, 0x8180, (struct counts){2, 1, 1}, 0, 0);
     assert_true(read_reply(&q, up, len, &parts));
     for (size_t cut = 0; cut < len; cut++) {
         assert_false(read_reply(&q, up, cut, &parts));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sections),       cmocka_unit_test(test_flags),
-        cmocka_unit_test(test_extended_rcode), cmocka_unit_test(test_subnet),
-        cmocka_unit_test(test_signed_names),   cmocka_unit_test(test_cut_replies),
-    };
-    return cmocka_run_group_tests(tests, NULL, forget_reply);
 }

@@ -1,11 +1,6 @@
 /* The ways around -visibility=own, one by one. The client 10.9.0.1 is a pod of "team"; "vault" is
  * hidden from it, "default" is public. test_visibility_model.c tries the rest at random. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +8,7 @@
 
 #include "common/base/xalloc.h"
 #include "skydns/clients/visibility.h"
+#include "tests/support/unit_test.h"
 #include "tests/unit/skydns/engine/path_bed.h"
 
 #define HOST(host)       "{'host':'" host "','ttl':30,'priority':10}"
@@ -128,9 +124,8 @@ static void expect_all(struct bed *b, const struct row *rows, size_t count)
 #define WEB_TEAM  "web.team.svc.cluster.local."
 #define WEB_VAULT "web.vault.svc.cluster.local."
 
-static void test_names_and_types(void **state)
+UNIT_TEST(test_names_and_types)
 {
-    (void)state;
     for (int schema = 0; schema < 2; schema++) {
         struct bed *b = bed_of((enum engine_schema)schema);
         b->f->config.settings.any_is_hinfo = true;
@@ -154,11 +149,10 @@ static void test_names_and_types(void **state)
 }
 
 /* What stands for all records below a name, and wildcards at each label. */
-static void test_listings(void **state)
+UNIT_TEST(test_listings)
 {
     static const char team[] = "NOERROR =A 10.0.0.1 =A 10.1.0.1";
     struct bed *b = bed_of(ENGINE_SCHEMA_SKYDNS);
-    (void)state;
     EXPECT_ALL(
         b, {"svc.cluster.local. A", team}, {"*.svc.cluster.local. A", team},
         {"any.svc.cluster.local. A", team}, {"*.*.svc.cluster.local. A", team},
@@ -176,13 +170,12 @@ static void test_listings(void **state)
 }
 
 /* Names above namespaces exist for the sake of those that the client sees. */
-static void test_names_above(void **state)
+UNIT_TEST(test_names_above)
 {
     static const struct fixture_key hidden[] = {
         {"local/cluster/svc/vault/web/a", HOST("10.2.0.1")},
         {"local/cluster/pod/vault/10-2-0-1/a", HOST("10.2.0.1")},
     };
-    (void)state;
     for (int schema = 0; schema < 2; schema++) {
         struct bed *b = bed_of((enum engine_schema)schema);
         struct path_bed all = b->p;
@@ -203,10 +196,9 @@ static void test_names_above(void **state)
 
 /* The target that a visible record names may be shown; its addresses, and whether it exists, not.
  */
-static void test_targets(void **state)
+UNIT_TEST(test_targets)
 {
     struct bed *b = bed_of(ENGINE_SCHEMA_SKYDNS);
-    (void)state;
     EXPECT_ALL(b, {"alias" TEAM "A", "NOERROR"},
                {"alias" TEAM "CNAME", "NOERROR =CNAME " WEB_VAULT}, {"ring" TEAM "A", "NOERROR"},
                {"_http._tcp.mix" TEAM "SRV",
@@ -221,10 +213,9 @@ static void test_targets(void **state)
     bed_free_all(b);
 }
 
-static void test_pods_that_only_names_give(void **state)
+UNIT_TEST(test_pods_that_only_names_give)
 {
     struct bed *b = bed_of(ENGINE_SCHEMA_KUBERNETES);
-    (void)state;
     b->f->config.settings.pods = ENGINE_PODS_INSECURE;
     EXPECT_ALL(b, {"10-2-0-9.vault.pod.cluster.local. A", "NXDOMAIN"},
                {"10-2-0-9.nowhere.pod.cluster.local. A", "NXDOMAIN"},
@@ -237,10 +228,9 @@ static void test_pods_that_only_names_give(void **state)
     bed_free_all(b);
 }
 
-static void test_local_dns(void **state)
+UNIT_TEST(test_local_dns)
 {
     struct bed *b = bed_of(ENGINE_SCHEMA_SKYDNS);
-    (void)state;
     b->f->config.settings.local = fixture_name(WEB_VAULT);
     expect(b, "local.dns.cluster.local. A", "NXDOMAIN");
     b->f->config.settings.local = fixture_name(WEB_TEAM);
@@ -248,13 +238,12 @@ static void test_local_dns(void **state)
     bed_free_all(b);
 }
 
-static void test_reverse_names(void **state)
+UNIT_TEST(test_reverse_names)
 {
     static const char *const elsewhere[] = {
         "1.2.0.192.in-addr.arpa. PTR", "1.2.0.192.IN-ADDR.arpa. PTR", "1.2.0.192.in-addr.arpa. TXT",
         "2.2.0.192.in-addr.arpa. PTR"}; /* has no record */
     struct bed *b = bed_of(ENGINE_SCHEMA_KUBERNETES);
-    (void)state;
     b->f->config.settings.reverse_zone_count = 1;
     b->f->config.settings.reverse_zones[0] =
         (struct network){{.family_bytes = 4, .bytes = {10}}, 8};
@@ -273,11 +262,10 @@ static void test_reverse_names(void **state)
 }
 
 /* A stub zone below a hidden name is as hidden; one above a domain of ours changes nothing. */
-static void test_stub_zones(void **state)
+UNIT_TEST(test_stub_zones)
 {
     struct bed *b = bed_of(ENGINE_SCHEMA_SKYDNS);
     struct foreign_zone zones[3];
-    (void)state;
     bed_zone(&zones[0], ".", 1);
     bed_zone(&zones[1], "stub.vault.svc.cluster.local.", 1);
     bed_zone(&zones[2], "local.", 1);
@@ -297,7 +285,7 @@ static void test_stub_zones(void **state)
     bed_free_all(b);
 }
 
-static void test_other_domains(void **state)
+UNIT_TEST(test_other_domains)
 {
     static const struct fixture_key more[] = {
         {"org/second/svc/vault/web/a", HOST("10.4.0.1")},
@@ -305,7 +293,6 @@ static void test_other_domains(void **state)
         {"org/second/top", HOST("web.vault.svc.second.org.")},
     };
     struct bed *b = bed_of(ENGINE_SCHEMA_SKYDNS);
-    (void)state;
     fixture_domain(b->f, "second.org.");
     fixture_put(b->f, more, 3);
     EXPECT_ALL(b, {"web.vault.svc.second.org. A", "NXDOMAIN"},
@@ -314,10 +301,9 @@ static void test_other_domains(void **state)
     bed_free_all(b);
 }
 
-static void test_clients_without_a_namespace(void **state)
+UNIT_TEST(test_clients_without_a_namespace)
 {
     struct bed *b = bed_of(ENGINE_SCHEMA_SKYDNS);
-    (void)state;
     b->f->client = pod_address(9);
     EXPECT_ALL(b, {"web" TEAM "A", "NXDOMAIN"},
                {"kubernetes.default.svc.cluster.local. A", "NOERROR =A 10.0.0.1"},
@@ -334,10 +320,9 @@ static void test_clients_without_a_namespace(void **state)
 }
 
 /* How much is hidden neither cuts a reply nor defers it. */
-static void test_what_is_hidden_takes_no_room(void **state)
+UNIT_TEST(test_what_is_hidden_takes_no_room)
 {
     struct bed *b = bed_of(ENGINE_SCHEMA_SKYDNS);
-    (void)state;
     for (unsigned i = 0; i < 2000; i++) {
         char key[80], host[80];
         (void)snprintf(key, sizeof(key), "local/cluster/svc/n%u/web/a", i);
@@ -354,10 +339,9 @@ static void test_what_is_hidden_takes_no_room(void **state)
 }
 
 /* A walk is kept for those who see the same, under the same configuration. */
-static void test_kept_walks(void **state)
+UNIT_TEST(test_kept_walks)
 {
     struct bed *b = bed_of(ENGINE_SCHEMA_SKYDNS);
-    (void)state;
     for (unsigned i = 0; i < 900; i++) {
         char key[80], host[80];
         (void)snprintf(key, sizeof(key), "local/cluster/svc/%s/m%u/a", i % 3 ? "team" : "vault", i);
@@ -392,10 +376,9 @@ static void test_kept_walks(void **state)
 }
 
 /* Names looked up for a batch belong to no client. */
-static void test_looking_ahead(void **state)
+UNIT_TEST(test_looking_ahead)
 {
     struct bed *b = bed_of(ENGINE_SCHEMA_SKYDNS);
-    (void)state;
     static const char *const rows[][2] = {
         {"web" VAULT " A", "NXDOMAIN"},
         {"web" TEAM "A", "NOERROR =A 10.1.0.1"},
@@ -412,10 +395,9 @@ static void test_looking_ahead(void **state)
 }
 
 /* A search path leads to what the client may see. */
-static void test_search_paths(void **state)
+UNIT_TEST(test_search_paths)
 {
     struct bed *b = bed_of(ENGINE_SCHEMA_KUBERNETES);
-    (void)state;
     b->f->config.settings.autopath = true;
     b->f->config.has_nameservers = false;
     b->f->config.zones_of_others = NULL;
@@ -423,25 +405,4 @@ static void test_search_paths(void **state)
     expect(b, "kubernetes.default" TEAM "A",
            "NOERROR =CNAME kubernetes.default.svc.cluster.local. =A 10.0.0.1");
     bed_free_all(b);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names_and_types),
-        cmocka_unit_test(test_listings),
-        cmocka_unit_test(test_names_above),
-        cmocka_unit_test(test_targets),
-        cmocka_unit_test(test_pods_that_only_names_give),
-        cmocka_unit_test(test_local_dns),
-        cmocka_unit_test(test_reverse_names),
-        cmocka_unit_test(test_stub_zones),
-        cmocka_unit_test(test_other_domains),
-        cmocka_unit_test(test_clients_without_a_namespace),
-        cmocka_unit_test(test_what_is_hidden_takes_no_room),
-        cmocka_unit_test(test_kept_walks),
-        cmocka_unit_test(test_looking_ahead),
-        cmocka_unit_test(test_search_paths),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

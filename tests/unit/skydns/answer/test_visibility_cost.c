@@ -1,11 +1,6 @@
 /* What it costs to answer a hidden name, and one that does not exist: about the same, so that time
  * tells nobody more than the answer does. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +11,7 @@
 #include "skydns/wire/query_parse.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/thread_cpu.h"
+#include "tests/support/unit_test.h"
 
 enum { SERVICES = 2000, NAMESPACES = 40, ROUNDS = 20, ASKED = 500 };
 
@@ -121,9 +117,8 @@ static void compare(struct bed *b, const char *hidden, const char *absent)
     fail_msg("%s and %s do not cost the same", hidden, absent);
 }
 
-static void test_costs(void **state)
+UNIT_TEST(test_costs)
 {
-    (void)state;
     for (int schema = 0; schema < 2; schema++) {
         struct bed b;
         set_up(&b, (enum engine_schema)schema);
@@ -140,12 +135,4 @@ static void test_costs(void **state)
         compare(&b, "7.0.1.10.in-addr.arpa. PTR", "7.9.1.10.in-addr.arpa. PTR");
         tear_down(&b);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_costs),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

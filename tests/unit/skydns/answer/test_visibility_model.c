@@ -8,12 +8,7 @@
  *
  * VISIBILITY_TREES=100000 makes more trees than `make check` has time for; SEED=1234 starts there.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +20,7 @@
 #include "skydns/wire/query_parse.h"
 #include "tests/support/random_numbers.h"
 #include "tests/support/skydns/fixture.h"
+#include "tests/support/unit_test.h"
 
 enum { TREES = 150, CLIENTS = 3, QUESTIONS = 90, KEYS_MAX = 90, NAME_SIZE = 200, VALUE_SIZE = 300 };
 
@@ -798,11 +794,10 @@ static unsigned long number_of(const char *variable, unsigned long otherwise)
     return text ? strtoul(text, NULL, 10) : otherwise;
 }
 
-static void test_hidden_records_might_as_well_not_exist(void **state)
+UNIT_TEST(test_hidden_records_might_as_well_not_exist)
 {
     static struct bed b;
     unsigned long first = number_of("SEED", 1), trees = number_of("VISIBILITY_TREES", TREES);
-    (void)state;
     b.open = visibility_new(VISIBILITY_UNKNOWN_ALL, NULL, 0, NULL, 0);
     for (unsigned long seed = first; seed < first + trees; seed++) {
         ask_tree(&b, seed);
@@ -815,12 +810,4 @@ static void test_hidden_records_might_as_well_not_exist(void **state)
         assert_true(b.shown > b.asked / 10);
         assert_true(b.denied > b.asked / 200);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hidden_records_might_as_well_not_exist),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

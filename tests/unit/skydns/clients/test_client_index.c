@@ -1,11 +1,6 @@
 /* Whose client an address is: one pod's, several pods', a node's; beside a model; what readers find
  * while everything changes (most useful under the thread sanitizer); memory. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -16,6 +11,7 @@
 #include "common/base/attributes.h"
 #include "skydns/clients/client_index.h"
 #include "skydns/publish/publisher.h"
+#include "tests/support/unit_test.h"
 
 /* Without readers, so that what is handed over can go at once: a stale use shows under ASan. */
 struct fixture {
@@ -88,7 +84,7 @@ static void unbar(struct fixture *f, const char *address)
     client_index_unbar(f->index, &ip);
 }
 
-static void test_one_pod(void **state)
+UNIT_TEST_IN(test_one_pod, setup, teardown)
 {
     struct fixture *f = *state;
     struct ip none = {0};
@@ -105,7 +101,7 @@ static void test_one_pod(void **state)
     assert_string_equal(find(f, "10.0.0.1"), "b");
 }
 
-static void test_equal_namespaces_are_one_block(void **state)
+UNIT_TEST_IN(test_equal_namespaces_are_one_block, setup, teardown)
 {
     struct fixture *f = *state;
     struct ip one = ip_of("10.0.0.1"), two = ip_of("10.0.0.2");
@@ -121,7 +117,7 @@ static void test_equal_namespaces_are_one_block(void **state)
 }
 
 /* Its address identifies it again as soon as one namespace is left. */
-static void test_shared_by_namespaces(void **state)
+UNIT_TEST_IN(test_shared_by_namespaces, setup, teardown)
 {
     struct fixture *f = *state;
     add(f, "10.0.0.1", "a");
@@ -144,7 +140,7 @@ static void test_shared_by_namespaces(void **state)
     assert_int_equal(client_index_counts(f->index).addresses, 0);
 }
 
-static void test_shared_with_a_node(void **state)
+UNIT_TEST_IN(test_shared_with_a_node, setup, teardown)
 {
     struct fixture *f = *state;
     bar(f, "10.0.0.1");
@@ -162,7 +158,7 @@ static void test_shared_with_a_node(void **state)
     assert_int_equal(client_index_counts(f->index).addresses, 0);
 }
 
-static void test_clear_shows_with_commit(void **state)
+UNIT_TEST_IN(test_clear_shows_with_commit, setup, teardown)
 {
     struct fixture *f = *state;
     add(f, "10.0.0.1", "a");
@@ -189,7 +185,7 @@ static void test_clear_shows_with_commit(void **state)
 }
 
 /* However many namespaces came and went: each handover begins an epoch (publisher.h). */
-static void test_a_batch_is_handed_over_at_once(void **state)
+UNIT_TEST_IN(test_a_batch_is_handed_over_at_once, setup, teardown)
 {
     struct fixture *f = *state;
     for (unsigned i = 0; i < 20; i++) {
@@ -296,7 +292,7 @@ static void compare(const struct fixture *f, const struct model *model)
     }
 }
 
-static void test_model(void **state)
+UNIT_TEST_IN(test_model, setup, teardown)
 {
     struct fixture *f = *state;
     static struct model model;
@@ -413,13 +409,12 @@ static void churn(struct threads *t, bool is_there[ADDRESSES])
 
 /* The settled ones are found all the time, also while the table grows and while it is rebuilt; of
  * the others, nothing else than what they had. */
-static void test_readers(void **state)
+UNIT_TEST(test_readers)
 {
     struct threads t = {.publisher = publisher_new()};
     pthread_t threads[READERS];
     struct reading readings[READERS];
     bool is_there[ADDRESSES] = {false};
-    (void)state;
     t.index =
         client_index_new(&(struct client_index_config){.retire = retire_by_publisher, .data = &t});
     memset(is_there, true, SETTLED);
@@ -453,7 +448,7 @@ static struct ip pod_address(unsigned i)
 }
 
 /* Also when each address is another one than before. */
-static void test_memory(void **state)
+UNIT_TEST_IN(test_memory, setup, teardown)
 {
     enum { PODS = 100000, BYTES_EACH = 50 };
     struct fixture *f = *state;
@@ -482,7 +477,7 @@ static const char *entry(const struct fixture *f, const char *address)
 }
 
 /* Why an address identifies nobody. */
-static void test_entries(void **state)
+UNIT_TEST_IN(test_entries, setup, teardown)
 {
     struct fixture *f = *state;
     const struct ip none = {.family_bytes = 0};
@@ -502,23 +497,4 @@ static void test_entries(void **state)
     take(f, "10.0.0.1", "a");
     assert_string_equal(entry(f, "10.0.0.1"), "0 0 0");
     assert_int_equal(client_index_entry(f->index, &none).pods, 0);
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_one_pod),
-        TEST(test_equal_namespaces_are_one_block),
-        TEST(test_shared_by_namespaces),
-        TEST(test_shared_with_a_node),
-        TEST(test_clear_shows_with_commit),
-        TEST(test_a_batch_is_handed_over_at_once),
-        TEST(test_model),
-        TEST(test_entries),
-        cmocka_unit_test(test_readers),
-        TEST(test_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

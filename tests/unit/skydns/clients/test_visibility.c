@@ -1,10 +1,5 @@
 /* Who may see a namespace: the public ones, those of the annotation, and the limits. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +7,7 @@
 
 #include "common/base/xalloc.h"
 #include "skydns/clients/visibility.h"
+#include "tests/support/unit_test.h"
 
 static const struct client_space *space_of(const char *label)
 {
@@ -54,10 +50,9 @@ static struct visibility *with_text(enum visibility_unknown unknown, const char 
     return visibility_new(unknown, public_names, 2, &listed, 1);
 }
 
-static void test_own_and_public(void **state)
+UNIT_TEST(test_own_and_public)
 {
     struct visibility *v = visibility_new(VISIBILITY_UNKNOWN_PUBLIC, public_names, 2, NULL, 0);
-    (void)state;
     assert_true(shows(v, "team-a", "team-a"));
     assert_false(shows(v, "team-b", "team-a"));
     assert_false(shows(v, "team", "team-a"));
@@ -71,10 +66,9 @@ static void test_own_and_public(void **state)
     visibility_unref(v);
 }
 
-static void test_unknown_clients_see_all_if_told_so(void **state)
+UNIT_TEST(test_unknown_clients_see_all_if_told_so)
 {
     struct visibility *v = visibility_new(VISIBILITY_UNKNOWN_ALL, public_names, 2, NULL, 0);
-    (void)state;
     assert_false(visibility_limits(v, NULL));
     assert_true(visibility_limits(v, space_of("team-a")));
     assert_true(shows(v, "team-a", NULL));
@@ -82,7 +76,7 @@ static void test_unknown_clients_see_all_if_told_so(void **state)
     visibility_unref(v);
 }
 
-static void test_annotations(void **state)
+UNIT_TEST(test_annotations)
 {
     static const struct {
         const char *text;
@@ -104,7 +98,6 @@ static void test_annotations(void **state)
         {"**", false, false, false},
         {"\"team-a\"", false, false, false},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct visibility *v = with_text(VISIBILITY_UNKNOWN_PUBLIC, rows[i].text);
         bool same = shows(v, "shop", "team-a") == rows[i].a &&
@@ -120,7 +113,7 @@ static void test_annotations(void **state)
     }
 }
 
-static void test_each_tells_every_namespace_once(void **state)
+UNIT_TEST(test_each_tells_every_namespace_once)
 {
     const struct visible_namespace listed[] = {
         {slice_str("shop"), slice_str("team-a,team-a, team-b")},
@@ -131,7 +124,6 @@ static void test_each_tells_every_namespace_once(void **state)
     };
     struct visibility *v =
         visibility_new(VISIBILITY_UNKNOWN_PUBLIC, public_names, 1, listed, ARRAY_LEN(listed));
-    (void)state;
     assert_string_equal(seen(v, "team-a"), "team-a default bank shop");
     assert_string_equal(seen(v, "team-b"), "team-b default shop");
     assert_string_equal(seen(v, "team-c"), "team-c default bank");
@@ -141,15 +133,13 @@ static void test_each_tells_every_namespace_once(void **state)
 
 static bool stop(void *data, struct slice ns)
 {
-    (void)ns;
     return --*(int *)data > 0;
 }
 
-static void test_each_stops(void **state)
+UNIT_TEST(test_each_stops)
 {
     const struct visible_namespace listed = {slice_str("shop"), slice_str("team-a")};
     struct visibility *v = visibility_new(VISIBILITY_UNKNOWN_PUBLIC, public_names, 2, &listed, 1);
-    (void)state;
     for (int left = 1; left <= 4; left++) {
         int count = left;
         assert_false(visibility_each(v, space_of("team-a"), stop, &count));
@@ -169,11 +159,10 @@ static char *names_text(unsigned count)
     return text;
 }
 
-static void test_the_names_of_one_annotation(void **state)
+UNIT_TEST(test_the_names_of_one_annotation)
 {
     char *text = names_text(VISIBILITY_NAMES_MAX + 1), last[16], beyond[16];
     struct visibility *v = with_text(VISIBILITY_UNKNOWN_PUBLIC, text);
-    (void)state;
     (void)snprintf(last, sizeof(last), "n%u", VISIBILITY_NAMES_MAX - 1);
     (void)snprintf(beyond, sizeof(beyond), "n%u", VISIBILITY_NAMES_MAX);
     assert_true(shows(v, "shop", last));
@@ -182,13 +171,12 @@ static void test_the_names_of_one_annotation(void **state)
     free(text);
 }
 
-static void test_public_and_listed_namespaces(void **state)
+UNIT_TEST(test_public_and_listed_namespaces)
 {
     struct slice names[VISIBILITY_PUBLIC_MAX + 1];
     char texts[VISIBILITY_PUBLIC_MAX + 1][8];
     struct visible_namespace *listed = xcalloc(VISIBILITY_LISTED_MAX + 1, sizeof(*listed));
     char(*labels)[12] = xcalloc(VISIBILITY_LISTED_MAX + 1, sizeof(*labels));
-    (void)state;
     for (unsigned i = 0; i <= VISIBILITY_PUBLIC_MAX; i++) {
         (void)snprintf(texts[i], sizeof(texts[i]), "p%u", i);
         names[i] = slice_str(texts[i]);
@@ -209,13 +197,12 @@ static void test_public_and_listed_namespaces(void **state)
     free(labels);
 }
 
-static void test_pairs_in_all(void **state)
+UNIT_TEST(test_pairs_in_all)
 {
     char *text = names_text(VISIBILITY_NAMES_MAX);
     enum { FULL = VISIBILITY_PAIRS_MAX / VISIBILITY_NAMES_MAX };
     struct visible_namespace listed[FULL + 2];
     char labels[FULL + 1][12];
-    (void)state;
     for (unsigned i = 0; i <= FULL; i++) {
         (void)snprintf(labels[i], sizeof(labels[i]), "l%04u", i);
         listed[i] = (struct visible_namespace){slice_str(labels[i]), slice_str(text)};
@@ -230,7 +217,7 @@ static void test_pairs_in_all(void **state)
     free(text);
 }
 
-static void test_labels_that_no_name_has(void **state)
+UNIT_TEST(test_labels_that_no_name_has)
 {
     char label[70];
     memset(label, 'a', sizeof(label));
@@ -238,38 +225,19 @@ static void test_labels_that_no_name_has(void **state)
     const struct visible_namespace listed[] = {{names[0], slice_str("*")},
                                                {names[1], slice_str("*")}};
     struct visibility *v = visibility_new(VISIBILITY_UNKNOWN_PUBLIC, names, 3, listed, 2);
-    (void)state;
     assert_true(visibility_shows(v, names[2], NULL));
     assert_false(visibility_shows(v, names[1], NULL));
     assert_false(visibility_shows(v, names[0], NULL));
     visibility_unref(v);
 }
 
-static void test_references(void **state)
+UNIT_TEST(test_references)
 {
     struct visibility *v = with_text(VISIBILITY_UNKNOWN_PUBLIC, "team-a");
-    (void)state;
     assert_ptr_equal(visibility_ref(v), v);
     visibility_unref(v);
     assert_true(shows(v, "shop", "team-a"));
     visibility_unref(v);
     assert_null(visibility_ref(NULL));
     visibility_unref(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_own_and_public),
-        cmocka_unit_test(test_unknown_clients_see_all_if_told_so),
-        cmocka_unit_test(test_annotations),
-        cmocka_unit_test(test_each_tells_every_namespace_once),
-        cmocka_unit_test(test_each_stops),
-        cmocka_unit_test(test_the_names_of_one_annotation),
-        cmocka_unit_test(test_public_and_listed_namespaces),
-        cmocka_unit_test(test_pairs_in_all),
-        cmocka_unit_test(test_labels_that_no_name_has),
-        cmocka_unit_test(test_references),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,6 @@
 /* What the log says of the files of TLS, and when: read again, unusable, about to end, ended. With
  * real files, and a clock that the test advances. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <ev.h>
 #include <stdio.h>
@@ -19,6 +14,7 @@
 #include "tests/support/certs.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/test_clock.h"
+#include "tests/support/unit_test.h"
 
 enum { DAY_S = 24 * 60 * 60, PATH_MAX_ = 128 };
 
@@ -104,9 +100,8 @@ static void pass_time(const struct fixture *f, int64_t s)
 
 /* ---- Tests ---- */
 
-static void test_none(void **state)
+UNIT_TEST(test_none)
 {
-    (void)state;
     assert_null(certificate_server(NULL));
     assert_false(certificate_is_refused(NULL));
     assert_int_equal(certificate_not_after_s(NULL), 0);
@@ -114,7 +109,7 @@ static void test_none(void **state)
     certificate_free(NULL);
 }
 
-static void test_unusable_at_the_start(void **state)
+UNIT_TEST_IN(test_unusable_at_the_start, setup, teardown)
 {
     struct fixture *f = *state;
     struct err err = {0};
@@ -123,7 +118,7 @@ static void test_unusable_at_the_start(void **state)
     assert_non_null(strstr(err.msg, "leaf.crt"));
 }
 
-static void test_read_again(void **state)
+UNIT_TEST_IN(test_read_again, setup, teardown)
 {
     struct fixture *f = *state;
     issue(f, 30L * DAY_S);
@@ -144,7 +139,7 @@ static void test_read_again(void **state)
     assert_false(certificate_is_refused(f->certificate));
 }
 
-static void test_unusable_later(void **state)
+UNIT_TEST_IN(test_unusable_later, setup, teardown)
 {
     struct fixture *f = *state;
     issue(f, 30L * DAY_S);
@@ -165,7 +160,7 @@ static void test_unusable_later(void **state)
 }
 
 /* A look finds what changed, without a signal. */
-static void test_looks_by_itself(void **state)
+UNIT_TEST_IN(test_looks_by_itself, setup, teardown)
 {
     struct fixture *f = *state;
     issue(f, 30L * DAY_S);
@@ -183,7 +178,7 @@ static void test_looks_by_itself(void **state)
 }
 
 /* A line at the start, and a line a day: not of one that has weeks left. */
-static void test_the_end_of_a_certificate(void **state)
+UNIT_TEST_IN(test_the_end_of_a_certificate, setup, teardown)
 {
     static const struct {
         long days_left;
@@ -210,7 +205,7 @@ static void test_the_end_of_a_certificate(void **state)
 }
 
 /* Whatever was told of the old one. */
-static void test_a_new_certificate_that_ends_soon(void **state)
+UNIT_TEST_IN(test_a_new_certificate_that_ends_soon, setup, teardown)
 {
     struct fixture *f = *state;
     issue(f, 13L * DAY_S);
@@ -225,18 +220,4 @@ static void test_a_new_certificate_that_ends_soon(void **state)
     listen_to_log(f);
     certificate_reload(f->certificate);
     expect_lines(f, "certificate read again", 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_none),
-        cmocka_unit_test_setup_teardown(test_unusable_at_the_start, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_read_again, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_unusable_later, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_looks_by_itself, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_the_end_of_a_certificate, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_new_certificate_that_ends_soon, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,11 @@
 /* What the log says when the wall clock jumps. The test advances the monotonic clock alone, beside
  * which the wall clock goes back; and lets it catch up. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include "skydns/config/dnssec_files.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/test_clock.h"
+#include "tests/support/unit_test.h"
 
 struct fixture {
     struct ev_loop *loop;
@@ -38,6 +34,8 @@ static int teardown(void **state)
     return 0;
 }
 
+UNIT_TESTS_EACH(setup, teardown)
+
 static const char *log_after(struct fixture *f, int64_t ms)
 {
     log_capture_begin(&f->capture);
@@ -46,7 +44,7 @@ static const char *log_after(struct fixture *f, int64_t ms)
     return log_capture_end(&f->capture);
 }
 
-static void test_jump(void **state)
+UNIT_TEST(test_jump)
 {
     struct fixture *f = *state;
     clock_watch_turn(f->watch, true);
@@ -58,7 +56,7 @@ static void test_jump(void **state)
     assert_string_equal(log_after(f, 1000), ""); /* once */
 }
 
-static void test_small_steps(void **state)
+UNIT_TEST(test_small_steps)
 {
     struct fixture *f = *state;
     clock_watch_turn(f->watch, true);
@@ -68,7 +66,7 @@ static void test_small_steps(void **state)
     }
 }
 
-static void test_off(void **state)
+UNIT_TEST(test_off)
 {
     struct fixture *f = *state;
     assert_string_equal(log_after(f, 7200000), "");
@@ -77,14 +75,4 @@ static void test_off(void **state)
     assert_string_equal(log_after(f, 7200000), "");
     clock_watch_turn(f->watch, true); /* looks from now on */
     assert_string_equal(log_after(f, 1000), "");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_jump, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_small_steps, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_off, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,6 @@
 /* Which keys are in force as files and settings change: at the start, in rollovers, with files that
  * cannot be used. With real files and keys of the real tools. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -20,6 +15,7 @@
 #include "tests/support/etcd_sync.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/skydns/sample_keys.h"
+#include "tests/support/unit_test.h"
 
 enum { PATH_LEN = 128 };
 
@@ -69,6 +65,8 @@ static int teardown(void **state)
     free(f);
     return 0;
 }
+
+UNIT_TESTS_EACH(setup, teardown)
 
 /* ---- Files ---- */
 
@@ -185,7 +183,7 @@ static bool has_no_unusable(const void *data)
 
 /* ---- Start ---- */
 
-static void test_none(void **state)
+UNIT_TEST(test_none)
 {
     struct fixture *f = *state;
     struct buf text;
@@ -199,7 +197,7 @@ static void test_none(void **state)
     dnssec_files_free(NULL);
 }
 
-static void test_two_kinds_of_keys(void **state)
+UNIT_TEST(test_two_kinds_of_keys)
 {
     struct fixture *f = *state;
     struct buf text;
@@ -236,7 +234,7 @@ static void expect_unusable(struct fixture *f, int code, const char *part)
     dnssec_files_free(files);
 }
 
-static void test_unusable_at_the_start(void **state)
+UNIT_TEST(test_unusable_at_the_start)
 {
     struct fixture *f = *state;
     set_list(f, "a", NULL);
@@ -256,7 +254,7 @@ static void test_unusable_at_the_start(void **state)
 }
 
 /* Without etcd's document, nobody knows whether the domain is one. */
-static void test_uncertain_domains(void **state)
+UNIT_TEST(test_uncertain_domains)
 {
     struct fixture *f = *state;
     struct err err;
@@ -289,7 +287,7 @@ static bool is_true(const void *data)
 
 /* While etcd is asked which domains are ours, no key has a foreign owner, and nothing is
  * published. */
-static void test_files_change_before_the_settings_are_known(void **state)
+UNIT_TEST(test_files_change_before_the_settings_are_known)
 {
     struct fixture *f = *state;
     struct err err;
@@ -313,7 +311,7 @@ static void test_files_change_before_the_settings_are_known(void **state)
     assert_true(has_key(f, SAMPLE_RSASHA512));
 }
 
-static void test_warnings(void **state)
+UNIT_TEST(test_warnings)
 {
     struct fixture *f = *state;
     set_domain(f, "skydns.local");
@@ -331,7 +329,7 @@ static void test_warnings(void **state)
 
 /* ---- Settings ---- */
 
-static void test_other_settings(void **state)
+UNIT_TEST(test_other_settings)
 {
     struct fixture *f = *state;
     write_pair(f, "a", SAMPLE_ECDSAP256_KSK);
@@ -360,7 +358,7 @@ static void test_other_settings(void **state)
 }
 
 /* A list that cannot be used counts when it can. */
-static void test_list_that_waits(void **state)
+UNIT_TEST(test_list_that_waits)
 {
     struct fixture *f = *state;
     write_pair(f, "a", SAMPLE_ECDSAP256_KSK);
@@ -391,7 +389,7 @@ static void test_list_that_waits(void **state)
     assert_true(has_key(f, SAMPLE_ED25519));
 }
 
-static void test_list_of_another_zone(void **state)
+UNIT_TEST(test_list_of_another_zone)
 {
     struct fixture *f = *state;
     write_pair(f, "a", SAMPLE_ECDSAP256_KSK);
@@ -411,7 +409,7 @@ static void test_list_of_another_zone(void **state)
 
 /* ---- Files that change ---- */
 
-static void test_broken_files(void **state)
+UNIT_TEST(test_broken_files)
 {
     struct fixture *f = *state;
     write_pair(f, "a", SAMPLE_ECDSAP256_ZSK);
@@ -438,7 +436,7 @@ static void test_broken_files(void **state)
 }
 
 /* Each half is written by itself: nothing is told of the moment between. */
-static void test_replaced_files(void **state)
+UNIT_TEST(test_replaced_files)
 {
     struct fixture *f = *state;
     write_pair(f, "a", SAMPLE_ECDSAP256_KSK);
@@ -456,7 +454,7 @@ static void test_replaced_files(void **state)
     assert_int_equal(key_count(f), 1);
 }
 
-static void test_rollover_of_files(void **state)
+UNIT_TEST(test_rollover_of_files)
 {
     struct fixture *f = *state;
     write_pair(f, "a", SAMPLE_ECDSAP256_KSK);
@@ -481,7 +479,7 @@ static void test_rollover_of_files(void **state)
 }
 
 /* Nothing would lead from the parent's DS record to the other key. */
-static void test_last_key_with_sep(void **state)
+UNIT_TEST(test_last_key_with_sep)
 {
     struct fixture *f = *state;
     write_pair(f, "ksk", SAMPLE_ECDSAP256_KSK);
@@ -500,7 +498,7 @@ static void test_last_key_with_sep(void **state)
 }
 
 /* Both at once, and then together in one file each. */
-static void test_keys_that_become_the_same(void **state)
+UNIT_TEST(test_keys_that_become_the_same)
 {
     struct fixture *f = *state;
     write_pair(f, "a", SAMPLE_ECDSAP256_KSK);
@@ -518,7 +516,7 @@ static void test_keys_that_become_the_same(void **state)
 }
 
 /* SIGHUP. */
-static void test_reload(void **state)
+UNIT_TEST(test_reload)
 {
     struct fixture *f = *state;
     write_pair(f, "a", SAMPLE_ECDSAP256_KSK);
@@ -532,27 +530,4 @@ static void test_reload(void **state)
     dnssec_files_reload(f->files);
     assert_true(has_key(f, SAMPLE_LDNS_ED25519));
     assert_int_equal(dnssec_files_unusable(f->files), 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_none, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_two_kinds_of_keys, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_unusable_at_the_start, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_uncertain_domains, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_files_change_before_the_settings_are_known, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(test_warnings, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_other_settings, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_list_that_waits, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_list_of_another_zone, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_broken_files, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_replaced_files, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_rollover_of_files, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_last_key_with_sep, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_keys_that_become_the_same, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_reload, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,7 @@
 /* The configuration in force: precedence of flags, document and resolv.conf, when it is published,
  * who is notified, and what stays in force when a source is unusable. With a real etcd for reading
  * the document at startup. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +22,7 @@
 #include "tests/support/etcd_sync.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/loopback.h"
+#include "tests/support/unit_test.h"
 
 enum { PATH_MAX_LEN = 128, TEXT_MAX = 512 };
 
@@ -113,6 +109,8 @@ static int teardown(void **state)
     return 0;
 }
 
+UNIT_TESTS_EACH(setup, teardown)
+
 /* Atomically, as programs that write it do. */
 static void write_resolv_conf(const struct fixture *f, const char *text)
 {
@@ -173,7 +171,7 @@ static const char *domain_of(const struct dname *name)
 /* ---- The document ---- */
 
 /* Asked at each publication, of the domains in it. */
-static void test_incomplete_domains(void **state)
+UNIT_TEST(test_incomplete_domains)
 {
     struct fixture *f = *state;
     new_live(f, true);
@@ -194,7 +192,7 @@ static void test_incomplete_domains(void **state)
     incomplete_domain = "";
 }
 
-static void test_flags_alone(void **state)
+UNIT_TEST(test_flags_alone)
 {
     struct fixture *f = *state;
     new_live(f, true);
@@ -206,7 +204,7 @@ static void test_flags_alone(void **state)
 }
 
 /* Each field takes effect, is logged by name, and goes with the document. */
-static void test_fields(void **state)
+UNIT_TEST(test_fields)
 {
     static const struct {
         const char *json;
@@ -253,7 +251,7 @@ static void test_fields(void **state)
     }
 }
 
-static void test_what_is_published(void **state)
+UNIT_TEST(test_what_is_published)
 {
     struct fixture *f = *state;
     new_live(f, true);
@@ -284,7 +282,7 @@ static void test_what_is_published(void **state)
     assert_string_equal(nameservers(in_force(f)), "192.0.2.1:53 ");
 }
 
-static void test_the_same_again(void **state)
+UNIT_TEST(test_the_same_again)
 {
     struct fixture *f = *state;
     new_live(f, true);
@@ -302,7 +300,7 @@ static void test_the_same_again(void **state)
     assert_int_equal(published(f)->settings.ttl_s, 3600);
 }
 
-static void test_unusable_documents(void **state)
+UNIT_TEST(test_unusable_documents)
 {
     static const char *const documents[] = {"", "{'ttl':", "[]", "{'ttl':32,'priority':'x'}"};
     struct fixture *f = *state;
@@ -324,7 +322,7 @@ static void test_unusable_documents(void **state)
 }
 
 /* The other fields take effect, and the log names the ignored one. */
-static void test_ignored_fields(void **state)
+UNIT_TEST(test_ignored_fields)
 {
     struct fixture *f = *state;
     struct log_capture capture;
@@ -337,7 +335,7 @@ static void test_ignored_fields(void **state)
 }
 
 /* A document that is too long is rejected, not truncated, whatever its rest. */
-static void test_too_long_document(void **state)
+UNIT_TEST(test_too_long_document)
 {
     enum { SIZE = CONFIG_DOCUMENT_MAX + 1 };
     struct fixture *f = *state;
@@ -356,7 +354,7 @@ static void test_too_long_document(void **state)
 }
 
 /* Each reload reports the settings that need a restart again. */
-static void test_what_waits_for_a_restart(void **state)
+UNIT_TEST(test_what_waits_for_a_restart)
 {
     struct fixture *f = *state;
     struct log_capture capture;
@@ -383,7 +381,7 @@ static void test_what_waits_for_a_restart(void **state)
 }
 
 /* Every setting, with its value before and now. */
-static void test_values_of_a_change(void **state)
+UNIT_TEST(test_values_of_a_change)
 {
     struct fixture *f = *state;
     struct log_capture capture;
@@ -435,7 +433,7 @@ static const char *first_server(const struct foreign_zone *zone)
 }
 
 /* The general nameservers are the root's; only what changed gets another serial. */
-static void test_zones_are_published(void **state)
+UNIT_TEST(test_zones_are_published)
 {
     struct fixture *f = *state;
     new_live(f, true);
@@ -458,7 +456,7 @@ static void test_zones_are_published(void **state)
 }
 
 /* Nothing that was kept counts after SIGHUP. */
-static void test_a_reload_renews_all_zones(void **state)
+UNIT_TEST(test_a_reload_renews_all_zones)
 {
     struct fixture *f = *state;
     new_live(f, true);
@@ -474,7 +472,7 @@ static void test_a_reload_renews_all_zones(void **state)
 }
 
 /* Zone by zone, the document before flags before keys. */
-static void test_zones_of_keys(void **state)
+UNIT_TEST(test_zones_of_keys)
 {
     const struct foreign_zone plain = {.origin = ZONE_FROM_KEYS};
     struct fixture *f = *state;
@@ -497,7 +495,7 @@ static void test_zones_of_keys(void **state)
     assert_false(zone_is_stub(zone_of(f, "acme.local")));
 }
 
-static void test_too_many_zones(void **state)
+UNIT_TEST(test_too_many_zones)
 {
     struct fixture *f = *state;
     struct log_capture capture;
@@ -523,7 +521,7 @@ static void test_too_many_zones(void **state)
     free(keys);
 }
 
-static void test_the_cache_is_published(void **state)
+UNIT_TEST(test_the_cache_is_published)
 {
     struct fixture *f = *state;
     new_live(f, true);
@@ -544,7 +542,7 @@ static void test_the_cache_is_published(void **state)
     assert_int_equal(cache_figures(published(f)->cache).entries_max, 10000);
 }
 
-static void test_who_may_ask_is_published(void **state)
+UNIT_TEST(test_who_may_ask_is_published)
 {
     static const struct {
         const char *list;
@@ -569,13 +567,12 @@ static void test_who_may_ask_is_published(void **state)
 
 static void retire(void *data, void *block, void (*fn)(void *block))
 {
-    (void)data;
     fn(block);
 }
 
 /* Nothing unless it is wanted; then, what is not known yet identifies nobody and hides everything.
  */
-static void test_clients_are_published(void **state)
+UNIT_TEST(test_clients_are_published)
 {
     struct fixture *f = *state;
     struct client_index *index = client_index_new(&(struct client_index_config){.retire = retire});
@@ -614,7 +611,7 @@ static bool shows(const struct fixture *f, const char *ns, const struct client_s
 
 /* The first publication hides what no list has been read of; each list and setting counts from when
  * it is known, and no other makes a new one. */
-static void test_lists_of_visibility(void **state)
+UNIT_TEST(test_lists_of_visibility)
 {
     static const struct client_space a = {.label_len = 1, .label = "a"};
     static const char text[] = "a, c";
@@ -666,7 +663,7 @@ static bool is_refused(const void *data)
 }
 
 /* One that cannot be used changes nothing. */
-static void test_cookie_secrets(void **state)
+UNIT_TEST(test_cookie_secrets)
 {
     static const char first[] = "11111111111111111111111111111111\n";
     static const char second[] = "22222222222222222222222222222222\n"
@@ -722,7 +719,7 @@ static void change_resolv_conf(struct fixture *f, const char *text)
     loop_until(f->loop, has_changed, f);
 }
 
-static void test_resolv_conf(void **state)
+UNIT_TEST(test_resolv_conf)
 {
     struct fixture *f = *state;
     write_resolv_conf(f, "search x.test\nnameserver 192.0.2.2\n");
@@ -753,7 +750,7 @@ static void test_resolv_conf(void **state)
 }
 
 /* A folder can be opened, but not read. */
-static void test_unreadable_resolv_conf(void **state)
+UNIT_TEST(test_unreadable_resolv_conf)
 {
     struct fixture *f = *state;
     struct err err;
@@ -764,7 +761,7 @@ static void test_unreadable_resolv_conf(void **state)
 }
 
 /* The previous nameservers stay, and the rest takes effect. */
-static void test_resolv_conf_becomes_unreadable(void **state)
+UNIT_TEST(test_resolv_conf_becomes_unreadable)
 {
     struct fixture *f = *state;
     write_resolv_conf(f, "nameserver 192.0.2.2\n");
@@ -778,7 +775,7 @@ static void test_resolv_conf_becomes_unreadable(void **state)
     assert_int_equal(published(f)->settings.ttl_s, 31);
 }
 
-static void test_resolv_conf_is_not_needed(void **state)
+UNIT_TEST(test_resolv_conf_is_not_needed)
 {
     struct fixture *f = *state;
     assert_int_equal(mkdir(f->resolv_conf, 0700), 0);
@@ -797,7 +794,7 @@ static struct etcd *client_of(const struct fixture *f, const char *url)
     return etcd;
 }
 
-static void test_document_is_read(void **state)
+UNIT_TEST(test_document_is_read)
 {
     static const struct {
         const char *document; /* NULL: none */
@@ -832,7 +829,7 @@ static void test_document_is_read(void **state)
 }
 
 /* A snapshot's document counts from the start, also where it needs a restart later. */
-static void test_seeded(void **state)
+UNIT_TEST(test_seeded)
 {
     struct fixture *f = *state;
     struct log_capture capture;
@@ -876,7 +873,7 @@ static void test_seeded(void **state)
 }
 
 /* The same of kube2sky's document, in time for the first publication: without a resolv.conf. */
-static void test_seeded_with_writers(void **state)
+UNIT_TEST(test_seeded_with_writers)
 {
     struct fixture *f = *state;
     struct log_capture capture;
@@ -895,7 +892,7 @@ static void test_seeded_with_writers(void **state)
 }
 
 /* One that cannot be used is etcd's affair: the flags count, and a line says why. */
-static void test_seeded_with_nonsense(void **state)
+UNIT_TEST(test_seeded_with_nonsense)
 {
     struct fixture *f = *state;
     struct log_capture capture;
@@ -912,7 +909,7 @@ static void test_seeded_with_nonsense(void **state)
 
 /* etcd accepts connections but stays silent: after a second the flags count, until there is a
  * document. */
-static void test_etcd_is_silent(void **state)
+UNIT_TEST(test_etcd_is_silent)
 {
     struct fixture *f = *state;
     struct addr address;
@@ -932,39 +929,4 @@ static void test_etcd_is_silent(void **state)
     assert_int_equal(published(f)->settings.ttl_s, 31);
     etcd_free(etcd);
     close(listener);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_flags_alone, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_incomplete_domains, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_fields, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_what_is_published, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_the_same_again, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_unusable_documents, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_ignored_fields, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_too_long_document, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_values_of_a_change, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_what_waits_for_a_restart, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_zones_are_published, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_reload_renews_all_zones, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_zones_of_keys, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_too_many_zones, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_the_cache_is_published, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_who_may_ask_is_published, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_clients_are_published, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_lists_of_visibility, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_cookie_secrets, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_resolv_conf, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_unreadable_resolv_conf, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_resolv_conf_becomes_unreadable, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_resolv_conf_is_not_needed, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_document_is_read, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_seeded, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_seeded_with_writers, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_seeded_with_nonsense, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_etcd_is_silent, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,5 @@
 /* A file that changes in every way that files do, and what of it cannot be read. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,6 +10,7 @@
 
 #include "skydns/config/watched_file_internal.h"
 #include "tests/support/etcd_sync.h"
+#include "tests/support/unit_test.h"
 
 enum { PATH_LEN = 128, BYTES_MAX = 64 };
 
@@ -76,6 +72,8 @@ static int teardown(void **state)
     return 0;
 }
 
+UNIT_TESTS_EACH(setup, teardown)
+
 static void watch(struct fixture *f)
 {
     f->file = watched_file_new(&(struct watched_file_config){.loop = f->loop,
@@ -107,7 +105,7 @@ static void await_change(struct fixture *f)
     f->changes = 0;
 }
 
-static void test_written_replaced_removed(void **state)
+UNIT_TEST(test_written_replaced_removed)
 {
     struct fixture *f = *state;
     struct err err;
@@ -131,7 +129,7 @@ static void test_written_replaced_removed(void **state)
 }
 
 /* As the kubelet replaces the content of a volume: the old folder goes later, or not at all. */
-static void test_a_link_that_leads_elsewhere(void **state)
+UNIT_TEST(test_a_link_that_leads_elsewhere)
 {
     struct fixture *f = *state;
     assert_int_equal(mkdir(in_folder(f, "..1"), 0700), 0);
@@ -149,7 +147,7 @@ static void test_a_link_that_leads_elsewhere(void **state)
 }
 
 /* A change that came before the first read is part of it. */
-static void test_nothing_new(void **state)
+UNIT_TEST(test_nothing_new)
 {
     struct fixture *f = *state;
     write_file(f->path, "one");
@@ -162,7 +160,7 @@ static void test_nothing_new(void **state)
     await_change(f);
 }
 
-static void test_what_cannot_be_read(void **state)
+UNIT_TEST(test_what_cannot_be_read)
 {
     struct fixture *f = *state;
     struct err err;
@@ -184,15 +182,4 @@ static void test_what_cannot_be_read(void **state)
     assert_int_equal(mkfifo(f->path, 0600), 0); /* whose opening would wait for a writer */
     assert_int_equal(watched_file_read(f->file, &f->text, &err), -EINVAL);
     assert_non_null(strstr(err.msg, "a plain file"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_written_replaced_removed, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_link_that_leads_elsewhere, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_nothing_new, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_what_cannot_be_read, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,5 @@
 /* The quota of cgroups, read from files in the kernel's format. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +8,7 @@
 #include <unistd.h>
 
 #include "skydns/confine/process_limits.h"
+#include "tests/support/unit_test.h"
 
 enum { FILES_MAX = 6 };
 
@@ -73,9 +69,8 @@ static void write_file(const char *path, const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-static void test_quotas(void **state)
+UNIT_TEST(test_quotas)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         char root[] = "/tmp/cgroup-XXXXXX", cgroup[64], path[512], command[64];
         assert_non_null(mkdtemp(root));
@@ -96,17 +91,7 @@ static void test_quotas(void **state)
     }
 }
 
-static void test_there_is_one(void **state)
+UNIT_TEST(test_there_is_one)
 {
-    (void)state;
     assert_true(cpu_limit() >= 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_quotas),
-        cmocka_unit_test(test_there_is_one),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

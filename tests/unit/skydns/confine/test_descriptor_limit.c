@@ -1,10 +1,5 @@
 /* How descriptors are shared out, for several limits, and that the soft limit is raised. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <sys/resource.h>
@@ -12,6 +7,7 @@
 
 #include "skydns/confine/process_limits.h"
 #include "tests/support/log_capture.h"
+#include "tests/support/unit_test.h"
 
 enum { ALL_WANT = 20576, PART_WANTS = 10000, WITH_STREAMS = 30864 };
 
@@ -21,7 +17,7 @@ static const struct descriptor_wants streams = {
     .most = {.connections = PART_WANTS, .streams = PART_WANTS, .nameservers = PART_WANTS},
     .handshakes = 256};
 
-static void test_shares(void **state)
+UNIT_TEST(test_shares)
 {
     static const struct {
         size_t limit, want;
@@ -30,7 +26,6 @@ static void test_shares(void **state)
         {640, 160},     {1024, 256},    {4096, 1760},    {20000, 9712},    {20575, 9999},
         {20576, 10000}, {65536, 10000}, {524288, 10000}, {1048576, 10000}, {SIZE_MAX, 10000},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct descriptor_shares got = descriptor_limit_share(rows[i].limit, &plain);
         if (got.connections != rows[i].want || got.nameservers != rows[i].want) {
@@ -41,7 +36,7 @@ static void test_shares(void **state)
     }
 }
 
-static void test_shares_with_streams(void **state)
+UNIT_TEST(test_shares_with_streams)
 {
     static const struct {
         size_t limit, want;
@@ -50,7 +45,6 @@ static void test_shares_with_streams(void **state)
         {1024, 170},    {1216, 202},     {4096, 1077},      {30863, 9999}, {30864, 10000},
         {65536, 10000}, {524288, 10000}, {SIZE_MAX, 10000},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct descriptor_shares got = descriptor_limit_share(rows[i].limit, &streams);
         if (got.connections != rows[i].want || got.nameservers != rows[i].want ||
@@ -63,13 +57,12 @@ static void test_shares_with_streams(void **state)
 
 /* A larger limit shrinks no share, and the rest always keeps as many as connections get, or all it
  * can want. */
-static void test_everyone_keeps_a_part(void **state)
+UNIT_TEST(test_everyone_keeps_a_part)
 {
     static const struct {
         const struct descriptor_wants *wants;
         size_t all, parts;
     } rows[] = {{&plain, ALL_WANT, 2}, {&streams, WITH_STREAMS, 3}};
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         size_t before = 0, rest_wants = rows[i].all - rows[i].parts * PART_WANTS;
         for (size_t limit = 6; limit < 2 * rows[i].all; limit++) {
@@ -105,19 +98,17 @@ static void check_that_the_soft_limit_is_raised(const struct descriptor_wants *w
     assert_int_equal(log_occurrences(text, "warn"), want < all);
 }
 
-static void test_soft_limit_is_raised(void **state)
+UNIT_TEST(test_soft_limit_is_raised)
 {
-    (void)state;
     check_that_the_soft_limit_is_raised(&plain, ALL_WANT);
     check_that_the_soft_limit_is_raised(&streams, WITH_STREAMS);
 }
 
 /* Must be the last test: a lowered hard limit stays. */
-static void test_a_small_hard_limit(void **state)
+UNIT_TEST(test_a_small_hard_limit)
 {
     static struct log_capture log;
     struct rlimit small = {.rlim_cur = 100, .rlim_max = 256};
-    (void)state;
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &small), 0);
     log_capture_begin(&log);
     struct descriptor_shares got = descriptor_limit_raise(&plain);
@@ -136,16 +127,4 @@ static void test_a_small_hard_limit(void **state)
                                            "connections=42 stream_connections=42 "
                                            "nameserver_queries=42"),
                      1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shares),
-        cmocka_unit_test(test_shares_with_streams),
-        cmocka_unit_test(test_everyone_keeps_a_part),
-        cmocka_unit_test(test_soft_limit_is_raised),
-        cmocka_unit_test(test_a_small_hard_limit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

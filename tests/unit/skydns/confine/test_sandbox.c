@@ -4,11 +4,8 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,9 +21,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "common/base/attributes.h"
+#include "tests/support/unit_test.h"
 
 /* What a confined child tells about the first thing that went otherwise than expected. */
 enum { TOLD_MAX = 256 };
@@ -171,13 +167,11 @@ static int confine_files(const char *folder)
 /* Beside "/", nothing may be written, nor beside nothing. */
 static int confine_to_root(const char *folder)
 {
-    (void)folder;
     return sandbox_files(NULL, 0, "/snapshot");
 }
 
 static int confine_to_nothing(const char *folder)
 {
-    (void)folder;
     return sandbox_files(NULL, 0, "");
 }
 
@@ -241,12 +235,12 @@ static void try_nothing(const char *folder)
     expect(open_in("/", "snapshot.tmp", O_RDWR | O_CREAT) == -EACCES, "the root folder");
 }
 
-static void test_files(void **state)
+UNIT_TEST_IN(test_files, set_up, tear_down)
 {
     in_child(confine_files, try_files, *state);
 }
 
-static void test_files_that_are_written(void **state)
+UNIT_TEST_IN(test_files_that_are_written, set_up, tear_down)
 {
     in_child(confine_files, try_written, *state);
     in_child(confine_to_root, try_nothing, *state);
@@ -257,7 +251,6 @@ static void test_files_that_are_written(void **state)
 
 static int confine_calls(const char *folder)
 {
-    (void)folder;
     return sandbox_calls();
 }
 
@@ -283,7 +276,6 @@ static void try_calls(const char *folder)
     pthread_t thread;
     int pair[2];
     bool is_refused_there = false;
-    (void)folder;
     expect(is_refused(syscall(SYS_execve, NULL, NULL, NULL)), "execve");
     expect(is_refused(syscall(SYS_execveat, -1, NULL, NULL, NULL, 0)), "execveat");
     expect(is_refused(syscall(SYS_clone3, NULL, 0)), "clone3");
@@ -341,7 +333,6 @@ static int confine_calls_with_a_thread(const char *folder)
 
 static void try_early_thread(const char *folder)
 {
-    (void)folder;
     (void)pthread_barrier_wait(&confined);
     expect(pthread_join(early_thread, NULL) == 0 && is_early_refused,
            "execve in an earlier thread");
@@ -354,7 +345,6 @@ static void try_early_thread(const char *folder)
 static void try_snapshot_calls(const char *folder)
 {
     const struct sched_param batch = {.sched_priority = 0};
-    (void)folder;
     expect(setpriority(PRIO_PROCESS, 0, 19) == 0, "its own priority");
     expect(sched_setscheduler(0, SCHED_BATCH, &batch) == 0, "its own policy");
     expect(is_refused(sched_setscheduler(0, SCHED_FIFO, &batch)), "another policy");
@@ -373,29 +363,17 @@ static void try_snapshot_calls(const char *folder)
     expect(is_refused(syscall(SYS_fchownat, -1, NULL, 0, 0, 0)), "fchownat");
 }
 
-static void test_snapshot_calls(void **state)
+UNIT_TEST(test_snapshot_calls)
 {
     in_child(confine_calls, try_snapshot_calls, *state);
 }
 
-static void test_calls(void **state)
+UNIT_TEST(test_calls)
 {
     in_child(confine_calls, try_calls, *state);
 }
 
-static void test_calls_of_earlier_threads(void **state)
+UNIT_TEST(test_calls_of_earlier_threads)
 {
     in_child(confine_calls_with_a_thread, try_early_thread, *state);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_files, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_files_that_are_written, set_up, tear_down),
-        cmocka_unit_test(test_calls),
-        cmocka_unit_test(test_snapshot_calls),
-        cmocka_unit_test(test_calls_of_earlier_threads),
-    };
-    return cmocka_run_group_tests_name("sandbox", tests, NULL, NULL);
 }

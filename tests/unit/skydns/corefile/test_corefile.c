@@ -1,23 +1,19 @@
 /* Corefiles: their structure, errors with lines, and what each plugin becomes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/base/buf.h"
 #include "skydns/corefile/translate_internal.h"
 #include "tests/support/skydns/corefile_rows.h"
+#include "tests/support/unit_test.h"
 
 static const char *variable(const char *name)
 {
     return strcmp(name, "ZONE") == 0 ? "cluster.local" : NULL;
 }
 
-static void test_structure(void **state)
+UNIT_TEST(test_structure)
 {
     static const struct corefile_row rows[] = {
         {".:53 {\n any\n}", {" -addr=0.0.0.0:53", " -any=hinfo"}, NULL},
@@ -45,11 +41,10 @@ static void test_structure(void **state)
          NULL},
         {". {\nlog \"a\n$(b)\x01\"\n}", {"# Corefile:2: log a?$(b)?: -query-log"}, NULL},
     };
-    (void)state;
     corefile_check_rows(rows, ARRAY_LEN(rows));
 }
 
-static void test_errors(void **state)
+UNIT_TEST(test_errors)
 {
     static const struct corefile_row rows[] = {
         {". {\nany\n", {"2: expected }, found the end of the file"}, NULL},
@@ -65,14 +60,13 @@ static void test_errors(void **state)
          {"2: import: expected snippets at most 10 deep"},
          NULL},
     };
-    (void)state;
     corefile_check_rows(rows, ARRAY_LEN(rows));
 }
 
 #define CONFIG_MAP(value) \
     "apiVersion: v1\ndata:\n  Other: |\n    x\n  Corefile: " value "\nkind: ConfigMap\n"
 
-static void test_sources(void **state)
+UNIT_TEST(test_sources)
 {
     static const struct corefile_row rows[] = {
         {"\xef\xbb\xbf. {\nany\n}", {"-any=hinfo"}, "?"},
@@ -85,16 +79,14 @@ static void test_sources(void **state)
         {CONFIG_MAP(">\n    . {\n    any\n    }"), {"1: expected `Corefile: |`"}, "skydns"},
         {CONFIG_MAP("|\n    . {"), {"6: expected }"}, "skydns"},
     };
-    (void)state;
     corefile_check_rows(rows, ARRAY_LEN(rows));
 }
 
-static void test_limits(void **state)
+UNIT_TEST(test_limits)
 {
     struct corefile corefile;
     struct err err = {.code = 0};
     char *text = malloc(COREFILE_BYTES_MAX + 1);
-    (void)state;
     assert_non_null(text);
     memset(text, ' ', COREFILE_BYTES_MAX + 1);
     assert_int_equal(
@@ -115,7 +107,7 @@ static void test_limits(void **state)
     free(text);
 }
 
-static void test_kubernetes(void **state)
+UNIT_TEST(test_kubernetes)
 {
     static const struct corefile_row rows[] = {
         {". {\nkubernetes my_cluster.test\n}",
@@ -166,11 +158,10 @@ static void test_kubernetes(void **state)
          {"Corefile:3: path /a/b: expected one component", "-ca-cert=/ca"},
          "-tls-pem"},
     };
-    (void)state;
     corefile_check_rows(rows, ARRAY_LEN(rows));
 }
 
-static void test_other_names(void **state)
+UNIT_TEST(test_other_names)
 {
     static const struct corefile_row rows[] = {
         {"_msdcs.ad.test {\nforward . 10.0.0.1\n}",
@@ -231,11 +222,10 @@ static void test_other_names(void **state)
          "skydns.hosts"},
         {". {\nhosts\n}", {"-hosts=/etc/hosts"}, NULL},
     };
-    (void)state;
     corefile_check_rows(rows, ARRAY_LEN(rows));
 }
 
-static void test_server(void **state)
+UNIT_TEST(test_server)
 {
     static const struct corefile_row rows[] = {
         {". {\nhealth :8081 {\nlameduck 5s\n}\nready\nprometheus :9153\n}",
@@ -277,11 +267,10 @@ static void test_server(void **state)
         {". {\ndnstap tcp://example.org:6000 full\n}", {"expected the path of a Unix"}, NULL},
         {". {\nunheard of\n}", {"unheard of: no plugin of CoreDNS"}, NULL},
     };
-    (void)state;
     corefile_check_rows(rows, ARRAY_LEN(rows));
 }
 
-static void test_streams(void **state)
+UNIT_TEST(test_streams)
 {
     static const struct corefile_row rows[] = {
         {"tls://.:8853 {\ntls /c /k\n}\nTLS://. https://. grpc://.:5443 {\nbind 10.0.0.1 "
@@ -319,11 +308,10 @@ static void test_streams(void **state)
          {"https: connections have limits of their own", "grpc_server: connections have limits"},
          NULL},
     };
-    (void)state;
     corefile_check_rows(rows, ARRAY_LEN(rows));
 }
 
-static void test_clients(void **state)
+UNIT_TEST(test_clients)
 {
     static const struct corefile_row rows[] = {
         {". {\nautopath @kubernetes\n}", {" -autopath", "into -search"}, NULL},
@@ -341,11 +329,10 @@ static void test_clients(void **state)
          "acl:"},
         {". {\nacl {\nallow net 10.0.0.0/8\n}\n}", {"acl: it keeps nobody out"}, "-allow="},
     };
-    (void)state;
     corefile_check_rows(rows, ARRAY_LEN(rows));
 }
 
-static void test_dnssec(void **state)
+UNIT_TEST(test_dnssec)
 {
     static const struct corefile_row rows[] = {
         {"cluster.local 96.10.in-addr.arpa {\nkubernetes cluster.local 96.10.in-addr.arpa\n"
@@ -365,11 +352,10 @@ static void test_dnssec(void **state)
          "-scache"},
         {"cluster.local {\nkubernetes\ndnssec\n}", {"dnssec: expected keys"}, "-dnssec"},
     };
-    (void)state;
     corefile_check_rows(rows, ARRAY_LEN(rows));
 }
 
-static void test_tsig(void **state)
+UNIT_TEST(test_tsig)
 {
     static const struct corefile_row rows[] = {
         {"cluster.local {\nkubernetes\ntsig {\nsecrets /k/tsig\n}\n}\n"
@@ -382,11 +368,10 @@ static void test_tsig(void **state)
           "secret k.: put it into the file of -tsig-keys", "require none: no signature"},
          "AAAA"},
     };
-    (void)state;
     corefile_check_rows(rows, ARRAY_LEN(rows));
 }
 
-static void test_transfer(void **state)
+UNIT_TEST(test_transfer)
 {
     static const struct corefile_row rows[] = {
         {"cluster.local {\nkubernetes {\npods verified\n}\ntransfer {\nto 10.0.0.1 10.0.0.2:5353\n"
@@ -399,12 +384,11 @@ static void test_transfer(void **state)
           "-transfer-to needs the plugin kubernetes, and pods verified or disabled"},
          "-transfer-to=10"},
     };
-    (void)state;
     corefile_check_rows(rows, ARRAY_LEN(rows));
 }
 
 /* Whatever the default build has, something is said about it. */
-static void test_every_plugin_is_known(void **state)
+UNIT_TEST(test_every_plugin_is_known)
 {
     static const char names[] =
         "root metadata geoip cancel proxyproto tls quic grpc_server https https3 timeouts "
@@ -416,7 +400,6 @@ static void test_every_plugin_is_known(void **state)
         "etcd loop forward grpc erratic whoami on sign view nomad";
     char *copy = strdup(names), *save = NULL;
     struct buf text, out;
-    (void)state;
     buf_init(&text, 1024);
     buf_init(&out, 1 << 20);
     for (char *name = strtok_r(copy, " ", &save); name; name = strtok_r(NULL, " ", &save)) {
@@ -428,24 +411,4 @@ static void test_every_plugin_is_known(void **state)
     free(copy);
     buf_fini(&text);
     buf_fini(&out);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_structure),
-        cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_sources),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_kubernetes),
-        cmocka_unit_test(test_other_names),
-        cmocka_unit_test(test_server),
-        cmocka_unit_test(test_streams),
-        cmocka_unit_test(test_clients),
-        cmocka_unit_test(test_dnssec),
-        cmocka_unit_test(test_tsig),
-        cmocka_unit_test(test_transfer),
-        cmocka_unit_test(test_every_plugin_is_known),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

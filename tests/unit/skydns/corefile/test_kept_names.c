@@ -1,19 +1,15 @@
 /* Names that a Corefile forwards to nobody, or in a way that is missing here, reach no nameserver.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/support/skydns/corefile_rows.h"
+#include "tests/support/unit_test.h"
 
 #define KUBERNETES "kubernetes cluster.local {\npods verified\n}\n"
 #define FORWARD    "forward . 9.9.9.9\n"
 
-static void test_nameservers(void **state)
+UNIT_TEST(test_nameservers)
 {
     static const struct corefile_row rows[] = {
         {". {\nforward . quic://9.9.9.9\n}",
@@ -59,13 +55,12 @@ static void test_nameservers(void **state)
          {"another plugin has other CAs", "-stub=a.test=none "},
          "-nameservers-ca"},
     };
-    (void)state;
     corefile_check_rows(rows, ARRAY_LEN(rows));
 }
 
 /* Names that CoreDNS forwards to nobody, or in a way that is missing here, do not go to those of
  * other names. */
-static void test_names_that_stay(void **state)
+UNIT_TEST(test_names_that_stay)
 {
     static const struct corefile_row rows[] = {
         {". {\nforward . 9.9.9.9 {\nexcept corp.test a.corp.test cluster.local\n}\n" KUBERNETES "}",
@@ -163,15 +158,5 @@ static void test_names_that_stay(void **state)
          {"-path-prefix=x", "etcd b.test: another one has other keys", "-stub=b.test=none "},
          "-path-prefix=y"},
     };
-    (void)state;
     corefile_check_rows(rows, ARRAY_LEN(rows));
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nameservers),
-        cmocka_unit_test(test_names_that_stay),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,14 @@
 /* Nothing of a Corefile is lost without a comment: lines of which another one takes the place, and
  * words beside others. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/support/skydns/corefile_rows.h"
+#include "tests/support/unit_test.h"
 
 #define FORWARD "forward . 9.9.9.9\n"
 
-static void test_lines_beside_others(void **state)
+UNIT_TEST(test_lines_beside_others)
 {
     static const struct corefile_row rows[] = {
         {". {\nbind 127.0.0.1\nbind 127.0.0.2\n}", {"-addr=127.0.0.1:53,127.0.0.2:53"}, NULL},
@@ -36,11 +32,10 @@ static void test_lines_beside_others(void **state)
         {". {\nlog {\nclass success denial error\n}\n}", {"-query-log=all"}, "more than these"},
         {". {\nlog {\nclass denial\n}\nlog {\nclass error\n}\n}", {"more than these"}, NULL},
     };
-    (void)state;
     corefile_check_rows(rows, ARRAY_LEN(rows));
 }
 
-static void test_options(void **state)
+UNIT_TEST(test_options)
 {
     static const struct corefile_row rows[] = {
         {". {\nany\n" FORWARD "}", {"-any=hinfo", "ANY of others is REFUSED"}, NULL},
@@ -60,12 +55,11 @@ static void test_options(void **state)
         {". {\netcd a.test {\nno_apex_fallback\n}\n}", {"no_apex_fallback: none"}, NULL},
         {". {\ntransfer {\nto *\nsource 127.0.0.1\n}\n}", {"source 127.0.0.1: none"}, NULL},
     };
-    (void)state;
     corefile_check_rows(rows, ARRAY_LEN(rows));
 }
 
 /* Each cache has room for replies and denials, 9,984 of each without a word. */
-static void test_caches_of_blocks(void **state)
+UNIT_TEST(test_caches_of_blocks)
 {
     static const struct corefile_row rows[] = {
         {". {\n" FORWARD "cache 300 {\nsuccess 3000\ndenial 500\n}\n}\na.test {\nforward . "
@@ -80,11 +74,10 @@ static void test_caches_of_blocks(void **state)
          {"-rcache=10", "success 6: another line"},
          NULL},
     };
-    (void)state;
     corefile_check_rows(rows, ARRAY_LEN(rows));
 }
 
-static void test_both_plugins_of_domains(void **state)
+UNIT_TEST(test_both_plugins_of_domains)
 {
     static const struct corefile_row rows[] = {
         {". {\nkubernetes a.test\netcd b.test {\nendpoint http://e:1\ncredentials u p\ntls c k "
@@ -96,12 +89,11 @@ static void test_both_plugins_of_domains(void **state)
          {"kube2sky writes below /skydns"},
          NULL},
     };
-    (void)state;
     corefile_check_rows(rows, ARRAY_LEN(rows));
 }
 
 /* -reverse-zones takes any network; CoreDNS makes zones of whole octets of it. */
-static void test_networks(void **state)
+UNIT_TEST(test_networks)
 {
     static const struct corefile_row rows[] = {
         {". {\nkubernetes a.test 10.96.0.0/12 fd00:10:96::/112\n" FORWARD "}",
@@ -114,18 +106,5 @@ static void test_networks(void **state)
          {"-domain=a.test"},
          "-reverse-zones="},
     };
-    (void)state;
     corefile_check_rows(rows, ARRAY_LEN(rows));
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines_beside_others),
-        cmocka_unit_test(test_options),
-        cmocka_unit_test(test_caches_of_blocks),
-        cmocka_unit_test(test_both_plugins_of_domains),
-        cmocka_unit_test(test_networks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,16 @@
 /* A restriction of a Corefile is one of the flags, too, or nobody is asked or answered. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "tests/support/skydns/corefile_rows.h"
+#include "tests/support/unit_test.h"
 
 #define KUBERNETES "kubernetes cluster.local {\npods verified\n}\n"
 #define FORWARD    "forward . 9.9.9.9\n"
 #define CLOSED     "Nobody may ask (-allow=none)"
 
 /* Nobody knows what these forbid. */
-static void test_what_is_not_read(void **state)
+UNIT_TEST(test_what_is_not_read)
 {
     static const struct corefile_row rows[] = {
         {". {\nimport custom/*.override\n" KUBERNETES "}",
@@ -41,11 +37,10 @@ static void test_what_is_not_read(void **state)
          {CLOSED, "Corefile:2: view a: only -visibility", " -allow=none "},
          NULL},
     };
-    (void)state;
     corefile_check_rows(rows, ARRAY_LEN(rows));
 }
 
-static void test_addresses(void **state)
+UNIT_TEST(test_addresses)
 {
     static const struct corefile_row rows[] = {
         {". {\nbind 127.0.0.1\nbind 10.0.0.1\n}", {"-addr=127.0.0.1:53,10.0.0.1:53 "}, "0.0.0.0"},
@@ -69,12 +64,11 @@ static void test_addresses(void **state)
          {" -allow=none ", "expected the plugin tls"},
          "-nameservers="},
     };
-    (void)state;
     corefile_check_rows(rows, ARRAY_LEN(rows));
 }
 
 /* Blocks with other addresses are another server. */
-static void test_blocks(void **state)
+UNIT_TEST(test_blocks)
 {
     static const struct corefile_row rows[] = {
         {". {\nbind 192.0.2.1\n" KUBERNETES "}\ncorp.test {\nbind 127.0.0.1\nforward . 10.0.0.1\n}",
@@ -104,11 +98,10 @@ static void test_blocks(void **state)
          {"-addr=0.0.0.0:53 ", "0.0.0.0:54: what is answered", "-stub=b.test="},
          NULL},
     };
-    (void)state;
     corefile_check_rows(rows, ARRAY_LEN(rows));
 }
 
-static void test_tls(void **state)
+UNIT_TEST(test_tls)
 {
     static const struct corefile_row rows[] = {
         {"tls://. https://. .:53 {\ntls c k {\nclient_auth require_and_verify\n}\n}",
@@ -133,13 +126,12 @@ static void test_tls(void **state)
           "grpc://0.0.0.0:444: expected the plugin tls"},
          "http://"},
     };
-    (void)state;
     corefile_check_rows(rows, ARRAY_LEN(rows));
 }
 
 #define ACL(rules) ". {\nacl {\n" rules "\n}\n}"
 
-static void test_acl(void **state)
+UNIT_TEST(test_acl)
 {
     static const struct corefile_row rows[] = {
         {ACL("block"), {" -allow=none "}, "keeps nobody out"},
@@ -192,13 +184,12 @@ static void test_acl(void **state)
          {"-allow=10.1.0.0/16 "},
          NULL},
     };
-    (void)state;
     corefile_check_rows(rows, ARRAY_LEN(rows));
 }
 
 #define DOMAIN "cluster.local {\n" KUBERNETES
 
-static void test_transfers(void **state)
+UNIT_TEST(test_transfers)
 {
     static const struct corefile_row rows[] = {
         {DOMAIN "transfer {\nto 10.0.0.1\n}\n}", {"-transfer-to=10.0.0.1 "}, "Narrower"},
@@ -252,11 +243,10 @@ static void test_transfers(void **state)
          {"-transfer-to=10.0.0.1+key:a,10.1.0.0/16+key:a,10.0.0.1+key:b,10.1.0.0/16+key:b "},
          NULL},
     };
-    (void)state;
     corefile_check_rows(rows, ARRAY_LEN(rows));
 }
 
-static void test_signed_queries(void **state)
+UNIT_TEST(test_signed_queries)
 {
     static const struct corefile_row rows[] = {
         {DOMAIN "tsig {\nsecrets /k\nrequire all\n}\n}",
@@ -270,11 +260,10 @@ static void test_signed_queries(void **state)
          {" -allow=none ", "what its unknown options restrict"},
          NULL},
     };
-    (void)state;
     corefile_check_rows(rows, ARRAY_LEN(rows));
 }
 
-static void test_records(void **state)
+UNIT_TEST(test_records)
 {
     static const struct corefile_row rows[] = {
         {". {\nkubernetes a.test {\nnamespaces -a\n}\n}",
@@ -314,11 +303,10 @@ static void test_records(void **state)
          {" -allow=none ", "expected URLs"},
          "-machines"},
     };
-    (void)state;
     corefile_check_rows(rows, ARRAY_LEN(rows));
 }
 
-static void test_server(void **state)
+UNIT_TEST(test_server)
 {
     static const struct corefile_row rows[] = {
         {". {\n}", {" -chaos=false "}, NULL},
@@ -339,22 +327,5 @@ static void test_server(void **state)
          {"-http-addr is without TLS"},
          "-http-addr=0"},
     };
-    (void)state;
     corefile_check_rows(rows, ARRAY_LEN(rows));
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_not_read),
-        cmocka_unit_test(test_addresses),
-        cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_tls),
-        cmocka_unit_test(test_acl),
-        cmocka_unit_test(test_transfers),
-        cmocka_unit_test(test_signed_queries),
-        cmocka_unit_test(test_records),
-        cmocka_unit_test(test_server),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

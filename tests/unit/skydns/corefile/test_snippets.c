@@ -1,17 +1,13 @@
 /* Snippets of Corefiles, and their limits. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "skydns/corefile/lexer_internal.h"
 #include "tests/support/skydns/corefile_rows.h"
+#include "tests/support/unit_test.h"
 
 /* A snippet is where it is imported, in blocks and in plugins, however deep. */
-static void test_snippets(void **state)
+UNIT_TEST(test_snippets)
 {
     static const struct corefile_row rows[] = {
         {"(s) {\nbind 10.0.0.1\n}\n. {\nimport s\n}", {"-addr=10.0.0.1:53 "}, "0.0.0.0"},
@@ -55,12 +51,11 @@ static void test_snippets(void **state)
          {"expected at most 1000 imports, with those of snippets"},
          NULL},
     };
-    (void)state;
     corefile_check_rows(rows, ARRAY_LEN(rows));
 }
 
 /* Text that doubles itself is refused. */
-static void test_limits_of_snippets(void **state)
+UNIT_TEST(test_limits_of_snippets)
 {
     static const struct {
         unsigned lines, words, imports;
@@ -75,7 +70,6 @@ static void test_limits_of_snippets(void **state)
         {500, 20, 11, "expected at most 100000 words from snippets"},
     };
     struct buf text, out;
-    (void)state;
     buf_init(&text, COREFILE_BYTES_MAX);
     buf_init(&out, 1 << 20);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -96,13 +90,4 @@ static void test_limits_of_snippets(void **state)
     }
     buf_fini(&text);
     buf_fini(&out);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_snippets),
-        cmocka_unit_test(test_limits_of_snippets),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,12 +2,7 @@
  * itself forbids: tests/unit/common/http2. */
 #include "skydns/dnsgrpc/dnsgrpc.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include "common/base/attributes.h"
 #include "common/base/proto_scan.h"
@@ -17,6 +12,7 @@
 #include "tests/support/h2_bytes.h"
 #include "tests/support/h2_replies.h"
 #include "tests/support/skydns/stream_host_fake.h"
+#include "tests/support/unit_test.h"
 
 /* `a.` A, as it is asked, in a message, in a frame. */
 #define QUERY   "\0\0\1\0\0\1\0\0\0\0\0\0\1a\0\0\1\0\1"
@@ -31,9 +27,8 @@ enum { QUERY_LEN = sizeof(QUERY) - 1 };
 
 /* ---- The bytes of a call ---- */
 
-static void test_content_types(void **state)
+UNIT_TEST(test_content_types)
 {
-    (void)state;
     static const char *const good[] = {"application/grpc", "Application/GRPC+Proto",
                                        "application/grpc;charset=x", "application/grpc+proto ; x"};
     static const char *const bad[] = {"",
@@ -50,9 +45,8 @@ static void test_content_types(void **state)
     }
 }
 
-static void test_bodies(void **state)
+UNIT_TEST(test_bodies)
 {
-    (void)state;
     static const struct {
         struct slice body;
         enum dnsgrpc_status status;
@@ -87,9 +81,8 @@ static void test_bodies(void **state)
 }
 
 /* The longest query, and one byte more. */
-static void test_longest_query(void **state)
+UNIT_TEST(test_longest_query)
 {
-    (void)state;
     struct buf body;
     buf_init(&body, SIZE_MAX);
     for (size_t len = 65535; len <= 65536; len++) {
@@ -109,9 +102,8 @@ static void test_longest_query(void **state)
     buf_fini(&body);
 }
 
-static void test_reply_bytes(void **state)
+UNIT_TEST(test_reply_bytes)
 {
-    (void)state;
     static const size_t lens[] = {1, 127, 128, 16383, 16384, ENGINE_REPLY_MAX};
     uint8_t *reply = xcalloc(1, ENGINE_REPLY_MAX);
     uint8_t *out = xcalloc(1, DNSGRPC_PREFIX_MAX + ENGINE_REPLY_MAX);
@@ -215,7 +207,7 @@ static void assert_status(const struct h2_reply *reply, const char *status)
     assert_true(reply->is_ended);
 }
 
-static void test_calls(void **state)
+UNIT_TEST_IN(test_calls, open_bed, close_bed)
 {
     struct bed *bed = *state;
     assert_answered(call(bed, CALL, frame));
@@ -224,7 +216,7 @@ static void test_calls(void **state)
     assert_int_equal(bed->host.verdict, STREAM_WAITS);
 }
 
-static void test_statuses(void **state)
+UNIT_TEST_IN(test_statuses, open_bed, close_bed)
 {
     struct bed *bed = *state;
     assert_status(call(bed, CALL, slice_of("", 0)), "grpc-status: 3");
@@ -240,7 +232,7 @@ static void test_statuses(void **state)
     assert_int_equal(bed->host.queries, 2);
 }
 
-static void test_no_grpc(void **state)
+UNIT_TEST_IN(test_no_grpc, open_bed, close_bed)
 {
     struct bed *bed = *state;
     const struct h2_reply *reply = call(bed, ":method: POST\n" AT(PATH), frame);
@@ -253,7 +245,7 @@ static void test_no_grpc(void **state)
 }
 
 /* In several frames of DATA; cut off, whatever it says of its length. */
-static void test_long_body(void **state)
+UNIT_TEST_IN(test_long_body, open_bed, close_bed)
 {
     enum { PART = 16384 };
     struct bed *bed = *state;
@@ -273,7 +265,7 @@ static void test_long_body(void **state)
     free(part);
 }
 
-static void test_long_head(void **state)
+UNIT_TEST_IN(test_long_head, open_bed, close_bed)
 {
     struct bed *bed = *state;
     struct buf lines;
@@ -286,7 +278,7 @@ static void test_long_head(void **state)
     buf_fini(&lines);
 }
 
-static void test_late(void **state)
+UNIT_TEST_IN(test_late, open_bed, close_bed)
 {
     struct bed *bed = *state;
     bed->host.answers = FAKE_LATE;
@@ -307,7 +299,7 @@ static void test_late(void **state)
     assert_int_equal(bed->got.count, 2);
 }
 
-static void test_pieces(void **state)
+UNIT_TEST_IN(test_pieces, open_bed, close_bed)
 {
     struct bed *bed = *state;
     uint32_t stream = add(bed, CALL, frame);
@@ -323,7 +315,7 @@ static void test_pieces(void **state)
     assert_answered(h2_replies_find(&bed->got, stream));
 }
 
-static void test_refused_max(void **state)
+UNIT_TEST_IN(test_refused_max, open_bed, close_bed)
 {
     struct bed *bed = *state;
     for (unsigned i = 0; i <= DNSGRPC_REFUSED_MAX; i++) {
@@ -335,7 +327,7 @@ static void test_refused_max(void **state)
     assert_int_equal(bed->got.error, 0);
 }
 
-static void test_drain(void **state)
+UNIT_TEST_IN(test_drain, open_bed, close_bed)
 {
     struct bed *bed = *state;
     bed->host.answers = FAKE_LATE;
@@ -354,9 +346,8 @@ static void test_drain(void **state)
 }
 
 /* Before the first byte; and HTTP/1.1, which is no gRPC. */
-static void test_other_beginnings(void **unused)
+UNIT_TEST(test_other_beginnings)
 {
-    (void)unused;
     struct stream_host host;
     fake_host_open(&host, &dnsgrpc_protocol);
     assert_int_equal(host.protocol->memory(host.stream), 0);
@@ -366,26 +357,4 @@ static void test_other_beginnings(void **unused)
     fake_host_arrive(&host, "GET / HTTP/1.1\r\n\r\n", 18);
     assert_int_equal(host.verdict, STREAM_BROKEN);
     fake_host_close(&host);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_bed, close_bed)
-    const struct CMUnitTest dnsgrpc_tests[] = {
-        cmocka_unit_test(test_content_types),
-        cmocka_unit_test(test_bodies),
-        cmocka_unit_test(test_longest_query),
-        cmocka_unit_test(test_reply_bytes),
-        TEST(test_calls),
-        TEST(test_statuses),
-        TEST(test_no_grpc),
-        TEST(test_long_body),
-        TEST(test_long_head),
-        TEST(test_late),
-        TEST(test_pieces),
-        TEST(test_refused_max),
-        TEST(test_drain),
-        cmocka_unit_test(test_other_beginnings),
-    };
-    return cmocka_run_group_tests(dnsgrpc_tests, NULL, NULL);
 }

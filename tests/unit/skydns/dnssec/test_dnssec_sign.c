@@ -1,12 +1,7 @@
 /* Keys by zone, canonical order, and signatures: their fields, when they are given again, made anew
  * or missing, and which keys make them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -18,6 +13,7 @@
 #include "tests/support/log_capture.h"
 #include "tests/support/skydns/rrsig_check.h"
 #include "tests/support/skydns/sample_keys.h"
+#include "tests/support/unit_test.h"
 
 enum { NOW_S = 1800000000 };
 
@@ -86,9 +82,8 @@ enum { AT_LABELS = 3, AT_TTL = 4, AT_END = 8, AT_BEGIN = 12 };
 
 /* ---- Zones ---- */
 
-static void test_zones(void **state)
+UNIT_TEST(test_zones)
 {
-    (void)state;
     const enum sample_key_name names[] = {SAMPLE_RSASHA512, SAMPLE_LDNS_RSASHA512,
                                           SAMPLE_ECDSAP256_ZSK, SAMPLE_ECDSAP256_KSK,
                                           SAMPLE_ED25519};
@@ -117,9 +112,8 @@ static void test_zones(void **state)
 }
 
 /* On failure the keys stay the caller's. */
-static void test_refused_keys(void **state)
+UNIT_TEST(test_refused_keys)
 {
-    (void)state;
     struct signing_key *keys[DNSSEC_KEYS_MAX + 1];
     struct dnssec *dnssec = NULL;
     struct err err = {0};
@@ -141,9 +135,8 @@ static void test_refused_keys(void **state)
 
 /* ---- Order ---- */
 
-static void test_sort(void **state)
+UNIT_TEST(test_sort)
 {
-    (void)state;
     struct slice items[] = {slice_str("b"), slice_str("\377"), slice_of("a\0", 2), slice_str("a"),
                             slice_str("b"), slice_of("", 0),   slice_of(NULL, 0)};
     assert_int_equal(dnssec_sort(items, 7), 5);
@@ -154,9 +147,8 @@ static void test_sort(void **state)
     assert_int_equal(dnssec_sort(items, 0), 0);
 }
 
-static void test_sort_many(void **state)
+UNIT_TEST(test_sort_many)
 {
-    (void)state;
     enum { MANY = 20000 };
     static uint32_t numbers[MANY];
     static struct slice items[MANY];
@@ -173,9 +165,8 @@ static void test_sort_many(void **state)
 
 /* ---- Signatures ---- */
 
-static void test_fields(void **state)
+UNIT_TEST(test_fields)
 {
-    (void)state;
     struct dnssec *dnssec = dnssec_of(SAMPLE_ECDSAP256_KSK);
     assert_int_equal(sign_a(dnssec, NOW_S, true), DNSSEC_SIGNED);
     assert_int_equal(count, 1);
@@ -193,9 +184,8 @@ static void test_fields(void **state)
 }
 
 /* Serial numbers: RFC 4034 3.1.5. Beyond 2106, and around it. */
-static void test_far_times(void **state)
+UNIT_TEST(test_far_times)
 {
-    (void)state;
     const int64_t times[] = {0, INT64_C(2147483648), INT64_C(4294967296) - 5, INT64_C(5000000000)};
     struct dnssec *dnssec = dnssec_of(SAMPLE_ED25519);
     for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
@@ -208,9 +198,8 @@ static void test_far_times(void **state)
 }
 
 /* Any other content is another RRset. */
-static void test_contents(void **state)
+UNIT_TEST(test_contents)
 {
-    (void)state;
     struct dnssec *dnssec = dnssec_of(SAMPLE_ECDSAP256_KSK);
     assert_int_equal(sign_a(dnssec, NOW_S, false), DNSSEC_MISSING);
     assert_int_equal(sign_a(dnssec, NOW_S, true), DNSSEC_SIGNED);
@@ -228,9 +217,8 @@ static void test_contents(void **state)
 
 /* One that is to be renewed is missing for one asker at a time; the others have it for as long as
  * it is of use. */
-static void test_renewal(void **state)
+UNIT_TEST(test_renewal)
 {
-    (void)state;
     struct dnssec *dnssec = dnssec_of(SAMPLE_ECDSAP256_KSK);
     const int64_t old_s = NOW_S + DNSSEC_RENEW_S;
     assert_int_equal(sign_a(dnssec, NOW_S, true), DNSSEC_SIGNED);
@@ -251,9 +239,8 @@ static void test_renewal(void **state)
 }
 
 /* A clock that went back: what is not valid yet is missing, and made anew. */
-static void test_clock_back(void **state)
+UNIT_TEST(test_clock_back)
 {
-    (void)state;
     struct dnssec *dnssec = dnssec_of(SAMPLE_ED25519);
     const int64_t begin_s = NOW_S - DNSSEC_BEGAN_S;
     assert_int_equal(sign_a(dnssec, NOW_S, true), DNSSEC_SIGNED);
@@ -274,9 +261,8 @@ static int64_t peek(const struct dnssec *dnssec, size_t key, uint16_t type)
 }
 
 /* Which keys sign what, with all combinations of kinds. */
-static void test_kinds(void **state)
+UNIT_TEST(test_kinds)
 {
-    (void)state;
     const enum sample_key_name both[] = {SAMPLE_ECDSAP256_KSK, SAMPLE_ED25519,
                                          SAMPLE_ECDSAP256_ZSK};
     const uint16_t types[] = {DNS_TYPE_DNSKEY, DNS_TYPE_CDS, DNS_TYPE_CDNSKEY};
@@ -304,9 +290,8 @@ static void test_kinds(void **state)
 
 /* ---- Figures and failures ---- */
 
-static void test_figures(void **state)
+UNIT_TEST(test_figures)
 {
-    (void)state;
     struct dnssec *dnssec = dnssec_of(SAMPLE_ECDSAP256_KSK);
     struct dnssec_figures before = dnssec_figures(NULL);
     int64_t now_s = clock_wall_s();
@@ -327,9 +312,8 @@ static void test_figures(void **state)
 }
 
 /* What cannot be signed: said once; the old signature goes on while it is of use. */
-static void test_failure(void **state)
+UNIT_TEST(test_failure)
 {
-    (void)state;
     struct signing_key *key = sample_key_new(SAMPLE_ECDSAP256_KSK);
     struct dnssec *dnssec = NULL;
     struct log_capture capture;
@@ -362,7 +346,6 @@ static void *sign_all(void *unused)
     struct dnssec_signature *given = malloc(DNSSEC_ZONE_KEYS_MAX * sizeof(*given));
     struct dname name = name_of("cluster.local");
     const struct dnssec_zone *zone = dnssec_zone_of(shared, &name);
-    (void)unused;
     for (uint32_t i = 0; given && i < ROUNDS * NAMES; i++) {
         uint32_t address = i % NAMES;
         struct slice rdata = slice_of(&address, sizeof(address));
@@ -383,9 +366,8 @@ static void *sign_all(void *unused)
     return NULL;
 }
 
-static void test_threads(void **state)
+UNIT_TEST(test_threads)
 {
-    (void)state;
     pthread_t threads[THREADS];
     shared = dnssec_of(SAMPLE_ECDSAP256_KSK);
     struct dnssec_figures before = dnssec_figures(NULL);
@@ -399,18 +381,4 @@ static void test_threads(void **state)
     assert_int_equal(after.made - before.made, NAMES); /* each once */
     assert_int_equal(after.reused - before.reused, THREADS * NAMES * ROUNDS - NAMES);
     dnssec_unref(shared);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_zones),      cmocka_unit_test(test_refused_keys),
-        cmocka_unit_test(test_sort),       cmocka_unit_test(test_sort_many),
-        cmocka_unit_test(test_fields),     cmocka_unit_test(test_far_times),
-        cmocka_unit_test(test_contents),   cmocka_unit_test(test_renewal),
-        cmocka_unit_test(test_clock_back), cmocka_unit_test(test_kinds),
-        cmocka_unit_test(test_figures),    cmocka_unit_test(test_failure),
-        cmocka_unit_test(test_threads),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,17 +2,13 @@
 #include "skydns/dnssec/dnssec.h"
 
 #include <ctype.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/base/xalloc.h"
 #include "tests/support/skydns/sample_keys.h"
+#include "tests/support/unit_test.h"
 
 /* A DS record of the samples with this TTL; the owner's letters are small, as keys have them. */
 static void append_sample(struct buf *out, enum sample_key_name name, unsigned ttl_s)
@@ -44,30 +40,27 @@ static void check(const enum sample_key_name *names, size_t count, struct buf *w
 }
 
 /* The key without the bit is not listed; its TTL is not the DS records'. */
-static void test_only_sep_keys(void **state)
+UNIT_TEST(test_only_sep_keys)
 {
     struct buf want;
-    (void)state;
     buf_init(&want, DS_TEXT_MAX);
     append_sample(&want, SAMPLE_ECDSAP256_KSK, 42);
     check((enum sample_key_name[]){SAMPLE_ECDSAP256_ZSK, SAMPLE_ECDSAP256_KSK}, 2, &want);
 }
 
 /* Canonical order begins with the tag: 48478, 49178. */
-static void test_all_without_sep(void **state)
+UNIT_TEST(test_all_without_sep)
 {
     struct buf want;
-    (void)state;
     buf_init(&want, DS_TEXT_MAX);
     append_sample(&want, SAMPLE_ECDSAP256_ZSK, 300);
     append_sample(&want, SAMPLE_LDNS_ECDSAP256, 300);
     check((enum sample_key_name[]){SAMPLE_LDNS_ECDSAP256, SAMPLE_ECDSAP256_ZSK}, 2, &want);
 }
 
-static void test_zones(void **state)
+UNIT_TEST(test_zones)
 {
     struct buf want;
-    (void)state;
     buf_init(&want, DS_TEXT_MAX);
     append_sample(&want, SAMPLE_LDNS_RSASHA512, 42); /* three labels */
     append_sample(&want, SAMPLE_RSASHA256, 60);
@@ -75,9 +68,8 @@ static void test_zones(void **state)
           &want);
 }
 
-static void test_each_sample(void **state)
+UNIT_TEST(test_each_sample)
 {
-    (void)state;
     for (unsigned i = 0; i < SAMPLE_KEYS; i++) {
         enum sample_key_name name = i;
         struct signing_key *key = sample_key_new(name);
@@ -90,26 +82,15 @@ static void test_each_sample(void **state)
     }
 }
 
-static void test_no_room(void **state)
+UNIT_TEST(test_no_room)
 {
     struct signing_key *key = sample_key_new(SAMPLE_ED25519);
     struct dnssec *dnssec = NULL;
     struct buf out;
-    (void)state;
     assert_int_equal(dnssec_new(&key, 1, 10, &dnssec, NULL), 0);
     buf_init(&out, 40);
     ds_text(dnssec, 42, &out);
     assert_true(out.failed);
     buf_fini(&out);
     dnssec_unref(dnssec);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_only_sep_keys), cmocka_unit_test(test_all_without_sep),
-        cmocka_unit_test(test_zones),         cmocka_unit_test(test_each_sample),
-        cmocka_unit_test(test_no_room),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

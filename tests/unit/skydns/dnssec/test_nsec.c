@@ -1,16 +1,12 @@
 #include "skydns/dnssec/nsec.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/base/attributes.h"
 #include "common/base/slice.h"
+#include "tests/support/unit_test.h"
 
 /* The highest byte, so many times. */
 #define F1  "\\255"
@@ -49,9 +45,8 @@ static void assert_name(const char *what, const struct dname *got, const char *w
     }
 }
 
-static void test_before(void **state)
+UNIT_TEST(test_before)
 {
-    (void)state;
     static const struct {
         const char *name;
         enum nsec_before kind;
@@ -91,9 +86,8 @@ static void test_before(void **state)
     }
 }
 
-static void test_last_below(void **state)
+UNIT_TEST(test_last_below)
 {
-    (void)state;
     static const struct {
         const char *name, *last; /* NULL: there is no room */
     } cases[] = {
@@ -117,9 +111,8 @@ static void test_last_below(void **state)
     }
 }
 
-static void test_after(void **state)
+UNIT_TEST(test_after)
 {
-    (void)state;
     static const struct {
         const char *name, *zone, *after, *next;
     } cases[] = {
@@ -159,9 +152,8 @@ static void test_after(void **state)
 }
 
 /* ret may be the name itself. */
-static void test_in_place(void **state)
+UNIT_TEST(test_in_place)
 {
-    (void)state;
     struct dname name = name_of("web.c."), zone = name_of("c.");
     nsec_after(&name, &zone, &name);
     assert_name("after", &name, "web\\000.c.");
@@ -175,9 +167,8 @@ static void test_in_place(void **state)
     assert_name("zone", &zone, "c.");
 }
 
-static void test_join(void **state)
+UNIT_TEST(test_join)
 {
-    (void)state;
     static const struct {
         const char *a[2], *b[2], *joined[2]; /* NULL: they stay apart */
     } cases[] = {
@@ -205,9 +196,8 @@ static void test_join(void **state)
 }
 
 /* RFC 4034 6.1 has these, with capitals. */
-static void test_compare(void **state)
+UNIT_TEST(test_compare)
 {
-    (void)state;
     static const char *const in_order[] = {
         ".",
         "example.",
@@ -236,9 +226,8 @@ static void test_compare(void **state)
     }
 }
 
-static void test_bitmap(void **state)
+UNIT_TEST(test_bitmap)
 {
-    (void)state;
     static const struct {
         uint16_t types[5];
         size_t count, len;
@@ -266,9 +255,8 @@ static void test_bitmap(void **state)
     }
 }
 
-static void test_full_bitmap(void **state)
+UNIT_TEST(test_full_bitmap)
 {
-    (void)state;
     uint16_t types[2048];
     for (size_t i = 0; i < ARRAY_LEN(types); i++) {
         types[i] = (uint16_t)(ARRAY_LEN(types) - 1 - i);
@@ -279,15 +267,4 @@ static void test_full_bitmap(void **state)
     assert_int_equal(out[NSEC_BITMAP_MAX - 34], 7);
     assert_int_equal(out[NSEC_BITMAP_MAX - 1], 0xff);
     free(out);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_before), cmocka_unit_test(test_last_below),
-        cmocka_unit_test(test_after),  cmocka_unit_test(test_in_place),
-        cmocka_unit_test(test_join),   cmocka_unit_test(test_compare),
-        cmocka_unit_test(test_bitmap), cmocka_unit_test(test_full_bitmap),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

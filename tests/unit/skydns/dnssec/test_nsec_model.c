@@ -2,13 +2,8 @@
  * validator makes of them. The names are such that bounds matter: their bytes are the lowest, the
  * highest and those beside capitals, labels and names have their greatest lengths, and after each
  * proof a name at one of its bounds begins to exist. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "common/base/attributes.h"
 #include "common/base/slice.h"
@@ -17,6 +12,7 @@
 #include "skydns/dnssec/nsec.h"
 #include "tests/support/skydns/nsec_gaps.h"
 #include "tests/support/skydns/nsec_model.h"
+#include "tests/support/unit_test.h"
 
 enum {
     ZONES = 200,
@@ -360,9 +356,8 @@ static void add_at_bound(struct world *w, const struct proof *p)
     add_name(w, &name);
 }
 
-static void test_proofs(void **state)
+UNIT_TEST(test_proofs)
 {
-    (void)state;
     static struct world w = {.seed = 20170611};
     static struct proof p;
     for (unsigned zone = 0; zone < ZONES; zone++) {
@@ -379,9 +374,8 @@ static void test_proofs(void **state)
 }
 
 /* Names as near as can be do not lie in the gaps. */
-static void test_gaps(void **state)
+UNIT_TEST(test_gaps)
 {
-    (void)state;
     static struct world w = {.seed = 4470};
     for (unsigned zone = 0; zone < ZONES * QUESTIONS; zone++) {
         random_zone(&w);
@@ -405,13 +399,4 @@ static void test_gaps(void **state)
             }
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_proofs),
-        cmocka_unit_test(test_gaps),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,6 @@
 /* Which signatures stay: those found again, whatever flood of others comes; and that any number of
  * threads, reading and adding, get whole ones under their own ids. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -13,6 +8,7 @@
 #include <string.h>
 
 #include "skydns/dnssec/signature_cache_internal.h"
+#include "tests/support/unit_test.h"
 
 enum { LEN = 64 };
 
@@ -79,9 +75,8 @@ static bool answer(struct signature_cache *cache, uint32_t number)
     return is_there;
 }
 
-static void test_exact_size(void **state)
+UNIT_TEST(test_exact_size)
 {
-    (void)state;
     for (uint32_t size = 1; size < 40; size++) {
         struct signature_cache *cache = cache_of(size, LEN);
         struct signature_found found;
@@ -102,9 +97,8 @@ static void test_exact_size(void **state)
 }
 
 /* Signatures of every length, in memory for exactly those. */
-static void test_lengths(void **state)
+UNIT_TEST(test_lengths)
 {
-    (void)state;
     uint8_t given[SIGNING_KEY_SIGNATURE_MAX], found_bytes[SIGNING_KEY_SIGNATURE_MAX];
     for (size_t i = 0; i < sizeof(given); i++) {
         given[i] = (uint8_t)(i * 7 + 1);
@@ -122,9 +116,8 @@ static void test_lengths(void **state)
 }
 
 /* Names asked for once do not push out those in use, even if nobody asks for them meanwhile. */
-static void test_flood(void **state)
+UNIT_TEST(test_flood)
 {
-    (void)state;
     enum { SIZE = 1000, USED = 800, FLOOD = 100000 };
     struct signature_cache *cache = cache_of(SIZE, LEN);
     for (uint32_t i = 0; i < USED; i++) {
@@ -141,9 +134,8 @@ static void test_flood(void **state)
 }
 
 /* Names of a flood asked for twice are no better than those that are asked for now and then. */
-static void test_flood_twice(void **state)
+UNIT_TEST(test_flood_twice)
 {
-    (void)state;
     enum { SIZE = 1000, USED = 100, FLOOD = 50000 };
     struct signature_cache *cache = cache_of(SIZE, LEN);
     unsigned missed = 0;
@@ -160,9 +152,8 @@ static void test_flood_twice(void **state)
 
 /* While a flood goes on, new names come into use; and all of another working set replaces one that
  * is not used any more, although it is larger than the queue of fresh ones. */
-static void test_changes(void **state)
+UNIT_TEST(test_changes)
 {
-    (void)state;
     enum { SIZE = 1000, SET = 700, ROUNDS = 12 };
     struct signature_cache *cache = cache_of(SIZE, LEN);
     uint32_t flood = 1 << 20;
@@ -181,9 +172,8 @@ static void test_changes(void **state)
 }
 
 /* Replaced in its place; the claim to renew is given once in a while. */
-static void test_renewal(void **state)
+UNIT_TEST(test_renewal)
 {
-    (void)state;
     struct signature_cache *cache = cache_of(10, LEN);
     struct signature_found found;
     put(cache, 1, 1);
@@ -201,9 +191,8 @@ static void test_renewal(void **state)
 }
 
 /* Data of any length around the hasher's buffer, other in one bit, has another id. */
-static void test_ids(void **state)
+UNIT_TEST(test_ids)
 {
-    (void)state;
     static uint8_t bytes[5000];
     struct signature_cache *cache = cache_of(1, LEN);
     for (size_t len = 0; len < sizeof(bytes); len += 1 + len / 40) {
@@ -253,9 +242,8 @@ static void *write_all(void *data)
     return NULL;
 }
 
-static void test_threads(void **state)
+UNIT_TEST(test_threads)
 {
-    (void)state;
     pthread_t threads[READERS + WRITERS];
     uint32_t seeds[READERS + WRITERS];
     shared = cache_of(ENTRIES, LEN);
@@ -269,15 +257,4 @@ static void test_threads(void **state)
     }
     assert_int_equal(signature_cache_kept(shared), ENTRIES);
     signature_cache_free(shared);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_exact_size), cmocka_unit_test(test_lengths),
-        cmocka_unit_test(test_flood),      cmocka_unit_test(test_flood_twice),
-        cmocka_unit_test(test_changes),    cmocka_unit_test(test_renewal),
-        cmocka_unit_test(test_ids),        cmocka_unit_test(test_threads),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

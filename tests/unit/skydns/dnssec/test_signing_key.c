@@ -7,19 +7,15 @@
 #include <openssl/evp.h>
 #include <openssl/param_build.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/base/xalloc.h"
 #include "tests/support/skydns/sample_keys.h"
 #include "tests/support/thread_cpu.h"
+#include "tests/support/unit_test.h"
 
 /* ---- A verifier of its own ---- */
 
@@ -157,9 +153,8 @@ static void check_ds(const struct signing_key *key, const char *text)
     assert_string_equal(hex, want.hex);
 }
 
-static void test_tags_and_ds(void **state)
+UNIT_TEST(test_tags_and_ds)
 {
-    (void)state;
     for (unsigned i = 0; i < SAMPLE_KEYS; i++) {
         struct signing_key *key = sample_key_new(i);
         check_ds(key, sample_keys[i].ds);
@@ -170,7 +165,7 @@ static void test_tags_and_ds(void **state)
     }
 }
 
-static void test_ttl(void **state)
+UNIT_TEST(test_ttl)
 {
     static const struct {
         enum sample_key_name name;
@@ -179,7 +174,6 @@ static void test_ttl(void **state)
                  {SAMPLE_ECDSAP256_ZSK, 300},
                  {SAMPLE_ED25519, 3600},
                  {SAMPLE_LDNS_ED25519, 0}};
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct signing_key *key = sample_key_new(cases[i].name);
         assert_int_equal(key->ttl_s, cases[i].ttl_s);
@@ -200,10 +194,9 @@ static size_t signature_len(const struct signing_key *key)
     }
 }
 
-static void test_signatures(void **state)
+UNIT_TEST(test_signatures)
 {
     uint8_t data[3000];
-    (void)state;
     for (size_t i = 0; i < sizeof(data); i++) {
         data[i] = (uint8_t)(i * 7);
     }
@@ -224,11 +217,10 @@ static void test_signatures(void **state)
 }
 
 /* One r or s in 256 begins with a zero byte, and keeps it. */
-static void test_short_numbers_are_padded(void **state)
+UNIT_TEST(test_short_numbers_are_padded)
 {
     bool has_zero = false;
     struct signing_key *key = sample_key_new(SAMPLE_ECDSAP256_KSK);
-    (void)state;
     for (uint32_t i = 0; i < 100000 && !has_zero; i++) {
         uint8_t signature[SIGNING_KEY_SIGNATURE_MAX];
         size_t n = 0;
@@ -262,11 +254,10 @@ static void *sign_many(void *data)
     return (void *)bad;
 }
 
-static void test_many_threads(void **state)
+UNIT_TEST(test_many_threads)
 {
     static const enum sample_key_name names[] = {SAMPLE_ECDSAP256_KSK, SAMPLE_ECDSAP384,
                                                  SAMPLE_ED25519, SAMPLE_RSASHA512};
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         struct signing_key *key = sample_key_new(names[i]);
         pthread_t threads[THREADS];
@@ -283,11 +274,10 @@ static void test_many_threads(void **state)
 }
 
 /* Shown, not judged: machines differ. */
-static void test_cost(void **state)
+UNIT_TEST(test_cost)
 {
     enum { ROUNDS = 200 };
     const uint8_t data[300] = {0};
-    (void)state;
     for (unsigned i = 0; i <= SAMPLE_RSASHA512; i++) {
         struct signing_key *key = sample_key_new(i);
         double start = thread_cpu_us();
@@ -301,14 +291,4 @@ static void test_cost(void **state)
                       (thread_cpu_us() - start) / (key->algorithm < 13 ? 10 : ROUNDS));
         signing_key_free(key);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tags_and_ds),  cmocka_unit_test(test_ttl),
-        cmocka_unit_test(test_signatures),   cmocka_unit_test(test_short_numbers_are_padded),
-        cmocka_unit_test(test_many_threads), cmocka_unit_test(test_cost),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

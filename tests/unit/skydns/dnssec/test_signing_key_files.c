@@ -1,20 +1,16 @@
 /* The two files of a key as people and tools may have them: what is taken, and what the error says
  * of others - never a part of the private key. */
 #include <openssl/evp.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/base/cleanup.h"
 #include "common/base/xalloc.h"
 #include "skydns/dnssec/signing_key.h"
 #include "tests/support/skydns/sample_keys.h"
+#include "tests/support/unit_test.h"
 
 #define RECORD "`OWNER [TTL] [IN] DNSKEY FLAGS 3 ALGORITHM KEY`"
 #define ALGORITHMS \
@@ -93,7 +89,7 @@ static void expect_owner(const char *public_text, const char *private_text, cons
 
 /* ---- Taken ---- */
 
-static void test_records(void **state)
+UNIT_TEST(test_records)
 {
     static const struct {
         const char *record, *owner;
@@ -113,13 +109,12 @@ static void test_records(void **state)
          "pZP4 0Li/hp/m47n60p8D54WK84zV2sxXs7LtkBoN79R9Q=\n=)",
          "a.test.", 0},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         expect_owner(cases[i].record, one_private, cases[i].owner, cases[i].ttl_s);
     }
 }
 
-static void test_private_files(void **state)
+UNIT_TEST(test_private_files)
 {
     static const char *const files[] = {
         one_private,
@@ -127,7 +122,6 @@ static void test_private_files(void **state)
         "\nPrivate-key-format:v1.3\nCreated: 20260101\nPublish: x\nModulus: AQ==\n"
         "PrivateKey:AAE=\nAlgorithm: 13",
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(files); i++) {
         expect_owner(one_key, files[i], "a.test.", 0);
     }
@@ -135,7 +129,7 @@ static void test_private_files(void **state)
 
 /* ---- Refused: the record ---- */
 
-static void test_bad_records(void **state)
+UNIT_TEST(test_bad_records)
 {
     static const struct {
         const char *record, *want;
@@ -192,19 +186,17 @@ static void test_bad_records(void **state)
         {"a.test. DNSKEY 256 3 13 " ONE_KEY "\n)",
          ".key: line 2: expected one record, and nothing behind it"},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         expect_error(cases[i].record, one_private, cases[i].want);
     }
 }
 
-static void test_point_off_the_curve(void **state)
+UNIT_TEST(test_point_off_the_curve)
 {
     CLEANUP_FREE char *off = edit(one_key, "N79R9Q==", "N79R9g==");
     struct signing_key *key = NULL;
     struct err err = {.code = 0};
     static const char want[] = ".key: not a public key of algorithm 13 (ECDSAP256SHA256): ";
-    (void)state;
     assert_int_equal(parse(off, one_private, &key, &err), ERR_SYNTAX);
     err.msg[sizeof(want) - 1] = '\0'; /* libcrypto's reason follows */
     assert_string_equal(err.msg, want);
@@ -222,7 +214,7 @@ static char *rsa_record(const char *head, size_t head_len, size_t len)
     return xasprintf("a.test. DNSKEY 256 3 8 %s\n", text);
 }
 
-static void test_rsa_sizes(void **state)
+UNIT_TEST(test_rsa_sizes)
 {
 #define BYTES(text) (text), sizeof(text) - 1
 #define NO_RSA                                                                                 \
@@ -254,7 +246,6 @@ static void test_rsa_sizes(void **state)
         {BYTES("\0\0\10\1\1\1\1\1\1\1\1"), 11 + 512,
          ".private: line 2: algorithm 13; expected 8 (RSASHA256), as the record has"},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         char *record = rsa_record(cases[i].head, cases[i].head_len, cases[i].len);
         expect_error(record, one_private, cases[i].want);
@@ -267,7 +258,7 @@ static void test_rsa_sizes(void **state)
 #define FORMAT "Private-key-format: v1.3\n"
 #define A13    "Algorithm: 13 (ECDSAP256SHA256)\n"
 
-static void test_bad_private_files(void **state)
+UNIT_TEST(test_bad_private_files)
 {
     static const struct {
         const char *text, *want;
@@ -300,39 +291,35 @@ static void test_bad_private_files(void **state)
         {FORMAT A13 "PrivateKey: Ag==\n",
          "the private key does not match the record; expected the files of one pair"},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         expect_error(one_key, cases[i].text, cases[i].want);
     }
 }
 
-static void test_number_too_long(void **state)
+UNIT_TEST(test_number_too_long)
 {
     char zeros[513 * 4 / 3 + 1];
-    (void)state;
     memset(zeros, 'A', sizeof(zeros));
     zeros[513 * 4 / 3] = '\0';
     CLEANUP_FREE char *text = xasprintf(FORMAT A13 "Prime1: %s\n", zeros);
     expect_error(one_key, text, ".private: line 3: Prime1: more than 512 bytes");
 }
 
-static void test_eddsa_length(void **state)
+UNIT_TEST(test_eddsa_length)
 {
     const struct sample_key *sample = &sample_keys[SAMPLE_ED25519];
-    (void)state;
     expect_error(sample->public_text, FORMAT "Algorithm: 15\nPrivateKey: AQ==\n",
                  ".private: PrivateKey: 1 bytes; expected 32 for algorithm 15 (ED25519)");
 }
 
 /* Of no algorithm do the private numbers of another key pass. */
-static void test_mismatching_pairs(void **state)
+UNIT_TEST(test_mismatching_pairs)
 {
     static const enum sample_key_name pairs[][2] = {
         {SAMPLE_ECDSAP256_KSK, SAMPLE_ECDSAP256_ZSK}, {SAMPLE_ECDSAP384, SAMPLE_LDNS_ECDSAP384},
         {SAMPLE_ED25519, SAMPLE_LDNS_ED25519},        {SAMPLE_RSASHA256, SAMPLE_LDNS_RSASHA256},
         {SAMPLE_RSASHA512, SAMPLE_LDNS_RSASHA512},    {SAMPLE_RSASHA1, SAMPLE_LDNS_RSASHA1},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(pairs); i++) {
         for (unsigned k = 0; k < 2; k++) {
             expect_error(sample_keys[pairs[i][k]].public_text,
@@ -347,10 +334,9 @@ static const char *const rsa_names[] = {"Modulus",   "PublicExponent", "PrivateE
                                         "Prime1",    "Prime2",         "Exponent1",
                                         "Exponent2", "Coefficient"};
 
-static void test_each_rsa_number_is_needed(void **state)
+UNIT_TEST(test_each_rsa_number_is_needed)
 {
     const struct sample_key *sample = &sample_keys[SAMPLE_RSASHA512];
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rsa_names); i++) {
         CLEANUP_FREE char *field = xasprintf("\n%s:", rsa_names[i]);
         CLEANUP_FREE char *other = xasprintf("\nX%s:", rsa_names[i]);
@@ -362,11 +348,10 @@ static void test_each_rsa_number_is_needed(void **state)
 }
 
 /* Nor does any number that is not of this key: libcrypto would sign without primes, slowly. */
-static void test_spoilt_rsa_numbers(void **state)
+UNIT_TEST(test_spoilt_rsa_numbers)
 {
     static const char *const values[] = {"AA==", "AQ==", "Ag==", "AwAAAAAAAAAAAAAA", "/////w=="};
     const struct sample_key *sample = &sample_keys[SAMPLE_RSASHA512];
-    (void)state;
     for (size_t k = 0; k < ARRAY_LEN(rsa_names); k++) {
         CLEANUP_FREE char *field = xasprintf("\n%s: ", rsa_names[k]);
         for (size_t i = 0; i < ARRAY_LEN(values); i++) {
@@ -381,9 +366,8 @@ static void test_spoilt_rsa_numbers(void **state)
 
 /* ---- Whole files ---- */
 
-static void test_swapped_files(void **state)
+UNIT_TEST(test_swapped_files)
 {
-    (void)state;
     for (unsigned i = 0; i < SAMPLE_KEYS; i++) {
         const struct sample_key *sample = &sample_keys[i];
         struct signing_key *key = NULL;
@@ -423,21 +407,19 @@ static void check_cuts(const struct sample_key *sample, bool is_public)
     }
 }
 
-static void test_truncated_files(void **state)
+UNIT_TEST(test_truncated_files)
 {
-    (void)state;
     check_cuts(&sample_keys[SAMPLE_LDNS_ECDSAP256], true);
     check_cuts(&sample_keys[SAMPLE_ECDSAP256_KSK], true);
     check_cuts(&(struct sample_key){.public_text = one_key, .private_text = one_private}, true);
     check_cuts(&sample_keys[SAMPLE_RSASHA512], false);
 }
 
-static void test_oversized_files(void **state)
+UNIT_TEST(test_oversized_files)
 {
     static const char *const wants[] = {".key: more than 16384 bytes",
                                         ".private: more than 16384 bytes"};
     char *big = xmalloc(SIGNING_KEY_FILE_MAX + 1);
-    (void)state;
     memset(big, '\n', SIGNING_KEY_FILE_MAX + 1);
     for (unsigned i = 0; i < 2; i++) {
         const char *text = i ? one_private : one_key;
@@ -457,11 +439,10 @@ static void test_oversized_files(void **state)
     free(big);
 }
 
-static void test_bytes_of_any_kind(void **state)
+UNIT_TEST(test_bytes_of_any_kind)
 {
     uint8_t bytes[256];
     struct signing_key *key = NULL;
-    (void)state;
     for (unsigned i = 0; i < sizeof(bytes); i++) {
         bytes[i] = (uint8_t)(i * 167);
     }
@@ -471,26 +452,4 @@ static void test_bytes_of_any_kind(void **state)
     assert_int_equal(signing_key_parse(slice_of(NULL, 0), slice_of(NULL, 0), &key, NULL),
                      ERR_SYNTAX);
     signing_key_free(NULL);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_records),
-        cmocka_unit_test(test_private_files),
-        cmocka_unit_test(test_bad_records),
-        cmocka_unit_test(test_point_off_the_curve),
-        cmocka_unit_test(test_rsa_sizes),
-        cmocka_unit_test(test_bad_private_files),
-        cmocka_unit_test(test_number_too_long),
-        cmocka_unit_test(test_eddsa_length),
-        cmocka_unit_test(test_mismatching_pairs),
-        cmocka_unit_test(test_each_rsa_number_is_needed),
-        cmocka_unit_test(test_spoilt_rsa_numbers),
-        cmocka_unit_test(test_swapped_files),
-        cmocka_unit_test(test_truncated_files),
-        cmocka_unit_test(test_oversized_files),
-        cmocka_unit_test(test_bytes_of_any_kind),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

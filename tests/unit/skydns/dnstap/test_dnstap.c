@@ -3,10 +3,7 @@
 #include <errno.h>
 #include <fstrm.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,12 +12,11 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "common/base/clock.h"
 #include "dnstap.pb-c.h"
 #include "skydns/dnstap/dnstap.h"
 #include "tests/support/loopback.h"
+#include "tests/support/unit_test.h"
 
 /* The socket of a sink. */
 struct sink {
@@ -52,7 +48,6 @@ static fstrm_res sink_write(void *obj, const struct iovec *iov, int count)
 
 static fstrm_res sink_ok(void *obj)
 {
-    (void)obj;
     return fstrm_res_success;
 }
 
@@ -194,10 +189,17 @@ static void deliver(struct sink *sink)
     dnstap_free(d);
 }
 
-static void delivers(void **state)
+static int before_tests(void **state)
+{
+    (void)signal(SIGPIPE, SIG_IGN);
+    return 0;
+}
+
+UNIT_TESTS_ONCE(before_tests, NULL)
+
+UNIT_TEST(delivers)
 {
     struct sink sink;
-    (void)state;
     sink_tcp(&sink);
     deliver(&sink);
     stop_listening(&sink);
@@ -210,10 +212,9 @@ static void delivers(void **state)
 }
 
 /* What comes while it is away waits. */
-static void comes_back(void **state)
+UNIT_TEST(comes_back)
 {
     struct sink sink;
-    (void)state;
     sink_unix(&sink);
     struct dnstap *d = start(&sink);
     for (uint32_t i = 0; i < 100; i++) {
@@ -256,11 +257,10 @@ static void stop_within(struct dnstap *d, uint32_t shown)
     dnstap_free(d);
 }
 
-static void never_reads(void **state)
+UNIT_TEST(never_reads)
 {
     struct sink sink;
     uint32_t shown = 0;
-    (void)state;
     sink_unix(&sink);
     listen_unix(&sink);
     struct dnstap *d = start(&sink);
@@ -274,10 +274,9 @@ static void never_reads(void **state)
 }
 
 /* It has a place in the queue of the listener, and nobody takes part in the handshake. */
-static void never_accepts(void **state)
+UNIT_TEST(never_accepts)
 {
     struct sink sink;
-    (void)state;
     sink_tcp(&sink);
     struct dnstap *d = start(&sink);
     show(d, 0, 100);
@@ -286,10 +285,9 @@ static void never_accepts(void **state)
     sink_end(&sink);
 }
 
-static void is_absent(void **state)
+UNIT_TEST(is_absent)
 {
     struct sink sink;
-    (void)state;
     sink_unix(&sink);
     struct dnstap *d = start(&sink);
     for (uint32_t i = 0; i < 10000; i++) {
@@ -300,11 +298,10 @@ static void is_absent(void **state)
 }
 
 /* It resets the connection with messages on the way. */
-static void resets(void **state)
+UNIT_TEST(resets)
 {
     struct sink sink;
     uint32_t shown = 0;
-    (void)state;
     sink_tcp(&sink);
     struct dnstap *d = start(&sink);
     for (int again = 0; again < 3; again++) {
@@ -327,15 +324,4 @@ static void resets(void **state)
     dnstap_free(d);
     stop_listening(&sink);
     sink_end(&sink);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(delivers),    cmocka_unit_test(comes_back),
-        cmocka_unit_test(never_reads), cmocka_unit_test(never_accepts),
-        cmocka_unit_test(is_absent),   cmocka_unit_test(resets),
-    };
-    (void)signal(SIGPIPE, SIG_IGN);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,12 @@
 /* dnstap's messages, as protobuf-c reads them: field by field, and the bounds of their size. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/base/err.h"
 #include "dnstap.pb-c.h"
 #include "skydns/dnstap/dnstap_frame_internal.h"
+#include "tests/support/unit_test.h"
 
 static struct addr address(const char *text)
 {
@@ -41,11 +37,10 @@ static Dnstap__Dnstap *written(const struct dnstap_head *head, const struct dnst
     return message;
 }
 
-static void writes_a_query(void **state)
+UNIT_TEST(writes_a_query)
 {
     const struct addr asker = address("10.1.2.3:40000"), answerer = address("10.0.0.10:53");
     struct dnstap_head head;
-    (void)state;
     dnstap_head_init(&head, slice_str("node-1"), slice_str("0.1"));
     Dnstap__Dnstap *d = written(&head, &(struct dnstap_event){.type = DNSTAP_CLIENT_QUERY,
                                                               .protocol = DNSTAP_UDP,
@@ -71,11 +66,10 @@ static void writes_a_query(void **state)
     dnstap__dnstap__free_unpacked(d, NULL);
 }
 
-static void writes_a_response(void **state)
+UNIT_TEST(writes_a_response)
 {
     const struct addr asker = address("[fd00::7]:5300"), answerer = address("[fd00::1]:853");
     struct dnstap_head head;
-    (void)state;
     dnstap_head_init(&head, slice_str(""), slice_str(""));
     Dnstap__Dnstap *d = written(&head, &(struct dnstap_event){.type = DNSTAP_FORWARDER_RESPONSE,
                                                               .protocol = DNSTAP_DOT,
@@ -105,11 +99,10 @@ static void writes_a_response(void **state)
 }
 
 /* A socket for both families has these; dnstap's family follows the address. */
-static void mapped_addresses_are_ipv4(void **state)
+UNIT_TEST(mapped_addresses_are_ipv4)
 {
     const struct addr asker = address("[::ffff:10.1.2.3]:40000"), none = {.len = 0};
     struct dnstap_head head;
-    (void)state;
     dnstap_head_init(&head, slice_str("h"), slice_str("v"));
     Dnstap__Dnstap *d = written(&head, &(struct dnstap_event){.type = DNSTAP_CLIENT_QUERY,
                                                               .protocol = DNSTAP_TCP,
@@ -123,14 +116,13 @@ static void mapped_addresses_are_ipv4(void **state)
 }
 
 /* Lengths around those where their own encoding grows, and the largest of everything. */
-static void has_room_for_the_longest(void **state)
+UNIT_TEST(has_room_for_the_longest)
 {
     static const size_t lengths[] = {0, 1, 127, 128, 16000, 16383, 16384, 65535};
     static uint8_t bytes[65535];
     const struct addr asker = address("[fd00::7]:65535"), answerer = address("[fd00::1]:65535");
     char text[300];
     struct dnstap_head head;
-    (void)state;
     memset(text, 'x', sizeof(text));
     dnstap_head_init(&head, slice_of(text, sizeof(text)), slice_of(text, sizeof(text)));
     assert_int_equal(head.len, DNSTAP_HEAD_MAX);
@@ -149,15 +141,4 @@ static void has_room_for_the_longest(void **state)
         assert_bytes(&d->message->response_message, bytes, lengths[i]);
         dnstap__dnstap__free_unpacked(d, NULL);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(writes_a_query),
-        cmocka_unit_test(writes_a_response),
-        cmocka_unit_test(mapped_addresses_are_ipv4),
-        cmocka_unit_test(has_room_for_the_longest),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,12 @@
 /* dnstap's queue: order, the end of the ring, what finds no room; and two threads at it. */
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "skydns/dnstap/dnstap_queue_internal.h"
+#include "tests/support/unit_test.h"
 
 enum { FRAMES = 50000, LEN_MAX = 3000, PEEKED = 16 };
 
@@ -41,14 +37,13 @@ static void check(struct slice frame, uint32_t n)
     assert_int_equal((uint8_t)frame.ptr[frame.len - 1], length(n) > 4 ? n & 0xff : n >> 24);
 }
 
-static void keeps_order_and_drops(void **state)
+UNIT_TEST(keeps_order_and_drops)
 {
     struct dnstap_queue *queue = dnstap_queue_new();
     struct slice frames[PEEKED];
     uint32_t in = 0, out = 0;
     uint64_t end;
     size_t count;
-    (void)state;
     for (int round = 0; round < 50; round++) {
         assert_true(put(queue, in));
         for (in++; put(queue, in); in++) {
@@ -68,12 +63,11 @@ static void keeps_order_and_drops(void **state)
 }
 
 /* As long as a DNS message can be: 15 fit, wherever the ring begins. */
-static void has_room_for_the_longest(void **state)
+UNIT_TEST(has_room_for_the_longest)
 {
     struct dnstap_queue *queue = dnstap_queue_new();
     struct slice frames[PEEKED];
     uint64_t end;
-    (void)state;
     for (int i = 0; i < 1000; i++) {
         uint8_t *frame = dnstap_queue_begin(queue, 66500);
         assert_non_null(frame);
@@ -98,13 +92,12 @@ static void *write_all(void *queue)
     return NULL;
 }
 
-static void two_threads(void **state)
+UNIT_TEST(two_threads)
 {
     struct dnstap_queue *queue = dnstap_queue_new();
     struct slice frames[PEEKED];
     pthread_t writer;
     uint64_t end;
-    (void)state;
     assert_int_equal(pthread_create(&writer, NULL, write_all, queue), 0);
     for (uint32_t out = 0; out < FRAMES;) {
         size_t count = dnstap_queue_peek(queue, frames, PEEKED, &end);
@@ -119,14 +112,4 @@ static void two_threads(void **state)
     assert_int_equal(pthread_join(writer, NULL), 0);
     assert_true(dnstap_queue_is_empty(queue));
     dnstap_queue_free(queue);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keeps_order_and_drops),
-        cmocka_unit_test(has_room_for_the_longest),
-        cmocka_unit_test(two_threads),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

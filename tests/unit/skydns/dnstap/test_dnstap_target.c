@@ -1,22 +1,17 @@
 /* -dnstap: where messages go, and what the errors say. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/base/attributes.h"
 #include "skydns/dnstap/dnstap.h"
+#include "tests/support/unit_test.h"
 
-static void reads(void **state)
+UNIT_TEST(reads)
 {
     static const char *const texts[] = {"unix:/run/dnstap.sock", "tcp://127.0.0.1:6000",
                                         "tcp://[::1]:65535", ""};
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         struct dnstap_target target;
         struct err err;
@@ -27,7 +22,7 @@ static void reads(void **state)
     }
 }
 
-static void refuses(void **state)
+UNIT_TEST(refuses)
 {
     static const struct {
         const char *text, *expected;
@@ -42,7 +37,6 @@ static void refuses(void **state)
         {"tcp://localhost:1",
          "`tcp://localhost:1`: expected tcp://IP:port, like tcp://127.0.0.1:6000, port 1-65535"},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct dnstap_target target = {.is_set = true};
         struct err err;
@@ -52,9 +46,8 @@ static void refuses(void **state)
     }
 }
 
-static void has_the_kernels_limit(void **state)
+UNIT_TEST(has_the_kernels_limit)
 {
-    (void)state;
     for (int len = 107; len <= 108; len++) {
         struct dnstap_target target;
         struct err err;
@@ -62,14 +55,4 @@ static void has_the_kernels_limit(void **state)
         (void)snprintf(text, sizeof(text), "unix:/%0*d", len - 1, 0);
         assert_int_equal(dnstap_target_parse(text, &target, &err), len == 107 ? 0 : ERR_USAGE);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads),
-        cmocka_unit_test(refuses),
-        cmocka_unit_test(has_the_kernels_limit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

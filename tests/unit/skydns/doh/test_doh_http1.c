@@ -2,13 +2,8 @@
  * the same however the bytes are split. */
 #include "skydns/doh/doh_http1_internal.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 #include "common/base/attributes.h"
 #include "common/base/xalloc.h"
@@ -16,6 +11,7 @@
 #include "skydns/doh/doh_reply_internal.h"
 #include "skydns/doh/doh_request_internal.h"
 #include "tests/support/skydns/stream_host_fake.h"
+#include "tests/support/unit_test.h"
 
 /* `a.` A, as it is asked. */
 #define QUERY      "\0\0\1\0\0\1\0\0\0\0\0\0\1a\0\0\1\0\1"
@@ -108,7 +104,7 @@ static void assert_answered(struct got got)
 
 /* ---- Single requests ---- */
 
-static void test_get(void **state)
+UNIT_TEST_IN(test_get, open_host, close_host)
 {
     struct stream_host *host = *state;
     arrive(host, GET);
@@ -123,7 +119,7 @@ static void test_get(void **state)
     assert_int_equal(host->protocol->memory(host->stream), 0);
 }
 
-static void test_head(void **state)
+UNIT_TEST_IN(test_head, open_host, close_host)
 {
     struct stream_host *host = *state;
     size_t at = 0;
@@ -139,7 +135,7 @@ static void test_head(void **state)
     assert_int_equal(host->queries, 1);
 }
 
-static void test_post(void **state)
+UNIT_TEST_IN(test_post, open_host, close_host)
 {
     struct stream_host *host = *state;
     arrive(host, POST "Content-Length: 19\r\n\r\n");
@@ -151,7 +147,7 @@ static void test_post(void **state)
     assert_answered(only_reply(host));
 }
 
-static void test_max_age(void **state)
+UNIT_TEST_IN(test_max_age, open_host, close_host)
 {
     static const uint8_t reply[] = "\0\0\x81\x80\0\1\0\1\0\0\0\0\1a\0\0\1\0\1"
                                    "\xc0\x0c\0\1\0\1\0\0\0\x1e\0\4\1\2\3\4";
@@ -164,7 +160,7 @@ static void test_max_age(void **state)
     assert_true(slice_equal(got.body, slice_of(reply, sizeof(reply) - 1)));
 }
 
-static void test_longest(void **state)
+UNIT_TEST_IN(test_longest, open_host, close_host)
 {
     struct stream_host *host = *state;
     uint8_t *body = xcalloc(1, DOH_QUERY_MAX);
@@ -176,7 +172,7 @@ static void test_longest(void **state)
     free(body);
 }
 
-static void test_refused(void **state)
+UNIT_TEST_IN(test_refused, open_host, close_host)
 {
     struct stream_host *host = *state;
     static const struct {
@@ -216,9 +212,8 @@ static void test_refused(void **state)
 }
 
 /* What follows cannot be understood. */
-static void test_broken(void **unused)
+UNIT_TEST(test_broken)
 {
-    (void)unused;
     static const struct {
         const char *text;
         unsigned status;
@@ -250,7 +245,7 @@ static void test_broken(void **unused)
 
 /* Of a body refused for its length: with its length, the connection lives on; in chunks, it ends
  * with the body or after DOH_SKIPPED_MAX, as the reply says. */
-static void test_too_long(void **state)
+UNIT_TEST_IN(test_too_long, open_host, close_host)
 {
     struct stream_host *host = *state;
     uint8_t *body = xcalloc(1, DOH_SKIPPED_MAX);
@@ -288,7 +283,7 @@ static void test_too_long(void **state)
     free(body);
 }
 
-static void test_chunked(void **state)
+UNIT_TEST_IN(test_chunked, open_host, close_host)
 {
     struct stream_host *host = *state;
     arrive(host, POST "Transfer-Encoding: chunked\r\n\r\n5\r\n");
@@ -303,7 +298,7 @@ static void test_chunked(void **state)
     assert_int_equal(host->protocol->memory(host->stream), 0);
 }
 
-static void test_continue(void **state)
+UNIT_TEST_IN(test_continue, open_host, close_host)
 {
     struct stream_host *host = *state;
     arrive(host, POST "Expect: 100-continue\r\nContent-Length: 19\r\n\r\n");
@@ -349,9 +344,8 @@ static void check_stream(const char *text, size_t len, size_t first, size_t seco
 }
 
 /* Several requests, split at every two bytes; the one behind the last reply is not asked. */
-static void test_splits(void **unused)
+UNIT_TEST(test_splits)
 {
-    (void)unused;
     static const char text[] =
         GET "GET / HTTP/1.1\r\n" HOST "\r\n" POST "Content-Length: 19\r\n\r\n" QUERY
             "PUT /dns-query HTTP/1.1\r\n" HOST "Content-Length: 3\r\n\r\nabc" POST
@@ -371,7 +365,7 @@ static void test_splits(void **unused)
     free(all);
 }
 
-static void test_order(void **state)
+UNIT_TEST_IN(test_order, open_host, close_host)
 {
     struct stream_host *host = *state;
     host->answers = FAKE_LATE;
@@ -400,7 +394,7 @@ static void test_order(void **state)
     assert_int_equal(host->protocol->memory(host->stream), 0);
 }
 
-static void test_no_reply(void **state)
+UNIT_TEST_IN(test_no_reply, open_host, close_host)
 {
     struct stream_host *host = *state;
     host->answers = FAKE_NONE;
@@ -415,9 +409,8 @@ static void test_no_reply(void **state)
     assert_int_equal(host->verdict, STREAM_WAITS);
 }
 
-static void test_versions(void **unused)
+UNIT_TEST(test_versions)
 {
-    (void)unused;
     static const struct {
         const char *version_and_fields;
         const char *line; /* NULL: lives on, and says nothing about it */
@@ -448,7 +441,7 @@ static void test_versions(void **unused)
 
 /* ---- The host's limits, and ours ---- */
 
-static void test_pause(void **state)
+UNIT_TEST_IN(test_pause, open_host, close_host)
 {
     struct stream_host *host = *state;
     host->is_full = true;
@@ -461,7 +454,7 @@ static void test_pause(void **state)
     assert_int_equal(host->verdict, STREAM_WAITS);
 }
 
-static void test_little_room(void **state)
+UNIT_TEST_IN(test_little_room, open_host, close_host)
 {
     struct stream_host *host = *state;
     host->room = 100;
@@ -483,9 +476,8 @@ static void test_little_room(void **state)
 }
 
 /* Behind a late reply: as many as are held, and bytes of them. */
-static void test_held_max(void **unused)
+UNIT_TEST(test_held_max)
 {
-    (void)unused;
     static const size_t body_lens[] = {QUERY_LEN, 60000};
     for (size_t i = 0; i < ARRAY_LEN(body_lens); i++) {
         struct stream_host host;
@@ -519,7 +511,7 @@ static void test_held_max(void **unused)
     }
 }
 
-static void test_refused_max(void **state)
+UNIT_TEST_IN(test_refused_max, open_host, close_host)
 {
     struct stream_host *host = *state;
     static const char wrong[] = "GET / HTTP/1.1\r\n" HOST "\r\n";
@@ -539,7 +531,7 @@ static void test_refused_max(void **state)
     assert_int_equal(host->verdict, STREAM_ENDS);
 }
 
-static void test_drain(void **state)
+UNIT_TEST_IN(test_drain, open_host, close_host)
 {
     struct stream_host *host = *state;
     host->answers = FAKE_LATE;
@@ -557,38 +549,10 @@ static void test_drain(void **state)
 }
 
 /* Also before the first byte. */
-static void test_drain_early(void **state)
+UNIT_TEST_IN(test_drain_early, open_host, close_host)
 {
     struct stream_host *host = *state;
     host->protocol->drain(host->stream);
     arrive(host, GET);
     assert_true(head_has(only_reply(host), "Connection: close"));
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_host, close_host)
-    const struct CMUnitTest doh_http1_tests[] = {
-        TEST(test_get),
-        TEST(test_head),
-        TEST(test_post),
-        TEST(test_max_age),
-        TEST(test_longest),
-        TEST(test_refused),
-        TEST(test_too_long),
-        TEST(test_chunked),
-        TEST(test_continue),
-        TEST(test_order),
-        TEST(test_no_reply),
-        TEST(test_pause),
-        TEST(test_little_room),
-        TEST(test_drain),
-        TEST(test_refused_max),
-        TEST(test_drain_early),
-        cmocka_unit_test(test_broken),
-        cmocka_unit_test(test_splits),
-        cmocka_unit_test(test_versions),
-        cmocka_unit_test(test_held_max),
-    };
-    return cmocka_run_group_tests(doh_http1_tests, NULL, NULL);
 }

@@ -2,12 +2,7 @@
  * as they come, the host's limits and ours. What HTTP/2 itself forbids: tests/unit/common/http2. */
 #include "skydns/doh/doh_http2_internal.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include "common/base/attributes.h"
 #include "common/base/xalloc.h"
@@ -17,6 +12,7 @@
 #include "tests/support/h2_bytes.h"
 #include "tests/support/h2_replies.h"
 #include "tests/support/skydns/stream_host_fake.h"
+#include "tests/support/unit_test.h"
 
 /* `a.` A, as it is asked. */
 #define QUERY      "\0\0\1\0\0\1\0\0\0\0\0\0\1a\0\0\1\0\1"
@@ -96,7 +92,7 @@ static void assert_answered(const struct h2_reply *reply)
     assert_memory_equal(reply->body.data, "\0\0\x81\0\0\1", 6);
 }
 
-static void test_get_and_post(void **state)
+UNIT_TEST_IN(test_get_and_post, open_bed, close_bed)
 {
     struct bed *bed = *state;
     assert_answered(ask(bed, GET, none));
@@ -106,7 +102,7 @@ static void test_get_and_post(void **state)
     assert_int_equal(bed->host.verdict, STREAM_WAITS);
 }
 
-static void test_head(void **state)
+UNIT_TEST_IN(test_head, open_bed, close_bed)
 {
     struct bed *bed = *state;
     const struct h2_reply *reply =
@@ -117,7 +113,7 @@ static void test_head(void **state)
     assert_int_equal(reply->body.len, 0);
 }
 
-static void test_max_age(void **state)
+UNIT_TEST_IN(test_max_age, open_bed, close_bed)
 {
     static const uint8_t answer[] = "\0\0\x81\x83\0\1\0\0\0\1\0\0\1a\0\0\1\0\1"
                                     "\0\0\6\0\1\0\0\0\x3c\0\x16\0\0\0\0\0\1\0\0\0\2\0\0\0\3\0\0\0\4"
@@ -130,7 +126,7 @@ static void test_max_age(void **state)
     assert_true(slice_equal(buf_slice(&reply->body), slice_of(answer, sizeof(answer) - 1)));
 }
 
-static void test_refused(void **state)
+UNIT_TEST_IN(test_refused, open_bed, close_bed)
 {
     struct bed *bed = *state;
     static const struct {
@@ -179,7 +175,7 @@ static const struct h2_reply *post_long(struct bed *bed, size_t len)
     return h2_replies_find(&bed->got, stream);
 }
 
-static void test_too_long(void **state)
+UNIT_TEST_IN(test_too_long, open_bed, close_bed)
 {
     static const uint8_t answer[QUERY_LEN] = QUERY;
     struct bed *bed = *state;
@@ -193,7 +189,7 @@ static void test_too_long(void **state)
 }
 
 /* Fields of 34 bytes each, as HTTP/2 counts them. */
-static void test_long_head(void **state)
+UNIT_TEST_IN(test_long_head, open_bed, close_bed)
 {
     struct bed *bed = *state;
     struct buf lines;
@@ -208,7 +204,7 @@ static void test_long_head(void **state)
     buf_fini(&lines);
 }
 
-static void test_late(void **state)
+UNIT_TEST_IN(test_late, open_bed, close_bed)
 {
     struct bed *bed = *state;
     bed->host.answers = FAKE_LATE;
@@ -242,7 +238,7 @@ static void test_late(void **state)
 }
 
 /* Byte by byte: the preface, too. */
-static void test_pieces(void **state)
+UNIT_TEST_IN(test_pieces, open_bed, close_bed)
 {
     struct bed *bed = *state;
     uint32_t first = add(bed, GET, none);
@@ -255,7 +251,7 @@ static void test_pieces(void **state)
     assert_answered(h2_replies_find(&bed->got, second));
 }
 
-static void test_pause(void **state)
+UNIT_TEST_IN(test_pause, open_bed, close_bed)
 {
     struct bed *bed = *state;
     bed->host.is_full = true;
@@ -275,7 +271,7 @@ static void test_pause(void **state)
     assert_answered(h2_replies_find(&bed->got, second));
 }
 
-static void test_refused_max(void **state)
+UNIT_TEST_IN(test_refused_max, open_bed, close_bed)
 {
     struct bed *bed = *state;
     for (unsigned i = 0; i <= DOH_REFUSED_MAX; i++) {
@@ -291,7 +287,7 @@ static void test_refused_max(void **state)
     assert_int_equal(bed->host.verdict, STREAM_ENDS);
 }
 
-static void test_drain(void **state)
+UNIT_TEST_IN(test_drain, open_bed, close_bed)
 {
     struct bed *bed = *state;
     bed->host.answers = FAKE_LATE;
@@ -314,7 +310,7 @@ static void test_drain(void **state)
 }
 
 /* What HTTP/2 forbids ends the connection, after GOAWAY. */
-static void test_broken(void **state)
+UNIT_TEST_IN(test_broken, open_bed, close_bed)
 {
     struct bed *bed = *state;
     h2_frame(&bed->bytes, H2_DATA, 0, 0, slice_str("x"));
@@ -325,9 +321,8 @@ static void test_broken(void **state)
 }
 
 /* Neither version yet; then HTTP/1.1 after all. */
-static void test_first_bytes(void **unused)
+UNIT_TEST(test_first_bytes)
 {
-    (void)unused;
     struct stream_host host;
     fake_host_open(&host, &doh_protocol);
     fake_host_arrive(&host, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r", 23);
@@ -339,25 +334,4 @@ static void test_first_bytes(void **unused)
     fake_host_close(&host);
     fake_host_open(&host, &doh_protocol);
     fake_host_close(&host);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_bed, close_bed)
-    const struct CMUnitTest doh_http2_tests[] = {
-        TEST(test_get_and_post),
-        TEST(test_head),
-        TEST(test_max_age),
-        TEST(test_refused),
-        TEST(test_too_long),
-        TEST(test_long_head),
-        TEST(test_late),
-        TEST(test_pieces),
-        TEST(test_pause),
-        TEST(test_refused_max),
-        TEST(test_drain),
-        TEST(test_broken),
-        cmocka_unit_test(test_first_bytes),
-    };
-    return cmocka_run_group_tests(doh_http2_tests, NULL, NULL);
 }

@@ -1,22 +1,17 @@
 /* What a reply says besides DNS. */
 #include "skydns/doh/doh_reply_internal.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "common/dns/dns.h"
+#include "tests/support/unit_test.h"
 
-static void test_numbers(void **state)
+UNIT_TEST(test_numbers)
 {
-    (void)state;
     static const struct {
         uint32_t number;
         const char *text;
@@ -38,9 +33,8 @@ static void check_head(const struct doh_reply_head *head, const char *want)
     assert_string_equal((const char *)out, want);
 }
 
-static void test_heads(void **state)
+UNIT_TEST(test_heads)
 {
-    (void)state;
     static const char date[] = "Sun, 06 Nov 1994 08:49:37 GMT";
     check_head(&(struct doh_reply_head){.status = HTTP_OK, .content_length = 47, .date = date},
                "HTTP/1.1 200 OK\r\nContent-Type: application/dns-message\r\n"
@@ -66,9 +60,8 @@ static void test_heads(void **state)
 }
 
 /* The longest head fits: the bound is the buffer's. */
-static void test_longest_heads(void **state)
+UNIT_TEST(test_longest_heads)
 {
-    (void)state;
     static const enum http_status statuses[] = {HTTP_OK,
                                                 HTTP_BAD_REQUEST,
                                                 HTTP_NOT_FOUND,
@@ -94,9 +87,8 @@ static void test_longest_heads(void **state)
     }
 }
 
-static void test_date(void **state)
+UNIT_TEST(test_date)
 {
-    (void)state;
     struct doh_date date = {0};
     const char *text = doh_date_now(&date);
     assert_int_equal(strlen(text), DOH_DATE_MAX - 1);
@@ -107,15 +99,4 @@ static void test_date(void **state)
     date.text[0] = '?'; /* kept for the rest of the second, unless that ends just now */
     int64_t second = date.second;
     assert_true(*doh_date_now(&date) == '?' || date.second > second);
-}
-
-int main(void)
-{
-    const struct CMUnitTest doh_reply_tests[] = {
-        cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_heads),
-        cmocka_unit_test(test_longest_heads),
-        cmocka_unit_test(test_date),
-    };
-    return cmocka_run_group_tests(doh_reply_tests, NULL, NULL);
 }

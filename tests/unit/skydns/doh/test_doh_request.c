@@ -1,19 +1,14 @@
 /* What a request asks: method, path, type, and the query in base64url. */
 #include "skydns/doh/doh_request_internal.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/base/attributes.h"
+#include "tests/support/unit_test.h"
 
-static void test_routes(void **state)
+UNIT_TEST(test_routes)
 {
-    (void)state;
     static const struct {
         const char *method, *target, *type;
         unsigned status;
@@ -65,9 +60,8 @@ static void test_routes(void **state)
 }
 
 /* Over HTTP/2, any field may be absent. */
-static void test_absent_fields(void **state)
+UNIT_TEST(test_absent_fields)
 {
-    (void)state;
     struct doh_request request = {.method = slice_str("POST"), .target = slice_str("/dns-query")};
     struct doh_route route;
     assert_int_equal(doh_request_route(&request, &route), 415);
@@ -79,9 +73,8 @@ static void test_absent_fields(void **state)
     assert_int_equal(doh_request_route(&request, &route), 405);
 }
 
-static void test_base64url(void **state)
+UNIT_TEST(test_base64url)
 {
-    (void)state;
     static const struct {
         const char *text, *want; /* NULL: refused */
     } cases[] = {
@@ -120,9 +113,8 @@ static void test_base64url(void **state)
 }
 
 /* No more is written than there is room for: the longest target fits. */
-static void test_longest_text(void **state)
+UNIT_TEST(test_longest_text)
 {
-    (void)state;
     static char text[HTTP_HEAD_MAX + 4];
     uint8_t out[DOH_TARGET_QUERY_MAX];
     size_t len;
@@ -132,9 +124,8 @@ static void test_longest_text(void **state)
     assert_int_equal(doh_request_decode(slice_of(text, sizeof(text)), out, &len), 400);
 }
 
-static void test_queries(void **state)
+UNIT_TEST(test_queries)
 {
-    (void)state;
     static const char query[] = "\0\0\1\0\0\1\0\0\0\0\0\0\1a\0\0\1\0\1";
     static char longest[DOH_QUERY_MAX + 1];
     size_t len = sizeof(query) - 1;
@@ -153,14 +144,4 @@ static void test_queries(void **state)
     longest[5] = 1;
     longest[12] = (char)0xc0; /* a name that points to what is not before it */
     assert_int_equal(doh_request_check(slice_of(longest, len)), 400);
-}
-
-int main(void)
-{
-    const struct CMUnitTest doh_request_tests[] = {
-        cmocka_unit_test(test_routes),    cmocka_unit_test(test_absent_fields),
-        cmocka_unit_test(test_base64url), cmocka_unit_test(test_longest_text),
-        cmocka_unit_test(test_queries),
-    };
-    return cmocka_run_group_tests(doh_request_tests, NULL, NULL);
 }

@@ -16,7 +16,6 @@ struct path_bed {
 
 static inline void free_retired(void *data, void *block, void (*fn)(void *block))
 {
-    (void)data;
     fn(block); /* nobody else reads */
 }
 

@@ -1,14 +1,10 @@
 /* Server cookies: RFC 9018's examples, and what makes a cookie wrong. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "skydns/engine/cookie.h"
+#include "tests/support/unit_test.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -72,7 +68,7 @@ static const struct {
      "22681ab97d52c298010000005cf7c609a6bb79d16625507a", 0x5cf7c609, COOKIE_VALID},
 };
 
-static void matches_rfc_9018(void **state)
+UNIT_TEST(matches_rfc_9018)
 {
     for (size_t i = 0; i < COUNT(examples); i++) {
         const struct cookie_secrets secrets = secrets_of(examples[i].secrets);
@@ -86,10 +82,9 @@ static void matches_rfc_9018(void **state)
                          examples[i].verdict);
         assert_option(option, examples[i].want);
     }
-    (void)state;
 }
 
-static void knows_the_time(void **state)
+UNIT_TEST(knows_the_time)
 {
     static const struct {
         int64_t later_s;
@@ -118,11 +113,10 @@ static void knows_the_time(void **state)
         assert_int_equal(memcmp(cookie.bytes, option + 4, COOKIE_SIZE) == 0,
                          cases[i % COUNT(cases)].is_kept);
     }
-    (void)state;
 }
 
 /* Any other bit, address, secret or length makes it wrong. */
-static void notices_forgeries(void **state)
+UNIT_TEST(notices_forgeries)
 {
     const struct cookie_secrets secrets = secrets_of(FIRST "\n" OLD), others = secrets_of(NEWEST);
     const struct ip client = ip_of("198.51.100.100"), neighbour = ip_of("198.51.100.101");
@@ -142,15 +136,4 @@ static void notices_forgeries(void **state)
         assert_int_equal(cookie_check(&secrets, &other, &client, now_s),
                          len == COOKIE_SIZE ? COOKIE_VALID : COOKIE_WRONG);
     }
-    (void)state;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(matches_rfc_9018),
-        cmocka_unit_test(knows_the_time),
-        cmocka_unit_test(notices_forgeries),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

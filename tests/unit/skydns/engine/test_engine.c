@@ -1,20 +1,16 @@
 /* The engine as the sockets see it: EDNS, limits, what is dropped, refused, deferred and forwarded,
  * and what happens when a deferred question comes back. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "skydns/records/rr.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/skydns/response_bytes.h"
+#include "tests/support/unit_test.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -72,10 +68,9 @@ static unsigned count_lines(const char *text, const char *mark)
     return n;
 }
 
-static void edns(void **state)
+UNIT_TEST(edns)
 {
     struct fixture *f = setup();
-    (void)state;
     want(f, "web.cluster.local. A edns=4096",
          OK "\n? web.cluster.local. IN A\n= web.cluster.local. 30 A 10.0.0.1\nedns 1232");
     want(f, "web.cluster.local. A edns=512 do",
@@ -92,7 +87,7 @@ static void edns(void **state)
 }
 
 /* 12 + 17 + 4 bytes of header and question, 16 for each answer, 11 for OPT. */
-static void limits(void **state)
+UNIT_TEST(limits)
 {
     static const struct {
         const char *question;
@@ -109,7 +104,6 @@ static void limits(void **state)
         {"m.cluster.local. A edns=512 tcp", 300, false},
     };
     struct fixture *f = setup();
-    (void)state;
     put_many(f, "m", 300);
     for (size_t i = 0; i < COUNT(cases); i++) {
         const char *got = fixture_ask(f, cases[i].question);
@@ -123,10 +117,9 @@ static void limits(void **state)
 
 /* 33 bytes of header and question, 38 or 39 for each SRV record, 16 for its address: twelve records
  * fit 512 bytes, but not with their addresses; sixteen do not fit. */
-static void additional_goes_first(void **state)
+UNIT_TEST(additional_goes_first)
 {
     struct fixture *f = setup();
-    (void)state;
     put_many(f, "n", 12);
     const char *got = fixture_ask(f, "n.cluster.local. SRV edns=1232");
     assert_int_equal(count_lines(got, "\n= "), 12);
@@ -143,10 +136,9 @@ static void additional_goes_first(void **state)
     fixture_free(f);
 }
 
-static void odd_messages(void **state)
+UNIT_TEST(odd_messages)
 {
     struct fixture *f = setup();
-    (void)state;
     enum engine_transport udp = fixture_query(f, "web.cluster.local. A");
     f->query_len--;
     assert_string_equal(fixture_answer(f, udp), "FORMERR qr rd");
@@ -175,10 +167,9 @@ static void odd_messages(void **state)
     fixture_free(f);
 }
 
-static void before_the_first_sync(void **state)
+UNIT_TEST(before_the_first_sync)
 {
     struct fixture *f = setup();
-    (void)state;
     f->store = NULL;
     f->config.has_nameservers = true;
     want(f, "web.cluster.local. A", "SERVFAIL qr aa rd ra\n? web.cluster.local. IN A");
@@ -193,7 +184,7 @@ static void before_the_first_sync(void **state)
 
 /* A zone known to lack records: what it has is answered, nothing is denied. On both paths: the
  * fixture asks the whole engine. */
-static void incomplete(void **state)
+UNIT_TEST(incomplete)
 {
     static const char *const denied[] = {
         "nope.cluster.local. A",
@@ -217,7 +208,6 @@ static void incomplete(void **state)
         {"test/whole/to", "{'host':'nope.cluster.local'}"},
     };
     struct fixture *f = setup();
-    (void)state;
     fixture_put(f, gone, COUNT(gone));
     fixture_domain(f, "whole.test.");
     f->config.settings.reverse_zone_count = 1;
@@ -252,10 +242,9 @@ static void incomplete(void **state)
     fixture_free(f);
 }
 
-static void foreign_names(void **state)
+UNIT_TEST(foreign_names)
 {
     struct fixture *f = setup();
-    (void)state;
     want(f, "www.example.com. A", "SERVFAIL qr rd ra\n? www.example.com. IN A");
     f->config.has_nameservers = true;
     want(f, "www.example.com. A", "forward");
@@ -292,7 +281,7 @@ static void foreign_names(void **state)
 }
 
 /* Types and classes that no record has: neither data nor forwarded, with or without a store. */
-static void no_questions_about_records(void **state)
+UNIT_TEST(no_questions_about_records)
 {
     static const struct {
         const char *rest, *rcode;
@@ -315,7 +304,6 @@ static void no_questions_about_records(void **state)
                                         "."};
     struct fixture *f = setup();
     const struct store *store = f->store;
-    (void)state;
     f->config.has_nameservers = true;
     f->config.settings.ndots = 0;
     for (size_t i = 0; i < COUNT(names) * COUNT(cases) * 2; i++) {
@@ -385,11 +373,10 @@ static void say(struct said *said, unsigned i, enum external_outcome outcome, ui
 
 #define EXT_ALONE OK "\n? ext.cluster.local. IN A\n= ext.cluster.local. 300 CNAME www.example.com."
 
-static void external_alias(void **state)
+UNIT_TEST(external_alias)
 {
     struct said said;
     struct fixture *f = setup();
-    (void)state;
     want(f, "ext.cluster.local. A", EXT_ALONE); /* no upstream: the client may follow it */
     f->config.has_nameservers = true;
     f->config.settings.no_rec = true; /* only affects clients' questions */
@@ -413,7 +400,7 @@ static void external_alias(void **state)
 }
 
 /* What nameservers deny, what they cannot say, and what nobody asked them, in either schema. */
-static void external_outcomes(void **state)
+UNIT_TEST(external_outcomes)
 {
     enum { SCHEMAS = 2 };
     static const struct {
@@ -452,7 +439,6 @@ static void external_outcomes(void **state)
     };
     struct said said;
     struct fixture *f = setup();
-    (void)state;
     f->config.has_nameservers = true;
     said_init(&said, f);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -467,7 +453,7 @@ static void external_outcomes(void **state)
 }
 
 /* RD is clear: nobody is asked, whatever the schema, the flags and the way to the target. */
-static void without_recursion(void **state)
+UNIT_TEST(without_recursion)
 {
     static const struct fixture_key more[] = {
         {"local/cluster/way", "{'host':'ext.cluster.local','ttl':50}"},
@@ -481,7 +467,6 @@ static void without_recursion(void **state)
         "NOERROR qr aa ra\n? way.cluster.local. IN A\n= way.cluster.local. 50 CNAME "
         "ext.cluster.local.\n= ext.cluster.local. 50 CNAME www.example.com.";
     struct fixture *f = setup();
-    (void)state;
     fixture_put(f, more, ARRAY_LEN(more));
     for (unsigned i = 0; i < 8; i++) {
         f->config.has_nameservers = i & 1;
@@ -505,7 +490,7 @@ static void without_recursion(void **state)
 }
 
 /* Two ways to one target: its records are there once, and all CNAMEs that lead to it. */
-static void external_target_of_many(void **state)
+UNIT_TEST(external_target_of_many)
 {
     static const struct fixture_key ways[] = {
         {"local/cluster/way/1", "{'host':'p.cluster.local','ttl':50}"},
@@ -515,7 +500,6 @@ static void external_target_of_many(void **state)
     };
     struct said said;
     struct fixture *f = setup();
-    (void)state;
     fixture_put(f, ways, ARRAY_LEN(ways));
     f->config.has_nameservers = true;
     said_init(&said, f);
@@ -528,11 +512,10 @@ static void external_target_of_many(void **state)
     fixture_free(f);
 }
 
-static void external_targets(void **state)
+UNIT_TEST(external_targets)
 {
     struct said said;
     struct fixture *f = setup();
-    (void)state;
     f->config.has_nameservers = true;
     want(f, "_s.cluster.local. SRV", "lookup www.example.com./A www.example.com./AAAA");
     want(f, "_s.cluster.local. AAAA", "lookup www.example.com./AAAA");
@@ -562,10 +545,9 @@ static void external_targets(void **state)
 }
 
 /* Sixteen questions go upstream, two for each target; the other targets get no addresses. */
-static void many_external_targets(void **state)
+UNIT_TEST(many_external_targets)
 {
     struct fixture *f = setup();
-    (void)state;
     for (unsigned i = 0; i < 20; i++) {
         char key[64], value[64];
         (void)snprintf(key, sizeof(key), "local/cluster/_t/%c", 'a' + (int)i);
@@ -583,10 +565,9 @@ static void many_external_targets(void **state)
 }
 
 /* Up to 512 records the worker answers itself; one more goes to the walker. */
-static void walks(void **state)
+UNIT_TEST(walks)
 {
     struct fixture *f = setup();
-    (void)state;
     put_many(f, "w", ENGINE_WALK_MAX - 1);
     assert_int_equal(count_lines(fixture_ask(f, "w.cluster.local. A tcp"), "\n= "), 511);
     put_many(f, "w", ENGINE_WALK_MAX + 1);
@@ -614,13 +595,12 @@ static void walks(void **state)
 }
 
 /* Over a stream, a client asks for no more: each of the records that do not fit has its turn. */
-static void parts_over_streams(void **state)
+UNIT_TEST(parts_over_streams)
 {
     enum { MANY = 3000, TURNS = 12 };
     static const char *const questions[] = {"w.cluster.local. SRV tcp", "w.cluster.local. A tcp",
                                             "t.cluster.local. TXT tcp"};
     struct fixture *f = setup();
-    (void)state;
     put_many(f, "w", 2 * MANY);
     for (unsigned i = 0; i < MANY; i++) {
         char key[40], value[60];
@@ -654,14 +634,13 @@ static void parts_over_streams(void **state)
 enum { LARGE = 4000 };
 
 /* A name without such data is denied for its depth, not its records: also when others wait. */
-static void no_data_at_large_names(void **state)
+UNIT_TEST(no_data_at_large_names)
 {
     static const char *const questions[] = {"m.cluster.local. AAAA",  "m.cluster.local. TXT",
                                             "m.cluster.local. MX",    "*.m.cluster.local. AAAA",
                                             "cluster.local. MX",      "*.cluster.local. TXT tcp",
                                             "m.cluster.local. TYPE65"};
     struct fixture *f = setup();
-    (void)state;
     put_many(f, "m", LARGE);
     f->is_brief = true;
     for (size_t i = 0; i < COUNT(questions); i++) {
@@ -674,12 +653,11 @@ static void no_data_at_large_names(void **state)
 }
 
 /* An answer that cannot hold all costs what it holds: EDNS options keep it off the fast path. */
-static void answers_cost_what_fits(void **state)
+UNIT_TEST(answers_cost_what_fits)
 {
     struct fixture *f = setup();
     const struct fixture_key alias = {"local/cluster/alias",
                                       "{'host':'m.cluster.local','port':80}"};
-    (void)state;
     put_many(f, "m", LARGE);
     fixture_put(f, &alias, 1);
     f->is_brief = true;
@@ -712,7 +690,7 @@ static unsigned count_addresses(const struct fixture *f, size_t name_len, unsign
 
 /* Over UDP, a reply that cannot hold all is cut without a walk, with as many as fit. What might fit
  * is walked. */
-static void replies_that_are_cut_need_no_walk(void **state)
+UNIT_TEST(replies_that_are_cut_need_no_walk)
 {
     struct fixture *f = setup();
     static const char *const copies = "{'host':'web.cluster.local','port':80}";
@@ -720,7 +698,6 @@ static void replies_that_are_cut_need_no_walk(void **state)
         const char *question;
         unsigned least;
     } cut[] = {{"m.cluster.local. SRV", 11}, {"*.m.cluster.local. SRV edns=1232", 28}};
-    (void)state;
     put_many(f, "m", LARGE);
     f->config.settings.round_robin = true;
     for (int brief = 0; brief < 2; brief++) {
@@ -749,13 +726,12 @@ static void replies_that_are_cut_need_no_walk(void **state)
 }
 
 /* Each of the names that a wildcard matches has its turn. */
-static void all_matches_have_their_turn(void **state)
+UNIT_TEST(all_matches_have_their_turn)
 {
     enum { MANY = 1000, ROUNDS = 4000 };
     struct fixture *f = setup();
     static unsigned seen[MANY];
     unsigned unseen = 0;
-    (void)state;
     put_many(f, "m", MANY);
     f->config.settings.round_robin = true;
     f->random = 1;
@@ -772,12 +748,11 @@ static void all_matches_have_their_turn(void **state)
 }
 
 /* Each of many addresses has its turn in replies that hold a few, and about as often. */
-static void all_addresses_have_their_turn(void **state)
+UNIT_TEST(all_addresses_have_their_turn)
 {
     enum { MANY = 500, ROUNDS = 20000 };
     struct fixture *f = setup();
     static unsigned seen[MANY], total;
-    (void)state;
     put_many(f, "m", MANY);
     f->config.settings.round_robin = true;
     f->random = 1;
@@ -794,11 +769,10 @@ static void all_addresses_have_their_turn(void **state)
 }
 
 /* TC says that there is more: not that there are more records than different addresses. */
-static void repeated_addresses_are_one(void **state)
+UNIT_TEST(repeated_addresses_are_one)
 {
     enum { COPIES = 100 };
     struct fixture *f = setup();
-    (void)state;
     for (unsigned i = 0; i < COPIES; i++) {
         char key[64], value[64];
         (void)snprintf(key, sizeof(key), "local/cluster/r/%u", i);
@@ -817,12 +791,11 @@ static void repeated_addresses_are_one(void **state)
 }
 
 /* A name among many addresses is not left out as long as it could fit. */
-static void names_among_many_addresses(void **state)
+UNIT_TEST(names_among_many_addresses)
 {
     struct fixture *f = setup();
     static const struct fixture_key name = {"local/cluster/m/alias",
                                             "{'host':'web.cluster.local','ttl':30}"};
-    (void)state;
     put_many(f, "m", 60);
     fixture_put(f, &name, 1);
     f->config.settings.round_robin = true;
@@ -840,7 +813,6 @@ static unsigned late_asked, late_after;
 
 static bool count_late(void *data)
 {
-    (void)data;
     return ++late_asked > late_after;
 }
 
@@ -856,12 +828,11 @@ static unsigned lates_of(struct fixture *f, const char *question, const char *pa
 }
 
 /* The same question costs one walk for each version of the store; others cost their own. */
-static void walks_are_kept_for_their_version(void **state)
+UNIT_TEST(walks_are_kept_for_their_version)
 {
     static const char question[] = "h77.*.cluster.local. A tcp";
     static const struct fixture_key other = {"local/cluster/other/h77", "{'host':'10.0.7.7'}"};
     struct fixture *f = setup();
-    (void)state;
     for (unsigned i = 0; i < 3000; i++) {
         char key[64];
         (void)snprintf(key, sizeof(key), "local/cluster/n%u/h77", i);
@@ -888,7 +859,7 @@ static void walks_are_kept_for_their_version(void **state)
 }
 
 /* A walk that takes too long is a failure, not part of an answer; the next question is answered. */
-static void walks_end_in_time(void **state)
+UNIT_TEST(walks_end_in_time)
 {
     static const char *const questions[] = {
         "*.m.cluster.local. A tcp", "m.cluster.local. SRV tcp",
@@ -897,7 +868,6 @@ static void walks_end_in_time(void **state)
     static const struct fixture_key alias = {"local/cluster/alias/x",
                                              "{'host':'*.m.cluster.local','port':80}"};
     struct fixture *f = setup();
-    (void)state;
     put_many(f, "m", LARGE);
     fixture_put(f, &alias, 1);
     f->may_walk = true;
@@ -913,10 +883,9 @@ static void walks_end_in_time(void **state)
 }
 
 /* Records that each point to a name with many records: the work stays bounded on both threads. */
-static void fan_out(void **state)
+UNIT_TEST(fan_out)
 {
     struct fixture *f = setup();
-    (void)state;
     for (unsigned i = 0; i < 64; i++) {
         char key[64], value[64];
         (void)snprintf(key, sizeof(key), "local/cluster/f%u/%u", i / 8, i % 8);
@@ -939,10 +908,9 @@ static struct engine_query query_of(const struct fixture *f, enum engine_transpo
                                  .transport = transport};
 }
 
-static void servfail(void **state)
+UNIT_TEST(servfail)
 {
     struct fixture *f = setup();
-    (void)state;
     struct engine_query query = query_of(f, fixture_query(f, "WWW.example.com. A edns=512 do"));
     query.len = f->query_len;
     assert_true(engine_servfail(f->engine, &query, EDNS_ERROR_NONE, &f->response));
@@ -955,11 +923,10 @@ static void servfail(void **state)
 }
 
 /* Padding and keepalive, of an answer and of an error; plain TCP has neither. */
-static void asked_of_the_transport(void **state)
+UNIT_TEST(asked_of_the_transport)
 {
     static const uint8_t options[] = {0, 12, 0, 2, 0, 0, 0, 11, 0, 0};
     struct fixture *f = setup();
-    (void)state;
     (void)fixture_query(f, "nope.cluster.local. A edns=1232");
     memcpy(f->query + f->query_len, options, sizeof(options));
     f->query[f->query_len - 1] = sizeof(options);
@@ -1019,12 +986,11 @@ static const char *forwarded(struct fixture *f, const char *question, const uint
                : "invalid";
 }
 
-static void forwarded_replies(void **state)
+UNIT_TEST(forwarded_replies)
 {
     static const char asked[] = "WWW.example.com. A";
     static uint8_t up[DNS_MESSAGE_MAX];
     struct fixture *f = setup();
-    (void)state;
     size_t len = make_upstream(up, 0x8180, 1);
     assert_string_equal(
         forwarded(f, asked, up, len),
@@ -1070,40 +1036,4 @@ static void forwarded_replies(void **state)
     up[3] = 0x80;
     assert_string_equal(forwarded(f, asked, up, 12), "invalid");
     fixture_free(f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(edns),
-        cmocka_unit_test(limits),
-        cmocka_unit_test(additional_goes_first),
-        cmocka_unit_test(odd_messages),
-        cmocka_unit_test(before_the_first_sync),
-        cmocka_unit_test(incomplete),
-        cmocka_unit_test(foreign_names),
-        cmocka_unit_test(no_questions_about_records),
-        cmocka_unit_test(external_alias),
-        cmocka_unit_test(external_outcomes),
-        cmocka_unit_test(without_recursion),
-        cmocka_unit_test(external_target_of_many),
-        cmocka_unit_test(external_targets),
-        cmocka_unit_test(many_external_targets),
-        cmocka_unit_test(walks),
-        cmocka_unit_test(parts_over_streams),
-        cmocka_unit_test(no_data_at_large_names),
-        cmocka_unit_test(answers_cost_what_fits),
-        cmocka_unit_test(replies_that_are_cut_need_no_walk),
-        cmocka_unit_test(all_matches_have_their_turn),
-        cmocka_unit_test(walks_are_kept_for_their_version),
-        cmocka_unit_test(walks_end_in_time),
-        cmocka_unit_test(all_addresses_have_their_turn),
-        cmocka_unit_test(repeated_addresses_are_one),
-        cmocka_unit_test(names_among_many_addresses),
-        cmocka_unit_test(fan_out),
-        cmocka_unit_test(servfail),
-        cmocka_unit_test(asked_of_the_transport),
-        cmocka_unit_test(forwarded_replies),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,8 @@
 /* What the engine does before and after answers for the sake of the client: cookies, which change
  * no other byte of a reply, and clients that may not ask at all. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "common/dns/dns.h"
 #include "skydns/engine/cookie.h"
@@ -15,6 +10,7 @@
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/skydns/owned.h"
 #include "tests/support/skydns/response_bytes.h"
+#include "tests/support/unit_test.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -114,7 +110,7 @@ static const char *const questions[] = {
     "web.default.cluster.local. A edns=1232 tcp",
 };
 
-static void changes_nothing_else(void **state)
+UNIT_TEST(changes_nothing_else)
 {
     struct fixture *f = bed();
     for (size_t i = 0; i < COUNT(questions); i++) {
@@ -139,11 +135,10 @@ static void changes_nothing_else(void **state)
         }
     }
     fixture_free(f);
-    (void)state;
 }
 
 /* Messages of odd shape: other records around, a long one. */
-static void odd_shapes(void **state)
+UNIT_TEST(odd_shapes)
 {
     struct fixture *f = bed();
     uint8_t plain[4096], padding[700] = {0, 12, (700 - 4) >> 8, (700 - 4) & 0xff};
@@ -164,11 +159,10 @@ static void odd_shapes(void **state)
     (void)fixture_answer(f, ENGINE_UDP);
     assert_same_but_cookie(f, plain, plain_len);
     fixture_free(f);
-    (void)state;
 }
 
 /* Errors have cookies, too; a cookie that makes no sense is FORMERR. */
-static void errors(void **state)
+UNIT_TEST(errors)
 {
     struct fixture *f = bed();
     (void)fixture_query(f, questions[0]);
@@ -201,11 +195,10 @@ static void errors(void **state)
     assert_int_equal(f->response.len,
                      opt_at + EDNS_OPT_SIZE + EDNS_ERROR_SIZE + COOKIE_OPTION_SIZE);
     fixture_free(f);
-    (void)state;
 }
 
 /* A deferred query is a copy that keeps its cookie, and the late reply has one. */
-static void late_replies(void **state)
+UNIT_TEST(late_replies)
 {
     struct fixture *f = bed();
     uint8_t plain[4096];
@@ -231,11 +224,10 @@ static void late_replies(void **state)
     f->reply_len = f->response.len;
     assert_same_but_cookie(f, plain, without.len);
     fixture_free(f);
-    (void)state;
 }
 
 /* RFC 7873 5.4. */
-static void asks_for_a_cookie_alone(void **state)
+UNIT_TEST(asks_for_a_cookie_alone)
 {
     struct fixture *f = bed();
     static const uint8_t alone[] = {0x12, 0x34, 1,  0, 0,    0, 0, 0, 0, 0, 0, 1,
@@ -255,11 +247,10 @@ static void asks_for_a_cookie_alone(void **state)
     f->config.cookies.count = 0;
     assert_true(strncmp(fixture_answer(f, ENGINE_UDP), "FORMERR", 7) == 0);
     fixture_free(f);
-    (void)state;
 }
 
 /* Header, the longest name, and the cookie fit 512 bytes whatever the answer is. */
-static void fits(void **state)
+UNIT_TEST(fits)
 {
     struct fixture *f = bed();
     struct buf question;
@@ -276,10 +267,9 @@ static void fits(void **state)
     assert_in_range(f->reply_len, 1, 512);
     assert_memory_equal(f->reply + f->reply_len - COOKIE_SIZE, sent, sizeof(sent));
     fixture_free(f);
-    (void)state;
 }
 
-static void no_secrets_no_cookies(void **state)
+UNIT_TEST(no_secrets_no_cookies)
 {
     struct fixture *f = bed();
     uint8_t plain[4096];
@@ -292,12 +282,11 @@ static void no_secrets_no_cookies(void **state)
     assert_int_equal(f->reply_len, plain_len);
     assert_memory_equal(f->reply, plain, plain_len);
     fixture_free(f);
-    (void)state;
 }
 
 /* ---- Beyond the rate ---- */
 
-static void limited(void **state)
+UNIT_TEST(limited)
 {
     struct fixture *f = bed();
     enum fixture_len { CLIENT = 8, BOTH = 24 };
@@ -331,12 +320,11 @@ static void limited(void **state)
     query.len = DNS_HEADER_SIZE;
     assert_false(engine_limited(f->engine, &query, COOKIE_ALONE, &f->response));
     fixture_free(f);
-    (void)state;
 }
 
 /* ---- Who may ask ---- */
 
-static void admits(void **state)
+UNIT_TEST(admits)
 {
     static const struct {
         const char *client;
@@ -394,21 +382,4 @@ static void admits(void **state)
     (void)fixture_ask(f, questions[0]);
     assert_true(f->deferral.is_barred);
     fixture_free(f);
-    (void)state;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(changes_nothing_else),
-        cmocka_unit_test(odd_shapes),
-        cmocka_unit_test(errors),
-        cmocka_unit_test(late_replies),
-        cmocka_unit_test(asks_for_a_cookie_alone),
-        cmocka_unit_test(fits),
-        cmocka_unit_test(no_secrets_no_cookies),
-        cmocka_unit_test(limited),
-        cmocka_unit_test(admits),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

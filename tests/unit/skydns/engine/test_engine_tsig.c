@@ -1,13 +1,8 @@
 /* Signed queries at the engine: the reply is that to the same query without a signature, and a TSIG
  * record behind it. What its MAC is worth, test_tsig and the programs of test_signed_queries.py
  * say. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "common/base/attributes.h"
 #include "common/dns/dns.h"
@@ -16,6 +11,7 @@
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/skydns/owned.h"
 #include "tests/support/skydns/response_bytes.h"
+#include "tests/support/unit_test.h"
 
 #define SECRET "AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA="
 
@@ -53,6 +49,8 @@ static int teardown(void **state)
     return 0;
 }
 
+UNIT_TESTS_EACH(setup, teardown)
+
 static const char *ask(struct fixture *f, const uint8_t *wire, size_t len)
 {
     memcpy(f->query, wire, len);
@@ -80,7 +78,7 @@ static uint64_t counted(const struct fixture *f, enum tsig_verdict verdict)
     return counter_get(&engine_counts(f->engine)->tsig[verdict]);
 }
 
-static void the_same_reply(void **state)
+UNIT_TEST(the_same_reply)
 {
     struct fixture *f = *state;
     uint8_t plain[512];
@@ -97,7 +95,7 @@ static void the_same_reply(void **state)
     assert_int_equal(counted(f, TSIG_GOOD), 1);
 }
 
-static void bad_ones(void **state)
+UNIT_TEST(bad_ones)
 {
     struct fixture *f = *state;
     static const struct {
@@ -122,7 +120,7 @@ static void bad_ones(void **state)
 }
 
 /* The record twice. */
-static void no_sense(void **state)
+UNIT_TEST(no_sense)
 {
     struct fixture *f = *state;
     uint8_t twice[2 * sizeof(web_signed)];
@@ -135,7 +133,7 @@ static void no_sense(void **state)
 }
 
 /* A query that waits is signed when its reply is there, and not checked or counted again. */
-static void what_waits(void **state)
+UNIT_TEST(what_waits)
 {
     struct fixture *f = *state;
     static const char question[] = "\3www\7example\3com\0\0\1\0\1";
@@ -194,7 +192,7 @@ static void what_waits(void **state)
     }
 }
 
-static void an_old_one(void **state)
+UNIT_TEST(an_old_one)
 {
     struct fixture *f = *state;
     struct engine_deferral deferral;
@@ -216,7 +214,7 @@ static void an_old_one(void **state)
 }
 
 /* Whoever may not ask is told so with a signature, too. */
-static void not_admitted(void **state)
+UNIT_TEST(not_admitted)
 {
     struct fixture *f = *state;
     f->config.settings.is_restricted = true;
@@ -226,7 +224,7 @@ static void not_admitted(void **state)
     assert_int_equal(open_reply(f, true, 0), 0);
 }
 
-static void without_keys(void **state)
+UNIT_TEST(without_keys)
 {
     struct fixture *f = *state;
     tsig_keys_unref(f->config.tsig);
@@ -234,14 +232,4 @@ static void without_keys(void **state)
     assert_non_null(strstr(ask(f, web_signed, sizeof(web_signed)), "10.0.0.1"));
     assert_int_equal(f->reply[11], 1);
     assert_false(f->is_signed);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(the_same_reply), TEST(bad_ones),     TEST(no_sense),     TEST(what_waits),
-        TEST(an_old_one),     TEST(not_admitted), TEST(without_keys),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

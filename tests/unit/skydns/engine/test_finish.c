@@ -1,10 +1,5 @@
 /* What ends a response: which queries ask for padding and keepalive, and what they get. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <string.h>
 
@@ -12,6 +7,7 @@
 #include "skydns/engine/finish_internal.h"
 #include "skydns/wire/edns.h"
 #include "skydns/wire/query_parse.h"
+#include "tests/support/unit_test.h"
 
 enum { IDLE_MS = 30000 };
 
@@ -41,7 +37,7 @@ static unsigned gets_over(int transport, const uint8_t *wire, size_t len, bool e
     return finish_gets(&config, &query);
 }
 
-static void test_queries(void **state)
+UNIT_TEST(test_queries)
 {
     static const struct {
         const char *name;
@@ -83,7 +79,6 @@ static void test_queries(void **state)
          false},
         {"no question", WIRE("\0\1\1\0\0\0\0\0\0\0\0\1" OPT("\7") PADDING), true, false},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         for (int transport = 0; transport < ENGINE_TRANSPORTS; transport++) {
             const unsigned gets = gets_over(transport, cases[i].wire, cases[i].len, false);
@@ -99,9 +94,8 @@ static void test_queries(void **state)
 }
 
 /* With TSIG, only a cookie; that needs secrets. */
-static void test_what_excludes(void **state)
+UNIT_TEST(test_what_excludes)
 {
-    (void)state;
     assert_int_equal(
         gets_over(ENGINE_TLS, WIRE(HEADER QUESTION OPT("\27") KEEPALIVE COOKIE PADDING), false),
         EDNS_ASKS_COOKIE | EDNS_ASKS_KEEPALIVE | EDNS_ASKS_PADDING);
@@ -139,11 +133,10 @@ static size_t opt_len_at(size_t at)
 }
 
 /* With a cookie, which stays; zeros up to the next multiple. */
-static void test_padding(void **state)
+UNIT_TEST(test_padding)
 {
     static const char wire[] = HEADER QUESTION OPT("\14") COOKIE;
     const size_t len = sizeof(wire) - 1, opt_at = 12 + 14;
-    (void)state;
     size_t padded = finish(put(wire, len), opt_at, EDNS_ASKS_PADDING, IDLE_MS);
     assert_int_equal(padded, FINISH_PADDING_BLOCK);
     assert_int_equal(opt_at + 11 + opt_len_at(opt_at), padded);
@@ -173,7 +166,7 @@ static size_t put_long(size_t len)
     return len;
 }
 
-static void test_padded_lengths(void **state)
+UNIT_TEST(test_padded_lengths)
 {
     enum { BLOCK = FINISH_PADDING_BLOCK, LAST = ENGINE_REPLY_MAX / BLOCK * BLOCK };
     static const struct {
@@ -189,7 +182,6 @@ static void test_padded_lengths(void **state)
         {ENGINE_REPLY_MAX - 3, ENGINE_REPLY_MAX - 3}, /* no room for the option */
         {ENGINE_REPLY_MAX, ENGINE_REPLY_MAX},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         size_t len = put_long(cases[i].len), opt_at = len - 11;
         assert_int_equal(finish(len, opt_at, EDNS_ASKS_PADDING, IDLE_MS), cases[i].want);
@@ -197,7 +189,7 @@ static void test_padded_lengths(void **state)
     }
 }
 
-static void test_keepalive(void **state)
+UNIT_TEST(test_keepalive)
 {
     static const char wire[] = HEADER QUESTION OPT("\0");
     static const struct {
@@ -205,7 +197,6 @@ static void test_keepalive(void **state)
         unsigned want; /* in 100 ms */
     } cases[] = {{30000, 300}, {50, 0}, {UINT32_MAX, UINT16_MAX}};
     const size_t len = sizeof(wire) - 1;
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         const uint8_t want[] = {0, 11, 0, 2, (uint8_t)(cases[i].want >> 8), (uint8_t)cases[i].want};
         assert_int_equal(finish(put(wire, len), len - 11, EDNS_ASKS_KEEPALIVE, cases[i].idle_ms),
@@ -220,20 +211,9 @@ static void test_keepalive(void **state)
 }
 
 /* No room for the one, nor for the other. */
-static void test_full(void **state)
+UNIT_TEST(test_full)
 {
     const size_t len = put_long(ENGINE_REPLY_MAX - 3);
-    (void)state;
     assert_int_equal(finish(len, len - 11, EDNS_ASKS_KEEPALIVE | EDNS_ASKS_PADDING, IDLE_MS), len);
     assert_int_equal(opt_len_at(len - 11), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_queries),   cmocka_unit_test(test_what_excludes),
-        cmocka_unit_test(test_padding),   cmocka_unit_test(test_padded_lengths),
-        cmocka_unit_test(test_keepalive), cmocka_unit_test(test_full),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,13 @@
 /* Search paths: which queries have one, what each kind of answer at a place means, and what the
  * reply looks like. test_path_model compares with a client that searches by itself. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "skydns/external/hosts_table.h"
 #include "tests/support/skydns/hosts_table_of.h"
 #include "tests/support/skydns/response_bytes.h"
+#include "tests/support/unit_test.h"
 #include "tests/unit/skydns/engine/path_bed.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -60,10 +56,9 @@ static void put_denial(struct path_bed *p, const char *question, uint16_t flags,
 
 /* ---- Which queries ---- */
 
-static void who_and_what(void **state)
+UNIT_TEST(who_and_what)
 {
     struct path_bed p = setup();
-    (void)state;
     put(&p, "www.example. A", "www.example.", 300);
     static const char found[] = "NOERROR qr rd ra\n? www.example" TEAM "IN A\n= www.example" TEAM
                                 "300 CNAME www.example.\n= www.example. 300 A 192.0.0.1";
@@ -98,10 +93,9 @@ static void who_and_what(void **state)
 
 /* ---- The places ---- */
 
-static void places(void **state)
+UNIT_TEST(places)
 {
     struct path_bed p = setup();
-    (void)state;
     /* a whole name of ours */
     check(&p, "web.team.svc.cluster.local" TEAM "A",
           "NOERROR qr aa rd ra\n? web.team.svc.cluster.local" TEAM
@@ -141,10 +135,9 @@ static void places(void **state)
     path_bed_free(&p);
 }
 
-static void no_data(void **state)
+UNIT_TEST(no_data)
 {
     struct path_bed p = setup();
-    (void)state;
     put_denial(&p, "www.example. AAAA", 0x8180, 100); /* its minimum is 60 */
     assert_non_null(
         strstr(fixture_ask(p.f, "www.example" TEAM "AAAA"), "60 CNAME www.example.\n! . "));
@@ -155,11 +148,10 @@ static void no_data(void **state)
     path_bed_free(&p);
 }
 
-static void few_dots(void **state)
+UNIT_TEST(few_dots)
 {
     struct path_bed p = setup();
     struct hosts_entry entry = {.name = fixture_name("nas.")};
-    (void)state;
     check(&p, "redis" TEAM "A", DENIED("redis.team.svc.cluster.local."));
     p.f->config.settings.ndots = 3;
     check(&p, "redis.x" TEAM "A", DENIED("redis.x.team.svc.cluster.local."));
@@ -180,10 +172,9 @@ static void few_dots(void **state)
 }
 
 /* RD is clear: a target in another domain is left to the client, at any place. */
-static void without_recursion(void **state)
+UNIT_TEST(without_recursion)
 {
     struct path_bed p = setup();
-    (void)state;
     check(&p, "out" TEAM "A nord",
           "NOERROR qr aa ra\n? out" TEAM "IN A\n= out" TEAM "3600 CNAME far.test.");
     check(&p, "gone.other.svc" TEAM "A nord",
@@ -193,11 +184,10 @@ static void without_recursion(void **state)
     path_bed_free(&p);
 }
 
-static void not_ready(void **state)
+UNIT_TEST(not_ready)
 {
     struct path_bed p = setup();
     const struct store *store = p.f->store;
-    (void)state;
     put(&p, "www.example. A", "www.example.", 300);
     p.f->store = NULL;
     assert_non_null(strstr(fixture_ask(p.f, "www.example" TEAM "A"), "CNAME www.example."));
@@ -211,11 +201,10 @@ static void not_ready(void **state)
 
 /* ---- The reply's form ---- */
 
-static void flags_and_edns(void **state)
+UNIT_TEST(flags_and_edns)
 {
     static struct bed_reply r;
     struct path_bed p = setup();
-    (void)state;
     reply_begin(&r, &p.b, "www.example. A edns=1232 do", 0x81a0); /* AD */
     reply_add_a(&r, "www.example.", 300, 1);
     assert_int_equal(bed_put(&p.b, "www.example. A edns=1232 do", &r), CACHE_KEPT);
@@ -228,11 +217,10 @@ static void flags_and_edns(void **state)
 }
 
 /* A reply that just fits without the CNAME does not with it: cut, as the client would have it. */
-static void limits(void **state)
+UNIT_TEST(limits)
 {
     enum { FIT = (512 - 12 - 17 - 16) / 16 };
     struct path_bed p = setup();
-    (void)state;
     bed_put_addresses(&p.b, "www.example. A", "www.example.", 300, FIT);
     assert_null(strstr(fixture_ask(p.f, "www.example. A"), "tc"));
     assert_non_null(strstr(fixture_ask(p.f, "www.example" TEAM "A"), "NOERROR qr tc rd ra\n"));
@@ -244,11 +232,10 @@ static void limits(void **state)
 
 /* A question so long that 512 bytes hold little else: the client is left to its own search. Names
  * that would be too long are no places. */
-static void long_names(void **state)
+UNIT_TEST(long_names)
 {
     char prefix[64 * 4 + 1] = "", question[512], whole[512], owner[512];
     struct path_bed p = setup();
-    (void)state;
     for (unsigned i = 0; i < 3; i++) {
         memset(prefix + 64 * i, 'x', 63);
         prefix[64 * i + 63] = '.';
@@ -298,11 +285,10 @@ static void check_forward(struct path_bed *p, const char *name, unsigned place)
     assert_memory_equal(p->f->deferral.forward.wire, asked.wire, asked.len);
 }
 
-static void forwarding(void **state)
+UNIT_TEST(forwarding)
 {
     static struct bed_reply r;
     struct path_bed p = setup();
-    (void)state;
     path_bed_search(&p, "example.");
     (void)fixture_ask(p.f, "www.acme" TEAM "A edns=1232 do");
     check_forward(&p, "www.acme.example.", 3);
@@ -333,11 +319,10 @@ static void forwarding(void **state)
 }
 
 /* What was the place of one name may be another's since: it is none. */
-static void earlier_configurations(void **state)
+UNIT_TEST(earlier_configurations)
 {
     static struct bed_reply r;
     struct path_bed p = setup();
-    (void)state;
     path_bed_search(&p, "example.");
     reply_begin(&r, &p.b, "www.acme.example. A", 0x8180);
     reply_add_a(&r, "www.acme.example.", 77, 1);
@@ -355,10 +340,9 @@ static void earlier_configurations(void **state)
 }
 
 /* A client that may not ask about other domains gets nothing from the cache. */
-static void not_allowed(void **state)
+UNIT_TEST(not_allowed)
 {
     struct path_bed p = setup();
-    (void)state;
     put(&p, "www.example. A", "www.example.", 300);
     p.f->config.allows_all = false;
     (void)fixture_ask(p.f, "www.example" TEAM "A");
@@ -369,12 +353,11 @@ static void not_allowed(void **state)
 }
 
 /* Externals answer the place that asked for them; a later one asks for its own. */
-static void lookups(void **state)
+UNIT_TEST(lookups)
 {
     struct path_bed p = setup();
     struct external_answer gone = {.question = {fixture_name("gone.test."), 1},
                                    .outcome = EXTERNAL_DENIED};
-    (void)state;
     p.f->config.settings.schema = ENGINE_SCHEMA_KUBERNETES;
     check(&p, "out" TEAM "A", "lookup far.test./A");
     assert_int_equal(p.f->deferral.path_at, 0);
@@ -397,11 +380,10 @@ static void lookups(void **state)
 }
 
 /* What is refreshed is the kept name, not the client's, with the client's flags. */
-static void refreshes(void **state)
+UNIT_TEST(refreshes)
 {
     struct path_bed p = setup();
     const struct dname bare = fixture_name("www.example.");
-    (void)state;
     put(&p, "www.example. A edns=1232 do", "www.example.", 100);
     for (unsigned i = 0; i < CACHE_REFRESH_HITS; i++) {
         (void)fixture_ask(p.f, "www.example" TEAM "A edns=1232 do");
@@ -419,10 +401,9 @@ static void refreshes(void **state)
     path_bed_free(&p);
 }
 
-static void stale(void **state)
+UNIT_TEST(stale)
 {
     struct path_bed p = setup();
-    (void)state;
     put(&p, "www.example. A", "www.example.", 100);
     p.f->now_ms += 200 * 1000;
     (void)fixture_ask(p.f, "www.example" TEAM "A");
@@ -437,24 +418,7 @@ static void stale(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_and_what),
-        cmocka_unit_test(places),
-        cmocka_unit_test(no_data),
-        cmocka_unit_test(few_dots),
-        cmocka_unit_test(not_ready),
-        cmocka_unit_test(without_recursion),
-        cmocka_unit_test(flags_and_edns),
-        cmocka_unit_test(limits),
-        cmocka_unit_test(long_names),
-        cmocka_unit_test(forwarding),
-        cmocka_unit_test(earlier_configurations),
-        cmocka_unit_test(not_allowed),
-        cmocka_unit_test(lookups),
-        cmocka_unit_test(refreshes),
-        cmocka_unit_test(stale),
-    };
-    int failed = cmocka_run_group_tests_name("in_full", tests, NULL, NULL);
+    int failed = unit_tests_run("in_full");
     may_rule_out = true;
-    return failed + cmocka_run_group_tests_name("ruled_out", tests, NULL, NULL);
+    return failed + unit_tests_run("ruled_out");
 }

@@ -1,19 +1,15 @@
 /* Random trees, settings and questions: what a client gets by its search path against what one that
  * is no pod finds by asking for one name after another, with random nameservers behind them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/base/buf.h"
 #include "common/base/xalloc.h"
 #include "tests/support/random_numbers.h"
 #include "tests/support/skydns/response_bytes.h"
+#include "tests/support/unit_test.h"
 #include "tests/unit/skydns/engine/path_bed.h"
 
 enum { TREES = 120, KEYS_MAX = 14, QUESTIONS = 60, PLACES_MAX = 8, NAME_MAX = 200 };
@@ -389,12 +385,11 @@ static void search(struct walk *w)
     free(right);
 }
 
-static void searches(void **state)
+UNIT_TEST(searches)
 {
     static const char *const types[] = {
         "A edns=4096",      "A tcp",  "AAAA edns=4096 do", "SRV tcp",
         "TXT edns=4096 cd", "MX tcp", "A edns=4096 ad",    "CNAME tcp"};
-    (void)state;
     for (unsigned tree = 0; tree < TREES; tree++) {
         random_state = tree;
         struct path_bed p = make_world();
@@ -417,10 +412,4 @@ static void searches(void **state)
         }
         path_bed_free(&p);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(searches)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,14 @@
 /* The rate of one client: exact, whatever the number of threads; what others can do to it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <pthread.h>
 #include <stdatomic.h>
 
 #include "common/base/seeded_hash.h"
 #include "skydns/engine/rate_limit.h"
+#include "tests/support/unit_test.h"
 
 enum { SECOND_US = 1000 * 1000, START_US = 100 * SECOND_US };
 
@@ -49,12 +45,19 @@ static struct verdicts ask(struct rate_limit *limit, uint64_t client, const stru
         assert_int_equal(v.dropped, (drop));  \
     } while (0)
 
-static void tells_what_is_left(void **state)
+static int before_tests(void **state)
+{
+    seeded_hash_init();
+    return 0;
+}
+
+UNIT_TESTS_ONCE(before_tests, NULL)
+
+UNIT_TEST(tells_what_is_left)
 {
     static const struct rate rate = {2, 10}, smaller = {2, 3};
     struct rate_limit *limit = rate_limit_new();
     uint64_t client = client_of("10.1.2.3"), other = client_of("10.1.2.4");
-    (void)state;
     assert_int_equal(rate_limit_left(limit, client, &rate, START_US), 10);
     (void)ask(limit, client, &rate, START_US, 4);
     assert_int_equal(rate_limit_left(limit, client, &rate, START_US), 6);
@@ -68,7 +71,7 @@ static void tells_what_is_left(void **state)
     rate_limit_free(limit);
 }
 
-static void counts_exactly(void **state)
+UNIT_TEST(counts_exactly)
 {
     static const struct rate rates[] = {{1, 1},     {1, 10},      {3, 3},          {10, 100},
                                         {1000, 1},  {1000, 1000}, {500000, 10000}, {1000000, 1},
@@ -88,10 +91,9 @@ static void counts_exactly(void **state)
         assert_verdicts(ask(limit, client, rate, idle_us, rate->burst + 2), rate->burst, 1, 1);
         rate_limit_free(limit);
     }
-    (void)state;
 }
 
-static void paces(void **state)
+UNIT_TEST(paces)
 {
     static const struct rate rate = {100, 10};
     struct rate_limit *limit = rate_limit_new();
@@ -102,10 +104,9 @@ static void paces(void **state)
     }
     assert_int_equal(passed, 10 + 10 * 100 - 1); /* the next share comes after the end */
     rate_limit_free(limit);
-    (void)state;
 }
 
-static void knows_clients(void **state)
+UNIT_TEST(knows_clients)
 {
     static const struct {
         const char *a, *b;
@@ -122,10 +123,9 @@ static void knows_clients(void **state)
         assert_true((client_of(cases[i].a) == client_of(cases[i].b)) == cases[i].is_one);
         assert_true(client_of(cases[i].a) != 0);
     }
-    (void)state;
 }
 
-static void takes_another_rate(void **state)
+UNIT_TEST(takes_another_rate)
 {
     static const struct rate slow = {1, 1000000}, fast = {1000, 2};
     struct rate_limit *limit = rate_limit_new();
@@ -137,12 +137,11 @@ static void takes_another_rate(void **state)
     /* It is remembered, not begun anew. */
     assert_verdicts(ask(limit, client, &slow, START_US + 1000, 1), 1, 0, 0);
     rate_limit_free(limit);
-    (void)state;
 }
 
 /* As many others as there are places, and more, cannot make it forget one over its limit; none of
  * them is limited for another's queries. */
-static void keeps_who_is_over_the_limit(void **state)
+UNIT_TEST(keeps_who_is_over_the_limit)
 {
     static const struct rate rate = {10, 20};
     struct rate_limit *limit = rate_limit_new();
@@ -154,7 +153,6 @@ static void keeps_who_is_over_the_limit(void **state)
     }
     assert_verdicts(ask(limit, client, &rate, START_US, 2), 0, 1, 1);
     rate_limit_free(limit);
-    (void)state;
 }
 
 /* ---- Threads ---- */
@@ -178,7 +176,7 @@ static void *run(void *data)
     return NULL;
 }
 
-static void counts_exactly_with_threads(void **state)
+UNIT_TEST(counts_exactly_with_threads)
 {
     struct crowd crowd = {.limit = rate_limit_new(), .rate = {1000, 50001}};
     pthread_t threads[THREADS];
@@ -194,20 +192,4 @@ static void counts_exactly_with_threads(void **state)
     assert_int_equal(crowd.truncated, over / 2);
     assert_int_equal(crowd.dropped, over / 2);
     rate_limit_free(crowd.limit);
-    (void)state;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tells_what_is_left),
-        cmocka_unit_test(counts_exactly),
-        cmocka_unit_test(paces),
-        cmocka_unit_test(knows_clients),
-        cmocka_unit_test(takes_another_rate),
-        cmocka_unit_test(keeps_who_is_over_the_limit),
-        cmocka_unit_test(counts_exactly_with_threads),
-    };
-    seeded_hash_init();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,5 @@
 /* The response cache, rule by rule, each at its boundary. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -12,6 +7,7 @@
 #include "tests/support/skydns/dns_text.h"
 #include "tests/support/skydns/hash_seed.h"
 #include "tests/support/skydns/response_bytes.h"
+#include "tests/support/unit_test.h"
 #include "tests/unit/skydns/external/cache_bed.h"
 
 static const struct cache_limits day = {.ttl_max_s = 3600, .stale_ms = 24 * 3600 * 1000};
@@ -48,10 +44,11 @@ static const char *get(struct cache *cache, const char *question, int64_t now_ms
     return foreign_text(&key, &hit, records, text, sizeof(text));
 }
 
+UNIT_TESTS_ONCE(hash_seed, NULL)
+
 /* Only the same name, type, class, DO, CD and nameservers find it. */
-static void test_key(void **state)
+UNIT_TEST(test_key)
 {
-    (void)state;
     struct cache *cache = cache_new(10);
     struct cache_key key = foreign_key("a.test. A"), other;
     assert_int_equal(bed_put(cache, &key, 7, 1, 60, 0), CACHE_KEPT);
@@ -73,9 +70,8 @@ static void test_key(void **state)
     cache_unref(cache);
 }
 
-static void test_names(void **state)
+UNIT_TEST(test_names)
 {
-    (void)state;
     enum { LABELS = 127 };
     struct cache *cache = cache_new(1000);
     for (unsigned round = 0; round < 2; round++) { /* every length of a name, then all again */
@@ -99,9 +95,8 @@ static void test_names(void **state)
     cache_unref(cache);
 }
 
-static void test_times(void **state)
+UNIT_TEST(test_times)
 {
-    (void)state;
     struct cache *cache = cache_new(10);
     const int64_t then = 1000000;
     struct cache_key key = foreign_key("a.test. A");
@@ -130,9 +125,8 @@ static void test_times(void **state)
 }
 
 /* What the limit of now allows, not that of when it was kept. */
-static void test_shorter_limit(void **state)
+UNIT_TEST(test_shorter_limit)
 {
-    (void)state;
     struct cache *cache = cache_new(10);
     struct cache_key key = foreign_key("a.test. A");
     const struct cache_limits ten = {.ttl_max_s = 10};
@@ -147,9 +141,8 @@ static void test_shorter_limit(void **state)
     cache_unref(cache);
 }
 
-static void test_denial(void **state)
+UNIT_TEST(test_denial)
 {
-    (void)state;
     struct cache *cache = cache_new(10);
     put(cache, "a.test. A",
         "NXDOMAIN qr\n? a.test. IN A\n"
@@ -166,9 +159,8 @@ static void test_denial(void **state)
     cache_unref(cache);
 }
 
-static void test_stale(void **state)
+UNIT_TEST(test_stale)
 {
-    (void)state;
     struct cache *cache = cache_new(10);
     struct cache_key key = foreign_key("a.test. A");
     const struct cache_limits limits = {.ttl_max_s = 3600, .stale_ms = 5000};
@@ -195,9 +187,8 @@ static void test_stale(void **state)
 }
 
 /* 1 s, doubled up to 30 s; from the beginning after a reply, or after a while without questions. */
-static void test_failures(void **state)
+UNIT_TEST(test_failures)
 {
-    (void)state;
     static const int64_t waits_ms[] = {1000, 2000, 4000, 8000, 16000, 30000, 30000};
     struct cache *cache = cache_new(10);
     struct cache_key key = foreign_key("a.test. A");
@@ -253,9 +244,8 @@ static enum cache_state state_of(struct cache *cache, uint32_t zone_serial, unsi
 
 /* A dead server that answers ends the waiting of its zone's names, but for the first second, and
  * the doubling. */
-static void test_a_revived_zone(void **state)
+UNIT_TEST(test_a_revived_zone)
 {
-    (void)state;
     enum { ZONE = 7, OTHER = 8, STRANGER = ZONE + 256 };
     struct cache *cache = cache_new(10);
     const struct cache_key key = key_in(ZONE, 0);
@@ -278,9 +268,8 @@ static void test_a_revived_zone(void **state)
 
 /* A good reply says that the zone recovered, if two names had failed; not if one had, of whatever
  * types. */
-static void test_a_good_reply_after_failures(void **state)
+UNIT_TEST(test_a_good_reply_after_failures)
 {
-    (void)state;
     enum { ONE = 7, TWO = 8 };
     struct cache *cache = cache_new(20);
     struct cache_key aaaa = key_in(ONE, 0);
@@ -306,9 +295,8 @@ static void test_a_good_reply_after_failures(void **state)
 
 /* One question a second is asked, by whichever threads, while all of a zone fails; none while only
  * a few names do. */
-static void test_trials(void **state)
+UNIT_TEST(test_trials)
 {
-    (void)state;
     enum { FEW = 7, ALL = 8, NAMES = 4 };
     struct cache *cache = cache_new(50);
     struct cache_hit hit;
@@ -346,9 +334,8 @@ static void test_trials(void **state)
 }
 
 /* The third hit, this one included, with under a tenth and at least a second left: once. */
-static void test_refresh(void **state)
+UNIT_TEST(test_refresh)
 {
-    (void)state;
     struct cache *cache = cache_new(10);
     struct cache_key key = foreign_key("a.test. A");
     struct cache_hit hit;
@@ -377,9 +364,8 @@ static void test_refresh(void **state)
 }
 
 /* Exactly so many; a reply in place of an older one evicts nothing. */
-static void test_entries(void **state)
+UNIT_TEST(test_entries)
 {
-    (void)state;
     static const size_t sizes[] = {1, 2, 3, 17, 1000};
     for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
         struct cache *cache = cache_new(sizes[i]);
@@ -415,9 +401,8 @@ static unsigned count_kept(struct cache *cache, unsigned from, unsigned to)
 }
 
 /* Whatever was evicted around it, every entry is found. */
-static void test_index(void **state)
+UNIT_TEST(test_index)
 {
-    (void)state;
     enum { ENTRIES = 4000, NAMES = 12000 };
     struct cache *cache = cache_new(ENTRIES);
     for (unsigned i = 0; i < NAMES; i++) {
@@ -431,9 +416,8 @@ static void test_index(void **state)
 }
 
 /* Names that are asked for stay while ten times as many as fit go through. */
-static void test_scan(void **state)
+UNIT_TEST(test_scan)
 {
-    (void)state;
     enum { ENTRIES = 1000, POPULAR = 500, SCAN = 10000 };
     struct cache *cache = cache_new(ENTRIES);
     for (unsigned i = 0; i < POPULAR; i++) {
@@ -450,9 +434,8 @@ static void test_scan(void **state)
 }
 
 /* Long replies push out each other, and short ones only up to their share of the memory. */
-static void test_large(void **state)
+UNIT_TEST(test_large)
 {
-    (void)state;
     enum { ENTRIES = 1000, SHORT = 900, LONG = 500, ADDRESSES = 1000 };
     struct cache *cache = cache_new(ENTRIES);
     for (unsigned i = 0; i < SHORT; i++) {
@@ -477,9 +460,8 @@ static void test_large(void **state)
 }
 
 /* A reply longer than the share of long ones. */
-static void test_too_large(void **state)
+UNIT_TEST(test_too_large)
 {
-    (void)state;
     struct cache *cache = cache_new(1);
     struct cache_key key = bed_key(1);
     assert_int_equal(bed_put(cache, &key, 1, 50, 60, 0), CACHE_KEPT);
@@ -496,9 +478,8 @@ static void test_too_large(void **state)
 }
 
 /* Failures push out only each other. */
-static void test_many_failures(void **state)
+UNIT_TEST(test_many_failures)
 {
-    (void)state;
     enum { ENTRIES = 100, FAILURES = 10000 };
     struct cache *cache = cache_new(ENTRIES);
     for (unsigned i = 0; i < ENTRIES; i++) {
@@ -516,9 +497,8 @@ static void test_many_failures(void **state)
     cache_unref(cache);
 }
 
-static void test_room(void **state)
+UNIT_TEST(test_room)
 {
-    (void)state;
     struct cache *cache = cache_new(10);
     struct cache_key key = foreign_key("a.test. A");
     put(cache, "a.test. A",
@@ -565,9 +545,8 @@ static void assert_more_resident(size_t before, size_t min, size_t max)
 
 /* The default size, whatever the replies: short, of every length, the longest; and nothing before
  * there are any. */
-static void test_memory(void **state)
+UNIT_TEST(test_memory)
 {
-    (void)state;
     enum { ENTRIES = 10000, MIB = 1 << 20 };
     static const unsigned lengths[] = {1, 5, 50, 50, 50, 50, 50, 50, 50, 300, 2000};
     size_t before = resident_bytes();
@@ -585,9 +564,8 @@ static void test_memory(void **state)
     cache_unref(cache);
 }
 
-static void test_look_ahead(void **state)
+UNIT_TEST(test_look_ahead)
 {
-    (void)state;
     struct cache *cache = cache_new(10);
     struct cache_key key = bed_key(1), other = bed_key(2);
     bed_put(cache, &key, 1, 1, 60, 0);
@@ -596,31 +574,4 @@ static void test_look_ahead(void **state)
     assert_int_equal(look(cache, &key, &day, 0).state, CACHE_FRESH);
     cache_unref(cache_ref(NULL));
     cache_unref(cache);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_key),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_times),
-        cmocka_unit_test(test_shorter_limit),
-        cmocka_unit_test(test_denial),
-        cmocka_unit_test(test_stale),
-        cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_refresh),
-        cmocka_unit_test(test_entries),
-        cmocka_unit_test(test_index),
-        cmocka_unit_test(test_scan),
-        cmocka_unit_test(test_large),
-        cmocka_unit_test(test_too_large),
-        cmocka_unit_test(test_many_failures),
-        cmocka_unit_test(test_room),
-        cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_look_ahead),
-        cmocka_unit_test(test_a_revived_zone),
-        cmocka_unit_test(test_a_good_reply_after_failures),
-        cmocka_unit_test(test_trials),
-    };
-    return cmocka_run_group_tests(tests, hash_seed, NULL);
 }

@@ -1,16 +1,12 @@
 /* Random puts, reads, failures and refreshes against a model that knows what the header says, and
  * that forgets nothing: where the cache has forgotten, it must have evicted. Each name has a zone
  * of its own, which recovers at times. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdlib.h>
 
 #include "tests/support/skydns/hash_seed.h"
+#include "tests/support/unit_test.h"
 #include "tests/unit/skydns/external/cache_bed.h"
 
 enum { KEYS = 40, STEPS = 60000, TTL_MAX_S = 20, STALE_MS = 15000 };
@@ -219,9 +215,10 @@ static void step(struct model *m, struct cache *cache)
     }
 }
 
-static void test_all_fits(void **state)
+UNIT_TESTS_ONCE(hash_seed, NULL)
+
+UNIT_TEST(test_all_fits)
 {
-    (void)state;
     struct model m = {.now_ms = 123456};
     struct cache *cache = cache_new(1000);
     for (unsigned i = 0; i < STEPS; i++) {
@@ -233,9 +230,8 @@ static void test_all_fits(void **state)
 }
 
 /* Room for half of the keys: each is gone, or as the model has it; never another's, nor older. */
-static void test_evictions(void **state)
+UNIT_TEST(test_evictions)
 {
-    (void)state;
     struct model m = {.now_ms = 123456, .forgets = true};
     struct cache *cache = cache_new(KEYS / 2);
     for (unsigned i = 0; i < STEPS; i++) {
@@ -246,13 +242,4 @@ static void test_evictions(void **state)
     assert_in_range(figures.evictions, STEPS / 100, STEPS);
     assert_in_range(figures.entries, KEYS / 4, KEYS / 2);
     cache_unref(cache);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_fits),
-        cmocka_unit_test(test_evictions),
-    };
-    return cmocka_run_group_tests(tests, hash_seed, NULL);
 }

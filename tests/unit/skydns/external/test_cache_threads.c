@@ -1,17 +1,13 @@
 /* Readers while one thread fills, replaces, evicts and drops (most useful under the thread
  * sanitizer): whatever a reader gets was put like that, whole, under its own key. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #include "tests/support/skydns/hash_seed.h"
+#include "tests/support/unit_test.h"
 #include "tests/unit/skydns/external/cache_bed.h"
 
 enum { READERS = 4, KEYS = 64, ENTRIES = 24, HITS_EACH = 20000, PUTS_MIN = 20000 };
@@ -51,9 +47,10 @@ static void *read_replies(void *data)
     return NULL;
 }
 
-static void test_readers(void **state)
+UNIT_TESTS_ONCE(hash_seed, NULL)
+
+UNIT_TEST(test_readers)
 {
-    (void)state;
     pthread_t threads[READERS];
     uint32_t seeds[READERS], random = 1;
     cache = cache_new(ENTRIES);
@@ -81,12 +78,4 @@ static void test_readers(void **state)
     }
     assert_int_equal(atomic_load(&wrong), 0);
     cache_unref(cache);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_readers),
-    };
-    return cmocka_run_group_tests(tests, hash_seed, NULL);
 }

@@ -1,10 +1,5 @@
 /* Hosts files: what their lines say, what of them is left out, and what is found again. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +7,7 @@
 
 #include "common/base/attributes.h"
 #include "skydns/external/hosts_file.h"
+#include "tests/support/unit_test.h"
 
 enum { TEXT_MAX = 4096 };
 
@@ -72,7 +68,7 @@ static struct hosts_table *table_of(const char *text, struct hosts_report *repor
     return table;
 }
 
-static void test_lines(void **state)
+UNIT_TEST(test_lines)
 {
     struct hosts_report report;
     struct hosts_table *table = table_of("# a comment\n"
@@ -85,7 +81,6 @@ static void test_lines(void **state)
                                          "010.000.0.05 zeros.test\n"
                                          "10.0.0.4 last.test",
                                          &report);
-    (void)state;
     assert_int_equal(report.bad_lines, 0);
     assert_int_equal(hosts_table_count(table), 7);
     assert_string_equal(addresses(table, "db.test"), "10.0.0.1 fd00::1 10.0.0.2");
@@ -107,7 +102,7 @@ static void test_lines(void **state)
 }
 
 /* As a whole, so that no name has half of what its line says. */
-static void test_bad_lines(void **state)
+UNIT_TEST(test_bad_lines)
 {
     static const struct {
         const char *line;
@@ -124,7 +119,6 @@ static void test_bad_lines(void **state)
         {"10.0.0.1 a.test \xc3\xa4.test", "not a DNS name"},
         {"10.0.0.1 a.test b\x01.test", "not a DNS name"},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct hosts_report report;
         char text[128];
@@ -141,12 +135,11 @@ static void test_bad_lines(void **state)
     }
 }
 
-static void test_many_bad_lines(void **state)
+UNIT_TEST(test_many_bad_lines)
 {
     enum { LINES = HOSTS_BAD_LINES_SHOWN + 5 };
     char text[LINES * 2 + 1] = "";
     struct hosts_report report;
-    (void)state;
     for (size_t i = 0; i < LINES; i++) {
         memcpy(text + 2 * i, "x\n", 3);
     }
@@ -156,13 +149,12 @@ static void test_many_bad_lines(void **state)
 }
 
 /* The table has as many names as the header promises for the memory; each is found. */
-static void test_room(void **state)
+UNIT_TEST(test_room)
 {
     enum { BYTES_MAX = 8 << 20, NAMES = 200000, NAME_BYTES = 100 };
     struct hosts_table *table = hosts_table_new(BYTES_MAX);
     struct hosts_entry entry = {.ip = {.family_bytes = 4}};
     size_t kept = 0;
-    (void)state;
     for (size_t i = 0; i < NAMES; i++) {
         char text[32];
         (void)snprintf(text, sizeof(text), "blocked%zu.test", i);
@@ -183,13 +175,12 @@ static void test_room(void **state)
     hosts_table_unref(table);
 }
 
-static void test_many_addresses_of_a_name(void **state)
+UNIT_TEST(test_many_addresses_of_a_name)
 {
     enum { IPS = HOSTS_IPS_MAX + 72 };
     struct hosts_table *table = hosts_table_new(ENOUGH);
     struct hosts_entry entry = {.name = name_of("a.test")};
     size_t count;
-    (void)state;
     for (unsigned i = 0; i < 2 * IPS; i++) { /* each twice */
         entry.ip = (struct ip){.family_bytes = 4, .bytes = {10, 0, 0, (uint8_t)(i / 2)}};
         assert_true(hosts_table_add(table, &entry));
@@ -201,16 +192,4 @@ static void test_many_addresses_of_a_name(void **state)
     }
     assert_string_equal(first_name(table, "10.0.0.199"), "a.test.");
     hosts_table_unref(table);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_bad_lines),
-        cmocka_unit_test(test_many_bad_lines),
-        cmocka_unit_test(test_room),
-        cmocka_unit_test(test_many_addresses_of_a_name),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

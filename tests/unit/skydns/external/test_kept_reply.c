@@ -1,10 +1,5 @@
 /* What is kept of a nameserver's reply: what answers the question, and nothing else. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +12,7 @@
 #include "tests/support/skydns/foreign_reply.h"
 #include "tests/support/skydns/hash_seed.h"
 #include "tests/support/skydns/response_bytes.h"
+#include "tests/support/unit_test.h"
 
 static struct foreign_reply reply;
 static uint8_t records[65535];
@@ -71,9 +67,10 @@ static const char *kept(const char *question, const char *given)
 
 #define SOA " SOA ns.test. admin.test. 1 2 3 4 300"
 
-static void test_addresses(void **state)
+UNIT_TESTS_ONCE(hash_seed, NULL)
+
+UNIT_TEST(test_addresses)
 {
-    (void)state;
     assert_string_equal(kept("www.test. A", "NOERROR qr rd ra\n? www.test. IN A\n"
                                             "= www.test. 300 A 10.0.0.1\n"
                                             "= www.test. 200 A 10.0.0.2"),
@@ -88,9 +85,8 @@ static void test_addresses(void **state)
                         "NOERROR\n? . IN SRV\n= . 60 SRV 1 2 3 a.test.\nfor 60 s");
 }
 
-static void test_types_with_names(void **state)
+UNIT_TEST(test_types_with_names)
 {
-    (void)state;
     assert_string_equal(kept("www.test. SRV", "NOERROR qr\n? WWW.test. IN SRV\n"
                                               "= www.test. 60 SRV 1 2 3 a.WWW.test."),
                         "NOERROR\n? www.test. IN SRV\n"
@@ -108,9 +104,8 @@ static void test_types_with_names(void **state)
                         "= test. 50 NS ns.test.\nfor 5 s");
 }
 
-static void test_chains(void **state)
+UNIT_TEST(test_chains)
 {
-    (void)state;
     /* In any order, across zones; put into the order in which clients read. */
     assert_string_equal(kept("www.test. A", "NOERROR qr\n? www.test. IN A\n"
                                             "= c.cdn. 30 A 10.0.0.1\n"
@@ -146,16 +141,14 @@ static const char *kept_chain(unsigned cnames)
     return kept("c0.test. A", given);
 }
 
-static void test_long_chains(void **state)
+UNIT_TEST(test_long_chains)
 {
-    (void)state;
     assert_non_null(strstr(kept_chain(KEPT_CNAMES_MAX), "= c16.test. 60 A 10.0.0.1\nfor 60 s"));
     assert_string_equal(kept_chain(KEPT_CNAMES_MAX + 1), "no answer");
 }
 
-static void test_dname(void **state)
+UNIT_TEST(test_dname)
 {
-    (void)state;
     assert_string_equal(kept("a.b.old. A", "NOERROR qr\n? a.b.old. IN A\n"
                                            "= old. 70 DNAME new.test.\n"
                                            "= a.b.old. 60 CNAME a.b.new.test.\n"
@@ -174,9 +167,8 @@ static void test_dname(void **state)
                         "= a.b.new.test. 50 A 10.0.0.1\nfor 50 s");
 }
 
-static void test_denials(void **state)
+UNIT_TEST(test_denials)
 {
-    (void)state;
     assert_string_equal(kept("no.test. A", "NXDOMAIN qr aa\n? no.test. IN A\n! test. 900" SOA),
                         "NXDOMAIN\n? no.test. IN A\n! test. 300" SOA "\nfor 300 s");
     assert_string_equal(kept("no.test. A", "NOERROR qr\n? no.test. IN A\n! test. 200" SOA),
@@ -201,9 +193,8 @@ static void test_denials(void **state)
 }
 
 /* The SOA must be that of a zone that contains the last name. */
-static void test_denials_of_others(void **state)
+UNIT_TEST(test_denials_of_others)
 {
-    (void)state;
     assert_string_equal(kept("no.test. A", "NXDOMAIN qr\n? no.test. IN A\n! other. 60" SOA),
                         "no SOA");
     assert_string_equal(kept("no.test. A", "NXDOMAIN qr\n? no.test. IN A\n! a.no.test. 60" SOA),
@@ -216,9 +207,8 @@ static void test_denials_of_others(void **state)
                         "no SOA");
 }
 
-static void test_no_answer(void **state)
+UNIT_TEST(test_no_answer)
 {
-    (void)state;
     static const char *const rcodes[] = {"FORMERR", "SERVFAIL", "NOTIMP", "REFUSED"};
     for (size_t i = 0; i < ARRAY_LEN(rcodes); i++) {
         char given[128];
@@ -239,9 +229,8 @@ static void test_no_answer(void **state)
 }
 
 /* An OPT record with the upper bits of an rcode: 0 below it means nothing. */
-static void test_extended_rcode(void **state)
+UNIT_TEST(test_extended_rcode)
 {
-    (void)state;
     const struct cache_key key = foreign_key("a.test. A");
     foreign_reply_make(&reply, "NOERROR qr\n? a.test. IN A\n= a.test. 60 A 10.0.0.1");
     const uint8_t opt[] = {0, 0, DNS_TYPE_OPT, 4, 208, 0, 0, 0, 0, 0, 0};
@@ -253,9 +242,8 @@ static void test_extended_rcode(void **state)
     assert_int_equal(read_with(&key, 60, 0).verdict, CACHE_NO_ANSWER);
 }
 
-static void test_malformed(void **state)
+UNIT_TEST(test_malformed)
 {
-    (void)state;
     const struct cache_key key = foreign_key("a.test. A");
     assert_string_equal(kept("a.test. A", "NOERROR qr\n? b.test. IN A\n= a.test. 60 A 10.0.0.1"),
                         "malformed");
@@ -279,9 +267,8 @@ static void test_malformed(void **state)
     assert_int_equal(read_with(&key, 60, 0).verdict, CACHE_MALFORMED);
 }
 
-static void test_times(void **state)
+UNIT_TEST(test_times)
 {
-    (void)state;
     const char *given = "NOERROR qr\n? a.test. IN A\n= a.test. 300 A 10.0.0.1\n"
                         "= a.test. 50 A 10.0.0.2";
     assert_string_equal(kept_at_most("a.test. A", given, 100),
@@ -309,9 +296,8 @@ static void test_times(void **state)
 }
 
 /* Nothing about another name gets in, wherever it stands. */
-static void test_poison(void **state)
+UNIT_TEST(test_poison)
 {
-    (void)state;
     const char *clean = "NOERROR\n? a.test. IN A\n= a.test. 60 A 10.0.0.1\nfor 60 s";
     static const char *const extras[] = {
         "= www.bank. 60 A 10.6.6.6",    "= test. 60 NS ns.evil.",
@@ -350,9 +336,8 @@ static void test_poison(void **state)
     "= a.test. 60 RRSIG TXT 2 test.\n= b.test. 60 RRSIG A 2 test.\n! test. 60 NS x.\n" \
     "! a.test. 60 NSEC c.test.\n! a.test. 60 RRSIG NSEC 2 test."
 
-static void test_signatures(void **state)
+UNIT_TEST(test_signatures)
 {
-    (void)state;
     assert_string_equal(kept("a.test. A", "NOERROR qr ad" SIGNED),
                         "NOERROR ad\n? a.test. IN A\n= a.test. 60 A 10.0.0.1\nfor 60 s");
     assert_string_equal(kept("a.test. A do", "NOERROR qr ad" SIGNED),
@@ -376,9 +361,8 @@ static void test_signatures(void **state)
 }
 
 /* RFC 4035 3.1.3.3: an answer made from a wildcard needs the proof that the name does not exist. */
-static void test_wildcard_proofs(void **state)
+UNIT_TEST(test_wildcard_proofs)
 {
-    (void)state;
     const char *given = "NOERROR qr\n? a.test. IN A\n= a.test. 60 A 10.0.0.1\n"
                         "= a.test. 60 RRSIG A 1 test.\n! test. 60 NS x.\n"
                         "! 0.test. 60 NSEC c.test.\n! 0.test. 60 RRSIG NSEC 2 test.\n"
@@ -404,9 +388,8 @@ static void test_wildcard_proofs(void **state)
                         "= *.test. 60 RRSIG A 1 test.\nfor 60 s");
 }
 
-static void test_denial_proofs(void **state)
+UNIT_TEST(test_denial_proofs)
 {
-    (void)state;
     const char *given = "NXDOMAIN qr ad\n? b.test. IN A\n! test. 900" SOA "\n"
                         "! test. 900 RRSIG SOA 1 test.\n! test. 800 RRSIG NS 1 test.\n"
                         "! a.test. 700 NSEC c.test.\n! a.test. 600 RRSIG NSEC 2 test.\n"
@@ -422,9 +405,8 @@ static void test_denial_proofs(void **state)
 }
 
 /* Signatures are not repeated with the records that they sign. */
-static void test_repeated_proofs(void **state)
+UNIT_TEST(test_repeated_proofs)
 {
-    (void)state;
     assert_string_equal(kept("b.test. A do",
                              "NXDOMAIN qr\n? b.test. IN A\n! test. 900" SOA "\n"
                              "! a.test. 700 NSEC c.test.\n! a.test. 700 NSEC d.test.\n"
@@ -435,9 +417,8 @@ static void test_repeated_proofs(void **state)
 }
 
 /* However many proofs a nameserver sends: so many are looked at. */
-static void test_too_many_proofs(void **state)
+UNIT_TEST(test_too_many_proofs)
 {
-    (void)state;
     enum { SENT = 100, KEPT = 32 };
     static char given[1 << 14];
     size_t used =
@@ -472,9 +453,8 @@ static unsigned last_byte(const struct result *result, unsigned number, unsigned
 }
 
 /* Every order comes up, TTLs stay with their addresses, the CNAME stays first. */
-static void test_shuffle(void **state)
+UNIT_TEST(test_shuffle)
 {
-    (void)state;
     enum { ADDRESSES = 3, ORDERS = 6 };
     const struct cache_key key = foreign_key("a.test. A do");
     for (unsigned chain = 0; chain < 2; chain++) {
@@ -503,9 +483,8 @@ static void test_shuffle(void **state)
 }
 
 /* Room for both sections, for the first, for none. */
-static void test_room(void **state)
+UNIT_TEST(test_room)
 {
-    (void)state;
     struct cache_key key = foreign_key("b.test. A");
     struct cache_hit hit;
     foreign_reply_make(&reply, "NOERROR qr\n? b.test. IN A\n= b.test. 60 CNAME c.test.\n"
@@ -532,9 +511,8 @@ static void test_room(void **state)
 }
 
 /* The largest reply is kept whole; one whose names grow beyond a message is not. */
-static void test_size(void **state)
+UNIT_TEST(test_size)
 {
-    (void)state;
     const struct cache_key key = foreign_key("a.test. A");
     make_addresses(4000, 0);
     struct result result = read_with(&key, 60, 0);
@@ -622,10 +600,9 @@ static size_t dear_steps(enum cache_verdict wanted)
 }
 
 /* CNAMEs made of DNAMEs, behind everything else: all is looked at five times for each. */
-static void test_steps_of_a_chain(void **state)
+UNIT_TEST(test_steps_of_a_chain)
 {
     enum { FILLERS = 5800 };
-    (void)state;
     begin_dear(FILLERS + 2 * KEPT_CNAMES_MAX, 0);
     put_fillers(FILLERS);
     for (unsigned i = KEPT_CNAMES_MAX; i-- > 0;) {
@@ -638,12 +615,11 @@ static void test_steps_of_a_chain(void **state)
 }
 
 /* Sets of proofs, each with the zone's denial, in front of everything else or behind it. */
-static void test_steps_of_proofs(void **state)
+UNIT_TEST(test_steps_of_proofs)
 {
     enum { FILLERS = 5300 };
     static const uint8_t soa[22] = {[21] = 60}, next[1] = {0};
     static const struct dname root = {.len = 1};
-    (void)state;
     begin_dear(0, FILLERS + KEPT_PROOFS_MAX + 1);
     put_fillers(FILLERS);
     put_dear(&root, DNS_TYPE_SOA, soa, sizeof(soa));
@@ -652,33 +628,4 @@ static void test_steps_of_proofs(void **state)
         put_dear(&owner, DNS_TYPE_NSEC, next, sizeof(next));
     }
     assert_in_range(dear_steps(CACHE_KEPT), 5, KEPT_STEPS_PER_BYTE);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_addresses),
-        cmocka_unit_test(test_types_with_names),
-        cmocka_unit_test(test_chains),
-        cmocka_unit_test(test_long_chains),
-        cmocka_unit_test(test_dname),
-        cmocka_unit_test(test_denials),
-        cmocka_unit_test(test_denials_of_others),
-        cmocka_unit_test(test_no_answer),
-        cmocka_unit_test(test_extended_rcode),
-        cmocka_unit_test(test_malformed),
-        cmocka_unit_test(test_times),
-        cmocka_unit_test(test_poison),
-        cmocka_unit_test(test_signatures),
-        cmocka_unit_test(test_repeated_proofs),
-        cmocka_unit_test(test_wildcard_proofs),
-        cmocka_unit_test(test_denial_proofs),
-        cmocka_unit_test(test_too_many_proofs),
-        cmocka_unit_test(test_shuffle),
-        cmocka_unit_test(test_room),
-        cmocka_unit_test(test_size),
-        cmocka_unit_test(test_steps_of_a_chain),
-        cmocka_unit_test(test_steps_of_proofs),
-    };
-    return cmocka_run_group_tests(tests, hash_seed, NULL);
 }

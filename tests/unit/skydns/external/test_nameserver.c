@@ -1,16 +1,12 @@
 /* How nameservers are written, and which of them are the same. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <string.h>
 
 #include "common/base/attributes.h"
 #include "skydns/external/nameserver.h"
+#include "tests/support/unit_test.h"
 
 static struct nameserver parse(const char *text)
 {
@@ -22,7 +18,7 @@ static struct nameserver parse(const char *text)
     return server;
 }
 
-static void test_texts(void **state)
+UNIT_TEST(test_texts)
 {
     static const struct {
         const char *text, *want, *certificate; /* NULL: no TLS */
@@ -42,7 +38,6 @@ static void test_texts(void **state)
         {"tls://192.0.2.1#192.0.2.7", "tls://192.0.2.1:853#192.0.2.7", "192.0.2.7"},
         {"tls://192.0.2.1#2001:DB8::7", "tls://192.0.2.1:853#2001:db8::7", "2001:db8::7"},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         char text[NAMESERVER_TEXT_MAX], name[INET6_ADDRSTRLEN];
         struct nameserver server = parse(rows[i].text), again;
@@ -56,7 +51,7 @@ static void test_texts(void **state)
     }
 }
 
-static void test_refused(void **state)
+UNIT_TEST(test_refused)
 {
     static const char *const rows[] = {
         "",
@@ -83,7 +78,6 @@ static void test_refused(void **state)
         "tls://192.0.2.1#dns example",
         "tls://192.0.2.1/#dns.example",
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct nameserver server;
         struct err err;
@@ -94,7 +88,7 @@ static void test_refused(void **state)
     }
 }
 
-static void test_equality(void **state)
+UNIT_TEST(test_equality)
 {
     static const char *const rows[] = {
         "192.0.2.1:853",
@@ -105,7 +99,6 @@ static void test_equality(void **state)
         "tls://192.0.2.1:853#b.example",
         "tls://192.0.2.2:853#a.example",
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         for (size_t k = 0; k < ARRAY_LEN(rows); k++) {
             struct nameserver a = parse(rows[i]), b = parse(rows[k]);
@@ -115,13 +108,12 @@ static void test_equality(void **state)
 }
 
 /* The longest name there is fits; a longer one is none. */
-static void test_long_names(void **state)
+UNIT_TEST(test_long_names)
 {
     enum { SCHEME = sizeof("tls://192.0.2.1#") - 1 };
     char text[SCHEME + NAMESERVER_NAME_MAX + 2] = "tls://192.0.2.1#", again[NAMESERVER_TEXT_MAX];
     struct nameserver server;
     struct err err;
-    (void)state;
     for (size_t i = 0; i < NAMESERVER_NAME_MAX; i++) {
         text[SCHEME + i] = i % 50 == 49 ? '.' : 'a';
     }
@@ -134,13 +126,12 @@ static void test_long_names(void **state)
 }
 
 /* Names are kept for good: so there is an end. Those that are known go on. */
-static void test_too_many_names(void **state)
+UNIT_TEST(test_too_many_names)
 {
     char text[64];
     struct nameserver server;
     struct err err;
     int r = 0;
-    (void)state;
     for (unsigned i = 0; r == 0 && i <= NAMESERVER_NAMES_MAX; i++) {
         (void)snprintf(text, sizeof(text), "tls://192.0.2.1#n%u.example", i); /* fits */
         r = nameserver_parse(text, &server, &err);
@@ -149,14 +140,4 @@ static void test_too_many_names(void **state)
     assert_non_null(strstr(err.msg, "at most 16384 different names"));
     (void)parse("tls://192.0.2.9#n0.example");
     (void)parse("192.0.2.9");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_texts),          cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_equality),       cmocka_unit_test(test_long_names),
-        cmocka_unit_test(test_too_many_names),
-    };
-    return cmocka_run_group_tests_name("nameserver", tests, NULL, NULL);
 }

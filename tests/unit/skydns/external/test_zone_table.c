@@ -1,10 +1,5 @@
 /* Which nameservers a name is asked of, and which serial their replies have. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +7,7 @@
 
 #include "common/base/attributes.h"
 #include "skydns/external/zone_table.h"
+#include "tests/support/unit_test.h"
 
 static struct dname name_of(const char *text)
 {
@@ -44,7 +40,7 @@ static uint32_t serial(const struct zone_table *table, const char *name)
     return zone_table_find(table, &wire)->serial;
 }
 
-static void test_the_longest_zone(void **state)
+UNIT_TEST(test_the_longest_zone)
 {
     static const struct {
         const char *name;
@@ -72,7 +68,6 @@ static void test_the_longest_zone(void **state)
         zone_at("10.in-addr.arpa", ""),          zone_at("c.d.e.f.deep.example", ""),
     };
     struct zone_table *table = zone_table_new(zones, ARRAY_LEN(zones), NULL);
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         if (strcmp(found(table, rows[i].name), rows[i].zone) != 0) {
             fail_msg("%s is in %s", rows[i].name, found(table, rows[i].name));
@@ -87,7 +82,7 @@ static void test_the_longest_zone(void **state)
 }
 
 /* RFC 4035 section 3.1.4.1: the parent has the DS, and only that. */
-static void test_ds(void **state)
+UNIT_TEST(test_ds)
 {
     static const struct {
         const char *name;
@@ -103,7 +98,6 @@ static void test_ds(void **state)
     const struct foreign_zone zones[] = {zone_at("acme.local", "10.0.0.1:53"),
                                          zone_at("eu.acme.local", "10.0.0.2:53")};
     struct zone_table *table = zone_table_new(zones, ARRAY_LEN(zones), NULL);
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const struct dname name = name_of(rows[i].name);
         const struct foreign_zone *zone = zone_table_find_for(table, &name, DNS_TYPE_DS);
@@ -115,11 +109,10 @@ static void test_ds(void **state)
     zone_table_unref(table);
 }
 
-static void test_without_stub_zones(void **state)
+UNIT_TEST(test_without_stub_zones)
 {
     struct zone_table *table = zone_table_new(NULL, 0, NULL);
     size_t count;
-    (void)state;
     assert_string_equal(found(table, "a.test"), ".");
     (void)zone_table_items(table, &count);
     assert_int_equal(count, 1);
@@ -130,14 +123,13 @@ static void test_without_stub_zones(void **state)
 }
 
 /* A later origin wins, in any order; of one origin, the first. */
-static void test_origins(void **state)
+UNIT_TEST(test_origins)
 {
     static const enum zone_origin orders[][3] = {
         {ZONE_FROM_KEYS, ZONE_FROM_FLAG, ZONE_FROM_DOCUMENT},
         {ZONE_FROM_DOCUMENT, ZONE_FROM_FLAG, ZONE_FROM_KEYS},
         {ZONE_FROM_FLAG, ZONE_FROM_DOCUMENT, ZONE_FROM_DOCUMENT},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(orders); i++) {
         struct foreign_zone zones[3];
         size_t first = 0;
@@ -160,7 +152,7 @@ static void test_origins(void **state)
 }
 
 /* The same as long as the servers are; never one that another zone had. */
-static void test_serials(void **state)
+UNIT_TEST(test_serials)
 {
     const struct foreign_zone first[] = {zone_at(".", "192.0.2.1:53"),
                                          zone_at("a.test", "10.0.0.1:53"),
@@ -173,7 +165,6 @@ static void test_serials(void **state)
     struct zone_table *c = zone_table_new(first, ARRAY_LEN(first), b);
     struct zone_table *renewed = zone_table_new(first, ARRAY_LEN(first), NULL);
     uint32_t newest = serial(c, "b.test");
-    (void)state;
     assert_int_equal(serial(a, "."), serial(b, "."));
     assert_int_equal(serial(a, "a.test"), serial(b, "a.test"));
     assert_int_equal(serial(a, "c.test"), serial(b, "c.test"));
@@ -188,13 +179,12 @@ static void test_serials(void **state)
 }
 
 /* Each is found among as many as there may be; further ones are left out. */
-static void test_as_many_as_there_may_be(void **state)
+UNIT_TEST(test_as_many_as_there_may_be)
 {
     enum { COUNT = ZONE_TABLE_MAX + 5 };
     struct foreign_zone *zones = calloc(COUNT, sizeof(*zones));
     char text[64];
     size_t count;
-    (void)state;
     assert_non_null(zones);
     for (unsigned i = 0; i < COUNT; i++) {
         (void)snprintf(text, sizeof(text), "z%u.%s.test", i, i % 2 ? "a" : "a.b"); /* fits */
@@ -211,17 +201,4 @@ static void test_as_many_as_there_may_be(void **state)
     }
     zone_table_unref(table);
     free(zones);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_longest_zone),
-        cmocka_unit_test(test_ds),
-        cmocka_unit_test(test_without_stub_zones),
-        cmocka_unit_test(test_origins),
-        cmocka_unit_test(test_serials),
-        cmocka_unit_test(test_as_many_as_there_may_be),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

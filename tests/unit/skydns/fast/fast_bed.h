@@ -3,12 +3,7 @@
 #ifndef TESTS_UNIT_SKYDNS_FAST_FAST_BED_H
 #define TESTS_UNIT_SKYDNS_FAST_FAST_BED_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -23,6 +18,7 @@
 #include "skydns/wire/reply_limit.h"
 #include "skydns/wire/response.h"
 #include "tests/support/skydns/fixture.h"
+#include "tests/support/unit_test.h"
 
 enum { KEYS_MAX = 64, KEY_SIZE = 200 };
 

@@ -1,16 +1,12 @@
 /* What the fast path must answer, and what it must not; where it once disagreed with the slow path;
  * names looked up in a batch. test_fast_model.c compares the two on random stores. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <string.h>
 
 #include "tests/support/loopback.h"
+#include "tests/support/unit_test.h"
 #include "tests/unit/skydns/fast/fast_bed.h"
 
 /* ---- What it must answer, and what it must not ---- */
@@ -31,7 +27,7 @@ static const struct fixture_key keys[] = {
     {"arpa/other/10/0/0/1", "{'host':'web.default.svc.cluster.local.','ttl':30}"},
 };
 
-static void test_what_is_asked_often(void **state)
+UNIT_TEST(test_what_is_asked_often)
 {
     static const struct {
         const char *question;
@@ -70,7 +66,6 @@ static void test_what_is_asked_often(void **state)
         {"_http._tcp.web.default.svc.cluster.LOCAL. SRV", false},
     };
     struct bed b = {.state = 1};
-    (void)state;
     b.f = fixture_new(keys, sizeof(keys) / sizeof(keys[0]));
     for (int schema = 0; schema < 2; schema++) {
         b.f->config.settings.schema = schema ? ENGINE_SCHEMA_KUBERNETES : ENGINE_SCHEMA_SKYDNS;
@@ -106,7 +101,7 @@ static const struct fixture_key odd_keys[] = {
      PORT("u.t.s.r.e.p.e.e.d.svc.cluster.local.")},
 };
 
-static void test_what_is_asked_seldom(void **state)
+UNIT_TEST(test_what_is_asked_seldom)
 {
     static const char *const questions[] = {
         "_up._tcp.a.n.svc.cluster.local. SRV",
@@ -119,7 +114,6 @@ static void test_what_is_asked_seldom(void **state)
         "x.above.cluster.local. A",
     };
     struct bed b = {.state = 1};
-    (void)state;
     b.f = fixture_new(keys, sizeof(keys) / sizeof(keys[0]));
     b.f->local = loopback_addr(53);
     fixture_put(b.f, odd_keys, sizeof(odd_keys) / sizeof(odd_keys[0]));
@@ -143,7 +137,7 @@ static void test_what_is_asked_seldom(void **state)
 
 /* ---- Where the two paths once disagreed ---- */
 
-static void test_aliases(void **state)
+UNIT_TEST(test_aliases)
 {
     static const struct fixture_key aliases[] = {
         {"local/cluster/own/h", "{'host':'web.default.svc.cluster.local.','ttl':30,'priority':10}"},
@@ -157,7 +151,6 @@ static void test_aliases(void **state)
     static char text[7 * 6][80];
     const char *questions[7 * 6];
     struct bed b = {.state = 1, .f = fixture_new(keys, sizeof(keys) / sizeof(keys[0]))};
-    (void)state;
     for (unsigned i = 0; i < 7 * 6; i++) {
         questions[i] = text[i];
         (void)snprintf(text[i], sizeof(text[i]), "%s.cluster.local. %s", names[i / 6],
@@ -170,7 +163,7 @@ static void test_aliases(void **state)
 }
 
 /* A pod has no ports, whatever lies below its name. */
-static void test_ports_of_pods(void **state)
+UNIT_TEST(test_ports_of_pods)
 {
     static const struct fixture_key key = {"local/cluster/pod/n/x/_tcp/_http/h",
                                            PORT("a.n.svc.cluster.local.")};
@@ -181,14 +174,13 @@ static void test_ports_of_pods(void **state)
         "_tcp.x.n.pod.cluster.local. AAAA",
     };
     struct bed b = {.state = 1, .f = fixture_new(&key, 1)};
-    (void)state;
     b.f->config.settings.schema = ENGINE_SCHEMA_KUBERNETES;
     compare_all(&b, questions, sizeof(questions) / sizeof(questions[0]));
     assert_true(b.answered > 0);
 }
 
 /* A network of -reverse-zones takes precedence over a domain inside or around it. */
-static void test_domains_in_reverse_zones(void **state)
+UNIT_TEST(test_domains_in_reverse_zones)
 {
     static const struct fixture_key key = {"arpa/in-addr/10/96/x/y/h",
                                            "{'host':'10.0.0.1','ttl':30,'priority':10}"};
@@ -202,7 +194,6 @@ static void test_domains_in_reverse_zones(void **state)
         "y.x.96.10.in-addr.arpa. A", "y.x.96.10.in-addr.arpa. AAAA", "y.x.96.10.in-addr.arpa. SRV",
         "z.x.96.10.in-addr.arpa. A", "z.10.in-addr.arpa. A",
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(domains) / sizeof(domains[0]); i++) {
         struct bed b = {.state = 1, .f = fixture_new(&key, 1)};
         fixture_domain(b.f, domains[i]);
@@ -213,13 +204,12 @@ static void test_domains_in_reverse_zones(void **state)
 }
 
 /* local.dns.<domain> stands for another name, even where the name looks reverse. */
-static void test_a_reverse_name_of_this_server(void **state)
+UNIT_TEST(test_a_reverse_name_of_this_server)
 {
     static const struct fixture_key key = {"arpa/in-addr/10/dns/local",
                                            "{'host':'a.n.svc.cluster.local.','ttl':30}"};
     static const char *const questions[] = {"local.dns.10.in-addr.arpa. PTR"};
     struct bed b = {.state = 1, .f = fixture_new(&key, 1)};
-    (void)state;
     fixture_domain(b.f, "10.in-addr.arpa.");
     b.f->config.settings.local = fixture_name("web.default.svc.cluster.local.");
     compare_all(&b, questions, 1);
@@ -227,13 +217,12 @@ static void test_a_reverse_name_of_this_server(void **state)
 
 /* The hostmaster is in a domain that differs from this one by a bit, and by the case that clients
  * mix. */
-static void test_a_hostmaster_next_door(void **state)
+UNIT_TEST(test_a_hostmaster_next_door)
 {
     static const struct fixture_key key = {"corp/b/svc/n/a/h", "{'host':'10.0.0.1'}"};
     static const char *const questions[] = {"nope.n.svc.B.corp. A", "nope.n.svc.b.CORP. A",
                                             "nope.n.svc.C.corp. A", "nope.n.svc.b.corp. A"};
     struct bed b = {.state = 1, .f = fixture_new(&key, 1)};
-    (void)state;
     fixture_domain(b.f, "b.corp.");
     for (size_t i = 0; i < b.f->config.zone_count; i++) {
         b.f->config.zones[i].hostmaster = fixture_name("ops.c.corp.");
@@ -252,7 +241,7 @@ static const char *ask_ahead(struct fixture *f, const char *question, unsigned a
 }
 
 /* Lookahead results only count for the version and configuration they were made in. */
-static void test_what_changes_after_looking_ahead(void **state)
+UNIT_TEST(test_what_changes_after_looking_ahead)
 {
     static const char absent[] = "absent.default.svc.cluster.local. A";
     static const char web[] = "web.default.svc.cluster.local. A";
@@ -262,7 +251,6 @@ static void test_what_changes_after_looking_ahead(void **state)
     struct slice queries[2];
     struct fixture *f = fixture_new(keys, sizeof(keys) / sizeof(keys[0]));
     struct engine_config config = f->config;
-    (void)state;
     for (int i = 0; i < 2; i++) {
         (void)fixture_query(f, i == 0 ? absent : web);
         queries[i] = slice_of(memcpy(wire[i], f->query, f->query_len), f->query_len);
@@ -284,19 +272,4 @@ static void test_what_changes_after_looking_ahead(void **state)
     engine_look_ahead(f->engine, NULL, queries, 2);
     assert_non_null(strstr(ask_ahead(f, web, 2), "10.0.0.2"));
     fixture_free(f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_asked_often),
-        cmocka_unit_test(test_what_is_asked_seldom),
-        cmocka_unit_test(test_aliases),
-        cmocka_unit_test(test_ports_of_pods),
-        cmocka_unit_test(test_domains_in_reverse_zones),
-        cmocka_unit_test(test_a_reverse_name_of_this_server),
-        cmocka_unit_test(test_a_hostmaster_next_door),
-        cmocka_unit_test(test_what_changes_after_looking_ahead),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

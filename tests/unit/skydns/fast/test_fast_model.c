@@ -1,10 +1,5 @@
 /* The fast path against the slow path: random stores and queries. Prints the seed on failure. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +11,7 @@
 #include "skydns/external/zone_table.h"
 #include "tests/support/skydns/hosts_table_of.h"
 #include "tests/support/skydns/response_bytes.h"
+#include "tests/support/unit_test.h"
 #include "tests/unit/skydns/fast/fast_bed.h"
 
 enum { CHANGES = 6, QUERIES = 250, CHANGE_EACH = 50 };
@@ -477,10 +473,9 @@ static void draw_question(struct bed *b, char *out, size_t size)
         draw(b, 20) ? "" : " ch");
 }
 
-static void test_the_same_bytes(void **state)
+UNIT_TEST(test_the_same_bytes)
 {
     static struct bed b;
-    (void)state;
     for (unsigned long seed = 1; seed <= STORES; seed++) {
         unsigned long answered_before = b.answered;
         b.state = seed * 0x9e3779b97f4a7c15U;
@@ -521,12 +516,4 @@ static void test_the_same_bytes(void **state)
     assert_true(b.stale > 20);
     assert_true(b.built > 1000);
     assert_true(b.failed > 50);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_same_bytes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,6 @@
 /* The sockets that receive queries: errors that say what to do, IPv4 and IPv6 side by side, and
  * sockets passed by systemd. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +11,7 @@
 #include <unistd.h>
 
 #include "skydns/listen/listen_socket.h"
+#include "tests/support/unit_test.h"
 
 static struct addr address_of(const char *text)
 {
@@ -44,7 +40,7 @@ static int listen_https(const struct addr *address, bool v6_only, struct listen_
     return listen_stream(ENGINE_HTTPS, address, v6_only, ret, err);
 }
 
-static void test_errors_say_what_to_do(void **state)
+UNIT_TEST(test_errors_say_what_to_do)
 {
     static const struct {
         listen_fn listen;
@@ -55,7 +51,6 @@ static void test_errors_say_what_to_do(void **state)
         {listen_tcp, SOCK_STREAM, "tcp://"},
         {listen_https, SOCK_STREAM, "https://"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct listen_socket listening = {.fd = -1};
         struct addr absent = address_of("240.0.0.1:5353"), used = address_of("127.0.0.1:1");
@@ -74,12 +69,11 @@ static void test_errors_say_what_to_do(void **state)
 
 enum { PATIENCE_MS = 20000 };
 
-static void test_udp_sockets_share_an_address(void **state)
+UNIT_TEST(test_udp_sockets_share_an_address)
 {
     struct addr address = address_of("127.0.0.1:1");
     struct listen_socket a, b;
     struct err err;
-    (void)state;
     close(bound(SOCK_DGRAM, &address));
     assert_int_equal(listen_udp(&address, false, &a, &err), 0);
     assert_int_equal(listen_udp(&address, false, &b, &err), 0);
@@ -96,12 +90,11 @@ static int option_of(int fd, int option)
 }
 
 /* What the kernel may keep for a client that does not read; twice what was asked for. */
-static void test_accepted_sockets_have_small_buffers(void **state)
+UNIT_TEST(test_accepted_sockets_have_small_buffers)
 {
     struct addr address = address_of("127.0.0.1:1");
     struct listen_socket socket_;
     struct err err;
-    (void)state;
     close(bound(SOCK_STREAM, &address));
     assert_int_equal(listen_tcp(&address, false, &socket_, &err), 0);
     int client = socket(AF_INET, SOCK_STREAM, 0);
@@ -119,12 +112,11 @@ static void test_accepted_sockets_have_small_buffers(void **state)
 }
 
 /* `0.0.0.0:P` and `[::]:P` side by side, or the second alone for both. */
-static void test_both_wildcards(void **state)
+UNIT_TEST(test_both_wildcards)
 {
     struct addr list[] = {address_of("0.0.0.0:1"), address_of("[::]:1")};
     struct listen_socket four, six;
     struct err err;
-    (void)state;
     close(bound(SOCK_STREAM, &list[0]));
     list[1].v6.sin6_port = list[0].v4.sin_port;
     assert_true(listen_wants_v6_only(list, 2, &list[1]));
@@ -169,12 +161,11 @@ static int high(int fd)
     return moved;
 }
 
-static void test_what_systemd_passes(void **state)
+UNIT_TEST(test_what_systemd_passes)
 {
     struct addr udp = address_of("127.0.0.1:1"), tcp = address_of("[::1]:1");
     struct listen_sockets sockets;
     struct err err = {0};
-    (void)state;
     int fds[2] = {high(bound(SOCK_DGRAM, &udp)), high(bound(SOCK_STREAM, &tcp))};
     assert_int_equal(listen(fds[1], 4), 0);
     pass(fds, 2);
@@ -197,7 +188,7 @@ static void test_what_systemd_passes(void **state)
 }
 
 /* A name makes a TCP socket a stream; of a UDP socket it says nothing. */
-static void test_names_that_systemd_passes(void **state)
+UNIT_TEST(test_names_that_systemd_passes)
 {
     static const struct {
         const char *names;
@@ -209,7 +200,6 @@ static void test_names_that_systemd_passes(void **state)
         {"tls:dot", ENGINE_TCP},    {"tls:TLS", ENGINE_TCP},
         {"", ENGINE_TCP},           {"udp:udp", ENGINE_TCP},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct addr udp = address_of("127.0.0.1:1"), tcp = address_of("127.0.0.1:1");
         struct listen_sockets sockets;
@@ -232,7 +222,7 @@ static void test_names_that_systemd_passes(void **state)
     }
 }
 
-static void test_too_many_of_a_kind(void **state)
+UNIT_TEST(test_too_many_of_a_kind)
 {
     enum { COUNT = LISTEN_SOCKETS_MAX + 1 };
     int fds[COUNT];
@@ -240,7 +230,6 @@ static void test_too_many_of_a_kind(void **state)
     struct addr tcp = address_of("127.0.0.1:1");
     struct listen_sockets sockets;
     struct err err = {0};
-    (void)state;
     fds[0] = high(bound(SOCK_STREAM, &tcp));
     assert_int_equal(listen(fds[0], 4), 0);
     for (size_t i = 0; i < COUNT; i++) {
@@ -256,11 +245,10 @@ static void test_too_many_of_a_kind(void **state)
     }
 }
 
-static void test_what_systemd_should_not_pass(void **state)
+UNIT_TEST(test_what_systemd_should_not_pass)
 {
     struct addr tcp = address_of("127.0.0.1:1");
     int local[2], pipes[2];
-    (void)state;
     assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM, 0, local), 0);
     assert_int_equal(pipe(pipes), 0);
     const struct {
@@ -284,13 +272,12 @@ static void test_what_systemd_should_not_pass(void **state)
     close(pipes[1]);
 }
 
-static void test_none_passed(void **state)
+UNIT_TEST(test_none_passed)
 {
     static const struct {
         const char *pid, *fds;
     } rows[] = {{NULL, NULL},  {"1", "1"},     {"self", "0"},
                 {"self", "x"}, {"self", "49"}, {"self", "-1"}};
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct listen_sockets sockets;
         struct err err = {0};
@@ -304,20 +291,4 @@ static void test_none_passed(void **state)
         assert_int_equal(listen_from_systemd(&sockets, &err), ERR_USAGE);
         assert_non_null(strstr(err.msg, "-systemd"));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_errors_say_what_to_do),
-        cmocka_unit_test(test_udp_sockets_share_an_address),
-        cmocka_unit_test(test_accepted_sockets_have_small_buffers),
-        cmocka_unit_test(test_both_wildcards),
-        cmocka_unit_test(test_what_systemd_passes),
-        cmocka_unit_test(test_names_that_systemd_passes),
-        cmocka_unit_test(test_too_many_of_a_kind),
-        cmocka_unit_test(test_what_systemd_should_not_pass),
-        cmocka_unit_test(test_none_passed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

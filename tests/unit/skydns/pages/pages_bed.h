@@ -4,15 +4,10 @@
 #ifndef TESTS_UNIT_SKYDNS_PAGES_PAGES_BED_H
 #define TESTS_UNIT_SKYDNS_PAGES_PAGES_BED_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "common/base/outage.h"
 #include "common/base/xalloc.h"
@@ -23,6 +18,7 @@
 #include "skydns/settings/stub_zones.h"
 #include "skydns/snapshot/snapshot.h"
 #include "skydns/sync/store_sync.h"
+#include "tests/support/unit_test.h"
 
 /* A key below /skydns/ and its JSON value, in which ' stands for ". */
 struct bed_key {
@@ -53,7 +49,6 @@ static unsigned bed_rereads;
 
 struct etcd_mirror *etcd_mirror_start(struct etcd *etcd, const struct etcd_mirror_config *config)
 {
-    (void)etcd;
     if (slice_equal(config->prefix, slice_str("/skydns/"))) { /* else of one more domain's key */
         bed_mirror = *config;
     }

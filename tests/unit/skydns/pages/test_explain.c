@@ -4,6 +4,7 @@
 
 #include "common/dns/record.h"
 #include "skydns/records/rr.h"
+#include "tests/support/unit_test.h"
 
 static struct dname name_of(const char *text)
 {
@@ -68,7 +69,7 @@ static const struct bed_key mixed[] = {
     {"arpa/in-addr/10/0/0/1", "{'host':'x.cluster.local.'}"},
 };
 
-static void test_rules(void **state)
+UNIT_TEST(test_rules)
 {
     static const struct {
         const char *name, *type;
@@ -108,7 +109,6 @@ static void test_rules(void **state)
         {"1.0.0.10.in-addr.arpa", "PTR", "arpa/in-addr/10/0/0/1", EXPLAIN_GAVE},
     };
     struct pages_bed bed;
-    (void)state;
     bed_start(&bed, "-nameservers=127.0.0.1:10253");
     bed_fill(&bed, mixed, ARRAY_LEN(mixed));
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -125,10 +125,9 @@ static void test_rules(void **state)
 }
 
 /* The store chooses which of two equal keys gives the record; the other one refers to it. */
-static void test_duplicates(void **state)
+UNIT_TEST(test_duplicates)
 {
     struct pages_bed bed;
-    (void)state;
     bed_start(&bed, "-no-rec");
     bed_fill(&bed, mixed, ARRAY_LEN(mixed));
     const struct explanation *x = bed_explain(&bed, "same.cluster.local", "A");
@@ -146,7 +145,7 @@ static void test_duplicates(void **state)
     bed_stop(&bed);
 }
 
-static void test_schema_of_kubernetes(void **state)
+UNIT_TEST(test_schema_of_kubernetes)
 {
     static const struct bed_key keys[] = {
         {"local/cluster/svc/default/web/a", "{'host':'10.0.0.1'}"},
@@ -165,7 +164,6 @@ static void test_schema_of_kubernetes(void **state)
         {"alias.other.svc.cluster.local", "A", EXPLAIN_SCHEMA, EXPLAIN_HIDDEN},
     };
     struct pages_bed bed;
-    (void)state;
     bed_start(&bed, "-no-rec -schema=kubernetes");
     bed_fill(&bed, keys, ARRAY_LEN(keys));
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -181,7 +179,7 @@ static void test_schema_of_kubernetes(void **state)
 }
 
 /* With -schema=kubernetes a CNAME stands alone, and leads on for every type. */
-static void test_aliases(void **state)
+UNIT_TEST(test_aliases)
 {
     static const struct bed_key keys[] = {
         {"local/cluster/svc/default/ext", "{'host':'web.default.svc.cluster.local.'}"},
@@ -199,7 +197,6 @@ static void test_aliases(void **state)
         {"TXT", EXPLAIN_ALIAS, EXPLAIN_NO_TEXT, EXPLAIN_NO_TEXT},
     };
     struct pages_bed bed;
-    (void)state;
     bed_start(&bed, "-no-rec -schema=kubernetes");
     bed_fill(&bed, keys, ARRAY_LEN(keys));
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -220,10 +217,9 @@ static void test_aliases(void **state)
 
 /* ---- Names ---- */
 
-static void test_names_on_the_way(void **state)
+UNIT_TEST(test_names_on_the_way)
 {
     struct pages_bed bed;
-    (void)state;
     bed_start(&bed, "-no-rec");
     bed_fill(&bed, mixed, ARRAY_LEN(mixed));
     const struct explanation *x = bed_explain(&bed, "X.cluster.local", "A");
@@ -247,14 +243,13 @@ static void test_names_on_the_way(void **state)
 }
 
 /* Names in a loop are each visited once. */
-static void test_ring(void **state)
+UNIT_TEST(test_ring)
 {
     static const struct bed_key ring[] = {
         {"local/cluster/r/a", "{'host':'b.r.cluster.local.'}"},
         {"local/cluster/r/b", "{'host':'a.r.cluster.local.'}"},
     };
     struct pages_bed bed;
-    (void)state;
     bed_start(&bed, "-no-rec");
     bed_fill(&bed, ring, ARRAY_LEN(ring));
     const struct explanation *x = bed_explain(&bed, "a.r.cluster.local", "A");
@@ -263,10 +258,9 @@ static void test_ring(void **state)
     bed_stop(&bed);
 }
 
-static void test_what_local_stands_for(void **state)
+UNIT_TEST(test_what_local_stands_for)
 {
     struct pages_bed bed;
-    (void)state;
     bed_start(&bed, "-no-rec -local=y.cluster.local");
     bed_fill(&bed, mixed, ARRAY_LEN(mixed));
     const struct explanation *x = bed_explain(&bed, "local.dns.cluster.local", "A");
@@ -277,13 +271,12 @@ static void test_what_local_stands_for(void **state)
 }
 
 /* A domain's NS records come from the keys below dns/ns. */
-static void test_name_servers(void **state)
+UNIT_TEST(test_name_servers)
 {
     static const struct bed_key keys[] = {
         {"local/cluster/dns/ns/one", "{'host':'10.0.0.53'}"},
     };
     struct pages_bed bed;
-    (void)state;
     bed_start(&bed, "-no-rec");
     bed_fill(&bed, keys, ARRAY_LEN(keys));
     const struct explanation *x = bed_explain(&bed, "cluster.local", "NS");
@@ -293,10 +286,9 @@ static void test_name_servers(void **state)
     bed_stop(&bed);
 }
 
-static void test_absent(void **state)
+UNIT_TEST(test_absent)
 {
     struct pages_bed bed;
-    (void)state;
     bed_start(&bed, "-no-rec");
     bed_fill(&bed, mixed, ARRAY_LEN(mixed));
     const struct explanation *x = bed_explain(&bed, "wbe.one.svc.cluster.local", "A");
@@ -314,7 +306,7 @@ static void test_absent(void **state)
 
 /* ---- Broken keys ---- */
 
-static void test_broken_keys(void **state)
+UNIT_TEST(test_broken_keys)
 {
     static const struct bed_key keys[] = {
         {"local/cluster/x/good", "{'host':'10.0.0.1'}"},
@@ -323,7 +315,6 @@ static void test_broken_keys(void **state)
         {"local/cluster/xy", "no JSON"}, /* next to the name, not below it */
     };
     struct pages_bed bed;
-    (void)state;
     bed_start(&bed, "-no-rec");
     bed_fill(&bed, keys, ARRAY_LEN(keys));
     const struct explain_name *name = &bed_explain(&bed, "x.cluster.local", "A")->names[0];
@@ -359,10 +350,9 @@ static void fill_many(struct pages_bed *bed, unsigned count, bool is_broken)
     bed_mirror.commit(bed_mirror.data, bed->revision, true);
 }
 
-static void test_more_than_is_shown(void **state)
+UNIT_TEST(test_more_than_is_shown)
 {
     struct pages_bed bed;
-    (void)state;
     bed_start(&bed, "-no-rec");
     fill_many(&bed, EXPLAIN_RECORDS_MAX + 7, false);
     const struct explanation *x = bed_explain(&bed, "many.cluster.local", "A");
@@ -377,10 +367,9 @@ static void test_more_than_is_shown(void **state)
 
 /* Questions that the resolver thread would answer get no plan here, and a name with more keys than
  * a page may visit lists none. */
-static void test_more_than_is_looked_at(void **state)
+UNIT_TEST(test_more_than_is_looked_at)
 {
     struct pages_bed bed;
-    (void)state;
     bed_start(&bed, "-no-rec");
     fill_many(&bed, RR_LIST_MAX + 1, false);
     const struct explanation *x = bed_explain(&bed, "many.cluster.local", "A");
@@ -397,11 +386,10 @@ static void test_more_than_is_looked_at(void **state)
     bed_stop(&bed);
 }
 
-static void test_names_are_limited(void **state)
+UNIT_TEST(test_names_are_limited)
 {
     struct pages_bed bed;
     char key[64], value[64];
-    (void)state;
     bed_start(&bed, "-no-rec");
     bed_fill(&bed, NULL, 0);
     for (unsigned i = 0; i < EXPLAIN_NAMES_MAX + 3; i++) {
@@ -415,10 +403,9 @@ static void test_names_are_limited(void **state)
 
 /* ---- Without keys ---- */
 
-static void test_external_questions(void **state)
+UNIT_TEST(test_external_questions)
 {
     struct pages_bed bed;
-    (void)state;
     bed_start(&bed, "-nameservers=127.0.0.1:10253");
     bed_fill(&bed, mixed, ARRAY_LEN(mixed));
     const struct explanation *x = bed_explain(&bed, "out.x.cluster.local", "A");
@@ -433,10 +420,9 @@ static void test_external_questions(void **state)
     bed_stop(&bed);
 }
 
-static void test_not_from_here(void **state)
+UNIT_TEST(test_not_from_here)
 {
     struct pages_bed bed;
-    (void)state;
     bed_start(&bed, "-nameservers=127.0.0.1:10253");
     bed_fill(&bed, mixed, ARRAY_LEN(mixed));
     const struct explanation *x = bed_explain(&bed, "www.example.com", "AAAA");
@@ -447,10 +433,9 @@ static void test_not_from_here(void **state)
     bed_stop(&bed);
 }
 
-static void test_nothing_read_yet(void **state)
+UNIT_TEST(test_nothing_read_yet)
 {
     struct pages_bed bed;
-    (void)state;
     bed_start(&bed, "-no-rec");
     const struct explanation *x = bed_explain(&bed, "x.cluster.local", "A");
     assert_int_equal(x->revision, 0);
@@ -462,11 +447,10 @@ static void test_nothing_read_yet(void **state)
 }
 
 /* The configuration passed counts, not the one at the explainer's creation. */
-static void test_configuration_in_force(void **state)
+UNIT_TEST(test_configuration_in_force)
 {
     struct pages_bed bed;
     struct dname domain = name_of("example.com");
-    (void)state;
     bed_start(&bed, "-no-rec");
     bed_fill(&bed, NULL, 0);
     bed_add(&bed, "com/example/www", "{'host':'10.0.0.1'}");
@@ -477,7 +461,7 @@ static void test_configuration_in_force(void **state)
     bed_stop(&bed);
 }
 
-static void test_questions_that_cannot_be_read(void **state)
+UNIT_TEST(test_questions_that_cannot_be_read)
 {
     static const struct {
         struct explain_query query;
@@ -488,7 +472,6 @@ static void test_questions_that_cannot_be_read(void **state)
                 {{"a", "TYPE70000", ""}, "TYPE70000"},
                 {{"a", "A", "10.0.0"}, "client `10.0.0`: expected an address"}};
     struct pages_bed bed;
-    (void)state;
     bed_start(&bed, "-no-rec");
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const struct explanation *x = NULL;
@@ -501,29 +484,4 @@ static void test_questions_that_cannot_be_read(void **state)
     }
     assert_int_equal(bed_explain(&bed, "x.cluster.local", NULL)->question.type, DNS_TYPE_A);
     bed_stop(&bed);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rules),
-        cmocka_unit_test(test_duplicates),
-        cmocka_unit_test(test_schema_of_kubernetes),
-        cmocka_unit_test(test_aliases),
-        cmocka_unit_test(test_names_on_the_way),
-        cmocka_unit_test(test_ring),
-        cmocka_unit_test(test_what_local_stands_for),
-        cmocka_unit_test(test_name_servers),
-        cmocka_unit_test(test_absent),
-        cmocka_unit_test(test_broken_keys),
-        cmocka_unit_test(test_more_than_is_shown),
-        cmocka_unit_test(test_more_than_is_looked_at),
-        cmocka_unit_test(test_names_are_limited),
-        cmocka_unit_test(test_external_questions),
-        cmocka_unit_test(test_not_from_here),
-        cmocka_unit_test(test_nothing_read_yet),
-        cmocka_unit_test(test_configuration_in_force),
-        cmocka_unit_test(test_questions_that_cannot_be_read),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

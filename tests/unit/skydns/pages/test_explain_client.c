@@ -1,11 +1,6 @@
 /* skydns -explain: what it sends and prints, and what is an error, against a server in a thread
  * that sends exact replies. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <pthread.h>
 #include <stdio.h>
@@ -17,6 +12,7 @@
 #include "skydns/pages/explain.h"
 #include "skydns/pages/explain_client.h"
 #include "tests/support/loopback.h"
+#include "tests/support/unit_test.h"
 
 enum { REQUEST_MAX = 4096, OUTPUT_MAX = 4096 };
 
@@ -87,12 +83,11 @@ static int run_client(struct server *s, const char *reply, const char *name, con
     return r;
 }
 
-static void test_page_is_printed(void **state)
+UNIT_TEST(test_page_is_printed)
 {
     struct server s;
     struct err err;
     char output[OUTPUT_MAX];
-    (void)state;
     assert_int_equal(run_client(&s, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nline 1\n100%s\n",
                                 "Web-1_a.cluster.local", "SRV", output, &err),
                      0);
@@ -104,24 +99,22 @@ static void test_page_is_printed(void **state)
 }
 
 /* User input cannot escape its place in the URL. */
-static void test_question_is_escaped(void **state)
+UNIT_TEST(test_question_is_escaped)
 {
     struct server s;
     struct err err;
     char output[OUTPUT_MAX];
-    (void)state;
     assert_int_equal(run_client(&s, "HTTP/1.1 200 OK\r\n\r\n", "a&b=\r\n *\xe2%", "", output, &err),
                      0);
     assert_non_null(strstr(s.request, "name=a%26b%3D%0D%0A%20%2A%E2%25&type= HTTP/1."));
     assert_string_equal(output, "");
 }
 
-static void test_question_is_refused(void **state)
+UNIT_TEST(test_question_is_refused)
 {
     struct server s;
     struct err err;
     char output[OUTPUT_MAX];
-    (void)state;
     assert_int_equal(run_client(&s, "HTTP/1.1 400 Bad Request\r\n\r\nno such type\nmore\n", "a",
                                 "X", output, &err),
                      ERR_USAGE);
@@ -129,33 +122,21 @@ static void test_question_is_refused(void **state)
     assert_string_equal(output, "");
 }
 
-static void test_no_http(void **state)
+UNIT_TEST(test_no_http)
 {
     struct server s;
     struct err err;
     char output[OUTPUT_MAX];
-    (void)state;
     assert_int_equal(run_client(&s, "SSH-2.0-x\r\n", "a", "A", output, &err), ERR_PROTOCOL);
     assert_non_null(strstr(err.msg, "-http-addr"));
 }
 
-static void test_nobody_there(void **state)
+UNIT_TEST(test_nobody_there)
 {
     struct addr address = loopback_addr(loopback_free_port());
     struct err err;
     char text[ADDR_TEXT_MAX];
-    (void)state;
     assert_true(explain_client(&address, &(struct explain_query){"a", "A", ""}, &err) < 0);
     assert_non_null(strstr(err.msg, "-http-addr"));
     assert_non_null(strstr(err.msg, addr_format(&address, text)));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_page_is_printed),     cmocka_unit_test(test_question_is_escaped),
-        cmocka_unit_test(test_question_is_refused), cmocka_unit_test(test_no_http),
-        cmocka_unit_test(test_nobody_there),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 #include "tests/support/skydns/hosts_table_of.h"
 #include "tests/support/skydns/response_bytes.h"
 #include "tests/support/test_clock.h"
+#include "tests/support/unit_test.h"
 
 enum { TTL_S = 300, REPLY_MAX = 512, PAGE_MAX = 65536 };
 
@@ -77,6 +78,8 @@ static int teardown(void **state)
     return 0;
 }
 
+UNIT_TESTS_EACH(setup, teardown)
+
 static struct cache_key key_of(const struct told *t, const char *text)
 {
     struct dname name = fixture_name(text);
@@ -128,7 +131,7 @@ static void expect_nameserver(const struct explain_foreign *x, const char *want)
     assert_string_equal(nameserver_format(&server, text), want);
 }
 
-static void test_not_kept(void **state)
+UNIT_TEST(test_not_kept)
 {
     struct told *t = *state;
     const struct explanation *x = bed_explain(&t->bed, "WWW.example.com", "A");
@@ -144,7 +147,7 @@ static void test_not_kept(void **state)
     assert_int_equal(x->name_count, 1);
 }
 
-static void test_kept(void **state)
+UNIT_TEST(test_kept)
 {
     struct told *t = *state;
     keep(t, "www.example.com", 9);
@@ -164,7 +167,7 @@ static void test_kept(void **state)
     expect_page(x, "stub zone  acme.local., from the flag\n");
 }
 
-static void test_expired_and_failed(void **state)
+UNIT_TEST(test_expired_and_failed)
 {
     struct told *t = *state;
     keep(t, "www.example.com", 9);
@@ -186,7 +189,7 @@ static void test_expired_and_failed(void **state)
 }
 
 /* Even below a domain of ours, whose keys do not matter there. */
-static void test_a_stub_zone_without_nameservers(void **state)
+UNIT_TEST(test_a_stub_zone_without_nameservers)
 {
     struct told *t = *state;
     const struct explanation *x = bed_explain(&t->bed, "below.x.cluster.local", "A");
@@ -197,7 +200,7 @@ static void test_a_stub_zone_without_nameservers(void **state)
     expect_page(x, "\nwhy        in a stub zone none of whose nameservers can be used\n");
 }
 
-static void test_hosts(void **state)
+UNIT_TEST(test_hosts)
 {
     struct told *t = *state;
     const struct hosts_entry entry = {.ip = {.family_bytes = 4, .bytes = {10, 9, 8, 7}},
@@ -216,7 +219,7 @@ static void test_hosts(void **state)
     expect_page(x, "which has A and AAAA");
 }
 
-static void test_targets(void **state)
+UNIT_TEST(test_targets)
 {
     struct told *t = *state;
     const struct explanation *x = bed_explain(&t->bed, "ext.cluster.local", "A");
@@ -228,17 +231,4 @@ static void test_targets(void **state)
     assert_int_equal(x->externals[0].source, EXPLAIN_FROM_CACHE);
     assert_int_equal(x->externals[0].ttl_s, TTL_S);
     expect_nameserver(&x->externals[0], "192.0.2.9:53");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_not_kept, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_kept, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_expired_and_failed, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_stub_zone_without_nameservers, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_hosts, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_targets, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,12 @@
 /* explain_near: which names are close enough to suggest. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "skydns/pages/explain.h"
 #include "tests/support/skydns/fixture.h"
+#include "tests/support/unit_test.h"
 
 enum { TEXT_MAX = 1024 };
 
@@ -50,7 +46,7 @@ static const char *near_text(struct fixture *f, const char *text, char out[TEXT_
     return out;
 }
 
-static void test_near(void **state)
+UNIT_TEST(test_near)
 {
     static const struct fixture_key keys[] = {
         {"local/cluster/svc/default/web/a", "{'host':'10.0.0.1'}"},
@@ -105,7 +101,6 @@ static void test_near(void **state)
     };
     struct fixture *f = fixture_new(keys, ARRAY_LEN(keys));
     char text[TEXT_MAX];
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         if (strcmp(near_text(f, rows[i].name, text), rows[i].near) != 0) {
             fail_msg("%s: `%s`, expected `%s`", rows[i].name, text, rows[i].near);
@@ -115,7 +110,7 @@ static void test_near(void **state)
 }
 
 /* Of many it suggests five, all different. */
-static void test_many(void **state)
+UNIT_TEST(test_many)
 {
     static const struct fixture_key keys[] = {
         {"local/cluster/web1", "{'host':'10.0.0.1'}"},
@@ -129,7 +124,6 @@ static void test_many(void **state)
     struct fixture *f = fixture_new(keys, ARRAY_LEN(keys));
     char text[TEXT_MAX], *rest = NULL, *before = NULL;
     unsigned count = 0;
-    (void)state;
     (void)near_text(f, "web.cluster.local", text);
     for (char *name = strtok_r(text, " ", &rest); name; name = strtok_r(NULL, " ", &rest)) {
         assert_int_equal(strncmp(name, "web", 3), 0);
@@ -142,7 +136,7 @@ static void test_many(void **state)
 }
 
 /* The likeliest come first, and each kind of mistake has a place. */
-static void test_order(void **state)
+UNIT_TEST(test_order)
 {
     static const struct fixture_key keys[] = {
         {"local/cluster/svc/a/service-1", "{'host':'10.0.0.1'}"},
@@ -159,7 +153,6 @@ static void test_order(void **state)
                        second = fixture_name("servce-1.other.svc.cluster.local");
     const struct explain_near_case c = {
         .store = f->store, .config = &f->config, .name = &name, .resolves = exists, .data = f};
-    (void)state;
     assert_true(explain_near(&c, near) >= 2);
     assert_true(dname_equal(&near[0], &first));
     assert_true(dname_equal(&near[1], &second));
@@ -169,19 +162,17 @@ static void test_order(void **state)
 /* Asks about no more names than it says. */
 static bool counts_only(void *data, const struct dname *name)
 {
-    (void)name;
     ++*(unsigned *)data;
     return false;
 }
 
-static void test_bounds(void **state)
+UNIT_TEST(test_bounds)
 {
     enum { KEYS = 200, TRIED_MAX = 32 };
     static char paths[KEYS][40];
     struct fixture_key keys[KEYS];
     unsigned tried = 0;
     struct dname near[EXPLAIN_NEAR_MAX];
-    (void)state;
     for (unsigned i = 0; i < KEYS; i++) {
         assert_in_range(snprintf(paths[i], sizeof(paths[i]), "local/cluster/service%03u", i), 1,
                         sizeof(paths[i]) - 1);
@@ -198,15 +189,4 @@ static void test_bounds(void **state)
     assert_int_equal(explain_near(&c, near), 0);
     assert_int_equal(tried, TRIED_MAX);
     fixture_free(f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_near),
-        cmocka_unit_test(test_many),
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_bounds),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

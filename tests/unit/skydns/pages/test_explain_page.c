@@ -8,6 +8,7 @@
 #include "skydns/pages/explain_page_internal.h"
 #include "skydns/pages/record_page_internal.h"
 #include "tests/support/test_clock.h"
+#include "tests/support/unit_test.h"
 
 enum { PAGE_MAX = 4 * 1024 * 1024 };
 
@@ -44,6 +45,8 @@ static int teardown(void **state)
     free(p);
     return 0;
 }
+
+UNIT_TESTS_EACH(setup, teardown)
 
 static const char *text_of(struct pages *p, const char *name, const char *type)
 {
@@ -100,7 +103,7 @@ static const json_t *find(const json_t *array, const char *field, const char *va
 
 /* ---- Text ---- */
 
-static void test_text_of_an_answer(void **state)
+UNIT_TEST(test_text_of_an_answer)
 {
     struct pages *p = *state;
     const char *text = text_of(p, "x.cluster.local", "A");
@@ -120,7 +123,7 @@ static void test_text_of_an_answer(void **state)
 }
 
 /* What was written, and what is served. */
-static void test_text_with_escapes(void **state)
+UNIT_TEST(test_text_with_escapes)
 {
     static const struct bed_key key = {"local/cluster/txt", "{'text':'a\\\\;\\\\009b'}"};
     struct pages *p = *state;
@@ -137,7 +140,7 @@ static void test_text_with_escapes(void **state)
     json_decref(json);
 }
 
-static void test_text_of_an_authority(void **state)
+UNIT_TEST(test_text_of_an_authority)
 {
     struct pages *p = *state;
     const char *text = text_of(p, "z.x.cluster.local", "A");
@@ -151,7 +154,7 @@ static void test_text_of_an_authority(void **state)
     assert_null(strstr(text_of(p, "nothing.alike.cluster.local", "A"), " x.cluster.local."));
 }
 
-static void test_text_of_a_port(void **state)
+UNIT_TEST(test_text_of_a_port)
 {
     struct pages *p = *state;
     const char *text = text_of(p, "_http._tcp.x.cluster.local", "SRV");
@@ -159,7 +162,7 @@ static void test_text_of_a_port(void **state)
     expect(text, "\nadditional x.cluster.local. ");
 }
 
-static void test_text_without_keys(void **state)
+UNIT_TEST(test_text_without_keys)
 {
     struct pages *p = *state;
     expect(text_of(p, "www.example.com", "TYPE65280"), "www.example.com. TYPE65280: not from here");
@@ -171,7 +174,7 @@ static void test_text_without_keys(void **state)
 }
 
 /* In two units at most. */
-static void test_ages(void **state)
+UNIT_TEST(test_ages)
 {
     static const struct {
         int64_t s;
@@ -197,7 +200,7 @@ static void test_ages(void **state)
     test_clock_run();
 }
 
-static void test_text_of_many(void **state)
+UNIT_TEST(test_text_of_many)
 {
     struct pages *p = *state;
     char key[64], value[64];
@@ -216,7 +219,7 @@ static void test_text_of_many(void **state)
 
 /* ---- JSON ---- */
 
-static void test_json_of_an_answer(void **state)
+UNIT_TEST(test_json_of_an_answer)
 {
     struct pages *p = *state;
     json_t *json = json_of(p, "x.cluster.local", "A");
@@ -251,7 +254,7 @@ static void test_json_of_an_answer(void **state)
     json_decref(json);
 }
 
-static void test_json_of_an_absent_name(void **state)
+UNIT_TEST(test_json_of_an_absent_name)
 {
     struct pages *p = *state;
     json_t *json = json_of(p, "xx.cluster.local", "SRV");
@@ -266,7 +269,7 @@ static void test_json_of_an_absent_name(void **state)
     json_decref(json);
 }
 
-static void test_json_without_keys(void **state)
+UNIT_TEST(test_json_without_keys)
 {
     struct pages *p = *state;
     json_t *json = json_of(p, "out.cluster.local", "A");
@@ -284,7 +287,7 @@ static void test_json_without_keys(void **state)
 }
 
 /* Of etcd's events, not of a full read: nobody is inside a version, so all see them at once. */
-static void test_changes(void **state)
+UNIT_TEST(test_changes)
 {
     struct pages *p = *state;
     assert_null(strstr(text_of(p, "y.cluster.local", "A"), "changed"));
@@ -318,7 +321,7 @@ static void test_changes(void **state)
 }
 
 /* From the root down to the name, as far as it exists. */
-static void test_tree(void **state)
+UNIT_TEST(test_tree)
 {
     static const struct {
         const char *name;
@@ -343,23 +346,4 @@ static void test_tree(void **state)
         assert_int_equal(number_at(level, "records"), rows[i].records);
     }
     json_decref(json);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_text_of_an_answer, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_text_with_escapes, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_text_of_an_authority, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_text_of_a_port, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_text_without_keys, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_ages, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_text_of_many, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_json_of_an_answer, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_json_of_an_absent_name, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_json_without_keys, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_changes, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_tree, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

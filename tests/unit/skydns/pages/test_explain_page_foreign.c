@@ -1,11 +1,7 @@
 /* What an explanation says about other domains: what is kept and from whom, stub zones, targets. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "common/base/clock.h"
@@ -13,6 +9,7 @@
 #include "common/dns/dns.h"
 #include "skydns/pages/explain_page_internal.h"
 #include "tests/support/test_clock.h"
+#include "tests/support/unit_test.h"
 
 enum { MESSAGE_MAX = 512, PAGE_MAX = 65536 };
 
@@ -85,6 +82,8 @@ static int teardown(void **state)
     return 0;
 }
 
+UNIT_TESTS_EACH(setup, teardown)
+
 static void expect_text(struct told *t, const char *part)
 {
     buf_clear(&t->page);
@@ -121,7 +120,7 @@ static void expect_json(struct told *t, const char *want)
     json_decref(wanted);
 }
 
-static void test_kept(void **state)
+UNIT_TEST(test_kept)
 {
     struct told *t = *state;
     expect_text(t, "www.acme.local. A: NOERROR, answers: 2; etcd");
@@ -142,7 +141,7 @@ static void test_kept(void **state)
                    "'acme.local. 30 SOA n.acme.local. h.acme.local. 1 2 3 4 5']}");
 }
 
-static void test_kept_denial(void **state)
+UNIT_TEST(test_kept_denial)
 {
     struct told *t = *state;
     t->x.foreign.kept.is_negative = true;
@@ -163,7 +162,7 @@ static void test_kept_denial(void **state)
 }
 
 /* Expired: nameservers come first, unless they are known to fail. */
-static void test_expired(void **state)
+UNIT_TEST(test_expired)
 {
     struct told *t = *state;
     t->x.foreign.kept.state = CACHE_STALE;
@@ -191,7 +190,7 @@ static void test_expired(void **state)
                    "53','state':'ok','asked':false}]}");
 }
 
-static void test_failed(void **state)
+UNIT_TEST(test_failed)
 {
     struct told *t = *state;
     t->x.foreign = (struct explain_foreign){
@@ -202,7 +201,7 @@ static void test_failed(void **state)
 }
 
 /* The general nameservers are no stub zone, and a zone may have none that can be used. */
-static void test_not_kept(void **state)
+UNIT_TEST(test_not_kept)
 {
     struct told *t = *state;
     t->x.foreign.kept = (struct cache_hit){.state = CACHE_MISS};
@@ -217,7 +216,7 @@ static void test_not_kept(void **state)
     expect_json(t, "{'status':'not from here','source':'nameserver'}");
 }
 
-static void test_states_of_nameservers(void **state)
+UNIT_TEST(test_states_of_nameservers)
 {
     struct told *t = *state;
     t->x.foreign.kept = (struct cache_hit){.state = CACHE_MISS};
@@ -246,7 +245,7 @@ static uint32_t ago_s(uint32_t s)
     return (uint32_t)(clock_monotonic_ms() / 1000) + 1 - s;
 }
 
-static void test_times_of_nameservers(void **state)
+UNIT_TEST(test_times_of_nameservers)
 {
     struct told *t = *state;
     struct upstream_states *states = &t->x.foreign.states;
@@ -267,7 +266,7 @@ static void test_times_of_nameservers(void **state)
     test_clock_run();
 }
 
-static void test_why_it_is_not_kept(void **state)
+UNIT_TEST(test_why_it_is_not_kept)
 {
     struct told *t = *state;
     t->x.foreign = (struct explain_foreign){
@@ -285,7 +284,7 @@ static void test_why_it_is_not_kept(void **state)
     test_clock_run();
 }
 
-static void test_targets(void **state)
+UNIT_TEST(test_targets)
 {
     struct told *t = *state;
     t->target = t->x.foreign;
@@ -306,20 +305,4 @@ static void test_targets(void **state)
     expect_json(t, "{'status':'not from here','external':['www.acme.local. A'],'targets':[{"
                    "'name':'www.acme.local.','type':'A','source':'stub',"
                    "'nameserver':'192.0.2.1:53'}]}");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_kept, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_kept_denial, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_expired, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_failed, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_not_kept, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_states_of_nameservers, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_times_of_nameservers, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_why_it_is_not_kept, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_targets, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 #include "skydns/pages/explain_page_internal.h"
 #include "tests/support/skydns/sample_keys.h"
 #include "tests/support/test_clock.h"
+#include "tests/support/unit_test.h"
 
 enum { PAGE_MAX = 1024 * 1024 };
 
@@ -59,6 +60,8 @@ static int teardown(void **state)
     test_clock_run();
     return 0;
 }
+
+UNIT_TESTS_EACH(setup, teardown)
 
 static const char *text_of(struct pages *p, const char *name, const char *type)
 {
@@ -132,7 +135,7 @@ static void expect_key(const struct pages *p, const json_t *key, bool is_sep, bo
     assert_int_equal(json_object_get(key, "left_s") != NULL, is_kept);
 }
 
-static void test_before_and_after(void **state)
+UNIT_TEST(test_before_and_after)
 {
     struct pages *p = *state;
     char line[200], day[64];
@@ -166,7 +169,7 @@ static void test_before_and_after(void **state)
 }
 
 /* The smallest TTL is that of all; canonical order; the names of a chain, in lower case. */
-static void test_sets(void **state)
+UNIT_TEST(test_sets)
 {
     struct pages *p = *state;
     const struct slice addresses[] = {slice_of("\12\0\0\1", 4), slice_of("\12\0\0\7", 4)};
@@ -185,7 +188,7 @@ static void test_sets(void **state)
     json_decref(json);
 }
 
-static void test_keys(void **state)
+UNIT_TEST(test_keys)
 {
     static const char *const types[] = {"DNSKEY", "CDS", "CDNSKEY"};
     struct pages *p = *state;
@@ -209,7 +212,7 @@ static void test_keys(void **state)
     expect(text_of(p, "x.cluster.local", "DNSKEY"), "answers: 0", true);
 }
 
-static void test_nothing_to_tell(void **state)
+UNIT_TEST(test_nothing_to_tell)
 {
     static const char *const cases[][2] = {
         {"www.example.com", "A"},    {"1.0.0.10.in-addr.arpa", "PTR"}, {"single", "A"},
@@ -222,15 +225,4 @@ static void test_nothing_to_tell(void **state)
         assert_null(json_object_get(json, "signed"));
         json_decref(json);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_before_and_after, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_sets, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_keys, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_nothing_to_tell, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

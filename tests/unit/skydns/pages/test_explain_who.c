@@ -5,6 +5,7 @@
 #include "skydns/clients/client_index.h"
 #include "skydns/clients/visibility.h"
 #include "skydns/pages/explain_page_internal.h"
+#include "tests/support/unit_test.h"
 
 static const struct bed_key keys[] = {
     {"local/cluster/svc/a/web/1", "{'host':'10.0.0.1'}"},
@@ -22,7 +23,6 @@ struct who_bed {
 
 static void retire(void *data, void *block, void (*fn)(void *block))
 {
-    (void)data;
     fn(block);
 }
 
@@ -85,10 +85,9 @@ static void expect(struct who_bed *w, const char *client, const char *name, cons
     }
 }
 
-static void test_identities(void **state)
+UNIT_TEST(test_identities)
 {
     struct who_bed w;
-    (void)state;
     start(&w, "-no-rec -autopath");
     expect(&w, "10.1.0.1", "x.test", "client     10.1.0.1: namespace a, as the pod");
     expect(&w, "::ffff:10.1.0.1", "x.test", "client     10.1.0.1: namespace a, as the pod");
@@ -107,10 +106,9 @@ static void test_identities(void **state)
     stop(&w);
 }
 
-static void test_what_is_hidden(void **state)
+UNIT_TEST(test_what_is_hidden)
 {
     struct who_bed w;
-    (void)state;
     start(&w, "-visibility=own -reverse-zones=10.0.0.0/8");
     expect(&w, "10.1.0.1", "web.a.svc.cluster.local", "A: NOERROR, answers: 1");
     expect(&w, "10.1.0.1", "web.b.svc.cluster.local", "A: NXDOMAIN");
@@ -134,10 +132,9 @@ static void test_what_is_hidden(void **state)
     stop(&w);
 }
 
-static void test_search_paths(void **state)
+UNIT_TEST(test_search_paths)
 {
     struct who_bed w;
-    (void)state;
     start(&w, "-autopath -search=corp.test -nameservers=127.0.0.1:9 -rcache=0");
     expect(&w, "10.1.0.1", "ext.a.svc.cluster.local",
            "search     1. ext.a.svc.cluster.local. does not exist\n"
@@ -164,10 +161,9 @@ static void test_search_paths(void **state)
     stop(&w);
 }
 
-static void test_limits(void **state)
+UNIT_TEST(test_limits)
 {
     struct who_bed w;
-    (void)state;
     start(&w, "-no-rec -allow=10.1.0.0/30 -rate=7/9");
     expect(&w, "10.1.0.1", "ext.cluster.local", "A: NOERROR");
     expect(&w, "10.1.0.1", "ext.cluster.local", "limit      7 UDP queries a second, 9 at once");
@@ -185,10 +181,9 @@ static void test_limits(void **state)
 }
 
 /* Nothing is said of it for our own names. */
-static void test_recursion(void **state)
+UNIT_TEST(test_recursion)
 {
     struct who_bed w;
-    (void)state;
     start(&w, "-nameservers=127.0.0.1:9 -rcache=0");
     struct engine_config *config = options_engine_config(&w.bed.options);
     config->clients = NULL;
@@ -210,10 +205,9 @@ static void test_recursion(void **state)
     stop(&w);
 }
 
-static void test_search_lists(void **state)
+UNIT_TEST(test_search_lists)
 {
     struct who_bed w;
-    (void)state;
     start(&w, "-autopath -search=corp.test -nameservers=127.0.0.1:9 -rcache=0 -ndots=2");
     expect(&w, "10.1.0.1", "web",
            "search     this pod of namespace a asks for these, until one answers:\n"
@@ -236,14 +230,4 @@ static void test_search_lists(void **state)
     assert_int_equal(x->search.count, 5);
     assert_int_equal(x->search.outcomes[1], EXPLAIN_NO_DATA); /* web.a.svc.cluster.local */
     stop(&w);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_identities),   cmocka_unit_test(test_what_is_hidden),
-        cmocka_unit_test(test_search_paths), cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_recursion),    cmocka_unit_test(test_search_lists),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

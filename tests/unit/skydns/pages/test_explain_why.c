@@ -1,14 +1,10 @@
 /* explain_why: which reasons other than keys it gives, and when none. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "skydns/pages/explain.h"
 #include "tests/support/skydns/fixture.h"
+#include "tests/support/unit_test.h"
 
 /* The differences from a plan for web.default.svc.cluster.local A, which keys alone explain. */
 struct row {
@@ -115,14 +111,13 @@ static const struct row rows[] = {
     {.name = "1.0.0.10.in-addr.arpa", .type = "PTR", .is_authoritative = true, .word = "reverse"},
 };
 
-static void test_sentences(void **state)
+UNIT_TEST(test_sentences)
 {
     static const struct fixture_key keys[] = {
         {"local/cluster/svc/default/web", "{'host':'10.0.0.1'}"},
         {"arpa/in-addr/10/0/0/1", "{'host':'web.default.svc.cluster.local.'}"},
     };
     struct fixture *f = fixture_new(keys, ARRAY_LEN(keys));
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct dname name = fixture_name(rows[i].name);
         const struct answer_plan plan = {.is_authoritative = rows[i].is_authoritative,
@@ -150,7 +145,7 @@ static void test_sentences(void **state)
 }
 
 /* The server's own name is not special once keys define the domain's nameservers. */
-static void test_name_servers_in_keys(void **state)
+UNIT_TEST(test_name_servers_in_keys)
 {
     static const struct fixture_key keys[] = {
         {"local/cluster/dns/ns/one", "{'host':'10.0.0.53'}"},
@@ -159,7 +154,6 @@ static void test_name_servers_in_keys(void **state)
     static const struct explain_foreign here;
     struct dname name = fixture_name("ns.dns.cluster.local");
     const struct answer_plan plan = {.is_authoritative = true};
-    (void)state;
     assert_null(explain_why(&(struct explain_case){.config = &f->config,
                                                    .store = f->store,
                                                    .zone = engine_config_zone(&f->config, &name),
@@ -168,13 +162,4 @@ static void test_name_servers_in_keys(void **state)
                                                    .plan = &plan,
                                                    .foreign = &here}));
     fixture_free(f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sentences),
-        cmocka_unit_test(test_name_servers_in_keys),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

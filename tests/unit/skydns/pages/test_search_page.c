@@ -6,6 +6,7 @@
 
 #include "common/base/attributes.h"
 #include "skydns/pages/search_page_internal.h"
+#include "tests/support/unit_test.h"
 
 enum { PAGE_MAX = 8 << 20, TEXT_MAX = 4096 };
 
@@ -75,7 +76,7 @@ static const char *found(struct pages_bed *bed, const char *text, char out[TEXT_
     return out;
 }
 
-static void test_matches(void **state)
+UNIT_TEST(test_matches)
 {
     static const struct bed_key keys[] = {
         {"local/cluster/svc/default/web", "{'host':'10.0.0.1'}"},
@@ -106,7 +107,6 @@ static void test_matches(void **state)
     };
     struct pages_bed bed;
     char text[TEXT_MAX];
-    (void)state;
     bed_start(&bed, "-no-rec");
     bed_fill(&bed, keys, ARRAY_LEN(keys));
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -119,13 +119,12 @@ static void test_matches(void **state)
 }
 
 /* Of many, the best hundred, in steps; each search has its share of a step. */
-static void test_many(void **state)
+UNIT_TEST(test_many)
 {
     enum { KEYS = 5000, RUNNING = 4, STEPS_MIN = KEYS / 513 };
     struct pages_bed bed;
     struct http_reply others[RUNNING - 1];
     unsigned alone, together;
-    (void)state;
     bed_start(&bed, "-no-rec");
     bed_mirror.full_begin(bed_mirror.data, &(struct etcd_mirror_read){.reason = ""});
     for (unsigned i = 0; i < KEYS; i++) {
@@ -157,12 +156,11 @@ static void test_many(void **state)
     bed_stop(&bed);
 }
 
-static void test_refusals(void **state)
+UNIT_TEST(test_refusals)
 {
     char text[SEARCH_TEXT_MAX + 2];
     struct http_reply replies[SEARCH_RUNNING_MAX], one;
     struct pages_bed bed;
-    (void)state;
     bed_start(&bed, "-no-rec");
     memset(text, 'x', sizeof(text) - 1);
     text[sizeof(text) - 1] = '\0';
@@ -190,14 +188,13 @@ static void test_refusals(void **state)
 }
 
 /* Before the first read there is nothing; a record that goes meanwhile is not shown. */
-static void test_changes(void **state)
+UNIT_TEST(test_changes)
 {
     static const struct bed_key keys[] = {{"local/cluster/web", "{'host':'10.0.0.1'}"},
                                           {"local/cluster/web2", "{'host':'10.0.0.1'}"}};
     struct pages_bed bed;
     struct buf piece;
     char text[TEXT_MAX];
-    (void)state;
     bed_start(&bed, "-no-rec");
     assert_string_equal(found(&bed, "web", text), "");
     bed_fill(&bed, keys, ARRAY_LEN(keys));
@@ -214,15 +211,4 @@ static void test_changes(void **state)
     end(&reply);
     buf_fini(&piece);
     bed_stop(&bed);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_matches),
-        cmocka_unit_test(test_many),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_changes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

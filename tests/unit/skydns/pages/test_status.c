@@ -18,6 +18,7 @@
 #include "tests/support/http_ask.h"
 #include "tests/support/loopback.h"
 #include "tests/support/skydns/sample_keys.h"
+#include "tests/support/unit_test.h"
 
 struct pages {
     struct pages_bed bed;
@@ -98,6 +99,8 @@ static int teardown(void **state)
     return 0;
 }
 
+UNIT_TESTS_EACH(setup, teardown)
+
 static void expect(struct pages *p, const char *target, unsigned status, const char *part)
 {
     struct asked_page asked = http_ask(p->bed.loop, &p->address, target);
@@ -123,7 +126,7 @@ static json_t *json_of(struct pages *p, const char *target)
 
 /* ---- Readiness ---- */
 
-static void test_readiness(void **state)
+UNIT_TEST(test_readiness)
 {
     struct pages *p = *state;
     struct err why;
@@ -200,7 +203,7 @@ static void expect_strict(struct pages *p)
     asked_page_fini(&asked);
 }
 
-static void test_from_a_snapshot(void **state)
+UNIT_TEST_IN(test_from_a_snapshot, setup_with_snapshot, teardown)
 {
     struct pages *p = *state;
     struct err why;
@@ -224,7 +227,7 @@ static void test_from_a_snapshot(void **state)
 }
 
 /* It is not etcd that is waited for: names are answered, and one that is missing is SERVFAIL. */
-static void test_an_incomplete_snapshot(void **state)
+UNIT_TEST_IN(test_an_incomplete_snapshot, setup_with_snapshot_requiring, teardown)
 {
     struct pages *p = *state;
     expect(p, "/readiness", 503, "no /kube2sky/cluster.local/store (expected: -require-store-key)");
@@ -239,7 +242,7 @@ static struct metrics_snapshot snapshot_counts(const void *keeper)
         .heard_ms = clock_wall_ms() - 90000, .bytes = 428, .writes = 3, .failures = 2};
 }
 
-static void test_metrics_of_a_snapshot(void **state)
+UNIT_TEST(test_metrics_of_a_snapshot)
 {
     struct pages *p = *state;
     expect(p, "/metrics", 200, "\nskydns_snapshot_age_seconds 0\n");
@@ -254,7 +257,7 @@ static void test_metrics_of_a_snapshot(void **state)
 
 /* Only a strict check reports an etcd that came back without its data, or has been away for
  * long. */
-static void test_lost_data(void **state)
+UNIT_TEST(test_lost_data)
 {
     struct pages *p = *state;
     bed_fill(&p->bed, NULL, 0);
@@ -267,7 +270,7 @@ static void test_lost_data(void **state)
 }
 
 /* Or one that is there and has changes that do not arrive. */
-static void test_behind(void **state)
+UNIT_TEST(test_behind)
 {
     struct pages *p = *state;
     bed_fill(&p->bed, NULL, 0);
@@ -289,7 +292,7 @@ static void tell_key(const char *id)
     bed_mirror.store_key_seen(bed_mirror.data, slice_str(id), false);
 }
 
-static void test_incomplete(void **state)
+UNIT_TEST(test_incomplete)
 {
     static const char key[] = "/kube2sky/cluster.local/store (expected: there was one before)";
     struct pages *p = *state;
@@ -305,7 +308,12 @@ static void test_incomplete(void **state)
     assert_int_equal(bed_rereads, 1);
 }
 
-static void test_never_complete(void **state)
+static int setup_requiring(void **state)
+{
+    return setup_with(state, "-nameservers=127.0.0.1:10253 -workers=2 -require-store-key");
+}
+
+UNIT_TEST_IN(test_never_complete, setup_requiring, teardown)
 {
     struct pages *p = *state;
     expect(p, "/readiness", 503, "etcd has not been read yet");
@@ -315,12 +323,7 @@ static void test_never_complete(void **state)
     expect(p, "/metrics", 200, "\nskydns_ready 0\n");
 }
 
-static int setup_requiring(void **state)
-{
-    return setup_with(state, "-nameservers=127.0.0.1:10253 -workers=2 -require-store-key");
-}
-
-static void test_overdue(void **state)
+UNIT_TEST_IN(test_overdue, setup_impatient, teardown)
 {
     struct pages *p = *state;
     struct err why;
@@ -338,7 +341,7 @@ static void test_overdue(void **state)
 
 /* ---- Records ---- */
 
-static void test_cache(void **state)
+UNIT_TEST(test_cache)
 {
     static const struct bed_key keys[] = {
         {"local/cluster/web", "{'host':'10.0.0.1'}"},
@@ -385,7 +388,7 @@ static void test_cache(void **state)
     json_decref(json);
 }
 
-static void test_cache_before_the_first_read(void **state)
+UNIT_TEST(test_cache_before_the_first_read)
 {
     struct pages *p = *state;
     json_t *json = json_of(p, "/cache");
@@ -408,15 +411,13 @@ static void on_turn(struct ev_loop *loop, ev_prepare *watcher, int events)
 {
     struct changing *c = watcher->data;
     char key[64];
-    (void)loop;
-    (void)events;
     (void)snprintf(key, sizeof(key), "local/cluster/new/k%u", c->changes++); /* fits */
     bed_add(c->bed, key, "{'host':'10.2.0.1'}");
 }
 
 /* Several pieces, each from the version current at its time: records that exist all the time occur
  * once. */
-static void test_cache_while_records_change(void **state)
+UNIT_TEST(test_cache_while_records_change)
 {
     struct pages *p = *state;
     struct changing changing = {.bed = &p->bed};
@@ -451,7 +452,7 @@ static void test_cache_while_records_change(void **state)
 
 /* ---- Explanations ---- */
 
-static void test_explain(void **state)
+UNIT_TEST(test_explain)
 {
     static const struct bed_key keys[] = {{"local/cluster/web", "{'host':'10.0.0.1'}"}};
     struct pages *p = *state;
@@ -473,7 +474,7 @@ static struct config_refusals refuse(const void *settings)
     return (struct config_refusals){.file = true};
 }
 
-static void test_metrics(void **state)
+UNIT_TEST(test_metrics)
 {
     static const struct bed_key keys[] = {
         {"local/cluster/web", "{'host':'10.0.0.1'}"},
@@ -519,7 +520,7 @@ static void test_metrics(void **state)
 }
 
 /* Each count has a number of its own. */
-static void test_metrics_of_the_cache(void **state)
+UNIT_TEST(test_metrics_of_the_cache)
 {
     static const char *const lines[] = {
         "\nskydns_cache_entries 0\n",
@@ -584,7 +585,7 @@ static void expect_none(struct pages *p, const char *target, const char *part)
 }
 
 /* Transports are there if they have a listener. */
-static void test_metrics_of_streams(void **state)
+UNIT_TEST(test_metrics_of_streams)
 {
     static const char *const always[] = {"\nskydns_connections{transport=\"tcp\"} 0\n"};
     static const char *const only_with_streams[] = {
@@ -661,7 +662,7 @@ static size_t unusable(const void *files)
 }
 
 /* Only if something is signed; but keys that keep it from being signed are told. */
-static void test_metrics_of_dnssec(void **state)
+UNIT_TEST(test_metrics_of_dnssec)
 {
     static const char *const lines[] = {
         "\nskydns_dnssec_signatures_total{result=\"made\"} 2\n",
@@ -722,7 +723,7 @@ static json_t *figures_of(struct pages *p)
 }
 
 /* Nothing is claimed that is not known: no nameserver is up before it was asked. */
-static void test_live_figures(void **state)
+UNIT_TEST(test_live_figures)
 {
     struct pages *p = *state;
     char *reason, *server, *server_state, *domain;
@@ -779,30 +780,4 @@ static void test_live_figures(void **state)
     assert_int_equal(json_array_size(json_object_get(figures, "nameservers")), 64);
     assert_int_equal(more, 1);
     json_decref(figures);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_metrics_of_the_cache, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_metrics_of_dnssec, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_readiness, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_from_a_snapshot, setup_with_snapshot, teardown),
-        cmocka_unit_test_setup_teardown(test_an_incomplete_snapshot, setup_with_snapshot_requiring,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(test_metrics_of_a_snapshot, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_lost_data, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_behind, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_incomplete, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_never_complete, setup_requiring, teardown),
-        cmocka_unit_test_setup_teardown(test_overdue, setup_impatient, teardown),
-        cmocka_unit_test_setup_teardown(test_cache, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_cache_before_the_first_read, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_cache_while_records_change, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_explain, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_metrics, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_metrics_of_streams, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_live_figures, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,12 @@
 /* The most asked names: in order, whatever the case, and in a table that is full. */
 #include "skydns/pages/top_names_internal.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/dns/dns.h"
+#include "tests/support/unit_test.h"
 
 static void add(struct top_names *top, const char *text, uint16_t type, int times)
 {
@@ -33,10 +29,9 @@ static void expect(const struct top_names *top, const char *begin)
     buf_fini(&out);
 }
 
-static void test_in_order(void **state)
+UNIT_TEST(test_in_order)
 {
     static struct top_names top;
-    (void)state;
     top = (struct top_names){0};
     expect(&top, "[]");
     add(&top, "a.test.", DNS_TYPE_A, 1);
@@ -49,11 +44,10 @@ static void test_in_order(void **state)
 }
 
 /* Names that are asked once do not push out one that is asked often. */
-static void test_many_names(void **state)
+UNIT_TEST(test_many_names)
 {
     static struct top_names top;
     char name[32];
-    (void)state;
     top = (struct top_names){0};
     for (int i = 0; i < 10 * TOP_NAMES_MAX; i++) {
         (void)snprintf(name, sizeof(name), "once%d.test.", i);
@@ -62,13 +56,4 @@ static void test_many_names(void **state)
     }
     assert_int_equal(top.count, TOP_NAMES_MAX);
     expect(&top, "[{\"name\":\"often.test.\",\"type\":\"A\",\"count\":320}");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_in_order),
-        cmocka_unit_test(test_many_names),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

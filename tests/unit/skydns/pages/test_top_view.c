@@ -1,14 +1,10 @@
 #include "skydns/pages/top_view.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "common/base/xalloc.h"
+#include "tests/support/unit_test.h"
 #include "tests/unit/common/live/drawn.h"
 
 /* One second of a busy server: each %d is 0, then what came in that second. */
@@ -121,9 +117,8 @@ static const char screen_old[] =
     "Connection refused; what is below is old\n";
 /* clang-format on */
 
-static void test_80_by_24(void **state)
+UNIT_TEST(test_80_by_24)
 {
-    (void)state;
     struct live_model model = {.server = "127.0.0.1:8080"};
     take(&model, 0, "");
     take(&model, 1, "");
@@ -132,9 +127,8 @@ static void test_80_by_24(void **state)
     live_model_fini(&model);
 }
 
-static void test_200_by_60(void **state)
+UNIT_TEST(test_200_by_60)
 {
-    (void)state;
     struct live_model model = {.server = "127.0.0.1:8080"};
     take(&model, 0, "");
     take(&model, 1, "answers from a snapshot of 12s ago");
@@ -142,9 +136,8 @@ static void test_200_by_60(void **state)
     live_model_fini(&model);
 }
 
-static void test_gone(void **state)
+UNIT_TEST(test_gone)
 {
-    (void)state;
     struct live_model model = {
         .server = "[::1]:8080", .is_away = true, .away_ms = 61000, .why = "Connection refused"};
     drawn_expect(&top_view, &model, 80, 4, true, screen_gone);
@@ -154,9 +147,8 @@ static void test_gone(void **state)
 }
 
 /* Nothing is drawn outside of any screen. */
-static void test_sizes(void **state)
+UNIT_TEST(test_sizes)
 {
-    (void)state;
     struct live_model model = {.server = "127.0.0.1:8080"};
     take(&model, 0, "");
     take(&model, 1, "x");
@@ -165,9 +157,8 @@ static void test_sizes(void **state)
 }
 
 /* Any JSON: fields that are absent or of other types. */
-static void test_odd_events(void **state)
+UNIT_TEST(test_odd_events)
 {
-    (void)state;
     static const char *const events[] = {
         "{}",
         "{\"queries\":[],\"latency\":{\"udp\":1,\"tcp\":{\"counts\":[1]}},\"cache\":{},\"etcd\":{},"
@@ -187,9 +178,8 @@ static void test_odd_events(void **state)
 }
 
 /* Green is for states: no figure has it, whatever its value. */
-static void test_no_figure_is_green(void **state)
+UNIT_TEST(test_no_figure_is_green)
 {
-    (void)state;
     struct live_model model = {.server = "127.0.0.1:8080"};
     struct screen screen;
     take(&model, 0, "");
@@ -203,14 +193,4 @@ static void test_no_figure_is_green(void **state)
     }
     screen_fini(&screen);
     live_model_fini(&model);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_80_by_24),   cmocka_unit_test(test_200_by_60),
-        cmocka_unit_test(test_gone),       cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_odd_events), cmocka_unit_test(test_no_figure_is_green),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,14 @@
 /* -cookie-secret's file: what is a secret, and what the messages tell. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "skydns/publish/cookie_secrets.h"
+#include "tests/support/unit_test.h"
 
 #define A "e5e973e5a6b2a43f48e7dc849e37bfcf"
 #define B "445536BCD2513298075A5D379663C962"
 
-static void reads(void **state)
+UNIT_TEST(reads)
 {
     static const struct {
         const char *text;
@@ -32,10 +28,9 @@ static void reads(void **state)
         assert_int_equal(secrets.count, cases[i].count);
         assert_int_equal(secrets.items[0][0], cases[i].first);
     }
-    (void)state;
 }
 
-static void refuses(void **state)
+UNIT_TEST(refuses)
 {
     static const struct {
         const char *text, *why;
@@ -59,25 +54,13 @@ static void refuses(void **state)
         assert_null(strstr(err.msg, "e973")); /* no secret gets into the log */
         assert_int_equal(secrets.count, 77);
     }
-    (void)state;
 }
 
-static void draws(void **state)
+UNIT_TEST(draws)
 {
     struct cookie_secrets a, b;
     cookie_secrets_draw(&a);
     cookie_secrets_draw(&b);
     assert_int_equal(a.count, 1);
     assert_memory_not_equal(a.items[0], b.items[0], COOKIE_SECRET_SIZE);
-    (void)state;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads),
-        cmocka_unit_test(refuses),
-        cmocka_unit_test(draws),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

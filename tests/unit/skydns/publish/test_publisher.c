@@ -1,12 +1,7 @@
 /* What readers may hold and when it is freed: in one thread step by step, then with many threads
  * (most useful under the thread and address sanitizers). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include <pthread.h>
 #include <sched.h>
@@ -15,6 +10,7 @@
 #include "skydns/publish/engine_config.h"
 #include "skydns/publish/publisher.h"
 #include "tests/support/skydns/records.h"
+#include "tests/support/unit_test.h"
 
 static const char *const names[] = {"a.test", "b.a.test", "_c.test", "d.other"};
 
@@ -96,9 +92,8 @@ static bool is_whole(const struct store *store)
     return revision_of(store, "stays.test") == 1 && store_visible_count(store_root(store)) == 4;
 }
 
-static void test_nothing_before_the_first(void **state)
+UNIT_TEST(test_nothing_before_the_first)
 {
-    (void)state;
     struct fixture f = fixture_new();
     struct publisher_reader *reader = publisher_reader_new(f.publisher);
     assert_null(publisher_enter(reader));
@@ -112,9 +107,8 @@ static void test_nothing_before_the_first(void **state)
     fixture_free(&f);
 }
 
-static void test_reader_inside_keeps_its_version(void **state)
+UNIT_TEST(test_reader_inside_keeps_its_version)
 {
-    (void)state;
     struct fixture f = fixture_new();
     struct publisher_reader *early = publisher_reader_new(f.publisher);
     struct publisher_reader *late = publisher_reader_new(f.publisher);
@@ -144,9 +138,8 @@ static void test_reader_inside_keeps_its_version(void **state)
 }
 
 /* A reader that entered after the replacement holds nothing back. */
-static void test_later_reader_delays_nothing(void **state)
+UNIT_TEST(test_later_reader_delays_nothing)
 {
-    (void)state;
     struct fixture f = fixture_new();
     struct publisher_reader *early = publisher_reader_new(f.publisher);
     struct publisher_reader *late = publisher_reader_new(f.publisher);
@@ -162,10 +155,9 @@ static void test_later_reader_delays_nothing(void **state)
 }
 
 /* Only readers inside an older version have not seen the newest. */
-static void test_what_all_have_seen(void **state)
+UNIT_TEST(test_what_all_have_seen)
 {
     struct fixture f = fixture_new();
-    (void)state;
     struct publisher_reader *early = publisher_reader_new(f.publisher);
     struct publisher_reader *late = publisher_reader_new(f.publisher);
     publish(&f);
@@ -184,9 +176,8 @@ static void test_what_all_have_seen(void **state)
     fixture_free(&f);
 }
 
-static void test_free_with_garbage_waiting(void **state)
+UNIT_TEST(test_free_with_garbage_waiting)
 {
-    (void)state;
     struct fixture f = fixture_new();
     struct publisher_reader *reader = publisher_reader_new(f.publisher);
     publish(&f);
@@ -197,9 +188,8 @@ static void test_free_with_garbage_waiting(void **state)
     fixture_free(&f);
 }
 
-static void test_as_many_readers_as_promised(void **state)
+UNIT_TEST(test_as_many_readers_as_promised)
 {
-    (void)state;
     struct fixture f = fixture_new();
     struct publisher_reader *last = NULL;
     for (int i = 0; i < PUBLISHER_READERS_MAX; i++) {
@@ -215,9 +205,8 @@ static void test_as_many_readers_as_promised(void **state)
 }
 
 /* A reader inside keeps its configuration, like its version; a replaced one is freed. */
-static void test_configurations(void **state)
+UNIT_TEST(test_configurations)
 {
-    (void)state;
     struct fixture f = fixture_new();
     struct publisher_reader *reader = publisher_reader_new(f.publisher);
     configure(&f, 1);
@@ -279,9 +268,8 @@ static bool all_have_seen(struct reader_thread *threads, unsigned count)
     return true;
 }
 
-static void test_threads_see_whole_versions(void **state)
+UNIT_TEST(test_threads_see_whole_versions)
 {
-    (void)state;
     struct fixture f = fixture_new();
     struct reader_thread threads[THREADS] = {0};
     atomic_bool is_over = false;
@@ -307,19 +295,4 @@ static void test_threads_see_whole_versions(void **state)
     }
     assert_false(publisher_reclaim(f.publisher));
     fixture_free(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing_before_the_first),
-        cmocka_unit_test(test_reader_inside_keeps_its_version),
-        cmocka_unit_test(test_later_reader_delays_nothing),
-        cmocka_unit_test(test_what_all_have_seen),
-        cmocka_unit_test(test_free_with_garbage_waiting),
-        cmocka_unit_test(test_as_many_readers_as_promised),
-        cmocka_unit_test(test_configurations),
-        cmocka_unit_test(test_threads_see_whole_versions),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

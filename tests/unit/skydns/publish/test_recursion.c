@@ -1,15 +1,11 @@
 /* Which clients' questions about other domains are forwarded. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <string.h>
 
 #include "skydns/publish/recursion.h"
+#include "tests/support/unit_test.h"
 
 static struct addr client_of(const char *ip)
 {
@@ -22,7 +18,7 @@ static struct addr client_of(const char *ip)
 }
 
 /* No interface has an address in 240.0.0.0/4, or in the other ranges refused here. */
-static void test_clients(void **state)
+UNIT_TEST(test_clients)
 {
     static const struct {
         const char *list, *client;
@@ -65,7 +61,6 @@ static void test_clients(void **state)
         {"all", "2001:db8::1", true},
         {"none", "127.0.0.1", false},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct recursion recursion;
         struct err err = {0};
@@ -77,14 +72,13 @@ static void test_clients(void **state)
     }
 }
 
-static void test_refused_lists(void **state)
+UNIT_TEST(test_refused_lists)
 {
     static const char *const rows[] = {
         "10",         "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/8x", "10.0.0.0/0008",
         "fd00::/129", "10.0.0.0/-1", "x",         "10.0.0.0/8 ", "everybody",
         "/8",
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct recursion recursion;
         struct err err = {0};
@@ -95,12 +89,11 @@ static void test_refused_lists(void **state)
     }
 }
 
-static void test_as_many_as_fit(void **state)
+UNIT_TEST(test_as_many_as_fit)
 {
     char list[(RECURSION_NETWORKS_MAX + 1) * 10 + 1] = "";
     struct recursion recursion;
     struct err err = {0};
-    (void)state;
     for (size_t i = 0; i < RECURSION_NETWORKS_MAX; i++) {
         memcpy(list + i * 10, "192.0.2.1,", 11);
     }
@@ -111,26 +104,14 @@ static void test_as_many_as_fit(void **state)
 
 /* An interface may appear after the start; interfaces are reread, but not on every refused
  * question. */
-static void test_interfaces_are_read_again(void **state)
+UNIT_TEST(test_interfaces_are_read_again)
 {
     struct recursion recursion;
     struct addr loopback = client_of("127.0.0.1");
     struct err err;
-    (void)state;
     assert_int_equal(recursion_init(&recursion, "", &err), 0);
     recursion.count = 0; /* as if there were no interfaces */
     recursion.read_ms = 1;
     assert_false(recursion_allows(&recursion, &loopback, 60000));
     assert_true(recursion_allows(&recursion, &loopback, 60001));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_clients),
-        cmocka_unit_test(test_refused_lists),
-        cmocka_unit_test(test_as_many_as_fit),
-        cmocka_unit_test(test_interfaces_are_read_again),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

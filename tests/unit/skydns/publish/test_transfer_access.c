@@ -1,13 +1,9 @@
 /* Who may transfer zones. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include "skydns/publish/engine_config.h"
 #include "tests/support/skydns/fixture.h"
+#include "tests/support/unit_test.h"
 
 static bool allows(const struct transfer_who *who, size_t count, const char *client,
                    const char *key)
@@ -21,7 +17,7 @@ static bool allows(const struct transfer_who *who, size_t count, const char *cli
     return transfer_access_allows(who, count, &from, key ? &name : NULL);
 }
 
-static void test_allows(void **state)
+UNIT_TEST(test_allows)
 {
     struct err err;
     struct transfer_who who[3] = {
@@ -29,7 +25,6 @@ static void test_allows(void **state)
         {.has_key = true, .key = fixture_name("k1.")},
         {.has_network = true, .has_key = true, .key = fixture_name("k2.")},
     };
-    (void)state;
     assert_int_equal(network_parse(slice_str("10.0.0.0/8"), &who[0].network, &err), 0);
     assert_int_equal(network_parse(slice_str("fd00::/8"), &who[2].network, &err), 0);
     assert_false(allows(who, 0, "10.1.1.1", "k1."));
@@ -43,12 +38,11 @@ static void test_allows(void **state)
 }
 
 /* The same link-local address is another machine's on another interface. */
-static void test_scope(void **state)
+UNIT_TEST(test_scope)
 {
     struct transfer_who who = {.has_network = true};
     struct addr here, there;
     struct err err;
-    (void)state;
     assert_int_equal(network_parse(slice_str("fe80::1"), &who.network, &err), 0);
     assert_true(addr_parse_ip(slice_str("fe80::1%1"), 53, &here));
     assert_true(addr_parse_ip(slice_str("fe80::1%2"), 53, &there));
@@ -56,13 +50,4 @@ static void test_scope(void **state)
     who.notify = here;
     assert_true(transfer_access_allows(&who, 1, &here, NULL));
     assert_false(transfer_access_allows(&who, 1, &there, NULL));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_allows),
-        cmocka_unit_test(test_scope),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

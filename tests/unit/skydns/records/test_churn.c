@@ -1,14 +1,9 @@
 /* Endless changes must not grow memory: all records are changed repeatedly. First with a reader
  * that stays inside for a few versions at a time, as a batch does, checking memory; then with
  * threads that ask meanwhile and must get only right answers (most useful under the sanitizers). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <malloc.h>
 #include <pthread.h>
@@ -23,6 +18,7 @@
 #include "skydns/publish/publisher.h"
 #include "tests/support/skydns/questions.h"
 #include "tests/support/skydns/services.h"
+#include "tests/support/unit_test.h"
 
 /* 3,000 Services take 4 MiB; the rest of the test program is small in comparison. */
 enum { SERVICES = 3000, FIRST_ROUNDS = 4, ROUNDS = 20, GROWTH_MAX_PERCENT = 5 };
@@ -127,10 +123,9 @@ static void assert_no_growth(const char *what, size_t before, size_t after, size
     assert_true(after <= before + whole * GROWTH_MAX_PERCENT / 100);
 }
 
-static void test_memory_comes_back(void **state)
+UNIT_TEST(test_memory_comes_back)
 {
     struct fixture f;
-    (void)state;
     bool is_told = in_use() > 0; /* false: a sanitizer's allocator, which keeps freed memory */
     setup(&f, is_told ? SERVICES : SERVICES / 10);
     struct publisher_reader *reader = publisher_reader_new(f.publisher);
@@ -215,12 +210,11 @@ static bool all_have_asked(const struct asker *askers)
     return true;
 }
 
-static void test_every_answer_is_right(void **state)
+UNIT_TEST(test_every_answer_is_right)
 {
     struct fixture f;
     struct asker askers[THREADS] = {0};
     atomic_bool is_over = false;
-    (void)state;
     setup(&f, ASKED_SERVICES);
     for (int i = 0; i < THREADS; i++) {
         askers[i].engine = engine_new(publisher_newest_config(f.publisher));
@@ -248,13 +242,4 @@ static void test_every_answer_is_right(void **state)
     }
     assert_false(publisher_reclaim(f.publisher));
     teardown(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_memory_comes_back),
-        cmocka_unit_test(test_every_answer_is_right),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

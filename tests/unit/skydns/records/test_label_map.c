@@ -1,16 +1,12 @@
 /* The children map with hashes chosen by the test, so that labels collide in a few bits, in all, or
  * not at all. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "common/base/xalloc.h"
 #include "skydns/records/store_node_internal.h"
+#include "tests/support/unit_test.h"
 
 /* More than fit a list of equal hashes, and enough to fill three levels. */
 enum { LABELS = 300, STEPS = 4000 };
@@ -71,7 +67,6 @@ static void next_build(struct fixture *f)
 
 static bool count_node(void *data, struct store_node *node)
 {
-    (void)node;
     ++*(size_t *)data;
     return true;
 }
@@ -111,9 +106,8 @@ static const struct {
     {"all the same", 0, 0},
 };
 
-static void test_random_steps(void **state)
+UNIT_TEST(test_random_steps)
 {
-    (void)state;
     for (size_t h = 0; h < sizeof(hashes) / sizeof(hashes[0]); h++) {
         struct fixture f = {.build = {.pool = store_pool_new(), .stamp = 1},
                             .hash_mask = hashes[h].mask,
@@ -146,9 +140,8 @@ static void test_random_steps(void **state)
 }
 
 /* A later build does not touch an earlier map. */
-static void test_earlier_map_stays(void **state)
+UNIT_TEST(test_earlier_map_stays)
 {
-    (void)state;
     for (size_t h = 0; h < sizeof(hashes) / sizeof(hashes[0]); h++) {
         struct fixture f = {.build = {.pool = store_pool_new(), .stamp = 1},
                             .hash_mask = hashes[h].mask,
@@ -171,9 +164,8 @@ static void test_earlier_map_stays(void **state)
     }
 }
 
-static void test_one_child_needs_no_branch(void **state)
+UNIT_TEST(test_one_child_needs_no_branch)
 {
-    (void)state;
     struct fixture f = {.build = {.pool = store_pool_new(), .stamp = 1}, .hash_mask = 1};
     put(&f, 0);
     assert_ptr_equal((void *)f.map.slot, f.there[0]);
@@ -209,9 +201,8 @@ static bool build_at_once(const struct fixture *f, unsigned count, struct label_
     return label_map_build(map, children, spare, count, &f->build);
 }
 
-static void test_built_at_once(void **state)
+UNIT_TEST(test_built_at_once)
 {
-    (void)state;
     static const unsigned counts[] = {0, 1, 2, 3, 64, LABELS};
     for (size_t h = 0; h < sizeof(hashes) / sizeof(hashes[0]); h++) {
         for (size_t c = 0; c < sizeof(counts) / sizeof(counts[0]); c++) {
@@ -231,9 +222,8 @@ static void test_built_at_once(void **state)
     }
 }
 
-static void test_built_with_equal_labels(void **state)
+UNIT_TEST(test_built_with_equal_labels)
 {
-    (void)state;
     for (size_t h = 0; h < sizeof(hashes) / sizeof(hashes[0]); h++) {
         struct fixture f = {.build = {.pool = store_pool_new(), .stamp = 1},
                             .hash_mask = hashes[h].mask,
@@ -253,13 +243,11 @@ static void test_built_with_equal_labels(void **state)
 
 static bool stop_at_third(void *data, struct store_node *node)
 {
-    (void)node;
     return ++*(int *)data < 3;
 }
 
-static void test_each_stops(void **state)
+UNIT_TEST(test_each_stops)
 {
-    (void)state;
     struct fixture f = {.build = {.pool = store_pool_new(), .stamp = 1}, .hash_mask = UINT32_MAX};
     for (unsigned i = 0; i < 100; i++) {
         put(&f, i);
@@ -268,17 +256,4 @@ static void test_each_stops(void **state)
     assert_false(label_map_each(f.map, stop_at_third, &calls));
     assert_int_equal(calls, 3);
     teardown(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_steps),
-        cmocka_unit_test(test_earlier_map_stays),
-        cmocka_unit_test(test_one_child_needs_no_branch),
-        cmocka_unit_test(test_built_at_once),
-        cmocka_unit_test(test_built_with_equal_labels),
-        cmocka_unit_test(test_each_stops),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,10 @@
 /* Pinned versions stay whole, whatever happens meanwhile, and hold nothing but themselves: random
  * changes with pins at random versions, endless changes under one pin, and a thread that reads a
  * pinned version meanwhile (most useful under the sanitizers). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <malloc.h>
 #include <pthread.h>
@@ -22,6 +17,7 @@
 #include "skydns/records/store_ready.h"
 #include "tests/support/skydns/records.h"
 #include "tests/support/skydns/services.h"
+#include "tests/support/unit_test.h"
 
 /* ---- What a version holds, all that an answer or a snapshot could use, as text ---- */
 
@@ -225,9 +221,8 @@ static void enter_or_leave(struct fixture *f)
     f->is_inside = !f->is_inside;
 }
 
-static void test_pinned_versions_stay_whole(void **state)
+UNIT_TEST(test_pinned_versions_stay_whole)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         struct fixture f = fixture_new(seed);
         struct publisher_reader *changes = f.reader;
@@ -260,9 +255,8 @@ static void test_pinned_versions_stay_whole(void **state)
     }
 }
 
-static void test_nothing_to_pin(void **state)
+UNIT_TEST(test_nothing_to_pin)
 {
-    (void)state;
     struct fixture f = fixture_new(1);
     assert_null(publisher_pin(f.publisher));
     fixture_free(&f);
@@ -278,9 +272,8 @@ static void put_one(struct fixture *f)
 }
 
 /* As many versions as promised; one that is pinned already takes no place. */
-static void test_as_many_pins_as_promised(void **state)
+UNIT_TEST(test_as_many_pins_as_promised)
 {
-    (void)state;
     struct fixture f = fixture_new(1);
     const struct store *pinned[PUBLISHER_PINS_MAX];
     for (int i = 0; i < PUBLISHER_PINS_MAX; i++) {
@@ -304,9 +297,8 @@ static void test_as_many_pins_as_promised(void **state)
 }
 
 /* What a reader held back is in no version that was pinned later. */
-static void test_younger_pin_keeps_nothing(void **state)
+UNIT_TEST(test_younger_pin_keeps_nothing)
 {
-    (void)state;
     struct fixture f = fixture_new(1);
     put_one(&f);
     assert_non_null(publisher_enter(f.reader));
@@ -387,9 +379,8 @@ static bool has_first_address(const struct store *store, unsigned number)
 }
 
 /* Every Service changes dozens of times under a pin: memory for one version more, and its list. */
-static void test_pin_holds_one_version(void **state)
+UNIT_TEST(test_pin_holds_one_version)
 {
-    (void)state;
     struct churn c;
     size_t before = resident();
     churn_init(&c, is_memory_told() ? SERVICES : FEW_SERVICES);
@@ -411,9 +402,8 @@ static void test_pin_holds_one_version(void **state)
 }
 
 /* What a pin held is freed in parts, and then it is all gone. */
-static void test_unpinned_in_parts(void **state)
+UNIT_TEST(test_unpinned_in_parts)
 {
-    (void)state;
     struct churn c;
     unsigned parts = 1;
     churn_init(&c, SERVICES);
@@ -465,9 +455,8 @@ static void *walk_pinned(void *data)
     return NULL;
 }
 
-static void test_thread_reads_while_main_publishes(void **state)
+UNIT_TEST(test_thread_reads_while_main_publishes)
 {
-    (void)state;
     struct churn c;
     churn_init(&c, FEW_SERVICES);
     for (int i = 0; i < PINS_READ; i++) {
@@ -483,18 +472,4 @@ static void test_thread_reads_while_main_publishes(void **state)
         publisher_unpin(c.publisher, walk.store);
     }
     churn_fini(&c);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing_to_pin),
-        cmocka_unit_test(test_as_many_pins_as_promised),
-        cmocka_unit_test(test_pinned_versions_stay_whole),
-        cmocka_unit_test(test_younger_pin_keeps_nothing),
-        cmocka_unit_test(test_pin_holds_one_version),
-        cmocka_unit_test(test_unpinned_in_parts),
-        cmocka_unit_test(test_thread_reads_while_main_publishes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

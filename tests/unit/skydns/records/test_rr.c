@@ -1,16 +1,12 @@
 /* The list of one section: duplicates, CNAMEs, its limit; for short and long lists. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "skydns/records/rr.h"
 #include "tests/support/skydns/fixture.h"
+#include "tests/support/unit_test.h"
 
 /* Enough for an index before the records under test are added. */
 enum { FILLERS = 100 };
@@ -19,12 +15,13 @@ static struct dname web, web_capitals, other;
 
 static int names(void **state)
 {
-    (void)state;
     web = fixture_name("web.test.");
     web_capitals = fixture_name("WEB.Test.");
     other = fixture_name("other.test.");
     return 0;
 }
+
+UNIT_TESTS_ONCE(names, NULL)
 
 static void add_fillers(struct rr_list *list, const uint32_t *addresses, size_t count)
 {
@@ -88,25 +85,22 @@ static void check_pairs(size_t fillers)
     rr_list_fini(&list);
 }
 
-static void duplicates_in_a_short_list(void **state)
+UNIT_TEST(duplicates_in_a_short_list)
 {
-    (void)state;
     check_pairs(0);
     check_pairs(15);
 }
 
-static void duplicates_in_a_long_list(void **state)
+UNIT_TEST(duplicates_in_a_long_list)
 {
-    (void)state;
     check_pairs(16);
     check_pairs(FILLERS);
 }
 
-static void limit(void **state)
+UNIT_TEST(limit)
 {
     uint32_t *addresses = xcalloc(RR_LIST_MAX + 1, sizeof(*addresses));
     struct rr_list list;
-    (void)state;
     rr_list_init(&list);
     for (uint32_t i = 0; i <= RR_LIST_MAX; i++) {
         addresses[i] = i;
@@ -122,14 +116,4 @@ static void limit(void **state)
     assert_false(list.is_cut);
     rr_list_fini(&list);
     free(addresses);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(duplicates_in_a_short_list),
-        cmocka_unit_test(duplicates_in_a_long_list),
-        cmocka_unit_test(limit),
-    };
-    return cmocka_run_group_tests(tests, names, NULL);
 }

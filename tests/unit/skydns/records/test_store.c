@@ -1,17 +1,13 @@
 /* Table-driven tests of the tree. Random transactions against a model are in test_store_model.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "common/base/xalloc.h"
 #include "common/dns/record_json.h"
 #include "skydns/records/store.h"
 #include "tests/support/skydns/records.h"
+#include "tests/support/unit_test.h"
 
 static struct dname name_of(const char *text)
 {
@@ -97,9 +93,8 @@ static struct store_writer *example_writer(void)
     return writer;
 }
 
-static void test_find(void **state)
+UNIT_TEST(test_find)
 {
-    (void)state;
     static const struct {
         const char *name;
         bool is_found;
@@ -168,9 +163,8 @@ static bool see_child(void *data, const struct store_node *child)
     return ++seen->count != seen->stop_after;
 }
 
-static void test_each(void **state)
+UNIT_TEST(test_each)
 {
-    (void)state;
     struct store_writer *writer = example_writer();
     const struct store *store = commit(writer, 9);
 
@@ -196,9 +190,8 @@ static void test_each(void **state)
     store_writer_free(writer);
 }
 
-static void test_nodes_go_with_their_records(void **state)
+UNIT_TEST(test_nodes_go_with_their_records)
 {
-    (void)state;
     struct store_writer *writer = example_writer();
     (void)commit(writer, 9);
 
@@ -226,9 +219,8 @@ static void test_nodes_go_with_their_records(void **state)
     store_writer_free(writer);
 }
 
-static void test_same_content_is_the_same_version(void **state)
+UNIT_TEST(test_same_content_is_the_same_version)
 {
-    (void)state;
     struct store_garbage *garbage;
     struct store_writer *writer = example_writer();
     const struct store *first = commit(writer, 9);
@@ -256,9 +248,8 @@ static void put_two(struct store_writer *writer)
     put(writer, "db.default.svc.cluster.local", "db.example.com.", 5);
 }
 
-static void test_clear(void **state)
+UNIT_TEST(test_clear)
 {
-    (void)state;
     struct store_garbage *garbage;
     struct store_writer *writer = example_writer();
     const struct store *first = commit(writer, 9);
@@ -292,9 +283,8 @@ static void test_clear(void **state)
     store_writer_free(writer);
 }
 
-static void test_first_commit_may_be_empty(void **state)
+UNIT_TEST(test_first_commit_may_be_empty)
 {
-    (void)state;
     struct store_garbage *garbage;
     struct store_writer *writer = store_writer_new();
     const struct store *store = store_writer_commit(writer, 3, &garbage);
@@ -305,9 +295,8 @@ static void test_first_commit_may_be_empty(void **state)
     store_writer_free(writer);
 }
 
-static void test_deepest_and_longest_names(void **state)
+UNIT_TEST(test_deepest_and_longest_names)
 {
-    (void)state;
     char deep[2 * DNAME_LABELS_MAX + 1], wide[256];
     for (size_t i = 0; i + 1 < sizeof(deep); i += 2) {
         memcpy(deep + i, "x.", 2);
@@ -332,9 +321,8 @@ static void test_deepest_and_longest_names(void **state)
     store_writer_free(writer);
 }
 
-static void test_many_children(void **state)
+UNIT_TEST(test_many_children)
 {
-    (void)state;
     enum { MANY = 20000 };
     char name[64];
     struct store_writer *writer = store_writer_new();
@@ -359,9 +347,8 @@ static const struct store_record *only_record(struct store_writer *writer, struc
     return store_node_record(find(commit(writer, 1), "key.test"));
 }
 
-static void test_hosts(void **state)
+UNIT_TEST(test_hosts)
 {
-    (void)state;
     static const struct {
         const char *host;
         enum store_host kind;
@@ -403,9 +390,8 @@ static void test_hosts(void **state)
     }
 }
 
-static void test_record_fields(void **state)
+UNIT_TEST(test_record_fields)
 {
-    (void)state;
     struct record record = record_of("db.example"); /* host text, text and group, all kept */
     record.text = slice_str("some text");
     record.group = slice_str("g1");
@@ -431,13 +417,12 @@ static void test_record_fields(void **state)
 
 /* A text with escapes is there as written and as bytes; whether two are equal is what was written.
  */
-static void test_text_with_escapes(void **state)
+UNIT_TEST(test_text_with_escapes)
 {
     static const struct {
         const char *text, *bytes;
         size_t len;
     } rows[] = {{"plain", "plain", 5}, {"a\\;b\\000", "a;b\0", 4}, {"\\", "", 0}, {"", "", 0}};
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct record record = record_of("10.0.0.1");
         record.text = slice_str(rows[i].text);
@@ -460,9 +445,8 @@ static void test_text_with_escapes(void **state)
     }
 }
 
-static void test_same_data(void **state)
+UNIT_TEST(test_same_data)
 {
-    (void)state;
     static const struct {
         const char *name, *a, *b; /* values */
         bool want;
@@ -494,23 +478,4 @@ static void test_same_data(void **state)
         assert_int_equal(store_record_same_data(b, a), cases[i].want);
         store_writer_free(writer);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_find),
-        cmocka_unit_test(test_each),
-        cmocka_unit_test(test_nodes_go_with_their_records),
-        cmocka_unit_test(test_same_content_is_the_same_version),
-        cmocka_unit_test(test_clear),
-        cmocka_unit_test(test_first_commit_may_be_empty),
-        cmocka_unit_test(test_deepest_and_longest_names),
-        cmocka_unit_test(test_many_children),
-        cmocka_unit_test(test_hosts),
-        cmocka_unit_test(test_record_fields),
-        cmocka_unit_test(test_text_with_escapes),
-        cmocka_unit_test(test_same_data),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* skydns/records/store_diff.h */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
-#include <cmocka.h>
-
 #include "skydns/records/store_diff.h"
+#include "tests/support/unit_test.h"
 
 enum { NAMES = 300 }; /* of one parent: branches of branches */
 
@@ -70,9 +66,8 @@ static const struct store *first(void)
     return store_writer_commit(writer, 1, &garbage[0]);
 }
 
-static void test_each_kind(void **state)
+UNIT_TEST(test_each_kind)
 {
-    (void)state;
     const struct store *a = first();
     const struct dname gone = name_of(7);
     put(NAMES, "10.0.0.1", 2);
@@ -87,9 +82,8 @@ static void test_each_kind(void **state)
 }
 
 /* Which is which. */
-static void test_order(void **state)
+UNIT_TEST(test_order)
 {
-    (void)state;
     struct told told = {.most = UINT32_MAX};
     const struct store *a = first();
     put(3, "10.0.0.3", 2);
@@ -101,9 +95,8 @@ static void test_order(void **state)
 }
 
 /* All nodes are new; what they say is not. */
-static void test_read_again(void **state)
+UNIT_TEST(test_read_again)
 {
-    (void)state;
     const struct store *a = first();
     store_writer_clear(writer);
     for (unsigned i = 1; i < NAMES; i++) {
@@ -114,9 +107,8 @@ static void test_read_again(void **state)
     expect(a, b, 0, 1, 1);
 }
 
-static void test_all_and_nothing(void **state)
+UNIT_TEST(test_all_and_nothing)
 {
-    (void)state;
     const struct store *a = first();
     store_writer_clear(writer);
     const struct store *b = store_writer_commit(writer, 2, &garbage[1]);
@@ -124,9 +116,8 @@ static void test_all_and_nothing(void **state)
     expect(b, a, NAMES, 0, 0);
 }
 
-static void test_stops(void **state)
+UNIT_TEST(test_stops)
 {
-    (void)state;
     struct told told = {.most = 5};
     const struct store *a = first();
     store_writer_clear(writer);
@@ -137,7 +128,6 @@ static void test_stops(void **state)
 
 static int setup(void **state)
 {
-    (void)state;
     writer = store_writer_new();
     garbage[0] = garbage[1] = NULL;
     return 0;
@@ -145,20 +135,10 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     store_garbage_free(garbage[0]);
     store_garbage_free(garbage[1]);
     store_writer_free(writer);
     return 0;
 }
 
-#define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_each_kind),       TEST(test_order), TEST(test_read_again),
-        TEST(test_all_and_nothing), TEST(test_stops),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_TESTS_EACH(setup, teardown)

@@ -1,13 +1,8 @@
 /* A store filled in one pass against one filled record by record: they are the same to the last
  * count, and stay so under any changes. And what the loader refuses. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "common/base/seeded_hash.h"
 #include "common/base/xalloc.h"
@@ -17,6 +12,7 @@
 #include "tests/support/random_numbers.h"
 #include "tests/support/skydns/records.h"
 #include "tests/support/test_clock.h"
+#include "tests/support/unit_test.h"
 
 static struct dname name_of(const char *text)
 {
@@ -270,9 +266,8 @@ static void read_again(struct store_writer *writers[2], const struct store *stor
 }
 
 /* The loaded one as it is, with changes before its first commit, and ever after. */
-static void test_loaded_is_as_written(void **state)
+UNIT_TEST(test_loaded_is_as_written)
 {
-    (void)state;
     test_clock_stop(); /* both know of a change at the same time, and of each at another */
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         struct store_writer *writers[2] = {store_writer_new()};
@@ -320,9 +315,8 @@ static int compare_hashed(const void *a, const void *b)
 }
 
 /* Of 300,000 labels, about ten pairs have equal hashes; none once in 30,000 runs. */
-static void test_equal_hashes(void **state)
+UNIT_TEST(test_equal_hashes)
 {
-    (void)state;
     enum { LABELS = 300000 };
     struct hashed *all = xmalloc(LABELS * sizeof(all[0]));
     struct store_writer *writer = store_writer_new();
@@ -359,9 +353,8 @@ static struct store_saved plain_record(void)
         .record.ttl_s = 30, .host = STORE_HOST_IP, .host_bytes = slice_of("\x0a\0\0\1", 4)};
 }
 
-static void test_refuses_names(void **state)
+UNIT_TEST(test_refuses_names)
 {
-    (void)state;
     enum { PUTS = 6 };
     static const struct {
         const char *what;
@@ -407,9 +400,8 @@ static void test_refuses_names(void **state)
     }
 }
 
-static void test_refuses_bad_names(void **state)
+UNIT_TEST(test_refuses_bad_names)
 {
-    (void)state;
     static const struct slice wires[] = {
         {"", 0},         {"\1", 1},    {"\1a", 2},           {"\2a", 3},  {"\300\14", 3},
         {"\1a\0\1b", 6}, {"\0\1b", 4}, {"\100aaaaaaaa", 10}, {"\5ab", 4}, {"\1a\1b\1c\7", 8},
@@ -424,9 +416,8 @@ static void test_refuses_bad_names(void **state)
     }
 }
 
-static void test_refuses_records(void **state)
+UNIT_TEST(test_refuses_records)
 {
-    (void)state;
     static char long_text[UINT16_MAX + 2];
     memset(long_text, 'x', sizeof(long_text) - 1);
     const struct slice too_long = slice_of(long_text, UINT16_MAX + 1);
@@ -473,9 +464,8 @@ static void test_refuses_records(void **state)
 }
 
 /* A wire name of 256 bytes, each of its labels valid. */
-static void test_refuses_a_long_host(void **state)
+UNIT_TEST(test_refuses_a_long_host)
 {
-    (void)state;
     char wire[DNAME_MAX + 1];
     struct store_loader *loader = store_loader_new();
     struct dname name = name_of("a");
@@ -492,9 +482,8 @@ static void test_refuses_a_long_host(void **state)
 }
 
 /* The whole file names one name: found at once, not by comparing each with each. */
-static void test_one_name_over_and_over(void **state)
+UNIT_TEST(test_one_name_over_and_over)
 {
-    (void)state;
     enum { TIMES = 200000 };
     struct store_loader *loader = store_loader_new();
     struct store_saved record = plain_record();
@@ -507,13 +496,11 @@ static void test_one_name_over_and_over(void **state)
 
 static bool stop_at_third(void *data, const struct store_record *record)
 {
-    (void)record;
     return ++*(unsigned *)data < 3;
 }
 
-static void test_each_stops(void **state)
+UNIT_TEST(test_each_stops)
 {
-    (void)state;
     struct store_writer *writers[2] = {store_writer_new()};
     unsigned count = 0;
     for (unsigned i = 0; i < 100; i++) {
@@ -525,9 +512,8 @@ static void test_each_stops(void **state)
 }
 
 /* A start that stops before it publishes. */
-static void test_freed_without_a_version(void **state)
+UNIT_TEST(test_freed_without_a_version)
 {
-    (void)state;
     struct store_writer *writers[2] = {store_writer_new()};
     random_state = 1;
     for (unsigned i = 0; i < 100; i++) {
@@ -542,9 +528,8 @@ static void test_freed_without_a_version(void **state)
 }
 
 /* The first commit publishes, also nothing; the second has nothing to publish. */
-static void test_first_commit(void **state)
+UNIT_TEST(test_first_commit)
 {
-    (void)state;
     struct store_garbage *garbage;
     struct store_writer *writer = store_loader_end(store_loader_new());
     const struct store *store = store_writer_commit(writer, 7, &garbage);
@@ -553,21 +538,4 @@ static void test_first_commit(void **state)
     assert_null(store_next(store, NULL));
     assert_ptr_equal(store_writer_commit(writer, 8, &garbage), store);
     store_writer_free(writer);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_loaded_is_as_written),
-        cmocka_unit_test(test_equal_hashes),
-        cmocka_unit_test(test_refuses_names),
-        cmocka_unit_test(test_refuses_bad_names),
-        cmocka_unit_test(test_refuses_records),
-        cmocka_unit_test(test_refuses_a_long_host),
-        cmocka_unit_test(test_one_name_over_and_over),
-        cmocka_unit_test(test_each_stops),
-        cmocka_unit_test(test_first_commit),
-        cmocka_unit_test(test_freed_without_a_version),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,8 @@
 /* Random transactions on the store against a naive model, a plain array of keys that is scanned for
  * every question. Old versions must not change as long as their garbage is held back. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "common/base/buf.h"
 #include "common/base/xalloc.h"
@@ -15,6 +10,7 @@
 #include "skydns/records/store_pick.h"
 #include "tests/support/random_numbers.h"
 #include "tests/support/skydns/records.h"
+#include "tests/support/unit_test.h"
 
 /* Few labels, so that names are often put, deleted, parents or hidden; 300 steps of up to six
  * changes for each of ten seeds. */
@@ -406,9 +402,8 @@ static void compare_with_fresh(struct fixture *f)
     free(want);
 }
 
-static void test_random_transactions(void **state)
+UNIT_TEST(test_random_transactions)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         struct fixture f = {.writer = store_writer_new()};
         random_state = seed;
@@ -434,12 +429,4 @@ static void test_random_transactions(void **state)
         }
         store_writer_free(f.writer);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_transactions),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,13 @@
 /* store_pool: blocks of all sizes come and go at random; each keeps its content, and freed memory
  * is reused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/base/attributes.h"
 #include "common/base/xalloc.h"
 #include "skydns/records/store_pool_internal.h"
+#include "tests/support/unit_test.h"
 
 enum { BLOCKS = 3000, STEPS = 60000, SEEDS = 5 };
 
@@ -59,9 +55,8 @@ static void check_and_free(struct block *block)
     block->bytes = NULL;
 }
 
-static void test_blocks_keep_what_they_hold(void **state)
+UNIT_TEST(test_blocks_keep_what_they_hold)
 {
-    (void)state;
     for (uint32_t seed = 1; seed <= SEEDS; seed++) {
         uint32_t random = seed;
         struct store_pool *pool = store_pool_new();
@@ -85,13 +80,12 @@ static void test_blocks_keep_what_they_hold(void **state)
 }
 
 /* 64 MiB of blocks of one size, then of another: the second reuse the first's memory. */
-static void test_memory_comes_back(void **state)
+UNIT_TEST(test_memory_comes_back)
 {
     enum { COUNT = 1 << 20, WARM_BYTES = 1 << 20 };
     struct store_pool *pool = store_pool_new();
     void **blocks = xcalloc(COUNT, sizeof(blocks[0]));
     size_t most = 0;
-    (void)state;
     for (size_t size = 16; size <= 64; size += 16) {
         for (size_t i = 0; i < COUNT; i++) {
             blocks[i] = store_pool_alloc(pool, size);
@@ -109,11 +103,10 @@ static void test_memory_comes_back(void **state)
 }
 
 /* Garbage that a reader held back is freed after the writer is gone. */
-static void test_blocks_outlive_the_close(void **state)
+UNIT_TEST(test_blocks_outlive_the_close)
 {
     struct store_pool *pool = store_pool_new();
     char *small = store_pool_alloc(pool, 40), *large = store_pool_alloc(pool, 4000);
-    (void)state;
     memset(small, 1, 40);
     memset(large, 2, 4000);
     store_pool_close(pool);
@@ -122,14 +115,4 @@ static void test_blocks_outlive_the_close(void **state)
     store_pool_free(small);
     assert_int_equal(large[3999], 2);
     store_pool_free(large); /* the last one: leak checkers see that the pool goes with it */
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_blocks_keep_what_they_hold),
-        cmocka_unit_test(test_memory_comes_back),
-        cmocka_unit_test(test_blocks_outlive_the_close),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,13 @@
 /* Walks end where lookups do, and pass the nodes that lookups of shorter names find. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/base/seeded_hash.h"
 #include "skydns/records/store_walk.h"
 #include "tests/support/skydns/fixture.h"
+#include "tests/support/unit_test.h"
 
 /* For 19 labels, the longest path here: a node, up to seven levels of its children, the next node,
  * ..., and a last step. */
@@ -44,7 +40,7 @@ static const struct store_node *look_up(const struct store *store, const char *t
     return store_find(store, &name, NULL);
 }
 
-static void test_walks_end_where_look_ups_do(void **state)
+UNIT_TEST(test_walks_end_where_look_ups_do)
 {
     static const struct fixture_key keys[] = {
         {"local/cluster/svc/default/web/c8", "{'host':'10.0.0.1','ttl':30}"},
@@ -71,7 +67,6 @@ static void test_walks_end_where_look_ups_do(void **state)
         "a.b.c.web.default.svc.cluster.local.",
     };
     struct fixture *f = fixture_new(keys, sizeof(keys) / sizeof(keys[0]));
-    (void)state;
     for (size_t i = 0; i < sizeof(there) / sizeof(there[0]); i++) {
         assert_non_null(look_up(f->store, there[i]));
         assert_ptr_equal(walk_to(f->store, there[i]), look_up(f->store, there[i]));
@@ -83,11 +78,10 @@ static void test_walks_end_where_look_ups_do(void **state)
 }
 
 /* Enough children for a map of several levels. */
-static void test_a_large_namespace(void **state)
+UNIT_TEST(test_a_large_namespace)
 {
     enum { SERVICES = 5000 };
     struct fixture *f = fixture_new(NULL, 0);
-    (void)state;
     for (unsigned i = 0; i < SERVICES; i++) {
         char key[64];
         (void)snprintf(key, sizeof(key), "local/n/s%04u", i);
@@ -109,13 +103,12 @@ static int compare_hashes(const void *a, const void *b)
 }
 
 /* Among so many labels two have the same full hash, except in one of 10^12 runs. */
-static void test_labels_of_one_hash(void **state)
+UNIT_TEST(test_labels_of_one_hash)
 {
     enum { LABELS = 500000, KEYS = 2 };
     static uint64_t hashes[LABELS]; /* in the upper half, the label's number below */
     struct fixture *f = fixture_new(NULL, 0);
     size_t at = 1;
-    (void)state;
     for (uint64_t i = 0; i < LABELS; i++) {
         char label[16];
         int len = snprintf(label, sizeof(label), "h%06u", (unsigned)i);
@@ -142,7 +135,7 @@ static void test_labels_of_one_hash(void **state)
 }
 
 /* More labels than the walk remembers. */
-static void test_many_labels(void **state)
+UNIT_TEST(test_many_labels)
 {
     static const struct fixture_key key = {
         "local/a/b/c/d/e/f/g/h/i/j/k/l/m/n/o/p/q/r",
@@ -150,21 +143,9 @@ static void test_many_labels(void **state)
     };
     static const char name[] = "r.q.p.o.n.m.l.k.j.i.h.g.f.e.d.c.b.a.local.";
     struct fixture *f = fixture_new(&key, 1);
-    (void)state;
     assert_non_null(walk_to(f->store, name));
     assert_ptr_equal(walk_to(f->store, name), look_up(f->store, name));
     assert_null(walk_to(f->store, "s.r.q.p.o.n.m.l.k.j.i.h.g.f.e.d.c.b.a.local."));
     assert_null(walk_to(f->store, "x.q.p.o.n.m.l.k.j.i.h.g.f.e.d.c.b.a.local."));
     fixture_free(f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_walks_end_where_look_ups_do),
-        cmocka_unit_test(test_a_large_namespace),
-        cmocka_unit_test(test_labels_of_one_hash),
-        cmocka_unit_test(test_many_labels),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,12 +3,7 @@
 #ifndef TESTS_UNIT_SKYDNS_RESOLVER_RESOLVER_BED_H
 #define TESTS_UNIT_SKYDNS_RESOLVER_RESOLVER_BED_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <errno.h>
 #include <sched.h>
@@ -35,6 +30,7 @@
 #include "skydns/udp/worker.h"
 #include "tests/support/loopback.h"
 #include "tests/support/skydns/records.h"
+#include "tests/support/unit_test.h"
 
 static const struct query_tap untapped;
 

@@ -1,11 +1,6 @@
 /* Whose query is next: what is queued before the threads start is answered in this order; the
  * limits of time; the end while threads are busy. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <sched.h>
 #include <stdlib.h>
@@ -18,6 +13,7 @@
 #include "skydns/resolver/answer_pool.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/skydns/owned.h"
+#include "tests/support/unit_test.h"
 
 enum { PATIENCE_MS = 60000, MANY = 2000 };
 
@@ -30,7 +26,6 @@ struct bed {
 
 static void ignore(void *data)
 {
-    (void)data;
 }
 
 static struct bed setup(unsigned threads, uint32_t wait_ms)
@@ -118,34 +113,31 @@ static void answer_all(const char *const *clients, size_t count, size_t *ret_ord
 }
 
 /* Who asks for one waits for no client's second. */
-static void test_clients_take_turns(void **state)
+UNIT_TEST(test_clients_take_turns)
 {
     static const char *const clients[] = {"10.0.0.1", "10.0.0.1", "10.0.0.1", "10.0.0.2",
                                           "10.0.0.1", "10.0.0.3", "10.0.0.2"};
     static const size_t want[] = {0, 3, 5, 1, 6, 2, 4};
     size_t order[7];
-    (void)state;
     answer_all(clients, 7, order);
     assert_memory_equal(order, want, sizeof(want));
 }
 
 /* All addresses of one IPv6 network of 64 bits are one client. */
-static void test_a_network_takes_one_turn(void **state)
+UNIT_TEST(test_a_network_takes_one_turn)
 {
     static const char *const clients[] = {"fd00::1", "fd00::2", "fd00::3", "fd00:0:0:1::1"};
     static const size_t want[] = {0, 3, 1, 2};
     size_t order[4];
-    (void)state;
     answer_all(clients, 4, order);
     assert_memory_equal(order, want, sizeof(want));
 }
 
 /* Several threads answer each query once. */
-static void test_threads_share(void **state)
+UNIT_TEST(test_threads_share)
 {
     static bool is_answered[MANY];
     struct bed b = setup(POOL_THREADS_MAX, PATIENCE_MS);
-    (void)state;
     start(&b);
     for (size_t i = 0; i < MANY; i++) {
         push(&b, i % 3 ? "10.0.0.1" : "10.0.0.2", i);
@@ -163,10 +155,9 @@ static void test_threads_share(void **state)
 }
 
 /* Its client has asked again. What is refused is given back, and may be pushed again. */
-static void test_late_is_refused(void **state)
+UNIT_TEST(test_late_is_refused)
 {
     struct bed b = setup(2, 0);
-    (void)state;
     push(&b, "10.0.0.1", 0);
     start(&b);
     for (int i = 0; i < 2; i++) {
@@ -179,9 +170,8 @@ static void test_late_is_refused(void **state)
 }
 
 /* What is queued, and what nobody has popped, is freed. */
-static void test_stops_while_busy(void **state)
+UNIT_TEST(test_stops_while_busy)
 {
-    (void)state;
     for (size_t round = 0; round < 20; round++) {
         struct bed b = setup(POOL_THREADS_MAX, PATIENCE_MS);
         start(&b);
@@ -192,14 +182,4 @@ static void test_stops_while_busy(void **state)
     }
     answer_pool_free(NULL);
     pooled_query_free(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_clients_take_turns), cmocka_unit_test(test_a_network_takes_one_turn),
-        cmocka_unit_test(test_threads_share),      cmocka_unit_test(test_late_is_refused),
-        cmocka_unit_test(test_stops_while_busy),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,12 @@
 /* Copies of queries, and the ring between two threads: order, the limit, nothing lost. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <pthread.h>
 #include <sched.h>
 #include <string.h>
 
 #include "skydns/resolver/deferred.h"
+#include "tests/support/unit_test.h"
 
 enum { HEADER = 12, ROOT = 1, QUERY = HEADER + ROOT + 4 };
 
@@ -45,14 +41,13 @@ static uint32_t number_of(const struct deferred *d)
     return number;
 }
 
-static void test_everything_is_copied(void **state)
+UNIT_TEST(test_everything_is_copied)
 {
     uint8_t wire[QUERY] = {1, 2, 1, [5] = 1, [14] = 28, [16] = 1}, same[QUERY];
     struct addr client = {.v4 = {.sin_family = AF_INET, .sin_port = 1}, .len = sizeof(client.v4)};
     struct addr local = {.v4 = {.sin_family = AF_INET, .sin_port = 2}, .len = sizeof(local.v4)};
     struct engine_query query = {.wire = wire, .len = QUERY, .client = &client, .local = &local};
     struct deferred_origin origin = {.tcp = {.slot = 4, .generation = 5}};
-    (void)state;
     memcpy(same, wire, QUERY);
     struct deferred *d = defer_bytes(query, ENGINE_DEFER_WALK, &origin);
     assert_int_equal(d->kind, ENGINE_DEFER_WALK);
@@ -70,7 +65,7 @@ static void test_everything_is_copied(void **state)
 }
 
 /* The largest message, nearly all of it a record that no answer depends on. */
-static void test_a_long_query_is_not_kept_whole(void **state)
+UNIT_TEST(test_a_long_query_is_not_kept_whole)
 {
     enum { LONGEST = 65535, RECORD = 11 };
     static uint8_t wire[LONGEST] = {[2] = 1, [5] = 1, [9] = 1, [14] = 1, [16] = 1};
@@ -79,7 +74,6 @@ static void test_a_long_query_is_not_kept_whole(void **state)
         .wire = wire, .len = LONGEST, .client = &nobody, .local = &nobody};
     const struct deferred_origin origin = {.to = NULL};
     const size_t data_len = LONGEST - QUERY - RECORD;
-    (void)state;
     wire[QUERY + RECORD - 2] = (uint8_t)(data_len >> 8);
     wire[QUERY + RECORD - 1] = (uint8_t)data_len;
     struct deferred *d = defer_bytes(query, ENGINE_DEFER_FORWARD, &origin);
@@ -88,7 +82,7 @@ static void test_a_long_query_is_not_kept_whole(void **state)
 }
 
 /* Whatever the answer depends on, in no more memory than is said, wherever the bytes were. */
-static void test_what_is_owned(void **state)
+UNIT_TEST(test_what_is_owned)
 {
     enum { OPTIONS = 24 + 5 + 44 + 4 + 4, SIZE = HEADER + DNAME_MAX + 4 + EDNS_OPT_SIZE + OPTIONS };
     uint8_t wire[SIZE] = {7, 8, 1, 0x10, [5] = 1, [11] = 1}, *at = wire + HEADER;
@@ -99,7 +93,6 @@ static void test_what_is_owned(void **state)
     static const uint8_t options[OPTIONS] = {0,  8, 0, 20,       0,  2, 128, [24] = 0xfd, 0xf3,
                                              0,  1, 1, [29] = 0, 10, 0, 40,  1,           [73] = 0,
                                              11, 0, 0, 0,        12, 0, 0};
-    (void)state;
     for (; at < wire + HEADER + DNAME_MAX - 1; at += 2) {
         at[0] = 1;
         at[1] = 'A';
@@ -132,10 +125,9 @@ static void test_what_is_owned(void **state)
     deferred_free(d);
 }
 
-static void test_ring_is_bounded_and_in_order(void **state)
+UNIT_TEST(test_ring_is_bounded_and_in_order)
 {
     struct deferred_ring *ring = deferred_ring_new();
-    (void)state;
     assert_null(deferred_ring_pop(ring));
     for (uint32_t i = 0; i < DEFERRED_RING_SIZE; i++) {
         assert_true(deferred_ring_push(ring, numbered(i, i)));
@@ -157,12 +149,11 @@ static void test_ring_is_bounded_and_in_order(void **state)
 
 /* Half of it if it is alone, and again once those are gone; whoever comes later has half of the
  * rest. */
-static void test_a_client_has_its_share(void **state)
+UNIT_TEST(test_a_client_has_its_share)
 {
     struct deferred_ring *ring = deferred_ring_new();
     struct deferred *d;
     uint32_t count = 0;
-    (void)state;
     for (int round = 0; round < 2; round++) {
         size_t room = DEFERRED_RING_SIZE;
         for (uint32_t client = 1; client <= 3; client++) {
@@ -194,11 +185,10 @@ static void *produce(void *data)
     return NULL;
 }
 
-static void test_between_two_threads(void **state)
+UNIT_TEST(test_between_two_threads)
 {
     struct deferred_ring *ring = deferred_ring_new();
     pthread_t producer;
-    (void)state;
     assert_int_equal(pthread_create(&producer, NULL, produce, ring), 0);
     for (uint32_t i = 0; i < PASSED_ON;) {
         struct deferred *d = deferred_ring_pop(ring);
@@ -213,17 +203,4 @@ static void test_between_two_threads(void **state)
     assert_int_equal(pthread_join(producer, NULL), 0);
     assert_null(deferred_ring_pop(ring));
     deferred_ring_free(ring);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_everything_is_copied),
-        cmocka_unit_test(test_a_long_query_is_not_kept_whole),
-        cmocka_unit_test(test_what_is_owned),
-        cmocka_unit_test(test_ring_is_bounded_and_in_order),
-        cmocka_unit_test(test_a_client_has_its_share),
-        cmocka_unit_test(test_between_two_threads),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

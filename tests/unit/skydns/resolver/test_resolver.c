@@ -3,15 +3,15 @@
 #include "tests/unit/skydns/resolver/resolver_bed.h"
 
 #include "skydns/resolver/turn.h"
+#include "tests/support/unit_test.h"
 
 /* ---- Tests ---- */
 
-static void test_before_the_first_sync(void **state)
+UNIT_TEST(test_before_the_first_sync)
 {
     struct fixture *f = setup(PATIENCE_S * 1000);
     int fd = client(f, SOCK_DGRAM);
     struct message ours = question(1, "web.cluster.local."), theirs = question(2, "www.test.");
-    (void)state;
     send_udp(fd, &ours);
     struct message m = receive_udp(fd);
     assert_int_equal(rcode_of(&m), SERVFAIL);
@@ -25,11 +25,10 @@ static void test_before_the_first_sync(void **state)
     teardown(f);
 }
 
-static void test_foreign_names_are_forwarded(void **state)
+UNIT_TEST(test_foreign_names_are_forwarded)
 {
     struct fixture *f = setup(PATIENCE_S * 1000);
     struct message q = question(0x1234, "WWW.Test.");
-    (void)state;
     publish(f);
     int udp = client(f, SOCK_DGRAM), tcp = client(f, SOCK_STREAM);
     send_udp(udp, &q);
@@ -51,11 +50,10 @@ static void test_foreign_names_are_forwarded(void **state)
 }
 
 /* A record that points outside the domain: the CNAME and the nameserver's answer. */
-static void test_targets_are_looked_up(void **state)
+UNIT_TEST(test_targets_are_looked_up)
 {
     struct fixture *f = setup(PATIENCE_S * 1000);
     struct message q = question(7, "ext.cluster.local.");
-    (void)state;
     put_host(f, "ext.cluster.local.", "www.test.");
     publish(f);
     int fds[2] = {client(f, SOCK_DGRAM), client(f, SOCK_STREAM)};
@@ -72,11 +70,10 @@ static void test_targets_are_looked_up(void **state)
     teardown(f);
 }
 
-static void test_a_dead_nameserver_is_servfail(void **state)
+UNIT_TEST(test_a_dead_nameserver_is_servfail)
 {
     struct fixture *f = setup(PATIENCE_S * 1000);
     struct message q = question(9, "www.test.");
-    (void)state;
     publish(f);
     int udp = client(f, SOCK_DGRAM), tcp = client(f, SOCK_STREAM);
     close(f->upstream_udp);
@@ -114,12 +111,11 @@ static void put_many(struct fixture *f, unsigned count)
 enum { LONG = 20000, SHORTER = 4000 };
 
 /* The walker answers them. */
-static void test_long_walks_are_deferred(void **state)
+UNIT_TEST(test_long_walks_are_deferred)
 {
     struct fixture *f = setup(PATIENCE_S * 1000);
     int udp = client(f, SOCK_DGRAM);
     struct message q = question(3, "*.many.cluster.local.");
-    (void)state;
     put_many(f, ENGINE_WALK_MAX + 1);
     send_udp(udp, &q);
     struct message m = receive_udp(udp);
@@ -133,13 +129,12 @@ static void test_long_walks_are_deferred(void **state)
 }
 
 /* In one batch, an answer that takes hundreds of visits delays none that came after it. */
-static void test_expensive_answers_come_last(void **state)
+UNIT_TEST(test_expensive_answers_come_last)
 {
     enum { MANY = 200, CHEAP = 20 };
     struct fixture *f = setup_still(PATIENCE_S * 1000);
     struct message expensive = question(1, "*.many.cluster.local.");
     struct message cheap = question(2, "web.cluster.local.");
-    (void)state;
     put_many(f, MANY);
     put_host(f, "web.cluster.local.", "10.0.0.1");
     publish(f);
@@ -163,14 +158,13 @@ static void test_expensive_answers_come_last(void **state)
 
 /* One turn of the resolver's loop makes few answers of hundreds of visits; the walker makes the
  * others, and all are the same. */
-static void test_expensive_answers_of_a_turn(void **state)
+UNIT_TEST(test_expensive_answers_of_a_turn)
 {
     enum { MANY = 200, QUERIES = 5 * TURN_EXPENSIVE_MAX };
     struct fixture *f = setup(PATIENCE_S * 1000);
     struct message q = question(3, "*.many.cluster.local.");
     uint8_t frames[QUERIES * 64];
     struct writer w = writer_of(frames, sizeof(frames));
-    (void)state;
     put_many(f, MANY);
     int tcp = client(f, SOCK_STREAM);
     for (unsigned i = 0; i < QUERIES; i++) {
@@ -193,11 +187,10 @@ static void test_expensive_answers_of_a_turn(void **state)
 }
 
 /* A walk that finds names of other domains: the nameserver is asked, then it is walked again. */
-static void test_walks_find_other_domains(void **state)
+UNIT_TEST(test_walks_find_other_domains)
 {
     struct fixture *f = setup(PATIENCE_S * 1000);
     struct message q = question(3, "*.many.cluster.local.");
-    (void)state;
     put_many(f, ENGINE_WALK_MAX + 1);
     put_host(f, "ext.many.cluster.local.", "www.test.");
     publish(f);
@@ -217,12 +210,11 @@ static void test_walks_find_other_domains(void **state)
 
 /* The records point elsewhere when the nameserver replies: its client should ask again, however
  * many of them there are. */
-static void test_outdated_lookups_are_refused(void **state)
+UNIT_TEST(test_outdated_lookups_are_refused)
 {
     static const unsigned counts_of[] = {1, ENGINE_BRIEF_MAX + 1, ENGINE_WALK_MAX + 1};
     struct message q = question(3, "*.many.cluster.local.");
     struct addr from;
-    (void)state;
     for (unsigned i = 0; i < 3 * 2; i++) {
         bool is_changed = i % 2;
         struct fixture *f = setup(PATIENCE_S * 1000);
@@ -247,10 +239,9 @@ static void test_outdated_lookups_are_refused(void **state)
 }
 
 /* A walk that waits too long, or takes too long, is SERVFAIL. */
-static void test_late_walks_are_refused(void **state)
+UNIT_TEST(test_late_walks_are_refused)
 {
     struct message q = question(3, "*.many.cluster.local.");
-    (void)state;
     for (int waits = 0; waits < 2; waits++) {
         struct fixture *f = setup_still(PATIENCE_S * 1000);
         close_servers(f);
@@ -286,14 +277,13 @@ static void put_walks(struct writer *w, unsigned count)
 
 /* Walks first, then a foreign name, all in one segment. Its nameserver is dead, so its reply takes
  * a few loop iterations, but no time of others. */
-static void test_foreign_names_do_not_wait_for_walks(void **state)
+UNIT_TEST(test_foreign_names_do_not_wait_for_walks)
 {
     enum { WALKS = 10 };
     struct fixture *f = setup(PATIENCE_S * 1000);
     struct message foreign = question(2, "www.test.");
     uint8_t frames[(WALKS + 1) * 64];
     struct writer w = writer_of(frames, sizeof(frames));
-    (void)state;
     put_many(f, LONG);
     int tcp = client(f, SOCK_STREAM);
     close(f->upstream_udp);
@@ -324,7 +314,7 @@ static void test_foreign_names_do_not_wait_for_walks(void **state)
 
 /* A client has its part of what may wait: the rest is refused at once, every query gets an answer,
  * and another client still has its own. */
-static void test_too_many_walks_are_refused(void **state)
+UNIT_TEST(test_too_many_walks_are_refused)
 {
     enum { MANY = RESOLVER_CLIENT_WALKS_MAX + 500 };
     struct fixture *f = setup(PATIENCE_S * 1000);
@@ -333,7 +323,6 @@ static void test_too_many_walks_are_refused(void **state)
         .v4 = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1)},
         .len = sizeof(other.v4)};
     unsigned refused = 0;
-    (void)state;
     put_many(f, SHORTER);
     int tcp = client(f, SOCK_STREAM), udp = patient_socket(SOCK_DGRAM);
     assert_int_equal(bind(udp, &other.sa, other.len), 0);
@@ -360,12 +349,11 @@ static void test_too_many_walks_are_refused(void **state)
 }
 
 /* Pipelined over TCP: immediate answers overtake deferred ones. */
-static void test_tcp_answers_overtake(void **state)
+UNIT_TEST(test_tcp_answers_overtake)
 {
     struct fixture *f = setup(PATIENCE_S * 1000);
     struct message slow = question(1, "ext.cluster.local."),
                    quick = question(2, "web.cluster.local.");
-    (void)state;
     put_host(f, "ext.cluster.local.", "www.test.");
     put_host(f, "web.cluster.local.", "10.0.0.1");
     publish(f);
@@ -384,12 +372,11 @@ static void test_tcp_answers_overtake(void **state)
 
 /* The resolver is not running: the client's share of the ring fills up, then the worker answers
  * SERVFAIL itself, but not to another client. */
-static void test_a_full_ring_is_servfail(void **state)
+UNIT_TEST(test_a_full_ring_is_servfail)
 {
     enum { SHARE = DEFERRED_RING_SIZE / 2 };
     struct fixture *f = setup_still(PATIENCE_S * 1000);
     struct message q = question(11, "www.test.");
-    (void)state;
     publish(f);
     start_workers(f);
     int hog = client_from(f, "127.0.0.2", SOCK_DGRAM);
@@ -417,13 +404,12 @@ static void test_a_full_ring_is_servfail(void **state)
 
 /* Half of the places are one client's at most: its further queries are refused, another's are not.
  * The nameserver is silent, and asked once: the questions are the same. */
-static void test_one_client_leaves_places(void **state)
+UNIT_TEST(test_one_client_leaves_places)
 {
     enum { SHARE = RESOLVER_IN_HAND_MAX / 2 };
     struct fixture *f = setup(PATIENCE_S * 1000);
     struct message q = question(1, "www.test."), other_q = question(2, "www.test.");
     struct addr from;
-    (void)state;
     publish(f);
     int hog = client_from(f, "127.0.0.2", SOCK_DGRAM);
     for (size_t i = 1; i <= SHARE; i++) {
@@ -457,14 +443,13 @@ static void test_one_client_leaves_places(void **state)
 }
 
 /* The same of the places for external names. */
-static void test_one_client_leaves_lookups(void **state)
+UNIT_TEST(test_one_client_leaves_lookups)
 {
     enum { SHARE = RESOLVER_LOOKUPS_MAX / 2 };
     struct fixture *f = setup(PATIENCE_S * 1000);
     struct message q = question(1, "ext.cluster.local."),
                    other_q = question(2, "ext.cluster.local.");
     struct addr from;
-    (void)state;
     put_host(f, "ext.cluster.local.", "www.test.");
     publish(f);
     int hog = client_from(f, "127.0.0.2", SOCK_DGRAM);
@@ -495,7 +480,7 @@ static void test_one_client_leaves_lookups(void **state)
 }
 
 /* A client's TCP connections may have as many queries deferred as their ring has places. */
-static void test_one_tcp_client_leaves_places(void **state)
+UNIT_TEST(test_one_tcp_client_leaves_places)
 {
     enum { CLIENTS = 40, EACH = 128, SENT = CLIENTS * EACH };
     struct fixture *f = setup(PATIENCE_S * 1000);
@@ -503,7 +488,6 @@ static void test_one_tcp_client_leaves_places(void **state)
     uint8_t frames[EACH * 64];
     struct writer w = writer_of(frames, sizeof(frames));
     int tcp[CLIENTS];
-    (void)state;
     publish(f);
     for (unsigned i = 0; i < EACH; i++) {
         writer_u16(&w, (uint16_t)q.len);
@@ -535,7 +519,7 @@ static void test_one_tcp_client_leaves_places(void **state)
 }
 
 /* Longer than any answer needs it: forwarded like a short one. */
-static void test_a_long_query_is_forwarded(void **state)
+UNIT_TEST(test_a_long_query_is_forwarded)
 {
     enum { RECORD = 11, ADDRESSES = 4000 };
     struct fixture *f = setup(PATIENCE_S * 1000);
@@ -543,7 +527,6 @@ static void test_a_long_query_is_forwarded(void **state)
     size_t data_len = ADDRESSES - q.len - RECORD;
     const uint8_t record[RECORD] = {
         0, 0, 16, 0, IN, [9] = (uint8_t)(data_len >> 8), [10] = (uint8_t)data_len};
-    (void)state;
     publish(f);
     memcpy(q.wire + q.len, record, RECORD);
     memset(q.wire + q.len + RECORD, 0, data_len);
@@ -564,13 +547,12 @@ static void test_a_long_query_is_forwarded(void **state)
 }
 
 /* On stop, queries waiting for a nameserver get SERVFAIL, over both transports. */
-static void test_stop_answers_what_waits(void **state)
+UNIT_TEST(test_stop_answers_what_waits)
 {
     struct fixture *f = setup(PATIENCE_S * 1000);
     struct message q = question(5, "ext.cluster.local."), other = question(5, "two.cluster.local.");
     struct addr from;
     uint8_t byte;
-    (void)state;
     put_host(f, "ext.cluster.local.", "www.test.");
     put_host(f, "two.cluster.local.", "two.test.");
     publish(f);
@@ -591,7 +573,7 @@ static void test_stop_answers_what_waits(void **state)
 }
 
 /* The same of walks that wait for a nameserver, and of those that wait for the walker. */
-static void test_stop_answers_walks(void **state)
+UNIT_TEST(test_stop_answers_walks)
 {
     enum { WALKS = 8 };
     struct fixture *f = setup(PATIENCE_S * 1000);
@@ -599,7 +581,6 @@ static void test_stop_answers_walks(void **state)
     uint8_t frames[WALKS * 64], byte;
     struct writer w = writer_of(frames, sizeof(frames));
     struct addr from;
-    (void)state;
     put_many(f, LONG);
     put_host(f, "ext.many.cluster.local.", "www.test.");
     publish(f);
@@ -622,31 +603,4 @@ static void test_stop_answers_walks(void **state)
     close(udp);
     close(tcp);
     teardown(f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_before_the_first_sync),
-        cmocka_unit_test(test_foreign_names_are_forwarded),
-        cmocka_unit_test(test_targets_are_looked_up),
-        cmocka_unit_test(test_a_dead_nameserver_is_servfail),
-        cmocka_unit_test(test_expensive_answers_come_last),
-        cmocka_unit_test(test_long_walks_are_deferred),
-        cmocka_unit_test(test_expensive_answers_of_a_turn),
-        cmocka_unit_test(test_walks_find_other_domains),
-        cmocka_unit_test(test_outdated_lookups_are_refused),
-        cmocka_unit_test(test_late_walks_are_refused),
-        cmocka_unit_test(test_foreign_names_do_not_wait_for_walks),
-        cmocka_unit_test(test_too_many_walks_are_refused),
-        cmocka_unit_test(test_tcp_answers_overtake),
-        cmocka_unit_test(test_a_full_ring_is_servfail),
-        cmocka_unit_test(test_one_client_leaves_places),
-        cmocka_unit_test(test_one_client_leaves_lookups),
-        cmocka_unit_test(test_one_tcp_client_leaves_places),
-        cmocka_unit_test(test_a_long_query_is_forwarded),
-        cmocka_unit_test(test_stop_answers_what_waits),
-        cmocka_unit_test(test_stop_answers_walks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include "common/base/clock.h"
 #include "skydns/upstream/forwarder_counts.h"
 #include "tests/support/skydns/response_bytes.h"
+#include "tests/support/unit_test.h"
 
 enum { EDE_NONE = -1, EDE_STALE = 3, EDE_CACHED = 13, EDE_NO_AUTHORITY = 22, EDE_NETWORK = 23 };
 
@@ -15,7 +16,6 @@ enum { NEVER_MS = PATIENCE_S * 1000 };
 
 static void with_cache(struct fixture *f, struct engine_config *config)
 {
-    (void)f;
     config->cache = cache_new(1000);
     config->cache_limits = (struct cache_limits){.ttl_max_s = 3600, .stale_ms = 3600 * 1000};
     config->allows_all = true;
@@ -171,9 +171,8 @@ static uint64_t prefetches(const struct fixture *f)
 
 /* ---- Tests ---- */
 
-static void test_a_hit_asks_nobody(void **state)
+UNIT_TEST(test_a_hit_asks_nobody)
 {
-    (void)state;
     for (int newer = 0; newer < 2; newer++) {
         struct fixture *f = begin(NEVER_MS, NEVER_MS, newer ? with_newer_clients : with_cache);
         start_threads(f);
@@ -198,10 +197,9 @@ static void test_a_hit_asks_nobody(void **state)
 }
 
 /* The nameserver takes its time: the expired reply is the answer, and the new one is kept. */
-static void test_slow_nameservers(void **state)
+UNIT_TEST(test_slow_nameservers)
 {
     const struct message q = with_edns(question(7, "www.test."));
-    (void)state;
     for (int over_tcp = 0; over_tcp < 2; over_tcp++) {
         struct fixture *f = begin(NEVER_MS, 50, with_cache);
         struct addr from;
@@ -231,11 +229,10 @@ static void test_slow_nameservers(void **state)
 }
 
 /* Nothing is kept: a slow nameserver is waited for. */
-static void test_slow_nameservers_of_what_is_not_kept(void **state)
+UNIT_TEST(test_slow_nameservers_of_what_is_not_kept)
 {
     struct fixture *f = begin(NEVER_MS, 0, with_cache);
     const struct message q = with_edns(question(7, "www.test."));
-    (void)state;
     start_threads(f);
     int udp = client(f, SOCK_DGRAM);
     send_udp(udp, &q);
@@ -248,11 +245,10 @@ static void test_slow_nameservers_of_what_is_not_kept(void **state)
 }
 
 /* At once, and the nameserver is not asked again for a while. */
-static void test_an_expired_reply_in_place_of_a_failure(void **state)
+UNIT_TEST(test_an_expired_reply_in_place_of_a_failure)
 {
     struct fixture *f = begin(NEVER_MS, NEVER_MS, with_cache);
     const struct message q = with_edns(question(7, "www.test."));
-    (void)state;
     keep_since(f, "www.test.", 120 * 1000);
     fail_before(f, "www.test.");
     start_threads(f);
@@ -270,10 +266,9 @@ static void test_an_expired_reply_in_place_of_a_failure(void **state)
 
 /* What is said of a failure: first how the nameservers failed, then that it is remembered; without
  * a cache always the former. */
-static void test_failures_say_why(void **state)
+UNIT_TEST(test_failures_say_why)
 {
     const struct message q = with_edns(question(7, "www.test."));
-    (void)state;
     for (int i = 0; i < 4; i++) {
         bool has_cache = i / 2, is_dead = i % 2;
         struct fixture *f = begin(NEVER_MS, NEVER_MS, has_cache ? with_cache : NULL);
@@ -300,10 +295,9 @@ static void test_failures_say_why(void **state)
 }
 
 /* The third hit in its last tenth. */
-static void test_a_refresh(void **state)
+UNIT_TEST(test_a_refresh)
 {
     const struct message q = question(7, "www.test."), target = question(8, "ext.cluster.local.");
-    (void)state;
     for (int i = 0; i < 4; i++) {
         bool over_tcp = i % 2;
         const struct message *asks = i / 2 ? &target : &q;
@@ -328,10 +322,9 @@ static void test_a_refresh(void **state)
 }
 
 /* Of a target outside the domain: kept, expired, failing. */
-static void test_targets_are_kept(void **state)
+UNIT_TEST(test_targets_are_kept)
 {
     const struct message q = question(7, "ext.cluster.local."), direct = question(8, "www.test.");
-    (void)state;
     struct fixture *f = begin(NEVER_MS, 50, with_cache);
     start_threads(f);
     int udp = client(f, SOCK_DGRAM);
@@ -349,10 +342,9 @@ static void test_targets_are_kept(void **state)
     end(f);
 }
 
-static void test_targets_that_expired(void **state)
+UNIT_TEST(test_targets_that_expired)
 {
     const struct message q = question(7, "ext.cluster.local.");
-    (void)state;
     for (int fails = 0; fails < 2; fails++) {
         struct fixture *f = begin(NEVER_MS, fails ? NEVER_MS : 50, with_cache);
         keep_since(f, "www.test.", 120 * 1000);
@@ -372,13 +364,12 @@ static void test_targets_that_expired(void **state)
 
 /* A query with the option of stub zones, for one, is refused, and its connection goes on. Not for
  * other names. */
-static void test_a_stub_zone_that_leads_back(void **state)
+UNIT_TEST(test_a_stub_zone_that_leads_back)
 {
     static const uint8_t option[] = {0xfd, 0xf3, 0, 1, 1};
     struct fixture *f = begin(NEVER_MS, NEVER_MS, with_stub_zone);
     struct message loop = with_edns(question(7, "www.acme.test.")),
                    other = with_edns(question(8, "www.test."));
-    (void)state;
     start_threads(f);
     for (int i = 0; i < 2; i++) {
         struct message *m = i ? &other : &loop;
@@ -405,12 +396,11 @@ static void test_a_stub_zone_that_leads_back(void **state)
 
 /* However often clients ask, a nameserver that fails gets one question until the failure's time is
  * over. */
-static void test_no_storm(void **state)
+UNIT_TEST(test_no_storm)
 {
     enum { QUERIES = 2000 };
     struct fixture *f = begin(NEVER_MS, NEVER_MS, with_cache);
     const struct message q = question(7, "www.test.");
-    (void)state;
     fail_before(f, "www.test.");
     start_threads(f);
     int udp = client(f, SOCK_DGRAM);
@@ -425,21 +415,4 @@ static void test_no_storm(void **state)
     assert_int_equal(unread_questions(f), 0);
     close(udp);
     end(f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_hit_asks_nobody),
-        cmocka_unit_test(test_slow_nameservers),
-        cmocka_unit_test(test_slow_nameservers_of_what_is_not_kept),
-        cmocka_unit_test(test_an_expired_reply_in_place_of_a_failure),
-        cmocka_unit_test(test_failures_say_why),
-        cmocka_unit_test(test_a_refresh),
-        cmocka_unit_test(test_targets_are_kept),
-        cmocka_unit_test(test_targets_that_expired),
-        cmocka_unit_test(test_a_stub_zone_that_leads_back),
-        cmocka_unit_test(test_no_storm),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

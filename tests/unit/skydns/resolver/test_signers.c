@@ -4,6 +4,7 @@
 
 #include "skydns/dnssec/dnssec.h"
 #include "tests/support/skydns/sample_keys.h"
+#include "tests/support/unit_test.h"
 
 enum { RRSIG = 46, FLOOD = 3 * RESOLVER_SIGNS_MAX, NXDOMAIN = 3 };
 
@@ -11,7 +12,6 @@ static void be_signed(struct fixture *f, struct engine_config *config)
 {
     struct signing_key *keys[] = {sample_key_new(SAMPLE_ECDSAP256_ZSK)};
     struct err err;
-    (void)f;
     assert_int_equal(dnssec_new(keys, 1, 10000, &config->dnssec, &err), 0);
 }
 
@@ -71,11 +71,10 @@ static uint64_t refused(const struct fixture *f)
 }
 
 /* The workers never make one; what is kept they give themselves. */
-static void test_made_once(void **state)
+UNIT_TEST(test_made_once)
 {
     struct fixture *f = setup_signed();
     int udp, tcp;
-    (void)state;
     start_threads(f);
     udp = client(f, SOCK_DGRAM);
     tcp = client(f, SOCK_STREAM);
@@ -106,11 +105,10 @@ static void test_made_once(void **state)
 }
 
 /* Our part of an answer that a nameserver has the rest of. */
-static void test_with_a_target_elsewhere(void **state)
+UNIT_TEST(test_with_a_target_elsewhere)
 {
     struct fixture *f = setup_signed();
     int udp, tcp;
-    (void)state;
     start_threads(f);
     udp = client(f, SOCK_DGRAM);
     tcp = client(f, SOCK_STREAM);
@@ -144,10 +142,9 @@ static void send_flood(int fd, unsigned round)
 }
 
 /* What the signers have no place for is dropped over UDP; another client has its turn. */
-static void test_a_flood_takes_nothing_from_others(void **state)
+UNIT_TEST(test_a_flood_takes_nothing_from_others)
 {
     struct fixture *f = setup_signed();
-    (void)state;
     start_threads(f);
     int hostile = client_from(f, "127.0.0.66", SOCK_DGRAM), other = client(f, SOCK_DGRAM);
     int tcp = client(f, SOCK_STREAM);
@@ -177,12 +174,11 @@ static void test_a_flood_takes_nothing_from_others(void **state)
 }
 
 /* One client has half of the places; beyond, its queries are as good as lost. */
-static void test_limits(void **state)
+UNIT_TEST(test_limits)
 {
     struct fixture *f = setup_signed();
     const struct addr from = loopback_addr(9);
     char name[64];
-    (void)state;
     const struct deferred_origin origin = {.to = udp_server_reply_to(f->udp[0])};
     for (unsigned i = 0; i < RESOLVER_SIGNS_MAX; i++) {
         (void)snprintf(name, sizeof(name), "x%u.cluster.local.", i);
@@ -205,9 +201,8 @@ static void test_limits(void **state)
 }
 
 /* Too late: the client has asked again. */
-static void test_too_late(void **state)
+UNIT_TEST(test_too_late)
 {
-    (void)state;
     struct fixture *f = setup_still_with(5000, RESOLVER_STALE_WAIT_MS, be_signed);
     close_servers(f);
     f->pool_wait_ms = 0;
@@ -237,9 +232,8 @@ static void test_too_late(void **state)
 }
 
 /* Whatever waits at the end is answered, or given up. */
-static void test_stops_while_busy(void **state)
+UNIT_TEST(test_stops_while_busy)
 {
-    (void)state;
     for (unsigned i = 0; i < 3; i++) {
         struct fixture *f = setup_signed();
         start_threads(f);
@@ -249,17 +243,4 @@ static void test_stops_while_busy(void **state)
         close(hostile);
         teardown(f);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_made_once),
-        cmocka_unit_test(test_with_a_target_elsewhere),
-        cmocka_unit_test(test_a_flood_takes_nothing_from_others),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_too_late),
-        cmocka_unit_test(test_stops_while_busy),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

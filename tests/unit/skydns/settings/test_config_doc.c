@@ -1,11 +1,6 @@
 /* The document /skydns/config: each field, its pitfalls, what is rejected and what has no effect;
  * and the resulting configuration of the engine. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +12,7 @@
 #include "skydns/settings/option_values.h"
 #include "skydns/settings/stub_zones.h"
 #include "skydns/sync/store_sync.h"
+#include "tests/support/unit_test.h"
 
 /* Flags that all differ from the defaults. */
 static struct options flags(void)
@@ -71,7 +67,7 @@ static const char *text_of(const struct options *o, char out[1024])
     "127.0.0.1:1053 flag.test. flag.test. l.flag.test. 192.0.2.1:53 rr=0 rotate=0 norec=1 " \
     "ndots=5 rt=7000 ttl=3600/60 prio=10"
 
-static void test_fields(void **state)
+UNIT_TEST(test_fields)
 {
     static const struct {
         const char *json;
@@ -100,7 +96,6 @@ static void test_fields(void **state)
          "127.0.0.1:1053 flag.test. flag.test. l.flag.test. 192.0.2.1:53 rr=0 rotate=0 norec=1 "
          "ndots=5 rt=7000 ttl=2/60 prio=10"},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct options o = flags();
         struct config_doc_report report;
@@ -115,7 +110,7 @@ static void test_fields(void **state)
 }
 
 /* Rejected as a whole: the field before the wrong one has no effect either. */
-static void test_refused(void **state)
+UNIT_TEST(test_refused)
 {
     static const struct {
         const char *json;
@@ -147,7 +142,6 @@ static void test_refused(void **state)
         {"{\"nameservers\":[\"ns.test\"]}", {"field `nameservers`", "`ns.test`"}},
         {"{\"nameservers\":[1]}", {"field `nameservers`: `1`", "a string"}},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct options o = flags();
         struct config_doc_report report;
@@ -227,7 +221,7 @@ static const char *clients_text(const char *json)
     return out;
 }
 
-static void test_client_fields(void **state)
+UNIT_TEST(test_client_fields)
 {
     static const struct {
         const char *json;
@@ -257,7 +251,6 @@ static void test_client_fields(void **state)
         {"{\"rate\":-1}", "field `rate`: `-1`: expected a whole number"},
         {"{\"rate\":\"x\"}", "field `rate`: `x`: expected N or N/BURST"},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const char *got = clients_text(rows[i].json);
         if (strncmp(got, rows[i].want, strlen(rows[i].want)) != 0) {
@@ -266,7 +259,7 @@ static void test_client_fields(void **state)
     }
 }
 
-static void test_query_log_field(void **state)
+UNIT_TEST(test_query_log_field)
 {
     static const struct {
         const char *json;
@@ -279,7 +272,6 @@ static void test_query_log_field(void **state)
         {"{\"query_log\":\"some\"}", "field `query_log`: `some`: expected off, all"},
         {"{\"query_log\":1}", "field `query_log`: `1`: expected a string"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct options o = flags();
         struct config_doc_report report;
@@ -295,7 +287,7 @@ static void test_query_log_field(void **state)
     }
 }
 
-static void test_foreign_fields(void **state)
+UNIT_TEST(test_foreign_fields)
 {
     static const struct {
         const char *json;
@@ -331,7 +323,6 @@ static void test_foreign_fields(void **state)
         {"{\"domain\":\"doc.test\",\"stubs\":{\"flag.test\":[\"10.0.0.9\"]}}",
          "a.test.=10.0.0.1:53 flag.test.=10.0.0.9:53 rcache"},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct err err;
         const char *got = foreign_text(rows[i].json, "a.test=10.0.0.1", &err);
@@ -341,7 +332,7 @@ static void test_foreign_fields(void **state)
     }
 }
 
-static void test_snapshot_fields(void **state)
+UNIT_TEST(test_snapshot_fields)
 {
     static const struct {
         const char *json;
@@ -356,7 +347,6 @@ static void test_snapshot_fields(void **state)
         {"{\"snapshot_interval\":\"5s\"}", 60, 86400, "field `snapshot_interval`: `\"5s\"`"},
         {"{\"snapshot_max\":-1}", 60, 86400, "field `snapshot_max`: `-1`"},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct options o = flags();
         struct config_doc_report report;
@@ -370,13 +360,12 @@ static void test_snapshot_fields(void **state)
     }
 }
 
-static void test_too_many_stubs(void **state)
+UNIT_TEST(test_too_many_stubs)
 {
     static char json[CONFIG_DOCUMENT_MAX];
     struct options o = flags();
     struct config_doc_report report;
     struct err err;
-    (void)state;
     size_t n = (size_t)snprintf(json, sizeof(json), "{\"stubs\":{\"x\":[\"10.0.0.1\"]");
     for (unsigned i = 1; i < ZONE_TABLE_MAX; i++) {
         n += (size_t)snprintf(json + n, sizeof(json) - n, ",\"z%u\":[\"10.0.0.1\"]", i);
@@ -392,13 +381,12 @@ static void test_too_many_stubs(void **state)
     assert_null(o.stubs);
 }
 
-static void test_too_long(void **state)
+UNIT_TEST(test_too_long)
 {
     static char json[CONFIG_DOCUMENT_MAX + 1];
     struct options o = flags();
     struct config_doc_report report;
     struct err err;
-    (void)state;
     memset(json, ' ', sizeof(json));
     memcpy(json, "{}", 2);
     assert_int_equal(config_doc_apply(slice_of(json, sizeof(json)), &o, &report, &err),
@@ -406,7 +394,7 @@ static void test_too_long(void **state)
     assert_int_equal(config_doc_apply(slice_of(json, sizeof(json) - 1), &o, &report, &err), 0);
 }
 
-static void test_dnssec(void **state)
+UNIT_TEST(test_dnssec)
 {
     static const struct {
         const char *json;
@@ -424,7 +412,6 @@ static void test_dnssec(void **state)
         {"{\"scache\":1000001}", NULL, 7},
         {"{\"scache\":\"9\"}", NULL, 7},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct options o = flags();
         struct config_doc_report report;
@@ -438,7 +425,7 @@ static void test_dnssec(void **state)
     }
 }
 
-static void test_without_effect(void **state)
+UNIT_TEST(test_without_effect)
 {
     static const char json[] =
         "{\"ndots\":3,\"a_field_with_a_name_that_is_longer_than_it_may_be\":1}";
@@ -449,7 +436,6 @@ static void test_without_effect(void **state)
     struct err err;
     char text[1024], got[1024] = "";
     size_t n = 0;
-    (void)state;
     assert_int_equal(config_doc_apply(slice_str(json), &o, &report, &err), 0);
     assert_string_equal(text_of(&o, text), FLAGS);
     for (size_t i = 0; i < report.ignored_count; i++) {
@@ -460,7 +446,7 @@ static void test_without_effect(void **state)
 }
 
 /* A domain inside another one is found first; unset, hostmaster follows each. */
-static void test_zones(void **state)
+UNIT_TEST(test_zones)
 {
     static const struct {
         const char *name;
@@ -477,7 +463,6 @@ static void test_zones(void **state)
     struct options o = flags();
     struct config_doc_report report;
     struct err err;
-    (void)state;
     assert_int_equal(
         config_doc_apply(
             slice_str("{\"domain\":\"test,a.test,b.example,a.test\",\"hostmaster\":\"\"}"), &o,
@@ -497,17 +482,4 @@ static void test_zones(void **state)
         }
     }
     free(config);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fields),         cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_too_long),       cmocka_unit_test(test_without_effect),
-        cmocka_unit_test(test_dnssec),         cmocka_unit_test(test_zones),
-        cmocka_unit_test(test_client_fields),  cmocka_unit_test(test_query_log_field),
-        cmocka_unit_test(test_foreign_fields), cmocka_unit_test(test_snapshot_fields),
-        cmocka_unit_test(test_too_many_stubs),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

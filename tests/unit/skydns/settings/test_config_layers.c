@@ -1,10 +1,5 @@
 /* Sources of settings, one over the other; and one that becomes unusable. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +9,7 @@
 #include "skydns/settings/option_text.h"
 #include "skydns/settings/stub_zones.h"
 #include "tests/support/log_capture.h"
+#include "tests/support/unit_test.h"
 
 enum { TEXT_MAX = 1024 };
 
@@ -48,6 +44,8 @@ static int teardown(void **state)
     free(f);
     return 0;
 }
+
+UNIT_TESTS_EACH(setup, teardown)
 
 /* "a.test. b.test. 3600 192.0.2.1:53 z.test.=10.0.0.1:53" */
 static const char *settings(const struct fixture *f)
@@ -84,7 +82,7 @@ static bool take(const struct fixture *f, enum config_layer layer, const char *d
                               json ? slice_str(text) : slice_of(NULL, 0));
 }
 
-static void test_precedence(void **state)
+UNIT_TEST(test_precedence)
 {
     struct fixture *f = *state;
     assert_string_equal(settings(f), "a.test. b.test. 3600 192.0.2.1:53 z.test.=10.0.0.1:53");
@@ -113,7 +111,7 @@ static void test_precedence(void **state)
 }
 
 /* Each is told once, and keeps nothing else from changing. */
-static void test_unusable_sources(void **state)
+UNIT_TEST(test_unusable_sources)
 {
     static const struct {
         enum config_layer layer;
@@ -149,7 +147,7 @@ static void test_unusable_sources(void **state)
 }
 
 /* A source must be usable over those below it, so that it may go at any time. */
-static void test_sources_that_do_not_agree(void **state)
+UNIT_TEST(test_sources_that_do_not_agree)
 {
     struct fixture *f = *state;
     assert_true(take(f, CONFIG_FILE, NULL, "{'stubs':{'y.test':['10.0.0.2']}}"));
@@ -167,7 +165,7 @@ static void test_sources_that_do_not_agree(void **state)
 
 /* Another source hides it, but one day it may count. */
 /* What was refused because of another source counts when that one changes. */
-static void test_sources_that_agree_again(void **state)
+UNIT_TEST(test_sources_that_agree_again)
 {
     struct fixture *f = *state;
     assert_true(take(f, CONFIG_DOCUMENT, NULL, "{'domain':'c.test'}"));
@@ -183,7 +181,7 @@ static void test_sources_that_agree_again(void **state)
 }
 
 /* Of a domain that is answered no more, nothing is wrong. */
-static void test_a_refused_document_of_a_former_domain(void **state)
+UNIT_TEST(test_a_refused_document_of_a_former_domain)
 {
     struct fixture *f = *state;
     assert_false(take(f, CONFIG_WRITERS, "a.test", "{"));
@@ -192,7 +190,7 @@ static void test_a_refused_document_of_a_former_domain(void **state)
     assert_false(config_layers_is_refused(f->layers, CONFIG_WRITERS));
 }
 
-static void test_a_hidden_document_must_be_usable(void **state)
+UNIT_TEST(test_a_hidden_document_must_be_usable)
 {
     struct fixture *f = *state;
     assert_true(take(f, CONFIG_DOCUMENT, NULL, "{'nameservers':['192.0.2.5']}"));
@@ -203,7 +201,7 @@ static void test_a_hidden_document_must_be_usable(void **state)
 }
 
 /* The largest table of stub zones that there is room for. */
-static void test_all_zones_with_all_servers(void **state)
+UNIT_TEST(test_all_zones_with_all_servers)
 {
     struct fixture *f = *state;
     struct buf json;
@@ -228,7 +226,7 @@ static void test_all_zones_with_all_servers(void **state)
 }
 
 /* As many domains as there may be, one set after the other. */
-static void test_domains_that_come_and_go(void **state)
+UNIT_TEST(test_domains_that_come_and_go)
 {
     struct fixture *f = *state;
     for (unsigned round = 0; round < 3; round++) {
@@ -248,20 +246,4 @@ static void test_domains_that_come_and_go(void **state)
         }
         assert_false(take(f, CONFIG_WRITERS, "other.test", "{}")); /* not in force */
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_precedence, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_unusable_sources, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_sources_that_do_not_agree, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_sources_that_agree_again, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_refused_document_of_a_former_domain, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(test_a_hidden_document_must_be_usable, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_all_zones_with_all_servers, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_domains_that_come_and_go, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

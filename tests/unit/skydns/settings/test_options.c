@@ -1,10 +1,5 @@
 /* The command line of skydns: values, defaults, environment, error messages, resolv.conf. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include "common/base/log.h"
 
@@ -20,6 +15,7 @@
 #include "skydns/settings/option_values.h"
 #include "skydns/settings/options.h"
 #include "skydns/settings/stub_zones.h"
+#include "tests/support/unit_test.h"
 
 enum { ARGS_MAX = 12 };
 
@@ -44,7 +40,6 @@ static int parse(const char *const args[ARGS_MAX], struct options *options, stru
 
 static int clear_environment(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(variables); i++) {
         unsetenv(variables[i]);
     }
@@ -63,10 +58,9 @@ static void assert_address(const struct addr *address, const char *want)
     assert_string_equal(addr_format(address, text), want);
 }
 
-static void test_defaults(void **state)
+UNIT_TEST_IN(test_defaults, clear_environment, NULL)
 {
     struct options o;
-    (void)state;
     assert_int_equal(parse((const char *[ARGS_MAX]){NULL}, &o, NULL), 0);
     assert_string_equal(o.machines, "http://127.0.0.1:2379,http://127.0.0.1:4001");
     assert_address(&o.addresses[0], "127.0.0.1:53");
@@ -87,10 +81,9 @@ static void test_defaults(void **state)
     assert_in_range(o.workers, 1, OPTIONS_WORKERS_DEFAULT);
 }
 
-static void test_the_pod(void **state)
+UNIT_TEST_IN(test_the_pod, clear_environment, NULL)
 {
     struct options o;
-    (void)state;
     setenv("PROMETHEUS_PORT", "tcp://10.0.0.1:9090", 1);
     const char *args[ARGS_MAX] = {"-machines=http://127.0.0.1:4001", "-addr=0.0.0.0:53",
                                   "-ns-rotate=false", "-domain=Cluster.LOCAL", "-etcd3"};
@@ -102,10 +95,9 @@ static void test_the_pod(void **state)
     assert_name(&o.hostmaster, "hostmaster.skydns.local."); /* does not follow the domain */
 }
 
-static void test_nameservers(void **state)
+UNIT_TEST_IN(test_nameservers, clear_environment, NULL)
 {
     struct options o;
-    (void)state;
     const char *args[ARGS_MAX] = {"-nameservers", "192.0.2.1:53,[2001:db8::1]:5353,"};
     assert_int_equal(parse(args, &o, NULL), 0);
     assert_int_equal(o.nameserver_count, 2);
@@ -114,10 +106,9 @@ static void test_nameservers(void **state)
 }
 
 /* Without a port, 53. */
-static void test_ports_of_nameservers(void **state)
+UNIT_TEST_IN(test_ports_of_nameservers, clear_environment, NULL)
 {
     struct options o;
-    (void)state;
     const char *args[ARGS_MAX] = {"-nameservers", "192.0.2.1,[2001:db8::1],192.0.2.2:5353"};
     assert_int_equal(parse(args, &o, NULL), 0);
     assert_int_equal(o.nameserver_count, 3);
@@ -126,12 +117,11 @@ static void test_ports_of_nameservers(void **state)
     assert_address(&o.nameservers[2].address, "192.0.2.2:5353");
 }
 
-static void test_stubs(void **state)
+UNIT_TEST_IN(test_stubs, clear_environment, NULL)
 {
     struct options o;
     char text[1024];
     struct buf out;
-    (void)state;
     const char *args[ARGS_MAX] = {"-stub=Acme.local=10.0.0.1,[fd00::1]:54",
                                   "-domain=corp.test",
                                   "-stub",
@@ -149,14 +139,13 @@ static void test_stubs(void **state)
     stub_zones_unref(o.stubs);
 }
 
-static void test_too_many_servers_of_a_stub(void **state)
+UNIT_TEST_IN(test_too_many_servers_of_a_stub, clear_environment, NULL)
 {
     static const char list[] =
         "10.0.0.1,10.0.0.1,10.0.0.1,10.0.0.1,10.0.0.1,10.0.0.1,10.0.0.1,10.0.0.1";
     char text[128];
     struct options o;
     struct err err;
-    (void)state;
     (void)snprintf(text, sizeof(text), "-stub=a.test=%s", list); /* fits */
     assert_int_equal(parse((const char *[ARGS_MAX]){text, text}, &o, &err), 0);
     stub_zones_unref(o.stubs);
@@ -165,11 +154,10 @@ static void test_too_many_servers_of_a_stub(void **state)
     assert_non_null(strstr(err.msg, "more than 16 servers"));
 }
 
-static void test_dnssec(void **state)
+UNIT_TEST_IN(test_dnssec, clear_environment, NULL)
 {
     struct options o;
     struct err err;
-    (void)state;
     assert_int_equal(parse((const char *[ARGS_MAX]){NULL}, &o, &err), 0);
     assert_string_equal(o.dnssec, "");
     assert_int_equal(o.scache, 10000);
@@ -186,13 +174,12 @@ static void test_dnssec(void **state)
 }
 
 /* The longest list, and one more byte; as many keys as there may be, and one more. */
-static void test_dnssec_limits(void **state)
+UNIT_TEST(test_dnssec_limits)
 {
     char list[OPTIONS_DNSSEC_MAX + 16];
     struct options o;
     struct err err;
     size_t len = 0;
-    (void)state;
     for (unsigned i = 0; i < DNSSEC_KEYS_MAX; i++) {
         len += (size_t)snprintf(list + len, sizeof(list) - len, "K%u,", i); /* fits */
     }
@@ -216,7 +203,7 @@ static void test_dnssec_limits(void **state)
     assert_int_equal(option_dnssec(&o, list, &err), ERR_USAGE);
 }
 
-static void test_dnssec_owners(void **state)
+UNIT_TEST_IN(test_dnssec_owners, clear_environment, NULL)
 {
     static const struct {
         const char *owner;
@@ -244,7 +231,6 @@ static void test_dnssec_owners(void **state)
         "-reverse-zones=10.96.0.0/12,fd00::/16,192.168.0.0/16,192.168.1.0/24"};
     struct options o;
     struct err err;
-    (void)state;
     assert_int_equal(parse(args, &o, &err), 0);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct dname owner;
@@ -255,10 +241,9 @@ static void test_dnssec_owners(void **state)
     }
 }
 
-static void test_rcache(void **state)
+UNIT_TEST_IN(test_rcache, clear_environment, NULL)
 {
     struct options o;
-    (void)state;
     const char *args[ARGS_MAX] = {"-rcache=0", "-rcache-ttl", "60", "-rcache-stale=0"};
     assert_int_equal(parse((const char *[ARGS_MAX]){NULL}, &o, NULL), 0);
     assert_int_equal(o.rcache, 10000);
@@ -275,7 +260,7 @@ static void test_rcache(void **state)
 }
 
 /* The default depends on another flag, before or after it. */
-static void test_min_ttl(void **state)
+UNIT_TEST_IN(test_min_ttl, clear_environment, NULL)
 {
     static const struct {
         const char *args[ARGS_MAX];
@@ -289,17 +274,15 @@ static void test_min_ttl(void **state)
         {{"-min-ttl", "3600"}, 3600},
     };
     struct options o;
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         assert_int_equal(parse(rows[i].args, &o, NULL), 0);
         assert_int_equal(o.engine.min_ttl_s, rows[i].want_s);
     }
 }
 
-static void test_snapshot(void **state)
+UNIT_TEST_IN(test_snapshot, clear_environment, NULL)
 {
     struct options o;
-    (void)state;
     assert_int_equal(parse((const char *[ARGS_MAX]){NULL}, &o, NULL), 0);
     assert_string_equal(o.snapshot, "");
     assert_int_equal(o.snapshot_interval_ms, 60000);
@@ -318,10 +301,9 @@ static void test_snapshot(void **state)
     assert_int_equal(o.snapshot_max_ms, 90 * 60 * 1000);
 }
 
-static void test_environment_is_overridden_by_flags(void **state)
+UNIT_TEST_IN(test_environment_is_overridden_by_flags, clear_environment, NULL)
 {
     struct options o;
-    (void)state;
     setenv("SKYDNS_ADDR", "127.0.0.1:1053", 1);
     setenv("SKYDNS_DOMAIN", "env.test", 1);
     setenv("SKYDNS_NDOTS", "3", 1);
@@ -340,10 +322,9 @@ static void test_environment_is_overridden_by_flags(void **state)
     assert_string_equal(o.password, "secret");
 }
 
-static void test_tls(void **state)
+UNIT_TEST_IN(test_tls, clear_environment, NULL)
 {
     struct options o;
-    (void)state;
     const char *args[ARGS_MAX] = {"-ca-cert=/ca.pem", "-tls-pem=/me.pem", "-tls-key=/me.key"};
     assert_int_equal(parse(args, &o, NULL), 0);
     assert_string_equal(o.ca_cert, "/ca.pem");
@@ -359,10 +340,9 @@ static void test_tls(void **state)
     assert_string_equal(o.tls_key, "/me.key");
 }
 
-static void test_other_values(void **state)
+UNIT_TEST_IN(test_other_values, clear_environment, NULL)
 {
     struct options o;
-    (void)state;
     const char *args[ARGS_MAX] = {"-hostmaster=dns@ops.example",
                                   "-rtimeout=250ms",
                                   "-workers=3",
@@ -405,7 +385,7 @@ static const char *listeners_text(const struct options *o)
     return out;
 }
 
-static void test_listeners(void **state)
+UNIT_TEST_IN(test_listeners, clear_environment, NULL)
 {
     static const struct {
         const char *addr, *want;
@@ -419,7 +399,6 @@ static void test_listeners(void **state)
         {"-addr=10.0.0.1:53,10.0.0.2:53,tls://10.0.0.1,tls://10.0.0.2:853",
          "10.0.0.1:53 10.0.0.2:53 tls://10.0.0.1:853 tls://10.0.0.2:853 "},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct options o;
         struct err err = {0};
@@ -438,11 +417,10 @@ static void test_listeners(void **state)
 
 /* Without TLS, none is needed; a certificate without a listener is no mistake either, since the
  * document in etcd or systemd may bring one. */
-static void test_listeners_and_certificate(void **state)
+UNIT_TEST_IN(test_listeners_and_certificate, clear_environment, NULL)
 {
     struct options o;
     struct err err;
-    (void)state;
     assert_int_equal(
         parse((const char *[ARGS_MAX]){"-addr=http://[::1]:80,grpc://[::1]"}, &o, &err), 0);
     assert_string_equal(listeners_text(&o), "http://[::1]:80 grpc://[::1]:443 ");
@@ -471,7 +449,7 @@ static const char *clients_text(const struct options *o)
     return out;
 }
 
-static void test_clients(void **state)
+UNIT_TEST_IN(test_clients, clear_environment, NULL)
 {
     static const struct {
         const char *args[ARGS_MAX];
@@ -491,7 +469,6 @@ static void test_clients(void **state)
         {{"-allow=all,none"}, " all/public default,kube-system all off"},
         {{"-rate=1000000/1000000"}, " all/public default,kube-system all 1000000/1000000"},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct options o;
         struct err err = {0};
@@ -503,11 +480,10 @@ static void test_clients(void **state)
 }
 
 /* What answering threads get of them. */
-static void test_clients_of_engine(void **state)
+UNIT_TEST_IN(test_clients_of_engine, clear_environment, NULL)
 {
     struct options o;
     struct err err;
-    (void)state;
     assert_int_equal(parse((const char *[ARGS_MAX]){NULL}, &o, &err), 0);
     struct engine_config *config = options_engine_config(&o);
     assert_false(config->settings.is_restricted || config->settings.autopath ||
@@ -532,7 +508,7 @@ static void test_clients_of_engine(void **state)
 }
 
 /* Each is rejected with a message that names the flag (or variable) and the value. */
-static void test_refused(void **state)
+UNIT_TEST_IN(test_refused, clear_environment, NULL)
 {
     static const struct {
         const char *arg;
@@ -659,7 +635,6 @@ static void test_refused(void **state)
         {"-rate=5/5/5", {"-rate", "`5/5/5`"}},
         {"-rate=1e3", {"-rate", "`1e3`"}},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct options o;
         struct err err = {0};
@@ -673,7 +648,7 @@ static void test_refused(void **state)
     }
 }
 
-static void test_transfers(void **state)
+UNIT_TEST_IN(test_transfers, clear_environment, NULL)
 {
     static const struct {
         const char *list, *error; /* NULL: it is right */
@@ -689,7 +664,6 @@ static void test_transfers(void **state)
     struct options o;
     struct err err;
     struct buf text;
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char flag[128];
         (void)snprintf(flag, sizeof(flag), "-transfer-to=%s", cases[i].list);
@@ -713,7 +687,7 @@ static void test_transfers(void **state)
     assert_int_equal(parse(wrong, &o, &err), ERR_USAGE);
 }
 
-static void test_query_log(void **state)
+UNIT_TEST_IN(test_query_log, clear_environment, NULL)
 {
     static const struct {
         const char *args[2];
@@ -735,7 +709,6 @@ static void test_query_log(void **state)
         {{"-query-log=2/7"}, "`2/7`: expected"},
         {{"-query-log=All"}, "`All`: expected"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const char *const args[ARGS_MAX] = {cases[i].args[0], cases[i].args[1]};
         struct options o;
@@ -753,7 +726,7 @@ static void test_query_log(void **state)
     }
 }
 
-static void test_dnstap(void **state)
+UNIT_TEST_IN(test_dnstap, clear_environment, NULL)
 {
     static const struct {
         const char *arg;
@@ -765,7 +738,6 @@ static void test_dnstap(void **state)
         {"-dnstap=tcp://127.0.0.1:6000", "tcp://127.0.0.1:6000"},
         {"-dnstap=/run/x", "flag -dnstap: `/run/x`: expected unix:PATH or tcp://IP:port"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const char *const args[ARGS_MAX] = {cases[i].arg};
         struct options o;
@@ -780,12 +752,11 @@ static void test_dnstap(void **state)
     }
 }
 
-static void test_top(void **state)
+UNIT_TEST_IN(test_top, clear_environment, NULL)
 {
     static const struct {
         const char *address, *shown;
     } rows[] = {{"-http-addr=:8080", "0.0.0.0:8080"}, {"-http-addr=[::1]:8080", "[::1]:8080"}};
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct options o;
         struct err err = {0};
@@ -800,11 +771,10 @@ static void test_top(void **state)
     }
 }
 
-static void test_explain(void **state)
+UNIT_TEST_IN(test_explain, clear_environment, NULL)
 {
     struct options o;
     struct err err;
-    (void)state;
     const char *args[ARGS_MAX] = {"-explain", "a.b", "-http-addr=127.0.0.1:1", "srv"};
     assert_int_equal(parse(args, &o, &err), 0);
     assert_string_equal(o.explain, "a.b");
@@ -814,16 +784,15 @@ static void test_explain(void **state)
     assert_non_null(strstr(err.msg, "`more`"));
 }
 
-static void test_version_needs_no_other_value(void **state)
+UNIT_TEST_IN(test_version_needs_no_other_value, clear_environment, NULL)
 {
     struct options o;
-    (void)state;
     const char *args[ARGS_MAX] = {"-version", "-addr=nonsense"};
     assert_int_equal(parse(args, &o, NULL), 0);
     assert_true(o.version);
 }
 
-static void test_resolv_conf(void **state)
+UNIT_TEST_IN(test_resolv_conf, clear_environment, NULL)
 {
     static const char text[] = "# a comment\n"
                                "search a.test b.test\n"
@@ -841,7 +810,6 @@ static void test_resolv_conf(void **state)
     char path[] = "/tmp/resolv-XXXXXX";
     struct options o = {.nameserver_count = 0};
     struct err err = {0};
-    (void)state;
     int fd = mkstemp(path);
     assert_true(fd >= 0);
     assert_int_equal(write(fd, text, strlen(text)), strlen(text));
@@ -863,38 +831,4 @@ static void test_resolv_conf(void **state)
     assert_int_equal(o.nameserver_count, 0);
     assert_int_equal(resolv_conf_read(&o, "/", &err), -EIO); /* exists, but is unreadable */
     assert_non_null(strstr(err.msg, "-nameservers"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_defaults, clear_environment),
-        cmocka_unit_test_setup(test_the_pod, clear_environment),
-        cmocka_unit_test_setup(test_nameservers, clear_environment),
-        cmocka_unit_test_setup(test_ports_of_nameservers, clear_environment),
-        cmocka_unit_test_setup(test_stubs, clear_environment),
-        cmocka_unit_test_setup(test_too_many_servers_of_a_stub, clear_environment),
-        cmocka_unit_test_setup(test_dnssec, clear_environment),
-        cmocka_unit_test(test_dnssec_limits),
-        cmocka_unit_test_setup(test_dnssec_owners, clear_environment),
-        cmocka_unit_test_setup(test_rcache, clear_environment),
-        cmocka_unit_test_setup(test_min_ttl, clear_environment),
-        cmocka_unit_test_setup(test_snapshot, clear_environment),
-        cmocka_unit_test_setup(test_environment_is_overridden_by_flags, clear_environment),
-        cmocka_unit_test_setup(test_tls, clear_environment),
-        cmocka_unit_test_setup(test_other_values, clear_environment),
-        cmocka_unit_test_setup(test_clients, clear_environment),
-        cmocka_unit_test_setup(test_clients_of_engine, clear_environment),
-        cmocka_unit_test_setup(test_listeners, clear_environment),
-        cmocka_unit_test_setup(test_listeners_and_certificate, clear_environment),
-        cmocka_unit_test_setup(test_refused, clear_environment),
-        cmocka_unit_test_setup(test_transfers, clear_environment),
-        cmocka_unit_test_setup(test_query_log, clear_environment),
-        cmocka_unit_test_setup(test_dnstap, clear_environment),
-        cmocka_unit_test_setup(test_top, clear_environment),
-        cmocka_unit_test_setup(test_explain, clear_environment),
-        cmocka_unit_test_setup(test_version_needs_no_other_value, clear_environment),
-        cmocka_unit_test_setup(test_resolv_conf, clear_environment),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,6 @@
 /* The settings table: its rows agree with each other, with the defaults of the command line, and
  * with what the document in etcd makes of empty values. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +12,7 @@
 #include "skydns/settings/setting_values_internal.h"
 #include "skydns/settings/settings_table.h"
 #include "skydns/settings/stub_zones.h"
+#include "tests/support/unit_test.h"
 
 static struct options options_of(const char *const *args, int count)
 {
@@ -115,11 +111,10 @@ static void assert_row_is_whole(const struct setting *setting)
     }
 }
 
-static void test_rows(void **state)
+UNIT_TEST(test_rows)
 {
     size_t count;
     const struct setting *settings = settings_table(&count);
-    (void)state;
     for (size_t i = 0; i < count; i++) {
         assert_row_is_whole(&settings[i]);
         for (size_t k = 0; k < i; k++) {
@@ -131,12 +126,11 @@ static void test_rows(void **state)
     }
 }
 
-static void test_defaults_are_those_of_the_table(void **state)
+UNIT_TEST(test_defaults_are_those_of_the_table)
 {
     size_t count;
     const struct setting *settings = settings_table(&count);
     struct options o = defaults();
-    (void)state;
     for (size_t i = 0; i < count; i++) {
         if (settings[i].kind <= SETTING_CHOICE) {
             assert_int_equal(setting_number(&settings[i], &o),
@@ -155,7 +149,7 @@ static void write_empty(const struct setting *setting, struct buf *json)
 }
 
 /* 0 and "" in the document mean the default, whatever the flag said: SkyDNS's rule. */
-static void test_empty_fields(void **state)
+UNIT_TEST(test_empty_fields)
 {
     size_t count, seen = 0;
     const struct setting *settings = settings_table(&count);
@@ -163,7 +157,6 @@ static void test_empty_fields(void **state)
     const char *const kubernetes[] = {"skydns", "-schema=kubernetes"};
     struct options want = options_of(kubernetes, 2);
     struct buf json, was, now;
-    (void)state;
     buf_init(&json, 256);
     buf_init(&was, OPTION_TEXT_MAX);
     buf_init(&now, OPTION_TEXT_MAX);
@@ -199,13 +192,12 @@ static void test_empty_fields(void **state)
 }
 
 /* Each setting of the document that differs is in the log's lines, and in one of them. */
-static void test_changes(void **state)
+UNIT_TEST(test_changes)
 {
     size_t count, fields = 0;
     const struct setting *settings = settings_table(&count);
     struct options before = defaults(), now = others();
     struct option_changes live, restart;
-    (void)state;
     for (size_t i = 0; i < count; i++) {
         fields += settings[i].field && settings[i].kind != SETTING_BOOL &&
                   settings[i].form != SETTING_FORM_ZONES;
@@ -221,15 +213,4 @@ static void test_changes(void **state)
     option_changes_fini(&restart);
     assert_false(option_same_upstream(&before, &now));
     assert_true(option_same_upstream(&now, &now));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_defaults_are_those_of_the_table),
-        cmocka_unit_test(test_empty_fields),
-        cmocka_unit_test(test_changes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,9 @@
 /* Signed replies as a validator sees them: every name and type of a small cluster, by both schemas,
  * over UDP and TCP; without DO, the bytes that there are without keys. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "common/base/xalloc.h"
 #include "skydns/dnssec/dnssec.h"
@@ -16,6 +11,7 @@
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/skydns/sample_keys.h"
 #include "tests/support/skydns/signed_check.h"
+#include "tests/support/unit_test.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -290,15 +286,13 @@ static void sweep(enum engine_schema schema)
     free_bed(bed);
 }
 
-static void skydns(void **state)
+UNIT_TEST(skydns)
 {
-    (void)state;
     sweep(ENGINE_SCHEMA_SKYDNS);
 }
 
-static void kubernetes(void **state)
+UNIT_TEST(kubernetes)
 {
-    (void)state;
     sweep(ENGINE_SCHEMA_KUBERNETES);
 }
 
@@ -333,7 +327,7 @@ static unsigned count_of(const char *text, const char *mark)
 }
 
 /* Whatever the size, a reply is whole, without additional records, or empty. */
-static void limits(void **state)
+UNIT_TEST(limits)
 {
     static const char *const questions[] = {
         "_p._tcp.many.default.svc.cluster.local. SRV", "many.default.svc.cluster.local. A",
@@ -342,7 +336,6 @@ static void limits(void **state)
     struct bed *bed = new_bed(ENGINE_SCHEMA_KUBERNETES);
     struct fixture *f = bed->f;
     unsigned whole = 0, without = 0, cut = 0;
-    (void)state;
     put_many(f, 3);
     find_existing(bed);
     use_keys(bed);
@@ -367,11 +360,10 @@ static void limits(void **state)
 
 /* Over TCP: all that validators verify in good time, else no additional records, else a part
  * without signatures, and TC. */
-static void large(void **state)
+UNIT_TEST(large)
 {
     struct bed *bed = new_bed(ENGINE_SCHEMA_KUBERNETES);
     struct fixture *f = bed->f;
-    (void)state;
     use_keys(bed);
     f->may_sign = f->may_walk = true;
     put_many(f, 12);
@@ -396,7 +388,7 @@ static void large(void **state)
 
 /* More than validators can verify, and more than a message holds: a choice, signed, without TC, for
  * which there would be no larger message. */
-static void choices(void **state)
+UNIT_TEST(choices)
 {
     static const char *const questions[] = {
         "_p._tcp.many.default.svc.cluster.local. SRV edns=1232 do tcp",
@@ -404,7 +396,6 @@ static void choices(void **state)
         "to-many.default.svc.cluster.local. A edns=1232 do tcp"};
     struct bed *bed = new_bed(ENGINE_SCHEMA_KUBERNETES);
     struct fixture *f = bed->f;
-    (void)state;
     put_many(f, 5000);
     fixture_put(f,
                 &(struct fixture_key){"local/cluster/svc/default/to-many",
@@ -428,7 +419,7 @@ static void choices(void **state)
 
 /* CNAMEs to what answers questions for itself alone: they are signed, and their end is not denied.
  */
-static void open_ends(void **state)
+UNIT_TEST(open_ends)
 {
     static const struct fixture_key aliases[] = {
         {"local/cluster/svc/default/to-top", "{'host':'cluster.local'}"},
@@ -445,7 +436,6 @@ static void open_ends(void **state)
     };
     struct bed *bed = new_bed(ENGINE_SCHEMA_KUBERNETES);
     struct fixture *f = bed->f;
-    (void)state;
     fixture_put(f, aliases, COUNT(aliases));
     f->config.settings.local = fixture_name("web.default.svc.cluster.local.");
     use_keys(bed);
@@ -467,11 +457,10 @@ static void open_ends(void **state)
 }
 
 /* The eighth alias of a chain is the last one that is followed; what its target lacks is denied. */
-static void longest_chain(void **state)
+UNIT_TEST(longest_chain)
 {
     struct bed *bed = new_bed(ENGINE_SCHEMA_KUBERNETES);
     struct fixture *f = bed->f;
-    (void)state;
     for (int i = 0; i < 8; i++) {
         char key[60], value[80];
         (void)snprintf(key, sizeof(key), "local/cluster/svc/default/link-%d", i);
@@ -488,14 +477,4 @@ static void longest_chain(void **state)
     want_signed(bed, "link-0.default.svc.cluster.local. AAAA edns=1232 do tcp");
     assert_int_equal(count_of(f->text, " NSEC "), 2); /* it and its signature */
     free_bed(bed);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(skydns),        cmocka_unit_test(kubernetes), cmocka_unit_test(limits),
-        cmocka_unit_test(large),         cmocka_unit_test(choices),    cmocka_unit_test(open_ends),
-        cmocka_unit_test(longest_chain),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,6 @@
 /* Signed replies that depend on who asks: no search path where answers are signed; a name that is
  * hidden from a client is denied to it like one that does not exist, with a proof that holds. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +10,7 @@
 #include "skydns/dnssec/dnssec.h"
 #include "tests/support/skydns/sample_keys.h"
 #include "tests/support/skydns/signed_check.h"
+#include "tests/support/unit_test.h"
 #include "tests/unit/skydns/engine/path_bed.h"
 
 static const struct fixture_key keys[] = {
@@ -62,10 +58,9 @@ static const char *ask(struct bed *b, const char *question)
     return text;
 }
 
-static void no_search_path(void **state)
+UNIT_TEST(no_search_path)
 {
     struct bed b = setup();
-    (void)state;
     (void)fixture_ask(b.p.f, "web.lone" TEAM "A edns=1232");
     assert_non_null(strstr(b.p.f->text, "CNAME web.lone.svc.cluster.local."));
     const char *text = ask(&b, "web.lone" TEAM "A edns=1232 do");
@@ -77,7 +72,7 @@ static void no_search_path(void **state)
     teardown(&b);
 }
 
-static void hidden_names(void **state)
+UNIT_TEST(hidden_names)
 {
     static const struct slice public_names[] = {{"default", 7}};
     static const char *const questions[] = {
@@ -90,7 +85,6 @@ static void hidden_names(void **state)
     struct bed b = setup();
     struct visibility *visibility =
         visibility_new(VISIBILITY_UNKNOWN_PUBLIC, public_names, 1, NULL, 0);
-    (void)state;
     b.p.f->config.settings.autopath = false;
     b.p.f->config.visibility = visibility;
     for (unsigned schema = 0; schema < 2; schema++) {
@@ -105,13 +99,4 @@ static void hidden_names(void **state)
     }
     teardown(&b);
     visibility_unref(visibility);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_search_path),
-        cmocka_unit_test(hidden_names),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,12 +2,7 @@
  * modes of pods, address families, aliases, stub zones, domains below, visibility.
  *
  * SIGNED_WORLDS=10000 makes more worlds than `make check` has time for; SEED=1234 starts there. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +17,7 @@
 #include "tests/support/random_numbers.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/skydns/sample_keys.h"
+#include "tests/support/unit_test.h"
 
 enum { WORLDS = 60, NAMES = 40, KEYS_MAX = 24, KEY_SIZE = 200, TYPES_MAX = 64 };
 enum { TYPE_RRSIG = 46, TYPE_NSEC = 47, TYPE_DNSKEY = 48, TYPE_CDS = 59, TYPE_CDNSKEY = 60 };
@@ -224,11 +220,10 @@ static unsigned long number_of(const char *variable, unsigned long otherwise)
     return text ? strtoul(text, NULL, 10) : otherwise;
 }
 
-static void test_bitmap_is_what_answers(void **state)
+UNIT_TEST(test_bitmap_is_what_answers)
 {
     const unsigned long first = number_of("SEED", 1), count = number_of("SIGNED_WORLDS", WORLDS);
     unsigned long compared = 0;
-    (void)state;
     for (unsigned long seed = first; seed < first + count; seed++) {
         random_state = seed;
         struct world w = make_world();
@@ -247,12 +242,4 @@ static void test_bitmap_is_what_answers(void **state)
         free_world(&w);
     }
     assert_true(compared > count * 5);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bitmap_is_what_answers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,13 @@
 /* Flipped bits and cuts: the whole is refused. With the checksum made right again, whatever is left
  * is refused, or is a store that holds together. */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "tests/support/skydns/services.h"
 #include "tests/support/skydns/snapshots.h"
+#include "tests/support/unit_test.h"
 
 enum { FLIPS = 500, CUTS = 500, SEALED_FLIPS = 1000, SERVICES = 1400, NOW_S = INT32_MAX };
 
@@ -79,9 +75,8 @@ static void flip(struct buf *bytes, uint64_t bit)
     bytes->data[bit / 8] ^= (uint8_t)(1 << bit % 8);
 }
 
-static void test_flips(void **state)
+UNIT_TEST(test_flips)
 {
-    (void)state;
     struct buf bytes;
     buf_init(&bytes, SNAPSHOTS_MAX);
     make_services(&bytes);
@@ -110,9 +105,8 @@ static void check_cut(const struct buf *bytes, size_t len)
     free(copy);
 }
 
-static void test_cuts(void **state)
+UNIT_TEST(test_cuts)
 {
-    (void)state;
     enum { ENDS = 100 };
     struct buf bytes;
     buf_init(&bytes, SNAPSHOTS_MAX);
@@ -129,9 +123,8 @@ static void test_cuts(void **state)
     buf_fini(&bytes);
 }
 
-static void test_sealed_flips(void **state)
+UNIT_TEST(test_sealed_flips)
 {
-    (void)state;
     unsigned accepted = 0;
     struct buf bytes;
     buf_init(&bytes, SNAPSHOTS_MAX);
@@ -145,14 +138,4 @@ static void test_sealed_flips(void **state)
     }
     assert_in_range(accepted, 1, SEALED_FLIPS - 1); /* a TTL may be anything, a length not */
     buf_fini(&bytes);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_flips),
-        cmocka_unit_test(test_cuts),
-        cmocka_unit_test(test_sealed_flips),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,9 +2,6 @@
  * room beside it. Small file systems in a mount namespace; skipped where that is not allowed. */
 #include <errno.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,12 +11,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "skydns/records/store.h"
 #include "skydns/snapshot/snapshot_file.h"
 #include "tests/support/skydns/services.h"
 #include "tests/support/skydns/snapshots.h"
+#include "tests/support/unit_test.h"
 
 enum { PATH_BYTES = 64, EXIT_NOT_ALLOWED = 77 };
 
@@ -63,6 +59,8 @@ static int tear_down(void **state)
     free(bed);
     return 0;
 }
+
+UNIT_TESTS_EACH(set_up, tear_down)
 
 /* For a process of its own: the line that does not hold ends it. */
 #define REQUIRE(holds)                                                          \
@@ -151,7 +149,7 @@ static void fill_disk(const struct bed *bed)
     REQUIRE(free_blocks(bed) == before);
 }
 
-static void test_full_disk(void **state)
+UNIT_TEST(test_full_disk)
 {
     run_inside(*state, fill_disk);
 }
@@ -183,16 +181,7 @@ static void close_folder(const struct bed *bed)
     REQUIRE(has_revision(bed, 1) && access(temporary, F_OK) != 0);
 }
 
-static void test_closed_folder(void **state)
+UNIT_TEST(test_closed_folder)
 {
     run_inside(*state, close_folder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_full_disk, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_closed_folder, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

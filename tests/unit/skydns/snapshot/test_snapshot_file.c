@@ -1,10 +1,7 @@
 /* The file: whole at every moment, whatever lies in its place, and whatever fails. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +11,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "skydns/records/store.h"
@@ -23,6 +18,7 @@
 #include "skydns/snapshot/snapshot_file.h"
 #include "skydns/snapshot/snapshot_format_internal.h"
 #include "tests/support/skydns/snapshots.h"
+#include "tests/support/unit_test.h"
 
 enum { PATH_BYTES = 128 };
 
@@ -73,6 +69,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+UNIT_TESTS_EACH(set_up, tear_down)
+
 static int write_image(const struct bed *bed, const struct snapshot_image *image, struct err *err)
 {
     size_t bytes;
@@ -117,7 +115,7 @@ static void put_file(const char *path, const char *text, mode_t mode)
 
 /* ---- Writing and reading ---- */
 
-static void test_write_and_read(void **state)
+UNIT_TEST(test_write_and_read)
 {
     struct bed *bed = *state;
     const struct snapshot_image *const images[] = {&bed->small, &bed->large, &bed->small};
@@ -160,7 +158,7 @@ static bool take_known_s(void *data, const struct store_record *record)
 }
 
 /* The time that etcd is away counts once, however often it is written meanwhile. */
-static void test_ages(void **state)
+UNIT_TEST(test_ages)
 {
     enum { AWAY_S = 10, TRUNCATED_S = 2 };
     struct bed *bed = *state;
@@ -185,7 +183,7 @@ static void test_ages(void **state)
     store_writer_free(writer);
 }
 
-static void test_relative_path(void **state)
+UNIT_TEST(test_relative_path)
 {
     struct bed *bed = *state;
     size_t bytes;
@@ -209,7 +207,7 @@ static void check_refused(const char *path, const char *reason)
     assert_null(content.writer);
 }
 
-static void test_unreadable(void **state)
+UNIT_TEST(test_unreadable)
 {
     struct bed *bed = *state;
     struct snapshot_content content;
@@ -233,7 +231,7 @@ static void test_unreadable(void **state)
 }
 
 /* Read through, and replaced: what it leads to is not ours. */
-static void test_link(void **state)
+UNIT_TEST(test_link)
 {
     struct bed *bed = *state;
     assert_int_equal(write_image(bed, &bed->small, NULL), 0);
@@ -247,7 +245,7 @@ static void test_link(void **state)
 
 /* ---- What lies at FILE.tmp ---- */
 
-static void test_left_temporary(void **state)
+UNIT_TEST(test_left_temporary)
 {
     struct bed *bed = *state;
     put_file(bed->temporary, "what a killed writer left", 0644);
@@ -285,7 +283,7 @@ static int make_read_fifo(const struct bed *bed)
     return fifo_reader >= 0 ? r : -1;
 }
 
-static void test_odd_temporary(void **state)
+UNIT_TEST(test_odd_temporary)
 {
     struct bed *bed = *state;
     int (*const makers[])(const struct bed *bed) = {make_link, make_second_name, make_fifo,
@@ -309,7 +307,7 @@ static void test_odd_temporary(void **state)
     assert_int_equal(close(fifo_reader), 0);
 }
 
-static void test_folder_as_temporary(void **state)
+UNIT_TEST(test_folder_as_temporary)
 {
     struct bed *bed = *state;
     struct err err = {0};
@@ -323,7 +321,7 @@ static void test_folder_as_temporary(void **state)
 
 /* Who says /dev/null keeps it. A device of nothing, 0:0, needs root, and a file system that has
  * devices. */
-static void test_device(void **state)
+UNIT_TEST(test_device)
 {
     struct bed *bed = *state;
     struct err err = {0};
@@ -341,7 +339,7 @@ static void test_device(void **state)
 
 /* ---- Taking turns ---- */
 
-static void test_locked(void **state)
+UNIT_TEST(test_locked)
 {
     struct bed *bed = *state;
     struct err err = {0};
@@ -377,7 +375,7 @@ int flock(int fd, int operation)
 }
 
 /* The other process renames what was opened here as FILE.tmp: it is FILE now, and not emptied. */
-static void test_turns(void **state)
+UNIT_TEST(test_turns)
 {
     struct bed *bed = *state;
     size_t bytes;
@@ -414,7 +412,7 @@ static void on_encoded(void *data)
     atomic_store(&moment->is_cancelled, true); /* too late */
 }
 
-static void test_encoded(void **state)
+UNIT_TEST(test_encoded)
 {
     struct bed *bed = *state;
     struct moment moment = {.bed = bed};
@@ -431,7 +429,7 @@ static void test_encoded(void **state)
     assert_int_equal(revision_at(bed->file), 2);
 }
 
-static void test_cancelled(void **state)
+UNIT_TEST(test_cancelled)
 {
     struct bed *bed = *state;
     struct moment moment = {.bed = bed, .is_cancelled = true};
@@ -457,7 +455,7 @@ static void replace_temporary(void *data)
     put_file(bed->temporary, "half of another", 0600);
 }
 
-static void test_replaced(void **state)
+UNIT_TEST(test_replaced)
 {
     struct bed *bed = *state;
     struct err err = {0};
@@ -473,7 +471,7 @@ static void test_replaced(void **state)
 /* ---- Failures ---- */
 
 /* As a full disk, but for every user: a limit on the size of files. */
-static void test_no_room(void **state)
+UNIT_TEST(test_no_room)
 {
     struct bed *bed = *state;
     struct err err = {0};
@@ -495,7 +493,7 @@ static void test_no_room(void **state)
     assert_int_equal(revision_at(bed->file), 2);
 }
 
-static void test_no_folder(void **state)
+UNIT_TEST(test_no_folder)
 {
     struct bed *bed = *state;
     size_t bytes;
@@ -514,21 +512,4 @@ static void test_no_folder(void **state)
     (void)snprintf(long_name, sizeof(long_name), "%s/%0252d", bed->folder, 0);
     const struct snapshot_file_write long_one = {.path = long_name, .image = &bed->small};
     assert_int_equal(snapshot_file_write(&long_one, &bytes, &err), -ENAMETOOLONG);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_write_and_read), TEST(test_ages),
-        TEST(test_relative_path),  TEST(test_unreadable),
-        TEST(test_link),           TEST(test_left_temporary),
-        TEST(test_odd_temporary),  TEST(test_folder_as_temporary),
-        TEST(test_device),         TEST(test_locked),
-        TEST(test_turns),          TEST(test_encoded),
-        TEST(test_cancelled),      TEST(test_replaced),
-        TEST(test_no_room),        TEST(test_no_folder),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

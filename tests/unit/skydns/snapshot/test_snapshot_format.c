@@ -1,13 +1,8 @@
 /* What is encoded decodes to the same, and each way of being wrong is refused with its reason. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "common/base/cleanup.h"
 #include "common/base/cursor.h"
@@ -16,6 +11,7 @@
 #include "skydns/snapshot/snapshot_encode_internal.h"
 #include "tests/support/skydns/services.h"
 #include "tests/support/skydns/snapshots.h"
+#include "tests/support/unit_test.h"
 
 /* Later than any clock that the records were made by. */
 enum { NOW_S = INT32_MAX };
@@ -52,9 +48,8 @@ static void check_round_trip(const struct snapshot_image *image)
     buf_fini(&after);
 }
 
-static void test_random(void **state)
+UNIT_TEST(test_random)
 {
-    (void)state;
     enum { SEEDS = 100, COUNT_MAX = 150 };
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         struct store_writer *writer = store_writer_new();
@@ -70,9 +65,8 @@ static void test_random(void **state)
 }
 
 /* Several to a block, one to a block, and a block of the largest there can be. */
-static void test_long_records(void **state)
+UNIT_TEST(test_long_records)
 {
-    (void)state;
     static const size_t lens[] = {0, 1, 1000, 40000, 60000, UINT16_MAX};
     CLEANUP_FREE char *long_text = xmalloc(UINT16_MAX);
     memset(long_text, 'x', UINT16_MAX);
@@ -94,9 +88,8 @@ static void test_long_records(void **state)
 }
 
 /* 300,000 keys are to take 20 MB at most. */
-static void test_size(void **state)
+UNIT_TEST(test_size)
 {
-    (void)state;
     enum { SERVICES = 20000, KEY_BYTES_MAX = 66 };
     struct services services;
     struct store_garbage *garbage;
@@ -116,9 +109,8 @@ static void test_size(void **state)
 }
 
 /* The longest of everything. */
-static void test_full_header(void **state)
+UNIT_TEST(test_full_header)
 {
-    (void)state;
     struct store_garbage *garbage;
     struct store_writer *writer = store_writer_new();
     struct snapshot_image image;
@@ -174,9 +166,8 @@ static uint32_t loaded_known_s(uint32_t monotonic_s, int64_t later_ms)
     return (uint32_t)known_s;
 }
 
-static void test_ages(void **state)
+UNIT_TEST(test_ages)
 {
-    (void)state;
     assert_int_equal(loaded_known_s(1600, 0), 1000);
     assert_int_equal(loaded_known_s(1700, 100000), 1000); /* the same machine */
     assert_int_equal(loaded_known_s(1700, 99999), 1001);  /* whole seconds only */
@@ -372,9 +363,8 @@ static const struct draft drafts[] = {
     {.reason = "there are bytes behind its end", .behind = BYTES("\n")},
 };
 
-static void test_refusals(void **state)
+UNIT_TEST(test_refusals)
 {
-    (void)state;
     const struct snapshot_now now = {.monotonic_s = NOW_S, .unix_ms = now_ms};
     for (size_t i = 0; i < ARRAY_LEN(drafts); i++) {
         struct buf bytes;
@@ -396,9 +386,8 @@ static void test_refusals(void **state)
 }
 
 /* Earlier releases read no other than 1, and what they lack is empty as long as it is not used. */
-static void test_format_of_an_earlier_release(void **state)
+UNIT_TEST(test_format_of_an_earlier_release)
 {
-    (void)state;
     for (unsigned has_clients = 0; has_clients < 2; has_clients++) {
         struct snapshot_image image;
         struct buf bytes;
@@ -417,9 +406,8 @@ static void test_format_of_an_earlier_release(void **state)
     }
 }
 
-static void test_empty(void **state)
+UNIT_TEST(test_empty)
 {
-    (void)state;
     const struct snapshot_now now = {0};
     struct snapshot_content content;
     struct err err;
@@ -438,7 +426,6 @@ struct slow {
 static int failing_sink(void *data, struct slice piece)
 {
     struct slow *slow = data;
-    (void)piece;
     assert_true(slow->pieces > 0); /* not called again */
     return --slow->pieces == 0 ? -1234 : 0;
 }
@@ -456,14 +443,12 @@ static int64_t slow_source(void *data, void *bytes, size_t len)
 
 static int count_piece(void *data, struct slice piece)
 {
-    (void)piece;
     (*(unsigned *)data)++;
     return 0;
 }
 
-static void test_sink_and_source(void **state)
+UNIT_TEST(test_sink_and_source)
 {
-    (void)state;
     const struct snapshot_now now = {.monotonic_s = NOW_S, .unix_ms = now_ms};
     struct store_writer *writer = store_writer_new();
     struct snapshot_image image;
@@ -505,7 +490,6 @@ struct freeing {
 static int freeing_sink(void *data, struct slice piece)
 {
     struct freeing *freeing = data;
-    (void)piece;
     assert_true(freeing->pieces > 0);
     if (--freeing->pieces > 0) {
         return 0;
@@ -516,9 +500,8 @@ static int freeing_sink(void *data, struct slice piece)
 }
 
 /* As when the program ends while a disk hangs, which then answers. */
-static void test_store_gone(void **state)
+UNIT_TEST(test_store_gone)
 {
-    (void)state;
     enum { SERVICES = 3000 }; /* 9,000 records: several blocks */
     unsigned pieces = 1;
     for (unsigned i = 0; i <= pieces; i++) {
@@ -538,21 +521,4 @@ static void test_store_gone(void **state)
         snapshot_image_fini(&image);
     }
     assert_true(pieces > SNAPSHOT_SECTIONS + 2);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random),
-        cmocka_unit_test(test_long_records),
-        cmocka_unit_test(test_size),
-        cmocka_unit_test(test_full_header),
-        cmocka_unit_test(test_ages),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_format_of_an_earlier_release),
-        cmocka_unit_test(test_empty),
-        cmocka_unit_test(test_sink_and_source),
-        cmocka_unit_test(test_store_gone),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,22 +2,18 @@
  * whole version. */
 #include <dirent.h>
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "skydns/records/store.h"
 #include "skydns/snapshot/snapshot_file.h"
 #include "tests/support/skydns/services.h"
 #include "tests/support/skydns/snapshots.h"
+#include "tests/support/unit_test.h"
 
 enum { VERSIONS = 5, WRITERS = 3, WRITES = 40, PATH_BYTES = 128 };
 
@@ -83,6 +79,8 @@ static int tear_down(void **state)
     free(bed);
     return 0;
 }
+
+UNIT_TESTS_EACH(set_up, tear_down)
 
 static int write_version(const struct bed *bed, unsigned version)
 {
@@ -152,7 +150,7 @@ static void wait_us(unsigned us)
     (void)ppoll(NULL, 0, &time, NULL); /* a moment at random: sooner will do as well */
 }
 
-static void test_kills(void **state)
+UNIT_TEST(test_kills)
 {
     struct bed *bed = *state;
     enum { LATEST_US = 4000 }; /* a few versions */
@@ -175,7 +173,7 @@ static void test_kills(void **state)
 
 /* ---- Several ---- */
 
-static void test_writers(void **state)
+UNIT_TEST(test_writers)
 {
     struct bed *bed = *state;
     unsigned running = WRITERS;
@@ -201,13 +199,4 @@ static void test_writers(void **state)
     }
     check_file(bed);
     assert_false(has_temporary(bed));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_kills, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_writers, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,8 @@
 /* The thread that writes snapshots, on disks of the test's own: one that waits at each step until
  * the test lets it go on. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <errno.h>
 #include <pthread.h>
@@ -20,6 +15,7 @@
 #include "skydns/publish/publisher.h"
 #include "skydns/snapshot/snapshot_writer_internal.h"
 #include "tests/support/skydns/records.h"
+#include "tests/support/unit_test.h"
 
 enum { BYTES = 1234, PATIENCE_MS = 60000 };
 
@@ -198,9 +194,8 @@ static void run_until_written(struct fixture *f, unsigned count)
     }
 }
 
-static void test_writes(void **state)
+UNIT_TEST(test_writes)
 {
-    (void)state;
     struct fixture f;
     fixture_init(&f, write_slowly);
     assert_false(snapshot_writer_is_busy(f.writer));
@@ -219,9 +214,8 @@ static void test_writes(void **state)
 }
 
 /* A worker's share of the processor, and signals, are not for this thread. */
-static void test_thread_stays_behind(void **state)
+UNIT_TEST(test_thread_stays_behind)
 {
-    (void)state;
     struct fixture f;
     int before = getpriority(PRIO_PROCESS, 0);
     fixture_init(&f, write_slowly);
@@ -235,9 +229,8 @@ static void test_thread_stays_behind(void **state)
     fixture_free(&f);
 }
 
-static void test_failure_is_told(void **state)
+UNIT_TEST(test_failure_is_told)
 {
-    (void)state;
     struct fixture f;
     fixture_init(&f, write_slowly);
     disk.result = -ENOSPC;
@@ -255,9 +248,8 @@ static void test_failure_is_told(void **state)
     fixture_free(&f);
 }
 
-static void test_one_at_a_time(void **state)
+UNIT_TEST(test_one_at_a_time)
 {
-    (void)state;
     struct fixture f;
     fixture_init(&f, write_slowly);
     begin(&f);
@@ -287,9 +279,8 @@ static void take_other_pins(struct fixture *f, const struct store *pinned[PUBLIS
 }
 
 /* The version is needed until it is encoded, not until the disk has it. */
-static void test_unpins_before_the_disk_is_done(void **state)
+UNIT_TEST(test_unpins_before_the_disk_is_done)
 {
-    (void)state;
     struct fixture f;
     const struct store *pinned[PUBLISHER_PINS_MAX];
     fixture_init(&f, write_slowly);
@@ -311,9 +302,8 @@ static void test_unpins_before_the_disk_is_done(void **state)
 }
 
 /* What the pin held is freed although nobody publishes any more. */
-static void test_reclaims_what_was_pinned(void **state)
+UNIT_TEST(test_reclaims_what_was_pinned)
 {
-    (void)state;
     struct fixture f;
     fixture_init(&f, write_slowly);
     struct publisher_reader *reader = publisher_reader_new(f.publisher);
@@ -329,9 +319,8 @@ static void test_reclaims_what_was_pinned(void **state)
     fixture_free(&f);
 }
 
-static void test_free_cancels(void **state)
+UNIT_TEST(test_free_cancels)
 {
-    (void)state;
     struct fixture f;
     fixture_init(&f, write_endlessly);
     begin(&f);
@@ -343,9 +332,8 @@ static void test_free_cancels(void **state)
 }
 
 /* Then the snapshot is as good as written. */
-static void test_free_waits_for_the_disk(void **state)
+UNIT_TEST(test_free_waits_for_the_disk)
 {
-    (void)state;
     struct fixture f;
     const struct store *pinned[PUBLISHER_PINS_MAX];
     fixture_init(&f, write_slowly);
@@ -361,9 +349,8 @@ static void test_free_waits_for_the_disk(void **state)
     assert_false(disk.is_cancelled);
 }
 
-static void test_wait(void **state)
+UNIT_TEST(test_wait)
 {
-    (void)state;
     struct fixture f;
     fixture_init(&f, write_slowly);
     assert_true(snapshot_writer_wait(f.writer, 0)); /* for nothing */
@@ -381,9 +368,8 @@ static void test_wait(void **state)
 }
 
 /* The end of the program does not wait for it any longer; the thread ends by itself. */
-static void test_disk_that_hangs(void **state)
+UNIT_TEST(test_disk_that_hangs)
 {
-    (void)state;
     struct fixture f;
     fixture_init(&f, write_slowly);
     begin(&f);
@@ -397,9 +383,8 @@ static void test_disk_that_hangs(void **state)
 }
 
 /* Likewise before the version is encoded, which is gone when the disk lets the thread go on. */
-static void test_disk_that_hangs_early(void **state)
+UNIT_TEST(test_disk_that_hangs_early)
 {
-    (void)state;
     struct fixture f;
     fixture_init(&f, write_slowly);
     begin(&f);
@@ -411,22 +396,4 @@ static void test_disk_that_hangs_early(void **state)
     (void)sem_post(&disk.may_encode);
     (void)sem_wait(&disk.ended);
     assert_true(disk.is_cancelled);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_writes),
-        cmocka_unit_test(test_thread_stays_behind),
-        cmocka_unit_test(test_failure_is_told),
-        cmocka_unit_test(test_one_at_a_time),
-        cmocka_unit_test(test_unpins_before_the_disk_is_done),
-        cmocka_unit_test(test_reclaims_what_was_pinned),
-        cmocka_unit_test(test_free_cancels),
-        cmocka_unit_test(test_free_waits_for_the_disk),
-        cmocka_unit_test(test_wait),
-        cmocka_unit_test(test_disk_that_hangs),
-        cmocka_unit_test(test_disk_that_hangs_early),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,12 +3,7 @@
 #ifndef TESTS_UNIT_SKYDNS_STREAMS_TCP_BED_H
 #define TESTS_UNIT_SKYDNS_STREAMS_TCP_BED_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <errno.h>
 #include <linux/sockios.h>
@@ -20,6 +15,7 @@
 
 #include "skydns/streams/tcp_server.h"
 #include "tests/support/loopback.h"
+#include "tests/support/unit_test.h"
 
 enum { PATIENCE_S = 20, ATTEMPTS = 100 };
 enum { LATE_MAX = 2 * TCP_WAITING_MAX };
@@ -114,9 +110,6 @@ static void look_ahead(void *data, const struct slice *queries, size_t count, bo
 
 static void on_guard(struct ev_loop *loop, ev_timer *timer, int revents)
 {
-    (void)loop;
-    (void)timer;
-    (void)revents;
     fail_msg("timed out after %d s", PATIENCE_S);
 }
 
@@ -225,8 +218,6 @@ static inline void wait_for_arrival(int fd)
 
 static void on_readable(struct ev_loop *loop, ev_io *io, int revents)
 {
-    (void)io;
-    (void)revents;
     ev_break(loop, EVBREAK_ONE);
 }
 

@@ -69,7 +69,6 @@ struct tls_handshake_job *tls_handshakes_pop(struct tls_handshakes *handshakes)
 /* The streams', which this program has not. */
 struct tls_handshakes *tls_handshakes_new(const struct tls_handshakes_config *config)
 {
-    (void)config;
     return &pool;
 }
 
@@ -80,19 +79,15 @@ unsigned tls_handshakes_threads(const struct tls_handshakes *handshakes)
 
 int tls_handshakes_start(struct tls_handshakes *handshakes, struct err *err)
 {
-    (void)handshakes;
-    (void)err;
     return 0;
 }
 
 void tls_handshakes_stop(struct tls_handshakes *handshakes)
 {
-    (void)handshakes;
 }
 
 void tls_handshakes_free(struct tls_handshakes *handshakes)
 {
-    (void)handshakes;
 }
 
 static inline unsigned jobs_out(void)
@@ -110,8 +105,6 @@ static inline unsigned jobs_out(void)
 static inline void on_pool_wake(struct ev_loop *loop, ev_async *wake, int revents)
 {
     struct tcp_bed *f = wake->data;
-    (void)loop;
-    (void)revents;
     tcp_server_take_handshakes(f->server);
 }
 

@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 
 #include "skydns/streams/streams.h"
+#include "tests/support/unit_test.h"
 #include "tests/unit/skydns/streams/tls_bed.h"
 
 enum { CONNECTIONS = 16, BLOCK = 468 };
@@ -103,10 +104,11 @@ static uint64_t answered(const struct streams_bed *b, enum engine_transport tran
     return counter_get(&streams_counts(b->streams)->queries[transport].answered);
 }
 
-static void test_answers_at_once(void **state)
+UNIT_TESTS_ONCE(make_certificates, remove_certificates)
+
+UNIT_TEST(test_answers_at_once)
 {
     struct streams_bed *b = streams_setup();
-    (void)state;
     put_host(b->f, "web.cluster.local.", "10.1.0.1");
     publish(b->f);
     int tls = connect_to(b, ENGINE_TLS), grpc = connect_to(b, ENGINE_GRPC);
@@ -137,11 +139,10 @@ static void test_answers_at_once(void **state)
 }
 
 /* Two connections ask for two foreign names; each gets its own, padded if it asked for that. */
-static void test_late_answers(void **state)
+UNIT_TEST(test_late_answers)
 {
     struct streams_bed *b = streams_setup();
     struct message first = padded(1, "one.test."), second = question(2, "two.test.");
-    (void)state;
     publish(b->f);
     int fds[] = {connect_to(b, ENGINE_TLS), connect_to(b, ENGINE_GRPC)};
     send_tcp(fds[0], &first);
@@ -170,12 +171,11 @@ static void test_late_answers(void **state)
 }
 
 /* Expensive answers beyond a turn's come from the walker; all are the same. */
-static void test_long_walks(void **state)
+UNIT_TEST(test_long_walks)
 {
     enum { MANY = 600, QUERIES = 12 };
     struct streams_bed *b = streams_setup();
     struct message q = question(3, "*.many.cluster.local.");
-    (void)state;
     for (unsigned i = 0; i < MANY; i++) {
         char name[64], host[32];
         (void)snprintf(name, sizeof(name), "r%u.many.cluster.local.", i);
@@ -201,12 +201,11 @@ static void test_long_walks(void **state)
 }
 
 /* More than one turn's worth in the inbox at once: the nameserver's one reply answers them all. */
-static void test_many_late_answers(void **state)
+UNIT_TEST(test_many_late_answers)
 {
     enum { QUERIES = 100, FDS = 4 };
     struct streams_bed *b = streams_setup();
     int fds[FDS];
-    (void)state;
     publish(b->f);
     for (int i = 0; i < FDS; i++) {
         fds[i] = connect_to(b, ENGINE_TLS);
@@ -233,13 +232,12 @@ static void test_many_late_answers(void **state)
 }
 
 /* The client is gone when its answer comes. */
-static void test_an_answer_to_nobody(void **state)
+UNIT_TEST(test_an_answer_to_nobody)
 {
     struct streams_bed *b = streams_setup();
     const struct linger at_once = {.l_onoff = 1};
     struct message q = question(1, "one.test.");
     struct addr from;
-    (void)state;
     publish(b->f);
     int fd = connect_to(b, ENGINE_TLS);
     send_tcp(fd, &q);
@@ -259,14 +257,13 @@ static void test_an_answer_to_nobody(void **state)
 
 /* On stop, a query that waits for a nameserver is still answered, if that replies in time; then the
  * connections close. */
-static void test_drain(void **state)
+UNIT_TEST(test_drain)
 {
     struct streams_bed *b = streams_setup();
     struct message late = question(1, "one.test."), at_once = question(2, "web.cluster.local.");
     struct addr from;
     int unacknowledged;
     uint8_t byte;
-    (void)state;
     put_host(b->f, "web.cluster.local.", "10.1.0.1");
     publish(b->f);
     int fd = connect_to(b, ENGINE_TLS), idle = connect_to(b, ENGINE_TLS);
@@ -297,13 +294,12 @@ static void test_drain(void **state)
 }
 
 /* A nameserver that never replies holds up nothing for longer than the drain. */
-static void test_drain_with_a_silent_nameserver(void **state)
+UNIT_TEST(test_drain_with_a_silent_nameserver)
 {
     struct streams_bed *b = streams_setup();
     struct message q = question(1, "one.test.");
     struct addr from;
     uint8_t byte;
-    (void)state;
     publish(b->f);
     int fd = connect_to(b, ENGINE_TLS);
     send_tcp(fd, &q);
@@ -351,14 +347,13 @@ static struct message reply_over(struct tls_session *session)
 }
 
 /* At once and late, while other handshakes are begun and left, or broken off; then the drain. */
-static void test_over_tls(void **state)
+UNIT_TEST(test_over_tls)
 {
     enum { CLIENTS = 8, BROKEN = 6 };
     struct streams_bed *b = streams_setup_with(tls_server);
     struct tls_session *sessions[CLIENTS];
     int fds[CLIENTS], broken[BROKEN];
     uint8_t byte;
-    (void)state;
     put_host(b->f, "web.cluster.local.", "10.1.0.1");
     publish(b->f);
     for (int i = 0; i < BROKEN; i++) {
@@ -405,7 +400,7 @@ static void test_over_tls(void **state)
     streams_teardown(b);
 }
 
-static void test_never_started(void **state)
+UNIT_TEST(test_never_started)
 {
     struct streams_bed *b = streams_setup();
     struct streams *streams;
@@ -414,7 +409,6 @@ static void test_never_started(void **state)
     struct err err;
     struct fixture *f = setup_still(PATIENCE_S * 1000);
     struct engine *engine = engine_new(publisher_newest_config(f->publisher));
-    (void)state;
     listen_somewhere(&address, ENGINE_HTTP, &socket);
     const struct streams_config config = {.sockets = &socket,
                                           .tap = &untapped,
@@ -433,20 +427,4 @@ static void test_never_started(void **state)
     streams_free(NULL);
     streams_stop_all(b);
     streams_teardown(b);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_answers_at_once),
-        cmocka_unit_test(test_late_answers),
-        cmocka_unit_test(test_long_walks),
-        cmocka_unit_test(test_many_late_answers),
-        cmocka_unit_test(test_an_answer_to_nobody),
-        cmocka_unit_test(test_drain),
-        cmocka_unit_test(test_drain_with_a_silent_nameserver),
-        cmocka_unit_test(test_over_tls),
-        cmocka_unit_test(test_never_started),
-    };
-    return cmocka_run_group_tests(tests, make_certificates, remove_certificates);
 }

@@ -1,15 +1,11 @@
 /* Who counts as one client, and who has most: random connections against a plain model. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 
 #include "skydns/records/rng.h"
 #include "skydns/streams/tcp_clients_internal.h"
+#include "tests/support/unit_test.h"
 
 static struct addr address_of(const char *text)
 {
@@ -25,11 +21,10 @@ static bool is_same(const char *a, const char *b)
     return slice_equal(client_net_key(&x), client_net_key(&y));
 }
 
-static void test_who_is_one_client(void **state)
+UNIT_TEST(test_who_is_one_client)
 {
     struct addr mapped = {.v6 = {.sin6_family = AF_INET6}, .len = sizeof(mapped.v6)};
     struct addr plain = address_of("192.0.2.1");
-    (void)state;
     assert_true(is_same("192.0.2.1", "192.0.2.1"));
     assert_false(is_same("192.0.2.1", "192.0.2.2"));
     assert_true(is_same("2001:db8:1:2::1", "2001:db8:1:2:ffff::9"));
@@ -125,11 +120,10 @@ static void change_one(struct tcp_clients *clients, struct model *m)
     }
 }
 
-static void test_who_has_most(void **state)
+UNIT_TEST(test_who_has_most)
 {
     struct tcp_clients *clients = tcp_clients_new();
     struct model models[CLIENTS] = {{.connections = 0}};
-    (void)state;
     for (size_t i = 0; i < CLIENTS; i++) {
         char text[INET6_ADDRSTRLEN];
         (void)snprintf(text, sizeof(text), i % 2 ? "192.0.2.%zu" : "2001:db8:0:%zu::1", i);
@@ -143,13 +137,4 @@ static void test_who_has_most(void **state)
     }
     tcp_clients_free(clients); /* frees those that are left */
     tcp_clients_free(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_who_is_one_client),
-        cmocka_unit_test(test_who_has_most),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

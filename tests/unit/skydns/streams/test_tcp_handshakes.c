@@ -4,11 +4,13 @@
 #include <sys/resource.h>
 
 #include "tests/support/test_clock.h"
+#include "tests/support/unit_test.h"
 
-static void test_a_ticket_resumes(void **state)
+UNIT_TESTS_ONCE(make_certificates, remove_certificates)
+
+UNIT_TEST(test_a_ticket_resumes)
 {
     struct tcp_bed *f = setup(4);
-    (void)state;
     struct peer p = connect_tls(f, 1);
     say(f, &p, "\0\2e!", 4);
     assert_heard(f, &p, "e!");
@@ -29,11 +31,10 @@ static void test_a_ticket_resumes(void **state)
 }
 
 /* No TLS at all, another protocol, a client that leaves: failed, and closed. */
-static void test_handshakes_fail(void **state)
+UNIT_TEST(test_handshakes_fail)
 {
     const struct linger at_once = {.l_onoff = 1};
     struct tcp_bed *f = setup(4);
-    (void)state;
     int fd = connect_client(f);
     send_all(fd, "GET / HTTP/1.1\r\n\r\n", 18);
     while (handshakes(f)->failed < 1) {
@@ -67,11 +68,10 @@ static void test_handshakes_fail(void **state)
 
 /* A silent client, and one that sends a byte of its hello now and then: both are closed
  * HANDSHAKE_MS after they connected. */
-static void test_slow_handshakes_are_closed(void **state)
+UNIT_TEST(test_slow_handshakes_are_closed)
 {
     enum { STEPS = 10 };
     struct tcp_bed *f = setup(4);
-    (void)state;
     test_clock_stop(); /* their time begins with the connection */
     int silent = connect_client(f), dripping = connect_client(f);
     wait_for_connections(f, 2);
@@ -101,10 +101,9 @@ static void wait_for_jobs(struct tcp_bed *f, unsigned count)
 }
 
 /* The deadline comes while the pool has the job: closed when that comes back. */
-static void test_a_deadline_at_the_pool(void **state)
+UNIT_TEST(test_a_deadline_at_the_pool)
 {
     struct tcp_bed *f = setup(4);
-    (void)state;
     pool.is_held = true;
     struct peer p = begin_as(f, 1, "dot", NULL);
     assert_true(step(&p));
@@ -126,12 +125,11 @@ enum { HOG = 2, OTHER = 3 };
 
 /* All places are one client's, whose handshakes wait at the pool: another client gets a place and
  * an answer. */
-static void test_eviction_during_a_handshake(void **state)
+UNIT_TEST(test_eviction_during_a_handshake)
 {
     enum { FEW = 8 };
     struct tcp_bed *f = setup(FEW);
     struct peer hogs[FEW];
-    (void)state;
     pool.is_held = true;
     for (int i = 0; i < FEW; i++) {
         hogs[i] = begin_as(f, HOG, "dot", NULL);
@@ -198,10 +196,9 @@ static void close_all(const int *fds, size_t count)
 }
 
 /* A client that says nothing has no session, and takes nobody's turn to begin one. */
-static void test_silent_clients_have_not_begun(void **state)
+UNIT_TEST(test_silent_clients_have_not_begun)
 {
     static int fds[TCP_HANDSHAKES_MAX + MORE];
-    (void)state;
     if (!has_descriptors()) {
         skip();
     }
@@ -225,10 +222,9 @@ static void test_silent_clients_have_not_begun(void **state)
 
 /* Everything that may be unfinished is one client's: its next ones wait, and another client's takes
  * the place of its oldest. */
-static void test_the_most_unfinished_give_way(void **state)
+UNIT_TEST(test_the_most_unfinished_give_way)
 {
     static int fds[TCP_HANDSHAKES_MAX + MORE];
-    (void)state;
     if (!has_descriptors()) {
         skip();
     }
@@ -256,12 +252,11 @@ static void test_the_most_unfinished_give_way(void **state)
 }
 
 /* More honest handshakes than may be unfinished, of one client: all are done, none is closed. */
-static void test_a_burst_is_served(void **state)
+UNIT_TEST(test_a_burst_is_served)
 {
     static struct peer peers[TCP_HANDSHAKES_MAX + MORE];
     static bool is_done[ARRAY_LEN(peers)];
     size_t done = 0;
-    (void)state;
     if (!has_descriptors()) {
         skip();
     }
@@ -294,10 +289,9 @@ static void test_a_burst_is_served(void **state)
 
 /* Everybody has as many unfinished as the others: who has its share waits for a second, and then
  * takes the place of the oldest. */
-static void test_the_oldest_gives_way(void **state)
+UNIT_TEST(test_the_oldest_gives_way)
 {
     static int fds[TCP_HANDSHAKES_MAX];
-    (void)state;
     if (!has_descriptors()) {
         skip();
     }
@@ -322,10 +316,9 @@ static void test_the_oldest_gives_way(void **state)
 }
 
 /* The wait does not count: those held begin when the first are closed, and have as long as they. */
-static void test_held_handshakes_have_their_time(void **state)
+UNIT_TEST(test_held_handshakes_have_their_time)
 {
     static int fds[TCP_HANDSHAKES_MAX + MORE];
-    (void)state;
     if (!has_descriptors()) {
         skip();
     }
@@ -348,11 +341,10 @@ static void test_held_handshakes_have_their_time(void **state)
 
 /* Closed ones whose steps are due count until those are made: no client exhausts the descriptors,
  * nor the memory. */
-static void test_orphans_are_limited(void **state)
+UNIT_TEST(test_orphans_are_limited)
 {
     enum { FEW = TCP_HANDSHAKES_MAX };
     static int fds[FEW + MORE];
-    (void)state;
     if (!has_descriptors()) {
         skip();
     }
@@ -383,14 +375,13 @@ static void test_orphans_are_limited(void **state)
 
 /* While each thread of the pool has a job, what clients say waits in their sockets; a step's end
  * lets them go on, and none is forgotten. */
-static void test_a_busy_pool(void **state)
+UNIT_TEST(test_a_busy_pool)
 {
     enum { BUSY = 2, ALL = 6 };
     struct peer peers[ALL];
     bool is_done[ALL] = {false};
     size_t done = 0;
     struct tcp_bed *f = setup(ALL);
-    (void)state;
     pool.is_held = true;
     pool.threads = BUSY;
     for (size_t i = 0; i < ALL; i++) {
@@ -418,34 +409,13 @@ static void test_a_busy_pool(void **state)
 }
 
 /* With jobs at the pool, which is stopped. */
-static void test_freed_during_handshakes(void **state)
+UNIT_TEST(test_freed_during_handshakes)
 {
     struct tcp_bed *f = setup(4);
-    (void)state;
     pool.is_held = true;
     struct peer p = begin_as(f, 1, "dot", NULL);
     assert_true(step(&p));
     wait_for_jobs(f, 1);
     finish(f);
     hang_up(&p);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_ticket_resumes),
-        cmocka_unit_test(test_handshakes_fail),
-        cmocka_unit_test(test_slow_handshakes_are_closed),
-        cmocka_unit_test(test_a_deadline_at_the_pool),
-        cmocka_unit_test(test_eviction_during_a_handshake),
-        cmocka_unit_test(test_silent_clients_have_not_begun),
-        cmocka_unit_test(test_the_most_unfinished_give_way),
-        cmocka_unit_test(test_a_burst_is_served),
-        cmocka_unit_test(test_the_oldest_gives_way),
-        cmocka_unit_test(test_held_handshakes_have_their_time),
-        cmocka_unit_test(test_orphans_are_limited),
-        cmocka_unit_test(test_a_busy_pool),
-        cmocka_unit_test(test_freed_during_handshakes),
-    };
-    return cmocka_run_group_tests(tests, make_certificates, remove_certificates);
 }

@@ -3,6 +3,7 @@
 #include "tests/unit/skydns/streams/tcp_bed.h"
 
 #include "tests/support/test_clock.h"
+#include "tests/support/unit_test.h"
 
 enum { IDLE_MS = 60000 };
 
@@ -52,11 +53,10 @@ static void assert_first_gives_way(struct tcp_bed *f, const int fds[PLACES])
 
 /* A client with late answers due on every place: its oldest gives way to another client's, but its
  * own next connection gets none. */
-static void test_a_hog_that_waits_gives_way(void **state)
+UNIT_TEST(test_a_hog_that_waits_gives_way)
 {
     struct tcp_bed *f = setup(PLACES);
     int fds[PLACES];
-    (void)state;
     take_all_places(f, fds, "\0\2l1", 4);
     int more = connect_from(f, HOG);
     assert_closed(f, more);
@@ -67,12 +67,11 @@ static void test_a_hog_that_waits_gives_way(void **state)
 }
 
 /* The same with unread answers, more than the sockets hold. */
-static void test_a_hog_that_does_not_read_gives_way(void **state)
+UNIT_TEST(test_a_hog_that_does_not_read_gives_way)
 {
     struct tcp_bed *f = setup(PLACES);
     static char frames[64 * 3];
     int fds[PLACES];
-    (void)state;
     for (size_t i = 0; i < sizeof(frames); i += 3) {
         memcpy(frames + i, "\0\1h", 3);
     }
@@ -83,12 +82,11 @@ static void test_a_hog_that_does_not_read_gives_way(void **state)
 }
 
 /* However many connections the hog opens, another client's stays, although idle longest. */
-static void test_a_hog_closes_only_its_own(void **state)
+UNIT_TEST(test_a_hog_closes_only_its_own)
 {
     enum { MORE = 50 };
     struct tcp_bed *f = setup(PLACES);
     int other = connect_from(f, OTHER), fds[PLACES + MORE];
-    (void)state;
     wait_for_connections(f, 1);
     for (size_t i = 0; i < PLACES + MORE; i++) {
         fds[i] = connect_from(f, HOG);
@@ -106,14 +104,13 @@ static void test_a_hog_closes_only_its_own(void **state)
 
 /* Begins a long frame, as the hog often, as the other client once: when the memory for them is
  * used up, the hog's oldest go. */
-static void test_buffers_are_limited_together(void **state)
+UNIT_TEST(test_buffers_are_limited_together)
 {
     enum { FRAME = 50000, PART = 40000, LIMIT = 512 * 1024, HOGS = 40 };
     struct tcp_bed *f = tcp_bed_new(
         &(struct tcp_bed_limits){.connections = 64, .buffers = LIMIT, .idle_ms = IDLE_MS});
     uint8_t *frame = malloc(2 + FRAME), *back = malloc(2 + FRAME);
     int fds[HOGS], other = connect_from(f, OTHER);
-    (void)state;
     memset(frame, ECHO, 2 + FRAME);
     frame[0] = FRAME >> 8;
     frame[1] = FRAME & 0xff;
@@ -142,14 +139,13 @@ static void test_buffers_are_limited_together(void **state)
 
 /* Many connections with many queries each, all there before another client's single one: it does
  * not wait for them all, and none of them is lost. */
-static void test_many_connections_share_one_turn(void **state)
+UNIT_TEST(test_many_connections_share_one_turn)
 {
     enum { HOGS = 64, EACH = 200, TURNS = 4 };
     struct tcp_bed *f = tcp_bed_new(&(struct tcp_bed_limits){
         .connections = HOGS + 1, .buffers = TCP_BUFFERS_MAX, .idle_ms = IDLE_MS});
     char queries[EACH * 4], answers[sizeof(queries)];
     int fds[HOGS];
-    (void)state;
     for (size_t i = 0; i < sizeof(queries); i += 4) {
         memcpy(queries + i, "\0\2e1", 4);
     }
@@ -204,23 +200,21 @@ static size_t read_slowly(size_t step, size_t most)
 }
 
 /* Reading a little now and then keeps no connection; reading steadily does. */
-static void test_unread_answers_must_get_shorter(void **state)
+UNIT_TEST(test_unread_answers_must_get_shorter)
 {
     enum { DRIP = 512, STEADY = 4096 };
-    (void)state;
     assert_in_range(read_slowly(DRIP, 2 * ENGINE_REPLY_MAX), 0,
                     2 * DRIP * TCP_IDLE_MS / 1000 + TCP_PROGRESS_MIN);
     assert_in_range(read_slowly(STEADY, 2 * ENGINE_REPLY_MAX), 2 * ENGINE_REPLY_MAX, SIZE_MAX);
 }
 
 /* Late answers that join the unread ones keep no connection either. */
-static void test_late_answers_are_no_progress(void **state)
+UNIT_TEST(test_late_answers_are_no_progress)
 {
     enum { WAITING = 100, LIMIT_S = TCP_IDLE_MS / 1000 + 1 };
     struct tcp_bed *f = tcp_bed_new(&(struct tcp_bed_limits){
         .connections = 4, .buffers = TCP_BUFFERS_MAX, .idle_ms = TCP_IDLE_MS});
     int fd = connect_client(f), passed_s = 0;
-    (void)state;
     for (int i = 0; i < WAITING; i++) {
         send_all(fd, "\0\2l1", 4);
     }
@@ -245,12 +239,11 @@ static void test_late_answers_are_no_progress(void **state)
 }
 
 /* With many late answers due, no more is read until one has left. */
-static void test_many_late_answers(void **state)
+UNIT_TEST(test_many_late_answers)
 {
     enum { SENT = TCP_WAITING_MAX + 20 };
     struct tcp_bed *f = setup(4);
     int fd = connect_client(f), same_client = connect_client(f), other = connect_from(f, OTHER);
-    (void)state;
     wait_for_connections(f, 3);
     for (int i = 0; i < SENT; i++) {
         send_all(fd, "\0\2l1", 4);
@@ -297,13 +290,12 @@ static void exchange_longest(struct tcp_bed *f, int fd, size_t first, size_t cou
 
 /* As many of the longest late answers as may be due wait until the client reads; from then on,
  * fewer queries are read at once. Short answers make them more again. */
-static void test_long_late_answers(void **state)
+UNIT_TEST(test_long_late_answers)
 {
     enum { LONGEST = TCP_AWAITED_MAX / ENGINE_REPLY_MAX + 1, SHORT = 64 };
     struct tcp_bed *f = tcp_bed_new(&(struct tcp_bed_limits){
         .connections = 4, .buffers = TCP_BUFFERS_MAX, .idle_ms = IDLE_MS, .send_buffer = 1});
     int fd = connect_client(f);
-    (void)state;
     for (int i = 0; i < LATE_MAX - SHORT; i++) {
         send_all(fd, "\0\2l1", 4);
     }
@@ -333,14 +325,13 @@ static void test_long_late_answers(void **state)
 
 /* Twice as many are more than all buffers may have: the client that has most, and does not read,
  * loses one of its connections, and one that reads has all its answers. */
-static void test_long_late_answers_beyond_all_buffers(void **state)
+UNIT_TEST(test_long_late_answers_beyond_all_buffers)
 {
     enum { EACH = TCP_WAITING_MAX, READER = 16 };
     static uint8_t reply[ENGINE_REPLY_MAX];
     struct tcp_bed *f = tcp_bed_new(&(struct tcp_bed_limits){
         .connections = 4, .buffers = TCP_BUFFERS_MAX, .idle_ms = IDLE_MS, .send_buffer = 1});
     int hog = connect_from(f, HOG), other = connect_from(f, OTHER), again;
-    (void)state;
     for (int i = 0; i < EACH; i++) {
         send_all(hog, "\0\2l1", 4);
     }
@@ -370,12 +361,11 @@ static void test_long_late_answers_beyond_all_buffers(void **state)
 }
 
 /* Drained while nothing is read from it: what has arrived is still answered. */
-static void test_drain_while_many_wait(void **state)
+UNIT_TEST(test_drain_while_many_wait)
 {
     enum { SENT = TCP_WAITING_MAX + 20 };
     struct tcp_bed *f = setup(4);
     int fd = connect_client(f);
-    (void)state;
     wait_for_connections(f, 1);
     for (int i = 0; i < SENT; i++) {
         send_all(fd, "\0\2l1", 4);
@@ -393,12 +383,11 @@ static void test_drain_while_many_wait(void **state)
 }
 
 /* A client that goes away while nothing is read from it: its place is free. */
-static void test_a_reset_is_seen_while_many_wait(void **state)
+UNIT_TEST(test_a_reset_is_seen_while_many_wait)
 {
     const struct linger reset = {.l_onoff = 1};
     struct tcp_bed *f = setup(4);
     int fd = connect_client(f);
-    (void)state;
     for (int i = 0; i < LATE_MAX; i++) {
         send_all(fd, "\0\2l1", 4);
     }
@@ -408,23 +397,4 @@ static void test_a_reset_is_seen_while_many_wait(void **state)
     wait_for_connections(f, 0);
     assert_int_equal(f->queries, TCP_WAITING_MAX);
     teardown(f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_hog_that_waits_gives_way),
-        cmocka_unit_test(test_a_hog_that_does_not_read_gives_way),
-        cmocka_unit_test(test_a_hog_closes_only_its_own),
-        cmocka_unit_test(test_buffers_are_limited_together),
-        cmocka_unit_test(test_many_connections_share_one_turn),
-        cmocka_unit_test(test_unread_answers_must_get_shorter),
-        cmocka_unit_test(test_late_answers_are_no_progress),
-        cmocka_unit_test(test_many_late_answers),
-        cmocka_unit_test(test_drain_while_many_wait),
-        cmocka_unit_test(test_a_reset_is_seen_while_many_wait),
-        cmocka_unit_test(test_long_late_answers),
-        cmocka_unit_test(test_long_late_answers_beyond_all_buffers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

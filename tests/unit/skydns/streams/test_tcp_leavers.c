@@ -1,13 +1,9 @@
 /* Which connections are briefly left unwatched, and that each comes back once. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include "skydns/streams/tcp_leavers_internal.h"
 #include "tests/support/test_clock.h"
+#include "tests/support/unit_test.h"
 
 struct fixture {
     struct ev_loop *loop;
@@ -40,6 +36,8 @@ static int teardown(void **state)
     return 0;
 }
 
+UNIT_TESTS_EACH(setup, teardown)
+
 static bool take(struct fixture *f, uint32_t slot)
 {
     return tcp_leavers_take(f->leavers, (struct tcp_ref){.slot = slot, .generation = 7});
@@ -52,7 +50,7 @@ static void learn(struct fixture *f, unsigned times)
     }
 }
 
-static void test_learns_from_those_before(void **state)
+UNIT_TEST(test_learns_from_those_before)
 {
     struct fixture *f = *state;
     assert_false(take(f, 0));
@@ -68,7 +66,7 @@ static void test_learns_from_those_before(void **state)
     assert_int_equal(f->next, 2);
 }
 
-static void test_comes_back_in_turn_and_not_early(void **state)
+UNIT_TEST(test_comes_back_in_turn_and_not_early)
 {
     struct fixture *f = *state;
     learn(f, TCP_LEAVERS_LEARNT);
@@ -88,7 +86,7 @@ static void test_comes_back_in_turn_and_not_early(void **state)
 }
 
 /* A wall clock that is set back delays none: here it falls behind by a minute. */
-static void test_whatever_the_wall_clock_says(void **state)
+UNIT_TEST(test_whatever_the_wall_clock_says)
 {
     enum { MINUTE_MS = 60000 };
     struct fixture *f = *state;
@@ -100,7 +98,7 @@ static void test_whatever_the_wall_clock_says(void **state)
     assert_int_equal(f->next, 1);
 }
 
-static void test_freed_while_one_is_out(void **state)
+UNIT_TEST(test_freed_while_one_is_out)
 {
     struct fixture *f = *state;
     learn(f, TCP_LEAVERS_LEARNT);
@@ -109,15 +107,4 @@ static void test_freed_while_one_is_out(void **state)
     f->leavers = NULL;
     ev_run(f->loop, 0);
     assert_int_equal(f->next, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_learns_from_those_before, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_comes_back_in_turn_and_not_early, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_whatever_the_wall_clock_says, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_freed_while_one_is_out, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

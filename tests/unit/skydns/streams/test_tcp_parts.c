@@ -1,5 +1,6 @@
 /* Answers of several messages, as zone transfers are: one after the other, each once the one before
  * has left. */
+#include "tests/support/unit_test.h"
 #include "tests/unit/skydns/streams/tcp_bed.h"
 
 static const struct tcp_bed_limits usual = {
@@ -20,11 +21,10 @@ static void read_exactly(int fd, const char *want, size_t len)
     assert_memory_equal(got, want, len);
 }
 
-static void test_parts(void **state)
+UNIT_TEST(test_parts)
 {
     struct tcp_bed *bed = tcp_bed_new(&usual);
     int fd = connect_client(bed);
-    (void)state;
     ask_late(bed, fd);
     assert_true(
         tcp_server_reply_part(bed->server, bed->late[0], 7, false, (const uint8_t *)"ab", 2));
@@ -43,7 +43,7 @@ static void test_parts(void **state)
 }
 
 /* It left only when the client has read. */
-static void test_slow_client(void **state)
+UNIT_TEST(test_slow_client)
 {
     static uint8_t huge[ENGINE_REPLY_MAX], got[ENGINE_REPLY_MAX + 2];
     struct tcp_bed_limits limits = usual;
@@ -51,7 +51,6 @@ static void test_slow_client(void **state)
     struct tcp_bed *bed = tcp_bed_new(&limits);
     int fd = connect_client(bed);
     const int small = 4096;
-    (void)state;
     assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small)), 0);
     ask_late(bed, fd);
     assert_true(tcp_server_reply_part(bed->server, bed->late[0], 9, false, huge, sizeof(huge)));
@@ -68,7 +67,7 @@ static void test_slow_client(void **state)
     teardown(bed);
 }
 
-static void test_gone(void **state)
+UNIT_TEST(test_gone)
 {
     static uint8_t huge[ENGINE_REPLY_MAX];
     struct tcp_bed_limits limits = usual;
@@ -76,7 +75,6 @@ static void test_gone(void **state)
     struct tcp_bed *bed = tcp_bed_new(&limits);
     int fd = connect_client(bed);
     const struct linger reset = {.l_onoff = 1};
-    (void)state;
     ask_late(bed, fd);
     assert_true(tcp_server_reply_part(bed->server, bed->late[0], 5, false, huge, sizeof(huge)));
     assert_int_equal(bed->left_count, 0);
@@ -90,12 +88,11 @@ static void test_gone(void **state)
 }
 
 /* One that fails in the middle: the client must not wait. */
-static void test_broken_off(void **state)
+UNIT_TEST(test_broken_off)
 {
     struct tcp_bed *bed = tcp_bed_new(&usual);
     int fd = connect_client(bed);
     char byte;
-    (void)state;
     ask_late(bed, fd);
     assert_true(
         tcp_server_reply_part(bed->server, bed->late[0], 7, false, (const uint8_t *)"ab", 2));
@@ -105,15 +102,4 @@ static void test_broken_off(void **state)
     assert_int_equal(recv(fd, &byte, 1, 0), 0);
     (void)close(fd);
     teardown(bed);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parts),
-        cmocka_unit_test(test_slow_client),
-        cmocka_unit_test(test_gone),
-        cmocka_unit_test(test_broken_off),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include "tests/unit/skydns/streams/tcp_bed.h"
 
 #include "skydns/streams/tcp_leavers_internal.h"
+#include "tests/support/unit_test.h"
 
 enum { IDLE_MS = 60000 };
 
@@ -13,12 +14,11 @@ static struct tcp_bed *setup(size_t connections_max, uint32_t idle_ms)
 }
 
 /* Three queries, split in two at every offset. */
-static void test_split_anywhere(void **state)
+UNIT_TEST(test_split_anywhere)
 {
     static const char bytes[] = "\0\3e-1\0\5e-two\0\7e-three";
     const size_t len = sizeof(bytes) - 1;
     struct tcp_bed *f = setup(4, IDLE_MS);
-    (void)state;
     for (size_t cut = 1; cut < len; cut++) {
         int fd = connect_client(f);
         send_all(fd, bytes, cut);
@@ -34,12 +34,11 @@ static void test_split_anywhere(void **state)
     teardown(f);
 }
 
-static void test_byte_by_byte(void **state)
+UNIT_TEST(test_byte_by_byte)
 {
     static const char bytes[] = "\0\3e-1\0\5e-two";
     struct tcp_bed *f = setup(4, IDLE_MS);
     int fd = connect_client(f);
-    (void)state;
     for (size_t i = 0; i < sizeof(bytes) - 1; i++) {
         send_all(fd, bytes + i, 1);
         ev_run(f->loop, EVRUN_ONCE);
@@ -50,12 +49,11 @@ static void test_byte_by_byte(void **state)
     teardown(f);
 }
 
-static void test_empty_and_unanswered_frames(void **state)
+UNIT_TEST(test_empty_and_unanswered_frames)
 {
     static const char bytes[] = "\0\0\0\2s!\0\2e!";
     struct tcp_bed *f = setup(4, IDLE_MS);
     int fd = connect_client(f);
-    (void)state;
     send_all(fd, bytes, sizeof(bytes) - 1);
     assert_frame(f, fd, "e!");
     assert_int_equal(f->queries, 3);
@@ -64,13 +62,12 @@ static void test_empty_and_unanswered_frames(void **state)
 }
 
 /* The largest frame, in whatever pieces the socket accepts. */
-static void test_largest_query(void **state)
+UNIT_TEST(test_largest_query)
 {
     enum { LARGEST = 65535 };
     struct tcp_bed *f = setup(4, IDLE_MS);
     uint8_t *frame = malloc(2 + LARGEST), *back = malloc(2 + LARGEST);
     int fd = connect_client(f);
-    (void)state;
     memset(frame, ECHO, 2 + LARGEST);
     memset(frame, 0xff, 2);
     send_all(fd, frame, 2 + LARGEST); /* the socket buffers hold it */
@@ -83,12 +80,11 @@ static void test_largest_query(void **state)
 }
 
 /* Late answers overtake each other; immediate ones overtake them all. */
-static void test_late_answers_in_any_order(void **state)
+UNIT_TEST(test_late_answers_in_any_order)
 {
     static const char bytes[] = "\0\2l1\0\2l2\0\2e3";
     struct tcp_bed *f = setup(4, IDLE_MS);
     int fd = connect_client(f);
-    (void)state;
     send_all(fd, bytes, sizeof(bytes) - 1);
     assert_frame(f, fd, "e3");
     assert_int_equal(f->late_count, 2);
@@ -102,11 +98,10 @@ static void test_late_answers_in_any_order(void **state)
 }
 
 /* A reused slot: the answer to its former connection is dropped. */
-static void test_a_late_answer_never_reaches_another_client(void **state)
+UNIT_TEST(test_a_late_answer_never_reaches_another_client)
 {
     struct tcp_bed *f = setup(1, IDLE_MS);
     int first = connect_client(f);
-    (void)state;
     send_all(first, "\0\2l1", 4);
     wait_for_queries(f, 1);
     close(first);
@@ -127,11 +122,10 @@ static void test_a_late_answer_never_reaches_another_client(void **state)
 }
 
 /* The client has shut down its sending side, yet gets its answers; then the connection closes. */
-static void test_half_closed_clients_are_answered(void **state)
+UNIT_TEST(test_half_closed_clients_are_answered)
 {
     struct tcp_bed *f = setup(4, IDLE_MS);
     int fd = connect_client(f);
-    (void)state;
     send_all(fd, "\0\2l1\0\2e2\0\7part", 14);
     assert_int_equal(shutdown(fd, SHUT_WR), 0);
     assert_frame(f, fd, "e2");
@@ -144,13 +138,12 @@ static void test_half_closed_clients_are_answered(void **state)
 
 /* 64 answers of 64 KB to one read: far more than sockets hold. None is computed before the client
  * has read the previous ones, and all arrive. */
-static void test_a_slow_client_is_read_from_no_more(void **state)
+UNIT_TEST(test_a_slow_client_is_read_from_no_more)
 {
     enum { ANSWERS = 64, FRAME = 2 + ENGINE_REPLY_MAX };
     struct tcp_bed *f = setup(4, IDLE_MS);
     uint8_t *frame = malloc(FRAME);
     int fd = connect_client(f);
-    (void)state;
     for (int i = 0; i < ANSWERS; i++) {
         send_all(fd, "\0\1h", 3);
     }
@@ -174,14 +167,13 @@ static void test_a_slow_client_is_read_from_no_more(void **state)
 
 /* Of many queries in one segment only some are answered before another client's turn; none is lost,
  * although the client sends nothing more. */
-static void test_others_get_their_turn(void **state)
+UNIT_TEST(test_others_get_their_turn)
 {
     enum { MANY = 2000 };
     static const uint8_t query[] = {0, 1, ECHO};
     uint8_t queries[MANY * sizeof(query)], answers[sizeof(queries)];
     struct tcp_bed *f = setup(4, IDLE_MS);
     int busy = connect_client(f), other = connect_client(f);
-    (void)state;
     wait_for_connections(f, 2);
     for (size_t i = 0; i < MANY; i++) {
         memcpy(queries + i * sizeof(query), query, sizeof(query));
@@ -200,14 +192,13 @@ static void test_others_get_their_turn(void **state)
 
 /* Late answers are buffered up to the limit for a client that does not read; then it is
  * disconnected. */
-static void test_output_limit(void **state)
+UNIT_TEST(test_output_limit)
 {
     static uint8_t reply[ENGINE_REPLY_MAX];
     struct tcp_bed *f = setup(4, IDLE_MS);
     int fd = connect_client(f);
     bool there = true;
     size_t given = 0;
-    (void)state;
     send_all(fd, "\0\2l1", 4);
     wait_for_queries(f, 1);
     while (there && given < 64u << 20) {
@@ -221,11 +212,10 @@ static void test_output_limit(void **state)
     teardown(f);
 }
 
-static void test_connection_limit(void **state)
+UNIT_TEST(test_connection_limit)
 {
     struct tcp_bed *f = setup(2, IDLE_MS);
     int a = connect_client(f), b, c, d;
-    (void)state;
     wait_for_connections(f, 1);
     b = connect_client(f);
     wait_for_connections(f, 2);
@@ -248,11 +238,10 @@ static void test_connection_limit(void **state)
 }
 
 /* Idle connections are closed; dripping bytes counts as idle, waiting for an answer does not. */
-static void test_idle_connections_are_closed(void **state)
+UNIT_TEST(test_idle_connections_are_closed)
 {
     struct tcp_bed *f = setup(4, 400);
     int idle = connect_client(f), dripping = connect_client(f), waiting = connect_client(f);
-    (void)state;
     send_all(dripping, "\0", 1);
     send_all(waiting, "\0\2l1", 4);
     wait_for_queries(f, 1);
@@ -266,14 +255,13 @@ static void test_idle_connections_are_closed(void **state)
 }
 
 /* An answer still due does not keep a connection whose client does not read. */
-static void test_an_idle_client_with_unread_answers_is_closed(void **state)
+UNIT_TEST(test_an_idle_client_with_unread_answers_is_closed)
 {
     enum { HUGE_ANSWERS = 512 }; /* 32 MB: more than sockets hold */
     static const uint8_t query[] = {0, 1, HUGE_REPLY};
     uint8_t queries[HUGE_ANSWERS * sizeof(query)];
     struct tcp_bed *f = setup(4, 400);
     int fd = connect_client(f);
-    (void)state;
     for (size_t i = 0; i < HUGE_ANSWERS; i++) {
         memcpy(queries + i * sizeof(query), query, sizeof(query));
     }
@@ -288,11 +276,10 @@ static void test_an_idle_client_with_unread_answers_is_closed(void **state)
 }
 
 /* Queries that have arrived are answered, those in flight are awaited, nothing new is accepted. */
-static void test_drain(void **state)
+UNIT_TEST(test_drain)
 {
     struct tcp_bed *f = setup(4, IDLE_MS);
     int idle = connect_client(f), unread = connect_client(f), waiting = connect_client(f);
-    (void)state;
     wait_for_connections(f, 3);
     send_all(waiting, "\0\2l1", 4);
     wait_for_queries(f, 1);
@@ -313,14 +300,13 @@ static void test_drain(void **state)
 }
 
 /* More than a single read. Whatever the server's kernel has acknowledged has arrived. */
-static void test_drain_answers_all_that_has_arrived(void **state)
+UNIT_TEST(test_drain_answers_all_that_has_arrived)
 {
     static const uint8_t query[] = {0, 1, ECHO};
     static uint8_t queries[100000 * sizeof(query)];
     struct tcp_bed *f = setup(4, IDLE_MS);
     int fd = connect_client(f), unacknowledged;
     uint8_t answer_frame[sizeof(query)];
-    (void)state;
     wait_for_connections(f, 1);
     for (size_t i = 0; i < sizeof(queries); i += sizeof(query)) {
         memcpy(queries + i, query, sizeof(query));
@@ -342,12 +328,11 @@ static void test_drain_answers_all_that_has_arrived(void **state)
 
 /* Connections in the backlog, not accepted yet, get their answers; idle ones do not keep them
  * out. */
-static void test_drain_answers_who_waits_to_be_accepted(void **state)
+UNIT_TEST(test_drain_answers_who_waits_to_be_accepted)
 {
     enum { WAITING = 100, FEW = 4 };
     struct tcp_bed *f = setup(FEW, IDLE_MS);
     int idle[FEW], waiting[WAITING];
-    (void)state;
     for (size_t i = 0; i < FEW; i++) {
         idle[i] = connect_client(f);
     }
@@ -374,12 +359,11 @@ static void test_drain_answers_who_waits_to_be_accepted(void **state)
 /* ---- Queries of several connections ---- */
 
 /* One query each, all at once, twice: looked up as one batch. */
-static void test_many_clients_at_once(void **state)
+UNIT_TEST(test_many_clients_at_once)
 {
     enum { CLIENTS = 3 * ENGINE_AHEAD_MAX + 1 };
     struct tcp_bed *f = setup(CLIENTS, IDLE_MS);
     int fds[CLIENTS];
-    (void)state;
     for (int i = 0; i < CLIENTS; i++) {
         fds[i] = connect_client(f);
     }
@@ -404,11 +388,10 @@ static void test_many_clients_at_once(void **state)
 }
 
 /* One connection's, whose replies leave as one. */
-static void test_queries_together(void **state)
+UNIT_TEST(test_queries_together)
 {
     struct tcp_bed *f = setup(1, IDLE_MS);
     int fd = connect_client(f);
-    (void)state;
     send_all(fd, "\0\3e-1\0\3e-2", 10);
     assert_frame(f, fd, "e-1");
     assert_frame(f, fd, "e-2");
@@ -467,9 +450,8 @@ static void assert_kinds_answered(struct tcp_bed *f, const int fds[KINDS])
 }
 
 /* In every rotation of the kinds. */
-static void test_single_queries_beside_others(void **state)
+UNIT_TEST(test_single_queries_beside_others)
 {
-    (void)state;
     for (int first = 0; first < KINDS; first++) {
         struct tcp_bed *f = setup(KINDS, IDLE_MS);
         int fds[KINDS];
@@ -520,10 +502,9 @@ static void ask_for_a_late_one(struct tcp_bed *f, int fd)
 
 /* After many connections that asked once, one that asks again is answered, and so is one that
  * stays; whether they are watched right after the first answer only affects their cost. */
-static void test_who_stays_though_others_left(void **state)
+UNIT_TEST(test_who_stays_though_others_left)
 {
     struct tcp_bed *f = setup(4, IDLE_MS);
-    (void)state;
     for (int is_late_first = 0; is_late_first < 2; is_late_first++) {
         ask_often(f);
         int fd = connect_client(f);
@@ -542,10 +523,9 @@ static void test_who_stays_though_others_left(void **state)
 }
 
 /* Its slot is reused while it is not watched: the new connection is answered. */
-static void test_who_was_expected_to_leave_gives_way(void **state)
+UNIT_TEST(test_who_was_expected_to_leave_gives_way)
 {
     struct tcp_bed *f = setup(1, IDLE_MS);
-    (void)state;
     ask_often(f);
     int first = connect_client(f);
     send_all(first, "\0\3e-1", 5);
@@ -563,10 +543,9 @@ static void test_who_was_expected_to_leave_gives_way(void **state)
 }
 
 /* Drained while not watched: still closed. */
-static void test_drain_closes_who_was_expected_to_leave(void **state)
+UNIT_TEST(test_drain_closes_who_was_expected_to_leave)
 {
     struct tcp_bed *f = setup(4, IDLE_MS);
-    (void)state;
     ask_often(f);
     int fd = connect_client(f);
     send_all(fd, "\0\3e-1", 5);
@@ -575,33 +554,4 @@ static void test_drain_closes_who_was_expected_to_leave(void **state)
     assert_frame(f, fd, "e-1");
     assert_closed(f, fd);
     teardown(f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_split_anywhere),
-        cmocka_unit_test(test_byte_by_byte),
-        cmocka_unit_test(test_empty_and_unanswered_frames),
-        cmocka_unit_test(test_largest_query),
-        cmocka_unit_test(test_late_answers_in_any_order),
-        cmocka_unit_test(test_a_late_answer_never_reaches_another_client),
-        cmocka_unit_test(test_half_closed_clients_are_answered),
-        cmocka_unit_test(test_a_slow_client_is_read_from_no_more),
-        cmocka_unit_test(test_others_get_their_turn),
-        cmocka_unit_test(test_output_limit),
-        cmocka_unit_test(test_connection_limit),
-        cmocka_unit_test(test_idle_connections_are_closed),
-        cmocka_unit_test(test_an_idle_client_with_unread_answers_is_closed),
-        cmocka_unit_test(test_drain),
-        cmocka_unit_test(test_drain_answers_all_that_has_arrived),
-        cmocka_unit_test(test_drain_answers_who_waits_to_be_accepted),
-        cmocka_unit_test(test_many_clients_at_once),
-        cmocka_unit_test(test_queries_together),
-        cmocka_unit_test(test_single_queries_beside_others),
-        cmocka_unit_test(test_who_stays_though_others_left),
-        cmocka_unit_test(test_who_was_expected_to_leave_gives_way),
-        cmocka_unit_test(test_drain_closes_who_was_expected_to_leave),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* Protocols other than DNS's own framing on the TCP server, by a tiny one: queries end with a
  * newline, replies come as "TAG:REPLY\n", where the first query has tag 0. `!` says goodbye, `#`
  * breaks the protocol, and `P` before a query makes the protocol hold this many bytes. */
+#include "tests/support/unit_test.h"
 #include "tests/unit/skydns/streams/tcp_bed.h"
 
 enum { IDLE_MS = 60000 };
@@ -166,11 +167,10 @@ static void say(int fd, const char *text)
 /* ---- Tests ---- */
 
 /* Queries split at any byte: what is not taken comes again. */
-static void test_split_anywhere(void **state)
+UNIT_TEST(test_split_anywhere)
 {
     static const char bytes[] = "e-1\ne-two\ns\ne-three\n";
     struct tcp_bed *f = setup(false);
-    (void)state;
     for (size_t cut = 1; cut + 1 < sizeof(bytes); cut++) {
         int fd = connect_client(f);
         send_all(fd, bytes, cut);
@@ -186,9 +186,8 @@ static void test_split_anywhere(void **state)
 }
 
 /* By their tags, however late; also one without an answer. */
-static void test_late_replies_by_tag(void **state)
+UNIT_TEST(test_late_replies_by_tag)
 {
-    (void)state;
     for (int by_flush = 0; by_flush < 2; by_flush++) {
         struct tcp_bed *f = setup(by_flush);
         int fd = connect_client(f);
@@ -208,11 +207,10 @@ static void test_late_replies_by_tag(void **state)
 }
 
 /* It has its answers, late ones too; then the connection closes. */
-static void test_half_closed_clients_are_answered(void **state)
+UNIT_TEST(test_half_closed_clients_are_answered)
 {
     struct tcp_bed *f = setup(false);
     int fd = connect_client(f);
-    (void)state;
     say(fd, "l1\ne2\npart");
     assert_int_equal(shutdown(fd, SHUT_WR), 0);
     assert_text(f, fd, "1:e2\n");
@@ -224,11 +222,10 @@ static void test_half_closed_clients_are_answered(void **state)
 }
 
 /* What follows a goodbye is not read; what came before it is answered. */
-static void test_a_protocol_may_end(void **state)
+UNIT_TEST(test_a_protocol_may_end)
 {
     struct tcp_bed *f = setup(false);
     int fd = connect_client(f);
-    (void)state;
     say(fd, "l1\ne2\n!\ne3\n");
     assert_text(f, fd, "1:e2\n");
     assert_int_equal(tcp_server_connections(f->server), 1);
@@ -249,9 +246,8 @@ static void assert_ends(struct tcp_bed *f, int fd)
 }
 
 /* Its last words are sent at once; late answers find nobody. */
-static void test_a_protocol_may_break(void **state)
+UNIT_TEST(test_a_protocol_may_break)
 {
-    (void)state;
     for (int by_flush = 0; by_flush < 2; by_flush++) {
         struct tcp_bed *f = setup(by_flush);
         int fd = connect_client(f), other = connect_client(f);
@@ -273,14 +269,13 @@ static void test_a_protocol_may_break(void **state)
 }
 
 /* What the client still sends, and its end, reset nothing: it reads all that was said. */
-static void test_last_replies_arrive(void **state)
+UNIT_TEST(test_last_replies_arrive)
 {
     enum { REST = 200 * 1024 };
     static char rest[REST];
     struct tcp_bed *f = setup(false);
     int fd = connect_client(f);
     uint8_t *answers = malloc(ENGINE_REPLY_MAX + 3);
-    (void)state;
     memset(rest, 'x', sizeof(rest));
     say(fd, "h\ne1\n!\n");
     wait_for_queries(f, 2);
@@ -301,13 +296,12 @@ static void test_last_replies_arrive(void **state)
 }
 
 /* A client that goes on sending. */
-static void test_lingering_has_a_limit_in_bytes(void **state)
+UNIT_TEST(test_lingering_has_a_limit_in_bytes)
 {
     static char piece[1024];
     struct tcp_bed *f = setup(false);
     int fd = connect_client(f);
     size_t sent = 0;
-    (void)state;
     say(fd, "!\n");
     assert_ends(f, fd);
     while (tcp_server_connections(f->server) == 1) {
@@ -321,11 +315,10 @@ static void test_lingering_has_a_limit_in_bytes(void **state)
 }
 
 /* A client that does nothing any more. */
-static void test_lingering_has_a_limit_in_time(void **state)
+UNIT_TEST(test_lingering_has_a_limit_in_time)
 {
     struct tcp_bed *f = setup(false);
     int fd = connect_client(f);
-    (void)state;
     say(fd, "e1\n!\n");
     assert_text(f, fd, "0:e1\n");
     assert_ends(f, fd);
@@ -337,11 +330,10 @@ static void test_lingering_has_a_limit_in_time(void **state)
 }
 
 /* Those that linger give way first, though others are idle for longer. */
-static void test_lingering_ones_give_way(void **state)
+UNIT_TEST(test_lingering_ones_give_way)
 {
     struct tcp_bed *f = setup(false);
     int fds[4];
-    (void)state;
     for (uint8_t i = 0; i < 4; i++) {
         fds[i] = connect_from(f, (uint8_t)(i + 2));
         say(fds[i], "e\n");
@@ -365,13 +357,12 @@ static void test_lingering_ones_give_way(void **state)
 
 /* Of many queries in one segment only some are answered before another client's turn; none is lost,
  * and each finds room for the longest reply. */
-static void test_others_get_their_turn(void **state)
+UNIT_TEST(test_others_get_their_turn)
 {
     enum { MANY = 2000 };
     char queries[MANY * 2], *answers = malloc(MANY * 4);
     struct tcp_bed *f = setup(false);
     int busy = connect_client(f), other = connect_from(f, 2);
-    (void)state;
     wait_for_connections(f, 2);
     for (size_t i = 0; i < MANY; i++) {
         memcpy(queries + i * 2, "e\n", 2);
@@ -393,11 +384,10 @@ static void test_others_get_their_turn(void **state)
 }
 
 /* No further query is taken from a client with TCP_WAITING_MAX late answers due, until one is. */
-static void test_waiting_pauses_the_protocol(void **state)
+UNIT_TEST(test_waiting_pauses_the_protocol)
 {
     struct tcp_bed *f = setup(false);
     int fd = connect_client(f);
-    (void)state;
     for (int i = 0; i < TCP_WAITING_MAX; i++) {
         say(fd, "l1\n");
     }
@@ -415,11 +405,10 @@ static void test_waiting_pauses_the_protocol(void **state)
 
 /* 64 answers of 64 KB: none is computed before the client has read the previous ones, nothing
  * waits for more than the room there is, and all arrive. */
-static void test_a_slow_client_is_read_from_no_more(void **state)
+UNIT_TEST(test_a_slow_client_is_read_from_no_more)
 {
     enum { ANSWERS = 64, ANSWER = 2 + ENGINE_REPLY_MAX + 1 };
     char *answer_bytes = malloc(ANSWER);
-    (void)state;
     for (int by_flush = 0; by_flush < 2; by_flush++) {
         struct tcp_bed *f = setup(by_flush);
         int fd = connect_client(f);
@@ -447,13 +436,12 @@ static void test_a_slow_client_is_read_from_no_more(void **state)
 }
 
 /* Late answers of any length that the client does not read yet: all that may be due are kept. */
-static void test_unread_late_replies_are_kept(void **state)
+UNIT_TEST(test_unread_late_replies_are_kept)
 {
     enum { HEAD = 2, END = 1 }; /* tag, colon; newline */
     static uint8_t reply[ENGINE_REPLY_MAX], got[HEAD + ENGINE_REPLY_MAX + END];
     struct tcp_bed *f = setup(false);
     int fd = connect_client(f);
-    (void)state;
     for (int i = 0; i < TCP_WAITING_MAX; i++) {
         say(fd, "l1\n");
     }
@@ -471,14 +459,13 @@ static void test_unread_late_replies_are_kept(void **state)
 }
 
 /* A line that never ends is longer than what is kept. */
-static void test_untaken_bytes_are_limited(void **state)
+UNIT_TEST(test_untaken_bytes_are_limited)
 {
     enum { PIECE = 1024 };
     static char piece[PIECE];
     struct tcp_bed *f = setup(false);
     int fd = connect_client(f);
     size_t sent = 0;
-    (void)state;
     memset(piece, 'x', sizeof(piece));
     wait_for_connections(f, 1);
     while (tcp_server_connections(f->server) == 1) {
@@ -493,14 +480,13 @@ static void test_untaken_bytes_are_limited(void **state)
 }
 
 /* What the protocol itself holds counts: whoever holds most loses connections. */
-static void test_memory_of_protocols_is_limited(void **state)
+UNIT_TEST(test_memory_of_protocols_is_limited)
 {
     enum { HOLD = 30000, LIMIT = 256 * 1024, HOGS = 8 };
     static char piece[HOLD];
     struct tcp_bed *f = bed_of(
         (struct tcp_bed_limits){.connections = 16, .buffers = LIMIT, .idle_ms = IDLE_MS}, false);
     int fds[HOGS], other = connect_from(f, 3);
-    (void)state;
     memset(piece, 'P', sizeof(piece));
     send_all(other, "P", 1);
     for (int i = 0; i < HOGS; i++) {
@@ -520,13 +506,12 @@ static void test_memory_of_protocols_is_limited(void **state)
 }
 
 /* Bytes that are no whole query keep no connection open. */
-static void test_dripping_is_idle(void **state)
+UNIT_TEST(test_dripping_is_idle)
 {
     struct tcp_bed *f =
         bed_of((struct tcp_bed_limits){.connections = 4, .buffers = TCP_BUFFERS_MAX, .idle_ms = 50},
                false);
     int fd = connect_client(f);
-    (void)state;
     wait_for_connections(f, 1);
     while (tcp_server_connections(f->server) == 1) {
         (void)!send(fd, "x", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -537,9 +522,8 @@ static void test_dripping_is_idle(void **state)
 }
 
 /* Says so, answers what has arrived and what is late, and closes. */
-static void test_drain(void **state)
+UNIT_TEST(test_drain)
 {
-    (void)state;
     for (int by_flush = 0; by_flush < 2; by_flush++) {
         struct tcp_bed *f = setup(by_flush);
         int idle = connect_client(f), waiting = connect_client(f);
@@ -562,11 +546,10 @@ static void test_drain(void **state)
 }
 
 /* What the protocol has to say does not wait for late answers. */
-static void test_output_does_not_wait_for_answers(void **state)
+UNIT_TEST(test_output_does_not_wait_for_answers)
 {
     struct tcp_bed *f = setup(true);
     int fd = connect_client(f);
-    (void)state;
     for (int i = 0; i < TCP_WAITING_MAX; i++) {
         say(fd, "l1\n");
     }
@@ -575,29 +558,4 @@ static void test_output_does_not_wait_for_answers(void **state)
     assert_text(f, fd, "bye\n");
     close(fd);
     finish(f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_split_anywhere),
-        cmocka_unit_test(test_late_replies_by_tag),
-        cmocka_unit_test(test_half_closed_clients_are_answered),
-        cmocka_unit_test(test_a_protocol_may_end),
-        cmocka_unit_test(test_a_protocol_may_break),
-        cmocka_unit_test(test_last_replies_arrive),
-        cmocka_unit_test(test_lingering_has_a_limit_in_bytes),
-        cmocka_unit_test(test_lingering_has_a_limit_in_time),
-        cmocka_unit_test(test_lingering_ones_give_way),
-        cmocka_unit_test(test_others_get_their_turn),
-        cmocka_unit_test(test_waiting_pauses_the_protocol),
-        cmocka_unit_test(test_a_slow_client_is_read_from_no_more),
-        cmocka_unit_test(test_unread_late_replies_are_kept),
-        cmocka_unit_test(test_untaken_bytes_are_limited),
-        cmocka_unit_test(test_memory_of_protocols_is_limited),
-        cmocka_unit_test(test_dripping_is_idle),
-        cmocka_unit_test(test_drain),
-        cmocka_unit_test(test_output_does_not_wait_for_answers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,16 +3,18 @@
 #include "tests/unit/skydns/streams/tcp_tls_bed.h"
 
 #include "tests/support/test_clock.h"
+#include "tests/support/unit_test.h"
 
 /* ---- Queries ---- */
 
+UNIT_TESTS_ONCE(make_certificates, remove_certificates)
+
 /* Three queries in two records, split at every offset, and a late answer. */
-static void test_queries(void **state)
+UNIT_TEST(test_queries)
 {
     static const char bytes[] = "\0\3e-1\0\5e-two\0\2l!";
     const size_t len = sizeof(bytes) - 1;
     struct tcp_bed *f = setup(4);
-    (void)state;
     struct peer p = connect_tls(f, 1);
     for (size_t cut = 1; cut < len; cut++) {
         say(f, &p, bytes, cut);
@@ -34,12 +36,11 @@ static void test_queries(void **state)
 
 /* A client that sends more than one read takes, and then nothing: bytes left inside OpenSSL wake
  * nobody, yet all are answered. */
-static void test_pending_bytes_are_answered(void **state)
+UNIT_TEST(test_pending_bytes_are_answered)
 {
     enum { QUERIES = 40, LEN = 5000, FRAME = 2 + LEN };
     struct tcp_bed *f = setup(4);
     uint8_t *frames = malloc((size_t)QUERIES * FRAME), *back = malloc(FRAME);
-    (void)state;
     struct peer p = connect_tls(f, 1);
     for (size_t i = 0; i < QUERIES; i++) {
         uint8_t *frame = frames + i * FRAME;
@@ -60,10 +61,9 @@ static void test_pending_bytes_are_answered(void **state)
 }
 
 /* Has its answers, late ones too; then the connection closes. With and without a close_notify. */
-static void test_half_closed_clients_are_answered(void **state)
+UNIT_TEST(test_half_closed_clients_are_answered)
 {
     struct tcp_bed *f = setup(4);
-    (void)state;
     struct peer p = connect_tls(f, 1);
     say(f, &p, "\0\2l1\0\2e2\0\7part", 14);
     assert_int_equal(shutdown(p.fd, SHUT_WR), 0);
@@ -78,12 +78,11 @@ static void test_half_closed_clients_are_answered(void **state)
 }
 
 /* 64 answers of 64 KB: none is computed before the client has read the previous ones. */
-static void test_a_slow_client_is_read_from_no_more(void **state)
+UNIT_TEST(test_a_slow_client_is_read_from_no_more)
 {
     enum { ANSWERS = 64, FRAME = 2 + ENGINE_REPLY_MAX };
     struct tcp_bed *f = setup(4);
     uint8_t *frame = malloc(FRAME);
-    (void)state;
     struct peer p = connect_tls(f, 1);
     for (int i = 0; i < ANSWERS; i++) {
         say(f, &p, "\0\1h", 3);
@@ -107,12 +106,11 @@ static void test_a_slow_client_is_read_from_no_more(void **state)
 }
 
 /* Unread late answers of any length: all that may be due are kept. */
-static void test_unread_replies_are_kept(void **state)
+UNIT_TEST(test_unread_replies_are_kept)
 {
     enum { FRAME = 2 + ENGINE_REPLY_MAX };
     static uint8_t reply[ENGINE_REPLY_MAX], frame[FRAME];
     struct tcp_bed *f = setup(4);
-    (void)state;
     struct peer p = connect_tls(f, 1);
     for (int i = 0; i < TCP_WAITING_MAX; i++) {
         say(f, &p, "\0\2l1", 4);
@@ -130,11 +128,10 @@ static void test_unread_replies_are_kept(void **state)
     finish(f);
 }
 
-static void test_idle_connections_are_closed(void **state)
+UNIT_TEST(test_idle_connections_are_closed)
 {
     enum { SHORT_MS = 8000 }; /* than a handshake, longer; than PATIENCE_S, shorter */
     struct tcp_bed *f = bed_of((struct tcp_bed_limits){.connections = 4, .idle_ms = SHORT_MS});
-    (void)state;
     struct peer p = connect_tls(f, 1);
     test_clock_stop();
     ev_now_update(f->loop);
@@ -154,10 +151,9 @@ static void test_idle_connections_are_closed(void **state)
 
 /* Answers what has arrived and what is late; handshakes are broken off, also when they come back.
  */
-static void test_drain(void **state)
+UNIT_TEST(test_drain)
 {
     struct tcp_bed *f = setup(8);
-    (void)state;
     struct peer idle = connect_tls(f, 1), waiting = connect_tls(f, 1);
     say(f, &waiting, "\0\2l1", 4);
     say(f, &idle, "\0\2e0", 4);
@@ -199,7 +195,6 @@ static void *ok_open(struct stream_host *host)
 
 static void ok_close(void *stream)
 {
-    (void)stream;
     closed_count++;
 }
 
@@ -219,11 +214,10 @@ static void ok_reply(void *stream, uint64_t tag, const struct response *response
 
 static size_t ok_memory(const void *stream)
 {
-    (void)stream;
     return 0;
 }
 
-static void test_a_protocol_over_tls(void **state)
+UNIT_TEST(test_a_protocol_over_tls)
 {
     static const struct stream_protocol protocol = {.open = ok_open,
                                                     .close = ok_close,
@@ -235,7 +229,6 @@ static void test_a_protocol_over_tls(void **state)
                                        .idle_ms = IDLE_MS,
                                        .kind = {.protocol = &protocol, .alpn = "h2 http/1.1"}});
     char text[16] = "";
-    (void)state;
     struct peer p = begin_as(f, 1, "http/1.1", NULL);
     while (step(&p)) {
         ev_run(f->loop, EVRUN_NOWAIT);
@@ -253,19 +246,4 @@ static void test_a_protocol_over_tls(void **state)
     wait_for_connections(f, 0);
     assert_int_equal(closed_count, 1);
     finish(f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_queries),
-        cmocka_unit_test(test_pending_bytes_are_answered),
-        cmocka_unit_test(test_half_closed_clients_are_answered),
-        cmocka_unit_test(test_a_slow_client_is_read_from_no_more),
-        cmocka_unit_test(test_unread_replies_are_kept),
-        cmocka_unit_test(test_idle_connections_are_closed),
-        cmocka_unit_test(test_drain),
-        cmocka_unit_test(test_a_protocol_over_tls),
-    };
-    return cmocka_run_group_tests(tests, make_certificates, remove_certificates);
 }

@@ -3,12 +3,7 @@
 #ifndef TESTS_UNIT_SKYDNS_STREAMS_TLS_BED_H
 #define TESTS_UNIT_SKYDNS_STREAMS_TLS_BED_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <signal.h>
 #include <stdio.h>
@@ -20,6 +15,7 @@
 #include "common/tls/tls_server.h"
 #include "common/tls/tls_session.h"
 #include "tests/support/certs.h"
+#include "tests/support/unit_test.h"
 
 static char folder[] = "/tmp/tls_bed.XXXXXX";
 static struct tls_server *tls_server;
@@ -34,7 +30,6 @@ static inline int make_certificates(void **state)
 {
     struct err err = {0};
     char ca_file[64], cert_file[64], key_file[64];
-    (void)state;
     assert_non_null(mkdtemp(folder));
     struct certs_ca *ca = certs_ca_new(folder, "ca");
     const struct certs_leaf leaf = {.name = "server", .names = "IP:127.0.0.1"};
@@ -56,7 +51,6 @@ static inline int make_certificates(void **state)
 static inline int remove_certificates(void **state)
 {
     static const char *const names[] = {"ca.crt", "server.crt", "server.key"};
-    (void)state;
     tls_server_free(tls_server);
     tls_client_free(tls_client);
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {

@@ -2,12 +2,7 @@
 #ifndef TESTS_UNIT_SKYDNS_SYNC_CLIENTS_BED_H
 #define TESTS_UNIT_SKYDNS_SYNC_CLIENTS_BED_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +22,7 @@
 #include "skydns/sync/clients_internal.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/skydns/records.h"
+#include "tests/support/unit_test.h"
 #include "tests/unit/skydns/sync/fake_mirrors.h"
 
 /* ---- The mirrors ---- */
@@ -283,7 +279,5 @@ static inline void start(struct fixture *f)
     read_none(NODES);
     read_none(VIS);
 }
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 
 #endif

@@ -1,7 +1,10 @@
 /* Clients: pods in a store, and kube2sky's keys about them. */
+#include "tests/support/unit_test.h"
 #include "tests/unit/skydns/sync/clients_bed.h"
 
-static void test_pods(void **state)
+UNIT_TESTS_EACH(setup, teardown)
+
+UNIT_TEST(test_pods)
 {
     struct fixture *f = *state;
     start(f);
@@ -19,7 +22,7 @@ static void test_pods(void **state)
 }
 
 /* Neither too few labels nor too many, neither in another tree nor with capitals. */
-static void test_names_of_no_pod(void **state)
+UNIT_TEST(test_names_of_no_pod)
 {
     static const char *const names[] = {
         "x.pod.a.test.",
@@ -47,7 +50,7 @@ static void test_names_of_no_pod(void **state)
     }
 }
 
-static void test_nobody_before_node_addresses_are_known(void **state)
+UNIT_TEST(test_nobody_before_node_addresses_are_known)
 {
     struct fixture *f = *state;
     pod(f, "h.10-0-0-1.x.pod.a.test.", "10.0.0.1");
@@ -64,7 +67,7 @@ static void test_nobody_before_node_addresses_are_known(void **state)
 }
 
 /* A name that is hidden may be one to show, until it is known which are. */
-static void test_nothing_is_known_before_the_lists_are(void **state)
+UNIT_TEST(test_nothing_is_known_before_the_lists_are)
 {
     struct fixture *f = *state;
     assert_true(clients_are_settled(f->clients)); /* off */
@@ -78,7 +81,7 @@ static void test_nothing_is_known_before_the_lists_are(void **state)
     assert_int_equal(f->told, 0); /* there are none */
 }
 
-static void test_node_addresses(void **state)
+UNIT_TEST(test_node_addresses)
 {
     struct fixture *f = *state;
     start(f);
@@ -102,7 +105,7 @@ static void test_node_addresses(void **state)
 }
 
 /* kube2sky cannot know the pods: what it wrote of them may be another pod's. */
-static void test_an_address_for_all(void **state)
+UNIT_TEST(test_an_address_for_all)
 {
     struct fixture *f = *state;
     start(f);
@@ -121,7 +124,7 @@ static void test_an_address_for_all(void **state)
 }
 
 /* A read that is not finished takes nothing away; one that keeps old keys takes nothing away. */
-static void test_node_addresses_read_again(void **state)
+UNIT_TEST(test_node_addresses_read_again)
 {
     struct fixture *f = *state;
     start(f);
@@ -142,7 +145,7 @@ static void test_node_addresses_read_again(void **state)
 }
 
 /* Between the puts of a version and its commit, everything may be read again. */
-static void test_marks_while_a_version_is_built(void **state)
+UNIT_TEST(test_marks_while_a_version_is_built)
 {
     struct fixture *f = *state;
     pod(f, "h.10-0-0-1.x.pod.a.test.", "10.0.0.1");
@@ -164,7 +167,7 @@ static void test_marks_while_a_version_is_built(void **state)
     assert_string_equal(who(f, "10.0.0.2"), "y");
 }
 
-static void test_one_version_changes_a_name_often(void **state)
+UNIT_TEST(test_one_version_changes_a_name_often)
 {
     struct fixture *f = *state;
     start(f);
@@ -181,7 +184,7 @@ static void test_one_version_changes_a_name_often(void **state)
     assert_string_equal(who(f, "10.0.0.1"), "y");
 }
 
-static void test_more_changes_than_are_noted(void **state)
+UNIT_TEST(test_more_changes_than_are_noted)
 {
     struct fixture *f = *state;
     start(f);
@@ -201,7 +204,7 @@ static void test_more_changes_than_are_noted(void **state)
 }
 
 /* As after a compaction: what is not put again has gone. */
-static void test_records_read_again(void **state)
+UNIT_TEST(test_records_read_again)
 {
     struct fixture *f = *state;
     start(f);
@@ -219,7 +222,7 @@ static void test_records_read_again(void **state)
 }
 
 /* The pods of a domain of which this is not known yet identify nobody, and conflict with others. */
-static void test_two_domains(void **state)
+UNIT_TEST(test_two_domains)
 {
     struct fixture *f = *state;
     set(f, true, 2);
@@ -245,7 +248,7 @@ static void test_two_domains(void **state)
     assert_string_equal(who(f, "10.0.0.3"), "");
 }
 
-static void test_off_and_on(void **state)
+UNIT_TEST(test_off_and_on)
 {
     struct fixture *f = *state;
     pod(f, "h.10-0-0-1.x.pod.a.test.", "10.0.0.1");
@@ -266,7 +269,7 @@ static void test_off_and_on(void **state)
     assert_string_equal(who(f, "10.0.0.1"), "");
 }
 
-static void test_lists(void **state)
+UNIT_TEST(test_lists)
 {
     struct fixture *f = *state;
     set(f, true, 2);
@@ -318,7 +321,7 @@ static bool is_remembered(const struct fixture *f, const char *key, const char *
     return wanted.is_found;
 }
 
-static void test_values_of_no_use(void **state)
+UNIT_TEST(test_values_of_no_use)
 {
     static const char *const bad[] = {"",
                                       "{",
@@ -356,7 +359,7 @@ static void test_values_of_no_use(void **state)
     assert_int_equal(broken_count(f->broken), 0);
 }
 
-static void test_long_lists(void **state)
+UNIT_TEST(test_long_lists)
 {
     struct fixture *f = *state;
     char *text = calloc(1, CLIENT_MARKS_LIST_MAX + 1);
@@ -391,7 +394,7 @@ static void count_listed(void *data, const struct visible_namespace *listed, siz
 }
 
 /* Nor for the sake of longer ones, whatever came first. */
-static void test_short_lists_are_never_left_out(void **state)
+UNIT_TEST(test_short_lists_are_never_left_out)
 {
     enum { FULL = CLIENT_MARKS_LISTS_MAX / CLIENT_MARKS_LIST_MAX };
     struct fixture *f = *state;
@@ -428,7 +431,7 @@ static void test_short_lists_are_never_left_out(void **state)
 }
 
 /* It is not known which pods share their address, then. */
-static void test_more_addresses_than_are_kept(void **state)
+UNIT_TEST(test_more_addresses_than_are_kept)
 {
     struct fixture *f = *state;
     start(f);
@@ -457,7 +460,7 @@ static void refuse(const char *prefix)
 }
 
 /* One line, and another try in 10 s; others still know what they know. */
-static void test_denied(void **state)
+UNIT_TEST(test_denied)
 {
     struct fixture *f = *state;
     struct buf saved;
@@ -490,7 +493,7 @@ static void test_denied(void **state)
 /* What was read before counts until it is denied for the second time; then nobody is identified and
  * nothing shown. Whoever may read again knows again. */
 /* Who waits for what can be known of clients hears of the last denial, too. */
-static void test_denied_last(void **state)
+UNIT_TEST(test_denied_last)
 {
     struct fixture *f = *state;
     set(f, true, 1);
@@ -502,7 +505,7 @@ static void test_denied_last(void **state)
     assert_int_equal(f->changed, changes + 1);
 }
 
-static void test_denied_after_the_start(void **state)
+UNIT_TEST(test_denied_after_the_start)
 {
     struct fixture *f = *state;
     start(f);
@@ -546,7 +549,7 @@ static void catch_up(const char *prefix)
     mirror->config.caught_up(mirror->config.data);
 }
 
-static void test_saved(void **state)
+UNIT_TEST(test_saved)
 {
     struct fixture *f = *state;
     struct buf saved;
@@ -606,7 +609,7 @@ static void test_saved(void **state)
 }
 
 /* It holds for the first domains alone: later ones are asked of etcd. */
-static void test_saved_of_others(void **state)
+UNIT_TEST(test_saved_of_others)
 {
     struct fixture *f = *state;
     struct buf saved;
@@ -621,34 +624,4 @@ static void test_saved_of_others(void **state)
     assert_string_equal(mirror_of(NODES)->saved, "");
     assert_string_equal(who(f, "10.0.0.1"), "");
     buf_fini(&saved);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_pods),
-        TEST(test_names_of_no_pod),
-        TEST(test_nobody_before_node_addresses_are_known),
-        TEST(test_node_addresses),
-        TEST(test_an_address_for_all),
-        TEST(test_node_addresses_read_again),
-        TEST(test_marks_while_a_version_is_built),
-        TEST(test_one_version_changes_a_name_often),
-        TEST(test_more_changes_than_are_noted),
-        TEST(test_records_read_again),
-        TEST(test_two_domains),
-        TEST(test_off_and_on),
-        TEST(test_lists),
-        TEST(test_values_of_no_use),
-        TEST(test_long_lists),
-        TEST(test_short_lists_are_never_left_out),
-        TEST(test_more_addresses_than_are_kept),
-        TEST(test_denied),
-        TEST(test_nothing_is_known_before_the_lists_are),
-        TEST(test_denied_last),
-        TEST(test_denied_after_the_start),
-        TEST(test_saved),
-        TEST(test_saved_of_others),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 /* Clients beside a model: random pods, keys, reads and domains. */
+#include "tests/support/unit_test.h"
 #include "tests/unit/skydns/sync/clients_bed.h"
 
 enum { NAMES = 60, HOSTS = 12, MARKS = 8, STEPS = 20000 };
@@ -147,7 +148,9 @@ static void step(struct fixture *f, struct model *model, uint32_t *random)
     }
 }
 
-static void test_model(void **state)
+UNIT_TESTS_EACH(setup, teardown)
+
+UNIT_TEST(test_model)
 {
     struct fixture *f = *state;
     static struct model model;
@@ -161,12 +164,4 @@ static void test_model(void **state)
     }
     assert_true(identified > STEPS / 50); /* it is about something */
     set(f, false, 2);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_model),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

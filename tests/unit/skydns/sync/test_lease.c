@@ -1,30 +1,26 @@
 /* skydns/sync/lease.h with leases of a real etcd: how and when record TTLs change. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "tests/support/skydns/lease_bed.h"
 #include "tests/support/test_clock.h"
+#include "tests/support/unit_test.h"
 
 /* ---- Tests ---- */
 
-static void test_without_lease(void **state)
+UNIT_TESTS_EACH(leases_each, leases_each_end)
+UNIT_TESTS_NEED(etcd_proc_missing)
+UNIT_TESTS_ONCE(leases_start, leases_stop)
+
+UNIT_TEST(test_without_lease)
 {
-    (void)state;
-    etcd_proc_need();
     assert_int_equal(leases_put("plain.test", 0, 30), 30);
     assert_int_equal(leases_put("unset.test", 0, 0), 0);
 }
 
-static void test_long_lease(void **state)
+UNIT_TEST(test_long_lease)
 {
-    (void)state;
-    etcd_proc_need();
     int64_t lease = leases_grant(7200);
     assert_int_equal(leases_put("a.test", lease, 30), 1); /* the lease is still unknown */
     leases_wait_for_change();
@@ -35,10 +31,8 @@ static void test_long_lease(void **state)
     assert_in_range(leases_put("d.test", lease, 100000), 7100, 7200);
 }
 
-static void test_counts_down(void **state)
+UNIT_TEST(test_counts_down)
 {
-    (void)state;
-    etcd_proc_need();
     int64_t lease = leases_grant(600);
     leases_put("short.test", lease, 30);
     leases_put("long.test", lease, 0);
@@ -51,10 +45,8 @@ static void test_counts_down(void **state)
 }
 
 /* Values without a TTL are bounded like the current default. */
-static void test_another_default(void **state)
+UNIT_TEST(test_another_default)
 {
-    (void)state;
-    etcd_proc_need();
     int64_t lease = leases_grant(600);
     leases_put("unset.test", lease, 0);
     leases_put("set.test", lease, 30);
@@ -69,10 +61,8 @@ static void test_another_default(void **state)
     assert_in_range(leases_ttl_of("unset.test"), 500, 600);
 }
 
-static void test_key_that_changes_its_lease(void **state)
+UNIT_TEST(test_key_that_changes_its_lease)
 {
-    (void)state;
-    etcd_proc_need();
     int64_t first = leases_grant(600);
     int64_t second = leases_grant(1200);
     leases_put("a.test", first, 100000);
@@ -84,10 +74,8 @@ static void test_key_that_changes_its_lease(void **state)
     assert_int_equal(leases_put("a.test", 0, 100000), 100000);
 }
 
-static void test_key_deleted_while_etcd_is_asked(void **state)
+UNIT_TEST(test_key_deleted_while_etcd_is_asked)
 {
-    (void)state;
-    etcd_proc_need();
     int64_t lease = leases_grant(600);
     leases_put("a.test", lease, 30);
     leases_del("a.test");
@@ -99,10 +87,8 @@ static void test_key_deleted_while_etcd_is_asked(void **state)
 }
 
 /* Nothing changes while the store is being read; names that the read lacks are forgotten. */
-static void test_held(void **state)
+UNIT_TEST(test_held)
 {
-    (void)state;
-    etcd_proc_need();
     int64_t lease = leases_grant(600);
     leases_put("a.test", lease, 30);
     leases_put("gone.test", lease, 30);
@@ -130,10 +116,8 @@ static bool are_all_long(const void *data)
     return true;
 }
 
-static void test_many_leases(void **state)
+UNIT_TEST(test_many_leases)
 {
-    (void)state;
-    etcd_proc_need();
     unsigned count = 200;
     char name[32];
     for (unsigned i = 0; i < count; i++) {
@@ -144,10 +128,8 @@ static void test_many_leases(void **state)
     assert_true(leases_bed.changes < count); /* several changes share a publication */
 }
 
-static void test_lease_that_is_gone(void **state)
+UNIT_TEST(test_lease_that_is_gone)
 {
-    (void)state;
-    etcd_proc_need();
     leases_put("a.test", 4711, 30);
     leases_put("b.test", leases_grant(600), 30);
     leases_wait_for_change(); /* b's; etcd has already answered for a */
@@ -157,14 +139,11 @@ static void test_lease_that_is_gone(void **state)
 
 static bool is_away(const void *data)
 {
-    (void)data;
     return leases_bed.asking.is_away;
 }
 
-static void test_etcd_away(void **state)
+UNIT_TEST(test_etcd_away)
 {
-    (void)state;
-    etcd_proc_need();
     int64_t lease = leases_grant(600);
     etcd_proc_kill(leases_bed.proc);
     assert_int_equal(leases_put("a.test", lease, 30), 1);
@@ -179,10 +158,8 @@ static void test_etcd_away(void **state)
 }
 
 /* A question no longer needed does not count as an outage. */
-static void test_etcd_away_and_the_key_deleted(void **state)
+UNIT_TEST(test_etcd_away_and_the_key_deleted)
 {
-    (void)state;
-    etcd_proc_need();
     int64_t lease = leases_grant(600);
     etcd_proc_kill(leases_bed.proc);
     leases_put("a.test", lease, 30);
@@ -194,7 +171,7 @@ static void test_etcd_away_and_the_key_deleted(void **state)
 }
 
 /* A lease kept alive: here etcd's clock barely advances. */
-static void test_kept_alive(void **state)
+UNIT_TEST(test_kept_alive)
 {
     enum { LEASE_S = 900, SHORT_S = 300, ALL_S = 3000, STEP_MS = 500 };
     static const struct {
@@ -207,8 +184,6 @@ static void test_kept_alive(void **state)
         /* Asks every third of the lease; etcd reports whole seconds. */
         {100000, LEASE_S - LEASE_S / 3 - 3, 1 + ALL_S / (LEASE_S / 3)},
     };
-    (void)state;
-    etcd_proc_need();
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         uint64_t before = lease_table_counts(leases_bed.table).questions;
         int64_t lease = leases_grant(LEASE_S);
@@ -228,25 +203,4 @@ static void test_kept_alive(void **state)
         leases_del("a.test");
         leases_del("b.test");
     }
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, leases_each, leases_each_end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_without_lease),
-        TEST(test_long_lease),
-        TEST(test_counts_down),
-        TEST(test_another_default),
-        TEST(test_key_that_changes_its_lease),
-        TEST(test_key_deleted_while_etcd_is_asked),
-        TEST(test_held),
-        TEST(test_many_leases),
-        TEST(test_lease_that_is_gone),
-        TEST(test_etcd_away),
-        TEST(test_etcd_away_and_the_key_deleted),
-        TEST(test_kept_alive),
-    };
-    return cmocka_run_group_tests(tests, leases_start, leases_stop);
 }

@@ -1,13 +1,8 @@
 /* skydns/sync/lease.h over a restart: leases as a snapshot has them, and what becomes of records
  * whose lease may have ended meanwhile, with leases of a real etcd. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "common/base/buf.h"
 #include "common/base/xalloc.h"
@@ -15,6 +10,7 @@
 #include "common/etcd/etcd_lease.h"
 #include "tests/support/skydns/lease_bed.h"
 #include "tests/support/test_clock.h"
+#include "tests/support/unit_test.h"
 
 enum { SECTION_MAX = 1 << 24, LEASE_S = 600, LONGER_MS = 700 * 1000 };
 
@@ -84,7 +80,6 @@ static int64_t put_known(const char *text, uint32_t ttl_s)
 
 static void on_revoked(void *data, const struct etcd_revoke_reply *reply, const struct err *err)
 {
-    (void)reply;
     assert_null(err);
     *(bool *)data = true;
 }
@@ -108,7 +103,6 @@ static size_t withheld(void)
 
 static bool is_none_withheld(const void *data)
 {
-    (void)data;
     return withheld() == 0;
 }
 
@@ -119,10 +113,12 @@ static bool have_all_failed(const void *data)
 
 /* ---- Tests: counting down ---- */
 
-static void test_counts_on(void **state)
+UNIT_TESTS_EACH(leases_each, leases_each_end)
+UNIT_TESTS_NEED(etcd_proc_missing)
+UNIT_TESTS_ONCE(leases_start, leases_stop)
+
+UNIT_TEST(test_counts_on)
 {
-    (void)state;
-    etcd_proc_need();
     put_known("long.test", 100000);
     leases_put("short.test", leases_grant(LEASE_S), 30);
     leases_put("plain.test", 0, 50);
@@ -143,10 +139,8 @@ static void test_counts_on(void **state)
     etcd_proc_resume(leases_bed.proc);
 }
 
-static void test_clock_set_back(void **state)
+UNIT_TEST(test_clock_set_back)
 {
-    (void)state;
-    etcd_proc_need();
     put_known("a.test", 100000);
     etcd_proc_pause(leases_bed.proc);
     restart(-3600 * 1000);
@@ -154,10 +148,8 @@ static void test_clock_set_back(void **state)
     etcd_proc_resume(leases_bed.proc);
 }
 
-static void test_unknown_stays_unknown(void **state)
+UNIT_TEST(test_unknown_stays_unknown)
 {
-    (void)state;
-    etcd_proc_need();
     int64_t lease = leases_grant(LEASE_S);
     etcd_proc_pause(leases_bed.proc);
     leases_put("a.test", lease, 30);
@@ -171,10 +163,8 @@ static void test_unknown_stays_unknown(void **state)
 
 /* ---- Tests: a lease ends, and etcd is not there ---- */
 
-static void test_ended_meanwhile_and_renewed(void **state)
+UNIT_TEST(test_ended_meanwhile_and_renewed)
 {
-    (void)state;
-    etcd_proc_need();
     int64_t lease = leases_grant(LEASE_S);
     struct dname name = leases_name("odd.test");
     struct record odd = {.host = slice_str("FD00::1"),
@@ -220,10 +210,8 @@ static void test_ended_meanwhile_and_renewed(void **state)
 }
 
 /* etcd's keys are known, its leases are not yet: a key that is there has not ended. */
-static void test_confirmed_before_the_lease_is_told(void **state)
+UNIT_TEST(test_confirmed_before_the_lease_is_told)
 {
-    (void)state;
-    etcd_proc_need();
     put_known("ended.test", 30);
     int64_t lease = leases_grant(3 * LEASE_S);
     leases_put("ends.test", lease, 30);
@@ -244,10 +232,8 @@ static void test_confirmed_before_the_lease_is_told(void **state)
     etcd_proc_resume(leases_bed.proc);
 }
 
-static void test_ends_while_etcd_is_away(void **state)
+UNIT_TEST(test_ends_while_etcd_is_away)
 {
-    (void)state;
-    etcd_proc_need();
     put_known("a.test", 30);
     etcd_proc_pause(leases_bed.proc);
     restart(0);
@@ -266,12 +252,10 @@ static void test_ends_while_etcd_is_away(void **state)
 }
 
 /* Failures do not put off what comes back: once one lease is answered, all are asked. */
-static void test_comes_back_after_failures(void **state)
+UNIT_TEST(test_comes_back_after_failures)
 {
     enum { LEASES = 40 };
     char text[32];
-    (void)state;
-    etcd_proc_need();
     for (int i = 0; i < LEASES; i++) {
         (void)snprintf(text, sizeof(text), "k%d.test", i);
         leases_put(text, leases_grant(LEASE_S), 30);
@@ -289,10 +273,8 @@ static void test_comes_back_after_failures(void **state)
     assert_in_range(lease_table_counts(leases_bed.table).questions - questions, 1, 2 * LEASES);
 }
 
-static void test_ended_and_gone(void **state)
+UNIT_TEST(test_ended_and_gone)
 {
-    (void)state;
-    etcd_proc_need();
     end_lease(put_known("a.test", 30));
     restart(LONGER_MS);
     assert_null(leases_record("a.test"));
@@ -303,10 +285,8 @@ static void test_ended_and_gone(void **state)
 }
 
 /* What etcd says of the key itself counts, whatever becomes of the lease. */
-static void test_put_and_deleted_while_withheld(void **state)
+UNIT_TEST(test_put_and_deleted_while_withheld)
 {
-    (void)state;
-    etcd_proc_need();
     int64_t lease = put_known("put.test", 30);
     leases_put("deleted.test", lease, 30);
     leases_put("without.test", lease, 30);
@@ -326,10 +306,8 @@ static void test_put_and_deleted_while_withheld(void **state)
     assert_null(leases_record("deleted.test"));
 }
 
-static void test_all_read_again(void **state)
+UNIT_TEST(test_all_read_again)
 {
-    (void)state;
-    etcd_proc_need();
     int64_t lease = put_known("read.test", 30);
     leases_put("gone.test", lease, 30);
     etcd_proc_pause(leases_bed.proc);
@@ -345,10 +323,8 @@ static void test_all_read_again(void **state)
 }
 
 /* Once etcd has answered, a lease that may have ended costs TTL, not the record. */
-static void test_ends_after_an_answer(void **state)
+UNIT_TEST(test_ends_after_an_answer)
 {
-    (void)state;
-    etcd_proc_need();
     put_known("a.test", 100000);
     restart(10 * 1000);
     loop_until(leases_bed.loop, leases_is_nothing_asked, NULL);
@@ -364,10 +340,8 @@ static void test_ends_after_an_answer(void **state)
 }
 
 /* Nobody need be asked about a lease that has long to live. */
-static void test_asks_only_when_needed(void **state)
+UNIT_TEST(test_asks_only_when_needed)
 {
-    (void)state;
-    etcd_proc_need();
     put_known("a.test", 30);
     restart(10 * 1000);
     assert_int_equal(leases_ttl_of("a.test"), 30);
@@ -395,11 +369,9 @@ static void append_key(struct buf *out, const char *text, int64_t mod_revision)
 
 /* All end at once, one of them is renewed: the others' names never come back, and etcd is not
  * flooded with questions. */
-static void test_many(void **state)
+UNIT_TEST(test_many)
 {
     enum { LEASES = 20000, ASKED_AT_ONCE = 16 };
-    (void)state;
-    etcd_proc_need();
     int64_t renewed = leases_grant(LEASE_S);
     struct buf saved;
     char text[32];
@@ -430,10 +402,8 @@ static void test_many(void **state)
     buf_fini(&saved);
 }
 
-static void test_bytes_that_are_none(void **state)
+UNIT_TEST(test_bytes_that_are_none)
 {
-    (void)state;
-    etcd_proc_need();
     put_known("a.test", 30);
     leases_put("b.test", leases_grant(LEASE_S), 30);
     struct buf saved = save();
@@ -446,7 +416,7 @@ static void test_bytes_that_are_none(void **state)
 }
 
 /* What only the records tell. */
-static void test_bytes_that_do_not_fit_the_records(void **state)
+UNIT_TEST(test_bytes_that_do_not_fit_the_records)
 {
     static const struct {
         const char *names[2]; /* of one lease each */
@@ -460,8 +430,6 @@ static void test_bytes_that_do_not_fit_the_records(void **state)
         {{"a.test", "a.test"}, {1, 2}, 1, false},
         {{"a.test", "b.test"}, {1, 1}, 1, false},
     };
-    (void)state;
-    etcd_proc_need();
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct buf saved;
         leases_put("a.test", 0, 30);
@@ -481,10 +449,8 @@ static void test_bytes_that_do_not_fit_the_records(void **state)
 }
 
 /* A key whose record the store lost by another way than its deletion is not saved. */
-static void test_keys_without_records(void **state)
+UNIT_TEST(test_keys_without_records)
 {
-    (void)state;
-    etcd_proc_need();
     int64_t lease = put_known("a.test", 30);
     leases_put("b.test", lease, 30);
     leases_put("c.test", leases_grant(LEASE_S), 30);
@@ -495,29 +461,4 @@ static void test_keys_without_records(void **state)
     leases_commit();
     restart(0);
     assert_int_equal(lease_table_counts(leases_bed.table).leases, 1);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, leases_each, leases_each_end)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_counts_on),
-        TEST(test_clock_set_back),
-        TEST(test_unknown_stays_unknown),
-        TEST(test_ended_meanwhile_and_renewed),
-        TEST(test_confirmed_before_the_lease_is_told),
-        TEST(test_ends_while_etcd_is_away),
-        TEST(test_comes_back_after_failures),
-        TEST(test_ended_and_gone),
-        TEST(test_put_and_deleted_while_withheld),
-        TEST(test_all_read_again),
-        TEST(test_ends_after_an_answer),
-        TEST(test_asks_only_when_needed),
-        TEST(test_many),
-        TEST(test_bytes_that_are_none),
-        TEST(test_bytes_that_do_not_fit_the_records),
-        TEST(test_keys_without_records),
-    };
-    return cmocka_run_group_tests(tests, leases_start, leases_stop);
 }

@@ -1,15 +1,11 @@
 /* recent_changes.h: the ring, and when versions count as seen. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 #include "skydns/sync/recent_changes.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/test_clock.h"
+#include "tests/support/unit_test.h"
 
 static struct dname name_of(unsigned i)
 {
@@ -26,23 +22,22 @@ static void note(struct recent_changes *recent, unsigned i)
 
 static int setup(void **state)
 {
-    (void)state;
     test_clock_stop();
     return 0;
 }
 
 static int teardown(void **state)
 {
-    (void)state;
     test_clock_run();
     return 0;
 }
 
-static void test_one(void **state)
+UNIT_TESTS_EACH(setup, teardown)
+
+UNIT_TEST(test_one)
 {
     struct recent_changes recent = {0};
     const struct dname name = name_of(1), other = name_of(2);
-    (void)state;
     assert_int_equal(recent_changes_count(&recent), 0);
     assert_null(recent_changes_find(&recent, &name));
     recent_changes_see(&recent, 9);
@@ -63,10 +58,9 @@ static void test_one(void **state)
 }
 
 /* A version's time counts from its first change; versions are seen in their order. */
-static void test_versions(void **state)
+UNIT_TEST(test_versions)
 {
     struct recent_changes recent = {0};
-    (void)state;
     note(&recent, 0);
     test_clock_advance_ms(1);
     note(&recent, 1);
@@ -86,11 +80,10 @@ static void test_versions(void **state)
 }
 
 /* The last ones stay, of a version that has more than there is room for, too. */
-static void test_many(void **state)
+UNIT_TEST(test_many)
 {
     enum { MANY = 3 * RECENT_CHANGES_MAX + 7 };
     struct recent_changes recent = {0};
-    (void)state;
     for (unsigned i = 0; i < MANY; i++) {
         note(&recent, i);
     }
@@ -113,10 +106,9 @@ static void test_many(void **state)
 }
 
 /* While a thread stays inside one version, those beyond the limit are not measured. */
-static void test_a_slow_thread(void **state)
+UNIT_TEST(test_a_slow_thread)
 {
     struct recent_changes recent = {0};
-    (void)state;
     for (unsigned i = 0; i < RECENT_VERSIONS_MAX + 3; i++) {
         note(&recent, i);
         recent_changes_publish(&recent, i + 1);
@@ -130,15 +122,4 @@ static void test_a_slow_thread(void **state)
     recent_changes_publish(&recent, 99);
     recent_changes_see(&recent, 99);
     assert_int_equal(recent_changes_get(&recent, 0)->took_us, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_one, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_versions, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_many, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_slow_thread, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

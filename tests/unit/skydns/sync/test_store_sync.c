@@ -1,14 +1,9 @@
 /* store_sync with a fake mirror: this file defines etcd_mirror_start and _stop, to play any
  * sequence of publications. With a real etcd: test_store_sync_etcd.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "common/base/buf.h"
 #include "common/base/clock.h"
@@ -17,6 +12,7 @@
 #include "skydns/sync/broken.h"
 #include "skydns/sync/store_sync.h"
 #include "tests/support/log_capture.h"
+#include "tests/support/unit_test.h"
 
 /* ---- The mirror ---- */
 
@@ -221,9 +217,50 @@ static int64_t seen(const struct fixture *f, const char *text)
 
 static const char good[] = "{\"host\":\"10.0.0.1\"}";
 
-static void test_ready_with_the_first_full_content(void **state)
+/* The first: the line limit is still unused. */
+UNIT_TEST(test_lines_about_etcd)
 {
-    (void)state;
+    struct log_capture c;
+    struct err refused, timeout;
+    err_set(&refused, ERR_UNAVAILABLE, "connect 127.0.0.1:2379: refused");
+    err_set(&timeout, ERR_TIMEOUT, "no answer");
+    struct fixture *f = setup("skydns");
+    log_capture_begin(&c);
+    mirror.state(mirror.data, &refused);
+    mirror.state(mirror.data, NULL);
+    full_begin();
+    put("/skydns/local/a", "{", 2);
+    commit(7, true);
+    mirror.state(mirror.data, NULL);
+    assert_false(outage_is_away(&f->outage));
+    mirror.state(mirror.data, &timeout);
+    assert_true(outage_is_away(&f->outage));
+    mirror.state(mirror.data, NULL);
+    assert_int_equal(f->followed.returns[OUTAGE_TIMEOUT], 1);
+    full_begin_keeping();
+    commit(9, true);
+    log_capture_end(&c);
+    print_message("%s", c.text);
+    assert_int_equal(log_occurrences(c.text, "\n"), 8);
+    assert_int_equal(
+        log_occurrences(c.text, "etcd away reason=\"connect 127.0.0.1:2379: refused\"\n"), 1);
+    assert_int_equal(log_occurrences(c.text, "etcd away reason=\"no answer\"\n"), 1);
+    assert_int_equal(log_occurrences(c.text, "etcd back after_ms="), 2);
+    assert_int_equal(log_occurrences(c.text, "key skipped key=/skydns/local/a reason="), 1);
+    assert_int_equal(
+        log_occurrences(c.text, "records read keys=0 skipped=1 revision=7 cause=first\n"), 1);
+    assert_int_equal(
+        log_occurrences(c.text, "records reread keys=0 skipped=0 revision=9 cause=another\n"), 1);
+    assert_int_equal(log_occurrences(c.text,
+                                     "etcd holds another store reason=\"the store key is gone\" "
+                                     "old_records=\"kept until the new store is complete\"\n"),
+                     1);
+    assert_int_equal(store_sync_counts(f->sync).reads, 2);
+    teardown(f);
+}
+
+UNIT_TEST(test_ready_with_the_first_full_content)
+{
     struct fixture *f = setup("skydns");
     full_begin();
     put("/skydns/local/a", good, 2);
@@ -249,9 +286,8 @@ static void test_ready_with_the_first_full_content(void **state)
     teardown(f);
 }
 
-static void test_empty_etcd_is_ready(void **state)
+UNIT_TEST(test_empty_etcd_is_ready)
 {
-    (void)state;
     struct fixture *f = setup("skydns");
     full_begin();
     commit(1, true);
@@ -260,9 +296,8 @@ static void test_empty_etcd_is_ready(void **state)
     teardown(f);
 }
 
-static void test_prefixes(void **state)
+UNIT_TEST(test_prefixes)
 {
-    (void)state;
     static const struct {
         const char *path, *prefix, *key;
     } cases[] = {
@@ -283,9 +318,8 @@ static void test_prefixes(void **state)
     }
 }
 
-static void test_broken_value_is_skipped_alone(void **state)
+UNIT_TEST(test_broken_value_is_skipped_alone)
 {
-    (void)state;
     static const char *const broken[] = {"", "{", "[]", "{\"host\":\"x\",\"port\":\"80\"}",
                                          "{\"port\":70000}"};
     struct fixture *f = setup("skydns");
@@ -314,9 +348,8 @@ static void test_broken_value_is_skipped_alone(void **state)
     teardown(f);
 }
 
-static void test_keys_that_are_no_records(void **state)
+UNIT_TEST(test_keys_that_are_no_records)
 {
-    (void)state;
     static const struct {
         const char *key;
         bool is_skipped;
@@ -356,12 +389,11 @@ static struct slice told_value;
 static unsigned told;
 
 /* -schema=kubernetes: a key with a label `*` is skipped, counted, and remembered. */
-static void test_keys_with_a_wildcard(void **state)
+UNIT_TEST(test_keys_with_a_wildcard)
 {
     static const char *const keys[] = {"/skydns/test/*", "/skydns/test/svc/*/web",
                                        "/skydns/arpa/*/1"};
     static const char *const others[] = {"/skydns/test/any", "/skydns/test/a*", "/skydns/test/**"};
-    (void)state;
     for (int schema = 0; schema < 2; schema++) {
         skips_wildcards = schema != 0;
         struct fixture *f = setup("skydns");
@@ -385,7 +417,6 @@ static void test_keys_with_a_wildcard(void **state)
 
 static void on_config(void *data, struct slice value)
 {
-    (void)data;
     told++;
     told_value = value;
 }
@@ -400,9 +431,8 @@ static void assert_told(unsigned count, const char *value)
 }
 
 /* Together with its publication, and also when a full read lacks it. */
-static void test_the_document_is_handed_on(void **state)
+UNIT_TEST(test_the_document_is_handed_on)
 {
-    (void)state;
     static const char key[] = "/skydns/config";
     told = 0;
     wanted_on_config = on_config;
@@ -448,9 +478,8 @@ static bool see_broken(void *data, const struct broken_key *key)
 }
 
 /* Until a valid value, a deletion, or a full read without them. */
-static void test_broken_keys_are_remembered(void **state)
+UNIT_TEST(test_broken_keys_are_remembered)
 {
-    (void)state;
     struct fixture *f = setup("skydns");
     const struct broken_table *table = store_sync_broken(f->sync);
     struct broken_seen all = {0};
@@ -505,9 +534,8 @@ static void assert_stubs(unsigned calls, size_t zones)
 }
 
 /* With the version that has them, for the domains in force, and on request. */
-static void test_stub_zones(void **state)
+UNIT_TEST(test_stub_zones)
 {
-    (void)state;
     stub_calls = 0;
     wanted_on_stubs = on_stubs;
     struct fixture *f = setup("skydns");
@@ -545,9 +573,8 @@ static void test_stub_zones(void **state)
 }
 
 /* Compaction while away: the old content is served until the new one is complete. */
-static void test_reading_again(void **state)
+UNIT_TEST(test_reading_again)
 {
-    (void)state;
     struct fixture *f = setup("skydns");
     full_begin();
     put("/skydns/local/stays", good, 2);
@@ -581,9 +608,8 @@ static void test_reading_again(void **state)
 
 /* An etcd that came back empty: what it has is applied, what it lacks stays until the store is
  * complete, then goes in one publication. */
-static void test_another_store(void **state)
+UNIT_TEST(test_another_store)
 {
-    (void)state;
     struct fixture *f = setup("skydns");
     full_begin();
     put("/skydns/local/same", good, 2);
@@ -628,7 +654,6 @@ static int64_t seen_when_told;
 /* What readers have when they learn of it. */
 static void on_completeness(void *data)
 {
-    (void)data;
     tellings++;
     seen_when_told = watched ? seen(watched, "web.test") : 0;
 }
@@ -672,10 +697,9 @@ static void teardown_keys(struct fixture *f)
 
 /* An etcd that lost its data: complete as long as the old records are held; then incomplete, before
  * readers get the version without them; complete again only after they have the new one. */
-static void test_a_lost_store_key(void **state)
+UNIT_TEST(test_a_lost_store_key)
 {
     struct fixture *f = setup_keys(false, 1);
-    (void)state;
     whole_read("one", "/skydns/test/web", 3);
     assert_int_equal(f->ready_calls, 1);
     assert_false(is_incomplete(f, "test."));
@@ -708,10 +732,9 @@ static void test_a_lost_store_key(void **state)
 }
 
 /* A store filled by hand never had a key: nothing changes. */
-static void test_never_a_store_key(void **state)
+UNIT_TEST(test_never_a_store_key)
 {
     struct fixture *f = setup_keys(false, 1);
-    (void)state;
     whole_read("", "/skydns/test/web", 3);
     full_begin_keeping();
     store_key("", true);
@@ -725,11 +748,10 @@ static void test_never_a_store_key(void **state)
     teardown_keys(f);
 }
 
-static void test_a_required_store_key(void **state)
+UNIT_TEST(test_a_required_store_key)
 {
     struct fixture *f = setup_keys(true, 1);
     struct dname other = name_of("new.test.");
-    (void)state;
     whole_read("", "/skydns/test/web", 3);
     assert_int_equal(f->ready_calls, 0);
     assert_true(is_incomplete(f, "test."));
@@ -750,10 +772,9 @@ static void test_a_required_store_key(void **state)
     teardown_keys(f);
 }
 
-static void test_two_domains(void **state)
+UNIT_TEST(test_two_domains)
 {
     struct fixture *f = setup_keys(true, 2);
-    (void)state;
     whole_read("one", "/skydns/test/web", 3);
     assert_int_equal(f->ready_calls, 0);
     assert_true(!is_incomplete(f, "test.") && is_incomplete(f, "other."));
@@ -785,11 +806,10 @@ static void test_two_domains(void **state)
 }
 
 /* One line for each, until it has had keys. */
-static void test_keys_of_another_domain(void **state)
+UNIT_TEST(test_keys_of_another_domain)
 {
     static struct log_capture c;
     struct fixture *f = setup_keys(false, 2);
-    (void)state;
     log_capture_begin(&c);
     whole_read("", "/skydns/arpa/in-addr/10/0/0/1", 1);
     whole_read("", "/skydns/local/cluster/svc/n/web/x", 2);
@@ -807,9 +827,8 @@ static void test_keys_of_another_domain(void **state)
     teardown_keys(f);
 }
 
-static void test_garbage_is_fetched_later(void **state)
+UNIT_TEST(test_garbage_is_fetched_later)
 {
-    (void)state;
     struct fixture *f = setup("skydns");
     mirror.state(mirror.data, NULL); /* no outage, so no timer of one */
     full_begin();
@@ -829,51 +848,8 @@ static void test_garbage_is_fetched_later(void **state)
 
 /* ---- Log lines ---- */
 
-static void test_lines_about_etcd(void **state)
+UNIT_TEST(test_lines_about_broken_values_are_few)
 {
-    (void)state;
-    struct log_capture c;
-    struct err refused, timeout;
-    err_set(&refused, ERR_UNAVAILABLE, "connect 127.0.0.1:2379: refused");
-    err_set(&timeout, ERR_TIMEOUT, "no answer");
-    struct fixture *f = setup("skydns");
-    log_capture_begin(&c);
-    mirror.state(mirror.data, &refused);
-    mirror.state(mirror.data, NULL);
-    full_begin();
-    put("/skydns/local/a", "{", 2);
-    commit(7, true);
-    mirror.state(mirror.data, NULL);
-    assert_false(outage_is_away(&f->outage));
-    mirror.state(mirror.data, &timeout);
-    assert_true(outage_is_away(&f->outage));
-    mirror.state(mirror.data, NULL);
-    assert_int_equal(f->followed.returns[OUTAGE_TIMEOUT], 1);
-    full_begin_keeping();
-    commit(9, true);
-    log_capture_end(&c);
-    print_message("%s", c.text);
-    assert_int_equal(log_occurrences(c.text, "\n"), 8);
-    assert_int_equal(
-        log_occurrences(c.text, "etcd away reason=\"connect 127.0.0.1:2379: refused\"\n"), 1);
-    assert_int_equal(log_occurrences(c.text, "etcd away reason=\"no answer\"\n"), 1);
-    assert_int_equal(log_occurrences(c.text, "etcd back after_ms="), 2);
-    assert_int_equal(log_occurrences(c.text, "key skipped key=/skydns/local/a reason="), 1);
-    assert_int_equal(
-        log_occurrences(c.text, "records read keys=0 skipped=1 revision=7 cause=first\n"), 1);
-    assert_int_equal(
-        log_occurrences(c.text, "records reread keys=0 skipped=0 revision=9 cause=another\n"), 1);
-    assert_int_equal(log_occurrences(c.text,
-                                     "etcd holds another store reason=\"the store key is gone\" "
-                                     "old_records=\"kept until the new store is complete\"\n"),
-                     1);
-    assert_int_equal(store_sync_counts(f->sync).reads, 2);
-    teardown(f);
-}
-
-static void test_lines_about_broken_values_are_few(void **state)
-{
-    (void)state;
     struct log_capture c;
     struct fixture *f = setup("skydns");
     log_capture_begin(&c);
@@ -885,30 +861,4 @@ static void test_lines_about_broken_values_are_few(void **state)
     assert_true(log_occurrences(c.text, "\n") <= 20); /* ten a minute, and the test may span two */
     assert_int_equal(store_sync_counts(f->sync).skipped, 1000);
     teardown(f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines_about_etcd), /* first: the line limit is still unused */
-        cmocka_unit_test(test_ready_with_the_first_full_content),
-        cmocka_unit_test(test_empty_etcd_is_ready),
-        cmocka_unit_test(test_prefixes),
-        cmocka_unit_test(test_broken_value_is_skipped_alone),
-        cmocka_unit_test(test_keys_that_are_no_records),
-        cmocka_unit_test(test_keys_with_a_wildcard),
-        cmocka_unit_test(test_the_document_is_handed_on),
-        cmocka_unit_test(test_broken_keys_are_remembered),
-        cmocka_unit_test(test_stub_zones),
-        cmocka_unit_test(test_reading_again),
-        cmocka_unit_test(test_another_store),
-        cmocka_unit_test(test_a_lost_store_key),
-        cmocka_unit_test(test_never_a_store_key),
-        cmocka_unit_test(test_a_required_store_key),
-        cmocka_unit_test(test_two_domains),
-        cmocka_unit_test(test_keys_of_another_domain),
-        cmocka_unit_test(test_garbage_is_fetched_later),
-        cmocka_unit_test(test_lines_about_broken_values_are_few),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,10 @@
 /* store_sync with a real etcd: first content, changes, kill -9 and restart, compaction meanwhile.
  * The writer has its own client and loop, so the reader's loop does not run while it writes: as if
  * the reader were away. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "common/etcd/etcd_lease.h"
 #include "skydns/sync/store_sync.h"
@@ -17,6 +12,7 @@
 #include "tests/support/etcd_sync.h"
 #include "tests/support/skydns/snapshot_copy.h"
 #include "tests/support/test_clock.h"
+#include "tests/support/unit_test.h"
 
 enum { CALL_TIMEOUT_MS = 5000 };
 
@@ -83,7 +79,6 @@ static void on_config(void *data, struct slice value)
 static void on_stubs(void *data, const struct foreign_zone *zones, size_t count)
 {
     struct fixture *f = data;
-    (void)zones;
     f->zones = count;
 }
 
@@ -204,9 +199,12 @@ static int teardown(void **state)
     return 0;
 }
 
+UNIT_TESTS_EACH(setup, teardown)
+UNIT_TESTS_NEED(etcd_proc_missing)
+
 /* ---- Tests ---- */
 
-static void test_first_content(void **state)
+UNIT_TEST(test_first_content)
 {
     struct fixture *f = *state;
     put(f, "/skydns/test/b", "{\"host\":");
@@ -225,7 +223,7 @@ static void test_first_content(void **state)
 }
 
 /* More than two pages of the mirror. */
-static void test_many_keys(void **state)
+UNIT_TEST(test_many_keys)
 {
     struct fixture *f = *state;
     enum { TXNS = 90, KEYS = TXNS * ETCD_TXN_OPS_MAX };
@@ -253,7 +251,7 @@ static void test_many_keys(void **state)
     }
 }
 
-static void test_changes(void **state)
+UNIT_TEST(test_changes)
 {
     struct fixture *f = *state;
     static const struct {
@@ -282,7 +280,7 @@ static void test_changes(void **state)
 }
 
 /* One transaction is one version: readers never see one name without the other. */
-static void test_a_revision_comes_whole(void **state)
+UNIT_TEST(test_a_revision_comes_whole)
 {
     struct fixture *f = *state;
     start_sync(f);
@@ -303,7 +301,7 @@ static void test_a_revision_comes_whole(void **state)
     assert_int_equal(store_sync_counts(f->sync).published, published + 1);
 }
 
-static void test_kill_and_restart(void **state)
+UNIT_TEST(test_kill_and_restart)
 {
     struct fixture *f = *state;
     start_sync(f);
@@ -320,7 +318,7 @@ static void test_kill_and_restart(void **state)
     assert_true(store_sync_is_ready(f->sync));
 }
 
-static void test_compaction_while_away(void **state)
+UNIT_TEST(test_compaction_while_away)
 {
     struct fixture *f = *state;
     put(f, "/skydns/test/goes", "{\"host\":\"10.0.0.9\"}");
@@ -435,7 +433,7 @@ static void put_all(struct fixture *f)
 }
 
 /* Etcd is away; it comes back with changes, and only those are asked for. */
-static void test_only_what_has_changed(void **state)
+UNIT_TEST(test_only_what_has_changed)
 {
     struct fixture *f = *state;
     struct snapshot_content content;
@@ -478,7 +476,7 @@ static void test_only_what_has_changed(void **state)
     assert_int_equal(f->zones, 2);
 }
 
-static void test_saved_then_compacted(void **state)
+UNIT_TEST(test_saved_then_compacted)
 {
     struct fixture *f = *state;
     struct snapshot_content content;
@@ -499,7 +497,7 @@ static void test_saved_then_compacted(void **state)
 }
 
 /* Nothing goes until its writer has written all again. */
-static void test_saved_then_emptied(void **state)
+UNIT_TEST(test_saved_then_emptied)
 {
     struct fixture *f = *state;
     struct snapshot_content content;
@@ -534,7 +532,7 @@ static void test_saved_then_emptied(void **state)
 }
 
 /* An older copy of the same store lacks what was written since. */
-static void test_saved_then_restored(void **state)
+UNIT_TEST(test_saved_then_restored)
 {
     struct fixture *f = *state;
     struct snapshot_content content;
@@ -557,7 +555,7 @@ static void test_saved_then_restored(void **state)
 }
 
 /* Of the second domain, too: one that has gone, and one that comes. */
-static void test_saved_store_keys(void **state)
+UNIT_TEST(test_saved_store_keys)
 {
     struct fixture *f = *state;
     struct snapshot_content content;
@@ -588,13 +586,6 @@ static void test_saved_store_keys(void **state)
     assert_int_equal(store_sync_counts(f->sync).reads, 1); /* what was written before the key */
     assert_true(f->is_ready);
     assert_false(is_incomplete(f, "test."));
-}
-
-static void test_needs_etcd(void **state)
-{
-    (void)state;
-    print_message("skipped: %s\n", etcd_proc_missing());
-    skip();
 }
 
 /* ---- Clients ---- */
@@ -658,7 +649,7 @@ static bool is_lease_known(const void *data)
 static const char pod_key[] = "/skydns/test/pod/x/10-1-0-1/h";
 static const char pod_value[] = "{\"host\":\"10.1.0.1\"}";
 
-static void test_clients(void **state)
+UNIT_TEST(test_clients)
 {
     struct fixture *f = *state;
     f->wants_clients = true;
@@ -690,7 +681,7 @@ static bool lacks_pod(const void *data)
 
 /* A record that the store lacks since its lease has ended, as far as the snapshot knows, and that
  * comes back without an event. */
-static void test_a_client_with_a_lease(void **state)
+UNIT_TEST(test_a_client_with_a_lease)
 {
     enum { TTL_S = 600 };
     struct fixture *f = *state;
@@ -711,28 +702,4 @@ static void test_a_client_with_a_lease(void **state)
     etcd_proc_restart(f->proc);
     confirm(f);
     loop_until(f->loop, is_known, f);
-}
-
-int main(void)
-{
-    if (etcd_proc_missing()) {
-        const struct CMUnitTest skipped[] = {cmocka_unit_test(test_needs_etcd)};
-        return cmocka_run_group_tests(skipped, NULL, NULL);
-    }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_first_content, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_many_keys, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_changes, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_revision_comes_whole, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_kill_and_restart, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_compaction_while_away, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_only_what_has_changed, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_saved_then_compacted, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_saved_then_emptied, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_saved_then_restored, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_saved_store_keys, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_clients, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_client_with_a_lease, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

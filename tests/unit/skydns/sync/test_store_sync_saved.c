@@ -1,14 +1,9 @@
 /* store_sync from a snapshot and into one, with a fake mirror: this file defines etcd_mirror_start
  * and the others. With a real etcd: test_store_sync_etcd.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "common/base/buf.h"
 #include "common/base/clock.h"
@@ -20,6 +15,7 @@
 #include "tests/support/log_capture.h"
 #include "tests/support/skydns/snapshot_copy.h"
 #include "tests/support/test_clock.h"
+#include "tests/support/unit_test.h"
 
 /* ---- The mirror ---- */
 
@@ -49,7 +45,6 @@ struct etcd_mirror *etcd_mirror_start(struct etcd *etcd, const struct etcd_mirro
 
 void etcd_mirror_stop(struct etcd_mirror *stopped)
 {
-    (void)stopped;
 }
 
 struct etcd_mirror_counts etcd_mirror_counts(const struct etcd_mirror *asked)
@@ -161,7 +156,6 @@ static void called(char what)
 
 static void on_config(void *data, struct slice value)
 {
-    (void)data;
     called('d');
     (void)snprintf(document, sizeof(document), "%.*s", value.ptr ? (int)value.len : 4,
                    value.ptr ? value.ptr : "none"); /* short */
@@ -169,21 +163,17 @@ static void on_config(void *data, struct slice value)
 
 static void on_stubs(void *data, const struct foreign_zone *zones, size_t count)
 {
-    (void)data;
-    (void)zones;
     called('s');
     stub_zones = count;
 }
 
 static void on_completeness(void *data)
 {
-    (void)data;
     called('c');
 }
 
 static void on_ready(void *data)
 {
-    (void)data;
     called('r');
 }
 
@@ -256,7 +246,6 @@ static void restart(void)
 
 static int setup(void **state)
 {
-    (void)state;
     domain_count = 1;
     requires_store_key = false;
     can_save_mirror = true;
@@ -267,12 +256,13 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     if (synced) {
         end();
     }
     return 0;
 }
+
+UNIT_TESTS_EACH(setup, teardown)
 
 /* The mod_revision of the record a reader finds; 0 = no such record, -1 = no store yet. */
 static int64_t seen(const char *text)
@@ -326,11 +316,10 @@ static void read_all(const char *id)
 
 /* ---- Starting ---- */
 
-static void test_everything_is_there_at_once(void **state)
+UNIT_TEST(test_everything_is_there_at_once)
 {
     static struct log_capture c;
     int64_t heard_ms;
-    (void)state;
     read_all("one");
     assert_string_equal(calls, "dsr");
     struct store_sync_counts before = store_sync_counts(synced);
@@ -365,9 +354,8 @@ static void test_everything_is_there_at_once(void **state)
     assert_string_equal(calls, "sr");
 }
 
-static void test_changes_are_applied(void **state)
+UNIT_TEST(test_changes_are_applied)
 {
-    (void)state;
     read_all("one");
     restart();
     put("/skydns/test/bad", good, 10);
@@ -393,10 +381,9 @@ static void test_changes_are_applied(void **state)
 }
 
 /* As if the snapshot were an older version. */
-static void test_a_full_read(void **state)
+UNIT_TEST(test_a_full_read)
 {
     static struct log_capture c;
-    (void)state;
     read_all("one");
     restart();
     log_capture_begin(&c);
@@ -425,9 +412,8 @@ static void test_a_full_read(void **state)
 }
 
 /* An etcd that came back empty: the snapshot's records stay until it is complete. */
-static void test_another_store(void **state)
+UNIT_TEST(test_another_store)
 {
-    (void)state;
     read_all("one");
     restart();
     full_begin(ETCD_MIRROR_OTHER_STORE, true);
@@ -450,9 +436,8 @@ static void test_another_store(void **state)
     assert_true(is_incomplete("test."));
 }
 
-static void test_an_empty_store(void **state)
+UNIT_TEST(test_an_empty_store)
 {
-    (void)state;
     full_begin(ETCD_MIRROR_FIRST, false);
     store_key("", true);
     commit(1, true);
@@ -468,9 +453,8 @@ static void test_an_empty_store(void **state)
 
 /* ---- Completeness ---- */
 
-static void test_a_store_key_gone_while_away(void **state)
+UNIT_TEST(test_a_store_key_gone_while_away)
 {
-    (void)state;
     read_all("one");
     restart();
     store_key("", false);
@@ -491,9 +475,8 @@ static void test_a_store_key_gone_while_away(void **state)
 }
 
 /* A store filled by hand stays one. */
-static void test_never_a_store_key(void **state)
+UNIT_TEST(test_never_a_store_key)
 {
-    (void)state;
     read_all("");
     restart();
     assert_false(is_incomplete("test."));
@@ -503,9 +486,8 @@ static void test_never_a_store_key(void **state)
     assert_int_equal(rereads, 0);
 }
 
-static void test_required_store_keys(void **state)
+UNIT_TEST(test_required_store_keys)
 {
-    (void)state;
     read_all("");
     requires_store_key = true;
     restart();
@@ -523,10 +505,9 @@ static void test_required_store_keys(void **state)
     assert_false(is_incomplete("test."));
 }
 
-static void test_two_domains(void **state)
+UNIT_TEST(test_two_domains)
 {
     const struct dname both[] = {name_of("test."), name_of("other.")};
-    (void)state;
     read_all("one");
     store_sync_set_domains(synced, both, 2, false);
     other_store_key("one");
@@ -565,10 +546,9 @@ static void test_two_domains(void **state)
 }
 
 /* What an earlier store had is not what this one has. */
-static void test_a_domain_that_comes_after_another_store(void **state)
+UNIT_TEST(test_a_domain_that_comes_after_another_store)
 {
     const struct dname both[] = {name_of("test."), name_of("other.")};
-    (void)state;
     read_all("one");
     store_sync_set_domains(synced, both, 2, false);
     other_store_key("one");
@@ -582,10 +562,9 @@ static void test_a_domain_that_comes_after_another_store(void **state)
 }
 
 /* A domain without a key is told of once it is certain that the snapshot is no old one. */
-static void test_keys_of_another_domain(void **state)
+UNIT_TEST(test_keys_of_another_domain)
 {
     static struct log_capture c;
-    (void)state;
     full_begin(ETCD_MIRROR_FIRST, false);
     put("/skydns/local/cluster/svc/n/web", good, 2);
     commit(2, true);
@@ -602,9 +581,8 @@ static void test_keys_of_another_domain(void **state)
 
 /* ---- Saving ---- */
 
-static void test_what_cannot_be_saved(void **state)
+UNIT_TEST(test_what_cannot_be_saved)
 {
-    (void)state;
     assert_false(can_save());
     full_begin(ETCD_MIRROR_FIRST, false);
     put_all();
@@ -633,10 +611,9 @@ static void test_what_cannot_be_saved(void **state)
     assert_true(can_save());
 }
 
-static void test_the_same_bytes(void **state)
+UNIT_TEST(test_the_same_bytes)
 {
     struct snapshot_content a, b;
-    (void)state;
     read_all("one");
     lose();
     save(&a);
@@ -661,9 +638,8 @@ static void test_the_same_bytes(void **state)
 }
 
 /* Each makes the next image another one. */
-static void test_changes_are_counted(void **state)
+UNIT_TEST(test_changes_are_counted)
 {
-    (void)state;
     assert_int_equal(store_sync_changes(synced), 0);
     read_all("one");
     uint64_t changes = store_sync_changes(synced);
@@ -702,11 +678,10 @@ static void assert_about_now(int64_t before_ms, int64_t heard_ms)
 }
 
 /* The test's clock is only the monotonic one: advancing it is setting the wall clock back. */
-static void test_when_etcd_was_heard(void **state)
+UNIT_TEST(test_when_etcd_was_heard)
 {
     enum { HOUR_MS = 3600 * 1000 };
     int64_t before_ms = clock_wall_ms(), heard_ms;
-    (void)state;
     test_clock_stop();
     assert_int_equal(store_sync_heard_ms(synced), 0);
     full_begin(ETCD_MIRROR_FIRST, false);
@@ -739,11 +714,10 @@ static void test_when_etcd_was_heard(void **state)
 }
 
 /* A file from half an hour to come: the clock was set back. */
-static void test_a_time_to_come(void **state)
+UNIT_TEST(test_a_time_to_come)
 {
     struct snapshot_content content;
     int64_t heard_ms;
-    (void)state;
     read_all("one");
     save(&content);
     end();
@@ -756,7 +730,7 @@ static void test_a_time_to_come(void **state)
 
 /* ---- What makes no sense ---- */
 
-static void test_sections_that_make_no_sense(void **state)
+UNIT_TEST(test_sections_that_make_no_sense)
 {
     static const struct {
         const char *bytes, *reason;
@@ -770,7 +744,6 @@ static void test_sections_that_make_no_sense(void **state)
     };
     struct snapshot_content content;
     struct err err;
-    (void)state;
     read_all("one");
     for (size_t i = 0; i < SNAPSHOT_SECTIONS; i++) {
         save(&content);
@@ -804,7 +777,7 @@ static void test_sections_that_make_no_sense(void **state)
 
 /* Leases of a record that is not among the records: sections and records make sense each by
  * themselves only. Then etcd tells all. */
-static void test_parts_that_do_not_fit(void **state)
+UNIT_TEST(test_parts_that_do_not_fit)
 {
     static const uint8_t lease[] = {
         0, 0, 0,   0, 0, 0, 0, 1,             /* saved */
@@ -818,7 +791,6 @@ static void test_parts_that_do_not_fit(void **state)
     static struct log_capture c;
     struct snapshot_content content;
     struct err err;
-    (void)state;
     read_all("one");
     save(&content);
     end();
@@ -838,30 +810,4 @@ static void test_parts_that_do_not_fit(void **state)
     read_all("one");
     assert_string_equal(calls, "dsr");
     assert_int_equal(seen("web.test"), 2);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(test_everything_is_there_at_once),
-        TEST(test_changes_are_applied),
-        TEST(test_a_full_read),
-        TEST(test_another_store),
-        TEST(test_an_empty_store),
-        TEST(test_a_store_key_gone_while_away),
-        TEST(test_never_a_store_key),
-        TEST(test_required_store_keys),
-        TEST(test_two_domains),
-        TEST(test_a_domain_that_comes_after_another_store),
-        TEST(test_keys_of_another_domain),
-        TEST(test_what_cannot_be_saved),
-        TEST(test_the_same_bytes),
-        TEST(test_changes_are_counted),
-        TEST(test_when_etcd_was_heard),
-        TEST(test_a_time_to_come),
-        TEST(test_sections_that_make_no_sense),
-        TEST(test_parts_that_do_not_fit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,6 @@
 /* Stub zones in etcd's keys: which zones they name, which keys are of no use, and when they are
  * read again. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +14,7 @@
 #include "skydns/sync/stub_keys_internal.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/skydns/records.h"
+#include "tests/support/unit_test.h"
 
 enum { TEXT_MAX = 4096 };
 
@@ -124,6 +120,8 @@ static int teardown(void **state)
     return 0;
 }
 
+UNIT_TESTS_EACH(setup, teardown)
+
 static void assert_zones(const struct fixture *f, unsigned told, const char *want)
 {
     assert_string_equal(f->zones, want);
@@ -132,7 +130,7 @@ static void assert_zones(const struct fixture *f, unsigned told, const char *wan
 
 #define STUB "local/cluster/dns/stub/"
 
-static void test_zones_of_keys(void **state)
+UNIT_TEST(test_zones_of_keys)
 {
     struct fixture *f = *state;
     put(f, STUB "local/acme/1", "{'host':'10.0.0.1','port':5353}");
@@ -151,7 +149,7 @@ static void test_zones_of_keys(void **state)
 }
 
 /* Only what changes is told. */
-static void test_following(void **state)
+UNIT_TEST(test_following)
 {
     struct fixture *f = *state;
     follow(f);
@@ -191,7 +189,7 @@ static void put_garbage(struct fixture *f, const char *key)
 }
 
 /* The zone of garbage has no nameserver, instead of the general ones. */
-static void test_values_that_are_no_records(void **state)
+UNIT_TEST(test_values_that_are_no_records)
 {
     struct fixture *f = *state;
     struct dname name;
@@ -215,7 +213,7 @@ static void test_values_that_are_no_records(void **state)
 }
 
 /* However often it is said before a version is followed. */
-static void test_turned_off_twice(void **state)
+UNIT_TEST(test_turned_off_twice)
 {
     struct fixture *f = *state;
     put(f, STUB "local/acme/1", "{'host':'10.0.0.1'}");
@@ -228,7 +226,7 @@ static void test_turned_off_twice(void **state)
 }
 
 /* A Service's addresses are followed; the order is theirs, not that of the tree. */
-static void test_names_as_hosts(void **state)
+UNIT_TEST(test_names_as_hosts)
 {
     struct fixture *f = *state;
     put(f, STUB "local/acme/1", "{'host':'Dns.corp.svc.cluster.local.','port':5353}");
@@ -271,7 +269,7 @@ static bool see_reason(void *data, const struct broken_key *key)
     return true;
 }
 
-static void test_keys_of_no_use(void **state)
+UNIT_TEST(test_keys_of_no_use)
 {
     static const struct {
         const char *key;
@@ -316,7 +314,7 @@ static void test_keys_of_no_use(void **state)
 }
 
 /* Off: no zones, nothing broken, nothing looked at. */
-static void test_off_and_on(void **state)
+UNIT_TEST(test_off_and_on)
 {
     struct fixture *f = *state;
     set(f, false, "cluster.local", NULL);
@@ -334,7 +332,7 @@ static void test_off_and_on(void **state)
     assert_int_equal(broken_count(f->broken), 0);
 }
 
-static void test_domains(void **state)
+UNIT_TEST(test_domains)
 {
     struct fixture *f = *state;
     put(f, STUB "local/acme/1", "{'host':'10.0.0.1'}");
@@ -351,7 +349,7 @@ static void test_domains(void **state)
 }
 
 /* As many zones and servers as there is room for. */
-static void test_limits(void **state)
+UNIT_TEST(test_limits)
 {
     enum { BEYOND = 3 };
     struct fixture *f = *state;
@@ -371,20 +369,4 @@ static void test_limits(void **state)
     assert_non_null(strstr(f->zones, "a.=10.0.0.0:53,10.0.0.1:53,"));
     assert_non_null(strstr(f->zones, ",10.0.0.15:53 "));
     assert_null(strstr(f->zones, "10.0.0.16:53"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_zones_of_keys, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_following, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_values_that_are_no_records, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_turned_off_twice, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_names_as_hosts, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_keys_of_no_use, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_off_and_on, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_domains, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_limits, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

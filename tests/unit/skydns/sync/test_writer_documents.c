@@ -1,10 +1,5 @@
 /* kube2sky's documents, with fake mirrors. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +10,7 @@
 #include "skydns/settings/config_documents.h"
 #include "skydns/sync/writer_documents.h"
 #include "tests/support/log_capture.h"
+#include "tests/support/unit_test.h"
 #include "tests/unit/skydns/sync/fake_mirrors.h"
 
 /* ---- The mirrors ---- */
@@ -131,6 +127,8 @@ static int teardown(void **state)
     return 0;
 }
 
+UNIT_TESTS_EACH(setup, teardown)
+
 static void assert_told(const struct fixture *f, unsigned told, const char *want)
 {
     assert_string_equal(f->text, want);
@@ -139,7 +137,7 @@ static void assert_told(const struct fixture *f, unsigned told, const char *want
 
 static const char key[] = "/kube2sky/a.test/config";
 
-static void test_a_document_is_followed(void **state)
+UNIT_TEST(test_a_document_is_followed)
 {
     struct fixture *f = *state;
     set_domains(f, "a.test", NULL);
@@ -169,7 +167,7 @@ static void test_a_document_is_followed(void **state)
     assert_told(f, 5, "a.test. none");
 }
 
-static void test_domains(void **state)
+UNIT_TEST(test_domains)
 {
     struct fixture *f = *state;
     set_domains(f, "a.test", "b.test");
@@ -188,7 +186,7 @@ static void test_domains(void **state)
 }
 
 /* So that whoever reads it sees that it is too long. */
-static void test_a_document_that_is_too_long(void **state)
+UNIT_TEST(test_a_document_that_is_too_long)
 {
     struct fixture *f = *state;
     size_t len = WRITER_DOCUMENT_MAX + 10;
@@ -204,7 +202,7 @@ static void test_a_document_that_is_too_long(void **state)
 }
 
 /* Not asked for every second; what was known of it stays. */
-static void test_a_document_that_may_not_be_read(void **state)
+UNIT_TEST(test_a_document_that_may_not_be_read)
 {
     struct fixture *f = *state;
     struct log_capture capture;
@@ -266,7 +264,7 @@ static void assert_resumes(const struct etcd_mirror *mirror, const char *saved)
 }
 
 /* Known at once, and not told again by an etcd that has the same. */
-static void test_documents_over_a_restart(void **state)
+UNIT_TEST(test_documents_over_a_restart)
 {
     struct fixture *f = *state;
     set_domains(f, "a.test", "b.test");
@@ -292,7 +290,7 @@ static void test_documents_over_a_restart(void **state)
 }
 
 /* As the records: kept until an etcd that came back empty is complete. */
-static void test_a_document_that_another_etcd_lacks(void **state)
+UNIT_TEST(test_a_document_that_another_etcd_lacks)
 {
     struct fixture *f = *state;
     set_domains(f, "a.test", NULL);
@@ -308,7 +306,7 @@ static void test_a_document_that_another_etcd_lacks(void **state)
     assert_told(f, 2, "a.test. none");
 }
 
-static void test_documents_that_cannot_be_saved(void **state)
+UNIT_TEST(test_documents_that_cannot_be_saved)
 {
     struct fixture *f = *state;
     const struct err denied = {.code = ERR_REFUSED, .msg = "permission denied"};
@@ -342,7 +340,7 @@ static void set_again(void *data, const struct dname *domain, struct slice value
 }
 
 /* Whoever learns of a document sets the same domains again. */
-static void test_the_same_domains_from_inside(void **state)
+UNIT_TEST(test_the_same_domains_from_inside)
 {
     struct fixture *f = *state;
     struct buf saved;
@@ -369,7 +367,7 @@ static void test_the_same_domains_from_inside(void **state)
     assert_int_equal(started, 2);
 }
 
-static void test_bytes_that_are_no_documents(void **state)
+UNIT_TEST(test_bytes_that_are_no_documents)
 {
     struct fixture *f = *state;
     struct buf saved;
@@ -395,20 +393,4 @@ static void test_bytes_that_are_no_documents(void **state)
     }
     assert_true(writer_documents_is_saved(slice_of("\x01\0\0\0\x01\0\x01\0\0\0\x01x\0\0\0\0", 16)));
     buf_fini(&saved);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_a_document_is_followed, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_document_that_may_not_be_read, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_domains, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_document_that_is_too_long, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_documents_over_a_restart, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_document_that_another_etcd_lacks, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_documents_that_cannot_be_saved, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_the_same_domains_from_inside, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_bytes_that_are_no_documents, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* At which revision zones changed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include "skydns/sync/zone_changes_internal.h"
 #include "tests/support/skydns/fixture.h"
+#include "tests/support/unit_test.h"
 
 static void put(struct store_writer *writer, const char *name, const char *host)
 {
@@ -16,13 +12,12 @@ static void put(struct store_writer *writer, const char *name, const char *host)
     (void)store_writer_put_view(writer, &key, &view, 1);
 }
 
-static void test_notes(void **state)
+UNIT_TEST(test_notes)
 {
     const struct dname zones[] = {fixture_name("test."), fixture_name("sub.test.")};
     const struct dname in_sub = fixture_name("a.sub.test."), in_test = fixture_name("a.test."),
                        elsewhere = fixture_name("a.other.");
     struct zone_changes changes = {.count = 0};
-    (void)state;
     zone_changes_set(&changes, zones, 2, 5);
     zone_changes_note(&changes, &in_sub, 7);
     zone_changes_note(&changes, &elsewhere, 9);
@@ -38,13 +33,12 @@ static void test_notes(void **state)
     assert_int_equal(zone_changes_of(&changes, &zones[0]), 21);
 }
 
-static void test_full_reads(void **state)
+UNIT_TEST(test_full_reads)
 {
     const struct dname zones[] = {fixture_name("test."), fixture_name("other.")};
     struct store_writer *writer = store_writer_new();
     struct store_garbage *first, *second;
     struct zone_changes changes = {.count = 0};
-    (void)state;
     put(writer, "a.test.", "10.0.0.1");
     put(writer, "a.other.", "10.0.0.1");
     const struct store *before = store_writer_commit(writer, 3, &first);
@@ -78,12 +72,11 @@ static void test_full_reads(void **state)
 }
 
 /* What the writer says of puts: a rewritten value, and what a lease has left, are no changes. */
-static void test_writer(void **state)
+UNIT_TEST(test_writer)
 {
     struct store_writer *writer = store_writer_new();
     const struct dname name = fixture_name("a.test.");
     struct record view = {.host = slice_str("10.0.0.1"), .ttl_s = 30};
-    (void)state;
     (void)store_writer_put_view(writer, &name, &view, 1);
     assert_true(store_writer_has_changed(writer));
     (void)store_writer_put_view(writer, &name, &view, 2);
@@ -101,14 +94,4 @@ static void test_writer(void **state)
     store_writer_del(writer, &name);
     assert_false(store_writer_has_changed(writer));
     store_writer_free(writer);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_notes),
-        cmocka_unit_test(test_full_reads),
-        cmocka_unit_test(test_writer),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,11 @@
 /* query_counts: which counter a reply's bytes increment, and that sums cover all threads. */
 #include "skydns/tap/query_counts.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/base/attributes.h"
+#include "tests/support/unit_test.h"
 
 #define OPT(extended) "\0\0\x29\x04\xd0" extended "\0\0\0\0\0"
 /* The same with a cookie. */
@@ -57,9 +53,8 @@ static struct response response_of(const char *bytes, size_t len)
     return (struct response){.bytes = copy, .len = len};
 }
 
-static void test_responses(void **state)
+UNIT_TEST(test_responses)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(responses); i++) {
         struct query_counts counts = {.answered = {0}};
         struct response response = response_of(responses[i].bytes, responses[i].len);
@@ -73,20 +68,18 @@ static void test_responses(void **state)
     }
 }
 
-static void test_no_response_is_not_counted(void **state)
+UNIT_TEST(test_no_response_is_not_counted)
 {
     struct query_counts counts = {.answered = {0}}, none = counts;
     const struct response response = response_of(responses[1].bytes, 0);
-    (void)state;
     query_counts_response(&counts, &response);
     assert_memory_equal(&counts, &none, sizeof(counts));
 }
 
-static void test_sums(void **state)
+UNIT_TEST(test_sums)
 {
     struct query_counts threads[2] = {{.answered = {0}}, {.answered = {0}}};
     struct query_sums sums = {.queries = 0};
-    (void)state;
     for (unsigned i = 0; i < 2; i++) {
         counter_add(&threads[i].answered, 1);
         counter_add(&threads[i].deferred, 10);
@@ -107,9 +100,8 @@ static void test_sums(void **state)
     assert_int_equal(sums.rcodes[DNS_RCODE_BADVERS], 18);
 }
 
-static void test_each_set_has_lines_of_its_own(void **state)
+UNIT_TEST(test_each_set_has_lines_of_its_own)
 {
-    (void)state;
     assert_int_equal(sizeof(struct query_counts) % COUNTERS_ALIGN, 0);
     assert_int_equal(alignof(struct query_counts), COUNTERS_ALIGN);
 }
@@ -137,9 +129,8 @@ static const struct {
 #undef REPLY
 };
 
-static void test_types(void **state)
+UNIT_TEST(test_types)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(types); i++) {
         struct query_counts counts = {.answered = {0}};
         struct query_sums sums = {0};
@@ -154,16 +145,4 @@ static void test_types(void **state)
             assert_int_equal(sums.types[type], is_it ? 2 : 0);
         }
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_responses),
-        cmocka_unit_test(test_types),
-        cmocka_unit_test(test_no_response_is_not_counted),
-        cmocka_unit_test(test_sums),
-        cmocka_unit_test(test_each_set_has_lines_of_its_own),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,16 @@
 /* query_log and query_tap: which queries get a line, and what it says. */
 #include "skydns/tap/query_log.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "common/base/attributes.h"
 #include "common/base/log.h"
 #include "skydns/tap/query_counts.h"
 #include "skydns/tap/query_tap.h"
 #include "tests/support/log_capture.h"
+#include "tests/support/unit_test.h"
 
 #define QUESTION "\3web\4test\0\0\1\0\1"
 enum { NAME_LEN = 10 };
@@ -36,7 +32,7 @@ static struct query_seen seen(struct engine_query *query, struct response *respo
     return (struct query_seen){.query = query, .response = response, .took_us = 1234};
 }
 
-static void test_which(void **state)
+UNIT_TEST(test_which)
 {
     static const struct {
         const char *name;
@@ -56,7 +52,6 @@ static void test_which(void **state)
         {"REFUSED", BYTES("\0\7\x84\5\0\1\0\0\0\0\0\0"), true, false},
         {"NOTAUTH", BYTES("\0\7\x84\x9\0\1\0\0\0\0\0\0"), false, false},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct engine_query query;
         struct response response;
@@ -74,10 +69,9 @@ static void test_which(void **state)
 }
 
 /* Of 4,096 random numbers spread evenly, one in N. */
-static void test_some(void **state)
+UNIT_TEST(test_some)
 {
     static const uint32_t every[] = {1, 2, 64, 4096};
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(every); i++) {
         struct engine_query query;
         struct response response;
@@ -116,7 +110,7 @@ static const char *line_of(struct log_capture *capture, const uint8_t *wire, siz
     return strstr(text, " query ") ? strstr(text, " query ") : "";
 }
 
-static void test_lines(void **state)
+UNIT_TEST(test_lines)
 {
     static const struct {
         const uint8_t *wire;
@@ -130,7 +124,6 @@ static void test_lines(void **state)
          "name=\"a\\\\032b\\\\010\\\\\\\".\" type=HTTPS flags=\"\" "},
         {BYTES("\0\7\0\0\0\1\0\0\0\0\0\0\5ab"), "name=\"\" type=\"\" flags=\"\" "},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct log_capture capture;
         char want[512];
@@ -144,7 +137,7 @@ static void test_lines(void **state)
 }
 
 /* Of replies with a question, one in 32; the log sees all meanwhile; without either, nothing is. */
-static void test_samples(void **state)
+UNIT_TEST(test_samples)
 {
     static const uint8_t reply[] = "\0\7\x84\0\0\1\0\0\0\0\0\0" QUESTION;
     struct engine_query query;
@@ -157,7 +150,6 @@ static void test_samples(void **state)
         seen(&query, &response, reply, sizeof(reply) - 1, reply, sizeof(reply) - 1);
     const struct query_seen bare =
         seen(&query, &without, reply, sizeof(reply) - 1, reply, DNS_HEADER_SIZE);
-    (void)state;
     without.name_len = 0;
     name_samples_init(&samples);
     query_tap_init(&tap, &samples, NULL);
@@ -187,15 +179,4 @@ static void test_samples(void **state)
     assert_int_equal(taken, NAME_SAMPLES_MAX);
     query_tap_set_sampling(&tap, false);
     assert_false(query_tap_wants(&tap, &counts));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_which),
-        cmocka_unit_test(test_some),
-        cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_samples),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,15 @@
 /* skydns/transfer/journal_internal.h and serial.h */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include "skydns/transfer/journal_internal.h"
 #include "skydns/transfer/serial.h"
+#include "tests/support/unit_test.h"
 
 static struct journal_bytes account;
 static struct journal zone, other;
 
 static int setup(void **state)
 {
-    (void)state;
     account = (struct journal_bytes){.limit = SIZE_MAX};
     journal_init(&zone, &account, 10);
     journal_init(&other, &account, 500);
@@ -23,7 +18,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     journal_fini(&zone);
     journal_fini(&other);
     assert_int_equal(account.all, 0);
@@ -38,9 +32,8 @@ static void append(struct journal *journal, uint32_t serial)
 }
 
 /* RFC 1982, 3.2, and its examples of 32 bits. */
-static void test_serials(void **state)
+UNIT_TEST(test_serials)
 {
-    (void)state;
     assert_true(serial_is_after(1, 0) && !serial_is_after(0, 1));
     assert_true(serial_is_after(0, UINT32_MAX) && !serial_is_after(UINT32_MAX, 0));
     assert_false(serial_is_after(7, 7));
@@ -51,9 +44,8 @@ static void test_serials(void **state)
 }
 
 /* From any serial and to any plain one, RFC 1982: after it, with the same settings' part. */
-static void test_turns(void **state)
+UNIT_TEST(test_turns)
 {
-    (void)state;
     const uint32_t shown[] = {0, 7, SERIAL_TURN, UINT32_C(3000000000), UINT32_MAX};
     for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++) {
         const uint32_t now = shown[i];
@@ -67,9 +59,8 @@ static void test_turns(void **state)
 }
 
 /* What a reader that starts goes on with, if a secondary has this. */
-static void test_above(void **state)
+UNIT_TEST(test_above)
 {
-    (void)state;
     const uint32_t own = UINT32_MAX - 10;
     assert_int_equal(serial_above(own, own), own);
     assert_int_equal(serial_above(own, own - 5), own); /* it has yet to come */
@@ -83,9 +74,8 @@ static void test_above(void **state)
 }
 
 /* What a reader that hears again goes on with: others' turns, if they have its settings. */
-static void test_join(void **state)
+UNIT_TEST(test_join)
 {
-    (void)state;
     const uint32_t own = UINT32_MAX - 10;
     const uint32_t near = SERIAL_STEP / 2 - 1;
     assert_int_equal(serial_join(own, own), own);
@@ -101,9 +91,8 @@ static void test_join(void **state)
     assert_int_equal(serial_join(own, own + (UINT32_C(1) << 30)), own);
 }
 
-static void test_finds(void **state)
+UNIT_TEST_IN(test_finds, setup, teardown)
 {
-    (void)state;
     struct journal_step *step = NULL;
     append(&zone, 12);
     append(&zone, 15);
@@ -121,9 +110,8 @@ static void test_finds(void **state)
     assert_null(journal_next(step));
 }
 
-static void test_reset(void **state)
+UNIT_TEST_IN(test_reset, setup, teardown)
 {
-    (void)state;
     struct journal_step *step = NULL;
     append(&zone, 12);
     journal_reset(&zone, 20);
@@ -135,9 +123,8 @@ static void test_reset(void **state)
 }
 
 /* The oldest step of all zones goes first. */
-static void test_limit(void **state)
+UNIT_TEST_IN(test_limit, setup, teardown)
 {
-    (void)state;
     struct journal_step *step = NULL;
     append(&zone, 11);
     size_t one = account.kept;
@@ -160,9 +147,8 @@ static void test_limit(void **state)
 }
 
 /* A reader has what followed when it began, whatever is dropped. */
-static void test_reader_keeps_its_steps(void **state)
+UNIT_TEST_IN(test_reader_keeps_its_steps, setup, teardown)
 {
-    (void)state;
     struct journal_step *step = NULL;
     append(&zone, 11);
     append(&zone, 12);
@@ -181,9 +167,8 @@ static void test_reader_keeps_its_steps(void **state)
     assert_int_equal(account.all, three / 3);
 }
 
-static void test_count(void **state)
+UNIT_TEST_IN(test_count, setup, teardown)
 {
-    (void)state;
     struct journal_step *step = NULL;
     for (uint32_t i = 1; i <= JOURNAL_STEPS_MAX + 5; i++) {
         journal_append(&zone, 10 + i, slice_of(NULL, 0), slice_of(NULL, 0));
@@ -192,22 +177,4 @@ static void test_count(void **state)
     assert_int_equal(journal_find(&zone, 14, &step), JOURNAL_UNKNOWN);
     assert_int_equal(journal_find(&zone, 15, &step), JOURNAL_FOUND);
     journal_release(step);
-}
-
-#define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_serials),
-        cmocka_unit_test(test_turns),
-        cmocka_unit_test(test_above),
-        cmocka_unit_test(test_join),
-        TEST(test_finds),
-        TEST(test_reset),
-        TEST(test_limit),
-        TEST(test_count),
-        TEST(test_reader_keeps_its_steps),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

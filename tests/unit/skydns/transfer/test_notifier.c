@@ -1,11 +1,6 @@
 /* NOTIFY to real sockets on loopback: its bytes, its pace, and which replies end it. A pause is 20
  * ms here. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +10,7 @@
 #include "common/dns/dns.h"
 #include "skydns/transfer/notifier_internal.h"
 #include "tests/support/loopback.h"
+#include "tests/support/unit_test.h"
 
 enum { PAUSE_MS = 20, PATIENCE_S = 20, QUESTION_AT = 12 };
 
@@ -33,9 +29,6 @@ struct bed {
 
 static void on_guard(struct ev_loop *loop, ev_timer *timer, int revents)
 {
-    (void)loop;
-    (void)timer;
-    (void)revents;
     fail_msg("timed out after %d s", PATIENCE_S);
 }
 
@@ -67,6 +60,8 @@ static int teardown(void **state)
     return 0;
 }
 
+UNIT_TESTS_EACH(setup, teardown)
+
 static size_t receive(struct bed *bed, uint8_t out[DNS_UDP_SIZE], struct addr *from)
 {
     ssize_t n;
@@ -91,7 +86,7 @@ static void run_ms(struct bed *bed, int64_t ms)
     }
 }
 
-static void test_bytes_and_reply(void **state)
+UNIT_TEST(test_bytes_and_reply)
 {
     struct bed *bed = *state;
     uint8_t wire[DNS_UDP_SIZE];
@@ -110,7 +105,7 @@ static void test_bytes_and_reply(void **state)
     assert_int_equal(counter_get(&bed->counts.notify_sent), 1);
 }
 
-static void test_silent(void **state)
+UNIT_TEST(test_silent)
 {
     struct bed *bed = *state;
     uint8_t wire[DNS_UDP_SIZE];
@@ -129,7 +124,7 @@ static void test_silent(void **state)
 }
 
 /* However often a zone changes, a secondary is told once in a pause; and of each zone. */
-static void test_pace(void **state)
+UNIT_TEST(test_pace)
 {
     struct bed *bed = *state;
     uint8_t wire[DNS_UDP_SIZE];
@@ -149,7 +144,7 @@ static void test_pace(void **state)
 }
 
 /* From elsewhere, with another ID, about another zone, or no reply at all. */
-static void test_wrong_replies(void **state)
+UNIT_TEST(test_wrong_replies)
 {
     struct bed *bed = *state;
     uint8_t wire[DNS_UDP_SIZE];
@@ -172,7 +167,7 @@ static void test_wrong_replies(void **state)
     assert_int_equal(counter_get(&bed->counts.notify_answered), 0);
 }
 
-static void test_targets_go(void **state)
+UNIT_TEST(test_targets_go)
 {
     struct bed *bed = *state;
     notifier_tell(bed->notifier, &apex, 5);
@@ -236,7 +231,7 @@ static void hear_serials(struct bed *bed, struct heard *heard)
 }
 
 /* A secondary is asked until it has the serial that it was told. */
-static void test_serials(void **state)
+UNIT_TEST(test_serials)
 {
     struct bed *bed = *state;
     uint8_t wire[DNS_UDP_SIZE];
@@ -268,7 +263,7 @@ static void test_serials(void **state)
 
 /* The answer to the first question counts, though the zone went on meanwhile: it alone tells what
  * the secondary had then. */
-static void test_late_answer(void **state)
+UNIT_TEST(test_late_answer)
 {
     struct bed *bed = *state;
     uint8_t wire[DNS_UDP_SIZE], later[DNS_UDP_SIZE];
@@ -284,18 +279,4 @@ static void test_late_answer(void **state)
     const size_t later_len = receive_question(bed, later, &from);
     say_serial(bed, later, later_len, &from, 9, &heard);
     assert_false(heard.is_first);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_bytes_and_reply, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_silent, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_pace, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_wrong_replies, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_targets_go, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_serials, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_late_answer, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,13 @@
 /* A transfer from its query to its messages: skydns/transfer/transfer_message_internal.h,
  * transfer_session_internal.h and transfer_message_internal.h, read back by transfer_decode.h. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 #include "common/base/xalloc.h"
 #include "skydns/transfer/transfer_session_internal.h"
 #include "skydns/transfer/zone_names_internal.h"
 #include "tests/support/skydns/fixture.h"
+#include "tests/support/unit_test.h"
 #include "tests/unit/skydns/transfer/transfer_decode.h"
 
 enum { SERIAL = 77, SERVICES = 1500, TTL_S = 3600 };
@@ -31,7 +27,6 @@ static struct dname apex;
 
 static int setup(void **state)
 {
-    (void)state;
     fixture = fixture_new(keys, sizeof(keys) / sizeof(keys[0]));
     fixture->config.settings.schema = ENGINE_SCHEMA_KUBERNETES;
     apex = fixture_name("cluster.local.");
@@ -41,11 +36,12 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     zone_answers_free(answers);
     fixture_free(fixture);
     return 0;
 }
+
+UNIT_TESTS_EACH(setup, teardown)
 
 /* ---- Queries ---- */
 
@@ -97,9 +93,8 @@ static struct transfer_query parse(const struct wire *wire)
     return query;
 }
 
-static void test_queries(void **state)
+UNIT_TEST(test_queries)
 {
-    (void)state;
     struct wire axfr = query_wire("Cluster.Local.", 252, false, true);
     struct wire ixfr = query_wire("cluster.local.", 251, true, false);
     struct transfer_query query = parse(&axfr);
@@ -111,9 +106,8 @@ static void test_queries(void **state)
     assert_int_equal(query.serial, 70);
 }
 
-static void test_malformed_queries(void **state)
+UNIT_TEST(test_malformed_queries)
 {
-    (void)state;
     struct transfer_query query;
     struct wire other = query_wire("cluster.local.", 1, false, false);
     struct wire no_soa = query_wire("cluster.local.", 251, false, false);
@@ -208,9 +202,8 @@ static void expect_whole(struct decoded *d)
     zone_rrs_fini(&zone);
 }
 
-static void test_whole_zone(void **state)
+UNIT_TEST(test_whole_zone)
 {
-    (void)state;
     struct wire wire = query_wire("Cluster.local.", 252, false, true);
     const struct transfer_query query = parse(&wire);
     const struct transfer_ask ask = ask_of(TRANSFER_WHOLE, &query);
@@ -225,9 +218,8 @@ static void test_whole_zone(void **state)
 }
 
 /* The question and OPT are in the first alone. */
-static void test_many_messages(void **state)
+UNIT_TEST(test_many_messages)
 {
-    (void)state;
     static const size_t caps[] = {65535, 512, 20000};
     struct wire wire = query_wire("cluster.local.", 252, false, true);
     const struct transfer_query query = parse(&wire);
@@ -251,9 +243,8 @@ static void test_many_messages(void **state)
     }
 }
 
-static void test_soa_alone(void **state)
+UNIT_TEST(test_soa_alone)
 {
-    (void)state;
     struct wire wire = query_wire("cluster.local.", 251, true, false);
     const struct transfer_query query = parse(&wire);
     const struct transfer_ask ask = ask_of(TRANSFER_SOA, &query);
@@ -265,9 +256,8 @@ static void test_soa_alone(void **state)
 }
 
 /* A zone that lacks records fails, rather than being given without them. */
-static void test_incomplete_zone(void **state)
+UNIT_TEST(test_incomplete_zone)
 {
-    (void)state;
     static uint8_t out[65535];
     struct wire wire = query_wire("cluster.local.", 252, false, false);
     const struct transfer_query query = parse(&wire);
@@ -295,9 +285,8 @@ static struct slice address(struct zone_rrs *rrs, uint8_t last)
 
 /* RFC 1995, 4: the new SOA, then old SOA, removed, new SOA, added for each step, and the new SOA.
  * What comes after the session began is no part of it. */
-static void test_steps(void **state)
+UNIT_TEST(test_steps)
 {
-    (void)state;
     static const uint32_t serials[] = {77, 70, 75, 75, 77, 77};
     struct wire wire = query_wire("cluster.local.", 251, true, false);
     const struct transfer_query query = parse(&wire);
@@ -328,16 +317,4 @@ static void test_steps(void **state)
     decoded_fini(&d);
     zone_rrs_fini(&before);
     zone_rrs_fini(&after);
-}
-
-#define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_queries),       TEST(test_malformed_queries), TEST(test_whole_zone),
-        TEST(test_many_messages), TEST(test_soa_alone),         TEST(test_incomplete_zone),
-        TEST(test_steps),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

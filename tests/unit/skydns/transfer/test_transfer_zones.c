@@ -1,11 +1,6 @@
 /* skydns/transfer/transfer_zones_internal.h: two readers' serials through what only one of them
  * sees. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +10,7 @@
 #include "skydns/transfer/transfer_zones_internal.h"
 #include "skydns/transfer_config.h"
 #include "tests/support/skydns/fixture.h"
+#include "tests/support/unit_test.h"
 
 enum { VERSIONS_MAX = 16 };
 
@@ -34,7 +30,6 @@ struct replica {
 /* In place of transfers.c, which would publish. */
 void transfers_release(struct transfers *transfers, const struct store *store)
 {
-    (void)transfers;
     (void)store; /* freed with its garbage */
 }
 
@@ -107,10 +102,9 @@ enum { OLD_BASE = 2000000, NEW_BASE = 2100000 };
 
 /* etcd is restored while kube2sky is away. One reader comes back before kube2sky writes its base
  * into the restored store, the other one after that. */
-static void test_one_sees_the_restored_store(void **state)
+UNIT_TEST(test_one_sees_the_restored_store)
 {
     struct replica quick, late;
-    (void)state;
     begin_replica(&quick);
     begin_replica(&late);
     see(&quick, OLD_BASE + 300);
@@ -138,11 +132,10 @@ static void test_one_sees_the_restored_store(void **state)
 
 /* One reader after the other is reloaded. What the second one is told late about its own start does
  * not drive it above the first. */
-static void test_the_last_reload_leads(void **state)
+UNIT_TEST(test_the_last_reload_leads)
 {
     struct replica first, second;
     const uint32_t old_part = 9 * SERIAL_STEP, new_part = 5 * SERIAL_STEP;
-    (void)state;
     begin_replica(&first);
     begin_replica(&second);
     see(&first, OLD_BASE + 300 + old_part);
@@ -163,13 +156,4 @@ static void test_the_last_reload_leads(void **state)
     assert_int_equal(shown_by(&second), OLD_BASE + 300 + new_part + 2 * SERIAL_TURN);
     end_replica(&first);
     end_replica(&second);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_sees_the_restored_store),
-        cmocka_unit_test(test_the_last_reload_leads),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

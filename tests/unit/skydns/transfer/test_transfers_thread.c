@@ -1,10 +1,5 @@
 /* The transfers' thread: versions in, messages out, as connections and secondaries see them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <pthread.h>
 #include <stdio.h>
@@ -18,6 +13,7 @@
 #include "skydns/transfer/transfers.h"
 #include "skydns/transfer_config.h"
 #include "tests/support/skydns/fixture.h"
+#include "tests/support/unit_test.h"
 
 struct bed {
     struct fixture *fixture;
@@ -198,9 +194,11 @@ static int teardown(void **state)
     return 0;
 }
 
+UNIT_TESTS_EACH(setup, teardown)
+
 static const char zone[] = "cluster.local.";
 
-static void test_steps(void **state)
+UNIT_TEST(test_steps)
 {
     struct bed *bed = *state;
     assert_true(ask(bed, zone, DNS_TYPE_AXFR, 0, ENGINE_TCP, 1));
@@ -232,7 +230,7 @@ static void test_steps(void **state)
     assert_int_equal(counter_get(&counts->transfers[TRANSFERS_SOA][TRANSFERS_SENT]), 2);
 }
 
-static void test_incomplete(void **state)
+UNIT_TEST(test_incomplete)
 {
     struct bed *bed = *state;
     step(bed, 100, false);
@@ -274,7 +272,7 @@ static void put_many(struct bed *bed)
 }
 
 /* More than one message: the next when the one before has left; others of the connection wait. */
-static void test_messages(void **state)
+UNIT_TEST(test_messages)
 {
     struct bed *bed = *state;
     put_many(bed);
@@ -309,7 +307,7 @@ static void test_messages(void **state)
 }
 
 /* A client that asks again and again and reads nothing leaves the others their places. */
-static void test_one_client(void **state)
+UNIT_TEST(test_one_client)
 {
     struct bed *bed = *state;
     put_many(bed);
@@ -331,15 +329,4 @@ static void test_one_client(void **state)
     bed->client.v4.sin_addr.s_addr = 0;
     assert_true(ask(bed, zone, DNS_TYPE_IXFR, 100, ENGINE_TCP, 4));
     expect(bed, DNS_RCODE_NOERROR, 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_steps, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_incomplete, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_messages, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_one_client, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

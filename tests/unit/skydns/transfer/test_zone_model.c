@@ -3,15 +3,10 @@
  *
  *     what a zone has is what an engine answers a client, name by name;
  *     a zone at A, less what was removed up to B, and with what was added, is the zone at B. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "common/base/xalloc.h"
 #include "common/dns/record_json.h"
@@ -20,6 +15,7 @@
 #include "tests/support/random_numbers.h"
 #include "tests/support/skydns/fixture.h"
 #include "tests/support/skydns/records.h"
+#include "tests/support/unit_test.h"
 
 enum { STORES = 12, VERSIONS = 12, CHANGES_MAX = 12, PAIRS = 40, NAMES_MAX = 4000 };
 
@@ -230,7 +226,6 @@ static void on_diff(void *data, bool is_added, struct slice bytes)
 static void expect_only_in(void *data, bool is_added, struct slice bytes)
 {
     struct zone_rrs *out = data;
-    (void)is_added;
     add_bytes(out, bytes);
 }
 
@@ -276,9 +271,8 @@ static void check_diff(struct bed *bed, const struct dname *apex, unsigned a, un
     }
 }
 
-static void test_differences(void **state)
+UNIT_TEST(test_differences)
 {
-    (void)state;
     uint64_t removed = 0;
     for (unsigned seed = 0; seed < STORES; seed++) {
         struct bed *bed = bed_new(seed);
@@ -348,9 +342,8 @@ static void check_name(struct bed *bed, const struct dname *name, const struct z
     }
 }
 
-static void test_answers(void **state)
+UNIT_TEST(test_answers)
 {
-    (void)state;
     for (unsigned seed = 0; seed < STORES; seed++) {
         struct bed *bed = bed_new(seed);
         struct zone_rrs rrs;
@@ -397,9 +390,8 @@ static struct bed *bed_empty(void)
 
 /* An endpoint that is a host name beside one that is an address: with -schema=kubernetes, the
  * service has nothing of that name, and no difference when it changes. */
-static void test_answers_follow_nothing(void **state)
+UNIT_TEST(test_answers_follow_nothing)
 {
-    (void)state;
     struct bed *bed = bed_empty();
     const struct dname apex = fixture_name("cluster.local.");
     const struct fixture_key before[] = {
@@ -415,9 +407,8 @@ static void test_answers_follow_nothing(void **state)
 }
 
 /* The name server without keys, and a domain that is known to lack records. */
-static void test_own_address_and_not_ready(void **state)
+UNIT_TEST(test_own_address_and_not_ready)
 {
-    (void)state;
     struct bed *bed = bed_empty();
     const struct dname ns = fixture_name("ns.dns.cluster.local.");
     const struct fixture_key key = {"db.other.svc.cluster.local.", "10.0.0.2"};
@@ -440,15 +431,4 @@ static void test_own_address_and_not_ready(void **state)
     assert_false(zone_answers_of(bed->answers, store, &absent, &rrs));
     zone_rrs_fini(&rrs);
     bed_free(bed);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_answers_follow_nothing),
-        cmocka_unit_test(test_own_address_and_not_ready),
-        cmocka_unit_test(test_differences),
-        cmocka_unit_test(test_answers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

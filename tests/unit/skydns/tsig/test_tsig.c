@@ -1,18 +1,14 @@
 /* Signed messages: against another program's bytes (tsig_vectors.h), and whatever is changed of
  * them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "common/base/attributes.h"
 #include "common/dns/dns.h"
 #include "skydns/tsig/tsig.h"
 #include "skydns/wire/query_parse.h"
 #include "skydns/wire/question.h"
+#include "tests/support/unit_test.h"
 #include "tsig_vectors.h"
 
 enum { SIGNED_AT_S = 1700000000, FUDGE_S = 300 };
@@ -50,6 +46,8 @@ static int teardown(void **state)
     return 0;
 }
 
+UNIT_TESTS_EACH(setup, teardown)
+
 static enum tsig_verdict open_at(struct bed *bed, const uint8_t *wire, size_t len, int64_t now_s)
 {
     struct question question;
@@ -67,7 +65,7 @@ static enum tsig_verdict open_now(struct bed *bed, const uint8_t *wire, size_t l
 
 /* ---- Queries ---- */
 
-static void every_algorithm(void **state)
+UNIT_TEST(every_algorithm)
 {
     static const struct {
         const char *keys;
@@ -94,7 +92,7 @@ static void every_algorithm(void **state)
     }
 }
 
-static void leaves_the_query(void **state)
+UNIT_TEST(leaves_the_query)
 {
     struct bed *bed = *state;
     struct fast_query ordinary;
@@ -110,7 +108,7 @@ static void leaves_the_query(void **state)
 }
 
 /* A forwarder gives it another ID: the first is in the record. */
-static void another_id(void **state)
+UNIT_TEST(another_id)
 {
     struct bed *bed = *state;
     uint8_t wire[sizeof(query_sha256)];
@@ -119,7 +117,7 @@ static void another_id(void **state)
     assert_int_equal(open_now(bed, wire, sizeof(wire)), TSIG_GOOD);
 }
 
-static void times(void **state)
+UNIT_TEST(times)
 {
     struct bed *bed = *state;
     static const struct {
@@ -136,7 +134,7 @@ static void times(void **state)
 }
 
 /* Nothing but the ID and the case of the key's and the algorithm's names can differ. */
-static void every_bit_counts(void **state)
+UNIT_TEST(every_bit_counts)
 {
     struct bed *bed = *state;
     unsigned verdicts[TSIG_VERDICTS] = {0};
@@ -156,7 +154,7 @@ static void every_bit_counts(void **state)
     assert_true(verdicts[TSIG_GOOD] > 0 && verdicts[TSIG_GOOD] < 24);
 }
 
-static void cut_anywhere(void **state)
+UNIT_TEST(cut_anywhere)
 {
     struct bed *bed = *state;
     for (size_t len = 0; len < sizeof(query_sha256); len++) {
@@ -164,7 +162,7 @@ static void cut_anywhere(void **state)
     }
 }
 
-static void wrong_secret(void **state)
+UNIT_TEST(wrong_secret)
 {
     struct bed *bed = *state;
     tsig_keys_unref(bed->keys);
@@ -191,7 +189,7 @@ static size_t with_mac_of(size_t mac_len, uint8_t *wire)
     return MAC_AT + mac_len + 6;
 }
 
-static void truncated_macs(void **state)
+UNIT_TEST(truncated_macs)
 {
     struct bed *bed = *state;
     uint8_t wire[sizeof(query_sha256)];
@@ -207,7 +205,7 @@ static void truncated_macs(void **state)
 }
 
 /* The record of the query once more behind it, or another one. */
-static void not_the_last(void **state)
+UNIT_TEST(not_the_last)
 {
     struct bed *bed = *state;
     uint8_t wire[2 * sizeof(query_sha256)];
@@ -229,7 +227,7 @@ static void not_the_last(void **state)
 }
 
 /* Padded by a record before it, as far as it goes and one byte further. */
-static void too_long(void **state)
+UNIT_TEST(too_long)
 {
     struct bed *bed = *state;
     uint8_t wire[TSIG_QUERY_MAX + 1];
@@ -251,7 +249,7 @@ static void too_long(void **state)
 
 /* ---- Replies ---- */
 
-static void replies(void **state)
+UNIT_TEST(replies)
 {
     struct bed *bed = *state;
     uint8_t reply[512], mac[TSIG_MAC_MAX];
@@ -270,7 +268,7 @@ static void replies(void **state)
     assert_memory_equal(reply, reply_second, len);
 }
 
-static void says_the_time(void **state)
+UNIT_TEST(says_the_time)
 {
     struct bed *bed = *state;
     uint8_t reply[512];
@@ -285,7 +283,7 @@ static void says_the_time(void **state)
 }
 
 /* Nothing is signed with a key that the client may not have. */
-static void unsigned_replies(void **state)
+UNIT_TEST(unsigned_replies)
 {
     struct bed *bed = *state;
     static const char *const wrong[] = {
@@ -308,16 +306,4 @@ static void unsigned_replies(void **state)
         assert_int_equal(reply[len - 3], 16 + i);
         assert_int_equal(reply[11], reply_plain[11] + 1);
     }
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(every_algorithm),  TEST(leaves_the_query), TEST(another_id),   TEST(times),
-        TEST(every_bit_counts), TEST(cut_anywhere),     TEST(wrong_secret), TEST(truncated_macs),
-        TEST(not_the_last),     TEST(too_long),         TEST(replies),      TEST(says_the_time),
-        TEST(unsigned_replies),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

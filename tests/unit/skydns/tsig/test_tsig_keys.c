@@ -1,22 +1,18 @@
 /* -tsig-keys' file: what is a key, and what the messages tell. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "skydns/tsig/tsig_keys.h"
+#include "tests/support/unit_test.h"
 
 #define SECRET    "MIHmdg=="
 #define KEY(name) "key " name " {\n\talgorithm hmac-sha256;\n\tsecret \"" SECRET "\";\n};\n"
 
-static void reads(void **state)
+UNIT_TEST(reads)
 {
     static const struct {
         const char *text;
@@ -43,10 +39,9 @@ static void reads(void **state)
         tsig_keys_unref(tsig_keys_ref(keys));
         tsig_keys_unref(keys);
     }
-    (void)state;
 }
 
-static void refuses(void **state)
+UNIT_TEST(refuses)
 {
     static const struct {
         const char *text, *why;
@@ -84,7 +79,6 @@ static void refuses(void **state)
         }
         assert_null(strstr(err.msg, "MIHm"));
     }
-    (void)state;
 }
 
 static int parse_many(size_t count, struct tsig_keys **ret_keys, struct err *err)
@@ -99,7 +93,7 @@ static int parse_many(size_t count, struct tsig_keys **ret_keys, struct err *err
     return r;
 }
 
-static void limits(void **state)
+UNIT_TEST(limits)
 {
     struct tsig_keys *keys;
     struct err err;
@@ -118,15 +112,4 @@ static void limits(void **state)
             tsig_keys_unref(keys);
         }
     }
-    (void)state;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads),
-        cmocka_unit_test(refuses),
-        cmocka_unit_test(limits),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

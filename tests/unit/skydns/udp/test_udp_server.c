@@ -1,11 +1,6 @@
 /* The UDP socket of a worker: batches, replies from the address asked, the size limit of queries,
  * and stopping a blocked thread without losing what has arrived. Real sockets on loopback. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -19,6 +14,7 @@
 #include "common/base/clock.h"
 #include "skydns/udp/udp_server.h"
 #include "tests/support/loopback.h"
+#include "tests/support/unit_test.h"
 
 enum { REPLY_MAX = 1232, ATTEMPTS = 100 };
 
@@ -91,12 +87,11 @@ static void echo(struct udp_server *server, size_t want)
     }
 }
 
-static void test_a_batch_is_answered(void **state)
+UNIT_TEST(test_a_batch_is_answered)
 {
     struct addr address;
     struct udp_server *server = server_new("127.0.0.1", &address);
     int fd = client_new(AF_INET);
-    (void)state;
     enum { PACKETS = UDP_BATCH + 10 };
     for (unsigned char i = 0; i < PACKETS; i++) {
         client_send(fd, &address, &i, 1);
@@ -113,10 +108,9 @@ static void test_a_batch_is_answered(void **state)
 }
 
 /* Of the first batch, and then of one in UDP_TIMED_BATCHES; on wildcard sockets, too. */
-static void test_some_batches_have_times(void **state)
+UNIT_TEST(test_some_batches_have_times)
 {
     static const char *const addresses[] = {"127.0.0.1", "0.0.0.0", "::"};
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         struct addr address;
         struct udp_server *server = server_new(addresses[i], &address);
@@ -140,14 +134,13 @@ static void test_some_batches_have_times(void **state)
     }
 }
 
-static void test_a_packet_can_stay_unanswered(void **state)
+UNIT_TEST(test_a_packet_can_stay_unanswered)
 {
     struct addr address;
     struct udp_server *server = server_new("127.0.0.1", &address);
     struct udp_packet *packets;
     int fd = client_new(AF_INET);
     char reply[8];
-    (void)state;
     client_send(fd, &address, "a", 1);
     client_send(fd, &address, "b", 1);
     client_send(fd, &address, "c", 1);
@@ -166,7 +159,7 @@ static void test_a_packet_can_stay_unanswered(void **state)
 }
 
 /* The kernel rejects one of three, here for its length: the others are still sent. */
-static void test_a_reply_that_cannot_be_sent_holds_up_no_other(void **state)
+UNIT_TEST(test_a_reply_that_cannot_be_sent_holds_up_no_other)
 {
     enum { LONGER_THAN_ANY_DATAGRAM = 65536 };
     struct addr address;
@@ -174,7 +167,6 @@ static void test_a_reply_that_cannot_be_sent_holds_up_no_other(void **state)
     struct udp_packet *packets;
     int fd = client_new(AF_INET);
     char reply[8];
-    (void)state;
     client_send(fd, &address, "a", 1);
     client_send(fd, &address, "b", 1);
     client_send(fd, &address, "c", 1);
@@ -194,14 +186,13 @@ static void test_a_reply_that_cannot_be_sent_holds_up_no_other(void **state)
 }
 
 /* A query above the limit gets no bytes; one of exactly the limit gets all. */
-static void test_query_limit(void **state)
+UNIT_TEST(test_query_limit)
 {
     struct addr address;
     struct udp_server *server = server_new("127.0.0.1", &address);
     struct udp_packet *packets;
     static const uint8_t bytes[UDP_QUERY_MAX + 1];
     int fd = client_new(AF_INET);
-    (void)state;
     client_send(fd, &address, bytes, UDP_QUERY_MAX);
     client_send(fd, &address, bytes, UDP_QUERY_MAX + 1);
     client_send(fd, &address, bytes, 0);
@@ -254,9 +245,8 @@ static bool has_ipv6(void)
     return has;
 }
 
-static void test_replies_come_from_the_address_asked(void **state)
+UNIT_TEST(test_replies_come_from_the_address_asked)
 {
-    (void)state;
     check_wildcard("0.0.0.0", "127.0.0.77", "127.0.0.77");
     check_wildcard("0.0.0.0", "127.0.0.1", "127.0.0.1");
     if (has_ipv6()) {
@@ -281,12 +271,11 @@ static void *receive_until_stopped(void *data)
     return NULL;
 }
 
-static void test_stop_wakes_a_blocked_thread(void **state)
+UNIT_TEST(test_stop_wakes_a_blocked_thread)
 {
     struct addr address;
     struct receiver receiver = {.server = server_new("127.0.0.1", &address)};
     pthread_t thread;
-    (void)state;
     assert_int_equal(pthread_create(&thread, NULL, receive_until_stopped, &receiver), 0);
     udp_server_stop(receiver.server);
     assert_int_equal(pthread_join(thread, NULL), 0);
@@ -294,13 +283,12 @@ static void test_stop_wakes_a_blocked_thread(void **state)
     udp_server_free(receiver.server);
 }
 
-static void test_stop_first_gives_what_has_arrived(void **state)
+UNIT_TEST(test_stop_first_gives_what_has_arrived)
 {
     struct addr address;
     struct receiver receiver = {.server = server_new("127.0.0.1", &address)};
     int fd = client_new(AF_INET);
     char reply[8];
-    (void)state;
     for (unsigned i = 0; i < UDP_BATCH + 3; i++) {
         client_send(fd, &address, "", i % 2); /* empty packets count, too */
     }
@@ -345,13 +333,12 @@ static void wait_until_sent(const struct flood *flood, size_t more)
 }
 
 /* Another batch arrives before each one is done: it still ends. */
-static void test_stop_ends_a_flood(void **state)
+UNIT_TEST(test_stop_ends_a_flood)
 {
     struct flood flood = {.sent = 0};
     struct udp_server *server = server_new("127.0.0.1", &flood.address);
     struct udp_packet *packets;
     pthread_t sender;
-    (void)state;
     assert_int_equal(pthread_create(&sender, NULL, send_without_end, &flood), 0);
     wait_until_sent(&flood, 3 * UDP_BATCH);
     udp_server_stop(server);
@@ -364,13 +351,12 @@ static void test_stop_ends_a_flood(void **state)
 }
 
 /* Blocked on a socket that another process shares, it still ends; later packets are not lost. */
-static void test_a_shared_socket_is_not_shut_down(void **state)
+UNIT_TEST(test_a_shared_socket_is_not_shut_down)
 {
     struct addr address;
     struct udp_server *own = server_new("127.0.0.1", &address), *server;
     struct udp_packet *packets;
     struct err err;
-    (void)state;
     udp_server_free(own); /* only for its free address */
     struct listen_socket socket, shared;
     assert_int_equal(listen_udp(&address, false, &socket, &err), 0);
@@ -391,21 +377,4 @@ static void test_a_shared_socket_is_not_shut_down(void **state)
     assert_int_equal(byte, 'b');
     close(socket.fd);
     close(client);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_batch_is_answered),
-        cmocka_unit_test(test_some_batches_have_times),
-        cmocka_unit_test(test_a_packet_can_stay_unanswered),
-        cmocka_unit_test(test_a_reply_that_cannot_be_sent_holds_up_no_other),
-        cmocka_unit_test(test_query_limit),
-        cmocka_unit_test(test_replies_come_from_the_address_asked),
-        cmocka_unit_test(test_stop_wakes_a_blocked_thread),
-        cmocka_unit_test(test_stop_first_gives_what_has_arrived),
-        cmocka_unit_test(test_stop_ends_a_flood),
-        cmocka_unit_test(test_a_shared_socket_is_not_shut_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,13 @@
 /* Questions about names outside the domain: the query sent, and the records accepted from
  * replies. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <string.h>
 
 #include "common/base/addr.h"
 #include "skydns/upstream/external.h"
+#include "tests/support/unit_test.h"
 
 enum { A = 1, CNAME = 5, AAAA = 28, IN = 1, CH = 3 };
 
@@ -157,7 +153,7 @@ enum {
     TC_FLAGS = 0x8380
 };
 
-static void test_replies(void **state)
+UNIT_TEST(test_replies)
 {
     static const struct {
         const char *name;
@@ -249,7 +245,6 @@ static void test_replies(void **state)
          "",
          EXTERNAL_FAILED},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct external_question question = {name_of("www.test."), rows[i].qtype};
         struct result result;
@@ -290,13 +285,12 @@ static enum external_outcome outcome_of(const struct external_question *question
     return result.outcome;
 }
 
-static void test_another_question_is_refused(void **state)
+UNIT_TEST(test_another_question_is_refused)
 {
     struct external_question question = {name_of("www.test."), A};
     struct result result;
     static struct reply r;
     struct given rr = {"www.test.", A, "192.0.2.1", 60};
-    (void)state;
     put_header(&r, OK_FLAGS, 1, "xyz.test.", A);
     put_rr(&r, &rr);
     assert_int_equal(outcome_of(&question, &r), EXTERNAL_FAILED);
@@ -308,12 +302,11 @@ static void test_another_question_is_refused(void **state)
     result_free(&result);
 }
 
-static void test_another_class_is_left_out(void **state)
+UNIT_TEST(test_another_class_is_left_out)
 {
     struct external_question question = {name_of("www.test."), A};
     static struct reply r;
     struct given rr = {"www.test.", A, "192.0.2.1", 60};
-    (void)state;
     put_header(&r, OK_FLAGS, 1, "www.test.", A);
     size_t rr_at = r.w.pos;
     put_rr(&r, &rr);
@@ -341,11 +334,10 @@ static uint16_t fill(struct reply *r, uint16_t qtype)
 }
 
 /* The longest replies are kept whole; a second one is cut, and says so. */
-static void test_replies_of_64_KiB(void **state)
+UNIT_TEST(test_replies_of_64_KiB)
 {
     static const uint16_t types[] = {A, AAAA};
     static struct reply r;
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(types); i++) {
         struct external_question question = {name_of("www.test."), types[i]};
         struct result result;
@@ -366,7 +358,7 @@ static void test_replies_of_64_KiB(void **state)
 }
 
 /* As long as resolvers follow; anything longer counts as a loop. */
-static void test_long_chains(void **state)
+UNIT_TEST(test_long_chains)
 {
     static const struct {
         unsigned aliases;
@@ -376,7 +368,6 @@ static void test_long_chains(void **state)
                 {16, EXTERNAL_ANSWERED, 17},
                 {17, EXTERNAL_FAILED, 0},
                 {25, EXTERNAL_FAILED, 0}};
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const struct external_question question = {.name = name_of("c0.test."), .type = A};
         struct result result;
@@ -394,16 +385,4 @@ static void test_long_chains(void **state)
         assert_int_equal(count_records(&result.answer), rows[i].want);
         result_free(&result);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_long_chains),
-        cmocka_unit_test(test_replies),
-        cmocka_unit_test(test_another_question_is_refused),
-        cmocka_unit_test(test_another_class_is_left_out),
-        cmocka_unit_test(test_replies_of_64_KiB),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,7 @@
 /* Questions through the fetcher to scripted nameservers on loopback: which zone's servers are asked
  * and how, what is kept and found again, and what questions that nobody waits for cost the others.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +19,7 @@
 #include "skydns/upstream/forwarder_counts.h"
 #include "tests/support/scripted_nameserver.h"
 #include "tests/support/skydns/response_bytes.h"
+#include "tests/support/unit_test.h"
 
 enum { SERVERS_MAX = 3, ZONES_MAX = 4, QUESTIONS_MAX = 64 };
 
@@ -178,6 +174,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+UNIT_TESTS_EACH(set_up, tear_down)
+
 static struct upstream_question question_of(const char *name)
 {
     return (struct upstream_question){
@@ -330,7 +328,7 @@ static bool is_waiting(const struct bed *bed, const char *name)
 
 /* ---- What is kept ---- */
 
-static void test_a_reply_is_kept(void **state)
+UNIT_TEST(test_a_reply_is_kept)
 {
     struct bed *bed = *state;
     start(bed, 8, PATIENCE_MS);
@@ -350,7 +348,7 @@ static void test_a_reply_is_kept(void **state)
 }
 
 /* They are silent, or cannot be reached, or say SERVFAIL: it is not asked again at once. */
-static void test_a_failure_is_kept(void **state)
+UNIT_TEST(test_a_failure_is_kept)
 {
     struct bed *bed = *state;
     struct server *server = add_server(bed);
@@ -376,7 +374,7 @@ static void test_a_failure_is_kept(void **state)
 }
 
 /* Until a reply comes. */
-static void test_an_expired_reply_bridges_failures(void **state)
+UNIT_TEST(test_an_expired_reply_bridges_failures)
 {
     struct bed *bed = *state;
     struct server *server = add_server(bed);
@@ -401,7 +399,7 @@ static void test_an_expired_reply_bridges_failures(void **state)
 /* A server that fails for all names, silent or with SERVFAIL, and is right again: the first good
  * reply, whoever asked for it, or the first reply of a dead one, also to a probe, ends the waiting
  * of the others. */
-static void test_a_recovery_ends_waiting(void **state)
+UNIT_TEST(test_a_recovery_ends_waiting)
 {
     struct bed *bed = *state;
     static const char *const names[] = {"a.test.", "b.test."};
@@ -436,7 +434,7 @@ static void test_a_recovery_ends_waiting(void **state)
 }
 
 /* Dead by its silence for one name, and alive by the first probe: that name waits on. */
-static void test_a_name_that_a_server_is_silent_for(void **state)
+UNIT_TEST(test_a_name_that_a_server_is_silent_for)
 {
     struct bed *bed = *state;
     struct server *server = add_server(bed);
@@ -455,7 +453,7 @@ static void test_a_name_that_a_server_is_silent_for(void **state)
 }
 
 /* Without RD, and for any network: each fails for itself, and waits with what others ask. */
-static void test_every_question_that_fails_waits(void **state)
+UNIT_TEST(test_every_question_that_fails_waits)
 {
     struct bed *bed = *state;
     struct server *server = add_server(bed);
@@ -485,7 +483,7 @@ static void test_every_question_that_fails_waits(void **state)
 }
 
 /* What fills nothing: no RD, a client's network, no cache; and why a reply was not kept. */
-static void test_what_is_not_kept(void **state)
+UNIT_TEST(test_what_is_not_kept)
 {
     struct bed *bed = *state;
     struct server *server = add_server(bed);
@@ -547,7 +545,7 @@ static bool will_be_failing(const struct bed *bed, const char *name, int64_t in_
     return hit.is_failing;
 }
 
-static void test_a_refresh(void **state)
+UNIT_TEST(test_a_refresh)
 {
     struct bed *bed = *state;
     struct server *server = add_server(bed);
@@ -572,7 +570,7 @@ static void test_a_refresh(void **state)
 }
 
 /* The third hit within the last tenth has it asked again, once. */
-static void test_a_lookup_refreshes(void **state)
+UNIT_TEST(test_a_lookup_refreshes)
 {
     struct bed *bed = *state;
     struct server *server = add_server(bed);
@@ -588,7 +586,7 @@ static void test_a_lookup_refreshes(void **state)
 }
 
 /* An eighth of the sockets, and when there is no other, they give theirs away. */
-static void test_refreshes_make_room(void **state)
+UNIT_TEST(test_refreshes_make_room)
 {
     struct bed *bed = *state;
     struct server *server = add_server(bed);
@@ -611,7 +609,7 @@ static void test_refreshes_make_room(void **state)
 }
 
 /* The question goes on, its reply is kept, and another may join it. */
-static void test_nobody_waits_any_more(void **state)
+UNIT_TEST(test_nobody_waits_any_more)
 {
     struct bed *bed = *state;
     struct server *server = add_server(bed);
@@ -639,7 +637,7 @@ static void test_nobody_waits_any_more(void **state)
 
 /* ---- Zones ---- */
 
-static void test_a_zone_has_its_own_servers(void **state)
+UNIT_TEST(test_a_zone_has_its_own_servers)
 {
     struct bed *bed = *state;
     struct server *general = add_server(bed), *stub = add_server(bed);
@@ -668,7 +666,7 @@ static void note_options(struct scripted_nameserver *ns)
 }
 
 /* Option 65011 goes to stub zones only. */
-static void test_stub_zones_get_the_option(void **state)
+UNIT_TEST(test_stub_zones_get_the_option)
 {
     struct bed *bed = *state;
     struct server *server = add_server(bed);
@@ -686,7 +684,7 @@ static void test_stub_zones_get_the_option(void **state)
 
 /* Those in flight end with the old server's reply, which is not kept. The same question is asked
  * of the new one meanwhile. */
-static void test_servers_change_in_flight(void **state)
+UNIT_TEST(test_servers_change_in_flight)
 {
     struct bed *bed = *state;
     struct server *before = add_server(bed), *after = add_server(bed);
@@ -719,7 +717,7 @@ static void test_servers_change_in_flight(void **state)
 }
 
 /* A zone goes with questions in flight, which end: with a reply, or in time. */
-static void test_a_zone_goes_in_flight(void **state)
+UNIT_TEST(test_a_zone_goes_in_flight)
 {
     struct bed *bed = *state;
     struct server *general = add_server(bed), *stub = add_server(bed);
@@ -745,7 +743,7 @@ static void test_a_zone_goes_in_flight(void **state)
 }
 
 /* A dead zone: its sockets are limited, its servers are known as dead, another zone's are not. */
-static void test_a_dead_zone_beside_a_living_one(void **state)
+UNIT_TEST(test_a_dead_zone_beside_a_living_one)
 {
     enum { SOCKETS = 16 };
     struct bed *bed = *state;
@@ -784,7 +782,7 @@ static void test_a_dead_zone_beside_a_living_one(void **state)
 }
 
 /* Others take more than a zone left them: its questions go on, with a socket each. */
-static void test_a_share_that_shrinks(void **state)
+UNIT_TEST(test_a_share_that_shrinks)
 {
     enum { SOCKETS = 16, STUB = 8, GENERAL = 4 };
     struct bed *bed = *state;
@@ -810,7 +808,7 @@ static void test_a_share_that_shrinks(void **state)
 }
 
 /* A server that stays in a zone's list keeps its state; one of another zone has its own. */
-static void test_servers_that_stay_keep_their_state(void **state)
+UNIT_TEST(test_servers_that_stay_keep_their_state)
 {
     struct bed *bed = *state;
     struct server *server = add_server(bed), *other = add_server(bed);
@@ -842,7 +840,7 @@ static void test_servers_that_stay_keep_their_state(void **state)
 }
 
 /* More dead servers of stub zones than are probed at once: all have their turn. */
-static void test_every_dead_server_is_probed(void **state)
+UNIT_TEST(test_every_dead_server_is_probed)
 {
     enum { DEAD = 16, WAIT_MS = 20000 };
     struct bed *bed = *state;
@@ -870,32 +868,4 @@ static void test_every_dead_server_is_probed(void **state)
         ev_run(bed->loop, EVRUN_ONCE);
     }
     assert_int_not_equal(late->ns.tries, late->questions);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        TEST(test_a_reply_is_kept),
-        TEST(test_a_failure_is_kept),
-        TEST(test_an_expired_reply_bridges_failures),
-        TEST(test_a_recovery_ends_waiting),
-        TEST(test_a_name_that_a_server_is_silent_for),
-        TEST(test_every_question_that_fails_waits),
-        TEST(test_what_is_not_kept),
-        TEST(test_a_refresh),
-        TEST(test_a_lookup_refreshes),
-        TEST(test_refreshes_make_room),
-        TEST(test_nobody_waits_any_more),
-        TEST(test_a_zone_has_its_own_servers),
-        TEST(test_stub_zones_get_the_option),
-        TEST(test_servers_change_in_flight),
-        TEST(test_a_zone_goes_in_flight),
-        TEST(test_a_dead_zone_beside_a_living_one),
-        TEST(test_a_share_that_shrinks),
-        TEST(test_servers_that_stay_keep_their_state),
-        TEST(test_every_dead_server_is_probed),
-#undef TEST
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,6 @@
 /* Questions that wait for the target of a CNAME out of their stub zone: shared, dropped, forgotten,
  * without a socket, and in a circle; with scripted nameservers on loopback. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdlib.h>
 
@@ -21,6 +16,7 @@
 #include "skydns/upstream/forwarder_counts.h"
 #include "skydns/wire/response_parse.h"
 #include "tests/support/scripted_nameserver.h"
+#include "tests/support/unit_test.h"
 
 enum { ZONES = 3, ASKED_MAX = 8, PATIENCE_MS = 20000 };
 
@@ -126,6 +122,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+UNIT_TESTS_EACH(set_up, tear_down)
+
 static void on_onward_reply(void *data, const struct forwarder_reply *reply)
 {
     struct asked *asked = data;
@@ -167,7 +165,7 @@ static uint64_t in_flight(const struct bed *bed)
 }
 
 /* Two names and a client of the target itself wait for one question, and all have its answer. */
-static void test_many_wait_for_one_target(void **state)
+UNIT_TEST(test_many_wait_for_one_target)
 {
     struct bed *bed = *state;
     bed->servers[1].target = onward_name("www.example.");
@@ -188,7 +186,7 @@ static void test_many_wait_for_one_target(void **state)
 }
 
 /* Dropped with all others, while it waits; and freed. */
-static void test_dropped_while_it_waits(void **state)
+UNIT_TEST(test_dropped_while_it_waits)
 {
     struct bed *bed = *state;
     bed->servers[1].target = onward_name("www.example.");
@@ -205,7 +203,7 @@ static void test_dropped_while_it_waits(void **state)
 }
 
 /* Nobody waits for it any more: it goes on, and is kept. */
-static void test_forgotten_while_it_waits(void **state)
+UNIT_TEST(test_forgotten_while_it_waits)
 {
     struct bed *bed = *state;
     bed->servers[1].target = onward_name("www.example.");
@@ -227,7 +225,7 @@ static void test_forgotten_while_it_waits(void **state)
 }
 
 /* It has the place of a socket, and the target finds none: no failure of a nameserver. */
-static void test_no_socket_for_the_target(void **state)
+UNIT_TEST(test_no_socket_for_the_target)
 {
     struct bed *bed = *state;
     bed->servers[1].target = onward_name("www.example.");
@@ -245,7 +243,7 @@ static void test_no_socket_for_the_target(void **state)
 }
 
 /* Ends without a timeout, whoever is asked first. */
-static void test_a_circle(void **state)
+UNIT_TEST(test_a_circle)
 {
     struct bed *bed = *state;
     bed->servers[1].target = onward_name("b.two.test.");
@@ -260,18 +258,4 @@ static void test_a_circle(void **state)
                 other->outcome == FORWARDER_FAILED);
     assert_int_equal(in_flight(bed), 0);
     assert_true(bed->servers[1].ns.tries <= 2 && bed->servers[2].ns.tries <= 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        TEST(test_many_wait_for_one_target),
-        TEST(test_dropped_while_it_waits),
-        TEST(test_forgotten_while_it_waits),
-        TEST(test_no_socket_for_the_target),
-        TEST(test_a_circle),
-#undef TEST
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

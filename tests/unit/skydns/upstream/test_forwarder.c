@@ -1,11 +1,6 @@
 /* The forwarder against scripted nameservers on loopback, on the same loop: what it asks, what it
  * accepts as a reply, and where it goes without one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +15,7 @@
 #include "skydns/wire/response_parse.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/scripted_nameserver.h"
+#include "tests/support/unit_test.h"
 
 enum { HEADER_LEN = 12 };
 
@@ -216,8 +212,6 @@ static void on_result(void *data, const struct forwarder_reply *reply)
 
 static void on_guard(struct ev_loop *loop, ev_timer *timer, int revents)
 {
-    (void)timer;
-    (void)revents;
     ev_break(loop, EVBREAK_ALL);
 }
 
@@ -264,6 +258,8 @@ static int tear_down(void **state)
     free(*state);
     return 0;
 }
+
+UNIT_TESTS_EACH(set_up, tear_down)
 
 /* Resets the bed for the next round of the same test. */
 static void renew(struct bed *bed)
@@ -375,7 +371,7 @@ static struct result asked(struct bed *bed)
     return asked_for(bed, &a_test);
 }
 
-static void test_a_reply_is_passed_on(void **state)
+UNIT_TEST(test_a_reply_is_passed_on)
 {
     struct bed *bed = *state;
     struct result r = {.loop = bed->loop};
@@ -397,7 +393,7 @@ static void test_a_reply_is_passed_on(void **state)
 
 /* After a truncated reply over UDP, TCP brings the complete one, or nothing useful; then the
  * truncated reply is passed on. */
-static void test_a_truncated_reply_is_asked_for_over_tcp(void **state)
+UNIT_TEST(test_a_truncated_reply_is_asked_for_over_tcp)
 {
     static void (*const scripts[])(struct scripted_nameserver *) = {
         answer_over_tcp, scripted_nameserver_close_connection, answer_anything_over_tcp};
@@ -416,7 +412,7 @@ static void test_a_truncated_reply_is_asked_for_over_tcp(void **state)
 }
 
 /* TCP is refused, or the server is silent until the timeout. */
-static void test_a_truncated_reply_is_better_than_none(void **state)
+UNIT_TEST(test_a_truncated_reply_is_better_than_none)
 {
     struct bed *bed = *state;
     for (int silent = 0; silent < 2; silent++) {
@@ -431,7 +427,7 @@ static void test_a_truncated_reply_is_better_than_none(void **state)
     }
 }
 
-static void test_what_is_no_reply_is_passed_over(void **state)
+UNIT_TEST(test_what_is_no_reply_is_passed_over)
 {
     struct bed *bed = *state;
     struct scripted_nameserver *u = add_server(bed, answer_wrongly_first);
@@ -441,7 +437,7 @@ static void test_what_is_no_reply_is_passed_over(void **state)
     assert_int_equal(u->seen, 1);
 }
 
-static void test_capitals_must_come_back(void **state)
+UNIT_TEST(test_capitals_must_come_back)
 {
     enum { ROUNDS = 32 }; /* five letters are all lower case in every round once in 2^160 */
     struct bed *bed = *state;
@@ -459,7 +455,7 @@ static void test_capitals_must_come_back(void **state)
     assert_true(mixed > 0);
 }
 
-static void test_a_server_without_edns(void **state)
+UNIT_TEST(test_a_server_without_edns)
 {
     struct bed *bed = *state;
     struct scripted_nameserver *u = add_server(bed, answer_only_without_edns);
@@ -472,7 +468,7 @@ static void test_a_server_without_edns(void **state)
 }
 
 /* It is asked once more, not forever. */
-static void test_a_server_that_understands_nothing(void **state)
+UNIT_TEST(test_a_server_that_understands_nothing)
 {
     struct bed *bed = *state;
     struct scripted_nameserver *u = add_server(bed, answer_formerr);
@@ -483,7 +479,7 @@ static void test_a_server_that_understands_nothing(void **state)
 }
 
 /* Each query is sent with a different ID, from a different port. */
-static void test_ids_and_ports_are_fresh(void **state)
+UNIT_TEST(test_ids_and_ports_are_fresh)
 {
     enum { ROUNDS = 8 };
     struct bed *bed = *state;
@@ -503,7 +499,7 @@ static void test_ids_and_ports_are_fresh(void **state)
 }
 
 /* Nobody listens on the first port: its refusal moves on to the next server without waiting. */
-static void test_a_refusing_server_is_left_at_once(void **state)
+UNIT_TEST(test_a_refusing_server_is_left_at_once)
 {
     struct bed *bed = *state;
     add_nobody(bed);
@@ -526,14 +522,13 @@ static void leave(struct scripted_nameserver *u)
 /* It was there all the time: the message that nobody is was forged. */
 static void answer_for_the_lost_one(struct scripted_nameserver *u)
 {
-    (void)u;
     lost_one->udp.fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     assert_int_equal(bind(lost_one->udp.fd, &lost_one->address.sa, lost_one->address.len), 0);
     lost_one->message[3] = 0x80;
     scripted_nameserver_send(lost_one);
 }
 
-static void test_a_server_that_cannot_be_reached_is_heard(void **state)
+UNIT_TEST(test_a_server_that_cannot_be_reached_is_heard)
 {
     struct bed *bed = *state;
     lost_one = add_server(bed, leave);
@@ -561,7 +556,7 @@ static void answer_with_many_ids(struct scripted_nameserver *u)
 }
 
 /* Then TCP says what is right; without it, nothing does, and the server is alive. */
-static void test_ids_are_not_guessed_for_long(void **state)
+UNIT_TEST(test_ids_are_not_guessed_for_long)
 {
     struct bed *bed = *state;
     for (int has_tcp = 0; has_tcp < 2; has_tcp++) {
@@ -578,7 +573,7 @@ static void test_ids_are_not_guessed_for_long(void **state)
     }
 }
 
-static void test_a_silent_server_is_left_in_time(void **state)
+UNIT_TEST(test_a_silent_server_is_left_in_time)
 {
     struct bed *bed = *state;
     struct scripted_nameserver *silent = add_server(bed, NULL);
@@ -594,11 +589,10 @@ static struct scripted_nameserver *slow_one;
 /* The second server has been asked already when the first one answers. */
 static void answer_for_the_slow_one(struct scripted_nameserver *u)
 {
-    (void)u;
     answer(slow_one);
 }
 
-static void test_a_slow_server_is_heard(void **state)
+UNIT_TEST(test_a_slow_server_is_heard)
 {
     struct bed *bed = *state;
     struct scripted_nameserver *slow = add_server(bed, NULL);
@@ -611,7 +605,7 @@ static void test_a_slow_server_is_heard(void **state)
 }
 
 /* Every server once, the first one again, then failure. */
-static void test_all_silent(void **state)
+UNIT_TEST(test_all_silent)
 {
     struct bed *bed = *state;
     struct result r = {.loop = bed->loop};
@@ -629,7 +623,7 @@ static void test_all_silent(void **state)
     assert_int_equal(counter_get(&forwarder_counts(f)->questions), 0);
 }
 
-static void test_all_refusing(void **state)
+UNIT_TEST(test_all_refusing)
 {
     struct bed *bed = *state;
     add_nobody(bed);
@@ -644,7 +638,7 @@ static void test_all_refusing(void **state)
 }
 
 /* A server that fails and comes back repeatedly does not fill the log. */
-static void test_a_server_that_comes_and_goes(void **state)
+UNIT_TEST(test_a_server_that_comes_and_goes)
 {
     enum { TURNS = 40, TOLD_MAX = 20 }; /* ten a minute, and the test may span two */
     struct bed *bed = *state;
@@ -669,7 +663,7 @@ static void test_a_server_that_comes_and_goes(void **state)
 }
 
 /* Dropped after two failures of different names; back once it answers a probe. */
-static void test_a_dead_server_is_left_until_it_answers(void **state)
+UNIT_TEST(test_a_dead_server_is_left_until_it_answers)
 {
     struct bed *bed = *state;
     struct scripted_nameserver *dead = add_server(bed, NULL);
@@ -707,7 +701,7 @@ static void expect_state(const struct forwarder *f, unsigned dead, unsigned loop
 }
 
 /* Not used while it loops, also when the list is set again; used as before when it does not. */
-static void test_a_looping_server_is_left_until_it_replies(void **state)
+UNIT_TEST(test_a_looping_server_is_left_until_it_replies)
 {
     struct bed *bed = *state;
     struct scripted_nameserver *a = add_server(bed, answer);
@@ -737,7 +731,7 @@ static void test_a_looping_server_is_left_until_it_replies(void **state)
 
 /* Then it counts as dead: others first, and probed until it answers, which may mean a loop again.
  */
-static void test_a_looping_server_that_falls_silent(void **state)
+UNIT_TEST(test_a_looping_server_that_falls_silent)
 {
     struct bed *bed = *state;
     unsigned suspicions = 0;
@@ -764,7 +758,7 @@ static void test_a_looping_server_that_falls_silent(void **state)
 }
 
 /* As it does when it is our own. */
-static void test_a_question_in_flight_comes_again(void **state)
+UNIT_TEST(test_a_question_in_flight_comes_again)
 {
     struct bed *bed = *state;
     unsigned suspicions = 0;
@@ -783,7 +777,7 @@ static void test_a_question_in_flight_comes_again(void **state)
     run(&second);
 }
 
-static void test_another_server_may_know_better(void **state)
+UNIT_TEST(test_another_server_may_know_better)
 {
     struct bed *bed = *state;
     for (int all_fail = 0; all_fail < 2; all_fail++) {
@@ -802,7 +796,7 @@ static void test_another_server_may_know_better(void **state)
 }
 
 /* At once, and such a server is alive; of other rcodes, a header says nothing. */
-static void test_a_refusal_without_the_question(void **state)
+UNIT_TEST(test_a_refusal_without_the_question)
 {
     struct bed *bed = *state;
     (void)add_server(bed, answer_refused);
@@ -824,7 +818,7 @@ static void test_a_refusal_without_the_question(void **state)
     assert_int_equal(r.outcome, FORWARDER_SILENT);
 }
 
-static void test_equal_questions_share_a_reply(void **state)
+UNIT_TEST(test_equal_questions_share_a_reply)
 {
     struct bed *bed = *state;
     struct result r[3] = {{.loop = bed->loop}, {.loop = bed->loop}, {.loop = bed->loop}};
@@ -848,7 +842,7 @@ static void test_equal_questions_share_a_reply(void **state)
     assert_int_equal(u->seen, 3);
 }
 
-static void test_the_asker_chooses_the_first_server(void **state)
+UNIT_TEST(test_the_asker_chooses_the_first_server)
 {
     struct bed *bed = *state;
     for (int i = 0; i < 3; i++) {
@@ -869,7 +863,7 @@ static void test_the_asker_chooses_the_first_server(void **state)
     }
 }
 
-static void test_other_servers_from_now_on(void **state)
+UNIT_TEST(test_other_servers_from_now_on)
 {
     struct bed *bed = *state;
     struct result r = {.loop = bed->loop}, later = {.loop = bed->loop};
@@ -890,7 +884,7 @@ static void test_other_servers_from_now_on(void **state)
     assert_false(ask(f, &later));
 }
 
-static void test_limits(void **state)
+UNIT_TEST(test_limits)
 {
     enum { SOCKETS = 8 };
     struct bed *bed = *state;
@@ -915,7 +909,7 @@ static void test_limits(void **state)
 }
 
 /* With only one socket, a question stops listening to the first server when it asks the second. */
-static void test_the_last_socket(void **state)
+UNIT_TEST(test_the_last_socket)
 {
     struct bed *bed = *state;
     (void)add_server(bed, NULL);
@@ -926,7 +920,7 @@ static void test_the_last_socket(void **state)
 }
 
 /* Questions to a silent server are tried again, and still leave half of the sockets to others. */
-static void test_further_tries_leave_sockets(void **state)
+UNIT_TEST(test_further_tries_leave_sockets)
 {
     enum { COUNT = 4, SOCKETS_MAX = 2 * COUNT };
     struct bed *bed = *state;
@@ -947,13 +941,11 @@ static void test_further_tries_leave_sockets(void **state)
 
 static void on_drop(struct ev_loop *loop, ev_timer *timer, int revents)
 {
-    (void)loop;
-    (void)revents;
     forwarder_drop_all(timer->data);
 }
 
 /* The owner drops all in the loop iteration in which a question fails. */
-static void test_no_callback_after_all_were_dropped(void **state)
+UNIT_TEST(test_no_callback_after_all_were_dropped)
 {
     struct bed *bed = *state;
     struct result r = {.loop = bed->loop};
@@ -969,42 +961,4 @@ static void test_no_callback_after_all_were_dropped(void **state)
     ev_run(bed->loop, EVRUN_ONCE);
     assert_int_equal(r.calls, 0);
     assert_int_equal(counter_get(&forwarder_counts(f)->questions), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        TEST(test_a_reply_is_passed_on),
-        TEST(test_a_truncated_reply_is_asked_for_over_tcp),
-        TEST(test_a_truncated_reply_is_better_than_none),
-        TEST(test_what_is_no_reply_is_passed_over),
-        TEST(test_capitals_must_come_back),
-        TEST(test_a_server_without_edns),
-        TEST(test_a_server_that_understands_nothing),
-        TEST(test_ids_and_ports_are_fresh),
-        TEST(test_a_refusing_server_is_left_at_once),
-        TEST(test_a_server_that_cannot_be_reached_is_heard),
-        TEST(test_ids_are_not_guessed_for_long),
-        TEST(test_a_silent_server_is_left_in_time),
-        TEST(test_a_slow_server_is_heard),
-        TEST(test_all_silent),
-        TEST(test_all_refusing),
-        TEST(test_a_server_that_comes_and_goes),
-        TEST(test_a_dead_server_is_left_until_it_answers),
-        TEST(test_a_looping_server_is_left_until_it_replies),
-        TEST(test_a_looping_server_that_falls_silent),
-        TEST(test_a_question_in_flight_comes_again),
-        TEST(test_another_server_may_know_better),
-        TEST(test_a_refusal_without_the_question),
-        TEST(test_equal_questions_share_a_reply),
-        TEST(test_the_asker_chooses_the_first_server),
-        TEST(test_other_servers_from_now_on),
-        TEST(test_limits),
-        TEST(test_the_last_socket),
-        TEST(test_further_tries_leave_sockets),
-        TEST(test_no_callback_after_all_were_dropped),
-#undef TEST
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,10 @@
 /* Messages out of a stream, split anywhere. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <string.h>
 
 #include "skydns/upstream/frame_reader_internal.h"
+#include "tests/support/unit_test.h"
 
 struct seen {
     size_t count;
@@ -39,9 +35,8 @@ static void expect_all(const struct seen *seen)
     assert_memory_equal(seen->firsts, firsts, sizeof(firsts));
 }
 
-static void test_split(void **state)
+UNIT_TEST(test_split)
 {
-    (void)state;
     for (size_t step = 1; step <= sizeof(stream); step = step < 20 ? step + 1 : step * 3) {
         struct frame_reader reader;
         struct seen seen = {.count = 0};
@@ -58,9 +53,8 @@ static void test_split(void **state)
 }
 
 /* Nothing is passed after the one that stops it, held or not. */
-static void test_stops(void **state)
+UNIT_TEST(test_stops)
 {
-    (void)state;
     for (size_t first = 1; first < 10; first++) {
         struct frame_reader reader;
         struct seen seen = {.stop_at = 2};
@@ -71,13 +65,4 @@ static void test_stops(void **state)
         assert_int_equal(seen.count, 2);
         frame_reader_fini(&reader);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_split),
-        cmocka_unit_test(test_stops),
-    };
-    return cmocka_run_group_tests_name("frame_reader", tests, NULL, NULL);
 }

@@ -1,11 +1,6 @@
 /* The loop check against a scripted nameserver that leads back to it or does not: what it asks and
  * when, and its verdicts. Rounds are milliseconds apart, or begin only when the test says so. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdlib.h>
 
@@ -14,6 +9,7 @@
 #include "common/dns/dns.h"
 #include "skydns/upstream/loop_check.h"
 #include "tests/support/scripted_nameserver.h"
+#include "tests/support/unit_test.h"
 
 enum { LABELS = 4, NAMES_MAX = 64 };
 
@@ -76,7 +72,6 @@ static void start(struct bed *bed, const struct loop_check_times *times)
 
 static void on_patience_end(struct ev_loop *loop, ev_timer *timer, int revents)
 {
-    (void)revents;
     *(bool *)timer->data = true;
     ev_break(loop, EVBREAK_ONE);
 }
@@ -122,12 +117,14 @@ static int tear_down(void **state)
     return 0;
 }
 
+UNIT_TESTS_EACH(set_up, tear_down)
+
 static const struct loop_check_times quick = {
     .retry_s = RETRY_S, .pause_min_s = 0.001, .pause_max_s = 0.003};
 static const struct loop_check_times by_hand = {
     .retry_s = RETRY_S, .pause_min_s = never_s, .pause_max_s = never_s};
 
-static void test_a_new_name_for_each_round(void **state)
+UNIT_TEST(test_a_new_name_for_each_round)
 {
     enum { ROUNDS = 5 };
     struct bed *bed = *state;
@@ -140,7 +137,7 @@ static void test_a_new_name_for_each_round(void **state)
     assert_int_equal(bed->judged[UPSTREAM_LOOPS], 0);
 }
 
-static void test_a_loop_begins_and_ends(void **state)
+UNIT_TEST(test_a_loop_begins_and_ends)
 {
     struct bed *bed = *state;
     start(bed, &quick);
@@ -156,7 +153,7 @@ static void test_a_loop_begins_and_ends(void **state)
 }
 
 /* Replies that never come: a loop without an end, or a server that is down. */
-static void test_silence(void **state)
+UNIT_TEST(test_silence)
 {
     struct bed *bed = *state;
     bed->is_silent = true;
@@ -171,7 +168,7 @@ static void test_silence(void **state)
     assert_int_equal(bed->judged[UPSTREAM_LOOPS], 1);
 }
 
-static void test_names_of_two_rounds_are_known(void **state)
+UNIT_TEST(test_names_of_two_rounds_are_known)
 {
     struct bed *bed = *state;
     start(bed, &by_hand);
@@ -191,7 +188,7 @@ static void test_names_of_two_rounds_are_known(void **state)
 }
 
 /* However often somebody wants one. */
-static void test_rounds_keep_their_distance(void **state)
+UNIT_TEST(test_rounds_keep_their_distance)
 {
     struct bed *bed = *state;
     struct loop_check_times times = by_hand;
@@ -209,7 +206,7 @@ static void test_rounds_keep_their_distance(void **state)
 }
 
 /* The wish outlasts the round in which it comes. */
-static void test_hurry_within_a_round(void **state)
+UNIT_TEST(test_hurry_within_a_round)
 {
     struct bed *bed = *state;
     bed->is_silent = true;
@@ -219,7 +216,7 @@ static void test_hurry_within_a_round(void **state)
     run_until(bed, &bed->judged[UPSTREAM_SILENT], 2);
 }
 
-static void test_nothing_to_ask(void **state)
+UNIT_TEST(test_nothing_to_ask)
 {
     struct bed *bed = *state;
     start(bed, &by_hand);
@@ -231,18 +228,4 @@ static void test_nothing_to_ask(void **state)
     loop_check_hurry(bed->check);
     run_what_is_due(bed);
     assert_int_equal(bed->ns.seen, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_a_new_name_for_each_round, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_loop_begins_and_ends, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_silence, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_names_of_two_rounds_are_known, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_rounds_keep_their_distance, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_hurry_within_a_round, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_nothing_to_ask, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,5 @@
 /* Many who wait for one reply: they are told in portions, in turns, as long as they wait. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <string.h>
 
@@ -13,6 +8,7 @@
 #include "skydns/upstream/forwarder_counts.h"
 #include "skydns/upstream/reply_portions_internal.h"
 #include "skydns/wire/response_parse.h"
+#include "tests/support/unit_test.h"
 
 enum { WAITERS = 5 };
 
@@ -96,10 +92,9 @@ static void end_question(struct bed *bed)
     memset(bytes, 0xff, sizeof(bytes));
 }
 
-static void test_the_loop_goes_on_between_portions(void **state)
+UNIT_TEST(test_the_loop_goes_on_between_portions)
 {
     struct bed bed;
-    (void)state;
     open_bed(&bed);
     for (size_t i = 0; i < WAITERS; i++) {
         wait_for(&bed, i, 1);
@@ -114,10 +109,9 @@ static void test_the_loop_goes_on_between_portions(void **state)
     close_bed(&bed);
 }
 
-static void test_clients_take_turns_whatever_they_wait_for(void **state)
+UNIT_TEST(test_clients_take_turns_whatever_they_wait_for)
 {
     struct bed bed;
-    (void)state;
     open_bed(&bed);
     for (size_t i = 0; i < WAITERS - 1; i++) {
         wait_for(&bed, i, 1);
@@ -132,10 +126,9 @@ static void test_clients_take_turns_whatever_they_wait_for(void **state)
     close_bed(&bed);
 }
 
-static void test_some_go_away_meanwhile(void **state)
+UNIT_TEST(test_some_go_away_meanwhile)
 {
     struct bed bed;
-    (void)state;
     open_bed(&bed);
     for (size_t i = 0; i < WAITERS; i++) {
         wait_for(&bed, i, 1);
@@ -161,7 +154,7 @@ static void test_some_go_away_meanwhile(void **state)
 }
 
 /* Two wait for each of many large responses. */
-static void test_shared_bytes_are_limited(void **state)
+UNIT_TEST(test_shared_bytes_are_limited)
 {
     enum { LARGE = 60000, RESPONSES = REPLY_PORTIONS_BYTES_MAX / LARGE + 2 };
     static uint8_t large[LARGE];
@@ -172,7 +165,6 @@ static void test_shared_bytes_are_limited(void **state)
     const struct nameserver server = {.address.len = 1};
     const struct forwarder_reply reply = {
         .outcome = FORWARDER_REPLIED, .forms = &forms, .response = &response, .server = &server};
-    (void)state;
     open_bed(&bed);
     memcpy(large, message, sizeof(message));
     response_parse(large, sizeof(large), &response);
@@ -188,15 +180,4 @@ static void test_shared_bytes_are_limited(void **state)
     assert_int_equal(bed.waiters[0].outcome, FORWARDER_REPLIED);
     response_parse_fini(&response);
     close_bed(&bed);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_loop_goes_on_between_portions),
-        cmocka_unit_test(test_clients_take_turns_whatever_they_wait_for),
-        cmocka_unit_test(test_some_go_away_meanwhile),
-        cmocka_unit_test(test_shared_bytes_are_limited),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

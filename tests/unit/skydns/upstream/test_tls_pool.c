@@ -1,11 +1,6 @@
 /* Connections to nameservers over TLS, with a nameserver on the same loop: how many there are, what
  * becomes of questions when they end, and that each limit holds. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <errno.h>
 #include <signal.h>
@@ -26,6 +21,7 @@
 #include "tests/support/certs.h"
 #include "tests/support/few_descriptors.h"
 #include "tests/support/loopback.h"
+#include "tests/support/unit_test.h"
 
 enum {
     CLIENTS_MAX = 32,
@@ -140,8 +136,6 @@ static void on_client(struct ev_loop *loop, ev_io *io, int revents)
     struct err err;
     enum tls_want want = TLS_WANT_NOTHING;
     uint8_t bytes[16 * 1024];
-    (void)loop;
-    (void)revents;
     if (!client->is_shaken) {
         if (tls_session_handshake(client->session, &want, &err) < 0) {
             drop(client);
@@ -169,7 +163,6 @@ static void on_client(struct ev_loop *loop, ev_io *io, int revents)
 static void on_accept(struct ev_loop *loop, ev_io *io, int revents)
 {
     struct bed *bed = io->data;
-    (void)revents;
     assert_true(bed->accepted < CLIENTS_MAX);
     struct client *client = &bed->clients[bed->accepted];
     int fd = accept4(io->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -260,11 +253,17 @@ static int teardown(void **state)
     return 0;
 }
 
+static int before_tests(void **state)
+{
+    (void)signal(SIGPIPE, SIG_IGN); /* as the program does */
+    return 0;
+}
+
+UNIT_TESTS_EACH(setup, teardown)
+UNIT_TESTS_ONCE(before_tests, NULL)
+
 static void on_patience_end(struct ev_loop *loop, ev_timer *timer, int revents)
 {
-    (void)loop;
-    (void)timer;
-    (void)revents;
     fail_msg("it takes too long");
 }
 
@@ -362,7 +361,7 @@ static void on_done(void *data, const uint8_t *message, size_t len)
 /* ---- Tests ---- */
 
 /* One client has half of the places: of those that wait, and of all. Another one finds some. */
-static void test_share_of_a_client(void **state)
+UNIT_TEST(test_share_of_a_client)
 {
     struct bed *bed = *state;
     size_t number = 0;
@@ -394,7 +393,7 @@ static void test_share_of_a_client(void **state)
 
 /* The most that one nameserver gets: eight connections with 256 questions each, and 1,024 that
  * wait; the next is refused. Then all are answered, the last one first. */
-static void test_limits_of_a_nameserver(void **state)
+UNIT_TEST(test_limits_of_a_nameserver)
 {
     struct bed *bed = *state;
     size_t number = 0;
@@ -442,7 +441,7 @@ static size_t ask_each(struct bed *bed, size_t first, size_t count, size_t numbe
 
 /* Nameservers that are slow: one client holds half of all connections, then two of them a third
  * each; an idle one that another has left is nobody's to take beyond that. */
-static void test_share_of_connections_of_a_client(void **state)
+UNIT_TEST(test_share_of_connections_of_a_client)
 {
     struct bed *bed = *state;
     new_pool(bed, 12);
@@ -474,7 +473,7 @@ static void test_share_of_connections_of_a_client(void **state)
 }
 
 /* The same for a zone, whoever asks. */
-static void test_share_of_connections_of_a_zone(void **state)
+UNIT_TEST(test_share_of_connections_of_a_zone)
 {
     struct bed *bed = *state;
     struct tls_zone slow = {0}, other = {0};
@@ -494,7 +493,7 @@ static void test_share_of_connections_of_a_zone(void **state)
 
 /* Beyond its share, a client's questions wait where another's go, and hold nothing there: they are
  * asked again when the connection makes room. */
-static void test_a_connection_that_nobody_holds_makes_room(void **state)
+UNIT_TEST(test_a_connection_that_nobody_holds_makes_room)
 {
     struct bed *bed = *state;
     const struct addr greedy = bed->client;
@@ -523,7 +522,7 @@ static void test_a_connection_that_nobody_holds_makes_room(void **state)
 }
 
 /* Another is opened when that one has many. */
-static void test_few_questions_share_a_connection(void **state)
+UNIT_TEST(test_few_questions_share_a_connection)
 {
     struct bed *bed = *state;
     bed->holds = true;
@@ -541,7 +540,7 @@ static void test_few_questions_share_a_connection(void **state)
 }
 
 /* At the limit of all, an idle connection makes room; none that is in use does. */
-static void test_limit_of_all(void **state)
+UNIT_TEST(test_limit_of_all)
 {
     struct bed *bed = *state;
     new_pool(bed, 2);
@@ -568,7 +567,7 @@ static void test_limit_of_all(void **state)
 }
 
 /* What waits for us is no failure of the nameserver; what waits for the nameserver may be. */
-static void test_who_is_waited_for(void **state)
+UNIT_TEST(test_who_is_waited_for)
 {
     struct bed *bed = *state;
     new_pool(bed, 1);
@@ -590,7 +589,7 @@ static void test_who_is_waited_for(void **state)
 }
 
 /* What is asked meanwhile, and until the next attempt, is told so. */
-static void test_no_descriptor_is_no_failure(void **state)
+UNIT_TEST(test_no_descriptor_is_no_failure)
 {
     struct bed *bed = *state;
     ask(bed, 0); /* reads the CAs and starts the thread */
@@ -609,7 +608,7 @@ static void test_no_descriptor_is_no_failure(void **state)
 }
 
 /* Asked again once; then it fails, and what follows is refused until the time is over. */
-static void test_connections_that_answer_nothing(void **state)
+UNIT_TEST(test_connections_that_answer_nothing)
 {
     struct bed *bed = *state;
     bed->closes = true;
@@ -628,7 +627,7 @@ static void test_connections_that_answer_nothing(void **state)
 }
 
 /* What was open when a connection ended that had answered is asked again. */
-static void test_a_lost_connection(void **state)
+UNIT_TEST(test_a_lost_connection)
 {
     struct bed *bed = *state;
     ask(bed, 0);
@@ -648,7 +647,7 @@ static void test_a_lost_connection(void **state)
 }
 
 /* Replies to what was not asked: ignored while they may be late, then the end. */
-static void test_junk(void **state)
+UNIT_TEST(test_junk)
 {
     struct bed *bed = *state;
     bed->sends_junk = true;
@@ -658,7 +657,7 @@ static void test_junk(void **state)
     assert_int_equal(bed->accepted, 2);
 }
 
-static void test_forgotten(void **state)
+UNIT_TEST(test_forgotten)
 {
     struct bed *bed = *state;
     ask(bed, 0); /* while it connects */
@@ -681,7 +680,7 @@ static void test_forgotten(void **state)
 
 /* A nameserver that reads nothing: what is not sent yet has a limit, also if every question is
  * forgotten at once; then questions wait for another connection. */
-static void test_a_server_that_does_not_read(void **state)
+UNIT_TEST(test_a_server_that_does_not_read)
 {
     struct bed *bed = *state;
     enum { ENOUGH = 100 * 1000 }; /* questions: 38 MB, more than the sockets' buffers hold */
@@ -708,7 +707,7 @@ static void test_a_server_that_does_not_read(void **state)
 }
 
 /* In a callback: others are forgotten, and asked, with replies and with failures. */
-static void test_from_callbacks(void **state)
+UNIT_TEST(test_from_callbacks)
 {
     struct bed *bed = *state;
     struct question *q = bed->questions;
@@ -731,7 +730,7 @@ static void test_from_callbacks(void **state)
 }
 
 /* More than are remembered: each fails for itself. */
-static void test_many_nameservers(void **state)
+UNIT_TEST(test_many_nameservers)
 {
     struct bed *bed = *state;
     enum { MANY = TLS_POOL_PEERS_MAX + 50 };
@@ -750,7 +749,7 @@ static void test_many_nameservers(void **state)
 }
 
 /* With questions that wait, a handshake under way, and questions without a reply. */
-static void test_free_at_any_time(void **state)
+UNIT_TEST(test_free_at_any_time)
 {
     struct bed *bed = *state;
     bed->holds = true;
@@ -770,7 +769,7 @@ static void test_free_at_any_time(void **state)
     assert_int_equal(bed->replied + bed->failed, 0);
 }
 
-static void test_a_ca_file_that_is_none(void **state)
+UNIT_TEST(test_a_ca_file_that_is_none)
 {
     struct bed *bed = *state;
     struct tls_pool *pool;
@@ -781,7 +780,7 @@ static void test_a_ca_file_that_is_none(void **state)
 }
 
 /* Nothing was asked on it: no failure. */
-static void test_an_idle_connection_that_the_server_closes(void **state)
+UNIT_TEST(test_an_idle_connection_that_the_server_closes)
 {
     struct bed *bed = *state;
     ask(bed, 0);
@@ -790,33 +789,4 @@ static void test_an_idle_connection_that_the_server_closes(void **state)
     drop(&bed->clients[0]);
     run_until_connections(bed, 0);
     assert_int_equal(counter_get(&tls_pool_counts(bed->pool)->failed), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_share_of_a_client, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_limits_of_a_nameserver, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_few_questions_share_a_connection, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_limit_of_all, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_share_of_connections_of_a_client, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_share_of_connections_of_a_zone, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_connection_that_nobody_holds_makes_room, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(test_who_is_waited_for, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_no_descriptor_is_no_failure, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_connections_that_answer_nothing, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_lost_connection, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_junk, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_forgotten, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_server_that_does_not_read, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_from_callbacks, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_many_nameservers, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_free_at_any_time, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_a_ca_file_that_is_none, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_an_idle_connection_that_the_server_closes, setup,
-                                        teardown),
-    };
-    (void)signal(SIGPIPE, SIG_IGN); /* as the program does */
-    return cmocka_run_group_tests_name("tls_pool", tests, NULL, NULL);
 }

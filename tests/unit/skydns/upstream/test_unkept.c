@@ -1,16 +1,12 @@
 /* Why replies were not kept: found by question, by one thread while another writes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
 #include "skydns/upstream/unkept_internal.h"
+#include "tests/support/unit_test.h"
 
 static struct cache_key key_of(const char *name, uint16_t type)
 {
@@ -38,13 +34,12 @@ static void assert_is(const struct fetcher_unkept *found, unsigned number)
     assert_memory_equal(&found->nameserver.v6, &want.nameserver.v6, sizeof(want.nameserver.v6));
 }
 
-static void test_each_part_of_the_question_counts(void **state)
+UNIT_TEST(test_each_part_of_the_question_counts)
 {
     struct unkept *unkept = unkept_new();
     const struct cache_key base = key_of("www.test.", 1);
     struct cache_key others[6] = {base, base, base, base, base, base};
     struct fetcher_unkept what = what_of(7), found;
-    (void)state;
     others[0] = key_of("www2.test.", 1);
     others[1].type = 28;
     others[2].qclass = 3;
@@ -84,13 +79,12 @@ static void *note_many(void *data)
 }
 
 /* What is found was noted, whole. */
-static void test_reading_while_it_is_written(void **state)
+UNIT_TEST(test_reading_while_it_is_written)
 {
     struct race race = {.unkept = unkept_new()};
     const struct cache_key key = key_of("www.test.", 1);
     struct fetcher_unkept found;
     pthread_t writer;
-    (void)state;
     assert_int_equal(pthread_create(&writer, NULL, note_many, &race), 0);
     while (!atomic_load(&race.is_over)) {
         if (unkept_find(race.unkept, &key, &found)) {
@@ -100,13 +94,4 @@ static void test_reading_while_it_is_written(void **state)
     assert_int_equal(pthread_join(writer, NULL), 0);
     assert_true(unkept_find(race.unkept, &key, &found));
     unkept_free(race.unkept);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_part_of_the_question_counts),
-        cmocka_unit_test(test_reading_while_it_is_written),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

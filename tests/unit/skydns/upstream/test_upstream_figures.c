@@ -1,16 +1,12 @@
 /* upstream_figures: a place for each nameserver of each zone, as long as there are places. */
 #include "skydns/upstream/upstream_figures.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "common/base/xalloc.h"
+#include "tests/support/unit_test.h"
 
 static const struct dname root = {.len = 1};
 static const struct dname stub = {.len = 6, .wire = "\4acme"};
@@ -25,11 +21,10 @@ static struct nameserver server(const char *scheme, unsigned number)
     return server;
 }
 
-static void one_place_each(void **state)
+UNIT_TEST(one_place_each)
 {
     struct upstream_figures *figures = xcalloc(1, sizeof(*figures));
     const struct nameserver plain = server("", 1), other = server("", 2), tls = server("tls://", 1);
-    (void)state;
     struct upstream_figure *first = upstream_figures_of(figures, &root, &plain);
     assert_ptr_equal(upstream_figures_of(figures, &root, &plain), first);
     assert_ptr_not_equal(upstream_figures_of(figures, &root, &other), first);
@@ -41,10 +36,9 @@ static void one_place_each(void **state)
     free(figures);
 }
 
-static void the_rest_share_one(void **state)
+UNIT_TEST(the_rest_share_one)
 {
     struct upstream_figures *figures = xcalloc(1, sizeof(*figures));
-    (void)state;
     for (unsigned i = 0; i < UPSTREAM_FIGURES_MAX; i++) {
         const struct nameserver one = server("", i + 1);
         assert_ptr_equal(upstream_figures_of(figures, &root, &one), &figures->items[i]);
@@ -54,13 +48,4 @@ static void the_rest_share_one(void **state)
     assert_ptr_equal(upstream_figures_of(figures, &root, &first), &figures->items[0]);
     assert_int_equal(upstream_figures_count(figures), UPSTREAM_FIGURES_MAX);
     free(figures);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_place_each),
-        cmocka_unit_test(the_rest_share_one),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

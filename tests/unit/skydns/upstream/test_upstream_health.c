@@ -1,35 +1,27 @@
 /* How long a nameserver is asked without EDNS. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include "skydns/upstream/upstream_health_internal.h"
 #include "tests/support/test_clock.h"
+#include "tests/support/unit_test.h"
 
 static unsigned changes;
 
 static void on_changed(void *data)
 {
-    (void)data;
     changes++;
 }
 
 static void on_revived(void *data, bool was_away)
 {
-    (void)data;
-    (void)was_away;
     fail();
 }
 
-static void asked_without_edns_for_15_minutes(void **state)
+UNIT_TEST(asked_without_edns_for_15_minutes)
 {
     enum { MINUTES_MS = 15 * 60 * 1000 };
     struct nameserver server;
     struct err err = {0};
-    (void)state;
     assert_int_equal(nameserver_parse("192.0.2.1", &server, &err), 0);
     struct upstream_health *health = upstream_health_new(&(struct upstream_health_config){
         .loop = EV_DEFAULT, .changed = on_changed, .revived = on_revived});
@@ -56,12 +48,4 @@ static void asked_without_edns_for_15_minutes(void **state)
     test_clock_run();
     upstream_health_free(health);
     ev_loop_destroy(EV_DEFAULT);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(asked_without_edns_for_15_minutes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,11 @@
 /* Messages to and from nameservers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <string.h>
 
 #include "skydns/upstream/upstream_message.h"
 #include "skydns/wire/question.h"
+#include "tests/support/unit_test.h"
 
 static struct dname name_of(const char *text)
 {
@@ -18,7 +14,7 @@ static struct dname name_of(const char *text)
     return name;
 }
 
-static void test_query(void **state)
+UNIT_TEST(test_query)
 {
     static const uint8_t want[] = {
         0x12, 0x34, 0x01, 0x30, 0,  1, 0, 0, 0, 0,  0,    1,    3, 'a', 'b',  'c', 4, 't', 'e',
@@ -27,13 +23,12 @@ static void test_query(void **state)
     const struct upstream_question question = {
         .name = name_of("abc.test."), .type = 28, .qclass = 1, .flags = 0x0110, .dnssec_ok = true};
     uint8_t out[UPSTREAM_QUERY_MAX];
-    (void)state;
     assert_int_equal(upstream_query_write(&question, 0x1234, out), sizeof(want));
     assert_memory_equal(out, want, sizeof(want));
 }
 
 /* A client's network, then the mark of queries to stub zones; without EDNS, neither. */
-static void test_options_of_a_query(void **state)
+UNIT_TEST(test_options_of_a_query)
 {
     static const uint8_t subnet[] = {0, 8, 0, 6, 0, 1, 16, 0, 10, 1};
     static const uint8_t want[] = {0, 0, 41, 0x04, 0xd0, 0, 0,  0, 0,    0,    15, 0, 8,
@@ -44,7 +39,6 @@ static void test_options_of_a_query(void **state)
                                          .is_stub = true,
                                          .subnet_len = sizeof(subnet)};
     uint8_t out[UPSTREAM_QUERY_MAX];
-    (void)state;
     memcpy(question.subnet, subnet, sizeof(subnet));
     size_t len = upstream_query_write(&question, 1, out), question_end = 12 + question.name.len + 4;
     assert_int_equal(len, question_end + sizeof(want));
@@ -54,12 +48,11 @@ static void test_options_of_a_query(void **state)
     assert_int_equal(out[11], 0);
 }
 
-static void test_longest_query_fits(void **state)
+UNIT_TEST(test_longest_query_fits)
 {
     struct upstream_question question = {
         .type = 1, .qclass = 1, .is_stub = true, .subnet_len = EDNS_SUBNET_MAX};
     uint8_t out[UPSTREAM_QUERY_MAX];
-    (void)state;
     question.name = name_of(".");
     while (dname_prepend(&question.name, slice_str("a"))) {
     }
@@ -69,14 +62,13 @@ static void test_longest_query_fits(void **state)
 
 /* A client's query for `WWW.test. A` with every flag of a query, and EDNS with two options:
  * relevant fields are kept, the rest is not. */
-static void test_the_question_of_a_client(void **state)
+UNIT_TEST(test_the_question_of_a_client)
 {
     static const uint8_t client[] = {
         9,   9, 0x07, 0x7f, 0, 1, 0, 0, 0,  0, 0, 1, 3, 'W',  'W', 'W', 4,  't', 'e', 's',
         't', 0, 0,    1,    0, 1, 0, 0, 41, 2, 0, 0, 0, 0x80, 0,   0,   22, 0,   10,  0,
         8,   1, 2,    3,    4, 5, 6, 7, 8,  0, 8, 0, 6, 0,    1,   16,  0,  10,  1};
     struct question question;
-    (void)state;
     assert_int_equal(question_parse(client, sizeof(client), &question), QUESTION_OK);
     const struct upstream_question q = upstream_question_of(&question);
     struct dname want = name_of("www.test.");
@@ -91,12 +83,11 @@ static void test_the_question_of_a_client(void **state)
 }
 
 /* Whatever changes the answer makes it a different question. */
-static void test_equal_questions(void **state)
+UNIT_TEST(test_equal_questions)
 {
     const struct upstream_question base = {
         .name = name_of("www.test."), .type = 1, .qclass = 1, .flags = 0x0100};
     struct upstream_question others[8] = {base, base, base, base, base, base, base, base};
-    (void)state;
     others[0].name = name_of("www2.test.");
     others[1].type = 28;
     others[2].qclass = 3;
@@ -114,11 +105,10 @@ static void test_equal_questions(void **state)
 }
 
 /* Only letters, and exactly those whose bit is set. */
-static void test_mixed_case(void **state)
+UNIT_TEST(test_mixed_case)
 {
     const struct upstream_question question = {.name = name_of("ab-9z.c.test."), .type = 1};
     uint8_t out[UPSTREAM_QUERY_MAX], reply[UPSTREAM_QUERY_MAX], bits[DNAME_MAX / 8 + 1];
-    (void)state;
     memset(bits, 0xff, sizeof(bits));
     bits[0] = 0xfb; /* all but the second letter */
     size_t len = upstream_query_write(&question, 1, out);
@@ -134,10 +124,9 @@ static void test_mixed_case(void **state)
 
 /* Whole blocks, whatever the name's length; OPT stays the last record, and its options are whole.
  */
-static void test_padding(void **state)
+UNIT_TEST(test_padding)
 {
     struct upstream_question question = {.name = {.len = 1}, .type = 1, .qclass = 1};
-    (void)state;
     for (size_t n = 1; n < 250; n++) {
         uint8_t out[UPSTREAM_PADDED_MAX];
         char text[256] = "";
@@ -159,7 +148,7 @@ static void test_padding(void **state)
 }
 
 /* Behind a question, an answer with a compressed name, and another option. */
-static void test_keepalive_of_a_reply(void **state)
+UNIT_TEST(test_keepalive_of_a_reply)
 {
     static const uint8_t reply[] = {
         0,    1,  0x81, 0x80, 0, 1, 0, 1,  0, 0,  0, 1, 1,  'a', 0,  0, 1, 0,    1,
@@ -167,7 +156,6 @@ static void test_keepalive_of_a_reply(void **state)
         16,   0,  0,    0,    0, 0, 0, 11, 0, 10, 0, 1, 7,  0,   11, 0, 2, 0x01, 0x2c,
     };
     uint16_t ds = 0;
-    (void)state;
     assert_true(upstream_reply_keepalive(reply, sizeof(reply), &ds));
     assert_int_equal(ds, 300);
     for (size_t len = 0; len < sizeof(reply); len++) {
@@ -180,7 +168,7 @@ static void test_keepalive_of_a_reply(void **state)
 }
 
 /* A header, or a header and an OPT record; of four rcodes. */
-static void test_a_failure_without_the_question(void **state)
+UNIT_TEST(test_a_failure_without_the_question)
 {
     static const uint8_t asked[] = {0xab, 0xcd, 1, 0x20, 0, 1, 0, 0, 0, 0, 0, 0};
     static const uint8_t bare[] = {0xab, 0xcd, 0x81, 0x82, 0, 0, 0, 0,    0, 0, 0, 1,
@@ -209,27 +197,10 @@ static void test_a_failure_without_the_question(void **state)
         {0, 0xaa, sizeof(bare), false},
         {OPTS, 1, sizeof(bare) - 1, false},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         uint8_t reply[sizeof(bare)];
         memcpy(reply, bare, sizeof(bare));
         reply[cases[i].at] = cases[i].byte;
         assert_int_equal(upstream_is_bare_failure(asked, reply, cases[i].len), cases[i].is_failure);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_query),
-        cmocka_unit_test(test_options_of_a_query),
-        cmocka_unit_test(test_longest_query_fits),
-        cmocka_unit_test(test_the_question_of_a_client),
-        cmocka_unit_test(test_equal_questions),
-        cmocka_unit_test(test_mixed_case),
-        cmocka_unit_test(test_padding),
-        cmocka_unit_test(test_keepalive_of_a_reply),
-        cmocka_unit_test(test_a_failure_without_the_question),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

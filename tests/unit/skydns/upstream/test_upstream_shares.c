@@ -1,11 +1,6 @@
 /* What questions to nameservers share: places over TCP go to clients and zones; when there is none
  * of something for a question, that is no failure of the nameserver. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <stdlib.h>
 
@@ -19,6 +14,7 @@
 #include "skydns/upstream/upstream_figures.h"
 #include "tests/support/few_descriptors.h"
 #include "tests/support/scripted_nameserver.h"
+#include "tests/support/unit_test.h"
 
 enum { PATIENCE_MS = 20000, SOCKETS_MAX = 1000, ZONES_MAX = 2 };
 
@@ -85,6 +81,8 @@ static int tear_down(void **state)
     return 0;
 }
 
+UNIT_TESTS_EACH(set_up, tear_down)
+
 /* 192.0.2.`number` */
 static struct addr client_number(unsigned number)
 {
@@ -109,7 +107,7 @@ static enum forwarder_start begin(struct bed *bed, struct asking *asking, const 
 }
 
 /* Different names fail, and the server is alive, and counts as never asked. */
-static void test_no_descriptor_is_no_failure(void **state)
+UNIT_TEST(test_no_descriptor_is_no_failure)
 {
     static const char *const names[] = {"a.test.", "b.test.", "c.test."};
     struct bed *bed = *state;
@@ -188,7 +186,7 @@ static size_t fill_tcp(struct bed *bed, const char *name, const struct addr *cli
 }
 
 /* One has half of the places, the next ones still find some. */
-static void test_tcp_is_shared_among_clients(void **state)
+UNIT_TEST(test_tcp_is_shared_among_clients)
 {
     struct bed *bed = *state;
     struct scripted_nameserver *ns = add_zone(bed, ".", answer_truncated);
@@ -212,7 +210,7 @@ static void test_tcp_is_shared_among_clients(void **state)
 }
 
 /* Whatever clients ask for long replies of a slow zone. */
-static void test_tcp_is_shared_among_zones(void **state)
+UNIT_TEST(test_tcp_is_shared_among_zones)
 {
     struct bed *bed = *state;
     struct scripted_nameserver *general = add_zone(bed, ".", answer_truncated);
@@ -245,7 +243,7 @@ static void answer_twice(struct scripted_nameserver *ns)
 }
 
 /* Somebody's malformed replies, which end nothing, keep no other client from the right one. */
-static void test_listening_is_shared_among_clients(void **state)
+UNIT_TEST(test_listening_is_shared_among_clients)
 {
     struct bed *bed = *state;
     static struct asking others[2 * TCP_LISTENERS_MAX], asking; /* until the bed ends */
@@ -264,17 +262,4 @@ static void test_listening_is_shared_among_clients(void **state)
         ev_run(bed->loop, EVRUN_ONCE);
     }
     assert_int_equal(asking.outcome, FORWARDER_REPLIED);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        TEST(test_no_descriptor_is_no_failure),
-        TEST(test_tcp_is_shared_among_clients),
-        TEST(test_tcp_is_shared_among_zones),
-        TEST(test_listening_is_shared_among_clients),
-#undef TEST
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

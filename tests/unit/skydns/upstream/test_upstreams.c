@@ -1,12 +1,8 @@
 /* When a nameserver counts as dead: after failures of different names, or of a probe. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
-
 #include "skydns/upstream/upstreams.h"
+#include "tests/support/unit_test.h"
 
 enum { NOW_S = 1000, NAMES = 100 };
 
@@ -17,10 +13,9 @@ static bool upstream_fails(struct upstream *server, uint32_t name_hash, int64_t 
     return upstream_note_failure(server, &failure, NOW_S);
 }
 
-static void test_one_name_that_fails_kills_nobody(void **state)
+UNIT_TEST(test_one_name_that_fails_kills_nobody)
 {
     struct upstream server = {0};
-    (void)state;
     for (int64_t i = 0; i < NAMES; i++) {
         assert_false(upstream_fails(&server, 7, i));
         assert_int_equal(server.is_suspected, i > 0); /* a probe decides */
@@ -32,10 +27,9 @@ static void test_one_name_that_fails_kills_nobody(void **state)
     assert_false(upstream_is_dead(&server));
 }
 
-static void test_a_suspected_one_without_reply_to_a_probe_is_dead(void **state)
+UNIT_TEST(test_a_suspected_one_without_reply_to_a_probe_is_dead)
 {
     struct upstream server = {0};
-    (void)state;
     assert_false(upstream_fails(&server, 7, 1));
     assert_false(upstream_fails(&server, 7, 2));
     assert_true(upstream_note_probe_silence(&server, NOW_S));
@@ -47,10 +41,9 @@ static void test_a_suspected_one_without_reply_to_a_probe_is_dead(void **state)
     assert_false(upstream_is_dead(&server));
 }
 
-static void test_names_that_fail_in_a_row_kill(void **state)
+UNIT_TEST(test_names_that_fail_in_a_row_kill)
 {
     struct upstream server = {0};
-    (void)state;
     assert_false(upstream_fails(&server, 7, 1));
     assert_true(upstream_fails(&server, 8, 2));
     assert_true(upstream_is_dead(&server));
@@ -58,10 +51,9 @@ static void test_names_that_fail_in_a_row_kill(void **state)
 }
 
 /* Somebody asks for many names that it is silent about, while it answers others. */
-static void test_a_server_that_answers_others_is_not_blamed(void **state)
+UNIT_TEST(test_a_server_that_answers_others_is_not_blamed)
 {
     struct upstream server = {0};
-    (void)state;
     for (uint32_t i = 1; i <= NAMES; i++) {
         assert_false(upstream_note_answer(&server, 10 * (int64_t)i + 1, NOW_S));
         assert_false(upstream_fails(&server, i, 10 * (int64_t)i));
@@ -70,15 +62,4 @@ static void test_a_server_that_answers_others_is_not_blamed(void **state)
     assert_int_equal(server.failed_s, NOW_S); /* as /explain shows it */
     assert_false(upstream_fails(&server, 1, 10 * NAMES + 2));
     assert_true(upstream_fails(&server, 2, 10 * NAMES + 2)); /* both asked after its last reply */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_name_that_fails_kills_nobody),
-        cmocka_unit_test(test_a_suspected_one_without_reply_to_a_probe_is_dead),
-        cmocka_unit_test(test_names_that_fail_in_a_row_kill),
-        cmocka_unit_test(test_a_server_that_answers_others_is_not_blamed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

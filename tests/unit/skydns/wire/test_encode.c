@@ -1,18 +1,14 @@
 /* Encoding of plans: exact sizes, truncation, compression. Replies are read back by a decoder that
  * shares no code with the encoder. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/base/xalloc.h"
 #include "skydns/wire/encode.h"
 #include "tests/support/skydns/fixture.h"
+#include "tests/support/unit_test.h"
 
 enum { NAMES_MAX = 4100 };
 
@@ -129,7 +125,7 @@ static unsigned count_lines(const char *text, const char *mark)
 }
 
 /* Header 12, question 10 + 4, 40 answers of 2 + 10 + 4, three additionals of the same size. */
-static void sizes(void **state)
+UNIT_TEST(sizes)
 {
     static const struct {
         size_t limit;
@@ -147,7 +143,6 @@ static void sizes(void **state)
     };
     uint32_t answers[40], additionals[3];
     struct bench *b = bench_new("big.test.", DNS_TYPE_A);
-    (void)state;
     add_addresses(&b->plan.answers, question_name(b), answers, 40);
     add_addresses(&b->plan.additionals, question_name(b), additionals, 3);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -164,11 +159,10 @@ static void sizes(void **state)
     bench_free(b);
 }
 
-static void cut_list_is_truncated(void **state)
+UNIT_TEST(cut_list_is_truncated)
 {
     uint32_t address;
     struct bench *b = bench_new("big.test.", DNS_TYPE_A);
-    (void)state;
     add_addresses(&b->plan.answers, question_name(b), &address, 1);
     b->plan.answers.is_cut = true;
     (void)encode(b, 512);
@@ -183,10 +177,9 @@ static void cut_list_is_truncated(void **state)
 
 /* A question of 255 bytes and a SOA that shares nothing with it: the SOA goes, without TC, since no
  * answer is missing. */
-static void authority_that_does_not_fit(void **state)
+UNIT_TEST(authority_that_does_not_fit)
 {
     char question[256], mailbox[256];
-    (void)state;
     memset(question, 'q', sizeof(question));
     memset(mailbox, 'm', sizeof(mailbox));
     for (size_t i = 49; i < 250; i += 50) {
@@ -208,7 +201,7 @@ static void authority_that_does_not_fit(void **state)
 }
 
 /* What each record adds to a reply to `www.example.com.`, question 12 + 17 + 4 bytes. */
-static void compression(void **state)
+UNIT_TEST(compression)
 {
     static const struct {
         uint16_t type;
@@ -231,7 +224,6 @@ static void compression(void **state)
         {DNS_TYPE_SRV, "srv.example.com.", 6 + 17},
         {DNS_TYPE_SRV, "www.example.com.", 6 + 17},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct bench *b = bench_new("www.example.com.", DNS_TYPE_A);
         add_pointer(b, question_name(b), cases[i].type, cases[i].target);
@@ -245,11 +237,10 @@ static void compression(void **state)
 }
 
 /* An address after an SRV record points to the target in its data. */
-static void pointer_into_srv(void **state)
+UNIT_TEST(pointer_into_srv)
 {
     uint32_t address;
     struct bench *b = bench_new("s.test.", DNS_TYPE_SRV);
-    (void)state;
     add_pointer(b, question_name(b), DNS_TYPE_SRV, "far.example.org.");
     add_addresses(&b->plan.additionals, b->plan.answers.items[0].data, &address, 1);
     /* header, question, SRV, and 2 + 10 + 4 for the address */
@@ -261,11 +252,10 @@ static void pointer_into_srv(void **state)
 }
 
 /* Pointers reach no further than 16,383 bytes, messages no further than 65,535. */
-static void large_messages(void **state)
+UNIT_TEST(large_messages)
 {
     struct bench *b = bench_new("s.test.", DNS_TYPE_SRV);
     char name[64], line[128];
-    (void)state;
     for (unsigned i = 0; i < 4000; i++) {
         (void)snprintf(name, sizeof(name), "host-%u.pool.example.org.", i);
         add_pointer(b, question_name(b), DNS_TYPE_SRV, name);
@@ -293,13 +283,12 @@ static void large_messages(void **state)
 }
 
 /* Targets beyond the reach of pointers come up again as owners. */
-static void owners_past_the_pointers(void **state)
+UNIT_TEST(owners_past_the_pointers)
 {
     enum { HOSTS = 800 };
     static uint32_t addresses[HOSTS];
     struct bench *b = bench_new("s.test.", DNS_TYPE_SRV);
     char name[64], line[128];
-    (void)state;
     for (unsigned i = 0; i < HOSTS; i++) {
         (void)snprintf(name, sizeof(name), "host-%u.pool.example.org.", i);
         add_pointer(b, question_name(b), DNS_TYPE_SRV, name);
@@ -316,11 +305,10 @@ static void owners_past_the_pointers(void **state)
 
 /* The encoder's memory of one message must not leak into the next, even after 65,535 others without
  * names to remember. */
-static void messages_do_not_mix(void **state)
+UNIT_TEST(messages_do_not_mix)
 {
     struct bench *b = bench_new("www.example.com.", DNS_TYPE_CNAME);
     const struct answer_plan empty = {.error = EDNS_ERROR_NONE, .rr_class = DNS_CLASS_IN};
-    (void)state;
     add_pointer(b, question_name(b), DNS_TYPE_CNAME, "a.b.test.");
     for (unsigned i = 0; i < 3; i++) {
         assert_int_equal(encode(b, 512), 33 + 12 + 10);
@@ -339,14 +327,13 @@ static void messages_do_not_mix(void **state)
     bench_free(b);
 }
 
-static void texts(void **state)
+UNIT_TEST(texts)
 {
     static const struct {
         size_t len;
         size_t want_data;
     } cases[] = {{1, 2}, {254, 255}, {255, 256}, {256, 258}, {510, 512}, {600, 603}};
     char text[600];
-    (void)state;
     memset(text, 't', sizeof(text));
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct bench *b = bench_new("t.", DNS_TYPE_TXT);
@@ -358,10 +345,9 @@ static void texts(void **state)
     }
 }
 
-static void bare_replies(void **state)
+UNIT_TEST(bare_replies)
 {
     struct bench *b = bench_new("web.test.", DNS_TYPE_A);
-    (void)state;
     b->question.opcode = 5;
     b->question.recursion_desired = true;
     size_t len = write_bare(b, DNS_RCODE_NOTIMP, 0);
@@ -378,21 +364,4 @@ static void bare_replies(void **state)
     assert_memory_equal(b->reply, "\xab\xcd", 2);
     assert_string_equal(dns_text(b->reply, len, b->text, sizeof(b->text)), "FORMERR qr ra");
     bench_free(b);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes),
-        cmocka_unit_test(cut_list_is_truncated),
-        cmocka_unit_test(authority_that_does_not_fit),
-        cmocka_unit_test(compression),
-        cmocka_unit_test(pointer_into_srv),
-        cmocka_unit_test(large_messages),
-        cmocka_unit_test(owners_past_the_pointers),
-        cmocka_unit_test(messages_do_not_mix),
-        cmocka_unit_test(texts),
-        cmocka_unit_test(bare_replies),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,12 @@
 /* Packed records of external answers: what is put is read, with owners along the CNAMEs; without
  * room, nothing is put; cut answers say so. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <string.h>
 
 #include "common/dns/dns.h"
 #include "skydns/wire/external_answer.h"
+#include "tests/support/unit_test.h"
 
 enum { CNAME_SIZE = 6 + 3, A_SIZE = 6 + 4, RECORDS = 4, PACKED = 2 * CNAME_SIZE + 2 * A_SIZE };
 
@@ -49,9 +45,8 @@ static size_t check(const struct external_answer *answer)
     return n;
 }
 
-static void test_room(void **state)
+UNIT_TEST(test_room)
 {
-    (void)state;
     for (size_t limit = 0; limit <= PACKED; limit++) {
         struct buf packed;
         buf_init(&packed, limit);
@@ -68,10 +63,9 @@ static void test_room(void **state)
     }
 }
 
-static void test_cut(void **state)
+UNIT_TEST(test_cut)
 {
     struct buf packed;
-    (void)state;
     buf_init(&packed, PACKED);
     put_all(&packed);
     for (size_t max = 0; max <= RECORDS + 1; max++) {
@@ -85,13 +79,4 @@ static void test_cut(void **state)
     external_answer_cut(&none, 0);
     assert_int_equal(none.outcome, EXTERNAL_DENIED);
     buf_fini(&packed);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_room),
-        cmocka_unit_test(test_cut),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

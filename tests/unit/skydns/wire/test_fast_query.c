@@ -1,15 +1,11 @@
 /* The fast path's reading of a query: names of every length, with every byte in every place. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/dns/dns.h"
 #include "skydns/wire/query_parse.h"
+#include "tests/support/unit_test.h"
 
 enum { TAIL = 4, QUERY_MAX = DNS_HEADER_SIZE + 2 * DNAME_MAX + TAIL };
 
@@ -59,12 +55,11 @@ static bool has_dotted_length(const struct query_bytes *query)
     return *at == '.';
 }
 
-static void test_each_byte_in_each_place(void **state)
+UNIT_TEST(test_each_byte_in_each_place)
 {
     static const uint8_t bytes[] = {'A', 'M',  'Z',        '@',        '[',       '`',
                                     'a', 'z',  '{',        '.',        '-',       '/',
                                     0,   0xff, 'A' | 0x80, 'Z' | 0x80, '.' | 0x80};
-    (void)state;
     for (size_t len = 3; len <= DNAME_MAX; len++) {
         struct query_bytes q;
         make_query(&q, len, DNAME_LABEL_MAX);
@@ -103,9 +98,8 @@ static void check_labels(const struct query_bytes *q)
     assert_int_equal(q->read.type, DNS_TYPE_A);
 }
 
-static void test_labels(void **state)
+UNIT_TEST(test_labels)
 {
-    (void)state;
     for (size_t label = 1; label <= DNAME_LABEL_MAX; label += 2) {
         for (size_t len = 3; len <= DNAME_MAX; len++) {
             struct query_bytes q;
@@ -119,20 +113,18 @@ static void test_labels(void **state)
     }
 }
 
-static void test_root(void **state)
+UNIT_TEST(test_root)
 {
     struct query_bytes q;
-    (void)state;
     make_query(&q, 1, 1);
     assert_true(read_query(&q));
     check_labels(&q);
     free(q.wire);
 }
 
-static void test_most_labels(void **state)
+UNIT_TEST(test_most_labels)
 {
     struct query_bytes q;
-    (void)state;
     make_query(&q, DNAME_MAX, 1);
     assert_true(read_query(&q));
     assert_int_equal(q.read.label_count, DNAME_LABELS_MAX);
@@ -140,9 +132,8 @@ static void test_most_labels(void **state)
     free(q.wire);
 }
 
-static void test_too_long(void **state)
+UNIT_TEST(test_too_long)
 {
-    (void)state;
     for (size_t label = 1; label <= DNAME_LABEL_MAX; label++) {
         for (size_t len = DNAME_MAX + 1; len < (size_t)2 * DNAME_MAX; len++) {
             struct query_bytes q;
@@ -153,10 +144,9 @@ static void test_too_long(void **state)
     }
 }
 
-static void test_cut_off(void **state)
+UNIT_TEST(test_cut_off)
 {
     static const size_t lengths[] = {1, 5, 15, 16, 17, 40, 254, 255};
-    (void)state;
     for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
         struct query_bytes whole;
         make_query(&whole, lengths[i], 7);
@@ -171,10 +161,9 @@ static void test_cut_off(void **state)
     }
 }
 
-static void test_label_too_long(void **state)
+UNIT_TEST(test_label_too_long)
 {
     struct query_bytes q;
-    (void)state;
     make_query(&q, 100, 60);
     for (unsigned len = DNAME_LABEL_MAX + 1; len <= UINT8_MAX; len++) {
         q.wire[DNS_HEADER_SIZE] = (uint8_t)len;
@@ -184,7 +173,7 @@ static void test_label_too_long(void **state)
 }
 
 /* What its header tells. */
-static void test_may_have_a_cookie(void **state)
+UNIT_TEST(test_may_have_a_cookie)
 {
     enum { OPT = 11, COOKIE = 4 + 8 };
     static const struct {
@@ -192,7 +181,6 @@ static void test_may_have_a_cookie(void **state)
         bool may_have;
     } cases[] = {{0, 0, 0, false}, {0, 0, 1, true},  {0, 0, 2, true}, {0, 1, 2, true},
                  {0, 0, 3, false}, {0, 2, 1, false}, {1, 0, 1, false}};
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         uint8_t wire[12 + 5 + OPT + COOKIE] = {[5] = 1};
         wire[7] = cases[i].answers;
@@ -200,19 +188,4 @@ static void test_may_have_a_cookie(void **state)
         wire[11] = cases[i].additionals;
         assert_int_equal(fast_query_may_have_cookie(wire, sizeof(wire)), cases[i].may_have);
     }
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_byte_in_each_place),
-        cmocka_unit_test(test_labels),
-        cmocka_unit_test(test_root),
-        cmocka_unit_test(test_most_labels),
-        cmocka_unit_test(test_too_long),
-        cmocka_unit_test(test_cut_off),
-        cmocka_unit_test(test_label_too_long),
-        cmocka_unit_test(test_may_have_a_cookie),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

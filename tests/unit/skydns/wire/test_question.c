@@ -1,14 +1,10 @@
 /* Queries byte by byte: what is accepted, rejected and ignored. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "skydns/wire/question.h"
+#include "tests/support/unit_test.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -32,7 +28,7 @@ struct parse_case {
     enum question_verdict want;
 };
 
-static void verdicts(void **state)
+UNIT_TEST(verdicts)
 {
     static const struct parse_case cases[] = {
         {"plain", BYTES(PLAIN WEB), QUESTION_OK},
@@ -172,7 +168,6 @@ static void verdicts(void **state)
                                                                                       "\x00")),
          QUESTION_OK},
     };
-    (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct question question;
         /* On the heap at its exact size, so that asan catches reads past the end. */
@@ -187,12 +182,11 @@ static void verdicts(void **state)
     }
 }
 
-static void fields(void **state)
+UNIT_TEST(fields)
 {
     static const char wire[] = WITH_OPT "\x03WeB\x02nS\x00\x00\x21\x00\x03" OPT("\x00", "\x80");
     struct question q;
     char text[DNAME_TEXT_MAX];
-    (void)state;
     assert_int_equal(question_parse((const uint8_t *)wire, sizeof(wire) - 1, &q), QUESTION_OK);
     assert_int_equal(q.id, 0x1234);
     assert_true(q.recursion_desired);
@@ -209,14 +203,13 @@ static void fields(void **state)
 }
 
 /* AD and CD, and the options that something depends on. */
-static void of_other_domains(void **state)
+UNIT_TEST(of_other_domains)
 {
     static const char both[] = "\x12\x34\x01\x30\x00\x01\x00\x00\x00\x00\x00\x01" WEB OPTION(
         "\x10", "\x00\x08\x00\x07\x00\x01\x18\x00\x0a\x01\x02\xfd\xf3\x00\x01\x01");
     static const char not_stub[] = "\x12\x34\x01\x10\x00\x01\x00\x00\x00\x00\x00\x01" WEB OPTION(
         "\x05", "\xfd\xf3\x00\x01\x02");
     struct question q;
-    (void)state;
     assert_int_equal(question_parse((const uint8_t *)both, sizeof(both) - 1, &q), QUESTION_OK);
     assert_true(q.wants_authentic);
     assert_true(q.checking_disabled);
@@ -231,12 +224,11 @@ static void of_other_domains(void **state)
 }
 
 /* An error after the question does not lose the question. */
-static void question_survives(void **state)
+UNIT_TEST(question_survives)
 {
     static const char behind[] = PLAIN WEB "\x00";
     static const char inside[] = PLAIN "\x03web\x02ns\x00\x00\x01\x00";
     struct question q;
-    (void)state;
     assert_int_equal(question_parse((const uint8_t *)behind, sizeof(behind) - 1, &q),
                      QUESTION_FORMERR);
     assert_int_equal(q.name.len, 8);
@@ -265,10 +257,9 @@ static enum question_verdict parse_long(unsigned labels, unsigned len, unsigned 
     return question_parse(wire, at + 5, ret_question);
 }
 
-static void longest_names(void **state)
+UNIT_TEST(longest_names)
 {
     struct question q;
-    (void)state;
     assert_int_equal(parse_long(127, 1, 0, &q), QUESTION_OK);
     assert_int_equal(q.name.len, 255);
     assert_int_equal(dname_label_count(&q.name), 127);
@@ -280,25 +271,14 @@ static void longest_names(void **state)
 }
 
 /* What is written of a question: all but EDNS, and flags that no answer depends on. */
-static void written(void **state)
+UNIT_TEST(written)
 {
     static const char wire[] =
         "\x12\x34\x07\x7f\x00\x01\x00\x00\x00\x00\x00\x01" WEB OPT("\x00", "\x80");
     static const char want[] = "\x12\x34\x01\x30\x00\x01\x00\x00\x00\x00\x00\x00" WEB;
     uint8_t out[QUESTION_WIRE_MAX];
     struct question q;
-    (void)state;
     assert_int_equal(question_parse((const uint8_t *)wire, sizeof(wire) - 1, &q), QUESTION_OK);
     assert_int_equal(question_write(&q, out), sizeof(want) - 1);
     assert_memory_equal(out, want, sizeof(want) - 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(verdicts),          cmocka_unit_test(fields),
-        cmocka_unit_test(question_survives), cmocka_unit_test(longest_names),
-        cmocka_unit_test(written),           cmocka_unit_test(of_other_domains),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

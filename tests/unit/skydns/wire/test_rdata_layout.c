@@ -1,14 +1,10 @@
 /* Which bytes of rdata are names: each type of RFC 1035, RFC 1183, RFC 2230, RFC 2163, RFC 2782,
  * RFC 3403, RFC 6672 and RFC 4034 that has some, and no other type. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include "common/dns/dns.h"
 #include "skydns/wire/rdata_layout.h"
+#include "tests/support/unit_test.h"
 
 static const struct {
     uint16_t type;
@@ -20,9 +16,8 @@ static const struct {
     {35, 4, 3, 1}, {36, 2, 0, 1}, {39, 0, 0, 1},  {46, 18, 0, 1}, {47, 0, 0, 1},
 };
 
-static void test_every_type(void **state)
+UNIT_TEST(test_every_type)
 {
-    (void)state;
     size_t n = 0;
     for (unsigned type = 0; type <= UINT16_MAX; type++) {
         const struct rdata_layout *layout = rdata_layout_of(type);
@@ -39,30 +34,18 @@ static void test_every_type(void **state)
     assert_int_equal(n, sizeof(with_names) / sizeof(with_names[0]));
 }
 
-static void test_only_old_types_are_compressed(void **state)
+UNIT_TEST(test_only_old_types_are_compressed)
 {
-    (void)state;
     for (unsigned type = 0; type < RDATA_LAYOUT_TYPES; type++) {
         const struct rdata_layout *layout = rdata_layout_of(type);
         assert_int_equal(layout->is_compressible, layout->names > 0 && type <= DNS_TYPE_MX);
     }
 }
 
-static void test_rest(void **state)
+UNIT_TEST(test_rest)
 {
-    (void)state;
     assert_int_equal(rdata_layout_of(DNS_TYPE_SOA)->rest, 20);
     assert_int_equal(rdata_layout_of(DNS_TYPE_RRSIG)->rest, RDATA_REST_ANY);
     assert_int_equal(rdata_layout_of(DNS_TYPE_NSEC)->rest, RDATA_REST_ANY);
     assert_int_equal(rdata_layout_of(DNS_TYPE_CNAME)->rest, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_type),
-        cmocka_unit_test(test_only_old_types_are_compressed),
-        cmocka_unit_test(test_rest),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

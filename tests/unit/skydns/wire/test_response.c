@@ -1,18 +1,14 @@
 /* How long a response may be kept, by its records. */
 #include "skydns/wire/response.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "common/dns/dns.h"
+#include "tests/support/unit_test.h"
 
 enum { NAME_LEN = 11 };
 
@@ -103,9 +99,8 @@ static const struct reply_plan plans[] = {
     {"truncated", DNS_FLAG_TC, {{DNS_TYPE_A, 30, 0}}, {{0}}, 0},
 };
 
-static void test_max_age(void **state)
+UNIT_TEST(test_max_age)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(plans); i++) {
         struct buf b;
         buf_init(&b, SIZE_MAX);
@@ -120,9 +115,8 @@ static void test_max_age(void **state)
 }
 
 /* Every reply cut off anywhere before what counts: may not be kept. */
-static void test_cut_off(void **state)
+UNIT_TEST(test_cut_off)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(plans); i++) {
         struct buf b;
         buf_init(&b, SIZE_MAX);
@@ -141,20 +135,9 @@ static void test_cut_off(void **state)
 }
 
 /* Without a question, as after FORMERR. */
-static void test_no_question(void **state)
+UNIT_TEST(test_no_question)
 {
     uint8_t bytes[DNS_HEADER_SIZE] = {[2] = DNS_FLAG_QR >> 8, [3] = DNS_RCODE_FORMERR};
     const struct response response = {.bytes = bytes, .len = sizeof(bytes)};
-    (void)state;
     assert_int_equal(response_max_age_s(&response), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_max_age),
-        cmocka_unit_test(test_cut_off),
-        cmocka_unit_test(test_no_question),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,10 @@
 /* Sound responses: records as counted, of the question's class, and rdata by type. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "common/base/cursor.h"
 #include "skydns/wire/response_check.h"
+#include "tests/support/unit_test.h"
 
 enum { IN = 1, CH = 3, ANY = 255 };
 
@@ -45,7 +41,7 @@ static bool is_sound(uint16_t qclass, const struct record *record, uint16_t coun
 
 #define DATA(text) (text), sizeof(text) - 1
 
-static void test_rdata(void **state)
+UNIT_TEST(test_rdata)
 {
     static const struct {
         uint16_t type;
@@ -114,7 +110,6 @@ static void test_rdata(void **state)
         {65280, true, DATA("anything")},
         {10, true, DATA("anything")},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const struct record record = {cases[i].type, IN, cases[i].data, cases[i].len};
         if (is_sound(IN, &record, 1) != cases[i].is_sound) {
@@ -123,17 +118,16 @@ static void test_rdata(void **state)
     }
 }
 
-static void test_counts(void **state)
+UNIT_TEST(test_counts)
 {
     const struct record record = {1, IN, DATA("\300\0\2\1")};
-    (void)state;
     assert_true(is_sound(IN, &record, 1));
     assert_true(is_sound(IN, &record, 0)); /* bytes behind the last record */
     assert_false(is_sound(IN, &record, 2));
     assert_false(is_sound(IN, &record, UINT16_MAX));
 }
 
-static void test_classes(void **state)
+UNIT_TEST(test_classes)
 {
     static const struct {
         uint16_t qclass, type, rr_class;
@@ -143,7 +137,6 @@ static void test_classes(void **state)
         {CH, 1, IN, false},   {ANY, 1, IN, true},    {ANY, 1, CH, true},     {IN, 41, 1232, true},
         {IN, 250, ANY, true}, {IN, 65280, IN, true}, {IN, 65280, CH, false},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const bool is_opt = cases[i].type == 41;
         const struct record record = {cases[i].type, cases[i].rr_class, "\300\0\2\1",
@@ -185,7 +178,7 @@ static bool is_usable(uint16_t flags, uint16_t questions, unsigned extended_rcod
     return usable;
 }
 
-static void test_usable(void **state)
+UNIT_TEST(test_usable)
 {
     enum {
         AA = 0x400,
@@ -196,7 +189,6 @@ static void test_usable(void **state)
         NOTIMP = 4,
         REFUSED = 5
     };
-    (void)state;
     assert_true(is_usable(0, 1, 0, 1, ""));
     assert_true(is_usable(0, 1, 0, 0, "")); /* no data, without an SOA */
     assert_true(is_usable(0, 1, 0, 0, "s"));
@@ -213,15 +205,4 @@ static void test_usable(void **state)
     assert_false(is_usable(0, 1, 1, 0, "")); /* BADVERS */
     assert_false(is_usable(0, 1, 1, 1, ""));
     assert_false(is_usable(NXDOMAIN, 0, 0, 0, ""));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rdata),
-        cmocka_unit_test(test_usable),
-        cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_classes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,12 @@
 /* The table of a response: where records lie in each section, where it ends when one is malformed,
  * and that counts which no message can hold cost nothing. fuzz_response_parse checks the rest. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "common/base/cursor.h"
 #include "common/dns/dns.h"
 #include "skydns/wire/response_parse.h"
+#include "tests/support/unit_test.h"
 
 enum { RECORDS = 5, HEAD_LEN = 12 + 3 + 4 };
 
@@ -26,7 +22,7 @@ static const uint8_t message[] = {
     0,    0,   41,   4,    0xd0, 2, 0, 0,    0, 0, 0,                        /* another */
 };
 
-static void test_a_table(void **state)
+UNIT_TEST(test_a_table)
 {
     static const struct response_rr want[RECORDS] = {
         {.owner_at = 19, .data_at = 31, .data_len = 4, .type = 15, .rr_class = 1, .ttl_s = 256},
@@ -36,7 +32,6 @@ static void test_a_table(void **state)
         {.owner_at = 76, .data_at = 87, .type = 41, .rr_class = 1232, .ttl_s = 0x02000000},
     };
     struct parsed_response p;
-    (void)state;
     response_parse(message, sizeof(message), &p);
     assert_true(p.head.is_readable && p.is_whole);
     assert_int_equal(p.head.flags, 0x8183);
@@ -63,13 +58,12 @@ static void test_a_table(void **state)
     response_parse_fini(&p);
 }
 
-static void test_names(void **state)
+UNIT_TEST(test_names)
 {
     const struct dname w = {.len = 3, .wire = "\1w"}, x = {.len = 3, .wire = "\1x"};
     struct parsed_response p;
     struct dname name;
     size_t end = 0;
-    (void)state;
     response_parse(message, sizeof(message), &p);
     assert_true(response_rr_name(&p, &p.rrs[0], 2, &name, &end));
     assert_true(dname_equal(&name, &w));
@@ -89,10 +83,9 @@ static void test_names(void **state)
 }
 
 /* The records before the cut are there, and no prefix is whole. */
-static void test_prefixes(void **state)
+UNIT_TEST(test_prefixes)
 {
     static const size_t ends[RECORDS] = {35, 48, 65, 76, 87};
-    (void)state;
     for (size_t len = 0; len < sizeof(message); len++) {
         struct parsed_response p;
         size_t want = 0;
@@ -110,12 +103,11 @@ static void test_prefixes(void **state)
     }
 }
 
-static void test_heads(void **state)
+UNIT_TEST(test_heads)
 {
     static const uint8_t bare[] = {0, 1, 0x80, 5, 0, 0, 0, 0, 0, 0, 0, 0};
     uint8_t changed[sizeof(message)];
     struct parsed_response p;
-    (void)state;
     response_parse(bare, sizeof(bare), &p); /* REFUSED, and nothing else */
     assert_true(p.head.is_readable && p.is_whole && p.count == 0 && p.head.name.len == 0);
     assert_int_equal(response_span_end(&p, response_section_span(&p, RESPONSE_ADDITIONAL)), 12);
@@ -131,15 +123,4 @@ static void test_heads(void **state)
     response_parse(changed, sizeof(changed), &p);
     assert_true(p.head.is_readable && !p.is_whole && p.count == RECORDS && !p.opt);
     response_parse_fini(&p);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_table),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_prefixes),
-        cmocka_unit_test(test_heads),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* Steps over records: names of every kind are passed by, and no step leaves the bytes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include "common/base/cursor.h"
 #include "skydns/wire/rr_step.h"
+#include "tests/support/unit_test.h"
 
 /* w. MX of a pointer; the root with a TTL whose top bit is set; x.w. by label and pointer. */
 static const uint8_t records[] = {
@@ -16,7 +12,7 @@ static const uint8_t records[] = {
     1, 'x', 0xc0, 0, 0,  1,    0, 3, 0, 0, 0, 9, 0, 1, 7,           /* 15 */
 };
 
-static void test_records(void **state)
+UNIT_TEST(test_records)
 {
     static const struct rr_step want[] = {
         {.type = 15, .rr_class = 1, .ttl_s = 256, .data_at = 13, .data_len = 4},
@@ -24,7 +20,6 @@ static void test_records(void **state)
         {.type = 1, .rr_class = 3, .ttl_s = 9, .data_at = 42, .data_len = 1},
     };
     static const size_t ends[] = {17, 28, 43};
-    (void)state;
     for (size_t len = 0; len <= sizeof(records); len++) {
         struct reader r = reader_of(records, len);
         struct rr_step got;
@@ -43,22 +38,12 @@ static void test_records(void **state)
     }
 }
 
-static void test_questions(void **state)
+UNIT_TEST(test_questions)
 {
     static const uint8_t question[] = {2, 'a', 'b', 0, 0, 1, 0, 1};
-    (void)state;
     for (size_t len = 0; len <= sizeof(question); len++) {
         struct reader r = reader_of(question, len);
         assert_int_equal(rr_step_question(&r), len == sizeof(question));
         assert_int_equal(r.failed, len < sizeof(question));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_records),
-        cmocka_unit_test(test_questions),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

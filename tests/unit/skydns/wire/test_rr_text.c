@@ -1,12 +1,8 @@
 /* Records as text: each form of common/dns/rr_types.h, and what is not as its type has it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
-
 #include "skydns/wire/rr_text.h"
+#include "tests/support/unit_test.h"
 
 enum { OWNER = 3 }; /* "w." */
 
@@ -36,7 +32,7 @@ static void check_text(uint16_t type, struct slice data, const char *want)
         text, sizeof(text) - 1 \
     }
 
-static void test_forms(void **state)
+UNIT_TEST(test_forms)
 {
     static const struct {
         uint16_t type;
@@ -65,21 +61,19 @@ static void test_forms(void **state)
         {65, DATA("\0\1\0"), "w. 9 HTTPS \\# 3 000100"},
         {300, DATA("\1"), "w. 9 TYPE300 \\# 1 01"},
     };
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         check_text(rows[i].type, rows[i].data, rows[i].want);
     }
 }
 
 /* A record of an answer: the same text as of its message; a long text is several strings. */
-static void test_answers(void **state)
+UNIT_TEST(test_answers)
 {
     static const struct answer_soa soa = {
         .mname = {"\1m", 3}, .rname = {"\1r", 3}, .serial = 7, .minimum_s = 60};
     char text[256], want[300] = "w. 9 TXT \"";
     struct rr rr = {.owner = slice_of("\1w", OWNER), .ttl_s = 9, .type = RR_TXT};
     struct buf out;
-    (void)state;
     memset(text, 'x', sizeof(text));
     memset(want + 10, 'x', 255);
     memcpy(want + 10 + 255, "\" \"x\"", sizeof("\" \"x\""));
@@ -106,10 +100,9 @@ static void test_answers(void **state)
 }
 
 /* At no cut of a record is there one. */
-static void test_cuts(void **state)
+UNIT_TEST(test_cuts)
 {
     static const char whole[] = "\1w\0\0\1\0\1\0\0\0\11\0\4\12\0\0\1";
-    (void)state;
     for (size_t len = 0; len < sizeof(whole) - 1; len++) {
         struct reader r = reader_of(whole, len);
         struct buf out;
@@ -117,14 +110,4 @@ static void test_cuts(void **state)
         assert_false(rr_text_read(&r, &out));
         buf_fini(&out);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forms),
-        cmocka_unit_test(test_answers),
-        cmocka_unit_test(test_cuts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

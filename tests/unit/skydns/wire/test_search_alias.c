@@ -1,13 +1,8 @@
 /* Responses behind a search path's CNAME, by all who write records: names in data, far names, the
  * CNAME's TTL. fuzz_relay and fuzz_kept_reply compare those of any response; test_path_model
  * and test_autopath.py have the fast path's. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "common/base/cursor.h"
 #include "common/dns/dns.h"
@@ -17,6 +12,7 @@
 #include "tests/support/skydns/behind_alias.h"
 #include "tests/support/skydns/hash_seed.h"
 #include "tests/support/skydns/response_bytes.h"
+#include "tests/support/unit_test.h"
 
 static const struct slice asked = {BEHIND_ALIAS_NAME, sizeof(BEHIND_ALIAS_NAME)};
 
@@ -111,9 +107,10 @@ static uint32_t alias_ttl_of(enum way way)
 
 static const uint8_t soa[] = {0, 0, [21] = 60};
 
-static void ttls(void **state)
+UNIT_TESTS_ONCE(hash_seed, NULL)
+
+UNIT_TEST(ttls)
 {
-    (void)state;
     for (unsigned way = RELAYED; way <= KEPT; way++) {
         begin(DNS_TYPE_A);
         add(RESPONSE_ANSWER, DNS_TYPE_A, 30, "\1\2\3\4", 4);
@@ -135,9 +132,8 @@ static void ttls(void **state)
 }
 
 /* Pointers into the question, to the data of earlier records, and bytes that look like one. */
-static void names_in_data(void **state)
+UNIT_TEST(names_in_data)
 {
-    (void)state;
     begin(DNS_TYPE_ANY);
     add(RESPONSE_ANSWER, DNS_TYPE_NS, 9, "\1a\xc0\x0c", 4);
     add(RESPONSE_ANSWER, DNS_TYPE_MX, 9, "\0\5\1b\xc0\x1f", 6); /* the name server's */
@@ -150,10 +146,9 @@ static void names_in_data(void **state)
 }
 
 /* Pointers have 14 bits: names that the CNAME would move out of their reach are written again. */
-static void far_names(void **state)
+UNIT_TEST(far_names)
 {
     static const uint8_t padding[DNS_POINTER_MAX];
-    (void)state;
     for (unsigned before = 0; before < 400; before += 7) {
         begin(DNS_TYPE_ANY);
         add(RESPONSE_ANSWER, DNS_TYPE_TXT, 9, padding, sizeof(padding) - before);
@@ -179,12 +174,11 @@ static struct slice encoded(struct encoder *encoder, const struct answer_plan *p
     return slice_of(bytes, response.len);
 }
 
-static void plans(void **state)
+UNIT_TEST(plans)
 {
     static const struct dname target = {.len = 5, .wire = "\1t\1w"};
     struct encoder *encoder = encoder_new(1232);
     struct answer_plan plan = {.error = EDNS_ERROR_NONE, .rr_class = DNS_CLASS_IN};
-    (void)state;
     begin(DNS_TYPE_A);
     rr_list_init(&plan.answers);
     const struct rr records[] = {
@@ -208,15 +202,4 @@ static void plans(void **state)
                      40);
     rr_list_fini(&plan.answers);
     encoder_free(encoder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ttls),
-        cmocka_unit_test(names_in_data),
-        cmocka_unit_test(far_names),
-        cmocka_unit_test(plans),
-    };
-    return cmocka_run_group_tests(tests, hash_seed, NULL);
 }
