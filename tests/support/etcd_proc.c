@@ -28,7 +28,7 @@ enum { START_LIMIT_MS = 60000, ASK_INTERVAL_MS = 20 };
 enum { START_ATTEMPTS = 5 };
 
 /* etcd's: its name, the common ones, those for TLS and the test's. */
-enum { ARGUMENTS_MAX = 7 + 5 + ETCD_PROC_ARGUMENTS_MAX };
+enum { ARGUMENTS_MAX = 9 + 5 + ETCD_PROC_ARGUMENTS_MAX };
 
 struct etcd_proc {
     pid_t pid; /* 0: not running */
@@ -239,9 +239,18 @@ static void run_child(const struct etcd_proc *proc)
         (void)dup2(log, STDOUT_FILENO); /* on failure etcd's log goes to ours */
         (void)dup2(log, STDERR_FILENO);
     }
-    const char *argv[ARGUMENTS_MAX + 1] = {"etcd", data,           client, advertise,
-                                           peer,   advertise_peer, cluster};
-    size_t count = 7;
+    /* A single member need not wait for others before it elects itself: at a start, 0.2 s, not 1.5.
+     */
+    const char *argv[ARGUMENTS_MAX + 1] = {"etcd",
+                                           data,
+                                           client,
+                                           advertise,
+                                           peer,
+                                           advertise_peer,
+                                           cluster,
+                                           "--heartbeat-interval=10",
+                                           "--election-timeout=100"};
+    size_t count = 9;
     if (proc->tls_folder) {
         argv[count++] = xasprintf("--listen-metrics-urls=http://127.0.0.1:%u", proc->health_port);
         argv[count++] = xasprintf("--cert-file=%s/server.crt", proc->tls_folder);
