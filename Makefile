@@ -94,11 +94,12 @@ MAN        := $(patsubst %.scd,$(B)/man/%,$(notdir $(wildcard $(PROGRAMS:%=%/*.s
 .DEFAULT_GOAL := all
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all programs unit objects deps deps-bench run one asan-kube2sky check check-all check-unit check-integration check-faults check-rounds check-tsan check-pod check-page check-cluster peers check-recorded screenshots coverage images fuzz fuzz-run bench bench-readme bench-etcd bench-readers bench-kube2sky bench-scale bench-pipeline bench-start bench-updates bench-clients bench-pod bench-churn bench-cache-hits bench-attack bench-fair bench-memory bench-clients-flood bench-search-paths bench-instructions bench-transfer bench-watching profile analyze analyzed lint architecture format install uninstall dist deb clean help tests FORCE
+.PHONY: all programs unit threads objects deps deps-bench run one asan-kube2sky check check-all check-unit check-integration check-faults check-rounds check-tsan check-pod check-page check-cluster peers check-recorded screenshots coverage images fuzz fuzz-run bench bench-readme bench-etcd bench-readers bench-kube2sky bench-scale bench-pipeline bench-start bench-updates bench-clients bench-pod bench-churn bench-cache-hits bench-attack bench-fair bench-memory bench-clients-flood bench-search-paths bench-instructions bench-transfer bench-watching profile analyze analyzed lint architecture format install uninstall dist deb clean help tests FORCE
 
 all: $(BINARIES) $(MAN)
 programs: $(BINARIES)
 unit: $(UNIT) $(FUZZ)
+threads: $(patsubst tests/%.c,$(B)/tests/%,$(shell grep -l '^UNIT_TESTS_HAVE_THREADS' $(UNIT_SRC)))
 tests: all unit $(ANSWERS_BIN) $(START_BIN) $(BENCH_STORE)
 objects: $(patsubst %.c,$(B)/%.o,$(filter %.c,$(C_FILES))) $(PROTO_O)
 
@@ -182,7 +183,7 @@ $(B)/tests/support/lib$(1).a: $(call support_o,$(1))
 	@mkdir -p $$(@D) && rm -f $$@ && ar rcs $$@ $$^
 $(B)/tests/unit/$(1)/%: $(B)/tests/unit/$(1)/%.o $(SUPPORT_O) $(call support_o,$(1)) $(2) $(B)/libcommon.a
 	$$(call say,LD,$$@)
-	$$(Q)$$(CC) $$(ALL_LDFLAGS) $(LLD) $$^ -lcmocka $$(LIBS_$(1)) $(LIBS_kube2sky) -o $$@
+	$$(Q)$$(CC) $$(ALL_LDFLAGS) $(LLD) -Wl,--wrap=pthread_create $$^ -lcmocka $$(LIBS_$(1)) $(LIBS_kube2sky) -o $$@
 $(B)/tests/fuzz/$(1)/%: $(B)/tests/fuzz/$(1)/%.o $(if $(filter fuzz,$(VARIANT)),,$(B)/tests/fuzz/replay.o) $(B)/tests/support/lib$(1).a $(2) $(B)/libcommon.a
 	$$(call say,LD,$$@)
 	$$(Q)$$(CC) $$(ALL_LDFLAGS) $(LLD) $(if $(filter fuzz,$(VARIANT)),-fsanitize=fuzzer) $$^ $$(LIBS_$(1)) -o $$@
@@ -302,9 +303,10 @@ check-rounds: all
 asan-kube2sky:
 	@$(MAKE) --no-print-directory VARIANT=asan $(BUILD)/asan/bin/kube2sky
 
-# What threads share: unit programs, corpora and some of the integration tests under the thread sanitizer.
+# What threads share: the unit programs that start one and some of the integration tests under the thread sanitizer;
+# with CHECK_ALL all unit programs and corpora.
 check-tsan: deps
-	@$(MAKE) --no-print-directory VARIANT=tsan programs unit
+	@$(MAKE) --no-print-directory VARIANT=tsan programs $(if $(CHECK_ALL),unit,threads)
 	@$(PYTHON) tests/support/check.py --build $(BUILD)/tsan --only tsan
 
 # The legacy pod in containers of images just built, each of which is killed and hung in turn. As root.

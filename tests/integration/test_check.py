@@ -128,31 +128,3 @@ def test_make_one_runs_a_test_with_a_marker(tmp_path):
     environment = os.environ | {"PEERS_CACHE": str(tmp_path)}
     done = subprocess.run(one, env=environment, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0 and "make peers" in done.stdout, done.stdout
-
-
-# In place of the library's: it ends the program.
-NO_THREADS = """\
-#include <stdlib.h>
-int pthread_create(void);
-int pthread_create(void) { abort(); }
-"""
-
-
-@pytest.mark.skipif(BIN_DIR.parent.name in ("asan", "tsan"), reason="a sanitizer wants to be loaded first")
-def test_programs_that_check_tsan_leaves_out_start_no_thread(tmp_path):
-    source, library = tmp_path / "no_threads.c", tmp_path / "no_threads.so"
-    source.write_text(NO_THREADS)
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True, timeout=60)
-    sources = check.unit_sources(check.ONE_THREAD_TESTS)
-    assert [path.stem.removeprefix("test_") for path in sorted(sources, key=lambda path: path.stem)] == list(
-        check.ONE_THREAD_TESTS
-    )
-
-    def status(path):
-        program = BIN_DIR.parent / path.relative_to(check.ROOT).with_suffix("")
-        environment = {**os.environ, "LD_PRELOAD": str(library)}
-        return subprocess.run([program], env=environment, capture_output=True, timeout=300).returncode
-
-    statuses = {path.stem: status(path) for path in sources}
-    assert not any(statuses.values()), statuses
-    assert all(status(path) != 0 for path in check.unit_sources(("publisher",))), "nothing stops a program with threads"

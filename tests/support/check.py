@@ -1,7 +1,7 @@
 """Runs the built tests: unit programs, fuzz corpora, integration tests (`make check`), and those of the
 integration tests that take long or need root (`make check-faults`), podman (`make check-pod`), Chromium
-(`make check-page`) or a real Kubernetes (`make check-cluster`). For `make check-tsan`: unit programs, corpora and
-those integration tests in which threads meet.
+(`make check-page`) or a real Kubernetes (`make check-cluster`). For `make check-tsan`: unit programs that say
+UNIT_TESTS_HAVE_THREADS and those integration tests in which threads meet; with CHECK_ALL all unit programs and corpora.
 
     check.py --build build/release [--only unit|integration|tsan|faults|pod|page|cluster] [--share release|asan]
 
@@ -55,11 +55,6 @@ SLOWEST_COUNT = 10
 # forwards for them; a look-up of a name has a thread of its own. kube2sky and exechealthz have no other thread.
 TIMING_TESTS = ("answers_random", "cache", "cache_threads", "clients", "config", "dns", "explain", "forwarding",
                 "lameduck", "leases", "nameservers", "poisoning", "socket_buffers", "sockets", "tcp_capacity")
-
-# Unit programs that start no thread, so that the thread sanitizer finds nothing in them, and takes five minutes for it:
-# 40 times as long as without. `make check-all` runs them nevertheless.
-ONE_THREAD_TESTS = ("cache", "engine", "fast", "naming_model", "nsec_model", "path_model", "planner_slices", "signed",
-                    "snapshot_damage", "snapshot_format", "store_loader", "store_model", "visibility_model")
 
 # One of each kind of use, on the programs that users get.
 SMOKE_TESTS = ("config_map", "dnssec", "doh", "exechealthz", "kube_objects", "legacy_keys", "orders", "pipeline",
@@ -257,15 +252,16 @@ def run_program(source, build):
     return str(relative), totals, time.monotonic() - start, problem, output
 
 
-def unit_sources(names=None):
-    """Unit tests, all or those with these names."""
-    return [path for path in sorted((ROOT / "tests/unit").rglob("test_*.c"))
-            if names is None or path.stem.removeprefix("test_") in names]
+def unit_sources(with_threads=False):
+    """Unit tests and fuzz targets, or only the unit tests that start threads: the linker and unit_test.c see to it that
+    all those say so."""
+    unit = sorted((ROOT / "tests/unit").rglob("test_*.c"))
+    if with_threads:
+        return [path for path in unit if "\nUNIT_TESTS_HAVE_THREADS\n" in path.read_text()]
+    return unit + sorted((ROOT / "tests/fuzz").glob("*/fuzz_*.c"))
 
 
-def check_unit(build, report, left_out=()):
-    sources = [path for path in unit_sources() if path not in left_out]
-    sources += sorted((ROOT / "tests/fuzz").glob("*/fuzz_*.c"))
+def check_unit(build, report, sources):
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         for result in pool.map(lambda source: run_program(source, build), sources):
             report.add(*result)
@@ -393,8 +389,8 @@ def main():
 
     report = Report()
     if options.only in (None, "unit", "tsan") and options.share != "release":
-        in_part = options.only == "tsan" and "CHECK_ALL" not in os.environ
-        check_unit(build, report, unit_sources(ONE_THREAD_TESTS) if in_part else ())
+        with_threads = options.only == "tsan" and "CHECK_ALL" not in os.environ
+        check_unit(build, report, unit_sources(with_threads))
     if options.only in (None, "integration"):
         check_integration(build, report, integration_files(options.share))
     if options.only == "tsan":

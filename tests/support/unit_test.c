@@ -1,6 +1,9 @@
 #include "tests/support/unit_test.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "common/base/xalloc.h"
@@ -10,6 +13,22 @@ static int *unit_test_lines; /* of each */
 static size_t unit_test_count;
 static CMFixtureFunction each_set_up, each_tear_down, once_set_up, once_tear_down;
 static const char *(*why_missing)(void);
+static bool are_threads_said;
+static atomic_bool are_threads_started;
+
+/* The linker leads all calls of pthread_create in unit programs here (Makefile). */
+typedef void *thread_start(void *data);
+int __real_pthread_create(pthread_t *ret, const pthread_attr_t *attributes, thread_start *start,
+                          void *data);
+int __wrap_pthread_create(pthread_t *ret, const pthread_attr_t *attributes, thread_start *start,
+                          void *data);
+
+int __wrap_pthread_create(pthread_t *ret, const pthread_attr_t *attributes, thread_start *start,
+                          void *data)
+{
+    atomic_store(&are_threads_started, true);
+    return __real_pthread_create(ret, attributes, start, data);
+}
 
 /* TEST_FILTER: names, with wildcards `*` and `?`, of the tests to run (one.py). Holds for a main of
  * a test's own, too. */
@@ -54,6 +73,11 @@ void unit_tests_need(const char *(*missing)(void))
     why_missing = missing;
 }
 
+void unit_tests_have_threads(void)
+{
+    are_threads_said = true;
+}
+
 static void skip_test(void **state)
 {
     print_message("skipped: %s\n", why_missing());
@@ -74,7 +98,15 @@ int unit_tests_run(const char *group)
             unit_tests[i].teardown_func = each_tear_down;
         }
     }
-    return _cmocka_run_group_tests(group, unit_tests, unit_test_count, once_set_up, once_tear_down);
+    int failed =
+        _cmocka_run_group_tests(group, unit_tests, unit_test_count, once_set_up, once_tear_down);
+    if (atomic_load(&are_threads_started) && !are_threads_said) {
+        print_error(
+            "%s starts threads without UNIT_TESTS_HAVE_THREADS (expected: check-tsan runs it)\n",
+            group);
+        failed++;
+    }
+    return failed;
 }
 
 __attribute__((weak)) int main(void)

@@ -36,7 +36,11 @@ void unit_tests_once(CMFixtureFunction set_up, CMFixtureFunction tear_down);
 /* Sets who says why no test of this program can run here, or NULL; called before main. */
 void unit_tests_need(const char *(*missing)(void));
 
-/* Runs all tests as a group of this name in reports; returns how many failed. */
+/* Says that tests of this program start threads; called before main. */
+void unit_tests_have_threads(void);
+
+/* Runs all tests as a group of this name in reports; returns how many failed,
+ * and one more for a thread that was started without UNIT_TESTS_HAVE_THREADS. */
 int unit_tests_run(const char *group);
 
 #define UNIT_TEST_IN(name, set_up, tear_down)                       \
@@ -65,6 +69,12 @@ int unit_tests_run(const char *group);
     __attribute__((constructor)) static void unit_tests_have_a_need(void) \
     {                                                                     \
         unit_tests_need(missing);                                         \
+    }
+
+#define UNIT_TESTS_HAVE_THREADS                                           \
+    __attribute__((constructor)) static void unit_tests_say_threads(void) \
+    {                                                                     \
+        unit_tests_have_threads();                                        \
     }
 
 #endif

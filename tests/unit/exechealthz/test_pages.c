@@ -115,6 +115,7 @@ static int teardown(void **state)
 }
 
 UNIT_TESTS_EACH(setup, teardown)
+UNIT_TESTS_HAVE_THREADS
 
 static struct pages_config config_of(struct fixture *f)
 {

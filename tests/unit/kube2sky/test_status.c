@@ -168,6 +168,7 @@ static void expect(struct bed *b, const char *target, unsigned status, const cha
 UNIT_TESTS_EACH(set_up, tear_down)
 UNIT_TESTS_NEED(etcd_proc_missing)
 UNIT_TESTS_ONCE(start_etcd, end_etcd)
+UNIT_TESTS_HAVE_THREADS
 
 UNIT_TEST(test_from_nothing_to_ready)
 {

@@ -128,6 +128,7 @@ static int teardown(void **state)
 
 UNIT_TESTS_EACH(setup, teardown)
 UNIT_TESTS_ONCE(start_first_thread, NULL)
+UNIT_TESTS_HAVE_THREADS
 
 /* 127.0.0.1 and another loopback address, on free ports. */
 static void choose_addresses(struct fixture *f, size_t count)

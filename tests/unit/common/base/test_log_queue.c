@@ -51,6 +51,7 @@ static int before_tests(void **state)
 
 UNIT_TESTS_EACH(NULL, restore)
 UNIT_TESTS_ONCE(before_tests, NULL)
+UNIT_TESTS_HAVE_THREADS
 
 /* What a reader has seen; read until the writing ends are closed or `until` is there. */
 struct reader {

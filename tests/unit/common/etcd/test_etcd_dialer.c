@@ -100,6 +100,7 @@ static int each_end(void **state)
 }
 
 UNIT_TESTS_EACH(each, each_end)
+UNIT_TESTS_HAVE_THREADS
 
 static bool is_found(const void *data)
 {

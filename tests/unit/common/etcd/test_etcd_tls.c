@@ -202,6 +202,7 @@ static int each_end(void **state)
 UNIT_TESTS_EACH(each, each_end)
 UNIT_TESTS_NEED(etcd_proc_missing)
 UNIT_TESTS_ONCE(start, stop)
+UNIT_TESTS_HAVE_THREADS
 
 /* ---- Success ---- */
 

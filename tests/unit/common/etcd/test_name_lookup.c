@@ -28,6 +28,7 @@ static int stop(void **state)
 }
 
 UNIT_TESTS_ONCE(start, stop)
+UNIT_TESTS_HAVE_THREADS
 
 static void on_done(void *data, const struct name_addresses *addresses, const struct err *err)
 {

@@ -16,6 +16,8 @@
 #include "tests/support/scripted_nameserver.h"
 #include "tests/support/unit_test.h"
 
+UNIT_TESTS_HAVE_THREADS
+
 enum { REQUEST_MAX = 1024, URL_MAX = 128, QUERY_LEN = 30 };
 
 struct server {

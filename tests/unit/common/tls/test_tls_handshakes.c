@@ -52,6 +52,7 @@ static int tear_down(void **state)
 }
 
 UNIT_TESTS_ONCE(set_up, tear_down)
+UNIT_TESTS_HAVE_THREADS
 
 static void on_wake(void *data)
 {

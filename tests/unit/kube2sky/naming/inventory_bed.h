@@ -189,8 +189,4 @@ static inline bool may_delete(const struct fixture *f, const char *owner)
     return inventory_may_delete(f->inventory, slice_str(owner));
 }
 
-#define TEST(name)          cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-#define TEST_SLICES(name)   cmocka_unit_test_setup_teardown(name, set_up_slices, tear_down)
-#define TEST_NARROWED(name) cmocka_unit_test_setup_teardown(name, set_up_narrowed, tear_down)
-
 #endif

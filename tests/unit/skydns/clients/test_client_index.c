@@ -13,6 +13,8 @@
 #include "skydns/publish/publisher.h"
 #include "tests/support/unit_test.h"
 
+UNIT_TESTS_HAVE_THREADS
+
 /* Without readers, so that what is handed over can go at once: a stale use shows under ASan. */
 struct fixture {
     struct client_index *index;

@@ -24,6 +24,8 @@
 #include "common/base/attributes.h"
 #include "tests/support/unit_test.h"
 
+UNIT_TESTS_HAVE_THREADS
+
 /* What a confined child tells about the first thing that went otherwise than expected. */
 enum { TOLD_MAX = 256 };
 

@@ -15,6 +15,8 @@
 #include "tests/support/skydns/sample_keys.h"
 #include "tests/support/unit_test.h"
 
+UNIT_TESTS_HAVE_THREADS
+
 enum { NOW_S = 1800000000 };
 
 static struct dnssec_signature signatures[DNSSEC_ZONE_KEYS_MAX];

@@ -10,6 +10,8 @@
 #include "skydns/dnssec/signature_cache_internal.h"
 #include "tests/support/unit_test.h"
 
+UNIT_TESTS_HAVE_THREADS
+
 enum { LEN = 64 };
 
 static struct signature_cache *cache_of(size_t entries, size_t len)

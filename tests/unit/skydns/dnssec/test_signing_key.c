@@ -17,6 +17,8 @@
 #include "tests/support/thread_cpu.h"
 #include "tests/support/unit_test.h"
 
+UNIT_TESTS_HAVE_THREADS
+
 /* ---- A verifier of its own ---- */
 
 static EVP_PKEY *from_params(const char *type, OSSL_PARAM_BLD *build)

@@ -196,6 +196,7 @@ static int before_tests(void **state)
 }
 
 UNIT_TESTS_ONCE(before_tests, NULL)
+UNIT_TESTS_HAVE_THREADS
 
 UNIT_TEST(delivers)
 {

@@ -8,6 +8,8 @@
 #include "skydns/dnstap/dnstap_queue_internal.h"
 #include "tests/support/unit_test.h"
 
+UNIT_TESTS_HAVE_THREADS
+
 enum { FRAMES = 50000, LEN_MAX = 3000, PEEKED = 16 };
 
 /* Of the n-th frame. */

@@ -52,6 +52,7 @@ static int before_tests(void **state)
 }
 
 UNIT_TESTS_ONCE(before_tests, NULL)
+UNIT_TESTS_HAVE_THREADS
 
 UNIT_TEST(tells_what_is_left)
 {

@@ -48,6 +48,7 @@ static void *read_replies(void *data)
 }
 
 UNIT_TESTS_ONCE(hash_seed, NULL)
+UNIT_TESTS_HAVE_THREADS
 
 UNIT_TEST(test_readers)
 {

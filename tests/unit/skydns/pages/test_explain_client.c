@@ -14,6 +14,8 @@
 #include "tests/support/loopback.h"
 #include "tests/support/unit_test.h"
 
+UNIT_TESTS_HAVE_THREADS
+
 enum { REQUEST_MAX = 4096, OUTPUT_MAX = 4096 };
 
 struct server {

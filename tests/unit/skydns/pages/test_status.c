@@ -100,6 +100,7 @@ static int teardown(void **state)
 }
 
 UNIT_TESTS_EACH(setup, teardown)
+UNIT_TESTS_HAVE_THREADS
 
 static void expect(struct pages *p, const char *target, unsigned status, const char *part)
 {

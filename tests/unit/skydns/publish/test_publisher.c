@@ -12,6 +12,8 @@
 #include "tests/support/skydns/records.h"
 #include "tests/support/unit_test.h"
 
+UNIT_TESTS_HAVE_THREADS
+
 static const char *const names[] = {"a.test", "b.a.test", "_c.test", "d.other"};
 
 struct fixture {

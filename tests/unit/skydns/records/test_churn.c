@@ -20,6 +20,8 @@
 #include "tests/support/skydns/services.h"
 #include "tests/support/unit_test.h"
 
+UNIT_TESTS_HAVE_THREADS
+
 /* 3,000 Services take 4 MiB; the rest of the test program is small in comparison. */
 enum { SERVICES = 3000, FIRST_ROUNDS = 4, ROUNDS = 20, GROWTH_MAX_PERCENT = 5 };
 

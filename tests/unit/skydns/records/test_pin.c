@@ -19,6 +19,8 @@
 #include "tests/support/skydns/services.h"
 #include "tests/support/unit_test.h"
 
+UNIT_TESTS_HAVE_THREADS
+
 /* ---- What a version holds, all that an answer or a snapshot could use, as text ---- */
 
 enum { TEXT_MAX = 4 << 20 };

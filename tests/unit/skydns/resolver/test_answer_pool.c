@@ -15,6 +15,8 @@
 #include "tests/support/skydns/owned.h"
 #include "tests/support/unit_test.h"
 
+UNIT_TESTS_HAVE_THREADS
+
 enum { PATIENCE_MS = 60000, MANY = 2000 };
 
 struct bed {

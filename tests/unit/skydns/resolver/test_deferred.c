@@ -8,6 +8,8 @@
 #include "skydns/resolver/deferred.h"
 #include "tests/support/unit_test.h"
 
+UNIT_TESTS_HAVE_THREADS
+
 enum { HEADER = 12, ROOT = 1, QUERY = HEADER + ROOT + 4 };
 
 /* As the engine has read it. */

@@ -5,6 +5,8 @@
 #include "skydns/resolver/turn.h"
 #include "tests/support/unit_test.h"
 
+UNIT_TESTS_HAVE_THREADS
+
 /* ---- Tests ---- */
 
 UNIT_TEST(test_before_the_first_sync)

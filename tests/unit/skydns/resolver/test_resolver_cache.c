@@ -7,6 +7,8 @@
 #include "tests/support/skydns/response_bytes.h"
 #include "tests/support/unit_test.h"
 
+UNIT_TESTS_HAVE_THREADS
+
 enum { EDE_NONE = -1, EDE_STALE = 3, EDE_CACHED = 13, EDE_NO_AUTHORITY = 22, EDE_NETWORK = 23 };
 
 /* No client has to wait for so long. */

@@ -6,6 +6,8 @@
 #include "tests/support/skydns/sample_keys.h"
 #include "tests/support/unit_test.h"
 
+UNIT_TESTS_HAVE_THREADS
+
 enum { RRSIG = 46, FLOOD = 3 * RESOLVER_SIGNS_MAX, NXDOMAIN = 3 };
 
 static void be_signed(struct fixture *f, struct engine_config *config)

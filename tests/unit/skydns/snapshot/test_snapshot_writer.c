@@ -17,6 +17,8 @@
 #include "tests/support/skydns/records.h"
 #include "tests/support/unit_test.h"
 
+UNIT_TESTS_HAVE_THREADS
+
 enum { BYTES = 1234, PATIENCE_MS = 60000 };
 
 static const char path[] = "/nowhere/snapshot";

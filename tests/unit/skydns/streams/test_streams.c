@@ -105,6 +105,7 @@ static uint64_t answered(const struct streams_bed *b, enum engine_transport tran
 }
 
 UNIT_TESTS_ONCE(make_certificates, remove_certificates)
+UNIT_TESTS_HAVE_THREADS
 
 UNIT_TEST(test_answers_at_once)
 {

@@ -195,6 +195,7 @@ static int teardown(void **state)
 }
 
 UNIT_TESTS_EACH(setup, teardown)
+UNIT_TESTS_HAVE_THREADS
 
 static const char zone[] = "cluster.local.";
 

@@ -16,6 +16,8 @@
 #include "tests/support/loopback.h"
 #include "tests/support/unit_test.h"
 
+UNIT_TESTS_HAVE_THREADS
+
 enum { REPLY_MAX = 1232, ATTEMPTS = 100 };
 
 static struct addr address_of(const char *ip, uint16_t port)

@@ -261,6 +261,7 @@ static int before_tests(void **state)
 
 UNIT_TESTS_EACH(setup, teardown)
 UNIT_TESTS_ONCE(before_tests, NULL)
+UNIT_TESTS_HAVE_THREADS
 
 static void on_patience_end(struct ev_loop *loop, ev_timer *timer, int revents)
 {

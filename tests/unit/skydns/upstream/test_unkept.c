@@ -8,6 +8,8 @@
 #include "skydns/upstream/unkept_internal.h"
 #include "tests/support/unit_test.h"
 
+UNIT_TESTS_HAVE_THREADS
+
 static struct cache_key key_of(const char *name, uint16_t type)
 {
     struct cache_key key = {.type = type, .qclass = 1, .zone_serial = 1};
