@@ -28,8 +28,6 @@ from programs import Program, reserve_port
 SECURE, INSECURE, BOGUS = "secure", "insecure", "bogus"
 
 ALGORITHMS = {8: "RSASHA256", 10: "RSASHA512", 13: "ECDSAP256SHA256", 14: "ECDSAP384SHA384", 15: "ED25519"}
-# Zones that resolvers answer themselves unless told otherwise.
-PRIVATE_REVERSE = ("10.in-addr.arpa", "0.0.d.f.ip6.arpa", "d.f.ip6.arpa", "127.in-addr.arpa")
 
 _TOOL_TIMEOUT_S = 120.0  # only a hung one takes this long
 # Resolvers that get no answer at first ask again after up to this time.

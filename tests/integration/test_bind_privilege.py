@@ -12,7 +12,6 @@ from certificates import Authority
 from programs import Program, wait_until
 
 _USER = 65532
-_BIT = 1 << 10  # CAP_NET_BIND_SERVICE
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="capabilities and network namespaces need root")
 

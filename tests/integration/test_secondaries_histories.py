@@ -18,7 +18,6 @@ from programs import http_get, reserve_port, wait_until
 from secondaries import DOMAIN, KEY, REVERSE, SECRET, bind, knot, nsd
 from test_stores import STORE_KEY, wipe
 
-SERIAL_KEY = "/kube2sky/cluster.local/serial"
 KINDS = {"nsd": ("127.0.0.2", nsd), "knot": ("127.0.0.3", knot), "named": ("127.0.0.4", bind)}
 
 

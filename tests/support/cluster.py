@@ -31,7 +31,6 @@ STAGES = Path(__file__).with_name("kwok")
 PEERS = ("kubernetes", "etcd", "kwok")
 
 SERVICE_NETS = "10.96.0.0/16,fd00:10:96::/108"
-DNS_IP = "10.96.0.10"
 ACCOUNT = ("kube-system", "kube2sky")
 _ADMIN_TOKEN = "admin"
 _START_S = 90.0  # only ends a hang
