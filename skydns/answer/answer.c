@@ -61,6 +61,11 @@ const struct foreign_zone *answer_get_foreign_zone(const struct answer *answer)
     return answer->foreign;
 }
 
+enum answer_rule answer_get_rule(const struct answer *answer)
+{
+    return answer->rule;
+}
+
 /* ---- Outcomes ---- */
 
 void answer_fail(struct answer *a, enum dns_rcode rcode, enum edns_error error)
@@ -210,7 +215,7 @@ static void start(struct answer *a, const struct answer_input *input)
     a->follow.view = view_of(a->config, input->store, &input->client, &a->trail);
     take_name(a, &input->question->name);
     a->foreign = NULL;
-    a->is_from_hosts = false;
+    a->rule = ANSWER_BY_SOURCE;
     (void)answer_start_plan(a);
 }
 
@@ -304,7 +309,7 @@ enum engine_verdict answer_build(struct answer *answer, const struct answer_inpu
         rr_list_shuffle_addresses(&answer->plan.answers, &random);
         rr_list_shuffle_addresses(&answer->plan.additionals, &random);
     }
-    if (answer->plan.answers.count > 1 && !answer->is_from_hosts) { /* one record keeps its TTL */
+    if (answer->plan.answers.count > 1 && answer->rule != ANSWER_BY_HOSTS) { /* one record keeps its TTL */
         rr_list_level_ttls(&answer->plan.answers, answer->config->settings.ttl_s);
     }
     return ENGINE_REPLY;

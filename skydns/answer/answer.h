@@ -65,6 +65,16 @@ struct answer_plan *answer_start_plan(struct answer *answer);
 void answer_start_denial(struct answer *answer, const struct engine_zone *zone,
                          enum dns_rcode rcode, int64_t now_s);
 
+/* The rule for an external name that made the answer, instead of records or an upstream. */
+enum answer_rule {
+    ANSWER_BY_SOURCE, /* none: our records, an upstream, or a refusal */
+    ANSWER_BY_HOSTS,
+    ANSWER_BY_SPECIAL_NAME,
+    ANSWER_BY_NO_AAAA,
+    ANSWER_BY_DNS64,
+};
+enum answer_rule answer_get_rule(const struct answer *answer);
+
 /* After ENGINE_DEFER for FORWARD: the zone whose nameservers are to be asked; NULL: the
  * configuration has no table of them. Borrowed from the configuration. */
 const struct foreign_zone *answer_get_foreign_zone(const struct answer *answer);

@@ -1,6 +1,7 @@
-/* Names of other domains: from hosts files, or by the nameservers of their zone. Whether a kept
- * reply answers them is not decided here (kept_access.h), but after these rules. */
+/* Names of other domains: from hosts files, special ones, or by the nameservers of their zone.
+ * Whether a kept reply answers them is not decided here (kept_access.h), but after these rules. */
 #include "skydns/answer/answer_internal.h"
+#include "skydns/answer/special_names.h"
 #include "skydns/external/hosts_table.h"
 #include "skydns/external/zone_table.h"
 #include "skydns/wire/external_answer.h"
@@ -48,7 +49,7 @@ static bool is_address_type(const struct answer *a)
 static void begin_hosts_answer(struct answer *a)
 {
     a->plan.is_authoritative = false;
-    a->is_from_hosts = true;
+    a->rule = ANSWER_BY_HOSTS;
 }
 
 /* Other types of a name are upstream's; if none `is_asked`, they are denied without an SOA: a hosts
@@ -80,15 +81,60 @@ bool answer_hosts_address(struct answer *a, const struct ip *ip)
     return true;
 }
 
-/* NXDOMAIN, as dnsmasq's --domain-needed: the last name of a search list, to which musl and Go
- * would not take SERVFAIL for an answer. The SOA is the root's, since no domain of ours has the
- * name. */
-static void deny_short_name(struct answer *a)
+/* NODATA or NXDOMAIN, to be kept for so long. The SOA is the root's, since no domain of ours has
+ * the name. */
+static void deny_external(struct answer *a, enum dns_rcode rcode, uint32_t ttl_s)
 {
     static const struct dname root = {.len = 1};
     a->zone = &a->config->zones[0]; /* its name server and hostmaster */
-    a->soa_owner = rr_name(&root);
-    answer_denied(a);
+    a->plan.rcode = rcode;
+    a->plan.authority_count = 1;
+    a->plan.authorities[0] = answer_soa_rr(a, rr_name(&root), ttl_s);
+    a->plan.soa.minimum_s = ttl_s;
+}
+
+/* NXDOMAIN, as dnsmasq's --domain-needed: the last name of a search list, to which musl and Go
+ * would not take SERVFAIL for an answer. */
+static void deny_short_name(struct answer *a)
+{
+    deny_external(a, DNS_RCODE_NXDOMAIN, a->config->settings.min_ttl_s);
+}
+
+/* ---- Special names ---- */
+
+static void add_special(struct answer *a, enum rr_type type, struct slice data)
+{
+    if (type == (enum rr_type)a->in.question->type) {
+        answer_add(
+            a, (struct rr){.owner = a->owner, .ttl_s = SPECIAL_TTL_S, .type = type, .data = data});
+    }
+}
+
+/* False: the name is an ordinary one. */
+static bool answer_special_name(struct answer *a)
+{
+    const enum special_kind kind = special_name_find(&a->asked, a->foreign);
+    switch (kind) {
+    case SPECIAL_NONE:
+        return false;
+    case SPECIAL_LOCALHOST:
+        add_special(a, RR_A, slice_of(special_ipv4, sizeof(special_ipv4)));
+        add_special(a, RR_AAAA, slice_of(special_ipv6, sizeof(special_ipv6)));
+        break;
+    case SPECIAL_POINTER:
+        add_special(a, RR_PTR, special_name_localhost());
+        break;
+    case SPECIAL_DENIED:
+    case SPECIAL_NO_DATA:
+        break;
+    }
+    a->plan.is_authoritative = false;
+    a->rule = ANSWER_BY_SPECIAL_NAME;
+    if (a->plan.answers.count == 0) {
+        deny_external(a, kind == SPECIAL_DENIED ? DNS_RCODE_NXDOMAIN : DNS_RCODE_NOERROR,
+                      SPECIAL_TTL_S);
+    }
+    return true;
 }
 
 /* A question of another server of stub zones would be asked in a circle. It is refused at once: one
@@ -147,7 +193,8 @@ void answer_foreign(struct answer *a)
         return;
     }
     const bool is_asked = find_servers(a);
-    if (engine_config_zone(a->config, &a->asked) || !answer_hosts_name(a, is_asked)) {
+    const bool is_external = !engine_config_zone(a->config, &a->asked);
+    if (!is_external || !(answer_hosts_name(a, is_asked) || answer_special_name(a))) {
         forward(a, is_asked);
     }
 }

@@ -30,7 +30,7 @@ struct answer {
     const struct engine_zone *zone;     /* that the name is in, or NULL */
     const struct foreign_zone *stub;    /* that the name asked for is in instead, or NULL */
     const struct foreign_zone *foreign; /* whose nameservers are to be asked */
-    bool is_from_hosts;
+    enum answer_rule rule;
     struct slice soa_owner;           /* of negative answers */
     const struct zone_serial *serial; /* of the SOA; NULL: the hour */
     bool is_incomplete;               /* there are none: the zone may have what is not found */

@@ -10,6 +10,7 @@
 #include "skydns/answer/answer_kube.h"
 #include "skydns/answer/kept_access.h"
 #include "skydns/answer/rrsynth_internal.h"
+#include "skydns/answer/special_names.h"
 #include "skydns/external/hosts_table.h"
 #include "skydns/external/zone_table.h"
 #include "skydns/records/store_ready.h"
@@ -280,6 +281,29 @@ static bool follow_hosts(struct follow *f, struct chain *chain, const struct dna
     return ips != NULL;
 }
 
+/* True: it is a special name, and no upstream counts. */
+static bool follow_special(struct follow *f, struct chain *chain, const struct dname *lower,
+                           struct slice name, const struct foreign_zone *zone)
+{
+    const enum special_kind kind =
+        engine_config_zone(f->config, lower) ? SPECIAL_NONE : special_name_find(lower, zone);
+    if (kind == SPECIAL_LOCALHOST && chain->families & FOLLOW_A) {
+        const struct rr rr = {.owner = name,
+                              .ttl_s = SPECIAL_TTL_S,
+                              .type = RR_A,
+                              .data = slice_of(special_ipv4, sizeof(special_ipv4))};
+        add_found(chain, &rr);
+    }
+    if (kind == SPECIAL_LOCALHOST && chain->families & FOLLOW_AAAA) {
+        const struct rr rr = {.owner = name,
+                              .ttl_s = SPECIAL_TTL_S,
+                              .type = RR_AAAA,
+                              .data = slice_of(special_ipv6, sizeof(special_ipv6))};
+        add_found(chain, &rr);
+    }
+    return kind != SPECIAL_NONE;
+}
+
 /* `name` as the record spells it. */
 static void follow_external(struct follow *f, struct chain *chain, const struct dname *lower,
                             struct slice name)
@@ -294,7 +318,7 @@ static void follow_external(struct follow *f, struct chain *chain, const struct 
     bool is_stub = zone && zone_is_stub(zone);
     bool has_servers = zone ? zone->server_count > 0 : config->has_nameservers;
 
-    if (follow_hosts(f, chain, lower, name)) {
+    if (follow_hosts(f, chain, lower, name) || follow_special(f, chain, lower, name, zone)) {
         return;
     }
     if (is_stub && f->is_from_stub) {

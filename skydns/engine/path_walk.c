@@ -6,6 +6,7 @@
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "skydns/answer/lookup.h"
+#include "skydns/answer/special_names.h"
 #include "skydns/engine/direct_internal.h"
 #include "skydns/engine/path_internal.h"
 #include "skydns/external/hosts_table.h"
@@ -169,7 +170,8 @@ static bool is_ruled_out(const struct path_walk *w, unsigned place)
     return place <= PATH_DOMAIN && (w->ruled_out & 1u << place) != 0;
 }
 
-/* Whether the name at a place is one that -ndots keeps from being forwarded. */
+/* Whether the name at a place is one that -ndots keeps from being forwarded, and that nothing here
+ * answers but perhaps hosts files. */
 static bool has_too_few_dots(const struct path_walk *w, const struct dname *name)
 {
     const uint16_t type = w->path.question->type;
@@ -179,7 +181,8 @@ static bool has_too_few_dots(const struct path_walk *w, const struct dname *name
     }
     lower = *name;
     dname_lower(&lower);
-    return engine_config_keeps_short_name(w->config, &lower, type);
+    return engine_config_keeps_short_name(w->config, &lower, type) &&
+           special_name_find(&lower, NULL) == SPECIAL_NONE;
 }
 
 /* ---- Places ---- */

@@ -75,7 +75,7 @@ static void explain_elsewhere(struct explainer *e, enum engine_verdict verdict,
             explain_foreign(e->config, &question, answer_get_foreign_zone(e->answer),
                             clock_monotonic_ms(), e->message, x);
         e->result.message_len = e->result.records_at + x->kept.len;
-    } else if (plan && !plan->is_authoritative && plan->rcode == DNS_RCODE_NOERROR && !domain) {
+    } else if (plan && answer_get_rule(e->answer) == ANSWER_BY_HOSTS) {
         *x = (struct explain_foreign){.source = EXPLAIN_FROM_HOSTS, .ttl_s = HOSTS_TTL_S};
     } else if (plan && !plan->is_authoritative && plan->rcode == DNS_RCODE_SERVFAIL) {
         x->zone = engine_config_stub(e->config, name, e->result.question.type,
@@ -309,7 +309,9 @@ static void explain_domain(struct explainer *e, const struct dname *meant)
     bool is_known = x->source == EXPLAIN_FROM_HOSTS ||
                     (x->source == EXPLAIN_FROM_CACHE && x->kept.rcode == DNS_RCODE_NOERROR &&
                      x->kept.answers > 0);
-    bool is_answered = e->result.plan && e->result.plan->is_authoritative;
+    bool is_answered =
+        e->result.plan && (e->result.plan->is_authoritative ||
+                           answer_get_rule(e->answer) == ANSWER_BY_SPECIAL_NAME);
     if (e->store && !e->result.zone && !is_known && !is_answered) {
         e->result.near_count = explain_similar(e, meant, e->result.question.type, e->result.near);
     }
@@ -392,6 +394,7 @@ int explain(struct explainer *explainer, const struct store_sync *sync,
         .type = e->result.question.type,
         .plan = e->result.plan,
         .is_of_keys = e->result.keys.set != NULL,
+        .rule = answer_get_rule(e->answer),
         .foreign = &e->result.foreign,
     });
     if (e->store && e->result.foreign.source == EXPLAIN_FROM_HERE) {

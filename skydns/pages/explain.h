@@ -200,6 +200,7 @@ struct explain_case {
     uint16_t type;
     const struct answer_plan *plan; /* NULL: another server's name */
     bool is_of_keys;                /* the keys of -dnssec answer */
+    enum answer_rule rule;          /* of the plan */
     const struct explain_foreign *foreign;
 };
 

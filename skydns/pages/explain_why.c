@@ -85,8 +85,28 @@ static const char *why_ours(const struct explain_case *c)
     return NULL;
 }
 
+/* NULL: no rule for external names made the answer. */
+static const char *why_by_rule(enum answer_rule rule)
+{
+    switch (rule) {
+    case ANSWER_BY_SPECIAL_NAME:
+        return "a special name (RFC 6761, 7686, 9462): answered here, and no nameserver is asked; "
+               "a stub zone at or below it would be";
+    case ANSWER_BY_SOURCE:
+    case ANSWER_BY_HOSTS:
+    case ANSWER_BY_NO_AAAA:
+    case ANSWER_BY_DNS64:
+        break;
+    }
+    return NULL;
+}
+
 const char *explain_why(const struct explain_case *c)
 {
+    const char *by_rule = c->plan ? why_by_rule(c->rule) : NULL;
+    if (by_rule) {
+        return by_rule;
+    }
     if (c->foreign->source != EXPLAIN_FROM_HERE) {
         return why_from_elsewhere(c->foreign);
     }
