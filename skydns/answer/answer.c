@@ -5,6 +5,7 @@
 
 #include "common/base/xalloc.h"
 #include "skydns/answer/answer_internal.h"
+#include "skydns/answer/external_synthesis.h"
 #include "skydns/publish/reverse_zone.h"
 
 struct answer *answer_new(const struct engine_config *config)
@@ -59,6 +60,11 @@ struct answer_plan *answer_start_plan(struct answer *answer)
 const struct foreign_zone *answer_get_foreign_zone(const struct answer *answer)
 {
     return answer->foreign;
+}
+
+const struct dname *answer_get_ipv4_reverse(const struct answer *answer)
+{
+    return &answer->ipv4_reverse;
 }
 
 enum answer_rule answer_get_rule(const struct answer *answer)
@@ -215,6 +221,7 @@ static void start(struct answer *a, const struct answer_input *input)
     a->follow.view = view_of(a->config, input->store, &input->client, &a->trail);
     take_name(a, &input->question->name);
     a->foreign = NULL;
+    a->ipv4_reverse.len = 0;
     a->rule = ANSWER_BY_SOURCE;
     (void)answer_start_plan(a);
 }
@@ -276,6 +283,7 @@ static void begin_follow(struct follow *follow, const struct answer_input *input
     follow->may_ask = input->question->recursion_desired;
     follow->is_from_stub = input->question->is_from_stub;
     follow->is_brief = input->is_brief;
+    follow->may_map = synthesis_may_map(follow->config, input->question);
     follow->deferral = ret_deferral;
     follow_start(follow);
     if (input->may_walk) {
@@ -309,7 +317,8 @@ enum engine_verdict answer_build(struct answer *answer, const struct answer_inpu
         rr_list_shuffle_addresses(&answer->plan.answers, &random);
         rr_list_shuffle_addresses(&answer->plan.additionals, &random);
     }
-    if (answer->plan.answers.count > 1 && answer->rule != ANSWER_BY_HOSTS) { /* one record keeps its TTL */
+    if (answer->plan.answers.count > 1 && answer->rule != ANSWER_BY_HOSTS &&
+        answer->rule != ANSWER_BY_DNS64) { /* one record keeps its TTL */
         rr_list_level_ttls(&answer->plan.answers, answer->config->settings.ttl_s);
     }
     return ENGINE_REPLY;

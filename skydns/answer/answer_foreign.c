@@ -1,6 +1,8 @@
 /* Names of other domains: from hosts files, special ones, or by the nameservers of their zone.
  * Whether a kept reply answers them is not decided here (kept_access.h), but after these rules. */
 #include "skydns/answer/answer_internal.h"
+#include "skydns/answer/external_synthesis.h"
+#include "skydns/answer/kept_access.h"
 #include "skydns/answer/special_names.h"
 #include "skydns/external/hosts_table.h"
 #include "skydns/external/zone_table.h"
@@ -137,6 +139,80 @@ static bool answer_special_name(struct answer *a)
     return true;
 }
 
+/* ---- -no-aaaa and DNS64 ---- */
+
+/* As far as is known by now; else upstream's answer is asked for first, and the resolver decides
+ * whether the client may. */
+static bool may_use_upstream(const struct answer *a)
+{
+    return a->in.externals ||
+           (a->in.kept && a->in.question->subnet_len == 0 &&
+            (a->in.query->is_allowed || kept_access_allows(a->in.kept, a->in.query->client)));
+}
+
+/* With addresses; or, since all that upstream has are excluded, and it has no IPv4 ones, without.
+ */
+static void end_mapped(struct answer *a)
+{
+    const struct rr_list *answers = &a->plan.answers;
+    a->plan.is_authoritative = false;
+    a->rule = ANSWER_BY_DNS64;
+    if (a->follow.has_failed) {
+        answer_unknown(a);
+    } else if (answers->count == 0 || answers->items[answers->count - 1].type != RR_AAAA) {
+        deny_external(a, DNS_RCODE_NOERROR, SYNTHESIS_DENIAL_TTL_S);
+    }
+}
+
+/* False: what upstream says of AAAA is the answer. */
+static bool map_ipv4(struct answer *a)
+{
+    const struct question *question = a->in.question;
+    const struct cache_key key = {.name = a->asked,
+                                  .type = DNS_TYPE_AAAA,
+                                  .qclass = DNS_CLASS_IN,
+                                  .dnssec_ok = question->dnssec_ok,
+                                  .checking_disabled = question->checking_disabled,
+                                  .zone_serial = a->foreign ? a->foreign->serial : 0};
+    switch (follow_mapped(&a->follow, a->foreign, &key, a->owner, &a->plan.answers)) {
+    case FOLLOW_AS_IS:
+        return false;
+    case FOLLOW_MAPPED:
+        end_mapped(a);
+        break;
+    case FOLLOW_DEFERRED:
+        break;
+    }
+    return true;
+}
+
+static bool answer_ipv6(struct answer *a, bool is_asked)
+{
+    if (a->in.question->type != DNS_TYPE_AAAA) {
+        return false;
+    }
+    if (synthesis_denies_aaaa(a->config, &a->asked)) {
+        a->plan.is_authoritative = false;
+        a->rule = ANSWER_BY_NO_AAAA;
+        deny_external(a, DNS_RCODE_NOERROR, SYNTHESIS_DENIAL_TTL_S);
+        return true;
+    }
+    return is_asked && a->follow.may_map && may_use_upstream(a) && map_ipv4(a);
+}
+
+/* The reverse name of a made address is answered as that of the IPv4 one, by whoever knows it. */
+static bool answer_made_reverse(struct answer *a)
+{
+    if (a->in.question->type != DNS_TYPE_PTR ||
+        !synthesis_reverse(a->config, &a->asked, a->foreign, &a->ipv4_reverse)) {
+        return false;
+    }
+    a->rule = ANSWER_BY_DNS64;
+    a->follow.is_deferred = true;
+    a->follow.deferral->kind = ENGINE_DEFER_FORWARD;
+    return true;
+}
+
 /* A question of another server of stub zones would be asked in a circle. It is refused at once: one
  * that is not answered is asked again, and without the option, in case that is what silences us. */
 static void forward(struct answer *a, bool is_asked)
@@ -188,13 +264,18 @@ void answer_foreign(struct answer *a)
     const struct external_answer *home =
         a->in.externals ? external_answers_find(a->in.externals, &a->asked, a->in.question->type)
                         : NULL;
-    if (home) {
+    const bool is_mapped = home &&
+                           external_answers_find(a->in.externals, &a->asked, DNS_TYPE_A) != NULL &&
+                           a->in.question->type == DNS_TYPE_AAAA;
+    if (home && !is_mapped) {
         lead_home(a, home);
         return;
     }
     const bool is_asked = find_servers(a);
     const bool is_external = !engine_config_zone(a->config, &a->asked);
-    if (!is_external || !(answer_hosts_name(a, is_asked) || answer_special_name(a))) {
-        forward(a, is_asked);
+    if (is_external && (answer_hosts_name(a, is_asked) || answer_special_name(a) ||
+                        answer_ipv6(a, is_asked) || answer_made_reverse(a))) {
+        return;
     }
+    forward(a, is_asked);
 }

@@ -31,7 +31,9 @@ struct answer {
     const struct foreign_zone *stub;    /* that the name asked for is in instead, or NULL */
     const struct foreign_zone *foreign; /* whose nameservers are to be asked */
     enum answer_rule rule;
-    struct slice soa_owner;           /* of negative answers */
+    struct dname ipv4_reverse; /* what the reverse name of an address of DNS64 stands for; or len 0
+                                */
+    struct slice soa_owner;    /* of negative answers */
     const struct zone_serial *serial; /* of the SOA; NULL: the hour */
     bool is_incomplete;               /* there are none: the zone may have what is not found */
     struct ip pod;                    /* an address that only the name gives */

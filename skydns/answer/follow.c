@@ -8,6 +8,7 @@
 #include "common/dns/dns.h"
 #include "skydns/answer/address_pick.h"
 #include "skydns/answer/answer_kube.h"
+#include "skydns/answer/external_synthesis.h"
 #include "skydns/answer/kept_access.h"
 #include "skydns/answer/rrsynth_internal.h"
 #include "skydns/answer/special_names.h"
@@ -16,6 +17,9 @@
 #include "skydns/records/store_ready.h"
 
 _Static_assert(ENGINE_EXTERNAL_MAX <= 32, "follow.added has a bit for each");
+
+/* Made addresses of one answer; what exceeds these is cut. */
+enum { MAPPED_BYTES = 16, MAPPED_MAX = RR_LIST_MAX * MAPPED_BYTES };
 
 /* The CNAMEs on the way to addresses. They are added to the answer when an address turns up. */
 struct chain {
@@ -35,6 +39,7 @@ void follow_init(struct follow *follow)
                               .kept = xcalloc(1, sizeof(*follow->kept))};
     kept_targets_init(follow->kept);
     rr_list_init(&follow->targets);
+    buf_init(&follow->mapped, MAPPED_MAX);
 }
 
 void follow_fini(struct follow *follow)
@@ -44,6 +49,7 @@ void follow_fini(struct follow *follow)
     kept_targets_fini(follow->kept);
     free(follow->kept);
     rr_list_fini(&follow->targets);
+    buf_fini(&follow->mapped);
 }
 
 void follow_start(struct follow *follow)
@@ -56,6 +62,8 @@ void follow_start(struct follow *follow)
     follow->unasked_count = 0;
     follow->missed = 0;
     follow->added = follow->added_kept = 0;
+    follow->added_mapped = follow->added_kept_mapped = 0;
+    buf_clear(&follow->mapped);
     kept_targets_start(follow->kept);
     follow->deferral->question_count = 0;
     rr_list_clear(&follow->targets);
@@ -113,19 +121,18 @@ static void add_found(struct chain *chain, const struct rr *rr)
 
 /* Lists a question, in case that one of them must be asked: then all of them are, since what is
  * kept may have expired by then. False: it does not fit, and its target gets no addresses. */
-static bool list_question(struct follow *f, const struct external_question *question)
+static bool list_question(struct follow *f, const struct cache_key *key)
 {
     struct engine_deferral *d = f->deferral;
     for (size_t i = 0; i < d->question_count; i++) {
-        if (d->questions[i].type == question->type &&
-            dname_equal(&d->questions[i].name, &question->name)) {
+        if (d->questions[i].type == key->type && dname_equal(&d->questions[i].name, &key->name)) {
             return true;
         }
     }
     if (d->question_count == ENGINE_EXTERNAL_MAX) {
         return false;
     }
-    d->questions[d->question_count++] = *question;
+    d->questions[d->question_count++] = (struct external_question){key->name, key->type};
     return true;
 }
 
@@ -152,28 +159,89 @@ static void follow_home(struct follow *f, struct chain *chain, uint16_t type, st
     }
 }
 
+/* What is known of an external question. */
+struct found_external {
+    const struct external_answer *answer; /* NULL: nothing that may be used now */
+    uint32_t bit;                         /* its place in those of `added` and `mapped` */
+    uint32_t *added, *mapped;
+};
+
+static struct rr external_rr_of(const struct external_rr *e)
+{
+    return (struct rr){
+        .owner = e->owner, .ttl_s = e->ttl_s, .type = (enum rr_type)e->type, .data = e->data};
+}
+
 /* Once in an answer: thousands of records may point to one target, which may have thousands of
  * addresses. `added` has a bit for each such answer. */
-static void add_external(struct follow *f, struct chain *chain,
-                         const struct external_answer *answer, struct slice name, uint32_t bit,
-                         uint32_t *added)
+static void add_external(struct follow *f, struct chain *chain, const struct found_external *found,
+                         struct slice name)
 {
+    const struct external_answer *answer = found->answer;
     struct external_reader reader = external_answer_read(answer, name);
     struct external_rr e;
     bool is_alias = false;
-    if (*added & bit && answer->records.len > 0) {
+    if (*found->added & found->bit && answer->records.len > 0) {
         show_links(chain);
         return;
     }
-    *added |= bit;
+    *found->added |= found->bit;
     while (external_answer_next(&reader, &e)) {
-        struct rr rr = {
-            .owner = e.owner, .ttl_s = e.ttl_s, .type = (enum rr_type)e.type, .data = e.data};
+        if (f->may_map && e.type == DNS_TYPE_AAAA &&
+            synthesis_excludes(&f->config->settings.dns64, e.data)) {
+            continue;
+        }
+        const struct rr rr = external_rr_of(&e);
         add_found(chain, &rr);
         is_alias = e.type == DNS_TYPE_CNAME;
     }
     if (is_alias) {
         follow_home(f, chain, answer->question.type, reader.owner);
+    }
+}
+
+/* The made address, which lives as long as the answer. Empty: it has none, or there is no room. */
+static struct slice map_address(struct follow *f, struct chain *chain, struct slice ipv4)
+{
+    uint8_t ipv6[MAPPED_BYTES];
+    const size_t at = f->mapped.len;
+    if (!synthesis_map(&f->config->settings.dns64, ipv4, ipv6)) {
+        return slice_of(NULL, 0);
+    }
+    if (at == 0) {
+        (void)buf_reserve(&f->mapped, MAPPED_MAX); /* so that addresses stay where they are */
+    }
+    buf_append(&f->mapped, ipv6, sizeof(ipv6));
+    if (f->mapped.failed) {
+        chain->out->is_cut = true;
+        return slice_of(NULL, 0);
+    }
+    return slice_of(f->mapped.data + at, sizeof(ipv6));
+}
+
+/* Adds the CNAMEs and IPv4 addresses that upstream gave, these as IPv6 ones that last no longer
+ * than the denial that they take the place of. */
+static NOINLINE void add_mapped(struct follow *f, struct chain *chain,
+                                const struct found_external *ipv4, uint32_t denial_ttl_s,
+                                struct slice name)
+{
+    struct external_reader reader = external_answer_read(ipv4->answer, name);
+    struct external_rr e;
+    if (*ipv4->mapped & ipv4->bit) {
+        show_links(chain);
+        return;
+    }
+    *ipv4->mapped |= ipv4->bit;
+    while (external_answer_next(&reader, &e)) {
+        struct rr rr = external_rr_of(&e);
+        if (e.type == DNS_TYPE_A) {
+            rr.type = RR_AAAA;
+            rr.data = map_address(f, chain, e.data);
+            rr.ttl_s = e.ttl_s < denial_ttl_s ? e.ttl_s : denial_ttl_s;
+        }
+        if (rr.data.len > 0) {
+            add_found(chain, &rr);
+        }
     }
 }
 
@@ -193,23 +261,22 @@ void follow_show_unasked(struct follow *follow, struct rr_list *out)
     }
 }
 
-static void use_external(struct follow *f, struct chain *chain,
-                         const struct external_answer *answer, struct slice name, uint32_t bit,
-                         uint32_t *added)
+static void use_external(struct follow *f, struct chain *chain, const struct found_external *found,
+                         struct slice name)
 {
-    switch (answer->outcome) {
+    switch (found->answer->outcome) {
     case EXTERNAL_NOT_ASKED:
         f->is_open = true;
         break;
     case EXTERNAL_ANSWERED:
     case EXTERNAL_DENIED:
-        add_external(f, chain, answer, name, bit, added);
+        add_external(f, chain, found, name);
         break;
     case EXTERNAL_TRUNCATED:
         if (!chain->is_for_target && !f->may_cut) {
             f->has_failed = true; /* upstream had no more over TCP: nor has the client */
         } else if (!chain->is_for_target) {
-            add_external(f, chain, answer, name, bit, added);
+            add_external(f, chain, found, name);
             chain->out->is_cut = true;
         }
         break;
@@ -223,42 +290,129 @@ static void use_external(struct follow *f, struct chain *chain,
     }
 }
 
-/* False: the cache has nothing that may be used now. */
-static bool use_kept(struct follow *f, struct chain *chain, const struct foreign_zone *zone,
-                     const struct external_question *question, struct slice name)
+/* From the cache, if that may be used now. */
+static struct found_external find_kept(struct follow *f, const struct cache_key *key)
 {
-    if (!f->kept_access || !f->config->cache || !zone) {
-        return false;
+    struct found_external found = {.added = &f->added_kept, .mapped = &f->added_kept_mapped};
+    if (f->kept_access && f->config->cache && key->zone_serial > 0) {
+        found.answer = kept_targets_find(f->kept, f->kept_access, f->query, key, f->reply_limit);
+        found.bit = found.answer ? UINT32_C(1) << (found.answer - f->kept->items) : 0;
     }
-    const struct external_answer *answer =
-        kept_targets_find(f->kept, f->kept_access, f->query, zone, question, f->reply_limit);
-    if (answer) {
-        use_external(f, chain, answer, name, UINT32_C(1) << (answer - f->kept->items),
-                     &f->added_kept);
-    }
-    return answer != NULL;
+    return found;
+}
+
+static const struct external_answer *find_asked(const struct follow *f, const struct cache_key *key)
+{
+    return f->externals ? external_answers_find(f->externals, &key->name, key->type) : NULL;
 }
 
 /* In the second call, what upstream said counts; a target that no record pointed to in the first
- * may be kept. */
-static void follow_question(struct follow *f, struct chain *chain, const struct foreign_zone *zone,
-                            const struct external_question *question, struct slice name)
+ * may be kept. Without an answer, it is asked for, or cannot be. */
+static struct found_external find_external(struct follow *f, const struct chain *chain,
+                                           const struct cache_key *key)
 {
-    const struct external_answer *answer =
-        f->externals ? external_answers_find(f->externals, &question->name, question->type) : NULL;
-    size_t listed_before = f->deferral->question_count;
-    if (answer) {
-        use_external(f, chain, answer, name, UINT32_C(1) << (answer - f->externals->items),
-                     &f->added);
-    } else if (!f->may_ask) {
-        if (!use_kept(f, chain, zone, question, name)) {
-            note_unasked_target(f, chain);
-        }
-    } else if (list_question(f, question) && !use_kept(f, chain, zone, question, name) &&
-               !f->externals) {
+    const size_t listed_before = f->deferral->question_count;
+    const struct external_answer *asked = find_asked(f, key);
+    struct found_external found = {.answer = asked,
+                                   .bit = asked ? UINT32_C(1) << (asked - f->externals->items) : 0,
+                                   .added = &f->added,
+                                   .mapped = &f->added_mapped};
+    if (asked || (f->may_ask && !list_question(f, key))) {
+        return found;
+    }
+    found = find_kept(f, key);
+    if (!found.answer && !f->may_ask) {
+        note_unasked_target(f, chain);
+    } else if (!found.answer && !f->externals) {
         ask_external(f, listed_before);
     }
+    return found;
 }
+
+static void follow_question(struct follow *f, struct chain *chain, const struct cache_key *key,
+                            struct slice name)
+{
+    const struct found_external found = find_external(f, chain, key);
+    if (found.answer) {
+        use_external(f, chain, &found, name);
+    }
+}
+
+/* ---- DNS64 ---- */
+
+/* Adds what takes the place of an answer about AAAA. False: nothing does. */
+static bool use_mapped(struct follow *f, struct chain *chain, const struct found_external *ipv6,
+                       const struct found_external *ipv4, struct slice name)
+{
+    const enum external_outcome outcome = ipv4->answer ? ipv4->answer->outcome : EXTERNAL_FAILED;
+    const uint32_t denial_ttl_s = ipv6->answer->denial_ttl_s;
+    if (outcome == EXTERNAL_TRUNCATED && !f->may_cut) {
+        return false;
+    }
+    if (!ipv4->answer || !synthesis_maps_any(&f->config->settings.dns64, ipv4->answer)) {
+        return false;
+    }
+    add_mapped(f, chain, ipv4, denial_ttl_s > 0 ? denial_ttl_s : SYNTHESIS_TTL_MAX_S, name);
+    chain->out->is_cut = chain->out->is_cut || outcome == EXTERNAL_TRUNCATED;
+    return true;
+}
+
+/* Both are asked at once (RFC 6147 5.1.8), unless it is known that there are IPv6 addresses. */
+static NOINLINE void follow_question_mapped(struct follow *f, struct chain *chain,
+                                            const struct cache_key *key, struct slice name)
+{
+    struct cache_key ipv4_key = *key;
+    ipv4_key.type = DNS_TYPE_A;
+    const struct found_external ipv6 = find_external(f, chain, key);
+    if (ipv6.answer && synthesis_worth_of(f->config, ipv6.answer) != SYNTHESIS_NONE) {
+        use_external(f, chain, &ipv6, name);
+        return;
+    }
+    const struct found_external ipv4 = find_external(f, chain, &ipv4_key);
+    if (ipv6.answer && !f->is_deferred && !use_mapped(f, chain, &ipv6, &ipv4, name)) {
+        use_external(f, chain, &ipv6, name);
+    }
+}
+
+enum follow_mapped follow_mapped(struct follow *follow, const struct foreign_zone *zone,
+                                 const struct cache_key *key, struct slice name,
+                                 struct rr_list *out)
+{
+    struct follow *f = follow;
+    struct chain chain = {.out = out, .families = FOLLOW_AAAA, .start = name};
+    const struct cache_key ipv4_key = {.name = key->name,
+                                       .type = DNS_TYPE_A,
+                                       .qclass = DNS_CLASS_IN,
+                                       .zone_serial = zone ? zone->serial : 0};
+    if (!find_asked(f, key) && !find_kept(f, key).answer) {
+        return FOLLOW_AS_IS; /* upstream has to be asked for that first */
+    }
+    const struct found_external ipv6 = find_external(f, &chain, key);
+    switch (synthesis_worth_of(f->config, ipv6.answer)) {
+    case SYNTHESIS_WHOLE:
+        return FOLLOW_AS_IS;
+    case SYNTHESIS_PART:
+        use_external(f, &chain, &ipv6, name);
+        return FOLLOW_MAPPED;
+    case SYNTHESIS_NONE:
+        break;
+    }
+    const struct found_external ipv4 = find_external(f, &chain, &ipv4_key);
+    if (f->is_deferred) {
+        return FOLLOW_DEFERRED;
+    }
+    if (use_mapped(f, &chain, &ipv6, &ipv4, name)) {
+        return FOLLOW_MAPPED;
+    }
+    if (ipv6.answer->outcome != EXTERNAL_ANSWERED) {
+        return FOLLOW_AS_IS;
+    }
+    f->has_failed = !ipv4.answer || ipv4.answer->outcome == EXTERNAL_FAILED;
+    use_external(f, &chain, &ipv6, name); /* what is left: its CNAMEs */
+    return FOLLOW_MAPPED;
+}
+
+/* ---- Sources ---- */
 
 /* True: a hosts file has the name, and nothing else counts. */
 static bool follow_hosts(struct follow *f, struct chain *chain, const struct dname *lower,
@@ -331,10 +485,19 @@ static void follow_external(struct follow *f, struct chain *chain, const struct 
         note_unasked_target(f, chain);
         return;
     }
+    struct cache_key key = {
+        .name = *lower, .qclass = DNS_CLASS_IN, .zone_serial = zone ? zone->serial : 0};
+    const bool is_ours = engine_config_zone(config, lower) != NULL; /* in a stub zone */
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-        if (chain->families & types[i].family) {
-            const struct external_question question = {*lower, types[i].type};
-            follow_question(f, chain, zone, &question, name);
+        key.type = types[i].type;
+        if (!(chain->families & types[i].family) ||
+            (key.type == DNS_TYPE_AAAA && !is_ours && synthesis_denies_aaaa(config, lower))) {
+            continue;
+        }
+        if (key.type == DNS_TYPE_AAAA && f->may_map && !is_ours) {
+            follow_question_mapped(f, chain, &key, name);
+        } else {
+            follow_question(f, chain, &key, name);
         }
     }
 }

@@ -9,6 +9,7 @@
 #define SKYDNS_ANSWER_FOLLOW_H
 
 #include "common/base/attributes.h"
+#include "common/base/buf.h"
 #include "skydns/answer/lookup.h"
 #include "skydns/answer/view.h"
 #include "skydns/publish/engine_config.h"
@@ -17,6 +18,7 @@
 #include "skydns/wire/external_answer.h"
 
 struct address_pick;
+struct cache_key;
 struct kept_access;
 struct kept_targets;
 
@@ -51,6 +53,7 @@ struct follow {
     bool is_from_stub; /* another server of stub zones asks: it follows CNAMEs into those itself, or
                         * two that have aliases of each other's names would ask in a circle */
     bool is_brief;
+    bool may_map;           /* DNS64: synthesis_may_map */
     bool is_some;           /* the question's name has more records than were visited */
     bool is_deferred;       /* the answer cannot be made in this call; *deferral says why */
     bool has_failed;        /* upstream could not say what addresses a target has */
@@ -60,7 +63,9 @@ struct follow {
     struct rr unasked[FOLLOW_CHAIN_MAX]; /* and that are not in the answer yet */
     unsigned missed;                     /* questions to be asked, of those in the deferral */
     uint32_t added;      /* externals, a bit for each, whose records are in the answer, */
-    uint32_t added_kept; /* and of those that the cache has */
+    uint32_t added_kept; /* and of those that the cache has; */
+    uint32_t added_mapped, added_kept_mapped; /* and the same of those mapped by DNS64 */
+    struct buf mapped;                        /* its addresses */
     struct engine_deferral *deferral;
 };
 
@@ -100,6 +105,18 @@ bool follow_is_walk_deferred(const struct follow *follow);
  * -schema=skydns. Pure. */
 const struct store_record *follow_alias(const struct view *view, const struct engine_zone *zone,
                                         const struct dname *name);
+
+/* The answer that DNS64 gives to a question about the AAAA of a lower-cased external name. */
+enum follow_mapped {
+    FOLLOW_AS_IS,    /* nothing is added: what upstream says of AAAA is the answer */
+    FOLLOW_MAPPED,   /* it is added, perhaps no address; or, has_failed, not known */
+    FOLLOW_DEFERRED, /* upstream is to be asked for more: *deferral */
+};
+/* `key`: the client's question, of the zone whose nameservers know the name, which is to be spelled
+ * like `name`. */
+enum follow_mapped follow_mapped(struct follow *follow, const struct foreign_zone *zone,
+                                 const struct cache_key *key, struct slice name,
+                                 struct rr_list *out);
 
 /* Adds what upstream answers about a name outside the domains, or defers to ask it. `name` is as
  * the record spells it. */

@@ -197,8 +197,8 @@ bool kept_access_reply(struct kept_access *access, const struct engine_query *qu
     if (!kept_is_usable(&hit, query)) {
         return false;
     }
-    deferral->wants_refresh = hit.state == CACHE_FRESH && hit.wants_refresh;
-    if (deferral->wants_refresh) {
+    if (hit.state == CACHE_FRESH && hit.wants_refresh) {
+        deferral->wants_refresh = true;
         deferral->refresh = *query_question(query->parsed);
     }
     cache_counts_hit(access->counts, &hit);
@@ -287,6 +287,10 @@ static bool read_kept_target(struct kept_targets *t, struct kept_access *access,
         return false;
     }
     item->outcome = target_outcome_of(hit, room);
+    item->is_nxdomain = item->outcome == EXTERNAL_DENIED && hit->rcode == DNS_RCODE_NXDOMAIN;
+    item->denial_ttl_s = item->outcome != EXTERNAL_DENIED ? 0
+                         : hit->state == CACHE_STALE      ? CACHE_STALE_TTL_S
+                                                          : hit->left_s;
     if (item->outcome == EXTERNAL_ANSWERED || item->outcome == EXTERNAL_DENIED) {
         pack_target(t, question_end, hit);
     }
@@ -294,27 +298,27 @@ static bool read_kept_target(struct kept_targets *t, struct kept_access *access,
     return !t->packed.failed;
 }
 
-const struct external_answer *kept_targets_find(
-    struct kept_targets *targets, struct kept_access *access, const struct engine_query *query,
-    const struct foreign_zone *zone, const struct external_question *question, size_t reply_limit)
+const struct external_answer *kept_targets_find(struct kept_targets *targets,
+                                                struct kept_access *access,
+                                                const struct engine_query *query,
+                                                const struct cache_key *key, size_t reply_limit)
 {
     struct kept_targets *t = targets;
     const struct external_answers known = {.count = t->count, .items = t->items};
-    const struct external_answer *found =
-        external_answers_find(&known, &question->name, question->type);
+    const struct external_answer *found = external_answers_find(&known, &key->name, key->type);
     if (found || t->count == ENGINE_EXTERNAL_MAX || t->packed.failed) {
         return found; /* full: each further one would be read for nothing */
     }
     const size_t most = DNS_MESSAGE_MAX - QUESTION_WIRE_MAX;
-    const struct cache_key key = {.name = question->name,
-                                  .type = question->type,
-                                  .qclass = DNS_CLASS_IN,
-                                  .zone_serial = zone->serial};
-    if (!read_kept_target(t, access, query, &key, reply_limit < most ? reply_limit : most)) {
+    struct external_answer *item = &t->items[t->count];
+    if (!read_kept_target(t, access, query, key, reply_limit < most ? reply_limit : most)) {
         return NULL;
     }
-    t->items[t->count].question = *question;
-    return &t->items[t->count++];
+    item->question = (struct external_question){key->name, key->type};
+    t->dnssec_ok[t->count] = key->dnssec_ok;
+    t->checking_disabled[t->count] = key->checking_disabled;
+    t->count++;
+    return item;
 }
 
 void kept_targets_count(const struct kept_targets *targets, struct kept_access *access)
@@ -330,10 +334,13 @@ void kept_targets_refresh(const struct kept_targets *targets, struct engine_defe
         if (targets->hits[i].state == CACHE_FRESH && targets->hits[i].wants_refresh) {
             const struct external_question *question = &targets->items[i].question;
             deferral->wants_refresh = true;
-            deferral->refresh = (struct question){.name = question->name,
-                                                  .type = question->type,
-                                                  .qclass = DNS_CLASS_IN,
-                                                  .recursion_desired = true};
+            deferral->refresh =
+                (struct question){.name = question->name,
+                                  .type = question->type,
+                                  .qclass = DNS_CLASS_IN,
+                                  .recursion_desired = true,
+                                  .dnssec_ok = targets->dnssec_ok[i],
+                                  .checking_disabled = targets->checking_disabled[i]};
         }
     }
 }

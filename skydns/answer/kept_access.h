@@ -66,7 +66,8 @@ struct kept_targets {
     /* The answer being made: */
     size_t count;
     struct external_answer items[ENGINE_EXTERNAL_MAX];
-    struct cache_hit hits[ENGINE_EXTERNAL_MAX]; /* in the same order */
+    struct cache_hit hits[ENGINE_EXTERNAL_MAX]; /* in the same order, like the next */
+    bool dnssec_ok[ENGINE_EXTERNAL_MAX], checking_disabled[ENGINE_EXTERNAL_MAX]; /* as asked */
 };
 
 void kept_targets_init(struct kept_targets *targets);
@@ -75,12 +76,13 @@ void kept_targets_fini(struct kept_targets *targets);
 /* Starts an answer. */
 void kept_targets_start(struct kept_targets *targets);
 
-/* Finds the cached answer to this question about a lower-cased name. NULL: none may be used for
- * this query. Reads the cache once for each question of an answer. Records that would not fit
- * `reply_limit` by themselves are left out: TRUNCATED. */
-const struct external_answer *kept_targets_find(
-    struct kept_targets *targets, struct kept_access *access, const struct engine_query *query,
-    const struct foreign_zone *zone, const struct external_question *question, size_t reply_limit);
+/* Finds the cached answer to this question about a lower-cased name, as `key` has it. NULL: none
+ * may be used for this query. Reads the cache once for each question of an answer. Records that
+ * would not fit `reply_limit` by themselves are left out: TRUNCATED. */
+const struct external_answer *kept_targets_find(struct kept_targets *targets,
+                                                struct kept_access *access,
+                                                const struct engine_query *query,
+                                                const struct cache_key *key, size_t reply_limit);
 
 /* The answer is sent: counts what it used. */
 void kept_targets_count(const struct kept_targets *targets, struct kept_access *access);

@@ -7,8 +7,11 @@
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "skydns/answer/answer.h"
+#include "skydns/answer/external_synthesis.h"
 #include "skydns/answer/kept_access.h"
 #include "skydns/answer/relay.h"
+#include "skydns/engine/path_internal.h"
+#include "skydns/external/cache_counts.h"
 #include "skydns/external/hosts_table.h"
 #include "skydns/external/kept_reply.h"
 #include "skydns/fast/fast.h"
@@ -152,7 +155,96 @@ static enum engine_verdict answer_kept(struct direct *direct, const struct engin
     return ENGINE_DEFER;
 }
 
+/* ---- Names of DNS64 ---- */
+
+/* A query for the name that a client's reverse name stands for. Its response begins with a CNAME to
+ * it, as that for a name of a search list does (response.h). */
+struct reverse_query {
+    struct path path;
+    struct path_candidate candidate;
+    struct engine_query query;
+};
+
+/* False: the response would not even hold the question; or the query itself is of a search list. */
+static bool make_reverse_query(const struct direct *direct, const struct engine_query *query,
+                               const struct dname *name, const struct response *response,
+                               struct reverse_query *ret)
+{
+    enum { OPT_MAX = EDNS_OPT_SIZE + EDNS_SUBNET_MAX + EDNS_ERROR_SIZE };
+    const struct question *question = query_question(query->parsed);
+    if (response->asked.len > 0 || !path_take_query(&ret->path, query)) {
+        return false;
+    }
+    ret->query = *query;
+    ret->query.len = path_query(&ret->path, name, &ret->candidate);
+    ret->query.wire = ret->candidate.wire;
+    ret->query.parsed = &ret->candidate.parsed;
+    ret->query.ahead = 0;
+    const struct slice asked = slice_of(query->wire + DNS_HEADER_SIZE, question->name.len);
+    return response_start_of(asked, name->len).records_at + OPT_MAX <=
+           reply_limit(direct, query, question);
+}
+
+static void begin_reverse_response(const struct engine_query *query, struct response *response)
+{
+    response->asked =
+        slice_of(query->wire + DNS_HEADER_SIZE, query_question(query->parsed)->name.len);
+}
+
+static NOINLINE enum engine_verdict answer_reverse_query(struct direct *direct,
+                                                         const struct store *store,
+                                                         const struct engine_query *query,
+                                                         const struct external_answers *externals,
+                                                         struct response *response,
+                                                         struct engine_deferral *ret_deferral)
+{
+    const struct dname name = *answer_get_ipv4_reverse(direct->answer);
+    struct reverse_query reverse;
+    if (!make_reverse_query(direct, query, &name, response, &reverse)) {
+        direct_error(direct, query, DNS_RCODE_SERVFAIL, DNS_FLAG_RA, EDNS_ERROR_OTHER, response);
+        return ENGINE_REPLY;
+    }
+    begin_reverse_response(query, response);
+    const enum engine_verdict verdict =
+        direct_answer(direct, store, &reverse.query, externals, response, ret_deferral);
+    response->asked = slice_of(NULL, 0);
+    if (verdict == ENGINE_DEFER && ret_deferral->kind == ENGINE_DEFER_FORWARD) {
+        ret_deferral->forward = name;
+    }
+    return verdict;
+}
+
+/* Whether upstream's response is about what the query's reverse name stands for. */
+static bool is_about_reverse(const struct direct *direct, const struct engine_query *query,
+                             const struct parsed_response *upstream, struct dname *ret_name)
+{
+    const struct question *question = query_question(query->parsed);
+    struct dname name = question->name;
+    if (!direct->config->settings.dns64.is_on || question->type != DNS_TYPE_PTR) {
+        return false;
+    }
+    dname_lower(&name);
+    return synthesis_reverse(direct->config, &name, NULL, ret_name) &&
+           response_head_asks(&upstream->head, ret_name, DNS_TYPE_PTR, question->qclass);
+}
+
 /* ---- Answers ---- */
+
+static void count_rule(struct direct *direct)
+{
+    switch (answer_get_rule(direct->answer)) {
+    case ANSWER_BY_NO_AAAA:
+        counter_add(&direct->kept.counts->no_aaaa, 1);
+        break;
+    case ANSWER_BY_DNS64:
+        counter_add(&direct->kept.counts->dns64, 1);
+        break;
+    case ANSWER_BY_SOURCE:
+    case ANSWER_BY_HOSTS:
+    case ANSWER_BY_SPECIAL_NAME:
+        break;
+    }
+}
 
 /* A question, and what it is answered from. */
 struct direct_source {
@@ -221,6 +313,7 @@ static enum engine_verdict answer_question(const struct direct_source *source,
     };
     enum engine_verdict verdict = build_answer(source, &input, ret_deferral);
     if (verdict == ENGINE_REPLY) {
+        count_rule(direct);
         assert(input.reply_limit <= ENGINE_REPLY_MAX);
         encode_plan(direct->encoder, question, answer_get_plan(direct->answer), input.reply_limit,
                     response);
@@ -230,6 +323,10 @@ static enum engine_verdict answer_question(const struct direct_source *source,
         }
     }
     if (verdict == ENGINE_DEFER && ret_deferral->kind == ENGINE_DEFER_FORWARD) {
+        if (answer_get_ipv4_reverse(direct->answer)->len > 0) {
+            return answer_reverse_query(direct, source->store, query, source->externals, response,
+                                        ret_deferral);
+        }
         return answer_kept(direct, query, question, response, ret_deferral);
     }
     return verdict;
@@ -330,9 +427,9 @@ static bool forwarded_as_kept(struct direct *direct, const struct engine_query *
     return true;
 }
 
-bool direct_forwarded(struct direct *direct, const struct engine_query *query,
-                      const struct parsed_response *upstream, struct kept_image *image,
-                      struct response *response)
+static bool relay_forwarded(struct direct *direct, const struct engine_query *query,
+                            const struct parsed_response *upstream, struct kept_image *image,
+                            struct response *response)
 {
     const struct question *question = query_question(query->parsed);
     struct relay_parts parts;
@@ -349,5 +446,24 @@ bool direct_forwarded(struct direct *direct, const struct engine_query *query,
     if (is_made) {
         end_foreign(direct, question, response);
     }
+    return is_made;
+}
+
+bool direct_forwarded(struct direct *direct, const struct engine_query *query,
+                      const struct parsed_response *upstream, struct kept_image *image,
+                      struct response *response)
+{
+    struct dname name;
+    struct reverse_query reverse;
+    if (query->parsed->verdict != QUESTION_OK ||
+        !is_about_reverse(direct, query, upstream, &name)) {
+        return relay_forwarded(direct, query, upstream, image, response);
+    }
+    if (!make_reverse_query(direct, query, &name, response, &reverse)) {
+        return false;
+    }
+    begin_reverse_response(query, response);
+    const bool is_made = relay_forwarded(direct, &reverse.query, upstream, image, response);
+    response->asked = slice_of(NULL, 0);
     return is_made;
 }

@@ -9,7 +9,7 @@
 
 /* ---- The query ---- */
 
-static bool take_path_query(struct path *path, const struct engine_query *query)
+bool path_take_query(struct path *path, const struct engine_query *query)
 {
     path->query = query;
     path->question = &query->parsed->fast;
@@ -71,7 +71,7 @@ bool path_find(struct path *path, const struct engine_config *config,
     enum { ABOVE_PREFIX = 2 }; /* <namespace>.svc */
     const struct client_space *space = query->view.space;
     path->config = config;
-    if (!space || !take_path_query(path, query) || dns_type_is_meta(path->question->type) ||
+    if (!space || !path_take_query(path, query) || dns_type_is_meta(path->question->type) ||
         path->question->type == DNS_TYPE_ANY) {
         return false;
     }

@@ -64,6 +64,9 @@ static inline unsigned path_places(const struct path *path)
  */
 bool path_name(const struct path *path, unsigned place, struct dname *ret_name);
 
+/* Begins one that has no places but for path_query. False: the query is no question of class IN. */
+bool path_take_query(struct path *path, const struct engine_query *query);
+
 /* The client's query with this name instead; returns its length. */
 size_t path_query(const struct path *path, const struct dname *name, struct path_candidate *ret);
 

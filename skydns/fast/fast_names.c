@@ -51,6 +51,9 @@ void fast_zones_configure(struct fast_zones *zones, const struct engine_config *
     zones->config = config;
     zones->has_kept = config->cache && config->zones_of_others &&
                       (config->allows_all || config->allowed_count > 0);
+    zones->slow_type = config->settings.no_aaaa_count > 0 || config->settings.dns64.is_on
+                           ? DNS_TYPE_AAAA
+                           : DNS_TYPE_ANY;
     zones->has_pointers = plain_names_have_pointers(config);
     zones->is_nested = false;
     zones->serial = 0;
@@ -155,7 +158,8 @@ static enum fast_source begin_foreign(const struct fast_zones *zones,
     const struct fast_query *q = question->query;
     struct cache_key *key = &question->key;
     size_t unused;
-    if (!zones->has_kept || dns_type_is_meta(q->type) || q->type == DNS_TYPE_ANY || is_reverse(q)) {
+    if (!zones->has_kept || dns_type_is_meta(q->type) || q->type == DNS_TYPE_ANY ||
+        q->type == zones->slow_type || is_reverse(q)) {
         return FAST_NOWHERE;
     }
     key->name.len = q->name_len;

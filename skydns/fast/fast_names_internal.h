@@ -34,10 +34,11 @@ struct fast_zone {
 
 struct fast_zones {
     const struct engine_config *config;
-    bool has_kept;     /* names of other domains may be in the cache, and some client have them */
-    bool has_pointers; /* reverse names are answered from the store */
-    bool is_nested;    /* domains contain others, or reverse names: view_part_of looks at all */
-    uint64_t serial;   /* of the store whose nodes are known; 0: none */
+    bool has_kept;      /* names of other domains may be in the cache, and some client have them */
+    uint16_t slow_type; /* of names of other domains: the slow path's; ANY is in any case */
+    bool has_pointers;  /* reverse names are answered from the store */
+    bool is_nested;     /* domains contain others, or reverse names: view_part_of looks at all */
+    uint64_t serial;    /* of the store whose nodes are known; 0: none */
     size_t count;
     const struct store_node *arpa; /* of reverse names in the store in use; may be NULL */
     struct fast_zone zones[ENGINE_ZONES_MAX];

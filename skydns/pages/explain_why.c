@@ -86,16 +86,22 @@ static const char *why_ours(const struct explain_case *c)
 }
 
 /* NULL: no rule for external names made the answer. */
-static const char *why_by_rule(enum answer_rule rule)
+static const char *why_by_rule(const struct explain_case *c)
 {
-    switch (rule) {
+    if (c->rule == ANSWER_BY_DNS64 && c->type == DNS_TYPE_PTR) {
+        return "an address of -dns64: a CNAME to the reverse name of its IPv4 address, which is "
+               "answered like that";
+    }
+    switch (c->plan ? c->rule : ANSWER_BY_SOURCE) {
     case ANSWER_BY_SPECIAL_NAME:
         return "a special name (RFC 6761, 7686, 9462): answered here, and no nameserver is asked; "
                "a stub zone at or below it would be";
+    case ANSWER_BY_NO_AAAA:
+        return "in a zone of -no-aaaa: AAAA has no data, and no nameserver is asked";
+    case ANSWER_BY_DNS64:
+        return "made by -dns64 of IPv4 addresses";
     case ANSWER_BY_SOURCE:
     case ANSWER_BY_HOSTS:
-    case ANSWER_BY_NO_AAAA:
-    case ANSWER_BY_DNS64:
         break;
     }
     return NULL;
@@ -103,12 +109,16 @@ static const char *why_by_rule(enum answer_rule rule)
 
 const char *explain_why(const struct explain_case *c)
 {
-    const char *by_rule = c->plan ? why_by_rule(c->rule) : NULL;
+    const char *by_rule = why_by_rule(c);
     if (by_rule) {
         return by_rule;
     }
     if (c->foreign->source != EXPLAIN_FROM_HERE) {
-        return why_from_elsewhere(c->foreign);
+        return c->type == DNS_TYPE_AAAA && c->config->settings.dns64.is_on && !c->zone &&
+                       c->foreign->source != EXPLAIN_FROM_HOSTS
+                   ? "in no domain of this server: nameservers say what it has; without AAAA, "
+                     "-dns64 makes them of its IPv4 addresses, for which they are asked, too"
+                   : why_from_elsewhere(c->foreign);
     }
     if (c->is_of_keys) {
         return "the domain's own records: the keys of -dnssec";

@@ -38,6 +38,13 @@ static void write_cache(struct metrics_page *page, const struct cache *cache,
     metrics_counter(page, "cache_misses_total",
                     "Questions about other domains that the cache could not answer.",
                     counter_get(&counts->misses));
+    metrics_counter(page, "no_aaaa_answers_total",
+                    "Questions about AAAA of external names answered by -no-aaaa.",
+                    counter_get(&counts->no_aaaa));
+    metrics_counter(page, "dns64_answers_total",
+                    "Questions about AAAA of external names answered with addresses made of IPv4 "
+                    "ones, or without those of -dns64-exclude.",
+                    counter_get(&counts->dns64));
     metrics_counter(page, "cache_prefetches_total",
                     "Kept replies asked for again before they expired, because they are in use.",
                     counter_get(&counts->prefetches));

@@ -52,6 +52,8 @@ enum {
     ENGINE_ALLOWED_MAX = 256,      /* networks: as recursion.h */
     ENGINE_ADMITTED_MAX = 256,     /* networks of -allow: likewise */
     ENGINE_SEARCH_MAX = 16,        /* names of -search: glibc's limit was 6 for long */
+    ENGINE_NO_AAAA_MAX = 64,       /* zones of -no-aaaa: each is looked at in turn */
+    ENGINE_EXCLUDED_MAX = 16,      /* networks of -dns64-exclude: likewise, for each address */
     ENGINE_RATE_MAX = 1000000,     /* of -rate, both figures: more than a socket takes */
 };
 
@@ -86,6 +88,14 @@ struct engine_zone {
     struct zone_serial *serial; /* of its SOA; borrowed; NULL: the hour */
 };
 
+/* DNS64, RFC 6147 (external_synthesis.h). */
+struct dns64_settings {
+    bool is_on;
+    struct network prefix; /* of a length of RFC 6052 2.2 */
+    size_t excluded_count; /* networks whose IPv6 addresses count as absent */
+    struct network excluded[ENGINE_EXCLUDED_MAX]; /* IPv6, also those of mapped IPv4 addresses */
+};
+
 /* The settings that answers depend on, as one block of plain data: struct options (options.h) has
  * it as parsed, and each configuration a copy. */
 struct engine_settings {
@@ -104,6 +114,11 @@ struct engine_settings {
     bool chaos;        /* class CHAOS is answered, else refused */
     bool any_is_hinfo; /* ANY: HINFO (RFC 8482) instead of REFUSED */
     unsigned ndots;    /* names with fewer labels are not forwarded: 2 */
+
+    /* AAAA of external names: zones without any, lower case, the root for all; and DNS64. */
+    size_t no_aaaa_count;
+    struct dname no_aaaa[ENGINE_NO_AAAA_MAX];
+    struct dns64_settings dns64;
 
     /* The clients that may send queries at all. */
     bool is_restricted; /* only the admitted; the others are refused */

@@ -35,6 +35,8 @@ struct lookup {
         struct external_question question;
         struct forwarder_wait wait; /* for its reply */
         enum external_outcome outcome;
+        bool is_nxdomain; /* external_answer's, like the next */
+        uint32_t denial_ttl_s;
         size_t packed_at, packed_len;
     } items[];
 };
@@ -108,6 +110,12 @@ void resolver_begin(struct resolver *resolver, struct deferred *deferred);
  * done: it is neither. */
 bool resolver_goes_on(struct resolver *resolver, struct deferred *deferred) MUST_CHECK;
 
+/* DNS64 has nothing to put in the place of upstream's answer about AAAA, which is not kept: asks
+ * for it once more; or SERVFAIL, if it was a failure and nothing else of its search path answers.
+ */
+void resolver_answer_unmapped(struct resolver *resolver, struct deferred *deferred,
+                              bool has_failed);
+
 /* SERVFAIL. */
 void resolver_refuse(struct resolver *resolver, struct deferred *deferred);
 
@@ -160,6 +168,16 @@ void resolver_leave_pool(struct resolver *resolver, struct deferred *deferred);
 
 /* Asks the questions in the turn's deferral, which records of this revision led to. */
 void resolver_look_up(struct resolver *resolver, struct deferred *deferred, int64_t revision);
+
+/* DNS64: upstream's answer to the query's AAAA, about this name, is `reply`, or a failure (NULL):
+ * if IPv4 addresses may take its place, asks for them. False, and nothing done: they may not. */
+bool resolver_look_up_ipv4(struct resolver *resolver, struct deferred *deferred,
+                           const struct dname *name,
+                           const struct forwarder_reply *reply) MUST_CHECK;
+
+/* Whether they may be, for the query at its place of the search path; and that they have been. */
+bool resolver_may_map(const struct resolver *resolver, const struct deferred *deferred);
+void resolver_note_mapped(struct deferred *deferred);
 
 /* Takes expired replies for what is still awaited. */
 void resolver_look_up_stale(struct resolver *resolver, struct deferred *deferred);

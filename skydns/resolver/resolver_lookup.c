@@ -5,6 +5,7 @@
 
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
+#include "skydns/answer/external_synthesis.h"
 #include "skydns/engine/engine.h"
 #include "skydns/publish/publisher.h"
 #include "skydns/records/store.h"
@@ -40,6 +41,26 @@ static bool lookup_is_outdated(struct resolver *r, const struct deferred *d,
                            externals);
 }
 
+void resolver_note_mapped(struct deferred *d)
+{
+    d->mapped_at = (uint16_t)(d->query.path_at + 1);
+}
+
+static bool is_for_ipv6(const struct resolver *r, const struct deferred *d)
+{
+    struct query parsed;
+    const struct engine_config *config = publisher_config(r->config.reader);
+    owned_query_read(&d->query, &parsed);
+    const struct question *question = query_question(&parsed);
+    return config->settings.dns64.is_on && question->type == DNS_TYPE_AAAA &&
+           question->qclass == DNS_CLASS_IN && synthesis_may_map(config, question);
+}
+
+bool resolver_may_map(const struct resolver *r, const struct deferred *d)
+{
+    return d->mapped_at != d->query.path_at + 1 && is_for_ipv6(r, d);
+}
+
 /* Asks the engine again, on the store's current version, with r->answers to the questions that
  * records of this revision led to. */
 static void answer_with(struct resolver *r, struct deferred *d, size_t count, int64_t revision)
@@ -56,7 +77,12 @@ static void answer_with(struct resolver *r, struct deferred *d, size_t count, in
     } else if (verdict == ENGINE_DEFER && r->turn.deferral.kind == ENGINE_DEFER_SIGN) {
         resolver_sign(r, d, count, revision);
     } else if (verdict == ENGINE_DEFER) {
-        if (!resolver_goes_on(r, d)) { /* the name left the domain meanwhile: retry, please */
+        const bool is_unmapped = r->turn.deferral.kind == ENGINE_DEFER_FORWARD &&
+                                 r->turn.deferral.path_at <= d->query.path_at && is_for_ipv6(r, d);
+        if (is_unmapped) {
+            resolver_answer_unmapped(r, d, r->answers[0].outcome == EXTERNAL_FAILED);
+        } else if (!resolver_goes_on(r,
+                                     d)) { /* the name left the domain meanwhile: retry, please */
             resolver_refuse(r, d);
         }
     } else if (verdict == ENGINE_REPLY) {
@@ -80,6 +106,8 @@ static void answer_with_externals(struct resolver *r, struct deferred *d)
         r->answers[i] = (struct external_answer){
             .question = item->question,
             .outcome = item->outcome,
+            .is_nxdomain = item->is_nxdomain,
+            .denial_ttl_s = item->denial_ttl_s,
             .records = slice_of(packed, item->packed_len),
         };
     }
@@ -161,6 +189,8 @@ static void take_reply(struct lookup_item *item, const struct parsed_response *r
                                      .records = buf_slice(&forms->packed)};
     fit_client(r, d, packed->limit - packed->len, &answer);
     item->outcome = answer.outcome;
+    item->is_nxdomain = forms->is_nxdomain;
+    item->denial_ttl_s = forms->denial_ttl_s;
     item->packed_at = packed->len;
     item->packed_len = answer.records.len;
     buf_append_slice(packed, answer.records);
@@ -278,13 +308,14 @@ static void ask(struct resolver *r, struct lookup_item *item)
     }
 }
 
-void resolver_look_up(struct resolver *r, struct deferred *d, int64_t revision)
+/* NULL: the client has too many; nothing is asked. */
+static struct lookup *begin_lookup(struct resolver *r, struct deferred *d, int64_t revision)
 {
     size_t count = r->turn.deferral.question_count;
     if (!client_loads_take(r->lookup_loads, &d->query.client,
                            RESOLVER_LOOKUPS_MAX - r->lookup_count)) {
         do_without(r, d, revision);
-        return;
+        return NULL;
     }
     struct lookup *lookup = xcalloc(1, sizeof(*lookup) + count * sizeof(lookup->items[0]));
     buf_init(&lookup->packed,
@@ -299,11 +330,68 @@ void resolver_look_up(struct resolver *r, struct deferred *d, int64_t revision)
         item->lookup = lookup;
         item->question = r->turn.deferral.questions[i];
         item->outcome = EXTERNAL_FAILED; /* until a reply says otherwise */
-        ask(r, item);
     }
-    if (lookup->waiting == 0) { /* all are known, or no question could be sent */
+    return lookup;
+}
+
+static void end_lookup(struct resolver *r, struct deferred *d)
+{
+    if (d->lookup->waiting == 0) { /* all are known, or no question could be sent */
         answer_with_externals(r, d);
     } else {
         resolver_be_patient(r, d);
     }
+}
+
+void resolver_look_up(struct resolver *r, struct deferred *d, int64_t revision)
+{
+    struct lookup *lookup = begin_lookup(r, d, revision);
+    if (lookup) {
+        for (size_t i = 0; i < lookup->count; i++) {
+            ask(r, &lookup->items[i]);
+        }
+        end_lookup(r, d);
+    }
+}
+
+/* ---- DNS64 ---- */
+
+/* Whether something may take the place of the reply. */
+static bool is_unusable(struct resolver *r, const struct engine_config *config,
+                        const struct dname *name, const struct forwarder_reply *reply)
+{
+    struct external_answer aaaa = {.question = {.name = *name, .type = DNS_TYPE_AAAA}};
+    if (!response_head_asks(&reply->response->head, name, DNS_TYPE_AAAA, DNS_CLASS_IN)) {
+        return false;
+    }
+    read_external(r, &aaaa.question, reply->response, reply->forms);
+    aaaa.outcome = reply->forms->outcome;
+    aaaa.is_nxdomain = reply->forms->is_nxdomain;
+    aaaa.records = buf_slice(&reply->forms->packed);
+    return synthesis_worth_of(config, &aaaa) != SYNTHESIS_WHOLE;
+}
+
+bool resolver_look_up_ipv4(struct resolver *r, struct deferred *d, const struct dname *name,
+                           const struct forwarder_reply *reply)
+{
+    const struct engine_config *config = publisher_config(r->config.reader);
+    struct dname lower = *name;
+    dname_lower(&lower);
+    if (!resolver_may_map(r, d) || engine_config_zone(config, &lower) ||
+        (reply && !is_unusable(r, config, &lower, reply))) {
+        return false;
+    }
+    resolver_note_mapped(d);
+    r->turn.deferral.question_count = 2;
+    r->turn.deferral.questions[0] = (struct external_question){lower, DNS_TYPE_AAAA};
+    r->turn.deferral.questions[1] = (struct external_question){lower, DNS_TYPE_A};
+    struct lookup *lookup = begin_lookup(r, d, r->turn.store ? store_revision(r->turn.store) : 0);
+    if (lookup) {
+        if (reply) {
+            take_reply(&lookup->items[0], reply->response, reply->forms);
+        }
+        ask(r, &lookup->items[1]);
+        end_lookup(r, d);
+    }
+    return true;
 }

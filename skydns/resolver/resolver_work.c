@@ -199,11 +199,54 @@ static bool answer_stale(struct resolver *r, struct deferred *d)
     return true;
 }
 
+/* DNS64: a failure is as good as no IPv6 address (RFC 6147 5.1.2). The engine finds it in the
+ * cache, if there is one. True: IPv4 addresses are looked up, or the query is answered with some.
+ */
+static bool map_failure(struct resolver *r, struct deferred *d)
+{
+    struct engine_query query = resolver_query(r, d);
+    if (!resolver_may_map(r, d)) {
+        return false;
+    }
+    const enum engine_verdict verdict = turn_answer(&r->turn, &query, NULL, &r->response);
+    if (verdict == ENGINE_REPLY && response_low_rcode(&r->response) == DNS_RCODE_NOERROR) {
+        resolver_finish(r, d, &r->response);
+        return true;
+    }
+    if (verdict != ENGINE_DEFER || r->turn.deferral.path_at > d->query.path_at) {
+        return false;
+    }
+    if (r->turn.deferral.kind == ENGINE_DEFER_LOOKUP) {
+        resolver_note_mapped(d);
+        wait_for(r, d);
+        return true;
+    }
+    struct query parsed;
+    owned_query_read(&d->query, &parsed);
+    return r->turn.deferral.kind == ENGINE_DEFER_FORWARD &&
+           resolver_look_up_ipv4(r, d,
+                                 r->turn.deferral.forward.len > 0 ? &r->turn.deferral.forward
+                                                                  : &parsed.question.name,
+                                 NULL);
+}
+
+void resolver_answer_unmapped(struct resolver *r, struct deferred *d, bool has_failed)
+{
+    resolver_free_lookup(r, d);
+    resolver_note_mapped(d);
+    if (!has_failed) {
+        wait_for(r, d);
+    } else if (!try_next_place(r, d, ENGINE_PATH_SAW_FAILURE)) {
+        finish_failed(r, d, EDNS_ERROR_NO_AUTHORITY);
+    }
+}
+
 /* No nameserver has a usable reply, for this reason. */
 static void do_without(struct resolver *r, struct deferred *d, enum edns_error error)
 {
     counter_add(&r->counts.failures, 1);
-    if (!answer_stale(r, d) && !try_next_place(r, d, ENGINE_PATH_SAW_FAILURE)) {
+    if (!answer_stale(r, d) && !map_failure(r, d) &&
+        !try_next_place(r, d, ENGINE_PATH_SAW_FAILURE)) {
         finish_failed(r, d, error);
     }
 }
@@ -233,7 +276,8 @@ static void on_forwarded(void *data, const struct forwarder_reply *reply)
     unsigned seen = 0;
     switch (reply->outcome) {
     case FORWARDER_REPLIED:
-        if (resolver_lead_home(r, d, reply)) {
+        if (resolver_lead_home(r, d, reply) ||
+            resolver_look_up_ipv4(r, d, &reply->response->head.name, reply)) {
             return;
         }
         is_answered = engine_forwarded(r->config.engine, &query, reply->response,

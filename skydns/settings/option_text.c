@@ -1,5 +1,6 @@
 #include "skydns/settings/option_text.h"
 
+#include <arpa/inet.h>
 #include <stdio.h>
 
 #include "common/base/addr.h"
@@ -106,6 +107,41 @@ static void write_network(const struct network *network, struct buf *out)
 {
     char text[INET6_ADDRSTRLEN];
     buf_printf(out, "%s/%u", ip_format(&network->ip, text), network->prefix_bits);
+}
+
+void option_text_no_aaaa(const struct options *o, struct buf *out)
+{
+    for (size_t i = 0; i < o->engine.no_aaaa_count; i++) {
+        write_separator(out, ",", i);
+        if (o->engine.no_aaaa[i].len == 1) {
+            buf_append_str(out, "all");
+        } else {
+            write_name(&o->engine.no_aaaa[i], out);
+        }
+    }
+}
+
+/* Of IPv6, as they are: ip_format would make IPv4 ones of those of mapped addresses. */
+static void write_ipv6_network(const struct network *network, struct buf *out)
+{
+    char text[INET6_ADDRSTRLEN];
+    buf_printf(out, "%s/%u", inet_ntop(AF_INET6, network->ip.bytes, text, sizeof(text)),
+               network->prefix_bits);
+}
+
+void option_text_dns64(const struct options *o, struct buf *out)
+{
+    if (o->engine.dns64.is_on) {
+        write_ipv6_network(&o->engine.dns64.prefix, out);
+    }
+}
+
+void option_text_dns64_exclude(const struct options *o, struct buf *out)
+{
+    for (size_t i = 0; i < o->engine.dns64.excluded_count; i++) {
+        write_separator(out, ",", i);
+        write_ipv6_network(&o->engine.dns64.excluded[i], out);
+    }
 }
 
 void option_text_allow(const struct options *o, struct buf *out)

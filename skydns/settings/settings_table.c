@@ -129,6 +129,18 @@ static const struct setting rows[] = {
      .max = NDOTS_MAX, .default_number = 2, .field_min = INT32_MIN, .field_max = INT32_MAX,
      .taker = SETTING_UPSTREAM, IN(engine.ndots),
      .help = "names with fewer labels are not forwarded"},
+    {.flag = "no-aaaa", .field = "no_aaaa", .kind = SETTING_PARSED, .form = SETTING_FORM_LIST,
+     .parse = option_no_aaaa, .show = option_text_no_aaaa, .taker = SETTING_LIVE,
+     .help = "all, or comma-separated zones: AAAA of external names in them has no data, and no "
+             "nameserver is asked"},
+    {.flag = "dns64", .field = "dns64", .kind = SETTING_PARSED, .parse = option_dns64,
+     .show = option_text_dns64, .taker = SETTING_LIVE,
+     .help = "well-known, or an IPv6 prefix like 2001:db8:64::/96: external names without AAAA get "
+             "those that a NAT64 translates (RFC 6147)"},
+    {.flag = "dns64-exclude", .field = "dns64_exclude", .kind = SETTING_PARSED,
+     .form = SETTING_FORM_LIST, .parse = option_dns64_exclude,
+     .show = option_text_dns64_exclude, .default_text = "::ffff:0:0/96", .taker = SETTING_LIVE,
+     .help = "comma-separated networks whose AAAA records count as absent with -dns64"},
     {.flag = "rtimeout", .field = "read_timeout", .kind = SETTING_DURATION,
      .form = SETTING_FORM_NANOSECONDS, .unit_ms = 1, .min = 1, .max = MINUTE_MS,
      .default_number = 2000,
@@ -141,7 +153,7 @@ static const struct setting rows[] = {
     {.flag = "min-ttl", .field = "min_ttl", .kind = SETTING_NUMBER, .min = 1, .max = MIN_TTL_MAX,
      .field_max = UINT32_MAX, .get_default_number = default_min_ttl, .taker = SETTING_LIVE,
      IN(engine.min_ttl_s),
-     .help = "seconds that clients may keep a negative answer about a domain; with "
+     .help = "seconds that clients may keep a negative answer about a domain or an override; with "
              "-schema=kubernetes by default 5"},
     {.field = "priority", .kind = SETTING_NUMBER, .max = UINT16_MAX, .default_number = 10,
      .taker = SETTING_LIVE, IN(engine.priority)},

@@ -154,6 +154,20 @@ bool external_chain_end(const struct parsed_response *response, struct dname *re
     return !dname_equal(ret_end, &response->head.name);
 }
 
+/* Seconds for which a denial holds; 0: it has no SOA. */
+static uint32_t denial_ttl_s(const struct parsed_response *response, uint32_t ttl_max_s)
+{
+    const struct response_span span = response_section_span(response, RESPONSE_AUTHORITY);
+    for (size_t i = span.from; i < span.to; i++) {
+        const struct response_rr *rr = &response->rrs[i];
+        if (rr->rr_class == DNS_CLASS_IN && rr->type == DNS_TYPE_SOA) {
+            const uint32_t ttl_s = response_rr_denial_ttl_s(response, rr);
+            return ttl_s < ttl_max_s ? ttl_s : ttl_max_s;
+        }
+    }
+    return 0;
+}
+
 /* ---- Shared ---- */
 
 void reply_forms_fini(struct reply_forms *forms)
@@ -181,4 +195,7 @@ void reply_forms_external(struct reply_forms *forms, const struct external_quest
     forms->has_external = true;
     forms->ttl_max_s = ttl_max_s;
     forms->outcome = external_read(question, response, ttl_max_s, &forms->packed);
+    const bool is_denied = forms->outcome == EXTERNAL_DENIED;
+    forms->is_nxdomain = is_denied && (response->head.flags & DNS_MASK_RCODE) == DNS_RCODE_NXDOMAIN;
+    forms->denial_ttl_s = is_denied ? denial_ttl_s(response, ttl_max_s) : 0;
 }

@@ -52,6 +52,8 @@ struct reply_forms {
     bool has_external;        /* external_read's result, with this ttl_max_s */
     uint32_t ttl_max_s;
     enum external_outcome outcome;
+    bool is_nxdomain; /* external_answer's, like the next */
+    uint32_t denial_ttl_s;
     struct buf packed;
     struct kept_image image; /* what is kept of it */
 };
@@ -60,7 +62,7 @@ void reply_forms_fini(struct reply_forms *forms); /* they are all zero again */
 
 size_t reply_forms_bytes(const struct reply_forms *forms);
 
-/* As external_read: sets `outcome` and `packed`, which hold until the next call. */
+/* As external_read: sets all from `outcome` to `packed`, which hold until the next call. */
 void reply_forms_external(struct reply_forms *forms, const struct external_question *question,
                           const struct parsed_response *response, uint32_t ttl_max_s);
 

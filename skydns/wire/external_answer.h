@@ -30,7 +30,9 @@ enum external_outcome {
 struct external_answer {
     struct external_question question;
     enum external_outcome outcome;
-    struct slice records; /* packed: the CNAMEs in order, then the addresses; borrowed */
+    bool is_nxdomain;      /* DENIED: there is no such name, of any type */
+    uint32_t denial_ttl_s; /* DENIED: for how long; 0: that is not known */
+    struct slice records;  /* packed: the CNAMEs in order, then the addresses; borrowed */
 };
 
 struct external_answers {
