@@ -137,14 +137,14 @@ static inline void open_in_place(const struct engine *engine, struct engine_quer
     query->parsed = parse_end(query, query->parsed);
     query->gets = query_asks(query->parsed) ? finish_gets(engine->config, query) : 0;
     query->reserved =
-        query->reserved_by_tsig + (query->gets & EDNS_ASKS_COOKIE ? COOKIE_OPTION_SIZE : 0);
+        query->reserved_by_tsig + (query->gets ? finish_reserves(engine->config, query->gets) : 0);
 }
 
 static inline void close_reply(const struct engine *engine, const struct engine_query *opened,
                                struct response *response)
 {
     if (opened->gets && response->len > 0 && response->opt_at > 0) {
-        finish_options(&engine->config->cookies, opened, response);
+        finish_options(engine->config, opened, response);
     }
 }
 

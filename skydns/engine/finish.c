@@ -16,17 +16,17 @@ static unsigned transport_has(enum engine_transport transport)
 {
     switch (transport) {
     case ENGINE_TLS:
-        return EDNS_ASKS_COOKIE | EDNS_ASKS_KEEPALIVE | EDNS_ASKS_PADDING;
+        return EDNS_ASKS_COOKIE | EDNS_ASKS_NSID | EDNS_ASKS_KEEPALIVE | EDNS_ASKS_PADDING;
     case ENGINE_HTTPS:
     case ENGINE_HTTP:
-        return EDNS_ASKS_COOKIE | EDNS_ASKS_PADDING;
+        return EDNS_ASKS_COOKIE | EDNS_ASKS_NSID | EDNS_ASKS_PADDING;
     case ENGINE_UDP:
     case ENGINE_TCP:
     case ENGINE_GRPC:
     case ENGINE_TRANSPORTS:
         break;
     }
-    return EDNS_ASKS_COOKIE;
+    return EDNS_ASKS_COOKIE | EDNS_ASKS_NSID;
 }
 
 uint8_t finish_gets(const struct engine_config *config, const struct engine_query *query)
@@ -35,10 +35,19 @@ uint8_t finish_gets(const struct engine_config *config, const struct engine_quer
     if (config->cookies.count == 0) {
         gets &= ~(unsigned)EDNS_ASKS_COOKIE;
     }
+    if (config->settings.nsid_len == 0) {
+        gets &= ~(unsigned)EDNS_ASKS_NSID;
+    }
     if (query->ends_in_tsig) {
         gets &= EDNS_ASKS_COOKIE;
     }
     return (uint8_t)gets;
+}
+
+size_t finish_reserves(const struct engine_config *config, unsigned gets)
+{
+    return (gets & EDNS_ASKS_COOKIE ? (size_t)COOKIE_OPTION_SIZE : 0) +
+           (gets & EDNS_ASKS_NSID ? EDNS_OPTION_HEAD + (size_t)config->settings.nsid_len : 0);
 }
 
 static void put_option_head(uint8_t *option, uint16_t code, size_t len)
@@ -59,6 +68,14 @@ static void append_cookie_answer(const struct cookie_secrets *secrets,
     w->cap = w->pos + sizeof(option); /* reserved */
     (void)cookie_answer(secrets, &cookie, &ip, (uint32_t)query->now_s, option);
     edns_append_option(w, opt_at, option, sizeof(option));
+}
+
+static void append_nsid(const struct engine_settings *settings, struct writer *w, size_t opt_at)
+{
+    uint8_t option[EDNS_OPTION_HEAD + ENGINE_NSID_MAX];
+    put_option_head(option, EDNS_OPTION_NSID, settings->nsid_len);
+    memcpy(option + EDNS_OPTION_HEAD, settings->nsid, settings->nsid_len);
+    edns_append_option(w, opt_at, option, EDNS_OPTION_HEAD + (size_t)settings->nsid_len);
 }
 
 static void append_keepalive(struct writer *w, size_t opt_at, uint32_t idle_ms)
@@ -86,7 +103,7 @@ static void append_padding(struct writer *w, size_t opt_at)
     }
 }
 
-void finish_options(const struct cookie_secrets *secrets, const struct engine_query *query,
+void finish_options(const struct engine_config *config, const struct engine_query *query,
                     struct response *response)
 {
     const size_t opt_at = response->opt_at;
@@ -94,8 +111,11 @@ void finish_options(const struct cookie_secrets *secrets, const struct engine_qu
     w.pos = response->len;
     assert(opt_at > 0 && opt_at + EDNS_OPT_SIZE <= response->len);
     if (query->gets & EDNS_ASKS_COOKIE) {
-        append_cookie_answer(secrets, query, &w, opt_at);
+        append_cookie_answer(&config->cookies, query, &w, opt_at);
         w.cap = ENGINE_REPLY_MAX; /* of all transports that the others belong to */
+    }
+    if (query->gets & EDNS_ASKS_NSID) { /* reserved, too */
+        append_nsid(&config->settings, &w, opt_at);
     }
     if (query->gets & EDNS_ASKS_KEEPALIVE && w.pos + KEEPALIVE_SIZE <= w.cap) {
         append_keepalive(&w, opt_at, query->idle_ms);
@@ -111,6 +131,8 @@ void finish_options(const struct cookie_secrets *secrets, const struct engine_qu
 enum { RESPONSE_LEAST = DNS_HEADER_SIZE + DNAME_MAX + 4 + EDNS_OPT_SIZE + COOKIE_OPTION_SIZE };
 _Static_assert((int)RESPONSE_LEAST + (int)TSIG_KNOWN_MAX <= (int)DNS_UDP_SIZE,
                "any response can be signed with a known key");
+_Static_assert((int)RESPONSE_LEAST + EDNS_OPTION_HEAD + (int)ENGINE_NSID_MAX <= (int)DNS_UDP_SIZE,
+               "any response has room for an NSID");
 
 void finish_tsig(const struct tsig_query *tsig, const struct engine_query *query,
                  struct response *response)

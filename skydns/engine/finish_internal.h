@@ -4,9 +4,10 @@
  *     OPT of the answer, its extended error
  *     its options that belong to the client and the transport rather than to the answer:
  *         cookie       (cookie.h) the answer has left room for it
+ *         NSID         (RFC 5001) likewise
  *         keepalive    how long an idle connection stays open (RFC 7828), as room is left
  *         padding      (RFC 7830, RFC 8467) as room is left
- *     TSIG             the answer has left room for it; excludes keepalive and padding
+ *     TSIG             the answer has left room for it; excludes all options but the cookie
  */
 #ifndef SKYDNS_ENGINE_FINISH_INTERNAL_H
 #define SKYDNS_ENGINE_FINISH_INTERNAL_H
@@ -25,8 +26,11 @@ enum { FINISH_PADDING_BLOCK = 468 };
  * over TLS, HTTPS, and HTTP, which a proxy may encrypt; keepalive over TLS. */
 uint8_t finish_gets(const struct engine_config *config, const struct engine_query *query);
 
+/* How much room the answer leaves for what the query `gets`. */
+size_t finish_reserves(const struct engine_config *config, unsigned gets);
+
 /* Appends what the query `gets` to a response whose OPT record ends it. */
-void finish_options(const struct cookie_secrets *secrets, const struct engine_query *query,
+void finish_options(const struct engine_config *config, const struct engine_query *query,
                     struct response *response);
 
 /* Appends the TSIG record to the response, if there is one, to a query that had this. One over UDP

@@ -54,6 +54,7 @@ enum {
     ENGINE_SEARCH_MAX = 16,        /* names of -search: glibc's limit was 6 for long */
     ENGINE_NO_AAAA_MAX = 64,       /* zones of -no-aaaa: each is looked at in turn */
     ENGINE_EXCLUDED_MAX = 16,      /* networks of -dns64-exclude: likewise, for each address */
+    ENGINE_NSID_MAX = 128,         /* bytes of -nsid: any response of 512 has room for them */
     ENGINE_RATE_MAX = 1000000,     /* of -rate, both figures: more than a socket takes */
 };
 
@@ -131,6 +132,9 @@ struct engine_settings {
     /* The clients that may transfer domains and reverse zones: none without -transfer-to. */
     size_t transfer_count;
     struct transfer_who transfers[TRANSFER_ACCESS_MAX];
+
+    uint8_t nsid_len; /* of -nsid; 0: nobody gets one */
+    char nsid[ENGINE_NSID_MAX];
 
     bool autopath;       /* search paths are walked for clients with a namespace */
     size_t search_count; /* after the domain's own, before the bare name */

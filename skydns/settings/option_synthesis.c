@@ -1,4 +1,4 @@
-/* -no-aaaa, -dns64 and -dns64-exclude. */
+/* -no-aaaa, -dns64 and -dns64-exclude; -nsid. */
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,5 +122,19 @@ int option_dns64_exclude(struct options *o, const char *list, struct err *err)
         }
         dns64->excluded_count++;
     }
+    return 0;
+}
+
+/* ---- -nsid ---- */
+
+int option_nsid(struct options *o, const char *text, struct err *err)
+{
+    const size_t len = strlen(text);
+    if (len > ENGINE_NSID_MAX) {
+        return err_set(err, ERR_USAGE, "`%s`: expected a text of at most %d bytes", text,
+                       ENGINE_NSID_MAX);
+    }
+    memcpy(o->engine.nsid, text, len);
+    o->engine.nsid_len = (uint8_t)len;
     return 0;
 }

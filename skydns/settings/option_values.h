@@ -34,6 +34,7 @@ int option_no_aaaa(struct options *o, const char *list, struct err *err) MUST_CH
 /* "well-known" is 64:ff9b::/96; "" is none. */
 int option_dns64(struct options *o, const char *text, struct err *err) MUST_CHECK;
 int option_dns64_exclude(struct options *o, const char *list, struct err *err) MUST_CHECK;
+int option_nsid(struct options *o, const char *text, struct err *err) MUST_CHECK; /* "": none */
 int option_public_namespaces(struct options *o, const char *list, struct err *err) MUST_CHECK;
 /* "" and "all": every client; "none": no client, unless networks are beside it. */
 int option_allow(struct options *o, const char *list, struct err *err) MUST_CHECK;

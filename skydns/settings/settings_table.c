@@ -169,6 +169,9 @@ static const struct setting rows[] = {
      .help = "answer version.bind and the like in class CHAOS; false: refuse"},
     {.flag = "any", .kind = SETTING_CHOICE, .choices = "refused|hinfo", IN(engine.any_is_hinfo),
      .help = "refuse ANY, or answer it with one record (hinfo, RFC 8482)"},
+    {.flag = "nsid", .kind = SETTING_PARSED, .parse = option_nsid,
+     .help = "text by which queries that ask for it learn which server answers (NSID, RFC 5001); "
+             "default: none"},
     {.flag = "max-udp-size", .kind = SETTING_NUMBER, .min = UDP_SIZE_MIN, .max = UDP_SIZE_MAX,
      .default_number = 1232, IN(engine.max_udp_size),
      .help = "largest UDP reply, whatever the client offers"},

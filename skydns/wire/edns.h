@@ -37,6 +37,7 @@ static inline void edns_append_opt(struct writer *w, uint16_t udp_size, uint8_t 
 
 /* Options that something depends on. */
 enum {
+    EDNS_OPTION_NSID = 3,       /* which server it is, RFC 5001 */
     EDNS_OPTION_SUBNET = 8,     /* the client's network, RFC 7871 */
     EDNS_OPTION_COOKIE = 10,    /* RFC 7873 */
     EDNS_OPTION_KEEPALIVE = 11, /* how long an idle connection stays open, RFC 7828 */
@@ -53,6 +54,7 @@ enum {
     EDNS_ASKS_COOKIE = 1,
     EDNS_ASKS_KEEPALIVE = 2,
     EDNS_ASKS_PADDING = 4,
+    EDNS_ASKS_NSID = 8,
 };
 
 /* The bit of an option with this code and length, else 0: a client that tells a timeout itself asks
@@ -60,6 +62,8 @@ enum {
 static inline unsigned edns_asks(unsigned code, size_t len)
 {
     switch (code) {
+    case EDNS_OPTION_NSID:
+        return EDNS_ASKS_NSID;
     case EDNS_OPTION_COOKIE:
         return EDNS_ASKS_COOKIE;
     case EDNS_OPTION_KEEPALIVE:

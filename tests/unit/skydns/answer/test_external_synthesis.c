@@ -1,15 +1,11 @@
 /* -no-aaaa and DNS64: addresses and reverse names (RFC 6052 2.4's table), what an answer is worth,
  * and answers made of what is kept. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-
-#include <cmocka.h>
 
 #include <arpa/inet.h>
 
 #include "skydns/answer/external_synthesis.h"
+#include "tests/support/unit_test.h"
 #include "tests/unit/skydns/answer/foreign_bed.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -47,7 +43,6 @@ static void addresses(void **state)
         {"2001:db8:122:344::", 96, "2001:db8:122:344::192.0.2.33"},
     };
     static const uint8_t ipv4[] = {192, 0, 2, 33};
-    (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
         const struct dns64_settings dns64 = dns64_of(rows[i].prefix, rows[i].bits);
         uint8_t got[16], want[16];
@@ -73,7 +68,6 @@ static void well_known(void **state)
                 {"224.0.0.1", false},    {"255.255.255.255", false}};
     const struct dns64_settings known = dns64_of("64:ff9b::", 96);
     const struct dns64_settings own = dns64_of("64:ff9b:1::", 96);
-    (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
         uint8_t ipv4[4], ipv6[16];
         assert_int_equal(inet_pton(AF_INET, rows[i].ipv4, ipv4), 1);
@@ -112,7 +106,6 @@ static void reverse_names(void **state)
     struct engine_config *config = calloc(1, sizeof(*config));
     struct foreign_zone above, at;
     struct dname got;
-    (void)state;
     assert_non_null(config);
     for (size_t i = 0; i < COUNT(rows); i++) {
         const struct dname name = fixture_name(rows[i].name);
@@ -181,7 +174,6 @@ static void want(struct foreign_bed *b, const char *question, const char *wanted
 static void made_of_kept(void **state)
 {
     struct foreign_bed b = setup();
-    (void)state;
     want(&b, "www.test. AAAA", "forward"); /* first for AAAA, */
     put_denial(&b, "www.test. AAAA", "test.", 0);
     want(&b, "www.test. AAAA", "lookup www.test./AAAA www.test./A"); /* then for A */
@@ -205,7 +197,6 @@ static void excluded(void **state)
 {
     static const char *const some[] = {"::ffff:192.0.2.1", "2001:db8::1"};
     struct foreign_bed b = setup();
-    (void)state;
     put_aaaa(&b, "some.test. AAAA", "some.test.", some, 2);
     put_aaaa(&b, "all.test. AAAA", "all.test.", some, 1);
     put_denial(&b, "all.test. A", "test.", 0);
@@ -222,7 +213,6 @@ static void excluded(void **state)
 static void left_alone(void **state)
 {
     struct foreign_bed b = setup();
-    (void)state;
     put_denial(&b, "gone.test. AAAA", "test.", 3);
     bed_put_addresses(&b, "gone.test. A", "gone.test.", 300, 1);
     assert_non_null(strstr(fixture_ask(b.f, "gone.test. AAAA"), "NXDOMAIN"));
@@ -237,7 +227,6 @@ static void zones_without(void **state)
     static const char *const kept[] = {"2001:db8::1"};
     struct foreign_bed b = setup();
     struct engine_settings *settings = &b.f->config.settings;
-    (void)state;
     put_aaaa(&b, "www.test. AAAA", "www.test.", kept, 1);
     settings->no_aaaa[settings->no_aaaa_count++] = fixture_name("example.com.");
     settings->no_aaaa[settings->no_aaaa_count++] = fixture_name("test.");
@@ -253,15 +242,4 @@ static void zones_without(void **state)
     want(&b, "localhost. AAAA",
          "NOERROR qr rd ra\n? localhost. IN AAAA\n= localhost. 300 AAAA ::1");
     bed_free(&b);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(addresses),     cmocka_unit_test(well_known),
-        cmocka_unit_test(reverse_names), cmocka_unit_test(made_of_kept),
-        cmocka_unit_test(excluded),      cmocka_unit_test(left_alone),
-        cmocka_unit_test(zones_without),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

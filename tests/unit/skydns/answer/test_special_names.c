@@ -1,12 +1,8 @@
 /* Special names: which they are, what they answer, and as targets of our records. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
-
 #include "skydns/answer/special_names.h"
+#include "tests/support/unit_test.h"
 #include "tests/unit/skydns/answer/foreign_bed.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -41,7 +37,6 @@ static void kinds(void **state)
         {LOOPBACK6, SPECIAL_POINTER},
         {"2" LOOPBACK6, SPECIAL_NONE},
     };
-    (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
         const struct dname name = fixture_name(rows[i].name);
         if (special_name_find(&name, NULL) != rows[i].kind) {
@@ -61,7 +56,6 @@ static void zones(void **state)
                 {"resolver.arpa.", SPECIAL_NONE},
                 {"b.resolver.arpa.", SPECIAL_NONE}};
     const struct dname name = fixture_name("a.b.resolver.arpa.");
-    (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct foreign_zone zone;
         bed_zone(&zone, rows[i].zone, 1);
@@ -100,7 +94,6 @@ static void answers(void **state)
          "28800 7200 604800 60"},
     };
     struct foreign_bed b = bed_new(keys, COUNT(keys));
-    (void)state;
     for (unsigned is_off = 0; is_off < 2; is_off++) { /* -no-rec is about others */
         b.f->config.settings.no_rec = is_off;
         for (size_t i = 0; i < COUNT(rows); i++) {
@@ -111,14 +104,4 @@ static void answers(void **state)
         }
     }
     bed_free(&b);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kinds),
-        cmocka_unit_test(zones),
-        cmocka_unit_test(answers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

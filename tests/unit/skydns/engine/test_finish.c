@@ -107,6 +107,23 @@ UNIT_TEST(test_what_excludes)
     config.cookies.count = 1;
 }
 
+/* Only if there is a text, over every transport, without TSIG. */
+UNIT_TEST(test_nsid)
+{
+    static const char text[] = "me";
+    for (int transport = 0; transport < ENGINE_TRANSPORTS; transport++) {
+        assert_int_equal(gets_over(transport, WIRE(HEADER QUESTION OPT("\4") "\0\3\0\0"), false),
+                         0);
+        config.settings.nsid_len = sizeof(text) - 1;
+        memcpy(config.settings.nsid, text, sizeof(text) - 1);
+        assert_int_equal(gets_over(transport, WIRE(HEADER QUESTION OPT("\4") "\0\3\0\0"), false),
+                         EDNS_ASKS_NSID);
+        assert_int_equal(gets_over(transport, WIRE(HEADER QUESTION OPT("\4") "\0\3\0\0"), true), 0);
+        assert_int_equal(finish_reserves(&config, EDNS_ASKS_NSID), 6);
+        config.settings.nsid_len = 0;
+    }
+}
+
 static uint8_t reply[ENGINE_REPLY_MAX];
 
 static size_t put(const void *bytes, size_t len)
@@ -123,7 +140,7 @@ static size_t finish(size_t len, size_t opt_at, unsigned gets, uint32_t idle_ms)
 {
     const struct engine_query query = {.gets = (uint8_t)gets, .idle_ms = idle_ms};
     struct response response = {.bytes = reply, .len = len, .opt_at = opt_at};
-    finish_options(&config.cookies, &query, &response);
+    finish_options(&config, &query, &response);
     return response.len;
 }
 
