@@ -43,7 +43,7 @@ static const struct plugin plugins[] = {
     {"timeouts", .needless = "connections have limits of their own, see skydns(8)"},
     {"multisocket", .take = translate_multisocket},
     {"reload", .needless = "files and etcd are followed"},
-    {"nsid", NONE},
+    {"nsid", .take = translate_nsid},
     {"bufsize", .take = translate_bufsize},
     {"bind", .take = NULL}, /* with the listeners */
     {"debug", .take = translate_debug},
@@ -57,7 +57,7 @@ static const struct plugin plugins[] = {
     {"log", .take = translate_log},
     {"dnstap", .take = translate_dnstap},
     {"local", .take = translate_local, .decides = true},
-    {"dns64", NONE, .decides = true},
+    {"dns64", .take = translate_dns64, .decides = true},
     {"siit", NONE, .decides = true},
     {"acl", .take = translate_acl, .decides = true},
     {"any", .take = translate_any},
@@ -70,7 +70,7 @@ static const struct plugin plugins[] = {
     {"dnssec", .take = translate_dnssec, .decides = true},
     {"autopath", .take = translate_autopath, .decides = true},
     {"minimal", NONE},
-    {"template", NONE, .decides = true, .zones_from = 3},
+    {"template", .take = translate_template, .decides = true},
     {"transfer", .take = translate_transfer, .decides = true},
     {"dynupdate", .missing = "none: no updates (RFC 2136)", .decides = true, .zones_from = 1},
     {"hosts", .take = translate_hosts, .decides = true},
@@ -489,6 +489,7 @@ static void settle_everything(struct translation *t)
     translate_settle_etcd(t);
     translate_settle_keys(t);
     translate_settle_kept(t);
+    translate_settle_names(t);
     translate_settle_transfers(t);
     translate_settle_clients(t);
     translate_settle_http(t);

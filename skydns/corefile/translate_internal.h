@@ -4,7 +4,8 @@
  * and none less protected. Where no flag says a restriction, a flag says a stricter one.
  * Files: translate (the table, zones), translate_blocks (which of them are one server, and where),
  * translate_zones (domains: kubernetes, etcd), translate_forward (names that leave), translate_kept
- * (names that do not), translate_foreign (cache, hosts), translate_acl, translate_clients
+ * (names that do not), translate_names (rewrite, template, dns64, nsid), translate_foreign (cache,
+ * hosts), translate_acl, translate_clients
  * (autopath, tsig, transfer), translate_server (HTTP, logs, answers), translate_streams (TLS),
  * translate_dnssec. PURE. */
 #ifndef SKYDNS_COREFILE_TRANSLATE_INTERNAL_H
@@ -103,6 +104,16 @@ void translate_chaos(const struct plugin_use *use);
 void translate_tls(const struct plugin_use *use);
 void translate_dnssec(const struct plugin_use *use);
 
+/* translate_names.c */
+void translate_nsid(const struct plugin_use *use);
+void translate_dns64(const struct plugin_use *use);
+void translate_template(const struct plugin_use *use);
+/* A rule of `rewrite` from this word of the line on, as aliases. */
+void translate_rewrite_rule(const struct plugin_use *use, const struct corefile_line *line,
+                            size_t at);
+/* At the end: what of these is about domains. */
+void translate_settle_names(struct translation *t);
+
 /* Whether a plugin decides what is answered, and to whom: not how it is logged, measured or kept.
  */
 bool plugin_decides(const char *name);
@@ -125,6 +136,7 @@ void block_zones_fini(struct block_zones *zones);
 void translate_keep_zone(struct translation *t, const char *zone);
 void translate_keep(const struct plugin_use *use, size_t first);
 void translate_local(const struct plugin_use *use);
+/* Neither do names that have an alias instead reach nameservers, whatever their type. */
 void translate_rewrite(const struct plugin_use *use);
 /* Zones that no nameserver sees unless another line gives them some. */
 void translate_unforwarded(struct translation *t, const struct strings *zones);

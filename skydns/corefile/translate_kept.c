@@ -50,10 +50,10 @@ void translate_keep(const struct plugin_use *use, size_t first)
 
 void translate_local(const struct plugin_use *use)
 {
-    static const char *const zones[] = {"localhost", "0.in-addr.arpa", "127.in-addr.arpa",
-                                        "255.in-addr.arpa"};
+    static const char *const zones[] = {"0.in-addr.arpa", "127.in-addr.arpa", "255.in-addr.arpa"};
     translation_missing(use->t, &use->directive->head,
-                        "none: nobody answers names below localhost");
+                        "none but for localhost, names below it, and PTR of 127.0.0.1 and ::1, "
+                        "which are always answered here");
     for (size_t i = 0; i < ARRAY_LEN(zones); i++) {
         translate_keep_zone(use->t, zones[i]);
     }
@@ -87,10 +87,15 @@ static void keep_rewritten(const struct plugin_use *use, const struct corefile_l
 
 void translate_rewrite(const struct plugin_use *use)
 {
-    translation_missing(use->t, &use->directive->head, "none");
-    keep_rewritten(use, &use->directive->head, 1);
-    for (size_t i = 0; i < use->directive->line_count; i++) {
-        keep_rewritten(use, &use->directive->lines[i], 0);
+    const struct corefile_directive *directive = use->directive;
+    if (directive->line_count == 0) {
+        translate_rewrite_rule(use, &directive->head, 1);
+    } else {
+        translation_missing(use->t, &directive->head, "none of several rules at once");
+    }
+    keep_rewritten(use, &directive->head, 1);
+    for (size_t i = 0; i < directive->line_count; i++) {
+        keep_rewritten(use, &directive->lines[i], 0);
     }
 }
 

@@ -88,9 +88,9 @@ static void add_zone(const struct plugin_use *use, const char *zone, bool can_tr
     }
 }
 
-/* Those after the plugin's name, or else those of the block. The plugin etcd transfers nothing, and
- * nobody a network that ends within an octet. */
-static void add_zones(const struct plugin_use *use, bool can_transfer)
+/* Those after the plugin's name, or else those of the block. Nobody transfers a network that ends
+ * within an octet. */
+static void add_zones(const struct plugin_use *use)
 {
     struct strings zones;
     const char *zone = NULL;
@@ -98,7 +98,7 @@ static void add_zones(const struct plugin_use *use, bool can_transfer)
         translate_keep_zone(use->t, "."); /* there is no telling which */
     }
     while ((zone = strings_next(&zones, zone))) {
-        add_zone(use, zone, can_transfer && !zone_is_odd(zone));
+        add_zone(use, zone, !zone_is_odd(zone));
     }
     strings_fini(&zones);
 }
@@ -273,7 +273,7 @@ void translate_kubernetes(const struct plugin_use *use)
         return;
     }
     t->pods = pods_mode_of(use);
-    add_zones(use, true);
+    add_zones(use);
     t->kubernetes = use->directive;
     if (!use_options(use, options, ARRAY_LEN(options))) {
         translation_close(t, &use->directive->head, unknown_options);
@@ -377,6 +377,40 @@ void translate_settle_etcd(struct translation *t)
     }
 }
 
+/* Zones that others know, too, are no domains: their names in etcd come before the nameservers. */
+static void add_override_zone(const struct plugin_use *use, const char *zone)
+{
+    struct translation *t = use->t;
+    if (!t->has_overrides) {
+        translation_missing(t, &use->directive->head,
+                            "-overrides is for all names outside the domains that etcd has, and a "
+                            "record is of the name of its key alone, without the first "
+                            "`targetstrip` labels");
+    }
+    t->has_overrides = true;
+    if (!use_falls_through(use, zone)) {
+        translate_keep_zone(t, zone);
+    }
+}
+
+/* Nobody transfers these. */
+static void add_etcd_zones(const struct plugin_use *use)
+{
+    struct strings zones;
+    const char *zone = NULL;
+    if (!use_zones(use, 1, &zones)) {
+        translate_keep_zone(use->t, "."); /* there is no telling which */
+    }
+    while ((zone = strings_next(&zones, zone))) {
+        if (!zone_is_reverse(zone) && (strcmp(zone, ".") == 0 || use_falls_through(use, zone))) {
+            add_override_zone(use, zone);
+        } else {
+            add_zone(use, zone, false);
+        }
+    }
+    strings_fini(&zones);
+}
+
 void translate_etcd(const struct plugin_use *use)
 {
     static const struct plugin_option options[] = {
@@ -384,7 +418,7 @@ void translate_etcd(const struct plugin_use *use)
         {"endpoint", .take = take_endpoints},
         {"credentials", .take = take_credentials},
         {"tls", .take = take_etcd_tls},
-        {"fallthrough", .missing = "none: names of the domain that do not exist are NXDOMAIN"},
+        {"fallthrough", .needless = "-overrides: the nameservers have what etcd lacks"},
         {"stubzones", .needless = "CoreDNS ignores it"},
         {"debug", .needless = "CoreDNS ignores it"},
         {"no_apex_fallback", .missing = "none"},
@@ -403,7 +437,7 @@ void translate_etcd(const struct plugin_use *use)
     translation_missing(t, &use->directive->head,
                         "records without a ttl have 300 s there, 3600 s here: no flag says it, but "
                         "ttl in the document");
-    add_zones(use, false);
+    add_etcd_zones(use);
     if (!use_options(use, options, ARRAY_LEN(options))) {
         translation_close(t, &use->directive->head, unknown_options);
     }

@@ -191,7 +191,8 @@ static void each_strings(struct translation *t, void (*fn)(struct strings *strin
                              &t->needless,  &t->missing,       &t->hosts,       &t->listen,
                              &t->domains,   &t->reverse_zones, &t->nameservers, &t->stubs,
                              &t->kept,      &t->unforwarded,   &t->like_root,   &t->keys,
-                             &t->transfers, &t->tsig_names,    &t->allow,       &t->taken};
+                             &t->transfers, &t->tsig_names,    &t->allow,       &t->taken,
+                             &t->aliases,   &t->no_aaaa};
     for (size_t i = 0; i < ARRAY_LEN(all); i++) {
         fn(all[i]);
     }

@@ -38,6 +38,8 @@ enum {
     REVERSE_ZONES_MAX = 32,
     NAMESERVERS_MAX = 16, /* general ones, or of one zone */
     STUBS_MAX = 64,
+    ALIASES_MAX = 256,
+    NO_AAAA_MAX = 64,
     ALLOWED_MAX = 256,
     KEYS_MAX = 64,
     TRANSFERS_MAX = 64,
@@ -79,6 +81,10 @@ struct translation {
     struct strings reverse_zones;  /* "10.96.0.0/12" */
     struct strings nameservers;    /* "8.8.8.8:53", "tls://9.9.9.9:853#dns.quad9.net" */
     struct strings stubs;          /* "acme.local=10.0.0.1:53,10.0.0.2:53"; "=none": kept here */
+    struct strings aliases;        /* "api.test=web.cluster.local", "*.a.test=*.b.test" */
+    struct strings no_aaaa;        /* "ads.test", or "all" */
+    const char *dns64;             /* the prefix; the Corefile's, or constant; NULL: none */
+    bool has_overrides;            /* etcd has names outside the domains */
     struct buf http[HTTP_PLUGINS]; /* "0.0.0.0:9153"; empty: not used */
 
     /* Zones that are not to reach nameservers: whatever other lines say of them; unless they have

@@ -162,6 +162,14 @@ static void skydns_flags(const struct translation *t, struct strings *flags)
         strings_add(flags, "-ndots=0"); /* names of one label, too */
     }
     add_strings(flags, "-stub=", &t->stubs);
+    if (t->has_overrides) {
+        strings_add(flags, "-overrides");
+    }
+    add_strings(flags, "-alias=", &t->aliases);
+    add_list(flags, "-no-aaaa", &t->no_aaaa);
+    if (t->dns64) {
+        translation_flag(flags, "-dns64=%s", t->dns64);
+    }
     if (!strings_is_empty(&t->hosts)) {
         strings_add(flags, "-hosts=" HOSTS_FILE);
     }
@@ -249,6 +257,39 @@ static void add_list_field(const char *name, const struct strings *list, struct 
     }
 }
 
+static void add_alias_fields(const struct translation *t, struct buf *json)
+{
+    const char *alias = NULL, *separator = "";
+    begin_field("aliases", json);
+    buf_append_char(json, '{');
+    while ((alias = strings_next(&t->aliases, alias))) {
+        const size_t from_len = strcspn(alias, "=");
+        buf_append_str(json, separator);
+        json_text_string(json, slice_of(alias, from_len));
+        buf_append_char(json, ':');
+        json_text_string(json, slice_str(alias + from_len + 1));
+        separator = ",";
+    }
+    buf_append_char(json, '}');
+}
+
+/* Of names outside the domains. */
+static void add_name_fields(const struct translation *t, struct buf *json)
+{
+    if (t->has_overrides) {
+        begin_field("overrides", json);
+        buf_append_str(json, "true");
+    }
+    if (!strings_is_empty(&t->aliases)) {
+        add_alias_fields(t, json);
+    }
+    add_list_field("no_aaaa", &t->no_aaaa, json);
+    if (t->dns64) {
+        begin_field("dns64", json);
+        json_text_string(json, slice_str(t->dns64));
+    }
+}
+
 static void print_document(const struct translation *t, struct buf *out)
 {
     struct buf json;
@@ -262,6 +303,7 @@ static void print_document(const struct translation *t, struct buf *out)
     if (!strings_is_empty(&t->stubs)) {
         add_stub_fields(t, &json);
     }
+    add_name_fields(t, &json);
     if (t->etcd) {
         add_number_field("ttl", COREDNS_ETCD_TTL_S, &json);
     }

@@ -213,7 +213,7 @@ def test_nothing_is_forwarded_in_another_way(bare_bed, upstream, forward):
         "forward . UPSTREAM {\nexcept corp.test\n}",
         "forward . UPSTREAM\nfile db.corp.test corp.test",
         "forward . UPSTREAM\ntemplate ANY ANY corp.test {\nrcode NXDOMAIN\n}",
-        "forward . UPSTREAM\nrewrite name exact www.corp.test www.a.test",
+        "forward . UPSTREAM\nrewrite continue name exact www.corp.test www.a.test",
         "forward corp.test tls://dns.corp.test\nforward . UPSTREAM",
         "forward . UPSTREAM\n}\ncorp.test:%s {\nbind 127.0.0.1\nerrors",
     ],

@@ -125,7 +125,7 @@ BEYOND_FLAGS = {
     '. {\netcd a.test {\ntls cert ""\n}\n}': "expected a certificate and its key",
     ". {\netcd a.test {\nendpoint ftp://x\n}\n}": "expected URLs",
     ". {\nkubernetes a.test\netcd b.test {\nendpoint http://e:1\npath /p\n}\n}": "kube2sky writes below /skydns",
-    ". {\nproxy . 10.0.0.1 10.0.0.2 {\nspray\nfail_timeout 9s\n}\nnsid\n}": "nsid: none",
+    ". {\nproxy . 10.0.0.1 10.0.0.2 {\nspray\nfail_timeout 9s\n}\nnsid\n}": "nsid: without a text",
     ". {\nkubernetes a.test\nkubernetes b.test {\nnamespaces shop\n}\n}": "a kube2sky and a skydns of its own",
     ". {\nkubernetes a.test b.test {\nmulticluster b.test\n}\n}": "multicluster b.test: no imported Services",
     "tls://. {\n}": "tls://0.0.0.0:853: expected the plugin tls",

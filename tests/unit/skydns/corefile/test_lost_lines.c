@@ -50,7 +50,7 @@ UNIT_TEST(test_options)
          {"records without a ttl have 300 s there", "# {\"no_rec\":true,\"ttl\":300}"},
          NULL},
         {". {\ndnstap tcp://127.0.0.1:6000 {\ntls c k\n}\n}", {"tls c k: none: no TLS"}, NULL},
-        {". {\nproxyproto\nnsid\nsiit\n}", {"proxyproto: none", "nsid: none"}, "default build"},
+        {". {\nproxyproto\nnsid\nsiit\n}", {"proxyproto: none", "siit: none"}, "default build"},
         {"quic://a.test {\n" FORWARD "}", {"no DNS over QUIC"}, NULL},
         {". {\netcd a.test {\nno_apex_fallback\n}\n}", {"no_apex_fallback: none"}, NULL},
         {". {\ntransfer {\nto *\nsource 127.0.0.1\n}\n}", {"source 127.0.0.1: none"}, NULL},
