@@ -159,7 +159,8 @@ static void end_mapped(struct answer *a)
     a->rule = ANSWER_BY_DNS64;
     if (a->follow.has_failed) {
         answer_unknown(a);
-    } else if (answers->count == 0 || answers->items[answers->count - 1].type != RR_AAAA) {
+    } else if (!answers->is_cut &&
+               (answers->count == 0 || answers->items[answers->count - 1].type != RR_AAAA)) {
         deny_external(a, DNS_RCODE_NOERROR, SYNTHESIS_DENIAL_TTL_S);
     }
 }
@@ -197,7 +198,8 @@ static bool answer_ipv6(struct answer *a, bool is_asked)
         deny_external(a, DNS_RCODE_NOERROR, SYNTHESIS_DENIAL_TTL_S);
         return true;
     }
-    return is_asked && a->follow.may_map && may_use_upstream(a) && map_ipv4(a);
+    return is_asked && a->follow.may_map && a->in.question->qclass == DNS_CLASS_IN &&
+           may_use_upstream(a) && map_ipv4(a);
 }
 
 /* The reverse name of a made address is answered as that of the IPv4 one, by whoever knows it. */

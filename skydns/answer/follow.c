@@ -340,20 +340,35 @@ static void follow_question(struct follow *f, struct chain *chain, const struct 
 
 /* ---- DNS64 ---- */
 
+/* Some of the IPv4 addresses: as use_external. */
+static void use_truncated(struct follow *f, struct chain *chain, const struct found_external *ipv4,
+                          uint32_t ttl_max_s, struct slice name)
+{
+    if (chain->is_for_target) {
+        return;
+    }
+    if (!f->may_cut) {
+        f->has_failed = true;
+        return;
+    }
+    add_mapped(f, chain, ipv4, ttl_max_s, name);
+    chain->out->is_cut = true;
+}
+
 /* Adds what takes the place of an answer about AAAA. False: nothing does. */
 static bool use_mapped(struct follow *f, struct chain *chain, const struct found_external *ipv6,
                        const struct found_external *ipv4, struct slice name)
 {
-    const enum external_outcome outcome = ipv4->answer ? ipv4->answer->outcome : EXTERNAL_FAILED;
     const uint32_t denial_ttl_s = ipv6->answer->denial_ttl_s;
-    if (outcome == EXTERNAL_TRUNCATED && !f->may_cut) {
-        return false;
+    const uint32_t ttl_max_s = denial_ttl_s > 0 ? denial_ttl_s : SYNTHESIS_TTL_MAX_S;
+    if (ipv4->answer && ipv4->answer->outcome == EXTERNAL_TRUNCATED) {
+        use_truncated(f, chain, ipv4, ttl_max_s, name);
+        return true;
     }
     if (!ipv4->answer || !synthesis_maps_any(&f->config->settings.dns64, ipv4->answer)) {
         return false;
     }
-    add_mapped(f, chain, ipv4, denial_ttl_s > 0 ? denial_ttl_s : SYNTHESIS_TTL_MAX_S, name);
-    chain->out->is_cut = chain->out->is_cut || outcome == EXTERNAL_TRUNCATED;
+    add_mapped(f, chain, ipv4, ttl_max_s, name);
     return true;
 }
 
@@ -436,11 +451,10 @@ static bool follow_hosts(struct follow *f, struct chain *chain, const struct dna
 }
 
 /* True: it is a special name, and no upstream counts. */
-static bool follow_special(struct follow *f, struct chain *chain, const struct dname *lower,
-                           struct slice name, const struct foreign_zone *zone)
+static bool follow_special(struct chain *chain, const struct dname *lower, struct slice name,
+                           const struct foreign_zone *zone)
 {
-    const enum special_kind kind =
-        engine_config_zone(f->config, lower) ? SPECIAL_NONE : special_name_find(lower, zone);
+    const enum special_kind kind = special_name_find(lower, zone);
     if (kind == SPECIAL_LOCALHOST && chain->families & FOLLOW_A) {
         const struct rr rr = {.owner = name,
                               .ttl_s = SPECIAL_TTL_S,
@@ -470,9 +484,11 @@ static void follow_external(struct follow *f, struct chain *chain, const struct 
     const struct foreign_zone *zone =
         config->zones_of_others ? zone_table_find(config->zones_of_others, lower) : NULL;
     bool is_stub = zone && zone_is_stub(zone);
+    const bool is_external = !engine_config_zone(config, lower);
     bool has_servers = zone ? zone->server_count > 0 : config->has_nameservers;
 
-    if (follow_hosts(f, chain, lower, name) || follow_special(f, chain, lower, name, zone)) {
+    if (follow_hosts(f, chain, lower, name) ||
+        (is_external && follow_special(chain, lower, name, zone))) {
         return;
     }
     if (is_stub && f->is_from_stub) {
@@ -487,14 +503,13 @@ static void follow_external(struct follow *f, struct chain *chain, const struct 
     }
     struct cache_key key = {
         .name = *lower, .qclass = DNS_CLASS_IN, .zone_serial = zone ? zone->serial : 0};
-    const bool is_ours = engine_config_zone(config, lower) != NULL; /* in a stub zone */
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
         key.type = types[i].type;
         if (!(chain->families & types[i].family) ||
-            (key.type == DNS_TYPE_AAAA && !is_ours && synthesis_denies_aaaa(config, lower))) {
+            (key.type == DNS_TYPE_AAAA && is_external && synthesis_denies_aaaa(config, lower))) {
             continue;
         }
-        if (key.type == DNS_TYPE_AAAA && f->may_map && !is_ours) {
+        if (key.type == DNS_TYPE_AAAA && f->may_map && is_external) {
             follow_question_mapped(f, chain, &key, name);
         } else {
             follow_question(f, chain, &key, name);

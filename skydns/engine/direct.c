@@ -219,10 +219,10 @@ static bool is_about_reverse(const struct direct *direct, const struct engine_qu
                              const struct parsed_response *upstream, struct dname *ret_name)
 {
     const struct question *question = query_question(query->parsed);
-    struct dname name = question->name;
     if (!direct->config->settings.dns64.is_on || question->type != DNS_TYPE_PTR) {
         return false;
     }
+    struct dname name = question->name;
     dname_lower(&name);
     return synthesis_reverse(direct->config, &name, NULL, ret_name) &&
            response_head_asks(&upstream->head, ret_name, DNS_TYPE_PTR, question->qclass);

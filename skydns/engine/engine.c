@@ -135,9 +135,12 @@ static inline struct query *parse_end(const struct engine_query *query, struct q
 static inline void open_in_place(const struct engine *engine, struct engine_query *query)
 {
     query->parsed = parse_end(query, query->parsed);
-    query->gets = query_asks(query->parsed) ? finish_gets(engine->config, query) : 0;
-    query->reserved =
-        query->reserved_by_tsig + (query->gets ? finish_reserves(engine->config, query->gets) : 0);
+    query->gets = 0;
+    query->reserved = query->reserved_by_tsig;
+    if (query_asks(query->parsed)) {
+        query->gets = finish_gets(engine->config, query);
+        query->reserved += finish_reserves(engine->config, query->gets);
+    }
 }
 
 static inline void close_reply(const struct engine *engine, const struct engine_query *opened,

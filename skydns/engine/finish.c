@@ -44,12 +44,6 @@ uint8_t finish_gets(const struct engine_config *config, const struct engine_quer
     return (uint8_t)gets;
 }
 
-size_t finish_reserves(const struct engine_config *config, unsigned gets)
-{
-    return (gets & EDNS_ASKS_COOKIE ? (size_t)COOKIE_OPTION_SIZE : 0) +
-           (gets & EDNS_ASKS_NSID ? EDNS_OPTION_HEAD + (size_t)config->settings.nsid_len : 0);
-}
-
 static void put_option_head(uint8_t *option, uint16_t code, size_t len)
 {
     const uint8_t head[EDNS_OPTION_HEAD] = {[0] = (uint8_t)(code >> 8),

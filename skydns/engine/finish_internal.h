@@ -12,10 +12,13 @@
 #ifndef SKYDNS_ENGINE_FINISH_INTERNAL_H
 #define SKYDNS_ENGINE_FINISH_INTERNAL_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "skydns/publish/engine_config.h"
 #include "skydns/tsig/tsig.h"
+#include "skydns/wire/cookie_option.h"
+#include "skydns/wire/edns.h"
 #include "skydns/wire/query.h"
 #include "skydns/wire/response.h"
 
@@ -27,7 +30,11 @@ enum { FINISH_PADDING_BLOCK = 468 };
 uint8_t finish_gets(const struct engine_config *config, const struct engine_query *query);
 
 /* How much room the answer leaves for what the query `gets`. */
-size_t finish_reserves(const struct engine_config *config, unsigned gets);
+static inline size_t finish_reserves(const struct engine_config *config, unsigned gets)
+{
+    return (gets & EDNS_ASKS_COOKIE ? (size_t)COOKIE_OPTION_SIZE : 0) +
+           (gets & EDNS_ASKS_NSID ? EDNS_OPTION_HEAD + (size_t)config->settings.nsid_len : 0);
+}
 
 /* Appends what the query `gets` to a response whose OPT record ends it. */
 void finish_options(const struct engine_config *config, const struct engine_query *query,

@@ -309,9 +309,8 @@ static void explain_domain(struct explainer *e, const struct dname *meant)
     bool is_known = x->source == EXPLAIN_FROM_HOSTS ||
                     (x->source == EXPLAIN_FROM_CACHE && x->kept.rcode == DNS_RCODE_NOERROR &&
                      x->kept.answers > 0);
-    bool is_answered =
-        e->result.plan && (e->result.plan->is_authoritative ||
-                           answer_get_rule(e->answer) == ANSWER_BY_SPECIAL_NAME);
+    bool is_answered = e->result.plan && (e->result.plan->is_authoritative ||
+                                          answer_get_rule(e->answer) == ANSWER_BY_SPECIAL_NAME);
     if (e->store && !e->result.zone && !is_known && !is_answered) {
         e->result.near_count = explain_similar(e, meant, e->result.question.type, e->result.near);
     }

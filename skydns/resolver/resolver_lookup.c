@@ -50,10 +50,13 @@ static bool is_for_ipv6(const struct resolver *r, const struct deferred *d)
 {
     struct query parsed;
     const struct engine_config *config = publisher_config(r->config.reader);
+    if (!config->settings.dns64.is_on) {
+        return false;
+    }
     owned_query_read(&d->query, &parsed);
     const struct question *question = query_question(&parsed);
-    return config->settings.dns64.is_on && question->type == DNS_TYPE_AAAA &&
-           question->qclass == DNS_CLASS_IN && synthesis_may_map(config, question);
+    return question->type == DNS_TYPE_AAAA && question->qclass == DNS_CLASS_IN &&
+           synthesis_may_map(config, question);
 }
 
 bool resolver_may_map(const struct resolver *r, const struct deferred *d)
@@ -375,10 +378,12 @@ bool resolver_look_up_ipv4(struct resolver *r, struct deferred *d, const struct 
                            const struct forwarder_reply *reply)
 {
     const struct engine_config *config = publisher_config(r->config.reader);
+    if (!resolver_may_map(r, d)) {
+        return false;
+    }
     struct dname lower = *name;
     dname_lower(&lower);
-    if (!resolver_may_map(r, d) || engine_config_zone(config, &lower) ||
-        (reply && !is_unusable(r, config, &lower, reply))) {
+    if (engine_config_zone(config, &lower) || (reply && !is_unusable(r, config, &lower, reply))) {
         return false;
     }
     resolver_note_mapped(d);

@@ -77,7 +77,7 @@ struct engine_query {
     /* The engine's own; callers leave them alone. */
     struct query *parsed;          /* what the bytes say (query_parse.h), without TSIG */
     const struct tsig_query *tsig; /* its good TSIG record; NULL: it has none, or has waited */
-    uint8_t gets; /* EDNS_ASKS_...: its response has these; `reserved` has room */
+    uint8_t gets;                  /* EDNS_ASKS_...: its response has these; `reserved` has room */
     struct client_view view;
     size_t reserved;               /* bytes of the reply's limit that something else is to have */
     size_t reserved_by_tsig;       /* the part of it for TSIG; 0 from callers */

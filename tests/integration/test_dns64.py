@@ -15,11 +15,11 @@ from foreign_server import Server, errors, texts
 from nameservers import start as start_unbound
 from nameservers import unbound
 from programs import http_get, reserve_port
-from records import value
+from records import label, value
 from scripted import Nameserver, reply, soa
 
 PREFIX = "2001:db8:64::/96"
-NO_DATA = reply(authority=[soa("test.", 120, 120)])
+NO_DATA = reply(authority=[soa(".", 120, 120)])
 FAILED = reply(rcode="SERVFAIL")
 AAAA, A = "AAAA", "A"
 COUNT = 300
@@ -76,14 +76,14 @@ class World:
 
     def shape_no_name(self, name, ipv4):
         for rdtype in (AAAA, A):
-            self.nameserver.tell(name, rdtype, reply(rcode="NXDOMAIN", authority=[soa("test.")]))
+            self.nameserver.tell(name, rdtype, reply(rcode="NXDOMAIN", authority=[soa(".")]))
         return ["NXDOMAIN"]
 
     def shape_alias(self, name, ipv4):
         cnames = (f"{name} 60 CNAME a.{name}", f"a.{name} 60 CNAME b.{name}")
-        self.nameserver.tell(name, AAAA, reply(*cnames, authority=[soa("test.")]))
+        self.nameserver.tell(name, AAAA, reply(*cnames, authority=[soa(".")]))
         told(self.nameserver, name, A, *ipv4, before=cnames)
-        self.nameserver.tell(f"a.{name}", AAAA, reply(cnames[1], authority=[soa("test.")]))
+        self.nameserver.tell(f"a.{name}", AAAA, reply(cnames[1], authority=[soa(".")]))
         told(self.nameserver, f"a.{name}", A, *ipv4, before=cnames[1:])
         self.nameserver.tell(f"b.{name}", AAAA, NO_DATA)
         told(self.nameserver, f"b.{name}", A, *ipv4)
@@ -196,6 +196,20 @@ def test_flags_ttls_and_questions(bare_bed, nameserver, cache):
     assert server.metric("dns64_answers_total") >= 6
 
 
+def test_more_addresses_than_fit(bare_bed, nameserver):
+    """Cut over UDP, whole over TCP; also if the IPv4 ones alone are too many for the datagram."""
+    many = {"some": 25, "many": 120}
+    for name, count in many.items():
+        nameserver.tell(f"{name}.wide.", AAAA, NO_DATA)
+        told(nameserver, f"{name}.wide.", A, *(f"192.0.2.{n}" for n in range(count)))
+    server = begin(bare_bed, nameserver, f"-dns64={PREFIX}")
+    for _ in range(2):
+        for name, count in many.items():
+            got = server.ask(f"{name}.wide.", AAAA, use_edns=0, payload=512)
+            assert got.flags & dns.flags.TC and got.rcode() == dns.rcode.NOERROR and not got.authority
+            assert len(texts(server.ask(f"{name}.wide.", AAAA, tcp=True))) == count
+
+
 def test_silence_and_failures(bare_bed, nameserver):
     """A nameserver that is silent about AAAA has none; one that is silent about both has failed."""
     nameserver.tell("mute.test.", AAAA, lambda *_: None)
@@ -252,7 +266,7 @@ def test_reverse_names(bare_bed, nameserver):
     hosts = bare_bed.folder / "hosts"
     hosts.write_text("192.0.2.50 listed.test\n")
     nameserver.tell("51.2.0.192.in-addr.arpa.", "PTR", reply("51.2.0.192.in-addr.arpa. 60 PTR far.test."))
-    nameserver.tell("52.2.0.192.in-addr.arpa.", "PTR", reply(rcode="NXDOMAIN", authority=[soa("arpa.")]))
+    nameserver.tell("52.2.0.192.in-addr.arpa.", "PTR", reply(rcode="NXDOMAIN", authority=[soa(".")]))
     server = begin(bare_bed, nameserver, f"-dns64={PREFIX}", f"-hosts={hosts}")
     server.bed.etcd.put("/skydns/arpa/in-addr/10/96/0/7", value("web.cluster.local"))
     server.bed.wait_answers("7.0.96.10.in-addr.arpa", "PTR", ["web.cluster.local."])
@@ -269,6 +283,35 @@ def test_reverse_names(bare_bed, nameserver):
     assert texts(server.ask(outside, "PTR")) == []
     assert nameserver.asked(outside, "PTR") == 1
     assert nameserver.asked(name("192.0.2.51"), "PTR") == 0
+
+
+@pytest.mark.parametrize("cache", ((), ("-rcache=0",)))
+def test_at_the_end_of_a_search_list(bare_bed, nameserver, cache):
+    """With -autopath, the bare name's answer is the made one, behind the CNAME; what has none leaves the search as it was."""
+    pod = f"/skydns/local/cluster/pod/team/127-0-0-1/{label('127.0.0.1')}"
+    nameserver.tell("v4.wide.", AAAA, NO_DATA)
+    told(nameserver, "v4.wide.", A, "192.0.2.33")
+    told(nameserver, "v6.wide.", AAAA, "2001:db8::9")
+    for rdtype in (AAAA, A):
+        nameserver.tell("none.wide.", rdtype, NO_DATA)
+    bare_bed.start_etcd()
+    bare_bed.etcd.put(pod, value("127.0.0.1"))
+    server = Server(bare_bed, "-autopath", f"-dns64={PREFIX}", "-no-aaaa=off.wide", *cache, nameserver=nameserver)
+    server.watched.wait_metric(1, "client_addresses", state="known")
+    space = "team.svc.cluster.local."
+    for _ in range(2):
+        for tcp in (False, True):
+            got = server.ask(f"v4.wide.{space}", AAAA, tcp=tcp)
+            assert outcome(got) == sorted([mapped(PREFIX, "192.0.2.33"), "v4.wide."])
+            assert outcome(server.ask(f"v6.wide.{space}", AAAA, tcp=tcp)) == ["2001:db8::9", "v6.wide."]
+            assert outcome(server.ask(f"v4.wide.{space}", A, tcp=tcp)) == ["192.0.2.33", "v4.wide."]
+            plain = server.ask(f"none.wide.{space}", AAAA, tcp=tcp)
+            assert plain.rcode() == dns.rcode.NOERROR and texts(plain) in ([], ["none.wide."])
+            assert [text for text in outcome(server.ask(f"www.off.wide.{space}", AAAA, tcp=tcp)) if ":" in text] == []
+            assert outcome(server.ask(f"localhost.{space}", AAAA, tcp=tcp)) == ["::1", "localhost."]
+    if not cache:
+        assert nameserver.asked("v4.wide.", AAAA) == 1
+    assert nameserver.asked("www.off.wide.", AAAA) == 0
 
 
 def test_a_running_server_changes(bare_bed, nameserver):

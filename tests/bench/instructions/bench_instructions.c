@@ -120,7 +120,7 @@ static void retire(void *data, void *block, void (*fn)(void *block))
 }
 
 /* The servers whose answers are counted, one after the other. */
-enum setup { SETUP_PLAIN, SETUP_AUTOPATH, SETUP_SIGNED, SETUP_COOKIES };
+enum setup { SETUP_PLAIN, SETUP_AUTOPATH, SETUP_SIGNED, SETUP_COOKIES, SETUP_FILTERED };
 
 /* A key for everything, as most zones have. */
 static struct dnssec *make_keys(void)
@@ -154,6 +154,8 @@ static struct engine_config *make_config(struct bench *b, enum setup setup)
         fail(err.msg);
     }
     options.engine.autopath = setup == SETUP_AUTOPATH;
+    options.engine.no_aaaa_count = setup == SETUP_FILTERED;
+    options.engine.no_aaaa[0] = (struct dname){.len = 1}; /* all */
     struct engine_config *config = options_engine_config(&options);
     foreign_settings_fill(b->foreign, &options, config);
     client_settings_fill(b->clients, &options, true, config);
@@ -298,6 +300,8 @@ int main(void)
     ask_all(&b, kinds_signed, kinds_signed_count);
     configure(&b, SETUP_COOKIES);
     ask_all(&b, kinds_cookie, kinds_cookie_count);
+    configure(&b, SETUP_FILTERED);
+    ask_all(&b, kinds_filtered, kinds_filtered_count);
     publisher_free(b.publisher);
     services_fini(&b.services);
     client_index_free(b.index);

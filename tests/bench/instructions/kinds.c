@@ -133,6 +133,13 @@ const struct kind kinds_signed[] = {
 };
 const size_t kinds_signed_count = sizeof(kinds_signed) / sizeof(kinds_signed[0]);
 
+const struct kind kinds_filtered[] = {
+    {"no-aaaa", kinds_foreign_name, NULL, DNS_TYPE_AAAA, DNS_RCODE_NOERROR, 0, 1, 0, FULL, 0},
+    {"filtered-a", kinds_foreign_name, kinds_foreign_address, DNS_TYPE_A, DNS_RCODE_NOERROR, 1, 0,
+     0, FULL, 0},
+};
+const size_t kinds_filtered_count = sizeof(kinds_filtered) / sizeof(kinds_filtered[0]);
+
 const struct kind kinds_cookie[] = {
     {"cookie-a", service_name, service_address, DNS_TYPE_A, DNS_RCODE_NOERROR, 1, 0, 0, FULL,
      KIND_EDNS | KIND_COOKIE},
