@@ -9,7 +9,9 @@
 #include "common/dns/dns.h"
 #include "skydns/answer/address_pick.h"
 #include "skydns/answer/answer.h"
+#include "skydns/answer/external_synthesis.h"
 #include "skydns/answer/kept_access.h"
+#include "skydns/external/cache_counts.h"
 #include "skydns/fast/fast_names_internal.h"
 #include "skydns/fast/fast_target_internal.h"
 #include "skydns/records/rng.h"
@@ -542,6 +544,31 @@ static NOINLINE bool answer_kept(struct fast *f, const struct fast_question *que
            kept_access_reply(f->kept, query, &question->key, response, ret_deferral);
 }
 
+/* -no-aaaa: as deny_external. */
+static NOINLINE bool answer_no_aaaa(struct fast *f, const struct fast_question *question,
+                                    const struct engine_query *query, struct response *response)
+{
+    const struct fast_query *q = question->query;
+    const struct soa_template *soa = &f->zones.root_soa;
+    const uint32_t serial = answer_soa_serial(NULL, query->now_s);
+    fast_reply_begin(&f->reply, q, query, f->config->settings.max_udp_size, response);
+    f->response = response;
+    if (f->reply.len + soa->len > f->reply.limit) {
+        return false;
+    }
+    if (f->reply.name_at == DNS_HEADER_SIZE) {
+        f->reply.len += soa_template_write(soa, q->name_len, serial, f->reply.bytes + f->reply.len);
+    } else if (!put_soa_behind_alias(f, q, soa, serial)) {
+        return false;
+    }
+    f->reply.authorities = 1;
+    (void)end(f, q, DNS_RCODE_NOERROR, SYNTHESIS_DENIAL_TTL_S); /* true */
+    response->bytes[2] &= (uint8_t) ~(DNS_FLAG_AA >> 8);
+    response->bytes[3] |= (uint8_t)(q->wire[3] & DNS_FLAG_CD);
+    counter_add(&f->kept->counts->no_aaaa, 1);
+    return true;
+}
+
 /* ---- Answers to be signed ---- */
 
 static void build_addresses(struct fast *f, const struct fast_question *question,
@@ -621,8 +648,11 @@ bool fast_answer(struct fast *fast, const struct store *store, const struct engi
     f->view = view_of(f->config, store, &query->view, NULL);
     const struct fast_question *question = find_question(f, store, query);
     if (question->source != FAST_STORE) {
-        return question->source == FAST_CACHE && !is_hidden_stub(f, question) &&
-               answer_kept(f, question, query, response, ret_deferral);
+        return question->source == FAST_CACHE
+                   ? !is_hidden_stub(f, question) &&
+                         answer_kept(f, question, query, response, ret_deferral)
+                   : question->source == FAST_NO_AAAA &&
+                         answer_no_aaaa(f, question, query, response);
     }
     fast_reply_begin(&f->reply, question->query, query, f->config->settings.max_udp_size, response);
     f->response = response;

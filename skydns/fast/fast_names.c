@@ -1,10 +1,13 @@
 #include "skydns/fast/fast_names_internal.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include "common/base/attributes.h"
 #include "common/dns/dns.h"
+#include "skydns/answer/external_synthesis.h"
 #include "skydns/answer/lookup.h"
+#include "skydns/answer/special_names.h"
 #include "skydns/external/hosts_table.h"
 #include "skydns/external/zone_table.h"
 #include "skydns/publish/reverse_zone.h"
@@ -41,7 +44,29 @@ static void make_mixed_soa(struct fast_zone *z, const struct engine_config *conf
         is_lower(&zone->domain) && is_lower(&zone->ns) && is_lower(&zone->hostmaster);
     z->mixed_soa_count = can_be_mixed ? count : 0;
     for (unsigned shared = 0; shared < z->mixed_soa_count; shared++) {
-        soa_template_make(&z->mixed_soa[shared], config, zone, shared, encoder);
+        soa_template_make(&z->mixed_soa[shared], config->settings.min_ttl_s, zone, shared, encoder);
+    }
+}
+
+static struct slice last_label(const struct dname *name)
+{
+    struct dname_labels labels;
+    dname_labels(name, &labels);
+    return labels.count > 0 ? dname_label(name, labels.offsets[labels.count - 1])
+                            : slice_of(NULL, 0);
+}
+
+/* What deny_external writes (answer_foreign.c), if the question shares no suffix with its names. */
+static void make_root_soa(struct fast_zones *zones, const struct engine_config *config,
+                          struct encoder *encoder)
+{
+    if (config->settings.no_aaaa_count > 0) {
+        struct engine_zone root = config->zones[0];
+        root.domain = (struct dname){.len = 1};
+        root.labels = 0;
+        soa_template_make(&zones->root_soa, SYNTHESIS_DENIAL_TTL_S, &root, 0, encoder);
+        zones->root_soa_ends[0] = last_label(&config->zones[0].ns);
+        zones->root_soa_ends[1] = last_label(&config->zones[0].hostmaster);
     }
 }
 
@@ -53,7 +78,8 @@ void fast_zones_configure(struct fast_zones *zones, const struct engine_config *
                       (config->allows_all || config->allowed_count > 0);
     zones->slow_type = config->settings.no_aaaa_count > 0 || config->settings.dns64.is_on
                            ? DNS_TYPE_AAAA
-                           : DNS_TYPE_ANY;
+                           : DNS_TYPE_OPT; /* no question has it */
+    make_root_soa(zones, config, encoder);
     zones->has_pointers = plain_names_have_pointers(config);
     zones->is_nested = false;
     zones->serial = 0;
@@ -62,7 +88,7 @@ void fast_zones_configure(struct fast_zones *zones, const struct engine_config *
         struct fast_zone *z = &zones->zones[i];
         z->zone = &config->zones[i];
         plain_names_make(&z->plain, config, z->zone);
-        soa_template_make(&z->soa, config, z->zone, z->zone->labels, encoder);
+        soa_template_make(&z->soa, config->settings.min_ttl_s, z->zone, z->zone->labels, encoder);
         make_mixed_soa(z, config, encoder);
         zones->is_nested = zones->is_nested || is_nested(config, &z->zone->domain);
         z->has_stubs_below = engine_config_is_above_stub(config, &z->zone->domain);
@@ -149,6 +175,38 @@ void fast_walk_begin(const struct fast_zone *zone, const struct fast_query *quer
     begin_walk(zone->node, query->label_count - zone->zone->labels, query, walk);
 }
 
+static bool ends_like_root_soa(const struct fast_zones *zones, const struct fast_query *q)
+{
+    const struct slice end = fast_query_label(q, q->label_count - 1u);
+    for (size_t i = 0; i < ARRAY_LEN(zones->root_soa_ends); i++) {
+        const struct slice label = zones->root_soa_ends[i];
+        if (label.len == end.len && strncasecmp(label.ptr, end.ptr, end.len) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* By the rules of answer_foreign.c. */
+static NOINLINE enum fast_source begin_ipv6(const struct fast_zones *zones,
+                                            const struct fast_query *q)
+{
+    const struct engine_config *config = zones->config;
+    const struct dname name = name_of(q);
+    size_t unused;
+    if (!synthesis_denies_aaaa(config, &name)) {
+        return config->settings.dns64.is_on ? FAST_NOWHERE : FAST_CACHE;
+    }
+    const struct foreign_zone *zone =
+        config->zones_of_others ? zone_table_find(config->zones_of_others, &name) : NULL;
+    return q->label_count == 0 || ends_like_root_soa(zones, q) || is_reverse(q) ||
+                   engine_config_zone(config, &name) ||
+                   special_name_find(&name, zone) != SPECIAL_NONE ||
+                   (config->hosts && hosts_table_find(config->hosts, &name, &unused))
+               ? FAST_NOWHERE
+               : FAST_NO_AAAA;
+}
+
 /* By the rules of answer_foreign.c. What is in hosts files, is not forwarded or may be a reverse
  * name of ours takes the slow path. */
 static enum fast_source begin_foreign(const struct fast_zones *zones,
@@ -158,8 +216,13 @@ static enum fast_source begin_foreign(const struct fast_zones *zones,
     const struct fast_query *q = question->query;
     struct cache_key *key = &question->key;
     size_t unused;
-    if (!zones->has_kept || dns_type_is_meta(q->type) || q->type == DNS_TYPE_ANY ||
-        q->type == zones->slow_type || is_reverse(q)) {
+    if (q->type == zones->slow_type) {
+        const enum fast_source source = begin_ipv6(zones, q);
+        if (source != FAST_CACHE) {
+            return source;
+        }
+    }
+    if (!zones->has_kept || dns_type_is_meta(q->type) || q->type == DNS_TYPE_ANY || is_reverse(q)) {
         return FAST_NOWHERE;
     }
     key->name.len = q->name_len;

@@ -35,17 +35,24 @@ struct fast_zone {
 struct fast_zones {
     const struct engine_config *config;
     bool has_kept;      /* names of other domains may be in the cache, and some client have them */
-    uint16_t slow_type; /* of names of other domains: the slow path's; ANY is in any case */
-    bool has_pointers;  /* reverse names are answered from the store */
-    bool is_nested;     /* domains contain others, or reverse names: view_part_of looks at all */
-    uint64_t serial;    /* of the store whose nodes are known; 0: none */
+    uint16_t slow_type; /* of names of other domains: begin_ipv6; ANY is the slow path's anyway */
+    struct soa_template root_soa;  /* of -no-aaaa, */
+    struct slice root_soa_ends[2]; /* for names that do not end with these labels */
+    bool has_pointers;             /* reverse names are answered from the store */
+    bool is_nested;  /* domains contain others, or reverse names: view_part_of looks at all */
+    uint64_t serial; /* of the store whose nodes are known; 0: none */
     size_t count;
     const struct store_node *arpa; /* of reverse names in the store in use; may be NULL */
     struct fast_zone zones[ENGINE_ZONES_MAX];
 };
 
 /* Where the fast path may have an answer. */
-enum fast_source { FAST_NOWHERE, FAST_STORE, FAST_CACHE };
+enum fast_source {
+    FAST_NOWHERE,
+    FAST_STORE,
+    FAST_CACHE,
+    FAST_NO_AAAA, /* nowhere else: no data, says -no-aaaa */
+};
 
 /* A question being answered. The walk points into `query`, which is borrowed. */
 struct fast_question {

@@ -37,8 +37,8 @@ static struct dname name_sharing(const struct engine_zone *zone, unsigned shared
     return name;
 }
 
-void soa_template_make(struct soa_template *soa, const struct engine_config *config,
-                       const struct engine_zone *zone, unsigned shared, struct encoder *encoder)
+void soa_template_make(struct soa_template *soa, uint32_t ttl_s, const struct engine_zone *zone,
+                       unsigned shared, struct encoder *encoder)
 {
     uint8_t reply[DNS_UDP_SIZE + SOA_TEMPLATE_MAX];
     const struct question question = {
@@ -47,12 +47,10 @@ void soa_template_make(struct soa_template *soa, const struct engine_config *con
         .error = EDNS_ERROR_NONE,
         .rr_class = DNS_CLASS_IN,
         .authority_count = 1,
-        .authorities = {{.owner = rr_name(&zone->domain),
-                         .ttl_s = config->settings.min_ttl_s,
-                         .type = RR_SOA}},
+        .authorities = {{.owner = rr_name(&zone->domain), .ttl_s = ttl_s, .type = RR_SOA}},
         .soa = {.mname = rr_name(&zone->ns),
                 .rname = rr_name(&zone->hostmaster),
-                .minimum_s = config->settings.min_ttl_s},
+                .minimum_s = ttl_s},
     };
     size_t start = DNS_HEADER_SIZE + (size_t)zone->domain.len + DNS_QUESTION_TAIL;
     struct response response = {.bytes = reply};

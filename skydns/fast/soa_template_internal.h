@@ -35,9 +35,10 @@ struct soa_template {
     uint8_t bytes[SOA_TEMPLATE_MAX];
 };
 
-/* For questions that end with exactly the last `shared` of the domain's labels. */
-void soa_template_make(struct soa_template *soa, const struct engine_config *config,
-                       const struct engine_zone *zone, unsigned shared, struct encoder *encoder);
+/* For questions that end with exactly the last `shared` of the domain's labels. `ttl_s` is its TTL
+ * and minimum. */
+void soa_template_make(struct soa_template *soa, uint32_t ttl_s, const struct engine_zone *zone,
+                       unsigned shared, struct encoder *encoder);
 
 /* Writes it for such a question, whose name ends name_len bytes behind the header and shares no
  * longer suffix with the names of the record. Returns the length. */

@@ -57,7 +57,7 @@ CEILINGS = {
     "signed-a": 4752,
     "signed-miss": 28440,
     "cookie-a": 2794,
-    "no-aaaa": 4359,
+    "no-aaaa": 1568,
     "filtered-a": 2191,
 }
 

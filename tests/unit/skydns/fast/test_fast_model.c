@@ -307,6 +307,10 @@ static void draw_others(struct bed *b)
     config->allows_all = draw(b, 8) > 0;
     config->settings.no_rec = draw(b, 8) == 0;
     config->settings.ndots = draw(b, 4);
+    config->settings.no_aaaa_count = draw(b, 2);
+    config->settings.no_aaaa[0] =
+        fixture_name(PICK(b, ".", ".", "test.", "sub.test.", "local.", "arpa.", "localhost."));
+    config->settings.dns64.is_on = draw(b, 4) == 0;
 }
 
 static void drop_others(struct bed *b)
