@@ -78,7 +78,7 @@ void fast_zones_configure(struct fast_zones *zones, const struct engine_config *
                       (config->allows_all || config->allowed_count > 0);
     zones->slow_type = config->settings.no_aaaa_count > 0 || config->settings.dns64.is_on
                            ? DNS_TYPE_AAAA
-                           : DNS_TYPE_OPT; /* no question has it */
+                           : DNS_TYPE_ANY;
     make_root_soa(zones, config, encoder);
     zones->has_pointers = plain_names_have_pointers(config);
     zones->is_nested = false;
