@@ -40,10 +40,10 @@ endif
 
 # ---- Flags: ours first; the user's CPPFLAGS, CFLAGS and LDFLAGS come last and are never overwritten ----
 
-PKGS         := libnghttp2 libprotobuf-c jansson libcurl openssl yaml-0.1 libseccomp libxxhash libfstrm
+PKGS         := libnghttp2 libprotobuf-c jansson libcurl openssl yaml-0.1 libseccomp libxxhash libfstrm ldns
 HAVE_PKGS    := $(shell pkg-config --exists $(PKGS) 2>/dev/null && echo yes)
 PKG_CFLAGS   := $(if $(HAVE_PKGS),$(shell pkg-config --cflags $(PKGS)))
-LIBS_common  := $(if $(HAVE_PKGS),$(shell pkg-config --libs libnghttp2 libprotobuf-c openssl jansson)) -lev -lm
+LIBS_common  := $(if $(HAVE_PKGS),$(shell pkg-config --libs libnghttp2 libprotobuf-c openssl jansson ldns)) -lev -lm
 LIBS_kube2sky := $(if $(HAVE_PKGS),$(shell pkg-config --libs libcurl yaml-0.1)) $(LIBS_common)
 LIBS_skydns  := $(if $(HAVE_PKGS),$(shell pkg-config --libs libseccomp libxxhash libfstrm)) $(LIBS_common)
 LIBS_exechealthz := $(LIBS_common)

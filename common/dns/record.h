@@ -13,18 +13,19 @@
 #include "common/base/slice.h"
 #include "common/dns/dname.h"
 
-/* Its strings, as written: another one is stored and saved like these. */
+/* Its strings, as written but for the last: another one is stored and saved like these. */
 enum record_string {
     RECORD_HOST,  /* an address or a name */
     RECORD_TEXT,  /* in presentation form (txt_unescape) */
     RECORD_GROUP, /* labels below a name with one group are answered together */
+    RECORD_RR,    /* records of any type, packed (record_rrs.h) */
     RECORD_STRINGS,
 };
 
 struct record {
     union {
         struct {
-            struct slice host, text, group; /* empty when absent */
+            struct slice host, text, group, rrs; /* empty when absent */
         };
         struct slice strings[RECORD_STRINGS]; /* the same */
     };

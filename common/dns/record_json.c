@@ -8,6 +8,7 @@
 
 #include "common/base/attributes.h"
 #include "common/base/xalloc.h"
+#include "common/dns/record_rrs.h"
 
 /* SkyDNS accepted 32 bits; record_ttl_s caps them to 31. */
 #define TTL_TAKEN UINT32_MAX
@@ -77,16 +78,35 @@ static int take_mail(const json_t *value, bool *out, struct err *err)
     return 0;
 }
 
-static int take_field(const char *name, const json_t *value, struct record *r, struct err *err)
+/* Packs the texts. */
+static int take_rrs(const json_t *value, struct buf *packed, struct err *err)
 {
-    static const char *const strings[RECORD_STRINGS] = {
+    if (!json_is_array(value)) {
+        return wrong_type("rr", value, "a list of strings", err);
+    }
+    buf_clear(packed);
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        struct slice text;
+        int r = take_string("rr", json_array_get(value, i), &text, err);
+        r = r < 0 ? r : record_rrs_add(text, packed, err);
+        if (r < 0) {
+            return r;
+        }
+    }
+    return 0;
+}
+
+static int take_field(const char *name, const json_t *value, struct record *r, struct buf *rrs,
+                      struct err *err)
+{
+    static const char *const strings[RECORD_RR] = {
         [RECORD_HOST] = "host", [RECORD_TEXT] = "text", [RECORD_GROUP] = "group"};
     static const char *const shorts[] = {"port", "priority", "weight", "targetstrip"};
     uint16_t *const members[] = {&r->port, &r->priority, &r->weight, &r->targetstrip};
     if (json_is_null(value)) {
         return 0;
     }
-    for (unsigned i = 0; i < RECORD_STRINGS; i++) {
+    for (unsigned i = 0; i < ARRAY_LEN(strings); i++) {
         if (strcasecmp(name, strings[i]) == 0) {
             return take_string(strings[i], value, &r->strings[i], err);
         }
@@ -95,6 +115,9 @@ static int take_field(const char *name, const json_t *value, struct record *r, s
         if (strcasecmp(name, shorts[i]) == 0) {
             return take_short(shorts[i], value, members[i], err);
         }
+    }
+    if (strcasecmp(name, "rr") == 0) {
+        return take_rrs(value, rrs, err);
     }
     if (strcasecmp(name, "ttl") == 0) {
         return take_ttl(value, &r->ttl_s, err);
@@ -107,16 +130,22 @@ static int take_fields(json_t *object, struct record *ret_record, struct err *er
     struct record record = {.ttl_s = 0};
     const char *name;
     json_t *value;
+    struct buf rrs;
     int r = 0;
+    buf_init(&rrs, RECORD_RRS_MAX);
     json_object_foreach(object, name, value)
     {
-        r = take_field(name, value, &record, err);
+        r = take_field(name, value, &record, &rrs, err);
         if (r < 0) {
-            return r;
+            break;
         }
     }
-    *ret_record = record_copy(&record);
-    return 0;
+    if (r == 0) {
+        record.rrs = buf_slice(&rrs);
+        *ret_record = record_copy(&record);
+    }
+    buf_fini(&rrs);
+    return r;
 }
 
 int record_from_json(struct slice json, struct record *ret_record, struct err *err)

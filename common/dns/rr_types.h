@@ -24,33 +24,33 @@ enum rr_shape {
  * or "" for that of RFC 3597. */
 
 /* Those that our names have. */
-#define RR_TYPES(X)                                                    \
-    X(A, 1, BYTES, address, "4")                                       \
-    X(NS, 2, NAMED, ns, "n")                                           \
-    X(CNAME, 5, NAMED, cname, "n")                                     \
-    X(SOA, 6, ZONE, soa, "nnwwwww")                                    \
-    X(PTR, 12, NAMED, nothing, "n") /* answer_reverse.c comes first */ \
-    X(MX, 15, PREFERENCE_NAMED, mx, "hn")                              \
-    X(TXT, 16, TEXT, txt, "S")                                         \
-    X(AAAA, 28, BYTES, address, "6")       /* RFC 3596 */              \
+#define RR_TYPES(X)                                                  \
+    X(A, 1, BYTES, address, "4")                                     \
+    X(NS, 2, NAMED, ns, "n")                                         \
+    X(CNAME, 5, NAMED, cname, "n")                                   \
+    X(SOA, 6, ZONE, soa, "nnwwwww")                                  \
+    X(PTR, 12, NAMED, other, "n") /* answer_reverse.c comes first */ \
+    X(MX, 15, PREFERENCE_NAMED, mx, "hn")                            \
+    X(TXT, 16, TEXT, txt, "S")                                       \
+    X(AAAA, 28, BYTES, address, "6")       /* RFC 3596 */            \
     X(SRV, 33, SERVICE_NAMED, srv, "hhhn") /* RFC 2782 */
 
-/* Those that upstreams alone have, that come from keys, or that are questions. The name in NSEC and
- * in RRSIG is no name to compress or to lower (RFC 4034 3.1.7, 4.1.1). */
-#define RR_OTHER_TYPES(X)                                                                       \
-    X(HINFO, 13, BYTES, nothing, "ss")     /* our answer to ANY */                              \
-    X(NAPTR, 35, BYTES, nothing, "hhsssn") /* RFC 3403 */                                       \
-    X(DNAME, 39, BYTES, nothing, "n")      /* RFC 6672 */                                       \
-    X(DS, 43, BYTES, nothing, "hbbx")      /* RFC 4034 */                                       \
-    X(RRSIG, 46, BYTES, nothing, "")       /* RFC 4034 */                                       \
-    X(NSEC, 47, BYTES, nothing, "")        /* RFC 4034 */                                       \
-    X(DNSKEY, 48, BYTES, nothing, "")      /* RFC 4034 */                                       \
-    X(CDS, 59, BYTES, nothing, "hbbx")     /* RFC 7344 */                                       \
-    X(CDNSKEY, 60, BYTES, nothing, "")     /* RFC 7344 */                                       \
-    X(SVCB, 64, BYTES, nothing, "") /* RFC 9460; browsers ask for these two, nobody has them */ \
-    X(HTTPS, 65, BYTES, nothing, "")                                                            \
-    X(AXFR, 252, BYTES, nothing, "")                                                            \
-    X(ANY, 255, BYTES, nothing, "")                                                             \
+/* Those that upstreams have, that come from keys or from a record's `rr`, or that are questions.
+ * The name in NSEC and in RRSIG is no name to compress or to lower (RFC 4034 3.1.7, 4.1.1). */
+#define RR_OTHER_TYPES(X)                                                                     \
+    X(HINFO, 13, BYTES, nothing, "ss")     /* our answer to ANY */                            \
+    X(NAPTR, 35, BYTES, nothing, "hhsssn") /* RFC 3403 */                                     \
+    X(DNAME, 39, BYTES, nothing, "n")      /* RFC 6672 */                                     \
+    X(DS, 43, BYTES, nothing, "hbbx")      /* RFC 4034 */                                     \
+    X(RRSIG, 46, BYTES, nothing, "")       /* RFC 4034 */                                     \
+    X(NSEC, 47, BYTES, nothing, "")        /* RFC 4034 */                                     \
+    X(DNSKEY, 48, BYTES, nothing, "")      /* RFC 4034 */                                     \
+    X(CDS, 59, BYTES, nothing, "hbbx")     /* RFC 7344 */                                     \
+    X(CDNSKEY, 60, BYTES, nothing, "")     /* RFC 7344 */                                     \
+    X(SVCB, 64, BYTES, nothing, "") /* RFC 9460; browsers ask for these two, few have them */ \
+    X(HTTPS, 65, BYTES, nothing, "")                                                          \
+    X(AXFR, 252, BYTES, nothing, "")                                                          \
+    X(ANY, 255, BYTES, nothing, "")                                                           \
     X(CAA, 257, BYTES, nothing, "btq") /* RFC 8659 */
 
 #endif

@@ -18,6 +18,17 @@
 struct foreign_zone;
 struct kept_access;
 
+/* The types of a name that are not among RR_TYPES (rr_types.h): of its records' `rr`. */
+enum { ANSWER_OTHER_TYPES_MAX = 32 };
+struct answer_other_types {
+    size_t count;
+    bool is_cut; /* there are more */
+    uint16_t types[ANSWER_OTHER_TYPES_MAX];
+};
+
+/* A type that no record has: for a question that lists the others. */
+enum { ANSWER_TYPE_OF_OTHERS = 65535 };
+
 struct answer_input {
     const struct question *question;
     const struct store *store;                /* NULL before the first sync */
@@ -32,9 +43,11 @@ struct answer_input {
     bool (*is_late)(void *data);
     void *is_late_data;
     bool is_brief;
-    struct kept_access *kept;         /* what is kept of other domains (kept_access.h); NULL: none
-                                       * of it is used, and targets there are asked about */
-    const struct engine_query *query; /* with `kept`: the client's query */
+    struct kept_access *kept;          /* what is kept of other domains (kept_access.h); NULL: none
+                                        * of it is used, and targets there are asked about */
+    const struct engine_query *query;  /* with `kept`: the client's query */
+    struct answer_other_types *others; /* NULL, or what lists them, of a question for
+                                        * ANSWER_TYPE_OF_OTHERS */
 };
 
 /* The SOA's serial is the start of the hour, as in SkyDNS, unless the zone can be transferred. */

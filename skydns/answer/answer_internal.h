@@ -81,6 +81,9 @@ void answer_ports(struct answer *a);   /* SRV at a service's own name: its named
 void answer_txt(struct answer *a);
 void answer_own_ns(struct answer *a);
 
+/* Adds the types of the record's `rr` that are not among RR_TYPES. */
+void answer_list_others(struct answer_other_types *others, const struct store_record *record);
+
 /* With -schema=kubernetes: adds the CNAMEs from the name on, and makes the last target the name;
  * or, for TXT, the texts of the first alias that has some. True: answered; nothing more is known of
  * the target, or wanted. */

@@ -16,18 +16,31 @@ static bool has_record(const struct answer *a, struct view_node *ret_at)
     return view_has_record(view, lookup_find_literal(view, &a->name, ret_at) ? ret_at : NULL);
 }
 
-static bool add_pointer(struct answer *a)
+static bool has_rrs(const struct answer *a)
+{
+    return a->follow.view.store && store_has_rrs(a->follow.view.store);
+}
+
+/* PTR, and what the record's `rr` has. */
+static bool add_records(struct answer *a)
 {
     struct view_node at;
-    if (a->in.question->type != DNS_TYPE_PTR || !has_record(a, &at)) {
+    const uint16_t type = a->in.question->type;
+    if ((type != DNS_TYPE_PTR && !has_rrs(a)) || !has_record(a, &at)) {
         return false;
     }
     const struct store_record *record = view_record(&a->follow.view, &at);
-    if (!record || record->host != STORE_HOST_NAME) {
+    if (!record) {
         return false;
     }
-    answer_add(a, rrsynth_pointer(a->config, record, a->owner, RR_PTR));
-    return true;
+    if (type == DNS_TYPE_PTR && record->host == STORE_HOST_NAME) {
+        answer_add(a, rrsynth_pointer(a->config, record, a->owner, RR_PTR));
+    }
+    if (a->in.others) {
+        answer_list_others(a->in.others, record);
+    }
+    rrsynth_add_packed(a->config, record, a->owner, (enum rr_type)type, &a->plan.answers);
+    return a->plan.answers.count > 0;
 }
 
 /* With less than an address, and nothing else: what is below it is no one client's. */
@@ -78,7 +91,7 @@ static void answer_zone(struct answer *a, const struct reversed *r, unsigned ape
         slice_of(a->name.wire + reversed_zone_at(r, apex), a->name.len - reversed_zone_at(r, apex));
     if (!a->follow.view.store) {
         answer_not_ready(a);
-    } else if (add_pointer(a)) {
+    } else if (add_records(a)) {
         return;
     } else if (first == 0 && a->in.question->type == DNS_TYPE_SOA) {
         answer_own_soa(a);
@@ -111,12 +124,12 @@ bool answer_reverse(struct answer *a)
         answer_zone(a, &r, (unsigned)apex);
         return true;
     }
-    if (a->in.question->type == DNS_TYPE_PTR) {
+    if (a->in.question->type == DNS_TYPE_PTR || has_rrs(a)) {
         if (!a->follow.view.store) {
             answer_not_ready(a);
             return true;
         }
-        if (add_pointer(a)) {
+        if (add_records(a)) {
             return true;
         }
     }

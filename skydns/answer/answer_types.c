@@ -49,6 +49,9 @@ static bool has_none(const struct answer *a, const struct dname *name, enum rr_t
 {
     const struct store_node *node = lookup_listed(&a->follow.view, name, a->follow.rule);
     struct store_tally tally = node ? store_node_tally(node) : (struct store_tally){0};
+    if (tally.rrs > 0) {
+        return false;
+    }
     switch ((unsigned)type) {
     case DNS_TYPE_A:
         return node && tally.v4 == 0 && tally.names == 0;
@@ -60,8 +63,10 @@ static bool has_none(const struct answer *a, const struct dname *name, enum rr_t
         return node && tally.mails == 0;
     case DNS_TYPE_TXT:
         return node && tally.texts == 0;
+    case DNS_TYPE_NS:
+        return false; /* those of another name */
     default:
-        return false;
+        return node != NULL;
     }
 }
 
@@ -142,6 +147,15 @@ static void add_target(struct answer *a, const struct store_record *record, stru
     }
 }
 
+/* Adds what the record's `rr` has of the question's type. */
+static void add_packed(struct answer *a, const struct store_record *record)
+{
+    if (record->lens[RECORD_RR] > 0) {
+        rrsynth_add_packed(a->config, record, a->owner, (enum rr_type)a->in.question->type,
+                           &a->plan.answers);
+    }
+}
+
 /* Adds the records as SRV, each with its share of the weights. */
 static void add_services(struct answer *a, const struct lookup_span *span)
 {
@@ -160,6 +174,7 @@ static void add_services(struct answer *a, const struct lookup_span *span)
             rr_list_add(&a->plan.answers, &rr);
             add_target(a, record, rr.data);
         }
+        add_packed(a, record);
     }
     for (size_t i = 0; i < span->count; i++) {
         weights_forget(&a->weights, a->config, nth(a, span, i));
@@ -200,6 +215,7 @@ static void answer_mx(struct answer *a)
             rr_list_add(&a->plan.answers, &rr);
             add_target(a, record, store_record_name_wire(record));
         }
+        add_packed(a, record);
     }
 }
 
@@ -344,6 +360,61 @@ void answer_txt(struct answer *a)
         if (record->lens[RECORD_TEXT] > 0) {
             answer_add(a, rrsynth_txt(a->config, record, a->owner));
         }
+        add_packed(a, record);
+    }
+}
+
+static void list_other_type(struct answer_other_types *others, uint16_t type)
+{
+    static const uint16_t listed[] = {
+#define LISTED_TYPE(name, number, shape, answer, text) DNS_TYPE_##name,
+        RR_TYPES(LISTED_TYPE)
+#undef LISTED_TYPE
+    };
+    bool is_known = false;
+    for (size_t i = 0; i < sizeof(listed) / sizeof(listed[0]); i++) {
+        is_known = is_known || listed[i] == type;
+    }
+    for (size_t i = 0; i < others->count; i++) {
+        is_known = is_known || others->types[i] == type;
+    }
+    if (is_known) {
+        return;
+    }
+    others->is_cut = others->is_cut || others->count == ANSWER_OTHER_TYPES_MAX;
+    if (!others->is_cut) {
+        others->types[others->count++] = type;
+    }
+}
+
+void answer_list_others(struct answer_other_types *others, const struct store_record *record)
+{
+    const struct slice rrs = store_record_string(record, RECORD_RR);
+    struct reader r = reader_of(rrs.ptr, rrs.len);
+    struct record_rr packed;
+    while (record_rrs_next(&r, &packed)) {
+        list_other_type(others, packed.type);
+    }
+}
+
+/* Of `rr` alone. */
+static void answer_other(struct answer *a)
+{
+    struct lookup_span span;
+    if (!store_has_rrs(a->follow.view.store)) {
+        answer_nothing(a);
+        return;
+    }
+    if (!find_records(a, &a->name, (enum rr_type)a->in.question->type, &span)) {
+        return;
+    }
+    lookup_keep_group(a->follow.lookup, &span);
+    for (size_t i = 0; i < span.count && may_add(a); i++) {
+        if (a->in.others) {
+            answer_list_others(a->in.others, nth(a, &span, i));
+        } else {
+            add_packed(a, nth(a, &span, i));
+        }
     }
 }
 
@@ -377,7 +448,7 @@ static void answer_type(struct answer *a)
         RR_TYPES(ANSWER_CASE)
 #undef ANSWER_CASE
     default:
-        answer_nothing(a);
+        answer_other(a);
         break;
     }
 }

@@ -599,7 +599,7 @@ static bool add_many(struct follow *f, struct chain *chain, const struct store_n
 {
     struct store_tally tally = store_node_tally(node);
     unsigned family_bytes = chain->families == FOLLOW_A ? 4 : 16;
-    if (store_visible_count(node) <= STORE_READY_MAX || tally.groups > 0) {
+    if (store_visible_count(node) <= STORE_READY_MAX || tally.groups > 0 || tally.rrs > 0) {
         return false;
     }
     if (chain->families == FOLLOW_BOTH) {
@@ -708,6 +708,22 @@ static bool is_wanted(const struct chain *chain, const struct store_record *reco
            (chain->families & (record->host_len == 4 ? FOLLOW_A : FOLLOW_AAAA)) != 0;
 }
 
+/* Those of the record's `rr`. */
+static void add_packed_addresses(struct follow *f, struct chain *chain,
+                                 const struct store_record *record, struct slice owner)
+{
+    const struct slice rrs = store_record_string(record, RECORD_RR);
+    struct reader r = reader_of(rrs.ptr, rrs.len);
+    struct record_rr packed;
+    while (record_rrs_next(&r, &packed)) {
+        if ((packed.type == DNS_TYPE_A && (chain->families & FOLLOW_A)) ||
+            (packed.type == DNS_TYPE_AAAA && (chain->families & FOLLOW_AAAA))) {
+            struct rr rr = rrsynth_packed(f->config, record, owner, &packed);
+            add_found(chain, &rr);
+        }
+    }
+}
+
 static void add_addresses(struct follow *f, struct chain *chain, const struct lookup_span *span,
                           struct slice owner)
 {
@@ -718,6 +734,9 @@ static void add_addresses(struct follow *f, struct chain *chain, const struct lo
         } else if (is_wanted(chain, record)) {
             struct rr rr = rrsynth_address(f->config, record, owner);
             add_found(chain, &rr);
+        }
+        if (record->lens[RECORD_RR] > 0) {
+            add_packed_addresses(f, chain, record, owner);
         }
     }
 }

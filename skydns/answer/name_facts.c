@@ -61,6 +61,7 @@ void name_facts_begin(struct name_facts *facts, const struct answer_input *input
     facts->input = *input;
     facts->input.question = &facts->question;
     facts->input.externals = NULL;
+    facts->input.others = NULL;
     facts->input.kept = NULL;
     facts->input.query = NULL;
     facts->input.reply_limit = DNS_UDP_SIZE; /* whether there is one record is all that counts */
@@ -196,8 +197,25 @@ static enum name_fact ask_types(struct name_facts *f, const struct dname *name, 
     return NAME_FACT_YES;
 }
 
+/* Appends the types that only the `rr` of records has. Nothing is known of a name with too many. */
+static enum name_fact append_others(struct name_facts *f, const struct dname *name,
+                                    uint16_t *types_out, size_t *count)
+{
+    struct answer_other_types others = {.count = 0};
+    const struct answer_plan *plan;
+    f->input.others = &others;
+    enum name_fact fact = ask_answer(f, name, ANSWER_TYPE_OF_OTHERS, &plan);
+    f->input.others = NULL;
+    if (fact != NAME_FACT_NO || others.is_cut) {
+        return fact == NAME_FACT_WALK ? fact : NAME_FACT_UNKNOWN;
+    }
+    memcpy(types_out + *count, others.types, others.count * sizeof(others.types[0]));
+    *count += others.count;
+    return NAME_FACT_YES;
+}
+
 enum name_fact name_facts_types(struct name_facts *facts, const struct dname *name,
-                                uint16_t ret_types[NAME_FACT_TYPES], size_t *ret_count)
+                                uint16_t ret_types[NAME_FACT_TYPES_MAX], size_t *ret_count)
 {
     struct known *known = find_known_fact(facts, name);
     unsigned bits = 0;
@@ -223,7 +241,9 @@ enum name_fact name_facts_types(struct name_facts *facts, const struct dname *na
             ret_types[(*ret_count)++] = types[i];
         }
     }
-    return NAME_FACT_YES;
+    return (bits & HAS_CNAME) || !facts->input.store || !store_has_rrs(facts->input.store)
+               ? NAME_FACT_YES
+               : append_others(facts, name, ret_types, ret_count);
 }
 
 /* ---- Data ---- */

@@ -28,6 +28,7 @@ enum {
     RR_TYPES(NAME_FACT_AT)
 #undef NAME_FACT_AT
         NAME_FACT_TYPES,
+    NAME_FACT_TYPES_MAX = NAME_FACT_TYPES + ANSWER_OTHER_TYPES_MAX,
 };
 
 struct name_facts;
@@ -45,7 +46,7 @@ enum name_fact name_facts_exists(struct name_facts *facts, const struct dname *n
 /* The types that a lower-cased name answers: NAME_FACT_YES, and *ret_count of them. With
  * -schema=kubernetes, an alias has CNAME alone. */
 enum name_fact name_facts_types(struct name_facts *facts, const struct dname *name,
-                                uint16_t ret_types[NAME_FACT_TYPES], size_t *ret_count);
+                                uint16_t ret_types[NAME_FACT_TYPES_MAX], size_t *ret_count);
 
 /* Whether the first record's owner has these records of its type and no others, as its own answer
  * has them: `next` links them, ending with NAME_FACTS_END. False also if that is not known, or they

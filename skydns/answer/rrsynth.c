@@ -85,6 +85,48 @@ struct rr rrsynth_txt(const struct engine_config *config, const struct store_rec
     return rr;
 }
 
+/* A TXT record of one string is like that of a text. */
+static void set_packed_text(struct rr *rr, struct slice data)
+{
+    rr->is_wire = (size_t)(uint8_t)data.ptr[0] + 1 != data.len;
+    rr->data = rr->is_wire ? data : slice_of(data.ptr + 1, data.len - 1);
+}
+
+struct rr rrsynth_packed(const struct engine_config *config, const struct store_record *record,
+                         struct slice owner, const struct record_rr *packed)
+{
+    struct rr rr = start_rr(config, record, owner, (enum rr_type)packed->type);
+    const enum rr_shape shape = rr_shape_of(rr.type);
+    struct reader r = reader_of(packed->data.ptr, packed->data.len);
+    if (shape == RR_SHAPE_TEXT) {
+        set_packed_text(&rr, packed->data);
+        return rr;
+    }
+    if (shape == RR_SHAPE_SERVICE_NAMED || shape == RR_SHAPE_PREFERENCE_NAMED) {
+        rr.priority = reader_u16(&r);
+    }
+    if (shape == RR_SHAPE_SERVICE_NAMED) {
+        rr.weight = reader_u16(&r);
+        rr.port = reader_u16(&r);
+    }
+    rr.data = slice_of(packed->data.ptr + r.pos, packed->data.len - r.pos);
+    return rr;
+}
+
+void rrsynth_add_packed(const struct engine_config *config, const struct store_record *record,
+                        struct slice owner, enum rr_type type, struct rr_list *out)
+{
+    const struct slice rrs = store_record_string(record, RECORD_RR);
+    struct reader r = reader_of(rrs.ptr, rrs.len);
+    struct record_rr packed;
+    while (record_rrs_next(&r, &packed)) {
+        if (packed.type == (uint16_t)type) {
+            const struct rr rr = rrsynth_packed(config, record, owner, &packed);
+            rr_list_add(out, &rr);
+        }
+    }
+}
+
 struct rr rrsynth_ns(const struct engine_config *config, const struct store_record *record,
                      struct slice owner)
 {

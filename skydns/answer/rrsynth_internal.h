@@ -3,6 +3,7 @@
 #ifndef SKYDNS_ANSWER_RRSYNTH_INTERNAL_H
 #define SKYDNS_ANSWER_RRSYNTH_INTERNAL_H
 
+#include "common/dns/record_rrs.h"
 #include "skydns/publish/engine_config.h"
 #include "skydns/records/rr.h"
 #include "skydns/records/store.h"
@@ -28,6 +29,12 @@ struct rr rrsynth_mx(const struct engine_config *config, const struct store_reco
                      struct slice owner);
 struct rr rrsynth_txt(const struct engine_config *config, const struct store_record *record,
                       struct slice owner);
+/* One of the record's `rr`. */
+struct rr rrsynth_packed(const struct engine_config *config, const struct store_record *record,
+                         struct slice owner, const struct record_rr *packed);
+/* Adds those of the type. */
+void rrsynth_add_packed(const struct engine_config *config, const struct store_record *record,
+                        struct slice owner, enum rr_type type, struct rr_list *out);
 /* To the key's name. */
 struct rr rrsynth_ns(const struct engine_config *config, const struct store_record *record,
                      struct slice owner);

@@ -94,9 +94,9 @@ static void take_records(struct zone_answers *answers, const struct dname *name,
     }
 }
 
-/* False: not known. */
+/* False: not known. `others` is asked for instead of records if it is not NULL. */
 static bool ask(struct zone_answers *answers, const struct store *store, const struct dname *name,
-                uint16_t type, struct zone_rrs *out)
+                uint16_t type, struct answer_other_types *others, struct zone_rrs *out)
 {
     const struct question question = {
         .name = *name, .type = type, .qclass = DNS_CLASS_IN, .recursion_desired = true};
@@ -106,6 +106,7 @@ static bool ask(struct zone_answers *answers, const struct store *store, const s
         .local = own_address,
         .reply_limit = REPLY_LIMIT,
         .may_walk = true,
+        .others = others,
     };
     struct engine_deferral deferral;
     if (answer_build(answers->answer, &input, &deferral) != ENGINE_REPLY) {
@@ -134,6 +135,18 @@ static bool can_have(const struct zone_answers *answers, const struct engine_zon
            kube_has_data(zone, name, type);
 }
 
+/* Types that only the `rr` of records has. */
+static bool add_others(struct zone_answers *answers, const struct store *store,
+                       const struct dname *name, struct zone_rrs *out)
+{
+    struct answer_other_types others = {.count = 0};
+    bool is_known = ask(answers, store, name, ANSWER_TYPE_OF_OTHERS, &others, out);
+    for (size_t i = 0; i < others.count && is_known; i++) {
+        is_known = ask(answers, store, name, others.types[i], NULL, out);
+    }
+    return is_known;
+}
+
 bool zone_answers_of(struct zone_answers *answers, const struct store *store,
                      const struct dname *name, struct zone_rrs *out)
 {
@@ -146,14 +159,18 @@ bool zone_answers_of(struct zone_answers *answers, const struct store *store,
         reverse_zone_is_reverse(name) ? NULL : engine_config_zone(answers->config, name);
     zone_rrs_clear(out);
     /* Of an alias, this has the CNAME and nothing else: the others would repeat it. */
-    if (zone && !ask(answers, store, name, DNS_TYPE_CNAME, out)) {
+    if (zone && !ask(answers, store, name, DNS_TYPE_CNAME, NULL, out)) {
         return false;
     }
     bool is_alias = out->count > 0;
     for (size_t i = 0; !is_alias && i < ARRAY_LEN(types); i++) {
-        if (can_have(answers, zone, name, types[i]) && !ask(answers, store, name, types[i], out)) {
+        if (can_have(answers, zone, name, types[i]) &&
+            !ask(answers, store, name, types[i], NULL, out)) {
             return false;
         }
+    }
+    if (!is_alias && store_has_rrs(store) && !add_others(answers, store, name, out)) {
+        return false;
     }
     zone_rrs_sort(out);
     return true;

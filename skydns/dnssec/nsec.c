@@ -1,18 +1,19 @@
 #include "skydns/dnssec/nsec.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "common/base/slice.h"
 
 enum {
     HIGHEST = 0xff,
-    WINDOWS = 8,
+    WINDOWS = 256,
     WINDOW_TYPES = 256,
     WINDOW_BYTES = WINDOW_TYPES / 8,
     WINDOW_HEAD = 2, /* number, length */
 };
 
-_Static_assert(WINDOWS *(WINDOW_HEAD + WINDOW_BYTES) == NSEC_BITMAP_MAX, "all windows, full");
+_Static_assert(NSEC_TYPES_MAX *(WINDOW_HEAD + WINDOW_BYTES) == NSEC_BITMAP_MAX, "each full");
 
 /* ---- Labels ---- */
 
@@ -158,24 +159,35 @@ bool nsec_join(struct nsec_gap *gap, const struct nsec_gap *other, const struct 
 
 /* ---- Types ---- */
 
+/* The least window that one of the types is in, from this one on; WINDOWS: none. */
+static unsigned next_window(const uint16_t *types, size_t count, unsigned from)
+{
+    unsigned least = WINDOWS;
+    for (size_t i = 0; i < count; i++) {
+        const unsigned window = types[i] / WINDOW_TYPES;
+        least = window >= from && window < least ? window : least;
+    }
+    return least;
+}
+
 size_t nsec_bitmap(const uint16_t *types, size_t count, uint8_t out[NSEC_BITMAP_MAX])
 {
-    uint8_t windows[WINDOWS][WINDOW_BYTES] = {0}, lens[WINDOWS] = {0};
-    for (size_t i = 0; i < count; i++) {
-        unsigned window = types[i] / WINDOW_TYPES, bit = types[i] % WINDOW_TYPES;
-        if (window < WINDOWS) {
-            windows[window][bit / 8] |= (uint8_t)(0x80 >> bit % 8);
-            lens[window] = lens[window] > bit / 8 ? lens[window] : (uint8_t)(bit / 8 + 1);
-        }
-    }
     size_t used = 0;
-    for (unsigned window = 0; window < WINDOWS; window++) {
-        if (lens[window] > 0) {
-            out[used] = (uint8_t)window;
-            out[used + 1] = lens[window];
-            memcpy(out + used + WINDOW_HEAD, windows[window], lens[window]);
-            used += WINDOW_HEAD + lens[window];
+    assert(count <= NSEC_TYPES_MAX);
+    for (unsigned window = next_window(types, count, 0); window < WINDOWS;
+         window = next_window(types, count, window + 1)) {
+        uint8_t bits[WINDOW_BYTES] = {0}, len = 0;
+        for (size_t i = 0; i < count; i++) {
+            const unsigned bit = types[i] % WINDOW_TYPES;
+            if (types[i] / WINDOW_TYPES == window) {
+                bits[bit / 8] |= (uint8_t)(0x80 >> bit % 8);
+                len = len > bit / 8 ? len : (uint8_t)(bit / 8 + 1);
+            }
         }
+        out[used] = (uint8_t)window;
+        out[used + 1] = len;
+        memcpy(out + used + WINDOW_HEAD, bits, len);
+        used += (size_t)WINDOW_HEAD + len;
     }
     return used;
 }

@@ -10,7 +10,8 @@
 
 #include "common/dns/dname.h"
 
-enum { NSEC_BITMAP_MAX = 256 / 8 * 8 + 2 * 8 }; /* eight windows: types below 2048 */
+/* Types of a bitmap; at worst, each is in a window of its own. */
+enum { NSEC_TYPES_MAX = 64, NSEC_BITMAP_MAX = NSEC_TYPES_MAX * (2 + 256 / 8) };
 
 enum nsec_before {
     NSEC_BEFORE_SIBLING, /* ret is a name with the same parent: if neither it nor anything below it
@@ -50,8 +51,8 @@ struct nsec_gap {
  * the wildcard. */
 bool nsec_join(struct nsec_gap *gap, const struct nsec_gap *other, const struct dname *zone);
 
-/* A type bitmap: RFC 4034 4.1.2. The types in any order, perhaps repeated; those from 2048 are left
- * out. Returns its length: 0 without types. */
+/* A type bitmap: RFC 4034 4.1.2. The types in any order, perhaps repeated, NSEC_TYPES_MAX at most.
+ * Returns its length: 0 without types. */
 size_t nsec_bitmap(const uint16_t *types, size_t count, uint8_t out[NSEC_BITMAP_MAX]);
 
 /* Canonical order: less than, equal to or greater than 0. */

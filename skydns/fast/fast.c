@@ -154,8 +154,9 @@ static bool get_addresses(const struct fast *f, const struct store_node *node, u
     const struct store_record *record = store_node_single(node);
     const struct store_ready *ready = store_node_ready(node);
     *ret = (struct addresses){.size = family == 0 ? 4 : 16};
-    if (!record && (record = store_node_record(node)) && store_visible_count(node) != 1) {
-        record = NULL; /* its name also has what is below it */
+    if (!record && (record = store_node_record(node)) &&
+        (store_visible_count(node) != 1 || record->lens[RECORD_RR] > 0)) {
+        record = NULL; /* its name also has what is below it, or in `rr` */
     }
     if (record) {
         ret->count = record->host_len == ret->size;
@@ -165,7 +166,7 @@ static bool get_addresses(const struct fast *f, const struct store_node *node, u
     }
     if (!ready) {
         struct store_tally tally = store_node_tally(node);
-        return store_tally_of_family(&tally, ret->size) == 0 && tally.names == 0;
+        return store_tally_of_family(&tally, ret->size) == 0 && tally.names == 0 && tally.rrs == 0;
     }
     ret->count = ready->count[family];
     ret->bytes = ready->bytes + (family == 0 ? 0 : 4 * ready->count[0]);
@@ -304,7 +305,7 @@ static bool answer_many(struct fast *f, const struct fast_question *question,
     };
     uint32_t count = store_tally_of_family(&tally, family_bytes);
     size_t enough = address_pick_enough(family_bytes, wanted.reply_limit);
-    if (tally.names > 0 || tally.groups > 0 ||
+    if (tally.names > 0 || tally.groups > 0 || tally.rrs > 0 ||
         (count < enough ? count : enough) > ENGINE_BRIEF_MAX) {
         return false;
     }
@@ -515,7 +516,7 @@ static bool answer_pointer(struct fast *f, const struct fast_question *question)
     const struct store_node *node = f->view.visibility ? NULL : question->walk.node;
     const struct store_record *record = node ? store_node_record(node) : NULL;
     struct slice target = record ? store_record_host_wire(record) : slice_of(NULL, 0);
-    if (target.len == 0 || may_end_like_reverse(target)) {
+    if (target.len == 0 || record->lens[RECORD_RR] > 0 || may_end_like_reverse(target)) {
         return false;
     }
     uint32_t ttl_s = record->ttl_s ? record->ttl_s : f->config->settings.ttl_s;

@@ -103,6 +103,7 @@ void fast_zones_use(struct fast_zones *zones, const struct store *store)
 {
     if (zones->serial != store_serial(store)) {
         zones->serial = store_serial(store);
+        zones->has_rrs = store_has_rrs(store);
         zones->arpa =
             zones->has_pointers ? store_child(store_root(store), slice_of("arpa", 4)) : NULL;
         for (size_t i = 0; i < zones->count; i++) {
@@ -293,6 +294,9 @@ static enum fast_source begin_question(const struct fast_zones *zones, const str
         break;
     case DNS_TYPE_SVCB:
     case DNS_TYPE_HTTPS:
+        if (zones->has_rrs) {
+            return begin_elsewhere(zones, question);
+        }
         question->kind = PLAIN_NO_TYPE;
         break;
     case DNS_TYPE_PTR:

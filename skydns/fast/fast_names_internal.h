@@ -40,6 +40,7 @@ struct fast_zones {
     struct slice root_soa_ends[2]; /* for names that do not end with these labels */
     bool has_pointers;             /* reverse names are answered from the store */
     bool is_nested;  /* domains contain others, or reverse names: view_part_of looks at all */
+    bool has_rrs;    /* records in the store in use have further types */
     uint64_t serial; /* of the store whose nodes are known; 0: none */
     size_t count;
     const struct store_node *arpa; /* of reverse names in the store in use; may be NULL */

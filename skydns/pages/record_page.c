@@ -7,8 +7,10 @@
 #include "common/base/json_text.h"
 #include "common/base/xalloc.h"
 #include "common/dns/record.h"
+#include "common/dns/record_rrs.h"
 #include "skydns/sync/broken.h"
 #include "skydns/sync/store_sync.h"
+#include "skydns/wire/rr_text.h"
 
 /* A piece ends with the record that fills it: its value has at most 64 KiB, and an escaped
  * character takes six. */
@@ -45,6 +47,26 @@ static void text_field(struct buf *out, const char *name, struct slice value)
     }
 }
 
+/* As `rr` has them, but in this program's own form. */
+static void rrs_field(struct buf *out, const struct store_record *record)
+{
+    const struct slice rrs = store_record_string(record, RECORD_RR);
+    struct reader r = reader_of(rrs.ptr, rrs.len);
+    struct record_rr packed;
+    const char *before = ",\"rr\":[";
+    struct buf text;
+    buf_init(&text, RR_TEXT_MAX);
+    while (record_rrs_next(&r, &packed)) {
+        buf_clear(&text);
+        rr_text_packed(packed.type, packed.data, &text);
+        buf_append_str(out, before);
+        json_text_string(out, buf_slice(&text));
+        before = ",";
+    }
+    buf_append_str(out, rrs.len > 0 ? "]" : "");
+    buf_fini(&text);
+}
+
 void record_page_fields(const struct store_record *record, struct slice prefix, struct buf *out)
 {
     char host[DNAME_TEXT_MAX];
@@ -64,6 +86,7 @@ void record_page_fields(const struct store_record *record, struct slice prefix, 
     if (record->has_escapes) {
         text_field(out, "served", store_record_text_bytes(record));
     }
+    rrs_field(out, record);
     if (record->mail) {
         buf_append_str(out, ",\"mail\":true");
     }

@@ -68,7 +68,8 @@ static bool excludes(const struct rr *a, const struct rr *b)
     if (a->type == RR_CNAME) {
         return true;
     }
-    return a->priority == b->priority && a->weight == b->weight && a->port == b->port &&
+    return a->is_wire == b->is_wire && a->priority == b->priority && a->weight == b->weight &&
+           a->port == b->port &&
            (data_is_name(a->type) ? rr_same_name(a->data, b->data) : slice_equal(a->data, b->data));
 }
 
@@ -130,7 +131,7 @@ static struct rr *find_excluding(struct rr_list *list, const struct rr *rr)
 static size_t least_bytes(const struct rr *rr)
 {
     enum { OWNER = 1, FIXED = 10, NAME = 1 };
-    const enum rr_shape shape = rr_shape_of(rr->type);
+    const enum rr_shape shape = rr_shape(rr);
     const bool is_whole = shape == RR_SHAPE_SERVICE_NAMED || !data_is_name(rr->type);
     return OWNER + FIXED + rr_numbers_len(shape) + (is_whole ? rr->data.len : NAME);
 }

@@ -45,8 +45,14 @@ struct rr {
     uint16_t priority; /* SRV; MX: the preference */
     uint16_t weight;   /* SRV */
     uint16_t port;     /* SRV */
+    bool is_wire;      /* TXT of several strings: the data are as on the wire */
     struct slice data; /* by its shape; of RR_SHAPE_ZONE: empty */
 };
+
+static inline enum rr_shape rr_shape(const struct rr *rr)
+{
+    return rr->is_wire ? RR_SHAPE_BYTES : rr_shape_of(rr->type);
+}
 
 static inline struct slice rr_name(const struct dname *name)
 {

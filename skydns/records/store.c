@@ -17,6 +17,11 @@ uint64_t store_serial(const struct store *store)
     return store->serial;
 }
 
+bool store_has_rrs(const struct store *store)
+{
+    return store->rr_count > 0;
+}
+
 const struct store_ready *store_node_ready(const struct store_node *node)
 {
     return node->has == STORE_NODE_READY ? node->ready : NULL;

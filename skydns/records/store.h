@@ -111,6 +111,9 @@ int64_t store_revision(const struct store *store);
 /* Unique to each version for as long as the process runs. */
 uint64_t store_serial(const struct store *store);
 
+/* Whether any record has `rr`, hidden ones included. */
+bool store_has_rrs(const struct store *store);
+
 const struct store_node *store_root(const struct store *store);
 
 /* The child with this label (already lower case), or NULL. */

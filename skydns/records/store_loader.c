@@ -30,7 +30,8 @@ struct store_loader {
     struct label_child *spare; /* room for as many as one node had at most */
     size_t spare_cap;
     size_t record_count;
-    bool is_torn; /* names below one did not come together */
+    size_t rr_count; /* of them, those with `rr` */
+    bool is_torn;    /* names below one did not come together */
 };
 
 enum { FIRST_CAP = 256 };
@@ -208,6 +209,7 @@ bool store_loader_put(struct store_loader *loader, const struct dname *name, siz
     level->tally = store_record_tally(level->record);
     level->visible = 1;
     loader->record_count++;
+    loader->rr_count += level->record->lens[RECORD_RR] > 0;
     return true;
 }
 
@@ -222,7 +224,8 @@ struct store_writer *store_loader_end(struct store_loader *loader)
         store_loader_free(loader);
         return NULL;
     }
-    struct store_writer *writer = store_writer_of(&loader->build, root, loader->record_count);
+    struct store_writer *writer =
+        store_writer_of(&loader->build, root, loader->record_count, loader->rr_count);
     free_loader(loader);
     return writer;
 }

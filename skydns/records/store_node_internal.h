@@ -21,6 +21,7 @@ struct store {
     struct store_node *root;
     int64_t revision;
     uint64_t serial; /* unique to each version */
+    size_t rr_count; /* records with `rr` */
 };
 
 /* What a node's pointer refers to. The last two are set at the end of the build (store_ready.h). */
@@ -95,7 +96,7 @@ void store_node_free(struct store_node *node);
 /* A writer whose next commit publishes this tree, which takes the build over: its nodes have their
  * answers prepared, and what changes until then replaces them. */
 struct store_writer *store_writer_of(const struct store_build *build, struct store_node *root,
-                                     size_t record_count);
+                                     size_t record_count, size_t rr_count);
 
 /* Whether the two say the same: all that answers may have. The TTL counts. */
 bool store_record_same_content(const struct store_record *a, const struct store_record *b);

@@ -58,7 +58,8 @@ static bool same_host(const struct store_record *a, const struct store_record *b
 
 static bool is_plain_record(const struct store_record *record, enum store_host host)
 {
-    return record->host == host && record->lens[RECORD_GROUP] == 0 && record->ttl_s != 0;
+    return record->host == host && record->lens[RECORD_GROUP] == 0 &&
+           record->lens[RECORD_RR] == 0 && record->ttl_s != 0;
 }
 
 /* Every record is complete by itself, and no two have the same host. */

@@ -2,10 +2,10 @@
  * has the addresses of a service, or the targets of its port. For a single record, it is the record
  * itself.
  *
- * Only records that need no further rule qualify: each has its TTL set, none has a group, none
- * repeats another's host. Targets also have one priority, which is set, and no targetstrip, and no
- * target's name ends with another's. Everything else takes the slow path (lookup.h); both give the
- * same answers. Part of a store version: readers on any thread. */
+ * Only records that need no further rule qualify: each has its TTL set, none has a group or `rr`,
+ * none repeats another's host. Targets also have one priority, which is set, and no targetstrip,
+ * and no target's name ends with another's. Everything else takes the slow path (lookup.h); both
+ * give the same answers. Part of a store version: readers on any thread. */
 #ifndef SKYDNS_RECORDS_STORE_READY_H
 #define SKYDNS_RECORDS_STORE_READY_H
 

@@ -1,10 +1,11 @@
-/* A record as one block of memory: the fixed fields, then host, name, host text, text, group, and
- * what the text stands for if it has escapes. */
+/* A record as one block of memory: the fixed fields, then host, name, host text, text, group, the
+ * packed records of `rr`, and what the text stands for if it has escapes. */
 #include <assert.h>
 #include <string.h>
 
 #include "common/base/clock.h"
 #include "common/dns/record.h"
+#include "common/dns/record_rrs.h"
 #include "skydns/records/store_loader.h"
 #include "skydns/records/store_node_internal.h"
 
@@ -175,7 +176,7 @@ bool store_record_can_be(const struct store_saved *saved)
     for (unsigned i = 0; i < RECORD_STRINGS; i++) {
         can_be = can_be && saved->record.strings[i].len <= UINT16_MAX;
     }
-    return can_be;
+    return can_be && record_rrs_are_packed(saved->record.rrs);
 }
 
 /* Behind the last one: what the text stands for. */

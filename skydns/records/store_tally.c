@@ -14,6 +14,7 @@ struct store_tally store_record_tally(const struct store_record *record)
         .texts = record->lens[RECORD_TEXT] > 0,
         .mails = record->mail && (is_address || is_name),
         .groups = record->lens[RECORD_GROUP] > 0,
+        .rrs = record->lens[RECORD_RR] > 0,
     };
 }
 

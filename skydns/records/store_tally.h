@@ -16,6 +16,7 @@ struct store_tally {
     uint32_t texts;
     uint32_t mails; /* and have a host */
     uint32_t groups;
+    uint32_t rrs; /* with records of any type */
 };
 
 struct store_tally store_record_tally(const struct store_record *record);
@@ -31,6 +32,7 @@ static inline void store_tally_add(struct store_tally *tally, const struct store
     tally->texts += more->texts;
     tally->mails += more->mails;
     tally->groups += more->groups;
+    tally->rrs += more->rrs;
 }
 
 /* A change may be negative: it wraps around, and so does adding it. */
@@ -42,6 +44,7 @@ static inline void store_tally_subtract(struct store_tally *tally, const struct 
     tally->texts -= less->texts;
     tally->mails -= less->mails;
     tally->groups -= less->groups;
+    tally->rrs -= less->rrs;
 }
 
 static inline uint32_t store_tally_of_family(const struct store_tally *tally, unsigned family_bytes)

@@ -40,6 +40,7 @@ struct store_writer {
     struct store_node *root; /* of the version being built */
     struct store *newest;    /* the last committed version; NULL before the first */
     size_t record_count;
+    size_t rr_count;     /* of them, those with `rr` */
     uint32_t generation; /* of the content; incremented by each store_writer_clear */
     bool is_changed;     /* since the last commit */
     bool has_changed;    /* by the last put or del */
@@ -114,13 +115,14 @@ struct store_writer *store_writer_new(void)
 }
 
 struct store_writer *store_writer_of(const struct store_build *build, struct store_node *root,
-                                     size_t record_count)
+                                     size_t record_count, size_t rr_count)
 {
     struct store_writer *writer = xcalloc(1, sizeof(*writer));
     writer->build = *build;
     writer->build.stamp++; /* the tree has its answers: it is of a build that has ended */
     writer->root = root;
     writer->record_count = record_count;
+    writer->rr_count = rr_count;
     writer->is_changed = true;
     return writer;
 }
@@ -173,11 +175,17 @@ static void make_path(struct store_writer *writer, const struct dname *name, str
     }
 }
 
+static bool record_has_rrs(const struct store_record *record)
+{
+    return record && record->lens[RECORD_RR] > 0;
+}
+
 /* Counts the change of the record at the path's end, NULL for none, up to and including the first
  * hidden node. */
-static void count_change(const struct path *path, const struct store_record *old,
-                         const struct store_record *new)
+static void count_change(struct store_writer *writer, const struct path *path,
+                         const struct store_record *old, const struct store_record *new)
 {
+    writer->rr_count += (size_t)record_has_rrs(new) - (size_t)record_has_rrs(old);
     struct store_tally change = {0};
     if (new) {
         change = store_record_tally(new);
@@ -204,7 +212,7 @@ static void put_record(struct store_writer *writer, const struct dname *name,
     struct path path;
     make_path(writer, name, &path);
     struct store_node *node = path.nodes[path.count - 1];
-    count_change(&path, node->record, record);
+    count_change(writer, &path, node->record, record);
     if (node->record) {
         store_garbage_add_record(&writer->build.garbage, node->record);
     } else {
@@ -287,7 +295,7 @@ void store_writer_del(struct store_writer *writer, const struct dname *name)
     make_path(writer, name, &path);
     path.nodes[path.count - 1]->record = NULL;
     store_garbage_add_record(&writer->build.garbage, record);
-    count_change(&path, record, NULL);
+    count_change(writer, &path, record, NULL);
     writer->record_count--;
     writer->is_changed = true;
     prune(writer, &path);
@@ -370,8 +378,10 @@ const struct store *store_writer_commit(struct store_writer *writer, int64_t rev
     }
     make_ready(writer);
     writer->newest = store_pool_alloc(writer->build.pool, sizeof(*writer->newest));
-    *writer->newest =
-        (struct store){.root = writer->root, .revision = revision, .serial = writer->build.stamp};
+    *writer->newest = (struct store){.root = writer->root,
+                                     .revision = revision,
+                                     .serial = writer->build.stamp,
+                                     .rr_count = writer->rr_count};
     store_garbage_end(writer->build.garbage, writer->build.stamp);
     *ret_garbage = STEAL(writer->build.garbage);
     writer->build.stamp++;

@@ -109,7 +109,7 @@ static void lower_names(uint8_t *names, size_t len)
 static void write_canonical(const struct rr *rr, const struct answer_soa *soa, struct writer *w)
 {
     const size_t start = w->pos;
-    const enum rr_shape shape = rr_shape_of(rr->type);
+    const enum rr_shape shape = rr_shape(rr);
     const size_t before = rr_numbers_len(shape);
     const size_t behind = shape == RR_SHAPE_ZONE ? RR_DATA_SOA_NUMBERS : 0;
     rr_data_write(rr, soa, w);
@@ -128,7 +128,7 @@ struct dnssec_rrset rrsets_canonical(const struct rrsets *sets, const struct rrs
     for (uint16_t at = set->first; at != RRSETS_END; at = sets->next[at]) {
         const struct rr *rr = &sets->rrs[at];
         const size_t start = w.pos;
-        if (rr_shape_of(rr->type) == RR_SHAPE_BYTES) {
+        if (rr_shape(rr) == RR_SHAPE_BYTES) {
             scratch->data[count++] = rr->data;
             continue;
         }

@@ -9,7 +9,7 @@ enum { POINTER_BYTES = 2 };
 /* At most, with names whole. */
 static size_t data_bytes(const struct rr *rr)
 {
-    switch (rr_shape_of(rr->type)) {
+    switch (rr_shape(rr)) {
     case RR_SHAPE_BYTES:
         return rr->data.len;
     case RR_SHAPE_TEXT:

@@ -7,9 +7,11 @@
 
 /* ---- Types ---- */
 
+_Static_assert((int)NAME_FACT_TYPES_MAX + 8 <= (int)NSEC_TYPES_MAX, "the bitmap has room");
+
 struct type_list {
     size_t count;
-    uint16_t types[NAME_FACT_TYPES + 8];
+    uint16_t types[NAME_FACT_TYPES_MAX + 8];
 };
 
 static void add_type(struct type_list *list, uint16_t type)

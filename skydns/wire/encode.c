@@ -16,7 +16,7 @@
 
 static void write_data_numbers(const struct rr *rr, struct writer *w)
 {
-    enum rr_shape shape = rr_shape_of(rr->type);
+    enum rr_shape shape = rr_shape(rr);
     if (shape == RR_SHAPE_SERVICE_NAMED || shape == RR_SHAPE_PREFERENCE_NAMED) {
         writer_u16(w, rr->priority);
     }
@@ -48,7 +48,7 @@ static void write_data_soa_numbers(const struct answer_soa *soa, struct writer *
 
 void rr_data_write(const struct rr *rr, const struct answer_soa *soa, struct writer *w)
 {
-    switch (rr_shape_of(rr->type)) {
+    switch (rr_shape(rr)) {
     case RR_SHAPE_TEXT:
         write_data_text(rr->data, w);
         break;
@@ -109,7 +109,7 @@ static void write_name(struct encoder *e, struct slice name, enum name_form form
 
 static void write_rr_data(struct encoder *e, const struct rr *rr, const struct answer_soa *soa)
 {
-    switch (rr_shape_of(rr->type)) {
+    switch (rr_shape(rr)) {
     case RR_SHAPE_BYTES:
         writer_bytes(&e->w, rr->data.ptr, rr->data.len);
         break;

@@ -165,6 +165,14 @@ void rr_text(const struct rr *rr, const struct answer_soa *soa, struct buf *out)
     append_data(&data, rr->type, out);
 }
 
+void rr_text_packed(uint16_t type, struct slice data, struct buf *out)
+{
+    char text[DNS_TYPE_TEXT_MAX];
+    const struct reader r = reader_of(data.ptr, data.len);
+    buf_printf(out, "%s ", dns_type_text(type, text));
+    append_data(&r, type, out);
+}
+
 bool rr_text_read(struct reader *message, struct buf *out)
 {
     struct rr_step rr;

@@ -17,6 +17,9 @@ enum { RR_TEXT_MAX = 4 * 65536 + 4096 };
 /* Appends the record; an SOA's data are in `soa`. */
 void rr_text(const struct rr *rr, const struct answer_soa *soa, struct buf *out);
 
+/* Appends type and data, which are as on the wire without compression. */
+void rr_text_packed(uint16_t type, struct slice data, struct buf *out);
+
 /* Appends the record at the reader, which is over the whole message, and moves on. False: there is
  * no whole record; what was appended means nothing. */
 bool rr_text_read(struct reader *message, struct buf *out) MUST_CHECK;

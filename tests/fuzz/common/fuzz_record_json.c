@@ -1,11 +1,12 @@
 /* Any bytes as a record's value: rejected with a message, or accepted, and then the record written
  * out reads back the same. The fast path accepts nothing that the slow path rejects, and returns
- * the same record. */
+ * the same record. What `rr` has is packed, or the value is rejected. */
 #include <assert.h>
 #include <string.h>
 
 #include "common/dns/record.h"
 #include "common/dns/record_json.h"
+#include "common/dns/record_rrs.h"
 #include "common/dns/record_scan.h"
 
 static void check_scan(const struct record *scanned, const struct record *record)
@@ -43,6 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_scan(&view, &first);
     }
     check_text(first.text);
+    assert(record_rrs_are_packed(first.rrs) && first.rrs.len <= RECORD_RRS_MAX);
     struct buf json;
     buf_init(&json, 16 * (size_t)RECORD_JSON_MAX);
     record_to_json(&first, &json);
